@@ -1,4 +1,5 @@
-import type { Cell, Columns } from '../sql/database.ts'
+import { toPostgres } from './dialect.ts'
+import type { Cell, Columns, ManySql } from '../sql/database.ts'
 
 export const TYPES = { TEXT: 'text', INTEGER: 'bigint', REAL: 'double precision', BLOB: 'bytea' } as const
 
@@ -9,6 +10,13 @@ export function insertManySql(table: string, columns: Columns): string {
   const names = Object.keys(columns).map((name) => `"${name}"`)
   return `INSERT INTO ${table} (${names.join(', ')})
     SELECT ${values.join(', ')} FROM json_to_recordset($1::json) AS given(${given.join(', ')})`
+}
+
+/** As `Database.prepareMany` is given it. */
+export function withGivenSql({ sql, given: columns }: ManySql): string {
+  const cells = Object.values(columns).map((kind, index) => `c${index} ${TYPES[kind]}`)
+  return `WITH given(${Object.keys(columns).join(', ')}) AS
+    (SELECT * FROM json_to_recordset($1::json) AS cells(${cells.join(', ')})) ${toPostgres(sql).text}`
 }
 
 /** The parameter. */

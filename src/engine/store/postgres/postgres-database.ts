@@ -1,8 +1,8 @@
-import type { Cell, Columns, Database, Statement } from '../sql/database.ts'
+import type { Cell, Columns, Database, Many, ManySql, Statement } from '../sql/database.ts'
 import type { Connection, Sent } from './connection.ts'
 import type { Value } from './connection-messages.ts'
 import { toPostgres } from './dialect.ts'
-import { asJson, insertManySql, withoutNul } from './insert-many.ts'
+import { asJson, insertManySql, withGivenSql, withoutNul } from './insert-many.ts'
 
 const ROWS_AT_FIRST = 200
 const ROWS_AT_ONCE = 2_000
@@ -61,6 +61,16 @@ export class PostgresDatabase implements Database {
       if (rows.length === 0) return
       this.#connection.send({ text, values: [asJson(rows)], isInTransaction: this.#isOpen })
       this.#changes += 1
+    }
+  }
+
+  prepareMany<Row extends unknown[]>(many: ManySql): Many<Row> {
+    const text = withGivenSql(many)
+    return (rows) => {
+      if (rows.length === 0) return () => []
+      const sent = this.#connection.send({ text, values: [asJson(rows)], isInTransaction: this.#isOpen })
+      this.#changes += 1
+      return () => sent.result().rows.map((row) => row.map(toCell)) as Row[]
     }
   }
 

@@ -3,15 +3,17 @@ import { pickLength } from '../../../../scripts/test-length.mjs'
 import { systemClock } from '../../runtime/clock.ts'
 import { silentLogger } from '../../runtime/logger.ts'
 import { parsePostgresAddress, type PostgresAddress } from '../../runtime/postgres-address.ts'
+import { ATTEMPT_UPDATES_MANY, ATTEMPT_UPDATES_SQL } from '../sql/attempt-updates.ts'
 import { ATTEMPTS_SQL } from '../sql/attempts.ts'
 import { CHAIN_ENDS_SQL } from '../sql/chain-ends.ts'
-import { COUNTERS_SQL } from '../sql/counters.ts'
+import { COUNTERS_MANY, COUNTERS_SQL } from '../sql/counters.ts'
 import { ENQUEUE_SQL } from '../sql/enqueue.ts'
 import { HOLDS_SQL } from '../sql/holds.ts'
 import { OUTBOX_SQL } from '../sql/outbox.ts'
-import { QUEUE_SQL } from '../sql/queue.ts'
+import { QUEUE_MANY, QUEUE_SQL } from '../sql/queue.ts'
 import type { Connection } from './connection.ts'
 import { toPostgres } from './dialect.ts'
+import { withGivenSql } from './insert-many.ts'
 import { connectTo } from './postgres-driver.ts'
 import { openPostgresStoreHere } from './postgres-store.ts'
 import { type PostgresServer, startPostgres, whyNoPostgres } from './testing/start-postgres.ts'
@@ -25,6 +27,7 @@ const LARGE = ['jobs', 'attempts', 'transitions', 'changes', 'deliveries', 'job_
 const HOT = Object.entries({
   QUEUE_SQL,
   ATTEMPTS_SQL,
+  ATTEMPT_UPDATES_SQL,
   HOLDS_SQL,
   CHAIN_ENDS_SQL,
   COUNTERS_SQL,
@@ -34,6 +37,9 @@ const HOT = Object.entries({
   .flatMap(([group, queries]) => Object.entries(queries).map(([name, sql]) => [`${group}.${name}`, sql] as const))
   // Its rows are the few lanes.
   .filter(([name]) => name !== 'QUEUE_SQL.lanes')
+const HOT_MANY = Object.entries({ QUEUE_MANY, ATTEMPT_UPDATES_MANY, COUNTERS_MANY }).flatMap(([group, queries]) =>
+  Object.entries(queries).map(([name, many]) => [`${group}.${name}`, many] as const)
+)
 
 describe.skipIf(whyNoPostgres() !== null)(`on tables of ${ROWS} rows`, () => {
   let server: PostgresServer | null = null
@@ -60,13 +66,20 @@ describe.skipIf(whyNoPostgres() !== null)(`on tables of ${ROWS} rows`, () => {
 
   test.each(HOT)('%s reads no large table from end to end', (_name, sql) => {
     const { text, parameters } = toPostgres(sql)
+    expectNoLargeScan(text, parameters.length)
+  })
+  test.each(HOT_MANY)('%s, for many rows at once, reads no large table from end to end', (_name, many) => {
+    expectNoLargeScan(withGivenSql(many), 1)
+  })
+
+  function expectNoLargeScan(text: string, parameters: number): void {
     ask('DEALLOCATE ALL')
     ask(`PREPARE planned AS ${text}`)
-    const nothing = parameters.length === 0 ? '' : `(${parameters.map(() => 'NULL').join(', ')})`
+    const nothing = parameters === 0 ? '' : `(${Array.from({ length: parameters }, () => 'NULL').join(', ')})`
     // The plan that a statement of the store has, whatever its values (plan_cache_mode).
     const plan = ask(`EXPLAIN (FORMAT TEXT) EXECUTE planned${nothing}`).map(([line]) => String(line))
     for (const table of LARGE) expect(plan.join('\n')).not.toMatch(new RegExp(`Seq Scan on ${table}\\b`))
-  })
+  }
 })
 
 /** Jobs of many lanes, half of them ended, with an attempt and two entries each. */

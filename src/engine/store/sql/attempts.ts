@@ -4,6 +4,7 @@ import type { AttemptChange } from '../../job-rules/attempt-change.ts'
 import { overlapEnded } from '../../job-rules/timeline.ts'
 import type { ArchivedLog, RunOnNode } from '../records.ts'
 import type { ChainEnds } from './chain-ends.ts'
+import { createAttemptUpdates } from './attempt-updates.ts'
 import type { CountedRow } from './counters.ts'
 import { COUNTED, type Holds } from './holds.ts'
 import { type KeptLogs, toLog } from './kept-logs.ts'
@@ -20,12 +21,6 @@ export const ATTEMPTS_SQL = {
       started_at_ms AS startedAtMs, ended_at_ms AS endedAtMs, killing_line AS killingLine, pages, items, errors,
       may_have_run_twice AS mayHaveRunTwice, attempt_count AS attemptCount, cancel_asked_at_ms AS cancelAskedAtMs,
       overlap_key AS overlapKey FROM jobs WHERE id = ?`,
-  update: `UPDATE attempts SET state = ?, result = ?, reason = ?, accepted_at_ms = ?, started_at_ms = ?, ended_at_ms = ?,
-      pid = ?, exit_code = ?, signal = ?, limit_hit = ?, peak_memory_bytes = ?, cpu_seconds = ?, stats = ?
-    WHERE job_id = ? AND number = ?`,
-  updateJob: `UPDATE jobs SET state = ?, outcome = ?, hold = ?, not_before_ms = ?, reason = ?, node_id = ?, started_at_ms = ?,
-      ended_at_ms = ?, killing_line = ?, pages = ?, items = ?, errors = ?, may_have_run_twice = ? WHERE id = ?`,
-  updateFindings: `UPDATE jobs SET killing_line = ?, pages = ?, items = ?, errors = ?, may_have_run_twice = ? WHERE id = ?`,
   // CROSS JOIN: the few runs first, and not all attempts on the node (https://sqlite.org/optoverview.html).
   onNode: `SELECT attempts.* FROM json_each(:runs) AS run CROSS JOIN attempts ON node_id = :nodeId
     AND project = run.value ->> 'project' AND jobid = run.value ->> 'jobid' ORDER BY run.key`,
@@ -51,6 +46,8 @@ interface JobBefore extends JobFacts, Omit<CountedRow, 'hold'> {
   overlapKey: string | null
 }
 type JobRowBefore = Omit<JobBefore, 'mayHaveRunTwice'> & { mayHaveRunTwice: number }
+
+const toJobBefore = (row: JobRowBefore): JobBefore => ({ ...row, mayHaveRunTwice: row.mayHaveRunTwice === 1 })
 
 const NO_BYTES = new Uint8Array(0)
 
@@ -82,9 +79,6 @@ export function createAttempts({
     .prepare<{ nodeId: NodeId; runs: string; jobId: JobId; number: AttemptNumber }, number>(ATTEMPTS_SQL.endedBefore)
     .pluck()
   const jobOf = database.prepare<[string], JobRowBefore>(ATTEMPTS_SQL.jobOf)
-  const update = database.prepare(ATTEMPTS_SQL.update)
-  const updateJob = database.prepare(ATTEMPTS_SQL.updateJob)
-  const updateFindings = database.prepare(ATTEMPTS_SQL.updateFindings)
   const keepLog = database.prepare<[string, number, Uint8Array, number | null, number | null]>(
     `INSERT INTO archived_logs (job_id, attempt_number, packed, raw_bytes, stored_bytes) VALUES (?, ?, ?, ?, ?)
       ON CONFLICT (job_id, attempt_number) DO UPDATE
@@ -103,52 +97,66 @@ export function createAttempts({
     'UPDATE attempts SET log_archived = 1, log_deleted_at_ms = NULL WHERE job_id = ? AND number = ? AND log_archived = 0'
   )
 
-  /** Of changes that are about to be applied: asked together, since each look is a round trip to a server. */
-  const asked = new Map<
-    JobId,
-    { number: AttemptNumber; attempt: () => AttemptRow | undefined; job: () => JobRowBefore }
-  >()
+  /**
+   * Live attempts and their jobs, as they are now: of changes that are about to be applied, asked together, since each
+   * look is a round trip to a server; and what those that were applied have made of them.
+   */
+  const known = new Map<JobId, { number: AttemptNumber; attempt: () => Attempt | undefined; job: () => JobBefore }>()
+  const updates = createAttemptUpdates(database)
 
   function readAhead(list: AttemptChange[]): void {
     for (const { jobId, attemptNumber: number } of list) {
-      if (asked.has(jobId)) continue
-      const [attempt, job] = [one.ahead(jobId, number), jobOf.ahead(jobId)]
-      asked.set(jobId, { number, attempt, job: () => job()! })
+      if (known.has(jobId)) continue
+      const [row, job] = [one.ahead(jobId, number), jobOf.ahead(jobId)]
+      const attempt = () => {
+        const found = row()
+        return found === undefined ? undefined : toAttempt(found)
+      }
+      known.set(jobId, { number, attempt, job: () => toJobBefore(job()!) })
     }
   }
 
   /**
-   * The attempt and its job as they are now. What was read ahead is that for the first change of a live attempt: only
-   * changes of the attempt itself write it and its job.
+   * The attempt and its job as they are now. What is known of a live attempt is that: only its own changes write it and
+   * its job, and a write of something else ends with `discard`.
    */
-  function read(jobId: JobId, number: AttemptNumber): { before: AttemptRow; row: JobRowBefore } | undefined {
-    const ahead = asked.get(jobId)
-    asked.delete(jobId)
+  function read(jobId: JobId, number: AttemptNumber): { before: Attempt; job: JobBefore } | undefined {
+    const ahead = known.get(jobId)
+    known.delete(jobId)
     if (ahead?.number === number) {
       const before = ahead.attempt()
-      if (before !== undefined && before.state !== 'ended') return { before, row: ahead.job() }
+      if (before !== undefined && before.state !== 'ended') return { before, job: ahead.job() }
     }
+    updates.flush()
     const before = one.get(jobId, number)
-    return before === undefined ? undefined : { before, row: jobOf.get(jobId)! }
+    return before === undefined ? undefined : { before: toAttempt(before), job: toJobBefore(jobOf.get(jobId)!) }
   }
 
   function apply(change: AttemptChange): boolean {
     const { jobId, attemptNumber, kind, entry } = change
     const found = read(jobId, attemptNumber)
-    if (found === undefined || !change.from.includes(found.before.state as Attempt['state'])) return false
-    const { before, row } = found
-    const job: JobBefore = { ...row, mayHaveRunTwice: row.mayHaveRunTwice === 1 }
+    if (found === undefined || !change.from.includes(found.before.state)) return false
+    const { before, job } = found
     if (kind === 'found_again') {
+      updates.flush()
       const isOverlapLive = job.overlapKey !== null && holds.isOverlapLive(job.overlapKey)
       if (!mayRevive(job, { attemptNumber, isOverlapLive })) return false
     }
-    const after = afterChange(job, toAttempt(before), change)
-    writeAttempt(after.attempt)
+    const after = afterChange(job, before, change)
+    updates.attempt(after.attempt)
     timeline.add(jobId, attemptNumber, kind, entry)
-    writeJob(jobId, job, after.job)
+    const jobAfter = writeJob(jobId, job, after.job)
+    if (after.attempt.state !== 'ended')
+      known.set(jobId, { number: attemptNumber, attempt: () => after.attempt, job: () => jobAfter })
     if (after.jobEntry !== null) timeline.add(jobId, null, 'ended', after.jobEntry)
-    if (after.event !== null) outbox.recordJob(after.event.name, jobId, after.event.atMs)
-    if (after.hasLeft) freeOthers(jobId, job, after, entry.atMs)
+    if (after.event !== null && outbox.isWanted(after.event.name)) {
+      updates.flush()
+      outbox.recordJob(after.event.name, jobId, after.event.atMs)
+    }
+    if (after.hasLeft) {
+      updates.flush()
+      freeOthers(jobId, job, after, entry.atMs)
+    }
     changes.job(jobId)
     return true
   }
@@ -163,26 +171,19 @@ export function createAttempts({
     }
   }
 
-  /** Writes a job that moved in one statement; if only findings changed, in one that touches no index. */
-  function writeJob(id: JobId, before: JobBefore, after: JobBefore): void {
-    if (before === after) return
+  /** Returns it as it is then. */
+  function writeJob(id: JobId, before: JobBefore, after: JobBefore): JobBefore {
+    if (before === after) return before
     const { killingLine, pages, items, errors } = after
     const findings = [killingLine, pages, items, errors, after.mayHaveRunTwice ? 1 : 0]
-    if (!MOVING.some((column) => before[column] !== after[column])) {
-      updateFindings.run(...findings, id)
-      return
-    }
     const { state, outcome, hold, notBeforeMs, reason, nodeId, startedAtMs, endedAtMs } = after
-    updateJob.run(state, outcome, hold, notBeforeMs, reason, nodeId, startedAtMs, endedAtMs, ...findings, id)
-    counters.moved(before, { ...after, status: outcome ?? state, node_id: nodeId })
-  }
-
-  function writeAttempt(attempt: Attempt): void {
-    const { state, result, reason, acceptedAtMs, startedAtMs, endedAtMs, pid, exitCode, signal } = attempt
-    const { limitHit, peakMemoryBytes, cpuSeconds, stats, jobId, number } = attempt
-    const times = [acceptedAtMs, startedAtMs, endedAtMs]
-    const figures = [limitHit, peakMemoryBytes, cpuSeconds, stats === null ? null : JSON.stringify(stats)]
-    update.run(state, result, reason, ...times, pid, exitCode, signal, ...figures, jobId, number)
+    const moving = [state, outcome, hold, notBeforeMs, reason, nodeId, startedAtMs, endedAtMs]
+    const hasMoved = MOVING.some((column) => before[column] !== after[column])
+    updates.job({ id, moving, findings, hasMoved })
+    if (!hasMoved) return after
+    const moved = { ...after, status: outcome ?? state, node_id: nodeId }
+    counters.moved(before, moved)
+    return moved
   }
 
   return {
@@ -196,7 +197,12 @@ export function createAttempts({
       { jobId, number }: Pick<Attempt, 'jobId' | 'number'>
     ): boolean => endedBefore.get({ nodeId, runs: JSON.stringify(runs), jobId, number }) === 1,
     readAhead,
-    discard: (): void => asked.clear(),
+    /** Writes what changes have made of attempts and jobs so far; before whatever reads them in the same write. */
+    flush: (): void => updates.flush(),
+    discard(): void {
+      known.clear()
+      updates.discard()
+    },
     applyChanges: (list: AttemptChange[]): boolean[] => list.map(apply),
 
     markLogArchived(jobId: JobId, attemptNumber: AttemptNumber, { packed, sizes }: ArchivedLog): void {

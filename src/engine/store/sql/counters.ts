@@ -1,4 +1,4 @@
-import type { Database } from './database.ts'
+import type { Columns, Database, ManySql } from './database.ts'
 import type { JobId, NodeId, ProjectName } from '../../../shared/contract/index.ts'
 import type { ChangeLog } from './change-log.ts'
 
@@ -16,6 +16,27 @@ export const COUNTERS_SQL = {
   lane: `INSERT INTO queue_lanes VALUES (?, ?)
     ON CONFLICT (lane) DO UPDATE SET depth = queue_lanes.depth + excluded.depth`
 }
+
+const KIND: Columns = { project: 'TEXT', spider: 'TEXT', status: 'TEXT', node_id: 'TEXT', count: 'INTEGER' }
+/** The same for many at once. */
+export const COUNTERS_MANY = {
+  kinds: {
+    sql: `INSERT INTO job_counts SELECT project, spider, status, node_id, count FROM given
+      ON CONFLICT (project, spider, status, node_id) DO UPDATE SET count = job_counts.count + excluded.count`,
+    given: KIND
+  },
+  dropKinds: {
+    sql: `DELETE FROM job_counts WHERE (project, spider, status, node_id, count) IN (
+        SELECT project, spider, status, node_id, -count FROM given)
+      RETURNING project, spider, status, node_id`,
+    given: KIND
+  },
+  lanes: {
+    sql: `INSERT INTO queue_lanes SELECT lane, depth FROM given
+      ON CONFLICT (lane) DO UPDATE SET depth = queue_lanes.depth + excluded.depth RETURNING lane, depth`,
+    given: { lane: 'TEXT', depth: 'INTEGER' }
+  }
+} satisfies Record<string, ManySql>
 
 export interface CountedRow {
   id: JobId
@@ -44,6 +65,9 @@ export function createCounters(database: Database, changes: ChangeLog) {
   const dropEnded = database.prepare<[string, string, string, string, string, number]>(COUNTERS_SQL.dropEnded)
   const addToLane = database.prepare<[string, number]>(COUNTERS_SQL.lane)
   const dropLane = database.prepare<[string]>('DELETE FROM queue_lanes WHERE lane = ? AND depth = 0')
+  const addToKinds = database.prepareMany?.(COUNTERS_MANY.kinds)
+  const dropKinds = database.prepareMany?.<[string, string, string, string]>(COUNTERS_MANY.dropKinds)
+  const addToLanes = database.prepareMany?.<[string, number]>(COUNTERS_MANY.lanes)
   const kinds: Differences = new Map()
   const ended: Differences = new Map()
   const lanes = new Map<string, number>()
@@ -63,6 +87,27 @@ export function createCounters(database: Database, changes: ChangeLog) {
     lanes.clear()
   }
 
+  /** Often the last job of a kind leaves (a spider on a node has few jobs per state): its row goes in one statement. */
+  function writeKinds(added: KindCells[], left: KindCells[]): void {
+    if (addToKinds === undefined || dropKinds === undefined) {
+      for (const cells of added) addToKind.run(...cells)
+      for (const [project, spider, status, nodeId, difference] of left)
+        if (dropKind.run(project, spider, status, nodeId, -difference).changes === 0)
+          addToKind.run(project, spider, status, nodeId, difference)
+      return
+    }
+    const dropped = new Set(dropKinds(left)().map((key) => key.join('\0')))
+    addToKinds([...added, ...left.filter((cells) => !dropped.has(cells.slice(0, 4).join('\0')))])
+  }
+
+  function writeLanes(differences: [lane: string, difference: number][]): void {
+    const depths = addToLanes?.(differences)()
+    if (depths === undefined) for (const [lane, difference] of differences) addToLane.run(lane, difference)
+    const maybeEmpty =
+      depths?.filter(([, depth]) => depth === 0) ?? differences.filter(([, difference]) => difference < 0)
+    for (const [lane] of maybeEmpty) dropLane.run(lane)
+  }
+
   return {
     discard,
 
@@ -74,19 +119,15 @@ export function createCounters(database: Database, changes: ChangeLog) {
 
     flush(): void {
       const states = new Map<string, number>()
-      const left: { key: KindKey; difference: number; dropped: { readonly changes: number } }[] = []
+      const added: KindCells[] = []
+      const left: KindCells[] = []
       for (const { row, difference } of kinds.values()) {
         if (difference === 0) continue
         const { project, spider, status } = row
-        const nodeId = row.node_id ?? ''
-        // Often the last job of a kind leaves (a spider on a node has few jobs per state): delete it in one statement.
-        const key = [project, spider, status, nodeId] as const
-        if (difference > 0) addToKind.run(...key, difference)
-        // Whether it was the last one is looked at when all were asked: each look is a round trip to a server.
-        else left.push({ key, difference, dropped: dropKind.run(...key, -difference) })
+        ;(difference > 0 ? added : left).push([project, spider, status, row.node_id ?? '', difference])
         increase(states, LIVE_JOB_STATES.has(status) ? status : 'ended', difference)
       }
-      for (const { key, difference, dropped } of left) if (dropped.changes === 0) addToKind.run(...key, difference)
+      writeKinds(added, left)
       const endedOf: Differences = new Map()
       for (const { row, difference } of ended.values()) {
         if (difference === 0) continue
@@ -101,11 +142,7 @@ export function createCounters(database: Database, changes: ChangeLog) {
         if (!isLast) addToEndedOf.run(row.project, row.spider, difference)
       }
       for (const [state, difference] of states) if (difference !== 0) addToState.run(difference, state)
-      for (const [lane, difference] of lanes) {
-        if (difference === 0) continue
-        addToLane.run(lane, difference)
-        if (difference < 0) dropLane.run(lane)
-      }
+      writeLanes([...lanes].filter(([, difference]) => difference !== 0))
       discard()
     }
   }
@@ -122,7 +159,7 @@ export function stretchOf(id: string): string {
   return `${id.slice(0, 5)}${id.charAt(5) < '8' ? '0' : '8'}`
 }
 
-type KindKey = readonly [project: string, spider: string, status: string, nodeId: string]
+type KindCells = [project: string, spider: string, status: string, nodeId: string, difference: number]
 type Differences = Map<string, { row: CountedRow; difference: number }>
 
 function change(differences: Differences, key: string, row: CountedRow, amount: number): void {

@@ -11,6 +11,11 @@ export interface Database {
   transaction<Values extends unknown[], Result>(work: (...values: Values) => Result): (...values: Values) => Result
   /** Inserts many rows in one statement; absent where a statement for each is faster. */
   insertMany?(table: string, columns: Columns): (rows: Cell[][]) => void
+  /**
+   * One statement for many rows, which `sql` reads from the table `given`. The function asks; what it returns gives the
+   * rows of RETURNING as lists, in any order. Absent where a statement for each row is faster.
+   */
+  prepareMany?<Row extends unknown[] = unknown[]>(many: ManySql): Many<Row>
   /** A statement that failed may have ended it. */
   readonly inTransaction: boolean
   /** For messages: where it is. */
@@ -20,6 +25,13 @@ export interface Database {
 export type Cell = string | number | Uint8Array | null
 /** Each with its type, as SQLite has it. */
 export type Columns = Readonly<Record<string, 'TEXT' | 'INTEGER' | 'REAL' | 'BLOB'>>
+
+/** What `prepareMany` is given. */
+export interface ManySql {
+  sql: string
+  given: Columns
+}
+export type Many<Row = unknown[]> = (rows: Cell[][]) => () => Row[]
 
 /** A prepared statement. Values are strings, numbers, bytes or null; flags are 0 and 1. */
 export interface Statement<Values extends unknown[] = unknown[], Row = unknown> {

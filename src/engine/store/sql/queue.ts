@@ -6,6 +6,7 @@ import type { TimelineEntry } from '../../job-rules/attempt-change.ts'
 import type { AttemptStart, BegunAttempt, LaneDepth, QueueHead, StoredJob } from '../records.ts'
 import type { ChainEnds } from './chain-ends.ts'
 import type { CountedRow } from './counters.ts'
+import type { ManySql } from './database.ts'
 import { COUNTED, HOLDABLE, type Holds, type JobThatEnded, RESTORABLE } from './holds.ts'
 import type { JobWriting } from './job-writing.ts'
 import { JOB, type JobRow, toJob } from './rows.ts'
@@ -34,6 +35,31 @@ export const QUEUE_SQL = {
     VALUES (?, ?, ?, ?, ?, ?, ?, 'sending', ?) ON CONFLICT (node_id, project, jobid) DO NOTHING`
 }
 
+/** The same for many at once. */
+export const QUEUE_MANY = {
+  /** Of jobs without an overlap key: those with one see each other only if they are claimed one after the other. */
+  claim: {
+    sql: `UPDATE jobs SET state = 'starting', node_id = given.to_node, attempt_count = given.start_number,
+      sent_version = given.to_version, started_at_ms = NULL, reason = NULL
+    FROM given WHERE jobs.id = given.start_id AND state = 'queued' AND hold IS NULL
+      AND attempt_count = given.start_number - 1 AND overlap_key IS NULL
+      AND (expires_at_ms IS NULL OR expires_at_ms > given.start_ms)
+    RETURNING ${JOB}`,
+    given: {
+      ...{ start_id: 'TEXT', to_node: 'TEXT', start_number: 'INTEGER', to_version: 'TEXT', start_ms: 'INTEGER' }
+    }
+  },
+  insertAttempts: {
+    sql: `INSERT INTO attempts (job_id, number, jobid, node_id, project, version, spider, state, sent_at_ms)
+    SELECT job_id, number, jobid, node_id, project, version, spider, 'sending', sent_at_ms FROM given
+    ON CONFLICT (node_id, project, jobid) DO NOTHING RETURNING job_id`,
+    given: {
+      ...{ job_id: 'TEXT', number: 'INTEGER', jobid: 'TEXT', node_id: 'TEXT', project: 'TEXT', version: 'TEXT' },
+      ...{ spider: 'TEXT', sent_at_ms: 'INTEGER' }
+    }
+  }
+} satisfies Record<string, ManySql>
+
 interface Dependencies extends JobWriting {
   holds: Holds
   chainEnds: ChainEnds
@@ -57,6 +83,8 @@ export function createQueue({ database, changes, timeline, counters, holds, chai
   const insertAttempt = database.prepare<[string, number, string, string, string, string, string, number]>(
     QUEUE_SQL.insertAttempt
   )
+  const insertAttempts = database.prepareMany?.<[string]>(QUEUE_MANY.insertAttempts)
+  const claimMany = database.prepareMany?.<[...JobRow]>(QUEUE_MANY.claim)
   const cancelled = database.prepare<[string], CancelledRow>(
     `SELECT state, cancelled_while_queued, ${HOLDABLE}, ${COUNTED} FROM jobs WHERE id = ?`
   )
@@ -72,17 +100,41 @@ export function createQueue({ database, changes, timeline, counters, holds, chai
     'UPDATE jobs SET cancel_asked_at_ms = :atMs WHERE id = :id AND cancel_asked_at_ms IS NULL'
   )
 
-  /** Asks for the attempt to be inserted; what it returns gives its jobid on the node. */
-  function writeAttempt({ jobId, number, jobid, nodeId, version, entry }: AttemptStart, job: StoredJob): () => string {
-    const { project, spider } = job
-    const write = (free: string) => insertAttempt.run(jobId, number, free, nodeId, project, version, spider, entry.atMs)
-    const first = write(jobid)
+  /** The claimed rows of those starts that may begin, in their order; both kinds of database give the same. */
+  function claimAll(starts: AttemptStart[]): (JobRow | undefined)[] {
+    const wantedOf = ({ entry, ...fields }: AttemptStart): Claim => ({ ...fields, atMs: entry.atMs })
+    if (claimMany === undefined) return starts.map((start) => claim.get(wantedOf(start)))
+    // The first of each job: a second one finds it claimed.
+    const firsts = new Map(starts.toReversed().map((start) => [start.jobId, start]))
+    const given = [...firsts.values()].map(({ jobId, number, nodeId, version, entry }) => {
+      return [jobId, nodeId, number, version, entry.atMs]
+    })
+    const claimed = new Map(claimMany(given)().map((row) => [row[0], row]))
+    const asked = starts.map((start) => {
+      const row = firsts.get(start.jobId) === start ? claimed.get(start.jobId) : undefined
+      return row === undefined ? claim.ahead(wantedOf(start)) : () => row
+    })
+    return asked.map((row) => row())
+  }
+
+  /** Asks for the attempts to be inserted; what it returns gives the jobid of each on its node. */
+  function writeAttempts(begun: { start: AttemptStart; job: StoredJob }[]): () => string[] {
+    const cellsOf = ({ start, job }: (typeof begun)[number], free: string) =>
+      [start.jobId, start.number, free, start.nodeId, job.project, start.version, job.spider, start.entry.atMs] as const
+    const inserted = insertAttempts?.(begun.map((each) => [...cellsOf(each, each.start.jobid)]))
+    const firsts =
+      inserted === undefined ? begun.map((each) => insertAttempt.run(...cellsOf(each, each.start.jobid))) : []
     return () => {
-      if (first.changes > 0) return jobid
-      // A jobid chosen by a client may already exist on the node; then use the job's id, which is unique.
-      let free = `${jobId}-${number}`
-      for (let copy = number + 1; write(free).changes === 0; copy += 1) free = `${jobId}-${copy}`
-      return free
+      const written = new Set(inserted?.().map(([jobId]) => jobId))
+      return begun.map((each, index) => {
+        const { jobId, jobid, number } = each.start
+        if (inserted === undefined ? firsts[index]!.changes > 0 : written.has(jobId)) return jobid
+        // A jobid chosen by a client may already exist on the node; then use the job's id, which is unique.
+        let free = `${jobId}-${number}`
+        for (let copy = number + 1; insertAttempt.run(...cellsOf(each, free)).changes === 0; copy += 1)
+          free = `${jobId}-${copy}`
+        return free
+      })
     }
   }
 
@@ -114,22 +166,19 @@ export function createQueue({ database, changes, timeline, counters, holds, chai
   return {
     listLanes: (): LaneDepth[] => lanes.all(),
     readHeads: (wanted: { lane: string; limit: number }[]): QueueHead[][] =>
-      wanted.map(({ lane, limit }) => heads.all(lane, limit)),
+      wanted.map(({ lane, limit }) => heads.aheadAll(lane, limit)).map((found) => found()),
 
     beginAttempts(starts: AttemptStart[]): BegunAttempt[] {
-      const asked = starts.map((start) => {
-        const { entry, ...fields } = start
-        const wanted = { ...fields, atMs: entry.atMs }
-        // Only a job with earlier attempts has a node, so the first attempt needs no query.
-        const nodeBefore = start.number === 1 ? null : nodeOf.ahead(start.jobId)
-        // This guard is the whole claim: a second claimer finds the job no longer queued, or at a later attempt.
-        return { start, fields, wanted, nodeBefore, claimed: claim.ahead(wanted) }
-      })
-      const written: (() => BegunAttempt)[] = []
-      for (const { start, fields, wanted, nodeBefore, claimed } of asked) {
-        const row = claimed()
+      // Only a job with earlier attempts has a node, so the first attempt needs no query.
+      const nodesBefore = starts.map(({ jobId, number }) => (number === 1 ? null : nodeOf.ahead(jobId)))
+      // This guard is the whole claim: a second claimer finds the job no longer queued, or at a later attempt.
+      const claimed = claimAll(starts)
+      const begun: { start: AttemptStart; job: StoredJob }[] = []
+      for (const [index, start] of starts.entries()) {
+        const row = claimed[index]
         if (row === undefined) {
-          const held = holdOverlapping.get(wanted)
+          const { entry, ...fields } = start
+          const held = holdOverlapping.get({ ...fields, atMs: entry.atMs })
           if (held !== undefined) {
             changes.job(start.jobId)
             counters.moved({ ...held, hold: null }, held)
@@ -140,14 +189,17 @@ export function createQueue({ database, changes, timeline, counters, holds, chai
         const { project, spider, lane } = job
         const counted = { id: start.jobId, project, spider, lane, hold: null }
         const after = { ...counted, status: 'starting', node_id: start.nodeId }
-        counters.moved({ ...counted, status: 'queued', node_id: nodeBefore?.() ?? null }, after, { notify: false })
-        const jobidOf = writeAttempt(start, job)
+        const nodeBefore = nodesBefore[index]?.() ?? null
+        counters.moved({ ...counted, status: 'queued', node_id: nodeBefore }, after, { notify: false })
         timeline.add(start.jobId, start.number, 'sending', start.entry)
         changes.job(start.jobId)
-        const sentAtMs = start.entry.atMs
-        written.push(() => ({ ...NEW_ATTEMPT, ...fields, jobid: jobidOf(), project, spider, sentAtMs, job }))
+        begun.push({ start, job })
       }
-      return written.map((attempt) => attempt())
+      const jobids = writeAttempts(begun)()
+      return begun.map(({ start: { entry, ...fields }, job }, index) => {
+        const { project, spider } = job
+        return { ...NEW_ATTEMPT, ...fields, jobid: jobids[index]!, project, spider, sentAtMs: entry.atMs, job }
+      })
     },
 
     cancelQueued: (ids: JobId[], entry: TimelineEntry) =>

@@ -124,7 +124,7 @@ export function createSqlStore({ driver, clock, logger, scheduleFlush = setImmed
     setPriority: (ids, priority, entry) => write(() => order.setPriority(ids, priority, entry)),
     reorder: (ids, to, entry) => write(() => order.reorder(ids, to, entry)),
     placeQueued: (ids, placement, entry) => write(() => order.placeQueued(ids, placement, entry)),
-    beginAttempts: (starts) => writeJoined(() => queue.beginAttempts(starts)),
+    beginAttempts: (starts) => writeJoined(() => afterAttempts(() => queue.beginAttempts(starts))),
     cancelQueued: (ids, entry) => write(() => queue.cancelQueued(ids, entry)),
     failQueued: (ids, error, sinceMs, entry) => write(() => queue.failQueued(ids, error, sinceMs, entry)),
     restoreCancelled: (ids, entry) => write(() => queue.restoreCancelled(ids, entry)),
@@ -140,10 +140,10 @@ export function createSqlStore({ driver, clock, logger, scheduleFlush = setImmed
         () => attempts.readAhead(list)
       ),
     markLogArchived: (jobId, attemptNumber, log) =>
-      writeJoined(() => attempts.markLogArchived(jobId, attemptNumber, log)),
+      writeJoined(() => afterAttempts(() => attempts.markLogArchived(jobId, attemptNumber, log))),
     findArchivedLog: (jobId, attemptNumber) => read(() => attempts.findArchivedLog(jobId, attemptNumber)),
 
-    recordReadings: (list) => writeJoined(() => readings.recordReadings(list)),
+    recordReadings: (list) => writeJoined(() => afterAttempts(() => readings.recordReadings(list))),
     findFigures: (jobId, attemptNumber) => read(() => readings.findFigures(jobId, attemptNumber)),
 
     listErrorGroups: (filter, page) => read(() => errorGroups.page(filter, page)),
@@ -279,6 +279,7 @@ export function createSqlStore({ driver, clock, logger, scheduleFlush = setImmed
     const apply = () => attempts.applyChanges(made)
     if (made.some(({ to }) => to === 'ended')) outbox.silently(apply)
     else apply()
+    attempts.flush()
   }
 
   function recordEvents(events: NewEvent[]): void {
@@ -319,8 +320,15 @@ export function createSqlStore({ driver, clock, logger, scheduleFlush = setImmed
     return write(work, { isJoined: true, ahead })
   }
 
+  /** Another verb of the same write may read what they wrote. */
+  function afterAttempts<T>(work: () => T): T {
+    attempts.flush()
+    return work()
+  }
+
   /** Writes the counters, events and entries of the change log that writes have collected. */
   function record(): void {
+    attempts.flush()
     chainEnds.flush()
     timeline.flush()
     counters.flush()
