@@ -13,14 +13,18 @@ import type { LogSums } from './log-sums.ts'
 import type { Outbox } from './outbox.ts'
 import { type AttemptRow, toAttempt } from './rows.ts'
 
+const JOB_BEFORE = `${COUNTED}, state, outcome, not_before_ms AS notBeforeMs, reason, node_id AS nodeId,
+      started_at_ms AS startedAtMs, ended_at_ms AS endedAtMs, killing_line AS killingLine, pages, items, errors,
+      may_have_run_twice AS mayHaveRunTwice, attempt_count AS attemptCount, cancel_asked_at_ms AS cancelAskedAtMs,
+      overlap_key AS overlapKey`
+
 export const ATTEMPTS_SQL = {
   live: "SELECT * FROM attempts WHERE state <> 'ended' ORDER BY job_id",
   ofJob: 'SELECT * FROM attempts WHERE job_id = ? ORDER BY number',
   one: 'SELECT * FROM attempts WHERE job_id = ? AND number = ?',
-  jobOf: `SELECT ${COUNTED}, state, outcome, not_before_ms AS notBeforeMs, reason, node_id AS nodeId,
-      started_at_ms AS startedAtMs, ended_at_ms AS endedAtMs, killing_line AS killingLine, pages, items, errors,
-      may_have_run_twice AS mayHaveRunTwice, attempt_count AS attemptCount, cancel_asked_at_ms AS cancelAskedAtMs,
-      overlap_key AS overlapKey FROM jobs WHERE id = ?`,
+  ofJobs: 'SELECT * FROM attempts WHERE job_id IN (SELECT value FROM json_each(?))',
+  jobOf: `SELECT ${JOB_BEFORE} FROM jobs WHERE id = ?`,
+  jobsOf: `SELECT ${JOB_BEFORE} FROM jobs WHERE id IN (SELECT value FROM json_each(?))`,
   // CROSS JOIN: the few runs first, and not all attempts on the node (https://sqlite.org/optoverview.html).
   onNode: `SELECT attempts.* FROM json_each(:runs) AS run CROSS JOIN attempts ON node_id = :nodeId
     AND project = run.value ->> 'project' AND jobid = run.value ->> 'jobid' ORDER BY run.key`,
@@ -73,6 +77,8 @@ export function createAttempts({
 }: Dependencies) {
   const live = database.prepare<[], AttemptRow>(ATTEMPTS_SQL.live)
   const ofJob = database.prepare<[string], AttemptRow>(ATTEMPTS_SQL.ofJob)
+  const ofJobs = database.prepare<[string], AttemptRow>(ATTEMPTS_SQL.ofJobs)
+  const jobsOf = database.prepare<[string], JobRowBefore>(ATTEMPTS_SQL.jobsOf)
   const one = database.prepare<[string, number], AttemptRow>(ATTEMPTS_SQL.one)
   const onNode = database.prepare<{ nodeId: NodeId; runs: string }, AttemptRow>(ATTEMPTS_SQL.onNode)
   const endedBefore = database
@@ -101,19 +107,26 @@ export function createAttempts({
    * Live attempts and their jobs, as they are now: of changes that are about to be applied, asked together, since each
    * look is a round trip to a server; and what those that were applied have made of them.
    */
-  const known = new Map<JobId, { number: AttemptNumber; attempt: () => Attempt | undefined; job: () => JobBefore }>()
+  const known = new Map<JobId, { attempt: Attempt; job: JobBefore }>()
+  let asked = new Map<JobId, AttemptNumber>()
   const updates = createAttemptUpdates(database)
 
   function readAhead(list: AttemptChange[]): void {
-    for (const { jobId, attemptNumber: number } of list) {
-      if (known.has(jobId)) continue
-      const [row, job] = [one.ahead(jobId, number), jobOf.ahead(jobId)]
-      const attempt = () => {
-        const found = row()
-        return found === undefined ? undefined : toAttempt(found)
-      }
-      known.set(jobId, { number, attempt, job: () => toJobBefore(job()!) })
+    for (const { jobId, attemptNumber } of list) if (!asked.has(jobId)) asked.set(jobId, attemptNumber)
+  }
+
+  function readAsked(): void {
+    if (asked.size === 0) return
+    const ids = JSON.stringify([...asked.keys()])
+    const [attempts, jobs] = [ofJobs.aheadAll(ids), jobsOf.aheadAll(ids)]
+    const live = new Map<JobId, Attempt>()
+    for (const row of attempts())
+      if (row.state !== 'ended' && asked.get(row.job_id) === row.number) live.set(row.job_id, toAttempt(row))
+    for (const row of jobs()) {
+      const attempt = live.get(row.id)
+      if (attempt !== undefined) known.set(row.id, { attempt, job: toJobBefore(row) })
     }
+    asked = new Map()
   }
 
   /**
@@ -121,12 +134,10 @@ export function createAttempts({
    * its job, and a write of something else ends with `discard`.
    */
   function read(jobId: JobId, number: AttemptNumber): { before: Attempt; job: JobBefore } | undefined {
+    readAsked()
     const ahead = known.get(jobId)
     known.delete(jobId)
-    if (ahead?.number === number) {
-      const before = ahead.attempt()
-      if (before !== undefined && before.state !== 'ended') return { before, job: ahead.job() }
-    }
+    if (ahead?.attempt.number === number) return { before: ahead.attempt, job: ahead.job }
     updates.flush()
     const before = one.get(jobId, number)
     return before === undefined ? undefined : { before: toAttempt(before), job: toJobBefore(jobOf.get(jobId)!) }
@@ -146,8 +157,7 @@ export function createAttempts({
     updates.attempt(after.attempt)
     timeline.add(jobId, attemptNumber, kind, entry)
     const jobAfter = writeJob(jobId, job, after.job)
-    if (after.attempt.state !== 'ended')
-      known.set(jobId, { number: attemptNumber, attempt: () => after.attempt, job: () => jobAfter })
+    if (after.attempt.state !== 'ended') known.set(jobId, { attempt: after.attempt, job: jobAfter })
     if (after.jobEntry !== null) timeline.add(jobId, null, 'ended', after.jobEntry)
     if (after.event !== null && outbox.isWanted(after.event.name)) {
       updates.flush()
@@ -201,6 +211,7 @@ export function createAttempts({
     flush: (): void => updates.flush(),
     discard(): void {
       known.clear()
+      asked.clear()
       updates.discard()
     },
     applyChanges: (list: AttemptChange[]): boolean[] => list.map(apply),
