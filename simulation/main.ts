@@ -11,7 +11,7 @@ import { fork } from 'node:child_process'
 import { availableParallelism } from 'node:os'
 import { parseArgs } from 'node:util'
 import { MUTANTS, type Mutant } from './mutants.ts'
-import { FAULT_KINDS, type FaultKind } from './world/faults.ts'
+import { ENGINE_FAULTS, FAULT_KINDS, type FaultKind } from './world/faults.ts'
 import type { Task, Told } from './worker.ts'
 
 /** With this many stories, every kind of fault must have happened; otherwise the simulation is broken. */
@@ -23,6 +23,7 @@ const { values } = parseArgs({
     seeds: { type: 'string' },
     from: { type: 'string', default: '1' },
     sweep: { type: 'string' },
+    engines: { type: 'string', default: '1' },
     mutants: { type: 'boolean', default: false },
     quick: { type: 'boolean', default: false },
     only: { type: 'string' },
@@ -31,12 +32,15 @@ const { values } = parseArgs({
   }
 })
 
+const engines = Number(values.engines)
+const kinds = engines > 1 ? [...FAULT_KINDS, ...ENGINE_FAULTS] : FAULT_KINDS
+
 if (values.mutants) await huntMutants()
 else if (values.sweep !== undefined) await sweep(Number(values.sweep))
 else await tellSeeds(Number(values.from), Number(values.seeds ?? 100))
 
 async function tellSeeds(from: number, count: number): Promise<void> {
-  const tasks = Array.from({ length: count }, (_, index): Task => ({ seed: from + index, death: null }))
+  const tasks = Array.from({ length: count }, (_, index): Task => ({ seed: from + index, death: null, engines }))
   const summary = newSummary()
   const beganMs = performance.now()
   await runAll(tasks, null, (told) => {
@@ -46,7 +50,7 @@ async function tellSeeds(from: number, count: number): Promise<void> {
     return true
   })
   showSummary(summary, performance.now() - beganMs)
-  const missing = FAULT_KINDS.filter((kind) => (summary.faults[kind] ?? 0) === 0)
+  const missing = kinds.filter((kind) => (summary.faults[kind] ?? 0) === 0)
   if (count >= SEEDS_FOR_ALL_FAULTS && missing.length > 0) {
     console.error(`Never happened: ${missing.join(', ')}`)
     process.exitCode = 1
@@ -56,14 +60,14 @@ async function tellSeeds(from: number, count: number): Promise<void> {
 /** Runs the story once for each call of the first life, dying before and after it. */
 async function sweep(seed: number): Promise<void> {
   let calls = 0
-  await runAll([{ seed, death: null }], null, (told) => {
+  await runAll([{ seed, death: null, engines: 1 }], null, (told) => {
     calls = told.calls
     return true
   })
   const summary = newSummary()
   const beganMs = performance.now()
   const tasks = Array.from({ length: calls }, (_, call) =>
-    (['before', 'after'] as const).map((when): Task => ({ seed, death: { call, when } }))
+    (['before', 'after'] as const).map((when): Task => ({ seed, death: { call, when }, engines: 1 }))
   ).flat()
   console.log(`Story ${seed} makes ${calls} calls; it dies at each, before and after`)
   await runAll(tasks, null, (told) => {
@@ -93,7 +97,7 @@ async function huntMutants(): Promise<void> {
 
 async function hunt(mutant: Mutant): Promise<Told | null> {
   const from = Number(values.from)
-  const tasks = Array.from({ length: mutant.seeds }, (_, index): Task => ({ seed: from + index, death: null }))
+  const tasks = Array.from({ length: mutant.seeds }, (_, index): Task => ({ seed: from + index, death: null, engines }))
   let found: Told | null = null
   await runAll(tasks, mutant.name, (told) => {
     const isMeant = told.violations.some((text) => mutant.breaks.some((rule) => text.startsWith(`${rule}:`)))
@@ -151,7 +155,7 @@ function showSummary(summary: Summary, tookMs: number): void {
       rules.set(rule, (rules.get(rule) ?? 0) + 1)
   }
   console.log('\nFaults:')
-  for (const kind of FAULT_KINDS) console.log(`  ${String(faults[kind] ?? 0).padStart(8)}  ${kind}`)
+  for (const kind of kinds) console.log(`  ${String(faults[kind] ?? 0).padStart(8)}  ${kind}`)
   console.log('Orders (ok, refused, unknown):')
   for (const [name, { ok, fail, unknown }] of Object.entries(operations).sort()) {
     console.log(`  ${String(ok).padStart(8)} ${String(fail).padStart(6)} ${String(unknown).padStart(5)}  ${name}`)

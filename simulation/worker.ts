@@ -12,6 +12,7 @@ import type { FaultKind } from './world/faults.ts'
 export interface Task {
   seed: number
   death: Death | null
+  engines: number
 }
 
 export interface Told {
@@ -39,6 +40,11 @@ const base = mkdtempSync(join(existsSync('/dev/shm') ? '/dev/shm' : tmpdir(), 's
 const template = join(base, 'template', 'scrapdeck.sqlite')
 await makeTemplate(template)
 process.on('exit', () => rmSync(base, { recursive: true, force: true }))
+// As in cli/serve-together.ts: what an engine had under way when it lost its lease fails.
+process.on('unhandledRejection', (error) => {
+  const { code } = error as { code?: unknown }
+  if (code !== 'NOT_LEADER' && code !== 'STOPPING') throw error
+})
 process.on('disconnect', () => process.exit())
 process.on('message', (task: Task) => {
   void tellOne(task).then((told) => process.send!(told))

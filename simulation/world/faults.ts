@@ -43,7 +43,12 @@ export const FAULT_KINDS = [
   'our clock jumped ahead',
   'our clock jumped back'
 ] as const
-export type FaultKind = (typeof FAULT_KINDS)[number]
+
+/** What can go wrong only with several engines. */
+export const ENGINE_FAULTS = ['leader killed', 'follower killed'] as const
+export type EngineFault = (typeof ENGINE_FAULTS)[number]
+/** `an engine leads`: no fault, but what follows from most of them. */
+export type FaultKind = (typeof FAULT_KINDS)[number] | EngineFault | 'an engine leads'
 
 export interface Fault {
   atMs: number
