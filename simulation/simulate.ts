@@ -27,6 +27,8 @@ import { enginesScenarioOf, type Scenario, scenarioOf } from './work/scenario.ts
 const QUIET_LIMIT_MS = 1_800_000
 /** With only queued jobs left and nothing happening for this long, nothing can run any more. */
 const STILL_MS = 900_000
+/** Until then after the faults, one of several engines leads and goes on to. */
+const SETTLES_MS = 30_000
 const SAMPLE_EVERY_MS = 10_000
 const RESTART_AFTER_MS = [50, 3_000] as const
 
@@ -132,6 +134,8 @@ export async function simulate(options: StoryOptions): Promise<Story> {
     nemesis.stop()
     ofEngines?.stop()
     await time.runUntil(scenario.activeMs + 20_000, () => machine.isUp && operators.pending === 0)
+    // What woke up, healed or was drained may still change who leads.
+    if (cluster !== null) await time.runUntil(time.nowMs + SETTLES_MS, () => false)
     void operators.liftEverything()
     await time.runUntil(time.nowMs + 20_000, () => operators.pending === 0)
     let isQuiet = false
@@ -219,7 +223,7 @@ export async function simulate(options: StoryOptions): Promise<Story> {
     }
     const lanesQueued = (await store.listLanes()).length
     const fleetRows = await store.listNodes()
-    const wallMs = machine.wallMs()
+    const wallMs = machine.ownWallMs
     let isStopped = false
     const stopped = machine.stop().then(() => (isStopped = true))
     await time.runUntil(time.nowMs + 10_000, () => isStopped)

@@ -2,7 +2,7 @@ import type { LimitRule, RunItem } from '../../src/shared/contract/index.ts'
 import { aJobId, aNodeId, aProjectName, aVersionName } from '../../src/shared/testing/ids.ts'
 import type { Chance } from '../world/chance.ts'
 import type { Life } from '../world/life.ts'
-import type { Client, World } from '../world/machine.ts'
+import type { Client, Door, World } from '../world/machine.ts'
 import type { VirtualTime } from '../world/time.ts'
 import { SPIDERS } from '../scrapyd/http.ts'
 import type { Operation } from './history.ts'
@@ -10,6 +10,7 @@ import type { Scenario } from './scenario.ts'
 
 type Act = (client: Client) => Promise<unknown>
 
+const ASKS_AGAIN_AFTER_MS = 500
 const PROJECTS = Object.keys(SPIDERS)
 
 /**
@@ -69,7 +70,7 @@ export class Operators {
   }
 
   async #do(name: string, input: unknown, act: Act): Promise<unknown> {
-    const door = this.#machine.door()
+    const door = this.#machine.door() ?? (await this.#doorAgain())
     if (door === null) return null
     const { life, client } = door
     const operation: Operation = {
@@ -109,6 +110,16 @@ export class Operators {
     } finally {
       if (!life.isOver) isOver()
     }
+  }
+
+  /** Where several engines have no leader, a client hears so at once (NO_LEADER) and asks again. */
+  async #doorAgain(): Promise<Door | null> {
+    let door: Door | null = null
+    for (let left = this.#machine.triesAgain; door === null && left > 0; left -= 1) {
+      await new Promise<void>((resolve) => void this.#time.after(ASKS_AGAIN_AFTER_MS, resolve))
+      door = this.#machine.door()
+    }
+    return door
   }
 
   #actSomehow(): Promise<unknown> {

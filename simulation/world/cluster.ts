@@ -41,6 +41,7 @@ export class Cluster implements World {
   readonly database: SharedDatabase
   readonly complaints: { atMs: number; text: string }[] = []
   readonly timersLeft: number[] = []
+  readonly triesAgain = 6
   setBackMs = 0
   readonly #hosts: Host[] = []
   readonly #chance: Chance
@@ -80,6 +81,12 @@ export class Cluster implements World {
 
   get store(): Store {
     return this.database.store
+  }
+
+  get ownWallMs(): number {
+    const { leader } = this
+    const host = this.#hosts.find(({ process }) => process !== null && process === leader)
+    return this.#parts.time.nowMs + (host?.wallOffsetMs ?? START_WALL_MS)
   }
 
   /** Of the nodes: as long as nobody sets a clock, all are the same. */

@@ -46,6 +46,8 @@ export type World = Pick<
   | 'wallMs'
   | 'jumpWall'
   | 'door'
+  | 'triesAgain'
+  | 'ownWallMs'
   | 'leads'
   | 'stop'
   | 'stopOne'
@@ -74,6 +76,8 @@ export class Machine {
   /** Null while no engine runs. */
   client: Client | null = null
   life: Life | null = null
+  /** How often an operator asks again who finds no engine. */
+  readonly triesAgain: number = 0
   /** Errors that the engine logged: bugs in its own code show up here first. */
   readonly complaints: { atMs: number; text: string }[] = []
   /** Timers left over after an engine stopped. */
@@ -91,6 +95,12 @@ export class Machine {
     this.disk = new Disk({ ...options, time: parts.time })
   }
 
+  /** Of the engine. */
+  get ownWallMs(): number {
+    return this.wallMs()
+  }
+
+  /** Of this machine, which the nodes' clocks follow. */
   wallMs = (): number => this.#wallOffsetMs + this.#parts.time.nowMs
 
   jumpWall(byMs: number): void {

@@ -81,7 +81,7 @@ export class Network {
 
       const send: Connection['send'] = ({ body, ...request }, signal) =>
         body instanceof Readable
-          ? this.#readBody(body).then((whole) => sendWhole({ ...request, body: whole }, signal))
+          ? buffer(body).then((whole) => sendWhole({ ...request, body: whole }, signal))
           : sendWhole({ ...request, body: body ?? '' }, signal)
       const sendWhole = (request: WholeRequest, signal?: AbortSignal): Promise<AnswerHead> => {
         const endpoint = request.path.split('?')[0]!.replace(/^(logs|items)\/.*/, '$1')
@@ -155,16 +155,6 @@ export class Network {
             giveUp(fail('reset', 'was not asked: the connection was closed.', 'unknown'))
         }
       }
-    }
-  }
-
-  /** Real reading takes no virtual time. */
-  async #readBody(body: Readable): Promise<Buffer> {
-    this.#time.busy += 1
-    try {
-      return await buffer(body)
-    } finally {
-      this.#time.busy -= 1
     }
   }
 

@@ -64,16 +64,18 @@ export class SharedDatabase {
     const { time, disk, witness } = this.#parts
     const store = this.#store!
     const verbs = store as unknown as Record<string, Method | undefined>
-    let waiting: (() => void)[] = []
+    let waiting: { isWrite: boolean; send: () => void }[] = []
     let diesAtFlush = false
+    let losesAnswers = false
 
     const flush = () => {
       const asked = waiting
       waiting = []
       time.busy -= asked.length
       if (life.isOver) return
-      for (const arrive of asked) arrive()
-      link.losesNextCommit = false
+      losesAnswers = link.losesNextCommit && asked.some(({ isWrite }) => isWrite)
+      if (losesAnswers) link.losesNextCommit = false
+      for (const { send } of asked) send()
       if (diesAtFlush) life.die()
     }
 
@@ -90,7 +92,7 @@ export class SharedDatabase {
           return life.run(() => reject(diskFull(disk.databasePath)))
         }
         if (isWrite && !passesFence(lease, this.lease.lease)) return life.run(() => reject(anotherLeads()))
-        const isAnswerLost = isWrite && link.losesNextCommit
+        const isAnswerLost = isWrite && losesAnswers
         void this.#carryOut(method, parameters).then(
           (answer) => {
             if (isAnswerLost) return lost()
@@ -101,7 +103,7 @@ export class SharedDatabase {
       }
       if (waiting.length === 0) setImmediate(flush)
       time.busy += 1
-      waiting.push(() => link.through(arrive, lost))
+      waiting.push({ isWrite, send: () => link.through(arrive, lost) })
       return promise
     }
 
