@@ -43,6 +43,8 @@ export interface StoryOptions {
   scenario?: Scenario
   /** On one database. Default: 1. */
   engines?: number
+  /** Commits take effect whose answers are lost. Default: never. */
+  losesAnswers?: boolean
 }
 
 export interface Story {
@@ -91,7 +93,7 @@ export async function simulate(options: StoryOptions): Promise<Story> {
   for (const name of nodes.keys()) network.links.set(name, { ...aLink(), chances: scenario.chances })
   const around = { seed, time, network, faults, witness, cancelWaitsSeconds: scenario.cancelWaitsSeconds }
   const pendingOrders = () => operators.pending
-  const engines = enginesScenarioOf(seed, options.engines ?? 1)
+  const engines = enginesScenarioOf(seed, options.engines ?? 1, options.losesAnswers ?? false)
   const single = engines.engines > 1 ? null : aMachine()
   const cluster = single !== null ? null : aCluster()
   const machine: World = (single ?? cluster)!

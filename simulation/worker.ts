@@ -13,6 +13,7 @@ export interface Task {
   seed: number
   death: Death | null
   engines: number
+  losesAnswers: boolean
 }
 
 export interface Told {

@@ -46,12 +46,14 @@ export interface EnginesScenario {
   actEveryMs: number
 }
 
-export function enginesScenarioOf(seed: number, engines: number): EnginesScenario {
+/** `losesAnswers`: of commits, too, which the engine does not survive yet (main.ts). */
+export function enginesScenarioOf(seed: number, engines: number, losesAnswers: boolean): EnginesScenario {
   const chance = createChance(seed, 'scenario of engines')
   const onlyDeaths = chance.happens(0.3)
+  const chosen = ENGINE_FAULTS.filter((kind) => (onlyDeaths ? kind.endsWith('killed') : chance.happens(0.6)))
   return {
     engines,
-    acts: ENGINE_FAULTS.filter((kind) => (onlyDeaths ? kind.endsWith('killed') : chance.happens(0.6))),
+    acts: chosen.filter((kind) => losesAnswers || kind !== 'answer of a commit lost'),
     actEveryMs: chance.between(4_000, 15_000)
   }
 }
