@@ -41,7 +41,7 @@ const { values } = parseArgs({
 const engines = Number(values.engines)
 const losesAnswers = values['lost-answers']
 const kindsOfEngines = ENGINE_FAULTS.filter((kind) => losesAnswers || kind !== 'answer of a commit lost')
-const kinds = engines > 1 ? [...FAULT_KINDS, ...kindsOfEngines] : FAULT_KINDS
+const kinds = engines > 1 ? [...FAULT_KINDS, ...kindsOfEngines, 'an engine leads' as const] : FAULT_KINDS
 
 if (values.mutants) await huntMutants()
 else if (values.sweep !== undefined) await sweep(Number(values.sweep))
