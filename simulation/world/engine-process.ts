@@ -115,13 +115,14 @@ export class EngineProcess {
     await database.open(clock)
     if (this.life.isOver) return
     this.#parts.onLead(this)
+    const leadership = this.#leadership()
     const options = simulatedOptions({
       ...{ life, clock, network, disk, cancelWaitsSeconds, logger: this.#logger(life) },
       random: createChance(seed, `engine ${this.id} ${lease.epoch}`),
-      store: database.connect(life, lease, this.link)
+      store: database.connect(life, lease, this.link, leadership.stepDown)
     })
     try {
-      term.engine = await openEngine({ ...options, leadership: this.#leadership() }, null)
+      term.engine = await openEngine({ ...options, leadership }, null)
       term.client = await clientOf(term.engine)
     } catch (error) {
       life.end()
@@ -145,7 +146,8 @@ export class EngineProcess {
   #leadership(): Leadership {
     const nobodyAsks = () => Promise.reject(new Error('nobody asks this'))
     const mayAct = () => this.election.mayAct()
-    return { name: this.#parts.name, mayAct, list: nobodyAsks, handOver: nobodyAsks, setDrained: nobodyAsks }
+    const stepDown = () => this.election.handOver(null)
+    return { name: this.#parts.name, mayAct, stepDown, list: nobodyAsks, handOver: nobodyAsks, setDrained: nobodyAsks }
   }
 
   #logger(life: Life): Logger {

@@ -60,7 +60,7 @@ export class SharedDatabase {
   }
 
   /** The store as the leader of one term sees it, over its own connection. `life`: of this term. */
-  connect(life: Life, lease: Lease, link: DatabaseLink): Store {
+  connect(life: Life, lease: Lease, link: DatabaseLink, onUnknownCommit: () => void): Store {
     const { time, disk, witness } = this.#parts
     const store = this.#store!
     const verbs = store as unknown as Record<string, Method | undefined>
@@ -95,7 +95,10 @@ export class SharedDatabase {
         const isAnswerLost = isWrite && losesAnswers
         void this.#carryOut(method, parameters).then(
           (answer) => {
-            if (isAnswerLost) return lost()
+            if (isAnswerLost) {
+              life.run(onUnknownCommit)
+              return lost()
+            }
             link.through(() => life.run(() => resolve(answer)), lost)
           },
           (error: unknown) => link.through(() => life.run(() => reject(error)), lost)
