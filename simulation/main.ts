@@ -9,8 +9,8 @@
  *   npm run simulate -- --engines 3             the same stories on three engines with one database, which also die,
  *                                               stand still, are cut off, hand over; also with --mutants
  *
- * `--lost-answers`: with several engines, commits also take effect without an answer (the connection ended). The engine
- * does not survive that yet: what it has in memory then differs from the database until another one leads.
+ * `--lost-answers`: with several engines, commits also take effect without an answer (the connection ended); the leader
+ * then steps down.
  */
 import { fork } from 'node:child_process'
 import { availableParallelism } from 'node:os'

@@ -42,9 +42,10 @@ const template = join(base, 'template', 'scrapdeck.sqlite')
 await makeTemplate(template)
 process.on('exit', () => rmSync(base, { recursive: true, force: true }))
 // As in cli/serve-together.ts: what an engine had under way when it lost its lease fails.
+let areSeveral = false
 process.on('unhandledRejection', (error) => {
   const { code } = error as { code?: unknown }
-  if (code !== 'NOT_LEADER' && code !== 'STOPPING') throw error
+  if (!areSeveral || (code !== 'NOT_LEADER' && code !== 'STOPPING')) throw error
 })
 process.on('disconnect', () => process.exit())
 process.on('message', (task: Task) => {
@@ -53,6 +54,7 @@ process.on('message', (task: Task) => {
 process.send!('ready')
 
 async function tellOne(task: Task): Promise<Told> {
+  areSeveral = task.engines > 1
   const begun = process.cpuUsage()
   const told: Told = {
     task,

@@ -46,7 +46,7 @@ export interface EnginesScenario {
   actEveryMs: number
 }
 
-/** `losesAnswers`: of commits, too, which the engine does not survive yet (main.ts). */
+/** `losesAnswers`: of commits, too. */
 export function enginesScenarioOf(seed: number, engines: number, losesAnswers: boolean): EnginesScenario {
   const chance = createChance(seed, 'scenario of engines')
   const onlyDeaths = chance.happens(0.3)
