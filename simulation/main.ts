@@ -6,12 +6,17 @@
  *   npm run simulate -- --seeds 1 --from 4711   repeats one story, printed to the end if it fails
  *   npm run simulate -- --sweep 7               story 7 once per call of its engine, dying there
  *   npm run simulate -- --mutants               plants bugs, each of which must be found (--quick: three of them)
+ *   npm run simulate -- --engines 3             the same stories on three engines with one database, which also die,
+ *                                               stand still, are cut off, hand over; also with --mutants
+ *
+ * `--lost-answers`: with several engines, commits also take effect without an answer (the connection ended); the leader
+ * then steps down.
  */
 import { fork } from 'node:child_process'
 import { availableParallelism } from 'node:os'
 import { parseArgs } from 'node:util'
 import { MUTANTS, type Mutant } from './mutants.ts'
-import { FAULT_KINDS, type FaultKind } from './world/faults.ts'
+import { ENGINE_FAULTS, FAULT_KINDS, type FaultKind } from './world/faults.ts'
 import type { Task, Told } from './worker.ts'
 
 /** With this many stories, every kind of fault must have happened; otherwise the simulation is broken. */
@@ -23,6 +28,8 @@ const { values } = parseArgs({
     seeds: { type: 'string' },
     from: { type: 'string', default: '1' },
     sweep: { type: 'string' },
+    engines: { type: 'string', default: '1' },
+    'lost-answers': { type: 'boolean', default: false },
     mutants: { type: 'boolean', default: false },
     quick: { type: 'boolean', default: false },
     only: { type: 'string' },
@@ -31,12 +38,20 @@ const { values } = parseArgs({
   }
 })
 
+const engines = Number(values.engines)
+const losesAnswers = values['lost-answers']
+const kindsOfEngines = ENGINE_FAULTS.filter((kind) => losesAnswers || kind !== 'answer of a commit lost')
+const kinds = engines > 1 ? [...FAULT_KINDS, ...kindsOfEngines, 'an engine leads' as const] : FAULT_KINDS
+
 if (values.mutants) await huntMutants()
 else if (values.sweep !== undefined) await sweep(Number(values.sweep))
 else await tellSeeds(Number(values.from), Number(values.seeds ?? 100))
 
 async function tellSeeds(from: number, count: number): Promise<void> {
-  const tasks = Array.from({ length: count }, (_, index): Task => ({ seed: from + index, death: null }))
+  const tasks = Array.from(
+    { length: count },
+    (_, index): Task => ({ seed: from + index, death: null, engines, losesAnswers })
+  )
   const summary = newSummary()
   const beganMs = performance.now()
   await runAll(tasks, null, (told) => {
@@ -46,7 +61,7 @@ async function tellSeeds(from: number, count: number): Promise<void> {
     return true
   })
   showSummary(summary, performance.now() - beganMs)
-  const missing = FAULT_KINDS.filter((kind) => (summary.faults[kind] ?? 0) === 0)
+  const missing = kinds.filter((kind) => (summary.faults[kind] ?? 0) === 0)
   if (count >= SEEDS_FOR_ALL_FAULTS && missing.length > 0) {
     console.error(`Never happened: ${missing.join(', ')}`)
     process.exitCode = 1
@@ -56,14 +71,14 @@ async function tellSeeds(from: number, count: number): Promise<void> {
 /** Runs the story once for each call of the first life, dying before and after it. */
 async function sweep(seed: number): Promise<void> {
   let calls = 0
-  await runAll([{ seed, death: null }], null, (told) => {
+  await runAll([{ seed, death: null, engines: 1, losesAnswers }], null, (told) => {
     calls = told.calls
     return true
   })
   const summary = newSummary()
   const beganMs = performance.now()
   const tasks = Array.from({ length: calls }, (_, call) =>
-    (['before', 'after'] as const).map((when): Task => ({ seed, death: { call, when } }))
+    (['before', 'after'] as const).map((when): Task => ({ seed, death: { call, when }, engines: 1, losesAnswers }))
   ).flat()
   console.log(`Story ${seed} makes ${calls} calls; it dies at each, before and after`)
   await runAll(tasks, null, (told) => {
@@ -77,8 +92,10 @@ async function sweep(seed: number): Promise<void> {
 /** Tests the checker: each planted bug must break a promise within its number of stories. */
 async function huntMutants(): Promise<void> {
   const chosen = MUTANTS.filter(
-    ({ name, isQuick }) =>
-      (values.only === undefined || name.includes(values.only)) && (!values.quick || isQuick === true)
+    ({ name, isQuick, isOfSeveral }) =>
+      (isOfSeveral === true) === engines > 1 &&
+      (values.only === undefined || name.includes(values.only)) &&
+      (!values.quick || isQuick === true)
   )
   for (const mutant of chosen) {
     const found = await hunt(mutant)
@@ -93,7 +110,10 @@ async function huntMutants(): Promise<void> {
 
 async function hunt(mutant: Mutant): Promise<Told | null> {
   const from = Number(values.from)
-  const tasks = Array.from({ length: mutant.seeds }, (_, index): Task => ({ seed: from + index, death: null }))
+  const tasks = Array.from(
+    { length: mutant.seeds },
+    (_, index): Task => ({ seed: from + index, death: null, engines, losesAnswers })
+  )
   let found: Told | null = null
   await runAll(tasks, mutant.name, (told) => {
     const isMeant = told.violations.some((text) => mutant.breaks.some((rule) => text.startsWith(`${rule}:`)))
@@ -151,7 +171,7 @@ function showSummary(summary: Summary, tookMs: number): void {
       rules.set(rule, (rules.get(rule) ?? 0) + 1)
   }
   console.log('\nFaults:')
-  for (const kind of FAULT_KINDS) console.log(`  ${String(faults[kind] ?? 0).padStart(8)}  ${kind}`)
+  for (const kind of kinds) console.log(`  ${String(faults[kind] ?? 0).padStart(8)}  ${kind}`)
   console.log('Orders (ok, refused, unknown):')
   for (const [name, { ok, fail, unknown }] of Object.entries(operations).sort()) {
     console.log(`  ${String(ok).padStart(8)} ${String(fail).padStart(6)} ${String(unknown).padStart(5)}  ${name}`)

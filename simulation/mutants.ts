@@ -1,5 +1,6 @@
 import { aNodeId } from '../src/shared/testing/ids.ts'
 import type { JobCommandsParts } from '../src/engine/commands/job-commands.ts'
+import type { ElectionOptions } from '../src/engine/leadership/election.ts'
 import type { QueueHead } from '../src/engine/store/records.ts'
 import type { Store } from '../src/engine/store/store.ts'
 import { type Mutation, mutation, overridden } from './world/mutations.ts'
@@ -14,6 +15,8 @@ export interface Mutant {
   isQuick?: true
   /** It must be found within this many stories. */
   seeds: number
+  /** Only with several engines (`--mutants --engines 3`). */
+  isOfSeveral?: true
 }
 
 const TWICE = ['exactly once', 'never ran', 'one run at a time']
@@ -25,6 +28,17 @@ function changedStore(change: (store: Store) => Partial<Store>): Mutation {
       const store = await open(options)
       return overridden<typeof store>(store, change(store))
     }
+  })
+}
+
+function changedElection(change: (options: ElectionOptions) => ElectionOptions): Mutation {
+  return mutation(() => import('../src/engine/leadership/election.ts'), {
+    Election: (Original) =>
+      class extends Original {
+        constructor(options: ElectionOptions) {
+          super(change(options))
+        }
+      }
   })
 }
 
@@ -294,5 +308,61 @@ export const MUTANTS: Mutant[] = [
     ],
     breaks: ['fairness'],
     seeds: 300
+  },
+  {
+    name: 'the database takes what a former leader writes',
+    isOfSeveral: true,
+    mutations: [mutation(() => import('./world/fence.ts'), { passesFence: () => () => true })],
+    breaks: [...TWICE, 'liveness', 'room on a node', 'one live attempt', 'timeline', 'leftover', 'limit'],
+    seeds: 300
+  },
+  {
+    name: 'nobody looks at the lease before a job is sent',
+    isOfSeveral: true,
+    mutations: [
+      mutation(() => import('../src/engine/dispatch/dispatch.ts'), {
+        Dispatch: (Original) =>
+          class extends Original {
+            constructor(context: ConstructorParameters<typeof Original>[0]) {
+              super({ ...context, mayAct: undefined })
+            }
+          }
+      })
+    ],
+    breaks: ['leader', ...TWICE],
+    seeds: 300
+  },
+  {
+    name: 'no patience for what the former leader was sending',
+    isOfSeveral: true,
+    mutations: [
+      mutation(() => import('../src/engine/dispatch/decide/reconcile.ts'), {
+        reconcile: (reconcile) => (believed, snapshot, options) =>
+          reconcile(believed, snapshot, { ...options, takenOverApartMs: 0 })
+      })
+    ],
+    breaks: TWICE,
+    seeds: 1_000
+  },
+  {
+    name: 'a lease is measured by the wall clock',
+    isOfSeveral: true,
+    mutations: [
+      changedElection(({ clock, ...options }) => ({
+        ...options,
+        clock: { ...clock, monotonicMs: () => clock.nowMs() }
+      }))
+    ],
+    breaks: ['leader', ...TWICE],
+    seeds: 500
+  },
+  {
+    name: 'a leader does not notice that the connection of its lease is lost',
+    isOfSeveral: true,
+    mutations: [
+      changedElection(({ openTable, ...options }) => ({ ...options, openTable: () => openTable({ onLost: () => {} }) }))
+    ],
+    breaks: ['leader', ...TWICE],
+    seeds: 500
   }
 ]

@@ -13,18 +13,22 @@ import type { Run } from './scrapyd/run.ts'
 import { createChance } from './world/chance.ts'
 import { Faults } from './world/faults.ts'
 import type { Death } from './world/life.ts'
-import { Machine } from './world/machine.ts'
+import { Cluster } from './world/cluster.ts'
+import { type Client, Machine, type World } from './world/machine.ts'
 import { aLink, Network } from './world/network.ts'
 import { NeverAtRest, VirtualTime } from './world/time.ts'
 import type { Belief, History, Sample } from './work/history.ts'
+import { EngineNemesis } from './work/engine-nemesis.ts'
 import { Nemesis } from './work/nemesis.ts'
 import { Operators } from './work/operators.ts'
-import { type Scenario, scenarioOf } from './work/scenario.ts'
+import { enginesScenarioOf, type Scenario, scenarioOf } from './work/scenario.ts'
 
 /** By this time after the work and the faults, everything that can run has run. */
 const QUIET_LIMIT_MS = 1_800_000
 /** With only queued jobs left and nothing happening for this long, nothing can run any more. */
 const STILL_MS = 900_000
+/** Until then after the faults, one of several engines leads and goes on to. */
+const SETTLES_MS = 30_000
 const SAMPLE_EVERY_MS = 10_000
 const RESTART_AFTER_MS = [50, 3_000] as const
 
@@ -37,6 +41,10 @@ export interface StoryOptions {
   death?: Death | null
   /** Default: derived from the seed. */
   scenario?: Scenario
+  /** On one database. Default: 1. */
+  engines?: number
+  /** Commits take effect whose answers are lost. Default: never. */
+  losesAnswers?: boolean
 }
 
 export interface Story {
@@ -65,29 +73,30 @@ export async function simulate(options: StoryOptions): Promise<Story> {
       if (belief.kind === 'node') hosts.set(belief.id, belief.host)
     }
   }
-  const lists = new ListsSeen((host) => nodes.get(host)?.version === '1.2')
+  const newLists = () => new ListsSeen((host) => nodes.get(host)?.version === '1.2')
+  let lists = newLists()
+  const strays: History['strays'] = []
   const network: Network = new Network({
     time,
     nodes,
     chance: createChance(seed, 'network'),
     faults,
     wallMs: () => machine.wallMs(),
-    onAnswer: (host, endpoint, answer) => beliefs.push(...lists.take(host, endpoint, answer, time.nowMs))
+    // What a former leader still hears is not what the leader knows.
+    onAnswer: (host, endpoint, answer, life) => {
+      if (machine.leads(life)) beliefs.push(...lists.take(host, endpoint, answer, time.nowMs))
+    },
+    onRequest: (host, endpoint, life) => {
+      if (endpoint === 'schedule.json' && !machine.leads(life)) strays.push({ atMs: time.nowMs, host })
+    }
   })
   for (const name of nodes.keys()) network.links.set(name, { ...aLink(), chances: scenario.chances })
-  const machine: Machine = new Machine(
-    {
-      seed,
-      time,
-      network,
-      faults,
-      witness,
-      cancelWaitsSeconds: scenario.cancelWaitsSeconds,
-      onKilled: () => restartIn(chance.between(...RESTART_AFTER_MS)),
-      pendingOrders: () => operators.pending
-    },
-    options
-  )
+  const around = { seed, time, network, faults, witness, cancelWaitsSeconds: scenario.cancelWaitsSeconds }
+  const pendingOrders = () => operators.pending
+  const engines = enginesScenarioOf(seed, options.engines ?? 1, options.losesAnswers ?? false)
+  const single = engines.engines > 1 ? null : aMachine()
+  const cluster = single !== null ? null : aCluster()
+  const machine: World = (single ?? cluster)!
   const chance = createChance(seed, 'story')
   const operators: Operators = new Operators({ scenario, time, machine, chance: createChance(seed, 'operators') })
   const nemesis = new Nemesis({
@@ -97,20 +106,38 @@ export async function simulate(options: StoryOptions): Promise<Story> {
     network,
     nodes,
     faults,
-    chance: createChance(seed, 'nemesis'),
-    restartIn
+    chance: createChance(seed, 'nemesis')
   })
+  const ofEngines =
+    cluster === null
+      ? null
+      : new EngineNemesis({
+          scenario: engines,
+          time,
+          cluster,
+          faults,
+          chance: createChance(seed, 'nemesis of engines')
+        })
   let callsOfFirstLife: string[] = []
   try {
     await furnish(machine, scenario, witness)
-    await startEngine(options.death ?? null)
+    if (single === null) {
+      cluster!.start()
+      await time.runUntil(10_000, () => cluster!.isUp)
+    } else {
+      await startEngine(single, options.death ?? null)
+    }
     callsOfFirstLife = machine.life!.calls
     operators.begin()
     nemesis.begin()
+    ofEngines?.begin()
     keepSampling()
     await time.runUntil(scenario.activeMs, () => false)
     nemesis.stop()
+    ofEngines?.stop()
     await time.runUntil(scenario.activeMs + 20_000, () => machine.isUp && operators.pending === 0)
+    // What woke up, healed or was drained may still change who leads.
+    if (cluster !== null) await time.runUntil(time.nowMs + SETTLES_MS, () => false)
     void operators.liftEverything()
     await time.runUntil(time.nowMs + 20_000, () => operators.pending === 0)
     let isQuiet = false
@@ -131,20 +158,33 @@ export async function simulate(options: StoryOptions): Promise<Story> {
     machine.disk.remove()
   }
 
-  async function startEngine(death: Death | null): Promise<void> {
-    await machine.bury()
-    beliefs.push({ atMs: time.nowMs, kind: 'life' })
-    await machine.start(death)
+  function aMachine(): Machine {
+    const restartIn = (delayMs: number) => {
+      time.after(delayMs, () => {
+        // Opening a database is the only work that virtual time cannot see, so the heap waits for it.
+        time.busy += 1
+        void startEngine(one, null).finally(() => {
+          time.busy -= 1
+        })
+      })
+    }
+    const onKilled = () => restartIn(chance.between(...RESTART_AFTER_MS))
+    const one: Machine = new Machine({ ...around, onKilled, restartIn, pendingOrders }, options)
+    return one
   }
 
-  function restartIn(delayMs: number): void {
-    time.after(delayMs, () => {
-      // Opening a database is the only work that virtual time cannot see, so the heap waits for it.
-      time.busy += 1
-      void startEngine(null).finally(() => {
-        time.busy -= 1
-      })
-    })
+  async function startEngine(one: Machine, death: Death | null): Promise<void> {
+    await one.bury()
+    beliefs.push({ atMs: time.nowMs, kind: 'life' })
+    await one.start(death)
+  }
+
+  function aCluster(): Cluster {
+    const onLead = () => {
+      lists = newLists()
+      beliefs.push({ atMs: time.nowMs, kind: 'life' })
+    }
+    return new Cluster({ ...around, engines: engines.engines, onLead, pendingOrders }, options)
   }
 
   function keepSampling(): void {
@@ -185,9 +225,10 @@ export async function simulate(options: StoryOptions): Promise<Story> {
     }
     const lanesQueued = (await store.listLanes()).length
     const fleetRows = await store.listNodes()
-    const wallMs = machine.wallMs()
-    const stopped = machine.stop()
-    await time.runUntil(time.nowMs + 10_000, () => machine.life?.isOver === true)
+    const wallMs = machine.ownWallMs
+    let isStopped = false
+    const stopped = machine.stop().then(() => (isStopped = true))
+    await time.runUntil(time.nowMs + 10_000, () => isStopped)
     await stopped
     return {
       scenario,
@@ -195,6 +236,8 @@ export async function simulate(options: StoryOptions): Promise<Story> {
       beliefs,
       samples,
       faults: faults.list,
+      strays,
+      engines: engines.engines,
       accepted: [...nodes.values()].flatMap((node) => node.accepted),
       started: [...nodes.values()].flatMap((node) => node.started),
       hosts,
@@ -223,7 +266,7 @@ export async function simulate(options: StoryOptions): Promise<Story> {
 }
 
 /** What a client with an old cursor receives about lanes: those with queued jobs, and no others. */
-async function firstBatch(client: NonNullable<Machine['client']>): Promise<number> {
+async function firstBatch(client: Client): Promise<number> {
   const stopping = new AbortController()
   const stream = await client.events.subscribe({ after: '0.0.0' }, { signal: stopping.signal })
   let lanes = 0
@@ -252,7 +295,7 @@ function buildNodes(scenario: Scenario, time: VirtualTime, faults: Faults): Map<
 }
 
 /** What an operator set up before the story begins: nodes and eggs. */
-async function furnish(machine: Machine, scenario: Scenario, witness: (...call: [string, unknown[], unknown]) => void) {
+async function furnish(machine: World, scenario: Scenario, witness: (...call: [string, unknown[], unknown]) => void) {
   const store = await openSqliteStoreHere({
     path: machine.disk.databasePath,
     clock: systemClock,

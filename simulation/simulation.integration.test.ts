@@ -5,6 +5,7 @@ import { pickLength } from '../scripts/test-length.mjs'
 
 const LIMIT_MS = 600_000
 const STORIES = pickLength(30, 500)
+const OF_SEVERAL = pickLength(6, 300)
 
 /** Its output where it fails is the story of what went wrong. */
 function simulate(...words: string[]): string {
@@ -28,6 +29,18 @@ it(
     expect(together).toContain(`${STORIES} stories`)
     const alone = hashesOf(simulate('--seeds', '4', '--verbose', '--processes', '1'))
     expect([...alone.keys()].sort()).toEqual([1, 2, 3, 4])
+    expect([...hashesOf(together)]).toEqual(expect.arrayContaining([...alone]))
+  },
+  LIMIT_MS
+)
+
+it(
+  `three engines on one database lose nothing and run nothing twice in ${OF_SEVERAL} stories, the same every time`,
+  () => {
+    const several = ['--engines', '3', '--verbose', '--seeds']
+    const together = simulate(...several, String(OF_SEVERAL))
+    expect(together).toMatch(/[1-9]\d* {2}an engine leads/)
+    const alone = hashesOf(simulate(...several, '2', '--processes', '1'))
     expect([...hashesOf(together)]).toEqual(expect.arrayContaining([...alone]))
   },
   LIMIT_MS

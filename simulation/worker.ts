@@ -12,6 +12,8 @@ import type { FaultKind } from './world/faults.ts'
 export interface Task {
   seed: number
   death: Death | null
+  engines: number
+  losesAnswers: boolean
 }
 
 export interface Told {
@@ -39,6 +41,12 @@ const base = mkdtempSync(join(existsSync('/dev/shm') ? '/dev/shm' : tmpdir(), 's
 const template = join(base, 'template', 'scrapdeck.sqlite')
 await makeTemplate(template)
 process.on('exit', () => rmSync(base, { recursive: true, force: true }))
+// As in cli/serve-together.ts: what an engine had under way when it lost its lease fails.
+let areSeveral = false
+process.on('unhandledRejection', (error) => {
+  const { code } = error as { code?: unknown }
+  if (!areSeveral || (code !== 'NOT_LEADER' && code !== 'STOPPING')) throw error
+})
 process.on('disconnect', () => process.exit())
 process.on('message', (task: Task) => {
   void tellOne(task).then((told) => process.send!(told))
@@ -46,6 +54,7 @@ process.on('message', (task: Task) => {
 process.send!('ready')
 
 async function tellOne(task: Task): Promise<Told> {
+  areSeveral = task.engines > 1
   const begun = process.cpuUsage()
   const told: Told = {
     task,

@@ -40,6 +40,9 @@ export interface History {
   beliefs: Belief[]
   samples: Sample[]
   faults: Fault[]
+  /** Orders to run a job that an engine sent though another one led. */
+  strays: { atMs: number; host: string }[]
+  engines: number
   /** What was accepted and what really started, on all nodes. */
   accepted: Run[]
   started: Run[]

@@ -2,7 +2,7 @@ import { SPIDERS, removeEgg } from '../scrapyd/http.ts'
 import type { SimulatedScrapyd } from '../scrapyd/simulated-scrapyd.ts'
 import type { Chance } from '../world/chance.ts'
 import type { FaultKind, Faults } from '../world/faults.ts'
-import type { Machine } from '../world/machine.ts'
+import type { World } from '../world/machine.ts'
 import type { Link, Network } from '../world/network.ts'
 import type { VirtualTime } from '../world/time.ts'
 import type { Scenario } from './scenario.ts'
@@ -10,13 +10,11 @@ import type { Scenario } from './scenario.ts'
 interface NemesisParts {
   scenario: Scenario
   time: VirtualTime
-  machine: Machine
+  machine: World
   network: Network
   nodes: Map<string, SimulatedScrapyd>
   faults: Faults
   chance: Chance
-  /** Starts the engine again after it was killed or stopped. */
-  restartIn: (delayMs: number) => void
 }
 
 /** Injects faults, as the seed defines, until the work is over; then repairs everything that can be repaired. */
@@ -46,7 +44,7 @@ export class Nemesis {
     this.#isOver = true
     network.areFaultsOn = false
     machine.disk.isFull = false
-    machine.life?.dieAt(null)
+    for (const life of machine.allLives()) life.dieAt(null)
     for (const link of network.links.values()) {
       Object.assign(link, { isRefusing: false, isSilent: false, isLocked: false, areLogsSlow: false })
     }
@@ -140,7 +138,7 @@ export class Nemesis {
       case 'engine restarted':
         if (!machine.isUp) return
         faults.note(kind, null)
-        return void machine.stop().then(() => this.#parts.restartIn(chance.between(100, 5_000)))
+        return void machine.stopOne().then((restartIn) => restartIn(chance.between(100, 5_000)))
       case 'disk full':
         machine.disk.isFull = true
         faults.note(kind, null)

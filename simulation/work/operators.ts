@@ -1,7 +1,8 @@
 import type { LimitRule, RunItem } from '../../src/shared/contract/index.ts'
 import { aJobId, aNodeId, aProjectName, aVersionName } from '../../src/shared/testing/ids.ts'
 import type { Chance } from '../world/chance.ts'
-import type { Client, Machine } from '../world/machine.ts'
+import type { Life } from '../world/life.ts'
+import type { Client, Door, World } from '../world/machine.ts'
 import type { VirtualTime } from '../world/time.ts'
 import { SPIDERS } from '../scrapyd/http.ts'
 import type { Operation } from './history.ts'
@@ -9,6 +10,7 @@ import type { Scenario } from './scenario.ts'
 
 type Act = (client: Client) => Promise<unknown>
 
+const ASKS_AGAIN_AFTER_MS = 500
 const PROJECTS = Object.keys(SPIDERS)
 
 /**
@@ -19,13 +21,13 @@ export class Operators {
   readonly operations: Operation[] = []
   readonly #scenario: Scenario
   readonly #time: VirtualTime
-  readonly #machine: Machine
+  readonly #machine: World
   readonly #chance: Chance
   /** Jobs that were acknowledged. */
   readonly #jobIds: string[] = []
   #pending = 0
 
-  constructor(parts: { scenario: Scenario; time: VirtualTime; machine: Machine; chance: Chance }) {
+  constructor(parts: { scenario: Scenario; time: VirtualTime; machine: World; chance: Chance }) {
     this.#scenario = parts.scenario
     this.#time = parts.time
     this.#machine = parts.machine
@@ -68,8 +70,9 @@ export class Operators {
   }
 
   async #do(name: string, input: unknown, act: Act): Promise<unknown> {
-    const { life, client } = this.#machine
-    if (client === null || life === null) return null
+    const door = this.#machine.door() ?? (await this.#doorAgain())
+    if (door === null) return null
+    const { life, client } = door
     const operation: Operation = {
       name,
       input,
@@ -85,14 +88,19 @@ export class Operators {
       Object.assign(operation, { result, output, error, answeredAtMs: this.#time.nowMs })
     }
     this.#pending += 1
-    life.whenOver(() => {
-      if (operation.answeredAtMs === null) this.#pending -= 1
-    })
+    let isPending = true
+    const isOver = () => {
+      if (isPending) this.#pending -= 1
+      isPending = false
+    }
+    life.whenOver(isOver)
     try {
-      const output = await act(client)
+      // The connection to an engine that stands still is accepted: it answers when it goes on.
+      const output = await (life.isStalled ? awake(life).then(() => act(client)) : act(client))
       answer('ok', output, null)
       return output
     } catch (error) {
+      if (isUnsure(error)) return null
       answer(
         'fail',
         null,
@@ -100,8 +108,18 @@ export class Operators {
       )
       return null
     } finally {
-      if (!life.isOver) this.#pending -= 1
+      if (!life.isOver) isOver()
     }
+  }
+
+  /** Where several engines have no leader, a client hears so at once (NO_LEADER) and asks again. */
+  async #doorAgain(): Promise<Door | null> {
+    let door: Door | null = null
+    for (let left = this.#machine.triesAgain; door === null && left > 0; left -= 1) {
+      await new Promise<void>((resolve) => void this.#time.after(ASKS_AGAIN_AFTER_MS, resolve))
+      door = this.#machine.door()
+    }
+    return door
   }
 
   #actSomehow(): Promise<unknown> {
@@ -349,3 +367,8 @@ export class Operators {
     }
   }
 }
+
+const awake = (life: Life): Promise<void> => new Promise((resolve) => life.run(resolve))
+
+/** The database may have written what it did not answer: the command stays unknown. */
+const isUnsure = (error: unknown): boolean => (error as { code?: unknown }).code === 'DATABASE_UNUSABLE'

@@ -1,6 +1,6 @@
 import type { ScrapydVersion } from '../scrapyd/simulated-scrapyd.ts'
 import { type Chance, createChance } from '../world/chance.ts'
-import { FAULT_KINDS, type FaultKind } from '../world/faults.ts'
+import { ENGINE_FAULTS, type EngineFault, FAULT_KINDS, type FaultKind } from '../world/faults.ts'
 import { REQUEST_FAULTS, type RequestFault } from '../world/faults.ts'
 
 export interface NodeScenario {
@@ -38,6 +38,25 @@ export interface Scenario {
 }
 
 const ACTS = FAULT_KINDS.filter((kind) => !(REQUEST_FAULTS as readonly FaultKind[]).includes(kind))
+
+/** What happens to several engines: in a third of the seeds, no more than that they die. */
+export interface EnginesScenario {
+  engines: number
+  acts: EngineFault[]
+  actEveryMs: number
+}
+
+/** `losesAnswers`: of commits, too. */
+export function enginesScenarioOf(seed: number, engines: number, losesAnswers: boolean): EnginesScenario {
+  const chance = createChance(seed, 'scenario of engines')
+  const onlyDeaths = chance.happens(0.3)
+  const chosen = ENGINE_FAULTS.filter((kind) => (onlyDeaths ? kind.endsWith('killed') : chance.happens(0.6)))
+  return {
+    engines,
+    acts: chosen.filter((kind) => losesAnswers || kind !== 'answer of a commit lost'),
+    actEveryMs: chance.between(4_000, 15_000)
+  }
+}
 
 /** A third of the seeds is calm, so that failures there are our own fault; the rest range from rough to wild. */
 export function scenarioOf(seed: number): Scenario {

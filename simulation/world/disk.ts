@@ -16,7 +16,7 @@ import type { VirtualTime } from './time.ts'
  */
 export type StoreWitness = (method: string, parameters: unknown[], answer: unknown) => void
 
-const READS = /^(get|list|count|find|read|changeCursor)/
+export const READS = /^(get|list|count|find|read|changeCursor)/
 
 /** The disk of the engine's machine. It outlives every life: the database is real SQLite, blobs are in memory. */
 export class Disk {
@@ -168,7 +168,7 @@ export class Disk {
 }
 
 /** Like explainSqliteError for SQLITE_FULL. */
-function diskFull(path: string): ScrapdeckError {
+export function diskFull(path: string): ScrapdeckError {
   const cause = Object.assign(new Error('database or disk is full'), { code: 'SQLITE_FULL' })
   return new ScrapdeckError('DATA_DIRECTORY_UNUSABLE', `${path}: the disk is full. Free some space and start again.`, {
     cause

@@ -43,7 +43,25 @@ export const FAULT_KINDS = [
   'our clock jumped ahead',
   'our clock jumped back'
 ] as const
-export type FaultKind = (typeof FAULT_KINDS)[number]
+
+/** What can go wrong only with several engines. */
+export const ENGINE_FAULTS = [
+  'leader killed',
+  'follower killed',
+  /** SIGSTOP for a while: it wakes up and does not know. */
+  'engine stalled',
+  'leader stalled at a call',
+  /** Nothing gets through between it and the database, for a while. */
+  'engine cut off from the database',
+  'connection of the lease dropped',
+  /** The leader's write took effect, and the connection ended before the answer. */
+  'answer of a commit lost',
+  'leadership handed over',
+  'engine drained'
+] as const
+export type EngineFault = (typeof ENGINE_FAULTS)[number]
+/** `an engine leads`: no fault, but what follows from most of them. */
+export type FaultKind = (typeof FAULT_KINDS)[number] | EngineFault | 'an engine leads'
 
 export interface Fault {
   atMs: number

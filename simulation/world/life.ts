@@ -15,6 +15,10 @@ export class Life {
   /** The calls so far, in order: `store.applyChanges`, `n1 schedule.json`. */
   readonly calls: string[] = []
   isOver = false
+  /** Its process stands still (SIGSTOP): nothing of it runs, and what happens to it waits for `wake`. */
+  isStalled = false
+  #stall: { call: number; onStall: () => void } | null = null
+  #due: (() => void)[] = []
   #death: Death | null
   readonly #onDeath: (call: string, when: Death['when']) => void
   readonly #time: VirtualTime
@@ -38,10 +42,35 @@ export class Life {
     this.#death = death
   }
 
+  /** Lets `onStall` stand still at one of the next calls: it is made, and its answer is heard after waking up. */
+  stallAt(stall: { call: number; onStall: () => void } | null): void {
+    this.#stall = stall
+  }
+
+  stall(): void {
+    this.isStalled = true
+  }
+
+  /** What was due in the meantime happens now, one after the other. */
+  wake(): void {
+    if (!this.isStalled) return
+    this.isStalled = false
+    for (const callback of this.#due.splice(0)) this.#time.after(0, () => this.run(callback))
+  }
+
+  /** Everything from outside comes in through here. */
+  run(callback: () => void): void {
+    if (this.isOver) return
+    if (this.isStalled) this.#due.push(callback)
+    else callback()
+  }
+
   /** Counts a call. `refused`: do not make it. `last`: make it, then call `die`. */
   count(name: string): 'made' | 'refused' | 'last' {
     if (this.isOver) return 'refused'
-    const isLast = this.calls.push(name) - 1 === this.#death?.call
+    const call = this.calls.push(name) - 1
+    if (call === this.#stall?.call) this.#stall.onStall()
+    const isLast = call === this.#death?.call
     if (!isLast) return 'made'
     if (this.#death!.when === 'after') return 'last'
     this.die()
@@ -78,8 +107,8 @@ export class Life {
       setTimer: (delayMs, callback) => {
         if (this.isOver) return { cancel() {} }
         const timer = this.#time.after(delayMs, () => {
-          this.#timers.delete(timer)
-          callback()
+          // One that was due during a stall may be cancelled by what else was.
+          this.run(() => void (this.#timers.delete(timer) && callback()))
         })
         this.#timers.add(timer)
         return {

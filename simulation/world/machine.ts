@@ -5,6 +5,7 @@ import '../../src/engine/nodes/scrapyd/scrapyd-client.ts'
 import { createMemoryArchive } from '../../src/engine/testing/memory-archive.ts'
 import { createRouterClient } from '@orpc/server'
 import type { Engine, EngineOptions } from '../../src/engine/index.ts'
+import type { Clock } from '../../src/engine/runtime/clock.ts'
 import { silentLogger, type Logger } from '../../src/engine/runtime/logger.ts'
 import { asSealedText, type SecretBox } from '../../src/engine/runtime/secret-box.ts'
 import { openSqliteStoreHere } from '../../src/engine/store/sqlite/sqlite-store.ts'
@@ -12,7 +13,7 @@ import type { Store } from '../../src/engine/store/store.ts'
 import { openEngine } from '../../src/engine/wiring/open-engine.ts'
 // What an engine loads later is loaded here: in a story, real time would pass.
 import '../../src/engine/wiring/wire-router.ts'
-import { createChance } from './chance.ts'
+import { type Chance, createChance } from './chance.ts'
 import { Disk, type StoreWitness } from './disk.ts'
 import type { Faults } from './faults.ts'
 import { type Death, Life } from './life.ts'
@@ -20,9 +21,39 @@ import type { Network } from './network.ts'
 import type { VirtualTime } from './time.ts'
 
 export type Client = Awaited<ReturnType<typeof clientOf>>
-const clientOf = async (engine: Engine) => createRouterClient(await engine.router(), { context: { source: 'api' } })
+export const clientOf = async (engine: Engine) =>
+  createRouterClient(await engine.router(), { context: { source: 'api' } })
 
-const START_WALL_MS = 1_800_000_000_000
+export const START_WALL_MS = 1_800_000_000_000
+
+/** An engine that takes commands, and the life in which it does. */
+export interface Door {
+  client: Client
+  life: Life
+}
+
+/** What a story needs of the machines that run it: one with one engine, or several (cluster.ts). */
+export type World = Pick<
+  Machine,
+  | 'disk'
+  | 'client'
+  | 'life'
+  | 'complaints'
+  | 'timersLeft'
+  | 'setBackMs'
+  | 'isUp'
+  | 'store'
+  | 'wallMs'
+  | 'jumpWall'
+  | 'door'
+  | 'triesAgain'
+  | 'ownWallMs'
+  | 'leads'
+  | 'stop'
+  | 'stopOne'
+  | 'allLives'
+  | 'bury'
+>
 
 interface MachineParts {
   seed: number
@@ -33,6 +64,8 @@ interface MachineParts {
   cancelWaitsSeconds: readonly [number, number, number]
   /** The engine was killed or could not start: the service manager starts it again. */
   onKilled: () => void
+  /** Starts it again after it was stopped. */
+  restartIn: (delayMs: number) => void
   /** Unanswered commands: checking a new node may take long, whatever happens to the engine. */
   pendingOrders: () => number
 }
@@ -43,6 +76,8 @@ export class Machine {
   /** Null while no engine runs. */
   client: Client | null = null
   life: Life | null = null
+  /** How often an operator asks again who finds no engine. */
+  readonly triesAgain: number = 0
   /** Errors that the engine logged: bugs in its own code show up here first. */
   readonly complaints: { atMs: number; text: string }[] = []
   /** Timers left over after an engine stopped. */
@@ -60,6 +95,12 @@ export class Machine {
     this.disk = new Disk({ ...options, time: parts.time })
   }
 
+  /** Of the engine. */
+  get ownWallMs(): number {
+    return this.wallMs()
+  }
+
+  /** Of this machine, which the nodes' clocks follow. */
   wallMs = (): number => this.#wallOffsetMs + this.#parts.time.nowMs
 
   jumpWall(byMs: number): void {
@@ -70,6 +111,16 @@ export class Machine {
 
   get isUp(): boolean {
     return this.client !== null && this.life?.isOver === false
+  }
+
+  /** Where an operator's next command goes. */
+  door(): Door | null {
+    return this.client === null || this.life === null ? null : { client: this.client, life: this.life }
+  }
+
+  /** Whether this life is the engine that leads: there is no other. */
+  leads(_life: Life): boolean {
+    return true
   }
 
   /** Starts an engine on the disk as it is. `death`: the call at which it dies. */
@@ -90,33 +141,13 @@ export class Machine {
     this.life = life
     const clock = life.clock(this.wallMs)
     this.#store = await openSqliteStoreHere({ path: this.disk.databasePath, clock, logger: silentLogger })
-    // Not createEngine: it loads this module while real time passes.
-    const options = {
-      dataDirectory: this.disk.directory,
-      host: 'service',
-      resourcesDirectory: this.disk.directory,
-      scrapdeckVersion: 'simulated',
-      secretBox: SECRETS,
-      credentials: { username: 'simulated', password: 'simulated' },
-      cancelWaitsSeconds: this.#parts.cancelWaitsSeconds,
+    const options = simulatedOptions({
+      ...{ life, clock, network, disk: this.disk, cancelWaitsSeconds: this.#parts.cancelWaitsSeconds },
       logger: this.#logger(life),
-      seams: {
-        clock,
-        random: createChance(seed, `engine ${number}`),
-        store: this.disk.openStore(life, this.#store, witness),
-        blobs: this.disk.blobs(life),
-        logArchive: createMemoryArchive(this.disk.blobs(life)),
-        // Threads and processes take real time.
-        logIndex: null,
-        itemCounts: null,
-        localNode: null,
-        connect: network.connectFor(life),
-        eggTree: { put: async () => {}, remove: async () => {}, repair: async () => [] },
-        loopDelay: { sampleP99Ms: () => 0, stop: () => {} },
-        // Whatever disk the simulation runs on, its stories are the same.
-        measureDisk: async () => ({ totalBytes: 1e12, freeBytes: 1e12 })
-      }
-    } satisfies EngineOptions
+      random: createChance(seed, `engine ${number}`),
+      store: this.disk.openStore(life, this.#store, witness)
+    })
+    // Not createEngine: it loads this module while real time passes.
     openEngine(options, null).then(
       async (engine) => {
         if (life.isOver) return
@@ -157,6 +188,16 @@ export class Machine {
     life.end()
   }
 
+  /** Resolves with how to start it again. */
+  async stopOne(): Promise<(delayMs: number) => void> {
+    await this.stop()
+    return this.#parts.restartIn
+  }
+
+  allLives(): Life[] {
+    return this.life === null ? [] : [this.life]
+  }
+
   /** The store without any guards, for the checker. */
   get store(): Store {
     return this.#store!
@@ -170,6 +211,46 @@ export class Machine {
       this.complaints.push({ atMs: this.#parts.time.nowMs, text: `${text ?? ''} ${words}` })
     }
     return { ...silentLogger, error: complain } as Logger
+  }
+}
+
+/** An engine in this world. */
+export function simulatedOptions(parts: {
+  life: Life
+  clock: Clock
+  random: Chance
+  store: Store
+  disk: Disk
+  network: Network
+  cancelWaitsSeconds: readonly [number, number, number]
+  logger: Logger
+}): EngineOptions {
+  const { life, clock, random, store, disk, network, cancelWaitsSeconds, logger } = parts
+  return {
+    dataDirectory: disk.directory,
+    host: 'service',
+    resourcesDirectory: disk.directory,
+    scrapdeckVersion: 'simulated',
+    secretBox: SECRETS,
+    credentials: { username: 'simulated', password: 'simulated' },
+    cancelWaitsSeconds,
+    logger,
+    seams: {
+      clock,
+      random,
+      store,
+      blobs: disk.blobs(life),
+      logArchive: createMemoryArchive(disk.blobs(life)),
+      // Threads and processes take real time.
+      logIndex: null,
+      itemCounts: null,
+      localNode: null,
+      connect: network.connectFor(life),
+      eggTree: { put: async () => {}, remove: async () => {}, repair: async () => [] },
+      loopDelay: { sampleP99Ms: () => 0, stop: () => {} },
+      // Whatever disk the simulation runs on, its stories are the same.
+      measureDisk: async () => ({ totalBytes: 1e12, freeBytes: 1e12 })
+    }
   }
 }
 

@@ -44,7 +44,8 @@ export class Network {
   readonly #chance: Chance
   readonly #faults: Faults
   readonly #wallMs: () => number
-  readonly #onAnswer: (host: string, endpoint: string, answer: HttpAnswer) => void
+  readonly #onAnswer: (host: string, endpoint: string, answer: HttpAnswer, life: Life) => void
+  readonly #onRequest: (host: string, endpoint: string, life: Life) => void
 
   constructor(options: {
     time: VirtualTime
@@ -53,7 +54,9 @@ export class Network {
     faults: Faults
     wallMs: () => number
     /** Complete responses, as the engine received them. */
-    onAnswer: (host: string, endpoint: string, answer: HttpAnswer) => void
+    onAnswer: (host: string, endpoint: string, answer: HttpAnswer, life: Life) => void
+    /** Requests as the engine makes them. */
+    onRequest: (host: string, endpoint: string, life: Life) => void
   }) {
     this.#time = options.time
     this.#nodes = options.nodes
@@ -61,6 +64,7 @@ export class Network {
     this.#faults = options.faults
     this.#wallMs = options.wallMs
     this.#onAnswer = options.onAnswer
+    this.#onRequest = options.onRequest
   }
 
   connectFor(life: Life): typeof createConnection {
@@ -77,12 +81,14 @@ export class Network {
 
       const send: Connection['send'] = ({ body, ...request }, signal) =>
         body instanceof Readable
-          ? this.#readBody(body).then((whole) => sendWhole({ ...request, body: whole }, signal))
+          ? buffer(body).then((whole) => sendWhole({ ...request, body: whole }, signal))
           : sendWhole({ ...request, body: body ?? '' }, signal)
       const sendWhole = (request: WholeRequest, signal?: AbortSignal): Promise<AnswerHead> => {
         const endpoint = request.path.split('?')[0]!.replace(/^(logs|items)\/.*/, '$1')
         const counted = life.count(`${host} ${endpoint}`)
         if (counted === 'refused') return noAnswer()
+        this.#onRequest(host, endpoint, life)
+        const heard = (callback: () => void) => (life.isStalled ? life.run(callback) : callback())
         return new Promise((resolve, reject) => {
           let begun = false
           let settled = false
@@ -113,21 +119,25 @@ export class Network {
             const link = this.#linkOf(host)
             if (link === null || link.isRefusing || this.#strikes(host, 'connection refused', endpoint)) {
               if (link?.isRefusing) this.#faults.note('connection refused', host, endpoint)
-              return this.#delay(() => giveUp(fail('unreachable', 'cannot be reached: ECONNREFUSED', 'no')))
+              return this.#delay(() =>
+                heard(() => giveUp(fail('unreachable', 'cannot be reached: ECONNREFUSED', 'no')))
+              )
             }
             begun = true
             open += 1
             this.#carry(host, link, request, endpoint, {
-              answer: (answer) => {
-                if (settled || life.isOver) return
-                this.#onAnswer(host, endpoint, answer)
-                const head = { status: answer.status, headers: answer.headers }
-                const verdict = request.receive(head)(Buffer.from(answer.body))
-                if (verdict === 'too_large')
-                  giveUp(fail('too_large', `sent more than ${endpoint} may hold.`, 'unknown'))
-                else settle(() => resolve(head))
-              },
-              broken: () => giveUp(fail('reset', 'closed the connection before its response was complete.', 'unknown'))
+              answer: (answer) =>
+                heard(() => {
+                  if (settled || life.isOver) return
+                  this.#onAnswer(host, endpoint, answer, life)
+                  const head = { status: answer.status, headers: answer.headers }
+                  const verdict = request.receive(head)(Buffer.from(answer.body))
+                  if (verdict === 'too_large')
+                    giveUp(fail('too_large', `sent more than ${endpoint} may hold.`, 'unknown'))
+                  else settle(() => resolve(head))
+                }),
+              broken: () =>
+                heard(() => giveUp(fail('reset', 'closed the connection before its response was complete.', 'unknown')))
             })
           }
           if (open < CONNECTIONS) begin()
@@ -145,16 +155,6 @@ export class Network {
             giveUp(fail('reset', 'was not asked: the connection was closed.', 'unknown'))
         }
       }
-    }
-  }
-
-  /** Real reading takes no virtual time. */
-  async #readBody(body: Readable): Promise<Buffer> {
-    this.#time.busy += 1
-    try {
-      return await buffer(body)
-    } finally {
-      this.#time.busy -= 1
     }
   }
 

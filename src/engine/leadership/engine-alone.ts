@@ -18,6 +18,8 @@ export function engineAlone(self: { scrapdeckVersion: string; startedAtMs: numbe
       terms: []
     }),
     handOver: refuse,
+    // SQLite says whether it has committed.
+    stepDown() {},
     setDrained: refuse
   }
 }

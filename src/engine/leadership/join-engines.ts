@@ -159,6 +159,7 @@ function leadershipOf(name: string, election: Election, table: LeaseTable): Lead
       }
       election.handOver(to ?? able[0]!.id)
     },
+    stepDown: () => election.handOver(null),
     async setDrained(id, isDrained) {
       // Without a leader, nobody could undo it.
       if (isDrained) await requireAnotherLeader(id)

@@ -9,6 +9,11 @@ export interface Leadership {
   list(): Promise<EngineList>
   /** null: whoever is first. Rejects with BAD_INPUT or NOT_FOUND. */
   handOver(to: string | null): Promise<void>
+  /**
+   * What this engine has in memory may differ from the database: it gives the leadership back, and whoever leads next,
+   * perhaps itself, reads everything anew.
+   */
+  stepDown(): void
   /** A drained engine never leads; one that leads hands over. Rejects with NOT_FOUND. */
   setDrained(id: string, isDrained: boolean): Promise<void>
 }

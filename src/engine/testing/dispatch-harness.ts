@@ -50,6 +50,8 @@ export async function startDispatch(parts: {
   /** Default: every node can import every egg. */
   distribution?: DispatchContext['distribution']
   openSecret?: (sealed: string) => Promise<string>
+  /** Default: the engine is alone. */
+  mayAct?: DispatchContext['mayAct']
 }): Promise<DispatchHarness> {
   const { store, clock, nodes, blobs } = parts
   const live = new LiveAttempts({ store, clock })
@@ -93,6 +95,7 @@ export async function startDispatch(parts: {
       })
     },
     cancelWaitsMs: parts.cancelWaitsMs ?? CANCEL_WAITS_MS,
+    mayAct: parts.mayAct,
     secrets: { open: parts.openSecret ?? (async (sealed) => sealed) },
     distribution: parts.distribution ?? {
       stateOf(nodeId, project, version): EggState {

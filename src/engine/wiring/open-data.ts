@@ -59,7 +59,8 @@ export async function openData(
   }
   const path = join(dataDirectory, 'scrapdeck.sqlite')
   const { postgres = null } = options
-  const opening = { ...parts, path, onDeath, thread: parts.storeThread }
+  const onUnknownCommit = () => options.leadership?.stepDown()
+  const opening = { ...parts, path, onDeath, onUnknownCommit, thread: parts.storeThread }
   const open = () => (postgres === null ? openSqliteStore(opening) : openStoreInWorker({ ...opening, postgres }))
   const store = seams.store ?? (await open())
   opened.adopt(store, () => store.close())

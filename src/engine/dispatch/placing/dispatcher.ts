@@ -27,6 +27,8 @@ const ROOM_GATHERED_MS = 60
 /** How often the jobs are looked at whose egg some node refused. */
 const EGG_AGAIN_MS = 30_000
 const LOGS_AGAIN_MS = 2_000
+/** How often is looked whether this engine leads for certain again. */
+const UNCERTAIN_AGAIN_MS = 200
 
 interface DispatcherParts {
   lists: Pick<Follower, 'knowsLists' | 'isListed'>
@@ -178,11 +180,21 @@ export class Dispatcher {
     if (await this.#brokenEggJobs.failThose(plan.waiting, this.#queue.lines())) this.#lookAgain(EGG_AGAIN_MS)
     if (plan.awaitsLogs) this.#lookAgain(LOGS_AGAIN_MS)
     this.#sendEggs(plan.uploads)
-    const begun = plan.assignments.length === 0 ? 0 : await this.#begin(plan.assignments)
+    const begun = plan.assignments.length === 0 || this.#isUncertain() ? 0 : await this.#begin(plan.assignments)
     const hasMoreHeads = plan.endedAt !== null && this.#queue.readMore(plan.endedAt)
     const requests = this.#parts.sender.requestCount
     this.#againBelowRequests = this.#hasWaiting ? Math.floor(requests / 2) : -1
     if (hasMoreHeads || (plan.isPartial && begun > 0 && requests < REQUESTS_OUT_MAX / 2)) this.#again = true
+  }
+
+  /**
+   * While it is not certain that this engine leads, the database may still take its claims, but nothing would be sent:
+   * each would go back to the queue at once and be claimed again.
+   */
+  #isUncertain(): boolean {
+    if (this.#context.mayAct?.() !== false) return false
+    this.#lookAgain(UNCERTAIN_AGAIN_MS)
+    return true
   }
 
   #plan(): Plan {

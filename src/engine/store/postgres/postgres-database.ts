@@ -1,6 +1,7 @@
 import type { Cell, Columns, Database, Many, ManySql, Statement } from '../sql/database.ts'
 import type { Connection, Sent } from './connection.ts'
 import type { Value } from './connection-messages.ts'
+import { explainCommitError } from './postgres-error.ts'
 import { toPostgres } from './dialect.ts'
 import { asJson, insertManySql, withGivenSql, withoutNul } from './insert-many.ts'
 
@@ -103,7 +104,11 @@ export class PostgresDatabase implements Database {
     // A statement that failed unnoticed turns a COMMIT into a ROLLBACK: its failure is thrown first.
     COMMIT: () => {
       this.#send('COMMIT')
-      this.#connection.settle()
+      try {
+        this.#connection.settle()
+      } catch (error) {
+        throw explainCommitError(error)
+      }
       this.#inTransaction = false
       this.#isOpen = false
     },

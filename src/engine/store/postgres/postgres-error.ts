@@ -20,6 +20,15 @@ export const IN_USE = 'SD001'
 /** Raised by begin_write (migrations/0002-engines.ts): the transaction's lease is over. */
 const STALE = 'SD002'
 
+/** The connection ended during a COMMIT: what it wrote may be there. */
+const COMMIT_UNKNOWN = 'COMMIT_UNKNOWN'
+
+/** What a COMMIT that failed like this says about what it wrote. */
+export function explainCommitError(error: unknown): unknown {
+  if (!(error instanceof PostgresError) || !CONNECTION_LOST.test(error.code)) return error
+  return new PostgresError({ code: COMMIT_UNKNOWN, message: error.message, detail: null, constraint: null })
+}
+
 /** Turns errors that an operator can mend into a ScrapdeckError; returns others unchanged. `name`: of the database. */
 export function explainPostgresError(error: unknown, name: string): unknown {
   if (!(error instanceof PostgresError)) return error
@@ -30,6 +39,10 @@ export function explainPostgresError(error: unknown, name: string): unknown {
   if (error.code === STALE) {
     const text = 'Another engine leads now. Nothing was changed; ask again.'
     return new ScrapdeckError('NOT_LEADER', text, { cause: error })
+  }
+  if (error.code === COMMIT_UNKNOWN) {
+    const text = `${name}: the connection was lost (${error.message}) before it said whether the change was made. Look, and ask again.`
+    return new ScrapdeckError('DATABASE_UNUSABLE', text, { cause: error, data: { commit: 'unknown' } })
   }
   const problem = problemOf(error)
   if (problem === null) return error
@@ -42,6 +55,8 @@ export function explainClientError(error: unknown, name: string): unknown {
   if (error instanceof ScrapdeckError || typeof code !== 'string') return error
   return explainPostgresError(new PostgresError({ code, message, detail: null, constraint: null }), name)
 }
+
+const CONNECTION_LOST = /^(08|57P|CONNECT|NO_ANSWER$|E[A-Z]+$)/
 
 /** https://www.postgresql.org/docs/current/errcodes-appendix.html; other names are those of Node and of `postgres`. */
 function problemOf({ code, message }: PostgresError): string | null {
@@ -71,7 +86,6 @@ function problemOf({ code, message }: PostgresError): string | null {
     case 'CONNECT_TIMEOUT':
       return 'it does not answer. Check the network and the load of the database server.'
   }
-  if (/^(08|57P|CONNECT|E[A-Z]+$)/.test(code))
-    return `the connection was lost (${message}). Scrapdeck connects again by itself.`
+  if (CONNECTION_LOST.test(code)) return `the connection was lost (${message}). Scrapdeck connects again by itself.`
   return null
 }

@@ -34,7 +34,7 @@ export type FromWorker =
   | { kind: 'answers'; answers: Answer[]; lanes: string[]; cursor: number | null }
   | { kind: 'log'; level: keyof Logger; facts: object; text: string }
 
-interface SentError {
+export interface SentError {
   isOurs: boolean
   code: string | undefined
   message: string

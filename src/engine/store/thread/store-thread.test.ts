@@ -21,6 +21,23 @@ const DYING = new URL(
 `)
 )
 
+/** A worker whose database ended the connection during each COMMIT. */
+const DOUBTING = new URL(
+  'data:text/javascript,' +
+    encodeURIComponent(`
+  import { parentPort } from 'node:worker_threads'
+  const error = { isOurs: true, code: 'DATABASE_UNUSABLE', message: 'lost', data: { commit: 'unknown' } }
+  parentPort.once('message', () => {
+    parentPort.on('message', (calls) => {
+      const answers = calls.map(([id, verb]) => (verb === 'close' ? { id, value: null } : { id, error }))
+      parentPort.postMessage({ kind: 'answers', answers, lanes: [], cursor: null })
+      if (calls.some(([, verb]) => verb === 'close')) process.exit()
+    })
+    parentPort.postMessage({ kind: 'opened', verbs: ['enqueueJobs'] })
+  })
+`)
+)
+
 describe('a store in a thread of its own', () => {
   let directory: TemporaryDirectory
   let store: Store
@@ -47,6 +64,21 @@ describe('a store in a thread of its own', () => {
     expect(calls).toMatchObject([{ reason: gone }, { reason: gone }])
     await expect(store.countByState()).rejects.toMatchObject(gone)
     expect(logged).toEqual(['The database thread has exited'])
+  })
+
+  test('tells that a write which it refused may have taken effect', async () => {
+    let doubts = 0
+    store = await openStoreInWorker({
+      path: join(directory.path, 'scrapdeck.sqlite'),
+      clock: systemClock,
+      logger,
+      onUnknownCommit: () => {
+        doubts += 1
+      },
+      thread: startStoreThread(DOUBTING)
+    })
+    await expect(store.enqueueJobs([aNewJob()])).rejects.toMatchObject({ code: 'DATABASE_UNUSABLE' })
+    expect(doubts).toBe(1)
   })
 
   test('tells once that its thread is gone, also where it dies while it closes', async () => {

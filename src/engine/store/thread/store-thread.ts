@@ -1,5 +1,5 @@
 import { Worker } from 'node:worker_threads'
-import { ScrapdeckError } from '../../../shared/errors.ts'
+import { isScrapdeckError, ScrapdeckError } from '../../../shared/errors.ts'
 import type { Clock, Timer } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
 import { threadFile } from '../../runtime/thread-task.ts'
@@ -9,7 +9,7 @@ import { Listeners } from '../sql/listeners.ts'
 import { createPreparedFirings, type SentFired } from './prepared-firings.ts'
 import { type JobRow, toJob } from '../sql/rows.ts'
 import { receiveRows, type SentRows } from './sent-rows.ts'
-import { type Calls, type FromWorker, receiveError, type ToOpen, type Verb } from './store-messages.ts'
+import { type Calls, type FromWorker, receiveError, type SentError, type ToOpen, type Verb } from './store-messages.ts'
 
 /**
  * Verbs that may be delayed: they follow attempts, by the hundred per second, nobody waits for them by the millisecond,
@@ -43,6 +43,8 @@ export async function openStoreInWorker(options: {
   logger: Logger
   /** The thread has exited: nothing can be read or written any more. */
   onDeath?: () => void
+  /** A write was refused that may have taken effect: what its caller believes may differ from the database. */
+  onUnknownCommit?: () => void
   /** A started thread; absent: it starts one. */
   thread?: Worker | null
 }): Promise<Store> {
@@ -162,9 +164,15 @@ export async function openStoreInWorker(options: {
     if (message.cursor !== null) changed.notify(message.cursor)
     for (const answer of message.answers) {
       answerCaller(answer.id, ({ resolve, reject }) =>
-        'error' in answer ? reject(receiveError(answer.error)) : resolve(answer.value as never)
+        'error' in answer ? reject(refusal(answer.error)) : resolve(answer.value as never)
       )
     }
+  }
+
+  function refusal(sent: SentError): Error {
+    const error = receiveError(sent)
+    if (isScrapdeckError(error) && error.data['commit'] === 'unknown') options.onUnknownCommit?.()
+    return error
   }
 
   function answerCaller(id: number, how: (caller: PendingCall) => void): void {

@@ -1,0 +1,10 @@
+import type { History, Violation } from '../work/history.ts'
+
+/** Only the engine that leads orders nodes to run jobs: what a fence in the database cannot stop. */
+export function checkLeaders(history: History): Violation[] {
+  return history.strays.map(({ atMs, host }) => ({
+    rule: 'leader',
+    jobId: null,
+    text: `after ${Math.round(atMs)} ms, an engine that no longer leads sent a job to ${host}`
+  }))
+}

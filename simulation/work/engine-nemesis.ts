@@ -1,0 +1,129 @@
+import type { Chance } from '../world/chance.ts'
+import type { Cluster } from '../world/cluster.ts'
+import type { EngineProcess } from '../world/engine-process.ts'
+import type { EngineFault, Faults } from '../world/faults.ts'
+import type { VirtualTime } from '../world/time.ts'
+import type { EnginesScenario } from './scenario.ts'
+
+interface EngineNemesisParts {
+  scenario: EnginesScenario
+  time: VirtualTime
+  cluster: Cluster
+  faults: Faults
+  chance: Chance
+}
+
+/** Injects what can go wrong only with several engines, as the seed defines. */
+export class EngineNemesis {
+  readonly #parts: EngineNemesisParts
+  #isOver = false
+
+  constructor(parts: EngineNemesisParts) {
+    this.#parts = parts
+  }
+
+  begin(): void {
+    const { scenario, time, chance } = this.#parts
+    if (scenario.acts.length === 0) return
+    time.after(chance.between(200, scenario.actEveryMs * 2), () => {
+      if (this.#isOver) return
+      this.#strike(chance.pick(scenario.acts))
+      this.begin()
+    })
+  }
+
+  /** From now on no new faults occur, and those that last are repaired. */
+  stop(): void {
+    const { cluster } = this.#parts
+    this.#isOver = true
+    for (const process of cluster.processes) {
+      process.term?.life.stallAt(null)
+      process.wake()
+      if (process.link.isCut) process.link.heal(true)
+      process.link.losesNextCommit = false
+      cluster.database.lease.setDrained(process.id, false)
+    }
+  }
+
+  #strike(kind: EngineFault): void {
+    const { chance, cluster, faults, time } = this.#parts
+    const { leader } = cluster
+    const followers = cluster.processes.filter((one) => one.term === null)
+    const note = (about: string) => faults.note(kind, null, about)
+    switch (kind) {
+      case 'leader killed':
+        if (leader === null) return
+        note(leader.id)
+        return leader.life.die()
+      case 'follower killed': {
+        const follower = chance.pick(followers)
+        if (follower === undefined) return
+        note(follower.id)
+        return follower.life.die()
+      }
+      case 'engine stalled': {
+        const one = this.#someone()
+        if (one !== undefined) this.#stall(one, kind)
+        return
+      }
+      case 'leader stalled at a call': {
+        const life = leader?.term?.life
+        if (leader === null || life == null) return
+        return life.stallAt({
+          call: life.calls.length + chance.between(0, 40),
+          onStall: () => this.#stall(leader, kind)
+        })
+      }
+      case 'engine cut off from the database': {
+        const one = this.#someone()
+        if (one === undefined || one.link.isCut) return
+        const forMs = chance.between(200, 20_000)
+        note(`${one.id} for ${forMs} ms`)
+        one.link.isCut = true
+        const resumes = chance.happens(0.5)
+        return void time.after(forMs, () => one.link.isCut && one.link.heal(resumes))
+      }
+      case 'connection of the lease dropped': {
+        const one = this.#someone()
+        if (one === undefined || one.life.isStalled) return
+        note(one.id)
+        return one.link.loseLease()
+      }
+      case 'answer of a commit lost':
+        if (leader === null) return
+        note(leader.id)
+        leader.link.losesNextCommit = true
+        return
+      case 'leadership handed over': {
+        if (leader === null) return
+        const next = chance.pick([null, ...followers.map(({ id }) => id)])
+        note(`${leader.id} to ${next ?? 'whoever is first'}`)
+        return leader.election.handOver(next)
+      }
+      case 'engine drained': {
+        const one = this.#someone()
+        // Without a leader, nobody could undo it.
+        if (one === undefined || followers.length === 0) return
+        note(one.id)
+        cluster.database.lease.setDrained(one.id, true)
+        return void time.after(chance.between(1_000, 15_000), () => cluster.database.lease.setDrained(one.id, false))
+      }
+    }
+  }
+
+  /** The leader as often as all others together. */
+  #someone(): EngineProcess | undefined {
+    const { chance, cluster } = this.#parts
+    return chance.happens(0.5) && cluster.leader !== null ? cluster.leader : chance.pick(cluster.processes)
+  }
+
+  /** Mostly as long as a lease or some of them; at times longer than a new leader has patience. */
+  #stall(process: EngineProcess, kind: EngineFault): void {
+    const { chance, time, faults } = this.#parts
+    if (process.life.isStalled || process.life.isOver) return
+    const forMs = chance.happens(0.15) ? chance.between(60_000, 150_000) : chance.between(2_000, 20_000)
+    faults.note(kind, null, `${process.id} for ${forMs} ms`)
+    process.stall()
+    time.after(forMs, () => process.wake())
+  }
+}

@@ -1,0 +1,144 @@
+import { ScrapdeckError } from '../../src/shared/errors.ts'
+import { FakeDatabase } from '../../src/engine/leadership/testing/fake-database.ts'
+import { silentLogger } from '../../src/engine/runtime/logger.ts'
+import type { Lease } from '../../src/engine/store/lease-table.ts'
+import { openSqliteStoreHere } from '../../src/engine/store/sqlite/sqlite-store.ts'
+import type { Store } from '../../src/engine/store/store.ts'
+import type { Clock } from '../../src/engine/runtime/clock.ts'
+import { type Disk, diskFull, READS, type StoreWitness } from './disk.ts'
+import { connectionLost, type DatabaseLink } from './database-link.ts'
+import { passesFence } from './fence.ts'
+import { type Life, noAnswer } from './life.ts'
+import type { VirtualTime } from './time.ts'
+
+type Method = (...parameters: unknown[]) => Promise<unknown>
+
+/**
+ * The one database of several engines: the rows and the lock of the lease, and a real SQLite store behind a fence, as
+ * PostgreSQL has it (begin_write): each write of a leader carries its lease, and is refused once another engine leads.
+ */
+export class SharedDatabase {
+  readonly lease: FakeDatabase
+  readonly #parts: { time: VirtualTime; disk: Disk; witness: StoreWitness }
+  #store: Store | null = null
+  #opening: Promise<void> = Promise.resolve()
+
+  constructor(parts: { time: VirtualTime; disk: Disk; witness: StoreWitness }) {
+    this.#parts = parts
+    this.lease = new FakeDatabase(() => parts.time.nowMs)
+  }
+
+  /** Without any guards, for the checker. */
+  get store(): Store {
+    return this.#store!
+  }
+
+  isCurrent({ holder, epoch }: Lease): boolean {
+    const { lease } = this.lease
+    return lease.holder === holder && lease.epoch === epoch
+  }
+
+  /** Each leader has a store of its own, which remembers nothing of what the former one had in memory. */
+  open(clock: Clock): Promise<void> {
+    this.#parts.time.busy += 1
+    this.#opening = this.#opening
+      .then(async () => {
+        await this.#store?.close()
+        const path = this.#parts.disk.databasePath
+        this.#store = await openSqliteStoreHere({ path, clock, logger: silentLogger })
+      })
+      .finally(() => {
+        this.#parts.time.busy -= 1
+      })
+    return this.#opening
+  }
+
+  async close(): Promise<void> {
+    await this.#opening
+    await this.#store?.close()
+    this.#store = null
+  }
+
+  /** The store as the leader of one term sees it, over its own connection. `life`: of this term. */
+  connect(life: Life, lease: Lease, link: DatabaseLink, onUnknownCommit: () => void): Store {
+    const { time, disk, witness } = this.#parts
+    const store = this.#store!
+    const verbs = store as unknown as Record<string, Method | undefined>
+    let waiting: { isWrite: boolean; send: () => void }[] = []
+    let diesAtFlush = false
+    let losesAnswers = false
+
+    const flush = () => {
+      const asked = waiting
+      waiting = []
+      time.busy -= asked.length
+      if (life.isOver) return
+      losesAnswers = link.losesNextCommit && asked.some(({ isWrite }) => isWrite)
+      if (losesAnswers) link.losesNextCommit = false
+      for (const { send } of asked) send()
+      if (diesAtFlush) life.die()
+    }
+
+    const ask = (method: string, parameters: unknown[], isWrite: boolean): Promise<unknown> => {
+      const counted = life.count(`store.${method}`)
+      if (counted === 'refused') return noAnswer()
+      if (counted === 'last') diesAtFlush = true
+      const { promise, resolve, reject } = Promise.withResolvers<unknown>()
+      const lost = () => life.run(() => reject(connectionLost()))
+      const arrive = () => {
+        if (life.isOver) return
+        if (isWrite && disk.isFull) {
+          witness(`${method} refused`, parameters, null)
+          return life.run(() => reject(diskFull(disk.databasePath)))
+        }
+        if (isWrite && !passesFence(lease, this.lease.lease)) return life.run(() => reject(anotherLeads()))
+        const isAnswerLost = isWrite && losesAnswers
+        void this.#carryOut(method, parameters).then(
+          (answer) => {
+            if (isAnswerLost) {
+              life.run(onUnknownCommit)
+              return lost()
+            }
+            link.through(() => life.run(() => resolve(answer)), lost)
+          },
+          (error: unknown) => link.through(() => life.run(() => reject(error)), lost)
+        )
+      }
+      if (waiting.length === 0) setImmediate(flush)
+      time.busy += 1
+      waiting.push({ isWrite, send: () => link.through(arrive, lost) })
+      return promise
+    }
+
+    return new Proxy(store, {
+      get: (_target, property) => {
+        const value: unknown = Reflect.get(store, property)
+        if (typeof value !== 'function' || typeof property !== 'string') return value
+        if (property === 'onChange' || property === 'onQueueChange') {
+          return (listener: (news: unknown) => void) =>
+            value.call(store, (news: unknown) => life.run(() => listener(news)))
+        }
+        if (property === 'close') return async () => {}
+        if (verbs[property] === undefined) return undefined
+        return (...parameters: unknown[]) => ask(property, parameters, !READS.test(property))
+      }
+    })
+  }
+
+  async #carryOut(method: string, parameters: unknown[]): Promise<unknown> {
+    const { time, witness } = this.#parts
+    time.busy += 1
+    try {
+      await this.#opening
+      const answer = await (this.#store as unknown as Record<string, Method>)[method]!(...parameters)
+      witness(method, parameters, answer)
+      return answer
+    } finally {
+      time.busy -= 1
+    }
+  }
+}
+
+/** As a store on PostgreSQL says it (postgres-error.ts). */
+const anotherLeads = (): ScrapdeckError =>
+  new ScrapdeckError('NOT_LEADER', 'Another engine leads now. Nothing was changed; ask again.')
