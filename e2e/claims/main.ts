@@ -8,7 +8,9 @@
  *   npm run claims -- --nodes 5 --jobs 200
  *   npm run claims -- --short                       what the integration tests run
  *   npm run claims -- --strikes kill,stall          what happens to the leader while the jobs run
+ *   npm run claims -- --keep DIRECTORY              keeps the data, the engines' logs and what ran there
  */
+import { mkdirSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { ensureServiceBuilt } from '../../scripts/setup/build.mjs'
 import { whyNoPostgres } from '../../src/engine/store/postgres/testing/start-postgres.ts'
@@ -21,6 +23,7 @@ const text = { type: 'string' } as const
 const { values } = parseArgs({
   options: {
     ...{ nodes: text, jobs: text, slots: text, orders: text, schedules: text, seconds: text, strikes: text },
+    keep: text,
     short: { type: 'boolean', default: false }
   }
 })
@@ -40,10 +43,13 @@ const options: ClaimsOptions = {
   firingSeconds: Number(values.seconds ?? base.firingSeconds),
   strikes
 }
+if (values.keep !== undefined) mkdirSync(values.keep, { recursive: true })
 const problem = whyNoPostgres()
 if (problem !== null) throw new Error(problem)
 await ensureServiceBuilt()
 
+// Each Scrapyd has one, which ends it with this process.
+process.setMaxListeners(0)
 const interruption = new AbortController()
 for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
   process.on(name, () => {
@@ -56,6 +62,7 @@ try {
   const result = await runClaims({
     ...options,
     entry: 'out/service/scrapdeck.js',
+    directory: values.keep,
     signal: interruption.signal,
     onProgress: (progress) => console.log(progress)
   })

@@ -4,6 +4,9 @@ export interface ClaimsOptions {
   nodes: number
   slotsPerNode: number
   jobs: number
+  /** Every so many-th job runs for seconds, the others for a moment. */
+  longEvery: number
+  longSeconds: number
   /** So many Scrapyds start at once. */
   startedAtOnce: number
   /** What strikes the leader while the jobs run, spread evenly over them. */
@@ -25,6 +28,8 @@ export const WHOLE: ClaimsOptions = {
   nodes: 50,
   slotsPerNode: 2,
   jobs: 10_000,
+  longEvery: 20,
+  longSeconds: 3,
   startedAtOnce: 4,
   strikes: ['handover', 'kill', 'stall', 'kill'],
   stallSeconds: 12,
@@ -35,13 +40,18 @@ export const WHOLE: ClaimsOptions = {
   limitMinutes: 60
 }
 
-/** For the integration tests. A kill is left out: what the leader was sending then stays in doubt for a minute. */
+/**
+ * For the integration tests. All slots are taken when the leader is killed, so that it is sending nothing: what a dead
+ * engine may have sent would stay in doubt for a minute.
+ */
 export const SHORT: ClaimsOptions = {
   ...WHOLE,
   nodes: 3,
-  jobs: 120,
+  jobs: 12,
+  longEvery: 1,
+  longSeconds: 4,
   startedAtOnce: 3,
-  strikes: ['handover'],
+  strikes: ['kill'],
   orders: 200,
   schedules: 2,
   scheduleSeconds: 2,

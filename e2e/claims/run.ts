@@ -15,11 +15,11 @@ import { allFirings } from '../chaos/together.ts'
 import { readTruth, type Run } from '../chaos/truth.ts'
 import { startPullingScrapyd } from '../pulling/pulling-scrapyd.ts'
 import { askRest, type RestAnswer } from '../support/rest.ts'
+import { type RoundRobin, startRoundRobin } from '../support/round-robin.ts'
 import type { Scrapyd } from '../support/scrapyd-fleet.ts'
 import { type Client, connectClient, TEST_CREDENTIALS } from '../support/service.ts'
 import { judgeRuns, mostAtOnce } from './judge-runs.ts'
 import type { ClaimsOptions, Strike } from './plan.ts'
-import { type RoundRobin, startRoundRobin } from './round-robin.ts'
 
 export interface ClaimsResult {
   complaints: string[]
@@ -37,24 +37,30 @@ export interface ClaimsResult {
 export interface ClaimsRunOptions extends ClaimsOptions {
   entry?: string
   signal?: AbortSignal
+  /** Default: a temporary one. */
+  directory?: string
   onProgress?: (text: string) => void
 }
 
 /** Jobs are numbered from 1, orders and schedules from here on. */
 const ORDERS = 1_000_000
 const SCHEDULES = 2_000_000
-const NEW_LEADER_MS = 30_000
+const BULK = 100
+const NEW_LEADER_MS = 60_000
 const ORDER_LIMIT_MS = 60_000
+/** Longer than a job that an engine may have sent stays in doubt, and again when it is given up. */
+const STANDSTILL_MS = 200_000
 
 /** Shows the claims, one after the other; whatever happens, every process is ended. */
 export async function runClaims(options: ClaimsRunOptions): Promise<ClaimsResult> {
-  const directory = mkdtempSync(join(tmpdir(), 'scrapdeck-claims-'))
+  const isTemporary = options.directory === undefined
+  const directory = options.directory ?? mkdtempSync(join(tmpdir(), 'scrapdeck-claims-'))
   const claims = new Claims(options, directory)
   try {
     return await claims.run()
   } finally {
     await claims.end()
-    rmSync(directory, { recursive: true, force: true, maxRetries: 5 })
+    if (isTemporary) rmSync(directory, { recursive: true, force: true, maxRetries: 5 })
   }
 }
 
@@ -92,7 +98,8 @@ class Claims {
       const memory = this.#measureMemory()
       const firings = await this.#fire()
       const runs = this.#runs()
-      const told = (await tellAll(this.#client, () => true)).map(({ number, job }) => ({ number, ...job }))
+      const all = await this.#untilAnswered((client) => tellAll(client, () => true))
+      const told = all.map(({ number, job }) => ({ number, ...job }))
       this.#complaints.push(...judgeRuns(this.#asked, told, runs))
       const most = mostAtOnce(runs)
       for (const [node, count] of most) {
@@ -129,6 +136,7 @@ class Claims {
     ])
     await this.#balancer?.close()
     await this.#database?.stop()
+    for (const { name, service } of this.#engines) writeFileSync(join(this.#directory, `${name}.log`), service.output())
     process.off('exit', this.#killAll)
   }
 
@@ -185,9 +193,9 @@ class Claims {
       for (;;) {
         const { address } = this.#engines[(index + sentAgain) % this.#engines.length]!.service
         const answer = await askRest(address, request).catch(() => null)
-        // What was not answered is repeated only where an engine was struck; elsewhere it is a fault.
-        if (answer?.status === 200 || during === null || performance.now() - since > ORDER_LIMIT_MS)
-          return answer ?? { status: 0, headers: new Headers(), body: {} }
+        // As docs/scaling.md tells clients to: no engine led, or the leader went away during the request.
+        const isOver = (answer !== null && answer.status !== 503) || performance.now() - since > ORDER_LIMIT_MS
+        if (isOver) return answer ?? { status: 0, headers: new Headers(), body: {} }
         sentAgain += 1
         await pause(200, this.#over.signal)
       }
@@ -200,7 +208,7 @@ class Claims {
     for (const { status } of answers) if (status !== 200) this.#complain(`a crawl order was answered with ${status}`)
     if (ids.size !== 1) this.#complain(`${orders} identical orders were answered with ${ids.size} jobs`)
     // The answer that says so may be the one that was lost.
-    if (fresh > 1 || (during === null && fresh === 0)) this.#complain(`${fresh} answers say that the job is new`)
+    if (fresh > 1 || (sentAgain === 0 && fresh === 0)) this.#complain(`${fresh} answers say that the job is new`)
     this.#asked.push({ number, id: [...ids][0]! })
     await this.#untilAllEnded()
     return { number, sent: orders, during: during ?? 'calm', seconds: this.#since(since), sentAgain }
@@ -211,8 +219,9 @@ class Claims {
     this.#say(`${jobs} jobs`)
     const since = performance.now()
     const before = this.#runs().length
-    const asker = new Asker(() => this.#balancer!.url, this.#over.signal)
-    const asking = asker.askAll(Array.from({ length: jobs }, planJob), Number.POSITIVE_INFINITY, () => 0)
+    const asker = new Asker(() => this.#balancer!.url, this.#over.signal, BULK)
+    const planned = Array.from({ length: jobs }, (_, index) => planJob(index + 1, this.#options))
+    const asking = asker.askAll(planned, Number.POSITIVE_INFINITY, () => 0)
     const struck: ClaimsResult['strikes'] = []
     for (const [index, strike] of strikes.entries()) {
       await this.#untilRuns(before + Math.floor((jobs * (index + 1)) / (strikes.length + 1)))
@@ -231,23 +240,22 @@ class Claims {
     const ids: ScheduleId[] = []
     for (let index = 0; index < schedules; index += 1) {
       const args = { number: String(SCHEDULES + index), seconds: '0.1' }
-      const { schedule } = await this.#client.schedules.create(
-        ScheduleSettings.parse({
-          ...{ name: `claims-${index}`, zone: 'UTC', overlap: 'allow', catchUp: 'all' },
-          rules: [{ kind: 'interval', everySeconds: scheduleSeconds, anchorMs: 0 }],
-          jobs: [{ project: PROJECT, spiders: ['quick'], args }]
-        })
-      )
+      const settings = ScheduleSettings.parse({
+        ...{ name: `claims-${index}`, zone: 'UTC', overlap: 'allow', catchUp: 'all' },
+        rules: [{ kind: 'interval', everySeconds: scheduleSeconds, anchorMs: 0 }],
+        jobs: [{ project: PROJECT, spiders: ['quick'], args }]
+      })
+      const { schedule } = await this.#untilAnswered((client) => client.schedules.create({ ...settings, replace: true }))
       ids.push(schedule.id)
     }
     await pause(firingSeconds * 500, this.#over.signal)
     await this.#strike('handover')
     await pause(firingSeconds * 500, this.#over.signal)
-    await this.#client.schedules.setPaused({ ids, paused: true })
+    await this.#untilAnswered((client) => client.schedules.setPaused({ ids, paused: true }))
     await this.#untilAllEnded()
     let count = 0
     for (const scheduleId of ids) {
-      const firings = await allFirings(this.#client, scheduleId)
+      const firings = await this.#untilAnswered((client) => allFirings(client, scheduleId))
       count += firings.length
       this.#complaints.push(...judgeFirings(firings, scheduleSeconds * 1_000))
       const least = Math.floor(firingSeconds / scheduleSeconds)
@@ -264,7 +272,7 @@ class Claims {
     const heldClaims = this.#runs().filter(({ endedAtMs }) => endedAtMs === null).length
     this.#say(`${strike} of ${leader.name}, which leads, while ${heldClaims} spiders run`)
     const since = performance.now()
-    if (strike === 'handover') await this.#client.engines.handOver({})
+    if (strike === 'handover') await this.#handOver(other)
     else if (strike === 'kill') await leader.service.kill()
     else leader.signal('SIGSTOP')
     await until('the other engine leads', () => other.leads(), Boolean, NEW_LEADER_MS)
@@ -277,6 +285,33 @@ class Claims {
     return { strike, heldClaims, nextLeaderMs }
   }
 
+  /** Until it leads: the answer to the request may be lost with the leader that was to send it. */
+  async #handOver(to: ChaosEngine): Promise<void> {
+    const handOver = async () => {
+      if (await to.leads()) return true
+      const { engines } = await this.#client.engines.list()
+      const { id } = engines.findLast(({ name, state }) => name === to.name && state === 'following')!
+      await this.#client.engines.handOver({ to: id })
+      return false
+    }
+    const again = () => pause(500, this.#over.signal)
+    await until('the leadership to be handed over', () => handOver().catch(() => false), Boolean, NEW_LEADER_MS, again)
+  }
+
+  /** For requests that may be repeated. */
+  async #untilAnswered<Answer>(ask: (client: Client) => Promise<Answer>): Promise<Answer> {
+    const since = performance.now()
+    for (;;) {
+      try {
+        return await ask(this.#client)
+      } catch (error) {
+        this.#over.signal.throwIfAborted()
+        if (performance.now() - since > NEW_LEADER_MS) throw error
+        await pause(500, this.#over.signal)
+      }
+    }
+  }
+
   async #leader(): Promise<ChaosEngine> {
     const find = async () => {
       const leads = await Promise.all(this.#engines.map((engine) => engine.leads()))
@@ -285,15 +320,20 @@ class Claims {
     return (await until('an engine leads', find, Boolean, NEW_LEADER_MS))!
   }
 
+  /** Gives up when nothing runs any more: what is missing is then told by judgeRuns. */
   async #untilRuns(wanted: number): Promise<void> {
-    while (this.#runs().length < wanted) {
+    let [count, changedAt] = [this.#runs().length, performance.now()]
+    while (count < wanted && performance.now() - changedAt < STANDSTILL_MS) {
       this.#over.signal.throwIfAborted()
       await pause(500, this.#over.signal)
+      const now = this.#runs().length
+      if (now !== count) [count, changedAt] = [now, performance.now()]
     }
   }
 
   async #untilAllEnded(): Promise<void> {
-    for (;;) {
+    const since = performance.now()
+    while (performance.now() - since < STANDSTILL_MS) {
       this.#over.signal.throwIfAborted()
       const list = this.#client.jobs.list({ status: ['queued', 'starting', 'running'], limit: 1 })
       // An engine was struck a moment ago.
@@ -337,11 +377,10 @@ class Claims {
   }
 }
 
-/** Every tenth is asked for alone; every twentieth runs for seconds, so that there are always claims held by nodes. */
-function planJob(_: unknown, index: number): PlannedJob {
-  const number = index + 1
-  const seconds = number % 20 === 0 ? 3 : 0.2
-  return { number, spider: 'quick', seconds, door: number % 10 === 0 ? 'run' : 'bulk', retry: null }
+/** Every 500th is asked for alone. */
+function planJob(number: number, { longEvery, longSeconds }: ClaimsOptions): PlannedJob {
+  const seconds = number % longEvery === 0 ? longSeconds : 0.2
+  return { number, spider: 'quick', seconds, door: number % 500 === 0 ? 'run' : 'bulk', retry: null }
 }
 
 /** 0 if the system does not say. */

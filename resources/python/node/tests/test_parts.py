@@ -4,6 +4,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+from unittest import mock
 
 from scrapdeck_node import journal, processes
 from scrapdeck_node.client import Client, SendState
@@ -12,6 +13,22 @@ from scrapdeck_node.files import RunFiles
 from scrapdeck_node.journal import Journal
 from scrapdeck_node.settings import Settings, checked_url
 from test_journal import offer
+
+
+# Self-signed; nobody has its key.
+CERTIFICATE = """\
+-----BEGIN CERTIFICATE-----
+MIIBgjCCASmgAwIBAgIUbjKGj7iaY70uq++vWjk90zfz9r0wCgYIKoZIzj0EAwIw
+FjEUMBIGA1UEAwwLYSB0ZXN0J3MgQ0EwIBcNMjYxMTI3MDk0MDM1WhgPMjEyNjEx
+MDMwOTQwMzVaMBYxFDASBgNVBAMMC2EgdGVzdCdzIENBMFkwEwYHKoZIzj0CAQYI
+KoZIzj0DAQcDQgAElKX/OBElXcISKzsGP+gtZ59bOXIQPtYqXfmOoYCAZpGMzrTl
+uzSy15KYdA7J49kzbZiSuOcPS4si8yLw7/XTH6NTMFEwHQYDVR0OBBYEFJ80ucFf
+9sOdVhgcvHsvjkAZCTwSMB8GA1UdIwQYMBaAFJ80ucFf9sOdVhgcvHsvjkAZCTwS
+MA8GA1UdEwEB/wQFMAMBAf8wCgYIKoZIzj0EAwIDRwAwRAIgYjM9mzkqZQ57MbDu
+khyQndeAj0jK6jJyfiNJRJKj8ksCIEMq9utPtyTcSPUM7ucGFCxlQecr/Faj4YYT
+hqTLFZtJ
+-----END CERTIFICATE-----
+"""
 
 
 class InDirectory(unittest.TestCase):
@@ -78,6 +95,35 @@ class SettingsTest(unittest.TestCase):
         for url in ("http://deck.example", "ftp://deck.example", "deck.example"):
             with self.assertRaises(ValueError):
                 checked_url(url, False)
+
+    def test_a_file_of_a_private_ca_is_read_at_the_start_from_the_section_or_the_variable(self):
+        with tempfile.TemporaryDirectory() as directory:
+            certificate, other = os.path.join(directory, "ca.pem"), os.path.join(directory, "other.pem")
+            with open(certificate, "w", encoding="ascii") as file:
+                file.write(CERTIFICATE)
+            with open(other, "w", encoding="ascii") as file:
+                file.write("no certificate\n")
+            self.assertEqual(self.read(ca_file=certificate).ca_file, certificate)
+            self.assertIsNone(self.read().ca_file)
+            with mock.patch.dict(os.environ, {"SCRAPDECK_CA_FILE": certificate}):
+                self.assertEqual(self.read(ca_file=other).ca_file, certificate)
+            for wrong in (other, directory, os.path.join(directory, "none.pem")):
+                with self.assertRaisesRegex(ValueError, "ca_file"):
+                    self.read(ca_file=wrong)
+
+    def read(self, **more):
+        return Settings.read(Section({"url": "https://deck.example/", "token": "t", **more}))
+
+
+class Section:
+    def __init__(self, values):
+        self._values = values
+
+    def items(self, _name, default):
+        return list(self._values.items()) or default
+
+    def get(self, _option, default):
+        return default
 
 
 class SendTest(unittest.TestCase):

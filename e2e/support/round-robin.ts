@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import http from 'node:http'
+import https from 'node:https'
 import net from 'node:net'
 
 /** What stands in front of several engines: each request goes to the next one, without stickiness. */
@@ -17,13 +18,16 @@ const CONNECT_LIMIT_MS = 2_000
  * Like nginx as docs/scaling.md sets it up: an engine that accepts no connection is passed over, and a request that one
  * of them may have begun is never repeated: its client learns that the connection is gone.
  */
-export async function startRoundRobin(addresses: () => string[]): Promise<RoundRobin> {
+export async function startRoundRobin(
+  addresses: () => string[],
+  tls: { key: Buffer; cert: Buffer } | null = null
+): Promise<RoundRobin> {
   const counts = new Map<string, number>()
   const sockets = new Set<net.Socket>()
   let turn = 0
-  const server = http.createServer((request, response) => {
+  const answer = (request: http.IncomingMessage, response: http.ServerResponse) =>
     void pass(request, response).catch(() => request.socket.destroy())
-  })
+  const server = tls === null ? http.createServer(answer) : https.createServer(tls, answer)
 
   async function pass(request: http.IncomingMessage, response: http.ServerResponse): Promise<void> {
     const all = addresses()
@@ -39,14 +43,14 @@ export async function startRoundRobin(addresses: () => string[]): Promise<RoundR
   }
   // Long polls and streams stay open for as long as both sides want.
   server.requestTimeout = 0
-  server.on('connection', (socket) => {
+  server.on('connection', (socket: net.Socket) => {
     sockets.add(socket)
     socket.once('close', () => sockets.delete(socket)).on('error', () => {})
   })
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   return {
-    url: `http://127.0.0.1:${(server.address() as net.AddressInfo).port}`,
+    url: `${tls === null ? 'http://127.0.0.1' : 'https://localhost'}:${(server.address() as net.AddressInfo).port}`,
     counts,
     async close() {
       for (const socket of sockets) socket.destroy()
