@@ -15,7 +15,8 @@ export function judgeRuns(asked: readonly Asked[], told: readonly ToldJob[], run
   for (const { number, id } of asked) {
     const jobs = toldOf.get(number) ?? []
     if (jobs.length !== 1) complaints.push(`order ${number} has ${jobs.length} jobs`)
-    else if (jobs[0]!.id !== id) complaints.push(`order ${number} was answered with ${id}, and its job is ${jobs[0]!.id}`)
+    else if (jobs[0]!.id !== id)
+      complaints.push(`order ${number} was answered with ${id}, and its job is ${jobs[0]!.id}`)
   }
   for (const { number, id, status, mayHaveRunTwice } of told) {
     const own = runsOf.get(id) ?? []

@@ -1,8 +1,8 @@
 /**
- * `npm run claims`: what the sources of this product promise of a shared queue, over two engines on one PostgreSQL: many
- * Scrapyds that pull run each job exactly once, whatever happens to the leader; identical crawl orders become one job;
- * schedules fire once. What ran is counted from what the runs wrote themselves. Exits with 1 on any complaint. The last
- * line is the result as JSON.
+ * `npm run claims`: what the sources of this product promise of a shared queue, over two engines on one PostgreSQL:
+ * many Scrapyds that pull run each job exactly once, whatever happens to the leader; identical crawl orders become one
+ * job; schedules fire once. What ran is counted from what the runs wrote themselves. Exits with 1 on any complaint. The
+ * last line is the result as JSON.
  *
  *   npm run claims                                  50 Scrapyds, 10,000 jobs, 1,000 orders, a minute of schedules
  *   npm run claims -- --nodes 5 --jobs 200

@@ -245,7 +245,9 @@ class Claims {
         rules: [{ kind: 'interval', everySeconds: scheduleSeconds, anchorMs: 0 }],
         jobs: [{ project: PROJECT, spiders: ['quick'], args }]
       })
-      const { schedule } = await this.#untilAnswered((client) => client.schedules.create({ ...settings, replace: true }))
+      const { schedule } = await this.#untilAnswered((client) =>
+        client.schedules.create({ ...settings, replace: true })
+      )
       ids.push(schedule.id)
     }
     await pause(firingSeconds * 500, this.#over.signal)

@@ -45,8 +45,8 @@ afterAll(async () => {
 const inEnvironment = (program: string) => join(directory, 'environment', 'bin', program)
 
 /**
- * `pip install ./node` in a fresh environment. In the short form, the environment of the tests lends it Scrapyd and pip,
- * and nothing is downloaded; in the long form, all of it comes from the package index.
+ * `pip install ./node` in a fresh environment. In the short form, the environment of the tests lends it Scrapyd and
+ * pip, and nothing is downloaded; in the long form, all of it comes from the package index.
  */
 async function installPackage(): Promise<void> {
   const { python } = readTestEnvironment()

@@ -1,12 +1,17 @@
+import contextlib
 import hashlib
+import http.server
+import json
 import os
 import subprocess
 import sys
 import tempfile
+import threading
+import time
 import unittest
 from unittest import mock
 
-from scrapdeck_node import journal, processes
+from scrapdeck_node import client, journal, processes
 from scrapdeck_node.client import Client, SendState
 from scrapdeck_node.eggs import BadEgg, EggCache
 from scrapdeck_node.files import RunFiles
@@ -140,6 +145,7 @@ class SendTest(unittest.TestCase):
 
 
 class RecordingHost:
+    scrapyd_version = "1.6.0"
     slots = 2
 
     def __init__(self, directory):
@@ -154,6 +160,55 @@ class RecordingHost:
 
     def start(self, started):
         self.started.append(started["jobid"])
+
+
+class PollTest(InDirectory):
+    @mock.patch.object(client, "POLL_SECONDS", 0)
+    @mock.patch.object(client, "POLL_LATE_SECONDS", 0.3)
+    def test_a_poll_that_nobody_answers_is_given_up_and_asked_again_on_another_connection(self):
+        polls = []
+        given_up = threading.Event()
+
+        class Door(http.server.BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_POST(self):
+                self.rfile.read(int(self.headers["Content-Length"]))
+                answer = {"commands": [], "epoch": 1, "node": {"name": "n"}}
+                if self.path.endswith("/poll"):
+                    polls.append(self.client_address)
+                    if len(polls) == 1:
+                        # An engine that stands still: its connections stay open.
+                        given_up.wait(10)
+                        return
+                    given_up.set()
+                    time.sleep(0.05)
+                body = json.dumps(answer).encode()
+                self.send_response(200)
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *_words):
+                pass
+
+            def handle(self):
+                # The node is stopped, or has given up.
+                with contextlib.suppress(OSError):
+                    super().handle()
+
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Door)
+        self.addCleanup(server.server_close)
+        self.addCleanup(server.shutdown)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        book = Journal(os.path.join(self.directory, "state"))
+        self.addCleanup(book.close)
+        settings = Settings(f"http://127.0.0.1:{server.server_port}", "t", self.directory, proxy="direct")
+        node = Client(settings, book, EggCache(self.directory), RecordingHost(self.directory), log=lambda _message: None)
+        self.addCleanup(node.stop)
+        node.start()
+        self.assertTrue(given_up.wait(5))
+        self.assertNotEqual(polls[0], polls[1])
 
 
 @unittest.skipUnless(os.path.isdir("/proc/self"), "needs /proc")
