@@ -52,9 +52,9 @@ export const SHORT: ClaimsOptions = {
   longSeconds: 4,
   startedAtOnce: 3,
   strikes: ['kill'],
-  orders: 200,
+  orders: 100,
   schedules: 2,
   scheduleSeconds: 2,
-  firingSeconds: 8,
+  firingSeconds: 6,
   limitMinutes: 3
 }
