@@ -324,11 +324,11 @@ class Claims {
 
   /** Gives up when nothing runs any more: what is missing is then told by judgeRuns. */
   async #untilRuns(wanted: number): Promise<void> {
-    let [count, changedAt] = [this.#runs().length, performance.now()]
+    let [count, changedAt] = [this.#countRuns(), performance.now()]
     while (count < wanted && performance.now() - changedAt < STANDSTILL_MS) {
       this.#over.signal.throwIfAborted()
       await pause(500, this.#over.signal)
-      const now = this.#runs().length
+      const now = this.#countRuns()
       if (now !== count) [count, changedAt] = [now, performance.now()]
     }
   }
@@ -362,6 +362,11 @@ class Claims {
     return readTruth(this.#truthFile)
   }
 
+  /** Asked for often: the round robin in this process must not wait for it. */
+  #countRuns(): number {
+    return readFileSync(this.#truthFile, 'latin1').split('begin ').length - 1
+  }
+
   #complain(text: string): void {
     this.#complaints.push(text)
   }
@@ -375,7 +380,7 @@ class Claims {
   }
 
   #say(text: string): void {
-    this.#options.onProgress?.(`${this.#seconds().toFixed(0).padStart(5)} s  ${this.#runs().length} runs  ${text}`)
+    this.#options.onProgress?.(`${this.#seconds().toFixed(0).padStart(5)} s  ${this.#countRuns()} runs  ${text}`)
   }
 }
 
