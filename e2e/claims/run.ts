@@ -333,15 +333,17 @@ class Claims {
     }
   }
 
+  /** Gives up when nothing ends any more. The logs of thousands of runs may still be read when all have run. */
   async #untilAllEnded(): Promise<void> {
-    const since = performance.now()
-    while (performance.now() - since < STANDSTILL_MS) {
+    let [left, changedAt] = [-1, performance.now()]
+    while (left !== 0 && performance.now() - changedAt < STANDSTILL_MS) {
       this.#over.signal.throwIfAborted()
-      const list = this.#client.jobs.list({ status: ['queued', 'starting', 'running'], limit: 1 })
       // An engine was struck a moment ago.
-      const isQuiet = (await list.catch(() => null))?.jobs.length === 0
-      if (isQuiet) return
-      await pause(250, this.#over.signal)
+      const facets = await this.#client.jobs.facets({}).catch(() => null)
+      const live = facets?.status.filter(({ value }) => ['queued', 'starting', 'running'].includes(value))
+      const now = live?.reduce((sum, { count }) => sum + count, 0) ?? left
+      if (now !== left) [left, changedAt] = [now, performance.now()]
+      if (left !== 0) await pause(250, this.#over.signal)
     }
   }
 
