@@ -9,6 +9,7 @@ const LONGEST = [
   'e2e/chaos/chaos.integration.test.ts',
   // Beside two that mostly wait, because it measures memory.
   'e2e/attack/attack.integration.test.ts',
+  'e2e/claims/claims.integration.test.ts',
   'src/engine/filled-fields.integration.test.ts',
   'e2e/fleet/demo-fleet.integration.test.ts',
   'e2e/differential/differential.integration.test.ts',

@@ -17,12 +17,14 @@ export class Asker {
   readonly asked: Asked[] = []
   readonly #address: () => string
   readonly #signal: AbortSignal
+  readonly #bulk: number
   #repeated = 0
 
-  /** `address`: of the engine to ask next. */
-  constructor(address: () => string, signal: AbortSignal) {
+  /** `address`: of the engine to ask next. `bulk`: the most jobs in one request. */
+  constructor(address: () => string, signal: AbortSignal, bulk = BULK) {
     this.#address = address
     this.#signal = signal
+    this.#bulk = bulk
   }
 
   /** Requests that had to be repeated because no response came. */
@@ -43,7 +45,7 @@ export class Asker {
       else if (first!.door === 'scrapyd') await this.#askAsScrapyd(rest.shift()!)
       else {
         const until = rest.findIndex(({ door }) => door !== 'bulk')
-        await this.#askBulk(rest.splice(0, Math.min(BULK, until === -1 ? rest.length : until)))
+        await this.#askBulk(rest.splice(0, Math.min(this.#bulk, until === -1 ? rest.length : until)))
       }
     }
   }

@@ -11,6 +11,7 @@ export interface EngineOptions {
   blobs: string
   database: string
   entry: string | undefined
+  environment?: Record<string, string>
 }
 
 /** One of several engines, and who starts it again when it is gone. */
@@ -27,14 +28,15 @@ export class ChaosEngine {
     this.service = service
   }
 
-  static async start({ name, dataDirectory, keyFrom, blobs, database, entry }: EngineOptions): Promise<ChaosEngine> {
+  static async start(options: EngineOptions): Promise<ChaosEngine> {
+    const { name, dataDirectory, keyFrom, blobs, database, entry, environment } = options
     mkdirSync(dataDirectory, { recursive: true, mode: 0o700 })
     mkdirSync(blobs, { recursive: true, mode: 0o700 })
     if (keyFrom !== null) cpSync(join(keyFrom, 'secret.key'), join(dataDirectory, 'secret.key'))
     if (!existsSync(join(dataDirectory, 'blobs'))) symlinkSync(blobs, join(dataDirectory, 'blobs'))
     const service = await startService({
       ...{ dataDirectory, localSlots: 0, entry, arguments: [`--store=${database}`] },
-      environment: { SCRAPDECK_ENGINE_NAME: name }
+      environment: { SCRAPDECK_ENGINE_NAME: name, ...environment }
     })
     return new ChaosEngine(name, service)
   }

@@ -336,7 +336,8 @@ function asPlanned(told: Told[], runs: Run[]): { told: Told[]; runs: Run[] } {
   }
 }
 
-async function allFirings(client: Client, scheduleId: ScheduleId): Promise<Firing[]> {
+/** Of one schedule; without those that a pause at the end left out. */
+export async function allFirings(client: Client, scheduleId: ScheduleId): Promise<Firing[]> {
   const all: Firing[] = []
   let before: number | undefined
   for (;;) {

@@ -13,23 +13,30 @@ export interface PullingScrapydOptions {
   /** How it reaches the service; default: directly. */
   url?: string
   maxProc?: number
+  /** In the fleet. */
+  name?: string
+  /** Additional lines for [scrapyd] in its configuration. */
+  configuration?: Record<string, string | number>
   environment?: Record<string, string>
+  /** For PYTHONPATH, besides the package. */
+  pythonPath?: string
 }
 
 /** A stock Scrapyd with the package, which pulls from a node that is added for it. */
 export async function startPullingScrapyd(
   service: Service,
-  { version = '1.6.0', url = service.address, maxProc = 2, environment = {} }: PullingScrapydOptions = {}
+  options: PullingScrapydOptions = {}
 ): Promise<{ scrapyd: Scrapyd; nodeId: NodeId; token: string }> {
-  const { node, token } = await service.client.nodes.addPulling({ name: `pulls-${version}` })
+  const { version = '1.6.0', url = service.address, maxProc = 2, configuration, environment } = options
+  const { node, token } = await service.client.nodes.addPulling({ name: options.name ?? `pulls-${version}` })
   const installed = readTestEnvironment().scrapyd[version]?.pythonPath
   const scrapyd = await startScrapyd({
     version,
     maxProc,
     forks: 'nothing',
-    configuration: PULLING_COMPONENTS,
+    configuration: { ...PULLING_COMPONENTS, ...configuration },
     environment: {
-      PYTHONPATH: [PACKAGE_DIRECTORY, installed].filter(Boolean).join(delimiter),
+      PYTHONPATH: [PACKAGE_DIRECTORY, options.pythonPath, installed].filter(Boolean).join(delimiter),
       SCRAPDECK_URL: url,
       SCRAPDECK_NODE_TOKEN: token,
       NO_PROXY: '127.0.0.1',

@@ -24,6 +24,10 @@ export interface ScrapydOptions {
   password?: string
   /** Additional lines for [scrapyd] in its configuration. */
   configuration?: Record<string, string | number>
+  /** Text of further sections of its configuration. */
+  otherSections?: string
+  /** Of an environment that has this version; default: that of the tests. */
+  python?: string
   /** Visible to Scrapyd and its spiders. */
   environment?: Record<string, string>
   /**
@@ -65,7 +69,8 @@ export async function startScrapyd(options: ScrapydOptions = {}): Promise<Scrapy
   const { version = '1.6.0', environment = {} } = options
   const problem = scrapydProblem(version)
   if (problem) throw new Error(`Scrapyd ${version} cannot run here: ${problem}`)
-  const { python, scrapyd } = readTestEnvironment()
+  const { scrapyd, python: testPython } = readTestEnvironment()
+  const { python = testPython } = options
   const pythonPath = environment['PYTHONPATH'] ?? scrapyd[version]?.pythonPath ?? ''
   const { forks = 'spiders and lists' } = options
   const isForking = CAN_FORK && forks !== 'nothing' && options.configuration?.['runner'] === undefined
@@ -207,7 +212,7 @@ function configurationText(options: ScrapydOptions & { port: number }): string {
     ...options.configuration
   }
   const lines = Object.entries(values).filter(([, value]) => value !== undefined)
-  return `[scrapyd]\n${lines.map(([name, value]) => `${name} = ${value}\n`).join('')}`
+  return `[scrapyd]\n${lines.map(([name, value]) => `${name} = ${value}\n`).join('')}${options.otherSections ?? ''}`
 }
 
 /** Scrapyd is runnable as a package since 1.5. */

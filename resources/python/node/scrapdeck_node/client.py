@@ -21,7 +21,9 @@ from scrapdeck_node import PROTOCOL, __version__, journal, processes
 from scrapdeck_node.eggs import BadEgg
 from scrapdeck_node.transport import Refused, Transport, Unreachable, hostname
 
-POLL_SECONDS = 20
+POLL_SECONDS = 10
+# A poll that is so late was lost: an engine that stands still keeps its connections, and another one leads by now.
+POLL_LATE_SECONDS = 8
 REQUEST_SECONDS = 20
 FILE_BYTES_MAX = 1024 * 1024
 ACKED_LISTED = 100
@@ -143,7 +145,7 @@ class Client:
                     self._open(transport)
                 session = self._session
                 body = session.stamp(acked=session.seen, waitSeconds=POLL_SECONDS, status=self._status())
-                answer = transport.post("poll", body, POLL_SECONDS + 15)
+                answer = transport.post("poll", body, POLL_SECONDS + POLL_LATE_SECONDS)
                 if self._session is session:
                     for command in answer["commands"]:
                         if command["n"] > session.seen:

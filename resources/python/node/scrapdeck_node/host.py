@@ -79,7 +79,10 @@ class ScrapydHost:
     def prune_files(self):
         live = self._journal.list(journal.GRANTED, journal.STARTING, journal.RUNNING)
         ended = [row for row in self._journal.list_ended(0) if not row["acked"]]
-        self._files.prune({(row["project"], row["jobid"]) for row in [*live, *ended]})
+        needed = {(row["project"], row["jobid"]) for row in [*live, *ended]}
+        # Where Scrapyd starts runs: it reads the age of each log of the spider first, and one that vanishes meanwhile
+        # fails the start.
+        reactor.callFromThread(self._files.prune, needed)
 
     def egg_arrived(self, project):
         if project not in self._poller.queues:

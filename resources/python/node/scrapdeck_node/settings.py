@@ -1,6 +1,7 @@
 """The [scrapdeck] section of scrapyd.conf."""
 
 import os
+import ssl
 from urllib.parse import urlsplit
 
 
@@ -26,7 +27,7 @@ class Settings:
             token=read_token(section),
             state_directory=state_directory_of(config),
             proxy=section.get("proxy") or None,
-            ca_file=section.get("ca_file") or None,
+            ca_file=checked_ca_file(os.environ.get("SCRAPDECK_CA_FILE") or section.get("ca_file")),
             insecure_http=section.get("allow_http", "").lower() in ("1", "on", "true", "yes"),
         )
 
@@ -43,6 +44,18 @@ def read_token(section):
     if not token or any(not 33 <= ord(char) < 127 for char in token):
         raise ValueError("the token of [scrapdeck] is empty or has characters that no token has")
     return token
+
+
+def checked_ca_file(path):
+    """Read once at the start, so that a wrong path is not taken for a Scrapdeck that does not answer."""
+    if not path:
+        return None
+    path = os.path.abspath(path)
+    try:
+        ssl.create_default_context(cafile=path)
+    except OSError as error:
+        raise ValueError(f"ca_file of [scrapdeck] must name a file with certificates (PEM). {path}: {error}") from error
+    return path
 
 
 def state_directory_of(config):

@@ -15,6 +15,8 @@ from scrapdeck_node import __version__
 # More than any answer has, so that a broken proxy cannot fill the memory.
 ANSWER_BYTES_MAX = 16 * 1024 * 1024
 CONNECT_SECONDS = 15
+# OpenSSL's numbers for a certificate that nobody known has signed.
+UNKNOWN_ISSUER = (18, 19, 20, 21)
 
 
 class Unreachable(Exception):
@@ -102,6 +104,9 @@ class Transport:
             connection, prefix, extra = self._connected(timeout)
             connection.request(method, prefix + target, body=data, headers={**headers, **extra})
             return connection.getresponse()
+        except ssl.SSLCertVerificationError as error:
+            self.close()
+            raise Unreachable(certificate_problem(error)) from error
         except (OSError, http.client.HTTPException) as error:
             self.close()
             raise Unreachable(str(error) or type(error).__name__) from error
@@ -187,6 +192,11 @@ class Transport:
         if response.status >= 500:
             raise Unreachable(f"HTTP {response.status} {code}: {message}")
         raise Refused(response.status, code, message, retry_after)
+
+
+def certificate_problem(error):
+    hint = "; name the certificate of a private CA with ca_file in [scrapdeck]"
+    return f"its certificate is rejected: {error.verify_message}{hint if error.verify_code in UNKNOWN_ISSUER else ''}"
 
 
 def authorization_of(proxy):

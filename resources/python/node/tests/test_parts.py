@@ -1,17 +1,39 @@
+import contextlib
 import hashlib
+import http.server
+import json
 import os
 import subprocess
 import sys
 import tempfile
+import threading
+import time
 import unittest
+from unittest import mock
 
-from scrapdeck_node import journal, processes
+from scrapdeck_node import client, journal, processes
 from scrapdeck_node.client import Client, SendState
 from scrapdeck_node.eggs import BadEgg, EggCache
 from scrapdeck_node.files import RunFiles
 from scrapdeck_node.journal import Journal
 from scrapdeck_node.settings import Settings, checked_url
 from test_journal import offer
+
+
+# Self-signed; nobody has its key.
+CERTIFICATE = """\
+-----BEGIN CERTIFICATE-----
+MIIBgjCCASmgAwIBAgIUbjKGj7iaY70uq++vWjk90zfz9r0wCgYIKoZIzj0EAwIw
+FjEUMBIGA1UEAwwLYSB0ZXN0J3MgQ0EwIBcNMjYxMTI3MDk0MDM1WhgPMjEyNjEx
+MDMwOTQwMzVaMBYxFDASBgNVBAMMC2EgdGVzdCdzIENBMFkwEwYHKoZIzj0CAQYI
+KoZIzj0DAQcDQgAElKX/OBElXcISKzsGP+gtZ59bOXIQPtYqXfmOoYCAZpGMzrTl
+uzSy15KYdA7J49kzbZiSuOcPS4si8yLw7/XTH6NTMFEwHQYDVR0OBBYEFJ80ucFf
+9sOdVhgcvHsvjkAZCTwSMB8GA1UdIwQYMBaAFJ80ucFf9sOdVhgcvHsvjkAZCTwS
+MA8GA1UdEwEB/wQFMAMBAf8wCgYIKoZIzj0EAwIDRwAwRAIgYjM9mzkqZQ57MbDu
+khyQndeAj0jK6jJyfiNJRJKj8ksCIEMq9utPtyTcSPUM7ucGFCxlQecr/Faj4YYT
+hqTLFZtJ
+-----END CERTIFICATE-----
+"""
 
 
 class InDirectory(unittest.TestCase):
@@ -79,6 +101,35 @@ class SettingsTest(unittest.TestCase):
             with self.assertRaises(ValueError):
                 checked_url(url, False)
 
+    def test_a_file_of_a_private_ca_is_read_at_the_start_from_the_section_or_the_variable(self):
+        with tempfile.TemporaryDirectory() as directory:
+            certificate, other = os.path.join(directory, "ca.pem"), os.path.join(directory, "other.pem")
+            with open(certificate, "w", encoding="ascii") as file:
+                file.write(CERTIFICATE)
+            with open(other, "w", encoding="ascii") as file:
+                file.write("no certificate\n")
+            self.assertEqual(self.read(ca_file=certificate).ca_file, certificate)
+            self.assertIsNone(self.read().ca_file)
+            with mock.patch.dict(os.environ, {"SCRAPDECK_CA_FILE": certificate}):
+                self.assertEqual(self.read(ca_file=other).ca_file, certificate)
+            for wrong in (other, directory, os.path.join(directory, "none.pem")):
+                with self.assertRaisesRegex(ValueError, "ca_file"):
+                    self.read(ca_file=wrong)
+
+    def read(self, **more):
+        return Settings.read(Section({"url": "https://deck.example/", "token": "t", **more}))
+
+
+class Section:
+    def __init__(self, values):
+        self._values = values
+
+    def items(self, _name, default):
+        return list(self._values.items()) or default
+
+    def get(self, _option, default):
+        return default
+
 
 class SendTest(unittest.TestCase):
     def test_what_was_not_answered_stays(self):
@@ -94,6 +145,7 @@ class SendTest(unittest.TestCase):
 
 
 class RecordingHost:
+    scrapyd_version = "1.6.0"
     slots = 2
 
     def __init__(self, directory):
@@ -108,6 +160,55 @@ class RecordingHost:
 
     def start(self, started):
         self.started.append(started["jobid"])
+
+
+class PollTest(InDirectory):
+    @mock.patch.object(client, "POLL_SECONDS", 0)
+    @mock.patch.object(client, "POLL_LATE_SECONDS", 0.3)
+    def test_a_poll_that_nobody_answers_is_given_up_and_asked_again_on_another_connection(self):
+        polls = []
+        given_up = threading.Event()
+
+        class Door(http.server.BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_POST(self):
+                self.rfile.read(int(self.headers["Content-Length"]))
+                answer = {"commands": [], "epoch": 1, "node": {"name": "n"}}
+                if self.path.endswith("/poll"):
+                    polls.append(self.client_address)
+                    if len(polls) == 1:
+                        # An engine that stands still: its connections stay open.
+                        given_up.wait(10)
+                        return
+                    given_up.set()
+                    time.sleep(0.05)
+                body = json.dumps(answer).encode()
+                self.send_response(200)
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *_words):
+                pass
+
+            def handle(self):
+                # The node is stopped, or has given up.
+                with contextlib.suppress(OSError):
+                    super().handle()
+
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Door)
+        self.addCleanup(server.server_close)
+        self.addCleanup(server.shutdown)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        book = Journal(os.path.join(self.directory, "state"))
+        self.addCleanup(book.close)
+        settings = Settings(f"http://127.0.0.1:{server.server_port}", "t", self.directory, proxy="direct")
+        node = Client(settings, book, EggCache(self.directory), RecordingHost(self.directory), log=lambda _message: None)
+        self.addCleanup(node.stop)
+        node.start()
+        self.assertTrue(given_up.wait(5))
+        self.assertNotEqual(polls[0], polls[1])
 
 
 @unittest.skipUnless(os.path.isdir("/proc/self"), "needs /proc")
