@@ -14,15 +14,16 @@ import type { JobId, KubernetesSettings, Node } from '../../src/shared/contract/
 import { aProjectName } from '../../src/shared/testing/ids.ts'
 import { uploadDemo } from '../support/demo-egg.ts'
 import { type Service, startService } from '../support/service.ts'
+import { CHART_CASES } from './chart.ts'
 import { type Cluster, startCluster, TOKENS } from './control-plane.ts'
-import { MISSING_IMAGE } from './kubelet.ts'
+import { MISSING_IMAGE, SCRAPY_IMAGE } from './kubelet.ts'
 import { startFaultyProxy } from './faulty-proxy.ts'
 
 const LIMIT_MS = 90_000
 const NAMESPACE = 'crawls'
 const SETTINGS = {
   ...{ tokenFile: null, caFile: null, graceSeconds: 10, quota: null, projects: {} },
-  pod: { image: 'scrapy:test', cpu: '100m', memory: '256Mi' }
+  pod: { image: SCRAPY_IMAGE, cpu: '100m', memory: '256Mi' }
 }
 
 interface World {
@@ -31,6 +32,7 @@ interface World {
   node: Node
   /** The address of the API server as the service reaches it. */
   proxy: Awaited<ReturnType<typeof startFaultyProxy>>
+  directory: string
 }
 
 type Spec = {
@@ -51,6 +53,20 @@ async function order({ service }: World, spec: Spec = {}): Promise<JobId> {
     tags: ['cluster']
   })
   return jobs[0]!.id
+}
+
+/** Has each of its runs add a line to a file, however the cluster and Scrapdeck see them. */
+function countRuns({ directory }: World, name: string) {
+  const file = join(directory, `${name}.runs`)
+  return {
+    args: { touch_file: file },
+    /** Fails unless so many runs began, of as many jobs. */
+    require(expected: number): void {
+      const lines = readFileSync(file, 'utf8').trim().split('\n')
+      assert.equal(lines.length, expected, `${lines.length} runs began`)
+      assert.equal(new Set(lines).size, expected, 'a job ran twice')
+    }
+  }
 }
 
 const jobOf = ({ service }: World, id: JobId) => service.client.jobs.get({ id })
@@ -128,8 +144,9 @@ const CASES: Record<string, (world: World) => Promise<void>> = {
   },
 
   async 'a spider that breaks fails, with its exit code'(world) {
-    const { job } = await ended(world, await order(world, { spider: 'broken' }))
+    const { job, attempts } = await ended(world, await order(world, { spider: 'broken' }))
     assert.equal(job.outcome, 'failed')
+    assert.equal(attempts.at(-1)!.exitCode, 1)
   },
 
   async 'a killed spider fails with its signal'(world) {
@@ -222,7 +239,9 @@ const CASES: Record<string, (world: World) => Promise<void>> = {
   },
 
   async 'kill -9 of the service: its runs are adopted, none runs twice'(world) {
-    const ids = await Promise.all(Array.from({ length: 6 }, () => order(world, { args: { pages: '30' } })))
+    const runs = countRuns(world, 'killed')
+    const args = { pages: '30', ...runs.args }
+    const ids = await Promise.all(Array.from({ length: 6 }, () => order(world, { args })))
     await running(world, ids[0]!)
     await world.service.kill()
     await new Promise((wake) => setTimeout(wake, 1_000))
@@ -233,10 +252,13 @@ const CASES: Record<string, (world: World) => Promise<void>> = {
       assert.equal(attempts.length, 1, `${id} had ${attempts.length} attempts`)
       assert.equal(job.mayHaveRunTwice, false)
     }
+    runs.require(ids.length)
   },
 
   async 'the API server restarts during runs'(world) {
-    const ids = await Promise.all(Array.from({ length: 3 }, () => order(world, { args: { pages: '60' } })))
+    const runs = countRuns(world, 'restarted')
+    const args = { pages: '60', ...runs.args }
+    const ids = await Promise.all(Array.from({ length: 3 }, () => order(world, { args })))
     await running(world, ids[0]!)
     await world.cluster.killApiServer()
     await new Promise((wake) => setTimeout(wake, 3_000))
@@ -246,17 +268,21 @@ const CASES: Record<string, (world: World) => Promise<void>> = {
       assert.equal(job.outcome, 'succeeded')
       assert.equal(attempts.length, 1)
     }
+    runs.require(ids.length)
   },
 
   async 'lost answers, repeated requests, 410 and watches that hang'(world) {
     world.proxy.fault = 'all'
     try {
-      const ids = await Promise.all(Array.from({ length: 10 }, () => order(world)))
+      const runs = countRuns(world, 'faults')
+      const ids = await Promise.all(Array.from({ length: 10 }, () => order(world, { args: runs.args })))
       for (const id of ids) {
-        const { job } = await ended(world, id)
+        const { job, attempts } = await ended(world, id)
         assert.equal(job.outcome, 'succeeded')
+        assert.equal(attempts.length, 1)
         assert.equal(job.mayHaveRunTwice, false)
       }
+      runs.require(ids.length)
       const { counts } = world.proxy
       for (const [fault, count] of Object.entries(counts)) assert.ok(count > 0, `${fault} never happened`)
     } finally {
@@ -314,7 +340,30 @@ const CASES: Record<string, (world: World) => Promise<void>> = {
     )
     await ended(world, id)
     assert.match(await logOf(world, id), /Spider closed \(shutdown\)/)
-  }
+  },
+
+  async 'a log that the kubelet rotates keeps what was read, and says so'(world) {
+    const id = await slow(world)
+    const untilTick = (tick: number) =>
+      until(
+        `tick ${tick}`,
+        () => logOf(world, id),
+        (log) => log.includes(`Tick ${tick}`),
+        LIMIT_MS
+      )
+    await running(world, id)
+    await untilTick(2)
+    world.cluster.kubelet.rotateLog((await podOf(world, id)).metadata.name)
+    const before = await untilTick(4)
+    await world.service.client.jobs.cancel({ ids: [id] })
+    await ended(world, id)
+    const log = await logOf(world, id)
+    assert.ok(log.startsWith(before), 'what was read before the rotation has changed')
+    assert.match(log, /The kubelet rotated this log/)
+    assert.match(log, /Spider closed \(shutdown\)/)
+  },
+
+  ...CHART_CASES
 }
 
 const slow = (world: World) => order(world, { spider: 'slow', args: { pages: '500' } })
@@ -359,7 +408,7 @@ async function openWorld(directory: string): Promise<World & AsyncDisposable> {
     ...{ name: 'cluster', tags: ['cluster'], slots: 8 },
     kubernetes: { ...SETTINGS, engineUrl: service.address }
   })
-  const world = { cluster, service, node, proxy }
+  const world = { cluster, service, node, proxy, directory }
   await until(
     'the cluster to be up',
     () => service.client.nodes.get({ id: node.id }),
