@@ -188,7 +188,7 @@ describe('the client of a cluster', () => {
   })
 })
 
-it('deletes an ended run a minute after nobody needs it, and not before', async () => {
+it('deletes an ended run a minute after its end, once nobody needs it, also while nobody asks for lists', async () => {
   const cluster = await startFakeCluster()
   const clock = createFakeClock()
   const client = await KubernetesClient.open({
@@ -202,12 +202,23 @@ it('deletes an ended run a minute after nobody needs it, and not before', async 
   await client.listJobs()
   client.release(() => true)
   await clock.advanceBy(120_000)
+  await client.daemonStatus()
+  // Its log is not archived yet.
+  client.release(() => true)
+  expect(cluster.objects.size).toBe(3)
+  client.release(() => false)
+  await until('the deletion', () => cluster.objects.size === 0)
+
+  await client.schedule(REQUEST)
+  cluster.addPod(NAME, 'pod-2', { phase: 'Succeeded' })
+  await clock.advanceBy(5_000)
+  await client.listJobs()
   client.release(() => false)
   await clock.advanceBy(59_000)
-  client.release(() => false)
+  await client.daemonStatus()
   expect(cluster.objects.size).toBe(3)
   await clock.advanceBy(2_000)
-  client.release(() => false)
+  await client.daemonStatus()
   await until('the deletion', () => cluster.objects.size === 0)
   await client.close()
   await cluster.stop()
