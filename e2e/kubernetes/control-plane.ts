@@ -49,6 +49,10 @@ export async function startCluster(directory: string, python: string) {
     })
   )
   const programs = new Map<string, ChildProcess>()
+  // Whatever ends this process, also a failure of the start.
+  process.on('exit', () => {
+    for (const child of programs.values()) child.kill('SIGKILL')
+  })
   const start = (name: string, program: string, words: string[]) => {
     const log = createWriteStream(file(`${name}.log`), { flags: 'a' })
     const child = spawn(program, words, { cwd: directory, stdio: ['ignore', 'pipe', 'pipe'] })

@@ -77,6 +77,9 @@ export async function startKubelet(options: {
 }) {
   const { api, name, directory } = options
   const pods = new Map<string, RunningPod>()
+  process.on('exit', () => {
+    for (const { child } of pods.values()) child?.kill('SIGKILL')
+  })
   let isClosed = false
   let addressesGiven = 0
   const server = createServer({ cert: options.certificate, key: options.key }, (request, response) => {

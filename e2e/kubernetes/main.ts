@@ -8,6 +8,8 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { parse } from 'yaml'
+import { showFailure } from '../../scripts/setup/steps.mjs'
+import { stopOnSignals } from '../../scripts/setup/stop-on-signals.mjs'
 import { readTestEnvironment } from '../../scripts/setup/test-environment.mjs'
 import { until } from '../../src/engine/testing/until.ts'
 import type { JobId, KubernetesSettings, Node } from '../../src/shared/contract/index.ts'
@@ -150,7 +152,7 @@ const CASES: Record<string, (world: World) => Promise<void>> = {
   },
 
   async 'a killed spider fails with its signal'(world) {
-    const id = await order(world, { spider: 'slow', args: { pages: '500' } })
+    const id = await order(world, { spider: 'slow' })
     await running(world, id)
     const pid = world.cluster.kubelet.pidOf((await podOf(world, id)).metadata.name)
     process.kill(pid!, 'SIGKILL')
@@ -168,7 +170,7 @@ const CASES: Record<string, (world: World) => Promise<void>> = {
   },
 
   async 'a cancelled run finishes in its grace time'(world) {
-    const id = await order(world, { spider: 'slow', args: { pages: '500' } })
+    const id = await order(world, { spider: 'slow' })
     await running(world, id)
     await until(
       'its first pages',
@@ -366,7 +368,7 @@ const CASES: Record<string, (world: World) => Promise<void>> = {
   ...CHART_CASES
 }
 
-const slow = (world: World) => order(world, { spider: 'slow', args: { pages: '500' } })
+const slow = (world: World) => order(world, { spider: 'slow' })
 const PATH = `/api/v1/namespaces/${NAMESPACE}`
 const settingsOf = ({ service }: World): KubernetesSettings => ({ ...SETTINGS, engineUrl: service.address })
 const addressOf = ({ proxy, cluster }: Pick<World, 'proxy' | 'cluster'>) => ({
@@ -375,10 +377,11 @@ const addressOf = ({ proxy, cluster }: Pick<World, 'proxy' | 'cluster'>) => ({
   caCertificate: cluster.caCertificate
 })
 
-async function openWorld(directory: string): Promise<World & AsyncDisposable> {
+async function openWorld(directory: string, parts: AsyncDisposableStack): Promise<World> {
   const { python } = readTestEnvironment()
-  const cluster = await startCluster(join(directory, 'cluster'), python!)
-  const proxy = await startFaultyProxy({ target: cluster.server, directory: cluster.directory })
+  const cluster = parts.adopt(await startCluster(join(directory, 'cluster'), python!), ({ stop }) => stop())
+  const faulty = { target: cluster.server, directory: cluster.directory }
+  const proxy = parts.adopt(await startFaultyProxy(faulty), ({ stop }) => stop())
   const { api } = cluster
   await api.put('POST', 'api/v1/namespaces', { apiVersion: 'v1', kind: 'Namespace', metadata: { name: NAMESPACE } })
   // The role of the documentation, so that it is right.
@@ -402,6 +405,7 @@ async function openWorld(directory: string): Promise<World & AsyncDisposable> {
     LIMIT_MS
   )
   const service = await startService({ localSlots: 1, dataDirectory: join(directory, 'data') })
+  parts.adopt(service, ({ stop }) => stop())
   await uploadDemo(service, '1.0')
   const node = await service.client.nodes.add({
     ...addressOf({ proxy, cluster }),
@@ -415,39 +419,47 @@ async function openWorld(directory: string): Promise<World & AsyncDisposable> {
     ({ health }) => health === 'up',
     LIMIT_MS
   )
-  return {
-    ...world,
-    async [Symbol.asyncDispose]() {
-      await service.stop()
-      await proxy.stop()
-      await cluster.stop()
-    }
-  }
+  return world
 }
+
+const directory = mkdtempSync(join(tmpdir(), 'scrapdeck-kubernetes-'))
+const parts = new AsyncDisposableStack()
+let failed = 0
+const endWith = stopOnSignals(async () => {
+  await parts.disposeAsync()
+  if (failed === 0) rmSync(directory, { recursive: true, force: true, maxRetries: 5 })
+  else console.log(`The files are in ${directory}`)
+})
 
 async function main(words: string[]): Promise<void> {
-  const directory = mkdtempSync(join(tmpdir(), 'scrapdeck-kubernetes-'))
-  let failed = 0
-  try {
-    await using world = await openWorld(directory)
-    for (const [name, run] of Object.entries(CASES)) {
-      if (words.length > 0 && !words.some((word) => name.includes(word))) continue
-      const begunAt = performance.now()
-      try {
-        await world.service.client.nodes.update({ id: world.node.id, slots: 8, kubernetes: settingsOf(world) })
-        await run(world)
-        console.log(`✓ ${name} (${((performance.now() - begunAt) / 1000).toFixed(1)} s)`)
-      } catch (error) {
-        failed += 1
-        console.log(`✗ ${name}\n${error instanceof Error ? error.stack : String(error)}`)
-      }
+  const beganAt = performance.now()
+  const world = await openWorld(directory, parts)
+  console.log(`✓ the cluster is up (${secondsSince(beganAt)})`)
+  let passed = 0
+  for (const [name, run] of Object.entries(CASES)) {
+    if (words.length > 0 && !words.some((word) => name.includes(word))) continue
+    const begunAt = performance.now()
+    try {
+      await world.service.client.nodes.update({ id: world.node.id, slots: 8, kubernetes: settingsOf(world) })
+      await run(world)
+      passed += 1
+      console.log(`✓ ${name} (${secondsSince(begunAt)})`)
+    } catch (error) {
+      failed += 1
+      console.log(`✗ ${name} (${secondsSince(begunAt)})\n${error instanceof Error ? error.stack : String(error)}`)
     }
-    if (failed > 0) console.log(world.service.output().slice(-6_000))
-  } finally {
-    if (failed === 0) rmSync(directory, { recursive: true, force: true, maxRetries: 5 })
-    else console.log(`The files are in ${directory}`)
   }
-  if (failed > 0) process.exitCode = 1
+  if (failed > 0) console.log(world.service.output().slice(-6_000))
+  console.log(`${passed} passed, ${failed} failed`)
+  if (passed + failed === 0) throw new Error(`No case has a name with ${words.join(' or ')}`)
 }
 
-await main(process.argv.slice(2))
+const secondsSince = (beganAt: number) => `${((performance.now() - beganAt) / 1000).toFixed(1)} s`
+
+try {
+  await main(process.argv.slice(2))
+} catch (error) {
+  failed += 1
+  showFailure(error)
+}
+await endWith(failed > 0 ? 1 : 0)
