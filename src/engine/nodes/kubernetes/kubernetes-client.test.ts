@@ -178,6 +178,15 @@ describe('the client of a cluster', () => {
     expect(text(await read())).toMatch(/^one\ntwo\n\n\[scrapdeck\] .* rotated .*\nthree\n$/)
   })
 
+  it('deletes a pod that never started and whose Job somebody deleted, also while nobody asks for lists', async () => {
+    await client.schedule(REQUEST)
+    cluster.addPod(NAME, 'pod-1', { phase: 'Pending' })
+    cluster.objects.get('pods/pod-1')!.metadata.deletionTimestamp = '2026-01-01T00:00:00Z'
+    cluster.objects.delete(`jobs/${NAME}`)
+    await client.daemonStatus()
+    await until('the deletion', () => cluster.objects.size === 0)
+  })
+
   it('cancels by deleting Job and pod, and gives a pod that never started free', async () => {
     await client.schedule(REQUEST)
     cluster.addPod(NAME, 'pod-1', { phase: 'Pending' })

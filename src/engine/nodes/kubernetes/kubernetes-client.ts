@@ -278,7 +278,6 @@ export class KubernetesClient implements NodeClient {
     const runs = this.#listed?.runs ?? new Map<string, ClusterRun>()
     for (const name of this.#endedRuns.keys()) if (runs.get(name)?.state !== 'ended') this.#endedRuns.delete(name)
     for (const [name, run] of runs) {
-      if (run.state === 'gone') this.#deleteSoon(run)
       if (run.state !== 'ended') continue
       const sinceMs = this.#endedRuns.get(name)?.sinceMs ?? nowMs
       this.#endedRuns.set(name, { sinceMs, isNeeded: isNeeded(run.jobid) })
@@ -289,9 +288,10 @@ export class KubernetesClient implements NodeClient {
   /** Also between two releases: while nothing changes there, nobody asks for lists. */
   #deleteDue(): void {
     const nowMs = this.#options.clock.monotonicMs()
-    for (const [name, { sinceMs, isNeeded }] of this.#endedRuns) {
-      const run = this.#listed?.runs.get(name)
-      if (run?.state === 'ended' && !isNeeded && nowMs - sinceMs >= KEPT_MS) this.#deleteSoon(run)
+    for (const [name, run] of this.#listed?.runs ?? []) {
+      const { sinceMs, isNeeded } = this.#endedRuns.get(name) ?? { sinceMs: nowMs, isNeeded: true }
+      const isOver = run.state === 'ended' && !isNeeded && nowMs - sinceMs >= KEPT_MS
+      if (isOver || run.state === 'gone') this.#deleteSoon(run)
     }
   }
 
