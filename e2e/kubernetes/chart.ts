@@ -11,7 +11,8 @@ import { until } from '../../src/engine/testing/until.ts'
 import type { ClusterApi } from './cluster-api.ts'
 import type { Cluster } from './control-plane.ts'
 
-const LIMIT_MS = 90_000
+/** Long enough for a machine that does much else. */
+const LIMIT_MS = 180_000
 const NAMESPACE = 'deck'
 const RELEASE = 'deck'
 /** As the chart makes them of the release's. */
