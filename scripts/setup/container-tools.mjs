@@ -17,7 +17,7 @@ const COMPOSE_GO = 'github.com/compose-spec/compose-go/v2@v2.16.2'
 const KEDA_GO = 'github.com/kedacore/keda/v2@v2.20.2'
 /** Of Helm 4. */
 const OLDEST_GO_MINOR = 26
-const GO_LIMIT_MS = 1_200_000
+const GO_LIMIT_MS = 3_600_000
 
 /** @param {Record<string, string>} programs what is needed, and the Debian package that has it */
 export async function ensureDebianPrograms(programs) {
