@@ -1,5 +1,5 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
-import { createWriteStream, mkdirSync, writeFileSync } from 'node:fs'
+import { createWriteStream, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import net from 'node:net'
 import { join } from 'node:path'
 import { ensureControlPlane } from '../../scripts/setup/kubernetes.mjs'
@@ -49,6 +49,10 @@ export async function startCluster(directory: string, python: string) {
     })
   )
   const programs = new Map<string, ChildProcess>()
+  // Whatever ends this process, also a failure of the start.
+  process.on('exit', () => {
+    for (const child of programs.values()) child.kill('SIGKILL')
+  })
   const start = (name: string, program: string, words: string[]) => {
     const log = createWriteStream(file(`${name}.log`), { flags: 'a' })
     const child = spawn(program, words, { cwd: directory, stdio: ['ignore', 'pipe', 'pipe'] })
@@ -103,6 +107,7 @@ export async function startCluster(directory: string, python: string) {
     '--secure-port=0',
     `--service-account-private-key-file=${file('accounts.key')}`,
     '--use-service-account-credentials=false',
+    '--horizontal-pod-autoscaler-sync-period=1s',
     '--node-monitor-grace-period=600s'
   ])
   start('kube-scheduler', controlPlane, [
@@ -111,9 +116,8 @@ export async function startCluster(directory: string, python: string) {
     '--leader-elect=false',
     '--secure-port=0'
   ])
-  const { readFileSync } = await import('node:fs')
   const kubelet = await startKubelet({
-    ...{ api, name: 'stand-in', directory: file('pods'), python, memory: '4Gi' },
+    ...{ api, name: 'stand-in', directory: file('pods'), python, memory: '16Gi' },
     certificate: readFileSync(file('kubelet.crt'), 'utf8'),
     key: readFileSync(file('kubelet.key'), 'utf8')
   })

@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import type { ServerResponse } from 'node:http'
 import { createServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
@@ -11,9 +12,12 @@ import { Agent, request as send } from 'undici'
 export async function startFaultyProxy({ target, directory }: { target: string; directory: string }) {
   const file = (name: string) => readFileSync(join(directory, name), 'utf8')
   const agent = new Agent({ connect: { ca: file('api.crt') }, bodyTimeout: 0, headersTimeout: 0 })
-  const state = {
-    fault: 'none' as 'none' | 'all',
-    counts: { lostAnswer: 0, sentTwice: 0, gone: 0, unavailable: 0, hungWatch: 0 }
+  const counts = { lostAnswer: 0, sentTwice: 0, gone: 0, unavailable: 0, hungWatch: 0 }
+  let isFaulty = false
+  const watches = new Set<ServerResponse>()
+  /** A watch lasts minutes: the faults are for new ones. */
+  const endWatches = () => {
+    for (const response of watches) response.destroy()
   }
   let posts = 0
   let lists = 0
@@ -35,19 +39,24 @@ export async function startFaultyProxy({ target, directory }: { target: string; 
           signal: stop.signal
         })
       const isCreation = request.method === 'POST' && /\/(jobs|secrets)\?/.test(request.url ?? '')
-      const isList = request.method === 'GET' && /limit=/.test(request.url ?? '') && !/watch=1/.test(request.url ?? '')
-      if (state.fault === 'all') {
+      const isWatch = /watch=1/.test(request.url ?? '')
+      const isList = request.method === 'GET' && /limit=/.test(request.url ?? '') && !isWatch
+      if (isWatch) {
+        watches.add(response)
+        response.on('close', () => watches.delete(response))
+      }
+      if (isFaulty) {
         if (isCreation) {
           posts += 1
           if (posts % 3 === 1) {
-            state.counts.lostAnswer += 1
+            counts.lostAnswer += 1
             const { body } = await pass()
             await body.dump()
             response.destroy()
             return
           }
           if (posts % 3 === 2) {
-            state.counts.sentTwice += 1
+            counts.sentTwice += 1
             const { body } = await pass()
             await body.dump()
           }
@@ -55,19 +64,19 @@ export async function startFaultyProxy({ target, directory }: { target: string; 
         if (isList) {
           lists += 1
           if (lists % 5 === 0) {
-            state.counts.gone += 1
+            counts.gone += 1
             const status = { kind: 'Status', apiVersion: 'v1', status: 'Failure', reason: 'Expired', code: 410 }
             response.writeHead(410, { 'content-type': 'application/json' }).end(JSON.stringify(status))
             return
           }
           if (lists % 7 === 0) {
-            state.counts.unavailable += 1
+            counts.unavailable += 1
             response.writeHead(503, { 'content-type': 'text/plain' }).end('no backend')
             return
           }
         }
-        if (/watch=1/.test(request.url ?? '')) {
-          state.counts.hungWatch += 1
+        if (isWatch) {
+          counts.hungWatch += 1
           response.writeHead(200, { 'content-type': 'application/json' }).flushHeaders()
           return
         }
@@ -80,12 +89,21 @@ export async function startFaultyProxy({ target, directory }: { target: string; 
   })
   server.listen(0, '127.0.0.1')
   await new Promise((resolve) => server.once('listening', resolve))
-  return Object.assign(state, {
+  return {
+    counts,
+    begin() {
+      isFaulty = true
+      endWatches()
+    },
+    end() {
+      isFaulty = false
+      endWatches()
+    },
     address: `https://127.0.0.1:${(server.address() as AddressInfo).port}`,
     async stop() {
       server.closeAllConnections()
       await new Promise((resolve) => server.close(resolve))
       await agent.destroy()
     }
-  })
+  }
 }

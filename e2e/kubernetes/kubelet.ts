@@ -13,7 +13,7 @@ interface Env {
 interface Container {
   name: string
   image: string
-  command: string[]
+  command?: string[]
   env?: Env[]
   envFrom?: { secretRef: { name: string } }[]
   volumeMounts?: { mountPath: string }[]
@@ -43,18 +43,27 @@ interface RunningPod {
   directory: string
   child: ChildProcess | null
   states: Map<string, State>
+  /** Where in the file of a container its log begins since the last rotation: older lines are no longer served. */
+  rotatedAt: Map<string, number>
   phase: 'Pending' | 'Running' | 'Succeeded' | 'Failed'
+  /** Of one that serves something. */
+  address: string | null
   isStopping: boolean
   isOver: boolean
 }
 
 /** An image with this name cannot be pulled. */
 export const MISSING_IMAGE = 'registry.invalid/missing:1'
+/** What `python3` runs in. */
+export const SCRAPY_IMAGE = 'scrapy:test'
 
 /**
  * Does what a kubelet does, as far as a Job of Scrapdeck can tell, with processes instead of containers: registers a
  * node, runs the containers of its pods one after the other, reports their states, ends them with TERM and KILL after
  * the grace time, kills what exceeds its memory limit, and serves logs to the API server over TLS.
+ *
+ * Pods of any other image are not run: their init containers count as done, and they are ready until they are deleted.
+ * That is what the controllers of deployments, services and budgets need to go on.
  */
 export async function startKubelet(options: {
   api: ClusterApi
@@ -68,7 +77,11 @@ export async function startKubelet(options: {
 }) {
   const { api, name, directory } = options
   const pods = new Map<string, RunningPod>()
+  process.on('exit', () => {
+    for (const { child } of pods.values()) child?.kill('SIGKILL')
+  })
   let isClosed = false
+  let addressesGiven = 0
   const server = createServer({ cert: options.certificate, key: options.key }, (request, response) => {
     const url = new URL(request.url ?? '/', 'https://kubelet')
     const [, kind, , podName, container] = url.pathname.split('/')
@@ -78,12 +91,14 @@ export async function startKubelet(options: {
       response.writeHead(kind === 'containerLogs' ? 404 : 400).end('no such log')
       return
     }
+    const begin = found?.rotatedAt.get(container ?? '') ?? 0
     response.writeHead(200, { 'content-type': 'text/plain' })
     if (url.searchParams.get('follow') !== 'true') {
-      createReadStream(file).pipe(response)
+      createReadStream(file, { start: begin }).pipe(response)
       return
     }
-    let sent = 0
+    // Who follows does not notice a rotation.
+    let sent = begin
     const timer = setInterval(() => {
       const size = statSync(file).size
       if (size > sent) {
@@ -133,7 +148,11 @@ export async function startKubelet(options: {
         }
         const listed = (await api.get(`api/v1/pods?fieldSelector=spec.nodeName%3D${name}`)) as { items: Pod[] }
         const uids = new Set(listed.items.map((pod) => pod.metadata.uid))
-        for (const uid of pods.keys()) if (!uids.has(uid)) pods.delete(uid)
+        for (const [uid, { child }] of pods) {
+          if (uids.has(uid)) continue
+          child?.kill('SIGKILL')
+          pods.delete(uid)
+        }
         for (const pod of listed.items) consider(pod)
       } catch {
         // The API server restarts: a kubelet waits for it.
@@ -148,12 +167,14 @@ export async function startKubelet(options: {
     if (one === undefined) {
       if (pod.status.phase === 'Succeeded' || pod.status.phase === 'Failed') return
       one = {
-        ...{ pod, directory: join(directory, uid), child: null, states: new Map() },
-        ...{ phase: 'Pending', isStopping: false, isOver: false }
+        ...{ pod, directory: join(directory, uid), child: null, states: new Map(), rotatedAt: new Map() },
+        ...{ phase: 'Pending', address: null, isStopping: false, isOver: false }
       }
       pods.set(uid, one)
       const started = one
-      void run(started).finally(() => (started.isOver = true))
+      void run(started)
+        .catch((error: unknown) => console.log(`! The stand-in kubelet: ${pod.metadata.name}: ${String(error)}`))
+        .finally(() => (started.isOver = true))
     }
     one.pod = pod
     if (pod.metadata.deletionTimestamp === undefined) return
@@ -166,7 +187,8 @@ export async function startKubelet(options: {
     if (child !== null && Date.parse(pod.metadata.deletionTimestamp) <= Date.now() + (graceMs <= 1_000 ? 1_000 : 0)) {
       child.kill('SIGKILL')
     }
-    if (one.isOver) void api.remove(`${pathOf(pod)}?gracePeriodSeconds=0`).catch(() => {})
+    // With a finalizer the pod stays after that.
+    if (one.isOver && graceMs > 0) void api.remove(`${pathOf(pod)}?gracePeriodSeconds=0`).catch(() => {})
   }
 
   async function run(one: RunningPod): Promise<void> {
@@ -180,6 +202,17 @@ export async function startKubelet(options: {
       while (one.pod.metadata.deletionTimestamp === undefined && !isClosed) await new Promise((r) => setTimeout(r, 100))
       one.phase = 'Failed'
       await report(one)
+      return
+    }
+    if (containers[0]!.image !== SCRAPY_IMAGE) {
+      const now = whole(new Date().toISOString())
+      const done = { exitCode: 0, reason: 'Completed', startedAt: now, finishedAt: now }
+      for (const container of initContainers) one.states.set(container.name, { terminated: done })
+      for (const container of containers) one.states.set(container.name, { running: { startedAt: now } })
+      one.phase = 'Running'
+      one.address = `10.1.0.${(addressesGiven = (addressesGiven % 250) + 1)}`
+      await report(one)
+      while (one.pod.metadata.deletionTimestamp === undefined && !isClosed) await new Promise((r) => setTimeout(r, 100))
       return
     }
     for (const container of initContainers) {
@@ -211,7 +244,7 @@ export async function startKubelet(options: {
       const isMount = container.volumeMounts?.some(({ mountPath }) => mountPath === text)
       env[key] = isMount ? volume : text.replaceAll('$$', '$')
     }
-    const [program = '', ...words] = container.command
+    const [program = '', ...words] = container.command ?? []
     const log = createWriteStream(join(one.directory, `${container.name}.log`))
     await new Promise((resolve) => log.once('open', resolve))
     const startedAt = new Date().toISOString()
@@ -253,8 +286,14 @@ export async function startKubelet(options: {
       if (state.running !== undefined) state.running.startedAt = whole(state.running.startedAt)
       return { name: container, image, imageID: '', restartCount: 0, ready: state.running !== undefined, state }
     }
+    const ready = {
+      status: one.address === null ? 'False' : 'True',
+      lastTransitionTime: whole(new Date().toISOString())
+    }
     const status = {
       phase: one.phase,
+      ...(one.address !== null && { podIP: one.address, podIPs: [{ ip: one.address }] }),
+      conditions: ['Ready', 'ContainersReady'].map((type) => ({ type, ...ready })),
       initContainerStatuses: initContainers.map(statusOf),
       containerStatuses: containers.map(statusOf)
     }
@@ -273,6 +312,13 @@ export async function startKubelet(options: {
     port,
     /** The processes of the pods' containers. */
     runningCount: () => [...pods.values()].filter(({ child }) => child !== null).length,
+    /** As the kubelet does at `containerLogMaxSize`: from now on, the log begins here. */
+    rotateLog(podName: string) {
+      const one = [...pods.values()].find(({ pod }) => pod.metadata.name === podName)
+      const container = one?.pod.spec.containers[0]?.name
+      if (one === undefined || container === undefined) throw new Error(`There is no pod ${podName}`)
+      one.rotatedAt.set(container, statSync(join(one.directory, `${container}.log`)).size)
+    },
     pidOf: (podName: string) => [...pods.values()].find(({ pod }) => pod.metadata.name === podName)?.child?.pid ?? null,
     async stop() {
       isClosed = true

@@ -8,21 +8,26 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { parse } from 'yaml'
+import { showFailure } from '../../scripts/setup/steps.mjs'
+import { stopOnSignals } from '../../scripts/setup/stop-on-signals.mjs'
 import { readTestEnvironment } from '../../scripts/setup/test-environment.mjs'
 import { until } from '../../src/engine/testing/until.ts'
+import { NODE_LABEL } from '../../src/engine/nodes/kubernetes/job-manifest.ts'
 import type { JobId, KubernetesSettings, Node } from '../../src/shared/contract/index.ts'
 import { aProjectName } from '../../src/shared/testing/ids.ts'
 import { uploadDemo } from '../support/demo-egg.ts'
 import { type Service, startService } from '../support/service.ts'
+import { CHART_CASES } from './chart.ts'
 import { type Cluster, startCluster, TOKENS } from './control-plane.ts'
-import { MISSING_IMAGE } from './kubelet.ts'
+import { MISSING_IMAGE, SCRAPY_IMAGE } from './kubelet.ts'
 import { startFaultyProxy } from './faulty-proxy.ts'
 
-const LIMIT_MS = 90_000
+/** Long enough for a machine that does much else. */
+const LIMIT_MS = 180_000
 const NAMESPACE = 'crawls'
 const SETTINGS = {
   ...{ tokenFile: null, caFile: null, graceSeconds: 10, quota: null, projects: {} },
-  pod: { image: 'scrapy:test', cpu: '100m', memory: '256Mi' }
+  pod: { image: SCRAPY_IMAGE, cpu: '100m', memory: '256Mi' }
 }
 
 interface World {
@@ -31,6 +36,7 @@ interface World {
   node: Node
   /** The address of the API server as the service reaches it. */
   proxy: Awaited<ReturnType<typeof startFaultyProxy>>
+  directory: string
 }
 
 type Spec = {
@@ -51,6 +57,20 @@ async function order({ service }: World, spec: Spec = {}): Promise<JobId> {
     tags: ['cluster']
   })
   return jobs[0]!.id
+}
+
+/** Has each of its runs add a line to a file, however the cluster and Scrapdeck see them. */
+function countRuns({ directory }: World, name: string) {
+  const file = join(directory, `${name}.runs`)
+  return {
+    args: { touch_file: file },
+    /** Fails unless so many runs began, of as many jobs. */
+    require(expected: number): void {
+      const lines = readFileSync(file, 'utf8').trim().split('\n')
+      assert.equal(lines.length, expected, `${lines.length} runs began`)
+      assert.equal(new Set(lines).size, expected, 'a job ran twice')
+    }
+  }
 }
 
 const jobOf = ({ service }: World, id: JobId) => service.client.jobs.get({ id })
@@ -128,12 +148,13 @@ const CASES: Record<string, (world: World) => Promise<void>> = {
   },
 
   async 'a spider that breaks fails, with its exit code'(world) {
-    const { job } = await ended(world, await order(world, { spider: 'broken' }))
+    const { job, attempts } = await ended(world, await order(world, { spider: 'broken' }))
     assert.equal(job.outcome, 'failed')
+    assert.equal(attempts.at(-1)!.exitCode, 1)
   },
 
   async 'a killed spider fails with its signal'(world) {
-    const id = await order(world, { spider: 'slow', args: { pages: '500' } })
+    const id = await order(world, { spider: 'slow' })
     await running(world, id)
     const pid = world.cluster.kubelet.pidOf((await podOf(world, id)).metadata.name)
     process.kill(pid!, 'SIGKILL')
@@ -151,7 +172,7 @@ const CASES: Record<string, (world: World) => Promise<void>> = {
   },
 
   async 'a cancelled run finishes in its grace time'(world) {
-    const id = await order(world, { spider: 'slow', args: { pages: '500' } })
+    const id = await order(world, { spider: 'slow' })
     await running(world, id)
     await until(
       'its first pages',
@@ -222,7 +243,9 @@ const CASES: Record<string, (world: World) => Promise<void>> = {
   },
 
   async 'kill -9 of the service: its runs are adopted, none runs twice'(world) {
-    const ids = await Promise.all(Array.from({ length: 6 }, () => order(world, { args: { pages: '30' } })))
+    const runs = countRuns(world, 'killed')
+    const args = { pages: '30', ...runs.args }
+    const ids = await Promise.all(Array.from({ length: 6 }, () => order(world, { args })))
     await running(world, ids[0]!)
     await world.service.kill()
     await new Promise((wake) => setTimeout(wake, 1_000))
@@ -233,10 +256,13 @@ const CASES: Record<string, (world: World) => Promise<void>> = {
       assert.equal(attempts.length, 1, `${id} had ${attempts.length} attempts`)
       assert.equal(job.mayHaveRunTwice, false)
     }
+    runs.require(ids.length)
   },
 
   async 'the API server restarts during runs'(world) {
-    const ids = await Promise.all(Array.from({ length: 3 }, () => order(world, { args: { pages: '60' } })))
+    const runs = countRuns(world, 'restarted')
+    const args = { pages: '60', ...runs.args }
+    const ids = await Promise.all(Array.from({ length: 3 }, () => order(world, { args })))
     await running(world, ids[0]!)
     await world.cluster.killApiServer()
     await new Promise((wake) => setTimeout(wake, 3_000))
@@ -246,21 +272,25 @@ const CASES: Record<string, (world: World) => Promise<void>> = {
       assert.equal(job.outcome, 'succeeded')
       assert.equal(attempts.length, 1)
     }
+    runs.require(ids.length)
   },
 
   async 'lost answers, repeated requests, 410 and watches that hang'(world) {
-    world.proxy.fault = 'all'
+    world.proxy.begin()
     try {
-      const ids = await Promise.all(Array.from({ length: 10 }, () => order(world)))
+      const runs = countRuns(world, 'faults')
+      const ids = await Promise.all(Array.from({ length: 10 }, () => order(world, { args: runs.args })))
       for (const id of ids) {
-        const { job } = await ended(world, id)
+        const { job, attempts } = await ended(world, id)
         assert.equal(job.outcome, 'succeeded')
+        assert.equal(attempts.length, 1)
         assert.equal(job.mayHaveRunTwice, false)
       }
+      runs.require(ids.length)
       const { counts } = world.proxy
       for (const [fault, count] of Object.entries(counts)) assert.ok(count > 0, `${fault} never happened`)
     } finally {
-      world.proxy.fault = 'none'
+      world.proxy.end()
     }
   },
 
@@ -285,9 +315,11 @@ const CASES: Record<string, (world: World) => Promise<void>> = {
     await running(world, id)
     const { metadata, spec } = await podOf(world, id)
     const { nodeName: _node, ...rest } = spec
+    // Without the Job's own labels: its controller would adopt the pod and delete it as one too many.
+    const labels = Object.fromEntries(Object.entries(metadata.labels).filter(([name]) => name === NODE_LABEL))
     await world.cluster.api.put('POST', `api/v1/namespaces/${NAMESPACE}/pods`, {
       ...{ apiVersion: 'v1', kind: 'Pod', spec: rest },
-      metadata: { name: 'second', labels: metadata.labels, annotations: metadata.annotations }
+      metadata: { name: 'second', labels, annotations: metadata.annotations }
     })
     await until(
       'the flag',
@@ -314,10 +346,33 @@ const CASES: Record<string, (world: World) => Promise<void>> = {
     )
     await ended(world, id)
     assert.match(await logOf(world, id), /Spider closed \(shutdown\)/)
-  }
+  },
+
+  async 'a log that the kubelet rotates keeps what was read, and says so'(world) {
+    const id = await slow(world)
+    const untilTick = (tick: number) =>
+      until(
+        `tick ${tick}`,
+        () => logOf(world, id),
+        (log) => log.includes(`Tick ${tick}`),
+        LIMIT_MS
+      )
+    await running(world, id)
+    await untilTick(2)
+    world.cluster.kubelet.rotateLog((await podOf(world, id)).metadata.name)
+    const before = await untilTick(4)
+    await world.service.client.jobs.cancel({ ids: [id] })
+    await ended(world, id)
+    const log = await logOf(world, id)
+    assert.ok(log.startsWith(before), 'what was read before the rotation has changed')
+    assert.match(log, /The kubelet rotated this log/)
+    assert.match(log, /Spider closed \(shutdown\)/)
+  },
+
+  ...CHART_CASES
 }
 
-const slow = (world: World) => order(world, { spider: 'slow', args: { pages: '500' } })
+const slow = (world: World) => order(world, { spider: 'slow' })
 const PATH = `/api/v1/namespaces/${NAMESPACE}`
 const settingsOf = ({ service }: World): KubernetesSettings => ({ ...SETTINGS, engineUrl: service.address })
 const addressOf = ({ proxy, cluster }: Pick<World, 'proxy' | 'cluster'>) => ({
@@ -326,10 +381,11 @@ const addressOf = ({ proxy, cluster }: Pick<World, 'proxy' | 'cluster'>) => ({
   caCertificate: cluster.caCertificate
 })
 
-async function openWorld(directory: string): Promise<World & AsyncDisposable> {
+async function openWorld(directory: string, parts: AsyncDisposableStack): Promise<World> {
   const { python } = readTestEnvironment()
-  const cluster = await startCluster(join(directory, 'cluster'), python!)
-  const proxy = await startFaultyProxy({ target: cluster.server, directory: cluster.directory })
+  const cluster = parts.adopt(await startCluster(join(directory, 'cluster'), python!), ({ stop }) => stop())
+  const faulty = { target: cluster.server, directory: cluster.directory }
+  const proxy = parts.adopt(await startFaultyProxy(faulty), ({ stop }) => stop())
   const { api } = cluster
   await api.put('POST', 'api/v1/namespaces', { apiVersion: 'v1', kind: 'Namespace', metadata: { name: NAMESPACE } })
   // The role of the documentation, so that it is right.
@@ -353,52 +409,61 @@ async function openWorld(directory: string): Promise<World & AsyncDisposable> {
     LIMIT_MS
   )
   const service = await startService({ localSlots: 1, dataDirectory: join(directory, 'data') })
+  parts.adopt(service, ({ stop }) => stop())
   await uploadDemo(service, '1.0')
   const node = await service.client.nodes.add({
     ...addressOf({ proxy, cluster }),
     ...{ name: 'cluster', tags: ['cluster'], slots: 8 },
     kubernetes: { ...SETTINGS, engineUrl: service.address }
   })
-  const world = { cluster, service, node, proxy }
+  const world = { cluster, service, node, proxy, directory }
   await until(
     'the cluster to be up',
     () => service.client.nodes.get({ id: node.id }),
     ({ health }) => health === 'up',
     LIMIT_MS
   )
-  return {
-    ...world,
-    async [Symbol.asyncDispose]() {
-      await service.stop()
-      await proxy.stop()
-      await cluster.stop()
-    }
-  }
+  return world
 }
+
+const directory = mkdtempSync(join(tmpdir(), 'scrapdeck-kubernetes-'))
+const parts = new AsyncDisposableStack()
+let failed = 0
+const endWith = stopOnSignals(async () => {
+  await parts.disposeAsync()
+  if (failed === 0) rmSync(directory, { recursive: true, force: true, maxRetries: 5 })
+  else console.log(`The files are in ${directory}`)
+})
 
 async function main(words: string[]): Promise<void> {
-  const directory = mkdtempSync(join(tmpdir(), 'scrapdeck-kubernetes-'))
-  let failed = 0
-  try {
-    await using world = await openWorld(directory)
-    for (const [name, run] of Object.entries(CASES)) {
-      if (words.length > 0 && !words.some((word) => name.includes(word))) continue
-      const begunAt = performance.now()
-      try {
-        await world.service.client.nodes.update({ id: world.node.id, slots: 8, kubernetes: settingsOf(world) })
-        await run(world)
-        console.log(`✓ ${name} (${((performance.now() - begunAt) / 1000).toFixed(1)} s)`)
-      } catch (error) {
-        failed += 1
-        console.log(`✗ ${name}\n${error instanceof Error ? error.stack : String(error)}`)
-      }
+  const beganAt = performance.now()
+  const world = await openWorld(directory, parts)
+  console.log(`✓ the cluster is up (${secondsSince(beganAt)})`)
+  let passed = 0
+  for (const [name, run] of Object.entries(CASES)) {
+    if (words.length > 0 && !words.some((word) => name.includes(word))) continue
+    const begunAt = performance.now()
+    try {
+      await world.service.client.nodes.update({ id: world.node.id, slots: 8, kubernetes: settingsOf(world) })
+      await run(world)
+      passed += 1
+      console.log(`✓ ${name} (${secondsSince(begunAt)})`)
+    } catch (error) {
+      failed += 1
+      console.log(`✗ ${name} (${secondsSince(begunAt)})\n${error instanceof Error ? error.stack : String(error)}`)
     }
-    if (failed > 0) console.log(world.service.output().slice(-6_000))
-  } finally {
-    if (failed === 0) rmSync(directory, { recursive: true, force: true, maxRetries: 5 })
-    else console.log(`The files are in ${directory}`)
   }
-  if (failed > 0) process.exitCode = 1
+  if (failed > 0) console.log(world.service.output().slice(-6_000))
+  console.log(`${passed} passed, ${failed} failed`)
+  if (passed + failed === 0) throw new Error(`No case has a name with ${words.join(' or ')}`)
 }
 
-await main(process.argv.slice(2))
+const secondsSince = (beganAt: number) => `${((performance.now() - beganAt) / 1000).toFixed(1)} s`
+
+try {
+  await main(process.argv.slice(2))
+} catch (error) {
+  failed += 1
+  showFailure(error)
+}
+await endWith(failed > 0 ? 1 : 0)

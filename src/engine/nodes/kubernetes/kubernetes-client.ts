@@ -47,7 +47,7 @@ const WATCHED_LIST_AGE_MS = 5_000
 /** However many events a watch has. */
 const LISTS_APART_MS = 1_000
 const POST_WAITS_MS = [200, 500, 1_000, 2_000, 4_000]
-/** An ended run that nobody needs stays this long, for whoever looks at the cluster. */
+/** An ended run stays this long, for whoever looks at the cluster. */
 const KEPT_MS = 60_000
 const DELETED_AT_ONCE = 4
 const QUOTA_EVERY_MS = 60_000
@@ -82,8 +82,8 @@ export class KubernetesClient implements NodeClient {
   readonly #connections = new Set<{ close(): Promise<void> }>()
   readonly #deleting = new Map<string, Promise<void>>()
   readonly #atOnce = pLimit(DELETED_AT_ONCE)
-  /** Ended runs that nobody needs, by the name of the Job, since when. */
-  readonly #unneeded = new Map<string, number>()
+  /** By the name of the Job: since when the lists show a run as ended, and whether somebody still needs it. */
+  readonly #endedRuns = new Map<string, { sinceMs: number; isNeeded: boolean }>()
   /** Why a Job has no pod, from its events, and when they were read. */
   readonly #events = new Map<string, { text: string | null; atMs: number }>()
   #listed: Listed | null = null
@@ -135,6 +135,7 @@ export class KubernetesClient implements NodeClient {
     const isWatched = nowMs - this.#lastEventMs < 10 * WATCHED_LIST_AGE_MS
     const agedMs = this.#isStale ? LISTS_APART_MS : isWatched ? WATCHED_LIST_AGE_MS : LIST_AGE_MS
     const listed = await this.#list(agedMs, signal)
+    this.#deleteDue()
     return { ...listed.status, slots: await this.#readQuota(signal) }
   }
 
@@ -275,16 +276,22 @@ export class KubernetesClient implements NodeClient {
   release(isNeeded: (jobid: string) => boolean): void {
     const nowMs = this.#options.clock.monotonicMs()
     const runs = this.#listed?.runs ?? new Map<string, ClusterRun>()
-    for (const name of this.#unneeded.keys()) if (!runs.has(name)) this.#unneeded.delete(name)
+    for (const name of this.#endedRuns.keys()) if (runs.get(name)?.state !== 'ended') this.#endedRuns.delete(name)
     for (const [name, run] of runs) {
-      const isOver = run.state === 'gone' || (run.state === 'ended' && !isNeeded(run.jobid))
-      if (!isOver) {
-        this.#unneeded.delete(name)
-        continue
-      }
-      const sinceMs = this.#unneeded.get(name) ?? nowMs
-      this.#unneeded.set(name, sinceMs)
-      if (run.state === 'gone' || nowMs - sinceMs >= KEPT_MS) this.#deleteSoon(run)
+      if (run.state !== 'ended') continue
+      const sinceMs = this.#endedRuns.get(name)?.sinceMs ?? nowMs
+      this.#endedRuns.set(name, { sinceMs, isNeeded: isNeeded(run.jobid) })
+    }
+    this.#deleteDue()
+  }
+
+  /** Also between two releases: while nothing changes there, nobody asks for lists. */
+  #deleteDue(): void {
+    const nowMs = this.#options.clock.monotonicMs()
+    for (const [name, run] of this.#listed?.runs ?? []) {
+      const { sinceMs, isNeeded } = this.#endedRuns.get(name) ?? { sinceMs: nowMs, isNeeded: true }
+      const isOver = run.state === 'ended' && !isNeeded && nowMs - sinceMs >= KEPT_MS
+      if (isOver || run.state === 'gone') this.#deleteSoon(run)
     }
   }
 
@@ -447,6 +454,7 @@ export class KubernetesClient implements NodeClient {
     }
     if (hasSecret) await this.#delete(`${this.#core}secrets/${jobName}`, {}, signal)
     await this.#logs.forget(jobName)
+    this.#endedRuns.delete(jobName)
     this.#isStale = true
   }
 
