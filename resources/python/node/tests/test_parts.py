@@ -11,7 +11,7 @@ import time
 import unittest
 from unittest import mock
 
-from scrapdeck_node import client, journal, processes
+from scrapdeck_node import client, host, journal, processes
 from scrapdeck_node.client import Client, SendState
 from scrapdeck_node.eggs import BadEgg, EggCache
 from scrapdeck_node.files import RunFiles
@@ -90,6 +90,17 @@ class FilesTest(InDirectory):
                 os.utime(path, (number, number))
         RunFiles(self.directory, None, 2).prune({("p", "j1")})
         self.assertEqual(sorted(os.listdir(parent)), ["j1.log", "j4.log", "j5.log"])
+
+
+class HostTest(unittest.TestCase):
+    def test_logs_are_deleted_where_scrapyd_starts_runs_as_it_reads_their_ages_then(self):
+        files = mock.Mock()
+        journal_ = mock.Mock(list=lambda *_: [], list_ended=lambda _: [])
+        asked = []
+        with mock.patch.object(host, "reactor", mock.Mock(callFromThread=lambda *call: asked.append(call))):
+            host.ScrapydHost(None, mock.Mock(max_proc=1), None, files, journal_, None).prune_files()
+        files.prune.assert_not_called()
+        self.assertEqual(asked, [(files.prune, set())])
 
 
 class SettingsTest(unittest.TestCase):
