@@ -1,7 +1,7 @@
 /**
  * The control plane of Kubernetes that `npm run test:kubernetes` starts: API server, controllers and scheduler of one
- * version, built from their Go module, and Debian's etcd. The build takes minutes, once, so the setup of `npm test` does
- * not do it.
+ * version, built from their Go module, and Debian's etcd. The build takes minutes, once, so the setup of `npm test`
+ * does not do it.
  */
 import { execFileSync, spawnSync } from 'node:child_process'
 import fs from 'node:fs'

@@ -35,7 +35,7 @@ interface Host {
   isStarting: boolean
 }
 
-/** Several machines with an engine each, on one database: one leads, the others follow (shared docs/engines.md). */
+/** Several machines with an engine each, on one database: one leads, the others follow. */
 export class Cluster implements World {
   readonly disk: Disk
   readonly database: SharedDatabase

@@ -35,7 +35,7 @@ export function connectTo({ url, schema, lease }: PostgresAddress): Connection {
       ...(lease === undefined ? [useAlone] : []),
       // Plans must not depend on values, and planning each call anew costs more than most calls.
       'SET plan_cache_mode TO force_generic_plan',
-      // Of what is asked for by key, nearly all is in memory: as on a disk with a head, small tables would be read whole.
+      // Nearly all that is asked for by key is in memory: with the costs of a disk, small tables would be read whole.
       'SET random_page_cost TO 1.1'
     ]
   })
