@@ -14,6 +14,7 @@
 import { mkdirSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { ensureServiceBuilt } from '../../scripts/setup/build.mjs'
+import { runAsCommand } from '../support/long-run.ts'
 import { type ScrapydVersion, scrapydProblem } from '../support/scrapyd-fleet.ts'
 import {
   type ChaosOptions,
@@ -66,36 +67,19 @@ if (values.keep !== undefined) mkdirSync(values.keep, { recursive: true })
 // Starting from the sources takes longer than from the bundle, but needs no build.
 if (!values.sources) await ensureServiceBuilt()
 
-const interruption = new AbortController()
-for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
-  process.on(name, () => {
-    // The first signal shuts down in order; a second one ends at once (the exit handlers kill).
-    if (interruption.signal.aborted) process.exit(1)
-    interruption.abort()
-  })
-}
-try {
+await runAsCommand(async (signal) => {
   const how = {
     entry: values.sources ? undefined : 'out/service/scrapdeck.js',
-    directory: values.keep,
-    signal: interruption.signal,
+    ...{ directory: values.keep, signal },
     onProgress: (text: string) => console.log(text)
   }
-  let result
-  if (together === null) {
-    const alone = (result = await runChaos({ ...options, ...how }))
-    console.log(describe(alone, options))
-  } else {
-    const ofAll = (result = await runTogether({ ...together, ...how }))
-    console.log(describeTogether(ofAll, together))
+  if (together !== null) {
+    const result = await runTogether({ ...together, ...how })
+    return { report: describeTogether(result, together), result: { ...result, options: together } }
   }
-  console.log(JSON.stringify({ ...result, options: together ?? options }))
-  process.exitCode = result.complaints.length === 0 ? 0 : 1
-} catch (error) {
-  console.error(error)
-  process.exitCode = 1
-}
-process.exit()
+  const result = await runChaos({ ...options, ...how })
+  return { report: describe(result, options), result: { ...result, options } }
+})
 
 function togetherOf(
   from: Omit<TogetherOptions, 'seed'>

@@ -1,4 +1,4 @@
-import { cpus, loadavg } from 'node:os'
+import { describeEnd } from '../support/long-run.ts'
 import type { ChaosResult } from './run.ts'
 import type { ChaosOptions, TogetherOptions } from './plan.ts'
 import type { TogetherResult } from './together.ts'
@@ -33,13 +33,8 @@ export function describe(result: ChaosResult, options: ChaosOptions): string {
     '',
     '  Conditions: the Scrapyds are unmodified; their setting `runner` names e2e/chaos/chaos_runner.py, which plays the spider `quick`',
     `  without importing Scrapy and gives every ${options.realEvery}th job, a real Scrapy spider, to Scrapyd's own runner. poll_interval ${options.pollIntervalSeconds} s`,
-    `  (default 5), jobs_to_keep 300 (default 5), ${options.slotsPerNode} slots each. Everything on this machine: ${cpus().length} cores, load ${loadavg()
-      .map((load) => load.toFixed(1))
-      .join(' ')}.`,
-    '',
-    ...(result.complaints.length === 0
-      ? ['  Nothing lost, nothing run twice unflagged.']
-      : result.complaints.map((text) => `  ! ${text}`))
+    `  (default 5), jobs_to_keep 300 (default 5), ${options.slotsPerNode} slots each. Everything on this machine.`,
+    ...describeEnd(result.complaints, 'Nothing lost, nothing run twice unflagged.')
   ]
   return lines.join('\n')
 }
@@ -66,13 +61,7 @@ export function describeTogether(result: TogetherResult, options: TogetherOption
     `  firings              ${result.firings}, each once unless complained about below`,
     `  terms                ${result.terms} leaders one after the other; engines that ended by themselves: ${result.endedItself}`,
     ...kinds,
-    `  load                 ${loadavg()
-      .map((load) => load.toFixed(1))
-      .join(' ')} on ${cpus().length} cores`,
-    '',
-    ...(complaints.length === 0
-      ? ['  Nothing lost, nothing run twice unflagged, each firing once.']
-      : complaints.map((text) => `  ! ${text}`))
+    ...describeEnd(complaints, 'Nothing lost, nothing run twice unflagged, each firing once.')
   ].join('\n')
 }
 

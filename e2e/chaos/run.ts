@@ -1,7 +1,7 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createSeededRandom } from '../../src/engine/testing/seeded-random.ts'
+import { runInDirectory } from '../support/long-run.ts'
 import { type Service, startService } from '../support/service.ts'
 import { Asker, tellAll } from './asking.ts'
 import type { FaultKind } from './fault-proxy.ts'
@@ -61,16 +61,11 @@ const READY_LIMIT_MS = 60_000
 const QUIET_LIMIT_MS = 240_000
 
 /** One complete chaos run; whatever happens, every process it started is ended. */
-export async function runChaos(options: RunOptions): Promise<ChaosResult> {
-  const isTemporary = options.directory === undefined
-  const directory = options.directory ?? mkdtempSync(join(tmpdir(), 'scrapdeck-chaos-'))
-  const chaos = new Chaos(options, directory)
-  try {
-    return await chaos.run()
-  } finally {
-    await chaos.end()
-    if (isTemporary) rmSync(directory, { recursive: true, force: true, maxRetries: 5 })
-  }
+export function runChaos(options: RunOptions): Promise<ChaosResult> {
+  return runInDirectory(
+    { directory: options.directory, prefix: 'scrapdeck-chaos-' },
+    (directory) => new Chaos(options, directory)
+  )
 }
 
 class Chaos {

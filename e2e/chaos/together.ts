@@ -1,9 +1,9 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { startPostgres, type PostgresServer } from '../../src/engine/store/postgres/testing/start-postgres.ts'
 import { createSeededRandom } from '../../src/engine/testing/seeded-random.ts'
 import { type Firing, type ScheduleId, ScheduleSettings } from '../../src/shared/contract/index.ts'
+import { runInDirectory } from '../support/long-run.ts'
 import type { Client } from '../support/service.ts'
 import { Asker, tellAll } from './asking.ts'
 import { ChaosEngine } from './engines.ts'
@@ -41,16 +41,11 @@ const QUIET_LIMIT_MS = 240_000
 const LEFT_ALONE = 1
 
 /** Several engines on one PostgreSQL database, all of which fail; whatever happens, every process is ended. */
-export async function runTogether(options: TogetherRunOptions): Promise<TogetherResult> {
-  const isTemporary = options.directory === undefined
-  const directory = options.directory ?? mkdtempSync(join(tmpdir(), 'scrapdeck-chaos-'))
-  const together = new Together(options, directory)
-  try {
-    return await together.run()
-  } finally {
-    await together.end()
-    if (isTemporary) rmSync(directory, { recursive: true, force: true, maxRetries: 5 })
-  }
+export function runTogether(options: TogetherRunOptions): Promise<TogetherResult> {
+  return runInDirectory(
+    { directory: options.directory, prefix: 'scrapdeck-chaos-' },
+    (directory) => new Together(options, directory)
+  )
 }
 
 class Together {

@@ -14,6 +14,7 @@ import { mkdirSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { ensureServiceBuilt } from '../../scripts/setup/build.mjs'
 import { whyNoPostgres } from '../../src/engine/store/postgres/testing/start-postgres.ts'
+import { runAsCommand } from '../support/long-run.ts'
 import { type ClaimsOptions, SHORT, type Strike, WHOLE } from './plan.ts'
 import { describeClaims } from './report.ts'
 import { runClaims } from './run.ts'
@@ -50,30 +51,13 @@ await ensureServiceBuilt()
 
 // Each Scrapyd has one, which ends it with this process.
 process.setMaxListeners(0)
-const interruption = new AbortController()
-for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
-  process.on(name, () => {
-    // The first signal shuts down in order; a second one ends at once (the exit handlers kill).
-    if (interruption.signal.aborted) process.exit(1)
-    interruption.abort()
-  })
-}
-try {
+await runAsCommand(async (signal) => {
   const result = await runClaims({
-    ...options,
-    entry: 'out/service/scrapdeck.js',
-    directory: values.keep,
-    signal: interruption.signal,
+    ...{ ...options, entry: 'out/service/scrapdeck.js', directory: values.keep, signal },
     onProgress: (progress) => console.log(progress)
   })
-  console.log(describeClaims(result, options))
-  console.log(JSON.stringify({ ...result, options }))
-  process.exitCode = result.complaints.length === 0 ? 0 : 1
-} catch (error) {
-  console.error(error)
-  process.exitCode = 1
-}
-process.exit()
+  return { report: describeClaims(result, options), result: { ...result, options } }
+})
 
 function strikeOf(name: string): Strike {
   if (name === 'handover' || name === 'kill' || name === 'stall') return name

@@ -1,4 +1,4 @@
-import { cpus, loadavg } from 'node:os'
+import { describeEnd } from '../support/long-run.ts'
 import type { ClaimsOptions } from './plan.ts'
 import type { ClaimsResult } from './run.ts'
 
@@ -21,12 +21,9 @@ export function describeClaims(result: ClaimsResult, options: ClaimsOptions): st
     `  firings       ${firings.firings} of ${firings.schedules} schedules in ${options.firingSeconds} s, with a handover: ${firings.runs} runs`,
     `  requests      ${requestsPerEngine.join(' and ')} by the engine that they were sent to`,
     `  memory        ${memory.scrapyds} MB of all Scrapyds, ${memory.engines.join(' and ')} MB of the engines`,
-    `  load          ${loadavg()
-      .map((load) => load.toFixed(1))
-      .join(' ')} on ${cpus().length} cores`,
-    '',
-    ...(complaints.length === 0
-      ? ['  Each job ran exactly once, identical orders are one job, each schedule fired once for each time.']
-      : complaints.slice(0, 50).map((text) => `  ! ${text}`))
+    ...describeEnd(
+      complaints,
+      'Each job ran exactly once, identical orders are one job, each schedule fired once for each time.'
+    )
   ].join('\n')
 }

@@ -1,5 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type PostgresServer, startPostgres } from '../../src/engine/store/postgres/testing/start-postgres.ts'
 import { until } from '../../src/engine/testing/until.ts'
@@ -14,6 +13,7 @@ import { chaosEgg, PROJECT } from '../chaos/project.ts'
 import { allFirings } from '../chaos/together.ts'
 import { readTruth, type Run } from '../chaos/truth.ts'
 import { startPullingScrapyd } from '../pulling/pulling-scrapyd.ts'
+import { runInDirectory } from '../support/long-run.ts'
 import { askRest, type RestAnswer } from '../support/rest.ts'
 import { type RoundRobin, startRoundRobin } from '../support/round-robin.ts'
 import type { Scrapyd } from '../support/scrapyd-fleet.ts'
@@ -52,16 +52,11 @@ const ORDER_LIMIT_MS = 60_000
 const STANDSTILL_MS = 200_000
 
 /** Shows the claims, one after the other; whatever happens, every process is ended. */
-export async function runClaims(options: ClaimsRunOptions): Promise<ClaimsResult> {
-  const isTemporary = options.directory === undefined
-  const directory = options.directory ?? mkdtempSync(join(tmpdir(), 'scrapdeck-claims-'))
-  const claims = new Claims(options, directory)
-  try {
-    return await claims.run()
-  } finally {
-    await claims.end()
-    if (isTemporary) rmSync(directory, { recursive: true, force: true, maxRetries: 5 })
-  }
+export function runClaims(options: ClaimsRunOptions): Promise<ClaimsResult> {
+  return runInDirectory(
+    { directory: options.directory, prefix: 'scrapdeck-claims-' },
+    (directory) => new Claims(options, directory)
+  )
 }
 
 class Claims {

@@ -4,6 +4,7 @@ import type { EngineProcess } from '../world/engine-process.ts'
 import type { EngineFault, Faults } from '../world/faults.ts'
 import type { VirtualTime } from '../world/time.ts'
 import type { EnginesScenario } from './scenario.ts'
+import { keepStriking } from './striking.ts'
 
 interface EngineNemesisParts {
   scenario: EnginesScenario
@@ -16,7 +17,7 @@ interface EngineNemesisParts {
 /** Injects what can go wrong only with several engines, as the seed defines. */
 export class EngineNemesis {
   readonly #parts: EngineNemesisParts
-  #isOver = false
+  #stopStriking = () => {}
 
   constructor(parts: EngineNemesisParts) {
     this.#parts = parts
@@ -24,22 +25,18 @@ export class EngineNemesis {
 
   begin(): void {
     const { scenario, time, chance } = this.#parts
-    if (scenario.acts.length === 0) return
-    time.after(chance.between(200, scenario.actEveryMs * 2), () => {
-      if (this.#isOver) return
-      this.#strike(chance.pick(scenario.acts))
-      this.begin()
-    })
+    const strike = (act: EngineFault) => this.#strike(act)
+    this.#stopStriking = keepStriking({ time, chance, acts: scenario.acts, everyMs: scenario.actEveryMs, strike })
   }
 
   /** From now on no new faults occur, and those that last are repaired. */
   stop(): void {
     const { cluster } = this.#parts
-    this.#isOver = true
+    this.#stopStriking()
     for (const process of cluster.processes) {
       process.term?.life.stallAt(null)
       process.wake()
-      if (process.link.isCut) process.link.heal(true)
+      if (process.link.isCut) process.link.heal({ resumes: true })
       process.link.losesNextCommit = false
       cluster.database.lease.setDrained(process.id, false)
     }
@@ -79,15 +76,15 @@ export class EngineNemesis {
         if (one === undefined || one.link.isCut) return
         const forMs = chance.between(200, 20_000)
         note(`${one.id} for ${forMs} ms`)
-        one.link.isCut = true
+        one.link.cut()
         const resumes = chance.happens(0.5)
-        return void time.after(forMs, () => one.link.isCut && one.link.heal(resumes))
+        return void time.after(forMs, () => one.link.isCut && one.link.heal({ resumes }))
       }
       case 'connection of the lease dropped': {
         const one = this.#someone()
         if (one === undefined || one.life.isStalled) return
         note(one.id)
-        return one.link.loseLease()
+        return one.link.lease.lose()
       }
       case 'answer of a commit lost':
         if (leader === null) return

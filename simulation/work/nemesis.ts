@@ -6,6 +6,7 @@ import type { World } from '../world/machine.ts'
 import type { Link, Network } from '../world/network.ts'
 import type { VirtualTime } from '../world/time.ts'
 import type { Scenario } from './scenario.ts'
+import { keepStriking } from './striking.ts'
 
 interface NemesisParts {
   scenario: Scenario
@@ -22,7 +23,7 @@ export class Nemesis {
   readonly #parts: NemesisParts
   /** Nodes whose pollers never run again. */
   readonly stuckForEver = new Set<string>()
-  #isOver = false
+  #stopStriking = () => {}
 
   constructor(parts: NemesisParts) {
     this.#parts = parts
@@ -30,18 +31,14 @@ export class Nemesis {
 
   begin(): void {
     const { scenario, time, chance } = this.#parts
-    if (scenario.acts.length === 0) return
-    time.after(chance.between(200, scenario.actEveryMs * 2), () => {
-      if (this.#isOver) return
-      this.#strike(chance.pick(scenario.acts))
-      this.begin()
-    })
+    const strike = (act: FaultKind) => this.#strike(act)
+    this.#stopStriking = keepStriking({ time, chance, acts: scenario.acts, everyMs: scenario.actEveryMs, strike })
   }
 
   /** From now on no new faults occur, and temporary ones are repaired. */
   stop(): void {
     const { network, nodes, machine } = this.#parts
-    this.#isOver = true
+    this.#stopStriking()
     network.areFaultsOn = false
     machine.disk.isFull = false
     for (const life of machine.allLives()) life.dieAt(null)

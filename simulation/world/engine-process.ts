@@ -66,7 +66,7 @@ export class EngineProcess {
     const chance = createChance(seed, `database ${this.id}`)
     this.link = new DatabaseLink({ life: this.life, time, database: database.lease, chance })
     this.election = new Election({
-      openTable: (options) => this.link.openTable(options),
+      openTable: (options) => this.link.lease.openTable(options),
       self: { id: this.id, name, address: `http://${name}`, version: 'simulated' },
       clock: this.#clock,
       logger: silentLogger,

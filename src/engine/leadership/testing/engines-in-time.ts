@@ -1,9 +1,9 @@
 import type { Clock, Timer } from '../../runtime/clock.ts'
 import { silentLogger } from '../../runtime/logger.ts'
 import { createSeededRandom } from '../../testing/seeded-random.ts'
-import type { LeaseTable } from '../../store/lease-table.ts'
 import type { Election } from '../election.ts'
-import { FakeDatabase, type Session } from './fake-database.ts'
+import { FakeDatabase } from './fake-database.ts'
+import { FakeLeaseClient } from './fake-lease-client.ts'
 
 export const DISTURBANCES = [
   /** kill -9; another process starts in its place. */
@@ -110,7 +110,7 @@ class World {
     const leaders = running.filter(({ election }) => election.mayAct())
     const names = leaders.map(({ id }) => id).join(' and ')
     if (leaders.length > 1) this.problem ??= `at ${this.nowMs} ms, ${names} are both certain to lead`
-    const able = running.some(({ isDrained, isCut }) => !isDrained && !isCut)
+    const able = running.some(({ isDrained, client }) => !isDrained && !client.isCut)
     if (!able || !this.isDatabaseUp || leaders.length > 0) this.#calmSinceMs = this.nowMs
     if (this.nowMs - this.#calmSinceMs > LEADS_WITHIN_MS)
       this.problem ??= `at ${this.nowMs} ms, nobody has led for ${LEADS_WITHIN_MS} ms`
@@ -127,13 +127,13 @@ class World {
         engine.isStalled = true
         return void this.at(forMs, () => engine.goOn())
       case 'cut':
-        engine.isCut = true
-        return void this.at(forMs, () => engine.heal())
+        engine.client.isCut = true
+        return void this.at(forMs, () => engine.client.heal({ resumes: true }))
       case 'drop':
-        return engine.isStalled ? undefined : engine.loseConnection()
+        return engine.isStalled ? undefined : engine.client.lose()
       case 'restart database':
         this.isDatabaseUp = false
-        for (const one of this.#engines) one.loseConnection()
+        for (const one of this.#engines) one.client.lose()
         return void this.at(forMs, () => (this.isDatabaseUp = true))
       case 'step database clock':
         this.databaseStepMs += this.random.next() < 0.5 ? STEP_MS : -STEP_MS
@@ -173,41 +173,31 @@ class World {
   }
 }
 
-interface Connection {
-  session: Session
-  /** Of the client. */
-  isClosed: boolean
-  /** Requests on a cut network. */
-  held: (() => void)[]
-  pending: Set<(error: Error) => void>
-}
-
 /** A process with its election, its clock and its connection. */
 class SimulatedEngine {
   isAlive = true
   isStalled = false
-  isCut = false
   isDrained = false
   wallStepMs = 0
   readonly id: string
   readonly election: Election
+  readonly client: FakeLeaseClient
   readonly #world: World
-  #connection: Connection | null = null
   /** What happens when it is stalled no more. */
   #due: (() => void)[] = []
-  #cutOff: Connection[] = []
-  #onLost = () => {}
 
   constructor(world: World, Implementation: typeof Election, id: string) {
     this.#world = world
     this.id = id
+    this.client = new FakeLeaseClient({
+      ...{ database: world.database, isDatabaseUp: () => world.isDatabaseUp, onItsWayMs: () => world.onItsWayMs() },
+      run: (callback) => this.#run(callback),
+      after: (delayMs, callback) => void world.at(delayMs, callback)
+    })
     const nap = (atMost: number) =>
       new Promise<void>((resolve) => void this.clock.setTimer(world.random.next() * atMost, resolve))
     this.election = new Implementation({
-      openTable: ({ onLost }) => {
-        this.#onLost = onLost
-        return this.#table()
-      },
+      openTable: (options) => this.client.openTable(options),
       self: { id, name: `engine ${id}`, address: `http://${id}`, version: '1' },
       clock: this.clock,
       logger: silentLogger,
@@ -238,7 +228,7 @@ class SimulatedEngine {
 
   die(): void {
     this.isAlive = false
-    this.loseConnection()
+    this.client.lose()
   }
 
   drain(isDrained: boolean): void {
@@ -255,113 +245,10 @@ class SimulatedEngine {
     for (const callback of due) this.#world.at(0, () => this.#run(callback))
   }
 
-  heal(): void {
-    this.isCut = false
-    const connections = [...this.#cutOff, ...(this.#connection === null ? [] : [this.#connection])]
-    this.#cutOff = []
-    for (const connection of connections) {
-      for (const arrive of connection.held.splice(0)) arrive()
-      if (connection.isClosed) this.#world.database.endSession(connection.session)
-    }
-  }
-
-  loseConnection(): void {
-    const connection = this.#connection
-    if (connection === null) return
-    this.#connection = null
-    this.#world.database.endSession(connection.session)
-    this.#close(connection)
-  }
-
-  #close(connection: Connection): void {
-    connection.isClosed = true
-    const pending = [...connection.pending]
-    connection.pending.clear()
-    this.#run(() => {
-      for (const reject of pending) reject(new Error('the connection was closed'))
-      this.#onLost()
-    })
-  }
-
   /** Nothing of a process runs while it is stalled, or after its death. */
   #run(callback: () => void): void {
     if (!this.isAlive) return
     if (this.isStalled) this.#due.push(callback)
     else callback()
-  }
-
-  #ask<Answer>(statement: (session: Session) => Answer): Promise<Answer> {
-    const world = this.#world
-    const { promise, resolve, reject } = Promise.withResolvers<Answer>()
-    if (!world.isDatabaseUp) {
-      this.clock.setTimer(ON_ITS_WAY_MS, () => reject(new Error('refused')))
-      return promise
-    }
-    if (this.#connection === null && this.isCut) {
-      this.clock.setTimer(5_000, () => reject(new Error('no connection within 5 s')))
-      return promise
-    }
-    const connection = (this.#connection ??= {
-      session: { isOpen: true },
-      isClosed: false,
-      held: [],
-      pending: new Set()
-    })
-    connection.pending.add(reject)
-    const answer = (value: Answer) => {
-      world.at(world.onItsWayMs(), () => {
-        const deliver = () => {
-          if (!connection.pending.delete(reject)) return
-          this.#run(() => resolve(value))
-        }
-        if (this.isCut) connection.held.push(deliver)
-        else deliver()
-      })
-    }
-    const arrive = () => {
-      if (connection.session.isOpen) answer(statement(connection.session))
-      // Ended by the server, as a new leader asks it to: the client learns it now.
-      else if (!connection.isClosed) this.#endedByServer(connection)
-    }
-    world.at(world.onItsWayMs(), () => {
-      if (this.isCut) connection.held.push(arrive)
-      else arrive()
-    })
-    return promise
-  }
-
-  #endedByServer(connection: Connection): void {
-    if (this.#connection === connection) this.#connection = null
-    this.#close(connection)
-  }
-
-  #table(): LeaseTable {
-    const { database } = this.#world
-    const nobodyAsks = () => Promise.reject(new Error('nobody asks this'))
-    return {
-      look: (options) => this.#ask((session) => database.look(session, options)),
-      unlock: () => this.#ask((session) => database.unlock(session)),
-      take: (claim) =>
-        this.#ask((session) => {
-          const epoch = database.take(claim)
-          const former = database.lockedBy
-          if (epoch !== null && former !== null && former !== session) database.endSession(former)
-          return epoch
-        }),
-      renew: (lease) => this.#ask(() => database.renew(lease)),
-      release: (lease) => this.#ask(() => database.release(lease)),
-      beat: (engine) => this.#ask(() => database.beat(engine)),
-      leave: (id) => this.#ask(() => database.leave(id)),
-      reset: () => {
-        const connection = this.#connection
-        if (connection === null) return
-        this.#connection = null
-        if (this.isCut) this.#cutOff.push(connection)
-        else this.#world.database.endSession(connection.session)
-        this.#close(connection)
-      },
-      close: async () => this.loseConnection(),
-      ...{ clientAddress: nobodyAsks, common: nobodyAsks, setDrained: nobodyAsks, list: nobodyAsks, terms: nobodyAsks }
-    }
   }
 }

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { aJobId } from '../../../shared/testing/ids.ts'
-import { type Clock, systemClock } from '../../runtime/clock.ts'
+import { systemClock } from '../../runtime/clock.ts'
 import { type Logger, silentLogger } from '../../runtime/logger.ts'
 import { aNewJob } from '../../testing/builders.ts'
 import { createFakeClock } from '../../testing/fake-clock.ts'
@@ -44,8 +44,10 @@ describe('a store in a thread of its own', () => {
   let logged: string[]
 
   const logger: Logger = { ...silentLogger, error: (_facts, text) => logged.push(text) }
-  const open = (file?: URL, clock: Clock = systemClock) =>
-    openStoreInWorker({ path: join(directory.path, 'scrapdeck.sqlite'), clock, logger, thread: startStoreThread(file) })
+  const open = (file?: URL, others: Partial<Parameters<typeof openStoreInWorker>[0]> = {}) => {
+    const path = join(directory.path, 'scrapdeck.sqlite')
+    return openStoreInWorker({ path, clock: systemClock, logger, thread: startStoreThread(file), ...others })
+  }
 
   beforeEach(async () => {
     logged = []
@@ -68,30 +70,14 @@ describe('a store in a thread of its own', () => {
 
   test('tells that a write which it refused may have taken effect', async () => {
     let doubts = 0
-    store = await openStoreInWorker({
-      path: join(directory.path, 'scrapdeck.sqlite'),
-      clock: systemClock,
-      logger,
-      onUnknownCommit: () => {
-        doubts += 1
-      },
-      thread: startStoreThread(DOUBTING)
-    })
+    store = await open(DOUBTING, { onUnknownCommit: () => void (doubts += 1) })
     await expect(store.enqueueJobs([aNewJob()])).rejects.toMatchObject({ code: 'DATABASE_UNUSABLE' })
     expect(doubts).toBe(1)
   })
 
   test('tells once that its thread is gone, also where it dies while it closes', async () => {
     let deaths = 0
-    store = await openStoreInWorker({
-      path: join(directory.path, 'scrapdeck.sqlite'),
-      clock: systemClock,
-      logger,
-      onDeath: () => {
-        deaths += 1
-      },
-      thread: startStoreThread(DYING)
-    })
+    store = await open(DYING, { onDeath: () => void (deaths += 1) })
     await store.close()
     expect(deaths).toBe(1)
   })
@@ -128,7 +114,7 @@ describe('a store in a thread of its own', () => {
 
   test('a call that follows the lives of attempts goes over with the next call, or after a moment: a longer one where others just went', async () => {
     const clock = createFakeClock()
-    store = await open(undefined, clock)
+    store = await open(undefined, { clock })
     const landed: string[] = []
     const patient = store.applyChanges([]).then(() => landed.push('patient'))
     await store.countByState().then(() => landed.push('at once'))
