@@ -1,9 +1,9 @@
-import type { Cell, Columns, Database, Many, ManySql, Statement } from '../sql/database.ts'
+import type { Database, Many, ManySql, Statement } from '../sql/database.ts'
 import type { Connection, Sent } from './connection.ts'
 import type { Value } from './connection-messages.ts'
 import { explainCommitError } from './postgres-error.ts'
 import { toPostgres } from './dialect.ts'
-import { asJson, insertManySql, withGivenSql, withoutNul } from './insert-many.ts'
+import { asJson, withGivenSql, withoutNul } from './given-rows.ts'
 
 const ROWS_AT_FIRST = 200
 const ROWS_AT_ONCE = 2_000
@@ -54,15 +54,6 @@ export class PostgresDatabase implements Database {
     }
     const isInTransaction = () => this.#isOpen
     return new PostgresStatement(this.#connection, { text, parameters, isInTransaction, changed }, 'object') as never
-  }
-
-  insertMany(table: string, columns: Columns): (rows: Cell[][]) => void {
-    const text = insertManySql(table, columns)
-    return (rows) => {
-      if (rows.length === 0) return
-      this.#connection.send({ text, values: [asJson(rows)], isInTransaction: this.#isOpen })
-      this.#changes += 1
-    }
   }
 
   prepareMany<Row extends unknown[]>(many: ManySql): Many<Row> {

@@ -1,5 +1,6 @@
 import type { Database } from './database.ts'
 import type { ChangedThing } from '../records.ts'
+import { insertGiven } from './upsert.ts'
 
 export type ChangeLog = ReturnType<typeof createChangeLog>
 
@@ -12,7 +13,7 @@ const JOBS_TOLD_ONE_BY_ONE_MAX = 200
  */
 export function createChangeLog(database: Database) {
   const insert = database.prepare<[string, string]>('INSERT INTO changes (noun, id) VALUES (?, ?)')
-  const insertMany = database.insertMany?.('changes', { noun: 'TEXT', id: 'TEXT' })
+  const insertMany = database.prepareMany?.(insertGiven('changes', { noun: 'TEXT', id: 'TEXT' }))
   const newest = database.prepare<[], number>("SELECT seq FROM sqlite_sequence WHERE name = 'changes'").pluck()
   const oldest = database.prepare<[], number | null>('SELECT min(position) FROM changes').pluck()
   const after = database.prepare<[number], ChangedThing>(

@@ -9,8 +9,6 @@ export interface Database {
   ): Statement<Values extends unknown[] ? Values : [Values], Row>
   /** `work` sees one state of the database, however many statements it makes; it only reads. */
   transaction<Values extends unknown[], Result>(work: (...values: Values) => Result): (...values: Values) => Result
-  /** Inserts many rows in one statement; absent where a statement for each is faster. */
-  insertMany?(table: string, columns: Columns): (rows: Cell[][]) => void
   /**
    * One statement for many rows, which `sql` reads from the table `given`. The function asks; what it returns gives the
    * rows of RETURNING as lists, in any order. Absent where a statement for each row is faster.

@@ -7,7 +7,7 @@ import type { Holds } from './holds.ts'
 import type { JobWriting } from './job-writing.ts'
 import type { Cell, Columns } from './database.ts'
 import type { Order } from './order.ts'
-import { replaceRow } from './upsert.ts'
+import { insertGiven, replaceRow } from './upsert.ts'
 import type { Outbox } from './outbox.ts'
 
 /** Inserting new dedupe keys deletes expired ones, at least two for each new one, so that they never accumulate. */
@@ -44,7 +44,7 @@ interface Dependencies extends Omit<JobWriting, 'timeline'> {
 /** Adds jobs to the queue. Every function runs inside the caller's transaction. */
 export function createEnqueue({ database, changes, counters, holds, order, outbox }: Dependencies) {
   const insertPlainJob = database.prepare(ENQUEUE_SQL.insertPlain)
-  const insertPlainJobs = database.insertMany?.('jobs', PLAIN_COLUMNS)
+  const insertPlainJobs = database.prepareMany?.(insertGiven('jobs', PLAIN_COLUMNS))
   const insertJob = database.prepare(ENQUEUE_SQL.insert)
   const exists = database.prepare<[string]>('SELECT 1 FROM jobs WHERE id = ?')
   const insertDependency = database.prepare<[string, string, string]>(

@@ -2,6 +2,7 @@ import type { Cell, Database } from './database.ts'
 import type { AttemptNumber, JobId, Transition, TransitionKind } from '../../../shared/contract/index.ts'
 import type { TimelineEntry } from '../../job-rules/attempt-change.ts'
 import type { NamedRow } from './rows.ts'
+import { insertGiven } from './upsert.ts'
 
 export type Timeline = ReturnType<typeof createTimeline>
 
@@ -10,9 +11,11 @@ export function createTimeline(database: Database) {
   const insert = database.prepare(
     'INSERT INTO transitions (job_id, attempt_number, at_ms, kind, text, evidence) VALUES (?, ?, ?, ?, ?, ?)'
   )
-  const insertMany = database.insertMany?.('transitions', {
-    ...{ job_id: 'TEXT', attempt_number: 'INTEGER', at_ms: 'INTEGER', kind: 'TEXT', text: 'TEXT', evidence: 'TEXT' }
-  })
+  const insertMany = database.prepareMany?.(
+    insertGiven('transitions', {
+      ...{ job_id: 'TEXT', attempt_number: 'INTEGER', at_ms: 'INTEGER', kind: 'TEXT', text: 'TEXT', evidence: 'TEXT' }
+    })
+  )
   let added: Cell[][] = []
   // The first entry is in the job's own row and has sequence 0, which no other has.
   const ofJob = database.prepare<{ jobId: JobId }, NamedRow<Transition, 'evidence'>>(

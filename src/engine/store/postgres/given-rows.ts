@@ -1,25 +1,19 @@
 import { toPostgres } from './dialect.ts'
-import type { Cell, Columns, ManySql } from '../sql/database.ts'
+import type { Cell, ManySql } from '../sql/database.ts'
 
 export const TYPES = { TEXT: 'text', INTEGER: 'bigint', REAL: 'double precision', BLOB: 'bytea' } as const
 
-/** All rows are one parameter, so that their number does not matter to the plan. `table`: qualified, if it must be. */
-export function insertManySql(table: string, columns: Columns): string {
-  const given = Object.values(columns).map((kind, index) => `c${index} ${TYPES[kind]}`)
-  const values = given.map((_, index) => `c${index}`)
-  const names = Object.keys(columns).map((name) => `"${name}"`)
-  return `INSERT INTO ${table} (${names.join(', ')})
-    SELECT ${values.join(', ')} FROM json_to_recordset($1::json) AS given(${given.join(', ')})`
-}
-
-/** As `Database.prepareMany` is given it. */
-export function withGivenSql({ sql, given: columns }: ManySql): string {
-  const cells = Object.values(columns).map((kind, index) => `c${index} ${TYPES[kind]}`)
-  return `WITH given(${Object.keys(columns).join(', ')}) AS
+/**
+ * As `Database.prepareMany` is given it. All rows are one parameter, so that their number does not matter to the plan.
+ */
+export function withGivenSql({ sql, given }: ManySql): string {
+  const names = Object.keys(given).map((name) => `"${name}"`)
+  const cells = Object.values(given).map((kind, index) => `c${index} ${TYPES[kind]}`)
+  return `WITH given(${names.join(', ')}) AS
     (SELECT * FROM json_to_recordset($1::json) AS cells(${cells.join(', ')})) ${toPostgres(sql).text}`
 }
 
-/** The parameter. */
+/** Its parameter. */
 export function asJson(rows: readonly Cell[][]): string {
   return JSON.stringify(rows.map(toObject))
 }
