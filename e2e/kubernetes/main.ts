@@ -14,6 +14,7 @@ import { readTestEnvironment } from '../../scripts/setup/test-environment.mjs'
 import { until } from '../../src/engine/testing/until.ts'
 import { NODE_LABEL } from '../../src/engine/nodes/kubernetes/job-manifest.ts'
 import type { JobId, KubernetesSettings, Node } from '../../src/shared/contract/index.ts'
+import { jobNameOf } from '../../src/engine/nodes/kubernetes/job-manifest.ts'
 import { aProjectName } from '../../src/shared/testing/ids.ts'
 import { uploadDemo } from '../support/demo-egg.ts'
 import { type Service, startService } from '../support/service.ts'
@@ -340,9 +341,9 @@ const CASES: Record<string, (world: World) => Promise<void>> = {
       (log) => log.includes('Spider opened'),
       LIMIT_MS
     )
-    const [job] = await jobsOfCluster(world)
+    const { project, jobid } = (await jobOf(world, id)).job
     await world.cluster.api.remove(
-      `apis/batch/v1/namespaces/${NAMESPACE}/jobs/${job!.metadata.name}?propagationPolicy=Background`
+      `apis/batch/v1/namespaces/${NAMESPACE}/jobs/${jobNameOf({ project, jobid })}?propagationPolicy=Background`
     )
     await ended(world, id)
     assert.match(await logOf(world, id), /Spider closed \(shutdown\)/)

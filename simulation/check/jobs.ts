@@ -1,6 +1,7 @@
 import { type Attempt, ATTEMPT_REASONS, type Transition, type TransitionKind } from '../../src/shared/contract/index.ts'
 import { aJobId } from '../../src/shared/testing/ids.ts'
 import type { StoredJob } from '../../src/engine/store/records.ts'
+import type { FaultKind } from '../world/faults.ts'
 import type { Run } from '../scrapyd/run.ts'
 import type { History, Violation } from '../work/history.ts'
 import { overlapKey } from './beliefs.ts'
@@ -157,8 +158,10 @@ export function checkJobs(history: History): Violation[] {
     timeline: Transition[],
     complain: (rule: string, text: string) => void
   ): void {
-    // It was due once; then our clock was set back.
-    const wasSetBack = history.faults.some(({ kind }) => kind === 'our clock jumped back')
+    // It was due once; then our clock was set back, or an engine leads whose clock is behind that of the one before.
+    const hasHappened = (wanted: FaultKind) => history.faults.some(({ kind }) => kind === wanted)
+    const wasSetBack =
+      hasHappened('our clock jumped back') || (hasHappened('our clock jumped ahead') && hasHappened('an engine leads'))
     if (job.source === 'adopted' || wasSetBack) return
     // A retry time replaces the requested one.
     const retries = new Map<number | null, number>()
