@@ -15,6 +15,10 @@ import { commandStep, runCommand, step } from './steps.mjs'
 
 const KUBERNETES = '1.36.0'
 const OLDEST_GO_MINOR = 26
+const [MAJOR, MINOR] = KUBERNETES.split('.')
+const VERSION = 'k8s.io/component-base/version'
+// The API server tells its version only if the linker is given it, and the chart wants one.
+const LINKER_FLAGS = `-s -w -X ${VERSION}.gitVersion=v${KUBERNETES} -X ${VERSION}.gitMajor=${MAJOR} -X ${VERSION}.gitMinor=${MINOR}`
 const SOURCE = path.join(import.meta.dirname, '../../e2e/kubernetes/control-plane.go.txt')
 
 /** @returns {Promise<{ controlPlane: string, etcd: string }>} */
@@ -23,7 +27,7 @@ export async function ensureControlPlane() {
   const directory = path.join(cacheDirectory, 'kubernetes')
   const controlPlane = path.join(directory, 'control-plane')
   const source = fs.readFileSync(SOURCE, 'utf8')
-  const content = `${KUBERNETES}\n${source}`
+  const content = `${KUBERNETES}\n${LINKER_FLAGS}\n${source}`
   if (isStamped('kubernetes', content) && fs.existsSync(controlPlane)) return { controlPlane, etcd }
   const go = await findGo(findPython(), OLDEST_GO_MINOR)
   const build = path.join(directory, 'build')
@@ -37,7 +41,7 @@ export async function ensureControlPlane() {
   })
   await commandStep({
     title: `Kubernetes ${KUBERNETES} (some minutes, once)`,
-    args: ['build', '-trimpath', '-ldflags=-s -w', '-o', controlPlane, '.'],
+    args: ['build', '-trimpath', `-ldflags=${LINKER_FLAGS}`, '-o', controlPlane, '.'],
     ...inBuild
   })
   stamp('kubernetes', content)
