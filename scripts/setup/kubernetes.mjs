@@ -18,7 +18,10 @@ const OLDEST_GO_MINOR = 26
 const [MAJOR, MINOR] = KUBERNETES.split('.')
 const VERSION = 'k8s.io/component-base/version'
 // The API server tells its version only if the linker is given it, and the chart wants one.
-const LINKER_FLAGS = `-s -w -X ${VERSION}.gitVersion=v${KUBERNETES} -X ${VERSION}.gitMajor=${MAJOR} -X ${VERSION}.gitMinor=${MINOR}`
+const LINKER_FLAGS = [
+  ...['-s', '-w', `-X ${VERSION}.gitVersion=v${KUBERNETES}`],
+  ...[`-X ${VERSION}.gitMajor=${MAJOR}`, `-X ${VERSION}.gitMinor=${MINOR}`]
+].join(' ')
 const SOURCE = path.join(import.meta.dirname, '../../e2e/kubernetes/control-plane.go.txt')
 
 /** @returns {Promise<{ controlPlane: string, etcd: string }>} */
