@@ -50,7 +50,7 @@ export async function runAsCommand(
   process.exit()
 }
 
-/** The last lines of a report: how busy the machine was, and what is wrong. `allWell`: what nothing being wrong means. */
+/** The last lines of a report: how busy the machine was, and each complaint, or `allWell` if there are none. */
 export function describeEnd(complaints: readonly string[], allWell: string): string[] {
   const load = loadavg().map((average) => average.toFixed(1))
   return [
