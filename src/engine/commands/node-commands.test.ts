@@ -54,6 +54,7 @@ beforeEach(async () => {
     clock,
     random: createSeededRandom(2),
     pulling: { get: () => undefined },
+    engineNodes: { isThere: (url) => url === 'engine:north' },
     newJobId: createJobIds(clock, createSeededRandom(3))
   })
 })

@@ -32,6 +32,8 @@ export interface JoinOptions {
   scrapdeckVersion: string
   /** Shown to people. */
   name: string
+  /** It runs spiders itself, for whoever leads (openHostedNode). */
+  hasLocalNode: boolean
   /** Where other engines reach this one; `seenAs`: the address under which the database sees this machine. */
   addressOf: (seenAs: string | null) => string
   /** As configured; the others should have the same. Default: those of the engine that was first. */
@@ -78,8 +80,10 @@ export async function join(options: JoinOptions): Promise<Membership> {
       id: random.hex(16),
       name,
       address: options.addressOf(await table.clientAddress()),
-      version: options.scrapdeckVersion
+      version: options.scrapdeckVersion,
+      hasLocalNode: options.hasLocalNode
     }
+    const secret = secretBox.deriveSecret('requests between engines')
     const election: Election = new Election({
       ...{ self, clock, logger, follow: options.follow },
       openTable(given) {
@@ -90,12 +94,11 @@ export async function join(options: JoinOptions): Promise<Membership> {
         options.lead({
           postgres: { ...postgres, lease },
           ...{ secretBox, credentials },
-          leadership: leadershipOf(name, election, table)
+          leadership: leadershipOf({ name, secret }, election, table)
         })
     })
     return {
-      secret: secretBox.deriveSecret('requests between engines'),
-      ...{ name, address: self.address },
+      ...{ secret, name, address: self.address },
       isLeading: () => election.lease !== null,
       leaderAddress: () => election.leaderAddress(),
       isConnected: () => election.isConnected,
@@ -131,7 +134,7 @@ async function agreeOnCredentials(
 
 const TERMS_SHOWN = 20
 
-function leadershipOf(name: string, election: Election, table: LeaseTable): Leadership {
+function leadershipOf(self: Pick<Leadership, 'name' | 'secret'>, election: Election, table: LeaseTable): Leadership {
   const list = async (): Promise<EngineList> => {
     const [engines, terms] = [await table.list(), await table.terms(TERMS_SHOWN)]
     return { shared: true, engines: describeEngines(engines, election.lease?.holder ?? null), terms: [...terms] }
@@ -145,7 +148,7 @@ function leadershipOf(name: string, election: Election, table: LeaseTable): Lead
   }
   const missing = (id: string) => new ScrapdeckError('NOT_FOUND', `There is no engine ${id}. It may have restarted.`)
   return {
-    name,
+    ...self,
     mayAct: () => election.mayAct(),
     list,
     async handOver(to) {
