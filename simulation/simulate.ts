@@ -116,7 +116,8 @@ export async function simulate(options: StoryOptions): Promise<Story> {
           time,
           cluster,
           faults,
-          chance: createChance(seed, 'nemesis of engines')
+          chance: createChance(seed, 'nemesis of engines'),
+          also: createChance(seed, 'what goes with faults of engines')
         })
   let callsOfFirstLife: string[] = []
   try {

@@ -12,6 +12,8 @@ interface EngineNemesisParts {
   cluster: Cluster
   faults: Faults
   chance: Chance
+  /** What goes with a fault. */
+  also: Chance
 }
 
 /** Injects what can go wrong only with several engines, as the seed defines. */
@@ -38,12 +40,14 @@ export class EngineNemesis {
       process.wake()
       if (process.link.isCut) process.link.heal({ resumes: true })
       process.link.losesNextCommit = false
+      process.link.onClaim = null
+      process.link.releaseAnswers()
       cluster.database.lease.setDrained(process.id, false)
     }
   }
 
   #strike(kind: EngineFault): void {
-    const { chance, cluster, faults, time } = this.#parts
+    const { chance, also, cluster, faults, time } = this.#parts
     const { leader } = cluster
     const followers = cluster.processes.filter((one) => one.term === null)
     const note = (about: string) => faults.note(kind, null, about)
@@ -83,8 +87,20 @@ export class EngineNemesis {
       case 'connection of the lease dropped': {
         const one = this.#someone()
         if (one === undefined || one.life.isStalled) return
-        note(one.id)
-        return one.link.lease.lose()
+        const { link } = one
+        const drop = () => {
+          note(one.id)
+          link.lease.lose()
+        }
+        if (one !== leader || also.happens(0.5)) return drop()
+        // What it claims now, it learns when another engine leads.
+        const [dropAfterMs, answerAfterMs] = [also.between(0, 50), also.between(200, 900)]
+        link.onClaim = () => {
+          link.holdAnswers()
+          time.after(dropAfterMs, drop)
+          time.after(dropAfterMs + answerAfterMs, () => link.releaseAnswers())
+        }
+        return
       }
       case 'answer of a commit lost':
         if (leader === null) return
@@ -116,11 +132,16 @@ export class EngineNemesis {
 
   /** Mostly as long as a lease or some of them; at times longer than a new leader has patience. */
   #stall(process: EngineProcess, kind: EngineFault): void {
-    const { chance, time, faults } = this.#parts
+    const { chance, also, time, cluster, faults } = this.#parts
     if (process.life.isStalled || process.life.isOver) return
     const forMs = chance.happens(0.15) ? chance.between(60_000, 150_000) : chance.between(2_000, 20_000)
     faults.note(kind, null, `${process.id} for ${forMs} ms`)
     process.stall()
-    time.after(forMs, () => process.wake())
+    // As after a pause of a virtual machine: it goes on where its wall clock was.
+    const isSetBack = also.happens(0.3)
+    time.after(forMs, () => {
+      if (isSetBack && !process.life.isOver) cluster.setBack(process, forMs)
+      process.wake()
+    })
   }
 }

@@ -93,8 +93,17 @@ export class Cluster implements World {
   wallMs = (): number => START_WALL_MS + this.#parts.time.nowMs
 
   jumpWall(byMs: number): void {
+    this.#jump(this.#chance.pick(this.#hosts), byMs)
+  }
+
+  /** Of the machine of this process. */
+  setBack(process: EngineProcess, byMs: number): void {
+    const host = this.#hosts.find((one) => one.process === process)
+    if (host !== undefined) this.#jump(host, -byMs)
+  }
+
+  #jump(host: Host, byMs: number): void {
     if (byMs < 0) this.setBackMs -= byMs
-    const host = this.#chance.pick(this.#hosts)
     host.wallOffsetMs += byMs
     this.#parts.faults.note(
       byMs > 0 ? 'our clock jumped ahead' : 'our clock jumped back',

@@ -10,6 +10,9 @@ export class DatabaseLink {
   readonly lease: FakeLeaseClient
   /** The next write takes effect, and its answer is lost with the connection. */
   losesNextCommit = false
+  /** Called once, as the leader is about to claim jobs. */
+  onClaim: (() => void) | null = null
+  #holdsAnswers = false
   /** What the store waits for. `lost`: the connection ended first. */
   #held: { arrive: () => void; lose: () => void }[] = []
 
@@ -30,6 +33,22 @@ export class DatabaseLink {
   /** Nothing gets through, in either direction, until `heal`. */
   cut(): void {
     this.lease.isCut = true
+  }
+
+  /** What the store has done is known later, as on a slow network: until `releaseAnswers`. */
+  holdAnswers(): void {
+    this.#holdsAnswers = true
+  }
+
+  releaseAnswers(): void {
+    this.#holdsAnswers = false
+    if (!this.isCut) for (const { arrive } of this.#held.splice(0)) arrive()
+  }
+
+  /** As `through`, for an answer. */
+  back(arrive: () => void, lose: () => void): void {
+    if (this.#holdsAnswers) this.#held.push({ arrive, lose })
+    else this.through(arrive, lose)
   }
 
   /** Calls one of both once the network is there. */

@@ -83,6 +83,10 @@ export class SharedDatabase {
       const counted = life.count(`store.${method}`)
       if (counted === 'refused') return noAnswer()
       if (counted === 'last') diesAtFlush = true
+      if (method === 'beginAttempts') {
+        link.onClaim?.()
+        link.onClaim = null
+      }
       const { promise, resolve, reject } = Promise.withResolvers<unknown>()
       const lost = () => life.run(() => reject(connectionLost()))
       const arrive = () => {
@@ -99,9 +103,9 @@ export class SharedDatabase {
               life.run(onUnknownCommit)
               return lost()
             }
-            link.through(() => life.run(() => resolve(answer)), lost)
+            link.back(() => life.run(() => resolve(answer)), lost)
           },
-          (error: unknown) => link.through(() => life.run(() => reject(error)), lost)
+          (error: unknown) => link.back(() => life.run(() => reject(error)), lost)
         )
       }
       if (waiting.length === 0) setImmediate(flush)
