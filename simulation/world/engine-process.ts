@@ -67,7 +67,7 @@ export class EngineProcess {
     this.link = new DatabaseLink({ life: this.life, time, database: database.lease, chance })
     this.election = new Election({
       openTable: (options) => this.link.lease.openTable(options),
-      self: { id: this.id, name, address: `http://${name}`, version: 'simulated' },
+      self: { id: this.id, name, address: `http://${name}`, version: 'simulated', blobs: '' },
       clock: this.#clock,
       logger: silentLogger,
       lead: (lease) => this.#lead(lease),
@@ -147,7 +147,9 @@ export class EngineProcess {
     const nobodyAsks = () => Promise.reject(new Error('nobody asks this'))
     const mayAct = () => this.election.mayAct()
     const stepDown = () => this.election.handOver(null)
-    return { name: this.#parts.name, mayAct, stepDown, list: nobodyAsks, handOver: nobodyAsks, setDrained: nobodyAsks }
+    const listApart = async () => []
+    const asked = { list: nobodyAsks, handOver: nobodyAsks, setDrained: nobodyAsks }
+    return { name: this.#parts.name, mayAct, stepDown, listApart, ...asked }
   }
 
   #logger(life: Life): Logger {

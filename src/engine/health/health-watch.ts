@@ -18,7 +18,7 @@ const CHECK_EVERY_MS = 5_000
 const CHECK_LIMIT_MS = 2_000
 /** More than file systems store inline in an inode, so that a full disk must refuse the write. */
 const PROBE_BYTES = 16_384
-const BLOBS_LATE = 'The blob storage (S3) does not respond'
+const BLOBS_LATE = 'The blob storage does not respond'
 
 export interface HealthWatchParts {
   dataDirectory: string

@@ -17,7 +17,7 @@ const UNABLE_MS = 10_000
 export interface ElectionOptions {
   /** `onLost`: the connection ended. */
   openTable: (options: { onLost: () => void }) => LeaseTable
-  self: { id: string; name: string; address: string; version: string }
+  self: { id: string; name: string; address: string; version: string; blobs: string }
   clock: Clock
   logger: Logger
   /** Starts to lead. Rejects: it cannot, and another engine may. */

@@ -17,6 +17,7 @@ export function engineAlone(self: { scrapdeckVersion: string; startedAtMs: numbe
       engines: [{ ...engine, startedAtMs, state: 'leading' as const, silentMs: 0, drained: false }],
       terms: []
     }),
+    listApart: async () => [],
     handOver: refuse,
     // SQLite says whether it has committed.
     stepDown() {},

@@ -1,5 +1,6 @@
 import type { EngineInfo, EngineList } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
+import { type BlobsOptions, isOwnPlace, nameOfPlace, placeOfBlobs } from '../blobs/blobs-place.ts'
 import type { Clock } from '../runtime/clock.ts'
 import { readOrCreateCredentials, type StoredCredentials } from '../runtime/credentials-file.ts'
 import { type FileSecretBox, openSecretKey } from '../runtime/file-secret-box.ts'
@@ -14,6 +15,7 @@ import { openLeaseTable } from '../store/postgres/lease-table.ts'
 import { prepareDatabase } from '../store/postgres/postgres-driver.ts'
 import { Election } from './election.ts'
 import type { Leadership } from './leadership.ts'
+import { type EngineSelf, isBefore, listApart } from './engines-apart.ts'
 import { describeEngines } from './describe-engines.ts'
 
 /** What an engine is given to lead with. */
@@ -34,6 +36,8 @@ export interface JoinOptions {
   name: string
   /** Where other engines reach this one; `seenAs`: the address under which the database sees this machine. */
   addressOf: (seenAs: string | null) => string
+  /** Where eggs and logs are: a directory, a bucket, or neither (in the data directory). null: a plugin may know. */
+  blobs: BlobsOptions | null
   /** As configured; the others should have the same. Default: those of the engine that was first. */
   credentials: StoredCredentials | null
   clock: Clock
@@ -78,8 +82,10 @@ export async function join(options: JoinOptions): Promise<Membership> {
       id: random.hex(16),
       name,
       address: options.addressOf(await table.clientAddress()),
-      version: options.scrapdeckVersion
+      version: options.scrapdeckVersion,
+      blobs: options.blobs === null ? '' : await placeOfBlobs(options.blobs, dataDirectory, { random, logger })
     }
+    await agreeOnBlobs(table, self, { database: postgres.name, logger })
     const election: Election = new Election({
       ...{ self, clock, logger, follow: options.follow },
       openTable(given) {
@@ -90,7 +96,7 @@ export async function join(options: JoinOptions): Promise<Membership> {
         options.lead({
           postgres: { ...postgres, lease },
           ...{ secretBox, credentials },
-          leadership: leadershipOf(name, election, table)
+          leadership: leadershipOf(self, election, table)
         })
     })
     return {
@@ -118,6 +124,31 @@ async function agreeOnKey(table: LeaseTable, secretBox: FileSecretBox, database:
   )
 }
 
+/**
+ * What one engine stores, the next leader must find. Each says where before it looks, so of two that start at the same
+ * moment the later one sees the other. A choice of all engines can be changed once none of them runs.
+ */
+async function agreeOnBlobs(
+  table: LeaseTable,
+  self: EngineSelf,
+  { database, logger }: { database: string; logger: Logger }
+): Promise<void> {
+  await table.beat(self)
+  const rows = await table.list()
+  const first = listApart(rows, self).find((row) => isBefore(row, rows.find(({ id }) => id === self.id)!))
+  if (first === undefined) return
+  const where = `${first.name} keeps eggs and logs in ${nameOfPlace(first.blobs)}, this engine in ${nameOfPlace(self.blobs)}`
+  if (isOwnPlace(first.blobs) && isOwnPlace(self.blobs)) {
+    logger.warn({}, `${where}: what one of them stored is missing while the other leads (docs/scaling.md)`)
+    return
+  }
+  await table.leave(self.id)
+  throw new ScrapdeckError(
+    'ENGINES_DIFFER',
+    `The engines on ${database} need the same blobs: ${where}. To move the blobs, stop all engines, copy them (copy-blobs), and start all with the new option.`
+  )
+}
+
 /** Of all engines, so that a client's password goes on working when another one leads. */
 async function agreeOnCredentials(
   table: LeaseTable,
@@ -131,7 +162,7 @@ async function agreeOnCredentials(
 
 const TERMS_SHOWN = 20
 
-function leadershipOf(name: string, election: Election, table: LeaseTable): Leadership {
+function leadershipOf(self: EngineSelf, election: Election, table: LeaseTable): Leadership {
   const list = async (): Promise<EngineList> => {
     const [engines, terms] = [await table.list(), await table.terms(TERMS_SHOWN)]
     return { shared: true, engines: describeEngines(engines, election.lease?.holder ?? null), terms: [...terms] }
@@ -145,9 +176,11 @@ function leadershipOf(name: string, election: Election, table: LeaseTable): Lead
   }
   const missing = (id: string) => new ScrapdeckError('NOT_FOUND', `There is no engine ${id}. It may have restarted.`)
   return {
-    name,
+    name: self.name,
     mayAct: () => election.mayAct(),
     list,
+    listApart: async () =>
+      listApart(await table.list(), self).map(({ name, blobs }) => ({ engine: name, place: nameOfPlace(blobs) })),
     async handOver(to) {
       const { engines } = await list()
       const able = engines.filter(({ state, drained }) => state === 'following' && !drained)

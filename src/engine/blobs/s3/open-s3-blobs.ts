@@ -5,6 +5,7 @@ import type { Clock } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
 import type { Random } from '../../runtime/random.ts'
 import type { S3Address } from '../../runtime/s3-address.ts'
+import type { SharedBlobs } from '../shared-blobs.ts'
 import { BlobFiles } from './blob-files.ts'
 import { CredentialChain, readConfiguredRegion } from './credentials.ts'
 import { S3BlobStore } from './s3-blob-store.ts'
@@ -27,17 +28,10 @@ export interface S3BlobsOptions {
   graceMs?: number
 }
 
-export interface S3Blobs {
-  /** For messages. */
-  name: string
+export interface S3Blobs extends SharedBlobs {
   store: S3BlobStore
-  /** Without names: why the storage cannot be used now. Asks it if the last answer is older than half a minute. */
-  check(): Promise<string | null>
-  /** As last known. */
-  isUsable(): boolean
   figures(): S3Figures
   cacheFigures(): CacheFigures
-  stop(): Promise<void>
 }
 
 const CHECKED_EVERY_MS = 30_000
@@ -72,6 +66,7 @@ export async function openS3Blobs(options: S3BlobsOptions): Promise<S3Blobs> {
   let checkedAtMs = clock.monotonicMs()
   return {
     name: address.name,
+    ifForeign: 'Choose another prefix. If that store no longer exists, delete the object owner/store under the prefix.',
     store,
     async check() {
       if (clock.monotonicMs() - checkedAtMs >= CHECKED_EVERY_MS || client.problem !== null) {
@@ -80,7 +75,8 @@ export async function openS3Blobs(options: S3BlobsOptions): Promise<S3Blobs> {
       }
       return describeProblem(client.problem)
     },
-    isUsable: () => client.problem === null,
+    // How much room a bucket has, nobody says.
+    state: () => ({ problem: client.problem, disk: null }),
     figures: () => client.figures,
     cacheFigures: () => files.figures(),
     stop: () => client.stop()

@@ -5,9 +5,17 @@ import { engines } from './migrations/0002-engines.ts'
 import { longLanes } from './migrations/0003-long-lanes.ts'
 import { nodesThatPull } from './migrations/0004-nodes-that-pull.ts'
 import { kubernetesNodes } from './migrations/0005-kubernetes-nodes.ts'
+import { placesOfBlobs } from './migrations/0006-places-of-blobs.ts'
 
 /** In order; never change a released one, append a new one. */
-export const MIGRATIONS: readonly string[] = [allTables, engines, longLanes, nodesThatPull, kubernetesNodes]
+export const MIGRATIONS: readonly string[] = [
+  allTables,
+  engines,
+  longLanes,
+  nodesThatPull,
+  kubernetesNodes,
+  placesOfBlobs
+]
 
 /**
  * Brings the schema of this namespace up to date, in one transaction that no other engine can be in at the same time.
