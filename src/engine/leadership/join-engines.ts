@@ -85,7 +85,7 @@ export async function join(options: JoinOptions): Promise<Membership> {
       version: options.scrapdeckVersion,
       blobs: options.blobs === null ? '' : await placeOfBlobs(options.blobs, dataDirectory, { random, logger })
     }
-    await agreeOnBlobs(table, self, { database: postgres.name, logger })
+    await agreeOnBlobs(table, self, { database: postgres.name, clock, logger })
     const election: Election = new Election({
       ...{ self, clock, logger, follow: options.follow },
       openTable(given) {
@@ -131,22 +131,28 @@ async function agreeOnKey(table: LeaseTable, secretBox: FileSecretBox, database:
 async function agreeOnBlobs(
   table: LeaseTable,
   self: EngineSelf,
-  { database, logger }: { database: string; logger: Logger }
+  { database, clock, logger }: { database: string; clock: Clock; logger: Logger }
 ): Promise<void> {
-  await table.beat(self)
-  const rows = await table.list()
-  const first = listApart(rows, self).find((row) => isBefore(row, rows.find(({ id }) => id === self.id)!))
-  if (first === undefined) return
-  const where = `${first.name} keeps eggs and logs in ${nameOfPlace(first.blobs)}, this engine in ${nameOfPlace(self.blobs)}`
-  if (isOwnPlace(first.blobs) && isOwnPlace(self.blobs)) {
-    logger.warn({}, `${where}: what one of them stored is missing while the other leads (docs/scaling.md)`)
-    return
+  for (let lastSilentMs: number | null = null; ; ) {
+    await table.beat(self)
+    const rows = await table.list()
+    const first = listApart(rows, self).find((row) => isBefore(row, rows.find(({ id }) => id === self.id)!))
+    if (first === undefined) return
+    const where = `${first.name} keeps eggs and logs in ${nameOfPlace(first.blobs)}, this engine in ${nameOfPlace(self.blobs)}`
+    if (isOwnPlace(first.blobs) && isOwnPlace(self.blobs)) {
+      logger.warn({}, `${where}: what one of them stored is missing while the other leads (docs/scaling.md)`)
+      return
+    }
+    // One that was killed has said nothing more, and is silent in a few seconds.
+    if (lastSilentMs !== null && first.silentMs < lastSilentMs) {
+      await table.leave(self.id)
+      const next =
+        'To move the blobs, stop all engines, copy them (copy-blobs), and start all engines with the new option'
+      throw new ScrapdeckError('ENGINES_DIFFER', `The engines on ${database} need the same blobs: ${where}. ${next}.`)
+    }
+    lastSilentMs = first.silentMs
+    await new Promise<void>((resolve) => void clock.setTimer(LISTEN_MS, resolve))
   }
-  await table.leave(self.id)
-  throw new ScrapdeckError(
-    'ENGINES_DIFFER',
-    `The engines on ${database} need the same blobs: ${where}. To move the blobs, stop all engines, copy them (copy-blobs), and start all with the new option.`
-  )
 }
 
 /** Of all engines, so that a client's password goes on working when another one leads. */
@@ -160,6 +166,8 @@ async function agreeOnCredentials(
   return JSON.parse(await secretBox.open(asSealedText(sealed))) as StoredCredentials
 }
 
+/** Longer than the time between two signs of life, so that one falls into it. */
+const LISTEN_MS = 1_500
 const TERMS_SHOWN = 20
 
 function leadershipOf(self: EngineSelf, election: Election, table: LeaseTable): Leadership {
