@@ -8,7 +8,7 @@ import {
   whyNoPostgres
 } from '../../src/engine/store/postgres/testing/start-postgres.ts'
 import { until } from '../../src/engine/testing/until.ts'
-import { LOCAL_NODE_ID } from '../../src/shared/ids.ts'
+import type { JobId } from '../../src/shared/contract/index.ts'
 import { aProjectName, aVersionName } from '../../src/shared/testing/ids.ts'
 import { uploadDemo } from '../support/demo-egg.ts'
 import { type Service, startService } from '../support/service.ts'
@@ -17,15 +17,25 @@ let database: PostgresServer
 const directories: string[] = []
 const engines: Service[] = []
 
-async function startEngine(name: string, localSlots: number): Promise<Service> {
+async function startEngine(name: string): Promise<Service> {
   const dataDirectory = mkdtempSync(join(tmpdir(), 'scrapdeck-engines-'))
   if (directories[0] !== undefined) cpSync(join(directories[0], 'secret.key'), join(dataDirectory, 'secret.key'))
   directories.push(dataDirectory)
   const environment = { SCRAPDECK_ENGINE_NAME: name }
-  const service = await startService({ dataDirectory, localSlots, arguments: [`--store=${database.url}`], environment })
+  const options = { dataDirectory, localSlots: 1, arguments: [`--store=${database.url}`], environment }
+  const service = await startService(options)
   engines.push(service)
   return service
 }
+
+const nodesOf = async (engine: Service) => (await engine.client.nodes.list()).nodes
+const areUp = (engine: Service, names: string[]) =>
+  until(
+    `${names.join(' and ')} are up`,
+    () => nodesOf(engine).catch(() => []),
+    (nodes) => names.every((name) => nodes.some((node) => node.name === name && node.health === 'up')),
+    30_000
+  )
 
 beforeAll(async () => {
   if (whyNoPostgres() === null) database = await startPostgres()
@@ -37,43 +47,54 @@ afterAll(async () => {
 })
 
 test.skipIf(whyNoPostgres() !== null)(
-  'a run on the local node of an engine that is killed is neither lost nor repeated: it waits until its engine leads again',
+  'local nodes of two engines are nodes under their names; a run on one goes on while its engine is killed, and is neither lost nor repeated',
   async () => {
-    const north = await startEngine('north', 1)
-    await uploadDemo(north, '1')
-    const { jobs } = await north.client.jobs.run({
-      ...{ project: aProjectName('demo'), spiders: ['quotes'], version: aVersionName('1') },
-      args: { pages: '20', delay: '0.5' }
-    } as never)
-    const { id } = jobs[0]!
-    const statusOf = async (engine: Service) => (await engine.client.jobs.status({ id })).state
-    await until(
-      'it runs',
-      () => statusOf(north),
-      (state) => state === 'running',
-      30_000
-    )
-    const south = await startEngine('south', 0)
+    const north = await startEngine('north')
+    const south = await startEngine('south')
+    await areUp(north, ['north', 'south'])
+    expect((await nodesOf(north)).map(({ name, kind, slots }) => ({ name, kind, slots }))).toEqual([
+      { name: 'north', kind: 'engine', slots: 1 },
+      { name: 'south', kind: 'engine', slots: 1 }
+    ])
+    await uploadDemo(south, '1')
+    const order = { project: aProjectName('demo'), spiders: ['quotes'], version: aVersionName('1') }
+    const args = { pages: '20', delay: '0.5' }
+    const run = async () => (await south.client.jobs.run({ ...order, args } as never)).jobs[0]!.id
+    const ids = [await run(), await run()]
+    const statusOf = (engine: Service, id: JobId) => engine.client.jobs.status({ id })
+    for (const id of ids) {
+      await until(
+        'it runs',
+        () => statusOf(north, id),
+        ({ state }) => state === 'running',
+        30_000
+      )
+    }
+    // One on each: both have one slot.
+    const placed = (await north.client.jobs.list({ limit: 10 })).jobs
+    const nodes = new Map((await nodesOf(north)).map(({ id, name }) => [id, name]))
+    expect(placed.map(({ nodeId }) => nodes.get(nodeId!)).sort()).toEqual(['north', 'south'])
+
     await north.kill()
-    const listed = () => south.client.engines.list().catch(() => null)
-    const led = (name: string) => until(`${name} leads`, listed, (list) => leaderIn(list) === name, 20_000)
-    await led('south')
-    const local = async () => (await south.client.nodes.list()).nodes.find(({ id: node }) => node === LOCAL_NODE_ID)
-    await until('the node does not respond', local, (node) => node?.health === 'down', 30_000)
-    expect(await statusOf(south)).toBe('running')
+    const away = async () => (await nodesOf(south).catch(() => [])).find(({ name }) => name === 'north')
+    await until('its node does not respond', away, (node) => node?.health === 'down', 40_000)
     await north.start()
-    await south.client.engines.handOver({})
-    await led('north')
-    const job = await until(
-      'it ends',
-      () => north.client.jobs.status({ id }).catch(() => null),
-      (status) => status?.state === 'ended',
-      60_000
-    )
-    expect(job).toMatchObject({ outcome: 'succeeded', attemptCount: 1 })
+    await areUp(south, ['north', 'south'])
+    for (const id of ids) {
+      const job = await until(
+        'it ends',
+        () => statusOf(south, id).catch(() => null),
+        (status) => status?.state === 'ended',
+        60_000
+      )
+      expect(job).toMatchObject({ outcome: 'succeeded', attemptCount: 1 })
+      const log = await north.client.logs.read({ jobId: id, offset: -500, limitBytes: 500 } as never)
+      expect(log.text).toContain('Spider closed (finished)')
+    }
+    const [node] = (await nodesOf(south)).filter(({ name }) => name === 'north')
+    await expect(south.client.nodes.remove({ id: node!.id, force: true } as never)).rejects.toMatchObject({
+      code: 'NODE_IS_LOCAL'
+    })
   },
   180_000
 )
-
-const leaderIn = (list: { engines: { state: string; name: string }[] } | null) =>
-  list?.engines.find(({ state }) => state === 'leading')?.name

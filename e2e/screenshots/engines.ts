@@ -11,7 +11,7 @@ export interface PicturedEngines {
 /** Three engines on one database: one was killed, one took over, one follows. */
 export async function startEngines(): Promise<PicturedEngines> {
   const names = ['north.example', 'south.example', 'west.example']
-  const { engines, stop } = await startSharedEngines(names)
+  const { engines, stop } = await startSharedEngines(names, { localSlots: 2 })
   const [north, south, west] = engines as [Service, Service, Service]
   await north.kill()
   const leader = await leaderAmong(names.slice(1), south)
@@ -26,6 +26,11 @@ const openEngines = async (page: Page) => {
 
 export const ENGINE_SCREENS: Record<string, (page: Page) => Promise<void>> = {
   engines: openEngines,
+  'engines-nodes': async (page) => {
+    await page.goto('#/nodes')
+    await page.getByRole('main').getByText('south.example').first().click()
+    await page.getByText('hostname').waitFor()
+  },
   'engines-hand-over': async (page) => {
     await openEngines(page)
     await page.getByRole('button', { name: /^Hand over to/ }).click()

@@ -238,6 +238,14 @@ const SCREENS: Record<string, (page: Page) => Promise<void>> = {
       .fill(`127.0.0.1:9\n${scrapyds[0]?.url}\nnot a url`)
     await page.waitForTimeout(1500)
   },
+  'nodes-add-pulling': async (page) => {
+    await page.goto('#/nodes?add=true')
+    await page.getByText('Scrapyd that pulls').click()
+  },
+  'nodes-add-kubernetes': async (page) => {
+    await page.goto('#/nodes?add=true')
+    await page.getByText('Kubernetes').first().click()
+  },
   logs: async (page) => {
     const { jobs } = await service.client.jobs.list({ status: ['running'], limit: 500 })
     const { jobs: ended } = await service.client.jobs.list({ status: ['succeeded'], project: 'shop', limit: 5 })

@@ -12,7 +12,7 @@ export interface SharedEngines {
 }
 
 /** Starts engines with these names on one new database; the first one leads. */
-export async function startSharedEngines(names: string[]): Promise<SharedEngines> {
+export async function startSharedEngines(names: string[], { localSlots = 0 } = {}): Promise<SharedEngines> {
   const database = await startPostgres()
   const root = mkdtempSync(join(tmpdir(), 'scrapdeck-shared-engines-'))
   const engines: Service[] = []
@@ -22,9 +22,7 @@ export async function startSharedEngines(names: string[]): Promise<SharedEngines
     // What seals secrets must be the same everywhere.
     if (engines.length > 0) cpSync(join(root, names[0]!, 'secret.key'), join(dataDirectory, 'secret.key'))
     const environment = { SCRAPDECK_ENGINE_NAME: name }
-    engines.push(
-      await startService({ dataDirectory, localSlots: 0, arguments: [`--store=${database.url}`], environment })
-    )
+    engines.push(await startService({ dataDirectory, localSlots, arguments: [`--store=${database.url}`], environment }))
   }
   return {
     engines,

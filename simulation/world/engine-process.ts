@@ -67,7 +67,7 @@ export class EngineProcess {
     this.link = new DatabaseLink({ life: this.life, time, database: database.lease, chance })
     this.election = new Election({
       openTable: (options) => this.link.lease.openTable(options),
-      self: { id: this.id, name, address: `http://${name}`, version: 'simulated', blobs: '' },
+      self: { id: this.id, name, address: `http://${name}`, version: 'simulated', hasLocalNode: false, blobs: '' },
       clock: this.#clock,
       logger: silentLogger,
       lead: (lease) => this.#lead(lease),
@@ -148,8 +148,9 @@ export class EngineProcess {
     const mayAct = () => this.election.mayAct()
     const stepDown = () => this.election.handOver(null)
     const listApart = async () => []
-    const asked = { list: nobodyAsks, handOver: nobodyAsks, setDrained: nobodyAsks }
-    return { name: this.#parts.name, mayAct, stepDown, listApart, ...asked }
+    const list = async () => ({ shared: true, engines: [], terms: [] })
+    const asked = { list, listApart, handOver: nobodyAsks, setDrained: nobodyAsks }
+    return { name: this.#parts.name, secret: '', mayAct, stepDown, ...asked }
   }
 
   #logger(life: Life): Logger {

@@ -6,7 +6,7 @@ import { call, openEngine, startEngine } from './testing/call.ts'
 
 const anEngine = (id: string, name: string, state: EngineInfo['state'] = 'following'): EngineInfo => ({
   ...{ id, name, state, address: `http://10.0.0.1:${id}`, version: '1.0.0' },
-  ...{ startedAtMs: 0, silentMs: 0, drained: false }
+  ...{ startedAtMs: 0, silentMs: 0, drained: false, hasLocalNode: true }
 })
 
 describe('engines', () => {
@@ -14,7 +14,9 @@ describe('engines', () => {
     const { url } = await startEngine()
     const { code, out } = await call(['engines'], { url })
     expect([code, out]).toEqual([0, (await call(['engines', 'list'], { url })).out])
-    expect(out).toMatch(/^NAME +STATE +DRAINED +VERSION +ADDRESS +STARTED +LAST HEARD +ID\nnorth:6800 +leading +no /)
+    expect(out).toMatch(
+      /^NAME +STATE +DRAINED +LOCAL NODE +VERSION +ADDRESS +STARTED +LAST HEARD +ID\nnorth:6800 +leading +no +yes /
+    )
     expect(out).toMatch(/\n\nLEADER +SINCE +WHY\nnorth:6800 +\d{4}-\d\d-\d\d .* +south:6800 is gone\n$/)
     const { out: json } = await call(['engines', '--json'], { url })
     expect(JSON.parse(json)).toMatchObject({ shared: true, engines: [{ id: '6f1d2c', state: 'leading' }] })

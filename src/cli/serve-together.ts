@@ -2,7 +2,15 @@ import { hostname } from 'node:os'
 import type { Worker } from 'node:worker_threads'
 import { doorOptionsOf, engineOptionsOf } from '../config/host-options.ts'
 import type { ServeOptions } from '../config/serve-options.ts'
-import { createEngine, joinEngines, type Mandate, preloadEngine, startStoreThread } from '../engine/index.ts'
+import {
+  createEngine,
+  type EngineOptions,
+  joinEngines,
+  type Mandate,
+  openHostedNode,
+  preloadEngine,
+  startStoreThread
+} from '../engine/index.ts'
 import { systemClock } from '../engine/runtime/clock.ts'
 import type { Logger } from '../engine/runtime/logger.ts'
 import { systemRandom } from '../engine/runtime/random.ts'
@@ -10,6 +18,7 @@ import { createFollower } from '../server/follower.ts'
 import { type Answerer, openFront } from '../server/front.ts'
 import { openConnections } from '../server/connections.ts'
 import { listen, type Service } from '../server/listen.ts'
+import { openEngineDoor } from '../server/nodes/engine-door.ts'
 import { recordService } from '../server/service-file.ts'
 import { packagePaths, readPackageVersion } from './package-paths.ts'
 import type { RunningService } from './running-service.ts'
@@ -30,6 +39,11 @@ export async function serveTogether(
   const connections = openConnections(options)
   const front = await openFront(options, { answer: refuse, answerOnSocket: refuse }, connections)
   starting.defer(() => front.close())
+  const engineOptions: EngineOptions = {
+    ...engineOptionsOf(options, process.cwd()),
+    ...{ host: 'service', resourcesDirectory: packagePaths.resourcesDirectory, logger },
+    scrapdeckVersion: readPackageVersion()
+  }
   let leading: { stop(): Promise<void>; service: Service } | null = null
   let nextThread: Worker | null = storeThread
   const membership = await joinEngines({
@@ -38,6 +52,7 @@ export async function serveTogether(
     blobs: blobsOf(options),
     ...{ clock: systemClock, random: systemRandom, logger, lead, follow },
     scrapdeckVersion: readPackageVersion(),
+    hasLocalNode: options.localSlots !== 0,
     name: options.engineName ?? `${hostname()}:${front.port}`,
     addressOf: (seenAs) => options.engineAddress ?? `http://${reachableFrom(options.bindAddress, seenAs)}:${front.port}`
   })
@@ -48,6 +63,13 @@ export async function serveTogether(
     port: () => front.port
   })
   starting.defer(() => follower.stop())
+  const hosted = await openHostedNode(engineOptions)
+  if (hosted !== null) {
+    starting.defer(() => hosted.close())
+    const door = await openEngineDoor({ node: hosted, secret: membership.secret, logger })
+    starting.defer(() => door.stop())
+    front.answerBefore(door.isFor, door.answer)
+  }
   front.answerWith(follower)
   const forgetService = await recordService(options.dataDirectory, front.address)
   starting.defer(async () => forgetService())
@@ -67,13 +89,9 @@ export async function serveTogether(
     nextThread = null
     await using opening = new AsyncDisposableStack()
     const engine = await createEngine({
-      ...engineOptionsOf(options, process.cwd()),
+      ...engineOptions,
       ...{ postgres, leadership, secretBox, credentials },
-      host: 'service',
-      storeThread: thread,
-      resourcesDirectory: packagePaths.resourcesDirectory,
-      scrapdeckVersion: readPackageVersion(),
-      logger
+      storeThread: thread
     })
     opening.defer(() => engine.stop())
     const service = await listen({

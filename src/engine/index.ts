@@ -1,8 +1,10 @@
+import type { HostedNode } from './launcher/hosted/hosted-node.ts'
 import type { JoinOptions, Membership } from './leadership/join-engines.ts'
 import type { Engine, EngineOptions } from './wiring/engine-options.ts'
 import { startStoreThread } from './store/thread/store-thread.ts'
 
 export type { Engine, EngineOptions } from './wiring/engine-options.ts'
+export type { HostedNode } from './launcher/hosted/hosted-node.ts'
 export type { Membership, Mandate } from './leadership/join-engines.ts'
 export { startStoreThread } from './store/thread/store-thread.ts'
 
@@ -32,4 +34,13 @@ export async function preloadEngine(): Promise<void> {
 export async function joinEngines(options: JoinOptions): Promise<Membership> {
   const { join } = await import('./leadership/join-engines.ts')
   return join(options)
+}
+
+/**
+ * Opens the local node of one of several engines, which goes on whoever leads; null: it has none (`localSlots` 0).
+ * Rejects with DATA_DIRECTORY_UNUSABLE or PYTHON_MISSING.
+ */
+export async function openHostedNode(options: EngineOptions): Promise<HostedNode | null> {
+  const { openHosted } = await import('./wiring/open-hosted-node.ts')
+  return openHosted(options)
 }

@@ -1,6 +1,6 @@
 import dns from 'node:dns/promises'
 import { chmod, lstat, unlink } from 'node:fs/promises'
-import { createServer, type RequestListener, type Server } from 'node:http'
+import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import { type Connections, TIME_LIMITS } from './connections.ts'
 
@@ -18,6 +18,8 @@ export interface Front {
   /** `http://127.0.0.1:6800`: address for programs and browsers on this machine; `unix:PATH` if there is no TCP. */
   address: string
   answerWith(answerer: Answerer): void
+  /** Some TCP requests have one answerer, whoever answers all others. */
+  answerBefore(isFor: (request: IncomingMessage) => boolean, answer: RequestListener): void
   /** Accepts no more connections, and resolves when those that are open have been answered. */
   close(): Promise<void>
   closeAllConnections(): void
@@ -35,10 +37,13 @@ export interface FrontOptions {
 export async function openFront(options: FrontOptions, first: Answerer, connections: Connections): Promise<Front> {
   const { bindAddress, unixSocketPath = null } = options
   let current = first
+  let before: { isFor: (request: IncomingMessage) => boolean; answer: RequestListener } | null = null
   let port = options.port ?? 0
   const servers: Server[] = []
   const openServer = () => {
-    const server = createServer(TIME_LIMITS, (request, response) => current.answer(request, response))
+    const server = createServer(TIME_LIMITS, (request, response) =>
+      (before?.isFor(request) === true ? before : current).answer(request, response)
+    )
     connections.watch(server)
     servers.push(server)
     return server
@@ -62,6 +67,9 @@ export async function openFront(options: FrontOptions, first: Answerer, connecti
     address: options.port === null ? `unix:${unixSocketPath}` : `http://${reachableHost(bindAddress)}:${port}`,
     answerWith(answerer) {
       current = answerer
+    },
+    answerBefore(isFor, answer) {
+      before = { isFor, answer }
     },
     close: async () => void (await Promise.all(servers.map(closeServer))),
     closeAllConnections() {

@@ -31,7 +31,7 @@ export const ERROR_CODES = {
   EXTERNAL_JOB_GONE: { status: 404, title: 'The node does not list this external job' },
   JOB_IS_OURS: { status: 409, title: 'This run already belongs to a Scrapdeck job' },
   NODE_BUSY: { status: 409, title: 'Jobs are still running on the node' },
-  NODE_IS_LOCAL: { status: 409, title: 'The local node is part of Scrapdeck and cannot be removed' },
+  NODE_IS_LOCAL: { status: 409, title: 'A local node is part of its engine and cannot be removed' },
   NODE_DOES_NOT_PULL: { status: 409, title: 'This node does not pull its jobs, so it has no token' },
   NODE_SESSION_UNKNOWN: { status: 409, title: 'The session of a pulling node is not known here' },
   NODE_SESSION_SUPERSEDED: { status: 409, title: 'Another Scrapyd took over as this pulling node' },

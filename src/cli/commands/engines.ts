@@ -49,9 +49,9 @@ function describe({ shared, engines, terms }: EngineList, nowMs: number): string
   if (!shared) return 'One engine, on SQLite. Several need PostgreSQL: docs/scaling.md.'
   return [
     table(
-      ['name', 'state', 'drained', 'version', 'address', 'started', 'last heard', 'id'],
-      engines.map(({ name, state, drained, version, address, startedAtMs, silentMs, id }) => [
-        ...[name, state, drained ? 'yes' : 'no', version, address],
+      ['name', 'state', 'drained', 'local node', 'version', 'address', 'started', 'last heard', 'id'],
+      engines.map(({ name, state, drained, hasLocalNode, version, address, startedAtMs, silentMs, id }) => [
+        ...[name, state, drained ? 'yes' : 'no', hasLocalNode ? 'yes' : 'no', version, address],
         ...[`${formatAge(nowMs - startedAtMs)} ago`, `${formatAge(silentMs)} ago`, id]
       ]),
       'No engines.'

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { type Command, InvalidArgumentError } from 'commander'
 import type { NewToken, Node, NodeAddress, ProbeResult } from '../../shared/contract/index.ts'
+import { engineOfAddress } from '../../shared/engine-address.ts'
 import { pullingSetup } from '../../shared/pulling-setup.ts'
 import { formatAge } from '../../shared/time.ts'
 import { collect, wholeNumber } from '../client/arguments.ts'
@@ -411,8 +412,11 @@ function describeSeen(node: Node, nowMs: number): string {
 
 const sentence = (text: string): string => (text.endsWith('.') ? text : `${text}.`)
 
-const addressOf = (node: Node): string =>
-  node.kind === 'local' ? 'this machine' : node.kind === 'pulling' ? 'pulls' : node.url
+function addressOf({ kind, url }: Node): string {
+  if (kind === 'local') return 'this machine'
+  if (kind === 'engine') return `inside ${engineOfAddress(url)}`
+  return kind === 'pulling' ? 'pulls' : url
+}
 
 const BOUND_READ_MAX = 500
 

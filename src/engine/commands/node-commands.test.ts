@@ -54,6 +54,7 @@ beforeEach(async () => {
     clock,
     random: createSeededRandom(2),
     pulling: { get: () => undefined },
+    engineNodes: { isThere: (url) => url === 'engine:north' },
     newJobId: createJobIds(clock, createSeededRandom(3))
   })
 })
@@ -130,6 +131,24 @@ describe('a node that is removed', () => {
     forgetting.resolve()
     await removed
     expect((await temporary.store.listNodes()).map((node) => node.id)).toEqual([stored.id])
+  })
+})
+
+describe('the local node of one of several engines', () => {
+  it('is added once under the name of its engine, and keeps what the operator set', async () => {
+    const { stored } = await commands.addEngine('north')
+    expect(stored).toMatchObject({ name: 'north', kind: 'engine', url: 'engine:north', mode: 'active', slots: null })
+    await commands.update(stored.id, { name: 'Frankfurt', slots: 3, url: 'http://eu-1:6800/' })
+    const again = await commands.addEngine('north')
+    expect(again.stored).toMatchObject({ id: stored.id, name: 'Frankfurt', slots: 3, url: 'engine:north' })
+    expect(fleet.list()).toHaveLength(1)
+  })
+
+  it('is removed only while its engine is not there: it would be added again', async () => {
+    const [north, south] = [await commands.addEngine('north'), await commands.addEngine('south')]
+    await expect(commands.remove(north.stored.id, { force: true })).rejects.toMatchObject({ code: 'NODE_IS_LOCAL' })
+    await commands.remove(south.stored.id, { force: false })
+    expect(fleet.list().map(({ stored }) => stored.name)).toEqual(['north'])
   })
 })
 

@@ -8,6 +8,9 @@ import type { Fleet, FleetNode } from '../nodes/fleet.ts'
 import { checkCertificates } from '../nodes/scrapyd/certificates.ts'
 import { DIRECT, parseProxyUrl } from '../nodes/scrapyd/proxy.ts'
 import { type NodeUrl, parseNodeUrl } from '../nodes/scrapyd/node-url.ts'
+import { addressOfEngine } from '../../shared/engine-address.ts'
+import { nodeOfEngine } from '../nodes/engines/engine-node-id.ts'
+import type { EngineNodes } from '../nodes/engines/engine-nodes.ts'
 import { addressOfPulling, createNodeToken } from '../nodes/pulling/node-token.ts'
 import type { PullingNodes } from '../nodes/pulling/pulling-nodes.ts'
 import type { Distribution } from '../projects/distribution.ts'
@@ -28,6 +31,8 @@ export interface NodeCommandsParts {
   clock: Clock
   random: Random
   pulling: Pick<PullingNodes, 'get'>
+  /** null: this engine is alone. */
+  engineNodes: Pick<EngineNodes, 'isThere'> | null
   newJobId: () => JobId
 }
 
@@ -127,30 +132,48 @@ export class NodeCommands {
    */
   addPulling(input: NodeSettings & { id?: NodeId }): Promise<{ node: FleetNode; token: string }> {
     return this.#exclusively(async () => {
-      const { store, fleet, dispatch, clock, random } = this.#parts
+      const { random } = this.#parts
       const id = input.id ?? (`n-${random.hex(6)}` as NodeId)
       const { token, hash } = createNodeToken(id, random)
-      const names = new TakenNames(fleet.list().map(({ stored }) => stored.name))
-      const stored: StoredNode = {
-        ...{
-          id,
-          name: names.take(input.name ?? id),
-          kind: 'pulling',
-          url: addressOfPulling(id),
-          kubernetes: null,
-          tokenHash: hash
-        },
-        ...{ username: null, sealedPassword: null, caCertificate: null, clientCertificate: null },
-        ...{ sealedClientKey: null, sealedProxyUrl: null, scrapydVersion: null, sourceId: null, logsKept: null },
-        ...{ mode: 'active', addedAtMs: clock.nowMs(), slots: input.slots ?? null, tags: input.tags ?? [] },
-        ...{ queueAhead: input.queueAhead ?? 0, giveUpAfterSeconds: input.giveUpAfterSeconds ?? null },
-        group: input.group ?? null
-      }
-      await store.putNode(stored)
-      const node = await fleet.add(stored)
-      dispatch.wake()
-      return { node, token }
+      const named = { id, name: input.name ?? id, kind: 'pulling', url: addressOfPulling(id), tokenHash: hash } as const
+      return { node: await this.#addWithoutAddress(named, input), token }
     })
+  }
+
+  /** Adds the local node of an engine, under the engine's name. If it is there already, it stays as it is. */
+  addEngine(engine: string, input: NodeSettings = {}): Promise<FleetNode> {
+    return this.#exclusively(async () => {
+      const url = addressOfEngine(engine)
+      const named = {
+        id: nodeOfEngine(engine),
+        name: input.name ?? engine,
+        kind: 'engine',
+        url,
+        tokenHash: null
+      } as const
+      return this.findByUrl(url) ?? this.#addWithoutAddress(named, input)
+    })
+  }
+
+  async #addWithoutAddress(
+    named: Pick<StoredNode, 'id' | 'name' | 'kind' | 'url' | 'tokenHash'>,
+    input: NodeSettings
+  ): Promise<FleetNode> {
+    const { store, fleet, dispatch, clock } = this.#parts
+    const names = new TakenNames(fleet.list().map(({ stored }) => stored.name))
+    const stored: StoredNode = {
+      ...named,
+      name: names.take(named.name),
+      ...{ username: null, sealedPassword: null, caCertificate: null, clientCertificate: null, kubernetes: null },
+      ...{ sealedClientKey: null, sealedProxyUrl: null, scrapydVersion: null, sourceId: null, logsKept: null },
+      ...{ mode: 'active', addedAtMs: clock.nowMs(), slots: input.slots ?? null, tags: input.tags ?? [] },
+      ...{ queueAhead: input.queueAhead ?? 0, giveUpAfterSeconds: input.giveUpAfterSeconds ?? null },
+      group: input.group ?? null
+    }
+    await store.putNode(stored)
+    const node = await fleet.add(stored)
+    dispatch.wake()
+    return node
   }
 
   /** A new token; whoever uses the former one is disconnected. Rejects with NODE_DOES_NOT_PULL. */
@@ -215,6 +238,10 @@ export class NodeCommands {
         'NODE_IS_LOCAL',
         'The local node is part of Scrapdeck and cannot be removed; cordon it so that it gets no jobs'
       )
+    }
+    if (this.#parts.engineNodes?.isThere(stored.url) === true) {
+      const text = `${stored.name} is the local node of an engine that runs, and would be added again. Stop that engine first, or start it with max_proc = 0; or cordon the node so that it gets no jobs`
+      throw new ScrapdeckError('NODE_IS_LOCAL', text)
     }
     const count = this.#parts.live.ofNode(id).length
     if (count === 0 || options.force) return
@@ -281,7 +308,9 @@ export class NodeCommands {
     const node = this.require(id)
     const input = await this.#resolvedFor(node, given)
     const address =
-      input.url === undefined || ['local', 'pulling'].includes(node.stored.kind) ? null : parseNodeUrl(input.url)
+      input.url === undefined || ['local', 'engine', 'pulling'].includes(node.stored.kind)
+        ? null
+        : parseNodeUrl(input.url)
     if (address !== null) this.#refuseDuplicate(address.url, id)
     const movesAway = isElsewhere(node, address, input.proxyUrl)
     const password =

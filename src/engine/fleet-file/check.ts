@@ -11,6 +11,7 @@ import { mapDefaults } from '../../shared/job-defaults.ts'
 import { checkTemplate } from '../commands/check-template.ts'
 import { checkSecretNames } from '../commands/template-secrets.ts'
 import { checkSource } from '../nodes/discovery/check-source.ts'
+import { engineOfAddress } from '../../shared/engine-address.ts'
 import { idOfPulling } from '../nodes/pulling/node-token.ts'
 import { parseClusterUrl } from '../nodes/kubernetes/cluster-url.ts'
 import { checkCertificates } from '../nodes/scrapyd/certificates.ts'
@@ -239,6 +240,12 @@ function checkSecrets({ settings, args, env = {}, argSets = [], matrix = {}, sec
 function withAddress(node: FileNode): FileNode {
   const proxyUrl = node.proxyUrl === null ? null : storedForm(node.proxyUrl, parseProxyUrl)
   if (node.kind === 'local') return { ...node, url: '', proxyUrl }
+  if (node.kind === 'engine') {
+    if (engineOfAddress(node.url) === null) {
+      throw new Error(`the local node of an engine has the address engine:NAME, not ${node.url}`)
+    }
+    return { ...node, proxyUrl: null }
+  }
   if (node.kind === 'pulling') {
     if (idOfPulling(node.url) === null) {
       throw new Error(`a node that pulls has the address pull:n- and twelve hex digits, not ${node.url}`)

@@ -180,3 +180,13 @@ chains:
     )
   })
 })
+
+test('the local node of an engine can be changed or added by a file, but is not pruned', () => {
+  const north = "nodes: [{ name: north, kind: engine, url: 'engine:north', slots: 2 }]"
+  const fleet = fleetOf(read(north))
+  expect(planFleetFile(fleet, read('nodes: []'), true)).toEqual([])
+  expect(planFleetFile(fleet, read(north.replace('slots: 2', 'slots: 4')), true)).toMatchObject([
+    { part: 'nodes', id: 'nodes-0', change: { act: 'change', fields: [{ name: 'slots', from: '2', to: '4' }] } }
+  ])
+  expect(planFleetFile(NOTHING, read(north), false)).toMatchObject([{ id: null, change: { act: 'add' } }])
+})

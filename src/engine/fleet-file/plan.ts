@@ -89,10 +89,10 @@ function planPart<P extends Part>(part: P, current: CurrentFleet, wanted: FleetF
   }
   const steps = items.flatMap((item, index) => planItem(part, item, partners[index]))
   if (!prune) return steps
-  // The local node belongs to the service: a file can change it but not remove it.
+  // A local node belongs to its engine: a file can change it but not remove it.
   // A retention policy can be replaced, but an engine cannot be made to have none again.
   const isFree = ({ isOurs, item }: CurrentItem<P>) =>
-    isOurs && part !== 'retention' && !('kind' in item && item.kind === 'local')
+    isOurs && part !== 'retention' && !('kind' in item && ['local', 'engine'].includes(item.kind))
   return [...steps, ...[...rest].filter(isFree).map((one) => removal(part, one))]
 }
 

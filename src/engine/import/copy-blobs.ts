@@ -44,9 +44,10 @@ const TREES = ['eggs/', 'logs/', 'items/']
 const COPIED_AT_ONCE = 4
 
 /**
- * Copies all blobs from a data directory, a shared directory or `s3://…` to another. Each is verified against its checksum; what is there
- * already is compared, not copied, so an interrupted copy is continued by the next. Nothing is deleted. Rejects with
- * BAD_INPUT, DATA_DIRECTORY_IN_USE while an engine runs on one of the directories, BLOBS_UNUSABLE or BLOB_DAMAGED.
+ * Copies all blobs from a data directory, a shared directory or `s3://…` to another. Each is verified against its
+ * checksum; what is there already is compared, not copied, so an interrupted copy is continued by the next. Nothing is
+ * deleted. Rejects with BAD_INPUT, DATA_DIRECTORY_IN_USE while an engine runs on one of the data directories,
+ * BLOBS_UNUSABLE or BLOB_DAMAGED.
  */
 export async function copyBlobs(options: {
   from: string
@@ -159,7 +160,7 @@ async function openDirectory(directory: string, isTarget: boolean): Promise<Blob
   }
 }
 
-/** Not locked: it has no data directory's lock, and other machines may use it. As a source, nothing is written there. */
+/** Not locked: other machines may use it. As a source, nothing is written there. */
 async function openShared(text: string, isTarget: boolean): Promise<BlobPlace> {
   const path = isFileUrl(text) ? parseBlobsDirectory(text) : text
   if (path === null) throw new ScrapdeckError('BAD_INPUT', 'Write a shared directory as file:///SHARED/DIRECTORY')

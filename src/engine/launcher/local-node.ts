@@ -195,6 +195,11 @@ export class LocalNode implements NodeClient {
     return liveRuns(this.#parts.runs).length
   }
 
+  /** Whether it still remembers this run. */
+  isKnown(jobid: string): boolean {
+    return this.#parts.runs.isKnown(jobid)
+  }
+
   /** Sends INT to every running spider, and KILL after a wait. */
   async stopAll(): Promise<void> {
     const { clock } = this.#parts
@@ -346,7 +351,7 @@ function refuseBadNames(run: RunNames): void {
   }
 }
 
-function refusal(nodeMessage: string, refusal: RefusalKind = 'other'): NodeError {
+export function refusal(nodeMessage: string, refusal: RefusalKind = 'other'): NodeError {
   return new NodeError('refused', `The local node rejected the request: ${nodeMessage}`, {
     delivered: 'no',
     nodeMessage,

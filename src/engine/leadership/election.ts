@@ -1,6 +1,6 @@
 import type { Clock, Timer } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
-import type { Lease, LeaseTable, SeenLease } from '../store/lease-table.ts'
+import type { EngineSelf, Lease, LeaseTable, SeenLease } from '../store/lease-table.ts'
 import { HANDOVER_MS, LEASE_MS, nextStep } from './next-step.ts'
 
 /** A leader renews, and a follower says that it lives. */
@@ -17,7 +17,7 @@ const UNABLE_MS = 10_000
 export interface ElectionOptions {
   /** `onLost`: the connection ended. */
   openTable: (options: { onLost: () => void }) => LeaseTable
-  self: { id: string; name: string; address: string; version: string; blobs: string }
+  self: EngineSelf
   clock: Clock
   logger: Logger
   /** Starts to lead. Rejects: it cannot, and another engine may. */

@@ -2,7 +2,11 @@ import { ScrapdeckError } from '../../shared/errors.ts'
 import type { Leadership } from './leadership.ts'
 
 /** On SQLite, there is one engine, and it leads. */
-export function engineAlone(self: { scrapdeckVersion: string; startedAtMs: number }): Leadership {
+export function engineAlone(self: {
+  scrapdeckVersion: string
+  startedAtMs: number
+  hasLocalNode: boolean
+}): Leadership {
   const refuse = async () => {
     const text = 'This engine is alone on its database. Several need `store = postgres://…` (docs/scaling.md).'
     throw new ScrapdeckError('BAD_INPUT', text)
@@ -11,10 +15,20 @@ export function engineAlone(self: { scrapdeckVersion: string; startedAtMs: numbe
   const { startedAtMs } = self
   return {
     name: engine.name,
+    secret: '',
     mayAct: () => true,
     list: async () => ({
       shared: false,
-      engines: [{ ...engine, startedAtMs, state: 'leading' as const, silentMs: 0, drained: false }],
+      engines: [
+        {
+          ...engine,
+          startedAtMs,
+          state: 'leading' as const,
+          silentMs: 0,
+          drained: false,
+          hasLocalNode: self.hasLocalNode
+        }
+      ],
       terms: []
     }),
     listApart: async () => [],

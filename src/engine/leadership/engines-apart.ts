@@ -1,10 +1,8 @@
 import { isSamePlace } from '../blobs/blobs-place.ts'
-import type { EngineRow } from '../store/lease-table.ts'
+import type { EngineRow, EngineSelf } from '../store/lease-table.ts'
 import { SILENT_AFTER_MS } from './describe-engines.ts'
 
-export type EngineSelf = Pick<EngineRow, 'id' | 'name' | 'address' | 'version' | 'blobs'>
-
-/** Engines that live and keep eggs and logs somewhere else than `self`, which may have started in several lives. Pure. */
+/** Engines that live and keep eggs and logs somewhere else than `self`. Pure. */
 export function listApart(rows: readonly EngineRow[], self: EngineSelf): EngineRow[] {
   const others = rows.filter(
     // Under the same address, an earlier life of this engine.

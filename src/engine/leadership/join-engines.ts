@@ -9,13 +9,13 @@ import type { PostgresAddress } from '../runtime/postgres-address.ts'
 import { openDataDirectory } from '../runtime/private-directory.ts'
 import type { Random } from '../runtime/random.ts'
 import { asSealedText } from '../runtime/secret-box.ts'
-import type { LeaseTable } from '../store/lease-table.ts'
+import type { EngineSelf, LeaseTable } from '../store/lease-table.ts'
 import { explainClientError } from '../store/postgres/postgres-error.ts'
 import { openLeaseTable } from '../store/postgres/lease-table.ts'
 import { prepareDatabase } from '../store/postgres/postgres-driver.ts'
 import { Election } from './election.ts'
 import type { Leadership } from './leadership.ts'
-import { type EngineSelf, isBefore, listApart } from './engines-apart.ts'
+import { isBefore, listApart } from './engines-apart.ts'
 import { describeEngines } from './describe-engines.ts'
 
 /** What an engine is given to lead with. */
@@ -34,6 +34,8 @@ export interface JoinOptions {
   scrapdeckVersion: string
   /** Shown to people. */
   name: string
+  /** It runs spiders itself, for whoever leads (openHostedNode). */
+  hasLocalNode: boolean
   /** Where other engines reach this one; `seenAs`: the address under which the database sees this machine. */
   addressOf: (seenAs: string | null) => string
   /** Where eggs and logs are: a directory, a bucket, or neither (in the data directory). null: a plugin may know. */
@@ -83,9 +85,11 @@ export async function join(options: JoinOptions): Promise<Membership> {
       name,
       address: options.addressOf(await table.clientAddress()),
       version: options.scrapdeckVersion,
+      hasLocalNode: options.hasLocalNode,
       blobs: options.blobs === null ? '' : await placeOfBlobs(options.blobs, dataDirectory, { random, logger })
     }
     await agreeOnBlobs(table, self, { database: postgres.name, clock, logger })
+    const secret = secretBox.deriveSecret('requests between engines')
     const election: Election = new Election({
       ...{ self, clock, logger, follow: options.follow },
       openTable(given) {
@@ -96,12 +100,11 @@ export async function join(options: JoinOptions): Promise<Membership> {
         options.lead({
           postgres: { ...postgres, lease },
           ...{ secretBox, credentials },
-          leadership: leadershipOf(self, election, table)
+          leadership: leadershipOf({ self, secret }, election, table)
         })
     })
     return {
-      secret: secretBox.deriveSecret('requests between engines'),
-      ...{ name, address: self.address },
+      ...{ secret, name, address: self.address },
       isLeading: () => election.lease !== null,
       leaderAddress: () => election.leaderAddress(),
       isConnected: () => election.isConnected,
@@ -170,7 +173,11 @@ async function agreeOnCredentials(
 const LISTEN_MS = 1_500
 const TERMS_SHOWN = 20
 
-function leadershipOf(self: EngineSelf, election: Election, table: LeaseTable): Leadership {
+function leadershipOf(
+  { self, secret }: { self: EngineSelf; secret: string },
+  election: Election,
+  table: LeaseTable
+): Leadership {
   const list = async (): Promise<EngineList> => {
     const [engines, terms] = [await table.list(), await table.terms(TERMS_SHOWN)]
     return { shared: true, engines: describeEngines(engines, election.lease?.holder ?? null), terms: [...terms] }
@@ -184,7 +191,7 @@ function leadershipOf(self: EngineSelf, election: Election, table: LeaseTable): 
   }
   const missing = (id: string) => new ScrapdeckError('NOT_FOUND', `There is no engine ${id}. It may have restarted.`)
   return {
-    name: self.name,
+    ...{ name: self.name, secret },
     mayAct: () => election.mayAct(),
     list,
     listApart: async () =>

@@ -4,6 +4,8 @@ import type { EngineList } from '../../shared/contract/index.ts'
 export interface Leadership {
   /** Of this engine, for people; the same after a restart. */
   readonly name: string
+  /** What requests between engines carry. */
+  readonly secret: string
   /** Whether this engine certainly leads at this moment. */
   mayAct(): boolean
   list(): Promise<EngineList>

@@ -60,3 +60,12 @@ export const KUBERNETES_TRAITS: NodeTraits = {
   fetchesEggs: true,
   listedTwiceBecause: 'Kubernetes started two pods for its Job'
 }
+
+/** A local node, but of a process that may be away, and on another machine: what it keeps is copied. */
+export const ENGINE_TRAITS: NodeTraits = {
+  ...LOCAL_TRAITS,
+  answersAtOnce: false,
+  isNeverAway: false,
+  keepsLogs: false,
+  runsHere: false
+}

@@ -25,7 +25,7 @@ export interface LeaseTable {
   /** For `graceMs`, only the engine `next` may take it; null: all may. */
   release(lease: { holder: string; epoch: number; next: string | null; graceMs: number }): Promise<void>
   /** Says that this engine lives. Resolves to whether it is drained. */
-  beat(engine: { id: string; name: string; address: string; version: string; blobs: string }): Promise<boolean>
+  beat(engine: EngineSelf): Promise<boolean>
   leave(id: string): Promise<void>
   /** false: there is no such engine. */
   setDrained(id: string, isDrained: boolean): Promise<boolean>
@@ -53,13 +53,20 @@ export interface SeenLease {
   gotLock: boolean
 }
 
-export interface EngineRow {
+/** What an engine says of itself. */
+export interface EngineSelf {
+  /** Another one after each start. */
   id: string
   name: string
   address: string
   version: string
+  /** It runs spiders itself, for whoever leads. */
+  hasLocalNode: boolean
   /** Where it keeps eggs and logs (blobs/blobs-place.ts); empty: not known. */
   blobs: string
+}
+
+export interface EngineRow extends EngineSelf {
   isDrained: boolean
   startedAtMs: number
   /** Since it said last that it lives. */

@@ -129,7 +129,7 @@ export interface BegunAttempt extends Attempt {
 export interface StoredNode {
   id: NodeId
   name: string
-  kind: 'local' | 'scrapyd' | 'pulling' | 'kubernetes'
+  kind: 'local' | 'engine' | 'scrapyd' | 'pulling' | 'kubernetes'
   /** `pull:ID` for a node that pulls, which has no address. */
   url: string
   username: string | null

@@ -8,8 +8,21 @@ import type { Rooms } from './rooms.ts'
  * set up in rooms.ts. No event is emitted before the engine starts.
  */
 export function connectListeners(rooms: Rooms): void {
-  const { base, stopping, projects, local, live, fleet, pulling, dispatch, metrics, deliverer, news, nodeCommands } =
-    rooms
+  const {
+    base,
+    stopping,
+    projects,
+    local,
+    live,
+    fleet,
+    engineNodes,
+    pulling,
+    dispatch,
+    metrics,
+    deliverer,
+    news,
+    nodeCommands
+  } = rooms
   const {
     distribution,
     atOnce,
@@ -58,6 +71,11 @@ export function connectListeners(rooms: Rooms): void {
   inventories.events.on('recorded', wake).on('recorded', spread).on('available', spread)
   distribution.events.on('changed', wake).on('changed', spread)
 
+  engineNodes?.events.on('found', (engine) => {
+    nodeCommands.addEngine(engine).catch((error: unknown) => {
+      if (!stopping.signal.aborted) base.logger.error({ error, engine }, 'adding the local node of an engine failed')
+    })
+  })
   pulling.events
     .on('news', (id) => fleet.get(id)?.observer.poke())
     .on('opened', (id, scrapyd) => {

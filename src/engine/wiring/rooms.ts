@@ -60,6 +60,7 @@ import { createJobIds } from '../runtime/ids.ts'
 import { silentLogger } from '../runtime/logger.ts'
 import { watchLoopDelay } from '../runtime/loop-delay.ts'
 import { systemRandom } from '../runtime/random.ts'
+import { EngineNodes } from '../nodes/engines/engine-nodes.ts'
 import { PullingNodes } from '../nodes/pulling/pulling-nodes.ts'
 import type { EngineRouter } from '../router/router.ts'
 import { ScrapydCommands } from '../scrapyd-commands/scrapyd-commands.ts'
@@ -73,7 +74,7 @@ import { wireChains } from './wire-chains.ts'
 import { wireEggLinks } from './wire-egg-links.ts'
 import { wireDiscovery } from './wire-discovery.ts'
 import { wireItemsArchive } from './wire-items-archive.ts'
-import { hasLocalNode, layOutLocalNode, localNodeElsewhere, LocalNodeRoom } from './wire-local-node.ts'
+import { formerLocalEngine, hasLocalNode, layOutLocalNode, LocalNodeRoom } from './wire-local-node.ts'
 import { wireRetention } from './wire-retention.ts'
 import { wireNodeClients } from './wire-node-clients.ts'
 import type { wireRouter } from './wire-router.ts'
@@ -91,9 +92,10 @@ export type Rooms = Awaited<ReturnType<typeof openRooms>>
 export async function openRooms(given: EngineOptions, storeThread: Worker | null, opened: AsyncDisposableStack) {
   const python = checkNamedPython(given)
   const ground = await openGround(given, storeThread, opened)
-  const elsewhere = await localNodeElsewhere(given, ground.base.store)
-  const options = elsewhere === null ? given : { ...given, localSlots: 0 }
-  const fleet = await openFleet(options, { ...ground, localNodeElsewhere: elsewhere }, opened)
+  // Each of several engines hosts its local node itself, whoever leads.
+  const options = given.leadership === undefined ? given : { ...given, localSlots: 0 }
+  const former = await formerLocalEngine(given, ground.base.store)
+  const fleet = await openFleet(options, { ...ground, formerLocalEngine: former }, opened)
   await python
   const work = openWork(options, { ...ground, ...fleet }, opened)
   const orders = openOrders(options, { ...ground, ...fleet, ...work }, opened)
@@ -139,7 +141,7 @@ async function openGround(options: EngineOptions, storeThread: Worker | null, op
 /** Projects, and the nodes that run them. */
 async function openFleet(
   options: EngineOptions,
-  below: Ground & { localNodeElsewhere: string | null },
+  below: Ground & { formerLocalEngine: string | null },
   opened: AsyncDisposableStack
 ) {
   const { base, blobs, incoming } = below
@@ -180,18 +182,24 @@ async function openFleet(
     isLive: isNeeded,
     eggToSend: (project, version) => projects.eggToSend(project, version)
   })
+  const engineNodes =
+    options.leadership === undefined ? null : new EngineNodes({ ...base, engines: options.leadership })
+  opened.adopt(engineNodes, (nodes) => nodes?.stop())
   const pulling = new PullingNodes((id) => opening.fleet?.get(id)?.stored)
   const clients = wireNodeClients({
     ...base,
     ...{ localNode: local.node, pulling, live, projects, eggLinks, dataDirectory: options.dataDirectory },
     eggOf: (project, version) => projects.catalog.find(project, version)?.sha256 ?? null,
-    localNodeElsewhere: below.localNodeElsewhere,
+    formerLocalEngine: below.formerLocalEngine,
+    engines: engineNodes === null ? null : { nodes: engineNodes, secret: options.leadership!.secret },
+    slotsOf: (id) => opening.fleet?.get(id)?.stored.slots ?? null,
     seams
   })
   const fleet = opened.adopt(new Fleet({ ...base, ...clients }), stop)
   opening.fleet = fleet
   return {
-    localNodeElsewhere: below.localNodeElsewhere,
+    formerLocalEngine: below.formerLocalEngine,
+    engineNodes,
     layout,
     cancelWaitsMs,
     projects,
@@ -301,6 +309,7 @@ function openOrders(options: EngineOptions, below: WithWork, opened: AsyncDispos
     dispatch,
     distribution,
     random,
+    engineNodes: below.engineNodes,
     pulling: below.pulling
   })
   const inventories = new Inventories({
@@ -493,7 +502,9 @@ function openDoors(options: EngineOptions, below: WithHealth, opened: AsyncDispo
     feed,
     incoming,
     describeNode: describe,
-    engines: options.leadership ?? engineAlone({ ...options, startedAtMs: below.startedAtMs }),
+    engines:
+      options.leadership ??
+      engineAlone({ ...options, startedAtMs: below.startedAtMs, hasLocalNode: hasLocalNode(options) }),
     environments,
     usageOf: (jobId) => local.usageOf(jobId),
     connect: options.seams?.connect,

@@ -42,10 +42,14 @@ export const STARTS: readonly Start[] = [
   { room: 'eggs', start: followTree }
 ]
 
-async function addNodes({ base, local, localNodeElsewhere, fleet }: Rooms): Promise<void> {
+async function addNodes({ base, local, formerLocalEngine, engineNodes, fleet }: Rooms): Promise<void> {
+  await engineNodes?.look()
   for (const stored of await base.store.listNodes()) {
-    if (stored.kind !== 'local' || local.node !== null || localNodeElsewhere !== null) await fleet.add(stored)
+    if (stored.kind === 'local' && local.node === null && formerLocalEngine === null) continue
+    // Without other engines, nobody answers for them.
+    if (stored.kind !== 'engine' || engineNodes !== null) await fleet.add(stored)
   }
+  engineNodes?.start()
 }
 
 /**

@@ -13,7 +13,7 @@ import type { Projects } from '../projects/projects.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { StoredNode } from '../store/records.ts'
 import { requireJob } from '../store/require-job.ts'
-import type { AttemptReader, SettingStore } from '../store/store.ts'
+import type { NodeStore, SettingStore } from '../store/store.ts'
 
 /** The local node's directories, in Scrapyd's layout. */
 export interface LocalLayout {
@@ -51,20 +51,17 @@ export function hasLocalNode({ localSlots, seams }: EngineOptions): boolean {
 }
 
 /**
- * The engine on whose machine runs of the local node may go on, if it is not this one; null: none do. The local node
- * belongs to the engine that leads, but its runs stay where they are when another engine takes over.
+ * Of several engines, the one whose data directory has the runs and logs of the local node from before, when the store
+ * was one engine's alone (copy-store): the first that leads. null: there was none.
  */
-export async function localNodeElsewhere(
+export async function formerLocalEngine(
   { leadership }: Pick<EngineOptions, 'leadership'>,
-  store: SettingStore & Pick<AttemptReader, 'listLiveAttempts'>
+  store: SettingStore & NodeStore
 ): Promise<string | null> {
-  if (leadership === undefined) return null
-  const owner = await store.getSetting('local.engine')
-  if (owner === leadership.name) return null
-  const isUsed = (await store.listLiveAttempts()).some(({ nodeId }) => nodeId === LOCAL_NODE_ID)
-  if (isUsed && owner !== null) return owner
-  await store.putSetting('local.engine', leadership.name)
-  return null
+  if (leadership === undefined || !(await store.listNodes()).some(({ id }) => id === LOCAL_NODE_ID)) return null
+  const known = await store.getSetting('local.engine')
+  if (known === null) await store.putSetting('local.engine', leadership.name)
+  return known ?? leadership.name
 }
 
 interface LocalNodeEvents {

@@ -3,26 +3,31 @@ import { join } from 'node:path'
 import type { Base } from './base.ts'
 import type { EngineOptions } from './engine-options.ts'
 import type { LocalNode } from '../launcher/local-node.ts'
-import { absentNode } from '../nodes/absent-node.ts'
+import type { EngineNodes } from '../nodes/engines/engine-nodes.ts'
 import type { NodeClient } from '../nodes/node-client.ts'
 import type { EggLinks } from '../nodes/kubernetes/egg-links.ts'
+import { engineOfAddress } from '../../shared/engine-address.ts'
 import { DIRECT } from '../nodes/scrapyd/proxy.ts'
+import { PEER_HEADER } from '../runtime/peer-header.ts'
 import type { LiveAttempt, LiveAttempts } from '../dispatch/live-attempts.ts'
 import type { PullingNodes } from '../nodes/pulling/pulling-nodes.ts'
 import type { Projects } from '../projects/projects.ts'
 import type { WiredEggLinks } from './wire-egg-links.ts'
 import type { StoredNode } from '../store/records.ts'
-import type { ProjectName, SealedText, VersionName } from '../../shared/contract/index.ts'
+import type { NodeId, ProjectName, SealedText, VersionName } from '../../shared/contract/index.ts'
 
 /** Creates the client of each node; for a Scrapyd, with its secrets decrypted. */
 export function wireNodeClients(
   parts: Base & {
     localNode: LocalNode | null
-    /** The engine whose local node it is; null: this one's. */
-    localNodeElsewhere: string | null
+    /** Of several engines; null: this one is alone. */
+    engines: { nodes: Pick<EngineNodes, 'addressOf'>; secret: string } | null
+    /** The engine that had the local node before there were several. */
+    formerLocalEngine: string | null
+    slotsOf: (id: NodeId) => number | null
     pulling: PullingNodes
     live: Pick<LiveAttempts, 'ofNode'>
-    projects: Pick<Projects, 'eggToSend' | 'catalog'>
+    projects: Pick<Projects, 'eggToSend' | 'catalog' | 'settingsOf'>
     dataDirectory: string
     eggLinks: Pick<WiredEggLinks, 'load'>
     /** The hash of our egg; null: there is none. */
@@ -30,13 +35,15 @@ export function wireNodeClients(
     seams: Pick<NonNullable<EngineOptions['seams']>, 'createNodeClient' | 'connect'>
   }
 ) {
-  const { localNode, localNodeElsewhere, pulling, live, projects, secretBox, clock, logger, seams } = parts
+  const { localNode, pulling, engines, live, projects, secretBox, clock, logger, seams } = parts
   let copies: Promise<string> | null = null
 
   return { createClient, proxyUrlOf }
 
   async function createClient(node: StoredNode): Promise<NodeClient> {
-    if (node.kind === 'local') return localNode ?? absentNode(localNodeElsewhere!)
+    if (node.kind === 'local')
+      return localNode ?? createEngineNode(node, parts.formerLocalEngine!, { takesJobs: false })
+    if (node.kind === 'engine') return createEngineNode(node, engineOfAddress(node.url)!, { takesJobs: true })
     if (node.kind === 'pulling') return pulling.get(node.id) ?? createPullingNode(node)
     const password = await openSecret(node, node.sealedPassword, 'password')
     if (seams.createNodeClient !== undefined) return seams.createNodeClient(node, password)
@@ -49,6 +56,25 @@ export function wireNodeClients(
     return createScrapydClient({
       ...{ name, url, username, password, caCertificate, clientCertificate, clientKey, proxyUrl, clock, logger },
       connect: seams.connect
+    })
+  }
+
+  async function createEngineNode(
+    { id, name }: StoredNode,
+    engine: string,
+    { takesJobs }: { takesJobs: boolean }
+  ): Promise<NodeClient> {
+    const [{ EngineNode }, { createConnection }] = await Promise.all([
+      import('../nodes/engines/engine-node.ts'),
+      import('../nodes/scrapyd/connection.ts')
+    ])
+    const pythonOf = (project: ProjectName) => projects.settingsOf(project).python
+    return new EngineNode({
+      ...{ name, takesJobs, pythonOf, clock, connect: seams.connect ?? createConnection },
+      address: () => engines!.nodes.addressOf(engine),
+      header: [PEER_HEADER, `${engines!.secret} ${engine}`],
+      slots: () => parts.slotsOf(id),
+      projects: () => projects.catalog.names()
     })
   }
 

@@ -1,7 +1,8 @@
 import { IncomingMessage } from 'node:http'
 import { Socket } from 'node:net'
 import { describe, expect, it } from 'vitest'
-import { clientAddressOfPeer, isFromPeer, PEER_HEADER, recognizePeer } from './peer-requests.ts'
+import { PEER_HEADER } from '../../engine/runtime/peer-header.ts'
+import { clientAddressOfPeer, isFromPeer, recognizePeer } from './peer-requests.ts'
 
 function aRequest(header: string | undefined): IncomingMessage {
   const request = new IncomingMessage(new Socket())

@@ -1,8 +1,6 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
-
-/** `SECRET ADDRESS`: from an engine that does not lead, with the address of its client. */
-export const PEER_HEADER = 'x-scrapdeck-forwarded'
+import { PEER_HEADER } from '../../engine/runtime/peer-header.ts'
 
 const fromPeers = new WeakMap<IncomingMessage, string>()
 

@@ -523,7 +523,8 @@ export const EXAMPLES: ExamplesOf<InferContractRouterInputs<Contract>, InferCont
         engines: [
           {
             ...{ id: '6f1d2c', name: 'north:6800', address: 'http://10.0.0.2:6800', version: '1.0.0' },
-            ...{ startedAtMs: NOON_MS - 3_600_000, state: 'leading', silentMs: 300, drained: false }
+            ...{ startedAtMs: NOON_MS - 3_600_000, state: 'leading', silentMs: 300, drained: false },
+            hasLocalNode: true
           }
         ],
         terms: [{ epoch: 3, engine: 'north:6800', sinceMs: NOON_MS - 3_000_000, reason: 'south:6800 is gone' }]

@@ -13,7 +13,9 @@ export const EngineInfo = z.object({
   state: z.enum(['leading', 'following', 'silent']),
   silentMs: z.number(),
   /** It never leads. */
-  drained: z.boolean()
+  drained: z.boolean(),
+  /** It runs spiders itself: a node of the fleet under its name. */
+  hasLocalNode: z.boolean()
 })
 export type EngineInfo = z.infer<typeof EngineInfo>
 

@@ -35,7 +35,7 @@ export const Node = z.object({
   id: NodeId,
   name: z.string(),
   /** pulling: a Scrapyd that cannot be reached, and fetches its jobs from here. */
-  kind: z.enum(['local', 'scrapyd', 'pulling', 'kubernetes']),
+  kind: z.enum(['local', 'engine', 'scrapyd', 'pulling', 'kubernetes']),
   /** Empty for the local node, `pull:ID` for one that pulls. */
   url: z.string(),
   username: z.string().nullable(),

@@ -160,6 +160,10 @@ export class RunList {
     return 'running'
   }
 
+  isKnown(jobid: string): boolean {
+    return this.#runs.has(jobid)
+  }
+
   /** Pending in starting order, including those without a process yet; running oldest first; finished newest first. */
   list(): { pending: Run[]; running: Run[]; finished: Run[] } {
     const inState = (state: Run['state']) => [...this.#runs.values()].filter((run) => run.state === state)

@@ -30,7 +30,7 @@ interface EngineRowProps {
 
 /** One engine: its state, where it is, when it was last heard, and who is to lead. */
 export function EngineRow({ engine, all, readAtMs, isOwn, isTakingOver, onHandOver }: EngineRowProps) {
-  const { name, address, version, startedAtMs, state, silentMs, drained } = engine
+  const { name, address, version, startedAtMs, state, silentMs, drained, hasLocalNode } = engine
   const { Icon, tone, word } = LOOKS[state]
   const [isAsking, setAsking] = useState(false)
   const drain = useDrain(engine, { isErrorShown: isAsking })
@@ -59,6 +59,7 @@ export function EngineRow({ engine, all, readAtMs, isOwn, isTakingOver, onHandOv
       <span className={classes.facts}>
         <span className="mono">{address}</span>
         <span>version {version}</span>
+        {hasLocalNode && <span title="It runs spiders itself, as a node under its name">local node</span>}
         <span>
           started <RelativeTime atMs={startedAtMs} suffix=" ago" />
         </span>

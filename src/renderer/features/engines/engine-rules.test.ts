@@ -4,7 +4,7 @@ import { livingVersions, whyNotDrain } from './engine-rules.ts'
 
 const anEngine = (over: Partial<EngineInfo>): EngineInfo => ({
   ...{ id: 'e', name: 'north', address: 'http://north:6800', version: '1.0.0', startedAtMs: 0, silentMs: 0 },
-  ...{ state: 'following', drained: false },
+  ...{ state: 'following', drained: false, hasLocalNode: false },
   ...over
 })
 

@@ -1,6 +1,7 @@
 import { Badge, Tooltip } from '@mantine/core'
 import { IconLock, IconLockOpen } from '@tabler/icons-react'
 import type { Node } from '../../../shared/contract/index.ts'
+import { engineOfAddress } from '../../../shared/engine-address.ts'
 import { isAway, isTroubled, NodeHealthDot, nodeWord } from '../../ui/status.tsx'
 import { RelativeTime } from '../../ui/time.tsx'
 import type { Column } from '../../ui/table/column.ts'
@@ -152,6 +153,7 @@ export function clusterOf(url: string): string {
 
 function Address({ node }: { node: Node }) {
   if (node.kind === 'local') return <span className="faint">inside Scrapdeck</span>
+  if (node.kind === 'engine') return <span className="faint">inside {engineOfAddress(node.url)}</span>
   if (node.kind === 'pulling') return <span className="faint">pulls</span>
   const shown =
     node.kind === 'kubernetes' ? clusterOf(node.url) : node.url.replace(/^https?:\/\//, '').replace(/\/$/, '')

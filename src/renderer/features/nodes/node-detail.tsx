@@ -4,6 +4,7 @@ import { useMutation, useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
 import type { Node, NodeMode, Version } from '../../../shared/contract/index.ts'
+import { engineOfAddress } from '../../../shared/engine-address.ts'
 import { formatDuration } from '../../../shared/time.ts'
 import { useApi } from '../../api/api.tsx'
 import { CopyText } from '../../ui/copy-button.tsx'
@@ -225,6 +226,16 @@ function Facts({ node, onEdit }: { node: Node; onEdit: () => void }) {
           <FieldRow label="Last seen">
             <RelativeTime atMs={lastSeenAtMs} suffix=" ago" />
             {!isStale(node) && latencyMs !== null && <span className="dim"> · latency {Math.round(latencyMs)} ms</span>}
+          </FieldRow>
+        </>
+      ) : node.kind === 'engine' ? (
+        <>
+          <FieldRow label="Engine">
+            {engineOfAddress(node.url)}
+            {node.nodeName !== null && <span className="dim"> · hostname {node.nodeName}</span>}
+          </FieldRow>
+          <FieldRow label="Last seen">
+            <RelativeTime atMs={lastSeenAtMs} suffix=" ago" />
           </FieldRow>
         </>
       ) : node.kind === 'pulling' ? (

@@ -23,7 +23,7 @@ export function LocalSettings({ project, isLogOpen, onLog, onEdit }: LocalSettin
   const { query } = useApi()
   const nodes = useQuery(query.nodes.list.queryOptions()).data?.nodes
   const environments = useQuery(query.environments.list.queryOptions()).data?.environments
-  if (nodes?.every(({ kind }) => kind !== 'local')) return null
+  if (nodes?.every(({ kind }) => kind !== 'local' && kind !== 'engine')) return null
   const environment = environments?.find(({ projects }) => projects.includes(project.name))
   const limits = limitsInForce(project.settings.limits)
   return (

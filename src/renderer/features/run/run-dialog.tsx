@@ -80,7 +80,8 @@ function RunFields({ projects, prefill }: { projects: readonly Project[]; prefil
   const inherited = inheritedBy(ofProject, values.spiders)
   const isRepeated = values.when.kind === 'cron'
   const known = useKnownNames(values)
-  const isElsewhere = values.where === 'node' && nodes.some(({ id, kind }) => id === values.nodeId && kind !== 'local')
+  const isElsewhere =
+    values.where === 'node' && nodes.some(({ id, kind }) => id === values.nodeId && !['local', 'engine'].includes(kind))
   const limits = LimitsForm.safeParse(values.limits)
 
   return (

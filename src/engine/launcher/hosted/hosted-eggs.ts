@@ -1,0 +1,132 @@
+import { createHash } from 'node:crypto'
+import { mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Readable } from 'node:stream'
+import { z } from 'zod'
+import type { ProjectName, VersionName } from '../../../shared/contract/index.ts'
+import { makePrivateDirectory } from '../../runtime/private-directory.ts'
+import { EggUpload } from './messages.ts'
+
+const INDEX = 'eggs.json'
+const Index = z.array(EggUpload)
+
+/**
+ * The eggs of a hosted local node: which version is which file. A file is in a folder named by its hash, so replacing an
+ * egg never changes it under a running spider. All changes are made one after the other.
+ */
+export class HostedEggs {
+  readonly #directory: string
+  #eggs: readonly EggUpload[]
+  #turn: Promise<unknown> = Promise.resolve()
+
+  private constructor(directory: string, eggs: readonly EggUpload[]) {
+    this.#directory = directory
+    this.#eggs = eggs
+  }
+
+  static async open(directory: string): Promise<HostedEggs> {
+    makePrivateDirectory(directory)
+    return new HostedEggs(directory, await readIndex(join(directory, INDEX)))
+  }
+
+  projects(): ProjectName[] {
+    return [...new Set(this.#eggs.map(({ project }) => project))]
+  }
+
+  /** The latest last, as Scrapyd lists them: here, the one that was stored last. */
+  versions(project: ProjectName): VersionName[] {
+    return this.#eggs.filter((egg) => egg.project === project).map(({ version }) => version)
+  }
+
+  /** The file; null: there is no such version. */
+  pathOf(project: ProjectName, version: VersionName): string | null {
+    const egg = this.#find(project, version)
+    return egg === undefined ? null : this.#place(egg)
+  }
+
+  /**
+   * Stores an egg if `check`, which is given its file, resolves; otherwise rejects as it does, and what was there stays.
+   * Rejects if the content does not have the hash.
+   */
+  put<T>(egg: EggUpload, content: Readable, check: (path: string) => Promise<T>): Promise<T> {
+    return this.#exclusively(async () => {
+      await this.#write(egg, content)
+      const checked = await check(this.#place(egg))
+      await this.#save([...this.#without(egg), egg])
+      return checked
+    })
+  }
+
+  /** Resolves to false if there is no such version. */
+  remove(project: ProjectName, version: VersionName): Promise<boolean> {
+    return this.#exclusively(async () => {
+      if (this.#find(project, version) === undefined) return false
+      await this.#save(this.#without({ project, version }))
+      return true
+    })
+  }
+
+  /** Removes files that no version has any more. Call while no spider runs: one may import from its egg at any time. */
+  sweep(): Promise<void> {
+    return this.#exclusively(async () => {
+      const kept = new Set([INDEX, ...this.#eggs.map(({ sha256 }) => sha256)])
+      for (const name of await readdir(this.#directory)) {
+        if (!kept.has(name)) await rm(join(this.#directory, name), { recursive: true, force: true })
+      }
+    })
+  }
+
+  #find(project: ProjectName, version: VersionName): EggUpload | undefined {
+    return this.#eggs.find((egg) => egg.project === project && egg.version === version)
+  }
+
+  #without({ project, version }: Pick<EggUpload, 'project' | 'version'>): EggUpload[] {
+    return this.#eggs.filter((egg) => egg.project !== project || egg.version !== version)
+  }
+
+  /** pkg_resources and importlib.metadata derive the distribution's name from the file's: NAME-VERSION.egg. */
+  #place({ sha256, project, version }: EggUpload): string {
+    const safe = (text: string) => text.replace(/[^A-Za-z0-9_.]/g, '_').slice(0, 100)
+    return join(this.#directory, sha256, `${safe(project)}-${safe(version)}.egg`)
+  }
+
+  async #write(egg: EggUpload, content: Readable): Promise<void> {
+    const path = this.#place(egg)
+    await mkdir(join(path, '..'), { recursive: true, mode: 0o700 })
+    const hash = createHash('sha256')
+    await using file = await open(`${path}.part`, 'w', 0o600)
+    for await (const piece of content as AsyncIterable<Buffer>) {
+      hash.update(piece)
+      await file.write(piece)
+    }
+    if (hash.digest('hex') !== egg.sha256) throw new Error('The egg arrived damaged: its hash is another one.')
+    await file.sync()
+    await rename(`${path}.part`, path)
+  }
+
+  async #save(eggs: readonly EggUpload[]): Promise<void> {
+    const path = join(this.#directory, INDEX)
+    {
+      await using file = await open(`${path}.new`, 'w', 0o600)
+      await file.writeFile(JSON.stringify(eggs))
+      await file.sync()
+    }
+    await rename(`${path}.new`, path)
+    this.#eggs = eggs
+  }
+
+  #exclusively<T>(work: () => Promise<T>): Promise<T> {
+    const done = this.#turn.then(work)
+    this.#turn = done.catch(() => {})
+    return done
+  }
+}
+
+/** One that cannot be read is like none: the engine that leads sends what it needs again. */
+async function readIndex(path: string): Promise<EggUpload[]> {
+  try {
+    return Index.parse(JSON.parse(await readFile(path, 'utf8')))
+  } catch {
+    return []
+  }
+}

@@ -1,0 +1,201 @@
+import { hostname } from 'node:os'
+import { join } from 'node:path'
+import type { Readable } from 'node:stream'
+import type { ProjectName, ProjectPython } from '../../../shared/contract/index.ts'
+import { isScrapdeckError } from '../../../shared/errors.ts'
+import type { LogRange } from '../../nodes/node-client.ts'
+import type { Clock } from '../../runtime/clock.ts'
+import { LocalNode, type LocalNodeOptions, refusal } from '../local-node.ts'
+import { Pruner } from '../runs/prune-files.ts'
+import { HostedEggs } from './hosted-eggs.ts'
+import type { EggUpload, HostedAnswers, HostedInput, HostedOutput, ProjectPythons, RunFile } from './messages.ts'
+
+/** As in Scrapyd: what is needed for longer is in the archive. */
+const FILES_KEPT = 5
+/** A request for news is answered after this, whether or not there are any. */
+const NEWS_LIMIT_MS = 20_000
+const WORDS_MAX = 2_000
+
+export interface HostedNodeOptions
+  extends Pick<
+    LocalNodeOptions,
+    'directory' | 'resourcesDirectory' | 'pythonPath' | 'warmStarts' | 'clock' | 'logger'
+  > {
+  /** While the operator has set nothing else. */
+  slots: number
+  /** Logs and item files kept for each spider; null: Scrapyd's five. */
+  jobsToKeep: number | null
+  directories: { logsDirectory: string; itemsDirectory: string | null; jobsDirectory: string | null }
+  /** Of those, the ones that old files are deleted from. */
+  prunedDirectories: string[]
+}
+
+/**
+ * The local node of one of several engines. It lives as long as the process, whoever leads: the engine that leads uses
+ * it as it uses a Scrapyd, over HTTP (server/nodes/engine-door.ts), even if it is in the same process. It has eggs of its
+ * own, like a Scrapyd, and knows nothing of the database.
+ */
+export class HostedNode implements HostedAnswers {
+  readonly #node: LocalNode
+  readonly #eggs: HostedEggs
+  readonly #told: Told
+  readonly #clock: Clock
+  #waiting: (() => void)[] = []
+
+  private constructor(node: LocalNode, eggs: HostedEggs, told: Told, clock: Clock) {
+    this.#clock = clock
+    this.#node = node
+    this.#eggs = eggs
+    this.#told = told
+    node.events.on('runs', () => this.#tellNews())
+    node.events.on('pythons', () => this.#tellNews())
+  }
+
+  /** Continues the runs that an earlier process started. */
+  static async open(options: HostedNodeOptions): Promise<HostedNode> {
+    const { directory, prunedDirectories, jobsToKeep, logger } = options
+    const eggs = await HostedEggs.open(join(directory, 'hosted-eggs'))
+    const told: Told = { ownSlots: options.slots, slots: null, pythons: {}, pythonsTag: '', released: new Set() }
+    let opened: LocalNode | null = null
+    const isNeeded = (jobid: string) => (opened?.isKnown(jobid) ?? true) && !told.released.has(jobid)
+    opened = await LocalNode.open({
+      ...options,
+      slots: () => told.slots ?? told.ownSlots,
+      projectPythons: { names: () => eggs.projects(), of: (project) => told.pythons[project] ?? DEFAULT_PYTHON },
+      source: async (project, version) => sourceOf(eggs.pathOf(project, version)),
+      oldFiles: new Pruner({ directories: prunedDirectories, keep: jobsToKeep ?? FILES_KEPT, isNeeded, logger })
+    })
+    return new HostedNode(opened, eggs, told, options.clock)
+  }
+
+  /** The schemas of what is asked, loaded with the node. */
+  readonly messages = () => import('./messages.ts')
+
+  async status({ slots, pythonsTag, pythons }: HostedInput<'status'>): Promise<HostedOutput<'status'>> {
+    const told = this.#told
+    told.slots = slots
+    if (pythons !== undefined && told.pythonsTag !== pythonsTag) {
+      Object.assign(told, { pythons, pythonsTag })
+      this.#node.environments.refresh()
+    }
+    const { pending, running, finished } = await this.#node.daemonStatus()
+    const notReady = (Object.keys(told.pythons) as ProjectName[]).flatMap((project) => {
+      const why = this.#node.whyNotReady(project)
+      return why === null ? [] : [[project, why.slice(0, WORDS_MAX)] as const]
+    })
+    return {
+      ...{ pending, running, finished, nodeName: hostname(), slots: slots ?? told.ownSlots },
+      hasPythons: told.pythonsTag === pythonsTag,
+      notReady: {
+        others: this.#node.whyNotReady('' as ProjectName)?.slice(0, WORDS_MAX) ?? null,
+        projects: Object.fromEntries(notReady)
+      }
+    }
+  }
+
+  async jobs(): Promise<HostedOutput<'jobs'>> {
+    const { pending, running, finished } = await this.#node.listJobs()
+    return { pending, running, finished }
+  }
+
+  schedule(input: HostedInput<'schedule'>): Promise<HostedOutput<'schedule'>> {
+    const { env, ...request } = input
+    return this.#node.schedule(env === undefined ? request : { ...request, env })
+  }
+
+  cancel(input: HostedInput<'cancel'>): Promise<HostedOutput<'cancel'>> {
+    return this.#node.cancel(input)
+  }
+
+  async release({ jobids }: HostedInput<'release'>): Promise<HostedOutput<'release'>> {
+    this.#told.released = new Set(jobids)
+    return {}
+  }
+
+  /** Resolves when something changed, after a while, or with `signal`. */
+  async news(_input: HostedInput<'news'>, signal: AbortSignal): Promise<HostedOutput<'news'>> {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const timer = this.#clock.setTimer(NEWS_LIMIT_MS, resolve)
+    signal.addEventListener('abort', () => resolve(), { once: true })
+    this.#waiting.push(resolve)
+    await promise
+    timer.cancel()
+    this.#waiting = this.#waiting.filter((one) => one !== resolve)
+    return {}
+  }
+
+  async spiders({ project, version }: HostedInput<'spiders'>): Promise<HostedOutput<'spiders'>> {
+    return { spiders: await refusing(this.#node.listSpiders(project, version)) }
+  }
+
+  async projects(): Promise<HostedOutput<'projects'>> {
+    return { projects: this.#eggs.projects() }
+  }
+
+  async versions({ project }: HostedInput<'versions'>): Promise<HostedOutput<'versions'>> {
+    return { versions: this.#eggs.versions(project) }
+  }
+
+  /** Refuses, and keeps nothing, if the egg cannot be imported. Resolves to the number of its spiders. */
+  async addVersion(egg: EggUpload, content: Readable): Promise<{ spiders: number }> {
+    const list = (path: string) => this.#node.listSpidersOfEgg(path, egg.project)
+    const spiders = await refusing(this.#eggs.put(egg, content, list))
+    this.#sweepSoon()
+    return { spiders: spiders.length }
+  }
+
+  async deleteVersion({ project, version }: HostedInput<'deleteVersion'>): Promise<HostedOutput<'deleteVersion'>> {
+    if (!(await this.#eggs.remove(project, version))) {
+      throw refusal(`version '${version}' not found`, 'unknown_version')
+    }
+    this.#sweepSoon()
+    return {}
+  }
+
+  readFile({ kind, offset, limitBytes, ...run }: RunFile): Promise<LogRange | null> {
+    const range = { offset, limitBytes }
+    return kind === 'log' ? this.#node.readLog(run, range) : this.#node.readItems(run, range)
+  }
+
+  /** Its spiders keep running. */
+  async close(): Promise<void> {
+    await this.#node.close()
+    this.#tellNews()
+  }
+
+  #tellNews(): void {
+    const waiting = this.#waiting
+    this.#waiting = []
+    for (const tell of waiting) tell()
+    this.#sweepSoon()
+  }
+
+  #sweepSoon(): void {
+    if (this.#node.runningCount() === 0) void this.#eggs.sweep().catch(() => {})
+  }
+}
+
+/** What the engine that leads has said. */
+interface Told {
+  ownSlots: number
+  /** As set by the operator; null: nothing. */
+  slots: number | null
+  pythons: ProjectPythons
+  pythonsTag: string
+  /** Ended runs that nobody needs any more. */
+  released: ReadonlySet<string>
+}
+
+const DEFAULT_PYTHON: ProjectPython = { kind: 'default' }
+
+const sourceOf = (egg: string | null) => (egg === null ? null : { egg })
+
+/** An egg that cannot be imported is refused; everything else stays what it is. */
+async function refusing<T>(work: Promise<T>): Promise<T> {
+  try {
+    return await work
+  } catch (error) {
+    if (!isScrapdeckError(error)) throw error
+    throw refusal(error.message, error.code === 'EGG_IMPORT_FAILED' ? 'import_failed' : 'other')
+  }
+}

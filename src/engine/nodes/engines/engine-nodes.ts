@@ -1,0 +1,63 @@
+import { EventEmitter } from 'node:events'
+import { addressOfEngine } from '../../../shared/engine-address.ts'
+import type { Leadership } from '../../leadership/leadership.ts'
+import { type Clock, Timers } from '../../runtime/clock.ts'
+import type { Logger } from '../../runtime/logger.ts'
+
+/** An engine that starts is a node within this. */
+const LOOK_EVERY_MS = 2_000
+
+export interface EngineNodesParts {
+  engines: Pick<Leadership, 'list'>
+  clock: Clock
+  logger: Logger
+}
+
+/**
+ * Which of several engines have a local node, and where they are. Each is a node of the fleet under the name of its
+ * engine, added when its engine first appears, and kept when it is away.
+ */
+export class EngineNodes {
+  /** There is one, each time that is looked. */
+  readonly events = new EventEmitter<{ found: [engine: string] }>()
+  readonly #parts: EngineNodesParts
+  readonly #timers: Timers
+  /** By the name of the engine. */
+  #addresses: ReadonlyMap<string, string> = new Map()
+
+  constructor(parts: EngineNodesParts) {
+    this.#parts = parts
+    this.#timers = new Timers(parts.clock)
+  }
+
+  /** Where its engine is; null: it is away, or has no local node any more. */
+  addressOf(engine: string): string | null {
+    return this.#addresses.get(engine) ?? null
+  }
+
+  /** Whether the node with this address would be added again. */
+  isThere(url: string): boolean {
+    return [...this.#addresses.keys()].some((engine) => addressOfEngine(engine) === url)
+  }
+
+  async look(): Promise<void> {
+    try {
+      const { engines } = await this.#parts.engines.list()
+      const there = engines.filter(({ state, hasLocalNode }) => hasLocalNode && state !== 'silent')
+      this.#addresses = new Map(there.map(({ name, address }) => [name, address]))
+    } catch (error) {
+      // Where they were is the best guess: the next look follows.
+      this.#parts.logger.warn({ error }, 'the engines could not be listed')
+    }
+  }
+
+  /** Tells what is found from now on, first what the last look found. */
+  start(): void {
+    for (const engine of this.#addresses.keys()) this.events.emit('found', engine)
+    this.#timers.set(LOOK_EVERY_MS, () => void this.look().then(() => this.start()))
+  }
+
+  stop(): void {
+    this.#timers.stop()
+  }
+}

@@ -1,0 +1,12 @@
+/** Of the local node of one of several engines, where other nodes have their address: the engine keeps its name. */
+export const addressOfEngine = (engine: string): string => `engine:${encodeURIComponent(engine)}`
+
+/** The name of the engine; null: it is another address. */
+export function engineOfAddress(url: string): string | null {
+  const [, name] = /^engine:([\w.~!*'()%-]{1,600})$/.exec(url) ?? []
+  try {
+    return name === undefined ? null : decodeURIComponent(name)
+  } catch {
+    return null
+  }
+}
