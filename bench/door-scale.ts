@@ -59,8 +59,8 @@ export const run = ([rounds = '5']: string[] = []) =>
 
 /**
  * All arrangements are up during the whole run, each with a namespace of one PostgreSQL, a node and, if it has a cache,
- * a namespace of one Redis; they get the load in turn. The load is what clients of Scrapyd send: half of it daemonstatus,
- * a quarter listjobs, a quarter listprojects, and each hundredth request queues a job, which then runs.
+ * a namespace of one Redis; they get the load in turn. The load is what clients of Scrapyd send: half of it
+ * daemonstatus, a quarter listjobs, a quarter listprojects, and each hundredth request queues a job, which then runs.
  */
 export async function measure(options: {
   rounds: number

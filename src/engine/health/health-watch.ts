@@ -94,11 +94,7 @@ export class HealthWatch {
       Promise.race([blobs, isLate.then(() => BLOBS_LATE)])
     ])
     timer.cancel()
-    if (blobProblem !== this.#blobProblem)
-      logger.warn(
-        { problem: blobProblem },
-        blobProblem === null ? 'the blobs can be used again' : 'the blobs cannot be used'
-      )
+    // Logged by whoever watches them (blob-watch.ts).
     this.#blobProblem = blobProblem
     if (found !== this.#problem)
       logger.warn(

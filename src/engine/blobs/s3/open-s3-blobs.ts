@@ -54,13 +54,14 @@ export async function openS3Blobs(options: S3BlobsOptions): Promise<S3Blobs> {
     DEFAULT_REGION
   const files = new BlobFiles(options.cacheDirectory, options.cacheBytes, { clock, random })
   const client = new S3Client({ address, region, credentials, clock, random })
-  const store = new S3BlobStore({ client, files, clock, logger, graceMs: options.graceMs })
+  let isConditional: boolean
   try {
-    await checkRights(client, `${address.prefix}probe/${random.hex(8)}`, logger)
+    isConditional = await checkRights(client, `${address.prefix}probe/${random.hex(8)}`, logger)
   } catch (error) {
     await client.stop()
     throw client.explain(error)
   }
+  const store = new S3BlobStore({ client, files, clock, logger, isConditional, graceMs: options.graceMs })
   if (address.endpoint?.startsWith('http:') === true && !IS_NEAR.test(address.endpoint))
     logger.warn({ endpoint: address.endpoint }, 'eggs and logs travel unencrypted to the S3 server: use https')
   let checkedAtMs = clock.monotonicMs()
@@ -88,8 +89,8 @@ const listOne = (address: S3Address) => ({
   query: { 'list-type': '2', prefix: address.prefix, 'max-keys': '1' }
 })
 
-/** With an object of its own, which is deleted again. */
-async function checkRights(client: S3Client, key: string, logger: Logger): Promise<void> {
+/** With an object of its own, which is deleted again. Resolves to whether the server knows conditional writes. */
+async function checkRights(client: S3Client, key: string, logger: Logger): Promise<boolean> {
   await client.send(listOne(client.address))
   const body = Buffer.from('written by Scrapdeck at its start, and deleted again')
   const put = { operation: 'put', method: 'PUT' as const, key, body }
@@ -106,8 +107,12 @@ async function checkRights(client: S3Client, key: string, logger: Logger): Promi
     }
     await client.send({ ...put, headers: { 'if-none-match': '*' } })
     logger.warn({}, 'the S3 server ignores conditional writes: two engines must not write the same blob')
+    return false
   } catch (error) {
-    if (!hasStatus(error, 412, 409) && !isConditionUnknown(error)) throw error
+    if (hasStatus(error, 412, 409)) return true
+    if (!isConditionUnknown(error)) throw error
+    logger.warn({}, 'the S3 server does not know conditional writes: two engines must not write the same blob')
+    return false
   } finally {
     await client.send({ operation: 'delete', method: 'DELETE', key })
   }

@@ -32,6 +32,8 @@ export interface S3BlobStoreParts {
   files: BlobFiles
   clock: Clock
   logger: Logger
+  /** The server honours conditional writes, as far as it was tried. */
+  isConditional: boolean
   /** Tests only. */
   graceMs?: number
 }
@@ -62,10 +64,11 @@ export class S3BlobStore implements SharedBlobStore {
   readonly #downloading = new Map<string, Promise<string>>()
   readonly #lookedUp = new Map<string, { object: S3Object; atMs: number }>()
   /** Conditional writes: until a server says that it does not know them. */
-  #isConditional = true
+  #isConditional: boolean
 
   constructor(parts: S3BlobStoreParts) {
     this.#parts = parts
+    this.#isConditional = parts.isConditional
     this.#graceMs = parts.graceMs ?? GRACE_MS
   }
 
