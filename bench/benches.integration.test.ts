@@ -7,6 +7,7 @@ import * as cli from './cli.ts'
 import * as cold from './cold.ts'
 import * as dispatch from './dispatch.ts'
 import * as dispatchLatency from './dispatch-latency.ts'
+import * as doorScale from './door-scale.ts'
 import * as enqueue from './enqueue.ts'
 import * as failover from './failover.ts'
 import type { Figure } from './figure.ts'
@@ -135,6 +136,18 @@ const SHORT: [name: string, measure: () => Promise<Figure[]>, figures: string[]]
     ['killed_next_dispatch_ms', 'stalled_next_dispatch_ms', 'cut_off_next_firing_ms']
   ],
   [
+    'door-scale',
+    () =>
+      doorScale.measure({
+        rounds: 1,
+        durationMs: 1_000,
+        settleMs: 0,
+        queued: 10,
+        names: ['alone', 'two', 'two_cached']
+      }),
+    ['engines_ratio', 'cache_ratio', 'alone_per_s', 'two_per_s', 'two_cached_per_s', 'two_cached_p99_ms']
+  ],
+  [
     'schedules',
     () => all(schedules.measure({ schedules: 20, atOnce: 10, rounds: 1, idleMs: 200 })),
     [
@@ -146,10 +159,21 @@ const SHORT: [name: string, measure: () => Promise<Figure[]>, figures: string[]]
 
 /** Left out where there is no PostgreSQL. */
 const NEED_POSTGRES = ['pg-dispatch', 'pg-enqueue', 'pg-latency', 'pg-bloat']
-const isThere = (name: string) => !NEED_POSTGRES.includes(name) || whyNoPostgres() === null
+const isThere = (name: string) =>
+  name === 'door-scale' ? doorScale.whyNot() === null : !NEED_POSTGRES.includes(name) || whyNoPostgres() === null
 
 /** These start Scrapyds, services or browsers, as `local-start` does; they run only in `npm run test:long`. */
-const ONLY_LONG = ['api', 'cold', 'failover', 'local-memory', 'local-throughput', 'log-open', 'log-tail', 'pg-bloat']
+const ONLY_LONG = [
+  'api',
+  'cold',
+  'door-scale',
+  'failover',
+  'local-memory',
+  'local-throughput',
+  'log-open',
+  'log-tail',
+  'pg-bloat'
+]
 
 async function all(figures: AsyncIterable<Figure>): Promise<Figure[]> {
   const list: Figure[] = []

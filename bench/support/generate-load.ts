@@ -14,10 +14,15 @@ export interface Server {
   spider: string
 }
 
+/** As clients of Scrapyd send it: mostly polls of states and lists, and now and then a job. */
+const DOOR = ['daemonstatus', 'listjobs', 'daemonstatus', 'listprojects'] as const
+const SCHEDULED_EVERY = 100
+const FORM = 'application/x-www-form-urlencoded'
+
 /** Requests from a load generator in its own process. */
 export async function generateLoad(
   server: Server,
-  endpoint: Endpoint,
+  endpoint: Endpoint | 'door',
   load: Pick<LoadOrder, 'connections' | 'until'>
 ): Promise<LoadResult> {
   const { url, credentials, project, spider } = server
@@ -29,7 +34,7 @@ export async function generateLoad(
     listjobs: `listjobs.json?${query}`
   }
   const isWrite = endpoint === 'schedule'
-  const paths = isWrite ? ['schedule.json'] : endpoint === 'mixed' ? Object.values(reads) : [reads[endpoint]]
+  const paths = pathsOf()
   const form = new URLSearchParams({ project, spider, setting: 'LOG_LEVEL=INFO', page: '1' })
   const order: LoadOrder = {
     urls: paths.map((path) => url + path),
@@ -40,9 +45,12 @@ export async function generateLoad(
         : {
             authorization: basicAuthorization(credentials)
           }),
-      ...(isWrite ? { 'content-type': 'application/x-www-form-urlencoded' } : {})
+      ...(isWrite ? { 'content-type': FORM } : {})
     },
     body: isWrite ? form.toString() : null,
+    ...(endpoint === 'door'
+      ? { posts: { every: SCHEDULED_EVERY, url: `${url}schedule.json`, contentType: FORM, body: form.toString() } }
+      : {}),
     ...load,
     expected: '"status": "ok"'
   }
@@ -52,4 +60,10 @@ export async function generateLoad(
   generator.once('exit', (code) => reject(new Error(`the load generator ended with ${code}`)))
   generator.send(order)
   return promise
+
+  function pathsOf(): string[] {
+    if (endpoint === 'schedule') return ['schedule.json']
+    if (endpoint === 'mixed') return Object.values(reads)
+    return endpoint === 'door' ? DOOR.map((name) => reads[name]) : [reads[endpoint]]
+  }
 }

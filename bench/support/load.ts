@@ -10,6 +10,8 @@ export interface LoadOrder {
   method: 'GET' | 'POST'
   headers: Record<string, string>
   body: string | null
+  /** In place of each request so many: a POST. Default: none. */
+  posts?: { every: number; url: string; contentType: string; body: string }
   /** Kept alive; each has one request at a time. */
   connections: number
   /** Ends after this time, or after so many requests. */
@@ -28,6 +30,8 @@ export interface LoadResult {
   p50Ms: number
   p95Ms: number
   p99Ms: number
+  /** Of the generator, while it sent requests. */
+  cpuMs: number
 }
 
 process.once('message', (order: LoadOrder) => {
@@ -46,6 +50,14 @@ async function generate(order: LoadOrder): Promise<LoadResult> {
     const { pathname, search } = new URL(url)
     return pathname + search
   })
+  const { posts } = order
+  const post =
+    posts === undefined
+      ? null
+      : {
+          ...{ method: 'POST' as const, path: new URL(posts.url).pathname, body: posts.body },
+          headers: { ...order.headers, 'content-type': posts.contentType }
+        }
   const clients = Array.from({ length: order.connections }, () => new Client(origin))
   // Connects before the clock starts.
   await Promise.all(clients.map((client) => ask(client, paths[0]!)))
@@ -54,6 +66,7 @@ async function generate(order: LoadOrder): Promise<LoadResult> {
   let error: string | null = null
   let errors = 0
   const { until } = order
+  const cpuBefore = process.cpuUsage()
   const startedMs = performance.now()
   const isOver = () =>
     'requests' in until ? begun >= until.requests : performance.now() - startedMs >= until.durationMs
@@ -63,7 +76,8 @@ async function generate(order: LoadOrder): Promise<LoadResult> {
         const path = paths[begun % paths.length]!
         begun += 1
         const askedMs = performance.now()
-        const problem = await ask(client, path)
+        const isPost = post !== null && begun % posts!.every === 0
+        const problem = isPost ? await send(client, post) : await ask(client, path)
         tookMs.push(performance.now() - askedMs)
         if (problem === null) continue
         errors += 1
@@ -72,38 +86,48 @@ async function generate(order: LoadOrder): Promise<LoadResult> {
     })
   )
   const seconds = (performance.now() - startedMs) / 1000
+  const { user, system } = process.cpuUsage(cpuBefore)
   await Promise.all(clients.map((client) => client.destroy()))
   tookMs.sort((one, other) => one - other)
   const at = (share: number) => tookMs[Math.min(tookMs.length - 1, Math.floor(tookMs.length * share))] ?? 0
   return {
     ...{ requests: tookMs.length, seconds, errors, error },
     averageMs: tookMs.reduce((sum, one) => sum + one, 0) / Math.max(1, tookMs.length),
-    ...{ p50Ms: at(0.5), p95Ms: at(0.95), p99Ms: at(0.99) }
+    ...{ p50Ms: at(0.5), p95Ms: at(0.95), p99Ms: at(0.99) },
+    cpuMs: (user + system) / 1_000
+  }
+
+  function ask(client: Client, path: string): Promise<string | null> {
+    return send(client, { path, method: order.method, headers: order.headers, body: order.body })
   }
 
   /** Resolves to what is wrong with the answer. Makes no body object: the server is to be the bottleneck. */
-  function ask(client: Client, path: string): Promise<string | null> {
-    return new Promise((resolve) => {
+  function send(client: Client, request: Pick<LoadOrder, 'method' | 'headers' | 'body'> & { path: string }) {
+    const { method, path } = request
+    return new Promise<string | null>((resolve) => {
       let statusCode = 0
       let isExpected = false
       let start = ''
-      client.dispatch(
-        { path, method: order.method, headers: order.headers, body: order.body },
-        {
-          onRequestStart() {},
-          onResponseStart(_controller, status) {
-            statusCode = status
-          },
-          onResponseData(_controller, piece) {
-            if (start === '') start = piece.subarray(0, 300).toString('latin1')
-            isExpected ||= piece.includes(order.expected)
-          },
-          onResponseEnd() {
-            resolve(statusCode === 200 && isExpected ? null : `${order.method} ${path}: ${statusCode} ${start}`)
-          },
-          onResponseError: (_controller, failure) => resolve(`${order.method} ${path}: ${failure.message}`)
-        }
-      )
+      let end = ''
+      client.dispatch(request, {
+        onRequestStart() {},
+        onResponseStart(_controller, status) {
+          statusCode = status
+        },
+        onResponseData(_controller, piece) {
+          if (start === '') start = piece.subarray(0, 300).toString('latin1')
+          if (isExpected) return
+          // It may be where one piece ends and the next one begins.
+          const { length } = order.expected
+          const seam = end + piece.subarray(0, length).toString('latin1')
+          isExpected = piece.includes(order.expected) || seam.includes(order.expected)
+          end = (end + piece.subarray(-length).toString('latin1')).slice(-length)
+        },
+        onResponseEnd() {
+          resolve(statusCode === 200 && isExpected ? null : `${method} ${path}: ${statusCode} ${start}`)
+        },
+        onResponseError: (_controller, failure) => resolve(`${method} ${path}: ${failure.message}`)
+      })
     })
   }
 }

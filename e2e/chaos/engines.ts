@@ -1,4 +1,4 @@
-import { cpSync, existsSync, mkdirSync, symlinkSync } from 'node:fs'
+import { cpSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Service, startService } from '../support/service.ts'
 
@@ -7,7 +7,7 @@ export interface EngineOptions {
   dataDirectory: string
   /** Of the engine that was there first: what seals secrets must be the same everywhere. */
   keyFrom: string | null
-  /** Every engine has the same eggs. */
+  /** A directory that every engine shares. */
   blobs: string
   database: string
   entry: string | undefined
@@ -31,11 +31,9 @@ export class ChaosEngine {
   static async start(options: EngineOptions): Promise<ChaosEngine> {
     const { name, dataDirectory, keyFrom, blobs, database, entry, environment } = options
     mkdirSync(dataDirectory, { recursive: true, mode: 0o700 })
-    mkdirSync(blobs, { recursive: true, mode: 0o700 })
     if (keyFrom !== null) cpSync(join(keyFrom, 'secret.key'), join(dataDirectory, 'secret.key'))
-    if (!existsSync(join(dataDirectory, 'blobs'))) symlinkSync(blobs, join(dataDirectory, 'blobs'))
     const service = await startService({
-      ...{ dataDirectory, localSlots: 0, entry, arguments: [`--store=${database}`] },
+      ...{ dataDirectory, localSlots: 0, entry, arguments: [`--store=${database}`, `--blobs=${blobs}`] },
       environment: { SCRAPDECK_ENGINE_NAME: name, ...environment }
     })
     return new ChaosEngine(name, service)

@@ -67,7 +67,7 @@ export class EngineProcess {
     this.link = new DatabaseLink({ life: this.life, time, database: database.lease, chance })
     this.election = new Election({
       openTable: (options) => this.link.lease.openTable(options),
-      self: { id: this.id, name, address: `http://${name}`, version: 'simulated', hasLocalNode: false },
+      self: { id: this.id, name, address: `http://${name}`, version: 'simulated', hasLocalNode: false, blobs: '' },
       clock: this.#clock,
       logger: silentLogger,
       lead: (lease) => this.#lead(lease),
@@ -147,8 +147,10 @@ export class EngineProcess {
     const nobodyAsks = () => Promise.reject(new Error('nobody asks this'))
     const mayAct = () => this.election.mayAct()
     const stepDown = () => this.election.handOver(null)
+    const listApart = async () => []
     const list = async () => ({ shared: true, engines: [], terms: [] })
-    return { name: this.#parts.name, secret: '', mayAct, stepDown, list, handOver: nobodyAsks, setDrained: nobodyAsks }
+    const asked = { list, listApart, handOver: nobodyAsks, setDrained: nobodyAsks }
+    return { name: this.#parts.name, secret: '', mayAct, stepDown, ...asked }
   }
 
   #logger(life: Life): Logger {

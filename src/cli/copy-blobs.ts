@@ -1,5 +1,7 @@
 import { resolve } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import { type CopyCounts, copyBlobs } from '../engine/import/copy-blobs.ts'
+import { isFileUrl, parseBlobsDirectory } from '../engine/runtime/blobs-directory.ts'
 import { isS3Address, parseS3Address } from '../engine/runtime/s3-address.ts'
 import { findRunningService } from '../server/service-file.ts'
 import type { ServeOptions } from '../config/serve-options.ts'
@@ -11,10 +13,10 @@ const PROGRESS_EVERY_MS = 2_000
 /** `scrapdeck copy-blobs`: `print` gets lines for people. `options`: of the service of this machine. */
 export async function runCopyBlobs(
   { from, to, evenIfRunning }: { from: string; to: string; evenIfRunning: boolean },
-  options: Pick<ServeOptions, 'dataDirectory' | 's3'>,
+  options: Pick<ServeOptions, 'dataDirectory' | 's3' | 'blobsDirectory'>,
   print: (line: string) => void
 ): Promise<CopyCounts> {
-  const places = [from, to].map((place) => (isS3Address(place) ? place : resolve(place)))
+  const places = [from, to].map((place) => placeOf(place, options.blobsDirectory))
   if (!evenIfRunning) await refuseRunning(places, options)
   let printedAtMs = performance.now()
   const counts = await copyBlobs({
@@ -31,12 +33,24 @@ export async function runCopyBlobs(
   return counts
 }
 
-/** A directory is locked by its engine; of a bucket, only what this machine's own service uses is known. */
-async function refuseRunning(places: string[], { dataDirectory, s3 }: Pick<ServeOptions, 'dataDirectory' | 's3'>) {
-  const isUsed = places.some((place) => isS3Address(place) && parseS3Address(place).name === s3?.address.name)
-  if (!isUsed || (await findRunningService(dataDirectory)) === null) return
+/** The directory that the service of this machine uses may be named as in its option. */
+function placeOf(text: string, blobsDirectory: string | null): string {
+  if (isS3Address(text) || isFileUrl(text)) return text
+  const path = resolve(text)
+  return path === blobsDirectory ? pathToFileURL(path).href : path
+}
+
+/** A data directory is locked by its engine; of the rest, only what this machine's own service uses is known. */
+async function refuseRunning(
+  places: string[],
+  { dataDirectory, s3, blobsDirectory }: Pick<ServeOptions, 'dataDirectory' | 's3' | 'blobsDirectory'>
+) {
+  const used = s3?.address.name ?? blobsDirectory
+  const nameOf = (place: string) => (isS3Address(place) ? parseS3Address(place).name : parseBlobsDirectory(place))
+  if (used === null || !places.some((place) => nameOf(place) === used)) return
+  if ((await findRunningService(dataDirectory)) === null) return
   throw new ScrapdeckError(
     'DATA_DIRECTORY_IN_USE',
-    `The Scrapdeck that runs with ${dataDirectory} uses ${s3!.address.name}. Stop it first: what it writes meanwhile might be missing in the copy. To copy all the same, use --even-if-running.`
+    `The Scrapdeck that runs with ${dataDirectory} uses ${used}. Stop it first: what it writes meanwhile might be missing in the copy. To copy all the same, use --even-if-running.`
   )
 }

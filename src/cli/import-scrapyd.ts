@@ -56,6 +56,7 @@ export async function runImport(
     dataDirectory: options.dataDirectory,
     directories: localOnly(options.directories),
     s3: options.s3,
+    blobsDirectory: options.blobsDirectory,
     dryRun: flags.dryRun ?? false,
     report: print
   })

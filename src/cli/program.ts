@@ -65,7 +65,10 @@ function serviceCommand(name: string, description: string): Command {
       '--store <address>',
       'sqlite, or postgres://USER@HOST:5432/DATABASE (default: sqlite, in the data directory)'
     )
-    .option('--blobs <address>', 's3://BUCKET/PREFIX?endpoint=… (default: files, in the data directory)')
+    .option(
+      '--blobs <address>',
+      's3://BUCKET/PREFIX?endpoint=…, or a directory that all engines share (default: files, in the data directory)'
+    )
     .option('--cache <address>', 'memory, or redis://HOST:6379/0, shared with other engines (default: memory)')
     .option('--config <file>', CONFIG_HELP)
     .option('--bind <address>', 'address to listen on (default 127.0.0.1)')
@@ -131,9 +134,9 @@ program
 program
   .command('copy-blobs <from> <to>')
   .description(
-    'Copy eggs, archived logs and kept items between a data directory and s3://BUCKET/PREFIX?endpoint=…, in either direction. Verifies each; safe to repeat after an interruption. Deletes nothing.'
+    'Copy eggs, archived logs and kept items between a data directory, s3://BUCKET/PREFIX?endpoint=… and file:///SHARED/DIRECTORY, in any direction. Verifies each; safe to repeat after an interruption. Deletes nothing.'
   )
-  .option('--even-if-running', 'continue even if the service of this machine uses one of them on S3')
+  .option('--even-if-running', 'continue even if the service of this machine uses one of them')
   .option('--data <directory>', SERVICE_DATA_HELP)
   .option('--config <file>', CONFIG_HELP)
   .option('--json', JSON_HELP)

@@ -49,6 +49,7 @@ export async function serveTogether(
   const membership = await joinEngines({
     ...{ postgres: options.postgres, dataDirectory: options.dataDirectory, secretKeyFile: options.secretKeyFile },
     credentials: options.credentials,
+    blobs: blobsOf(options),
     ...{ clock: systemClock, random: systemRandom, logger, lead, follow },
     scrapdeckVersion: readPackageVersion(),
     hasLocalNode: options.localSlots !== 0,
@@ -141,6 +142,11 @@ function surviveTheEndOfLeading(error: unknown, logger: Logger): void {
 const refuse: Answerer['answer'] = (_request, response) => {
   response.writeHead(503, { 'content-type': 'text/plain; charset=utf-8', 'retry-after': '1' })
   response.end('Scrapdeck is starting.\n')
+}
+
+/** null: whether a plugin keeps them is known only once it is loaded. */
+function blobsOf({ s3, blobsDirectory, plugins }: ServeOptions) {
+  return s3 === null && blobsDirectory === null && plugins.length > 0 ? null : { s3, directory: blobsDirectory }
 }
 
 /** Where other engines reach this one: at the address it listens on, or at the one that the database sees. */

@@ -8,6 +8,7 @@ export function engineOptionsOf(options: ServeOptions, workingDirectory: string)
     dataDirectory: options.dataDirectory,
     postgres: options.postgres,
     s3: options.s3,
+    blobsDirectory: options.blobsDirectory,
     cache: options.cache,
     secretKeyFile: options.secretKeyFile,
     credentials: options.credentials ?? undefined,

@@ -1,7 +1,8 @@
 import { resolve as resolvePath } from 'node:path'
 import { type AnswerLimits, DEFAULT_ANSWER_LIMITS, parseCacheAddress } from '../engine/runtime/cache-address.ts'
 import { parsePostgresAddress, type PostgresAddress } from '../engine/runtime/postgres-address.ts'
-import { parseS3Address, type S3Address } from '../engine/runtime/s3-address.ts'
+import { parseBlobsDirectory } from '../engine/runtime/blobs-directory.ts'
+import { isS3Address, parseS3Address, type S3Address } from '../engine/runtime/s3-address.ts'
 import { isLoopback } from '../server/auth/host-rule.ts'
 import { DEFAULT_CRAWL_CACHE_SECONDS, MAX_CRAWL_CACHE_SECONDS } from '../shared/contract/index.ts'
 import { maskCredentials } from '../shared/secret-values.ts'
@@ -15,7 +16,7 @@ import type { OptionReader } from './option-reader.ts'
 import { namesIn } from './option-table.ts'
 import { type PluginSettings, readPluginLines } from './plugin-options.ts'
 import type { ConfiguredValue } from './read-files.ts'
-import type { S3Options, ServeOptions } from './serve-options.ts'
+import type { ServeOptions } from './serve-options.ts'
 
 /** Reads the section [scrapdeck], its flags and its variables. */
 export function readOwnOptions(options: OptionReader) {
@@ -39,7 +40,7 @@ export function readOwnOptions(options: OptionReader) {
   return {
     dataDirectory,
     postgres: readStore(options),
-    s3: readBlobs(options),
+    ...readBlobs(options),
     cache: readCache(options),
     secretKeyFile: readSecretKeyFile(options),
     pythonPath: python?.text || null,
@@ -97,18 +98,22 @@ const BLOBS_CACHE_MB = 2_048
 const BLOBS_CACHE_MIN_MB = 64
 
 /** Absent or `files`: in the data directory. */
-function readBlobs(options: OptionReader): S3Options | null {
+function readBlobs(options: OptionReader): Pick<ServeOptions, 's3' | 'blobsDirectory'> {
   const picked = options.pick('scrapdeck', 'blobs', { name: '--blobs', value: options.context.flags.blobs })
   const file = options.pick('scrapdeck', 'blobs_credentials_file')
   const cache = options.pick('scrapdeck', 'blobs_cache_mb')
   const cacheMb = (cache === null ? null : options.whole(cache, 'blobs_cache_mb', 10_000_000)) ?? BLOBS_CACHE_MB
+  const isOwn = picked === null || picked.text === '' || picked.text === 'files'
+  const directory = isOwn ? null : parseBlobsDirectory(picked.text)
   // One that cannot be read may have a secret where none belongs.
-  const address = picked === null || picked.text === '' || picked.text === 'files' ? null : readAddress(options, picked)
-  options.list('scrapdeck', 'blobs', address === null ? 'files' : picked!.text, picked)
+  const address = isOwn || directory !== null ? null : readAddress(options, picked)
+  options.list('scrapdeck', 'blobs', address === null ? (directory ?? 'files') : picked!.text, picked)
   options.list('scrapdeck', 'blobs_credentials_file', file?.text ?? '', file)
   options.list('scrapdeck', 'blobs_cache_mb', String(cacheMb), cache)
   if (cacheMb < BLOBS_CACHE_MIN_MB) options.refuse(cache!, `blobs_cache_mb must be at least ${BLOBS_CACHE_MIN_MB}.`)
-  return address === null ? null : { address, credentialsFile: file?.text || null, cacheBytes: cacheMb * 1_000_000 }
+  if (address === null) return { s3: null, blobsDirectory: directory }
+  const s3 = { address, credentialsFile: file?.text || null, cacheBytes: cacheMb * 1_000_000 }
+  return { s3, blobsDirectory: null }
 }
 
 /** Absent or `memory`: this engine shares nothing. */
@@ -145,6 +150,10 @@ function readAnswerLimits(options: OptionReader): AnswerLimits {
 }
 
 function readAddress(options: OptionReader, picked: ConfiguredValue): S3Address | null {
+  if (!isS3Address(picked.text)) {
+    options.refuse(picked, 'blobs takes files, s3://BUCKET/PREFIX, or the absolute path of a shared directory.')
+    return null
+  }
   try {
     return parseS3Address(picked.text)
   } catch (error) {

@@ -55,6 +55,7 @@ describe('options of the service', () => {
       engineAddress: null,
       postgres: null,
       s3: null,
+      blobsDirectory: null,
       cache: null,
       secretKeyFile: null,
       warmStarts: { isOn: true, mostParents: 4, waitMs: 0, mostParked: 1 },
@@ -139,6 +140,17 @@ describe('options of the service', () => {
     expect(resolve('[scrapdeck]\nblobs = files\n').options.s3).toBeNull()
     expect(resolve(null, { flags: { blobs: 's3://other' } }).options.s3?.address.name).toBe('s3://other/')
     expect(() => resolve('[scrapdeck]\nblobs_cache_mb = 10\n')).toThrow('at least 64')
+    for (const [blobs, path] of [
+      ['/mnt/share/scrapdeck/', '/mnt/share/scrapdeck'],
+      ['/mnt/a//b/../c', '/mnt/a/c'],
+      ['file:///mnt/my%20share', '/mnt/my share']
+    ] as const) {
+      const { options: shared, listed: lines } = resolve(null, { flags: { blobs } })
+      expect([shared.s3, shared.blobsDirectory]).toEqual([null, path])
+      expect(lines).toContainEqual(expect.objectContaining({ name: 'blobs', value: path }))
+    }
+    for (const blobs of ['share', './share', 'file://host/share', 'file:///a?b', 'https://x.example', 'file:///%zz'])
+      expect(() => resolve(null, { flags: { blobs } })).toThrow('the absolute path of a shared directory')
     const secret = { environment: { SCRAPDECK_BLOBS: 's3://key:hidden@crawls' } }
     expect(() => resolve(null, secret)).toThrow('must not contain credentials')
     expect(() => resolve(null, secret)).not.toThrow('hidden')

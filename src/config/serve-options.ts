@@ -41,8 +41,10 @@ export interface ServeOptions {
   engineName: string | null
   /** Where they reach it. null: derived from the address it listens on. */
   engineAddress: string | null
-  /** null: files in the data directory. */
+  /** null: not on S3. */
   s3: S3Options | null
+  /** An absolute path; null: not in a shared directory. Without either, blobs are in the data directory. */
+  blobsDirectory: string | null
   /** null: this engine shares nothing. */
   cache: { address: CacheAddress; answers: AnswerLimits } | null
   warmStarts: WarmStarts

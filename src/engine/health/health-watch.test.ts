@@ -49,7 +49,7 @@ describe('health', () => {
     await clock.advanceBy(5_000)
     const late = health.check()
     await clock.advanceBy(2_000)
-    expect(await late).toEqual({ ...WELL, reasons: ['The blob storage (S3) does not respond'] })
+    expect(await late).toEqual({ ...WELL, reasons: ['The blob storage does not respond'] })
   })
 
   it('is not ready while the database does not respond', async () => {

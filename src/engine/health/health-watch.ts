@@ -18,7 +18,7 @@ const CHECK_EVERY_MS = 5_000
 const CHECK_LIMIT_MS = 2_000
 /** More than file systems store inline in an inode, so that a full disk must refuse the write. */
 const PROBE_BYTES = 16_384
-const BLOBS_LATE = 'The blob storage (S3) does not respond'
+const BLOBS_LATE = 'The blob storage does not respond'
 
 export interface HealthWatchParts {
   dataDirectory: string
@@ -94,11 +94,7 @@ export class HealthWatch {
       Promise.race([blobs, isLate.then(() => BLOBS_LATE)])
     ])
     timer.cancel()
-    if (blobProblem !== this.#blobProblem)
-      logger.warn(
-        { problem: blobProblem },
-        blobProblem === null ? 'the blobs can be used again' : 'the blobs cannot be used'
-      )
+    // Logged by whoever watches them (blob-watch.ts).
     this.#blobProblem = blobProblem
     if (found !== this.#problem)
       logger.warn(

@@ -27,6 +27,11 @@ export interface MetricsParts {
 /** What was asked of a storage elsewhere since the start. */
 export interface BlobFigures {
   isUsable: boolean
+  /** null: it is a directory. */
+  requests: RequestFigures | null
+}
+
+interface RequestFigures {
   requests: ReadonlyMap<string, { answered: number; refused: number; failed: number; seconds: number }>
   retries: number
   sentBytes: number
@@ -72,7 +77,8 @@ export class Metrics extends NamedMetrics {
   readonly #cacheMisses = this.counter('cache_misses_total', 'Reads that a cache could not answer.', ['cache'])
   readonly #cacheEntries = this.gauge('cache_entries', 'Entries of a cache.', ['cache'])
   readonly #cacheBytes = this.gauge('cache_bytes', 'Size of a cache on disk.', ['cache'])
-  /** Only with blobs on S3: elsewhere, 0 would look like a failure. */
+  /** Only with blobs elsewhere: otherwise, 0 would look like a failure. */
+  #blobsUp: ReturnType<Metrics['gauge']> | null = null
   #blobs: ReturnType<Metrics['makeBlobMetrics']> | null = null
   readonly #sharedUp = this.gauge('shared_cache_up', '1 while it serves; absent without one.', ['address'])
   readonly #sharedCalls = this.counter('shared_cache_calls_total', 'Calls of the shared cache, by result.', ['result'])
@@ -149,7 +155,7 @@ export class Metrics extends NamedMetrics {
     nodes: readonly Node[]
     figures: Figures
     caches: Record<string, CacheFigures>
-    /** Absent: they are files. */
+    /** Absent: they are files in the data directory. */
     blobs?: BlobFigures | undefined
     /** null: there is none. */
     shared: { state(): CacheState; calls(): CacheCalls & { refused: number } } | null
@@ -237,17 +243,21 @@ export class Metrics extends NamedMetrics {
 
   private makeBlobMetrics() {
     return {
-      up: this.gauge('blobs_up', '1 while the S3 storage of blobs can be used.'),
-      requests: this.counter('blob_requests_total', 'Requests to that storage.', ['operation', 'result']),
+      requests: this.counter('blob_requests_total', 'Requests to the S3 storage.', ['operation', 'result']),
       seconds: this.counter('blob_request_seconds_total', 'Time that these requests took.', ['operation']),
       retries: this.counter('blob_retries_total', 'Requests that were repeated after a failure.', []),
       bytes: this.counter('blob_bytes_total', 'Content of these requests and their answers.', ['direction'])
     }
   }
 
-  #readBlobs({ isUsable, requests, retries, sentBytes, receivedBytes }: BlobFigures): void {
-    const { up, requests: counted, seconds, retries: repeated, bytes } = (this.#blobs ??= this.makeBlobMetrics())
-    up.set(Number(isUsable))
+  #readBlobs({ isUsable, requests: figures }: BlobFigures): void {
+    this.#blobsUp ??= this.gauge('blobs_up', '1 while the S3 storage or shared directory of blobs can be used.')
+    this.#blobsUp.set(Number(isUsable))
+    if (figures !== null) this.#readBlobRequests(figures)
+  }
+
+  #readBlobRequests({ requests, retries, sentBytes, receivedBytes }: RequestFigures): void {
+    const { requests: counted, seconds, retries: repeated, bytes } = (this.#blobs ??= this.makeBlobMetrics())
     for (const counter of [counted, seconds, repeated, bytes]) counter.reset()
     for (const [operation, { seconds: took, ...results }] of requests) {
       for (const [result, count] of Object.entries(results)) counted.inc({ operation, result }, count)

@@ -34,6 +34,7 @@ const problemsOf = (input: Partial<ProblemsInput>) =>
     nowMs: NOW_MS,
     nodes: [],
     live: [],
+    blobs: { name: 'the data directory', problem: null, sinceMs: null, disk: null, apart: [] },
     cache: null,
     recentFailures: [],
     python: null,

@@ -17,6 +17,8 @@ import { type LongWait, longWaitProblems } from './long-waits.ts'
 import { discoveryProblems, type OrderWarning, versionOrderProblems } from './fleet-problems.ts'
 import { namesakeProblems, scheduleProblems, type ScheduleTroubles } from './schedule-problems.ts'
 import type { CacheState } from '../cache/shared-cache.ts'
+import { blobProblems } from './blob-problems.ts'
+import type { BlobsState } from './blob-watch.ts'
 import { cacheProblems } from './cache-problems.ts'
 import { storageProblems } from './storage-problems.ts'
 import { UNRELATED } from './unrelated.ts'
@@ -38,6 +40,7 @@ export interface ProblemsInput {
   /** Newest first. */
   findings: readonly SpiderFindings[]
   storage: StorageState
+  blobs: BlobsState
   /** null: this engine shares none. */
   cache: CacheState | null
   longWaits: readonly LongWait[]
@@ -64,6 +67,7 @@ export function listProblems(input: ProblemsInput): Problem[] {
     ...discoveryProblems(input.sources),
     ...versionOrderProblems(input.orderWarnings),
     ...storageProblems(input.storage, input.nowMs),
+    ...blobProblems(input.blobs),
     ...cacheProblems(input.cache),
     ...failingSpiders(input),
     ...unusualRuns(input)

@@ -18,11 +18,11 @@ export function storageProblems(
     found.push({ ...UNRELATED, id: `storage:${id}`, severity, title, text, mend: 'open_storage' })
   const advice = isPolicySet ? 'Shorten the retention, or free space' : 'Set a retention policy, or free space'
   if (disk !== null) {
-    const [low, critical] = [Math.min(disk.totalBytes / 10, 10 * GB), Math.min(disk.totalBytes / 50, GB)]
+    const low = howLow(disk)
     const leftMs = disk.fullAtMs === null ? null : Math.max(0, disk.fullAtMs - nowMs)
-    if (disk.freeBytes < low) {
+    if (low !== null) {
       const rest = `${gigabytes(disk.freeBytes)} of ${gigabytes(disk.totalBytes)} are free in the data directory`
-      add('disk', disk.freeBytes < critical ? 'error' : 'warning', 'The disk is almost full', `${rest}. ${advice}`)
+      add('disk', low, 'The disk is almost full', `${rest}. ${advice}`)
     } else if (leftMs !== null && leftMs < DAY_MS) {
       const when = formatDuration(Math.round(leftMs / 1_000))
       const rest = `${gigabytes(disk.freeBytes)} are free; at the current rate the disk is full in ${when}`
@@ -46,4 +46,16 @@ export function storageProblems(
   return found
 }
 
-const gigabytes = (bytes: number) => `${(bytes / GB).toFixed(bytes < 10 * GB ? 1 : 0)} GB`
+/** null: there is enough. Pure. */
+export function howLow({
+  totalBytes,
+  freeBytes
+}: {
+  totalBytes: number
+  freeBytes: number
+}): Problem['severity'] | null {
+  if (freeBytes < Math.min(totalBytes / 50, GB)) return 'error'
+  return freeBytes < Math.min(totalBytes / 10, 10 * GB) ? 'warning' : null
+}
+
+export const gigabytes = (bytes: number) => `${(bytes / GB).toFixed(bytes < 10 * GB ? 1 : 0)} GB`

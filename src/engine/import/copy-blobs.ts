@@ -5,9 +5,16 @@ import { join } from 'node:path'
 import pLimit from 'p-limit'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import type { BlobStore } from '../blobs/blob-store.ts'
-import { openFilesystemBlobStore } from '../blobs/filesystem/filesystem-blob-store.ts'
+import { openDirectoryBlobs } from '../blobs/directory/open-directory-blobs.ts'
+import { MARK } from '../blobs/directory/shared-directory.ts'
+import {
+  blobsInDirectory,
+  type DirectoryRules,
+  openFilesystemBlobStore
+} from '../blobs/filesystem/filesystem-blob-store.ts'
 import { openS3Blobs } from '../blobs/s3/open-s3-blobs.ts'
 import { contentOfFile } from '../blobs/s3/upload.ts'
+import { isFileUrl, parseBlobsDirectory } from '../runtime/blobs-directory.ts'
 import { systemClock } from '../runtime/clock.ts'
 import { silentLogger } from '../runtime/logger.ts'
 import { makePrivateDirectory } from '../runtime/private-directory.ts'
@@ -37,9 +44,10 @@ const TREES = ['eggs/', 'logs/', 'items/']
 const COPIED_AT_ONCE = 4
 
 /**
- * Copies all blobs from a data directory or `s3://…` to another. Each is verified against its checksum; what is there
- * already is compared, not copied, so an interrupted copy is continued by the next. Nothing is deleted. Rejects with
- * BAD_INPUT, DATA_DIRECTORY_IN_USE while an engine runs on one of the directories, BLOBS_UNUSABLE or BLOB_DAMAGED.
+ * Copies all blobs from a data directory, a shared directory or `s3://…` to another. Each is verified against its
+ * checksum; what is there already is compared, not copied, so an interrupted copy is continued by the next. Nothing is
+ * deleted. Rejects with BAD_INPUT, DATA_DIRECTORY_IN_USE while an engine runs on one of the data directories,
+ * BLOBS_UNUSABLE or BLOB_DAMAGED.
  */
 export async function copyBlobs(options: {
   from: string
@@ -111,6 +119,7 @@ async function openPlace(
   isTarget: boolean,
   options: { credentialsFile: string | null; environment: Readonly<Record<string, string | undefined>> }
 ): Promise<BlobPlace> {
+  if (isFileUrl(text) || isBlobsDirectory(text)) return openShared(text, isTarget)
   if (!isS3Address(text)) return openDirectory(text, isTarget)
   const address = parseS3Address(text)
   const cacheDirectory = await mkdtemp(join(tmpdir(), 'scrapdeck-copy-'))
@@ -137,23 +146,46 @@ async function openPlace(
 async function openDirectory(directory: string, isTarget: boolean): Promise<BlobPlace> {
   const blobs = join(directory, 'blobs')
   if (!isTarget && !existsSync(blobs)) {
-    const text = `${directory} is not a data directory: it has no blobs. Name one, or s3://BUCKET/PREFIX?endpoint=…`
+    const text = `${directory} is not a data directory: it has no blobs. Name one, s3://BUCKET/PREFIX?endpoint=…, or file:///SHARED/DIRECTORY`
     throw new ScrapdeckError('BAD_INPUT', text)
   }
   makePrivateDirectory(directory)
   const lock = lockDirectory(directory)
   try {
     const store = await openFilesystemBlobStore(blobs)
-    return {
-      ...{ name: directory, store },
-      async sha256Of(name) {
-        const path = await store.localPath(name)
-        return path === null ? null : (await contentOfFile(path)).sha256
-      },
-      close: async () => lock.release()
-    }
+    return { ...{ name: directory, store }, ...sha256InFiles(store), close: async () => lock.release() }
   } catch (error) {
     lock.release()
     throw error
   }
 }
+
+/** Not locked: other machines may use it. As a source, nothing is written there. */
+async function openShared(text: string, isTarget: boolean): Promise<BlobPlace> {
+  const path = isFileUrl(text) ? parseBlobsDirectory(text) : text
+  if (path === null) throw new ScrapdeckError('BAD_INPUT', 'Write a shared directory as file:///SHARED/DIRECTORY')
+  if (!isTarget && !existsSync(path)) throw new ScrapdeckError('BAD_INPUT', `There is no directory ${path}`)
+  const base = { clock: systemClock, random: systemRandom, logger: silentLogger }
+  const store = isTarget
+    ? (await openDirectoryBlobs({ ...base, path, knownMark: null })).store
+    : blobsInDirectory(path, NO_RULES)
+  return { ...{ name: path, store }, ...sha256InFiles(store), async close() {} }
+}
+
+const NO_RULES: DirectoryRules = {
+  explain: (_path, work) => work(),
+  async makeFolder() {},
+  deleteUnused: async () => false
+}
+
+/** What the option `blobs` names, not a data directory. */
+function isBlobsDirectory(path: string): boolean {
+  return existsSync(join(path, MARK)) && !existsSync(join(path, 'blobs'))
+}
+
+const sha256InFiles = (store: BlobStore): Pick<BlobPlace, 'sha256Of'> => ({
+  async sha256Of(name) {
+    const path = await store.localPath(name)
+    return path === null ? null : (await contentOfFile(path)).sha256
+  }
+})

@@ -6,8 +6,9 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { LOCAL_NODE_ID, nextAttempt } from '../../shared/ids.ts'
 import { IncomingFiles } from '../blobs/incoming-files.ts'
+import { knownMarkOf } from '../blobs/blobs-place.ts'
 import { openFilesystemBlobStore } from '../blobs/filesystem/filesystem-blob-store.ts'
-import type { S3Blobs } from '../blobs/s3/open-s3-blobs.ts'
+import type { SharedBlobs } from '../blobs/shared-blobs.ts'
 import { readFileRange } from '../launcher/runs/file-range.ts'
 import { CLOSING_TAIL_BYTES } from '../understanding/closing-stats.ts'
 import { judgeOutcome } from '../output/outcome.ts'
@@ -25,7 +26,7 @@ import { readScrapydDatabase } from '../store/scrapyd-databases.ts'
 import { openSqliteStore } from '../store/sqlite/open-sqlite-store.ts'
 import type { AttemptChange } from '../job-rules/attempt-change.ts'
 import { type AttemptStart, type NewJob, PLAIN_JOB } from '../store/records.ts'
-import type { AttemptReader, JobStore, ProjectSettingsStore, VersionStore } from '../store/store.ts'
+import type { AttemptReader, JobStore, ProjectSettingsStore, SettingStore, VersionStore } from '../store/store.ts'
 import { copyOnce, listFiles } from './copy-files.ts'
 import { parseScrapydTime, readPendingJob } from './pending-jobs.ts'
 
@@ -42,6 +43,8 @@ export interface ImportOptions {
   dataDirectory: string
   /** See EngineOptions.directories. */
   directories?: { eggs?: string; logs?: string | null; items?: string | null }
+  /** See EngineOptions. */
+  blobsDirectory?: string | null
   /** See EngineOptions.s3. */
   s3?: { address: S3Address; credentialsFile: string | null; cacheBytes: number } | null
   /** Only counts what would be imported; writes nothing. */
@@ -96,19 +99,25 @@ export async function importScrapyd(options: ImportOptions): Promise<ImportCount
 }
 
 /** A dry run writes nothing, there neither. */
-async function openS3(
+async function openShared(
+  store: Pick<SettingStore, 'getSetting'>,
   dataDirectory: string,
-  { s3 = null, dryRun }: ImportOptions,
+  { s3 = null, blobsDirectory = null, dryRun }: ImportOptions,
   clock: Clock
-): Promise<S3Blobs | null> {
-  if (s3 === null || dryRun) return null
+): Promise<SharedBlobs | null> {
+  const base = { clock, random: systemRandom, logger: silentLogger }
+  if (dryRun || (s3 === null && blobsDirectory === null)) return null
+  if (blobsDirectory !== null) {
+    const { openDirectoryBlobs } = await import('../blobs/directory/open-directory-blobs.ts')
+    const knownMark = knownMarkOf(await store.getSetting('blobs.directory'), blobsDirectory)
+    return openDirectoryBlobs({ ...base, path: blobsDirectory, knownMark })
+  }
   const { openS3Blobs } = await import('../blobs/s3/open-s3-blobs.ts')
-  const cacheDirectory = join(dataDirectory, 'blob-cache')
-  return openS3Blobs({ ...s3, clock, random: systemRandom, logger: silentLogger, cacheDirectory })
+  return openS3Blobs({ ...s3!, ...base, cacheDirectory: join(dataDirectory, 'blob-cache') })
 }
 
 async function importInto(
-  store: JobStore & VersionStore & ProjectSettingsStore & AttemptReader,
+  store: JobStore & VersionStore & ProjectSettingsStore & AttemptReader & Pick<SettingStore, 'getSetting'>,
   dataDirectory: string,
   options: ImportOptions,
   clock: Clock
@@ -129,12 +138,12 @@ async function importInto(
     ...options.directories
   }
   let eggTimeMs = clock.nowMs()
-  const s3Blobs = await openS3(dataDirectory, options, clock)
+  const sharedBlobs = await openShared(store, dataDirectory, options, clock)
   await using opened = new AsyncDisposableStack()
-  opened.adopt(s3Blobs, (one) => one?.stop())
+  opened.adopt(sharedBlobs, (one) => one?.stop())
   const projects = await Projects.open({
     store,
-    blobs: s3Blobs?.store ?? (await openFilesystemBlobStore(join(dataDirectory, 'blobs'))),
+    blobs: sharedBlobs?.store ?? (await openFilesystemBlobStore(join(dataDirectory, 'blobs'))),
     incoming: IncomingFiles.open(join(dataDirectory, 'incoming')),
     eggDirectory: join(local, 'egg-files'),
     ...(options.dryRun ? {} : { tree: await EggTree.open(directories.eggs, silentLogger) }),

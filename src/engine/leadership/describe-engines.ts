@@ -2,7 +2,7 @@ import type { EngineInfo } from '../../shared/contract/index.ts'
 import type { EngineRow } from '../store/lease-table.ts'
 
 /** An engine says each second that it lives. */
-const SILENT_AFTER_MS = 5_000
+export const SILENT_AFTER_MS = 5_000
 
 /** `leader`: the id of the engine that leads, as far as it is known. */
 export function describeEngines(rows: readonly EngineRow[], leader: string | null): EngineInfo[] {

@@ -31,6 +31,7 @@ export function engineAlone(self: {
       ],
       terms: []
     }),
+    listApart: async () => [],
     handOver: refuse,
     // SQLite says whether it has committed.
     stepDown() {},

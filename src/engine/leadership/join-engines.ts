@@ -1,5 +1,6 @@
 import type { EngineInfo, EngineList } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
+import { type BlobsOptions, isOwnPlace, nameOfPlace, placeOfBlobs } from '../blobs/blobs-place.ts'
 import type { Clock } from '../runtime/clock.ts'
 import { readOrCreateCredentials, type StoredCredentials } from '../runtime/credentials-file.ts'
 import { type FileSecretBox, openSecretKey } from '../runtime/file-secret-box.ts'
@@ -8,12 +9,13 @@ import type { PostgresAddress } from '../runtime/postgres-address.ts'
 import { openDataDirectory } from '../runtime/private-directory.ts'
 import type { Random } from '../runtime/random.ts'
 import { asSealedText } from '../runtime/secret-box.ts'
-import type { LeaseTable } from '../store/lease-table.ts'
+import type { EngineSelf, LeaseTable } from '../store/lease-table.ts'
 import { explainClientError } from '../store/postgres/postgres-error.ts'
 import { openLeaseTable } from '../store/postgres/lease-table.ts'
 import { prepareDatabase } from '../store/postgres/postgres-driver.ts'
 import { Election } from './election.ts'
 import type { Leadership } from './leadership.ts'
+import { isBefore, listApart } from './engines-apart.ts'
 import { describeEngines } from './describe-engines.ts'
 
 /** What an engine is given to lead with. */
@@ -36,6 +38,8 @@ export interface JoinOptions {
   hasLocalNode: boolean
   /** Where other engines reach this one; `seenAs`: the address under which the database sees this machine. */
   addressOf: (seenAs: string | null) => string
+  /** Where eggs and logs are: a directory, a bucket, or neither (in the data directory). null: a plugin may know. */
+  blobs: BlobsOptions | null
   /** As configured; the others should have the same. Default: those of the engine that was first. */
   credentials: StoredCredentials | null
   clock: Clock
@@ -81,8 +85,10 @@ export async function join(options: JoinOptions): Promise<Membership> {
       name,
       address: options.addressOf(await table.clientAddress()),
       version: options.scrapdeckVersion,
-      hasLocalNode: options.hasLocalNode
+      hasLocalNode: options.hasLocalNode,
+      blobs: options.blobs === null ? '' : await placeOfBlobs(options.blobs, dataDirectory, { random, logger })
     }
+    await agreeOnBlobs(table, self, { database: postgres.name, clock, logger })
     const secret = secretBox.deriveSecret('requests between engines')
     const election: Election = new Election({
       ...{ self, clock, logger, follow: options.follow },
@@ -94,7 +100,7 @@ export async function join(options: JoinOptions): Promise<Membership> {
         options.lead({
           postgres: { ...postgres, lease },
           ...{ secretBox, credentials },
-          leadership: leadershipOf({ name, secret }, election, table)
+          leadership: leadershipOf({ self, secret }, election, table)
         })
     })
     return {
@@ -121,6 +127,37 @@ async function agreeOnKey(table: LeaseTable, secretBox: FileSecretBox, database:
   )
 }
 
+/**
+ * What one engine stores, the next leader must find. Each says where before it looks, so of two that start at the same
+ * moment the later one sees the other. A choice of all engines can be changed once none of them runs.
+ */
+async function agreeOnBlobs(
+  table: LeaseTable,
+  self: EngineSelf,
+  { database, clock, logger }: { database: string; clock: Clock; logger: Logger }
+): Promise<void> {
+  for (let lastSilentMs: number | null = null; ; ) {
+    await table.beat(self)
+    const rows = await table.list()
+    const first = listApart(rows, self).find((row) => isBefore(row, rows.find(({ id }) => id === self.id)!))
+    if (first === undefined) return
+    const where = `${first.name} keeps eggs and logs in ${nameOfPlace(first.blobs)}, this engine in ${nameOfPlace(self.blobs)}`
+    if (isOwnPlace(first.blobs) && isOwnPlace(self.blobs)) {
+      logger.warn({}, `${where}: what one of them stored is missing while the other leads (docs/scaling.md)`)
+      return
+    }
+    // One that was killed has said nothing more, and is silent in a few seconds.
+    if (lastSilentMs !== null && first.silentMs < lastSilentMs) {
+      await table.leave(self.id)
+      const next =
+        'To move the blobs, stop all engines, copy them (copy-blobs), and start all engines with the new option'
+      throw new ScrapdeckError('ENGINES_DIFFER', `The engines on ${database} need the same blobs: ${where}. ${next}.`)
+    }
+    lastSilentMs = first.silentMs
+    await new Promise<void>((resolve) => void clock.setTimer(LISTEN_MS, resolve))
+  }
+}
+
 /** Of all engines, so that a client's password goes on working when another one leads. */
 async function agreeOnCredentials(
   table: LeaseTable,
@@ -132,9 +169,15 @@ async function agreeOnCredentials(
   return JSON.parse(await secretBox.open(asSealedText(sealed))) as StoredCredentials
 }
 
+/** Longer than the time between two signs of life, so that one falls into it. */
+const LISTEN_MS = 1_500
 const TERMS_SHOWN = 20
 
-function leadershipOf(self: Pick<Leadership, 'name' | 'secret'>, election: Election, table: LeaseTable): Leadership {
+function leadershipOf(
+  { self, secret }: { self: EngineSelf; secret: string },
+  election: Election,
+  table: LeaseTable
+): Leadership {
   const list = async (): Promise<EngineList> => {
     const [engines, terms] = [await table.list(), await table.terms(TERMS_SHOWN)]
     return { shared: true, engines: describeEngines(engines, election.lease?.holder ?? null), terms: [...terms] }
@@ -148,9 +191,11 @@ function leadershipOf(self: Pick<Leadership, 'name' | 'secret'>, election: Elect
   }
   const missing = (id: string) => new ScrapdeckError('NOT_FOUND', `There is no engine ${id}. It may have restarted.`)
   return {
-    ...self,
+    ...{ name: self.name, secret },
     mayAct: () => election.mayAct(),
     list,
+    listApart: async () =>
+      listApart(await table.list(), self).map(({ name, blobs }) => ({ engine: name, place: nameOfPlace(blobs) })),
     async handOver(to) {
       const { engines } = await list()
       const able = engines.filter(({ state, drained }) => state === 'following' && !drained)

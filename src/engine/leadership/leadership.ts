@@ -9,6 +9,8 @@ export interface Leadership {
   /** Whether this engine certainly leads at this moment. */
   mayAct(): boolean
   list(): Promise<EngineList>
+  /** Engines that live and keep eggs and logs somewhere else than this one. */
+  listApart(): Promise<{ engine: string; place: string }[]>
   /** null: whoever is first. Rejects with BAD_INPUT or NOT_FOUND. */
   handOver(to: string | null): Promise<void>
   /**

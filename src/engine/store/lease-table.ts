@@ -62,6 +62,8 @@ export interface EngineSelf {
   version: string
   /** It runs spiders itself, for whoever leads. */
   hasLocalNode: boolean
+  /** Where it keeps eggs and logs (blobs/blobs-place.ts); empty: not known. */
+  blobs: string
 }
 
 export interface EngineRow extends EngineSelf {

@@ -8,6 +8,8 @@ const SETTINGS = {
   'local.engine': 'string',
   /** Recorded beside shared blobs, so that no other store takes them for its own and deletes what it does not know. */
   'blobs.owner': 'string',
+  /** `MARK PATH` of the shared directory that had the blobs last: with another mark, it is another directory. */
+  'blobs.directory': 'string',
   /** Tells this database's answers in a shared cache from those of others. Random. */
   'cache.identity': 'number',
   /** Sealed: signs the links with which pods fetch eggs. */

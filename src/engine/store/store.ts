@@ -598,6 +598,8 @@ export interface SettingStore {
   /** null: never set. */
   getSetting<Key extends SettingKey>(key: Key): Promise<SettingValue<Key> | null>
   putSetting<Key extends SettingKey>(key: Key, value: SettingValue<Key>): Promise<void>
+  /** Records `value` unless the setting has one, in one transaction. Resolves to what is recorded. */
+  keepSetting<Key extends SettingKey>(key: Key, value: SettingValue<Key>): Promise<SettingValue<Key>>
 }
 
 /**

@@ -43,7 +43,9 @@ export interface EngineOptions {
   postgres?: PostgresAddress | null
   /** This engine leads those on its database (`postgres.lease`). Absent: it is alone. */
   leadership?: Leadership
-  /** Blobs are in this bucket. Default: files in the data directory. */
+  /** Blobs are in this directory, which other engines may use too. Default: in the data directory. */
+  blobsDirectory?: string | null
+  /** Blobs are in this bucket. Not together with `blobsDirectory`. */
   s3?: { address: S3Address; credentialsFile: string | null; cacheBytes: number } | null
   /** Shared with other engines: rate limits, sessions and answers. Default: none. */
   cache?: { address: CacheAddress; answers: AnswerLimits } | null

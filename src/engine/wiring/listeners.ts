@@ -58,6 +58,7 @@ export function connectListeners(rooms: Rooms): void {
   }
 
   rooms.cache?.events.on('changed', checkProblems)
+  rooms.blobWatch.events.on('changed', checkProblems)
   fleet.events
     .on('changed', ({ stored, status }) => void (stored.id === LOCAL_NODE_ID && local.setSlots(status.capacity.slots)))
     .on('changed', ({ stored }) => feed.touch(`node:${stored.id}`))

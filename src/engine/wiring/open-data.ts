@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import type { Worker } from 'node:worker_threads'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import type { BlobStore } from '../blobs/blob-store.ts'
-import type { S3Blobs } from '../blobs/s3/open-s3-blobs.ts'
+import type { SharedBlobs } from '../blobs/shared-blobs.ts'
 import { IncomingFiles } from '../blobs/incoming-files.ts'
 import { openFilesystemBlobStore } from '../blobs/filesystem/filesystem-blob-store.ts'
 import type { Base } from './base.ts'
@@ -29,7 +29,7 @@ export interface EngineData {
   isStoreDead(): boolean
   blobs: BlobStore
   /** null: blobs are files in the data directory, or a plugin's. */
-  s3Blobs: S3Blobs | null
+  sharedBlobs: SharedBlobs | null
   incoming: IncomingFiles
   logScans: LogScans
   logIndex: LogIndex
@@ -45,7 +45,7 @@ export interface EngineData {
 
 /**
  * Closed with the stack. Throws DATA_DIRECTORY_UNUSABLE, DATA_DIRECTORY_IN_USE, DATA_FROM_NEWER_VERSION, or with
- * PostgreSQL DATABASE_UNUSABLE or DATABASE_IN_USE, with S3 BLOBS_UNUSABLE.
+ * PostgreSQL DATABASE_UNUSABLE or DATABASE_IN_USE, with blobs elsewhere BLOBS_UNUSABLE.
  */
 export async function openData(
   { dataDirectory, seams = {}, ...options }: EngineOptions,
@@ -64,11 +64,10 @@ export async function openData(
   const open = () => (postgres === null ? openSqliteStore(opening) : openStoreInWorker({ ...opening, postgres }))
   const store = seams.store ?? (await open())
   opened.adopt(store, () => store.close())
-  const s3Blobs = await openS3(dataDirectory, options, parts)
-  opened.adopt(s3Blobs, (one) => one?.stop())
-  if (s3Blobs !== null) await claimBlobs(s3Blobs, store, parts.random)
-  const blobs =
-    seams.blobs ?? parts.pluginBlobs ?? s3Blobs?.store ?? (await openFilesystemBlobStore(join(dataDirectory, 'blobs')))
+  const sharedBlobs = await openSharedBlobs(dataDirectory, options, { ...parts, store })
+  opened.adopt(sharedBlobs, (one) => one?.stop())
+  const ownBlobs = () => openFilesystemBlobStore(join(dataDirectory, 'blobs'))
+  const blobs = seams.blobs ?? parts.pluginBlobs ?? sharedBlobs?.store ?? (await ownBlobs())
   // Apart: users' expressions may occupy the threads that search.
   const [archiving, searching] = [openLogThreads(parts.clock, 1), openLogThreads(parts.clock, 2)]
   for (const threads of [archiving, searching]) opened.adopt(threads, () => threads.close())
@@ -92,7 +91,7 @@ export async function openData(
     isStoreDead: () => isDead,
     credentials: readOrCreateCredentials(dataDirectory, parts.random, options.credentials),
     blobs,
-    s3Blobs,
+    sharedBlobs,
     logScans: new LogScans(searching),
     logIndex,
     indexesLogs: seams.logIndex !== null,
@@ -105,28 +104,20 @@ export async function openData(
 }
 
 /** Loaded only where it is used: the default start does not pay for it. */
-async function openS3(
+async function openSharedBlobs(
   dataDirectory: string,
-  { s3 = null }: Pick<EngineOptions, 's3'>,
-  { clock, random, logger, pluginBlobs }: Pick<Base, 'clock' | 'random' | 'logger'> & { pluginBlobs: BlobStore | null }
-): Promise<S3Blobs | null> {
-  if (s3 === null) return null
+  { s3 = null, blobsDirectory = null }: Pick<EngineOptions, 's3' | 'blobsDirectory'>,
+  {
+    store,
+    pluginBlobs,
+    ...base
+  }: Pick<Base, 'store' | 'clock' | 'random' | 'logger'> & { pluginBlobs: BlobStore | null }
+): Promise<SharedBlobs | null> {
+  if (s3 === null && blobsDirectory === null) return null
   if (pluginBlobs !== null) {
     const text = 'A plugin keeps blobs, and so does the option blobs: only one of them can. Remove one of them.'
     throw new ScrapdeckError('BAD_INPUT', text)
   }
-  const { openS3Blobs } = await import('../blobs/s3/open-s3-blobs.ts')
-  return openS3Blobs({ ...s3, clock, random, logger, cacheDirectory: join(dataDirectory, 'blob-cache') })
-}
-
-/** Two stores must not share blobs: each would delete the eggs that only the other knows. */
-async function claimBlobs({ store: blobs, name }: S3Blobs, store: Store, random: Base['random']): Promise<void> {
-  let own = await store.getSetting('blobs.owner')
-  if (own === null) {
-    await store.putSetting('blobs.owner', random.hex(16))
-    own = (await store.getSetting('blobs.owner'))!
-  }
-  if ((await blobs.claim(own)) === own) return
-  const next = `Choose another prefix. If that store no longer exists, delete the object owner/store under the prefix.`
-  throw new ScrapdeckError('BLOBS_UNUSABLE', `The blobs at ${name} belong to the store of another Scrapdeck. ${next}`)
+  const { openSharedPlace } = await import('./open-shared-blobs.ts')
+  return openSharedPlace({ dataDirectory, s3, blobsDirectory }, { ...base, store })
 }

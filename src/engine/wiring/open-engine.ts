@@ -1,4 +1,5 @@
 import type { Worker } from 'node:worker_threads'
+import type { CacheFigures } from '../runtime/cache-figures.ts'
 import { closeAll, joinErrors } from './close-all.ts'
 import type { Engine, EngineOptions } from './engine-options.ts'
 import { connectListeners } from './listeners.ts'
@@ -71,12 +72,15 @@ async function stop(opened: AsyncDisposableStack): Promise<void> {
   if (errors.length > 0) throw joinErrors(errors, 'Scrapdeck could not stop in order')
 }
 
-const blobsOf = ({ s3Blobs }: Rooms) =>
-  s3Blobs === null ? undefined : { ...s3Blobs.figures(), isUsable: s3Blobs.isUsable() }
+const blobsOf = ({ sharedBlobs }: Rooms) =>
+  sharedBlobs === null ? undefined : { requests: sharedBlobs.figures(), isUsable: sharedBlobs.state().problem === null }
 
-const cachesOf = ({ archive, scrapyd, s3Blobs, sharedAnswers }: Rooms) => ({
+const cachesOf = ({ archive, scrapyd, sharedBlobs, sharedAnswers }: Rooms): Record<string, CacheFigures> => ({
   logs: archive.cacheFigures(),
-  ...(s3Blobs === null ? {} : { blobs: s3Blobs.cacheFigures() }),
+  ...ifKnown(sharedBlobs?.cacheFigures()),
   scrapyd_lists: scrapyd.cacheFigures(),
   ...(sharedAnswers !== null && { scrapyd_shared: sharedAnswers.figures() })
 })
+
+const ifKnown = (blobs: CacheFigures | null | undefined): Record<string, CacheFigures> =>
+  blobs == null ? {} : { blobs }

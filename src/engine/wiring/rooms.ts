@@ -26,6 +26,7 @@ import { Dispatch } from '../dispatch/dispatch.ts'
 import { LiveAttempts } from '../dispatch/live-attempts.ts'
 import { ChangeFeed } from '../events/change-feed.ts'
 import { News } from '../events/news.ts'
+import { BlobWatch } from '../health/blob-watch.ts'
 import { ExpectationWatch } from '../health/expectations/expectation-watch.ts'
 import { FiguresSampler } from '../health/figures.ts'
 import { HealthWatch } from '../health/health-watch.ts'
@@ -404,6 +405,12 @@ function openHealth(options: EngineOptions, below: WithOrders, opened: AsyncDisp
     new ExpectationWatch({ ...base, isOn, countFilled: countsItems ? countFilled : null }),
     stop
   )
+  const { leadership } = options
+  const blobWatch = new BlobWatch({
+    ...{ ...base, blobs: below.sharedBlobs },
+    listApart: leadership === undefined ? null : () => leadership.listApart()
+  })
+  opened.adopt(blobWatch, stop)
   const problems = new ProblemWatch({
     ...base,
     waitingOf: (lane) => waiting.of(lane),
@@ -419,6 +426,7 @@ function openHealth(options: EngineOptions, below: WithOrders, opened: AsyncDisp
       orderWarnings: projects.orderWarnings(),
       findings: expectations.current(),
       storage: retention.state(),
+      blobs: blobWatch.state(),
       cache: below.cache?.state() ?? null
     })
   })
@@ -438,9 +446,9 @@ function openHealth(options: EngineOptions, below: WithOrders, opened: AsyncDisp
   const healthWatch = new HealthWatch({
     ...base,
     ...{ dataDirectory: options.dataDirectory, isStoreDead, isStopping },
-    checkBlobs: async () => (await below.s3Blobs?.check()) ?? null
+    checkBlobs: async () => (await below.sharedBlobs?.check()) ?? null
   })
-  return { openItems, problems, expectations, alerts, housekeeping, healthWatch, stopping }
+  return { openItems, problems, expectations, alerts, housekeeping, blobWatch, healthWatch, stopping }
 }
 
 /** What src/server serves. */
@@ -553,8 +561,8 @@ function openLeftItems({ base, itemBlobs, itemsArchive }: WithOrders) {
 }
 
 /** None: what is in the data directory is one engine's alone, and goes at once. */
-function openUnusedBlobs({ base, s3Blobs, projects }: WithOrders) {
-  return s3Blobs === null ? [] : [sweepUnusedBlobs({ ...base, projects, blobs: s3Blobs.store })]
+function openUnusedBlobs({ base, sharedBlobs, projects }: WithOrders) {
+  return sharedBlobs === null ? [] : [sweepUnusedBlobs({ ...base, projects, blobs: sharedBlobs.store })]
 }
 
 /** Nodes that respond now. */

@@ -36,6 +36,7 @@ export const STARTS: readonly Start[] = [
       disk.start()
     }
   },
+  { room: 'blobs', start: ({ blobWatch }) => blobWatch.start() },
   { room: 'housekeeping', start: ({ housekeeping }) => housekeeping.start() },
   { room: 'index of logs', start: ({ logIndex, indexesLogs }) => void (indexesLogs && logIndex.start()) },
   { room: 'eggs', start: followTree }

@@ -8,18 +8,39 @@ import { BLOB_NAME, BLOB_PREFIX, type BlobStore } from '../blob-store.ts'
 import { openFileReader } from '../file-reader.ts'
 
 /** Drafts start with a dot, which names must not: they are never listed or read as blobs. */
-const DRAFT = '.draft-'
+export const DRAFT = '.draft-'
+
+/** What differs between a directory that is one engine's alone and one that several share. */
+export interface DirectoryRules {
+  /** Around what writes: turns errors of the disk into messages. */
+  explain<T>(path: string, work: () => Promise<T>): Promise<T>
+  makeFolder(folder: string): Promise<void>
+  deleteUnused(path: string): Promise<boolean>
+}
 
 /**
- * Stores blobs as files in a directory, which is created if missing. Drafts left by a crash are removed at the start.
- * Rejects with DATA_DIRECTORY_UNUSABLE if the directory cannot be used.
+ * Stores blobs as files in a directory of this engine's alone, which is created if missing. Drafts left by a crash are
+ * removed at the start. Rejects with DATA_DIRECTORY_UNUSABLE if the directory cannot be used.
  */
 export async function openFilesystemBlobStore(root: string): Promise<BlobStore> {
   await explain(root, async () => {
     await mkdir(root, { recursive: true, mode: 0o700 })
     await sweepDrafts(root)
   })
-  const syncFolder = shareSyncs(syncFolderNow)
+  return blobsInDirectory(root, {
+    explain,
+    makeFolder: async (folder) => void (await mkdir(folder, { recursive: true, mode: 0o700 })),
+    async deleteUnused(path) {
+      // Nobody else is about to refer to a blob.
+      await rm(path, { force: true })
+      return true
+    }
+  })
+}
+
+/** Any number of engines may do this in one directory: a blob is a draft of its writer's own until it is renamed. */
+export function blobsInDirectory(root: string, { explain, makeFolder, deleteUnused }: DirectoryRules): BlobStore {
+  const place = { root, makeFolder, syncFolder: shareSyncs(syncFolderNow) }
 
   function pathOf(name: string): string {
     if (!BLOB_NAME.test(name)) throw new ScrapdeckError('BAD_INPUT', `${JSON.stringify(name)} is not a valid blob name`)
@@ -29,7 +50,7 @@ export async function openFilesystemBlobStore(root: string): Promise<BlobStore> 
   return {
     async write(name, content) {
       const path = pathOf(name)
-      return explain(path, () => writeWhole(root, path, content, syncFolder))
+      return explain(path, () => writeWhole(place, path, content))
     },
 
     async read(name) {
@@ -51,7 +72,7 @@ export async function openFilesystemBlobStore(root: string): Promise<BlobStore> 
 
     async adopt(name, source) {
       const path = pathOf(name)
-      await explain(path, () => moveIn(root, path, source, syncFolder))
+      await explain(path, () => moveIn(place, path, source))
     },
 
     async localPath(name) {
@@ -70,9 +91,7 @@ export async function openFilesystemBlobStore(root: string): Promise<BlobStore> 
     },
 
     async deleteUnused(name) {
-      // The directory is one engine's alone: nobody else is about to refer to a blob.
-      await rm(pathOf(name), { force: true })
-      return true
+      return deleteUnused(pathOf(name))
     },
 
     async list(prefix) {
@@ -90,20 +109,20 @@ export async function openFilesystemBlobStore(root: string): Promise<BlobStore> 
   }
 }
 
-/** Draft, fsync, rename, fsync of the folder: the name exists only once every byte is on disk. */
-async function writeWhole(
-  root: string,
-  path: string,
-  content: Uint8Array | Readable,
+interface Place extends Pick<DirectoryRules, 'makeFolder'> {
+  root: string
   syncFolder: (path: string) => Promise<void>
-): Promise<{ sizeBytes: number }> {
+}
+
+/** Draft, fsync, rename, fsync of the folder: the name exists only once every byte is on disk. */
+async function writeWhole(place: Place, path: string, content: Uint8Array | Readable): Promise<{ sizeBytes: number }> {
   const folder = dirname(path)
   const draft = join(folder, DRAFT + randomBytes(8).toString('hex'))
   try {
-    const file = await openDraft(root, draft)
+    const file = await openDraft(place, draft)
     const sizeBytes = await writeDraft(file, content)
     await rename(draft, path)
-    await syncFolder(folder)
+    await place.syncFolder(folder)
     return { sizeBytes }
   } catch (error) {
     await rm(draft, { force: true })
@@ -112,40 +131,38 @@ async function writeWhole(
 }
 
 /** A rename if both are on one file system, which is the rule; otherwise a copy. */
-async function moveIn(
-  root: string,
-  path: string,
-  source: string,
-  syncFolder: (path: string) => Promise<void>
-): Promise<void> {
+async function moveIn(place: Place, path: string, source: string): Promise<void> {
   // Here and not where it is written: several syncs at once are one for the disk, and other stores need none.
   await syncFile(source)
   try {
     await rename(source, path).catch(async (error: unknown) => {
       if (!isMissing(error)) throw error
-      await mkdir(dirname(path), { recursive: true, mode: 0o700 })
-      await syncFolderNow(root)
+      await addFolder(place, dirname(path))
       await rename(source, path)
     })
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EXDEV') throw error
-    await writeWhole(root, path, createReadStream(source), syncFolder)
+    await writeWhole(place, path, createReadStream(source))
     await rm(source, { force: true })
   }
-  await syncFolder(dirname(path))
+  await place.syncFolder(dirname(path))
 }
 
 /** Creates the folder only on failure: checking each time would cost as much as writing a small log. */
-async function openDraft(root: string, draft: string): Promise<FileHandle> {
+async function openDraft(place: Place, draft: string): Promise<FileHandle> {
   const openIt = () => open(draft, 'wx', 0o600)
   try {
     return await openIt()
   } catch (error) {
     if (!isMissing(error)) throw error
-    await mkdir(dirname(draft), { recursive: true, mode: 0o700 })
-    await syncFolderNow(root)
+    await addFolder(place, dirname(draft))
     return openIt()
   }
+}
+
+async function addFolder({ root, makeFolder }: Place, folder: string): Promise<void> {
+  await makeFolder(folder)
+  await syncFolderNow(root)
 }
 
 async function writeDraft(file: FileHandle, content: Uint8Array | Readable): Promise<number> {
@@ -197,16 +214,25 @@ async function syncFolderNow(path: string): Promise<void> {
   // Windows cannot open folders, and its file system keeps renames in order without this.
   if (process.platform === 'win32') return
   await using folder = await open(path)
-  await folder.sync()
+  await folder.sync().catch((error: unknown) => {
+    // Some network file systems have nothing to sync there.
+    if (!['EINVAL', 'ENOTSUP', 'EOPNOTSUPP'].includes((error as NodeJS.ErrnoException).code ?? '')) throw error
+  })
 }
 
 async function sweepDrafts(root: string): Promise<void> {
+  for (const draft of await listDrafts(root)) await rm(draft, { force: true })
+}
+
+/** Paths of what was not completed, or not yet. */
+export async function listDrafts(root: string): Promise<string[]> {
+  const drafts: string[] = []
   for (const folder of await readdir(root, { withFileTypes: true })) {
     if (!folder.isDirectory()) continue
-    for (const file of await filesIn(join(root, folder.name))) {
-      if (file.name.startsWith(DRAFT)) await rm(join(root, folder.name, file.name), { force: true })
-    }
+    for (const file of await filesIn(join(root, folder.name)))
+      if (file.name.startsWith(DRAFT)) drafts.push(join(root, folder.name, file.name))
   }
+  return drafts
 }
 
 async function filesIn(folder: string): Promise<Dirent[]> {
@@ -236,7 +262,7 @@ async function orNotFound<T>(name: string, work: () => Promise<T>): Promise<T> {
   }
 }
 
-function isMissing(error: unknown): boolean {
+export function isMissing(error: unknown): boolean {
   return (error as NodeJS.ErrnoException).code === 'ENOENT'
 }
 

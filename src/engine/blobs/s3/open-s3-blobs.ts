@@ -5,6 +5,7 @@ import type { Clock } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
 import type { Random } from '../../runtime/random.ts'
 import type { S3Address } from '../../runtime/s3-address.ts'
+import type { SharedBlobs } from '../shared-blobs.ts'
 import { BlobFiles } from './blob-files.ts'
 import { CredentialChain, readConfiguredRegion } from './credentials.ts'
 import { S3BlobStore } from './s3-blob-store.ts'
@@ -27,17 +28,10 @@ export interface S3BlobsOptions {
   graceMs?: number
 }
 
-export interface S3Blobs {
-  /** For messages. */
-  name: string
+export interface S3Blobs extends SharedBlobs {
   store: S3BlobStore
-  /** Without names: why the storage cannot be used now. Asks it if the last answer is older than half a minute. */
-  check(): Promise<string | null>
-  /** As last known. */
-  isUsable(): boolean
   figures(): S3Figures
   cacheFigures(): CacheFigures
-  stop(): Promise<void>
 }
 
 const CHECKED_EVERY_MS = 30_000
@@ -60,18 +54,20 @@ export async function openS3Blobs(options: S3BlobsOptions): Promise<S3Blobs> {
     DEFAULT_REGION
   const files = new BlobFiles(options.cacheDirectory, options.cacheBytes, { clock, random })
   const client = new S3Client({ address, region, credentials, clock, random })
-  const store = new S3BlobStore({ client, files, clock, logger, graceMs: options.graceMs })
+  let isConditional: boolean
   try {
-    await checkRights(client, `${address.prefix}probe/${random.hex(8)}`, logger)
+    isConditional = await checkRights(client, `${address.prefix}probe/${random.hex(8)}`, logger)
   } catch (error) {
     await client.stop()
     throw client.explain(error)
   }
+  const store = new S3BlobStore({ client, files, clock, logger, isConditional, graceMs: options.graceMs })
   if (address.endpoint?.startsWith('http:') === true && !IS_NEAR.test(address.endpoint))
     logger.warn({ endpoint: address.endpoint }, 'eggs and logs travel unencrypted to the S3 server: use https')
   let checkedAtMs = clock.monotonicMs()
   return {
     name: address.name,
+    ifForeign: 'Choose another prefix. If that store no longer exists, delete the object owner/store under the prefix.',
     store,
     async check() {
       if (clock.monotonicMs() - checkedAtMs >= CHECKED_EVERY_MS || client.problem !== null) {
@@ -80,7 +76,8 @@ export async function openS3Blobs(options: S3BlobsOptions): Promise<S3Blobs> {
       }
       return describeProblem(client.problem)
     },
-    isUsable: () => client.problem === null,
+    // How much room a bucket has, nobody says.
+    state: () => ({ problem: client.problem, disk: null }),
     figures: () => client.figures,
     cacheFigures: () => files.figures(),
     stop: () => client.stop()
@@ -92,8 +89,8 @@ const listOne = (address: S3Address) => ({
   query: { 'list-type': '2', prefix: address.prefix, 'max-keys': '1' }
 })
 
-/** With an object of its own, which is deleted again. */
-async function checkRights(client: S3Client, key: string, logger: Logger): Promise<void> {
+/** With an object of its own, which is deleted again. Resolves to whether the server knows conditional writes. */
+async function checkRights(client: S3Client, key: string, logger: Logger): Promise<boolean> {
   await client.send(listOne(client.address))
   const body = Buffer.from('written by Scrapdeck at its start, and deleted again')
   const put = { operation: 'put', method: 'PUT' as const, key, body }
@@ -110,8 +107,12 @@ async function checkRights(client: S3Client, key: string, logger: Logger): Promi
     }
     await client.send({ ...put, headers: { 'if-none-match': '*' } })
     logger.warn({}, 'the S3 server ignores conditional writes: two engines must not write the same blob')
+    return false
   } catch (error) {
-    if (!hasStatus(error, 412, 409) && !isConditionUnknown(error)) throw error
+    if (hasStatus(error, 412, 409)) return true
+    if (!isConditionUnknown(error)) throw error
+    logger.warn({}, 'the S3 server does not know conditional writes: two engines must not write the same blob')
+    return false
   } finally {
     await client.send({ operation: 'delete', method: 'DELETE', key })
   }

@@ -89,6 +89,35 @@ describe.skipIf(whyNoS3() !== null)('on a real S3 server', () => {
       })
     })
 
+    test.each([
+      ['refuses', 501],
+      ['ignores', 200]
+    ])(
+      'of two stores that take the same blobs at one moment, at most one gets them, from a server that %s conditions, too',
+      async (_how, status) => {
+        const simple = await listen((incoming, response) => {
+          if (incoming.headers['if-none-match'] === undefined)
+            return forward(server.endpoint, incoming, response, false)
+          incoming.resume()
+          response.writeHead(status).end(status === 501 ? '<Error><Code>NotImplemented</Code></Error>' : '')
+        })
+        for (let count = 0; count < 5; count += 1) {
+          const prefix = randomUUID()
+          const address = parseS3Address(`s3://${S3_BUCKET}/${prefix}?endpoint=${simple}`)
+          const claims = ['one', 'other'].map(async (owner) =>
+            (await openAt(directory, prefix, { address })).store.claim(owner).then((recorded) => recorded === owner)
+          )
+          const got = (await Promise.allSettled(claims)).filter((claim) => claim.status === 'fulfilled' && claim.value)
+          expect(got.length).toBeLessThanOrEqual(1)
+          // Later, one of them can have them, and then the other never does.
+          const { store } = await openAt(directory, prefix, { address })
+          const owner = await store.claim('one')
+          expect([owner, await store.claim('other')]).toEqual([owner, owner])
+          expect((await store.list('owner/')).map(({ name }) => name)).toEqual(['owner/store'])
+        }
+      }
+    )
+
     test('the start leaves nothing in the bucket', async () => {
       await openAt(directory, 'nothing-left')
       const left = readdirSync(server.directory, { recursive: true, encoding: 'utf8' })
@@ -191,7 +220,10 @@ describe.skipIf(whyNoS3() !== null)('on a real S3 server', () => {
         expect(Buffer.from(await second.store.read(name))).toEqual(bytes)
         expect((await second.store.read('logs/11.zst')).length).toBe(9_000_000)
         await expect(second.store.write('logs/new.zst', bytes)).rejects.toMatchObject({ code: 'BLOBS_UNUSABLE' })
-        expect([second.isUsable(), await second.check()]).toEqual([false, 'The blob storage (S3) does not respond'])
+        expect([second.state().problem?.code, await second.check()]).toEqual([
+          'BLOBS_UNUSABLE',
+          'The blob storage (S3) does not respond'
+        ])
       } finally {
         await server.start()
       }

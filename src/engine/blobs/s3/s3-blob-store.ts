@@ -5,8 +5,9 @@ import pLimit from 'p-limit'
 import { isScrapdeckError, ScrapdeckError } from '../../../shared/errors.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
-import { BLOB_NAME, BLOB_PREFIX, type BlobReader, type BlobStore } from '../blob-store.ts'
+import { BLOB_NAME, BLOB_PREFIX, type BlobReader } from '../blob-store.ts'
 import { readerOf } from '../file-reader.ts'
+import { GRACE_MS, type SharedBlobStore } from '../shared-blobs.ts'
 import type { BlobFiles } from './blob-files.ts'
 import { download, expectedSha256, isAnotherByNow, readRange, type S3Object } from './download.ts'
 import type { S3Client } from './s3-client.ts'
@@ -18,7 +19,6 @@ import {
   type Content,
   contentOf,
   contentOfFile,
-  GRACE_MS,
   isConditionFailed,
   isConditionUnknown,
   notS3,
@@ -32,6 +32,8 @@ export interface S3BlobStoreParts {
   files: BlobFiles
   clock: Clock
   logger: Logger
+  /** The server honours conditional writes, as far as it was tried. */
+  isConditional: boolean
   /** Tests only. */
   graceMs?: number
 }
@@ -45,6 +47,9 @@ const LOOKED_UP_MAX = 256
 /** Others may be writing the same name; each try sees who was first. */
 const WRITE_TRIES = 4
 const READ_TRIES = 4
+/** Whose blobs these are, and who wants them. */
+const OWNER = 'owner/store'
+const WISH = 'owner/wish-'
 const NO_ROOM = new Set(['ENOSPC', 'EDQUOT', 'EROFS'])
 
 /**
@@ -52,17 +57,18 @@ const NO_ROOM = new Set(['ENOSPC', 'EDQUOT', 'EROFS'])
  * so a request that is repeated after a lost answer, or a second engine, changes nothing. Whole blobs are read through
  * files on this machine, which are verified; ranges of large ones are requests of their own.
  */
-export class S3BlobStore implements BlobStore {
+export class S3BlobStore implements SharedBlobStore {
   readonly #parts: S3BlobStoreParts
   readonly #graceMs: number
   readonly #downloads = pLimit(DOWNLOADS_AT_ONCE)
   readonly #downloading = new Map<string, Promise<string>>()
   readonly #lookedUp = new Map<string, { object: S3Object; atMs: number }>()
   /** Conditional writes: until a server says that it does not know them. */
-  #isConditional = true
+  #isConditional: boolean
 
   constructor(parts: S3BlobStoreParts) {
     this.#parts = parts
+    this.#isConditional = parts.isConditional
     this.#graceMs = parts.graceMs ?? GRACE_MS
   }
 
@@ -199,21 +205,43 @@ export class S3BlobStore implements BlobStore {
     })
   }
 
-  /** Which store these blobs belong to: `owner`, unless another was recorded before. */
   claim(owner: string): Promise<string> {
     return this.#told(async () => {
-      const key = this.#keyOf('owner/store')
+      const key = this.#keyOf(OWNER)
       const recorded = await this.#readText(key)
       if (recorded !== null) return recorded
-      const headers: Record<string, string> = this.#isConditional ? { 'if-none-match': '*' } : {}
+      if (!this.#isConditional) return this.#claimInSteps(owner)
       try {
-        await this.#parts.client.send({ operation: 'put', method: 'PUT', key, headers, body: Buffer.from(owner) })
+        await this.#putText(key, owner, { 'if-none-match': '*' })
       } catch (error) {
+        if (isConditionUnknown(error)) return this.#claimInSteps(owner)
         // Another engine was first, or an earlier try whose answer was lost.
         if (!isConditionFailed(error)) throw error
       }
       return (await this.#readText(key)) ?? owner
     })
+  }
+
+  /**
+   * Where nothing can be written under a condition: each says first that it wants the blobs. Of those who do at the
+   * same moment, at least one sees another, and nobody takes them who has.
+   */
+  async #claimInSteps(owner: string): Promise<string> {
+    const { client } = this.#parts
+    const [key, wish] = [this.#keyOf(OWNER), `${WISH}${owner}`]
+    await this.#putText(this.#keyOf(wish), owner, {})
+    const others = (await this.list(WISH)).filter(({ name }) => name !== wish)
+    // Read after the list: whoever withdrew a wish before it had recorded its store.
+    const recorded = await this.#readText(key)
+    if (recorded === null && others.length === 0) await this.#putText(key, owner, {})
+    await client.send({ operation: 'delete', method: 'DELETE', key: this.#keyOf(wish) })
+    if (recorded !== null || others.length === 0) return recorded ?? owner
+    const text = `Another Scrapdeck takes the blobs at ${client.address.name} at this moment. Start again. If there is none, delete the object ${others[0]!.name} under the prefix.`
+    throw new ScrapdeckError('BLOBS_UNUSABLE', text)
+  }
+
+  async #putText(key: string, text: string, headers: Record<string, string>): Promise<void> {
+    await this.#parts.client.send({ operation: 'put', method: 'PUT', key, headers, body: Buffer.from(text) })
   }
 
   async #readText(key: string): Promise<string | null> {
@@ -225,7 +253,6 @@ export class S3BlobStore implements BlobStore {
     }
   }
 
-  /** Aborts uploads that were left unfinished by engines that were killed; returns how many. */
   abortLeftUploads(): Promise<number> {
     return this.#told(() => abortLeftUploads(this.#parts.client, this.#parts.client.address.prefix))
   }

@@ -3,6 +3,7 @@ import { open } from 'node:fs/promises'
 import pLimit from 'p-limit'
 import { ScrapdeckError } from '../../../shared/errors.ts'
 import type { Clock } from '../../runtime/clock.ts'
+import { GRACE_MS } from '../shared-blobs.ts'
 import { hasStatus, S3Error } from './s3-failure.ts'
 import type { S3Client } from './s3-client.ts'
 import { elementsOf, encode, textOf } from './s3-xml.ts'
@@ -15,11 +16,6 @@ const HASH_PIECE_BYTES = 256 * 1024
 
 /** An upload that takes longer is given up. The row that refers to its blob is written right after it. */
 export const UPLOAD_MAX_MS = 6 * 3_600_000
-/**
- * What is younger is never deleted as unused, nor an unfinished upload as abandoned: longer than any upload, by far
- * more than the wait for a row that refers to it.
- */
-export const GRACE_MS = 24 * 3_600_000
 
 /** Of the whole content, as metadata of the object: what was downloaded is verified against it. */
 export const SHA256_HEADER = 'x-amz-meta-sha256'

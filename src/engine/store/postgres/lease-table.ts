@@ -93,10 +93,10 @@ export function openLeaseTable(address: PostgresAddress, options: { onLost: () =
           next_until = clock_timestamp() + ${graceMs} * interval '1 millisecond'
         WHERE holder = ${holder} AND epoch = ${epoch}`
     },
-    async beat({ id, name, address: own, version, hasLocalNode }) {
+    async beat({ id, name, address: own, version, hasLocalNode, blobs }) {
       const [row] = await sql<{ isDrained: boolean }[]>`
-        INSERT INTO engines (id, name, address, version, has_local_node, started_at, seen_at)
-        VALUES (${id}, ${name}, ${own}, ${version}, ${hasLocalNode}, clock_timestamp(), clock_timestamp())
+        INSERT INTO engines (id, name, address, version, has_local_node, blobs, started_at, seen_at)
+        VALUES (${id}, ${name}, ${own}, ${version}, ${hasLocalNode}, ${blobs}, clock_timestamp(), clock_timestamp())
         ON CONFLICT (id) DO UPDATE SET seen_at = clock_timestamp(), address = excluded.address
         RETURNING is_drained AS "isDrained"`
       return row!.isDrained
@@ -111,7 +111,7 @@ export function openLeaseTable(address: PostgresAddress, options: { onLost: () =
     async list() {
       await sql`DELETE FROM engines WHERE seen_at < clock_timestamp() - ${FORGOTTEN_AFTER}::interval`
       return sql<EngineRow[]>`
-        SELECT id, name, address, version, has_local_node AS "hasLocalNode", is_drained AS "isDrained",
+        SELECT id, name, address, version, has_local_node AS "hasLocalNode", blobs, is_drained AS "isDrained",
           (extract(epoch FROM started_at) * 1000)::float8 AS "startedAtMs",
           (extract(epoch FROM clock_timestamp() - seen_at) * 1000)::float8 AS "silentMs"
         FROM engines ORDER BY started_at, id LIMIT 100`

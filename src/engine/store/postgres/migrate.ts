@@ -6,11 +6,12 @@ import { longLanes } from './migrations/0003-long-lanes.ts'
 import { nodesThatPull } from './migrations/0004-nodes-that-pull.ts'
 import { kubernetesNodes } from './migrations/0005-kubernetes-nodes.ts'
 import { localNodesOfEngines } from './migrations/0006-local-nodes-of-engines.ts'
+import { placesOfBlobs } from './migrations/0007-places-of-blobs.ts'
 
 /** In order; never change a released one, append a new one. */
 export const MIGRATIONS: readonly string[] = [
   ...[allTables, engines, longLanes, nodesThatPull, kubernetesNodes],
-  localNodesOfEngines
+  ...[localNodesOfEngines, placesOfBlobs]
 ]
 
 /**

@@ -73,6 +73,15 @@ export function createFleet({ database, changes }: { database: Database; changes
   const setting = database.prepare<[string], string>('SELECT value FROM settings WHERE key = ?').pluck()
   const putSetting = database.prepare<[string, string]>(replaceRow('settings', ['key'], { key: '?', value: '?' }))
 
+  function readSetting<Key extends SettingKey>(key: Key): SettingValue<Key> | null {
+    const text = setting.get(key)
+    return text === undefined ? null : checkSetting(key, JSON.parse(text))
+  }
+
+  function writeSetting<Key extends SettingKey>(key: Key, value: SettingValue<Key>): void {
+    putSetting.run(key, JSON.stringify(checkSetting(key, value)))
+  }
+
   return {
     listNodes: (): StoredNode[] =>
       nodes.all().map((row) => ({
@@ -138,13 +147,14 @@ export function createFleet({ database, changes }: { database: Database; changes
       changes.add('project', project)
     },
 
-    getSetting<Key extends SettingKey>(key: Key): SettingValue<Key> | null {
-      const text = setting.get(key)
-      return text === undefined ? null : checkSetting(key, JSON.parse(text))
-    },
+    getSetting: readSetting,
 
-    putSetting<Key extends SettingKey>(key: Key, value: SettingValue<Key>): void {
-      putSetting.run(key, JSON.stringify(checkSetting(key, value)))
+    putSetting: writeSetting,
+
+    keepSetting<Key extends SettingKey>(key: Key, value: SettingValue<Key>): SettingValue<Key> {
+      const kept = readSetting(key)
+      if (kept === null) writeSetting(key, value)
+      return kept ?? value
     }
   }
   /** False: there was nothing to delete. */

@@ -256,6 +256,7 @@ export function createSqlStore({ driver, clock, logger, scheduleFlush = setImmed
 
     getSetting: (key) => read(() => fleet.getSetting(key)),
     putSetting: (key, value) => write(() => fleet.putSetting(key, value)),
+    keepSetting: (key, value) => write(() => fleet.keepSetting(key, value)),
 
     close() {
       closing ??= commits.drain().then(() => {

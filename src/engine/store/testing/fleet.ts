@@ -132,5 +132,12 @@ export function describeFleet(story: Story): void {
       expect(await story.store.getSetting('paused')).toBe(false)
       await expect(story.store.putSetting('paused', 'yes' as never)).rejects.toThrow()
     })
+
+    test('keeps the first value of a setting that is to be chosen once, whoever asks at the same time', async () => {
+      const chosen = await Promise.all(['a', 'b', 'c'].map((value) => story.store.keepSetting('blobs.owner', value)))
+      expect(new Set(chosen).size).toBe(1)
+      expect(await story.store.getSetting('blobs.owner')).toBe(chosen[0])
+      expect(await story.store.keepSetting('blobs.owner', 'd')).toBe(chosen[0])
+    })
   })
 }
