@@ -64,7 +64,10 @@ type FileRule = z.infer<typeof FileRule>
 const FileNode = z.strictObject({
   name: NodeSettings.shape.name.unwrap(),
   kind: z.enum(['scrapyd', 'local', 'engine', 'pulling', 'kubernetes']).default('scrapyd'),
-  /** Empty for the local node, `engine:NAME` for that of one of several engines, `pull:ID` for one that pulls, which needs a new token wherever it is added. */
+  /**
+   * Empty for the local node, `engine:NAME` for that of one of several engines, `pull:ID` for one that pulls, which
+   * needs a new token wherever it is added.
+   */
   url: z.string().max(2_000).default(''),
   username: z.string().max(200).nullable().default(null),
   /** Never exported. If absent, the stored password is kept. */

@@ -11,8 +11,8 @@ const INDEX = 'eggs.json'
 const Index = z.array(EggUpload)
 
 /**
- * The eggs of a hosted local node: which version is which file. A file is in a folder named by its hash, so replacing an
- * egg never changes it under a running spider. All changes are made one after the other.
+ * The eggs of a hosted local node: which version is which file. A file is in a folder named by its hash, so replacing
+ * an egg never changes it under a running spider. All changes are made one after the other.
  */
 export class HostedEggs {
   readonly #directory: string
@@ -45,7 +45,7 @@ export class HostedEggs {
   }
 
   /**
-   * Stores an egg if `check`, which is given its file, resolves; otherwise rejects as it does, and what was there stays.
+   * Stores an egg if `check`, which is given its file, resolves; else rejects as it does, and what was there stays.
    * Rejects if the content does not have the hash.
    */
   put<T>(egg: EggUpload, content: Readable, check: (path: string) => Promise<T>): Promise<T> {

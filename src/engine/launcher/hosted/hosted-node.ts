@@ -32,8 +32,8 @@ export interface HostedNodeOptions
 
 /**
  * The local node of one of several engines. It lives as long as the process, whoever leads: the engine that leads uses
- * it as it uses a Scrapyd, over HTTP (server/nodes/engine-door.ts), even if it is in the same process. It has eggs of its
- * own, like a Scrapyd, and knows nothing of the database.
+ * it as it uses a Scrapyd, over HTTP (server/nodes/engine-door.ts), even if it is in the same process. It has eggs of
+ * its own, like a Scrapyd, and knows nothing of the database.
  */
 export class HostedNode implements HostedAnswers {
   readonly #node: LocalNode
