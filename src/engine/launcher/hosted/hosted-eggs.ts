@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises'
+import { mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Readable } from 'node:stream'
 import { z } from 'zod'
@@ -92,6 +92,8 @@ export class HostedEggs {
 
   async #write(egg: EggUpload, content: Readable): Promise<void> {
     const path = this.#place(egg)
+    // Its folder says what is in it, and a spider may have it open.
+    if (await isThere(path)) return void content.destroy()
     await mkdir(join(path, '..'), { recursive: true, mode: 0o700 })
     const hash = createHash('sha256')
     await using file = await open(`${path}.part`, 'w', 0o600)
@@ -121,6 +123,12 @@ export class HostedEggs {
     return done
   }
 }
+
+const isThere = (path: string): Promise<boolean> =>
+  stat(path).then(
+    () => true,
+    () => false
+  )
 
 /** One that cannot be read is like none: the engine that leads sends what it needs again. */
 async function readIndex(path: string): Promise<EggUpload[]> {

@@ -1,3 +1,4 @@
+import { readFile, writeFile } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import type { Readable } from 'node:stream'
@@ -40,6 +41,8 @@ export class HostedNode implements HostedAnswers {
   readonly #eggs: HostedEggs
   readonly #told: Told
   readonly #clock: Clock
+  /** Since it was opened. */
+  #changes = 0
   #waiting: (() => void)[] = []
 
   private constructor(node: LocalNode, eggs: HostedEggs, told: Told, clock: Clock) {
@@ -55,6 +58,7 @@ export class HostedNode implements HostedAnswers {
   static async open(options: HostedNodeOptions): Promise<HostedNode> {
     const { directory, prunedDirectories, jobsToKeep, logger } = options
     const eggs = await HostedEggs.open(join(directory, 'hosted-eggs'))
+    const sinceMs = await readOrWriteSince(join(directory, 'hosted-since'), options.clock)
     const told: Told = { ownSlots: options.slots, slots: null, pythons: {}, pythonsTag: '', released: new Set() }
     let opened: LocalNode | null = null
     const isNeeded = (jobid: string) => (opened?.isKnown(jobid) ?? true) && !told.released.has(jobid)
@@ -63,7 +67,10 @@ export class HostedNode implements HostedAnswers {
       slots: () => told.slots ?? told.ownSlots,
       projectPythons: { names: () => eggs.projects(), of: (project) => told.pythons[project] ?? DEFAULT_PYTHON },
       source: async (project, version) => sourceOf(eggs.pathOf(project, version)),
-      oldFiles: new Pruner({ directories: prunedDirectories, keep: jobsToKeep ?? FILES_KEPT, isNeeded, logger })
+      oldFiles: new Pruner({
+        ...{ directories: prunedDirectories, keep: jobsToKeep ?? FILES_KEPT, isNeeded, logger },
+        notBeforeMs: sinceMs
+      })
     })
     return new HostedNode(opened, eggs, told, options.clock)
   }
@@ -112,8 +119,9 @@ export class HostedNode implements HostedAnswers {
     return {}
   }
 
-  /** Resolves when something changed, after a while, or with `signal`. */
-  async news(_input: HostedInput<'news'>, signal: AbortSignal): Promise<HostedOutput<'news'>> {
+  /** Resolves once there were other than `changes` changes, after a while, or with `signal`. */
+  async news({ changes }: HostedInput<'news'>, signal: AbortSignal): Promise<HostedOutput<'news'>> {
+    if (changes !== this.#changes) return { changes: this.#changes }
     const { promise, resolve } = Promise.withResolvers<void>()
     const timer = this.#clock.setTimer(NEWS_LIMIT_MS, resolve)
     signal.addEventListener('abort', () => resolve(), { once: true })
@@ -121,7 +129,7 @@ export class HostedNode implements HostedAnswers {
     await promise
     timer.cancel()
     this.#waiting = this.#waiting.filter((one) => one !== resolve)
-    return {}
+    return { changes: this.#changes }
   }
 
   async spiders({ project, version }: HostedInput<'spiders'>): Promise<HostedOutput<'spiders'>> {
@@ -164,6 +172,7 @@ export class HostedNode implements HostedAnswers {
   }
 
   #tellNews(): void {
+    this.#changes += 1
     const waiting = this.#waiting
     this.#waiting = []
     for (const tell of waiting) tell()
@@ -184,6 +193,19 @@ interface Told {
   pythonsTag: string
   /** Ended runs that nobody needs any more. */
   released: ReadonlySet<string>
+}
+
+/**
+ * When this directory was first hosted. The files of runs from before are in no archive: they were those of an engine
+ * that was alone (copy-store).
+ */
+async function readOrWriteSince(path: string, clock: Clock): Promise<number> {
+  try {
+    await writeFile(path, String(clock.nowMs()), { flag: 'wx', mode: 0o600 })
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+  }
+  return Number(await readFile(path, 'utf8'))
 }
 
 const DEFAULT_PYTHON: ProjectPython = { kind: 'default' }

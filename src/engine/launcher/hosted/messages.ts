@@ -89,8 +89,8 @@ export const HOSTED_OPERATIONS = {
   },
   /** The ended runs that nobody needs any more: all of them, each time. */
   release: { input: z.object({ jobids: z.array(Name).max(RUNS_MAX) }), output: Nothing },
-  /** Answers when something changed there, or after a while. */
-  news: { input: Nothing, output: Nothing },
+  /** Answers when `changes` is another number there, or after a while. */
+  news: { input: z.object({ changes: Count }), output: z.object({ changes: Count }) },
   spiders: { input: EggName, output: z.object({ spiders: z.array(z.string()).max(10_000) }) },
   projects: { input: Nothing, output: z.object({ projects: z.array(Project).max(2_000) }) },
   versions: { input: z.object({ project: Project }), output: z.object({ versions: z.array(Version).max(50_000) }) },

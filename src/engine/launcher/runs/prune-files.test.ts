@@ -6,7 +6,7 @@ import { silentLogger } from '../../runtime/logger.ts'
 import { makeTemporaryDirectory } from '../../testing/temporary-directory.ts'
 import { Pruner } from './prune-files.ts'
 
-async function openRoom(keep: number, needed: string[]) {
+async function openRoom(keep: number, needed: string[], options: { notBeforeMs?: number } = {}) {
   const temporary = await makeTemporaryDirectory()
   const folder = join(temporary.path, 'logs', 'shop', 'prices')
   await mkdir(join(folder, 'a-folder'), { recursive: true })
@@ -17,7 +17,8 @@ async function openRoom(keep: number, needed: string[]) {
     }
   }
   const directories = [join(temporary.path, 'logs'), join(temporary.path, 'items')]
-  const pruner = new Pruner({ directories, keep, isNeeded: (jobid) => needed.includes(jobid), logger: silentLogger })
+  const isNeeded = (jobid: string) => needed.includes(jobid)
+  const pruner = new Pruner({ directories, keep, isNeeded, logger: silentLogger, ...options })
   return {
     write,
     async prune() {
@@ -45,4 +46,10 @@ test('as many as are kept are all kept', async () => {
   await using t = await openRoom(2, [])
   await t.write(['1.log', '2.log'])
   expect(await t.prune()).toEqual(['1.log', '2.log', 'a-folder'])
+})
+
+test('files from before a given time are neither deleted nor counted', async () => {
+  await using t = await openRoom(1, [], { notBeforeMs: 1_000_002_000 })
+  await t.write(['0.log', '1.log', '2.log', '3.log'])
+  expect(await t.prune()).toEqual(['0.log', '1.log', '3.log', 'a-folder'])
 })

@@ -6,6 +6,8 @@ import type { Logger } from '../../runtime/logger.ts'
 interface PrunerOptions {
   directories: string[]
   keep: number
+  /** Files that were last changed before are neither deleted nor counted. Default: there are none. */
+  notBeforeMs?: number
   isNeeded: (jobid: string) => boolean
   logger: Logger
 }
@@ -45,15 +47,16 @@ export class Pruner {
   }
 
   async #pruneDirectory(directory: string): Promise<void> {
-    const { keep, logger } = this.#options
+    const { keep, logger, notBeforeMs = 0 } = this.#options
     try {
       const names = (await readdir(directory, { withFileTypes: true })).flatMap((entry) =>
         entry.isDirectory() || this.#isNeeded(entry.name) ? [] : [entry.name]
       )
       if (names.length <= keep) return
-      const files = await Promise.all(
+      const all = await Promise.all(
         names.map(async (name) => ({ name, changedAtMs: (await lstat(join(directory, name))).mtimeMs }))
       )
+      const files = all.filter(({ changedAtMs }) => changedAtMs >= notBeforeMs)
       files.sort((one, other) => other.changedAtMs - one.changedAtMs)
       for (const { name } of files.slice(keep)) {
         // A job with this id may have started in the meantime.

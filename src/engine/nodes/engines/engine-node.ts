@@ -203,14 +203,15 @@ export class EngineNode implements NodeClient {
   /** Each answer says that something may have changed there. */
   async #watch(onChange: () => void): Promise<void> {
     const { signal } = this.#closing
+    let changes = 0
     while (!signal.aborted) {
-      const isAnswered = await this.#ask('news', {}, NEWS_MS, signal).then(
-        () => true,
-        () => false
-      )
+      const answer = await this.#ask('news', { changes }, NEWS_MS, signal).catch(() => null)
       if (signal.aborted) return
-      if (isAnswered) onChange()
-      await sleep(this.#options.clock, isAnswered ? NEWS_APART_MS : NEWS_AFTER_FAILURE_MS, signal).catch(() => {})
+      if (answer !== null && answer.output.changes !== changes) {
+        changes = answer.output.changes
+        onChange()
+      }
+      await sleep(this.#options.clock, answer === null ? NEWS_AFTER_FAILURE_MS : NEWS_APART_MS, signal)
     }
   }
 
