@@ -8,7 +8,6 @@ import { DueTimer } from '../../queue/due-timer.ts'
 import { FairShares } from '../../queue/fair-shares.ts'
 import { QueueView } from '../../queue/queue-view.ts'
 import { Timers } from '../../runtime/clock.ts'
-import { EventRate } from '../../runtime/event-rate.ts'
 import type { AttemptStart } from '../../store/records.ts'
 import type { DispatchContext } from '../context.ts'
 import type { Follower } from '../following/follower.ts'
@@ -63,7 +62,8 @@ export class Dispatcher {
   #stopped = false
   #hasWaiting = false
   #usedRoomAtMs = Number.NEGATIVE_INFINITY
-  readonly #roomRate = new EventRate()
+  /** How often room came within the last second, about: each time counts less and less. */
+  #roomsPerSecond = { count: 0, atMs: 0 }
   #isGatheringRoom = false
   readonly #lookingAgain = new Set<number>()
   /** While jobs wait: the number of requests in flight at which another run starts; -1: no jobs wait. */
@@ -129,7 +129,9 @@ export class Dispatcher {
       this.wake()
     }
     const nowMs = clock.monotonicMs()
-    const isRare = this.#roomRate.note(nowMs) < ROOM_GATHERED_FROM_PER_S
+    const { count, atMs } = this.#roomsPerSecond
+    this.#roomsPerSecond = { count: 1 + count * Math.exp((atMs - nowMs) / 1_000), atMs: nowMs }
+    const isRare = this.#roomsPerSecond.count < ROOM_GATHERED_FROM_PER_S
     const waitMs = isRare ? 0 : this.#usedRoomAtMs + ROOM_GATHERED_MS - nowMs
     if (waitMs <= 0 || fleet.get(nodeId)?.client.traits.answersAtOnce) return useRoom()
     if (this.#isGatheringRoom) return

@@ -1,7 +1,6 @@
 import { Worker } from 'node:worker_threads'
 import { isScrapdeckError, ScrapdeckError } from '../../../shared/errors.ts'
 import type { Clock, Timer } from '../../runtime/clock.ts'
-import { EventRate } from '../../runtime/event-rate.ts'
 import type { Logger } from '../../runtime/logger.ts'
 import { threadFile } from '../../runtime/thread-task.ts'
 import type { PostgresAddress } from '../../runtime/postgres-address.ts'
@@ -18,9 +17,8 @@ import { type Calls, type FromWorker, receiveError, type SentError, type ToOpen,
  */
 const PATIENT = new Set<Verb>(['applyChanges', 'markLogArchived', 'recordReadings'])
 const PATIENCE_MS = 5
-/** While there are many, and one message follows the other: each commit writes the same pages (counters) once more. */
+/** While one message follows the other: each commit writes the same pages (counters, the ends of logs) once more. */
 const PATIENCE_WHEN_BUSY_MS = 25
-const BUSY_FROM_PER_S = 200
 
 interface PendingCall {
   resolve: (value: never) => void
@@ -60,7 +58,6 @@ export async function openStoreInWorker(options: {
   const changed = new Listeners<number>(logger)
   const queueChanged = new Listeners<string[]>(logger)
   let outbox: Calls = []
-  const patientRate = new EventRate()
   let patience: Timer | null = null
   let isSending = false
   let lastSentAtMs = Number.NEGATIVE_INFINITY
@@ -124,8 +121,7 @@ export async function openStoreInWorker(options: {
       outbox.push([lastId, verb, args])
       if (isSending) return
       if (PATIENT.has(verb)) {
-        const isBusy = patientRate.note(clock.monotonicMs()) >= BUSY_FROM_PER_S
-        patience ??= clock.setTimer(isBusy ? patienceMs() : PATIENCE_MS, send)
+        patience ??= clock.setTimer(patienceMs(), send)
         return
       }
       isSending = true
