@@ -1,4 +1,4 @@
-import { describe, expect, vi } from 'vitest'
+import { describe, expect } from 'vitest'
 import { SECRET_MASK } from '../../shared/contract/index.ts'
 import { aJobId, aProjectName, aVersionName, branded } from '../../shared/testing/ids.ts'
 import { aNewJob } from '../testing/builders.ts'
@@ -48,26 +48,6 @@ describe('sending', () => {
     expect(new Set(jobs.map(({ status }) => status))).toEqual(new Set(['succeeded']))
     expect(engine.live.all()).toEqual([])
   })
-
-  it.for([
-    { nodes: 2, claims: 'one each' },
-    { nodes: 300, claims: 'together' }
-  ])(
-    'room that comes on $nodes nodes within a second is claimed $claims',
-    async ({ nodes }, { clock, store, engine }) => {
-      const fleet = Array.from({ length: nodes }, () => new FakeNode(clock, { slots: 1, eggs: EGGS }))
-      await engine.start(Object.fromEntries(fleet.map((one, index) => [`n${index}`, one])))
-      const ids = await engine.enqueueMany(nodes * 2)
-      await clock.advanceBy(2_000)
-      expect(fleet.every(({ executed }) => executed.length === 1)).toBe(true)
-      const claims = vi.spyOn(store, 'beginAttempts')
-      for (const node of fleet) node.endAll()
-      await clock.advanceBy(5_000)
-      expect(fleet.flatMap(({ executed }) => executed).sort()).toEqual([...ids].sort())
-      if (nodes === 2) expect(claims).toHaveBeenCalledTimes(2)
-      else expect(claims.mock.calls.length).toBeLessThan(nodes / 2)
-    }
-  )
 
   it('slots that external jobs use are left alone, and the waiting job says so', async ({ clock, node, engine }) => {
     await node.schedule({ ...STRANGER, jobid: 'stranger-1' })

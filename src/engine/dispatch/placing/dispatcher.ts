@@ -24,8 +24,6 @@ const REQUESTS_OUT_MAX = 512
 const ASSIGNMENTS_MAX = 256
 /** Room that appears on one node waits this long for that on others: their jobs are claimed in one commit. */
 const ROOM_GATHERED_MS = 60
-/** Room that comes less often is used at once: so few claims may each have a commit of their own. */
-const ROOM_GATHERED_FROM_PER_S = 100
 /** How often the jobs are looked at whose egg some node refused. */
 const EGG_AGAIN_MS = 30_000
 const LOGS_AGAIN_MS = 2_000
@@ -62,8 +60,6 @@ export class Dispatcher {
   #stopped = false
   #hasWaiting = false
   #usedRoomAtMs = Number.NEGATIVE_INFINITY
-  /** How often room came within the last second, about: each time counts less and less. */
-  #roomsPerSecond = { count: 0, atMs: 0 }
   #isGatheringRoom = false
   readonly #lookingAgain = new Set<number>()
   /** While jobs wait: the number of requests in flight at which another run starts; -1: no jobs wait. */
@@ -128,11 +124,7 @@ export class Dispatcher {
       this.#usedRoomAtMs = clock.monotonicMs()
       this.wake()
     }
-    const nowMs = clock.monotonicMs()
-    const { count, atMs } = this.#roomsPerSecond
-    this.#roomsPerSecond = { count: 1 + count * Math.exp((atMs - nowMs) / 1_000), atMs: nowMs }
-    const isRare = this.#roomsPerSecond.count < ROOM_GATHERED_FROM_PER_S
-    const waitMs = isRare ? 0 : this.#usedRoomAtMs + ROOM_GATHERED_MS - nowMs
+    const waitMs = this.#usedRoomAtMs + ROOM_GATHERED_MS - clock.monotonicMs()
     if (waitMs <= 0 || fleet.get(nodeId)?.client.traits.answersAtOnce) return useRoom()
     if (this.#isGatheringRoom) return
     this.#isGatheringRoom = true
