@@ -18,7 +18,7 @@ import { createFollower } from '../server/follower.ts'
 import { type Answerer, openFront } from '../server/front.ts'
 import { openConnections } from '../server/connections.ts'
 import { listen, type Service } from '../server/listen.ts'
-import { openEngineDoor } from '../server/nodes/engine-door.ts'
+import { type EngineDoor, openEngineDoor } from '../server/nodes/engine-door.ts'
 import { recordService } from '../server/service-file.ts'
 import { packagePaths, readPackageVersion } from './package-paths.ts'
 import type { RunningService } from './running-service.ts'
@@ -46,14 +46,23 @@ export async function serveTogether(
   }
   let leading: { stop(): Promise<void>; service: Service } | null = null
   let nextThread: Worker | null = storeThread
+  const name = options.engineName ?? `${hostname()}:${front.port}`
+  // Other engines cannot reach a Unix socket.
+  const hasLocalNode = options.localSlots !== 0 && front.port !== 0
+  const hosted = hasLocalNode ? await openHostedNode(engineOptions) : null
+  let door: EngineDoor | null = null
+  // After whoever leads here, who asks it until then.
+  starting.defer(async () => {
+    await door?.stop()
+    await hosted?.close()
+  })
   const membership = await joinEngines({
     ...{ postgres: options.postgres, dataDirectory: options.dataDirectory, secretKeyFile: options.secretKeyFile },
     credentials: options.credentials,
     blobs: blobsOf(options),
     ...{ clock: systemClock, random: systemRandom, logger, lead, follow },
     scrapdeckVersion: readPackageVersion(),
-    hasLocalNode: options.localSlots !== 0,
-    name: options.engineName ?? `${hostname()}:${front.port}`,
+    ...{ hasLocalNode, name },
     addressOf: (seenAs) => options.engineAddress ?? `http://${reachableFrom(options.bindAddress, seenAs)}:${front.port}`
   })
   starting.defer(() => membership.stop())
@@ -63,11 +72,8 @@ export async function serveTogether(
     port: () => front.port
   })
   starting.defer(() => follower.stop())
-  const hosted = await openHostedNode(engineOptions)
   if (hosted !== null) {
-    starting.defer(() => hosted.close())
-    const door = await openEngineDoor({ node: hosted, secret: membership.secret, logger })
-    starting.defer(() => door.stop())
+    door = await openEngineDoor({ node: hosted, name, secret: membership.secret, logger })
     front.answerBefore(door.isFor, door.answer)
   }
   front.answerWith(follower)

@@ -60,6 +60,8 @@ const CONNECTION_FIELDS = [
 export class NodeCommands {
   readonly #parts: NodeCommandsParts
   readonly #exclusively = pLimit(1)
+  /** Nodes that are being removed; resolves when nothing of them is left. */
+  readonly #leaving = new Map<NodeId, Promise<void>>()
 
   constructor(parts: NodeCommandsParts) {
     this.#parts = parts
@@ -141,17 +143,19 @@ export class NodeCommands {
   }
 
   /** Adds the local node of an engine, under the engine's name. If it is there already, it stays as it is. */
-  addEngine(engine: string, input: NodeSettings = {}): Promise<FleetNode> {
+  addEngine(engine: string): Promise<FleetNode> {
     return this.#exclusively(async () => {
       const url = addressOfEngine(engine)
       const named = {
         id: nodeOfEngine(engine),
-        name: input.name ?? engine,
+        name: engine,
         kind: 'engine',
         url,
         tokenHash: null
       } as const
-      return this.findByUrl(url) ?? this.#addWithoutAddress(named, input)
+      // What its former row had must be gone first: the id is the same.
+      await this.#leaving.get(named.id)
+      return this.findByUrl(url) ?? this.#addWithoutAddress(named, {})
     })
   }
 
@@ -165,7 +169,8 @@ export class NodeCommands {
       ...named,
       name: names.take(named.name),
       ...{ username: null, sealedPassword: null, caCertificate: null, clientCertificate: null, kubernetes: null },
-      ...{ sealedClientKey: null, sealedProxyUrl: null, scrapydVersion: null, sourceId: null, logsKept: null },
+      ...{ sealedClientKey: null, sealedProxyUrl: null, scrapydVersion: null, sourceId: null },
+      logsKept: input.logsKept ?? null,
       ...{ mode: 'active', addedAtMs: clock.nowMs(), slots: input.slots ?? null, tags: input.tags ?? [] },
       ...{ queueAhead: input.queueAhead ?? 0, giveUpAfterSeconds: input.giveUpAfterSeconds ?? null },
       group: input.group ?? null
@@ -224,10 +229,18 @@ export class NodeCommands {
       return { done: fleet.remove(id) }
     })
     // No command finds it any more, so the others need not wait for what takes long.
-    await leaving.done
-    await dispatch.abandonNode(id)
-    await distribution.forgetNode(id)
-    await store.deleteNode(id)
+    const forget = async () => {
+      await leaving.done
+      await dispatch.abandonNode(id)
+      await distribution.forgetNode(id)
+      await store.deleteNode(id)
+    }
+    const gone = forget().finally(() => this.#leaving.delete(id))
+    this.#leaving.set(
+      id,
+      gone.catch(() => {})
+    )
+    await gone
   }
 
   /** Throws the errors with which `remove` would reject now. */
@@ -240,7 +253,7 @@ export class NodeCommands {
       )
     }
     if (this.#parts.engineNodes?.isThere(stored.url) === true) {
-      const text = `${stored.name} is the local node of an engine that runs, and would be added again. Stop that engine first, or start it with max_proc = 0; or cordon the node so that it gets no jobs`
+      const text = `${stored.name} is the local node of a running engine, and would be added again. Stop that engine first, or start it with local_slots = 0; or cordon the node so that it gets no jobs`
       throw new ScrapdeckError('NODE_IS_LOCAL', text)
     }
     const count = this.#parts.live.ofNode(id).length

@@ -7,7 +7,6 @@ import type { ProjectCommands } from '../commands/project-commands.ts'
 import type { QueueCommands } from '../commands/queue-commands.ts'
 import type { ScheduleCommands } from '../commands/schedule-commands.ts'
 import type { WebhookCommands } from '../commands/webhook-commands.ts'
-import { engineOfAddress } from '../../shared/engine-address.ts'
 import { idOfPulling } from '../nodes/pulling/node-token.ts'
 import type { Discovery } from '../nodes/discovery/discovery.ts'
 import type { Catalog } from '../projects/catalog.ts'
@@ -20,7 +19,7 @@ import type { FleetReads } from './read-fleet.ts'
 
 /** What a file is compared with, and the commands that apply it. */
 export interface FleetFileParts extends FleetReads {
-  nodes: Pick<NodeCommands, 'add' | 'addEngine' | 'addPulling' | 'update' | 'setMode' | 'remove' | 'checkRemoval'>
+  nodes: Pick<NodeCommands, 'add' | 'addPulling' | 'update' | 'setMode' | 'remove' | 'checkRemoval'>
   discovery: Pick<Discovery, 'list' | 'put' | 'remove'>
   projects: Pick<ProjectCommands, 'configure' | 'check'>
   queue: Pick<QueueCommands, 'limits' | 'setLimits'>
@@ -49,9 +48,7 @@ const DOERS = {
       const added =
         kind === 'pulling'
           ? (await nodes.addPulling({ ...wanted, id: idOfPulling(wanted.url)! })).node
-          : kind === 'engine'
-            ? await nodes.addEngine(engineOfAddress(wanted.url)!, wanted)
-            : await nodes.add({ ...wanted, scrapydVersion: null })
+          : await nodes.add({ ...wanted, scrapydVersion: null })
       // The add command appends a number to a name that is taken; the file's name must be kept.
       if (added.stored.name !== item.name) await nodes.update(added.stored.id, { name: item.name })
       return mode === 'active' ? added : nodes.setMode(added.stored.id, mode)

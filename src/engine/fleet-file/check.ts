@@ -59,6 +59,14 @@ export function normalise(form: FleetForm, current: CurrentFleet): FleetForm {
   if (nodes?.some(({ kind }) => kind === 'local') && !current.nodes.some(({ item }) => item.kind === 'local')) {
     problems.push('it has a local node, but this service runs without one: remove it from the file')
   }
+  const engines = new Set(current.nodes.flatMap(({ item }) => (item.kind === 'engine' ? item.url : [])))
+  const absent = nodes?.filter(({ kind, url }) => kind === 'engine' && !engines.has(url)) ?? []
+  if (absent.length > 0) {
+    const names = absent.map(({ name }) => name).join(', ')
+    problems.push(
+      `there are no engines with these local nodes: ${names}. Start them first, or remove them from the file`
+    )
+  }
   const known = [...current.nodes.map(({ item }) => item), ...(nodes ?? [])]
   const names = new Set(known.map(({ name }) => name))
   const nameAt = new Map(known.map(({ url, name }) => [url, name]))

@@ -2,6 +2,7 @@ import { aProjectName, type Plain } from '../../shared/testing/ids.ts'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { SECRET_MASK, type WebhookEvent } from '../../shared/contract/index.ts'
+import { normalise } from './check.ts'
 import type { FleetForm, ItemOf, Part } from './form.ts'
 import { type CurrentFleet, planFleetFile } from './plan.ts'
 import { readFleetFile, writeFleetFile } from './yaml.ts'
@@ -181,12 +182,13 @@ chains:
   })
 })
 
-test('the local node of an engine can be changed or added by a file, but is not pruned', () => {
+test('the local node of an engine can be changed by a file, but is not pruned', () => {
   const north = "nodes: [{ name: north, kind: engine, url: 'engine:north', slots: 2 }]"
   const fleet = fleetOf(read(north))
   expect(planFleetFile(fleet, read('nodes: []'), true)).toEqual([])
   expect(planFleetFile(fleet, read(north.replace('slots: 2', 'slots: 4')), true)).toMatchObject([
     { part: 'nodes', id: 'nodes-0', change: { act: 'change', fields: [{ name: 'slots', from: '2', to: '4' }] } }
   ])
-  expect(planFleetFile(NOTHING, read(north), false)).toMatchObject([{ id: null, change: { act: 'add' } }])
+  expect(() => normalise(read(north), NOTHING)).toThrow(/no engines with these local nodes: north/)
+  expect(normalise(read(north), fleet).nodes).toHaveLength(1)
 })

@@ -19,6 +19,8 @@ import type { CurrentFleet, CurrentItem } from './plan.ts'
 export interface FleetReads {
   store: NodeStore & ProjectSettingsStore & ScheduleReader & ChainStore
   hasLocalNode: boolean
+  /** There are several engines, with local nodes of theirs. */
+  hasEngines: boolean
   discovery: Pick<Discovery, 'list'>
   queue: Pick<QueueCommands, 'limits'>
   webhooks: { list(): Promise<Webhook[]> }
@@ -28,8 +30,9 @@ export interface FleetReads {
 
 /** Everything that a fleet file may contain. Secrets are decrypted, so never show the result unmasked. */
 export async function readFleet(parts: FleetReads): Promise<CurrentFleet> {
-  const { store, hasLocalNode, secretBox } = parts
-  const nodes = (await store.listNodes()).filter(({ kind }) => kind !== 'local' || hasLocalNode)
+  const { store, hasLocalNode, hasEngines, secretBox } = parts
+  const isThere = ({ kind }: StoredNode) => (kind !== 'local' || hasLocalNode) && (kind !== 'engine' || hasEngines)
+  const nodes = (await store.listNodes()).filter(isThere)
   const nameOf = new Map(nodes.map(({ id, name }) => [id, name]))
   const [schedules, chains] = [await store.listSchedules(), await store.listChains()]
   const { policy, revision } = parts.retention.policy()

@@ -66,6 +66,8 @@ export const ENGINE_TRAITS: NodeTraits = {
   ...LOCAL_TRAITS,
   answersAtOnce: false,
   isNeverAway: false,
+  // Another machine may have got the name of its engine.
+  remembersAll: false,
   keepsLogs: false,
   runsHere: false
 }

@@ -52,7 +52,7 @@ export class ScrapydFiles {
     const isEmptyTree = local === null && segments.length === 0 && root !== null
     if (local === null && segments.length === 3)
       return this.#openOnNode(tree, segments as [ProjectName, string, string])
-    const hasRemote = this.#parts.fleet.list().some(({ stored }) => stored.kind === 'scrapyd')
+    const hasRemote = this.#parts.fleet.list().some(({ stored }) => stored.kind !== 'local')
     // The files of a spider of this machine may be in the archive.
     if (!hasRemote && segments.length !== 2) {
       return isEmptyTree ? { kind: 'directory', entries: [] } : local

@@ -90,10 +90,10 @@ export type Rooms = Awaited<ReturnType<typeof openRooms>>
  * the stack closes in reverse order, including rooms that were never or only partly started.
  */
 export async function openRooms(given: EngineOptions, storeThread: Worker | null, opened: AsyncDisposableStack) {
-  const python = checkNamedPython(given)
-  const ground = await openGround(given, storeThread, opened)
   // Each of several engines hosts its local node itself, whoever leads.
   const options = given.leadership === undefined ? given : { ...given, localSlots: 0 }
+  const python = checkNamedPython(options)
+  const ground = await openGround(given, storeThread, opened)
   const former = await formerLocalEngine(given, ground.base.store)
   const fleet = await openFleet(options, { ...ground, formerLocalEngine: former }, opened)
   await python
@@ -367,7 +367,9 @@ function openOrders(options: EngineOptions, below: WithWork, opened: AsyncDispos
       itemBlobs: below.itemBlobs,
       searchIndex: below.indexesLogs ? below.logIndex : NO_INDEX
     },
-    ...{ projects, projectCommands, layout: below.layout },
+    ...{ projects, projectCommands },
+    // Of several engines, each keeps the files of its local node in order itself.
+    layout: below.engineNodes === null ? below.layout : { writtenLogs: null, itemFiles: null },
     isNeeded: (jobid) => live.hasJobid(jobid),
     measureDisk: seams.measureDisk ?? measureDiskOf(options.dataDirectory),
     onSample: () => retention.events.emit('changed')
@@ -493,6 +495,7 @@ function openDoors(options: EngineOptions, below: WithHealth, opened: AsyncDispo
     ...reads,
     ...below,
     hasLocalNode: local.node !== null,
+    hasEngines: below.engineNodes !== null,
     crawlCacheSeconds,
     chainCommands: below.chains.commands,
     ...{ jobLogs, jobFigures },

@@ -6,9 +6,9 @@ import type { LocalNode } from '../launcher/local-node.ts'
 import type { EngineNodes } from '../nodes/engines/engine-nodes.ts'
 import type { NodeClient } from '../nodes/node-client.ts'
 import type { EggLinks } from '../nodes/kubernetes/egg-links.ts'
+import { LOCAL_NODE_ID } from '../../shared/ids.ts'
 import { engineOfAddress } from '../../shared/engine-address.ts'
 import { DIRECT } from '../nodes/scrapyd/proxy.ts'
-import { PEER_HEADER } from '../runtime/peer-header.ts'
 import type { LiveAttempt, LiveAttempts } from '../dispatch/live-attempts.ts'
 import type { PullingNodes } from '../nodes/pulling/pulling-nodes.ts'
 import type { Projects } from '../projects/projects.ts'
@@ -72,7 +72,8 @@ export function wireNodeClients(
     return new EngineNode({
       ...{ name, takesJobs, pythonOf, clock, connect: seams.connect ?? createConnection },
       address: () => engines!.nodes.addressOf(engine),
-      header: [PEER_HEADER, `${engines!.secret} ${engine}`],
+      ...{ engine, secret: engines!.secret },
+      isListed: (jobid) => takesJobs !== parts.live.ofNode(LOCAL_NODE_ID).some((one) => one.jobid === jobid),
       slots: () => parts.slotsOf(id),
       projects: () => projects.catalog.names()
     })

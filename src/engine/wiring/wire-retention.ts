@@ -28,7 +28,8 @@ export function wireRetention({
   itemBlobs: LogArchivePort
   projects: Projects
   projectCommands: Pick<ProjectCommands, 'deleteVersion'>
-  layout: { writtenLogs: string; itemFiles: string | null }
+  /** null: there are none of a local node here. */
+  layout: { writtenLogs: string | null; itemFiles: string | null }
   isNeeded: (jobid: string) => boolean
   measureDisk: MeasureDisk
   onSample: () => void

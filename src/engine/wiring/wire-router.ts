@@ -20,6 +20,7 @@ export function wireRouter(
       logIndex: LogIndex
       searchThreads: ThreadPool
       hasLocalNode: boolean
+      hasEngines: boolean
       crawlCacheSeconds: number
       connect: typeof createConnection | undefined
     }

@@ -20,6 +20,9 @@ import { optionsOf } from '../ui/fields/options.ts'
 export function SettingsScreen() {
   const { query } = useApi()
   const status = useQuery(query.system.status.queryOptions())
+  const nodes = useQuery(query.nodes.list.queryOptions()).data?.nodes
+  // Each of several engines keeps the Pythons of its local node itself.
+  const hasEngines = nodes?.some(({ kind }) => kind === 'engine') === true
   return (
     <div className={classes.screen}>
       <ScreenHead
@@ -39,38 +42,7 @@ export function SettingsScreen() {
       <SessionsPanel />
       <WebhooksPanel />
       <StoragePanels />
-      <Panel
-        title="Python on the local node"
-        aside={
-          <LinkButton to="/nodes" search={{ node: LOCAL_NODE_ID }} variant="subtle" size="compact-xs">
-            Open node
-          </LinkButton>
-        }
-      >
-        <QueryState query={status} what="the state of Python" rows={3}>
-          {({ python }) =>
-            python.state === 'ready' ? (
-              <>
-                <FieldRow label="Scrapy">
-                  <IconCheck size={14} className={`tone-ok ${classes.inline}`} aria-hidden /> {python.scrapyVersion}
-                </FieldRow>
-                <FieldRow label="Python">{python.version}</FieldRow>
-                <FieldRow label="Path">
-                  <span className="mono">{python.path}</span>
-                </FieldRow>
-                <FieldRow label="Start mode">
-                  <StartModeText start={python.start} />
-                </FieldRow>
-              </>
-            ) : (
-              <div className={classes.python}>
-                <p>{python.state === 'checking' ? 'Looking for Python and Scrapy…' : python.problem}</p>
-                {python.state !== 'checking' && <CreateEnvironment primary />}
-              </div>
-            )
-          }
-        </QueryState>
-      </Panel>
+      {!hasEngines && <LocalPython />}
       <Panel title="Node credentials">
         <QueryState query={status} what="the credential storage" rows={1}>
           {({ secrets }) => (
@@ -85,6 +57,45 @@ export function SettingsScreen() {
         <KeyList />
       </Panel>
     </div>
+  )
+}
+
+function LocalPython() {
+  const { query } = useApi()
+  const status = useQuery(query.system.status.queryOptions())
+  return (
+    <Panel
+      title="Python on the local node"
+      aside={
+        <LinkButton to="/nodes" search={{ node: LOCAL_NODE_ID }} variant="subtle" size="compact-xs">
+          Open node
+        </LinkButton>
+      }
+    >
+      <QueryState query={status} what="the state of Python" rows={3}>
+        {({ python }) =>
+          python.state === 'ready' ? (
+            <>
+              <FieldRow label="Scrapy">
+                <IconCheck size={14} className={`tone-ok ${classes.inline}`} aria-hidden /> {python.scrapyVersion}
+              </FieldRow>
+              <FieldRow label="Python">{python.version}</FieldRow>
+              <FieldRow label="Path">
+                <span className="mono">{python.path}</span>
+              </FieldRow>
+              <FieldRow label="Start mode">
+                <StartModeText start={python.start} />
+              </FieldRow>
+            </>
+          ) : (
+            <div className={classes.python}>
+              <p>{python.state === 'checking' ? 'Looking for Python and Scrapy…' : python.problem}</p>
+              {python.state !== 'checking' && <CreateEnvironment primary />}
+            </div>
+          )
+        }
+      </QueryState>
+    </Panel>
   )
 }
 

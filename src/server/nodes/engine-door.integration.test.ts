@@ -11,7 +11,7 @@ import { createConnection } from '../../engine/nodes/scrapyd/connection.ts'
 import { buildEggFromFolder } from '../../engine/projects/egg-builder.ts'
 import { systemClock } from '../../engine/runtime/clock.ts'
 import { silentLogger } from '../../engine/runtime/logger.ts'
-import { PEER_HEADER } from '../../engine/runtime/peer-header.ts'
+import { NODE_HEADER, PEER_HEADER } from '../../engine/runtime/peer-header.ts'
 import { keepLearnedModules, lendLearnedModules } from '../../engine/testing/learned-modules.ts'
 import { makeTemporaryDirectory } from '../../engine/testing/temporary-directory.ts'
 import { findTestPython } from '../../engine/testing/test-python.ts'
@@ -21,6 +21,8 @@ import { aProjectName, aVersionName } from '../../shared/testing/ids.ts'
 import { openEngineDoor } from './engine-door.ts'
 
 const SECRET = 'of-the-engines'
+/** No header can have it as it is. */
+const ENGINE = 'Łódź 1'
 const DEMO = aProjectName('demo')
 const V1 = aVersionName('1')
 const RUN = { project: DEMO, spider: 'quotes', jobid: 'job1' }
@@ -41,7 +43,7 @@ async function startEngine(): Promise<{ stop(): Promise<void> }> {
     directories: { logsDirectory: join(own, 'logs'), itemsDirectory: join(own, 'items'), jobsDirectory: null },
     prunedDirectories: [join(own, 'logs'), join(own, 'items')]
   })
-  const door = await openEngineDoor({ node, secret: SECRET, logger: silentLogger })
+  const door = await openEngineDoor({ node, name: ENGINE, secret: SECRET, logger: silentLogger })
   const server = createServer((request, response) =>
     door.isFor(request) ? door.answer(request, response) : response.writeHead(418).end()
   )
@@ -63,11 +65,11 @@ async function listening(server: Server): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 }
 
-function aClient(secret = SECRET): EngineNode {
+function aClient({ secret = SECRET, engine = ENGINE } = {}): EngineNode {
   return new EngineNode({
     ...{ name: 'north', takesJobs: true, clock: systemClock, connect: createConnection, slots: () => null },
     address: () => address,
-    header: [PEER_HEADER, `${secret} north`],
+    ...{ secret, engine, isListed: () => true },
     projects: () => [DEMO],
     pythonOf: () => python
   })
@@ -185,10 +187,20 @@ test('a project with a Python of its own waits until the engine has it, and unti
 }, 60_000)
 
 test('nobody but an engine reaches the local node, and a message that is none changes nothing', async () => {
-  const stranger = aClient('of-somebody-else')
+  const stranger = aClient({ secret: 'of-somebody-else' })
   expect(await failure(stranger.listJobs())).toMatchObject({ kind: 'http', message: expect.stringContaining('418') })
   await stranger.close()
-  const headers = { [PEER_HEADER]: `${SECRET} north`, 'content-type': 'application/json' }
+  const other = aClient({ engine: 'south' })
+  expect(await failure(other.listJobs())).toMatchObject({
+    delivered: 'no',
+    message: expect.stringContaining('engine_name')
+  })
+  await other.close()
+  const headers = {
+    [PEER_HEADER]: `${SECRET} -`,
+    [NODE_HEADER]: encodeURIComponent(ENGINE),
+    'content-type': 'application/json'
+  }
   const post = (path: string, body: string) =>
     fetch(`${address}/api/engine/v1/${path}`, { method: 'POST', headers, body })
   expect((await post('cancel', '{"project":"demo","jobid":"x","signal":"USR1"}')).status).toBe(400)

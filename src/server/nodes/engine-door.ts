@@ -4,6 +4,7 @@ import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest }
 import type { z } from 'zod'
 import type { HostedNode } from '../../engine/index.ts'
 import type { Logger } from '../../engine/runtime/logger.ts'
+import { NODE_HEADER } from '../../engine/runtime/peer-header.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { parseJsonBody } from '../api/json-body.ts'
 import { isFromPeer, recognizePeer } from '../auth/peer-requests.ts'
@@ -23,10 +24,12 @@ export interface EngineDoor {
 
 export async function openEngineDoor(options: {
   node: HostedNode
+  /** Of this engine. */
+  name: string
   secret: string
   logger: Logger
 }): Promise<EngineDoor> {
-  const { node, secret, logger } = options
+  const { node, name: engine, secret, logger } = options
   const messages = await node.messages()
   const fastify = Fastify({ bodyLimit: MAX_UPLOAD_BYTES, exposeHeadRoutes: false })
   const stopping = new AbortController()
@@ -37,6 +40,10 @@ export async function openEngineDoor(options: {
   })
   const answerError = createErrorAnswer({ logger })
 
+  // Another engine may have this address by now: its node would seem to have lost all its runs.
+  fastify.addHook('onRequest', async (request, reply) => {
+    if (request.headers[NODE_HEADER] !== encodeURIComponent(engine)) await reply.code(421).send({ engine })
+  })
   for (const name of messages.OPERATION_NAMES) {
     const { input } = messages.HOSTED_OPERATIONS[name]
     fastify.post(`${messages.HOSTED_PATH}/${name}`, (request, reply) =>

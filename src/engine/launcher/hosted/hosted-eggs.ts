@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { createHash, randomUUID } from 'node:crypto'
 import { mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Readable } from 'node:stream'
@@ -8,6 +8,7 @@ import { makePrivateDirectory } from '../../runtime/private-directory.ts'
 import { EggUpload } from './messages.ts'
 
 const INDEX = 'eggs.json'
+const PART = '.part'
 const Index = z.array(EggUpload)
 
 /**
@@ -26,6 +27,8 @@ export class HostedEggs {
 
   static async open(directory: string): Promise<HostedEggs> {
     makePrivateDirectory(directory)
+    for (const name of await readdir(directory))
+      if (name.endsWith(PART)) await rm(join(directory, name), { force: true })
     return new HostedEggs(directory, await readIndex(join(directory, INDEX)))
   }
 
@@ -48,13 +51,27 @@ export class HostedEggs {
    * Stores an egg if `check`, which is given its file, resolves; else rejects as it does, and what was there stays.
    * Rejects if the content does not have the hash.
    */
-  put<T>(egg: EggUpload, content: Readable, check: (path: string) => Promise<T>): Promise<T> {
-    return this.#exclusively(async () => {
-      await this.#write(egg, content)
-      const checked = await check(this.#place(egg))
-      await this.#save([...this.#without(egg), egg])
-      return checked
-    })
+  async put<T>(egg: EggUpload, content: Readable, check: (path: string) => Promise<T>): Promise<T> {
+    // Nobody waits for the sender.
+    const part = join(this.#directory, `${randomUUID()}${PART}`)
+    try {
+      await receive(part, egg.sha256, content)
+      return await this.#exclusively(async () => this.#adopt(egg, part, check))
+    } finally {
+      await rm(part, { force: true })
+    }
+  }
+
+  async #adopt<T>(egg: EggUpload, part: string, check: (path: string) => Promise<T>): Promise<T> {
+    const path = this.#place(egg)
+    // Its folder says what is in it, and a spider may have it open.
+    if (!(await isThere(path))) {
+      await mkdir(join(path, '..'), { recursive: true, mode: 0o700 })
+      await rename(part, path)
+    }
+    const checked = await check(path)
+    await this.#save([...this.#without(egg), egg])
+    return checked
   }
 
   /** Resolves to false if there is no such version. */
@@ -71,7 +88,8 @@ export class HostedEggs {
     return this.#exclusively(async () => {
       const kept = new Set([INDEX, ...this.#eggs.map(({ sha256 }) => sha256)])
       for (const name of await readdir(this.#directory)) {
-        if (!kept.has(name)) await rm(join(this.#directory, name), { recursive: true, force: true })
+        if (!kept.has(name) && !name.endsWith(PART))
+          await rm(join(this.#directory, name), { recursive: true, force: true })
       }
     })
   }
@@ -88,22 +106,6 @@ export class HostedEggs {
   #place({ sha256, project, version }: EggUpload): string {
     const safe = (text: string) => text.replace(/[^A-Za-z0-9_.]/g, '_').slice(0, 100)
     return join(this.#directory, sha256, `${safe(project)}-${safe(version)}.egg`)
-  }
-
-  async #write(egg: EggUpload, content: Readable): Promise<void> {
-    const path = this.#place(egg)
-    // Its folder says what is in it, and a spider may have it open.
-    if (await isThere(path)) return void content.destroy()
-    await mkdir(join(path, '..'), { recursive: true, mode: 0o700 })
-    const hash = createHash('sha256')
-    await using file = await open(`${path}.part`, 'w', 0o600)
-    for await (const piece of content as AsyncIterable<Buffer>) {
-      hash.update(piece)
-      await file.write(piece)
-    }
-    if (hash.digest('hex') !== egg.sha256) throw new Error('The egg arrived damaged: its hash is another one.')
-    await file.sync()
-    await rename(`${path}.part`, path)
   }
 
   async #save(eggs: readonly EggUpload[]): Promise<void> {
@@ -124,6 +126,18 @@ export class HostedEggs {
   }
 }
 
+/** Rejects if the content does not have the hash. */
+async function receive(path: string, sha256: string, content: Readable): Promise<void> {
+  const hash = createHash('sha256')
+  await using file = await open(path, 'wx', 0o600)
+  for await (const piece of content as AsyncIterable<Buffer>) {
+    hash.update(piece)
+    await file.write(piece)
+  }
+  if (hash.digest('hex') !== sha256) throw new Error('The egg arrived damaged: its hash differs.')
+  await file.sync()
+}
+
 const isThere = (path: string): Promise<boolean> =>
   stat(path).then(
     () => true,
@@ -134,7 +148,9 @@ const isThere = (path: string): Promise<boolean> =>
 async function readIndex(path: string): Promise<EggUpload[]> {
   try {
     return Index.parse(JSON.parse(await readFile(path, 'utf8')))
-  } catch {
-    return []
+  } catch (error) {
+    if (error instanceof SyntaxError || error instanceof z.ZodError) return []
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return []
+    throw error
   }
 }

@@ -1,21 +1,33 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
+import { z } from 'zod'
 import type { Readable } from 'node:stream'
 import type { ProjectName, ProjectPython } from '../../../shared/contract/index.ts'
 import { isScrapdeckError } from '../../../shared/errors.ts'
 import type { LogRange } from '../../nodes/node-client.ts'
 import type { Clock } from '../../runtime/clock.ts'
+import { makePrivateDirectory } from '../../runtime/private-directory.ts'
 import { LocalNode, type LocalNodeOptions, refusal } from '../local-node.ts'
 import { Pruner } from '../runs/prune-files.ts'
 import { HostedEggs } from './hosted-eggs.ts'
-import type { EggUpload, HostedAnswers, HostedInput, HostedOutput, ProjectPythons, RunFile } from './messages.ts'
+import { lockHosted } from './hosted-lock.ts'
+import {
+  type EggUpload,
+  type HostedAnswers,
+  type HostedInput,
+  type HostedOutput,
+  ProjectPythons,
+  type RunFile
+} from './messages.ts'
 
 /** As in Scrapyd: what is needed for longer is in the archive. */
 const FILES_KEPT = 5
 /** A request for news is answered after this, whether or not there are any. */
 const NEWS_LIMIT_MS = 20_000
 const WORDS_MAX = 2_000
+const PYTHONS_FILE = 'hosted-pythons.json'
+const SavedPythons = z.object({ pythons: ProjectPythons, pythonsTag: z.string() })
 
 export interface HostedNodeOptions
   extends Pick<
@@ -41,12 +53,21 @@ export class HostedNode implements HostedAnswers {
   readonly #eggs: HostedEggs
   readonly #told: Told
   readonly #clock: Clock
+  readonly #pythonsFile: string
+  readonly #unlock: () => Promise<void>
   /** Since it was opened. */
   #changes = 0
   #waiting: (() => void)[] = []
 
-  private constructor(node: LocalNode, eggs: HostedEggs, told: Told, clock: Clock) {
+  private constructor(
+    node: LocalNode,
+    eggs: HostedEggs,
+    told: Told,
+    { clock, directory, unlock }: HostedNodeOptions & { unlock: () => Promise<void> }
+  ) {
+    this.#unlock = unlock
     this.#clock = clock
+    this.#pythonsFile = join(directory, PYTHONS_FILE)
     this.#node = node
     this.#eggs = eggs
     this.#told = told
@@ -57,22 +78,29 @@ export class HostedNode implements HostedAnswers {
   /** Continues the runs that an earlier process started. */
   static async open(options: HostedNodeOptions): Promise<HostedNode> {
     const { directory, prunedDirectories, jobsToKeep, logger } = options
+    makePrivateDirectory(directory)
+    const unlock = await lockHosted(directory, options.clock)
     const eggs = await HostedEggs.open(join(directory, 'hosted-eggs'))
     const sinceMs = await readOrWriteSince(join(directory, 'hosted-since'), options.clock)
-    const told: Told = { ownSlots: options.slots, slots: null, pythons: {}, pythonsTag: '', released: new Set() }
+    // Runs that were accepted before start with the Python that they were meant for.
+    const { pythons, pythonsTag } = await readPythons(join(directory, PYTHONS_FILE))
+    const told: Told = {
+      ...{ ownSlots: options.slots, slots: null, pythonsTag, released: new Set() },
+      pythons: new Map(pythons)
+    }
     let opened: LocalNode | null = null
     const isNeeded = (jobid: string) => (opened?.isKnown(jobid) ?? true) && !told.released.has(jobid)
     opened = await LocalNode.open({
       ...options,
       slots: () => told.slots ?? told.ownSlots,
-      projectPythons: { names: () => eggs.projects(), of: (project) => told.pythons[project] ?? DEFAULT_PYTHON },
+      projectPythons: { names: () => eggs.projects(), of: (project) => told.pythons.get(project) ?? DEFAULT_PYTHON },
       source: async (project, version) => sourceOf(eggs.pathOf(project, version)),
       oldFiles: new Pruner({
         ...{ directories: prunedDirectories, keep: jobsToKeep ?? FILES_KEPT, isNeeded, logger },
         notBeforeMs: sinceMs
       })
     })
-    return new HostedNode(opened, eggs, told, options.clock)
+    return new HostedNode(opened, eggs, told, { ...options, unlock })
   }
 
   /** The schemas of what is asked, loaded with the node. */
@@ -82,20 +110,21 @@ export class HostedNode implements HostedAnswers {
     const told = this.#told
     told.slots = slots
     if (pythons !== undefined && told.pythonsTag !== pythonsTag) {
-      Object.assign(told, { pythons, pythonsTag })
+      await writeFile(this.#pythonsFile, JSON.stringify({ pythons, pythonsTag }), { mode: 0o600 })
+      Object.assign(told, { pythons: new Map(pythons), pythonsTag })
       this.#node.environments.refresh()
     }
     const { pending, running, finished } = await this.#node.daemonStatus()
-    const notReady = (Object.keys(told.pythons) as ProjectName[]).flatMap((project) => {
+    const notReady = [...told.pythons.keys()].flatMap((project): [ProjectName, string][] => {
       const why = this.#node.whyNotReady(project)
-      return why === null ? [] : [[project, why.slice(0, WORDS_MAX)] as const]
+      return why === null ? [] : [[project, why.slice(0, WORDS_MAX)]]
     })
     return {
       ...{ pending, running, finished, nodeName: hostname(), slots: slots ?? told.ownSlots },
       hasPythons: told.pythonsTag === pythonsTag,
       notReady: {
         others: this.#node.whyNotReady('' as ProjectName)?.slice(0, WORDS_MAX) ?? null,
-        projects: Object.fromEntries(notReady)
+        projects: notReady
       }
     }
   }
@@ -169,6 +198,7 @@ export class HostedNode implements HostedAnswers {
   async close(): Promise<void> {
     await this.#node.close()
     this.#tellNews()
+    await this.#unlock()
   }
 
   #tellNews(): void {
@@ -189,7 +219,7 @@ interface Told {
   ownSlots: number
   /** As set by the operator; null: nothing. */
   slots: number | null
-  pythons: ProjectPythons
+  pythons: ReadonlyMap<ProjectName, ProjectPython>
   pythonsTag: string
   /** Ended runs that nobody needs any more. */
   released: ReadonlySet<string>
@@ -206,6 +236,15 @@ async function readOrWriteSince(path: string, clock: Clock): Promise<number> {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
   }
   return Number(await readFile(path, 'utf8'))
+}
+
+/** None, if they were never told, or are damaged: then they are told again. */
+async function readPythons(path: string): Promise<z.infer<typeof SavedPythons>> {
+  try {
+    return SavedPythons.parse(JSON.parse(await readFile(path, 'utf8')))
+  } catch {
+    return { pythons: [], pythonsTag: '' }
+  }
 }
 
 const DEFAULT_PYTHON: ProjectPython = { kind: 'default' }

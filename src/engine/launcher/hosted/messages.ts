@@ -54,8 +54,8 @@ export type RunFile = z.infer<typeof RunFile>
 export const EggUpload = EggName.extend({ sha256: z.string().regex(/^[0-9a-f]{64}$/) })
 export type EggUpload = z.infer<typeof EggUpload>
 
-/** Those that are not the default, by project. */
-export const ProjectPythons = z.record(z.string(), ProjectPython)
+/** Those that are not the default. Pairs: a project may be called `constructor`. */
+export const ProjectPythons = z.array(z.tuple([Project, ProjectPython])).max(2_000)
 export type ProjectPythons = z.infer<typeof ProjectPythons>
 
 /** By name: what is sent, and what comes back. */
@@ -67,7 +67,7 @@ export const HOSTED_OPERATIONS = {
       ...{ pending: Count, running: Count, finished: Count, nodeName: z.string().max(500).nullable() },
       ...{ slots: Count, hasPythons: z.boolean() },
       /** Why runs cannot start there now, as NodeClient.whyNotReady; `projects`: those with a Python of their own. */
-      notReady: z.object({ others: z.string().max(2_000).nullable(), projects: z.record(z.string(), z.string()) })
+      notReady: z.object({ others: z.string().max(2_000).nullable(), projects: z.array(z.tuple([Name, z.string()])) })
     })
   },
   jobs: { input: Nothing, output: z.object({ pending: Seen, running: Seen, finished: Seen }) },

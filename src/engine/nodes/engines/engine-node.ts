@@ -18,6 +18,7 @@ import {
   type RunFile
 } from '../../launcher/hosted/messages.ts'
 import { type Clock, sleep } from '../../runtime/clock.ts'
+import { NODE_HEADER, PEER_HEADER } from '../../runtime/peer-header.ts'
 import type { EggToSend } from '../../projects/projects.ts'
 import {
   type DaemonStatus,
@@ -27,6 +28,7 @@ import {
   NodeError,
   type RunNames,
   type ScheduleRequest,
+  type SeenJob,
   type Snapshot
 } from '../node-client.ts'
 import { ENGINE_TRAITS } from '../node-traits.ts'
@@ -45,12 +47,15 @@ export interface EngineNodeOptions {
   name: string
   /** Where its engine is now; null: it has not been heard of for a while. */
   address: () => string | null
-  /** The header that shows an engine to be one. */
-  header: readonly [name: string, value: string]
+  /** The engine's name, and what shows us to be one. */
+  engine: string
+  secret: string
   /** As set by the operator; null: its own. */
   slots: () => number | null
   /** false: what ran there goes on, and can be read. */
   takesJobs: boolean
+  /** Whether a run there is this node's: the former local node is in the same directory. */
+  isListed: (jobid: string) => boolean
   projects: () => readonly ProjectName[]
   pythonOf: (project: ProjectName) => ProjectPython
   clock: Clock
@@ -67,6 +72,9 @@ const NEWS_MS = 30_000
 const NEWS_APART_MS = 100
 const NEWS_AFTER_FAILURE_MS = 5_000
 const ANSWER_MAX_BYTES = 8_000_000
+const FAILURE_MAX_BYTES = 200_000
+/** Of 4 MB that the other side takes, in which a character may be several bytes. */
+const PYTHONS_MAX_CHARACTERS = 1_000_000
 
 /**
  * The local node of an engine (launcher/hosted), as the engine that leads uses it. Its engine may be another one after
@@ -76,10 +84,11 @@ export class EngineNode implements NodeClient {
   readonly traits = ENGINE_TRAITS
   readonly #options: EngineNodeOptions
   readonly #closing = new AbortController()
-  #connection: { address: string; connection: Connection } | null = null
-  #notReady: HostedOutput<'status'>['notReady'] = { others: null, projects: {} }
+  /** `news`: its requests are held, and must not hold up others. */
+  #connections: { address: string; all: Connection; news: Connection } | null = null
+  #notReady = { others: null as string | null, projects: new Map<string, string>() }
   #toldTag = ''
-  #told: Record<string, ProjectPython> = {}
+  #told: ReadonlyMap<ProjectName, ProjectPython> = new Map()
   #released = ''
   /** Of the newest snapshot. */
   #ended: readonly string[] = []
@@ -95,9 +104,9 @@ export class EngineNode implements NodeClient {
   whyNotReady(project: ProjectName): string | null {
     if (!this.#options.takesJobs) return 'is kept for its former runs; new ones go to the nodes of the engines'
     const python = this.#options.pythonOf(project)
-    const told = this.#told[project]
+    const told = this.#told.get(project)
     if (!isDeepStrictEqual(python, told ?? DEFAULT_PYTHON)) return `has not been told yet which Python ${project} uses`
-    return told === undefined ? this.#notReady.others : (this.#notReady.projects[project] ?? null)
+    return told === undefined ? this.#notReady.others : (this.#notReady.projects.get(project) ?? null)
   }
 
   async daemonStatus(signal?: AbortSignal): Promise<DaemonStatus> {
@@ -109,13 +118,14 @@ export class EngineNode implements NodeClient {
     const { output, head } = await this.#ask('status', input, STATUS_MS, signal)
     // It may have restarted: then it is told next time.
     this.#toldTag = output.hasPythons ? pythonsTag : ''
-    this.#told = output.hasPythons ? pythons : {}
-    this.#notReady = output.notReady
+    this.#told = new Map(output.hasPythons ? pythons : [])
+    this.#notReady = { ...output.notReady, projects: new Map(output.notReady.projects) }
+    if (!output.hasPythons) this.#released = ''
     const { pending, running, finished, nodeName } = output
     return {
       ...{ pending, running, finished },
       nodeName: nodeName === null ? null : showUnseen(nodeName),
-      slots: { count: output.slots, text: 'reported by its engine (max_proc)' },
+      slots: { count: output.slots, text: 'reported by its engine' },
       ...dateOf(head, askedAtMs, clock.nowMs())
     }
   }
@@ -123,8 +133,11 @@ export class EngineNode implements NodeClient {
   async listJobs(signal?: AbortSignal): Promise<Snapshot> {
     const begunAtMs = this.#options.clock.monotonicMs()
     const { output } = await this.#ask('jobs', {}, JOBS_MS, signal)
-    this.#ended = output.finished.map(({ jobid }) => jobid)
-    return { begunAtMs, ...output }
+    const [pending, running, finished] = [output.pending, output.running, output.finished].map((jobs) =>
+      jobs.filter(({ jobid }) => this.#options.isListed(jobid))
+    ) as [SeenJob[], SeenJob[], SeenJob[]]
+    this.#ended = finished.map(({ jobid }) => jobid)
+    return { begunAtMs, pending, running, finished }
   }
 
   release(isNeeded: (jobid: string) => boolean): void {
@@ -134,8 +147,8 @@ export class EngineNode implements NodeClient {
     const released = jobids.join('\n')
     if (released === this.#released) return
     this.#released = released
-    // Lost, it is only told later.
-    this.#ask('release', { jobids }, OTHER_MS).catch(() => {})
+    // Lost, it is told again with the next snapshot.
+    this.#ask('release', { jobids }, OTHER_MS).catch(() => (this.#released = ''))
   }
 
   async schedule(request: ScheduleRequest, signal?: AbortSignal): Promise<{ jobid: string }> {
@@ -172,8 +185,8 @@ export class EngineNode implements NodeClient {
     const content = await open()
     const headers = { 'content-type': 'application/octet-stream', 'content-length': String(sizeBytes) }
     const path = `egg?${String(new URLSearchParams({ project, version, sha256 }))}`
-    const { text } = await this.#send({ path, headers, body: content, timeoutMs: EGG_MS }, signal)
-    return this.#parse(EggAnswer, text, 'egg')
+    const { bytes } = await this.#send({ path, headers, body: content, timeoutMs: EGG_MS }, signal)
+    return this.#parse(EggAnswer, bytes, 'egg')
   }
 
   readLog(run: RunNames, range: { offset: number; limitBytes: number }, signal?: AbortSignal) {
@@ -190,14 +203,25 @@ export class EngineNode implements NodeClient {
 
   async close(): Promise<void> {
     this.#closing.abort()
-    await this.#connection?.connection.close()
+    await this.#disconnect()
   }
 
-  /** Of the projects whose Python is not the default. */
-  #pythons(): Record<string, ProjectPython> {
+  async #disconnect(): Promise<void> {
+    const connections = this.#connections
+    this.#connections = null
+    await Promise.all([connections?.all.close(), connections?.news.close()])
+  }
+
+  /** Of the projects whose Python is not the default, as far as a message has room; the others' jobs wait. */
+  #pythons(): [ProjectName, ProjectPython][] {
     const { projects, pythonOf } = this.#options
-    const all = projects().map((project) => [project, pythonOf(project)] as const)
-    return Object.fromEntries(all.filter(([, { kind }]) => kind !== 'default'))
+    let room = PYTHONS_MAX_CHARACTERS
+    return projects().flatMap((project): [ProjectName, ProjectPython][] => {
+      const python = pythonOf(project)
+      if (python.kind === 'default') return []
+      room -= JSON.stringify(python).length
+      return room < 0 ? [] : [[project, python]]
+    })
   }
 
   /** Each answer says that something may have changed there. */
@@ -236,64 +260,69 @@ export class EngineNode implements NodeClient {
     signal?: AbortSignal
   ): Promise<{ output: HostedOutput<Name>; head: AnswerHead }> {
     const request = { path: name, headers: JSON_TYPE, body: JSON.stringify(input), timeoutMs }
-    const { head, text } = await this.#send(request, signal)
-    return { output: this.#parse<HostedOutput<Name>>(HOSTED_OPERATIONS[name].output as never, text, name), head }
+    const { head, bytes } = await this.#send(request, signal)
+    return { output: this.#parse<HostedOutput<Name>>(HOSTED_OPERATIONS[name].output as never, bytes, name), head }
   }
 
   async #send(
     { limitBytes = ANSWER_MAX_BYTES, ...request }: Omit<NodeRequest, 'method' | 'receive'> & { limitBytes?: number },
     signal?: AbortSignal,
     expected = 200
-  ): Promise<{ head: AnswerHead; bytes: Buffer; text: string }> {
-    const connection = this.#connect()
-    const collected = collectBody(limitBytes)
-    const [name, value] = this.#options.header
-    const headers = { ...request.headers, [name]: value }
-    const head = await connection.send({ ...request, method: 'POST', headers, receive: collected.receive }, signal)
-    const bytes = collected.body()
-    if (head.status === 200 || head.status === expected) return { head, bytes, text: bytes.toString('utf8') }
-    throw this.#failureOf(connection, head, bytes.toString('utf8'), request.path)
+  ): Promise<{ head: AnswerHead; bytes: Buffer }> {
+    const connection = this.#connect(request.path === 'news' ? 'news' : 'all')
+    const [answer, failure] = [collectBody(limitBytes), collectBody(FAILURE_MAX_BYTES)]
+    const { engine, secret } = this.#options
+    const peer = { [PEER_HEADER]: `${secret} -`, [NODE_HEADER]: encodeURIComponent(engine) }
+    const headers = { ...request.headers, ...peer }
+    const isFine = ({ status }: AnswerHead) => status === 200 || status === expected
+    const receive = (head: AnswerHead) => (isFine(head) ? answer : failure).receive(head)
+    const head = await connection.send({ ...request, method: 'POST', headers, receive }, signal)
+    if (isFine(head)) return { head, bytes: answer.body() }
+    throw this.#failureOf(connection, head, failure.body().toString('utf8'), request.path)
   }
 
   /** To where the engine is now. */
-  #connect(): Connection {
+  #connect(use: 'all' | 'news'): Connection {
     const { address: find, connect, name, clock } = this.#options
     const address = find()
     if (address === null) {
       const text = `Node ${name} cannot be reached: its engine has not said for some seconds that it lives. Start it.`
       throw new NodeError('unreachable', text, { delivered: 'no' })
     }
-    if (this.#connection?.address !== address) {
-      void this.#connection?.connection.close()
+    if (this.#connections?.address !== address) {
+      void this.#disconnect()
       const url = `${address}${HOSTED_PATH}/`
       // The secret of the engines must not pass through a proxy.
       const parts = { url, username: null, password: null, caCertificate: null, proxyUrl: DIRECT }
-      this.#connection = { address, connection: connect({ address: parts, name, clock }) }
+      const open = () => connect({ address: parts, name, clock })
+      this.#connections = { address, all: open(), news: open() }
     }
-    return this.#connection.connection
+    return this.#connections[use]
   }
 
   #failureOf(connection: Connection, head: AnswerHead, text: string, path: string): NodeError {
     const failure = parseJson(HostedFailure, text)?.failure
     const what = path.split('?')[0]
     if (failure === undefined) {
+      if (head.status === 421) return connection.fail('http', `is another engine's: ${ADVICE}`, 'no')
       const problem = `answered ${what} with status ${head.status}. See the log of that engine.`
-      // Whoever has no such path has done nothing.
-      return connection.fail('http', problem, head.status === 404 || head.status === 401 ? 'no' : 'unknown')
+      // Whoever has no such path, or is starting or stopping, has done nothing.
+      return connection.fail('http', problem, [401, 404, 503].includes(head.status) ? 'no' : 'unknown')
     }
     const { kind, delivered, nodeMessage, refusal } = failure
     const message = `Node ${connection.label} ${kind === 'refused' ? 'refused' : 'could not do'} ${what}: ${showUnseen(failure.message.slice(-500))}`
     return new NodeError(kind, message, { delivered, nodeMessage, refusal })
   }
 
-  #parse<T>(schema: z.ZodType<T>, text: string, what: string): T {
-    const value = parseJson(schema, text)
+  #parse<T>(schema: z.ZodType<T>, answer: Buffer | string, what: string): T {
+    const value = parseJson(schema, String(answer))
     if (value !== null) return value
-    const problem = `answered ${what} with something else than an engine does. Do all engines have this version?`
-    throw this.#connection!.connection.fail('not_scrapyd', problem, 'unknown')
+    const problem = `answered ${what} as no engine does. Do all engines have the same version?`
+    throw this.#connect('all').fail('not_scrapyd', problem, 'unknown')
   }
 }
 
+const ADVICE = 'two engines have one address, or one name. Correct engine_address and engine_name.'
 const DEFAULT_PYTHON: ProjectPython = { kind: 'default' }
 const JSON_TYPE = { 'content-type': 'application/json' }
 

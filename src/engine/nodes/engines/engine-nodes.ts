@@ -43,7 +43,9 @@ export class EngineNodes {
   async look(): Promise<void> {
     try {
       const { engines } = await this.#parts.engines.list()
-      const there = engines.filter(({ state, hasLocalNode }) => hasLocalNode && state !== 'silent')
+      // A killed process still seems to live for some seconds: of one name, the newest counts.
+      const newest = new Map(engines.filter(({ state }) => state !== 'silent').map((one) => [one.name, one]))
+      const there = [...newest.values()].filter(({ hasLocalNode }) => hasLocalNode)
       this.#addresses = new Map(there.map(({ name, address }) => [name, address]))
     } catch (error) {
       // Where they were is the best guess: the next look follows.

@@ -114,7 +114,7 @@ export function openLeaseTable(address: PostgresAddress, options: { onLost: () =
         SELECT id, name, address, version, has_local_node AS "hasLocalNode", blobs, is_drained AS "isDrained",
           (extract(epoch FROM started_at) * 1000)::float8 AS "startedAtMs",
           (extract(epoch FROM clock_timestamp() - seen_at) * 1000)::float8 AS "silentMs"
-        FROM engines ORDER BY started_at, id LIMIT 100`
+        FROM (SELECT * FROM engines ORDER BY seen_at DESC, id LIMIT 100) AS newest ORDER BY started_at, id`
     },
     async terms(limit) {
       return sql<Term[]>`
