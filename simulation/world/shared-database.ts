@@ -89,6 +89,16 @@ export class SharedDatabase {
       }
       const { promise, resolve, reject } = Promise.withResolvers<unknown>()
       const lost = () => life.run(() => reject(connectionLost()))
+      // The engine knows what it wanted to write, as after a full disk.
+      const never = () => {
+        if (isWrite) witness(`${method} refused`, parameters, null)
+        lost()
+      }
+      // It took effect, which nobody here can know.
+      const unknown = () => {
+        life.run(onUnknownCommit)
+        lost()
+      }
       const arrive = () => {
         if (life.isOver) return
         if (isWrite && disk.isFull) {
@@ -99,18 +109,15 @@ export class SharedDatabase {
         const isAnswerLost = isWrite && losesAnswers
         void this.#carryOut(method, parameters).then(
           (answer) => {
-            if (isAnswerLost) {
-              life.run(onUnknownCommit)
-              return lost()
-            }
-            link.back(() => life.run(() => resolve(answer)), lost)
+            if (isAnswerLost) return unknown()
+            link.back(() => life.run(() => resolve(answer)), isWrite ? unknown : lost)
           },
           (error: unknown) => link.back(() => life.run(() => reject(error)), lost)
         )
       }
       if (waiting.length === 0) setImmediate(flush)
       time.busy += 1
-      waiting.push({ isWrite, send: () => link.through(arrive, lost) })
+      waiting.push({ isWrite, send: () => link.through(arrive, never) })
       return promise
     }
 
