@@ -1,6 +1,8 @@
+import { execFile } from 'node:child_process'
 import { cpSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import {
   type PostgresServer,
@@ -11,7 +13,7 @@ import { until } from '../../src/engine/testing/until.ts'
 import type { JobId } from '../../src/shared/contract/index.ts'
 import { aProjectName, aVersionName } from '../../src/shared/testing/ids.ts'
 import { uploadDemo } from '../support/demo-egg.ts'
-import { type Service, startService } from '../support/service.ts'
+import { type Service, SERVICE_ENTRY, startService } from '../support/service.ts'
 
 let database: PostgresServer
 const directories: string[] = []
@@ -95,6 +97,53 @@ test.skipIf(whyNoPostgres() !== null)(
     await expect(south.client.nodes.remove({ id: node!.id, force: true } as never)).rejects.toMatchObject({
       code: 'NODE_IS_LOCAL'
     })
+  },
+  180_000
+)
+
+test.skipIf(whyNoPostgres() !== null)(
+  'after a move from SQLite, what ran on this computer can still be read, and new jobs go to the node of the engine',
+  async () => {
+    const moved = await startPostgres()
+    const dataDirectory = mkdtempSync(join(tmpdir(), 'scrapdeck-moved-'))
+    const order = { project: aProjectName('demo'), spiders: ['quotes'], version: aVersionName('1') }
+    const run = async (engine: Service) => {
+      const { id } = (await engine.client.jobs.run({ ...order, args: { pages: '1' } } as never)).jobs[0]!
+      const status = () => engine.client.jobs.status({ id }).catch(() => null)
+      await until('it ends', status, (job) => job?.state === 'ended', 60_000)
+      return id
+    }
+    const read = async (engine: Service, jobId: JobId) =>
+      (await engine.client.logs.read({ jobId, offset: -500, limitBytes: 500 } as never)).text
+    try {
+      const alone = await startService({ dataDirectory, localSlots: 1 })
+      await uploadDemo(alone, '1')
+      const before = await run(alone)
+      expect(await read(alone, before)).toContain('Spider closed (finished)')
+      await alone.stop()
+      await promisify(execFile)(process.execPath, [SERVICE_ENTRY, 'copy-store', dataDirectory, moved.url])
+      const environment = { SCRAPDECK_ENGINE_NAME: 'north' }
+      const engine = await startService({
+        dataDirectory,
+        localSlots: 1,
+        arguments: [`--store=${moved.url}`],
+        environment
+      })
+      engines.push(engine)
+      await areUp(engine, ['north', 'This computer'])
+      expect(await read(engine, before)).toContain('Spider closed (finished)')
+      const after = await run(engine)
+      const { jobs } = await engine.client.jobs.list({ limit: 10 })
+      const names = new Map((await nodesOf(engine)).map(({ id, name }) => [id, name]))
+      expect(jobs.map(({ id, nodeId }) => [id, names.get(nodeId!)])).toEqual([
+        [after, 'north'],
+        [before, 'This computer']
+      ])
+      await engine.stop()
+    } finally {
+      await moved.stop()
+      rmSync(dataDirectory, { recursive: true, force: true })
+    }
   },
   180_000
 )

@@ -17,18 +17,8 @@ import { basicAuthorization } from '../support/basic-authorization.ts'
 import { leaderAmong } from '../support/engines.ts'
 import { type Scrapyd, startScrapyd } from '../support/scrapyd-fleet.ts'
 import { type Service, SERVICE_ENTRY, startService, TEST_CREDENTIALS } from '../support/service.ts'
+import { TALKS } from '../support/talking-spider.ts'
 
-/** Its log is too long to be kept in the database. */
-const TALKS = `import scrapy
-
-class Talks(scrapy.Spider):
-    name = "talks"
-    start_urls = ["data:text/plain,hello"]
-
-    def parse(self, response):
-        for number in range(4000):
-            self.logger.info("line %d of the talk, %s", number, "x" * (number % 50))
-`
 const headers = { authorization: basicAuthorization(TEST_CREDENTIALS) }
 
 describe.skipIf(whyNoPostgres() !== null)('engines with their blobs in a shared directory', () => {

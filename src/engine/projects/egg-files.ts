@@ -42,10 +42,8 @@ export class EggFiles {
     return rm(join(this.#directory, sha256), { recursive: true, force: true })
   }
 
-  /** pkg_resources and importlib.metadata derive the distribution's name from the file's: NAME-VERSION.egg. */
-  #place({ sha256, project, version }: EggIdentity): string {
-    const safe = (text: string) => text.replace(/[^A-Za-z0-9_.]/g, '_').slice(0, 100)
-    return join(this.#directory, sha256, `${safe(project)}-${safe(version)}.egg`)
+  #place(egg: EggIdentity): string {
+    return placeOfEgg(this.#directory, egg)
   }
 
   #writeOnce(path: string, read: () => Promise<Readable>): Promise<string> {
@@ -53,6 +51,15 @@ export class EggFiles {
     this.#writing.set(path, written)
     return written
   }
+}
+
+/**
+ * In a folder named by its hash. pkg_resources and importlib.metadata derive the distribution's name from the file's:
+ * NAME-VERSION.egg. Pure.
+ */
+export function placeOfEgg(directory: string, { sha256, project, version }: EggIdentity): string {
+  const safe = (text: string) => text.replace(/[^A-Za-z0-9_.]/g, '_').slice(0, 100)
+  return join(directory, sha256, `${safe(project)}-${safe(version)}.egg`)
 }
 
 async function write(path: string, read: () => Promise<Readable>): Promise<string> {

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import type { Readable } from 'node:stream'
 import { z } from 'zod'
 import type { ProjectName, VersionName } from '../../../shared/contract/index.ts'
+import { placeOfEgg } from '../../projects/egg-files.ts'
 import { makePrivateDirectory } from '../../runtime/private-directory.ts'
 import { EggUpload } from './messages.ts'
 
@@ -44,7 +45,7 @@ export class HostedEggs {
   /** The file; null: there is no such version. */
   pathOf(project: ProjectName, version: VersionName): string | null {
     const egg = this.#find(project, version)
-    return egg === undefined ? null : this.#place(egg)
+    return egg === undefined ? null : placeOfEgg(this.#directory, egg)
   }
 
   /**
@@ -63,7 +64,7 @@ export class HostedEggs {
   }
 
   async #adopt<T>(egg: EggUpload, part: string, check: (path: string) => Promise<T>): Promise<T> {
-    const path = this.#place(egg)
+    const path = placeOfEgg(this.#directory, egg)
     // Its folder says what is in it, and a spider may have it open.
     if (!(await isThere(path))) {
       await mkdir(join(path, '..'), { recursive: true, mode: 0o700 })
@@ -100,12 +101,6 @@ export class HostedEggs {
 
   #without({ project, version }: Pick<EggUpload, 'project' | 'version'>): EggUpload[] {
     return this.#eggs.filter((egg) => egg.project !== project || egg.version !== version)
-  }
-
-  /** pkg_resources and importlib.metadata derive the distribution's name from the file's: NAME-VERSION.egg. */
-  #place({ sha256, project, version }: EggUpload): string {
-    const safe = (text: string) => text.replace(/[^A-Za-z0-9_.]/g, '_').slice(0, 100)
-    return join(this.#directory, sha256, `${safe(project)}-${safe(version)}.egg`)
   }
 
   async #save(eggs: readonly EggUpload[]): Promise<void> {

@@ -79,7 +79,9 @@ export class HostedNode implements HostedAnswers {
   static async open(options: HostedNodeOptions): Promise<HostedNode> {
     const { directory, prunedDirectories, jobsToKeep, logger } = options
     makePrivateDirectory(directory)
+    await using stack = new AsyncDisposableStack()
     const unlock = await lockHosted(directory, options.clock)
+    stack.defer(unlock)
     const eggs = await HostedEggs.open(join(directory, 'hosted-eggs'))
     const sinceMs = await readOrWriteSince(join(directory, 'hosted-since'), options.clock)
     // Runs that were accepted before start with the Python that they were meant for.
@@ -100,6 +102,7 @@ export class HostedNode implements HostedAnswers {
         notBeforeMs: sinceMs
       })
     })
+    stack.move()
     return new HostedNode(opened, eggs, told, { ...options, unlock })
   }
 

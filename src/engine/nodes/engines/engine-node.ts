@@ -87,6 +87,12 @@ export class EngineNode implements NodeClient {
   /** `news`: its requests are held, and must not hold up others. */
   #connections: { address: string; all: Connection; news: Connection } | null = null
   #notReady = { others: null as string | null, projects: new Map<string, string>() }
+  /** `before`: of all projects, when they were read. */
+  #read: {
+    before: [ProjectName, ProjectPython][]
+    pythons: [ProjectName, ProjectPython][]
+    pythonsTag: string
+  } = { before: [], pythons: [], pythonsTag: NO_PYTHONS }
   #toldTag = ''
   #told: ReadonlyMap<ProjectName, ProjectPython> = new Map()
   #released = ''
@@ -111,8 +117,7 @@ export class EngineNode implements NodeClient {
 
   async daemonStatus(signal?: AbortSignal): Promise<DaemonStatus> {
     const { clock, slots } = this.#options
-    const pythons = this.#pythons()
-    const pythonsTag = createHash('sha256').update(JSON.stringify(pythons)).digest('hex')
+    const { pythons, pythonsTag } = this.#pythons()
     const input = { slots: slots(), pythonsTag, ...(pythonsTag !== this.#toldTag && { pythons }) }
     const askedAtMs = clock.nowMs()
     const { output, head } = await this.#ask('status', input, STATUS_MS, signal)
@@ -212,16 +217,24 @@ export class EngineNode implements NodeClient {
     await Promise.all([connections?.all.close(), connections?.news.close()])
   }
 
-  /** Of the projects whose Python is not the default, as far as a message has room; the others' jobs wait. */
-  #pythons(): [ProjectName, ProjectPython][] {
+  /**
+   * Of the projects whose Python is not the default, as far as a message has room; the others' jobs wait. Their texts
+   * may be long, and are asked for at each poll: only other ones are read.
+   */
+  #pythons(): { pythons: [ProjectName, ProjectPython][]; pythonsTag: string } {
     const { projects, pythonOf } = this.#options
-    let room = PYTHONS_MAX_CHARACTERS
-    return projects().flatMap((project): [ProjectName, ProjectPython][] => {
+    const all = projects().flatMap((project): [ProjectName, ProjectPython][] => {
       const python = pythonOf(project)
-      if (python.kind === 'default') return []
-      room -= JSON.stringify(python).length
-      return room < 0 ? [] : [[project, python]]
+      return python.kind === 'default' ? [] : [[project, python]]
     })
+    const { before } = this.#read
+    const isSame = all.length === before.length && all.every(([, python], index) => python === before[index]![1])
+    if (isSame && all.every(([project], index) => project === before[index]![0])) return this.#read
+    let room = PYTHONS_MAX_CHARACTERS
+    const pythons = all.filter(([, python]) => (room -= JSON.stringify(python).length) >= 0)
+    const pythonsTag = createHash('sha256').update(JSON.stringify(pythons)).digest('hex')
+    this.#read = { before: all, pythons, pythonsTag }
+    return this.#read
   }
 
   /** Each answer says that something may have changed there. */
@@ -323,6 +336,7 @@ export class EngineNode implements NodeClient {
 }
 
 const ADVICE = 'two engines have one address, or one name. Correct engine_address and engine_name.'
+const NO_PYTHONS = createHash('sha256').update('[]').digest('hex')
 const DEFAULT_PYTHON: ProjectPython = { kind: 'default' }
 const JSON_TYPE = { 'content-type': 'application/json' }
 

@@ -1,0 +1,12 @@
+/** The log of a run is too long to be kept in the database: it is a blob. One item. */
+export const TALKS = `import scrapy
+
+class Talks(scrapy.Spider):
+    name = "talks"
+    start_urls = ["data:text/plain,hello"]
+
+    def parse(self, response):
+        for number in range(4000):
+            self.logger.info("line %d of the talk, %s", number, "x" * (number % 50))
+        yield {"said": 4000}
+`
