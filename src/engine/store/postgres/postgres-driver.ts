@@ -35,6 +35,11 @@ export function connectTo({ url, schema, lease }: PostgresAddress): Connection {
       ...(lease === undefined ? [useAlone] : []),
       // Plans must not depend on values, and planning each call anew costs more than most calls.
       'SET plan_cache_mode TO force_generic_plan',
+      // A plan lasts until the server next counts the rows, and a young database has many more by then. All hot
+      // statements have their indexes, and run on SQLite, which has no other plans than these.
+      ...['seqscan', 'hashjoin', 'mergejoin'].map((way) => `SET enable_${way} TO off`),
+      // What must be read from end to end costs so much by the line above that it would be compiled each time.
+      'SET jit TO off',
       // Nearly all that is asked for by key is in memory: with the costs of a disk, small tables would be read whole.
       'SET random_page_cost TO 1.1'
     ]
