@@ -6,11 +6,12 @@ export const TYPES = { TEXT: 'text', INTEGER: 'bigint', REAL: 'double precision'
 /**
  * As `Database.prepareMany` is given it. All rows are one parameter, so that their number does not matter to the plan.
  */
-export function withGivenSql({ sql, given }: ManySql): string {
+export function withGivenSql({ sql, given, with: other }: ManySql): string {
   const names = Object.keys(given).map((name) => `"${name}"`)
   const cells = Object.values(given).map((kind, index) => `c${index} ${TYPES[kind]}`)
   return `WITH given(${names.join(', ')}) AS
-    (SELECT * FROM json_to_recordset($1::json) AS cells(${cells.join(', ')})) ${toPostgres(sql).text}`
+    (SELECT * FROM json_to_recordset($1::json) AS cells(${cells.join(', ')}))${other === undefined ? '' : `, ${toPostgres(other).text}`}
+    ${toPostgres(sql).text}`
 }
 
 /** Its parameter. */

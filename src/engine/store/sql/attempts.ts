@@ -55,6 +55,12 @@ const toJobBefore = (row: JobRowBefore): JobBefore => ({ ...row, mayHaveRunTwice
 
 const NO_BYTES = new Uint8Array(0)
 
+/** `outcome`: null: it is queued again. */
+interface JobThatLeft extends Pick<JobBefore, 'id' | 'project' | 'spider' | 'overlapKey'> {
+  outcome: AfterChange<JobBefore>['outcome']
+  atMs: number
+}
+
 interface ArchivedLogRow {
   packed: Uint8Array | null
   rawBytes: number | null
@@ -109,9 +115,18 @@ export function createAttempts({
    */
   const known = new Map<JobId, { attempt: Attempt; job: JobBefore }>()
   let asked = new Map<JobId, AttemptNumber>()
+  /** Of logs that are about to be marked as archived, by attempt. */
+  const askedLogs = new Map<string, ReturnType<typeof askLog>>()
+  /** Jobs that have left their run in this write, and have not freed others yet. */
+  let left: JobThatLeft[] = []
   const updates = createAttemptUpdates(database)
 
+  function askLog(jobId: JobId, number: AttemptNumber) {
+    return { attempt: one.ahead(jobId, number), size: keptSize.ahead(jobId, number) }
+  }
+
   function readAhead(list: AttemptChange[]): void {
+    outbox.readAhead()
     for (const { jobId, attemptNumber } of list) if (!asked.has(jobId)) asked.set(jobId, attemptNumber)
   }
 
@@ -149,7 +164,7 @@ export function createAttempts({
     if (found === undefined || !change.from.includes(found.before.state)) return false
     const { before, job } = found
     if (kind === 'found_again') {
-      updates.flush()
+      flush()
       const isOverlapLive = job.overlapKey !== null && holds.isOverlapLive(job.overlapKey)
       if (!mayRevive(job, { attemptNumber, isOverlapLive })) return false
     }
@@ -164,20 +179,28 @@ export function createAttempts({
       outbox.recordJob(after.event.name, jobId, after.event.atMs)
     }
     if (after.hasLeft) {
-      updates.flush()
-      freeOthers(jobId, job, after, entry.atMs)
+      const { project, spider, overlapKey } = job
+      left.push({ id: jobId, project, spider, overlapKey, outcome: after.outcome, atMs: entry.atMs })
     }
     changes.job(jobId)
     return true
   }
 
-  function freeOthers(jobId: JobId, job: JobBefore, { outcome }: AfterChange<JobBefore>, atMs: number): void {
-    const { project, spider, overlapKey } = job
-    if (outcome !== null) {
-      chainEnds.recordEnd({ id: jobId, project, spider, outcome, atMs })
-      holds.releaseAfter([{ id: jobId, outcome, overlapKey }], atMs)
-    } else if (overlapKey !== null) {
-      holds.freeOverlap(overlapKey, overlapEnded(jobId, atMs))
+  /** Writes what changes have made of attempts and jobs so far; before whatever reads them in the same write. */
+  function flush(): void {
+    updates.flush()
+    const jobs = left
+    left = []
+    if (jobs.length > 0) freeOthers(jobs)
+  }
+
+  function freeOthers(jobs: JobThatLeft[]): void {
+    for (const { outcome, ...job } of jobs) if (outcome !== null) chainEnds.recordEnd({ ...job, outcome })
+    const waitedFor = holds.waitedFor(jobs.filter(({ outcome }) => outcome !== null).map(({ id }) => id))
+    for (const { id, outcome, overlapKey, atMs } of jobs) {
+      if (outcome === null) {
+        if (overlapKey !== null) holds.freeOverlap(overlapKey, overlapEnded(id, atMs))
+      } else if (overlapKey !== null || waitedFor.has(id)) holds.releaseAfter([{ id, outcome, overlapKey }], atMs)
     }
   }
 
@@ -207,19 +230,28 @@ export function createAttempts({
       { jobId, number }: Pick<Attempt, 'jobId' | 'number'>
     ): boolean => endedBefore.get({ nodeId, runs: JSON.stringify(runs), jobId, number }) === 1,
     readAhead,
-    /** Writes what changes have made of attempts and jobs so far; before whatever reads them in the same write. */
-    flush: (): void => updates.flush(),
+    flush,
     discard(): void {
       known.clear()
       asked.clear()
+      askedLogs.clear()
+      left = []
       updates.discard()
     },
     applyChanges: (list: AttemptChange[]): boolean[] => list.map(apply),
 
+    readLogAhead(jobId: JobId, attemptNumber: AttemptNumber): void {
+      askedLogs.set(`${jobId} ${attemptNumber}`, askLog(jobId, attemptNumber))
+    },
+
     markLogArchived(jobId: JobId, attemptNumber: AttemptNumber, { packed, sizes }: ArchivedLog): void {
-      const attempt = one.get(jobId, attemptNumber)
+      const key = `${jobId} ${attemptNumber}`
+      const asked = askedLogs.get(key) ?? askLog(jobId, attemptNumber)
+      // Marked again in the same write, it is another log.
+      askedLogs.delete(key)
+      const attempt = asked.attempt()
       if (attempt === undefined) return
-      const before = keptSize.get(jobId, attemptNumber)
+      const before = asked.size()
       if (before !== undefined) logSums.add(attempt.project, -1, { count: 1, ...before })
       const packedBytes = packed?.length ?? 0
       logSums.add(attempt.project, 1, {
@@ -231,7 +263,8 @@ export function createAttempts({
       // Its blocks describe what was archived before.
       keptLogs.forget(jobId, attemptNumber)
       keepLog.run(jobId, attemptNumber, packed ?? NO_BYTES, sizes?.rawBytes ?? null, storedBytes)
-      if (archive.run(jobId, attemptNumber).changes > 0) changes.job(jobId)
+      archive.run(jobId, attemptNumber)
+      if (attempt.log_archived === 0) changes.job(jobId)
     },
 
     findArchivedLog(jobId: JobId, attemptNumber: AttemptNumber): ArchivedLog | null {

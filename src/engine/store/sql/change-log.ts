@@ -25,6 +25,7 @@ export function createChangeLog(database: Database) {
   const jobs = new Set<string>()
   const lanes = new Set<string>()
   let lanesToAnnounce = new Set<string>()
+  let askedCursor: (() => number | undefined) | null = null
 
   function cursor(): number {
     return newest.get() ?? 0
@@ -51,14 +52,23 @@ export function createChangeLog(database: Database) {
       insert.run('jobs', '')
     },
 
-    flush(): void {
+    /** The lanes are announced once that has taken effect: what it returns says so. */
+    flush(): () => void {
       if (jobs.size > JOBS_TOLD_ONE_BY_ONE_MAX) insert.run('jobs', '')
       else if (insertMany === undefined) for (const id of jobs) insert.run('job', id)
       else insertMany([...jobs].map((id) => ['job', id]))
-      for (const lane of lanes) lanesToAnnounce.add(lane)
       jobs.clear()
-      lanes.clear()
+      return () => {
+        for (const lane of lanes) lanesToAnnounce.add(lane)
+        lanes.clear()
+      }
     },
+
+    /** Asks for the position after this write, which `cursorAsked` gives: no round trip of its own. */
+    askCursor(): void {
+      askedCursor = newest.ahead()
+    },
+    cursorAsked: (): number => askedCursor?.() ?? 0,
 
     discard(): void {
       jobs.clear()

@@ -20,21 +20,24 @@ export const COUNTERS_SQL = {
 const KIND: Columns = { project: 'TEXT', spider: 'TEXT', status: 'TEXT', node_id: 'TEXT', count: 'INTEGER' }
 /** The same for many at once. */
 export const COUNTERS_MANY = {
+  // Not as a join with those dropped, which would compare each with each.
   kinds: {
-    sql: `INSERT INTO job_counts SELECT project, spider, status, node_id, count FROM given
-      ON CONFLICT (project, spider, status, node_id) DO UPDATE SET count = job_counts.count + excluded.count`,
-    given: KIND
-  },
-  dropKinds: {
-    sql: `DELETE FROM job_counts WHERE (project, spider, status, node_id, count) IN (
+    with: `dropped AS (DELETE FROM job_counts WHERE (project, spider, status, node_id, count) IN (
         SELECT project, spider, status, node_id, -count FROM given)
-      RETURNING project, spider, status, node_id`,
+      RETURNING project, spider, status, node_id)`,
+    sql: `INSERT INTO job_counts SELECT project, spider, status, node_id, count FROM given
+      WHERE (project, spider, status, node_id) NOT IN (SELECT project, spider, status, node_id FROM dropped)
+      ON CONFLICT (project, spider, status, node_id) DO UPDATE SET count = job_counts.count + excluded.count`,
     given: KIND
   },
   lanes: {
     sql: `INSERT INTO queue_lanes SELECT lane, depth FROM given
-      ON CONFLICT (lane) DO UPDATE SET depth = queue_lanes.depth + excluded.depth RETURNING lane, depth`,
+      ON CONFLICT (lane) DO UPDATE SET depth = queue_lanes.depth + excluded.depth`,
     given: { lane: 'TEXT', depth: 'INTEGER' }
+  },
+  dropLanes: {
+    sql: 'DELETE FROM queue_lanes USING given WHERE depth = 0 AND lane = given.left_by',
+    given: { left_by: 'TEXT' }
   }
 } satisfies Record<string, ManySql>
 
@@ -66,8 +69,8 @@ export function createCounters(database: Database, changes: ChangeLog) {
   const addToLane = database.prepare<[string, number]>(COUNTERS_SQL.lane)
   const dropLane = database.prepare<[string]>('DELETE FROM queue_lanes WHERE lane = ? AND depth = 0')
   const addToKinds = database.prepareMany?.(COUNTERS_MANY.kinds)
-  const dropKinds = database.prepareMany?.<[string, string, string, string]>(COUNTERS_MANY.dropKinds)
-  const addToLanes = database.prepareMany?.<[string, number]>(COUNTERS_MANY.lanes)
+  const addToLanes = database.prepareMany?.(COUNTERS_MANY.lanes)
+  const dropLanes = database.prepareMany?.(COUNTERS_MANY.dropLanes)
   const kinds: Differences = new Map()
   const ended: Differences = new Map()
   const lanes = new Map<string, number>()
@@ -89,23 +92,22 @@ export function createCounters(database: Database, changes: ChangeLog) {
 
   /** Often the last job of a kind leaves (a spider on a node has few jobs per state): its row goes in one statement. */
   function writeKinds(added: KindCells[], left: KindCells[]): void {
-    if (addToKinds === undefined || dropKinds === undefined) {
-      for (const cells of added) addToKind.run(...cells)
-      for (const [project, spider, status, nodeId, difference] of left)
-        if (dropKind.run(project, spider, status, nodeId, -difference).changes === 0)
-          addToKind.run(project, spider, status, nodeId, difference)
-      return
-    }
-    const dropped = new Set(dropKinds(left)().map((key) => key.join('\0')))
-    addToKinds([...added, ...left.filter((cells) => !dropped.has(cells.slice(0, 4).join('\0')))])
+    if (addToKinds !== undefined) return void addToKinds([...added, ...left])
+    for (const cells of added) addToKind.run(...cells)
+    for (const [project, spider, status, nodeId, difference] of left)
+      if (dropKind.run(project, spider, status, nodeId, -difference).changes === 0)
+        addToKind.run(project, spider, status, nodeId, difference)
   }
 
   function writeLanes(differences: [lane: string, difference: number][]): void {
-    const depths = addToLanes?.(differences)()
-    if (depths === undefined) for (const [lane, difference] of differences) addToLane.run(lane, difference)
-    const maybeEmpty =
-      depths?.filter(([, depth]) => depth === 0) ?? differences.filter(([, difference]) => difference < 0)
-    for (const [lane] of maybeEmpty) dropLane.run(lane)
+    const maybeEmpty = differences.filter(([, difference]) => difference < 0)
+    if (addToLanes === undefined || dropLanes === undefined) {
+      for (const [lane, difference] of differences) addToLane.run(lane, difference)
+      for (const [lane] of maybeEmpty) dropLane.run(lane)
+    } else {
+      addToLanes(differences)
+      dropLanes(maybeEmpty.map(([lane]) => [lane]))
+    }
   }
 
   return {

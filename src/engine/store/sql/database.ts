@@ -27,6 +27,8 @@ export type Columns = Readonly<Record<string, 'TEXT' | 'INTEGER' | 'REAL' | 'BLO
 /** What `prepareMany` is given. */
 export interface ManySql {
   sql: string
+  /** Another table that `sql` reads, as in WITH. */
+  with?: string
   given: Columns
 }
 export type Many<Row = unknown[]> = (rows: Cell[][]) => () => Row[]

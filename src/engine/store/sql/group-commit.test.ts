@@ -25,7 +25,10 @@ describe('grouped commits', () => {
     commits = createGroupCommit({
       database: asDatabase(database),
       clock: createFakeClock(),
-      record: () => recorded.push(collected.length),
+      record: () => {
+        recorded.push(collected.length)
+        return () => {}
+      },
       discard: () => void (collected = []),
       scheduleFlush: setImmediate,
       onCommit: () => {

@@ -21,17 +21,22 @@ interface Operation {
 export function createGroupCommit(options: {
   database: Database
   clock: Clock
-  /** Called in the transaction after each write, or after several joined ones: writes what they have collected. */
-  record: () => void
+  /**
+   * Called in the transaction after each write, or after several joined ones: writes what they have collected. What it
+   * returns is called once all of that has taken effect.
+   */
+  record: () => () => void
   /** Called instead if they failed. */
   discard: () => void
   /** Waits until the statements of a write have taken effect; throws if one of them failed. */
   settle?: () => void
+  /** Called before each COMMIT: asks for what `onCommit` will read. */
+  beforeCommit?: () => void
   /** Runs `flush` once this turn of the event loop has requested all its writes. */
   scheduleFlush: (flush: () => void) => void
   onCommit: (commit: { writes: number; tookMs: number }) => void
 }) {
-  const { database, clock, record, discard, settle, scheduleFlush, onCommit } = options
+  const { database, clock, record, discard, settle, beforeCommit, scheduleFlush, onCommit } = options
   const begin = database.prepare('BEGIN IMMEDIATE')
   const commit = database.prepare('COMMIT')
   const rollback = database.prepare('ROLLBACK')
@@ -68,6 +73,7 @@ export function createGroupCommit(options: {
     try {
       begin.run()
       const answers = runAll(operations)
+      beforeCommit?.()
       commit.run()
       onCommit({ writes: operations.length, tookMs: clock.monotonicMs() - startedMs })
       for (const answer of answers) answer()
@@ -115,9 +121,9 @@ export function createGroupCommit(options: {
         const value = work()
         return () => resolve(value as never)
       })
+      const recorded = record()
       settle?.()
-      record()
-      settle?.()
+      recorded()
       return answers
     } finally {
       discard()

@@ -157,6 +157,12 @@ export function createHolds({ database, changes, timeline, counters, chainEnds, 
   return {
     isOverlapLive,
 
+    /** Those of these jobs that others wait for; asked together. */
+    waitedFor(ids: JobId[]): Set<JobId> {
+      const asked = ids.map((id) => ({ id, waiting: dependents.aheadAll(id) }))
+      return new Set(asked.filter(({ waiting }) => waiting().length > 0).map(({ id }) => id))
+    },
+
     /** For a job whose dependencies were met before it was queued: adds no timeline entry. */
     holdFurther(jobId: JobId, nowMs: number): void {
       const job = one.get(jobId)!

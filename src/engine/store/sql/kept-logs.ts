@@ -119,9 +119,13 @@ export function createKeptLogs(database: Database) {
     return { rows: statement.iterate({ ...from, ...until, ...values }), next: last ?? null }
   }
 
-  function unindexed({ jobId, number }: LogKey, tailBlock: number | null, rawBytes: number | null): UnindexedLog[] {
-    if (rawBytes !== null && tailBlock !== OPEN) return []
-    return [{ jobId, number, isTailOnly: rawBytes !== null, log: toLog(stored.get(jobId, number)!) }]
+  function unindexed(rows: Iterable<Pick<BlocksRow, 'jobId' | 'number' | 'tailBlock' | 'rawBytes'>>): UnindexedLog[] {
+    const wanted = [...rows].filter(({ tailBlock, rawBytes }) => rawBytes === null || tailBlock === OPEN)
+    return wanted
+      .map((row) => ({ ...row, read: stored.ahead(row.jobId, row.number) }))
+      .map(({ jobId, number, rawBytes, read }) => {
+        return { jobId, number, isTailOnly: rawBytes !== null, log: toLog(read()!) }
+      })
   }
 
   return {
@@ -148,12 +152,14 @@ export function createKeptLogs(database: Database) {
     },
 
     read: (keys: LogKey[]): KeptLog[] =>
-      keys.flatMap(({ jobId, number }) => {
-        const row = kept.get(jobId, number)
-        if (row === undefined) return []
-        const { packed, rawBytes, storedBytes, ...rest } = row
-        return [{ ...rest, log: toLog({ packed, rawBytes, storedBytes }) }]
-      }),
+      keys
+        .map(({ jobId, number }) => kept.ahead(jobId, number))
+        .flatMap((read) => {
+          const row = read()
+          if (row === undefined) return []
+          const { packed, rawBytes, storedBytes, ...rest } = row
+          return [{ ...rest, log: toLog({ packed, rawBytes, storedBytes }) }]
+        }),
 
     listUnarchived(
       filter: KeptLogFilter,
@@ -177,19 +183,19 @@ export function createKeptLogs(database: Database) {
 
     listUnindexed(before: LogKey | null, limit: number): { logs: UnindexedLog[]; next: LogKey | null } {
       const { rows, next } = rowsBefore({}, before, limit)
-      return { logs: [...rows].flatMap((row) => unindexed(row, row.tailBlock, row.rawBytes)), next }
+      return { logs: unindexed(rows), next }
     },
 
     listAdded(sinceId: number | null, limit: number): { logs: UnindexedLog[]; lastId: number } {
       if (sinceId === null) return { logs: [], lastId: lastId.get() ?? 0 }
       const rows = added.all(sinceId, limit)
-      const logs = rows.flatMap((row) => unindexed(row, row.tailBlock, row.rawBytes))
-      return { logs, lastId: rows.at(-1)?.id ?? sinceId }
+      return { logs: unindexed(rows), lastId: rows.at(-1)?.id ?? sinceId }
     },
 
     record(list: (LogKey & { blocks: IndexedLogBlocks; log: { storedBytes: number | null } })[]): void {
-      for (const { jobId, number, blocks, log } of list) {
-        const now = stored.get(jobId, number)
+      const asked = list.map(({ jobId, number }) => stored.ahead(jobId, number))
+      for (const [index, { jobId, number, blocks, log }] of list.entries()) {
+        const now = asked[index]!()
         // It was archived again meanwhile, or deleted.
         if (now === undefined || (toLog(now).sizes?.storedBytes ?? null) !== log.storedBytes) continue
         const tailBlock = blocks.tailBlock === 'open' ? OPEN : blocks.tailBlock

@@ -24,6 +24,7 @@ export const OUTBOX_SQL = {
 }
 
 type WebhookRow = NamedRow<StoredWebhook, 'events'>
+type EnabledRow = Pick<WebhookRow, 'id' | 'events' | 'project' | 'waiting'>
 
 interface DeliveryRow extends Omit<StoredDelivery, 'id'> {
   sequence: number
@@ -55,7 +56,7 @@ export function createOutbox(database: Database) {
   const keptOf = database.prepare<[], { id: string; delivered: number; dead: number }>(
     'SELECT id, delivered, dead FROM webhooks ORDER BY name, id'
   )
-  const enabled = database.prepare<[], Pick<WebhookRow, 'id' | 'events' | 'project' | 'waiting'>>(
+  const enabled = database.prepare<[], EnabledRow>(
     'SELECT id, events, project, waiting FROM webhooks WHERE enabled = 1 ORDER BY id'
   )
   const put = database.prepare(`INSERT INTO webhooks
@@ -93,13 +94,14 @@ export function createOutbox(database: Database) {
   const prune = database.prepare<[string, number, number], string>(OUTBOX_SQL.prune).pluck()
   const pruneOf = database.prepare<[string, string, number]>(OUTBOX_SQL.pruneOf)
   let wanting: Wanting | null = null
+  let asked: (() => EnabledRow[]) | null = null
   let isSilent = false
   const counts = new Map<string, Counts>()
 
   function whoWants(event: string) {
     if (wanting === null) {
       wanting = new Map()
-      for (const { id, events, project, waiting } of enabled.all()) {
+      for (const { id, events, project, waiting } of asked?.() ?? enabled.all()) {
         const subscriber = { id, project, room: WAITING_MAX - waiting }
         for (const name of JSON.parse(events) as string[]) {
           const others = wanting.get(name)
@@ -152,8 +154,17 @@ export function createOutbox(database: Database) {
     counted[state] += 1
   }
 
+  function forgetWanting(): void {
+    wanting = null
+    asked = null
+  }
+
   return {
     record,
+    /** Asks for the subscriptions together with what else is asked. */
+    readAhead(): void {
+      if (wanting === null) asked ??= enabled.aheadAll()
+    },
     isWanted: (event: string): boolean => !isSilent && whoWants(event) !== undefined,
 
     recordJob(event: JobEvent, id: string, atMs: number): void {
@@ -177,12 +188,12 @@ export function createOutbox(database: Database) {
     flush(): void {
       for (const [id, counted] of counts) count.run({ id, ...counted })
       counts.clear()
-      wanting = null
+      forgetWanting()
     },
 
     discard(): void {
       counts.clear()
-      wanting = null
+      forgetWanting()
     },
 
     list: (): StoredWebhook[] =>
@@ -192,12 +203,12 @@ export function createOutbox(database: Database) {
       const { id, kind, name, url, events, project, createdAtMs, sealedSecret, sealedOldSecret } = webhook
       const settings = [name, url, JSON.stringify(events), project, webhook.enabled ? 1 : 0]
       put.run(id, kind, ...settings, createdAtMs, sealedSecret, sealedOldSecret, webhook.oldSecretUntilMs)
-      wanting = null
+      forgetWanting()
     },
 
     /** Its waiting deliveries are deleted with it. */
     remove(id: string): boolean {
-      wanting = null
+      forgetWanting()
       return remove.run(id).changes > 0
     },
 

@@ -29,14 +29,22 @@ export function createReadings({
   const kept = database.prepare<[string, number], string>(READINGS_SQL.kept).pluck()
   const run = database.prepare<[string, number], RunRow>(READINGS_SQL.run)
 
+  /** Of runs about to be recorded, by attempt: their rows never change in this. */
+  const asked = new Map<string, () => RunRow | undefined>()
+
   function record({ jobId, attemptNumber, figures, errors }: RunReading): void {
-    const of = run.get(jobId, attemptNumber)
+    const of = asked.get(`${jobId} ${attemptNumber}`)?.() ?? run.get(jobId, attemptNumber)
     if (of === undefined) return
     if (figures !== null) keep.run(jobId, attemptNumber, figures)
     for (const error of errors) errorGroups.record(jobId, attemptNumber, of, error)
   }
 
   return {
+    readAhead(readings: RunReading[]): void {
+      for (const { jobId, attemptNumber } of readings)
+        asked.set(`${jobId} ${attemptNumber}`, run.ahead(jobId, attemptNumber))
+    },
+    discard: () => asked.clear(),
     recordReadings: (readings: RunReading[]): void => readings.forEach(record),
     findFigures: (jobId: JobId, attemptNumber: AttemptNumber): string | null => kept.get(jobId, attemptNumber) ?? null
   }

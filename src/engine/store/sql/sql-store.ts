@@ -95,7 +95,7 @@ export function createSqlStore({ driver, clock, logger, scheduleFlush = setImmed
   const queueChanged = new Listeners<string[]>(logger)
   const commits = createGroupCommit({
     ...{ database, clock, record, discard, scheduleFlush },
-    ...{ settle: () => driver.settle(), onCommit: afterCommit }
+    ...{ settle: () => driver.settle(), beforeCommit: () => changes.askCursor(), onCommit: afterCommit }
   })
   let announced = changes.cursor()
   let closing: Promise<void> | null = null
@@ -140,10 +140,17 @@ export function createSqlStore({ driver, clock, logger, scheduleFlush = setImmed
         () => attempts.readAhead(list)
       ),
     markLogArchived: (jobId, attemptNumber, log) =>
-      writeJoined(() => afterAttempts(() => attempts.markLogArchived(jobId, attemptNumber, log))),
+      writeJoined(
+        () => attempts.markLogArchived(jobId, attemptNumber, log),
+        () => attempts.readLogAhead(jobId, attemptNumber)
+      ),
     findArchivedLog: (jobId, attemptNumber) => read(() => attempts.findArchivedLog(jobId, attemptNumber)),
 
-    recordReadings: (list) => writeJoined(() => afterAttempts(() => readings.recordReadings(list))),
+    recordReadings: (list) =>
+      writeJoined(
+        () => readings.recordReadings(list),
+        () => readings.readAhead(list)
+      ),
     findFigures: (jobId, attemptNumber) => read(() => readings.findFigures(jobId, attemptNumber)),
 
     listErrorGroups: (filter, page) => read(() => errorGroups.page(filter, page)),
@@ -277,10 +284,12 @@ export function createSqlStore({ driver, clock, logger, scheduleFlush = setImmed
       )
     }
     // An imported history causes no events; a run that is still live does.
-    const apply = () => attempts.applyChanges(made)
+    const apply = () => {
+      attempts.applyChanges(made)
+      attempts.flush()
+    }
     if (made.some(({ to }) => to === 'ended')) outbox.silently(apply)
     else apply()
-    attempts.flush()
   }
 
   function recordEvents(events: NewEvent[]): void {
@@ -328,18 +337,19 @@ export function createSqlStore({ driver, clock, logger, scheduleFlush = setImmed
   }
 
   /** Writes the counters, events and entries of the change log that writes have collected. */
-  function record(): void {
+  function record(): () => void {
     attempts.flush()
     chainEnds.flush()
     timeline.flush()
     counters.flush()
     logSums.flush()
     outbox.flush()
-    changes.flush()
+    return changes.flush()
   }
 
   function discard(): void {
     attempts.discard()
+    readings.discard()
     chainEnds.discard()
     timeline.discard()
     counters.discard()
@@ -357,7 +367,7 @@ export function createSqlStore({ driver, clock, logger, scheduleFlush = setImmed
     driver.committed()
     const lanes = changes.drainLanes()
     if (lanes.length > 0) queueChanged.notify(lanes)
-    const cursor = changes.cursor()
+    const cursor = changes.cursorAsked()
     if (cursor === announced) return
     announced = cursor
     changed.notify(cursor)
