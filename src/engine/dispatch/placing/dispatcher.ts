@@ -22,8 +22,12 @@ import type { Sender } from './sender.ts'
 /** Maximum requests in flight to all nodes, and jobs placed per run, so that other work gets its turn. */
 const REQUESTS_OUT_MAX = 512
 const ASSIGNMENTS_MAX = 256
-/** Room that appears on one node waits this long for that on others: their jobs are claimed in one commit. */
-const ROOM_GATHERED_MS = 60
+/**
+ * Room that appears on one node waits for that on others, whose jobs are claimed in one commit: this many times as long
+ * as the last run took, so that claims leave time for all else, and at most so long.
+ */
+const ROOM_GATHERED_TIMES = 3
+const ROOM_GATHERED_MAX_MS = 60
 /** How often the jobs are looked at whose egg some node refused. */
 const EGG_AGAIN_MS = 30_000
 const LOGS_AGAIN_MS = 2_000
@@ -60,6 +64,7 @@ export class Dispatcher {
   #stopped = false
   #hasWaiting = false
   #usedRoomAtMs = Number.NEGATIVE_INFINITY
+  #lastRunMs = 0
   #isGatheringRoom = false
   readonly #lookingAgain = new Set<number>()
   /** While jobs wait: the number of requests in flight at which another run starts; -1: no jobs wait. */
@@ -124,7 +129,8 @@ export class Dispatcher {
       this.#usedRoomAtMs = clock.monotonicMs()
       this.wake()
     }
-    const waitMs = this.#usedRoomAtMs + ROOM_GATHERED_MS - clock.monotonicMs()
+    const gatheredMs = Math.min(ROOM_GATHERED_MAX_MS, ROOM_GATHERED_TIMES * this.#lastRunMs)
+    const waitMs = this.#usedRoomAtMs + gatheredMs - clock.monotonicMs()
     if (waitMs <= 0 || fleet.get(nodeId)?.client.traits.answersAtOnce) return useRoom()
     if (this.#isGatheringRoom) return
     this.#isGatheringRoom = true
@@ -161,8 +167,10 @@ export class Dispatcher {
   async #runUntilQuiet(): Promise<void> {
     while (this.#again && !this.#stopped) {
       this.#again = false
+      const startedMs = this.#context.clock.monotonicMs()
       try {
         await this.#run()
+        this.#lastRunMs = this.#context.clock.monotonicMs() - startedMs
       } catch (error) {
         this.#context.logger.error({ error }, 'dispatching failed; retrying in a second')
         this.#timers.set(1_000, () => this.wake())
