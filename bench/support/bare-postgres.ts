@@ -5,6 +5,36 @@ import type { PostgresAddress } from '../../src/engine/runtime/postgres-address.
 const GROUP = 64
 
 /**
+ * The least that queueing costs there: copies of queued jobs, made within the server by one statement for each call, in
+ * a transaction of its own, into the table and indexes of the store. Returns jobs per second.
+ */
+export function insertBare(load: { address: PostgresAddress; calls: number; jobsPerCall: number }): number {
+  const { address, calls, jobsPerCall } = load
+  const connection = connectTo({ ...address, schema: `${address.schema}_bare` })
+  const schema = `"${address.schema}"`
+  const ask = (text: string) => connection.send({ text, values: [] }).result().rows
+  try {
+    const columns = ask(
+      `SELECT attname FROM pg_attribute WHERE attrelid = '${schema}.jobs'::regclass AND attnum > 0
+         AND NOT attisdropped AND attgenerated = '' AND attname NOT IN ('id', 'jobid', 'rank') ORDER BY attnum`
+    ).map(([name]) => `"${String(name)}"`)
+    const startedMs = performance.now()
+    for (let call = 0; call < calls; call += 1) {
+      ask(
+        `INSERT INTO ${schema}.jobs (id, jobid, rank, ${columns.join(', ')})
+           SELECT new_id, new_id, 1e9 + n, ${columns.join(', ')}
+           FROM (SELECT n, 'f' || lpad(to_hex(n), 31, '0') AS new_id
+               FROM generate_series(${call * jobsPerCall}, ${(call + 1) * jobsPerCall - 1}) AS n) AS numbered,
+             (SELECT * FROM ${schema}.jobs WHERE state = 'queued' ORDER BY id LIMIT 1) AS copied`
+      )
+    }
+    return (calls * jobsPerCall * 1_000) / (performance.now() - startedMs)
+  } finally {
+    connection.end()
+  }
+}
+
+/**
  * What a queue on this database must at least do: claim jobs in batches, insert their attempts, and record that they
  * were accepted, in two transactions for each batch, on the rows and indexes of the store. Returns jobs per second.
  */
