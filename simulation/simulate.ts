@@ -115,6 +115,7 @@ export async function simulate(options: StoryOptions): Promise<Story> {
           scenario: engines,
           time,
           cluster,
+          network,
           faults,
           chance: createChance(seed, 'nemesis of engines'),
           also: createChance(seed, 'what goes with faults of engines')

@@ -2,6 +2,7 @@ import type { Chance } from '../world/chance.ts'
 import type { Cluster } from '../world/cluster.ts'
 import type { EngineProcess } from '../world/engine-process.ts'
 import type { EngineFault, Faults } from '../world/faults.ts'
+import type { Network } from '../world/network.ts'
 import type { VirtualTime } from '../world/time.ts'
 import type { EnginesScenario } from './scenario.ts'
 import { keepStriking } from './striking.ts'
@@ -10,6 +11,7 @@ interface EngineNemesisParts {
   scenario: EnginesScenario
   time: VirtualTime
   cluster: Cluster
+  network: Network
   faults: Faults
   chance: Chance
   /** What goes with a fault. */
@@ -35,6 +37,7 @@ export class EngineNemesis {
   stop(): void {
     const { cluster } = this.#parts
     this.#stopStriking()
+    this.#parts.network.onNextSend = null
     for (const process of cluster.processes) {
       process.term?.life.stallAt(null)
       process.wake()
@@ -54,6 +57,7 @@ export class EngineNemesis {
     switch (kind) {
       case 'leader killed':
         if (leader === null) return
+        if (also.happens(0.5)) return this.#killOnceItSends()
         note(leader.id)
         return leader.life.die()
       case 'follower killed': {
@@ -121,6 +125,18 @@ export class EngineNemesis {
         cluster.database.lease.setDrained(one.id, true)
         return void time.after(chance.between(1_000, 15_000), () => cluster.database.lease.setDrained(one.id, false))
       }
+    }
+  }
+
+  /** The request is under way for nearly as long as any can be, while the next leader looks for the job. */
+  #killOnceItSends(): void {
+    const { also, cluster, network, faults, time } = this.#parts
+    network.onNextSend = (host) => {
+      const underWayMs = also.between(8_000, 60_000)
+      const leader = cluster.leader
+      faults.note('leader killed', host, `${leader?.id}, while it sent: arrives after ${underWayMs} ms`)
+      time.after(also.between(0, 30), () => leader?.life.die())
+      return underWayMs
     }
   }
 

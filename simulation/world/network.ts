@@ -39,6 +39,8 @@ const LATEST_ARRIVAL_MS = 3_000
 export class Network {
   readonly links = new Map<string, Link>()
   areFaultsOn = true
+  /** Called when the next job is sent: how long that request is under way, at most as long as any (lateMs). */
+  onNextSend: ((host: string) => number) | null = null
   readonly #time: VirtualTime
   readonly #nodes: Map<string, SimulatedScrapyd>
   readonly #chance: Chance
@@ -213,7 +215,9 @@ export class Network {
         () => back.broken()
       )
     }
-    this.#time.after(takesEffectTooLate ? lateMs : this.#latencyMs(), arrive)
+    const underWayMs = endpoint === 'schedule.json' ? this.onNextSend?.(host) : undefined
+    if (underWayMs !== undefined) this.onNextSend = null
+    this.#time.after(underWayMs ?? (takesEffectTooLate ? lateMs : this.#latencyMs()), arrive)
   }
 
   #changeOfAnswer(strikes: (kind: RequestFault) => boolean): (answer: HttpAnswer) => HttpAnswer {
