@@ -154,7 +154,7 @@ export class EngineNemesis {
     faults.note(kind, null, `${process.id} for ${forMs} ms`)
     process.stall()
     // As after a pause of a virtual machine: it goes on where its wall clock was.
-    const isSetBack = also.happens(0.3)
+    const isSetBack = also.happens(0.5)
     time.after(forMs, () => {
       if (isSetBack && !process.life.isOver) cluster.setBack(process, forMs)
       process.wake()

@@ -3,6 +3,9 @@ import type { Cell, ManySql } from '../sql/database.ts'
 
 export const TYPES = { TEXT: 'text', INTEGER: 'bigint', REAL: 'double precision', BLOB: 'bytea' } as const
 
+/** True of each row, and taken for rare: each is looked up by its key, whatever else could be read whole instead. */
+const FEW = 'c0 IS NOT DISTINCT FROM c0'
+
 /**
  * As `Database.prepareMany` is given it. All rows are one parameter, so that their number does not matter to the plan.
  */
@@ -10,7 +13,7 @@ export function withGivenSql({ sql, given, with: other }: ManySql): string {
   const names = Object.keys(given).map((name) => `"${name}"`)
   const cells = Object.values(given).map((kind, index) => `c${index} ${TYPES[kind]}`)
   return `WITH given(${names.join(', ')}) AS
-    (SELECT * FROM json_to_recordset($1::json) AS cells(${cells.join(', ')}))${other === undefined ? '' : `, ${toPostgres(other).text}`}
+    (SELECT * FROM json_to_recordset($1::json) AS cells(${cells.join(', ')}) WHERE ${FEW})${other === undefined ? '' : `, ${toPostgres(other).text}`}
     ${toPostgres(sql).text}`
 }
 

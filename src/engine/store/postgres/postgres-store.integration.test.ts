@@ -67,6 +67,20 @@ describe.skipIf(whyNoPostgres() !== null)('on a real PostgreSQL', () => {
     expect(send('SELECT 1', false).result().rows).toEqual([[1]])
   })
 
+  test('once a young database has grown, its rows are counted, so that no plan is left from when it was empty', async () => {
+    const { store, remove } = await openOne()
+    const analyzed = () =>
+      ask(
+        connection,
+        `SELECT count(*) FROM pg_class WHERE oid = '"${address.schema}".jobs'::regclass AND reltuples >= 1000`
+      )[0]![0]
+    await store.enqueueJobs(Array.from({ length: 900 }, () => aNewJob()))
+    expect(analyzed()).toBe(0)
+    await store.enqueueJobs(Array.from({ length: 200 }, () => aNewJob()))
+    expect(analyzed()).toBe(1)
+    await remove()
+  })
+
   test.each(['in a transaction', 'without one'])(
     'rows are walked in batches, %s, by several walks at once',
     (where) => {

@@ -31,8 +31,9 @@ export const HOLDS_SQL = {
     WHERE state = 'queued' AND expires_at_ms <= ? ORDER BY expires_at_ms LIMIT ?`,
   nextDue: `SELECT min(not_before_ms) FROM jobs WHERE state = 'queued' AND hold IN ('not_before', 'retry')`,
   nextExpiry: `SELECT min(expires_at_ms) FROM jobs WHERE state = 'queued' AND expires_at_ms IS NOT NULL`,
+  // From its dependencies, never from all jobs that are held: no index has the state in this form.
   dependents: `SELECT jobs.id FROM job_dependencies JOIN jobs ON jobs.id = job_dependencies.job_id
-    WHERE on_job_id = ? AND jobs.state = 'queued' AND jobs.hold = 'dependency'`,
+    WHERE on_job_id = ? AND jobs.state || '' = 'queued' AND jobs.hold = 'dependency'`,
   dependencies: `SELECT on_job_id AS jobId, condition AS "on", jobs.outcome
     FROM job_dependencies JOIN jobs ON jobs.id = on_job_id WHERE job_id = ? ORDER BY on_job_id, condition`,
   overlapLive: `SELECT 1 FROM jobs WHERE overlap_key = ? AND state IN ('starting', 'running')`,
