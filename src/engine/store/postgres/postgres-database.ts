@@ -7,7 +7,7 @@ import { asJson, withGivenSql, withoutNul } from './given-rows.ts'
 
 const ROWS_AT_FIRST = 200
 const ROWS_AT_ONCE = 2_000
-/** After so many rows were written, after ten times as many, and so on. Takes some ms, and 0.3 s with a million rows. */
+/** After so many rows were written, after ten times as many, and so on: some ms, 0.3 s with a million rows. */
 const COUNTED_FIRST = 1_000
 const COUNT_ROWS = `DO $$ BEGIN EXECUTE (SELECT 'ANALYZE ' || string_agg(quote_ident(relname), ', ')
   FROM pg_class WHERE relkind = 'r' AND relnamespace = current_schema()::regnamespace); END $$`
