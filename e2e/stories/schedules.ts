@@ -174,7 +174,8 @@ export async function findWhatWasMissed(page: Page, service: Service): Promise<v
     ScheduleSettings.parse({
       name: 'each hour',
       zone: 'UTC',
-      rules: [{ kind: 'interval', everySeconds: 3_600, anchorMs: 1_800_000 }],
+      // It fires half an hour from now, whenever that is, and not while this looks at what was missed.
+      rules: [{ kind: 'interval', everySeconds: 3_600, anchorMs: (Date.now() + HOUR_MS / 2) % HOUR_MS }],
       jobs: [QUOTES],
       catchUp: 'none'
     })

@@ -1,6 +1,7 @@
 /** The reports of Vitest and Playwright, converted to one format. */
 import fs from 'node:fs'
 import path from 'node:path'
+import { stripVTControlCharacters } from 'node:util'
 import { rootDirectory } from './platform.mjs'
 
 const SLOWEST_SHOWN = 5
@@ -52,10 +53,15 @@ export function resultOf(report) {
 
 /** @param {any} suite of Playwright @returns {string[]} */
 function flakyOf({ suites = [], specs = [] }) {
-  const flaky = specs.filter((/** @type {any} */ { tests }) =>
-    tests.some((/** @type {any} */ { status }) => status === 'flaky')
+  const flaky = specs.flatMap((/** @type {any} */ { title, tests }) =>
+    tests
+      .filter((/** @type {any} */ { status }) => status === 'flaky')
+      .map((/** @type {any} */ { results }) => {
+        const error = results.find((/** @type {any} */ { errors }) => errors?.length > 0)?.errors[0]?.message ?? ''
+        return `${title}: ${stripVTControlCharacters(error).split('\n').slice(0, 5).join(' ')}`
+      })
   )
-  return [...suites.flatMap(flakyOf), ...flaky.map((/** @type {any} */ { title }) => title)]
+  return [...suites.flatMap(flakyOf), ...flaky]
 }
 
 /** @param {any} suite of Playwright @returns {number} */

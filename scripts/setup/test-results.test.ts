@@ -26,7 +26,17 @@ const ofPlaywright = resultOf({
   suites: [
     {
       file: 'browser/queue.spec.ts',
-      specs: [{ title: 'a queue', tests: [{ status: 'flaky', results: [{ duration: 700 }, { duration: 300 }] }] }],
+      specs: [
+        {
+          title: 'a queue',
+          tests: [
+            {
+              status: 'flaky',
+              results: [{ duration: 700, errors: [{ message: 'Error: no row\nReceived: none' }] }, { duration: 300 }]
+            }
+          ]
+        }
+      ],
       suites: [{ specs: [{ title: 'a row', tests: [{ status: 'expected', results: [{ duration: 2_000 }] }] }] }]
     }
   ]
@@ -39,7 +49,7 @@ test('the last line sums up all tests; a step that could not start is one failur
 
 test('a test that passed only when it was tried again is named, with what it said', () => {
   expect(triedAgain({ unit: ofVitest, browser: ofPlaywright })).toBe(
-    'Passed only when tried again:\n  a node is polled: Error: too slow\n  a queue'
+    'Passed only when tried again:\n  a node is polled: Error: too slow\n  a queue: Error: no row Received: none'
   )
   expect(triedAgain({})).toBe('')
 })
