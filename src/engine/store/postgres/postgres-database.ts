@@ -7,10 +7,12 @@ import { asJson, withGivenSql, withoutNul } from './given-rows.ts'
 
 const ROWS_AT_FIRST = 200
 const ROWS_AT_ONCE = 2_000
-/** After so many rows were written, after ten times as many, and so on: some ms, 0.3 s with a million rows. */
+/** After so many rows were written, after ten times as many, and so on. */
 const COUNTED_FIRST = 1_000
-const COUNT_ROWS = `DO $$ BEGIN EXECUTE (SELECT 'ANALYZE ' || string_agg(quote_ident(relname), ', ')
-  FROM pg_class WHERE relkind = 'r' AND relnamespace = current_schema()::regnamespace); END $$`
+/** Only of tables that the server takes for smaller: those of a large database are not read after each restart. */
+const countRows = (written: number) => `DO $$ BEGIN
+  EXECUTE (SELECT coalesce('ANALYZE ' || string_agg(quote_ident(relname), ', '), 'SELECT 1') FROM pg_class
+    WHERE relkind = 'r' AND relnamespace = current_schema()::regnamespace AND reltuples < ${written}); END $$`
 /** Each has a name of its own: several walks may be under way at once. */
 let cursors = 0
 
@@ -136,7 +138,9 @@ export class PostgresDatabase implements Database {
   #countIfGrown(): void {
     if (this.#rowsWritten < this.#countAt) return
     while (this.#countAt <= this.#rowsWritten) this.#countAt *= 10
-    this.#connection.send({ text: COUNT_ROWS, values: [] })
+    this.#connection.send({ text: countRows(this.#rowsWritten), values: [], isOnce: true })
+    // The write before it is committed, and the next one does not depend on it.
+    this.#connection.forget()
   }
 
   #begin(text: string): void {

@@ -20,7 +20,7 @@ import { type PostgresServer, startPostgres, whyNoPostgres } from './testing/sta
 
 /** As many jobs as `npm run bench -- pg-dispatch` has queued. */
 const ROWS = pickLength(20_000, 1_000_000)
-/** A young database, when it is planned again (postgres-database.ts). */
+/** A young database, when its rows are counted for the first time (postgres-database.ts). */
 const YOUNG_ROWS = 1_000
 /** A look at all of them takes longer than a claim. */
 const LARGE = ['jobs', 'attempts', 'transitions', 'changes', 'deliveries', 'job_dependencies', 'dedupe_keys']
