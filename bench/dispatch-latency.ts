@@ -60,8 +60,8 @@ export async function run(words: string[] = []): Promise<Figure[]> {
  * includes the state change, the plan, the claim and their two commits.
  */
 export async function measure(size: Size, postgres?: PostgresAddress): Promise<Figure[]> {
-  const freedAtMs = new Map<string, number[]>()
-  const tookMs: number[] = []
+  const freed = new Map<string, Freed[]>()
+  const took: Freed[] = []
   let isMeasuring = false
   const nodeOfJob = new Map<string, string>()
   const fleet = await startSimulatedFleet({ ...size, projects: PROJECTS })
@@ -70,8 +70,8 @@ export async function measure(size: Size, postgres?: PostgresAddress): Promise<F
     return {
       ...client,
       schedule(request, signal) {
-        const freed = freedAtMs.get(nodeId)?.shift()
-        if (isMeasuring && freed !== undefined) tookMs.push(performance.now() - freed)
+        const slot = freed.get(nodeId)?.shift()
+        if (isMeasuring && slot !== undefined) took.push({ ...slot, sentAtMs: performance.now() })
         nodeOfJob.set(request.jobid, nodeId)
         return client.schedule(request, signal)
       }
@@ -89,17 +89,26 @@ export async function measure(size: Size, postgres?: PostgresAddress): Promise<F
       })
       return {
         ...counted,
-        applyChanges(changes) {
-          const nowMs = performance.now()
+        async applyChanges(changes) {
+          const slots: Freed[] = []
           for (const { jobId, to } of changes) {
             const nodeId = nodeOfJob.get(jobId)
             if (to !== 'finishing' || nodeId === undefined) continue
             nodeOfJob.delete(jobId)
-            const freed = freedAtMs.get(nodeId)
-            if (freed === undefined) freedAtMs.set(nodeId, [nowMs])
-            else freed.push(nowMs)
+            const slot: Freed = { atMs: performance.now() }
+            slots.push(slot)
+            freed.set(nodeId, [...(freed.get(nodeId) ?? []), slot])
           }
-          return counted.applyChanges(changes)
+          const applied = await counted.applyChanges(changes)
+          for (const slot of slots) slot.committedAtMs = performance.now()
+          return applied
+        },
+        async beginAttempts(starts) {
+          const slots = starts.map(({ nodeId }) => freed.get(nodeId)?.find((slot) => slot.plannedAtMs === undefined))
+          for (const slot of slots) if (slot !== undefined) slot.plannedAtMs = performance.now()
+          const begun = await counted.beginAttempts(starts)
+          for (const slot of slots) if (slot !== undefined) slot.claimedAtMs = performance.now()
+          return begun
         }
       }
     },
@@ -121,7 +130,7 @@ export async function measure(size: Size, postgres?: PostgresAddress): Promise<F
     await engine.client.system.setPaused({ paused: false })
     await until('all slots busy', async () => accepted.size >= size.nodes * size.slots, Boolean, 600_000)
     if (size.old !== undefined) await startDeleting(engine.client)
-    freedAtMs.clear()
+    freed.clear()
     isMeasuring = true
     const before = process.cpuUsage()
     await new Promise((resolve) => setTimeout(resolve, size.measureMs))
@@ -137,13 +146,15 @@ export async function measure(size: Size, postgres?: PostgresAddress): Promise<F
       slots_per_node: slots,
       queued,
       lanes,
-      freed: tookMs.length,
-      freed_per_s: Math.round(tookMs.length / (size.measureMs / 1_000)),
+      freed: took.length,
+      freed_per_s: Math.round(took.length / (size.measureMs / 1_000)),
       ...deleting,
       core_share: round((used.user + used.system) / 1_000 / size.measureMs),
+      ...stagesOf(took),
       synchronous: 'FULL',
       ...machine()
     }
+    const tookMs = took.map(({ atMs, sentAtMs }) => sentAtMs! - atMs)
     return [
       { figure: 'p50_ms', value: round(percentile(tookMs, 0.5)), unit: 'ms', conditions },
       { figure: 'p99_ms', value: round(percentile(tookMs, 0.99)), unit: 'ms', conditions }
@@ -152,6 +163,31 @@ export async function measure(size: Size, postgres?: PostgresAddress): Promise<F
     await engine.stop()
     fleet.stop()
   }
+}
+
+/** A slot that was seen to be free, and when each stage of its next job was over. */
+interface Freed {
+  atMs: number
+  committedAtMs?: number
+  plannedAtMs?: number
+  claimedAtMs?: number
+  sentAtMs?: number
+}
+
+/** Where the time goes: `p50 / p99` of each stage in ms. */
+function stagesOf(took: Freed[]): Conditions {
+  const stages = { commit: 'committedAtMs', plan: 'plannedAtMs', claim: 'claimedAtMs', send: 'sentAtMs' } as const
+  let before: keyof Freed = 'atMs'
+  const conditions: Conditions = {}
+  for (const [name, after] of Object.entries(stages)) {
+    const ms = took.flatMap((slot) => {
+      const [from, to] = [slot[before], slot[after]]
+      return from === undefined || to === undefined ? [] : [to - from]
+    })
+    conditions[`${name}_ms`] = `${round(percentile(ms, 0.5))} / ${round(percentile(ms, 0.99))}`
+    before = after
+  }
+  return conditions
 }
 
 async function startDeleting(client: BusyEngine['client']): Promise<void> {

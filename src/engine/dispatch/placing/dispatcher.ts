@@ -26,7 +26,7 @@ const ASSIGNMENTS_MAX = 256
  * Room that appears on one node waits for that on others, whose jobs are claimed in one commit: this many times as long
  * as the last run took, so that claims leave time for all else, and at most so long.
  */
-const ROOM_GATHERED_TIMES = 3
+const ROOM_GATHERED_TIMES = 1
 const ROOM_GATHERED_MAX_MS = 60
 /** How often the jobs are looked at whose egg some node refused. */
 const EGG_AGAIN_MS = 30_000

@@ -105,7 +105,10 @@ export class PostgresDatabase implements Database {
       try {
         this.#connection.settle()
       } catch (error) {
-        throw explainCommitError(error)
+        const explained = explainCommitError(error)
+        // Whether or not it was committed, it is over.
+        if (explained !== error) this.#inTransaction = this.#isOpen = false
+        throw explained
       }
       this.#inTransaction = false
       this.#isOpen = false

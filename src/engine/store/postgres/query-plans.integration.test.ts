@@ -4,13 +4,15 @@ import { systemClock } from '../../runtime/clock.ts'
 import { silentLogger } from '../../runtime/logger.ts'
 import { parsePostgresAddress, type PostgresAddress } from '../../runtime/postgres-address.ts'
 import { ATTEMPT_UPDATES_MANY, ATTEMPT_UPDATES_SQL } from '../sql/attempt-updates.ts'
-import { ATTEMPTS_SQL } from '../sql/attempts.ts'
-import { CHAIN_ENDS_SQL } from '../sql/chain-ends.ts'
+import { ATTEMPTS_SQL, LOGS_MANY } from '../sql/attempts.ts'
+import { CHAIN_ENDS_MANY, CHAIN_ENDS_SQL } from '../sql/chain-ends.ts'
 import { COUNTERS_MANY, COUNTERS_SQL } from '../sql/counters.ts'
 import { ENQUEUE_SQL } from '../sql/enqueue.ts'
 import { HOLDS_SQL } from '../sql/holds.ts'
+import { KEPT_LOGS_MANY } from '../sql/kept-logs.ts'
 import { OUTBOX_SQL } from '../sql/outbox.ts'
 import { QUEUE_MANY, QUEUE_SQL } from '../sql/queue.ts'
+import { READINGS_MANY } from '../sql/readings.ts'
 import type { Connection } from './connection.ts'
 import { toPostgres } from './dialect.ts'
 import { withGivenSql } from './given-rows.ts'
@@ -39,9 +41,15 @@ const HOT = Object.entries({
   .flatMap(([group, queries]) => Object.entries(queries).map(([name, sql]) => [`${group}.${name}`, sql] as const))
   // Its rows are the few lanes.
   .filter(([name]) => name !== 'QUEUE_SQL.lanes')
-const HOT_MANY = Object.entries({ QUEUE_MANY, ATTEMPT_UPDATES_MANY, COUNTERS_MANY }).flatMap(([group, queries]) =>
-  Object.entries(queries).map(([name, many]) => [`${group}.${name}`, many] as const)
-)
+const HOT_MANY = Object.entries({
+  QUEUE_MANY,
+  ATTEMPT_UPDATES_MANY,
+  COUNTERS_MANY,
+  CHAIN_ENDS_MANY,
+  LOGS_MANY,
+  KEPT_LOGS_MANY,
+  READINGS_MANY
+}).flatMap(([group, queries]) => Object.entries(queries).map(([name, many]) => [`${group}.${name}`, many] as const))
 
 let server: PostgresServer | null = null
 beforeAll(async () => {

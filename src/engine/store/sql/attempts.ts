@@ -1,13 +1,14 @@
-import type { Attempt, AttemptNumber, JobId, NodeId } from '../../../shared/contract/index.ts'
+import type { Attempt, AttemptNumber, JobId, NodeId, ProjectName } from '../../../shared/contract/index.ts'
 import { type AfterChange, afterChange, type JobFacts, mayRevive } from '../../job-rules/after-change.ts'
 import type { AttemptChange } from '../../job-rules/attempt-change.ts'
 import { overlapEnded } from '../../job-rules/timeline.ts'
 import type { ArchivedLog, RunOnNode } from '../records.ts'
 import type { ChainEnds } from './chain-ends.ts'
 import { createAttemptUpdates } from './attempt-updates.ts'
+import type { Cell, Columns, ManySql } from './database.ts'
 import type { CountedRow } from './counters.ts'
 import { COUNTED, type Holds } from './holds.ts'
-import { type KeptLogs, toLog } from './kept-logs.ts'
+import { type KeptLogs, LOG_KEY, toLog } from './kept-logs.ts'
 import type { JobWriting } from './job-writing.ts'
 import type { LogSums } from './log-sums.ts'
 import type { Outbox } from './outbox.ts'
@@ -18,6 +19,9 @@ const JOB_BEFORE = `${COUNTED}, state, outcome, not_before_ms AS notBeforeMs, re
       may_have_run_twice AS mayHaveRunTwice, attempt_count AS attemptCount, cancel_asked_at_ms AS cancelAskedAtMs,
       overlap_key AS overlapKey`
 
+const REPLACE_LOG = `ON CONFLICT (job_id, attempt_number) DO UPDATE
+  SET packed = excluded.packed, raw_bytes = excluded.raw_bytes, stored_bytes = excluded.stored_bytes`
+
 export const ATTEMPTS_SQL = {
   live: "SELECT * FROM attempts WHERE state <> 'ended' ORDER BY job_id",
   ofJob: 'SELECT * FROM attempts WHERE job_id = ? ORDER BY number',
@@ -25,6 +29,11 @@ export const ATTEMPTS_SQL = {
   ofJobs: 'SELECT * FROM attempts WHERE job_id IN (SELECT value FROM json_each(?))',
   jobOf: `SELECT ${JOB_BEFORE} FROM jobs WHERE id = ?`,
   jobsOf: `SELECT ${JOB_BEFORE} FROM jobs WHERE id IN (SELECT value FROM json_each(?))`,
+  loggedOf: `SELECT attempts.job_id AS jobId, number, project, log_archived AS isArchived,
+      coalesce(stored_bytes, length(packed)) AS bytes, length(packed) AS packedBytes
+    FROM attempts LEFT JOIN archived_logs
+      ON archived_logs.job_id = attempts.job_id AND archived_logs.attempt_number = attempts.number
+    WHERE attempts.job_id IN (SELECT value FROM json_each(?))`,
   // CROSS JOIN: the few runs first, and not all attempts on the node (https://sqlite.org/optoverview.html).
   onNode: `SELECT attempts.* FROM json_each(:runs) AS run CROSS JOIN attempts ON node_id = :nodeId
     AND project = run.value ->> 'project' AND jobid = run.value ->> 'jobid' ORDER BY run.key`,
@@ -38,11 +47,26 @@ export const ATTEMPTS_SQL = {
         < (SELECT min(sequence) FROM transitions WHERE job_id = :jobId AND attempt_number = :number))`
 }
 
+const LOG: Columns = { ...LOG_KEY, packed: 'BLOB', raw_bytes: 'INTEGER', stored_bytes: 'INTEGER' }
+/** For many logs at once. */
+export const LOGS_MANY = {
+  keep: {
+    sql: `INSERT INTO archived_logs (job_id, attempt_number, packed, raw_bytes, stored_bytes)
+      SELECT job_id, attempt_number, packed, raw_bytes, stored_bytes FROM given ${REPLACE_LOG}`,
+    given: LOG
+  },
+  archive: {
+    sql: `UPDATE attempts SET log_archived = 1, log_deleted_at_ms = NULL FROM given
+      WHERE attempts.job_id = given.job_id AND number = given.attempt_number AND log_archived = 0`,
+    given: LOG_KEY
+  }
+} satisfies Record<string, ManySql>
+
 interface Dependencies extends JobWriting {
   holds: Holds
   chainEnds: ChainEnds
   outbox: Outbox
-  keptLogs: Pick<KeptLogs, 'forget'>
+  keptLogs: Pick<KeptLogs, 'forgetMany'>
   logSums: LogSums
 }
 
@@ -60,6 +84,26 @@ interface JobThatLeft extends Pick<JobBefore, 'id' | 'project' | 'spider' | 'ove
   outcome: AfterChange<JobBefore>['outcome']
   atMs: number
 }
+
+/** What a write will read, asked together: each look is a round trip to a server. */
+interface Asked {
+  live: { of: Map<JobId, AttemptNumber>; attempts: () => AttemptRow[]; jobs: () => JobRowBefore[] } | null
+  waitedFor: { of: Set<JobId>; ids: () => Set<JobId> } | null
+  logged: { of: Set<JobId>; rows: () => Map<string, LoggedRow> } | null
+}
+
+/** Of an attempt: whether its log is archived, and how large it is; null: no log was. */
+interface LoggedRow {
+  jobId: JobId
+  number: AttemptNumber
+  project: ProjectName
+  isArchived: number
+  bytes: number | null
+  packedBytes: number | null
+}
+
+const keyOf = (jobId: JobId, number: AttemptNumber) => `${jobId} ${number}`
+const NOBODY: ReadonlySet<JobId> = new Set()
 
 interface ArchivedLogRow {
   packed: Uint8Array | null
@@ -93,55 +137,75 @@ export function createAttempts({
   const jobOf = database.prepare<[string], JobRowBefore>(ATTEMPTS_SQL.jobOf)
   const keepLog = database.prepare<[string, number, Uint8Array, number | null, number | null]>(
     `INSERT INTO archived_logs (job_id, attempt_number, packed, raw_bytes, stored_bytes) VALUES (?, ?, ?, ?, ?)
-      ON CONFLICT (job_id, attempt_number) DO UPDATE
-      SET packed = excluded.packed, raw_bytes = excluded.raw_bytes, stored_bytes = excluded.stored_bytes`
+      ${REPLACE_LOG}`
   )
   const keptLog = database.prepare<[string, number], ArchivedLogRow>(
     `SELECT packed, raw_bytes AS rawBytes, stored_bytes AS storedBytes FROM attempts LEFT JOIN archived_logs
       ON archived_logs.job_id = attempts.job_id AND attempt_number = number
       WHERE attempts.job_id = ? AND number = ? AND log_archived = 1`
   )
-  const keptSize = database.prepare<[string, number], { bytes: number; packedBytes: number }>(
-    `SELECT coalesce(stored_bytes, length(packed)) AS bytes, length(packed) AS packedBytes FROM archived_logs
-      WHERE job_id = ? AND attempt_number = ?`
-  )
+  const loggedOf = database.prepare<[string], LoggedRow>(ATTEMPTS_SQL.loggedOf)
+  const keepLogs = database.prepareMany?.(LOGS_MANY.keep)
+  const archiveMany = database.prepareMany?.(LOGS_MANY.archive)
   const archive = database.prepare<[string, number]>(
     'UPDATE attempts SET log_archived = 1, log_deleted_at_ms = NULL WHERE job_id = ? AND number = ? AND log_archived = 0'
   )
 
   /**
-   * Live attempts and their jobs, as they are now: of changes that are about to be applied, asked together, since each
-   * look is a round trip to a server; and what those that were applied have made of them.
+   * Live attempts and their jobs, as they are now: of changes that are about to be applied, and what those that were
+   * applied have made of them.
    */
   const known = new Map<JobId, { attempt: Attempt; job: JobBefore }>()
-  let asked = new Map<JobId, AttemptNumber>()
-  /** Of logs that are about to be marked as archived, by attempt. */
-  const askedLogs = new Map<string, ReturnType<typeof askLog>>()
+  let wanted = new Map<JobId, AttemptNumber>()
+  let ending = new Set<JobId>()
+  let wantedLogs = new Set<JobId>()
+  let asked: Asked | null = null
   /** Jobs that have left their run in this write, and have not freed others yet. */
   let left: JobThatLeft[] = []
+  /** Marked as archived in this write: the last one of each attempt counts. */
+  const logs = new Map<string, Cell[]>()
   const updates = createAttemptUpdates(database)
 
-  function askLog(jobId: JobId, number: AttemptNumber) {
-    return { attempt: one.ahead(jobId, number), size: keptSize.ahead(jobId, number) }
+  function readAhead(list: AttemptChange[]): void {
+    for (const { jobId, attemptNumber, to } of list) {
+      if (!wanted.has(jobId)) wanted.set(jobId, attemptNumber)
+      if (to === 'ended') ending.add(jobId)
+    }
   }
 
-  function readAhead(list: AttemptChange[]): void {
-    outbox.readAhead()
-    for (const { jobId, attemptNumber } of list) if (!asked.has(jobId)) asked.set(jobId, attemptNumber)
+  /** Asks for what all changes and logs of a write will read. */
+  function ask(): void {
+    if (wanted.size > 0) outbox.readAhead()
+    const ids = JSON.stringify([...wanted.keys()])
+    const ends = [...ending]
+    const of = wanted
+    asked = {
+      live: wanted.size === 0 ? null : { of, attempts: ofJobs.aheadAll(ids), jobs: jobsOf.aheadAll(ids) },
+      waitedFor: ends.length === 0 ? null : { of: ending, ids: holds.askWaitedFor(ends) },
+      logged: wantedLogs.size === 0 ? null : askLogged(wantedLogs)
+    }
+    wanted = new Map()
+    ending = new Set()
+    wantedLogs = new Set()
+  }
+
+  function askLogged(of: Set<JobId>): NonNullable<Asked['logged']> {
+    const rows = loggedOf.aheadAll(JSON.stringify([...of]))
+    let found: Map<string, LoggedRow> | null = null
+    return { of, rows: () => (found ??= new Map(rows().map((row) => [keyOf(row.jobId, row.number), row]))) }
   }
 
   function readAsked(): void {
-    if (asked.size === 0) return
-    const ids = JSON.stringify([...asked.keys()])
-    const [attempts, jobs] = [ofJobs.aheadAll(ids), jobsOf.aheadAll(ids)]
-    const live = new Map<JobId, Attempt>()
-    for (const row of attempts())
-      if (row.state !== 'ended' && asked.get(row.job_id) === row.number) live.set(row.job_id, toAttempt(row))
-    for (const row of jobs()) {
-      const attempt = live.get(row.id)
+    const live = asked?.live ?? null
+    if (live === null) return
+    asked!.live = null
+    const attempts = new Map<JobId, Attempt>()
+    for (const row of live.attempts())
+      if (row.state !== 'ended' && live.of.get(row.job_id) === row.number) attempts.set(row.job_id, toAttempt(row))
+    for (const row of live.jobs()) {
+      const attempt = attempts.get(row.id)
       if (attempt !== undefined) known.set(row.id, { attempt, job: toJobBefore(row) })
     }
-    asked = new Map()
   }
 
   /**
@@ -189,14 +253,36 @@ export function createAttempts({
   /** Writes what changes have made of attempts and jobs so far; before whatever reads them in the same write. */
   function flush(): void {
     updates.flush()
+    flushLogs()
     const jobs = left
     left = []
     if (jobs.length > 0) freeOthers(jobs)
   }
 
+  function flushLogs(): void {
+    const written = [...logs.values()]
+    logs.clear()
+    if (written.length === 0) return
+    const keys = written.map(([jobId, number]) => [jobId!, number!])
+    // Its blocks describe what was archived before.
+    keptLogs.forgetMany(keys.map(([jobId, number]) => ({ jobId: jobId as JobId, number: number as AttemptNumber })))
+    if (keepLogs === undefined || archiveMany === undefined) {
+      for (const [jobId, number, ...log] of written) {
+        keepLog.run(...([jobId, number, ...log] as Parameters<typeof keepLog.run>))
+        archive.run(jobId as JobId, number as AttemptNumber)
+      }
+    } else {
+      keepLogs(written)
+      archiveMany(keys)
+    }
+  }
+
   function freeOthers(jobs: JobThatLeft[]): void {
     for (const { outcome, ...job } of jobs) if (outcome !== null) chainEnds.recordEnd({ ...job, outcome })
-    const waitedFor = holds.waitedFor(jobs.filter(({ outcome }) => outcome !== null).map(({ id }) => id))
+    const ended = jobs.filter(({ outcome }) => outcome !== null).map(({ id }) => id)
+    const ahead = asked?.waitedFor ?? null
+    const isAsked = ahead !== null && ended.every((id) => ahead.of.has(id))
+    const waitedFor = ended.length === 0 ? NOBODY : (isAsked ? ahead.ids : holds.askWaitedFor(ended))()
     for (const { id, outcome, overlapKey, atMs } of jobs) {
       if (outcome === null) {
         if (overlapKey !== null) holds.freeOverlap(overlapKey, overlapEnded(id, atMs))
@@ -230,41 +316,37 @@ export function createAttempts({
       { jobId, number }: Pick<Attempt, 'jobId' | 'number'>
     ): boolean => endedBefore.get({ nodeId, runs: JSON.stringify(runs), jobId, number }) === 1,
     readAhead,
+    ask,
     flush,
     discard(): void {
       known.clear()
-      asked.clear()
-      askedLogs.clear()
+      wanted = new Map()
+      ending = new Set()
+      wantedLogs = new Set()
+      asked = null
       left = []
+      logs.clear()
       updates.discard()
     },
     applyChanges: (list: AttemptChange[]): boolean[] => list.map(apply),
 
-    readLogAhead(jobId: JobId, attemptNumber: AttemptNumber): void {
-      askedLogs.set(`${jobId} ${attemptNumber}`, askLog(jobId, attemptNumber))
-    },
+    readLogAhead: (jobId: JobId): void => void wantedLogs.add(jobId),
 
     markLogArchived(jobId: JobId, attemptNumber: AttemptNumber, { packed, sizes }: ArchivedLog): void {
-      const key = `${jobId} ${attemptNumber}`
-      const asked = askedLogs.get(key) ?? askLog(jobId, attemptNumber)
-      // Marked again in the same write, it is another log.
-      askedLogs.delete(key)
-      const attempt = asked.attempt()
+      const key = keyOf(jobId, attemptNumber)
+      const ahead = asked?.logged
+      const logged = (ahead?.of.has(jobId) === true ? ahead : askLogged(new Set([jobId]))).rows()
+      const attempt = logged.get(key)
       if (attempt === undefined) return
-      const before = asked.size()
-      if (before !== undefined) logSums.add(attempt.project, -1, { count: 1, ...before })
-      const packedBytes = packed?.length ?? 0
-      logSums.add(attempt.project, 1, {
-        count: 1,
-        bytes: packed === null ? (sizes?.storedBytes ?? 0) : packedBytes,
-        packedBytes
-      })
+      const { project, bytes, packedBytes } = attempt
+      if (packedBytes !== null) logSums.add(project, -1, { count: 1, bytes: bytes!, packedBytes })
       const storedBytes = packed === null ? (sizes?.storedBytes ?? null) : null
-      // Its blocks describe what was archived before.
-      keptLogs.forget(jobId, attemptNumber)
-      keepLog.run(jobId, attemptNumber, packed ?? NO_BYTES, sizes?.rawBytes ?? null, storedBytes)
-      archive.run(jobId, attemptNumber)
-      if (attempt.log_archived === 0) changes.job(jobId)
+      const size = { bytes: storedBytes ?? packed?.length ?? 0, packedBytes: packed?.length ?? 0 }
+      logSums.add(project, 1, { count: 1, ...size })
+      logs.set(key, [jobId, attemptNumber, packed ?? NO_BYTES, sizes?.rawBytes ?? null, storedBytes])
+      if (attempt.isArchived === 0) changes.job(jobId)
+      // Marked again in the same write, it is another log.
+      logged.set(key, { ...attempt, isArchived: 1, ...size })
     },
 
     findArchivedLog(jobId: JobId, attemptNumber: AttemptNumber): ArchivedLog | null {

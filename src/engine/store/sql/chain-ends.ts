@@ -1,4 +1,4 @@
-import type { Database } from './database.ts'
+import type { Cell, Columns, Database, ManySql } from './database.ts'
 import type { ChainId, JobId, Outcome, ProjectName } from '../../../shared/contract/index.ts'
 import { chainConditionMetBy } from '../../job-rules/chain-answers.ts'
 import type { Retention } from '../records.ts'
@@ -8,13 +8,41 @@ const oldOf = (table: string, and = '') =>
   `SELECT DISTINCT job_id FROM ${table} CROSS JOIN jobs ON jobs.id = job_id
     WHERE job_id < :beforeId AND state = 'ended' AND jobs.ended_at_ms < :sinceMs ${and} ORDER BY job_id LIMIT :limit`
 
+/** SQL, of the job of a row: whether it may end, or end again. */
+const mayEnd = (jobId: string) =>
+  `EXISTS (SELECT 1 FROM jobs WHERE id = ${jobId} AND (state <> 'ended' OR cancelled_while_queued <> 0))`
+/** SQL, of a chain and an end: whether it answers it. Not the chains that the job came from. */
+const answers = (end: Record<'jobId' | 'project' | 'spider' | 'outcome' | 'atMs', string>) =>
+  `enabled = 1 AND chains.project IN (${end.project}, '*') AND chains.spider IN (${end.spider}, '*')
+      AND created_at_ms <= ${end.atMs} AND (condition = 'ended' OR condition = ${end.outcome})
+      AND NOT EXISTS (SELECT 1 FROM chain_lines WHERE job_id = ${end.jobId} AND chain_id = chains.id)`
+const ENDED: Columns = { ended_id: 'TEXT', project: 'TEXT', spider: 'TEXT', at_ms: 'INTEGER', outcome: 'TEXT' }
+const given = { jobId: 'given.ended_id', project: 'given.project', spider: 'given.spider' }
+
+/** For many ends at once. */
+export const CHAIN_ENDS_MANY = {
+  due: {
+    sql: `INSERT INTO chain_ends (chain_id, job_id, ended_at_ms) SELECT chains.id, given.ended_id, given.at_ms
+      FROM given JOIN chains ON ${answers({ ...given, outcome: 'given.outcome', atMs: 'given.at_ms' })}
+      ON CONFLICT DO NOTHING`,
+    given: ENDED
+  },
+  forgetAnswered: {
+    sql: `DELETE FROM chain_ends USING given WHERE job_id = given.ended_id AND answered_at_ms IS NOT NULL
+      AND NOT ${mayEnd('given.ended_id')}`,
+    given: { ended_id: 'TEXT' }
+  },
+  forgetLines: {
+    sql: `DELETE FROM chain_lines USING given WHERE job_id = given.ended_id
+      AND NOT EXISTS (SELECT 1 FROM chain_ends WHERE job_id = given.ended_id) AND NOT ${mayEnd('given.ended_id')}`,
+    given: { ended_id: 'TEXT' }
+  }
+} satisfies Record<string, ManySql>
+
 export const CHAIN_ENDS_SQL = {
-  // Excludes the chains that the job came from: they must not answer its end.
   due: `INSERT INTO chain_ends (chain_id, job_id, ended_at_ms)
     SELECT id, :jobId, CAST(:atMs AS BIGINT) FROM chains
-    WHERE enabled = 1 AND project IN (:project, '*') AND spider IN (:spider, '*') AND created_at_ms <= :atMs
-      AND (condition = 'ended' OR condition = :outcome)
-      AND NOT EXISTS (SELECT 1 FROM chain_lines WHERE job_id = :jobId AND chain_id = chains.id)
+    WHERE ${answers({ jobId: ':jobId', project: ':project', spider: ':spider', outcome: ':outcome', atMs: ':atMs' })}
     ON CONFLICT DO NOTHING`,
   dueOfChain: 'SELECT job_id FROM chain_ends WHERE chain_id = ? AND answered_at_ms IS NULL',
   withdraw: 'DELETE FROM chain_ends WHERE job_id = ? AND answered_at_ms IS NULL',
@@ -23,7 +51,7 @@ export const CHAIN_ENDS_SQL = {
   inherit: `INSERT INTO chain_lines SELECT :jobId, chain_id FROM chain_lines WHERE job_id = :afterJobId
     UNION SELECT :jobId, :chainId`,
   isKnown: `SELECT 1 FROM chain_ends WHERE job_id = :jobId UNION ALL SELECT 1 FROM chain_lines WHERE job_id = :jobId LIMIT 1`,
-  mayEnd: `SELECT 1 FROM jobs WHERE id = ? AND (state <> 'ended' OR cancelled_while_queued <> 0)`,
+  mayEnd: `SELECT 1 WHERE ${mayEnd('?')}`,
   forgetAnswered: 'DELETE FROM chain_ends WHERE job_id = ? AND answered_at_ms IS NOT NULL',
   forgetLine: `DELETE FROM chain_lines WHERE job_id = :jobId AND NOT EXISTS (SELECT 1 FROM chain_ends WHERE job_id = :jobId)`,
   oldEnds: oldOf('chain_ends', 'AND answered_at_ms IS NOT NULL'),
@@ -64,8 +92,15 @@ export function createChainEnds(database: Database) {
   const oldLines = database.prepare<Old, JobId>(CHAIN_ENDS_SQL.oldLines).pluck()
   const stayCancelled = database.prepare<[string]>(CHAIN_ENDS_SQL.stayCancelled)
 
-  /** Ended jobs of this write, with whether something is recorded of them: asked with each end, looked at once. */
-  let ended: { jobId: JobId; isKnown: () => unknown }[] = []
+  const { due: dueOfMany, forgetAnswered: forgetAnsweredOfMany, forgetLines } = CHAIN_ENDS_MANY
+  const many = database.prepareMany && {
+    due: database.prepareMany(dueOfMany),
+    forgetAnswered: database.prepareMany(forgetAnsweredOfMany),
+    forgetLines: database.prepareMany(forgetLines)
+  }
+
+  /** The ends of this write. */
+  let ended: Cell[][] = []
 
   /** Deletes the records of a job that nothing needs any more. */
   function forgetUnneeded(jobId: JobId): void {
@@ -78,14 +113,20 @@ export function createChainEnds(database: Database) {
   return {
     recordEnd(job: { id: JobId; project: ProjectName; spider: string; outcome: Outcome; atMs: number }): void {
       const { id, project, spider, atMs } = job
-      due.run({ jobId: id, project, spider, atMs, outcome: chainConditionMetBy(job.outcome) })
-      ended.push({ jobId: id, isKnown: isKnown.ahead({ jobId: id }) })
+      const outcome = chainConditionMetBy(job.outcome)
+      if (many === undefined) due.run({ jobId: id, project, spider, atMs, outcome })
+      ended.push([id, project, spider, atMs, outcome])
     },
 
     /** Ends the write: forgets what its ends have made unneeded. */
     flush(): void {
-      for (const one of ended) if (one.isKnown() !== undefined) forgetUnneeded(one.jobId)
+      const ends = ended
       ended = []
+      const ids = ends.map(([id]) => [id!])
+      if (many === undefined) return ids.forEach(([id]) => forgetUnneeded(id as JobId))
+      many.due(ends)
+      many.forgetAnswered(ids)
+      many.forgetLines(ids)
     },
 
     discard(): void {

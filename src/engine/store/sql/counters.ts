@@ -17,18 +17,15 @@ export const COUNTERS_SQL = {
     ON CONFLICT (lane) DO UPDATE SET depth = queue_lanes.depth + excluded.depth`
 }
 
-const KIND: Columns = { project: 'TEXT', spider: 'TEXT', status: 'TEXT', node_id: 'TEXT', count: 'INTEGER' }
+const KIND: Columns = { project: 'TEXT', spider: 'TEXT', status: 'TEXT', node_id: 'TEXT' }
 /** The same for many at once. */
 export const COUNTERS_MANY = {
-  // Not as a join with those dropped, which would compare each with each.
-  kinds: {
-    with: `dropped AS (DELETE FROM job_counts WHERE (project, spider, status, node_id, count) IN (
-        SELECT project, spider, status, node_id, -count FROM given)
-      RETURNING project, spider, status, node_id)`,
-    sql: `INSERT INTO job_counts SELECT project, spider, status, node_id, count FROM given
-      WHERE (project, spider, status, node_id) NOT IN (SELECT project, spider, status, node_id FROM dropped)
-      ON CONFLICT (project, spider, status, node_id) DO UPDATE SET count = job_counts.count + excluded.count`,
-    given: KIND
+  kinds: addOrDrop('job_counts', KIND),
+  ended: addOrDrop('ended_counts', { from_id: 'TEXT', ...KIND }),
+  endedOf: addOrDrop('ended_jobs', { project: 'TEXT', spider: 'TEXT' }),
+  states: {
+    sql: 'UPDATE state_counts SET count = state_counts.count + given.count FROM given WHERE state_counts.state = given.state',
+    given: { state: 'TEXT', count: 'INTEGER' }
   },
   lanes: {
     sql: `INSERT INTO queue_lanes SELECT lane, depth FROM given
@@ -40,6 +37,20 @@ export const COUNTERS_MANY = {
     given: { left_by: 'TEXT' }
   }
 } satisfies Record<string, ManySql>
+
+/** Adds a difference to each row of this key; a row that would be 0 goes. */
+function addOrDrop(table: string, key: Columns): ManySql {
+  const names = Object.keys(key).join(', ')
+  return {
+    // Not as a join with those dropped, which would compare each with each.
+    with: `dropped AS (DELETE FROM ${table} WHERE (${names}, count) IN (SELECT ${names}, -count FROM given)
+      RETURNING ${names})`,
+    sql: `INSERT INTO ${table} SELECT ${names}, count FROM given
+      WHERE (${names}) NOT IN (SELECT ${names} FROM dropped)
+      ON CONFLICT (${names}) DO UPDATE SET count = ${table}.count + excluded.count`,
+    given: { ...key, count: 'INTEGER' }
+  }
+}
 
 export interface CountedRow {
   id: JobId
@@ -69,6 +80,9 @@ export function createCounters(database: Database, changes: ChangeLog) {
   const addToLane = database.prepare<[string, number]>(COUNTERS_SQL.lane)
   const dropLane = database.prepare<[string]>('DELETE FROM queue_lanes WHERE lane = ? AND depth = 0')
   const addToKinds = database.prepareMany?.(COUNTERS_MANY.kinds)
+  const addToAllEnded = database.prepareMany?.(COUNTERS_MANY.ended)
+  const addToAllEndedOf = database.prepareMany?.(COUNTERS_MANY.endedOf)
+  const addToStates = database.prepareMany?.(COUNTERS_MANY.states)
   const addToLanes = database.prepareMany?.(COUNTERS_MANY.lanes)
   const dropLanes = database.prepareMany?.(COUNTERS_MANY.dropLanes)
   const kinds: Differences = new Map()
@@ -97,6 +111,33 @@ export function createCounters(database: Database, changes: ChangeLog) {
     for (const [project, spider, status, nodeId, difference] of left)
       if (dropKind.run(project, spider, status, nodeId, -difference).changes === 0)
         addToKind.run(project, spider, status, nodeId, difference)
+  }
+
+  function writeEnded(): void {
+    const of: Differences = new Map()
+    const all: EndedCells[] = []
+    for (const { row, difference } of ended.values()) {
+      if (difference === 0) continue
+      const { id, project, spider, status, node_id } = row
+      change(of, `${project}\0${spider}`, row, difference)
+      all.push([stretchOf(id), project, spider, status, node_id ?? '', difference])
+    }
+    const allOf = [...of.values()]
+      .filter(({ difference }) => difference !== 0)
+      .map(({ row: { project, spider }, difference }) => [project, spider, difference] as const)
+    if (addToAllEnded !== undefined && addToAllEndedOf !== undefined) {
+      addToAllEnded(all)
+      addToAllEndedOf(allOf.map((cells) => [...cells]))
+      return
+    }
+    for (const [from, project, spider, status, nodeId, difference] of all) {
+      const key = [from, project, spider, status, nodeId] as const
+      if (difference > 0 || dropEnded.run(...key, -difference).changes === 0) addToEnded.run(...key, difference)
+    }
+    for (const [project, spider, difference] of allOf) {
+      const isLast = difference < 0 && dropEndedOf.run(project, spider, -difference).changes > 0
+      if (!isLast) addToEndedOf.run(project, spider, difference)
+    }
   }
 
   function writeLanes(differences: [lane: string, difference: number][]): void {
@@ -130,20 +171,10 @@ export function createCounters(database: Database, changes: ChangeLog) {
         increase(states, LIVE_JOB_STATES.has(status) ? status : 'ended', difference)
       }
       writeKinds(added, left)
-      const endedOf: Differences = new Map()
-      for (const { row, difference } of ended.values()) {
-        if (difference === 0) continue
-        const { id, project, spider, status, node_id } = row
-        change(endedOf, `${project}\0${spider}`, row, difference)
-        const key = [stretchOf(id), project, spider, status, node_id ?? ''] as const
-        if (difference > 0 || dropEnded.run(...key, -difference).changes === 0) addToEnded.run(...key, difference)
-      }
-      for (const { row, difference } of endedOf.values()) {
-        if (difference === 0) continue
-        const isLast = difference < 0 && dropEndedOf.run(row.project, row.spider, -difference).changes > 0
-        if (!isLast) addToEndedOf.run(row.project, row.spider, difference)
-      }
-      for (const [state, difference] of states) if (difference !== 0) addToState.run(difference, state)
+      writeEnded()
+      const moved = [...states].filter(([, difference]) => difference !== 0)
+      if (addToStates === undefined) for (const [state, difference] of moved) addToState.run(difference, state)
+      else addToStates(moved)
       writeLanes([...lanes].filter(([, difference]) => difference !== 0))
       discard()
     }
@@ -162,6 +193,7 @@ export function stretchOf(id: string): string {
 }
 
 type KindCells = [project: string, spider: string, status: string, nodeId: string, difference: number]
+type EndedCells = [from: string, ...KindCells]
 type Differences = Map<string, { row: CountedRow; difference: number }>
 
 function change(differences: Differences, key: string, row: CountedRow, amount: number): void {

@@ -26,6 +26,8 @@ export function createGroupCommit(options: {
    * returns is called once all of that has taken effect.
    */
   record: () => () => void
+  /** Called once for writes that are joined, after all of them have said what they will read: asks for it. */
+  ask?: () => void
   /** Called instead if they failed. */
   discard: () => void
   /** Waits until the statements of a write have taken effect; throws if one of them failed. */
@@ -36,7 +38,7 @@ export function createGroupCommit(options: {
   scheduleFlush: (flush: () => void) => void
   onCommit: (commit: { writes: number; tookMs: number }) => void
 }) {
-  const { database, clock, record, discard, settle, beforeCommit, scheduleFlush, onCommit } = options
+  const { database, clock, record, ask, discard, settle, beforeCommit, scheduleFlush, onCommit } = options
   const begin = database.prepare('BEGIN IMMEDIATE')
   const commit = database.prepare('COMMIT')
   const rollback = database.prepare('ROLLBACK')
@@ -73,8 +75,6 @@ export function createGroupCommit(options: {
     try {
       begin.run()
       const answers = runAll(operations)
-      beforeCommit?.()
-      commit.run()
       onCommit({ writes: operations.length, tookMs: clock.monotonicMs() - startedMs })
       for (const answer of answers) answer()
     } catch (error) {
@@ -84,24 +84,35 @@ export function createGroupCommit(options: {
     done?.resolve()
   }
 
+  /** Runs and commits them. */
   function runAll(operations: Operation[]): (() => void)[] {
     const groups = joined(operations)
-    if (groups.length > 1) return groups.flatMap(runGroup)
+    if (groups.length > 1) return committed(groups.flatMap(runGroup))
     try {
-      return run(operations)
+      return run(operations, commitAll)
     } catch (error) {
       // The only write is rolled back with its transaction, and so is everything if SQLite gave up.
       if (operations.length === 1 || !database.inTransaction) throw error
       rollback.run()
       begin.run()
-      return operations.flatMap((operation) => runGroup([operation]))
+      return committed(operations.flatMap((operation) => runGroup([operation])))
     }
+  }
+
+  function commitAll(): void {
+    beforeCommit?.()
+    commit.run()
+  }
+
+  function committed(answers: (() => void)[]): (() => void)[] {
+    commitAll()
+    return answers
   }
 
   function runGroup(group: Operation[]): (() => void)[] {
     savepoint.run()
     try {
-      const answers = run(group)
+      const answers = run(group, settle)
       release.run()
       return answers
     } catch (error) {
@@ -114,15 +125,17 @@ export function createGroupCommit(options: {
     }
   }
 
-  function run(group: Operation[]): (() => void)[] {
+  /** `end`: throws if a statement of theirs failed. A COMMIT does so as well, without a round trip of its own. */
+  function run(group: Operation[], end: (() => void) | undefined): (() => void)[] {
     try {
       for (const { ahead } of group) ahead?.()
+      ask?.()
       const answers = group.map(({ work, resolve }) => {
         const value = work()
         return () => resolve(value as never)
       })
       const recorded = record()
-      settle?.()
+      end?.()
       recorded()
       return answers
     } finally {

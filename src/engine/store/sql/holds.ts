@@ -24,6 +24,9 @@ export const HOLDABLE = 'not_before_ms AS notBeforeMs, overlap_key AS overlapKey
 /** Most jobs examined per overlap key: lanes that begin behind them wait for a later end. */
 const OVERLAPPING_LOOKED_AT_MAX = 100
 
+/** Found from the dependencies, never from all jobs that are held: no index has the state in this form. */
+const IS_DEPENDENT = "jobs.state || '' = 'queued' AND jobs.hold = 'dependency'"
+
 export const HOLDS_SQL = {
   due: `SELECT ${HOLDABLE}, ${COUNTED} FROM jobs
     WHERE state = 'queued' AND hold IN ('not_before', 'retry') AND not_before_ms <= ? ORDER BY not_before_ms LIMIT ?`,
@@ -31,9 +34,11 @@ export const HOLDS_SQL = {
     WHERE state = 'queued' AND expires_at_ms <= ? ORDER BY expires_at_ms LIMIT ?`,
   nextDue: `SELECT min(not_before_ms) FROM jobs WHERE state = 'queued' AND hold IN ('not_before', 'retry')`,
   nextExpiry: `SELECT min(expires_at_ms) FROM jobs WHERE state = 'queued' AND expires_at_ms IS NOT NULL`,
-  // From its dependencies, never from all jobs that are held: no index has the state in this form.
   dependents: `SELECT jobs.id FROM job_dependencies JOIN jobs ON jobs.id = job_dependencies.job_id
-    WHERE on_job_id = ? AND jobs.state || '' = 'queued' AND jobs.hold = 'dependency'`,
+    WHERE on_job_id = ? AND ${IS_DEPENDENT}`,
+  // Counted, and not a join with EXISTS, which PostgreSQL may begin with all jobs.
+  waitedFor: `SELECT value FROM json_each(?) WHERE (SELECT count(*) FROM job_dependencies
+      JOIN jobs ON jobs.id = job_dependencies.job_id WHERE on_job_id = json_each.value AND ${IS_DEPENDENT}) > 0`,
   dependencies: `SELECT on_job_id AS jobId, condition AS "on", jobs.outcome
     FROM job_dependencies JOIN jobs ON jobs.id = on_job_id WHERE job_id = ? ORDER BY on_job_id, condition`,
   overlapLive: `SELECT 1 FROM jobs WHERE overlap_key = ? AND state IN ('starting', 'running')`,
@@ -68,6 +73,7 @@ export function createHolds({ database, changes, timeline, counters, chainEnds, 
   const nextDue = database.prepare<[], number | null>(HOLDS_SQL.nextDue).pluck()
   const nextExpiry = database.prepare<[], number | null>(HOLDS_SQL.nextExpiry).pluck()
   const dependents = database.prepare<[string], JobId>(HOLDS_SQL.dependents).pluck()
+  const waitedFor = database.prepare<[string], JobId>(HOLDS_SQL.waitedFor).pluck()
   const dependencies = database.prepare<[string], DependencyOutcome>(HOLDS_SQL.dependencies)
   const overlapLive = database.prepare<[string]>(HOLDS_SQL.overlapLive)
   const overlapNext = database.prepare<[string], CountedRow>(HOLDS_SQL.overlapNext)
@@ -158,10 +164,10 @@ export function createHolds({ database, changes, timeline, counters, chainEnds, 
   return {
     isOverlapLive,
 
-    /** Those of these jobs that others wait for; asked together. */
-    waitedFor(ids: JobId[]): Set<JobId> {
-      const asked = ids.map((id) => ({ id, waiting: dependents.aheadAll(id) }))
-      return new Set(asked.filter(({ waiting }) => waiting().length > 0).map(({ id }) => id))
+    /** Asks for those of these jobs that others wait for. */
+    askWaitedFor(ids: JobId[]): () => Set<JobId> {
+      const asked = waitedFor.aheadAll(JSON.stringify(ids))
+      return () => new Set(asked())
     },
 
     /** For a job whose dependencies were met before it was queued: adds no timeline entry. */

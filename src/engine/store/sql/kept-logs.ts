@@ -1,4 +1,4 @@
-import type { Database, Statement } from './database.ts'
+import type { Columns, Database, ManySql, Statement } from './database.ts'
 import type { AttemptNumber, JobId } from '../../../shared/contract/index.ts'
 import { mayHoldMatch } from '../log-blocks.ts'
 import type {
@@ -31,6 +31,12 @@ interface KeptRow extends Omit<KeptLog, 'log'> {
   storedBytes: number | null
 }
 
+interface SizesRow extends LogKey {
+  packedBytes: number
+  rawBytes: number | null
+  storedBytes: number | null
+}
+
 const KEPT = 'packed, archived_logs.raw_bytes AS rawBytes, archived_logs.stored_bytes AS storedBytes'
 
 const RUN = `attempts.job_id AS jobId, attempts.number, attempts.jobid, jobs.project, jobs.spider,
@@ -55,6 +61,9 @@ export const KEPT_LOGS_SQL = {
       CROSS JOIN jobs ON jobs.id = archived_logs.job_id
     WHERE archived_logs.job_id = ? AND attempt_number = ?`,
   stored: `SELECT ${KEPT} FROM archived_logs WHERE job_id = ? AND attempt_number = ?`,
+  sizes: `SELECT job_id AS jobId, attempt_number AS number, length(packed) AS packedBytes, raw_bytes AS rawBytes,
+      stored_bytes AS storedBytes
+    FROM archived_logs WHERE job_id IN (SELECT value FROM json_each(?))`,
   live: (condition: string) => `SELECT ${RUN} FROM attempts CROSS JOIN jobs ON jobs.id = attempts.job_id
     WHERE attempts.state <> 'ended' AND ${condition} ORDER BY attempts.job_id DESC LIMIT :limit`,
   ended: (condition: string) => `SELECT ${RUN} FROM jobs CROSS JOIN attempts ON attempts.job_id = jobs.id
@@ -73,6 +82,29 @@ export const KEPT_LOGS_SQL = {
     WHERE id > ? ORDER BY id LIMIT ?`
 }
 
+export const LOG_KEY: Columns = { job_id: 'TEXT', attempt_number: 'INTEGER' }
+
+const KEEP_BLOCKS = `ON CONFLICT (job_id, attempt_number) DO UPDATE SET tail_block = excluded.tail_block,
+  first_block = coalesce(excluded.first_block, log_blocks.first_block),
+  whole_blocks = max(excluded.whole_blocks, log_blocks.whole_blocks)`
+
+/** For many logs at once. */
+export const KEPT_LOGS_MANY = {
+  record: {
+    sql: `INSERT INTO log_blocks SELECT job_id, attempt_number, raw_bytes, first_block, whole_blocks, tail_block FROM given
+      ${KEEP_BLOCKS}`,
+    given: {
+      ...LOG_KEY,
+      ...{ raw_bytes: 'INTEGER', first_block: 'INTEGER', whole_blocks: 'INTEGER', tail_block: 'INTEGER' }
+    }
+  },
+  forget: {
+    sql: `DELETE FROM log_blocks USING given
+      WHERE log_blocks.job_id = given.job_id AND log_blocks.attempt_number = given.attempt_number`,
+    given: LOG_KEY
+  }
+} satisfies Record<string, ManySql>
+
 export const JOINS_OF_RUNS = `CROSS JOIN jobs ON jobs.id = archived_logs.job_id
   CROSS JOIN attempts ON attempts.job_id = archived_logs.job_id AND attempts.number = archived_logs.attempt_number`
 
@@ -88,11 +120,11 @@ export function createKeptLogs(database: Database) {
   const added = database.prepare<[number, number], BlocksRow & { id: number }>(KEPT_LOGS_SQL.added)
   const lastId = database.prepare<[], number | null>('SELECT max(id) FROM archived_logs').pluck()
   const record = database.prepare(
-    `INSERT INTO log_blocks VALUES (:jobId, :number, :rawBytes, :firstBlock, :wholeBlocks, :tailBlock)
-      ON CONFLICT (job_id, attempt_number) DO UPDATE SET tail_block = excluded.tail_block,
-        first_block = coalesce(excluded.first_block, log_blocks.first_block),
-        whole_blocks = max(excluded.whole_blocks, log_blocks.whole_blocks)`
+    `INSERT INTO log_blocks VALUES (:jobId, :number, :rawBytes, :firstBlock, :wholeBlocks, :tailBlock) ${KEEP_BLOCKS}`
   )
+  const recordMany = database.prepareMany?.(KEPT_LOGS_MANY.record)
+  const forgetGiven = database.prepareMany?.(KEPT_LOGS_MANY.forget)
+  const sizes = database.prepare<[string], SizesRow>(KEPT_LOGS_SQL.sizes)
   const forgetOne = database.prepare('DELETE FROM log_blocks WHERE job_id = ? AND attempt_number = ?')
   const forgetAll = database.prepare('DELETE FROM log_blocks')
   const end = database
@@ -193,19 +225,29 @@ export function createKeptLogs(database: Database) {
     },
 
     record(list: (LogKey & { blocks: IndexedLogBlocks; log: { storedBytes: number | null } })[]): void {
-      const asked = list.map(({ jobId, number }) => stored.ahead(jobId, number))
-      for (const [index, { jobId, number, blocks, log }] of list.entries()) {
-        const now = asked[index]!()
-        // It was archived again meanwhile, or deleted.
-        if (now === undefined || (toLog(now).sizes?.storedBytes ?? null) !== log.storedBytes) continue
+      const rows = sizes.all(JSON.stringify(list.map(({ jobId }) => jobId)))
+      const now = new Map(rows.map((row) => [`${row.jobId} ${row.number}`, sizesOf(row)?.storedBytes ?? null]))
+      // The others were archived again meanwhile, or deleted.
+      const still = list.filter(({ jobId, number, log }) => now.get(`${jobId} ${number}`) === log.storedBytes)
+      const cells = still.map(({ jobId, number, blocks }) => {
         const tailBlock = blocks.tailBlock === 'open' ? OPEN : blocks.tailBlock
-        record.run({ jobId, number, ...blocks, tailBlock })
+        return { jobId, number, ...blocks, tailBlock }
+      })
+      const isOnceEach = new Set(cells.map(({ jobId, number }) => `${jobId} ${number}`)).size === cells.length
+      if (recordMany === undefined || !isOnceEach) for (const one of cells) record.run(one)
+      else {
+        recordMany(
+          cells.map((one) => {
+            const { jobId, number, rawBytes, firstBlock, wholeBlocks, tailBlock } = one
+            return [jobId, number, rawBytes, firstBlock, wholeBlocks, tailBlock]
+          })
+        )
       }
     },
 
-    forget: (jobId: JobId, number: AttemptNumber): void => void forgetOne.run(jobId, number),
     forgetMany(logs: LogKey[] | null): void {
       if (logs === null) forgetAll.run()
+      else if (forgetGiven !== undefined) forgetGiven(logs.map(({ jobId, number }) => [jobId, number]))
       else for (const { jobId, number } of logs) forgetOne.run(jobId, number)
     },
 
@@ -214,8 +256,14 @@ export function createKeptLogs(database: Database) {
 }
 
 export function toLog({ packed, rawBytes, storedBytes }: Pick<KeptRow, 'packed' | 'rawBytes' | 'storedBytes'>) {
-  if (packed.length > 0) return { packed, sizes: rawBytes === null ? null : { rawBytes, storedBytes: packed.length } }
-  return { packed: null, sizes: rawBytes === null || storedBytes === null ? null : { rawBytes, storedBytes } }
+  const sizes = sizesOf({ packedBytes: packed.length, rawBytes, storedBytes })
+  return { packed: packed.length > 0 ? packed : null, sizes }
+}
+
+/** A log that is not in the table itself says how large it is elsewhere. */
+function sizesOf({ packedBytes, rawBytes, ...row }: Pick<SizesRow, 'packedBytes' | 'rawBytes' | 'storedBytes'>) {
+  const storedBytes = packedBytes > 0 ? packedBytes : row.storedBytes
+  return rawBytes === null || storedBytes === null ? null : { rawBytes, storedBytes }
 }
 
 function conditionOf(filter: KeptLogFilter): { sql: string; values: Record<string, unknown> } {

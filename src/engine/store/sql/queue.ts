@@ -9,7 +9,7 @@ import type { CountedRow } from './counters.ts'
 import type { ManySql } from './database.ts'
 import { COUNTED, HOLDABLE, type Holds, type JobThatEnded, RESTORABLE } from './holds.ts'
 import type { JobWriting } from './job-writing.ts'
-import { JOB, type JobRow, toJob } from './rows.ts'
+import { JOB, JOB_NAMES, type JobRow, toJob } from './rows.ts'
 
 /** The hot statements, by name, so that a test can check their query plans. */
 export const QUEUE_SQL = {
@@ -37,25 +37,27 @@ export const QUEUE_SQL = {
 
 /** The same for many at once. */
 export const QUEUE_MANY = {
-  /** Of jobs without an overlap key: those with one see each other only if they are claimed one after the other. */
+  /**
+   * Of jobs without an overlap key: those with one see each other only if they are claimed one after the other. With
+   * their attempts, of those whose jobid is free on the node: their last column has the job's id.
+   */
   claim: {
-    sql: `UPDATE jobs SET state = 'starting', node_id = given.to_node, attempt_count = given.start_number,
-      sent_version = given.to_version, started_at_ms = NULL, reason = NULL
-    FROM given WHERE jobs.id = given.start_id AND state = 'queued' AND hold IS NULL
-      AND attempt_count = given.start_number - 1 AND overlap_key IS NULL
-      AND (expires_at_ms IS NULL OR expires_at_ms > given.start_ms)
-    RETURNING ${JOB}`,
+    with: `claimed(${JOB_NAMES}) AS (
+      UPDATE jobs SET state = 'starting', node_id = given.to_node, attempt_count = given.start_number,
+        sent_version = given.to_version, started_at_ms = NULL, reason = NULL
+      FROM given WHERE jobs.id = given.start_id AND state = 'queued' AND hold IS NULL
+        AND attempt_count = given.start_number - 1 AND overlap_key IS NULL
+        AND (expires_at_ms IS NULL OR expires_at_ms > given.start_ms)
+      RETURNING ${JOB}),
+    begun AS (
+      INSERT INTO attempts (job_id, number, jobid, node_id, project, version, spider, state, sent_at_ms)
+      SELECT id, start_number, start_jobid, to_node, project, to_version, spider, 'sending', start_ms
+      FROM claimed JOIN given ON given.start_id = claimed.id
+      ON CONFLICT (node_id, project, jobid) DO NOTHING RETURNING job_id)`,
+    sql: 'SELECT claimed.*, begun.job_id FROM claimed LEFT JOIN begun ON begun.job_id = claimed.id',
     given: {
-      ...{ start_id: 'TEXT', to_node: 'TEXT', start_number: 'INTEGER', to_version: 'TEXT', start_ms: 'INTEGER' }
-    }
-  },
-  insertAttempts: {
-    sql: `INSERT INTO attempts (job_id, number, jobid, node_id, project, version, spider, state, sent_at_ms)
-    SELECT job_id, number, jobid, node_id, project, version, spider, 'sending', sent_at_ms FROM given
-    ON CONFLICT (node_id, project, jobid) DO NOTHING RETURNING job_id`,
-    given: {
-      ...{ job_id: 'TEXT', number: 'INTEGER', jobid: 'TEXT', node_id: 'TEXT', project: 'TEXT', version: 'TEXT' },
-      ...{ spider: 'TEXT', sent_at_ms: 'INTEGER' }
+      ...{ start_id: 'TEXT', to_node: 'TEXT', start_number: 'INTEGER', to_version: 'TEXT', start_ms: 'INTEGER' },
+      start_jobid: 'TEXT'
     }
   }
 } satisfies Record<string, ManySql>
@@ -65,6 +67,11 @@ interface Dependencies extends JobWriting {
   chainEnds: ChainEnds
 }
 
+/** `hasAttempt`: it was inserted as well. */
+interface Claimed {
+  row: JobRow
+  hasAttempt: boolean
+}
 type Claim = Omit<AttemptStart, 'entry'> & { atMs: number }
 
 interface CancelledRow extends CountedRow, Holdable {
@@ -83,8 +90,7 @@ export function createQueue({ database, changes, timeline, counters, holds, chai
   const insertAttempt = database.prepare<[string, number, string, string, string, string, string, number]>(
     QUEUE_SQL.insertAttempt
   )
-  const insertAttempts = database.prepareMany?.<[string]>(QUEUE_MANY.insertAttempts)
-  const claimMany = database.prepareMany?.<[...JobRow]>(QUEUE_MANY.claim)
+  const claimMany = database.prepareMany?.<[...JobRow, string | null]>(QUEUE_MANY.claim)
   const cancelled = database.prepare<[string], CancelledRow>(
     `SELECT state, cancelled_while_queued, ${HOLDABLE}, ${COUNTED} FROM jobs WHERE id = ?`
   )
@@ -100,42 +106,44 @@ export function createQueue({ database, changes, timeline, counters, holds, chai
     'UPDATE jobs SET cancel_asked_at_ms = :atMs WHERE id = :id AND cancel_asked_at_ms IS NULL'
   )
 
-  /** The claimed rows of those starts that may begin, in their order; both kinds of database give the same. */
-  function claimAll(starts: AttemptStart[]): (JobRow | undefined)[] {
+  /** Those starts that may begin, in their order; both kinds of database give the same. */
+  function claimAll(starts: AttemptStart[]): (Claimed | undefined)[] {
     const wantedOf = ({ entry, ...fields }: AttemptStart): Claim => ({ ...fields, atMs: entry.atMs })
-    if (claimMany === undefined) return starts.map((start) => claim.get(wantedOf(start)))
+    const alone = (row: JobRow | undefined) => (row === undefined ? undefined : { row, hasAttempt: false })
+    if (claimMany === undefined) return starts.map((start) => alone(claim.get(wantedOf(start))))
     // The first of each job: a second one finds it claimed.
     const firsts = new Map(starts.toReversed().map((start) => [start.jobId, start]))
-    const given = [...firsts.values()].map(({ jobId, number, nodeId, version, entry }) => {
-      return [jobId, nodeId, number, version, entry.atMs]
+    const given = [...firsts.values()].map(({ jobId, number, nodeId, version, entry, jobid }) => {
+      return [jobId, nodeId, number, version, entry.atMs, jobid]
     })
-    const claimed = new Map(claimMany(given)().map((row) => [row[0], row]))
+    const claimed = new Map(
+      claimMany(given)().map((row) => [row[0], { row: row as never, hasAttempt: row.at(-1) !== null }])
+    )
     const asked = starts.map((start) => {
-      const row = firsts.get(start.jobId) === start ? claimed.get(start.jobId) : undefined
-      return row === undefined ? claim.ahead(wantedOf(start)) : () => row
+      const found = firsts.get(start.jobId) === start ? claimed.get(start.jobId) : undefined
+      if (found !== undefined) return () => found
+      const row = claim.ahead(wantedOf(start))
+      return () => alone(row())
     })
-    return asked.map((row) => row())
+    return asked.map((found) => found())
   }
 
-  /** Asks for the attempts to be inserted; what it returns gives the jobid of each on its node. */
-  function writeAttempts(begun: { start: AttemptStart; job: StoredJob }[]): () => string[] {
+  /** Inserts the attempts that are not there yet; gives the jobid of each on its node. */
+  function writeAttempts(begun: { start: AttemptStart; job: StoredJob; hasAttempt: boolean }[]): string[] {
     const cellsOf = ({ start, job }: (typeof begun)[number], free: string) =>
       [start.jobId, start.number, free, start.nodeId, job.project, start.version, job.spider, start.entry.atMs] as const
-    const inserted = insertAttempts?.(begun.map((each) => [...cellsOf(each, each.start.jobid)]))
-    const firsts =
-      inserted === undefined ? begun.map((each) => insertAttempt.run(...cellsOf(each, each.start.jobid))) : []
-    return () => {
-      const written = new Set(inserted?.().map(([jobId]) => jobId))
-      return begun.map((each, index) => {
-        const { jobId, jobid, number } = each.start
-        if (inserted === undefined ? firsts[index]!.changes > 0 : written.has(jobId)) return jobid
-        // A jobid chosen by a client may already exist on the node; then use the job's id, which is unique.
-        let free = `${jobId}-${number}`
-        for (let copy = number + 1; insertAttempt.run(...cellsOf(each, free)).changes === 0; copy += 1)
-          free = `${jobId}-${copy}`
-        return free
-      })
-    }
+    const inserted = begun.map((each) =>
+      each.hasAttempt ? { changes: 1 } : insertAttempt.run(...cellsOf(each, each.start.jobid))
+    )
+    return begun.map((each, index) => {
+      const { jobId, jobid, number } = each.start
+      if (inserted[index]!.changes > 0) return jobid
+      // A jobid chosen by a client may already exist on the node; then use the job's id, which is unique.
+      let free = `${jobId}-${number}`
+      for (let copy = number + 1; insertAttempt.run(...cellsOf(each, free)).changes === 0; copy += 1)
+        free = `${jobId}-${copy}`
+      return free
+    })
   }
 
   /** Requeues the job and recomputes its hold; false if it must stay cancelled. */
@@ -173,10 +181,10 @@ export function createQueue({ database, changes, timeline, counters, holds, chai
       const nodesBefore = starts.map(({ jobId, number }) => (number === 1 ? null : nodeOf.ahead(jobId)))
       // This guard is the whole claim: a second claimer finds the job no longer queued, or at a later attempt.
       const claimed = claimAll(starts)
-      const begun: { start: AttemptStart; job: StoredJob }[] = []
+      const begun: { start: AttemptStart; job: StoredJob; hasAttempt: boolean }[] = []
       for (const [index, start] of starts.entries()) {
-        const row = claimed[index]
-        if (row === undefined) {
+        const found = claimed[index]
+        if (found === undefined) {
           const { entry, ...fields } = start
           const held = holdOverlapping.get({ ...fields, atMs: entry.atMs })
           if (held !== undefined) {
@@ -185,7 +193,7 @@ export function createQueue({ database, changes, timeline, counters, holds, chai
           }
           continue
         }
-        const job = toJob(row)
+        const job = toJob(found.row)
         const { project, spider, lane } = job
         const counted = { id: start.jobId, project, spider, lane, hold: null }
         const after = { ...counted, status: 'starting', node_id: start.nodeId }
@@ -193,9 +201,9 @@ export function createQueue({ database, changes, timeline, counters, holds, chai
         counters.moved({ ...counted, status: 'queued', node_id: nodeBefore }, after, { notify: false })
         timeline.add(start.jobId, start.number, 'sending', start.entry)
         changes.job(start.jobId)
-        begun.push({ start, job })
+        begun.push({ start, job, hasAttempt: found.hasAttempt })
       }
-      const jobids = writeAttempts(begun)()
+      const jobids = writeAttempts(begun)
       return begun.map(({ start: { entry, ...fields }, job }, index) => {
         const { project, spider } = job
         return { ...NEW_ATTEMPT, ...fields, jobid: jobids[index]!, project, spider, sentAtMs: entry.atMs, job }

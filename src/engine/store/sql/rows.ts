@@ -43,6 +43,8 @@ const JOB_COLUMNS = [
 export const JOB = JOB_COLUMNS.map((column) =>
   column in USUAL ? `nullif(jobs.${column}, ${USUAL[column as keyof typeof USUAL]})` : `jobs.${column}`
 ).join(', ')
+/** Their names, for a statement that gives them on. */
+export const JOB_NAMES = JOB_COLUMNS.join(', ')
 export type JobRow = ValuesOf<typeof JOB_COLUMNS>
 type ValuesOf<Columns extends readonly (keyof JobColumns)[]> = {
   -readonly [Index in keyof Columns]: JobColumns[Columns[Index]]

@@ -94,7 +94,7 @@ export function createSqlStore({ driver, clock, logger, scheduleFlush = setImmed
   const changed = new Listeners<number>(logger)
   const queueChanged = new Listeners<string[]>(logger)
   const commits = createGroupCommit({
-    ...{ database, clock, record, discard, scheduleFlush },
+    ...{ database, clock, record, ask, discard, scheduleFlush },
     ...{ settle: () => driver.settle(), beforeCommit: () => changes.askCursor(), onCommit: afterCommit }
   })
   let announced = changes.cursor()
@@ -142,7 +142,7 @@ export function createSqlStore({ driver, clock, logger, scheduleFlush = setImmed
     markLogArchived: (jobId, attemptNumber, log) =>
       writeJoined(
         () => attempts.markLogArchived(jobId, attemptNumber, log),
-        () => attempts.readLogAhead(jobId, attemptNumber)
+        () => attempts.readLogAhead(jobId)
       ),
     findArchivedLog: (jobId, attemptNumber) => read(() => attempts.findArchivedLog(jobId, attemptNumber)),
 
@@ -336,9 +336,15 @@ export function createSqlStore({ driver, clock, logger, scheduleFlush = setImmed
     return work()
   }
 
+  function ask(): void {
+    attempts.ask()
+    readings.ask()
+  }
+
   /** Writes the counters, events and entries of the change log that writes have collected. */
   function record(): () => void {
     attempts.flush()
+    readings.flush()
     chainEnds.flush()
     timeline.flush()
     counters.flush()
