@@ -30,6 +30,7 @@ const FORMS: Form[] = [
   // Of how many rows nobody knows when it is planned: as a list, they are found in the index all the same.
   [/\b(DELETE FROM \w+ WHERE \w+) IN \((SELECT [^()]* LIMIT (?:\?|:\w+))\)/g, '$1 = ANY (ARRAY($2))'],
   // As the indexes have it (0003-long-lanes.ts).
+  [/\bqueue_lanes\.lane = (\?|given\.\w+)/g, 'scrapdeck_digest(queue_lanes.lane) = scrapdeck_digest($1)'],
   [/\b(WHERE|AND) lane = (\?|:\w+|queue_lanes\.lane|given\.\w+)/g, '$1 scrapdeck_same_lane(lane, $2)'],
   [/\bON CONFLICT \(lane\)/g, 'ON CONFLICT (scrapdeck_digest(lane))'],
   // The place of a row in its table: ids of jobs ascend in the same way.

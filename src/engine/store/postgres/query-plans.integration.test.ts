@@ -9,10 +9,10 @@ import { CHAIN_ENDS_MANY, CHAIN_ENDS_SQL } from '../sql/chain-ends.ts'
 import { COUNTERS_MANY, COUNTERS_SQL } from '../sql/counters.ts'
 import { ENQUEUE_SQL } from '../sql/enqueue.ts'
 import { HOLDS_SQL } from '../sql/holds.ts'
-import { KEPT_LOGS_MANY } from '../sql/kept-logs.ts'
+import { KEPT_LOGS_MANY, KEPT_LOGS_SQL } from '../sql/kept-logs.ts'
 import { OUTBOX_SQL } from '../sql/outbox.ts'
 import { QUEUE_MANY, QUEUE_SQL } from '../sql/queue.ts'
-import { READINGS_MANY } from '../sql/readings.ts'
+import { READINGS_MANY, READINGS_SQL } from '../sql/readings.ts'
 import type { Connection } from './connection.ts'
 import { toPostgres } from './dialect.ts'
 import { withGivenSql } from './given-rows.ts'
@@ -25,7 +25,10 @@ const ROWS = pickLength(20_000, 1_000_000)
 /** A young database, when its rows are counted for the first time (postgres-database.ts). */
 const YOUNG_ROWS = 1_000
 /** A look at all of them takes longer than a claim. */
-const LARGE = ['jobs', 'attempts', 'transitions', 'changes', 'deliveries', 'job_dependencies', 'dedupe_keys']
+const LARGE = [
+  ...['jobs', 'attempts', 'transitions', 'changes', 'deliveries', 'job_dependencies', 'dedupe_keys'],
+  ...['archived_logs', 'log_blocks', 'run_figures', 'queue_lanes', 'job_counts', 'ended_counts']
+]
 
 /** Queries of the hot paths: each claim, start, end and look at the queue. */
 const HOT = Object.entries({
@@ -36,9 +39,16 @@ const HOT = Object.entries({
   CHAIN_ENDS_SQL,
   COUNTERS_SQL,
   OUTBOX_SQL,
-  ENQUEUE_SQL
+  ENQUEUE_SQL,
+  READINGS_SQL,
+  KEPT_LOGS_SQL
 })
-  .flatMap(([group, queries]) => Object.entries(queries).map(([name, sql]) => [`${group}.${name}`, sql] as const))
+  .flatMap(([group, queries]) =>
+    // Those made for the filter of a search are functions.
+    Object.entries(queries).flatMap(([name, sql]) =>
+      typeof sql === 'string' ? [[`${group}.${name}`, sql] as const] : []
+    )
+  )
   // Its rows are the few lanes.
   .filter(([name]) => name !== 'QUEUE_SQL.lanes')
 const HOT_MANY = Object.entries({
@@ -137,7 +147,12 @@ function fill(rows: number): string[] {
     `INSERT INTO transitions (job_id, attempt_number, at_ms, kind, text, evidence)
      SELECT id, 1, 1, 'sending', 'sent', '{}' FROM jobs WHERE state = 'ended'
      UNION ALL SELECT id, 1, 2, 'ended', 'ended', '{}' FROM jobs WHERE state = 'ended'`,
+    `INSERT INTO archived_logs (job_id, attempt_number, packed) SELECT id, 1, 'x' FROM jobs WHERE state = 'ended'`,
+    `INSERT INTO log_blocks SELECT id, 1, 1, rank, 1, rank FROM jobs WHERE state = 'ended'`,
+    `INSERT INTO run_figures (job_id, attempt_number, figures) SELECT id, 1, '{}' FROM jobs WHERE state = 'ended'`,
     `INSERT INTO changes (noun, id) SELECT 'job', id FROM jobs`,
+    `INSERT INTO job_counts SELECT 'shop', 's' || n % 500, 'queued', 'n-' || n, 1 FROM generate_series(1, ${rows}) AS n`,
+    `INSERT INTO ended_counts SELECT '0', 'shop', 's' || n % 500, 'lost', 'n-' || n, 1 FROM generate_series(1, ${rows}) AS n`,
     `INSERT INTO queue_lanes SELECT lane, count(*) FROM jobs WHERE state = 'queued' GROUP BY lane`,
     `INSERT INTO webhooks (id, kind, name, url, events, enabled, created_at_ms) VALUES ('w', 'webhook', 'w', 'u', '[]', 1, 1)`,
     `INSERT INTO deliveries (webhook_id, event, body, state, tries, made_at_ms, next_try_at_ms, ended_at_ms)

@@ -264,8 +264,6 @@ export function createAttempts({
     logs.clear()
     if (written.length === 0) return
     const keys = written.map(([jobId, number]) => [jobId!, number!])
-    // Its blocks describe what was archived before.
-    keptLogs.forgetMany(keys.map(([jobId, number]) => ({ jobId: jobId as JobId, number: number as AttemptNumber })))
     if (keepLogs === undefined || archiveMany === undefined) {
       for (const [jobId, number, ...log] of written) {
         keepLog.run(...([jobId, number, ...log] as Parameters<typeof keepLog.run>))
@@ -339,7 +337,11 @@ export function createAttempts({
       const attempt = logged.get(key)
       if (attempt === undefined) return
       const { project, bytes, packedBytes } = attempt
-      if (packedBytes !== null) logSums.add(project, -1, { count: 1, bytes: bytes!, packedBytes })
+      if (packedBytes !== null) {
+        logSums.add(project, -1, { count: 1, bytes: bytes!, packedBytes })
+        // Its blocks describe what was archived before.
+        keptLogs.forgetMany([{ jobId, number: attemptNumber }])
+      }
       const storedBytes = packed === null ? (sizes?.storedBytes ?? null) : null
       const size = { bytes: storedBytes ?? packed?.length ?? 0, packedBytes: packed?.length ?? 0 }
       logSums.add(project, 1, { count: 1, ...size })

@@ -33,7 +33,7 @@ export const COUNTERS_MANY = {
     given: { lane: 'TEXT', depth: 'INTEGER' }
   },
   dropLanes: {
-    sql: 'DELETE FROM queue_lanes USING given WHERE depth = 0 AND lane = given.left_by',
+    sql: 'DELETE FROM queue_lanes USING given WHERE depth = 0 AND queue_lanes.lane = given.left_by',
     given: { left_by: 'TEXT' }
   }
 } satisfies Record<string, ManySql>
@@ -78,7 +78,7 @@ export function createCounters(database: Database, changes: ChangeLog) {
   const dropEndedOf = database.prepare<[string, string, number]>(COUNTERS_SQL.dropEndedOf)
   const dropEnded = database.prepare<[string, string, string, string, string, number]>(COUNTERS_SQL.dropEnded)
   const addToLane = database.prepare<[string, number]>(COUNTERS_SQL.lane)
-  const dropLane = database.prepare<[string]>('DELETE FROM queue_lanes WHERE lane = ? AND depth = 0')
+  const dropLane = database.prepare<[string]>('DELETE FROM queue_lanes WHERE queue_lanes.lane = ? AND depth = 0')
   const addToKinds = database.prepareMany?.(COUNTERS_MANY.kinds)
   const addToAllEnded = database.prepareMany?.(COUNTERS_MANY.ended)
   const addToAllEndedOf = database.prepareMany?.(COUNTERS_MANY.endedOf)

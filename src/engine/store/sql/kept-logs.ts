@@ -42,6 +42,12 @@ const KEPT = 'packed, archived_logs.raw_bytes AS rawBytes, archived_logs.stored_
 const RUN = `attempts.job_id AS jobId, attempts.number, attempts.jobid, jobs.project, jobs.spider,
   attempts.node_id AS nodeId, attempts.started_at_ms AS startedAtMs`
 
+/** SQL, of a log: a column of its blocks. */
+function ofBlocks(column: string): string {
+  return `(SELECT ${column} FROM log_blocks WHERE log_blocks.job_id = archived_logs.job_id
+    AND log_blocks.attempt_number = archived_logs.attempt_number)`
+}
+
 export const KEPT_LOGS_SQL = {
   /** Where a page ends: in the index that has the keys alone, so that no packed log is read. */
   pageEnd: `SELECT job_id AS jobId, attempt_number AS number FROM archived_logs
@@ -75,11 +81,10 @@ export const KEPT_LOGS_SQL = {
       CROSS JOIN jobs ON jobs.id = attempts.job_id
     WHERE attempts.state = 'ended' AND attempts.log_archived = 0
       AND ${condition} ORDER BY attempts.job_id DESC LIMIT :limit`,
-  added: `SELECT id, archived_logs.job_id AS jobId, archived_logs.attempt_number AS number, tail_block AS tailBlock,
-      log_blocks.raw_bytes AS rawBytes
-    FROM archived_logs LEFT JOIN log_blocks
-      ON log_blocks.job_id = archived_logs.job_id AND log_blocks.attempt_number = archived_logs.attempt_number
-    WHERE id > ? ORDER BY id LIMIT ?`
+  // Looked up one by one: PostgreSQL may compare the few new logs with all blocks, while it knows of few.
+  added: `SELECT id, job_id AS jobId, attempt_number AS number, ${ofBlocks('tail_block')} AS tailBlock,
+      ${ofBlocks('raw_bytes')} AS rawBytes
+    FROM archived_logs WHERE id > ? ORDER BY id LIMIT ?`
 }
 
 export const LOG_KEY: Columns = { job_id: 'TEXT', attempt_number: 'INTEGER' }
