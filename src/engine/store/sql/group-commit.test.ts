@@ -126,6 +126,38 @@ describe('grouped commits', () => {
     expect(ids()).toEqual([3])
   })
 
+  test('of joined writes, one whose failure only COMMIT tells is rejected alone', async () => {
+    // As a server that answers later: whoever waits, or commits, hears of it.
+    let failure: Error | null = null
+    const settle = () => {
+      if (failure === null) return
+      const error = failure
+      failure = null
+      throw error
+    }
+    const commit = database.prepare('COMMIT')
+    const lazy = {
+      ...{ name: 'lazy', transaction: database.transaction.bind(database) },
+      prepare: (sql: string) => (sql === 'COMMIT' ? { run: () => (settle(), commit.run()) } : database.prepare(sql)),
+      get inTransaction() {
+        return database.inTransaction
+      }
+    }
+    const { write } = createGroupCommit({
+      ...{ database: lazy as never, clock: createFakeClock(), settle, scheduleFlush: setImmediate },
+      ...{ record: () => () => {}, discard: () => {}, onCommit: () => (committed += 1) }
+    })
+    const fail = () => {
+      insert(2)
+      failure = new Error('refused')
+    }
+    const results = await Promise.allSettled(
+      [() => insert(1), fail, () => insert(3)].map((work) => write(work, { isJoined: true }))
+    )
+    expect(results.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled'])
+    expect([ids(), committed]).toEqual([[1, 3], 1])
+  })
+
   test('when SQLite gives up the whole transaction, nobody is told of success', async () => {
     const results = await Promise.allSettled([
       commits.write(() => insert(1)),
