@@ -31,6 +31,14 @@ export const ENGINE_SCREENS: Record<string, (page: Page) => Promise<void>> = {
     await page.getByRole('main').getByText('south.example').first().click()
     await page.getByText('hostname').waitFor()
   },
+  'engines-overview': async (page) => {
+    await page.goto('#/')
+    await page.getByText('north.example').first().waitFor()
+  },
+  'engines-settings': async (page) => {
+    await page.goto('#/settings')
+    await page.getByText('Appearance').waitFor()
+  },
   'engines-hand-over': async (page) => {
     await openEngines(page)
     await page.getByRole('button', { name: /^Hand over to/ }).click()

@@ -357,7 +357,7 @@ it('limits that a remote node will not hold are not sent, and the timeline says 
   expect(node.running[0]!.limits).toBeNull()
   await until(async () => (await client.jobs.get({ id })).job.state === 'running')
   const accepted = (await client.jobs.get({ id })).timeline.find(({ kind }) => kind === 'accepted')
-  expect(accepted?.evidence).toMatchObject({ limits: 'some limits are enforced only on the local node' })
+  expect(accepted?.evidence).toMatchObject({ limits: 'some limits are enforced only on local nodes' })
   expect(await client.jobs.usage({ id })).toEqual({ samples: [] })
   expect(await codeOf(client.jobs.usage({ id: 'f'.repeat(32) }))).toBe('JOB_NOT_FOUND')
 })

@@ -278,7 +278,7 @@ it('to a node that does not hold them no limits are sent, and the timeline says 
   const id = await engine.enqueue({ limits: { wallSeconds: 60, memoryMegabytes: 200 } })
   expect(node.running.map(({ limits }) => limits)).toEqual([null])
   const accepted = (await store.listTimeline(aJobId(id))).find(({ kind }) => kind === 'accepted')
-  expect(accepted?.evidence).toMatchObject({ limits: 'some limits are enforced only on the local node' })
+  expect(accepted?.evidence).toMatchObject({ limits: 'some limits are enforced only on local nodes' })
 })
 
 it('a node that was idle is looked at each second once it has jobs, also when several were sent at once', async ({

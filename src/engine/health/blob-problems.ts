@@ -4,7 +4,7 @@ import { gigabytes, howLow } from './storage-problems.ts'
 import { UNRELATED } from './unrelated.ts'
 
 /** What is wrong with the storage of eggs, archived logs and items, wherever it is. Pure. */
-export function blobProblems({ problem, sinceMs, disk, apart, name }: BlobsState): Problem[] {
+export function blobProblems({ problem, sinceMs, disk, engine, apart, name }: BlobsState): Problem[] {
   const found: Problem[] = []
   const add = (id: string, severity: Problem['severity'], title: string, text: string, sinceMs: number | null = null) =>
     found.push({ ...UNRELATED, id, severity, title, text, sinceMs, mend: null })
@@ -20,8 +20,9 @@ export function blobProblems({ problem, sinceMs, disk, apart, name }: BlobsState
     add('blobs:disk', low, 'The storage of eggs and logs is almost full', text)
   }
   if (apart.length > 0) {
-    const others = apart.map(({ engine, place }) => `${engine}: ${place}`).join('; ')
-    const text = `This engine: ${name}; ${others}. What one of them stored is missing while another leads. Give all engines the same blobs`
+    // Shown by all engines, so it names the one that looks as well.
+    const places = [{ engine, place: name }, ...apart].map(({ engine, place }) => `${engine}: ${place}`).join('; ')
+    const text = `${places}. What one of them stored is missing while another leads. Give all engines the same blobs`
     add('blobs:apart', 'error', 'Engines keep eggs and logs in different places', text)
   }
   return found

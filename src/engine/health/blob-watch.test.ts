@@ -23,7 +23,7 @@ function open({ isAlone = true }: { isAlone?: boolean } = {}) {
       },
       state: () => world.state
     },
-    listApart: isAlone ? null : async () => world.apart,
+    engines: isAlone ? null : { name: 'north', listApart: async () => world.apart },
     ...{ clock, logger: silentLogger }
   })
   watch.events.on('changed', () => {
@@ -84,13 +84,20 @@ test('it runs full, and engines that keep theirs elsewhere are named', async () 
     ['blobs:apart', 'error']
   ])
   expect(found[0]!.text).toContain('0.5 GB of 100 GB are free at /share')
-  expect(found[1]!.text).toContain('This engine: /share; south: s3://crawls/deck.')
+  expect(found[1]!.text).toContain('north: /share; south: s3://crawls/deck.')
 })
 
 test('files in the data directory of an engine alone need no look', async () => {
   const clock = createFakeClock()
-  const watch = new BlobWatch({ blobs: null, listApart: null, clock, logger: silentLogger })
+  const watch = new BlobWatch({ blobs: null, engines: null, clock, logger: silentLogger })
   watch.start()
-  const nothing: BlobsState = { name: 'the data directory', problem: null, sinceMs: null, disk: null, apart: [] }
+  const nothing: BlobsState = {
+    name: 'the data directory',
+    problem: null,
+    sinceMs: null,
+    disk: null,
+    engine: null,
+    apart: []
+  }
   expect([watch.state(), blobProblems(nothing)]).toEqual([nothing, []])
 })

@@ -1,5 +1,6 @@
 import { EventEmitter } from 'node:events'
 import type { SharedBlobs } from '../blobs/shared-blobs.ts'
+import type { Leadership } from '../leadership/leadership.ts'
 import type { Clock, Timer } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
 import { howLow } from './storage-problems.ts'
@@ -12,14 +13,16 @@ export interface BlobsState {
   problem: string | null
   sinceMs: number | null
   disk: { totalBytes: number; freeBytes: number } | null
+  /** Of the engine that looks; null: it is alone. */
+  engine: string | null
   /** Engines that live and keep theirs somewhere else. */
   apart: readonly { engine: string; place: string }[]
 }
 
 export interface BlobWatchParts {
   blobs: Pick<SharedBlobs, 'name' | 'check' | 'state'> | null
-  /** Engines on the same database that keep their blobs somewhere else; null: this engine is alone. */
-  listApart: (() => Promise<BlobsState['apart']>) | null
+  /** Engines on the same database; null: this engine is alone. */
+  engines: Pick<Leadership, 'name' | 'listApart'> | null
   clock: Clock
   logger: Logger
 }
@@ -43,7 +46,8 @@ export class BlobWatch {
   constructor(parts: BlobWatchParts) {
     this.#parts = parts
     const name = parts.blobs?.name ?? 'the data directory'
-    this.#state = { name, problem: null, sinceMs: null, disk: parts.blobs?.state().disk ?? null, apart: [] }
+    const disk = parts.blobs?.state().disk ?? null
+    this.#state = { name, problem: null, sinceMs: null, disk, engine: parts.engines?.name ?? null, apart: [] }
   }
 
   state(): BlobsState {
@@ -52,7 +56,7 @@ export class BlobWatch {
 
   start(): void {
     // Of files in the data directory, only whether other engines have theirs is worth a look.
-    if (this.#parts.blobs !== null || this.#parts.listApart !== null) void this.#look()
+    if (this.#parts.blobs !== null || this.#parts.engines !== null) void this.#look()
   }
 
   stop(): void {
@@ -87,11 +91,11 @@ export class BlobWatch {
   }
 
   async #findApart(): Promise<BlobsState['apart']> {
-    const { listApart, clock, logger } = this.#parts
-    if (listApart === null || clock.monotonicMs() - this.#apartReadAtMs < APART_EVERY_MS) return this.#state.apart
+    const { engines, clock, logger } = this.#parts
+    if (engines === null || clock.monotonicMs() - this.#apartReadAtMs < APART_EVERY_MS) return this.#state.apart
     this.#apartReadAtMs = clock.monotonicMs()
     try {
-      return await listApart()
+      return await engines.listApart()
     } catch (error) {
       if (!this.#isStopped) logger.debug({ error }, 'the other engines could not be listed')
       return this.#state.apart

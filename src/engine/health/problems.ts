@@ -20,6 +20,7 @@ import type { CacheState } from '../cache/shared-cache.ts'
 import { blobProblems } from './blob-problems.ts'
 import type { BlobsState } from './blob-watch.ts'
 import { cacheProblems } from './cache-problems.ts'
+import { type NamesakeEngines, namesakeEngineProblems, unreadyEngineProblems } from './engine-problems.ts'
 import { storageProblems } from './storage-problems.ts'
 import { UNRELATED } from './unrelated.ts'
 
@@ -43,6 +44,7 @@ export interface ProblemsInput {
   blobs: BlobsState
   /** null: this engine shares none. */
   cache: CacheState | null
+  namesakeEngines: readonly NamesakeEngines[]
   longWaits: readonly LongWait[]
   schedules: ScheduleTroubles
   /** Schedules that share their name with another, sorted by name: from before names had to be unique. */
@@ -59,7 +61,9 @@ export function listProblems(input: ProblemsInput): Problem[] {
     ...stuckNodes(input),
     ...excessiveNodes(input),
     ...longWaitProblems(input.longWaits, input.nowMs),
+    ...namesakeEngineProblems(input.namesakeEngines),
     ...pythonProblem(input),
+    ...unreadyEngineProblems(input.nodes),
     ...environmentProblems(input),
     ...pausedQueue(input),
     ...scheduleProblems(input.schedules, input.nowMs),

@@ -195,6 +195,11 @@ export class LocalNode implements NodeClient {
     return liveRuns(this.#parts.runs).length
   }
 
+  /** Of the runs that are live, started or starting. */
+  liveDirectories(): string[] {
+    return liveRuns(this.#parts.runs).map(({ directory }) => directory)
+  }
+
   /** Whether it still remembers this run. */
   isKnown(jobid: string): boolean {
     return this.#parts.runs.isKnown(jobid)

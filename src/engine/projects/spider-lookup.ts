@@ -127,6 +127,6 @@ function unknown({ project, version }: StoredVersion, reason: string): Scrapdeck
   return new ScrapdeckError(
     'SPIDERS_UNKNOWN',
     `The spiders of version ${version} of ${project} are not known: Scrapdeck runs no project code here, and ` +
-      `${reason.replace(/\.$/, '')}. Add or start a node that can import it, or give the local node slots`
+      `${reason.replace(/\.$/, '')}. Add or start a node that can import it, or give a local node slots`
   )
 }

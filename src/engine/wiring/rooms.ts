@@ -410,7 +410,7 @@ function openHealth(options: EngineOptions, below: WithOrders, opened: AsyncDisp
   const { leadership } = options
   const blobWatch = new BlobWatch({
     ...{ ...base, blobs: below.sharedBlobs },
-    listApart: leadership === undefined ? null : () => leadership.listApart()
+    engines: leadership ?? null
   })
   opened.adopt(blobWatch, stop)
   const problems = new ProblemWatch({
@@ -429,7 +429,8 @@ function openHealth(options: EngineOptions, below: WithOrders, opened: AsyncDisp
       findings: expectations.current(),
       storage: retention.state(),
       blobs: blobWatch.state(),
-      cache: below.cache?.state() ?? null
+      cache: below.cache?.state() ?? null,
+      namesakeEngines: below.engineNodes?.namesakes() ?? []
     })
   })
   opened.adopt(problems, stop)

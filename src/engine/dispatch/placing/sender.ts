@@ -100,7 +100,7 @@ export class Sender {
         ...verdict?.notes,
         ...(holdsLimits || !hasLocalOnlyLimits(limits)
           ? {}
-          : { limits: 'some limits are enforced only on the local node' }),
+          : { limits: 'some limits are enforced only on local nodes' }),
         ...(setsEnvironment || Object.keys(env).length === 0
           ? {}
           : { env: 'remote nodes cannot set environment variables' }),

@@ -20,6 +20,8 @@ export class HostedEggs {
   readonly #directory: string
   #eggs: readonly EggUpload[]
   #turn: Promise<unknown> = Promise.resolve()
+  /** Of files that no version has any more: the runs that may still import from them. */
+  #usedBy: ReadonlyMap<string, readonly string[]> = new Map()
 
   private constructor(directory: string, eggs: readonly EggUpload[]) {
     this.#directory = directory
@@ -84,14 +86,19 @@ export class HostedEggs {
     })
   }
 
-  /** Removes files that no version has any more. Call while no spider runs: one may import from its egg at any time. */
-  sweep(): Promise<void> {
+  /**
+   * Removes files that no version has any more, once all runs have ended that were live when that was first seen: a
+   * spider may import from its egg at any time. `live`: those that run now, each by a name that no other has.
+   */
+  sweep(live: readonly string[]): Promise<void> {
     return this.#exclusively(async () => {
       const kept = new Set([INDEX, ...this.#eggs.map(({ sha256 }) => sha256)])
-      for (const name of await readdir(this.#directory)) {
-        if (!kept.has(name) && !name.endsWith(PART))
-          await rm(join(this.#directory, name), { recursive: true, force: true })
-      }
+      const unused = (await readdir(this.#directory)).filter((name) => !kept.has(name) && !name.endsWith(PART))
+      const before = this.#usedBy
+      const usersOf = (name: string) => live.filter((run) => before.get(name)?.includes(run) !== false)
+      this.#usedBy = new Map(unused.map((name) => [name, usersOf(name)]))
+      for (const [name, runs] of this.#usedBy)
+        if (runs.length === 0) await rm(join(this.#directory, name), { recursive: true, force: true })
     })
   }
 

@@ -213,7 +213,7 @@ export class HostedNode implements HostedAnswers {
   }
 
   #sweepSoon(): void {
-    if (this.#node.runningCount() === 0) void this.#eggs.sweep().catch(() => {})
+    void this.#eggs.sweep(this.#node.liveDirectories()).catch(() => {})
   }
 }
 

@@ -307,7 +307,7 @@ export class EngineNode implements NodeClient {
       const url = `${address}${HOSTED_PATH}/`
       // The secret of the engines must not pass through a proxy.
       const parts = { url, username: null, password: null, caCertificate: null, proxyUrl: DIRECT }
-      const open = () => connect({ address: parts, name, clock })
+      const open = () => connect({ address: parts, name, clock, program: 'its engine' })
       this.#connections = { address, all: open(), news: open() }
     }
     return this.#connections[use]

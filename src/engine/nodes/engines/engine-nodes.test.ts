@@ -55,3 +55,16 @@ it('a restarted engine is where its newest process is: the killed one still seem
   await nodes.look()
   expect(nodes.addressOf('north')).toBe('http://north:6800')
 })
+
+it('tells of engines that share a name, but not while one of them may be left from before a restart', async () => {
+  nodes.start()
+  listed = [anEngine('north', { address: 'http://old:1' }), anEngine('north'), anEngine('south')]
+  await clock.advanceBy(20_000)
+  expect(nodes.namesakes()).toEqual([])
+  await clock.advanceBy(20_000)
+  expect(nodes.namesakes()).toMatchObject([{ name: 'north', addresses: ['http://old:1', 'http://north:6800'] }])
+  listed = [anEngine('north'), anEngine('south')]
+  await clock.advanceBy(2_000)
+  expect(nodes.namesakes()).toEqual([])
+  nodes.stop()
+})

@@ -1,11 +1,14 @@
 import { EventEmitter } from 'node:events'
 import { addressOfEngine } from '../../../shared/engine-address.ts'
+import type { EngineInfo } from '../../../shared/contract/index.ts'
 import type { Leadership } from '../../leadership/leadership.ts'
 import { type Clock, Timers } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
 
 /** An engine that starts is a node within this. */
 const LOOK_EVERY_MS = 2_000
+/** Longer than a killed process still seems to live. */
+const NAMESAKES_FOR_MS = 30_000
 
 export interface EngineNodesParts {
   engines: Pick<Leadership, 'list'>
@@ -24,6 +27,8 @@ export class EngineNodes {
   readonly #timers: Timers
   /** By the name of the engine. */
   #addresses: ReadonlyMap<string, string> = new Map()
+  /** Names that several engines have; when that was first seen. */
+  #shared: readonly { name: string; addresses: string[]; sinceMs: number }[] = []
 
   constructor(parts: EngineNodesParts) {
     this.#parts = parts
@@ -40,17 +45,35 @@ export class EngineNodes {
     return [...this.#addresses.keys()].some((engine) => addressOfEngine(engine) === url)
   }
 
+  /** Engines that have shared a name for longer than a restart takes. */
+  namesakes(): { name: string; addresses: string[]; sinceMs: number }[] {
+    const untilMs = this.#parts.clock.nowMs() - NAMESAKES_FOR_MS
+    return this.#shared.filter(({ sinceMs }) => sinceMs <= untilMs)
+  }
+
   async look(): Promise<void> {
     try {
       const { engines } = await this.#parts.engines.list()
       // A killed process still seems to live for some seconds: of one name, the newest counts.
-      const newest = new Map(engines.filter(({ state }) => state !== 'silent').map((one) => [one.name, one]))
+      const living = engines.filter(({ state }) => state !== 'silent')
+      const newest = new Map(living.map((one) => [one.name, one]))
+      this.#noteShared(living)
       const there = [...newest.values()].filter(({ hasLocalNode }) => hasLocalNode)
       this.#addresses = new Map(there.map(({ name, address }) => [name, address]))
     } catch (error) {
       // Where they were is the best guess: the next look follows.
       this.#parts.logger.warn({ error }, 'the engines could not be listed')
     }
+  }
+
+  #noteShared(living: readonly EngineInfo[]): void {
+    const before = new Map(this.#shared.map(({ name, sinceMs }) => [name, sinceMs]))
+    this.#shared = [...Map.groupBy(living, ({ name }) => name)]
+      .filter(([, engines]) => engines.length > 1)
+      .map(([name, engines]) => {
+        const addresses = engines.map(({ address }) => address)
+        return { name, addresses, sinceMs: before.get(name) ?? this.#parts.clock.nowMs() }
+      })
   }
 
   /** Tells what is found from now on, first what the last look found. */

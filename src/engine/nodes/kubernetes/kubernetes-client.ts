@@ -41,6 +41,7 @@ export interface KubernetesClientOptions extends Omit<NodeAddressParts, 'usernam
   connect?: typeof createConnection | undefined
 }
 
+const API_SERVER = 'its API server'
 /** A list is this old at most when something is reported; a watch that sees events makes it younger. */
 const LIST_AGE_MS = 2_000
 const WATCHED_LIST_AGE_MS = 5_000
@@ -115,7 +116,7 @@ export class KubernetesClient implements NodeClient {
     const open = () => {
       const { connect = createConnection, name, clock } = options
       const address = { ...options, url: server, username: null, password: null }
-      const connection = connect({ address, name, clock })
+      const connection = connect({ address, name, clock, program: API_SERVER })
       this.#connections.add(connection)
       const close = async () => {
         this.#connections.delete(connection)
@@ -163,7 +164,8 @@ export class KubernetesClient implements NodeClient {
     const connection = connect({
       address: { ...this.#options, url: server, username: null, password: null },
       name,
-      clock
+      clock,
+      program: API_SERVER
     })
     this.#connections.add(connection)
     this.#watching = watchPods({

@@ -43,10 +43,12 @@ export function createConnection(options: {
   address: NodeAddressParts
   name: string
   clock: Clock
+  /** What listens there, for messages. Default: Scrapyd. */
+  program?: string
   /** Provides proxies for nodes without their own setting (chooseProxy). */
   environment?: Environment
 }): Connection {
-  const { address, name, clock, environment = process.env } = options
+  const { address, name, clock, program = 'Scrapyd', environment = process.env } = options
   const base = new URL(address.url)
   const { proxyUrl, proxyProblem } = proxyOf(address, environment)
   const transport = createTransport(address, proxyUrl, clock)
@@ -186,7 +188,7 @@ export function createConnection(options: {
       const hint = base.protocol === 'https:' && !hasAnswered ? ' It may require a client certificate.' : ''
       return fail('reset', `closed the connection before its response was complete (${code}).${hint}`, 'unknown', error)
     }
-    return fail('unreachable', unreachableProblem(code, base, transport.firstHop, error), 'no', error)
+    return fail('unreachable', unreachableProblem(code, base, transport.firstHop, error, program), 'no', error)
   }
 
   return {
@@ -250,11 +252,11 @@ function errorCode(error: unknown): string {
   return typeof code === 'string' ? code : 'unknown error'
 }
 
-function unreachableProblem(code: string, base: URL, firstHop: string, error: unknown): string {
+function unreachableProblem(code: string, base: URL, firstHop: string, error: unknown, program: string): string {
   switch (code) {
     case 'ECONNREFUSED':
       return firstHop === base.host
-        ? `cannot be reached: nothing listens on ${base.host}. Start Scrapyd there, or correct the address.`
+        ? `cannot be reached: nothing listens on ${base.host}. Start ${program} there, or correct the address.`
         : `cannot be reached: nothing listens on ${firstHop}. Correct the node's proxy setting, or HTTP_PROXY and HTTPS_PROXY.`
     case 'ENOTFOUND':
     case 'EAI_AGAIN':

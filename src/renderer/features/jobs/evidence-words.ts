@@ -27,7 +27,7 @@ export function evidenceLine(entry: Transition, nodeName: NodeName): string {
 const SEND_NOTES: Record<string, string> = {
   env: 'The environment variables of the job were left out: remote nodes cannot set them.',
   secrets: 'Its secret values are visible in the process list and the logs of the node.',
-  limits: 'Limits of memory, CPU, silence, log size and files are enforced only on the local node.'
+  limits: 'Limits of memory, CPU, silence, log size and files are enforced only on local nodes.'
 }
 
 const STOP_KEYS: ReadonlySet<string> = new Set(['signal', 'nodeSaid', 'next', 'nextAtMs', 'killAtMs'])

@@ -50,7 +50,7 @@ export function JobArguments({ job, nodeName, onOpen }: JobArgumentsProps) {
       />
       {Object.keys(job.env).length > 0 && (
         <Values
-          title="Environment variables (local node only)"
+          title="Environment variables (local nodes only)"
           values={job.env}
           secretNames={job.secretNames}
           none=""

@@ -47,7 +47,7 @@ export function SettingsDialog({ project, onClose }: { project: Project; onClose
         <VersionSetting fields={form} project={project} />
         <QueueSettings fields={form} />
         <section className={classes.settingsPart} aria-labelledby="settings-python">
-          <h3 id="settings-python">Python on the local node</h3>
+          <h3 id="settings-python">Python on local nodes</h3>
           <SegmentedControl
             {...python.input('kind')}
             aria-labelledby="settings-python"
@@ -55,7 +55,7 @@ export function SettingsDialog({ project, onClose }: { project: Project; onClose
             data={optionsOf({ default: 'Default', interpreter: 'Interpreter', requirements: 'Requirements' })}
           />
           {kind === 'default' && (
-            <p className="dim">The Python environment of the local node, shared with other projects.</p>
+            <p className="dim">The Python environment of each local node, shared with other projects.</p>
           )}
           {kind === 'interpreter' && (
             <TextInput
@@ -77,9 +77,9 @@ export function SettingsDialog({ project, onClose }: { project: Project; onClose
             A run that exceeds a limit is stopped and fails, on every node. A job can override these limits. Scrapy logs
             its progress once a minute; bans are counted only in logs of level DEBUG.
           </p>
-          <h4 id="settings-limits">On the local node</h4>
+          <h4 id="settings-limits">On local nodes</h4>
           <LimitsFields fields={form.within('limits')} only="local" />
-          <p className="dim">Only the local node can enforce these.</p>
+          <p className="dim">Only local nodes can enforce these.</p>
         </section>
         <OutcomeSettings fields={form} />
         <section className={classes.settingsPart} aria-labelledby="settings-items">

@@ -107,8 +107,8 @@ function RunFields({ projects, prefill }: { projects: readonly Project[]; prefil
         <LimitsFields fields={form.within('limits')} inherited={ofProject?.limits ?? null} />
         <p className={fields.hint}>
           {isElsewhere
-            ? 'The node chosen above enforces only wall time, progress, errors and ban rate. The other limits work on the local node only.'
-            : 'Wall time, progress, errors and ban rate are enforced on every node, the other limits on the local node only. A run that exceeds a limit is stopped and fails.'}
+            ? 'The node chosen above enforces only wall time, progress, errors and ban rate. The other limits work on local nodes only.'
+            : 'Wall time, progress, errors and ban rate are enforced on every node, the other limits on local nodes only. A run that exceeds a limit is stopped and fails.'}
         </p>
       </Fold>
       {showsCommand && output !== null && <Command {...output} run={withKnownLeft(output.run, inherited)} />}

@@ -1,0 +1,46 @@
+import type { ProjectName, Problem } from '../../shared/contract/index.ts'
+import type { FleetNode } from '../nodes/fleet.ts'
+import { UNRELATED } from './unrelated.ts'
+
+/** Engines that have run under one name for so long that none of them is left from before a restart. */
+export interface NamesakeEngines {
+  name: string
+  addresses: readonly string[]
+  sinceMs: number
+}
+
+/** Runs would be looked for at the wrong one of them, and only one has its local node in the fleet. Pure. */
+export function namesakeEngineProblems(namesakes: readonly NamesakeEngines[]): Problem[] {
+  return namesakes.map(({ name, addresses, sinceMs }) => ({
+    ...UNRELATED,
+    id: `engines:${name}`,
+    severity: 'error',
+    title: `${addresses.length} engines are named ${name}`,
+    text: `They run at ${addresses.join(', ')}, and only the one started last has a local node in the fleet. Set engine_name to a name of its own on each`,
+    sinceMs,
+    mend: null
+  }))
+}
+
+/** A project that no one knows has no Python of its own. */
+const ANY_PROJECT = '' as ProjectName
+
+/** Local nodes of engines that can start nothing, because there is no Python with Scrapy on their machines. Pure. */
+export function unreadyEngineProblems(nodes: readonly FleetNode[]): Problem[] {
+  return nodes.flatMap(({ stored, status, client }): Problem[] => {
+    const takesJobs = stored.kind === 'engine' && stored.mode === 'active' && status.health === 'up'
+    const why = takesJobs ? (client.whyNotReady?.(ANY_PROJECT) ?? null) : null
+    if (why === null) return []
+    return [
+      {
+        ...UNRELATED,
+        id: `engine-python:${stored.id}`,
+        severity: 'error',
+        title: `${stored.name} cannot run spiders yet`,
+        text: `${stored.name} ${why}`,
+        nodeId: stored.id,
+        mend: 'edit_node'
+      }
+    ]
+  })
+}
