@@ -247,7 +247,7 @@ export function simulatedOptions(parts: {
       localNode: null,
       connect: network.connectFor(life),
       eggTree: { put: async () => {}, remove: async () => {}, repair: async () => [] },
-      loopDelay: { sampleP99Ms: () => 0, stop: () => {} },
+      loopDelay: { sampleP99Ms: () => 0, sampleShare: () => 0, stop: () => {} },
       // Whatever disk the simulation runs on, its stories are the same.
       measureDisk: async () => ({ totalBytes: 1e12, freeBytes: 1e12 })
     }

@@ -11,7 +11,7 @@ import type { ReadingStore } from '../store/store.ts'
 import type { LogFigures } from '../understanding/figures.ts'
 import { LogReading, type RunOfLog } from './log-reading.ts'
 import { errorsOf, recordOf } from './record-reading.ts'
-import { firstReadMs, mostMsFor, nextReadMs, THREATENED_FROM_RUNS } from './read-plan.ts'
+import { firstReadMs, mostMsFor, nextReadMs, readsPerSecond, THREATENED_FROM_RUNS } from './read-plan.ts'
 
 /** A run whose log grows. */
 export interface GrowingRun extends RunOfLog {
@@ -51,6 +51,8 @@ interface CollectorParts {
   logger: Logger
   /** The limits of a run, merged with its project's. */
   limitsOf: (run: GrowingRun) => RunLimits | null
+  /** How busy the event loop was since the last call, 0 to 1. Absent: it has time. */
+  loopShare?: () => number
 }
 
 interface Followed {
@@ -84,8 +86,6 @@ const TICK_MS = 250
 /** A thousand logs on nodes 300 ms away are read every ten seconds. */
 const READS_AT_ONCE = 32
 const READS_AT_ONCE_PER_NODE = 2
-/** Of all logs together: a tenth of a core or two. With more to read, each log is read less often. */
-const READS_PER_SECOND = 200
 const MOST_BYTES_AT_ONCE = 1_048_576
 /** Errors of running jobs are recorded in one write; what is logged in between is counted once more at the end. */
 const RECORD_EVERY_MS = 30_000
@@ -241,11 +241,12 @@ export class LogCollector {
     const nowMs = this.#parts.clock.monotonicMs()
     const seconds = (nowMs - this.#refilledAtMs) / 1_000
     // What was not used is left for a burst of two ticks, not saved for later.
-    this.#readsLeft = Math.min(READS_PER_SECOND / 2, this.#readsLeft + seconds * READS_PER_SECOND)
+    const perSecond = readsPerSecond(this.#parts.loopShare?.() ?? 0)
+    this.#readsLeft = Math.min(perSecond / 2, this.#readsLeft + seconds * perSecond)
     this.#bytesLeft = Math.min(BYTES_PER_SECOND, this.#bytesLeft + seconds * BYTES_PER_SECOND)
     this.#refilledAtMs = nowMs
     // With more to read than can be read, looking through all of them again would take longer than reading.
-    if (this.#due.length - this.#dueAt < READS_PER_SECOND) {
+    if (this.#due.length - this.#dueAt < perSecond) {
       this.#due = [...this.#followed.values()].filter(({ isReading, dueAtMs }) => !isReading && dueAtMs <= nowMs)
       this.#due.sort((one, other) => one.dueAtMs - other.dueAtMs)
       this.#dueAt = 0

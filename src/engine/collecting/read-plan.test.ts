@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { mostMsFor, nextReadMs, type ReadFacts } from './read-plan.ts'
+import { mostMsFor, nextReadMs, type ReadFacts, readsPerSecond } from './read-plan.ts'
 
 const facts: fc.Arbitrary<ReadFacts> = fc.record({
   isLocal: fc.boolean(),
@@ -26,4 +26,8 @@ test('only a limit on standing still needs more reads than the figures do', () =
   expect(mostMsFor({ wallSeconds: 10, maxErrors: 5 })).toBeNull()
   expect(mostMsFor({ noProgressSeconds: 60 })).toBe(15_000)
   expect(mostMsFor({ noProgressSeconds: 1 })).toBe(1_000)
+})
+
+test('the busier the event loop, the fewer logs are read, but some always are', () => {
+  expect([0, 0.7, 0.825, 0.95, 1].map(readsPerSecond)).toEqual([200, 200, expect.closeTo(125), 50, 50])
 })

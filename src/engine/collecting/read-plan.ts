@@ -34,6 +34,21 @@ export function nextReadMs({ isLocal, isThreatened, intervalMs, newBytes, hasMor
   return Math.min(usualMs, mostMs ?? Number.POSITIVE_INFINITY)
 }
 
+const READS_PER_SECOND = 200
+const READS_PER_SECOND_WHEN_BUSY = 50
+const BUSY_FROM = 0.7
+const BUSIEST = 0.95
+
+/**
+ * Of all logs together: a tenth of a core or two, and less while the event loop has little time left, since jobs are
+ * dispatched and nodes polled first. With more to read, each log is read less often. `loopShare`: how much of the time
+ * it is busy, 0 to 1.
+ */
+export function readsPerSecond(loopShare: number): number {
+  const spare = Math.min(1, Math.max(0, (BUSIEST - loopShare) / (BUSIEST - BUSY_FROM)))
+  return READS_PER_SECOND_WHEN_BUSY + spare * (READS_PER_SECOND - READS_PER_SECOND_WHEN_BUSY)
+}
+
 /** A quarter of the time that a run may stand still: a hit is then noticed at most that much late. */
 export function mostMsFor(limits: RunLimits | null): number | null {
   const seconds = limits?.noProgressSeconds

@@ -8,13 +8,15 @@ test('a blocked event loop shows in the sample of its time and not in the next',
   const endMs = performance.now() + 300
   while (performance.now() < endMs);
   await wait(50)
-  const blocked = loopDelay.sampleP99Ms()
+  const [blocked, busy] = [loopDelay.sampleP99Ms(), loopDelay.sampleShare()]
   await wait(100)
-  const calm = loopDelay.sampleP99Ms()
+  const [calm, idle] = [loopDelay.sampleP99Ms(), loopDelay.sampleShare()]
   loopDelay.stop()
   loopDelay.stop()
   expect(blocked).toBeGreaterThan(200)
   expect(calm).toBeLessThan(200)
+  expect(busy).toBeGreaterThan(0.5)
+  expect(idle).toBeLessThan(0.5)
 })
 
 test('without a measurement the delay is zero', () => {

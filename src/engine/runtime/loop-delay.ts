@@ -1,4 +1,4 @@
-import { monitorEventLoopDelay } from 'node:perf_hooks'
+import { monitorEventLoopDelay, performance } from 'node:perf_hooks'
 
 /** Measurement resolution. An idle loop shows this delay too, so it is subtracted. */
 const RESOLUTION_MS = 10
@@ -6,17 +6,26 @@ const RESOLUTION_MS = 10
 export interface LoopDelay {
   /** 99th percentile of the event loop delay since the last call, in milliseconds; 0 if nothing was measured. */
   sampleP99Ms(): number
+  /** How much of the time since the last call the event loop was busy, 0 to 1. */
+  sampleShare(): number
   stop(): void
 }
 
 export function watchLoopDelay(): LoopDelay {
   const histogram = monitorEventLoopDelay({ resolution: RESOLUTION_MS })
   histogram.enable()
+  let before = performance.eventLoopUtilization()
   return {
     sampleP99Ms() {
       const p99Ms = histogram.count === 0 ? 0 : Math.max(0, histogram.percentile(99) / 1e6 - RESOLUTION_MS)
       histogram.reset()
       return p99Ms
+    },
+    sampleShare() {
+      const now = performance.eventLoopUtilization()
+      const { utilization } = performance.eventLoopUtilization(now, before)
+      before = now
+      return utilization
     },
     stop: () => void histogram.disable()
   }

@@ -227,9 +227,11 @@ function openWork(options: EngineOptions, below: WithFleet, opened: AsyncDisposa
   below.onSpiderLookup(spiderLookup)
   const atOnce = opened.adopt(new AtOnce({ ...base, projects, distribution, nodeIds: () => fleet.activeIds() }), stop)
   const itemsArchive = wireItemsArchive(options, below)
+  const loopDelay = opened.adopt(options.seams?.loopDelay ?? watchLoopDelay(), stop)
   const collector = new LogCollector({
     ...{ ...base, archive, fleet },
-    limitsOf: ({ project, limits }) => effectiveLimits(projects.settingsOf(project).limits, limits)
+    limitsOf: ({ project, limits }) => effectiveLimits(projects.settingsOf(project).limits, limits),
+    loopShare: () => loopDelay.sampleShare()
   })
   opened.adopt(collector, (one) => one.stop())
   const errorGroups = opened.adopt(new ErrorGroups(base), stop)
@@ -278,6 +280,7 @@ function openWork(options: EngineOptions, below: WithFleet, opened: AsyncDisposa
     waiting,
     itemsArchive,
     collector,
+    loopDelay,
     errorGroups,
     dispatch,
     metrics,
@@ -291,7 +294,7 @@ function openOrders(options: EngineOptions, below: WithWork, opened: AsyncDispos
   const { base, credentials, plugins, webhookNetworks, projects, local, live, fleet, waiting, dispatch } = below
   const { store, clock, random, secretBox } = base
   const { seams = {} } = options
-  const { distribution, atOnce, wakeDispatcher } = below
+  const { distribution, atOnce, loopDelay, wakeDispatcher } = below
   const sending = { networks: webhookNetworks, post: seams.post }
   const { deliverer, webhookCommands } = wireWebhooks({
     ...base,
@@ -345,7 +348,6 @@ function openOrders(options: EngineOptions, below: WithWork, opened: AsyncDispos
     }
   })
   const queueCommands = new QueueCommands({ store, live, fleet, waiting, wakeDispatcher })
-  const loopDelay = opened.adopt(seams.loopDelay ?? watchLoopDelay(), stop)
   const figures = new FiguresSampler({
     ...base,
     fleet,

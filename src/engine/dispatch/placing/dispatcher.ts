@@ -23,10 +23,9 @@ import type { Sender } from './sender.ts'
 const REQUESTS_OUT_MAX = 512
 const ASSIGNMENTS_MAX = 256
 /**
- * Room that appears on one node waits for that on others, whose jobs are claimed in one commit: this many times as long
- * as the last run took, so that claims leave time for all else, and at most so long.
+ * Room that appears on one node waits for that on others, whose jobs are claimed in one commit: as long as the last run
+ * took, so that claims leave time for all else, and at most so long.
  */
-const ROOM_GATHERED_TIMES = 1
 const ROOM_GATHERED_MAX_MS = 60
 /** How often the jobs are looked at whose egg some node refused. */
 const EGG_AGAIN_MS = 30_000
@@ -129,7 +128,7 @@ export class Dispatcher {
       this.#usedRoomAtMs = clock.monotonicMs()
       this.wake()
     }
-    const gatheredMs = Math.min(ROOM_GATHERED_MAX_MS, ROOM_GATHERED_TIMES * this.#lastRunMs)
+    const gatheredMs = Math.min(ROOM_GATHERED_MAX_MS, this.#lastRunMs)
     const waitMs = this.#usedRoomAtMs + gatheredMs - clock.monotonicMs()
     if (waitMs <= 0 || fleet.get(nodeId)?.client.traits.answersAtOnce) return useRoom()
     if (this.#isGatheringRoom) return
