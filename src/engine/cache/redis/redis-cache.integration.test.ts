@@ -1,8 +1,14 @@
+import { execFileSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { getCACertificates, setDefaultCACertificates } from 'node:tls'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { pickLength } from '../../../../scripts/test-length.mjs'
 import { DEFAULT_ANSWER_LIMITS, parseCacheAddress } from '../../runtime/cache-address.ts'
 import { systemClock } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
+import { freePort } from '../../testing/server-process.ts'
+import { makeTemporaryDirectory } from '../../testing/temporary-directory.ts'
 import { until } from '../../testing/until.ts'
 import { describeCache, noise } from '../testing/conformance.ts'
 import { type RedisServer, startRedis, startSlowProxy, whyNoRedis } from '../testing/start-redis.ts'
@@ -169,6 +175,36 @@ describe.skipIf(whyNoRedis() !== null)('on a real Redis', () => {
       expect(nobody.state().reason).toBe('nothing listens at its address')
     } finally {
       await locked.stop()
+    }
+  })
+
+  test('over TLS, a server is used if its certificate is trusted, and told of if not', async () => {
+    await using directory = await makeTemporaryDirectory()
+    const [key, certificate] = ['key.pem', 'certificate.pem'].map((name) => join(directory.path, name)) as [
+      string,
+      string
+    ]
+    const subject = ['-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost']
+    const curve = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '2']
+    const request = ['req', '-x509', ...curve, '-keyout', key, '-out', certificate, ...subject]
+    execFileSync('openssl', request, { stdio: 'ignore' })
+    const port = await freePort()
+    const files = ['--tls-cert-file', certificate, '--tls-key-file', key, '--tls-ca-cert-file', certificate]
+    const own = await startRedis(['--tls-port', String(port), ...files, '--tls-auth-clients', 'no'])
+    const url = `rediss://localhost:${port}`
+    const trusted = getCACertificates()
+    try {
+      const stranger = await open({ url })
+      await until('a reason', () => stranger.state().reason, Boolean)
+      expect(stranger.state()).toMatchObject({
+        isUp: false,
+        reason: expect.stringMatching(/^its TLS certificate is not trusted .*NODE_EXTRA_CA_CERTS/)
+      })
+      setDefaultCACertificates([...trusted, readFileSync(certificate, 'utf8')])
+      expect((await take(await openUp({ url })))?.isTaken).toBe(true)
+    } finally {
+      setDefaultCACertificates(trusted)
+      await own.stop()
     }
   })
 

@@ -251,6 +251,9 @@ function describe(error: unknown): string {
   if (message.startsWith('LOADING')) return 'it is still loading its data'
   if (message.startsWith('READONLY')) return 'it is a replica, which accepts no writes: name the primary'
   if (message.startsWith('NOPERM')) return 'its user lacks the rights for a command or key'
+  // https://nodejs.org/api/tls.html#x509-certificate-error-codes
+  if (/CERT|SIGNATURE|ISSUER/.test(network ?? ''))
+    return `its TLS certificate is not trusted (${network}): name its authority in NODE_EXTRA_CA_CERTS, or correct the host name`
   if (network !== undefined) return `its connection failed (${network})`
   return message.split('\n', 1)[0]!.slice(0, 200)
 }

@@ -27,7 +27,8 @@ export const whyNoPostgres = (): string | null =>
 
 /** A real server of its own, with the settings that PostgreSQL has by default. */
 export async function startPostgres(): Promise<PostgresServer> {
-  const { programs } = readTestEnvironment().postgres!
+  // Of another version (scripts/test-postgres.mjs).
+  const programs = process.env['POSTGRES_PROGRAMS'] ?? readTestEnvironment().postgres!.programs
   const directory = mkdtempSync(join(tmpdir(), 'scrapdeck-postgres-'))
   const user = process.getuid?.() === 0 ? { uid: NOBODY, gid: NOBODY } : {}
   chmodSync(directory, 0o700)

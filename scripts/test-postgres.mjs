@@ -1,0 +1,26 @@
+/**
+ * `npm run test:postgres`: the tests of the store on every PostgreSQL that can be had here, an old major version
+ * (Debian's) and a current one (from npm), in their long form; a part of `npm run test:long`.
+ */
+import { execFileSync } from 'node:child_process'
+import path from 'node:path'
+import { nodeBinary, packageFile } from './setup/platform.mjs'
+import { ensureAllPostgres } from './setup/postgres.mjs'
+import { commandStep, say, showFailure } from './setup/steps.mjs'
+
+try {
+  for (const programs of await ensureAllPostgres()) {
+    const version = execFileSync(path.join(programs, 'postgres'), ['--version'], { encoding: 'utf8' }).trim()
+    say(`The store on ${version}`)
+    await commandStep({
+      title: version,
+      command: nodeBinary,
+      args: [packageFile('vitest/vitest.mjs'), 'run', '--project', 'integration', 'src/engine/store/'],
+      env: { NO_COLOR: '1', TEST_LENGTH: 'long', POSTGRES_PROGRAMS: programs }
+    })
+  }
+  say('All passed.')
+} catch (error) {
+  showFailure(error)
+  process.exitCode = 1
+}
