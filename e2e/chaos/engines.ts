@@ -60,9 +60,10 @@ export class ChaosEngine {
     }
   }
 
+  /** One that has ended by itself is left alone: why it has is told, and not that it has. */
   signal(name: 'SIGSTOP' | 'SIGCONT' | 'SIGKILL'): void {
     const pid = this.service.pid()
-    if (pid !== null) process.kill(pid, name)
+    if (pid !== null && this.isRunning) process.kill(pid, name)
   }
 
   /** As a supervisor does: until it has started. */
