@@ -1,5 +1,6 @@
 import type { Attempt, JobId } from '../../../shared/contract/index.ts'
 import type { Cell, Columns, Database } from './database.ts'
+import { attemptKey } from './rows.ts'
 
 const ATTEMPT_KEY: Columns = { job_id: 'TEXT', number: 'INTEGER' }
 const ATTEMPT_COLUMNS: Columns = {
@@ -64,7 +65,7 @@ export function createAttemptUpdates(database: Database) {
       const figures = [limitHit, peakMemoryBytes, cpuSeconds, stats === null ? null : JSON.stringify(stats)]
       const cells = [state, result, reason, ...times, pid, exitCode, signal, ...figures, jobId, number]
       if (updateAttempts === undefined) updateAttempt.run(...cells)
-      else waitingAttempts.set(`${jobId} ${number}`, cells)
+      else waitingAttempts.set(attemptKey(jobId, number), cells)
     },
 
     job({ id, moving, findings, hasMoved }: JobUpdate): void {

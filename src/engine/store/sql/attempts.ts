@@ -12,7 +12,7 @@ import { type KeptLogs, LOG_KEY, toLog } from './kept-logs.ts'
 import type { JobWriting } from './job-writing.ts'
 import type { LogSums } from './log-sums.ts'
 import type { Outbox } from './outbox.ts'
-import { type AttemptRow, toAttempt } from './rows.ts'
+import { attemptKey, type AttemptRow, toAttempt } from './rows.ts'
 
 const JOB_BEFORE = `${COUNTED}, state, outcome, not_before_ms AS notBeforeMs, reason, node_id AS nodeId,
       started_at_ms AS startedAtMs, ended_at_ms AS endedAtMs, killing_line AS killingLine, pages, items, errors,
@@ -102,7 +102,6 @@ interface LoggedRow {
   packedBytes: number | null
 }
 
-const keyOf = (jobId: JobId, number: AttemptNumber) => `${jobId} ${number}`
 const NOBODY: ReadonlySet<JobId> = new Set()
 
 interface ArchivedLogRow {
@@ -192,7 +191,7 @@ export function createAttempts({
   function askLogged(of: Set<JobId>): NonNullable<Asked['logged']> {
     const rows = loggedOf.aheadAll(JSON.stringify([...of]))
     let found: Map<string, LoggedRow> | null = null
-    return { of, rows: () => (found ??= new Map(rows().map((row) => [keyOf(row.jobId, row.number), row]))) }
+    return { of, rows: () => (found ??= new Map(rows().map((row) => [attemptKey(row.jobId, row.number), row]))) }
   }
 
   function readAsked(): void {
@@ -331,7 +330,7 @@ export function createAttempts({
     readLogAhead: (jobId: JobId): void => void wantedLogs.add(jobId),
 
     markLogArchived(jobId: JobId, attemptNumber: AttemptNumber, { packed, sizes }: ArchivedLog): void {
-      const key = keyOf(jobId, attemptNumber)
+      const key = attemptKey(jobId, attemptNumber)
       const ahead = asked?.logged
       const logged = (ahead?.of.has(jobId) === true ? ahead : askLogged(new Set([jobId]))).rows()
       const attempt = logged.get(key)

@@ -1,6 +1,7 @@
 import type { Columns, Database, ManySql, Statement } from './database.ts'
 import type { AttemptNumber, JobId } from '../../../shared/contract/index.ts'
 import { mayHoldMatch } from '../log-blocks.ts'
+import { attemptKey } from './rows.ts'
 import type {
   IndexedLogBlocks,
   KeptLog,
@@ -231,14 +232,14 @@ export function createKeptLogs(database: Database) {
 
     record(list: (LogKey & { blocks: IndexedLogBlocks; log: { storedBytes: number | null } })[]): void {
       const rows = sizes.all(JSON.stringify(list.map(({ jobId }) => jobId)))
-      const now = new Map(rows.map((row) => [`${row.jobId} ${row.number}`, sizesOf(row)?.storedBytes ?? null]))
+      const now = new Map(rows.map((row) => [attemptKey(row.jobId, row.number), sizesOf(row)?.storedBytes ?? null]))
       // The others were archived again meanwhile, or deleted.
-      const still = list.filter(({ jobId, number, log }) => now.get(`${jobId} ${number}`) === log.storedBytes)
+      const still = list.filter(({ jobId, number, log }) => now.get(attemptKey(jobId, number)) === log.storedBytes)
       const cells = still.map(({ jobId, number, blocks }) => {
         const tailBlock = blocks.tailBlock === 'open' ? OPEN : blocks.tailBlock
         return { jobId, number, ...blocks, tailBlock }
       })
-      const isOnceEach = new Set(cells.map(({ jobId, number }) => `${jobId} ${number}`)).size === cells.length
+      const isOnceEach = new Set(cells.map(({ jobId, number }) => attemptKey(jobId, number))).size === cells.length
       if (recordMany === undefined || !isOnceEach) for (const one of cells) record.run(one)
       else {
         recordMany(

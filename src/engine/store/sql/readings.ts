@@ -1,6 +1,7 @@
 import type { Cell, Database, ManySql } from './database.ts'
 import type { AttemptNumber, JobId } from '../../../shared/contract/index.ts'
 import type { RunReading } from '../records.ts'
+import { attemptKey } from './rows.ts'
 import type { createErrorGroups } from './error-groups.ts'
 
 export const READINGS_SQL = {
@@ -28,8 +29,6 @@ interface RunRow {
   nodeId: string
 }
 
-const keyOf = (jobId: JobId, number: AttemptNumber) => `${jobId} ${number}`
-
 /** What the logs of runs said, and their errors by group. */
 export function createReadings({
   database,
@@ -54,15 +53,15 @@ export function createReadings({
     if (wanted.size === 0) return
     const rows = runsOf.aheadAll(JSON.stringify([...wanted]))
     let runs: Map<string, RunRow> | null = null
-    asked = () => (runs ??= new Map(rows().map((row) => [keyOf(row.jobId, row.number), row])))
+    asked = () => (runs ??= new Map(rows().map((row) => [attemptKey(row.jobId, row.number), row])))
     wanted.clear()
   }
 
   function record({ jobId, attemptNumber, figures, errors }: RunReading): void {
-    const of = asked?.().get(keyOf(jobId, attemptNumber)) ?? run.get(jobId, attemptNumber)
+    const of = asked?.().get(attemptKey(jobId, attemptNumber)) ?? run.get(jobId, attemptNumber)
     if (of === undefined) return
     if (figures !== null && keepMany === undefined) keep.run(jobId, attemptNumber, figures)
-    else if (figures !== null) kept.set(keyOf(jobId, attemptNumber), [jobId, attemptNumber, figures])
+    else if (figures !== null) kept.set(attemptKey(jobId, attemptNumber), [jobId, attemptNumber, figures])
     for (const error of errors) errorGroups.record(jobId, attemptNumber, of, error)
   }
 

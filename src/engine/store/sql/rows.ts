@@ -1,4 +1,4 @@
-import type { Attempt, JobStatus, NodeId } from '../../../shared/contract/index.ts'
+import type { Attempt, AttemptNumber, JobId, JobStatus, NodeId } from '../../../shared/contract/index.ts'
 import { largeBytes, type StoredJob, type StoredSchedule } from '../records.ts'
 
 /** `nodeId` -> `node_id`. */
@@ -112,6 +112,9 @@ export function largeBytesOfRow([, , , , , settings, args, env]: JobRow): number
 }
 
 export type AttemptRow = Row<Attempt, 'stats'>
+
+/** Of an attempt, in a Map. */
+export const attemptKey = (jobId: JobId, number: AttemptNumber): string => `${jobId} ${number}`
 
 export function toAttempt(row: AttemptRow): Attempt {
   return {
