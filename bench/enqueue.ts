@@ -14,6 +14,7 @@ import { BareDatabase } from './support/bare-database.ts'
 import { deployNoop, machine } from './support/bench-engine.ts'
 import { seedDatabase } from './support/seed-database.ts'
 import { progress } from './support/sides.ts'
+import { OWNER } from '../src/engine/access/principal.ts'
 import { basicAuthorization } from '../e2e/support/basic-authorization.ts'
 
 export const about =
@@ -74,7 +75,7 @@ export async function enqueue(
     ...(postgres === undefined ? {} : { postgres })
   })
   try {
-    await deployNoop(createRouterClient(await engine.router(), { context: { source: 'api' } }))
+    await deployNoop(createRouterClient(await engine.router(), { context: { principal: OWNER, source: 'api' } }))
     const loop = monitorEventLoopDelay({ resolution: 1 })
     loop.enable()
     const cpu = process.cpuUsage()
@@ -113,7 +114,7 @@ async function insertBare(directory: string, { calls, jobsPerCall }: Load): Prom
 }
 
 async function askThroughContract(engine: Engine, { calls, inFlight, jobsPerCall }: Load): Promise<number> {
-  const client = createRouterClient(await engine.router(), { context: { source: 'api' } })
+  const client = createRouterClient(await engine.router(), { context: { principal: OWNER, source: 'api' } })
   const jobs = Array.from({ length: jobsPerCall }, (_, number) => ({
     project: 'noop',
     version: '1',

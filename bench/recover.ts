@@ -7,6 +7,7 @@ import type { Figure } from './figure.ts'
 import { machine } from './support/bench-engine.ts'
 import { until } from '../src/engine/testing/until.ts'
 import { copyDatabase, seedDatabase } from './support/seed-database.ts'
+import { OWNER } from '../src/engine/access/principal.ts'
 import { median, progress } from './support/sides.ts'
 
 export const about =
@@ -62,7 +63,7 @@ async function recover(dataDirectory: string, queued: number): Promise<number> {
     localSlots: 0
   })
   try {
-    const client = createRouterClient(await engine.router(), { context: { source: 'api' } })
+    const client = createRouterClient(await engine.router(), { context: { principal: OWNER, source: 'api' } })
     await until('the dispatcher to plan', async () => {
       const { jobs } = await client.jobs.list({ status: ['queued'], limit: 1 })
       return queued === 0 || (jobs[0]?.waiting != null && jobs[0].waiting.code !== 'next_in_line')

@@ -3,6 +3,7 @@ import { cpus, tmpdir, totalmem } from 'node:os'
 import { join } from 'node:path'
 import { createRouterClient } from '@orpc/server'
 import { createEngine } from '../../src/engine/index.ts'
+import { OWNER } from '../../src/engine/access/principal.ts'
 import { buildEgg } from '../../src/engine/projects/egg-builder.ts'
 
 /** A real engine in its own directory, without a local node, and a client of its contract. */
@@ -17,7 +18,7 @@ export async function startBenchEngine() {
   })
   return {
     engine,
-    client: createRouterClient(await engine.router(), { context: { source: 'api' } }),
+    client: createRouterClient(await engine.router(), { context: { principal: OWNER, source: 'api' } }),
     async stop() {
       await engine.stop()
       await rm(directory, { recursive: true, force: true })

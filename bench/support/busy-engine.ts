@@ -12,6 +12,7 @@ import type { Store } from '../../src/engine/store/store.ts'
 import { until } from '../../src/engine/testing/until.ts'
 import { openBenchStore } from './bench-postgres.ts'
 import { seedBusyDatabase } from './seed-busy-database.ts'
+import { OWNER } from '../../src/engine/access/principal.ts'
 import type { SimulatedFleet } from './start-simulated-fleet.ts'
 
 /** An engine on a database of seedBusyDatabase. It starts paused. `watch` can wrap the store. */
@@ -48,7 +49,7 @@ export async function startBusyEngine(options: {
       ...(options.createNodeClient === undefined ? {} : { createNodeClient: options.createNodeClient })
     }
   })
-  const client = createRouterClient(await engine.router(), { context: { source: 'api' } })
+  const client = createRouterClient(await engine.router(), { context: { principal: OWNER, source: 'api' } })
   const isUp = async () => (await client.system.status()).figures.slotsTotal === fleet.urls.length * slots
   await until('all nodes up', isUp, Boolean, 120_000)
   // By then the requests made only when a node comes up are done.

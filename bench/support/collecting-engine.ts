@@ -11,6 +11,7 @@ import { createEngine } from '../../src/engine/index.ts'
 import { createScrapydClient, type ScrapydClient } from '../../src/engine/nodes/scrapyd/scrapyd-client.ts'
 import { systemClock } from '../../src/engine/runtime/clock.ts'
 import { silentLogger } from '../../src/engine/runtime/logger.ts'
+import { OWNER } from '../../src/engine/access/principal.ts'
 import type { StoredNode } from '../../src/engine/store/records.ts'
 
 export interface CollectingOrder {
@@ -45,7 +46,7 @@ const engine = await createEngine({
   localSlots: 0,
   seams: { createNodeClient: watchedClient }
 })
-const client = createRouterClient(await engine.router(), { context: { source: 'api' } })
+const client = createRouterClient(await engine.router(), { context: { principal: OWNER, source: 'api' } })
 await client.system.setPaused({ paused: false })
 
 process.on('message', (message: CollectingOrder | 'stop') => {

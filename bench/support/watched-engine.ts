@@ -8,6 +8,7 @@ import { join } from 'node:path'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { createRouterClient } from '@orpc/server'
 import { createEngine } from '../../src/engine/index.ts'
+import { OWNER } from '../../src/engine/access/principal.ts'
 import { keepHeapSmall } from '../../src/cli/keep-heap-small.ts'
 
 export interface Watched {
@@ -28,7 +29,7 @@ const engine = await createEngine({
   scrapdeckVersion: 'bench',
   localSlots: 0
 })
-const client = createRouterClient(await engine.router(), { context: { source: 'api' } })
+const client = createRouterClient(await engine.router(), { context: { principal: OWNER, source: 'api' } })
 const pause = (waitMs: number) => new Promise((resolve) => setTimeout(resolve, waitMs))
 
 process.on('message', (message: { measureMs: number } | 'stop') => {

@@ -4,6 +4,7 @@ import { buildEgg } from '../../src/engine/projects/egg-builder.ts'
 import type { FakeClock } from '../../src/engine/testing/fake-clock.ts'
 import { FakeNode } from '../../src/engine/testing/fake-node.ts'
 import { createSeededRandom } from '../../src/engine/testing/seeded-random.ts'
+import { OWNER } from '../../src/engine/access/principal.ts'
 import { JobDefaults } from '../../src/shared/contract/index.ts'
 
 const HOUR_MS = 3_600_000
@@ -38,7 +39,7 @@ export async function fillThroughEngine(dataDirectory: string, clock: FakeClock)
       }
     })
   let engine = await start()
-  let client = createRouterClient(await engine.router(), { context: { source: 'api' } })
+  let client = createRouterClient(await engine.router(), { context: { principal: OWNER, source: 'api' } })
 
   async function until(isTrue: () => Promise<boolean>): Promise<void> {
     for (let turn = 0; turn < 500; turn += 1) {
@@ -137,7 +138,7 @@ export async function fillThroughEngine(dataDirectory: string, clock: FakeClock)
   await engine.stop()
   await clock.advanceBy(5 * HOUR_MS)
   engine = await start()
-  client = createRouterClient(await engine.router(), { context: { source: 'api' } })
+  client = createRouterClient(await engine.router(), { context: { principal: OWNER, source: 'api' } })
   await endAll()
   await client.schedules.runNow({ id: first.id })
   await endAll()

@@ -8,6 +8,7 @@ import { createEngine } from '../../src/engine/index.ts'
 import { createFakeClock, type FakeClock } from '../../src/engine/testing/fake-clock.ts'
 import { FakeNode } from '../../src/engine/testing/fake-node.ts'
 import { makeTemporaryDirectory } from '../../src/engine/testing/temporary-directory.ts'
+import { OWNER } from '../../src/engine/access/principal.ts'
 import { type Everything, readEverything } from './read-everything.ts'
 
 const FIXTURES = join(import.meta.dirname, 'data-directories')
@@ -59,7 +60,7 @@ describe.each(readdirSync(FIXTURES))('the data directory %s', (name) => {
       }
     })
     try {
-      const client = createRouterClient(await engine.router(), { context: { source: 'api' } })
+      const client = createRouterClient(await engine.router(), { context: { principal: OWNER, source: 'api' } })
       const ids = (those: { id: string }[]) => those.map(({ id }) => id).sort()
       expect(ids((await client.nodes.list()).nodes)).toEqual(ids(expected.nodes))
       expect(passwords.toSorted()).toEqual(['of the source', 'of the source', 'open sesame'])

@@ -18,11 +18,12 @@ import { Disk, type StoreWitness } from './disk.ts'
 import type { Faults } from './faults.ts'
 import { type Death, Life } from './life.ts'
 import type { Network } from './network.ts'
+import { OWNER } from '../../src/engine/access/principal.ts'
 import type { VirtualTime } from './time.ts'
 
 export type Client = Awaited<ReturnType<typeof clientOf>>
 export const clientOf = async (engine: Engine) =>
-  createRouterClient(await engine.router(), { context: { source: 'api' } })
+  createRouterClient(await engine.router(), { context: { principal: OWNER, source: 'api' } })
 
 export const START_WALL_MS = 1_800_000_000_000
 

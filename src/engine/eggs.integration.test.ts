@@ -5,6 +5,7 @@ import { afterEach, expect, test, vi } from 'vitest'
 import { buildDemoEgg } from '../../e2e/support/demo-egg.ts'
 import { type Scrapyd, startScrapyd } from '../../e2e/support/scrapyd-fleet.ts'
 import { createEngine, type Engine } from './index.ts'
+import { OWNER } from './access/principal.ts'
 import { makeTemporaryDirectory, type TemporaryDirectory } from './testing/temporary-directory.ts'
 
 const WAIT = { timeout: 60_000, interval: 100 }
@@ -29,7 +30,7 @@ test('a node that is installed anew behind the same address gets its eggs again:
     scrapdeckVersion: '0.0.0',
     localSlots: 0
   })
-  const client = createRouterClient(await engine.router(), { context: { source: 'api' } })
+  const client = createRouterClient(await engine.router(), { context: { principal: OWNER, source: 'api' } })
   const node = await client.nodes.add({ url: scrapyd.url })
   const file = new File([new Uint8Array(await buildDemoEgg())], 'demo.egg')
   const { sha256 } = await client.projects.upload({ file, project: 'demo', version: '1.0' })

@@ -14,6 +14,7 @@ import { buildEgg } from './projects/egg-builder.ts'
 import { createFakeClock, type FakeClock } from './testing/fake-clock.ts'
 import { FakeNode } from './testing/fake-node.ts'
 import { makeTemporaryDirectory } from './testing/temporary-directory.ts'
+import { OWNER } from './access/principal.ts'
 import { advanceUntil } from './testing/until.ts'
 
 const SHOP = aProjectName('shop')
@@ -26,7 +27,8 @@ let engine: Engine
 let client: Awaited<ReturnType<typeof clientOf>>
 let passwordsSeen: (string | null)[]
 
-const clientOf = async (one: Engine) => createRouterClient(await one.router(), { context: { source: 'api' } })
+const clientOf = async (one: Engine) =>
+  createRouterClient(await one.router(), { context: { principal: OWNER, source: 'api' } })
 
 async function start(): Promise<void> {
   engine = await createEngine({

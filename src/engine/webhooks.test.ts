@@ -10,6 +10,7 @@ import { FakeNode } from './testing/fake-node.ts'
 import { makeTemporaryDirectory } from './testing/temporary-directory.ts'
 import { advanceUntil } from './testing/until.ts'
 import type { Answer } from './webhooks/post.ts'
+import { OWNER } from './access/principal.ts'
 import { signedHeaders } from './webhooks/signature.ts'
 
 const SETTINGS = { name: 'ours', url: 'https://example.org/hook', events: ['job.ended' as const] }
@@ -26,7 +27,8 @@ let answer: Answer
 const saidFile = () => join(directory.path, 'said')
 const said = async () => (await readFile(saidFile(), 'utf8').catch(() => '')).split('\n').filter((line) => line !== '')
 
-const clientOf = async (one: Engine) => createRouterClient(await one.router(), { context: { source: 'api' } })
+const clientOf = async (one: Engine) =>
+  createRouterClient(await one.router(), { context: { principal: OWNER, source: 'api' } })
 
 /** `plugin`: what its module makes; what it says stands in a file. */
 async function start(plugin?: string): Promise<void> {

@@ -9,6 +9,7 @@ import type { EngineRouter, RouterContext } from '../engine/router/router.ts'
 import type { SecretBox } from '../engine/runtime/secret-box.ts'
 import { type ListenOptions, type Service, listen } from '../server/listen.ts'
 import { refuseBadTrees } from '../shared/tree-bounds.ts'
+import { OWNER } from '../engine/access/principal.ts'
 import { createWireErrorInterceptor } from '../shared/wire-errors.ts'
 
 interface EngineHostOptions {
@@ -69,6 +70,7 @@ export async function startEngineHost(options: EngineHostOptions): Promise<Engin
   })
   // Only our own windows have a port; programs use HTTP.
   const context: RouterContext = {
+    principal: OWNER,
     source: 'ui',
     showsPassword: true,
     logOutEverywhere: () => service.logOutEverywhere()

@@ -41,6 +41,7 @@ export interface AppOptions {
     | 'pulling'
     | 'cache'
     | 'openEgg'
+    | 'access'
   > & { sharedAnswers: Pick<NonNullable<Engine['sharedAnswers']>, 'find'> | null }
   /** Where sessions are stored. */
   dataDirectory: string
@@ -113,6 +114,7 @@ export function createApp(options: AppOptions): App {
   const { engine, clock, logger, trustedProxies = [], metrics = DEFAULT_METRICS } = options
   const authenticator = new Authenticator({
     credentials: engine.credentials,
+    access: engine.access,
     dataDirectory: options.dataDirectory,
     cache: engine.cache,
     clock,

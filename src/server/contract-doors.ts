@@ -5,6 +5,7 @@ import type { OperationMeta } from '../shared/contract/index.ts'
 import { answerToUnusableBody, costOfCalls } from './api/json-rpc-answer.ts'
 import { parseJsonBody } from './api/json-body.ts'
 import { crawlDoor } from './api/crawl-door.ts'
+import { BY_OPERATION } from './auth/route-roles.ts'
 import type { DoorLimits } from './auth/door-limits.ts'
 import type { AnswerOf, ContractHandlers } from './contract-handlers.ts'
 import { parseContractForms } from './forms/contract-form.ts'
@@ -46,8 +47,9 @@ export async function contractDoors(app: FastifyInstance, options: DoorsOptions)
     else request.operation = await (await handlers()).findOperation(request)
   })
   const answerOf: AnswerOf = (name) => async (request, reply) => (await handlers())[name](request, reply)
-  app.all('/api/rpc/*', answerOf('serveRpc'))
+  app.all('/api/rpc/*', BY_OPERATION, answerOf('serveRpc'))
   app.post(JSON_RPC, {
+    ...BY_OPERATION,
     handler: answerOf('serveJsonRpc'),
     errorHandler(error, request, reply) {
       const answer = answerToUnusableBody(error)
@@ -58,12 +60,12 @@ export async function contractDoors(app: FastifyInstance, options: DoorsOptions)
       else charging.then(send, (refused: unknown) => void reply.send(refused))
     }
   })
-  app.get('/api/v1/jobs/:id/logs', answerOf('serveLogOfJob'))
-  app.post('/api/v1/logs/zip', answerOf('serveLogZip'))
-  app.get('/api/v1/jobs/:id/items/export', answerOf('serveItemsExport'))
-  app.get('/api/v1/schedules/:id/logs', answerOf('serveLogOfSchedule'))
+  app.get('/api/v1/jobs/:id/logs', BY_OPERATION, answerOf('serveLogOfJob'))
+  app.post('/api/v1/logs/zip', BY_OPERATION, answerOf('serveLogZip'))
+  app.get('/api/v1/jobs/:id/items/export', BY_OPERATION, answerOf('serveItemsExport'))
+  app.get('/api/v1/schedules/:id/logs', BY_OPERATION, answerOf('serveLogOfSchedule'))
   crawlDoor(app, answerOf)
-  app.all('/api/v1/*', answerOf('serveRest'))
+  app.all('/api/v1/*', BY_OPERATION, answerOf('serveRest'))
   let description: Promise<OpenAPI.Document> | null = null
   await apiPageDoor(app, { describe: () => (description ??= describe()) })
 }

@@ -21,7 +21,7 @@ import { answerJsonRpc } from './api/json-rpc.ts'
 import { answerOnce, type KeyedResponse } from './api/once.ts'
 import { RequestedOperations } from './api/requested-operations.ts'
 import { checkQuery, checkRestParts } from './api/unknown-parts.ts'
-import { knowsPassword } from './auth/authenticator.ts'
+import { knowsPassword, principalOf } from './auth/authenticator.ts'
 
 // oxlint-disable-next-line typescript/no-explicit-any -- oRPC itself types a router of any contract like this.
 type AnyRouter = Router<any, RouterContext>
@@ -147,21 +147,28 @@ export class ContractHandlers {
   }
 
   serveItemsExport(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
-    return serveItemsExport(request, reply, { router: this.#router })
+    return serveItemsExport(request, reply, { client: this.#clientOf(request) })
   }
 
   serveLogZip(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
-    return serveLogZip(request, reply, { router: this.#router })
+    return serveLogZip(request, reply, { client: this.#clientOf(request) })
   }
 
   async serveStatusOfCrawl(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
     const { id } = request.params as { id: string }
-    const progress = await progressOf(createRouterClient(this.#router, { context: { source: 'api' } }), id)
+    const progress = await progressOf(this.#clientOf(request), id)
     return reply.header('cache-control', 'no-store').send({ job_id: id, ...progress })
   }
 
+  #clientOf(request: FastifyRequest) {
+    return createRouterClient(this.#router, { context: this.#contextOf('api', request) })
+  }
+
   #contextOf(source: 'ui' | 'api', request: FastifyRequest): RouterContext {
-    return { source, showsPassword: knowsPassword(request), logOutEverywhere: this.#options.logOutEverywhere }
+    return {
+      ...{ principal: principalOf(request), source, showsPassword: knowsPassword(request) },
+      logOutEverywhere: this.#options.logOutEverywhere
+    }
   }
 
   async #serve(
@@ -182,7 +189,7 @@ export class ContractHandlers {
 
   #serveLog(route: LogRoute, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
     const { clock, logger } = this.#options
-    return serveLog(request, reply, { ...route, router: this.#router, clock, logger })
+    return serveLog(request, reply, { ...route, client: this.#clientOf(request), clock, logger })
   }
 }
 

@@ -2,6 +2,8 @@ import { existsSync } from 'node:fs'
 import { join, sep } from 'node:path'
 import fastifyCookie from '@fastify/cookie'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { FOR_VIEWERS, forRole } from './auth/route-roles.ts'
+import type { UserId } from '../shared/contract/index.ts'
 import { ScrapdeckError } from '../shared/errors.ts'
 import { type Authenticator, knowsPassword } from './auth/authenticator.ts'
 import type { DoorLimits } from './auth/door-limits.ts'
@@ -33,10 +35,10 @@ export async function userInterfaceDoor(app: FastifyInstance, options: UserInter
   )
   // Only for writing cookies; session-cookie.ts reads them.
   await app.register(fastifyCookie, { hook: false })
-  app.get('', (_request, reply) => reply.redirect('/ui/'))
-  app.get('/login', { exposeHeadRoute: false }, (request, reply) => answerLink(options, request, reply))
-  app.post('/login', (request, reply) => answerForm(options, request, reply))
-  app.post('/link', async (request, reply) => {
+  app.get('', FOR_VIEWERS, (_request, reply) => reply.redirect('/ui/'))
+  app.get('/login', { ...FOR_VIEWERS, exposeHeadRoute: false }, (request, reply) => answerLink(options, request, reply))
+  app.post('/login', FOR_VIEWERS, (request, reply) => answerForm(options, request, reply))
+  app.post('/link', forRole('owner'), async (request, reply) => {
     if (!knowsPassword(request)) {
       throw new ScrapdeckError(
         'PASSWORD_REQUIRED',
@@ -45,19 +47,19 @@ export async function userInterfaceDoor(app: FastifyInstance, options: UserInter
     }
     return reply.type('text/plain').send(`/ui/login?token=${await authenticator.links.create()}`)
   })
-  app.post('/password', (request, reply) => {
-    const verdict = authenticator.checkPasswordAgain(request, fieldsOf(request)('password'))
+  app.post('/password', FOR_VIEWERS, async (request, reply) => {
+    const verdict = await authenticator.checkPasswordAgain(request, fieldsOf(request)('password'))
     if (verdict.is === 'blocked') reply.header('retry-after', String(verdict.retryAfterSeconds))
     return reply.code({ right: 204, wrong: 403, blocked: 429 }[verdict.is]).send()
   })
-  app.post('/logout', async (request, reply) => {
+  app.post('/logout', FOR_VIEWERS, async (request, reply) => {
     const host = request.headers.host ?? ''
     await authenticator.logOut(request)
     return reply.clearCookie(cookieName(host), SESSION_COOKIE).redirect('/ui/login', 303)
   })
 
   if (!existsSync(join(uiDirectory, 'index.html'))) {
-    app.get('/*', (_request, reply) =>
+    app.get('/*', FOR_VIEWERS, (_request, reply) =>
       reply
         .code(503)
         .type('text/plain; charset=utf-8')
@@ -68,7 +70,7 @@ export async function userInterfaceDoor(app: FastifyInstance, options: UserInter
   app.addHook('onRequest', async (_request, reply) => {
     reply.header('content-security-policy', UI_POLICY)
   })
-  app.get('/*', (request, reply) => sendFile(uiDirectory, request, reply))
+  app.get('/*', FOR_VIEWERS, (request, reply) => sendFile(uiDirectory, request, reply))
   // Routes are behind `#`, so a path without a file is mistyped. A page in place of a missing asset would hide a bug.
   app.setNotFoundHandler((request, reply) => {
     const isPage = request.method === 'GET' && !/\.[a-z0-9]+$/i.test(request.url.split('?', 1)[0] ?? '')
@@ -104,7 +106,7 @@ async function answerLink(
     // Before the link is used up: after a 429 it still works.
     await options.limits.chargeLogin(request, reply)
     // Somebody else may have been faster.
-    if (await authenticator.links.redeem(token)) return logIn(options, request, reply)
+    if (await authenticator.links.redeem(token)) return logIn(options, null, request, reply)
   }
   if (await authenticator.hasSession(request)) return reply.redirect('/ui/', 303)
   if (token === undefined) return sendLoginPage(reply, 200, null)
@@ -124,12 +126,12 @@ async function answerForm(
   const field = fieldsOf(request)
   // The gate charged everybody else.
   const isKnown = authenticator.knows(request)
-  const verdict = authenticator.checkForm(request, { username: field('username'), password: field('password') })
+  const verdict = await authenticator.checkForm(request, { username: field('username'), password: field('password') })
   if (isKnown && verdict.is !== 'right') await limits.chargeOpen(request, reply)
   switch (verdict.is) {
     case 'right':
       await limits.chargeLogin(request, reply)
-      return logIn(options, request, reply)
+      return logIn(options, verdict.principal.userId, request, reply)
     case 'wrong':
       return sendLoginPage(reply, 401, 'Wrong user name or password.')
     case 'blocked':
@@ -149,6 +151,7 @@ function fieldsOf(request: FastifyRequest): (name: string) => string {
 
 async function logIn(
   { authenticator }: UserInterfaceOptions,
+  userId: UserId | null,
   request: FastifyRequest,
   reply: FastifyReply
 ): Promise<FastifyReply> {
@@ -156,7 +159,7 @@ async function logIn(
   // A client that forges these only withholds its own cookie from itself.
   const isBehindTls = origin.startsWith('https:') || request.headers['x-forwarded-proto'] === 'https'
   // `Secure` only behind TLS: the default is plain HTTP on the loopback interface.
-  reply.setCookie(cookieName(host), await authenticator.logIn(), { ...SESSION_COOKIE, secure: isBehindTls })
+  reply.setCookie(cookieName(host), await authenticator.logIn(userId), { ...SESSION_COOKIE, secure: isBehindTls })
   return reply.header('cache-control', 'no-store').redirect('/ui/', 303)
 }
 

@@ -9,6 +9,7 @@ import type { Change, ChangeBatch, Contract } from '../shared/contract/index.ts'
 import { fromWireError, createWireErrorInterceptor } from '../shared/wire-errors.ts'
 import { EXAMPLES } from './openapi/examples.ts'
 import { createFakeEngine, type FakeEngine, someFigures } from './testing/fake-engine.ts'
+import { OWNER } from '../engine/access/principal.ts'
 import { openTestService, RIGHT } from './testing/test-app.ts'
 
 type Client = ContractRouterClient<Contract>
@@ -23,7 +24,7 @@ async function connectOverPort(engine: FakeEngine): Promise<Client> {
   new PortHandler(await engine.router(), { clientInterceptors: [createWireErrorInterceptor(() => {})] }).upgrade(
     port1,
     {
-      context: { source: 'ui' }
+      context: { principal: OWNER, source: 'ui' }
     }
   )
   onTestFinished(() => port1.close())

@@ -1,6 +1,5 @@
-import { implement, type Router } from '@orpc/server'
+import type { Router } from '@orpc/server'
 import {
-  contract,
   type Contract,
   type Node,
   type NodeAddress,
@@ -13,6 +12,8 @@ import {
   type JobId
 } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
+import type { Access } from '../access/access.ts'
+import type { Principal } from '../access/principal.ts'
 import type { IncomingFiles } from '../blobs/incoming-files.ts'
 import type { CrawlCommands } from '../commands/crawl-commands.ts'
 import type { ChainCommands } from '../commands/chain-commands.ts'
@@ -42,12 +43,15 @@ import type { ProbedNode } from '../nodes/scrapyd/probe.ts'
 import type { WaitingReasons } from '../queue/waiting-reasons.ts'
 import { largeBytesOf } from '../store/records.ts'
 import { requireJob } from '../store/require-job.ts'
+import { implementWithRoles } from './required-role.ts'
 import type { AttemptReader, JobReader } from '../store/store.ts'
 import type { ExpectationWatch } from '../health/expectations/expectation-watch.ts'
 import type { FiguresSampler } from '../health/figures.ts'
 
 /** What the transport knows about a request. */
 export interface RouterContext {
+  /** Who sent the request. */
+  principal: Principal
   /** Who sent the request, for the job's record: the app's own UI, or a program. */
   source: 'ui' | 'api'
   /** The client's idempotency key: its jobs are created once, even if the request is repeated after a crash. */
@@ -95,6 +99,7 @@ export interface RouterParts {
   errorGroups: ErrorGroups
   listRunning: () => Promise<{ jobs: RunningJob[]; total: number }>
   expectations: Pick<ExpectationWatch, 'current' | 'ofJob' | 'dismiss'>
+  access: Access
   status: () => Omit<SystemStatus, 'figures' | 'problems'>
 }
 
@@ -105,6 +110,7 @@ const LIST_MAX_BYTES = 4_000_000
 export function createRouter(parts: RouterParts): EngineRouter {
   const { store, waiting, jobCommands, nodeCommands, projectCommands, systemCommands, discovery, queueCommands } = parts
   const {
+    access,
     scheduleCommands,
     scheduleReads,
     chainCommands,
@@ -116,7 +122,7 @@ export function createRouter(parts: RouterParts): EngineRouter {
     feed,
     figures
   } = parts
-  const os = implement(contract).$context<RouterContext>()
+  const os = implementWithRoles()
 
   function describeToken({ node, token }: { node: FleetNode; token: string }): NewToken {
     return { node: parts.describeNode(node), token }
@@ -404,6 +410,26 @@ export function createRouter(parts: RouterParts): EngineRouter {
     },
     events: {
       subscribe: os.events.subscribe.handler(({ input, signal }) => feed.subscribe(input.after, signal))
+    },
+    users: {
+      me: os.users.me.handler(({ context }) => context.principal),
+      list: os.users.list.handler(() => ({ users: access.listUsers() })),
+      create: os.users.create.handler(async ({ input }) => ({ user: await access.createUser(input) })),
+      update: os.users.update.handler(async ({ input: { id, ...changes } }) => ({
+        user: await access.updateUser(id, changes)
+      })),
+      remove: os.users.remove.handler(async ({ input }) => ({ removed: await access.removeUser(input.id) })),
+      changePassword: os.users.changePassword.handler(async ({ input, context }) => {
+        await access.changeOwnPassword(context.principal, input.current, input.password)
+        return { changed: true as const }
+      })
+    },
+    tokens: {
+      list: os.tokens.list.handler(({ context }) => ({ tokens: access.listTokens(context.principal) })),
+      create: os.tokens.create.handler(({ input, context }) => access.createToken(context.principal, input)),
+      revoke: os.tokens.revoke.handler(async ({ input, context }) => ({
+        revoked: await access.revokeToken(context.principal, input.id)
+      }))
     },
     system: {
       status: os.system.status.handler(() => ({

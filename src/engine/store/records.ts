@@ -1,6 +1,7 @@
 import type { TimelineEntry } from '../job-rules/attempt-change.ts'
 import type { ProjectBounds, Protection } from '../job-rules/retention.ts'
 import type {
+  AccessTokenId,
   Attempt,
   AttemptNumber,
   Backfill,
@@ -33,9 +34,11 @@ import type {
   SourceSettings,
   SpiderFindings,
   StoragePolicy,
+  UserId,
   VersionName,
   WebhookId
 } from '../../shared/contract/index.ts'
+import type { Role } from '../../shared/roles.ts'
 import { PLAIN_ORDER } from '../../shared/plain-job.ts'
 
 /** Records that the Store (store.ts) accepts and returns: plain data, the same for every implementation. */
@@ -275,6 +278,35 @@ export interface StoredFindings extends SpiderFindings {
 }
 
 export type ToldProblem = Pick<Problem, 'id' | 'title' | 'severity'>
+
+/** A person or a program that may log in, or send tokens. */
+export interface StoredUser {
+  id: UserId
+  name: string
+  kind: 'person' | 'service'
+  role: Role
+  enabled: boolean
+  /** As access/passwords.ts writes it; null: cannot log in. */
+  passwordHash: string | null
+  createdAtMs: number
+  /** Sessions that began earlier have ended. */
+  sessionsSinceMs: number
+  lastSeenAtMs: number | null
+}
+
+export interface StoredAccessToken {
+  id: AccessTokenId
+  /** null: of whoever has the service's own password. */
+  userId: UserId | null
+  name: string
+  role: Role
+  /** SHA-256, in hexadecimal digits. */
+  hash: string
+  ending: string
+  createdAtMs: number
+  expiresAtMs: number | null
+  lastUsedAtMs: number | null
+}
 
 export interface StoredChain {
   id: ChainId

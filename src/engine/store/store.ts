@@ -1,4 +1,5 @@
 import type {
+  AccessTokenId,
   Attempt,
   AttemptNumber,
   ChainId,
@@ -21,6 +22,7 @@ import type {
   SealedText,
   SourceId,
   Transition,
+  UserId,
   VersionName,
   WebhookId
 } from '../../shared/contract/index.ts'
@@ -80,6 +82,8 @@ import type {
   RetentionPass,
   RetentionPreviewStep,
   RetentionStep,
+  StoredAccessToken,
+  StoredUser,
   ToldProblem,
   ChangedThing
 } from './records.ts'
@@ -554,6 +558,20 @@ export interface ToldProblemStore {
   putToldProblems(problems: ToldProblem[], events: NewEvent[]): Promise<void>
 }
 
+/** Who may log in, and with which tokens. Few: all are kept in memory (engine/access). */
+export interface AccessStore {
+  listUsers(): Promise<StoredUser[]>
+  /** Creates it, or replaces all of it. */
+  putUser(user: StoredUser): Promise<void>
+  /** With all its tokens. False: there is none. */
+  deleteUser(id: UserId): Promise<boolean>
+  listAccessTokens(): Promise<StoredAccessToken[]>
+  addAccessToken(token: StoredAccessToken): Promise<void>
+  deleteAccessToken(id: AccessTokenId): Promise<boolean>
+  /** When they were last seen. Those that are gone are left out. */
+  recordAccess(users: UserId[], tokens: AccessTokenId[], atMs: number): Promise<void>
+}
+
 /** Deletion of expired data. */
 export interface RetentionStore {
   /**
@@ -633,6 +651,7 @@ export interface Store
     LimitStore,
     ToldProblemStore,
     FindingStore,
+    AccessStore,
     RetentionStore,
     JobRetentionStore,
     SettingStore {

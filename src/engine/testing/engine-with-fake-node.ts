@@ -5,10 +5,12 @@ import { buildEgg } from '../projects/egg-builder.ts'
 import { createFakeClock, type FakeClock } from './fake-clock.ts'
 import { FakeNode } from './fake-node.ts'
 import { makeTemporaryDirectory } from './temporary-directory.ts'
+import { OWNER } from '../access/principal.ts'
 import { advanceUntil } from './until.ts'
 
 const RESOURCES = join(import.meta.dirname, '..', '..', '..', 'resources')
-const clientOf = async (engine: Engine) => createRouterClient(await engine.router(), { context: { source: 'api' } })
+const clientOf = async (engine: Engine) =>
+  createRouterClient(await engine.router(), { context: { principal: OWNER, source: 'api' } })
 
 export interface EngineWithFakeNode {
   /** For tests of the HTTP server and other transports. */

@@ -2,6 +2,7 @@ import { join, resolve } from 'node:path'
 import { createRouterClient } from '@orpc/server'
 import { createEngine, type EngineOptions } from '../index.ts'
 import { keepLearnedModules, lendLearnedModules } from './learned-modules.ts'
+import { OWNER } from '../access/principal.ts'
 import { findTestPython } from './test-python.ts'
 
 export type EngineWithPython = Awaited<ReturnType<typeof startEngineWithPython>>
@@ -14,7 +15,7 @@ export async function startEngineWithPython(dataDirectory: string, options: Part
     ...{ resourcesDirectory: resolve('resources'), pythonPath: findTestPython() },
     ...options
   })
-  const client = createRouterClient(await engine.router(), { context: { source: 'api' } })
+  const client = createRouterClient(await engine.router(), { context: { principal: OWNER, source: 'api' } })
   /** With its spiders. */
   const stop = async () => {
     await engine.stopLocalSpiders()

@@ -12,6 +12,7 @@ import type { ConfiguredSource } from '../nodes/discovery/discovery.ts'
 import type { NameResolver } from '../nodes/discovery/name-resolver.ts'
 import type { NodeClient } from '../nodes/node-client.ts'
 import type { createConnection } from '../nodes/scrapyd/connection.ts'
+import type { Access } from '../access/access.ts'
 import type { PullingNodes } from '../nodes/pulling/pulling-nodes.ts'
 import type { PluginSettings } from '../plugins/plugin-thread.ts'
 import type { EggToSend } from '../projects/projects.ts'
@@ -121,6 +122,11 @@ export interface Engine {
   /** For uploads that arrive in requests. */
   incoming: Pick<IncomingFiles, 'begin' | 'toFile'>
   credentials: { username: string; password: string }
+  /** Users and tokens, for whoever asks who sent a request. */
+  access: Pick<
+    Access,
+    'findByPassword' | 'findByToken' | 'findBySession' | 'isCurrent' | 'isEmpty' | 'version' | 'events'
+  >
   /** Nodes that pull their jobs, for the server's door for them. */
   pulling: Pick<PullingNodes, 'authenticate' | 'get' | 'messages'>
   /** As configured (EngineOptions). */

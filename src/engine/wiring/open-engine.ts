@@ -32,7 +32,8 @@ export async function openEngine(options: EngineOptions, storeThread: Worker | n
       metrics,
       figures,
       local,
-      pulling
+      pulling,
+      access
     } = rooms
     let stopped: Promise<void> | null = null
     return {
@@ -45,6 +46,7 @@ export async function openEngine(options: EngineOptions, storeThread: Worker | n
       incoming,
       credentials,
       pulling,
+      access,
       setAddress(address) {
         systemCommands.address = address
       },

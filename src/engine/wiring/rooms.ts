@@ -14,6 +14,7 @@ import { ProjectCommands } from '../commands/project-commands.ts'
 import { QueueCommands } from '../commands/queue-commands.ts'
 import { RememberedAnswers } from '../commands/remembered-answers.ts'
 import { SystemCommands } from '../commands/system-commands.ts'
+import { Access } from '../access/access.ts'
 import { describeNode } from '../dispatch/describe-node.ts'
 import { ErrorGroups } from '../collecting/error-groups.ts'
 import { JobFigures } from '../collecting/job-figures.ts'
@@ -135,7 +136,8 @@ async function openGround(options: EngineOptions, storeThread: Worker | null, op
   const base: Base = { store, clock, random, logger, secretBox }
   const cacheRoom = await wireCache(options, base, data.credentials)
   opened.adopt(cacheRoom.cache, (cache) => cache?.stop())
-  return { ...data, ...cacheRoom, base, plugins, webhookNetworks, startedAtMs: clock.nowMs() }
+  const access = opened.adopt(await Access.open({ ...base, ownerName: data.credentials.username }), stop)
+  return { ...data, access, ...cacheRoom, base, plugins, webhookNetworks, startedAtMs: clock.nowMs() }
 }
 
 /** Projects, and the nodes that run them. */

@@ -9,6 +9,7 @@ import { lockDirectory } from '../store/sqlite/directory-lock.ts'
 import { createFakeClock, type FakeClock } from '../testing/fake-clock.ts'
 import { FakeNode } from '../testing/fake-node.ts'
 import { makeTemporaryDirectory, type TemporaryDirectory } from '../testing/temporary-directory.ts'
+import { OWNER } from '../access/principal.ts'
 import { STARTS } from './starts.ts'
 
 const RESOURCES = join(import.meta.dirname, '..', '..', '..', 'resources')
@@ -178,7 +179,7 @@ describe('a start that fails', () => {
 describe('a stop', () => {
   it('leaves no timer of rooms that are at work: a node that is observed, a schedule that waits for its time', async () => {
     const engine = await start()
-    const client = createRouterClient(await engine.router(), { context: { source: 'api' } })
+    const client = createRouterClient(await engine.router(), { context: { principal: OWNER, source: 'api' } })
     await client.nodes.add({ url: 'http://127.0.0.1:9/', name: 'berlin' })
     await client.schedules.create({
       name: 'often',

@@ -36,10 +36,14 @@ import { createFakeEngines } from './fake-engines.ts'
 import { createFakeStorage } from './fake-storage.ts'
 import { createFakeSystem } from './fake-system.ts'
 import { letTimePass } from './fake-time.ts'
+import type { Role } from '../../shared/roles.ts'
+import { createFakeAccess } from './fake-access.ts'
 import { createFakeWebhooks } from './fake-webhooks.ts'
 import { createFakeWorld, type FakeWorldOptions } from './fake-world.ts'
 
 interface FakeEngineOptions extends FakeWorldOptions {
+  /** Of whoever looks; default: owner. */
+  role?: Role
   /** Milliseconds between live changes; 0: only `step()` changes anything. */
   liveEveryMs?: number
   /** Three engines on one database. */
@@ -115,6 +119,7 @@ export function createFakeEngine(options: FakeEngineOptions = {}): FakeEngine {
     schedules: schedules.handlers,
     chains: createFakeChains(world),
     findings: createFakeFindings(world),
+    ...createFakeAccess(world, options.role ?? 'owner'),
     webhooks: createFakeWebhooks(world),
     fleetFile: createFakeFleetFile(),
     environments,

@@ -1,4 +1,5 @@
 import type { FastifyInstance } from 'fastify'
+import { BY_OPERATION } from '../auth/route-roles.ts'
 import type { AnswerOf } from '../contract-handlers.ts'
 
 /**
@@ -7,10 +8,10 @@ import type { AnswerOf } from '../contract-handlers.ts'
  */
 export function crawlDoor(app: FastifyInstance, answerOf: AnswerOf): void {
   const serveOrder = answerOf('serveCrawl')
-  app.all('/crawl', serveOrder)
-  app.all('/crawl/:id', serveOrder)
-  app.get('/jobs/:id/status', answerOf('serveStatusOfCrawl'))
-  app.get('/jobs/:id/logs', answerOf('serveLogOfCrawl'))
+  app.all('/crawl', BY_OPERATION, serveOrder)
+  app.all('/crawl/:id', BY_OPERATION, serveOrder)
+  app.get('/jobs/:id/status', BY_OPERATION, answerOf('serveStatusOfCrawl'))
+  app.get('/jobs/:id/logs', BY_OPERATION, answerOf('serveLogOfCrawl'))
 }
 
 /** Routes of this door, as Fastify names them: they are limited and answered like the API. */

@@ -1,8 +1,9 @@
-import { implement } from '@orpc/server'
+import { createRouterClient, implement } from '@orpc/server'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import type { EngineRouter } from '../../engine/router/router.ts'
 import { silentLogger } from '../../engine/runtime/logger.ts'
 import { createFakeClock } from '../../engine/testing/fake-clock.ts'
+import { OWNER } from '../../engine/access/principal.ts'
 import { contract, type Attempt, type JobProgress, type LogChunk } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { aJobId } from '../../shared/testing/ids.ts'
@@ -113,7 +114,8 @@ function parse(text: string): Sent[] {
 async function follow(job: ReturnType<typeof aJobThatRuns>, lastEventId?: string) {
   const clock = createFakeClock()
   const from = lastEventId === undefined ? { attemptNumber: null, offset: 0 } : parsePlace(lastEventId)
-  const common = { router: job.router, events: API_EVENTS, clock, logger: silentLogger }
+  const client = createRouterClient(job.router, { context: { principal: OWNER, source: 'api' } })
+  const common = { client, events: API_EVENTS, clock, logger: silentLogger }
   const stream = openJobLog({ ...common, job: async () => aJobId(JOB), from })
   let text = ''
   stream.on('data', (piece: Buffer) => {

@@ -1,6 +1,6 @@
 import { nextAttempt } from '../../shared/ids.ts'
 import { PassThrough, type Readable } from 'node:stream'
-import { createRouterClient, type RouterClient } from '@orpc/server'
+import type { RouterClient } from '@orpc/server'
 import type { EngineRouter } from '../../engine/router/router.ts'
 import type { Clock } from '../../engine/runtime/clock.ts'
 import type { Logger } from '../../engine/runtime/logger.ts'
@@ -39,7 +39,7 @@ export interface LogEvents {
 }
 
 export interface LogOptions {
-  router: EngineRouter
+  client: RouterClient<EngineRouter>
   /** Resolves when there is a job to follow. */
   job: (gone: AbortSignal) => Promise<JobId>
   events: LogEvents
@@ -69,11 +69,10 @@ export function openJobLog(options: LogOptions): Readable {
 }
 
 async function follow(
-  { router, job, events, from, clock }: LogOptions,
+  { client, job, events, from, clock }: LogOptions,
   stream: PassThrough,
   gone: AbortSignal
 ): Promise<void> {
-  const client = createRouterClient(router, { context: { source: 'api' } })
   const jobId = await waitForJob()
   let { attemptNumber, offset } = from
   let reader = { number: 0, read: createLineReader() }

@@ -17,6 +17,7 @@ import { ERROR_CODES, type ErrorCode } from '../../shared/errors.ts'
 import { createApp } from '../app.ts'
 import { describeApi } from '../openapi/describe.ts'
 import { EXAMPLES } from '../openapi/examples.ts'
+import { OWNER } from '../../engine/access/principal.ts'
 import { arbitraryOf, fieldsOf, type JsonSchema, type Known, orKnown, spoiled } from '../testing/arbitrary-of-schema.ts'
 
 /**
@@ -129,7 +130,7 @@ afterAll(async () => {
 
 /** Creates one of everything, so that requests find something to act on. */
 async function fill(): Promise<void> {
-  const client = createRouterClient(await engine.router(), { context: { source: 'api' } })
+  const client = createRouterClient(await engine.router(), { context: { principal: OWNER, source: 'api' } })
   const egg = await buildEgg([
     { path: 'scrapy.cfg', bytes: Buffer.from('[settings]\ndefault = shop.settings\n') },
     { path: 'shop/settings.py', bytes: Buffer.from('') }

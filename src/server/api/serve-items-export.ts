@@ -1,7 +1,5 @@
 import { Readable } from 'node:stream'
-import { createRouterClient } from '@orpc/server'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { EngineRouter } from '../../engine/router/router.ts'
 import { type ExportProgress, ItemsFormat } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import type { ApiClient } from './serve-log.ts'
@@ -20,13 +18,12 @@ const TYPES: Record<ItemsFormat, string> = {
 export async function serveItemsExport(
   request: FastifyRequest,
   reply: FastifyReply,
-  { router }: { router: EngineRouter }
+  { client }: { client: ApiClient }
 ): Promise<FastifyReply> {
   const { id } = request.params as { id: string }
   const query = new URL(request.url, 'http://x').searchParams
   checkQuery(query, ['format', 'attemptNumber'], ITEMS_EXPORT)
   const format = readFormat(query)
-  const client = createRouterClient(router, { context: { source: 'api' } })
   // A client that goes away ends the export.
   const gone = new AbortController()
   reply.raw.on('close', () => gone.abort())

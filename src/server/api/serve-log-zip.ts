@@ -1,9 +1,8 @@
 import { Readable } from 'node:stream'
-import { createRouterClient } from '@orpc/server'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { EngineRouter } from '../../engine/router/router.ts'
 import type { LogZipPiece } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
+import type { ApiClient } from './serve-log.ts'
 import { checkQuery } from './unknown-parts.ts'
 
 export const LOG_ZIP = 'logs.zipFile'
@@ -12,14 +11,13 @@ export const LOG_ZIP = 'logs.zipFile'
 export async function serveLogZip(
   request: FastifyRequest,
   reply: FastifyReply,
-  { router }: { router: EngineRouter }
+  { client }: { client: ApiClient }
 ): Promise<FastifyReply> {
   checkQuery(new URL(request.url, 'http://x').searchParams, [], LOG_ZIP)
   const body = (request.body ?? {}) as Record<string, unknown>
   const unknown = Object.keys(body).find((name) => name !== 'jobIds')
   if (unknown !== undefined)
     throw new ScrapdeckError('BAD_INPUT', `${LOG_ZIP} does not know ${JSON.stringify(unknown)}.`)
-  const client = createRouterClient(router, { context: { source: 'api' } })
   // A client that goes away ends it.
   const gone = new AbortController()
   reply.raw.on('close', () => gone.abort())

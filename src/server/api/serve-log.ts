@@ -1,4 +1,4 @@
-import { createRouterClient, type RouterClient } from '@orpc/server'
+import type { RouterClient } from '@orpc/server'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { EngineRouter } from '../../engine/router/router.ts'
 import type { Clock } from '../../engine/runtime/clock.ts'
@@ -21,7 +21,8 @@ export interface LogRoute {
 }
 
 interface LogSource {
-  router: EngineRouter
+  /** Of whoever asked. */
+  client: ApiClient
   clock: Clock
   logger: Logger
 }
@@ -38,8 +39,7 @@ export async function serveLog(
   checkQuery(new URL(request.url, 'http://x').searchParams, [], route.operation)
   if (lastEventId === END_ID) return reply.code(204).send()
   const from = typeof lastEventId === 'string' ? parsePlace(lastEventId) : { attemptNumber: null, offset: 0 }
-  const client = createRouterClient(route.router, { context: { source: 'api' } })
-  const stream = openJobLog({ ...route, from, job: await route.find(client, id, route.clock) })
+  const stream = openJobLog({ ...route, from, job: await route.find(route.client, id, route.clock) })
   // `no-transform` and `x-accel-buffering`: proxies must pass each line on as it arrives.
   reply.headers({ 'cache-control': 'no-store, no-transform', 'x-accel-buffering': 'no' })
   return reply.type('text/event-stream; charset=utf-8').send(stream)

@@ -2,15 +2,20 @@ import { join } from 'node:path'
 import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyRequest } from 'fastify'
+import type { Engine } from '../../engine/index.ts'
+import type { Principal } from '../../engine/access/principal.ts'
 import type { SharedCache } from '../../engine/cache/shared-cache.ts'
 import type { Clock } from '../../engine/runtime/clock.ts'
 import type { Logger } from '../../engine/runtime/logger.ts'
+import type { UserId } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { type BasicCredentials, parseBasic } from './basic.ts'
 import { addressOf, clientOf } from './client-address.ts'
 import { FailureLog } from './failure-log.ts'
 import { OneTimeLinks } from './one-time-links.ts'
 import { KnownClients, PasswordCheck, type Verdict } from './password-check.ts'
+import { bearerToken } from '../nodes/node-door.ts'
+import { readSessionToken } from './session-token.ts'
 import { readSessionCookies } from './session-cookie.ts'
 import { SessionResponses } from './session-responses.ts'
 import { Sessions } from './sessions.ts'
@@ -23,18 +28,29 @@ export interface Caller {
    * `nobody`: public routes.
    */
   kind: 'session' | 'password' | 'node' | 'nobody'
-  /** Stable per session or user name (of a node: its id), and useless for logging in; empty for nobody. */
+  /** Stable per session, token or user name (of a node: its id), and useless for logging in; empty for nobody. */
   id: string
+  /** null: a node, or nobody. */
+  principal: Principal | null
 }
 
-export const NOBODY: Caller = { kind: 'nobody', id: '' }
+export const NOBODY: Caller = { kind: 'nobody', id: '', principal: null }
 
 /**
  * Whoever made this request has the password at hand. A browser that was once told the password repeats it with every
  * request, so there it proves as little as a session.
  */
 export function knowsPassword({ caller, headers }: FastifyRequest): boolean {
-  return caller.kind === 'password' && headers['sec-fetch-site'] === undefined
+  return caller.kind === 'password' && isOwnerItself(caller) && headers['sec-fetch-site'] === undefined
+}
+
+/** Not a user with that role, and not a token: whoever has the service's own password. */
+const isOwnerItself = ({ principal }: Caller): boolean => principal?.userId === null && principal.tokenId === null
+
+/** Whoever passed the gate; throws UNAUTHORIZED for nodes and for nobody. */
+export function principalOf({ caller }: FastifyRequest): Principal {
+  if (caller.principal !== null) return caller.principal
+  throw new ScrapdeckError('UNAUTHORIZED', UNAUTHORIZED_TEXTS.missing, { data: { credentials: 'missing' } })
 }
 
 const UNAUTHORIZED_TEXTS = {
@@ -45,6 +61,7 @@ const UNAUTHORIZED_TEXTS = {
 
 export interface AuthenticatorOptions {
   credentials: BasicCredentials
+  access: Engine['access']
   dataDirectory: string
   /** Of several engines; null: this one is alone. */
   cache: SharedCache | null
@@ -60,7 +77,7 @@ const SHARED_COOKIES_MAX = 10
 /** Decides who may do what with which password, session or link. */
 export class Authenticator {
   readonly links: OneTimeLinks
-  readonly #credentials: BasicCredentials
+  readonly #access: AuthenticatorOptions['access']
   readonly #clock: Clock
   readonly #sessions: Sessions | SharedSessions
   readonly #responses = new SessionResponses()
@@ -71,11 +88,14 @@ export class Authenticator {
    * What a connection was let in with last. Whoever sends it again there knows it, so that comparing it takes no care;
    * checking it anew took a tenth of a short request.
    */
-  readonly #rightOn = new WeakMap<Socket, { authorization: string; address: string; caller: Caller; untilMs: number }>()
+  readonly #rightOn = new WeakMap<
+    Socket,
+    { authorization: string; address: string; caller: Caller; untilMs: number; version: number }
+  >()
 
   constructor(options: AuthenticatorOptions) {
-    const { credentials, clock, logger, cache } = options
-    this.#credentials = credentials
+    const { credentials, access, clock, logger, cache } = options
+    this.#access = access
     this.#clock = clock
     this.links = new OneTimeLinks({ clock, cache })
     const own = new Sessions({
@@ -89,10 +109,11 @@ export class Authenticator {
     this.#sessions = cache === null ? own : new SharedSessions({ own, cache, clock, logger, receiving })
     this.#known = new KnownClients(clock)
     const failures = new FailureLog({ clock, logger })
-    const common = { credentials, clock, cache, known: this.#known, failures }
-    this.#formCheck = new PasswordCheck({ ...common, name: 'form', maxFailuresPerMinute: 10 })
+    const common = { credentials, access, clock, cache, known: this.#known, failures }
+    this.#formCheck = new PasswordCheck({ ...common, name: 'form', maxFailuresPerMinute: 10, takesTokens: false })
     // Higher than the form's: a poller with an outdated password must not lock out others behind the same address.
-    this.#basicCheck = new PasswordCheck({ ...common, name: 'basic', maxFailuresPerMinute: 300 })
+    this.#basicCheck = new PasswordCheck({ ...common, name: 'basic', maxFailuresPerMinute: 300, takesTokens: true })
+    access.events.on('changed', () => this.#responses.cutUnless((principal) => access.isCurrent(principal)))
   }
 
   /** Somebody logged in from this address in the last day. */
@@ -114,8 +135,8 @@ export class Authenticator {
     return session.then((found) => this.#checkWith(found, request))
   }
 
-  #checkWith(session: string | null, request: FastifyRequest): Caller {
-    if (session !== null) return { kind: 'session', id: session }
+  #checkWith(session: Session | null, request: FastifyRequest): Caller | Promise<Caller> {
+    if (session !== null) return { kind: 'session', ...session }
     const { authorization } = request.headers
     const { socket } = request.raw
     const before = this.#rightOn.get(socket)
@@ -123,19 +144,30 @@ export class Authenticator {
       before !== undefined &&
       before.authorization === authorization &&
       before.address === addressOf(request) &&
-      this.#clock.monotonicMs() < before.untilMs
+      this.#clock.monotonicMs() < before.untilMs &&
+      before.version === this.#access.version &&
+      this.#access.isCurrent(before.caller.principal!)
     ) {
       return before.caller
     }
-    const given = parseBasic(authorization)
+    const { version } = this.#access
+    const given = credentialsOf(authorization)
     const verdict = given === null ? null : this.#basicCheck.check(addressOf(request), given)
+    if (!(verdict instanceof Promise)) return this.#callerOf(verdict, request, version)
+    return verdict.then((found) => this.#callerOf(found, request, version))
+  }
+
+  /** `version`: of what was known of users when the verdict was asked for. */
+  #callerOf(verdict: Verdict | null, request: FastifyRequest, version: number): Caller {
+    const { authorization } = request.headers
     if (verdict?.is === 'right') {
-      const caller: Caller = { kind: 'password', id: `user:${given!.username}` }
-      this.#rightOn.set(socket, {
+      const { principal } = verdict
+      const id = principal.tokenId === null ? `user:${principal.name}` : `token:${principal.tokenId}`
+      const caller: Caller = { kind: 'password', id, principal }
+      this.#rightOn.set(request.raw.socket, {
         authorization: authorization!,
         address: addressOf(request),
-        caller,
-        untilMs: this.#clock.monotonicMs() + RIGHT_FOR_MS
+        ...{ caller, version, untilMs: this.#clock.monotonicMs() + RIGHT_FOR_MS }
       })
       return caller
     }
@@ -153,18 +185,18 @@ export class Authenticator {
   }
 
   /** Checks what was typed into the login form. */
-  checkForm(request: FastifyRequest, given: BasicCredentials): Verdict {
+  async checkForm(request: FastifyRequest, given: BasicCredentials): Promise<Verdict> {
     return this.#formCheck.check(addressOf(request), given)
   }
 
   /** Checks a password that a logged-in person entered again. */
-  checkPasswordAgain(request: FastifyRequest, password: string): Verdict {
-    return this.checkForm(request, { username: this.#credentials.username, password })
+  checkPasswordAgain(request: FastifyRequest, password: string): Promise<Verdict> {
+    return this.checkForm(request, { username: principalOf(request).name, password })
   }
 
-  /** Creates a session and returns its token, the value of the cookie. */
-  async logIn(): Promise<string> {
-    return this.#sessions.create()
+  /** Creates a session of this user (null: the owner) and returns its token, the value of the cookie. */
+  async logIn(userId: UserId | null): Promise<string> {
+    return this.#sessions.create(userId)
   }
 
   /** Ends the sessions of this request and what they are receiving. */
@@ -182,26 +214,45 @@ export class Authenticator {
     if (this.#sessions instanceof SharedSessions) this.#sessions.stop()
   }
 
-  /** Cuts the response off when the caller's session ends. */
+  /** Cuts the response off when the caller's session ends, or the user or the token is revoked. */
   bindResponse(caller: Caller, response: ServerResponse): void {
-    if (caller.kind === 'session') this.#responses.add(caller.id, response)
+    // The owner's password is only changed by a restart.
+    if (caller.kind === 'session' || !isOwnerItself(caller)) this.#responses.add(caller, response)
   }
 
-  #findSession(request: FastifyRequest): string | null | Promise<string | null> {
+  #findSession(request: FastifyRequest): Session | null | Promise<Session | null> {
     const tokens = cookiesOf(request)
     for (const [at, token] of tokens.entries()) {
-      const session = this.#sessions.find(token)
-      if (session instanceof Promise) return this.#findAmong(session, tokens.slice(at + 1, SHARED_COOKIES_MAX))
+      const found = this.#sessions.find(token)
+      if (found instanceof Promise) return this.#findAmong(found, tokens.slice(at, SHARED_COOKIES_MAX))
+      const session = this.#sessionOf(found, token)
       if (session !== null) return session
     }
     return null
   }
 
-  async #findAmong(first: Promise<string | null>, others: readonly string[]): Promise<string | null> {
-    let session = await first
-    for (const token of others) session ??= await this.#sessions.find(token)
+  async #findAmong(first: Promise<string | null>, tokens: readonly string[]): Promise<Session | null> {
+    let session: Session | null = null
+    for (const [at, token] of tokens.entries()) {
+      session ??= this.#sessionOf(await (at === 0 ? first : this.#sessions.find(token)), token)
+    }
     return session
   }
+
+  /** null: there is none, or its user may not log in any more. */
+  #sessionOf(id: string | null, token: string): Session | null {
+    const begun = id === null ? null : readSessionToken(token)
+    const principal = begun === null ? null : this.#access.findBySession(begun.userId, begun.beganAtMs)
+    return principal === null ? null : { id: id!, principal }
+  }
+}
+
+type Session = Pick<Caller, 'id'> & { principal: Principal }
+
+/** Of Basic or Bearer; a bearer is a token, whoever it is of. */
+function credentialsOf(authorization: string | undefined): BasicCredentials | null {
+  const token = bearerToken(authorization)
+  return token === null ? parseBasic(authorization) : { username: '', password: token }
 }
 
 function cookiesOf({ headers }: FastifyRequest): string[] {

@@ -1,3 +1,6 @@
+import { createHmac, randomBytes } from 'node:crypto'
+import type { Engine } from '../../engine/index.ts'
+import type { Principal } from '../../engine/access/principal.ts'
 import type { SharedCache } from '../../engine/cache/shared-cache.ts'
 import type { Clock } from '../../engine/runtime/clock.ts'
 import { AttemptLimiter } from './attempt-limiter.ts'
@@ -34,14 +37,28 @@ export class KnownClients {
   }
 }
 
-export type Verdict = { is: 'right' } | { is: 'wrong' } | { is: 'blocked'; retryAfterSeconds: number }
+export type Verdict =
+  | { is: 'right'; principal: Principal }
+  | { is: 'wrong' }
+  | { is: 'blocked'; retryAfterSeconds: number }
+
+/** A password that was right is not hashed anew for each connection of the same client. */
+const RIGHT_FOR_MS = 60_000
+const RIGHT_MAX = 1_000
 
 /**
  * Checks passwords, within a number of wrong ones per minute and client. A client that is known is checked even then:
  * otherwise anybody behind the same address could lock it out.
  */
 export class PasswordCheck {
-  readonly #isRight: (given: BasicCredentials) => boolean
+  readonly #isOwner: (given: BasicCredentials) => boolean
+  readonly #access: Engine['access']
+  readonly #takesTokens: boolean
+  readonly #clock: Clock
+  readonly #ownerName: string
+  /** By a keyed hash of name and password. */
+  readonly #right = new Map<string, { principal: Principal; version: number; untilMs: number }>()
+  readonly #key = randomBytes(32)
   readonly #limiter: AttemptLimiter
   readonly #known: KnownClients
   readonly #failures: FailureLog
@@ -51,29 +68,68 @@ export class PasswordCheck {
     name: string
     cache: SharedCache | null
     credentials: BasicCredentials
+    access: Engine['access']
     clock: Clock
     maxFailuresPerMinute: number
+    /** A token in place of the password. Never where a session begins: that would have all rights of its user. */
+    takesTokens: boolean
     known: KnownClients
     failures: FailureLog
   }) {
-    this.#isRight = createCredentialsCheck(options.credentials)
+    this.#isOwner = createCredentialsCheck(options.credentials)
+    this.#ownerName = options.credentials.username
+    this.#access = options.access
+    this.#takesTokens = options.takesTokens
+    this.#clock = options.clock
     this.#limiter = new AttemptLimiter(options)
     this.#known = options.known
     this.#failures = options.failures
   }
 
-  check(address: string, given: BasicCredentials): Verdict {
+  /** Waits only for the password of a user, which takes long to check. */
+  check(address: string, given: BasicCredentials): Verdict | Promise<Verdict> {
     const client = clientOf(address)
     const blockedForMs = this.#limiter.blockedForMs(client)
-    const isBlocked = blockedForMs > 0
-    if ((!isBlocked || this.#known.has(client)) && this.#isRight(given)) {
+    if (blockedForMs > 0 && !this.#known.has(client)) return blocked(blockedForMs)
+    const found = this.#find(given)
+    if (!(found instanceof Promise)) return this.#judge(found, address, given, blockedForMs)
+    return found.then((principal) => this.#judge(principal, address, given, blockedForMs))
+  }
+
+  #judge(principal: Principal | null, address: string, given: BasicCredentials, blockedForMs: number): Verdict {
+    const client = clientOf(address)
+    if (principal !== null) {
       this.#known.add(client)
-      return { is: 'right' }
+      return { is: 'right', principal }
     }
-    // What was not checked is neither counted nor logged; it would be the same for a known client's wrong password.
-    if (isBlocked) return { is: 'blocked', retryAfterSeconds: Math.ceil(blockedForMs / 1_000) }
+    // Of a known client, a wrong password is neither counted nor logged while others there are not even checked.
+    if (blockedForMs > 0) return blocked(blockedForMs)
     this.#failures.add(address, given.username)
     if (this.#limiter.addFailure(client)) this.#failures.addBlock(address)
     return { is: 'wrong' }
   }
+
+  #find(given: BasicCredentials): Principal | null | Promise<Principal | null> {
+    if (this.#isOwner(given)) return this.#access.findBySession(null, 0)
+    const byToken = this.#takesTokens ? this.#access.findByToken(given.password) : null
+    if (byToken !== null) return byToken
+    if (this.#access.isEmpty || given.username === this.#ownerName) return null
+    const key = createHmac('sha256', this.#key)
+      .update(JSON.stringify([given.username, given.password]))
+      .digest('hex')
+    const before = this.#right.get(key)
+    const { version } = this.#access
+    if (before?.version === version && this.#clock.monotonicMs() < before.untilMs) return before.principal
+    return this.#access.findByPassword(given.username, given.password).then((principal) => {
+      if (principal !== null && version === this.#access.version) this.#keep(key, principal, version)
+      return principal
+    })
+  }
+
+  #keep(key: string, principal: Principal, version: number): void {
+    if (this.#right.size >= RIGHT_MAX) this.#right.clear()
+    this.#right.set(key, { principal, version, untilMs: this.#clock.monotonicMs() + RIGHT_FOR_MS })
+  }
 }
+
+const blocked = (forMs: number): Verdict => ({ is: 'blocked', retryAfterSeconds: Math.ceil(forMs / 1_000) })

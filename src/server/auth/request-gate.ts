@@ -6,6 +6,7 @@ import type { Connections } from '../connections.ts'
 import { STRANGER_BODY_LIMIT_MS } from '../limits.ts'
 import { bearerToken, isNodeRoute } from '../nodes/node-door.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
+import { requireRole } from '../../engine/access/principal.ts'
 import { type Authenticator, type Caller, NOBODY } from './authenticator.ts'
 import { EGG_ROUTE } from '../kubernetes-egg-door.ts'
 import { addressOf } from './client-address.ts'
@@ -25,7 +26,10 @@ export interface RequestGateOptions {
   clock: Clock
 }
 
-/** What every request passes before its route: the origin check, then authentication, then the rate limit. */
+/**
+ * What every request passes before its route: the origin check, then authentication, then the role that the route
+ * needs, then the rate limit.
+ */
 export class RequestGate {
   readonly #options: RequestGateOptions
 
@@ -74,6 +78,7 @@ export class RequestGate {
     }
     connections.trust(request.raw.socket)
     if (caller.kind === 'node') return limits.chargeNode(request, reply)
+    requireRoleOf(request, caller)
     authenticator.bindResponse(caller, reply.raw)
     // The API charges itself (contract-doors.ts).
     if (!isApi(request)) return limits.chargeDoor(request, reply)
@@ -91,7 +96,7 @@ export class RequestGate {
   #nodeThatSent({ headers }: FastifyRequest): Caller {
     const token = bearerToken(headers.authorization)
     const id = token === null ? null : this.#options.nodeOfToken(token)
-    if (id !== null) return { kind: 'node', id }
+    if (id !== null) return { kind: 'node', id, principal: null }
     throw new ScrapdeckError('UNAUTHORIZED', 'The token of this node is missing, wrong or revoked.', {
       data: { credentials: token === null ? 'missing' : 'wrong' }
     })
@@ -136,6 +141,13 @@ function isOpenToAll(request: FastifyRequest): boolean {
 
 function isLogin({ routeOptions: { url } }: FastifyRequest): boolean {
   return url === '/ui/login'
+}
+
+/** Throws ROLE_REQUIRED. Before any route is found, nothing is at stake: that answer is the same for all. */
+function requireRoleOf({ routeOptions, method }: FastifyRequest, { principal }: Caller): void {
+  const { url, config } = routeOptions
+  const { role = 'owner' } = config
+  if (url !== undefined && role !== 'operation') requireRole(principal!, role, `${method} ${url}`)
 }
 
 /** Served by contract-doors.ts. */

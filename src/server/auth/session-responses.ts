@@ -1,25 +1,38 @@
 import type { ServerResponse } from 'node:http'
+import type { Principal } from '../../engine/access/principal.ts'
+import type { Caller } from './authenticator.ts'
 
-/** Responses that browser sessions are receiving: a session that ends takes its streams and downloads with it. */
+type Receiver = Pick<Caller, 'kind' | 'id' | 'principal'>
+
+interface Receiving extends Omit<Receiver, 'id'> {
+  responses: Set<ServerResponse>
+}
+
+/** Responses that sessions, users and tokens are receiving: one that ends takes its streams and downloads with it. */
 export class SessionResponses {
-  readonly #bySession = new Map<string, Set<ServerResponse>>()
+  readonly #byReceiver = new Map<string, Receiving>()
 
-  add(session: string, response: ServerResponse): void {
-    const responses = this.#bySession.get(session) ?? new Set()
-    this.#bySession.set(session, responses.add(response))
+  add({ id, kind, principal }: Receiver, response: ServerResponse): void {
+    const responses = this.#byReceiver.get(id)?.responses ?? new Set()
+    this.#byReceiver.set(id, { kind, principal, responses: responses.add(response) })
     response.once('close', () => {
       responses.delete(response)
-      if (responses.size === 0 && this.#bySession.get(session) === responses) this.#bySession.delete(session)
+      if (responses.size === 0 && this.#byReceiver.get(id)?.responses === responses) this.#byReceiver.delete(id)
     })
   }
 
   /** The sessions that are receiving something. */
   sessions(): string[] {
-    return [...this.#bySession.keys()]
+    return [...this.#byReceiver].filter(([, { kind }]) => kind === 'session').map(([id]) => id)
   }
 
   /** Responses that have not begun are left alone: one of them answers the request that ended the session. */
-  cut(session: string): void {
-    for (const response of this.#bySession.get(session) ?? []) if (response.headersSent) response.destroy()
+  cut(id: string): void {
+    for (const response of this.#byReceiver.get(id)?.responses ?? []) if (response.headersSent) response.destroy()
+  }
+
+  /** Cuts off those who may not receive any more. */
+  cutUnless(isCurrent: (principal: Principal) => boolean): void {
+    for (const [id, { principal }] of this.#byReceiver) if (principal !== null && !isCurrent(principal)) this.cut(id)
   }
 }

@@ -1,10 +1,12 @@
 import { randomBytes, scryptSync, timingSafeEqual } from 'node:crypto'
 import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { z } from 'zod'
+import type { UserId } from '../../shared/contract/index.ts'
 import type { Clock } from '../../engine/runtime/clock.ts'
 import type { Logger } from '../../engine/runtime/logger.ts'
 import type { BasicCredentials } from './basic.ts'
-import { createToken, hashToken } from './secrets.ts'
+import { createSessionToken } from './session-token.ts'
+import { hashToken } from './secrets.ts'
 
 export const SESSION_MS = 30 * 24 * 3_600_000
 const MAX_SESSIONS = 1000
@@ -46,9 +48,9 @@ export class Sessions {
     }
   }
 
-  /** Creates a session and returns its token, the value of the cookie. */
-  create(): string {
-    const token = createToken()
+  /** Creates a session of this user and returns its token, the value of the cookie. */
+  create(userId: UserId | null): string {
+    const token = createSessionToken(userId, this.#options.clock.nowMs())
     this.#add(hashToken(token))
     return token
   }

@@ -1,13 +1,14 @@
+import type { UserId } from '../../shared/contract/index.ts'
 import type { SharedCache } from '../../engine/cache/shared-cache.ts'
 import { type Clock, Timers } from '../../engine/runtime/clock.ts'
 import type { Logger } from '../../engine/runtime/logger.ts'
+import { readSessionToken } from './session-token.ts'
 import { hashToken } from './secrets.ts'
 import { SESSION_MS, type Sessions } from './sessions.ts'
 
 /** How old the cache's word on a session may be. An end on another engine is known here after that, and one call. */
 const TRUSTED_MS = 1_000
 const REMEMBERED_MAX = 2_000
-const TOKEN = /^[\w-]{43}$/
 
 export interface SharedSessionsOptions {
   /** What this engine knows by itself; used while the cache is away. */
@@ -44,9 +45,9 @@ export class SharedSessions {
     this.#timers.set(TRUSTED_MS, () => void this.#sweep())
   }
 
-  async create(): Promise<string> {
+  async create(userId: UserId | null): Promise<string> {
     const { own, cache } = this.#options
-    const token = own.create()
+    const token = own.create(userId)
     const hash = hashToken(token)
     if ((await cache.addSession(hash, SESSION_MS)) === null) addBounded(this.#toAdd, hash)
     else this.#hear(hash, true)
@@ -57,7 +58,7 @@ export class SharedSessions {
   find(token: string): string | null | Promise<string | null> {
     const { own, cache, clock } = this.#options
     // Nothing that anybody sends as a cookie is worth a question.
-    if (!TOKEN.test(token)) return null
+    if (readSessionToken(token) === null) return null
     const hash = hashToken(token)
     const word = this.#words.get(hash)
     if (word !== undefined && clock.monotonicMs() < word.untilMs) return word.isValid ? hash : null

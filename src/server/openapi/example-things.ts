@@ -31,7 +31,11 @@ import {
   type Version,
   VersionName,
   type Webhook,
-  WebhookId
+  WebhookId,
+  type AccessToken,
+  AccessTokenId,
+  type User,
+  UserId
 } from '../../shared/contract/index.ts'
 import { QUEUED_JOB } from '../../shared/plain-job.ts'
 
@@ -41,6 +45,8 @@ export const JOB_ID = JobId.parse('019b3f5e7c0070008000000000000001')
 export const LATER_JOB_ID = JobId.parse('019b3f5e7c0070008000000000000002')
 export const SCHEDULE_ID = ScheduleId.parse('5d1e3a7c9b2f4d608a1b2c3d4e5f6071')
 export const CHAIN_ID = ChainId.parse('7a0c1e2d3b4f5a69788796a5b4c3d2e1')
+export const USER_ID = UserId.parse('5c1e08d47ab94f0e8e2b6a91c3d7f450')
+export const TOKEN_ID = AccessTokenId.parse('9d20f3b86c1a4e57a0f4c8e2b1d69a37')
 export const WEBHOOK_ID = WebhookId.parse('2f4d608a1b2c3d4e5f60715d1e3a7c9b')
 export const NODE_ID = NodeId.parse('n-4f2a90c17b')
 export const SOURCE_ID = SourceId.parse('pods')
@@ -434,4 +440,14 @@ export const spiderFindings: SpiderFindings = {
       usual: { low: 610, high: 640 }
     }
   ]
+}
+
+export const user: User = {
+  ...{ id: USER_ID, name: 'anna', kind: 'person', role: 'operator', enabled: true, hasPassword: true },
+  ...{ createdAtMs: NOON_MS - 86_400_000, lastSeenAtMs: NOON_MS }
+}
+
+export const accessToken: AccessToken = {
+  ...{ id: TOKEN_ID, userId: USER_ID, name: 'GitLab', role: 'deployer', ending: '1a2b3c4d' },
+  ...{ createdAtMs: NOON_MS, expiresAtMs: NOON_MS + 90 * 86_400_000, lastUsedAtMs: null }
 }

@@ -8,6 +8,7 @@ import {
   ScheduleSettings
 } from '../../shared/contract/index.ts'
 import {
+  accessToken,
   attempt,
   backfill,
   chain,
@@ -38,7 +39,10 @@ import {
   transition,
   runFigures,
   spiderFindings,
+  TOKEN_ID,
   usage,
+  user,
+  USER_ID,
   version,
   webhook,
   WEBHOOK_ID,
@@ -505,6 +509,38 @@ export const EXAMPLES: ExamplesOf<InferContractRouterInputs<Contract>, InferCont
       input: { id: WEBHOOK_ID, deliveryIds: [] },
       output: { replayed: 1 }
     }
+  },
+  users: {
+    me: {
+      summary: 'Who you are here, and your role',
+      output: { userId: USER_ID, name: 'anna', role: 'operator', tokenId: null }
+    },
+    list: { summary: 'All users', output: { users: [user] } },
+    create: {
+      summary: 'Create a user',
+      input: { name: 'anna', role: 'operator', password: 'kestrel amber drawbridge' },
+      output: { user }
+    },
+    update: {
+      summary: 'Change a user; a new password ends its sessions',
+      input: { id: USER_ID, enabled: false },
+      output: { user: { ...user, enabled: false } }
+    },
+    remove: { summary: 'Remove a user with all tokens', input: { id: USER_ID }, output: { removed: true } },
+    changePassword: {
+      summary: 'Change your own password',
+      input: { current: 'kestrel amber drawbridge', password: 'lantern osprey cobblestone' },
+      output: { changed: true }
+    }
+  },
+  tokens: {
+    list: { summary: 'Your tokens; for owners, all', output: { tokens: [accessToken] } },
+    create: {
+      summary: 'Create a token; it is shown once',
+      input: { name: 'GitLab', role: 'deployer', expiresInDays: 90 },
+      output: { secret: 'sdk_Pq2Yz0Wf8Tn5Lk3Jh6Gd9Sa1Mb4Vc7Xe0Ru2Io5Pl8Q1a2b3c4d', token: accessToken }
+    },
+    revoke: { summary: 'Revoke a token', input: { id: TOKEN_ID }, output: { revoked: true } }
   },
   fleetFile: {
     export: { summary: 'Nodes, settings, schedules, chains and webhooks as one YAML file', output: { yaml } },

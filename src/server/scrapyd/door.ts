@@ -6,6 +6,8 @@ import type { IncomingFiles } from '../../engine/blobs/incoming-files.ts'
 import type { FleetAsScrapyd } from '../../engine/scrapyd-commands/scrapyd-commands.ts'
 import type { SharedAnswers } from '../../engine/cache/shared-answers.ts'
 import type { Logger } from '../../engine/runtime/logger.ts'
+import type { Role } from '../../shared/roles.ts'
+import { forRole } from '../auth/route-roles.ts'
 import { MAX_TEXT_BYTES, MAX_UPLOAD_BYTES } from '../limits.ts'
 import { MalformedMultipartError } from '../forms/multipart.ts'
 import { addForms, receiveForm } from '../forms/receive-form.ts'
@@ -46,9 +48,9 @@ export async function scrapydDoor(app: FastifyInstance, options: ScrapydDoorOpti
   const unusual = METHODS.filter((method) => !USUAL_METHODS.includes(method) && method !== 'CONNECT')
   for (const method of unusual) if (!app.supportedMethods.includes(method)) app.addHttpMethod(method)
   const handlers = new Map<string, RouteHandlerMethod>()
-  const serve = (url: string, handler: RouteHandlerMethod) => {
+  const serve = (url: string, handler: RouteHandlerMethod, role: Role = 'viewer') => {
     handlers.set(url, handler)
-    app.route({ method: USUAL_METHODS, url, handler })
+    app.route({ method: USUAL_METHODS, url, handler, ...forRole(role) })
   }
   app.removeAllContentTypeParsers()
   addForms(app)
@@ -70,7 +72,7 @@ export async function scrapydDoor(app: FastifyInstance, options: ScrapydDoorOpti
   const isOn = (service: string) => !settings.disabledServices.has(service)
   for (const [name, endpoint] of Object.entries(ENDPOINTS)) {
     const named = { ...endpoint, name }
-    if (isOn(name)) serve(`/${name}`, (request, reply) => answerEndpoint(named, door, request, reply))
+    if (isOn(name)) serve(`/${name}`, (request, reply) => answerEndpoint(named, door, request, reply), endpoint.role)
   }
 
   const baseOf = (request: FastifyRequest) => basePathOf(request.headers[settings.prefixHeader.toLowerCase()])
@@ -102,7 +104,8 @@ export async function scrapydDoor(app: FastifyInstance, options: ScrapydDoorOpti
       serve(url, (request, reply) => answerFile(fleet, tree, request, reply))
     }
   }
-  // One route for the methods that nobody uses: one for each of them on each path took a twentieth of the start.
+  // One route for the methods that nobody uses: one for each of them on each path took a twentieth of the start. It
+  // names no role, so only owners get Scrapyd's answer to them.
   app.route({
     method: unusual,
     url: '/*',

@@ -1,5 +1,6 @@
 import { posix } from 'node:path'
 import type { ProjectName, VersionName } from '../../shared/contract/index.ts'
+import type { Role } from '../../shared/roles.ts'
 import type { IncomingFile } from '../../engine/blobs/incoming-files.ts'
 import type { FleetAsScrapyd } from '../../engine/scrapyd-commands/scrapyd-commands.ts'
 import { areOfStore, describeJobs } from './describe-jobs.ts'
@@ -20,6 +21,8 @@ import { readSignal } from './signals.ts'
 
 export interface Endpoint {
   method: 'GET' | 'POST'
+  /** The least role that may use it. */
+  role: Role
   /** Its class in Scrapyd, named in the response to HEAD on POST-only endpoints. */
   resource?: string
   /** `answer` returns the same object while nothing has changed, so its encoding is cached. */
@@ -58,12 +61,14 @@ function fieldOf(name: string): (list: readonly string[]) => Record<string, read
 export const ENDPOINTS: Readonly<Record<string, Endpoint>> = {
   'daemonstatus.json': {
     method: 'GET',
+    role: 'viewer',
     isKept: true,
     shared: { keyOf: () => '', isSame: () => true },
     answer: (fleet, _args, { finishedToKeep }) => fleet.daemonStatus(finishedToKeep)
   },
   'addversion.json': {
     method: 'POST',
+    role: 'deployer',
     resource: 'AddVersion',
     async answer(fleet, args, _settings, files) {
       const project = popProject(args)
@@ -79,6 +84,7 @@ export const ENDPOINTS: Readonly<Record<string, Endpoint>> = {
   },
   'schedule.json': {
     method: 'POST',
+    role: 'operator',
     resource: 'Schedule',
     async answer(fleet, args) {
       const project = popProject(args)
@@ -106,6 +112,7 @@ export const ENDPOINTS: Readonly<Record<string, Endpoint>> = {
   },
   'cancel.json': {
     method: 'POST',
+    role: 'operator',
     resource: 'Cancel',
     async answer(fleet, args) {
       const project = popProject(args)
@@ -116,6 +123,7 @@ export const ENDPOINTS: Readonly<Record<string, Endpoint>> = {
   },
   'status.json': {
     method: 'GET',
+    role: 'viewer',
     async answer(fleet, args) {
       const jobid = popRequired(args, 'job')
       const project = popOptional(args, 'project') as ProjectName | null
@@ -124,11 +132,13 @@ export const ENDPOINTS: Readonly<Record<string, Endpoint>> = {
   },
   'listprojects.json': {
     method: 'GET',
+    role: 'viewer',
     isKept: true,
     answer: async (fleet) => projectsField(await fleet.listProjects())
   },
   'listversions.json': {
     method: 'GET',
+    role: 'viewer',
     async answer(fleet, args) {
       const project = directoryOf(popProject(args))
       return { versions: await fleet.listVersions(project) }
@@ -136,6 +146,7 @@ export const ENDPOINTS: Readonly<Record<string, Endpoint>> = {
   },
   'listspiders.json': {
     method: 'GET',
+    role: 'viewer',
     isKept: true,
     async answer(fleet, args) {
       const project = popProject(args)
@@ -145,6 +156,7 @@ export const ENDPOINTS: Readonly<Record<string, Endpoint>> = {
   },
   'listjobs.json': {
     method: 'GET',
+    role: 'viewer',
     isKept: true,
     shared: { keyOf: keyOfProject, isSame: areOfStore },
     async answer(fleet, args, settings) {
@@ -154,6 +166,7 @@ export const ENDPOINTS: Readonly<Record<string, Endpoint>> = {
   },
   'delversion.json': {
     method: 'POST',
+    role: 'deployer',
     resource: 'DeleteVersion',
     async answer(fleet, args) {
       const project = popProject(args)
@@ -166,6 +179,7 @@ export const ENDPOINTS: Readonly<Record<string, Endpoint>> = {
   },
   'delproject.json': {
     method: 'POST',
+    role: 'deployer',
     resource: 'DeleteProject',
     async answer(fleet, args) {
       const project = popProject(args)

@@ -1,10 +1,15 @@
 import { type AnyContractProcedure, getEventIteratorSchemaDetails, isContractProcedure } from '@orpc/contract'
 import { Readable } from 'node:stream'
-import { implement, type Router } from '@orpc/server'
+import type { Router } from '@orpc/server'
 import type { Engine } from '../../engine/index.ts'
 import type { SharedAnswers } from '../../engine/cache/shared-answers.ts'
 import type { SharedCache } from '../../engine/cache/shared-cache.ts'
+import { Access } from '../../engine/access/access.ts'
+import { implementWithRoles } from '../../engine/router/required-role.ts'
 import type { RouterContext } from '../../engine/router/router.ts'
+import { silentLogger } from '../../engine/runtime/logger.ts'
+import { systemRandom } from '../../engine/runtime/random.ts'
+import { createFakeClock } from '../../engine/testing/fake-clock.ts'
 import { type Example, EXAMPLES, exampleOf } from '../openapi/examples.ts'
 import {
   contract,
@@ -18,6 +23,7 @@ import {
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { aJob } from '../../shared/testing/builders.ts'
 import { aProjectName, aVersionName } from '../../shared/testing/ids.ts'
+import type { AccessStore } from '../../engine/store/store.ts'
 import { IncomingFiles } from '../../engine/blobs/incoming-files.ts'
 import { makeTestDirectory } from './test-directory.ts'
 import { createFakeScrapyd, sha256 } from './fake-scrapyd.ts'
@@ -30,7 +36,7 @@ export function createFakeEngine() {
   const openStreams = { count: 0 }
 
   // Only what the tests of the server need; every other operation returns its example (openapi/examples.ts).
-  const server = implement(contract).$context<RouterContext>()
+  const server = implementWithRoles()
   const own = {
     jobs: {
       list: server.jobs.list.handler(({ input }) => ({
@@ -147,7 +153,7 @@ export function createFakeEngine() {
       runDemo: server.system.runDemo.handler(() => ({ job: aShopJob() }))
     }
   }
-  const router = server.router(withExamples(contract, own) as Router<Contract, Record<never, never>>)
+  const router = server.router(withExamples(contract, own, server) as Router<Contract, RouterContext>)
 
   const remembered = new Map<string, string>()
   const answers: Engine['answers'] = {
@@ -188,6 +194,7 @@ export function createFakeEngine() {
     },
     incoming: createLazyIncoming(),
     credentials,
+    access: createFakeAccess(credentials.username),
     /** The token is what the egg contains. */
     async openEgg(token: string) {
       if (token === 'expired') throw new ScrapdeckError('EGG_LINK_INVALID', 'This link to an egg is not valid')
@@ -210,6 +217,21 @@ export function createFakeEngine() {
   }
 }
 
+/** The real rules, over a store that keeps nothing. */
+function createFakeAccess(ownerName: string): Access {
+  const store: AccessStore = {
+    listUsers: async () => [],
+    putUser: async () => {},
+    deleteUser: async () => true,
+    listAccessTokens: async () => [],
+    addAccessToken: async () => {},
+    deleteAccessToken: async () => true,
+    recordAccess: async () => {}
+  }
+  const parts = { store, clock: createFakeClock(), random: systemRandom, logger: silentLogger, ownerName }
+  return new Access(parts, [], [])
+}
+
 /** Real files, in a directory that the first upload of a test creates. */
 function createLazyIncoming(): Pick<IncomingFiles, 'begin' | 'toFile'> {
   let opened: IncomingFiles | null = null
@@ -228,17 +250,20 @@ const aShopJob = (over: Partial<Job> = {}) =>
 type Operations = AnyContractProcedure | { [name: string]: Operations }
 
 /** A handler for each operation of the contract: its own, or one that returns the example. */
-function withExamples(part: Operations, own: object | undefined, path: string[] = []): unknown {
+function withExamples(part: Operations, own: object | undefined, server: object, path: string[] = []): unknown {
   if (!isContractProcedure(part)) {
     const ownOf = (name: string) => (own as Record<string, object> | undefined)?.[name]
     return Object.fromEntries(
-      Object.entries(part).map(([name, inner]) => [name, withExamples(inner, ownOf(name), [...path, name])])
+      Object.entries(part).map(([name, inner]) => [
+        name,
+        withExamples(inner, ownOf(name), (server as Record<string, object>)[name]!, [...path, name])
+      ])
     )
   }
   if (own !== undefined) return own
   const { output } = exampleOf(path.join('.')) as Example
   const isStream = getEventIteratorSchemaDetails(part['~orpc'].outputSchema) !== undefined
-  return implement(part).handler(
+  return (server as { handler(answer: () => unknown): unknown }).handler(
     isStream
       ? async function* () {
           yield output

@@ -53,6 +53,16 @@ export const WebhookId = z
   .brand<'WebhookId'>()
 export type WebhookId = z.infer<typeof WebhookId>
 
+/** A person or a service account that may log in. */
+export const UserId = z.string().regex(RANDOM_ID_PATTERN, 'A user id has 32 hexadecimal digits').brand<'UserId'>()
+export type UserId = z.infer<typeof UserId>
+
+export const AccessTokenId = z
+  .string()
+  .regex(RANDOM_ID_PATTERN, 'The id of a token has 32 hexadecimal digits')
+  .brand<'AccessTokenId'>()
+export type AccessTokenId = z.infer<typeof AccessTokenId>
+
 export const ErrorGroupId = z.number().int().positive().brand<'ErrorGroupId'>()
 export type ErrorGroupId = z.infer<typeof ErrorGroupId>
 

@@ -1,3 +1,4 @@
+import { tokensContract, usersContract } from './access.ts'
 import { crawlContract, crawlOrdersContract } from './crawl.ts'
 import { discoveryContract } from './discovery.ts'
 import { environmentsContract } from './environments.ts'
@@ -39,11 +40,14 @@ export const contract = {
   errors: errorsContract,
   findings: findingsContract,
   events: eventsContract,
+  users: usersContract,
+  tokens: tokensContract,
   system: systemContract
 } satisfies Operations
 
 export type Contract = typeof contract
 export { SECRET_MASK } from '../secret-values.ts'
+export * from './access.ts'
 export * from './crawl.ts'
 export * from './discovery.ts'
 export * from './environments.ts'

@@ -1,12 +1,5 @@
 import { type AnyContractProcedure, type HTTPMethod, type HTTPPath, isContractProcedure, oc } from '@orpc/contract'
-
-/**
- * Roles, each with all rights of the previous ones: viewer reads; operator runs, cancels, pauses, retries and
- * schedules; deployer manages projects, eggs and environments; admin nodes, settings, webhooks and plugins; owner users
- * and secrets. Roles are not enforced yet.
- */
-export const ROLES = ['viewer', 'operator', 'deployer', 'admin', 'owner'] as const
-export type Role = (typeof ROLES)[number]
+import type { Role } from '../roles.ts'
 
 /** What a server needs to know about an operation, in addition to its schemas. */
 export interface OperationMeta {
@@ -16,7 +9,7 @@ export interface OperationMeta {
   takesKey: boolean
   /** The most that an answer to this input may have, in bytes of JSON. Absent: little. */
   answerBytes?: (input: Record<string, unknown>) => number
-  /** The minimum role. */
+  /** The least role that may call it: refused to others before it is validated (engine/router/required-role.ts). */
   role: Role
   /**
    * How long a request with this body can be repeated if its outcome is unknown: as long as the jobs it created can be

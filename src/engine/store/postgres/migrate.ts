@@ -7,11 +7,12 @@ import { nodesThatPull } from './migrations/0004-nodes-that-pull.ts'
 import { kubernetesNodes } from './migrations/0005-kubernetes-nodes.ts'
 import { localNodesOfEngines } from './migrations/0006-local-nodes-of-engines.ts'
 import { placesOfBlobs } from './migrations/0007-places-of-blobs.ts'
+import { usersAndTokens } from './migrations/0008-users-and-tokens.ts'
 
 /** In order; never change a released one, append a new one. */
 export const MIGRATIONS: readonly string[] = [
   ...[allTables, engines, longLanes, nodesThatPull, kubernetesNodes],
-  ...[localNodesOfEngines, placesOfBlobs]
+  ...[localNodesOfEngines, placesOfBlobs, usersAndTokens]
 ]
 
 /**

@@ -4,6 +4,7 @@ import type { Logger } from '../../runtime/logger.ts'
 import type { NewEvent } from '../records.ts'
 import type { Store } from '../store.ts'
 import type { Driver } from './database.ts'
+import { createAccess } from './access.ts'
 import { createAnswers } from './remembered-answers.ts'
 import { createAttempts } from './attempts.ts'
 import { createReadings } from './readings.ts'
@@ -86,6 +87,7 @@ export function createSqlStore({ driver, clock, logger, scheduleFlush = setImmed
   const sources = createSources(database)
   const limits = createLimits(database)
   const toldProblems = createToldProblems(database)
+  const access = createAccess(database)
   const findings = createFindings(database)
   const chains = createChains({ database, enqueue, chainEnds })
   const schedules = createSchedules({ database, changes, enqueue, outbox })
@@ -244,6 +246,14 @@ export function createSqlStore({ driver, clock, logger, scheduleFlush = setImmed
         toldProblems.replace(problems)
         recordEvents(events)
       }),
+
+    listUsers: () => read(() => access.listUsers()),
+    putUser: (user) => write(() => access.putUser(user)),
+    deleteUser: (id) => write(() => access.deleteUser(id)),
+    listAccessTokens: () => read(() => access.listTokens()),
+    addAccessToken: (token) => write(() => access.addToken(token)),
+    deleteAccessToken: (id) => write(() => access.deleteToken(id)),
+    recordAccess: (users, tokens, atMs) => write(() => access.recordUse(users, tokens, atMs)),
 
     prune: (retention, limit) => write(() => prune(retention, limit)),
 

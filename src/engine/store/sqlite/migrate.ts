@@ -23,6 +23,7 @@ import { retention } from './migrations/0021-retention.ts'
 import { keptItems } from './migrations/0022-kept-items.ts'
 import { nodesThatPull } from './migrations/0023-nodes-that-pull.ts'
 import { kubernetesNodes } from './migrations/0024-kubernetes-nodes.ts'
+import { usersAndTokens } from './migrations/0025-users-and-tokens.ts'
 import { limitsAndSecrets } from './migrations/0002-limits-and-secrets.ts'
 
 /**
@@ -53,7 +54,8 @@ export const MIGRATIONS: readonly string[] = [
   retention,
   keptItems,
   nodesThatPull,
-  kubernetesNodes
+  kubernetesNodes,
+  usersAndTokens
 ]
 
 /** Migrates to the newest schema in one transaction: if it fails, the older Scrapdeck can still open the database. */

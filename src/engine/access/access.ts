@@ -1,0 +1,352 @@
+import { EventEmitter } from 'node:events'
+import type {
+  AccessToken,
+  AccessTokenId,
+  NewAccessToken,
+  NewUser,
+  User,
+  UserChanges,
+  UserId
+} from '../../shared/contract/index.ts'
+import { ScrapdeckError } from '../../shared/errors.ts'
+import { includesRole, lesserRole, type Role } from '../../shared/roles.ts'
+import { type Clock, Timers } from '../runtime/clock.ts'
+import type { Logger } from '../runtime/logger.ts'
+import type { Random } from '../runtime/random.ts'
+import type { StoredAccessToken, StoredUser } from '../store/records.ts'
+import type { AccessStore } from '../store/store.ts'
+import { Passwords } from './passwords.ts'
+import { OWNER, type Principal } from './principal.ts'
+import { endingOf, hashTokenText, isTokenText, makeTokenText } from './token-text.ts'
+
+export interface AccessParts {
+  store: AccessStore
+  clock: Clock
+  random: Random
+  logger: Logger
+  /** The user name of the service's own password, which no other user may have. */
+  ownerName: string
+}
+
+const USERS_MAX = 10_000
+const TOKENS_EACH_MAX = 200
+/** How often it is recorded who was seen. */
+const SEEN_EVERY_MS = 60_000
+const DAY_MS = 86_400_000
+
+/**
+ * Users and their tokens: the only owner of both. All are in memory, so that a request is answered without a question
+ * to the store; each change is on disk before it counts. Whoever has the data directory is not among them (OWNER).
+ */
+export class Access {
+  readonly #parts: AccessParts
+  readonly #passwords = new Passwords()
+  readonly #users: Map<UserId, StoredUser>
+  readonly #tokens: Map<AccessTokenId, StoredAccessToken>
+  readonly #tokenByHash: Map<string, StoredAccessToken>
+  readonly #seenUsers = new Set<UserId>()
+  readonly #usedTokens = new Set<AccessTokenId>()
+  readonly #timers: Timers
+  /** Changes of the same user, or of tokens, one after the other. */
+  #turn: Promise<unknown> = Promise.resolve()
+  /** Raised with each change: what was concluded before it must be concluded again. */
+  version = 0
+  readonly events = new EventEmitter<{ changed: [] }>()
+
+  /** With all that are in the store. */
+  constructor(parts: AccessParts, users: StoredUser[], tokens: StoredAccessToken[]) {
+    this.#parts = parts
+    this.#users = new Map(users.map((user) => [user.id, user]))
+    this.#tokens = new Map(tokens.map((token) => [token.id, token]))
+    this.#tokenByHash = new Map(tokens.map((token) => [token.hash, token]))
+    this.#timers = new Timers(parts.clock)
+  }
+
+  static async open(parts: AccessParts): Promise<Access> {
+    const [users, tokens] = await Promise.all([parts.store.listUsers(), parts.store.listAccessTokens()])
+    return new Access(parts, users, tokens)
+  }
+
+  async stop(): Promise<void> {
+    this.#timers.stop()
+    await this.#recordSeen()
+  }
+
+  /** Whether anybody but the owner can log in: a service without users checks no password but its own. */
+  get isEmpty(): boolean {
+    return this.#users.size === 0
+  }
+
+  /** null: no valid token. */
+  findByToken(text: string): Principal | null {
+    if (!isTokenText(text)) return null
+    const token = this.#tokenByHash.get(hashTokenText(text))
+    if (token === undefined || !this.#isValid(token)) return null
+    const owner = this.#principalOf(token.userId)
+    if (owner === null) return null
+    this.#markSeen(token.userId, token.id)
+    return { ...owner, role: lesserRole(owner.role, token.role), tokenId: token.id }
+  }
+
+  /** null: there is no such user, the password is wrong, or the user is disabled. All take the same time. */
+  async findByPassword(name: string, password: string): Promise<Principal | null> {
+    const user = this.#byName(name)
+    const isRight = await this.#passwords.isRight(password, user?.passwordHash ?? null)
+    if (!isRight || user === undefined) return null
+    // It may have changed meanwhile.
+    const now = this.#users.get(user.id)
+    if (now?.passwordHash !== user.passwordHash) return null
+    this.#markSeen(user.id, null)
+    return this.#principalOf(user.id)
+  }
+
+  /** Of a session that began then; null: it has ended. `userId`: null is the owner. */
+  findBySession(userId: UserId | null, beganAtMs: number): Principal | null {
+    if (userId !== null && (this.#users.get(userId)?.sessionsSinceMs ?? Number.POSITIVE_INFINITY) > beganAtMs)
+      return null
+    this.#markSeen(userId, null)
+    return this.#principalOf(userId)
+  }
+
+  /** Whether what was allowed to this principal still is: false after a change of role, too. */
+  isCurrent({ userId, tokenId, role }: Principal): boolean {
+    const owner = this.#principalOf(userId)
+    if (owner === null) return false
+    if (tokenId === null) return owner.role === role
+    const token = this.#tokens.get(tokenId)
+    return token !== undefined && this.#isValid(token) && lesserRole(owner.role, token.role) === role
+  }
+
+  listUsers(): User[] {
+    return [...this.#users.values()].map(describeUser)
+  }
+
+  /** Rejects with USER_NAME_TAKEN, BAD_INPUT. */
+  createUser({ name, kind, role, password }: NewUser): Promise<User> {
+    return this.#inTurn(async () => {
+      const { clock, random, ownerName } = this.#parts
+      if (kind === 'service' && password !== undefined) {
+        throw new ScrapdeckError(
+          'BAD_INPUT',
+          `${name} is a service account: create a token for it instead of a password`
+        )
+      }
+      if (isSameName(name, ownerName) || this.#byName(name) !== undefined) {
+        throw new ScrapdeckError('USER_NAME_TAKEN', `There is already a user ${name}. Choose another name`)
+      }
+      if (this.#users.size >= USERS_MAX) {
+        throw new ScrapdeckError('BAD_INPUT', `There can be ${USERS_MAX} users. Remove some first`)
+      }
+      refuseObvious(password, name)
+      const nowMs = clock.nowMs()
+      const user: StoredUser = {
+        ...{ id: random.hex(16) as UserId, name, kind, role, enabled: true },
+        passwordHash: password === undefined ? null : await this.#passwords.hash(password),
+        ...{ createdAtMs: nowMs, sessionsSinceMs: nowMs, lastSeenAtMs: null }
+      }
+      return this.#put(user)
+    })
+  }
+
+  /** A new password, or disabling the user, ends all sessions. Rejects with USER_NOT_FOUND, BAD_INPUT. */
+  updateUser(id: UserId, { role, enabled, password }: UserChanges): Promise<User> {
+    return this.#inTurn(async () => {
+      const before = this.#requireUser(id)
+      if (password !== undefined && before.kind === 'service') {
+        throw new ScrapdeckError('BAD_INPUT', `${before.name} is a service account and has no password`)
+      }
+      refuseObvious(password, before.name)
+      const endsSessions = password !== undefined || enabled === false
+      return this.#put({
+        ...before,
+        role: role ?? before.role,
+        enabled: enabled ?? before.enabled,
+        passwordHash: password === undefined ? before.passwordHash : await this.#passwords.hash(password),
+        // A session that began in this millisecond has ended, too.
+        sessionsSinceMs: endsSessions ? this.#parts.clock.nowMs() + 1 : before.sessionsSinceMs
+      })
+    })
+  }
+
+  /** Rejects with USER_NOT_FOUND, BAD_INPUT if the current password is wrong. */
+  async changeOwnPassword({ userId }: Principal, current: string, password: string): Promise<void> {
+    const user = userId === null ? undefined : this.#users.get(userId)
+    if (user === undefined) {
+      const text =
+        'The password of the service itself is changed on its machine, with --password-file or SCRAPDECK_PASSWORD'
+      throw new ScrapdeckError('BAD_INPUT', text)
+    }
+    if (!(await this.#passwords.isRight(current, user.passwordHash))) {
+      throw new ScrapdeckError('BAD_INPUT', 'The current password is wrong')
+    }
+    await this.updateUser(user.id, { password })
+  }
+
+  /** Rejects with USER_NOT_FOUND. */
+  removeUser(id: UserId): Promise<boolean> {
+    return this.#inTurn(async () => {
+      this.#requireUser(id)
+      const isRemoved = await this.#parts.store.deleteUser(id)
+      this.#users.delete(id)
+      for (const token of [...this.#tokens.values()]) if (token.userId === id) this.#forgetToken(token)
+      this.#announce()
+      return isRemoved
+    })
+  }
+
+  /** Those that this principal may see: its own, or all. */
+  listTokens({ userId, role }: Principal): AccessToken[] {
+    const all = [...this.#tokens.values()]
+    return (role === 'owner' ? all : all.filter((token) => token.userId === userId)).map(describeToken)
+  }
+
+  /** Rejects with ROLE_REQUIRED, USER_NOT_FOUND, BAD_INPUT. */
+  createToken(by: Principal, wanted: NewAccessToken): Promise<{ secret: string; token: AccessToken }> {
+    return this.#inTurn(async () => {
+      const userId = wanted.userId ?? by.userId
+      if (by.tokenId !== null) throw refusal('A token cannot create another one: log in with a password', by.role)
+      if (userId !== by.userId && by.role !== 'owner') throw refusal('Only an owner creates tokens for others', by.role)
+      const owner = userId === null ? OWNER : this.#requireUser(userId)
+      const role = wanted.role ?? owner.role
+      if (!includesRole(owner.role, role))
+        throw refusal(`A token of ${owner.name} cannot have the role ${role}`, owner.role)
+      const others = [...this.#tokens.values()].filter((token) => token.userId === userId)
+      if (others.length >= TOKENS_EACH_MAX) {
+        throw new ScrapdeckError('BAD_INPUT', `A user can have ${TOKENS_EACH_MAX} tokens. Revoke some first`)
+      }
+      const { store, clock, random } = this.#parts
+      const nowMs = clock.nowMs()
+      const secret = makeTokenText()
+      const token: StoredAccessToken = {
+        ...{ id: random.hex(16) as AccessTokenId, userId, name: wanted.name, role },
+        ...{ hash: hashTokenText(secret), ending: endingOf(secret), createdAtMs: nowMs, lastUsedAtMs: null },
+        expiresAtMs: wanted.expiresInDays === null ? null : nowMs + wanted.expiresInDays * DAY_MS
+      }
+      await store.addAccessToken(token)
+      this.#tokens.set(token.id, token)
+      this.#tokenByHash.set(token.hash, token)
+      return { secret, token: describeToken(token) }
+    })
+  }
+
+  /** Rejects with TOKEN_NOT_FOUND, also for those of others that this principal may not see. */
+  revokeToken(by: Principal, id: AccessTokenId): Promise<boolean> {
+    return this.#inTurn(async () => {
+      const token = this.#tokens.get(id)
+      if (token === undefined || (by.role !== 'owner' && token.userId !== by.userId)) {
+        throw new ScrapdeckError('TOKEN_NOT_FOUND', `There is no token ${id}; it may have been revoked`)
+      }
+      const isRevoked = await this.#parts.store.deleteAccessToken(id)
+      this.#forgetToken(token)
+      this.#announce()
+      return isRevoked
+    })
+  }
+
+  #principalOf(userId: UserId | null): Principal | null {
+    if (userId === null) return { ...OWNER, name: this.#parts.ownerName }
+    const user = this.#users.get(userId)
+    if (user?.enabled !== true) return null
+    return { userId, name: user.name, role: user.role, tokenId: null }
+  }
+
+  #isValid({ expiresAtMs }: StoredAccessToken): boolean {
+    return expiresAtMs === null || this.#parts.clock.nowMs() < expiresAtMs
+  }
+
+  #byName(name: string): StoredUser | undefined {
+    return [...this.#users.values()].find((user) => isSameName(user.name, name))
+  }
+
+  #requireUser(id: UserId): StoredUser {
+    const user = this.#users.get(id)
+    if (user !== undefined) return user
+    throw new ScrapdeckError('USER_NOT_FOUND', `There is no user ${id}; it may have been removed`)
+  }
+
+  async #put(user: StoredUser): Promise<User> {
+    await this.#parts.store.putUser(user)
+    this.#users.set(user.id, user)
+    this.#announce()
+    return describeUser(user)
+  }
+
+  #forgetToken({ id, hash }: StoredAccessToken): void {
+    this.#tokens.delete(id)
+    this.#tokenByHash.delete(hash)
+  }
+
+  #announce(): void {
+    this.version += 1
+    this.events.emit('changed')
+  }
+
+  #inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const done = this.#turn.then(work)
+    this.#turn = done.catch(() => {})
+    return done
+  }
+
+  #markSeen(userId: UserId | null, tokenId: AccessTokenId | null): void {
+    if (userId === null && tokenId === null) return
+    if (this.#seenUsers.size + this.#usedTokens.size === 0)
+      this.#timers.set(SEEN_EVERY_MS, () => void this.#recordSeen())
+    if (userId !== null) this.#seenUsers.add(userId)
+    if (tokenId !== null) this.#usedTokens.add(tokenId)
+  }
+
+  async #recordSeen(): Promise<void> {
+    const users = [...this.#seenUsers]
+    const tokens = [...this.#usedTokens]
+    this.#seenUsers.clear()
+    this.#usedTokens.clear()
+    if (users.length + tokens.length === 0) return
+    const atMs = this.#parts.clock.nowMs()
+    await this.#inTurn(async () => {
+      for (const id of users) this.#seen(id, atMs)
+      for (const id of tokens) this.#used(id, atMs)
+      await this.#parts.store.recordAccess(users, tokens, atMs)
+    }).catch((error: unknown) => this.#parts.logger.warn({ err: error }, 'When users were last seen is not recorded'))
+  }
+
+  #seen(id: UserId, atMs: number): void {
+    const user = this.#users.get(id)
+    if (user !== undefined) this.#users.set(id, { ...user, lastSeenAtMs: atMs })
+  }
+
+  #used(id: AccessTokenId, atMs: number): void {
+    const token = this.#tokens.get(id)
+    if (token === undefined) return
+    const used = { ...token, lastUsedAtMs: atMs }
+    this.#tokens.set(id, used)
+    this.#tokenByHash.set(token.hash, used)
+  }
+}
+
+const isSameName = (one: string, other: string): boolean => one.toLowerCase() === other.toLowerCase()
+
+function refusal(text: string, role: Role): ScrapdeckError {
+  return new ScrapdeckError('ROLE_REQUIRED', `${text}.`, { data: { role } })
+}
+
+/** What a guesser tries first at this length: a name, or a few characters, over and over. */
+function refuseObvious(password: string | undefined, name: string): void {
+  if (password === undefined) return
+  const rest = password
+    .toLowerCase()
+    .replaceAll(name.toLowerCase(), '')
+    .replaceAll(/password|scrapdeck|scrapyd/g, '')
+  if (new Set(rest).size >= 6 && rest.length >= 8) return
+  throw new ScrapdeckError(
+    'BAD_INPUT',
+    'This password is easily guessed: use several words that have nothing in common'
+  )
+}
+
+function describeUser({ passwordHash, sessionsSinceMs: _, ...user }: StoredUser): User {
+  return { ...user, hasPassword: passwordHash !== null }
+}
+
+function describeToken({ hash: _, ...token }: StoredAccessToken): AccessToken {
+  return token
+}

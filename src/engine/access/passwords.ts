@@ -1,0 +1,83 @@
+import * as crypto from 'node:crypto'
+import { randomBytes, scrypt, timingSafeEqual } from 'node:crypto'
+
+/** RFC 9106 and OWASP's password storage cheat sheet: 19 MiB, two passes. */
+const ARGON2ID = { memory: 19_456, passes: 2, parallelism: 1 }
+/** Where the runtime has no argon2 (Electron): as OWASP says for scrypt. */
+const SCRYPT = { N: 2 ** 17, r: 8, p: 1 }
+const SALT_BYTES = 16
+const HASH_BYTES = 32
+/** Each takes a core and up to 128 MB for a moment: whoever guesses must not take the whole machine. */
+const AT_ONCE = 2
+/** More wait than a person causes. */
+const WAITING_MAX = 50
+
+interface Parsed {
+  kind: 'argon2id' | 'scrypt'
+  /** Of argon2id: memory in KiB, passes, lanes. Of scrypt: N, r, p. */
+  cost: [number, number, number]
+  salt: Buffer
+  hash: Buffer
+}
+
+/** Hashes of passwords, slow on purpose and computed outside the event loop, at most two at once. */
+export class Passwords {
+  #running = 0
+  readonly #waiting: (() => void)[] = []
+  /** Checked for users that do not exist: both answers take the same time. */
+  #decoy: Promise<string> | null = null
+
+  /** Says itself how it was made, so that a later Scrapdeck may make others: `argon2id 19456,2,1 SALT HASH`. */
+  async hash(password: string): Promise<string> {
+    const kind = typeof crypto.argon2 === 'function' ? 'argon2id' : 'scrypt'
+    const { memory, passes, parallelism } = ARGON2ID
+    const cost: Parsed['cost'] = kind === 'argon2id' ? [memory, passes, parallelism] : [SCRYPT.N, SCRYPT.r, SCRYPT.p]
+    const salt = randomBytes(SALT_BYTES)
+    const hash = await this.#derive(password, { kind, cost, salt })
+    return `${kind} ${cost.join(',')} ${salt.toString('base64url')} ${hash.toString('base64url')}`
+  }
+
+  /** `stored`: null takes as long, and is never right. False as well if too many are being checked. */
+  async isRight(password: string, stored: string | null): Promise<boolean> {
+    if (this.#waiting.length >= WAITING_MAX) return false
+    const parsed = parse(stored ?? (await (this.#decoy ??= this.hash(randomBytes(SALT_BYTES).toString('hex')))))
+    const given = await this.#derive(password, parsed)
+    return timingSafeEqual(given, parsed.hash) && stored !== null
+  }
+
+  async #derive(password: string, { kind, cost, salt }: Omit<Parsed, 'hash'>): Promise<Buffer> {
+    if (this.#running >= AT_ONCE) await new Promise<void>((resolve) => this.#waiting.push(resolve))
+    else this.#running += 1
+    try {
+      return await (kind === 'argon2id' ? deriveArgon2(password, salt, cost) : deriveScrypt(password, salt, cost))
+    } finally {
+      const next = this.#waiting.shift()
+      if (next === undefined) this.#running -= 1
+      else next()
+    }
+  }
+}
+
+function parse(stored: string): Parsed {
+  const [kind, cost = '', salt = '', hash = ''] = stored.split(' ')
+  const numbers = cost.split(',').map(Number)
+  if ((kind !== 'argon2id' && kind !== 'scrypt') || numbers.length !== 3) {
+    throw new Error('The hash of a password was made by another Scrapdeck')
+  }
+  const bytes = (text: string) => Buffer.from(text, 'base64url')
+  return { kind, cost: numbers as Parsed['cost'], salt: bytes(salt), hash: bytes(hash) }
+}
+
+function deriveArgon2(message: string, nonce: Buffer, [memory, passes, parallelism]: Parsed['cost']): Promise<Buffer> {
+  const options = { message, nonce, memory, passes, parallelism, tagLength: HASH_BYTES }
+  return new Promise((resolve, reject) => {
+    crypto.argon2('argon2id', options, (error, hash) => (error === null ? resolve(hash) : reject(error)))
+  })
+}
+
+function deriveScrypt(password: string, salt: Buffer, [N, r, p]: Parsed['cost']): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    const options = { N, r, p, maxmem: 256 * N * r }
+    scrypt(password, salt, HASH_BYTES, options, (error, hash) => (error === null ? resolve(hash) : reject(error)))
+  })
+}

@@ -1,0 +1,62 @@
+import type { AccessTokenId, UserId } from '../../../shared/contract/index.ts'
+import type { StoredAccessToken, StoredUser } from '../records.ts'
+import type { Database } from './database.ts'
+import { replaceRow } from './upsert.ts'
+
+interface UserRow extends Omit<StoredUser, 'enabled'> {
+  enabled: 0 | 1
+}
+
+/** Users and the tokens of access. Writes run inside the caller's transaction. */
+export function createAccess(database: Database) {
+  const users = database.prepare<[], UserRow>(
+    `SELECT id, name, kind, role, enabled, password_hash AS passwordHash, created_at_ms AS createdAtMs,
+       sessions_since_ms AS sessionsSinceMs, last_seen_at_ms AS lastSeenAtMs FROM users ORDER BY name`
+  )
+  const putUser = database.prepare<UserRow>(
+    replaceRow('users', ['id'], {
+      ...{ id: ':id', name: ':name', kind: ':kind', role: ':role', enabled: ':enabled' },
+      ...{ password_hash: ':passwordHash', created_at_ms: ':createdAtMs', sessions_since_ms: ':sessionsSinceMs' },
+      last_seen_at_ms: ':lastSeenAtMs'
+    })
+  )
+  const deleteUser = database.prepare<[string]>('DELETE FROM users WHERE id = ?')
+  const seen = database.prepare<[number, string]>('UPDATE users SET last_seen_at_ms = ? WHERE id = ?')
+  const tokens = database.prepare<[], StoredAccessToken>(
+    `SELECT id, user_id AS userId, name, role, hash, ending, created_at_ms AS createdAtMs,
+       expires_at_ms AS expiresAtMs, last_used_at_ms AS lastUsedAtMs FROM access_tokens ORDER BY created_at_ms, id`
+  )
+  const addToken = database.prepare<StoredAccessToken>(
+    `INSERT INTO access_tokens VALUES
+       (:id, :userId, :name, :role, :hash, :ending, :createdAtMs, :expiresAtMs, :lastUsedAtMs)`
+  )
+  const deleteToken = database.prepare<[string]>('DELETE FROM access_tokens WHERE id = ?')
+  const deleteTokensOf = database.prepare<[string]>('DELETE FROM access_tokens WHERE user_id = ?')
+  const used = database.prepare<[number, string]>('UPDATE access_tokens SET last_used_at_ms = ? WHERE id = ?')
+
+  return {
+    listUsers: (): StoredUser[] => users.all().map((row) => ({ ...row, enabled: row.enabled === 1 })),
+
+    putUser(user: StoredUser): void {
+      putUser.run({ ...user, enabled: user.enabled ? 1 : 0 })
+    },
+
+    deleteUser(id: UserId): boolean {
+      deleteTokensOf.run(id)
+      return deleteUser.run(id).changes > 0
+    },
+
+    listTokens: (): StoredAccessToken[] => tokens.all(),
+
+    addToken(token: StoredAccessToken): void {
+      addToken.run(token)
+    },
+
+    deleteToken: (id: AccessTokenId): boolean => deleteToken.run(id).changes > 0,
+
+    recordUse(users: UserId[], tokens: AccessTokenId[], atMs: number): void {
+      for (const id of users) seen.run(atMs, id)
+      for (const id of tokens) used.run(atMs, id)
+    }
+  }
+}

@@ -1,0 +1,89 @@
+import { implement } from '@orpc/server'
+import { type AccessToken, contract, type User } from '../../shared/contract/index.ts'
+import { ScrapdeckError } from '../../shared/errors.ts'
+import { branded } from '../../shared/testing/ids.ts'
+import type { Role } from '../../shared/roles.ts'
+import type { FakeWorld } from './fake-world.ts'
+
+const DAY_MS = 86_400_000
+
+/** Users and tokens in memory. `role`: of whoever looks at the page; it is not enforced. */
+export function createFakeAccess({ firstRun, nextNumber }: FakeWorld, role: Role) {
+  const os = implement(contract)
+  const nowMs = Date.now()
+  const users = new Map((firstRun ? [] : fakeUsers(nowMs)).map((user) => [user.id, user]))
+  const tokens = new Map((firstRun ? [] : fakeTokens([...users.values()], nowMs)).map((token) => [token.id, token]))
+  const userOf = (id: string): User => {
+    const user = users.get(branded(id))
+    if (user === undefined) throw new ScrapdeckError('USER_NOT_FOUND', `There is no user ${id}`)
+    return user
+  }
+  const save = (user: User) => {
+    users.set(user.id, user)
+    return { user }
+  }
+  const me = { userId: role === 'owner' ? null : [...users.keys()][0]!, name: role === 'owner' ? 'scrapdeck' : 'anna' }
+  return {
+    users: {
+      me: os.users.me.handler(() => ({ ...me, role, tokenId: null })),
+      list: os.users.list.handler(() => ({ users: [...users.values()] })),
+      create: os.users.create.handler(({ input: { password, ...user } }) => {
+        if ([...users.values()].some(({ name }) => name === user.name)) {
+          throw new ScrapdeckError('USER_NAME_TAKEN', `There is already a user ${user.name}. Choose another name`)
+        }
+        const made = { id: branded<User['id']>(idOf(nextNumber())), createdAtMs: Date.now(), lastSeenAtMs: null }
+        return save({ ...user, ...made, enabled: true, hasPassword: password !== undefined })
+      }),
+      update: os.users.update.handler(({ input: { id, password, role: newRole, enabled } }) => {
+        const before = userOf(id)
+        return save({
+          ...before,
+          role: newRole ?? before.role,
+          enabled: enabled ?? before.enabled,
+          hasPassword: before.hasPassword || password !== undefined
+        })
+      }),
+      remove: os.users.remove.handler(({ input }) => ({ removed: users.delete(input.id) })),
+      changePassword: os.users.changePassword.handler(() => ({ changed: true as const }))
+    },
+    tokens: {
+      list: os.tokens.list.handler(() => ({ tokens: [...tokens.values()] })),
+      create: os.tokens.create.handler(({ input: { expiresInDays, userId = me.userId, role: its = role, name } }) => {
+        const token: AccessToken = {
+          ...{ id: branded(idOf(nextNumber())), userId, name, role: its, ending: '9f3a01c2', lastUsedAtMs: null },
+          createdAtMs: Date.now(),
+          expiresAtMs: expiresInDays === null ? null : Date.now() + expiresInDays * DAY_MS
+        }
+        tokens.set(token.id, token)
+        return { secret: `sdk_${'x'.repeat(43)}9f3a01c2`, token }
+      }),
+      revoke: os.tokens.revoke.handler(({ input }) => ({ revoked: tokens.delete(input.id) }))
+    }
+  }
+}
+
+const idOf = (number: number): string => number.toString(16).padStart(32, '0')
+
+function fakeUsers(nowMs: number): User[] {
+  const common = { enabled: true, hasPassword: true, createdAtMs: nowMs - 40 * DAY_MS }
+  const rows: Omit<User, 'id' | keyof typeof common>[] = [
+    { name: 'anna', kind: 'person', role: 'operator', lastSeenAtMs: nowMs - 120_000 },
+    { name: 'ben', kind: 'person', role: 'viewer', lastSeenAtMs: null },
+    { name: 'ci', kind: 'service', role: 'deployer', lastSeenAtMs: nowMs - 3_600_000 }
+  ]
+  return rows.map((row, index) => ({
+    ...{ ...common, ...row, id: branded<User['id']>(idOf(0xa00 + index)) },
+    hasPassword: row.kind === 'person'
+  }))
+}
+
+function fakeTokens(users: User[], nowMs: number): AccessToken[] {
+  return users.slice(0, 3).map((user, index) => ({
+    ...{ id: branded<AccessToken['id']>(idOf(0xb00 + index)), userId: user.id, role: user.role },
+    name: ['laptop', 'dashboard', 'GitLab'][index]!,
+    ending: ['5d10aa7e', '0c9e41b2', 'e77f0412'][index]!,
+    createdAtMs: nowMs - 20 * DAY_MS,
+    expiresAtMs: [nowMs + 70 * DAY_MS, nowMs - DAY_MS, null][index]!,
+    lastUsedAtMs: [nowMs - 60_000, null, nowMs - 3_600_000][index]!
+  }))
+}

@@ -1,0 +1,127 @@
+import { z } from 'zod'
+import { ROLES } from '../roles.ts'
+import { AccessTokenId, ShownName, UserId } from './ids.ts'
+import { read, write } from './operation.ts'
+
+export const UserRole = z.enum(ROLES)
+
+/** How a Scrapyd client and the login form send it: Basic authentication cannot carry a colon. */
+const UserName = ShownName.max(64).regex(/^[^\s:]+$/, 'A user name must not contain spaces or colons')
+
+/** Of any characters; what makes it hard to guess is its length (NIST SP 800-63B-4, 3.1.1.2). */
+const NewPassword = z
+  .string()
+  .min(15, 'Use at least 15 characters. Several words are easier to remember than special characters')
+  .max(200)
+
+/** Who sent a request. */
+export const Me = z.object({
+  /** null: whoever has the password of the service (`scrapdeck credentials`), its socket or its desktop. */
+  userId: UserId.nullable(),
+  name: z.string(),
+  role: UserRole,
+  /** The token that it was sent with; null: none. */
+  tokenId: AccessTokenId.nullable()
+})
+export type Me = z.infer<typeof Me>
+
+export const User = z.object({
+  id: UserId,
+  name: z.string(),
+  /** A `service` is a program: it has tokens and no password. */
+  kind: z.enum(['person', 'service']),
+  role: UserRole,
+  /** A user that is disabled cannot log in, and the tokens are refused. */
+  enabled: z.boolean(),
+  hasPassword: z.boolean(),
+  createdAtMs: z.number(),
+  /** Last login or use of a token, to the minute; null: never. */
+  lastSeenAtMs: z.number().nullable()
+})
+export type User = z.infer<typeof User>
+
+export const AccessToken = z.object({
+  id: AccessTokenId,
+  /** null: of the service's own password. */
+  userId: UserId.nullable(),
+  name: z.string(),
+  /** It may do what this role and the role of its user both allow. */
+  role: UserRole,
+  /** The last characters of the token, to tell it from others. */
+  ending: z.string(),
+  createdAtMs: z.number(),
+  /** null: it does not expire. */
+  expiresAtMs: z.number().nullable(),
+  /** To the minute; null: never. */
+  lastUsedAtMs: z.number().nullable()
+})
+export type AccessToken = z.infer<typeof AccessToken>
+
+export const NewUser = z.object({
+  name: UserName,
+  kind: z.enum(['person', 'service']).default('person'),
+  role: UserRole,
+  /** Of a person. Absent: the user cannot log in, but have tokens. */
+  password: NewPassword.optional()
+})
+export type NewUser = z.infer<typeof NewUser>
+
+export const UserChanges = z.object({
+  role: UserRole.optional(),
+  enabled: z.boolean().optional(),
+  /** Ends the user's sessions. */
+  password: NewPassword.optional()
+})
+export type UserChanges = z.infer<typeof UserChanges>
+
+export const NewAccessToken = z.object({
+  name: ShownName.max(100),
+  /** Whose; absent: the caller's own. Only an owner may create tokens for others. */
+  userId: UserId.optional(),
+  /** Absent: that of the user. */
+  role: UserRole.optional(),
+  /** null: it does not expire. */
+  expiresInDays: z.number().int().min(1).max(3_650).nullable().default(90)
+})
+export type NewAccessToken = z.infer<typeof NewAccessToken>
+
+export const usersContract = {
+  /** Whom a request is from, and what it may do. */
+  me: read('viewer', 'GET /users/me').output(Me),
+
+  list: read('owner', 'GET /users').output(z.object({ users: z.array(User) })),
+
+  create: write('owner', 'POST /users')
+    .input(NewUser)
+    .output(z.object({ user: User })),
+
+  /** What is absent stays as it is. */
+  update: write('owner', 'PATCH /users/{id}')
+    .input(UserChanges.extend({ id: UserId }))
+    .output(z.object({ user: User })),
+
+  /** With all tokens and sessions. */
+  remove: write('owner', 'DELETE /users/{id}')
+    .input(z.object({ id: UserId }))
+    .output(z.object({ removed: z.boolean() })),
+
+  /** Changes the caller's own password, and ends the caller's sessions. */
+  changePassword: write('viewer', 'POST /users/me/password')
+    .input(z.object({ current: z.string().max(200), password: NewPassword }))
+    .output(z.object({ changed: z.literal(true) }))
+}
+
+export const tokensContract = {
+  /** The caller's own; an owner sees those of everybody. */
+  list: read('viewer', 'GET /tokens').output(z.object({ tokens: z.array(AccessToken) })),
+
+  /** The token itself is in this answer and nowhere else. Refused to whoever is logged in with a token. */
+  create: write('viewer', 'POST /tokens')
+    .input(NewAccessToken)
+    .output(z.object({ secret: z.string(), token: AccessToken })),
+
+  /** It is refused from then on, and what it is receiving is cut off. */
+  revoke: write('viewer', 'DELETE /tokens/{id}')
+    .input(z.object({ id: AccessTokenId }))
+    .output(z.object({ revoked: z.boolean() }))
+}
