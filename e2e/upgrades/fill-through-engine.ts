@@ -94,6 +94,16 @@ export async function fillThroughEngine(dataDirectory: string, clock: FakeClock)
     ]
   })
 
+  // --- users and tokens -------------------------------------------------------------------------------------------
+  const password = 'kestrel amber drawbridge'
+  await client.users.create({ name: 'anna', role: 'operator', password })
+  const { user } = await client.users.create({ name: 'ci', kind: 'service', role: 'deployer' })
+  await client.users
+    .create({ name: 'former', role: 'viewer' })
+    .then((one) => client.users.update({ id: one.user.id, enabled: false }))
+  await client.tokens.create({ name: 'GitLab', userId: user.id, role: 'operator', expiresInDays: null })
+  await client.tokens.create({ name: 'own', role: 'viewer' })
+
   // --- webhooks ---------------------------------------------------------------------------------------------------
   const hook = { events: ['job.ended' as const, 'schedule.fired' as const], project: null, enabled: true }
   const good = await client.webhooks.create({ ...hook, name: 'good', url: 'https://example.org/good' })

@@ -108,6 +108,11 @@ async function readSettings(store: Store) {
     vanishedNodes: Object.fromEntries((await store.listVanishedNodes()).map(({ nodeId, ...one }) => [nodeId, one])),
     limits: (await store.getLimits()).rules,
     toldProblems: await store.listToldProblems(),
+    users: (await store.listUsers()).map(({ passwordHash, ...user }) => ({
+      ...user,
+      hasPassword: passwordHash !== null
+    })),
+    accessTokens: await store.listAccessTokens(),
     isPaused: await store.getSetting('paused')
   }
 }

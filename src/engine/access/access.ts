@@ -200,11 +200,13 @@ export class Access {
     return (role === 'owner' ? all : all.filter((token) => token.userId === userId)).map(describeToken)
   }
 
-  /** Rejects with ROLE_REQUIRED, USER_NOT_FOUND, BAD_INPUT. */
+  /** Rejects with PASSWORD_REQUIRED, ROLE_REQUIRED, USER_NOT_FOUND, BAD_INPUT. */
   createToken(by: Principal, wanted: NewAccessToken): Promise<{ secret: string; token: AccessToken }> {
     return this.#inTurn(async () => {
       const userId = wanted.userId ?? by.userId
-      if (by.tokenId !== null) throw refusal('A token cannot create another one: log in with a password', by.role)
+      if (by.tokenId !== null) {
+        throw new ScrapdeckError('PASSWORD_REQUIRED', 'A token cannot create another one: log in with a password.')
+      }
       if (userId !== by.userId && by.role !== 'owner') throw refusal('Only an owner creates tokens for others', by.role)
       const owner = userId === null ? OWNER : this.#requireUser(userId)
       const role = wanted.role ?? owner.role

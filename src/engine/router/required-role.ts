@@ -1,11 +1,11 @@
 import { implement } from '@orpc/server'
 import { contract, type OperationMeta } from '../../shared/contract/index.ts'
 import { requireRole } from '../access/principal.ts'
-import type { RouterContext } from './router.ts'
+import type { RouterContext } from './router-context.ts'
 
 /**
- * The contract, to be implemented: each operation first refuses whoever lacks the role that its metadata names, whatever
- * transport the call came over, and before its input is validated. The only place that does so.
+ * The contract, to be implemented: each operation first refuses whoever lacks the role that its metadata names,
+ * whatever transport the call came over, and before its input is validated. The only place that does so.
  */
 export const implementWithRoles = () =>
   implement(contract)

@@ -13,7 +13,6 @@ import {
 } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import type { Access } from '../access/access.ts'
-import type { Principal } from '../access/principal.ts'
 import type { IncomingFiles } from '../blobs/incoming-files.ts'
 import type { CrawlCommands } from '../commands/crawl-commands.ts'
 import type { ChainCommands } from '../commands/chain-commands.ts'
@@ -43,25 +42,14 @@ import type { ProbedNode } from '../nodes/scrapyd/probe.ts'
 import type { WaitingReasons } from '../queue/waiting-reasons.ts'
 import { largeBytesOf } from '../store/records.ts'
 import { requireJob } from '../store/require-job.ts'
+import type { RouterContext } from './router-context.ts'
+import { accessOperations } from './access-operations.ts'
 import { implementWithRoles } from './required-role.ts'
 import type { AttemptReader, JobReader } from '../store/store.ts'
 import type { ExpectationWatch } from '../health/expectations/expectation-watch.ts'
 import type { FiguresSampler } from '../health/figures.ts'
 
-/** What the transport knows about a request. */
-export interface RouterContext {
-  /** Who sent the request. */
-  principal: Principal
-  /** Who sent the request, for the job's record: the app's own UI, or a program. */
-  source: 'ui' | 'api'
-  /** The client's idempotency key: its jobs are created once, even if the request is repeated after a crash. */
-  onceKey?: string
-  /** The caller has just sent the password, or has the desktop's own window: it may be shown. Absent: false. */
-  showsPassword?: boolean
-  /** Ends all browser sessions and returns how many there were. Absent: there is no HTTP server. */
-  logOutEverywhere?: () => Promise<number>
-}
-
+export type { RouterContext } from './router-context.ts'
 export type EngineRouter = Router<Contract, RouterContext>
 
 export interface RouterParts {
@@ -411,26 +399,7 @@ export function createRouter(parts: RouterParts): EngineRouter {
     events: {
       subscribe: os.events.subscribe.handler(({ input, signal }) => feed.subscribe(input.after, signal))
     },
-    users: {
-      me: os.users.me.handler(({ context }) => context.principal),
-      list: os.users.list.handler(() => ({ users: access.listUsers() })),
-      create: os.users.create.handler(async ({ input }) => ({ user: await access.createUser(input) })),
-      update: os.users.update.handler(async ({ input: { id, ...changes } }) => ({
-        user: await access.updateUser(id, changes)
-      })),
-      remove: os.users.remove.handler(async ({ input }) => ({ removed: await access.removeUser(input.id) })),
-      changePassword: os.users.changePassword.handler(async ({ input, context }) => {
-        await access.changeOwnPassword(context.principal, input.current, input.password)
-        return { changed: true as const }
-      })
-    },
-    tokens: {
-      list: os.tokens.list.handler(({ context }) => ({ tokens: access.listTokens(context.principal) })),
-      create: os.tokens.create.handler(({ input, context }) => access.createToken(context.principal, input)),
-      revoke: os.tokens.revoke.handler(async ({ input, context }) => ({
-        revoked: await access.revokeToken(context.principal, input.id)
-      }))
-    },
+    ...accessOperations(os, access),
     system: {
       status: os.system.status.handler(() => ({
         ...parts.status(),

@@ -15,26 +15,12 @@ import { FailureLog } from './failure-log.ts'
 import { OneTimeLinks } from './one-time-links.ts'
 import { KnownClients, PasswordCheck, type Verdict } from './password-check.ts'
 import { bearerToken } from '../nodes/node-door.ts'
+import type { Caller } from './caller.ts'
 import { readSessionToken } from './session-token.ts'
 import { readSessionCookies } from './session-cookie.ts'
 import { SessionResponses } from './session-responses.ts'
 import { Sessions } from './sessions.ts'
 import { SharedSessions } from './shared-sessions.ts'
-
-/** Who sent a request. */
-export interface Caller {
-  /**
-   * `password`: sent the password with this request, like every program. `node`: a pulling node, at its own door only.
-   * `nobody`: public routes.
-   */
-  kind: 'session' | 'password' | 'node' | 'nobody'
-  /** Stable per session, token or user name (of a node: its id), and useless for logging in; empty for nobody. */
-  id: string
-  /** null: a node, or nobody. */
-  principal: Principal | null
-}
-
-export const NOBODY: Caller = { kind: 'nobody', id: '', principal: null }
 
 /**
  * Whoever made this request has the password at hand. A browser that was once told the password repeats it with every
@@ -162,8 +148,7 @@ export class Authenticator {
     const { authorization } = request.headers
     if (verdict?.is === 'right') {
       const { principal } = verdict
-      const id = principal.tokenId === null ? `user:${principal.name}` : `token:${principal.tokenId}`
-      const caller: Caller = { kind: 'password', id, principal }
+      const caller: Caller = { kind: 'password', id: idOf(principal), principal }
       this.#rightOn.set(request.raw.socket, {
         authorization: authorization!,
         address: addressOf(request),
@@ -245,6 +230,12 @@ export class Authenticator {
     const principal = begun === null ? null : this.#access.findBySession(begun.userId, begun.beganAtMs)
     return principal === null ? null : { id: id!, principal }
   }
+}
+
+/** Of requests that bring their credentials along. Names of users can pass from one to another, ids cannot. */
+function idOf({ tokenId, userId, name }: Principal): string {
+  if (tokenId !== null) return `token:${tokenId}`
+  return userId === null ? `user:${name}` : `user-id:${userId}`
 }
 
 type Session = Pick<Caller, 'id'> & { principal: Principal }

@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { SharedCache } from '../../engine/cache/shared-cache.ts'
 import type { Clock } from '../../engine/runtime/clock.ts'
 import { NODE_RATE_LIMIT, type RateLimit, type RateLimits } from '../limits.ts'
-import type { Caller } from './authenticator.ts'
+import type { Caller } from './caller.ts'
 import { addressOf, clientOf } from './client-address.ts'
 import { type Charged, RequestLimiter } from './request-limiter.ts'
 

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import type { Principal } from '../../engine/access/principal.ts'
-import type { Caller } from './authenticator.ts'
+import type { Caller } from './caller.ts'
 
 type Receiver = Pick<Caller, 'kind' | 'id' | 'principal'>
 

@@ -5,11 +5,12 @@ import type { Engine } from '../../engine/index.ts'
 import type { SharedAnswers } from '../../engine/cache/shared-answers.ts'
 import type { SharedCache } from '../../engine/cache/shared-cache.ts'
 import { Access } from '../../engine/access/access.ts'
+import { accessOperations } from '../../engine/router/access-operations.ts'
 import { implementWithRoles } from '../../engine/router/required-role.ts'
 import type { RouterContext } from '../../engine/router/router.ts'
 import { silentLogger } from '../../engine/runtime/logger.ts'
 import { systemRandom } from '../../engine/runtime/random.ts'
-import { createFakeClock } from '../../engine/testing/fake-clock.ts'
+import { createFakeClock, type FakeClock } from '../../engine/testing/fake-clock.ts'
 import { type Example, EXAMPLES, exampleOf } from '../openapi/examples.ts'
 import {
   contract,
@@ -28,6 +29,8 @@ import { IncomingFiles } from '../../engine/blobs/incoming-files.ts'
 import { makeTestDirectory } from './test-directory.ts'
 import { createFakeScrapyd, sha256 } from './fake-scrapyd.ts'
 
+const CREDENTIALS = { username: 'scrapdeck', password: 'correct horse: battery' }
+
 /** An engine in memory for tests of the server: every kind of call and failure can be produced. */
 export function createFakeEngine() {
   const { scrapyd, ...fleet } = createFakeScrapyd()
@@ -37,7 +40,10 @@ export function createFakeEngine() {
 
   // Only what the tests of the server need; every other operation returns its example (openapi/examples.ts).
   const server = implementWithRoles()
+  const accessClock = createFakeClock()
+  const access = createFakeAccess(CREDENTIALS.username, accessClock)
   const own = {
+    ...accessOperations(server, access),
     jobs: {
       list: server.jobs.list.handler(({ input }) => ({
         jobs: [aShopJob({ project: aProjectName(input.project ?? 'shop'), priority: input.limit })],
@@ -142,8 +148,8 @@ export function createFakeEngine() {
     },
     system: {
       credentials: server.system.credentials.handler(({ context }) => ({
-        username: credentials.username,
-        password: context.showsPassword === true ? credentials.password : null,
+        username: CREDENTIALS.username,
+        password: context.showsPassword === true ? CREDENTIALS.password : null,
         address: null
       })),
       logOutEverywhere: server.system.logOutEverywhere.handler(async ({ context }) => ({
@@ -177,7 +183,6 @@ export function createFakeEngine() {
   }
 
   const healthNow = { live: true, ready: true, reasons: [] as string[] }
-  const credentials = { username: 'scrapdeck', password: 'correct horse: battery' }
   return {
     router: async () => router,
     /** Of the router, for tests that replace some. */
@@ -193,8 +198,10 @@ export function createFakeEngine() {
       messages: () => import('../../engine/nodes/pulling/messages.ts')
     },
     incoming: createLazyIncoming(),
-    credentials,
-    access: createFakeAccess(credentials.username),
+    credentials: { ...CREDENTIALS },
+    access,
+    /** Of users and tokens. */
+    accessClock,
     /** The token is what the egg contains. */
     async openEgg(token: string) {
       if (token === 'expired') throw new ScrapdeckError('EGG_LINK_INVALID', 'This link to an egg is not valid')
@@ -218,7 +225,7 @@ export function createFakeEngine() {
 }
 
 /** The real rules, over a store that keeps nothing. */
-function createFakeAccess(ownerName: string): Access {
+function createFakeAccess(ownerName: string, clock: FakeClock): Access {
   const store: AccessStore = {
     listUsers: async () => [],
     putUser: async () => {},
@@ -228,7 +235,7 @@ function createFakeAccess(ownerName: string): Access {
     deleteAccessToken: async () => true,
     recordAccess: async () => {}
   }
-  const parts = { store, clock: createFakeClock(), random: systemRandom, logger: silentLogger, ownerName }
+  const parts = { store, clock, random: systemRandom, logger: silentLogger, ownerName }
   return new Access(parts, [], [])
 }
 

@@ -1,8 +1,16 @@
 import { describe, expect, test } from 'vitest'
-import type { LimitRule, SourceSettings } from '../../../shared/contract/index.ts'
-import { aJobId, anAttemptNumber, aNodeId, aProjectName, aSourceId, aWebhookId } from '../../../shared/testing/ids.ts'
+import type { AccessTokenId, LimitRule, SourceSettings, UserId } from '../../../shared/contract/index.ts'
+import {
+  aJobId,
+  anAttemptNumber,
+  aNodeId,
+  aProjectName,
+  aSourceId,
+  aWebhookId,
+  branded
+} from '../../../shared/testing/ids.ts'
 import { aStoredBackfill, aStoredSchedule } from '../../testing/builders.ts'
-import type { StoredSource, VanishedNode } from '../records.ts'
+import type { StoredAccessToken, StoredSource, StoredUser, VanishedNode } from '../records.ts'
 import type { Story } from './story.ts'
 import { asSealedText } from '../../runtime/secret-box.ts'
 
@@ -23,7 +31,18 @@ const aSource = (id: string, over: Partial<StoredSource> = {}): StoredSource => 
   ...over
 })
 
-/** Backfills, sources, limits, and reported problems. */
+const aUser = (id: string, over: Partial<StoredUser> = {}): StoredUser => ({
+  ...{ id: branded<UserId>(id.repeat(32)), name: id, kind: 'person', role: 'operator', enabled: true },
+  ...{ passwordHash: null, createdAtMs: 1, sessionsSinceMs: 1, lastSeenAtMs: null },
+  ...over
+})
+const aToken = (id: string, userId: UserId | null, over: Partial<StoredAccessToken> = {}): StoredAccessToken => ({
+  ...{ id: branded<AccessTokenId>(id.repeat(32)), userId, name: 'laptop', role: 'viewer', hash: id, ending: id },
+  ...{ createdAtMs: 1, expiresAtMs: null, lastUsedAtMs: null },
+  ...over
+})
+
+/** Backfills, sources, limits, reported problems, users and tokens. */
 export function describeOperators(story: Story): void {
   describe('backfills', () => {
     test('each schedule has its newest, which is changed revision by revision and goes with it', async () => {
@@ -152,6 +171,47 @@ export function describeOperators(story: Story): void {
       const second = { revision: 2, rules: [rule('a', { spider: 'price*', max: 0 })] }
       await story.store.putLimits(second)
       expect(await story.store.getLimits()).toEqual(second)
+    })
+  })
+
+  describe('users and tokens', () => {
+    test('are read as they were written, and replaced as a whole', async () => {
+      const [anna, ci] = [aUser('a', { passwordHash: 'argon2id …' }), aUser('c', { kind: 'service', enabled: false })]
+      await story.store.putUser(ci)
+      await story.store.putUser(aUser('a'))
+      await story.store.putUser(anna)
+      const tokens = [aToken('1', anna.id), aToken('2', null, { role: 'owner', expiresAtMs: 5 })]
+      for (const token of tokens) await story.store.addAccessToken(token)
+      expect(await story.store.listUsers()).toEqual([anna, ci])
+      expect(await story.store.listAccessTokens()).toEqual(tokens)
+    })
+
+    test('of one name or one token are refused a second time', async () => {
+      await story.store.putUser(aUser('a'))
+      await expect(story.store.putUser(aUser('b', { name: 'a' }))).rejects.toThrow()
+      await story.store.addAccessToken(aToken('1', null))
+      await expect(story.store.addAccessToken(aToken('2', null, { hash: '1' }))).rejects.toThrow()
+      expect([await story.store.listUsers(), await story.store.listAccessTokens()]).toMatchObject([
+        [{ id: aUser('a').id }],
+        [{}]
+      ])
+    })
+
+    test('go together, and only what is there is deleted or seen', async () => {
+      const [anna, ben] = [aUser('a'), aUser('b')]
+      for (const user of [anna, ben]) await story.store.putUser(user)
+      for (const token of [aToken('1', anna.id), aToken('2', ben.id), aToken('3', ben.id)]) {
+        await story.store.addAccessToken(token)
+      }
+      await story.store.recordAccess([ben.id, aUser('z').id], [aToken('2', null).id, aToken('9', null).id], 7)
+      expect([await story.store.deleteUser(anna.id), await story.store.deleteUser(anna.id)]).toEqual([true, false])
+      const third = aToken('3', ben.id).id
+      expect([await story.store.deleteAccessToken(third), await story.store.deleteAccessToken(third)]).toEqual([
+        true,
+        false
+      ])
+      expect(await story.store.listUsers()).toEqual([{ ...ben, lastSeenAtMs: 7 }])
+      expect(await story.store.listAccessTokens()).toEqual([aToken('2', ben.id, { lastUsedAtMs: 7 })])
     })
   })
 

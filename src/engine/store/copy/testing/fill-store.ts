@@ -52,6 +52,19 @@ export async function fillStore(store: Store): Promise<void> {
     revision: 1,
     rules: [{ id: 'a', project: null, spider: 'price*', tag: null, perNode: false, max: 3 }]
   })
+  const role = 'operator' as const
+  await store.putUser(
+    branded({
+      ...{ id: 'e'.repeat(32), name: 'anna', kind: 'person', role, enabled: true, passwordHash: 'argon2id 1,1,1 a b' },
+      ...{ createdAtMs: 1, sessionsSinceMs: 2, lastSeenAtMs: null }
+    })
+  )
+  await store.addAccessToken(
+    branded({
+      ...{ id: 'f'.repeat(32), userId: 'e'.repeat(32), name: 'laptop', role, hash: 'c0ffee', ending: 'ffee' },
+      ...{ createdAtMs: 1, expiresAtMs: null, lastUsedAtMs: 3 }
+    })
+  )
   await store.putToldProblems([branded({ id: 'one', title: 'Something is wrong', severity: 'warning' })], [])
   await store.claimAnswer(
     branded({ scope: 's', key: 'k', fingerprint: 'f', begunBy: 'run', nowMs: 0, expiresAtMs: 9e12, quota: ROOMY_QUOTA })

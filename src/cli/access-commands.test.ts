@@ -1,0 +1,47 @@
+import { expect, it } from 'vitest'
+import { EXIT_CODES } from './client/exit-codes.ts'
+import { call, makeDirectory, openEngine } from './testing/call.ts'
+
+const PASSWORD = 'kestrel amber drawbridge'
+
+it('adds a person whose password comes from a file, and the person may do what the role allows', async () => {
+  const { run, url } = await openEngine({ password: `${PASSWORD}\n` })
+  expect((await run('users')).out).toMatch(/^No users besides the owner of this machine/)
+  expect((await run('users', 'add', 'anna', '--role', 'operator', '--new-password-file', 'password')).out).toBe(
+    'Added anna, operator\n'
+  )
+  const asAnna = { url, password: PASSWORD, environment: { SCRAPDECK_USERNAME: 'anna' } }
+  expect((await call(['users', 'me'], asAnna)).out).toBe('anna, operator\n')
+  const refused = await call(['export'], asAnna)
+  expect([refused.code, refused.error]).toEqual([
+    EXIT_CODES.unauthorized,
+    expect.stringContaining('needs the role admin. anna has the role operator')
+  ])
+  expect((await run('users')).out).toMatch(/^NAME +KIND +ROLE +STATE +LAST SEEN +ID\nanna +person +operator +enabled +/)
+  expect((await run('users', 'set', 'Anna', '--role', 'viewer', '--disable')).out).toBe('anna: viewer, disabled\n')
+  expect((await call(['users', 'me'], asAnna)).code).toBe(EXIT_CODES.unauthorized)
+  expect((await run('users', 'set', 'anna')).code).toBe(EXIT_CODES.usage)
+  expect((await run('users', 'remove', 'anna')).out).toBe('Removed anna\n')
+  const gone = await run('users', 'remove', 'anna')
+  expect([gone.code, gone.error]).toEqual([
+    EXIT_CODES.notFound,
+    expect.stringContaining('There is no user anna. There are none.')
+  ])
+})
+
+it('creates a token for a service account, which works as the password, and revokes it by its last characters', async () => {
+  const { run, url } = await openEngine()
+  expect((await run('users', 'add', 'ci', '--kind', 'service', '--role', 'deployer')).out).toContain('--user ci')
+  const { out } = await run('tokens', 'add', 'GitLab', '--user', 'ci', '--role', 'viewer', '--days', 'never')
+  expect(out).toMatch(/^sdk_[\w-]{51}\n\nIt does not expire\. Scrapdeck does not show it again\.\n$/)
+  const secret = out.split('\n', 1)[0]!
+  const asCi = { url, password: secret, environment: { SCRAPDECK_USERNAME: 'ci' }, directory: makeDirectory() }
+  expect((await call(['users', 'me'], asCi)).out).toBe('ci, viewer\n')
+  expect((await call(['tokens'], asCi)).out).toMatch(/\nGitLab +ci +viewer +[\w-]{8} +never +never +/)
+  expect((await run('tokens')).out).toMatch(/\nGitLab +ci +viewer /)
+  expect((await call(['tokens', 'add', 'another'], asCi)).code).toBe(EXIT_CODES.unauthorized)
+  expect((await run('tokens', 'revoke', 'no-such')).code).toBe(EXIT_CODES.notFound)
+  expect((await run('tokens', 'revoke', secret.slice(-8))).out).toBe('Revoked GitLab\n')
+  expect((await call(['users', 'me'], asCi)).code).toBe(EXIT_CODES.unauthorized)
+  expect((await run('tokens')).out).toMatch(/^No tokens/)
+})

@@ -1,0 +1,178 @@
+import { readFileSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { type Command, Option } from 'commander'
+import type { AccessToken, User } from '../../shared/contract/index.ts'
+import { ROLES, type Role } from '../../shared/roles.ts'
+import { formatAge } from '../../shared/time.ts'
+import { wholeNumber } from '../client/arguments.ts'
+import type { Client } from '../client/connect.ts'
+import { CommandEnd, EXIT_CODES } from '../client/exit-codes.ts'
+import { localTime, print, table } from '../client/output.ts'
+import type { ClientCommands } from '../client/session.ts'
+import type { Terminal } from '../client/terminal.ts'
+
+const DAYS = 90
+
+interface UserFlags {
+  role?: Role
+  kind?: User['kind']
+  newPasswordFile?: string
+  disable?: boolean
+  enable?: boolean
+}
+
+interface TokenFlags {
+  user?: string
+  role?: Role
+  days?: number | 'never'
+}
+
+export function addAccessCommands({ group, terminal }: ClientCommands): void {
+  addUsers(group('users', 'Users and service accounts: list, add, set, remove, me.'), terminal.nowMs)
+  addTokens(group('tokens', 'Tokens that programs send instead of a password: list, add, revoke.'), terminal.nowMs)
+}
+
+function addUsers(add: ClientCommands['add'], nowMs: () => number): void {
+  add('list', 'List the users.', undefined, { isDefault: true })(async ({ client, flags, terminal }) => {
+    print(terminal, flags, await client.users.list(), ({ users }) => listed(users, nowMs()))
+  })
+
+  add(
+    'me',
+    'Show as whom this command line is known, and the role.'
+  )(async ({ client, flags, terminal }) => {
+    print(terminal, flags, await client.users.me(), ({ name, role }) => `${name}, ${role}`)
+  })
+
+  add('add <name>', 'Add a person, or a service account for programs, which has tokens and no password.', (command) =>
+    withPassword(command)
+      .addOption(new Option('--role <role>', 'what the user may do').choices(ROLES).makeOptionMandatory())
+      .addOption(new Option('--kind <kind>', 'whose account it is').choices(['person', 'service']).default('person'))
+  )(async ({ client, flags, terminal }, [name = ''], { role, kind, newPasswordFile }: UserFlags) => {
+    const password = readNewPassword(newPasswordFile, terminal)
+    const { user } = await client.users.create({ name, role: role!, kind, ...(password !== null && { password }) })
+    const next = user.kind === 'service' ? `. Create a token: scrapdeck tokens add NAME --user ${user.name}` : ''
+    print(terminal, flags, { user }, () => `Added ${user.name}, ${user.role}${next}`)
+  })
+
+  add('set <user>', "Change a user's role or password, or disable the user.", (command) =>
+    withPassword(command)
+      .addOption(new Option('--role <role>', 'what the user may do').choices(ROLES))
+      .addOption(new Option('--disable', 'refuse logins and tokens').conflicts('enable'))
+      .option('--enable', 'allow them again')
+  )(async ({ client, flags, terminal }, [name = ''], { role, newPasswordFile, enable, disable }: UserFlags) => {
+    const password = readNewPassword(newPasswordFile, terminal)
+    const enabled = enable === true ? true : disable === true ? false : undefined
+    if (role === undefined && password === null && enabled === undefined) {
+      throw new CommandEnd(
+        EXIT_CODES.usage,
+        'Nothing to change: give --role, --new-password-file, --enable or --disable.'
+      )
+    }
+    const { id } = await findUser(client, name)
+    const answer = await client.users.update({ id, role, enabled, ...(password !== null && { password }) })
+    print(terminal, flags, answer, ({ user }) => `${user.name}: ${user.role}, ${user.enabled ? 'enabled' : 'disabled'}`)
+  })
+
+  add(
+    'remove <user>',
+    'Remove a user with all tokens and sessions.'
+  )(async ({ client, flags, terminal }, [name = '']) => {
+    const { id } = await findUser(client, name)
+    print(terminal, flags, await client.users.remove({ id }), () => `Removed ${name}`)
+  })
+}
+
+function addTokens(add: ClientCommands['add'], nowMs: () => number): void {
+  add('list', 'List your tokens; as an owner, those of everybody.', undefined, { isDefault: true })(
+    async ({ client, flags, terminal }) => {
+      const { tokens } = await client.tokens.list()
+      const names = await namesOf(client, tokens)
+      print(terminal, flags, { tokens }, () => listedTokens(tokens, names, nowMs()))
+    }
+  )
+
+  add('add <name>', 'Create a token and show it, once.', (command) =>
+    command
+      .option('--user <user>', 'whose (default: your own)')
+      .addOption(new Option('--role <role>', 'what it may do (default: all that its user may)').choices(ROLES))
+      .option('--days <number>', `days until it expires, or "never" (default ${DAYS})`, daysOf)
+  )(async ({ client, flags, terminal }, [name = ''], { user, role, days = DAYS }: TokenFlags) => {
+    const userId = user === undefined ? undefined : (await findUser(client, user)).id
+    const expiresInDays = days === 'never' ? null : days
+    const answer = await client.tokens.create({ name, userId, role, expiresInDays })
+    print(terminal, flags, answer, ({ secret, token }) => {
+      const until = token.expiresAtMs === null ? 'It does not expire' : `It expires ${localTime(token.expiresAtMs)}`
+      return `${secret}\n\n${until}. Scrapdeck does not show it again.`
+    })
+  })
+
+  add(
+    'revoke <id>',
+    'Refuse a token from now on. Its id or its last characters.'
+  )(async ({ client, flags, terminal }, [text = '']) => {
+    const { id, name } = pickToken((await client.tokens.list()).tokens, text)
+    print(terminal, flags, await client.tokens.revoke({ id }), () => `Revoked ${name}`)
+  })
+}
+
+const withPassword = (command: Command): Command =>
+  command.option('--new-password-file <file>', "a file whose first line is the user's password; - for standard input")
+
+function readNewPassword(file: string | undefined, { directory }: Terminal): string | null {
+  if (file === undefined) return null
+  const [line = ''] = readFileSync(file === '-' ? 0 : resolve(directory, file), 'utf8').split(/\r?\n/, 1)
+  if (line === '') throw new CommandEnd(EXIT_CODES.usage, 'The first line of the new password is empty.')
+  return line
+}
+
+const daysOf = (text: string): number | 'never' => (text === 'never' ? text : wholeNumber(text))
+
+async function findUser(client: Client, text: string): Promise<User> {
+  const { users } = await client.users.list()
+  const user = users.find(({ id, name }) => id === text || name.toLowerCase() === text.toLowerCase())
+  if (user !== undefined) return user
+  const names = users.map(({ name }) => name).join(', ')
+  throw new CommandEnd(EXIT_CODES.notFound, `There is no user ${text}. There are ${names || 'none'}.`)
+}
+
+function pickToken(tokens: AccessToken[], text: string): AccessToken {
+  const [token, ...others] = tokens.filter(
+    ({ id, ending }) => id === text || (text.length >= 4 && ending.endsWith(text))
+  )
+  if (token !== undefined && others.length === 0) return token
+  const problem = token === undefined ? `There is no token ${text}` : `Several tokens end with ${text}`
+  throw new CommandEnd(EXIT_CODES.notFound, `${problem}; "scrapdeck tokens" lists them.`)
+}
+
+/** Only an owner may read the names of all users; everybody else sees only own tokens. */
+async function namesOf(client: Client, tokens: AccessToken[]): Promise<Map<string | null, string>> {
+  const me = await client.users.me()
+  const users =
+    me.role === 'owner' && tokens.some(({ userId }) => userId !== null) ? (await client.users.list()).users : []
+  return new Map<string | null, string>([[me.userId, me.name], ...users.map(({ id, name }) => [id, name] as const)])
+}
+
+const age = (atMs: number | null, nowMs: number): string => (atMs === null ? 'never' : `${formatAge(nowMs - atMs)} ago`)
+
+function listed(users: User[], nowMs: number): string {
+  return table(
+    ['name', 'kind', 'role', 'state', 'last seen', 'id'],
+    users.map((user) => [
+      ...[user.name, user.kind, user.role, user.enabled ? 'enabled' : 'disabled'],
+      ...[age(user.lastSeenAtMs, nowMs), user.id]
+    ]),
+    'No users besides the owner of this machine. Add one: scrapdeck users add NAME --role viewer'
+  )
+}
+
+function listedTokens(tokens: AccessToken[], names: Map<string | null, string>, nowMs: number): string {
+  return table(
+    ['name', 'user', 'role', 'ends with', 'expires', 'last used', 'id'],
+    tokens.map(({ name, userId, role, ending, expiresAtMs, lastUsedAtMs, id }) => [
+      ...[name, names.get(userId) ?? 'the service', role, ending],
+      ...[expiresAtMs === null ? 'never' : localTime(expiresAtMs), age(lastUsedAtMs, nowMs), id]
+    ]),
+    'No tokens. Create one: scrapdeck tokens add NAME'
+  )
+}

@@ -1,0 +1,26 @@
+import type { Access } from '../access/access.ts'
+import type { implementWithRoles } from './required-role.ts'
+
+/** The operations of users and tokens. Each knows who asks: what is one's own needs no role of an owner. */
+export const accessOperations = (os: ReturnType<typeof implementWithRoles>, access: Access) => ({
+  users: {
+    me: os.users.me.handler(({ context }) => context.principal),
+    list: os.users.list.handler(() => ({ users: access.listUsers() })),
+    create: os.users.create.handler(async ({ input }) => ({ user: await access.createUser(input) })),
+    update: os.users.update.handler(async ({ input: { id, ...changes } }) => ({
+      user: await access.updateUser(id, changes)
+    })),
+    remove: os.users.remove.handler(async ({ input }) => ({ removed: await access.removeUser(input.id) })),
+    changePassword: os.users.changePassword.handler(async ({ input, context }) => {
+      await access.changeOwnPassword(context.principal, input.current, input.password)
+      return { changed: true as const }
+    })
+  },
+  tokens: {
+    list: os.tokens.list.handler(({ context }) => ({ tokens: access.listTokens(context.principal) })),
+    create: os.tokens.create.handler(({ input, context }) => access.createToken(context.principal, input)),
+    revoke: os.tokens.revoke.handler(async ({ input, context }) => ({
+      revoked: await access.revokeToken(context.principal, input.id)
+    }))
+  }
+})

@@ -1,0 +1,15 @@
+import type { Principal } from '../access/principal.ts'
+
+/** What the transport knows about a request. */
+export interface RouterContext {
+  /** Who sent the request. */
+  principal: Principal
+  /** Who sent the request, for the job's record: the app's own UI, or a program. */
+  source: 'ui' | 'api'
+  /** The client's idempotency key: its jobs are created once, even if the request is repeated after a crash. */
+  onceKey?: string
+  /** The caller has just sent the password, or has the desktop's own window: it may be shown. Absent: false. */
+  showsPassword?: boolean
+  /** Ends all browser sessions and returns how many there were. Absent: there is no HTTP server. */
+  logOutEverywhere?: () => Promise<number>
+}

@@ -1,0 +1,213 @@
+import { getEventIteratorSchemaDetails } from '@orpc/contract'
+import { createRouterClient } from '@orpc/server'
+import type { InjectOptions } from 'fastify'
+import { describe, expect, it } from 'vitest'
+import { contract, listOperations, type Operation } from '../shared/contract/index.ts'
+import { includesRole, type Role, ROLES } from '../shared/roles.ts'
+import { OWNER } from '../engine/access/principal.ts'
+import { exampleOf } from './openapi/examples.ts'
+import { openTestApp } from './testing/test-app.ts'
+
+/** The one table: who may call what. An operation that is missing here, or has another role, fails the first test. */
+const OPERATIONS: Record<Role, string> = {
+  viewer: `
+    crawlOrders.list crawlOrders.get jobs.list jobs.facets jobs.get jobs.status jobs.running jobs.usage jobs.figures
+    jobs.count queue.limits queue.lanes nodes.list nodes.get discovery.list projects.list projects.get schedules.list
+    schedules.get schedules.preview schedules.calendar schedules.load schedules.firings schedules.planBackfill chains.list
+    engines.list storage.usage storage.policy storage.preview environments.list environments.log logs.read logs.tail
+    logs.locate logs.search logs.searchAll logs.zip items.describe items.page items.read items.fieldStatistics items.diff
+    items.export items.readExport errors.list errors.get errors.ofJob findings.list findings.ofJob events.subscribe
+    users.me users.changePassword tokens.list tokens.create tokens.revoke system.status system.history`,
+  operator: `
+    crawl crawlOrders.update crawlOrders.cancel jobs.run jobs.runMany jobs.setPriority jobs.reorder jobs.place
+    jobs.runElsewhere jobs.cancel jobs.restore jobs.keep jobs.retry nodes.cancelExternal nodes.adoptExternal
+    projects.setPaused schedules.create schedules.update schedules.remove schedules.setPaused schedules.runNow
+    schedules.backfill schedules.cancelBackfill chains.create chains.update chains.remove errors.setState findings.dismiss
+    system.setPaused`,
+  deployer: `
+    projects.upload projects.deploy projects.configure projects.changeSettings projects.pinVersion projects.deleteVersion
+    projects.deleteProject environments.rebuild environments.remove system.runDemo system.createEnvironment`,
+  admin: `
+    queue.setLimits nodes.probe nodes.add nodes.addPulling nodes.renewToken nodes.revokeToken nodes.update nodes.setMode
+    nodes.remove discovery.put discovery.remove discovery.refresh webhooks.list webhooks.create webhooks.update
+    webhooks.remove webhooks.rotate webhooks.test webhooks.deliveries webhooks.replay fleetFile.export fleetFile.plan
+    fleetFile.apply engines.handOver engines.drain storage.setPolicy storage.run storage.compact`,
+  owner: 'users.list users.create users.update users.remove system.credentials system.logOutEverywhere'
+}
+
+/** The same for everything else that answers; `null`: whoever asks, without credentials too. */
+const ROUTES: [method: string, path: string, role: Role | null][] = [
+  ['GET', '/daemonstatus.json', 'viewer'],
+  ['GET', '/status.json?job=1', 'viewer'],
+  ['GET', '/listprojects.json', 'viewer'],
+  ['GET', '/listversions.json?project=shop', 'viewer'],
+  ['GET', '/listspiders.json?project=shop', 'viewer'],
+  ['GET', '/listjobs.json', 'viewer'],
+  ['POST', '/schedule.json', 'operator'],
+  ['POST', '/cancel.json', 'operator'],
+  ['POST', '/addversion.json', 'deployer'],
+  ['POST', '/delversion.json', 'deployer'],
+  ['POST', '/delproject.json', 'deployer'],
+  ['HEAD', '/delproject.json', 'deployer'],
+  // Methods that nobody uses.
+  ['DELETE', '/schedule.json', 'owner'],
+  ['GET', '/', 'viewer'],
+  ['GET', '/jobs', 'viewer'],
+  ['GET', '/logs', 'viewer'],
+  ['GET', '/logs/', 'viewer'],
+  ['GET', '/items', 'viewer'],
+  ['GET', '/items/', 'viewer'],
+  ['GET', '/metrics', 'viewer'],
+  ['GET', '/docs', 'viewer'],
+  ['GET', '/docs/access', 'viewer'],
+  ['GET', '/docs/style.css', 'viewer'],
+  ['GET', '/docs/images/jobs.png', 'viewer'],
+  ['GET', '/api', 'viewer'],
+  ['GET', '/api/openapi.json', 'viewer'],
+  ['GET', '/api/files/start.js', 'viewer'],
+  ['GET', '/api/files/style.css', 'viewer'],
+  ['GET', '/ui', 'viewer'],
+  ['GET', '/ui/', 'viewer'],
+  ['POST', '/ui/link', 'owner'],
+  ['POST', '/ui/password', 'viewer'],
+  ['POST', '/ui/logout', 'viewer'],
+  ['GET', '/health', null],
+  ['GET', '/health/live', null],
+  ['GET', '/health/ready', null],
+  ['GET', '/ui/login', null]
+]
+
+const FOUND = listOperations(contract)
+/** They do not end, or have a file in place of JSON: what they refuse is refused all the same. */
+const NOT_AWAITED = new Set(['events.subscribe', 'projects.upload', 'logs.tail', 'logs.zip', 'projects.deploy'])
+const isStream = ({ '~orpc': { outputSchema } }: Operation) => getEventIteratorSchemaDetails(outputSchema) !== undefined
+
+/** The app, and what a token of each role sends. */
+async function openWithRoles() {
+  const app = openTestApp({ rateLimits: { apiPerSecond: 10_000, doorPerSecond: 10_000 } as never })
+  const { access } = app.engine
+  const authorization = {} as Record<Role, string>
+  for (const role of ROLES) {
+    const { id } = await access.createUser({ name: role, kind: 'service', role })
+    const { secret } = await access.createToken({ ...OWNER }, { name: role, userId: id, expiresInDays: null })
+    authorization[role] = `Bearer ${secret}`
+  }
+  const askAs = (role: Role, request: InjectOptions) =>
+    app.askAnonymously({ ...request, headers: { ...request.headers, authorization: authorization[role] } })
+  return { ...app, askAs }
+}
+
+/** Of the tree that Fastify prints: a segment in each line, four columns per level. */
+function pathsIn(tree: string): string[] {
+  const above: string[] = []
+  return tree.split('\n').flatMap((line) => {
+    const match = /^([│ ]*)[├└]── (\S+)( \(.*\))?$/.exec(line)
+    if (match === null) return []
+    const depth = match[1]!.length / 4
+    above.splice(depth, above.length, match[2]!)
+    const path = above.join('')
+    return match[3] === undefined ? [] : [path.startsWith('/') ? path : `/${path}`]
+  })
+}
+
+/** The code of a refusal for lack of a role, in whichever form this door has; null: something else. */
+const refusalIn = (body: string): string | null => /ROLE_REQUIRED/.exec(body)?.[0] ?? null
+
+describe('the role of an operation', () => {
+  it('is the one in the table, for every operation', () => {
+    const table = ROLES.flatMap((role) =>
+      OPERATIONS[role]
+        .trim()
+        .split(/\s+/)
+        .map((name) => [name, role])
+    )
+    const inContract = [...FOUND].map(([name, { '~orpc': of }]) => [name, of.meta.role])
+    expect(Object.fromEntries(inContract)).toEqual(Object.fromEntries(table))
+  })
+
+  it.each(ROLES)(
+    'lets a %s do what the table says, and nothing else: REST, RPC, JSON-RPC, in the process',
+    async (role) => {
+      const { askAs, engine } = await openWithRoles()
+      const router = await engine.router()
+      const client = createRouterClient(router, {
+        context: { principal: { ...OWNER, role }, source: 'api' }
+      }) as unknown as Record<string, Record<string, (input: unknown) => Promise<unknown>>>
+      const wrong: string[] = []
+      for (const [name, operation] of FOUND) {
+        const { meta, route } = operation['~orpc']
+        const may = includesRole(role, meta.role)
+        if (may && NOT_AWAITED.has(name)) continue
+        const { input = {} } = exampleOf(name)!
+        const fields = { ...(input as Record<string, unknown>) }
+        const path = route.path!.replaceAll(/\{(\w+)\}/g, (_all, field: string) =>
+          encodeURIComponent(String(fields[field]))
+        )
+        for (const [, field] of route.path!.matchAll(/\{(\w+)\}/g)) delete fields[field!]
+        const prefix = name === 'crawl' || name.startsWith('crawlOrders') ? '' : '/api/v1'
+        const rest = await askAs(role, {
+          method: route.method as 'GET',
+          url: `${prefix}${path}`,
+          ...(route.method === 'GET' || route.method === 'DELETE' ? {} : { payload: fields })
+        })
+        const rpc = await askAs(role, {
+          ...{ method: 'POST', url: `/api/rpc/${name.replace('.', '/')}`, payload: { json: input } }
+        })
+        const jsonRpc = await askAs(role, {
+          ...{ method: 'POST', url: '/api/v1/jsonrpc', payload: { jsonrpc: '2.0', id: 1, method: name, params: input } }
+        })
+        const [noun, verb] = name.split('.') as [string, string | undefined]
+        const call = (verb === undefined ? client[noun] : client[noun]![verb]) as unknown as (input: unknown) => unknown
+        const inProcess = await Promise.resolve()
+          .then(() => call(input))
+          .then(
+            () => null,
+            (error: { code?: string }) => error.code ?? null
+          )
+        // JSON-RPC has no streams: it refuses them to everybody.
+        const answers = { rest, rpc, ...(isStream(operation) ? {} : { jsonRpc }), inProcess: { body: inProcess ?? '' } }
+        for (const [door, { body }] of Object.entries(answers)) {
+          if ((refusalIn(body) === null) !== may) wrong.push(`${door} ${name}: ${body.slice(0, 200)}`)
+        }
+      }
+      expect(wrong).toEqual([])
+    }
+  )
+})
+
+describe('the role of every other route', () => {
+  it.each(ROLES)('lets a %s use what the table says, and nothing else', async (role) => {
+    const { askAs } = await openWithRoles()
+    const wrong: string[] = []
+    for (const [method, url, needed] of ROUTES) {
+      const response = await askAs(role, { method: method as 'GET', url })
+      const may = needed === null || includesRole(role, needed)
+      const isRefused = response.statusCode === 403 && (method === 'HEAD' || /needs the role/.test(response.body))
+      if (isRefused === may) {
+        wrong.push(`${method} ${url}: ${response.statusCode} ${response.body.slice(0, 200)}`)
+      }
+    }
+    expect(wrong).toEqual([])
+  })
+
+  it('is in the table, for every route that there is', async () => {
+    const { fastify } = openTestApp()
+    await fastify.ready()
+    // Operations, and doors with credentials of their own.
+    const others = /^\/(api\/(rpc|v1|node)\/|crawl|kubernetes\/|jobs\/:id\/)/
+    const paths = pathsIn(fastify.printRoutes({ commonPrefix: false })).filter((path) => !others.test(path))
+    const known = ROUTES.map(([, url]) => url.replace(/\?.*/, ''))
+    const isKnown = (path: string) =>
+      known.some((url) => new RegExp(`^${path.replaceAll(/:\w+|\*/g, '.*')}$`).test(url))
+    expect(paths.length).toBeGreaterThan(25)
+    expect(paths.filter((path) => !isKnown(path))).toEqual([])
+  })
+
+  it('is an owner for what does not exist: the answer is the same for all others', async () => {
+    const { askAs } = await openWithRoles()
+    for (const url of ['/no-such-path', '/api/none', '/ui/none.js']) {
+      const answers = await Promise.all(ROLES.map((role) => askAs(role, { url })))
+      expect(new Set(answers.map(({ statusCode, body }) => `${statusCode} ${body}`)).size).toBe(1)
+    }
+  })
+})
