@@ -9,23 +9,35 @@ const FEW = 'c0 IS NOT DISTINCT FROM c0'
 /**
  * As `Database.prepareMany` is given it. All rows are one parameter, so that their number does not matter to the plan.
  */
-export function withGivenSql({ sql, given, with: other }: ManySql): string {
+export function withGivenSql({ sql, given, with: other, isAlike = false }: ManySql): string {
   const names = Object.keys(given).map((name) => `"${name}"`)
   const cells = Object.values(given).map((kind, index) => `c${index} ${TYPES[kind]}`)
+  const rows = isAlike
+    ? `SELECT ${names.map((_name, index) => `coalesce(own.c${index}, same.c${index})`).join(', ')}
+      FROM json_to_recordset($1::json) AS own(${cells.join(', ')}), json_to_record($2::json) AS same(${cells.join(', ')})`
+    : `SELECT * FROM json_to_recordset($1::json) AS cells(${cells.join(', ')}) WHERE ${FEW}`
   return `WITH given(${names.join(', ')}) AS
-    (SELECT * FROM json_to_recordset($1::json) AS cells(${cells.join(', ')}) WHERE ${FEW})${other === undefined ? '' : `, ${toPostgres(other).text}`}
+    (${rows})${other === undefined ? '' : `, ${toPostgres(other).text}`}
     ${toPostgres(sql).text}`
 }
 
-/** Its parameter. */
-export function asJson(rows: readonly Cell[][]): string {
-  return JSON.stringify(rows.map(toObject))
+/** Its parameters: the rows, and of rows that are alike what all of them have in common. */
+export function givenValues(rows: readonly Cell[][], { isAlike = false }: Pick<ManySql, 'isAlike'>): string[] {
+  if (!isAlike) return [asJson(rows)]
+  const [first = [], ...others] = rows
+  const isSame = first.map((cell, index) => others.every((row) => row[index] === cell))
+  const own = rows.map((row) => toObject(row, (index) => !isSame[index]!))
+  return [JSON.stringify(own), JSON.stringify(toObject(first, (index) => isSame[index]!))]
 }
 
-function toObject(row: Cell[]): Record<string, string | number> {
+export function asJson(rows: readonly Cell[][]): string {
+  return JSON.stringify(rows.map((row) => toObject(row)))
+}
+
+function toObject(row: Cell[], isWanted: (index: number) => boolean = () => true): Record<string, string | number> {
   const given: Record<string, string | number> = {}
   row.forEach((cell, index) => {
-    if (cell === null) return
+    if (cell === null || !isWanted(index)) return
     if (typeof cell === 'number') given[`c${index}`] = Number.isFinite(cell) ? cell : String(cell)
     else given[`c${index}`] = typeof cell === 'string' ? withoutNul(cell) : `\\x${Buffer.from(cell).toString('hex')}`
   })

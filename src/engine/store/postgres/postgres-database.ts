@@ -3,7 +3,7 @@ import type { Connection, Sent } from './connection.ts'
 import type { Value } from './connection-messages.ts'
 import { explainCommitError } from './postgres-error.ts'
 import { toPostgres } from './dialect.ts'
-import { asJson, withGivenSql, withoutNul } from './given-rows.ts'
+import { givenValues, withGivenSql, withoutNul } from './given-rows.ts'
 
 const ROWS_AT_FIRST = 200
 const ROWS_AT_ONCE = 2_000
@@ -67,7 +67,7 @@ export class PostgresDatabase implements Database {
     const text = withGivenSql(many)
     return (rows) => {
       if (rows.length === 0) return () => []
-      const sent = this.#connection.send({ text, values: [asJson(rows)], isInTransaction: this.#isOpen })
+      const sent = this.#connection.send({ text, values: givenValues(rows, many), isInTransaction: this.#isOpen })
       this.#wrote(rows.length)
       return () => sent.result().rows.map((row) => row.map(toCell)) as Row[]
     }

@@ -30,6 +30,8 @@ export interface ManySql {
   /** Another table that `sql` reads, as in WITH. */
   with?: string
   given: Columns
+  /** Most cells are the same in all rows: those are given once. */
+  isAlike?: boolean
 }
 export type Many<Row = unknown[]> = (rows: Cell[][]) => () => Row[]
 

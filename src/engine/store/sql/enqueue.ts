@@ -32,8 +32,8 @@ const PLAIN_COLUMNS: Columns = {
   placement_tags: 'TEXT'
 }
 
-/** Some hundred kB of text. */
-const INSERTED_AT_ONCE_MAX = 500
+/** Some hundred kB of text: what all jobs of an order have in common is sent once. */
+const INSERTED_AT_ONCE_MAX = 2_000
 
 interface Dependencies extends Omit<JobWriting, 'timeline'> {
   holds: Holds
@@ -44,7 +44,7 @@ interface Dependencies extends Omit<JobWriting, 'timeline'> {
 /** Adds jobs to the queue. Every function runs inside the caller's transaction. */
 export function createEnqueue({ database, changes, counters, holds, order, outbox }: Dependencies) {
   const insertPlainJob = database.prepare(ENQUEUE_SQL.insertPlain)
-  const insertPlainJobs = database.prepareMany?.(insertGiven('jobs', PLAIN_COLUMNS))
+  const insertPlainJobs = database.prepareMany?.({ ...insertGiven('jobs', PLAIN_COLUMNS), isAlike: true })
   const insertJob = database.prepare(ENQUEUE_SQL.insert)
   const exists = database.prepare<[string]>('SELECT 1 FROM jobs WHERE id = ?')
   const insertDependency = database.prepare<[string, string, string]>(
