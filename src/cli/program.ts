@@ -73,6 +73,8 @@ function serviceCommand(name: string, description: string): Command {
     .option('--config <file>', CONFIG_HELP)
     .option('--bind <address>', 'address to listen on (default 127.0.0.1)')
     .option('--unix-socket <path>', 'also listen on this Unix socket')
+    .option('--tls-certificate <file>', 'speak HTTPS with this certificate (PEM), read again when it changes')
+    .option('--tls-key <file>', 'the key of that certificate')
     .option('--username <name>', 'user name of the API (default: generated on first start)')
     .option(
       '--password <password>',

@@ -1,3 +1,7 @@
+import type { Worker } from 'node:worker_threads'
+import type { Logger } from '../engine/runtime/logger.ts'
+import type { CertificateFiles } from '../server/certificate-files.ts'
+
 /** What a started service offers to the process that runs it. */
 export interface RunningService {
   address: string
@@ -7,4 +11,10 @@ export interface RunningService {
   loaded: Promise<void>
   stop(): Promise<void>
   isStopped(): boolean
+}
+
+export interface ServiceParts {
+  logger: Logger
+  storeThread: Worker
+  certificate: CertificateFiles | null
 }

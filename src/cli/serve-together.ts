@@ -21,7 +21,7 @@ import { listen, type Service } from '../server/listen.ts'
 import { type EngineDoor, openEngineDoor } from '../server/nodes/engine-door.ts'
 import { recordService } from '../server/service-file.ts'
 import { packagePaths, readPackageVersion } from './package-paths.ts'
-import type { RunningService } from './running-service.ts'
+import type { RunningService, ServiceParts } from './running-service.ts'
 
 /** An engine that cannot be closed by then holds on to something: only the end of its process lets go of it. */
 const CLOSE_LIMIT_MS = 15_000
@@ -32,12 +32,13 @@ const CLOSE_LIMIT_MS = 15_000
  */
 export async function serveTogether(
   options: ServeOptions & { postgres: NonNullable<ServeOptions['postgres']> },
-  { logger, storeThread }: { logger: Logger; storeThread: Worker }
+  { logger, storeThread, certificate }: ServiceParts
 ): Promise<RunningService> {
   await using starting = new AsyncDisposableStack()
   process.on('unhandledRejection', (error) => surviveTheEndOfLeading(error, logger))
   const connections = openConnections(options)
-  const front = await openFront(options, { answer: refuse, answerOnSocket: refuse }, connections)
+  const front = await openFront({ ...options, certificate }, { answer: refuse, answerOnSocket: refuse }, connections)
+  starting.defer(() => certificate?.stop())
   starting.defer(() => front.close())
   const engineOptions: EngineOptions = {
     ...engineOptionsOf(options, process.cwd()),
@@ -46,6 +47,7 @@ export async function serveTogether(
   }
   let leading: { stop(): Promise<void>; service: Service } | null = null
   let nextThread: Worker | null = storeThread
+  const scheme = certificate === null ? 'http' : 'https'
   const name = options.engineName ?? `${hostname()}:${front.port}`
   // Other engines cannot reach a Unix socket.
   const hasLocalNode = options.localSlots !== 0 && front.port !== 0
@@ -63,12 +65,13 @@ export async function serveTogether(
     ...{ clock: systemClock, random: systemRandom, logger, lead, follow },
     scrapdeckVersion: readPackageVersion(),
     ...{ hasLocalNode, name },
-    addressOf: (seenAs) => options.engineAddress ?? `http://${reachableFrom(options.bindAddress, seenAs)}:${front.port}`
+    addressOf: (seenAs) =>
+      options.engineAddress ?? `${scheme}://${reachableFrom(options.bindAddress, seenAs)}:${front.port}`
   })
   starting.defer(() => membership.stop())
   const { bindAddress, allowedHosts, trustedProxies } = options
   const follower = createFollower({
-    ...{ membership, bindAddress, allowedHosts, trustedProxies, logger },
+    ...{ membership, bindAddress, allowedHosts, trustedProxies, isEncrypted: certificate !== null, logger },
     port: () => front.port
   })
   starting.defer(() => follower.stop())
@@ -77,7 +80,7 @@ export async function serveTogether(
     front.answerBefore(door.isFor, door.answer)
   }
   front.answerWith(follower)
-  const forgetService = await recordService(options.dataDirectory, front.address)
+  const forgetService = await recordService(options.dataDirectory, front.address, certificate)
   starting.defer(async () => forgetService())
   await membership.start()
   if (!membership.isLeading()) void preloadEngine()
@@ -104,6 +107,7 @@ export async function serveTogether(
       ...doorOptionsOf(options),
       ...{
         engine,
+        certificate,
         front: Object.assign(front, { connections }),
         peerSecret: membership.secret,
         engineName: membership.name

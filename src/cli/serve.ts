@@ -1,12 +1,14 @@
 import type { Worker } from 'node:worker_threads'
 import pino, { type DestinationStream } from 'pino'
 import { createEngine } from '../engine/index.ts'
+import { systemClock } from '../engine/runtime/clock.ts'
 import type { Logger } from '../engine/runtime/logger.ts'
+import type { CertificateFiles } from '../server/certificate-files.ts'
 import { isLoopback } from '../server/auth/host-rule.ts'
 import { doorOptionsOf, engineOptionsOf } from '../config/host-options.ts'
 import type { ServeOptions } from '../config/serve-options.ts'
 import { packagePaths, readPackageVersion } from './package-paths.ts'
-import type { RunningService } from './running-service.ts'
+import type { RunningService, ServiceParts } from './running-service.ts'
 
 /**
  * Runs until a signal. Standard output gets two lines, for people and start scripts: that it is ready, and the login
@@ -21,10 +23,12 @@ export async function serve(
   const logger = createLogger(options.logLevel ?? 'info', destination)
   for (const warning of warnings) logger.warn({}, warning)
   const { bindAddress, port, postgres } = options
+  const certificate = await openCertificate(options, logger)
+  const parts = { logger, storeThread, certificate }
   const service =
     postgres === null
-      ? await serveAlone(options, { logger, storeThread })
-      : await (await import('./serve-together.ts')).serveTogether({ ...options, postgres }, { logger, storeThread })
+      ? await serveAlone(options, parts)
+      : await (await import('./serve-together.ts')).serveTogether({ ...options, postgres }, parts)
   stopOnSignal(() => service.stop(), logger)
   await service.loaded.catch(async (error: unknown) => {
     await service.stop()
@@ -33,8 +37,8 @@ export async function serve(
   // A signal came first.
   if (service.isStopped()) return
 
-  if (port !== null && !isLoopback(bindAddress)) {
-    const warning = `${bindAddress} is reachable from other machines over plain HTTP, so passwords can be intercepted. Put a TLS proxy in front of it.`
+  if (port !== null && certificate === null && !isLoopback(bindAddress)) {
+    const warning = `${bindAddress} is reachable from other machines over plain HTTP, so passwords can be intercepted. Set tls_certificate and tls_key, or put a TLS proxy in front of it.`
     if (asJson) logger.warn({}, warning)
     else process.stderr.write(`scrapdeck: warning: ${warning}\n`)
   }
@@ -51,12 +55,20 @@ export async function serve(
   }
 }
 
+/** Loaded only for a service that has one. */
+async function openCertificate({ tls }: ServeOptions, logger: Logger): Promise<CertificateFiles | null> {
+  if (tls === null) return null
+  const { CertificateFiles: Files } = await import('../server/certificate-files.ts')
+  return Files.open(tls, { clock: systemClock, logger })
+}
+
 async function serveAlone(
   options: ServeOptions,
-  { logger, storeThread }: { logger: Logger; storeThread: Worker }
+  { logger, storeThread, certificate }: ServiceParts
 ): Promise<RunningService> {
   // A failed start closes what was opened; the engine is stopped even if the HTTP server does not close.
   await using starting = new AsyncDisposableStack()
+  starting.defer(() => certificate?.stop())
   const opening = createEngine({
     ...engineOptionsOf(options, process.cwd()),
     host: 'service',
@@ -70,6 +82,7 @@ async function serveAlone(
   starting.defer(() => engine.stop())
   const service = await listen({
     ...doorOptionsOf(options),
+    certificate,
     engine,
     uiDirectory: packagePaths.uiDirectory,
     docsDirectory: packagePaths.docsDirectory,

@@ -1,4 +1,5 @@
 import { isIP } from 'node:net'
+import { resolve as resolvePath } from 'node:path'
 import {
   BURST_SECONDS,
   DEFAULT_CONNECTION_LIMITS,
@@ -16,9 +17,10 @@ const ENABLED_LIMIT = { requests: 1000, windowSeconds: 60 }
 /** Who counts as one client, and how much it may ask for. */
 export function readAccessOptions(
   options: OptionReader
-): Pick<ServeOptions, 'trustedProxies' | 'rateLimits' | 'connectionLimits'> {
+): Pick<ServeOptions, 'trustedProxies' | 'tls' | 'rateLimits' | 'connectionLimits'> {
   return {
     trustedProxies: readTrustedProxies(options),
+    tls: readTls(options),
     rateLimits: {
       api: readApiLimit(options),
       doors: readDoorsLimit(options),
@@ -29,6 +31,25 @@ export function readAccessOptions(
       perAddress: readCount(options, 'max_connections_per_address', DEFAULT_CONNECTION_LIMITS.perAddress)
     }
   }
+}
+
+/** Both or none. */
+function readTls(options: OptionReader): ServeOptions['tls'] {
+  const { flags, workingDirectory } = options.context
+  const certificate = options.pick('scrapdeck', 'tls_certificate', {
+    name: '--tls-certificate',
+    value: flags.tlsCertificate
+  })
+  const key = options.pick('scrapdeck', 'tls_key', { name: '--tls-key', value: flags.tlsKey })
+  options.list('scrapdeck', 'tls_certificate', certificate?.text ?? '', certificate)
+  options.list('scrapdeck', 'tls_key', key?.text ?? '', key)
+  const given = certificate ?? key
+  if (given === null || (certificate?.text || key?.text || '') === '') return null
+  if (!certificate?.text || !key?.text) {
+    options.refuse(given, 'tls_certificate and tls_key belong together: set both')
+    return null
+  }
+  return { certificate: resolvePath(workingDirectory, certificate.text), key: resolvePath(workingDirectory, key.text) }
 }
 
 function readTrustedProxies(options: OptionReader): string[] {

@@ -71,6 +71,7 @@ describe('options of the service', () => {
       plugins: [],
       webhookNetworks: '',
       trustedProxies: [],
+      tls: null,
       metrics: { isServed: true, prefix: 'scrapdeck', openTo: [] },
       rateLimits: DEFAULT_RATE_LIMITS,
       connectionLimits: DEFAULT_CONNECTION_LIMITS
@@ -112,6 +113,14 @@ describe('options of the service', () => {
     ])
     expect(() => limits(`[scrapyd]\n${three}\n[scrapdeck]\nrate_limit = 1 per 1`)).toThrow('Remove one of them')
     expect(() => limits('[scrapyd]\nrate_limiting_enabled = on\nrate_limit_window = 0')).toThrow('whole number from 1')
+  })
+
+  it('name a certificate and its key, which belong together', () => {
+    const tls = (text: string) => resolve(`[scrapdeck]\n${text}\n`).options.tls
+    expect(tls('tls_certificate = /c.pem\ntls_key = /k.pem')).toEqual({ certificate: '/c.pem', key: '/k.pem' })
+    expect(tls('tls_certificate =\ntls_key =')).toBeNull()
+    for (const text of ['tls_certificate = /c.pem', 'tls_key = /k.pem', 'tls_certificate = /c.pem\ntls_key ='])
+      expect(() => tls(text)).toThrow('belong together')
   })
 
   it('name the proxies that are trusted, as addresses and networks but never everything', () => {
@@ -409,6 +418,7 @@ const VALUES: Record<string, string> = {
     nodes: 'http://a:1'
   },
   ...{ cancel_waits: '5 2 1', discover: 'dns a.svc', plugins: import.meta.filename, webhook_networks: '10.0.0.0/8' },
+  ...{ tls_certificate: '/c.pem', tls_key: '/k.pem' },
   ...{ trusted_proxies: '10.0.0.1', api_rate_limit: '5 per 1', rate_limit: '5 per 1', open_rate_limit: '5 per 1' },
   ...{ api_requests_per_second: '5', max_connections: '5', max_connections_per_address: '5' },
   ...{ metrics_prefix: 'mine', metrics_from: '10.0.0.1', enabled: 'off', namespace: 'scrapyd' },
@@ -423,6 +433,8 @@ describe('variables', () => {
     (variable, name) => {
       const environment: Record<string, string> = { [variable]: VALUES[name]! }
       if (name === 'store_password_file') environment['SCRAPDECK_STORE'] = VALUES['store']!
+      if (name === 'tls_certificate') environment['SCRAPDECK_TLS_KEY'] = VALUES['tls_key']!
+      if (name === 'tls_key') environment['SCRAPDECK_TLS_CERTIFICATE'] = VALUES['tls_certificate']!
       if (name === 'cache_password_file') environment['SCRAPDECK_CACHE'] = VALUES['cache']!
       if (name === 'username') environment['SCRAPYD_PASSWORD'] = 'p'
       if (name === 'password' || name === 'password_file') environment['SCRAPYD_USERNAME'] = 'u'

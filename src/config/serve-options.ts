@@ -75,6 +75,8 @@ export interface ServeOptions {
   webhookNetworks: string
   /** Proxies that may name the client with X-Forwarded-For: addresses and networks. */
   trustedProxies: string[]
+  /** Files of the service's own certificate; null: it speaks plain HTTP. */
+  tls: { certificate: string; key: string } | null
   /** `isServed`: whether /metrics exists. `openTo`: who reads it without a password. */
   metrics: { isServed: boolean; prefix: string; openTo: string[] }
   rateLimits: RateLimits
@@ -90,6 +92,8 @@ export interface ServeFlags {
   bind?: string
   port?: string
   unixSocket?: string
+  tlsCertificate?: string
+  tlsKey?: string
   username?: string
   password?: string
   localSlots?: string

@@ -9,7 +9,8 @@ import { createHostRule } from './auth/host-rule.ts'
 import { RequestGate } from './auth/request-gate.ts'
 import { DoorLimits } from './auth/door-limits.ts'
 import { AddressList } from './address-list.ts'
-import { type Connections, openConnections } from './connections.ts'
+import type { CertificateFiles } from './certificate-files.ts'
+import { type Connections, isEncrypted, openConnections } from './connections.ts'
 import { contractDoors } from './contract-doors.ts'
 import type { ContractHandlers, HandlersOptions } from './contract-handlers.ts'
 import { closeInOrder } from './orderly-close.ts'
@@ -63,6 +64,8 @@ export interface AppOptions {
   trustedProxies?: readonly string[] | undefined
   /** Default: served with the password, names begin with `scrapdeck_`. */
   metrics?: { isServed: boolean; prefix: string; openTo: readonly string[] } | undefined
+  /** Of its TCP sockets. Absent: they speak plain HTTP. */
+  certificate?: CertificateFiles | null | undefined
   bindAddress: string
   port: () => number
   allowedHosts: string[]
@@ -110,6 +113,9 @@ export const SAFE_HEADERS = {
   'cache-control': 'no-store'
 }
 
+/** Browsers come back over TLS only, for a year. They ignore it while they do not trust the certificate. */
+const ONLY_ENCRYPTED = 'max-age=31536000'
+
 /** The HTTP server without a socket. Every request passes the gate (request-gate.ts), then its route. */
 export function createApp(options: AppOptions): App {
   const { engine, clock, logger, trustedProxies = [], metrics = DEFAULT_METRICS } = options
@@ -137,7 +143,13 @@ export function createApp(options: AppOptions): App {
     cache: engine.cache
   })
   const gate = new RequestGate({
-    ...{ authenticator, limits, connections, isOurHost: createHostRule(options), clock },
+    ...{
+      authenticator,
+      limits,
+      connections,
+      isOurHost: createHostRule({ ...options, isEncrypted: options.certificate != null }),
+      clock
+    },
     readsMetrics: new AddressList(metrics.openTo),
     nodeOfToken: (token) => engine.pulling.authenticate(token)
   })
@@ -157,6 +169,7 @@ export function createApp(options: AppOptions): App {
   // Hooks of every request call back: promises of all of them were a tenth of a short one.
   fastify.addHook('onRequest', (request, reply, done) => {
     reply.headers(SAFE_HEADERS)
+    if (isEncrypted(request.raw)) reply.header('strict-transport-security', ONLY_ENCRYPTED)
     let waiting: void | Promise<void>
     try {
       waiting = gate.admit(request, reply, { isFromSocket: fromSocket.has(request.raw) })

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
-import type { Server, ServerOptions } from 'node:http'
+import type { IncomingMessage, Server, ServerOptions } from 'node:http'
 import type { Socket } from 'node:net'
+import type { TLSSocket } from 'node:tls'
 import { AddressList } from './address-list.ts'
 import { clientOf, plainAddress } from './auth/client-address.ts'
 import {
@@ -26,7 +27,9 @@ export const TIME_LIMITS = {
 export class Connections {
   readonly #limits: ConnectionLimits
   readonly #unlimited: AddressList
-  readonly #open = new Map<Socket, string>()
+  readonly #open = new Map<Socket, { client: string; peer: string }>()
+  /** With TLS, requests come from a socket of its own above the one that was opened: both have the same peer. */
+  readonly #byPeer = new Map<string, Socket>()
   /** Connections that have not sent valid credentials, oldest first. */
   readonly #strangers = new Set<Socket>()
   readonly #byClient = new Map<string, { count: number; strangers: Set<Socket> }>()
@@ -37,13 +40,14 @@ export class Connections {
   }
 
   watch(server: Server): void {
-    server.on('connection', (socket) => this.#add(socket))
+    server.on('connection', (socket: Socket) => this.#add(socket))
   }
 
   /** The connection has sent valid credentials. */
-  trust(socket: Socket): void {
-    if (!this.#strangers.delete(socket)) return
-    this.#byClient.get(this.#open.get(socket)!)?.strangers.delete(socket)
+  trust(given: Socket): void {
+    const socket = this.#open.has(given) ? given : this.#byPeer.get(peerOf(given))
+    if (socket === undefined || !this.#strangers.delete(socket)) return
+    this.#byClient.get(this.#open.get(socket)!.client)?.strangers.delete(socket)
   }
 
   #add(socket: Socket): void {
@@ -61,7 +65,9 @@ export class Connections {
     this.#byClient.set(client, ofClient)
     ofClient.count += 1
     ofClient.strangers.add(socket)
-    this.#open.set(socket, client)
+    const peer = peerOf(socket)
+    this.#open.set(socket, { client, peer })
+    this.#byPeer.set(peer, socket)
     this.#strangers.add(socket)
     socket.once('close', () => this.#remove(socket))
   }
@@ -77,9 +83,11 @@ export class Connections {
   }
 
   #remove(socket: Socket): void {
-    const client = this.#open.get(socket)
-    if (client === undefined) return
+    const opened = this.#open.get(socket)
+    if (opened === undefined) return
+    const { client, peer } = opened
     this.#open.delete(socket)
+    if (this.#byPeer.get(peer) === socket) this.#byPeer.delete(peer)
     this.#strangers.delete(socket)
     const ofClient = this.#byClient.get(client)!
     ofClient.count -= 1
@@ -87,6 +95,11 @@ export class Connections {
     if (ofClient.count === 0) this.#byClient.delete(client)
   }
 }
+
+/** It came over TLS to this process itself. */
+export const isEncrypted = ({ socket }: IncomingMessage): boolean => (socket as Partial<TLSSocket>).encrypted === true
+
+const peerOf = ({ remoteAddress, remotePort }: Socket): string => `${remoteAddress} ${remotePort}`
 
 /** Of all sockets of a service. */
 export function openConnections(options: {

@@ -24,7 +24,14 @@ async function openFollower(leaderAddress: () => string | null) {
     change: (limitMs: number) => new Promise<void>((resolve) => setTimeout(resolve, Math.min(20, limitMs)))
   }
   const follower = createFollower({
-    ...{ membership, bindAddress: '127.0.0.1', allowedHosts: [], trustedProxies: [], logger: silentLogger },
+    ...{
+      membership,
+      bindAddress: '127.0.0.1',
+      allowedHosts: [],
+      isEncrypted: false,
+      trustedProxies: [],
+      logger: silentLogger
+    },
     port: () => port
   })
   onTestFinished(() => follower.stop())

@@ -25,6 +25,7 @@ export interface FollowerOptions {
   bindAddress: string
   port: () => number
   allowedHosts: string[]
+  isEncrypted: boolean
   trustedProxies: readonly string[]
   logger: Logger
 }

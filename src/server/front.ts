@@ -1,7 +1,9 @@
 import dns from 'node:dns/promises'
 import { chmod, lstat, unlink } from 'node:fs/promises'
 import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http'
+import { createServer as createTlsServer } from 'node:https'
 import { type AddressInfo, connect } from 'node:net'
+import type { CertificateFiles } from './certificate-files.ts'
 import { type Connections, TIME_LIMITS } from './connections.ts'
 
 /** Who answers requests. */
@@ -15,7 +17,10 @@ export interface Answerer {
 export interface Front {
   /** 0: there is no TCP. */
   port: number
-  /** `http://127.0.0.1:6800`: address for programs and browsers on this machine; `unix:PATH` if there is no TCP. */
+  /**
+   * `http://127.0.0.1:6800`, or `https:`: address for programs and browsers on this machine; `unix:PATH` if there is no
+   * TCP.
+   */
   address: string
   answerWith(answerer: Answerer): void
   /** Some TCP requests have one answerer, whoever answers all others. */
@@ -31,19 +36,21 @@ export interface FrontOptions {
   port: number | null
   /** Also listens on this Unix socket, open to its user and group. */
   unixSocketPath?: string | null
+  /** TCP speaks TLS only. The socket needs none. */
+  certificate?: CertificateFiles | null | undefined
 }
 
 /** Opens the sockets. Rejects, with all of them closed again, if one is not available. */
 export async function openFront(options: FrontOptions, first: Answerer, connections: Connections): Promise<Front> {
-  const { bindAddress, unixSocketPath = null } = options
+  const { bindAddress, unixSocketPath = null, certificate = null } = options
   let current = first
   let before: { isFor: (request: IncomingMessage) => boolean; answer: RequestListener } | null = null
   let port = options.port ?? 0
   const servers: Server[] = []
   const openServer = () => {
-    const server = createServer(TIME_LIMITS, (request, response) =>
+    const answer: RequestListener = (request, response) =>
       (before?.isFor(request) === true ? before : current).answer(request, response)
-    )
+    const server = certificate === null ? createServer(TIME_LIMITS, answer) : openTlsServer(certificate, answer)
     connections.watch(server)
     servers.push(server)
     return server
@@ -64,7 +71,10 @@ export async function openFront(options: FrontOptions, first: Answerer, connecti
   }
   return {
     port,
-    address: options.port === null ? `unix:${unixSocketPath}` : `http://${reachableHost(bindAddress)}:${port}`,
+    address:
+      options.port === null
+        ? `unix:${unixSocketPath}`
+        : `${certificate === null ? 'http' : 'https'}://${reachableHost(bindAddress)}:${port}`,
     answerWith(answerer) {
       current = answerer
     },
@@ -76,6 +86,13 @@ export async function openFront(options: FrontOptions, first: Answerer, connecti
       for (const server of servers) server.closeAllConnections()
     }
   }
+}
+
+function openTlsServer(certificate: CertificateFiles, answer: RequestListener): Server {
+  const server = createTlsServer(TIME_LIMITS, answer)
+  // Connections that are open keep the certificate that they began with.
+  certificate.use(({ context }) => server.setSecureContext(context))
+  return server
 }
 
 function listenOn(server: Server, where: { host: string; port: number }): Promise<AddressInfo> {

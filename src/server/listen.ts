@@ -48,7 +48,7 @@ export async function listen(options: ListenOptions): Promise<Service> {
   options.front?.answerWith(app)
   const { address } = front
   options.engine.setAddress(address)
-  const forgetService = await recordService(options.dataDirectory, address)
+  const forgetService = await recordService(options.dataDirectory, address, options.certificate)
 
   const loaded = Promise.withResolvers<void>()
   const idle = setTimeout(() => loaded.resolve(loadContract()), LOAD_CONTRACT_AFTER_MS)

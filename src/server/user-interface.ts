@@ -5,6 +5,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { FOR_VIEWERS, forRole } from './auth/route-roles.ts'
 import type { UserId } from '../shared/contract/index.ts'
 import { ScrapdeckError } from '../shared/errors.ts'
+import { isEncrypted } from './connections.ts'
 import { type Authenticator, knowsPassword } from './auth/authenticator.ts'
 import type { DoorLimits } from './auth/door-limits.ts'
 import { loginPage } from './auth/login-page.ts'
@@ -157,7 +158,8 @@ async function logIn(
 ): Promise<FastifyReply> {
   const { host = '', origin = '' } = request.headers
   // A client that forges these only withholds its own cookie from itself.
-  const isBehindTls = origin.startsWith('https:') || request.headers['x-forwarded-proto'] === 'https'
+  const isBehindTls =
+    isEncrypted(request.raw) || origin.startsWith('https:') || request.headers['x-forwarded-proto'] === 'https'
   // `Secure` only behind TLS: the default is plain HTTP on the loopback interface.
   reply.setCookie(cookieName(host), await authenticator.logIn(userId), { ...SESSION_COOKIE, secure: isBehindTls })
   return reply.header('cache-control', 'no-store').redirect('/ui/', 303)

@@ -10,7 +10,7 @@ import type { Contract } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { maskCredentials } from '../../shared/secret-values.ts'
 import { fromWireError } from '../../shared/wire-errors.ts'
-import { findRunningService } from '../../server/service-file.ts'
+import { findRunning } from '../../server/service-file.ts'
 import { requireCredentials } from '../credentials.ts'
 import { findInNetrc } from '../netrc.ts'
 import { CommandEnd, EXIT_CODES } from './exit-codes.ts'
@@ -34,6 +34,8 @@ export interface Address {
   password: string
   /** Where the password was found, for messages. */
   passwordFrom: string
+  /** Of a service on this machine, whatever names are in it. Absent: the authorities of the system decide. */
+  certificate?: string | null
   /** The password is the service's own, which it keeps in its data directory. */
   isOfService?: true
 }
@@ -78,14 +80,18 @@ async function findLocalAddress(
   environment: Terminal['environment']
 ): Promise<Address> {
   const { port, dataDirectory } = terminal.localService(flags)
-  const running = await findRunningService(dataDirectory)
+  const found = await findRunning(dataDirectory)
+  const running = found?.address ?? null
+  const certificate = found?.certificate ?? null
   const username = flags.username ?? environment['SCRAPDECK_USERNAME'] ?? ''
   const password = passwordOf(flags, terminal) ?? environment['SCRAPDECK_PASSWORD'] ?? ''
   const passwordFrom = flags.passwordFile ?? 'SCRAPDECK_PASSWORD'
   const isOtherPort = flags.port !== undefined && running?.endsWith(`:${flags.port}`) !== true
   if (password !== '') {
-    const url = running === null || isOtherPort ? addressOfPort(port) : running
-    return { url, username: username === '' ? 'scrapdeck' : username, password, passwordFrom }
+    const isFound = running !== null && !isOtherPort
+    const url = isFound ? running : addressOfPort(port)
+    const named = { username: username === '' ? 'scrapdeck' : username, password, passwordFrom }
+    return { url, ...named, certificate: isFound ? certificate : null }
   }
   if (username !== '') throw noPassword(running ?? addressOfPort(port), [NOT_SET, ...userFact(username)])
   const credentials = localCredentials(dataDirectory)
@@ -101,7 +107,7 @@ async function findLocalAddress(
       `The Scrapdeck with the data in ${dataDirectory} is at ${running}, so its password is not sent to port ${flags.port}. Name the data directory of the other one with --data.`
     )
   }
-  return { url: running, ...credentials }
+  return { url: running, ...credentials, certificate }
 }
 
 async function findNamedAddress(
@@ -128,10 +134,11 @@ async function findNamedAddress(
     return { url: address, ...known, passwordFrom: '.netrc' }
   if (username === '' && isLoopback(url.hostname.replace(/^\[|\]$/g, ''))) {
     const { dataDirectory } = terminal.localService(flags)
-    const running = await findRunningService(dataDirectory)
+    const found = await findRunning(dataDirectory)
+    const running = found?.address ?? null
     // Another name of this machine may reach another program on the same port: the recorded address is used instead.
     if (running !== null && URL.parse(running)?.port === url.port) {
-      return { url: running, ...localCredentials(dataDirectory) }
+      return { url: running, ...localCredentials(dataDirectory), certificate: found!.certificate }
     }
     const where = running === null ? 'is not running' : `is at ${running}`
     throw noPassword(address, [passwordFact, `the service with the data in ${dataDirectory} ${where}`])
@@ -216,7 +223,7 @@ export async function sendTo(there: Address, call: RestCall, terminal: Terminal)
   const signal = call.signal === undefined ? terminal.interrupted : AbortSignal.any([call.signal, terminal.interrupted])
   for (let redo = 0; ; redo += 1) {
     try {
-      const answer = await sendOverHttp(there.url, { ...call, headers, signal })
+      const answer = await sendOverHttp(there, { ...call, headers, signal })
       checkAnswer(answer, there)
       return { ...answer, events: answer.events && explainBreaks(answer.events, there) }
     } catch (error) {

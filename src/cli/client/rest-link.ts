@@ -80,22 +80,36 @@ async function callOf({ method, url, headers, body, signal }: StandardRequest): 
   }
 }
 
+/** Where to send, and what is trusted there; null: the system's authorities. */
+interface Target {
+  url: string
+  certificate?: string | null
+}
+
 /** Sends to an `http:`, `https:` or `unix:PATH` address; never follows a redirect. Rejects with Node's own errors. */
-export async function sendOverHttp(address: string, call: RestCall): Promise<Answer> {
-  const message = await open(address, call)
+export async function sendOverHttp(target: Target, call: RestCall): Promise<Answer> {
+  const message = await open(target, call)
   const status = message.statusCode ?? 502
   const type = message.headers['content-type'] ?? ''
   if (type.startsWith(EVENTS)) return { status, type, text: '', events: await readEvents(message) }
   return { status, type, text: await readText(message) }
 }
 
-async function open(address: string, { url, body, ...call }: RestCall): Promise<IncomingMessage> {
+/** Only whoever has the key of that very certificate is let in, so that the names in it do not matter. */
+const onlyTrusting = (certificate: string) => ({
+  ...{ ca: certificate, allowPartialTrustChain: true },
+  checkServerIdentity: () => undefined
+})
+
+async function open({ url: address, certificate }: Target, { url, body, ...call }: RestCall): Promise<IncomingMessage> {
+  const trusting = certificate == null ? {} : onlyTrusting(certificate)
   const socketPath = address.startsWith(SOCKET) ? address.slice(SOCKET.length) : undefined
   const send = url.protocol === 'https:' ? (await import('node:https')).request : sendHttp
   return new Promise((resolve, reject) => {
     const length = body === null ? {} : { 'content-length': String(Buffer.byteLength(body)) }
     const headers = { ...call.headers, ...length }
-    const sent = send(url, { ...call, headers, ...(socketPath === undefined ? {} : { socketPath }) }, resolve)
+    const where = socketPath === undefined ? {} : { socketPath }
+    const sent = send(url, { ...call, headers, ...where, ...trusting }, resolve)
     sent.setTimeout(SILENT_MS, () => sent.destroy(Object.assign(new Error('No response'), { code: 'ETIMEDOUT' })))
     sent.on('error', reject)
     sent.end(body ?? undefined)

@@ -10,8 +10,10 @@ export function createHostRule(options: {
   /** A function: with port 0 it is known only once the server listens. */
   port: () => number
   allowedHosts: string[]
+  /** TLS: the port that a browser leaves out is another one. */
+  isEncrypted?: boolean
 }): (host: string | undefined) => boolean {
-  const { bindAddress, port } = options
+  const { bindAddress, port, isEncrypted = false } = options
   const allowed = options.allowedHosts.map((host) => host.toLowerCase())
   const isWildcard = ['', '0.0.0.0', '::'].includes(bindAddress)
   const names = new Set(['localhost', '127.0.0.1', '::1', bindAddress.toLowerCase()])
@@ -19,7 +21,7 @@ export function createHostRule(options: {
   // Most requests name the same host; the port is known before the first of them.
   let lastAccepted: string | null = null
   const isOurs = (host: string | undefined): boolean => {
-    const parts = splitHost(host)
+    const parts = splitHost(host, isEncrypted ? 443 : 80)
     if (parts === null) return false
     if (allowed.includes(parts.name) || allowed.includes((host as string).toLowerCase())) return true
     if (parts.port !== port()) return false
@@ -38,8 +40,11 @@ export function isLoopback(address: string): boolean {
   return address === 'localhost' || address === '::1' || /^127\.\d+\.\d+\.\d+$/.test(address)
 }
 
-function splitHost(host: string | undefined): { name: string; port: number } | null {
+function splitHost(host: string | undefined, usualPort: number): { name: string; port: number } | null {
   const match = /^(?:\[([0-9a-f:.]+)\]|([^:/?#@\s[\]]+))(?::(\d{1,5}))?$/i.exec(host ?? '')
   if (match === null) return null
-  return { name: (match[1] ?? match[2] ?? '').toLowerCase(), port: match[3] === undefined ? 80 : Number(match[3]) }
+  return {
+    name: (match[1] ?? match[2] ?? '').toLowerCase(),
+    port: match[3] === undefined ? usualPort : Number(match[3])
+  }
 }

@@ -1,0 +1,124 @@
+import { createPrivateKey, X509Certificate } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
+import type { SecureContextOptions } from 'node:tls'
+import type { Clock, Timer } from '../engine/runtime/clock.ts'
+import type { Logger } from '../engine/runtime/logger.ts'
+import { ScrapdeckError } from '../shared/errors.ts'
+
+export interface CertificatePaths {
+  /** PEM: the certificate, then those between it and its authority. */
+  certificate: string
+  /** PEM, without a passphrase. */
+  key: string
+}
+
+/** How often the files are looked at: whoever renews them writes one after the other. */
+const LOOK_EVERY_MS = 10_000
+
+/** TLS 1.2 with forward secrecy and authenticated encryption, or 1.3: what Mozilla calls "intermediate". */
+const MODERN = {
+  minVersion: 'TLSv1.2',
+  ecdhCurve: 'X25519:prime256v1:secp384r1',
+  ciphers: [
+    ...['TLS_AES_128_GCM_SHA256', 'TLS_AES_256_GCM_SHA384', 'TLS_CHACHA20_POLY1305_SHA256'],
+    ...['ECDHE-ECDSA-AES128-GCM-SHA256', 'ECDHE-RSA-AES128-GCM-SHA256', 'ECDHE-ECDSA-AES256-GCM-SHA384'],
+    ...['ECDHE-RSA-AES256-GCM-SHA384', 'ECDHE-ECDSA-CHACHA20-POLY1305', 'ECDHE-RSA-CHACHA20-POLY1305']
+  ].join(':')
+} satisfies SecureContextOptions
+
+type Pair = Readonly<Record<keyof CertificatePaths, string>>
+
+/**
+ * The certificate of the service and its key, read again when the files change. What cannot be used is logged, and the
+ * former pair stays: a renewal that failed must not end a service that runs.
+ */
+export class CertificateFiles {
+  readonly #paths: CertificatePaths
+  readonly #parts: { clock: Clock; logger: Logger }
+  #pair: Pair
+  #timer: Timer
+  #problem: string | null = null
+  readonly #users = new Set<(files: CertificateFiles) => void>()
+
+  private constructor(paths: CertificatePaths, parts: { clock: Clock; logger: Logger }, pair: Pair) {
+    this.#paths = paths
+    this.#parts = parts
+    this.#pair = pair
+    this.#timer = parts.clock.setTimer(LOOK_EVERY_MS, () => void this.#look())
+  }
+
+  /** Rejects with CERTIFICATE_UNUSABLE. */
+  static async open(paths: CertificatePaths, parts: { clock: Clock; logger: Logger }): Promise<CertificateFiles> {
+    return new CertificateFiles(paths, parts, await readPair(paths))
+  }
+
+  /** For a server. */
+  get context(): SecureContextOptions {
+    const { certificate, key } = this.#pair
+    return { ...MODERN, cert: certificate, key }
+  }
+
+  /** The service's own certificate, without those above it. */
+  get own(): string {
+    return certificatesIn(this.#pair.certificate)[0]!
+  }
+
+  /** Calls it now and after each change. */
+  use(user: (files: CertificateFiles) => void): void {
+    this.#users.add(user)
+    user(this)
+  }
+
+  stop(): void {
+    this.#timer.cancel()
+  }
+
+  async #look(): Promise<void> {
+    const { clock, logger } = this.#parts
+    try {
+      const now = await readPair(this.#paths)
+      const isNew = now.certificate !== this.#pair.certificate || now.key !== this.#pair.key
+      this.#problem = null
+      if (isNew) {
+        this.#pair = now
+        for (const user of this.#users) user(this)
+        logger.info({ validTo: new X509Certificate(this.own).validTo }, 'The certificate of the service was renewed')
+      }
+    } catch (error) {
+      const { message } = error as Error
+      if (message !== this.#problem) logger.error({}, `${message} The former certificate stays in use.`)
+      this.#problem = message
+    }
+    this.#timer = clock.setTimer(LOOK_EVERY_MS, () => void this.#look())
+  }
+}
+
+async function readPair(paths: CertificatePaths): Promise<Pair> {
+  const [certificate, key] = await Promise.all([read(paths.certificate), read(paths.key)])
+  const [own] = certificatesIn(certificate)
+  if (own === undefined) throw unusable(paths.certificate, 'is not in PEM form (-----BEGIN CERTIFICATE-----)')
+  let matches: boolean
+  try {
+    matches = new X509Certificate(own).checkPrivateKey(createPrivateKey(key))
+  } catch (cause) {
+    throw unusable(`${paths.certificate} or ${paths.key}`, 'is not in PEM form, or the key has a passphrase', cause)
+  }
+  if (!matches) throw unusable(paths.key, `is not the key of ${paths.certificate}`)
+  return { certificate, key }
+}
+
+async function read(path: string): Promise<string> {
+  try {
+    return await readFile(path, 'utf8')
+  } catch (cause) {
+    throw unusable(path, `cannot be read (${(cause as NodeJS.ErrnoException).code ?? 'unknown error'})`, cause)
+  }
+}
+
+const certificatesIn = (text: string): string[] =>
+  text.match(/-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE-----/g) ?? []
+
+function unusable(what: string, problem: string, cause?: unknown): ScrapdeckError {
+  const text = `${what} ${problem}. Correct tls_certificate and tls_key.`
+  return new ScrapdeckError('CERTIFICATE_UNUSABLE', text, { cause })
+}
