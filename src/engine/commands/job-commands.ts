@@ -1,4 +1,5 @@
 import pLimit from 'p-limit'
+import { byWhom } from '../access/acting.ts'
 import type { Job, JobId, Placement, QueuePlace, RunInput, RunItem } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import type { Dispatch } from '../dispatch/dispatch.ts'
@@ -195,7 +196,7 @@ export class JobCommands {
   }
 
   #entry(text: string, evidence: TimelineEntry['evidence'] = {}): TimelineEntry {
-    return { atMs: this.#parts.clock.nowMs(), text, evidence }
+    return { atMs: this.#parts.clock.nowMs(), text: `${text}${byWhom()}`, evidence }
   }
 
   async #notEnded(ids: JobId[]): Promise<JobId[]> {

@@ -8,6 +8,7 @@ import {
   type ScheduleId,
   SECRET_MASK
 } from '../../shared/contract/index.ts'
+import { byWhom } from '../access/acting.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { LOST_ARGUMENTS, RESERVED_ARGUMENTS, UNUSABLE_NAME } from '../../shared/reserved-arguments.ts'
 import { MAX_ORDER_BYTES } from '../../shared/order-size.ts'
@@ -72,7 +73,7 @@ export async function prepareJobs(
   }
   const sealed = new Map<string, string>()
   for (const value of secrets) sealed.set(value, await parts.secretBox.seal(value))
-  const entry = { atMs: nowMs, text: `Queued ${SOURCE_WORDS[origin.source]}`, evidence: {} }
+  const entry = { atMs: nowMs, text: `Queued ${SOURCE_WORDS[origin.source]}${byWhom()}`, evidence: {} }
   const jobs: NewJob[] = []
   for (const [index, item] of items.entries()) {
     if (index % ITEMS_AT_ONCE === 0) await breathe()

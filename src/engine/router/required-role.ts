@@ -1,5 +1,6 @@
 import { implement } from '@orpc/server'
 import { contract, type OperationMeta } from '../../shared/contract/index.ts'
+import { actAs } from '../access/acting.ts'
 import { requireRole } from '../access/principal.ts'
 import type { RouterContext } from './router-context.ts'
 
@@ -13,5 +14,5 @@ export const implementWithRoles = () =>
     .use(({ context, procedure, path, next }) => {
       const { role } = procedure['~orpc'].meta as OperationMeta
       requireRole(context.principal, role, path.join('.'))
-      return next()
+      return actAs(context.principal, () => next())
     })

@@ -6,7 +6,9 @@ import type { IncomingFiles } from '../../engine/blobs/incoming-files.ts'
 import type { FleetAsScrapyd } from '../../engine/scrapyd-commands/scrapyd-commands.ts'
 import type { SharedAnswers } from '../../engine/cache/shared-answers.ts'
 import type { Logger } from '../../engine/runtime/logger.ts'
+import { actAs } from '../../engine/access/acting.ts'
 import type { Role } from '../../shared/roles.ts'
+import { principalOf } from '../auth/authenticator.ts'
 import { forRole } from '../auth/route-roles.ts'
 import { MAX_TEXT_BYTES, MAX_UPLOAD_BYTES } from '../limits.ts'
 import { MalformedMultipartError } from '../forms/multipart.ts'
@@ -166,7 +168,7 @@ async function answerEndpoint(
     const key = door.shared === null ? null : (endpoint.shared?.keyOf(args, door.fleet) ?? null)
     const found = key === null ? null : await door.shared!.find(`${door.keyPrefix} ${endpoint.name} ${key}`)
     if (found !== null && found.body !== null) return sendJson(request, reply, ofThisNode(door, found.body))
-    const fields = await endpoint.answer(door.fleet, args, door.settings, files)
+    const fields = await actAs(principalOf(request), () => endpoint.answer(door.fleet, args, door.settings, files))
     const body = door.bodies.get(fields) ?? inBytesIfLong(encode({ ...fields, status: 'ok', node_name: door.nodeName }))
     if (endpoint.isKept) door.bodies.set(fields, body)
     if (found !== null && endpoint.shared!.isSame(fields)) found.keep(ofAnyNode(door, body))
