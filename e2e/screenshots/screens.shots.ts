@@ -8,6 +8,7 @@ import { type Scrapyd, startScrapydFleet } from '../support/scrapyd-fleet.ts'
 import { LOCAL_NODE_ID } from '../../src/shared/ids.ts'
 import { type Service, startService } from '../support/service.ts'
 import { until } from '../../src/engine/testing/until.ts'
+import { ACCESS_ALONE_SCREENS, ACCESS_SCREENS, fillAccess } from './access.ts'
 import { ALONE_SCREENS, ENGINE_SCREENS, type PicturedEngines, startEngines } from './engines.ts'
 import { fillItems, ITEM_SCREENS } from './items.ts'
 import { fillPast, fillResults, RESULT_SCREENS } from './results.ts'
@@ -49,6 +50,7 @@ test.beforeAll(async () => {
   await deploy()
   if (wants(SCHEDULE_SCREENS)) await fillSchedules(service)
   if (wants(ITEM_SCREENS)) await fillItems(service)
+  if (wants(ACCESS_SCREENS)) await fillAccess(service)
   if (wants(RESULT_SCREENS)) await fillResults(service)
   if (wants(SCREENS)) await fillFleet()
 })
@@ -305,8 +307,15 @@ for (const scheme of SCHEMES) {
         }
         await context.close()
       }
-      await take(service, { ...SCREENS, ...RESULT_SCREENS, ...ITEM_SCREENS, ...SCHEDULE_SCREENS })
-      await take(fresh, { ...EMPTY_SCREENS, ...ALONE_SCREENS })
+      // Those of access are last: they log in as somebody else.
+      await take(service, {
+        ...SCREENS,
+        ...RESULT_SCREENS,
+        ...ITEM_SCREENS,
+        ...SCHEDULE_SCREENS,
+        ...ACCESS_SCREENS
+      })
+      await take(fresh, { ...EMPTY_SCREENS, ...ALONE_SCREENS, ...ACCESS_ALONE_SCREENS })
       if (engines !== null) await take(engines.shown, ENGINE_SCREENS)
     })
   }

@@ -1,6 +1,7 @@
 import { spotlight } from '@mantine/spotlight'
 import { Outlet, useNavigate } from '@tanstack/react-router'
 import { lazy, Suspense, useState } from 'react'
+import { useMay } from '../api/use-me.ts'
 import { Notices } from '../ui/notify.tsx'
 import { EVERYWHERE, useKeys } from '../state/keys.ts'
 import { openRunDialog, useRunDialog } from '../state/open-run-dialog.ts'
@@ -22,11 +23,12 @@ const WindowDropZone = lazy(
 /** The frame around every screen. */
 export function Frame() {
   const navigate = useNavigate()
+  const mayRun = useMay('operator').may
   const [keysOpened, setKeysOpened] = useState(false)
   const runOpened = useRunDialog(({ prefill }) => prefill !== null)
   useKeys(EVERYWHERE, [
     { key: 'mod+k', label: 'Search or run a command', run: () => spotlight.toggle() },
-    { key: 'r', label: 'Run spiders', run: () => openRunDialog() },
+    ...(mayRun ? [{ key: 'r', label: 'Run spiders', run: () => openRunDialog() }] : []),
     ...SCREENS.map(({ to, word }, index) => ({
       key: String(index + 1),
       label: word,

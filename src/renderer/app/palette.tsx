@@ -13,6 +13,7 @@ import {
   IconServer2,
   IconServerBolt,
   IconSettings,
+  IconShieldLock,
   IconSun,
   IconTerminal2
 } from '@tabler/icons-react'
@@ -21,6 +22,7 @@ import { useNavigate } from '@tanstack/react-router'
 import { type ReactNode, useState } from 'react'
 import { versionOf } from '../../shared/version-of.ts'
 import { useApi } from '../api/api.tsx'
+import { useMay } from '../api/use-me.ts'
 import { openRunDialog } from '../state/open-run-dialog.ts'
 import { nodeWord, StatusIcon } from '../ui/status.tsx'
 import { RelativeTime } from '../ui/time.tsx'
@@ -107,6 +109,8 @@ function Entries({ text, onShowKeys }: { text: string; onShowKeys: () => void })
 function useScreens(onShowKeys: () => void): Entry[] {
   const navigate = useNavigate()
   const { paused, toggle } = usePauseSwitch()
+  const mayRun = useMay('operator').may
+  const mayAddNodes = useMay('admin').may
   const { setColorScheme } = useMantineColorScheme()
   const dark = useComputedColorScheme('light') === 'dark'
   const act = (id: string, label: string, Icon: typeof IconBox, run: () => void, words?: string) => ({
@@ -125,27 +129,38 @@ function useScreens(onShowKeys: () => void): Entry[] {
     ...SCREENS.map(({ to, word, Icon }) => goTo(to, word, Icon)),
     goTo('/settings', 'Settings', IconSettings, 'credentials python keys'),
     goTo('/engines', 'Engines', IconServerBolt, 'leader follower handover drain failover'),
-    act('run', 'Run spiders…', IconPlayerPlay, () => openRunDialog()),
-    act('add-node', 'Add nodes…', IconPlus, () => void navigate({ to: '/nodes', search: { add: true } })),
-    act(
-      'new-schedule',
-      'New schedule…',
-      IconCalendarTime,
-      () => void navigate({ to: '/schedules', search: { edit: 'new' } }),
-      'cron every repeat'
-    ),
+    goTo('/access', 'Users & access', IconShieldLock, 'tokens roles password account login'),
+    ...(mayRun ? [act('run', 'Run spiders…', IconPlayerPlay, () => openRunDialog())] : []),
+    ...(mayAddNodes
+      ? [act('add-node', 'Add nodes…', IconPlus, () => void navigate({ to: '/nodes', search: { add: true } }))]
+      : []),
+    ...(mayRun
+      ? [
+          act(
+            'new-schedule',
+            'New schedule…',
+            IconCalendarTime,
+            () => void navigate({ to: '/schedules', search: { edit: 'new' } }),
+            'cron every repeat'
+          )
+        ]
+      : []),
     goTo('/logs/search', 'Search logs', IconTerminal2, 'find text regex grep'),
     goTo('/schedules/missed', 'Missed runs', IconCalendarTime, 'schedules'),
     goTo('/schedules/calendar', 'Run calendar', IconCalendarTime, 'schedules'),
     goTo('/schedules/load', 'Upcoming load', IconCalendarTime, 'schedules'),
     goTo('/schedules/chains', 'Chains', IconCalendarTime, 'schedules'),
-    act(
-      'pause',
-      paused ? 'Resume queue' : 'Pause queue',
-      paused ? IconPlayerPlay : IconPlayerPause,
-      toggle,
-      'pause resume stop'
-    ),
+    ...(mayRun
+      ? [
+          act(
+            'pause',
+            paused ? 'Resume queue' : 'Pause queue',
+            paused ? IconPlayerPlay : IconPlayerPause,
+            toggle,
+            'pause resume stop'
+          )
+        ]
+      : []),
     act(
       'theme',
       dark ? 'Light appearance' : 'Dark appearance',
@@ -160,6 +175,8 @@ function useScreens(onShowKeys: () => void): Entry[] {
 function useSpiders(): Entry[] {
   const { query } = useApi()
   const { data } = useQuery(query.projects.list.queryOptions())
+  const { may } = useMay('operator')
+  if (!may) return []
   return (data?.projects ?? []).flatMap((project) =>
     (versionOf(project)?.spiders ?? []).map((spider) => ({
       id: `run ${project.name}/${spider}`,

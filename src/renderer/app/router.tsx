@@ -100,6 +100,7 @@ const routeTree = root.addChildren([
     parseLogSearchSearch
   ),
   screenAt('/engines', () => import('../features/engines/engines-screen.tsx'), 'EnginesScreen'),
+  screenAt('/access', () => import('../features/access/access-screen.tsx'), 'AccessScreen'),
   screenAt('/settings', () => import('./settings-screen.tsx'), 'SettingsScreen')
 ])
 

@@ -3,6 +3,7 @@ import { IconCheck } from '@tabler/icons-react'
 import { useQuery } from '@tanstack/react-query'
 import { LOCAL_NODE_ID } from '../../shared/ids.ts'
 import { useApi } from '../api/api.tsx'
+import { useMay, useMe } from '../api/use-me.ts'
 import { CredentialsPanel } from '../features/access/credentials-panel.tsx'
 import { SessionsPanel } from '../features/access/sessions-panel.tsx'
 import { StoragePanels } from '../features/storage/storage-panel.tsx'
@@ -19,6 +20,9 @@ import { optionsOf } from '../ui/fields/options.ts'
 
 export function SettingsScreen() {
   const { query } = useApi()
+  const me = useMe()
+  const isAdmin = useMay('admin').may
+  const isOwner = useMay('owner').may
   const status = useQuery(query.system.status.queryOptions())
   const nodes = useQuery(query.nodes.list.queryOptions()).data?.nodes
   // Each of several engines keeps the Pythons of its local node itself.
@@ -36,11 +40,13 @@ export function SettingsScreen() {
           )
         }
       >
+        <LinkButton to="/access">Users & access</LinkButton>
         <LinkButton to="/engines">Engines</LinkButton>
       </ScreenHead>
-      <CredentialsPanel />
+      {/* Nothing is read that would be refused. The password is that of the service, which no user has. */}
+      {!me.isPending && isOwner && (me.data?.userId ?? null) === null && <CredentialsPanel />}
       <SessionsPanel />
-      <WebhooksPanel />
+      {!me.isPending && isAdmin && <WebhooksPanel />}
       <StoragePanels />
       {!hasEngines && <LocalPython />}
       <Panel title="Node credentials">

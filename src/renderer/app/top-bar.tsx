@@ -4,10 +4,12 @@ import { IconPlayerPause, IconPlayerPlay, IconSearch } from '@tabler/icons-react
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useApi } from '../api/api.tsx'
+import { useMay } from '../api/use-me.ts'
 import { useConnection } from '../state/connection.ts'
 import { openRunDialog } from '../state/open-run-dialog.ts'
 import { Kbd, modKey } from '../ui/kbd.tsx'
 import { plural } from '../ui/numbers.ts'
+import { AccountMenu } from './account-menu.tsx'
 import classes from './frame.module.css'
 import { Mark } from './mark.tsx'
 import { type EnginesInUse, useEnginesInUse } from '../ui/use-engines-in-use.ts'
@@ -18,6 +20,7 @@ export function TopBar() {
   const { data: status } = useQuery(query.system.status.queryOptions())
   const { data: fleet } = useQuery(query.nodes.list.queryOptions())
   const engines = useEnginesInUse()
+  const { may } = useMay('operator')
   const live = useConnection(({ state }) => state === 'live')
   return (
     <header className={classes.top}>
@@ -47,9 +50,12 @@ export function TopBar() {
       </button>
       <span className={classes.actions}>
         <PauseSwitch />
-        <Button variant="filled" onClick={() => openRunDialog()} rightSection={<Kbd>R</Kbd>} aria-keyshortcuts="r">
-          Run
-        </Button>
+        {may && (
+          <Button variant="filled" onClick={() => openRunDialog()} rightSection={<Kbd>R</Kbd>} aria-keyshortcuts="r">
+            Run
+          </Button>
+        )}
+        <AccountMenu />
       </span>
     </header>
   )
@@ -75,10 +81,14 @@ const PAUSED_LOOK = {
 }
 
 function PauseSwitch() {
-  const { paused, known, pending, toggle } = usePauseSwitch()
+  const { paused, known, pending, may, why, toggle } = usePauseSwitch()
+  // That the queue is paused concerns everybody.
+  if (!may && !paused) return null
   return (
     <Tooltip
-      label={paused ? 'Resume sending queued jobs to nodes' : 'Stop sending jobs to nodes. Running jobs continue.'}
+      label={
+        why ?? (paused ? 'Resume sending queued jobs to nodes' : 'Stop sending jobs to nodes. Running jobs continue.')
+      }
     >
       <Button
         variant={paused ? 'default' : 'subtle'}
@@ -87,10 +97,13 @@ function PauseSwitch() {
         disabled={!known}
         loading={pending}
         aria-pressed={paused}
-        onClick={toggle}
-        leftSection={paused ? <IconPlayerPlay size={14} /> : <IconPlayerPause size={14} />}
+        // Not `disabled`: the keyboard must reach the reason.
+        data-disabled={why !== null || undefined}
+        aria-disabled={why !== null}
+        onClick={() => why === null && toggle()}
+        leftSection={paused && may ? <IconPlayerPlay size={14} /> : <IconPlayerPause size={14} />}
       >
-        <span className={classes.pauseWord}>{paused ? 'Paused · Resume' : 'Pause queue'}</span>
+        <span className={classes.pauseWord}>{!paused ? 'Pause queue' : may ? 'Paused · Resume' : 'Paused'}</span>
       </Button>
     </Tooltip>
   )

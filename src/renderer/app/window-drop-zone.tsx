@@ -1,12 +1,17 @@
 import { Dropzone } from '@mantine/dropzone'
 import { IconUpload } from '@tabler/icons-react'
 import { useNavigate } from '@tanstack/react-router'
+import { useMay } from '../api/use-me.ts'
 import { offerFiles, useDroppedFiles } from '../state/dropped-files.ts'
 import classes from './frame.module.css'
 
-/** Files dropped anywhere go to the component that accepts them, else to the projects screen, which deploys them. */
+/**
+ * Files dropped anywhere go to the component that accepts them, else to the projects screen, which deploys them. Without
+ * the role for that they are caught as well: a browser would open them in place of the app.
+ */
 export function WindowDropZone() {
   const navigate = useNavigate()
+  const { may, why } = useMay('deployer')
   const target = useDroppedFiles((state) => state.target)
   return (
     <Dropzone.FullScreen
@@ -14,14 +19,15 @@ export function WindowDropZone() {
       useFsAccessApi={false}
       onDrop={(files) => {
         if (target !== null) return target.onFiles(files)
+        if (!may) return
         offerFiles(files)
         void navigate({ to: '/projects' })
       }}
     >
       <div className={classes.drop}>
         <IconUpload size={36} stroke={1.4} aria-hidden />
-        <strong>{target?.title ?? 'Drop to deploy'}</strong>
-        <span className="dim">{target?.text ?? 'an .egg, a .zip, or a project folder with scrapy.cfg'}</span>
+        <strong>{target?.title ?? (may ? 'Drop to deploy' : 'You cannot deploy')}</strong>
+        <span className="dim">{target?.text ?? why ?? 'an .egg, a .zip, or a project folder with scrapy.cfg'}</span>
       </div>
     </Dropzone.FullScreen>
   )

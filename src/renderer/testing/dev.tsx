@@ -1,7 +1,9 @@
 /**
  * The whole app over an in-memory engine, for looking at screens; never shipped. Scenes by URL: `dev.html?first` (first
- * run), `?python=missing`, `?nodes=1000`, `?jobs=5000`, `?engines` (several), `?still` (nothing changes by itself).
+ * run), `?python=missing`, `?nodes=1000`, `?jobs=5000`, `?engines` (several), `?role=viewer`, `?still`
+ * (nothing changes by itself).
  */
+import { ROLES } from '../../shared/roles.ts'
 import { startApp } from '../app/start-app.tsx'
 import { createFakeEngine } from './fake-engine.ts'
 
@@ -14,6 +16,7 @@ const engine = createFakeEngine({
   nodeCount: Number(scene.get('nodes') ?? 12),
   jobCount: Number(scene.get('jobs') ?? 200),
   hasSeveralEngines: scene.has('engines'),
+  role: ROLES.find((role) => role === scene.get('role')) ?? 'owner',
   liveEveryMs: scene.has('still') ? 0 : 1000
 })
 Object.assign(window, { engine })

@@ -3,6 +3,7 @@ import { useMutation, useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import type { Progress } from '../../shared/contract/index.ts'
 import { useApi } from '../api/api.tsx'
+import { useMay } from '../api/use-me.ts'
 import { StepProgress } from './environment.tsx'
 import { notifyError } from './notify.tsx'
 
@@ -11,6 +12,7 @@ const NOT_STEPPED: Progress = { text: 'Creating', done: false, share: null }
 /** Creates the local node's Python environment: a button that turns into a progress bar. */
 export function CreateEnvironment({ primary = false }: { primary?: boolean }) {
   const { client, query } = useApi()
+  const { may } = useMay('deployer')
   const [step, setStep] = useState(NOT_STEPPED)
   const { data: status, refetch } = useQuery(query.system.status.queryOptions())
   const { mutate, isPending } = useMutation({
@@ -28,6 +30,7 @@ export function CreateEnvironment({ primary = false }: { primary?: boolean }) {
         <StepProgress progress={step} />
       </Box>
     )
+  if (!may) return null
   return (
     <Button variant={primary ? 'filled' : 'default'} onClick={() => mutate()}>
       Create environment

@@ -2,6 +2,7 @@ import { Button } from '@mantine/core'
 import { useMutation } from '@tanstack/react-query'
 import type { Environment } from '../../shared/contract/index.ts'
 import { useApi } from '../api/api.tsx'
+import { useMay } from '../api/use-me.ts'
 import { environmentName } from './environment.tsx'
 import { notifyError } from './notify.tsx'
 
@@ -17,8 +18,9 @@ export function useRebuild(environment: Environment): { rebuild: () => void; isA
 
 /** Shown with a failed project environment; the main one has Create environment instead. */
 export function RebuildButton({ environment }: { environment: Environment }) {
+  const { may } = useMay('deployer')
   const { rebuild, isAsking } = useRebuild(environment)
-  if (environment.state !== 'failed' || environment.kind !== 'requirements') return null
+  if (!may || environment.state !== 'failed' || environment.kind !== 'requirements') return null
   return (
     <Button loading={isAsking} onClick={rebuild}>
       Rebuild

@@ -4,6 +4,7 @@ import { useState } from 'react'
 import type { NodeId } from '../../shared/contract/index.ts'
 import { readJobs } from '../api/read-jobs.ts'
 import { useApi } from '../api/api.tsx'
+import { useMay } from '../api/use-me.ts'
 import { ConfirmDialog } from './confirm-dialog.tsx'
 import { DialogFoot, DialogText } from './dialog.tsx'
 import { notifyDone, notifyError } from './notify.tsx'
@@ -12,6 +13,7 @@ import { plural } from './numbers.ts'
 /** Gives up the live runs of a node that does not respond, after explaining what that means. */
 export function RunElsewhereButton({ nodeId, nodeName }: { nodeId: NodeId; nodeName: string }) {
   const { client, query } = useApi()
+  const { may } = useMay('operator')
   const [ids, setIds] = useState<string[] | null>(null)
   const close = () => setIds(null)
   const read = useMutation({
@@ -31,6 +33,7 @@ export function RunElsewhereButton({ nodeId, nodeName }: { nodeId: NodeId; nodeN
       onError: (error) => notifyError(`Could not run the jobs of ${nodeName} elsewhere`, error)
     })
   )
+  if (!may) return null
   const title = `Run jobs of ${nodeName} elsewhere?`
   return (
     <>

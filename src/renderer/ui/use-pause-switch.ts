@@ -1,12 +1,14 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import type { Project } from '../../shared/contract/index.ts'
 import { useApi } from '../api/api.tsx'
+import { useMay } from '../api/use-me.ts'
 import { notifyError } from './notify.tsx'
 
 /** The pause of the whole queue. The switch changes once the engine has confirmed it. */
 export function usePauseSwitch() {
   const { query } = useApi()
   const queryClient = useQueryClient()
+  const { may, why } = useMay('operator')
   const { data: status } = useQuery(query.system.status.queryOptions())
   const paused = status?.figures.paused ?? false
   const { mutate, isPending } = useMutation(
@@ -19,7 +21,14 @@ export function usePauseSwitch() {
       onError: (error) => notifyError(paused ? 'Could not resume' : 'Could not pause', error)
     })
   )
-  return { paused, known: status !== undefined, pending: isPending, toggle: () => mutate({ paused: !paused }) }
+  return {
+    paused,
+    known: status !== undefined,
+    pending: isPending,
+    may,
+    why,
+    toggle: () => mutate({ paused: !paused })
+  }
 }
 
 /** The pause of one project. It changes once the engine has confirmed it. */

@@ -2,6 +2,7 @@ import { Button } from '@mantine/core'
 import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
 import { useApi } from '../../api/api.tsx'
+import { useMay } from '../../api/use-me.ts'
 import { hasBrowserSession, logOut, openLogin } from '../../api/browser-session.ts'
 import { ConfirmDialog } from '../../ui/confirm-dialog.tsx'
 import { plural } from '../../ui/numbers.ts'
@@ -14,6 +15,7 @@ export function SessionsPanel() {
   const { query } = useApi()
   const [isAsking, setAsking] = useState(false)
   const isBrowser = hasBrowserSession()
+  const { may } = useMay('owner')
   const leave = useMutation({ mutationFn: logOut, onError: (error) => notifyError('Could not log out', error) })
   const everywhere = useMutation(
     query.system.logOutEverywhere.mutationOptions({
@@ -36,9 +38,11 @@ export function SessionsPanel() {
             Log out
           </Button>
         )}
-        <Button size="xs" color="red" variant="light" onClick={() => setAsking(true)}>
-          {isBrowser ? 'Log out everywhere' : 'Log out all browsers'}
-        </Button>
+        {may && (
+          <Button size="xs" color="red" variant="light" onClick={() => setAsking(true)}>
+            {isBrowser ? 'Log out everywhere' : 'Log out all browsers'}
+          </Button>
+        )}
       </div>
       {isAsking && (
         <ConfirmDialog

@@ -4,6 +4,7 @@ import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import type { EngineInfo } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
+import { useMay } from '../../api/use-me.ts'
 import { ConfirmDialog } from '../../ui/confirm-dialog.tsx'
 import { notifyError, notifyUndo } from '../../ui/notify.tsx'
 import { RelativeTime } from '../../ui/time.tsx'
@@ -32,6 +33,7 @@ interface EngineRowProps {
 export function EngineRow({ engine, all, readAtMs, isOwn, isTakingOver, onHandOver }: EngineRowProps) {
   const { name, address, version, startedAtMs, state, silentMs, drained, hasLocalNode } = engine
   const { Icon, tone, word } = LOOKS[state]
+  const notAllowed = useMay('admin').why
   const [isAsking, setAsking] = useState(false)
   const drain = useDrain(engine, { isErrorShown: isAsking })
   return (
@@ -70,11 +72,16 @@ export function EngineRow({ engine, all, readAtMs, isOwn, isTakingOver, onHandOv
       {state !== 'silent' && (
         <span className={classes.acts}>
           {state === 'following' && (
-            <Act label="Hand over…" why={whyNotLead(engine)} about={`Hand over to ${name}`} onAct={onHandOver} />
+            <Act
+              label="Hand over…"
+              why={notAllowed ?? whyNotLead(engine)}
+              about={`Hand over to ${name}`}
+              onAct={onHandOver}
+            />
           )}
           <Act
             label={drained ? 'Undrain' : state === 'leading' ? 'Drain…' : 'Drain'}
-            why={whyNotDrain(engine, all)}
+            why={notAllowed ?? whyNotDrain(engine, all)}
             about={`${drained ? 'Undrain' : 'Drain'} ${name}`}
             isActing={drain.isPending}
             onAct={() => (state === 'leading' && !drained ? setAsking(true) : drain.mutate(!drained))}

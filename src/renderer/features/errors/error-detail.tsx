@@ -6,6 +6,7 @@ import { useApi } from '../../api/api.tsx'
 import type { ErrorsSearch } from '../../state/search.ts'
 import { Sparkline } from '../../ui/charts/sparkline.tsx'
 import { ErrorStateText, logSearchOf } from '../../ui/errors/error-group.tsx'
+import { useMay } from '../../api/use-me.ts'
 import { LinkButton } from '../../ui/link-button.tsx'
 import { formatCount, plural } from '../../ui/numbers.ts'
 import { PaneHead } from '../../ui/pane-head.tsx'
@@ -55,6 +56,7 @@ function Detail({
   onFilter
 }: { detail: ErrorGroupDetail } & Pick<ErrorDetailProps, 'nodeName' | 'onState' | 'onFilter'>) {
   const { group, occurrences, spiders, versions, nodes } = detail
+  const { may } = useMay('operator')
   const newest = occurrences[0]
   return (
     <>
@@ -63,7 +65,7 @@ function Detail({
         <p className="mono dim">{group.culprit}</p>
       </div>
       <Group gap={8}>
-        {group.state === 'open' ? (
+        {!may ? null : group.state === 'open' ? (
           <>
             <Button
               variant="filled"

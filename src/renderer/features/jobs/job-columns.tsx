@@ -26,7 +26,8 @@ export function jobColumns(
   nodeName: (id: string) => string,
   awayOf: AwayOf,
   isQueue: boolean,
-  actions: JobActions
+  /** null: not allowed. */
+  actions: JobActions | null
 ): Column<Job>[] {
   const columns: Column<Job>[] = [
     {
@@ -116,7 +117,7 @@ export function jobColumns(
       header: <span className="visually-hidden">Cancel</span>,
       width: '40px',
       align: 'end',
-      cell: (job) => <CancelCell job={job} cancelOne={actions.cancelOne} />
+      cell: (job) => actions && <CancelCell job={job} cancelOne={actions.cancelOne} />
     }
   ]
   // Columns for runs are empty for all waiting jobs: the waiting reasons get the space.

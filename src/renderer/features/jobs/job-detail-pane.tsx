@@ -8,6 +8,7 @@ import { ownParts } from '../../../shared/job-defaults.ts'
 import { stopsOf } from '../../../shared/stop-ladder.ts'
 import { useApi } from '../../api/api.tsx'
 import { useKeys } from '../../state/keys.ts'
+import { useMay } from '../../api/use-me.ts'
 import { openRunDialog } from '../../state/open-run-dialog.ts'
 import { useNow } from '../../ui/clock.ts'
 import { CopyButton } from '../../ui/copy-button.tsx'
@@ -61,6 +62,7 @@ const TABS = {
 export function JobDetailPane({ jobId, tab, nodeName, awayOf, actions, onTab, onOpen, onClose }: JobDetailPaneProps) {
   const api = useApi()
   const detail = useQuery(api.query.jobs.get.queryOptions({ input: { id: jobId } }))
+  const { may } = useMay('operator')
   const [isWide, setWide] = useWide()
   const [attemptNumber, setAttemptNumber] = useState<AttemptNumber>()
   const shown = tab !== undefined && tab in TABS ? tab : 'timeline'
@@ -95,7 +97,7 @@ export function JobDetailPane({ jobId, tab, nodeName, awayOf, actions, onTab, on
                 attempt={data.attempts.at(-1)}
                 nodeName={nodeName}
                 away={awayOf(data.job)}
-                onElsewhere={() => void actions.runElsewhere([data.job])}
+                onElsewhere={may ? () => void actions.runElsewhere([data.job]) : null}
                 onOpen={onOpen}
               />
               {isCancelling(data.job) && <CancelSteps timeline={data.timeline} />}
@@ -161,7 +163,8 @@ interface JobHeadProps {
   attempt: Attempt | undefined
   nodeName: (id: string) => string
   away: Away | null
-  onElsewhere: () => void
+  /** null: not allowed. */
+  onElsewhere: (() => void) | null
   onOpen: (id: JobId) => void
 }
 
@@ -226,10 +229,12 @@ function JobHead({ job, attempt, nodeName, away, onElsewhere, onOpen }: JobHeadP
             {job.nodeId === null ? 'The node' : nodeName(job.nodeId)} has been unreachable for{' '}
             <RelativeTime atMs={unknownSinceMs} />. The state of this run is unknown until the node responds.
           </p>
-          <div className={classes.unknownAct}>
-            <Button onClick={onElsewhere}>Run elsewhere</Button>
-            <span>It may then run twice.</span>
-          </div>
+          {onElsewhere !== null && (
+            <div className={classes.unknownAct}>
+              <Button onClick={onElsewhere}>Run elsewhere</Button>
+              <span>It may then run twice.</span>
+            </div>
+          )}
         </div>
       )}
       {job.mayHaveRunTwice && (
@@ -304,6 +309,7 @@ interface JobButtonsProps {
 function JobButtons({ detail, actions, onOpen }: JobButtonsProps) {
   const { job } = detail
   const { next } = stopsOf(detail.timeline)
+  const { may } = useMay('operator')
   const [isBusy, setBusy] = useState(false)
   const act = (work: Promise<unknown>) => {
     setBusy(true)
@@ -321,12 +327,12 @@ function JobButtons({ detail, actions, onOpen }: JobButtonsProps) {
     })
   return (
     <div className={classes.buttons}>
-      {job.state !== 'ended' && !isCancelling(job) && (
+      {may && job.state !== 'ended' && !isCancelling(job) && (
         <Button disabled={isBusy} onClick={() => act(actions.cancelOne(job))}>
           Cancel
         </Button>
       )}
-      {isCancelling(job) && (
+      {may && isCancelling(job) && (
         <Button
           color="red"
           variant="filled"
@@ -337,15 +343,17 @@ function JobButtons({ detail, actions, onOpen }: JobButtonsProps) {
           Stop now
         </Button>
       )}
-      <Button
-        disabled={isBusy}
-        aria-pressed={job.kept}
-        title={job.kept ? 'Let retention delete this job and its log' : 'Retention never deletes this job or its log'}
-        onClick={() => act(actions.keepOne(job, !job.kept))}
-      >
-        {job.kept ? 'Kept' : 'Keep'}
-      </Button>
-      {job.state === 'ended' && (
+      {may && (
+        <Button
+          disabled={isBusy}
+          aria-pressed={job.kept}
+          title={job.kept ? 'Let retention delete this job and its log' : 'Retention never deletes this job or its log'}
+          onClick={() => act(actions.keepOne(job, !job.kept))}
+        >
+          {job.kept ? 'Kept' : 'Keep'}
+        </Button>
+      )}
+      {may && job.state === 'ended' && (
         <Button
           disabled={isBusy}
           title="Queue the same job again"
@@ -360,14 +368,16 @@ function JobButtons({ detail, actions, onOpen }: JobButtonsProps) {
           Retry
         </Button>
       )}
-      <Button
-        variant={isCancelling(job) ? 'subtle' : undefined}
-        color={isCancelling(job) ? 'gray' : undefined}
-        onClick={again}
-      >
-        Run again…
-      </Button>
-      {job.state === 'queued' && (
+      {may && (
+        <Button
+          variant={isCancelling(job) ? 'subtle' : undefined}
+          color={isCancelling(job) ? 'gray' : undefined}
+          onClick={again}
+        >
+          Run again…
+        </Button>
+      )}
+      {may && job.state === 'queued' && (
         <>
           <Button
             title="Move before all jobs of the same priority"

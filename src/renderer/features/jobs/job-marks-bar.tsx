@@ -9,6 +9,7 @@ import {
   IconX
 } from '@tabler/icons-react'
 import { memo, type ReactNode, useMemo, useState } from 'react'
+import { useMay } from '../../api/use-me.ts'
 import { ConfirmDialog } from '../../ui/confirm-dialog.tsx'
 import type { Job, NodeId, Placement } from '../../../shared/contract/index.ts'
 import { formatCount, plural } from '../../ui/numbers.ts'
@@ -38,6 +39,7 @@ type Asking = 'cancel' | 'force' | 'elsewhere'
 /** The actions on the marked jobs. A button that would do nothing says why. */
 export const JobMarksBar = memo(function JobMarksBar(props: JobMarksBarProps) {
   const { marked, isUnknown, nodes, actions, onClear, everything } = props
+  const { may, why } = useMay('operator')
   const [asking, setAsking] = useState<Asking | null>(null)
   const groups = useMemo(() => groupsOf(marked, isUnknown), [marked, isUnknown])
   const { live, queued, running, unknown, beingCancelled, ended } = groups
@@ -65,23 +67,25 @@ export const JobMarksBar = memo(function JobMarksBar(props: JobMarksBarProps) {
       )}
       <Button
         leftSection={<IconPlayerStop size={14} />}
-        disabled={live.length === 0}
-        title={live.length === 0 ? 'All selected jobs have ended' : undefined}
+        disabled={!may || live.length === 0}
+        title={why ?? (live.length === 0 ? 'All selected jobs have ended' : undefined)}
         onClick={() => ask(false)}
       >
         Cancel {live.length > 0 && formatCount(live.length)}
       </Button>
-      {beingCancelled.length > 0 && <Button onClick={() => ask(true)}>Stop {formatCount(running.length)} now</Button>}
+      {may && beingCancelled.length > 0 && (
+        <Button onClick={() => ask(true)}>Stop {formatCount(running.length)} now</Button>
+      )}
       <Button
         leftSection={<IconRefresh size={14} />}
-        disabled={ended.length === 0}
-        title={ended.length === 0 ? 'No selected job has ended' : 'Run ended jobs again as new jobs'}
+        disabled={!may || ended.length === 0}
+        title={why ?? (ended.length === 0 ? 'No selected job has ended' : 'Run ended jobs again as new jobs')}
         onClick={() => start(actions.retry(ended))}
       >
         Retry {ended.length > 0 && formatCount(ended.length)}
       </Button>
       <DownloadLogsButton jobs={marked} />
-      {unknown.length > 0 && (
+      {may && unknown.length > 0 && (
         <Button
           leftSection={<IconArrowsShuffle size={14} />}
           title="The node is unreachable: queue the jobs for other nodes"
@@ -90,7 +94,7 @@ export const JobMarksBar = memo(function JobMarksBar(props: JobMarksBarProps) {
           Run elsewhere {formatCount(unknown.length)}
         </Button>
       )}
-      {queued.length > 0 && (
+      {may && queued.length > 0 && (
         <>
           <Menu position="top" zIndex={OVER_NOTICES}>
             <Menu.Target>

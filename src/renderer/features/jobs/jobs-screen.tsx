@@ -5,6 +5,7 @@ import { getRouteApi, Link } from '@tanstack/react-router'
 import { useCallback, useMemo, useRef } from 'react'
 import type { Job, NodeId } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
+import { useMay } from '../../api/use-me.ts'
 import { useKeys } from '../../state/keys.ts'
 import { openRunDialog } from '../../state/open-run-dialog.ts'
 import type { JobsSearch } from '../../state/search.ts'
@@ -79,7 +80,11 @@ export function JobsScreen() {
     if (hasNextPage && !isFetchingNextPage) void fetchNextPage()
   }, [hasNextPage, isFetchingNextPage, fetchNextPage])
   const isQueue = search.status?.length === 1 && search.status[0] === 'queued' && !list.isPlaceholderData
-  const columns = useMemo(() => jobColumns(nodeName, awayOf, isQueue, actions), [nodeName, awayOf, isQueue, actions])
+  const { may } = useMay('operator')
+  const columns = useMemo(
+    () => jobColumns(nodeName, awayOf, isQueue, may ? actions : null),
+    [nodeName, awayOf, isQueue, may, actions]
+  )
   const queue = useQueueOrder({ isQueue, rows, hasMore: hasNextPage, loadMore, actions })
   const matching = useMemo(() => matchingCount(facets.data?.status, search.status), [facets.data, search.status])
   const openJob = (job: Job) => setSearch({ job: job.id }, search.job !== undefined)
@@ -121,7 +126,7 @@ export function JobsScreen() {
         {isQueue && rows.length > 0 && (
           <p className={classes.order}>
             {queue.isOrdered
-              ? 'Queue order: drag a row, or move it with Alt ↑ and Alt ↓.'
+              ? `Queue order${may ? ': drag a row, or move it with Alt ↑ and Alt ↓' : ''}.`
               : queue.isReading
                 ? 'Loading the queue order…'
                 : `Newest first: more than ${formatCount(ORDERED_MAX)} jobs are queued. Filter the list to see and change their order.`}
@@ -157,7 +162,7 @@ export function JobsScreen() {
             marks={marks}
             onMarks={setMarks}
             onEndReached={loadMore}
-            onReorder={queue.isOrdered ? queue.reorder : undefined}
+            onReorder={may && queue.isOrdered ? queue.reorder : undefined}
             primary
             empty={list.isError ? null : <NoJobs search={search} nodes={nodes ?? []} onClear={clearFilter} />}
           />
@@ -201,15 +206,18 @@ interface NoJobsProps {
 }
 
 function NoJobs({ search, nodes, onClear }: NoJobsProps) {
+  const { may } = useMay('operator')
   if (!isFiltering(search)) {
     return (
       <EmptyState
         icon={<IconStack2 size={28} />}
         title="No jobs yet"
         action={
-          <Button variant="filled" onClick={() => openRunDialog()}>
-            Run spider
-          </Button>
+          may && (
+            <Button variant="filled" onClick={() => openRunDialog()}>
+              Run spider
+            </Button>
+          )
         }
       >
         A job is one run of a spider. Jobs from you, a schedule or a Scrapyd client wait in one queue until a node has a

@@ -4,6 +4,7 @@ import { useQuery } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import { useCallback, useMemo, useRef, useState } from 'react'
 import type { RunningJob } from '../../../shared/contract/index.ts'
+import { useMay } from '../../api/use-me.ts'
 import { useApi } from '../../api/api.tsx'
 import { cancelExternal } from '../../state/cancel-external.ts'
 import { useKeys } from '../../state/keys.ts'
@@ -47,7 +48,8 @@ export function RunningScreen() {
         : actions.cancelOne(row),
     [client, nodeName, actions]
   )
-  const columns = useMemo(() => runningColumns(nodeName, awayOf, cancel), [nodeName, awayOf, cancel])
+  const { may } = useMay('operator')
+  const columns = useMemo(() => runningColumns(nodeName, awayOf, may ? cancel : null), [nodeName, awayOf, may, cancel])
   const isStale = useCallback((row: RunningRow) => awayOf(row) !== null, [awayOf])
   // As rarely as their nodes list others.
   const externalText = JSON.stringify(externalRows(fleet?.nodes ?? []))
@@ -102,9 +104,11 @@ export function RunningScreen() {
                     icon={<IconActivity size={28} />}
                     title="Nothing is running"
                     action={
-                      <Button variant="filled" onClick={() => openRunDialog()}>
-                        Run spider
-                      </Button>
+                      may && (
+                        <Button variant="filled" onClick={() => openRunDialog()}>
+                          Run spider
+                        </Button>
+                      )
                     }
                   >
                     Jobs appear here while they are on a node, with their process, memory, pages and items. External
@@ -144,7 +148,8 @@ function totalsOf(jobs: readonly RunningJob[], total: number, external: number):
 function runningColumns(
   nodeName: (id: string | null) => string,
   awayOf: AwayOf,
-  cancel: (row: RunningRow) => Promise<void>
+  /** null: not allowed. */
+  cancel: ((row: RunningRow) => Promise<void>) | null
 ): Column<RunningRow>[] {
   return [
     {
@@ -232,7 +237,7 @@ function runningColumns(
       header: <span className="visually-hidden">Cancel</span>,
       width: '40px',
       align: 'end',
-      cell: (job) => <CancelCell job={job} cancelOne={cancel} />
+      cell: (job) => cancel && <CancelCell job={job} cancelOne={cancel} />
     }
   ]
 }

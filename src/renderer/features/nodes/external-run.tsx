@@ -5,6 +5,7 @@ import { useNavigate } from '@tanstack/react-router'
 import type { Node, NodeRun } from '../../../shared/contract/index.ts'
 import { showUnseen } from '../../../shared/unseen.ts'
 import { useApi } from '../../api/api.tsx'
+import { useMay } from '../../api/use-me.ts'
 import { cancelExternal, externalName } from '../../state/cancel-external.ts'
 import { MoreMenu } from '../../ui/more-menu.tsx'
 import { notifyDone, notifyError } from '../../ui/notify.tsx'
@@ -12,6 +13,7 @@ import { notifyDone, notifyError } from '../../ui/notify.tsx'
 /** An external job on a node, with its actions. */
 export function ExternalRun({ node, run }: { node: Node; run: NodeRun }) {
   const { client, query } = useApi()
+  const { may } = useMay('operator')
   const navigate = useNavigate()
   const name = externalName(run)
   const where = { id: node.id, project: run.project, jobid: run.jobid }
@@ -29,18 +31,20 @@ export function ExternalRun({ node, run }: { node: Node; run: NodeRun }) {
       <span className="ellipsis" title={`Job ID ${showUnseen(run.jobid)}, not started by Scrapdeck`}>
         {name} <span className="faint">external</span>
       </span>
-      <MoreMenu label={`More for ${name}, external`} size={20}>
-        <Menu.Item leftSection={<IconDownload size={14} />} onClick={() => adopt.mutate(where)}>
-          Adopt job
-        </Menu.Item>
-        <Menu.Item
-          leftSection={<IconPlayerStop size={14} />}
-          color="red"
-          onClick={() => void cancelExternal(client, node, run)}
-        >
-          Cancel
-        </Menu.Item>
-      </MoreMenu>
+      {may && (
+        <MoreMenu label={`More for ${name}, external`} size={20}>
+          <Menu.Item leftSection={<IconDownload size={14} />} onClick={() => adopt.mutate(where)}>
+            Adopt job
+          </Menu.Item>
+          <Menu.Item
+            leftSection={<IconPlayerStop size={14} />}
+            color="red"
+            onClick={() => void cancelExternal(client, node, run)}
+          >
+            Cancel
+          </Menu.Item>
+        </MoreMenu>
+      )}
     </>
   )
 }

@@ -7,6 +7,7 @@ import type { Node, NodeMode, Version } from '../../../shared/contract/index.ts'
 import { engineOfAddress } from '../../../shared/engine-address.ts'
 import { formatDuration } from '../../../shared/time.ts'
 import { useApi } from '../../api/api.tsx'
+import { useMay } from '../../api/use-me.ts'
 import { CopyText } from '../../ui/copy-button.tsx'
 import { MoreMenu } from '../../ui/more-menu.tsx'
 import { notifyError } from '../../ui/notify.tsx'
@@ -37,6 +38,7 @@ interface NodeDetailProps {
 
 /** Everything about one node, to the right of the table. */
 export function NodeDetail({ node, openLog, onLog, onClose }: NodeDetailProps) {
+  const { may } = useMay('admin')
   const [editing, setEditing] = useState(false)
   const { remove, confirmation } = useRemoveNode(node, onClose)
   return (
@@ -45,20 +47,22 @@ export function NodeDetail({ node, openLog, onLog, onClose }: NodeDetailProps) {
         what="node"
         onClose={onClose}
         menu={
-          <MoreMenu label="More actions" isVertical>
-            <Menu.Item leftSection={<IconPencil size={14} />} onClick={() => setEditing(true)}>
-              Edit
-            </Menu.Item>
-            <Menu.Item
-              leftSection={<IconTrash size={14} />}
-              color="red"
-              disabled={node.kind === 'local'}
-              onClick={remove}
-              title={node.kind === 'local' ? 'The local node is part of Scrapdeck' : undefined}
-            >
-              Remove node
-            </Menu.Item>
-          </MoreMenu>
+          may && (
+            <MoreMenu label="More actions" isVertical>
+              <Menu.Item leftSection={<IconPencil size={14} />} onClick={() => setEditing(true)}>
+                Edit
+              </Menu.Item>
+              <Menu.Item
+                leftSection={<IconTrash size={14} />}
+                color="red"
+                disabled={node.kind === 'local'}
+                onClick={remove}
+                title={node.kind === 'local' ? 'The local node is part of Scrapdeck' : undefined}
+              >
+                Remove node
+              </Menu.Item>
+            </MoreMenu>
+          )
         }
       >
         <NodeHealthDot node={node} />
@@ -68,7 +72,7 @@ export function NodeDetail({ node, openLog, onLog, onClose }: NodeDetailProps) {
       {node.problem !== null && (
         <div className={classes.problem} role="alert">
           <p>{node.problem}</p>
-          {node.health === 'unauthorized' && !editing && (
+          {may && node.health === 'unauthorized' && !editing && (
             <Button onClick={() => setEditing(true)}>Change password</Button>
           )}
           {node.health === 'down' && node.runs.some(({ jobId }) => jobId !== null) && (
@@ -111,20 +115,22 @@ function ModeButtons({ node }: { node: Node }) {
   const { mutate, isPending, variables } = useMutation(
     query.nodes.setMode.mutationOptions({ onError: (error) => notifyError(`Could not change ${node.name}`, error) })
   )
+  const { may } = useMay('admin')
   const others = (['active', 'draining', 'cordoned'] as const).filter((mode) => mode !== node.mode)
   return (
     <Group gap={8}>
-      {others.map((mode) => (
-        <Button
-          key={mode}
-          loading={isPending && variables?.mode === mode}
-          variant={mode === 'active' ? 'filled' : 'default'}
-          title={MODES[mode].text}
-          onClick={() => mutate({ id: node.id, mode })}
-        >
-          {MODES[mode].act}
-        </Button>
-      ))}
+      {may &&
+        others.map((mode) => (
+          <Button
+            key={mode}
+            loading={isPending && variables?.mode === mode}
+            variant={mode === 'active' ? 'filled' : 'default'}
+            title={MODES[mode].text}
+            onClick={() => mutate({ id: node.id, mode })}
+          >
+            {MODES[mode].act}
+          </Button>
+        ))}
       {node.mode !== 'active' && <span className="dim">{MODES[node.mode].text}</span>}
     </Group>
   )
@@ -183,6 +189,7 @@ function ClusterFacts({ node }: { node: Node }) {
 }
 
 function Facts({ node, onEdit }: { node: Node; onEdit: () => void }) {
+  const { may } = useMay('admin')
   const { lastSeenAtMs, latencyMs } = useLatestAnswer(node)
   return (
     <div>
@@ -191,10 +198,15 @@ function Facts({ node, onEdit }: { node: Node; onEdit: () => void }) {
           <SlotsBar node={node} />
         </span>
         <span className="faint">
-          {node.slotsText || SLOTS_SOURCE[node.slotsSource]} ·{' '}
-          <button type="button" className={classes.link} onClick={onEdit}>
-            Change
-          </button>
+          {node.slotsText || SLOTS_SOURCE[node.slotsSource]}
+          {may && (
+            <>
+              {' · '}
+              <button type="button" className={classes.link} onClick={onEdit}>
+                Change
+              </button>
+            </>
+          )}
         </span>
       </FieldRow>
       {node.kind === 'kubernetes' && <ClusterFacts node={node} />}

@@ -2,6 +2,7 @@ import { Button, Group, Modal } from '@mantine/core'
 import { useMutation } from '@tanstack/react-query'
 import type { Node } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
+import { useMay } from '../../api/use-me.ts'
 import { notifyError } from '../../ui/notify.tsx'
 import { PullingSetup } from './pulling-setup.tsx'
 
@@ -9,21 +10,24 @@ import { PullingSetup } from './pulling-setup.tsx'
 export function NodeToken({ node }: { node: Node }) {
   const { query } = useApi()
   const onError = (error: unknown) => notifyError(`Could not change the token of ${node.name}`, error)
+  const { may } = useMay('admin')
   const renew = useMutation(query.nodes.renewToken.mutationOptions({ onError }))
   const revoke = useMutation(query.nodes.revokeToken.mutationOptions({ onError }))
   return (
     <>
       <Group gap={8}>
         <span className={node.hasToken ? undefined : 'tone-bad'}>{node.hasToken ? 'valid' : 'revoked'}</span>
-        <Button
-          size="compact-xs"
-          loading={renew.isPending}
-          onClick={() => renew.mutate({ id: node.id })}
-          title="The current token is refused from then on"
-        >
-          New token
-        </Button>
-        {node.hasToken && (
+        {may && (
+          <Button
+            size="compact-xs"
+            loading={renew.isPending}
+            onClick={() => renew.mutate({ id: node.id })}
+            title="The current token is refused from then on"
+          >
+            New token
+          </Button>
+        )}
+        {may && node.hasToken && (
           <Button
             size="compact-xs"
             color="red"

@@ -4,6 +4,7 @@ import { useQuery } from '@tanstack/react-query'
 import { getRouteApi } from '@tanstack/react-router'
 import { useMemo, useRef, useState } from 'react'
 import type { Node } from '../../../shared/contract/index.ts'
+import { useMay } from '../../api/use-me.ts'
 import { useApi } from '../../api/api.tsx'
 import { useKeys } from '../../state/keys.ts'
 import { FilterBox } from '../../ui/filter-box.tsx'
@@ -26,6 +27,7 @@ export function NodesScreen() {
   const nodes = useQuery(query.nodes.list.queryOptions())
   const { node: openId, add, log, group } = route.useSearch()
   const navigate = route.useNavigate()
+  const { may } = useMay('admin')
   const [filter, setFilter] = useState('')
   const filterBox = useRef<HTMLInputElement>(null)
   const open = (node: Node | null) =>
@@ -35,7 +37,7 @@ export function NodesScreen() {
   const setAdding = (adding: boolean) => void navigate({ search: (old) => ({ ...old, add: adding || undefined }) })
   useKeys('Nodes', [
     { key: '/', label: 'Filter', run: () => filterBox.current?.focus() },
-    { key: 'a', label: 'Add nodes', run: () => setAdding(true) },
+    ...(may ? [{ key: 'a', label: 'Add nodes', run: () => setAdding(true) }] : []),
     { key: 'Escape', label: 'Close the detail', run: () => open(null) }
   ])
   const groups = useMemo(() => groupsOf(nodes.data?.nodes ?? []), [nodes.data])
@@ -57,9 +59,11 @@ export function NodesScreen() {
             inputRef={filterBox}
           />
           <SourcesLink />
-          <Button variant="filled" leftSection={<IconPlus size={14} />} onClick={() => setAdding(true)}>
-            Add nodes
-          </Button>
+          {may && (
+            <Button variant="filled" leftSection={<IconPlus size={14} />} onClick={() => setAdding(true)}>
+              Add nodes
+            </Button>
+          )}
         </ScreenHead>
       </div>
       {groups.length > 0 && (
@@ -96,7 +100,7 @@ export function NodesScreen() {
                   <EmptyState
                     icon={<IconServer2 size={32} stroke={1.3} />}
                     title="No nodes yet"
-                    action={<Button onClick={() => setAdding(true)}>Add nodes…</Button>}
+                    action={may && <Button onClick={() => setAdding(true)}>Add nodes…</Button>}
                   >
                     A node is a Scrapyd server that runs spiders. Paste the addresses of your servers.
                   </EmptyState>
@@ -129,7 +133,7 @@ export function NodesScreen() {
           />
         )}
       </div>
-      {add && <AddNodesDialog onClose={() => setAdding(false)} />}
+      {add && may && <AddNodesDialog onClose={() => setAdding(false)} />}
     </>
   )
 }

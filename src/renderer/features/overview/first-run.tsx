@@ -5,6 +5,7 @@ import { useNavigate } from '@tanstack/react-router'
 import type { ReactNode } from 'react'
 import type { PythonState } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
+import { useMay } from '../../api/use-me.ts'
 import { LinkButton } from '../../ui/link-button.tsx'
 import { notifyError } from '../../ui/notify.tsx'
 import { CreateEnvironment } from '../../ui/python-environment.tsx'
@@ -22,6 +23,7 @@ export function useIsFirstRun(): boolean {
 
 /** The first two minutes: what this is, and three ways to start. */
 export function FirstRun({ python }: { python: PythonState }) {
+  const { may } = useMay('admin')
   return (
     <section className={classes.panel} aria-label="Begin">
       <h2 className={classes.title}>Scrapdeck is running with a node on this computer.</h2>
@@ -33,9 +35,11 @@ export function FirstRun({ python }: { python: PythonState }) {
           title="Add nodes"
           text="Paste the addresses of one or more Scrapyd servers. Each is checked before it is saved."
         >
-          <LinkButton to="/nodes" search={{ add: true }}>
-            Add nodes…
-          </LinkButton>
+          {may && (
+            <LinkButton to="/nodes" search={{ add: true }}>
+              Add nodes…
+            </LinkButton>
+          )}
         </Way>
         <Way
           icon={<IconBoxSeam size={20} stroke={1.5} />}
@@ -51,6 +55,7 @@ export function FirstRun({ python }: { python: PythonState }) {
 
 function RunDemo({ python }: { python: PythonState }) {
   const { query } = useApi()
+  const { may } = useMay('deployer')
   const navigate = useNavigate()
   const { mutate, isPending } = useMutation(
     query.system.runDemo.mutationOptions({
@@ -64,9 +69,11 @@ function RunDemo({ python }: { python: PythonState }) {
       title="Run demo spider"
       text={`Deploys a small project, runs its spider with Scrapy ${python.scrapyVersion} and opens the live log.`}
     >
-      <Button variant="filled" loading={isPending} onClick={() => mutate(undefined)}>
-        Run demo
-      </Button>
+      {may && (
+        <Button variant="filled" loading={isPending} onClick={() => mutate(undefined)}>
+          Run demo
+        </Button>
+      )}
     </Way>
   )
 }

@@ -3,6 +3,7 @@ import { useMutation, useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import type { Job } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
+import { useMay } from '../../api/use-me.ts'
 import { LinkButton } from '../../ui/link-button.tsx'
 import { notifyError, notifyUndo } from '../../ui/notify.tsx'
 import { Panel } from '../../ui/panel.tsx'
@@ -70,6 +71,7 @@ export function LatestFailures() {
 
 function RetryButton({ job }: { job: Job }) {
   const { client, query } = useApi()
+  const { may } = useMay('operator')
   const { mutate, isPending } = useMutation(
     query.jobs.retry.mutationOptions({
       onSuccess: ({ jobs }) =>
@@ -79,6 +81,7 @@ function RetryButton({ job }: { job: Job }) {
       onError: (error) => notifyError(`Could not run ${job.project}/${job.spider} again`, error)
     })
   )
+  if (!may) return null
   return (
     <Button
       loading={isPending}

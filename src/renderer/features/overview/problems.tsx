@@ -3,6 +3,7 @@ import { IconAlertTriangleFilled, IconCircleCheck, IconCircleXFilled } from '@ta
 import { useMutation } from '@tanstack/react-query'
 import type { NodeId, Problem, SpiderFindings } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
+import { useMay } from '../../api/use-me.ts'
 import { LinkButton } from '../../ui/link-button.tsx'
 import { notifyError, notifyUndo } from '../../ui/notify.tsx'
 import { plural } from '../../ui/numbers.ts'
@@ -110,11 +111,13 @@ function RunElsewhere({ nodeId }: { nodeId: NodeId }) {
 
 function DismissButton(of: Pick<SpiderFindings, 'project' | 'spider' | 'jobId'>) {
   const { query } = useApi()
+  const { may } = useMay('operator')
   const { mutate, isPending } = useMutation(
     query.findings.dismiss.mutationOptions({
       onError: (error) => notifyError('Could not dismiss the problem', error)
     })
   )
+  if (!may) return null
   return (
     <Button
       variant="subtle"
@@ -130,6 +133,7 @@ function DismissButton(of: Pick<SpiderFindings, 'project' | 'spider' | 'jobId'>)
 
 function CordonButton({ nodeId }: { nodeId: NodeId }) {
   const { client, query } = useApi()
+  const { may } = useMay('admin')
   const { mutate, isPending } = useMutation(
     query.nodes.setMode.mutationOptions({
       onSuccess: (node) =>
@@ -137,6 +141,7 @@ function CordonButton({ nodeId }: { nodeId: NodeId }) {
       onError: (error) => notifyError('Could not cordon the node', error)
     })
   )
+  if (!may) return null
   return (
     <Button loading={isPending} onClick={() => mutate({ id: nodeId, mode: 'cordoned' })}>
       Cordon
@@ -145,7 +150,8 @@ function CordonButton({ nodeId }: { nodeId: NodeId }) {
 }
 
 function ResumeButton() {
-  const { pending, toggle } = usePauseSwitch()
+  const { pending, may, toggle } = usePauseSwitch()
+  if (!may) return null
   return (
     <Button loading={pending} onClick={toggle}>
       Resume

@@ -1,6 +1,7 @@
 import { Button } from '@mantine/core'
 import { useState } from 'react'
 import type { Project } from '../../../shared/contract/index.ts'
+import { useMay } from '../../api/use-me.ts'
 import { FieldRow, Panel } from '../../ui/panel.tsx'
 import { useNodeName } from '../../ui/use-node-name.ts'
 import { DefaultsDialog } from './defaults-dialog.tsx'
@@ -8,6 +9,7 @@ import { describeDefaults } from './defaults-form.ts'
 
 /** What every order of the project and of single spiders starts from. */
 export function DefaultsPanel({ project }: { project: Project }) {
+  const { may } = useMay('deployer')
   const [isEditing, setEditing] = useState(false)
   const { defaults, spiderDefaults } = project.settings
   const nodeName = useNodeName()
@@ -18,9 +20,11 @@ export function DefaultsPanel({ project }: { project: Project }) {
       title="Defaults"
       note="for new jobs"
       aside={
-        <Button variant="subtle" size="compact-xs" onClick={() => setEditing(true)}>
-          Edit defaults…
-        </Button>
+        may && (
+          <Button variant="subtle" size="compact-xs" onClick={() => setEditing(true)}>
+            Edit defaults…
+          </Button>
+        )
       }
     >
       <FieldRow label="All spiders">{ofProject ?? <span className="dim">none</span>}</FieldRow>

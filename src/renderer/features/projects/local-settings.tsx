@@ -6,6 +6,7 @@ import { BuildLogDialog } from '../../ui/build-log-dialog.tsx'
 import { StepProgress, EnvironmentStateText, pythonWords, StartModeText } from '../../ui/environment.tsx'
 import { limitsInForce } from '../../ui/fields/limits.ts'
 import { plural } from '../../ui/numbers.ts'
+import { useMay } from '../../api/use-me.ts'
 import { FieldRow, Panel } from '../../ui/panel.tsx'
 import { RebuildButton } from '../../ui/rebuild-button.tsx'
 import classes from './projects.module.css'
@@ -21,6 +22,7 @@ interface LocalSettingsProps {
 /** A project's settings on the local node: its Python and the state of that, and its limits. */
 export function LocalSettings({ project, isLogOpen, onLog, onEdit }: LocalSettingsProps) {
   const { query } = useApi()
+  const { may } = useMay('deployer')
   const nodes = useQuery(query.nodes.list.queryOptions()).data?.nodes
   const environments = useQuery(query.environments.list.queryOptions()).data?.environments
   if (nodes?.every(({ kind }) => kind !== 'local' && kind !== 'engine')) return null
@@ -30,9 +32,11 @@ export function LocalSettings({ project, isLogOpen, onLog, onEdit }: LocalSettin
     <Panel
       title="Local node"
       aside={
-        <Button variant="subtle" size="compact-xs" onClick={onEdit}>
-          Python and limits…
-        </Button>
+        may && (
+          <Button variant="subtle" size="compact-xs" onClick={onEdit}>
+            Python and limits…
+          </Button>
+        )
       }
     >
       <FieldRow label="Python">

@@ -2,11 +2,13 @@ import { Button } from '@mantine/core'
 import { useState } from 'react'
 import type { Project } from '../../../shared/contract/index.ts'
 import { describeOutcomeRules, outcomeRulesOf } from '../../../shared/outcome-rules.ts'
+import { useMay } from '../../api/use-me.ts'
 import { FieldRow, Panel } from '../../ui/panel.tsx'
 import { SpiderOutcomesDialog } from './spider-outcomes-dialog.tsx'
 
 /** When a run that closed well counts as failed: for all spiders, and for those with rules of their own. */
 export function OutcomesPanel({ project }: { project: Project }) {
+  const { may } = useMay('deployer')
   const [isEditing, setEditing] = useState(false)
   const { settings } = project
   const rulesOf = (spider: string) =>
@@ -16,9 +18,11 @@ export function OutcomesPanel({ project }: { project: Project }) {
       title="Outcome rules"
       note="when a run that closed normally counts as failed"
       aside={
-        <Button variant="subtle" size="compact-xs" onClick={() => setEditing(true)}>
-          Edit rules for a spider…
-        </Button>
+        may && (
+          <Button variant="subtle" size="compact-xs" onClick={() => setEditing(true)}>
+            Edit rules for a spider…
+          </Button>
+        )
       }
     >
       <FieldRow label="All spiders">

@@ -6,6 +6,7 @@ import { useMemo, useState } from 'react'
 import type { Project, Version } from '../../../shared/contract/index.ts'
 import { versionOf } from '../../../shared/version-of.ts'
 import { useApi } from '../../api/api.tsx'
+import { useMay } from '../../api/use-me.ts'
 import { openRunDialog } from '../../state/open-run-dialog.ts'
 import { plural } from '../../ui/numbers.ts'
 import { FieldRow, Panel, ScreenHead } from '../../ui/panel.tsx'
@@ -48,6 +49,8 @@ interface ContentProps {
 }
 
 function Content({ project, isLogOpen, onLog, onClose }: ContentProps) {
+  const mayRun = useMay('operator').may
+  const mayDeploy = useMay('deployer').may
   const [isConfiguring, setConfiguring] = useState(false)
   const [deploying, setDeploying] = useState<Version | null>(null)
   const [deleting, setDeleting] = useState<Version | 'project' | null>(null)
@@ -60,16 +63,20 @@ function Content({ project, isLogOpen, onLog, onClose }: ContentProps) {
           <Button component={Link} to="/jobs" search={{ project: project.name } as never}>
             Jobs
           </Button>
-          <PauseButton project={project} />
-          <Tooltip label="Settings…">
-            <ActionIcon onClick={() => setConfiguring(true)} aria-label="Settings…">
-              <IconAdjustments size={16} />
-            </ActionIcon>
-          </Tooltip>
-          {active !== undefined && <Button onClick={() => setDeploying(active)}>Deploy…</Button>}
-          <Button variant="filled" onClick={() => openRunDialog({ project: project.name })}>
-            Run…
-          </Button>
+          {mayRun && <PauseButton project={project} />}
+          {mayDeploy && (
+            <Tooltip label="Settings…">
+              <ActionIcon onClick={() => setConfiguring(true)} aria-label="Settings…">
+                <IconAdjustments size={16} />
+              </ActionIcon>
+            </Tooltip>
+          )}
+          {mayDeploy && active !== undefined && <Button onClick={() => setDeploying(active)}>Deploy…</Button>}
+          {mayRun && (
+            <Button variant="filled" onClick={() => openRunDialog({ project: project.name })}>
+              Run…
+            </Button>
+          )}
         </span>
         <Tooltip label="Close (Esc)">
           <ActionIcon onClick={onClose} aria-label="Close project">
@@ -94,9 +101,11 @@ function Content({ project, isLogOpen, onLog, onClose }: ContentProps) {
         title="Versions"
         note={plural(project.versions.length, 'version')}
         aside={
-          <Button variant="subtle" color="gray" size="compact-xs" onClick={() => setDeleting('project')}>
-            Delete project…
-          </Button>
+          mayDeploy && (
+            <Button variant="subtle" color="gray" size="compact-xs" onClick={() => setDeleting('project')}>
+              Delete project…
+            </Button>
+          )
         }
         flush
       >
@@ -118,6 +127,7 @@ function Content({ project, isLogOpen, onLog, onClose }: ContentProps) {
 
 /** A newer upload changes nothing for jobs while the project is pinned, so the page says it first. */
 function PinNotice({ project }: { project: Project }) {
+  const { may } = useMay('deployer')
   const { isPending, pin } = usePin(project)
   const { pinnedVersion = null } = project.settings
   if (pinnedVersion === null) return null
@@ -129,9 +139,11 @@ function PinNotice({ project }: { project: Project }) {
           ? `Pinned to ${pinnedVersion}, which is missing: jobs that name no version wait until it is uploaded.`
           : `Pinned to ${pinnedVersion}: new jobs run it, also after a newer upload.`}
       </span>
-      <Button size="compact-xs" loading={isPending} onClick={() => pin(null)}>
-        Unpin
-      </Button>
+      {may && (
+        <Button size="compact-xs" loading={isPending} onClick={() => pin(null)}>
+          Unpin
+        </Button>
+      )}
     </p>
   )
 }
@@ -179,13 +191,14 @@ function Spiders({ project, version }: { project: Project; version: Version | un
   const jobs = useQuery(api.query.jobs.list.queryOptions({ input: { project: project.name, limit: 300 } })).data?.jobs
   const unusual = useQuery(api.query.findings.list.queryOptions()).data?.spiders
   const last = useMemo(() => newestBy(jobs, ({ spider }) => spider), [jobs])
+  const { may } = useMay('operator')
   const spiders = version?.spiders ?? null
   return (
     <Panel
       title="Spiders"
       note={spiders === null ? undefined : `${spiders.length} in the active version`}
       aside={
-        spiders !== null && spiders.length > 1 ? (
+        may && spiders !== null && spiders.length > 1 ? (
           <Button
             variant="subtle"
             size="compact-xs"

@@ -6,6 +6,7 @@ import { useEffect, useMemo, useRef, useState } from 'react'
 import type { Job, Node, Project, ProjectName } from '../../../shared/contract/index.ts'
 import { versionOf } from '../../../shared/version-of.ts'
 import { useApi } from '../../api/api.tsx'
+import { useMay } from '../../api/use-me.ts'
 import { claimFiles, useDroppedFiles } from '../../state/dropped-files.ts'
 import { useKeys } from '../../state/keys.ts'
 import { FilePicker } from '../../ui/file-picker.tsx'
@@ -33,11 +34,12 @@ export function ProjectsScreen() {
   const projects = useQuery(api.query.projects.list.queryOptions())
   const nodes = useQuery(api.query.nodes.list.queryOptions()).data?.nodes
   const lastJobs = useLastJobs()
+  const { may } = useMay('deployer')
   const [uploads, offerUploads] = useUploads()
   const open = (project: ProjectName | undefined) =>
     void navigate({ search: { project }, replace: search.project !== undefined && project !== undefined })
   useKeys('Projects', [
-    { key: 'u', label: 'Upload project', run: () => picker.current?.click() },
+    ...(may ? [{ key: 'u', label: 'Upload project', run: () => picker.current?.click() }] : []),
     { key: 'Escape', label: 'Close project', run: () => open(undefined) }
   ])
   const picker = useRef<HTMLInputElement>(null)
@@ -49,7 +51,7 @@ export function ProjectsScreen() {
   )
   const columns = useMemo(() => projectColumns(nodes ?? [], lastJobs), [nodes, lastJobs])
 
-  const uploadButton = (
+  const uploadButton = may && (
     <Button variant="filled" leftSection={<IconUpload size={14} />} onClick={() => picker.current?.click()}>
       Upload…
     </Button>
@@ -60,15 +62,21 @@ export function ProjectsScreen() {
         <div className={classes.listHead}>
           <ScreenHead
             title="Projects"
-            note={search.project === undefined ? 'drop an egg or a folder with scrapy.cfg into this window' : undefined}
+            note={
+              may && search.project === undefined
+                ? 'drop an egg or a folder with scrapy.cfg into this window'
+                : undefined
+            }
           >
-            <Button
-              aria-label="Choose folder"
-              title="Folder with scrapy.cfg. Scrapdeck builds the egg."
-              onClick={() => folderPicker.current?.click()}
-            >
-              Folder…
-            </Button>
+            {may && (
+              <Button
+                aria-label="Choose folder"
+                title="Folder with scrapy.cfg. Scrapdeck builds the egg."
+                onClick={() => folderPicker.current?.click()}
+              >
+                Folder…
+              </Button>
+            )}
             {uploadButton}
           </ScreenHead>
         </div>

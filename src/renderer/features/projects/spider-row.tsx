@@ -2,6 +2,7 @@ import { ActionIcon, Button, Tooltip } from '@mantine/core'
 import { IconAdjustmentsHorizontal, IconAlertTriangleFilled, IconBug, IconPlayerPlay } from '@tabler/icons-react'
 import { Link } from '@tanstack/react-router'
 import type { Job, Project, SpiderFindings } from '../../../shared/contract/index.ts'
+import { useMay } from '../../api/use-me.ts'
 import { openRunDialog } from '../../state/open-run-dialog.ts'
 import { LastRun } from './last-run.tsx'
 import classes from './projects.module.css'
@@ -18,6 +19,7 @@ interface SpiderRowProps {
 
 /** One click runs it as last time; Shift, or the button beside it, opens the dialog. */
 export function SpiderRow({ project, spider, last, unusual }: SpiderRowProps) {
+  const { may } = useMay('operator')
   const { isPending, runNow } = useRunNow(project, spider)
   const lastTime = withArguments(last)
   const runWith = () => openRunDialog({ project: project.name, spiders: [spider] })
@@ -40,23 +42,31 @@ export function SpiderRow({ project, spider, last, unusual }: SpiderRowProps) {
             <IconBug size={14} />
           </ActionIcon>
         </Tooltip>
-        <Tooltip label={`Run now${lastTime && `, last time${lastTime}`} (Shift: choose arguments)`} multiline maw={360}>
-          <Button
-            size="compact-xs"
-            leftSection={<IconPlayerPlay size={12} />}
-            loading={isPending}
-            onClick={(event) => (event.shiftKey ? runWith() : runNow())}
-            aria-label={`Run ${spider}`}
-            aria-keyshortcuts="Enter Shift+Enter"
-          >
-            Run
-          </Button>
-        </Tooltip>
-        <Tooltip label="Run with other arguments… (Shift+Enter)">
-          <ActionIcon size={28} variant="default" onClick={runWith} aria-label={`Run ${spider} with…`}>
-            <IconAdjustmentsHorizontal size={14} />
-          </ActionIcon>
-        </Tooltip>
+        {may && (
+          <>
+            <Tooltip
+              label={`Run now${lastTime && `, last time${lastTime}`} (Shift: choose arguments)`}
+              multiline
+              maw={360}
+            >
+              <Button
+                size="compact-xs"
+                leftSection={<IconPlayerPlay size={12} />}
+                loading={isPending}
+                onClick={(event) => (event.shiftKey ? runWith() : runNow())}
+                aria-label={`Run ${spider}`}
+                aria-keyshortcuts="Enter Shift+Enter"
+              >
+                Run
+              </Button>
+            </Tooltip>
+            <Tooltip label="Run with other arguments… (Shift+Enter)">
+              <ActionIcon size={28} variant="default" onClick={runWith} aria-label={`Run ${spider} with…`}>
+                <IconAdjustmentsHorizontal size={14} />
+              </ActionIcon>
+            </Tooltip>
+          </>
+        )}
       </span>
     </li>
   )

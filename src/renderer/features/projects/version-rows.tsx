@@ -14,6 +14,7 @@ import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
 import type { Node, Project, Version } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
+import { useMay } from '../../api/use-me.ts'
 import { openRunDialog } from '../../state/open-run-dialog.ts'
 import { CopyButton } from '../../ui/copy-button.tsx'
 import { MoreMenu } from '../../ui/more-menu.tsx'
@@ -37,6 +38,8 @@ interface VersionRowsProps {
 export function VersionRows({ project, onDeploy, onDelete }: VersionRowsProps) {
   const api = useApi()
   const nodes = useQuery(api.query.nodes.list.queryOptions()).data?.nodes ?? []
+  const mayRun = useMay('operator').may
+  const mayDeploy = useMay('deployer').may
   const [openName, setOpenName] = useState<string | null>(null)
   const activeAt = project.versions.findIndex(({ version }) => version === project.activeVersion)
   return (
@@ -81,33 +84,41 @@ export function VersionRows({ project, onDeploy, onDelete }: VersionRowsProps) {
               <span className={classes.age}>
                 <RelativeTime atMs={version.createdAtMs} />
               </span>
-              <MoreMenu label={`More for ${version.version}`}>
-                <Menu.Item
-                  leftSection={<IconPlayerPlay size={14} />}
-                  onClick={() => openRunDialog({ project: project.name, version: version.version })}
-                >
-                  Run this version…
-                </Menu.Item>
-                <Menu.Item
-                  leftSection={<IconSend size={14} />}
-                  onClick={() => onDeploy(version)}
-                  disabled={version.sha256 === null}
-                  title={version.sha256 === null ? 'Scrapdeck does not have this egg. Upload it first.' : undefined}
-                >
-                  Deploy to nodes…
-                </Menu.Item>
-                <PinItem project={project} version={version} isOlder={activeAt >= 0 && index > activeAt} />
-                <Menu.Divider />
-                <Menu.Item
-                  color="red"
-                  leftSection={<IconTrash size={14} />}
-                  onClick={() => onDelete(version)}
-                  disabled={isPinned(project, version)}
-                  title={isPinned(project, version) ? 'Unpin it first, or pin another version' : undefined}
-                >
-                  Delete…
-                </Menu.Item>
-              </MoreMenu>
+              {mayRun && (
+                <MoreMenu label={`More for ${version.version}`}>
+                  <Menu.Item
+                    leftSection={<IconPlayerPlay size={14} />}
+                    onClick={() => openRunDialog({ project: project.name, version: version.version })}
+                  >
+                    Run this version…
+                  </Menu.Item>
+                  {mayDeploy && (
+                    <>
+                      <Menu.Item
+                        leftSection={<IconSend size={14} />}
+                        onClick={() => onDeploy(version)}
+                        disabled={version.sha256 === null}
+                        title={
+                          version.sha256 === null ? 'Scrapdeck does not have this egg. Upload it first.' : undefined
+                        }
+                      >
+                        Deploy to nodes…
+                      </Menu.Item>
+                      <PinItem project={project} version={version} isOlder={activeAt >= 0 && index > activeAt} />
+                      <Menu.Divider />
+                      <Menu.Item
+                        color="red"
+                        leftSection={<IconTrash size={14} />}
+                        onClick={() => onDelete(version)}
+                        disabled={isPinned(project, version)}
+                        title={isPinned(project, version) ? 'Unpin it first, or pin another version' : undefined}
+                      >
+                        Delete…
+                      </Menu.Item>
+                    </>
+                  )}
+                </MoreMenu>
+              )}
             </div>
             {isOpen && <VersionFacts version={version} before={project.versions[index + 1]} nodes={nodes} />}
           </li>

@@ -5,6 +5,7 @@ import { useEffect, useEffectEvent, useId } from 'react'
 import type { LimitRule, ProjectName } from '../../../shared/contract/index.ts'
 import { versionOf } from '../../../shared/version-of.ts'
 import { useApi } from '../../api/api.tsx'
+import { useMay } from '../../api/use-me.ts'
 import { FormFailure } from '../../ui/fields/form-failure.tsx'
 import { type Fields, useFormOf } from '../../ui/fields/form-of-schema.ts'
 import { SchemaForm } from '../../ui/fields/schema-form.tsx'
@@ -31,6 +32,7 @@ export function LimitsPanel() {
 
 function LimitsEditor({ rules }: { rules: readonly LiveRule[] }) {
   const { client, query } = useApi()
+  const { may } = useMay('admin')
   const queryClient = useQueryClient()
   const names = useNames()
   const form = useFormOf({
@@ -61,16 +63,18 @@ function LimitsEditor({ rules }: { rules: readonly LiveRule[] }) {
       note={limits.length === 0 ? undefined : 'all of them apply'}
       flush
       aside={
-        <Button variant="subtle" size="compact-xs" leftSection={<IconPlus size={13} />} onClick={add}>
-          Add limit
-        </Button>
+        may && (
+          <Button variant="subtle" size="compact-xs" leftSection={<IconPlus size={13} />} onClick={add}>
+            Add limit
+          </Button>
+        )
       }
     >
       {limits.length === 0 ? (
         <EmptyState
           icon={<IconArrowsSplit2 size={28} stroke={1.4} />}
           title={form.isDirty ? 'All limits removed (not saved)' : 'No limits'}
-          action={form.isDirty ? undefined : <Button onClick={add}>Add limit</Button>}
+          action={may && !form.isDirty && <Button onClick={add}>Add limit</Button>}
         >
           A limit caps the number of live runs: of a project, of the spiders of one site, on nodes with a tag, or on
           each node. Jobs above the limit wait in the queue.
@@ -137,6 +141,7 @@ interface RuleRowProps {
 /** A row of fields, and their meaning below it. */
 function RuleRow({ fields, number, live, names, onRemove }: RuleRowProps) {
   const { values } = fields
+  const { may } = useMay('admin')
   const rule = RuleForm.safeParse(values).data
   const id = useId()
   const problem = fields.error('max')
@@ -148,6 +153,7 @@ function RuleRow({ fields, number, live, names, onRemove }: RuleRowProps) {
         <td data-label="Project">
           <Autocomplete
             {...fields.input('project')}
+            disabled={!may}
             aria-label={`Project of limit ${number}`}
             placeholder="all"
             data={names.projects}
@@ -158,6 +164,7 @@ function RuleRow({ fields, number, live, names, onRemove }: RuleRowProps) {
         <td data-label="Spiders">
           <Autocomplete
             {...fields.input('spider')}
+            disabled={!may}
             aria-label={`Spiders of limit ${number}`}
             placeholder="all, or price*"
             data={names.spiders(values.project as ProjectName)}
@@ -168,6 +175,7 @@ function RuleRow({ fields, number, live, names, onRemove }: RuleRowProps) {
         <td data-label="Node tag">
           <Autocomplete
             {...fields.input('tag')}
+            disabled={!may}
             aria-label={`Node tag of limit ${number}`}
             placeholder="any"
             data={names.tags}
@@ -177,6 +185,7 @@ function RuleRow({ fields, number, live, names, onRemove }: RuleRowProps) {
         <td data-label="Scope">
           <Select
             aria-label={`Scope of limit ${number}`}
+            disabled={!may}
             allowDeselect={false}
             value={values.perNode ? 'node' : 'fleet'}
             onChange={(value) => fields.change({ perNode: value === 'node' })}
@@ -186,6 +195,7 @@ function RuleRow({ fields, number, live, names, onRemove }: RuleRowProps) {
         <td data-label="Maximum" className={classes.number}>
           <NumberInput
             {...fields.input('max')}
+            disabled={!may}
             aria-label={`Maximum of limit ${number}`}
             aria-describedby={`${id}-sentence`}
             error={problem !== undefined}
@@ -205,9 +215,11 @@ function RuleRow({ fields, number, live, names, onRemove }: RuleRowProps) {
           )}
         </td>
         <td>
-          <ActionIcon aria-label={`Remove limit ${number}`} onClick={onRemove}>
-            <IconX size={14} />
-          </ActionIcon>
+          {may && (
+            <ActionIcon aria-label={`Remove limit ${number}`} onClick={onRemove}>
+              <IconX size={14} />
+            </ActionIcon>
+          )}
         </td>
       </tr>
       <tr className={classes.sentence}>

@@ -4,6 +4,7 @@ import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
 import type { Project } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
+import { useMay } from '../../api/use-me.ts'
 import { notifyError, notifyUndo } from '../../ui/notify.tsx'
 import { formatCount } from '../../ui/numbers.ts'
 import { Panel } from '../../ui/panel.tsx'
@@ -88,6 +89,8 @@ interface ShareRowProps {
 
 function ShareRow({ project, waiting, live, share }: ShareRowProps) {
   const { client } = useApi()
+  const mayWeigh = useMay('deployer').may
+  const mayPause = useMay('operator').may
   const { name, settings } = project
   const [weight, setWeight] = useState<number | ''>(settings.weight)
   const [shown, setShown] = useState(settings.weight)
@@ -136,6 +139,7 @@ function ShareRow({ project, waiting, live, share }: ShareRowProps) {
       <td className={classes.number}>
         <NumberInput
           aria-label={`Weight of ${name}`}
+          disabled={!mayWeigh}
           min={0.01}
           max={100}
           decimalScale={2}
@@ -156,6 +160,7 @@ function ShareRow({ project, waiting, live, share }: ShareRowProps) {
         <Switch
           size="xs"
           checked={!paused}
+          disabled={!mayPause}
           onChange={toggle}
           label={paused ? <span className="tone-wait">paused</span> : 'yes'}
           aria-label={`Dispatch jobs of ${name}`}

@@ -1,6 +1,7 @@
 import { Button } from '@mantine/core'
 import { useState } from 'react'
 import type { Schedule } from '../../../shared/contract/index.ts'
+import { useMay } from '../../api/use-me.ts'
 import { Kbd } from '../../ui/kbd.tsx'
 import { plural } from '../../ui/numbers.ts'
 import { RemoveDialog } from './remove-dialog.tsx'
@@ -16,6 +17,7 @@ interface MarksBarProps {
 
 /** The actions on all marked schedules. */
 export function MarksBar({ marked, actions, onClear }: MarksBarProps) {
+  const { may } = useMay('operator')
   const [removing, setRemoving] = useState(false)
   const on = marked.filter(({ paused }) => !paused)
   const paused = marked.filter((schedule) => schedule.paused)
@@ -23,16 +25,20 @@ export function MarksBar({ marked, actions, onClear }: MarksBarProps) {
   return (
     <div className={classes.marks} role="toolbar" aria-label="Selected schedules">
       <strong>{marked.length} marked</strong>
-      {on.length > 0 && <Button onClick={() => void actions.setPaused(on, true)}>Pause {on.length}</Button>}
-      {paused.length > 0 && (
+      {may && on.length > 0 && <Button onClick={() => void actions.setPaused(on, true)}>Pause {on.length}</Button>}
+      {may && paused.length > 0 && (
         <Button onClick={() => void actions.setPaused(paused, false)}>Resume {paused.length}</Button>
       )}
-      <Button loading={actions.isRunning} onClick={() => actions.runNow(marked)}>
-        Run now · {plural(jobs, 'job')}
-      </Button>
-      <Button color="red" variant="light" onClick={() => setRemoving(true)}>
-        Remove…
-      </Button>
+      {may && (
+        <>
+          <Button loading={actions.isRunning} onClick={() => actions.runNow(marked)}>
+            Run now · {plural(jobs, 'job')}
+          </Button>
+          <Button color="red" variant="light" onClick={() => setRemoving(true)}>
+            Remove…
+          </Button>
+        </>
+      )}
       <Button variant="subtle" color="gray" onClick={onClear} rightSection={<Kbd>Esc</Kbd>}>
         {' '}
         Clear selection

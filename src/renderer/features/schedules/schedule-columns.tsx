@@ -61,8 +61,10 @@ export function ZoneText({ zone }: { zone: string }) {
   )
 }
 
-/** The columns; `onPause` is called when the switch of a row is used. */
-export function scheduleColumns(onPause: (schedule: Schedule, paused: boolean) => void): readonly Column<Schedule>[] {
+/** The columns; `onPause` is called when the switch of a row is used; null: that is not allowed. */
+export function scheduleColumns(
+  onPause: ((schedule: Schedule, paused: boolean) => void) | null
+): readonly Column<Schedule>[] {
   return [
     {
       id: 'on',
@@ -74,7 +76,8 @@ export function scheduleColumns(onPause: (schedule: Schedule, paused: boolean) =
           tabIndex={-1}
           checked={!schedule.paused}
           aria-label={`${schedule.name} is on`}
-          onChange={(event) => onPause(schedule, !event.currentTarget.checked)}
+          disabled={onPause === null}
+          onChange={(event) => onPause?.(schedule, !event.currentTarget.checked)}
         />
       )
     },

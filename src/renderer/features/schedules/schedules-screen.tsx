@@ -7,6 +7,7 @@ import { useEffect, useMemo, useRef, useState } from 'react'
 import type { Schedule } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
 import { explainError } from '../../api/explain-error.ts'
+import { useMay } from '../../api/use-me.ts'
 import { useKeys } from '../../state/keys.ts'
 import { FilterBox } from '../../ui/filter-box.tsx'
 import { joinFacts } from '../../ui/join-facts.ts'
@@ -81,7 +82,11 @@ function ScheduleList() {
   const edit = (id: string) => void navigate({ search: (old) => ({ ...old, edit: id }) })
   const pause = useRef(actions.setPaused)
   pause.current = actions.setPaused
-  const columns = useMemo(() => scheduleColumns((schedule, paused) => void pause.current([schedule], paused)), [])
+  const { may } = useMay('operator')
+  const columns = useMemo(
+    () => scheduleColumns(may ? (schedule, paused) => void pause.current([schedule], paused) : null),
+    [may]
+  )
   const clear = () => {
     setTyped('')
     asked.current = undefined
@@ -89,13 +94,17 @@ function ScheduleList() {
   }
   useKeys('Schedules', [
     { key: '/', label: 'Filter', run: () => filterBox.current?.focus() },
-    { key: 'n', label: 'New schedule', run: () => edit('new') },
-    { key: 'e', label: 'Edit schedule', run: () => opened && edit(opened.id) },
-    {
-      key: 'p',
-      label: 'Pause or resume schedule',
-      run: () => opened && void actions.setPaused([opened], !opened.paused)
-    },
+    ...(may
+      ? [
+          { key: 'n', label: 'New schedule', run: () => edit('new') },
+          { key: 'e', label: 'Edit schedule', run: () => opened && edit(opened.id) },
+          {
+            key: 'p',
+            label: 'Pause or resume schedule',
+            run: () => opened && void actions.setPaused([opened], !opened.paused)
+          }
+        ]
+      : []),
     {
       key: 'Escape',
       label: 'Clear selection, close details',
@@ -118,9 +127,11 @@ function ScheduleList() {
             onClear={clear}
             inputRef={filterBox}
           />
-          <Button variant="filled" leftSection={<IconPlus size={14} />} onClick={() => edit('new')}>
-            New schedule
-          </Button>
+          {may && (
+            <Button variant="filled" leftSection={<IconPlus size={14} />} onClick={() => edit('new')}>
+              New schedule
+            </Button>
+          )}
         </ScreenHead>
       </div>
       <div className={classes.split}>
@@ -183,14 +194,17 @@ export function scheduleFilterOf(text = ''): { text?: string; userId?: string } 
 }
 
 function FirstSchedule({ onNew }: { onNew: () => void }) {
+  const { may } = useMay('operator')
   return (
     <EmptyState
       icon={<IconCalendarTime size={32} stroke={1.3} />}
       title="No schedules yet"
       action={
-        <Button variant="filled" leftSection={<IconPlus size={14} />} onClick={onNew}>
-          New schedule
-        </Button>
+        may && (
+          <Button variant="filled" leftSection={<IconPlus size={14} />} onClick={onNew}>
+            New schedule
+          </Button>
+        )
       }
     >
       A schedule runs spiders at set times in its own time zone. Enter “every weekday at 3:00” or a cron expression.

@@ -2,6 +2,7 @@ import { Button } from '@mantine/core'
 import { useMutation, useQuery } from '@tanstack/react-query'
 import type { ProjectUsage, StorageUsage } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
+import { useMay } from '../../api/use-me.ts'
 import { formatBytes, formatCount, plural } from '../../ui/numbers.ts'
 import { notifyDone, notifyError } from '../../ui/notify.tsx'
 import { FieldRow, Panel } from '../../ui/panel.tsx'
@@ -19,19 +20,20 @@ const EVERY_MS = 5_000
 /** What takes the disk, and what deletes it. */
 export function StoragePanels() {
   const { query } = useApi()
+  const { may } = useMay('admin')
   const usage = useQuery(query.storage.usage.queryOptions({ refetchInterval: EVERY_MS }))
   return (
     <>
       <Panel
         title="Storage"
         note={usage.data && `${formatBytes(usage.data.totalBytes)} in the data directory`}
-        aside={usage.data?.database.canShrink === false && <CompactButton />}
+        aside={may && usage.data?.database.canShrink === false && <CompactButton />}
       >
         <QueryState query={usage} what="the disk usage" rows={6}>
           {(data) => <Usage usage={data} />}
         </QueryState>
       </Panel>
-      <RetentionPanel usage={usage.data} />
+      {may && <RetentionPanel usage={usage.data} />}
     </>
   )
 }

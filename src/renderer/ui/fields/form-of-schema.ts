@@ -55,7 +55,8 @@ const FIELD_OF_CODE: Partial<Record<ErrorCode, string>> = {
   WEBHOOK_URL_FORBIDDEN: 'url',
   PROJECT_NOT_FOUND: 'project',
   VERSION_NOT_FOUND: 'version',
-  SPIDER_NOT_FOUND: 'spiders'
+  SPIDER_NOT_FOUND: 'spiders',
+  USER_NAME_TAKEN: 'name'
 }
 
 /** The one way from a form to the contract: Mantine holds the values, the schema validates them, field by field. */

@@ -12,6 +12,7 @@ import { joinFacts } from '../../../ui/join-facts.ts'
 import { plural } from '../../../ui/numbers.ts'
 import { ScreenHead } from '../../../ui/panel.tsx'
 import { EmptyState, QueryState } from '../../../ui/states.tsx'
+import { useMay } from '../../../api/use-me.ts'
 import { RelativeTime } from '../../../ui/time.tsx'
 import { useNodeName } from '../../../ui/use-node-name.ts'
 import classes from './discovery.module.css'
@@ -24,8 +25,9 @@ export function SourcesScreen() {
   const sources = useQuery(query.discovery.list.queryOptions())
   const [editing, setEditing] = useState<SourceState | 'new' | null>(null)
   const [removing, setRemoving] = useState<SourceState | null>(null)
-  useKeys('Discovery sources', [{ key: 'a', label: 'Add source', run: () => setEditing('new') }])
-  const addButton = (
+  const { may } = useMay('admin')
+  useKeys('Discovery sources', may ? [{ key: 'a', label: 'Add source', run: () => setEditing('new') }] : [])
+  const addButton = may && (
     <Button variant="filled" leftSection={<IconPlus size={14} />} onClick={() => setEditing('new')}>
       Add source
     </Button>
@@ -75,6 +77,7 @@ interface SourceRowProps {
 
 function SourceRow({ source, onEdit, onRemove }: SourceRowProps) {
   const { query } = useApi()
+  const { may } = useMay('admin')
   const refresh = useMutation(
     query.discovery.refresh.mutationOptions({
       onError: (error) => notifyError(`Could not refresh the source ${source.id}`, error)
@@ -96,16 +99,18 @@ function SourceRow({ source, onEdit, onRemove }: SourceRowProps) {
             configuration
           </Badge>
         )}
-        <Button
-          size="compact-xs"
-          leftSection={<IconRefresh size={12} />}
-          loading={refresh.isPending}
-          onClick={() => refresh.mutate({ id })}
-          aria-label={`Refresh ${id} now`}
-        >
-          Refresh now
-        </Button>
-        {!isFromConfiguration && (
+        {may && (
+          <Button
+            size="compact-xs"
+            leftSection={<IconRefresh size={12} />}
+            loading={refresh.isPending}
+            onClick={() => refresh.mutate({ id })}
+            aria-label={`Refresh ${id} now`}
+          >
+            Refresh now
+          </Button>
+        )}
+        {may && !isFromConfiguration && (
           <>
             <Button size="compact-xs" onClick={onEdit} aria-label={`Edit ${id}`}>
               Edit…

@@ -4,6 +4,7 @@ import { useMutation } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { type Chain, type ChainId, ChainSettings } from '../../../../shared/contract/index.ts'
 import { useApi } from '../../../api/api.tsx'
+import { useMay } from '../../../api/use-me.ts'
 import { notifyError, notifyUndo } from '../../../ui/notify.tsx'
 import { formatCount } from '../../../ui/numbers.ts'
 import { RelativeTime } from '../../../ui/time.tsx'
@@ -25,6 +26,7 @@ export function ChainRows({ chains, onEdit }: { chains: readonly Chain[]; onEdit
 function ChainRow({ chain, onEdit }: { chain: Chain; onEdit: () => void }) {
   const { client, query } = useApi()
   const { id, name, enabled, project, spider, on, run, firedCount, lastFiredAtMs, problem } = chain
+  const { may } = useMay('operator')
   const update = useMutation(
     query.chains.update.mutationOptions({ onError: (error) => notifyError(`Could not change ${name}`, error) })
   )
@@ -44,7 +46,7 @@ function ChainRow({ chain, onEdit }: { chain: Chain; onEdit: () => void }) {
       <Switch
         size="xs"
         checked={enabled}
-        disabled={update.isPending}
+        disabled={!may || update.isPending}
         onChange={(event) => update.mutate({ ...ChainSettings.parse(chain), id, enabled: event.currentTarget.checked })}
         aria-label={`${name} is on`}
       />
@@ -83,19 +85,23 @@ function ChainRow({ chain, onEdit }: { chain: Chain; onEdit: () => void }) {
             Show jobs
           </Link>
         )}
-        <Button size="compact-xs" onClick={onEdit} aria-label={`Edit ${name}`}>
-          Edit…
-        </Button>
-        <Tooltip label="Remove">
-          <ActionIcon
-            size={24}
-            disabled={remove.isPending}
-            onClick={() => remove.mutate({ id })}
-            aria-label={`Remove ${name}`}
-          >
-            <IconTrash size={14} />
-          </ActionIcon>
-        </Tooltip>
+        {may && (
+          <>
+            <Button size="compact-xs" onClick={onEdit} aria-label={`Edit ${name}`}>
+              Edit…
+            </Button>
+            <Tooltip label="Remove">
+              <ActionIcon
+                size={24}
+                disabled={remove.isPending}
+                onClick={() => remove.mutate({ id })}
+                aria-label={`Remove ${name}`}
+              >
+                <IconTrash size={14} />
+              </ActionIcon>
+            </Tooltip>
+          </>
+        )}
       </span>
     </li>
   )

@@ -4,6 +4,7 @@ import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, useNavigate } from '@tanstack/react-router'
 import type { ChainsSearch } from '../../../state/search.ts'
 import { useApi } from '../../../api/api.tsx'
+import { useMay } from '../../../api/use-me.ts'
 import { useKeys } from '../../../state/keys.ts'
 import { plural } from '../../../ui/numbers.ts'
 import { Panel, ScreenHead } from '../../../ui/panel.tsx'
@@ -22,9 +23,10 @@ export function ChainsScreen() {
   const search = getRouteApi('/schedules/chains').useSearch()
   const navigate = useNavigate({ from: '/schedules/chains' })
   const go = (next: ChainsSearch) => void navigate({ search: next })
-  useKeys('Chains', [{ key: 'a', label: 'Add chain', run: () => go({ add: true }) }])
+  const { may } = useMay('operator')
+  useKeys('Chains', may ? [{ key: 'a', label: 'Add chain', run: () => go({ add: true }) }] : [])
   const editing = chains.data?.chains.find(({ id }) => id === search.chain)
-  const addButton = (
+  const addButton = may && (
     <Button variant="filled" leftSection={<IconPlus size={14} />} onClick={() => go({ add: true })}>
       Add chain
     </Button>

@@ -6,6 +6,7 @@ import { occurrencesToShow } from '../../../../shared/calendar/index.ts'
 import type { Schedule } from '../../../../shared/contract/index.ts'
 import { describeTags } from '../../../../shared/tag-terms.ts'
 import { formatDuration } from '../../../../shared/time.ts'
+import { useMay } from '../../../api/use-me.ts'
 import { MoreMenu } from '../../../ui/more-menu.tsx'
 import { plural } from '../../../ui/numbers.ts'
 import { PaneHead } from '../../../ui/pane-head.tsx'
@@ -45,6 +46,7 @@ interface ScheduleDetailProps {
 /** Everything about one schedule, to the right of the table. */
 export function ScheduleDetail({ schedule, actions, onEdit, onClose }: ScheduleDetailProps) {
   const navigate = useNavigate()
+  const { may } = useMay('operator')
   const [dialog, setDialog] = useState<'pause' | 'backfill' | 'remove' | null>(null)
   const isEnded = schedule.pausedBy === 'max_runs' || schedule.pausedBy === 'end'
   return (
@@ -53,23 +55,26 @@ export function ScheduleDetail({ schedule, actions, onEdit, onClose }: ScheduleD
         what="schedule"
         onClose={onClose}
         menu={
-          <MoreMenu label="More actions" isVertical>
-            <Menu.Item
-              leftSection={<IconCopy size={14} />}
-              onClick={() => void navigate({ to: '/schedules', search: { edit: 'new', schedule: schedule.id } })}
-            >
-              Duplicate…
-            </Menu.Item>
-            <Menu.Item leftSection={<IconTrash size={14} />} color="red" onClick={() => setDialog('remove')}>
-              Remove…
-            </Menu.Item>
-          </MoreMenu>
+          may && (
+            <MoreMenu label="More actions" isVertical>
+              <Menu.Item
+                leftSection={<IconCopy size={14} />}
+                onClick={() => void navigate({ to: '/schedules', search: { edit: 'new', schedule: schedule.id } })}
+              >
+                Duplicate…
+              </Menu.Item>
+              <Menu.Item leftSection={<IconTrash size={14} />} color="red" onClick={() => setDialog('remove')}>
+                Remove…
+              </Menu.Item>
+            </MoreMenu>
+          )
         }
       >
         <Switch
           size="xs"
           checked={!schedule.paused}
           aria-label="On"
+          disabled={!may}
           onChange={() => (schedule.paused ? void actions.setPaused([schedule], false) : setDialog('pause'))}
         />
         <strong className="ellipsis" title={schedule.name}>
@@ -84,22 +89,24 @@ export function ScheduleDetail({ schedule, actions, onEdit, onClose }: ScheduleD
             {schedule.pauseNote !== null && <p>{schedule.pauseNote}</p>}
             {isEnded && <p>To continue, change its end in the editor.</p>}
           </div>
-          {!isEnded && <Button onClick={() => void actions.setPaused([schedule], false)}>Resume</Button>}
+          {may && !isEnded && <Button onClick={() => void actions.setPaused([schedule], false)}>Resume</Button>}
         </div>
       )}
       <MissedNotice schedule={schedule} onCatchUp={() => setDialog('backfill')} />
-      <Group gap={8}>
-        <Button variant="light" onClick={onEdit}>
-          Edit
-        </Button>
-        <Button loading={actions.isRunning} onClick={() => actions.runNow([schedule])}>
-          Run now
-        </Button>
-        <Button disabled={schedule.backfill?.state === 'running'} onClick={() => setDialog('backfill')}>
-          Backfill…
-        </Button>
-        {!schedule.paused && <Button onClick={() => setDialog('pause')}>Pause…</Button>}
-      </Group>
+      {may && (
+        <Group gap={8}>
+          <Button variant="light" onClick={onEdit}>
+            Edit
+          </Button>
+          <Button loading={actions.isRunning} onClick={() => actions.runNow([schedule])}>
+            Run now
+          </Button>
+          <Button disabled={schedule.backfill?.state === 'running'} onClick={() => setDialog('backfill')}>
+            Backfill…
+          </Button>
+          {!schedule.paused && <Button onClick={() => setDialog('pause')}>Pause…</Button>}
+        </Group>
+      )}
       {schedule.backfill !== null && <BackfillProgress schedule={schedule} backfill={schedule.backfill} />}
       <section className={classes.section}>
         <h2>When</h2>
@@ -146,6 +153,7 @@ function StateWord({ schedule }: { schedule: Schedule }) {
 
 /** Runs missed since the last one: shown here with the fix, not only in the history. */
 function MissedNotice({ schedule, onCatchUp }: { schedule: Schedule; onCatchUp: () => void }) {
+  const { may } = useMay('operator')
   const missed = missedLately(schedule)
   const why = schedule.recent.find(({ state }) => state === 'missed')?.text ?? ''
   if (missed === 0) return null
@@ -155,7 +163,7 @@ function MissedNotice({ schedule, onCatchUp }: { schedule: Schedule; onCatchUp: 
         <strong>Missed {plural(missed, 'run')}</strong>
         {why !== '' && <p>{why}</p>}
       </div>
-      <Button onClick={onCatchUp}>Catch up…</Button>
+      {may && <Button onClick={onCatchUp}>Catch up…</Button>}
     </div>
   )
 }

@@ -1,0 +1,79 @@
+import type { Page } from '@playwright/test'
+import type { Service } from '../support/service.ts'
+
+const PASSWORD = 'kestrel amber window'
+
+/** Persons and a program with different roles; one is disabled, one token has been used. */
+export async function fillAccess({ address, client }: Service): Promise<void> {
+  const add = async (name: string, role: 'viewer' | 'operator' | 'deployer' | 'admin') =>
+    (await client.users.create({ name, role, password: PASSWORD })).user
+  const anna = await add('anna', 'operator')
+  await add('ben', 'viewer')
+  const { user: ci } = await client.users.create({ name: 'ci', kind: 'service', role: 'deployer' })
+  const old = await add('erik.johansson@example.org', 'admin')
+  await client.users.update({ id: old.id, enabled: false })
+  await client.tokens.create({ name: 'laptop', userId: anna.id, role: 'operator' })
+  await client.tokens.create({ name: 'Grafana', role: 'viewer', expiresInDays: null })
+  const { secret } = await client.tokens.create({ name: 'GitLab deploys', userId: ci.id, expiresInDays: 365 })
+  await fetch(`${address}/api/v1/users/me`, { headers: { authorization: `Bearer ${secret}` } })
+}
+
+const openAccess = async (page: Page) => {
+  await page.goto('#/access')
+  await page.getByText('GitLab deploys').waitFor()
+}
+
+const logInAs = async (page: Page, name: string) => {
+  await page.context().clearCookies()
+  await page.goto('login')
+  await page.locator('input[name=username]').fill(name)
+  await page.locator('input[name=password]').fill(PASSWORD)
+  await page.locator('button[type=submit]').click()
+  await page.getByRole('button', { name: /^Account of/ }).waitFor()
+}
+
+export const ACCESS_SCREENS: Record<string, (page: Page) => Promise<void>> = {
+  access: openAccess,
+  'access-role': async (page) => {
+    await openAccess(page)
+    await page.getByRole('combobox', { name: 'Role of anna' }).click()
+  },
+  'access-add-user': async (page) => {
+    await openAccess(page)
+    await page.getByRole('button', { name: 'Add user' }).click()
+    await page.getByRole('textbox', { name: 'Password' }).fill('too short')
+    await page.getByRole('dialog').getByRole('button', { name: 'Add user' }).click()
+  },
+  'access-create-token': async (page) => {
+    await openAccess(page)
+    await page.getByRole('button', { name: 'Create token' }).click()
+    await page.getByRole('dialog').getByRole('combobox', { name: 'Role' }).click()
+  },
+  'access-token': async (page) => {
+    await openAccess(page)
+    await page.getByRole('button', { name: 'Create token' }).click()
+    await page.getByRole('textbox', { name: 'Name' }).fill('nightly report')
+    await page.getByRole('dialog').getByRole('button', { name: 'Create token' }).click()
+    await page.getByText('I have saved it').waitFor()
+  },
+  'access-remove': async (page) => {
+    await openAccess(page)
+    await page.getByRole('button', { name: 'More actions for ci' }).click()
+    await page.getByRole('menuitem', { name: 'Remove…' }).click()
+  },
+  'access-viewer': async (page) => {
+    await logInAs(page, 'ben')
+    await page.goto('#/access')
+    await page.getByText('Your tokens').waitFor()
+  },
+  'access-viewer-menu': async (page) => {
+    await page.goto('#/nodes')
+    await page.getByRole('button', { name: /^Account of/ }).click()
+  },
+  'access-viewer-settings': (page) => page.goto('#/settings').then(() => {})
+}
+
+/** Without users. */
+export const ACCESS_ALONE_SCREENS: Record<string, (page: Page) => Promise<void>> = {
+  'access-alone': (page) => page.goto('#/access').then(() => {})
+}

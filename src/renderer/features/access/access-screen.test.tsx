@@ -1,0 +1,169 @@
+import { fireEvent, screen, waitFor, within } from '@testing-library/react'
+import { afterEach, expect, it, vi } from 'vitest'
+import { createFakeEngine, type FakeEngine } from '../../testing/fake-engine.ts'
+import { renderApp } from '../../testing/render-app.tsx'
+
+let engine: FakeEngine
+let app: ReturnType<typeof renderApp>
+const open = (options: Parameters<typeof createFakeEngine>[0] = {}, address = '/access') => {
+  engine = createFakeEngine({ jobCount: 10, ...options })
+  app = renderApp(engine, address)
+}
+afterEach(() => {
+  app.stop()
+  vi.unstubAllGlobals()
+})
+
+const PASSWORD = 'kestrel amber window'
+const rowOf = async (table: string, name: string | RegExp) => {
+  const cell = await within(await screen.findByRole('table', { name: table })).findByRole('rowheader', { name })
+  return within(cell.closest('tr')!)
+}
+const usersOf = async () => (await engine.client.users.list()).users
+const tokensOf = async () => (await engine.client.tokens.list()).tokens
+const dialog = async (name: string) => within(await screen.findByRole('dialog', { name }))
+const enter = (field: HTMLElement, value: string) => fireEvent.change(field, { target: { value } })
+const choose = async (select: HTMLElement, option: RegExp) => {
+  fireEvent.click(select)
+  fireEvent.click(await screen.findByRole('option', { name: option }))
+}
+const act = async (row: Awaited<ReturnType<typeof rowOf>>, name: string, item: string) => {
+  fireEvent.click(row.getByRole('button', { name: `More actions for ${name}` }))
+  fireEvent.click(await screen.findByRole('menuitem', { name: item }))
+}
+
+it('an owner adds a user; a taken name and a short password are marked at their fields', async () => {
+  open()
+  fireEvent.click(await screen.findByRole('button', { name: 'Add user' }))
+  const form = await dialog('Add user')
+  const [name, password] = [form.getByLabelText('Name'), form.getByLabelText('Password')]
+  enter(name, 'anna')
+  enter(password, 'too short')
+  await choose(form.getByRole('combobox', { name: 'Role' }), /^operator/)
+  fireEvent.click(form.getByRole('button', { name: 'Add user' }))
+  const short = await form.findByText(/^Use at least 15 characters/)
+  expect(password.getAttribute('aria-describedby')).toContain(short.id)
+  enter(password, PASSWORD)
+  fireEvent.click(form.getByRole('button', { name: 'Add user' }))
+  const taken = await form.findByText(/already a user anna/)
+  expect(name.getAttribute('aria-describedby')).toContain(taken.id)
+  enter(name, 'dora')
+  fireEvent.click(form.getByRole('button', { name: 'Add user' }))
+  await rowOf('Users', 'dora')
+  expect(await usersOf()).toContainEqual(
+    expect.objectContaining({ name: 'dora', kind: 'person', role: 'operator', hasPassword: true })
+  )
+})
+
+it('a service is added without a password', async () => {
+  open()
+  fireEvent.click(await screen.findByRole('button', { name: 'Add user' }))
+  const form = await dialog('Add user')
+  enter(form.getByLabelText('Name'), 'airflow')
+  enter(form.getByLabelText('Password'), 'typed before')
+  fireEvent.click(form.getByRole('radio', { name: 'Service' }))
+  expect(form.queryByLabelText('Password')).toBeNull()
+  fireEvent.click(form.getByRole('button', { name: 'Add user' }))
+  await rowOf('Users', /^airflow/)
+  expect((await usersOf()).at(-1)).toMatchObject({ name: 'airflow', kind: 'service', hasPassword: false })
+})
+
+it('says when users are needed while there are none', async () => {
+  open({ firstRun: true })
+  expect(await screen.findByText('Alone on this computer you need no users')).toBeTruthy()
+  expect(await screen.findByText('No tokens')).toBeTruthy()
+})
+
+it('a role changes at once and can be changed back', async () => {
+  open()
+  const row = await rowOf('Users', 'anna')
+  await choose(row.getByRole('combobox', { name: 'Role of anna' }), /^deployer/)
+  await waitFor(async () => expect((await usersOf())[0]?.role).toBe('deployer'))
+  expect(engine.calls).toContain('users.update')
+  fireEvent.click(await screen.findByRole('button', { name: 'Undo' }))
+  await waitFor(async () => expect((await usersOf())[0]?.role).toBe('operator'))
+})
+
+it('disables a user, and sets a password', async () => {
+  open()
+  const row = await rowOf('Users', 'anna')
+  await act(row, 'anna', 'Disable')
+  expect(await row.findByText('disabled')).toBeTruthy()
+  await act(row, 'anna', 'Set password…')
+  const form = await dialog('Set a password for anna')
+  enter(form.getByLabelText('New password'), PASSWORD)
+  fireEvent.click(form.getByRole('button', { name: 'Set password' }))
+  expect(await screen.findByText('anna has a new password.')).toBeTruthy()
+})
+
+it('removes a user only after it said how many tokens stop working', async () => {
+  open()
+  await act(await rowOf('Users', 'anna'), 'anna', 'Remove…')
+  const question = await dialog('Remove anna?')
+  expect(question.getByText(/1 token stops working/)).toBeTruthy()
+  expect(engine.calls).not.toContain('users.remove')
+  fireEvent.click(question.getByRole('button', { name: 'Remove' }))
+  await waitFor(() => expect(screen.queryByRole('rowheader', { name: 'anna' })).toBeNull())
+  expect(await usersOf()).toHaveLength(2)
+})
+
+it('shows a new token once, for its user, with what a program sends', async () => {
+  open()
+  fireEvent.click(await screen.findByRole('button', { name: 'Create token' }))
+  const form = await dialog('Create token')
+  enter(form.getByLabelText('Name'), 'nightly deploys')
+  await choose(form.getByRole('combobox', { name: 'User' }), /^ci$/)
+  // That of the service account.
+  expect(form.getByRole<HTMLInputElement>('combobox', { name: 'Role' }).value).toBe('deployer')
+  await choose(form.getByRole('combobox', { name: 'Expires after' }), /^30 days/)
+  fireEvent.click(form.getByRole('button', { name: 'Create token' }))
+  const shown = await dialog('Token nightly deploys was created')
+  expect(shown.getByText(/^sdk_x+9f3a01c2$/)).toBeTruthy()
+  expect(shown.getByText(/Authorization: Bearer sdk_x+9f3a01c2/)).toBeTruthy()
+  fireEvent.click(shown.getByRole('tab', { name: 'scrapy.cfg' }))
+  expect(await shown.findByText(/username = ci\s+password = sdk_x+/)).toBeTruthy()
+  fireEvent.click(shown.getByRole('button', { name: 'I have saved it' }))
+  await waitFor(() => expect(screen.queryByText(/sdk_x/)).toBeNull())
+  const row = await rowOf('Tokens', 'nightly deploys')
+  expect(row.getByText('…9f3a01c2')).toBeTruthy()
+  expect(row.getByText('in 30 d')).toBeTruthy()
+})
+
+it('lists all tokens for an owner, marks the expired one, and asks before it revokes', async () => {
+  open()
+  const row = await rowOf('Tokens', 'dashboard')
+  expect(await row.findByText('ben')).toBeTruthy()
+  expect(row.getByText('expired 1 d ago')).toBeTruthy()
+  fireEvent.click(row.getByRole('button', { name: 'Revoke dashboard' }))
+  const question = await dialog('Revoke dashboard?')
+  expect(engine.calls).not.toContain('tokens.revoke')
+  fireEvent.click(question.getByRole('button', { name: 'Revoke' }))
+  await waitFor(() => expect(screen.queryByRole('rowheader', { name: 'dashboard' })).toBeNull())
+  expect(await tokensOf()).toHaveLength(2)
+})
+
+it('a viewer has an account and tokens of at most that role, and sees no users', async () => {
+  open({ role: 'viewer' })
+  expect(await screen.findByText('Your account')).toBeTruthy()
+  fireEvent.click(await screen.findByRole('button', { name: 'Create token' }))
+  const form = await dialog('Create token')
+  expect(form.queryByRole('combobox', { name: 'User' })).toBeNull()
+  fireEvent.click(form.getByRole('combobox', { name: 'Role' }))
+  expect((await screen.findAllByRole('option')).map(({ textContent }) => textContent)).toEqual([
+    expect.stringMatching(/^viewer/)
+  ])
+  expect(screen.queryByRole('table', { name: 'Users' })).toBeNull()
+  expect(engine.calls).not.toContain('users.list')
+})
+
+it('changes the own password, and goes to the login because the session has ended', async () => {
+  const assign = vi.fn<(url: string) => void>()
+  vi.stubGlobal('location', { assign, hostname: 'localhost' })
+  open({ role: 'operator' })
+  fireEvent.click(await screen.findByRole('button', { name: 'Change password…' }))
+  const form = await dialog('Change password')
+  enter(form.getByLabelText('Current password'), 'old')
+  enter(form.getByLabelText('New password'), PASSWORD)
+  fireEvent.click(form.getByRole('button', { name: 'Change password' }))
+  await waitFor(() => expect(assign).toHaveBeenCalledWith(expect.stringMatching(/login$/)))
+})

@@ -1,0 +1,26 @@
+import { useMe } from '../../api/use-me.ts'
+import { ScreenHead } from '../../ui/panel.tsx'
+import { QueryState } from '../../ui/states.tsx'
+import classes from './access.module.css'
+import { AccountPanel } from './account-panel.tsx'
+import { TokensPanel } from './tokens-panel.tsx'
+import { UsersPanel } from './users-panel.tsx'
+
+/** Who may do what: one's own account and tokens; for owners, those of everybody. */
+export function AccessScreen() {
+  const me = useMe()
+  return (
+    <div className={classes.screen}>
+      <ScreenHead title="Users & access" />
+      <QueryState query={me} what="your role" rows={3}>
+        {(data) => (
+          <>
+            {data.userId !== null && <AccountPanel me={data} />}
+            {data.role === 'owner' && <UsersPanel />}
+            <TokensPanel me={data} />
+          </>
+        )}
+      </QueryState>
+    </div>
+  )
+}

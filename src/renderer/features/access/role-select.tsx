@@ -1,0 +1,26 @@
+import { Select, type SelectProps } from '@mantine/core'
+import { ROLES, type Role } from '../../../shared/roles.ts'
+import classes from './access.module.css'
+import { ROLE_WORDS, rolesUpTo } from './role-words.ts'
+
+/** Wide enough for the descriptions, also below a narrow field. */
+const LIST = { width: 350, position: 'bottom-start' } as const
+
+/** Chooses a role, up to the highest that may be given; each says what it may do. */
+export function RoleSelect({ most = 'owner', ...props }: SelectProps & { most?: Role }) {
+  return (
+    <Select
+      allowDeselect={false}
+      data={rolesUpTo(most)}
+      comboboxProps={LIST}
+      maxDropdownHeight={320}
+      renderOption={({ option }) => (
+        <span className={classes.role}>
+          {option.value}
+          <span className="dim">{ROLE_WORDS[ROLES.find((role) => role === option.value)!]}</span>
+        </span>
+      )}
+      {...props}
+    />
+  )
+}

@@ -1,0 +1,82 @@
+import { Modal, Select, TextInput } from '@mantine/core'
+import type { AccessToken, Me, NewAccessToken, User } from '../../../shared/contract/index.ts'
+import { useApi } from '../../api/api.tsx'
+import { useFormOf } from '../../ui/fields/form-of-schema.ts'
+import { optionsOf } from '../../ui/fields/options.ts'
+import { FormFoot, SchemaForm } from '../../ui/fields/schema-form.tsx'
+import { EXPIRIES, roleFor, startToken, TokenForm, type TokenTexts } from './access-forms.ts'
+import classes from './access.module.css'
+import { RoleSelect } from './role-select.tsx'
+import { ROLE_WORDS } from './role-words.ts'
+import { useReadAccess } from './use-access.ts'
+
+interface TokenDialogProps {
+  me: Me
+  /** Whose it can be, besides the caller's; empty unless the caller is an owner. */
+  users: readonly User[]
+  onClose: () => void
+  onCreated: (created: { secret: string; token: AccessToken }) => void
+}
+
+/** What the token is for, whose it is, and how much and how long it may. */
+export function TokenDialog({ me, users, onClose, onCreated }: TokenDialogProps) {
+  const { client } = useApi()
+  const readAgain = useReadAccess()
+  const form = useFormOf<TokenTexts, NewAccessToken>({
+    schema: TokenForm,
+    start: startToken,
+    save: async (wanted) => {
+      const created = await client.tokens.create(wanted)
+      onClose()
+      onCreated(created)
+      await readAgain()
+    }
+  })
+  const { userId, role } = form.values
+  const others = users.filter(({ id }) => id !== me.userId)
+  const user = others.find(({ id }) => id === userId)
+  return (
+    <Modal opened onClose={onClose} title="Create token" size={460}>
+      <SchemaForm form={form} className={classes.form}>
+        <TextInput
+          {...form.input('name')}
+          label="Name"
+          placeholder="GitLab, laptop, dashboard"
+          description="What the token is for."
+          maxLength={100}
+          data-autofocus
+        />
+        {others.length > 0 && (
+          <Select
+            {...form.input('userId')}
+            label="User"
+            allowDeselect={false}
+            searchable={others.length > 10}
+            data={[
+              { value: '', label: `${me.name} (you)` },
+              ...others.map(({ id, name }) => ({ value: id, label: name }))
+            ]}
+            onChange={(next) =>
+              form.change({
+                userId: next ?? '',
+                role: roleFor(
+                  others.find(({ id }) => id === next),
+                  role,
+                  me.role
+                )
+              })
+            }
+          />
+        )}
+        <RoleSelect
+          {...form.input('role')}
+          most={user?.role ?? me.role}
+          label="Role"
+          description={`${ROLE_WORDS[role]}.`}
+        />
+        <Select {...form.input('expiry')} label="Expires after" allowDeselect={false} data={optionsOf(EXPIRIES)} />
+        <FormFoot form={form} submit="Create token" onCancel={onClose} />
+      </SchemaForm>
+    </Modal>
+  )
+}

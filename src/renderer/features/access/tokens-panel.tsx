@@ -1,0 +1,181 @@
+import { Button } from '@mantine/core'
+import { IconAlertTriangle, IconKey, IconPlus } from '@tabler/icons-react'
+import { useMutation, useQuery } from '@tanstack/react-query'
+import { useState } from 'react'
+import type { AccessToken, Me, UserId } from '../../../shared/contract/index.ts'
+import { formatAge } from '../../../shared/time.ts'
+import { useApi } from '../../api/api.tsx'
+import { useNow } from '../../ui/clock.ts'
+import { ConfirmDialog } from '../../ui/confirm-dialog.tsx'
+import { Panel } from '../../ui/panel.tsx'
+import { EmptyState, QueryState } from '../../ui/states.tsx'
+import { formatInstant, RelativeTime } from '../../ui/time.tsx'
+import classes from './access.module.css'
+import { TokenDialog } from './token-dialog.tsx'
+import { type CreatedToken, TokenSecretDialog } from './token-secret-dialog.tsx'
+import { READ_AGAIN, useReadAccess } from './use-access.ts'
+
+/** What programs log in with: one's own tokens, or all of them for an owner. */
+export function TokensPanel({ me }: { me: Me }) {
+  const { query } = useApi()
+  const isOwner = me.role === 'owner'
+  const tokens = useQuery(query.tokens.list.queryOptions(READ_AGAIN))
+  const { data: listed } = useQuery(query.users.list.queryOptions({ ...READ_AGAIN, enabled: isOwner }))
+  const users = listed?.users ?? []
+  const [isCreating, setCreating] = useState(false)
+  const [created, setCreated] = useState<CreatedToken | null>(null)
+  const nameOf = (id: UserId | null) =>
+    id === me.userId ? me.name : (users.find((user) => user.id === id)?.name ?? (id === null ? 'the service' : '–'))
+  return (
+    <Panel
+      title={isOwner ? 'Tokens' : 'Your tokens'}
+      note={isOwner ? 'of all users' : undefined}
+      aside={
+        <Button size="compact-xs" leftSection={<IconPlus size={13} />} onClick={() => setCreating(true)}>
+          Create token
+        </Button>
+      }
+      flush
+    >
+      <QueryState query={tokens} what="the tokens" rows={3}>
+        {(data) =>
+          data.tokens.length === 0 ? (
+            <EmptyState icon={<IconKey size={28} stroke={1.4} />} title="No tokens">
+              A program sends a token instead of a password: to the API, and as the password of Scrapyd clients.
+            </EmptyState>
+          ) : (
+            <table className={classes.table} aria-label="Tokens">
+              <thead>
+                <tr>
+                  <th scope="col">Name</th>
+                  {isOwner && <th scope="col">User</th>}
+                  <th scope="col">Role</th>
+                  <th scope="col">Token</th>
+                  <th scope="col">Expires</th>
+                  <th scope="col">Last used</th>
+                  <th>
+                    <span className="visually-hidden">Actions</span>
+                  </th>
+                </tr>
+              </thead>
+              <tbody>
+                {data.tokens
+                  .toSorted((left, right) => right.createdAtMs - left.createdAtMs)
+                  .map((token) => (
+                    <TokenRow key={token.id} token={token} user={isOwner ? nameOf(token.userId) : null} />
+                  ))}
+              </tbody>
+            </table>
+          )
+        }
+      </QueryState>
+      {isCreating && (
+        <TokenDialog
+          me={me}
+          users={users}
+          onClose={() => setCreating(false)}
+          onCreated={({ secret, token }) => setCreated({ secret, token, userName: nameOf(token.userId) })}
+        />
+      )}
+      {created !== null && <TokenSecretDialog {...created} onClose={() => setCreated(null)} />}
+    </Panel>
+  )
+}
+
+/** `user`: whose it is; null: all are the caller's. */
+function TokenRow({ token, user }: { token: AccessToken; user: string | null }) {
+  const [isAsking, setAsking] = useState(false)
+  const { name, role, ending, lastUsedAtMs } = token
+  return (
+    <tr>
+      <th scope="row">
+        <strong>{name}</strong>
+      </th>
+      {user !== null && <td data-label="User">{user}</td>}
+      <td data-label="Role">{role}</td>
+      <td data-label="Token">
+        <span className="mono" title="The last characters of the token">
+          …{ending}
+        </span>
+      </td>
+      <td data-label="Expires">
+        <Expiry token={token} />
+      </td>
+      <td data-label="Last used">
+        {lastUsedAtMs === null ? (
+          <span className="faint">never</span>
+        ) : (
+          <RelativeTime atMs={lastUsedAtMs} suffix=" ago" />
+        )}
+      </td>
+      <td className={classes.acts}>
+        <Button
+          size="compact-xs"
+          variant="subtle"
+          color="red"
+          aria-label={`Revoke ${name}`}
+          onClick={() => setAsking(true)}
+        >
+          Revoke…
+        </Button>
+        {isAsking && <RevokeDialog token={token} onClose={() => setAsking(false)} />}
+      </td>
+    </tr>
+  )
+}
+
+function Expiry({ token: { expiresAtMs } }: { token: AccessToken }) {
+  const nowMs = useNow()
+  if (expiresAtMs === null) return <span className="faint">never</span>
+  const isOver = expiresAtMs <= nowMs
+  return (
+    <span className={isOver ? `tone-bad ${classes.marked}` : undefined} title={formatInstant(expiresAtMs)}>
+      {isOver && <IconAlertTriangle size={14} aria-hidden />}
+      {isOver ? `expired ${formatAge(nowMs - expiresAtMs)} ago` : `in ${timeLeft(expiresAtMs - nowMs)}`}
+    </span>
+  )
+}
+
+const DAY_MS = 86_400_000
+
+/** Rounded to days, so that a new token has all of its 90. */
+const timeLeft = (leftMs: number): string =>
+  leftMs < 2 * DAY_MS ? formatAge(leftMs) : `${Math.round(leftMs / DAY_MS)} d`
+
+function RevokeDialog({
+  token: { id, name, ending, lastUsedAtMs },
+  onClose
+}: {
+  token: AccessToken
+  onClose: () => void
+}) {
+  const { query } = useApi()
+  const readAgain = useReadAccess()
+  const { mutate, isPending, error } = useMutation(
+    query.tokens.revoke.mutationOptions({
+      onSuccess: () => {
+        onClose()
+        return readAgain()
+      }
+    })
+  )
+  return (
+    <ConfirmDialog
+      title={`Revoke ${name}?`}
+      act="Revoke"
+      onAct={() => mutate({ id })}
+      isActing={isPending}
+      error={error}
+      onClose={onClose}
+    >
+      The token <span className="mono">…{ending}</span> is refused from now on.{' '}
+      {lastUsedAtMs === null ? (
+        'It was never used.'
+      ) : (
+        <>
+          It was last used <RelativeTime atMs={lastUsedAtMs} suffix=" ago" />.
+        </>
+      )}
+    </ConfirmDialog>
+  )
+}

@@ -1,0 +1,230 @@
+import { Badge, Button, Menu } from '@mantine/core'
+import { IconKey, IconPlus, IconTrash, IconUserCheck, IconUserOff, IconUsers } from '@tabler/icons-react'
+import { useMutation, useQuery } from '@tanstack/react-query'
+import { useState } from 'react'
+import type { User, UserChanges } from '../../../shared/contract/index.ts'
+import type { Role } from '../../../shared/roles.ts'
+import { useApi } from '../../api/api.tsx'
+import { ConfirmDialog } from '../../ui/confirm-dialog.tsx'
+import { MoreMenu } from '../../ui/more-menu.tsx'
+import { notifyError, notifyUndo } from '../../ui/notify.tsx'
+import { formatCount, plural } from '../../ui/numbers.ts'
+import { Panel } from '../../ui/panel.tsx'
+import { EmptyState, QueryState } from '../../ui/states.tsx'
+import { RelativeTime } from '../../ui/time.tsx'
+import classes from './access.module.css'
+import { SetPasswordDialog } from './password-dialogs.tsx'
+import { RoleSelect } from './role-select.tsx'
+import { READ_AGAIN, useReadAccess } from './use-access.ts'
+import { UserDialog } from './user-dialog.tsx'
+
+/** Everybody who can log in or has tokens, except whoever has the service's own password. For owners. */
+export function UsersPanel() {
+  const { query } = useApi()
+  const users = useQuery(query.users.list.queryOptions(READ_AGAIN))
+  const tokens = useQuery(query.tokens.list.queryOptions(READ_AGAIN)).data?.tokens
+  const [isAdding, setAdding] = useState(false)
+  const addButton = (
+    <Button size="compact-xs" leftSection={<IconPlus size={13} />} onClick={() => setAdding(true)}>
+      Add user
+    </Button>
+  )
+  return (
+    <Panel title="Users" aside={users.data !== undefined && users.data.users.length > 0 && addButton} flush>
+      <QueryState query={users} what="the users" rows={3}>
+        {(data) =>
+          data.users.length === 0 ? (
+            <EmptyState
+              icon={<IconUsers size={28} stroke={1.4} />}
+              title="Alone on this computer you need no users"
+              action={
+                <Button variant="filled" onClick={() => setAdding(true)}>
+                  Add user
+                </Button>
+              }
+            >
+              Add a user for each person who works with this Scrapdeck, and a service for each program that needs a
+              token.
+            </EmptyState>
+          ) : (
+            <table className={classes.table} aria-label="Users">
+              <thead>
+                <tr>
+                  <th scope="col">Name</th>
+                  <th scope="col">Role</th>
+                  <th scope="col">Last seen</th>
+                  <th scope="col" className={classes.number}>
+                    Tokens
+                  </th>
+                  <th scope="col">State</th>
+                  <th>
+                    <span className="visually-hidden">Actions</span>
+                  </th>
+                </tr>
+              </thead>
+              <tbody>
+                {data.users.map((user) => (
+                  <UserRow
+                    key={user.id}
+                    user={user}
+                    tokenCount={tokens?.filter(({ userId }) => userId === user.id).length ?? null}
+                  />
+                ))}
+              </tbody>
+            </table>
+          )
+        }
+      </QueryState>
+      {isAdding && <UserDialog onClose={() => setAdding(false)} />}
+    </Panel>
+  )
+}
+
+interface UserRowProps {
+  user: User
+  /** null: not known yet. */
+  tokenCount: number | null
+}
+
+function UserRow({ user, tokenCount }: UserRowProps) {
+  const { name, kind, role, enabled, lastSeenAtMs } = user
+  const [asking, setAsking] = useState<'password' | 'remove' | null>(null)
+  const { isPending, setRole, setEnabled } = useUserChanges(user)
+  return (
+    <tr data-off={!enabled || undefined}>
+      <th scope="row">
+        <span className={classes.name}>
+          <strong>{name}</strong>
+          {kind === 'service' && (
+            <Badge size="xs" variant="default" title="A program: it has tokens and no password">
+              service
+            </Badge>
+          )}
+        </span>
+      </th>
+      <td data-label="Role">
+        <RoleSelect
+          className={classes.roleField}
+          size="xs"
+          aria-label={`Role of ${name}`}
+          value={role}
+          disabled={isPending}
+          onChange={(next) => next !== null && next !== role && setRole(next as Role)}
+        />
+      </td>
+      <td data-label="Last seen">
+        {lastSeenAtMs === null ? (
+          <span className="faint">never</span>
+        ) : (
+          <RelativeTime atMs={lastSeenAtMs} suffix=" ago" />
+        )}
+      </td>
+      <td data-label="Tokens" className={classes.number}>
+        {tokenCount === null || tokenCount === 0 ? (
+          <span className="faint">{tokenCount ?? '–'}</span>
+        ) : (
+          formatCount(tokenCount)
+        )}
+      </td>
+      <td data-label="State">
+        <UserState user={user} />
+      </td>
+      <td className={classes.acts}>
+        <MoreMenu label={`More actions for ${name}`} size={24}>
+          {kind === 'person' && (
+            <Menu.Item leftSection={<IconKey size={14} />} onClick={() => setAsking('password')}>
+              Set password…
+            </Menu.Item>
+          )}
+          <Menu.Item
+            leftSection={enabled ? <IconUserOff size={14} /> : <IconUserCheck size={14} />}
+            onClick={() => setEnabled(!enabled)}
+          >
+            {enabled ? 'Disable' : 'Enable'}
+          </Menu.Item>
+          <Menu.Item color="red" leftSection={<IconTrash size={14} />} onClick={() => setAsking('remove')}>
+            Remove…
+          </Menu.Item>
+        </MoreMenu>
+        {asking === 'password' && <SetPasswordDialog user={user} onClose={() => setAsking(null)} />}
+        {asking === 'remove' && <RemoveDialog user={user} tokenCount={tokenCount} onClose={() => setAsking(null)} />}
+      </td>
+    </tr>
+  )
+}
+
+function UserState({ user: { enabled, kind, hasPassword } }: { user: User }) {
+  if (!enabled) {
+    return (
+      <span className={`tone-off ${classes.marked}`}>
+        <IconUserOff size={14} aria-hidden /> disabled
+      </span>
+    )
+  }
+  if (kind === 'person' && !hasPassword) {
+    return (
+      <span className="tone-wait" title="Set a password, so that this user can log in">
+        no password
+      </span>
+    )
+  }
+  return <span className="dim">enabled</span>
+}
+
+/** What is changed with one click can be undone with one. */
+function useUserChanges({ id, name, role }: User) {
+  const { client } = useApi()
+  const readAgain = useReadAccess()
+  const change = async (changes: UserChanges) => {
+    await client.users.update({ ...changes, id })
+    await readAgain()
+  }
+  const { mutate, isPending } = useMutation({
+    mutationFn: ({ to }: { to: UserChanges; back: UserChanges; done: string }) => change(to),
+    onSuccess: (_done, { back, done }) => notifyUndo(done, () => change(back), `user ${id}`),
+    onError: (error) => notifyError(`Could not change ${name}`, error)
+  })
+  return {
+    isPending,
+    setRole: (next: Role) => mutate({ to: { role: next }, back: { role }, done: `${name} has the role ${next}.` }),
+    setEnabled: (enabled: boolean) =>
+      mutate({
+        ...{ to: { enabled }, back: { enabled: !enabled } },
+        done: enabled ? `${name} can log in again.` : `${name} is disabled: sessions ended, tokens are refused.`
+      })
+  }
+}
+
+function RemoveDialog({
+  user: { id, name, kind, enabled },
+  tokenCount,
+  onClose
+}: UserRowProps & { onClose: () => void }) {
+  const { query } = useApi()
+  const readAgain = useReadAccess()
+  const { mutate, isPending, error } = useMutation(
+    query.users.remove.mutationOptions({
+      onSuccess: () => {
+        onClose()
+        return readAgain()
+      }
+    })
+  )
+  const whatEnds = [
+    ...(kind === 'person' ? [`${name} can no longer log in`] : []),
+    ...(tokenCount ? [`${plural(tokenCount, 'token')} ${tokenCount === 1 ? 'stops' : 'stop'} working`] : [])
+  ]
+  return (
+    <ConfirmDialog
+      title={`Remove ${name}?`}
+      act="Remove"
+      onAct={() => mutate({ id })}
+      isActing={isPending}
+      error={error}
+      onClose={onClose}
+    >
+      {whatEnds.length > 0 && `${whatEnds.join(', and ')}. `}
+      {enabled && 'Disable the user instead to allow it again later.'}
+    </ConfirmDialog>
+  )
+}
