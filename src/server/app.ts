@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import Fastify, { type FastifyInstance, type FastifyReply } from 'fastify'
 import type { Engine } from '../engine/index.ts'
 import type { Clock } from '../engine/runtime/clock.ts'
+import { ScrapdeckError } from '../shared/errors.ts'
 import type { Logger } from '../engine/runtime/logger.ts'
 import { Authenticator } from './auth/authenticator.ts'
 import type { Caller } from './auth/caller.ts'
@@ -113,6 +114,8 @@ export const SAFE_HEADERS = {
   'cache-control': 'no-store'
 }
 
+const ENDED = { data: { credentials: 'wrong' } }
+
 /** Browsers come back over TLS only, for a year. They ignore it while they do not trust the certificate. */
 const ONLY_ENCRYPTED = 'max-age=31536000'
 
@@ -179,6 +182,11 @@ export function createApp(options: AppOptions): App {
     if (waiting === undefined) done()
     else waiting.then(() => done(), done)
   })
+  // A body may have taken minutes: whoever was let in then may have been removed since.
+  fastify.addHook('preHandler', (request, _reply, done) => {
+    if (authenticator.isCurrent(request.caller)) done()
+    else done(new ScrapdeckError('UNAUTHORIZED', 'The session or the token of this request has ended.', ENDED))
+  })
   fastify.addHook('onClose', async () => authenticator.stop())
   fastify.addHook('onResponse', (request, _reply, done) => {
     gate.limitBody(request)
@@ -193,7 +201,8 @@ export function createApp(options: AppOptions): App {
     fastify.register(metricsDoor, { engine, requests: countRequests(fastify, metrics.prefix) })
   }
   // Before the Scrapyd door, which adds HTTP methods that only it answers.
-  const handlers = createContractHandlers({ engine, clock, logger, logOutEverywhere })
+  const isCurrent = (caller: Caller) => authenticator.isCurrent(caller)
+  const handlers = createContractHandlers({ engine, clock, logger, logOutEverywhere, isCurrent })
   fastify.register(contractDoors, { incoming: engine.incoming, limits, handlers })
   fastify.register(nodeDoor, { pulling: engine.pulling })
   fastify.register(scrapydDoor, {

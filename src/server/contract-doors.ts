@@ -5,6 +5,8 @@ import type { OperationMeta } from '../shared/contract/index.ts'
 import { answerToUnusableBody, costOfCalls } from './api/json-rpc-answer.ts'
 import { parseJsonBody } from './api/json-body.ts'
 import { crawlDoor } from './api/crawl-door.ts'
+import { requireRole } from '../engine/access/principal.ts'
+import { principalOf } from './auth/authenticator.ts'
 import { BY_OPERATION } from './auth/route-roles.ts'
 import type { DoorLimits } from './auth/door-limits.ts'
 import type { AnswerOf, ContractHandlers } from './contract-handlers.ts'
@@ -38,13 +40,16 @@ export async function contractDoors(app: FastifyInstance, options: DoorsOptions)
   const { incoming, limits, handlers } = options
   parseOnlyJsonAndForms(app, incoming)
   app.decorateRequest('operation')
-  // Before the body is read: parsing one that is then refused, or that nobody can read, is work too.
+  // Before the body is read: parsing or storing one that is then refused, or that nobody can read, is work too.
   app.addHook('onRequest', async (request, reply) => {
-    if (!isJsonRpc(request)) await limits.chargeApi(request, reply, 1)
+    if (isJsonRpc(request)) return
+    await limits.chargeApi(request, reply, 1)
+    request.operation = await (await handlers()).findOperation(request)
+    if (request.operation === undefined) return
+    requireRole(principalOf(request), request.operation.role, `${request.method} ${request.url.split('?', 1)[0]}`)
   })
   app.addHook('preHandler', async (request, reply) => {
     if (isJsonRpc(request)) await limits.chargeApi(request, reply, costOfCalls(request.body))
-    else request.operation = await (await handlers()).findOperation(request)
   })
   const answerOf: AnswerOf = (name) => async (request, reply) => (await handlers())[name](request, reply)
   app.all('/api/rpc/*', BY_OPERATION, answerOf('serveRpc'))

@@ -4,6 +4,7 @@ import { RPCHandler, type RPCHandlerOptions } from '@orpc/server/fastify'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Engine } from '../engine/index.ts'
 import type { EngineRouter, RouterContext } from '../engine/router/router.ts'
+import { requireRole } from '../engine/access/principal.ts'
 import type { Clock } from '../engine/runtime/clock.ts'
 import type { Logger } from '../engine/runtime/logger.ts'
 import type { OperationMeta } from '../shared/contract/index.ts'
@@ -22,6 +23,7 @@ import { answerOnce, type KeyedResponse } from './api/once.ts'
 import { RequestedOperations } from './api/requested-operations.ts'
 import { checkQuery, checkRestParts } from './api/unknown-parts.ts'
 import { knowsPassword, principalOf } from './auth/authenticator.ts'
+import type { Caller } from './auth/caller.ts'
 
 // oxlint-disable-next-line typescript/no-explicit-any -- oRPC itself types a router of any contract like this.
 type AnyRouter = Router<any, RouterContext>
@@ -42,6 +44,8 @@ export interface HandlersOptions {
   clock: Clock
   logger: Logger
   logOutEverywhere: () => Promise<number>
+  /** Whether this caller may still do what it might when its request began. */
+  isCurrent: (caller: Caller) => boolean
 }
 
 type RouteHandler = (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>
@@ -128,7 +132,9 @@ export class ContractHandlers {
       // Completed calls of a batch cannot be undone: the key is free again only if every call failed.
       return { response, isFinal: answers === null || [answers].flat().some((one) => 'result' in one) }
     }
-    const asked = { key, credential: caller.id, method, path: url, body, repeatableForMs: 0 }
+    // What a role was given is not given again to a lesser one.
+    const credential = `${caller.id} ${principalOf(request).role}`
+    const asked = { key, credential, method, path: url, body, repeatableForMs: 0 }
     const given =
       key === undefined ? (await perform(null)).response : await answerOnce(engine.answers, { ...asked, key }, perform)
     return reply.code(given.status).headers(given.headers).header('cache-control', 'no-store').send(given.body)
@@ -167,6 +173,7 @@ export class ContractHandlers {
   #contextOf(source: 'ui' | 'api', request: FastifyRequest): RouterContext {
     return {
       ...{ principal: principalOf(request), source, showsPassword: knowsPassword(request) },
+      isCurrent: () => this.#options.isCurrent(request.caller),
       logOutEverywhere: this.#options.logOutEverywhere
     }
   }
@@ -223,8 +230,10 @@ const takeFromQuery: RootInterceptor = async ({ request, context, prefix, next }
 function createOnceInterceptor(engine: HandlersOptions['engine']): RootInterceptor {
   return async ({ request, context, prefix, next }) => {
     const key = request.headers['idempotency-key']
-    const { callerId = '', operation } = context
+    const { callerId = '', operation, principal } = context
     if (key === undefined || operation?.takesKey !== true) return next()
+    // The answer to an earlier request may be all that this one gets.
+    requireRole(principal, operation.role, `${request.method} ${request.url.pathname}`)
     const { method, url } = request
     const body = await request.body()
     const path = `${url.pathname}${url.search}`

@@ -1,4 +1,6 @@
-import { describe, expect, it } from 'vitest'
+import { connect } from 'node:net'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { createFakeClock } from '../engine/testing/fake-clock.ts'
 import { OWNER } from '../engine/access/principal.ts'
 import { basic, cookieOf, openTestApp, openTestService } from './testing/test-app.ts'
 import { createFakeEngine } from './testing/fake-engine.ts'
@@ -179,4 +181,158 @@ describe('a token', () => {
     expect(await reading).toBe('cut off')
     await service.stop()
   })
+})
+
+describe('who was let in before', () => {
+  const ANNAS = basic('anna', PASSWORD)
+
+  /** Sends a request of which only a part of the body has arrived; what it returns sends the rest and gives the answer. */
+  async function beginRequest(port: number, authorization: string, path: string, body: string) {
+    const socket = connect(port, '127.0.0.1')
+    onTestFinished(() => void socket.destroy())
+    let answer = ''
+    socket.on('data', (piece: Buffer) => (answer += piece.toString()))
+    socket.on('error', () => {})
+    const head = [`POST ${path} HTTP/1.1`, `Host: 127.0.0.1:${port}`, `Authorization: ${authorization}`]
+    const more = ['Content-Type: application/json', `Content-Length: ${body.length}`, 'Connection: close']
+    socket.write(`${[...head, ...more].join('\r\n')}\r\n\r\n${body.slice(0, 5)}`)
+    await new Promise((resolve) => setTimeout(resolve, 50))
+    return async () => {
+      socket.write(body.slice(5))
+      await new Promise((resolve) => socket.once('close', resolve))
+      return answer
+    }
+  }
+
+  it.each(['/api/v1/users', '/api/rpc/users/create'])(
+    'and removed meanwhile does nothing any more: %s',
+    async (path) => {
+      const engine = createFakeEngine()
+      const { port } = await openTestService({}, engine)
+      const mallory = await engine.access.createUser({ name: 'mallory', kind: 'service', role: 'owner' })
+      const { secret } = await engine.access.createToken(OWNER, { name: 't', userId: mallory.id, expiresInDays: null })
+      const body = { name: 'backdoor', kind: 'service', role: 'owner' }
+      const text = JSON.stringify(path.includes('rpc') ? { json: body } : body)
+      const finish = await beginRequest(port, `Bearer ${secret}`, path, text)
+      await engine.access.removeUser(mallory.id)
+      expect(await finish()).toMatch(/^HTTP\/1\.1 401 /)
+      expect(engine.access.listUsers()).toEqual([])
+    }
+  )
+
+  it('loses the streams with a new password, as with an expired token', async () => {
+    const engine = createFakeEngine()
+    const clock = createFakeClock()
+    const { port } = await openTestService({ clock }, engine)
+    const anna = await engine.access.createUser({ name: 'anna', kind: 'person', role: 'viewer', password: PASSWORD })
+    const { secret } = await engine.access.createToken(OWNER, { name: 't', role: 'viewer', expiresInDays: 1 })
+    const watch = async (authorization: string) => {
+      const response = await fetch(`http://127.0.0.1:${port}/api/v1/events`, { headers: { authorization } })
+      expect(response.status).toBe(200)
+      const reading = response.text().then(
+        () => 'ended',
+        () => 'cut off'
+      )
+      return { reading }
+    }
+    const [byPassword, byToken] = [await watch(ANNAS), await watch(`Bearer ${secret}`)]
+    await engine.access.updateUser(anna.id, { password: 'lantern osprey cobblestone' })
+    expect(await byPassword.reading).toBe('cut off')
+    await engine.accessClock.advanceBy(86_400_000)
+    await clock.advanceBy(30_000)
+    expect(await byToken.reading).toBe('cut off')
+  })
+
+  it('and has a lesser role now is not given the answer to an earlier request again', async () => {
+    const { access, anna, askAnonymously } = await openWithAnna()
+    await access.updateUser(anna.id, { role: 'admin' })
+    const create = () =>
+      askAnonymously({
+        ...{ method: 'POST', url: '/api/v1/webhooks' },
+        headers: { authorization: ANNAS, 'content-type': 'application/json', 'idempotency-key': 'k' },
+        payload: { name: 'ours', url: 'https://example.org/', events: ['job.ended'] }
+      })
+    expect((await create()).body).toContain('secret')
+    expect((await create()).headers['idempotency-replayed']).toBe('true')
+    await access.updateUser(anna.id, { role: 'viewer' })
+    const again = await create()
+    expect([again.statusCode, again.body]).toEqual([403, expect.not.stringContaining('whsec_')])
+  })
+})
+
+describe('whoever guesses', () => {
+  it('gains nothing from the address of somebody who is known there, except for that very name', async () => {
+    const { logIn, access, tokenOf, meWith } = await openWithAnna()
+    await access.createUser({ name: 'boss', kind: 'person', role: 'owner', password: `${PASSWORD} too` })
+    expect(await meWith({ authorization: `Bearer ${await tokenOf('viewer')}` })).toMatchObject({ name: 'anna' })
+    expect((await logIn()).statusCode).toBe(303)
+    for (let guess = 0; guess < 10; guess += 1) await logIn(`guess number ${guess}, long enough`, 'boss')
+    expect((await logIn(`${PASSWORD} too`, 'boss')).statusCode).toBe(429)
+    expect((await logIn()).statusCode).toBe(303)
+  })
+
+  it('tries no more at once than one after the other', async () => {
+    const { logIn } = await openWithAnna()
+    const tries = Array.from({ length: 40 }, (_, guess) =>
+      logIn(guess === 30 ? PASSWORD : `guess number ${guess}, long`)
+    )
+    const codes = (await Promise.all(tries)).map(({ statusCode }) => statusCode)
+    expect(codes.filter((code) => code === 401).length).toBeLessThanOrEqual(10)
+    expect(codes[30]).toBe(429)
+  })
+
+  it('with a token does not get to try the password of its user', async () => {
+    const { tokenOf, askAnonymously } = await openWithAnna()
+    const authorization = `Bearer ${await tokenOf()}`
+    const payload = { current: PASSWORD, password: 'lantern osprey cobblestone' }
+    const change = await askAnonymously({
+      method: 'POST',
+      url: '/api/v1/users/me/password',
+      headers: { authorization },
+      payload
+    })
+    expect([change.statusCode, change.json()]).toMatchObject([403, { code: 'PASSWORD_REQUIRED' }])
+    const form = { authorization, ...FORM }
+    const check = await askAnonymously({
+      method: 'POST',
+      url: '/ui/password',
+      headers: form,
+      payload: `password=${encodeURIComponent(PASSWORD)}`
+    })
+    expect(check.statusCode).toBe(403)
+  })
+
+  it('and is logged in is held off after ten wrong current passwords', async () => {
+    const { logIn, askAnonymously } = await openWithAnna()
+    const headers = { cookie: cookieOf(await logIn()) }
+    const change = (current: string) =>
+      askAnonymously({
+        method: 'POST',
+        url: '/api/v1/users/me/password',
+        headers,
+        payload: { current, password: 'lantern osprey cobblestone' }
+      })
+    for (let guess = 0; guess < 10; guess += 1) expect((await change(`guess ${guess}`)).statusCode).toBe(400)
+    expect((await change(PASSWORD)).statusCode).toBe(429)
+  })
+
+  it('never keeps out programs that send the right password many at once', async () => {
+    const { meWith } = await openWithAnna()
+    const answers = await Promise.all(
+      Array.from({ length: 80 }, () => meWith({ authorization: basic('anna', PASSWORD) }))
+    )
+    expect(answers.every((answer) => typeof answer === 'object' || answer === 429)).toBe(true)
+    expect(await meWith({ authorization: basic('anna', PASSWORD) })).toMatchObject({ name: 'anna' })
+  })
+})
+
+it('a user who logs in again and again ends only the own sessions', async () => {
+  const { logIn, meWith, askAnonymously, createLoginPath, clock } = await openWithAnna()
+  const owner = cookieOf(await askAnonymously({ url: createLoginPath() }))
+  const first = cookieOf(await logIn())
+  for (let count = 0; count < 50; count += 1) {
+    await clock.advanceBy(1_000)
+    expect((await logIn()).statusCode).toBe(303)
+  }
+  expect([await meWith({ cookie: owner }), await meWith({ cookie: first })]).toMatchObject([{ role: 'owner' }, 401])
 })

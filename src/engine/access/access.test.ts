@@ -23,7 +23,7 @@ async function openAccess() {
 
 const aPerson = (name: string, role: Role = 'operator') => ({ name, kind: 'person', role, password: PASSWORD }) as const
 const principalOf = (user: { id: Principal['userId']; name: string; role: Role }): Principal => ({
-  ...{ userId: user.id, name: user.name, role: user.role, tokenId: null }
+  ...{ userId: user.id, name: user.name, role: user.role, tokenId: null, sinceMs: Number.MAX_SAFE_INTEGER }
 })
 
 describe('users and tokens', () => {

@@ -15,6 +15,7 @@ import type { Logger } from '../runtime/logger.ts'
 import type { Random } from '../runtime/random.ts'
 import type { StoredAccessToken, StoredUser } from '../store/records.ts'
 import type { AccessStore } from '../store/store.ts'
+import { Guesses } from './guesses.ts'
 import { Passwords } from './passwords.ts'
 import { OWNER, type Principal } from './principal.ts'
 import { endingOf, hashTokenText, isTokenText, makeTokenText } from './token-text.ts'
@@ -41,6 +42,7 @@ const DAY_MS = 86_400_000
 export class Access {
   readonly #parts: AccessParts
   readonly #passwords = new Passwords()
+  readonly #guesses: Guesses
   readonly #users: Map<UserId, StoredUser>
   readonly #tokens: Map<AccessTokenId, StoredAccessToken>
   readonly #tokenByHash: Map<string, StoredAccessToken>
@@ -49,8 +51,6 @@ export class Access {
   readonly #timers: Timers
   /** Changes of the same user, or of tokens, one after the other. */
   #turn: Promise<unknown> = Promise.resolve()
-  /** Raised with each change: what was concluded before it must be concluded again. */
-  version = 0
   readonly events = new EventEmitter<{ changed: [] }>()
 
   /** With all that are in the store. */
@@ -60,6 +60,7 @@ export class Access {
     this.#tokens = new Map(tokens.map((token) => [token.id, token]))
     this.#tokenByHash = new Map(tokens.map((token) => [token.hash, token]))
     this.#timers = new Timers(parts.clock)
+    this.#guesses = new Guesses(parts.clock)
   }
 
   static async open(parts: AccessParts): Promise<Access> {
@@ -91,28 +92,38 @@ export class Access {
   /** null: there is no such user, the password is wrong, or the user is disabled. All take the same time. */
   async findByPassword(name: string, password: string): Promise<Principal | null> {
     const user = this.#byName(name)
+    const sinceMs = this.#parts.clock.nowMs()
     const isRight = await this.#passwords.isRight(password, user?.passwordHash ?? null)
     if (!isRight || user === undefined) return null
     // It may have changed meanwhile.
     const now = this.#users.get(user.id)
     if (now?.passwordHash !== user.passwordHash) return null
     this.#markSeen(user.id, null)
-    return this.#principalOf(user.id)
+    return this.#principalOf(user.id, sinceMs)
   }
 
   /** Of a session that began then; null: it has ended. `userId`: null is the owner. */
   findBySession(userId: UserId | null, beganAtMs: number): Principal | null {
-    if (userId !== null && (this.#users.get(userId)?.sessionsSinceMs ?? Number.POSITIVE_INFINITY) > beganAtMs)
-      return null
+    const principal = this.#principalOf(userId, beganAtMs)
+    if (principal === null || !this.isCurrent(principal)) return null
     this.#markSeen(userId, null)
-    return this.#principalOf(userId)
+    return principal
   }
 
-  /** Whether what was allowed to this principal still is: false after a change of role, too. */
-  isCurrent({ userId, tokenId, role }: Principal): boolean {
-    const owner = this.#principalOf(userId)
+  /** When a session of this user begins, if it begins now: never before what ended earlier ones, by another clock. */
+  sessionStart(userId: UserId | null): number {
+    const user = userId === null ? undefined : this.#users.get(userId)
+    return Math.max(this.#parts.clock.nowMs(), user?.sessionsSinceMs ?? 0)
+  }
+
+  /** Whether what was allowed to this principal still is: false after a change of its role or password, too. */
+  isCurrent({ userId, tokenId, role, sinceMs }: Principal): boolean {
+    const owner = this.#principalOf(userId, sinceMs)
     if (owner === null) return false
-    if (tokenId === null) return owner.role === role
+    if (tokenId === null) {
+      const user = userId === null ? undefined : this.#users.get(userId)
+      return owner.role === role && (user?.sessionsSinceMs ?? 0) <= sinceMs
+    }
     const token = this.#tokens.get(tokenId)
     return token !== undefined && this.#isValid(token) && lesserRole(owner.role, token.role) === role
   }
@@ -131,7 +142,7 @@ export class Access {
           `${name} is a service account: create a token for it instead of a password`
         )
       }
-      if (isSameName(name, ownerName) || this.#byName(name) !== undefined) {
+      if (foldName(name) === foldName(ownerName) || this.#byName(name) !== undefined) {
         throw new ScrapdeckError('USER_NAME_TAKEN', `There is already a user ${name}. Choose another name`)
       }
       if (this.#users.size >= USERS_MAX) {
@@ -168,17 +179,23 @@ export class Access {
     })
   }
 
-  /** Rejects with USER_NOT_FOUND, BAD_INPUT if the current password is wrong. */
-  async changeOwnPassword({ userId }: Principal, current: string, password: string): Promise<void> {
+  /**
+   * Rejects with PASSWORD_REQUIRED for a token, BAD_INPUT if the current password is wrong, and TOO_MANY_REQUESTS after
+   * some that were.
+   */
+  async changeOwnPassword({ userId, tokenId }: Principal, current: string, password: string): Promise<void> {
+    if (tokenId !== null) throw needsPassword('A token cannot change the password of its user')
     const user = userId === null ? undefined : this.#users.get(userId)
     if (user === undefined) {
       const text =
         'The password of the service itself is changed on its machine, with --password-file or SCRAPDECK_PASSWORD'
       throw new ScrapdeckError('BAD_INPUT', text)
     }
+    this.#guesses.begin(user.id)
     if (!(await this.#passwords.isRight(current, user.passwordHash))) {
-      throw new ScrapdeckError('BAD_INPUT', 'The current password is wrong')
+      throw new ScrapdeckError('BAD_INPUT', 'The current password is wrong', { data: { field: 'current' } })
     }
+    this.#guesses.forget(user.id)
     await this.updateUser(user.id, { password })
   }
 
@@ -195,18 +212,15 @@ export class Access {
   }
 
   /** Those that this principal may see: its own, or all. */
-  listTokens({ userId, role }: Principal): AccessToken[] {
-    const all = [...this.#tokens.values()]
-    return (role === 'owner' ? all : all.filter((token) => token.userId === userId)).map(describeToken)
+  listTokens(by: Principal): AccessToken[] {
+    return [...this.#tokens.values()].filter((token) => mayManage(by, token)).map(describeToken)
   }
 
   /** Rejects with PASSWORD_REQUIRED, ROLE_REQUIRED, USER_NOT_FOUND, BAD_INPUT. */
   createToken(by: Principal, wanted: NewAccessToken): Promise<{ secret: string; token: AccessToken }> {
     return this.#inTurn(async () => {
       const userId = wanted.userId ?? by.userId
-      if (by.tokenId !== null) {
-        throw new ScrapdeckError('PASSWORD_REQUIRED', 'A token cannot create another one: log in with a password.')
-      }
+      if (by.tokenId !== null) throw needsPassword('A token cannot create another one')
       if (userId !== by.userId && by.role !== 'owner') throw refusal('Only an owner creates tokens for others', by.role)
       const owner = userId === null ? OWNER : this.#requireUser(userId)
       const role = wanted.role ?? owner.role
@@ -235,7 +249,7 @@ export class Access {
   revokeToken(by: Principal, id: AccessTokenId): Promise<boolean> {
     return this.#inTurn(async () => {
       const token = this.#tokens.get(id)
-      if (token === undefined || (by.role !== 'owner' && token.userId !== by.userId)) {
+      if (token === undefined || !mayManage(by, token)) {
         throw new ScrapdeckError('TOKEN_NOT_FOUND', `There is no token ${id}; it may have been revoked`)
       }
       const isRevoked = await this.#parts.store.deleteAccessToken(id)
@@ -245,11 +259,11 @@ export class Access {
     })
   }
 
-  #principalOf(userId: UserId | null): Principal | null {
-    if (userId === null) return { ...OWNER, name: this.#parts.ownerName }
+  #principalOf(userId: UserId | null, sinceMs = 0): Principal | null {
+    if (userId === null) return { ...OWNER, name: this.#parts.ownerName, sinceMs }
     const user = this.#users.get(userId)
     if (user?.enabled !== true) return null
-    return { userId, name: user.name, role: user.role, tokenId: null }
+    return { userId, name: user.name, role: user.role, tokenId: null, sinceMs }
   }
 
   #isValid({ expiresAtMs }: StoredAccessToken): boolean {
@@ -257,7 +271,9 @@ export class Access {
   }
 
   #byName(name: string): StoredUser | undefined {
-    return [...this.#users.values()].find((user) => isSameName(user.name, name))
+    if (name.length > NAME_MAX) return undefined
+    const folded = foldName(name)
+    return [...this.#users.values()].find((user) => foldName(user.name) === folded)
   }
 
   #requireUser(id: UserId): StoredUser {
@@ -279,7 +295,6 @@ export class Access {
   }
 
   #announce(): void {
-    this.version += 1
     this.events.emit('changed')
   }
 
@@ -325,7 +340,18 @@ export class Access {
   }
 }
 
-const isSameName = (one: string, other: string): boolean => one.toLowerCase() === other.toLowerCase()
+/** Of a name that can be one. */
+const NAME_MAX = 64
+const foldName = (name: string): string => name.normalize('NFKC').toLowerCase()
+
+/** An owner all, others their own; a token of less than an owner only itself, or it could end stronger ones. */
+function mayManage({ role, userId, tokenId }: Principal, token: StoredAccessToken): boolean {
+  if (role === 'owner') return true
+  return tokenId === null ? token.userId === userId : token.id === tokenId
+}
+
+const needsPassword = (text: string): ScrapdeckError =>
+  new ScrapdeckError('PASSWORD_REQUIRED', `${text}: log in with a password.`)
 
 function refusal(text: string, role: Role): ScrapdeckError {
   return new ScrapdeckError('ROLE_REQUIRED', `${text}.`, { data: { role } })
@@ -341,7 +367,8 @@ function refuseObvious(password: string | undefined, name: string): void {
   if (new Set(rest).size >= 6 && rest.length >= 8) return
   throw new ScrapdeckError(
     'BAD_INPUT',
-    'This password is easily guessed: use several words that have nothing in common'
+    'This password is easily guessed: use several words that have nothing in common',
+    { data: { field: 'password' } }
   )
 }
 

@@ -1,13 +1,36 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
+import { ScrapdeckError } from '../../shared/errors.ts'
+import { includesRole } from '../../shared/roles.ts'
 import type { Principal } from './principal.ts'
+import { codeIn } from './run-rights.ts'
 
-const acting = new AsyncLocalStorage<Principal>()
+const acting = new AsyncLocalStorage<Principal | null>()
 
-/** What `work` does, and whatever it starts, is recorded as done by this principal. */
-export const actAs = <T>(principal: Principal, work: () => T): T => acting.run(principal, work)
+/**
+ * What `work` does is done by this principal; null: by nobody, such as a schedule. Whatever it starts inherits that, a
+ * timer too: rooms that act on their own time say so.
+ */
+export const actAs = <T>(principal: Principal | null, work: () => T): T => acting.run(principal, work)
 
 /** For the end of a sentence: ` by anna`. Empty: the owner of this machine, or nobody, such as a schedule. */
 export function byWhom(): string {
   const principal = acting.getStore()
-  return principal === undefined || principal.userId === null ? '' : ` by ${principal.name}`
+  return principal?.userId == null ? '' : ` by ${principal.name}`
+}
+
+/**
+ * Throws ROLE_REQUIRED if whoever acts may run spiders, but not other code on their nodes (run-rights.ts). Defaults of a
+ * project are a deployer's, and so are not asked about.
+ */
+export function refuseCodeInRun(given: Parameters<typeof codeIn>[0]): void {
+  const principal = acting.getStore()
+  if (principal == null || includesRole(principal.role, 'deployer')) return
+  const code = codeIn(given)
+  if (code === null) return
+  const { name, role } = principal
+  throw new ScrapdeckError(
+    'ROLE_REQUIRED',
+    `${code} can make a run execute other code, so it needs the role deployer. ${name} has the role ${role}: ask a deployer to make it a default of the project.`,
+    { data: { role, needed: 'deployer' } }
+  )
 }

@@ -1,5 +1,6 @@
 import * as crypto from 'node:crypto'
 import { randomBytes, scrypt, timingSafeEqual } from 'node:crypto'
+import { ScrapdeckError } from '../../shared/errors.ts'
 
 /** RFC 9106 and OWASP's password storage cheat sheet: 19 MiB, two passes. */
 const ARGON2ID = { memory: 19_456, passes: 2, parallelism: 1 }
@@ -9,8 +10,9 @@ const SALT_BYTES = 16
 const HASH_BYTES = 32
 /** Each takes a core and up to 128 MB for a moment: whoever guesses must not take the whole machine. */
 const AT_ONCE = 2
-/** More wait than a person causes. */
+/** More wait than people and their programs cause. */
 const WAITING_MAX = 50
+const RETRY_AFTER_SECONDS = 2
 
 interface Parsed {
   kind: 'argon2id' | 'scrypt'
@@ -20,7 +22,10 @@ interface Parsed {
   hash: Buffer
 }
 
-/** Hashes of passwords, slow on purpose and computed outside the event loop, at most two at once. */
+/**
+ * Hashes of passwords, slow on purpose and computed outside the event loop, at most two at once. A hash of a kind that
+ * this runtime lacks (argon2id in Electron) is never right.
+ */
 export class Passwords {
   #running = 0
   readonly #waiting: (() => void)[] = []
@@ -37,12 +42,27 @@ export class Passwords {
     return `${kind} ${cost.join(',')} ${salt.toString('base64url')} ${hash.toString('base64url')}`
   }
 
-  /** `stored`: null takes as long, and is never right. False as well if too many are being checked. */
+  /** `stored`: null takes as long, and is never right. Rejects with TOO_MANY_REQUESTS: the password may be right. */
   async isRight(password: string, stored: string | null): Promise<boolean> {
-    if (this.#waiting.length >= WAITING_MAX) return false
-    const parsed = parse(stored ?? (await (this.#decoy ??= this.hash(randomBytes(SALT_BYTES).toString('hex')))))
+    if (this.#waiting.length >= WAITING_MAX) {
+      const text = `Too many passwords are being checked. Wait ${RETRY_AFTER_SECONDS} s and try again, or use a token.`
+      throw new ScrapdeckError('TOO_MANY_REQUESTS', text, { data: { retryAfterSeconds: RETRY_AFTER_SECONDS } })
+    }
+    const own = stored === null ? null : parse(stored)
+    const isKnown = own !== null && (own.kind === 'scrypt' || typeof crypto.argon2 === 'function')
+    const parsed = isKnown ? own : parse(await this.#decoyOf())
     const given = await this.#derive(password, parsed)
-    return timingSafeEqual(given, parsed.hash) && stored !== null
+    return timingSafeEqual(given, parsed.hash) && isKnown
+  }
+
+  async #decoyOf(): Promise<string> {
+    this.#decoy ??= this.hash(randomBytes(SALT_BYTES).toString('hex'))
+    try {
+      return await this.#decoy
+    } catch (error) {
+      this.#decoy = null
+      throw error
+    }
   }
 
   async #derive(password: string, { kind, cost, salt }: Omit<Parsed, 'hash'>): Promise<Buffer> {

@@ -11,10 +11,12 @@ export interface Principal {
   role: Role
   /** The token that was sent; null: something else. */
   tokenId: AccessTokenId | null
+  /** When the password was checked, or the session began: a later password of the user ends it. */
+  sinceMs: number
 }
 
 /** Whoever can read the data directory may do everything anyway. */
-export const OWNER: Principal = { userId: null, name: 'owner', role: 'owner', tokenId: null }
+export const OWNER: Principal = { userId: null, name: 'owner', role: 'owner', tokenId: null, sinceMs: 0 }
 
 /** `what`: `jobs.run`, or the path that was requested. Throws ROLE_REQUIRED. */
 export function requireRole({ name, role, tokenId }: Principal, needed: Role, what: string): void {

@@ -1,5 +1,5 @@
 import pLimit from 'p-limit'
-import { byWhom } from '../access/acting.ts'
+import { byWhom, refuseCodeInRun } from '../access/acting.ts'
 import type { Job, JobId, Placement, QueuePlace, RunInput, RunItem } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import type { Dispatch } from '../dispatch/dispatch.ts'
@@ -173,6 +173,7 @@ export class JobCommands {
   }
 
   async #enqueue(items: RunItem[], origin: Origin): Promise<{ jobs: NewJob[]; ids: JobId[] }> {
+    for (const item of items) refuseCodeInRun(item)
     const jobs = await prepareJobs(items, origin, this.#parts)
     const ids = await this.#parts.store.enqueueJobs(jobs)
     this.#parts.dispatch.wake()

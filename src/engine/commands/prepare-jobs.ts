@@ -73,7 +73,11 @@ export async function prepareJobs(
   }
   const sealed = new Map<string, string>()
   for (const value of secrets) sealed.set(value, await parts.secretBox.seal(value))
-  const entry = { atMs: nowMs, text: `Queued ${SOURCE_WORDS[origin.source]}${byWhom()}`, evidence: {} }
+  const entry = {
+    atMs: nowMs,
+    text: `Queued ${SOURCE_WORDS[origin.source]}${BY_ITSELF.has(origin.source) ? '' : byWhom()}`,
+    evidence: {}
+  }
   const jobs: NewJob[] = []
   for (const [index, item] of items.entries()) {
     if (index % ITEMS_AT_ONCE === 0) await breathe()
@@ -305,6 +309,9 @@ function secretsOf(item: RunItem): string[] {
   }
   return values
 }
+
+/** Not by whoever happened to start the timer. */
+const BY_ITSELF = new Set<Job['source']>(['schedule', 'chain'])
 
 const SOURCE_WORDS: Record<Job['source'], string> = {
   ui: 'from the app',

@@ -4,7 +4,13 @@ import type { implementWithRoles } from './required-role.ts'
 /** The operations of users and tokens. Each knows who asks: what is one's own needs no role of an owner. */
 export const accessOperations = (os: ReturnType<typeof implementWithRoles>, access: Access) => ({
   users: {
-    me: os.users.me.handler(({ context }) => context.principal),
+    me: os.users.me.handler(
+      ({
+        context: {
+          principal: { userId, name, role, tokenId }
+        }
+      }) => ({ userId, name, role, tokenId })
+    ),
     list: os.users.list.handler(() => ({ users: access.listUsers() })),
     create: os.users.create.handler(async ({ input }) => ({ user: await access.createUser(input) })),
     update: os.users.update.handler(async ({ input: { id, ...changes } }) => ({

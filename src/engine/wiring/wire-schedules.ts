@@ -1,4 +1,5 @@
 import { EventEmitter } from 'node:events'
+import { actAs } from '../access/acting.ts'
 import type { JobCommands } from '../commands/job-commands.ts'
 import { prepareJobs, type PrepareJobsParts, requireSpiders } from '../commands/prepare-jobs.ts'
 import { ScheduleCommands } from '../commands/schedule-commands.ts'
@@ -30,7 +31,7 @@ export function wireSchedules(
     onJobs: wakeDispatcher,
     onFired: (firings) => events.emit('fired', firings),
     onPaused: () => events.emit('changed'),
-    cancel: (jobIds) => jobCommands.cancel(jobIds, { force: false })
+    cancel: (jobIds) => actAs(null, () => jobCommands.cancel(jobIds, { force: false }))
   })
   const reads = new ScheduleReads({ ...base, scheduler, slots })
   const onChange = () => events.emit('changed')

@@ -43,12 +43,16 @@ export function createFakeAccess({ firstRun, nextNumber }: FakeWorld, role: Role
           hasPassword: before.hasPassword || password !== undefined
         })
       }),
-      remove: os.users.remove.handler(({ input }) => ({ removed: users.delete(input.id) })),
-      changePassword: os.users.changePassword.handler(() => ({ changed: true as const }))
+      remove: os.users.remove.handler(({ input }) => ({ removed: users.delete(userOf(input.id).id) })),
+      changePassword: os.users.changePassword.handler(() => {
+        if (me.userId !== null) return { changed: true as const }
+        throw new ScrapdeckError('BAD_INPUT', 'The password of the service itself is changed on its machine')
+      })
     },
     tokens: {
       list: os.tokens.list.handler(() => ({ tokens: [...tokens.values()] })),
-      create: os.tokens.create.handler(({ input: { expiresInDays, userId = me.userId, role: its = role, name } }) => {
+      create: os.tokens.create.handler(({ input: { expiresInDays, userId = me.userId, role: wanted, name } }) => {
+        const its = wanted ?? (userId === null ? role : userOf(userId).role)
         const token: AccessToken = {
           ...{ id: branded(idOf(nextNumber())), userId, name, role: its, ending: '9f3a01c2', lastUsedAtMs: null },
           createdAtMs: Date.now(),
@@ -57,7 +61,10 @@ export function createFakeAccess({ firstRun, nextNumber }: FakeWorld, role: Role
         tokens.set(token.id, token)
         return { secret: `sdk_${'x'.repeat(43)}9f3a01c2`, token }
       }),
-      revoke: os.tokens.revoke.handler(({ input }) => ({ revoked: tokens.delete(input.id) }))
+      revoke: os.tokens.revoke.handler(({ input }) => {
+        if (tokens.delete(input.id)) return { revoked: true }
+        throw new ScrapdeckError('TOKEN_NOT_FOUND', `There is no token ${input.id}; it may have been revoked`)
+      })
     }
   }
 }

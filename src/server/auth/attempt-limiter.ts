@@ -32,9 +32,25 @@ export class AttemptLimiter {
 
   /** Returns whether this failure blocks the client. */
   addFailure(client: string): boolean {
-    const isBlocked = this.#addHere(client)
-    if (this.#cache !== null && !this.#cache.isAway) void this.#addEverywhere(client, this.#cache)
+    const isBlocked = this.begin(client)
+    this.confirm(client)
     return isBlocked
+  }
+
+  /** Counts a try here, before its outcome is known. Returns whether it blocks the client. */
+  begin(client: string): boolean {
+    return this.#addHere(client)
+  }
+
+  /** It was right after all. */
+  takeBack(client: string): void {
+    const window = this.#windows.get(client)
+    if (window !== undefined && window.failures > 0) window.failures -= 1
+  }
+
+  /** It was wrong: others learn of it. */
+  confirm(client: string): void {
+    if (this.#cache !== null && !this.#cache.isAway) void this.#addEverywhere(client, this.#cache)
   }
 
   async #addEverywhere(client: string, cache: SharedCache): Promise<void> {

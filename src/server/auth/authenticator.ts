@@ -5,7 +5,7 @@ import type { FastifyRequest } from 'fastify'
 import type { Engine } from '../../engine/index.ts'
 import type { Principal } from '../../engine/access/principal.ts'
 import type { SharedCache } from '../../engine/cache/shared-cache.ts'
-import type { Clock } from '../../engine/runtime/clock.ts'
+import { type Clock, Timers } from '../../engine/runtime/clock.ts'
 import type { Logger } from '../../engine/runtime/logger.ts'
 import type { UserId } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
@@ -57,6 +57,7 @@ export interface AuthenticatorOptions {
 
 /** A client that is let in counts as known for a day from the last check. */
 const RIGHT_FOR_MS = 60_000
+const EXPIRED_EVERY_MS = 30_000
 /** A browser has one session here, and pages on other ports of its host may have added some. */
 const SHARED_COOKIES_MAX = 10
 
@@ -67,6 +68,8 @@ export class Authenticator {
   readonly #clock: Clock
   readonly #sessions: Sessions | SharedSessions
   readonly #responses = new SessionResponses()
+  readonly #timers: Timers
+  #looksForExpired = false
   readonly #known: KnownClients
   readonly #basicCheck: PasswordCheck
   readonly #formCheck: PasswordCheck
@@ -74,10 +77,7 @@ export class Authenticator {
    * What a connection was let in with last. Whoever sends it again there knows it, so that comparing it takes no care;
    * checking it anew took a tenth of a short request.
    */
-  readonly #rightOn = new WeakMap<
-    Socket,
-    { authorization: string; address: string; caller: Caller; untilMs: number; version: number }
-  >()
+  readonly #rightOn = new WeakMap<Socket, { authorization: string; address: string; caller: Caller; untilMs: number }>()
 
   constructor(options: AuthenticatorOptions) {
     const { credentials, access, clock, logger, cache } = options
@@ -99,7 +99,8 @@ export class Authenticator {
     this.#formCheck = new PasswordCheck({ ...common, name: 'form', maxFailuresPerMinute: 10, takesTokens: false })
     // Higher than the form's: a poller with an outdated password must not lock out others behind the same address.
     this.#basicCheck = new PasswordCheck({ ...common, name: 'basic', maxFailuresPerMinute: 300, takesTokens: true })
-    access.events.on('changed', () => this.#responses.cutUnless((principal) => access.isCurrent(principal)))
+    access.events.on('changed', () => this.#cutThoseWhoMayNot())
+    this.#timers = new Timers(clock)
   }
 
   /** Somebody logged in from this address in the last day. */
@@ -131,20 +132,17 @@ export class Authenticator {
       before.authorization === authorization &&
       before.address === addressOf(request) &&
       this.#clock.monotonicMs() < before.untilMs &&
-      before.version === this.#access.version &&
       this.#access.isCurrent(before.caller.principal!)
     ) {
       return before.caller
     }
-    const { version } = this.#access
     const given = credentialsOf(authorization)
     const verdict = given === null ? null : this.#basicCheck.check(addressOf(request), given)
-    if (!(verdict instanceof Promise)) return this.#callerOf(verdict, request, version)
-    return verdict.then((found) => this.#callerOf(found, request, version))
+    if (!(verdict instanceof Promise)) return this.#callerOf(verdict, request)
+    return verdict.then((found) => this.#callerOf(found, request))
   }
 
-  /** `version`: of what was known of users when the verdict was asked for. */
-  #callerOf(verdict: Verdict | null, request: FastifyRequest, version: number): Caller {
+  #callerOf(verdict: Verdict | null, request: FastifyRequest): Caller {
     const { authorization } = request.headers
     if (verdict?.is === 'right') {
       const { principal } = verdict
@@ -152,7 +150,7 @@ export class Authenticator {
       this.#rightOn.set(request.raw.socket, {
         authorization: authorization!,
         address: addressOf(request),
-        ...{ caller, version, untilMs: this.#clock.monotonicMs() + RIGHT_FOR_MS }
+        ...{ caller, untilMs: this.#clock.monotonicMs() + RIGHT_FOR_MS }
       })
       return caller
     }
@@ -176,12 +174,19 @@ export class Authenticator {
 
   /** Checks a password that a logged-in person entered again. */
   checkPasswordAgain(request: FastifyRequest, password: string): Promise<Verdict> {
-    return this.checkForm(request, { username: principalOf(request).name, password })
+    const { name, tokenId } = principalOf(request)
+    if (tokenId === null) return this.checkForm(request, { username: name, password })
+    throw new ScrapdeckError('PASSWORD_REQUIRED', 'A token cannot try the password of its user.')
+  }
+
+  /** Whether this caller may still do what it might when its request began. */
+  isCurrent({ principal }: Caller): boolean {
+    return principal === null || this.#access.isCurrent(principal)
   }
 
   /** Creates a session of this user (null: the owner) and returns its token, the value of the cookie. */
   async logIn(userId: UserId | null): Promise<string> {
-    return this.#sessions.create(userId)
+    return this.#sessions.create(userId, this.#access.sessionStart(userId))
   }
 
   /** Ends the sessions of this request and what they are receiving. */
@@ -196,6 +201,7 @@ export class Authenticator {
   }
 
   stop(): void {
+    this.#timers.stop()
     if (this.#sessions instanceof SharedSessions) this.#sessions.stop()
   }
 
@@ -203,6 +209,21 @@ export class Authenticator {
   bindResponse(caller: Caller, response: ServerResponse): void {
     // The owner's password is only changed by a restart.
     if (caller.kind === 'session' || !isOwnerItself(caller)) this.#responses.add(caller, response)
+    if (caller.principal?.tokenId != null && !this.#looksForExpired) this.#lookForExpired()
+  }
+
+  /** While tokens receive something: nothing is announced when one expires. */
+  #lookForExpired(): void {
+    this.#looksForExpired = true
+    this.#timers.set(EXPIRED_EVERY_MS, () => {
+      this.#cutThoseWhoMayNot()
+      this.#looksForExpired = false
+      if (this.#responses.hasTokens) this.#lookForExpired()
+    })
+  }
+
+  #cutThoseWhoMayNot(): void {
+    this.#responses.cutUnless((principal) => this.#access.isCurrent(principal))
   }
 
   #findSession(request: FastifyRequest): Session | null | Promise<Session | null> {

@@ -13,29 +13,38 @@ const KNOWN_FOR_MS = 24 * 3_600_000
 const RECORD_EVERY_MS = 60_000
 const MAX_KNOWN = 10_000
 
-/** Clients that sent the right password in the last 24 hours. */
+/** Clients that sent the right password of a user in the last 24 hours: its own, not a token, not that of another. */
 export class KnownClients {
   readonly #clock: Clock
-  readonly #lastByClient = new Map<string, number>()
+  readonly #lastMs = new Map<string, number>()
 
   constructor(clock: Clock) {
     this.#clock = clock
   }
 
-  has(client: string): boolean {
-    const lastMs = this.#lastByClient.get(client)
+  /** Without a name: of any user. */
+  has(client: string, name?: string): boolean {
+    const lastMs = this.#lastMs.get(keyOf(client, name))
     return lastMs !== undefined && this.#clock.monotonicMs() - lastMs < KNOWN_FOR_MS
   }
 
-  add(client: string): void {
+  add(client: string, name: string): void {
+    this.#add(keyOf(client))
+    this.#add(keyOf(client, name))
+  }
+
+  #add(key: string): void {
     const nowMs = this.#clock.monotonicMs()
-    if (nowMs - (this.#lastByClient.get(client) ?? Number.NEGATIVE_INFINITY) < RECORD_EVERY_MS) return
-    this.#lastByClient.delete(client)
-    const oldest = this.#lastByClient.keys().next().value
-    if (this.#lastByClient.size >= MAX_KNOWN && oldest !== undefined) this.#lastByClient.delete(oldest)
-    this.#lastByClient.set(client, nowMs)
+    if (nowMs - (this.#lastMs.get(key) ?? Number.NEGATIVE_INFINITY) < RECORD_EVERY_MS) return
+    this.#lastMs.delete(key)
+    const oldest = this.#lastMs.keys().next().value
+    if (this.#lastMs.size >= MAX_KNOWN && oldest !== undefined) this.#lastMs.delete(oldest)
+    this.#lastMs.set(key, nowMs)
   }
 }
+
+const keyOf = (client: string, name?: string): string =>
+  name === undefined ? client : `${client} ${name.slice(0, 64).toLowerCase()}`
 
 export type Verdict =
   | { is: 'right'; principal: Principal }
@@ -43,21 +52,26 @@ export type Verdict =
   | { is: 'blocked'; retryAfterSeconds: number }
 
 /** A password that was right is not hashed anew for each connection of the same client. */
-const RIGHT_FOR_MS = 60_000
-const RIGHT_MAX = 1_000
+const VERIFIED_FOR_MS = 60_000
+const VERIFIED_MAX = 1_000
+/** Of a client that has not sent the right password of this user before. */
+const CHECKED_AT_ONCE_MAX = 4
+const BUSY_MS = 1_000
 
 /**
- * Checks passwords, within a number of wrong ones per minute and client. A client that is known is checked even then:
- * otherwise anybody behind the same address could lock it out.
+ * Checks passwords, within a number of wrong ones per minute and client. A client that is known for this user is checked
+ * even then: otherwise anybody behind the same address could lock it out.
  */
 export class PasswordCheck {
   readonly #isOwner: (given: BasicCredentials) => boolean
   readonly #access: Engine['access']
   readonly #takesTokens: boolean
   readonly #clock: Clock
-  readonly #ownerName: string
   /** By a keyed hash of name and password. */
-  readonly #right = new Map<string, { principal: Principal; version: number; untilMs: number }>()
+  readonly #verified = new Map<string, { principal: Principal; untilMs: number }>()
+  readonly #running = new Map<string, Promise<Principal | null>>()
+  /** How many of a client's are being checked. */
+  readonly #checking = new Map<string, number>()
   readonly #key = randomBytes(32)
   readonly #limiter: AttemptLimiter
   readonly #known: KnownClients
@@ -77,7 +91,6 @@ export class PasswordCheck {
     failures: FailureLog
   }) {
     this.#isOwner = createCredentialsCheck(options.credentials)
-    this.#ownerName = options.credentials.username
     this.#access = options.access
     this.#takesTokens = options.takesTokens
     this.#clock = options.clock
@@ -86,50 +99,95 @@ export class PasswordCheck {
     this.#failures = options.failures
   }
 
-  /** Waits only for the password of a user, which takes long to check. */
+  /** Waits only for the password of a user, which takes long to check. Rejects with TOO_MANY_REQUESTS. */
   check(address: string, given: BasicCredentials): Verdict | Promise<Verdict> {
     const client = clientOf(address)
+    const isKnown = this.#known.has(client, given.username)
     const blockedForMs = this.#limiter.blockedForMs(client)
-    if (blockedForMs > 0 && !this.#known.has(client)) return blocked(blockedForMs)
-    const found = this.#find(given)
-    if (!(found instanceof Promise)) return this.#judge(found, address, given, blockedForMs)
-    return found.then((principal) => this.#judge(principal, address, given, blockedForMs))
-  }
-
-  #judge(principal: Principal | null, address: string, given: BasicCredentials, blockedForMs: number): Verdict {
-    const client = clientOf(address)
-    if (principal !== null) {
-      this.#known.add(client)
-      return { is: 'right', principal }
-    }
-    // Of a known client, a wrong password is neither counted nor logged while others there are not even checked.
-    if (blockedForMs > 0) return blocked(blockedForMs)
-    this.#failures.add(address, given.username)
-    if (this.#limiter.addFailure(client)) this.#failures.addBlock(address)
-    return { is: 'wrong' }
-  }
-
-  #find(given: BasicCredentials): Principal | null | Promise<Principal | null> {
-    if (this.#isOwner(given)) return this.#access.findBySession(null, 0)
+    if (blockedForMs > 0 && !isKnown) return blocked(blockedForMs)
+    if (this.#isOwner(given)) return this.#right(this.#access.findBySession(null, 0)!, client, given)
     const byToken = this.#takesTokens ? this.#access.findByToken(given.password) : null
-    if (byToken !== null) return byToken
-    if (this.#access.isEmpty || given.username === this.#ownerName) return null
+    if (byToken !== null) return { is: 'right', principal: byToken }
+    if (this.#access.isEmpty) {
+      // Of a known client, a wrong password is neither counted nor logged while others there are not even checked.
+      if (blockedForMs > 0) return blocked(blockedForMs)
+      return this.#wrong(address, given, this.#limiter.addFailure(client))
+    }
     const key = createHmac('sha256', this.#key)
       .update(JSON.stringify([given.username, given.password]))
       .digest('hex')
-    const before = this.#right.get(key)
-    const { version } = this.#access
-    if (before?.version === version && this.#clock.monotonicMs() < before.untilMs) return before.principal
-    return this.#access.findByPassword(given.username, given.password).then((principal) => {
-      if (principal !== null && version === this.#access.version) this.#keep(key, principal, version)
-      return principal
-    })
+    const before = this.#verified.get(key)
+    if (
+      before !== undefined &&
+      this.#clock.monotonicMs() < before.untilMs &&
+      this.#access.isCurrent(before.principal)
+    ) {
+      return this.#right(before.principal, client, given)
+    }
+    if (!isKnown && (this.#checking.get(client) ?? 0) >= CHECKED_AT_ONCE_MAX) return blocked(BUSY_MS)
+    return this.#checkUser(key, { address, client, given, blockedForMs })
   }
 
-  #keep(key: string, principal: Principal, version: number): void {
-    if (this.#right.size >= RIGHT_MAX) this.#right.clear()
-    this.#right.set(key, { principal, version, untilMs: this.#clock.monotonicMs() + RIGHT_FOR_MS })
+  /** Counted before it is tried, and taken back if it was right: many at once are no more than one after the other. */
+  async #checkUser(key: string, { address, client, given, blockedForMs }: Tried): Promise<Verdict> {
+    const blocks = blockedForMs === 0 && this.#limiter.begin(client)
+    this.#checking.set(client, (this.#checking.get(client) ?? 0) + 1)
+    try {
+      const principal = await this.#find(key, given)
+      if (principal === null) {
+        if (blockedForMs > 0) return blocked(blockedForMs)
+        this.#limiter.confirm(client)
+        return this.#wrong(address, given, blocks)
+      }
+      if (blockedForMs === 0) this.#limiter.takeBack(client)
+      return this.#right(principal, client, given)
+    } catch (error) {
+      if (blockedForMs === 0) this.#limiter.takeBack(client)
+      throw error
+    } finally {
+      const left = this.#checking.get(client)! - 1
+      if (left === 0) this.#checking.delete(client)
+      else this.#checking.set(client, left)
+    }
   }
+
+  /** The same password that comes several times at once is checked once. */
+  #find(key: string, given: BasicCredentials): Promise<Principal | null> {
+    const running = this.#running.get(key)
+    if (running !== undefined) return running
+    const found = this.#access
+      .findByPassword(given.username, given.password)
+      .then((principal) => {
+        if (principal !== null) this.#keep(key, principal)
+        return principal
+      })
+      .finally(() => this.#running.delete(key))
+    this.#running.set(key, found)
+    return found
+  }
+
+  #right(principal: Principal, client: string, { username }: BasicCredentials): Verdict {
+    this.#known.add(client, username)
+    return { is: 'right', principal }
+  }
+
+  #wrong(address: string, { username }: BasicCredentials, blocks: boolean): Verdict {
+    this.#failures.add(address, username)
+    if (blocks) this.#failures.addBlock(address)
+    return { is: 'wrong' }
+  }
+
+  #keep(key: string, principal: Principal): void {
+    if (this.#verified.size >= VERIFIED_MAX) this.#verified.clear()
+    this.#verified.set(key, { principal, untilMs: this.#clock.monotonicMs() + VERIFIED_FOR_MS })
+  }
+}
+
+interface Tried {
+  address: string
+  client: string
+  given: BasicCredentials
+  blockedForMs: number
 }
 
 const blocked = (forMs: number): Verdict => ({ is: 'blocked', retryAfterSeconds: Math.ceil(forMs / 1_000) })

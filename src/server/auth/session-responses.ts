@@ -21,6 +21,10 @@ export class SessionResponses {
     })
   }
 
+  get hasTokens(): boolean {
+    return [...this.#byReceiver.values()].some(({ principal }) => principal?.tokenId != null)
+  }
+
   /** The sessions that are receiving something. */
   sessions(): string[] {
     return [...this.#byReceiver].filter(([, { kind }]) => kind === 'session').map(([id]) => id)

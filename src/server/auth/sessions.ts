@@ -10,11 +10,15 @@ import { hashToken } from './secrets.ts'
 
 export const SESSION_MS = 30 * 24 * 3_600_000
 const MAX_SESSIONS = 1000
+/** Of a user: whoever logs in again and again ends only the own sessions. */
+const MAX_SESSIONS_OF_USER = 50
 
 const SessionsFile = z.strictObject({
   /** Identifies the credentials that the sessions were created for. */
   credentials: z.strictObject({ salt: z.string(), hash: z.string() }),
-  expiryByHash: z.record(z.string().regex(/^[0-9a-f]{64}$/), z.number())
+  expiryByHash: z.record(z.string().regex(/^[0-9a-f]{64}$/), z.number()),
+  /** Of all but the owner's. */
+  userByHash: z.record(z.string(), z.string()).default({})
 })
 type SessionsFile = z.infer<typeof SessionsFile>
 
@@ -32,6 +36,7 @@ export interface SessionsOptions {
 export class Sessions {
   readonly #options: SessionsOptions
   readonly #expiryByHash: Map<string, number>
+  readonly #userByHash: Map<string, string>
   /** null: computed when the first session is created. */
   #credentials: SessionsFile['credentials'] | null
 
@@ -41,6 +46,7 @@ export class Sessions {
     const isCurrent = kept !== null && isSame(kept.credentials, options.credentials)
     this.#credentials = isCurrent ? kept.credentials : null
     this.#expiryByHash = new Map(Object.entries(isCurrent ? kept.expiryByHash : {}))
+    this.#userByHash = new Map(Object.entries(isCurrent ? kept.userByHash : {}))
     // Written at once: otherwise going back to the old password would bring its sessions back.
     if (kept !== null && !isCurrent) {
       options.logger.info({}, 'The user name or password has changed: all browsers have been logged out')
@@ -49,9 +55,9 @@ export class Sessions {
   }
 
   /** Creates a session of this user and returns its token, the value of the cookie. */
-  create(userId: UserId | null): string {
-    const token = createSessionToken(userId, this.#options.clock.nowMs())
-    this.#add(hashToken(token))
+  create(userId: UserId | null, beginsAtMs: number): string {
+    const token = createSessionToken(userId, beginsAtMs)
+    this.#add(hashToken(token), userId)
     return token
   }
 
@@ -76,7 +82,7 @@ export class Sessions {
 
   /** Records a session that another engine created. */
   adopt(hash: string): void {
-    if (this.findByHash(hash) === null) this.#add(hash)
+    if (this.findByHash(hash) === null) this.#add(hash, null)
   }
 
   /** Returns how many valid sessions ended. */
@@ -88,17 +94,21 @@ export class Sessions {
     return valid
   }
 
-  #add(added: string): void {
+  #add(added: string, userId: UserId | null): void {
     const nowMs = this.#options.clock.nowMs()
     for (const [hash, expiresAtMs] of this.#expiryByHash) if (expiresAtMs <= nowMs) this.#drop(hash)
+    const others = userId === null ? [] : [...this.#userByHash].filter(([, user]) => user === userId)
+    if (others.length >= MAX_SESSIONS_OF_USER) this.#drop(others[0]![0])
     const oldest = this.#expiryByHash.keys().next().value
     if (this.#expiryByHash.size >= MAX_SESSIONS && oldest !== undefined) this.#drop(oldest)
     this.#expiryByHash.set(added, nowMs + SESSION_MS)
+    if (userId !== null) this.#userByHash.set(added, userId)
     this.#write()
   }
 
   #drop(hash: string): boolean {
     const existed = this.#expiryByHash.delete(hash)
+    this.#userByHash.delete(hash)
     if (existed) this.#options.onEnd(hash)
     return existed
   }
@@ -108,7 +118,8 @@ export class Sessions {
     this.#credentials ??= identify(credentials, randomBytes(16))
     const content: SessionsFile = {
       credentials: this.#credentials,
-      expiryByHash: Object.fromEntries(this.#expiryByHash)
+      expiryByHash: Object.fromEntries(this.#expiryByHash),
+      userByHash: Object.fromEntries(this.#userByHash)
     }
     const temporary = `${file}.new`
     writeFileSync(temporary, JSON.stringify(content), { mode: 0o600 })

@@ -45,9 +45,9 @@ export class SharedSessions {
     this.#timers.set(TRUSTED_MS, () => void this.#sweep())
   }
 
-  async create(userId: UserId | null): Promise<string> {
+  async create(userId: UserId | null, beginsAtMs: number): Promise<string> {
     const { own, cache } = this.#options
-    const token = own.create(userId)
+    const token = own.create(userId, beginsAtMs)
     const hash = hashToken(token)
     if ((await cache.addSession(hash, SESSION_MS)) === null) addBounded(this.#toAdd, hash)
     else this.#hear(hash, true)

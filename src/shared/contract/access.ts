@@ -6,7 +6,11 @@ import { read, write } from './operation.ts'
 export const UserRole = z.enum(ROLES)
 
 /** How a Scrapyd client and the login form send it: Basic authentication cannot carry a colon. */
-const UserName = ShownName.max(64).regex(/^[^\s:]+$/, 'A user name must not contain spaces or colons')
+const UserName = ShownName.max(64)
+  .regex(/^[^\s:]+$/, 'A user name must not contain spaces or colons')
+  .refine((name) => name === name.normalize('NFKC'), {
+    error: 'Write the name with plain letters: it looks like another'
+  })
 
 /** Of any characters; what makes it hard to guess is its length (NIST SP 800-63B-4, 3.1.1.2). */
 const NewPassword = z

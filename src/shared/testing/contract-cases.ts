@@ -392,6 +392,35 @@ export function describeContract(name: string, open: () => Promise<OpenedEngine>
       expect(await codeOf(client.webhooks.rotate({ id: webhook.id }))).toBe('WEBHOOK_NOT_FOUND')
     })
 
+    it('keeps users and tokens, shows a token once, and knows who asks', async () => {
+      const client = await start()
+      expect(await client.users.me()).toMatchObject({ userId: null, role: 'owner', tokenId: null })
+      const password = 'kestrel amber drawbridge'
+      const { user: anna } = await client.users.create({ name: 'anna2', role: 'operator', password })
+      expect(anna).toMatchObject({ name: 'anna2', kind: 'person', role: 'operator', enabled: true, hasPassword: true })
+      expect(await codeOf(client.users.create({ name: 'anna2', role: 'viewer' }))).toBe('USER_NAME_TAKEN')
+      const changed = await client.users.update({ id: anna.id, role: 'viewer', enabled: false })
+      expect(changed.user).toEqual({ ...anna, role: 'viewer', enabled: false })
+      expect((await client.users.list()).users).toContainEqual(changed.user)
+      expect(await codeOf(client.users.update({ id: NOBODY, enabled: true }))).toBe('USER_NOT_FOUND')
+      const { secret, token } = await client.tokens.create({ name: 'laptop', userId: anna.id, expiresInDays: null })
+      expect([secret, token]).toEqual([
+        expect.stringMatching(/^sdk_[\w-]{51}$/),
+        expect.objectContaining({
+          userId: anna.id,
+          name: 'laptop',
+          role: 'viewer',
+          ending: secret.slice(-8),
+          expiresAtMs: null
+        })
+      ])
+      expect((await client.tokens.list()).tokens).toContainEqual(token)
+      expect(await client.tokens.revoke({ id: token.id })).toEqual({ revoked: true })
+      expect(await codeOf(client.tokens.revoke({ id: NOBODY }))).toBe('TOKEN_NOT_FOUND')
+      expect(await client.users.remove({ id: anna.id })).toEqual({ removed: true })
+      expect(await codeOf(client.users.changePassword({ current: 'x', password }))).toBe('BAD_INPUT')
+    })
+
     it('keeps sources of nodes, and reports an environment that does not exist', async () => {
       const client = await start()
       const source = { kind: 'list' as const, nodes: 'http://127.0.0.1:9/' }

@@ -1,4 +1,5 @@
 import Fastify from 'fastify'
+import { OWNER } from '../../../engine/access/principal.ts'
 import { SharedAnswers } from '../../../engine/cache/shared-answers.ts'
 import type { CachedAnswer, SharedCache } from '../../../engine/cache/shared-cache.ts'
 import { askSharedStore, followOwnStore } from '../../../engine/cache/store-position.ts'
@@ -53,6 +54,11 @@ export async function findWrongAnswer(
     const all = { ...parts, directories: { logs: null, items: null } } as unknown as ScrapydCommandsParts
     const fleet = hasCache ? new ScrapydCommands(all) : anewEachTime(all)
     const app = Fastify()
+    app.decorateRequest('caller')
+    app.addHook('onRequest', (request, _reply, done) => {
+      request.caller = { kind: 'password', id: 'somebody', principal: OWNER }
+      done()
+    })
     await app.register(scrapydDoor, {
       fleet,
       incoming: { begin: () => Promise.reject(new Error('no uploads')) },
@@ -62,7 +68,9 @@ export async function findWrongAnswer(
       nowMs: () => clock.nowMs()
     })
     return async (url: string) => {
-      const { body } = await app.inject({ url })
+      const { body, statusCode } = await app.inject({ url })
+      // The same error everywhere would compare well.
+      if (statusCode !== 200) throw new Error(`${url} answered ${statusCode}: ${body}`)
       return body.replace(`"node_name": "${nodeName}"`, '"node_name": "…"')
     }
   }
