@@ -36,8 +36,9 @@ function ask(port: number, ca: string, path: string, headers: Record<string, str
       agent: false,
       headers: { host: servername, ...headers }
     })
-    sent.on('response', async (response) => {
-      resolve({ status: response.statusCode!, headers: response.headers, body: await text(response) })
+    sent.on('response', (response) => {
+      const { statusCode: status = 0, headers: given } = response
+      text(response).then((body) => resolve({ status, headers: given, body }), reject)
     })
     sent.on('error', reject).end()
   })
