@@ -161,6 +161,24 @@ describe('a token', () => {
     expect(await meWith({ authorization: short })).toBe(401)
   })
 
+  it('that is refused costs no hash of a password', async () => {
+    const { tokenOf, access, meWith } = await openWithAnna()
+    const secret = await tokenOf()
+    await access.revokeToken(OWNER, access.listTokens(OWNER)[0]!.id)
+    let checked = 0
+    const { findByPassword } = access
+    access.findByPassword = (...given) => {
+      checked += 1
+      return findByPassword.apply(access, given)
+    }
+    for (const authorization of [`Bearer ${secret}`, basic('anna', secret), 'Bearer sdk_x']) {
+      expect(await meWith({ authorization })).toBe(401)
+    }
+    expect(checked).toBe(0)
+    expect(await meWith({ authorization: basic('anna', PASSWORD) })).toMatchObject({ name: 'anna' })
+    expect(checked).toBe(1)
+  })
+
   it('cuts off what it is receiving when it is revoked', async () => {
     const engine = createFakeEngine()
     const { service, port } = await openTestService({}, engine)
@@ -186,7 +204,7 @@ describe('a token', () => {
 describe('who was let in before', () => {
   const ANNAS = basic('anna', PASSWORD)
 
-  /** Sends a request of which only a part of the body has arrived; what it returns sends the rest and gives the answer. */
+  /** Sends a request of which only a part of the body has arrived; what it returns sends the rest. */
   async function beginRequest(port: number, authorization: string, path: string, body: string) {
     const socket = connect(port, '127.0.0.1')
     onTestFinished(() => void socket.destroy())

@@ -18,7 +18,7 @@ import type { AccessStore } from '../store/store.ts'
 import { Guesses } from './guesses.ts'
 import { Passwords } from './passwords.ts'
 import { OWNER, type Principal } from './principal.ts'
-import { endingOf, hashTokenText, isTokenText, makeTokenText } from './token-text.ts'
+import { endingOf, hashTokenText, isTokenText, looksLikeToken, makeTokenText } from './token-text.ts'
 
 export interface AccessParts {
   store: AccessStore
@@ -76,6 +76,11 @@ export class Access {
   /** Whether anybody but the owner can log in: a service without users checks no password but its own. */
   get isEmpty(): boolean {
     return this.#users.size === 0
+  }
+
+  /** A token, valid or not, or a mistyped one: no password begins like this, so none need be checked. */
+  looksLikeToken(text: string): boolean {
+    return looksLikeToken(text)
   }
 
   /** null: no valid token. */
@@ -364,7 +369,7 @@ function refuseObvious(password: string | undefined, name: string): void {
     .toLowerCase()
     .replaceAll(name.toLowerCase(), '')
     .replaceAll(/password|scrapdeck|scrapyd/g, '')
-  if (new Set(rest).size >= 6 && rest.length >= 8) return
+  if (new Set(rest).size >= 6 && rest.length >= 8 && !looksLikeToken(password)) return
   throw new ScrapdeckError(
     'BAD_INPUT',
     'This password is easily guessed: use several words that have nothing in common',

@@ -19,8 +19,8 @@ export function byWhom(): string {
 }
 
 /**
- * Throws ROLE_REQUIRED if whoever acts may run spiders, but not other code on their nodes (run-rights.ts). Defaults of a
- * project are a deployer's, and so are not asked about.
+ * Throws ROLE_REQUIRED if whoever acts may run spiders, but not other code on their nodes (run-rights.ts). Defaults of
+ * a project are a deployer's, and so are not asked about.
  */
 export function refuseCodeInRun(given: Parameters<typeof codeIn>[0]): void {
   const principal = acting.getStore()

@@ -12,6 +12,9 @@ export function makeTokenText(): string {
   return `${PREFIX}${secret}${checksum(secret)}`
 }
 
+/** Nobody's password begins like this. */
+export const looksLikeToken = (text: string): boolean => text.startsWith(PREFIX)
+
 /** Whether a text can be one of our tokens. */
 export function isTokenText(text: string): boolean {
   const match = FORM.exec(text)

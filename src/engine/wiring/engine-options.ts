@@ -125,7 +125,14 @@ export interface Engine {
   /** Users and tokens, for whoever asks who sent a request. */
   access: Pick<
     Access,
-    'findByPassword' | 'findByToken' | 'findBySession' | 'sessionStart' | 'isCurrent' | 'isEmpty' | 'events'
+    | 'findByPassword'
+    | 'findByToken'
+    | 'findBySession'
+    | 'sessionStart'
+    | 'looksLikeToken'
+    | 'isCurrent'
+    | 'isEmpty'
+    | 'events'
   >
   /** Nodes that pull their jobs, for the server's door for them. */
   pulling: Pick<PullingNodes, 'authenticate' | 'get' | 'messages'>

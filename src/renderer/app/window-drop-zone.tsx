@@ -6,8 +6,8 @@ import { offerFiles, useDroppedFiles } from '../state/dropped-files.ts'
 import classes from './frame.module.css'
 
 /**
- * Files dropped anywhere go to the component that accepts them, else to the projects screen, which deploys them. Without
- * the role for that they are caught as well: a browser would open them in place of the app.
+ * Files dropped anywhere go to the component that accepts them, else to the projects screen, which deploys them.
+ * Without the role for that they are caught as well: a browser would open them in place of the app.
  */
 export function WindowDropZone() {
   const navigate = useNavigate()

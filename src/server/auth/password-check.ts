@@ -59,8 +59,8 @@ const CHECKED_AT_ONCE_MAX = 4
 const BUSY_MS = 1_000
 
 /**
- * Checks passwords, within a number of wrong ones per minute and client. A client that is known for this user is checked
- * even then: otherwise anybody behind the same address could lock it out.
+ * Checks passwords, within a number of wrong ones per minute and client. A client that is known for this user is
+ * checked even then: otherwise anybody behind the same address could lock it out.
  */
 export class PasswordCheck {
   readonly #isOwner: (given: BasicCredentials) => boolean
@@ -108,7 +108,7 @@ export class PasswordCheck {
     if (this.#isOwner(given)) return this.#right(this.#access.findBySession(null, 0)!, client, given)
     const byToken = this.#takesTokens ? this.#access.findByToken(given.password) : null
     if (byToken !== null) return { is: 'right', principal: byToken }
-    if (this.#access.isEmpty) {
+    if (this.#access.isEmpty || this.#access.looksLikeToken(given.password)) {
       // Of a known client, a wrong password is neither counted nor logged while others there are not even checked.
       if (blockedForMs > 0) return blocked(blockedForMs)
       return this.#wrong(address, given, this.#limiter.addFailure(client))

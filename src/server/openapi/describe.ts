@@ -45,7 +45,7 @@ export async function describeApi(): Promise<OpenAPI.Document> {
   const document = await generator.generate(contract, {
     info: { title: 'Scrapdeck', version: '1', description: ABOUT },
     servers: [{ url: '/api/v1' }],
-    security: [{ basic: [] }],
+    security: [{ basic: [] }, { token: [] }],
     tags: Object.keys(contract).map((name) => ({ name })),
     commonSchemas: Object.fromEntries(
       COMMON.map((name) => [name, { schema: shapes[name], strategy: 'output' as const }])
@@ -54,7 +54,7 @@ export async function describeApi(): Promise<OpenAPI.Document> {
   const components = (document.components ??= {})
   components.schemas = { ...components.schemas, Error: ERROR_SCHEMA }
   const named = components.schemas as Record<string, Closable>
-  components.securitySchemes = { basic: { type: 'http', scheme: 'basic' } }
+  components.securitySchemes = { basic: { type: 'http', scheme: 'basic' }, token: { type: 'http', scheme: 'bearer' } }
   components.parameters = { Fields: FIELDS, IdempotencyKey: IDEMPOTENCY_KEY }
   for (const methods of Object.values(document.paths ?? {})) {
     for (const operation of Object.values(methods ?? {})) {

@@ -50,7 +50,7 @@ export function TokenSecretDialog({ token, secret, userName, onClose }: CreatedT
   )
 }
 
-/** Where programs reach this Scrapdeck: beside the page, or what the desktop says, whose own page has no such address. */
+/** Where programs reach this Scrapdeck: beside the page, or what the desktop says: its own page has no address. */
 function useAddress(): string {
   const { query } = useApi()
   const isBrowser = hasBrowserSession()
