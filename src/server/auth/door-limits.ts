@@ -56,8 +56,8 @@ export class DoorLimits {
 
 /**
  * Per user, whatever tokens it has, and address; of the service itself per credential: one program that runs wild must
- * not stop the others, nor the browsers. All sessions at one address count as one: whoever knows the password could have
- * a new one for each request.
+ * not stop the others, nor the browsers. All sessions at one address count as one: whoever knows the password could
+ * have a new one for each request.
  */
 const bucketOf = (caller: Pick<Caller, 'kind' | 'id' | 'principal'>, request: FastifyRequest): string =>
   `${caller.kind === 'session' ? 'sessions' : (caller.principal?.userId ?? caller.id)} ${clientOf(addressOf(request))}`
