@@ -1,12 +1,12 @@
 import type { IncomingMessage } from 'node:http'
-import Fastify, { type FastifyInstance, type FastifyReply } from 'fastify'
+import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import type { Engine } from '../engine/index.ts'
 import type { Clock } from '../engine/runtime/clock.ts'
 import { ScrapdeckError } from '../shared/errors.ts'
 import type { Logger } from '../engine/runtime/logger.ts'
 import { Authenticator } from './auth/authenticator.ts'
 import type { Caller } from './auth/caller.ts'
-import { createHostRule } from './auth/host-rule.ts'
+import { createHostRule, isLoopback } from './auth/host-rule.ts'
 import { RequestGate } from './auth/request-gate.ts'
 import { DoorLimits } from './auth/door-limits.ts'
 import { AddressList } from './address-list.ts'
@@ -118,6 +118,8 @@ const ENDED = { data: { credentials: 'wrong' } }
 
 /** Browsers come back over TLS only, for a year. They ignore it while they do not trust the certificate. */
 const ONLY_ENCRYPTED = 'max-age=31536000'
+/** It would hold for the servers on all other ports of localhost, too. */
+const isOnThisMachine = ({ headers: { host = '' } }: FastifyRequest) => isLoopback(host.replace(/:\d+$/, ''))
 
 /** The HTTP server without a socket. Every request passes the gate (request-gate.ts), then its route. */
 export function createApp(options: AppOptions): App {
@@ -172,7 +174,7 @@ export function createApp(options: AppOptions): App {
   // Hooks of every request call back: promises of all of them were a tenth of a short one.
   fastify.addHook('onRequest', (request, reply, done) => {
     reply.headers(SAFE_HEADERS)
-    if (isEncrypted(request.raw)) reply.header('strict-transport-security', ONLY_ENCRYPTED)
+    if (isEncrypted(request.raw) && !isOnThisMachine(request)) reply.header('strict-transport-security', ONLY_ENCRYPTED)
     let waiting: void | Promise<void>
     try {
       waiting = gate.admit(request, reply, { isFromSocket: fromSocket.has(request.raw) })
@@ -201,8 +203,7 @@ export function createApp(options: AppOptions): App {
     fastify.register(metricsDoor, { engine, requests: countRequests(fastify, metrics.prefix) })
   }
   // Before the Scrapyd door, which adds HTTP methods that only it answers.
-  const isCurrent = (caller: Caller) => authenticator.isCurrent(caller)
-  const handlers = createContractHandlers({ engine, clock, logger, logOutEverywhere, isCurrent })
+  const handlers = createContractHandlers({ engine, clock, logger, logOutEverywhere })
   fastify.register(contractDoors, { incoming: engine.incoming, limits, handlers })
   fastify.register(nodeDoor, { pulling: engine.pulling })
   fastify.register(scrapydDoor, {

@@ -4,7 +4,6 @@ import { RPCHandler, type RPCHandlerOptions } from '@orpc/server/fastify'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Engine } from '../engine/index.ts'
 import type { EngineRouter, RouterContext } from '../engine/router/router.ts'
-import { requireRole } from '../engine/access/principal.ts'
 import type { Clock } from '../engine/runtime/clock.ts'
 import type { Logger } from '../engine/runtime/logger.ts'
 import type { OperationMeta } from '../shared/contract/index.ts'
@@ -23,7 +22,6 @@ import { answerOnce, type KeyedResponse } from './api/once.ts'
 import { RequestedOperations } from './api/requested-operations.ts'
 import { checkQuery, checkRestParts } from './api/unknown-parts.ts'
 import { knowsPassword, principalOf } from './auth/authenticator.ts'
-import type { Caller } from './auth/caller.ts'
 
 // oxlint-disable-next-line typescript/no-explicit-any -- oRPC itself types a router of any contract like this.
 type AnyRouter = Router<any, RouterContext>
@@ -44,8 +42,6 @@ export interface HandlersOptions {
   clock: Clock
   logger: Logger
   logOutEverywhere: () => Promise<number>
-  /** Whether this caller may still do what it might when its request began. */
-  isCurrent: (caller: Caller) => boolean
 }
 
 type RouteHandler = (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>
@@ -173,7 +169,6 @@ export class ContractHandlers {
   #contextOf(source: 'ui' | 'api', request: FastifyRequest): RouterContext {
     return {
       ...{ principal: principalOf(request), source, showsPassword: knowsPassword(request) },
-      isCurrent: () => this.#options.isCurrent(request.caller),
       logOutEverywhere: this.#options.logOutEverywhere
     }
   }
@@ -230,10 +225,8 @@ const takeFromQuery: RootInterceptor = async ({ request, context, prefix, next }
 function createOnceInterceptor(engine: HandlersOptions['engine']): RootInterceptor {
   return async ({ request, context, prefix, next }) => {
     const key = request.headers['idempotency-key']
-    const { callerId = '', operation, principal } = context
+    const { callerId = '', operation } = context
     if (key === undefined || operation?.takesKey !== true) return next()
-    // The answer to an earlier request may be all that this one gets.
-    requireRole(principal, operation.role, `${request.method} ${request.url.pathname}`)
     const { method, url } = request
     const body = await request.body()
     const path = `${url.pathname}${url.search}`

@@ -69,6 +69,8 @@ describe('a service with a certificate', () => {
     expect(service.address).toBe(`https://127.0.0.1:${port}`)
     const answer = await ask(port, files.pem, '/daemonstatus.json', { authorization: RIGHT })
     expect([answer.status, answer.headers['strict-transport-security']]).toEqual([200, 'max-age=31536000'])
+    const here = await ask(port, files.pem, '/health', { host: `localhost:${port}` })
+    expect([here.status, here.headers['strict-transport-security']]).toEqual([200, undefined])
     const link = new URL(service.createLoginLink())
     const login = await ask(port, files.pem, `${link.pathname}${link.search}`)
     expect(String(login.headers['set-cookie'])).toMatch(new RegExp(`^${cookieName('deck.example.org')}=.*Secure`))

@@ -44,6 +44,8 @@ export class Access {
   readonly #passwords = new Passwords()
   readonly #guesses: Guesses
   readonly #users: Map<UserId, StoredUser>
+  /** By folded name: anybody may ask for one. */
+  readonly #idByName: Map<string, UserId>
   readonly #tokens: Map<AccessTokenId, StoredAccessToken>
   readonly #tokenByHash: Map<string, StoredAccessToken>
   readonly #seenUsers = new Set<UserId>()
@@ -57,6 +59,7 @@ export class Access {
   constructor(parts: AccessParts, users: StoredUser[], tokens: StoredAccessToken[]) {
     this.#parts = parts
     this.#users = new Map(users.map((user) => [user.id, user]))
+    this.#idByName = new Map(users.map(({ id, name }) => [foldName(name), id]))
     this.#tokens = new Map(tokens.map((token) => [token.id, token]))
     this.#tokenByHash = new Map(tokens.map((token) => [token.hash, token]))
     this.#timers = new Timers(parts.clock)
@@ -97,7 +100,7 @@ export class Access {
   /** null: there is no such user, the password is wrong, or the user is disabled. All take the same time. */
   async findByPassword(name: string, password: string): Promise<Principal | null> {
     const user = this.#byName(name)
-    const sinceMs = this.#parts.clock.nowMs()
+    const sinceMs = this.sessionStart(user?.id ?? null)
     const isRight = await this.#passwords.isRight(password, user?.passwordHash ?? null)
     if (!isRight || user === undefined) return null
     // It may have changed meanwhile.
@@ -208,9 +211,10 @@ export class Access {
   /** Rejects with USER_NOT_FOUND. */
   removeUser(id: UserId): Promise<boolean> {
     return this.#inTurn(async () => {
-      this.#requireUser(id)
+      const { name } = this.#requireUser(id)
       const isRemoved = await this.#parts.store.deleteUser(id)
       this.#users.delete(id)
+      this.#idByName.delete(foldName(name))
       for (const token of [...this.#tokens.values()]) if (token.userId === id) this.#forgetToken(token)
       this.#announce()
       return isRemoved
@@ -277,9 +281,8 @@ export class Access {
   }
 
   #byName(name: string): StoredUser | undefined {
-    if (name.length > NAME_MAX) return undefined
-    const folded = foldName(name)
-    return [...this.#users.values()].find((user) => foldName(user.name) === folded)
+    const id = name.length > NAME_MAX ? undefined : this.#idByName.get(foldName(name))
+    return id === undefined ? undefined : this.#users.get(id)
   }
 
   #requireUser(id: UserId): StoredUser {
@@ -291,6 +294,7 @@ export class Access {
   async #put(user: StoredUser): Promise<User> {
     await this.#parts.store.putUser(user)
     this.#users.set(user.id, user)
+    this.#idByName.set(foldName(user.name), user.id)
     this.#announce()
     return describeUser(user)
   }

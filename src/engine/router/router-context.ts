@@ -4,8 +4,6 @@ import type { Principal } from '../access/principal.ts'
 export interface RouterContext {
   /** Who sent the request. */
   principal: Principal
-  /** Whether it still may do what it might when the request began: a body can take minutes. Absent: always. */
-  isCurrent?: () => boolean
   /** Who sent the request, for the job's record: the app's own UI, or a program. */
   source: 'ui' | 'api'
   /** The client's idempotency key: its jobs are created once, even if the request is repeated after a crash. */
