@@ -1,10 +1,11 @@
 import { formatAge, formatRuntime } from '../../shared/time.ts'
 import { useNow } from './clock.ts'
 
-/** `12 s`, with the full date in the tooltip. `suffix` for sentences: `12 s ago`. */
-export function RelativeTime({ atMs, suffix = '' }: { atMs: number | null; suffix?: string }) {
+/** `12 s`, with the full date in the tooltip. `suffix` for sentences: `12 s ago`. `absent`: what is said without one. */
+export function RelativeTime(props: { atMs: number | null; suffix?: string; absent?: string }) {
+  const { atMs, suffix = '', absent = '–' } = props
   const nowMs = useNow()
-  if (atMs === null) return <span className="faint">–</span>
+  if (atMs === null) return <span className="faint">{absent}</span>
   return (
     <time dateTime={new Date(atMs).toISOString()} title={formatInstant(atMs)}>
       {formatAge(nowMs - atMs)}

@@ -102,11 +102,7 @@ function TokenRow({ token, user }: { token: AccessToken; user: string | null }) 
         <Expiry token={token} />
       </td>
       <td data-label="Last used">
-        {lastUsedAtMs === null ? (
-          <span className="faint">never</span>
-        ) : (
-          <RelativeTime atMs={lastUsedAtMs} suffix=" ago" />
-        )}
+        <RelativeTime atMs={lastUsedAtMs} suffix=" ago" absent="never" />
       </td>
       <td className={classes.acts}>
         <Button

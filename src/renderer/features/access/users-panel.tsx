@@ -113,11 +113,7 @@ function UserRow({ user, tokenCount }: UserRowProps) {
         />
       </td>
       <td data-label="Last seen">
-        {lastSeenAtMs === null ? (
-          <span className="faint">never</span>
-        ) : (
-          <RelativeTime atMs={lastSeenAtMs} suffix=" ago" />
-        )}
+        <RelativeTime atMs={lastSeenAtMs} suffix=" ago" absent="never" />
       </td>
       <td data-label="Tokens" className={classes.number}>
         {tokenCount === null || tokenCount === 0 ? (
