@@ -1,7 +1,7 @@
 import { formatAge, formatRuntime } from '../../shared/time.ts'
 import { useNow } from './clock.ts'
 
-/** `12 s`, with the full date in the tooltip. `suffix` for sentences: `12 s ago`. `absent`: what is said without one. */
+/** `12 s`, with the full date in the tooltip. `suffix` as in `12 s ago`; `absent`: what is said without a time. */
 export function RelativeTime(props: { atMs: number | null; suffix?: string; absent?: string }) {
   const { atMs, suffix = '', absent = '–' } = props
   const nowMs = useNow()
