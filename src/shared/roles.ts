@@ -10,3 +10,9 @@ export const includesRole = (role: Role, needed: Role): boolean => ROLES.indexOf
 
 /** What both allow. */
 export const lesserRole = (one: Role, other: Role): Role => (includesRole(one, other) ? other : one)
+
+/** The most that anybody can be in some projects alone: what an admin does is done to the whole service. */
+export const PROJECT_ROLES = ['viewer', 'operator', 'deployer'] as const
+export type ProjectRole = (typeof PROJECT_ROLES)[number]
+
+export const isProjectRole = (role: Role): role is ProjectRole => PROJECT_ROLES.some((one) => one === role)

@@ -9,7 +9,7 @@ import type {
   UserId
 } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
-import { includesRole, lesserRole, type Role } from '../../shared/roles.ts'
+import { includesRole, type ProjectRole, type Role } from '../../shared/roles.ts'
 import { type Clock, Timers } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
 import type { Random } from '../runtime/random.ts'
@@ -18,6 +18,7 @@ import type { AccessStore } from '../store/store.ts'
 import { Guesses } from './guesses.ts'
 import { Passwords } from './passwords.ts'
 import { OWNER, type Principal } from './principal.ts'
+import { areSameRights, highestRole, narrowRights, rightsOf, roleIn } from './rights.ts'
 import { endingOf, hashTokenText, isTokenText, looksLikeToken, makeTokenText } from './token-text.ts'
 
 export interface AccessParts {
@@ -28,6 +29,9 @@ export interface AccessParts {
   /** The user name of the service's own password, which no other user may have. */
   ownerName: string
 }
+
+/** Without what has a default. */
+type Given<Thing extends { projects: unknown }> = Omit<Thing, 'projects'> & Partial<Pick<Thing, 'projects'>>
 
 const USERS_MAX = 10_000
 const TOKENS_EACH_MAX = 200
@@ -94,7 +98,7 @@ export class Access {
     const owner = this.#principalOf(token.userId)
     if (owner === null) return null
     this.#markSeen(token.userId, token.id)
-    return { ...owner, role: lesserRole(owner.role, token.role), tokenId: token.id }
+    return this.#principalOfToken(owner, token)
   }
 
   /** null: there is no such user, the password is wrong, or the user is disabled. All take the same time. */
@@ -125,16 +129,17 @@ export class Access {
   }
 
   /** Whether what was allowed to this principal still is: false after a change of its role or password, too. */
-  isCurrent({ userId, tokenId, role, sinceMs }: Principal): boolean {
-    if (userId === null && tokenId === null) return role === OWNER.role
+  isCurrent({ userId, tokenId, rights, sinceMs }: Principal): boolean {
+    if (userId === null && tokenId === null) return rights.everywhere === OWNER.role
     const owner = this.#principalOf(userId, sinceMs)
     if (owner === null) return false
     if (tokenId === null) {
       const user = userId === null ? undefined : this.#users.get(userId)
-      return owner.role === role && (user?.sessionsSinceMs ?? 0) <= sinceMs
+      return areSameRights(owner.rights, rights) && (user?.sessionsSinceMs ?? 0) <= sinceMs
     }
     const token = this.#tokens.get(tokenId)
-    return token !== undefined && this.#isValid(token) && lesserRole(owner.role, token.role) === role
+    if (token === undefined || !this.#isValid(token)) return false
+    return areSameRights(narrowRights(owner.rights, token.role, token.projects), rights)
   }
 
   listUsers(): User[] {
@@ -142,7 +147,7 @@ export class Access {
   }
 
   /** Rejects with USER_NAME_TAKEN, BAD_INPUT. */
-  createUser({ name, kind, role, password }: NewUser): Promise<User> {
+  createUser({ name, kind, role, projects = {}, password }: Given<NewUser>): Promise<User> {
     return this.#inTurn(async () => {
       const { clock, random, ownerName } = this.#parts
       if (kind === 'service' && password !== undefined) {
@@ -157,10 +162,11 @@ export class Access {
       if (this.#users.size >= USERS_MAX) {
         throw new ScrapdeckError('BAD_INPUT', `There can be ${USERS_MAX} users. Remove some first`)
       }
+      refuseNoRole(role, projects)
       refuseObvious(password, name)
       const nowMs = clock.nowMs()
       const user: StoredUser = {
-        ...{ id: random.hex(16) as UserId, name, kind, role, enabled: true },
+        ...{ id: random.hex(16) as UserId, name, kind, role, projects, enabled: true },
         passwordHash: password === undefined ? null : await this.#passwords.hash(password),
         ...{ createdAtMs: nowMs, sessionsSinceMs: nowMs, lastSeenAtMs: null }
       }
@@ -169,17 +175,21 @@ export class Access {
   }
 
   /** A new password, or disabling the user, ends all sessions. Rejects with USER_NOT_FOUND, BAD_INPUT. */
-  updateUser(id: UserId, { role, enabled, password }: UserChanges): Promise<User> {
+  updateUser(id: UserId, { role, projects, enabled, password }: UserChanges): Promise<User> {
     return this.#inTurn(async () => {
       const before = this.#requireUser(id)
       if (password !== undefined && before.kind === 'service') {
         throw new ScrapdeckError('BAD_INPUT', `${before.name} is a service account and has no password`)
       }
       refuseObvious(password, before.name)
+      const rights = {
+        role: role === undefined ? before.role : role,
+        projects: projects ?? before.projects
+      }
+      refuseNoRole(rights.role, rights.projects)
       const endsSessions = password !== undefined || enabled === false
       return this.#put({
-        ...before,
-        role: role ?? before.role,
+        ...{ ...before, ...rights },
         enabled: enabled ?? before.enabled,
         passwordHash: password === undefined ? before.passwordHash : await this.#passwords.hash(password),
         // A session that began in this millisecond has ended, too.
@@ -227,15 +237,18 @@ export class Access {
   }
 
   /** Rejects with PASSWORD_REQUIRED, ROLE_REQUIRED, USER_NOT_FOUND, BAD_INPUT. */
-  createToken(by: Principal, wanted: NewAccessToken): Promise<{ secret: string; token: AccessToken }> {
+  createToken(by: Principal, wanted: Given<NewAccessToken>): Promise<{ secret: string; token: AccessToken }> {
     return this.#inTurn(async () => {
       const userId = wanted.userId ?? by.userId
       if (by.tokenId !== null) throw needsPassword('A token cannot create another one')
       if (userId !== by.userId && by.role !== 'owner') throw refusal('Only an owner creates tokens for others', by.role)
       const owner = userId === null ? OWNER : this.#requireUser(userId)
-      const role = wanted.role ?? owner.role
-      if (!includesRole(owner.role, role))
-        throw refusal(`A token of ${owner.name} cannot have the role ${role}`, owner.role)
+      const rights = owner === OWNER ? OWNER.rights : rightsOf(owner.role, (owner as StoredUser).projects)
+      const highest = highestRole(rights)!
+      const role = wanted.role ?? highest
+      if (!includesRole(highest, role)) throw refusal(`A token of ${owner.name} cannot have the role ${role}`, highest)
+      const foreign = wanted.projects?.find((project) => roleIn(rights, project) === null)
+      if (foreign !== undefined) throw refusal(`${owner.name} has no role in the project ${foreign}`, highest)
       const others = [...this.#tokens.values()].filter((token) => token.userId === userId)
       if (others.length >= TOKENS_EACH_MAX) {
         throw new ScrapdeckError('BAD_INPUT', `A user can have ${TOKENS_EACH_MAX} tokens. Revoke some first`)
@@ -244,7 +257,7 @@ export class Access {
       const nowMs = clock.nowMs()
       const secret = makeTokenText()
       const token: StoredAccessToken = {
-        ...{ id: random.hex(16) as AccessTokenId, userId, name: wanted.name, role },
+        ...{ id: random.hex(16) as AccessTokenId, userId, name: wanted.name, role, projects: wanted.projects ?? null },
         ...{ hash: hashTokenText(secret), ending: endingOf(secret), createdAtMs: nowMs, lastUsedAtMs: null },
         expiresAtMs: wanted.expiresInDays === null ? null : nowMs + wanted.expiresInDays * DAY_MS
       }
@@ -273,7 +286,16 @@ export class Access {
     if (userId === null) return { ...OWNER, name: this.#parts.ownerName, sinceMs }
     const user = this.#users.get(userId)
     if (user?.enabled !== true) return null
-    return { userId, name: user.name, role: user.role, tokenId: null, sinceMs }
+    const rights = rightsOf(user.role, user.projects)
+    const role = highestRole(rights)
+    return role === null ? null : { userId, name: user.name, role, rights, tokenId: null, sinceMs }
+  }
+
+  /** null: its user has no role any more in the projects that it is for. */
+  #principalOfToken(owner: Principal, token: StoredAccessToken): Principal | null {
+    const rights = narrowRights(owner.rights, token.role, token.projects)
+    const role = highestRole(rights)
+    return role === null ? null : { ...owner, role, rights, tokenId: token.id }
   }
 
   #isValid({ expiresAtMs }: StoredAccessToken): boolean {
@@ -358,6 +380,13 @@ const foldName = (name: string): string => name.normalize('NFKC').toLowerCase()
 function mayManage({ role, userId, tokenId }: Principal, token: StoredAccessToken): boolean {
   if (role === 'owner') return true
   return tokenId === null ? token.userId === userId : token.id === tokenId
+}
+
+function refuseNoRole(role: Role | null, projects: Record<string, ProjectRole>): void {
+  if (role !== null || Object.keys(projects).length > 0) return
+  throw new ScrapdeckError('BAD_INPUT', 'Give the user a role, for all projects or for some', {
+    data: { field: 'role' }
+  })
 }
 
 const needsPassword = (text: string): ScrapdeckError =>

@@ -1,7 +1,9 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { includesRole } from '../../shared/roles.ts'
+import type { ProjectName } from '../../shared/contract/index.ts'
 import type { Principal } from './principal.ts'
+import { roleIn } from './rights.ts'
 import { codeIn } from './run-rights.ts'
 
 const acting = new AsyncLocalStorage<Principal | null>()
@@ -22,15 +24,17 @@ export function byWhom(): string {
  * Throws ROLE_REQUIRED if whoever acts may run spiders, but not other code on their nodes (run-rights.ts). Defaults of
  * a project are a deployer's, and so are not asked about.
  */
-export function refuseCodeInRun(given: Parameters<typeof codeIn>[0]): void {
+export function refuseCodeInRun(given: Parameters<typeof codeIn>[0] & { project: ProjectName }): void {
   const principal = acting.getStore()
-  if (principal == null || includesRole(principal.role, 'deployer')) return
+  if (principal == null) return
+  const role = roleIn(principal.rights, given.project)
+  if (role !== null && includesRole(role, 'deployer')) return
   const code = codeIn(given)
   if (code === null) return
-  const { name, role } = principal
+  const { name } = principal
   throw new ScrapdeckError(
     'ROLE_REQUIRED',
-    `${code} can make a run execute other code, so it needs the role deployer. ${name} has the role ${role}: ask a deployer to make it a default of the project.`,
-    { data: { role, needed: 'deployer' } }
+    `${code} can make a run execute other code, so it needs the role deployer. ${name} has ${role === null ? 'none there' : `the role ${role}`}: ask a deployer to make it a default of the project.`,
+    { data: { ...(role !== null && { role }), needed: 'deployer' } }
   )
 }

@@ -2,13 +2,18 @@ import { describe, expect, it } from 'vitest'
 import type { Role } from '../../shared/roles.ts'
 import { actAs, byWhom, refuseCodeInRun } from './acting.ts'
 import { OWNER } from './principal.ts'
+import type { ProjectName } from '../../shared/contract/index.ts'
+import { everywhere } from './rights.ts'
 import { codeIn } from './run-rights.ts'
 
-const as = (role: Role) => ({ ...OWNER, userId: 'a'.repeat(32) as never, name: 'anna', role })
+const project = 'shop' as ProjectName
+const as = (role: Role) => ({
+  ...{ ...OWNER, userId: 'a'.repeat(32) as never, name: 'anna', role, rights: everywhere(role) }
+})
 const attempt = (role: Role, given: Parameters<typeof codeIn>[0]) =>
   actAs(as(role), () => {
     try {
-      refuseCodeInRun(given)
+      refuseCodeInRun({ ...given, project })
       return null
     } catch (error) {
       return (error as { code: string; message: string }).message
@@ -50,7 +55,7 @@ describe('an operator', () => {
 })
 
 it('what nobody asks for is not refused, and not said to be by somebody', () => {
-  expect(() => refuseCodeInRun({ env: { A: '1' } })).not.toThrow()
+  expect(() => refuseCodeInRun({ project, env: { A: '1' } })).not.toThrow()
   expect([byWhom(), actAs(OWNER, byWhom), actAs(as('viewer'), byWhom)]).toEqual(['', '', ' by anna'])
   expect(actAs(as('viewer'), () => actAs(null, byWhom))).toBe('')
 })

@@ -12,7 +12,7 @@ import { ScrapdeckError } from '../../shared/errors.ts'
 import type { Clock, Timer } from '../runtime/clock.ts'
 import type { StoredErrorGroup } from '../store/records.ts'
 import { requireJob } from '../store/require-job.ts'
-import type { ErrorStore, JobReader } from '../store/store.ts'
+import type { ErrorStore, JobReader, OnlyProjects } from '../store/store.ts'
 
 const HOUR_MS = 3_600_000
 const WIDTH_MS = 6 * HOUR_MS
@@ -31,7 +31,11 @@ export class ErrorGroups {
     this.#parts = parts
   }
 
-  async list({ before, limit, ...filter }: ErrorFilter & { before?: string | undefined; limit: number }): Promise<{
+  async list({
+    before,
+    limit,
+    ...filter
+  }: ErrorFilter & OnlyProjects & { before?: string | undefined; limit: number }): Promise<{
     groups: ErrorGroup[]
     nextBefore: string | null
   }> {
@@ -50,9 +54,7 @@ export class ErrorGroups {
   async get(id: ErrorGroupId): Promise<ErrorGroupDetail> {
     const startMs = this.#startMs()
     const found = await this.#parts.store.getErrorGroup(id, startMs)
-    if (found === null) {
-      throw new ScrapdeckError('ERROR_GROUP_NOT_FOUND', `There is no error group ${id}. Reload the list`)
-    }
+    if (found === null) throw noErrorGroup(id)
     return { ...found, group: describe(found.group, startMs) }
   }
 
@@ -101,6 +103,9 @@ function describe({ hours, ...group }: StoredErrorGroup, startMs: number): Error
   }
   return { ...group, series: { startMs, widthMs: WIDTH_MS, counts } }
 }
+
+export const noErrorGroup = (id: ErrorGroupId): ScrapdeckError =>
+  new ScrapdeckError('ERROR_GROUP_NOT_FOUND', `There is no error group ${id}. Reload the list`)
 
 function parseBefore(before: string | undefined): { lastSeenMs: number; id: ErrorGroupId } | null {
   if (before === undefined) return null

@@ -38,9 +38,7 @@ export class ChainCommands {
   /** Rejects with CHAIN_NOT_FOUND. Secret values that are sent back masked are kept. */
   async update(id: ChainId, settings: ChainSettings): Promise<Chain> {
     const before = await this.#find(id)
-    if (before === undefined) {
-      throw new ScrapdeckError('CHAIN_NOT_FOUND', `There is no chain ${id}; it may have been removed. Reload the list`)
-    }
+    if (before === undefined) throw noChain(id)
     return this.#put(id, settings, before, before.createdAtMs)
   }
 
@@ -70,3 +68,6 @@ export class ChainCommands {
 function describeChain({ id, settings, firedCount, lastFiredAtMs, problem }: StoredChain): Chain {
   return { ...settings, run: maskSecrets(settings.run), id, firedCount, lastFiredAtMs, problem }
 }
+
+export const noChain = (id: ChainId): ScrapdeckError =>
+  new ScrapdeckError('CHAIN_NOT_FOUND', `There is no chain ${id}; it may have been removed. Reload the list`)

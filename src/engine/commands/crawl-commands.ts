@@ -16,7 +16,7 @@ import type { Catalog } from '../projects/catalog.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Random } from '../runtime/random.ts'
 import type { CrawlOrigin, StoredSchedule } from '../store/records.ts'
-import type { JobReader, ScheduleReader } from '../store/store.ts'
+import type { JobReader, OnlyProjects, ScheduleReader } from '../store/store.ts'
 import * as orders from './crawl-order.ts'
 import type { JobCommands } from './job-commands.ts'
 import type { Origin } from './prepare-jobs.ts'
@@ -78,7 +78,7 @@ export class CrawlCommands {
   }
 
   /** Repeated orders, a page by name. */
-  async list(filter: { user_id?: string; project?: ProjectName; after?: string; limit: number }) {
+  async list(filter: OnlyProjects & { user_id?: string; project?: ProjectName; after?: string; limit: number }) {
     const { user_id, ...others } = filter
     const users = user_id === undefined ? {} : { userId: user_id }
     const page = await this.#parts.scheduleReads.list({ ...others, ...users, isCrawl: true, recent: 1 })

@@ -7,7 +7,7 @@ import type { Fleet } from '../nodes/fleet.ts'
 import { describeLimit, liveOf } from '../queue/limits.ts'
 import type { WaitingReasons } from '../queue/waiting-reasons.ts'
 import { parseLane } from '../store/lane.ts'
-import type { LaneReader, LimitStore } from '../store/store.ts'
+import type { LaneReader, LimitStore, OnlyProjects } from '../store/store.ts'
 
 export interface QueueCommandsParts {
   store: LaneReader & LimitStore
@@ -69,8 +69,12 @@ export class QueueCommands {
   }
 
   /** Lanes with the most jobs first. */
-  async lanes(limit: number): Promise<{ lanes: LaneSummary[]; total: number }> {
-    const all = await this.#parts.store.listLanes()
+  async lanes(limit: number, { onlyProjects }: OnlyProjects = {}): Promise<{ lanes: LaneSummary[]; total: number }> {
+    const lanesOfAll = await this.#parts.store.listLanes()
+    const all =
+      onlyProjects === undefined
+        ? lanesOfAll
+        : lanesOfAll.filter(({ lane }) => onlyProjects.includes(parseLane(lane).project))
     const deepest = all
       .sort((one, other) => other.depth - one.depth || (one.lane < other.lane ? -1 : 1))
       .slice(0, limit)

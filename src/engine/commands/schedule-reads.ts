@@ -7,7 +7,7 @@ import { jitterOf, listOccurrences } from '../schedules/moments.ts'
 import { notFound, type Scheduler } from '../schedules/scheduler.ts'
 import { countJobs } from '../schedules/template.ts'
 import { jobIdBytesOf, type StoredSchedule } from '../store/records.ts'
-import type { FiringReader, ScheduleFilter, ScheduleReader } from '../store/store.ts'
+import type { FiringReader, OnlyProjects, ScheduleFilter, ScheduleReader } from '../store/store.ts'
 import { describeFiring, describeSchedule } from './describe-schedule.ts'
 import { loadByMinute, upcomingMoments } from './schedule-outlook.ts'
 
@@ -20,6 +20,11 @@ export interface ScheduleReadsParts {
   clock: Clock
   /** The number of slots now available for jobs. */
   slots: () => number
+}
+
+interface Span {
+  fromMs: number
+  untilMs: number
 }
 
 const Cursor = z.tuple([z.string(), ScheduleId])
@@ -50,7 +55,7 @@ export class ScheduleReads {
    * number of newest firings to include per schedule.
    */
   async list(
-    filter: Pick<ScheduleFilter, 'text' | 'project' | 'userId' | 'isCrawl'> & {
+    filter: Pick<ScheduleFilter, 'text' | 'project' | 'userId' | 'isCrawl' | 'onlyProjects'> & {
       after?: string
       limit: number
       recent?: number
@@ -87,16 +92,16 @@ export class ScheduleReads {
   }
 
   /** Covers all schedules that are not paused. */
-  async calendar({ limit, ...span }: { fromMs: number; untilMs: number; limit: number }) {
+  async calendar({ limit, onlyProjects, ...span }: Span & OnlyProjects & { limit: number }) {
     checkSpan(span)
-    const schedules = (await this.#active()).map(({ id, settings }) => ({ id, timing: settings }))
+    const schedules = (await this.#active({ onlyProjects })).map(({ id, settings }) => ({ id, timing: settings }))
     return upcomingMoments(schedules, span, { limit, clock: this.#parts.clock })
   }
 
   /** Rejects with BAD_INPUT if there are too many moments to count. */
-  async load(span: { fromMs: number; untilMs: number }) {
+  async load({ onlyProjects, ...span }: Span & OnlyProjects) {
     checkSpan(span)
-    const schedules = (await this.#active()).map(({ id, settings }) => ({
+    const schedules = (await this.#active({ onlyProjects })).map(({ id, settings }) => ({
       id,
       timing: settings,
       offsetMs: jitterOf(id, settings.jitterSeconds),
@@ -107,10 +112,12 @@ export class ScheduleReads {
   }
 
   /** Newest first, of one schedule or of all. */
-  async firings(filter: { scheduleId?: ScheduleId; state?: Firing['state'][]; before?: number; limit: number }) {
-    const { scheduleId, state, before, limit } = filter
+  async firings(
+    filter: OnlyProjects & { scheduleId?: ScheduleId; state?: Firing['state'][]; before?: number; limit: number }
+  ) {
+    const { scheduleId, state, before, limit, onlyProjects } = filter
     const rows = await this.#parts.store.listFirings(
-      { ...(scheduleId === undefined ? {} : { scheduleId }), ...(state === undefined ? {} : { states: state }) },
+      { scheduleId, states: state, onlyProjects },
       { before: before ?? null, limit: limit + 1, maxBytes: PAGE_MAX_BYTES }
     )
     const page = rows.slice(0, limit)
@@ -131,11 +138,11 @@ export class ScheduleReads {
     return schedule
   }
 
-  async #active(): Promise<StoredSchedule[]> {
+  async #active(only: OnlyProjects): Promise<StoredSchedule[]> {
     const all: StoredSchedule[] = []
     for (let after: ReturnType<typeof placeOf> | null = null; ; ) {
       const { schedules }: { schedules: StoredSchedule[] } = await this.#parts.store.pageSchedules(
-        {},
+        only.onlyProjects === undefined ? {} : only,
         { after, limit: READ_AT_ONCE }
       )
       all.push(...schedules.filter(({ paused }) => !paused))

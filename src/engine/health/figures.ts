@@ -1,5 +1,5 @@
 import { EventEmitter } from 'node:events'
-import type { Figures, NodeId, Outcome } from '../../shared/contract/index.ts'
+import type { Figures, NodeId, Outcome, ProjectName } from '../../shared/contract/index.ts'
 import type { LiveAttempts } from '../dispatch/live-attempts.ts'
 import type { Fleet, FleetNode } from '../nodes/fleet.ts'
 import type { Clock, Timer } from '../runtime/clock.ts'
@@ -43,6 +43,20 @@ export class FiguresSampler {
 
   get current(): Figures {
     return this.#current
+  }
+
+  /** With the jobs of these projects alone; slots are everybody's. null: of all. */
+  async of(projects: ReadonlySet<ProjectName> | null): Promise<Figures> {
+    if (projects === null) return this.#current
+    const { store, clock } = this.#parts
+    const only = { onlyProjects: [...projects] }
+    const nowMs = clock.nowMs()
+    const [{ ended: _, ...live }, lastHour, lastMinute] = await Promise.all([
+      store.countByState(only),
+      store.countEndedSince(nowMs - 3_600_000, only),
+      store.countEndedSince(nowMs - 60_000, only)
+    ])
+    return { ...this.#current, ...live, ...countEnds(lastHour, lastMinute) }
   }
 
   get history(): Figures[] {
@@ -99,9 +113,7 @@ export class FiguresSampler {
       sampledAtMs: nowMs,
       ...slots,
       ...live,
-      finishedLastHour: sumOf(lastHour),
-      failedLastHour: lastHour.failed + lastHour.lost,
-      jobsPerMinute: sumOf(lastMinute),
+      ...countEnds(lastHour, lastMinute),
       loopP99Ms: Math.round(this.#parts.sampleLoopP99Ms() * 10) / 10,
       paused: isPaused()
     }
@@ -133,6 +145,11 @@ export function countSlots<Node extends Pick<FleetNode, 'status' | 'stored'>>(
     slotsUsed += used
   }
   return { slotsTotal, slotsUsed }
+}
+
+function countEnds(lastHour: Record<Outcome, number>, lastMinute: Record<Outcome, number>) {
+  const finishedLastHour = sumOf(lastHour)
+  return { finishedLastHour, failedLastHour: lastHour.failed + lastHour.lost, jobsPerMinute: sumOf(lastMinute) }
 }
 
 const sumOf = (counts: Record<string, number>) => Object.values(counts).reduce((total, count) => total + count, 0)

@@ -168,7 +168,7 @@ export class Catalog {
     if (!this.isKnown(project)) {
       const near =
         suggestNear(project, this.#known.keys()) || suggestNear(project, this.#withoutEgg.keys()) || ' Deploy it first.'
-      throw new ScrapdeckError('PROJECT_NOT_FOUND', `No node and no upload has a project "${project}".${near}`)
+      throw noProject(project, near)
     }
     return this.ascending(project)
   }
@@ -252,3 +252,7 @@ function listed(names: readonly string[]): string {
   const first = names.slice(0, LISTED_MAX).map((name) => `"${name}"`)
   return ` It has ${first.join(', ')}${names.length > LISTED_MAX ? ` and ${names.length - LISTED_MAX} more` : ''}.`
 }
+
+/** `near`: what to do instead. */
+export const noProject = (name: string, near = ' Deploy it first.'): ScrapdeckError =>
+  new ScrapdeckError('PROJECT_NOT_FOUND', `No node and no upload has a project "${name}".${near}`)

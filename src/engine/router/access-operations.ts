@@ -1,15 +1,18 @@
 import type { Access } from '../access/access.ts'
-import type { implementWithRoles } from './required-role.ts'
+import type { implementWithRights } from './required-rights.ts'
 
 /** The operations of users and tokens. Each knows who asks: what is one's own needs no role of an owner. */
-export const accessOperations = (os: ReturnType<typeof implementWithRoles>, access: Access) => ({
+export const accessOperations = (os: ReturnType<typeof implementWithRights>, access: Access) => ({
   users: {
     me: os.users.me.handler(
       ({
         context: {
-          principal: { userId, name, role, tokenId }
+          principal: { userId, name, role, rights, tokenId }
         }
-      }) => ({ userId, name, role, tokenId })
+      }) => ({
+        ...{ userId, name, role, tokenId, everywhere: rights.everywhere },
+        projects: Object.fromEntries(rights.inProjects)
+      })
     ),
     list: os.users.list.handler(() => ({ users: access.listUsers() })),
     create: os.users.create.handler(async ({ input }) => ({ user: await access.createUser(input) })),

@@ -6,12 +6,13 @@ import {
   type Problem,
   type NewToken,
   type Project,
+  type ProjectName,
   type SystemStatus,
   type RunningJob,
   type UsageSample,
   type JobId
 } from '../../shared/contract/index.ts'
-import { ScrapdeckError } from '../../shared/errors.ts'
+import { noProject } from '../projects/catalog.ts'
 import type { Access } from '../access/access.ts'
 import type { IncomingFiles } from '../blobs/incoming-files.ts'
 import type { CrawlCommands } from '../commands/crawl-commands.ts'
@@ -42,9 +43,12 @@ import type { ProbedNode } from '../nodes/scrapyd/probe.ts'
 import type { WaitingReasons } from '../queue/waiting-reasons.ts'
 import { largeBytesOf } from '../store/records.ts'
 import { requireJob } from '../store/require-job.ts'
+import { seenProjects } from '../access/rights.ts'
+import { projectsOfChain, type SubjectReads } from './subjects.ts'
 import type { RouterContext } from './router-context.ts'
 import { accessOperations } from './access-operations.ts'
-import { implementWithRoles } from './required-role.ts'
+import { implementWithRights } from './required-rights.ts'
+import * as only from './seen.ts'
 import type { AttemptReader, JobReader } from '../store/store.ts'
 import type { ExpectationWatch } from '../health/expectations/expectation-watch.ts'
 import type { FiguresSampler } from '../health/figures.ts'
@@ -53,7 +57,7 @@ export type { RouterContext } from './router-context.ts'
 export type EngineRouter = Router<Contract, RouterContext>
 
 export interface RouterParts {
-  store: JobReader & AttemptReader
+  store: JobReader & AttemptReader & SubjectReads['store']
   waiting: WaitingReasons
   jobCommands: JobCommands
   crawlCommands: CrawlCommands
@@ -85,7 +89,7 @@ export interface RouterParts {
   usageOf: (jobId: JobId) => Promise<UsageSample[]>
   jobFigures: JobFigures
   errorGroups: ErrorGroups
-  listRunning: () => Promise<{ jobs: RunningJob[]; total: number }>
+  listRunning: (seen: only.Seen) => Promise<{ jobs: RunningJob[]; total: number }>
   expectations: Pick<ExpectationWatch, 'current' | 'ofJob' | 'dismiss'>
   access: Access
   status: () => Omit<SystemStatus, 'figures' | 'problems'>
@@ -110,35 +114,44 @@ export function createRouter(parts: RouterParts): EngineRouter {
     feed,
     figures
   } = parts
-  const os = implementWithRoles()
+  const os = implementWithRights({ store, environments: parts.environments })
 
   function describeToken({ node, token }: { node: FleetNode; token: string }): NewToken {
     return { node: parts.describeNode(node), token }
   }
 
-  function requireProject(name: string): Project {
+  function requireProject(name: ProjectName): Project {
     const project = parts.listProjects().find((candidate) => candidate.name === name)
-    if (project === undefined)
-      throw new ScrapdeckError('PROJECT_NOT_FOUND', `No node and no upload has a project "${name}". Deploy it first.`)
+    if (project === undefined) throw noProject(name)
     return project
+  }
+
+  async function* subscribe(batches: ReturnType<ChangeFeed['subscribe']>, seen: only.Seen) {
+    const reads = { store, figuresOf: (of: only.Seen) => figures.of(of) }
+    for await (const batch of batches) yield { ...batch, changes: await only.seenChanges(batch.changes, seen, reads) }
   }
 
   return os.router({
     crawl: os.crawl.handler(({ input, context }) => parts.crawlCommands.crawl(input, originOf(context))),
     crawlOrders: {
-      list: os.crawlOrders.list.handler(({ input }) => parts.crawlCommands.list(input)),
+      list: os.crawlOrders.list.handler(({ input, context }) =>
+        parts.crawlCommands.list({ ...input, ...onlyOf(context) })
+      ),
       get: os.crawlOrders.get.handler(({ input }) => parts.crawlCommands.get(input.id)),
       update: os.crawlOrders.update.handler(({ input }) => parts.crawlCommands.update(input)),
       cancel: os.crawlOrders.cancel.handler(({ input }) => parts.crawlCommands.cancel(input.id))
     },
     jobs: {
-      list: os.jobs.list.handler(async ({ input }) => {
+      list: os.jobs.list.handler(async ({ input, context }) => {
         const { before, limit, ...filter } = input
-        const rows = await store.listJobs(filter, {
-          before: before ?? null,
-          limit: limit + 1,
-          maxBytes: LIST_MAX_BYTES
-        })
+        const rows = await store.listJobs(
+          { ...filter, ...onlyOf(context) },
+          {
+            before: before ?? null,
+            limit: limit + 1,
+            maxBytes: LIST_MAX_BYTES
+          }
+        )
         const page = rows.slice(0, limit)
         const isCut = rows.length > limit || largeBytesOf(page) >= LIST_MAX_BYTES
         return {
@@ -146,7 +159,7 @@ export function createRouter(parts: RouterParts): EngineRouter {
           nextBefore: isCut ? page.at(-1)!.id : null
         }
       }),
-      facets: os.jobs.facets.handler(({ input }) => store.countFacets(input)),
+      facets: os.jobs.facets.handler(({ input, context }) => store.countFacets({ ...input, ...onlyOf(context) })),
       get: os.jobs.get.handler(async ({ input }) => {
         const job = await requireJob(store, input.id)
         const [attempts, timeline] = await Promise.all([store.listAttempts(input.id), store.listTimeline(input.id)])
@@ -176,14 +189,18 @@ export function createRouter(parts: RouterParts): EngineRouter {
       })),
       cancel: os.jobs.cancel.handler(({ input }) => jobCommands.cancel(input.ids, input)),
       restore: os.jobs.restore.handler(async ({ input }) => ({ restored: await jobCommands.restore(input.ids) })),
-      running: os.jobs.running.handler(() => parts.listRunning()),
+      running: os.jobs.running.handler(({ context }) => parts.listRunning(seenBy(context))),
       usage: os.jobs.usage.handler(async ({ input }) => ({ samples: await parts.usageOf(input.id) })),
       figures: os.jobs.figures.handler(({ input }) => parts.jobFigures.of(input.id, input.attemptNumber)),
       retry: os.jobs.retry.handler(async ({ input }) => ({ jobs: await jobCommands.retry(input.ids) }))
     },
     nodes: {
-      list: os.nodes.list.handler(() => ({ nodes: parts.listNodes() })),
-      get: os.nodes.get.handler(({ input }) => parts.describeNode(nodeCommands.require(input.id))),
+      list: os.nodes.list.handler(({ context }) => ({
+        nodes: parts.listNodes().map((node) => only.seenNode(node, seenBy(context)))
+      })),
+      get: os.nodes.get.handler(({ input, context }) =>
+        only.seenNode(parts.describeNode(nodeCommands.require(input.id)), seenBy(context))
+      ),
       probe: os.nodes.probe.handler(async ({ input: { nodeId, ...given } }) => {
         const tried = nodeId === undefined ? null : await nodeCommands.addressLike(nodeId, given)
         const result = await parts.probe(tried?.address ?? given)
@@ -219,14 +236,16 @@ export function createRouter(parts: RouterParts): EngineRouter {
       )
     },
     queue: {
-      limits: os.queue.limits.handler(() => ({ limits: queueCommands.limits() })),
+      limits: os.queue.limits.handler(({ context }) => ({
+        limits: only.seenLimits(queueCommands.limits(), seenBy(context))
+      })),
       setLimits: os.queue.setLimits.handler(async ({ input }) => ({
         limits: await queueCommands.setLimits(input.limits)
       })),
-      lanes: os.queue.lanes.handler(({ input }) => queueCommands.lanes(input.limit))
+      lanes: os.queue.lanes.handler(({ input, context }) => queueCommands.lanes(input.limit, onlyOf(context)))
     },
     schedules: {
-      list: os.schedules.list.handler(({ input }) => scheduleReads.list(input)),
+      list: os.schedules.list.handler(({ input, context }) => scheduleReads.list({ ...input, ...onlyOf(context) })),
       get: os.schedules.get.handler(({ input }) => scheduleReads.get(input.id)),
       create: os.schedules.create.handler(async ({ input: { replace, ...settings } }) => ({
         schedule: await scheduleCommands.create(settings, { namesake: replace ? 'replace' : 'refuse' })
@@ -240,9 +259,13 @@ export function createRouter(parts: RouterParts): EngineRouter {
       })),
       runNow: os.schedules.runNow.handler(async ({ input }) => ({ firing: await scheduleCommands.runNow(input.id) })),
       preview: os.schedules.preview.handler(({ input }) => scheduleReads.preview(input.timing, input)),
-      calendar: os.schedules.calendar.handler(({ input }) => scheduleReads.calendar(input)),
-      load: os.schedules.load.handler(({ input }) => scheduleReads.load(input)),
-      firings: os.schedules.firings.handler(({ input }) => scheduleReads.firings(input)),
+      calendar: os.schedules.calendar.handler(({ input, context }) =>
+        scheduleReads.calendar({ ...input, ...onlyOf(context) })
+      ),
+      load: os.schedules.load.handler(({ input, context }) => scheduleReads.load({ ...input, ...onlyOf(context) })),
+      firings: os.schedules.firings.handler(({ input, context }) =>
+        scheduleReads.firings({ ...input, ...onlyOf(context) })
+      ),
       planBackfill: os.schedules.planBackfill.handler(({ input: { id, ...range } }) =>
         scheduleReads.planBackfill(id, range)
       ),
@@ -254,14 +277,20 @@ export function createRouter(parts: RouterParts): EngineRouter {
       }))
     },
     findings: {
-      list: os.findings.list.handler(() => ({ spiders: parts.expectations.current() })),
+      list: os.findings.list.handler(({ context }) => ({
+        spiders: parts.expectations.current().filter(({ project }) => only.isSeen(seenBy(context), project))
+      })),
       ofJob: os.findings.ofJob.handler(({ input }) => parts.expectations.ofJob(input.id)),
       dismiss: os.findings.dismiss.handler(async ({ input }) => ({
         dismissed: await parts.expectations.dismiss(input)
       }))
     },
     chains: {
-      list: os.chains.list.handler(async () => ({ chains: await chainCommands.list() })),
+      list: os.chains.list.handler(async ({ context }) => {
+        const chains = await chainCommands.list()
+        const areSeen = (projects: ProjectName[]) => projects.every((one) => only.isSeen(seenBy(context), one))
+        return { chains: chains.filter((chain) => areSeen(projectsOfChain(chain))) }
+      }),
       create: os.chains.create.handler(async ({ input }) => ({ chain: await chainCommands.create(input) })),
       update: os.chains.update.handler(async ({ input: { id, ...settings } }) => ({
         chain: await chainCommands.update(id, settings)
@@ -287,7 +316,9 @@ export function createRouter(parts: RouterParts): EngineRouter {
       refresh: os.discovery.refresh.handler(({ input }) => discovery.refresh(input.id))
     },
     projects: {
-      list: os.projects.list.handler(() => ({ projects: parts.listProjects() })),
+      list: os.projects.list.handler(({ context }) => ({
+        projects: parts.listProjects().filter(({ name }) => only.isSeen(seenBy(context), name))
+      })),
       get: os.projects.get.handler(({ input }) => requireProject(input.project)),
       upload: os.projects.upload.handler(async ({ input }) => {
         await using archive = await parts.incoming.fromFile(input.file)
@@ -338,15 +369,24 @@ export function createRouter(parts: RouterParts): EngineRouter {
       })
     },
     storage: {
-      usage: os.storage.usage.handler(() => parts.retention.usage()),
-      policy: os.storage.policy.handler(() => parts.retention.policy()),
+      usage: os.storage.usage.handler(async ({ context }) =>
+        only.seenUsage(await parts.retention.usage(), seenBy(context))
+      ),
+      policy: os.storage.policy.handler(({ context }) => {
+        const { revision, policy } = parts.retention.policy()
+        return { revision, policy: only.seenPolicy(policy, seenBy(context)) }
+      }),
       setPolicy: os.storage.setPolicy.handler(({ input }) => parts.retention.setPolicy(input)),
-      preview: os.storage.preview.handler(({ input }) => parts.retention.preview(input.policy)),
+      preview: os.storage.preview.handler(async ({ input, context }) =>
+        only.seenPreview(await parts.retention.preview(input.policy), seenBy(context))
+      ),
       run: os.storage.run.handler(() => ({ started: parts.retention.run() })),
       compact: os.storage.compact.handler(() => parts.retention.compact())
     },
     environments: {
-      list: os.environments.list.handler(() => ({ environments: parts.environments.list() })),
+      list: os.environments.list.handler(({ context }) => ({
+        environments: only.seenEnvironments(parts.environments.list(), seenBy(context))
+      })),
       log: os.environments.log.handler(({ input, signal }) => parts.environments.log(input.id, signal)),
       rebuild: os.environments.rebuild.handler(({ input }) => parts.environments.rebuild(input.id)),
       remove: os.environments.remove.handler(async ({ input }) => {
@@ -369,7 +409,9 @@ export function createRouter(parts: RouterParts): EngineRouter {
         jobLogs.search(jobId, attemptNumber, query, { mostLines, signal })
       ),
       zip: os.logs.zip.handler(({ input, signal }) => logZips.zip(input.jobIds, signal)),
-      searchAll: os.logs.searchAll.handler(({ input, signal }) => parts.fleetSearch.run(input, signal))
+      searchAll: os.logs.searchAll.handler(({ input, context, signal }) =>
+        parts.fleetSearch.run({ ...input, ...onlyOf(context) }, signal)
+      )
     },
     items: {
       describe: os.items.describe.handler(({ input: { count, ...wanted }, signal }) =>
@@ -391,22 +433,26 @@ export function createRouter(parts: RouterParts): EngineRouter {
       readExport: os.items.readExport.handler(({ input }) => jobItems.readExport(input.id, input.offset))
     },
     errors: {
-      list: os.errors.list.handler(({ input }) => parts.errorGroups.list(input)),
+      list: os.errors.list.handler(({ input, context }) => parts.errorGroups.list({ ...input, ...onlyOf(context) })),
       get: os.errors.get.handler(({ input }) => parts.errorGroups.get(input.id)),
       ofJob: os.errors.ofJob.handler(({ input }) => parts.errorGroups.ofJob(input.jobId, input.attemptNumber)),
       setState: os.errors.setState.handler(({ input }) => parts.errorGroups.setState(input.ids, input.state))
     },
     events: {
-      subscribe: os.events.subscribe.handler(({ input, signal }) => feed.subscribe(input.after, signal))
+      subscribe: os.events.subscribe.handler(({ input, context, signal }) =>
+        subscribe(feed.subscribe(input.after, signal), seenBy(context))
+      )
     },
     ...accessOperations(os, access),
     system: {
-      status: os.system.status.handler(() => ({
+      status: os.system.status.handler(async ({ context }) => ({
         ...parts.status(),
-        figures: figures.current,
-        problems: parts.problems()
+        figures: await figures.of(seenBy(context)),
+        problems: only.seenProblems(parts.problems(), seenBy(context))
       })),
-      history: os.system.history.handler(() => ({ samples: figures.history })),
+      history: os.system.history.handler(({ context }) => ({
+        samples: seenBy(context) === null ? figures.history : []
+      })),
       credentials: os.system.credentials.handler(({ context }) =>
         systemCommands.credentials(context.showsPassword === true)
       ),
@@ -423,6 +469,9 @@ export function createRouter(parts: RouterParts): EngineRouter {
     }
   })
 }
+
+const seenBy = ({ principal }: RouterContext): only.Seen => seenProjects(principal.rights)
+const onlyOf = (context: RouterContext) => only.onlySeen(seenBy(context))
 
 function originOf({ source, onceKey }: RouterContext): Origin {
   return { source, onceKey }

@@ -8,7 +8,7 @@ import type { Clock } from '../runtime/clock.ts'
 import type { ThreadPool } from '../runtime/thread-pool.ts'
 import type { Candidates } from '../store/log-blocks.ts'
 import type { KeptLog, KeptLogFilter, LogKey, LogPage, UnarchivedRun } from '../store/records.ts'
-import type { KeptLogReader } from '../store/store.ts'
+import type { KeptLogReader, OnlyProjects } from '../store/store.ts'
 import { decodeCursor, encodeCursor, type SearchPlace } from './cursor.ts'
 import type { LogIndex } from './log-index.ts'
 import { createQueryPlan, isEverything } from './query/query-plan.ts'
@@ -80,7 +80,10 @@ export class FleetSearch {
   }
 
   /** Rejects with BAD_INPUT for an expression that is not valid or takes too long. */
-  async *run(input: FleetLogSearchInput, signal?: AbortSignal): AsyncGenerator<FleetLogSearchProgress, void> {
+  async *run(
+    input: FleetLogSearchInput & OnlyProjects,
+    signal?: AbortSignal
+  ): AsyncGenerator<FleetLogSearchProgress, void> {
     checkQuery(input)
     const place = input.cursor === undefined ? null : decodeCursor(input.cursor)
     yield* new OneSearch(this.#parts, input, place).run(signal)
@@ -89,7 +92,7 @@ export class FleetSearch {
 
 class OneSearch {
   readonly #parts: FleetSearchParts
-  readonly #input: FleetLogSearchInput
+  readonly #input: FleetLogSearchInput & OnlyProjects
   readonly #stopping = new AbortController()
   readonly #tasks: Task[] = []
   #place: SearchPlace | null
@@ -105,7 +108,7 @@ class OneSearch {
   #slowLogs = 0
   readonly #counts = { ruledOut: { logs: 0, bytes: 0 }, scanned: { logs: 0, bytes: 0 }, unreadable: 0 }
 
-  constructor(parts: FleetSearchParts, input: FleetLogSearchInput, place: SearchPlace | null) {
+  constructor(parts: FleetSearchParts, input: FleetLogSearchInput & OnlyProjects, place: SearchPlace | null) {
     this.#parts = parts
     this.#input = input
     this.#place = place
@@ -408,8 +411,9 @@ function hitOf({ jobId, number, project, spider, nodeId }: SearchedRun, hit: Sca
   return { ...hit, jobId, attemptNumber: number, project, spider, nodeId }
 }
 
-function filterOf({ project, spider, nodeId, outcome, sinceMs, untilMs }: FleetLogSearchInput): KeptLogFilter {
-  return { project, spider, nodeId, outcome, sinceMs, untilMs }
+function filterOf(input: FleetLogSearchInput & OnlyProjects): KeptLogFilter {
+  const { project, spider, nodeId, outcome, sinceMs, untilMs, onlyProjects } = input
+  return { project, spider, nodeId, outcome, sinceMs, untilMs, onlyProjects }
 }
 
 function checkQuery(query: FleetLogSearchInput): void {

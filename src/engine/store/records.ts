@@ -38,7 +38,8 @@ import type {
   VersionName,
   WebhookId
 } from '../../shared/contract/index.ts'
-import type { Role } from '../../shared/roles.ts'
+import type { ProjectRole, Role } from '../../shared/roles.ts'
+import type { OnlyProjects } from './store.ts'
 import { PLAIN_ORDER } from '../../shared/plain-job.ts'
 
 /** Records that the Store (store.ts) accepts and returns: plain data, the same for every implementation. */
@@ -284,7 +285,9 @@ export interface StoredUser {
   id: UserId
   name: string
   kind: 'person' | 'service'
-  role: Role
+  /** In all projects; null: only in those named. */
+  role: Role | null
+  projects: Record<ProjectName, ProjectRole>
   enabled: boolean
   /** As access/passwords.ts writes it; null: cannot log in. */
   passwordHash: string | null
@@ -301,6 +304,8 @@ export interface StoredAccessToken {
   name: string
   role: Role
   /** SHA-256, in hexadecimal digits. */
+  /** Names of the only ones that it is for; null: all. */
+  projects: ProjectName[] | null
   hash: string
   ending: string
   createdAtMs: number
@@ -476,7 +481,7 @@ export interface KeptItemsFile extends ItemsRecord {
 }
 
 /** Which archived logs to look at; all that is given must hold. */
-export interface KeptLogFilter {
+export interface KeptLogFilter extends OnlyProjects {
   /** As in JobFilter: `*` matches anything. */
   project?: string | undefined
   spider?: string | undefined

@@ -89,6 +89,11 @@ import type {
 } from './records.ts'
 import type { SettingKey, SettingValue } from './settings.ts'
 
+/** Leaves out all other projects, wherever they would show: absent, nothing is. */
+export interface OnlyProjects {
+  onlyProjects?: readonly ProjectName[] | undefined
+}
+
 /** Jobs as they are now, and their timelines. */
 export interface JobReader {
   getJob(id: JobId): Promise<StoredJob | null>
@@ -97,14 +102,17 @@ export interface JobReader {
    * Newest first, ids below `before`. `sinceMs` excludes jobs queued earlier. Ends after the job with which large
    * settings and arguments have `maxBytes` (records.ts, largeBytes), the first at the earliest.
    */
-  listJobs(filter: JobFilter, page: { before: JobId | null; limit: number; maxBytes?: number }): Promise<StoredJob[]>
+  listJobs(
+    filter: JobFilter & OnlyProjects,
+    page: { before: JobId | null; limit: number; maxBytes?: number }
+  ): Promise<StoredJob[]>
   /** Each facet counts jobs that match the other filters, so it shows the effect of other values. Highest first. */
-  countFacets(filter: JobFilter): Promise<JobFacets>
+  countFacets(filter: JobFilter & OnlyProjects): Promise<JobFacets>
   /** How many of these jobs have each status; unknown ids are not counted. */
   countStatuses(ids: JobId[]): Promise<Partial<Record<JobStatus, number>>>
-  countByState(): Promise<{ queued: number; starting: number; running: number; ended: number }>
+  countByState(of?: OnlyProjects): Promise<{ queued: number; starting: number; running: number; ended: number }>
   /** Jobs that ended at or after this time, by outcome, for the overview. */
-  countEndedSince(sinceMs: number): Promise<Record<Outcome, number>>
+  countEndedSince(sinceMs: number, of?: OnlyProjects): Promise<Record<Outcome, number>>
   /** The newest live or ended jobs with this client jobid, newest first. */
   findJobsByJobid(project: ProjectName | null, jobid: string): Promise<StoredJob[]>
   /** The jobs that ended last, newest first, with the node of their newest attempt; excludes jobs that never ran. */
@@ -245,7 +253,7 @@ export interface ReadingStore {
 }
 
 /** `text` matches in title or culprit; everything else is compared whole. `firstVersion`: seen in it first. */
-export interface ErrorGroupFilter {
+export interface ErrorGroupFilter extends OnlyProjects {
   project?: string | undefined
   spider?: string | undefined
   version?: string | undefined
@@ -268,6 +276,8 @@ export interface ErrorStore {
   listErrorGroups(filter: ErrorGroupFilter, page: ErrorGroupPage): Promise<StoredErrorGroup[]>
   /** With its newest occurrences, and the spiders, versions and nodes that log it most. */
   getErrorGroup(id: ErrorGroupId, sinceMs: number): Promise<StoredErrorGroupDetail | null>
+  /** Of those that there are. */
+  projectsOfErrorGroups(ids: ErrorGroupId[]): Promise<{ id: ErrorGroupId; project: ProjectName }[]>
   /** Of all attempts, or of this one. */
   listErrorsOfJob(
     jobId: JobId,
@@ -383,9 +393,9 @@ export interface SchedulePage {
 /**
  * `text` matches part of the name, or of a project or spider that it runs; `project`, `name`, `userId` (of its jobs)
  * and `crawlKey` match exactly. `isCrawl`: created by a crawl order. `hasNamesake`: shares its name with another
- * (reads all names).
+ * (reads all names). `onlyProjects` leaves out a schedule if any of its jobs is of another project.
  */
-export interface ScheduleFilter {
+export interface ScheduleFilter extends OnlyProjects {
   text?: string
   project?: ProjectName
   name?: string
@@ -411,6 +421,13 @@ export interface ScheduleStore extends ScheduleReader {
   listLiveJobsOf(scheduleId: ScheduleId): Promise<StoredJob[]>
 }
 
+export interface FiringFilter extends OnlyProjects {
+  scheduleId?: ScheduleId | undefined
+  backfillId?: string | undefined
+  states?: Firing['state'][] | undefined
+  sinceChange?: boolean
+}
+
 /** Firings of the moments of schedules. */
 export interface FiringReader {
   /**
@@ -418,7 +435,7 @@ export interface FiringReader {
    * written after its last `putSchedule`, regardless of clock changes.
    */
   listFirings(
-    filter: { scheduleId?: ScheduleId; backfillId?: string; states?: Firing['state'][]; sinceChange?: boolean },
+    filter: FiringFilter,
     page: { before: number | null; limit: number; maxBytes?: number }
   ): Promise<StoredFiring[]>
   /** The newest `limit` of each schedule, in the order of the ids, newest first. */

@@ -505,8 +505,8 @@ function openDoors(options: EngineOptions, below: WithHealth, opened: AsyncDispo
     chainCommands: below.chains.commands,
     ...{ jobLogs, jobFigures },
     errorGroups: below.errorGroups,
-    listRunning: () =>
-      listRunning({ store, waiting, newestUsage: (jobid) => local.node?.usage.newestUsage(jobid) ?? null }),
+    listRunning: (seen) =>
+      listRunning({ store, waiting, newestUsage: (jobid) => local.node?.usage.newestUsage(jobid) ?? null }, seen),
     feed,
     incoming,
     describeNode: describe,

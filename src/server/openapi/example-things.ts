@@ -443,11 +443,11 @@ export const spiderFindings: SpiderFindings = {
 }
 
 export const user: User = {
-  ...{ id: USER_ID, name: 'anna', kind: 'person', role: 'operator', enabled: true, hasPassword: true },
+  ...{ id: USER_ID, name: 'anna', kind: 'person', role: 'operator', projects: {}, enabled: true, hasPassword: true },
   ...{ createdAtMs: NOON_MS - 86_400_000, lastSeenAtMs: NOON_MS }
 }
 
 export const accessToken: AccessToken = {
-  ...{ id: TOKEN_ID, userId: USER_ID, name: 'GitLab', role: 'deployer', ending: '1a2b3c4d' },
+  ...{ id: TOKEN_ID, userId: USER_ID, name: 'GitLab', role: 'deployer', projects: null, ending: '1a2b3c4d' },
   ...{ createdAtMs: NOON_MS, expiresAtMs: NOON_MS + 90 * 86_400_000, lastUsedAtMs: null }
 }

@@ -513,7 +513,10 @@ export const EXAMPLES: ExamplesOf<InferContractRouterInputs<Contract>, InferCont
   users: {
     me: {
       summary: 'Who you are here, and your role',
-      output: { userId: USER_ID, name: 'anna', role: 'operator', tokenId: null }
+      output: {
+        ...{ userId: USER_ID, name: 'anna', role: 'operator', tokenId: null },
+        ...{ everywhere: 'operator', projects: {} }
+      }
     },
     list: { summary: 'All users', output: { users: [user] } },
     create: {

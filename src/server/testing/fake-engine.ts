@@ -6,7 +6,8 @@ import type { SharedAnswers } from '../../engine/cache/shared-answers.ts'
 import type { SharedCache } from '../../engine/cache/shared-cache.ts'
 import { Access } from '../../engine/access/access.ts'
 import { accessOperations } from '../../engine/router/access-operations.ts'
-import { implementWithRoles } from '../../engine/router/required-role.ts'
+import { implementWithRights } from '../../engine/router/required-rights.ts'
+import type { SubjectReads } from '../../engine/router/subjects.ts'
 import type { RouterContext } from '../../engine/router/router.ts'
 import { silentLogger } from '../../engine/runtime/logger.ts'
 import { systemRandom } from '../../engine/runtime/random.ts'
@@ -31,6 +32,17 @@ import { createFakeScrapyd, sha256 } from './fake-scrapyd.ts'
 
 const CREDENTIALS = { username: 'scrapdeck', password: 'correct horse: battery' }
 
+/** Whoever may see only some projects sees none of its things: access.foreign.test.ts asks a real one. */
+const NOTHING: SubjectReads = {
+  store: {
+    getJobs: async () => [],
+    getSchedules: async () => [],
+    listChains: async () => [],
+    projectsOfErrorGroups: async () => []
+  },
+  environments: { list: () => [] }
+}
+
 /** An engine in memory for tests of the server: every kind of call and failure can be produced. */
 export function createFakeEngine() {
   const { scrapyd, ...fleet } = createFakeScrapyd()
@@ -39,7 +51,7 @@ export function createFakeEngine() {
   const openStreams = { count: 0 }
 
   // Only what the tests of the server need; every other operation returns its example (openapi/examples.ts).
-  const server = implementWithRoles()
+  const server = implementWithRights(NOTHING)
   const accessClock = createFakeClock()
   const access = createFakeAccess(CREDENTIALS.username, accessClock)
   const own = {

@@ -30,15 +30,15 @@ export type Environment = z.infer<typeof Environment>
 const ById = z.object({ id: Environment.shape.id })
 
 export const environmentsContract = {
-  list: read('viewer', 'GET /environments').output(z.object({ environments: z.array(Environment) })),
+  list: read('viewer', 'GET /environments', 'seen').output(z.object({ environments: z.array(Environment) })),
   /** The build log as it grows, in pieces from the start; ends with the build. */
-  log: read('viewer', 'GET /environments/{id}/log')
+  log: read('viewer', 'GET /environments/{id}/log', { id: 'environment' })
     .input(ById)
     .output(eventIterator(z.object({ text: z.string() }))),
   /** Rebuilds it from the same requirements. Runs that use it continue. */
-  rebuild: write('deployer', 'POST /environments/{id}/rebuild').input(ById).output(Environment),
+  rebuild: write('deployer', 'POST /environments/{id}/rebuild', { id: 'environment' }).input(ById).output(Environment),
   /** Deletes an environment that no project uses. */
-  remove: write('deployer', 'DELETE /environments/{id}')
+  remove: write('deployer', 'DELETE /environments/{id}', { id: 'environment' })
     .input(ById)
     .output(z.object({ removed: z.string() }))
 }

@@ -1,15 +1,31 @@
 import { type AnyContractProcedure, type HTTPMethod, type HTTPPath, isContractProcedure, oc } from '@orpc/contract'
 import type { Role } from '../roles.ts'
 
+/**
+ * A field of an operation's input that names something of projects. A plural may name what is not there: that is left
+ * out. `run` has a project and what it waits for; `place` is one in the queue, beside a job.
+ */
+export type NamedThing =
+  | ('project' | 'job' | 'jobs' | 'place' | 'dependencies' | 'run' | 'runs' | 'schedule' | 'schedules')
+  | ('crawlOrder' | 'chain' | 'errorGroup' | 'errorGroups' | 'environment')
+
+/**
+ * What an operation is about. `caller`: only whoever calls it, or what everybody may know. `service`: all of it, so the
+ * role must hold for all projects. `seen`: whatever the caller may see, which its handler selects. Otherwise what these
+ * fields name (engine/router/subjects.ts): the role must hold in the projects of all of it.
+ */
+export type Subject = 'caller' | 'seen' | 'service' | { readonly [field: string]: NamedThing }
+
 /** What a server needs to know about an operation, in addition to its schemas. */
 export interface OperationMeta {
+  about: Subject
   /** It changes something. */
   writes: boolean
   /** It is performed once per Idempotency-Key. */
   takesKey: boolean
   /** The most that an answer to this input may have, in bytes of JSON. Absent: little. */
   answerBytes?: (input: Record<string, unknown>) => number
-  /** The least role that may call it: refused to others before it is validated (engine/router/required-role.ts). */
+  /** The least role that may call it: refused to others before it is validated (engine/router/required-rights.ts). */
   role: Role
   /**
    * How long a request with this body can be repeated if its outcome is unknown: as long as the jobs it created can be
@@ -28,23 +44,24 @@ export const pageBytes = ({ limit = 100 }: Record<string, unknown>): number =>
 type Address = `${HTTPMethod} ${HTTPPath}`
 
 /** Declares an operation that changes nothing. */
-export const read = (role: Role, address: Address, meta: Pick<OperationMeta, 'answerBytes'> = {}) =>
-  begin(role, address, { writes: false, takesKey: false, ...meta })
+export const read = (role: Role, address: Address, about: Subject, meta: Pick<OperationMeta, 'answerBytes'> = {}) =>
+  begin(role, address, about, { writes: false, takesKey: false, ...meta })
 
 /** The same with an input too large for a query: sent with POST, which accepts a key like every POST. */
-export const ask = (role: Role, address: Address, meta: Pick<OperationMeta, 'answerBytes'> = {}) =>
-  begin(role, address, { writes: false, takesKey: true, ...meta })
+export const ask = (role: Role, address: Address, about: Subject, meta: Pick<OperationMeta, 'answerBytes'> = {}) =>
+  begin(role, address, about, { writes: false, takesKey: true, ...meta })
 
 /** Declares an operation that changes something. */
 export const write = (
   role: Role,
   address: Address,
+  about: Subject,
   meta: Pick<OperationMeta, 'repeatableForMs' | 'answerBytes' | 'alsoInQuery'> = {}
-) => begin(role, address, { writes: true, takesKey: true, ...meta })
+) => begin(role, address, about, { writes: true, takesKey: true, ...meta })
 
-function begin(role: Role, address: Address, meta: Omit<OperationMeta, 'role'>) {
+function begin(role: Role, address: Address, about: Subject, meta: Omit<OperationMeta, 'role' | 'about'>) {
   const [method, path] = address.split(' ') as [HTTPMethod, HTTPPath]
-  return oc.$meta<OperationMeta>({ role, ...meta }).route({ method, path })
+  return oc.$meta<OperationMeta>({ role, about, ...meta }).route({ method, path })
 }
 
 /** A key that is checked now must still be known when it is used. */

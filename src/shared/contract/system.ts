@@ -97,17 +97,17 @@ export const Progress = z.object({ text: z.string(), done: z.boolean(), share: z
 export type Progress = z.infer<typeof Progress>
 
 export const systemContract = {
-  status: read('viewer', 'GET /system').output(SystemStatus),
+  status: read('viewer', 'GET /system', 'seen').output(SystemStatus),
   /** Samples of the figures, oldest first, one every 10 s for the last hour: the sparklines. */
-  history: read('viewer', 'GET /system/history').output(z.object({ samples: z.array(Figures) })),
-  credentials: read('owner', 'GET /system/credentials').output(Credentials),
+  history: read('viewer', 'GET /system/history', 'seen').output(z.object({ samples: z.array(Figures) })),
+  credentials: read('owner', 'GET /system/credentials', 'service').output(Credentials),
   /** Ends all browser sessions with their streams, and unused login links. */
-  logOutEverywhere: write('owner', 'POST /system/logout').output(z.object({ ended: z.number().int() })),
-  setPaused: write('operator', 'POST /system/paused')
+  logOutEverywhere: write('owner', 'POST /system/logout', 'service').output(z.object({ ended: z.number().int() })),
+  setPaused: write('operator', 'POST /system/paused', 'service')
     .input(z.object({ paused: z.boolean() }))
     .output(z.object({ paused: z.boolean() })),
   /** Deploys the bundled demo project if necessary and queues one run of its spider. */
-  runDemo: write('deployer', 'POST /system/demo').output(z.object({ job: Job })),
+  runDemo: write('deployer', 'POST /system/demo', 'service').output(z.object({ job: Job })),
   /** Creates a Python environment with Scrapy for the local node. */
-  createEnvironment: write('deployer', 'POST /system/environment').output(eventIterator(Progress))
+  createEnvironment: write('deployer', 'POST /system/environment', 'service').output(eventIterator(Progress))
 }

@@ -57,26 +57,26 @@ const Secret = z.object({
 })
 
 export const webhooksContract = {
-  list: read('admin', 'GET /webhooks').output(z.object({ webhooks: z.array(Webhook) })),
-  create: write('admin', 'POST /webhooks')
+  list: read('admin', 'GET /webhooks', 'service').output(z.object({ webhooks: z.array(Webhook) })),
+  create: write('admin', 'POST /webhooks', 'service')
     .input(WebhookSettings)
     .output(Secret.extend({ webhook: Webhook })),
-  update: write('admin', 'PUT /webhooks/{id}')
+  update: write('admin', 'PUT /webhooks/{id}', 'service')
     .input(WebhookSettings.extend({ id: WebhookId }))
     .output(z.object({ webhook: Webhook })),
-  remove: write('admin', 'DELETE /webhooks/{id}')
+  remove: write('admin', 'DELETE /webhooks/{id}', 'service')
     .input(z.object({ id: WebhookId }))
     .output(z.object({ removed: z.boolean() })),
   /** Creates a new secret; the old one stays valid for a day. */
-  rotate: write('admin', 'POST /webhooks/{id}/rotate')
+  rotate: write('admin', 'POST /webhooks/{id}/rotate', 'service')
     .input(z.object({ id: WebhookId }))
     .output(Secret.extend({ webhook: Webhook })),
   /** Sends a test event now and returns the response. It is not retried. */
-  test: write('admin', 'POST /webhooks/{id}/test')
+  test: write('admin', 'POST /webhooks/{id}/test', 'service')
     .input(z.object({ id: WebhookId }))
     .output(z.object({ ok: z.boolean(), answer: z.string() })),
   /** Newest first. */
-  deliveries: read('admin', 'GET /webhooks/{id}/deliveries')
+  deliveries: read('admin', 'GET /webhooks/{id}/deliveries', 'service')
     .input(
       z.object({
         id: WebhookId,
@@ -87,7 +87,7 @@ export const webhooksContract = {
     )
     .output(z.object({ deliveries: z.array(Delivery), nextBefore: z.string().nullable() })),
   /** Delivers again with the count of tries reset. Empty `deliveryIds`: all dead ones. */
-  replay: write('admin', 'POST /webhooks/{id}/replay')
+  replay: write('admin', 'POST /webhooks/{id}/replay', 'service')
     .input(z.object({ id: WebhookId, deliveryIds: z.array(z.string().max(100)).max(10_000).default([]) }))
     .output(z.object({ replayed: z.number().int() }))
 }

@@ -227,7 +227,7 @@ export class LocalEnvironments implements Environments {
     const { main } = this.#options
     const one = this.#made.find(id)
     const requirements = (await one?.environment.requirements()) ?? null
-    if (one === undefined || requirements === null) throw unknownEnvironment(id)
+    if (one === undefined || requirements === null) throw noEnvironment(id)
     const base = main.base()
     if (base === null) {
       throw new ScrapdeckError('PYTHON_MISSING', main.state().problem ?? 'There is no Python to build it with.')
@@ -248,7 +248,7 @@ export class LocalEnvironments implements Environments {
 
   #require(id: string): Environment {
     const environment = this.list().find((one) => one.id === id)
-    if (environment === undefined) throw unknownEnvironment(id)
+    if (environment === undefined) throw noEnvironment(id)
     return environment
   }
 }
@@ -269,7 +269,7 @@ function bad(message: string): never {
   throw new ScrapdeckError('BAD_INPUT', message, { data: { field: 'python' } })
 }
 
-function unknownEnvironment(id: string): ScrapdeckError {
+export function noEnvironment(id: string): ScrapdeckError {
   return new ScrapdeckError('NOT_FOUND', `There is no environment ${id}; it may have been deleted.`)
 }
 

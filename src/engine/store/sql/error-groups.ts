@@ -1,5 +1,5 @@
 import type { Database } from './database.ts'
-import type { AttemptNumber, ErrorGroupId, ErrorState, JobId } from '../../../shared/contract/index.ts'
+import type { AttemptNumber, ErrorGroupId, ErrorState, JobId, ProjectName } from '../../../shared/contract/index.ts'
 import type {
   ErrorSpreadRow,
   RunErrorRow,
@@ -31,6 +31,9 @@ const IS_BACK = `error_groups.state = 'resolved' AND excluded.last_seen_ms > err
 export const ERROR_GROUPS_SQL = {
   page: pageOf(''),
   pageOfProject: pageOf('project = :project AND'),
+  pageOfProjects: pageOf('project IN (SELECT value FROM json_each(:onlyProjects)) AND'),
+  projects: `SELECT error_groups.id, project FROM json_each(?) AS wanted
+    CROSS JOIN error_groups ON error_groups.id = CAST(wanted.value AS BIGINT)`,
   get: `SELECT ${COLUMNS} FROM error_groups WHERE id = ?`,
   spreadCounts: 'SELECT kind, count(*) AS count FROM error_spread WHERE group_id = ? GROUP BY kind',
   spread: `SELECT value, count, run_count AS runCount, first_seen_ms AS firstSeenMs, last_seen_ms AS lastSeenMs
@@ -103,6 +106,8 @@ export function createErrorGroups({ database }: { database: Database }) {
   const sql = ERROR_GROUPS_SQL
   const page = database.prepare<Record<string, unknown>, GroupRow>(sql.page)
   const pageOfProject = database.prepare<Record<string, unknown>, GroupRow>(sql.pageOfProject)
+  const pageOfProjects = database.prepare<Record<string, unknown>, GroupRow>(sql.pageOfProjects)
+  const projects = database.prepare<[string], { id: ErrorGroupId; project: ProjectName }>(sql.projects)
   const get = database.prepare<[number], GroupRow>(sql.get)
   const spreadCounts = database.prepare<[number], { kind: string; count: number }>(sql.spreadCounts)
   const spread = database.prepare<[number, string, number], ErrorSpreadRow>(sql.spread)
@@ -175,9 +180,18 @@ export function createErrorGroups({ database }: { database: Database }) {
       const like = text === undefined || text === '' ? null : `%${text.replace(/[\\%_]/g, '\\$&')}%`
       const { lastSeenMs: beforeMs, id: beforeId } = before ?? { lastSeenMs: Number.MAX_SAFE_INTEGER, id: 0 }
       const wanted = { spider, version, nodeId, state, firstVersion, like, beforeMs, beforeId, limit }
-      const rows = project === null ? page.all(wanted) : pageOfProject.all({ ...wanted, project })
-      return rows.map((row) => describe(row, sinceMs))
+      const { onlyProjects } = filter
+      const hidden = project !== null && onlyProjects?.includes(project as ProjectName) === false
+      return (hidden ? [] : rows()).map((row) => describe(row, sinceMs))
+
+      function rows(): GroupRow[] {
+        if (project !== null) return pageOfProject.all({ ...wanted, project })
+        if (onlyProjects === undefined) return page.all(wanted)
+        return pageOfProjects.all({ ...wanted, onlyProjects: JSON.stringify(onlyProjects) })
+      }
     },
+
+    projectsOf: (ids: ErrorGroupId[]) => projects.all(JSON.stringify(ids)),
 
     get(id: ErrorGroupId, sinceMs: number): StoredErrorGroupDetail | null {
       const row = get.get(id)

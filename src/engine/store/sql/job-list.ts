@@ -1,9 +1,18 @@
 import type { Database, Statement } from './database.ts'
-import type { JobFacets, JobFilter, JobStatus, NodeId, ProjectName } from '../../../shared/contract/index.ts'
+import type {
+  JobFacets,
+  JobFilter as AskedFilter,
+  JobStatus,
+  NodeId,
+  ProjectName
+} from '../../../shared/contract/index.ts'
+import type { OnlyProjects } from '../store.ts'
 import { JOB_STATUSES } from '../../../shared/choices.ts'
 import { matchesGlob } from '../../../shared/glob.ts'
 import { LIVE_JOB_STATES, STRETCH_MS, stretchOf } from './counters.ts'
 import { JOB, type JobRow, largeBytesOfRow } from './rows.ts'
+
+type JobFilter = AskedFilter & OnlyProjects
 
 /** A page is looked for among so many of the newest jobs per job of the page, before the kinds are merged. */
 const SCANNED_PER_WANTED = 4
@@ -229,7 +238,8 @@ export function createJobList(database: Database) {
 
   function mergeIds(filter: JobFilter, below: string, from: string, limit: number): string[] {
     const { nodeId, text, sinceMs, status = [] } = filter
-    const hasNames = [filter.project, filter.spider, nodeId, text || undefined].some((name) => name !== undefined)
+    const { project, spider, onlyProjects } = filter
+    const hasNames = [project, spider, nodeId, text || undefined, onlyProjects].some((name) => name !== undefined)
     if (!hasNames && status.length > 0 && status.every((one) => ENDED_BADLY.has(one))) {
       const walks = [...new Set(status)].map(
         (one): Walk =>
@@ -361,7 +371,7 @@ export function createJobList(database: Database) {
       (filter: JobFilter, page: { before: string | null; limit: number; maxBytes?: number }): JobRow[] => {
         const below = page.before ?? AFTER_EVERY_ID
         const from = filter.sinceMs === undefined ? '' : idAt(filter.sinceMs - ID_TIME_MARGIN_MS)
-        const { status = [], project, spider, nodeId, text = '' } = filter
+        const { status = [], project, spider, nodeId, onlyProjects, text = '' } = filter
         if (filter.jobid !== undefined) {
           const named = withJobid(filter.jobid, filter).map(({ id }) => id)
           return rowsOf(named.filter((id) => id < below).slice(0, page.limit), page.maxBytes)
@@ -370,7 +380,7 @@ export function createJobList(database: Database) {
         if (owner !== null) {
           return rowsOf(pageIdsOfOwner(owner, filter, below, from, page.limit), page.maxBytes)
         }
-        const hasNames = [project, spider, nodeId].some((name) => name !== undefined)
+        const hasNames = [project, spider, nodeId, onlyProjects].some((name) => name !== undefined)
         if (status.length === 0 && text === '' && from === '' && !hasNames) {
           return withinBytes(newest, [below, from, page.limit], page.maxBytes)
         }
@@ -460,7 +470,7 @@ function countBy(name: 'status' | 'project' | 'nodeId', kinds: CountedKind[]) {
 
 /** What the filter says of a row of job_counts, or of a job, which has more to say: a time and names of its own. */
 function conditionsOf(filter: JobFilter, of: 'kind' | 'job'): { sql: string; values: unknown[] } {
-  const { status, project, spider, nodeId, sinceMs, text } = filter
+  const { status, project, spider, nodeId, sinceMs, text, onlyProjects } = filter
   const parts: string[] = []
   const values: unknown[] = []
   const add = (sql: string, ...more: unknown[]) => {
@@ -482,6 +492,9 @@ function conditionsOf(filter: JobFilter, of: 'kind' | 'job'): { sql: string; val
     else add(`${column} = ?`, pattern)
   }
   if (nodeId !== undefined) add('node_id = ?', nodeId)
+  if (onlyProjects !== undefined) {
+    add('project IN (SELECT value FROM json_each(?))', JSON.stringify(onlyProjects))
+  }
   if (text !== undefined && text !== '') {
     const like = `%${text.replace(/[\\%_]/g, '\\$&')}%`
     const found = `project LIKE ? ESCAPE '\\' OR spider LIKE ? ESCAPE '\\'`
@@ -531,12 +544,13 @@ const endOfPrefix = (text: string) => `${text}\u{10ffff}`
 const foldCase = (text: string) => text.replace(/[A-Z]/g, (letter) => letter.toLowerCase())
 
 function fits(filter: JobFilter, more: (row: NamedRow) => boolean = () => true): (row: NamedRow) => boolean {
-  const { status, project, spider, nodeId, sinceMs } = filter
+  const { status, project, spider, nodeId, sinceMs, onlyProjects } = filter
   return (row) =>
     (status === undefined || status.length === 0 || status.some((one) => one === row.status)) &&
     matchesGlob(project ?? null, row.project) &&
     matchesGlob(spider ?? null, row.spider) &&
     (nodeId === undefined || nodeId === row.nodeId) &&
+    (onlyProjects === undefined || onlyProjects.includes(row.project)) &&
     (sinceMs === undefined || row.queued_at_ms >= sinceMs) &&
     more(row)
 }

@@ -1,6 +1,8 @@
 import type { Database } from './database.ts'
 import type { JobId, JobStatus, NodeId, Outcome, ProjectName, VersionName } from '../../../shared/contract/index.ts'
 import type { FinishedRun, StoredJob } from '../records.ts'
+import type { OnlyProjects } from '../store.ts'
+import { LIVE_JOB_STATES } from './counters.ts'
 import { createJobList, JOB_LIST_SQL } from './job-list.ts'
 import { JOB, type JobRow, toJob } from './rows.ts'
 
@@ -12,7 +14,11 @@ export const JOBS_SQL = {
   statuses: `SELECT status, count(*) AS count FROM json_each(?) AS wanted JOIN jobs ON jobs.id = wanted.value
     GROUP BY status`,
   byState: 'SELECT state, count FROM state_counts',
+  byStatusIn: `SELECT status, sum(count) AS count FROM job_counts
+    WHERE project IN (SELECT value FROM json_each(?)) GROUP BY status`,
   endedSince: `SELECT outcome, count(*) AS count FROM jobs WHERE state = 'ended' AND ended_at_ms >= ? GROUP BY outcome`,
+  endedSinceIn: `SELECT outcome, count(*) AS count FROM jobs
+    WHERE state = 'ended' AND ended_at_ms >= ? AND project IN (SELECT value FROM json_each(?)) GROUP BY outcome`,
   byJobid: `SELECT * FROM (
       SELECT ${JOB} FROM jobs WHERE id = :jobid AND jobid = :jobid
       UNION ALL SELECT ${JOB} FROM jobs WHERE jobid = :jobid AND jobid <> id
@@ -55,6 +61,8 @@ export function createJobs(database: Database) {
   const statuses = database.prepare<[string], { status: JobStatus; count: number }>(JOBS_SQL.statuses)
   const byState = database.prepare<[], { state: StoredJob['state']; count: number }>(JOBS_SQL.byState)
   const endedSince = database.prepare<[number], { outcome: Outcome; count: number }>(JOBS_SQL.endedSince)
+  const byStatusIn = database.prepare<[string], { status: JobStatus; count: number }>(JOBS_SQL.byStatusIn)
+  const endedSinceIn = database.prepare<[number, string], { outcome: Outcome; count: number }>(JOBS_SQL.endedSinceIn)
   const byJobid = database.prepare<{ jobid: string; project: ProjectName | null }, JobRow>(JOBS_SQL.byJobid).raw()
   const finishedRuns = database.prepare<[number], FinishedRow>(JOBS_SQL.finishedRuns)
   const spidersElsewhere = database.prepare<[NodeId], { project: ProjectName; spider: string }>(
@@ -81,15 +89,23 @@ export function createJobs(database: Database) {
       return Object.fromEntries(rows.map(({ status, count }) => [status, count]))
     },
 
-    countByState(): Record<StoredJob['state'], number> {
+    countByState({ onlyProjects }: OnlyProjects = {}): Record<StoredJob['state'], number> {
       const counts = { queued: 0, starting: 0, running: 0, ended: 0 }
+      if (onlyProjects !== undefined) {
+        for (const { status, count } of byStatusIn.all(JSON.stringify(onlyProjects))) {
+          counts[LIVE_JOB_STATES.has(status) ? (status as 'queued') : 'ended'] += count
+        }
+        return counts
+      }
       for (const { state, count } of byState.all()) counts[state] = count
       return counts
     },
 
-    countEndedSince(sinceMs: number): Record<Outcome, number> {
+    countEndedSince(sinceMs: number, { onlyProjects }: OnlyProjects = {}): Record<Outcome, number> {
       const counts = { succeeded: 0, failed: 0, cancelled: 0, lost: 0 }
-      for (const { outcome, count } of endedSince.all(sinceMs)) counts[outcome] = count
+      const rows =
+        onlyProjects === undefined ? endedSince.all(sinceMs) : endedSinceIn.all(sinceMs, JSON.stringify(onlyProjects))
+      for (const { outcome, count } of rows) counts[outcome] = count
       return counts
     },
 

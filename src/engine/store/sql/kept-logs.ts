@@ -279,7 +279,10 @@ function conditionOf(filter: KeptLogFilter): { sql: string; values: Record<strin
     parts.push(sql)
     Object.assign(values, more)
   }
-  const { project, spider, nodeId, outcome, sinceMs, untilMs } = filter
+  const { project, spider, nodeId, outcome, sinceMs, untilMs, onlyProjects } = filter
+  if (onlyProjects !== undefined) {
+    add('jobs.project IN (SELECT value FROM json_each(:onlyProjects))', { onlyProjects: JSON.stringify(onlyProjects) })
+  }
   // As in the filter of jobs: `*` matches anything, every other character is literal.
   for (const [name, pattern] of Object.entries({ project, spider })) {
     if (pattern === undefined) continue

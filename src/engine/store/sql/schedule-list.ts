@@ -1,7 +1,16 @@
 import type { Database } from './database.ts'
 import { largeBytes, type StoredSchedule } from '../records.ts'
+import type { ProjectName } from '../../../shared/contract/index.ts'
 import type { ScheduleFilter, SchedulePage } from '../store.ts'
 import { SCHEDULE, type ScheduleRow, toSchedule } from './rows.ts'
+
+/** Objects, as the settings have them: in one statement, PostgreSQL reads all lists in the same way. */
+export const listOfProjects = (projects: readonly ProjectName[]): string =>
+  JSON.stringify(projects.map((project) => ({ project })))
+
+export const OF_ONLY_PROJECTS = `NOT EXISTS (SELECT 1 FROM json_each(settings, '$.jobs') AS planned
+    WHERE NOT EXISTS (SELECT 1 FROM json_each(:onlyProjects) AS seen
+      WHERE seen.value ->> '$.project' = planned.value ->> '$.project'))`
 
 /** The query contains only conditions that are used, so that SQLite picks the matching index. */
 const CONDITIONS: Record<keyof ScheduleFilter, string> = {
@@ -13,6 +22,7 @@ const CONDITIONS: Record<keyof ScheduleFilter, string> = {
   crawlKey: 'crawl_key = :crawlKey',
   isCrawl: 'crawl_key IS NOT NULL AND :isCrawl',
   project: `EXISTS (SELECT 1 FROM json_each(settings, '$.jobs') WHERE value ->> '$.project' = :project)`,
+  onlyProjects: OF_ONLY_PROJECTS,
   text: `(name LIKE :text ESCAPE '\\' OR EXISTS (SELECT 1 FROM json_each(settings, '$.jobs')
     WHERE value ->> '$.project' LIKE :text ESCAPE '\\' OR value ->> '$.spiders' LIKE :text ESCAPE '\\'))`
 }
@@ -46,7 +56,7 @@ export function createScheduleList(database: Database) {
   }
 
   return function page(
-    { text = '', project, name, userId, crawlKey, isCrawl, pausedBy, hasNamesake }: ScheduleFilter,
+    { text = '', project, name, userId, crawlKey, isCrawl, pausedBy, hasNamesake, onlyProjects }: ScheduleFilter,
     { after, limit, maxBytes = Number.POSITIVE_INFINITY }: SchedulePage
   ): { schedules: StoredSchedule[]; total: number; isCut: boolean } {
     const values: Record<string, unknown> = {
@@ -57,6 +67,7 @@ export function createScheduleList(database: Database) {
       ...(crawlKey !== undefined && { crawlKey }),
       ...(isCrawl === true && { isCrawl: 1 }),
       ...(hasNamesake === true && { hasNamesake: 1 }),
+      ...(onlyProjects !== undefined && { onlyProjects: listOfProjects(onlyProjects) }),
       ...(pausedBy !== undefined && { pausedBy: JSON.stringify(pausedBy) })
     }
     const asked = Object.keys(values) as (keyof ScheduleFilter)[]

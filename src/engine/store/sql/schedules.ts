@@ -1,4 +1,4 @@
-import type { Database } from './database.ts'
+import type { Database, Statement } from './database.ts'
 import type { Firing, JobId, ScheduleId } from '../../../shared/contract/index.ts'
 import { firingEvent, firingEventData, pausedEventData } from '../../job-rules/events.ts'
 import { ScrapdeckError } from '../../../shared/errors.ts'
@@ -8,7 +8,8 @@ import type { createEnqueue } from './enqueue.ts'
 import { firingsOf } from '../sqlite/filing.ts'
 import type { Outbox } from './outbox.ts'
 import { requireNextRevision } from './revisions.ts'
-import { createScheduleList } from './schedule-list.ts'
+import type { FiringFilter } from '../store.ts'
+import { createScheduleList, listOfProjects, OF_ONLY_PROJECTS } from './schedule-list.ts'
 import { JOB, type JobRow, type NamedRow, SCHEDULE, type ScheduleRow, toJob, toSchedule } from './rows.ts'
 
 /** Greater than every firing id: the page before it is the newest. */
@@ -45,6 +46,11 @@ export const SCHEDULES_SQL = {
   removeFiled: `DELETE FROM firings WHERE filed = 1 AND schedule_id = ?`,
   liveJobs: `SELECT ${JOB} FROM jobs WHERE schedule_id = ? AND state <> 'ended'`
 }
+
+/** A form for each choice of states. `of`: more conditions. */
+const newestOfProjects = (states: readonly Firing['state'][], of: string) => `SELECT ${FIRING} FROM firings
+  WHERE id < :before AND state IN (${states.map((state) => `'${state}'`).join(', ')}) ${of}
+    AND schedule_id IN (SELECT id FROM schedules WHERE ${OF_ONLY_PROJECTS}) ORDER BY id DESC LIMIT :limit`
 
 /** A firing's own row, without the fields derived from its jobs. */
 type FiringRow = NamedRow<Omit<StoredFiring, 'statuses' | 'startedAtMs' | 'endedAtMs'>, 'jobIds'>
@@ -101,6 +107,14 @@ export function createSchedules({ database, changes, enqueue, outbox }: Dependen
   const pruned = database.prepare<[string], { fromMs: number | null; untilMs: number | null }>(SCHEDULES_SQL.pruned)
   const findFired = database.prepare<{ id: ScheduleId; wanted: string }, number>(SCHEDULES_SQL.findFired).pluck()
   const newest = database.prepare<[number, number], FiringRow>(SCHEDULES_SQL.newest)
+  const ofProjects = new Map<string, Statement<[Record<string, unknown>], FiringRow>>()
+
+  function preparedFor(sql: string): Statement<[Record<string, unknown>], FiringRow> {
+    const statement = ofProjects.get(sql) ?? database.prepare<[Record<string, unknown>], FiringRow>(sql)
+    ofProjects.set(sql, statement)
+    return statement
+  }
+
   const newestIn = database.prepare<[string, number, number], FiringRow>(SCHEDULES_SQL.newestIn)
   const ofSchedule = database.prepare<{ id: ScheduleId; before: number; limit: number }, FiringRow>(
     SCHEDULES_SQL.ofSchedule
@@ -255,12 +269,7 @@ export function createSchedules({ database, changes, enqueue, outbox }: Dependen
     },
 
     listFirings(
-      filter: {
-        scheduleId?: ScheduleId | undefined
-        backfillId?: string | undefined
-        states?: Firing['state'][] | undefined
-        sinceChange?: boolean
-      },
+      filter: FiringFilter,
       page: { before: number | null; limit: number; maxBytes?: number }
     ): StoredFiring[] {
       const { scheduleId, backfillId, sinceChange = false } = filter
@@ -281,6 +290,12 @@ export function createSchedules({ database, changes, enqueue, outbox }: Dependen
           (row) => states.includes(row.state) && (scheduleId === undefined || row.scheduleId === scheduleId)
         )
         return pageOf(wanted.slice(0, limit))
+      }
+      if (filter.onlyProjects !== undefined) {
+        const of = scheduleId === undefined ? '' : 'AND schedule_id = :scheduleId'
+        const only = { onlyProjects: listOfProjects(filter.onlyProjects), before, limit }
+        const statement = preparedFor(newestOfProjects(states, of))
+        return pageOf(statement.iterate({ ...only, ...(scheduleId !== undefined && { scheduleId }) }))
       }
       if (isAnyState) {
         const rows =

@@ -112,8 +112,8 @@ export function createSqlStore({ driver, clock, logger, scheduleFlush = setImmed
     listJobRows: (filter, page) => read(() => sendRows(jobs.list(filter, page))),
     countFacets: (filter) => read(() => jobs.countFacets(filter)),
     countStatuses: (ids) => read(() => jobs.countStatuses(ids)),
-    countByState: () => read(() => jobs.countByState()),
-    countEndedSince: (sinceMs) => read(() => jobs.countEndedSince(sinceMs)),
+    countByState: (of) => read(() => jobs.countByState(of)),
+    countEndedSince: (sinceMs, of) => read(() => jobs.countEndedSince(sinceMs, of)),
     findJobsByJobid: (project, jobid) => read(() => jobs.findByJobid(project, jobid)),
     listFinishedRuns: (limit) => read(() => jobs.listFinishedRuns(limit)),
     listSpidersElsewhere: (nodeId) => read(() => jobs.listSpidersElsewhere(nodeId)),
@@ -157,6 +157,7 @@ export function createSqlStore({ driver, clock, logger, scheduleFlush = setImmed
 
     listErrorGroups: (filter, page) => read(() => errorGroups.page(filter, page)),
     getErrorGroup: (id, sinceMs) => read(() => errorGroups.get(id, sinceMs)),
+    projectsOfErrorGroups: (ids) => read(() => errorGroups.projectsOf(ids)),
     listErrorsOfJob: (jobId, attemptNumber, sinceMs) => read(() => errorGroups.ofJob(jobId, attemptNumber, sinceMs)),
     setErrorState: (ids, state, atMs) => write(() => errorGroups.setState(ids, state, atMs)),
     findItems: (jobId, number) => read(() => keptItems.find(jobId, number)),

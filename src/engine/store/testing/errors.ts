@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { anAttemptNumber, aNodeId, branded } from '../../../shared/testing/ids.ts'
+import { anAttemptNumber, aNodeId, aProjectName, branded } from '../../../shared/testing/ids.ts'
 import type { NewJob, RunErrorRow } from '../records.ts'
 import type { ErrorGroupFilter } from '../store.ts'
 import type { Story } from './story.ts'
@@ -65,6 +65,24 @@ export function describeErrors(story: Story): void {
         ['node-1', 3, 1]
       ])
       expect(await story.store.getErrorGroup(branded(99), 0)).toBeNull()
+    })
+
+    test('of other projects are left out', async () => {
+      const project = (name: string) => ({ project: aProjectName(name) })
+      await logged(await ran(project('shop')), anError())
+      await logged(await ran(project('news')), anError({ lastSeenMs: AT_MS + 1 }))
+      const [news, shop] = await page()
+      const idsOf = async (filter: ErrorGroupFilter) => (await page(filter)).map(({ id }) => id)
+      expect(await idsOf({ onlyProjects: [aProjectName('shop')] })).toEqual([shop!.id])
+      expect(await idsOf({ onlyProjects: [aProjectName('shop'), aProjectName('news')] })).toEqual([news!.id, shop!.id])
+      expect(await idsOf({ onlyProjects: [] })).toEqual([])
+      expect(await idsOf({ onlyProjects: [aProjectName('shop')], project: 'news' })).toEqual([])
+      expect(await idsOf({ onlyProjects: [aProjectName('shop')], project: 'shop' })).toEqual([shop!.id])
+      const known = await story.store.projectsOfErrorGroups([shop!.id, branded(99), news!.id])
+      expect(known).toEqual([
+        { id: shop!.id, project: 'shop' },
+        { id: news!.id, project: 'news' }
+      ])
     })
 
     test('a run that is recorded again and again counts once, also if its log is read again from the beginning', async () => {

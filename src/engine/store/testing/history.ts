@@ -6,7 +6,7 @@ import { aNodeId } from '../../../shared/testing/ids.ts'
 import { aNewJob, anAttemptStart, entry } from '../../testing/builders.ts'
 import type { AttemptChange } from '../../job-rules/attempt-change.ts'
 import type { NewJob, StoredJob } from '../records.ts'
-import type { Store } from '../store.ts'
+import type { OnlyProjects, Store } from '../store.ts'
 import { type StoreUnderTest, timeoutOf } from './story.ts'
 
 /** Of jobs that a store may count as one in its own figures: somewhat more than a day. */
@@ -45,7 +45,8 @@ const past: fc.Arbitrary<Past> = fc.record({
   fate: fc.constantFrom(...FATES)
 })
 
-type Wish = { [Field in keyof JobFilter]-?: JobFilter[Field] | null } & { before: number | null; limit: number }
+type Filter = JobFilter & OnlyProjects
+type Wish = { [Field in keyof Filter]-?: Filter[Field] | null } & { before: number | null; limit: number }
 
 const sometimes = <T>(values: fc.Arbitrary<T>) => fc.oneof(fc.constant(null), values)
 const wish = fc.record({
@@ -62,6 +63,7 @@ const wish = fc.record({
       fc.constantFrom(-1e20, 0, 1e20)
     )
   ),
+  onlyProjects: sometimes(fc.subarray(['shop', 'Books', 'gone'])),
   before: sometimes(fc.nat(1_000)),
   limit: fc.integer({ min: 1, max: 30 })
 }) as fc.Arbitrary<Wish>
@@ -123,7 +125,7 @@ async function live(store: Store, job: NewJob, fate: Fate, nodeId: string): Prom
 }
 
 async function compare(store: Store, jobs: StoredJob[], { before, limit, ...wished }: Wish): Promise<void> {
-  const filter = Object.fromEntries(Object.entries(wished).filter(([, value]) => value !== null)) as JobFilter
+  const filter = Object.fromEntries(Object.entries(wished).filter(([, value]) => value !== null)) as Filter
   const below = before === null ? null : jobs[before % jobs.length]!.id
   const page = jobs.filter((job) => fits(job, filter) && (below === null || job.id < below)).slice(0, limit)
   const listed = await store.listJobs(filter, { before: below, limit })
@@ -136,13 +138,27 @@ async function compare(store: Store, jobs: StoredJob[], { before, limit, ...wish
     project: countBy(left.filter((job) => fits(job, { status, nodeId })).map((job) => job.project)),
     nodeId: countBy(left.filter((job) => fits(job, { status, project })).flatMap((job) => job.nodeId ?? []))
   })
+  const { onlyProjects } = filter
+  const counted = Object.groupBy(
+    jobs.filter((job) => fits(job, { onlyProjects })),
+    ({ state }) => state
+  )
+  const { queued, starting, running, ended } = await store.countByState({ onlyProjects })
+  expect({ queued, starting, running, ended }).toEqual({
+    ...{ queued: counted.queued?.length ?? 0, starting: counted.starting?.length ?? 0 },
+    ...{ running: counted.running?.length ?? 0, ended: counted.ended?.length ?? 0 }
+  })
+  const ends = await store.countEndedSince(0, { onlyProjects })
+  expect(Object.values(ends).reduce((total, count) => total + count, 0)).toBe(ended)
 }
 
-function fits(job: StoredJob, { status, project, spider, nodeId, userId, text, sinceMs }: Partial<JobFilter>): boolean {
+function fits(job: StoredJob, filter: Partial<Filter>): boolean {
+  const { status, project, spider, nodeId, userId, text, sinceMs, onlyProjects } = filter
   const names = [job.project, job.spider].map((name) => name.toLowerCase())
   return (
     (status === undefined || status.includes(job.status)) &&
     matchesGlob(project ?? null, job.project) &&
+    (onlyProjects === undefined || onlyProjects.includes(job.project)) &&
     matchesGlob(spider ?? null, job.spider) &&
     (nodeId === undefined || nodeId === job.nodeId) &&
     (userId === undefined || userId === job.userId) &&

@@ -54,6 +54,9 @@ export function describeKeptLogs(story: Story): void {
       const cases: [KeptLogFilter, string[]][] = [
         [{ project: 'shop-*' }, [one.id]],
         [{ project: 'news', spider: 'p*' }, [other.id]],
+        [{ onlyProjects: [aProjectName('news'), aProjectName('gone')] }, [other.id]],
+        [{ onlyProjects: [aProjectName('news')], project: 'shop-*' }, []],
+        [{ onlyProjects: [] }, []],
         [{ nodeId: aNodeId('node-2') }, [other.id]],
         [{ outcome: 'succeeded' }, all],
         [{ outcome: 'failed' }, []],
@@ -101,6 +104,7 @@ export function describeKeptLogs(story: Story): void {
         story.store.listUnarchivedRuns(filter, { endedSinceMs, copied, limit })
       const newestFirst = [over.id, live.id, elsewhere.id].sort().reverse()
       expect(idsOf(await list())).toEqual(newestFirst)
+      expect(await list({ onlyProjects: [aProjectName('news')] })).toEqual([])
       expect((await list({ spider: 'other' }))[0]).toEqual({
         ...{ jobId: elsewhere.id, number: 1, jobid: elsewhere.id, nodeId: 'node-1', startedAtMs: null },
         ...{ project: 'shop', spider: 'other' }

@@ -32,13 +32,13 @@ const aSource = (id: string, over: Partial<StoredSource> = {}): StoredSource => 
 })
 
 const aUser = (id: string, over: Partial<StoredUser> = {}): StoredUser => ({
-  ...{ id: branded<UserId>(id.repeat(32)), name: id, kind: 'person', role: 'operator', enabled: true },
+  ...{ id: branded<UserId>(id.repeat(32)), name: id, kind: 'person', role: 'operator', projects: {}, enabled: true },
   ...{ passwordHash: null, createdAtMs: 1, sessionsSinceMs: 1, lastSeenAtMs: null },
   ...over
 })
 const aToken = (id: string, userId: UserId | null, over: Partial<StoredAccessToken> = {}): StoredAccessToken => ({
   ...{ id: branded<AccessTokenId>(id.repeat(32)), userId, name: 'laptop', role: 'viewer', hash: id, ending: id },
-  ...{ createdAtMs: 1, expiresAtMs: null, lastUsedAtMs: null },
+  ...{ projects: null, createdAtMs: 1, expiresAtMs: null, lastUsedAtMs: null },
   ...over
 })
 
@@ -176,11 +176,17 @@ export function describeOperators(story: Story): void {
 
   describe('users and tokens', () => {
     test('are read as they were written, and replaced as a whole', async () => {
-      const [anna, ci] = [aUser('a', { passwordHash: 'argon2id …' }), aUser('c', { kind: 'service', enabled: false })]
+      const [anna, ci] = [
+        aUser('a', { passwordHash: 'argon2id …', projects: { shop: 'deployer' } as never }),
+        aUser('c', { kind: 'service', enabled: false, role: null })
+      ]
       await story.store.putUser(ci)
       await story.store.putUser(aUser('a'))
       await story.store.putUser(anna)
-      const tokens = [aToken('1', anna.id), aToken('2', null, { role: 'owner', expiresAtMs: 5 })]
+      const tokens = [
+        aToken('1', anna.id, { projects: branded(['shop']) }),
+        aToken('2', null, { role: 'owner', expiresAtMs: 5 })
+      ]
       for (const token of tokens) await story.store.addAccessToken(token)
       expect(await story.store.listUsers()).toEqual([anna, ci])
       expect(await story.store.listAccessTokens()).toEqual(tokens)

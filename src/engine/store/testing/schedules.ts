@@ -1,6 +1,6 @@
 import type { ProjectName } from '../../../shared/contract/index.ts'
 import { describe, expect, test } from 'vitest'
-import { aProjectName, aScheduleId } from '../../../shared/testing/ids.ts'
+import { aProjectName, aScheduleId, branded } from '../../../shared/testing/ids.ts'
 import { aNewFiring, aNewJob, aStoredSchedule } from '../../testing/builders.ts'
 import { jobIdBytesOf, type NewFiring, type StoredSchedule } from '../records.ts'
 import type { Story } from './story.ts'
@@ -285,6 +285,47 @@ export function describeSchedules(story: Story): void {
         ...[ids[4], ids[2]],
         ...[ids[3], ids[1]]
       ])
+    })
+
+    test('schedules and firings of other projects are left out, and those that run in several only if all are seen', async () => {
+      const [template] = aStoredSchedule().settings.jobs
+      const runs = (...projects: string[]) => ({
+        settings: {
+          ...aStoredSchedule().settings,
+          jobs: projects.map((name) => branded({ ...template!, project: name }))
+        }
+      })
+      const [shop, both, news] = [
+        await put(runs('shop')),
+        await put(runs('shop', 'news')),
+        await put(runs('news', 'news'))
+      ]
+      const schedules = [shop, both, news]
+      for (const [index, one] of schedules.entries()) {
+        await story.store.fire([
+          aFiringOf(one, { jobs: [], nominalMs: index, state: index === 0 ? 'fired' : 'missed' }).firing
+        ])
+      }
+      for (const [names, seen] of [
+        [['shop'], [shop]],
+        [['news'], [news]],
+        [['news', 'shop', 'gone'], schedules],
+        [['gone'], []],
+        [[], []]
+      ] as const) {
+        const onlyProjects = names.map((name) => aProjectName(name))
+        const page = await story.store.pageSchedules({ onlyProjects }, { after: null, limit: 9 })
+        expect(page.schedules.map(({ id }) => id).sort()).toEqual(seen.map(({ id }) => id).sort())
+        expect(page.total).toBe(seen.length)
+        const of = async (more: Parameters<typeof story.store.listFirings>[0]) =>
+          (await story.store.listFirings({ onlyProjects, ...more }, { before: null, limit: 9 })).map(
+            ({ scheduleId }) => scheduleId
+          )
+        const newestFirst = seen.map(({ id }) => id).reverse()
+        expect(await of({})).toEqual(newestFirst)
+        expect(await of({ states: ['missed', 'failed'] })).toEqual(newestFirst.filter((id) => id !== shop.id))
+        expect(await of({ scheduleId: both.id })).toEqual(newestFirst.filter((id) => id === both.id))
+      }
     })
 
     test('a page of firings ends with the one whose jobs fill it, whatever it is filtered by', async () => {

@@ -55,14 +55,21 @@ export async function fillStore(store: Store): Promise<void> {
   const role = 'operator' as const
   await store.putUser(
     branded({
-      ...{ id: 'e'.repeat(32), name: 'anna', kind: 'person', role, enabled: true, passwordHash: 'argon2id 1,1,1 a b' },
-      ...{ createdAtMs: 1, sessionsSinceMs: 2, lastSeenAtMs: null }
+      ...{
+        id: 'e'.repeat(32),
+        name: 'anna',
+        kind: 'person',
+        role,
+        projects: { shop: 'deployer' } as never,
+        enabled: true
+      },
+      ...{ passwordHash: 'argon2id 1,1,1 a b', createdAtMs: 1, sessionsSinceMs: 2, lastSeenAtMs: null }
     })
   )
   await store.addAccessToken(
     branded({
-      ...{ id: 'f'.repeat(32), userId: 'e'.repeat(32), name: 'laptop', role, hash: 'c0ffee', ending: 'ffee' },
-      ...{ createdAtMs: 1, expiresAtMs: null, lastUsedAtMs: 3 }
+      ...{ id: 'f'.repeat(32), userId: 'e'.repeat(32), name: 'laptop', role, projects: ['shop'], hash: 'c0ffee' },
+      ...{ ending: 'ffee', createdAtMs: 1, expiresAtMs: null, lastUsedAtMs: 3 }
     })
   )
   await store.putToldProblems([branded({ id: 'one', title: 'Something is wrong', severity: 'warning' })], [])

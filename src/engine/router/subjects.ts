@@ -1,0 +1,165 @@
+import type {
+  ChainId,
+  ErrorGroupId,
+  JobId,
+  NamedThing,
+  ProjectName,
+  QueuePlace,
+  ScheduleId
+} from '../../shared/contract/index.ts'
+import { ScrapdeckError } from '../../shared/errors.ts'
+import type { Role } from '../../shared/roles.ts'
+import { type Principal, requireRoleIn } from '../access/principal.ts'
+import { roleIn } from '../access/rights.ts'
+import type { Environments } from '../launcher/pythons/environments.ts'
+import { notFound as noSchedule } from '../schedules/scheduler.ts'
+import { noJob } from '../store/require-job.ts'
+import type { ChainStore, ErrorStore, JobReader, ScheduleReader } from '../store/store.ts'
+import { noChain } from '../commands/chain-commands.ts'
+import { noErrorGroup } from '../collecting/error-groups.ts'
+import { noEnvironment } from '../launcher/pythons/environments.ts'
+import { noProject } from '../projects/catalog.ts'
+
+export interface SubjectReads {
+  store: Pick<JobReader, 'getJobs'> &
+    Pick<ScheduleReader, 'getSchedules'> &
+    Pick<ChainStore, 'listChains'> &
+    Pick<ErrorStore, 'projectsOfErrorGroups'>
+  environments: Pick<Environments, 'list'>
+}
+
+/** Whoever calls `what`, which needs `role` in the projects of all that it names. */
+interface Asking {
+  principal: Principal
+  role: Role
+  what: string
+}
+
+interface Run {
+  project?: ProjectName | undefined
+  after?: { jobId: JobId }[] | undefined
+}
+
+/** The projects of each thing that there is. */
+type ProjectsById<Id> = Map<Id, readonly ProjectName[]>
+
+/**
+ * Checks what `fields` name. What is of projects that the caller may not see is answered as if it were not there, and
+ * left out where several things are named: this and what is not there take the same way. Rejects with ROLE_REQUIRED for
+ * what may only be seen, and with a …_NOT_FOUND.
+ */
+export async function narrowToSeen(
+  fields: Record<string, unknown>,
+  about: Readonly<Record<string, NamedThing>>,
+  asking: Asking,
+  reads: SubjectReads
+): Promise<void> {
+  for (const [name, noun] of Object.entries(about)) {
+    const value = fields[name]
+    if (value !== undefined) fields[name] = await CHECKS[noun](value as never, asking, reads)
+    else if (noun === 'project') throw new ScrapdeckError('BAD_INPUT', `Name the project ("${name}")`)
+  }
+}
+
+/** Each returns what of the value is left. */
+const CHECKS: { [Noun in NamedThing]: (value: never, asking: Asking, reads: SubjectReads) => unknown } = {
+  project: (name: ProjectName, asking) => one(name, new Map([[name, [name]]]), noProject, asking),
+  run: (run: Run, asking, reads) => checkRun(run, asking, reads),
+  runs: async (runs: Run[], asking, reads) => {
+    for (const run of runs) await checkRun(run, asking, reads)
+    return runs
+  },
+  dependencies: (after: NonNullable<Run['after']>, asking, reads) => checkDependencies(after, asking, reads),
+  job: async (id: JobId, asking, reads) => one(id, await projectsOfJobs([id], reads), noJob, asking),
+  jobs: async (ids: JobId[], asking, reads) => several(ids, await projectsOfJobs(ids, reads), asking),
+  place: async (place: QueuePlace, asking, reads) => {
+    if (typeof place === 'object') one(place.before, await projectsOfJobs([place.before], reads), noJob, asking)
+    return place
+  },
+  schedule: async (id: ScheduleId, asking, reads) =>
+    one(id, await projectsOfSchedules([id], reads), noSchedule, asking),
+  schedules: async (ids: ScheduleId[], asking, reads) => several(ids, await projectsOfSchedules(ids, reads), asking),
+  crawlOrder: async (id: JobId & ScheduleId, asking, reads) => {
+    const found = new Map([...(await projectsOfSchedules([id], reads)), ...(await projectsOfJobs([id], reads))])
+    return one(id, found, noSchedule, asking)
+  },
+  chain: async (id: ChainId, asking, { store }) => {
+    const chains = (await store.listChains()).map(({ id: of, settings }) => [of, projectsOfChain(settings)] as const)
+    return one(id, new Map(chains), noChain, asking)
+  },
+  errorGroup: async (id: ErrorGroupId, asking, { store }) =>
+    one(id, await projectsOfGroups([id], store), noErrorGroup, asking),
+  errorGroups: async (ids: ErrorGroupId[], asking, { store }) =>
+    several(ids, await projectsOfGroups(ids, store), asking),
+  environment: (id: string, asking, { environments }) =>
+    one(id, new Map(environments.list().map(({ id: of, projects }) => [of, projects])), noEnvironment, asking)
+}
+
+function one<Id extends string | number>(
+  id: Id,
+  found: ProjectsById<Id>,
+  missing: (id: Id) => ScrapdeckError,
+  { principal, role, what }: Asking
+): Id {
+  const projects = found.get(id)
+  if (projects === undefined || !areSeen(projects, principal)) throw missing(id)
+  for (const project of projects) requireRoleIn(principal, project, role, what)
+  return id
+}
+
+function several<Id>(ids: Id[], found: ProjectsById<Id>, { principal, role, what }: Asking): Id[] {
+  const seen = ids.filter((id) => found.has(id) && areSeen(found.get(id)!, principal))
+  for (const project of new Set(seen.flatMap((id) => found.get(id)!))) requireRoleIn(principal, project, role, what)
+  return seen
+}
+
+/** What is of no project is everybody's. */
+function areSeen(projects: readonly ProjectName[], { rights }: Principal): boolean {
+  return projects.every((project) => roleIn(rights, project) !== null)
+}
+
+async function checkRun(run: Run, asking: Asking, reads: SubjectReads): Promise<Run> {
+  if (run.project === undefined) throw new ScrapdeckError('BAD_INPUT', 'Name the project ("project")')
+  one(run.project, new Map([[run.project, [run.project]]]), noProject, asking)
+  if (run.after !== undefined) await checkDependencies(run.after, asking, reads)
+  return run
+}
+
+/** It is enough to see them. */
+async function checkDependencies<After extends { jobId: JobId }[]>(
+  after: After,
+  { principal, what }: Asking,
+  reads: SubjectReads
+): Promise<After> {
+  const found = await projectsOfJobs(
+    after.map(({ jobId }) => jobId),
+    reads
+  )
+  for (const { jobId } of after) one(jobId, found, noJob, { principal, what, role: 'viewer' })
+  return after
+}
+
+async function projectsOfJobs<Id extends JobId>(ids: Id[], { store }: SubjectReads): Promise<ProjectsById<Id>> {
+  return new Map((await store.getJobs(ids)).map(({ id, project }) => [id as Id, [project]]))
+}
+
+async function projectsOfSchedules<Id extends ScheduleId>(
+  ids: Id[],
+  { store }: SubjectReads
+): Promise<ProjectsById<Id>> {
+  const schedules = await store.getSchedules(ids)
+  return new Map(schedules.map(({ id, settings }) => [id as Id, settings.jobs.map(({ project }) => project)]))
+}
+
+async function projectsOfGroups(
+  ids: ErrorGroupId[],
+  store: SubjectReads['store']
+): Promise<ProjectsById<ErrorGroupId>> {
+  return new Map((await store.projectsOfErrorGroups(ids)).map(({ id, project }) => [id, [project]]))
+}
+
+/** Of a chain: that of the runs that it watches, and that of the runs that it starts. */
+export const projectsOfChain = (settings: { project: ProjectName; run: { project: ProjectName } }): ProjectName[] => [
+  settings.project,
+  settings.run.project
+]
