@@ -3,11 +3,18 @@ import { expect, it, onTestFinished } from 'vitest'
 import type { Role } from '../shared/roles.ts'
 import { actAs } from './access/acting.ts'
 import { OWNER } from './access/principal.ts'
+import { everywhere } from './access/rights.ts'
 import { openEngineWithFakeNode } from './testing/engine-with-fake-node.ts'
 
 const SHOP = { project: 'shop', spiders: ['prices'] }
 const HOSTILE = { env: { PYTHONWARNINGS: 'all:0:antigravity.x:0:0' }, settings: { EXTENSIONS: '{"a.b": 1}' } }
-const principal = (role: Role) => ({ ...OWNER, userId: 'a'.repeat(32) as never, name: role, role })
+const principal = (role: Role) => ({
+  ...OWNER,
+  userId: 'a'.repeat(32) as never,
+  name: role,
+  role,
+  rights: everywhere(role)
+})
 
 it('an operator makes no run execute other code, whichever way the run is ordered; a deployer may', async () => {
   const opened = await openEngineWithFakeNode()

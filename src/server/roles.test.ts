@@ -5,6 +5,7 @@ import { describe, expect, it } from 'vitest'
 import { contract, listOperations, type Operation } from '../shared/contract/index.ts'
 import { includesRole, type Role, ROLES } from '../shared/roles.ts'
 import { OWNER } from '../engine/access/principal.ts'
+import { everywhere } from '../engine/access/rights.ts'
 import { exampleOf } from './openapi/examples.ts'
 import { openTestApp } from './testing/test-app.ts'
 
@@ -131,7 +132,7 @@ describe('the role of an operation', () => {
       const { askAs, engine } = await openWithRoles()
       const router = await engine.router()
       const client = createRouterClient(router, {
-        context: { principal: { ...OWNER, role }, source: 'api' }
+        context: { principal: { ...OWNER, role, rights: everywhere(role) }, source: 'api' }
       }) as unknown as Record<string, Record<string, (input: unknown) => Promise<unknown>>>
       const wrong: string[] = []
       for (const [name, operation] of FOUND) {

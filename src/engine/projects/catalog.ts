@@ -1,5 +1,5 @@
 import type { Deployment, NodeId, ProjectName, VersionName } from '../../shared/contract/index.ts'
-import { ScrapdeckError } from '../../shared/errors.ts'
+import { isScrapdeckError, ScrapdeckError } from '../../shared/errors.ts'
 import { sanitiseVersion } from '../../shared/ids.ts'
 import { suggestNear } from '../../shared/near-matches.ts'
 import type { StoredVersion, VersionChange } from '../store/records.ts'
@@ -256,3 +256,8 @@ function listed(names: readonly string[]): string {
 /** `near`: what to do instead. */
 export const noProject = (name: string, near = ' Deploy it first.'): ScrapdeckError =>
   new ScrapdeckError('PROJECT_NOT_FOUND', `No node and no upload has a project "${name}".${near}`)
+
+/** For whoever may not see all projects: without the similar names of others. */
+export function withoutSimilarNames(project: ProjectName, error: unknown): unknown {
+  return isScrapdeckError(error) && error.code === 'PROJECT_NOT_FOUND' ? noProject(project) : error
+}

@@ -1,5 +1,8 @@
 import { implement } from '@orpc/server'
 import { contract, type OperationMeta } from '../../shared/contract/index.ts'
+import type { ProjectName } from '../../shared/contract/index.ts'
+import { seenProjects } from '../access/rights.ts'
+import { withoutSimilarNames } from '../projects/catalog.ts'
 import { includesRole } from '../../shared/roles.ts'
 import { actAs } from '../access/acting.ts'
 import { requireRole, requireRoleEverywhere } from '../access/principal.ts'
@@ -23,11 +26,17 @@ export const implementWithRights = (reads: SubjectReads) =>
       if (about === 'service') requireRoleEverywhere(principal, role, path.join('.'))
       return actAs(principal, () => next())
     })
-    .use(({ context: { principal }, procedure, path, next }, input) => {
+    .use(async ({ context: { principal }, procedure, path, next }, input) => {
       const { role, about } = metaOf(procedure)
       const { everywhere } = principal.rights
       if (typeof about === 'string' || (everywhere !== null && includesRole(everywhere, role))) return next()
       // The validated input is made for this call alone.
       const fields = input as Record<string, unknown>
-      return narrowToSeen(fields, about, { principal, role, what: path.join('.') }, reads).then(() => next())
+      await narrowToSeen(fields, about, { principal, role, what: path.join('.') }, reads)
+      if (seenProjects(principal.rights) === null) return next()
+      try {
+        return await next()
+      } catch (error) {
+        throw withoutSimilarNames(String(fields['project']) as ProjectName, error)
+      }
     })

@@ -6,7 +6,7 @@ import type { Connections } from '../connections.ts'
 import { STRANGER_BODY_LIMIT_MS } from '../limits.ts'
 import { bearerToken, isNodeRoute } from '../nodes/node-door.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
-import { requireRole } from '../../engine/access/principal.ts'
+import { requireRole, requireRoleEverywhere } from '../../engine/access/principal.ts'
 import { type Authenticator } from './authenticator.ts'
 import { type Caller, NOBODY } from './caller.ts'
 import { EGG_ROUTE } from '../kubernetes-egg-door.ts'
@@ -147,8 +147,10 @@ function isLogin({ routeOptions: { url } }: FastifyRequest): boolean {
 /** Throws ROLE_REQUIRED. Before any route is found, nothing is at stake: that answer is the same for all. */
 function requireRoleOf({ routeOptions, method }: FastifyRequest, { principal }: Caller): void {
   const { url, config } = routeOptions
-  const { role = 'owner' } = config
-  if (url !== undefined && role !== 'operation') requireRole(principal!, role, `${method} ${url}`)
+  const { role = 'owner', isOfAll = role === 'owner' } = config
+  if (url === undefined || role === 'operation') return
+  const require = isOfAll ? requireRoleEverywhere : requireRole
+  require(principal!, role, `${method} ${url}`)
 }
 
 /** Served by contract-doors.ts. */

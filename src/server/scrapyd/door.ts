@@ -6,6 +6,8 @@ import type { IncomingFiles } from '../../engine/blobs/incoming-files.ts'
 import type { FleetAsScrapyd } from '../../engine/scrapyd-commands/scrapyd-commands.ts'
 import type { SharedAnswers } from '../../engine/cache/shared-answers.ts'
 import type { Logger } from '../../engine/runtime/logger.ts'
+import { scrapydFor } from '../../engine/scrapyd-commands/scrapyd-for.ts'
+import { isScrapdeckError } from '../../shared/errors.ts'
 import { actAs } from '../../engine/access/acting.ts'
 import type { Role } from '../../shared/roles.ts'
 import { principalOf } from '../auth/authenticator.ts'
@@ -42,9 +44,9 @@ const USUAL_METHODS = ['GET', 'HEAD', 'POST', 'OPTIONS']
 
 /** The fleet as one Scrapyd 1.6 (scrapyd-protocol.md, 1 to 3, 7). Differences: docs/scrapyd-compatibility.md. */
 export async function scrapydDoor(app: FastifyInstance, options: ScrapydDoorOptions): Promise<void> {
-  const { fleet } = options
+  const fleetOf = (request: FastifyRequest) => scrapydFor(options.fleet, principalOf(request))
   const settings = { ...DEFAULT_DOOR_SETTINGS, ...options.settings }
-  const nodeName = settings.nodeName ?? fleet.nodeName
+  const nodeName = settings.nodeName ?? options.fleet.nodeName
   const door: Door = { ...options, settings, nodeName, bodies: new WeakMap(), keyPrefix: keyPrefixOf(settings) }
   // Scrapyd answers every method. Methods unknown to Node are rejected by Node itself.
   const unusual = METHODS.filter((method) => !USUAL_METHODS.includes(method) && method !== 'CONNECT')
@@ -83,13 +85,13 @@ export async function scrapydDoor(app: FastifyInstance, options: ScrapydDoorOpti
     if (refused !== null) return refused
     const isBrowser = request.headers.accept?.includes('text/html') ?? false
     if (isBrowser && request.caller.kind === 'session') return reply.redirect('/ui/', 303)
-    const html = homePage(await fleet.listProjects(), { base: baseOf(request), hasItems: settings.hasItems })
+    const html = homePage(await fleetOf(request).listProjects(), { base: baseOf(request), hasItems: settings.hasItems })
     return sendPage(request, reply.header('content-security-policy', PAGE_POLICY), html)
   })
   serve('/jobs', async (request, reply) => {
     const refused = refuseMethod(request, reply)
     if (refused !== null) return refused
-    const html = jobsPage(await fleet.listJobs(null, settings.finishedToKeep), {
+    const html = jobsPage(await fleetOf(request).listJobs(null, settings.finishedToKeep), {
       base: baseOf(request),
       hasLogs: settings.hasLogs,
       hasItems: settings.hasItems,
@@ -103,7 +105,7 @@ export async function scrapydDoor(app: FastifyInstance, options: ScrapydDoorOpti
   for (const tree of ['logs', 'items'] as const) {
     if (!(tree === 'logs' ? settings.hasLogs : settings.hasItems)) continue
     for (const url of [`/${tree}`, `/${tree}/*`]) {
-      serve(url, (request, reply) => answerFile(fleet, tree, request, reply))
+      serve(url, (request, reply) => answerFile(fleetOf(request), tree, request, reply))
     }
   }
   // One route for the methods that nobody uses: one for each of them on each path took a twentieth of the start. It
@@ -165,10 +167,13 @@ async function answerEndpoint(
   const { args, files } = readArguments(request.raw.url?.split('?').slice(1).join('?') ?? '', request.form)
   const asked = readAsked(args)
   try {
-    const key = door.shared === null ? null : (endpoint.shared?.keyOf(args, door.fleet) ?? null)
+    const fleet = scrapydFor(door.fleet, principalOf(request))
+    // What some may not see is in the answers that all share.
+    const isShared = door.shared !== null && fleet === door.fleet
+    const key = isShared ? (endpoint.shared?.keyOf(args, fleet) ?? null) : null
     const found = key === null ? null : await door.shared!.find(`${door.keyPrefix} ${endpoint.name} ${key}`)
     if (found !== null && found.body !== null) return sendJson(request, reply, ofThisNode(door, found.body))
-    const answer = () => endpoint.answer(door.fleet, args, door.settings, files)
+    const answer = () => endpoint.answer(fleet, args, door.settings, files)
     // Whatever changes something is done by somebody.
     const fields = await (endpoint.method === 'GET' ? answer() : actAs(principalOf(request), answer))
     const body = door.bodies.get(fields) ?? inBytesIfLong(encode({ ...fields, status: 'ok', node_name: door.nodeName }))
@@ -176,6 +181,7 @@ async function answerEndpoint(
     if (found !== null && endpoint.shared!.isSame(fields)) found.keep(ofAnyNode(door, body))
     return sendJson(request, reply, body)
   } catch (error) {
+    if (isScrapdeckError(error) && error.code === 'ROLE_REQUIRED') throw error
     const message = wordFailure(error, asked)
     if (message === null) {
       door.logger.error({ err: error, path: request.url.split('?', 1)[0] }, 'A request of the Scrapyd door failed')

@@ -7,6 +7,7 @@ import type {
   StoredErrorGroupDetail,
   StoredOccurrence
 } from '../records.ts'
+import { givenProjects, ofGiven } from './only-projects.ts'
 import type { ErrorGroupFilter, ErrorGroupPage } from '../store.ts'
 
 const COLUMNS = `id, project, title, culprit, exception_type AS exceptionType, because, state, state_at_ms AS stateAtMs,
@@ -31,7 +32,7 @@ const IS_BACK = `error_groups.state = 'resolved' AND excluded.last_seen_ms > err
 export const ERROR_GROUPS_SQL = {
   page: pageOf(''),
   pageOfProject: pageOf('project = :project AND'),
-  pageOfProjects: pageOf('project IN (SELECT value FROM json_each(:onlyProjects)) AND'),
+  pageOfProjects: pageOf(`project ${ofGiven(':onlyProjects')} AND`),
   projects: `SELECT error_groups.id, project FROM json_each(?) AS wanted
     CROSS JOIN error_groups ON error_groups.id = CAST(wanted.value AS BIGINT)`,
   get: `SELECT ${COLUMNS} FROM error_groups WHERE id = ?`,
@@ -187,7 +188,7 @@ export function createErrorGroups({ database }: { database: Database }) {
       function rows(): GroupRow[] {
         if (project !== null) return pageOfProject.all({ ...wanted, project })
         if (onlyProjects === undefined) return page.all(wanted)
-        return pageOfProjects.all({ ...wanted, onlyProjects: JSON.stringify(onlyProjects) })
+        return pageOfProjects.all({ ...wanted, onlyProjects: givenProjects(onlyProjects) })
       }
     },
 

@@ -10,6 +10,7 @@ import type { OnlyProjects } from '../store.ts'
 import { JOB_STATUSES } from '../../../shared/choices.ts'
 import { matchesGlob } from '../../../shared/glob.ts'
 import { LIVE_JOB_STATES, STRETCH_MS, stretchOf } from './counters.ts'
+import { givenProjects, ofGiven } from './only-projects.ts'
 import { JOB, type JobRow, largeBytesOfRow } from './rows.ts'
 
 type JobFilter = AskedFilter & OnlyProjects
@@ -493,7 +494,7 @@ function conditionsOf(filter: JobFilter, of: 'kind' | 'job'): { sql: string; val
   }
   if (nodeId !== undefined) add('node_id = ?', nodeId)
   if (onlyProjects !== undefined) {
-    add('project IN (SELECT value FROM json_each(?))', JSON.stringify(onlyProjects))
+    add(`project ${ofGiven('?')}`, givenProjects(onlyProjects))
   }
   if (text !== undefined && text !== '') {
     const like = `%${text.replace(/[\\%_]/g, '\\$&')}%`

@@ -4,6 +4,7 @@ import type { FinishedRun, StoredJob } from '../records.ts'
 import type { OnlyProjects } from '../store.ts'
 import { LIVE_JOB_STATES } from './counters.ts'
 import { createJobList, JOB_LIST_SQL } from './job-list.ts'
+import { givenProjects, ofGiven } from './only-projects.ts'
 import { JOB, type JobRow, toJob } from './rows.ts'
 
 /** A client may give every run the same jobid; its live ones are among the newest. */
@@ -15,10 +16,10 @@ export const JOBS_SQL = {
     GROUP BY status`,
   byState: 'SELECT state, count FROM state_counts',
   byStatusIn: `SELECT status, sum(count) AS count FROM job_counts
-    WHERE project IN (SELECT value FROM json_each(?)) GROUP BY status`,
+    WHERE project ${ofGiven('?')} GROUP BY status`,
   endedSince: `SELECT outcome, count(*) AS count FROM jobs WHERE state = 'ended' AND ended_at_ms >= ? GROUP BY outcome`,
   endedSinceIn: `SELECT outcome, count(*) AS count FROM jobs
-    WHERE state = 'ended' AND ended_at_ms >= ? AND project IN (SELECT value FROM json_each(?)) GROUP BY outcome`,
+    WHERE state = 'ended' AND ended_at_ms >= ? AND project ${ofGiven('?')} GROUP BY outcome`,
   byJobid: `SELECT * FROM (
       SELECT ${JOB} FROM jobs WHERE id = :jobid AND jobid = :jobid
       UNION ALL SELECT ${JOB} FROM jobs WHERE jobid = :jobid AND jobid <> id
@@ -92,7 +93,7 @@ export function createJobs(database: Database) {
     countByState({ onlyProjects }: OnlyProjects = {}): Record<StoredJob['state'], number> {
       const counts = { queued: 0, starting: 0, running: 0, ended: 0 }
       if (onlyProjects !== undefined) {
-        for (const { status, count } of byStatusIn.all(JSON.stringify(onlyProjects))) {
+        for (const { status, count } of byStatusIn.all(givenProjects(onlyProjects))) {
           counts[LIVE_JOB_STATES.has(status) ? (status as 'queued') : 'ended'] += count
         }
         return counts
@@ -104,7 +105,7 @@ export function createJobs(database: Database) {
     countEndedSince(sinceMs: number, { onlyProjects }: OnlyProjects = {}): Record<Outcome, number> {
       const counts = { succeeded: 0, failed: 0, cancelled: 0, lost: 0 }
       const rows =
-        onlyProjects === undefined ? endedSince.all(sinceMs) : endedSinceIn.all(sinceMs, JSON.stringify(onlyProjects))
+        onlyProjects === undefined ? endedSince.all(sinceMs) : endedSinceIn.all(sinceMs, givenProjects(onlyProjects))
       for (const { outcome, count } of rows) counts[outcome] = count
       return counts
     },

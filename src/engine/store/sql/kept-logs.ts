@@ -1,3 +1,4 @@
+import { givenProjects, ofGiven } from './only-projects.ts'
 import type { Columns, Database, ManySql, Statement } from './database.ts'
 import type { AttemptNumber, JobId } from '../../../shared/contract/index.ts'
 import { mayHoldMatch } from '../log-blocks.ts'
@@ -281,7 +282,7 @@ function conditionOf(filter: KeptLogFilter): { sql: string; values: Record<strin
   }
   const { project, spider, nodeId, outcome, sinceMs, untilMs, onlyProjects } = filter
   if (onlyProjects !== undefined) {
-    add('jobs.project IN (SELECT value FROM json_each(:onlyProjects))', { onlyProjects: JSON.stringify(onlyProjects) })
+    add(`jobs.project ${ofGiven(':onlyProjects')}`, { onlyProjects: givenProjects(onlyProjects) })
   }
   // As in the filter of jobs: `*` matches anything, every other character is literal.
   for (const [name, pattern] of Object.entries({ project, spider })) {

@@ -1,16 +1,11 @@
 import type { Database } from './database.ts'
 import { largeBytes, type StoredSchedule } from '../records.ts'
-import type { ProjectName } from '../../../shared/contract/index.ts'
+import { givenProjects, ofGiven } from './only-projects.ts'
 import type { ScheduleFilter, SchedulePage } from '../store.ts'
 import { SCHEDULE, type ScheduleRow, toSchedule } from './rows.ts'
 
-/** Objects, as the settings have them: in one statement, PostgreSQL reads all lists in the same way. */
-export const listOfProjects = (projects: readonly ProjectName[]): string =>
-  JSON.stringify(projects.map((project) => ({ project })))
-
 export const OF_ONLY_PROJECTS = `NOT EXISTS (SELECT 1 FROM json_each(settings, '$.jobs') AS planned
-    WHERE NOT EXISTS (SELECT 1 FROM json_each(:onlyProjects) AS seen
-      WHERE seen.value ->> '$.project' = planned.value ->> '$.project'))`
+    WHERE NOT planned.value ->> '$.project' ${ofGiven(':onlyProjects')})`
 
 /** The query contains only conditions that are used, so that SQLite picks the matching index. */
 const CONDITIONS: Record<keyof ScheduleFilter, string> = {
@@ -67,7 +62,7 @@ export function createScheduleList(database: Database) {
       ...(crawlKey !== undefined && { crawlKey }),
       ...(isCrawl === true && { isCrawl: 1 }),
       ...(hasNamesake === true && { hasNamesake: 1 }),
-      ...(onlyProjects !== undefined && { onlyProjects: listOfProjects(onlyProjects) }),
+      ...(onlyProjects !== undefined && { onlyProjects: givenProjects(onlyProjects) }),
       ...(pausedBy !== undefined && { pausedBy: JSON.stringify(pausedBy) })
     }
     const asked = Object.keys(values) as (keyof ScheduleFilter)[]

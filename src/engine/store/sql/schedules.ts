@@ -9,7 +9,8 @@ import { firingsOf } from '../sqlite/filing.ts'
 import type { Outbox } from './outbox.ts'
 import { requireNextRevision } from './revisions.ts'
 import type { FiringFilter } from '../store.ts'
-import { createScheduleList, listOfProjects, OF_ONLY_PROJECTS } from './schedule-list.ts'
+import { givenProjects } from './only-projects.ts'
+import { createScheduleList, OF_ONLY_PROJECTS } from './schedule-list.ts'
 import { JOB, type JobRow, type NamedRow, SCHEDULE, type ScheduleRow, toJob, toSchedule } from './rows.ts'
 
 /** Greater than every firing id: the page before it is the newest. */
@@ -293,7 +294,7 @@ export function createSchedules({ database, changes, enqueue, outbox }: Dependen
       }
       if (filter.onlyProjects !== undefined) {
         const of = scheduleId === undefined ? '' : 'AND schedule_id = :scheduleId'
-        const only = { onlyProjects: listOfProjects(filter.onlyProjects), before, limit }
+        const only = { onlyProjects: givenProjects(filter.onlyProjects), before, limit }
         const statement = preparedFor(newestOfProjects(states, of))
         return pageOf(statement.iterate({ ...only, ...(scheduleId !== undefined && { scheduleId }) }))
       }

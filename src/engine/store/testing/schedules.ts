@@ -1,6 +1,6 @@
 import type { ProjectName } from '../../../shared/contract/index.ts'
 import { describe, expect, test } from 'vitest'
-import { aProjectName, aScheduleId, branded } from '../../../shared/testing/ids.ts'
+import { aProjectName, aScheduleId } from '../../../shared/testing/ids.ts'
 import { aNewFiring, aNewJob, aStoredSchedule } from '../../testing/builders.ts'
 import { jobIdBytesOf, type NewFiring, type StoredSchedule } from '../records.ts'
 import type { Story } from './story.ts'
@@ -292,7 +292,7 @@ export function describeSchedules(story: Story): void {
       const runs = (...projects: string[]) => ({
         settings: {
           ...aStoredSchedule().settings,
-          jobs: projects.map((name) => branded({ ...template!, project: name }))
+          jobs: projects.map((name) => ({ ...template!, project: aProjectName(name) }))
         }
       })
       const [shop, both, news] = [

@@ -1,0 +1,11 @@
+import type { ProjectName } from '../../../shared/contract/index.ts'
+
+/**
+ * SQL that a column is one of the given projects: `project ${ofGiven('?')}`, with a parameter of `givenProjects`.
+ * Objects, because PostgreSQL reads all lists of a statement in the same way, and others are of objects.
+ */
+export const ofGiven = (parameter: string): string =>
+  `IN (SELECT seen.value ->> '$.project' FROM json_each(${parameter}) AS seen)`
+
+export const givenProjects = (projects: readonly ProjectName[]): string =>
+  JSON.stringify(projects.map((project) => ({ project })))

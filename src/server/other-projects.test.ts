@@ -1,0 +1,393 @@
+import { createRouterClient } from '@orpc/server'
+import type { InjectOptions } from 'fastify'
+import { expect, it, onTestFinished } from 'vitest'
+import { everywhere, type Rights, rightsOf } from '../engine/access/rights.ts'
+import { OWNER, type Principal } from '../engine/access/principal.ts'
+import { buildEgg } from '../engine/projects/egg-builder.ts'
+import { type EngineWithFakeNode, openEngineWithFakeNode } from '../engine/testing/engine-with-fake-node.ts'
+import { contract, listOperations, type Operation } from '../shared/contract/index.ts'
+import { includesRole, PROJECT_ROLES, type ProjectRole } from '../shared/roles.ts'
+import { branded } from '../shared/testing/ids.ts'
+import type { FakeEngine } from './testing/fake-engine.ts'
+import { exampleOf } from './openapi/examples.ts'
+import { openTestApp } from './testing/test-app.ts'
+
+/** In every name of the other project. */
+const SECRET = 'zzquiet'
+const OTHER = `${SECRET}-project`
+const FOUND = listOperations(contract)
+const INTERVAL = { rules: [{ kind: 'interval' as const, everySeconds: 3_600, anchorMs: 0 }], zone: 'UTC' }
+const LOG = (word: string) =>
+  `2026-11-28 02:00:00 [scrapy.core.scraper] ERROR: ${word} went wrong\nTraceback (most recent call last):\n  File "/a/${word}.py", line 3, in parse\n    x\nValueError: ${word}\n`
+
+type Client = EngineWithFakeNode['client']
+type Ids = Record<'job' | 'queued' | 'schedule' | 'chain' | 'order' | 'errorGroup', string>
+
+/** Two projects with one of everything each: what the second one has, nobody with rights in `shop` alone may notice. */
+async function openTwoProjects() {
+  const opened = await openEngineWithFakeNode()
+  onTestFinished(() => opened.remove())
+  const { node, client, clock } = opened
+  node.spiders = null
+  await opened.prepare('berlin')
+  const egg = await buildEgg([
+    { path: 'scrapy.cfg', bytes: Buffer.from('[settings]\ndefault = a.settings\n') },
+    { path: 'a/settings.py', bytes: Buffer.from('') }
+  ])
+  await client.projects.upload({
+    file: new File([egg as Uint8Array<ArrayBuffer>], 'a.egg'),
+    ...{ project: OTHER, version: `${SECRET}-1` }
+  })
+  const own = await fill('shop', 'own')
+  const other = await fill(OTHER, SECRET)
+  const rules = [own, other].map((_, index) => {
+    const project = branded<never>([OTHER, 'shop'][index]!)
+    return { id: String(index), project, spider: null, tag: null, perNode: false, max: 9 }
+  })
+  await client.queue.setLimits({ limits: rules })
+  await clock.advanceBy(5_000)
+  return { ...opened, own, other }
+
+  /** Ends all other runs until this one has a slot. */
+  async function runOf(spider: string): Promise<string> {
+    const find = () => node.running.find((run) => run.spider === spider)
+    await opened.until(async () => {
+      if (find() === undefined) node.endAll()
+      return find() !== undefined
+    })
+    return find()!.jobid
+  }
+
+  async function fill(project: string, word: string): Promise<Ids> {
+    const run = { project, spiders: [`${word}-spider`] }
+    const { jobs } = await client.jobs.run({ ...run, args: { [word]: word }, userId: word })
+    const id = jobs[0]!.id
+    const jobid = await runOf(`${word}-spider`)
+    await opened.until(async () => (await client.jobs.get({ id })).job.state === 'running')
+    node.end(jobid)
+    node.logs.set(jobid, LOG(word) + node.logs.get(jobid)!)
+    await opened.until(async () => (await client.jobs.get({ id })).job.state === 'ended')
+    await opened.until(async () => (await client.errors.list({ project })).groups.length > 0)
+    await client.jobs.run({ ...run, spiders: [`${word}-live`] })
+    await runOf(`${word}-live`)
+    const { jobs: waiting } = await client.jobs.run({ ...run, notBeforeMs: clock.nowMs() + 90_000_000 })
+    await client.jobs.run({ ...run, spiders: [`${word}-held`], tags: ['nowhere'] })
+    const { schedule } = await client.schedules.create({ ...INTERVAL, name: `${word}-schedule`, jobs: [run] })
+    await client.schedules.runNow({ id: schedule.id })
+    const chain = await client.chains.create({
+      ...{ name: `${word}-chain`, project, spider: '*', on: 'failed', run: { project, spiders: [word] } }
+    })
+    const order = await client.crawl({
+      user_id: word,
+      project: branded(project),
+      spider: `${word}-spider`,
+      interval: 86_400
+    } as never)
+    const { groups } = await client.errors.list({ project })
+    return {
+      ...{ job: id, queued: waiting[0]!.id, schedule: schedule.id, chain: chain.chain.id },
+      ...{ order: String((order.body as { schedule_id: unknown }).schedule_id), errorGroup: String(groups[0]!.id) }
+    }
+  }
+}
+
+const principalWith = (rights: Rights, role: Principal['role']): Principal => ({
+  ...{ ...OWNER, userId: branded('a'.repeat(32)), name: 'anna', role, rights }
+})
+
+/** What a call comes to: its answer, or its error, as text; of a stream, its first answers. */
+async function outcome(client: Client, name: string, input: unknown): Promise<string> {
+  const [noun, verb] = name.split('.') as [keyof Client, string | undefined]
+  const call = (verb === undefined ? client[noun] : client[noun][verb as never]) as unknown as (
+    input: unknown,
+    options: { signal: AbortSignal }
+  ) => Promise<unknown>
+  const stopping = new AbortController()
+  try {
+    const answer = await call(input, { signal: stopping.signal })
+    if (answer === null || typeof answer !== 'object' || !(Symbol.asyncIterator in answer)) {
+      return JSON.stringify(answer)
+    }
+    const parts: unknown[] = []
+    for await (const part of answer as AsyncIterable<unknown>) {
+      parts.push(part)
+      if (parts.length === 3 || name === 'events.subscribe') break
+    }
+    return JSON.stringify(parts)
+  } catch (error) {
+    const { code, message, data } = error as { code: string; message: string; data: unknown }
+    return JSON.stringify({ code, message, data })
+  } finally {
+    stopping.abort()
+  }
+}
+
+const NOTHING: Ids = {
+  ...{ job: 'f'.repeat(32), queued: 'e'.repeat(32), schedule: 'd'.repeat(32), chain: 'c'.repeat(32) },
+  ...{ order: 'b'.repeat(32), errorGroup: '999999' }
+}
+
+/** The example of an operation, with these things in the fields that name some. */
+function inputWith(name: string, project: string, ids: Ids): unknown {
+  const { about } = FOUND.get(name)!['~orpc'].meta
+  const input = { ...(exampleOf(name)?.input as Record<string, unknown>) }
+  if (typeof about === 'string') return input
+  const run = { project, spiders: ['x'] }
+  const values: Record<string, unknown> = {
+    ...{ project, run, job: ids.job, jobs: [ids.job, ids.queued], place: { before: ids.queued } },
+    ...{ dependencies: undefined, schedule: ids.schedule, schedules: [ids.schedule], crawlOrder: ids.order },
+    ...{ chain: ids.chain, errorGroup: Number(ids.errorGroup), errorGroups: [Number(ids.errorGroup)] },
+    ...{ environment: project, runs: [name === 'jobs.runMany' ? { project, spider: 'x' } : run] }
+  }
+  for (const [field, noun] of Object.entries(about)) input[field] = values[noun]
+  return input
+}
+
+const isAbout = ({ '~orpc': { meta } }: Operation, what: string) => meta.about === what
+const named = [...FOUND].filter(([, { '~orpc': of }]) => typeof of.meta.about === 'object')
+
+it.each(PROJECT_ROLES)('a %s of one project gets nothing of another, whatever is asked for', async (role) => {
+  const { engine, client, own, other } = await openTwoProjects()
+  const rights = rightsOf(null, { shop: role })
+  const context = { principal: principalWith(rights, role), source: 'api' as const }
+  const limited = createRouterClient(await engine.router(), { context })
+  const otherIds = new Set(Object.values(other).filter((id) => id.length === 32))
+  const leaksIn = (text: string) => [SECRET, ...otherIds].filter((word) => text.includes(word))
+  const before = await stateOf(client)
+  const wrong: string[] = []
+
+  for (const [name, operation] of FOUND) {
+    const { meta } = operation['~orpc']
+    if (isAbout(operation, 'caller')) continue
+    if (typeof meta.about !== 'string') {
+      const words = [
+        ['project', OTHER, `${SECRET}-absent`],
+        ...Object.keys(other).map((key) => [key, other[key as keyof Ids], NOTHING[key as keyof Ids]])
+      ] as [string, string, string][]
+      const hidden = await outcome(limited, name, inputWith(name, OTHER, other))
+      const absent = await outcome(limited, name, inputWith(name, `${SECRET}-absent`, NOTHING))
+      const same = (text: string) =>
+        words.reduce(
+          (left, [key, one, another]) => left.replaceAll(one, `<${key}>`).replaceAll(another, `<${key}>`),
+          text
+        )
+      if (same(hidden) !== same(absent)) wrong.push(`${name}: ${hidden} but ${absent}`)
+      if (leaksIn(same(hidden)).length > 0) wrong.push(`${name}: ${hidden}`)
+      if (!/_NOT_FOUND|ROLE_REQUIRED|NOT_FOUND|BAD_INPUT|\[\]|0}|"asked":|null/.test(hidden))
+        wrong.push(`${name}: ${hidden}`)
+      continue
+    }
+    const text = await outcome(limited, name, exampleOf(name)?.input ?? {})
+    if (leaksIn(text).length > 0) wrong.push(`${name} has ${leaksIn(text).join()}: ${text.slice(0, 300)}`)
+    const isRefused = text.includes('ROLE_REQUIRED')
+    if (isRefused !== (meta.about === 'service' || !includesRole(role, meta.role)))
+      wrong.push(`${name}: ${text.slice(0, 200)}`)
+  }
+  expect(wrong).toEqual([])
+  expect(await stateOf(client)).toEqual(before)
+  expect(Object.keys(own)).toHaveLength(6)
+
+  /** What an owner sees of the other project. */
+  async function stateOf(of: Client) {
+    const [jobs, schedules, chains, errors, project, orders] = await Promise.all([
+      of.jobs.list({ project: OTHER }),
+      of.schedules.list({ project: branded(OTHER) }),
+      of.chains.list({}),
+      of.errors.list({ project: OTHER }),
+      of.projects.get({ project: OTHER }),
+      of.crawlOrders.list({ project: branded(OTHER) })
+    ])
+    const here = chains.chains.filter((chain) => chain.project === OTHER)
+    // What its log says is read meanwhile.
+    const read = { errors: null, items: null, pages: null }
+    return { jobs: jobs.jobs.map((job) => ({ ...job, ...read })), schedules, here, errors, project, orders }
+  }
+})
+
+it('an owner does see it: what is hidden above is there', async () => {
+  const { client, other } = await openTwoProjects()
+  const lists = `jobs.list jobs.facets queue.lanes queue.limits projects.list schedules.list schedules.firings
+    schedules.calendar chains.list errors.list crawlOrders.list`
+  for (const name of lists.split(/\s+/)) {
+    const now = { fromMs: Date.UTC(2030, 0, 1), untilMs: Date.UTC(2030, 0, 2) }
+    const text = await outcome(client, name, name === 'schedules.calendar' ? now : {})
+    expect(
+      [SECRET, ...Object.values(other)].some((word) => text.includes(word)),
+      `${name}: ${text}`
+    ).toBe(true)
+  }
+})
+
+/** What others are tried with, or a file. */
+const TAKES_AWAY = new Set([
+  ...['projects.upload', 'projects.deleteProject', 'projects.deleteVersion', 'schedules.remove', 'chains.remove'],
+  'crawlOrders.cancel'
+])
+
+it.each(PROJECT_ROLES)('a %s of one project does there what the role allows, and sees the rest of it', async (role) => {
+  const { engine, own } = await openTwoProjects()
+  const ways: [string, Rights][] = [
+    ['in shop alone', rightsOf(null, { shop: role })],
+    ['viewer everywhere, more in shop', rightsOf('viewer', { shop: role })]
+  ]
+  const wrong: string[] = []
+  for (const [way, rights] of ways) {
+    const context = { principal: principalWith(rights, role), source: 'api' as const }
+    const limited = createRouterClient(await engine.router(), { context })
+    for (const [name, { '~orpc': of }] of named) {
+      if (TAKES_AWAY.has(name)) continue
+      const text = await outcome(limited, name, inputWith(name, 'shop', own))
+      const may = includesRole(role, of.meta.role)
+      if (text.includes('ROLE_REQUIRED') === may) wrong.push(`${way}, ${name}: ${text.slice(0, 200)}`)
+      const isMissing = /"(PROJECT|JOB|SCHEDULE|CHAIN|ERROR_GROUP)_NOT_FOUND"/.test(text)
+      if (may && isMissing) wrong.push(`${way}, ${name}: ${text.slice(0, 200)}`)
+    }
+  }
+  expect(wrong).toEqual([])
+})
+
+it('a viewer of everything who is a deployer of one project changes nothing in another', async () => {
+  const { engine, other } = await openTwoProjects()
+  const context = {
+    principal: principalWith(rightsOf('viewer', { shop: 'deployer' }), 'deployer'),
+    source: 'api' as const
+  }
+  const limited = createRouterClient(await engine.router(), { context })
+  const wrong: string[] = []
+  for (const [name, { '~orpc': of }] of named) {
+    const text = await outcome(limited, name, inputWith(name, OTHER, other))
+    const isRefused = text.includes('"ROLE_REQUIRED"')
+    if (
+      isRefused !== (of.meta.role !== 'viewer') &&
+      name !== 'environments.rebuild' &&
+      name !== 'environments.remove'
+    ) {
+      wrong.push(`${name}: ${text.slice(0, 200)}`)
+    }
+    if (isRefused && !text.includes(`in the project ${OTHER}`)) wrong.push(`${name}: ${text.slice(0, 200)}`)
+  }
+  expect(wrong).toEqual([])
+})
+
+it('the change feed of one project says nothing of another', async () => {
+  const { engine, client, clock, node, own, other } = await openTwoProjects()
+  const context = { principal: principalWith(rightsOf(null, { shop: 'viewer' }), 'viewer'), source: 'api' as const }
+  const limited = createRouterClient(await engine.router(), { context })
+  const stopping = new AbortController()
+  const seen: unknown[] = []
+  const reading = (async () => {
+    const start = `0.${'a'.repeat(6)}.0`
+    for await (const batch of await limited.events.subscribe({ after: start }, { signal: stopping.signal })) {
+      seen.push(...batch.changes)
+    }
+  })().catch(() => {})
+  for (const [project, id] of [
+    ['shop', own.queued],
+    [OTHER, other.queued]
+  ] as const) {
+    await client.jobs.setPriority({ ids: [branded(id)], priority: 3 })
+    await client.jobs.run({ project, spiders: ['a'] })
+    await client.projects.setPaused({ project, paused: true })
+    await client.projects.setPaused({ project, paused: false })
+    await client.jobs.run({ project, spiders: [`${project}-b`] })
+    await clock.advanceBy(3_000)
+    node.endAll()
+    await clock.advanceBy(3_000)
+  }
+  await client.schedules.setPaused({ ids: [branded(other.schedule)], paused: true, note: SECRET })
+  for (let passes = 0; passes < 20; passes += 1) {
+    await clock.advanceBy(300)
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+  stopping.abort()
+  await reading
+  const text = JSON.stringify(seen)
+  expect(text).toContain('"project":"shop"')
+  expect(text).toContain('"kind":"figures"')
+  expect(text).not.toContain(SECRET)
+  expect(text).not.toContain(other.queued)
+})
+
+async function openDoors(role: ProjectRole) {
+  const opened = await openTwoProjects()
+  const app = openTestApp({ engine: opened.engine as unknown as FakeEngine })
+  const { access } = opened.engine
+  const { id } = await access.createUser({
+    name: 'anna',
+    kind: 'service',
+    role: null,
+    projects: branded({ shop: role })
+  })
+  const { secret } = await access.createToken(OWNER, { name: 'a', userId: id, expiresInDays: null })
+  const ask = (request: InjectOptions) =>
+    app.askAnonymously({ ...request, headers: { ...request.headers, authorization: `Bearer ${secret}` } })
+  return { ...opened, ...app, ask }
+}
+
+it('the Scrapyd door, its pages and its files show one project, and act on no other', async () => {
+  const { ask, own, other, client } = await openDoors('deployer')
+  const text = async (url: string) => (await ask({ url })).body
+  expect(JSON.parse(await text('/listprojects.json'))).toMatchObject({ status: 'ok', projects: ['shop'] })
+  expect(JSON.parse(await text('/listversions.json?project=shop'))).toMatchObject({ versions: ['1'] })
+  const absent = `${SECRET}-absent`
+  const same = (body: string) => body.replaceAll(OTHER, '<p>').replaceAll(absent, '<p>')
+  for (const url of [
+    ...['/listversions.json?project=P', '/listspiders.json?project=P', '/listjobs.json?project=P'],
+    ...[`/status.json?job=${other.job}&project=P`, '/logs/P/', '/items/P/', `/logs/P/${SECRET}-spider/${other.job}.log`]
+  ]) {
+    const [hidden, nothing] = await Promise.all([OTHER, absent].map((name) => ask({ url: url.replace('P', name) })))
+    expect([hidden!.statusCode, same(hidden!.body)], url).toEqual([nothing!.statusCode, same(nothing!.body)])
+  }
+  for (const url of ['/', '/jobs', '/logs/', '/items/', '/listjobs.json', '/daemonstatus.json', '/listprojects.json']) {
+    expect(await text(url), url).not.toContain(SECRET)
+  }
+  expect(await text('/jobs')).toContain('own-spider')
+  expect(await text('/logs/')).toContain('shop')
+  expect(await text(`/logs/shop/own-spider/${own.job}.log`)).toContain('own went wrong')
+  expect(JSON.parse(await text(`/status.json?job=${other.job}`))).toMatchObject({ currstate: null })
+  expect(JSON.parse(await text(`/status.json?job=${own.job}`))).toMatchObject({ currstate: 'finished' })
+
+  const before = await client.jobs.list({ project: OTHER })
+  const form = (url: string, fields: Record<string, string>) =>
+    ask({
+      ...{ method: 'POST', url, payload: new URLSearchParams(fields).toString() },
+      headers: { 'content-type': 'application/x-www-form-urlencoded' }
+    })
+  for (const [url, fields] of [
+    ['/schedule.json', { project: OTHER, spider: 'x' }],
+    ['/cancel.json', { project: OTHER, job: other.queued }],
+    ['/delversion.json', { project: OTHER, version: `${SECRET}-1` }],
+    ['/delproject.json', { project: OTHER }]
+  ] as const) {
+    expect(JSON.parse((await form(url, fields)).body), url).toMatchObject({ status: 'error' })
+  }
+  expect(await client.jobs.list({ project: OTHER })).toEqual(before)
+  expect((await client.projects.get({ project: OTHER })).versions).toHaveLength(1)
+  expect(JSON.parse((await form('/schedule.json', { project: 'shop', spider: 'x' })).body)).toMatchObject({
+    status: 'ok'
+  })
+  expect((await ask({ url: '/metrics' })).statusCode).toBe(403)
+})
+
+it('a token for one project of an admin does no more than a deployer, and nothing elsewhere', async () => {
+  const { client, askAnonymously } = await openDoors('viewer')
+  const { user } = await client.users.create({ name: 'ben', kind: 'service', role: 'admin' })
+  const { secret } = await client.tokens.create({
+    ...{ name: 'a', userId: user.id, projects: ['shop'], expiresInDays: null }
+  })
+  const ask = (url: string) => askAnonymously({ method: 'GET', url, headers: { authorization: `Bearer ${secret}` } })
+  expect((await ask('/api/v1/users/me')).json()).toMatchObject({
+    ...{ name: 'ben', role: 'deployer', everywhere: null, projects: { shop: 'deployer' } }
+  })
+  expect((await ask('/api/v1/webhooks')).statusCode).toBe(403)
+  expect((await ask('/api/v1/projects')).json().projects).toMatchObject([{ name: 'shop' }])
+  await client.users.update({ id: user.id, role: null, projects: { [OTHER]: 'viewer' } })
+  expect((await ask('/api/v1/projects')).statusCode).toBe(401)
+})
+
+it('with all rights, nothing is looked up', async () => {
+  const { engine, client } = await openTwoProjects()
+  const context = { principal: principalWith(everywhere('viewer'), 'viewer'), source: 'api' as const }
+  const limited = createRouterClient(await engine.router(), { context })
+  expect(await limited.projects.list({})).toEqual(await client.projects.list({}))
+})
