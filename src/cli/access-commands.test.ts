@@ -21,6 +21,13 @@ it('adds a person whose password comes from a file, and the person may do what t
   expect((await run('users', 'set', 'Anna', '--role', 'viewer', '--disable')).out).toBe('anna: viewer, disabled\n')
   expect((await call(['users', 'me'], asAnna)).code).toBe(EXIT_CODES.unauthorized)
   expect((await run('users', 'set', 'anna')).code).toBe(EXIT_CODES.usage)
+  const rights = ['--role', 'none', '--project', 'shop=operator', '--project', 'a=b=viewer']
+  expect((await run('users', 'set', 'anna', '--enable', ...rights)).out).toBe(
+    'anna: operator in shop, viewer in a=b, enabled\n'
+  )
+  expect((await call(['users', 'me'], asAnna)).out).toBe('anna, operator in shop, viewer in a=b\n')
+  expect((await run('users', 'set', 'anna', '--project', 'shop=admin')).error).toContain('PROJECT=ROLE')
+  expect((await run('users', 'set', 'anna', '--role', 'viewer', '--project', '')).out).toBe('anna: viewer, enabled\n')
   expect((await run('users', 'remove', 'anna')).out).toBe('Removed anna\n')
   const gone = await run('users', 'remove', 'anna')
   expect([gone.code, gone.error]).toEqual([
@@ -37,7 +44,7 @@ it('creates a token for a service account, which works as the password, and revo
   const secret = out.split('\n', 1)[0]!
   const asCi = { url, password: secret, environment: { SCRAPDECK_USERNAME: 'ci' }, directory: makeDirectory() }
   expect((await call(['users', 'me'], asCi)).out).toBe('ci, viewer\n')
-  expect((await call(['tokens'], asCi)).out).toMatch(/\nGitLab +ci +viewer +[\w-]{8} +never +never +/)
+  expect((await call(['tokens'], asCi)).out).toMatch(/\nGitLab +ci +viewer +all +[\w-]{8} +never +never +/)
   expect((await run('tokens')).out).toMatch(/\nGitLab +ci +viewer /)
   expect((await call(['tokens', 'add', 'another'], asCi)).code).toBe(EXIT_CODES.unauthorized)
   expect((await run('tokens', 'revoke', 'no-such')).code).toBe(EXIT_CODES.notFound)

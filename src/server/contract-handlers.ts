@@ -4,6 +4,7 @@ import { RPCHandler, type RPCHandlerOptions } from '@orpc/server/fastify'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Engine } from '../engine/index.ts'
 import type { EngineRouter, RouterContext } from '../engine/router/router.ts'
+import { keyOfProjects } from '../engine/access/rights.ts'
 import type { Clock } from '../engine/runtime/clock.ts'
 import type { Logger } from '../engine/runtime/logger.ts'
 import type { OperationMeta } from '../shared/contract/index.ts'
@@ -116,7 +117,7 @@ export class ContractHandlers {
   }
 
   async serveJsonRpc(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
-    const { body, caller, method, url } = request
+    const { body, method, url } = request
     const { engine, logger } = this.#options
     checkQuery(queryOf(request), [], 'jsonrpc')
     const key = request.headers['idempotency-key']
@@ -129,7 +130,7 @@ export class ContractHandlers {
       return { response, isFinal: answers === null || [answers].flat().some((one) => 'result' in one) }
     }
     // What a role was given is not given again to a lesser one.
-    const credential = `${caller.id} ${principalOf(request).role}`
+    const credential = `${credentialOf(request)} ${principalOf(request).role}`
     const asked = { key, credential, method, path: url, body, repeatableForMs: 0 }
     const given =
       key === undefined ? (await perform(null)).response : await answerOnce(engine.answers, { ...asked, key }, perform)
@@ -181,8 +182,8 @@ export class ContractHandlers {
     reply: FastifyReply
   ): Promise<FastifyReply> {
     reply.header('cache-control', 'no-store')
-    const { caller, operation } = request
-    const context = { ...this.#contextOf(source, request), callerId: caller.id, operation }
+    const { operation } = request
+    const context = { ...this.#contextOf(source, request), callerId: credentialOf(request), operation }
     const { matched } = await handler.handle(request, reply, { ...(prefix !== undefined && { prefix }), context })
     if (!matched)
       throw new ScrapdeckError('NOT_FOUND', `The API has no ${request.method} ${request.url.split('?', 1)[0]}.`)
@@ -199,6 +200,10 @@ export class ContractHandlers {
 function reportOutside(error: unknown, logger: Logger): void {
   if (!(error instanceof ORPCError)) logger.error({ err: error }, 'A request or an answer of the contract is malformed')
 }
+
+/** Whose earlier answers this request may be answered with: not those with other rights in projects. */
+const credentialOf = (request: FastifyRequest): string =>
+  `${request.caller.id}${keyOfProjects(principalOf(request).rights)}`
 
 type RootInterceptor = NonNullable<RPCHandlerOptions<DoorContext>['rootInterceptors']>[number]
 

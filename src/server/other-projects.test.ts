@@ -41,7 +41,7 @@ async function openTwoProjects() {
   const own = await fill('shop', 'own')
   const other = await fill(OTHER, SECRET)
   const rules = [own, other].map((_, index) => {
-    const project = branded<never>([OTHER, 'shop'][index]!)
+    const project = [OTHER, 'shop'][index]!
     return { id: String(index), project, spider: null, tag: null, perNode: false, max: 9 }
   })
   await client.queue.setLimits({ limits: rules })
@@ -79,7 +79,7 @@ async function openTwoProjects() {
     })
     const order = await client.crawl({
       user_id: word,
-      project: branded(project),
+      project,
       spider: `${word}-spider`,
       interval: 86_400
     } as never)
@@ -139,7 +139,7 @@ function inputWith(name: string, project: string, ids: Ids): unknown {
     ...{ chain: ids.chain, errorGroup: Number(ids.errorGroup), errorGroups: [Number(ids.errorGroup)] },
     ...{ environment: project, runs: [name === 'jobs.runMany' ? { project, spider: 'x' } : run] }
   }
-  for (const [field, noun] of Object.entries(about)) input[field] = values[noun]
+  for (const [field, noun] of Object.entries(about)) input[field] = values[noun as string]
   return input
 }
 
@@ -311,14 +311,10 @@ it('the change feed of one project says nothing of another', async () => {
 async function openDoors(role: ProjectRole) {
   const opened = await openTwoProjects()
   const app = openTestApp({ engine: opened.engine as unknown as FakeEngine })
-  const { access } = opened.engine
-  const { id } = await access.createUser({
-    name: 'anna',
-    kind: 'service',
-    role: null,
-    projects: branded({ shop: role })
+  const { user } = await opened.client.users.create({
+    ...{ name: 'anna', kind: 'service', role: null, projects: { shop: role } }
   })
-  const { secret } = await access.createToken(OWNER, { name: 'a', userId: id, expiresInDays: null })
+  const { secret } = await opened.client.tokens.create({ name: 'a', userId: user.id, expiresInDays: null })
   const ask = (request: InjectOptions) =>
     app.askAnonymously({ ...request, headers: { ...request.headers, authorization: `Bearer ${secret}` } })
   return { ...opened, ...app, ask }
@@ -383,6 +379,29 @@ it('a token for one project of an admin does no more than a deployer, and nothin
   expect((await ask('/api/v1/projects')).json().projects).toMatchObject([{ name: 'shop' }])
   await client.users.update({ id: user.id, role: null, projects: { [OTHER]: 'viewer' } })
   expect((await ask('/api/v1/projects')).statusCode).toBe(401)
+})
+
+it('a key that a job of another project has is no way to that job', async () => {
+  const { engine, client } = await openTwoProjects()
+  const dedupe = { key: 'k', ttlSeconds: 60 }
+  await client.jobs.run({ project: OTHER, spiders: ['x'], dedupe })
+  const context = { principal: principalWith(rightsOf(null, { shop: 'operator' }), 'operator'), source: 'api' as const }
+  const limited = createRouterClient(await engine.router(), { context })
+  expect(await outcome(limited, 'jobs.run', { project: 'shop', spiders: ['x'], dedupe })).toMatch(/BAD_INPUT.*dedupe/)
+})
+
+it('a search of all logs finds those of one project', async () => {
+  const { engine, client } = await openTwoProjects()
+  const context = { principal: principalWith(rightsOf(null, { shop: 'viewer' }), 'viewer'), source: 'api' as const }
+  const limited = createRouterClient(await engine.router(), { context })
+  const hitsOf = async (of: Client) => {
+    const projects = new Set<string>()
+    for await (const { hits } of await of.logs.searchAll({ text: 'went wrong' })) {
+      for (const { project } of hits) projects.add(project)
+    }
+    return [...projects].sort()
+  }
+  expect([await hitsOf(client), await hitsOf(limited)]).toEqual([['shop', OTHER], ['shop']])
 })
 
 it('with all rights, nothing is looked up', async () => {

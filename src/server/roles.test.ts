@@ -36,6 +36,22 @@ const OPERATIONS: Record<Role, string> = {
   owner: 'users.list users.create users.update users.remove system.credentials system.logOutEverywhere'
 }
 
+/** What each is about (OperationMeta): for whom it is among those with its role. All others name something. */
+const ABOUT = {
+  caller: `users.me users.changePassword tokens.list tokens.create tokens.revoke schedules.preview discovery.list
+    engines.list items.readExport`,
+  seen: `crawlOrders.list jobs.list jobs.facets jobs.running queue.limits queue.lanes nodes.list nodes.get projects.list
+    schedules.list schedules.calendar schedules.load schedules.firings chains.list storage.usage storage.policy
+    storage.preview environments.list logs.searchAll errors.list findings.list events.subscribe system.status
+    system.history`,
+  service: `queue.setLimits nodes.probe nodes.add nodes.addPulling nodes.renewToken nodes.revokeToken nodes.update
+    nodes.setMode nodes.remove discovery.put discovery.remove discovery.refresh webhooks.list webhooks.create
+    webhooks.update webhooks.remove webhooks.rotate webhooks.test webhooks.deliveries webhooks.replay fleetFile.export
+    fleetFile.plan fleetFile.apply engines.handOver engines.drain storage.setPolicy storage.run storage.compact
+    users.list users.create users.update users.remove system.credentials system.logOutEverywhere system.setPaused
+    system.runDemo system.createEnvironment`
+}
+
 /** The same for everything else that answers; `null`: whoever asks, without credentials too. */
 const ROUTES: [method: string, path: string, role: Role | null][] = [
   ['GET', '/daemonstatus.json', 'viewer'],
@@ -124,6 +140,15 @@ describe('the role of an operation', () => {
     )
     const inContract = [...FOUND].map(([name, { '~orpc': of }]) => [name, of.meta.role])
     expect(Object.fromEntries(inContract)).toEqual(Object.fromEntries(table))
+  })
+
+  it('holds for what the table says, for every operation', () => {
+    for (const [about, names] of Object.entries(ABOUT)) {
+      const found = [...FOUND].filter(([, { '~orpc': of }]) => of.meta.about === about).map(([name]) => name)
+      expect(found.sort(), about).toEqual(names.trim().split(/\s+/).sort())
+    }
+    const named = [...FOUND].filter(([, { '~orpc': of }]) => typeof of.meta.about === 'object')
+    expect(named.length).toBeGreaterThan(60)
   })
 
   it.each(ROLES)(

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { type Command, Option } from 'commander'
+import { type Command, InvalidArgumentError, Option } from 'commander'
 import type { AccessToken, User } from '../../shared/contract/index.ts'
-import { ROLES, type Role } from '../../shared/roles.ts'
+import { PROJECT_ROLES, type ProjectRole, ROLES, type Role } from '../../shared/roles.ts'
 import { formatAge } from '../../shared/time.ts'
 import { wholeNumber } from '../client/arguments.ts'
 import type { Client } from '../client/connect.ts'
@@ -14,7 +14,8 @@ import type { Terminal } from '../client/terminal.ts'
 const DAYS = 90
 
 interface UserFlags {
-  role?: Role
+  role?: Role | 'none'
+  project?: [string, ProjectRole][]
   kind?: User['kind']
   newPasswordFile?: string
   disable?: boolean
@@ -24,6 +25,7 @@ interface UserFlags {
 interface TokenFlags {
   user?: string
   role?: Role
+  project?: string[]
   days?: number | 'never'
 }
 
@@ -41,38 +43,57 @@ function addUsers(add: ClientCommands['add'], nowMs: () => number): void {
     'me',
     'Show as whom this command line is known, and the role.'
   )(async ({ client, flags, terminal }) => {
-    print(terminal, flags, await client.users.me(), ({ name, role }) => `${name}, ${role}`)
+    print(terminal, flags, await client.users.me(), (me) => `${me.name}, ${rightsOf({ ...me, role: me.everywhere })}`)
   })
 
   add('add <name>', 'Add a person, or a service account for programs, which has tokens and no password.', (command) =>
     withPassword(command)
-      .addOption(new Option('--role <role>', 'what the user may do').choices(ROLES).makeOptionMandatory())
+      .addOption(roleOption().makeOptionMandatory())
+      .option('--project <project=role>', 'more in one project; may be given several times', projectRole)
       .addOption(new Option('--kind <kind>', 'whose account it is').choices(['person', 'service']).default('person'))
-  )(async ({ client, flags, terminal }, [name = ''], { role, kind, newPasswordFile }: UserFlags) => {
+  )(async ({ client, flags, terminal }, [name = ''], { role, project = [], kind, newPasswordFile }: UserFlags) => {
     const password = readNewPassword(newPasswordFile, terminal)
-    const { user } = await client.users.create({ name, role: role!, kind, ...(password !== null && { password }) })
+    const projects = Object.fromEntries(project)
+    const rights = { role: role === 'none' ? null : role!, projects }
+    const { user } = await client.users.create({ name, ...rights, kind, ...(password !== null && { password }) })
     const next = user.kind === 'service' ? `. Create a token: scrapdeck tokens add NAME --user ${user.name}` : ''
-    print(terminal, flags, { user }, () => `Added ${user.name}, ${user.role}${next}`)
+    print(terminal, flags, { user }, () => `Added ${user.name}, ${rightsOf(user)}${next}`)
   })
 
   add('set <user>', "Change a user's role or password, or disable the user.", (command) =>
     withPassword(command)
-      .addOption(new Option('--role <role>', 'what the user may do').choices(ROLES))
+      .addOption(roleOption())
+      .option('--project <project=role>', 'the roles in single projects, all of them; "" for none', projectRole)
       .addOption(new Option('--disable', 'refuse logins and tokens').conflicts('enable'))
       .option('--enable', 'allow them again')
-  )(async ({ client, flags, terminal }, [name = ''], { role, newPasswordFile, enable, disable }: UserFlags) => {
-    const password = readNewPassword(newPasswordFile, terminal)
-    const enabled = enable === true ? true : disable === true ? false : undefined
-    if (role === undefined && password === null && enabled === undefined) {
-      throw new CommandEnd(
-        EXIT_CODES.usage,
-        'Nothing to change: give --role, --new-password-file, --enable or --disable.'
+  )(
+    async (
+      { client, flags, terminal },
+      [name = ''],
+      { role, project, newPasswordFile, enable, disable }: UserFlags
+    ) => {
+      const password = readNewPassword(newPasswordFile, terminal)
+      const enabled = enable === true ? true : disable === true ? false : undefined
+      if ([role, project, enabled].every((one) => one === undefined) && password === null) {
+        throw new CommandEnd(
+          EXIT_CODES.usage,
+          'Nothing to change: give --role, --project, --new-password-file, --enable or --disable.'
+        )
+      }
+      const { id } = await findUser(client, name)
+      const rights = {
+        ...(role !== undefined && { role: role === 'none' ? null : role }),
+        ...(project !== undefined && { projects: Object.fromEntries(project) })
+      }
+      const answer = await client.users.update({ id, ...rights, enabled, ...(password !== null && { password }) })
+      print(
+        terminal,
+        flags,
+        answer,
+        ({ user }) => `${user.name}: ${rightsOf(user)}, ${user.enabled ? 'enabled' : 'disabled'}`
       )
     }
-    const { id } = await findUser(client, name)
-    const answer = await client.users.update({ id, role, enabled, ...(password !== null && { password }) })
-    print(terminal, flags, answer, ({ user }) => `${user.name}: ${user.role}, ${user.enabled ? 'enabled' : 'disabled'}`)
-  })
+  )
 
   add(
     'remove <user>',
@@ -96,11 +117,12 @@ function addTokens(add: ClientCommands['add'], nowMs: () => number): void {
     command
       .option('--user <user>', 'whose (default: your own)')
       .addOption(new Option('--role <role>', 'what it may do (default: all that its user may)').choices(ROLES))
+      .option('--project <project>', 'only for this one; may be given several times', several)
       .option('--days <number>', `days until it expires, or "never" (default ${DAYS})`, daysOf)
-  )(async ({ client, flags, terminal }, [name = ''], { user, role, days = DAYS }: TokenFlags) => {
+  )(async ({ client, flags, terminal }, [name = ''], { user, role, project, days = DAYS }: TokenFlags) => {
     const userId = user === undefined ? undefined : (await findUser(client, user)).id
     const expiresInDays = days === 'never' ? null : days
-    const answer = await client.tokens.create({ name, userId, role, expiresInDays })
+    const answer = await client.tokens.create({ name, userId, role, projects: project ?? null, expiresInDays })
     print(terminal, flags, answer, ({ secret, token }) => {
       const until = token.expiresAtMs === null ? 'It does not expire' : `It expires ${localTime(token.expiresAtMs)}`
       return `${secret}\n\n${until}. Scrapdeck does not show it again.`
@@ -114,6 +136,25 @@ function addTokens(add: ClientCommands['add'], nowMs: () => number): void {
     const { id, name } = pickToken((await client.tokens.list()).tokens, text)
     print(terminal, flags, await client.tokens.revoke({ id }), () => `Revoked ${name}`)
   })
+}
+
+const roleOption = (): Option =>
+  new Option('--role <role>', 'what the user may do in all projects').choices(['none', ...ROLES])
+
+/** Collects `shop=deployer`. */
+function projectRole(text: string, before: [string, ProjectRole][] = []): [string, ProjectRole][] {
+  if (text === '') return before
+  const at = text.lastIndexOf('=')
+  const role = PROJECT_ROLES.find((one) => one === text.slice(at + 1))
+  if (at > 0 && role !== undefined) return [...before, [text.slice(0, at), role]]
+  throw new InvalidArgumentError(`Write it as PROJECT=ROLE, with one of ${PROJECT_ROLES.join(', ')}.`)
+}
+
+const several = (text: string, before: string[] = []): string[] => [...before, text]
+
+function rightsOf({ role, projects }: Pick<User, 'role' | 'projects'>): string {
+  const each = Object.entries(projects).map(([project, one]) => `${one} in ${project}`)
+  return [...(role === null ? [] : [role]), ...each].join(', ')
 }
 
 const withPassword = (command: Command): Command =>
@@ -159,7 +200,7 @@ function listed(users: User[], nowMs: number): string {
   return table(
     ['name', 'kind', 'role', 'state', 'last seen', 'id'],
     users.map((user) => [
-      ...[user.name, user.kind, user.role, user.enabled ? 'enabled' : 'disabled'],
+      ...[user.name, user.kind, rightsOf(user), user.enabled ? 'enabled' : 'disabled'],
       ...[age(user.lastSeenAtMs, nowMs), user.id]
     ]),
     'No users besides the owner of this machine. Add one: scrapdeck users add NAME --role viewer'
@@ -168,9 +209,9 @@ function listed(users: User[], nowMs: number): string {
 
 function listedTokens(tokens: AccessToken[], names: Map<string | null, string>, nowMs: number): string {
   return table(
-    ['name', 'user', 'role', 'ends with', 'expires', 'last used', 'id'],
-    tokens.map(({ name, userId, role, ending, expiresAtMs, lastUsedAtMs, id }) => [
-      ...[name, names.get(userId) ?? 'the service', role, ending],
+    ['name', 'user', 'role', 'projects', 'ends with', 'expires', 'last used', 'id'],
+    tokens.map(({ name, userId, role, projects, ending, expiresAtMs, lastUsedAtMs, id }) => [
+      ...[name, names.get(userId) ?? 'the service', role, projects?.join(', ') ?? 'all', ending],
       ...[expiresAtMs === null ? 'never' : localTime(expiresAtMs), age(lastUsedAtMs, nowMs), id]
     ]),
     'No tokens. Create one: scrapdeck tokens add NAME'

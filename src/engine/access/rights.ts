@@ -58,6 +58,10 @@ export function areSameRights(one: Rights, other: Rights): boolean {
   return [...one.inProjects].every(([name, role]) => other.inProjects.get(name) === role)
 }
 
+/** A key that differs with the roles in single projects; empty without any. */
+export const keyOfProjects = ({ inProjects }: Rights): string =>
+  inProjects.size === 0 ? '' : JSON.stringify([...inProjects].sort(([one], [other]) => (one < other ? -1 : 1)))
+
 function atMost(one: Role, other: Role): ProjectRole {
   const least = lesserRole(one, other)
   return isProjectRole(least) ? least : 'deployer'

@@ -12,6 +12,7 @@ import {
   type UsageSample,
   type JobId
 } from '../../shared/contract/index.ts'
+import { ScrapdeckError } from '../../shared/errors.ts'
 import { noProject } from '../projects/catalog.ts'
 import type { Access } from '../access/access.ts'
 import type { IncomingFiles } from '../blobs/incoming-files.ts'
@@ -166,9 +167,11 @@ export function createRouter(parts: RouterParts): EngineRouter {
         return { job: waiting.describeJob(job), attempts, timeline }
       }),
       status: os.jobs.status.handler(async ({ input }) => waiting.describeJob(await requireJob(store, input.id))),
-      run: os.jobs.run.handler(async ({ input, context }) => ({
-        jobs: await jobCommands.run(input, originOf(context))
-      })),
+      run: os.jobs.run.handler(async ({ input, context }) => {
+        const jobs = await jobCommands.run(input, originOf(context))
+        if (!jobs.every(({ project }) => only.isSeen(seenBy(context), project))) throw keyInUse(input.dedupe?.key)
+        return { jobs }
+      }),
       runMany: os.jobs.runMany.handler(({ input, context }) => jobCommands.runMany(input.jobs, originOf(context))),
       count: os.jobs.count.handler(async ({ input }) => {
         const counts = Object.entries(await store.countStatuses(input.ids))
@@ -472,6 +475,12 @@ export function createRouter(parts: RouterParts): EngineRouter {
 
 const seenBy = ({ principal }: RouterContext): only.Seen => seenProjects(principal.rights)
 const onlyOf = (context: RouterContext) => only.onlySeen(seenBy(context))
+
+/** Keys are of the whole service, and the job that has this one is not to be shown. */
+function keyInUse(key: string | undefined): ScrapdeckError {
+  const text = `The dedupe key ${key} is in use. Choose another, such as one that begins with the name of the project`
+  return new ScrapdeckError('BAD_INPUT', text, { data: { field: 'dedupe' } })
+}
 
 function originOf({ source, onceKey }: RouterContext): Origin {
   return { source, onceKey }

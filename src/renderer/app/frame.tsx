@@ -10,6 +10,7 @@ import { KeysOverlay } from './keys-overlay.tsx'
 import { loadPatiently } from './load-patiently.ts'
 import { Palette } from './palette.tsx'
 import { Rail, SCREENS } from './rail.tsx'
+import { SeenAsBar } from './seen-as-bar.tsx'
 import { StatusBar } from './status-bar.tsx'
 import { TopBar } from './top-bar.tsx'
 
@@ -51,6 +52,7 @@ export function Frame() {
       <Rail />
       <TopBar />
       <main className={classes.main} id="main" tabIndex={-1}>
+        <SeenAsBar />
         <Outlet />
       </main>
       <Notices />

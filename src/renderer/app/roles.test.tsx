@@ -29,7 +29,7 @@ it('a viewer sees no Run and no Add nodes, and a paused queue says which role re
   const resume = await screen.findByRole('button', { name: 'Paused' })
   fireEvent.click(resume)
   fireEvent.mouseEnter(resume)
-  expect(await screen.findByText('Needs the role operator; yours is viewer.')).toBeTruthy()
+  expect(await screen.findByText('Needs the role operator in all projects; yours is viewer.')).toBeTruthy()
   expect(engine.calls.filter((call) => call === 'system.setPaused')).toHaveLength(1)
 })
 

@@ -25,7 +25,7 @@ export function createFakeAccess({ firstRun, nextNumber }: FakeWorld, role: Role
   const me = { userId: role === 'owner' ? null : [...users.keys()][0]!, name: role === 'owner' ? 'scrapdeck' : 'anna' }
   return {
     users: {
-      me: os.users.me.handler(() => ({ ...me, role, tokenId: null })),
+      me: os.users.me.handler(() => ({ ...me, role, everywhere: role, projects: {}, tokenId: null })),
       list: os.users.list.handler(() => ({ users: [...users.values()] })),
       create: os.users.create.handler(({ input: { password, ...user } }) => {
         if ([...users.values()].some(({ name }) => name === user.name)) {
@@ -34,11 +34,12 @@ export function createFakeAccess({ firstRun, nextNumber }: FakeWorld, role: Role
         const made = { id: branded<User['id']>(idOf(nextNumber())), createdAtMs: Date.now(), lastSeenAtMs: null }
         return save({ ...user, ...made, enabled: true, hasPassword: password !== undefined })
       }),
-      update: os.users.update.handler(({ input: { id, password, role: newRole, enabled } }) => {
+      update: os.users.update.handler(({ input: { id, password, role: newRole, projects, enabled } }) => {
         const before = userOf(id)
         return save({
           ...before,
-          role: newRole ?? before.role,
+          role: newRole === undefined ? before.role : newRole,
+          projects: projects ?? before.projects,
           enabled: enabled ?? before.enabled,
           hasPassword: before.hasPassword || password !== undefined
         })
@@ -51,16 +52,26 @@ export function createFakeAccess({ firstRun, nextNumber }: FakeWorld, role: Role
     },
     tokens: {
       list: os.tokens.list.handler(() => ({ tokens: [...tokens.values()] })),
-      create: os.tokens.create.handler(({ input: { expiresInDays, userId = me.userId, role: wanted, name } }) => {
-        const its = wanted ?? (userId === null ? role : userOf(userId).role)
-        const token: AccessToken = {
-          ...{ id: branded(idOf(nextNumber())), userId, name, role: its, ending: '9f3a01c2', lastUsedAtMs: null },
-          createdAtMs: Date.now(),
-          expiresAtMs: expiresInDays === null ? null : Date.now() + expiresInDays * DAY_MS
+      create: os.tokens.create.handler(
+        ({ input: { expiresInDays, userId = me.userId, role: wanted, projects, name } }) => {
+          const its = wanted ?? (userId === null ? role : (userOf(userId).role ?? 'viewer'))
+          const token: AccessToken = {
+            ...{
+              id: branded(idOf(nextNumber())),
+              userId,
+              name,
+              role: its,
+              projects,
+              ending: '9f3a01c2',
+              lastUsedAtMs: null
+            },
+            createdAtMs: Date.now(),
+            expiresAtMs: expiresInDays === null ? null : Date.now() + expiresInDays * DAY_MS
+          }
+          tokens.set(token.id, token)
+          return { secret: `sdk_${'x'.repeat(43)}9f3a01c2`, token }
         }
-        tokens.set(token.id, token)
-        return { secret: `sdk_${'x'.repeat(43)}9f3a01c2`, token }
-      }),
+      ),
       revoke: os.tokens.revoke.handler(({ input }) => {
         if (tokens.delete(input.id)) return { revoked: true }
         throw new ScrapdeckError('TOKEN_NOT_FOUND', `There is no token ${input.id}; it may have been revoked`)
@@ -74,9 +85,9 @@ const idOf = (number: number): string => number.toString(16).padStart(32, '0')
 function fakeUsers(nowMs: number): User[] {
   const common = { enabled: true, hasPassword: true, createdAtMs: nowMs - 40 * DAY_MS }
   const rows: Omit<User, 'id' | keyof typeof common>[] = [
-    { name: 'anna', kind: 'person', role: 'operator', lastSeenAtMs: nowMs - 120_000 },
-    { name: 'ben', kind: 'person', role: 'viewer', lastSeenAtMs: null },
-    { name: 'ci', kind: 'service', role: 'deployer', lastSeenAtMs: nowMs - 3_600_000 }
+    { name: 'anna', kind: 'person', role: 'operator', projects: {}, lastSeenAtMs: nowMs - 120_000 },
+    { name: 'ben', kind: 'person', role: 'viewer', projects: branded({ shop: 'deployer' }), lastSeenAtMs: null },
+    { name: 'ci', kind: 'service', role: 'deployer', projects: {}, lastSeenAtMs: nowMs - 3_600_000 }
   ]
   return rows.map((row, index) => ({
     ...{ ...common, ...row, id: branded<User['id']>(idOf(0xa00 + index)) },
@@ -86,7 +97,12 @@ function fakeUsers(nowMs: number): User[] {
 
 function fakeTokens(users: User[], nowMs: number): AccessToken[] {
   return users.slice(0, 3).map((user, index) => ({
-    ...{ id: branded<AccessToken['id']>(idOf(0xb00 + index)), userId: user.id, role: user.role },
+    ...{
+      id: branded<AccessToken['id']>(idOf(0xb00 + index)),
+      userId: user.id,
+      role: user.role ?? 'viewer',
+      projects: null
+    },
     name: ['laptop', 'dashboard', 'GitLab'][index]!,
     ending: ['5d10aa7e', '0c9e41b2', 'e77f0412'][index]!,
     createdAtMs: nowMs - 20 * DAY_MS,

@@ -262,8 +262,8 @@ describe('query plans', () => {
     '%s of errors finds groups and their counts in an index',
     (name, query) => {
       for (const plan of planOf(query)) {
-        // A page walks down its index; of one group, its spiders and nodes are sorted, of a job, its errors, and of some
-        // projects, their groups.
+        // A page walks down its index; of one group, its spiders and nodes are sorted, of a job, its errors, and of
+        // some projects, their groups.
         expect(plan).not.toMatch(/^SCAN (?!error_groups USING INDEX error_groups_by_last_seen|CONSTANT|seen|wanted)/)
         if (!['spread', 'ofJob', 'pageOfProjects'].includes(name)) expect(plan).not.toMatch(/TEMP B-TREE/)
       }

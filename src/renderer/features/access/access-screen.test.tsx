@@ -167,3 +167,36 @@ it('changes the own password, and goes to the login because the session has ende
   fireEvent.click(form.getByRole('button', { name: 'Change password' }))
   await waitFor(() => expect(assign).toHaveBeenCalledWith(expect.stringMatching(/login$/)))
 })
+
+it('gives roles in single projects, refuses none at all, and takes them back', async () => {
+  open()
+  await act(await rowOf('Users', 'anna'), 'anna', 'Roles in projects…')
+  const form = await dialog('Roles of anna')
+  await choose(form.getByRole('combobox', { name: 'In all projects' }), /^none/)
+  fireEvent.click(form.getByRole('button', { name: 'Save' }))
+  await form.findByText('Add a project, or choose a role in all of them')
+  fireEvent.click(form.getByRole('button', { name: 'Add project' }))
+  enter(form.getByRole('combobox', { name: 'Project 1' }), 'shop')
+  await choose(form.getByRole('combobox', { name: 'Role in shop' }), /^operator/)
+  fireEvent.click(form.getByRole('button', { name: 'Save' }))
+  await waitFor(async () => {
+    expect((await usersOf()).find(({ name }) => name === 'anna')).toMatchObject({
+      ...{ role: null, projects: { shop: 'operator' } }
+    })
+  })
+  await (await rowOf('Users', 'anna')).findByRole('button', { name: 'operator in shop' })
+  fireEvent.click(await screen.findByRole('button', { name: 'Undo' }))
+  await waitFor(async () =>
+    expect((await usersOf()).find(({ name }) => name === 'anna')).toMatchObject({ role: 'operator', projects: {} })
+  )
+})
+
+it('an owner looks at the pages as another role does, and stops', async () => {
+  open()
+  fireEvent.click(await screen.findByRole('button', { name: 'View as…' }))
+  fireEvent.click(await screen.findByRole('menuitem', { name: 'viewer' }))
+  await screen.findByText(/You see what a user with the role/)
+  expect(screen.queryByRole('table', { name: 'Users' })).toBeNull()
+  fireEvent.click(screen.getByRole('button', { name: 'Stop' }))
+  await screen.findByRole('table', { name: 'Users' })
+})

@@ -6,7 +6,7 @@ import { ChangePasswordDialog } from './password-dialogs.tsx'
 import { ROLE_WORDS } from './role-words.ts'
 
 /** Of somebody who is logged in as a user, not with the service's own password. */
-export function AccountPanel({ me: { name, role } }: { me: Me }) {
+export function AccountPanel({ me: { name, everywhere, projects } }: { me: Me }) {
   const [isChanging, setChanging] = useState(false)
   return (
     <Panel
@@ -19,8 +19,19 @@ export function AccountPanel({ me: { name, role } }: { me: Me }) {
     >
       <FieldRow label="Name">{name}</FieldRow>
       <FieldRow label="Role">
-        {role} <span className="dim">· {ROLE_WORDS[role].toLowerCase()}</span>
+        {everywhere === null ? (
+          'in these projects only'
+        ) : (
+          <>
+            {everywhere} <span className="dim">· {ROLE_WORDS[everywhere].toLowerCase()}</span>
+          </>
+        )}
       </FieldRow>
+      {Object.entries(projects).map(([project, one]) => (
+        <FieldRow key={project} label={project}>
+          {one} <span className="dim">· {ROLE_WORDS[one].toLowerCase()}</span>
+        </FieldRow>
+      ))}
       {isChanging && <ChangePasswordDialog onClose={() => setChanging(false)} />}
     </Panel>
   )

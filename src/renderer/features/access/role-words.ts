@@ -1,7 +1,8 @@
 import { ROLES, type Role } from '../../../shared/roles.ts'
 
 /** What each role may do; all but the first also may do what the roles before it may. */
-export const ROLE_WORDS: Record<Role, string> = {
+export const ROLE_WORDS: Record<Role | 'none', string> = {
+  none: 'Only the projects below, each with a role of its own',
   viewer: 'Reads everything, changes nothing',
   operator: 'Also runs, cancels, retries and schedules jobs',
   deployer: 'Also uploads eggs, which run code on every node',

@@ -1,10 +1,11 @@
-import { Modal, Select, TextInput } from '@mantine/core'
+import { useQuery } from '@tanstack/react-query'
+import { Modal, Select, TagsInput, TextInput } from '@mantine/core'
 import type { AccessToken, Me, NewAccessToken, User } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
 import { useFormOf } from '../../ui/fields/form-of-schema.ts'
 import { optionsOf } from '../../ui/fields/options.ts'
 import { FormFoot, SchemaForm } from '../../ui/fields/schema-form.tsx'
-import { EXPIRIES, roleFor, startToken, TokenForm, type TokenTexts } from './access-forms.ts'
+import { EXPIRIES, highestRoleOf, roleFor, startToken, TokenForm, type TokenTexts } from './access-forms.ts'
 import classes from './access.module.css'
 import { RoleSelect } from './role-select.tsx'
 import { ROLE_WORDS } from './role-words.ts'
@@ -20,7 +21,8 @@ interface TokenDialogProps {
 
 /** What the token is for, whose it is, and how much and how long it may. */
 export function TokenDialog({ me, users, onClose, onCreated }: TokenDialogProps) {
-  const { client } = useApi()
+  const { client, query } = useApi()
+  const projects = useQuery(query.projects.list.queryOptions()).data?.projects ?? []
   const readAgain = useReadAccess()
   const form = useFormOf<TokenTexts, NewAccessToken>({
     schema: TokenForm,
@@ -70,9 +72,17 @@ export function TokenDialog({ me, users, onClose, onCreated }: TokenDialogProps)
         )}
         <RoleSelect
           {...form.input('role')}
-          most={user?.role ?? me.role}
+          most={user === undefined ? me.role : highestRoleOf(user)}
           label="Role"
           description={`${ROLE_WORDS[role]}.`}
+        />
+        <TagsInput
+          label="Projects"
+          description="Leave it empty for all projects of the user."
+          data={projects.map(({ name }) => name)}
+          value={form.values.projects}
+          error={form.error('projects')}
+          onChange={(names) => form.change({ projects: names })}
         />
         <Select {...form.input('expiry')} label="Expires after" allowDeselect={false} data={optionsOf(EXPIRIES)} />
         <FormFoot form={form} submit="Create token" onCancel={onClose} />

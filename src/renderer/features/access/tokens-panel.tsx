@@ -7,6 +7,7 @@ import { formatAge } from '../../../shared/time.ts'
 import { useApi } from '../../api/api.tsx'
 import { useNow } from '../../ui/clock.ts'
 import { ConfirmDialog } from '../../ui/confirm-dialog.tsx'
+import { plural } from '../../ui/numbers.ts'
 import { Panel } from '../../ui/panel.tsx'
 import { EmptyState, QueryState } from '../../ui/states.tsx'
 import { formatInstant, RelativeTime } from '../../ui/time.tsx'
@@ -85,14 +86,22 @@ export function TokensPanel({ me }: { me: Me }) {
 /** `user`: whose it is; null: all are the caller's. */
 function TokenRow({ token, user }: { token: AccessToken; user: string | null }) {
   const [isAsking, setAsking] = useState(false)
-  const { name, role, ending, lastUsedAtMs } = token
+  const { name, role, projects, ending, lastUsedAtMs } = token
   return (
     <tr>
       <th scope="row">
         <strong>{name}</strong>
       </th>
       {user !== null && <td data-label="User">{user}</td>}
-      <td data-label="Role">{role}</td>
+      <td data-label="Role">
+        {role}
+        {projects !== null && (
+          <span className="dim" title={projects.join('\n')}>
+            {' '}
+            in {projects.length === 1 ? projects[0] : plural(projects.length, 'project')}
+          </span>
+        )}
+      </td>
       <td data-label="Token">
         <span className="mono" title="The last characters of the token">
           …{ending}

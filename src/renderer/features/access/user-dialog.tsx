@@ -9,6 +9,7 @@ import { FormFoot, SchemaForm } from '../../ui/fields/schema-form.tsx'
 import { notifyDone } from '../../ui/notify.tsx'
 import { PASSWORD_HELP, startUser, UserForm, type UserTexts } from './access-forms.ts'
 import classes from './access.module.css'
+import { ProjectRolesField } from './project-roles-field.tsx'
 import { RoleSelect } from './role-select.tsx'
 import { ROLE_WORDS } from './role-words.ts'
 import { useReadAccess } from './use-access.ts'
@@ -45,7 +46,12 @@ export function UserDialog({ onClose }: { onClose: () => void }) {
               : 'A program. It has tokens and no password.'
           }
         />
-        <RoleSelect {...form.input('role')} label="Role" description={`${ROLE_WORDS[role]}.`} />
+        <RoleSelect {...form.input('role')} hasNone label="Role" description={`${ROLE_WORDS[role]}.`} />
+        <ProjectRolesField
+          value={form.values.projects}
+          error={form.error('projects')}
+          onChange={(projects) => form.change({ projects })}
+        />
         {kind === 'person' && (
           <PasswordInput
             {...form.input('password')}

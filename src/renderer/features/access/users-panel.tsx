@@ -1,5 +1,13 @@
-import { Badge, Button, Menu } from '@mantine/core'
-import { IconKey, IconPlus, IconTrash, IconUserCheck, IconUserOff, IconUsers } from '@tabler/icons-react'
+import { Badge, Button, Menu, UnstyledButton } from '@mantine/core'
+import {
+  IconKey,
+  IconPlus,
+  IconShieldLock,
+  IconTrash,
+  IconUserCheck,
+  IconUserOff,
+  IconUsers
+} from '@tabler/icons-react'
 import { useMutation, useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import type { User, UserChanges } from '../../../shared/contract/index.ts'
@@ -14,6 +22,7 @@ import { EmptyState, QueryState } from '../../ui/states.tsx'
 import { RelativeTime } from '../../ui/time.tsx'
 import classes from './access.module.css'
 import { SetPasswordDialog } from './password-dialogs.tsx'
+import { RightsDialog } from './rights-dialog.tsx'
 import { RoleSelect } from './role-select.tsx'
 import { READ_AGAIN, useReadAccess } from './use-access.ts'
 import { UserDialog } from './user-dialog.tsx'
@@ -87,8 +96,9 @@ interface UserRowProps {
 }
 
 function UserRow({ user, tokenCount }: UserRowProps) {
-  const { name, kind, role, enabled, lastSeenAtMs } = user
-  const [asking, setAsking] = useState<'password' | 'remove' | null>(null)
+  const { name, kind, role, projects, enabled, lastSeenAtMs } = user
+  const [asking, setAsking] = useState<'rights' | 'password' | 'remove' | null>(null)
+  const projectCount = Object.keys(projects).length
   const { isPending, setRole, setEnabled } = useUserChanges(user)
   return (
     <tr data-off={!enabled || undefined}>
@@ -107,10 +117,24 @@ function UserRow({ user, tokenCount }: UserRowProps) {
           className={classes.roleField}
           size="xs"
           aria-label={`Role of ${name}`}
-          value={role}
+          value={role ?? 'none'}
+          hasNone={role === null}
           disabled={isPending}
-          onChange={(next) => next !== null && next !== role && setRole(next as Role)}
+          onChange={(next) => next !== null && next !== role && next !== 'none' && setRole(next as Role)}
         />
+        {projectCount > 0 && (
+          <UnstyledButton
+            className={classes.projectCount}
+            title={Object.entries(projects)
+              .map(([project, one]) => `${project}: ${one}`)
+              .join('\n')}
+            onClick={() => setAsking('rights')}
+          >
+            {projectCount === 1
+              ? `${Object.values(projects)[0]} in ${Object.keys(projects)[0]}`
+              : `${formatCount(projectCount)} projects`}
+          </UnstyledButton>
+        )}
       </td>
       <td data-label="Last seen">
         <RelativeTime atMs={lastSeenAtMs} suffix=" ago" absent="never" />
@@ -127,6 +151,9 @@ function UserRow({ user, tokenCount }: UserRowProps) {
       </td>
       <td className={classes.acts}>
         <MoreMenu label={`More actions for ${name}`} size={24}>
+          <Menu.Item leftSection={<IconShieldLock size={14} />} onClick={() => setAsking('rights')}>
+            Roles in projects…
+          </Menu.Item>
           {kind === 'person' && (
             <Menu.Item leftSection={<IconKey size={14} />} onClick={() => setAsking('password')}>
               Set password…
@@ -142,6 +169,7 @@ function UserRow({ user, tokenCount }: UserRowProps) {
             Remove…
           </Menu.Item>
         </MoreMenu>
+        {asking === 'rights' && <RightsDialog user={user} onClose={() => setAsking(null)} />}
         {asking === 'password' && <SetPasswordDialog user={user} onClose={() => setAsking(null)} />}
         {asking === 'remove' && <RemoveDialog user={user} tokenCount={tokenCount} onClose={() => setAsking(null)} />}
       </td>

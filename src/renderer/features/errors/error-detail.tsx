@@ -56,7 +56,7 @@ function Detail({
   onFilter
 }: { detail: ErrorGroupDetail } & Pick<ErrorDetailProps, 'nodeName' | 'onState' | 'onFilter'>) {
   const { group, occurrences, spiders, versions, nodes } = detail
-  const { may } = useMay('operator')
+  const { may } = useMay('operator', group)
   const newest = occurrences[0]
   return (
     <>

@@ -62,7 +62,7 @@ const TABS = {
 export function JobDetailPane({ jobId, tab, nodeName, awayOf, actions, onTab, onOpen, onClose }: JobDetailPaneProps) {
   const api = useApi()
   const detail = useQuery(api.query.jobs.get.queryOptions({ input: { id: jobId } }))
-  const { may } = useMay('operator')
+  const { may } = useMay('operator', detail.data?.job ?? 'somewhere')
   const [isWide, setWide] = useWide()
   const [attemptNumber, setAttemptNumber] = useState<AttemptNumber>()
   const shown = tab !== undefined && tab in TABS ? tab : 'timeline'
@@ -309,7 +309,7 @@ interface JobButtonsProps {
 function JobButtons({ detail, actions, onOpen }: JobButtonsProps) {
   const { job } = detail
   const { next } = stopsOf(detail.timeline)
-  const { may } = useMay('operator')
+  const { may } = useMay('operator', job)
   const [isBusy, setBusy] = useState(false)
   const act = (work: Promise<unknown>) => {
     setBusy(true)

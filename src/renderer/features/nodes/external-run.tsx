@@ -13,7 +13,7 @@ import { notifyDone, notifyError } from '../../ui/notify.tsx'
 /** An external job on a node, with its actions. */
 export function ExternalRun({ node, run }: { node: Node; run: NodeRun }) {
   const { client, query } = useApi()
-  const { may } = useMay('operator')
+  const { may } = useMay('operator', run)
   const navigate = useNavigate()
   const name = externalName(run)
   const where = { id: node.id, project: run.project, jobid: run.jobid }

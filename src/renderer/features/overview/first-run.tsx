@@ -55,7 +55,7 @@ export function FirstRun({ python }: { python: PythonState }) {
 
 function RunDemo({ python }: { python: PythonState }) {
   const { query } = useApi()
-  const { may } = useMay('deployer')
+  const { may } = useMay('deployer', 'everywhere')
   const navigate = useNavigate()
   const { mutate, isPending } = useMutation(
     query.system.runDemo.mutationOptions({

@@ -49,8 +49,8 @@ interface ContentProps {
 }
 
 function Content({ project, isLogOpen, onLog, onClose }: ContentProps) {
-  const mayRun = useMay('operator').may
-  const mayDeploy = useMay('deployer').may
+  const mayRun = useMay('operator', { project: project.name }).may
+  const mayDeploy = useMay('deployer', { project: project.name }).may
   const [isConfiguring, setConfiguring] = useState(false)
   const [deploying, setDeploying] = useState<Version | null>(null)
   const [deleting, setDeleting] = useState<Version | 'project' | null>(null)
@@ -127,7 +127,7 @@ function Content({ project, isLogOpen, onLog, onClose }: ContentProps) {
 
 /** A newer upload changes nothing for jobs while the project is pinned, so the page says it first. */
 function PinNotice({ project }: { project: Project }) {
-  const { may } = useMay('deployer')
+  const { may } = useMay('deployer', { project: project.name })
   const { isPending, pin } = usePin(project)
   const { pinnedVersion = null } = project.settings
   if (pinnedVersion === null) return null
@@ -191,7 +191,7 @@ function Spiders({ project, version }: { project: Project; version: Version | un
   const jobs = useQuery(api.query.jobs.list.queryOptions({ input: { project: project.name, limit: 300 } })).data?.jobs
   const unusual = useQuery(api.query.findings.list.queryOptions()).data?.spiders
   const last = useMemo(() => newestBy(jobs, ({ spider }) => spider), [jobs])
-  const { may } = useMay('operator')
+  const { may } = useMay('operator', { project: project.name })
   const spiders = version?.spiders ?? null
   return (
     <Panel

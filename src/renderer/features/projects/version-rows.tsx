@@ -38,8 +38,8 @@ interface VersionRowsProps {
 export function VersionRows({ project, onDeploy, onDelete }: VersionRowsProps) {
   const api = useApi()
   const nodes = useQuery(api.query.nodes.list.queryOptions()).data?.nodes ?? []
-  const mayRun = useMay('operator').may
-  const mayDeploy = useMay('deployer').may
+  const mayRun = useMay('operator', { project: project.name }).may
+  const mayDeploy = useMay('deployer', { project: project.name }).may
   const [openName, setOpenName] = useState<string | null>(null)
   const activeAt = project.versions.findIndex(({ version }) => version === project.activeVersion)
   return (

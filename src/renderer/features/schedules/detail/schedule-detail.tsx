@@ -46,7 +46,7 @@ interface ScheduleDetailProps {
 /** Everything about one schedule, to the right of the table. */
 export function ScheduleDetail({ schedule, actions, onEdit, onClose }: ScheduleDetailProps) {
   const navigate = useNavigate()
-  const { may } = useMay('operator')
+  const { may } = useMay('operator', schedule.jobs[0] ?? 'somewhere')
   const [dialog, setDialog] = useState<'pause' | 'backfill' | 'remove' | null>(null)
   const isEnded = schedule.pausedBy === 'max_runs' || schedule.pausedBy === 'end'
   return (
@@ -153,7 +153,7 @@ function StateWord({ schedule }: { schedule: Schedule }) {
 
 /** Runs missed since the last one: shown here with the fix, not only in the history. */
 function MissedNotice({ schedule, onCatchUp }: { schedule: Schedule; onCatchUp: () => void }) {
-  const { may } = useMay('operator')
+  const { may } = useMay('operator', schedule.jobs[0] ?? 'somewhere')
   const missed = missedLately(schedule)
   const why = schedule.recent.find(({ state }) => state === 'missed')?.text ?? ''
   if (missed === 0) return null
