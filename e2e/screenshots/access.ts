@@ -8,12 +8,15 @@ export async function fillAccess({ address, client }: Service): Promise<void> {
   const add = async (name: string, role: 'viewer' | 'operator' | 'deployer' | 'admin') =>
     (await client.users.create({ name, role, password: PASSWORD })).user
   const anna = await add('anna', 'operator')
-  await add('ben', 'viewer')
+  const ben = await add('ben', 'viewer')
+  await client.users.update({ id: ben.id, projects: { shop: 'deployer' } })
+  const kim = await add('kim', 'viewer')
+  await client.users.update({ id: kim.id, role: null, projects: { shop: 'operator', news: 'viewer' } })
   const { user: ci } = await client.users.create({ name: 'ci', kind: 'service', role: 'deployer' })
   const old = await add('erik.johansson@example.org', 'admin')
   await client.users.update({ id: old.id, enabled: false })
   await client.tokens.create({ name: 'laptop', userId: anna.id, role: 'operator' })
-  await client.tokens.create({ name: 'Grafana', role: 'viewer', expiresInDays: null })
+  await client.tokens.create({ name: 'Grafana', role: 'viewer', projects: ['shop'], expiresInDays: null })
   const { secret } = await client.tokens.create({ name: 'GitLab deploys', userId: ci.id, expiresInDays: 365 })
   await fetch(`${address}/api/v1/users/me`, { headers: { authorization: `Bearer ${secret}` } })
 }
@@ -37,6 +40,17 @@ export const ACCESS_SCREENS: Record<string, (page: Page) => Promise<void>> = {
   'access-role': async (page) => {
     await openAccess(page)
     await page.getByRole('combobox', { name: 'Role of anna' }).click()
+  },
+  'access-rights': async (page) => {
+    await openAccess(page)
+    await page.getByRole('button', { name: '2 projects' }).click()
+    await page.getByRole('dialog').waitFor()
+  },
+  'access-view-as': async (page) => {
+    await openAccess(page)
+    await page.getByRole('button', { name: 'View as…' }).click()
+    await page.getByRole('menuitem', { name: 'viewer' }).click()
+    await page.getByText('You see what').waitFor()
   },
   'access-add-user': async (page) => {
     await openAccess(page)

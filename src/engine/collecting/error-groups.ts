@@ -10,9 +10,9 @@ import type {
 } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import type { Clock, Timer } from '../runtime/clock.ts'
-import type { StoredErrorGroup } from '../store/records.ts'
+import type { StoredErrorGroup, OnlyProjects } from '../store/records.ts'
 import { requireJob } from '../store/require-job.ts'
-import type { ErrorStore, JobReader, OnlyProjects } from '../store/store.ts'
+import type { ErrorStore, JobReader } from '../store/store.ts'
 
 const HOUR_MS = 3_600_000
 const WIDTH_MS = 6 * HOUR_MS

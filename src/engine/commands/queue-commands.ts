@@ -7,7 +7,8 @@ import type { Fleet } from '../nodes/fleet.ts'
 import { describeLimit, liveOf } from '../queue/limits.ts'
 import type { WaitingReasons } from '../queue/waiting-reasons.ts'
 import { parseLane } from '../store/lane.ts'
-import type { LaneReader, LimitStore, OnlyProjects } from '../store/store.ts'
+import type { OnlyProjects } from '../store/records.ts'
+import type { LaneReader, LimitStore } from '../store/store.ts'
 
 export interface QueueCommandsParts {
   store: LaneReader & LimitStore

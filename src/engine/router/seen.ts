@@ -14,7 +14,8 @@ import type {
   StorageUsage
 } from '../../shared/contract/index.ts'
 import { parseLane } from '../store/lane.ts'
-import type { JobReader, OnlyProjects } from '../store/store.ts'
+import type { OnlyProjects } from '../store/records.ts'
+import type { JobReader } from '../store/store.ts'
 
 /** The only projects that a caller may see; null: all. */
 export type Seen = ReadonlySet<ProjectName> | null

@@ -39,7 +39,6 @@ import type {
   WebhookId
 } from '../../shared/contract/index.ts'
 import type { ProjectRole, Role } from '../../shared/roles.ts'
-import type { OnlyProjects } from './store.ts'
 import { PLAIN_ORDER } from '../../shared/plain-job.ts'
 
 /** Records that the Store (store.ts) accepts and returns: plain data, the same for every implementation. */
@@ -478,6 +477,11 @@ export interface ItemsRecord extends LogKey {
 export interface KeptItemsFile extends ItemsRecord {
   sizes: { rawBytes: number; storedBytes: number }
   job: { hasEnded: boolean; kept: boolean; mayHaveRunTwice: boolean } | null
+}
+
+/** Leaves out all other projects, wherever they would show: absent, nothing is. */
+export interface OnlyProjects {
+  onlyProjects?: readonly ProjectName[] | undefined
 }
 
 /** Which archived logs to look at; all that is given must hold. */

@@ -85,14 +85,10 @@ import type {
   StoredAccessToken,
   StoredUser,
   ToldProblem,
-  ChangedThing
+  ChangedThing,
+  OnlyProjects
 } from './records.ts'
 import type { SettingKey, SettingValue } from './settings.ts'
-
-/** Leaves out all other projects, wherever they would show: absent, nothing is. */
-export interface OnlyProjects {
-  onlyProjects?: readonly ProjectName[] | undefined
-}
 
 /** Jobs as they are now, and their timelines. */
 export interface JobReader {

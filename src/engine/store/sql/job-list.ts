@@ -6,7 +6,7 @@ import type {
   NodeId,
   ProjectName
 } from '../../../shared/contract/index.ts'
-import type { OnlyProjects } from '../store.ts'
+import type { OnlyProjects } from '../records.ts'
 import { JOB_STATUSES } from '../../../shared/choices.ts'
 import { matchesGlob } from '../../../shared/glob.ts'
 import { LIVE_JOB_STATES, STRETCH_MS, stretchOf } from './counters.ts'

@@ -1,7 +1,6 @@
 import type { Database } from './database.ts'
 import type { JobId, JobStatus, NodeId, Outcome, ProjectName, VersionName } from '../../../shared/contract/index.ts'
-import type { FinishedRun, StoredJob } from '../records.ts'
-import type { OnlyProjects } from '../store.ts'
+import type { FinishedRun, StoredJob, OnlyProjects } from '../records.ts'
 import { LIVE_JOB_STATES } from './counters.ts'
 import { createJobList, JOB_LIST_SQL } from './job-list.ts'
 import { givenProjects, ofGiven } from './only-projects.ts'

@@ -5,8 +5,8 @@ import { matchesGlob } from '../../../shared/glob.ts'
 import { aNodeId } from '../../../shared/testing/ids.ts'
 import { aNewJob, anAttemptStart, entry } from '../../testing/builders.ts'
 import type { AttemptChange } from '../../job-rules/attempt-change.ts'
-import type { NewJob, StoredJob } from '../records.ts'
-import type { OnlyProjects, Store } from '../store.ts'
+import type { NewJob, StoredJob, OnlyProjects } from '../records.ts'
+import type { Store } from '../store.ts'
 import { type StoreUnderTest, timeoutOf } from './story.ts'
 
 /** Of jobs that a store may count as one in its own figures: somewhat more than a day. */
