@@ -61,6 +61,7 @@ export function TokensPanel({ me }: { me: Me }) {
               </thead>
               <tbody>
                 {data.tokens
+                  .filter(({ userId }) => isOwner || userId === me.userId)
                   .toSorted((left, right) => right.createdAtMs - left.createdAtMs)
                   .map((token) => (
                     <TokenRow key={token.id} token={token} user={isOwner ? nameOf(token.userId) : null} />
