@@ -44,6 +44,7 @@ import { largeBytesOf } from '../store/records.ts'
 import { requireJob } from '../store/require-job.ts'
 import type { RouterContext } from './router-context.ts'
 import { accessOperations } from './access-operations.ts'
+import type { Audit } from '../audit/audit.ts'
 import { implementWithRoles } from './required-role.ts'
 import type { AttemptReader, JobReader } from '../store/store.ts'
 import type { ExpectationWatch } from '../health/expectations/expectation-watch.ts'
@@ -88,6 +89,7 @@ export interface RouterParts {
   listRunning: () => Promise<{ jobs: RunningJob[]; total: number }>
   expectations: Pick<ExpectationWatch, 'current' | 'ofJob' | 'dismiss'>
   access: Access
+  audit: Audit
   status: () => Omit<SystemStatus, 'figures' | 'problems'>
 }
 
@@ -110,7 +112,7 @@ export function createRouter(parts: RouterParts): EngineRouter {
     feed,
     figures
   } = parts
-  const os = implementWithRoles()
+  const os = implementWithRoles(parts.audit)
 
   function describeToken({ node, token }: { node: FleetNode; token: string }): NewToken {
     return { node: parts.describeNode(node), token }
@@ -400,6 +402,12 @@ export function createRouter(parts: RouterParts): EngineRouter {
       subscribe: os.events.subscribe.handler(({ input, signal }) => feed.subscribe(input.after, signal))
     },
     ...accessOperations(os, access),
+    audit: {
+      list: os.audit.list.handler(({ input: { before = null, limit, ...filter } }) =>
+        parts.audit.list(filter, { before, limit })
+      ),
+      verify: os.audit.verify.handler(({ input, signal }) => parts.audit.verify(input.expect ?? null, signal))
+    },
     system: {
       status: os.system.status.handler(() => ({
         ...parts.status(),

@@ -1,6 +1,7 @@
 import { type ErrorCode, isScrapdeckError, ScrapdeckError } from '../../../shared/errors.ts'
 import type { Logger } from '../../runtime/logger.ts'
 import type { PostgresAddress } from '../../runtime/postgres-address.ts'
+import type { NewAuditRecord } from '../records.ts'
 import type { Store } from '../store.ts'
 import type { SentRows } from './sent-rows.ts'
 
@@ -12,8 +13,8 @@ export interface RowStore extends Store {
   listJobRows(...args: Parameters<Store['listJobs']>): Promise<SentRows>
 }
 
-/** `fire` and `prepareFirings` have their own argument format (prepared-firings.ts). */
-export type Verb = Exclude<keyof RowStore, 'onChange' | 'onQueueChange'>
+/** `fire` and `prepareFirings` have their own argument format (prepared-firings.ts); an entry of the audit log is sent with its call. */
+export type Verb = Exclude<keyof RowStore, 'onChange' | 'onQueueChange' | 'withAudit'>
 
 /** The first message to a thread: the file of the database; or the database, and a file beside which it is locked. */
 export interface ToOpen {
@@ -21,8 +22,8 @@ export interface ToOpen {
   postgres: PostgresAddress | null
 }
 
-/** All calls of one turn of the event loop. */
-export type Calls = [id: number, verb: Verb, args: unknown[]][]
+/** All calls of one turn of the event loop; `audit`: the entry that is written with it. */
+export type Calls = [id: number, verb: Verb, args: unknown[], audit?: NewAuditRecord][]
 
 export type Answer = { id: number; value: unknown } | { id: number; error: SentError }
 
