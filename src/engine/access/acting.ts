@@ -28,6 +28,11 @@ export function byWhom(): string {
   return principal?.userId == null ? '' : ` by ${principal.name}`
 }
 
+/** Adds to the request in its entry of the audit log, before anything is written: what a file turned out to say. */
+export function addToAudit(facts: Readonly<Record<string, unknown>>): void {
+  auditTicket()?.add(facts)
+}
+
 /**
  * Throws ROLE_REQUIRED if whoever acts may run spiders, but not other code on their nodes (run-rights.ts). Defaults of
  * a project are a deployer's, and so are not asked about.

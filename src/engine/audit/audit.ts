@@ -88,7 +88,9 @@ export class Audit {
     const { principal } = actor
     const origin = { ...actor.origin, requestId: actor.origin.requestId ?? this.newRequestId() }
     const given = { ...actor, origin }
-    const ticket = new Ticket(() => this.#recordOf(given, operation, input, null))
+    const ticket = new Ticket((facts) =>
+      this.#recordOf(given, operation, facts === null ? input : { ...(input as object), ...facts }, null)
+    )
     if (writes && RECORDED_FIRST.has(operation)) await this.#append(ticket.take()!)
     try {
       const result = await actAs(principal, work, writes ? ticket : null)
@@ -193,22 +195,27 @@ export class Audit {
 
 /** The entry of one operation, for its first write. */
 class Ticket implements AuditTicket {
-  readonly #make: () => NewAuditRecord
+  readonly #make: (facts: object | null) => NewAuditRecord
+  #facts: object | null = null
   #isTaken = false
   #hasEnded = false
 
-  constructor(make: () => NewAuditRecord) {
+  constructor(make: (facts: object | null) => NewAuditRecord) {
     this.#make = make
   }
 
   take(): NewAuditRecord | null {
     if (this.#isTaken) return null
     this.#isTaken = true
-    return this.#make()
+    return this.#make(this.#facts)
   }
 
   giveBack(): void {
     this.#isTaken = this.#hasEnded
+  }
+
+  add(facts: object): void {
+    this.#facts = { ...this.#facts, ...facts }
   }
 
   /** What the operation has started may go on: its writes are nobody's. */

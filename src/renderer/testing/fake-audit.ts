@@ -64,7 +64,12 @@ function fakeEntries(nowMs: number): Partial<AuditEntry>[] {
     { ...ofAnna, atMs: nowMs - 190 * MINUTE_MS, operation: 'login', door: 'login' },
     {
       ...{ ...ofAnna, atMs: nowMs - 185 * MINUTE_MS, operation: 'jobs.run', project: 'prices', door: 'ui' },
-      ...{ targets: [{ noun: 'project', name: 'prices' }, { noun: 'spider', name: 'shoes' }] },
+      ...{
+        targets: [
+          { noun: 'project', name: 'prices' },
+          { noun: 'spider', name: 'shoes' }
+        ]
+      },
       input: '{"project":"prices","spiders":["shoes"],"args":{"token":"••••••"},"secretNames":["token"]}'
     },
     {

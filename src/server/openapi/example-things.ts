@@ -32,7 +32,8 @@ import {
   VersionName,
   type Webhook,
   WebhookId,
-  type AccessToken, AuditEntry,
+  type AccessToken,
+  AuditEntry,
   AccessTokenId,
   type User,
   UserId

@@ -7,6 +7,8 @@ export interface AuditTicket {
   take(): NewAuditRecord | null
   /** It was not written after all. */
   giveBack(): void
+  /** Facts that the request does not have. */
+  add(facts: Readonly<Record<string, unknown>>): void
 }
 
 /**

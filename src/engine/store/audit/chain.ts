@@ -15,16 +15,22 @@ export const hashOf = (previousHash: string, record: string): string =>
  * The text that is hashed: always in this order, so that an entry that was exported has it again. Of what does not fit,
  * changes go first, then the request, then what it names.
  */
-export function writeRecord(seq: number, record: NewAuditRecord, changes: readonly AuditChange[] = []): string {
-  let whole: AuditRecord = { ...record, seq, changes: changes.slice(0, CHANGES_MAX) }
+export function writeRecord(
+  seq: number,
+  record: NewAuditRecord,
+  changes: readonly AuditChange[] = []
+): { record: AuditRecord; text: string } {
+  // In a column of its own, where PostgreSQL takes no NUL.
+  const project = record.project?.toWellFormed().replaceAll('\0', '\uFFFD') ?? null
+  let whole: AuditRecord = { ...record, project, seq, changes: changes.slice(0, CHANGES_MAX) }
   if (changes.length > CHANGES_MAX) whole.isCut = true
   let text = inOrder(whole)
   for (const shorten of SHORTER) {
-    if (isShort(text)) return text
+    if (isShort(text)) break
     whole = { ...shorten(whole), isCut: true }
     text = inOrder(whole)
   }
-  return text
+  return { record: whole, text }
 }
 
 const CHANGES_MAX = 20

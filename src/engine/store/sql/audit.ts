@@ -1,4 +1,4 @@
-import type { AuditChange, AuditFilter, AuditRecord } from '../../../shared/contract/index.ts'
+import type { AuditChange, AuditFilter } from '../../../shared/contract/index.ts'
 import { columnsOf, EMPTY_CHAIN, hashOf, writeRecord } from '../audit/chain.ts'
 import type { AuditChain, NewAuditRecord, StoredAuditEntry } from '../records.ts'
 import type { Database } from './database.ts'
@@ -75,13 +75,13 @@ export function createAudit({ database, outbox }: { database: Database; outbox: 
     append(record: NewAuditRecord, changes: readonly AuditChange[] = []): void {
       const before = readChain()
       const seq = before.newest.seq + 1
-      const text = writeRecord(seq, record, changes)
+      const { record: written, text } = writeRecord(seq, record, changes)
       const hash = hashOf(before.newest.hash, text)
-      const { project } = record
-      insert.run({ ...columnsOf({ ...record, seq, changes: [] }), record: text, hash })
+      const { project } = written
+      insert.run({ ...columnsOf(written), record: text, hash })
       writeChain({ ...before, newest: { seq, hash } })
       outbox.record('audit.recorded', project === null ? [] : [project], record.atMs, () => ({
-        entry: { ...(JSON.parse(text) as AuditRecord), previousHash: before.newest.hash, hash }
+        entry: { ...written, previousHash: before.newest.hash, hash }
       }))
     },
 
