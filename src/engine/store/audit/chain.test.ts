@@ -33,7 +33,10 @@ const TAMPERINGS: Record<string, (entries: Entry[], at: number) => { after: Entr
     const record = entries[at]!.record.replace('anna', 'ben')
     const hash = hashOf(entries[at - 1]?.hash ?? NO_HASH, record)
     // Only the hash of the newest is kept elsewhere, in the head.
-    return { after: entries.with(at, { ...entries[at]!, record, hash }), first: at + 2 }
+    return {
+      after: entries.with(at, { ...entries[at]!, who: 'ben', record, hash }),
+      first: Math.min(at + 2, entries.length)
+    }
   },
   'changes what lists are filtered by': (entries, at) => ({
     after: entries.with(at, { ...entries[at]!, who: 'ben' }),

@@ -114,9 +114,11 @@ export class ChainCheck {
   /** `newest`: where the chain should end; null: nobody knows. */
   end(newest: { seq: number; hash: string } | null): Pick<AuditCheck, 'checked' | 'broken' | 'hasExpected'> {
     const { seq, hash } = this.#last
-    if (this.#broken === null && newest !== null && (newest.seq !== seq || newest.hash !== hash)) {
+    if (this.#broken === null && newest !== null && newest.seq !== seq) {
       const problem = `The log ends with entry ${seq}, but entry ${newest.seq} was written: the newest are missing`
       this.#broken = { seq: seq + 1, problem }
+    } else if (this.#broken === null && newest !== null && newest.hash !== hash) {
+      this.#broken = { seq, problem: 'It is the newest entry, but not the one that was written: it was changed' }
     }
     const hasExpected = this.#expected === null ? null : this.#hasExpected
     return { checked: this.#checked, broken: this.#broken, hasExpected }
