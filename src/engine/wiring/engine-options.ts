@@ -31,6 +31,7 @@ import type { SharedAnswers } from '../cache/shared-answers.ts'
 import type { SharedCache } from '../cache/shared-cache.ts'
 import type { AnswerLimits, CacheAddress } from '../runtime/cache-address.ts'
 import type { PostgresAddress } from '../runtime/postgres-address.ts'
+import type { SyslogAddress } from '../runtime/syslog-address.ts'
 import type { S3Address } from '../runtime/s3-address.ts'
 import type { Store } from '../store/store.ts'
 import type { Post } from '../webhooks/post.ts'
@@ -86,8 +87,8 @@ export interface EngineOptions {
   cancelWaitsSeconds?: readonly [number, number, number]
   /** How long identical crawl orders are answered with the same job, unless they say otherwise; 0: not at all. */
   crawlCacheSeconds?: number
-  /** How long the audit log is kept; 0: for ever. */
-  auditDays?: number
+  /** For how many days the audit log is kept (0: for ever; default: 400), and to which syslog server it is sent. */
+  audit?: { days: number; syslog: SyslogAddress | null }
   logger?: Logger
   /** Tests only: replacements for everything outside the engine. */
   seams?: {

@@ -6,6 +6,7 @@ import {
   type NodeId,
   type ProjectName
 } from '../../shared/contract/index.ts'
+import { hostname } from 'node:os'
 import { join } from 'node:path'
 import type { Worker } from 'node:worker_threads'
 import { CANCEL_WAITS_MS, type CancelWaitsMs, effectiveLimits, limitWaitsOf } from '../../shared/run-limits.ts'
@@ -17,6 +18,7 @@ import { RememberedAnswers } from '../commands/remembered-answers.ts'
 import { SystemCommands } from '../commands/system-commands.ts'
 import { Access } from '../access/access.ts'
 import { Audit } from '../audit/audit.ts'
+import { SyslogStream } from '../audit/syslog.ts'
 import { describeNode } from '../dispatch/describe-node.ts'
 import { ErrorGroups } from '../collecting/error-groups.ts'
 import { JobFigures } from '../collecting/job-figures.ts'
@@ -140,7 +142,20 @@ async function openGround(options: EngineOptions, storeThread: Worker | null, op
   opened.adopt(cacheRoom.cache, (cache) => cache?.stop())
   const access = opened.adopt(await Access.open({ ...base, ownerName: data.credentials.username }), stop)
   const audit = opened.adopt(new Audit({ ...base, tokenName: (id) => access.tokenName(id) }), stop)
-  return { ...data, access, audit, ...cacheRoom, base, plugins, webhookNetworks, startedAtMs: clock.nowMs() }
+  const syslog = options.audit?.syslog ?? null
+  const auditStream = syslog === null ? null : new SyslogStream({ ...base, address: syslog, hostName: hostname() })
+  opened.adopt(auditStream, (stream) => stream?.stop())
+  return {
+    ...data,
+    access,
+    audit,
+    auditStream,
+    ...cacheRoom,
+    base,
+    plugins,
+    webhookNetworks,
+    startedAtMs: clock.nowMs()
+  }
 }
 
 /** Projects, and the nodes that run them. */
@@ -453,7 +468,7 @@ function openHealth(options: EngineOptions, below: WithOrders, opened: AsyncDisp
   const housekeeping = opened.adopt(
     new Housekeeping({
       ...{ ...base, fleet, problems, inventories, sweeps },
-      auditDays: options.auditDays ?? DEFAULT_AUDIT_DAYS
+      auditDays: options.audit?.days ?? DEFAULT_AUDIT_DAYS
     }),
     stop
   )
