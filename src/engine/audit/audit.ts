@@ -139,6 +139,19 @@ export class Audit {
     return { entries: entries.map((entry) => toEntry(entry, entry.previousHash)), nextBefore }
   }
 
+  /** Oldest first, after this entry. `nextAfter` null: those were the newest. */
+  async export(after: number, limit: number): Promise<{ entries: AuditEntry[]; nextAfter: number | null }> {
+    const { store } = this.#parts
+    const { deleted } = await store.auditChain()
+    const from = Math.max(after, deleted.seq)
+    // One more before them: its hash is that before the first.
+    const listed = await store.listAuditAfter(Math.max(from - 1, deleted.seq), limit + 1)
+    const entries = listed.flatMap((entry, at) =>
+      entry.seq <= from ? [] : [toEntry(entry, at === 0 ? deleted.hash : listed[at - 1]!.hash)]
+    )
+    return { entries: entries.slice(0, limit), nextAfter: entries.length < limit ? null : entries[limit - 1]!.seq }
+  }
+
   /** Computes all hashes anew, some at a time. `expect`: a hash that was kept somewhere else. */
   async verify(expect: string | null, signal?: AbortSignal): Promise<AuditCheck> {
     const { store } = this.#parts

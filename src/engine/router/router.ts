@@ -406,6 +406,7 @@ export function createRouter(parts: RouterParts): EngineRouter {
       list: os.audit.list.handler(({ input: { before = null, limit, ...filter } }) =>
         parts.audit.list(filter, { before, limit })
       ),
+      export: os.audit.export.handler(({ input }) => parts.audit.export(input.after, input.limit)),
       verify: os.audit.verify.handler(({ input, signal }) => parts.audit.verify(input.expect ?? null, signal))
     },
     system: {

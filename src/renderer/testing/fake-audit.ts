@@ -31,6 +31,10 @@ export function createFakeAudit({ firstRun }: FakeWorld) {
         const page = found.slice(0, limit)
         return { entries: page, nextBefore: found.length > limit ? page.at(-1)!.seq : null }
       }),
+      export: os.audit.export.handler(({ input: { after, limit } }) => {
+        const page = entries.filter(({ seq }) => seq > after).slice(0, limit)
+        return { entries: page, nextAfter: page.length < limit ? null : page.at(-1)!.seq }
+      }),
       verify: os.audit.verify.handler(({ input: { expect } }) => ({
         head: { seq: entries.length, hash: hashOf(entries.length), deletedSeq: 0 },
         ...{ checked: entries.length, broken: null },

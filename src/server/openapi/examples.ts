@@ -549,6 +549,11 @@ export const EXAMPLES: ExamplesOf<InferContractRouterInputs<Contract>, InferCont
       input: { operation: 'nodes', limit: 100 },
       output: { entries: [auditEntry], nextBefore: null }
     },
+    export: {
+      summary: 'All entries of the audit log, oldest first',
+      input: { after: 1203, limit: 500 },
+      output: { entries: [auditEntry], nextAfter: null }
+    },
     verify: {
       summary: 'Check the chain of hashes of the audit log',
       input: { expect: auditEntry.hash },

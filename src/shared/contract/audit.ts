@@ -120,6 +120,16 @@ export const auditContract = {
     )
     .output(z.object({ entries: z.array(AuditEntry), nextBefore: z.number().int().nullable() })),
 
+  /** Oldest first, without a filter: for copies that are continued where the last one ended. */
+  export: read('admin', 'GET /audit/export', { answerBytes: pageBytes })
+    .input(
+      z.object({
+        after: z.coerce.number().int().min(0).default(0),
+        limit: z.coerce.number().int().min(1).max(500).default(500)
+      })
+    )
+    .output(z.object({ entries: z.array(AuditEntry), nextAfter: z.number().int().nullable() })),
+
   /** Computes every hash anew. */
   verify: read('admin', 'GET /audit/verification')
     .input(

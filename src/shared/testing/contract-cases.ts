@@ -227,6 +227,8 @@ export function describeContract(name: string, open: () => Promise<OpenedEngine>
       const [{ seq, hash, ...entry } = { seq: 0, hash: '' }] = entries
       expect(entry).toMatchObject({ operation: 'system.setPaused', result: 'done', input: '{"paused":true}' })
       expect((await client.audit.list({ operation: 'nodes.remove' })).entries).toEqual([])
+      const { entries: exported } = await client.audit.export({ after: seq - 1 })
+      expect(exported[0]).toEqual(entries[0])
       const verified = await client.audit.verify({ expect: hash })
       expect(verified).toMatchObject({ broken: null, hasExpected: true, head: { seq, hash } })
     })
