@@ -202,7 +202,9 @@ function performAs<T>(
 ): Promise<T> {
   principalOf(request)
   tellRequestId(request, reply)
-  const input = () => inputOf(args)
+  // Whoever answers takes out what it has read.
+  const given = new Map(args)
+  const input = () => inputOf(given)
   return door.audit.perform(actorOf(request, 'scrapyd'), { operation: name, input, writes: true }, answer) as Promise<T>
 }
 
