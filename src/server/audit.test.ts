@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { aProjectName, aVersionName } from '../shared/testing/ids.ts'
 import { OWNER } from '../engine/access/principal.ts'
 import { basic, cookieOf, openTestApp } from './testing/test-app.ts'
 
@@ -94,7 +95,7 @@ describe('the audit log of the server', () => {
 
   it('has what Scrapyd clients do, with secret settings masked, under the id that the answer has', async () => {
     const { askAnonymously, audited, bearer, engine } = await open()
-    await engine.scrapyd.addVersion('shop', '1', Buffer.from('PK'))
+    await engine.scrapyd.addVersion(aProjectName('shop'), aVersionName('1'), Buffer.from('PK'))
     const payload = 'project=shop&spider=quotes&setting=AWS_SECRET_ACCESS_KEY=hunter2&setting=LOG_LEVEL=INFO&page=2'
     const headers = { authorization: bearer, ...FORM }
     const answer = await askAnonymously({ method: 'POST', url: '/schedule.json', headers, payload })
