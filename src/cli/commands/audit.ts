@@ -145,7 +145,7 @@ const whoOf = ({ who: { name, tokenName } }: AuditEntry): string =>
 
 function targetsOf({ targets, moreTargets, changes }: AuditEntry): string {
   const names = changes.length > 0 ? changes : targets
-  const shown = names.slice(0, 3).map(({ noun, name }) => `${noun} ${name}`)
+  const shown = names.slice(0, 3).map(({ noun, name }) => (noun === name ? noun : `${noun} ${name}`))
   const more = names.length - shown.length + (changes.length > 0 ? 0 : moreTargets)
   return [...shown, ...(more > 0 ? [`${more} more`] : [])].join(', ')
 }

@@ -15,7 +15,7 @@ export const whoWords = ({ who: { name, tokenName } }: AuditEntry): string =>
 /** What it is about: names of what was changed, else what the request names. */
 export function targetWords({ changes, targets, moreTargets, project }: AuditEntry): string {
   const named = changes.length > 0 ? changes : targets
-  const shown = named.slice(0, 3).map(({ noun, name }) => `${noun} ${name}`)
+  const shown = named.slice(0, 3).map(({ noun, name }) => (noun === name ? noun : `${noun} ${name}`))
   const more = named.length - shown.length + (changes.length > 0 ? 0 : moreTargets)
   if (shown.length === 0) return project === null ? '' : `project ${project}`
   return [...shown, ...(more > 0 ? [`${more} more`] : [])].join(', ')
