@@ -2,7 +2,7 @@
 const NOUNS: Readonly<Record<string, string>> = {
   ...{ project: 'project', version: 'version', spider: 'spider', spiders: 'spider', nodeId: 'node', nodeIds: 'node' },
   ...{ jobId: 'job', jobIds: 'job', job: 'job', scheduleId: 'schedule', userId: 'user', webhookId: 'webhook' },
-  ...{ name: 'name', id: 'id', ids: 'id', to: 'engine' }
+  ...{ name: 'name', id: 'id', ids: 'id', to: 'engine', path: 'path' }
 }
 /** In the inputs of these groups of operations, `id` and `name` are of such a thing. */
 const NOUN_OF_GROUP: Readonly<Record<string, string>> = {

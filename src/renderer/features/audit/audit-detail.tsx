@@ -84,7 +84,9 @@ function Detail({ entry }: { entry: AuditEntry }) {
       {isCut && <p className="faint">This entry is cut: it was too long to be kept as a whole.</p>}
       <section>
         <h3>Hash of entry {formatCount(seq)}</h3>
-        <CopyText value={hash} what="the hash" />
+        <span className={classes.hash}>
+          <CopyText value={hash} what="the hash" />
+        </span>
       </section>
     </>
   )
@@ -96,7 +98,7 @@ function ChangeTable({ change: { noun, name, fields } }: { change: AuditChange }
   return (
     <section>
       <h3>
-        {noun} {name}{' '}
+        {noun === name ? noun : `${noun} ${name}`}{' '}
         {isNew ? <span className="tone-ok">added</span> : isGone ? <span className="tone-bad">removed</span> : null}
       </h3>
       <table className={classes.changes}>
