@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import type { AuditChange, AuditCheck, AuditRecord } from '../../../shared/contract/index.ts'
 import type { AuditChain, NewAuditRecord, StoredAuditEntry } from '../records.ts'
 
@@ -8,8 +8,7 @@ export const NO_HASH = '0'.repeat(64)
 export const RECORD_MAX_BYTES = 4_096
 
 /** SHA-256 over the hash of the entry before it and the text of this one. */
-export const hashOf = (previousHash: string, record: string): string =>
-  createHash('sha256').update(previousHash).update('\n').update(record).digest('hex')
+export const hashOf = (previousHash: string, record: string): string => hash('sha256', `${previousHash}\n${record}`)
 
 /**
  * The text that is hashed: always in this order, so that an entry that was exported has it again. Of what does not fit,

@@ -19,9 +19,8 @@ export const AUDIT_SQL = {
     AND (CAST(:text AS TEXT) IS NULL OR record LIKE :text ESCAPE '\\')
     AND at_ms >= :fromMs AND at_ms < :untilMs
     ORDER BY seq DESC LIMIT :limit`,
-  /** Where a clock was set back, a few entries are not where their time would have them, and are missed by these two. */
-  lastUntil: 'SELECT seq FROM audit WHERE at_ms < ? ORDER BY at_ms DESC, seq DESC LIMIT 1',
-  firstFrom: 'SELECT seq FROM audit WHERE at_ms >= ? ORDER BY at_ms, seq LIMIT 1',
+  newest: 'SELECT seq, hash FROM audit ORDER BY seq DESC LIMIT 1',
+  timeOf: 'SELECT at_ms FROM audit WHERE seq = ?',
   prune: 'DELETE FROM audit WHERE seq <= ?'
 }
 
@@ -32,17 +31,15 @@ const EVER_MS = Number.MAX_SAFE_INTEGER
 export type Audit = ReturnType<typeof createAudit>
 
 /**
- * Who did or tried what, each entry chained to the one before it by its hash. Nothing is kept in memory: a write that
- * is rolled back leaves the chain as it was. Writes run inside the caller's transaction; no two are at the same time.
+ * Who did or tried what, each entry chained to the one before it by its hash. A write that is rolled back leaves the
+ * chain as it was. Writes run inside the caller's transaction; no two are at the same time.
  */
 export function createAudit({ database, outbox }: { database: Database; outbox: Pick<Outbox, 'record'> }) {
-  const chain = database.prepare<
-    [],
-    { deletedSeq: number; deletedHash: string; newestSeq: number; newestHash: string }
-  >(
+  const chain = database.prepare<[], ChainRow>(
     `SELECT deleted_seq AS deletedSeq, deleted_hash AS deletedHash, newest_seq AS newestSeq, newest_hash AS newestHash
      FROM audit_chain WHERE id = 1`
   )
+  const newestRow = database.prepare<[], AuditChain['newest']>(AUDIT_SQL.newest)
   const putChain = database.prepare<[number, string, number, string]>(
     replaceRow('audit_chain', ['id'], {
       ...{ id: '1', deleted_seq: '?', deleted_hash: '?', newest_seq: '?', newest_hash: '?' }
@@ -53,34 +50,68 @@ export function createAudit({ database, outbox }: { database: Database; outbox: 
   )
   const after = database.prepare<[number, number], StoredAuditEntry>(AUDIT_SQL.after)
   const between = database.prepare<[object], StoredAuditEntry & { previousHash: string | null }>(AUDIT_SQL.between)
-  const lastUntil = database.prepare<[number], number>(AUDIT_SQL.lastUntil).pluck()
-  const firstFrom = database.prepare<[number], number>(AUDIT_SQL.firstFrom).pluck()
+  const timeOf = database.prepare<[number], number>(AUDIT_SQL.timeOf).pluck()
   const prune = database.prepare<[number]>(AUDIT_SQL.prune)
 
+  /** As it is in this transaction; null: read it. Nobody else writes. */
+  let known: AuditChain | null = null
+  let isRecorded = true
+
+  /**
+   * After a part of a transaction was rolled back, entries before that part are in the table, but not in the chain's
+   * row, which is written with the commit.
+   */
   function readChain(): AuditChain {
+    if (known !== null) return known
     const row = chain.get()
-    if (row === undefined) return EMPTY_CHAIN
-    return {
-      deleted: { seq: row.deletedSeq, hash: row.deletedHash },
-      newest: { seq: row.newestSeq, hash: row.newestHash }
-    }
+    const recorded = row === undefined ? EMPTY_CHAIN : toChain(row)
+    const last = newestRow.get()
+    isRecorded = last === undefined || last.seq <= recorded.newest.seq
+    known = isRecorded ? recorded : { ...recorded, newest: last! }
+    return known
   }
 
-  const writeChain = ({ deleted, newest }: AuditChain) =>
+  function record({ deleted, newest }: AuditChain): void {
     putChain.run(deleted.seq, deleted.hash, newest.seq, newest.hash)
+    isRecorded = true
+  }
+
+  /** The first entry from that time on. Where a clock was set back, it may be another one nearby. */
+  function firstAt(atMs: number): number {
+    const { deleted, newest } = readChain()
+    let [low, high] = [deleted.seq + 1, newest.seq + 1]
+    while (low < high) {
+      const middle = Math.floor((low + high) / 2)
+      if ((timeOf.get(middle) ?? 0) < atMs) low = middle + 1
+      else high = middle
+    }
+    return low
+  }
 
   return {
     chain: readChain,
 
-    append(record: NewAuditRecord, changes: readonly AuditChange[] = []): void {
+    /** Before each commit: once for all entries of the transaction. */
+    recordNewest(): void {
+      if (isRecorded) return
+      record(readChain())
+    },
+
+    /** The transaction, or a part of it. */
+    rollBack(): void {
+      known = null
+    },
+
+    append(given: NewAuditRecord, changes: readonly AuditChange[] = []): void {
       const before = readChain()
       const seq = before.newest.seq + 1
-      const { record: written, text } = writeRecord(seq, record, changes)
+      const { record: written, text } = writeRecord(seq, given, changes)
       const hash = hashOf(before.newest.hash, text)
       const { project } = written
       insert.run({ ...columnsOf(written), record: text, hash })
-      writeChain({ ...before, newest: { seq, hash } })
-      outbox.record('audit.recorded', project === null ? [] : [project], record.atMs, () => ({
+      known = { ...before, newest: { seq, hash } }
+      isRecorded = false
+      outbox.record('audit.recorded', project === null ? [] : [project], given.atMs, () => ({
         entry: { ...written, previousHash: before.newest.hash, hash }
       }))
     },
@@ -94,8 +125,8 @@ export function createAudit({ database, outbox }: { database: Database; outbox: 
     ): { entries: (StoredAuditEntry & { previousHash: string })[]; nextBefore: number | null } {
       const { deleted, newest } = readChain()
       const { who, operation, project = null, result = null, text, fromMs = 0, untilMs = EVER_MS } = filter
-      const lastSeq = untilMs === EVER_MS ? newest.seq : (lastUntil.get(untilMs) ?? 0)
-      const firstSeq = fromMs === 0 ? deleted.seq + 1 : (firstFrom.get(fromMs) ?? newest.seq + 1)
+      const lastSeq = untilMs === EVER_MS ? newest.seq : firstAt(untilMs) - 1
+      const firstSeq = fromMs === 0 ? deleted.seq + 1 : firstAt(fromMs)
       const from = Math.min(before ?? EVER_MS, lastSeq + 1)
       const since = Math.max(from - LOOKED_AT_MAX, firstSeq)
       const found = between.all({
@@ -123,11 +154,25 @@ export function createAudit({ database, outbox }: { database: Database; outbox: 
       const last = old.at(-1)
       if (last === undefined) return 0
       prune.run(last.seq)
-      writeChain({ deleted: { seq: last.seq, hash: last.hash }, newest })
+      known = { deleted: { seq: last.seq, hash: last.hash }, newest }
+      // At once: if a later part of the transaction is rolled back, nothing else tells what was deleted.
+      record(known)
       return old.length
     }
   }
 }
+
+interface ChainRow {
+  deletedSeq: number
+  deletedHash: string
+  newestSeq: number
+  newestHash: string
+}
+
+const toChain = ({ deletedSeq, deletedHash, newestSeq, newestHash }: ChainRow): AuditChain => ({
+  deleted: { seq: deletedSeq, hash: deletedHash },
+  newest: { seq: newestSeq, hash: newestHash }
+})
 
 const escape = (text: string): string => text.replace(/[\\%_]/g, '\\$&')
 const likePart = (text: string | undefined): string | null => (text === undefined ? null : `%${escape(text)}%`)

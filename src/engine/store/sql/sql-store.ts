@@ -101,7 +101,7 @@ export function createSqlStore({ driver, clock, logger, scheduleFlush = setImmed
   const queueChanged = new Listeners<string[]>(logger)
   const commits = createGroupCommit({
     ...{ database, clock, record, ask, discard, scheduleFlush },
-    ...{ settle: () => driver.settle(), beforeCommit: () => changes.askCursor(), onCommit: afterCommit }
+    ...{ settle: () => driver.settle(), beforeCommit, onRollback: () => audit.rollBack(), onCommit: afterCommit }
   })
   let announced = changes.cursor()
   let closing: Promise<void> | null = null
@@ -462,6 +462,11 @@ export function createSqlStore({ driver, clock, logger, scheduleFlush = setImmed
 
   function refuseWhenClosing(): void {
     if (closing !== null) throw new ScrapdeckError('STOPPING', 'Scrapdeck is stopping and accepts no more requests.')
+  }
+
+  function beforeCommit(): void {
+    audit.recordNewest()
+    changes.askCursor()
   }
 
   function afterCommit(commit: { writes: number; tookMs: number }): void {

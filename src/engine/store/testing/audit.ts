@@ -83,6 +83,18 @@ export function describeAudit(story: Story): void {
       expect(await check()).toMatchObject({ checked: 4, broken: null })
     })
 
+    test('keeps what it deleted and what it has where a later write of the same transaction fails', async () => {
+      for (let seq = 1; seq <= 3; seq += 1) await append({ atMs: seq * 10 })
+      const wrong = () => story.store.putLimits({ revision: 9, rules: [] })
+      const written = await Promise.allSettled([
+        ...[append({ atMs: 40 }), story.store.forgetAudit(25, 10), wrong(), append({ atMs: 50 }), wrong()]
+      ])
+      expect(written.map(({ status }) => status === 'fulfilled')).toEqual([true, true, false, true, false])
+      await story.reopen()
+      expect((await all()).map(({ seq }) => seq)).toEqual([3, 4, 5])
+      expect(await check()).toMatchObject({ checked: 3, broken: null })
+    })
+
     test('is listed newest first, page by page, and by every filter', async () => {
       const who = { userId: null, role: 'owner', tokenId: null, session: null }
       await append({ atMs: 10, operation: 'nodes.add', who: { ...who, name: 'Anna', tokenName: null } })

@@ -1,7 +1,6 @@
 import { type ErrorCode, isScrapdeckError, ScrapdeckError } from '../../../shared/errors.ts'
 import type { Logger } from '../../runtime/logger.ts'
 import type { PostgresAddress } from '../../runtime/postgres-address.ts'
-import type { NewAuditRecord } from '../records.ts'
 import type { Store } from '../store.ts'
 import type { SentRows } from './sent-rows.ts'
 
@@ -22,8 +21,8 @@ export interface ToOpen {
   postgres: PostgresAddress | null
 }
 
-/** All calls of one turn of the event loop; `audit`: the entry that is written with it. */
-export type Calls = [id: number, verb: Verb, args: unknown[], audit?: NewAuditRecord][]
+/** All calls of one turn of the event loop; `audit`: the entry that is written with it, as JSON, which costs less than an object of so many parts. */
+export type Calls = [id: number, verb: Verb, args: unknown[], audit?: string][]
 
 export type Answer = { id: number; value: unknown } | { id: number; error: SentError }
 

@@ -129,7 +129,7 @@ export async function openStoreInWorker(options: {
       lastId += 1
       if (waiting.size === 0) worker.ref()
       waiting.set(lastId, { resolve, reject })
-      outbox.push(auditing === null ? [lastId, verb, args] : [lastId, verb, args, auditing])
+      outbox.push(auditing === null ? [lastId, verb, args] : [lastId, verb, args, JSON.stringify(auditing)])
       if (isSending) return
       if (PATIENT.has(verb)) {
         patience ??= clock.setTimer(patienceMs(), send)

@@ -12,7 +12,6 @@ CREATE TABLE audit (
   record ${TEXT} NOT NULL,
   hash ${TEXT} NOT NULL
 );
-CREATE INDEX audit_by_time ON audit (at_ms);
 CREATE TABLE audit_chain (
   id bigint NOT NULL PRIMARY KEY CHECK (id = 1),
   deleted_seq bigint NOT NULL,

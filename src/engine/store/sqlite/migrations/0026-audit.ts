@@ -10,7 +10,6 @@ CREATE TABLE audit (
   record TEXT NOT NULL, -- JSON: all that is hashed
   hash TEXT NOT NULL -- SHA-256 of the hash before it and the record
 ) STRICT;
-CREATE INDEX audit_by_time ON audit (at_ms);
 -- Where the log begins and ends: one row, once there is an entry.
 CREATE TABLE audit_chain (
   id INTEGER NOT NULL PRIMARY KEY CHECK (id = 1),
