@@ -585,7 +585,7 @@ export interface AuditStore {
   withAudit<T>(record: NewAuditRecord, call: () => Promise<T>): Promise<T>
   /** An entry of its own, for what changed nothing here. */
   appendAudit(record: NewAuditRecord): Promise<void>
-  /** Newest first, those before `before`. A page looks at a bounded number of entries: it may be empty, but not last. */
+  /** Newest first, those before `before`. A page looks at so many entries: it may be empty and not the last. */
   pageAudit(
     filter: AuditFilter,
     page: { before: number | null; limit: number }
@@ -593,7 +593,7 @@ export interface AuditStore {
   /** Oldest first. */
   listAuditAfter(seq: number, limit: number): Promise<StoredAuditEntry[]>
   auditChain(): Promise<AuditChain>
-  /** Deletes the oldest entries if they are from before that time, at most `limit`, never the newest. Returns how many. */
+  /** Deletes the oldest entries, from before that time, at most `limit`, never the newest. Returns how many. */
   forgetAudit(beforeMs: number, limit: number): Promise<number>
 }
 

@@ -30,7 +30,7 @@ interface ForgettingParts {
 
 /**
  * Deletes expired data in small steps: the change log, ended deliveries, remembered answers to requests with a key,
- * what chains recorded of jobs, firings, and the oldest entries of the audit log. Failed steps are retried on the next run.
+ * what chains recorded of jobs, firings, the oldest of the audit log. Failed steps are retried on the next run.
  */
 export class Forgetting {
   readonly #parts: ForgettingParts

@@ -28,8 +28,6 @@ export const AUDIT_SQL = {
 const LOOKED_AT_MAX = 20_000
 const EVER_MS = Number.MAX_SAFE_INTEGER
 
-export type Audit = ReturnType<typeof createAudit>
-
 /**
  * Who did or tried what, each entry chained to the one before it by its hash. A write that is rolled back leaves the
  * chain as it was. Writes run inside the caller's transaction; no two are at the same time.

@@ -12,7 +12,7 @@ export interface RowStore extends Store {
   listJobRows(...args: Parameters<Store['listJobs']>): Promise<SentRows>
 }
 
-/** `fire` and `prepareFirings` have their own argument format (prepared-firings.ts); an entry of the audit log is sent with its call. */
+/** `fire` and `prepareFirings` have their own argument format (prepared-firings.ts). `withAudit`: see Calls. */
 export type Verb = Exclude<keyof RowStore, 'onChange' | 'onQueueChange' | 'withAudit'>
 
 /** The first message to a thread: the file of the database; or the database, and a file beside which it is locked. */
@@ -21,7 +21,7 @@ export interface ToOpen {
   postgres: PostgresAddress | null
 }
 
-/** All calls of one turn of the event loop; `audit`: the entry that is written with it, as JSON, which costs less than an object of so many parts. */
+/** All calls of one turn of the event loop. `audit`: the entry written with it, as JSON: half as much to send. */
 export type Calls = [id: number, verb: Verb, args: unknown[], audit?: string][]
 
 export type Answer = { id: number; value: unknown } | { id: number; error: SentError }

@@ -72,7 +72,6 @@ function Detail({ entry }: { entry: AuditEntry }) {
         </FieldRow>
       </div>
       {changes.map((change, at) => (
-        // oxlint-disable-next-line react/no-array-index-key -- They never change.
         <ChangeTable key={at} change={change} />
       ))}
       {input !== 'null' && (
