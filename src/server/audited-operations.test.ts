@@ -2,9 +2,9 @@ import { createRouterClient } from '@orpc/server'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { type AuditEntry, contract, listOperations } from '../shared/contract/index.ts'
 import type { Role } from '../shared/roles.ts'
-import { exampleOf } from '../server/openapi/examples.ts'
-import { OWNER } from './access/principal.ts'
-import { type EngineWithFakeNode, openEngineWithFakeNode } from './testing/engine-with-fake-node.ts'
+import { exampleOf } from './openapi/examples.ts'
+import { OWNER } from '../engine/access/principal.ts'
+import { type EngineWithFakeNode, openEngineWithFakeNode } from '../engine/testing/engine-with-fake-node.ts'
 
 const SHOP = { project: 'shop', spiders: ['prices'] }
 /** They are recorded, or have uploaded the demo, before they find that there is no other engine, or no Python. */
