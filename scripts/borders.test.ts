@@ -44,6 +44,7 @@ const PLANTED: [file: string, imported: string, rule: string][] = [
   ['src/engine/leadership/a.ts', '../nodes/registry.ts', 'engine-room-leadership'],
   ['src/engine/cache/a.ts', '../nodes/registry.ts', 'engine-room-cache'],
   ['src/engine/access/a.ts', '../nodes/registry.ts', 'engine-room-access'],
+  ['src/engine/audit/a.ts', '../nodes/registry.ts', 'engine-room-audit'],
   ['src/engine/store/a.ts', '../queue/claim.ts', 'engine-room-store'],
   ['src/engine/job-rules/a.ts', '../store/store.ts', 'engine-room-job-rules'],
   ['src/engine/blobs/a.ts', '../store/store.ts', 'engine-room-blobs'],

@@ -8,6 +8,7 @@ import { type Scrapyd, startScrapydFleet } from '../support/scrapyd-fleet.ts'
 import { LOCAL_NODE_ID } from '../../src/shared/ids.ts'
 import { type Service, startService } from '../support/service.ts'
 import { until } from '../../src/engine/testing/until.ts'
+import { AUDIT_SCREENS, fillAudit } from './audit.ts'
 import { ACCESS_ALONE_SCREENS, ACCESS_SCREENS, fillAccess } from './access.ts'
 import { ALONE_SCREENS, ENGINE_SCREENS, type PicturedEngines, startEngines } from './engines.ts'
 import { fillItems, ITEM_SCREENS } from './items.ts'
@@ -50,6 +51,7 @@ test.beforeAll(async () => {
   await deploy()
   if (wants(SCHEDULE_SCREENS)) await fillSchedules(service)
   if (wants(ITEM_SCREENS)) await fillItems(service)
+  if (wants(AUDIT_SCREENS)) await fillAudit(service)
   if (wants(ACCESS_SCREENS)) await fillAccess(service)
   if (wants(RESULT_SCREENS)) await fillResults(service)
   if (wants(SCREENS)) await fillFleet()
@@ -313,6 +315,7 @@ for (const scheme of SCHEMES) {
         ...RESULT_SCREENS,
         ...ITEM_SCREENS,
         ...SCHEDULE_SCREENS,
+        ...AUDIT_SCREENS,
         ...ACCESS_SCREENS
       })
       await take(fresh, { ...EMPTY_SCREENS, ...ALONE_SCREENS, ...ACCESS_ALONE_SCREENS })

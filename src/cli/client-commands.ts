@@ -25,6 +25,7 @@ const FILES: { names: readonly string[]; load: () => Promise<(commands: ClientCo
   { names: ['storage'], load: async () => (await import('./commands/storage.ts')).addStorageCommands },
   { names: ['engines'], load: async () => (await import('./commands/engines.ts')).addEngineCommands },
   { names: ['users', 'tokens'], load: async () => (await import('./commands/access.ts')).addAccessCommands },
+  { names: ['audit'], load: async () => (await import('./commands/audit.ts')).addAuditCommands },
   { names: ['link'], load: async () => (await import('./commands/link.ts')).addLinkCommand },
   {
     names: ['export', 'apply', 'import-schedules'],

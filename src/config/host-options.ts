@@ -17,6 +17,7 @@ export function engineOptionsOf(options: ServeOptions, workingDirectory: string)
     directories: options.directories,
     jobsToKeep: options.jobsToKeep,
     crawlCacheSeconds: options.crawlCacheSeconds,
+    audit: options.audit,
     cancelWaitsSeconds: options.cancelWaitsSeconds ?? undefined,
     settingsProjects: Object.fromEntries(
       Object.entries(options.settingsProjects).map(([project, settingsModule]) => [

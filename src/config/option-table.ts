@@ -146,6 +146,9 @@ export const OPTIONS: readonly OptionRow[] = [
   row('scrapdeck', 'metrics_from'),
   row('scrapdeck', 'allowed_hosts', { after: ['SCRAPDECK_ALLOWED_HOST'] }),
   row('scrapdeck', 'cancel_waits', HARMLESS),
+  row('scrapdeck', 'audit_days'),
+  row('scrapdeck', 'audit_syslog'),
+  row('scrapdeck', 'audit_syslog_ca'),
   row('scrapdeck', 'crawl_cache_ttl', { after: ['CRAWL_CACHE_TTL'], ...HARMLESS }),
   ...['nodes', 'discover', 'plugins', 'webhook_networks', 'trusted_proxies', 'tls_certificate', 'tls_key'].map((name) =>
     row('scrapdeck', name)

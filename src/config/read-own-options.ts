@@ -3,8 +3,9 @@ import { type AnswerLimits, DEFAULT_ANSWER_LIMITS, parseCacheAddress } from '../
 import { parsePostgresAddress, type PostgresAddress } from '../engine/runtime/postgres-address.ts'
 import { parseBlobsDirectory } from '../engine/runtime/blobs-directory.ts'
 import { isS3Address, parseS3Address, type S3Address } from '../engine/runtime/s3-address.ts'
+import { parseSyslogAddress } from '../engine/runtime/syslog-address.ts'
 import { isLoopback } from '../server/auth/host-rule.ts'
-import { DEFAULT_CRAWL_CACHE_SECONDS, MAX_CRAWL_CACHE_SECONDS } from '../shared/contract/index.ts'
+import { DEFAULT_AUDIT_DAYS, DEFAULT_CRAWL_CACHE_SECONDS, MAX_CRAWL_CACHE_SECONDS } from '../shared/contract/index.ts'
 import { maskCredentials } from '../shared/secret-values.ts'
 import { CANCEL_WAITS_MS } from '../shared/run-limits.ts'
 import { readPasswordFile } from './password-file.ts'
@@ -50,6 +51,7 @@ export function readOwnOptions(options: OptionReader) {
     logLevel: readLogLevel(options),
     cancelWaitsSeconds: readCancelWaits(options),
     crawlCacheSeconds: readCrawlCacheTtl(options),
+    audit: readAudit(options),
     discovery: readDiscovery(options),
     plugins: readPlugins(options),
     webhookNetworks: readWebhookNetworks(options),
@@ -295,6 +297,26 @@ function readCancelWaits(options: OptionReader): ServeOptions['cancelWaitsSecond
     `cancel_waits takes three numbers of seconds (after INT, after the second INT, after KILL), such as "600 15 15", not "${picked.text}".`
   )
   return null
+}
+
+const AUDIT_DAYS_MAX = 36_500
+
+function readAudit(options: OptionReader): ServeOptions['audit'] {
+  const days = options.pick('scrapdeck', 'audit_days')
+  const syslog = options.pick('scrapdeck', 'audit_syslog')
+  const ca = options.pick('scrapdeck', 'audit_syslog_ca')
+  const kept = (days === null ? null : options.whole(days, 'audit_days', AUDIT_DAYS_MAX)) ?? DEFAULT_AUDIT_DAYS
+  options.list('scrapdeck', 'audit_days', String(kept), days)
+  options.list('scrapdeck', 'audit_syslog', maskCredentials(syslog?.text ?? ''), syslog)
+  options.list('scrapdeck', 'audit_syslog_ca', ca?.text ?? '', ca)
+  if (syslog === null || syslog.text === '') return { days: kept, syslog: null }
+  const caFile = ca === null || ca.text === '' ? null : resolvePath(options.context.workingDirectory, ca.text)
+  try {
+    return { days: kept, syslog: parseSyslogAddress(syslog.text, caFile) }
+  } catch (error) {
+    options.refuse(syslog, (error as Error).message)
+    return { days: kept, syslog: null }
+  }
 }
 
 function readCrawlCacheTtl(options: OptionReader): number {

@@ -62,6 +62,7 @@ describe('options of the service', () => {
       logLevel: null,
       allowedHosts: [],
       crawlCacheSeconds: 3_600,
+      audit: { days: 400, syslog: null },
       cancelWaitsSeconds: null,
       directories: {},
       jobsToKeep: null,
@@ -394,6 +395,9 @@ const VALUES: Record<string, string> = {
     warm_parked: '3',
     warm_wait: '1',
     crawl_cache_ttl: '60',
+    audit_days: '90',
+    audit_syslog: 'tls://siem.example',
+    audit_syslog_ca: '/ca.pem',
     store: 'postgres://db.example/crawls',
     store_password_file: import.meta.filename,
     password_file: import.meta.filename,
@@ -433,6 +437,7 @@ describe('variables', () => {
     (variable, name) => {
       const environment: Record<string, string> = { [variable]: VALUES[name]! }
       if (name === 'store_password_file') environment['SCRAPDECK_STORE'] = VALUES['store']!
+      if (name === 'audit_syslog_ca') environment['SCRAPDECK_AUDIT_SYSLOG'] = VALUES['audit_syslog']!
       if (name === 'tls_certificate') environment['SCRAPDECK_TLS_KEY'] = VALUES['tls_key']!
       if (name === 'tls_key') environment['SCRAPDECK_TLS_CERTIFICATE'] = VALUES['tls_certificate']!
       if (name === 'cache_password_file') environment['SCRAPDECK_CACHE'] = VALUES['cache']!

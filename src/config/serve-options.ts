@@ -1,5 +1,6 @@
 import type { AnswerLimits, CacheAddress } from '../engine/runtime/cache-address.ts'
 import type { PostgresAddress } from '../engine/runtime/postgres-address.ts'
+import type { SyslogAddress } from '../engine/runtime/syslog-address.ts'
 import type { S3Address } from '../engine/runtime/s3-address.ts'
 import type { ConnectionLimits, RateLimits } from '../server/limits.ts'
 import type { ScrapydDoorSettings } from '../server/scrapyd/settings.ts'
@@ -55,6 +56,8 @@ export interface ServeOptions {
   cancelWaitsSeconds: [number, number, number] | null
   /** How long an order of POST /crawl is answered with the same job; 0: not at all. */
   crawlCacheSeconds: number
+  /** How long the audit log is kept (0: for ever), and where else it goes. */
+  audit: { days: number; syslog: SyslogAddress | null }
   /** Laid out like Scrapyd's. Absent: in the data directory. null: none are written. */
   directories: {
     eggs?: string

@@ -197,13 +197,13 @@ describe('webhooks', () => {
     expect(await client.webhooks.remove({ id: webhook.id })).toEqual({ removed: true })
     const id = webhook.id
     for (const call of [
-      client.webhooks.remove({ id }),
-      client.webhooks.rotate({ id }),
-      client.webhooks.test({ id }),
-      client.webhooks.replay({ id }),
-      client.webhooks.deliveries({ id })
+      () => client.webhooks.remove({ id }),
+      () => client.webhooks.rotate({ id }),
+      () => client.webhooks.test({ id }),
+      () => client.webhooks.replay({ id }),
+      () => client.webhooks.deliveries({ id })
     ]) {
-      await code(call).toMatchObject({ code: 'WEBHOOK_NOT_FOUND' })
+      await code(call()).toMatchObject({ code: 'WEBHOOK_NOT_FOUND' })
     }
   })
 })

@@ -16,6 +16,7 @@ import { contractDoors } from './contract-doors.ts'
 import type { ContractHandlers, HandlersOptions } from './contract-handlers.ts'
 import { closeInOrder } from './orderly-close.ts'
 import { docsDoor } from './docs-door.ts'
+import { recordRefusal } from './audit-origin.ts'
 import { createErrorAnswer } from './error-answer.ts'
 import { kubernetesEggDoor } from './kubernetes-egg-door.ts'
 import { healthDoor } from './health.ts'
@@ -45,6 +46,7 @@ export interface AppOptions {
     | 'cache'
     | 'openEgg'
     | 'access'
+    | 'audit'
   > & { sharedAnswers: Pick<NonNullable<Engine['sharedAnswers']>, 'find'> | null }
   /** Where sessions are stored. */
   dataDirectory: string
@@ -133,6 +135,10 @@ export function createApp(options: AppOptions): App {
     logger
   })
   const answerError = createErrorAnswer({ logger })
+  const answerRefusal = async (error: Error, request: FastifyRequest, reply: FastifyReply) => {
+    await recordRefusal(engine.audit, error, request)
+    return answerError(error, request, reply)
+  }
   const { peerSecret, connections = openConnections(options) } = options
   const fastify = Fastify({
     forceCloseConnections: 'idle',
@@ -194,7 +200,7 @@ export function createApp(options: AppOptions): App {
     gate.limitBody(request)
     done()
   })
-  fastify.setErrorHandler(answerError)
+  fastify.setErrorHandler(answerRefusal)
   fastify.setNotFoundHandler((request, reply) => sendPage(request, reply, NO_SUCH_PAGE, 404))
   const logOutEverywhere = () => authenticator.logOutEverywhere()
   fastify.register(healthDoor, { engine, engineName: options.engineName })
@@ -211,11 +217,14 @@ export function createApp(options: AppOptions): App {
     incoming: engine.incoming,
     settings: options.scrapyd,
     logger,
+    audit: engine.audit,
     shared: engine.sharedAnswers,
     nowMs: () => clock.nowMs()
   })
   fastify.register(docsDoor, { docsDirectory: options.docsDirectory })
-  fastify.register(userInterfaceDoor, { prefix: '/ui', authenticator, limits, uiDirectory: options.uiDirectory })
+  fastify.register(userInterfaceDoor, {
+    ...{ prefix: '/ui', authenticator, limits, audit: engine.audit, uiDirectory: options.uiDirectory }
+  })
   return {
     fastify,
     logOutEverywhere,

@@ -1,9 +1,9 @@
 import type { OpenAPI } from '@orpc/contract'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Engine } from '../engine/index.ts'
-import type { OperationMeta } from '../shared/contract/index.ts'
 import { answerToUnusableBody, costOfCalls } from './api/json-rpc-answer.ts'
 import { parseJsonBody } from './api/json-body.ts'
+import type { RequestedOperation } from './api/requested-operations.ts'
 import { crawlDoor } from './api/crawl-door.ts'
 import { requireRole } from '../engine/access/principal.ts'
 import { principalOf } from './auth/authenticator.ts'
@@ -16,7 +16,7 @@ import { apiPageDoor } from './openapi/page.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
-    operation: OperationMeta | undefined
+    operation: RequestedOperation | undefined
   }
 }
 

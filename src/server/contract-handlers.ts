@@ -7,7 +7,7 @@ import type { EngineRouter, RouterContext } from '../engine/router/router.ts'
 import { keyOfProjects } from '../engine/access/rights.ts'
 import type { Clock } from '../engine/runtime/clock.ts'
 import type { Logger } from '../engine/runtime/logger.ts'
-import type { OperationMeta } from '../shared/contract/index.ts'
+import type { AuditDoor } from '../shared/contract/index.ts'
 import { readSwitch } from '../shared/switch-words.ts'
 import { ScrapdeckError } from '../shared/errors.ts'
 import { createWireErrorInterceptor } from '../shared/wire-errors.ts'
@@ -20,8 +20,9 @@ import { API_EVENTS, findJob, findJobOfSchedule, type LogRoute, serveLog } from 
 import { longListsOf, readLongLists } from './api/long-lists.ts'
 import { answerJsonRpc } from './api/json-rpc.ts'
 import { answerOnce, type KeyedResponse } from './api/once.ts'
-import { RequestedOperations } from './api/requested-operations.ts'
+import { type RequestedOperation, RequestedOperations } from './api/requested-operations.ts'
 import { checkQuery, checkRestParts } from './api/unknown-parts.ts'
+import { originOf, tellRequestId } from './audit-origin.ts'
 import { knowsPassword, principalOf } from './auth/authenticator.ts'
 
 // oxlint-disable-next-line typescript/no-explicit-any -- oRPC itself types a router of any contract like this.
@@ -31,7 +32,7 @@ type AnyRouter = Router<any, RouterContext>
 interface DoorContext extends RouterContext {
   callerId?: string
   /** Metadata of the requested operation; absent: the contract has none for this request. */
-  operation?: OperationMeta | undefined
+  operation?: RequestedOperation | undefined
   /** The requested parts of the response. */
   fields?: Wanted
   /** The REST request as received, for checking it against what the operation accepts. */
@@ -99,7 +100,7 @@ export class ContractHandlers {
   }
 
   /** undefined: the contract has none for this request. */
-  findOperation(request: FastifyRequest): Promise<OperationMeta | undefined> {
+  findOperation(request: FastifyRequest): Promise<RequestedOperation | undefined> {
     return this.#operations.find(request.method, request.raw.url!)
   }
 
@@ -121,7 +122,8 @@ export class ContractHandlers {
     const { engine, logger } = this.#options
     checkQuery(queryOf(request), [], 'jsonrpc')
     const key = request.headers['idempotency-key']
-    const routerContext = this.#contextOf('api', request)
+    const routerContext = this.#contextOf('api', request, 'jsonrpc')
+    tellRequestId(request, reply)
     const perform = async (onceKey: string | null) => {
       const context = onceKey === null ? routerContext : { ...routerContext, onceKey }
       const answers = await answerJsonRpc(body, { router: this.#router, context, logger })
@@ -167,9 +169,10 @@ export class ContractHandlers {
     return createRouterClient(this.#router, { context: this.#contextOf('api', request) })
   }
 
-  #contextOf(source: 'ui' | 'api', request: FastifyRequest): RouterContext {
+  #contextOf(source: 'ui' | 'api', request: FastifyRequest, door: AuditDoor = source): RouterContext {
     return {
       ...{ principal: principalOf(request), source, showsPassword: knowsPassword(request) },
+      origin: originOf(request, door),
       logOutEverywhere: this.#options.logOutEverywhere
     }
   }
@@ -183,6 +186,7 @@ export class ContractHandlers {
   ): Promise<FastifyReply> {
     reply.header('cache-control', 'no-store')
     const { operation } = request
+    if (operation?.writes === true) tellRequestId(request, reply)
     const context = { ...this.#contextOf(source, request), callerId: credentialOf(request), operation }
     const { matched } = await handler.handle(request, reply, { ...(prefix !== undefined && { prefix }), context })
     if (!matched)

@@ -32,7 +32,7 @@ const OPERATIONS: Record<Role, string> = {
     queue.setLimits nodes.probe nodes.add nodes.addPulling nodes.renewToken nodes.revokeToken nodes.update nodes.setMode
     nodes.remove discovery.put discovery.remove discovery.refresh webhooks.list webhooks.create webhooks.update
     webhooks.remove webhooks.rotate webhooks.test webhooks.deliveries webhooks.replay fleetFile.export fleetFile.plan
-    fleetFile.apply engines.handOver engines.drain storage.setPolicy storage.run storage.compact`,
+    fleetFile.apply audit.list audit.export audit.verify engines.handOver engines.drain storage.setPolicy storage.run storage.compact`,
   owner: 'users.list users.create users.update users.remove system.credentials system.logOutEverywhere'
 }
 
@@ -48,7 +48,7 @@ const ABOUT = {
     nodes.setMode nodes.remove discovery.put discovery.remove discovery.refresh webhooks.list webhooks.create
     webhooks.update webhooks.remove webhooks.rotate webhooks.test webhooks.deliveries webhooks.replay fleetFile.export
     fleetFile.plan fleetFile.apply engines.handOver engines.drain storage.setPolicy storage.run storage.compact
-    users.list users.create users.update users.remove system.credentials system.logOutEverywhere system.setPaused
+    audit.list audit.export audit.verify users.list users.create users.update users.remove system.credentials system.logOutEverywhere system.setPaused
     system.runDemo system.createEnvironment`
 }
 

@@ -2,8 +2,11 @@ import { existsSync } from 'node:fs'
 import { join, sep } from 'node:path'
 import fastifyCookie from '@fastify/cookie'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { Audit } from '../engine/audit/audit.ts'
+import { OWNER, type Principal } from '../engine/access/principal.ts'
+import { actorOf, originOf } from './audit-origin.ts'
+import { addressOf, clientOf } from './auth/client-address.ts'
 import { FOR_VIEWERS, forRole } from './auth/route-roles.ts'
-import type { UserId } from '../shared/contract/index.ts'
 import { ScrapdeckError } from '../shared/errors.ts'
 import { isEncrypted } from './connections.ts'
 import { type Authenticator, knowsPassword } from './auth/authenticator.ts'
@@ -21,6 +24,7 @@ const YEAR_SECONDS = 365 * 24 * 3600
 
 interface UserInterfaceOptions {
   authenticator: Authenticator
+  audit: Pick<Audit, 'record' | 'refuse'>
   limits: DoorLimits
   uiDirectory: string
 }
@@ -46,15 +50,21 @@ export async function userInterfaceDoor(app: FastifyInstance, options: UserInter
         'A browser cannot create login links. Use `npm run scrapdeck -- link`, or send the user name and password.'
       )
     }
+    await options.audit.record(actorOf(request, 'api'), { operation: 'login.link', input: null })
     return reply.type('text/plain').send(`/ui/login?token=${await authenticator.links.create()}`)
   })
   app.post('/password', FOR_VIEWERS, async (request, reply) => {
     const verdict = await authenticator.checkPasswordAgain(request, fieldsOf(request)('password'))
+    if (verdict.is !== 'right') {
+      const code = verdict.is === 'wrong' ? 'UNAUTHORIZED' : 'TOO_MANY_REQUESTS'
+      await options.audit.refuse(actorOf(request, 'ui'), { operation: 'login.password', input: null, code })
+    }
     if (verdict.is === 'blocked') reply.header('retry-after', String(verdict.retryAfterSeconds))
     return reply.code({ right: 204, wrong: 403, blocked: 429 }[verdict.is]).send()
   })
   app.post('/logout', FOR_VIEWERS, async (request, reply) => {
     const host = request.headers.host ?? ''
+    await options.audit.record(actorOf(request, 'login'), { operation: 'logout', input: null })
     await authenticator.logOut(request)
     return reply.clearCookie(cookieName(host), SESSION_COOKIE).redirect('/ui/login', 303)
   })
@@ -107,7 +117,7 @@ async function answerLink(
     // Before the link is used up: after a 429 it still works.
     await options.limits.chargeLogin(request, reply)
     // Somebody else may have been faster.
-    if (await authenticator.links.redeem(token)) return logIn(options, null, request, reply)
+    if (await authenticator.links.redeem(token)) return logIn(options, OWNER, request, reply)
   }
   if (await authenticator.hasSession(request)) return reply.redirect('/ui/', 303)
   if (token === undefined) return sendLoginPage(reply, 200, null)
@@ -132,10 +142,12 @@ async function answerForm(
   switch (verdict.is) {
     case 'right':
       await limits.chargeLogin(request, reply)
-      return logIn(options, verdict.principal.userId, request, reply)
+      return logIn(options, verdict.principal, request, reply)
     case 'wrong':
+      await refuseLogin(options, field('username'), 'UNAUTHORIZED', request)
       return sendLoginPage(reply, 401, 'Wrong user name or password.')
     case 'blocked':
+      await refuseLogin(options, field('username'), 'TOO_MANY_REQUESTS', request)
       return sendLoginPage(
         reply.header('retry-after', String(verdict.retryAfterSeconds)),
         429,
@@ -151,8 +163,8 @@ function fieldsOf(request: FastifyRequest): (name: string) => string {
 }
 
 async function logIn(
-  { authenticator }: UserInterfaceOptions,
-  userId: UserId | null,
+  { authenticator, audit }: UserInterfaceOptions,
+  principal: Principal,
   request: FastifyRequest,
   reply: FastifyReply
 ): Promise<FastifyReply> {
@@ -161,8 +173,22 @@ async function logIn(
   const isBehindTls =
     isEncrypted(request.raw) || origin.startsWith('https:') || request.headers['x-forwarded-proto'] === 'https'
   // `Secure` only behind TLS: the default is plain HTTP on the loopback interface.
-  reply.setCookie(cookieName(host), await authenticator.logIn(userId), { ...SESSION_COOKIE, secure: isBehindTls })
+  await audit.record({ principal, origin: originOf(request, 'login') }, { operation: 'login', input: null })
+  const session = await authenticator.logIn(principal.userId)
+  reply.setCookie(cookieName(host), session, { ...SESSION_COOKIE, secure: isBehindTls })
   return reply.header('cache-control', 'no-store').redirect('/ui/', 303)
+}
+
+/** Whoever guesses is counted by address, whatever names he tries. */
+function refuseLogin(
+  { audit }: UserInterfaceOptions,
+  claimedName: string,
+  code: string,
+  request: FastifyRequest
+): Promise<void> {
+  const sender = clientOf(addressOf(request))
+  const origin = originOf(request, 'login')
+  return audit.refuse({ principal: null, claimedName, origin }, { operation: 'login', input: null, code, sender })
 }
 
 function sendLoginPage(reply: FastifyReply, status: number, problem: string | null): FastifyReply {

@@ -85,6 +85,11 @@ export class Access {
     return this.#users.size === 0
   }
 
+  /** null: there is no such token any more. */
+  tokenName(id: AccessTokenId): string | null {
+    return this.#tokens.get(id)?.name ?? null
+  }
+
   /** A token, valid or not, or a mistyped one: no password begins like this, so none need be checked. */
   looksLikeToken(text: string): boolean {
     return looksLikeToken(text)

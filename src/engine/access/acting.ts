@@ -2,22 +2,37 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { includesRole } from '../../shared/roles.ts'
 import type { ProjectName } from '../../shared/contract/index.ts'
+import type { AuditTicket } from '../store/audit/audited-store.ts'
 import type { Principal } from './principal.ts'
 import { roleIn } from './rights.ts'
 import { codeIn } from './run-rights.ts'
 
-const acting = new AsyncLocalStorage<Principal | null>()
+interface Acting {
+  principal: Principal | null
+  ticket: AuditTicket | null
+}
+
+const acting = new AsyncLocalStorage<Acting>()
 
 /**
  * What `work` does is done by this principal; null: by nobody, such as a schedule. Whatever it starts inherits that, a
  * timer too: rooms that act on their own time say so.
  */
-export const actAs = <T>(principal: Principal | null, work: () => T): T => acting.run(principal, work)
+export const actAs = <T>(principal: Principal | null, work: () => T, ticket: AuditTicket | null = null): T =>
+  acting.run({ principal, ticket }, work)
+
+/** The entry in the audit log of what is being done; null: it has none. */
+export const auditTicket = (): AuditTicket | null => acting.getStore()?.ticket ?? null
 
 /** For the end of a sentence: ` by anna`. Empty: the owner of this machine, or nobody, such as a schedule. */
 export function byWhom(): string {
-  const principal = acting.getStore()
+  const principal = acting.getStore()?.principal
   return principal?.userId == null ? '' : ` by ${principal.name}`
+}
+
+/** Adds to the request in its entry of the audit log, before anything is written: what a file turned out to say. */
+export function addToAudit(facts: Readonly<Record<string, unknown>>): void {
+  auditTicket()?.add(facts)
 }
 
 /**
@@ -25,7 +40,7 @@ export function byWhom(): string {
  * a project are a deployer's, and so are not asked about.
  */
 export function refuseCodeInRun(given: Parameters<typeof codeIn>[0] & { project: ProjectName }): void {
-  const principal = acting.getStore()
+  const principal = acting.getStore()?.principal
   if (principal == null) return
   const role = roleIn(principal.rights, given.project)
   if (role !== null && includesRole(role, 'deployer')) return

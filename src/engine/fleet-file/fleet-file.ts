@@ -1,6 +1,7 @@
 import pLimit from 'p-limit'
 import type { FleetFileChange } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
+import { addToAudit } from '../access/acting.ts'
 import type { FleetFileParts } from './apply-step.ts'
 import type { Step } from './plan.ts'
 
@@ -35,7 +36,9 @@ export class FleetFiles {
   apply(yaml: string, prune: boolean): Promise<FleetFileChange[]> {
     return this.#oneAtATime(async () => {
       const { makeChanges } = await changes()
-      return makeChanges(await this.#plan(yaml, prune), this.#parts)
+      const steps = await this.#plan(yaml, prune)
+      addToAudit({ plan: steps.map(({ change: { act, noun, name } }) => `${act} ${noun} ${name}`) })
+      return makeChanges(steps, this.#parts)
     })
   }
 

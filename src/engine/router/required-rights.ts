@@ -6,6 +6,7 @@ import { withoutSimilarNames } from '../projects/catalog.ts'
 import { includesRole } from '../../shared/roles.ts'
 import { actAs } from '../access/acting.ts'
 import { requireRole, requireRoleEverywhere } from '../access/principal.ts'
+import type { Audit } from '../audit/audit.ts'
 import { narrowToSeen, type SubjectReads } from './subjects.ts'
 import type { RouterContext } from './router-context.ts'
 
@@ -14,17 +15,26 @@ const metaOf = (procedure: { '~orpc': { meta: unknown } }) => procedure['~orpc']
 /**
  * The contract, to be implemented: each operation first refuses whoever lacks what its metadata names, whatever
  * transport the call came over. The role is asked before the input is validated; what the input is about, after that.
- * The only place that does so.
+ * The only place that does so, and that records in the audit log what is done or refused.
  */
-export const implementWithRights = (reads: SubjectReads) =>
+export const implementWithRights = (reads: SubjectReads, audit: Pick<Audit, 'perform' | 'refuse'>) =>
   // One of the two comes before the validation (https://orpc.dev/docs/advanced/validation).
   implement(contract, { initialInputValidationIndex: -1 })
     .$context<RouterContext>()
-    .use(({ context: { principal }, procedure, path, next }) => {
-      const { role, about } = metaOf(procedure)
-      requireRole(principal, role, path.join('.'))
-      if (about === 'service') requireRoleEverywhere(principal, role, path.join('.'))
-      return actAs(principal, () => next())
+    .use(async ({ context, procedure, path, next }, input) => {
+      const { role, about, writes } = metaOf(procedure)
+      const { principal, source, origin = { door: source, address: null } } = context
+      const operation = path.join('.')
+      const require = about === 'service' ? requireRoleEverywhere : requireRole
+      const perform = () => {
+        require(principal, role, operation)
+        return next()
+      }
+      const held = about === 'service' ? principal.rights.everywhere : principal.role
+      if (writes || held === null || !includesRole(held, role)) {
+        return audit.perform({ principal, origin }, { operation, input, writes }, perform)
+      }
+      return actAs(principal, perform)
     })
     .use(async ({ context: { principal }, procedure, path, next }, input) => {
       const { role, about } = metaOf(procedure)

@@ -48,6 +48,7 @@ import { seenProjects } from '../access/rights.ts'
 import { projectsOfChain, type SubjectReads } from './subjects.ts'
 import type { RouterContext } from './router-context.ts'
 import { accessOperations } from './access-operations.ts'
+import type { Audit } from '../audit/audit.ts'
 import { implementWithRights } from './required-rights.ts'
 import * as only from './seen.ts'
 import type { AttemptReader, JobReader } from '../store/store.ts'
@@ -93,6 +94,7 @@ export interface RouterParts {
   listRunning: (seen: only.Seen) => Promise<{ jobs: RunningJob[]; total: number }>
   expectations: Pick<ExpectationWatch, 'current' | 'ofJob' | 'dismiss'>
   access: Access
+  audit: Audit
   status: () => Omit<SystemStatus, 'figures' | 'problems'>
 }
 
@@ -115,7 +117,7 @@ export function createRouter(parts: RouterParts): EngineRouter {
     feed,
     figures
   } = parts
-  const os = implementWithRights({ store, environments: parts.environments })
+  const os = implementWithRights({ store, environments: parts.environments }, parts.audit)
 
   function describeToken({ node, token }: { node: FleetNode; token: string }): NewToken {
     return { node: parts.describeNode(node), token }
@@ -447,6 +449,13 @@ export function createRouter(parts: RouterParts): EngineRouter {
       )
     },
     ...accessOperations(os, access),
+    audit: {
+      list: os.audit.list.handler(({ input: { before = null, limit, ...filter } }) =>
+        parts.audit.list(filter, { before, limit })
+      ),
+      export: os.audit.export.handler(({ input }) => parts.audit.export(input.after, input.limit)),
+      verify: os.audit.verify.handler(({ input, signal }) => parts.audit.verify(input.expect ?? null, signal))
+    },
     system: {
       status: os.system.status.handler(async ({ context }) => ({
         ...parts.status(),

@@ -4,6 +4,8 @@ import type {
   AccessTokenId,
   Attempt,
   AttemptNumber,
+  AuditRecord,
+  AuditResult,
   Backfill,
   ChainId,
   ChainSettings,
@@ -705,4 +707,27 @@ export interface StoredErrorGroupDetail {
   spiders: ErrorSpreadRow[]
   versions: ErrorSpreadRow[]
   nodes: ErrorSpreadRow[]
+}
+
+/** What somebody does or tried to do: an entry of the audit log without its place there. */
+export type NewAuditRecord = Omit<AuditRecord, 'seq' | 'changes'>
+
+/** As it is in the store; the hash is over this very text and the hash before it. */
+export interface StoredAuditEntry {
+  seq: number
+  atMs: number
+  operation: string
+  who: string
+  project: string | null
+  result: AuditResult
+  /** An AuditRecord as JSON. */
+  record: string
+  hash: string
+}
+
+/** The first and the last link of the chain; `seq` 0: none. */
+export interface AuditChain {
+  /** The last entry that was deleted because of its age. */
+  deleted: { seq: number; hash: string }
+  newest: { seq: number; hash: string }
 }

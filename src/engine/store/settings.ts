@@ -12,6 +12,8 @@ const SETTINGS = {
   'blobs.directory': 'string',
   /** Tells this database's answers in a shared cache from those of others. Random. */
   'cache.identity': 'number',
+  /** The newest entry of the audit log that the syslog server has. */
+  'audit.syslogSeq': 'number',
   /** Sealed: signs the links with which pods fetch eggs. */
   'kubernetes.linkKey': 'string'
 } as const

@@ -2,6 +2,7 @@ import type {
   AccessTokenId,
   Attempt,
   AttemptNumber,
+  AuditFilter,
   ChainId,
   Deployment,
   ErrorGroupId,
@@ -29,6 +30,7 @@ import type {
 import type { TimelineEntry, AttemptChange } from '../job-rules/attempt-change.ts'
 import type {
   ArchivedLog,
+  AuditChain,
   IndexedLogBlocks,
   KeptLog,
   KeptLogFilter,
@@ -38,6 +40,7 @@ import type {
   LogPage,
   UnarchivedRun,
   UnindexedLog,
+  NewAuditRecord,
   NewJob,
   StoredJob,
   FinishedRun,
@@ -83,6 +86,7 @@ import type {
   RetentionPreviewStep,
   RetentionStep,
   StoredAccessToken,
+  StoredAuditEntry,
   StoredUser,
   ToldProblem,
   ChangedThing,
@@ -585,6 +589,27 @@ export interface AccessStore {
   recordAccess(users: UserId[], tokens: AccessTokenId[], atMs: number): Promise<void>
 }
 
+/** Who did or tried what (audit/chain.ts: what ties the entries together). */
+export interface AuditStore {
+  /**
+   * The write that `call` begins gets this entry, in the same transaction: neither is there without the other. `call`
+   * must begin one at once, and only that one gets it. What it changes is added to the entry.
+   */
+  withAudit<T>(record: NewAuditRecord, call: () => Promise<T>): Promise<T>
+  /** An entry of its own, for what changed nothing here. */
+  appendAudit(record: NewAuditRecord): Promise<void>
+  /** Newest first, those before `before`. A page looks at so many entries: it may be empty and not the last. */
+  pageAudit(
+    filter: AuditFilter,
+    page: { before: number | null; limit: number }
+  ): Promise<{ entries: (StoredAuditEntry & { previousHash: string })[]; nextBefore: number | null }>
+  /** Oldest first. */
+  listAuditAfter(seq: number, limit: number): Promise<StoredAuditEntry[]>
+  auditChain(): Promise<AuditChain>
+  /** Deletes the oldest entries, from before that time, at most `limit`, never the newest. Returns how many. */
+  forgetAudit(beforeMs: number, limit: number): Promise<number>
+}
+
 /** Deletion of expired data. */
 export interface RetentionStore {
   /**
@@ -665,6 +690,7 @@ export interface Store
     ToldProblemStore,
     FindingStore,
     AccessStore,
+    AuditStore,
     RetentionStore,
     JobRetentionStore,
     SettingStore {

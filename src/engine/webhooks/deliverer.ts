@@ -83,7 +83,7 @@ export class Deliverer {
 
   /** Call when something may be due. */
   wake(): void {
-    this.#deliverIn(DELIVER_AFTER_MS)
+    if (this.#webhooks.size > 0) this.#deliverIn(DELIVER_AFTER_MS)
   }
 
   /** Gives deliveries in flight a short grace period. */

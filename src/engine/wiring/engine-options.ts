@@ -13,6 +13,7 @@ import type { NameResolver } from '../nodes/discovery/name-resolver.ts'
 import type { NodeClient } from '../nodes/node-client.ts'
 import type { createConnection } from '../nodes/scrapyd/connection.ts'
 import type { Access } from '../access/access.ts'
+import type { Audit } from '../audit/audit.ts'
 import type { PullingNodes } from '../nodes/pulling/pulling-nodes.ts'
 import type { PluginSettings } from '../plugins/plugin-thread.ts'
 import type { EggToSend } from '../projects/projects.ts'
@@ -30,6 +31,7 @@ import type { SharedAnswers } from '../cache/shared-answers.ts'
 import type { SharedCache } from '../cache/shared-cache.ts'
 import type { AnswerLimits, CacheAddress } from '../runtime/cache-address.ts'
 import type { PostgresAddress } from '../runtime/postgres-address.ts'
+import type { SyslogAddress } from '../runtime/syslog-address.ts'
 import type { S3Address } from '../runtime/s3-address.ts'
 import type { Store } from '../store/store.ts'
 import type { Post } from '../webhooks/post.ts'
@@ -85,6 +87,8 @@ export interface EngineOptions {
   cancelWaitsSeconds?: readonly [number, number, number]
   /** How long identical crawl orders are answered with the same job, unless they say otherwise; 0: not at all. */
   crawlCacheSeconds?: number
+  /** For how many days the audit log is kept (0: for ever; default: 400), and to which syslog server it is sent. */
+  audit?: { days: number; syslog: SyslogAddress | null }
   logger?: Logger
   /** Tests only: replacements for everything outside the engine. */
   seams?: {
@@ -134,6 +138,8 @@ export interface Engine {
     | 'isEmpty'
     | 'events'
   >
+  /** What is done or refused outside the contract. */
+  audit: Pick<Audit, 'perform' | 'refuse' | 'record' | 'newRequestId'>
   /** Nodes that pull their jobs, for the server's door for them. */
   pulling: Pick<PullingNodes, 'authenticate' | 'get' | 'messages'>
   /** As configured (EngineOptions). */

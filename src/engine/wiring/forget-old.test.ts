@@ -24,7 +24,7 @@ async function openWorld() {
     )
   const count = async () =>
     (await store.listFirings({ scheduleId: schedule.id }, { before: null, limit: 100_000 })).length
-  const forgetting = new Forgetting({ store, clock, logger: silentLogger })
+  const forgetting = new Forgetting({ store, clock, logger: silentLogger, auditDays: 400 })
   return { clock, store, schedule, fire, count, forgetting, [Symbol.asyncDispose]: () => temporary.remove() }
 }
 
@@ -79,7 +79,8 @@ it('happens every ten minutes, by the clock alone', async () => {
       logger: silentLogger,
       fleet: { list: () => [] },
       problems: { scheduleCheck: () => undefined },
-      sweeps: []
+      sweeps: [],
+      auditDays: 400
     },
     inventories: { read: async () => undefined }
   })

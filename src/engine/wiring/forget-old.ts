@@ -1,7 +1,7 @@
 import { type Clock, sleep } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
 import { listBackfilled } from '../schedules/backfills.ts'
-import type { RetentionStore, BackfillStore } from '../store/store.ts'
+import type { AuditStore, BackfillStore, RetentionStore } from '../store/store.ts'
 
 const DAY_MS = 86_400_000
 const CHANGES_KEPT = 100_000
@@ -21,14 +21,16 @@ const ROWS_AT_ONCE = 250
 const PAUSE_MS = 50
 
 interface ForgettingParts {
-  store: RetentionStore & BackfillStore
+  store: RetentionStore & BackfillStore & Pick<AuditStore, 'forgetAudit'>
+  /** How long entries of the audit log are kept; 0: for ever. */
+  auditDays: number
   clock: Clock
   logger: Logger
 }
 
 /**
  * Deletes expired data in small steps: the change log, ended deliveries, remembered answers to requests with a key,
- * what chains recorded of jobs, firings. Failed steps are retried on the next run.
+ * what chains recorded of jobs, firings, the oldest of the audit log. Failed steps are retried on the next run.
  */
 export class Forgetting {
   readonly #parts: ForgettingParts
@@ -61,7 +63,7 @@ export class Forgetting {
   }
 
   async #step(): Promise<number> {
-    const { store, clock } = this.#parts
+    const { store, clock, auditDays } = this.#parts
     const nowMs = clock.nowMs()
     const firings = {
       newest: FIRINGS_KEPT,
@@ -74,6 +76,8 @@ export class Forgetting {
       newest: DELIVERIES_KEPT
     }
     const chains = { cancelledSinceMs: nowMs - CANCELS_UNDONE_MS }
-    return store.prune({ nowMs, changes: CHANGES_KEPT, deliveries, firings, chains }, ROWS_AT_ONCE)
+    const audited = auditDays === 0 ? 0 : await store.forgetAudit(nowMs - auditDays * DAY_MS, ROWS_AT_ONCE)
+    const others = await store.prune({ nowMs, changes: CHANGES_KEPT, deliveries, firings, chains }, ROWS_AT_ONCE)
+    return Math.max(audited, others)
   }
 }

@@ -11,6 +11,7 @@ interface HousekeepingParts extends Pick<Base, 'store' | 'clock' | 'logger'> {
   problems: Pick<ProblemWatch, 'scheduleCheck'>
   inventories: Pick<Inventories, 'read'>
   sweeps: readonly Pick<Sweep<never>, 'run'>[]
+  auditDays: number
 }
 
 const EVERY_MS = 600_000

@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import type { Worker } from 'node:worker_threads'
 import { ScrapdeckError } from '../../shared/errors.ts'
+import { auditTicket } from '../access/acting.ts'
 import type { BlobStore } from '../blobs/blob-store.ts'
 import type { SharedBlobs } from '../blobs/shared-blobs.ts'
 import { IncomingFiles } from '../blobs/incoming-files.ts'
@@ -19,6 +20,7 @@ import { openSecretKey } from '../runtime/file-secret-box.ts'
 import { openDataDirectory } from '../runtime/private-directory.ts'
 import type { SecretBox } from '../runtime/secret-box.ts'
 import { openSqliteStore } from '../store/sqlite/open-sqlite-store.ts'
+import { auditedStore } from '../store/audit/audited-store.ts'
 import { openStoreInWorker } from '../store/thread/store-thread.ts'
 import type { Store } from '../store/store.ts'
 
@@ -62,7 +64,7 @@ export async function openData(
   const onUnknownCommit = () => options.leadership?.stepDown()
   const opening = { ...parts, path, onDeath, onUnknownCommit, thread: parts.storeThread }
   const open = () => (postgres === null ? openSqliteStore(opening) : openStoreInWorker({ ...opening, postgres }))
-  const store = seams.store ?? (await open())
+  const store = auditedStore(seams.store ?? (await open()), auditTicket)
   opened.adopt(store, () => store.close())
   const sharedBlobs = await openSharedBlobs(dataDirectory, options, { ...parts, store })
   opened.adopt(sharedBlobs, (one) => one?.stop())

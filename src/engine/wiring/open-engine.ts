@@ -33,7 +33,8 @@ export async function openEngine(options: EngineOptions, storeThread: Worker | n
       figures,
       local,
       pulling,
-      access
+      access,
+      audit
     } = rooms
     let stopped: Promise<void> | null = null
     return {
@@ -47,6 +48,7 @@ export async function openEngine(options: EngineOptions, storeThread: Worker | n
       credentials,
       pulling,
       access,
+      audit,
       setAddress(address) {
         systemCommands.address = address
       },

@@ -1,10 +1,12 @@
 import {
   type Attempt,
+  DEFAULT_AUDIT_DAYS,
   DEFAULT_CRAWL_CACHE_SECONDS,
   type JobId,
   type NodeId,
   type ProjectName
 } from '../../shared/contract/index.ts'
+import { hostname } from 'node:os'
 import { join } from 'node:path'
 import type { Worker } from 'node:worker_threads'
 import { CANCEL_WAITS_MS, type CancelWaitsMs, effectiveLimits, limitWaitsOf } from '../../shared/run-limits.ts'
@@ -15,6 +17,8 @@ import { QueueCommands } from '../commands/queue-commands.ts'
 import { RememberedAnswers } from '../commands/remembered-answers.ts'
 import { SystemCommands } from '../commands/system-commands.ts'
 import { Access } from '../access/access.ts'
+import { Audit } from '../audit/audit.ts'
+import { SyslogStream } from '../audit/syslog.ts'
 import { describeNode } from '../dispatch/describe-node.ts'
 import { ErrorGroups } from '../collecting/error-groups.ts'
 import { JobFigures } from '../collecting/job-figures.ts'
@@ -137,7 +141,21 @@ async function openGround(options: EngineOptions, storeThread: Worker | null, op
   const cacheRoom = await wireCache(options, base, data.credentials)
   opened.adopt(cacheRoom.cache, (cache) => cache?.stop())
   const access = opened.adopt(await Access.open({ ...base, ownerName: data.credentials.username }), stop)
-  return { ...data, access, ...cacheRoom, base, plugins, webhookNetworks, startedAtMs: clock.nowMs() }
+  const audit = opened.adopt(new Audit({ ...base, tokenName: (id) => access.tokenName(id) }), stop)
+  const syslog = options.audit?.syslog ?? null
+  const auditStream = syslog === null ? null : new SyslogStream({ ...base, address: syslog, hostName: hostname() })
+  opened.adopt(auditStream, (stream) => stream?.stop())
+  return {
+    ...data,
+    access,
+    audit,
+    auditStream,
+    ...cacheRoom,
+    base,
+    plugins,
+    webhookNetworks,
+    startedAtMs: clock.nowMs()
+  }
 }
 
 /** Projects, and the nodes that run them. */
@@ -447,7 +465,13 @@ function openHealth(options: EngineOptions, below: WithOrders, opened: AsyncDisp
     ...openUnusedBlobs(below)
   ]
   for (const sweep of sweeps) opened.adopt(sweep, stop)
-  const housekeeping = opened.adopt(new Housekeeping({ ...base, fleet, problems, inventories, sweeps }), stop)
+  const housekeeping = opened.adopt(
+    new Housekeeping({
+      ...{ ...base, fleet, problems, inventories, sweeps },
+      auditDays: options.audit?.days ?? DEFAULT_AUDIT_DAYS
+    }),
+    stop
+  )
   const stopping = new AbortController()
   const isStopping = () => stopping.signal.aborted
   const healthWatch = new HealthWatch({

@@ -25,6 +25,7 @@ export const STARTS: readonly Start[] = [
   { room: 'discovery', start: ({ discovery }) => discovery.start() },
   { room: 'figures', start: ({ figures }) => figures.start() },
   { room: 'webhooks', start: ({ deliverer }) => deliverer.start() },
+  { room: 'audit log', start: ({ auditStream }) => auditStream?.start() },
   { room: 'alerts', start: ({ alerts }) => alerts?.start() },
   { room: 'chains', start: ({ chains }) => chains.runner.start() },
   { room: 'schedules', start: ({ schedules }) => schedules.scheduler.start() },

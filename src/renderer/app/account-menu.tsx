@@ -1,15 +1,16 @@
 import { Button, Menu } from '@mantine/core'
-import { IconChevronDown, IconLogout, IconShieldLock, IconUser } from '@tabler/icons-react'
+import { IconChevronDown, IconHistory, IconLogout, IconShieldLock, IconUser } from '@tabler/icons-react'
 import { useMutation } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import { hasBrowserSession, logOut } from '../api/browser-session.ts'
-import { useMe } from '../api/use-me.ts'
+import { useMay, useMe } from '../api/use-me.ts'
 import { notifyError } from '../ui/notify.tsx'
 import classes from './frame.module.css'
 
 /** Who one is, once there are users; nothing for whoever has the service's own password. */
 export function AccountMenu() {
   const { data: me } = useMe()
+  const isAdmin = useMay('admin').may
   const navigate = useNavigate()
   const leave = useMutation({ mutationFn: logOut, onError: (error) => notifyError('Could not log out', error) })
   if (me === undefined || me.userId === null) return null
@@ -36,6 +37,11 @@ export function AccountMenu() {
         <Menu.Item leftSection={<IconShieldLock size={14} />} onClick={() => void navigate({ to: '/access' })}>
           Users & access
         </Menu.Item>
+        {isAdmin && (
+          <Menu.Item leftSection={<IconHistory size={14} />} onClick={() => void navigate({ to: '/audit' })}>
+            Audit log
+          </Menu.Item>
+        )}
         {hasBrowserSession() && (
           <Menu.Item leftSection={<IconLogout size={14} />} onClick={() => leave.mutate()}>
             Log out

@@ -7,6 +7,7 @@ import {
   IconKeyboard,
   IconMoon,
   IconPlayerPause,
+  IconHistory,
   IconPlayerPlay,
   IconPlus,
   IconSearch,
@@ -110,7 +111,7 @@ function useScreens(onShowKeys: () => void): Entry[] {
   const navigate = useNavigate()
   const { paused, toggle } = usePauseSwitch()
   const mayRun = useMay('operator').may
-  const mayAddNodes = useMay('admin').may
+  const isAdmin = useMay('admin').may
   const { setColorScheme } = useMantineColorScheme()
   const dark = useComputedColorScheme('light') === 'dark'
   const act = (id: string, label: string, Icon: typeof IconBox, run: () => void, words?: string) => ({
@@ -130,8 +131,9 @@ function useScreens(onShowKeys: () => void): Entry[] {
     goTo('/settings', 'Settings', IconSettings, 'credentials python keys'),
     goTo('/engines', 'Engines', IconServerBolt, 'leader follower handover drain failover'),
     goTo('/access', 'Users & access', IconShieldLock, 'tokens roles password account login'),
+    ...(isAdmin ? [goTo('/audit', 'Audit log', IconHistory, 'who changed refused verify export')] : []),
     ...(mayRun ? [act('run', 'Run spiders…', IconPlayerPlay, () => openRunDialog())] : []),
-    ...(mayAddNodes
+    ...(isAdmin
       ? [act('add-node', 'Add nodes…', IconPlus, () => void navigate({ to: '/nodes', search: { add: true } }))]
       : []),
     ...(mayRun

@@ -8,6 +8,7 @@ import {
   type RouterHistory
 } from '@tanstack/react-router'
 import {
+  parseAuditSearch,
   parseCalendarSearch,
   parseChainsSearch,
   parseErrorsSearch,
@@ -100,6 +101,7 @@ const routeTree = root.addChildren([
     parseLogSearchSearch
   ),
   screenAt('/engines', () => import('../features/engines/engines-screen.tsx'), 'EnginesScreen'),
+  screenAt('/audit', () => import('../features/audit/audit-screen.tsx'), 'AuditScreen', parseAuditSearch),
   screenAt('/access', () => import('../features/access/access-screen.tsx'), 'AccessScreen'),
   screenAt('/settings', () => import('./settings-screen.tsx'), 'SettingsScreen')
 ])

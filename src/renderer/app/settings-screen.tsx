@@ -41,6 +41,7 @@ export function SettingsScreen() {
         }
       >
         <LinkButton to="/access">Users & access</LinkButton>
+        {isAdmin && <LinkButton to="/audit">Audit log</LinkButton>}
         <LinkButton to="/engines">Engines</LinkButton>
       </ScreenHead>
       {/* Nothing is read that would be refused. The password is that of the service, which no user has. */}

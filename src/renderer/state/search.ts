@@ -104,6 +104,21 @@ export const parseErrorsSearch = (raw: Raw) => ({
   text: textOf(raw['text'])
 })
 
+export const AUDIT_RESULTS = ['done', 'refused', 'failed'] as const
+
+export type AuditSearch = Partial<ReturnType<typeof parseAuditSearch>>
+export const parseAuditSearch = (raw: Raw) => ({
+  /** The entry whose detail pane is open. */
+  entry: countOf<number>(raw['entry']),
+  result: AUDIT_RESULTS.find((result) => result === raw['result']),
+  who: textOf(raw['who']),
+  operation: textOf(raw['operation']),
+  project: textOf<ProjectName>(raw['project']),
+  /** Only of the last so many hours. */
+  hours: countOf<number>(raw['hours']),
+  text: textOf(raw['text'])
+})
+
 export const parseItemsSearch = (raw: Raw) => ({
   /** Whose items. */
   job: textOf<JobId>(raw['job'], JOB_ID_PATTERN),

@@ -11,6 +11,7 @@ import {
   type Job,
   type LimitRule,
   type Node,
+  type OperationMeta,
   type Project,
   type Schedule,
   type SourceState
@@ -38,6 +39,7 @@ import { createFakeSystem } from './fake-system.ts'
 import { letTimePass } from './fake-time.ts'
 import type { Role } from '../../shared/roles.ts'
 import { createFakeAccess } from './fake-access.ts'
+import { createFakeAudit } from './fake-audit.ts'
 import { createFakeWebhooks } from './fake-webhooks.ts'
 import { createFakeWorld, type FakeWorldOptions } from './fake-world.ts'
 
@@ -87,11 +89,14 @@ export function createFakeEngine(options: FakeEngineOptions = {}): FakeEngine {
   const schedules = createFakeSchedules(world)
   const { environments, environmentFor } = createFakeEnvironments(world)
 
-  const os = implement(contract).use(async ({ next, path }) => {
+  const audit = createFakeAudit(world)
+
+  const os = implement(contract).use(async ({ next, path, procedure }, input) => {
     calls.push(path.join('.'))
     const failure = failures.get(path.join('.'))
     if (failure) throw failure
     await heldBack.get(path.join('.'))
+    if ((procedure['~orpc'].meta as OperationMeta).writes) audit.record(path.join('.'), input)
     return next()
   })
   const router = os.router({
@@ -120,6 +125,7 @@ export function createFakeEngine(options: FakeEngineOptions = {}): FakeEngine {
     chains: createFakeChains(world),
     findings: createFakeFindings(world),
     ...createFakeAccess(world, options.role ?? 'owner'),
+    audit: audit.handlers,
     webhooks: createFakeWebhooks(world),
     fleetFile: createFakeFleetFile(),
     environments,

@@ -3,6 +3,11 @@ import type { AnyRouter } from '@orpc/server'
 import { StandardRPCMatcher, type StandardMatcher } from '@orpc/server/standard'
 import type { OperationMeta } from '../../shared/contract/index.ts'
 
+export interface RequestedOperation extends OperationMeta {
+  /** `jobs.run`. */
+  name: string
+}
+
 /** Finds the operation of a request before it is handled, with the same matchers as the handlers. */
 export class RequestedOperations {
   private readonly doors: { prefix: string; matcher: StandardMatcher }[]
@@ -19,10 +24,11 @@ export class RequestedOperations {
   }
 
   /** undefined: not in the contract. `path`: as received, with or without its query. */
-  async find(method: string, path: string): Promise<OperationMeta | undefined> {
+  async find(method: string, path: string): Promise<RequestedOperation | undefined> {
     const { pathname } = new URL(`http://x${path}`)
     const door = this.doors.find(({ prefix }) => pathname.startsWith(prefix))
     const match = await door?.matcher.match(method, `/${pathname.slice(door.prefix.length).replace(/\/$/, '')}`)
-    return match?.procedure['~orpc'].meta as OperationMeta | undefined
+    if (match === undefined) return undefined
+    return { ...(match.procedure['~orpc'].meta as OperationMeta), name: match.path.join('.') }
   }
 }

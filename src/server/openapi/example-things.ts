@@ -33,6 +33,7 @@ import {
   type Webhook,
   WebhookId,
   type AccessToken,
+  AuditEntry,
   AccessTokenId,
   type User,
   UserId
@@ -445,6 +446,19 @@ export const spiderFindings: SpiderFindings = {
 export const user: User = {
   ...{ id: USER_ID, name: 'anna', kind: 'person', role: 'operator', projects: {}, enabled: true, hasPassword: true },
   ...{ createdAtMs: NOON_MS - 86_400_000, lastSeenAtMs: NOON_MS }
+}
+
+export const auditEntry: AuditEntry = {
+  ...{ seq: 1204, atMs: NOON_MS, address: '10.0.0.7', door: 'ui', requestId: '5f0c2a9d1e7b3c84', project: null },
+  who: {
+    ...{ userId: USER_ID, name: 'anna', role: 'admin', tokenId: null, tokenName: null, session: '8c1f20ab77de' }
+  },
+  ...{ operation: 'nodes.update', targets: [{ noun: 'node', name: NODE_ID }], moreTargets: 0 },
+  input: `{"id":"${NODE_ID}","slots":8}`,
+  changes: [{ noun: 'node', name: 'eu-1', fields: [{ field: 'slots', before: '4', after: '8' }] }],
+  ...{ result: 'done', code: null, count: 1, isCut: false },
+  previousHash: '3f786850e387550fdab836ed7e6dc881de23001b4b8e2a0fdd6f1f5d1f6c3b52',
+  hash: '89e6c98d92887913cadf06b2adb97f26cde4849b1d4f2a6c07a3f0d9c4e5b617'
 }
 
 export const accessToken: AccessToken = {

@@ -9,6 +9,7 @@ import {
 } from '../../shared/contract/index.ts'
 import {
   accessToken,
+  auditEntry,
   attempt,
   backfill,
   chain,
@@ -544,6 +545,26 @@ export const EXAMPLES: ExamplesOf<InferContractRouterInputs<Contract>, InferCont
       output: { secret: 'sdk_Pq2Yz0Wf8Tn5Lk3Jh6Gd9Sa1Mb4Vc7Xe0Ru2Io5Pl8Q1a2b3c4d', token: accessToken }
     },
     revoke: { summary: 'Revoke a token', input: { id: TOKEN_ID }, output: { revoked: true } }
+  },
+  audit: {
+    list: {
+      summary: 'Who did or tried what, newest first',
+      input: { operation: 'nodes', limit: 100 },
+      output: { entries: [auditEntry], nextBefore: null }
+    },
+    export: {
+      summary: 'All entries of the audit log, oldest first',
+      input: { after: 1203, limit: 500 },
+      output: { entries: [auditEntry], nextAfter: null }
+    },
+    verify: {
+      summary: 'Check the chain of hashes of the audit log',
+      input: { expect: auditEntry.hash },
+      output: {
+        head: { seq: auditEntry.seq, hash: auditEntry.hash, deletedSeq: 0 },
+        ...{ checked: auditEntry.seq, broken: null, hasExpected: true }
+      }
+    }
   },
   fleetFile: {
     export: { summary: 'Nodes, settings, schedules, chains and webhooks as one YAML file', output: { yaml } },

@@ -8,12 +8,14 @@ import type { SharedAnswers } from '../../engine/cache/shared-answers.ts'
 import type { Logger } from '../../engine/runtime/logger.ts'
 import { scrapydFor } from '../../engine/scrapyd-commands/scrapyd-for.ts'
 import { isScrapdeckError } from '../../shared/errors.ts'
-import { actAs } from '../../engine/access/acting.ts'
+import type { Audit } from '../../engine/audit/audit.ts'
 import type { Role } from '../../shared/roles.ts'
+import { actorOf, tellRequestId } from '../audit-origin.ts'
 import { principalOf } from '../auth/authenticator.ts'
 import { forRole } from '../auth/route-roles.ts'
 import { MAX_TEXT_BYTES, MAX_UPLOAD_BYTES } from '../limits.ts'
 import { MalformedMultipartError } from '../forms/multipart.ts'
+import type { FormValues } from '../forms/form-values.ts'
 import { addForms, receiveForm } from '../forms/receive-form.ts'
 import { readArguments } from './arguments.ts'
 import { ENDPOINTS, type Endpoint } from './endpoints.ts'
@@ -31,6 +33,7 @@ export interface ScrapydDoorOptions {
   /** Overrides of the defaults. */
   settings?: Partial<ScrapydDoorSettings> | undefined
   logger: Logger
+  audit: Pick<Audit, 'perform'>
   /** Answers of all engines on this store; null: this engine is alone. */
   shared: Pick<SharedAnswers, 'find'> | null
   nowMs(): number
@@ -138,7 +141,7 @@ function keyPrefixOf({ finishedToKeep, hasLogs, hasItems }: ScrapydDoorSettings)
 /** Raised with each change of how a shared answer is worded: engines of two versions run side by side. */
 const ANSWERS_VERSION = 1
 
-interface Door extends Pick<ScrapydDoorOptions, 'fleet' | 'logger' | 'shared'> {
+interface Door extends Pick<ScrapydDoorOptions, 'fleet' | 'logger' | 'audit' | 'shared'> {
   keyPrefix: string
   settings: ScrapydDoorSettings
   nodeName: string
@@ -174,20 +177,59 @@ async function answerEndpoint(
     const found = key === null ? null : await door.shared!.find(`${door.keyPrefix} ${endpoint.name} ${key}`)
     if (found !== null && found.body !== null) return sendJson(request, reply, ofThisNode(door, found.body))
     const answer = () => endpoint.answer(fleet, args, door.settings, files)
-    // Whatever changes something is done by somebody.
-    const fields = await (endpoint.method === 'GET' ? answer() : actAs(principalOf(request), answer))
+    const fields = await (endpoint.method === 'GET'
+      ? answer()
+      : performAs(request, reply, { endpoint, door, args, answer }))
     const body = door.bodies.get(fields) ?? inBytesIfLong(encode({ ...fields, status: 'ok', node_name: door.nodeName }))
     if (endpoint.isKept) door.bodies.set(fields, body)
     if (found !== null && endpoint.shared!.isSame(fields)) found.keep(ofAnyNode(door, body))
     return sendJson(request, reply, body)
   } catch (error) {
-    if (isScrapdeckError(error) && error.code === 'ROLE_REQUIRED') throw error
+    // As the gate refuses it, but recorded already.
+    if (isScrapdeckError(error) && error.code === 'ROLE_REQUIRED') {
+      return sendFailure(door, request, reply.code(403), error.message)
+    }
     const message = wordFailure(error, asked)
     if (message === null) {
       door.logger.error({ err: error, path: request.url.split('?', 1)[0] }, 'A request of the Scrapyd door failed')
     }
     const said = message ?? 'InternalError: Internal error. The log of Scrapdeck has the details.'
     return sendFailure(door, request, reply, said)
+  }
+}
+
+/** Whatever changes something is done by somebody, and recorded in the audit log. */
+function performAs<T>(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  {
+    endpoint: { name },
+    door,
+    args,
+    answer
+  }: { endpoint: { name: string }; door: Door; args: FormValues; answer: () => Promise<T> }
+): Promise<T> {
+  principalOf(request)
+  tellRequestId(request, reply)
+  // Whoever answers takes out what it has read.
+  const given = new Map(args)
+  const input = () => inputOf(given)
+  return door.audit.perform(actorOf(request, 'scrapyd'), { operation: name, input, writes: true }, answer) as Promise<T>
+}
+
+const LISTED_MAX = 50
+
+/** Arguments by name, and the settings among them too, so that secret ones are known by their names. */
+function inputOf(args: FormValues): Record<string, unknown> {
+  const textOf = (value: Buffer | undefined) => value?.toString('utf8') ?? ''
+  const listed = [...args].slice(0, LISTED_MAX).filter(([name]) => name !== 'setting' && name !== 'egg')
+  const settings = (args.get('setting') ?? []).slice(0, LISTED_MAX).map((setting) => {
+    const [name = '', ...rest] = textOf(setting).split('=')
+    return [name, rest.join('=')] as const
+  })
+  return {
+    ...Object.fromEntries(listed.map(([name, [first]]) => [name, textOf(first)])),
+    ...(settings.length > 0 && { settings: Object.fromEntries(settings) })
   }
 }
 

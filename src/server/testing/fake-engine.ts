@@ -5,6 +5,7 @@ import type { Engine } from '../../engine/index.ts'
 import type { SharedAnswers } from '../../engine/cache/shared-answers.ts'
 import type { SharedCache } from '../../engine/cache/shared-cache.ts'
 import { Access } from '../../engine/access/access.ts'
+import { Audit } from '../../engine/audit/audit.ts'
 import { accessOperations } from '../../engine/router/access-operations.ts'
 import { implementWithRights } from '../../engine/router/required-rights.ts'
 import type { SubjectReads } from '../../engine/router/subjects.ts'
@@ -25,7 +26,8 @@ import {
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { aJob } from '../../shared/testing/builders.ts'
 import { aProjectName, aVersionName } from '../../shared/testing/ids.ts'
-import type { AccessStore } from '../../engine/store/store.ts'
+import type { NewAuditRecord } from '../../engine/store/records.ts'
+import type { AccessStore, AuditStore } from '../../engine/store/store.ts'
 import { IncomingFiles } from '../../engine/blobs/incoming-files.ts'
 import { makeTestDirectory } from './test-directory.ts'
 import { createFakeScrapyd, sha256 } from './fake-scrapyd.ts'
@@ -51,9 +53,10 @@ export function createFakeEngine() {
   const openStreams = { count: 0 }
 
   // Only what the tests of the server need; every other operation returns its example (openapi/examples.ts).
-  const server = implementWithRights(NOTHING)
   const accessClock = createFakeClock()
   const access = createFakeAccess(CREDENTIALS.username, accessClock)
+  const { audit, audited } = createFakeAudit(accessClock)
+  const server = implementWithRights(NOTHING, audit)
   const own = {
     ...accessOperations(server, access),
     jobs: {
@@ -212,6 +215,9 @@ export function createFakeEngine() {
     incoming: createLazyIncoming(),
     credentials: { ...CREDENTIALS },
     access,
+    audit,
+    /** The entries of the audit log, without their places there. */
+    audited,
     /** Of users and tokens. */
     accessClock,
     /** The token is what the egg contains. */
@@ -249,6 +255,14 @@ function createFakeAccess(ownerName: string, clock: FakeClock): Access {
   }
   const parts = { store, clock, random: systemRandom, logger: silentLogger, ownerName }
   return new Access(parts, [], [])
+}
+
+/** The real rules, over a list. */
+function createFakeAudit(clock: FakeClock) {
+  const audited: NewAuditRecord[] = []
+  const store = { appendAudit: async (record: NewAuditRecord) => void audited.push(record) } as Partial<AuditStore>
+  const parts = { store: store as AuditStore, clock, random: systemRandom, logger: silentLogger, tokenName: () => null }
+  return { audit: new Audit(parts), audited }
 }
 
 /** Real files, in a directory that the first upload of a test creates. */

@@ -12,6 +12,9 @@ export const MAX_ZIPPED_LOGS = 1_000
 /** What one answer about items has at most. */
 export const ITEMS_BOUNDS = { pageRows: 500, pageColumns: 100, exportPieceBytes: 4_194_304 } as const
 
+/** How long an entry of the audit log is kept. */
+export const DEFAULT_AUDIT_DAYS = 400
+
 /** How long an order is remembered if neither it nor the server says otherwise. */
 export const DEFAULT_CRAWL_CACHE_SECONDS = 3_600
 /** A year. */

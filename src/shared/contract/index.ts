@@ -1,4 +1,5 @@
 import { tokensContract, usersContract } from './access.ts'
+import { auditContract } from './audit.ts'
 import { crawlContract, crawlOrdersContract } from './crawl.ts'
 import { discoveryContract } from './discovery.ts'
 import { environmentsContract } from './environments.ts'
@@ -42,12 +43,14 @@ export const contract = {
   events: eventsContract,
   users: usersContract,
   tokens: tokensContract,
+  audit: auditContract,
   system: systemContract
 } satisfies Operations
 
 export type Contract = typeof contract
 export { SECRET_MASK } from '../secret-values.ts'
 export * from './access.ts'
+export * from './audit.ts'
 export * from './crawl.ts'
 export * from './discovery.ts'
 export * from './environments.ts'

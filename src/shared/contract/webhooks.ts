@@ -10,7 +10,8 @@ export const WebhookEvent = z.enum([
   'schedule.missed',
   'schedule.paused',
   'node.down',
-  'node.up'
+  'node.up',
+  'audit.recorded'
 ])
 export type WebhookEvent = z.infer<typeof WebhookEvent>
 

@@ -221,6 +221,18 @@ export function describeContract(name: string, open: () => Promise<OpenedEngine>
       expect((await client.nodes.revokeToken({ id: node.id })).hasToken).toBe(false)
     })
 
+    it('has an audit log of what was done, whose hashes fit', async () => {
+      const client = await start()
+      const { entries } = await client.audit.list({ limit: 1 })
+      const [{ seq, hash, ...entry } = { seq: 0, hash: '' }] = entries
+      expect(entry).toMatchObject({ operation: 'system.setPaused', result: 'done', input: '{"paused":true}' })
+      expect((await client.audit.list({ operation: 'nodes.remove' })).entries).toEqual([])
+      const { entries: exported } = await client.audit.export({ after: seq - 1 })
+      expect(exported[0]).toEqual(entries[0])
+      const verified = await client.audit.verify({ expect: hash })
+      expect(verified).toMatchObject({ broken: null, hasExpected: true, head: { seq, hash } })
+    })
+
     it('is alone unless its database is shared, and then cannot hand over', async () => {
       const client = await start()
       const { shared, engines } = await client.engines.list()

@@ -8,12 +8,13 @@ import { kubernetesNodes } from './migrations/0005-kubernetes-nodes.ts'
 import { localNodesOfEngines } from './migrations/0006-local-nodes-of-engines.ts'
 import { placesOfBlobs } from './migrations/0007-places-of-blobs.ts'
 import { usersAndTokens } from './migrations/0008-users-and-tokens.ts'
+import { audit } from './migrations/0009-audit.ts'
 import { rolesInProjects } from './migrations/0010-roles-in-projects.ts'
 
 /** In order; never change a released one, append a new one. */
 export const MIGRATIONS: readonly string[] = [
   ...[allTables, engines, longLanes, nodesThatPull, kubernetesNodes],
-  ...[localNodesOfEngines, placesOfBlobs, usersAndTokens, rolesInProjects]
+  ...[localNodesOfEngines, placesOfBlobs, usersAndTokens, audit, rolesInProjects]
 ]
 
 /**

@@ -32,13 +32,15 @@ export function createGroupCommit(options: {
   discard: () => void
   /** Waits until the statements of a write have taken effect; throws if one of them failed. */
   settle?: () => void
-  /** Called before each COMMIT: asks for what `onCommit` will read. */
+  /** Called before each COMMIT: writes what all writes have in common, and asks for what `onCommit` will read. */
   beforeCommit?: () => void
+  /** Called when one or all writes of a transaction were rolled back. */
+  onRollback?: () => void
   /** Runs `flush` once this turn of the event loop has requested all its writes. */
   scheduleFlush: (flush: () => void) => void
   onCommit: (commit: { writes: number; tookMs: number }) => void
 }) {
-  const { database, clock, record, ask, discard, settle, beforeCommit, scheduleFlush, onCommit } = options
+  const { database, clock, record, ask, discard, settle, beforeCommit, onRollback, scheduleFlush, onCommit } = options
   const begin = database.prepare('BEGIN IMMEDIATE')
   const commit = database.prepare('COMMIT')
   const rollback = database.prepare('ROLLBACK')
@@ -79,6 +81,7 @@ export function createGroupCommit(options: {
       for (const answer of answers) answer()
     } catch (error) {
       if (database.inTransaction) rollback.run()
+      onRollback?.()
       for (const operation of operations) operation.reject(error)
     }
     done?.resolve()
@@ -94,6 +97,7 @@ export function createGroupCommit(options: {
       // The only write is rolled back with its transaction, and so is everything if SQLite gave up.
       if (operations.length === 1 || !database.inTransaction) throw error
       rollback.run()
+      onRollback?.()
       begin.run()
       return committed(operations.flatMap((operation) => runGroup([operation])))
     }
@@ -120,6 +124,7 @@ export function createGroupCommit(options: {
       if (!database.inTransaction) throw error
       rollbackOne.run()
       release.run()
+      onRollback?.()
       const [one, ...others] = group
       return others.length === 0 ? [() => one!.reject(error)] : group.flatMap((operation) => runGroup([operation]))
     }

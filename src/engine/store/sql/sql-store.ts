@@ -1,10 +1,13 @@
 import { ScrapdeckError } from '../../../shared/errors.ts'
+import type { ScheduleId } from '../../../shared/contract/index.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
-import type { NewEvent } from '../records.ts'
+import type { NewAuditRecord, NewEvent } from '../records.ts'
 import type { Store } from '../store.ts'
 import type { Driver } from './database.ts'
+import { differencesOf, type Watched } from '../audit/differences.ts'
 import { createAccess } from './access.ts'
+import { createAudit } from './audit.ts'
 import { createAnswers } from './remembered-answers.ts'
 import { createAttempts } from './attempts.ts'
 import { createReadings } from './readings.ts'
@@ -88,6 +91,7 @@ export function createSqlStore({ driver, clock, logger, scheduleFlush = setImmed
   const limits = createLimits(database)
   const toldProblems = createToldProblems(database)
   const access = createAccess(database)
+  const audit = createAudit({ database, outbox })
   const findings = createFindings(database)
   const chains = createChains({ database, enqueue, chainEnds })
   const schedules = createSchedules({ database, changes, enqueue, outbox })
@@ -97,10 +101,12 @@ export function createSqlStore({ driver, clock, logger, scheduleFlush = setImmed
   const queueChanged = new Listeners<string[]>(logger)
   const commits = createGroupCommit({
     ...{ database, clock, record, ask, discard, scheduleFlush },
-    ...{ settle: () => driver.settle(), beforeCommit: () => changes.askCursor(), onCommit: afterCommit }
+    ...{ settle: () => driver.settle(), beforeCommit, onRollback: () => audit.rollBack(), onCommit: afterCommit }
   })
   let announced = changes.cursor()
   let closing: Promise<void> | null = null
+  /** For the next write (withAudit). */
+  let auditing: NewAuditRecord | null = null
 
   return {
     enqueueJobs: (list) => write(() => enqueue.enqueue(list)),
@@ -173,8 +179,8 @@ export function createSqlStore({ driver, clock, logger, scheduleFlush = setImmed
     endOfLogBlocks: () => read(() => keptLogs.endOfBlocks()),
 
     listNodes: () => read(() => fleet.listNodes()),
-    putNode: (node) => write(() => fleet.putNode(node)),
-    deleteNode: (id) => write(() => fleet.deleteNode(id)),
+    putNode: (node) => write(() => fleet.putNode(node), { watched: watchNode(node.id) }),
+    deleteNode: (id) => write(() => fleet.deleteNode(id), { watched: watchNode(id) }),
 
     listVersions: () => read(() => fleet.listVersions()),
     putVersion: (version) => write(() => fleet.putVersion(version)),
@@ -185,7 +191,12 @@ export function createSqlStore({ driver, clock, logger, scheduleFlush = setImmed
     countJobsNeeding: (project, version) => read(() => jobs.countNeeding(project, version)),
 
     listProjectSettings: () => read(() => fleet.listProjectSettings()),
-    putProjectSettings: (project, settings) => write(() => fleet.putProjectSettings(project, settings)),
+    putProjectSettings: (project, settings) =>
+      write(() => fleet.putProjectSettings(project, settings), {
+        watched: watch('project', [project], () =>
+          [...fleet.listProjectSettings()].map(([name, value]) => ({ ...value, id: name, name }))
+        )
+      }),
 
     changeCursor: () => read(() => changes.cursor()),
     listChanges: (after, limit) => read(() => changes.list(after, limit)),
@@ -194,8 +205,8 @@ export function createSqlStore({ driver, clock, logger, scheduleFlush = setImmed
     listSchedules: () => read(() => schedules.list()),
     getSchedules: (ids) => read(() => schedules.getMany(ids)),
     pageSchedules: (filter, page) => read(() => schedules.page(filter, page)),
-    putSchedule: (schedule) => write(() => schedules.put(schedule)),
-    deleteSchedules: (ids) => write(() => schedules.remove(ids)),
+    putSchedule: (schedule) => write(() => schedules.put(schedule), { watched: watchSchedules([schedule.id]) }),
+    deleteSchedules: (ids) => write(() => schedules.remove(ids), { watched: watchSchedules(ids) }),
     fire: (firings) => write(() => schedules.fire(firings)),
     // Nothing to send ahead: the rows are written in this thread.
     prepareFirings: () => undefined,
@@ -209,14 +220,14 @@ export function createSqlStore({ driver, clock, logger, scheduleFlush = setImmed
     putBackfill: (backfill) => write(() => backfills.put(backfill)),
 
     listChains: () => read(() => chains.list()),
-    putChain: (chain) => write(() => chains.put(chain)),
-    deleteChain: (id) => write(() => chains.remove(id)),
+    putChain: (chain) => write(() => chains.put(chain), { watched: watchChain(chain.id) }),
+    deleteChain: (id) => write(() => chains.remove(id), { watched: watchChain(id) }),
     listDueChains: (limit) => read(() => chains.listDue(limit)),
     answerChains: (answers) => write(() => chains.answer(answers)),
 
     listWebhooks: () => read(() => outbox.list()),
-    putWebhook: (webhook) => write(() => outbox.put(webhook)),
-    deleteWebhook: (id) => write(() => outbox.remove(id)),
+    putWebhook: (webhook) => write(() => outbox.put(webhook), { watched: watchWebhook(webhook.id) }),
+    deleteWebhook: (id) => write(() => outbox.remove(id), { watched: watchWebhook(id) }),
     recordEvents: (events) => write(() => recordEvents(events)),
     listDueDeliveries: (nowMs, limitEach) => read(() => outbox.due(nowMs, limitEach)),
     concludeTries: (tries) => write(() => outbox.conclude(tries)),
@@ -227,14 +238,14 @@ export function createSqlStore({ driver, clock, logger, scheduleFlush = setImmed
     keepAnswer: (scope, key, answer) => write(() => answers.keep(scope, key, answer)),
 
     listSources: () => read(() => sources.list()),
-    putSource: (source) => write(() => sources.put(source)),
-    deleteSource: (id) => write(() => sources.remove(id)),
+    putSource: (source) => write(() => sources.put(source), { watched: watchSource(source.settings.id) }),
+    deleteSource: (id) => write(() => sources.remove(id), { watched: watchSource(id) }),
     listVanishedNodes: () => read(() => sources.listVanished()),
     putVanishedNodes: (nodes) => write(() => sources.putVanished(nodes)),
     deleteVanishedNodes: (nodeIds) => write(() => sources.removeVanished(nodeIds)),
 
     getLimits: () => read(() => limits.get()),
-    putLimits: (wanted) => write(() => limits.replace(wanted)),
+    putLimits: (wanted) => write(() => limits.replace(wanted), { watched: watchOne('limits', () => limits.get()) }),
 
     listSuccessfulRuns: (project, spider, page) => read(() => findings.listSuccessfulRuns(project, spider, page)),
     recordFilledFields: (jobId, filled) => write(() => findings.recordFilledFields(jobId, filled)),
@@ -249,12 +260,26 @@ export function createSqlStore({ driver, clock, logger, scheduleFlush = setImmed
       }),
 
     listUsers: () => read(() => access.listUsers()),
-    putUser: (user) => write(() => access.putUser(user)),
-    deleteUser: (id) => write(() => access.deleteUser(id)),
+    putUser: (user) => write(() => access.putUser(user), { watched: watchUser(user.id) }),
+    deleteUser: (id) => write(() => access.deleteUser(id), { watched: watchUser(id) }),
     listAccessTokens: () => read(() => access.listTokens()),
-    addAccessToken: (token) => write(() => access.addToken(token)),
-    deleteAccessToken: (id) => write(() => access.deleteToken(id)),
+    addAccessToken: (token) => write(() => access.addToken(token), { watched: watchToken(token.id) }),
+    deleteAccessToken: (id) => write(() => access.deleteToken(id), { watched: watchToken(id) }),
     recordAccess: (users, tokens, atMs) => write(() => access.recordUse(users, tokens, atMs)),
+
+    withAudit(record, call) {
+      auditing = record
+      try {
+        return call()
+      } finally {
+        auditing = null
+      }
+    },
+    appendAudit: (record) => write(() => audit.append(record)),
+    pageAudit: (filter, page) => read(() => audit.page(filter, page)),
+    listAuditAfter: (seq, limit) => read(() => audit.after(seq, limit)),
+    auditChain: () => read(() => audit.chain()),
+    forgetAudit: (beforeMs, limit) => write(() => audit.forget(beforeMs, limit)),
 
     prune: (retention, limit) => write(() => prune(retention, limit)),
 
@@ -264,7 +289,10 @@ export function createSqlStore({ driver, clock, logger, scheduleFlush = setImmed
     forgetDeletedLogs: (logs) => write(() => retention.forgetDeletedLogs(logs)),
     keepJobs: (ids, isKept, entry) => write(() => retention.keepJobs(ids, isKept, entry)),
     getStoragePolicy: () => read(() => retention.getPolicy()),
-    putStoragePolicy: (stored) => write(() => retention.putPolicy(stored)),
+    putStoragePolicy: (stored) =>
+      write(() => retention.putPolicy(stored), {
+        watched: watchOne('storage policy', () => retention.getPolicy())
+      }),
     storageSums: () => read(() => ({ ...retention.sums(), database: driver.size() })),
     shrink: (pages) => write(() => driver.shrink(pages)),
     async compact() {
@@ -273,7 +301,10 @@ export function createSqlStore({ driver, clock, logger, scheduleFlush = setImmed
     },
 
     getSetting: (key) => read(() => fleet.getSetting(key)),
-    putSetting: (key, value) => write(() => fleet.putSetting(key, value)),
+    putSetting: (key, value) =>
+      write(() => fleet.putSetting(key, value), {
+        watched: watchOne('setting', () => ({ [key]: fleet.getSetting(key) }))
+      }),
     keepSetting: (key, value) => write(() => fleet.keepSetting(key, value)),
 
     close() {
@@ -324,13 +355,68 @@ export function createSqlStore({ driver, clock, logger, scheduleFlush = setImmed
     }
   }
 
-  async function write<T>(work: () => T, options?: Parameters<typeof commits.write>[1]): Promise<T> {
+  async function write<T>(
+    work: () => T,
+    { watched, ...options }: Parameters<typeof commits.write>[1] & { watched?: Watched } = {}
+  ): Promise<T> {
     refuseWhenClosing()
+    const record = auditing
     try {
-      return await commits.write(work, options)
+      return await commits.write(record === null ? work : () => recorded(record, work, watched), options)
     } catch (error) {
       throw driver.explain(error)
     }
+  }
+
+  function recorded<T>(record: NewAuditRecord, work: () => T, watched: Watched | undefined): T {
+    const before = watched?.read() ?? []
+    const result = work()
+    audit.append(record, watched === undefined ? [] : differencesOf(watched.noun, before, watched.read()))
+    return result
+  }
+
+  function watch(noun: string, ids: readonly string[], list: () => ({ id: string; name: string } & object)[]): Watched {
+    return {
+      noun,
+      read: () =>
+        list()
+          .filter(({ id }) => ids.includes(id))
+          .map(({ id, name, ...value }) => ({ id, name, value: { name, ...value } }))
+    }
+  }
+
+  function watchOne(noun: string, get: () => object | null): Watched {
+    return { noun, read: () => [{ id: '', name: noun, value: get() ?? {} }] }
+  }
+
+  function watchNode(id: string): Watched {
+    return watch('node', [id], () => fleet.listNodes())
+  }
+
+  function watchSchedules(ids: ScheduleId[]): Watched {
+    return watch('schedule', ids, () => schedules.getMany(ids).map((one) => ({ ...one, name: one.settings.name })))
+  }
+
+  function watchChain(id: string): Watched {
+    return watch('chain', [id], () => chains.list().map((one) => ({ ...one, name: one.settings.name })))
+  }
+
+  function watchWebhook(id: string): Watched {
+    return watch('webhook', [id], () => outbox.list())
+  }
+
+  function watchSource(id: string): Watched {
+    return watch('source', [id], () =>
+      sources.list().map((one) => ({ ...one, id: one.settings.id, name: one.settings.id }))
+    )
+  }
+
+  function watchUser(id: string): Watched {
+    return watch('user', [id], () => access.listUsers())
+  }
+
+  function watchToken(id: string): Watched {
+    return watch('token', [id], () => access.listTokens())
   }
 
   /**
@@ -377,6 +463,11 @@ export function createSqlStore({ driver, clock, logger, scheduleFlush = setImmed
 
   function refuseWhenClosing(): void {
     if (closing !== null) throw new ScrapdeckError('STOPPING', 'Scrapdeck is stopping and accepts no more requests.')
+  }
+
+  function beforeCommit(): void {
+    audit.recordNewest()
+    changes.askCursor()
   }
 
   function afterCommit(commit: { writes: number; tookMs: number }): void {

@@ -24,6 +24,7 @@ import { keptItems } from './migrations/0022-kept-items.ts'
 import { nodesThatPull } from './migrations/0023-nodes-that-pull.ts'
 import { kubernetesNodes } from './migrations/0024-kubernetes-nodes.ts'
 import { usersAndTokens } from './migrations/0025-users-and-tokens.ts'
+import { audit } from './migrations/0026-audit.ts'
 import { rolesInProjects } from './migrations/0027-roles-in-projects.ts'
 import { limitsAndSecrets } from './migrations/0002-limits-and-secrets.ts'
 
@@ -57,6 +58,7 @@ export const MIGRATIONS: readonly string[] = [
   nodesThatPull,
   kubernetesNodes,
   usersAndTokens,
+  audit,
   rolesInProjects
 ]
 

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe } from 'vitest'
 import { describeAttempts } from './attempts.ts'
+import { describeAudit } from './audit.ts'
 import { describeChains } from './chains.ts'
 import { describeChangeLog } from './change-log.ts'
 import { describeEnd } from './end.ts'
@@ -44,6 +45,7 @@ export function describeStore(
     describeKeptLogs(story)
     describeFleet(story)
     describeOperators(story)
+    describeAudit(story)
     describeChains(story)
     describeSchedules(story)
     describeWebhooks(story)

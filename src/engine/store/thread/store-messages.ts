@@ -12,8 +12,8 @@ export interface RowStore extends Store {
   listJobRows(...args: Parameters<Store['listJobs']>): Promise<SentRows>
 }
 
-/** `fire` and `prepareFirings` have their own argument format (prepared-firings.ts). */
-export type Verb = Exclude<keyof RowStore, 'onChange' | 'onQueueChange'>
+/** `fire` and `prepareFirings` have their own argument format (prepared-firings.ts). `withAudit`: see Calls. */
+export type Verb = Exclude<keyof RowStore, 'onChange' | 'onQueueChange' | 'withAudit'>
 
 /** The first message to a thread: the file of the database; or the database, and a file beside which it is locked. */
 export interface ToOpen {
@@ -21,8 +21,8 @@ export interface ToOpen {
   postgres: PostgresAddress | null
 }
 
-/** All calls of one turn of the event loop. */
-export type Calls = [id: number, verb: Verb, args: unknown[]][]
+/** All calls of one turn of the event loop. `audit`: the entry written with it, as JSON: half as much to send. */
+export type Calls = [id: number, verb: Verb, args: unknown[], audit?: string][]
 
 export type Answer = { id: number; value: unknown } | { id: number; error: SentError }
 

@@ -4,6 +4,7 @@ import type { Clock, Timer } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
 import { threadFile } from '../../runtime/thread-task.ts'
 import type { PostgresAddress } from '../../runtime/postgres-address.ts'
+import type { NewAuditRecord } from '../records.ts'
 import type { Store } from '../store.ts'
 import { Listeners } from '../sql/listeners.ts'
 import { createPreparedFirings, type SentFired } from './prepared-firings.ts'
@@ -58,6 +59,8 @@ export async function openStoreInWorker(options: {
   const changed = new Listeners<number>(logger)
   const queueChanged = new Listeners<string[]>(logger)
   let outbox: Calls = []
+  /** For the next call (withAudit). */
+  let auditing: NewAuditRecord | null = null
   let patience: Timer | null = null
   let isSending = false
   let lastSentAtMs = Number.NEGATIVE_INFINITY
@@ -85,6 +88,14 @@ export async function openStoreInWorker(options: {
     listJobs: async (filter, page) => receiveJobs(await ask('listJobRows', [filter, page])),
     prepareFirings(firings) {
       ask('prepareFirings', [prepared.prepare(firings)]).catch(() => prepared.forget(firings))
+    },
+    withAudit(record, call) {
+      auditing = record
+      try {
+        return call()
+      } finally {
+        auditing = null
+      }
     },
     onChange: (listener) => changed.add(listener),
     onQueueChange: (listener) => queueChanged.add(listener),
@@ -118,7 +129,7 @@ export async function openStoreInWorker(options: {
       lastId += 1
       if (waiting.size === 0) worker.ref()
       waiting.set(lastId, { resolve, reject })
-      outbox.push([lastId, verb, args])
+      outbox.push(auditing === null ? [lastId, verb, args] : [lastId, verb, args, JSON.stringify(auditing)])
       if (isSending) return
       if (PATIENT.has(verb)) {
         patience ??= clock.setTimer(patienceMs(), send)

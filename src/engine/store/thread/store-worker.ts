@@ -4,6 +4,7 @@ import { systemClock } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
 import type { PostgresAddress } from '../../runtime/postgres-address.ts'
 import { lockDirectory } from '../sqlite/directory-lock.ts'
+import type { NewAuditRecord } from '../records.ts'
 import { openSqliteStoreHere } from '../sqlite/sqlite-store.ts'
 import { createPreparedFiringsOfThread, type SentFirings, type Preparation } from './prepared-firings.ts'
 import {
@@ -52,15 +53,17 @@ async function serve(port: MessagePort, { path, postgres }: ToOpen): Promise<voi
     })
 
     const prepared = createPreparedFiringsOfThread()
-    const answer = async (id: number, verb: Verb, args: unknown[]): Promise<Answer> => {
+    const audited = <T>(audit: Calls[number][3], call: () => Promise<T>): Promise<T> =>
+      audit === undefined ? call() : store.withAudit(JSON.parse(audit) as NewAuditRecord, call)
+    const answer = async ([id, verb, args, audit]: Calls[number]): Promise<Answer> => {
       try {
         if (verb === 'prepareFirings') return { id, value: prepared.prepare(args[0] as Preparation) }
         if (verb === 'fire') {
           const firings = prepared.receive(args[0] as SentFirings)
-          return { id, value: prepared.send(firings, await store.fire(firings)) }
+          return { id, value: prepared.send(firings, await audited(audit, () => store.fire(firings))) }
         }
         const run = store[verb] as unknown as (...args: unknown[]) => Promise<unknown>
-        return { id, value: await run(...args) }
+        return { id, value: await audited(audit, () => run(...args)) }
       } catch (error) {
         return { id, error: sendError(error) }
       }
@@ -73,7 +76,7 @@ async function serve(port: MessagePort, { path, postgres }: ToOpen): Promise<voi
         if (next === undefined) break
         calls.push(...next.message)
       }
-      const asked = calls.map(([id, verb, args]) => answer(id, verb, args))
+      const asked = calls.map(answer)
       const commit = flush
       flush = null
       commit?.()

@@ -2,7 +2,7 @@ import { ActionIcon, Button, SegmentedControl, Select } from '@mantine/core'
 import { IconBug, IconCircleCheck, IconListSearch, IconX } from '@tabler/icons-react'
 import { keepPreviousData, useInfiniteQuery, useQuery } from '@tanstack/react-query'
 import { getRouteApi } from '@tanstack/react-router'
-import { useCallback, useEffect, useMemo, useRef, useState } from 'react'
+import { useCallback, useMemo, useRef } from 'react'
 import type { ErrorGroup, ErrorState, ProjectName } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
 import { useKeys } from '../../state/keys.ts'
@@ -12,6 +12,7 @@ import { LinkButton } from '../../ui/link-button.tsx'
 import { ScreenHead } from '../../ui/panel.tsx'
 import { EmptyState, ErrorState as LoadError, RowsSkeleton } from '../../ui/states.tsx'
 import { VirtualTable } from '../../ui/table/virtual-table.tsx'
+import { useTyped } from '../../ui/use-typed.ts'
 import { errorColumns } from './error-columns.tsx'
 import { ErrorDetail } from './error-detail.tsx'
 import classes from './errors-screen.module.css'
@@ -20,7 +21,6 @@ import { useSetErrorState } from './use-error-actions.ts'
 const route = getRouteApi('/errors')
 const PAGE_ROWS = 100
 const ROW_PX = 46
-const TYPED_AFTER_MS = 250
 
 const STATE_LABELS: Record<ErrorState | 'all', string> = {
   open: 'Open',
@@ -162,28 +162,6 @@ export function ErrorsScreen() {
 }
 
 const rowId = ({ id }: ErrorGroup) => String(id)
-
-/** What is typed is searched shortly after; an address that changes elsewhere shows in the box. */
-function useTyped(text: string | undefined, search: (text: string | undefined) => void) {
-  const [typed, setTyped] = useState(text ?? '')
-  const asked = useRef(text)
-  const later = useRef<ReturnType<typeof setTimeout>>(undefined)
-  useEffect(() => () => clearTimeout(later.current), [])
-  useEffect(() => {
-    if (text === asked.current) return
-    asked.current = text
-    setTyped(text ?? '')
-  }, [text])
-  const type = (next: string) => {
-    setTyped(next)
-    clearTimeout(later.current)
-    later.current = setTimeout(() => {
-      asked.current = next.trim() === '' ? undefined : next.trim().slice(0, 200)
-      search(asked.current)
-    }, TYPED_AFTER_MS)
-  }
-  return [typed, type] as const
-}
 
 function ProjectSelect({
   project,

@@ -25,7 +25,8 @@ export const EVENT_GROUPS: readonly { title: string; events: readonly { value: W
       { value: 'node.down', words: 'down' },
       { value: 'node.up', words: 'up' }
     ]
-  }
+  },
+  { title: 'Audit log', events: [{ value: 'audit.recorded', words: 'new entry' }] }
 ]
 
 export const WebhookForm = z

@@ -64,6 +64,7 @@ export async function findWrongAnswer(
       incoming: { begin: () => Promise.reject(new Error('no uploads')) },
       settings: { nodeName, finishedToKeep: 5 },
       logger: silentLogger,
+      audit: { perform: () => Promise.reject(new Error('nothing is changed')) },
       shared: hasCache ? new SharedAnswers({ cache: late.cache, position }) : null,
       nowMs: () => clock.nowMs()
     })

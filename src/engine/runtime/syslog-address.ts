@@ -1,0 +1,34 @@
+import { ScrapdeckError } from '../../shared/errors.ts'
+
+/** Where a syslog server is. */
+export interface SyslogAddress {
+  transport: 'udp' | 'tcp' | 'tls'
+  host: string
+  port: number
+  /** A file with the authority of its certificate (PEM); null: those of this machine. */
+  caFile: string | null
+}
+
+/** RFC 5426, RFC 6587 as rsyslog has it, RFC 5425. */
+const PORTS = { 'udp:': 514, 'tcp:': 601, 'tls:': 6514 }
+const isKnown = (protocol: string): protocol is keyof typeof PORTS => Object.hasOwn(PORTS, protocol)
+
+/** Reads `tls://HOST[:PORT]`, `tcp:` or `udp:`. Throws BAD_INPUT. */
+export function parseSyslogAddress(text: string, caFile: string | null): SyslogAddress {
+  const refuse = (what: string) =>
+    new ScrapdeckError('BAD_INPUT', `${what}. Write tls://HOST:6514, tcp://HOST:601 or udp://HOST:514`)
+  if (!URL.canParse(text)) throw refuse('The address of the syslog server is not a URL')
+  const { protocol, hostname, port, username, password, pathname, search, hash } = new URL(text)
+  if (!isKnown(protocol)) throw refuse(`A syslog server cannot be at ${protocol}`)
+  if (hostname === '') throw refuse('The address of the syslog server names no host')
+  if (`${username}${password}${search}${hash}` !== '' || (pathname !== '' && pathname !== '/'))
+    throw refuse('The address of the syslog server has more than a host and a port')
+  if (caFile !== null && protocol !== 'tls:') throw refuse('Only a syslog server at tls: has a certificate')
+  const transport = protocol.slice(0, -1) as SyslogAddress['transport']
+  return {
+    transport,
+    host: hostname.replace(/^\[|\]$/g, ''),
+    port: port === '' ? PORTS[protocol] : Number(port),
+    caFile
+  }
+}

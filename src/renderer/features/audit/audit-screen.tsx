@@ -1,0 +1,287 @@
+import { ActionIcon, Button, SegmentedControl, Select, TextInput } from '@mantine/core'
+import { IconDownload, IconHistory, IconShieldCheck, IconX } from '@tabler/icons-react'
+import { keepPreviousData, useInfiniteQuery, useMutation } from '@tanstack/react-query'
+import { getRouteApi } from '@tanstack/react-router'
+import { useCallback, useEffect, useMemo, useRef } from 'react'
+import type { AuditEntry } from '../../../shared/contract/index.ts'
+import { useApi } from '../../api/api.tsx'
+import { useMay, useMe } from '../../api/use-me.ts'
+import { useKeys } from '../../state/keys.ts'
+import { AUDIT_RESULTS, type AuditSearch } from '../../state/search.ts'
+import { useNow } from '../../ui/clock.ts'
+import { FilterBox } from '../../ui/filter-box.tsx'
+import { notifyError } from '../../ui/notify.tsx'
+import { formatCount } from '../../ui/numbers.ts'
+import { ScreenHead } from '../../ui/panel.tsx'
+import { saveFile } from '../../ui/save-file.ts'
+import { EmptyState, ErrorState as LoadError, RowsSkeleton } from '../../ui/states.tsx'
+import { VirtualTable } from '../../ui/table/virtual-table.tsx'
+import { useDownload } from '../../ui/use-download.ts'
+import { useTyped } from '../../ui/use-typed.ts'
+import { AUDIT_COLUMNS } from './audit-columns.tsx'
+import { AuditDetail } from './audit-detail.tsx'
+import classes from './audit.module.css'
+
+const route = getRouteApi('/audit')
+const PAGE_ROWS = 100
+const ROW_PX = 40
+/** Nothing announces new entries. */
+const READ_AGAIN_MS = 15_000
+const MINUTE_MS = 60_000
+const HOUR_MS = 3_600_000
+const EXPORTED_AT_ONCE = 500
+
+const PERIODS = [
+  { value: '1', label: 'Last hour' },
+  { value: '24', label: 'Last 24 hours' },
+  { value: '168', label: 'Last 7 days' },
+  { value: '720', label: 'Last 30 days' }
+]
+const NO_FILTER: AuditSearch = {
+  ...{ result: undefined, who: undefined, operation: undefined, project: undefined, hours: undefined, text: undefined }
+}
+
+/** Who did or tried what; filters and the open entry are in the address. */
+export function AuditScreen() {
+  const me = useMe()
+  const { may, why } = useMay('admin')
+  // A request that would be refused would be an entry itself.
+  if (me.isPending) return <RowsSkeleton />
+  if (may) return <AuditLog />
+  return (
+    <EmptyState icon={<IconHistory size={28} stroke={1.4} />} title="The audit log is for admins">
+      {why}
+    </EmptyState>
+  )
+}
+
+function AuditLog() {
+  const { query } = useApi()
+  const search: AuditSearch = route.useSearch()
+  const navigate = route.useNavigate()
+  const filterBox = useRef<HTMLInputElement>(null)
+  const { entry: openSeq, result, who, operation, project, hours, text } = search
+  const setSearch = (patch: AuditSearch, replace = false) =>
+    void navigate({ search: (before: AuditSearch) => ({ ...before, ...patch }), replace })
+  const [typed, setTyped] = useTyped(text, (next) => setSearch({ text: next }, true))
+  const [typedWho, setTypedWho] = useTyped(who, (next) => setSearch({ who: next }, true))
+  const [typedOperation, setTypedOperation] = useTyped(operation, (next) => setSearch({ operation: next }, true))
+  // To the minute: a filter that moves with each second would be another one each time.
+  const minute = Math.floor(useNow() / MINUTE_MS)
+  const fromMs = hours === undefined ? undefined : Math.max(0, minute * MINUTE_MS - hours * HOUR_MS)
+
+  const list = useInfiniteQuery(
+    query.audit.list.infiniteOptions({
+      input: (before: number | undefined) => ({
+        ...{ result, who, operation, project, fromMs, text, before, limit: PAGE_ROWS }
+      }),
+      initialPageParam: undefined,
+      getNextPageParam: ({ nextBefore }) => nextBefore ?? undefined,
+      placeholderData: keepPreviousData,
+      staleTime: 0,
+      refetchInterval: ({ state }) => (state.data === undefined || state.data.pages.length > 1 ? false : READ_AGAIN_MS)
+    })
+  )
+  const rows = useMemo(() => list.data?.pages.flatMap(({ entries }) => entries) ?? [], [list.data])
+  const { hasNextPage, isFetchingNextPage, isFetching, fetchNextPage } = list
+  const loadMore = useCallback(() => {
+    if (hasNextPage && !isFetchingNextPage) void fetchNextPage()
+  }, [hasNextPage, isFetchingNextPage, fetchNextPage])
+  // A page looks at so many entries, and may find none among them.
+  const isSearching = rows.length === 0 && hasNextPage
+  useEffect(() => {
+    if (isSearching && !isFetching) void fetchNextPage()
+  }, [isSearching, isFetching, fetchNextPage])
+
+  const close = () => setSearch({ entry: undefined })
+  useKeys('Audit log', [
+    { key: '/', label: 'Filter', run: () => filterBox.current?.focus() },
+    { key: 'Escape', label: 'Close the entry', run: close }
+  ])
+  const clear = () => {
+    setTyped('')
+    setTypedWho('')
+    setTypedOperation('')
+    setSearch(NO_FILTER, true)
+  }
+  const isFiltering = [result, who, operation, project, hours, text].some((filter) => filter !== undefined)
+  return (
+    <>
+      <div className={classes.head}>
+        <ScreenHead title="Audit log" note="Who changed or tried to change what">
+          <VerifyButton />
+          <ExportButton />
+          <FilterBox
+            label="Filter entries"
+            placeholder="Name, ID, value, address"
+            value={typed}
+            onChange={setTyped}
+            onClear={() => setTyped('')}
+            inputRef={filterBox}
+          />
+        </ScreenHead>
+      </div>
+      <div className={classes.filters} role="group" aria-label="Filter">
+        <SegmentedControl
+          aria-label="Result"
+          size="xs"
+          value={result ?? 'all'}
+          onChange={(value) => setSearch({ result: AUDIT_RESULTS.find((one) => one === value) }, true)}
+          data={[
+            { value: 'all', label: 'All' },
+            { value: 'done', label: 'Done' },
+            { value: 'refused', label: 'Refused' },
+            { value: 'failed', label: 'Failed' }
+          ]}
+        />
+        <TextInput
+          className={classes.field}
+          size="xs"
+          aria-label="User or token"
+          placeholder="user or token"
+          value={typedWho}
+          onChange={(event) => setTypedWho(event.currentTarget.value)}
+        />
+        <TextInput
+          className={classes.field}
+          size="xs"
+          aria-label="Operation"
+          placeholder="operation, such as nodes"
+          value={typedOperation}
+          onChange={(event) => setTypedOperation(event.currentTarget.value)}
+        />
+        <Select
+          className={classes.field}
+          size="xs"
+          aria-label="Period"
+          placeholder="any time"
+          clearable
+          data={PERIODS}
+          value={hours === undefined ? null : String(hours)}
+          onChange={(value) => setSearch({ hours: value === null ? undefined : Number(value) }, true)}
+        />
+        {project !== undefined && (
+          <span className={classes.chip}>
+            <span className="ellipsis">project: {project}</span>
+            <ActionIcon
+              size={18}
+              aria-label={`Remove filter project: ${project}`}
+              onClick={() => setSearch({ project: undefined }, true)}
+            >
+              <IconX size={12} />
+            </ActionIcon>
+          </span>
+        )}
+        {isFiltering && (
+          <Button size="compact-sm" variant="subtle" color="gray" onClick={clear}>
+            Clear filter
+          </Button>
+        )}
+      </div>
+      <div className={classes.split}>
+        {list.isError && list.data === undefined ? (
+          <LoadError what="the audit log" error={list.error} onRetry={() => void list.refetch()} />
+        ) : list.data === undefined || isSearching ? (
+          <RowsSkeleton />
+        ) : (
+          <VirtualTable
+            label="Audit log"
+            rows={rows}
+            rowId={rowId}
+            columns={AUDIT_COLUMNS}
+            openId={openSeq === undefined ? null : String(openSeq)}
+            onOpen={(row) => setSearch({ entry: row.seq }, openSeq !== undefined)}
+            onEndReached={loadMore}
+            rowPx={ROW_PX}
+            primary
+            empty={<NoEntries isFiltering={isFiltering} onClear={clear} />}
+          />
+        )}
+        {openSeq !== undefined && (
+          <AuditDetail key={openSeq} seq={openSeq} known={rows.find(({ seq }) => seq === openSeq)} onClose={close} />
+        )}
+      </div>
+    </>
+  )
+}
+
+const rowId = ({ seq }: AuditEntry) => String(seq)
+
+function NoEntries({ isFiltering, onClear }: { isFiltering: boolean; onClear: () => void }) {
+  if (isFiltering) {
+    return (
+      <EmptyState title="No entry matches the filter" action={<Button onClick={onClear}>Clear filter</Button>}>
+        Entries are kept for as many days as the configuration says.
+      </EmptyState>
+    )
+  }
+  return (
+    <EmptyState icon={<IconHistory size={28} stroke={1.4} />} title="No entries yet">
+      Each change and each refused attempt gets an entry here: who, from where, and what was different before.
+    </EmptyState>
+  )
+}
+
+/** Says whether all hashes fit, where it was clicked. */
+function VerifyButton() {
+  const { query } = useApi()
+  const { client } = useApi()
+  const verify = useMutation({
+    mutationKey: query.audit.verify.key(),
+    mutationFn: () => client.audit.verify({}),
+    onError: (error) => notifyError('Could not verify the audit log', error)
+  })
+  const { data } = verify
+  return (
+    <>
+      {data !== undefined && !verify.isPending && (
+        <span role="status" className={data.broken === null ? 'tone-ok' : 'tone-bad'} title={data.broken?.problem}>
+          {data.broken === null
+            ? `${formatCount(data.checked)} entries, all hashes fit`
+            : `Entry ${formatCount(data.broken.seq)} does not fit`}
+        </span>
+      )}
+      <Button
+        leftSection={<IconShieldCheck size={14} />}
+        loading={verify.isPending}
+        onClick={() => verify.mutate()}
+        title="Check that no entry was changed or removed"
+      >
+        Verify
+      </Button>
+    </>
+  )
+}
+
+function ExportButton() {
+  const { client } = useApi()
+  const { progress, start, cancel } = useDownload('Could not export the audit log')
+  const download = async (signal: AbortSignal) => {
+    const parts: string[] = []
+    let count = 0
+    for (let after: number | null = 0; after !== null; ) {
+      const page: Awaited<ReturnType<typeof client.audit.export>> = await client.audit.export(
+        { after, limit: EXPORTED_AT_ONCE },
+        { signal }
+      )
+      parts.push(page.entries.map((entry) => `${JSON.stringify(entry)}\n`).join(''))
+      count += page.entries.length
+      after = page.nextAfter
+    }
+    saveFile('scrapdeck-audit.jsonl', parts, 'application/x-ndjson')
+    return `${formatCount(count)} entries exported`
+  }
+  return progress === null ? (
+    <Button
+      leftSection={<IconDownload size={14} />}
+      onClick={() => void start(download)}
+      title="All entries as JSON lines, which scrapdeck audit verify --file can check"
+    >
+      Export
+    </Button>
+  ) : (
+    <Button leftSection={<IconX size={14} />} onClick={cancel}>
+      Cancel export
+    </Button>
+  )
+}

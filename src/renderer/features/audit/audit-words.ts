@@ -1,0 +1,31 @@
+import type { AuditEntry } from '../../../shared/contract/index.ts'
+
+const DOORS: Record<AuditEntry['door'], string> = {
+  ...{ ui: 'Scrapdeck UI', api: 'API', jsonrpc: 'JSON-RPC', scrapyd: 'Scrapyd API', socket: 'command line here' },
+  login: 'login page'
+}
+
+/** `10.0.0.7, API` */
+export const originWords = ({ address, door }: AuditEntry): string =>
+  address === null ? (door === 'ui' ? 'this computer' : DOORS[door]) : `${address}, ${DOORS[door]}`
+
+export const whoWords = ({ who: { name, tokenName } }: AuditEntry): string =>
+  tokenName === null ? name : `${name}, token ${tokenName}`
+
+/** What it is about: names of what was changed, else what the request names. */
+export function targetWords({ changes, targets, moreTargets, project }: AuditEntry): string {
+  const named = changes.length > 0 ? changes : targets
+  const shown = named.slice(0, 3).map(({ noun, name }) => (noun === name ? noun : `${noun} ${name}`))
+  const more = named.length - shown.length + (changes.length > 0 ? 0 : moreTargets)
+  if (shown.length === 0) return project === null ? '' : `project ${project}`
+  return [...shown, ...(more > 0 ? [`${more} more`] : [])].join(', ')
+}
+
+/** JSON over several lines, if it is whole. */
+export function prettyJson(text: string): string {
+  try {
+    return JSON.stringify(JSON.parse(text), null, 2)
+  } catch {
+    return text
+  }
+}

@@ -1,0 +1,78 @@
+import { randomBytes } from 'node:crypto'
+import type { IncomingMessage } from 'node:http'
+import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
+import type { Actor, Audit, RequestOrigin } from '../engine/audit/audit.ts'
+import type { AuditDoor } from '../shared/contract/index.ts'
+import { isScrapdeckError } from '../shared/errors.ts'
+import { addressOf, clientOf } from './auth/client-address.ts'
+import { parseBasic } from './auth/basic.ts'
+import { isNodeRoute } from './nodes/node-door.ts'
+
+export const REQUEST_ID_HEADER = 'x-request-id'
+
+const ids = new WeakMap<IncomingMessage, string>()
+
+/** The client's own, if it is a plain one; else a random one. The same whenever it is asked for. */
+export function requestIdOf({ raw }: FastifyRequest): string {
+  const known = ids.get(raw)
+  if (known !== undefined) return known
+  const given = raw.headers[REQUEST_ID_HEADER]
+  const id = typeof given === 'string' && /^[\w.:-]{1,64}$/.test(given) ? given : randomBytes(8).toString('hex')
+  ids.set(raw, id)
+  return id
+}
+
+/** Hexadecimal digits of the id of a session: enough to tell sessions apart. */
+const SESSION_DIGITS = 12
+
+/** Where a request comes from, for the audit log. */
+export function originOf(request: FastifyRequest, door: AuditDoor): RequestOrigin {
+  const { caller } = request
+  const address = addressOf(request)
+  const isFromSocket = address === 'socket'
+  return {
+    door: isFromSocket ? 'socket' : door,
+    address: isFromSocket ? null : address,
+    requestId: requestIdOf(request),
+    session: caller?.kind === 'session' ? caller.id.slice(0, SESSION_DIGITS) : null
+  }
+}
+
+export const actorOf = (request: FastifyRequest, door: AuditDoor): Actor => ({
+  principal: request.caller.principal,
+  origin: originOf(request, door)
+})
+
+/** The answer says by which id the audit log has the request. */
+export function tellRequestId(request: FastifyRequest, reply: FastifyReply): void {
+  reply.header(REQUEST_ID_HEADER, requestIdOf(request))
+}
+
+/**
+ * Records what was refused before or outside of an operation: a wrong password or token, a role that does not suffice.
+ * Whoever sent no credentials at all has not tried anything.
+ */
+export async function recordRefusal(
+  audit: Pick<Audit, 'refuse'>,
+  error: FastifyError | Error,
+  request: FastifyRequest
+): Promise<void> {
+  if (!isScrapdeckError(error)) return
+  const { code, data } = error
+  const isWrong = code === 'UNAUTHORIZED' && data['credentials'] === 'wrong'
+  if (!isWrong && code !== 'ROLE_REQUIRED' && code !== 'PASSWORD_REQUIRED') return
+  const { method, url, routeOptions, operation, headers } = request
+  const path = url.split('?', 1)[0]!.slice(0, 200)
+  const isApi = path.startsWith('/api/')
+  const door = isApi ? (path.startsWith('/api/rpc/') ? 'ui' : 'api') : path.startsWith('/ui') ? 'ui' : 'scrapyd'
+  const origin = originOf(request, door)
+  const principal = request.caller?.principal ?? null
+  const claimedName = isNodeRoute(request) ? 'a node' : parseBasic(headers.authorization)?.username
+  await audit.refuse(
+    { principal, origin, ...(claimedName !== undefined && { claimedName }) },
+    {
+      operation: operation?.name ?? `${method} ${routeOptions.url?.replace('*', '…') ?? '…'}`,
+      ...{ input: { path }, code, sender: clientOf(addressOf(request)) }
+    }
+  )
+}

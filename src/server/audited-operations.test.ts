@@ -1,0 +1,170 @@
+import { createRouterClient } from '@orpc/server'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { type AuditEntry, contract, listOperations } from '../shared/contract/index.ts'
+import type { Role } from '../shared/roles.ts'
+import { exampleOf } from './openapi/examples.ts'
+import { OWNER } from '../engine/access/principal.ts'
+import { everywhere } from '../engine/access/rights.ts'
+import { type EngineWithFakeNode, openEngineWithFakeNode } from '../engine/testing/engine-with-fake-node.ts'
+
+const SHOP = { project: 'shop', spiders: ['prices'] }
+/** They are recorded, or have uploaded the demo, before they find that there is no other engine, or no Python. */
+const IN_TWO = new Set(['engines.handOver', 'engines.drain', 'system.runDemo'])
+const SECRET = 'hunter2-planted-secret'
+
+async function open() {
+  const opened = await openEngineWithFakeNode()
+  onTestFinished(() => opened.remove())
+  await opened.prepare()
+  const router = await opened.engine.router()
+  const clientOf = (role: Role, origin?: object) =>
+    createRouterClient(router, {
+      context: {
+        principal:
+          role === 'owner'
+            ? OWNER
+            : { ...OWNER, userId: 'a'.repeat(32) as never, name: role, role, rights: everywhere(role) },
+        source: 'api',
+        ...(origin && { origin: origin as never })
+      }
+    })
+  return { ...opened, client: opened.client, engine: opened.engine, clientOf, entriesOf: () => entriesOf(opened) }
+}
+
+/** Oldest first. */
+async function entriesOf({ client }: Pick<EngineWithFakeNode, 'client'>): Promise<AuditEntry[]> {
+  const all: AuditEntry[] = []
+  for (let before: number | null | undefined; before !== null; ) {
+    const page: Awaited<ReturnType<typeof client.audit.list>> = await client.audit.list({
+      limit: 500,
+      ...(before !== undefined && { before })
+    })
+    all.push(...page.entries)
+    before = page.nextBefore
+  }
+  return all.toReversed()
+}
+
+describe('the audit log', () => {
+  it('says who did what, from where, and what was different before', async () => {
+    const { clientOf, client, entriesOf } = await open()
+    const [{ id } = { id: '' }] = (await client.nodes.list()).nodes
+    const origin = { door: 'ui', address: '10.0.0.7', requestId: 'r-1', session: '0a1b2c' }
+    await clientOf('admin', origin).nodes.update({ id, slots: 7, password: SECRET, username: 'me' })
+    expect((await entriesOf()).at(-1)).toMatchObject({
+      who: { userId: 'a'.repeat(32), name: 'admin', role: 'admin', tokenId: null, session: '0a1b2c' },
+      ...{ address: '10.0.0.7', door: 'ui', requestId: 'r-1', operation: 'nodes.update', result: 'done', code: null },
+      targets: [{ noun: 'node', name: id }],
+      input: JSON.stringify({ id, slots: 7, password: '••••••', username: 'me' }),
+      changes: [
+        {
+          ...{ noun: 'node', name: 'berlin' },
+          fields: [
+            { field: 'username', before: null, after: '"me"' },
+            { field: 'sealedPassword', before: null, after: '"••••••"' },
+            { field: 'slots', before: '2', after: '7' }
+          ]
+        }
+      ]
+    })
+  })
+
+  it('has what was refused for lack of a role, what was invalid and what failed, and nothing that was only read', async () => {
+    const { clientOf, entriesOf } = await open()
+    const before = (await entriesOf()).length
+    const viewer = clientOf('viewer')
+    await expect(viewer.jobs.run(SHOP)).rejects.toMatchObject({ code: 'ROLE_REQUIRED' })
+    await expect(viewer.users.list()).rejects.toMatchObject({ code: 'ROLE_REQUIRED' })
+    await viewer.jobs.list({})
+    const admin = clientOf('admin')
+    await expect(admin.nodes.remove({ id: 'nowhere' })).rejects.toMatchObject({ code: 'NODE_NOT_FOUND' })
+    await expect(admin.nodes.update({ id: 5 as never })).rejects.toThrow()
+    expect((await entriesOf()).slice(before)).toMatchObject([
+      { operation: 'jobs.run', result: 'refused', code: 'ROLE_REQUIRED', who: { name: 'viewer' }, project: 'shop' },
+      { operation: 'users.list', result: 'refused', code: 'ROLE_REQUIRED' },
+      {
+        operation: 'nodes.remove',
+        result: 'failed',
+        code: 'NODE_NOT_FOUND',
+        targets: [{ noun: 'node', name: 'nowhere' }]
+      },
+      { operation: 'nodes.update', result: 'failed', code: 'BAD_INPUT' }
+    ])
+  })
+
+  it('counts what one sender repeats in a minute instead of filling the disk', async () => {
+    const { clientOf, entriesOf, clock } = await open()
+    const before = (await entriesOf()).length
+    const viewer = clientOf('viewer')
+    for (let tries = 0; tries < 50; tries += 1) await viewer.jobs.run(SHOP).catch(() => null)
+    expect((await entriesOf()).slice(before)).toMatchObject([{ operation: 'jobs.run', count: 1 }])
+    await clock.advanceBy(60_000)
+    expect((await entriesOf()).slice(before)).toMatchObject([{ count: 1 }, { operation: 'jobs.run', count: 49 }])
+  })
+
+  it('has exactly one entry for each operation that changes something, whether it succeeds or fails', async () => {
+    const { client, entriesOf } = await open()
+    const wrong: string[] = []
+    for (const [name, { '~orpc': of }] of listOperations(contract)) {
+      if (!of.meta.writes) continue
+      const before = (await entriesOf()).length
+      const [noun, verb] = name.split('.') as [string, string | undefined]
+      const calls = client as unknown as Record<string, Record<string, (input: unknown) => Promise<unknown>>>
+      const call = verb === undefined ? calls[noun]! : calls[noun]![verb]!
+      const { input } = exampleOf(name)!
+      await (call as (input: unknown) => Promise<unknown>)(input).catch(() => null)
+      const made = (await entriesOf()).slice(before)
+      const [first, ...others] = made
+      // What it wrote before it failed is one, and that it failed another.
+      const isInTwo = IN_TWO.has(name) && others.length === 1 && others[0]!.requestId === first?.requestId
+      if (first?.operation !== name || (others.length > 0 && !isInTwo)) {
+        wrong.push(`${name}: ${made.map(({ operation, result }) => `${operation} ${result}`).join(', ')}`)
+      }
+    }
+    expect(wrong).toEqual([])
+    expect(await client.audit.verify({})).toMatchObject({ broken: null })
+  })
+
+  it('never has a secret, whatever it was sent as', async () => {
+    const { client, clientOf, entriesOf } = await open()
+    const secrets = { args: { code: SECRET, API_TOKEN: SECRET }, env: { X: SECRET }, secretNames: ['code'] }
+    const settings = { AWS_SECRET_ACCESS_KEY: SECRET, FEED_URI: `ftp://me:${SECRET}@ftp.example/x` }
+    const run = { ...SHOP, ...secrets, settings }
+    const [{ id } = { id: '' }] = (await client.nodes.list()).nodes
+    const rules = [{ kind: 'interval' as const, everySeconds: 3_600, anchorMs: 0 }]
+    const password = `${SECRET} amber drawbridge`
+    await client.nodes.update({ id, username: 'me', password: SECRET, headers: { 'X-Key': SECRET } } as never)
+    await client.nodes.add({ url: `http://10.1.2.3:6800/`, username: 'me', password: SECRET }).catch(() => null)
+    await client.jobs.run(run)
+    await client.jobs.runMany({ jobs: [{ project: 'shop', spider: 'prices', ...secrets, settings }] as never })
+    await client.schedules.create({ name: 'night', zone: 'UTC', rules, jobs: [run] })
+    await client.chains.create({ name: 'after', project: 'shop', spider: 'prices', on: 'ended', run })
+    await client.projects.changeSettings({ project: 'shop', settings: { defaults: { ...secrets, settings } } } as never)
+    await client.users.create({ name: 'anna', role: 'viewer', password })
+    await client.users.changePassword({ current: SECRET, password }).catch(() => null)
+    const { webhook, secret } = await client.webhooks.create({
+      ...{ name: 'slack', url: `https://hooks.slack.com/services/T0/${SECRET}`, events: ['job.ended'] }
+    })
+    const rotated = await client.webhooks.rotate({ id: webhook.id })
+    const token = await client.tokens.create({ name: 'ci', expiresInDays: null })
+    await client.fleetFile.apply({ yaml: `nodes:\n- url: http://a:${SECRET}@b/\n`, prune: false }).catch(() => null)
+    await clientOf('viewer')
+      .users.create({ name: 'ben', role: 'owner', password })
+      .catch(() => null)
+    const entries = await entriesOf()
+    const operations = entries.map(({ operation }) => operation)
+    for (const wanted of [
+      'jobs.run',
+      'jobs.runMany',
+      'schedules.create',
+      'chains.create',
+      'webhooks.rotate',
+      'tokens.create'
+    ]) {
+      expect(operations).toContain(wanted)
+    }
+    const text = JSON.stringify(entries)
+    for (const hidden of [SECRET, secret, rotated.secret, token.secret]) expect(text).not.toContain(hidden)
+    expect(text).toContain('https://hooks.slack.com/services/T0/…')
+  })
+})

@@ -1,0 +1,144 @@
+import { z } from 'zod'
+import { pageBytes, read } from './operation.ts'
+
+/** Refused: for lack of a right. Failed: for any other reason; then nothing has changed, unless an entry says so. */
+export const AuditResult = z.enum(['done', 'refused', 'failed'])
+export type AuditResult = z.infer<typeof AuditResult>
+
+/** Which way a request came. `ui`: a browser, or the desktop's window. `socket`: this machine's command line. */
+export const AuditDoor = z.enum(['ui', 'api', 'jsonrpc', 'scrapyd', 'socket', 'login'])
+export type AuditDoor = z.infer<typeof AuditDoor>
+
+export const AuditWho = z.object({
+  /** null: the owner of this machine, or nobody who is known. */
+  userId: z.string().nullable(),
+  /** Of somebody who is not known: the user name that was sent. */
+  name: z.string(),
+  /** null: somebody who is not known. */
+  role: z.string().nullable(),
+  /** The token that was sent; null: none. */
+  tokenId: z.string().nullable(),
+  tokenName: z.string().nullable(),
+  /** The same for all requests of a session, and useless for logging in; null: none. */
+  session: z.string().nullable()
+})
+export type AuditWho = z.infer<typeof AuditWho>
+
+/** `before` and `after` as JSON, with secrets masked and long values cut; null: there was none, or is none now. */
+export const AuditField = z.object({ field: z.string(), before: z.string().nullable(), after: z.string().nullable() })
+export type AuditField = z.infer<typeof AuditField>
+
+/** What is different about one thing after the change. */
+export const AuditChange = z.object({
+  noun: z.string(),
+  /** For people; an id, where there is nothing better. */
+  name: z.string(),
+  fields: z.array(AuditField)
+})
+export type AuditChange = z.infer<typeof AuditChange>
+
+/** One operation of somebody, or several equal refusals within a minute. Its hash is over all of this. */
+export const AuditRecord = z.object({
+  /** Without gaps. */
+  seq: z.number().int(),
+  atMs: z.number(),
+  who: AuditWho,
+  /** The client's address; null: this machine's own socket or window. */
+  address: z.string().nullable(),
+  door: AuditDoor,
+  requestId: z.string(),
+  /** Of the contract (`nodes.update`), of the Scrapyd API (`schedule.json`), `login` or `logout`. */
+  operation: z.string(),
+  project: z.string().nullable(),
+  /** What the request named, at most 20; `moreTargets` counts the others. */
+  targets: z.array(z.object({ noun: z.string(), name: z.string() })),
+  moreTargets: z.number().int(),
+  /** The request as JSON, with secrets masked and long values cut. */
+  input: z.string(),
+  changes: z.array(AuditChange),
+  result: AuditResult,
+  /** The error; null: done. */
+  code: z.string().nullable(),
+  /** How many equal requests this is about: more than one only for refused and failed ones. */
+  count: z.number().int(),
+  /** Something was too long for one entry. */
+  isCut: z.boolean()
+})
+export type AuditRecord = z.infer<typeof AuditRecord>
+
+/** An entry, with its place in the chain of hashes. */
+export const AuditEntry = AuditRecord.extend({
+  /** Of the entry before it. */
+  previousHash: z.string(),
+  hash: z.string()
+})
+export type AuditEntry = z.infer<typeof AuditEntry>
+
+export const AuditFilter = z.object({
+  /** Part of the name of a user or of a token. */
+  who: z.string().max(200).optional(),
+  /** `nodes.update`, or `nodes` for all of them. */
+  operation: z.string().max(100).optional(),
+  project: z.string().max(200).optional(),
+  result: AuditResult.optional(),
+  fromMs: z.coerce.number().int().min(0).optional(),
+  untilMs: z.coerce.number().int().min(0).optional(),
+  /** Anywhere in the entry. */
+  text: z.string().max(200).optional()
+})
+export type AuditFilter = z.infer<typeof AuditFilter>
+
+/** Where the chain stands. */
+export const AuditHead = z.object({
+  /** The newest entry; 0: there is none. */
+  seq: z.number().int(),
+  hash: z.string(),
+  /** The last entry that was deleted because of its age; 0: none. */
+  deletedSeq: z.number().int()
+})
+export type AuditHead = z.infer<typeof AuditHead>
+
+export const AuditCheck = z.object({
+  head: AuditHead,
+  /** How many entries were checked. */
+  checked: z.number().int(),
+  /** The first entry that does not fit; null: all fit. */
+  broken: z.object({ seq: z.number().int(), problem: z.string() }).nullable(),
+  /** Whether the hash that was asked for is that of an entry; null: none was asked for. */
+  hasExpected: z.boolean().nullable()
+})
+export type AuditCheck = z.infer<typeof AuditCheck>
+
+export const auditContract = {
+  /** Newest first. A page may have no entries and still not be the last one: filters look at 20,000 at a time. */
+  list: read('admin', 'GET /audit', 'service', { answerBytes: pageBytes })
+    .input(
+      AuditFilter.extend({
+        before: z.coerce.number().int().positive().optional(),
+        limit: z.coerce.number().int().min(1).max(500).default(100)
+      })
+    )
+    .output(z.object({ entries: z.array(AuditEntry), nextBefore: z.number().int().nullable() })),
+
+  /** Oldest first, without a filter: for copies that are continued where the last one ended. */
+  export: read('admin', 'GET /audit/export', 'service', { answerBytes: pageBytes })
+    .input(
+      z.object({
+        after: z.coerce.number().int().min(0).default(0),
+        limit: z.coerce.number().int().min(1).max(500).default(500)
+      })
+    )
+    .output(z.object({ entries: z.array(AuditEntry), nextAfter: z.number().int().nullable() })),
+
+  /** Computes every hash anew. */
+  verify: read('admin', 'GET /audit/verification', 'service')
+    .input(
+      z.object({
+        expect: z
+          .string()
+          .regex(/^[0-9a-f]{64}$/, 'A hash has 64 hexadecimal digits')
+          .optional()
+      })
+    )
+    .output(AuditCheck)
+}
