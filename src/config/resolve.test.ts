@@ -421,8 +421,23 @@ const VALUES: Record<string, string> = {
   ...{ tls_certificate: '/c.pem', tls_key: '/k.pem' },
   ...{ trusted_proxies: '10.0.0.1', api_rate_limit: '5 per 1', rate_limit: '5 per 1', open_rate_limit: '5 per 1' },
   ...{ api_requests_per_second: '5', max_connections: '5', max_connections_per_address: '5' },
+  public_url: 'https://deck.example.org',
+  ...{ oidc_issuer: 'https://id.example.org', oidc_client_id: 'scrapdeck', oidc_client_secret: 's' },
+  ...{ oidc_client_secret_file: import.meta.filename, oidc_scopes: 'openid groups', oidc_name_claim: 'nick' },
+  ...{ oidc_groups_claim: 'roles', oidc_roles: 'team = operator', oidc_label: 'Example', oidc_session_hours: '8' },
+  ...{ jwt_issuer: 'https://ci.example.org', jwt_audience: 'scrapdeck', jwt_jwks_url: 'https://ci.example.org/keys' },
+  ...{ jwt_name_claim: 'sub', jwt_groups_claim: 'project', jwt_roles: 'shop = deployer' },
+  ...{ proxy_user_header: 'x-user', proxy_groups_header: 'x-groups', proxy_addresses: '10.0.0.1' },
+  proxy_roles: 'team = operator',
   ...{ metrics_prefix: 'mine', metrics_from: '10.0.0.1', enabled: 'off', namespace: 'scrapyd' },
   ...{ SCRAPYD_URL: 'http://scrapyd:6800', LOG_LEVEL: 'WARNING' }
+}
+
+/** Without which the option is refused. */
+const NEEDED_BY: Record<string, string[]> = {
+  oidc_issuer: ['oidc_client_id', 'oidc_roles'],
+  jwt_issuer: ['jwt_audience', 'jwt_roles'],
+  proxy_user_header: ['proxy_groups_header', 'proxy_addresses', 'proxy_roles']
 }
 
 describe('variables', () => {
@@ -436,6 +451,7 @@ describe('variables', () => {
       if (name === 'tls_certificate') environment['SCRAPDECK_TLS_KEY'] = VALUES['tls_key']!
       if (name === 'tls_key') environment['SCRAPDECK_TLS_CERTIFICATE'] = VALUES['tls_certificate']!
       if (name === 'cache_password_file') environment['SCRAPDECK_CACHE'] = VALUES['cache']!
+      for (const needed of NEEDED_BY[name] ?? []) environment[`SCRAPDECK_${needed.toUpperCase()}`] = VALUES[needed]!
       if (name === 'username') environment['SCRAPYD_PASSWORD'] = 'p'
       if (name === 'password' || name === 'password_file') environment['SCRAPYD_USERNAME'] = 'u'
       const { listed } = resolve('[scrapyd]\nmax_proc = 9\nnode_name = file\n', { environment })

@@ -4,6 +4,7 @@ import { RPCHandler, type RPCHandlerOptions } from '@orpc/server/fastify'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Engine } from '../engine/index.ts'
 import type { EngineRouter, RouterContext } from '../engine/router/router.ts'
+import type { SessionsOfCaller } from '../engine/router/router-context.ts'
 import type { Clock } from '../engine/runtime/clock.ts'
 import type { Logger } from '../engine/runtime/logger.ts'
 import type { OperationMeta } from '../shared/contract/index.ts'
@@ -42,6 +43,7 @@ export interface HandlersOptions {
   clock: Clock
   logger: Logger
   logOutEverywhere: () => Promise<number>
+  sessionsOf: (request: FastifyRequest) => SessionsOfCaller
 }
 
 type RouteHandler = (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>
@@ -169,7 +171,8 @@ export class ContractHandlers {
   #contextOf(source: 'ui' | 'api', request: FastifyRequest): RouterContext {
     return {
       ...{ principal: principalOf(request), source, showsPassword: knowsPassword(request) },
-      logOutEverywhere: this.#options.logOutEverywhere
+      logOutEverywhere: this.#options.logOutEverywhere,
+      sessions: this.#options.sessionsOf(request)
     }
   }
 

@@ -30,6 +30,7 @@ async function openFollower(leaderAddress: () => string | null) {
       allowedHosts: [],
       isEncrypted: false,
       trustedProxies: [],
+      vouchingProxies: [],
       logger: silentLogger
     },
     port: () => port

@@ -17,7 +17,8 @@ const OPERATIONS: Record<Role, string> = {
     engines.list storage.usage storage.policy storage.preview environments.list environments.log logs.read logs.tail
     logs.locate logs.search logs.searchAll logs.zip items.describe items.page items.read items.fieldStatistics items.diff
     items.export items.readExport errors.list errors.get errors.ofJob findings.list findings.ofJob events.subscribe
-    users.me users.changePassword tokens.list tokens.create tokens.revoke system.status system.history`,
+    users.me users.changePassword tokens.list tokens.create tokens.revoke
+    sessions.list sessions.revoke system.status system.history`,
   operator: `
     crawl crawlOrders.update crawlOrders.cancel jobs.run jobs.runMany jobs.setPriority jobs.reorder jobs.place
     jobs.runElsewhere jobs.cancel jobs.restore jobs.keep jobs.retry nodes.cancelExternal nodes.adoptExternal

@@ -127,6 +127,11 @@ export interface Engine {
     Access,
     | 'findByPassword'
     | 'findByToken'
+    | 'findByBearer'
+    | 'admitBearer'
+    | 'findVouched'
+    | 'signIn'
+    | 'disown'
     | 'findBySession'
     | 'sessionStart'
     | 'looksLikeToken'

@@ -9,6 +9,7 @@ import {
 } from '../../shared/contract/index.ts'
 import {
   accessToken,
+  session,
   attempt,
   backfill,
   chain,
@@ -532,6 +533,10 @@ export const EXAMPLES: ExamplesOf<InferContractRouterInputs<Contract>, InferCont
       input: { current: 'kestrel amber drawbridge', password: 'lantern osprey cobblestone' },
       output: { changed: true }
     }
+  },
+  sessions: {
+    list: { summary: 'Your browser sessions; for owners, all', output: { sessions: [session] } },
+    revoke: { summary: 'End a browser session', input: { id: session.id }, output: { revoked: true } }
   },
   tokens: {
     list: { summary: 'Your tokens; for owners, all', output: { tokens: [accessToken] } },

@@ -1,4 +1,4 @@
-import { tokensContract, usersContract } from './access.ts'
+import { sessionsContract, tokensContract, usersContract } from './access.ts'
 import { crawlContract, crawlOrdersContract } from './crawl.ts'
 import { discoveryContract } from './discovery.ts'
 import { environmentsContract } from './environments.ts'
@@ -42,6 +42,7 @@ export const contract = {
   events: eventsContract,
   users: usersContract,
   tokens: tokensContract,
+  sessions: sessionsContract,
   system: systemContract
 } satisfies Operations
 

@@ -8,11 +8,12 @@ import { kubernetesNodes } from './migrations/0005-kubernetes-nodes.ts'
 import { localNodesOfEngines } from './migrations/0006-local-nodes-of-engines.ts'
 import { placesOfBlobs } from './migrations/0007-places-of-blobs.ts'
 import { usersAndTokens } from './migrations/0008-users-and-tokens.ts'
+import { usersFromElsewhere } from './migrations/0009-users-from-elsewhere.ts'
 
 /** In order; never change a released one, append a new one. */
 export const MIGRATIONS: readonly string[] = [
   ...[allTables, engines, longLanes, nodesThatPull, kubernetesNodes],
-  ...[localNodesOfEngines, placesOfBlobs, usersAndTokens]
+  ...[localNodesOfEngines, placesOfBlobs, usersAndTokens, usersFromElsewhere]
 ]
 
 /**

@@ -24,6 +24,7 @@ import { keptItems } from './migrations/0022-kept-items.ts'
 import { nodesThatPull } from './migrations/0023-nodes-that-pull.ts'
 import { kubernetesNodes } from './migrations/0024-kubernetes-nodes.ts'
 import { usersAndTokens } from './migrations/0025-users-and-tokens.ts'
+import { usersFromElsewhere } from './migrations/0026-users-from-elsewhere.ts'
 import { limitsAndSecrets } from './migrations/0002-limits-and-secrets.ts'
 
 /**
@@ -55,7 +56,8 @@ export const MIGRATIONS: readonly string[] = [
   keptItems,
   nodesThatPull,
   kubernetesNodes,
-  usersAndTokens
+  usersAndTokens,
+  usersFromElsewhere
 ]
 
 /** Migrates to the newest schema in one transaction: if it fails, the older Scrapdeck can still open the database. */

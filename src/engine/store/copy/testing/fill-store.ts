@@ -56,7 +56,8 @@ export async function fillStore(store: Store): Promise<void> {
   await store.putUser(
     branded({
       ...{ id: 'e'.repeat(32), name: 'anna', kind: 'person', role, enabled: true, passwordHash: 'argon2id 1,1,1 a b' },
-      ...{ createdAtMs: 1, sessionsSinceMs: 2, lastSeenAtMs: null }
+      ...{ createdAtMs: 1, sessionsSinceMs: 2, lastSeenAtMs: null },
+      ...{ subject: 'oidc https://id.example.org 7', vouchedAtMs: 3 }
     })
   )
   await store.addAccessToken(
