@@ -1,5 +1,11 @@
 import { isLoopback } from '../server/auth/host-rule.ts'
-import type { GroupRoles, JwtOptions, OidcOptions, ProxyOptions, SignInOptions } from '../server/auth/sign-in-options.ts'
+import type {
+  GroupRoles,
+  JwtOptions,
+  OidcOptions,
+  ProxyOptions,
+  SignInOptions
+} from '../server/auth/sign-in-options.ts'
 import { type Role, ROLES } from '../shared/roles.ts'
 import type { OptionReader } from './option-reader.ts'
 import { readPasswordFile } from './password-file.ts'
@@ -82,7 +88,10 @@ function readProxy(options: OptionReader): ProxyOptions | null {
     options.refuse(picked, `"${name}" cannot be the name of a header that only a proxy sends.`)
   }
   if (from.length === 0) {
-    options.refuse(picked, 'proxy_user_header needs proxy_addresses: from anywhere else, anybody could send the header.')
+    options.refuse(
+      picked,
+      'proxy_user_header needs proxy_addresses: from anywhere else, anybody could send the header.'
+    )
   }
   requireRoles(options, picked, roles, 'proxy')
   return { userHeader, groupsHeader, roles, from }
@@ -114,7 +123,10 @@ function readAddress(options: OptionReader, name: string): string | null {
   if (url?.protocol === 'https:' || (url?.protocol === 'http:' && isHere)) {
     if (url.username + url.password + url.hash === '') return text
   }
-  options.refuse(picked!, `${name} is an https:// address without credentials, such as https://id.example.org/realms/x.`)
+  options.refuse(
+    picked!,
+    `${name} is an https:// address without credentials, such as https://id.example.org/realms/x.`
+  )
   return null
 }
 

@@ -71,6 +71,7 @@ describe('options of the service', () => {
       plugins: [],
       webhookNetworks: '',
       trustedProxies: [],
+      signIn: { oidc: null, jwt: null, proxy: null, publicUrl: null },
       tls: null,
       metrics: { isServed: true, prefix: 'scrapdeck', openTo: [] },
       rateLimits: DEFAULT_RATE_LIMITS,

@@ -223,7 +223,13 @@ export function createApp(options: AppOptions): App {
   })
   fastify.register(docsDoor, { docsDirectory: options.docsDirectory })
   const { uiDirectory } = options
-  fastify.register(userInterfaceDoor, { prefix: '/ui', authenticator, limits, uiDirectory, publicUrl: signIn.publicUrl })
+  fastify.register(userInterfaceDoor, {
+    prefix: '/ui',
+    authenticator,
+    limits,
+    uiDirectory,
+    publicUrl: signIn.publicUrl
+  })
   return {
     fastify,
     logOutEverywhere,

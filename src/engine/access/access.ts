@@ -148,9 +148,13 @@ export class Access {
       const id = this.#idBySubject.get(subject)
       const before = id === undefined ? this.#newUser(subject, name) : this.#requireUser(id)
       if (!before.enabled) {
-        throw new ScrapdeckError('UNAUTHORIZED', `The user ${before.name} is disabled. Ask an owner of this Scrapdeck.`, {
-          data: { credentials: 'wrong' }
-        })
+        throw new ScrapdeckError(
+          'UNAUTHORIZED',
+          `The user ${before.name} is disabled. Ask an owner of this Scrapdeck.`,
+          {
+            data: { credentials: 'wrong' }
+          }
+        )
       }
       const user: StoredUser = { ...before, role, vouchedAtMs: nowMs }
       await this.#put(user)
@@ -208,7 +212,12 @@ export class Access {
       return owner.role === role && (user?.sessionsSinceMs ?? 0) <= sinceMs
     }
     const token = this.#tokens.get(tokenId)
-    return token !== undefined && this.#isValid(token) && this.#isVouchedFor(userId) && lesserRole(owner.role, token.role) === role
+    return (
+      token !== undefined &&
+      this.#isValid(token) &&
+      this.#isVouchedFor(userId) &&
+      lesserRole(owner.role, token.role) === role
+    )
   }
 
   listUsers(): User[] {

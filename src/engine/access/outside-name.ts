@@ -9,7 +9,10 @@ export function nameFrom(text: string): string {
     .slice(0, 1_000)
     .normalize('NFKC')
     .replaceAll(/[^\p{L}\p{N}._@+-]+/gu, '-')
-  return [...plain].slice(0, NAME_MAX).join('').replaceAll(/^-+|-+$/g, '')
+  return [...plain]
+    .slice(0, NAME_MAX)
+    .join('')
+    .replaceAll(/^-+|-+$/g, '')
 }
 
 /** The name, or the first of `name-2`, `name-3` … that is free: nobody gets the account of a namesake. */

@@ -94,14 +94,16 @@ function fakeUsers(nowMs: number): User[] {
 }
 
 function fakeTokens(users: User[], nowMs: number): AccessToken[] {
-  return users.filter(({ origin }) => origin === 'local').map((user, index) => ({
-    ...{ id: branded<AccessToken['id']>(idOf(0xb00 + index)), userId: user.id, role: user.role },
-    name: ['laptop', 'dashboard', 'GitLab'][index]!,
-    ending: ['5d10aa7e', '0c9e41b2', 'e77f0412'][index]!,
-    createdAtMs: nowMs - 20 * DAY_MS,
-    expiresAtMs: [nowMs + 70 * DAY_MS, nowMs - DAY_MS, null][index]!,
-    lastUsedAtMs: [nowMs - 60_000, null, nowMs - 3_600_000][index]!
-  }))
+  return users
+    .filter(({ origin }) => origin === 'local')
+    .map((user, index) => ({
+      ...{ id: branded<AccessToken['id']>(idOf(0xb00 + index)), userId: user.id, role: user.role },
+      name: ['laptop', 'dashboard', 'GitLab'][index]!,
+      ending: ['5d10aa7e', '0c9e41b2', 'e77f0412'][index]!,
+      createdAtMs: nowMs - 20 * DAY_MS,
+      expiresAtMs: [nowMs + 70 * DAY_MS, nowMs - DAY_MS, null][index]!,
+      lastUsedAtMs: [nowMs - 60_000, null, nowMs - 3_600_000][index]!
+    }))
 }
 
 function fakeSessions(users: User[], nowMs: number): Session[] {
@@ -113,7 +115,11 @@ function fakeSessions(users: User[], nowMs: number): Session[] {
   const ways: Session['signedInWith'][] = ['link', 'password', 'oidc']
   return [null, users[0]!, users[2]!].map((user, index) => ({
     ...{ id: index.toString(16).repeat(64), userId: user?.id ?? null, userName: user?.name ?? 'scrapdeck' },
-    ...{ signedInWith: ways[index]!, userAgent: agents[index]!, address: ['127.0.0.1', '10.3.0.21', '10.3.0.40'][index]! },
+    ...{
+      signedInWith: ways[index]!,
+      userAgent: agents[index]!,
+      address: ['127.0.0.1', '10.3.0.21', '10.3.0.40'][index]!
+    },
     ...{ createdAtMs: nowMs - (index + 1) * 3 * 3_600_000, lastSeenAtMs: nowMs - index * 1_260_000 },
     ...{ endsAtMs: nowMs + (index === 2 ? 3 * 3_600_000 : 26 * DAY_MS), isCurrent: index === 0 }
   }))

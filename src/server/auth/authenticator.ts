@@ -120,7 +120,15 @@ export class Authenticator {
       cache === null ? this.#own : new SharedSessions({ own: this.#own, cache, clock, logger, receiving })
     this.#known = new KnownClients(clock)
     const failures = new FailureLog({ clock, logger })
-    const common = { credentials, access, clock, cache, known: this.#known, failures, backoff: new AccountBackoff(clock) }
+    const common = {
+      credentials,
+      access,
+      clock,
+      cache,
+      known: this.#known,
+      failures,
+      backoff: new AccountBackoff(clock)
+    }
     this.#formCheck = new PasswordCheck({ ...common, name: 'form', maxFailuresPerMinute: 10, takesTokens: false })
     // Higher than the form's: a poller with an outdated password must not lock out others behind the same address.
     this.#basicCheck = new PasswordCheck({ ...common, name: 'basic', maxFailuresPerMinute: 300, takesTokens: true })
@@ -284,7 +292,8 @@ export class Authenticator {
   /** Those that the caller may see: its own, or all. Of several engines: those that this one has seen. */
   sessionsOf(request: FastifyRequest): SessionsOfCaller {
     const { caller } = request
-    const list = () => this.#listSessions(principalOf(request)).map((one) => ({ ...one, isCurrent: one.id === caller.id }))
+    const list = () =>
+      this.#listSessions(principalOf(request)).map((one) => ({ ...one, isCurrent: one.id === caller.id }))
     return {
       list,
       end: async (id) => {

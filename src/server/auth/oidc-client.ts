@@ -94,7 +94,8 @@ export class OidcClient {
   /** A failure is not kept: the next login asks again (with the pauses of bounded-fetch.ts). */
   #discover(): Promise<Configuration> {
     const nowMs = this.#clock.monotonicMs()
-    if (this.#described !== null && nowMs - this.#described.atMs < DESCRIBED_FOR_MS) return this.#described.configuration
+    if (this.#described !== null && nowMs - this.#described.atMs < DESCRIBED_FOR_MS)
+      return this.#described.configuration
     const described = { configuration: this.#ask(), atMs: nowMs }
     this.#described = described
     described.configuration.catch(() => {

@@ -186,7 +186,8 @@ export class PasswordCheck {
   #wrong(address: string, given: BasicCredentials, blocks: boolean): Verdict {
     const { username, password } = given
     this.#failures.add(address, username)
-    if (!isHere(address) && !this.#isToken(given)) this.#backoff.addFailure(username, password)
+    const client = clientOf(address)
+    if (!isHere(client) && !this.#isToken(given)) this.#backoff.addFailure(username, { client, password })
     if (blocks) this.#failures.addBlock(address)
     return { is: 'wrong' }
   }

@@ -24,8 +24,7 @@ export const isFromPeer = (request: IncomingMessage): boolean => fromPeers.has(r
 export const clientAddressOfPeer = (request: IncomingMessage): string | null => fromPeers.get(request)?.address ?? null
 
 /** Whether the other engine got it from a proxy that may say who the client is; null: no engine forwarded it. */
-export const wasVouchedFor = (request: IncomingMessage): boolean | null =>
-  fromPeers.get(request)?.isVouchedFor ?? null
+export const wasVouchedFor = (request: IncomingMessage): boolean | null => fromPeers.get(request)?.isVouchedFor ?? null
 
 /** What an engine sends behind the secret. */
 export const peerHeaderOf = (secret: string, client: { address: string; isVouchedFor: boolean }): string =>

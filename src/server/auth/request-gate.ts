@@ -141,7 +141,14 @@ export class RequestGate {
 /** Login, health checks and what a signed link opens. Compares the route: a raw path can be spelled in many ways. */
 function isOpenToAll(request: FastifyRequest): boolean {
   const { url } = request.routeOptions
-  return isLogin(request) || isSignIn(url) || url === EGG_ROUTE || url === '/health' || url === '/health/live' || url === '/health/ready'
+  return (
+    isLogin(request) ||
+    isSignIn(url) ||
+    url === EGG_ROUTE ||
+    url === '/health' ||
+    url === '/health/live' ||
+    url === '/health/ready'
+  )
 }
 
 const isSignIn = (url: string | undefined): boolean => url === SIGN_IN_PATH || url === CALLBACK_PATH

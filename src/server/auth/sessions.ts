@@ -144,6 +144,7 @@ export class Sessions {
     session.next = renewed.renewal
     this.#sent.set(read.id, renewed.token)
     // Its browser may use it after a crash, too.
+    this.#isChanged = true
     this.record()
     return renewed.token
   }
