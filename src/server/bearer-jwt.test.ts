@@ -10,6 +10,7 @@ const ROBOT = { sub: 'repo:shop:main', preferred_username: 'shop pipeline', grou
 
 async function openWithIssuer(changes: Partial<JwtOptions> = {}) {
   const issuer = await openIdentityProvider({ people: [], redirectUris: ['http://127.0.0.1:1/ui/login/oidc/callback'] })
+  onTestFinished(issuer.stop)
   let keyRequests = 0
   issuer.intercept((request) => {
     if (request.url === '/jwks') keyRequests += 1

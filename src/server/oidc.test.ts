@@ -19,6 +19,7 @@ async function openWithProvider(changes: Partial<OidcOptions> = {}) {
     people: [{ ...ANNA }, { ...BEN }],
     redirectUris: [`${deck}/ui/login/oidc/callback`]
   })
+  onTestFinished(provider.stop)
   const oidc: OidcOptions = {
     ...{ issuer: provider.issuer, clientId: CLIENT_ID, clientSecret: CLIENT_SECRET, label: 'Example ID' },
     ...{ scopes: 'openid profile groups', nameClaim: 'preferred_username', groupsClaim: 'groups' },
@@ -105,7 +106,7 @@ describe('signing in with OIDC', () => {
   it('does not bring back whom an owner has disabled, and has no password and no role to set here', async () => {
     const { engine, signIn, me } = await openWithProvider()
     await signIn('anna-7')
-    const [{ id }] = engine.access.listUsers() as [{ id: never }]
+    const { id } = engine.access.listUsers()[0]!
     await expect(engine.access.updateUser(id, { password: 'kestrel amber drawbridge' })).rejects.toThrow('signs in')
     await expect(engine.access.updateUser(id, { role: 'owner' })).rejects.toThrow('comes from groups')
     await engine.access.updateUser(id, { enabled: false })

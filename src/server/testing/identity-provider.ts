@@ -1,9 +1,8 @@
-import { createServer } from 'node:http'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import { exportJWK, generateKeyPair, type JWK, SignJWT } from 'jose'
 import Provider, { type Configuration } from 'oidc-provider'
-import { onTestFinished } from 'vitest'
 
 type Key = JWK & { kid: string }
 
@@ -23,7 +22,7 @@ async function makeKey(kid: string): Promise<Key> {
 
 /**
  * A real OpenID provider (oidc-provider) on a free port of this machine, whose people sign in by entering their id. It
- * has its keys from the outside, so that it can change them.
+ * has its keys from the outside, so that it can change them. Whoever opens it stops it.
  */
 export async function openIdentityProvider({
   people,
@@ -59,16 +58,12 @@ export async function openIdentityProvider({
       ...configuration
     })
   let provider = open()
-  let handle: (...parameters: Parameters<ReturnType<Provider['callback']>>) => unknown = provider.callback()
-  onTestFinished(async () => {
-    server.closeAllConnections()
-    if (server.listening) await new Promise((resolve) => server.close(resolve))
-  })
+  let handle: (request: IncomingMessage, response: ServerResponse) => unknown = provider.callback()
   return {
     issuer,
     people: byId,
     /** Answers in place of the provider, until it returns false. */
-    intercept(answer: (...parameters: Parameters<typeof handle>) => boolean): void {
+    intercept(answer: (request: IncomingMessage, response: ServerResponse) => boolean): void {
       const real = provider.callback()
       handle = (request, response) => answer(request, response) || real(request, response)
     },
@@ -85,9 +80,10 @@ export async function openIdentityProvider({
       return new SignJWT(all).setProtectedHeader({ alg: 'RS256', kid: key.kid, ...header }).sign(key)
     },
     publicKey: () => ({ n: key.n!, e: key.e!, kid: key.kid }),
+    /** Can be called twice. */
     async stop(): Promise<void> {
       server.closeAllConnections()
-      await new Promise((resolve) => server.close(resolve))
+      if (server.listening) await new Promise((resolve) => server.close(resolve))
     }
   }
 }

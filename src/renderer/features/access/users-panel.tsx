@@ -87,7 +87,7 @@ interface UserRowProps {
 }
 
 function UserRow({ user, tokenCount }: UserRowProps) {
-  const { name, kind, role, enabled, lastSeenAtMs } = user
+  const { name, kind, role, enabled, origin, lastSeenAtMs } = user
   const [asking, setAsking] = useState<'password' | 'remove' | null>(null)
   const { isPending, setRole, setEnabled } = useUserChanges(user)
   return (
@@ -100,6 +100,11 @@ function UserRow({ user, tokenCount }: UserRowProps) {
               service
             </Badge>
           )}
+          {origin !== 'local' && (
+            <Badge size="xs" variant="default" title={ORIGIN_WORDS[origin]}>
+              {origin}
+            </Badge>
+          )}
         </span>
       </th>
       <td data-label="Role">
@@ -108,7 +113,8 @@ function UserRow({ user, tokenCount }: UserRowProps) {
           size="xs"
           aria-label={`Role of ${name}`}
           value={role}
-          disabled={isPending}
+          disabled={isPending || origin !== 'local'}
+          title={origin === 'local' ? undefined : 'The role comes from groups, at each login'}
           onChange={(next) => next !== null && next !== role && setRole(next as Role)}
         />
       </td>
@@ -127,7 +133,7 @@ function UserRow({ user, tokenCount }: UserRowProps) {
       </td>
       <td className={classes.acts}>
         <MoreMenu label={`More actions for ${name}`} size={24}>
-          {kind === 'person' && (
+          {kind === 'person' && origin === 'local' && (
             <Menu.Item leftSection={<IconKey size={14} />} onClick={() => setAsking('password')}>
               Set password…
             </Menu.Item>
@@ -149,7 +155,12 @@ function UserRow({ user, tokenCount }: UserRowProps) {
   )
 }
 
-function UserState({ user: { enabled, kind, hasPassword } }: { user: User }) {
+const ORIGIN_WORDS = {
+  oidc: 'Signs in at the identity provider (OIDC)',
+  proxy: 'Is named by the proxy'
+}
+
+function UserState({ user: { enabled, kind, origin, hasPassword } }: { user: User }) {
   if (!enabled) {
     return (
       <span className={`tone-off ${classes.marked}`}>
@@ -157,7 +168,7 @@ function UserState({ user: { enabled, kind, hasPassword } }: { user: User }) {
       </span>
     )
   }
-  if (kind === 'person' && !hasPassword) {
+  if (kind === 'person' && origin === 'local' && !hasPassword) {
     return (
       <span className="tone-wait" title="Set a password, so that this user can log in">
         no password
