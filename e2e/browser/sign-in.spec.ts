@@ -40,7 +40,7 @@ test('a person signs in at a real identity provider, has the role of the group, 
     await page.screenshot({ path: '.cache/screenshots/login-with-provider.png' })
     await signInAs('anna-7')
     await expect(page.getByRole('heading', { name: 'Users & access' })).toBeVisible()
-    const account = page.getByRole('region', { name: 'Your account' })
+    const account = page.locator('section', { has: page.getByRole('heading', { name: 'Your account' }) })
     await expect(account).toContainText('anna')
     await expect(account).toContainText('operator')
     await expect(account.getByRole('button', { name: 'Change password…' })).toHaveCount(0)
