@@ -139,6 +139,49 @@ describe('options of the service', () => {
       expect(() => proxies(text)).toThrow('addresses and networks')
   })
 
+  it('say who signs in elsewhere; what would let in anybody is refused', () => {
+    const signIn = (lines: string) => resolve(`[scrapdeck]\n${lines}\n`)
+    const oidc =
+      'oidc_issuer = https://id.example.org/realms/x\noidc_client_id = deck\noidc_client_secret = hush hush\npublic_url = https://deck.example.org/'
+    const roles = 'oidc_roles =\n  cn=crawlers,dc=example = operator\n  crawl admins = owner'
+    const { options, listed } = signIn(`${oidc}\n${roles}`)
+    expect(options.signIn).toMatchObject({
+      oidc: {
+        ...{ issuer: 'https://id.example.org/realms/x', clientId: 'deck', clientSecret: 'hush hush' },
+        ...{ label: 'id.example.org', sessionMs: 12 * 3_600_000, groupsClaim: 'groups' },
+        roles: new Map([
+          ['cn=crawlers,dc=example', 'operator'],
+          ['crawl admins', 'owner']
+        ])
+      },
+      ...{ jwt: null, proxy: null, publicUrl: 'https://deck.example.org' }
+    })
+    expect(JSON.stringify(listed)).not.toContain('hush')
+    const jwt = 'jwt_issuer = https://ci.example.org'
+    const proxy = 'proxy_user_header = Remote-User\nproxy_groups_header = Remote-Groups\nproxy_roles = a = owner'
+    for (const [lines, why] of [
+      [oidc, 'oidc_roles says which groups'],
+      [`${oidc}\noidc_roles = crawlers`, 'such as "scrapers = operator"'],
+      [`${oidc}\noidc_roles = crawlers = root`, 'Roles are viewer'],
+      [`${oidc}\noidc_roles = a = viewer; a = owner`, 'twice'],
+      [`${oidc}\n${roles}\noidc_scopes = profile`, 'the scope openid'],
+      [`${oidc}\n${roles}\noidc_session_hours = 0`, 'at least 1'],
+      [`${roles}\noidc_issuer = http://id.example.org\noidc_client_id = x`, 'https:// address'],
+      [`${roles}\noidc_issuer = https://id.example.org`, 'needs oidc_client_id'],
+      [`${jwt}\njwt_roles = a = viewer`, 'needs jwt_audience'],
+      [`${jwt}\njwt_audience = deck`, 'jwt_roles says which groups'],
+      [proxy, 'needs proxy_addresses'],
+      [`${proxy}\nproxy_addresses = 0.0.0.0/0`, 'can be any user'],
+      [`${proxy.replace('Remote-User', 'Cookie')}\nproxy_addresses = 10.0.0.7`, 'cannot be the name of a header'],
+      ['public_url = https://deck.example.org/path', 'where browsers reach']
+    ] as const)
+      expect(() => signIn(lines)).toThrow(why)
+    expect(signIn(`${proxy}\nproxy_addresses = 10.0.0.7`).options.signIn.proxy).toMatchObject({
+      userHeader: 'remote-user'
+    })
+    expect(signIn(`${roles}\noidc_issuer = http://[::1]:9\noidc_client_id = x`).options.signIn.oidc).not.toBeNull()
+  })
+
   it('say where blobs are, and never have credentials in that', () => {
     const text = 'blobs = s3://crawls/a?region=eu-west-1\nblobs_credentials_file = /c\nblobs_cache_mb = 500'
     const { options, listed } = resolve(`[scrapdeck]\n${text}\n`)

@@ -5,6 +5,7 @@ import { describe, expect, it } from 'vitest'
 import { contract, listOperations, type Operation } from '../shared/contract/index.ts'
 import { includesRole, type Role, ROLES } from '../shared/roles.ts'
 import { OWNER } from '../engine/access/principal.ts'
+import { NO_SIGN_IN } from './auth/sign-in-options.ts'
 import { exampleOf } from './openapi/examples.ts'
 import { openTestApp } from './testing/test-app.ts'
 
@@ -75,7 +76,9 @@ const ROUTES: [method: string, path: string, role: Role | null][] = [
   ['GET', '/health', null],
   ['GET', '/health/live', null],
   ['GET', '/health/ready', null],
-  ['GET', '/ui/login', null]
+  ['GET', '/ui/login', null],
+  ['GET', '/ui/login/oidc', null],
+  ['GET', '/ui/login/oidc/callback', null]
 ]
 
 const FOUND = listOperations(contract)
@@ -83,9 +86,18 @@ const FOUND = listOperations(contract)
 const NOT_AWAITED = new Set(['events.subscribe', 'projects.upload', 'logs.tail', 'logs.zip', 'projects.deploy'])
 const isStream = ({ '~orpc': { outputSchema } }: Operation) => getEventIteratorSchemaDetails(outputSchema) !== undefined
 
+/** All ways to sign in. Nobody answers at the provider. */
+const SIGN_IN = {
+  ...NO_SIGN_IN,
+  oidc: {
+    ...{ issuer: 'http://127.0.0.1:1', clientId: 'scrapdeck', clientSecret: null, scopes: 'openid', label: 'Nobody' },
+    ...{ nameClaim: 'name', groupsClaim: 'groups', roles: new Map(), sessionMs: 1 }
+  }
+}
+
 /** The app, and what a token of each role sends. */
 async function openWithRoles() {
-  const app = openTestApp({ rateLimits: { apiPerSecond: 10_000, doorPerSecond: 10_000 } as never })
+  const app = openTestApp({ signIn: SIGN_IN, rateLimits: { apiPerSecond: 10_000, doorPerSecond: 10_000 } as never })
   const { access } = app.engine
   const authorization = {} as Record<Role, string>
   for (const role of ROLES) {
@@ -192,7 +204,7 @@ describe('the role of every other route', () => {
   })
 
   it('is in the table, for every route that there is', async () => {
-    const { fastify } = openTestApp()
+    const { fastify } = openTestApp({ signIn: SIGN_IN })
     await fastify.ready()
     // Operations, and doors with credentials of their own.
     const others = /^\/(api\/(rpc|v1|node)\/|crawl|kubernetes\/|jobs\/:id\/)/

@@ -127,7 +127,7 @@ export class Access {
     return this.#bearers.add(text, { ...bearer, name: nameFrom(bearer.name) || 'jwt' })
   }
 
-  /** As `signIn`, but without waiting; null: it has something to write. For a proxy, which vouches with each request. */
+  /** As `signIn`, without waiting; null: it has something to write. For a proxy, which vouches with each request. */
   findVouched({ subject, role }: Vouched): Principal | null {
     const id = this.#idBySubject.get(subject)
     const user = id === undefined ? undefined : this.#users.get(id)

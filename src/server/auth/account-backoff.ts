@@ -20,9 +20,9 @@ interface Account {
 }
 
 /**
- * Slows down guesses at one account that come from many addresses: then each wrong password doubles the wait, up to half
- * a minute. Whoever asks leaves out those who must never wait (password-check.ts), so an account can be made slow for
- * strangers, and for nobody else.
+ * Slows down guesses at one account that come from many addresses: then each wrong password doubles the wait, up to
+ * half a minute. Whoever asks leaves out those who must never wait (password-check.ts), so an account can be made slow
+ * for strangers, and for nobody else.
  */
 export class AccountBackoff {
   readonly #clock: Clock

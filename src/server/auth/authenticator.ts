@@ -169,8 +169,9 @@ export class Authenticator {
   }
 
   /**
-   * Basic credentials of somebody else than the session's user. If they are right, the request is theirs: the cookie may
-   * have been set by a page on another port. If not, they are for a proxy before us, and are not tried with every request.
+   * Basic credentials of somebody else than the session's user. If they are right, the request is theirs: the cookie
+   * may have been set by a page on another port. If not, they are for a proxy before us, and are not tried with every
+   * request.
    */
   async #checkOther(caller: Caller, request: FastifyRequest): Promise<Caller> {
     const key = hashToken(`${caller.id} ${request.headers.authorization}`)

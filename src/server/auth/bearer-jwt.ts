@@ -27,7 +27,7 @@ export class BearerJwts {
     return token.length <= MAX_LENGTH && FORM.test(token) && !this.#access.looksLikeToken(token)
   }
 
-  /** At once for a token that was verified before. Throws or rejects with UNAUTHORIZED, ROLE_REQUIRED, SIGN_IN_UNAVAILABLE. */
+  /** At once if it was verified before. Rejects with UNAUTHORIZED, ROLE_REQUIRED, SIGN_IN_UNAVAILABLE. */
   find(token: string): Principal | Promise<Principal> {
     return this.#access.findByBearer(token) ?? this.#verify(token)
   }

@@ -12,8 +12,8 @@ export const LOGIN_PAGE_POLICY = `${SMALL_PAGE_POLICY}; script-src 'sha256-${cre
 
 /**
  * The page for browsers without a session. `problem` says why the last attempt failed; `signInWith`: the identity
- * provider, null: there is none. At its own address, the form has none, so that the browser keeps the fragment, the page
- * of the UI that was wanted.
+ * provider, null: there is none. At its own address, the form has none, so that the browser keeps the fragment, the
+ * page of the UI that was wanted.
  */
 export function loginPage({
   problem,

@@ -6,7 +6,7 @@ import { createToken, hashToken } from './secrets.ts'
 const LETTERS = { password: 'p', link: 'l', oidc: 'o' } as const
 export type SignedInWith = keyof typeof LETTERS
 
-/** 256 random bits, the user's id, when it began and ends (to the base 36), how; then what is renewed: 128 random bits. */
+/** 256 random bits, the user's id, when it began and ends (to the base 36), how; then 128 bits that are renewed. */
 const FORM = /^([\w-]{43}\.([0-9a-f]{32}|owner)\.([0-9a-z]{1,12})\.([0-9a-z]{1,12})\.([plo]))\.([\w-]{22})$/
 
 /** What the token of a session says. */

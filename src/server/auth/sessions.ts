@@ -14,11 +14,11 @@ export const IDLE_MS = 7 * DAY_MS
 const MAX_SESSIONS = 1000
 /** Of a user: whoever logs in again and again ends only the own sessions. */
 const MAX_SESSIONS_OF_USER = 50
-/** How often a browser gets another cookie, so that one that leaked from a backup or a log is soon worth nothing. */
+/** How often a browser gets another cookie: one that leaked from a backup or a log is soon worth nothing. */
 const RENEW_EVERY_MS = 3_600_000
 /** Requests that were on their way when the next cookie arrived still have the one before. */
 const FORMER_FOR_MS = 60_000
-/** How often it is recorded when sessions were used: an idle limit needs no more, and each time writes the whole file. */
+/** How often it is recorded when sessions were used: an idle limit needs no more, and each time is the whole file. */
 const RECORD_EVERY_MS = 5 * 60_000
 const SEEN_EVERY_MS = 10_000
 const USER_AGENT_MAX = 200

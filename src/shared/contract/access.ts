@@ -38,7 +38,7 @@ export const User = z.object({
   /** A user that is disabled cannot log in, and the tokens are refused. */
   enabled: z.boolean(),
   hasPassword: z.boolean(),
-  /** Who knows the user: this Scrapdeck, the OIDC provider, or the proxy. The role of the others comes from groups there. */
+  /** Who knows the user: this Scrapdeck, the OIDC provider, or the proxy. Their users have the role of their groups. */
   origin: z.enum(['local', 'oidc', 'proxy']),
   createdAtMs: z.number(),
   /** Last login or use of a token, to the minute; null: never. */

@@ -25,7 +25,11 @@ export function BrowsersPanel({ me }: { me: Me }) {
   const isOwner = me.role === 'owner'
   const sessions = useQuery(query.sessions.list.queryOptions(READ_AGAIN))
   return (
-    <Panel title={isOwner ? 'Browser sessions' : 'Your browser sessions'} note={isOwner ? 'of all users' : undefined} flush>
+    <Panel
+      title={isOwner ? 'Browser sessions' : 'Your browser sessions'}
+      note={isOwner ? 'of all users' : undefined}
+      flush
+    >
       <QueryState query={sessions} what="the browser sessions" rows={2}>
         {(data) =>
           data.sessions.length === 0 ? (
