@@ -319,6 +319,37 @@ describe('a provider', () => {
     expect([asked.status, asked.body]).toEqual([200, expect.stringContaining('action="')])
   })
 
+  it('ends the session here when it ends there, and no other session of the user', async () => {
+    const { deck, provider, browser, begin, me } = await openWithProvider()
+    const laptop = new Browser()
+    for (const one of [browser, laptop]) await one.go(await one.signInAt(await begin(one), 'anna-7', provider.issuer))
+    expect([await me(browser), await me(laptop)]).toMatchObject([{ name: 'anna' }, { name: 'anna' }])
+    const page = await browser.go(`${provider.issuer}/session/end`)
+    const [, action, secret] = /action="([^"]+)"[^]*name="xsrf" value="([^"]+)"/.exec(page.body)!
+    await browser.go(action!, { method: 'POST', body: new URLSearchParams({ xsrf: secret!, logout: 'yes' }) })
+    await expect.poll(() => me(browser)).toBe(401)
+    expect([await me(laptop), deck]).toMatchObject([{ name: 'anna' }, deck])
+  })
+
+  it.each<[string, Record<string, unknown>, number]>([
+    ['for the user, of which this engine knows no session there', {}, 200],
+    ['for another client', { aud: 'another' }, 400],
+    ['of another issuer', { iss: 'http://127.0.0.1:1' }, 400],
+    ['that has expired', { exp: 1_000_000_000 }, 400],
+    ['that says something else', { events: { 'http://example.org/event': {} } }, 400],
+    ['that is one of a login', { nonce: 'x' }, 400]
+  ])('ends all sessions of a user with a token %s: %j %i', async (_what, changes, status) => {
+    const { deck, provider, signIn, me } = await openWithProvider()
+    await signIn('anna-7')
+    const events = { 'http://schemas.openid.net/event/backchannel-logout': {} }
+    const token = await provider.sign({ aud: CLIENT_ID, sub: 'anna-7', jti: 'once', events, ...changes })
+    const send = (logout_token: string) =>
+      fetch(`${deck}/ui/login/oidc/logout`, { method: 'POST', body: new URLSearchParams({ logout_token }) })
+    expect((await send(token)).status).toBe(status)
+    expect((await send('nothing')).status).toBe(400)
+    expect(await me()).toEqual(status === 200 ? 401 : expect.objectContaining({ name: 'anna' }))
+  })
+
   it('is not flooded by one client: its oldest logins are forgotten, not those of others', async () => {
     const { deck, provider, begin, me } = await openWithProvider()
     const patient = new Browser()

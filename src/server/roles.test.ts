@@ -78,7 +78,8 @@ const ROUTES: [method: string, path: string, role: Role | null][] = [
   ['GET', '/health/ready', null],
   ['GET', '/ui/login', null],
   ['GET', '/ui/login/oidc', null],
-  ['GET', '/ui/login/oidc/callback', null]
+  ['GET', '/ui/login/oidc/callback', null],
+  ['POST', '/ui/login/oidc/logout', null]
 ]
 
 const FOUND = listOperations(contract)

@@ -8,7 +8,7 @@ import { type Authenticator, knowsPassword } from './auth/authenticator.ts'
 import type { DoorLimits } from './auth/door-limits.ts'
 import { LOGIN_PAGE_POLICY, loginPage } from './auth/login-page.ts'
 import { addressOf, clientOf } from './auth/client-address.ts'
-import { CALLBACK_PATH, LOGIN_MS, type OidcSignIn, SIGN_IN_PATH } from './auth/oidc-sign-in.ts'
+import { BACK_CHANNEL_PATH, CALLBACK_PATH, LOGIN_MS, type OidcSignIn, SIGN_IN_PATH } from './auth/oidc-sign-in.ts'
 import { loginCookieName, readCookies, setCookie } from './auth/session-cookie.ts'
 import { isBehindTls, setSessionCookie } from './auth/session-reply.ts'
 import { SMALL_PAGE_POLICY } from './small-page.ts'
@@ -198,18 +198,22 @@ function serveSignIn(app: FastifyInstance, oidc: OidcSignIn, options: UserInterf
     try {
       await limits.chargeLogin(request, reply)
       const query = (request.raw.url ?? '').split('?').slice(1).join('?')
-      const { principal, page, idToken } = await oidc.finish(cookies.slice(0, COOKIES_MAX), query)
+      const { principal, page, there } = await oidc.finish(cookies.slice(0, COOKIES_MAX), query)
       // Another session than the browser may have had: nobody else knows this one.
       await authenticator.logOut(request)
       const begun = await authenticator.logIn(principal, {
         ...{ signedInWith: 'oidc' as const, endsAtMs: oidc.endsAtMs(), request }
       })
-      oidc.keepIdToken(begun.id, idToken)
+      oidc.keep(begun.id, there)
       setSessionCookie(request, reply, begun)
       return reply.redirect(`/ui/${page}`, 303)
     } catch (error) {
       return sendProblem(error, options, reply)
     }
+  })
+  app.post(BACK_CHANNEL_PATH.slice('/ui'.length), FOR_VIEWERS, async (request, reply) => {
+    for (const id of await oidc.endFromThere(fieldsOf(request)('logout_token'))) await authenticator.endSession(id)
+    return reply.header('cache-control', 'no-store').send()
   })
 }
 

@@ -163,14 +163,14 @@ export class Access {
     })
   }
 
+  /** Whoever vouches for this subject says that it has logged out. */
+  endSessions(subject: string): Promise<void> {
+    return this.#changeSubject(subject, (user) => user)
+  }
+
   /** Nobody vouches for this subject any more: its sessions end, and its tokens until it logs in again. */
   disown(subject: string): Promise<void> {
-    return this.#inTurn(async () => {
-      const id = this.#idBySubject.get(subject)
-      const user = id === undefined ? undefined : this.#users.get(id)
-      if (user === undefined || user.vouchedAtMs === null) return
-      await this.#put({ ...user, vouchedAtMs: null, sessionsSinceMs: this.#parts.clock.nowMs() + 1 })
-    })
+    return this.#changeSubject(subject, (user) => (user.vouchedAtMs === null ? null : { ...user, vouchedAtMs: null }))
   }
 
   /** null: there is no such user, the password is wrong, or the user is disabled. All take the same time. */
@@ -369,6 +369,16 @@ export class Access {
     const user = userId === null ? undefined : this.#users.get(userId)
     if (user === undefined || user.subject === null) return true
     return user.vouchedAtMs !== null && this.#parts.clock.nowMs() - user.vouchedAtMs < VOUCHED_FOR_MS
+  }
+
+  /** Ends the sessions of this subject's user, too, unless `change` says that there is nothing to do. */
+  #changeSubject(subject: string, change: (user: StoredUser) => StoredUser | null): Promise<void> {
+    return this.#inTurn(async () => {
+      const id = this.#idBySubject.get(subject)
+      const user = id === undefined ? undefined : this.#users.get(id)
+      const changed = user === undefined ? null : change(user)
+      if (changed !== null) await this.#put({ ...changed, sessionsSinceMs: this.#parts.clock.nowMs() + 1 })
+    })
   }
 
   #newUser(subject: string, wanted: string): StoredUser {

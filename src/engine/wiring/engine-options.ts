@@ -132,6 +132,7 @@ export interface Engine {
     | 'findVouched'
     | 'signIn'
     | 'disown'
+    | 'endSessions'
     | 'findBySession'
     | 'sessionStart'
     | 'looksLikeToken'

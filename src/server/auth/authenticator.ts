@@ -290,6 +290,11 @@ export class Authenticator {
     return fromProvider
   }
 
+  /** Its identity provider has ended it. */
+  async endSession(id: string): Promise<void> {
+    await this.#sessions.end(id)
+  }
+
   /** Those that the caller may see: its own, or all. Of several engines: those that this one has seen. */
   sessionsOf(request: FastifyRequest): SessionsOfCaller {
     const { caller } = request

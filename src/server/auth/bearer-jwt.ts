@@ -57,6 +57,6 @@ export class BearerJwts {
 
   async #load(): Promise<JwtVerifier> {
     const { JwtVerifier: Verifier } = await import('./jwt-verifier.ts')
-    return new Verifier(this.#options, this.#clock)
+    return new Verifier({ ...this.#options, requires: ['sub'] }, this.#clock)
   }
 }

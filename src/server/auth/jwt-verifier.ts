@@ -3,6 +3,9 @@ import type { Clock } from '../../engine/runtime/clock.ts'
 import { createBoundedFetch } from './bounded-fetch.ts'
 import type { JwtOptions } from './sign-in-options.ts'
 
+/** `requires`: claims that a token must have, besides when it expires. */
+type Expected = Pick<JwtOptions, 'issuer' | 'audience' | 'jwksUrl'> & { requires: readonly string[] }
+
 /** Never `none`, and nothing that is signed with a secret: a public key must not become one. */
 const ALGORITHMS = [
   ...['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512'],
@@ -17,18 +20,18 @@ export type VerifiedJwt = { is: 'valid'; claims: JWTPayload } | { is: 'invalid';
 
 /** Checks signed tokens of one issuer, by jose. Only this file loads it, for the first token that looks like one. */
 export class JwtVerifier {
-  readonly #options: JwtOptions
+  readonly #options: Expected
   readonly #fetch: ReturnType<typeof createBoundedFetch>
   #keys: Promise<ReturnType<typeof createRemoteJWKSet>> | null = null
 
-  constructor(options: JwtOptions, clock: Clock) {
+  constructor(options: Expected, clock: Clock) {
     this.#options = options
     this.#fetch = createBoundedFetch(clock)
   }
 
   /** `unknown`: the keys of the issuer cannot be had. `nowMs`: for when it expires. */
   async verify(token: string, nowMs: number): Promise<VerifiedJwt> {
-    const { issuer, audience } = this.#options
+    const { issuer, audience, requires } = this.#options
     let keys: ReturnType<typeof createRemoteJWKSet>
     try {
       keys = await this.#findKeys()
@@ -37,7 +40,7 @@ export class JwtVerifier {
     }
     try {
       const { payload } = await jwtVerify(token, keys, {
-        ...{ issuer, audience, algorithms: ALGORITHMS, requiredClaims: ['exp', 'sub'] },
+        ...{ issuer, audience, algorithms: ALGORITHMS, requiredClaims: ['exp', ...requires] },
         ...{ clockTolerance: CLOCK_TOLERANCE_SECONDS, currentDate: new Date(nowMs) }
       })
       return { is: 'valid', claims: payload }

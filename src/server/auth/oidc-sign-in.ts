@@ -4,6 +4,7 @@ import type { Clock } from '../../engine/runtime/clock.ts'
 import type { Logger } from '../../engine/runtime/logger.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { groupsIn, nameIn, noRoleText, roleOf } from './group-roles.ts'
+import type { JwtVerifier } from './jwt-verifier.ts'
 import type { Expected, OidcClient } from './oidc-client.ts'
 import { createToken, hashToken } from './secrets.ts'
 import type { OidcOptions } from './sign-in-options.ts'
@@ -13,13 +14,18 @@ export const SIGN_IN_PATH = '/ui/login/oidc'
 /** Where the provider sends it back to. */
 export const CALLBACK_PATH = '/ui/login/oidc/callback'
 
+/** Where the provider says which sessions have ended there. */
+export const BACK_CHANNEL_PATH = '/ui/login/oidc/logout'
+/** What it says then (OpenID Connect Back-Channel Logout 1.0, 2.4). */
+const LOGOUT_EVENT = 'http://schemas.openid.net/event/backchannel-logout'
+
 /** Until when a browser must be back. */
 export const LOGIN_MS = 10 * 60_000
 /** Logins that have begun, of one client and in all: strangers must not displace those of others. */
 const BEGUN_OF_CLIENT_MAX = 20
 const BEGUN_MAX = 5_000
 /** Of sessions that may be ended at the provider, too. */
-const ID_TOKENS_MAX = 1_000
+const SESSIONS_THERE_MAX = 1_000
 const ID_TOKEN_LENGTH_MAX = 16_384
 const QUERY_LENGTH_MAX = 8_192
 /** A page of the UI, which is behind `#`: never another place. */
@@ -32,11 +38,18 @@ interface Begun extends Expected {
   untilMs: number
 }
 
+/** A session at the provider. */
+interface SessionThere {
+  idToken: string
+  /** How the provider calls it; null: it does not say. */
+  sid: string | null
+}
+
 export interface SignedInUser {
   principal: Principal
   /** The fragment of the page that was wanted; empty: none. */
   page: string
-  idToken: string
+  there: SessionThere
 }
 
 /**
@@ -50,9 +63,10 @@ export class OidcSignIn {
   readonly #logger: Logger
   /** By the hash of the browser's cookie, in the order in which they began. */
   readonly #begun = new Map<string, Begun>()
-  /** By session. They are lost with the process: then the provider asks whether to log out. */
-  readonly #idTokens = new Map<string, string>()
+  /** By session. They are lost with the process: then the provider asks whether to log out, and ends all of a user. */
+  readonly #there = new Map<string, SessionThere>()
   #client: Promise<OidcClient> | null = null
+  #logoutTokens: Promise<JwtVerifier> | null = null
 
   constructor(options: OidcOptions, parts: { access: Engine['access']; clock: Clock; logger: Logger }) {
     this.#options = options
@@ -108,20 +122,47 @@ export class OidcSignIn {
     }
     const principal = await this.#access.signIn({ subject: identity, name, role })
     this.#logger.info({ name: principal.name, role }, 'Signed in with OIDC')
-    return { principal, page: begun.page, idToken }
+    const { sid } = claims
+    return { principal, page: begun.page, there: { idToken, sid: typeof sid === 'string' ? sid : null } }
   }
 
-  /** For the logout of this session. */
-  keepIdToken(session: string, idToken: string): void {
-    const oldest = this.#idTokens.keys().next().value
-    if (this.#idTokens.size >= ID_TOKENS_MAX && oldest !== undefined) this.#idTokens.delete(oldest)
-    if (idToken.length <= ID_TOKEN_LENGTH_MAX) this.#idTokens.set(session, idToken)
+  /** For the end of this session, here or there. */
+  keep(session: string, there: SessionThere): void {
+    const oldest = this.#there.keys().next().value
+    if (this.#there.size >= SESSIONS_THERE_MAX && oldest !== undefined) this.#there.delete(oldest)
+    if (there.idToken.length <= ID_TOKEN_LENGTH_MAX) this.#there.set(session, there)
+  }
+
+  /**
+   * The provider says that somebody has logged out there. Ends all sessions of that user, or returns those that it
+   * means. Rejects with BAD_INPUT unless the provider has signed that for us, and with SIGN_IN_UNAVAILABLE.
+   */
+  async endFromThere(logoutToken: string): Promise<string[]> {
+    this.#logoutTokens ??= this.#loadVerifier()
+    const verified = await (await this.#logoutTokens).verify(logoutToken, this.#clock.nowMs())
+    if (verified.is === 'unknown') {
+      throw new ScrapdeckError(
+        'SIGN_IN_UNAVAILABLE',
+        `The keys of ${this.label} cannot be read. Try again in a minute.`
+      )
+    }
+    const claims = verified.is === 'valid' ? verified.claims : {}
+    const { events, sub, sid } = claims
+    const isLogout = typeof events === 'object' && events !== null && Object.hasOwn(events, LOGOUT_EVENT)
+    // A token of a login has a nonce: it must not pass for this.
+    if (!isLogout || Object.hasOwn(claims, 'nonce')) {
+      throw new ScrapdeckError('BAD_INPUT', 'This is not a logout token of the configured provider')
+    }
+    const sessions = [...this.#there].filter(([, there]) => sid !== undefined && there.sid === sid).map(([id]) => id)
+    if (sessions.length === 0 && sub !== undefined)
+      await this.#access.endSessions(`oidc ${this.#options.issuer} ${sub}`)
+    return sessions
   }
 
   /** Where the browser ends its session at the provider, too; null: nowhere, or it does not respond. */
   async endUrl(session: string, returnTo: string): Promise<string | null> {
-    const idToken = this.#idTokens.get(session) ?? null
-    this.#idTokens.delete(session)
+    const idToken = this.#there.get(session)?.idToken ?? null
+    this.#there.delete(session)
     const url = await this.#ask((client) => client.endUrl(idToken, returnTo)).catch(() => null)
     return url?.href ?? null
   }
@@ -152,6 +193,12 @@ export class OidcSignIn {
             `${this.label} does not respond, so nobody can sign in with it. Try again later; users with a password here can still log in.`
           )
     }
+  }
+
+  async #loadVerifier(): Promise<JwtVerifier> {
+    const { JwtVerifier: Verifier } = await import('./jwt-verifier.ts')
+    const { issuer, clientId: audience } = this.#options
+    return new Verifier({ issuer, audience, jwksUrl: null, requires: ['iat', 'jti'] }, this.#clock)
   }
 
   async #load(): Promise<OidcClient> {

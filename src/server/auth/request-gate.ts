@@ -12,7 +12,7 @@ import { type Caller, NOBODY } from './caller.ts'
 import { EGG_ROUTE } from '../kubernetes-egg-door.ts'
 import { addressOf } from './client-address.ts'
 import { isFromPeer } from './peer-requests.ts'
-import { CALLBACK_PATH, SIGN_IN_PATH } from './oidc-sign-in.ts'
+import { BACK_CHANNEL_PATH, CALLBACK_PATH, SIGN_IN_PATH } from './oidc-sign-in.ts'
 import type { DoorLimits } from './door-limits.ts'
 import { setSessionCookie } from './session-reply.ts'
 import { changesNothing, checkRequestOrigin } from './request-rule.ts'
@@ -151,7 +151,8 @@ function isOpenToAll(request: FastifyRequest): boolean {
   )
 }
 
-const isSignIn = (url: string | undefined): boolean => url === SIGN_IN_PATH || url === CALLBACK_PATH
+const isSignIn = (url: string | undefined): boolean =>
+  url === SIGN_IN_PATH || url === CALLBACK_PATH || url === BACK_CHANNEL_PATH
 
 function isLogin({ routeOptions: { url } }: FastifyRequest): boolean {
   return url === '/ui/login'

@@ -44,13 +44,21 @@ export async function openIdentityProvider({
       clients: [
         {
           ...{ client_id: CLIENT_ID, client_secret: CLIENT_SECRET, redirect_uris: redirectUris },
+          backchannel_logout_uri: new URL('/ui/login/oidc/logout', redirectUris[0]).href,
+          backchannel_logout_session_required: true,
           post_logout_redirect_uris: redirectUris.map((uri) => new URL('/ui/login', uri).href)
         }
       ],
       jwks: { keys: [key] },
       claims: { openid: ['sub'], profile: ['preferred_username'], groups: ['groups'] },
-      features: { devInteractions: { enabled: true }, rpInitiatedLogout: { enabled: true } },
+      features: {
+        devInteractions: { enabled: true },
+        rpInitiatedLogout: { enabled: true },
+        backchannelLogout: { enabled: true }
+      },
       cookies: { keys: ['of this test'] },
+      // It would not reach an address of this machine.
+      fetch: (url, options) => fetch(url, { ...options, dispatcher: undefined } as RequestInit),
       findAccount: (_context, id) => ({
         accountId: id,
         claims: () => ({ sub: id, preferred_username: byId.get(id)?.name, groups: byId.get(id)?.groups ?? [] })
