@@ -100,6 +100,8 @@ async function sendFile(directory: string, request: FastifyRequest, reply: Fasti
   if (file.type === 'error') return reply.code(file.statusCode).headers(file.headers).send(file.stream)
   // Vite puts a content hash into the names of all files under assets/.
   const isHashed = file.metadata.path.startsWith(join(directory, 'assets') + sep)
+  // A proxy that keeps the file would give the cookie to everybody.
+  if (isHashed) reply.removeHeader('set-cookie')
   reply.header('cache-control', isHashed ? `public, max-age=${YEAR_SECONDS}, immutable` : 'no-cache')
   return reply.code(file.statusCode).headers(file.headers).send(file.stream)
 }
@@ -193,10 +195,10 @@ function serveSignIn(app: FastifyInstance, oidc: OidcSignIn, options: UserInterf
   })
   app.get(CALLBACK_PATH.slice('/ui'.length), noHead, async (request, reply) => {
     const cookies = readCookies(nameOf(request), request.headers.cookie)
+    await limits.chargeLogin(request, reply)
     // Used or not, it is of no use any more.
     reply.header('set-cookie', setCookie(nameOf(request), '', cookieOptions(request, 0)))
     try {
-      await limits.chargeLogin(request, reply)
       const query = (request.raw.url ?? '').split('?').slice(1).join('?')
       const { principal, page, there } = await oidc.finish(cookies.slice(0, COOKIES_MAX), query)
       // Another session than the browser may have had: nobody else knows this one.
@@ -222,7 +224,6 @@ const COOKIES_MAX = 10
 /** What a person can do something about, on the login page. */
 function sendProblem(error: unknown, { authenticator }: UserInterfaceOptions, reply: FastifyReply): FastifyReply {
   if (!(error instanceof ScrapdeckError)) throw error
-  if (error.code === 'TOO_MANY_REQUESTS') throw error
   return sendLoginPage(authenticator, reply, ERROR_CODES[error.code].status, error.message, true)
 }
 

@@ -92,8 +92,17 @@ export class SharedSessions {
     const isValid = await asking
     if (isValid === false) return null
     // It began on another engine: only the cache knew it.
-    if (isValid && own.get(id) === null && this.#options.clock.nowMs() < token.endsAtMs) own.add(token, browser)
+    if (isValid && own.get(id) === null && this.#options.clock.nowMs() < token.endsAtMs) this.#adopt(token, browser)
     return own.find(token)
+  }
+
+  #adopt(token: SessionToken, browser: Browser): void {
+    try {
+      this.#options.own.add(token, browser)
+    } catch (error) {
+      // A full disk: the cache has said what counts, and the record is only for when it is away.
+      this.#options.logger.warn({ err: error }, 'The sessions file cannot be written')
+    }
   }
 
   /** null: only this engine's own record is left to go by. */
