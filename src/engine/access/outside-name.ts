@@ -9,10 +9,9 @@ export function nameFrom(text: string): string {
     .slice(0, 1_000)
     .normalize('NFKC')
     .replaceAll(/[^\p{L}\p{N}._@+-]+/gu, '-')
-  return [...plain]
-    .slice(0, NAME_MAX)
-    .join('')
-    .replaceAll(/^-+|-+$/g, '')
+  // Not half of a character that takes two.
+  const short = plain.slice(0, NAME_MAX).replace(/\p{Cs}$/u, '')
+  return short.replaceAll(/^-+|-+$/g, '')
 }
 
 /** The name, or the first of `name-2`, `name-3` … that is free: nobody gets the account of a namesake. */

@@ -96,11 +96,17 @@ export async function openIdentityProvider({
   }
 }
 
+interface Sent {
+  method?: string
+  body?: URLSearchParams
+  headers?: Record<string, string>
+}
+
 /** A browser that keeps cookies per origin, and never follows a redirect by itself. */
 export class Browser {
   readonly #cookies = new Map<string, Map<string, string>>()
 
-  async go(url: string, options: RequestInit = {}): Promise<{ status: number; location: string; body: string }> {
+  async go(url: string, options: Sent = {}): Promise<{ status: number; location: string; body: string }> {
     const { origin } = new URL(url)
     const jar = this.#cookies.get(origin) ?? new Map<string, string>()
     this.#cookies.set(origin, jar)
