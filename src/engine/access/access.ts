@@ -17,6 +17,7 @@ import type { StoredAccessToken, StoredUser } from '../store/records.ts'
 import type { AccessStore } from '../store/store.ts'
 import { type Bearer, Bearers } from './bearers.ts'
 import { Guesses } from './guesses.ts'
+import { isObvious } from './obvious-password.ts'
 import { freeName, nameFrom } from './outside-name.ts'
 import { Passwords } from './passwords.ts'
 import { OWNER, type Principal } from './principal.ts'
@@ -490,14 +491,8 @@ function refusal(text: string, role: Role): ScrapdeckError {
   return new ScrapdeckError('ROLE_REQUIRED', `${text}.`, { data: { role } })
 }
 
-/** What a guesser tries first at this length: a name, or a few characters, over and over. */
 function refuseObvious(password: string | undefined, name: string): void {
-  if (password === undefined) return
-  const rest = password
-    .toLowerCase()
-    .replaceAll(name.toLowerCase(), '')
-    .replaceAll(/password|scrapdeck|scrapyd/g, '')
-  if (new Set(rest).size >= 6 && rest.length >= 8 && !looksLikeToken(password)) return
+  if (password === undefined || !(isObvious(password, name) || looksLikeToken(password))) return
   throw new ScrapdeckError(
     'BAD_INPUT',
     'This password is easily guessed: use several words that have nothing in common',
