@@ -159,7 +159,12 @@ function listed(users: User[], nowMs: number): string {
   return table(
     ['name', 'kind', 'role', 'state', 'last seen', 'id'],
     users.map((user) => [
-      ...[user.name, user.kind, user.role, user.enabled ? 'enabled' : 'disabled'],
+      ...[
+        user.name,
+        user.origin === 'local' ? user.kind : `${user.kind} (${user.origin})`,
+        user.role,
+        user.enabled ? 'enabled' : 'disabled'
+      ],
       ...[age(user.lastSeenAtMs, nowMs), user.id]
     ]),
     'No users besides the owner of this machine. Add one: scrapdeck users add NAME --role viewer'
