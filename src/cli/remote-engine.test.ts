@@ -59,6 +59,8 @@ const COMMANDS: Record<string, string[]> = {
   'tokens list': [],
   'tokens add': ['laptop'],
   'tokens revoke': ['0a1b2c3d'],
+  'sessions list': [],
+  'sessions revoke': ['0a1b2c3d'],
   link: [],
   export: [],
   apply: ['fleet.yaml'],
