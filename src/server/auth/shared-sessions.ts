@@ -2,11 +2,13 @@ import type { SharedCache } from '../../engine/cache/shared-cache.ts'
 import { type Clock, Timers } from '../../engine/runtime/clock.ts'
 import type { Logger } from '../../engine/runtime/logger.ts'
 import type { SessionToken } from './session-token.ts'
-import type { Browser, Sessions } from './sessions.ts'
+import { type Browser, IDLE_MS, type Sessions } from './sessions.ts'
 
 /** How old the cache's word on a session may be. An end on another engine is known here after that, and one call. */
 const TRUSTED_MS = 1_000
 const REMEMBERED_MAX = 2_000
+/** How often the cache hears that a session is used: it forgets those that are not. */
+const EXTENDED_EVERY_MS = 3_600_000
 
 export interface SharedSessionsOptions {
   /** What this engine knows by itself; used while the cache is away. */
@@ -27,6 +29,8 @@ export class SharedSessions {
   readonly #options: SharedSessionsOptions
   readonly #timers: Timers
   readonly #words = new Map<string, { isValid: boolean; untilMs: number }>()
+  /** When the cache was last told so, in wall time. */
+  readonly #extendedAtMs = new Map<string, number>()
   readonly #asking = new Map<string, Promise<boolean | null>>()
   /** Created while the cache was away. */
   readonly #toAdd = new Set<string>()
@@ -89,11 +93,16 @@ export class SharedSessions {
     const { id } = token
     const asking = this.#asking.get(id) ?? this.#askCache(id).finally(() => this.#asking.delete(id))
     this.#asking.set(id, asking)
+    const endedBefore = this.#endedAllCount
     const isValid = await asking
     if (isValid === false) return null
+    // It ended meanwhile: nothing here may bring it back.
+    if (endedBefore !== this.#endedAllCount || this.#ended.has(id)) return own.find(token)
     // It began on another engine: only the cache knew it.
     if (isValid && own.get(id) === null && this.#options.clock.nowMs() < token.endsAtMs) this.#adopt(token, browser)
-    return own.find(token)
+    const found = own.find(token)
+    if (isValid && found !== null) this.#extend(token)
+    return found
   }
 
   #adopt(token: SessionToken, browser: Browser): void {
@@ -139,8 +148,17 @@ export class SharedSessions {
     return isValid
   }
 
+  /** Not awaited: the next request tries again an hour later, of the seven days that there are. */
+  #extend({ id, endsAtMs }: SessionToken): void {
+    const nowMs = this.#options.clock.nowMs()
+    if (nowMs - (this.#extendedAtMs.get(id) ?? 0) < EXTENDED_EVERY_MS || this.#ended.has(id)) return
+    if (this.#extendedAtMs.size >= REMEMBERED_MAX) this.#extendedAtMs.clear()
+    this.#extendedAtMs.set(id, nowMs)
+    void this.#options.cache.addSession(id, this.#keptForMs({ endsAtMs }))
+  }
+
   #keptForMs({ endsAtMs }: Pick<SessionToken, 'endsAtMs'>): number {
-    return Math.max(1, endsAtMs - this.#options.clock.nowMs())
+    return Math.max(1, Math.min(IDLE_MS, endsAtMs - this.#options.clock.nowMs()))
   }
 
   #hear(id: string, isValid: boolean): void {
