@@ -108,8 +108,9 @@ async function readSettings(store: Store) {
     vanishedNodes: Object.fromEntries((await store.listVanishedNodes()).map(({ nodeId, ...one }) => [nodeId, one])),
     limits: (await store.getLimits()).rules,
     toldProblems: await store.listToldProblems(),
-    users: (await store.listUsers()).map(({ passwordHash, ...user }) => ({
+    users: (await store.listUsers()).map(({ passwordHash, subject, vouchedAtMs, ...user }) => ({
       ...user,
+      ...(subject === null ? {} : { subject, vouchedAtMs }),
       hasPassword: passwordHash !== null
     })),
     accessTokens: await store.listAccessTokens(),

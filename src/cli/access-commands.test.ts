@@ -52,3 +52,22 @@ it('creates a token for a service account, which works as the password, and revo
   expect((await call(['users', 'me'], asCi)).code).toBe(EXIT_CODES.unauthorized)
   expect((await run('tokens')).out).toMatch(/^No tokens/)
 })
+
+it('lists the browsers that are logged in, and logs one out by the first characters of its id', async () => {
+  const { run, url } = await openEngine({ password: `${PASSWORD}\n` })
+  expect((await run('sessions')).out).toMatch(/^No browser is logged in/)
+  await run('users', 'add', 'anna', '--role', 'operator', '--new-password-file', 'password')
+  const login = await fetch(`${url}/ui/login`, {
+    ...{ method: 'POST', redirect: 'manual', headers: { 'user-agent': 'Firefox' } },
+    body: new URLSearchParams({ username: 'anna', password: PASSWORD })
+  })
+  const cookie = login.headers.getSetCookie()[0]!.split(';', 1)[0]!
+  const isLoggedIn = async () => (await fetch(`${url}/api/v1/users/me`, { headers: { cookie } })).status === 200
+  expect(await isLoggedIn()).toBe(true)
+  const { out } = await run('sessions', 'list')
+  expect(out).toMatch(/\nanna +password +127\.0\.0\.1 +Firefox +/)
+  expect((await run('sessions', 'revoke', 'zzz')).code).toBe(EXIT_CODES.notFound)
+  const [, id] = / ([0-9a-f]{12})\s*$/.exec(out)!
+  expect((await run('sessions', 'revoke', id!)).out).toBe('Logged out anna\n')
+  expect(await isLoggedIn()).toBe(false)
+})

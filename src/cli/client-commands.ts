@@ -24,7 +24,10 @@ const FILES: { names: readonly string[]; load: () => Promise<(commands: ClientCo
   { names: ['schedules'], load: async () => (await import('./commands/schedules.ts')).addScheduleCommands },
   { names: ['storage'], load: async () => (await import('./commands/storage.ts')).addStorageCommands },
   { names: ['engines'], load: async () => (await import('./commands/engines.ts')).addEngineCommands },
-  { names: ['users', 'tokens'], load: async () => (await import('./commands/access.ts')).addAccessCommands },
+  {
+    names: ['users', 'tokens', 'sessions'],
+    load: async () => (await import('./commands/access.ts')).addAccessCommands
+  },
   { names: ['audit'], load: async () => (await import('./commands/audit.ts')).addAuditCommands },
   { names: ['link'], load: async () => (await import('./commands/link.ts')).addLinkCommand },
   {

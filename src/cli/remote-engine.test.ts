@@ -62,6 +62,8 @@ const COMMANDS: Record<string, string[]> = {
   'audit list': [],
   'audit export': [],
   'audit verify': [],
+  'sessions list': [],
+  'sessions revoke': ['0a1b2c3d'],
   link: [],
   export: [],
   apply: ['fleet.yaml'],

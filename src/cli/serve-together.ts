@@ -72,6 +72,7 @@ export async function serveTogether(
   const { bindAddress, allowedHosts, trustedProxies } = options
   const follower = createFollower({
     ...{ membership, bindAddress, allowedHosts, trustedProxies, isEncrypted: certificate !== null, logger },
+    vouchingProxies: options.signIn.proxy?.from ?? [],
     port: () => front.port
   })
   starting.defer(() => follower.stop())

@@ -39,6 +39,7 @@ export function doorOptionsOf(options: ServeOptions) {
   return {
     dataDirectory: options.dataDirectory,
     trustedProxies: options.trustedProxies,
+    signIn: options.signIn,
     metrics: options.metrics,
     rateLimits: options.rateLimits,
     connectionLimits: options.connectionLimits,

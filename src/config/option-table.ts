@@ -153,6 +153,14 @@ export const OPTIONS: readonly OptionRow[] = [
   ...['nodes', 'discover', 'plugins', 'webhook_networks', 'trusted_proxies', 'tls_certificate', 'tls_key'].map((name) =>
     row('scrapdeck', name)
   ),
+  row('scrapdeck', 'public_url'),
+  ...['issuer', 'client_id', 'client_secret', 'client_secret_file', 'scopes', 'name_claim', 'groups_claim', 'roles']
+    .concat('label', 'session_hours')
+    .map((name) => row('scrapdeck', `oidc_${name}`)),
+  ...['issuer', 'audience', 'jwks_url', 'name_claim', 'groups_claim', 'roles'].map((name) =>
+    row('scrapdeck', `jwt_${name}`)
+  ),
+  ...['user_header', 'groups_header', 'addresses', 'roles'].map((name) => row('scrapdeck', `proxy_${name}`)),
   ...['api_rate_limit', 'rate_limit', 'open_rate_limit', 'api_requests_per_second'].map((name) =>
     row('scrapdeck', name, HARMLESS)
   ),

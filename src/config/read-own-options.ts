@@ -10,6 +10,7 @@ import { maskCredentials } from '../shared/secret-values.ts'
 import { CANCEL_WAITS_MS } from '../shared/run-limits.ts'
 import { readPasswordFile } from './password-file.ts'
 import { readAccessOptions } from './read-access-options.ts'
+import { readSignInOptions } from './read-sign-in-options.ts'
 import { readMetricsOptions } from './read-metrics-options.ts'
 import { type ConfiguredSource, nodesSource, readSources } from './discovery-options.ts'
 import { readDataDirectory } from './local-service.ts'
@@ -56,6 +57,7 @@ export function readOwnOptions(options: OptionReader) {
     plugins: readPlugins(options),
     webhookNetworks: readWebhookNetworks(options),
     ...readAccessOptions(options),
+    signIn: readSignInOptions(options),
     ...readMetricsOptions(options)
   }
 }

@@ -72,6 +72,7 @@ describe('options of the service', () => {
       plugins: [],
       webhookNetworks: '',
       trustedProxies: [],
+      signIn: { oidc: null, jwt: null, proxy: null, publicUrl: null },
       tls: null,
       metrics: { isServed: true, prefix: 'scrapdeck', openTo: [] },
       rateLimits: DEFAULT_RATE_LIMITS,
@@ -137,6 +138,49 @@ describe('options of the service', () => {
     expect(proxies('127.0.0.1, ::1 10.1.0.0/16 fd00::/8')).toEqual(['127.0.0.1', '::1', '10.1.0.0/16', 'fd00::/8'])
     for (const text of ['0.0.0.0/0', '::/0', 'proxy.example', '10.0.0.0/33', '10.0.0', '10.0.0.1/8/8'])
       expect(() => proxies(text)).toThrow('addresses and networks')
+  })
+
+  it('say who signs in elsewhere; what would let in anybody is refused', () => {
+    const signIn = (lines: string) => resolve(`[scrapdeck]\n${lines}\n`)
+    const oidc =
+      'oidc_issuer = https://id.example.org/realms/x\noidc_client_id = deck\noidc_client_secret = hush hush\npublic_url = https://deck.example.org/'
+    const roles = 'oidc_roles =\n  cn=crawlers,dc=example = operator\n  crawl admins = owner'
+    const { options, listed } = signIn(`${oidc}\n${roles}`)
+    expect(options.signIn).toMatchObject({
+      oidc: {
+        ...{ issuer: 'https://id.example.org/realms/x', clientId: 'deck', clientSecret: 'hush hush' },
+        ...{ label: 'id.example.org', sessionMs: 12 * 3_600_000, groupsClaim: 'groups' },
+        roles: new Map([
+          ['cn=crawlers,dc=example', 'operator'],
+          ['crawl admins', 'owner']
+        ])
+      },
+      ...{ jwt: null, proxy: null, publicUrl: 'https://deck.example.org' }
+    })
+    expect(JSON.stringify(listed)).not.toContain('hush')
+    const jwt = 'jwt_issuer = https://ci.example.org'
+    const proxy = 'proxy_user_header = Remote-User\nproxy_groups_header = Remote-Groups\nproxy_roles = a = owner'
+    for (const [lines, why] of [
+      [oidc, 'oidc_roles says which groups'],
+      [`${oidc}\noidc_roles = crawlers`, 'such as "scrapers = operator"'],
+      [`${oidc}\noidc_roles = crawlers = root`, 'Roles are viewer'],
+      [`${oidc}\noidc_roles = a = viewer; a = owner`, 'twice'],
+      [`${oidc}\n${roles}\noidc_scopes = profile`, 'the scope openid'],
+      [`${oidc}\n${roles}\noidc_session_hours = 0`, 'at least 1'],
+      [`${roles}\noidc_issuer = http://id.example.org\noidc_client_id = x`, 'https:// address'],
+      [`${roles}\noidc_issuer = https://id.example.org`, 'needs oidc_client_id'],
+      [`${jwt}\njwt_roles = a = viewer`, 'needs jwt_audience'],
+      [`${jwt}\njwt_audience = deck`, 'jwt_roles says which groups'],
+      [proxy, 'needs proxy_addresses'],
+      [`${proxy}\nproxy_addresses = 0.0.0.0/0`, 'can be any user'],
+      [`${proxy.replace('Remote-User', 'Cookie')}\nproxy_addresses = 10.0.0.7`, 'cannot be the name of a header'],
+      ['public_url = https://deck.example.org/path', 'where browsers reach']
+    ] as const)
+      expect(() => signIn(lines)).toThrow(why)
+    expect(signIn(`${proxy}\nproxy_addresses = 10.0.0.7`).options.signIn.proxy).toMatchObject({
+      userHeader: 'remote-user'
+    })
+    expect(signIn(`${roles}\noidc_issuer = http://[::1]:9\noidc_client_id = x`).options.signIn.oidc).not.toBeNull()
   })
 
   it('say where blobs are, and never have credentials in that', () => {
@@ -425,8 +469,23 @@ const VALUES: Record<string, string> = {
   ...{ tls_certificate: '/c.pem', tls_key: '/k.pem' },
   ...{ trusted_proxies: '10.0.0.1', api_rate_limit: '5 per 1', rate_limit: '5 per 1', open_rate_limit: '5 per 1' },
   ...{ api_requests_per_second: '5', max_connections: '5', max_connections_per_address: '5' },
+  public_url: 'https://deck.example.org',
+  ...{ oidc_issuer: 'https://id.example.org', oidc_client_id: 'scrapdeck', oidc_client_secret: 's' },
+  ...{ oidc_client_secret_file: import.meta.filename, oidc_scopes: 'openid groups', oidc_name_claim: 'nick' },
+  ...{ oidc_groups_claim: 'roles', oidc_roles: 'team = operator', oidc_label: 'Example', oidc_session_hours: '8' },
+  ...{ jwt_issuer: 'https://ci.example.org', jwt_audience: 'scrapdeck', jwt_jwks_url: 'https://ci.example.org/keys' },
+  ...{ jwt_name_claim: 'sub', jwt_groups_claim: 'project', jwt_roles: 'shop = deployer' },
+  ...{ proxy_user_header: 'x-user', proxy_groups_header: 'x-groups', proxy_addresses: '10.0.0.1' },
+  proxy_roles: 'team = operator',
   ...{ metrics_prefix: 'mine', metrics_from: '10.0.0.1', enabled: 'off', namespace: 'scrapyd' },
   ...{ SCRAPYD_URL: 'http://scrapyd:6800', LOG_LEVEL: 'WARNING' }
+}
+
+/** Without which the option is refused. */
+const NEEDED_BY: Record<string, string[]> = {
+  oidc_issuer: ['oidc_client_id', 'oidc_roles'],
+  jwt_issuer: ['jwt_audience', 'jwt_roles'],
+  proxy_user_header: ['proxy_groups_header', 'proxy_addresses', 'proxy_roles']
 }
 
 describe('variables', () => {
@@ -441,6 +500,7 @@ describe('variables', () => {
       if (name === 'tls_certificate') environment['SCRAPDECK_TLS_KEY'] = VALUES['tls_key']!
       if (name === 'tls_key') environment['SCRAPDECK_TLS_CERTIFICATE'] = VALUES['tls_certificate']!
       if (name === 'cache_password_file') environment['SCRAPDECK_CACHE'] = VALUES['cache']!
+      for (const needed of NEEDED_BY[name] ?? []) environment[`SCRAPDECK_${needed.toUpperCase()}`] = VALUES[needed]!
       if (name === 'username') environment['SCRAPYD_PASSWORD'] = 'p'
       if (name === 'password' || name === 'password_file') environment['SCRAPYD_USERNAME'] = 'u'
       const { listed } = resolve('[scrapyd]\nmax_proc = 9\nnode_name = file\n', { environment })

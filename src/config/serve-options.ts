@@ -2,6 +2,7 @@ import type { AnswerLimits, CacheAddress } from '../engine/runtime/cache-address
 import type { PostgresAddress } from '../engine/runtime/postgres-address.ts'
 import type { SyslogAddress } from '../engine/runtime/syslog-address.ts'
 import type { S3Address } from '../engine/runtime/s3-address.ts'
+import type { SignInOptions } from '../server/auth/sign-in-options.ts'
 import type { ConnectionLimits, RateLimits } from '../server/limits.ts'
 import type { ScrapydDoorSettings } from '../server/scrapyd/settings.ts'
 import type { ConfiguredSource } from './discovery-options.ts'
@@ -78,6 +79,8 @@ export interface ServeOptions {
   webhookNetworks: string
   /** Proxies that may name the client with X-Forwarded-For: addresses and networks. */
   trustedProxies: string[]
+  /** Who signs in elsewhere, and how. */
+  signIn: SignInOptions
   /** Files of the service's own certificate; null: it speaks plain HTTP. */
   tls: { certificate: string; key: string } | null
   /** `isServed`: whether /metrics exists. `openTo`: who reads it without a password. */

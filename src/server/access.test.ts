@@ -126,7 +126,7 @@ describe('browsers', () => {
     const first = await askAnonymously({ url })
     expect([first.statusCode, first.headers.location]).toEqual([303, '/ui/'])
     expect(first.headers['set-cookie']).toMatch(
-      /^scrapdeck_session_6800=[\w-]{43}; Max-Age=2592000; Path=\/; HttpOnly; SameSite=Lax$/
+      /^scrapdeck_session_6800=[\w.-]{80,120}; Max-Age=2592000; Path=\/; HttpOnly; SameSite=Lax$/
     )
     const cookie = cookieOf(first)
     expect((await askAnonymously({ url: '/ui/', headers: { cookie } })).statusCode).toBe(200)

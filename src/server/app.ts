@@ -7,6 +7,7 @@ import type { Logger } from '../engine/runtime/logger.ts'
 import { Authenticator } from './auth/authenticator.ts'
 import type { Caller } from './auth/caller.ts'
 import { createHostRule, isLoopback } from './auth/host-rule.ts'
+import { NO_SIGN_IN, type SignInOptions } from './auth/sign-in-options.ts'
 import { RequestGate } from './auth/request-gate.ts'
 import { DoorLimits } from './auth/door-limits.ts'
 import { AddressList } from './address-list.ts'
@@ -65,6 +66,8 @@ export interface AppOptions {
   engineName?: string | undefined
   /** Addresses and networks of proxies that may name the client with X-Forwarded-For. Default: none. */
   trustedProxies?: readonly string[] | undefined
+  /** Who signs in elsewhere, and how. Default: nobody. */
+  signIn?: SignInOptions | undefined
   /** Default: served with the password, names begin with `scrapdeck_`. */
   metrics?: { isServed: boolean; prefix: string; openTo: readonly string[] } | undefined
   /** Of its TCP sockets. Absent: they speak plain HTTP. */
@@ -125,12 +128,13 @@ const isOnThisMachine = ({ headers: { host = '' } }: FastifyRequest) => isLoopba
 
 /** The HTTP server without a socket. Every request passes the gate (request-gate.ts), then its route. */
 export function createApp(options: AppOptions): App {
-  const { engine, clock, logger, trustedProxies = [], metrics = DEFAULT_METRICS } = options
+  const { engine, clock, logger, trustedProxies = [], metrics = DEFAULT_METRICS, signIn = NO_SIGN_IN } = options
   const authenticator = new Authenticator({
     credentials: engine.credentials,
     access: engine.access,
     dataDirectory: options.dataDirectory,
     cache: engine.cache,
+    signIn,
     clock,
     logger
   })
@@ -209,7 +213,10 @@ export function createApp(options: AppOptions): App {
     fastify.register(metricsDoor, { engine, requests: countRequests(fastify, metrics.prefix) })
   }
   // Before the Scrapyd door, which adds HTTP methods that only it answers.
-  const handlers = createContractHandlers({ engine, clock, logger, logOutEverywhere })
+  const handlers = createContractHandlers({
+    ...{ engine, clock, logger, logOutEverywhere },
+    sessionsOf: (request) => authenticator.sessionsOf(request)
+  })
   fastify.register(contractDoors, { incoming: engine.incoming, limits, handlers })
   fastify.register(nodeDoor, { pulling: engine.pulling })
   fastify.register(scrapydDoor, {
@@ -222,8 +229,14 @@ export function createApp(options: AppOptions): App {
     nowMs: () => clock.nowMs()
   })
   fastify.register(docsDoor, { docsDirectory: options.docsDirectory })
+  const { uiDirectory } = options
   fastify.register(userInterfaceDoor, {
-    ...{ prefix: '/ui', authenticator, limits, audit: engine.audit, uiDirectory: options.uiDirectory }
+    prefix: '/ui',
+    authenticator,
+    limits,
+    audit: engine.audit,
+    uiDirectory,
+    publicUrl: signIn.publicUrl
   })
   return {
     fastify,

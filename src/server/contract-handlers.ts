@@ -3,7 +3,7 @@ import { createRouterClient, onError, ORPCError, type Router } from '@orpc/serve
 import { RPCHandler, type RPCHandlerOptions } from '@orpc/server/fastify'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Engine } from '../engine/index.ts'
-import type { EngineRouter, RouterContext } from '../engine/router/router.ts'
+import type { EngineRouter, RouterContext, SessionsOfCaller } from '../engine/router/router.ts'
 import { keyOfProjects } from '../engine/access/rights.ts'
 import type { Clock } from '../engine/runtime/clock.ts'
 import type { Logger } from '../engine/runtime/logger.ts'
@@ -44,6 +44,7 @@ export interface HandlersOptions {
   clock: Clock
   logger: Logger
   logOutEverywhere: () => Promise<number>
+  sessionsOf: (request: FastifyRequest) => SessionsOfCaller
 }
 
 type RouteHandler = (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>
@@ -173,7 +174,8 @@ export class ContractHandlers {
     return {
       ...{ principal: principalOf(request), source, showsPassword: knowsPassword(request) },
       origin: originOf(request, door),
-      logOutEverywhere: this.#options.logOutEverywhere
+      logOutEverywhere: this.#options.logOutEverywhere,
+      sessions: this.#options.sessionsOf(request)
     }
   }
 

@@ -17,7 +17,7 @@ async function listen(answer: http.RequestListener): Promise<{ server: Server; p
   return { server, port: (server.address() as AddressInfo).port }
 }
 
-async function openFollower(leaderAddress: () => string | null) {
+async function openFollower(leaderAddress: () => string | null, vouchingProxies: string[] = []) {
   let port = 0
   const membership = {
     ...{ secret: SECRET, name: 'south', leaderAddress, isConnected: () => true, isLeading: () => false },
@@ -30,6 +30,7 @@ async function openFollower(leaderAddress: () => string | null) {
       allowedHosts: [],
       isEncrypted: false,
       trustedProxies: [],
+      vouchingProxies,
       logger: silentLogger
     },
     port: () => port
@@ -61,6 +62,17 @@ describe('an engine that follows', () => {
     expect(headers).toMatchObject({ host: new URL(address).host, authorization: 'Basic eA==' })
     expect(headers['x-scrapdeck-forwarded']).toBe(`${SECRET} 127.0.0.1`)
     expect(answer.headers.getSetCookie()).toEqual(['a=1', 'b=2'])
+  })
+
+  it('says which requests came from the proxy that may name users, whatever their clients say', async () => {
+    const leader = await listen(echo)
+    const headers = { 'x-forwarded-for': '127.0.0.1', 'x-scrapdeck-forwarded': `${SECRET}x 127.0.0.1 proxy` }
+    const passedBy = async (...proxies: string[]) => {
+      const answer = await fetch(await openFollower(() => `http://127.0.0.1:${leader.port}`, proxies), { headers })
+      return ((await answer.json()) as { headers: Record<string, string> }).headers['x-scrapdeck-forwarded']
+    }
+    expect(await passedBy('127.0.0.1')).toBe(`${SECRET} 127.0.0.1 proxy`)
+    expect(await passedBy('127.0.0.2')).toBe(`${SECRET} 127.0.0.1`)
   })
 
   it('passes an event stream on as it comes, and ends it when its client goes', async () => {

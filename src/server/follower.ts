@@ -6,9 +6,10 @@ import type { Logger } from '../engine/runtime/logger.ts'
 import { PEER_HEADER } from '../engine/runtime/peer-header.ts'
 import { ScrapdeckError } from '../shared/errors.ts'
 import { SAFE_HEADERS } from './app.ts'
-import { addressOf } from './auth/client-address.ts'
+import { AddressList } from './address-list.ts'
+import { addressOf, plainAddress } from './auth/client-address.ts'
 import { createHostRule } from './auth/host-rule.ts'
-import { isFromPeer, recognizePeer } from './auth/peer-requests.ts'
+import { isFromPeer, peerHeaderOf, recognizePeer } from './auth/peer-requests.ts'
 import { requireOurHost } from './auth/request-rule.ts'
 import { createErrorAnswer } from './error-answer.ts'
 import type { Answerer } from './front.ts'
@@ -27,6 +28,8 @@ export interface FollowerOptions {
   allowedHosts: string[]
   isEncrypted: boolean
   trustedProxies: readonly string[]
+  /** Proxies that may say who a client is. */
+  vouchingProxies: readonly string[]
   logger: Logger
 }
 
@@ -57,7 +60,8 @@ export function createFollower(options: FollowerOptions): Answerer & { stop(): P
     if (!fromSocket.has(request.raw)) requireOurHost(request.headers.host, isOurHost)
   })
   answerHealth(fastify, membership)
-  fastify.all('/*', (request, reply) => forward(request, reply, membership))
+  const vouching = new AddressList(options.vouchingProxies)
+  fastify.all('/*', (request, reply) => forward(request, reply, { membership, vouching }))
   const ready = fastify.ready()
   return {
     answer: (request, response) => void ready.then(() => fastify.routing(request, response)),
@@ -133,11 +137,12 @@ async function findLeader(membership: FollowerOptions['membership']): Promise<st
 async function forward(
   request: FastifyRequest,
   reply: FastifyReply,
-  membership: FollowerOptions['membership']
+  { membership, vouching }: { membership: FollowerOptions['membership']; vouching: AddressList }
 ): Promise<FastifyReply> {
   const leader = await findLeader(membership)
   if (leader === null) throw noLeader(reply)
-  const passed = `${membership.secret} ${addressOf(request)}`
+  const isVouchedFor = vouching.has(plainAddress(request.raw.socket.remoteAddress ?? ''))
+  const passed = peerHeaderOf(membership.secret, { address: addressOf(request), isVouchedFor })
   return reply.from(new URL(request.raw.url ?? '/', leader).href, {
     // Nobody knows whether the former leader had begun.
     retryDelay: () => null,

@@ -6,6 +6,7 @@ import { contract, listOperations, type Operation } from '../shared/contract/ind
 import { includesRole, type Role, ROLES } from '../shared/roles.ts'
 import { OWNER } from '../engine/access/principal.ts'
 import { everywhere } from '../engine/access/rights.ts'
+import { NO_SIGN_IN } from './auth/sign-in-options.ts'
 import { exampleOf } from './openapi/examples.ts'
 import { openTestApp } from './testing/test-app.ts'
 
@@ -18,7 +19,8 @@ const OPERATIONS: Record<Role, string> = {
     engines.list storage.usage storage.policy storage.preview environments.list environments.log logs.read logs.tail
     logs.locate logs.search logs.searchAll logs.zip items.describe items.page items.read items.fieldStatistics items.diff
     items.export items.readExport errors.list errors.get errors.ofJob findings.list findings.ofJob events.subscribe
-    users.me users.changePassword tokens.list tokens.create tokens.revoke system.status system.history`,
+    users.me users.changePassword tokens.list tokens.create tokens.revoke
+    sessions.list sessions.revoke system.status system.history`,
   operator: `
     crawl crawlOrders.update crawlOrders.cancel jobs.run jobs.runMany jobs.setPriority jobs.reorder jobs.place
     jobs.runElsewhere jobs.cancel jobs.restore jobs.keep jobs.retry nodes.cancelExternal nodes.adoptExternal
@@ -38,7 +40,7 @@ const OPERATIONS: Record<Role, string> = {
 
 /** What each is about (OperationMeta): for whom it is among those with its role. All others name something. */
 const ABOUT = {
-  caller: `users.me users.changePassword tokens.list tokens.create tokens.revoke schedules.preview discovery.list
+  caller: `users.me users.changePassword tokens.list tokens.create tokens.revoke sessions.list sessions.revoke schedules.preview discovery.list
     engines.list items.readExport`,
   seen: `crawlOrders.list jobs.list jobs.facets jobs.running queue.limits queue.lanes nodes.list nodes.get projects.list
     schedules.list schedules.calendar schedules.load schedules.firings chains.list storage.usage storage.policy
@@ -91,7 +93,10 @@ const ROUTES: [method: string, path: string, role: Role | null][] = [
   ['GET', '/health', null],
   ['GET', '/health/live', null],
   ['GET', '/health/ready', null],
-  ['GET', '/ui/login', null]
+  ['GET', '/ui/login', null],
+  ['GET', '/ui/login/oidc', null],
+  ['GET', '/ui/login/oidc/callback', null],
+  ['POST', '/ui/login/oidc/logout', null]
 ]
 
 const FOUND = listOperations(contract)
@@ -99,9 +104,18 @@ const FOUND = listOperations(contract)
 const NOT_AWAITED = new Set(['events.subscribe', 'projects.upload', 'logs.tail', 'logs.zip', 'projects.deploy'])
 const isStream = ({ '~orpc': { outputSchema } }: Operation) => getEventIteratorSchemaDetails(outputSchema) !== undefined
 
+/** All ways to sign in. Nobody answers at the provider. */
+const SIGN_IN = {
+  ...NO_SIGN_IN,
+  oidc: {
+    ...{ issuer: 'http://127.0.0.1:1', clientId: 'scrapdeck', clientSecret: null, scopes: 'openid', label: 'Nobody' },
+    ...{ nameClaim: 'name', groupsClaim: 'groups', roles: new Map(), sessionMs: 1 }
+  }
+}
+
 /** The app, and what a token of each role sends. */
 async function openWithRoles() {
-  const app = openTestApp({ rateLimits: { apiPerSecond: 10_000, doorPerSecond: 10_000 } as never })
+  const app = openTestApp({ signIn: SIGN_IN, rateLimits: { apiPerSecond: 10_000, doorPerSecond: 10_000 } as never })
   const { access } = app.engine
   const authorization = {} as Record<Role, string>
   for (const role of ROLES) {
@@ -217,7 +231,7 @@ describe('the role of every other route', () => {
   })
 
   it('is in the table, for every route that there is', async () => {
-    const { fastify } = openTestApp()
+    const { fastify } = openTestApp({ signIn: SIGN_IN })
     await fastify.ready()
     // Operations, and doors with credentials of their own.
     const others = /^\/(api\/(rpc|v1|node)\/|crawl|kubernetes\/|jobs\/:id\/)/

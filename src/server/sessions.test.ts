@@ -150,7 +150,7 @@ describe('streams of a session', () => {
       )
     const post = (path: string, headers: Record<string, string>) =>
       fetch(`${service.address}${path}`, { method: 'POST', headers, redirect: 'manual' })
-    return { engine, post, mine, theirs, streamsOf }
+    return { engine, post, mine, theirs, streamsOf, address: service.address }
   }
 
   it('end with its logout; those of others continue', async () => {
@@ -162,6 +162,22 @@ describe('streams of a session', () => {
     expect((await post('/ui/logout', mine)).status).toBe(303)
     expect(await Promise.all(own.map(({ ended }) => ended))).toEqual([true, true])
     await expect.poll(() => engine.openStreams.count).toBe(4)
+  })
+
+  it('end when an owner revokes it; those of others continue', async () => {
+    const { engine, post, mine, theirs, streamsOf, address } = await openWithStreams()
+    const own = await streamsOf(mine)
+    await streamsOf(theirs)
+    const ask = (path: string, headers: Record<string, string>, method = 'GET') =>
+      fetch(`${address}/api/v1${path}`, { method, headers })
+    const { sessions } = (await (await ask('/sessions', mine)).json()) as {
+      sessions: { id: string; isCurrent: boolean }[]
+    }
+    const { id } = sessions.find(({ isCurrent }) => isCurrent)!
+    expect((await ask(`/sessions/${id}`, theirs, 'DELETE')).status).toBe(200)
+    expect(await Promise.all(own.map(({ ended }) => ended))).toEqual([true, true])
+    await expect.poll(() => engine.openStreams.count).toBe(2)
+    expect((await post('/ui/logout', theirs)).status).toBe(303)
   })
 
   it('end when everybody is logged out; those of programs continue', async () => {

@@ -9,7 +9,8 @@ const FORM = { 'content-type': 'application/x-www-form-urlencoded' }
 
 /** Two engines on one cache. */
 function openTwo(options: Omit<NonNullable<Parameters<typeof openTestApp>[0]>, 'engine'> = {}) {
-  const cache = new MemoryCache(createFakeClock())
+  const cacheClock = createFakeClock()
+  const cache = new MemoryCache(cacheClock)
   const open = () => openTestApp({ ...options, engine: Object.assign(createFakeEngine(), { cache }) })
   const [one, other] = [open(), open()]
   const isValid = async (app: typeof one, cookie: string) =>
@@ -23,7 +24,12 @@ function openTwo(options: Omit<NonNullable<Parameters<typeof openTestApp>[0]>, '
     await one.clock.advanceBy(1_000)
     await other.clock.advanceBy(1_000)
   }
-  return { cache, one, other, isValid, linkFrom, logIn, logOut, passASecond }
+  const passADay = async () => {
+    for (const clock of [one.clock, other.clock]) clock.jumpWallBy(24 * 3_600_000)
+    await cacheClock.advanceBy(24 * 3_600_000)
+    await passASecond()
+  }
+  return { cache, one, other, isValid, linkFrom, logIn, logOut, passADay, passASecond }
 }
 
 describe('a session on a shared cache', () => {
@@ -35,6 +41,18 @@ describe('a session on a shared cache', () => {
     expect(await isValid(other, cookie)).toBe(false)
     await passASecond()
     expect([await isValid(one, cookie), await isValid(other, cookie)]).toEqual([false, false])
+  })
+
+  it('ends after seven days without a request on any engine, and not before', async () => {
+    const { one, other, isValid, logIn, passADay } = openTwo()
+    const [used, idle] = [await logIn(one), await logIn(one)]
+    for (let day = 0; day < 10; day++) {
+      await passADay()
+      // The other engine took over after a while.
+      expect(await isValid(day < 4 ? one : other, used)).toBe(true)
+    }
+    expect([await isValid(one, idle), await isValid(other, idle)]).toEqual([false, false])
+    expect(await isValid(one, used)).toBe(true)
   })
 
   it('ends on all engines when all sessions are ended, and so do links', async () => {

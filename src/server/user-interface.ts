@@ -1,18 +1,18 @@
 import { existsSync } from 'node:fs'
 import { join, sep } from 'node:path'
-import fastifyCookie from '@fastify/cookie'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Audit } from '../engine/audit/audit.ts'
 import { OWNER, type Principal } from '../engine/access/principal.ts'
 import { actorOf, originOf } from './audit-origin.ts'
 import { addressOf, clientOf } from './auth/client-address.ts'
 import { FOR_VIEWERS, forRole } from './auth/route-roles.ts'
-import { ScrapdeckError } from '../shared/errors.ts'
-import { isEncrypted } from './connections.ts'
+import { ERROR_CODES, ScrapdeckError } from '../shared/errors.ts'
 import { type Authenticator, knowsPassword } from './auth/authenticator.ts'
 import type { DoorLimits } from './auth/door-limits.ts'
-import { loginPage } from './auth/login-page.ts'
-import { cookieName, SESSION_COOKIE } from './auth/session-cookie.ts'
+import { LOGIN_PAGE_POLICY, loginPage } from './auth/login-page.ts'
+import { BACK_CHANNEL_PATH, CALLBACK_PATH, LOGIN_MS, type OidcSignIn, SIGN_IN_PATH } from './auth/oidc-sign-in.ts'
+import { loginCookieName, readCookies, setCookie } from './auth/session-cookie.ts'
+import { isBehindTls, setSessionCookie } from './auth/session-reply.ts'
 import { SMALL_PAGE_POLICY } from './small-page.ts'
 import { parseUrlEncoded } from './forms/urlencoded.ts'
 
@@ -27,6 +27,8 @@ interface UserInterfaceOptions {
   audit: Pick<Audit, 'record' | 'refuse'>
   limits: DoorLimits
   uiDirectory: string
+  /** Where browsers reach us; null: at the host of their request. */
+  publicUrl: string | null
 }
 
 /** `/ui/`: the built UI for browsers, with one-time links and a login form. */
@@ -38,8 +40,6 @@ export async function userInterfaceDoor(app: FastifyInstance, options: UserInter
     { parseAs: 'buffer', bodyLimit: 10_000 },
     (_request, body, done) => done(null, body)
   )
-  // Only for writing cookies; session-cookie.ts reads them.
-  await app.register(fastifyCookie, { hook: false })
   app.get('', FOR_VIEWERS, (_request, reply) => reply.redirect('/ui/'))
   app.get('/login', { ...FOR_VIEWERS, exposeHeadRoute: false }, (request, reply) => answerLink(options, request, reply))
   app.post('/login', FOR_VIEWERS, (request, reply) => answerForm(options, request, reply))
@@ -63,11 +63,18 @@ export async function userInterfaceDoor(app: FastifyInstance, options: UserInter
     return reply.code({ right: 204, wrong: 403, blocked: 429 }[verdict.is]).send()
   })
   app.post('/logout', FOR_VIEWERS, async (request, reply) => {
-    const host = request.headers.host ?? ''
     await options.audit.record(actorOf(request, 'login'), { operation: 'logout', input: null })
-    await authenticator.logOut(request)
-    return reply.clearCookie(cookieName(host), SESSION_COOKIE).redirect('/ui/login', 303)
+    const fromProvider = await authenticator.logOut(request)
+    // In place of a renewed one.
+    reply.removeHeader('set-cookie')
+    setSessionCookie(request, reply, { token: '', maxAgeSeconds: 0 })
+    const returnTo = `${publicAddressOf(options, request)}/ui/login`
+    const elsewhere = fromProvider === null ? null : await authenticator.oidc?.endUrl(fromProvider, returnTo)
+    if (elsewhere == null) return reply.redirect('/ui/login', 303)
+    // Not a redirect: the page may not follow one to another host, so it opens this address.
+    return reply.send({ continueAt: elsewhere })
   })
+  if (authenticator.oidc !== null) serveSignIn(app, authenticator.oidc, options)
 
   if (!existsSync(join(uiDirectory, 'index.html'))) {
     app.get('/*', FOR_VIEWERS, (_request, reply) =>
@@ -102,6 +109,8 @@ async function sendFile(directory: string, request: FastifyRequest, reply: Fasti
   if (file.type === 'error') return reply.code(file.statusCode).headers(file.headers).send(file.stream)
   // Vite puts a content hash into the names of all files under assets/.
   const isHashed = file.metadata.path.startsWith(join(directory, 'assets') + sep)
+  // A proxy that keeps the file would give the cookie to everybody.
+  if (isHashed) reply.removeHeader('set-cookie')
   reply.header('cache-control', isHashed ? `public, max-age=${YEAR_SECONDS}, immutable` : 'no-cache')
   return reply.code(file.statusCode).headers(file.headers).send(file.stream)
 }
@@ -117,11 +126,12 @@ async function answerLink(
     // Before the link is used up: after a 429 it still works.
     await options.limits.chargeLogin(request, reply)
     // Somebody else may have been faster.
-    if (await authenticator.links.redeem(token)) return logIn(options, OWNER, request, reply)
+    if (await authenticator.links.redeem(token)) return logIn(options, OWNER, 'link', request, reply)
   }
   if (await authenticator.hasSession(request)) return reply.redirect('/ui/', 303)
-  if (token === undefined) return sendLoginPage(reply, 200, null)
+  if (token === undefined) return sendLoginPage(authenticator, reply, 200, null)
   return sendLoginPage(
+    authenticator,
     reply,
     403,
     'This link was already used or is older than ten minutes. Log in, or make a new one with `npm run scrapdeck -- link`.'
@@ -142,13 +152,14 @@ async function answerForm(
   switch (verdict.is) {
     case 'right':
       await limits.chargeLogin(request, reply)
-      return logIn(options, verdict.principal, request, reply)
+      return logIn(options, verdict.principal, 'password', request, reply)
     case 'wrong':
       await refuseLogin(options, field('username'), 'UNAUTHORIZED', request)
-      return sendLoginPage(reply, 401, 'Wrong user name or password.')
+      return sendLoginPage(authenticator, reply, 401, 'Wrong user name or password.')
     case 'blocked':
       await refuseLogin(options, field('username'), 'TOO_MANY_REQUESTS', request)
       return sendLoginPage(
+        authenticator,
         reply.header('retry-after', String(verdict.retryAfterSeconds)),
         429,
         `Too many failed attempts. Wait ${verdict.retryAfterSeconds} s and try again.`
@@ -165,18 +176,76 @@ function fieldsOf(request: FastifyRequest): (name: string) => string {
 async function logIn(
   { authenticator, audit }: UserInterfaceOptions,
   principal: Principal,
+  signedInWith: 'password' | 'link',
   request: FastifyRequest,
   reply: FastifyReply
 ): Promise<FastifyReply> {
-  const { host = '', origin = '' } = request.headers
-  // A client that forges these only withholds its own cookie from itself.
-  const isBehindTls =
-    isEncrypted(request.raw) || origin.startsWith('https:') || request.headers['x-forwarded-proto'] === 'https'
-  // `Secure` only behind TLS: the default is plain HTTP on the loopback interface.
-  await audit.record({ principal, origin: originOf(request, 'login') }, { operation: 'login', input: null })
-  const session = await authenticator.logIn(principal.userId)
-  reply.setCookie(cookieName(host), session, { ...SESSION_COOKIE, secure: isBehindTls })
+  const input = { signedInWith }
+  await audit.record({ principal, origin: originOf(request, 'login') }, { operation: 'login', input })
+  setSessionCookie(request, reply, await authenticator.logIn(principal, { signedInWith, request }))
   return reply.header('cache-control', 'no-store').redirect('/ui/', 303)
+}
+
+/** Sends browsers to the identity provider, and logs in those that come back. */
+function serveSignIn(app: FastifyInstance, oidc: OidcSignIn, options: UserInterfaceOptions): void {
+  const { authenticator, limits } = options
+  const cookieOptions = (request: FastifyRequest, maxAgeSeconds: number) => ({
+    ...{ path: SIGN_IN_PATH, maxAgeSeconds, isSecure: isBehindTls(request) }
+  })
+  const nameOf = ({ headers }: FastifyRequest) => loginCookieName(headers.host ?? '')
+  const noHead = { ...FOR_VIEWERS, exposeHeadRoute: false }
+  app.get(SIGN_IN_PATH.slice('/ui'.length), noHead, async (request, reply) => {
+    const { page = '' } = request.query as { page?: unknown }
+    try {
+      const { url, cookie } = await oidc.begin({
+        ...{ address: publicAddressOf(options, request), client: clientOf(addressOf(request)), page: String(page) }
+      })
+      reply.header('set-cookie', setCookie(nameOf(request), cookie, cookieOptions(request, LOGIN_MS / 1_000)))
+      return reply.redirect(url, 303)
+    } catch (error) {
+      return sendProblem(error, options, reply)
+    }
+  })
+  app.get(CALLBACK_PATH.slice('/ui'.length), noHead, async (request, reply) => {
+    const cookies = readCookies(nameOf(request), request.headers.cookie)
+    await limits.chargeLogin(request, reply)
+    // Used or not, it is of no use any more.
+    reply.header('set-cookie', setCookie(nameOf(request), '', cookieOptions(request, 0)))
+    try {
+      const query = (request.raw.url ?? '').split('?').slice(1).join('?')
+      const { principal, page, there } = await oidc.finish(cookies.slice(0, COOKIES_MAX), query)
+      // Another session than the browser may have had: nobody else knows this one.
+      await authenticator.logOut(request)
+      const input = { signedInWith: 'oidc' }
+      await options.audit.record({ principal, origin: originOf(request, 'login') }, { operation: 'login', input })
+      const begun = await authenticator.logIn(principal, {
+        ...{ signedInWith: 'oidc' as const, endsAtMs: oidc.endsAtMs(), request }
+      })
+      oidc.keep(begun.id, there)
+      setSessionCookie(request, reply, begun)
+      return reply.redirect(`/ui/${page}`, 303)
+    } catch (error) {
+      if (error instanceof ScrapdeckError) await refuseLogin(options, 'oidc', error.code, request)
+      return sendProblem(error, options, reply)
+    }
+  })
+  app.post(BACK_CHANNEL_PATH.slice('/ui'.length), FOR_VIEWERS, async (request, reply) => {
+    for (const id of await oidc.endFromThere(fieldsOf(request)('logout_token'))) await authenticator.endSession(id)
+    return reply.header('cache-control', 'no-store').send()
+  })
+}
+
+const COOKIES_MAX = 10
+
+/** What a person can do something about, on the login page. */
+function sendProblem(error: unknown, { authenticator }: UserInterfaceOptions, reply: FastifyReply): FastifyReply {
+  if (!(error instanceof ScrapdeckError)) throw error
+  return sendLoginPage(authenticator, reply, ERROR_CODES[error.code].status, error.message, true)
+}
+
+/** `https://deck.example.org`. The host has passed the gate. */
+function publicAddressOf({ publicUrl }: UserInterfaceOptions, request: FastifyRequest): string {
+  return publicUrl ?? `${isBehindTls(request) ? 'https' : 'http'}://${request.headers.host}`
 }
 
 /** Whoever guesses is counted by address, whatever names he tries. */
@@ -191,15 +260,21 @@ function refuseLogin(
   return audit.refuse({ principal: null, claimedName, origin }, { operation: 'login', input: null, code, sender })
 }
 
-function sendLoginPage(reply: FastifyReply, status: number, problem: string | null): FastifyReply {
+function sendLoginPage(
+  { oidc }: Authenticator,
+  reply: FastifyReply,
+  status: number,
+  problem: string | null,
+  isElsewhere = false
+): FastifyReply {
   return (
     reply
       .code(status)
       // With `no-referrer`, browsers would send `Origin: null` with the form, which the origin check rejects.
       .header('referrer-policy', 'same-origin')
-      .header('content-security-policy', SMALL_PAGE_POLICY)
+      .header('content-security-policy', oidc === null ? SMALL_PAGE_POLICY : LOGIN_PAGE_POLICY)
       .header('cache-control', 'no-store')
       .type('text/html; charset=utf-8')
-      .send(loginPage(problem))
+      .send(loginPage({ problem, signInWith: oidc?.label ?? null, isElsewhere }))
   )
 }

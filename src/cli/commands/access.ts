@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { type Command, InvalidArgumentError, Option } from 'commander'
-import type { AccessToken, User } from '../../shared/contract/index.ts'
+import type { AccessToken, Session, User } from '../../shared/contract/index.ts'
 import { PROJECT_ROLES, type ProjectRole, ROLES, type Role } from '../../shared/roles.ts'
 import { formatAge } from '../../shared/time.ts'
 import { wholeNumber } from '../client/arguments.ts'
@@ -32,6 +32,7 @@ interface TokenFlags {
 export function addAccessCommands({ group, terminal }: ClientCommands): void {
   addUsers(group('users', 'Users and service accounts: list, add, set, remove, me.'), terminal.nowMs)
   addTokens(group('tokens', 'Tokens that programs send instead of a password: list, add, revoke.'), terminal.nowMs)
+  addSessions(group('sessions', 'Browsers that are logged in: list, revoke.'), terminal.nowMs)
 }
 
 function addUsers(add: ClientCommands['add'], nowMs: () => number): void {
@@ -157,6 +158,42 @@ function rightsOf({ role, projects }: Pick<User, 'role' | 'projects'>): string {
   return [...(role === null ? [] : [role]), ...each].join(', ')
 }
 
+function addSessions(add: ClientCommands['add'], nowMs: () => number): void {
+  add('list', 'List the browsers that are logged in as you; as an owner, those of everybody.', undefined, {
+    isDefault: true
+  })(async ({ client, flags, terminal }) => {
+    print(terminal, flags, await client.sessions.list(), ({ sessions }) => listedSessions(sessions, nowMs()))
+  })
+
+  add(
+    'revoke <id>',
+    'Log a browser out at once. Its id, or its first characters.'
+  )(async ({ client, flags, terminal }, [text = '']) => {
+    const { sessions } = await client.sessions.list()
+    const found = sessions.filter(({ id }) => text !== '' && id.startsWith(text))
+    if (found.length !== 1) {
+      const why = found.length === 0 ? 'No session begins' : `${found.length} sessions begin`
+      throw new CommandEnd(EXIT_CODES.notFound, `${why} with ${text}. To list them: scrapdeck sessions`)
+    }
+    const [{ id, userName }] = found as [Session]
+    print(terminal, flags, await client.sessions.revoke({ id }), () => `Logged out ${userName}`)
+  })
+}
+
+/** Of an id, which is longer than anybody types. */
+const SHOWN_OF_ID = 12
+
+function listedSessions(sessions: Session[], nowMs: number): string {
+  return table(
+    ['user', 'signed in with', 'address', 'browser', 'last seen', 'ends', 'id'],
+    sessions.map(({ userName, signedInWith, address, userAgent, lastSeenAtMs, endsAtMs, id }) => [
+      ...[userName, signedInWith, address, userAgent.slice(0, 40), age(lastSeenAtMs, nowMs)],
+      ...[localTime(endsAtMs), id.slice(0, SHOWN_OF_ID)]
+    ]),
+    'No browser is logged in.'
+  )
+}
+
 const withPassword = (command: Command): Command =>
   command.option('--new-password-file <file>', "a file whose first line is the user's password; - for standard input")
 
@@ -200,7 +237,12 @@ function listed(users: User[], nowMs: number): string {
   return table(
     ['name', 'kind', 'role', 'state', 'last seen', 'id'],
     users.map((user) => [
-      ...[user.name, user.kind, rightsOf(user), user.enabled ? 'enabled' : 'disabled'],
+      ...[
+        user.name,
+        user.origin === 'local' ? user.kind : `${user.kind} (${user.origin})`,
+        rightsOf(user),
+        user.enabled ? 'enabled' : 'disabled'
+      ],
       ...[age(user.lastSeenAtMs, nowMs), user.id]
     ]),
     'No users besides the owner of this machine. Add one: scrapdeck users add NAME --role viewer'

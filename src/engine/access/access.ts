@@ -15,7 +15,10 @@ import type { Logger } from '../runtime/logger.ts'
 import type { Random } from '../runtime/random.ts'
 import type { StoredAccessToken, StoredUser } from '../store/records.ts'
 import type { AccessStore } from '../store/store.ts'
+import { type Bearer, Bearers } from './bearers.ts'
 import { Guesses } from './guesses.ts'
+import { isObvious } from './obvious-password.ts'
+import { freeName, nameFrom } from './outside-name.ts'
 import { Passwords } from './passwords.ts'
 import { OWNER, type Principal } from './principal.ts'
 import { areSameRights, highestRole, narrowRights, rightsOf, roleIn } from './rights.ts'
@@ -38,6 +41,20 @@ const TOKENS_EACH_MAX = 200
 /** How often it is recorded who was seen. */
 const SEEN_EVERY_MS = 60_000
 const DAY_MS = 86_400_000
+/**
+ * Who left the provider does not log in again, so nobody says so here: tokens of its users count only this long after
+ * their last login.
+ */
+const VOUCHED_FOR_MS = 30 * DAY_MS
+
+/** Somebody whom an identity provider or a proxy vouches for. */
+export interface Vouched {
+  /** Who it is there: `oidc ISSUER SUB`, `proxy NAME`. The only thing by which the user is found again. */
+  subject: string
+  /** For the name of a new user. */
+  name: string
+  role: Role
+}
 
 /**
  * Users and their tokens: the only owner of both. All are in memory, so that a request is answered without a question
@@ -52,6 +69,8 @@ export class Access {
   readonly #idByName: Map<string, UserId>
   readonly #tokens: Map<AccessTokenId, StoredAccessToken>
   readonly #tokenByHash: Map<string, StoredAccessToken>
+  readonly #idBySubject: Map<string, UserId>
+  readonly #bearers: Bearers
   readonly #seenUsers = new Set<UserId>()
   readonly #usedTokens = new Set<AccessTokenId>()
   readonly #timers: Timers
@@ -66,6 +85,8 @@ export class Access {
     this.#idByName = new Map(users.map(({ id, name }) => [foldName(name), id]))
     this.#tokens = new Map(tokens.map((token) => [token.id, token]))
     this.#tokenByHash = new Map(tokens.map((token) => [token.hash, token]))
+    this.#idBySubject = new Map(users.flatMap(({ id, subject }) => (subject === null ? [] : [[subject, id]])))
+    this.#bearers = new Bearers(parts.clock)
     this.#timers = new Timers(parts.clock)
     this.#guesses = new Guesses(parts.clock)
   }
@@ -101,9 +122,65 @@ export class Access {
     const token = this.#tokenByHash.get(hashTokenText(text))
     if (token === undefined || !this.#isValid(token)) return null
     const owner = this.#principalOf(token.userId)
-    if (owner === null) return null
+    if (owner === null || !this.#isVouchedFor(token.userId)) return null
     this.#markSeen(token.userId, token.id)
     return this.#principalOfToken(owner, token)
+  }
+
+  /** Of a signed token of another issuer that was verified lately; null: it must be verified. */
+  findByBearer(text: string): Principal | null {
+    return this.#bearers.find(text)
+  }
+
+  /** Its signature has just been verified. */
+  admitBearer(text: string, bearer: Bearer): Principal {
+    return this.#bearers.add(text, { ...bearer, name: nameFrom(bearer.name) || 'jwt' })
+  }
+
+  /** As `signIn`, without waiting; null: it has something to write. For a proxy, which vouches with each request. */
+  findVouched({ subject, role }: Vouched): Principal | null {
+    const id = this.#idBySubject.get(subject)
+    const user = id === undefined ? undefined : this.#users.get(id)
+    if (user === undefined || user.role !== role) return null
+    if (this.#parts.clock.nowMs() - (user.vouchedAtMs ?? 0) > VOUCHED_FOR_MS / 2) return null
+    const principal = this.#principalOf(user.id, Math.max(this.#parts.clock.nowMs(), user.sessionsSinceMs))
+    if (principal !== null) this.#markSeen(user.id, null)
+    return principal
+  }
+
+  /**
+   * The user of this subject, created at the first time, with this role from now on. Never one of the same name that
+   * somebody else vouches for. Rejects with UNAUTHORIZED if an owner disabled the user, and with BAD_INPUT.
+   */
+  signIn({ subject, name, role }: Vouched): Promise<Principal> {
+    return this.#inTurn(async () => {
+      const nowMs = this.#parts.clock.nowMs()
+      const id = this.#idBySubject.get(subject)
+      const before = id === undefined ? this.#newUser(subject, name) : this.#requireUser(id)
+      if (!before.enabled) {
+        throw new ScrapdeckError(
+          'UNAUTHORIZED',
+          `The user ${before.name} is disabled. Ask an owner of this Scrapdeck.`,
+          {
+            data: { credentials: 'wrong' }
+          }
+        )
+      }
+      const user: StoredUser = { ...before, role, vouchedAtMs: nowMs }
+      await this.#put(user)
+      this.#markSeen(user.id, null)
+      return this.#principalOf(user.id, Math.max(nowMs, user.sessionsSinceMs))!
+    })
+  }
+
+  /** Whoever vouches for this subject says that it has logged out. */
+  endSessions(subject: string): Promise<void> {
+    return this.#changeSubject(subject, (user) => user)
+  }
+
+  /** Nobody vouches for this subject any more: its sessions end, and its tokens until it logs in again. */
+  disown(subject: string): Promise<void> {
+    return this.#changeSubject(subject, (user) => (user.vouchedAtMs === null ? null : { ...user, vouchedAtMs: null }))
   }
 
   /** null: there is no such user, the password is wrong, or the user is disabled. All take the same time. */
@@ -119,11 +196,11 @@ export class Access {
     return this.#principalOf(user.id, sinceMs)
   }
 
-  /** Of a session that began then; null: it has ended. `userId`: null is the owner. */
-  findBySession(userId: UserId | null, beganAtMs: number): Principal | null {
+  /** Of a session that began then; null: it has ended. `userId`: null is the owner. `isSeen`: its user is active. */
+  findBySession(userId: UserId | null, beganAtMs: number, { isSeen = true } = {}): Principal | null {
     const principal = this.#principalOf(userId, beganAtMs)
     if (principal === null || !this.isCurrent(principal)) return null
-    this.#markSeen(userId, null)
+    if (isSeen) this.#markSeen(userId, null)
     return principal
   }
 
@@ -136,6 +213,8 @@ export class Access {
   /** Whether what was allowed to this principal still is: false after a change of its role or password, too. */
   isCurrent({ userId, tokenId, rights, sinceMs }: Principal): boolean {
     if (userId === null && tokenId === null) return rights.everywhere === OWNER.role
+    const bearer = tokenId === null ? null : this.#bearers.get(tokenId)
+    if (bearer !== null) return rights.everywhere === bearer.role
     const owner = this.#principalOf(userId, sinceMs)
     if (owner === null) return false
     if (tokenId === null) {
@@ -143,7 +222,7 @@ export class Access {
       return areSameRights(owner.rights, rights) && (user?.sessionsSinceMs ?? 0) <= sinceMs
     }
     const token = this.#tokens.get(tokenId)
-    if (token === undefined || !this.#isValid(token)) return false
+    if (token === undefined || !this.#isValid(token) || !this.#isVouchedFor(userId)) return false
     return areSameRights(narrowRights(owner.rights, token.role, token.projects), rights)
   }
 
@@ -164,16 +243,14 @@ export class Access {
       if (foldName(name) === foldName(ownerName) || this.#byName(name) !== undefined) {
         throw new ScrapdeckError('USER_NAME_TAKEN', `There is already a user ${name}. Choose another name`)
       }
-      if (this.#users.size >= USERS_MAX) {
-        throw new ScrapdeckError('BAD_INPUT', `There can be ${USERS_MAX} users. Remove some first`)
-      }
+      this.#refuseTooMany()
       refuseNoRole(role, projects)
       refuseObvious(password, name)
       const nowMs = clock.nowMs()
       const user: StoredUser = {
         ...{ id: random.hex(16) as UserId, name, kind, role, projects, enabled: true },
         passwordHash: password === undefined ? null : await this.#passwords.hash(password),
-        ...{ createdAtMs: nowMs, sessionsSinceMs: nowMs, lastSeenAtMs: null }
+        ...{ createdAtMs: nowMs, sessionsSinceMs: nowMs, lastSeenAtMs: null, subject: null, vouchedAtMs: null }
       }
       return this.#put(user)
     })
@@ -185,6 +262,12 @@ export class Access {
       const before = this.#requireUser(id)
       if (password !== undefined && before.kind === 'service') {
         throw new ScrapdeckError('BAD_INPUT', `${before.name} is a service account and has no password`)
+      }
+      if (before.subject !== null && (password !== undefined || role !== undefined)) {
+        throw new ScrapdeckError(
+          'BAD_INPUT',
+          `${before.name} signs in elsewhere (${originOf(before)}): the role comes from groups there, and there is no password here`
+        )
       }
       refuseObvious(password, before.name)
       const rights = {
@@ -226,10 +309,11 @@ export class Access {
   /** Rejects with USER_NOT_FOUND. */
   removeUser(id: UserId): Promise<boolean> {
     return this.#inTurn(async () => {
-      const { name } = this.#requireUser(id)
+      const { name, subject } = this.#requireUser(id)
       const isRemoved = await this.#parts.store.deleteUser(id)
       this.#users.delete(id)
       this.#idByName.delete(foldName(name))
+      if (subject !== null) this.#idBySubject.delete(subject)
       for (const token of [...this.#tokens.values()]) if (token.userId === id) this.#forgetToken(token)
       this.#announce()
       return isRemoved
@@ -303,6 +387,47 @@ export class Access {
     return role === null ? null : { ...owner, role, rights, tokenId: token.id }
   }
 
+  /** Of somebody from elsewhere: whether the last login is not too long ago for tokens. */
+  #isVouchedFor(userId: UserId | null): boolean {
+    const user = userId === null ? undefined : this.#users.get(userId)
+    if (user === undefined || user.subject === null) return true
+    return user.vouchedAtMs !== null && this.#parts.clock.nowMs() - user.vouchedAtMs < VOUCHED_FOR_MS
+  }
+
+  /** Ends the sessions of this subject's user, too, unless `change` says that there is nothing to do. */
+  #changeSubject(subject: string, change: (user: StoredUser) => StoredUser | null): Promise<void> {
+    return this.#inTurn(async () => {
+      const id = this.#idBySubject.get(subject)
+      const user = id === undefined ? undefined : this.#users.get(id)
+      const changed = user === undefined ? null : change(user)
+      if (changed !== null) await this.#put({ ...changed, sessionsSinceMs: this.#parts.clock.nowMs() + 1 })
+    })
+  }
+
+  #newUser(subject: string, wanted: string): StoredUser {
+    this.#refuseTooMany()
+    const { clock, random, ownerName } = this.#parts
+    const nowMs = clock.nowMs()
+    const isTaken = (name: string) => foldName(name) === foldName(ownerName) || this.#byName(name) !== undefined
+    return {
+      ...{ id: random.hex(16) as UserId, name: freeName(nameFrom(wanted) || 'user', isTaken), kind: 'person' },
+      ...{
+        role: 'viewer',
+        projects: {},
+        enabled: true,
+        passwordHash: null,
+        createdAtMs: nowMs,
+        sessionsSinceMs: nowMs
+      },
+      ...{ lastSeenAtMs: null, subject, vouchedAtMs: null }
+    }
+  }
+
+  #refuseTooMany(): void {
+    if (this.#users.size < USERS_MAX) return
+    throw new ScrapdeckError('BAD_INPUT', `There can be ${USERS_MAX} users. Remove some first`)
+  }
+
   #isValid({ expiresAtMs }: StoredAccessToken): boolean {
     return expiresAtMs === null || this.#parts.clock.nowMs() < expiresAtMs
   }
@@ -322,6 +447,7 @@ export class Access {
     await this.#parts.store.putUser(user)
     this.#users.set(user.id, user)
     this.#idByName.set(foldName(user.name), user.id)
+    if (user.subject !== null) this.#idBySubject.set(user.subject, user.id)
     this.#announce()
     return describeUser(user)
   }
@@ -401,14 +527,8 @@ function refusal(text: string, role: Role): ScrapdeckError {
   return new ScrapdeckError('ROLE_REQUIRED', `${text}.`, { data: { role } })
 }
 
-/** What a guesser tries first at this length: a name, or a few characters, over and over. */
 function refuseObvious(password: string | undefined, name: string): void {
-  if (password === undefined) return
-  const rest = password
-    .toLowerCase()
-    .replaceAll(name.toLowerCase(), '')
-    .replaceAll(/password|scrapdeck|scrapyd/g, '')
-  if (new Set(rest).size >= 6 && rest.length >= 8 && !looksLikeToken(password)) return
+  if (password === undefined || !(isObvious(password, name) || looksLikeToken(password))) return
   throw new ScrapdeckError(
     'BAD_INPUT',
     'This password is easily guessed: use several words that have nothing in common',
@@ -416,9 +536,12 @@ function refuseObvious(password: string | undefined, name: string): void {
   )
 }
 
-function describeUser({ passwordHash, sessionsSinceMs: _, ...user }: StoredUser): User {
-  return { ...user, hasPassword: passwordHash !== null }
+function describeUser({ passwordHash, sessionsSinceMs: _, subject, vouchedAtMs: __, ...user }: StoredUser): User {
+  return { ...user, origin: originOf({ subject }), hasPassword: passwordHash !== null }
 }
+
+const originOf = ({ subject }: Pick<StoredUser, 'subject'>): User['origin'] =>
+  subject === null ? 'local' : subject.startsWith('proxy ') ? 'proxy' : 'oidc'
 
 function describeToken({ hash: _, ...token }: StoredAccessToken): AccessToken {
   return token

@@ -1,3 +1,4 @@
+import { ScrapdeckError } from '../../shared/errors.ts'
 import type { Access } from '../access/access.ts'
 import type { implementWithRights } from './required-rights.ts'
 
@@ -31,5 +32,12 @@ export const accessOperations = (os: ReturnType<typeof implementWithRights>, acc
     revoke: os.tokens.revoke.handler(async ({ input, context }) => ({
       revoked: await access.revokeToken(context.principal, input.id)
     }))
+  },
+  sessions: {
+    list: os.sessions.list.handler(({ context }) => ({ sessions: context.sessions?.list() ?? [] })),
+    revoke: os.sessions.revoke.handler(async ({ input: { id }, context }) => {
+      if ((await context.sessions?.end(id)) === true) return { revoked: true as const }
+      throw new ScrapdeckError('SESSION_NOT_FOUND', `There is no session ${id}; it may have ended`)
+    })
   }
 })

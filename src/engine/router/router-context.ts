@@ -1,5 +1,12 @@
+import type { Session } from '../../shared/contract/index.ts'
 import type { Principal } from '../access/principal.ts'
 import type { RequestOrigin } from '../audit/audit.ts'
+
+export interface SessionsOfCaller {
+  list(): Session[]
+  /** False: there is none that the caller may see. */
+  end(id: string): Promise<boolean>
+}
 
 /** What the transport knows about a request. */
 export interface RouterContext {
@@ -15,4 +22,6 @@ export interface RouterContext {
   showsPassword?: boolean
   /** Ends all browser sessions and returns how many there were. Absent: there is no HTTP server. */
   logOutEverywhere?: () => Promise<number>
+  /** The browsers that are logged in, as far as the caller may see them. Absent: there is no HTTP server. */
+  sessions?: SessionsOfCaller
 }

@@ -55,7 +55,7 @@ import type { AttemptReader, JobReader } from '../store/store.ts'
 import type { ExpectationWatch } from '../health/expectations/expectation-watch.ts'
 import type { FiguresSampler } from '../health/figures.ts'
 
-export type { RouterContext } from './router-context.ts'
+export type { RouterContext, SessionsOfCaller } from './router-context.ts'
 export type EngineRouter = Router<Contract, RouterContext>
 
 export interface RouterParts {

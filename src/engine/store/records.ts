@@ -296,6 +296,10 @@ export interface StoredUser {
   /** Sessions that began earlier have ended. */
   sessionsSinceMs: number
   lastSeenAtMs: number | null
+  /** Who it is for whoever vouches for it: `oidc ISSUER SUB`, `proxy NAME`. null: a user of this Scrapdeck itself. */
+  subject: string | null
+  /** When that was last done; null: never, or not any more. */
+  vouchedAtMs: number | null
 }
 
 export interface StoredAccessToken {

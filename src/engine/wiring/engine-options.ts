@@ -131,6 +131,12 @@ export interface Engine {
     Access,
     | 'findByPassword'
     | 'findByToken'
+    | 'findByBearer'
+    | 'admitBearer'
+    | 'findVouched'
+    | 'signIn'
+    | 'disown'
+    | 'endSessions'
     | 'findBySession'
     | 'sessionStart'
     | 'looksLikeToken'

@@ -11,11 +11,13 @@ export async function checkPassword(password: string): Promise<void> {
   throw new Error(`Scrapdeck answered with ${response.status}. Try again.`)
 }
 
-/** Ends this browser's session, with its streams, and shows the login page. */
+/** Ends this browser's session, with its streams, and shows the login page, or that of the identity provider. */
 export async function logOut(): Promise<void> {
   // The answer is a redirect to the login page; whatever it is, that page shows whether the session has ended.
-  await fetch(urlOf('logout'), { method: 'POST', redirect: 'manual' })
-  openLogin()
+  const response = await fetch(urlOf('logout'), { method: 'POST', redirect: 'manual' })
+  const { continueAt } = (response.ok ? await response.json().catch(() => ({})) : {}) as { continueAt?: string }
+  if (continueAt === undefined) openLogin()
+  else window.location.assign(continueAt)
 }
 
 export function openLogin(): void {

@@ -1,5 +1,5 @@
 import { implement } from '@orpc/server'
-import { type AccessToken, contract, type User } from '../../shared/contract/index.ts'
+import { type AccessToken, contract, type Session, type User } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { branded } from '../../shared/testing/ids.ts'
 import type { Role } from '../../shared/roles.ts'
@@ -13,6 +13,7 @@ export function createFakeAccess({ firstRun, nextNumber }: FakeWorld, role: Role
   const nowMs = Date.now()
   const users = new Map((firstRun ? [] : fakeUsers(nowMs)).map((user) => [user.id, user]))
   const tokens = new Map((firstRun ? [] : fakeTokens([...users.values()], nowMs)).map((token) => [token.id, token]))
+  const sessions = new Map((firstRun ? [] : fakeSessions([...users.values()], nowMs)).map((one) => [one.id, one]))
   const userOf = (id: string): User => {
     const user = users.get(branded(id))
     if (user === undefined) throw new ScrapdeckError('USER_NOT_FOUND', `There is no user ${id}`)
@@ -32,7 +33,7 @@ export function createFakeAccess({ firstRun, nextNumber }: FakeWorld, role: Role
           throw new ScrapdeckError('USER_NAME_TAKEN', `There is already a user ${user.name}. Choose another name`)
         }
         const made = { id: branded<User['id']>(idOf(nextNumber())), createdAtMs: Date.now(), lastSeenAtMs: null }
-        return save({ ...user, ...made, enabled: true, hasPassword: password !== undefined })
+        return save({ ...user, ...made, enabled: true, origin: 'local', hasPassword: password !== undefined })
       }),
       update: os.users.update.handler(({ input: { id, password, role: newRole, projects, enabled } }) => {
         const before = userOf(id)
@@ -48,6 +49,13 @@ export function createFakeAccess({ firstRun, nextNumber }: FakeWorld, role: Role
       changePassword: os.users.changePassword.handler(() => {
         if (me.userId !== null) return { changed: true as const }
         throw new ScrapdeckError('BAD_INPUT', 'The password of the service itself is changed on its machine')
+      })
+    },
+    sessions: {
+      list: os.sessions.list.handler(() => ({ sessions: [...sessions.values()] })),
+      revoke: os.sessions.revoke.handler(({ input: { id } }) => {
+        if (sessions.delete(id)) return { revoked: true as const }
+        throw new ScrapdeckError('SESSION_NOT_FOUND', `There is no session ${id}; it may have ended`)
       })
     },
     tokens: {
@@ -84,29 +92,51 @@ const idOf = (number: number): string => number.toString(16).padStart(32, '0')
 
 function fakeUsers(nowMs: number): User[] {
   const common = { enabled: true, hasPassword: true, createdAtMs: nowMs - 40 * DAY_MS }
-  const rows: Omit<User, 'id' | keyof typeof common>[] = [
+  const rows: (Omit<User, 'id' | 'origin' | keyof typeof common> & Partial<User>)[] = [
     { name: 'anna', kind: 'person', role: 'operator', projects: {}, lastSeenAtMs: nowMs - 120_000 },
     { name: 'ben', kind: 'person', role: 'viewer', projects: branded({ shop: 'deployer' }), lastSeenAtMs: null },
+    { name: 'carla', kind: 'person', role: 'operator', projects: {}, origin: 'oidc', lastSeenAtMs: nowMs - 600_000 },
     { name: 'ci', kind: 'service', role: 'deployer', projects: {}, lastSeenAtMs: nowMs - 3_600_000 }
   ]
   return rows.map((row, index) => ({
-    ...{ ...common, ...row, id: branded<User['id']>(idOf(0xa00 + index)) },
-    hasPassword: row.kind === 'person'
+    ...{ origin: 'local' as const, ...common, ...row, id: branded<User['id']>(idOf(0xa00 + index)) },
+    hasPassword: row.kind === 'person' && row.origin === undefined
   }))
 }
 
 function fakeTokens(users: User[], nowMs: number): AccessToken[] {
-  return users.slice(0, 3).map((user, index) => ({
+  return users
+    .filter(({ origin }) => origin === 'local')
+    .map((user, index) => ({
+      ...{
+        id: branded<AccessToken['id']>(idOf(0xb00 + index)),
+        userId: user.id,
+        role: user.role ?? 'viewer',
+        projects: null
+      },
+      name: ['laptop', 'dashboard', 'GitLab'][index]!,
+      ending: ['5d10aa7e', '0c9e41b2', 'e77f0412'][index]!,
+      createdAtMs: nowMs - 20 * DAY_MS,
+      expiresAtMs: [nowMs + 70 * DAY_MS, nowMs - DAY_MS, null][index]!,
+      lastUsedAtMs: [nowMs - 60_000, null, nowMs - 3_600_000][index]!
+    }))
+}
+
+function fakeSessions(users: User[], nowMs: number): Session[] {
+  const agents = [
+    'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0',
+    'Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.5 Safari/605.1.15',
+    'Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/138.0.0.0 Safari/537.36 Edg/138.0.0.0'
+  ]
+  const ways: Session['signedInWith'][] = ['link', 'password', 'oidc']
+  return [null, users[0]!, users[2]!].map((user, index) => ({
+    ...{ id: index.toString(16).repeat(64), userId: user?.id ?? null, userName: user?.name ?? 'scrapdeck' },
     ...{
-      id: branded<AccessToken['id']>(idOf(0xb00 + index)),
-      userId: user.id,
-      role: user.role ?? 'viewer',
-      projects: null
+      signedInWith: ways[index]!,
+      userAgent: agents[index]!,
+      address: ['127.0.0.1', '10.3.0.21', '10.3.0.40'][index]!
     },
-    name: ['laptop', 'dashboard', 'GitLab'][index]!,
-    ending: ['5d10aa7e', '0c9e41b2', 'e77f0412'][index]!,
-    createdAtMs: nowMs - 20 * DAY_MS,
-    expiresAtMs: [nowMs + 70 * DAY_MS, nowMs - DAY_MS, null][index]!,
-    lastUsedAtMs: [nowMs - 60_000, null, nowMs - 3_600_000][index]!
+    ...{ createdAtMs: nowMs - (index + 1) * 3 * 3_600_000, lastSeenAtMs: nowMs - index * 1_260_000 },
+    ...{ endsAtMs: nowMs + (index === 2 ? 3 * 3_600_000 : 26 * DAY_MS), isCurrent: index === 0 }
   }))
 }

@@ -309,7 +309,7 @@ async function checkNextPage(operation: Operation, request: Request, answer: unk
   expect(next.status, told).toBe(200)
   if (!operation.answers.get('200')!.isRight(JSON.parse(next.body))) throw new Error(`No page: ${told}`)
   const idsOf = (page: object) =>
-    Object.values(page).flatMap((list) => (Array.isArray(list) ? list.map(({ id }) => id as string) : []))
+    Object.values(page).flatMap((list) => (Array.isArray(list) ? list.map(({ id, seq }) => String(id ?? seq)) : []))
   const seen = new Set(idsOf(lists))
   expect(
     idsOf(JSON.parse(next.body) as object).filter((id) => seen.has(id)),

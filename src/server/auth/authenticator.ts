@@ -4,22 +4,29 @@ import type { Socket } from 'node:net'
 import type { FastifyRequest } from 'fastify'
 import type { Engine } from '../../engine/index.ts'
 import type { Principal } from '../../engine/access/principal.ts'
+import type { SessionsOfCaller } from '../../engine/router/router.ts'
 import type { SharedCache } from '../../engine/cache/shared-cache.ts'
 import { type Clock, Timers } from '../../engine/runtime/clock.ts'
 import type { Logger } from '../../engine/runtime/logger.ts'
-import type { UserId } from '../../shared/contract/index.ts'
+import type { Session as ShownSession } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { type BasicCredentials, parseBasic } from './basic.ts'
+import { AccountBackoff } from './account-backoff.ts'
+import { BearerJwts } from './bearer-jwt.ts'
 import { addressOf, clientOf } from './client-address.ts'
 import { FailureLog } from './failure-log.ts'
+import { OidcSignIn } from './oidc-sign-in.ts'
 import { OneTimeLinks } from './one-time-links.ts'
 import { KnownClients, PasswordCheck, type Verdict } from './password-check.ts'
+import { ProxyUsers } from './proxy-user.ts'
 import { bearerToken } from '../nodes/node-door.ts'
 import type { Caller } from './caller.ts'
-import { readSessionToken } from './session-token.ts'
-import { readSessionCookies } from './session-cookie.ts'
+import { hashToken } from './secrets.ts'
+import { createSessionToken, readSessionToken, type SessionToken, type SignedInWith } from './session-token.ts'
+import { cookieName, readCookies } from './session-cookie.ts'
 import { SessionResponses } from './session-responses.ts'
-import { Sessions } from './sessions.ts'
+import { type Browser, SESSION_MS, Sessions } from './sessions.ts'
+import type { SignInOptions } from './sign-in-options.ts'
 import { SharedSessions } from './shared-sessions.ts'
 
 /**
@@ -51,6 +58,7 @@ export interface AuthenticatorOptions {
   dataDirectory: string
   /** Of several engines; null: this one is alone. */
   cache: SharedCache | null
+  signIn: SignInOptions
   clock: Clock
   logger: Logger
 }
@@ -60,12 +68,21 @@ const RIGHT_FOR_MS = 60_000
 const EXPIRED_EVERY_MS = 30_000
 /** A browser has one session here, and pages on other ports of its host may have added some. */
 const SHARED_COOKIES_MAX = 10
+/** Of Basic credentials that a proxy wants for itself, and that come with a session here. */
+const OF_OTHERS_FOR_MS = 60_000
+const OF_OTHERS_MAX = 1_000
 
 /** Decides who may do what with which password, session or link. */
 export class Authenticator {
   readonly links: OneTimeLinks
+  /** null: people sign in with passwords only. */
+  readonly oidc: OidcSignIn | null
+  readonly #jwts: BearerJwts | null
+  readonly #proxyUsers: ProxyUsers | null
   readonly #access: AuthenticatorOptions['access']
   readonly #clock: Clock
+  readonly #logger: Logger
+  readonly #own: Sessions
   readonly #sessions: Sessions | SharedSessions
   readonly #responses = new SessionResponses()
   readonly #timers: Timers
@@ -73,6 +90,8 @@ export class Authenticator {
   readonly #known: KnownClients
   readonly #basicCheck: PasswordCheck
   readonly #formCheck: PasswordCheck
+  /** Hashes of Basic credentials that came with a session, and are of nobody here. */
+  readonly #ofOthers = new Map<string, number>()
   /**
    * What a connection was let in with last. Whoever sends it again there knows it, so that comparing it takes no care;
    * checking it anew took a tenth of a short request.
@@ -84,7 +103,12 @@ export class Authenticator {
     this.#access = access
     this.#clock = clock
     this.links = new OneTimeLinks({ clock, cache })
-    const own = new Sessions({
+    const { oidc, jwt, proxy } = options.signIn
+    this.oidc = oidc === null ? null : new OidcSignIn(oidc, { access, clock, logger })
+    this.#jwts = jwt === null ? null : new BearerJwts(jwt, { access, clock })
+    this.#proxyUsers = proxy === null ? null : new ProxyUsers(proxy, access)
+    this.#logger = logger
+    this.#own = new Sessions({
       file: join(options.dataDirectory, 'sessions.json'),
       credentials,
       clock,
@@ -92,10 +116,19 @@ export class Authenticator {
       onEnd: (id) => this.#responses.cut(id)
     })
     const receiving = () => this.#responses.sessions()
-    this.#sessions = cache === null ? own : new SharedSessions({ own, cache, clock, logger, receiving })
+    this.#sessions =
+      cache === null ? this.#own : new SharedSessions({ own: this.#own, cache, clock, logger, receiving })
     this.#known = new KnownClients(clock)
     const failures = new FailureLog({ clock, logger })
-    const common = { credentials, access, clock, cache, known: this.#known, failures }
+    const common = {
+      credentials,
+      access,
+      clock,
+      cache,
+      known: this.#known,
+      failures,
+      backoff: new AccountBackoff(clock)
+    }
     this.#formCheck = new PasswordCheck({ ...common, name: 'form', maxFailuresPerMinute: 10, takesTokens: false })
     // Higher than the form's: a poller with an outdated password must not lock out others behind the same address.
     this.#basicCheck = new PasswordCheck({ ...common, name: 'basic', maxFailuresPerMinute: 300, takesTokens: true })
@@ -113,17 +146,47 @@ export class Authenticator {
   }
 
   /**
-   * Throws or rejects with UNAUTHORIZED unless the request has a session or the right Basic credentials, with
-   * TOO_MANY_REQUESTS after too many wrong ones. Waits only for what a shared cache must be asked.
+   * Throws or rejects with UNAUTHORIZED unless the request has a session or the right credentials, with
+   * TOO_MANY_REQUESTS after too many wrong ones. What a program says of itself comes before what its proxy says, and
+   * both before a cookie, which a page on another port may have set. Waits only for what must be asked elsewhere.
    */
   check(request: FastifyRequest): Caller | Promise<Caller> {
+    if (bearerToken(request.headers.authorization) !== null) return this.#checkCredentials(request)
+    const vouched = this.#proxyUsers?.find(request) ?? null
+    if (vouched !== null) return vouched instanceof Promise ? vouched.then(callerOf) : callerOf(vouched)
     const session = this.#findSession(request)
     if (!(session instanceof Promise)) return this.#checkWith(session, request)
     return session.then((found) => this.#checkWith(found, request))
   }
 
-  #checkWith(session: Session | null, request: FastifyRequest): Caller | Promise<Caller> {
-    if (session !== null) return { kind: 'session', ...session }
+  #checkWith(session: FoundSession | null, request: FastifyRequest): Caller | Promise<Caller> {
+    if (session === null) return this.#checkCredentials(request)
+    const { id, principal, token } = session
+    const caller: Caller = { kind: 'session', id, principal, cookie: token }
+    const basic = parseBasic(request.headers.authorization)
+    if (basic === null || basic.username.toLowerCase() === principal.name.toLowerCase()) return caller
+    return this.#checkOther(caller, request)
+  }
+
+  /**
+   * Basic credentials of somebody else than the session's user. If they are right, the request is theirs: the cookie
+   * may have been set by a page on another port. If not, they are for a proxy before us, and are not tried with every
+   * request.
+   */
+  async #checkOther(caller: Caller, request: FastifyRequest): Promise<Caller> {
+    const key = hashToken(`${caller.id} ${request.headers.authorization}`)
+    if (this.#clock.monotonicMs() < (this.#ofOthers.get(key) ?? 0)) return caller
+    try {
+      return await this.#checkCredentials(request)
+    } catch (error) {
+      if (!(error instanceof ScrapdeckError)) throw error
+      if (this.#ofOthers.size >= OF_OTHERS_MAX) this.#ofOthers.clear()
+      this.#ofOthers.set(key, this.#clock.monotonicMs() + OF_OTHERS_FOR_MS)
+      return caller
+    }
+  }
+
+  #checkCredentials(request: FastifyRequest): Caller | Promise<Caller> {
     const { authorization } = request.headers
     const { socket } = request.raw
     const before = this.#rightOn.get(socket)
@@ -136,6 +199,11 @@ export class Authenticator {
     ) {
       return before.caller
     }
+    const token = bearerToken(authorization)
+    if (token !== null && this.#jwts?.isFor(token) === true) {
+      const found = this.#jwts.find(token)
+      return found instanceof Promise ? found.then(callerOf) : callerOf(found)
+    }
     const given = credentialsOf(authorization)
     const verdict = given === null ? null : this.#basicCheck.check(addressOf(request), given)
     if (!(verdict instanceof Promise)) return this.#callerOf(verdict, request)
@@ -146,7 +214,7 @@ export class Authenticator {
     const { authorization } = request.headers
     if (verdict?.is === 'right') {
       const { principal } = verdict
-      const caller: Caller = { kind: 'password', id: idOf(principal), principal }
+      const caller = callerOf(principal)
       this.#rightOn.set(request.raw.socket, {
         authorization: authorization!,
         address: addressOf(request),
@@ -184,14 +252,72 @@ export class Authenticator {
     return principal === null || this.#access.isCurrent(principal)
   }
 
-  /** Creates a session of this user (null: the owner) and returns its token, the value of the cookie. */
-  async logIn(userId: UserId | null): Promise<string> {
-    return this.#sessions.create(userId, this.#access.sessionStart(userId))
+  /** Begins a session of this principal. Returns its token, the value of the cookie, and its id. */
+  async logIn(
+    { userId }: Pick<Principal, 'userId'>,
+    { signedInWith, endsAtMs, request }: { signedInWith: SignedInWith; endsAtMs?: number; request: FastifyRequest }
+  ): Promise<{ token: string; id: string; maxAgeSeconds: number }> {
+    const nowMs = this.#clock.nowMs()
+    const ends = { endsAtMs: endsAtMs ?? nowMs + SESSION_MS }
+    const token = createSessionToken({ userId, beganAtMs: this.#access.sessionStart(userId), ...ends, signedInWith })
+    const read = readSessionToken(token)!
+    await this.#sessions.add(read, browserOf(request))
+    return { token, id: read.id, maxAgeSeconds: Math.ceil((ends.endsAtMs - nowMs) / 1_000) }
   }
 
-  /** Ends the sessions of this request and what they are receiving. */
-  async logOut(request: FastifyRequest): Promise<void> {
-    for (const token of cookiesOf(request).slice(0, SHARED_COOKIES_MAX)) await this.#sessions.end(token)
+  /** Notes that a session is used. Returns what its browser should have instead of its cookie; null: it keeps that. */
+  renew({ cookie }: Caller, request: FastifyRequest): { token: string; maxAgeSeconds: number } | null {
+    if (cookie === undefined) return null
+    const token = this.#own.use(cookie, browserOf(request))
+    if (token === null) return null
+    const { endsAtMs } = readSessionToken(token)!
+    return { token, maxAgeSeconds: Math.max(1, Math.ceil((endsAtMs - this.#clock.nowMs()) / 1_000)) }
+  }
+
+  /**
+   * Ends the sessions of this request and what they are receiving. Returns the one that began at an identity provider,
+   * if there is one.
+   */
+  async logOut(request: FastifyRequest): Promise<string | null> {
+    let fromProvider: string | null = null
+    for (const cookie of cookiesOf(request).slice(0, SHARED_COOKIES_MAX)) {
+      const token = readSessionToken(cookie)
+      if (token === null) continue
+      const found = await this.#find(token, request)
+      if (found !== null && token.signedInWith === 'oidc') fromProvider = found
+      await this.#sessions.end(token.id)
+    }
+    return fromProvider
+  }
+
+  /** Its identity provider has ended it. */
+  async endSession(id: string): Promise<void> {
+    await this.#sessions.end(id)
+  }
+
+  /** Those that the caller may see: its own, or all. Of several engines: those that this one has seen. */
+  sessionsOf(request: FastifyRequest): SessionsOfCaller {
+    const { caller } = request
+    const list = () =>
+      this.#listSessions(principalOf(request)).map((one) => ({ ...one, isCurrent: one.id === caller.id }))
+    return {
+      list,
+      end: async (id) => {
+        if (!list().some((session) => session.id === id)) return false
+        await this.#sessions.end(id)
+        return true
+      }
+    }
+  }
+
+  /** A token is no browser: it sees none, unless it may do everything. */
+  #listSessions(by: Principal): Omit<ShownSession, 'isCurrent'>[] {
+    return this.#own.list().flatMap(({ id, userId, renewal: _, renewedAtMs: __, next: ___, beganAtMs, ...session }) => {
+      const principal = this.#access.findBySession(userId as Principal['userId'], beganAtMs, { isSeen: false })
+      const isOwn = by.tokenId === null && by.userId === userId
+      if (principal === null || (by.role !== 'owner' && !isOwn)) return []
+      return [{ id, userId: principal.userId, userName: principal.name, createdAtMs: beganAtMs, ...session }]
+    })
   }
 
   /** Ends all sessions, what they are receiving, and unused links. Returns the number of sessions. */
@@ -203,6 +329,7 @@ export class Authenticator {
   stop(): void {
     this.#timers.stop()
     if (this.#sessions instanceof SharedSessions) this.#sessions.stop()
+    this.#own.record()
   }
 
   /** Cuts the response off when the caller's session ends, or the user or the token is revoked. */
@@ -226,31 +353,49 @@ export class Authenticator {
     this.#responses.cutUnless((principal) => this.#access.isCurrent(principal))
   }
 
-  #findSession(request: FastifyRequest): Session | null | Promise<Session | null> {
-    const tokens = cookiesOf(request)
-    for (const [at, token] of tokens.entries()) {
-      const found = this.#sessions.find(token)
-      if (found instanceof Promise) return this.#findAmong(found, tokens.slice(at, SHARED_COOKIES_MAX))
-      const session = this.#sessionOf(found, token)
-      if (session !== null) return session
+  #findSession(request: FastifyRequest): FoundSession | null | Promise<FoundSession | null> {
+    const cookies = cookiesOf(request)
+    if (cookies.length > 1) return this.#findAmong(cookies.slice(0, SHARED_COOKIES_MAX), request)
+    const token = cookies.length === 0 ? null : readSessionToken(cookies[0]!)
+    if (token === null) return null
+    const found = this.#find(token, request)
+    return found instanceof Promise
+      ? found.then((id) => this.#sessionOf(id, token, cookies[0]!))
+      : this.#sessionOf(found, token, cookies[0]!)
+  }
+
+  /**
+   * A page on another port can add cookies to ours. Those that are no session change nothing; two sessions of different
+   * users are refused, because one of them may be there to make its user's account pass for the other's.
+   */
+  async #findAmong(cookies: readonly string[], request: FastifyRequest): Promise<FoundSession | null> {
+    const sessions: FoundSession[] = []
+    for (const cookie of cookies) {
+      const token = readSessionToken(cookie)
+      const session = token === null ? null : this.#sessionOf(await this.#find(token, request), token, cookie)
+      if (session !== null) sessions.push(session)
     }
+    const users = new Set(sessions.map(({ principal }) => principal.userId))
+    if (users.size <= 1) return sessions[0] ?? null
+    this.#logger.warn({ address: addressOf(request) }, 'A request with sessions of two users was refused')
     return null
   }
 
-  async #findAmong(first: Promise<string | null>, tokens: readonly string[]): Promise<Session | null> {
-    let session: Session | null = null
-    for (const [at, token] of tokens.entries()) {
-      session ??= this.#sessionOf(await (at === 0 ? first : this.#sessions.find(token)), token)
-    }
-    return session
+  #find(token: SessionToken, request: FastifyRequest): string | null | Promise<string | null> {
+    return this.#sessions.find(token, browserOf(request))
   }
 
   /** null: there is none, or its user may not log in any more. */
-  #sessionOf(id: string | null, token: string): Session | null {
-    const begun = id === null ? null : readSessionToken(token)
-    const principal = begun === null ? null : this.#access.findBySession(begun.userId, begun.beganAtMs)
-    return principal === null ? null : { id: id!, principal }
+  #sessionOf(id: string | null, { userId, beganAtMs }: SessionToken, token: string): FoundSession | null {
+    const principal = id === null ? null : this.#access.findBySession(userId, beganAtMs)
+    return principal === null ? null : { id: id!, principal, token }
   }
+}
+
+const callerOf = (principal: Principal): Caller => ({ kind: 'password', id: idOf(principal), principal })
+
+function browserOf(request: FastifyRequest): Browser {
+  return { address: addressOf(request), userAgent: request.headers['user-agent'] ?? '' }
 }
 
 /** Of requests that bring their credentials along. Names of users can pass from one to another, ids cannot. */
@@ -259,7 +404,7 @@ function idOf({ tokenId, userId, name }: Principal): string {
   return userId === null ? `user:${name}` : `user-id:${userId}`
 }
 
-type Session = Pick<Caller, 'id'> & { principal: Principal }
+type FoundSession = Pick<Caller, 'id'> & { principal: Principal; token: string }
 
 /** Of Basic or Bearer; a bearer is a token, whoever it is of. */
 function credentialsOf(authorization: string | undefined): BasicCredentials | null {
@@ -268,5 +413,5 @@ function credentialsOf(authorization: string | undefined): BasicCredentials | nu
 }
 
 function cookiesOf({ headers }: FastifyRequest): string[] {
-  return readSessionCookies(headers.host ?? '', headers.cookie)
+  return readCookies(cookieName(headers.host ?? ''), headers.cookie)
 }

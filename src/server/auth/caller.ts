@@ -9,6 +9,8 @@ export interface Caller {
   kind: 'session' | 'password' | 'node' | 'nobody'
   /** Stable per session, token or user name (of a node: its id), and useless for logging in; empty for nobody. */
   id: string
+  /** The cookie of a session, which may be renewed. Absent: there is none. */
+  cookie?: string
   /** null: a node, or nobody. */
   principal: Principal | null
 }

@@ -3,10 +3,12 @@ import type { Engine } from '../../engine/index.ts'
 import type { Principal } from '../../engine/access/principal.ts'
 import type { SharedCache } from '../../engine/cache/shared-cache.ts'
 import type { Clock } from '../../engine/runtime/clock.ts'
+import type { AccountBackoff } from './account-backoff.ts'
 import { AttemptLimiter } from './attempt-limiter.ts'
 import { type BasicCredentials, createCredentialsCheck } from './basic.ts'
 import { clientOf } from './client-address.ts'
 import type { FailureLog } from './failure-log.ts'
+import { isLoopback } from './host-rule.ts'
 
 const KNOWN_FOR_MS = 24 * 3_600_000
 /** Of a client that sends the password with every request, only one in a minute is recorded. */
@@ -75,6 +77,7 @@ export class PasswordCheck {
   readonly #key = randomBytes(32)
   readonly #limiter: AttemptLimiter
   readonly #known: KnownClients
+  readonly #backoff: AccountBackoff
   readonly #failures: FailureLog
 
   constructor(options: {
@@ -88,6 +91,7 @@ export class PasswordCheck {
     /** A token in place of the password. Never where a session begins: that would have all rights of its user. */
     takesTokens: boolean
     known: KnownClients
+    backoff: AccountBackoff
     failures: FailureLog
   }) {
     this.#isOwner = createCredentialsCheck(options.credentials)
@@ -96,6 +100,7 @@ export class PasswordCheck {
     this.#clock = options.clock
     this.#limiter = new AttemptLimiter(options)
     this.#known = options.known
+    this.#backoff = options.backoff
     this.#failures = options.failures
   }
 
@@ -105,8 +110,11 @@ export class PasswordCheck {
     const isKnown = this.#known.has(client, given.username)
     const blockedForMs = this.#limiter.blockedForMs(client)
     if (blockedForMs > 0 && !isKnown) return blocked(blockedForMs)
+    // Neither on this machine nor where the account's owner logged in before: guesses of others slow nobody down there.
+    const waitMs = isKnown || isHere(client) || this.#isToken(given) ? 0 : this.#backoff.waitMs(given.username)
+    if (waitMs > 0) return blocked(waitMs)
     if (this.#isOwner(given)) return this.#right(this.#access.findBySession(null, 0)!, client, given)
-    const byToken = this.#takesTokens ? this.#access.findByToken(given.password) : null
+    const byToken = this.#isToken(given) ? this.#access.findByToken(given.password) : null
     if (byToken !== null) return { is: 'right', principal: byToken }
     if (this.#access.isEmpty || this.#access.looksLikeToken(given.password)) {
       // Of a known client, a wrong password is neither counted nor logged while others there are not even checked.
@@ -166,13 +174,20 @@ export class PasswordCheck {
     return found
   }
 
+  #isToken({ password }: BasicCredentials): boolean {
+    return this.#takesTokens && this.#access.looksLikeToken(password)
+  }
+
   #right(principal: Principal, client: string, { username }: BasicCredentials): Verdict {
     this.#known.add(client, username)
     return { is: 'right', principal }
   }
 
-  #wrong(address: string, { username }: BasicCredentials, blocks: boolean): Verdict {
+  #wrong(address: string, given: BasicCredentials, blocks: boolean): Verdict {
+    const { username, password } = given
     this.#failures.add(address, username)
+    const client = clientOf(address)
+    if (!isHere(client) && !this.#isToken(given)) this.#backoff.addFailure(username, { client, password })
     if (blocks) this.#failures.addBlock(address)
     return { is: 'wrong' }
   }
@@ -189,5 +204,10 @@ interface Tried {
   given: BasicCredentials
   blockedForMs: number
 }
+
+/** On this machine, over TCP or the service's own socket. */
+const isHere = (address: string): boolean => address === 'socket' || isLoopback(address) || address === LOOPBACK_NETWORK
+/** As clientOf writes `::1`. */
+const LOOPBACK_NETWORK = '0:0:0:0::/64'
 
 const blocked = (forMs: number): Verdict => ({ is: 'blocked', retryAfterSeconds: Math.ceil(forMs / 1_000) })

@@ -2,7 +2,8 @@ import { createHash, timingSafeEqual } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { PEER_HEADER } from '../../engine/runtime/peer-header.ts'
 
-const fromPeers = new WeakMap<IncomingMessage, string>()
+/** Of a request's client: its address, and whether it came from a proxy that may say who the client is. */
+const fromPeers = new WeakMap<IncomingMessage, { address: string; isVouchedFor: boolean }>()
 
 /**
  * Recognizes a request that another engine forwarded, before anybody reads its headers. Whoever does not know the
@@ -12,14 +13,24 @@ export function recognizePeer(request: IncomingMessage, secret: string): void {
   const header = request.headers[PEER_HEADER]
   if (header === undefined) return
   delete request.headers[PEER_HEADER]
-  const [given = '', address = ''] = String(header).split(' ', 2)
-  if (timingSafeEqual(hashOf(given), hashOf(secret))) fromPeers.set(request, address)
+  const [given = '', address = '', proxy] = String(header).split(' ', 3)
+  if (!timingSafeEqual(hashOf(given), hashOf(secret))) return
+  fromPeers.set(request, { address, isVouchedFor: proxy === FROM_PROXY })
 }
 
 export const isFromPeer = (request: IncomingMessage): boolean => fromPeers.has(request)
 
 /** null: no engine forwarded it. */
-export const clientAddressOfPeer = (request: IncomingMessage): string | null => fromPeers.get(request) ?? null
+export const clientAddressOfPeer = (request: IncomingMessage): string | null => fromPeers.get(request)?.address ?? null
+
+/** Whether the other engine got it from a proxy that may say who the client is; null: no engine forwarded it. */
+export const wasVouchedFor = (request: IncomingMessage): boolean | null => fromPeers.get(request)?.isVouchedFor ?? null
+
+/** What an engine sends behind the secret. */
+export const peerHeaderOf = (secret: string, client: { address: string; isVouchedFor: boolean }): string =>
+  [secret, client.address, ...(client.isVouchedFor ? [FROM_PROXY] : [])].join(' ')
+
+const FROM_PROXY = 'proxy'
 
 /** Of one length, so that they can be compared. */
 const hashOf = (text: string): Buffer => createHash('sha256').update(text).digest()

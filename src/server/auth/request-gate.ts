@@ -12,7 +12,9 @@ import { type Caller, NOBODY } from './caller.ts'
 import { EGG_ROUTE } from '../kubernetes-egg-door.ts'
 import { addressOf } from './client-address.ts'
 import { isFromPeer } from './peer-requests.ts'
+import { BACK_CHANNEL_PATH, CALLBACK_PATH, SIGN_IN_PATH } from './oidc-sign-in.ts'
 import type { DoorLimits } from './door-limits.ts'
+import { setSessionCookie } from './session-reply.ts'
 import { changesNothing, checkRequestOrigin } from './request-rule.ts'
 
 export interface RequestGateOptions {
@@ -80,6 +82,8 @@ export class RequestGate {
     connections.trust(request.raw.socket)
     if (caller.kind === 'node') return limits.chargeNode(request, reply)
     requireRoleOf(request, caller)
+    const renewed = authenticator.renew(caller, request)
+    if (renewed !== null) setSessionCookie(request, reply, renewed)
     authenticator.bindResponse(caller, reply.raw)
     // The API charges itself (contract-doors.ts).
     if (!isApi(request)) return limits.chargeDoor(request, reply)
@@ -137,8 +141,18 @@ export class RequestGate {
 /** Login, health checks and what a signed link opens. Compares the route: a raw path can be spelled in many ways. */
 function isOpenToAll(request: FastifyRequest): boolean {
   const { url } = request.routeOptions
-  return isLogin(request) || url === EGG_ROUTE || url === '/health' || url === '/health/live' || url === '/health/ready'
+  return (
+    isLogin(request) ||
+    isSignIn(url) ||
+    url === EGG_ROUTE ||
+    url === '/health' ||
+    url === '/health/live' ||
+    url === '/health/ready'
+  )
 }
+
+const isSignIn = (url: string | undefined): boolean =>
+  url === SIGN_IN_PATH || url === CALLBACK_PATH || url === BACK_CHANNEL_PATH
 
 function isLogin({ routeOptions: { url } }: FastifyRequest): boolean {
   return url === '/ui/login'

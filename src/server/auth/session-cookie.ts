@@ -1,29 +1,35 @@
-import type { CookieSerializeOptions } from '@fastify/cookie'
-import { SESSION_MS } from './sessions.ts'
-
 /** Browsers send cookies to all ports of a host: the port in the name keeps the logins of two Scrapdecks apart. */
-export function cookieName(host: string): string {
+export const cookieName = (host: string): string => nameFor(host, 'scrapdeck_session')
+
+/** Of a login at an identity provider that has begun: the browser that comes back must be the one that left. */
+export const loginCookieName = (host: string): string => nameFor(host, 'scrapdeck_login')
+
+function nameFor(host: string, name: string): string {
   const port = /:(\d+)$/.exec(host)?.[1]
-  return port === undefined ? 'scrapdeck_session' : `scrapdeck_session_${port}`
+  return port === undefined ? name : `${name}_${port}`
 }
 
 /**
- * All tokens under our name. A page on another port can add one (for a deeper path it even comes first), so reading
- * only one, as @fastify/cookie does, would let that page lock users out.
+ * All values under a name. A page on another port can add one (for a deeper path it even comes first), so reading only
+ * one, as most parsers do, would let that page lock users out.
  */
-export function readSessionCookies(host: string, cookieHeader = ''): string[] {
-  const prefix = `${cookieName(host)}=`
+export function readCookies(name: string, cookieHeader = ''): string[] {
+  const prefix = `${name}=`
   const parts = cookieHeader.split(';').map((part) => part.trim())
   return parts.filter((part) => part.startsWith(prefix)).map((part) => part.slice(prefix.length))
 }
 
 /**
- * `lax`: who follows a link from another site is still logged in. It protects as much as `strict` here, because
- * request-rule.ts refuses everything else from other sites, even from other ports of localhost, where both are sent.
+ * The value of `Set-Cookie`; `value`: of letters, digits, `_`, `-` and `.`; `maxAgeSeconds`: 0 deletes it.
+ *
+ * `Lax`: who follows a link from another site is still logged in, and whoever comes back from an identity provider has
+ * the cookie. It protects as much as `Strict` here, because request-rule.ts refuses everything else from other sites,
+ * even from other ports of localhost, where both are sent.
  */
-export const SESSION_COOKIE: CookieSerializeOptions = {
-  path: '/',
-  maxAge: SESSION_MS / 1000,
-  httpOnly: true,
-  sameSite: 'lax'
+export function setCookie(
+  name: string,
+  value: string,
+  { path, maxAgeSeconds, isSecure }: { path: string; maxAgeSeconds: number; isSecure: boolean }
+): string {
+  return `${name}=${value}; Max-Age=${maxAgeSeconds}; Path=${path}; HttpOnly${isSecure ? '; Secure' : ''}; SameSite=Lax`
 }

@@ -1,22 +1,61 @@
+import { randomBytes } from 'node:crypto'
 import type { UserId } from '../../shared/contract/index.ts'
-import { createToken } from './secrets.ts'
+import { createToken, hashToken } from './secrets.ts'
 
-/** 256 random bits; of all but the owner, then the user's id and the time in milliseconds, to the base 36. */
-const FORM = /^[\w-]{43}(?:\.([0-9a-f]{32})\.([0-9a-z]{1,12}))?$/
+/** How somebody logged in, and its letter in the token. */
+const LETTERS = { password: 'p', link: 'l', oidc: 'o' } as const
+export type SignedInWith = keyof typeof LETTERS
+
+/** 256 random bits, the user's id, when it began and ends (to the base 36), how; then 128 bits that are renewed. */
+const FORM = /^([\w-]{43}\.([0-9a-f]{32}|owner)\.([0-9a-z]{1,12})\.([0-9a-z]{1,12})\.([plo]))\.([\w-]{22})$/
+
+/** What the token of a session says. */
+export interface SessionToken {
+  /** Useless for logging in. The same whenever the cookie is renewed. */
+  id: string
+  /** null: the owner. */
+  userId: UserId | null
+  beganAtMs: number
+  /** However much it is used. */
+  endsAtMs: number
+  signedInWith: SignedInWith
+  /** Hash of the part that is renewed. */
+  renewal: string
+}
 
 /**
- * The token of a session says whose it is and when it began. Nobody can change that: sessions are found by the hash of
- * the whole token.
+ * The token of a session says whose it is, how it began, and when it must end. Nobody can change that: sessions are
+ * found by the hash of all of it but the last part.
  */
-export function createSessionToken(userId: UserId | null, nowMs: number): string {
-  return userId === null ? createToken() : `${createToken()}.${userId}.${nowMs.toString(36)}`
+export function createSessionToken({
+  userId,
+  beganAtMs,
+  endsAtMs,
+  signedInWith
+}: Pick<SessionToken, 'userId' | 'beganAtMs' | 'endsAtMs' | 'signedInWith'>): string {
+  const times = [beganAtMs, endsAtMs].map((time) => Math.round(time).toString(36))
+  return [createToken(), userId ?? 'owner', ...times, LETTERS[signedInWith], createRenewal()].join('.')
+}
+
+/** The same session with another last part, and that part's hash. */
+export function renewSessionToken(token: string): { token: string; renewal: string } {
+  const renewal = createRenewal()
+  return { token: `${token.slice(0, token.lastIndexOf('.'))}.${renewal}`, renewal: hashToken(renewal) }
 }
 
 /** null: it cannot be one of ours. */
-export function readSessionToken(token: string): { userId: UserId | null; beganAtMs: number } | null {
+export function readSessionToken(token: string): SessionToken | null {
   const match = FORM.exec(token)
   if (match === null) return null
-  const [, userId, began] = match
-  if (userId === undefined) return { userId: null, beganAtMs: 0 }
-  return { userId: userId as UserId, beganAtMs: Number.parseInt(began!, 36) }
+  const [, root, user, began, ends, letter, renewal] = match as unknown as string[]
+  return {
+    id: hashToken(root!),
+    userId: user === 'owner' ? null : (user as UserId),
+    beganAtMs: Number.parseInt(began!, 36),
+    endsAtMs: Number.parseInt(ends!, 36),
+    signedInWith: Object.entries(LETTERS).find(([, one]) => one === letter)![0] as SignedInWith,
+    renewal: hashToken(renewal!)
+  }
 }
+
+const createRenewal = (): string => randomBytes(16).toString('base64url')

@@ -1,26 +1,57 @@
 import { randomBytes, scryptSync, timingSafeEqual } from 'node:crypto'
 import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { z } from 'zod'
-import type { UserId } from '../../shared/contract/index.ts'
 import type { Clock } from '../../engine/runtime/clock.ts'
 import type { Logger } from '../../engine/runtime/logger.ts'
 import type { BasicCredentials } from './basic.ts'
-import { createSessionToken } from './session-token.ts'
-import { hashToken } from './secrets.ts'
+import { readSessionToken, renewSessionToken, type SessionToken } from './session-token.ts'
 
-export const SESSION_MS = 30 * 24 * 3_600_000
+const DAY_MS = 24 * 3_600_000
+/** However much it is used; of those that an identity provider vouched for, the operator says. */
+export const SESSION_MS = 30 * DAY_MS
+/** Without use. */
+export const IDLE_MS = 7 * DAY_MS
 const MAX_SESSIONS = 1000
 /** Of a user: whoever logs in again and again ends only the own sessions. */
 const MAX_SESSIONS_OF_USER = 50
+/** How often a browser gets another cookie: one that leaked from a backup or a log is soon worth nothing. */
+const RENEW_EVERY_MS = 3_600_000
+/** Requests that were on their way when the next cookie arrived still have the one before. */
+const FORMER_FOR_MS = 60_000
+/** How often it is recorded when sessions were used: an idle limit needs no more, and each time is the whole file. */
+const RECORD_EVERY_MS = 5 * 60_000
+const SEEN_EVERY_MS = 10_000
+const USER_AGENT_MAX = 200
+
+const Hash = z.string().regex(/^[0-9a-f]{64}$/)
+const Session = z.strictObject({
+  /** null: the owner. */
+  userId: z.string().nullable(),
+  signedInWith: z.enum(['password', 'link', 'oidc']),
+  beganAtMs: z.number(),
+  endsAtMs: z.number(),
+  lastSeenAtMs: z.number(),
+  address: z.string(),
+  userAgent: z.string(),
+  /** Of the cookie that the browser has used, when it was made, and of one that was sent to it since. */
+  renewal: Hash,
+  renewedAtMs: z.number(),
+  next: Hash.nullable()
+})
+export type Session = z.infer<typeof Session>
 
 const SessionsFile = z.strictObject({
   /** Identifies the credentials that the sessions were created for. */
   credentials: z.strictObject({ salt: z.string(), hash: z.string() }),
-  expiryByHash: z.record(z.string().regex(/^[0-9a-f]{64}$/), z.number()),
-  /** Of all but the owner's. */
-  userByHash: z.record(z.string(), z.string()).default({})
+  sessions: z.record(Hash, Session)
 })
 type SessionsFile = z.infer<typeof SessionsFile>
+
+/** Where a request comes from, as it is shown to people. */
+export interface Browser {
+  address: string
+  userAgent: string
+}
 
 export interface SessionsOptions {
   file: string
@@ -35,8 +66,14 @@ export interface SessionsOptions {
 /** Sessions of browsers, kept in a file across restarts. It stores hashes of tokens, which cannot be used to log in. */
 export class Sessions {
   readonly #options: SessionsOptions
-  readonly #expiryByHash: Map<string, number>
-  readonly #userByHash: Map<string, string>
+  /** In the order of their beginnings. */
+  readonly #byId: Map<string, Session>
+  /** Cookies that were sent and not used yet: requests that come together get the same. */
+  readonly #sent = new Map<string, string>()
+  /** Cookies that were replaced in the last moment. */
+  readonly #former = new Map<string, { renewal: string; untilMs: number }>()
+  #recordedAtMs: number
+  #isChanged = false
   /** null: computed when the first session is created. */
   #credentials: SessionsFile['credentials'] | null
 
@@ -45,8 +82,8 @@ export class Sessions {
     const kept = readSessions(options.file, options.logger)
     const isCurrent = kept !== null && isSame(kept.credentials, options.credentials)
     this.#credentials = isCurrent ? kept.credentials : null
-    this.#expiryByHash = new Map(Object.entries(isCurrent ? kept.expiryByHash : {}))
-    this.#userByHash = new Map(Object.entries(isCurrent ? kept.userByHash : {}))
+    this.#byId = new Map(Object.entries(isCurrent ? kept.sessions : {}))
+    this.#recordedAtMs = options.clock.nowMs()
     // Written at once: otherwise going back to the old password would bring its sessions back.
     if (kept !== null && !isCurrent) {
       options.logger.info({}, 'The user name or password has changed: all browsers have been logged out')
@@ -54,78 +91,133 @@ export class Sessions {
     }
   }
 
-  /** Creates a session of this user and returns its token, the value of the cookie. */
-  create(userId: UserId | null, beginsAtMs: number): string {
-    const token = createSessionToken(userId, beginsAtMs)
-    this.#add(hashToken(token), userId)
-    return token
+  /** Records a session that begins, or one that began on another engine. */
+  add(token: SessionToken, browser: Browser): void {
+    const { id, userId, signedInWith, beganAtMs, endsAtMs, renewal } = token
+    const nowMs = this.#options.clock.nowMs()
+    for (const [other, session] of this.#byId) if (!isAlive(session, nowMs)) this.#drop(other)
+    const others = userId === null ? [] : [...this.#byId].filter(([, session]) => session.userId === userId)
+    if (others.length >= MAX_SESSIONS_OF_USER) this.#drop(others[0]![0])
+    const oldest = this.#byId.keys().next().value
+    if (this.#byId.size >= MAX_SESSIONS && oldest !== undefined) this.#drop(oldest)
+    this.#byId.set(id, {
+      ...{ userId, signedInWith, beganAtMs, endsAtMs, lastSeenAtMs: nowMs, ...shorten(browser) },
+      ...{ renewal, renewedAtMs: nowMs, next: null }
+    })
+    this.#write()
   }
 
-  /** The session's id, which cannot be used to log in; null: there is no such session. */
-  find(token: string): string | null {
-    return this.findByHash(hashToken(token))
+  /** The session's id; null: there is no such session, or this cookie of it has been replaced. */
+  find(token: SessionToken, _browser?: Browser): string | null {
+    const session = this.get(token.id)
+    return session !== null && this.#accepts(session, token) ? token.id : null
   }
 
-  findByHash(hash: string): string | null {
-    return (this.#expiryByHash.get(hash) ?? 0) > this.#options.clock.nowMs() ? hash : null
+  /** null: there is none, or it has ended. */
+  get(id: string): Session | null {
+    const session = this.#byId.get(id)
+    return session !== undefined && isAlive(session, this.#options.clock.nowMs()) ? session : null
   }
 
-  end(token: string): void {
-    this.endByHash(hashToken(token))
+  /** All that have not ended, the newest first. */
+  list(): ({ id: string } & Session)[] {
+    const nowMs = this.#options.clock.nowMs()
+    const all = [...this.#byId].filter(([, session]) => isAlive(session, nowMs))
+    return all.map(([id, session]) => ({ id, ...session })).toReversed()
   }
 
-  endByHash(hash: string): void {
-    if (this.#drop(hash)) this.#write()
+  /** It is being used. Returns the token that its browser should have instead; null: it keeps this one. */
+  use(token: string, browser: Browser): string | null {
+    const { clock } = this.#options
+    const nowMs = clock.nowMs()
+    const read = readSessionToken(token)!
+    const session = this.#byId.get(read.id)
+    // It began on another engine, which renews it.
+    if (session === undefined || nowMs - session.lastSeenAtMs < SEEN_EVERY_MS) return null
+    Object.assign(session, { lastSeenAtMs: nowMs, ...shorten(browser) })
+    this.#isChanged = true
+    if (nowMs - this.#recordedAtMs >= RECORD_EVERY_MS) this.record()
+    if (nowMs - session.renewedAtMs < RENEW_EVERY_MS || read.renewal !== session.renewal) return null
+    const sent = this.#sent.get(read.id)
+    if (sent !== undefined) return sent
+    const renewed = renewSessionToken(token)
+    session.next = renewed.renewal
+    this.#sent.set(read.id, renewed.token)
+    // Its browser may use it after a crash, too.
+    this.#isChanged = true
+    this.record()
+    return renewed.token
+  }
+
+  end(id: string): void {
+    if (this.#drop(id)) this.#write()
     // It may be receiving something without having been recorded here.
-    else this.#options.onEnd(hash)
-  }
-
-  /** Records a session that another engine created. */
-  adopt(hash: string): void {
-    if (this.findByHash(hash) === null) this.#add(hash, null)
+    else this.#options.onEnd(id)
   }
 
   /** Returns how many valid sessions ended. */
   endAll(): number {
-    const nowMs = this.#options.clock.nowMs()
-    const valid = [...this.#expiryByHash.values()].filter((expiresAtMs) => expiresAtMs > nowMs).length
-    for (const hash of [...this.#expiryByHash.keys()]) this.#drop(hash)
+    const valid = this.list().length
+    for (const id of [...this.#byId.keys()]) this.#drop(id)
     this.#write()
     return valid
   }
 
-  #add(added: string, userId: UserId | null): void {
-    const nowMs = this.#options.clock.nowMs()
-    for (const [hash, expiresAtMs] of this.#expiryByHash) if (expiresAtMs <= nowMs) this.#drop(hash)
-    const others = userId === null ? [] : [...this.#userByHash].filter(([, user]) => user === userId)
-    if (others.length >= MAX_SESSIONS_OF_USER) this.#drop(others[0]![0])
-    const oldest = this.#expiryByHash.keys().next().value
-    if (this.#expiryByHash.size >= MAX_SESSIONS && oldest !== undefined) this.#drop(oldest)
-    this.#expiryByHash.set(added, nowMs + SESSION_MS)
-    if (userId !== null) this.#userByHash.set(added, userId)
-    this.#write()
+  /** When sessions were used. A full disk does not refuse whoever has a valid one. */
+  record(): void {
+    if (!this.#isChanged) return
+    try {
+      this.#write()
+    } catch (error) {
+      this.#recordedAtMs = this.#options.clock.nowMs()
+      this.#options.logger.warn({ err: error }, 'The sessions file cannot be written')
+    }
   }
 
-  #drop(hash: string): boolean {
-    const existed = this.#expiryByHash.delete(hash)
-    this.#userByHash.delete(hash)
-    if (existed) this.#options.onEnd(hash)
+  /** The browser that sends the next cookie has it, so the one before ends. */
+  #accepts(session: Session, { id, renewal }: SessionToken): boolean {
+    if (renewal === session.renewal) return true
+    const { clock } = this.#options
+    if (renewal !== session.next) {
+      const former = this.#former.get(id)
+      return former !== undefined && former.renewal === renewal && clock.monotonicMs() < former.untilMs
+    }
+    if (this.#former.size >= MAX_SESSIONS) this.#former.clear()
+    this.#former.set(id, { renewal: session.renewal, untilMs: clock.monotonicMs() + FORMER_FOR_MS })
+    Object.assign(session, { renewal, renewedAtMs: clock.nowMs(), next: null })
+    this.#sent.delete(id)
+    this.#isChanged = true
+    return true
+  }
+
+  #drop(id: string): boolean {
+    const existed = this.#byId.delete(id)
+    this.#sent.delete(id)
+    this.#former.delete(id)
+    if (existed) this.#options.onEnd(id)
     return existed
   }
 
   #write(): void {
-    const { file, credentials } = this.#options
+    const { file, credentials, clock } = this.#options
     this.#credentials ??= identify(credentials, randomBytes(16))
-    const content: SessionsFile = {
-      credentials: this.#credentials,
-      expiryByHash: Object.fromEntries(this.#expiryByHash),
-      userByHash: Object.fromEntries(this.#userByHash)
-    }
+    const content: SessionsFile = { credentials: this.#credentials, sessions: Object.fromEntries(this.#byId) }
     const temporary = `${file}.new`
     writeFileSync(temporary, JSON.stringify(content), { mode: 0o600 })
     renameSync(temporary, file)
+    this.#isChanged = false
+    this.#recordedAtMs = clock.nowMs()
   }
 }
+
+const isAlive = ({ endsAtMs, lastSeenAtMs }: Session, nowMs: number): boolean =>
+  nowMs < endsAtMs && nowMs - lastSeenAtMs < IDLE_MS
+
+/** Line breaks and signs that change the direction of text do not reach whoever reads it. */
+const shorten = ({ address, userAgent }: Browser): Browser => ({
+  address,
+  userAgent: userAgent.slice(0, USER_AGENT_MAX).replaceAll(/[^\P{C}]|[\u2028\u2029]/gu, '?')
+})
 
 /** Slow on purpose (some 10 ms), so that the file does not help to guess the password. Computed once per start. */
 function identify({ username, password }: BasicCredentials, salt: Buffer): SessionsFile['credentials'] {

@@ -1,14 +1,14 @@
-import type { UserId } from '../../shared/contract/index.ts'
 import type { SharedCache } from '../../engine/cache/shared-cache.ts'
 import { type Clock, Timers } from '../../engine/runtime/clock.ts'
 import type { Logger } from '../../engine/runtime/logger.ts'
-import { readSessionToken } from './session-token.ts'
-import { hashToken } from './secrets.ts'
-import { SESSION_MS, type Sessions } from './sessions.ts'
+import type { SessionToken } from './session-token.ts'
+import { type Browser, IDLE_MS, type Sessions } from './sessions.ts'
 
 /** How old the cache's word on a session may be. An end on another engine is known here after that, and one call. */
 const TRUSTED_MS = 1_000
 const REMEMBERED_MAX = 2_000
+/** How often the cache hears that a session is used: it forgets those that are not. */
+const EXTENDED_EVERY_MS = 3_600_000
 
 export interface SharedSessionsOptions {
   /** What this engine knows by itself; used while the cache is away. */
@@ -29,7 +29,9 @@ export class SharedSessions {
   readonly #options: SharedSessionsOptions
   readonly #timers: Timers
   readonly #words = new Map<string, { isValid: boolean; untilMs: number }>()
-  readonly #asking = new Map<string, Promise<string | null>>()
+  /** When the cache was last told so, in wall time. */
+  readonly #extendedAtMs = new Map<string, number>()
+  readonly #asking = new Map<string, Promise<boolean | null>>()
   /** Created while the cache was away. */
   readonly #toAdd = new Set<string>()
   /** Ended while it was away. */
@@ -45,34 +47,29 @@ export class SharedSessions {
     this.#timers.set(TRUSTED_MS, () => void this.#sweep())
   }
 
-  async create(userId: UserId | null, beginsAtMs: number): Promise<string> {
+  async add(token: SessionToken, browser: Browser): Promise<void> {
     const { own, cache } = this.#options
-    const token = own.create(userId, beginsAtMs)
-    const hash = hashToken(token)
-    if ((await cache.addSession(hash, SESSION_MS)) === null) addBounded(this.#toAdd, hash)
-    else this.#hear(hash, true)
-    return token
+    own.add(token, browser)
+    const { id } = token
+    if ((await cache.addSession(id, this.#keptForMs(token))) === null) addBounded(this.#toAdd, id)
+    else this.#hear(id, true)
   }
 
   /** See Sessions.find. At once if the cache said so lately, or is away. */
-  find(token: string): string | null | Promise<string | null> {
+  find(token: SessionToken, browser: Browser): string | null | Promise<string | null> {
     const { own, cache, clock } = this.#options
-    // Nothing that anybody sends as a cookie is worth a question.
-    if (readSessionToken(token) === null) return null
-    const hash = hashToken(token)
-    const word = this.#words.get(hash)
-    if (word !== undefined && clock.monotonicMs() < word.untilMs) return word.isValid ? hash : null
+    const word = this.#words.get(token.id)
+    if (word !== undefined && clock.monotonicMs() < word.untilMs) return word.isValid ? own.find(token) : null
     if (cache.isAway) return own.find(token)
-    return this.#ask(hash)
+    return this.#ask(token, browser)
   }
 
-  async end(token: string): Promise<void> {
-    const hash = hashToken(token)
-    this.#options.own.end(token)
-    this.#toAdd.delete(hash)
-    addBounded(this.#ended, hash)
-    this.#hear(hash, false)
-    if ((await this.#options.cache.endSession(hash)) === null) addBounded(this.#toEnd, hash)
+  async end(id: string): Promise<void> {
+    this.#options.own.end(id)
+    this.#toAdd.delete(id)
+    addBounded(this.#ended, id)
+    this.#hear(id, false)
+    if ((await this.#options.cache.endSession(id)) === null) addBounded(this.#toEnd, id)
   }
 
   /** Returns how many valid sessions ended, as far as is known. */
@@ -91,40 +88,59 @@ export class SharedSessions {
     this.#timers.stop()
   }
 
-  #ask(hash: string): Promise<string | null> {
-    const asking = this.#asking.get(hash)
-    if (asking !== undefined) return asking
-    const { own, cache } = this.#options
+  async #ask(token: SessionToken, browser: Browser): Promise<string | null> {
+    const { own } = this.#options
+    const { id } = token
+    const asking = this.#asking.get(id) ?? this.#askCache(id).finally(() => this.#asking.delete(id))
+    this.#asking.set(id, asking)
     const endedBefore = this.#endedAllCount
-    const asked = (async () => {
-      const word = (await cache.haveSessions([hash]))?.[0]
-      if (word === undefined || endedBefore !== this.#endedAllCount) return own.findByHash(hash)
-      return (await this.#learn(hash, word)) ? hash : null
-    })().finally(() => this.#asking.delete(hash))
-    this.#asking.set(hash, asked)
-    return asked
+    const isValid = await asking
+    if (isValid === false) return null
+    // It ended meanwhile: nothing here may bring it back.
+    if (endedBefore !== this.#endedAllCount || this.#ended.has(id)) return own.find(token)
+    // It began on another engine: only the cache knew it.
+    if (isValid && own.get(id) === null && this.#options.clock.nowMs() < token.endsAtMs) this.#adopt(token, browser)
+    const found = own.find(token)
+    if (isValid && found !== null) this.#extend(token)
+    return found
+  }
+
+  #adopt(token: SessionToken, browser: Browser): void {
+    try {
+      this.#options.own.add(token, browser)
+    } catch (error) {
+      // A full disk: the cache has said what counts, and the record is only for when it is away.
+      this.#options.logger.warn({ err: error }, 'The sessions file cannot be written')
+    }
+  }
+
+  /** null: only this engine's own record is left to go by. */
+  async #askCache(id: string): Promise<boolean | null> {
+    const endedBefore = this.#endedAllCount
+    const word = (await this.#options.cache.haveSessions([id]))?.[0]
+    return word === undefined || endedBefore !== this.#endedAllCount ? null : this.#learn(id, word)
   }
 
   /** What the cache says of a session, corrected by what it has not been told yet. */
-  async #learn(hash: string, word: boolean): Promise<boolean> {
+  async #learn(id: string, word: boolean): Promise<boolean> {
     const { own, cache } = this.#options
-    const isEnded = this.#ended.has(hash) || this.#allToEnd
-    const isNew = this.#toAdd.has(hash) && own.findByHash(hash) !== null
+    const isEnded = this.#ended.has(id) || this.#allToEnd
+    const kept = own.get(id)
+    const isNew = this.#toAdd.has(id) && kept !== null
     const isValid = isNew || (word && !isEnded)
     if (isNew && !word) {
       const endedBefore = this.#endedAllCount
-      const isAdded = (await cache.addSession(hash, SESSION_MS)) !== null
+      const isAdded = (await cache.addSession(id, this.#keptForMs(kept))) !== null
       // It ended meanwhile.
-      if (endedBefore !== this.#endedAllCount || this.#ended.has(hash)) {
-        if ((await cache.endSession(hash)) === null) addBounded(this.#toEnd, hash)
+      if (endedBefore !== this.#endedAllCount || this.#ended.has(id)) {
+        if ((await cache.endSession(id)) === null) addBounded(this.#toEnd, id)
         return false
       }
-      if (isAdded) this.#toAdd.delete(hash)
+      if (isAdded) this.#toAdd.delete(id)
     }
-    this.#hear(hash, isValid)
+    this.#hear(id, isValid)
     try {
-      if (isValid) own.adopt(hash)
-      else own.endByHash(hash)
+      if (!isValid) own.end(id)
     } catch (error) {
       // A full disk: the cache has said what counts, and the record is only for when it is away.
       this.#options.logger.warn({ err: error }, 'The sessions file cannot be written')
@@ -132,20 +148,33 @@ export class SharedSessions {
     return isValid
   }
 
-  #hear(hash: string, isValid: boolean): void {
+  /** Not awaited: the next request tries again an hour later, of the seven days that there are. */
+  #extend({ id, endsAtMs }: SessionToken): void {
+    const nowMs = this.#options.clock.nowMs()
+    if (nowMs - (this.#extendedAtMs.get(id) ?? 0) < EXTENDED_EVERY_MS || this.#ended.has(id)) return
+    if (this.#extendedAtMs.size >= REMEMBERED_MAX) this.#extendedAtMs.clear()
+    this.#extendedAtMs.set(id, nowMs)
+    void this.#options.cache.addSession(id, this.#keptForMs({ endsAtMs }))
+  }
+
+  #keptForMs({ endsAtMs }: Pick<SessionToken, 'endsAtMs'>): number {
+    return Math.max(1, Math.min(IDLE_MS, endsAtMs - this.#options.clock.nowMs()))
+  }
+
+  #hear(id: string, isValid: boolean): void {
     if (this.#words.size >= REMEMBERED_MAX) this.#words.clear()
-    this.#words.set(hash, { isValid, untilMs: this.#options.clock.monotonicMs() + TRUSTED_MS })
+    this.#words.set(id, { isValid, untilMs: this.#options.clock.monotonicMs() + TRUSTED_MS })
   }
 
   async #sweep(): Promise<void> {
     const { cache, receiving } = this.#options
     if (!cache.isAway) {
       await this.#tellEnds()
-      const hashes = receiving()
+      const ids = receiving()
       const endedBefore = this.#endedAllCount
-      const asked = hashes.length === 0 ? null : await cache.haveSessions(hashes)
+      const asked = ids.length === 0 ? null : await cache.haveSessions(ids)
       const words = endedBefore === this.#endedAllCount ? asked : null
-      for (const [at, word] of (words ?? []).entries()) await this.#learn(hashes[at]!, word)
+      for (const [at, word] of (words ?? []).entries()) await this.#learn(ids[at]!, word)
     }
     this.#timers.set(TRUSTED_MS, () => void this.#sweep())
   }
@@ -153,13 +182,13 @@ export class SharedSessions {
   async #tellEnds(): Promise<void> {
     const { cache } = this.#options
     if (this.#allToEnd && (await cache.endSessions()) !== null) this.#allToEnd = false
-    for (const hash of [...this.#toEnd]) if ((await cache.endSession(hash)) !== null) this.#toEnd.delete(hash)
+    for (const id of [...this.#toEnd]) if ((await cache.endSession(id)) !== null) this.#toEnd.delete(id)
   }
 }
 
 /** Forgets the oldest. */
-function addBounded(set: Set<string>, hash: string): void {
+function addBounded(set: Set<string>, id: string): void {
   const oldest = set.values().next().value
   if (set.size >= REMEMBERED_MAX && oldest !== undefined) set.delete(oldest)
-  set.add(hash)
+  set.add(id)
 }

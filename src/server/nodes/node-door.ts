@@ -13,9 +13,9 @@ export function isNodeRoute({ routeOptions: { url } }: FastifyRequest): boolean 
   return url?.startsWith(`${BASE}/`) === true
 }
 
-/** `Authorization: Bearer …`; null: something else. */
+/** `Authorization: Bearer …`, as long as signed tokens of others get; null: something else. */
 export function bearerToken(header: string | undefined): string | null {
-  return /^bearer ([\x21-\x7e]{1,200})$/i.exec(header ?? '')?.[1] ?? null
+  return /^bearer ([\x21-\x7e]{1,16384})$/i.exec(header ?? '')?.[1] ?? null
 }
 
 type PullingNode = NonNullable<ReturnType<Engine['pulling']['get']>>

@@ -35,6 +35,7 @@ import {
   type AccessToken,
   AuditEntry,
   AccessTokenId,
+  type Session,
   type User,
   UserId
 } from '../../shared/contract/index.ts'
@@ -444,7 +445,8 @@ export const spiderFindings: SpiderFindings = {
 }
 
 export const user: User = {
-  ...{ id: USER_ID, name: 'anna', kind: 'person', role: 'operator', projects: {}, enabled: true, hasPassword: true },
+  ...{ id: USER_ID, name: 'anna', kind: 'person', role: 'operator', projects: {}, enabled: true },
+  ...{ origin: 'local', hasPassword: true },
   ...{ createdAtMs: NOON_MS - 86_400_000, lastSeenAtMs: NOON_MS }
 }
 
@@ -464,4 +466,10 @@ export const auditEntry: AuditEntry = {
 export const accessToken: AccessToken = {
   ...{ id: TOKEN_ID, userId: USER_ID, name: 'GitLab', role: 'deployer', projects: null, ending: '1a2b3c4d' },
   ...{ createdAtMs: NOON_MS, expiresAtMs: NOON_MS + 90 * 86_400_000, lastUsedAtMs: null }
+}
+
+export const session: Session = {
+  ...{ id: 'a3'.repeat(32), userId: USER_ID, userName: 'anna', signedInWith: 'password', isCurrent: false },
+  ...{ createdAtMs: NOON_MS, lastSeenAtMs: NOON_MS, endsAtMs: NOON_MS + 30 * 86_400_000 },
+  ...{ address: '192.0.2.7', userAgent: 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0' }
 }

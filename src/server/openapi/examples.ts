@@ -10,6 +10,7 @@ import {
 import {
   accessToken,
   auditEntry,
+  session,
   attempt,
   backfill,
   chain,
@@ -536,6 +537,10 @@ export const EXAMPLES: ExamplesOf<InferContractRouterInputs<Contract>, InferCont
       input: { current: 'kestrel amber drawbridge', password: 'lantern osprey cobblestone' },
       output: { changed: true }
     }
+  },
+  sessions: {
+    list: { summary: 'Your browser sessions; for owners, all', output: { sessions: [session] } },
+    revoke: { summary: 'End a browser session', input: { id: session.id }, output: { revoked: true } }
   },
   tokens: {
     list: { summary: 'Your tokens; for owners, all', output: { tokens: [accessToken] } },

@@ -25,6 +25,7 @@ export function openTestApp(
     rateLimits?: Partial<RateLimits>
     trustedProxies?: string[]
     metrics?: Parameters<typeof createApp>[0]['metrics']
+    signIn?: Parameters<typeof createApp>[0]['signIn']
     engine?: FakeEngine
   } = {}
 ) {
@@ -46,6 +47,7 @@ export function openTestApp(
     rateLimits: options.rateLimits,
     trustedProxies: options.trustedProxies,
     metrics: options.metrics,
+    signIn: options.signIn,
     bindAddress: options.bindAddress ?? '127.0.0.1',
     port: () => 6800,
     allowedHosts: options.allowedHosts ?? [],

@@ -50,6 +50,8 @@ export const User = z.object({
   /** A user that is disabled cannot log in, and the tokens are refused. */
   enabled: z.boolean(),
   hasPassword: z.boolean(),
+  /** Who knows the user: this Scrapdeck, the OIDC provider, or the proxy. Their users have the role of their groups. */
+  origin: z.enum(['local', 'oidc', 'proxy']),
   createdAtMs: z.number(),
   /** Last login or use of a token, to the minute; null: never. */
   lastSeenAtMs: z.number().nullable()
@@ -74,6 +76,27 @@ export const AccessToken = z.object({
   lastUsedAtMs: z.number().nullable()
 })
 export type AccessToken = z.infer<typeof AccessToken>
+
+export const Session = z.object({
+  /** Useless for logging in. */
+  id: z.string(),
+  /** null: the service's own password. */
+  userId: UserId.nullable(),
+  userName: z.string(),
+  /** `link`: a one-time login link. `oidc`: the identity provider. */
+  signedInWith: z.enum(['password', 'link', 'oidc']),
+  createdAtMs: z.number(),
+  /** It also ends after seven days without a request. */
+  endsAtMs: z.number(),
+  /** Last request, and from where. */
+  lastSeenAtMs: z.number(),
+  address: z.string(),
+  /** As the browser calls itself. */
+  userAgent: z.string(),
+  /** This request was made in it. */
+  isCurrent: z.boolean()
+})
+export type Session = z.infer<typeof Session>
 
 export const NewUser = z.object({
   name: UserName,
@@ -148,4 +171,14 @@ export const tokensContract = {
   revoke: write('viewer', 'DELETE /tokens/{id}', 'caller')
     .input(z.object({ id: AccessTokenId }))
     .output(z.object({ revoked: z.boolean() }))
+}
+
+export const sessionsContract = {
+  /** Browsers that are logged in: the caller's own; an owner sees those of everybody. The newest first. */
+  list: read('viewer', 'GET /sessions', 'caller').output(z.object({ sessions: z.array(Session) })),
+
+  /** It ends at once, and what it is receiving is cut off. */
+  revoke: write('viewer', 'DELETE /sessions/{id}', 'caller')
+    .input(z.object({ id: z.string().max(100) }))
+    .output(z.object({ revoked: z.literal(true) }))
 }

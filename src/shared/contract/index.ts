@@ -1,4 +1,4 @@
-import { tokensContract, usersContract } from './access.ts'
+import { sessionsContract, tokensContract, usersContract } from './access.ts'
 import { auditContract } from './audit.ts'
 import { crawlContract, crawlOrdersContract } from './crawl.ts'
 import { discoveryContract } from './discovery.ts'
@@ -44,6 +44,7 @@ export const contract = {
   users: usersContract,
   tokens: tokensContract,
   audit: auditContract,
+  sessions: sessionsContract,
   system: systemContract
 } satisfies Operations
 

@@ -429,6 +429,8 @@ export function describeContract(name: string, open: () => Promise<OpenedEngine>
       expect((await client.tokens.list()).tokens).toContainEqual(token)
       expect(await client.tokens.revoke({ id: token.id })).toEqual({ revoked: true })
       expect(await codeOf(client.tokens.revoke({ id: NOBODY }))).toBe('TOKEN_NOT_FOUND')
+      expect((await client.sessions.list()).sessions).toEqual([])
+      expect(await codeOf(client.sessions.revoke({ id: NOBODY }))).toBe('SESSION_NOT_FOUND')
       expect(await client.users.remove({ id: anna.id })).toEqual({ removed: true })
       expect(await codeOf(client.users.changePassword({ current: 'x', password }))).toBe('BAD_INPUT')
     })

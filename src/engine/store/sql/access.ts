@@ -17,13 +17,14 @@ interface TokenRow extends Omit<StoredAccessToken, 'projects'> {
 export function createAccess(database: Database) {
   const users = database.prepare<[], UserRow>(
     `SELECT id, name, kind, role, projects, enabled, password_hash AS passwordHash, created_at_ms AS createdAtMs,
-       sessions_since_ms AS sessionsSinceMs, last_seen_at_ms AS lastSeenAtMs FROM users ORDER BY name`
+       sessions_since_ms AS sessionsSinceMs, last_seen_at_ms AS lastSeenAtMs, subject,
+       vouched_at_ms AS vouchedAtMs FROM users ORDER BY name`
   )
   const putUser = database.prepare<UserRow>(
     replaceRow('users', ['id'], {
       ...{ id: ':id', name: ':name', kind: ':kind', role: ':role', projects: ':projects', enabled: ':enabled' },
       ...{ password_hash: ':passwordHash', created_at_ms: ':createdAtMs', sessions_since_ms: ':sessionsSinceMs' },
-      last_seen_at_ms: ':lastSeenAtMs'
+      ...{ last_seen_at_ms: ':lastSeenAtMs', subject: ':subject', vouched_at_ms: ':vouchedAtMs' }
     })
   )
   const deleteUser = database.prepare<[string]>('DELETE FROM users WHERE id = ?')

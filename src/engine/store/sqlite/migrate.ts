@@ -26,6 +26,7 @@ import { kubernetesNodes } from './migrations/0024-kubernetes-nodes.ts'
 import { usersAndTokens } from './migrations/0025-users-and-tokens.ts'
 import { audit } from './migrations/0026-audit.ts'
 import { rolesInProjects } from './migrations/0027-roles-in-projects.ts'
+import { usersFromElsewhere } from './migrations/0028-users-from-elsewhere.ts'
 import { limitsAndSecrets } from './migrations/0002-limits-and-secrets.ts'
 
 /**
@@ -59,7 +60,8 @@ export const MIGRATIONS: readonly string[] = [
   kubernetesNodes,
   usersAndTokens,
   audit,
-  rolesInProjects
+  rolesInProjects,
+  usersFromElsewhere
 ]
 
 /** Migrates to the newest schema in one transaction: if it fails, the older Scrapdeck can still open the database. */

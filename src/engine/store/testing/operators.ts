@@ -34,6 +34,7 @@ const aSource = (id: string, over: Partial<StoredSource> = {}): StoredSource => 
 const aUser = (id: string, over: Partial<StoredUser> = {}): StoredUser => ({
   ...{ id: branded<UserId>(id.repeat(32)), name: id, kind: 'person', role: 'operator', projects: {}, enabled: true },
   ...{ passwordHash: null, createdAtMs: 1, sessionsSinceMs: 1, lastSeenAtMs: null },
+  ...{ subject: null, vouchedAtMs: null },
   ...over
 })
 const aToken = (id: string, userId: UserId | null, over: Partial<StoredAccessToken> = {}): StoredAccessToken => ({
@@ -195,6 +196,8 @@ export function describeOperators(story: Story): void {
     test('of one name or one token are refused a second time', async () => {
       await story.store.putUser(aUser('a'))
       await expect(story.store.putUser(aUser('b', { name: 'a' }))).rejects.toThrow()
+      await story.store.putUser(aUser('a', { subject: 'oidc i 1', vouchedAtMs: 5 }))
+      await expect(story.store.putUser(aUser('c', { subject: 'oidc i 1' }))).rejects.toThrow()
       await story.store.addAccessToken(aToken('1', null))
       await expect(story.store.addAccessToken(aToken('2', null, { hash: '1' }))).rejects.toThrow()
       expect([await story.store.listUsers(), await story.store.listAccessTokens()]).toMatchObject([

@@ -104,7 +104,7 @@ it('removes a user only after it said how many tokens stop working', async () =>
   expect(engine.calls).not.toContain('users.remove')
   fireEvent.click(question.getByRole('button', { name: 'Remove' }))
   await waitFor(() => expect(screen.queryByRole('rowheader', { name: 'anna' })).toBeNull())
-  expect(await usersOf()).toHaveLength(2)
+  expect(await usersOf()).toHaveLength(3)
 })
 
 it('shows a new token once, for its user, with what a program sends', async () => {
@@ -199,4 +199,26 @@ it('an owner looks at the pages as another role does, and stops', async () => {
   expect(screen.queryByRole('table', { name: 'Users' })).toBeNull()
   fireEvent.click(screen.getByRole('button', { name: 'Stop' }))
   await screen.findByRole('table', { name: 'Users' })
+})
+
+it('an owner logs out the browsers of others; this one is marked', async () => {
+  open()
+  const own = await rowOf('Browser sessions', /^Firefox on Linux this browser/)
+  expect(own.getByText('login link')).toBeTruthy()
+  const other = await rowOf('Browser sessions', 'Safari on macOS')
+  expect(other.getByText('anna')).toBeTruthy()
+  fireEvent.click(other.getByRole('button', { name: 'Log out Safari on macOS of anna' }))
+  expect(await screen.findByText('Safari on macOS of anna is logged out.')).toBeTruthy()
+  expect((await engine.client.sessions.list()).sessions).toHaveLength(2)
+  await waitFor(() => expect(screen.queryByText('Safari on macOS')).toBeNull())
+})
+
+it('whoever signs in elsewhere has neither a role nor a password to change here', async () => {
+  open()
+  const row = await rowOf('Users', /^carla oidc/)
+  expect(row.getByRole('combobox', { name: 'Role of carla' })).toHaveProperty('disabled', true)
+  expect(row.getByText('enabled')).toBeTruthy()
+  fireEvent.click(row.getByRole('button', { name: 'More actions for carla' }))
+  await screen.findByRole('menuitem', { name: 'Disable' })
+  expect(screen.queryByRole('menuitem', { name: 'Set password…' })).toBeNull()
 })

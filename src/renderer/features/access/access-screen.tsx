@@ -7,6 +7,7 @@ import { ScreenHead } from '../../ui/panel.tsx'
 import { QueryState } from '../../ui/states.tsx'
 import classes from './access.module.css'
 import { AccountPanel } from './account-panel.tsx'
+import { BrowsersPanel } from './browsers-panel.tsx'
 import { TokensPanel } from './tokens-panel.tsx'
 import { UsersPanel } from './users-panel.tsx'
 
@@ -30,7 +31,7 @@ function SeeAs() {
   )
 }
 
-/** Who may do what: one's own account and tokens; for owners, those of everybody. */
+/** Who may do what: one's own account, tokens and sessions; for owners, those of everybody. */
 export function AccessScreen() {
   const me = useMe()
   return (
@@ -42,6 +43,7 @@ export function AccessScreen() {
             {data.userId !== null && <AccountPanel me={data} />}
             {data.role === 'owner' && <UsersPanel />}
             <TokensPanel me={data} />
+            <BrowsersPanel me={data} />
           </>
         )}
       </QueryState>

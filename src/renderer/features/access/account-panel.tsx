@@ -1,20 +1,28 @@
 import { Button } from '@mantine/core'
+import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import type { Me } from '../../../shared/contract/index.ts'
+import { useApi } from '../../api/api.tsx'
 import { FieldRow, Panel } from '../../ui/panel.tsx'
 import { ChangePasswordDialog } from './password-dialogs.tsx'
 import { ROLE_WORDS } from './role-words.ts'
+import { READ_AGAIN } from './use-access.ts'
 
 /** Of somebody who is logged in as a user, not with the service's own password. */
 export function AccountPanel({ me: { name, everywhere, projects } }: { me: Me }) {
   const [isChanging, setChanging] = useState(false)
+  const { query } = useApi()
+  const sessions = useQuery(query.sessions.list.queryOptions(READ_AGAIN)).data?.sessions
+  const isFromProvider = sessions?.some(({ isCurrent, signedInWith }) => isCurrent && signedInWith === 'oidc') === true
   return (
     <Panel
       title="Your account"
       aside={
-        <Button size="compact-xs" onClick={() => setChanging(true)}>
-          Change password…
-        </Button>
+        !isFromProvider && (
+          <Button size="compact-xs" onClick={() => setChanging(true)}>
+            Change password…
+          </Button>
+        )
       }
     >
       <FieldRow label="Name">{name}</FieldRow>
@@ -26,6 +34,7 @@ export function AccountPanel({ me: { name, everywhere, projects } }: { me: Me })
             {everywhere} <span className="dim">· {ROLE_WORDS[everywhere].toLowerCase()}</span>
           </>
         )}
+        {isFromProvider && <span className="dim"> · from your groups at the identity provider, at each login</span>}
       </FieldRow>
       {Object.entries(projects).map(([project, one]) => (
         <FieldRow key={project} label={project}>

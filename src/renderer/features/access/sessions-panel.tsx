@@ -29,8 +29,9 @@ export function SessionsPanel() {
   return (
     <Panel title="Browser sessions">
       <p className={`dim ${classes.intro}`}>
-        A browser stays logged in for 30 days, or until the user name or password changes. Programs send the password
-        with every request and are not affected by logging out.
+        A browser stays logged in for 30 days at most, and 7 without use, or until the user name or password changes.
+        Programs send the password with every request and are not affected by logging out. Users & access lists all
+        browsers.
       </p>
       <div className={classes.actions}>
         {isBrowser && (

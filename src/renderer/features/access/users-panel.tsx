@@ -96,7 +96,7 @@ interface UserRowProps {
 }
 
 function UserRow({ user, tokenCount }: UserRowProps) {
-  const { name, kind, role, projects, enabled, lastSeenAtMs } = user
+  const { name, kind, role, projects, enabled, origin, lastSeenAtMs } = user
   const [asking, setAsking] = useState<'rights' | 'password' | 'remove' | null>(null)
   const projectCount = Object.keys(projects).length
   const { isPending, setRole, setEnabled } = useUserChanges(user)
@@ -110,6 +110,11 @@ function UserRow({ user, tokenCount }: UserRowProps) {
               service
             </Badge>
           )}
+          {origin !== 'local' && (
+            <Badge size="xs" variant="default" title={ORIGIN_WORDS[origin]}>
+              {origin}
+            </Badge>
+          )}
         </span>
       </th>
       <td data-label="Role">
@@ -119,7 +124,8 @@ function UserRow({ user, tokenCount }: UserRowProps) {
           aria-label={`Role of ${name}`}
           value={role ?? 'none'}
           hasNone={role === null}
-          disabled={isPending}
+          disabled={isPending || origin !== 'local'}
+          title={origin === 'local' ? undefined : 'The role comes from groups, at each login'}
           onChange={(next) => next !== null && next !== role && next !== 'none' && setRole(next as Role)}
         />
         {projectCount > 0 && (
@@ -151,10 +157,12 @@ function UserRow({ user, tokenCount }: UserRowProps) {
       </td>
       <td className={classes.acts}>
         <MoreMenu label={`More actions for ${name}`} size={24}>
-          <Menu.Item leftSection={<IconShieldLock size={14} />} onClick={() => setAsking('rights')}>
-            Roles in projects…
-          </Menu.Item>
-          {kind === 'person' && (
+          {origin === 'local' && (
+            <Menu.Item leftSection={<IconShieldLock size={14} />} onClick={() => setAsking('rights')}>
+              Roles in projects…
+            </Menu.Item>
+          )}
+          {kind === 'person' && origin === 'local' && (
             <Menu.Item leftSection={<IconKey size={14} />} onClick={() => setAsking('password')}>
               Set password…
             </Menu.Item>
@@ -177,7 +185,12 @@ function UserRow({ user, tokenCount }: UserRowProps) {
   )
 }
 
-function UserState({ user: { enabled, kind, hasPassword } }: { user: User }) {
+const ORIGIN_WORDS = {
+  oidc: 'Signs in at the identity provider (OIDC)',
+  proxy: 'Is named by the proxy'
+}
+
+function UserState({ user: { enabled, kind, origin, hasPassword } }: { user: User }) {
   if (!enabled) {
     return (
       <span className={`tone-off ${classes.marked}`}>
@@ -185,7 +198,7 @@ function UserState({ user: { enabled, kind, hasPassword } }: { user: User }) {
       </span>
     )
   }
-  if (kind === 'person' && !hasPassword) {
+  if (kind === 'person' && origin === 'local' && !hasPassword) {
     return (
       <span className="tone-wait" title="Set a password, so that this user can log in">
         no password

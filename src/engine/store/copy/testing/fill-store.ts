@@ -63,7 +63,8 @@ export async function fillStore(store: Store): Promise<void> {
         projects: { shop: 'deployer' } as never,
         enabled: true
       },
-      ...{ passwordHash: 'argon2id 1,1,1 a b', createdAtMs: 1, sessionsSinceMs: 2, lastSeenAtMs: null }
+      ...{ passwordHash: 'argon2id 1,1,1 a b', createdAtMs: 1, sessionsSinceMs: 2, lastSeenAtMs: null },
+      ...{ subject: 'oidc https://id.example.org 7', vouchedAtMs: 3 }
     })
   )
   await store.addAccessToken(

@@ -1,0 +1,185 @@
+import { isLoopback } from '../server/auth/host-rule.ts'
+import type {
+  GroupRoles,
+  JwtOptions,
+  OidcOptions,
+  ProxyOptions,
+  SignInOptions
+} from '../server/auth/sign-in-options.ts'
+import { type Role, ROLES } from '../shared/roles.ts'
+import type { OptionReader } from './option-reader.ts'
+import { readPasswordFile } from './password-file.ts'
+import { readNetworks } from './read-access-options.ts'
+import type { ConfiguredValue } from './read-files.ts'
+
+const DEFAULT_SCOPES = 'openid profile email'
+const DEFAULT_NAME_CLAIM = 'preferred_username'
+const DEFAULT_GROUPS_CLAIM = 'groups'
+const DEFAULT_SESSION_HOURS = 12
+const MAX_SESSION_HOURS = 720
+
+/** Who signs in elsewhere: at an OpenID Connect provider, with signed tokens, or at a proxy. */
+export function readSignInOptions(options: OptionReader): SignInOptions {
+  return {
+    oidc: readOidc(options),
+    jwt: readJwt(options),
+    proxy: readProxy(options),
+    publicUrl: readPublicUrl(options)
+  }
+}
+
+function readOidc(options: OptionReader): OidcOptions | null {
+  const text = textsOf(options)
+  const issuer = readAddress(options, 'oidc_issuer')
+  const clientId = text('oidc_client_id')
+  const secret = readSecret(options)
+  const scopes = text('oidc_scopes', DEFAULT_SCOPES)
+  const [nameClaim, groupsClaim] = readClaims(options, 'oidc')
+  const roles = readRoles(options, 'oidc_roles')
+  const host = issuer === null ? '' : new URL(issuer).host
+  const label = text('oidc_label', host)
+  const hours = options.pick('scrapdeck', 'oidc_session_hours')
+  const given = hours === null ? null : options.whole(hours, 'oidc_session_hours', MAX_SESSION_HOURS)
+  options.list('scrapdeck', 'oidc_session_hours', String(given ?? DEFAULT_SESSION_HOURS), hours)
+  if (given === 0) options.refuse(hours!, 'oidc_session_hours must be at least 1.')
+  if (issuer === null) return null
+  const picked = options.pick('scrapdeck', 'oidc_issuer')!
+  if (clientId === '') options.refuse(picked, 'oidc_issuer needs oidc_client_id: register Scrapdeck at the provider.')
+  if (!scopes.split(/\s+/).includes('openid')) options.refuse(picked, 'oidc_scopes must have the scope openid.')
+  requireRoles(options, picked, roles, 'oidc')
+  return {
+    ...{ issuer, clientId, clientSecret: secret, scopes, nameClaim, groupsClaim, roles, label },
+    sessionMs: (given ?? DEFAULT_SESSION_HOURS) * 3_600_000
+  }
+}
+
+function readJwt(options: OptionReader): JwtOptions | null {
+  const issuer = readAddress(options, 'jwt_issuer')
+  const audience = textsOf(options)('jwt_audience')
+  const jwksUrl = readAddress(options, 'jwt_jwks_url')
+  const [nameClaim, groupsClaim] = readClaims(options, 'jwt')
+  const roles = readRoles(options, 'jwt_roles')
+  if (issuer === null) return null
+  const picked = options.pick('scrapdeck', 'jwt_issuer')!
+  if (audience === '') {
+    options.refuse(picked, 'jwt_issuer needs jwt_audience: without it, tokens for other services would count here.')
+  }
+  requireRoles(options, picked, roles, 'jwt')
+  return { issuer, audience, jwksUrl, nameClaim, groupsClaim, roles }
+}
+
+function readProxy(options: OptionReader): ProxyOptions | null {
+  const text = textsOf(options)
+  const userHeader = text('proxy_user_header').toLowerCase()
+  const groupsHeader = text('proxy_groups_header').toLowerCase()
+  const networks = options.pick('scrapdeck', 'proxy_addresses')
+  options.list('scrapdeck', 'proxy_addresses', networks?.text ?? '', networks)
+  const from = readNetworks(
+    options,
+    networks,
+    'proxy_addresses takes addresses and networks, such as "127.0.0.1 10.1.0.7"',
+    'Whoever has such an address can be any user.'
+  )
+  const roles = readRoles(options, 'proxy_roles')
+  if (userHeader === '') return null
+  const picked = options.pick('scrapdeck', 'proxy_user_header')!
+  if (groupsHeader === '') options.refuse(picked, 'proxy_user_header needs proxy_groups_header, which says the role.')
+  for (const name of [userHeader, groupsHeader].filter((one) => one !== '' && !isHeaderName(one))) {
+    options.refuse(picked, `"${name}" cannot be the name of a header that only a proxy sends.`)
+  }
+  if (from.length === 0) {
+    options.refuse(
+      picked,
+      'proxy_user_header needs proxy_addresses: from anywhere else, anybody could send the header.'
+    )
+  }
+  requireRoles(options, picked, roles, 'proxy')
+  return { userHeader, groupsHeader, roles, from }
+}
+
+/** Those of HTTP itself come from clients. */
+const isHeaderName = (name: string): boolean =>
+  /^[a-z0-9][a-z0-9-]{1,60}$/.test(name) && !/^(?:authorization|cookie|host|origin|x-forwarded-.*|sec-.*)$/.test(name)
+
+function readPublicUrl(options: OptionReader): string | null {
+  const picked = options.pick('scrapdeck', 'public_url')
+  options.list('scrapdeck', 'public_url', picked?.text ?? '', picked)
+  if (picked === null || picked.text.trim() === '') return null
+  const url = URL.parse(picked.text.trim())
+  if (url !== null && /^https?:$/.test(url.protocol) && url.pathname === '/' && url.search + url.hash === '')
+    return url.origin
+  options.refuse(picked, 'public_url is where browsers reach Scrapdeck, such as https://deck.example.org.')
+  return null
+}
+
+/** An address of a provider: https, except on this machine. As it is written: issuers are compared as text. */
+function readAddress(options: OptionReader, name: string): string | null {
+  const picked = options.pick('scrapdeck', name)
+  options.list('scrapdeck', name, picked?.text ?? '', picked)
+  const text = picked?.text.trim() ?? ''
+  if (text === '') return null
+  const url = URL.parse(text)
+  const isHere = url !== null && isLoopback(url.hostname.replaceAll(/[[\]]/g, ''))
+  if (url?.protocol === 'https:' || (url?.protocol === 'http:' && isHere)) {
+    if (url.username + url.password + url.hash === '') return text
+  }
+  options.refuse(
+    picked!,
+    `${name} is an https:// address without credentials, such as https://id.example.org/realms/x.`
+  )
+  return null
+}
+
+function readSecret(options: OptionReader): string | null {
+  const secret = options.pick('scrapdeck', 'oidc_client_secret')
+  const file = options.pick('scrapdeck', 'oidc_client_secret_file')
+  options.list('scrapdeck', 'oidc_client_secret', secret === null ? '' : '(set)', secret)
+  options.list('scrapdeck', 'oidc_client_secret_file', file?.text ?? '', file)
+  if (file === null || file.text === '') return secret?.text || null
+  if (secret !== null) options.refuse(secret, 'oidc_client_secret and oidc_client_secret_file exclude each other.')
+  try {
+    return readPasswordFile(file.text)
+  } catch (error) {
+    options.refuse(file, (error as Error).message)
+    return null
+  }
+}
+
+function readClaims(options: OptionReader, kind: 'oidc' | 'jwt'): [name: string, groups: string] {
+  const text = textsOf(options)
+  return [text(`${kind}_name_claim`, DEFAULT_NAME_CLAIM), text(`${kind}_groups_claim`, DEFAULT_GROUPS_CLAIM)]
+}
+
+/** One `GROUP = ROLE` in each line, or between semicolons. The last `=` counts: names of directories have some. */
+function readRoles(options: OptionReader, name: string): GroupRoles {
+  const picked = options.pick('scrapdeck', name)
+  const roles = new Map<string, Role>()
+  for (const entry of (picked?.text ?? '').split(/[\n;]/).filter((one) => one.trim() !== '')) {
+    const at = entry.lastIndexOf('=')
+    const group = entry.slice(0, Math.max(0, at)).trim()
+    const role = ROLES.find((one) => one === entry.slice(at + 1).trim())
+    if (group === '' || role === undefined) {
+      options.refuse(picked!, `${name} takes lines such as "scrapers = operator", not "${entry.trim()}". ${WHICH}`)
+    } else if (roles.has(group)) options.refuse(picked!, `${name} has the group "${group}" twice.`)
+    else roles.set(group, role)
+  }
+  options.list('scrapdeck', name, [...roles].map(([group, role]) => `${group} = ${role}`).join('; '), picked)
+  return roles
+}
+
+const WHICH = `Roles are ${ROLES.join(', ')}.`
+
+function requireRoles(options: OptionReader, picked: ConfiguredValue, roles: GroupRoles, kind: string): void {
+  if (roles.size > 0) return
+  options.refuse(picked, `${kind}_roles says which groups may do what: without it, nobody is let in.`)
+}
+
+/** Of options that are any text. */
+function textsOf(options: OptionReader): (name: string, otherwise?: string) => string {
+  return (name, otherwise = '') => {
+    const picked = options.pick('scrapdeck', name)
+    const text = picked?.text.trim() || otherwise
+    options.list('scrapdeck', name, text, picked)
+    return text
+  }
+}

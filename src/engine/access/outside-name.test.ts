@@ -1,0 +1,21 @@
+import fc from 'fast-check'
+import { expect, it } from 'vitest'
+import { NewUser } from '../../shared/contract/index.ts'
+import { freeName, nameFrom } from './outside-name.ts'
+
+it('whatever somebody is called elsewhere becomes a name that a user may have here, or none', () => {
+  fc.assert(
+    fc.property(fc.string({ unit: 'binary', maxLength: 200 }), (text) => {
+      const name = nameFrom(text)
+      if (name !== '') expect(NewUser.safeParse({ name, role: 'viewer' }).error).toBeUndefined()
+    })
+  )
+  expect(nameFrom('Anna Müller <anna@example.org>')).toBe('Anna-Müller-anna@example.org')
+  expect(nameFrom('a\u202eb:c')).toBe('a-b-c')
+})
+
+it('a name that is taken gets the first free number', () => {
+  const taken = new Set(['anna', 'anna-2', 'anna-4'])
+  expect(freeName('anna', (name) => taken.has(name))).toBe('anna-3')
+  expect(freeName('ben', (name) => taken.has(name))).toBe('ben')
+})

@@ -1,0 +1,23 @@
+import { expect, it } from 'vitest'
+import { describeBrowser } from './browser-words.ts'
+
+it.each([
+  ['Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0', 'Firefox on Linux'],
+  [
+    'Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/138.0.0.0 Safari/537.36 Edg/138.0.0.0',
+    'Edge on Windows'
+  ],
+  [
+    'Mozilla/5.0 (Linux; Android 10; K) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/138.0.0.0 Mobile Safari/537.36',
+    'Chrome on Android'
+  ],
+  [
+    'Mozilla/5.0 (iPhone; CPU iPhone OS 18_5 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.5 Mobile/15E148 Safari/604.1',
+    'Safari on iOS'
+  ],
+  ['curl/8.5.0', 'curl/8.5.0'],
+  ['', 'Unknown'],
+  ['x'.repeat(200), 'x'.repeat(40)]
+])('%s is shown as %s', (userAgent, shown) => {
+  expect(describeBrowser(userAgent)).toBe(shown)
+})

@@ -1,0 +1,72 @@
+import { createHmac, randomBytes } from 'node:crypto'
+import type { Clock } from '../../engine/runtime/clock.ts'
+
+/** Addresses that may send a wrong password of one account before it is slowed down: each has a limit of its own. */
+const FREE_CLIENTS = 5
+const FIRST_WAIT_MS = 1_000
+const MAX_WAIT_MS = 30_000
+/** After the last wrong one. */
+const FORGOTTEN_AFTER_MS = 15 * 60_000
+const MAX_ACCOUNTS = 1_000
+/** Of an account: the same wrong password again is a program that was not told of a new one, and no guess. */
+const REMEMBERED = 128
+
+interface Account {
+  lastMs: number
+  clients: Set<string>
+  guesses: Set<string>
+  /** How many there were since more than a few addresses sent some. */
+  spread: number
+}
+
+/**
+ * Slows down guesses at one account that come from many addresses: then each wrong password doubles the wait, up to
+ * half a minute. Whoever asks leaves out those who must never wait (password-check.ts), so an account can be made slow
+ * for strangers, and for nobody else.
+ */
+export class AccountBackoff {
+  readonly #clock: Clock
+  readonly #key = randomBytes(32)
+  readonly #byName = new Map<string, Account>()
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+  }
+
+  /** How long no password of this account is checked; 0: it is checked now. */
+  waitMs(name: string): number {
+    const account = this.#byName.get(fold(name))
+    if (account === undefined || account.spread === 0) return 0
+    const waitMs = Math.min(MAX_WAIT_MS, FIRST_WAIT_MS * 2 ** (account.spread - 1))
+    return Math.max(0, account.lastMs + waitMs - this.#clock.monotonicMs())
+  }
+
+  addFailure(name: string, { client, password }: { client: string; password: string }): void {
+    const nowMs = this.#clock.monotonicMs()
+    const key = fold(name)
+    const before = this.#byName.get(key)
+    const isRecent = before !== undefined && nowMs - before.lastMs < FORGOTTEN_AFTER_MS
+    const account = isRecent
+      ? before
+      : { lastMs: nowMs, clients: new Set<string>(), guesses: new Set<string>(), spread: 0 }
+    const guess = createHmac('sha256', this.#key).update(password).digest('base64url').slice(0, 12)
+    if (account.guesses.has(guess)) return
+    addBounded(account.guesses, guess)
+    addBounded(account.clients, client)
+    account.lastMs = nowMs
+    if (account.clients.size > FREE_CLIENTS) account.spread += 1
+    // In the order of the last failures.
+    this.#byName.delete(key)
+    const oldest = this.#byName.keys().next().value
+    if (this.#byName.size >= MAX_ACCOUNTS && oldest !== undefined) this.#byName.delete(oldest)
+    this.#byName.set(key, account)
+  }
+}
+
+function addBounded(set: Set<string>, text: string): void {
+  const oldest = set.values().next().value
+  if (set.size >= REMEMBERED && oldest !== undefined) set.delete(oldest)
+  set.add(text)
+}
+
+const fold = (name: string): string => name.slice(0, 64).normalize('NFKC').toLowerCase()

@@ -1,0 +1,62 @@
+import type { Engine } from '../../engine/index.ts'
+import type { Principal } from '../../engine/access/principal.ts'
+import type { Clock } from '../../engine/runtime/clock.ts'
+import { ScrapdeckError } from '../../shared/errors.ts'
+import { groupsIn, nameIn, noRoleText, roleOf } from './group-roles.ts'
+import type { JwtVerifier } from './jwt-verifier.ts'
+import type { JwtOptions } from './sign-in-options.ts'
+
+const MAX_LENGTH = 16_384
+const FORM = /^[\w-]+\.[\w-]+\.[\w-]+$/
+
+/** Signed tokens of the configured issuer, which programs send as `Authorization: Bearer`. */
+export class BearerJwts {
+  readonly #options: JwtOptions
+  readonly #access: Engine['access']
+  readonly #clock: Clock
+  #verifier: Promise<JwtVerifier> | null = null
+
+  constructor(options: JwtOptions, { access, clock }: { access: Engine['access']; clock: Clock }) {
+    this.#options = options
+    this.#access = access
+    this.#clock = clock
+  }
+
+  /** Nothing else that anybody sends is a question to the issuer. */
+  isFor(token: string): boolean {
+    return token.length <= MAX_LENGTH && FORM.test(token) && !this.#access.looksLikeToken(token)
+  }
+
+  /** At once if it was verified before. Rejects with UNAUTHORIZED, ROLE_REQUIRED, SIGN_IN_UNAVAILABLE. */
+  find(token: string): Principal | Promise<Principal> {
+    return this.#access.findByBearer(token) ?? this.#verify(token)
+  }
+
+  async #verify(token: string): Promise<Principal> {
+    const { issuer, nameClaim, groupsClaim, roles } = this.#options
+    this.#verifier ??= this.#load()
+    const verified = await (await this.#verifier).verify(token, this.#clock.nowMs())
+    if (verified.is === 'unknown') {
+      throw new ScrapdeckError(
+        'SIGN_IN_UNAVAILABLE',
+        `The keys of ${issuer} cannot be read, so its tokens cannot be checked. Try again in a minute, or use a token of Scrapdeck.`
+      )
+    }
+    if (verified.is === 'invalid') {
+      throw new ScrapdeckError('UNAUTHORIZED', `The token of ${issuer} is not accepted: ${verified.why}.`, {
+        data: { credentials: 'wrong' }
+      })
+    }
+    const { claims } = verified
+    const name = nameIn(claims, nameClaim)
+    const role = roleOf(groupsIn(claims, groupsClaim), roles)
+    if (role === null) throw new ScrapdeckError('ROLE_REQUIRED', noRoleText(name, 'jwt_roles'))
+    const expiresAtMs = claims.exp! * 1_000
+    return this.#access.admitBearer(token, { subject: `jwt ${issuer} ${claims.sub}`, name, role, expiresAtMs })
+  }
+
+  async #load(): Promise<JwtVerifier> {
+    const { JwtVerifier: Verifier } = await import('./jwt-verifier.ts')
+    return new Verifier({ ...this.#options, requires: ['sub'] }, this.#clock)
+  }
+}

@@ -1,0 +1,46 @@
+import type { Clock } from '../../engine/runtime/clock.ts'
+
+/** Discovery documents, keys and answers with tokens have some kilobytes; one with many groups has a hundred. */
+const MAX_BYTES = 1024 * 1024
+const MAX_WAIT_MS = 10_000
+/** After a failure, so that whoever sends requests here does not send as many there. */
+const PAUSE_MS = 5_000
+
+type Fetch = (url: string, options: object) => Promise<Response>
+
+/**
+ * `fetch` for answers of an identity provider: of a bounded size, within a bounded time, never from where it redirects
+ * to, and with a pause after a failure, per address. Rejects with the reason, for people.
+ */
+export function createBoundedFetch(clock: Clock): Fetch {
+  const pausedUntilMs = new Map<string, number>()
+  return async (url, options) => {
+    const place = url.split('?', 1)[0]!
+    if (clock.monotonicMs() < (pausedUntilMs.get(place) ?? 0)) {
+      throw new Error(`${new URL(url).host} did not respond a moment ago`)
+    }
+    try {
+      const response = await fetch(url, { ...options, redirect: 'manual', signal: AbortSignal.timeout(MAX_WAIT_MS) })
+      const body = await readBounded(response, url)
+      if (response.status >= 500) pausedUntilMs.set(place, clock.monotonicMs() + PAUSE_MS)
+      else pausedUntilMs.delete(place)
+      const { status, headers } = response
+      const mayHaveBody = status !== 204 && status !== 205 && status !== 304
+      return Object.defineProperty(new Response(mayHaveBody ? body : null, { status, headers }), 'url', { value: url })
+    } catch (error) {
+      pausedUntilMs.set(place, clock.monotonicMs() + PAUSE_MS)
+      throw error
+    }
+  }
+}
+
+async function readBounded({ body }: Response, url: string): Promise<Buffer<ArrayBuffer>> {
+  const parts: Uint8Array[] = []
+  let bytes = 0
+  for await (const part of (body ?? []) as AsyncIterable<Uint8Array>) {
+    bytes += part.byteLength
+    if (bytes > MAX_BYTES) throw new Error(`${new URL(url).host} sent more than ${MAX_BYTES} bytes`)
+    parts.push(part)
+  }
+  return Buffer.concat(parts) as Buffer<ArrayBuffer>
+}

@@ -1,0 +1,81 @@
+import { createRemoteJWKSet, customFetch, errors, type JWTPayload, jwtVerify } from 'jose'
+import type { Clock } from '../../engine/runtime/clock.ts'
+import { createBoundedFetch } from './bounded-fetch.ts'
+import type { JwtOptions } from './sign-in-options.ts'
+
+/** `requires`: claims that a token must have, besides when it expires. */
+type Expected = Pick<JwtOptions, 'issuer' | 'audience' | 'jwksUrl'> & { requires: readonly string[] }
+
+/** Never `none`, and nothing that is signed with a secret: a public key must not become one. */
+const ALGORITHMS = [
+  ...['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512'],
+  ...['ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519']
+]
+/** A token of an unknown key makes us ask for keys at most once a minute, whoever sends it. */
+const KEYS_COOLDOWN_MS = 60_000
+const KEYS_MAX_AGE_MS = 10 * 60_000
+const CLOCK_TOLERANCE_SECONDS = 5
+
+export type VerifiedJwt = { is: 'valid'; claims: JWTPayload } | { is: 'invalid'; why: string } | { is: 'unknown' }
+
+/** Checks signed tokens of one issuer, by jose. Only this file loads it, for the first token that looks like one. */
+export class JwtVerifier {
+  readonly #options: Expected
+  readonly #fetch: ReturnType<typeof createBoundedFetch>
+  #keys: Promise<ReturnType<typeof createRemoteJWKSet>> | null = null
+
+  constructor(options: Expected, clock: Clock) {
+    this.#options = options
+    this.#fetch = createBoundedFetch(clock)
+  }
+
+  /** `unknown`: the keys of the issuer cannot be had. `nowMs`: for when it expires. */
+  async verify(token: string, nowMs: number): Promise<VerifiedJwt> {
+    const { issuer, audience, requires } = this.#options
+    let keys: ReturnType<typeof createRemoteJWKSet>
+    try {
+      keys = await this.#findKeys()
+    } catch {
+      return { is: 'unknown' }
+    }
+    try {
+      const { payload } = await jwtVerify(token, keys, {
+        ...{ issuer, audience, algorithms: ALGORITHMS, requiredClaims: ['exp', ...requires] },
+        ...{ clockTolerance: CLOCK_TOLERANCE_SECONDS, currentDate: new Date(nowMs) }
+      })
+      return { is: 'valid', claims: payload }
+    } catch (error) {
+      // What jose says of a token has nothing of it; anything else is about the way to the keys.
+      if (error instanceof errors.JWKSTimeout || !(error instanceof errors.JOSEError)) return { is: 'unknown' }
+      return { is: 'invalid', why: error.message }
+    }
+  }
+
+  #findKeys(): Promise<ReturnType<typeof createRemoteJWKSet>> {
+    this.#keys ??= this.#openKeys().catch((error: unknown) => {
+      this.#keys = null
+      throw error
+    })
+    return this.#keys
+  }
+
+  async #openKeys(): Promise<ReturnType<typeof createRemoteJWKSet>> {
+    const url = this.#options.jwksUrl ?? (await this.#discover())
+    return createRemoteJWKSet(new URL(url), {
+      ...{ cooldownDuration: KEYS_COOLDOWN_MS, cacheMaxAge: KEYS_MAX_AGE_MS },
+      [customFetch]: this.#fetch
+    })
+  }
+
+  /** OpenID Connect Discovery 1.0, 4: the document must say that it is of this issuer. */
+  async #discover(): Promise<string> {
+    const { issuer } = this.#options
+    const response = await this.#fetch(`${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`, {})
+    const described = (await response.json()) as { issuer?: unknown; jwks_uri?: unknown }
+    const { jwks_uri: url } = described
+    if (described.issuer !== issuer || typeof url !== 'string' || new URL(url).protocol !== new URL(issuer).protocol) {
+      throw new Error(`${issuer} does not describe itself`)
+    }
+    return url
+  }
+}

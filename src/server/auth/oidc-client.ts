@@ -1,0 +1,135 @@
+import {
+  allowInsecureRequests,
+  authorizationCodeGrant,
+  buildAuthorizationUrl,
+  buildEndSessionUrl,
+  calculatePKCECodeChallenge,
+  ClientSecretBasic,
+  ClientSecretPost,
+  type Configuration,
+  customFetch,
+  discovery,
+  enableNonRepudiationChecks,
+  fetchUserInfo,
+  None,
+  randomNonce,
+  randomPKCECodeVerifier,
+  randomState
+} from 'openid-client'
+import type { Clock } from '../../engine/runtime/clock.ts'
+import { createBoundedFetch } from './bounded-fetch.ts'
+import { claimIn } from './group-roles.ts'
+import type { OidcOptions } from './sign-in-options.ts'
+
+/** Signatures by a key of the provider. Never `none`, and nothing whose secret the client would know. */
+const ASYMMETRIC = /^(?:RS|PS|ES)(?:256|384|512)$|^EdDSA$|^Ed25519$/
+/** How old the provider's own description may be: its addresses and algorithms change rarely. */
+const DESCRIBED_FOR_MS = 3_600_000
+
+/** What must be the same when the browser comes back. */
+export interface Expected {
+  state: string
+  nonce: string
+  verifier: string
+  redirectUri: string
+}
+
+export interface SignedIn {
+  subject: string
+  claims: Record<string, unknown>
+  /** For logging out there. */
+  idToken: string
+}
+
+/** The protocol with one provider, by openid-client. Only this file loads it, at the first login. */
+export class OidcClient {
+  readonly #options: OidcOptions
+  readonly #clock: Clock
+  readonly #fetch: ReturnType<typeof createBoundedFetch>
+  #described: { configuration: Promise<Configuration>; atMs: number } | null = null
+
+  constructor(options: OidcOptions, clock: Clock) {
+    this.#options = options
+    this.#clock = clock
+    this.#fetch = createBoundedFetch(clock)
+  }
+
+  /** Where the browser signs in, and what to expect when it comes back. */
+  async begin(redirectUri: string): Promise<{ url: URL; expected: Expected }> {
+    const configuration = await this.#discover()
+    const expected = { state: randomState(), nonce: randomNonce(), verifier: randomPKCECodeVerifier(), redirectUri }
+    const url = buildAuthorizationUrl(configuration, {
+      ...{ redirect_uri: redirectUri, scope: this.#options.scopes, response_type: 'code' },
+      ...{ state: expected.state, nonce: expected.nonce },
+      ...{ code_challenge: await calculatePKCECodeChallenge(expected.verifier), code_challenge_method: 'S256' }
+    })
+    return { url, expected }
+  }
+
+  /** `query`: with which the browser came back. Rejects unless all of the answer is as expected, and signed. */
+  async finish(query: string, { state, nonce, verifier, redirectUri }: Expected): Promise<SignedIn> {
+    const configuration = await this.#discover()
+    const tokens = await authorizationCodeGrant(configuration, new URL(`${redirectUri}?${query}`), {
+      ...{ expectedState: state, expectedNonce: nonce, pkceCodeVerifier: verifier, idTokenExpected: true }
+    })
+    const { sub, ...claims } = tokens.claims()!
+    const needsMore = claimIn(claims, this.#options.groupsClaim) === undefined
+    const more =
+      needsMore && configuration.serverMetadata().userinfo_endpoint !== undefined
+        ? await fetchUserInfo(configuration, tokens.access_token, sub)
+        : {}
+    return { subject: sub, claims: { ...more, ...claims, sub }, idToken: tokens.id_token! }
+  }
+
+  /** Where the browser ends its session at the provider, too; null: the provider has no such address. */
+  async endUrl(idToken: string | null, returnTo: string): Promise<URL | null> {
+    const configuration = await this.#discover()
+    if (configuration.serverMetadata().end_session_endpoint === undefined) return null
+    return buildEndSessionUrl(configuration, {
+      post_logout_redirect_uri: returnTo,
+      ...(idToken === null ? {} : { id_token_hint: idToken })
+    })
+  }
+
+  /** A failure is not kept: the next login asks again (with the pauses of bounded-fetch.ts). */
+  #discover(): Promise<Configuration> {
+    const nowMs = this.#clock.monotonicMs()
+    if (this.#described !== null && nowMs - this.#described.atMs < DESCRIBED_FOR_MS)
+      return this.#described.configuration
+    const described = { configuration: this.#ask(), atMs: nowMs }
+    this.#described = described
+    described.configuration.catch(() => {
+      if (this.#described === described) this.#described = null
+    })
+    return described.configuration
+  }
+
+  async #ask(): Promise<Configuration> {
+    const { issuer, clientId, clientSecret } = this.#options
+    const server = new URL(issuer)
+    const secret = clientSecret ?? ''
+    // By default a client proves who it is as Basic authentication does (OpenID Connect Discovery 1.0, 3).
+    const authenticate: typeof None = () => (as, client, body, headers) => {
+      const methods = as.token_endpoint_auth_methods_supported ?? ['client_secret_basic']
+      const byHeader = methods.includes('client_secret_basic') || !methods.includes('client_secret_post')
+      ;(byHeader ? ClientSecretBasic(secret) : ClientSecretPost(secret))(as, client, body, headers)
+    }
+    const configuration = await discovery(
+      server,
+      clientId,
+      clientSecret === null ? undefined : { client_secret: clientSecret },
+      clientSecret === null ? None() : authenticate(),
+      {
+        [customFetch]: this.#fetch,
+        // read-sign-in-options.ts allows http only for a provider on this machine.
+        execute: [enableNonRepudiationChecks, ...(server.protocol === 'http:' ? [allowInsecureRequests] : [])]
+      }
+    )
+    configuration[customFetch] = this.#fetch
+    const offered = configuration.serverMetadata().id_token_signing_alg_values_supported
+    if (offered !== undefined && !offered.some((algorithm) => ASYMMETRIC.test(algorithm))) {
+      throw new Error(`${issuer} signs its tokens with none of the algorithms that Scrapdeck accepts (RS256, ES256, …)`)
+    }
+    return configuration
+  }
+}

@@ -1,0 +1,69 @@
+import type { FastifyRequest } from 'fastify'
+import type { Engine } from '../../engine/index.ts'
+import type { Principal } from '../../engine/access/principal.ts'
+import { ScrapdeckError } from '../../shared/errors.ts'
+import { AddressList } from '../address-list.ts'
+import { plainAddress } from './client-address.ts'
+import { groupsIn, noRoleText, roleOf } from './group-roles.ts'
+import { wasVouchedFor } from './peer-requests.ts'
+import type { ProxyOptions } from './sign-in-options.ts'
+
+const NAME_MAX = 200
+
+/**
+ * Users that a proxy has authenticated and names in a header. It counts only on connections that come from the proxy
+ * itself, whatever X-Forwarded-For says; from anywhere else it is as if it had not been sent.
+ */
+export class ProxyUsers {
+  readonly #options: ProxyOptions
+  readonly #access: Engine['access']
+  readonly #from: AddressList
+
+  constructor(options: ProxyOptions, access: Engine['access']) {
+    this.#options = options
+    this.#access = access
+    this.#from = new AddressList(options.from)
+  }
+
+  /** null: no proxy names anybody. Throws or rejects with UNAUTHORIZED, ROLE_REQUIRED. */
+  find(request: FastifyRequest): Principal | null | Promise<Principal> {
+    const { userHeader, groupsHeader, roles } = this.#options
+    const { headers, raw } = request
+    if (headers[userHeader] === undefined || !this.#isFromProxy(request)) return null
+    const names = valuesOf(raw.rawHeaders, userHeader)
+    const lists = valuesOf(raw.rawHeaders, groupsHeader)
+    const [name = ''] = names
+    // Another engine that forwards them joins those that were sent twice.
+    if (names.length > 1 || lists.length > 1 || name === '' || name.includes(',') || name.length > NAME_MAX) {
+      throw new ScrapdeckError(
+        'UNAUTHORIZED',
+        `The proxy must send ${userHeader} and ${groupsHeader} once each, in place of those that clients send. It sent ${names.length} and ${lists.length}.`,
+        { data: { credentials: 'wrong' } }
+      )
+    }
+    const listed = lists.flatMap((list) => list.split(/[,;|]/))
+    const groups = groupsIn({ groups: listed.map((group) => group.trim()) }, 'groups')
+    const role = roleOf(groups, roles)
+    const subject = `proxy ${name}`
+    if (role === null) {
+      const refusal = new ScrapdeckError('ROLE_REQUIRED', noRoleText(name, 'proxy_roles'))
+      return this.#access.disown(subject).then(() => {
+        throw refusal
+      })
+    }
+    const vouched = { subject, name, role }
+    return this.#access.findVouched(vouched) ?? this.#access.signIn(vouched)
+  }
+
+  #isFromProxy({ raw }: FastifyRequest): boolean {
+    const vouched = wasVouchedFor(raw)
+    return vouched ?? this.#from.has(plainAddress(raw.socket.remoteAddress ?? ''))
+  }
+}
+
+/** Of each time that a header was sent: Node joins them. */
+function valuesOf(rawHeaders: readonly string[], name: string): string[] {
+  return rawHeaders.flatMap((header, at) =>
+    at % 2 === 0 && header.toLowerCase() === name ? [(rawHeaders[at + 1] ?? '').trim()] : []
+  )
+}

@@ -1,0 +1,50 @@
+import type { Role } from '../../shared/roles.ts'
+
+/** Which role the members of a group have. Whoever is in several has the highest; whoever is in none is refused. */
+export type GroupRoles = ReadonlyMap<string, Role>
+
+/** An OpenID Connect provider at which people sign in. */
+export interface OidcOptions {
+  issuer: string
+  clientId: string
+  /** null: a public client, which has only PKCE. */
+  clientSecret: string | null
+  scopes: string
+  nameClaim: string
+  groupsClaim: string
+  roles: GroupRoles
+  /** On the button: Sign in with … */
+  label: string
+  /** However much it is used, a session ends after that: groups are asked for at each login. */
+  sessionMs: number
+}
+
+/** Who signs tokens that programs send as `Authorization: Bearer`. */
+export interface JwtOptions {
+  issuer: string
+  audience: string
+  /** null: where the issuer's discovery document says. */
+  jwksUrl: string | null
+  nameClaim: string
+  groupsClaim: string
+  roles: GroupRoles
+}
+
+/** A proxy that has authenticated whom it forwards. */
+export interface ProxyOptions {
+  userHeader: string
+  groupsHeader: string
+  roles: GroupRoles
+  /** The addresses of the proxy itself. */
+  from: readonly string[]
+}
+
+export interface SignInOptions {
+  oidc: OidcOptions | null
+  jwt: JwtOptions | null
+  proxy: ProxyOptions | null
+  /** Where browsers reach this Scrapdeck, without a path; null: at the host of their request. */
+  publicUrl: string | null
+}
+
+export const NO_SIGN_IN: SignInOptions = { oidc: null, jwt: null, proxy: null, publicUrl: null }

@@ -1,0 +1,96 @@
+import { once } from 'node:events'
+import { everywhere } from '../engine/access/rights.ts'
+import http from 'node:http'
+import { text } from 'node:stream/consumers'
+import { describe, expect, it } from 'vitest'
+import { PEER_HEADER } from '../engine/runtime/peer-header.ts'
+import { NO_SIGN_IN, type ProxyOptions } from './auth/sign-in-options.ts'
+import { basic, cookieOf, openTestApp, openTestService, RIGHT } from './testing/test-app.ts'
+
+const PROXY = '192.0.2.1'
+const ANNA = { 'x-user': 'anna', 'x-groups': 'everybody, crawlers' }
+
+const proxyAt = (...from: string[]): ProxyOptions => ({
+  ...{ userHeader: 'x-user', groupsHeader: 'x-groups', from },
+  roles: new Map([
+    ['crawlers', 'operator'],
+    ['admins', 'owner']
+  ])
+})
+
+/** Behind a proxy on this machine, over a real connection. */
+async function openService() {
+  const { port } = await openTestService({ peerSecret: 's', signIn: { ...NO_SIGN_IN, proxy: proxyAt('127.0.0.1') } })
+  return async (headers: http.OutgoingHttpHeaders) => {
+    const request = http.get({ host: '127.0.0.1', port, path: '/api/v1/users/me', headers })
+    const [response] = (await once(request, 'response')) as [http.IncomingMessage]
+    const body = await text(response)
+    return response.statusCode === 200 ? (JSON.parse(body) as { name: string }) : response.statusCode
+  }
+}
+
+function openBehindProxy() {
+  const app = openTestApp({ trustedProxies: ['10.0.0.0/8', PROXY], signIn: { ...NO_SIGN_IN, proxy: proxyAt(PROXY) } })
+  const me = async (headers: Record<string, string>, from = PROXY) => {
+    const answer = await app.askAnonymously({ url: '/api/v1/users/me', remoteAddress: from, headers })
+    return answer.statusCode === 200 ? (answer.json() as { name: string; role: string }) : answer.statusCode
+  }
+  return { ...app, me }
+}
+
+describe('a user whom the proxy names', () => {
+  it('has the role of the groups that it names, as of this request', async () => {
+    const { me, engine } = openBehindProxy()
+    expect(await me(ANNA)).toMatchObject({ name: 'anna', role: 'operator' })
+    expect(await me({ ...ANNA, 'x-groups': 'admins' })).toMatchObject({ name: 'anna', role: 'owner' })
+    expect(await me({ ...ANNA, 'x-groups': 'everybody' })).toBe(403)
+    expect(engine.access.listUsers()).toMatchObject([{ name: 'anna', origin: 'proxy' }])
+  })
+
+  it('is nobody if somebody else than the proxy says so, whatever that says of itself', async () => {
+    const { me } = openBehindProxy()
+    for (const from of ['192.0.2.2', '10.0.0.7', '127.0.0.1', '::1']) expect(await me(ANNA, from)).toBe(401)
+    expect(await me({ ...ANNA, 'x-forwarded-for': PROXY }, '10.0.0.7')).toBe(401)
+    expect(await me({ ...ANNA, [PEER_HEADER]: `wrong ${PROXY} proxy` }, '192.0.2.2')).toBe(401)
+  })
+
+  it('is who another engine got from the proxy, and not whom its clients name', async () => {
+    const meOver = await openService()
+    expect(await meOver({ ...ANNA, [PEER_HEADER]: 's 203.0.113.9 proxy' })).toMatchObject({ name: 'anna' })
+    // The other engine may have the address of the proxy: it has looked itself.
+    expect(await meOver({ ...ANNA, [PEER_HEADER]: 's 203.0.113.9' })).toBe(401)
+  })
+
+  it('is nobody if the proxy passes on what a client sent beside its own', async () => {
+    const meOver = await openService()
+    expect(await meOver(ANNA)).toMatchObject({ name: 'anna' })
+    expect(await meOver({ ...ANNA, 'x-user': ['boss', 'anna'] })).toBe(401)
+    expect(await meOver({ ...ANNA, 'x-groups': ['admins', 'crawlers'] })).toBe(401)
+    expect(await meOver({ ...ANNA, 'x-user': 'boss, anna' })).toBe(401)
+    expect(await meOver({ ...ANNA, 'x-user': '' })).toBe(401)
+  })
+
+  it('comes before a cookie and before what the proxy wants for itself, and after a token', async () => {
+    const { me, engine, askAnonymously, createLoginPath } = openBehindProxy()
+    const cookie = cookieOf(await askAnonymously({ url: createLoginPath() }))
+    expect(await me({ ...ANNA, cookie })).toMatchObject({ name: 'anna' })
+    expect(await me({ ...ANNA, authorization: basic('nginx', 'its own') })).toMatchObject({ name: 'anna' })
+    const ci = await engine.access.createUser({ name: 'ci', kind: 'service', role: 'viewer' })
+    const { secret } = await engine.access.createToken(
+      { userId: ci.id, name: 'ci', role: 'viewer', rights: everywhere('viewer'), tokenId: null, sinceMs: 0 },
+      { name: 'x', expiresInDays: null }
+    )
+    expect(await me({ ...ANNA, authorization: `Bearer ${secret}` })).toMatchObject({ name: 'ci' })
+    expect(await me({ ...ANNA, authorization: 'Bearer sdk_wrong' })).toBe(401)
+  })
+
+  it('that an owner disabled stays out, and the owner comes in past the proxy', async () => {
+    const { me, engine } = openBehindProxy()
+    await me(ANNA)
+    await engine.access.updateUser(engine.access.listUsers()[0]!.id, { enabled: false })
+    expect([await me(ANNA), await me({ authorization: RIGHT }, '192.0.2.9')]).toEqual([
+      401,
+      expect.objectContaining({ role: 'owner' })
+    ])
+  })
+})
