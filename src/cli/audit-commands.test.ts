@@ -40,6 +40,8 @@ it('exports JSON lines, whose changes an offline check finds', async () => {
     EXIT_CODES.badOutcome,
     expect.stringMatching(/No entry has the expected/)
   ])
+  writeFileSync(path, lines.toSpliced(3, 0, lines[1]!, lines[2]!).join('\n'))
+  expect((await verify()).code).toBe(EXIT_CODES.ok)
   writeFileSync(path, lines.with(1, lines[1]!.replace('"done"', '"failed"')).join('\n'))
   const changed = await verify()
   expect([changed.code, changed.error]).toEqual([

@@ -13,6 +13,7 @@ import {
   ROOMY_QUOTA
 } from '../../../testing/builders.ts'
 import type { Store } from '../../store.ts'
+import { anAuditRecord } from '../../testing/audit.ts'
 
 const FIRST = anAttemptNumber(1)
 const RESULTS = ['succeeded', 'failed', 'lost', 'cancelled'] as const
@@ -73,6 +74,8 @@ export async function fillStore(store: Store): Promise<void> {
       ...{ ending: 'ffee', createdAtMs: 1, expiresAtMs: null, lastUsedAtMs: 3 }
     })
   )
+  await store.appendAudit(anAuditRecord({ input: '{"name":"größer"}' }))
+  await store.appendAudit(anAuditRecord({ project: 'shop', result: 'failed', code: 'BAD_INPUT' }))
   await store.putToldProblems([branded({ id: 'one', title: 'Something is wrong', severity: 'warning' })], [])
   await store.claimAnswer(
     branded({ scope: 's', key: 'k', fingerprint: 'f', begunBy: 'run', nowMs: 0, expiresAtMs: 9e12, quota: ROOMY_QUOTA })
