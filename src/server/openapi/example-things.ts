@@ -159,7 +159,8 @@ export const node: Node = {
   sourceId: null,
   kubernetes: null,
   python: null,
-  hasToken: false
+  hasToken: false,
+  tunnel: null
 }
 
 export const pullingNode: Node = {
