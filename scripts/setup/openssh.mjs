@@ -66,7 +66,10 @@ function find(programs) {
   return folders.find((folder) => programs.every((program) => runs(path.join(folder, program), null))) ?? null
 }
 
-/** Whether it finds its libraries; without parameters that it knows, it only prints them. @param {string} program @param {string | null} libraries */
+/**
+ * Whether it finds its libraries: for a parameter that it does not know, it prints those that it does.
+ * @param {string} program @param {string | null} libraries
+ */
 function runs(program, libraries) {
   if (!fs.existsSync(program)) return false
   const env = libraries === null ? process.env : { ...process.env, LD_LIBRARY_PATH: libraries }

@@ -49,7 +49,7 @@ export const Node = z.object({
   name: z.string(),
   /** pulling: a Scrapyd that cannot be reached, and fetches its jobs from here. */
   kind: z.enum(['local', 'engine', 'scrapyd', 'pulling', 'kubernetes']),
-  /** Empty for the local node, `pull:ID` for one that pulls; may begin with an SSH host, `ssh://ops@bastion/http://…`. */
+  /** Empty for the local node, `pull:ID` for one that pulls, `ssh://HOST/http://…` for one behind an SSH host. */
   url: z.string(),
   username: z.string().nullable(),
   hasPassword: z.boolean(),

@@ -18,9 +18,9 @@ LOOPBACK_ADDRESSES.addSubnet('127.0.0.0', 8, 'ipv4')
 LOOPBACK_ADDRESSES.addAddress('::1', 'ipv6')
 
 /**
- * Parses an address as operators paste it: `10.0.0.5`, `eu-1:6801`, `http://user:secret@eu-1:6800/base`, or one of these
- * behind `ssh://bastion/`. Defaults: http and Scrapyd's port 6800. Idempotent for its own `url`. Throws NODE_URL_INVALID
- * with the reason.
+ * Parses an address as operators paste it: `10.0.0.5`, `eu-1:6801`, `http://user:secret@eu-1:6800/base`, or one of
+ * these behind `ssh://bastion/`. Defaults: http and Scrapyd's port 6800. Idempotent for its own `url`. Throws
+ * NODE_URL_INVALID with the reason.
  */
 export function parseNodeUrl(text: string): NodeUrl {
   const trimmed = text.trim()

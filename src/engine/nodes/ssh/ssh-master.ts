@@ -48,6 +48,12 @@ status=$?
 kill "$watch"
 exit "$status"`
 
+/** Its OpenSSH has no control sockets, and it has neither /bin/sh nor process groups. */
+const ON_WINDOWS: SshProblem = {
+  ends: 'by hand',
+  text: 'OpenSSH for Windows cannot share a connection, so nodes over SSH do not work there. Run Scrapdeck in WSL or on Linux or macOS, or let this node pull its jobs.'
+}
+
 /** Where ssh can put its control socket: a short path, without what its configuration would expand. */
 const PLAIN_PATH = /^\/[\w./+-]{0,50}$/
 
@@ -62,6 +68,7 @@ export async function startMaster(options: {
   clock: Clock
   signal: AbortSignal
 }): Promise<SshMaster> {
+  if (process.platform === 'win32') throw new SshFailed(ON_WINDOWS)
   const { program, host, clock, signal } = options
   const place = PLAIN_PATH.test(tmpdir()) ? tmpdir() : '/tmp'
   const directory = await mkdtemp(join(place, 'scrapdeck-ssh-'))

@@ -49,6 +49,7 @@ test.each([
     'by hand'
   ],
   ['/h/.ssh/config: line 3: Bad configuration option: x', 'Bad configuration option: x', 'by hand'],
+  ['No user exists for uid 10001', 'no entry in /etc/passwd', 'by hand'],
   ['something new', '(something new)', 'by itself'],
   ['', '(ssh ended)', 'by itself']
 ])('%j is told in words', (stderr, words, ends) => {

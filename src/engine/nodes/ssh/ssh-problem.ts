@@ -74,6 +74,12 @@ const RULES: readonly Rule[] = [
       `SSH host ${name} rejected the login (it accepts: ${methods}). Scrapdeck enters no passwords or passphrases: use a key that is accepted there, without a passphrase or loaded into an ssh-agent that Scrapdeck can reach (SSH_AUTH_SOCK), and try it with ${commandFor(host)}.`
   },
   {
+    pattern: /No user exists for uid (\d+)/,
+    ends: 'by hand',
+    text: ([, id]) =>
+      `ssh refuses to run for user ${id}, which has no entry in /etc/passwd. Add one, with a home directory that has .ssh.`
+  },
+  {
     pattern: /Could not resolve hostname (\S+?):/,
     ends: 'by itself',
     text: ([, name]) =>

@@ -16,8 +16,8 @@ const LINES_MAX = 1000
 const NOT_AN_ADDRESS = 'This is not a valid address. Example: http://host:6800/'
 
 /**
- * Reads pasted lines: `host`, `host:port`, `https://user:pass@host/base`, each also behind `ssh://bastion/`, with the commas, list marks and `#` notes
- * found in inventories and scrapyd.cfg files. Duplicate addresses are merged.
+ * Reads pasted lines: `host`, `host:port`, `https://user:pass@host/base`, each also behind `ssh://bastion/`, with the
+ * commas, list marks and `#` notes found in inventories and scrapyd.cfg files. Duplicate addresses are merged.
  */
 export function parseAddresses(text: string): PastedAddress[] {
   const found = new Map<string, PastedAddress>()
