@@ -120,7 +120,7 @@ test('nodes behind an SSH host are asked as soon as it is connected, and its sta
       return Object.assign(node, { tunnel: { status: () => tunnel, watch } })
     }
   })
-  await fleet.add(aStoredNode())
+  await fleet.add(aStoredNode({ id: 'behind' }))
   await clock.advanceBy(60_000)
   const before = asked
   let published = 0
@@ -133,7 +133,7 @@ test('nodes behind an SSH host are asked as soon as it is connected, and its sta
   for (const tell of listeners) tell()
   await clock.advanceBy(0)
   expect(asked - before).toBe(1)
-  await fleet.add(aStoredNode())
+  await fleet.add(aStoredNode({ id: 'behind' }))
   expect(listeners.size).toBe(1)
   await fleet.stop()
 })
