@@ -20,17 +20,26 @@ const OPTIONS = [
   'Tunnel=no',
   'PermitLocalCommand=no',
   'RemoteCommand=none',
-  'LogLevel=INFO',
   'ConnectionAttempts=1',
   `ConnectTimeout=${CONNECT_TIMEOUT_SECONDS}`,
   `ServerAliveInterval=${ALIVE_INTERVAL_SECONDS}`,
   'ServerAliveCountMax=3'
 ]
 
-/** The arguments of an ssh that connects, runs nothing there, and can be asked for connections at `controlPath`. */
-export function sshArguments(host: SshHost, controlPath: string): string[] {
-  const options = [...OPTIONS, 'ControlMaster=yes', `ControlPath=${controlPath}`, 'ControlPersist=no']
-  return ['-N', '-T', '-n', ...options.flatMap((option) => ['-o', option]), ...destinationOf(host)]
+/**
+ * The arguments of an ssh that connects and runs nothing there. It can be asked for connections at `controlPath`; its
+ * standard streams are a connection to `target`, which its log says is open; or it only stays logged in, and logs that.
+ */
+export function sshArguments(
+  host: SshHost,
+  purpose: { controlPath: string } | { target: string } | 'stays logged in'
+): string[] {
+  const isShared = typeof purpose === 'object' && 'controlPath' in purpose
+  const shared = isShared
+    ? ['ControlMaster=yes', `ControlPath=${purpose.controlPath}`, 'ControlPersist=no', 'LogLevel=INFO']
+    : ['ControlMaster=no', 'ControlPath=none', `LogLevel=${purpose === 'stays logged in' ? 'DEBUG1' : 'DEBUG2'}`]
+  const mode = typeof purpose === 'object' && 'target' in purpose ? ['-T', '-W', purpose.target] : ['-N', '-T', '-n']
+  return [...mode, ...[...OPTIONS, ...shared].flatMap((option) => ['-o', option]), ...destinationOf(host)]
 }
 
 /** What a person types to connect there by hand, with the user, port and host of the address. */

@@ -1,14 +1,13 @@
-import { type ChildProcess, spawn } from 'node:child_process'
 import { access, mkdtemp, rm } from 'node:fs/promises'
 import { connect, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { SshHost } from '../../../shared/ssh-address.ts'
-import { childEnvironment } from '../../launcher/processes/child-environment.ts'
 import { type Clock, sleep } from '../../runtime/clock.ts'
 import { SshChannels } from './channels.ts'
 import { sshArguments } from './ssh-arguments.ts'
 import { problemOf, type SshProblem } from './ssh-problem.ts'
+import { type SshProcess, startInGroup } from './ssh-process.ts'
 
 /** One `ssh` with its connection to a host. */
 export interface SshMaster {
@@ -28,53 +27,31 @@ export class SshFailed extends Error {
   }
 }
 
+/** How a connection to a host is made. Rejects with SshFailed, or the reason of `signal`. */
+export type StartMaster = (options: {
+  program: string
+  host: SshHost
+  clock: Clock
+  signal: AbortSignal
+}) => Promise<SshMaster>
+
 /** Long enough for somebody to touch a hardware key. */
-const READY_WITHIN_MS = 40_000
+export const READY_WITHIN_MS = 40_000
 const LOOK_EVERY_MS = 40
-const STDERR_CHARACTERS_MAX = 16_000
-const KILL_AFTER_MS = 2_000
-
-/**
- * Runs ssh in a process group of its own, whose members end together when our end of the pipe on fd 3 closes: with
- * `stop`, and with this process, however it ends. dash, bash and zsh agree on all of it.
- */
-const GROUP = `exec 3<&0 </dev/null
-"$@" 3<&- &
-ssh=$!
-{ read -r _ <&3; kill -TERM 0; } 2>/dev/null &
-watch=$!
-wait "$ssh"
-status=$?
-kill "$watch"
-exit "$status"`
-
-/** Its OpenSSH has no control sockets, and it has neither /bin/sh nor process groups. */
-const ON_WINDOWS: SshProblem = {
-  ends: 'by hand',
-  text: 'OpenSSH for Windows cannot share a connection, so nodes over SSH do not work there. Run Scrapdeck in WSL or on Linux or macOS, or let this node pull its jobs.'
-}
 
 /** Where ssh can put its control socket: a short path, without what its configuration would expand. */
 const PLAIN_PATH = /^\/[\w./+-]{0,50}$/
 
 /**
  * Starts an ssh and waits until connections can be opened through it. Its control socket is in a directory that only
- * this user can enter, and is removed as soon as we are connected to it: nobody else can use the tunnel. Rejects with
- * SshFailed, or the reason of `signal`.
+ * this user can enter, and is removed as soon as we are connected to it: nobody else can use the tunnel.
  */
-export async function startMaster(options: {
-  program: string
-  host: SshHost
-  clock: Clock
-  signal: AbortSignal
-}): Promise<SshMaster> {
-  if (process.platform === 'win32') throw new SshFailed(ON_WINDOWS)
-  const { program, host, clock, signal } = options
+export const startMaster: StartMaster = async ({ program, host, clock, signal }) => {
   const place = PLAIN_PATH.test(tmpdir()) ? tmpdir() : '/tmp'
   const directory = await mkdtemp(join(place, 'scrapdeck-ssh-'))
   try {
     const controlPath = join(directory, 's')
-    const child = startProcess(program, sshArguments(host, controlPath), clock)
+    const child = startInGroup(program, sshArguments(host, { controlPath }), clock)
     try {
       const socket = await connectWhenReady(controlPath, { child, clock, signal })
       if (socket === null) {
@@ -95,7 +72,7 @@ export async function startMaster(options: {
 
 async function masterOf(
   socket: Socket,
-  child: ReturnType<typeof startProcess>,
+  child: SshProcess,
   { host, program }: { host: SshHost; program: string }
 ): Promise<SshMaster> {
   const channels = new SshChannels(socket)
@@ -120,7 +97,7 @@ async function masterOf(
 /** null: it ended, was not ready in time, or `signal` was aborted. */
 async function connectWhenReady(
   controlPath: string,
-  { child, clock, signal }: { child: ReturnType<typeof startProcess>; clock: Clock; signal: AbortSignal }
+  { child, clock, signal }: { child: SshProcess; clock: Clock; signal: AbortSignal }
 ): Promise<Socket | null> {
   const untilMs = clock.monotonicMs() + READY_WITHIN_MS
   while (clock.monotonicMs() < untilMs && !signal.aborted && !child.hasEnded()) {
@@ -142,56 +119,4 @@ function connectTo(path: string): Promise<Socket | null> {
     // It has ended since: its stderr says why.
     socket.once('error', () => resolve(null))
   })
-}
-
-function startProcess(program: string, args: string[], clock: Clock) {
-  let stderr = ''
-  let isOver = false
-  const child: ChildProcess = spawn('/bin/sh', ['-c', GROUP, 'sh', program, ...args], {
-    stdio: ['pipe', 'ignore', 'pipe'],
-    detached: true,
-    // Its messages are read; the names of errors come from the C library.
-    env: { ...childEnvironment(process.env), LC_ALL: 'C' }
-  })
-  const ended = new Promise<{ stderr: string; exitCode: number | null }>((resolve) => {
-    const end = (exitCode: number | null) => {
-      isOver = true
-      resolve({ stderr, exitCode })
-    }
-    child.once('error', (error) => {
-      stderr += error.message
-      end(null)
-    })
-    // A process that it left behind (a shared jump connection) may keep stderr open: what was written is read by then.
-    child.once('exit', (exitCode) => void sleep(clock, STDERR_GRACE_MS).then(() => end(exitCode)))
-    child.once('close', (exitCode) => end(exitCode))
-  })
-  child.stderr!.setEncoding('utf8').on('data', (text: string) => {
-    stderr = (stderr + text).slice(-STDERR_CHARACTERS_MAX)
-  })
-  child.stdin!.on('error', () => {
-    // The group is ending anyway.
-  })
-  return {
-    ended,
-    hasEnded: () => isOver,
-    async stop(): Promise<void> {
-      child.stdin!.end()
-      if (isOver) return
-      const timer = clock.setTimer(KILL_AFTER_MS, () => killGroup(child))
-      await ended
-      timer.cancel()
-    }
-  }
-}
-
-const STDERR_GRACE_MS = 200
-
-function killGroup({ pid }: ChildProcess): void {
-  if (pid === undefined) return
-  try {
-    process.kill(-pid, 'SIGKILL')
-  } catch {
-    // It has ended.
-  }
 }

@@ -13,7 +13,9 @@ import { NodeError } from '../node-client.ts'
 import { parseNodeUrl } from '../scrapyd/node-url.ts'
 import { probeNode } from '../scrapyd/probe.ts'
 import { createScrapydClient, type ScrapydClient } from '../scrapyd/scrapyd-client.ts'
+import { startMaster } from './ssh-master.ts'
 import { SshTunnels } from './ssh-tunnels.ts'
+import { startUnshared } from './ssh-unshared.ts'
 import { type SshServer, SshWorld, SSH_USER, startSlowLink, whyNoSsh } from './testing/ssh-world.ts'
 
 const STATUS: Script = (request, response, socket) => {
@@ -52,8 +54,14 @@ describe.skipIf(whyNoSsh() !== null)('a node behind a real SSH server', () => {
   })
 
   // The shortest waits before the next attempt.
-  const openTunnels = (program = world.program) =>
-    new SshTunnels({ program, clock: systemClock, random: { next: () => 0.99, hex: () => '' }, logger: silentLogger })
+  const openTunnels = (program = world.program, start = startMaster) =>
+    new SshTunnels({
+      program,
+      startMaster: start,
+      clock: systemClock,
+      random: { next: () => 0.99 },
+      logger: silentLogger
+    })
 
   function nodeAt(url: string, through = tunnels): ScrapydClient {
     const client = createScrapydClient({ ...NO_SETTINGS, ...parseNodeUrl(url), name: 'eu-1', tunnels: through })
@@ -276,7 +284,7 @@ describe.skipIf(whyNoSsh() !== null)('a node behind a real SSH server', () => {
     expect(problem).toContain('Bad configuration option: nosuchoption')
   })
 
-  test('ends its ssh when it is stopped, and when nobody uses it any more', async () => {
+  test('ends its ssh when it is stopped', async () => {
     const server = await world.startServer()
     closers.push(() => server.kill())
     await nodeBehind(server).daemonStatus()
@@ -310,6 +318,45 @@ describe.skipIf(whyNoSsh() !== null)('a node behind a real SSH server', () => {
     expect(server.connections()).toBeGreaterThan(0)
     child.kill('SIGKILL')
     await until('its ssh to end', () => server.connections() === 0, Boolean, 5_000)
+  })
+
+  describe('where ssh cannot share a connection, as on Windows', () => {
+    beforeEach(async () => {
+      await tunnels.stop()
+      tunnels = openTunnels(world.program, startUnshared)
+    })
+
+    test('each connection is a login, and what goes wrong is told as precisely', async () => {
+      const closed = await world.startServer({ settings: 'PermitOpen 127.0.0.1:1' })
+      closers.push(() => closed.kill())
+      expect(await nodeBehind().daemonStatus()).toMatchObject({ running: 1 })
+      const port = await freePort()
+      const nobody = await failureOf(nodeAt(`${host.url}/127.0.0.1:${port}`))
+      expect(nobody.message).toContain(`could not connect to 127.0.0.1:${port} (Connection refused)`)
+      const forbidden = await failureOf(nodeBehind(closed))
+      expect(forbidden.message).toContain('does not allow connections to')
+      expect([nobody.delivered, forbidden.delivered]).toEqual(['no', 'no'])
+      world.distrust(closed)
+      await tunnels.stop()
+      tunnels = openTunnels(world.program, startUnshared)
+      expect((await probe(`${closed.url}/${scrapyd.url}`)).problem).toContain('is not known here')
+      const missing = await probe(`${host.url}/${scrapyd.url}`, openTunnels('/no/such/ssh', startUnshared))
+      expect(missing.problem).toContain('OpenSSH is needed for this address')
+    })
+
+    test('a dropped connection is noticed and made again, and nothing is left when it stops', async () => {
+      const server = await world.startServer()
+      closers.push(() => server.kill())
+      const client = nodeBehind(server)
+      await client.daemonStatus()
+      server.dropConnections()
+      await until('the tunnel to be down', () => client.tunnel!.status().state === 'down')
+      expect((await failureOf(client)).delivered).toBe('no')
+      await until('the tunnel to be up', () => client.tunnel!.status().state === 'up')
+      expect(await client.daemonStatus()).toMatchObject({ running: 1 })
+      await tunnels.stop()
+      await until('the connections to end', () => server.connections() === 0)
+    })
   })
 
   const [hosts, perHost] = pickLength([4, 10], [20, 10])

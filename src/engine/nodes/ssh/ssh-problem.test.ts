@@ -94,10 +94,12 @@ test('the waits between attempts grow to their bound, and are spread', () => {
 })
 
 test('ssh gets its destination behind --, and options that its configuration cannot change', () => {
-  const words = sshArguments(HOST, '/tmp/x/s')
+  const words = sshArguments(HOST, { controlPath: '/tmp/x/s' })
   expect(words.slice(-6)).toEqual(['-l', 'ops', '-p', '2222', '--', 'bastion'])
   for (const option of ['BatchMode=yes', 'StrictHostKeyChecking=yes', 'ControlPath=/tmp/x/s', 'ForwardAgent=no']) {
     expect(words[words.indexOf(option) - 1]).toBe('-o')
   }
-  expect(sshArguments({ user: null, host: 'b', port: null }, '/s').slice(-3)).toEqual(['ControlPersist=no', '--', 'b'])
+  const short = { user: null, host: 'b', port: null }
+  expect(sshArguments(short, { target: 'x:1' }).slice(0, 3)).toEqual(['-T', '-W', 'x:1'])
+  expect(sshArguments(short, 'stays logged in').slice(-2)).toEqual(['--', 'b'])
 })

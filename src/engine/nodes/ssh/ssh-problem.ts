@@ -20,7 +20,7 @@ export interface SshEnd {
 }
 
 const EXIT_NOT_EXECUTABLE = 126
-const EXIT_NOT_FOUND = 127
+export const EXIT_NOT_FOUND = 127
 const LINE_LENGTH_MAX = 200
 
 interface Rule {

@@ -3,7 +3,8 @@ import { nameOfSshHost, type SshHost } from '../../../shared/ssh-address.ts'
 import type { Clock, Timer } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
 import type { Random } from '../../runtime/random.ts'
-import { startMaster } from './ssh-master.ts'
+import { type StartMaster, startMaster } from './ssh-master.ts'
+import { startUnshared } from './ssh-unshared.ts'
 import { Tunnel, TunnelDown, type TunnelParts } from './tunnel.ts'
 
 /** A node's hold on the connection to its SSH host, which lasts as long as anybody holds it. */
@@ -20,13 +21,23 @@ const KEPT_MS = 15_000
 /** The connections to SSH hosts, one for each user, host and port. */
 export class SshTunnels {
   readonly #parts: Omit<TunnelParts, 'host' | 'start'> & { program: string }
+  readonly #startMaster: StartMaster
   readonly #inTurn = pLimit(CONNECTING_AT_ONCE)
   readonly #entries = new Map<string, { tunnel: Tunnel; uses: number; leaving: Timer | null }>()
   readonly #closing = new Set<Promise<void>>()
   #isStopped = false
 
-  constructor(parts: { program: string; clock: Clock; random: Random; logger: Logger }) {
+  constructor(parts: {
+    program: string
+    clock: Clock
+    random: Pick<Random, 'next'>
+    logger: Logger
+    /** Default: by the system. */
+    startMaster?: StartMaster
+  }) {
     this.#parts = parts
+    // OpenSSH for Windows has no control sockets.
+    this.#startMaster = parts.startMaster ?? (process.platform === 'win32' ? startUnshared : startMaster)
   }
 
   /** Connects, if nobody holds a connection to that host yet. */
@@ -67,7 +78,7 @@ export class SshTunnels {
   #open(host: SshHost): Tunnel {
     const { program, clock } = this.#parts
     const start: TunnelParts['start'] = (to, signal) =>
-      this.#inTurn(() => startMaster({ program, host: to, clock, signal }))
+      this.#inTurn(() => this.#startMaster({ program, host: to, clock, signal }))
     return new Tunnel({ ...this.#parts, host, start })
   }
 
