@@ -90,7 +90,7 @@ describe.skipIf(whyNoSsh() !== null)('a node behind a real SSH server', () => {
     expect(scrapyd.requests.at(-1)!.headers).toMatchObject({ host: `127.0.0.1:${scrapyd.port}` })
   })
 
-  test('leaves no socket behind that others could connect to, nor a listening port', async () => {
+  test('leaves no control socket behind that others could connect to', async () => {
     const isOurs = (name: string) => /^scrapdeck-ssh-\w{6}$/.test(name)
     const before = readdirSync(tmpdir()).filter(isOurs)
     await nodeBehind().daemonStatus()
@@ -104,7 +104,7 @@ describe.skipIf(whyNoSsh() !== null)('a node behind a real SSH server', () => {
     expect(new Set(scrapyd.requests.slice(-12).map(({ path }) => path)).size).toBe(12)
   })
 
-  test('transfers large bodies both ways, one connection never holding up another', async () => {
+  test('transfers large bodies both ways', async () => {
     const log = Buffer.alloc(3_000_000, 'a line of a log\n')
     answer = (request, response, socket) => {
       if (!request.path.startsWith('/logs/')) return STATUS(request, response, socket)
@@ -233,7 +233,7 @@ describe.skipIf(whyNoSsh() !== null)('a node behind a real SSH server', () => {
     expect(await failure).toMatchObject({ kind: 'reset', delivered: 'unknown' })
   })
 
-  test('a server that is gone for a while is asked again, ever more rarely', async () => {
+  test('a server that was not there at first is used once it is', async () => {
     const server = await world.startServer()
     closers.push(() => server.kill())
     await server.kill()
