@@ -91,6 +91,7 @@ async function masterOf(
     const why = error instanceof Error ? error.message : text
     throw new SshFailed({ ends, text: `the SSH client of this machine cannot be used: ${why}. ${text}` })
   }
+  child.forgetStderr()
   return { channels, ended, stop: () => child.stop() }
 }
 

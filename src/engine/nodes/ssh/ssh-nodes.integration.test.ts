@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process'
-import { readdirSync, writeFileSync } from 'node:fs'
+import { chmodSync, readdirSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
@@ -220,6 +220,19 @@ describe.skipIf(whyNoSsh() !== null)('a node behind a real SSH server', () => {
     await until('the tunnel to be up', () => client.tunnel!.status().state === 'up')
     expect(await client.daemonStatus()).toMatchObject({ running: 1 })
     expect(states).toEqual(['down', 'connecting', 'up'])
+  })
+
+  test('what ssh warned of while it logged in is not taken for the reason of a later end', async () => {
+    const [open, user] = [world.makeKey('open-to-all'), join(world.directory, 'user')]
+    const server = await world.startServer({ accepts: [open, user] })
+    closers.push(() => server.kill())
+    chmodSync(open, 0o644)
+    world.configure(`IdentityFile ${open}\nIdentityFile ${user}\n`)
+    const client = nodeBehind(server)
+    await client.daemonStatus()
+    server.dropConnections()
+    await until('the tunnel to be down', () => client.tunnel!.status().state === 'down')
+    expect(client.tunnel!.status().problem).toMatch(/closed the connection/)
   })
 
   test('a request that was under way when the connection dropped may have arrived', async () => {

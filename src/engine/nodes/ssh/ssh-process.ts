@@ -10,6 +10,8 @@ export interface SshProcess {
   hasEnded(): boolean
   /** The end of what it wrote to stderr so far. */
   stderr(): string
+  /** It is logged in: what it warned of before does not explain its end. */
+  forgetStderr(): void
   /** Resolves when it has ended; may be called twice. */
   stop(): Promise<void>
 }
@@ -79,6 +81,7 @@ function follow(child: ChildProcess, clock: Clock, ends: { askToEnd(): void; kil
     ended,
     hasEnded: () => isOver,
     stderr: () => stderr,
+    forgetStderr: () => void (stderr = ''),
     async stop(): Promise<void> {
       ends.askToEnd()
       if (isOver) return

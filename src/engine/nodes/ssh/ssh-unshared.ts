@@ -25,6 +25,7 @@ export const startUnshared: StartMaster = async ({ program, host, clock, signal 
     signal.throwIfAborted()
     throw new SshFailed(problem(await login.ended, isLate))
   }
+  login.forgetStderr()
   const connections = new Set<SshProcess>()
   const stopAll = () => Promise.all([...connections].map((one) => one.stop()))
   const ended = login.ended.then(async (end) => {
