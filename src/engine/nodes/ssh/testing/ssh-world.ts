@@ -58,7 +58,8 @@ export class SshWorld {
     const file = join(this.directory, name)
     rmSync(file, { force: true })
     const { client } = readTestEnvironment().openssh!
-    execFileSync(join(client, 'ssh-keygen'), ['-q', '-t', 'ed25519', '-N', passphrase, '-C', name, '-f', file])
+    const words = ['-q', '-t', 'ed25519', '-N', passphrase, '-C', name, '-f', file]
+    execFileSync(join(client, 'ssh-keygen'), words, { env: environment() })
     return file
   }
 
@@ -81,7 +82,7 @@ export class SshWorld {
 
   /** `accepts`: the public keys of these. */
   async startServer(options: { accepts?: string[]; settings?: string } = {}): Promise<SshServer> {
-    const { server: program, libraries } = readTestEnvironment().openssh!
+    const { server: program } = readTestEnvironment().openssh!
     const port = await freePort()
     const name = `host-${(this.#names += 1)}`
     const keys = join(this.directory, `${name}.authorized`)
@@ -107,7 +108,7 @@ export class SshWorld {
       async start() {
         child = spawn(program!, ['-D', '-e', '-f', configuration], {
           stdio: ['ignore', 'ignore', 'pipe'],
-          env: { ...process.env, ...(libraries === null ? {} : { LD_LIBRARY_PATH: libraries }) },
+          env: environment(),
           ...(isRoot ? { uid: DAEMON_ID, gid: DAEMON_ID } : {})
         })
         child.stderr!.on('data', (piece) => log.push(String(piece)))
@@ -142,11 +143,11 @@ export class SshWorld {
   startAgent(key: string, passphrase: string): void {
     const { client } = readTestEnvironment().openssh!
     const socket = join(this.directory, 'agent')
-    const agent = spawn(join(client, 'ssh-agent'), ['-D', '-a', socket], { stdio: 'ignore' })
+    const agent = spawn(join(client, 'ssh-agent'), ['-D', '-a', socket], { stdio: 'ignore', env: environment() })
     this.#closers.push(() => void agent.kill())
     const answer = join(this.directory, 'answer')
     writeFileSync(answer, `#!/bin/sh\necho '${passphrase}'\n`, { mode: 0o700 })
-    const env = { ...process.env, SSH_AUTH_SOCK: socket, SSH_ASKPASS: answer, SSH_ASKPASS_REQUIRE: 'force' }
+    const env = { ...environment(), SSH_AUTH_SOCK: socket, SSH_ASKPASS: answer, SSH_ASKPASS_REQUIRE: 'force' }
     const add = () => execFileSync(join(client, 'ssh-add'), ['-q', key], { env, stdio: 'ignore' })
     for (let attempt = 0; ; attempt += 1) {
       try {
@@ -175,10 +176,17 @@ export class SshWorld {
     const own = [...common, ...keys, `IdentityFile ${join(this.directory, 'user')}`, 'IdentitiesOnly no']
     const config = join(this.directory, 'config')
     writeFileSync(config, `${this.#hosts}\n${own.join('\n')}\n`)
-    const { client } = readTestEnvironment().openssh!
-    const ssh = join(client, 'ssh')
-    writeFileSync(this.program, `#!/bin/sh\nexec ${ssh} -F ${config} "$@"\n`, { mode: 0o755 })
+    const { client, libraries } = readTestEnvironment().openssh!
+    const exported = libraries === null ? '' : `export LD_LIBRARY_PATH=${libraries}\n`
+    const run = `exec ${join(client, 'ssh')} -F ${config} "$@"`
+    writeFileSync(this.program, `#!/bin/sh\n${exported}${run}\n`, { mode: 0o755 })
   }
+}
+
+/** For programs of an OpenSSH that may be unpacked beside its libraries. */
+function environment(): NodeJS.ProcessEnv {
+  const { libraries } = readTestEnvironment().openssh!
+  return libraries === null ? process.env : { ...process.env, LD_LIBRARY_PATH: libraries }
 }
 
 /** A process and all that it started, itself first. */
