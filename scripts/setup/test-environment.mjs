@@ -2,6 +2,7 @@
 import fs from 'node:fs'
 import { ensureChromium } from './chromium.mjs'
 import { inRoot } from './platform.mjs'
+import { ensureOpenSsh } from './openssh.mjs'
 import { ensurePostgres } from './postgres.mjs'
 import { ensureS3Server } from './s3-server.mjs'
 import { ensureTestPythonEnvironment } from './python-environment.mjs'
@@ -19,6 +20,7 @@ const file = inRoot('.cache', 'test-environment.json')
  * @property {import('./postgres.mjs').PostgresInstallation | null} postgres null: only the demo has been set up so far
  * @property {import('./s3-server.mjs').S3Installation | null} [s3] null: only the demo has been set up so far
  * @property {import('./redis.mjs').RedisInstallation | null} redis likewise
+ * @property {import('./openssh.mjs').OpenSshInstallation | null} [openssh] likewise
  */
 
 /** @returns {Promise<TestEnvironment>} */
@@ -28,8 +30,9 @@ export async function ensureTestEnvironment() {
   const postgres = await ensurePostgres()
   const s3 = await ensureS3Server(python)
   const redis = await ensureRedis()
-  nameUntested({ scrapyd, postgres, s3, redis })
-  return write({ python, chromium: await ensureChromium(), scrapyd, postgres, s3, redis })
+  const openssh = await ensureOpenSsh()
+  nameUntested({ scrapyd, postgres, s3, redis, openssh })
+  return write({ python, chromium: await ensureChromium(), scrapyd, postgres, s3, redis, openssh })
 }
 
 /** Only what the demo uses: no browser, no older Scrapyds. What an earlier setup of the tests found stays. */
@@ -42,6 +45,7 @@ export async function ensureDemoEnvironment() {
     postgres: before?.postgres ?? null,
     s3: before?.s3 ?? null,
     redis: before?.redis ?? null,
+    openssh: before?.openssh ?? null,
     scrapyd: { ...before?.scrapyd, ...newestScrapyd(python) }
   })
 }
@@ -54,9 +58,10 @@ function write(environment) {
 
 /**
  * A server that cannot run here is named, never skipped silently.
- * @param {Pick<TestEnvironment, 'scrapyd' | 'postgres' | 's3' | 'redis'>} environment
+ * @param {Pick<TestEnvironment, 'scrapyd' | 'postgres' | 's3' | 'redis' | 'openssh'>} environment
  */
-export function nameUntested({ scrapyd, postgres, s3, redis }) {
+export function nameUntested({ scrapyd, postgres, s3, redis, openssh }) {
+  if (openssh?.problem) say(`! No SSH server can run here, and nodes over SSH are not tested: ${openssh.problem}`)
   if (redis?.problem) say(`! Redis cannot run here, and the shared cache on it is not tested: ${redis.problem}`)
   if (postgres?.problem) say(`! PostgreSQL cannot run here, and the store on it is not tested: ${postgres.problem}`)
   if (s3?.problem) say(`! No S3 server can run here, and blobs on S3 are not tested: ${s3.problem}`)

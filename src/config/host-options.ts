@@ -26,6 +26,7 @@ export function engineOptionsOf(options: ServeOptions, workingDirectory: string)
       ])
     ),
     pythonPath: options.pythonPath ?? undefined,
+    sshProgram: options.sshProgram ?? undefined,
     warmStarts: options.warmStarts,
     discovery: options.discovery,
     plugins: options.plugins,

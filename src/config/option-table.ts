@@ -139,6 +139,7 @@ export const OPTIONS: readonly OptionRow[] = [
   row('scrapdeck', 'cache_password_file'),
   ...['cache_ttl', 'cache_max_size', 'cache_compression_threshold'].map((name) => row('scrapdeck', name, HARMLESS)),
   row('scrapdeck', 'python'),
+  row('scrapdeck', 'ssh_program'),
   row('scrapdeck', 'local_slots', HARMLESS),
   ...['warm_starts', 'warm_parents', 'warm_parked', 'warm_wait'].map((name) => row('scrapdeck', name, HARMLESS)),
   row('scrapdeck', 'log_level', HARMLESS),

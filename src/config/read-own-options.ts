@@ -37,6 +37,8 @@ export function readOwnOptions(options: OptionReader) {
       ? options.pick('scrapdeck', 'allowed_hosts')
       : { text: flags.allowedHost.join(','), from: '--allowed-host' }
   const allowedHosts = (hosts?.text ?? '').split(/[\s,]+/).filter((host) => host !== '')
+  const ssh = options.pick('scrapdeck', 'ssh_program')
+  options.list('scrapdeck', 'ssh_program', ssh?.text || 'ssh', ssh)
   options.list('scrapdeck', 'python', python?.text ?? 'detected automatically', python)
   options.list('scrapdeck', 'allowed_hosts', allowedHosts.join(', '), hosts)
   return {
@@ -46,6 +48,7 @@ export function readOwnOptions(options: OptionReader) {
     cache: readCache(options),
     secretKeyFile: readSecretKeyFile(options),
     pythonPath: python?.text || null,
+    sshProgram: ssh?.text || null,
     allowedHosts,
     ...readEngine(options),
     ...readLocalStarts(options),

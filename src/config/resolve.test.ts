@@ -51,6 +51,7 @@ describe('options of the service', () => {
       localSlots: null,
       configuredSlots: null,
       pythonPath: null,
+      sshProgram: null,
       engineName: null,
       engineAddress: null,
       postgres: null,
@@ -460,6 +461,7 @@ const VALUES: Record<string, string> = {
   ...{
     data: '/d',
     python: '/p',
+    ssh_program: '/s',
     local_slots: '2',
     log_level: 'debug',
     allowed_hosts: 'a.example',

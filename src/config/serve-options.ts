@@ -35,6 +35,8 @@ export interface ServeOptions {
   /** From a file (`local_slots`, `max_proc`): adopted when the value in the file changes. */
   configuredSlots: number | null
   pythonPath: string | null
+  /** null: the ssh in PATH. */
+  sshProgram: string | null
   /** null: SQLite in the data directory. */
   postgres: PostgresAddress | null
   /** null: made in the data directory at the first start. */

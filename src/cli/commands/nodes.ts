@@ -395,6 +395,7 @@ function describeNode(node: Node): string {
     node.tags.length === 0 ? 'no tags' : `tags ${node.tags.join(', ')}`,
     node.group === null ? '' : `group ${node.group}`,
     node.username === null ? '' : `user name ${node.username}`,
+    node.tunnel === null ? '' : `SSH tunnel ${node.tunnel.state}`,
     node.giveUpAfterSeconds === null ? '' : `given up after ${formatAge(node.giveUpAfterSeconds * 1000)}`
   ]
   return `${node.name} (${node.id}): ${facts.filter((fact) => fact !== '').join(', ')}.`

@@ -243,6 +243,34 @@ describe('the settings of a node', () => {
     const far = await commands.update(id, { url: 'http://eu-3:6800/' })
     expect(far.stored).toMatchObject({ clientCertificate: null, sealedClientKey: null, sealedPassword: null })
   })
+
+  it('nor through another SSH host, where the same address is another machine', async () => {
+    const passwordAfter = async (before: string, after: string) => {
+      const { id } = (await add(before)).stored
+      const { sealedPassword } = (await commands.update(id, { url: after })).stored
+      await commands.remove(id, { force: false })
+      return sealedPassword
+    }
+    const behind = 'ssh://ops@bastion/http://10.0.0.5:6800/'
+    expect(await passwordAfter(behind, `${behind}base/`)).toBe('p')
+    for (const after of ['http://10.0.0.5:6800/', behind.replace('bastion', 'other'), behind.replace('ops@', '')]) {
+      expect(await passwordAfter(behind, after)).toBeNull()
+    }
+  })
+
+  it('a node behind an SSH host has no proxy, and the name of what is behind it', async () => {
+    const url = 'ssh://ops@bastion/http://10.0.0.5:6800/'
+    const refused = { code: 'NODE_CONNECTION_INVALID', message: expect.stringContaining('ProxyJump') }
+    await expect(commands.add({ url, proxyUrl: 'proxy:3128', scrapydVersion: null })).rejects.toMatchObject(refused)
+    const { stored } = await commands.add({ url, proxyUrl: 'direct', scrapydVersion: null })
+    expect([stored.name, stored.url]).toEqual(['10.0.0.5:6800', url])
+    await expect(commands.update(stored.id, { proxyUrl: 'proxy:3128' })).rejects.toMatchObject(refused)
+    const near = await commands.add({ url: 'http://eu-1:6800/', proxyUrl: 'proxy:3128', scrapydVersion: null })
+    await expect(commands.update(near.stored.id, { url: 'ssh://b/http://x' })).rejects.toMatchObject(refused)
+    const moved = await commands.update(near.stored.id, { url: 'ssh://b/http://localhost', proxyUrl: null })
+    expect(moved.stored.url).toBe('ssh://b/http://localhost:6800/')
+    expect((await add('ssh://b/http://localhost:6801')).stored.name).toBe('b')
+  })
 })
 
 describe('a job that somebody else started', () => {

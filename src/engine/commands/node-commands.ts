@@ -2,12 +2,13 @@ import { isDeepStrictEqual } from 'node:util'
 import pLimit from 'p-limit'
 import type { JobId, NodeAddress, NodeId, NodeMode, NodeSettings, SourceId } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
+import { shortNameOf } from '../../shared/ssh-address.ts'
 import type { Dispatch } from '../dispatch/dispatch.ts'
 import type { LiveAttempts } from '../dispatch/live-attempts.ts'
 import type { Fleet, FleetNode } from '../nodes/fleet.ts'
 import { checkCertificates } from '../nodes/scrapyd/certificates.ts'
-import { DIRECT, parseProxyUrl } from '../nodes/scrapyd/proxy.ts'
-import { type NodeUrl, parseNodeUrl } from '../nodes/scrapyd/node-url.ts'
+import { DIRECT, parseProxyUrl, refuseProxyOverSsh } from '../nodes/scrapyd/proxy.ts'
+import { type NodeUrl, originOf, parseNodeUrl } from '../nodes/scrapyd/node-url.ts'
 import { addressOfEngine } from '../../shared/engine-address.ts'
 import { nodeOfEngine } from '../nodes/engines/engine-node-id.ts'
 import type { EngineNodes } from '../nodes/engines/engine-nodes.ts'
@@ -290,6 +291,7 @@ export class NodeCommands {
     const [caCertificate, clientCertificate] = [input.caCertificate || null, input.clientCertificate || null]
     const clientKey = input.clientKey || null
     checkCertificates({ caCertificate, clientCertificate, clientKey })
+    refuseProxyOverSsh({ url: address.url, proxyUrl: input.proxyUrl || null })
     return {
       id: `n-${random.hex(6)}` as NodeId,
       name: takenNames.take(input.name ?? nameOf(input, address.url)),
@@ -326,6 +328,8 @@ export class NodeCommands {
         : parseNodeUrl(input.url)
     if (address !== null) this.#refuseDuplicate(address.url, id)
     const movesAway = isElsewhere(node, address, input.proxyUrl)
+    const proxyUrl = input.proxyUrl === undefined ? node.proxyUrl : input.proxyUrl || null
+    refuseProxyOverSsh({ url: address?.url ?? node.stored.url, proxyUrl })
     const password =
       input.password === null ? '' : (input.password ?? address?.password ?? (movesAway ? '' : undefined))
     const stored: StoredNode = {
@@ -500,9 +504,9 @@ async function resolved<Input extends Partial<NodeAddress>>(input: Input): Promi
 }
 
 function nameOf({ kubernetes }: NewNode, url: string): string {
-  const { host, pathname } = new URL(url)
   // Several namespaces of a cluster have one host.
-  return kubernetes ? (pathname.split('/').at(-2) ?? host) : host
+  const namespace = kubernetes ? new URL(url).pathname.split('/').at(-2) : undefined
+  return namespace ?? shortNameOf(url)
 }
 
 /** Names of nodes: `eu-1`, `eu-1-2`, `eu-1-3` … */
@@ -530,7 +534,7 @@ class TakenNames {
  * to a new proxy, which reads what is sent to an http node.
  */
 function isElsewhere(node: FleetNode, address: NodeUrl | null, proxyUrl: string | null | undefined): boolean {
-  const isMoved = address !== null && new URL(address.url).origin !== URL.parse(node.stored.url)?.origin
+  const isMoved = address !== null && originOf(address.url) !== originOf(node.stored.url)
   return isMoved || hasNewProxy(node, proxyUrl)
 }
 

@@ -35,6 +35,7 @@ export function describeNode(
     hasToken: stored.tokenHash !== null,
     runs: runsOn(node, live, local),
     kubernetes: stored.kubernetes,
+    tunnel: node.client.tunnel?.status() ?? null,
     python: pythonOf(local?.python.state() ?? null)
   }
 }

@@ -16,7 +16,7 @@ import { idOfPulling } from '../nodes/pulling/node-token.ts'
 import { parseClusterUrl } from '../nodes/kubernetes/cluster-url.ts'
 import { checkCertificates } from '../nodes/scrapyd/certificates.ts'
 import { parseNodeUrl } from '../nodes/scrapyd/node-url.ts'
-import { parseProxyUrl } from '../nodes/scrapyd/proxy.ts'
+import { parseProxyUrl, refuseProxyOverSsh } from '../nodes/scrapyd/proxy.ts'
 import { breather } from '../runtime/breather.ts'
 import { checkTemplates } from '../schedules/template.ts'
 import type { FleetFileParts } from './apply-step.ts'
@@ -207,8 +207,9 @@ async function checkItem(step: Step, checks: FleetChecks): Promise<void> {
     mapDefaults(item as FileProject, checkSecrets)
     await checks.projects.check(item as FileProject)
   } else if (step.part === 'nodes') {
-    const { caCertificate, clientCertificate, clientKey, proxyUrl } = item as FileNode
+    const { url, caCertificate, clientCertificate, clientKey, proxyUrl } = item as FileNode
     if (proxyUrl !== null) parseProxyUrl(proxyUrl)
+    refuseProxyOverSsh({ url, proxyUrl })
     const keptKey = (step.before as FileNode | null)?.clientKey ?? null
     checkCertificates({
       caCertificate,

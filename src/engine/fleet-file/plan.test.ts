@@ -112,6 +112,14 @@ describe('the plan of a fleet file', () => {
     ])
   })
 
+  test('a node behind an SSH host is one however its address is written, and another without it', () => {
+    const nodes = (url: string) => normalise(read(`nodes: [{ name: inner, url: '${url}' }]`), NOTHING)
+    const fleet = fleetOf(nodes('ssh://ops@bastion/http://10.0.0.5:6800/'))
+    expect(planFleetFile(fleet, nodes('SSH://ops@bastion/10.0.0.5'), true)).toEqual([])
+    expect(planFleetFile(fleet, nodes('http://10.0.0.5'), true).length).toBeGreaterThan(0)
+    expect(() => nodes('ssh://ops:secret@bastion/http://x')).toThrow(/does not use passwords for SSH/)
+  })
+
   test('a node with another name at the same address was renamed', () => {
     const wanted = read('nodes: [{ name: kiel, url: http://10.0.0.5:6800/, username: me, tags: [eu], slots: 4 }]')
     const steps = planFleetFile(fleetOf(FULL), wanted, false)

@@ -102,3 +102,38 @@ test('when a whole fleet falls silent, no more than some hundred nodes are asked
   expect(t.mostAsked).toBeLessThanOrEqual(512)
   expect(t.fleet.list().every(({ status }) => status.health === 'down')).toBe(true)
 })
+
+test('nodes behind an SSH host are asked as soon as it is connected, and its state is published', async () => {
+  const clock = createFakeClock()
+  const listeners = new Set<() => void>()
+  const tunnel = { host: 'bastion', state: 'up' as 'up' | 'down', sinceMs: 0, problem: null, retryAtMs: null }
+  let asked = 0
+  const fleet = new Fleet({
+    ...{ clock, random: createSeededRandom(1), logger: silentLogger },
+    async createClient() {
+      const node = new FakeNode(clock, { slots: 2 })
+      node.daemonStatus = async () => {
+        asked += 1
+        throw new NodeError('unreachable', 'no connection', { delivered: 'no' })
+      }
+      const watch = (listener: () => void) => (listeners.add(listener), () => void listeners.delete(listener))
+      return Object.assign(node, { tunnel: { status: () => tunnel, watch } })
+    }
+  })
+  await fleet.add(aStoredNode({ id: 'behind' }))
+  await clock.advanceBy(60_000)
+  const before = asked
+  let published = 0
+  fleet.events.on('changed', () => (published += 1))
+  tunnel.state = 'down'
+  for (const tell of listeners) tell()
+  await clock.advanceBy(0)
+  expect([asked - before, published]).toEqual([0, 1])
+  tunnel.state = 'up'
+  for (const tell of listeners) tell()
+  await clock.advanceBy(0)
+  expect(asked - before).toBe(1)
+  await fleet.add(aStoredNode({ id: 'behind' }))
+  expect(listeners.size).toBe(1)
+  await fleet.stop()
+})

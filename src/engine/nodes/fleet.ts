@@ -58,6 +58,8 @@ export interface FleetNode {
   status: NodeStatus
   /** Its own setting, without credentials; `direct`; null: from the environment. */
   proxyUrl: string | null
+  /** Ends the watch of its connection to an SSH host. */
+  unwatchTunnel?: () => void
   /** Monotonic; when clients were last notified of it. */
   publishedAtMs: number
   /** Wall clock when the newest lists arrived, and the jobids running then; null: no lists yet. */
@@ -149,6 +151,7 @@ export class Fleet {
     const proxyUrl = (await this.#options.proxyUrlOf?.(stored)) ?? null
     const previous = this.#nodes.get(stored.id)
     await previous?.observer.stop()
+    previous?.unwatchTunnel?.()
     if (previous !== undefined && previous.client !== client) await previous.client.close()
     // A new address may be another machine, so nothing seen at the old one applies.
     const before = previous?.stored.url === stored.url ? previous.status : null
@@ -179,6 +182,8 @@ export class Fleet {
     }
     this.#nodes.set(stored.id, node)
     client.watchJobs?.(() => node.observer.poke())
+    const { tunnel } = client
+    if (tunnel !== undefined) node.unwatchTunnel = tunnel.watch(() => this.#followTunnel(node))
     this.#list = null
     this.#planSlots(node)
     this.#publish(node)
@@ -201,6 +206,7 @@ export class Fleet {
     this.#nodes.delete(id)
     this.#list = null
     await node.observer.stop()
+    node.unwatchTunnel?.()
     await node.client.close()
   }
 
@@ -317,6 +323,12 @@ export class Fleet {
       return
     const notUpSinceMs = status.notUpSinceMs ?? this.#options.clock.nowMs()
     this.#update(node, { health, problem: error.message, unreachableSinceMs, notUpSinceMs })
+  }
+
+  /** All nodes behind an SSH host are asked as soon as it is connected. */
+  #followTunnel(node: FleetNode): void {
+    if (node.client.tunnel?.status().state === 'up') node.observer.poke()
+    this.#publish(node)
   }
 
   #update(node: FleetNode, news: Partial<NodeStatus>): void {

@@ -1,6 +1,7 @@
 import type { NodeHealth, ProjectName, RunLimits, VersionName } from '../../shared/contract/index.ts'
 import type { EggToSend } from '../projects/projects.ts'
 import type { NodeTraits } from './node-traits.ts'
+import type { TunnelUse } from './ssh/ssh-tunnels.ts'
 
 /**
  * One interface for a place that runs spiders: scrapyd/ talks to a remote Scrapyd over HTTP, the launcher's local node
@@ -18,6 +19,8 @@ export interface NodeClient {
   reportedSlots?(): number | null
   /** Why a job that it accepted has not started, worded to follow the node's name; null or absent: not known. */
   whyPending?(jobid: string): string | null
+  /** The connection to its SSH host. Absent: it is reached without one. */
+  readonly tunnel?: Pick<TunnelUse, 'status' | 'watch'> | undefined
   /** Calls back when something changed there, if it notices: a poll finds the same, later. Ends with `close`. */
   watchJobs?(onChange: () => void): void
   /**

@@ -73,6 +73,8 @@ export interface EngineOptions {
   /** Projects that run on the local node without an egg, by name. */
   settingsProjects?: Record<string, SettingsSource>
   pythonPath?: string
+  /** Connects to the SSH hosts of nodes. Default: the ssh in PATH. */
+  sshProgram?: string
   /** Default: on, at most four parents with one parked child each, and no start waits for a parent. */
   warmStarts?: WarmStarts
   /** Node sources from the configuration file. */

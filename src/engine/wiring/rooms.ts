@@ -66,6 +66,7 @@ import { silentLogger } from '../runtime/logger.ts'
 import { watchLoopDelay } from '../runtime/loop-delay.ts'
 import { systemRandom } from '../runtime/random.ts'
 import { EngineNodes } from '../nodes/engines/engine-nodes.ts'
+import { SshTunnels } from '../nodes/ssh/ssh-tunnels.ts'
 import { PullingNodes } from '../nodes/pulling/pulling-nodes.ts'
 import type { EngineRouter } from '../router/router.ts'
 import { ScrapydCommands } from '../scrapyd-commands/scrapyd-commands.ts'
@@ -206,8 +207,11 @@ async function openFleet(
     options.leadership === undefined ? null : new EngineNodes({ ...base, engines: options.leadership })
   opened.adopt(engineNodes, (nodes) => nodes?.stop())
   const pulling = new PullingNodes((id) => opening.fleet?.get(id)?.stored)
+  const program = absoluteUnlessBare(options.sshProgram ?? 'ssh')
+  const tunnels = opened.adopt(new SshTunnels({ ...base, program }), stop)
   const clients = wireNodeClients({
     ...base,
+    tunnels,
     ...{ localNode: local.node, pulling, live, projects, eggLinks, dataDirectory: options.dataDirectory },
     eggOf: (project, version) => projects.catalog.find(project, version)?.sha256 ?? null,
     formerLocalEngine: below.formerLocalEngine,
@@ -226,6 +230,7 @@ async function openFleet(
     local,
     live,
     fleet,
+    tunnels,
     pulling,
     eggLinks,
     onSpiderLookup: spiderLookup.resolve

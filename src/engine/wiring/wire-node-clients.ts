@@ -8,6 +8,7 @@ import type { NodeClient } from '../nodes/node-client.ts'
 import type { EggLinks } from '../nodes/kubernetes/egg-links.ts'
 import { LOCAL_NODE_ID } from '../../shared/ids.ts'
 import { engineOfAddress } from '../../shared/engine-address.ts'
+import type { SshTunnels } from '../nodes/ssh/ssh-tunnels.ts'
 import { DIRECT } from '../nodes/scrapyd/proxy.ts'
 import type { LiveAttempt, LiveAttempts } from '../dispatch/live-attempts.ts'
 import type { PullingNodes } from '../nodes/pulling/pulling-nodes.ts'
@@ -32,6 +33,7 @@ export function wireNodeClients(
     eggLinks: Pick<WiredEggLinks, 'load'>
     /** The hash of our egg; null: there is none. */
     eggOf: (project: ProjectName, version: VersionName) => string | null
+    tunnels: SshTunnels
     seams: Pick<NonNullable<EngineOptions['seams']>, 'createNodeClient' | 'connect'>
   }
 ) {
@@ -55,6 +57,7 @@ export function wireNodeClients(
     const { createScrapydClient } = await import('../nodes/scrapyd/scrapyd-client.ts')
     return createScrapydClient({
       ...{ name, url, username, password, caCertificate, clientCertificate, clientKey, proxyUrl, clock, logger },
+      tunnels: parts.tunnels,
       connect: seams.connect
     })
   }

@@ -2,6 +2,7 @@ import { CrawlCommands } from '../commands/crawl-commands.ts'
 import { LogZips } from '../nodes/log-zips.ts'
 import { FleetFiles } from '../fleet-file/fleet-file.ts'
 import type { createConnection } from '../nodes/scrapyd/connection.ts'
+import type { SshTunnels } from '../nodes/ssh/ssh-tunnels.ts'
 import { probeNode } from '../nodes/scrapyd/probe.ts'
 import type { LogArchivePort } from '../logs/archive/log-archive.ts'
 import type { Projects } from '../projects/projects.ts'
@@ -23,6 +24,7 @@ export function wireRouter(
       hasEngines: boolean
       crawlCacheSeconds: number
       connect: typeof createConnection | undefined
+      tunnels: SshTunnels
     }
 ): EngineRouter {
   const { scheduleCommands } = parts

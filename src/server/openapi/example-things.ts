@@ -161,7 +161,8 @@ export const node: Node = {
   sourceId: null,
   kubernetes: null,
   python: null,
-  hasToken: false
+  hasToken: false,
+  tunnel: null
 }
 
 export const pullingNode: Node = {

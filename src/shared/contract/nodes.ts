@@ -31,12 +31,25 @@ export const NodeRun = z.object({
 })
 export type NodeRun = z.infer<typeof NodeRun>
 
+/** The connection to the SSH host in a node's address, which all nodes behind that host share. */
+export const NodeTunnel = z.object({
+  /** `ops@bastion:2222` */
+  host: z.string(),
+  state: z.enum(['connecting', 'up', 'down']),
+  sinceMs: z.number(),
+  /** Why it is not up, or was not before this attempt; null while it is up, and during the first attempt. */
+  problem: z.string().nullable(),
+  /** When it connects again; null: it is not waiting. */
+  retryAtMs: z.number().nullable()
+})
+export type NodeTunnel = z.infer<typeof NodeTunnel>
+
 export const Node = z.object({
   id: NodeId,
   name: z.string(),
   /** pulling: a Scrapyd that cannot be reached, and fetches its jobs from here. */
   kind: z.enum(['local', 'engine', 'scrapyd', 'pulling', 'kubernetes']),
-  /** Empty for the local node, `pull:ID` for one that pulls. */
+  /** Empty for the local node, `pull:ID` for one that pulls, `ssh://HOST/http://…` for one behind an SSH host. */
   url: z.string(),
   username: z.string().nullable(),
   hasPassword: z.boolean(),
@@ -83,7 +96,9 @@ export const Node = z.object({
   /** Local node only: the Python that runs spiders. */
   python: z.object({ path: z.string(), version: z.string(), scrapyVersion: z.string(), start: StartMode }).nullable(),
   /** Pulling nodes only: whether a token is valid. */
-  hasToken: z.boolean().default(false)
+  hasToken: z.boolean().default(false),
+  /** Nodes behind an SSH host only. */
+  tunnel: NodeTunnel.nullable().default(null)
 })
 export type Node = z.infer<typeof Node>
 

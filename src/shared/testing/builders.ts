@@ -49,6 +49,7 @@ export function aNode(over: Plain<Partial<Node>> = {}): Node {
     kubernetes: null,
     python: null,
     hasToken: false,
+    tunnel: null,
     ...over
   })
 }

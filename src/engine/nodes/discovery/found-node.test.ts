@@ -9,7 +9,8 @@ it('reads addresses as operators write them, with what stands behind them', () =
     '',
     'https://u:p%40ss@eu-2/base name=second slots=8 tags=eu,fast group=europe queue_ahead=2 # rented',
     '  10.0.0.5:6801\t name=third',
-    'http://eu-1:6800/ name=again'
+    'http://eu-1:6800/ name=again',
+    'ssh://ops@bastion:2222/http://10.0.0.5:6800 slots=2'
   ].join('\r\n')
   expect(readNodeLines(text)).toEqual({
     nodes: [
@@ -24,7 +25,8 @@ it('reads addresses as operators write them, with what stands behind them', () =
         group: 'europe',
         queueAhead: 2
       },
-      { url: 'http://10.0.0.5:6801/', name: 'third' }
+      { url: 'http://10.0.0.5:6801/', name: 'third' },
+      { url: 'ssh://ops@bastion:2222/http://10.0.0.5:6800/', slots: 2 }
     ],
     problems: []
   })
@@ -32,6 +34,9 @@ it('reads addresses as operators write them, with what stands behind them', () =
 
 it.each([
   ['ftp://eu-1', 'supports only http and https'],
+  ['ssh://bastion', 'ends at the SSH host'],
+  ['ssh://bastion/http://a!b', 'this is not a host name'],
+  ['ssh://ops:secret@bastion/http://eu-1', 'does not use passwords for SSH'],
   ['eu-1 slots=many', 'slots must be a whole number from 1 to 10000'],
   ['eu-1 slots=0', 'slots must be a whole number'],
   ['eu-1 colour=red', 'after the address come name='],

@@ -1,5 +1,6 @@
 import { isScrapdeckError, ScrapdeckError } from '../../../shared/errors.ts'
 import { NodeTag } from '../../../shared/contract/index.ts'
+import { splitAddress } from '../../../shared/ssh-address.ts'
 import { problemOfShownName } from '../../../shared/unseen.ts'
 import { parseNodeUrl } from '../scrapyd/node-url.ts'
 
@@ -29,7 +30,7 @@ const PROBLEMS_MAX = 100
 const LINE_LENGTH_MAX = 2_000
 const NAME_LENGTH_MAX = 100
 const HOST_LENGTH_MAX = 255
-const OTHER_SCHEME = /^(?!https?:)[a-z][a-z0-9+.-]*:\/\//i
+const OTHER_SCHEME = /^(?!(https?|ssh):)[a-z][a-z0-9+.-]*:\/\//i
 const LABEL = '[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?'
 /** As in URLs: lower case and Punycode. */
 const HOST = new RegExp(`^(\\[[0-9a-f:.]+\\]|${LABEL}(\\.${LABEL})*\\.?)$`)
@@ -71,10 +72,10 @@ function readLine(content: string): FoundNode {
     throw invalid('it is not an address in text form')
   }
   const [address, ...words] = content.split(/\s+/)
-  if (OTHER_SCHEME.test(address!)) throw invalid('Scrapyd supports only http and https')
+  if (OTHER_SCHEME.test(address!)) throw invalid('Scrapyd supports only http and https, also behind ssh://')
   const { url, username, password } = parseNodeUrl(address!)
   // Otherwise nearly every word of an unrelated file would become a node and be displayed.
-  if (!isHost(new URL(url).hostname)) throw invalid('this is not a host name')
+  if (!isHost(new URL(splitAddress(url).inner).hostname)) throw invalid('this is not a host name')
   const node: FoundNode = { url }
   if (username !== null) node.username = username
   if (password !== null) node.password = password

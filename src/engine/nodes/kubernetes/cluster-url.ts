@@ -22,6 +22,7 @@ export function parseClusterUrl(text: string): ClusterUrl & { url: string } {
   const trimmed = text.trim()
   const withScheme = /^[a-z][a-z0-9+.-]*:\/\//i.test(trimmed) ? trimmed : `https://${trimmed}`
   const { url, username } = parseNodeUrl(withScheme)
+  if (url.startsWith('ssh:')) throw invalid('A cluster cannot be reached through an SSH host')
   const { origin, pathname } = new URL(url)
   const [, base, namespace] = PATH.exec(pathname) ?? []
   if (base === undefined || namespace === undefined) throw invalid('The address does not name a namespace')

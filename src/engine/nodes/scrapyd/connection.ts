@@ -3,7 +3,11 @@ import type { Readable } from 'node:stream'
 import { type Client, type Dispatcher, errors } from 'undici'
 import type { Clock } from '../../runtime/clock.ts'
 import { isScrapdeckError } from '../../../shared/errors.ts'
+import { showUnseen } from '../../../shared/unseen.ts'
+import type { ChannelRefused } from '../ssh/channels.ts'
 import { NodeError, type NodeErrorKind } from '../node-client.ts'
+import { nameOfSshHost, type SshHost, splitAddress } from '../../../shared/ssh-address.ts'
+import type { SshTunnels, TunnelUse } from '../ssh/ssh-tunnels.ts'
 import { chooseProxy, type Environment } from './proxy.ts'
 import { createTransport, type NodeAddressParts } from './transport.ts'
 
@@ -31,6 +35,8 @@ export interface Connection {
   /** Resolves for every status, once `receive` has enough or the body has ended. Rejects with NodeError. */
   send(request: NodeRequest, signal?: AbortSignal): Promise<AnswerHead>
   fail(kind: NodeErrorKind, problem: string, delivered: 'no' | 'unknown', cause?: unknown): NodeError
+  /** The connection to its SSH host; absent: it is reached without one. */
+  readonly tunnel?: TunnelUse | undefined
   close(): Promise<void>
 }
 
@@ -47,14 +53,18 @@ export function createConnection(options: {
   program?: string
   /** Provides proxies for nodes without their own setting (chooseProxy). */
   environment?: Environment
+  /** Needed for addresses behind an SSH host. */
+  tunnels?: Pick<SshTunnels, 'use'> | undefined
 }): Connection {
   const { address, name, clock, program = 'Scrapyd', environment = process.env } = options
-  const base = new URL(address.url)
-  const { proxyUrl, proxyProblem } = proxyOf(address, environment)
-  const transport = createTransport(address, proxyUrl, clock)
+  const { ssh, inner } = splitAddress(address.url)
+  const base = new URL(inner)
+  const tunnel = ssh === null ? undefined : tunnelTo(ssh, options.tunnels)
+  const { proxyUrl, proxyProblem } = tunnel === undefined ? proxyOf(address, environment) : NO_PROXY
+  const transport = createTransport(base, tunnel ?? proxyUrl, { address, clock })
   // An undici Pool would take 20 kB per node even before it connects, and there may be thousands.
   const clients: { client: Client; inFlight: number }[] = []
-  const label = `${name} (${base.origin}${base.pathname.replace(/\/$/, '')})`
+  const label = `${name} (${address.url.replace(/\/$/, '')})`
   const headers = {
     accept: '*/*',
     'accept-encoding': 'identity',
@@ -107,6 +117,8 @@ export function createConnection(options: {
       const onAbort = () => giveUp(fail('aborted', 'timed out.', delivered(), signal?.reason))
       const endpoint = () => request.path.split('?')[0]
       const timer = clock.setTimer(request.timeoutMs, () => {
+        const waiting = tunnel?.whyWaiting()
+        if (!begun && waiting) return giveUp(fail('unreachable', `cannot be reached: ${waiting}`, 'no'))
         const late = `did not answer ${endpoint()} within ${request.timeoutMs / 1000} s`
         // A Scrapyd without TLS waits for the end of what it takes for a request.
         const hasNoTls = base.protocol === 'https:' && !begun && !hasAnswered
@@ -177,6 +189,10 @@ export function createConnection(options: {
   function transportError(error: unknown, begun: boolean): NodeError {
     const code = errorCode(error)
     if (begun) {
+      if (code === 'SSH_LOST') {
+        const problem = `lost its connection before its response was complete: ${(error as Error).message}`
+        return fail('reset', problem, 'unknown', error)
+      }
       if (error instanceof errors.HTTPParserError || code === 'UND_ERR_HEADERS_OVERFLOW') {
         return fail('not_scrapyd', 'sent a response that is not HTTP. Check the port and http/https.', 'unknown', error)
       }
@@ -195,10 +211,22 @@ export function createConnection(options: {
     label,
     send,
     fail,
+    tunnel,
     async close() {
       await Promise.all(clients.map(({ client }) => client.destroy()))
+      tunnel?.release()
     }
   }
+}
+
+const NO_PROXY = { proxyUrl: null, proxyProblem: null }
+
+function tunnelTo(ssh: SshHost, tunnels: Pick<SshTunnels, 'use'> | undefined): TunnelUse {
+  if (tunnels === undefined) throw new Error(`${nameOfSshHost(ssh)} cannot be used here: SSH is not set up`)
+  const tunnel = tunnels.use(ssh)
+  // Whoever adds or edits a node may have corrected what was wrong.
+  tunnel.retryNow()
+  return tunnel
 }
 
 /** A bad environment variable is reported as a problem of the node on each request, so that the engine can start. */
@@ -261,6 +289,13 @@ function unreachableProblem(code: string, base: URL, firstHop: string, error: un
     case 'ENOTFOUND':
     case 'EAI_AGAIN':
       return `cannot be reached: the name ${firstHop.replace(/:\d+$/, '')} does not resolve. Correct the address, or check DNS.`
+    case 'SSH_DOWN':
+    case 'SSH_LOST':
+      return `cannot be reached: ${(error as Error).message}`
+    case 'SSH_TIMEOUT':
+      return `cannot be reached: ${firstHop} got no connection to ${base.host} in time. Check the network and firewall behind it, and the address.`
+    case 'SSH_REFUSED':
+      return refusedBySshHost(error as ChannelRefused, base, firstHop, program)
     case 'FORBIDDEN_ADDRESS':
       return `is not contacted: ${base.hostname} resolves to a link-local or cloud metadata address. Correct the address.`
     case 'PROXY_UNAUTHORIZED':
@@ -284,6 +319,15 @@ function unreachableProblem(code: string, base: URL, firstHop: string, error: un
     return `cannot be reached: ${firstHop} does not accept TLS (${code}). Try http:// instead of https://.`
   }
   return `cannot be reached: ${error instanceof Error ? error.message.slice(0, 300) : code}. Check the address and the network.`
+}
+
+/** 1: administratively prohibited (RFC 4254, 5.1). */
+function refusedBySshHost(error: ChannelRefused, base: URL, firstHop: string, program: string): string {
+  if (error.reason === 1) {
+    return `cannot be reached: ${firstHop} does not allow connections to ${base.host}. See AllowTcpForwarding and PermitOpen in its sshd_config, and permitopen in authorized_keys.`
+  }
+  const reason = showUnseen(error.message.slice(0, 200))
+  return `cannot be reached: ${firstHop} could not connect to ${base.host} (${reason}). Start ${program} there, or correct the address.`
 }
 
 function clientCertificateProblem(code: string): string {

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { isScrapdeckError } from '../../../shared/errors.ts'
-import { isLoopbackUrl, parseNodeUrl } from './node-url.ts'
+import { isLoopbackUrl, originOf, parseNodeUrl } from './node-url.ts'
 
 describe('an address as an operator pastes it', () => {
   test.each([
@@ -17,7 +17,10 @@ describe('an address as an operator pastes it', () => {
     ['https://h:8443/a/b', 'https://h:8443/a/b/'],
     ['::1', 'http://[::1]:6800/'],
     ['[2001:db8::1]:6801', 'http://[2001:db8::1]:6801/'],
-    ['2130706433', 'http://127.0.0.1:6800/']
+    ['2130706433', 'http://127.0.0.1:6800/'],
+    ['ssh://bastion/10.0.0.5', 'ssh://bastion/http://10.0.0.5:6800/'],
+    [' SSH://ops@Bastion:022/HTTPS://Eu-1/base', 'ssh://ops@Bastion:22/https://eu-1/base/'],
+    ['ssh://[2001:DB8::1]/localhost', 'ssh://[2001:DB8::1]/http://localhost:6800/']
   ])('%s is %s', (text, url) => {
     expect(parseNodeUrl(text)).toEqual({ url, username: null, password: null })
   })
@@ -25,6 +28,8 @@ describe('an address as an operator pastes it', () => {
   test('its credentials are taken out and decoded', () => {
     const credentials = { username: 'ü', password: 'p@:ss/' }
     expect(parseNodeUrl('%C3%BC:p%40%3Ass%2F@eu-1')).toEqual({ url: 'http://eu-1:6800/', ...credentials })
+    const behind = { url: 'ssh://ops@b/http://eu-1:6800/', username: 'ann', password: 's@cret' }
+    expect(parseNodeUrl('ssh://ops@b/http://ann:s%40cret@eu-1')).toEqual(behind)
     expect(parseNodeUrl('http://admin@eu-1:80')).toEqual({ url: 'http://eu-1:80/', username: 'admin', password: null })
   })
 
@@ -49,7 +54,9 @@ describe('an address as an operator pastes it', () => {
     ['http://[64:ff9b::169.254.169.254]/', /metadata/],
     ['fe80::1', /metadata/],
     ['http://[fd00:ec2::254]/', /metadata/],
-    ['100.100.100.200', /metadata/]
+    ['100.100.100.200', /metadata/],
+    ['ssh://bastion/http://169.254.169.254/', /metadata/],
+    ['ssh://bastion/ftp://eu-1', /starts with ftp:\/\//]
   ])('%s is refused in words', (text, words) => {
     let error: unknown
     try {
@@ -66,6 +73,7 @@ describe('an address as an operator pastes it', () => {
     const pieces = fc.constantFrom(
       'http://',
       'https://',
+      'ssh://',
       'eu-1',
       'a:b@',
       ':80',
@@ -98,6 +106,34 @@ describe('an address as an operator pastes it', () => {
   })
 })
 
+test.each([
+  ['ssh://ops:secret@bastion/http://eu-1', /passwords/],
+  ['ssh://169.254.169.254/http://eu-1', /metadata/],
+  ['ssh://[fd00:ec2::254]/http://eu-1', /metadata/],
+  ['ssh://bastion', /ends at the SSH host/]
+])('%s is refused in words, with an example over SSH', (text, words) => {
+  expect(() => parseNodeUrl(text)).toThrow(words)
+  expect(() => parseNodeUrl(text)).toThrow(/looks like ssh:\/\//)
+  expect(() => parseNodeUrl(text)).not.toThrow(/secret/)
+})
+
+test('what credentials belong to includes the SSH host', () => {
+  const urls = [
+    'http://a:1/x/',
+    'ssh://b/http://a:1/x/',
+    'ssh://b/http://a:1/y/',
+    'ssh://o@b/http://a:1/',
+    'ssh://c/http://a:1/'
+  ]
+  expect(urls.map(originOf)).toEqual([
+    'http://a:1',
+    'ssh://b/http://a:1',
+    'ssh://b/http://a:1',
+    'ssh://o@b/http://a:1',
+    'ssh://c/http://a:1'
+  ])
+})
+
 test('addresses of this machine are told from others', () => {
   const local = [
     'http://127.0.0.1:6800/',
@@ -107,9 +143,11 @@ test('addresses of this machine are told from others', () => {
     'http://a.localhost/'
   ]
   expect(local.map(isLoopbackUrl)).toEqual([true, true, true, true, true])
-  expect(['http://10.0.0.5/', 'http://localhost.example.com/', 'http://[::2]/'].map(isLoopbackUrl)).toEqual([
-    false,
-    false,
-    false
-  ])
+  const others = [
+    'http://10.0.0.5/',
+    'http://localhost.example.com/',
+    'http://[::2]/',
+    'ssh://localhost/http://localhost/'
+  ]
+  expect(others.map(isLoopbackUrl)).toEqual([false, false, false, false])
 })

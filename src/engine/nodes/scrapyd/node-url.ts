@@ -1,8 +1,12 @@
 import { BlockList, isIP } from 'node:net'
 import { ScrapdeckError } from '../../../shared/errors.ts'
+import { nameOfSshHost, readSshAddress, splitAddress } from '../../../shared/ssh-address.ts'
 import { isMetadataAddress } from '../../runtime/metadata-addresses.ts'
 
-/** A normalized address: `url` has scheme, port (unless https on 443) and trailing slash, and no credentials. */
+/**
+ * A normalized address: `url` has scheme, port (unless https on 443) and trailing slash, and no credentials. Before it
+ * may be an SSH host: `ssh://ops@bastion/http://10.0.0.5:6800/`.
+ */
 export interface NodeUrl {
   url: string
   username: string | null
@@ -14,11 +18,24 @@ LOOPBACK_ADDRESSES.addSubnet('127.0.0.0', 8, 'ipv4')
 LOOPBACK_ADDRESSES.addAddress('::1', 'ipv6')
 
 /**
- * Parses an address as operators paste it: `10.0.0.5`, `eu-1:6801`, `http://user:secret@eu-1:6800/base`. Defaults: http
- * and Scrapyd's port 6800. Idempotent for its own `url`. Throws NODE_URL_INVALID with the reason.
+ * Parses an address as operators paste it: `10.0.0.5`, `eu-1:6801`, `http://user:secret@eu-1:6800/base`, or one of
+ * these behind `ssh://bastion/`. Defaults: http and Scrapyd's port 6800. Idempotent for its own `url`. Throws
+ * NODE_URL_INVALID with the reason.
  */
 export function parseNodeUrl(text: string): NodeUrl {
   const trimmed = text.trim()
+  const overSsh = readSshAddress(trimmed)
+  if (overSsh === null) return parseHttpUrl(trimmed)
+  if (typeof overSsh === 'string') throw invalidSsh(overSsh)
+  if (isMetadataAddress(overSsh.ssh.host)) {
+    throw invalidSsh(`${overSsh.ssh.host} is a link-local or cloud metadata address, where no SSH host can be`)
+  }
+  // The metadata service that an SSH host reaches has the credentials of that host, so the same addresses are refused.
+  const { url, ...credentials } = parseHttpUrl(overSsh.inner)
+  return { url: `ssh://${nameOfSshHost(overSsh.ssh)}/${url}`, ...credentials }
+}
+
+function parseHttpUrl(trimmed: string): NodeUrl {
   if (trimmed === '') throw invalid('The address is empty')
   const withScheme = /^[a-z][a-z0-9+.-]*:\/\//i.test(trimmed)
     ? trimmed
@@ -38,10 +55,19 @@ export function parseNodeUrl(text: string): NodeUrl {
   return { url: `${url.protocol}//${url.hostname}${portOf(url, withScheme)}${basePathOf(url)}`, ...credentials }
 }
 
-/** Whether a node's address stays on this machine, so that plain HTTP is safe. */
+/** Whether an address stays on the machine that connects to it, so that plain HTTP is safe. Never true for ssh://. */
 export function isLoopbackUrl(url: string): boolean {
-  const host = hostOf(new URL(url))
+  const parsed = new URL(url)
+  if (parsed.protocol === 'ssh:') return false
+  const host = hostOf(parsed)
   return host === 'localhost' || host.endsWith('.localhost') || listed(LOOPBACK_ADDRESSES, host)
+}
+
+/** What credentials belong to: the host and port that is reached, and the SSH host through which. */
+export function originOf(url: string): string | null {
+  const { ssh, inner } = splitAddress(url)
+  const origin = URL.parse(inner)?.origin ?? null
+  return ssh === null || origin === null ? origin : `ssh://${nameOfSshHost(ssh)}/${origin}`
 }
 
 function parse(text: string): URL {
@@ -79,6 +105,11 @@ function decode(part: string): string | null {
 function listed(list: BlockList, address: string): boolean {
   const family = isIP(address)
   return family !== 0 && list.check(address, family === 6 ? 'ipv6' : 'ipv4')
+}
+
+function invalidSsh(problem: string): ScrapdeckError {
+  const example = 'An address looks like ssh://ops@bastion:22/http://10.0.0.5:6800.'
+  return new ScrapdeckError('NODE_URL_INVALID', `${problem}. ${example}`)
 }
 
 function invalid(problem: string, cause?: unknown): ScrapdeckError {

@@ -1,11 +1,13 @@
 import type { NodeAddress, ProbeResult } from '../../../shared/contract/index.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
+import { splitAddress } from '../../../shared/ssh-address.ts'
 import { healthOf, NodeError } from '../node-client.ts'
 import { checkCertificates } from './certificates.ts'
 import type { createConnection } from './connection.ts'
+import type { SshTunnels, TunnelUse } from '../ssh/ssh-tunnels.ts'
 import { isLoopbackUrl, parseNodeUrl } from './node-url.ts'
-import { parseProxyUrl } from './proxy.ts'
+import { parseProxyUrl, refuseProxyOverSsh } from './proxy.ts'
 import { type ClientLimits, createScrapydClient } from './scrapyd-client.ts'
 
 /** What the address itself tells; the rest comes from the fleet. */
@@ -43,9 +45,10 @@ export async function probeNode(options: {
   limits?: Partial<ClientLimits>
   /** The transport; the simulation passes its own. */
   connect?: typeof createConnection | undefined
+  tunnels?: Pick<SshTunnels, 'use'> | undefined
   signal?: AbortSignal
 }): Promise<ProbedNode> {
-  const { address, clock, logger, limits, connect, signal } = options
+  const { address, clock, logger, limits, connect, tunnels, signal } = options
   const parsed = parseNodeUrl(address.url)
   const parts = {
     url: parsed.url,
@@ -53,10 +56,12 @@ export async function probeNode(options: {
     password: address.password || parsed.password,
     ...connectionOf(address)
   }
-  const name = new URL(parsed.url).hostname
-  const client = createScrapydClient({ ...parts, name, clock, logger, limits, connect })
+  const name = new URL(splitAddress(parsed.url).inner).hostname
+  refuseProxyOverSsh(parts)
+  const client = createScrapydClient({ ...parts, name, clock, logger, limits, connect, tunnels })
   const result = unreachedNode(parsed.url, warningsFor(parts))
   try {
+    await connected(client.tunnel, { clock, signal })
     await client.daemonStatus(signal)
     // Requested twice: the first response includes the time to connect, the second shows the latency of a request.
     const begunAtMs = clock.monotonicMs()
@@ -83,16 +88,35 @@ export async function probeNode(options: {
   return result
 }
 
+/** A first login to an SSH host may take longer than a request may; the request that follows says what came of it. */
+async function connected(
+  tunnel: TunnelUse | undefined,
+  { clock, signal }: { clock: Clock; signal: AbortSignal | undefined }
+): Promise<void> {
+  if (tunnel === undefined) return
+  const enough = new AbortController()
+  const timer = clock.setTimer(SSH_LOGIN_MS, () => enough.abort())
+  const either = signal === undefined ? enough.signal : AbortSignal.any([enough.signal, signal])
+  await tunnel.settled(either).catch(() => {})
+  timer.cancel()
+}
+
+const SSH_LOGIN_MS = 20_000
+
 const NO_PASSWORD = 'No password is set: if this node requires none, anyone who can reach it can run code there.'
 
 function warningsFor(address: { url: string; username: string | null; password: string | null }): string[] {
   const warnings: string[] = []
   const hasPassword = Boolean(address.username && address.password)
-  if (address.url.startsWith('http:') && !isLoopbackUrl(address.url)) {
+  const { ssh, inner } = splitAddress(address.url)
+  if (inner.startsWith('http:') && !isLoopbackUrl(inner)) {
+    const where = 'between the SSH host and this node'
     warnings.push(
-      hasPassword
-        ? 'The connection is not encrypted: others on the network can read the password. Put TLS in front of this node.'
-        : 'The connection is not encrypted: others on the network can read and change what is sent to this node.'
+      ssh !== null
+        ? `The connection ${where} is not encrypted: others on the network there can read and change what is sent.`
+        : hasPassword
+          ? 'The connection is not encrypted: others on the network can read the password. Put TLS in front of this node.'
+          : 'The connection is not encrypted: others on the network can read and change what is sent to this node.'
     )
   }
   if (!hasPassword) {

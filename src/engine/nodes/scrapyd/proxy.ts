@@ -1,5 +1,6 @@
 import { BlockList, isIP } from 'node:net'
 import { ScrapdeckError } from '../../../shared/errors.ts'
+import { splitAddress } from '../../../shared/ssh-address.ts'
 import { isMetadataAddress } from '../../runtime/metadata-addresses.ts'
 import { isLoopbackUrl } from './node-url.ts'
 
@@ -34,6 +35,15 @@ export function parseProxyUrl(text: string): string {
     throw invalid('The user name or password of the proxy contains a % that is not an escape; write it as %25')
   }
   return url.href
+}
+
+/** Throws NODE_CONNECTION_INVALID if a node behind an SSH host has a proxy: ssh would not use it. */
+export function refuseProxyOverSsh({ url, proxyUrl }: { url: string; proxyUrl: string | null }): void {
+  if (proxyUrl === null || proxyUrl === DIRECT || splitAddress(url).ssh === null) return
+  throw new ScrapdeckError(
+    'NODE_CONNECTION_INVALID',
+    'A node behind an SSH host cannot have a proxy too. Remove one of them; ProxyJump or ProxyCommand in ~/.ssh/config can say how ssh reaches its host.'
+  )
 }
 
 /** A proxy's address as it may be displayed. */

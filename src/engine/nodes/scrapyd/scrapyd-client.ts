@@ -15,6 +15,7 @@ import {
   VersionsAnswer
 } from './answers.ts'
 import { LISTED_MAX } from '../list-limits.ts'
+import type { SshTunnels, TunnelUse } from '../ssh/ssh-tunnels.ts'
 import { SCRAPYD_TRAITS } from '../node-traits.ts'
 import { type AnswerHead, createConnection } from './connection.ts'
 import { type AnswerSchema, askJson, type Limit, statusError } from './exchange.ts'
@@ -58,10 +59,13 @@ export interface ScrapydClientOptions extends NodeAddressParts {
   limits?: Partial<ClientLimits>
   /** The transport; tests and the simulation pass their own. */
   connect?: typeof createConnection | undefined
+  /** Needed for addresses behind an SSH host. */
+  tunnels?: Pick<SshTunnels, 'use'> | undefined
 }
 
 export interface ScrapydClient extends NodeClient, EggTarget {
   readonly eggTarget: EggTarget
+  readonly tunnel: TunnelUse | undefined
 }
 
 /** Client for one Scrapyd of any version from 1.2 to 1.6 (scrapyd-protocol.md). Every failure is a NodeError. */
@@ -69,7 +73,7 @@ export function createScrapydClient(options: ScrapydClientOptions): ScrapydClien
   const { clock, logger } = options
   const limits = { ...DEFAULT_LIMITS, ...options.limits }
   const { connect = createConnection } = options
-  const connection = connect({ address: options, name: options.name, clock })
+  const connection = connect({ address: options, name: options.name, clock, tunnels: options.tunnels })
   const { checkName, checkSchedule } = createRequestChecks(connection)
   const seenJobs = new SeenJobs()
   const other = { timeoutMs: limits.otherMs, limitBytes: limits.otherBytes }
@@ -137,6 +141,7 @@ export function createScrapydClient(options: ScrapydClientOptions): ScrapydClien
 
   const client: ScrapydClient = {
     traits: SCRAPYD_TRAITS,
+    tunnel: connection.tunnel,
     get eggTarget() {
       return client
     },

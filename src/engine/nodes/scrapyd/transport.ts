@@ -5,6 +5,8 @@ import { isIP, type LookupFunction, type Socket } from 'node:net'
 import { buildConnector, Client } from 'undici'
 import type { Clock } from '../../runtime/clock.ts'
 import { isMetadataAddress } from '../../runtime/metadata-addresses.ts'
+import type { TunnelUse } from '../ssh/ssh-tunnels.ts'
+import { TunnelDown } from '../ssh/tunnel.ts'
 
 export interface NodeAddressParts {
   /** As returned by parseNodeUrl. */
@@ -20,7 +22,7 @@ export interface NodeAddressParts {
   proxyUrl?: string | null
 }
 
-/** How a node is reached: directly, or through a proxy. */
+/** How a node is reached: directly, through a proxy, or through an SSH host. */
 export interface Transport {
   /** Prefix of paths in the request line: the base path, or the full base address for a forwarding proxy. */
   pathPrefix: string
@@ -33,6 +35,8 @@ export interface Transport {
 }
 
 const CONNECT_TIMEOUT_MS = 5000
+/** Shorter than the limit of any request, so that the reason is the one of the connection. */
+const CONNECT_OVER_SSH_TIMEOUT_MS = 4500
 // Scrapyd (Twisted) closes an idle connection after 60 s, nginx after 75: close ours before that happens.
 const IDLE_CONNECTION_MS = 30_000
 // If a proxy resolves the node's name, our own lookup is only a hint, so it gets little time.
@@ -41,9 +45,13 @@ const HINT_MS = 1_000
 /** Shared by all plain connections: each connector holds a TLS session cache, and there may be thousands of nodes. */
 const connectPlainly = buildConnector({ timeout: CONNECT_TIMEOUT_MS, lookup: lookupAllowed, allowH2: false })
 
-export function createTransport(address: NodeAddressParts, proxyUrl: string | null, clock: Clock): Transport {
-  const base = new URL(address.url)
-  if (proxyUrl === null) {
+/** `base`: the address without what leads to it. `through`: a proxy, the connection to an SSH host, or nothing. */
+export function createTransport(
+  base: URL,
+  through: string | TunnelUse | null,
+  { address, clock }: { address: NodeAddressParts; clock: Clock }
+): Transport {
+  if (through === null) {
     const connect = base.protocol === 'https:' ? connectorFor(address) : connectPlainly
     return {
       pathPrefix: base.pathname,
@@ -52,7 +60,8 @@ export function createTransport(address: NodeAddressParts, proxyUrl: string | nu
       createClient: () => new Client(base.origin, { ...CLIENT_OPTIONS, connect })
     }
   }
-  const proxy = new URL(proxyUrl)
+  if (typeof through !== 'string') return transportOverSsh(base, through, { address, clock })
+  const proxy = new URL(through)
   const authorization = proxyAuthorization(proxy)
   const checkTarget = () => refuseForbidden(base.hostname, clock)
   const firstHop = `its proxy ${proxy.host}`
@@ -85,6 +94,45 @@ export function createTransport(address: NodeAddressParts, proxyUrl: string | nu
     headers: {},
     firstHop,
     createClient: () => new Client(base.origin, { ...CLIENT_OPTIONS, connect })
+  }
+}
+
+function transportOverSsh(
+  base: URL,
+  tunnel: TunnelUse,
+  { address, clock }: { address: NodeAddressParts; clock: Clock }
+): Transport {
+  const secure = base.protocol === 'https:' ? connectorFor(address) : null
+  const connect: buildConnector.connector = (options, callback) => {
+    refuseForbidden(base.hostname, clock)
+      .then(() => openOverSsh(base, tunnel, clock))
+      .then(
+        (socket) => (secure === null ? callback(null, socket) : secure({ ...options, httpSocket: socket }, callback)),
+        (error: Error) => callback(error, null)
+      )
+  }
+  return {
+    pathPrefix: base.pathname,
+    headers: {},
+    firstHop: `SSH host ${tunnel.status().host}`,
+    createClient: () => new Client(base.origin, { ...CLIENT_OPTIONS, connect })
+  }
+}
+
+async function openOverSsh(base: URL, tunnel: TunnelUse, clock: Clock): Promise<Socket> {
+  const giveUp = new AbortController()
+  const timer = clock.setTimer(CONNECT_OVER_SSH_TIMEOUT_MS, () => {
+    const waiting = tunnel.whyWaiting()
+    const late = Object.assign(new Error('no connection in time'), { code: 'SSH_TIMEOUT' })
+    giveUp.abort(waiting === null ? late : new TunnelDown(waiting))
+  })
+  try {
+    const port = Number(base.port || (base.protocol === 'https:' ? 443 : 80))
+    const socket = await tunnel.open(base.hostname.replace(/^\[|\]$/g, ''), port, giveUp.signal)
+    // undici uses what every stream has.
+    return socket as Socket
+  } finally {
+    timer.cancel()
   }
 }
 
@@ -170,8 +218,8 @@ function lookupAllowed(...[host, options, callback]: Parameters<LookupFunction>)
 }
 
 /**
- * The proxy resolves the name itself, perhaps differently. If it resolves to a forbidden address here, it is not
- * requested. A name that only the proxy can resolve, or that takes long to resolve here, is allowed.
+ * The proxy or SSH host resolves the name itself, perhaps differently. If it resolves to a forbidden address here, it
+ * is not requested. A name that only they can resolve, or that takes long to resolve here, is allowed.
  */
 function refuseForbidden(hostname: string, clock: Clock): Promise<void> {
   return new Promise((resolve, reject) => {

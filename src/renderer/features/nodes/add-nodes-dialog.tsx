@@ -15,6 +15,7 @@ import { useDebouncedValue } from '@mantine/hooks'
 import { IconAlertTriangle, IconCheck, IconCopyOff, IconKey, IconX } from '@tabler/icons-react'
 import { useCallback, useMemo, useState } from 'react'
 import type { ProbeResult } from '../../../shared/contract/index.ts'
+import { shortNameOf } from '../../../shared/ssh-address.ts'
 import { useApi } from '../../api/api.tsx'
 import { explainError } from '../../api/explain-error.ts'
 import { DialogFoot } from '../../ui/dialog.tsx'
@@ -122,8 +123,10 @@ function AddByAddress({ onClose }: { onClose: () => void }) {
     <>
       <Textarea
         label="Addresses of Scrapyd servers"
-        description="One address per line. The default port is 6800. Enter credentials as https://user:password@host/"
-        placeholder={'scrapyd-1.example.net\nhttps://deploy:secret@scrapyd-2.example.net/base/'}
+        description="One address per line. The default port is 6800. Enter credentials as https://user:password@host/, and put ssh://user@bastion/ before an address that only an SSH host can reach"
+        placeholder={
+          'scrapyd-1.example.net\nhttps://deploy:secret@scrapyd-2.example.net/base/\nssh://ops@bastion/http://10.0.0.5:6800'
+        }
         {...CODE_INPUT}
         autosize
         minRows={3}
@@ -339,9 +342,10 @@ function CredentialsButton({ address, credentials, urgent, onChange }: Credentia
 function nameFor({ url, problem }: PastedAddress, probe: Probe | undefined): string {
   if (problem !== null) return ''
   if (probe?.result?.nodeName) return probe.result.nodeName
-  const { hostname, host } = new URL(url)
+  const shortName = shortNameOf(url)
+  const hostname = URL.parse(`http://${shortName}`)?.hostname ?? ''
   // A bare number means nothing as a name: then the address with its port is the name.
-  return /^[\d.]+$|^\[|^localhost$/.test(hostname) ? host : (hostname.split('.')[0] as string)
+  return /^[\d.]*$|^\[|^localhost$/.test(hostname) ? shortName : (hostname.split('.')[0] as string)
 }
 
 function summary(verdicts: readonly Verdict[]): string {

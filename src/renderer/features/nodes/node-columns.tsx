@@ -2,6 +2,7 @@ import { Badge, Tooltip } from '@mantine/core'
 import { IconLock, IconLockOpen } from '@tabler/icons-react'
 import type { Node } from '../../../shared/contract/index.ts'
 import { engineOfAddress } from '../../../shared/engine-address.ts'
+import { nameOfSshHost, splitAddress } from '../../../shared/ssh-address.ts'
 import { isAway, isTroubled, NodeHealthDot, nodeWord } from '../../ui/status.tsx'
 import { RelativeTime } from '../../ui/time.tsx'
 import type { Column } from '../../ui/table/column.ts'
@@ -155,14 +156,17 @@ function Address({ node }: { node: Node }) {
   if (node.kind === 'local') return <span className="faint">inside Scrapdeck</span>
   if (node.kind === 'engine') return <span className="faint">inside {engineOfAddress(node.url)}</span>
   if (node.kind === 'pulling') return <span className="faint">pulls</span>
+  const { ssh, inner } = splitAddress(node.url)
+  const bare = inner.replace(/^https?:\/\//, '').replace(/\/$/, '')
   const shown =
-    node.kind === 'kubernetes' ? clusterOf(node.url) : node.url.replace(/^https?:\/\//, '').replace(/\/$/, '')
-  const encrypted = node.url.startsWith('https:')
+    node.kind === 'kubernetes' ? clusterOf(node.url) : ssh === null ? bare : `${bare} via ${nameOfSshHost(ssh)}`
+  const overTls = inner.startsWith('https:')
+  const encrypted = overTls || ssh !== null
   return (
     <span className={classes.address}>
       <Tooltip
         label={[
-          encrypted ? 'Encrypted (TLS)' : 'Not encrypted',
+          overTls ? 'Encrypted (TLS)' : encrypted ? 'Encrypted as far as the SSH host' : 'Not encrypted',
           node.kind === 'kubernetes'
             ? 'namespace of a cluster'
             : node.username === null

@@ -188,6 +188,25 @@ function ClusterFacts({ node }: { node: Node }) {
   )
 }
 
+/** The connection to the SSH host in front of the node. */
+function Tunnel({ node, tunnel }: { node: Node; tunnel: NonNullable<Node['tunnel']> }) {
+  const { host, state, sinceMs, problem, retryAtMs } = tunnel
+  const isShownAbove = problem !== null && node.problem?.includes(problem) === true
+  return (
+    <FieldRow label="SSH tunnel">
+      <span className={state === 'up' ? undefined : problem === null ? 'tone-wait' : 'tone-bad'}>{state}</span>
+      <span className="dim">
+        {' · '}
+        <span className="mono">{host}</span> · for <RelativeTime atMs={sinceMs} />
+        {retryAtMs !== null && ' · reconnects automatically'}
+      </span>
+      {problem !== null && !isShownAbove && (
+        <div className="dim">{problem.charAt(0).toUpperCase() + problem.slice(1)}</div>
+      )}
+    </FieldRow>
+  )
+}
+
 function Facts({ node, onEdit }: { node: Node; onEdit: () => void }) {
   const { may } = useMay('admin')
   const { lastSeenAtMs, latencyMs } = useLatestAnswer(node)
@@ -217,6 +236,7 @@ function Facts({ node, onEdit }: { node: Node; onEdit: () => void }) {
               <CopyText value={node.url} what="the address" />
             </span>
           </FieldRow>
+          {node.tunnel !== null && <Tunnel node={node} tunnel={node.tunnel} />}
           <FieldRow label="Authentication">
             {node.username === null ? (
               <span className="dim">none</span>

@@ -3,6 +3,7 @@ import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { z } from 'zod'
 import { type Node, type NodeAddress, NodeSettings } from '../../../shared/contract/index.ts'
+import { nameOfSshHost, splitAddress } from '../../../shared/ssh-address.ts'
 import { formatDuration } from '../../../shared/time.ts'
 import { useApi } from '../../api/api.tsx'
 import { FormFailure } from '../../ui/fields/form-failure.tsx'
@@ -92,7 +93,12 @@ export function NodeForm({ node, onDone }: { node: Node; onDone: () => void }) {
             max={100_000}
             allowDecimal={false}
           />
-          <TextInput {...form.input('url')} label="Address" {...CODE_INPUT} />
+          <TextInput
+            {...form.input('url')}
+            label="Address"
+            description="Behind a bastion: ssh://user@bastion/http://10.0.0.5:6800, with your keys and ~/.ssh/config"
+            {...CODE_INPUT}
+          />
           <TextInput {...form.input('username')} label="User name" autoComplete="off" />
           <PasswordInput
             {...form.input('password')}
@@ -101,14 +107,16 @@ export function NodeForm({ node, onDone }: { node: Node; onDone: () => void }) {
             autoComplete="off"
             disabled={username === ''}
           />
-          <TextInput
-            {...form.input('proxyUrl')}
-            label="Proxy"
-            description="Enter direct to ignore HTTP_PROXY"
-            placeholder="from HTTP_PROXY and NO_PROXY"
-            {...CODE_INPUT}
-          />
-          {url.startsWith('https:') && (
+          {(splitAddress(url).ssh === null || proxyUrl !== '') && (
+            <TextInput
+              {...form.input('proxyUrl')}
+              label="Proxy"
+              description="Enter direct to ignore HTTP_PROXY"
+              placeholder="from HTTP_PROXY and NO_PROXY"
+              {...CODE_INPUT}
+            />
+          )}
+          {splitAddress(url).inner.startsWith('https:') && (
             <>
               <Textarea
                 {...form.input('caCertificate')}
@@ -204,5 +212,7 @@ function nodeForm(node: Node): z.ZodType<NodeChange, NodeTexts> {
 }
 
 function originOf(url: string): string {
-  return URL.canParse(url) ? new URL(url).origin : url
+  const { ssh, inner } = splitAddress(url)
+  const origin = URL.parse(inner)?.origin ?? inner
+  return ssh === null ? origin : `${nameOfSshHost(ssh)} ${origin}`
 }

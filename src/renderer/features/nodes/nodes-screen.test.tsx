@@ -74,6 +74,27 @@ it('shows a change of a node without a reload', async () => {
   expect((await detail.findByRole('alert')).textContent).toContain('The node did not answer.')
 })
 
+it('shows the SSH tunnel of a node, and why it is down', async () => {
+  open('/nodes?node=eu-1')
+  const detail = within(await screen.findByRole('complementary', { name: 'Node eu-1' }))
+  const url = 'ssh://ops@bastion:2222/http://10.0.0.5:6800/'
+  const up = {
+    host: 'ops@bastion:2222',
+    state: 'up',
+    sinceMs: Date.now() - 180_000,
+    problem: null,
+    retryAtMs: null
+  } as const
+  engine.emit({ kind: 'node', node: { ...engine.nodes.get('eu-1')!, url, tunnel: up } })
+  const row = () => detail.getByText('ops@bastion:2222').closest('dd, div')!.textContent
+  await detail.findByText('ops@bastion:2222')
+  expect(row()).toMatch(/up · ops@bastion:2222 · for \d min/)
+  const down = { ...up, state: 'down', problem: 'no SSH server listens there.', retryAtMs: Date.now() + 5_000 } as const
+  engine.emit({ kind: 'node', node: { ...engine.nodes.get('eu-1')!, url, tunnel: down } })
+  await detail.findByText('No SSH server listens there.')
+  expect(row()).toContain('reconnects automatically')
+})
+
 it('says what will be lost before removing a node that runs jobs of ours', async () => {
   open('/nodes?node=us-1')
   const ours = engine.nodes.get('us-1')!.runs.length

@@ -17,6 +17,20 @@ it('accepts hosts, ports, schemes and base paths as people write them', () => {
   ])
 })
 
+it('accepts addresses behind an SSH host, and says what is wrong with one without showing its password', () => {
+  const [good, password, short, inner] = parseAddresses(
+    'ssh://ops@bastion:2222/http://ann:secret@10.0.0.5\nssh://ops:secret@bastion/http://x\nssh://bastion\nssh://b/ftp://x'
+  )
+  const url = 'ssh://ops@bastion:2222/http://10.0.0.5/'
+  expect(good).toEqual({ key: url, url, username: 'ann', password: 'secret', problem: null })
+  expect(password!.url).toBe('ssh://…@bastion/http://x')
+  expect([password, short, inner].map((each) => each?.problem?.split(/[,:]/)[0])).toEqual([
+    'Scrapdeck does not use passwords for SSH',
+    'The address ends at the SSH host',
+    'Use an http or https address.'
+  ])
+})
+
 it('splits credentials from the address', () => {
   expect(parseAddresses('https://deploy:p%40ss@host.example.net:6800/')).toEqual([
     {

@@ -1,3 +1,5 @@
+import { nameOfSshHost, readSshAddress } from '../../../shared/ssh-address.ts'
+
 /** One pasted line: an address and its credentials. */
 export interface PastedAddress {
   /** The same for the same server, however it was written. */
@@ -14,8 +16,8 @@ const LINES_MAX = 1000
 const NOT_AN_ADDRESS = 'This is not a valid address. Example: http://host:6800/'
 
 /**
- * Reads pasted lines: `host`, `host:port`, `https://user:pass@host/base`, with the commas, list marks and `#` notes
- * found in inventories and scrapyd.cfg files. Duplicate addresses are merged.
+ * Reads pasted lines: `host`, `host:port`, `https://user:pass@host/base`, each also behind `ssh://bastion/`, with the
+ * commas, list marks and `#` notes found in inventories and scrapyd.cfg files. Duplicate addresses are merged.
  */
 export function parseAddresses(text: string): PastedAddress[] {
   const found = new Map<string, PastedAddress>()
@@ -33,6 +35,18 @@ export function parseAddresses(text: string): PastedAddress[] {
 }
 
 function parseAddress(word: string): PastedAddress {
+  const overSsh = readSshAddress(word)
+  if (overSsh === null) return parseHttpAddress(word)
+  // It may contain a password, which is not displayed.
+  const shown = word.replace(/^(ssh:\/\/)[^/]*@/i, '$1…@')
+  const nothing = { key: word, url: shown, username: null, password: null }
+  if (typeof overSsh === 'string') return { ...nothing, problem: `${overSsh}.` }
+  const inner = parseHttpAddress(overSsh.inner)
+  const url = `ssh://${nameOfSshHost(overSsh.ssh)}/${inner.url}`
+  return inner.problem === null ? { ...inner, key: url, url } : { ...nothing, problem: inner.problem }
+}
+
+function parseHttpAddress(word: string): PastedAddress {
   const nothing = { key: word, url: word, username: null, password: null }
   const withScheme = /^[a-z][a-z0-9+.-]*:\/\//i.test(word) ? word : `http://${word}`
   let url: URL

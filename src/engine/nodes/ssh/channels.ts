@@ -1,0 +1,290 @@
+import { Duplex } from 'node:stream'
+import {
+  adjustMessage,
+  type ChannelMessage,
+  dataMessage,
+  FrameReader,
+  greeting,
+  MESSAGE,
+  openMessage,
+  readGreeting,
+  readMessage,
+  shortMessage
+} from './mux-messages.ts'
+
+/** Received and not read yet, per connection through the tunnel. */
+const WINDOW_BYTES = 1_048_576
+const PACKET_BYTES = 32_768
+/** Several times what the nodes behind one host have. */
+const CHANNELS_MAX = 10_000
+
+/** Why a connection through the tunnel was not opened; `reason` as in RFC 4254, 5.1. */
+export class ChannelRefused extends Error {
+  readonly code = 'SSH_REFUSED'
+  readonly reason: number
+
+  constructor(reason: number, text: string) {
+    super(text)
+    this.reason = reason
+  }
+}
+
+/** TCP connections that an SSH server opens for us, all in the one socket of an OpenSSH client. */
+export class SshChannels {
+  readonly #socket: Duplex
+  readonly #channels = new Map<number, Channel>()
+  readonly #frames = new FrameReader()
+  #nextId = 0
+  #isReady = false
+  #ready = Promise.withResolvers<void>()
+  #ended: Error | null = null
+  #drained: (() => void)[] = []
+
+  /** `socket`: connected to the control socket. */
+  constructor(socket: Duplex) {
+    this.#socket = socket
+    this.#ready.promise.catch(() => {})
+    socket.on('data', (piece: Buffer) => this.#receive(piece))
+    socket.on('drain', () => {
+      const waiting = this.#drained
+      this.#drained = []
+      for (const go of waiting) go()
+    })
+    socket.on('error', (error) => this.close(error))
+    socket.on('close', () => this.close(new Error('the SSH connection ended')))
+    socket.write(greeting())
+  }
+
+  /** Resolves when connections can be opened; rejects if it ends before. */
+  get ready(): Promise<void> {
+    return this.#ready.promise
+  }
+
+  /** Rejects with ChannelRefused, with the reason of `signal`, or because the tunnel ended. */
+  open(host: string, port: number, signal: AbortSignal): Promise<Duplex> {
+    if (this.#ended !== null) return Promise.reject(this.#ended)
+    if (this.#channels.size >= CHANNELS_MAX) {
+      return Promise.reject(new ChannelRefused(4, `${CHANNELS_MAX} connections are open through it`))
+    }
+    while (this.#channels.has(this.#nextId)) this.#nextId = (this.#nextId + 1) % 2 ** 31
+    const id = this.#nextId
+    this.#nextId = (id + 1) % 2 ** 31
+    const channel = new Channel({
+      send: (bytes, sent) => this.#send(bytes, sent),
+      gone: () => this.#channels.delete(id)
+    })
+    this.#channels.set(id, channel)
+    this.#send(openMessage(id, { host, port }, { windowBytes: WINDOW_BYTES, packetBytes: PACKET_BYTES }))
+    return channel.opened(signal)
+  }
+
+  /** Every connection through it ends with this error. May be called twice. */
+  close(error: Error): void {
+    if (this.#ended !== null) return
+    this.#ended = lost(error)
+    this.#ready.reject(error)
+    this.#socket.destroy()
+    for (const channel of this.#channels.values()) channel.lose(this.#ended)
+    this.#channels.clear()
+    this.#drained = []
+  }
+
+  #send(bytes: Buffer, sent?: () => void): void {
+    if (this.#ended !== null) return
+    const goesOn = this.#socket.write(bytes)
+    if (sent === undefined) return
+    if (goesOn) sent()
+    else this.#drained.push(sent)
+  }
+
+  #receive(piece: Buffer): void {
+    const frames = this.#frames.read(piece)
+    if (frames === null) return this.close(new Error('the SSH client sent something that is not its protocol'))
+    for (const frame of frames) {
+      if (this.#ended !== null) return
+      if (this.#isReady) this.#handle(readMessage(frame))
+      else this.#greet(readGreeting(frame))
+    }
+  }
+
+  #greet(answer: ReturnType<typeof readGreeting>): void {
+    if (answer === 'other') return this.close(new Error('this OpenSSH cannot share its connection (it is before 7.4)'))
+    if (answer === 'hello') return
+    this.#isReady = true
+    this.#ready.resolve()
+  }
+
+  #handle(message: ChannelMessage | null): void {
+    if (message === null) return this.close(new Error('the SSH client sent something that is not its protocol'))
+    if (message.kind !== 'other') this.#channels.get(message.id)?.handle(message)
+  }
+}
+
+function lost(cause: Error): Error {
+  return Object.assign(new Error(cause.message, { cause }), { code: 'SSH_LOST' })
+}
+
+interface Wire {
+  /** `sent` is called when more may be sent. */
+  send(bytes: Buffer, sent?: () => void): void
+  /** The server will not mention this channel again. */
+  gone(): void
+}
+
+/**
+ * One TCP connection: opening → open → closed, with the flow control of SSH in both directions. The server's number
+ * for it is known once it is open, so a channel that nobody wants any more is closed only then.
+ */
+class Channel extends Duplex {
+  readonly #wire: Wire
+  readonly #opening = Promise.withResolvers<Channel>()
+  #peerId: number | null = null
+  #peerWindowBytes = 0
+  #peerPacketBytes = 0
+  /** Received, and not yet allowed to be sent again. */
+  #unacknowledgedBytes = 0
+  #waiting: { bytes: Buffer; done: (error?: Error | null) => void } | null = null
+  #closeSent = false
+  #isLost = false
+
+  constructor(wire: Wire) {
+    // undici reads and ends it like a socket.
+    super({ allowHalfOpen: false, readableHighWaterMark: 65_536, writableHighWaterMark: 65_536 })
+    this.#wire = wire
+    this.#opening.promise.catch(() => {})
+    // Whoever uses it learns of errors by listeners of its own, which are not there from the first moment on.
+    this.on('error', () => {})
+  }
+
+  async opened(signal: AbortSignal): Promise<Channel> {
+    const giveUp = () => {
+      this.#opening.reject(signal.reason)
+      this.destroy()
+    }
+    if (signal.aborted) giveUp()
+    else signal.addEventListener('abort', giveUp, { once: true })
+    try {
+      return await this.#opening.promise
+    } finally {
+      signal.removeEventListener('abort', giveUp)
+    }
+  }
+
+  handle(message: Exclude<ChannelMessage, { kind: 'other' }>): void {
+    switch (message.kind) {
+      case 'confirm':
+        if (this.#peerId !== null) return
+        this.#peerId = message.peerId
+        this.#peerWindowBytes = message.windowBytes
+        this.#peerPacketBytes = Math.min(message.packetBytes, PACKET_BYTES)
+        if (this.destroyed) this.#sendClose()
+        else this.#opening.resolve(this)
+        return
+      case 'refuse':
+        this.#isLost = true
+        this.#wire.gone()
+        this.#opening.reject(new ChannelRefused(message.reason, message.text))
+        this.destroy()
+        return
+      case 'adjust':
+        this.#peerWindowBytes = Math.min(this.#peerWindowBytes + message.bytes, 2 ** 32 - 1)
+        this.#sendWaiting()
+        return
+      case 'data':
+        this.#unacknowledgedBytes += message.bytes.length
+        if (this.#unacknowledgedBytes > WINDOW_BYTES) {
+          this.destroy(new Error('the SSH server sent more than it may'))
+        } else if (this.destroyed || this.push(message.bytes)) this.#acknowledge()
+        return
+      case 'eof':
+        if (!this.destroyed) this.push(null)
+        return
+      case 'close':
+        this.#sendClose()
+        this.#isLost = true
+        this.#wire.gone()
+        // What was received is still read.
+        if (!this.destroyed) this.push(null)
+        this.#failWrites(Object.assign(new Error('the connection was closed'), { code: 'EPIPE' }))
+        return
+      case 'request':
+        if (message.wantsReply && this.#peerId !== null) {
+          this.#wire.send(shortMessage(MESSAGE.requestFailed, this.#peerId))
+        }
+    }
+  }
+
+  /** The tunnel ended. */
+  lose(error: Error): void {
+    this.#isLost = true
+    this.#opening.reject(error)
+    this.destroy(error)
+  }
+
+  // undici holds the process with a socket in use, and releases it otherwise: the tunnel's process decides here.
+  ref(): this {
+    return this
+  }
+
+  unref(): this {
+    return this
+  }
+
+  override _read(): void {
+    this.#acknowledge()
+  }
+
+  override _write(bytes: Buffer, _encoding: string, done: (error?: Error | null) => void): void {
+    if (this.#isLost) return done(Object.assign(new Error('the connection was closed'), { code: 'EPIPE' }))
+    this.#waiting = { bytes, done }
+    this.#sendWaiting()
+  }
+
+  override _final(done: (error?: Error | null) => void): void {
+    if (this.#peerId !== null && !this.#isLost && !this.#closeSent) {
+      this.#wire.send(shortMessage(MESSAGE.eof, this.#peerId))
+    }
+    done()
+  }
+
+  override _destroy(error: Error | null, done: (error?: Error | null) => void): void {
+    if (this.#peerId !== null && !this.#isLost) this.#sendClose()
+    this.#failWrites(error ?? new Error('the connection was destroyed'))
+    done(error)
+  }
+
+  /** As much as the server takes; the rest when it has taken that. */
+  #sendWaiting(): void {
+    const waiting = this.#waiting
+    if (waiting === null || this.#peerId === null || this.#closeSent) return
+    const length = Math.min(waiting.bytes.length, this.#peerWindowBytes, this.#peerPacketBytes)
+    if (length === 0) return
+    this.#waiting = null
+    this.#peerWindowBytes -= length
+    const rest = waiting.bytes.subarray(length)
+    this.#wire.send(dataMessage(this.#peerId, waiting.bytes.subarray(0, length)), () => {
+      if (rest.length === 0) return waiting.done()
+      if (this.destroyed || this.#isLost) return waiting.done(new Error('the connection was closed'))
+      this.#waiting = { bytes: rest, done: waiting.done }
+      this.#sendWaiting()
+    })
+  }
+
+  #acknowledge(): void {
+    if (this.#unacknowledgedBytes < WINDOW_BYTES / 2 || this.#peerId === null || this.#isLost) return
+    this.#wire.send(adjustMessage(this.#peerId, this.#unacknowledgedBytes))
+    this.#unacknowledgedBytes = 0
+  }
+
+  #sendClose(): void {
+    if (this.#closeSent || this.#peerId === null) return
+    this.#closeSent = true
+    this.#wire.send(shortMessage(MESSAGE.close, this.#peerId))
+  }
+
+  #failWrites(error: Error): void {
+    const waiting = this.#waiting
+    this.#waiting = null
+    waiting?.done(error)
+  }
+}

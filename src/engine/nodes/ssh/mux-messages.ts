@@ -1,0 +1,154 @@
+/**
+ * What is written to and read from the control socket of an OpenSSH client (PROTOCOL.mux): a greeting, then `proxy`,
+ * after which the socket carries the channel messages of SSH (RFC 4254) of one connection, unencrypted. Pure.
+ */
+
+const MUX_HELLO = 0x0000_0001
+const MUX_PROXY = 0x1000_000f
+const MUX_PROXY_OK = 0x8000_000f
+const MUX_VERSION = 4
+
+/** The messages of SSH that concern channels. */
+export const MESSAGE = {
+  open: 90,
+  confirm: 91,
+  refuse: 92,
+  adjust: 93,
+  data: 94,
+  extendedData: 95,
+  eof: 96,
+  close: 97,
+  request: 98,
+  requestFailed: 100
+} as const
+
+/** OpenSSH sends at most 256 kB in one packet. */
+const FRAME_BYTES_MAX = 300_000
+
+/** What came: of the greeting, or a message with `body` behind its type. */
+export type Frame = Buffer
+
+function u32(value: number): Buffer {
+  const bytes = Buffer.allocUnsafe(4)
+  bytes.writeUInt32BE(value)
+  return bytes
+}
+
+function text(value: string): Buffer {
+  const bytes = Buffer.from(value, 'utf8')
+  return Buffer.concat([u32(bytes.length), bytes])
+}
+
+function frame(...parts: Buffer[]): Buffer {
+  const sizeBytes = parts.reduce((sum, part) => sum + part.length, 0)
+  return Buffer.concat([u32(sizeBytes), ...parts])
+}
+
+/** Greets and asks to become a proxy; the master answers each. */
+export const greeting = (): Buffer =>
+  Buffer.concat([frame(u32(MUX_HELLO), u32(MUX_VERSION)), frame(u32(MUX_PROXY), u32(0))])
+
+/** `hello`, `ready`: channels can be opened from here on; `other`: it does not speak this. */
+export function readGreeting(bytes: Frame): 'hello' | 'ready' | 'other' {
+  if (bytes.length < 4) return 'other'
+  const type = bytes.readUInt32BE(0)
+  if (type === MUX_HELLO && bytes.length >= 8 && bytes.readUInt32BE(4) === MUX_VERSION) return 'hello'
+  return type === MUX_PROXY_OK ? 'ready' : 'other'
+}
+
+// The first byte would be the length of the padding in an encrypted packet.
+const message = (type: number, ...parts: Buffer[]): Buffer => frame(Buffer.from([0, type]), ...parts)
+
+export function openMessage(
+  id: number,
+  to: { host: string; port: number },
+  bounds: { windowBytes: number; packetBytes: number }
+): Buffer {
+  const from = [text('127.0.0.1'), u32(0)]
+  const head = [text('direct-tcpip'), u32(id), u32(bounds.windowBytes), u32(bounds.packetBytes)]
+  return message(MESSAGE.open, ...head, text(to.host), u32(to.port), ...from)
+}
+
+/** `peerId`: the channel's number at the server. */
+export const dataMessage = (peerId: number, bytes: Buffer): Buffer =>
+  message(MESSAGE.data, u32(peerId), u32(bytes.length), bytes)
+export const adjustMessage = (peerId: number, bytes: number): Buffer => message(MESSAGE.adjust, u32(peerId), u32(bytes))
+export const shortMessage = (type: 96 | 97 | 100, peerId: number): Buffer => message(type, u32(peerId))
+
+export type ChannelMessage =
+  | { kind: 'confirm'; id: number; peerId: number; windowBytes: number; packetBytes: number }
+  | { kind: 'refuse'; id: number; reason: number; text: string }
+  | { kind: 'adjust'; id: number; bytes: number }
+  | { kind: 'data'; id: number; bytes: Buffer }
+  | { kind: 'eof' | 'close'; id: number }
+  /** `wantsReply`: the sender waits for one. */
+  | { kind: 'request'; id: number; wantsReply: boolean }
+  | { kind: 'other' }
+
+const TEXT_BYTES_MAX = 1_000
+
+/** null: the bytes are not a message of SSH, so nothing behind them can be trusted either. */
+export function readMessage(bytes: Frame): ChannelMessage | null {
+  try {
+    return parse(bytes)
+  } catch (error) {
+    // Reading past the end.
+    if (error instanceof RangeError) return null
+    throw error
+  }
+}
+
+function parse(bytes: Frame): ChannelMessage | null {
+  const type = bytes.readUInt8(1)
+  if (type < MESSAGE.open || type > MESSAGE.requestFailed) return { kind: 'other' }
+  const id = bytes.readUInt32BE(2)
+  switch (type) {
+    case MESSAGE.confirm: {
+      const [peerId, windowBytes, packetBytes] = [6, 10, 14].map((at) => bytes.readUInt32BE(at))
+      return { kind: 'confirm', id, peerId: peerId!, windowBytes: windowBytes!, packetBytes: packetBytes! }
+    }
+    case MESSAGE.refuse: {
+      const reason = bytes.readUInt32BE(6)
+      return { kind: 'refuse', id, reason, text: stringAt(bytes, 10).subarray(0, TEXT_BYTES_MAX).toString('utf8') }
+    }
+    case MESSAGE.adjust:
+      return { kind: 'adjust', id, bytes: bytes.readUInt32BE(6) }
+    case MESSAGE.data:
+      return { kind: 'data', id, bytes: stringAt(bytes, 6) }
+    case MESSAGE.eof:
+      return { kind: 'eof', id }
+    case MESSAGE.close:
+      return { kind: 'close', id }
+    case MESSAGE.request: {
+      const name = stringAt(bytes, 6)
+      return { kind: 'request', id, wantsReply: bytes.readUInt8(10 + name.length) !== 0 }
+    }
+  }
+  return { kind: 'other' }
+}
+
+function stringAt(bytes: Buffer, at: number): Buffer {
+  const length = bytes.readUInt32BE(at)
+  if (at + 4 + length > bytes.length) throw new RangeError('the text is longer than its message')
+  return bytes.subarray(at + 4, at + 4 + length)
+}
+
+/** Cuts the bytes that arrive into frames; keeps what is incomplete. */
+export class FrameReader {
+  #rest: Buffer = Buffer.alloc(0)
+
+  /** null: a frame is longer than any of OpenSSH's. */
+  read(piece: Buffer): Frame[] | null {
+    let bytes = this.#rest.length === 0 ? piece : Buffer.concat([this.#rest, piece])
+    const frames: Frame[] = []
+    while (bytes.length >= 4) {
+      const length = bytes.readUInt32BE(0)
+      if (length > FRAME_BYTES_MAX) return null
+      if (bytes.length < 4 + length) break
+      frames.push(bytes.subarray(4, 4 + length))
+      bytes = bytes.subarray(4 + length)
+    }
+    this.#rest = bytes
+    return frames
+  }
+}

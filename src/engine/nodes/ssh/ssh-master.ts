@@ -1,0 +1,123 @@
+import { access, mkdtemp, rm } from 'node:fs/promises'
+import { connect, type Socket } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { SshHost } from '../../../shared/ssh-address.ts'
+import { type Clock, sleep } from '../../runtime/clock.ts'
+import { SshChannels } from './channels.ts'
+import { sshArguments } from './ssh-arguments.ts'
+import { problemOf, type SshProblem } from './ssh-problem.ts'
+import { type SshProcess, startInGroup } from './ssh-process.ts'
+
+/** One `ssh` with its connection to a host. */
+export interface SshMaster {
+  channels: Pick<SshChannels, 'open'>
+  /** Resolves when the connection is gone, with the reason. */
+  ended: Promise<SshProblem>
+  stop(): Promise<void>
+}
+
+/** No connection to the host. */
+export class SshFailed extends Error {
+  readonly problem: SshProblem
+
+  constructor(problem: SshProblem) {
+    super(problem.text)
+    this.problem = problem
+  }
+}
+
+/** How a connection to a host is made. Rejects with SshFailed, or the reason of `signal`. */
+export type StartMaster = (options: {
+  program: string
+  host: SshHost
+  clock: Clock
+  signal: AbortSignal
+}) => Promise<SshMaster>
+
+/** Long enough for somebody to touch a hardware key. */
+export const READY_WITHIN_MS = 40_000
+const LOOK_EVERY_MS = 40
+
+/** Where ssh can put its control socket: a short path, without what its configuration would expand. */
+const PLAIN_PATH = /^\/[\w./+-]{0,50}$/
+
+/**
+ * Starts an ssh and waits until connections can be opened through it. Its control socket is in a directory that only
+ * this user can enter, and is removed as soon as we are connected to it: nobody else can use the tunnel.
+ */
+export const startMaster: StartMaster = async ({ program, host, clock, signal }) => {
+  const place = PLAIN_PATH.test(tmpdir()) ? tmpdir() : '/tmp'
+  const directory = await mkdtemp(join(place, 'scrapdeck-ssh-'))
+  try {
+    const controlPath = join(directory, 's')
+    const child = startInGroup(program, sshArguments(host, { controlPath }), clock)
+    try {
+      const socket = await connectWhenReady(controlPath, { child, clock, signal })
+      if (socket === null) {
+        const isLate = !child.hasEnded()
+        await child.stop()
+        signal.throwIfAborted()
+        throw new SshFailed(problemOf(host, { ...(await child.ended), isLate, program }))
+      }
+      return await masterOf(socket, child, { host, program })
+    } catch (error) {
+      await child.stop()
+      throw error
+    }
+  } finally {
+    await rm(directory, { recursive: true, force: true })
+  }
+}
+
+async function masterOf(
+  socket: Socket,
+  child: SshProcess,
+  { host, program }: { host: SshHost; program: string }
+): Promise<SshMaster> {
+  const channels = new SshChannels(socket)
+  const ended = child.ended.then((end) => {
+    const problem = problemOf(host, { ...end, isLate: false, program })
+    channels.close(new Error(problem.text))
+    return problem
+  })
+  // Without its socket it is of no use.
+  socket.once('close', () => void child.stop())
+  try {
+    await channels.ready
+  } catch (error) {
+    await child.stop()
+    const { ends, text } = await ended
+    const why = error instanceof Error ? error.message : text
+    throw new SshFailed({ ends, text: `the SSH client of this machine cannot be used: ${why}. ${text}` })
+  }
+  child.forgetStderr()
+  return { channels, ended, stop: () => child.stop() }
+}
+
+/** null: it ended, was not ready in time, or `signal` was aborted. */
+async function connectWhenReady(
+  controlPath: string,
+  { child, clock, signal }: { child: SshProcess; clock: Clock; signal: AbortSignal }
+): Promise<Socket | null> {
+  const untilMs = clock.monotonicMs() + READY_WITHIN_MS
+  while (clock.monotonicMs() < untilMs && !signal.aborted && !child.hasEnded()) {
+    // ssh puts it there once it is logged in and accepts connections.
+    const isThere = await access(controlPath).then(
+      () => true,
+      () => false
+    )
+    if (isThere) return connectTo(controlPath)
+    await sleep(clock, LOOK_EVERY_MS, signal)
+  }
+  return null
+}
+
+function connectTo(path: string): Promise<Socket | null> {
+  return new Promise((resolve) => {
+    const socket = connect(path)
+    socket.once('connect', () => resolve(socket))
+    // It has ended since: its stderr says why.
+    socket.once('error', () => resolve(null))
+  })
+}

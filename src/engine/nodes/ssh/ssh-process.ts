@@ -1,0 +1,102 @@
+import { type ChildProcess, spawn, type SpawnOptions } from 'node:child_process'
+import { childEnvironment } from '../../launcher/processes/child-environment.ts'
+import { type Clock, sleep } from '../../runtime/clock.ts'
+import { EXIT_NOT_FOUND } from './ssh-problem.ts'
+
+/** An ssh that runs. */
+export interface SshProcess {
+  child: ChildProcess
+  ended: Promise<{ stderr: string; exitCode: number | null }>
+  hasEnded(): boolean
+  /** The end of what it wrote to stderr so far. */
+  stderr(): string
+  /** It is logged in: what it warned of before does not explain its end. */
+  forgetStderr(): void
+  /** Resolves when it has ended; may be called twice. */
+  stop(): Promise<void>
+}
+
+const STDERR_CHARACTERS_MAX = 16_000
+const STDERR_GRACE_MS = 200
+const KILL_AFTER_MS = 2_000
+
+/**
+ * Runs ssh in a process group of its own, whose members end together when our end of the pipe on fd 3 closes: with
+ * `stop`, and with this process, however it ends. dash, bash and zsh agree on all of it.
+ */
+const GROUP = `exec 3<&0 </dev/null
+"$@" 3<&- &
+ssh=$!
+{ read -r _ <&3; kill -TERM 0; } 2>/dev/null &
+watch=$!
+wait "$ssh"
+status=$?
+kill "$watch"
+exit "$status"`
+
+export function startInGroup(program: string, args: string[], clock: Clock): SshProcess {
+  const child = start('/bin/sh', ['-c', GROUP, 'sh', program, ...args], {
+    stdio: ['pipe', 'ignore', 'pipe'],
+    detached: true
+  })
+  child.stdin!.on('error', () => {
+    // The group is ending anyway.
+  })
+  return follow(child, clock, { askToEnd: () => child.stdin!.end(), kill: () => killGroup(child) })
+}
+
+/** Runs ssh by itself. On Windows it ends with this process, in whose job Node puts it. */
+export function startAlone(program: string, args: string[], clock: Clock, stdin: 'ignore' | 'pipe'): SshProcess {
+  const stdout = stdin === 'pipe' ? 'pipe' : 'ignore'
+  const child = start(program, args, { stdio: [stdin, stdout, 'pipe'], windowsHide: true })
+  return follow(child, clock, { askToEnd: () => child.kill(), kill: () => child.kill('SIGKILL') })
+}
+
+function start(program: string, args: string[], options: SpawnOptions): ChildProcess {
+  // Its messages are read; the names of errors come from the C library.
+  return spawn(program, args, { ...options, env: { ...childEnvironment(process.env), LC_ALL: 'C' } })
+}
+
+function follow(child: ChildProcess, clock: Clock, ends: { askToEnd(): void; kill(): void }): SshProcess {
+  let stderr = ''
+  let isOver = false
+  const ended = new Promise<{ stderr: string; exitCode: number | null }>((resolve) => {
+    const end = (exitCode: number | null) => {
+      isOver = true
+      resolve({ stderr, exitCode })
+    }
+    child.once('error', (error) => {
+      stderr += error.message
+      end((error as NodeJS.ErrnoException).code === 'ENOENT' ? EXIT_NOT_FOUND : null)
+    })
+    // A process that it left behind (a shared jump connection) may keep stderr open: what was written is read by then.
+    child.once('exit', (exitCode) => void sleep(clock, STDERR_GRACE_MS).then(() => end(exitCode)))
+    child.once('close', (exitCode) => end(exitCode))
+  })
+  child.stderr!.setEncoding('utf8').on('data', (text: string) => {
+    stderr = (stderr + text).slice(-STDERR_CHARACTERS_MAX)
+  })
+  return {
+    child,
+    ended,
+    hasEnded: () => isOver,
+    stderr: () => stderr,
+    forgetStderr: () => void (stderr = ''),
+    async stop(): Promise<void> {
+      ends.askToEnd()
+      if (isOver) return
+      const timer = clock.setTimer(KILL_AFTER_MS, ends.kill)
+      await ended
+      timer.cancel()
+    }
+  }
+}
+
+function killGroup({ pid }: ChildProcess): void {
+  if (pid === undefined) return
+  try {
+    process.kill(-pid, 'SIGKILL')
+  } catch {
+    // It has ended.
+  }
+}
