@@ -1,4 +1,5 @@
 import { runTheDemo } from '../stories/first-run.ts'
+import { TEST_CREDENTIALS } from '../support/service.ts'
 import { expect, test } from './browser-test.ts'
 
 test('first run: from the link in the terminal to a finished demo job with its live log', async ({ page, serve }) => {
@@ -23,9 +24,9 @@ test('the link works once; without it a login asks for the credentials and leads
   await expect(stranger.getByText('already used')).toBeVisible()
   await stranger.goto(`${service.address}/ui/#/schedules`)
   await expect(stranger).toHaveURL(/\/ui\/login/)
-  const { username, password } = await service.client.system.credentials()
+  const { username, password } = TEST_CREDENTIALS
   await stranger.getByLabel(/user/i).fill(username)
-  await stranger.getByLabel(/password/i).fill(password!)
+  await stranger.getByLabel(/password/i).fill(password)
   await stranger.getByRole('button').click()
   await expect(stranger).toHaveURL(/\/ui\/#\/schedules/)
   await expect(stranger.getByRole('heading', { name: 'Schedules' })).toBeVisible()

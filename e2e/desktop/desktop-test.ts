@@ -147,8 +147,8 @@ export async function findDoor(userData: string): Promise<{ address: string; cli
   for (const port of [6800, ...Array.from({ length: 20 }, (_, index) => 6810 + index)]) {
     const address = `http://127.0.0.1:${port}`
     const client = connectClient(address, credentials)
-    const isOurs = await client.system.credentials().then(
-      ({ password }) => password === credentials.password,
+    const isOurs = await client.users.me().then(
+      () => true,
       // Nothing listens, or it is another program, or another Scrapdeck that does not know this password.
       () => false
     )

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { runTheDemo } from '../stories/first-run.ts'
 import { basicAuthorization } from '../support/basic-authorization.ts'
 import { appUrl, startSecondInstance } from '../support/desktop.ts'
+import { readCredentials } from '../../src/engine/runtime/credentials-file.ts'
 import { until } from '../../src/engine/testing/until.ts'
 import { answerQuestions, expect, findDoor, quit, sharedTest, test, WITHOUT_LOCAL_NODE } from './desktop-test.ts'
 
@@ -52,8 +53,7 @@ sharedTest(
     await expect(window.getByRole('heading', { name: 'Overview' })).toBeVisible()
     const door = await findDoor(userData)
     expect(door).not.toBeNull()
-    const { username, password } = (await door?.client.system.credentials()) ?? { username: '', password: '' }
-    const authorization = basicAuthorization({ username, password: password ?? '' })
+    const authorization = basicAuthorization(readCredentials(join(userData, 'data'))!)
     const known = await fetch(`${door?.address}/daemonstatus.json`, { headers: { authorization } })
     expect(await known.json()).toMatchObject({ status: 'ok', running: 0 })
     expect((await fetch(`${door?.address}/daemonstatus.json`)).status).toBe(401)

@@ -72,7 +72,6 @@ export async function startEngineHost(options: EngineHostOptions): Promise<Engin
   const context: RouterContext = {
     principal: OWNER,
     source: 'ui',
-    showsPassword: true,
     logOutEverywhere: () => service.logOutEverywhere()
   }
   const running = starting.move()

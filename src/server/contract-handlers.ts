@@ -23,7 +23,7 @@ import { answerOnce, type KeyedResponse } from './api/once.ts'
 import { type RequestedOperation, RequestedOperations } from './api/requested-operations.ts'
 import { checkQuery, checkRestParts } from './api/unknown-parts.ts'
 import { originOf, tellRequestId } from './audit-origin.ts'
-import { knowsPassword, principalOf } from './auth/authenticator.ts'
+import { principalOf } from './auth/authenticator.ts'
 
 // oxlint-disable-next-line typescript/no-explicit-any -- oRPC itself types a router of any contract like this.
 type AnyRouter = Router<any, RouterContext>
@@ -172,7 +172,7 @@ export class ContractHandlers {
 
   #contextOf(source: 'ui' | 'api', request: FastifyRequest, door: AuditDoor = source): RouterContext {
     return {
-      ...{ principal: principalOf(request), source, showsPassword: knowsPassword(request) },
+      ...{ principal: principalOf(request), source },
       origin: originOf(request, door),
       logOutEverywhere: this.#options.logOutEverywhere,
       sessions: this.#options.sessionsOf(request)

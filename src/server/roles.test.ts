@@ -35,7 +35,7 @@ const OPERATIONS: Record<Role, string> = {
     nodes.remove discovery.put discovery.remove discovery.refresh webhooks.list webhooks.create webhooks.update
     webhooks.remove webhooks.rotate webhooks.test webhooks.deliveries webhooks.replay fleetFile.export fleetFile.plan
     fleetFile.apply audit.list audit.export audit.verify engines.handOver engines.drain storage.setPolicy storage.run storage.compact`,
-  owner: 'users.list users.create users.update users.remove system.credentials system.logOutEverywhere'
+  owner: 'users.list users.create users.update users.remove system.logOutEverywhere'
 }
 
 /** What each is about (OperationMeta): for whom it is among those with its role. All others name something. */
@@ -50,7 +50,7 @@ const ABOUT = {
     nodes.setMode nodes.remove discovery.put discovery.remove discovery.refresh webhooks.list webhooks.create
     webhooks.update webhooks.remove webhooks.rotate webhooks.test webhooks.deliveries webhooks.replay fleetFile.export
     fleetFile.plan fleetFile.apply engines.handOver engines.drain storage.setPolicy storage.run storage.compact
-    audit.list audit.export audit.verify users.list users.create users.update users.remove system.credentials system.logOutEverywhere system.setPaused
+    audit.list audit.export audit.verify users.list users.create users.update users.remove system.logOutEverywhere system.setPaused
     system.runDemo system.createEnvironment`
 }
 
@@ -88,7 +88,6 @@ const ROUTES: [method: string, path: string, role: Role | null][] = [
   ['GET', '/ui', 'viewer'],
   ['GET', '/ui/', 'viewer'],
   ['POST', '/ui/link', 'owner'],
-  ['POST', '/ui/password', 'viewer'],
   ['POST', '/ui/logout', 'viewer'],
   ['GET', '/health', null],
   ['GET', '/health/live', null],

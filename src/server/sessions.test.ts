@@ -22,8 +22,6 @@ function engineWith(credentials: { username?: string; password?: string }) {
   return engine
 }
 
-const FORM = { 'content-type': 'application/x-www-form-urlencoded' }
-
 describe('a session', () => {
   it.each([
     ['another password', { password: 'new' }],
@@ -50,41 +48,6 @@ describe('a session', () => {
     const text = readFileSync(join(dataDirectory, 'sessions.json'), 'utf8')
     expect(text).not.toContain(engine.credentials.password)
     expect(text).not.toContain(engine.credentials.username)
-  })
-
-  it('never learns the password, which Basic clients already know', async () => {
-    const { askInBrowser, ask, askAs, cookie } = await openLoggedIn()
-    const rpc = { method: 'POST', url: '/api/rpc/system/credentials', payload: {} } as const
-    const jsonRpc = {
-      method: 'POST',
-      url: '/api/v1/jsonrpc',
-      payload: { jsonrpc: '2.0', id: 1, method: 'system.credentials' }
-    } as const
-    for (const request of [rpc, jsonRpc, { url: '/api/v1/system/credentials' }]) {
-      const hidden = await askInBrowser(request)
-      expect(hidden.body).toContain('"username":"scrapdeck"')
-      expect(hidden.body).not.toContain('correct horse')
-      // A browser that also has the password stored for the site has still not entered it again.
-      expect((await askAs(cookie, { ...request, headers: { authorization: RIGHT } })).body).not.toContain('correct')
-      const remembered = { ...request, headers: { 'sec-fetch-site': 'same-origin' } }
-      expect((await ask(remembered)).body).not.toContain('correct horse')
-      expect((await ask(request)).body).toContain('correct horse')
-    }
-  })
-
-  it('can check a password that was entered again, ten times a minute', async () => {
-    const { askInBrowser } = await openLoggedIn()
-    const send = async (password: string) =>
-      (
-        await askInBrowser({
-          method: 'POST',
-          url: '/ui/password',
-          headers: FORM,
-          payload: new URLSearchParams({ password }).toString()
-        })
-      ).statusCode
-    expect(await send('correct horse: battery')).toBe(204)
-    expect(await send('wrong')).toBe(403)
   })
 
   it('cannot create a login link', async () => {

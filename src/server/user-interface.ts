@@ -53,15 +53,6 @@ export async function userInterfaceDoor(app: FastifyInstance, options: UserInter
     await options.audit.record(actorOf(request, 'api'), { operation: 'login.link', input: null })
     return reply.type('text/plain').send(`/ui/login?token=${await authenticator.links.create()}`)
   })
-  app.post('/password', FOR_VIEWERS, async (request, reply) => {
-    const verdict = await authenticator.checkPasswordAgain(request, fieldsOf(request)('password'))
-    if (verdict.is !== 'right') {
-      const code = verdict.is === 'wrong' ? 'UNAUTHORIZED' : 'TOO_MANY_REQUESTS'
-      await options.audit.refuse(actorOf(request, 'ui'), { operation: 'login.password', input: null, code })
-    }
-    if (verdict.is === 'blocked') reply.header('retry-after', String(verdict.retryAfterSeconds))
-    return reply.code({ right: 204, wrong: 403, blocked: 429 }[verdict.is]).send()
-  })
   app.post('/logout', FOR_VIEWERS, async (request, reply) => {
     await options.audit.record(actorOf(request, 'login'), { operation: 'logout', input: null })
     const fromProvider = await authenticator.logOut(request)

@@ -1,4 +1,4 @@
-import { type Credentials, type Job, type Progress, ProjectName, VersionName } from '../../shared/contract/index.ts'
+import { type Job, type Progress, ProjectName, VersionName } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import type { Dispatch } from '../dispatch/dispatch.ts'
 import type { LocalNode } from '../launcher/local-node.ts'
@@ -17,7 +17,6 @@ export interface SystemCommandsParts {
   jobCommands: JobCommands
   projectCommands: ProjectCommands
   localNode: LocalNode | null
-  credentials: { username: string; password: string }
   /** Builds the bundled demo project's egg. */
   buildDemoEgg: () => Promise<Uint8Array>
 }
@@ -46,11 +45,6 @@ export class SystemCommands {
     await this.#parts.store.putSetting('paused', paused)
     this.#paused = paused
     this.#parts.dispatch.setPaused(paused)
-  }
-
-  credentials(showsPassword: boolean): Credentials {
-    const { username, password } = this.#parts.credentials
-    return { username, password: showsPassword ? password : null, address: this.address }
   }
 
   /** Deploys the bundled project unless it is already there, and runs its spider. */

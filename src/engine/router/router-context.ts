@@ -18,8 +18,6 @@ export interface RouterContext {
   origin?: RequestOrigin
   /** The client's idempotency key: its jobs are created once, even if the request is repeated after a crash. */
   onceKey?: string
-  /** The caller has just sent the password, or has the desktop's own window: it may be shown. Absent: false. */
-  showsPassword?: boolean
   /** Ends all browser sessions and returns how many there were. Absent: there is no HTTP server. */
   logOutEverywhere?: () => Promise<number>
   /** The browsers that are logged in, as far as the caller may see them. Absent: there is no HTTP server. */

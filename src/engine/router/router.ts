@@ -465,9 +465,6 @@ export function createRouter(parts: RouterParts): EngineRouter {
       history: os.system.history.handler(({ context }) => ({
         samples: seenBy(context) === null ? figures.history : []
       })),
-      credentials: os.system.credentials.handler(({ context }) =>
-        systemCommands.credentials(context.showsPassword === true)
-      ),
       logOutEverywhere: os.system.logOutEverywhere.handler(async ({ context }) => ({
         ended: (await context.logOutEverywhere?.()) ?? 0
       })),

@@ -1,16 +1,6 @@
 /** In a browser, access is a session that can end; the desktop's own window has none. */
 export const hasBrowserSession = (): boolean => window.scrapdeck === undefined
 
-/** Checks a password that was entered again. Throws with the reason if it is not right. */
-export async function checkPassword(password: string): Promise<void> {
-  const response = await fetch(urlOf('password'), { method: 'POST', body: new URLSearchParams({ password }) })
-  if (response.ok) return
-  if (response.status === 401) openLogin()
-  if (response.status === 403) throw new Error('This is not the password.')
-  if (response.status === 429) throw new Error('Too many wrong passwords. Wait a minute and try again.')
-  throw new Error(`Scrapdeck answered with ${response.status}. Try again.`)
-}
-
 /** Ends this browser's session, with its streams, and shows the login page, or that of the identity provider. */
 export async function logOut(): Promise<void> {
   // The answer is a redirect to the login page; whatever it is, that page shows whether the session has ended.

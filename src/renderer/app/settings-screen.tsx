@@ -4,7 +4,7 @@ import { useQuery } from '@tanstack/react-query'
 import { LOCAL_NODE_ID } from '../../shared/ids.ts'
 import { useApi } from '../api/api.tsx'
 import { useMay, useMe } from '../api/use-me.ts'
-import { CredentialsPanel } from '../features/access/credentials-panel.tsx'
+import { ClientsPanel } from '../features/access/clients-panel.tsx'
 import { SessionsPanel } from '../features/access/sessions-panel.tsx'
 import { StoragePanels } from '../features/storage/storage-panel.tsx'
 import { WebhooksPanel } from '../features/webhooks/webhooks-panel.tsx'
@@ -22,7 +22,6 @@ export function SettingsScreen() {
   const { query } = useApi()
   const me = useMe()
   const isAdmin = useMay('admin').may
-  const isOwner = useMay('owner').may
   const status = useQuery(query.system.status.queryOptions())
   const nodes = useQuery(query.nodes.list.queryOptions()).data?.nodes
   // Each of several engines keeps the Pythons of its local node itself.
@@ -44,8 +43,7 @@ export function SettingsScreen() {
         {isAdmin && <LinkButton to="/audit">Audit log</LinkButton>}
         <LinkButton to="/engines">Engines</LinkButton>
       </ScreenHead>
-      {/* Nothing is read that would be refused. The password is that of the service, which no user has. */}
-      {!me.isPending && isOwner && (me.data?.userId ?? null) === null && <CredentialsPanel />}
+      {me.data !== undefined && <ClientsPanel me={me.data} />}
       <SessionsPanel />
       {!me.isPending && isAdmin && <WebhooksPanel />}
       <StoragePanels />

@@ -40,11 +40,6 @@ export function createFakeSystem(world: FakeWorld) {
             }))
       }
     }),
-    credentials: os.system.credentials.handler(() => ({
-      username: 'scrapdeck',
-      password: null,
-      address: 'http://127.0.0.1:6800'
-    })),
     logOutEverywhere: os.system.logOutEverywhere.handler(() => ({ ended: 0 })),
     setPaused: os.system.setPaused.handler(({ input }) => {
       world.paused = input.paused

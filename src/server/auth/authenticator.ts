@@ -240,13 +240,6 @@ export class Authenticator {
     return this.#formCheck.check(addressOf(request), given)
   }
 
-  /** Checks a password that a logged-in person entered again. */
-  checkPasswordAgain(request: FastifyRequest, password: string): Promise<Verdict> {
-    const { name, tokenId } = principalOf(request)
-    if (tokenId === null) return this.checkForm(request, { username: name, password })
-    throw new ScrapdeckError('PASSWORD_REQUIRED', 'A token cannot try the password of its user.')
-  }
-
   /** Whether this caller may still do what it might when its request began. */
   isCurrent({ principal }: Caller): boolean {
     return principal === null || this.#access.isCurrent(principal)

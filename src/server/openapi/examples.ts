@@ -816,10 +816,6 @@ export const EXAMPLES: ExamplesOf<InferContractRouterInputs<Contract>, InferCont
       }
     },
     history: { summary: 'Samples of the figures of the last hour', output: { samples: [figures] } },
-    credentials: {
-      summary: 'User name and password of the API',
-      output: { username: 'scrapdeck', password: 'correct horse', address: 'http://127.0.0.1:6800' }
-    },
     logOutEverywhere: { summary: 'End all browser sessions', output: { ended: 3 } },
     setPaused: { summary: 'Pause or resume the whole queue', input: { paused: true }, output: { paused: true } },
     runDemo: {

@@ -162,11 +162,6 @@ export function createFakeEngine() {
       })
     },
     system: {
-      credentials: server.system.credentials.handler(({ context }) => ({
-        username: CREDENTIALS.username,
-        password: context.showsPassword === true ? CREDENTIALS.password : null,
-        address: null
-      })),
       logOutEverywhere: server.system.logOutEverywhere.handler(async ({ context }) => ({
         ended: (await context.logOutEverywhere?.()) ?? 0
       })),

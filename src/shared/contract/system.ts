@@ -85,14 +85,6 @@ export const SystemStatus = z.object({
 })
 export type SystemStatus = z.infer<typeof SystemStatus>
 
-export const Credentials = z.object({
-  username: z.string(),
-  /** null for browser sessions, which must enter it again to see it. */
-  password: z.string().nullable(),
-  address: z.string().nullable()
-})
-export type Credentials = z.infer<typeof Credentials>
-
 export const Progress = z.object({ text: z.string(), done: z.boolean(), share: z.number().min(0).max(1).nullable() })
 export type Progress = z.infer<typeof Progress>
 
@@ -100,7 +92,6 @@ export const systemContract = {
   status: read('viewer', 'GET /system', 'seen').output(SystemStatus),
   /** Samples of the figures, oldest first, one every 10 s for the last hour: the sparklines. */
   history: read('viewer', 'GET /system/history', 'seen').output(z.object({ samples: z.array(Figures) })),
-  credentials: read('owner', 'GET /system/credentials', 'service').output(Credentials),
   /** Ends all browser sessions with their streams, and unused login links. */
   logOutEverywhere: write('owner', 'POST /system/logout', 'service').output(z.object({ ended: z.number().int() })),
   setPaused: write('operator', 'POST /system/paused', 'service')

@@ -463,7 +463,6 @@ export function describeContract(name: string, open: () => Promise<OpenedEngine>
       expect(figures).toMatchObject({ running: 0, slotsTotal: 2, paused: true })
       expect(problems).toEqual(expect.any(Array))
       expect(await client.system.history()).toMatchObject({ samples: expect.any(Array) })
-      expect(await client.system.credentials()).toMatchObject({ username: 'scrapdeck', password: null })
       expect(await client.system.logOutEverywhere()).toEqual({ ended: 0 })
       expect(await codeOf(client.logs.read({ jobId: id, offset: 0 }))).toBe('LOG_NOT_FOUND')
       expect(await codeOf(client.logs.read({ jobId: NOBODY, offset: 0 }))).toBe('JOB_NOT_FOUND')

@@ -4,33 +4,17 @@ import { createFakeEngine } from '../../testing/fake-engine.ts'
 import { renderApp } from '../../testing/render-app.tsx'
 
 let app: ReturnType<typeof renderApp>
-const answers = vi.fn<(path: string, init: RequestInit) => { status: number }>()
 beforeEach(() => {
-  vi.stubGlobal('fetch', async (url: string, init: RequestInit) => {
-    const { status } = answers(new URL(url).pathname, init)
-    return new Response(status === 204 ? null : '', { status })
-  })
   app = renderApp(createFakeEngine({ jobCount: 10 }), '/settings')
 })
 afterEach(() => {
   app.stop()
   vi.unstubAllGlobals()
-  answers.mockReset()
 })
 
-it('a browser shows the password only after it was entered again', async () => {
-  answers.mockReturnValueOnce({ status: 403 }).mockReturnValueOnce({ status: 204 })
-  const field = await screen.findByLabelText('Password')
-  expect(screen.getByRole('button', { name: 'Copy without the password' })).toBeTruthy()
-  const enter = (text: string) => {
-    fireEvent.change(field, { target: { value: text } })
-    fireEvent.click(screen.getByRole('button', { name: 'Show password' }))
-  }
-  enter('guess')
-  expect(await screen.findByText('This is not the password.')).toBeTruthy()
-  enter('kestrel-amber')
-  expect(await screen.findByText(/password = kestrel-amber/)).toBeTruthy()
-  expect(String(answers.mock.calls[1]?.[1].body)).toBe('password=kestrel-amber')
+it('Scrapyd clients send a token, and no password is shown', async () => {
+  expect(await screen.findByText(/password = TOKEN/)).toBeTruthy()
+  expect(screen.queryByLabelText('Password')).toBeNull()
 })
 
 it('asks before it logs out everywhere; the desktop itself stays open', async () => {

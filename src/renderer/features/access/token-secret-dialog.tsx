@@ -54,6 +54,6 @@ export function TokenSecretDialog({ token, secret, userName, onClose }: CreatedT
 function useAddress(): string {
   const { query } = useApi()
   const isBrowser = hasBrowserSession()
-  const { data } = useQuery(query.system.credentials.queryOptions({ enabled: !isBrowser }))
+  const { data } = useQuery(query.system.status.queryOptions({ enabled: !isBrowser }))
   return isBrowser ? new URL('..', document.baseURI).href : `${data?.address ?? 'http://SCRAPDECK'}/`
 }

@@ -5,6 +5,7 @@ import { useState } from 'react'
 import type { Job, Project, RunInput, Schedule } from '../../../shared/contract/index.ts'
 import { effectiveLimits } from '../../../shared/run-limits.ts'
 import { useApi } from '../../api/api.tsx'
+import { useMe } from '../../api/use-me.ts'
 import { closeRunDialog, type RunPrefill, useRunDialog } from '../../state/open-run-dialog.ts'
 import { CopyButton } from '../../ui/copy-button.tsx'
 import fields from '../../ui/fields/form.module.css'
@@ -187,10 +188,11 @@ function RunEnvironment({ form, inherited }: Omit<InheritedProps, 'kind'>) {
 /** The equivalent command for scripts and crontabs. */
 function Command({ run, schedule }: Asked) {
   const api = useApi()
-  const credentials = useQuery(api.query.system.credentials.queryOptions()).data
+  const status = useQuery(api.query.system.status.queryOptions()).data
+  const { data: me } = useMe()
   const door = {
-    address: credentials?.address ?? 'http://127.0.0.1:6800',
-    username: credentials?.username ?? 'USERNAME'
+    address: status?.address ?? 'http://127.0.0.1:6800',
+    username: me?.name ?? 'USERNAME'
   }
   const { command, isSchedule } =
     schedule === null ? runCommand(run, door) : { command: cronCommand(schedule, door), isSchedule: true }
