@@ -1,12 +1,13 @@
 import { isLoopback } from '../server/auth/host-rule.ts'
 import type {
+  GroupRights,
   GroupRoles,
   JwtOptions,
   OidcOptions,
   ProxyOptions,
   SignInOptions
 } from '../server/auth/sign-in-options.ts'
-import { type Role, ROLES } from '../shared/roles.ts'
+import { PROJECT_ROLES, type ProjectRole, ROLES } from '../shared/roles.ts'
 import type { OptionReader } from './option-reader.ts'
 import { readPasswordFile } from './password-file.ts'
 import { readNetworks } from './read-access-options.ts'
@@ -153,21 +154,30 @@ function readClaims(options: OptionReader, kind: 'oidc' | 'jwt'): [name: string,
 /** One `GROUP = ROLE` in each line, or between semicolons. The last `=` counts: names of directories have some. */
 function readRoles(options: OptionReader, name: string): GroupRoles {
   const picked = options.pick('scrapdeck', name)
-  const roles = new Map<string, Role>()
+  const roles = new Map<string, GroupRights>()
+  const words: string[] = []
   for (const entry of (picked?.text ?? '').split(/[\n;]/).filter((one) => one.trim() !== '')) {
     const at = entry.lastIndexOf('=')
     const group = entry.slice(0, Math.max(0, at)).trim()
-    const role = ROLES.find((one) => one === entry.slice(at + 1).trim())
+    const [, given, project] = /^(\S+)(?:\s+in\s+(.+))?$/.exec(entry.slice(at + 1).trim()) ?? []
+    const role = (project === undefined ? ROLES : PROJECT_ROLES).find((one) => one === given)
     if (group === '' || role === undefined) {
-      options.refuse(picked!, `${name} takes lines such as "scrapers = operator", not "${entry.trim()}". ${WHICH}`)
-    } else if (roles.has(group)) options.refuse(picked!, `${name} has the group "${group}" twice.`)
-    else roles.set(group, role)
+      const forms = '"scrapers = operator" or "shop team = deployer in shop"'
+      options.refuse(picked!, `${name} takes lines such as ${forms}, not "${entry.trim()}". ${WHICH}`)
+      continue
+    }
+    const before = roles.get(group) ?? { role: null, projects: {} }
+    const isTwice = project === undefined ? before.role !== null : Object.hasOwn(before.projects, project)
+    if (isTwice) options.refuse(picked!, `${name} has the group "${group}" twice${project ? ` for ${project}` : ''}.`)
+    else if (project === undefined) roles.set(group, { ...before, role })
+    else roles.set(group, { ...before, projects: { ...before.projects, [project]: role as ProjectRole } })
+    words.push(`${group} = ${role}${project === undefined ? '' : ` in ${project}`}`)
   }
-  options.list('scrapdeck', name, [...roles].map(([group, role]) => `${group} = ${role}`).join('; '), picked)
+  options.list('scrapdeck', name, words.join('; '), picked)
   return roles
 }
 
-const WHICH = `Roles are ${ROLES.join(', ')}.`
+const WHICH = `Roles are ${ROLES.join(', ')}; in one project, ${PROJECT_ROLES.join(', ')}.`
 
 function requireRoles(options: OptionReader, picked: ConfiguredValue, roles: GroupRoles, kind: string): void {
   if (roles.size > 0) return

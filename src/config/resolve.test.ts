@@ -145,15 +145,17 @@ describe('options of the service', () => {
     const signIn = (lines: string) => resolve(`[scrapdeck]\n${lines}\n`)
     const oidc =
       'oidc_issuer = https://id.example.org/realms/x\noidc_client_id = deck\noidc_client_secret = hush hush\npublic_url = https://deck.example.org/'
-    const roles = 'oidc_roles =\n  cn=crawlers,dc=example = operator\n  crawl admins = owner'
+    const roles =
+      'oidc_roles =\n  cn=crawlers,dc=example = operator\n  crawl admins = owner\n  crawl admins = viewer in a b\n  shop = deployer in shop'
     const { options, listed } = signIn(`${oidc}\n${roles}`)
     expect(options.signIn).toMatchObject({
       oidc: {
         ...{ issuer: 'https://id.example.org/realms/x', clientId: 'deck', clientSecret: 'hush hush' },
         ...{ label: 'id.example.org', sessionMs: 12 * 3_600_000, groupsClaim: 'groups' },
         roles: new Map([
-          ['cn=crawlers,dc=example', 'operator'],
-          ['crawl admins', 'owner']
+          ['cn=crawlers,dc=example', { role: 'operator', projects: {} }],
+          ['crawl admins', { role: 'owner', projects: { 'a b': 'viewer' } }],
+          ['shop', { role: null, projects: { shop: 'deployer' } }]
         ])
       },
       ...{ jwt: null, proxy: null, publicUrl: 'https://deck.example.org' }
@@ -166,6 +168,8 @@ describe('options of the service', () => {
       [`${oidc}\noidc_roles = crawlers`, 'such as "scrapers = operator"'],
       [`${oidc}\noidc_roles = crawlers = root`, 'Roles are viewer'],
       [`${oidc}\noidc_roles = a = viewer; a = owner`, 'twice'],
+      [`${oidc}\noidc_roles = a = viewer in b; a = operator in b`, 'twice for b'],
+      [`${oidc}\noidc_roles = a = admin in b`, 'in one project, viewer, operator, deployer'],
       [`${oidc}\n${roles}\noidc_scopes = profile`, 'the scope openid'],
       [`${oidc}\n${roles}\noidc_session_hours = 0`, 'at least 1'],
       [`${roles}\noidc_issuer = http://id.example.org\noidc_client_id = x`, 'https:// address'],

@@ -63,7 +63,7 @@ test('a node that lists an egg until it was replaced says nothing of its success
   await first
   const [{ sha256 } = { sha256: null }] = await service.versions()
   const second = service.addVersion('2')
-  await vi.waitFor(async () => expect((await service.versions())[0]?.sha256).not.toBe(sha256))
+  await vi.waitFor(async () => expect((await service.versions())[0]?.sha256).not.toBe(sha256), { timeout: 10_000 })
   service.node.listSpiders = async () => ['new', 'prices']
   late.resolve(['old'])
   expect(await second).toMatchObject({ spiders: 2 })

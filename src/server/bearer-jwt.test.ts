@@ -18,7 +18,11 @@ async function openWithIssuer(changes: Partial<JwtOptions> = {}) {
   })
   const jwt: JwtOptions = {
     ...{ issuer: issuer.issuer, audience: 'scrapdeck-api', jwksUrl: null, nameClaim: 'preferred_username' },
-    ...{ groupsClaim: 'groups', roles: new Map([['pipelines', 'deployer' as const]]), ...changes }
+    ...{
+      groupsClaim: 'groups',
+      roles: new Map([['pipelines', { role: 'deployer' as const, projects: {} }]]),
+      ...changes
+    }
   }
   const engine = createFakeEngine()
   const app = openTestApp({ engine, signIn: { ...NO_SIGN_IN, jwt } })

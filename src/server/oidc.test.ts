@@ -25,8 +25,9 @@ async function openWithProvider(changes: Partial<OidcOptions> = {}) {
     ...{ issuer: provider.issuer, clientId: CLIENT_ID, clientSecret: CLIENT_SECRET, label: 'Example ID' },
     ...{ scopes: 'openid profile groups', nameClaim: 'preferred_username', groupsClaim: 'groups' },
     roles: new Map([
-      ['crawlers', 'operator'],
-      ['admins', 'owner']
+      ['crawlers', { role: 'operator', projects: {} }],
+      ['shop team', { role: null, projects: { shop: 'deployer' } as never }],
+      ['admins', { role: 'owner', projects: {} }]
     ]),
     sessionMs: 12 * 3_600_000,
     ...changes
@@ -65,6 +66,19 @@ describe('signing in with OIDC', () => {
     await signIn('anna-7', again)
     expect(await me(again)).toEqual({ ...(first as object), role: 'owner', everywhere: 'owner' })
     expect(engine.access.listUsers()).toHaveLength(1)
+  })
+
+  it('has the roles of groups in single projects, and loses them with the group', async () => {
+    const { provider, signIn, me } = await openWithProvider()
+    provider.people.set('anna-7', { ...ANNA, groups: ['shop team'] })
+    await signIn('anna-7')
+    expect(await me()).toMatchObject({ role: 'deployer', everywhere: null, projects: { shop: 'deployer' } })
+    provider.people.set('anna-7', { ...ANNA, groups: ['crawlers', 'shop team'] })
+    await signIn('anna-7')
+    expect(await me()).toMatchObject({ everywhere: 'operator', projects: { shop: 'deployer' } })
+    provider.people.set('anna-7', { ...ANNA, groups: ['crawlers'] })
+    await signIn('anna-7')
+    expect(await me()).toMatchObject({ everywhere: 'operator', projects: {} })
   })
 
   it('refuses whoever is in no group with a role, in words, and ends what the person still had', async () => {

@@ -13,8 +13,8 @@ const ANNA = { 'x-user': 'anna', 'x-groups': 'everybody, crawlers' }
 const proxyAt = (...from: string[]): ProxyOptions => ({
   ...{ userHeader: 'x-user', groupsHeader: 'x-groups', from },
   roles: new Map([
-    ['crawlers', 'operator'],
-    ['admins', 'owner']
+    ['crawlers', { role: 'operator', projects: {} }],
+    ['admins', { role: 'owner', projects: {} }]
   ])
 })
 

@@ -53,7 +53,9 @@ export interface Vouched {
   subject: string
   /** For the name of a new user. */
   name: string
-  role: Role
+  /** As the groups there say, in place of what they said before. */
+  role: Role | null
+  projects: StoredUser['projects']
 }
 
 /**
@@ -138,10 +140,11 @@ export class Access {
   }
 
   /** As `signIn`, without waiting; null: it has something to write. For a proxy, which vouches with each request. */
-  findVouched({ subject, role }: Vouched): Principal | null {
+  findVouched({ subject, role, projects }: Vouched): Principal | null {
     const id = this.#idBySubject.get(subject)
     const user = id === undefined ? undefined : this.#users.get(id)
-    if (user === undefined || user.role !== role) return null
+    if (user === undefined) return null
+    if (!areSameRights(rightsOf(user.role, user.projects), rightsOf(role, projects))) return null
     if (this.#parts.clock.nowMs() - (user.vouchedAtMs ?? 0) > VOUCHED_FOR_MS / 2) return null
     const principal = this.#principalOf(user.id, Math.max(this.#parts.clock.nowMs(), user.sessionsSinceMs))
     if (principal !== null) this.#markSeen(user.id, null)
@@ -152,7 +155,7 @@ export class Access {
    * The user of this subject, created at the first time, with this role from now on. Never one of the same name that
    * somebody else vouches for. Rejects with UNAUTHORIZED if an owner disabled the user, and with BAD_INPUT.
    */
-  signIn({ subject, name, role }: Vouched): Promise<Principal> {
+  signIn({ subject, name, role, projects }: Vouched): Promise<Principal> {
     return this.#inTurn(async () => {
       const nowMs = this.#parts.clock.nowMs()
       const id = this.#idBySubject.get(subject)
@@ -166,7 +169,7 @@ export class Access {
           }
         )
       }
-      const user: StoredUser = { ...before, role, vouchedAtMs: nowMs }
+      const user: StoredUser = { ...before, role, projects, vouchedAtMs: nowMs }
       await this.#put(user)
       this.#markSeen(user.id, null)
       return this.#principalOf(user.id, Math.max(nowMs, user.sessionsSinceMs))!
@@ -214,7 +217,7 @@ export class Access {
   isCurrent({ userId, tokenId, rights, sinceMs }: Principal): boolean {
     if (userId === null && tokenId === null) return rights.everywhere === OWNER.role
     const bearer = tokenId === null ? null : this.#bearers.get(tokenId)
-    if (bearer !== null) return rights.everywhere === bearer.role
+    if (bearer !== null) return areSameRights(bearer.rights, rights)
     const owner = this.#principalOf(userId, sinceMs)
     if (owner === null) return false
     if (tokenId === null) {
@@ -263,10 +266,10 @@ export class Access {
       if (password !== undefined && before.kind === 'service') {
         throw new ScrapdeckError('BAD_INPUT', `${before.name} is a service account and has no password`)
       }
-      if (before.subject !== null && (password !== undefined || role !== undefined)) {
+      if (before.subject !== null && [password, role, projects].some((one) => one !== undefined)) {
         throw new ScrapdeckError(
           'BAD_INPUT',
-          `${before.name} signs in elsewhere (${originOf(before)}): the role comes from groups there, and there is no password here`
+          `${before.name} signs in elsewhere (${originOf(before)}): the roles come from groups there, and there is no password here`
         )
       }
       refuseObvious(password, before.name)

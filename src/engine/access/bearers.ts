@@ -3,7 +3,8 @@ import type { AccessTokenId, UserId } from '../../shared/contract/index.ts'
 import type { Role } from '../../shared/roles.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Principal } from './principal.ts'
-import { everywhere } from './rights.ts'
+import { highestRole, rightsOf } from './rights.ts'
+import type { StoredUser } from '../store/records.ts'
 
 /** More than an issuer's programs use at once; with more, the oldest are verified again. */
 const BEARERS_MAX = 2_000
@@ -15,7 +16,8 @@ export interface Bearer {
   /** `jwt ISSUER SUB`. */
   subject: string
   name: string
-  role: Role
+  role: Role | null
+  projects: StoredUser['projects']
   expiresAtMs: number
 }
 
@@ -31,11 +33,11 @@ export class Bearers {
     this.#clock = clock
   }
 
-  add(text: string, { subject, name, role, expiresAtMs }: Bearer): Principal {
+  add(text: string, { subject, name, role, projects, expiresAtMs }: Bearer): Principal {
     const tokenId = idOf(text) as AccessTokenId
-    const principal: Principal = {
-      ...{ userId: idOf(subject) as UserId, name, role, rights: everywhere(role), tokenId, sinceMs: 0 }
-    }
+    const rights = rightsOf(role, projects)
+    const who = { userId: idOf(subject) as UserId, name, tokenId, sinceMs: 0 }
+    const principal: Principal = { ...who, rights, role: highestRole(rights)! }
     this.#byId.delete(tokenId)
     const oldest = this.#byId.keys().next().value
     if (this.#byId.size >= BEARERS_MAX && oldest !== undefined) this.#byId.delete(oldest)

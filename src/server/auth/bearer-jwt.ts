@@ -2,7 +2,7 @@ import type { Engine } from '../../engine/index.ts'
 import type { Principal } from '../../engine/access/principal.ts'
 import type { Clock } from '../../engine/runtime/clock.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
-import { groupsIn, nameIn, noRoleText, roleOf } from './group-roles.ts'
+import { groupsIn, nameIn, noRoleText, rightsIn } from './group-roles.ts'
 import type { JwtVerifier } from './jwt-verifier.ts'
 import type { JwtOptions } from './sign-in-options.ts'
 
@@ -49,10 +49,10 @@ export class BearerJwts {
     }
     const { claims } = verified
     const name = nameIn(claims, nameClaim)
-    const role = roleOf(groupsIn(claims, groupsClaim), roles)
-    if (role === null) throw new ScrapdeckError('ROLE_REQUIRED', noRoleText(name, 'jwt_roles'))
+    const rights = rightsIn(groupsIn(claims, groupsClaim), roles)
+    if (rights === null) throw new ScrapdeckError('ROLE_REQUIRED', noRoleText(name, 'jwt_roles'))
     const expiresAtMs = claims.exp! * 1_000
-    return this.#access.admitBearer(token, { subject: `jwt ${issuer} ${claims.sub}`, name, role, expiresAtMs })
+    return this.#access.admitBearer(token, { subject: `jwt ${issuer} ${claims.sub}`, name, ...rights, expiresAtMs })
   }
 
   async #load(): Promise<JwtVerifier> {

@@ -1,20 +1,41 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { includesRole, ROLES } from '../../shared/roles.ts'
-import { claimIn, groupsIn, nameIn, roleOf } from './group-roles.ts'
+import { includesRole, PROJECT_ROLES, type Role, ROLES } from '../../shared/roles.ts'
+import { claimIn, groupsIn, nameIn, rightsIn } from './group-roles.ts'
 
-describe('the role of somebody', () => {
-  it('is one that a group of theirs has, and no other of their groups has a higher one', () => {
-    const mapping = fc.dictionary(fc.string(), fc.constantFrom(...ROLES))
+describe('the rights of somebody', () => {
+  it('are the highest that a group of theirs has, in all projects and in each', () => {
+    const names = ['shop', 'news', '__proto__']
+    const rights = fc.record({
+      role: fc.constantFrom(null, ...ROLES),
+      projects: fc.dictionary(fc.constantFrom(...names), fc.constantFrom(...PROJECT_ROLES))
+    })
     fc.assert(
-      fc.property(mapping, fc.array(fc.string()), fc.infiniteStream(fc.boolean()), (roles, others, takes) => {
-        const all = new Map(Object.entries(roles))
-        const groups = [...all.keys()].filter(() => takes.next().value).concat(others)
-        const having = groups.flatMap((group) => all.get(group) ?? [])
-        const role = roleOf(groups, all)
-        if (role === null) expect(having).toEqual([])
-        else expect([having.includes(role), having.every((one) => includesRole(role, one))]).toEqual([true, true])
-      })
+      fc.property(
+        fc.dictionary(fc.string(), rights),
+        fc.array(fc.string()),
+        fc.infiniteStream(fc.boolean()),
+        (roles, others, takes) => {
+          const all = new Map(Object.entries(roles))
+          const groups = [...all.keys()].filter(() => takes.next().value).concat(others)
+          const having = groups.flatMap((group) => all.get(group) ?? [])
+          const found = rightsIn(groups, all)
+          if (found === null) return expect(having).toEqual([])
+          const isHighest = (role: Role | null, held: (Role | null)[]) =>
+            held.includes(role) && held.every((one) => one === null || (role !== null && includesRole(role, one)))
+          expect(
+            isHighest(
+              found.role,
+              having.map(({ role }) => role)
+            )
+          ).toBe(true)
+          for (const name of names) {
+            const held = having.map(({ projects }) => (Object.hasOwn(projects, name) ? projects[name as never]! : null))
+            const own = Object.hasOwn(found.projects, name) ? found.projects[name as never]! : null
+            expect(isHighest(own, held)).toBe(true)
+          }
+        }
+      )
     )
   })
 })

@@ -1,18 +1,25 @@
-import { includesRole, type Role } from '../../shared/roles.ts'
-import type { GroupRoles } from './sign-in-options.ts'
+import { includesRole, type ProjectRole, type Role } from '../../shared/roles.ts'
+import type { GroupRights, GroupRoles } from './sign-in-options.ts'
 
 const GROUPS_MAX = 2_000
 const GROUP_LENGTH_MAX = 1_000
 
-/** The highest role that one of these groups has; null: none has any. */
-export function roleOf(groups: readonly string[], roles: GroupRoles): Role | null {
-  let highest: Role | null = null
-  for (const group of groups) {
-    const role = roles.get(group)
-    if (role !== undefined && (highest === null || includesRole(role, highest))) highest = role
+/** The highest role that one of these groups has, in all projects and in each; null: none has any. */
+export function rightsIn(groups: readonly string[], roles: GroupRoles): GroupRights | null {
+  const having = groups.flatMap((group) => roles.get(group) ?? [])
+  if (having.length === 0) return null
+  const projects = new Map<string, ProjectRole>()
+  for (const [name, role] of having.flatMap((one) => Object.entries(one.projects))) {
+    projects.set(name, higher(projects.get(name) ?? role, role))
   }
-  return highest
+  const role = having.reduce<Role | null>((highest, one) => {
+    if (highest === null || one.role === null) return highest ?? one.role
+    return higher(highest, one.role)
+  }, null)
+  return { role, projects: Object.fromEntries(projects) }
 }
+
+const higher = <One extends Role>(one: One, other: One): One => (includesRole(one, other) ? one : other)
 
 /**
  * The groups in a claim: a list of texts, or one text. `name`: of a claim, or the path of one inside others, as in

@@ -3,7 +3,7 @@ import type { Principal } from '../../engine/access/principal.ts'
 import type { Clock } from '../../engine/runtime/clock.ts'
 import type { Logger } from '../../engine/runtime/logger.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
-import { groupsIn, nameIn, noRoleText, roleOf } from './group-roles.ts'
+import { groupsIn, nameIn, noRoleText, rightsIn } from './group-roles.ts'
 import type { JwtVerifier } from './jwt-verifier.ts'
 import type { Expected, OidcClient } from './oidc-client.ts'
 import { createToken, hashToken } from './secrets.ts'
@@ -113,15 +113,15 @@ export class OidcSignIn {
     if (error !== null) throw failed(`${this.label} refused the login (${error.slice(0, 100)})`)
     const { subject, claims, idToken } = await this.#ask((client) => client.finish(query, begun))
     const name = nameIn(claims, this.#options.nameClaim)
-    const role = roleOf(groupsIn(claims, this.#options.groupsClaim), this.#options.roles)
+    const rights = rightsIn(groupsIn(claims, this.#options.groupsClaim), this.#options.roles)
     const identity = `oidc ${this.#options.issuer} ${subject}`
-    if (role === null) {
+    if (rights === null) {
       await this.#access.disown(identity)
       this.#logger.warn({ name }, 'A login was refused: no group has a role (oidc_roles)')
       throw new ScrapdeckError('ROLE_REQUIRED', noRoleText(name, 'oidc_roles'))
     }
-    const principal = await this.#access.signIn({ subject: identity, name, role })
-    this.#logger.info({ name: principal.name, role }, 'Signed in with OIDC')
+    const principal = await this.#access.signIn({ subject: identity, name, ...rights })
+    this.#logger.info({ name: principal.name, role: principal.role }, 'Signed in with OIDC')
     const { sid } = claims
     return { principal, page: begun.page, there: { idToken, sid: typeof sid === 'string' ? sid : null } }
   }

@@ -4,7 +4,7 @@ import type { Principal } from '../../engine/access/principal.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { AddressList } from '../address-list.ts'
 import { plainAddress } from './client-address.ts'
-import { groupsIn, noRoleText, roleOf } from './group-roles.ts'
+import { groupsIn, noRoleText, rightsIn } from './group-roles.ts'
 import { wasVouchedFor } from './peer-requests.ts'
 import type { ProxyOptions } from './sign-in-options.ts'
 
@@ -43,15 +43,15 @@ export class ProxyUsers {
     }
     const listed = lists.flatMap((list) => list.split(/[,;|]/))
     const groups = groupsIn({ groups: listed.map((group) => group.trim()) }, 'groups')
-    const role = roleOf(groups, roles)
+    const rights = rightsIn(groups, roles)
     const subject = `proxy ${name}`
-    if (role === null) {
+    if (rights === null) {
       const refusal = new ScrapdeckError('ROLE_REQUIRED', noRoleText(name, 'proxy_roles'))
       return this.#access.disown(subject).then(() => {
         throw refusal
       })
     }
-    const vouched = { subject, name, role }
+    const vouched = { subject, name, ...rights }
     return this.#access.findVouched(vouched) ?? this.#access.signIn(vouched)
   }
 

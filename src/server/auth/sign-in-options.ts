@@ -1,7 +1,14 @@
-import type { Role } from '../../shared/roles.ts'
+import type { ProjectName } from '../../shared/contract/index.ts'
+import type { ProjectRole, Role } from '../../shared/roles.ts'
 
-/** Which role the members of a group have. Whoever is in several has the highest; whoever is in none is refused. */
-export type GroupRoles = ReadonlyMap<string, Role>
+/** What the members of a group may do: in all projects (null: only in some), and more in single ones. */
+export interface GroupRights {
+  role: Role | null
+  projects: Record<ProjectName, ProjectRole>
+}
+
+/** Whoever is in several groups has the highest roles of all; whoever is in none is refused. */
+export type GroupRoles = ReadonlyMap<string, GroupRights>
 
 /** An OpenID Connect provider at which people sign in. */
 export interface OidcOptions {
