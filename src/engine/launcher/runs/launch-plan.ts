@@ -2,6 +2,7 @@ import { dirname, join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { ProjectName } from '../../../shared/contract/index.ts'
 import { secretValues } from '../../../shared/secret-values.ts'
+import type { ApartPlan } from '../apart/apart-plan.ts'
 import { type ResourceLimits, resourceLimitsOf } from './limits.ts'
 import type { RunSpec } from './run-directory.ts'
 
@@ -37,6 +38,10 @@ export interface LaunchPlan {
   /** Values to mask in logs. */
   secrets: string[]
   resourceLimits: ResourceLimits | null
+  /** How its spider is kept apart; absent: it runs as we do. */
+  apart?: ApartPlan
+  /** Lists the spiders instead of running one. */
+  lists?: true
 }
 
 /**
@@ -52,9 +57,8 @@ export function planLaunch(
   const feed = feedOf(directories.itemsDirectory, spec)
   const settings: Record<string, string> = { ...spec.settings, LOG_FILE: logFile }
   if (feed !== null) settings.FEEDS = `{${asciiJson(feed.url)}: {"format": "jsonlines"}}`
-  if (directories.jobsDirectory !== null) {
-    settings.JOBDIR = join(directories.jobsDirectory, spec.project, spec.spider, spec.jobid)
-  }
+  const jobs = jobDirectoryOf(directories.jobsDirectory, spec)
+  if (jobs !== null) settings.JOBDIR = jobs
   const version: [string, string][] = spec.isVersionAsked ? [['_version', spec.version]] : []
   const args = [['_job', spec.jobid], ...Object.entries(spec.args), ...version]
   // As with Scrapyd, relative paths mean the same folder in every run of a project, but not one with our own data.
@@ -96,6 +100,11 @@ export type RunNames = Pick<RunSpec, 'project' | 'spider' | 'jobid'>
 
 export function logFileOf(logsDirectory: string, run: RunNames): string {
   return join(logsDirectory, run.project, run.spider, `${run.jobid}.log`)
+}
+
+/** JOBDIR; null: runs have none. */
+export function jobDirectoryOf(jobsDirectory: string | null, run: RunNames): string | null {
+  return jobsDirectory === null ? null : join(jobsDirectory, run.project, run.spider, run.jobid)
 }
 
 const FILE_URL = /^file:(?:\/\/[^/?#]*)?([^?#]*)/i
