@@ -26,6 +26,7 @@ export function engineOptionsOf(options: ServeOptions, workingDirectory: string)
     ),
     pythonPath: options.pythonPath ?? undefined,
     warmStarts: options.warmStarts,
+    keepApart: options.keepApart,
     discovery: options.discovery,
     plugins: options.plugins,
     webhookNetworks: options.webhookNetworks,

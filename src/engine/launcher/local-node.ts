@@ -19,9 +19,10 @@ import {
 import { LOCAL_TRAITS } from '../nodes/node-traits.ts'
 import { problemOfPathPart } from '../projects/names.ts'
 import { type Clock, sleep } from '../runtime/clock.ts'
+import { type KeepApart, NOT_KEPT_APART } from '../runtime/keep-apart.ts'
 import type { Logger } from '../runtime/logger.ts'
 import { makePrivateDirectory } from '../runtime/private-directory.ts'
-import { Apart, DEFAULT_USERS, type KeepApart } from './apart/apart.ts'
+import { Apart } from './apart/apart.ts'
 import { LocalEnvironments } from './pythons/environments.ts'
 import { itemsFileOf, logFileOf, type RunDirectories, type RunNames, type RunSource } from './runs/launch-plan.ts'
 import { watchFile } from './runs/watch-file.ts'
@@ -73,8 +74,6 @@ interface LocalNodeEvents {
   /** There are new samples: every 2 s while something runs. */
   usage: []
 }
-
-const RUNS_AS_WE_DO: KeepApart = { way: 'off', users: DEFAULT_USERS }
 
 interface LocalNodeParts extends Pick<LocalNodeOptions, 'resourcesDirectory' | 'source' | 'clock' | 'logger'> {
   dataDirectory: string
@@ -128,7 +127,7 @@ export class LocalNode implements NodeClient {
       ...options.directories
     }
     const shared = { dataDirectory: directory, resourcesDirectory, clock, logger }
-    const apart = await Apart.open(options.keepApart ?? RUNS_AS_WE_DO, {
+    const apart = await Apart.open(options.keepApart ?? NOT_KEPT_APART, {
       ...{ dataDirectory: options.dataDirectory ?? directory, directory, resourcesDirectory, directories, clock }
     })
     const events = new EventEmitter<LocalNodeEvents>()

@@ -2,21 +2,13 @@ import { accessSync, chmodSync, chownSync, constants, existsSync, readFileSync, 
 import { chmod, chown, lchown, lstat, readdir } from 'node:fs/promises'
 import { delimiter, dirname, join } from 'node:path'
 import type { Clock } from '../../runtime/clock.ts'
+import type { KeepApart, UserRange } from '../../runtime/keep-apart.ts'
 import { makePrivateDirectory } from '../../runtime/private-directory.ts'
 import { apartEnvironment, childEnvironment } from '../processes/child-environment.ts'
 import type { LaunchPlan, RunDirectories } from '../runs/launch-plan.ts'
 import { runCommand } from '../runs/run-command.ts'
 import { keepApart, sandboxArguments, type Ways } from './apart-plan.ts'
-import { findUserOfRange, ProjectUsers, type UserRange } from './project-users.ts'
-
-/** What an operator may choose. `auto`: users as root, otherwise a sandbox. */
-export interface KeepApart {
-  way: 'off' | 'auto' | 'sandbox' | 'users'
-  users: UserRange
-}
-
-/** Neither Debian's nor systemd's ranges (UIDS-GIDS of systemd), and within what containers map. */
-export const DEFAULT_USERS: UserRange = { first: 60_706, last: 61_183 }
+import { findUserOfRange, ProjectUsers } from './project-users.ts'
 
 /** A command that does nothing, to try a way. */
 const NOTHING = ['/bin/sh', '-c', 'exit 0']

@@ -2,13 +2,8 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { z } from 'zod'
 import { writeWhole } from '../runs/run-directory.ts'
+import type { UserRange } from '../../runtime/keep-apart.ts'
 import { readSettingsFile } from '../../runtime/regular-file.ts'
-
-/** User ids that nobody else uses, for the users of projects: the first is that of their common group. */
-export interface UserRange {
-  first: number
-  last: number
-}
 
 const FILE = 'users.json'
 const Users = z.record(z.string(), z.number().int().positive())
