@@ -158,7 +158,7 @@ async function attack(way: Way, options: { warm: boolean }): Promise<Answers> {
     ["traces another project's spider", 'trace', [other]],
     ['finds the token of the service', 'find_in_environment', ['SERVICE_TOKEN']],
     ['finds the secret of another job in memory', 'find_in_memory', [[...SECRET].reverse().join('')]],
-    ['has open files of Scrapdeck', 'inherit_descriptors', [join(t.directory, 'runs')]],
+    ['has open files of Scrapdeck', 'inherit_descriptors', [join(t.directory, 'runs'), join(t.directory, 'runs', 'probe')]],
     ['changes the shared Python', 'make_file_in', [join(site, '..')]],
     ['changes Scrapy', 'write', [join(site, '__init__.py')]],
     ['changes what the next warm parent imports', 'make_file_in', [join(t.directory, 'warm')]],

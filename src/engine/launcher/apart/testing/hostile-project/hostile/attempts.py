@@ -110,14 +110,15 @@ def find_in_memory(pattern):
     return False
 
 
-def inherit_descriptors(directory):
-    """Besides its own output."""
+def inherit_descriptors(directory, own):
+    """Besides its output and its code."""
     for name in os.listdir("/proc/self/fd"):
         try:
-            if int(name) > 2 and os.readlink("/proc/self/fd/" + name).startswith(directory):
-                return True
+            path = os.readlink("/proc/self/fd/" + name)
         except OSError:
-            pass
+            continue
+        if path.startswith(directory) and not path.startswith(own):
+            return True
     return False
 
 
