@@ -1,5 +1,6 @@
 /** What the setup of `npm test` found and installed, written to a file for the tests. */
 import fs from 'node:fs'
+import { ensureBubblewrap } from './bubblewrap.mjs'
 import { ensureChromium } from './chromium.mjs'
 import { inRoot } from './platform.mjs'
 import { ensurePostgres } from './postgres.mjs'
@@ -19,6 +20,7 @@ const file = inRoot('.cache', 'test-environment.json')
  * @property {import('./postgres.mjs').PostgresInstallation | null} postgres null: only the demo has been set up so far
  * @property {import('./s3-server.mjs').S3Installation | null} [s3] null: only the demo has been set up so far
  * @property {import('./redis.mjs').RedisInstallation | null} redis likewise
+ * @property {import('./bubblewrap.mjs').BubblewrapInstallation | null} [bubblewrap] likewise
  */
 
 /** @returns {Promise<TestEnvironment>} */
@@ -28,8 +30,9 @@ export async function ensureTestEnvironment() {
   const postgres = await ensurePostgres()
   const s3 = await ensureS3Server(python)
   const redis = await ensureRedis()
-  nameUntested({ scrapyd, postgres, s3, redis })
-  return write({ python, chromium: await ensureChromium(), scrapyd, postgres, s3, redis })
+  const bubblewrap = await ensureBubblewrap()
+  nameUntested({ scrapyd, postgres, s3, redis, bubblewrap })
+  return write({ python, chromium: await ensureChromium(), scrapyd, postgres, s3, redis, bubblewrap })
 }
 
 /** Only what the demo uses: no browser, no older Scrapyds. What an earlier setup of the tests found stays. */
@@ -42,6 +45,7 @@ export async function ensureDemoEnvironment() {
     postgres: before?.postgres ?? null,
     s3: before?.s3 ?? null,
     redis: before?.redis ?? null,
+    bubblewrap: before?.bubblewrap ?? null,
     scrapyd: { ...before?.scrapyd, ...newestScrapyd(python) }
   })
 }
@@ -54,9 +58,11 @@ function write(environment) {
 
 /**
  * A server that cannot run here is named, never skipped silently.
- * @param {Pick<TestEnvironment, 'scrapyd' | 'postgres' | 's3' | 'redis'>} environment
+ * @param {Pick<TestEnvironment, 'scrapyd' | 'postgres' | 's3' | 'redis' | 'bubblewrap'>} environment
  */
-export function nameUntested({ scrapyd, postgres, s3, redis }) {
+export function nameUntested({ scrapyd, postgres, s3, redis, bubblewrap }) {
+  if (bubblewrap?.problem)
+    say(`! bubblewrap cannot run here, and sandboxes of spiders are not tested: ${bubblewrap.problem}`)
   if (redis?.problem) say(`! Redis cannot run here, and the shared cache on it is not tested: ${redis.problem}`)
   if (postgres?.problem) say(`! PostgreSQL cannot run here, and the store on it is not tested: ${postgres.problem}`)
   if (s3?.problem) say(`! No S3 server can run here, and blobs on S3 are not tested: ${s3.problem}`)

@@ -48,14 +48,7 @@ export function sandboxArguments(proc: readonly string[], view: SandboxView): st
   const readable = view.readable.flatMap((path) => ['--ro-bind', path, path])
   const above = view.readable.filter(isAbove).flatMap((path) => ['--ro-bind', path, path])
   return [
-    ...[
-      '--unshare-user',
-      '--unshare-ipc',
-      '--unshare-pid',
-      '--unshare-cgroup-try',
-      '--die-with-parent',
-      '--new-session'
-    ],
+    ...['--unshare-user', '--unshare-ipc', '--unshare-pid', '--die-with-parent', '--new-session'],
     ...['--clearenv', '--cap-drop', 'ALL'],
     ...[...SYSTEM, ...SYSTEM_LINKS].flatMap((path) => ['--ro-bind-try', path, path]),
     ...SETTINGS.map((name) => `/etc/${name}`).flatMap((path) => ['--ro-bind-try', path, path]),

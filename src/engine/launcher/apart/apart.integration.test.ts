@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import { chmod, mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
-import { join, resolve } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 import { aProjectName, aVersionName } from '../../../shared/testing/ids.ts'
 import type { ScheduleRequest, SeenJob } from '../../nodes/node-client.ts'
@@ -11,6 +11,7 @@ import { DEFAULT_USERS, type KeepApart } from '../../runtime/keep-apart.ts'
 import { silentLogger } from '../../runtime/logger.ts'
 import { isAlive } from '../../runtime/process-identity.ts'
 import { makeTemporaryDirectory, type TemporaryDirectory } from '../../testing/temporary-directory.ts'
+import { findTestBubblewrap } from '../../testing/test-python.ts'
 import { LocalNode } from '../local-node.ts'
 import { readRunFiles } from '../runs/run-directory.ts'
 import { findReachablePython } from './testing/reachable-python.ts'
@@ -21,6 +22,7 @@ const OTHERS = aProjectName('other')
 const SECRET = 'QX-a-value-that-only-one-job-has'
 const WAIT = { timeout: 60_000, interval: 50 }
 const resourcesDirectory = resolve('resources')
+const bwrap = findTestBubblewrap()
 const isRoot = process.geteuid?.() === 0
 const closings: (() => Promise<void>)[] = []
 let pythons: TemporaryDirectory
@@ -30,6 +32,7 @@ beforeAll(async () => {
   pythons = await makeTemporaryDirectory()
   await chmod(pythons.path, 0o755)
   python = findReachablePython(join(pythons.path, 'python'))
+  if (bwrap?.includes('/')) vi.stubEnv('PATH', `${dirname(bwrap)}:${process.env['PATH']}`)
   vi.stubEnv('SERVICE_TOKEN', 'of the service alone')
 }, 60_000)
 afterEach(async () => {
@@ -158,7 +161,11 @@ async function attack(way: Way, options: { warm: boolean }): Promise<Answers> {
     ["traces another project's spider", 'trace', [other]],
     ['finds the token of the service', 'find_in_environment', ['SERVICE_TOKEN']],
     ['finds the secret of another job in memory', 'find_in_memory', [[...SECRET].reverse().join('')]],
-    ['has open files of Scrapdeck', 'inherit_descriptors', [join(t.directory, 'runs'), join(t.directory, 'runs', 'probe')]],
+    [
+      'has open files of Scrapdeck',
+      'inherit_descriptors',
+      [join(t.directory, 'runs'), join(t.directory, 'runs', 'probe')]
+    ],
     ['changes the shared Python', 'make_file_in', [join(site, '..')]],
     ['changes Scrapy', 'write', [join(site, '__init__.py')]],
     ['changes what the next warm parent imports', 'make_file_in', [join(t.directory, 'warm')]],
@@ -191,7 +198,7 @@ const BY_CHANCE = ['finds the secret of another job in memory', 'has open files 
 const succeeded = (answers: Answers) => Object.keys(answers).filter((label) => answers[label] === true)
 
 /** sandbox: as root it is one of the project's user. */
-const WAYS: Way[] = process.platform === 'linux' ? (isRoot ? ['sandbox', 'users'] : ['sandbox']) : []
+const WAYS: Way[] = [...(bwrap === null ? [] : ['sandbox' as const]), ...(isRoot ? ['users' as const] : [])]
 
 describe.each(WAYS)('a hostile egg, kept apart by %s', (way) => {
   test('is listed without getting at anything, warm and cold', async () => {

@@ -89,7 +89,8 @@ export class Apart {
     if (typeof sandbox === 'string') return refuse(sandbox)
     const apart = new Apart(options, { group: users?.group ?? null, sandbox }, users, null)
     apart.#letPass()
-    return apart
+    const closed = users === null ? null : await findClosed(users.group, range, options)
+    return closed === null ? apart : refuse(closed)
   }
 
   /** Spiders may be started, and are kept apart. */
@@ -231,6 +232,15 @@ async function findSandbox(range: UserRange, options: ApartOptions): Promise<Non
     if (failure === null) return { bwrap, proc }
   }
   return `bubblewrap does not work here (${failure}). It needs user namespaces, which the system or a container may forbid`
+}
+
+/** What a user of a project does not get to, for a directory above that lets nobody pass; null: all is well. */
+async function findClosed(group: number, range: UserRange, options: ApartOptions): Promise<string | null> {
+  const runner = join(options.resourcesDirectory, 'python', 'crawl.py')
+  const look = ['/bin/sh', '-c', 'cd "$0" && test -r "$1"', join(options.directory, 'work'), runner]
+  const failure = await findFailure([...asUser(range.first + 1, group), ...look], options)
+  if (failure === null) return null
+  return `users of projects do not get through to ${options.directory}, or cannot read ${runner} (${failure}). Let others pass through the directories above both (chmod o+x), and read the second`
 }
 
 async function findFailure([command, ...args]: string[], { clock }: ApartOptions): Promise<string | null> {

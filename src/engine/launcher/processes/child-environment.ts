@@ -27,7 +27,9 @@ export function environmentOfBuild(own: NodeJS.ProcessEnv, home: string): Record
 
 /** The environment of spiders that are kept apart: nothing of ours that is not named here. */
 export function apartEnvironment(own: NodeJS.ProcessEnv): Record<string, string> {
-  return Object.fromEntries(
-    Object.entries(childEnvironment(own)).filter(([name]) => name === 'PYTHONIOENCODING' || FOR_APART.test(name))
+  const named = Object.entries(childEnvironment(own)).filter(
+    ([name]) => name === 'PYTHONIOENCODING' || FOR_APART.test(name)
   )
+  // A run gets another one. A user without an account has none, and some packages look for it when they are imported.
+  return { ...Object.fromEntries(named), HOME: '/' }
 }
