@@ -1,5 +1,5 @@
 import { dirname, join, sep } from 'node:path'
-import type { ProjectName } from '../../../shared/contract/index.ts'
+
 import { itemsFileOf, jobDirectoryOf, type LaunchPlan, type RunDirectories } from '../runs/launch-plan.ts'
 
 /** How the spider of a run is kept apart; resources/python/apart.py does it, and says what each field means. */
@@ -45,8 +45,9 @@ export interface SandboxView {
 export function sandboxArguments(proc: readonly string[], view: SandboxView): string[] {
   const isAbove = (path: string) =>
     view.hidden === path || view.hidden.startsWith(path.endsWith(sep) ? path : path + sep)
-  const readable = view.readable.flatMap((path) => ['--ro-bind', path, path])
-  const above = view.readable.filter(isAbove).flatMap((path) => ['--ro-bind', path, path])
+  const shown = (paths: readonly string[]) => paths.flatMap((path) => ['--ro-bind', path, path])
+  const above = shown(view.readable.filter(isAbove))
+  const below = shown(view.readable.filter((path) => !isAbove(path)))
   return [
     ...['--unshare-user', '--unshare-ipc', '--unshare-pid', '--die-with-parent', '--new-session'],
     ...['--clearenv', '--cap-drop', 'ALL'],
@@ -56,9 +57,7 @@ export function sandboxArguments(proc: readonly string[], view: SandboxView): st
     ...(view.temporary === null ? ['--tmpfs', '/tmp'] : ['--bind', view.temporary, '/tmp']),
     ...above,
     ...['--tmpfs', view.hidden],
-    ...(above.length === 0
-      ? readable
-      : view.readable.filter((path) => !isAbove(path)).flatMap((path) => ['--ro-bind', path, path])),
+    ...below,
     ...view.writable.flatMap((path) => ['--bind', path, path]),
     ...['--remount-ro', view.hidden, '--remount-ro', '/']
   ]
@@ -123,6 +122,3 @@ export function keepApart(
     }
   }
 }
-
-/** Where the spiders of a project are when they are listed. */
-export const workDirectoryOf = (workDirectory: string, project: ProjectName): string => join(workDirectory, project)

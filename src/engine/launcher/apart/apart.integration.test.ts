@@ -263,3 +263,19 @@ test.runIf(WAYS.length > 0)(
   },
   120_000
 )
+
+test.runIf(process.platform === 'linux')('without the programs it takes, nothing runs, and it says why', async () => {
+  const t = await aPlace('sandbox', { warm: false })
+  const path = process.env['PATH']
+  vi.stubEnv('PATH', t.root)
+  try {
+    const node = await t.open()
+    expect(node.python.state()).toMatchObject({ state: 'missing', path: null })
+    expect(node.python.state().problem).toMatch(/^Spiders cannot be kept apart \(keep_spiders_apart = sandbox\): /)
+    expect(node.whyNotReady(OURS)).toContain('Spiders cannot be kept apart')
+    await expect(node.schedule(aRequest('honest'))).rejects.toThrow('Spiders cannot be kept apart')
+    await expect(node.listSpiders(OURS, aVersionName('1'))).rejects.toThrow('Spiders cannot be kept apart')
+  } finally {
+    vi.stubEnv('PATH', path)
+  }
+})
