@@ -1,6 +1,7 @@
 /**
- * The bubblewrap that tests keep spiders apart with: one that is installed here, else that of Debian's package, unpacked
- * under .cache, which needs no rights. Where it cannot make a sandbox, the setup says so, and its tests are skipped.
+ * The bubblewrap that tests keep spiders apart with: one that is installed here, else that of Debian's package,
+ * unpacked under .cache, which needs no rights. Where it cannot make a sandbox, the setup says so, and its tests are
+ * skipped.
  */
 import { spawnSync } from 'node:child_process'
 import path from 'node:path'

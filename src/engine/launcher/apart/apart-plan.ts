@@ -1,18 +1,5 @@
 import { dirname, join, sep } from 'node:path'
-
 import { itemsFileOf, jobDirectoryOf, type LaunchPlan, type RunDirectories } from '../runs/launch-plan.ts'
-
-/** How the spider of a run is kept apart; resources/python/apart.py does it, and says what each field means. */
-export interface ApartPlan {
-  user: number | null
-  group: number | null
-  readable: Record<string, string>
-  passable: string[]
-  private: string[]
-  files: string[]
-  sandbox: string[] | null
-  temporary: string | null
-}
 
 /** What is used on this machine; at least one of both. */
 export interface Ways {

@@ -2,7 +2,6 @@ import { dirname, join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { ProjectName } from '../../../shared/contract/index.ts'
 import { secretValues } from '../../../shared/secret-values.ts'
-import type { ApartPlan } from '../apart/apart-plan.ts'
 import { type ResourceLimits, resourceLimitsOf } from './limits.ts'
 import type { RunSpec } from './run-directory.ts'
 
@@ -18,6 +17,18 @@ export interface RunDirectories {
   jobsDirectory: string | null
   /** Spiders run in PROJECT/ below it. */
   workDirectory: string
+}
+
+/** How the spider of a run is kept apart; resources/python/apart.py does it, and says what each field means. */
+export interface ApartPlan {
+  user: number | null
+  group: number | null
+  readable: Record<string, string>
+  passable: string[]
+  private: string[]
+  files: string[]
+  sandbox: string[] | null
+  temporary: string | null
 }
 
 /** What is needed to start a run: launch.json of a cold start, the request of a warm one. */
