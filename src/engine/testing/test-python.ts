@@ -5,6 +5,8 @@ const FILE = new URL('../../../.cache/test-environment.json', import.meta.url)
 /** The bubblewrap that setup found or installed for tests; null: none works here. */
 export function findTestBubblewrap(): string | null {
   const found = JSON.parse(readFileSync(FILE, 'utf8')) as { bubblewrap?: { program: string | null } | null }
+  if (found.bubblewrap === undefined)
+    throw new Error('The test environment is older than these tests. Run npm test once.')
   return found.bubblewrap?.program ?? null
 }
 

@@ -20,6 +20,7 @@ type Way = KeepApart['way']
 const OURS = aProjectName('hostile')
 const OTHERS = aProjectName('other')
 const SECRET = 'QX-a-value-that-only-one-job-has'
+const SECRET_BACKWARDS = SECRET.split('').reverse().join('')
 const WAIT = { timeout: 60_000, interval: 50 }
 const resourcesDirectory = resolve('resources')
 const bwrap = findTestBubblewrap()
@@ -160,7 +161,7 @@ async function attack(way: Way, options: { warm: boolean }): Promise<Answers> {
     ["signals another project's spider", 'signal_process', [other]],
     ["traces another project's spider", 'trace', [other]],
     ['finds the token of the service', 'find_in_environment', ['SERVICE_TOKEN']],
-    ['finds the secret of another job in memory', 'find_in_memory', [[...SECRET].reverse().join('')]],
+    ['finds the secret of another job in memory', 'find_in_memory', [SECRET_BACKWARDS]],
     [
       'has open files of Scrapdeck',
       'inherit_descriptors',
