@@ -37,7 +37,7 @@ export function sandboxArguments(proc: readonly string[], view: SandboxView): st
   const below = shown(view.readable.filter((path) => !isAbove(path)))
   return [
     ...['--unshare-user', '--unshare-ipc', '--unshare-pid', '--die-with-parent', '--new-session'],
-    ...['--clearenv', '--cap-drop', 'ALL'],
+    ...['--cap-drop', 'ALL'],
     ...[...SYSTEM, ...SYSTEM_LINKS].flatMap((path) => ['--ro-bind-try', path, path]),
     ...SETTINGS.map((name) => `/etc/${name}`).flatMap((path) => ['--ro-bind-try', path, path]),
     ...['--dev', '/dev', ...proc],

@@ -1,8 +1,12 @@
 import { execFileSync } from 'node:child_process'
+import { once } from 'node:events'
+import { createReadStream } from 'node:fs'
 import { chmod, mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises'
-import { createServer } from 'node:net'
+import { createServer as createHttpServer } from 'node:http'
+import { type AddressInfo, createServer } from 'node:net'
 import { dirname, join, resolve } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
+import type { ProjectPython } from '../../../shared/contract/index.ts'
 import { aProjectName, aVersionName } from '../../../shared/testing/ids.ts'
 import type { ScheduleRequest, SeenJob } from '../../nodes/node-client.ts'
 import { buildEgg } from '../../projects/egg-builder.ts'
@@ -74,11 +78,14 @@ async function aPlace(way: Way, { warm = true } = {}) {
   }
   await writeFile(eggs[OURS]!, await hostileEgg([...secrets, eggs[OTHERS]!]), { mode: 0o600 })
   await writeFile(eggs[OTHERS]!, await hostileEgg([]), { mode: 0o600 })
-  const open = async () => {
+  const open = async (requirements: string | null = null) => {
+    const setting: ProjectPython =
+      requirements === null ? { kind: 'default' } : { kind: 'requirements', text: requirements }
     const node = await LocalNode.open({
       ...{ directory, dataDirectory: data, resourcesDirectory, pythonPath: python, slots: () => 4 },
       keepApart: { way, users: DEFAULT_USERS },
       warmStarts: { isOn: warm, mostParents: 4, waitMs: 0, mostParked: 1 },
+      projectPythons: { names: () => [OURS], of: () => setting },
       source: async (project) => (eggs[project] ? { egg: eggs[project] } : null),
       ...{ clock: systemClock, logger: silentLogger }
     })
@@ -254,6 +261,71 @@ describe.each(WAYS)('a hostile egg, kept apart by %s', (way) => {
     120_000
   )
 })
+
+/** A package whose build tries to read what it should not, and says in the log what it got. */
+async function buildHostilePackage(way: Way): Promise<string> {
+  const t = await aPlace(way, { warm: false })
+  // Served over HTTP, as from an index: it works in a sandbox, too.
+  const source = join(pythons.path, `package-${way}`)
+  await mkdir(source, { mode: 0o755 })
+  const project = '[build-system]\nrequires = []\nbuild-backend = "backend"\nbackend-path = ["."]\n'
+  await writeFile(join(source, 'pyproject.toml'), project)
+  await writeFile(
+    join(source, 'backend.py'),
+    `import os
+got = []
+for path in ${JSON.stringify([...t.secrets, t.eggs[OTHERS]])}:
+    try:
+        open(path).close()
+        got.append(path)
+    except OSError:
+        pass
+if "SERVICE_TOKEN" in os.environ:
+    got.append("SERVICE_TOKEN")
+def build_wheel(*_, **__):
+    raise SystemExit("GOT %d of its wishes" % len(got))
+`
+  )
+  await chmod(join(source, 'backend.py'), 0o644)
+  await chmod(join(source, 'pyproject.toml'), 0o644)
+  const archive = join(source, 'hostile-1.tar.gz')
+  execFileSync('tar', [
+    '-C',
+    pythons.path,
+    '--transform',
+    `s#^package-${way}#hostile-1#`,
+    '-czf',
+    archive,
+    '--exclude=*.gz',
+    `package-${way}`
+  ])
+  const served = createHttpServer((_request, answer) => createReadStream(archive).pipe(answer)).listen(0, '127.0.0.1')
+  await once(served, 'listening')
+  closings.push(() => new Promise((done) => served.close(() => done())))
+  const { port } = served.address() as AddressInfo
+  const node = await t.open(`http://127.0.0.1:${port}/hostile-1.tar.gz`)
+  await vi.waitFor(() => expect(node.whyNotReady(OURS)).toMatch(/^could not build/), WAIT)
+  const [made] = node.environments.list().filter(({ kind }) => kind === 'requirements')
+  let log = ''
+  for await (const { text } of node.environments.log(made!.id)) log += text
+  return /GOT \d+ of its wishes/.exec(log)?.[0] ?? log
+}
+
+test.each(WAYS)(
+  'a package that is installed for a project gets at nothing (%s)',
+  async (way) => {
+    expect(await buildHostilePackage(way)).toBe('GOT 0 of its wishes')
+  },
+  90_000
+)
+
+test.runIf(WAYS.length > 0)(
+  'the same package gets at all of it when code is not kept apart',
+  async () => {
+    expect(await buildHostilePackage('off')).toBe('GOT 6 of its wishes')
+  },
+  90_000
+)
 
 test.runIf(WAYS.length > 0)(
   'the same egg gets at most of it when spiders are not kept apart',

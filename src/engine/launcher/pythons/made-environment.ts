@@ -193,11 +193,11 @@ export class MadeEnvironment {
     const name = `environment/${basename(this.directory)}`
     const apart = this.#apart
     const here = { directory: this.directory, clock: this.#clock, apart, name, build }
-    await runStep(base.path, ['-m', 'venv', build], 'The environment could not be built', { ...run, ...here })
-    const python = pythonIn(build)
     // Packages may run code while they are installed, which sees the new environment alone.
     const file = join(build, 'requirements.txt')
     await writeFile(file, requirements, { mode: 0o600, flag: 'wx' })
+    await runStep(base.path, ['-m', 'venv', build], 'The environment could not be built', { ...run, ...here })
+    const python = pythonIn(build)
     // pip reports neither the number of packages in advance nor their size. Scrapy has about 35.
     let lines = 0
     const install = (packages: string[]) =>
