@@ -15,6 +15,12 @@ const words = process.argv.slice(2)
 const isService = words.length === 0 || words[0] === 'serve' || words[0]?.startsWith('-')
 const command = isService && words[0] !== 'serve' ? ['serve', ...words] : words
 
+// Root in a container may give each project a user of its own, who has to get through the volume.
+if (process.getuid?.() === 0 && isService) {
+  process.env['SCRAPDECK_KEEP_SPIDERS_APART'] ??= 'users'
+  if (fs.existsSync('/var/lib/scrapdeck')) fs.chmodSync('/var/lib/scrapdeck', 0o711)
+}
+
 // By default V8 gives the young generation 128 MB on a large machine.
 const child = spawn(process.execPath, ['--max-semi-space-size=16', program, ...command], { stdio: 'inherit' })
 let signals = 0

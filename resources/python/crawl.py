@@ -1,6 +1,8 @@
 """Runs Scrapy with a project active: what Scrapyd calls the runner.
 
     crawl.py RUN_DIRECTORY PROJECT SPIDER    runs a spider as launch.json there specifies; exits with Scrapy's status
+    crawl.py --given DESCRIPTOR PROJECT SPIDER   the same, kept apart (apart.py): launch.json is in that open file; one that
+                                             lists gives the descriptor for the answer instead of a spider
     crawl.py --list SOURCE                   prints the spiders of a project as one JSON array; SOURCE is JSON:
                                              {"egg": path} or {"settingsModule": name, "path": [folders]}
 
@@ -17,7 +19,7 @@ LISTING_LIMIT_SECONDS = 60
 LISTING_LIMIT_BYTES = 8 * 1024**3
 KNOWN_WITHIN_SECONDS = 60
 HERE = os.path.dirname(os.path.abspath(__file__))
-OURS = ("crawl", "hidden_values", "parking", "supervisor", "warm")
+OURS = ("apart", "crawl", "hidden_values", "parking", "supervisor", "warm")
 
 
 def main():
@@ -27,6 +29,10 @@ def main():
         answer = os.dup(1)
         os.dup2(2, 1)
         return list_spiders(json.loads(sys.argv[2]), answer)
+    if sys.argv[1] == "--given":
+        with os.fdopen(int(sys.argv[2]), encoding="utf-8") as file:
+            launch = json.load(file)
+        return list_spiders(launch["source"], int(sys.argv[4])) if launch.get("lists") else run(launch)
     with open(os.path.join(sys.argv[1], "launch.json"), encoding="utf-8") as file:
         launch = json.load(file)
     wait_until_known(sys.argv[1])

@@ -44,6 +44,9 @@ class Run:
         if os.name != "nt":
             os.set_blocking(events, False)
         self.launch = None
+        # How its spider is kept apart (apart.py), and the namespaces for it; null and none: it runs as we do.
+        self.apart = None
+        self.sandbox = None
         self.output = -1
         self.cpu_seconds = 0.0
         self.max_rss_bytes = 0
@@ -70,6 +73,11 @@ class Run:
         adopt_orphans()
         self.output = os.open("output.txt", os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
         try:
+            self.apart = self.launch.get("apart")
+            if self.apart is not None:
+                apart = apart_module()
+                apart.prepare(self.apart, self.directory)
+                self.sandbox = apart.Sandbox(self.apart)
             for directory in self.launch["directories"]:
                 os.makedirs(directory, exist_ok=True)
         except OSError as error:
@@ -82,7 +90,16 @@ class Run:
         self.end(1, None)
 
     def stand_over(self, pid, popen=None, go=None):
-        """Waits for the spider, kills what it left behind, records its exit. A byte on `go` lets the spider begin."""
+        """Waits for the spider, kills what it left behind, records its exit. A line on `go` lets the spider begin: with
+        the process in whose namespaces it does, or 0."""
+        inner = 0
+        if self.sandbox is not None:
+            try:
+                inner = self.sandbox.wait()
+            except OSError as error:
+                os.kill(pid, signal.SIGKILL)
+                os.waitpid(pid, 0)
+                return self.fail(error)
         child = {"pid": pid, "startTime": start_time(pid), "atMs": now_ms()}
         try:
             write_whole("child.json", child)
@@ -92,7 +109,7 @@ class Run:
             raise
         if go is not None:
             try:
-                os.write(go, b"!")
+                os.write(go, b"%d\n" % inner)
             except OSError:
                 pass  # It has already been killed.
             os.close(go)
@@ -114,6 +131,8 @@ class Run:
             os.killpg(spider, signal.SIGKILL)
         except OSError:
             pass
+        if self.sandbox is not None:
+            self.sandbox.close()
         deadline = time.monotonic() + LEFTOVER_SECONDS
         while time.monotonic() < deadline:
             try:
@@ -135,6 +154,10 @@ class Run:
         self.max_rss_bytes = max(self.max_rss_bytes, usage.ru_maxrss * unit)
 
     def end(self, code, ended_by):
+        if self.apart is not None:
+            if self.sandbox is not None:
+                self.sandbox.close()
+            apart_module().clear(self.apart)
         if code != 0:
             self.keep_output_as_log()
         ending = {
@@ -186,6 +209,9 @@ def main():
     if os.name == "nt":
         options = {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP}
     launch = run.launch
+    if run.apart is not None:
+        pid, go = apart_module().start_cold(run, os.path.join(HERE, "crawl.py"))
+        return run.stand_over(pid, go=go)
     try:
         # The rest is in launch.json: settings and arguments may contain secrets, and anybody can read a command line.
         child = subprocess.Popen(
@@ -200,6 +226,15 @@ def main():
     except (OSError, ValueError) as error:
         return run.fail(error)
     run.stand_over(child.pid, child)
+
+
+def apart_module():
+    """Only where it is needed: not every system has what it imports."""
+    if HERE not in sys.path:
+        sys.path.insert(0, HERE)
+    import apart
+
+    return apart
 
 
 def claim():

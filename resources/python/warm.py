@@ -6,6 +6,8 @@ Reads requests from stdin and reports on stdout, one JSON object per line (src/e
 
     {"event": "ready", "watched": {path: mtime in ns}}      or {"event": "failed", "reason": text}, then exit
     {"do": "start", "directory": run directory, "launch": as in launch.json}      -> the events of supervisor.py's Run
+                        with "launch": {"id": ...} alone, the rest is in launch.json there: what spiders kept apart from
+                        each other are started with never passes through this process, whose memory they all inherit
     {"do": "list", "directory": empty folder, "launch": ...}      -> the same; the spiders are in spiders.json
     {"do": "park", "count": N}      keeps pairs of processes forked for the next N starts (parking.py)
     {"event": "gone", "id": id of the launch}      the supervisor of that run has ended, whatever it reported
@@ -31,6 +33,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 if HERE not in sys.path:
     sys.path.insert(0, HERE)
 
+import apart  # noqa: E402
 import crawl  # noqa: E402
 import hidden_values  # noqa: E402,F401
 import parking  # noqa: E402
@@ -185,6 +188,8 @@ def supervise(line, handover, parked, control, events, fresh):
     if handover is not None:
         line = wait_for_request(handover, spider)
     request = json.loads(line)
+    if "project" not in request["launch"]:
+        request, line = read_request(request)
     if spider is not None:
         spider.ask(line)
     run = supervisor.Run(request["directory"], events)
@@ -205,6 +210,12 @@ def supervise(line, handover, parked, control, events, fresh):
     os.close(spider.alive)
     run.stand_over(spider.pid, go=spider.orders)
     os._exit(0)
+
+
+def read_request(request):
+    with open(os.path.join(request["directory"], "launch.json"), encoding="utf-8") as file:
+        request["launch"] = dict(json.load(file), **request["launch"])
+    return request, json.dumps(request).encode()
 
 
 def wait_for_request(handover, spider):
@@ -285,12 +296,18 @@ def wait_for_orders(asked, living, fresh, pages):
         become_spider(directory, launch, fresh)
         os.write(living, b"!")
         os.close(living)
-        if not orders.read(1):
+        let_go = orders.readline()
+        if not let_go:
             os._exit(1)  # Our supervisor was killed, or the disk is full: no engine could find us.
     begin_here(directory, launch, fresh)
-    signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-    if request["do"] == "list":
+    is_listing = request["do"] == "list"
+    if is_listing:
         answer = os.open(os.path.join(directory, "spiders.json"), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    if launch.get("apart") is not None:
+        kept = (answer,) if is_listing else ()
+        apart.enter(launch["apart"], int(let_go), launch["workingDirectory"], kept)
+    signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+    if is_listing:
         finish(crawl.list_spiders, launch["source"], answer)
     finish(crawl.run, launch)
 

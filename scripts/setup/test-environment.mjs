@@ -1,5 +1,6 @@
 /** What the setup of `npm test` found and installed, written to a file for the tests. */
 import fs from 'node:fs'
+import { ensureBubblewrap } from './bubblewrap.mjs'
 import { ensureChromium } from './chromium.mjs'
 import { inRoot } from './platform.mjs'
 import { ensureOpenSsh } from './openssh.mjs'
@@ -21,6 +22,7 @@ const file = inRoot('.cache', 'test-environment.json')
  * @property {import('./s3-server.mjs').S3Installation | null} [s3] null: only the demo has been set up so far
  * @property {import('./redis.mjs').RedisInstallation | null} redis likewise
  * @property {import('./openssh.mjs').OpenSshInstallation | null} [openssh] likewise
+ * @property {import('./bubblewrap.mjs').BubblewrapInstallation | null} [bubblewrap] likewise
  */
 
 /** @returns {Promise<TestEnvironment>} */
@@ -31,8 +33,10 @@ export async function ensureTestEnvironment() {
   const s3 = await ensureS3Server(python)
   const redis = await ensureRedis()
   const openssh = await ensureOpenSsh()
-  nameUntested({ scrapyd, postgres, s3, redis, openssh })
-  return write({ python, chromium: await ensureChromium(), scrapyd, postgres, s3, redis, openssh })
+  const bubblewrap = await ensureBubblewrap()
+  const servers = { postgres, s3, redis, openssh, bubblewrap }
+  nameUntested({ scrapyd, ...servers })
+  return write({ python, chromium: await ensureChromium(), scrapyd, ...servers })
 }
 
 /** Only what the demo uses: no browser, no older Scrapyds. What an earlier setup of the tests found stays. */
@@ -46,6 +50,7 @@ export async function ensureDemoEnvironment() {
     s3: before?.s3 ?? null,
     redis: before?.redis ?? null,
     openssh: before?.openssh ?? null,
+    bubblewrap: before?.bubblewrap ?? null,
     scrapyd: { ...before?.scrapyd, ...newestScrapyd(python) }
   })
 }
@@ -58,10 +63,12 @@ function write(environment) {
 
 /**
  * A server that cannot run here is named, never skipped silently.
- * @param {Pick<TestEnvironment, 'scrapyd' | 'postgres' | 's3' | 'redis' | 'openssh'>} environment
+ * @param {Pick<TestEnvironment, 'scrapyd' | 'postgres' | 's3' | 'redis' | 'openssh' | 'bubblewrap'>} environment
  */
-export function nameUntested({ scrapyd, postgres, s3, redis, openssh }) {
+export function nameUntested({ scrapyd, postgres, s3, redis, openssh, bubblewrap }) {
   if (openssh?.problem) say(`! No SSH server can run here, and nodes over SSH are not tested: ${openssh.problem}`)
+  if (bubblewrap?.problem)
+    say(`! bubblewrap cannot run here, and sandboxes of spiders are not tested: ${bubblewrap.problem}`)
   if (redis?.problem) say(`! Redis cannot run here, and the shared cache on it is not tested: ${redis.problem}`)
   if (postgres?.problem) say(`! PostgreSQL cannot run here, and the store on it is not tested: ${postgres.problem}`)
   if (s3?.problem) say(`! No S3 server can run here, and blobs on S3 are not tested: ${s3.problem}`)

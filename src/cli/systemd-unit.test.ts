@@ -16,7 +16,7 @@ it('the unit leaves spiders running when it stops, and removes nothing they use'
     killmode: 'process',
     oompolicy: 'continue',
     // systemd removes the user's files in /tmp and shared memory when the unit stops.
-    environment: 'TMPDIR=%S/scrapdeck/tmp',
+    environment: 'TMPDIR=%S/scrapdeck/tmp SCRAPDECK_KEEP_SPIDERS_APART=sandbox',
     statedirectory: 'scrapdeck scrapdeck/tmp'
   })
   expect(service).not.toHaveProperty('removeipc')
@@ -33,11 +33,15 @@ it('the unit has its own user without further privileges', () => {
     protecthome: 'yes',
     privatetmp: 'yes',
     privatedevices: 'yes',
-    restrictnamespaces: 'yes',
-    systemcallfilter: '@system-service @pkey'
+    // What bubblewrap makes for a spider, and nothing else.
+    restrictnamespaces: 'user mnt pid ipc',
+    systemcallfilter: '@system-service @pkey mount umount2 pivot_root'
   })
   // V8 would not start.
   expect(service).not.toHaveProperty('memorydenywriteexecute')
+  // A new /proc could not be mounted.
+  expect(service).not.toHaveProperty('protectkerneltunables')
+  expect(service).not.toHaveProperty('protectkernellogs')
 })
 
 it('the unit starts the built service with one configuration file and its own data', () => {

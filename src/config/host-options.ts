@@ -28,6 +28,7 @@ export function engineOptionsOf(options: ServeOptions, workingDirectory: string)
     pythonPath: options.pythonPath ?? undefined,
     sshProgram: options.sshProgram ?? undefined,
     warmStarts: options.warmStarts,
+    keepApart: options.keepApart,
     discovery: options.discovery,
     plugins: options.plugins,
     webhookNetworks: options.webhookNetworks,

@@ -142,6 +142,7 @@ export const OPTIONS: readonly OptionRow[] = [
   row('scrapdeck', 'ssh_program'),
   row('scrapdeck', 'local_slots', HARMLESS),
   ...['warm_starts', 'warm_parents', 'warm_parked', 'warm_wait'].map((name) => row('scrapdeck', name, HARMLESS)),
+  ...['keep_spiders_apart', 'spider_users'].map((name) => row('scrapdeck', name)),
   row('scrapdeck', 'log_level', HARMLESS),
   row('scrapdeck', 'metrics_prefix', HARMLESS),
   row('scrapdeck', 'metrics_from'),

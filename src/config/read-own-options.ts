@@ -2,6 +2,7 @@ import { resolve as resolvePath } from 'node:path'
 import { type AnswerLimits, DEFAULT_ANSWER_LIMITS, parseCacheAddress } from '../engine/runtime/cache-address.ts'
 import { parsePostgresAddress, type PostgresAddress } from '../engine/runtime/postgres-address.ts'
 import { parseBlobsDirectory } from '../engine/runtime/blobs-directory.ts'
+import { DEFAULT_USERS, parseUserRange, WAYS_APART } from '../engine/runtime/keep-apart.ts'
 import { isS3Address, parseS3Address, type S3Address } from '../engine/runtime/s3-address.ts'
 import { parseSyslogAddress } from '../engine/runtime/syslog-address.ts'
 import { isLoopback } from '../server/auth/host-rule.ts'
@@ -52,6 +53,7 @@ export function readOwnOptions(options: OptionReader) {
     allowedHosts,
     ...readEngine(options),
     ...readLocalStarts(options),
+    keepApart: readKeepApart(options),
     logLevel: readLogLevel(options),
     cancelWaitsSeconds: readCancelWaits(options),
     crawlCacheSeconds: readCrawlCacheTtl(options),
@@ -273,6 +275,25 @@ const LOG_LEVELS = ['debug', 'info', 'warn', 'error'] as const
 const OTHER_NAMES: Record<string, string> = { warning: 'warn', critical: 'error', fatal: 'error' }
 
 /** LOG_LEVEL is also set for other programs, so what we do not know there is only noted. */
+/** How code of projects is kept apart on this machine. */
+function readKeepApart(options: OptionReader): ServeOptions['keepApart'] {
+  const picked = options.pick('scrapdeck', 'keep_spiders_apart')
+  const range = options.pick('scrapdeck', 'spider_users')
+  const text = picked?.text.trim().toLowerCase() ?? 'off'
+  const way = WAYS_APART.find((one) => one === text)
+  if (way === undefined) {
+    options.refuse(picked!, `keep_spiders_apart is one of ${WAYS_APART.join(', ')}, not "${picked!.text}".`)
+  }
+  const users = range === null ? DEFAULT_USERS : parseUserRange(range.text)
+  if (users === null) {
+    options.refuse(range!, `spider_users takes two user ids from 10000 on, such as 60706-61183, not "${range!.text}".`)
+  }
+  options.list('scrapdeck', 'keep_spiders_apart', way ?? text, picked)
+  const { first, last } = users ?? DEFAULT_USERS
+  options.list('scrapdeck', 'spider_users', `${first}-${last}`, range)
+  return { way: way ?? 'off', users: { first, last } }
+}
+
 function readLogLevel(options: OptionReader): ServeOptions['logLevel'] {
   const own = options.pick('scrapdeck', 'log_level')
   const picked = own ?? options.pick('variables', 'LOG_LEVEL')

@@ -60,6 +60,7 @@ describe('options of the service', () => {
       cache: null,
       secretKeyFile: null,
       warmStarts: { isOn: true, mostParents: 4, waitMs: 0, mostParked: 1 },
+      keepApart: { way: 'off', users: { first: 60_706, last: 61_183 } },
       logLevel: null,
       allowedHosts: [],
       crawlCacheSeconds: 3_600,
@@ -379,6 +380,18 @@ describe("Scrapyd's options", () => {
     expect(() => scrapyd('eggs_dir =')).toThrow('eggs_dir is empty')
   })
 
+  it('keeps spiders apart only as asked for, with user ids that are no accounts', () => {
+    const keep = (text: string) => resolve(`[scrapdeck]\n${text}\n`).options.keepApart
+    expect(keep('keep_spiders_apart = users\nspider_users = 70000-70100')).toEqual({
+      way: 'users',
+      users: { first: 70_000, last: 70_100 }
+    })
+    expect(() => keep('keep_spiders_apart = yes')).toThrow('is one of off, auto, sandbox, users, not "yes"')
+    for (const range of ['0-100', '70100-70000', '70000', '70000-99999999999']) {
+      expect(() => keep(`spider_users = ${range}`), range).toThrow('spider_users takes two user ids')
+    }
+  })
+
   it('0 jobs_to_keep deletes nothing, as in Scrapyd', () => {
     expect(scrapyd('jobs_to_keep = 0').jobsToKeep).toBeNull()
     expect(scrapyd('jobs_to_keep = 7').jobsToKeep).toBe(7)
@@ -443,6 +456,8 @@ const VALUES: Record<string, string> = {
     warm_parents: '2',
     warm_parked: '3',
     warm_wait: '1',
+    keep_spiders_apart: 'sandbox',
+    spider_users: '70000-70100',
     crawl_cache_ttl: '60',
     audit_days: '90',
     audit_syslog: 'tls://siem.example',

@@ -9,6 +9,7 @@ import type { ConfiguredSource } from './discovery-options.ts'
 import type { PluginSettings } from './plugin-options.ts'
 import type { EngineOptions } from '../engine/index.ts'
 
+type KeepApart = NonNullable<EngineOptions['keepApart']>
 type WarmStarts = NonNullable<EngineOptions['warmStarts']>
 
 /** Where eggs, archived logs and kept items are. */
@@ -52,6 +53,7 @@ export interface ServeOptions {
   /** null: this engine shares nothing. */
   cache: { address: CacheAddress; answers: AnswerLimits } | null
   warmStarts: WarmStarts
+  keepApart: KeepApart
   /** null: the host's default. */
   logLevel: 'debug' | 'info' | 'warn' | 'error' | null
   allowedHosts: string[]

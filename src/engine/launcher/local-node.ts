@@ -1,7 +1,7 @@
 import { EventEmitter } from 'node:events'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
-import type { ProjectName, ProjectPython, VersionName } from '../../shared/contract/index.ts'
+import type { ProjectName, ProjectPython, StartMode, VersionName } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { CANCEL_WAITS_MS, type CancelWaitsMs, limitWaitsOf } from '../../shared/run-limits.ts'
 import { LAST_STEP, signalOfStep, stepDue } from '../../shared/stop-ladder.ts'
@@ -19,8 +19,10 @@ import {
 import { LOCAL_TRAITS } from '../nodes/node-traits.ts'
 import { problemOfPathPart } from '../projects/names.ts'
 import { type Clock, sleep } from '../runtime/clock.ts'
+import { type KeepApart, NOT_KEPT_APART } from '../runtime/keep-apart.ts'
 import type { Logger } from '../runtime/logger.ts'
 import { makePrivateDirectory } from '../runtime/private-directory.ts'
+import { Apart } from './apart/apart.ts'
 import { LocalEnvironments } from './pythons/environments.ts'
 import { itemsFileOf, logFileOf, type RunDirectories, type RunNames, type RunSource } from './runs/launch-plan.ts'
 import { watchFile } from './runs/watch-file.ts'
@@ -42,6 +44,10 @@ export interface LocalNodeOptions {
   slots: () => number
   pythonPath?: string
   warmStarts?: WarmStarts
+  /** The directory of Scrapdeck's own data; default: this one. */
+  dataDirectory?: string
+  /** Default: spiders run as we do. */
+  keepApart?: KeepApart
   /** Projects that can be run, and the Python each is set to use; default: the main one for all. */
   projectPythons?: { names: () => readonly ProjectName[]; of: (project: ProjectName) => ProjectPython }
   /** Where the code of a project is; null if we have none. Eggs are stored in the projects room, not here. */
@@ -73,6 +79,7 @@ interface LocalNodeParts extends Pick<LocalNodeOptions, 'resourcesDirectory' | '
   dataDirectory: string
   directories: RunDirectories
   pool: WarmPool
+  apart: Apart
   python: PythonEnvironment
   environments: LocalEnvironments
   runs: RunList
@@ -120,17 +127,23 @@ export class LocalNode implements NodeClient {
       ...options.directories
     }
     const shared = { dataDirectory: directory, resourcesDirectory, clock, logger }
+    const apart = await Apart.open(options.keepApart ?? NOT_KEPT_APART, {
+      ...{ dataDirectory: options.dataDirectory ?? directory, directory, resourcesDirectory, directories, clock }
+    })
     const events = new EventEmitter<LocalNodeEvents>()
     // The parts call back before all of them are created.
     let known: LocalEnvironments | null = null
     let runs: RunList | null = null
     const onPythons = () => void events.emit('pythons')
     const freeSlots = () => runs?.freeSlots() ?? 0
-    const pool = new WarmPool({ ...shared, ...options.warmStarts, freeSlots, onChange: onPythons })
-    const startOf = (path: string) => pool.mode(path)
+    const environment = () => apart.environment()
+    const pool = new WarmPool({ ...shared, ...options.warmStarts, environment, freeSlots, onChange: onPythons })
+    const ownPython = () => python.path()
+    const startOf = (path: string) => (apart.isOn && path !== ownPython() ? COLD_APART : pool.mode(path))
     const python = new PythonEnvironment({
       ...shared,
       pythonPath: options.pythonPath,
+      apart,
       candidates: findPythons(resourcesDirectory),
       startOf,
       onChange() {
@@ -142,6 +155,7 @@ export class LocalNode implements NodeClient {
     const environments = await LocalEnvironments.open({
       ...shared,
       main: python,
+      apart,
       projects: () => projectPythons?.names() ?? [],
       settingOf: (project) => projectPythons?.of(project) ?? { kind: 'default' },
       pythonsInUse: () => runs && pythonsInUse(runs),
@@ -156,6 +170,8 @@ export class LocalNode implements NodeClient {
       source,
       directories,
       pool,
+      apart,
+      ownPython,
       finishedKept: FINISHED_KEPT,
       onChange: () => void events.emit('runs'),
       onStart: ({ project, spider }) => oldFiles?.prune(project, spider)
@@ -176,7 +192,7 @@ export class LocalNode implements NodeClient {
     // Catches up on what the parts reported before the listeners were set.
     watch.wake()
     list.fillSlots()
-    const parts = { ...shared, source, directories, pool, python, environments, watch, events }
+    const parts = { ...shared, source, directories, pool, apart, python, environments, watch, events }
     return new LocalNode({ ...parts, runs: list })
   }
 
@@ -237,7 +253,7 @@ export class LocalNode implements NodeClient {
     const found = await this.environments.checkedPythonOf(request.project)
     if (found.path === null) throw refusal(found.problem)
     const { runs, pool, clock } = this.#parts
-    pool.expectStart(found.path)
+    if (!this.#parts.apart.isOn || found.path === this.python.path()) pool.expectStart(found.path)
     const source = await this.#sourceOf(request)
     this.#refuseWhenClosed()
     let isAccepted: boolean
@@ -308,6 +324,9 @@ export class LocalNode implements NodeClient {
     const closing = this.#closing.signal
     return listSpiders({
       ...this.#parts,
+      ownPython: () => this.python.path(),
+      project,
+      workDirectory: this.#parts.directories.workDirectory,
       python: found.path,
       source,
       signal: signal ? AbortSignal.any([closing, signal]) : closing
@@ -335,6 +354,11 @@ export class LocalNode implements NodeClient {
   #refuseWhenClosed(): void {
     if (this.#closing.signal.aborted) throw new NodeError('aborted', 'The local node is closed.', { delivered: 'no' })
   }
+}
+
+const COLD_APART: StartMode = {
+  mode: 'cold',
+  text: 'Each spider starts its own Python process, because spiders are kept apart and only the main Python is loaded for all.'
 }
 
 /** Started runs, whether or not their processes have been seen. */

@@ -348,8 +348,15 @@ test.each(WAYS)('a secret of a %s spider is in no list of processes and in no lo
   }
 })
 
+/** What a listing is told of the project and its places. */
+const listed = () => ({
+  project: aProjectName('reporting'),
+  dataDirectory: place.path,
+  workDirectory: join(place.path, 'work')
+})
+
 test('the spiders of a project are listed by a fork in well under the time of a start', async () => {
-  const options = { python, dataDirectory: place.path, resourcesDirectory, clock: systemClock }
+  const options = { python, ...listed(), resourcesDirectory, clock: systemClock }
   const cold = await listSpiders({ ...options, source: { egg }, pool: null })
   expect(cold).toEqual(['-o', 'family', 'report', 'secret'])
   expect(await listSpiders({ ...options, source: { egg }, pool })).toEqual(cold)
@@ -422,7 +429,7 @@ time.sleep(600)
 `
   )
   const abort = new AbortController()
-  const options = { python, dataDirectory: place.path, resourcesDirectory, clock: systemClock, signal: abort.signal }
+  const options = { python, ...listed(), resourcesDirectory, clock: systemClock, signal: abort.signal }
   const listing = listSpiders({ ...options, source: { settingsModule: 'hanging', path: [folder] }, pool })
   const pid = await vi.waitFor(async () => {
     const found = Number(await readFile(pidFile, 'utf8'))

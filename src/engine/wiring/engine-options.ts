@@ -21,6 +21,7 @@ import type { EggTree } from '../projects/egg-tree.ts'
 import type { SettingsSource } from '../projects/settings-projects.ts'
 import type { EngineRouter } from '../router/router.ts'
 import type { Clock } from '../runtime/clock.ts'
+import type { KeepApart } from '../runtime/keep-apart.ts'
 import type { Logger } from '../runtime/logger.ts'
 import type { LoopDelay } from '../runtime/loop-delay.ts'
 import type { Random } from '../runtime/random.ts'
@@ -77,6 +78,8 @@ export interface EngineOptions {
   sshProgram?: string
   /** Default: on, at most four parents with one parked child each, and no start waits for a parent. */
   warmStarts?: WarmStarts
+  /** Whether code of projects runs apart from Scrapdeck and from other projects. Default: it does not. */
+  keepApart?: KeepApart
   /** Node sources from the configuration file. */
   discovery?: readonly ConfiguredSource[]
   /** Modules that run with the engine, each in its own thread (docs/plugins.md). */

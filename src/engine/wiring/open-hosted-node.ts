@@ -11,7 +11,7 @@ import { hasLocalNode, layOutLocalNode } from './wire-local-node.ts'
 /** See openHostedNode (../index.ts). */
 export async function openHosted(options: EngineOptions): Promise<HostedNode | null> {
   if (!hasLocalNode(options)) return null
-  const { dataDirectory, resourcesDirectory, pythonPath, warmStarts, logger = silentLogger } = options
+  const { dataDirectory, resourcesDirectory, pythonPath, warmStarts, keepApart, logger = silentLogger } = options
   openDataDirectory(dataDirectory)
   const layout = layOutLocalNode(options)
   const clock = systemClock
@@ -19,7 +19,7 @@ export async function openHosted(options: EngineOptions): Promise<HostedNode | n
     await requirePython(absoluteUnlessBare(pythonPath), { directory: resourcesDirectory, clock })
   }
   return HostedNode.open({
-    ...{ directory: layout.own, resourcesDirectory, warmStarts, clock, logger },
+    ...{ directory: layout.own, dataDirectory, resourcesDirectory, warmStarts, keepApart, clock, logger },
     ...(pythonPath !== undefined && { pythonPath }),
     slots: options.localSlots ?? options.configuredSlots ?? availableParallelism(),
     jobsToKeep: options.jobsToKeep ?? null,

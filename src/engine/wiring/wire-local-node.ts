@@ -119,6 +119,8 @@ export class LocalNodeRoom {
         slots: () => room.#slots,
         pythonPath: options.pythonPath,
         warmStarts: options.warmStarts,
+        dataDirectory: options.dataDirectory,
+        keepApart: options.keepApart,
         projectPythons: { names: () => projects.catalog.names(), of: (project) => projects.settingsOf(project).python },
         source: (project, version) => projects.source(project, version),
         directories: { logsDirectory: layout.writtenLogs, itemsDirectory: layout.items, jobsDirectory: layout.jobs },

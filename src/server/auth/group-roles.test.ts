@@ -20,7 +20,7 @@ describe('the rights of somebody', () => {
           const groups = [...all.keys()].filter(() => takes.next().value).concat(others)
           const having = groups.flatMap((group) => all.get(group) ?? [])
           const found = rightsIn(groups, all)
-          if (found === null) return expect(having).toEqual([])
+          if (found === null) return having.length === 0
           const isHighest = (role: Role | null, held: (Role | null)[]) =>
             held.includes(role) && held.every((one) => one === null || (role !== null && includesRole(role, one)))
           expect(

@@ -32,7 +32,14 @@ const SavedPythons = z.object({ pythons: ProjectPythons, pythonsTag: z.string() 
 export interface HostedNodeOptions
   extends Pick<
     LocalNodeOptions,
-    'directory' | 'resourcesDirectory' | 'pythonPath' | 'warmStarts' | 'clock' | 'logger'
+    | 'directory'
+    | 'resourcesDirectory'
+    | 'pythonPath'
+    | 'warmStarts'
+    | 'dataDirectory'
+    | 'keepApart'
+    | 'clock'
+    | 'logger'
   > {
   /** While the operator has set nothing else. */
   slots: number

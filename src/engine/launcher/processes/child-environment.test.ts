@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { childEnvironment } from './child-environment.ts'
+import { apartEnvironment, childEnvironment, environmentOfBuild } from './child-environment.ts'
 
 test("spiders inherit our environment without what is Scrapdeck's, Electron's, or would choose another project", () => {
   const own = {
@@ -23,4 +23,18 @@ test("spiders inherit our environment without what is Scrapdeck's, Electron's, o
     SCRAPY_CHECK: '1',
     PYTHONIOENCODING: 'UTF-8'
   })
+})
+
+test('what is kept apart has nothing of ours that a crawl does not need', () => {
+  const own = {
+    PATH: '/bin',
+    TZ: 'UTC',
+    https_proxy: 'http://p:1',
+    AWS_SECRET_ACCESS_KEY: 'k',
+    HOME: '/root',
+    PIP_INDEX_URL: 'u'
+  }
+  const shared = { PATH: '/bin', TZ: 'UTC', https_proxy: 'http://p:1', PYTHONIOENCODING: 'UTF-8' }
+  expect(apartEnvironment(own)).toEqual({ ...shared, HOME: '/' })
+  expect(environmentOfBuild(own, '/b')).toEqual({ ...shared, HOME: '/b', PIP_INDEX_URL: 'u', PIP_NO_CACHE_DIR: '1' })
 })

@@ -12,3 +12,24 @@ export function childEnvironment(own: NodeJS.ProcessEnv): Record<string, string>
   )
   return { ...Object.fromEntries(kept), PYTHONIOENCODING: 'UTF-8' }
 }
+
+/** What a crawl needs of the machine: languages, time zone, proxies and certificates. */
+const FOR_APART =
+  /^(PATH|LANG|LANGUAGE|LC_[A-Z]+|TZ|PYTHONHASHSEED|(HTTP|HTTPS|FTP|ALL|NO)_PROXY|SSL_CERT_(FILE|DIR)|REQUESTS_CA_BUNDLE|CURL_CA_BUNDLE)$/i
+
+/** The same for the installation of packages, which may need a package index that pip was told of. */
+export function environmentOfBuild(own: NodeJS.ProcessEnv, home: string): Record<string, string> {
+  const ofPip = Object.entries(own).filter(
+    (entry): entry is [string, string] => /^PIP_/i.test(entry[0]) && entry[1] !== undefined
+  )
+  return { ...apartEnvironment(own), ...Object.fromEntries(ofPip), HOME: home, PIP_NO_CACHE_DIR: '1' }
+}
+
+/** The environment of spiders that are kept apart: nothing of ours that is not named here. */
+export function apartEnvironment(own: NodeJS.ProcessEnv): Record<string, string> {
+  const named = Object.entries(childEnvironment(own)).filter(
+    ([name]) => name === 'PYTHONIOENCODING' || FOR_APART.test(name)
+  )
+  // A run gets another one. A user without an account has none, and some packages look for it when they are imported.
+  return { ...Object.fromEntries(named), HOME: '/' }
+}

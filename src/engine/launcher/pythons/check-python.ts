@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import { z } from 'zod'
 import { ScrapdeckError } from '../../../shared/errors.ts'
 import type { Clock } from '../../runtime/clock.ts'
+import type { Apart } from '../apart/apart.ts'
 import { childEnvironment } from '../processes/child-environment.ts'
 import { runCommand } from '../runs/run-command.ts'
 
@@ -33,18 +34,29 @@ except Exception as error:
 print(json.dumps(found))
 `
 
+/** For a Python that a project chose: how it is kept apart, under which name. */
+export interface CheckedApart {
+  apart: Apart
+  name: string
+  /** What it may write to; default: nothing. */
+  directory?: string
+}
+
 /** Asks the program for its Python version and whether Scrapy imports. Never rejects. `directory` has no modules. */
 export async function checkPython(
   command: string,
-  options: { directory: string; clock: Clock; signal?: AbortSignal }
+  options: { directory: string; clock: Clock; signal?: AbortSignal; apart?: CheckedApart }
 ): Promise<Finding> {
   const none = (failure: string) => ({ path: command, version: null, scrapyVersion: null, failure })
   try {
+    const { apart, ...shared } = options
+    const asked = { command, args: ['-c', CHECK] }
     const result = await runCommand({
-      ...options,
-      command,
-      args: ['-c', CHECK],
-      environment: childEnvironment(process.env),
+      ...shared,
+      ...(apart === undefined
+        ? asked
+        : await apart.apart.command(apart.name, apart.directory ?? null, asked.command, asked.args)),
+      environment: apart?.apart.environment() ?? childEnvironment(process.env),
       timeLimitMs: LIMIT_MS,
       stdoutLimitBytes: 1_000_000
     })

@@ -3,6 +3,7 @@ import type { Environment, ProjectName, ProjectPython, StartMode } from '../../.
 import { ScrapdeckError } from '../../../shared/errors.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
+import type { Apart } from '../apart/apart.ts'
 import { describeInterpreter, describeMade, describeMain, progressOf } from './describe-environments.ts'
 import { type Made, MadeEnvironments } from './made-environments.ts'
 import { interpreterId, NamedInterpreters, problemOfInterpreter } from './named-interpreters.ts'
@@ -30,6 +31,8 @@ export type PythonOfProject = { path: string } | { path: null; problem: string; 
 export interface EnvironmentsOptions {
   dataDirectory: string
   main: PythonEnvironment
+  /** Default: spiders run as we do. */
+  apart?: Apart
   /** Projects that can be run. */
   projects: () => readonly ProjectName[]
   settingOf: (project: ProjectName) => ProjectPython
@@ -60,18 +63,26 @@ export class LocalEnvironments implements Environments {
   readonly #idsOfTexts = new Map<string, string>()
 
   private constructor(options: EnvironmentsOptions, made: MadeEnvironments) {
-    const { dataDirectory, clock, onChange, startOf = () => COLD } = options
+    const { dataDirectory, apart, clock, onChange, startOf = () => COLD } = options
     this.#options = options
     this.#startOf = startOf
     this.#made = made
-    this.#interpreters = new NamedInterpreters({ directory: dataDirectory, clock, onChange })
+    this.#interpreters = new NamedInterpreters({ directory: dataDirectory, apart, clock, onChange })
   }
 
   /** Loads what earlier engines built in `environments/`, and starts to build what projects lack. */
   static async open(options: EnvironmentsOptions): Promise<LocalEnvironments> {
-    const { main, pythonsInUse, clock, logger, onChange } = options
+    const { main, apart, pythonsInUse, clock, logger, onChange } = options
     const directory = join(options.dataDirectory, 'environments')
-    const made = await MadeEnvironments.open({ directory, main: main.own, pythonsInUse, clock, logger, onChange })
+    const made = await MadeEnvironments.open({
+      directory,
+      main: main.own,
+      apart,
+      pythonsInUse,
+      clock,
+      logger,
+      onChange
+    })
     const environments = new LocalEnvironments(options, made)
     // The search may have ended while the directory was read.
     environments.refresh()
@@ -134,7 +145,8 @@ export class LocalEnvironments implements Environments {
 
   /** Starts to build it if it is missing. Cheap, because it is called for every job that could be placed. */
   pythonOf(project: ProjectName): PythonOfProject {
-    const { main, settingOf } = this.#options
+    const { main, apart, settingOf } = this.#options
+    if (apart?.problem) return missing(apart.problem, `cannot keep spiders apart: ${apart.problem}`)
     const setting = settingOf(project)
     const { state, path, problem } = main.state()
     if (setting.kind === 'default') {

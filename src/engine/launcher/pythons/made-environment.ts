@@ -4,9 +4,10 @@ import { basename, join, sep } from 'node:path'
 import { z } from 'zod'
 import { ScrapdeckError } from '../../../shared/errors.ts'
 import type { Clock } from '../../runtime/clock.ts'
+import { type Apart, NOT_APART } from '../apart/apart.ts'
 import { BuildLog, readBuildLog } from './build-log.ts'
 import { checkPython, lastLine, pythonIn } from './check-python.ts'
-import { childEnvironment } from '../processes/child-environment.ts'
+import { environmentOfBuild } from '../processes/child-environment.ts'
 import { maskCredentials } from '../../../shared/secret-values.ts'
 import { addedRequirements, demandsHashes } from './requirements.ts'
 import { runCommand } from '../runs/run-command.ts'
@@ -70,6 +71,7 @@ const PIP_WORDS =
  */
 export class MadeEnvironment {
   readonly directory: string
+  readonly #apart: Apart
   readonly #clock: Clock
   readonly #onChange: () => void
   readonly #logFile: string
@@ -79,8 +81,11 @@ export class MadeEnvironment {
   #building: Building | null = null
   #failure: string | null = null
 
-  constructor({ directory, clock, onChange }: { directory: string; clock: Clock; onChange: () => void }) {
+  /** `apart`: how the code of its packages is kept apart; default: not at all. */
+  constructor(options: { directory: string; apart?: Apart; clock: Clock; onChange: () => void }) {
+    const { directory, clock, onChange } = options
     this.directory = directory
+    this.#apart = options.apart ?? NOT_APART
     this.#clock = clock
     this.#onChange = onChange
     this.#logFile = join(directory, 'build.log')
@@ -185,7 +190,12 @@ export class MadeEnvironment {
   }
 
   async #fill(build: string, base: { path: string }, requirements: string, run: BuildRun): Promise<MadePython> {
-    const here = { directory: this.directory, clock: this.#clock }
+    const name = `environment/${basename(this.directory)}`
+    const apart = this.#apart
+    const here = { directory: this.directory, clock: this.#clock, apart, name, build }
+    // Packages may run code while they are installed, which sees the new environment alone.
+    const file = join(build, 'requirements.txt')
+    await writeFile(file, requirements, { mode: 0o600, flag: 'wx' })
     await runStep(base.path, ['-m', 'venv', build], 'The environment could not be built', { ...run, ...here })
     const python = pythonIn(build)
     // pip reports neither the number of packages in advance nor their size. Scrapy has about 35.
@@ -197,9 +207,17 @@ export class MadeEnvironment {
       })
     const added = addedRequirements(requirements)
     const together = demandsHashes(requirements) ? [] : added
-    await install(['-r', this.#requirementsFile, ...together])
+    await install(['-r', file, ...together])
     if (together.length < added.length) await install(added)
-    const { version, scrapyVersion, failure: why } = await checkPython(python, { ...here, signal: run.signal })
+    const {
+      version,
+      scrapyVersion,
+      failure: why
+    } = await checkPython(python, {
+      ...{ directory: this.directory, clock: this.#clock, signal: run.signal },
+      apart: { apart, name, directory: build }
+    })
+    await apart.takeBack(name, build)
     if (version === null || scrapyVersion === null) throw new Error(`Scrapy cannot be imported in it: ${why}`)
     const facts = { version, scrapyVersion, madeAtMs: this.#clock.nowMs() }
     run.signal?.throwIfAborted()
@@ -217,16 +235,23 @@ async function runStep(
   command: string,
   args: string[],
   failed: string,
-  run: { directory: string; clock: Clock; signal?: AbortSignal; log: (line: string) => void },
+  run: {
+    directory: string
+    apart: Apart
+    name: string
+    build: string
+    clock: Clock
+    signal?: AbortSignal
+    log: (line: string) => void
+  },
   onLine?: (line: string) => void
 ): Promise<void> {
   const said: string[] = []
   const result = await runCommand({
-    command,
-    args,
+    ...(await run.apart.command(run.name, run.build, command, args)),
     // `-m` imports from the working directory first, so it must be one of ours.
     directory: run.directory,
-    environment: childEnvironment(process.env),
+    environment: run.apart.isOn ? environmentOfBuild(process.env, run.build) : run.apart.environment(),
     timeLimitMs: LIMIT_MS,
     stdoutLimitBytes: 0,
     clock: run.clock,

@@ -4,6 +4,7 @@ import pLimit from 'p-limit'
 import { ScrapdeckError } from '../../../shared/errors.ts'
 import type { Clock, Timer } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
+import type { Apart } from '../apart/apart.ts'
 import { MadeEnvironment } from './made-environment.ts'
 
 export interface Made {
@@ -16,6 +17,7 @@ export interface Made {
 interface MadeEnvironmentsOptions {
   /** `environments/` of the data directory. */
   directory: string
+  apart?: Apart
   /** The main environment is cleaned up together with the others. */
   main: MadeEnvironment
   /** The interpreters of live runs; null if one is unknown: then nothing that could be in use is deleted. */
@@ -69,9 +71,10 @@ export class MadeEnvironments {
   of(id: string): Made {
     let one = this.#byId.get(id)
     if (one === undefined) {
-      const { directory, clock } = this.#options
+      const { directory, apart, clock } = this.#options
       const onChange = () => this.announceProgress()
-      one = { id, environment: new MadeEnvironment({ directory: join(directory, id), clock, onChange }), work: null }
+      const environment = new MadeEnvironment({ directory: join(directory, id), apart, clock, onChange })
+      one = { id, environment, work: null }
       this.#byId.set(id, one)
     }
     return one

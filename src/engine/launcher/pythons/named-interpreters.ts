@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { Clock } from '../../runtime/clock.ts'
+import type { Apart } from '../apart/apart.ts'
 import { checkPython, type Finding, isNewEnough, OLDEST_PYTHON } from './check-python.ts'
 import { absoluteUnlessBare } from './python-environment.ts'
 
@@ -15,10 +16,10 @@ export interface Interpreter {
 
 /** The interpreters that projects name. Each is checked once, until another check is requested. */
 export class NamedInterpreters {
-  readonly #options: { directory: string; clock: Clock; onChange: () => void }
+  readonly #options: { directory: string; apart?: Apart; clock: Clock; onChange: () => void }
   readonly #byId = new Map<string, Interpreter>()
 
-  constructor(options: { directory: string; clock: Clock; onChange: () => void }) {
+  constructor(options: { directory: string; apart?: Apart; clock: Clock; onChange: () => void }) {
     this.#options = options
   }
 
@@ -29,9 +30,14 @@ export class NamedInterpreters {
 
   /** Checks it again, regardless of earlier results. */
   check(command: string): Interpreter {
-    const { directory, clock, onChange } = this.#options
-    const check = checkPython(absoluteUnlessBare(command), { directory, clock })
-    const interpreter: Interpreter = { id: interpreterId(command), command, finding: null, check }
+    const { directory, apart, clock, onChange } = this.#options
+    const id = interpreterId(command)
+    const check = checkPython(absoluteUnlessBare(command), {
+      directory,
+      clock,
+      apart: apart && { apart, name: `python/${id}` }
+    })
+    const interpreter: Interpreter = { id, command, finding: null, check }
     this.#byId.set(interpreter.id, interpreter)
     void check.then((finding) => {
       interpreter.finding = finding

@@ -5,6 +5,7 @@ import type { PythonState, StartMode } from '../../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../../shared/errors.ts'
 import { type Clock, sleep } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
+import type { Apart } from '../apart/apart.ts'
 import { checkPython, type Finding, isNewEnough, OLDEST_PYTHON, pythonIn } from './check-python.ts'
 import { alreadyBuilt, MadeEnvironment } from './made-environment.ts'
 
@@ -18,6 +19,8 @@ export interface PythonEnvironmentOptions {
   resourcesDirectory: string
   clock: Clock
   logger: Logger
+  /** Default: spiders run as we do. */
+  apart?: Apart
   /** How spiders start with this interpreter. */
   startOf?: (path: string) => StartMode
   onChange: () => void
@@ -58,7 +61,14 @@ export class PythonEnvironment {
     this.#isAwaited.abort()
   }
 
+  /** The path of `state`. */
+  path(): string | null {
+    return this.#options.apart?.problem ? null : this.#state.path
+  }
+
   state(): PythonState {
+    const { apart } = this.#options
+    if (apart?.problem) return { ...UNKNOWN, state: 'missing', problem: apart.problem }
     const { path } = this.#state
     return path === null ? this.#state : { ...this.#state, start: this.#options.startOf?.(path) ?? COLD }
   }

@@ -7,9 +7,12 @@ import { wordsOfZodError } from '../../../shared/issue-words.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import { childEnvironment } from '../processes/child-environment.ts'
 import type { LaunchPlan, RunSource } from '../runs/launch-plan.ts'
+import { type Apart, NOT_APART } from '../apart/apart.ts'
+import { startLaunch } from '../runs/start-run.ts'
 import { signalGroup } from '../processes/process-group.ts'
 import { readFileRange } from '../runs/file-range.ts'
 import { runCommand } from '../runs/run-command.ts'
+import type { RunEvents } from '../runs/run-events.ts'
 import type { RunExit } from '../runs/run-directory.ts'
 import type { WarmPool } from '../warm/warm-pool.ts'
 
@@ -28,6 +31,11 @@ interface Listing {
 }
 
 interface ListingOptions {
+  project: ProjectName
+  /** Where spiders run. */
+  workDirectory: string
+  apart?: Apart
+  ownPython?: () => string | null
   python: string
   source: RunSource
   dataDirectory: string
@@ -44,7 +52,9 @@ interface ListingOptions {
 export async function listSpiders(options: ListingOptions): Promise<string[]> {
   const directory = join(options.dataDirectory, 'work')
   await mkdir(directory, { recursive: true })
-  const listing = (await listWarm(options, directory)) ?? (await listCold(options, directory))
+  const listing = options.apart?.isOn
+    ? (await listSupervised(options, join(options.workDirectory, options.project)))!
+    : ((await listWarm(options, directory)) ?? (await listCold(options, directory)))
   options.signal?.throwIfAborted()
   const { code, answer, stderr, stoppedFor } = listing
   if (stoppedFor === 'time') fail(`Importing the egg took more than ${LIMIT_MS / 1000} seconds.`, stderr)
@@ -81,14 +91,18 @@ async function listCold(options: ListingOptions, directory: string): Promise<Lis
 
 /** null: no parent is ready to fork. */
 async function listWarm(options: ListingOptions, workingDirectory: string): Promise<Listing | null> {
-  const { pool, clock, signal, python, source } = options
-  if (pool?.mode(python).mode !== 'warm') {
-    pool?.prepare(python)
-    return null
-  }
+  const { pool, python } = options
+  if (pool?.mode(python).mode === 'warm') return listSupervised(options, workingDirectory)
+  pool?.prepare(python)
+  return null
+}
+
+/** By a supervisor, as a run: the only way to list what is kept apart. null: no parent is ready to fork one. */
+async function listSupervised(options: ListingOptions, workingDirectory: string): Promise<Listing | null> {
+  const { pool, apart = NOT_APART, clock, signal, python, project, source } = options
   const directory = await mkdtemp(join(options.dataDirectory, FOLDER_PREFIX))
   const launch: LaunchPlan = {
-    ...{ id: directory, python, project: 'list' as ProjectName, spider: '', arguments: [], source, environment: {} },
+    ...{ id: directory, python, project, spider: '', arguments: [], source, environment: {} },
     ...{ workingDirectory, logFile: '', directories: [], secrets: [], resourceLimits: null }
   }
   let stoppedFor: Listing['stoppedFor'] = null
@@ -103,18 +117,18 @@ async function listWarm(options: ListingOptions, workingDirectory: string): Prom
   if (signal?.aborted) onAbort()
   try {
     const { promise: ended, resolve } = Promise.withResolvers<RunExit | null>()
-    const isStarted = await pool.start(
-      { do: 'list', directory, launch },
-      {
-        child({ pid }) {
-          stop = () => void signalGroup(pid, 'KILL').catch(() => resolve(null))
-          if (stoppedFor) stop()
-        },
-        exit: resolve,
-        supervisorEnded: () => resolve(null)
-      }
-    )
-    if (!isStarted) return null
+    const events: RunEvents = {
+      child({ pid }) {
+        stop = () => void signalGroup(pid, 'KILL').catch(() => resolve(null))
+        if (stoppedFor) stop()
+      },
+      exit: resolve,
+      supervisorEnded: () => resolve(null)
+    }
+    if (apart.isOn) {
+      const apartLaunch = await apart.plan({ ...launch, lists: true }, directory)
+      await startLaunch({ ...options, runDirectory: directory, mayStart: () => true }, 'list', apartLaunch, events)
+    } else if (!(await pool!.start({ do: 'list', directory, launch }, events))) return null
     const exit = await ended
     const answer = await readPart(join(directory, 'spiders.json'), STDOUT_LIMIT_BYTES)
     return {

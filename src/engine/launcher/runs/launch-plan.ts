@@ -19,6 +19,18 @@ export interface RunDirectories {
   workDirectory: string
 }
 
+/** How the spider of a run is kept apart; resources/python/apart.py does it, and says what each field means. */
+export interface ApartPlan {
+  user: number | null
+  group: number | null
+  readable: Record<string, string>
+  passable: string[]
+  private: string[]
+  files: string[]
+  sandbox: string[] | null
+  temporary: string | null
+}
+
 /** What is needed to start a run: launch.json of a cold start, the request of a warm one. */
 export interface LaunchPlan {
   id: string
@@ -37,6 +49,10 @@ export interface LaunchPlan {
   /** Values to mask in logs. */
   secrets: string[]
   resourceLimits: ResourceLimits | null
+  /** How its spider is kept apart; absent: it runs as we do. */
+  apart?: ApartPlan
+  /** Lists the spiders instead of running one. */
+  lists?: true
 }
 
 /**
@@ -52,9 +68,8 @@ export function planLaunch(
   const feed = feedOf(directories.itemsDirectory, spec)
   const settings: Record<string, string> = { ...spec.settings, LOG_FILE: logFile }
   if (feed !== null) settings.FEEDS = `{${asciiJson(feed.url)}: {"format": "jsonlines"}}`
-  if (directories.jobsDirectory !== null) {
-    settings.JOBDIR = join(directories.jobsDirectory, spec.project, spec.spider, spec.jobid)
-  }
+  const jobs = jobDirectoryOf(directories.jobsDirectory, spec)
+  if (jobs !== null) settings.JOBDIR = jobs
   const version: [string, string][] = spec.isVersionAsked ? [['_version', spec.version]] : []
   const args = [['_job', spec.jobid], ...Object.entries(spec.args), ...version]
   // As with Scrapyd, relative paths mean the same folder in every run of a project, but not one with our own data.
@@ -96,6 +111,11 @@ export type RunNames = Pick<RunSpec, 'project' | 'spider' | 'jobid'>
 
 export function logFileOf(logsDirectory: string, run: RunNames): string {
   return join(logsDirectory, run.project, run.spider, `${run.jobid}.log`)
+}
+
+/** JOBDIR; null: runs have none. */
+export function jobDirectoryOf(jobsDirectory: string | null, run: RunNames): string | null {
+  return jobsDirectory === null ? null : join(jobsDirectory, run.project, run.spider, run.jobid)
 }
 
 const FILE_URL = /^file:(?:\/\/[^/?#]*)?([^?#]*)/i

@@ -4,6 +4,7 @@ import type { ProjectName, VersionName } from '../../../shared/contract/index.ts
 import type { NodeSignal } from '../../nodes/node-client.ts'
 import { type Clock, sleep, type Timer } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
+import type { Apart } from '../apart/apart.ts'
 import { logFileOf, type RunDirectories, type RunSource } from './launch-plan.ts'
 import { signalGroup } from '../processes/process-group.ts'
 import { isAlive, type ProcessIdentity } from '../../runtime/process-identity.ts'
@@ -54,6 +55,9 @@ export interface RunListOptions {
   directories: RunDirectories
   /** null: every start is cold. */
   pool: WarmPool | null
+  /** Default: spiders run as we do. */
+  apart?: Apart
+  ownPython?: () => string | null
   /** How many ended runs are remembered. Their logs and items are kept longer. */
   finishedKept: number
   clock: Clock

@@ -37,6 +37,8 @@ export interface WarmPoolOptions extends Partial<WarmStarts> {
   freeSlots?: () => number
   /** Default: of this machine. */
   readFreeMemory?: () => Promise<FreeMemory>
+  /** What the parents, and so all spiders, inherit. Default: of ours, what is not Scrapdeck's own. */
+  environment?: () => Record<string, string>
   clock: Clock
   logger: Logger
   onChange: () => void
@@ -215,7 +217,8 @@ export class WarmPool {
         parent.lastStartMs = this.#clock.monotonicMs()
         parent.parked = Math.max(0, parent.parked - 1)
       }
-      const launch = { ...request.launch, id }
+      // Kept apart: the rest is in launch.json (warm.py).
+      const launch = request.launch.apart === undefined ? { ...request.launch, id } : { id }
       parent.process.stdin.write(`${JSON.stringify({ ...request, launch })}\n`)
     })
   }
@@ -280,7 +283,7 @@ export class WarmPool {
     const modules = join(this.#options.dataDirectory, 'warm', `${name}.json`)
     const process_ = spawn(python, [script, modules, ROOM_FOR_ARGUMENTS], {
       cwd: this.#options.dataDirectory,
-      env: childEnvironment(process.env),
+      env: this.#options.environment?.() ?? childEnvironment(process.env),
       detached: true,
       stdio: ['pipe', 'pipe', 'ignore']
     }) as Parent['process']

@@ -1,0 +1,111 @@
+import { dirname, join, sep } from 'node:path'
+import { itemsFileOf, jobDirectoryOf, type LaunchPlan, type RunDirectories } from '../runs/launch-plan.ts'
+
+/** What is used on this machine; at least one of both. */
+export interface Ways {
+  /** The group that may pass through our directories, of which each project's user is a member. null: no users. */
+  group: number | null
+  /** Absolute path of bwrap, and how /proc is mounted; null: no sandbox. */
+  sandbox: { bwrap: string; proc: readonly string[] } | null
+}
+
+/** Directories and files of the system that a sandbox has. Of /etc, only what says nothing about other programs. */
+const SYSTEM = ['/usr', '/opt/python', '/nix/store', '/gnu/store']
+const SYSTEM_LINKS = ['/bin', '/sbin', '/lib', '/lib32', '/lib64', '/libx32']
+const SETTINGS = [
+  ...['passwd', 'group', 'nsswitch.conf', 'hosts', 'host.conf', 'resolv.conf', 'gai.conf', 'services', 'protocols'],
+  ...['localtime', 'timezone', 'mime.types', 'ld.so.cache', 'ld.so.conf', 'ld.so.conf.d', 'alternatives', 'fonts'],
+  ...['ssl/certs', 'ssl/openssl.cnf', 'ca-certificates', 'pki/tls/certs', 'pki/ca-trust']
+]
+
+/** What a sandbox shows besides the system, and where what is written goes. */
+export interface SandboxView {
+  /** Nothing below it is seen, except what is named here. */
+  hidden: string
+  readable: readonly string[]
+  writable: readonly string[]
+  /** Is /tmp there; null: an empty one in memory. */
+  temporary: string | null
+}
+
+/** The arguments of bwrap up to the command (bwrap(1)). Later mounts cover earlier ones. */
+export function sandboxArguments(proc: readonly string[], view: SandboxView): string[] {
+  const isAbove = (path: string) =>
+    view.hidden === path || view.hidden.startsWith(path.endsWith(sep) ? path : path + sep)
+  const shown = (paths: readonly string[]) => paths.flatMap((path) => ['--ro-bind', path, path])
+  const above = shown(view.readable.filter(isAbove))
+  const below = shown(view.readable.filter((path) => !isAbove(path)))
+  return [
+    ...['--unshare-user', '--unshare-ipc', '--unshare-pid', '--die-with-parent', '--new-session'],
+    ...['--cap-drop', 'ALL'],
+    ...[...SYSTEM, ...SYSTEM_LINKS].flatMap((path) => ['--ro-bind-try', path, path]),
+    ...SETTINGS.map((name) => `/etc/${name}`).flatMap((path) => ['--ro-bind-try', path, path]),
+    ...['--dev', '/dev', ...proc],
+    ...(view.temporary === null ? ['--tmpfs', '/tmp'] : ['--bind', view.temporary, '/tmp']),
+    ...above,
+    ...['--tmpfs', view.hidden],
+    ...below,
+    ...view.writable.flatMap((path) => ['--bind', path, path]),
+    ...['--remount-ro', view.hidden, '--remount-ro', '/']
+  ]
+}
+
+/** Says when the namespaces are there, and keeps them until its input ends. */
+const WAITING = ['/bin/sh', '-c', 'echo; read wait']
+
+/**
+ * The launch plan with what keeps it apart. In directories that lead to what a project wrote, only Scrapdeck itself
+ * makes, renames and removes: so nobody but its files is ever at their paths.
+ */
+export function keepApart(
+  launch: LaunchPlan,
+  where: {
+    ways: Ways
+    /** Of the project; null: ours. */
+    user: number | null
+    runDirectory: string
+    dataDirectory: string
+    directories: RunDirectories
+    /** What a run reads besides its egg: its Python and its runner. */
+    readable: readonly string[]
+  }
+): LaunchPlan {
+  const { ways, user, runDirectory, directories } = where
+  const isRun = launch.logFile !== ''
+  const run = { project: launch.project, spider: launch.spider, jobid: launch.id }
+  const items = isRun ? itemsFileOf(directories.itemsDirectory, run) : null
+  const jobs = isRun ? jobDirectoryOf(directories.jobsDirectory, run) : null
+  const files = [...(isRun ? [launch.logFile] : []), ...(items === null ? [] : [items])]
+  const leading = [...files, ...(jobs === null ? [] : [jobs])].map(dirname)
+  const owned = [launch.workingDirectory, ...(jobs === null ? [] : [jobs])]
+  // A directory of eggs is one of all projects: its user reads a copy, which goes with the run.
+  const copy = join(runDirectory, 'code.egg')
+  const isCopied = user !== null && 'egg' in launch.source
+  const source = isCopied ? { egg: copy } : launch.source
+  const temporary = ways.sandbox === null ? null : join(runDirectory, 'tmp')
+  const code = 'egg' in source ? [source.egg] : source.path
+  const view: SandboxView = {
+    ...{ hidden: where.dataDirectory, temporary },
+    readable: [...where.readable, ...code],
+    writable: [...owned, ...files]
+  }
+  return {
+    ...launch,
+    source,
+    environment: {
+      HOME: launch.workingDirectory,
+      ...(temporary !== null && { TMPDIR: '/tmp' }),
+      ...launch.environment
+    },
+    apart: {
+      user,
+      group: user === null ? null : ways.group,
+      readable: isCopied && 'egg' in launch.source ? { [launch.source.egg]: copy } : {},
+      passable: [...new Set(leading.flatMap((path) => [dirname(path), path]))],
+      private: owned,
+      files,
+      sandbox: ways.sandbox && [ways.sandbox.bwrap, ...sandboxArguments(ways.sandbox.proc, view), '--', ...WAITING],
+      temporary
+    }
+  }
+}

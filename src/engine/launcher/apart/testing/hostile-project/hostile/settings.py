@@ -1,0 +1,2 @@
+SPIDER_MODULES = ["hostile.spiders"]
+TELNETCONSOLE_ENABLED = False
