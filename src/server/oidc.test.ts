@@ -130,7 +130,7 @@ describe('signing in with OIDC', () => {
     await signIn('anna-7')
     const { id } = engine.access.listUsers()[0]!
     await expect(engine.access.updateUser(id, { password: 'kestrel amber drawbridge' })).rejects.toThrow('signs in')
-    await expect(engine.access.updateUser(id, { role: 'owner' })).rejects.toThrow('comes from groups')
+    await expect(engine.access.updateUser(id, { role: 'owner' })).rejects.toThrow('come from groups')
     await engine.access.updateUser(id, { enabled: false })
     const { answer } = await signIn('anna-7', new Browser())
     expect([await me(), answer.status, answer.body]).toEqual([401, 401, expect.stringContaining('is disabled')])
