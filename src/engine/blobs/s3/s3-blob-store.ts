@@ -5,7 +5,7 @@ import pLimit from 'p-limit'
 import { isScrapdeckError, ScrapdeckError } from '../../../shared/errors.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
-import { BLOB_NAME, BLOB_PREFIX, type BlobReader } from '../blob-store.ts'
+import { BLOB_NAME, BLOB_PREFIX, type BlobReader, type LocalFile } from '../blob-store.ts'
 import { readerOf } from '../file-reader.ts'
 import { GRACE_MS, type SharedBlobStore } from '../shared-blobs.ts'
 import type { BlobFiles } from './blob-files.ts'
@@ -126,6 +126,7 @@ export class S3BlobStore implements SharedBlobStore {
       }
       const place = { key: this.#keyOf(name), name, object }
       return {
+        sizeBytes: async () => place.object.sizeBytes,
         read: (offset, length) =>
           this.#told(async () => {
             try {
@@ -141,10 +142,10 @@ export class S3BlobStore implements SharedBlobStore {
     })
   }
 
-  localPath(name: string): Promise<string> {
+  localFile(name: string): Promise<LocalFile> {
     return this.#told(async () => {
       checkName(name)
-      return this.#pathOf(name)
+      return { path: await this.#pathOf(name), seal: null }
     })
   }
 
