@@ -1,6 +1,6 @@
 import { createReadStream } from 'node:fs'
 import { rm } from 'node:fs/promises'
-import { Readable } from 'node:stream'
+import { addAbortSignal, Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
 import { isScrapdeckError, ScrapdeckError } from '../../../shared/errors.ts'
 import type { EncryptionKeys } from '../../runtime/encryption-keys.ts'
@@ -16,11 +16,14 @@ const READ_BYTES = 262_144
 
 /**
  * Encrypts what a store of blobs holds, whichever it is. What it held before stays readable, until it is sealed too
- * (reseal.ts). Sizes are those of the content.
+ * (logs/archive/resealing.ts). Sizes are those of the content.
  */
 export class SealedBlobStore implements BlobStore {
   readonly #stored: BlobStore
   readonly #keys: EncryptionKeys
+  /** By how many, by name. */
+  readonly #writing = new Map<string, number>()
+  readonly #resealing = new Map<string, { stopping: AbortController; ended: Promise<boolean> }>()
 
   constructor(stored: BlobStore, keys: EncryptionKeys) {
     this.#stored = stored
@@ -28,21 +31,59 @@ export class SealedBlobStore implements BlobStore {
   }
 
   async write(name: string, content: Uint8Array | Readable): Promise<{ sizeBytes: number }> {
-    const sealedName = sealedNameOf(name)
-    if (this.#keys.newest === null) {
-      const written = await this.#stored.write(name, content)
-      await this.#stored.delete(sealedName)
-      return written
+    requireName(name)
+    // What fails while this waits is found when it is read.
+    if (content instanceof Readable) content.on('error', () => {})
+    await this.#endResealing(name)
+    this.#writing.set(name, (this.#writing.get(name) ?? 0) + 1)
+    try {
+      return await this.#writeSealed(name, content)
+    } finally {
+      const left = this.#writing.get(name)! - 1
+      if (left === 0) this.#writing.delete(name)
+      else this.#writing.set(name, left)
     }
+  }
+
+  async #writeSealed(name: string, content: Uint8Array | Readable): Promise<{ sizeBytes: number }> {
     let sizeBytes = 0
     const pieces = content instanceof Uint8Array ? [content] : (content as AsyncIterable<Uint8Array>)
     const sealed = sealing(this.#keys, name, pieces, (size) => {
       sizeBytes = size
     })
-    await this.#stored.write(sealedName, Readable.from(sealed, { objectMode: false }))
+    await this.#stored.write(name + SEALED, Readable.from(sealed, { objectMode: false }))
     // As it was before anything was encrypted.
     await this.#stored.delete(name)
     return { sizeBytes }
+  }
+
+  /**
+   * Seals with the newest key what is not. false: somebody writes it, or has replaced or deleted it meanwhile. Rejects
+   * as reading it does.
+   */
+  async reseal(name: string): Promise<boolean> {
+    if ((await this.keyIdOf(name)) === this.#keys.newest?.id) return true
+    if (this.#writing.has(name) || this.#resealing.has(name)) return false
+    const stopping = new AbortController()
+    const work = async () => {
+      const content = addAbortSignal(stopping.signal, await this.openRead(name))
+      stopping.signal.throwIfAborted()
+      await this.#writeSealed(name, content)
+      return true
+    }
+    const ended = work().finally(() => this.#resealing.delete(name))
+    this.#resealing.set(name, { stopping, ended })
+    return ended.catch((error: unknown) => {
+      if (stopping.signal.aborted) return false
+      throw error
+    })
+  }
+
+  /** What is read of a blob to seal it again must not replace what is written meanwhile. */
+  async #endResealing(name: string): Promise<void> {
+    const resealing = this.#resealing.get(name)
+    resealing?.stopping.abort()
+    await resealing?.ended.catch(() => {})
   }
 
   async read(name: string): Promise<Uint8Array> {
@@ -92,11 +133,13 @@ export class SealedBlobStore implements BlobStore {
 
   async delete(name: string): Promise<void> {
     const sealedName = sealedNameOf(name)
+    await this.#endResealing(name)
     await Promise.all([this.#stored.delete(sealedName), this.#stored.delete(name)])
   }
 
   async deleteUnused(name: string): Promise<boolean> {
     const sealedName = sealedNameOf(name)
+    await this.#endResealing(name)
     const deleted = await Promise.all([this.#stored.deleteUnused(sealedName), this.#stored.deleteUnused(name)])
     return deleted.every(Boolean)
   }
@@ -147,7 +190,11 @@ export class SealedBlobStore implements BlobStore {
 }
 
 function sealedNameOf(name: string): string {
+  requireName(name)
+  return name + SEALED
+}
+
+function requireName(name: string): void {
   const isValid = BLOB_NAME.test(name) && !name.endsWith(SEALED) && name.length + SEALED.length <= NAME_MAX
-  if (isValid) return name + SEALED
-  throw new ScrapdeckError('BAD_INPUT', `${JSON.stringify(name)} is not a valid blob name`)
+  if (!isValid) throw new ScrapdeckError('BAD_INPUT', `${JSON.stringify(name)} is not a valid blob name`)
 }

@@ -5,7 +5,7 @@ import { isScrapdeckError } from '../../../shared/errors.ts'
 import type { BlobReader, BlobStore, LocalFile } from '../../blobs/blob-store.ts'
 import { openFileReader } from '../../blobs/file-reader.ts'
 import { openSealedFile } from '../../blobs/sealed/sealed-reader.ts'
-import { isSealed, openBytes, sealBytes } from '../../blobs/sealed/sealed-format.ts'
+import { isSealed, keyIdOf, openBytes, sealBytes } from '../../blobs/sealed/sealed-format.ts'
 import { type EncryptionKeys, NO_KEYS } from '../../runtime/encryption-keys.ts'
 import type { CacheFigures } from '../../runtime/cache-figures.ts'
 import type { Random } from '../../runtime/random.ts'
@@ -128,6 +128,14 @@ export class LogArchive {
     const { keys = NO_KEYS } = this.#parts
     if (packed === null || keys.newest === null) return packed
     return sealBytes(keys, this.#nameOf(jobId, number), packed)
+  }
+
+  /** What `pack` returned, sealed with the newest key; null: it is. Rejects as `read` does. */
+  reseal(jobId: JobId, number: AttemptNumber, packed: Uint8Array): Uint8Array | null {
+    const { keys = NO_KEYS } = this.#parts
+    const name = this.#nameOf(jobId, number)
+    if (keys.newest === null || (isSealed(packed) && keyIdOf(name, packed) === keys.newest.id)) return null
+    return sealBytes(keys, name, this.#open(jobId, number, packed))
   }
 
   /** A range of an archived log; null: it is no longer there. Rejects with LOG_DAMAGED. */
