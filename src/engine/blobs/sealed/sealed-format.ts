@@ -3,12 +3,12 @@ import { ScrapdeckError } from '../../../shared/errors.ts'
 import { type EncryptionKeys, KEY_BYTES, KEY_ID_BYTES } from '../../runtime/encryption-keys.ts'
 
 /**
- * A sealed file is a header and frames of 64 KiB, each encrypted with AES-256-GCM: STREAM (Hoang, Reyhanitabar, Rogaway
- * and Vizár, "Online Authenticated-Encryption and its Nonce-Reuse Misuse-Resistance", 2015) with the parameters of age
+ * A sealed file is a header and frames of 64 KiB, each encrypted with AES-256-GCM: STREAM (Hoang, Reyhanitabar, Rogaway,
+ * Vizár, "Online Authenticated-Encryption and its Nonce-Reuse Misuse-Resistance", 2015) with the parameters of age
  * (age-encryption.org/v1: 64 KiB, a nonce of an 11-byte counter and a byte that marks the last frame) and, as in Tink's
- * AES-GCM-HKDF streaming, the cipher that processors have instructions for. Each file has a key of its own, HKDF-SHA-256
- * of the operator's key, a random salt and the file's name. So a frame that is changed, moved, left out or of another
- * file is not opened, a file under another name neither, and a cut one has no last frame.
+ * AES-GCM-HKDF streaming, the cipher that processors have instructions for. Each file has its own key: HKDF-SHA-256 of
+ * the operator's key, a random salt and the file's name. So a frame that is changed, moved, left out or of another file
+ * is not opened, a file under another name neither, and one that was cut off has no last frame.
  *
  *   magic and version (8) · id of the key (8) · salt (16) · frames: up to 65,536 bytes encrypted, then a tag (16)
  */

@@ -1,3 +1,4 @@
+import { isScrapdeckError } from '../../../shared/errors.ts'
 import type { SealedBlobStore } from '../../blobs/sealed/sealed-blob-store.ts'
 import { type Clock, sleep } from '../../runtime/clock.ts'
 import type { EncryptionKeys } from '../../runtime/encryption-keys.ts'
@@ -82,8 +83,10 @@ export class Resealing {
       try {
         if (!(await blobs.reseal(name))) left += 1
       } catch (error) {
-        left += 1
-        logger.warn({ error, name }, WORDS)
+        if (!this.#isLost(error)) {
+          left += 1
+          logger.warn({ error, name }, WORDS)
+        }
       }
       this.#report({ files: index + 1, of: names.length })
       await sleep(clock, PAUSE_MS, signal)
@@ -120,9 +123,17 @@ export class Resealing {
       await store.markLogArchived(jobId, number, { packed, sizes })
       return true
     } catch (error) {
+      if (this.#isLost(error)) return true
       logger.warn({ error, jobId }, WORDS)
       return false
     }
+  }
+
+  /** Nothing can be done about a file whose key the operator has lost, nor for one that was deleted meanwhile. */
+  #isLost(error: unknown): boolean {
+    if (isScrapdeckError(error, 'NOT_FOUND')) return true
+    const keyId = isScrapdeckError(error, 'ENCRYPTION_KEY_MISSING') ? error.data['keyId'] : null
+    return typeof keyId === 'string' && this.#parts.keys.lostIds.includes(keyId)
   }
 
   #report(progress: Record<string, number>): void {
