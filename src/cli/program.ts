@@ -167,7 +167,7 @@ program
   .action(async (file: string, flags: Flags & { add?: KeyPlace }) => {
     const { makeKey } = await import('./make-key.ts')
     const id = await makeKey(file, flags.add ?? null, Date.now())
-    writeAnswer(flags, { file, keyId: id }, `The key ${id} is in ${file}. Keep a copy of the file elsewhere.`)
+    writeAnswer(flags, { file, keyId: id }, `The key ${id} is in ${file}. Keep a copy of the file elsewhere.\n`)
   })
 
 program

@@ -3,14 +3,13 @@ import type { Worker } from 'node:worker_threads'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import type { BlobStore } from '../blobs/blob-store.ts'
 import type { SharedBlobs } from '../blobs/shared-blobs.ts'
-import { SealedBlobStore } from '../blobs/sealed/sealed-blob-store.ts'
 import { IncomingFiles } from '../blobs/incoming-files.ts'
 import { openFilesystemBlobStore } from '../blobs/filesystem/filesystem-blob-store.ts'
 import type { Base } from './base.ts'
 import type { EngineOptions } from './engine-options.ts'
 import { readOrCreateCredentials } from '../runtime/credentials-file.ts'
 import { LogArchive, type LogArchivePort } from '../logs/archive/log-archive.ts'
-import { Resealing } from '../logs/archive/resealing.ts'
+import type { Resealing } from '../logs/archive/resealing.ts'
 import { LogCache } from '../logs/archive/gzip-cache.ts'
 import { LogScans } from '../logs/scan/log-scans.ts'
 import { openLogThreads } from '../logs/scan/log-threads.ts'
@@ -76,7 +75,8 @@ export async function openData(
   opened.adopt(sharedBlobs, (one) => one?.stop())
   const ownBlobs = () => openFilesystemBlobStore(join(dataDirectory, 'blobs'))
   const stored = seams.blobs ?? parts.pluginBlobs ?? sharedBlobs?.store ?? (await ownBlobs())
-  const sealedBlobs = keys.newest === null ? null : new SealedBlobStore(stored, keys)
+  const sealing = keys.newest === null ? null : await import('./open-sealing.ts')
+  const sealedBlobs = sealing && new sealing.SealedBlobStore(stored, keys)
   const blobs = sealedBlobs ?? stored
   // Apart: users' expressions may occupy the threads that search.
   const [archiving, searching] = [openLogThreads(parts.clock, 1), openLogThreads(parts.clock, 2)]
@@ -96,7 +96,7 @@ export async function openData(
     directory: join(dataDirectory, 'log-index')
   })
   opened.adopt(logIndex, (index) => index.stop())
-  const resealing = sealedBlobs === null ? null : new Resealing({ ...parts, store, blobs: sealedBlobs, archive, keys })
+  const resealing = sealing && new sealing.Resealing({ ...parts, store, blobs: sealedBlobs!, archive, keys })
   opened.adopt(resealing, (one) => one?.stop())
   return {
     store,

@@ -37,6 +37,19 @@ describeBlobStore('sealed blobs in a shared directory, as any blobs', async (dir
   return { store, reopen: open }
 })
 
+describeBlobStore('sealed blobs of a store that reads only whole, as any blobs', async (directory) => {
+  const open = async () => {
+    const stored = await openFilesystemBlobStore(join(directory, 'blobs'))
+    const nullIfThere = async (name: string) => {
+      await stored.localFile(name)
+      return null
+    }
+    const whole: BlobStore = { ...stored, openAt: nullIfThere, localFile: nullIfThere }
+    return new SealedBlobStore(whole, KEYS)
+  }
+  return { store: await open(), reopen: open }
+})
+
 describe('sealed blobs', () => {
   let root: string
   let stored: BlobStore
@@ -180,6 +193,33 @@ describe('sealed blobs', () => {
     // An engine that does not seal with the new key yet, but has it.
     const behind = new SealedBlobStore(stored, keysFrom(first, second))
     expect(Buffer.from(await behind.read('logs/b.zst')).toString()).toBe('with the second key')
+  })
+
+  test('what is written or deleted while a blob is sealed anew is not undone by that', async () => {
+    const [first, second] = [newKey(), newKey()]
+    const content = randomBytes(40 * FRAME_BYTES)
+    const before = new SealedBlobStore(stored, keysFrom(first))
+    await fc.assert(
+      fc.asyncProperty(fc.constantFrom('write', 'delete'), fc.nat(20), async (verb, turns) => {
+        await before.write('logs/a.zst', content)
+        const both = new SealedBlobStore(stored, keysFrom(second, first))
+        const resealing = both.reseal('logs/a.zst')
+        resealing.catch(() => {})
+        for (let turn = 0; turn < turns; turn += 1) await new Promise((resolve) => setImmediate(resolve))
+        if (verb === 'write') await both.write('logs/a.zst', Buffer.from('new'))
+        else await both.delete('logs/a.zst')
+        // Deleted before it was read.
+        await resealing.catch((error) => expect(error).toMatchObject({ code: 'NOT_FOUND' }))
+        if (verb === 'delete') expect(await both.has('logs/a.zst')).toBe(false)
+        else expect(Buffer.from(await both.read('logs/a.zst')).toString()).toBe('new')
+      }),
+      { numRuns: 30 }
+    )
+    await before.write('logs/b.zst', content)
+    const both = new SealedBlobStore(stored, keysFrom(second, first))
+    expect(await both.reseal('logs/b.zst')).toBe(true)
+    expect(await both.keyIdOf('logs/b.zst')).toBe(keysFrom(second).newest!.id)
+    expect(content.equals(await new SealedBlobStore(stored, keysFrom(second)).read('logs/b.zst'))).toBe(true)
   })
 
   test('without its key a blob is refused with the id of the key, and stays in lists', async () => {

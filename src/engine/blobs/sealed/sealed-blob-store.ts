@@ -1,6 +1,6 @@
 import { createReadStream } from 'node:fs'
 import { rm } from 'node:fs/promises'
-import { addAbortSignal, Readable } from 'node:stream'
+import { Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
 import { isScrapdeckError, ScrapdeckError } from '../../../shared/errors.ts'
 import type { EncryptionKeys } from '../../runtime/encryption-keys.ts'
@@ -22,7 +22,7 @@ export class SealedBlobStore implements BlobStore {
   readonly #stored: BlobStore
   readonly #keys: EncryptionKeys
   /** By how many, by name. */
-  readonly #writing = new Map<string, number>()
+  readonly #changing = new Map<string, number>()
   readonly #resealing = new Map<string, { stopping: AbortController; ended: Promise<boolean> }>()
 
   constructor(stored: BlobStore, keys: EncryptionKeys) {
@@ -34,20 +34,12 @@ export class SealedBlobStore implements BlobStore {
     requireName(name)
     // What fails while this waits is found when it is read.
     if (content instanceof Readable) content.on('error', () => {})
-    await this.#endResealing(name)
-    this.#writing.set(name, (this.#writing.get(name) ?? 0) + 1)
-    try {
-      return await this.#writeSealed(name, content)
-    } finally {
-      const left = this.#writing.get(name)! - 1
-      if (left === 0) this.#writing.delete(name)
-      else this.#writing.set(name, left)
-    }
+    return this.#change(name, () => this.#writeSealed(name, content))
   }
 
-  async #writeSealed(name: string, content: Uint8Array | Readable): Promise<{ sizeBytes: number }> {
+  async #writeSealed(name: string, content: Uint8Array | AsyncIterable<Uint8Array>): Promise<{ sizeBytes: number }> {
     let sizeBytes = 0
-    const pieces = content instanceof Uint8Array ? [content] : (content as AsyncIterable<Uint8Array>)
+    const pieces = content instanceof Uint8Array ? [content] : content
     const sealed = sealing(this.#keys, name, pieces, (size) => {
       sizeBytes = size
     })
@@ -63,12 +55,10 @@ export class SealedBlobStore implements BlobStore {
    */
   async reseal(name: string): Promise<boolean> {
     if ((await this.keyIdOf(name)) === this.#keys.newest?.id) return true
-    if (this.#writing.has(name) || this.#resealing.has(name)) return false
+    if (this.#changing.has(name) || this.#resealing.has(name)) return false
     const stopping = new AbortController()
     const work = async () => {
-      const content = addAbortSignal(stopping.signal, await this.openRead(name))
-      stopping.signal.throwIfAborted()
-      await this.#writeSealed(name, content)
+      await this.#writeSealed(name, unlessAborted(await this.openRead(name), stopping.signal))
       return true
     }
     const ended = work().finally(() => this.#resealing.delete(name))
@@ -79,11 +69,19 @@ export class SealedBlobStore implements BlobStore {
     })
   }
 
-  /** What is read of a blob to seal it again must not replace what is written meanwhile. */
-  async #endResealing(name: string): Promise<void> {
-    const resealing = this.#resealing.get(name)
-    resealing?.stopping.abort()
-    await resealing?.ended.catch(() => {})
+  /** What is read of a blob to seal it again must not replace what is written meanwhile, nor bring it back. */
+  async #change<T>(name: string, work: () => Promise<T>): Promise<T> {
+    this.#changing.set(name, (this.#changing.get(name) ?? 0) + 1)
+    try {
+      const resealing = this.#resealing.get(name)
+      resealing?.stopping.abort()
+      await resealing?.ended.catch(() => {})
+      return await work()
+    } finally {
+      const left = this.#changing.get(name)! - 1
+      if (left === 0) this.#changing.delete(name)
+      else this.#changing.set(name, left)
+    }
   }
 
   async read(name: string): Promise<Uint8Array> {
@@ -133,14 +131,14 @@ export class SealedBlobStore implements BlobStore {
 
   async delete(name: string): Promise<void> {
     const sealedName = sealedNameOf(name)
-    await this.#endResealing(name)
-    await Promise.all([this.#stored.delete(sealedName), this.#stored.delete(name)])
+    await this.#change(name, () => Promise.all([this.#stored.delete(sealedName), this.#stored.delete(name)]))
   }
 
   async deleteUnused(name: string): Promise<boolean> {
     const sealedName = sealedNameOf(name)
-    await this.#endResealing(name)
-    const deleted = await Promise.all([this.#stored.deleteUnused(sealedName), this.#stored.deleteUnused(name)])
+    const deleted = await this.#change(name, () =>
+      Promise.all([this.#stored.deleteUnused(sealedName), this.#stored.deleteUnused(name)])
+    )
     return deleted.every(Boolean)
   }
 
@@ -187,6 +185,15 @@ export class SealedBlobStore implements BlobStore {
     }
     throw new ScrapdeckError('NOT_FOUND', `There is no file ${name} in the blob store`)
   }
+}
+
+/** A stream that is destroyed before it is read has nobody to tell its error: it is left at the next piece instead. */
+async function* unlessAborted(content: Readable, signal: AbortSignal): AsyncGenerator<Uint8Array> {
+  for await (const piece of content as AsyncIterable<Uint8Array>) {
+    signal.throwIfAborted()
+    yield piece
+  }
+  signal.throwIfAborted()
 }
 
 function sealedNameOf(name: string): string {

@@ -3,8 +3,8 @@ import { ScrapdeckError } from '../../../shared/errors.ts'
 import { type EncryptionKeys, KEY_BYTES, KEY_ID_BYTES } from '../../runtime/encryption-keys.ts'
 
 /**
- * A sealed file is a header and frames of 64 KiB, each encrypted with AES-256-GCM: STREAM (Hoang, Reyhanitabar, Rogaway,
- * Vizár, "Online Authenticated-Encryption and its Nonce-Reuse Misuse-Resistance", 2015) with the parameters of age
+ * A sealed file is a header and frames of 64 KiB, each encrypted with AES-256-GCM: the STREAM construction (Hoang and
+ * others, "Online Authenticated-Encryption and its Nonce-Reuse Misuse-Resistance", 2015) with the parameters of age
  * (age-encryption.org/v1: 64 KiB, a nonce of an 11-byte counter and a byte that marks the last frame) and, as in Tink's
  * AES-GCM-HKDF streaming, the cipher that processors have instructions for. Each file has its own key: HKDF-SHA-256 of
  * the operator's key, a random salt and the file's name. So a frame that is changed, moved, left out or of another file
