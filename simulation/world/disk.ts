@@ -147,7 +147,7 @@ export class Disk {
       adopt: async () => {
         throw new Error('Not simulated')
       },
-      localPath: async () => null,
+      localFile: async () => null,
       openAt: async () => null,
       has: async (name) => files.has(name),
       delete: async (name) => void (life.isOver || files.delete(name)),

@@ -55,6 +55,7 @@ export async function runImport(
     source: scrapyd,
     dataDirectory: options.dataDirectory,
     directories: localOnly(options.directories),
+    encryption: options.encryption,
     s3: options.s3,
     blobsDirectory: options.blobsDirectory,
     dryRun: flags.dryRun ?? false,

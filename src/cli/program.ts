@@ -1,6 +1,7 @@
 import { availableParallelism, homedir } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { Command, CommanderError } from 'commander'
+import { Command, CommanderError, Option } from 'commander'
+import type { KeyPlace } from './make-key.ts'
 import { EXIT_CODES, exitCodeOf } from './client/exit-codes.ts'
 import { textOfError } from './client/error-text.ts'
 import { type LocalFlags, type LocalService, type Terminal, withoutControls } from './client/terminal.ts'
@@ -149,6 +150,24 @@ program
       if (flags.json !== true) process.stdout.write(`${line}\n`)
     })
     if (flags.json === true) writeAnswer(flags, counts, '')
+  })
+
+program
+  .command('make-key <file>')
+  .description(
+    'Make a key file for encryption_key_file, which encrypts eggs, logs and items at rest. Only you can read it. Keep a copy elsewhere: without it, what it encrypted is lost.'
+  )
+  .addOption(
+    new Option(
+      '--add <place>',
+      'add a new key to the file: first (it encrypts from the next start on) or last'
+    ).choices(['first', 'last'])
+  )
+  .option('--json', JSON_HELP)
+  .action(async (file: string, flags: Flags & { add?: KeyPlace }) => {
+    const { makeKey } = await import('./make-key.ts')
+    const id = await makeKey(file, flags.add ?? null, Date.now())
+    writeAnswer(flags, { file, keyId: id }, `The key ${id} is in ${file}. Keep a copy of the file elsewhere.\n`)
   })
 
 program

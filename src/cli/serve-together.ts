@@ -60,6 +60,7 @@ export async function serveTogether(
   })
   const membership = await joinEngines({
     ...{ postgres: options.postgres, dataDirectory: options.dataDirectory, secretKeyFile: options.secretKeyFile },
+    encryption: options.encryption,
     credentials: options.credentials,
     blobs: blobsOf(options),
     ...{ clock: systemClock, random: systemRandom, logger, lead, follow },

@@ -11,6 +11,7 @@ export function engineOptionsOf(options: ServeOptions, workingDirectory: string)
     blobsDirectory: options.blobsDirectory,
     cache: options.cache,
     secretKeyFile: options.secretKeyFile,
+    encryption: options.encryption,
     credentials: options.credentials ?? undefined,
     localSlots: options.localSlots ?? undefined,
     configuredSlots: options.configuredSlots ?? undefined,

@@ -132,6 +132,8 @@ export const OPTIONS: readonly OptionRow[] = [
   row('scrapdeck', 'store_password_file'),
   row('scrapdeck', 'password_file'),
   row('scrapdeck', 'secret_key_file'),
+  row('scrapdeck', 'encryption_key_file'),
+  row('scrapdeck', 'encryption_key_command'),
   row('scrapdeck', 'engine_name'),
   row('scrapdeck', 'engine_address'),
   ...['blobs', 'blobs_credentials_file', 'blobs_cache_mb'].map((name) => row('scrapdeck', name)),

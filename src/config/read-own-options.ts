@@ -1,5 +1,6 @@
 import { resolve as resolvePath } from 'node:path'
 import { type AnswerLimits, DEFAULT_ANSWER_LIMITS, parseCacheAddress } from '../engine/runtime/cache-address.ts'
+import type { EncryptionOptions } from '../engine/runtime/encryption-keys.ts'
 import { parsePostgresAddress, type PostgresAddress } from '../engine/runtime/postgres-address.ts'
 import { parseBlobsDirectory } from '../engine/runtime/blobs-directory.ts'
 import { DEFAULT_USERS, parseUserRange, WAYS_APART } from '../engine/runtime/keep-apart.ts'
@@ -48,6 +49,7 @@ export function readOwnOptions(options: OptionReader) {
     ...readBlobs(options),
     cache: readCache(options),
     secretKeyFile: readSecretKeyFile(options),
+    encryption: readEncryption(options),
     pythonPath: python?.text || null,
     sshProgram: ssh?.text || null,
     allowedHosts,
@@ -87,6 +89,20 @@ function readSecretKeyFile(options: OptionReader): string | null {
   const picked = options.pick('scrapdeck', 'secret_key_file')
   options.list('scrapdeck', 'secret_key_file', picked?.text ?? 'secret.key in the data directory', picked)
   return picked === null || picked.text === '' ? null : resolvePath(options.context.workingDirectory, picked.text)
+}
+
+/** The engine reads the keys: without them it must not start. */
+function readEncryption(options: OptionReader): EncryptionOptions | null {
+  const file = options.pick('scrapdeck', 'encryption_key_file')
+  const command = options.pick('scrapdeck', 'encryption_key_command')
+  options.list('scrapdeck', 'encryption_key_file', file?.text ?? '', file)
+  // It may have a secret in it.
+  options.list('scrapdeck', 'encryption_key_command', command?.text ? 'a command' : '', command)
+  const keyFile = file?.text ? resolvePath(options.context.workingDirectory, file.text) : null
+  const keyCommand = command?.text || null
+  if (keyFile !== null && keyCommand !== null)
+    options.refuse(command!, 'Keys come from encryption_key_file or encryption_key_command. Remove one of the two')
+  return keyFile === null && keyCommand === null ? null : { keyFile, keyCommand }
 }
 
 /** Among several engines on one database. */

@@ -1,4 +1,5 @@
 import type { AnswerLimits, CacheAddress } from '../engine/runtime/cache-address.ts'
+import type { EncryptionOptions } from '../engine/runtime/encryption-keys.ts'
 import type { PostgresAddress } from '../engine/runtime/postgres-address.ts'
 import type { SyslogAddress } from '../engine/runtime/syslog-address.ts'
 import type { S3Address } from '../engine/runtime/s3-address.ts'
@@ -42,6 +43,8 @@ export interface ServeOptions {
   postgres: PostgresAddress | null
   /** null: made in the data directory at the first start. */
   secretKeyFile: string | null
+  /** null: stored files are not encrypted. */
+  encryption: EncryptionOptions | null
   /** How people tell this engine from others on the same database. null: the host name and the port. */
   engineName: string | null
   /** Where they reach it. null: derived from the address it listens on. */

@@ -78,6 +78,8 @@ export const ERROR_CODES = {
   DATABASE_UNUSABLE: { status: 503, title: 'The database cannot be used' },
   BLOBS_UNUSABLE: { status: 503, title: 'The storage of the blobs cannot be used' },
   BLOB_DAMAGED: { status: 500, title: 'A stored file is damaged' },
+  ENCRYPTION_KEYS_UNUSABLE: { status: 503, title: 'The keys for stored files cannot be used' },
+  ENCRYPTION_KEY_MISSING: { status: 503, title: 'The key of a stored file is missing' },
   STORE_NOT_EMPTY: { status: 409, title: 'There is already something where the store should be copied to' },
   COPY_DIFFERS: { status: 500, title: 'The copy of a store differs from its source' },
   DATA_DIRECTORY_IN_USE: { status: 503, title: 'Another Scrapdeck is using this data directory' },

@@ -1,4 +1,5 @@
 import type { Readable } from 'node:stream'
+import type { FileSeal } from './sealed/sealed-format.ts'
 
 /**
  * The only place for large files. Scrapdeck chooses the names: `eggs/<sha256>`, `logs/<job id>-<attempt>.zst`. Writes
@@ -17,7 +18,7 @@ export interface BlobStore {
    * Where a blob is a file on this machine, if necessary after it was fetched; null: it cannot be one. A fetched file
    * may be removed once several others were. Rejects as `read` does.
    */
-  localPath(name: string): Promise<string | null>
+  localFile(name: string): Promise<LocalFile | null>
   has(name: string): Promise<boolean>
   /** Deleting a blob that does not exist is not an error. */
   delete(name: string): Promise<void>
@@ -29,8 +30,15 @@ export interface BlobStore {
   list(prefix: string): Promise<{ name: string; sizeBytes: number }[]>
 }
 
+/** `seal`: what opens it; null: it has the content as it is. */
+export interface LocalFile {
+  path: string
+  seal: FileSeal | null
+}
+
 /** All ranges are of one content, even if the blob is replaced or deleted meanwhile: a read rejects otherwise. */
 export interface BlobReader extends AsyncDisposable {
+  sizeBytes(): Promise<number>
   /** Fewer bytes than `length` only at the end. */
   read(offset: number, length: number): Promise<Uint8Array>
 }

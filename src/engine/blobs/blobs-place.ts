@@ -9,29 +9,46 @@ export interface BlobsOptions {
   directory: string | null
 }
 
+const KEYS = '#keys='
 const OWN = 'the data directory'
 
 /**
  * Tells one place for blobs from another: what it is, a space, and its name for people. A directory is known by its
- * mark, because each machine may have it mounted somewhere else. Rejects with BLOBS_UNUSABLE.
+ * mark, because each machine may have it mounted somewhere else. Behind it, the ids of the keys that seal and open what
+ * is there. Rejects with BLOBS_UNUSABLE.
  */
 export async function placeOfBlobs(
   { s3, directory }: BlobsOptions,
   dataDirectory: string,
-  parts: { random: Pick<Random, 'hex'>; logger: Logger }
+  parts: { random: Pick<Random, 'hex'>; logger: Logger; keyIds: readonly string[] }
 ): Promise<string> {
+  const keys = parts.keyIds.length === 0 ? '' : `${KEYS}${parts.keyIds.join(',')}`
   if (s3 !== null) {
     const { bucket, prefix, endpoint } = s3.address
-    return `s3:${endpoint ?? ''}/${bucket}/${prefix} ${s3.address.name}`
+    return `s3:${endpoint ?? ''}/${bucket}/${prefix}${keys} ${s3.address.name}`
   }
   // The data directory is private, and so is what is in it; only a link leads to other engines' blobs.
   const path = directory ?? join(dataDirectory, 'blobs')
-  return `directory:${await takeDirectory(path, { ...parts, knownMark: null })} ${directory ?? OWN}`
+  return `directory:${await takeDirectory(path, { ...parts, knownMark: null })}${keys} ${directory ?? OWN}`
 }
 
 /** Without a word from one of them, nothing is said against it. Pure. */
 export const isSamePlace = (one: string, other: string): boolean =>
-  one === '' || other === '' || one.split(' ', 1)[0] === other.split(' ', 1)[0]
+  one === '' || other === '' || partsOf(one).what === partsOf(other).what
+
+/** Each can open what the other seals. Pure. */
+export function canReadEachOther(one: string, other: string): boolean {
+  const [ours, theirs] = [partsOf(one).keyIds, partsOf(other).keyIds]
+  return one === '' || other === '' || (isIn(ours[0], theirs) && isIn(theirs[0], ours))
+}
+
+const isIn = (newest: string | undefined, keyIds: readonly string[]): boolean =>
+  newest === undefined ? keyIds.length === 0 : keyIds.includes(newest)
+
+function partsOf(place: string): { what: string; keyIds: string[] } {
+  const [what = '', keys] = place.split(' ', 1)[0]!.split(KEYS)
+  return { what, keyIds: keys === undefined ? [] : keys.split(',') }
+}
 
 export const nameOfPlace = (place: string): string => place.slice(place.indexOf(' ') + 1)
 

@@ -9,6 +9,7 @@ export async function openFileReader(path: string): Promise<BlobReader> {
 /** Closes the file when it is disposed. */
 export function readerOf(file: FileHandle): BlobReader {
   return {
+    sizeBytes: async () => (await file.stat()).size,
     async read(offset, length) {
       const bytes = Buffer.allocUnsafe(length)
       let filled = 0

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import type { Attempt } from '../../shared/contract/index.ts'
 import { aJobId, anAttemptNumber } from '../../shared/testing/ids.ts'
-import { unpackSmallLog } from '../logs/archive/small-log.ts'
+import { packSmallLog, unpackSmallLog } from '../logs/archive/small-log.ts'
 import { silentLogger } from '../runtime/logger.ts'
 import type { ArchivedLog } from '../store/records.ts'
 import { createFakeClock } from '../testing/fake-clock.ts'
@@ -29,6 +29,7 @@ async function world(options: { deletesFiles: boolean }) {
       }
     },
     archive: {
+      pack: (_jobId, _number, log) => packSmallLog(log),
       seal: async (_jobId, _number, source) => {
         const rawBytes = source.kind === 'plain' ? source.sizeBytes : 0
         sealed.push(rawBytes)

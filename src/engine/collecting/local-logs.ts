@@ -3,17 +3,17 @@ import { join } from 'node:path'
 import type { Attempt, ProjectName } from '../../shared/contract/index.ts'
 import { LOCAL_NODE_ID } from '../../shared/ids.ts'
 import type { LogArchivePort } from '../logs/archive/log-archive.ts'
-import { packSmallLog, SMALL_LOG_MAX_BYTES } from '../logs/archive/small-log.ts'
+import { SMALL_LOG_MAX_BYTES } from '../logs/archive/small-log.ts'
 import { readFully } from '../logs/read-file.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
 import { Sweep } from '../runtime/sweep.ts'
-import type { ArchivedLog } from '../store/records.ts'
+import type { ArchivedLog, LogKey } from '../store/records.ts'
 import type { AttemptReader, AttemptStore } from '../store/store.ts'
 
 interface LocalLogsParts {
   store: Pick<AttemptReader, 'findAttemptsOnNode'> & Pick<AttemptStore, 'markLogArchived'>
-  archive: Pick<LogArchivePort, 'seal'>
+  archive: Pick<LogArchivePort, 'seal' | 'pack'>
   /** PROJECT/SPIDER/JOBID.log */
   directory: string
   /** The directory is ours alone: an archived log need not be there a second time. */
@@ -74,17 +74,22 @@ async function archiveLog(
   sizeBytes: number,
   signal: AbortSignal
 ): Promise<void> {
-  const small = await packedLog(path, sizeBytes)
+  const small = await packedLog(archive, { jobId, number }, path, sizeBytes)
   if (small !== null) return store.markLogArchived(jobId, number, small)
   const { rawBytes, packedBytes } = await archive.seal(jobId, number, { kind: 'plain', path, sizeBytes }, signal)
   await store.markLogArchived(jobId, number, { packed: null, sizes: { rawBytes, storedBytes: packedBytes } })
 }
 
-async function packedLog(path: string, sizeBytes: number): Promise<ArchivedLog | null> {
+async function packedLog(
+  archive: LocalLogsParts['archive'],
+  { jobId, number }: LogKey,
+  path: string,
+  sizeBytes: number
+): Promise<ArchivedLog | null> {
   if (sizeBytes > SMALL_LOG_MAX_BYTES) return null
   await using file = await open(path)
   const bytes = await readFully(file, 0, sizeBytes)
-  const small = await packSmallLog({ offset: 0, sizeBytes: bytes.length, bytes })
+  const small = await archive.pack(jobId, number, { offset: 0, sizeBytes: bytes.length, bytes })
   return small && { packed: small, sizes: { rawBytes: bytes.length, storedBytes: small.length } }
 }
 

@@ -25,7 +25,7 @@ import type { LiveAttempts } from './live-attempts.ts'
 export interface DispatchContext {
   /** Attempts are changed only through `live`. */
   store: JobReader & LaneReader & HoldStore & QueueFailureStore & AttemptReader & Pick<AttemptStore, 'markLogArchived'>
-  archive: Pick<LogArchivePort, 'copy' | 'keepCopied' | 'copies'>
+  archive: Pick<LogArchivePort, 'copy' | 'keepCopied' | 'copies' | 'pack'>
   itemsArchive: Pick<ItemsArchive, 'keep' | 'giveUp'>
   /** Has read the logs of the runs so far. */
   collector: Pick<LogCollector, 'finish' | 'record' | 'writtenSinceMs' | 'progressOf' | 'events'>

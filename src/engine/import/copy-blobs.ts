@@ -185,7 +185,7 @@ function isBlobsDirectory(path: string): boolean {
 
 const sha256InFiles = (store: BlobStore): Pick<BlobPlace, 'sha256Of'> => ({
   async sha256Of(name) {
-    const path = await store.localPath(name)
-    return path === null ? null : (await contentOfFile(path)).sha256
+    const file = await store.localFile(name)
+    return file === null ? null : (await contentOfFile(file.path)).sha256
   }
 })

@@ -8,6 +8,7 @@ import { LOCAL_NODE_ID, nextAttempt } from '../../shared/ids.ts'
 import { IncomingFiles } from '../blobs/incoming-files.ts'
 import { knownMarkOf } from '../blobs/blobs-place.ts'
 import { openFilesystemBlobStore } from '../blobs/filesystem/filesystem-blob-store.ts'
+import { SealedBlobStore } from '../blobs/sealed/sealed-blob-store.ts'
 import type { SharedBlobs } from '../blobs/shared-blobs.ts'
 import { readFileRange } from '../launcher/runs/file-range.ts'
 import { CLOSING_TAIL_BYTES } from '../understanding/closing-stats.ts'
@@ -17,10 +18,12 @@ import { EggTree } from '../projects/egg-tree.ts'
 import { problemOfPathPart } from '../projects/names.ts'
 import { Projects } from '../projects/projects.ts'
 import { type Clock, systemClock } from '../runtime/clock.ts'
+import { type EncryptionOptions, openEncryptionKeys } from '../runtime/encryption-keys.ts'
 import { silentLogger } from '../runtime/logger.ts'
 import { makePrivateDirectory, openDataDirectory } from '../runtime/private-directory.ts'
 import { systemRandom } from '../runtime/random.ts'
 import { openRegularFile } from '../runtime/regular-file.ts'
+import { recordKeys } from '../runtime/used-keys.ts'
 import type { S3Address } from '../runtime/s3-address.ts'
 import { readScrapydDatabase } from '../store/scrapyd-databases.ts'
 import { openSqliteStore } from '../store/sqlite/open-sqlite-store.ts'
@@ -47,6 +50,8 @@ export interface ImportOptions {
   blobsDirectory?: string | null
   /** See EngineOptions.s3. */
   s3?: { address: S3Address; credentialsFile: string | null; cacheBytes: number } | null
+  /** See EngineOptions. */
+  encryption?: EncryptionOptions | null
   /** Only counts what would be imported; writes nothing. */
   dryRun: boolean
   /** Receives progress and everything that is skipped, line by line. */
@@ -141,9 +146,12 @@ async function importInto(
   const sharedBlobs = await openShared(store, dataDirectory, options, clock)
   await using opened = new AsyncDisposableStack()
   opened.adopt(sharedBlobs, (one) => one?.stop())
+  const stored = sharedBlobs?.store ?? (await openFilesystemBlobStore(join(dataDirectory, 'blobs')))
+  const keys = await openEncryptionKeys(options.encryption)
+  recordKeys(await store.getSetting('encryption.keys'), keys)
   const projects = await Projects.open({
     store,
-    blobs: sharedBlobs?.store ?? (await openFilesystemBlobStore(join(dataDirectory, 'blobs'))),
+    blobs: keys.newest === null ? stored : new SealedBlobStore(stored, keys),
     incoming: IncomingFiles.open(join(dataDirectory, 'incoming')),
     eggDirectory: join(local, 'egg-files'),
     ...(options.dryRun ? {} : { tree: await EggTree.open(directories.eggs, silentLogger) }),

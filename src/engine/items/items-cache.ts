@@ -78,6 +78,12 @@ export class ItemsCache {
     }
   }
 
+  /** At the end: what was copied out of the archive is not left as it is. */
+  async empty(): Promise<void> {
+    for (const each of [this.#directory, this.exportDirectory, this.spillDirectory])
+      await rm(each, { recursive: true, force: true })
+  }
+
   async #evict(): Promise<void> {
     const order = [...this.#used]
     const files: { path: string; sizeBytes: number }[] = []

@@ -87,6 +87,7 @@ export class JobItems {
     this.#copies.stop()
     this.#process.stop()
     await this.#exports.stop()
+    await this.#parts.cache.empty()
   }
 
   /** Like all reads here: rejects with an ITEMS_ code, or a NODE_ code if the node fails. */

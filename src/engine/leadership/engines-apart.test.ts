@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { isOwnPlace, isSamePlace, knownMarkOf, nameOfPlace } from '../blobs/blobs-place.ts'
+import { canReadEachOther, isOwnPlace, isSamePlace, knownMarkOf, nameOfPlace } from '../blobs/blobs-place.ts'
 import type { EngineRow } from '../store/lease-table.ts'
 import { isBefore, listApart } from './engines-apart.ts'
 
@@ -31,4 +31,15 @@ test('engines are apart that live, are others, and keep theirs elsewhere; of two
   expect(listApart(rows, self).map(({ id }) => id)).toEqual(['apart'])
   expect([isBefore(row('a'), row('b')), isBefore(row('b'), row('a'))]).toEqual([true, false])
   expect(isBefore(row('b'), row('a', { startedAtMs: 2 }))).toBe(true)
+})
+
+test('engines are apart whose keys do not open what the other stores; a new key may come to one after the other', () => {
+  const place = (keys: string) => `directory:m${keys === '' ? '' : `#keys=${keys}`} /mnt/a`
+  const reads = (one: string, other: string) => canReadEachOther(place(one), place(other))
+  expect([reads('', ''), reads('a', 'a'), reads('a', 'a,b'), reads('a,b', 'b,a')]).toEqual([true, true, true, true])
+  expect([reads('', 'a'), reads('a', 'b'), reads('b,a', 'a'), reads('a', '')]).toEqual([false, false, false, false])
+  expect([canReadEachOther('', place('a')), isSamePlace(place('a'), place('b'))]).toEqual([true, true])
+  expect(nameOfPlace(place('a,b'))).toBe('/mnt/a')
+  const rows = [row('self'), row('keyed', { blobs: `directory:m#keys=a /mnt/keyed` })]
+  expect(listApart(rows, rows[0]!).map(({ id }) => id)).toEqual(['keyed'])
 })

@@ -1,11 +1,12 @@
 import type { EngineInfo, EngineList } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
-import { type BlobsOptions, isOwnPlace, nameOfPlace, placeOfBlobs } from '../blobs/blobs-place.ts'
+import { type BlobsOptions, isOwnPlace, isSamePlace, nameOfPlace, placeOfBlobs } from '../blobs/blobs-place.ts'
 import type { Clock } from '../runtime/clock.ts'
 import { readOrCreateCredentials, type StoredCredentials } from '../runtime/credentials-file.ts'
 import { type FileSecretBox, openSecretKey } from '../runtime/file-secret-box.ts'
 import type { Logger } from '../runtime/logger.ts'
 import type { PostgresAddress } from '../runtime/postgres-address.ts'
+import { type EncryptionOptions, openEncryptionKeys } from '../runtime/encryption-keys.ts'
 import { openDataDirectory } from '../runtime/private-directory.ts'
 import type { Random } from '../runtime/random.ts'
 import { asSealedText } from '../runtime/secret-box.ts'
@@ -31,6 +32,7 @@ export interface JoinOptions {
   dataDirectory: string
   /** Default: the key is in the data directory. */
   secretKeyFile?: string | null
+  encryption?: EncryptionOptions | null
   scrapdeckVersion: string
   /** Shown to people. */
   name: string
@@ -74,6 +76,7 @@ export async function join(options: JoinOptions): Promise<Membership> {
   const { postgres, dataDirectory, clock, random, logger, name } = options
   openDataDirectory(dataDirectory)
   const secretBox = await openSecretKey(dataDirectory, options.secretKeyFile)
+  const keyIds = (await openEncryptionKeys(options.encryption)).ids
   prepareDatabase(postgres, logger)
   let onLost = () => {}
   const table = openLeaseTable(postgres, { onLost: () => onLost() })
@@ -86,7 +89,7 @@ export async function join(options: JoinOptions): Promise<Membership> {
       address: options.addressOf(await table.clientAddress()),
       version: options.scrapdeckVersion,
       hasLocalNode: options.hasLocalNode,
-      blobs: options.blobs === null ? '' : await placeOfBlobs(options.blobs, dataDirectory, { random, logger })
+      blobs: options.blobs === null ? '' : await placeOfBlobs(options.blobs, dataDirectory, { random, logger, keyIds })
     }
     await agreeOnBlobs(table, self, { database: postgres.name, clock, logger })
     const secret = secretBox.deriveSecret('requests between engines')
@@ -142,13 +145,15 @@ async function agreeOnBlobs(
     const first = listApart(rows, self).find((row) => isBefore(row, rows.find(({ id }) => id === self.id)!))
     if (first === undefined) return
     const where = `${first.name} keeps eggs and logs in ${nameOfPlace(first.blobs)}, this engine in ${nameOfPlace(self.blobs)}`
-    if (isOwnPlace(first.blobs) && isOwnPlace(self.blobs)) {
+    const isOtherPlace = !isSamePlace(first.blobs, self.blobs)
+    if (isOtherPlace && isOwnPlace(first.blobs) && isOwnPlace(self.blobs)) {
       logger.warn({}, `${where}: what one of them stored is missing while the other leads (docs/scaling.md)`)
       return
     }
     // One that was killed has said nothing more, and is silent in a few seconds.
     if (lastSilentMs !== null && first.silentMs < lastSilentMs) {
       await table.leave(self.id)
+      if (!isOtherPlace) throw otherKeys(first.name, database)
       const next =
         'To move the blobs, stop all engines, copy them (copy-blobs), and start all engines with the new option'
       throw new ScrapdeckError('ENGINES_DIFFER', `The engines on ${database} need the same blobs: ${where}. ${next}.`)
@@ -156,6 +161,13 @@ async function agreeOnBlobs(
     lastSilentMs = first.silentMs
     await new Promise<void>((resolve) => void clock.setTimer(LISTEN_MS, resolve))
   }
+}
+
+function otherKeys(name: string, database: string): ScrapdeckError {
+  const text = `The engines on ${database} need the same encryption keys: this engine cannot read what ${name} stores, or ${name} not what this engine would store.`
+  const next =
+    'Give all engines the same encryption_key_file. A new key is added below the one in use on all of them, and only then moved to the first line. To begin with encryption, stop all engines first.'
+  return new ScrapdeckError('ENGINES_DIFFER', `${text} ${next}`)
 }
 
 /** Of all engines, so that a client's password goes on working when another one leads. */

@@ -32,7 +32,7 @@ export function createPluginBlobs(thread: PluginThread): BlobStore {
       await write(name, createReadStream(path))
       await rm(path, { force: true })
     },
-    localPath: async () => null,
+    localFile: async () => null,
     openAt: async () => null,
     openRead,
     read: async (name) => buffer(await openRead(name)),

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { parseS3Address, s3Url } from './s3-address.ts'
+import { encryptionHeaders, parseS3Address, s3Url } from './s3-address.ts'
 
 describe('the address of blobs on S3', () => {
   test.each([
@@ -28,8 +28,23 @@ describe('the address of blobs on S3', () => {
     ['s3://crawls?endpoint=https://x/path', 'only scheme, host and port'],
     ['s3://crawls?secret=x', 'no parameter "secret"'],
     ['s3://crawls?region=eu_west', 'not the name of a region'],
-    ['s3://crawls?style=other', 'style is path or virtual']
+    ['s3://crawls?style=other', 'style is path or virtual'],
+    ['s3://crawls?sse=des', 'sse is one of AES256'],
+    ['s3://crawls?sse_key=mine', 'sse is one of AES256'],
+    ['s3://crawls?sse=AES256&sse_key=mine', 'sse_key is the id or ARN'],
+    ['s3://crawls?sse=aws:kms&sse_key=a%0Ab', 'sse_key is the id or ARN']
   ])('%s is refused', (text, why) => {
     expect(() => parseS3Address(text)).toThrow(why)
+  })
+
+  test('encryption by the server is asked for with headers', () => {
+    const headers = (query: string) => encryptionHeaders(parseS3Address(`s3://crawls${query}`))
+    expect(headers('')).toEqual({})
+    expect(headers('?sse=AES256')).toEqual({ 'x-amz-server-side-encryption': 'AES256' })
+    const arn = 'arn:aws:kms:eu-west-1:123:key/1234-abcd'
+    expect(headers(`?sse=aws:kms&sse_key=${arn}`)).toEqual({
+      'x-amz-server-side-encryption': 'aws:kms',
+      'x-amz-server-side-encryption-aws-kms-key-id': arn
+    })
   })
 })

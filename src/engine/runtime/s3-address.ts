@@ -12,8 +12,16 @@ export interface S3Address {
   isPathStyle: boolean
   /** Of the shared credentials file. */
   profile: string | null
+  /** Encryption by the server, which is asked for with each object; null: what the bucket does by itself. */
+  encryption: S3Encryption | null
   /** For messages. */
   name: string
+}
+
+export interface S3Encryption {
+  method: 'AES256' | 'aws:kms' | 'aws:kms:dsse'
+  /** Of the key service; null: the bucket's. */
+  keyId: string | null
 }
 
 const EXAMPLE = 'Write s3://BUCKET/PREFIX?region=eu-central-1, or s3://BUCKET/PREFIX?endpoint=https://s3.example:9000'
@@ -21,11 +29,14 @@ const BUCKET = /^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/
 const PREFIX = /^(?:[A-Za-z0-9_-][A-Za-z0-9._-]*\/)*$/
 const PREFIX_MAX = 400
 const REGION = /^[a-z0-9-]{1,40}$/
-const PARAMETERS = ['endpoint', 'region', 'style', 'profile']
+const PARAMETERS = ['endpoint', 'region', 'style', 'profile', 'sse', 'sse_key']
+const METHODS: readonly string[] = ['AES256', 'aws:kms', 'aws:kms:dsse']
+/** Ids, aliases and ARNs. */
+const KEY_ID = /^[A-Za-z0-9:/_-]{1,300}$/
 
 export const isS3Address = (text: string): boolean => /^s3:/i.test(text)
 
-/** Reads `s3://bucket/prefix?endpoint=…&region=…&style=path|virtual&profile=…`. Throws BAD_INPUT. */
+/** Reads `s3://bucket/prefix?endpoint=…&region=…&style=path|virtual&profile=…&sse=…&sse_key=…`. Throws BAD_INPUT. */
 export function parseS3Address(text: string): S3Address {
   const refuse = (what: string) => new ScrapdeckError('BAD_INPUT', `${what}. ${EXAMPLE}`)
   // Parsed as http: for other schemes, URL does not treat the bucket as a host name.
@@ -49,8 +60,29 @@ export function parseS3Address(text: string): S3Address {
   const style = parameters.get('style') ?? (endpoint === null && !bucket.includes('.') ? 'virtual' : 'path')
   if (style !== 'path' && style !== 'virtual') throw refuse('The parameter style is path or virtual')
   const name = `s3://${bucket}/${folders}${endpoint === null ? '' : ` at ${new URL(endpoint).host}`}`
-  return { bucket, prefix, endpoint, region, isPathStyle: style === 'path', profile: parameters.get('profile'), name }
+  const encryption = readS3Encryption(parameters, refuse)
+  const profile = parameters.get('profile')
+  return { bucket, prefix, endpoint, region, isPathStyle: style === 'path', profile, encryption, name }
 }
+
+function readS3Encryption(parameters: URLSearchParams, refuse: (what: string) => ScrapdeckError): S3Encryption | null {
+  const method = parameters.get('sse') || null
+  const keyId = parameters.get('sse_key') || null
+  if (method === null && keyId === null) return null
+  if (method === null || !METHODS.includes(method)) throw refuse(`The parameter sse is one of ${METHODS.join(', ')}`)
+  if (keyId !== null && (method === 'AES256' || !KEY_ID.test(keyId)))
+    throw refuse('The parameter sse_key is the id or ARN of a key for sse=aws:kms')
+  return { method: method as S3Encryption['method'], keyId }
+}
+
+/** What a request that stores an object asks for. Pure. */
+export const encryptionHeaders = ({ encryption }: Pick<S3Address, 'encryption'>): Record<string, string> =>
+  encryption === null
+    ? {}
+    : {
+        'x-amz-server-side-encryption': encryption.method,
+        ...(encryption.keyId === null ? {} : { 'x-amz-server-side-encryption-aws-kms-key-id': encryption.keyId })
+      }
 
 function readEndpoint(text: string | null, refuse: (what: string) => ScrapdeckError): string | null {
   if (text === null || text === '') return null

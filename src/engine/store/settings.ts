@@ -10,6 +10,8 @@ const SETTINGS = {
   'blobs.owner': 'string',
   /** `MARK PATH` of the shared directory that had the blobs last: with another mark, it is another directory. */
   'blobs.directory': 'string',
+  /** Ids of the keys that seal stored files, newest first; `plain`: some may not be sealed (runtime/used-keys.ts). */
+  'encryption.keys': 'string',
   /** Tells this database's answers in a shared cache from those of others. Random. */
   'cache.identity': 'number',
   /** The newest entry of the audit log that the syslog server has. */

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { createRouterClient } from '@orpc/server'
-import { createEngine, type Engine } from '../index.ts'
+import { createEngine, type Engine, type EngineOptions } from '../index.ts'
 import { buildEgg } from '../projects/egg-builder.ts'
 import { createFakeClock, type FakeClock } from './fake-clock.ts'
 import { FakeNode } from './fake-node.ts'
@@ -23,18 +23,21 @@ export interface EngineWithFakeNode {
   prepare(name?: string): Promise<string>
   /** Waits for a condition that depends on the disk or a thread as well as on the fake clock. */
   until(isTrue: () => Promise<boolean>): Promise<void>
-  /** Restarts the engine after this downtime. */
-  restart(offForMs?: number): Promise<void>
+  /** Restarts the engine after this downtime, with these options from then on. */
+  restart(offForMs?: number, options?: Pick<EngineOptions, 'encryption'>): Promise<void>
   /** The text that Prometheus scrapes. */
   metrics(): Promise<string>
   remove(): Promise<void>
 }
 
 /** A whole engine on its own directory, without a local node; every other node is the same fake. */
-export async function openEngineWithFakeNode(): Promise<EngineWithFakeNode> {
+export async function openEngineWithFakeNode(
+  given: Pick<EngineOptions, 'encryption'> = {}
+): Promise<EngineWithFakeNode> {
   const directory = await makeTemporaryDirectory()
   const clock = createFakeClock()
   const node = new FakeNode(clock, { slots: 2 })
+  let options = given
   let engine = await start()
   let client = await clientOf(engine)
 
@@ -44,6 +47,7 @@ export async function openEngineWithFakeNode(): Promise<EngineWithFakeNode> {
       host: 'service',
       resourcesDirectory: RESOURCES,
       scrapdeckVersion: 'test',
+      ...options,
       seams: { clock, localNode: null, createNodeClient: () => node }
     })
     await clock.advanceBy(0)
@@ -75,7 +79,8 @@ export async function openEngineWithFakeNode(): Promise<EngineWithFakeNode> {
 
     until: (isTrue) => advanceUntil(clock, isTrue),
 
-    async restart(offForMs = 0) {
+    async restart(offForMs = 0, changed = options) {
+      options = changed
       await engine.stop()
       await clock.advanceBy(offForMs)
       engine = await start()

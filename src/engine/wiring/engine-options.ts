@@ -21,6 +21,7 @@ import type { EggTree } from '../projects/egg-tree.ts'
 import type { SettingsSource } from '../projects/settings-projects.ts'
 import type { EngineRouter } from '../router/router.ts'
 import type { Clock } from '../runtime/clock.ts'
+import type { EncryptionOptions } from '../runtime/encryption-keys.ts'
 import type { KeepApart } from '../runtime/keep-apart.ts'
 import type { Logger } from '../runtime/logger.ts'
 import type { LoopDelay } from '../runtime/loop-delay.ts'
@@ -56,6 +57,8 @@ export interface EngineOptions {
   secretBox?: SecretBox
   /** The key of sealed secrets, if it is not to be made in the data directory: several engines share one. */
   secretKeyFile?: string | null
+  /** Seals eggs, archived logs, items and caches at rest. Default: not sealed. */
+  encryption?: EncryptionOptions | null
   /** Started before the options were known (startStoreThread). */
   storeThread?: Worker
   /** `--username`/`--password`; by default, created at the first start and kept. */

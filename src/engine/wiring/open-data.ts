@@ -10,15 +10,18 @@ import type { Base } from './base.ts'
 import type { EngineOptions } from './engine-options.ts'
 import { readOrCreateCredentials } from '../runtime/credentials-file.ts'
 import { LogArchive, type LogArchivePort } from '../logs/archive/log-archive.ts'
+import type { Resealing } from '../logs/archive/resealing.ts'
 import { LogCache } from '../logs/archive/gzip-cache.ts'
 import { LogScans } from '../logs/scan/log-scans.ts'
 import { openLogThreads } from '../logs/scan/log-threads.ts'
 import { LogIndex } from '../search/log-index.ts'
 import { openSearchThreads } from '../search/search-threads.ts'
 import type { ThreadPool } from '../runtime/thread-pool.ts'
+import { type EncryptionKeys, openEncryptionKeys } from '../runtime/encryption-keys.ts'
 import { openSecretKey } from '../runtime/file-secret-box.ts'
 import { openDataDirectory } from '../runtime/private-directory.ts'
 import type { SecretBox } from '../runtime/secret-box.ts'
+import { recordKeys } from '../runtime/used-keys.ts'
 import { openSqliteStore } from '../store/sqlite/open-sqlite-store.ts'
 import { auditedStore } from '../store/audit/audited-store.ts'
 import { openStoreInWorker } from '../store/thread/store-thread.ts'
@@ -43,11 +46,14 @@ export interface EngineData {
   itemBlobs: LogArchivePort
   credentials: { username: string; password: string }
   secretBox: SecretBox
+  /** null: nothing is sealed. */
+  resealing: Resealing | null
 }
 
 /**
  * Closed with the stack. Throws DATA_DIRECTORY_UNUSABLE, DATA_DIRECTORY_IN_USE, DATA_FROM_NEWER_VERSION, or with
- * PostgreSQL DATABASE_UNUSABLE or DATABASE_IN_USE, with blobs elsewhere BLOBS_UNUSABLE.
+ * PostgreSQL DATABASE_UNUSABLE or DATABASE_IN_USE, with blobs elsewhere BLOBS_UNUSABLE, with encryption
+ * ENCRYPTION_KEYS_UNUSABLE or ENCRYPTION_KEY_MISSING.
  */
 export async function openData(
   { dataDirectory, seams = {}, ...options }: EngineOptions,
@@ -66,15 +72,19 @@ export async function openData(
   const open = () => (postgres === null ? openSqliteStore(opening) : openStoreInWorker({ ...opening, postgres }))
   const store = auditedStore(seams.store ?? (await open()), auditTicket)
   opened.adopt(store, () => store.close())
+  const keys = await openKeys(options, store)
   const sharedBlobs = await openSharedBlobs(dataDirectory, options, { ...parts, store })
   opened.adopt(sharedBlobs, (one) => one?.stop())
   const ownBlobs = () => openFilesystemBlobStore(join(dataDirectory, 'blobs'))
-  const blobs = seams.blobs ?? parts.pluginBlobs ?? sharedBlobs?.store ?? (await ownBlobs())
+  const stored = seams.blobs ?? parts.pluginBlobs ?? sharedBlobs?.store ?? (await ownBlobs())
+  const sealing = keys.newest === null ? null : await import('./open-sealing.ts')
+  const sealedBlobs = sealing && new sealing.SealedBlobStore(stored, keys)
+  const blobs = sealedBlobs ?? stored
   // Apart: users' expressions may occupy the threads that search.
   const [archiving, searching] = [openLogThreads(parts.clock, 1), openLogThreads(parts.clock, 2)]
   for (const threads of [archiving, searching]) opened.adopt(threads, () => threads.close())
-  const archives = { blobs, threads: archiving, random: parts.random }
-  const cache = LogCache.open(join(dataDirectory, 'log-cache'))
+  const archives = { blobs, threads: archiving, random: parts.random, keys }
+  const cache = LogCache.open(join(dataDirectory, 'log-cache'), { isSealed: keys.newest !== null })
   const archive =
     seams.logArchive ?? new LogArchive({ ...archives, cache, directory: join(dataDirectory, 'log-copies') })
   const itemBlobs = new LogArchive({
@@ -88,8 +98,11 @@ export async function openData(
     directory: join(dataDirectory, 'log-index')
   })
   opened.adopt(logIndex, (index) => index.stop())
+  const resealing = sealing && new sealing.Resealing({ ...parts, store, blobs: sealedBlobs!, archive, keys })
+  opened.adopt(resealing, (one) => one?.stop())
   return {
     store,
+    resealing,
     isStoreDead: () => isDead,
     credentials: readOrCreateCredentials(dataDirectory, parts.random, options.credentials),
     blobs,
@@ -103,6 +116,15 @@ export async function openData(
     incoming: IncomingFiles.open(join(dataDirectory, 'incoming')),
     secretBox: options.secretBox ?? (await openSecretKey(dataDirectory, options.secretKeyFile))
   }
+}
+
+/** Those that were used before must be here: rejects with ENCRYPTION_KEY_MISSING. */
+async function openKeys({ encryption }: Pick<EngineOptions, 'encryption'>, store: Store): Promise<EncryptionKeys> {
+  const keys = await openEncryptionKeys(encryption)
+  const before = await store.getSetting('encryption.keys')
+  const record = recordKeys(before, keys)
+  if (record !== null && record !== before) await store.putSetting('encryption.keys', record)
+  return keys
 }
 
 /** Loaded only where it is used: the default start does not pay for it. */

@@ -40,6 +40,7 @@ export const STARTS: readonly Start[] = [
   { room: 'blobs', start: ({ blobWatch }) => blobWatch.start() },
   { room: 'housekeeping', start: ({ housekeeping }) => housekeeping.start() },
   { room: 'index of logs', start: ({ logIndex, indexesLogs }) => void (indexesLogs && logIndex.start()) },
+  { room: 'encryption', start: ({ resealing }) => resealing?.start() },
   { room: 'eggs', start: followTree }
 ]
 

@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path'
 import type { Readable } from 'node:stream'
 import { isScrapdeckError, type ScrapdeckError } from '../../../shared/errors.ts'
 import type { Random } from '../../runtime/random.ts'
-import type { BlobReader, BlobStore } from '../blob-store.ts'
+import type { BlobReader, BlobStore, LocalFile } from '../blob-store.ts'
 import { blobsInDirectory, DRAFT, isMissing, listDrafts } from '../filesystem/filesystem-blob-store.ts'
 import { GRACE_MS, type SharedBlobStore } from '../shared-blobs.ts'
 import { directoryError, directoryProblem } from './directory-failure.ts'
@@ -72,6 +72,7 @@ export class DirectoryBlobStore implements SharedBlobStore {
     return this.#told(async () => {
       const reader = (await this.#files.openAt(name))!
       return {
+        sizeBytes: () => this.#told(() => reader.sizeBytes()),
         read: (offset, length) => this.#told(() => reader.read(offset, length)),
         [Symbol.asyncDispose]: () => reader[Symbol.asyncDispose]()
       }
@@ -82,8 +83,8 @@ export class DirectoryBlobStore implements SharedBlobStore {
     return this.#told(() => this.#files.adopt(name, path))
   }
 
-  localPath(name: string): Promise<string | null> {
-    return this.#told(() => this.#files.localPath(name))
+  localFile(name: string): Promise<LocalFile | null> {
+    return this.#told(() => this.#files.localFile(name))
   }
 
   has(name: string): Promise<boolean> {

@@ -42,9 +42,10 @@ describe('blobs in files', () => {
     await writeFile(path, 'whole')
     await blobs.adopt('logs/a.zst', path)
     expect(Buffer.from(await blobs.read('logs/a.zst')).toString()).toBe('whole')
-    expect(await readFile((await blobs.localPath('logs/a.zst'))!, 'utf8')).toBe('whole')
+    const local = await blobs.localFile('logs/a.zst')
+    expect(await readFile(local!.path, 'utf8')).toBe('whole')
     expect(await readdir(directory)).not.toContain('draft')
-    await expect(blobs.localPath('logs/b.zst')).rejects.toMatchObject({ code: 'NOT_FOUND' })
+    await expect(blobs.localFile('logs/b.zst')).rejects.toMatchObject({ code: 'NOT_FOUND' })
     await expect(blobs.adopt('logs/../x', path)).rejects.toMatchObject({ code: 'BAD_INPUT' })
   })
 

@@ -75,10 +75,10 @@ export function blobsInDirectory(root: string, { explain, makeFolder, deleteUnus
       await explain(path, () => moveIn(place, path, source))
     },
 
-    async localPath(name) {
+    async localFile(name) {
       const path = pathOf(name)
       await orNotFound(name, () => stat(path))
-      return path
+      return { path, seal: null }
     },
 
     async has(name) {

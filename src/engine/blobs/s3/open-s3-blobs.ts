@@ -4,7 +4,7 @@ import type { CacheFigures } from '../../runtime/cache-figures.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
 import type { Random } from '../../runtime/random.ts'
-import type { S3Address } from '../../runtime/s3-address.ts'
+import { encryptionHeaders, type S3Address } from '../../runtime/s3-address.ts'
 import type { SharedBlobs } from '../shared-blobs.ts'
 import { BlobFiles } from './blob-files.ts'
 import { CredentialChain, readConfiguredRegion } from './credentials.ts'
@@ -93,7 +93,8 @@ const listOne = (address: S3Address) => ({
 async function checkRights(client: S3Client, key: string, logger: Logger): Promise<boolean> {
   await client.send(listOne(client.address))
   const body = Buffer.from('written by Scrapdeck at its start, and deleted again')
-  const put = { operation: 'put', method: 'PUT' as const, key, body }
+  const headers = encryptionHeaders(client.address)
+  const put = { operation: 'put', method: 'PUT' as const, key, body, headers }
   await client.send(put)
   try {
     const range = await client.stream({
@@ -105,7 +106,7 @@ async function checkRights(client: S3Client, key: string, logger: Logger): Promi
       const what = 'the server ignores ranges. Use another server.'
       throw new ScrapdeckError('BLOBS_UNUSABLE', `The blobs at ${client.address.name} cannot be used: ${what}`)
     }
-    await client.send({ ...put, headers: { 'if-none-match': '*' } })
+    await client.send({ ...put, headers: { ...headers, 'if-none-match': '*' } })
     logger.warn({}, 'the S3 server ignores conditional writes: two engines must not write the same blob')
     return false
   } catch (error) {

@@ -1,4 +1,4 @@
-import { createHash, randomUUID } from 'node:crypto'
+import { createHash, randomBytes, randomUUID } from 'node:crypto'
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -6,9 +6,11 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { systemClock } from '../../runtime/clock.ts'
 import { makeTemporaryDirectory } from '../../testing/temporary-directory.ts'
+import { parseEncryptionKeys } from '../../runtime/encryption-keys.ts'
 import { silentLogger } from '../../runtime/logger.ts'
 import { systemRandom } from '../../runtime/random.ts'
 import { parseS3Address } from '../../runtime/s3-address.ts'
+import { SealedBlobStore } from '../sealed/sealed-blob-store.ts'
 import { describeBlobStore } from '../testing/conformance.ts'
 import { openS3Blobs, type S3BlobsOptions } from './open-s3-blobs.ts'
 import { S3_BUCKET, S3_KEYS, type S3Server, startS3, whyNoS3 } from './testing/start-s3.ts'
@@ -35,6 +37,13 @@ describe.skipIf(whyNoS3() !== null)('on a real S3 server', () => {
   describeBlobStore('blobs on S3, as any blobs', async (directory) => {
     const prefix = randomUUID()
     const open = async () => (await openAt(directory, prefix)).store
+    return { store: await open(), reopen: open }
+  })
+
+  const keys = parseEncryptionKeys(randomBytes(32).toString('hex'), 'a test')
+  describeBlobStore('sealed blobs on S3, as any blobs', async (directory) => {
+    const prefix = randomUUID()
+    const open = async () => new SealedBlobStore((await openAt(directory, prefix)).store, keys)
     return { store: await open(), reopen: open }
   })
 
@@ -230,6 +239,27 @@ describe.skipIf(whyNoS3() !== null)('on a real S3 server', () => {
       expect(await second.check()).toBeNull()
       await second.store.write('logs/new.zst', bytes)
     }, 60_000)
+
+    test('every request that stores an object asks the server for its encryption, and no other does', async () => {
+      const storing: string[] = []
+      const endpoint = await listen((incoming, response) => {
+        const url = new URL(incoming.url!, 'http://s3')
+        const stores =
+          (incoming.method === 'PUT' && !url.searchParams.has('partNumber')) ||
+          (incoming.method === 'POST' && url.searchParams.has('uploads'))
+        const asked = incoming.headers['x-amz-server-side-encryption']
+        if (stores || asked !== undefined) storing.push(`${stores ? 'stores' : incoming.method} ${asked}`)
+        forward(server.endpoint, incoming, response, false)
+      })
+      const address = `s3://${S3_BUCKET}/${randomUUID()}?endpoint=${endpoint}&sse=AES256`
+      const { store } = await openAt(directory, '', at(address))
+      await store.claim('a store')
+      await store.write('logs/small.zst', Buffer.from('small'))
+      await store.write('logs/large.zst', Buffer.alloc(9_000_000))
+      // Two of the start, then these three.
+      expect(storing).toEqual(Array.from({ length: 5 }, () => 'stores AES256'))
+      expect((await store.read('logs/large.zst')).length).toBe(9_000_000)
+    })
   })
 })
 

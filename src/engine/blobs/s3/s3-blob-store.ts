@@ -5,8 +5,9 @@ import pLimit from 'p-limit'
 import { isScrapdeckError, ScrapdeckError } from '../../../shared/errors.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
-import { BLOB_NAME, BLOB_PREFIX, type BlobReader } from '../blob-store.ts'
+import { BLOB_NAME, BLOB_PREFIX, type BlobReader, type LocalFile } from '../blob-store.ts'
 import { readerOf } from '../file-reader.ts'
+import { encryptionHeaders } from '../../runtime/s3-address.ts'
 import { GRACE_MS, type SharedBlobStore } from '../shared-blobs.ts'
 import type { BlobFiles } from './blob-files.ts'
 import { download, expectedSha256, isAnotherByNow, readRange, type S3Object } from './download.ts'
@@ -126,6 +127,7 @@ export class S3BlobStore implements SharedBlobStore {
       }
       const place = { key: this.#keyOf(name), name, object }
       return {
+        sizeBytes: async () => place.object.sizeBytes,
         read: (offset, length) =>
           this.#told(async () => {
             try {
@@ -141,10 +143,10 @@ export class S3BlobStore implements SharedBlobStore {
     })
   }
 
-  localPath(name: string): Promise<string> {
+  localFile(name: string): Promise<LocalFile> {
     return this.#told(async () => {
       checkName(name)
-      return this.#pathOf(name)
+      return { path: await this.#pathOf(name), seal: null }
     })
   }
 
@@ -241,7 +243,9 @@ export class S3BlobStore implements SharedBlobStore {
   }
 
   async #putText(key: string, text: string, headers: Record<string, string>): Promise<void> {
-    await this.#parts.client.send({ operation: 'put', method: 'PUT', key, headers, body: Buffer.from(text) })
+    const { client } = this.#parts
+    const all = { ...encryptionHeaders(client.address), ...headers }
+    await client.send({ operation: 'put', method: 'PUT', key, headers: all, body: Buffer.from(text) })
   }
 
   async #readText(key: string): Promise<string | null> {
@@ -307,6 +311,7 @@ export class S3BlobStore implements SharedBlobStore {
     const { client } = this.#parts
     const key = this.#keyOf(name)
     const headers = {
+      ...encryptionHeaders(client.address),
       'x-amz-copy-source': `/${client.address.bucket}/${key}`,
       'x-amz-copy-source-if-match': object.etag,
       'x-amz-metadata-directive': 'REPLACE',

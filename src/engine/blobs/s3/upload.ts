@@ -3,6 +3,7 @@ import { open } from 'node:fs/promises'
 import pLimit from 'p-limit'
 import { ScrapdeckError } from '../../../shared/errors.ts'
 import type { Clock } from '../../runtime/clock.ts'
+import { encryptionHeaders } from '../../runtime/s3-address.ts'
 import { GRACE_MS } from '../shared-blobs.ts'
 import { hasStatus, S3Error } from './s3-failure.ts'
 import type { S3Client } from './s3-client.ts'
@@ -70,7 +71,10 @@ export async function upload(
   content: Content,
   condition: Condition
 ): Promise<string> {
-  const headers = { [SHA256_HEADER]: content.sha256, 'content-type': 'application/octet-stream' }
+  const headers = {
+    ...{ [SHA256_HEADER]: content.sha256, 'content-type': 'application/octet-stream' },
+    ...encryptionHeaders(client.address)
+  }
   if (content.sizeBytes <= PART_BYTES) {
     const body = await content.read(0, content.sizeBytes)
     const answer = await client.send({

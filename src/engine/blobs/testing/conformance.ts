@@ -1,15 +1,29 @@
 import { randomUUID } from 'node:crypto'
 import { createHash } from 'node:crypto'
+import { closeSync, fstatSync, openSync } from 'node:fs'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { makeTemporaryDirectory } from '../../testing/temporary-directory.ts'
-import type { BlobStore } from '../blob-store.ts'
+import type { BlobStore, LocalFile } from '../blob-store.ts'
+import { fileBytes } from '../sealed/sealed-reader.ts'
 
 const sha256 = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('hex')
 const textOf = async (bytes: Promise<Uint8Array>) => Buffer.from(await bytes).toString()
+
+/** As a thread does. */
+function readLocal({ path, seal }: LocalFile): string {
+  const descriptor = openSync(path, 'r')
+  try {
+    const file = fileBytes(descriptor, fstatSync(descriptor).size, seal)
+    const content = Buffer.alloc(file.sizeBytes)
+    return content.toString('utf8', 0, file.read(content, 0, content.length))
+  } finally {
+    closeSync(descriptor)
+  }
+}
 
 /** What every store of blobs does. `open`: an empty one, and again the same one as another engine opens it. */
 export function describeBlobStore(
@@ -86,8 +100,8 @@ export function describeBlobStore(
         await blobs.adopt('logs/a.zst', path)
         await expect(readFile(path)).rejects.toMatchObject({ code: 'ENOENT' })
         expect(await textOf(blobs.read('logs/a.zst'))).toBe(content)
-        const local = await blobs.localPath('logs/a.zst')
-        if (local !== null) expect(await readFile(local, 'utf8')).toBe(content)
+        const local = await blobs.localFile('logs/a.zst')
+        if (local !== null) expect(readLocal(local)).toBe(content)
         // Another engine, which has read none of it before.
         expect(await textOf((await reopen()).read('logs/a.zst'))).toBe(content)
       }
@@ -111,6 +125,7 @@ export function describeBlobStore(
         const reader = await store.openAt('logs/a.zst')
         if (reader === null) return
         await using _ = reader
+        expect(await reader.sizeBytes()).toBe(size)
         for (const [offset, length] of [
           [0, 1],
           [0, size],
@@ -144,7 +159,7 @@ export function describeBlobStore(
     })
 
     test('what is not there is NOT_FOUND, and deleting it is fine', async () => {
-      for (const read of ['read', 'openRead', 'openAt', 'localPath'] as const)
+      for (const read of ['read', 'openRead', 'openAt', 'localFile'] as const)
         await expect(blobs[read]('eggs/none')).rejects.toMatchObject({ code: 'NOT_FOUND' })
       expect(await blobs.has('eggs/none')).toBe(false)
       await blobs.delete('eggs/none')
@@ -179,7 +194,7 @@ export function describeBlobStore(
         () => blobs.read(refused),
         () => blobs.openRead(refused),
         () => blobs.openAt(refused),
-        () => blobs.localPath(refused),
+        () => blobs.localFile(refused),
         () => blobs.has(refused),
         () => blobs.delete(refused),
         () => blobs.deleteUnused(refused)

@@ -4,7 +4,6 @@ import type { FleetNode } from '../../nodes/fleet.ts'
 import { NodeError, type NodeErrorKind } from '../../nodes/node-client.ts'
 import { Timers } from '../../runtime/clock.ts'
 import type { ReadLog } from '../../logs/archive/log-copies.ts'
-import { packSmallLog } from '../../logs/archive/small-log.ts'
 import { fromTail, type LogBytes } from '../../logs/byte-window.ts'
 import type { LogReading } from '../../collecting/log-reading.ts'
 import type { ArchivedLog } from '../../store/records.ts'
@@ -237,7 +236,7 @@ export class Finisher {
       const copiedBytes = copied?.sizeBytes ?? 0
       if ((earlier?.sizes?.rawBytes ?? 0) > Math.max(copiedBytes, tail.sizeBytes)) return null
       // What was copied may be more: then the copy decides which is kept.
-      const packed = copiedBytes > tail.sizeBytes ? null : await packSmallLog(tail)
+      const packed = copiedBytes > tail.sizeBytes ? null : await archive.pack(jobId, number, tail)
       if (packed !== null) return { packed, sizes: { rawBytes: tail.sizeBytes, storedBytes: packed.length } }
       const read: ReadLog = fromTail(tail, (range) => node.client.readLog(one, range, signal))
       const { rawBytes, packedBytes } = await archive.copy(jobId, number, read, signal)

@@ -12,7 +12,7 @@ async function open(limits?: LogCacheLimits) {
   const temporary = await makeTemporaryDirectory()
   onTestFinished(temporary.remove)
   const directory = join(temporary.path, 'cache')
-  const cache = LogCache.open(directory, limits)
+  const cache = LogCache.open(directory, limits === undefined ? {} : { limits })
   const unpacked: string[] = []
   const read = async (key: string, offset: number, limitBytes: number) => {
     const openPacked = async () => {

@@ -1,11 +1,16 @@
 import { createWriteStream, mkdirSync, rmSync } from 'node:fs'
-import { open, rm, stat } from 'node:fs/promises'
+import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { createGunzip } from 'node:zlib'
 import pLimit from 'p-limit'
 import { ScrapdeckError } from '../../../shared/errors.ts'
+import type { LocalFile } from '../../blobs/blob-store.ts'
+import { openFileReader } from '../../blobs/file-reader.ts'
+import { openSealedFile, readFileSeal } from '../../blobs/sealed/sealed-reader.ts'
+import { sealing } from '../../blobs/sealed/sealed-streams.ts'
+import { type EncryptionKeys, keysOfThisProcess } from '../../runtime/encryption-keys.ts'
 import type { CacheFigures } from '../../runtime/cache-figures.ts'
 import { createByteWindow, type LogBytes, type WantedBytes } from '../byte-window.ts'
 
@@ -23,32 +28,33 @@ const NO_ROOM = new Set(['ENOSPC', 'EDQUOT', 'EROFS', 'EACCES'])
 
 type Packing = 'gzip' | 'as it is'
 
-interface Unpacked {
-  path: string
+interface Unpacked extends LocalFile {
   sizeBytes: number
 }
 
 /**
  * Files for logs of the archive that were read lately: those that an earlier version gzipped, unpacked, as each range
  * of a large one would cost unpacking all before it; and those that the blob store has elsewhere. Unpacking is zlib's
- * work in other threads. The directory is emptied at the start.
+ * work in other threads. The directory is emptied at the start, so what is encrypted here needs a key only until then.
  */
 export class LogCache {
   readonly #directory: string
   readonly #limits: LogCacheLimits
+  readonly #keys: EncryptionKeys | null
   readonly #slots = pLimit(UNPACKED_AT_ONCE)
   /** By key, least recently used first. */
   readonly #files = new Map<string, Promise<Unpacked>>()
   readonly #figures = { hits: 0, misses: 0, bytes: 0 }
   #made = 0
 
-  private constructor(directory: string, limits: LogCacheLimits) {
+  private constructor(directory: string, limits: LogCacheLimits, isSealed: boolean) {
     this.#directory = directory
     this.#limits = limits
+    this.#keys = isSealed ? keysOfThisProcess() : null
   }
 
   /** Throws DATA_DIRECTORY_UNUSABLE. */
-  static open(directory: string, limits = LIMITS): LogCache {
+  static open(directory: string, { limits = LIMITS, isSealed = false } = {}): LogCache {
     try {
       rmSync(directory, { recursive: true, force: true })
       mkdirSync(directory, { recursive: true, mode: 0o700 })
@@ -56,7 +62,7 @@ export class LogCache {
       const text = `The directory ${directory} cannot be used (${(error as Error).message}). Correct its permissions`
       throw new ScrapdeckError('DATA_DIRECTORY_UNUSABLE', text, { cause: error })
     }
-    return new LogCache(directory, limits)
+    return new LogCache(directory, limits, isSealed)
   }
 
   /**
@@ -76,8 +82,9 @@ export class LogCache {
   }
 
   /** The file itself, which is there at least until the next call. */
-  async fileOf(key: string, open: () => Promise<Readable>, packing: Packing): Promise<string> {
-    return (await this.#use(key, open, packing)).path
+  async fileOf(key: string, open: () => Promise<Readable>, packing: Packing): Promise<LocalFile> {
+    const { path, seal } = await this.#use(key, open, packing)
+    return { path, seal }
   }
 
   figures(): CacheFigures {
@@ -103,11 +110,21 @@ export class LogCache {
     const path = join(this.#directory, String(++this.#made))
     const packed = await openPacked()
     try {
+      let sizeBytes = 0
+      const keys = this.#keys
+      const store = async function* (pieces: AsyncIterable<Uint8Array>) {
+        if (keys !== null) yield* sealing(keys, path, pieces, (size) => (sizeBytes = size))
+        else
+          for await (const piece of pieces) {
+            sizeBytes += piece.length
+            yield piece
+          }
+      }
       const target = createWriteStream(path, { mode: 0o600, highWaterMark: PIECE_BYTES })
       await (packing === 'gzip'
-        ? pipeline(packed, createGunzip({ chunkSize: PIECE_BYTES }), target)
-        : pipeline(packed, target))
-      return { path, sizeBytes: (await stat(path)).size }
+        ? pipeline(packed, createGunzip({ chunkSize: PIECE_BYTES }), store, target)
+        : pipeline(packed, store, target))
+      return { path, sizeBytes, seal: keys && (await readFileSeal(keys, path, path)) }
     } catch (error) {
       await rm(path, { force: true })
       throw error
@@ -133,12 +150,11 @@ export class LogCache {
   }
 }
 
-async function readRange({ path, sizeBytes }: Unpacked, { offset, limitBytes }: WantedBytes): Promise<LogBytes> {
+async function readRange({ path, sizeBytes, seal }: Unpacked, { offset, limitBytes }: WantedBytes): Promise<LogBytes> {
   const start = offset < 0 ? Math.max(0, sizeBytes + offset) : Math.min(offset, sizeBytes)
-  const bytes = new Uint8Array(Math.min(limitBytes, sizeBytes - start))
-  await using file = await open(path)
-  await file.read(bytes, 0, bytes.length, start)
-  return { offset: start, sizeBytes, bytes }
+  const file = await openFileReader(path)
+  await using log = seal === null ? file : await openSealedFile(seal, file)
+  return { offset: start, sizeBytes, bytes: await log.read(start, Math.min(limitBytes, sizeBytes - start)) }
 }
 
 /** Everything is unpacked, and only the range is kept. */

@@ -2,8 +2,11 @@ import { mkdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { AttemptNumber, JobId } from '../../../shared/contract/index.ts'
 import { isScrapdeckError } from '../../../shared/errors.ts'
-import type { BlobStore } from '../../blobs/blob-store.ts'
+import type { BlobReader, BlobStore, LocalFile } from '../../blobs/blob-store.ts'
 import { openFileReader } from '../../blobs/file-reader.ts'
+import { openSealedFile } from '../../blobs/sealed/sealed-reader.ts'
+import { isSealed, keyIdOf, openBytes, sealBytes } from '../../blobs/sealed/sealed-format.ts'
+import { type EncryptionKeys, NO_KEYS } from '../../runtime/encryption-keys.ts'
 import type { CacheFigures } from '../../runtime/cache-figures.ts'
 import type { Random } from '../../runtime/random.ts'
 import type { ThreadPool } from '../../runtime/thread-pool.ts'
@@ -30,6 +33,8 @@ interface ArchiveParts {
   tree?: Tree
   /** By default in files. */
   copies?: LogCopies
+  /** Small logs are encrypted with them; blobs are by themselves. Default: none. */
+  keys?: EncryptionKeys
 }
 
 type Tree = 'logs' | 'items'
@@ -111,15 +116,31 @@ export class LogArchive {
   ): Promise<ArchivedLog | null> {
     const head = await this.copies.readIfAny(jobId, number, { offset: 0, limitBytes: SMALL_LOG_MAX_BYTES })
     if (head === null || head.sizeBytes <= (earlier?.sizes?.rawBytes ?? 0)) return null
-    const packed = await packSmallLog(head)
+    const packed = await this.pack(jobId, number, head)
     if (packed !== null) return { packed, sizes: { rawBytes: head.sizeBytes, storedBytes: packed.length } }
     const { rawBytes, packedBytes } = await this.#sealCopied(jobId, number, signal)
     return { packed: null, sizes: { rawBytes, storedBytes: packedBytes } }
   }
 
+  /** A complete log as the store keeps it; null: it is so large that it needs a file. */
+  async pack(jobId: JobId, number: AttemptNumber, log: LogBytes): Promise<Uint8Array | null> {
+    const packed = await packSmallLog(log)
+    const { keys = NO_KEYS } = this.#parts
+    if (packed === null || keys.newest === null) return packed
+    return sealBytes(keys, this.#nameOf(jobId, number), packed)
+  }
+
+  /** What `pack` returned, sealed with the newest key; null: it is. Rejects as `read` does. */
+  reseal(jobId: JobId, number: AttemptNumber, packed: Uint8Array): Uint8Array | null {
+    const { keys = NO_KEYS } = this.#parts
+    const name = this.#nameOf(jobId, number)
+    if (keys.newest === null || (isSealed(packed) && keyIdOf(name, packed) === keys.newest.id)) return null
+    return sealBytes(keys, name, this.#open(jobId, number, packed))
+  }
+
   /** A range of an archived log; null: it is no longer there. Rejects with LOG_DAMAGED. */
   async read(jobId: JobId, number: AttemptNumber, log: ArchivedLog, wanted: WantedBytes): Promise<LogBytes | null> {
-    if (log.packed !== null) return cutBytes(unpackSmallLog(log.packed), wanted)
+    if (log.packed !== null) return cutBytes(unpackSmallLog(this.#open(jobId, number, log.packed)), wanted)
     const { blobs, cache } = this.#parts
     try {
       if (log.sizes === null) {
@@ -127,7 +148,7 @@ export class LogArchive {
         return await cache.read(name, () => blobs.openRead(name), wanted)
       }
       const name = this.#nameOf(jobId, number)
-      await using blob = (await blobs.openAt(name)) ?? (await openFileReader(await this.#pathOf(name)))
+      await using blob = (await blobs.openAt(name)) ?? (await openLocal(await this.#fileOf(name)))
       const readAt = (offset: number, length: number) => blob.read(offset, length)
       return await readFrames(await this.#mapOf(name, log.sizes.storedBytes, readAt), readAt, wanted)
     } catch (error) {
@@ -138,13 +159,13 @@ export class LogArchive {
 
   /** For a thread. Rejects with NOT_FOUND. */
   async fileOf(jobId: JobId, number: AttemptNumber, log: ArchivedLog): Promise<LogFile> {
-    if (log.packed !== null) return { kind: 'packed', packed: log.packed }
+    if (log.packed !== null) return { kind: 'packed', packed: this.#open(jobId, number, log.packed) }
     const { blobs, cache } = this.#parts
     if (log.sizes === null) {
       const name = gzippedName(jobId, number)
-      return { kind: 'plain', path: await cache.fileOf(name, () => blobs.openRead(name), 'gzip') }
+      return { kind: 'plain', ...(await cache.fileOf(name, () => blobs.openRead(name), 'gzip')) }
     }
-    return { kind: 'frames', path: await this.#pathOf(this.#nameOf(jobId, number)) }
+    return { kind: 'frames', ...(await this.#fileOf(this.#nameOf(jobId, number))) }
   }
 
   async delete(jobId: JobId, number: AttemptNumber): Promise<void> {
@@ -168,9 +189,13 @@ export class LogArchive {
   }
 
   /** A blob that cannot be a file by itself is read once, into one. */
-  async #pathOf(name: string): Promise<string> {
+  async #fileOf(name: string): Promise<LocalFile> {
     const { blobs, cache } = this.#parts
-    return (await blobs.localPath(name)) ?? cache.fileOf(name, () => blobs.openRead(name), 'as it is')
+    return (await blobs.localFile(name)) ?? cache.fileOf(name, () => blobs.openRead(name), 'as it is')
+  }
+
+  #open(jobId: JobId, number: AttemptNumber, packed: Uint8Array): Uint8Array {
+    return isSealed(packed) ? openBytes(this.#parts.keys ?? NO_KEYS, this.#nameOf(jobId, number), packed) : packed
   }
 
   #mapOf(name: string, storedBytes: number, readAt: ReadAt): Promise<FrameMap> {
@@ -184,4 +209,9 @@ export class LogArchive {
     if (this.#maps.size > MAPS_KEPT) this.#maps.delete(this.#maps.keys().next().value!)
     return map
   }
+}
+
+async function openLocal({ path, seal }: LocalFile): Promise<BlobReader> {
+  const file = await openFileReader(path)
+  return seal === null ? file : openSealedFile(seal, file)
 }

@@ -1,4 +1,6 @@
-import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
+import { closeSync, fstatSync, openSync } from 'node:fs'
+import type { FileSeal } from '../../blobs/sealed/sealed-format.ts'
+import { type FileBytes, fileBytes } from '../../blobs/sealed/sealed-reader.ts'
 import { damaged, FRAME_RAW_BYTES, readEnd, unpackFrameStartSync, unpackFrameSync } from '../archive/frames.ts'
 import { type FrameMap, frameAt, mapFrames, rawSizeOf } from '../archive/frame-reader.ts'
 import type { SpoolFiles } from '../archive/spool.ts'
@@ -6,12 +8,12 @@ import { freeBuffer } from '../../runtime/free-buffer.ts'
 import { unpackSmallLog } from '../archive/small-log.ts'
 
 /**
- * A log that a thread can read by itself: as a spider writes it, sealed in the archive, or packed small enough to be
- * passed on.
+ * A log that a thread can read by itself: as a spider writes it, complete in the archive, or packed small enough to be
+ * passed on. `seal`: the file is encrypted with it.
  */
 export type LogFile =
-  | { kind: 'plain'; path: string }
-  | { kind: 'frames'; path: string }
+  | { kind: 'plain'; path: string; seal?: FileSeal | null }
+  | { kind: 'frames'; path: string; seal?: FileSeal | null }
   | { kind: 'packed'; packed: Uint8Array }
   | ({ kind: 'spool' } & SpoolFiles)
 
@@ -44,15 +46,16 @@ export async function openLogFile(file: LogFile): Promise<OpenLog> {
   if (file.kind === 'spool') return openSpool(file)
   const descriptor = openSync(file.path, 'r')
   try {
-    const sizeBytes = fstatSync(descriptor).size
+    const bytes = fileBytes(descriptor, fstatSync(descriptor).size, file.seal ?? null)
+    const { sizeBytes } = bytes
     const close = () => closeSync(descriptor)
     if (file.kind === 'plain') {
-      return { sizeBytes, blocks: (from, to) => plainBlocks(descriptor, from, Math.min(to, sizeBytes)), close }
+      return { sizeBytes, blocks: (from, to) => plainBlocks(bytes, from, Math.min(to, sizeBytes)), close }
     }
-    const readAt = async (offset: number, length: number) => readExactly(descriptor, offset, length)
+    const readAt = async (offset: number, length: number) => readExactly(bytes, offset, length)
     const { frames, newlines } = await readEnd(sizeBytes, readAt)
     const map = mapFrames(frames)
-    const blocks = (from: number, to: number) => frameBlocks(descriptor, map, from, to)
+    const blocks = (from: number, to: number) => frameBlocks(bytes, map, from, to)
     return { sizeBytes: rawSizeOf(map), newlines, blocks, close }
   } catch (error) {
     closeSync(descriptor)
@@ -68,7 +71,7 @@ function openSpool({ framesPath, frames, restPath, restAt, restBytes }: SpoolFil
   const open = (path: string) => {
     const descriptor = descriptors.get(path) ?? openSync(path, 'r')
     descriptors.set(path, descriptor)
-    return descriptor
+    return fileBytes(descriptor, fstatSync(descriptor).size, null)
   }
   return {
     sizeBytes: framesBytes + restBytes,
@@ -95,11 +98,11 @@ function inMemory(bytes: Buffer): OpenLog {
   }
 }
 
-function* plainBlocks(descriptor: number, from: number, to: number): Generator<LogBlock> {
+function* plainBlocks(bytes: FileBytes, from: number, to: number): Generator<LogBlock> {
   // One buffer for all: a block is used up before the next is asked for.
   const buffer = Buffer.allocUnsafe(Math.min(FRAME_RAW_BYTES, Math.max(1, to - from)))
   for (let offset = from; offset < to; ) {
-    const length = readSync(descriptor, buffer, 0, Math.min(buffer.length, to - offset), offset)
+    const length = bytes.read(buffer, offset, Math.min(buffer.length, to - offset))
     // It was cut since its size was read.
     if (length === 0) return
     yield { offset, bytes: buffer.subarray(0, length) }
@@ -107,12 +110,12 @@ function* plainBlocks(descriptor: number, from: number, to: number): Generator<L
   }
 }
 
-function* frameBlocks(descriptor: number, map: FrameMap, from: number, to: number): Generator<LogBlock> {
+function* frameBlocks(bytes: FileBytes, map: FrameMap, from: number, to: number): Generator<LogBlock> {
   const end = Math.min(to, rawSizeOf(map))
   if (from >= end) return
   for (let frame = frameAt(map, from); frame < map.rawAt.length - 1 && map.rawAt[frame]! < end; frame += 1) {
     const rawStart = map.rawAt[frame]!
-    const raw = readFrame(descriptor, map, frame, end - rawStart)
+    const raw = readFrame(bytes, map, frame, end - rawStart)
     const offset = Math.max(rawStart, from)
     yield { offset, bytes: raw.subarray(offset - rawStart, end - rawStart) }
     freeBuffer(raw)
@@ -124,14 +127,14 @@ const FRAME_START_BYTES = 65_536
 const PACKED_START_BYTES = 32_768
 
 /** At least the first `wanted` bytes of a frame. Its checksum is verified if all of it is read. */
-function readFrame(descriptor: number, { packedAt, rawAt }: FrameMap, frame: number, wanted: number): Buffer {
+function readFrame(bytes: FileBytes, { packedAt, rawAt }: FrameMap, frame: number, wanted: number): Buffer {
   const at = packedAt[frame]!
   const packedBytes = packedAt[frame + 1]! - at
   if (wanted <= FRAME_START_BYTES && packedBytes > PACKED_START_BYTES) {
-    const start = unpackFrameStartSync(readExactly(descriptor, at, PACKED_START_BYTES))
+    const start = unpackFrameStartSync(readExactly(bytes, at, PACKED_START_BYTES))
     if (start.length >= wanted) return start
   }
-  const packed = readExactly(descriptor, at, packedBytes)
+  const packed = readExactly(bytes, at, packedBytes)
   try {
     return unpackFrameSync(packed, rawAt[frame + 1]! - rawAt[frame]!)
   } finally {
@@ -139,12 +142,8 @@ function readFrame(descriptor: number, { packedAt, rawAt }: FrameMap, frame: num
   }
 }
 
-function readExactly(descriptor: number, offset: number, length: number): Buffer {
+function readExactly(bytes: FileBytes, offset: number, length: number): Buffer {
   const buffer = Buffer.allocUnsafe(length)
-  for (let filled = 0; filled < length; ) {
-    const count = readSync(descriptor, buffer, filled, length - filled, offset + filled)
-    if (count === 0) throw damaged('it ends too early')
-    filled += count
-  }
+  if (bytes.read(buffer, offset, length) < length) throw damaged('it ends too early')
   return buffer
 }

@@ -1,0 +1,54 @@
+import { randomBytes } from 'node:crypto'
+import { open, readFile, rename, rm } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { idOfKey, KEY_BYTES, parseEncryptionKeys } from '../engine/runtime/encryption-keys.ts'
+import { ScrapdeckError } from '../shared/errors.ts'
+
+/** Where the new key stands: `first` seals from now on; `last` only opens, until all engines have it. */
+export type KeyPlace = 'first' | 'last'
+
+/**
+ * Makes a key file with one new key, or adds a key to one (`place`; null: there must be no such file). Returns the id
+ * of the key, never the key. Rejects with BAD_INPUT or ENCRYPTION_KEYS_UNUSABLE.
+ */
+export async function makeKey(path: string, place: KeyPlace | null, nowMs: number): Promise<string> {
+  const key = randomBytes(KEY_BYTES)
+  const id = idOfKey(key)
+  const lines = `# ${id}, made ${new Date(nowMs).toISOString().slice(0, 10)}\n${key.toString('hex')}\n`
+  if (place === null) {
+    await writeNew(path, lines)
+    return id
+  }
+  const before = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    throw refused(`${path} cannot be read (${error.code}). Without --add, a new key file is made`)
+  })
+  // A key is not added to something else.
+  parseEncryptionKeys(before, path)
+  const kept = before.endsWith('\n') ? before : `${before}\n`
+  const draft = `${path}.${randomBytes(6).toString('hex')}`
+  try {
+    await writeNew(draft, place === 'first' ? lines + kept : kept + lines)
+    await rename(draft, path)
+  } finally {
+    await rm(draft, { force: true })
+  }
+  return id
+}
+
+/** Synced, with its folder: what is sealed with a key that was lost with the power is lost too. */
+async function writeNew(path: string, text: string): Promise<void> {
+  try {
+    await using file = await open(path, 'wx', 0o600)
+    await file.writeFile(text)
+    await file.sync()
+  } catch (error) {
+    const { code = 'unknown error' } = error as NodeJS.ErrnoException
+    if (code === 'EEXIST') throw refused(`${path} is there already. Name another file, or add a key to it with --add`)
+    throw refused(`${path} cannot be written (${code}). Name a file in a directory that exists`)
+  }
+  if (process.platform === 'win32') return
+  await using folder = await open(dirname(path))
+  await folder.sync()
+}
+
+const refused = (text: string) => new ScrapdeckError('BAD_INPUT', `${text}.`)

@@ -1,0 +1,139 @@
+import { exec } from 'node:child_process'
+import { hkdfSync, randomBytes } from 'node:crypto'
+import { readFile, stat } from 'node:fs/promises'
+import { promisify } from 'node:util'
+import { ScrapdeckError } from '../../shared/errors.ts'
+import { othersMayRead } from './file-trust.ts'
+
+export const KEY_BYTES = 32
+export const KEY_ID_BYTES = 8
+const KEYS_MAX = 100
+const TEXT_MAX_BYTES = 65_536
+const COMMAND_MAX_MS = 30_000
+const HEX = new RegExp(`^[0-9a-fA-F]{${KEY_BYTES * 2}}$`)
+const LOST = new RegExp(`^lost ([0-9a-f]{${KEY_ID_BYTES * 2}})$`)
+
+/** Where the keys for stored files come from; the operator's configuration names one of the two at most. */
+export interface EncryptionOptions {
+  keyFile: string | null
+  /** Prints what a key file has. Run by the system's shell, as this user. */
+  keyCommand: string | null
+}
+
+export interface EncryptionKey {
+  /** Derived from the key, so that one name cannot mean two keys. */
+  id: string
+  bytes: Buffer
+}
+
+/** The keys with which files are sealed at rest. */
+export interface EncryptionKeys {
+  /** Seals whatever is written; null: nothing is sealed. */
+  newest: EncryptionKey | null
+  /** Of all that are here, newest first. */
+  ids: readonly string[]
+  /** What the operator says is gone: files that it sealed cannot be read, but nothing waits for it. */
+  lostIds: readonly string[]
+  /** Throws ENCRYPTION_KEY_MISSING, which names `what` needs the key. */
+  find(id: string, what: string): Buffer
+}
+
+export const NO_KEYS: EncryptionKeys = keysOf([], [])
+
+/** With a key that nobody else has: for files that nobody reads after this process. */
+export function keysOfThisProcess(): EncryptionKeys {
+  const bytes = randomBytes(KEY_BYTES)
+  return keysOf([{ id: idOfKey(bytes), bytes }], [])
+}
+
+export const idOfKey = (bytes: Uint8Array): string =>
+  Buffer.from(hkdfSync('sha256', bytes, '', 'scrapdeck encryption key id', KEY_ID_BYTES)).toString('hex')
+
+/** Rejects with ENCRYPTION_KEYS_UNUSABLE: without its keys, an engine must not start. */
+export async function openEncryptionKeys(options: EncryptionOptions | null | undefined): Promise<EncryptionKeys> {
+  const { keyFile = null, keyCommand = null } = options ?? {}
+  if (keyFile !== null) return parseEncryptionKeys(await readKeyFile(keyFile), keyFile)
+  if (keyCommand !== null) return parseEncryptionKeys(await runKeyCommand(keyCommand), 'The output of the key command')
+  return NO_KEYS
+}
+
+/**
+ * One key a line, newest first, as 64 hexadecimal digits or base64 of 32 bytes; `lost ID` for a key that is gone; lines
+ * that begin with # and empty ones are skipped. Throws ENCRYPTION_KEYS_UNUSABLE, without what a line has. Pure.
+ */
+export function parseEncryptionKeys(text: string, source: string): EncryptionKeys {
+  const keys: EncryptionKey[] = []
+  const lostIds: string[] = []
+  for (const [index, raw] of text.split(/\r?\n/).entries()) {
+    const line = raw.trim()
+    if (line === '' || line.startsWith('#')) continue
+    const lostId = LOST.exec(line)?.[1]
+    const bytes = HEX.test(line) ? Buffer.from(line, 'hex') : Buffer.from(line, 'base64')
+    if (lostId !== undefined) lostIds.push(lostId)
+    // Node skips what is not base64: only what it would write itself is a key.
+    else if (bytes.length === KEY_BYTES && (HEX.test(line) || bytes.toString('base64') === line))
+      keys.push({ id: idOfKey(bytes), bytes })
+    else throw unusable(`Line ${index + 1} of ${source} is not a key: write ${FORM}`)
+  }
+  if (keys.length > KEYS_MAX) throw unusable(`${source} has more than ${KEYS_MAX} keys. Remove those no longer used`)
+  if (new Set(keys.map(({ id }) => id)).size < keys.length)
+    throw unusable(`${source} has the same key twice. Remove one of the lines`)
+  if (keys.length === 0) throw unusable(`${source} has no key. Make one with scrapdeck make-key, or write ${FORM}`)
+  return keysOf(keys, lostIds)
+}
+
+const FORM = '64 hexadecimal digits (openssl rand -hex 32), or base64 of 32 bytes'
+
+function keysOf(keys: readonly EncryptionKey[], lostIds: readonly string[]): EncryptionKeys {
+  const known = new Map(keys.map(({ id, bytes }) => [id, bytes]))
+  return {
+    newest: keys[0] ?? null,
+    ids: [...known.keys()],
+    lostIds,
+    find(id, what) {
+      const bytes = known.get(id)
+      if (bytes !== undefined) return bytes
+      throw missingKey(id, what, lostIds.includes(id))
+    }
+  }
+}
+
+export function missingKey(id: string, what: string, isLost = false): ScrapdeckError {
+  const next = isLost
+    ? 'The key file says that this key is lost. Restore the key to read it.'
+    : 'Add that key to encryption_key_file (or to what encryption_key_command prints), and start Scrapdeck again.'
+  const text = `${what} is encrypted with the key ${id}, which is not here. ${next}`
+  return new ScrapdeckError('ENCRYPTION_KEY_MISSING', text, { data: { keyId: id } })
+}
+
+async function readKeyFile(path: string): Promise<string> {
+  try {
+    const info = await stat(path)
+    if (othersMayRead(info))
+      throw unusable(
+        `The key file ${path} can be read by other users. Make it private (chmod 600), and change the keys`
+      )
+    if (info.size > TEXT_MAX_BYTES) throw unusable(`${path} is too large for a key file`)
+    return await readFile(path, 'utf8')
+  } catch (error) {
+    if (error instanceof ScrapdeckError) throw error
+    const { code = 'unknown error' } = error as NodeJS.ErrnoException
+    throw unusable(`The key file ${path} cannot be read (${code}). Restore it, or correct encryption_key_file`, error)
+  }
+}
+
+/** Neither the output nor the command may be told: either may have secrets. */
+async function runKeyCommand(command: string): Promise<string> {
+  try {
+    const limits = { timeout: COMMAND_MAX_MS, maxBuffer: TEXT_MAX_BYTES, windowsHide: true }
+    return (await promisify(exec)(command, limits)).stdout
+  } catch (error) {
+    const { code, killed } = error as { code?: number | string; killed?: boolean }
+    const how = killed === true ? `took longer than ${COMMAND_MAX_MS / 1_000} s` : `failed (${code ?? 'no exit code'})`
+    throw unusable(`The command that prints the keys (encryption_key_command) ${how}. Run it by hand to see why`)
+  }
+}
+
+function unusable(text: string, cause?: unknown): ScrapdeckError {
+  return new ScrapdeckError('ENCRYPTION_KEYS_UNUSABLE', `${text}.`, { cause })
+}
