@@ -1,5 +1,6 @@
 import type { EngineOptions } from '../engine/index.ts'
 import type { ListenOptions } from '../server/listen.ts'
+import { plainHttpOn } from './plain-http.ts'
 import type { ServeOptions } from './serve-options.ts'
 
 /** The engine's options, for every host. Projects without an egg are imported from `workingDirectory`. */
@@ -38,6 +39,7 @@ export function doorOptionsOf(options: ServeOptions) {
   return {
     dataDirectory: options.dataDirectory,
     trustedProxies: options.trustedProxies,
+    plainHttpOn: plainHttpOn(options),
     metrics: options.metrics,
     rateLimits: options.rateLimits,
     connectionLimits: options.connectionLimits,

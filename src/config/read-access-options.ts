@@ -17,10 +17,17 @@ const ENABLED_LIMIT = { requests: 1000, windowSeconds: 60 }
 /** Who counts as one client, and how much it may ask for. */
 export function readAccessOptions(
   options: OptionReader
-): Pick<ServeOptions, 'trustedProxies' | 'tls' | 'rateLimits' | 'connectionLimits'> {
+): Pick<ServeOptions, 'trustedProxies' | 'tls' | 'behindProxy' | 'allowPlainHttp' | 'rateLimits' | 'connectionLimits'> {
+  const { flags } = options.context
+  const behindProxy = readSwitchOption(options, 'behind_proxy', { name: '--behind-proxy', value: flags.behindProxy })
   return {
-    trustedProxies: readTrustedProxies(options),
+    trustedProxies: readTrustedProxies(options, behindProxy),
     tls: readTls(options),
+    behindProxy,
+    allowPlainHttp: readSwitchOption(options, 'allow_plain_http', {
+      name: '--allow-plain-http',
+      value: flags.allowPlainHttp
+    }),
     rateLimits: {
       api: readApiLimit(options),
       doors: readDoorsLimit(options),
@@ -52,9 +59,27 @@ function readTls(options: OptionReader): ServeOptions['tls'] {
   return { certificate: resolvePath(workingDirectory, certificate.text), key: resolvePath(workingDirectory, key.text) }
 }
 
-function readTrustedProxies(options: OptionReader): string[] {
+/** Off unless it is set. */
+function readSwitchOption(
+  options: OptionReader,
+  name: string,
+  flag: { name: string; value: boolean | undefined }
+): boolean {
+  const value = flag.value === undefined ? undefined : 'on'
+  const picked = options.pick('scrapdeck', name, { name: flag.name, value })
+  const isOn = picked !== null && options.isOn(picked, name)
+  options.list('scrapdeck', name, isOn ? 'on' : 'off', picked)
+  return isOn
+}
+
+/** The proxy that `behind_proxy` speaks of is on this machine, unless another one is named. */
+const PROXY_ON_THIS_MACHINE = ['127.0.0.1', '::1']
+
+function readTrustedProxies(options: OptionReader, behindProxy: boolean): string[] {
   const picked = options.pick('scrapdeck', 'trusted_proxies')
-  options.list('scrapdeck', 'trusted_proxies', picked?.text ?? '', picked)
+  const otherwise = behindProxy ? PROXY_ON_THIS_MACHINE : []
+  options.list('scrapdeck', 'trusted_proxies', picked?.text ?? otherwise.join(' '), picked)
+  if (picked === null) return otherwise
   return readNetworks(
     options,
     picked,

@@ -77,6 +77,10 @@ export interface ServeOptions {
   trustedProxies: string[]
   /** Files of the service's own certificate; null: it speaks plain HTTP. */
   tls: { certificate: string; key: string } | null
+  /** A proxy in front of it speaks TLS with the clients. */
+  behindProxy: boolean
+  /** Whoever runs it accepts that passwords travel unencrypted. */
+  allowPlainHttp: boolean
   /** `isServed`: whether /metrics exists. `openTo`: who reads it without a password. */
   metrics: { isServed: boolean; prefix: string; openTo: string[] }
   rateLimits: RateLimits
@@ -94,6 +98,8 @@ export interface ServeFlags {
   unixSocket?: string
   tlsCertificate?: string
   tlsKey?: string
+  behindProxy?: boolean
+  allowPlainHttp?: boolean
   username?: string
   password?: string
   localSlots?: string

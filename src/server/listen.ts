@@ -22,6 +22,8 @@ export interface ListenOptions extends Omit<AppOptions, 'engine' | 'port' | 'clo
   engine: AppOptions['engine'] & Pick<Engine, 'setAddress'>
   /** Sockets that are open already, and stay open after a stop. Absent: it opens and closes its own. */
   front?: Front & { connections: Connections }
+  /** The address beyond this machine on which it speaks plain HTTP; the engine reports it as a problem. */
+  plainHttpOn?: string | null
   clock?: Clock
 }
 
@@ -47,7 +49,7 @@ export async function listen(options: ListenOptions): Promise<Service> {
   }
   options.front?.answerWith(app)
   const { address } = front
-  options.engine.setAddress(address)
+  options.engine.setAddress(address, options.plainHttpOn ?? null)
   const forgetService = await recordService(options.dataDirectory, address, options.certificate)
 
   const loaded = Promise.withResolvers<void>()

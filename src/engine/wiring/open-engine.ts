@@ -47,8 +47,9 @@ export async function openEngine(options: EngineOptions, storeThread: Worker | n
       credentials,
       pulling,
       access,
-      setAddress(address) {
+      setAddress(address, plainHttpOn = null) {
         systemCommands.address = address
+        systemCommands.plainHttpOn = plainHttpOn
       },
       openEgg: (token) => rooms.eggLinks.openEgg(token),
       health: healthWatch,
