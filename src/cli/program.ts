@@ -75,6 +75,7 @@ function serviceCommand(name: string, description: string): Command {
     .option('--unix-socket <path>', 'also listen on this Unix socket')
     .option('--tls-certificate <file>', 'speak HTTPS with this certificate (PEM), read again when it changes')
     .option('--tls-key <file>', 'the key of that certificate')
+    .option('--http-redirect-port <number>', 'with TLS: redirect plain HTTP on this port to HTTPS')
     .option('--behind-proxy', 'a proxy with TLS is in front (trusted_proxies; default: one on this machine)')
     .option('--allow-plain-http', 'listen beyond this machine without TLS: passwords can be intercepted')
     .option('--username <name>', 'user name of the API (default: generated on first start)')

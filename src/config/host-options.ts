@@ -39,6 +39,7 @@ export function doorOptionsOf(options: ServeOptions) {
   return {
     dataDirectory: options.dataDirectory,
     trustedProxies: options.trustedProxies,
+    redirectPort: options.redirectPort,
     plainHttpOn: plainHttpOn(options),
     metrics: options.metrics,
     rateLimits: options.rateLimits,

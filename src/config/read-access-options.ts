@@ -17,12 +17,15 @@ const ENABLED_LIMIT = { requests: 1000, windowSeconds: 60 }
 /** Who counts as one client, and how much it may ask for. */
 export function readAccessOptions(
   options: OptionReader
-): Pick<ServeOptions, 'trustedProxies' | 'tls' | 'behindProxy' | 'allowPlainHttp' | 'rateLimits' | 'connectionLimits'> {
+): Pick<
+  ServeOptions,
+  'trustedProxies' | 'tls' | 'redirectPort' | 'behindProxy' | 'allowPlainHttp' | 'rateLimits' | 'connectionLimits'
+> {
   const { flags } = options.context
   const behindProxy = readSwitchOption(options, 'behind_proxy', { name: '--behind-proxy', value: flags.behindProxy })
   return {
     trustedProxies: readTrustedProxies(options, behindProxy),
-    tls: readTls(options),
+    ...readOwnTls(options),
     behindProxy,
     allowPlainHttp: readSwitchOption(options, 'allow_plain_http', {
       name: '--allow-plain-http',
@@ -38,6 +41,19 @@ export function readAccessOptions(
       perAddress: readCount(options, 'max_connections_per_address', DEFAULT_CONNECTION_LIMITS.perAddress)
     }
   }
+}
+
+function readOwnTls(options: OptionReader): Pick<ServeOptions, 'tls' | 'redirectPort'> {
+  const tls = readTls(options)
+  const flag = { name: '--http-redirect-port', value: options.context.flags.httpRedirectPort }
+  const picked = options.pick('scrapdeck', 'http_redirect_port', flag)
+  const name = picked?.from === flag.name ? flag.name : 'http_redirect_port'
+  const redirectPort = picked === null || picked.text === '' ? null : options.whole(picked, name, 65_535)
+  options.list('scrapdeck', 'http_redirect_port', redirectPort === null ? '' : String(redirectPort), picked)
+  if (redirectPort !== null && tls === null) {
+    options.refuse(picked!, 'http_redirect_port leads to HTTPS, which needs tls_certificate and tls_key')
+  }
+  return { tls, redirectPort }
 }
 
 /** Both or none. */

@@ -73,6 +73,7 @@ describe('options of the service', () => {
       webhookNetworks: '',
       trustedProxies: [],
       tls: null,
+      redirectPort: null,
       behindProxy: false,
       allowPlainHttp: false,
       metrics: { isServed: true, prefix: 'scrapdeck', openTo: [] },
@@ -124,6 +125,7 @@ describe('options of the service', () => {
     expect(tls('tls_certificate =\ntls_key =')).toBeNull()
     for (const text of ['tls_certificate = /c.pem', 'tls_key = /k.pem', 'tls_certificate = /c.pem\ntls_key ='])
       expect(() => tls(text)).toThrow('belong together')
+    expect(() => tls('http_redirect_port = 80')).toThrow('needs tls_certificate')
   })
 
   it.each([
@@ -450,7 +452,13 @@ const VALUES: Record<string, string> = {
     nodes: 'http://a:1'
   },
   ...{ cancel_waits: '5 2 1', discover: 'dns a.svc', plugins: import.meta.filename, webhook_networks: '10.0.0.0/8' },
-  ...{ tls_certificate: '/c.pem', tls_key: '/k.pem', behind_proxy: 'on', allow_plain_http: 'on' },
+  ...{
+    tls_certificate: '/c.pem',
+    tls_key: '/k.pem',
+    http_redirect_port: '8080',
+    behind_proxy: 'on',
+    allow_plain_http: 'on'
+  },
   ...{ trusted_proxies: '10.0.0.1', api_rate_limit: '5 per 1', rate_limit: '5 per 1', open_rate_limit: '5 per 1' },
   ...{ api_requests_per_second: '5', max_connections: '5', max_connections_per_address: '5' },
   ...{ metrics_prefix: 'mine', metrics_from: '10.0.0.1', enabled: 'off', namespace: 'scrapyd' },
@@ -466,6 +474,10 @@ describe('variables', () => {
       const environment: Record<string, string> = { [variable]: VALUES[name]! }
       if (name === 'store_password_file') environment['SCRAPDECK_STORE'] = VALUES['store']!
       if (name === 'tls_certificate') environment['SCRAPDECK_TLS_KEY'] = VALUES['tls_key']!
+      if (name === 'http_redirect_port') {
+        environment['SCRAPDECK_TLS_CERTIFICATE'] = VALUES['tls_certificate']!
+        environment['SCRAPDECK_TLS_KEY'] = VALUES['tls_key']!
+      }
       if (name === 'tls_key') environment['SCRAPDECK_TLS_CERTIFICATE'] = VALUES['tls_certificate']!
       if (name === 'cache_password_file') environment['SCRAPDECK_CACHE'] = VALUES['cache']!
       if (name === 'username') environment['SCRAPYD_PASSWORD'] = 'p'

@@ -77,6 +77,8 @@ export interface ServeOptions {
   trustedProxies: string[]
   /** Files of the service's own certificate; null: it speaks plain HTTP. */
   tls: { certificate: string; key: string } | null
+  /** Plain HTTP on this port is redirected to HTTPS; null: on none. */
+  redirectPort: number | null
   /** A proxy in front of it speaks TLS with the clients. */
   behindProxy: boolean
   /** Whoever runs it accepts that passwords travel unencrypted. */
@@ -98,6 +100,7 @@ export interface ServeFlags {
   unixSocket?: string
   tlsCertificate?: string
   tlsKey?: string
+  httpRedirectPort?: string
   behindProxy?: boolean
   allowPlainHttp?: boolean
   username?: string

@@ -5,6 +5,7 @@ import { createServer as createTlsServer } from 'node:https'
 import { type AddressInfo, connect } from 'node:net'
 import type { CertificateFiles } from './certificate-files.ts'
 import { type Connections, TIME_LIMITS } from './connections.ts'
+import { createRedirectServer } from './https-redirect.ts'
 
 /** Who answers requests. */
 export interface Answerer {
@@ -22,6 +23,8 @@ export interface Front {
    * TCP.
    */
   address: string
+  /** Where plain HTTP is redirected; null: nowhere. */
+  redirectPort: number | null
   answerWith(answerer: Answerer): void
   /** Some TCP requests have one answerer, whoever answers all others. */
   answerBefore(isFor: (request: IncomingMessage) => boolean, answer: RequestListener): void
@@ -38,6 +41,9 @@ export interface FrontOptions {
   unixSocketPath?: string | null
   /** TCP speaks TLS only. The socket needs none. */
   certificate?: CertificateFiles | null | undefined
+  /** With a certificate: plain HTTP on this port leads to HTTPS. 0: any free port. */
+  redirectPort?: number | null | undefined
+  allowedHosts: string[]
 }
 
 /** Opens the sockets. Rejects, with all of them closed again, if one is not available. */
@@ -55,11 +61,26 @@ export async function openFront(options: FrontOptions, first: Answerer, connecti
     servers.push(server)
     return server
   }
+  let redirectPort: number | null = null
+  const openRedirect = () => {
+    const ports = { port: () => redirectPort ?? 0, httpsPort: () => port }
+    const server = createRedirectServer({ bindAddress, allowedHosts: options.allowedHosts, ...ports })
+    connections.watch(server)
+    servers.push(server)
+    return server
+  }
   try {
     if (options.port !== null) {
       const { address, port: given } = await listenOn(openServer(), { host: bindAddress, port })
       port = given
       if (bindAddress === 'localhost') await listenOnOtherAddresses({ address, port }, openServer)
+      const wanted = options.redirectPort ?? null
+      if (certificate !== null && wanted !== null) {
+        redirectPort = wanted
+        const first = await listenOn(openRedirect(), { host: bindAddress, port: wanted })
+        redirectPort = first.port
+        if (bindAddress === 'localhost') await listenOnOtherAddresses(first, openRedirect)
+      }
     }
     if (unixSocketPath !== null) {
       const answer: RequestListener = (request, response) => current.answerOnSocket(request, response)
@@ -67,10 +88,13 @@ export async function openFront(options: FrontOptions, first: Answerer, connecti
     }
   } catch (error) {
     await Promise.all(servers.map(closeServer))
-    throw describeListenError(error, { bindAddress, port })
+    throw redirectPort === null
+      ? describeListenError(error, { bindAddress, port, option: '--port' })
+      : describeListenError(error, { bindAddress, port: redirectPort, option: '--http-redirect-port' })
   }
   return {
     port,
+    redirectPort,
     address:
       options.port === null
         ? `unix:${unixSocketPath}`
@@ -163,17 +187,20 @@ function reachableHost(bindAddress: string): string {
   return bindAddress.includes(':') ? `[${bindAddress}]` : bindAddress
 }
 
-function describeListenError(error: unknown, { bindAddress, port }: { bindAddress: string; port: number }): Error {
+function describeListenError(
+  error: unknown,
+  { bindAddress, port, option }: { bindAddress: string; port: number; option: string }
+): Error {
   const { code } = error as NodeJS.ErrnoException
   if (code === 'EADDRINUSE') {
     return new Error(
-      `Port ${port} of ${bindAddress} is in use by another program. Stop it, or choose another with --port.`,
+      `Port ${port} of ${bindAddress} is in use by another program. Stop it, or choose another with ${option}.`,
       { cause: error }
     )
   }
   if (code === 'EACCES') {
     return new Error(
-      `Port ${port} of ${bindAddress} is not allowed to this user. Choose a port above 1023 with --port.`,
+      `Port ${port} of ${bindAddress} is not allowed to this user. Choose a port above 1023 with ${option}.`,
       {
         cause: error
       }

@@ -8,6 +8,8 @@ import { recordService } from './service-file.ts'
 export interface Service {
   /** `http://127.0.0.1:6800`: address for programs and browsers on this machine; `unix:PATH` if there is no TCP. */
   address: string
+  /** Where plain HTTP is redirected; null: nowhere. */
+  redirectPort: number | null
   /** A one-time login link, valid for ten minutes. */
   createLoginLink(): string
   /** Ends all browser sessions with their streams, and unused login links. Returns the number of sessions. */
@@ -59,6 +61,7 @@ export async function listen(options: ListenOptions): Promise<Service> {
   let stopping: Promise<void> | null = null
   return {
     address,
+    redirectPort: front.redirectPort,
     createLoginLink: () => `${address}${createLoginPath()}`,
     logOutEverywhere,
     loaded: loaded.promise,

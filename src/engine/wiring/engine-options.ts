@@ -139,8 +139,8 @@ export interface Engine {
   /** As configured (EngineOptions). */
   crawlCacheSeconds: number
   /**
-   * Sets the address of the HTTP server, as shown to clients. `plainHttpOn`: the address beyond this machine on which it
-   * speaks plain HTTP, for the problems.
+   * Sets the address of the HTTP server, as shown to clients. `plainHttpOn`: the address beyond this machine on which
+   * it speaks plain HTTP, for the problems.
    */
   setAddress(address: string, plainHttpOn?: string | null): void
   health: Pick<HealthWatch, 'now' | 'check'>
