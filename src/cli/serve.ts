@@ -1,3 +1,4 @@
+import { hostname, networkInterfaces } from 'node:os'
 import type { Worker } from 'node:worker_threads'
 import pino, { type DestinationStream } from 'pino'
 import { createEngine } from '../engine/index.ts'
@@ -52,10 +53,21 @@ export async function serve(
 }
 
 /** Loaded only for a service that has one. */
-async function openCertificate({ tls }: ServeOptions, logger: Logger): Promise<CertificateFiles | null> {
+async function openCertificate(options: ServeOptions, logger: Logger): Promise<CertificateFiles | null> {
+  const { tls } = options
   if (tls === null) return null
   const { CertificateFiles: Files } = await import('../server/certificate-files.ts')
-  return Files.open(tls, { clock: systemClock, logger })
+  const { clientAuthority } = tls
+  const parts = { clock: systemClock, logger }
+  if (tls.files !== 'self-made') return Files.open({ ...tls.files, clientAuthority }, parts)
+  const { ensureSelfMade, namesForCertificate, selfMadeDirectory } = await import('../server/self-made-certificate.ts')
+  const machine = hostname()
+  const addresses = Object.values(networkInterfaces()).flatMap((all = []) => all.map(({ address }) => address))
+  const names = namesForCertificate({ ...options, machine, addresses })
+  const made = { directory: selfMadeDirectory(options.dataDirectory), names, machine, ...parts }
+  const path = await ensureSelfMade(made)
+  const renew = async () => void (await ensureSelfMade(made))
+  return Files.open({ certificate: path, key: path, clientAuthority }, { ...parts, renew })
 }
 
 async function serveAlone(

@@ -148,9 +148,15 @@ export const OPTIONS: readonly OptionRow[] = [
   row('scrapdeck', 'cancel_waits', HARMLESS),
   row('scrapdeck', 'crawl_cache_ttl', { after: ['CRAWL_CACHE_TTL'], ...HARMLESS }),
   ...['nodes', 'discover', 'plugins', 'webhook_networks', 'trusted_proxies'].map((name) => row('scrapdeck', name)),
-  ...['tls_certificate', 'tls_key', 'http_redirect_port', 'behind_proxy', 'allow_plain_http'].map((name) =>
-    row('scrapdeck', name)
-  ),
+  ...[
+    'tls_certificate',
+    'tls_key',
+    'tls_self_made',
+    'tls_client_ca',
+    'http_redirect_port',
+    'behind_proxy',
+    'allow_plain_http'
+  ].map((name) => row('scrapdeck', name)),
   ...['api_rate_limit', 'rate_limit', 'open_rate_limit', 'api_requests_per_second'].map((name) =>
     row('scrapdeck', name, HARMLESS)
   ),

@@ -18,6 +18,6 @@ export function refusePlainHttp(options: Transport): void {
   if (address === null || options.allowPlainHttp) return
   throw new ScrapdeckError(
     'PLAIN_HTTP_REFUSED',
-    `Scrapdeck would speak plain HTTP on ${address}, which other machines can reach, so passwords could be intercepted. Set tls_certificate and tls_key (or tls_self_made = on), put a proxy with TLS in front and set behind_proxy = on, or accept the risk with allow_plain_http = on (--allow-plain-http).`
+    `Scrapdeck would speak plain HTTP on ${address}, which other machines can reach, so passwords could be intercepted. Set tls_certificate and tls_key (or tls_self_made = on, for a certificate that it makes itself), put a proxy with TLS in front and set behind_proxy = on, or accept the risk with allow_plain_http = on (--allow-plain-http).`
   )
 }

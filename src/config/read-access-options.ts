@@ -51,13 +51,34 @@ function readOwnTls(options: OptionReader): Pick<ServeOptions, 'tls' | 'redirect
   const redirectPort = picked === null || picked.text === '' ? null : options.whole(picked, name, 65_535)
   options.list('scrapdeck', 'http_redirect_port', redirectPort === null ? '' : String(redirectPort), picked)
   if (redirectPort !== null && tls === null) {
-    options.refuse(picked!, 'http_redirect_port leads to HTTPS, which needs tls_certificate and tls_key')
+    options.refuse(
+      picked!,
+      'http_redirect_port leads to HTTPS, which needs tls_certificate and tls_key, or tls_self_made'
+    )
   }
   return { tls, redirectPort }
 }
 
-/** Both or none. */
 function readTls(options: OptionReader): ServeOptions['tls'] {
+  const { flags, workingDirectory } = options.context
+  const files = readCertificate(options)
+  const selfMade = readSwitchOption(options, 'tls_self_made', { name: '--tls-self-made', value: flags.tlsSelfMade })
+  const authority = options.pick('scrapdeck', 'tls_client_ca', { name: '--tls-client-ca', value: flags.tlsClientCa })
+  options.list('scrapdeck', 'tls_client_ca', authority?.text ?? '', authority)
+  const given = options.pick('scrapdeck', 'tls_certificate', { name: '--tls-certificate', value: flags.tlsCertificate })
+  if (selfMade && files !== null) {
+    options.refuse(given!, 'tls_certificate and tls_self_made are two certificates of one service: set one of them')
+  }
+  const clientAuthority = authority?.text ? resolvePath(workingDirectory, authority.text) : null
+  if (files !== null || selfMade) return { files: files ?? 'self-made', clientAuthority }
+  if (clientAuthority !== null) {
+    options.refuse(authority!, 'tls_client_ca is for TLS, which needs tls_certificate and tls_key, or tls_self_made')
+  }
+  return null
+}
+
+/** Both or none. */
+function readCertificate(options: OptionReader): { certificate: string; key: string } | null {
   const { flags, workingDirectory } = options.context
   const certificate = options.pick('scrapdeck', 'tls_certificate', {
     name: '--tls-certificate',

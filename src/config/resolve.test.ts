@@ -121,7 +121,18 @@ describe('options of the service', () => {
 
   it('name a certificate and its key, which belong together', () => {
     const tls = (text: string) => resolve(`[scrapdeck]\n${text}\n`).options.tls
-    expect(tls('tls_certificate = /c.pem\ntls_key = /k.pem')).toEqual({ certificate: '/c.pem', key: '/k.pem' })
+    expect(tls('tls_certificate = /c.pem\ntls_key = /k.pem')).toEqual({
+      files: { certificate: '/c.pem', key: '/k.pem' },
+      clientAuthority: null
+    })
+    expect(tls('tls_self_made = on\ntls_client_ca = /ca.pem')).toEqual({
+      files: 'self-made',
+      clientAuthority: '/ca.pem'
+    })
+    expect(() => tls('tls_self_made = on\ntls_certificate = /c.pem\ntls_key = /k.pem')).toThrow('set one of them')
+    expect(() => tls('tls_client_ca = /ca.pem')).toThrow('needs tls_certificate')
+    const shared = 'tls_self_made = on\ntls_client_ca = /ca.pem\nstore = postgres://db.example/crawls'
+    expect(() => tls(shared)).toThrow('PostgreSQL')
     expect(tls('tls_certificate =\ntls_key =')).toBeNull()
     for (const text of ['tls_certificate = /c.pem', 'tls_key = /k.pem', 'tls_certificate = /c.pem\ntls_key ='])
       expect(() => tls(text)).toThrow('belong together')
@@ -456,6 +467,8 @@ const VALUES: Record<string, string> = {
     tls_certificate: '/c.pem',
     tls_key: '/k.pem',
     http_redirect_port: '8080',
+    tls_self_made: 'on',
+    tls_client_ca: '/a.pem',
     behind_proxy: 'on',
     allow_plain_http: 'on'
   },
@@ -474,7 +487,7 @@ describe('variables', () => {
       const environment: Record<string, string> = { [variable]: VALUES[name]! }
       if (name === 'store_password_file') environment['SCRAPDECK_STORE'] = VALUES['store']!
       if (name === 'tls_certificate') environment['SCRAPDECK_TLS_KEY'] = VALUES['tls_key']!
-      if (name === 'http_redirect_port') {
+      if (name === 'http_redirect_port' || name === 'tls_client_ca') {
         environment['SCRAPDECK_TLS_CERTIFICATE'] = VALUES['tls_certificate']!
         environment['SCRAPDECK_TLS_KEY'] = VALUES['tls_key']!
       }

@@ -75,8 +75,11 @@ export interface ServeOptions {
   webhookNetworks: string
   /** Proxies that may name the client with X-Forwarded-For: addresses and networks. */
   trustedProxies: string[]
-  /** Files of the service's own certificate; null: it speaks plain HTTP. */
-  tls: { certificate: string; key: string } | null
+  /**
+   * The service's own certificate: its files, or one that it makes itself; `clientAuthority`: clients need a
+   * certificate of it. null: plain HTTP.
+   */
+  tls: { files: { certificate: string; key: string } | 'self-made'; clientAuthority: string | null } | null
   /** Plain HTTP on this port is redirected to HTTPS; null: on none. */
   redirectPort: number | null
   /** A proxy in front of it speaks TLS with the clients. */
@@ -100,6 +103,8 @@ export interface ServeFlags {
   unixSocket?: string
   tlsCertificate?: string
   tlsKey?: string
+  tlsSelfMade?: boolean
+  tlsClientCa?: string
   httpRedirectPort?: string
   behindProxy?: boolean
   allowPlainHttp?: boolean

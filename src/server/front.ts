@@ -113,7 +113,8 @@ export async function openFront(options: FrontOptions, first: Answerer, connecti
 }
 
 function openTlsServer(certificate: CertificateFiles, answer: RequestListener): Server {
-  const server = createTlsServer(TIME_LIMITS, answer)
+  const { asksClients } = certificate
+  const server = createTlsServer({ ...TIME_LIMITS, requestCert: asksClients, rejectUnauthorized: asksClients }, answer)
   // Connections that are open keep the certificate that they began with.
   certificate.use(({ context }) => server.setSecureContext(context))
   return server

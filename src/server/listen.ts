@@ -52,7 +52,7 @@ export async function listen(options: ListenOptions): Promise<Service> {
   options.front?.answerWith(app)
   const { address } = front
   options.engine.setAddress(address, options.plainHttpOn ?? null)
-  const forgetService = await recordService(options.dataDirectory, address, options.certificate)
+  const forgetService = await recordService(options.dataDirectory, addressHere(address, options), options.certificate)
 
   const loaded = Promise.withResolvers<void>()
   const idle = setTimeout(() => loaded.resolve(loadContract()), LOAD_CONTRACT_AFTER_MS)
@@ -78,6 +78,11 @@ export async function listen(options: ListenOptions): Promise<Service> {
       return stopping
     }
   }
+}
+
+/** Programs on this machine have no client certificate: they use the socket, where none is asked for. */
+function addressHere(address: string, { certificate, unixSocketPath = null }: ListenOptions): string {
+  return certificate?.asksClients === true && unixSocketPath !== null ? `unix:${unixSocketPath}` : address
 }
 
 const KEPT_OPEN = { close: async () => {}, closeAllConnections: () => {} }
