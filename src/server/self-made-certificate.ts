@@ -9,8 +9,8 @@ import { ScrapdeckError } from '../shared/errors.ts'
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
 const AUTHORITY_DAYS = 3_650
-/** Browsers and Apple's systems accept no longer ones of a server (398 days). */
-const CERTIFICATE_DAYS = 397
+/** Browsers accept 398 days, Mozilla's recommendation less than 366. */
+const CERTIFICATE_DAYS = 365
 const RENEW_BEFORE_DAYS = 30
 const NAMES_MAX = 100
 
