@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
-import type { IncomingMessage, Server, ServerOptions } from 'node:http'
-import type { Socket } from 'node:net'
+import type { IncomingMessage, ServerOptions } from 'node:http'
+import type { Server, Socket } from 'node:net'
 import type { TLSSocket } from 'node:tls'
 import { AddressList } from './address-list.ts'
 import { clientOf, plainAddress } from './auth/client-address.ts'

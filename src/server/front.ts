@@ -1,8 +1,7 @@
 import dns from 'node:dns/promises'
 import { chmod, lstat, unlink } from 'node:fs/promises'
-import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http'
-import { createServer as createTlsServer } from 'node:https'
-import { type AddressInfo, connect } from 'node:net'
+import { createServer, type IncomingMessage, type RequestListener } from 'node:http'
+import { type AddressInfo, connect, type Server as NetServer } from 'node:net'
 import type { CertificateFiles } from './certificate-files.ts'
 import { type Connections, TIME_LIMITS } from './connections.ts'
 import { createRedirectServer } from './https-redirect.ts'
@@ -12,6 +11,12 @@ export interface Answerer {
   answer: RequestListener
   /** On the Unix socket: file permissions decide who can connect, and no web page can. */
   answerOnSocket: RequestListener
+}
+
+/** Of HTTP/1.1, or of both. */
+export interface ClosableServer extends NetServer {
+  closeIdleConnections(): void
+  closeAllConnections(): void
 }
 
 /** The sockets of a service. Who answers on them may change while clients stay connected. */
@@ -52,11 +57,13 @@ export async function openFront(options: FrontOptions, first: Answerer, connecti
   let current = first
   let before: { isFor: (request: IncomingMessage) => boolean; answer: RequestListener } | null = null
   let port = options.port ?? 0
-  const servers: Server[] = []
+  const servers: ClosableServer[] = []
+  // Loaded only for a service that speaks TLS.
+  const createTlsServer = certificate === null ? null : (await import('./http2-server.ts')).createTlsServer
   const openServer = () => {
     const answer: RequestListener = (request, response) =>
       (before?.isFor(request) === true ? before : current).answer(request, response)
-    const server = certificate === null ? createServer(TIME_LIMITS, answer) : openTlsServer(certificate, answer)
+    const server = createTlsServer === null ? createServer(TIME_LIMITS, answer) : createTlsServer(certificate!, answer)
     connections.watch(server)
     servers.push(server)
     return server
@@ -112,15 +119,7 @@ export async function openFront(options: FrontOptions, first: Answerer, connecti
   }
 }
 
-function openTlsServer(certificate: CertificateFiles, answer: RequestListener): Server {
-  const { asksClients } = certificate
-  const server = createTlsServer({ ...TIME_LIMITS, requestCert: asksClients, rejectUnauthorized: asksClients }, answer)
-  // Connections that are open keep the certificate that they began with.
-  certificate.use(({ context }) => server.setSecureContext(context))
-  return server
-}
-
-function listenOn(server: Server, where: { host: string; port: number }): Promise<AddressInfo> {
+function listenOn(server: ClosableServer, where: { host: string; port: number }): Promise<AddressInfo> {
   return new Promise((resolve, reject) => {
     server.once('error', reject).listen(where, () => {
       server.off('error', reject)
@@ -132,7 +131,7 @@ function listenOn(server: Server, where: { host: string; port: number }): Promis
 /** `localhost` can be an IPv4 and an IPv6 address: Node listens on the first. One that cannot be used is left out. */
 async function listenOnOtherAddresses(
   { address: first, port }: Pick<AddressInfo, 'address' | 'port'>,
-  openServer: () => Server
+  openServer: () => ClosableServer
 ): Promise<void> {
   const addresses = (await dns.lookup('localhost', { all: true })).map(({ address }) => address)
   const others = addresses.filter((address) => address !== first)
@@ -143,7 +142,7 @@ async function listenOnOtherAddresses(
  * Open to its user and group (660), like Scrapyd's. A socket that nobody listens on was left by a killed server and is
  * replaced. Anything else in its place is not ours to remove.
  */
-async function listenOnSocket(path: string, answer: RequestListener): Promise<Server> {
+async function listenOnSocket(path: string, answer: RequestListener): Promise<ClosableServer> {
   if ((await isSocket(path)) && !(await isAnswered(path))) await unlink(path)
   const server = createServer(TIME_LIMITS, answer)
   await new Promise<void>((resolve, reject) => {
@@ -174,7 +173,7 @@ function isAnswered(path: string): Promise<boolean> {
   })
 }
 
-function closeServer(server: Server): Promise<void> {
+function closeServer(server: ClosableServer): Promise<void> {
   return new Promise((resolve) => {
     server.close(() => resolve())
     server.closeIdleConnections()

@@ -8,6 +8,7 @@ import { bearerToken, isNodeRoute } from '../nodes/node-door.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { requireRole, requireRoleEverywhere } from '../../engine/access/principal.ts'
 import { type Authenticator } from './authenticator.ts'
+import { abandon, closeAfter, hasBody } from '../http2-requests.ts'
 import { type Caller, NOBODY } from './caller.ts'
 import { EGG_ROUTE } from '../kubernetes-egg-door.ts'
 import { addressOf } from './client-address.ts'
@@ -106,7 +107,7 @@ export class RequestGate {
   /** Whoever is over the limit starts again with a new connection, which costs more than another request. */
   #chargeStranger(request: FastifyRequest, reply: FastifyReply): void | Promise<void> {
     const close = (error: unknown) => {
-      reply.header('connection', 'close')
+      closeAfter(request, reply)
       throw error
     }
     try {
@@ -125,10 +126,10 @@ export class RequestGate {
    * Gives the rest of the request's body a few seconds: a stranger gets no more, and after an answer it is only read so
    * that the client gets to see the answer.
    */
-  limitBody({ raw, headers }: FastifyRequest): void {
-    const hasBody = headers['content-length'] !== undefined || headers['transfer-encoding'] !== undefined
-    if (!hasBody || raw.complete || raw.readableEnded) return
-    const limit = this.#options.clock.setTimer(STRANGER_BODY_LIMIT_MS, () => raw.destroy())
+  limitBody(request: FastifyRequest): void {
+    const { raw } = request
+    if (!hasBody(request) || raw.complete || raw.readableEnded) return
+    const limit = this.#options.clock.setTimer(STRANGER_BODY_LIMIT_MS, () => abandon(raw))
     const cancel = () => limit.cancel()
     raw.once('end', cancel).once('close', cancel)
   }
