@@ -12,6 +12,12 @@ import {
   REQUEST_LIMIT_MS
 } from './limits.ts'
 
+/** A server of HTTP/1.1, or of HTTP/2 as well. */
+export interface ClosableServer extends Server {
+  closeIdleConnections(): void
+  closeAllConnections(): void
+}
+
 /** Time limits of every server: a client that does not send what it announced loses its connection. */
 export const TIME_LIMITS = {
   requestTimeout: REQUEST_LIMIT_MS,

@@ -1,9 +1,9 @@
 import dns from 'node:dns/promises'
 import { chmod, lstat, unlink } from 'node:fs/promises'
 import { createServer, type IncomingMessage, type RequestListener } from 'node:http'
-import { type AddressInfo, connect, type Server as NetServer } from 'node:net'
+import { type AddressInfo, connect } from 'node:net'
 import type { CertificateFiles } from './certificate-files.ts'
-import { type Connections, TIME_LIMITS } from './connections.ts'
+import { type ClosableServer, type Connections, TIME_LIMITS } from './connections.ts'
 import { createRedirectServer } from './https-redirect.ts'
 
 /** Who answers requests. */
@@ -11,12 +11,6 @@ export interface Answerer {
   answer: RequestListener
   /** On the Unix socket: file permissions decide who can connect, and no web page can. */
   answerOnSocket: RequestListener
-}
-
-/** Of HTTP/1.1, or of both. */
-export interface ClosableServer extends NetServer {
-  closeIdleConnections(): void
-  closeAllConnections(): void
 }
 
 /** The sockets of a service. Who answers on them may change while clients stay connected. */

@@ -14,13 +14,6 @@ export function closeAfter(request: FastifyRequest, reply: FastifyReply): void {
   else http2.stream.session?.close()
 }
 
-/** Whether a body follows the headers. HTTP/2 needs no header for it. */
-export function hasBody({ raw, headers }: FastifyRequest): boolean {
-  const http2 = overHttp2(raw)
-  if (http2 !== null) return !http2.stream.endAfterHeaders
-  return headers['content-length'] !== undefined || headers['transfer-encoding'] !== undefined
-}
-
 /** Reads nothing more of it. */
 export function abandon(request: IncomingMessage): void {
   const http2 = overHttp2(request)

@@ -2,8 +2,7 @@ import type { RequestListener } from 'node:http'
 import { createSecureServer, type Http2ServerRequest, type ServerHttp2Session } from 'node:http2'
 import type { Socket } from 'node:net'
 import type { CertificateFiles } from './certificate-files.ts'
-import { TIME_LIMITS } from './connections.ts'
-import type { ClosableServer } from './front.ts'
+import { type ClosableServer, TIME_LIMITS } from './connections.ts'
 import { KEEP_ALIVE_MS, REQUEST_LIMIT_MS } from './limits.ts'
 
 /** Requests of one connection at a time. Beyond a burst, Node itself ends a connection that resets its requests. */
@@ -54,10 +53,12 @@ export function createTlsServer(certificate: CertificateFiles, answer: RequestLi
   })
 }
 
-/** As HTTP/1.1 would have brought it: with a host, and with a limit of time for its body. */
+/** As HTTP/1.1 would have brought it: with a host, a header that tells of its body, and a limit of time for it. */
 function prepare(request: Http2ServerRequest): void {
   if (request.authority !== undefined) request.headers.host = request.authority
   if (request.stream.endAfterHeaders) return
+  // Otherwise Fastify would not read it: over HTTP/2, no header needs to tell of a body.
+  request.headers['transfer-encoding'] ??= 'chunked'
   const limit = setTimeout(() => request.complete || request.stream.destroy(), REQUEST_LIMIT_MS)
   request.stream.once('close', () => clearTimeout(limit))
 }

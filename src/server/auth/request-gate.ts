@@ -8,7 +8,7 @@ import { bearerToken, isNodeRoute } from '../nodes/node-door.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { requireRole, requireRoleEverywhere } from '../../engine/access/principal.ts'
 import { type Authenticator } from './authenticator.ts'
-import { abandon, closeAfter, hasBody } from '../http2-requests.ts'
+import { abandon, closeAfter } from '../http2-requests.ts'
 import { type Caller, NOBODY } from './caller.ts'
 import { EGG_ROUTE } from '../kubernetes-egg-door.ts'
 import { addressOf } from './client-address.ts'
@@ -126,9 +126,9 @@ export class RequestGate {
    * Gives the rest of the request's body a few seconds: a stranger gets no more, and after an answer it is only read so
    * that the client gets to see the answer.
    */
-  limitBody(request: FastifyRequest): void {
-    const { raw } = request
-    if (!hasBody(request) || raw.complete || raw.readableEnded) return
+  limitBody({ raw, headers }: FastifyRequest): void {
+    const hasBody = headers['content-length'] !== undefined || headers['transfer-encoding'] !== undefined
+    if (!hasBody || raw.complete || raw.readableEnded) return
     const limit = this.#options.clock.setTimer(STRANGER_BODY_LIMIT_MS, () => abandon(raw))
     const cancel = () => limit.cancel()
     raw.once('end', cancel).once('close', cancel)
