@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { execFileSync, spawn } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import type { IncomingMessage } from 'node:http'
+import type { IncomingMessage, OutgoingHttpHeaders } from 'node:http'
 import { type RequestOptions, request } from 'node:https'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -98,7 +98,7 @@ export async function tryProxy(proxy: Proxy): Promise<string[]> {
   child.stderr.on('data', (piece) => (printed += piece))
   child.on('error', (error) => (printed += error.message))
   const ca = readFileSync(join(directory, 'cert.pem'))
-  const ask = (options: RequestOptions, body?: Buffer | string) =>
+  const ask = (options: Omit<RequestOptions, 'headers'> & { headers?: OutgoingHttpHeaders }, body?: Buffer | string) =>
     new Promise<IncomingMessage>((resolve, reject) => {
       const trusting = { host: '127.0.0.1', port, ca, servername: NAME, localAddress: CLIENT, agent: false } as const
       const headers = { host: `${NAME}:${port}`, ...options.headers }

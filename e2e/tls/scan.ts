@@ -5,7 +5,7 @@ import { startService } from '../support/service.ts'
 
 const ENTRY = 'out/service/scrapdeck.js'
 
-/** The service with its self-made certificate, judged by Mozilla's "intermediate"; rejects with what SSLyze dislikes. */
+/** Judges the service with its self-made certificate by Mozilla's "intermediate"; rejects with SSLyze's objections. */
 export async function scanOwnTls(programs: string): Promise<string[]> {
   const service = await startService({ entry: ENTRY, localSlots: 0, arguments: ['--tls-self-made'] })
   try {

@@ -60,9 +60,10 @@ it('listens beside the service, answers nothing else, and ends with it', async (
     new Promise<unknown[]>((resolve, reject) => {
       const sent = request({ host: '127.0.0.1', port: service.redirectPort!, path: '/ui/', method, agent: false })
       sent.setHeader('host', 'deck.example.org')
-      sent.on('response', async (answer) =>
-        resolve([answer.statusCode, answer.headers.location, answer.headers.connection, await text(answer)])
-      )
+      sent.on('response', (answer) => {
+        const { statusCode, headers } = answer
+        text(answer).then((body) => resolve([statusCode, headers.location, headers.connection, body]), reject)
+      })
       sent.on('error', reject).end()
     })
   const location = `https://deck.example.org:${port}/ui/`
