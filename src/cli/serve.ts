@@ -1,11 +1,12 @@
+import { hostname, networkInterfaces } from 'node:os'
 import type { Worker } from 'node:worker_threads'
 import pino, { type DestinationStream } from 'pino'
 import { createEngine } from '../engine/index.ts'
 import { systemClock } from '../engine/runtime/clock.ts'
 import type { Logger } from '../engine/runtime/logger.ts'
 import type { CertificateFiles } from '../server/certificate-files.ts'
-import { isLoopback } from '../server/auth/host-rule.ts'
 import { doorOptionsOf, engineOptionsOf } from '../config/host-options.ts'
+import { refusePlainHttp } from '../config/plain-http.ts'
 import type { ServeOptions } from '../config/serve-options.ts'
 import { packagePaths, readPackageVersion } from './package-paths.ts'
 import type { RunningService, ServiceParts } from './running-service.ts'
@@ -22,7 +23,8 @@ export async function serve(
   const destination = asJson || !process.stderr.isTTY ? pino.destination(2) : await openPrettyLog()
   const logger = createLogger(options.logLevel ?? 'info', destination)
   for (const warning of warnings) logger.warn({}, warning)
-  const { bindAddress, port, postgres } = options
+  refusePlainHttp(options)
+  const { port, postgres } = options
   const certificate = await openCertificate(options, logger)
   const parts = { logger, storeThread, certificate }
   const service =
@@ -37,11 +39,6 @@ export async function serve(
   // A signal came first.
   if (service.isStopped()) return
 
-  if (port !== null && certificate === null && !isLoopback(bindAddress)) {
-    const warning = `${bindAddress} is reachable from other machines over plain HTTP, so passwords can be intercepted. Set tls_certificate and tls_key, or put a TLS proxy in front of it.`
-    if (asJson) logger.warn({}, warning)
-    else process.stderr.write(`scrapdeck: warning: ${warning}\n`)
-  }
   if (asJson) {
     const link = port === null ? null : service.createLoginLink()
     process.stdout.write(`${JSON.stringify({ ready: true, address: service.address, link })}\n`)
@@ -56,10 +53,21 @@ export async function serve(
 }
 
 /** Loaded only for a service that has one. */
-async function openCertificate({ tls }: ServeOptions, logger: Logger): Promise<CertificateFiles | null> {
+async function openCertificate(options: ServeOptions, logger: Logger): Promise<CertificateFiles | null> {
+  const { tls } = options
   if (tls === null) return null
   const { CertificateFiles: Files } = await import('../server/certificate-files.ts')
-  return Files.open(tls, { clock: systemClock, logger })
+  const { clientAuthority } = tls
+  const parts = { clock: systemClock, logger }
+  if (tls.files !== 'self-made') return Files.open({ ...tls.files, clientAuthority }, parts)
+  const { ensureSelfMade, namesForCertificate, selfMadeDirectory } = await import('../server/self-made-certificate.ts')
+  const machine = hostname()
+  const addresses = Object.values(networkInterfaces()).flatMap((all = []) => all.map(({ address }) => address))
+  const names = namesForCertificate({ ...options, machine, addresses })
+  const made = { directory: selfMadeDirectory(options.dataDirectory), names, machine, ...parts }
+  const path = await ensureSelfMade(made)
+  const renew = async () => void (await ensureSelfMade(made))
+  return Files.open({ certificate: path, key: path, clientAuthority }, { ...parts, renew })
 }
 
 async function serveAlone(

@@ -1,5 +1,6 @@
 import type { EngineOptions } from '../engine/index.ts'
 import type { ListenOptions } from '../server/listen.ts'
+import { plainHttpOn } from './plain-http.ts'
 import type { ServeOptions } from './serve-options.ts'
 
 /** The engine's options, for every host. Projects without an egg are imported from `workingDirectory`. */
@@ -43,6 +44,8 @@ export function doorOptionsOf(options: ServeOptions) {
     dataDirectory: options.dataDirectory,
     trustedProxies: options.trustedProxies,
     signIn: options.signIn,
+    redirectPort: options.redirectPort,
+    plainHttpOn: plainHttpOn(options),
     metrics: options.metrics,
     rateLimits: options.rateLimits,
     connectionLimits: options.connectionLimits,

@@ -154,9 +154,16 @@ export const OPTIONS: readonly OptionRow[] = [
   row('scrapdeck', 'audit_syslog'),
   row('scrapdeck', 'audit_syslog_ca'),
   row('scrapdeck', 'crawl_cache_ttl', { after: ['CRAWL_CACHE_TTL'], ...HARMLESS }),
-  ...['nodes', 'discover', 'plugins', 'webhook_networks', 'trusted_proxies', 'tls_certificate', 'tls_key'].map((name) =>
-    row('scrapdeck', name)
-  ),
+  ...['nodes', 'discover', 'plugins', 'webhook_networks', 'trusted_proxies'].map((name) => row('scrapdeck', name)),
+  ...[
+    'tls_certificate',
+    'tls_key',
+    'tls_self_made',
+    'tls_client_ca',
+    'http_redirect_port',
+    'behind_proxy',
+    'allow_plain_http'
+  ].map((name) => row('scrapdeck', name)),
   row('scrapdeck', 'public_url'),
   ...['issuer', 'client_id', 'client_secret', 'client_secret_file', 'scopes', 'name_claim', 'groups_claim', 'roles']
     .concat('label', 'session_hours')

@@ -17,10 +17,20 @@ const ENABLED_LIMIT = { requests: 1000, windowSeconds: 60 }
 /** Who counts as one client, and how much it may ask for. */
 export function readAccessOptions(
   options: OptionReader
-): Pick<ServeOptions, 'trustedProxies' | 'tls' | 'rateLimits' | 'connectionLimits'> {
+): Pick<
+  ServeOptions,
+  'trustedProxies' | 'tls' | 'redirectPort' | 'behindProxy' | 'allowPlainHttp' | 'rateLimits' | 'connectionLimits'
+> {
+  const { flags } = options.context
+  const behindProxy = readSwitchOption(options, 'behind_proxy', { name: '--behind-proxy', value: flags.behindProxy })
   return {
-    trustedProxies: readTrustedProxies(options),
-    tls: readTls(options),
+    trustedProxies: readTrustedProxies(options, behindProxy),
+    ...readOwnTls(options),
+    behindProxy,
+    allowPlainHttp: readSwitchOption(options, 'allow_plain_http', {
+      name: '--allow-plain-http',
+      value: flags.allowPlainHttp
+    }),
     rateLimits: {
       api: readApiLimit(options),
       doors: readDoorsLimit(options),
@@ -33,8 +43,42 @@ export function readAccessOptions(
   }
 }
 
-/** Both or none. */
+function readOwnTls(options: OptionReader): Pick<ServeOptions, 'tls' | 'redirectPort'> {
+  const tls = readTls(options)
+  const flag = { name: '--http-redirect-port', value: options.context.flags.httpRedirectPort }
+  const picked = options.pick('scrapdeck', 'http_redirect_port', flag)
+  const name = picked?.from === flag.name ? flag.name : 'http_redirect_port'
+  const redirectPort = picked === null || picked.text === '' ? null : options.whole(picked, name, 65_535)
+  options.list('scrapdeck', 'http_redirect_port', redirectPort === null ? '' : String(redirectPort), picked)
+  if (redirectPort !== null && tls === null) {
+    options.refuse(
+      picked!,
+      'http_redirect_port leads to HTTPS, which needs tls_certificate and tls_key, or tls_self_made'
+    )
+  }
+  return { tls, redirectPort }
+}
+
 function readTls(options: OptionReader): ServeOptions['tls'] {
+  const { flags, workingDirectory } = options.context
+  const files = readCertificate(options)
+  const selfMade = readSwitchOption(options, 'tls_self_made', { name: '--tls-self-made', value: flags.tlsSelfMade })
+  const authority = options.pick('scrapdeck', 'tls_client_ca', { name: '--tls-client-ca', value: flags.tlsClientCa })
+  options.list('scrapdeck', 'tls_client_ca', authority?.text ?? '', authority)
+  const given = options.pick('scrapdeck', 'tls_certificate', { name: '--tls-certificate', value: flags.tlsCertificate })
+  if (selfMade && files !== null) {
+    options.refuse(given!, 'tls_certificate and tls_self_made are two certificates of one service: set one of them')
+  }
+  const clientAuthority = authority?.text ? resolvePath(workingDirectory, authority.text) : null
+  if (files !== null || selfMade) return { files: files ?? 'self-made', clientAuthority }
+  if (clientAuthority !== null) {
+    options.refuse(authority!, 'tls_client_ca is for TLS, which needs tls_certificate and tls_key, or tls_self_made')
+  }
+  return null
+}
+
+/** Both or none. */
+function readCertificate(options: OptionReader): { certificate: string; key: string } | null {
   const { flags, workingDirectory } = options.context
   const certificate = options.pick('scrapdeck', 'tls_certificate', {
     name: '--tls-certificate',
@@ -52,9 +96,27 @@ function readTls(options: OptionReader): ServeOptions['tls'] {
   return { certificate: resolvePath(workingDirectory, certificate.text), key: resolvePath(workingDirectory, key.text) }
 }
 
-function readTrustedProxies(options: OptionReader): string[] {
+/** Off unless it is set. */
+function readSwitchOption(
+  options: OptionReader,
+  name: string,
+  flag: { name: string; value: boolean | undefined }
+): boolean {
+  const value = flag.value === undefined ? undefined : 'on'
+  const picked = options.pick('scrapdeck', name, { name: flag.name, value })
+  const isOn = picked !== null && options.isOn(picked, name)
+  options.list('scrapdeck', name, isOn ? 'on' : 'off', picked)
+  return isOn
+}
+
+/** The proxy that `behind_proxy` speaks of is on this machine, unless another one is named. */
+const PROXY_ON_THIS_MACHINE = ['127.0.0.1', '::1']
+
+function readTrustedProxies(options: OptionReader, behindProxy: boolean): string[] {
   const picked = options.pick('scrapdeck', 'trusted_proxies')
-  options.list('scrapdeck', 'trusted_proxies', picked?.text ?? '', picked)
+  const otherwise = behindProxy ? PROXY_ON_THIS_MACHINE : []
+  options.list('scrapdeck', 'trusted_proxies', picked?.text ?? otherwise.join(' '), picked)
+  if (picked === null) return otherwise
   return readNetworks(
     options,
     picked,

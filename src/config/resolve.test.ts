@@ -5,6 +5,7 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { DEFAULT_CONNECTION_LIMITS, DEFAULT_RATE_LIMITS } from '../server/limits.ts'
 import { describeConfiguration } from './describe.ts'
 import { type ConfigurationFile, listScrapydFiles, readConfiguration } from './read-files.ts'
+import { plainHttpOn, refusePlainHttp } from './plain-http.ts'
 import { resolveServeOptions } from './resolve.ts'
 import type { ServeFlags } from './serve-options.ts'
 import { namesIn, OPTIONS } from './option-table.ts'
@@ -77,6 +78,9 @@ describe('options of the service', () => {
       trustedProxies: [],
       signIn: { oidc: null, jwt: null, proxy: null, publicUrl: null },
       tls: null,
+      redirectPort: null,
+      behindProxy: false,
+      allowPlainHttp: false,
       metrics: { isServed: true, prefix: 'scrapdeck', openTo: [] },
       rateLimits: DEFAULT_RATE_LIMITS,
       connectionLimits: DEFAULT_CONNECTION_LIMITS
@@ -122,10 +126,51 @@ describe('options of the service', () => {
 
   it('name a certificate and its key, which belong together', () => {
     const tls = (text: string) => resolve(`[scrapdeck]\n${text}\n`).options.tls
-    expect(tls('tls_certificate = /c.pem\ntls_key = /k.pem')).toEqual({ certificate: '/c.pem', key: '/k.pem' })
+    expect(tls('tls_certificate = /c.pem\ntls_key = /k.pem')).toEqual({
+      files: { certificate: '/c.pem', key: '/k.pem' },
+      clientAuthority: null
+    })
+    expect(tls('tls_self_made = on\ntls_client_ca = /ca.pem')).toEqual({
+      files: 'self-made',
+      clientAuthority: '/ca.pem'
+    })
+    expect(() => tls('tls_self_made = on\ntls_certificate = /c.pem\ntls_key = /k.pem')).toThrow('set one of them')
+    expect(() => tls('tls_client_ca = /ca.pem')).toThrow('needs tls_certificate')
+    const shared = 'tls_self_made = on\ntls_client_ca = /ca.pem\nstore = postgres://db.example/crawls'
+    expect(() => tls(shared)).toThrow('PostgreSQL')
     expect(tls('tls_certificate =\ntls_key =')).toBeNull()
     for (const text of ['tls_certificate = /c.pem', 'tls_key = /k.pem', 'tls_certificate = /c.pem\ntls_key ='])
       expect(() => tls(text)).toThrow('belong together')
+    expect(() => tls('http_redirect_port = 80')).toThrow('needs tls_certificate')
+  })
+
+  it.each([
+    ['127.0.0.1', '', null],
+    ['127.1.2.3', '', null],
+    ['localhost', '', null],
+    ['', 'unix_socket_path = /s', null],
+    ['10.0.0.1', '', '10.0.0.1'],
+    ['0.0.0.0', '', '0.0.0.0'],
+    ['::', '', '::'],
+    ['0.0.0.0', '[scrapdeck]\nbehind_proxy = on', null],
+    ['0.0.0.0', '[scrapdeck]\ntls_certificate = /c\ntls_key = /k', null]
+  ])('on %o with %o, tell where plain HTTP is reachable, which needs consent', (bind, text, where) => {
+    const { options } = resolve(`[scrapyd]\nbind_address = ${bind}\n${text}\n`)
+    expect(plainHttpOn(options)).toBe(where)
+    if (where === null) refusePlainHttp(options)
+    else expect(() => refusePlainHttp(options)).toThrow(/tls_certificate.*behind_proxy.*--allow-plain-http/)
+    const consent = resolve(`[scrapyd]\nbind_address = ${bind}\n${text}\n`, { flags: { allowPlainHttp: true } })
+    refusePlainHttp(consent.options)
+    expect(consent.warnings.filter((warning) => warning.includes('over plain HTTP'))).toHaveLength(
+      where === null ? 0 : 1
+    )
+  })
+
+  it('trust the proxy in front on this machine, unless another one is named', () => {
+    const proxies = (text: string) => resolve(`[scrapdeck]\n${text}\n`).options.trustedProxies
+    expect(proxies('behind_proxy = on')).toEqual(['127.0.0.1', '::1'])
+    expect(proxies('behind_proxy = on\ntrusted_proxies = 10.0.0.1')).toEqual(['10.0.0.1'])
+    expect(proxies('behind_proxy = off')).toEqual([])
   })
 
   it('name the proxies that are trusted, as addresses and networks but never everything', () => {
@@ -490,7 +535,15 @@ const VALUES: Record<string, string> = {
     nodes: 'http://a:1'
   },
   ...{ cancel_waits: '5 2 1', discover: 'dns a.svc', plugins: import.meta.filename, webhook_networks: '10.0.0.0/8' },
-  ...{ tls_certificate: '/c.pem', tls_key: '/k.pem' },
+  ...{
+    tls_certificate: '/c.pem',
+    tls_key: '/k.pem',
+    http_redirect_port: '8080',
+    tls_self_made: 'on',
+    tls_client_ca: '/a.pem',
+    behind_proxy: 'on',
+    allow_plain_http: 'on'
+  },
   ...{ trusted_proxies: '10.0.0.1', api_rate_limit: '5 per 1', rate_limit: '5 per 1', open_rate_limit: '5 per 1' },
   ...{ api_requests_per_second: '5', max_connections: '5', max_connections_per_address: '5' },
   public_url: 'https://deck.example.org',
@@ -522,6 +575,10 @@ describe('variables', () => {
       if (name === 'store_password_file') environment['SCRAPDECK_STORE'] = VALUES['store']!
       if (name === 'audit_syslog_ca') environment['SCRAPDECK_AUDIT_SYSLOG'] = VALUES['audit_syslog']!
       if (name === 'tls_certificate') environment['SCRAPDECK_TLS_KEY'] = VALUES['tls_key']!
+      if (name === 'http_redirect_port' || name === 'tls_client_ca') {
+        environment['SCRAPDECK_TLS_CERTIFICATE'] = VALUES['tls_certificate']!
+        environment['SCRAPDECK_TLS_KEY'] = VALUES['tls_key']!
+      }
       if (name === 'tls_key') environment['SCRAPDECK_TLS_CERTIFICATE'] = VALUES['tls_certificate']!
       if (name === 'cache_password_file') environment['SCRAPDECK_CACHE'] = VALUES['cache']!
       for (const needed of NEEDED_BY[name] ?? []) environment[`SCRAPDECK_${needed.toUpperCase()}`] = VALUES[needed]!

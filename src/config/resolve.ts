@@ -1,5 +1,6 @@
 import { checkOtherOptions } from './check-other-options.ts'
 import { type OptionContext, OptionReader, refuseProblems } from './option-reader.ts'
+import { plainHttpOn } from './plain-http.ts'
 import { readOwnOptions } from './read-own-options.ts'
 import { readScrapydOptions } from './read-scrapyd-options.ts'
 import type { ResolvedOptions, ServeOptions } from './serve-options.ts'
@@ -13,6 +14,15 @@ export function resolveServeOptions(context: OptionContext): ResolvedOptions {
   if (options.port === null && options.unixSocketPath === null) {
     problems.push(
       'http_port or bind_address is empty and there is no unix_socket_path: Scrapdeck would not be reachable. Set one of them.'
+    )
+  }
+  if (options.tls?.clientAuthority && options.postgres !== null) {
+    problems.push('tls_client_ca cannot be used with PostgreSQL: engines have no certificates to show each other.')
+  }
+  const plain = plainHttpOn(options)
+  if (plain !== null && options.allowPlainHttp) {
+    reader.warn(
+      `allow_plain_http: ${plain} is reachable from other machines over plain HTTP, so passwords can be intercepted. Set tls_certificate and tls_key, or put a proxy with TLS in front and set behind_proxy.`
     )
   }
   refuseProblems(problems)

@@ -88,8 +88,17 @@ export interface ServeOptions {
   trustedProxies: string[]
   /** Who signs in elsewhere, and how. */
   signIn: SignInOptions
-  /** Files of the service's own certificate; null: it speaks plain HTTP. */
-  tls: { certificate: string; key: string } | null
+  /**
+   * The service's own certificate: its files, or one that it makes itself; `clientAuthority`: clients need a
+   * certificate of it. null: plain HTTP.
+   */
+  tls: { files: { certificate: string; key: string } | 'self-made'; clientAuthority: string | null } | null
+  /** Plain HTTP on this port is redirected to HTTPS; null: on none. */
+  redirectPort: number | null
+  /** A proxy in front of it speaks TLS with the clients. */
+  behindProxy: boolean
+  /** Whoever runs it accepts that passwords travel unencrypted. */
+  allowPlainHttp: boolean
   /** `isServed`: whether /metrics exists. `openTo`: who reads it without a password. */
   metrics: { isServed: boolean; prefix: string; openTo: string[] }
   rateLimits: RateLimits
@@ -107,6 +116,11 @@ export interface ServeFlags {
   unixSocket?: string
   tlsCertificate?: string
   tlsKey?: string
+  tlsSelfMade?: boolean
+  tlsClientCa?: string
+  httpRedirectPort?: string
+  behindProxy?: boolean
+  allowPlainHttp?: boolean
   username?: string
   password?: string
   localSlots?: string

@@ -35,6 +35,14 @@ test("scrapdeck.conf accepts the service's options; its paths are relative to it
   })
 })
 
+test('an address that other machines reach needs consent: the app has no certificate', async () => {
+  await using userData = await makeTemporaryDirectory()
+  const read = (environment: Record<string, string>) => readDesktopSettings(userData.path, environment, userData.path)
+  const bind = { SCRAPDECK_BIND: '0.0.0.0', SCRAPDECK_TLS_CERTIFICATE: '/c', SCRAPDECK_TLS_KEY: '/k' }
+  expect(() => read(bind)).toThrow('plain HTTP on 0.0.0.0')
+  expect(read({ ...bind, SCRAPDECK_ALLOW_PLAIN_HTTP: 'on' }).options.bindAddress).toBe('0.0.0.0')
+})
+
 test("the user's configuration file and all variables apply as to the service, under scrapdeck.conf", async () => {
   await using userData = await makeTemporaryDirectory()
   await using home = await makeTemporaryDirectory()

@@ -1,13 +1,15 @@
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { listInstalledFiles, readConfiguration } from '../config/read-files.ts'
+import { refusePlainHttp } from '../config/plain-http.ts'
 import { resolveServeOptions } from '../config/resolve.ts'
 import type { ResolvedOptions } from '../config/serve-options.ts'
 
 /**
  * The desktop app reads what the service reads: the installed configuration files and all variables, and over those
  * files `scrapdeck.conf` of its own directory. An app has no working directory in which to find more. Files that its
- * user may not read are for the service alone. Throws BAD_INPUT, like the service.
+ * user may not read are for the service alone, and so is its certificate. Throws BAD_INPUT and PLAIN_HTTP_REFUSED, like
+ * the service.
  */
 export function readDesktopSettings(
   userData: string,
@@ -27,5 +29,7 @@ export function readDesktopSettings(
   // A port in Scrapyd's own files or variables may be taken by that Scrapyd: the next free one then serves as well.
   const { from } = resolved.listed.find(({ name }) => name === 'http_port')!
   const isPortNamed = from === 'SCRAPDECK_PORT' || from.startsWith(`${own},`)
-  return { ...resolved, options: { ...resolved.options, isPortNamed } }
+  const options = { ...resolved.options, isPortNamed, tls: null }
+  refusePlainHttp(options)
+  return { ...resolved, options }
 }

@@ -126,6 +126,10 @@ const ONLY_ENCRYPTED = 'max-age=31536000'
 /** It would hold for the servers on all other ports of localhost, too. */
 const isOnThisMachine = ({ headers: { host = '' } }: FastifyRequest) => isLoopback(host.replace(/:\d+$/, ''))
 
+function stayEncrypted(request: FastifyRequest, reply: FastifyReply): void {
+  if (isEncrypted(request.raw) && !isOnThisMachine(request)) reply.header('strict-transport-security', ONLY_ENCRYPTED)
+}
+
 /** The HTTP server without a socket. Every request passes the gate (request-gate.ts), then its route. */
 export function createApp(options: AppOptions): App {
   const { engine, clock, logger, trustedProxies = [], metrics = DEFAULT_METRICS, signIn = NO_SIGN_IN } = options
@@ -149,8 +153,7 @@ export function createApp(options: AppOptions): App {
     trustProxy: trustedProxies.length === 0 ? false : [...trustedProxies],
     routerOptions: { ignoreDuplicateSlashes: true, maxParamLength: 2000 },
     schemaController: NO_SCHEMAS,
-    frameworkErrors: (_error, request, reply) =>
-      answerUnreadable(request.raw.url ?? '', reply as unknown as FastifyReply)
+    frameworkErrors: (_error, request, reply) => answerUnreadable(request, reply as unknown as FastifyReply)
   })
   const limits = new DoorLimits({
     limits: { ...DEFAULT_RATE_LIMITS, ...options.rateLimits },
@@ -184,7 +187,7 @@ export function createApp(options: AppOptions): App {
   // Hooks of every request call back: promises of all of them were a tenth of a short one.
   fastify.addHook('onRequest', (request, reply, done) => {
     reply.headers(SAFE_HEADERS)
-    if (isEncrypted(request.raw) && !isOnThisMachine(request)) reply.header('strict-transport-security', ONLY_ENCRYPTED)
+    stayEncrypted(request, reply)
     let waiting: void | Promise<void>
     try {
       waiting = gate.admit(request, reply, { isFromSocket: fromSocket.has(request.raw) })
@@ -261,7 +264,9 @@ function createContractHandlers(options: HandlersOptions & { engine: Pick<Engine
 }
 
 /** Paths the router cannot parse never reach the hooks, so nobody is authenticated: the answer reveals nothing. */
-function answerUnreadable(path: string, reply: FastifyReply): void {
+function answerUnreadable(request: FastifyRequest, reply: FastifyReply): void {
+  const path = request.raw.url ?? ''
+  stayEncrypted(request, reply)
   const page = /^\/(logs|items)\//.test(path) ? NO_SUCH_FILE : NO_SUCH_PAGE
   reply.code(404).headers(SAFE_HEADERS).type('text/html; charset=utf-8').send(page)
 }

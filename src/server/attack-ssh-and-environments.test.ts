@@ -14,21 +14,52 @@ it('a deployer of one project neither rebuilds nor removes a Python that no proj
   const opened = await openEngineWithFakeNode()
   onTestFinished(() => opened.remove())
   const { narrowToSeen } = await import('../engine/router/subjects.ts')
-  const asking = { principal: who({ shop: 'deployer' }, 'deployer'), role: 'deployer' as const, what: 'environments.remove' }
-  const reads = { store: {} as never, environments: { list: () => [{ id: 'main', projects: [] }, { id: 'ab12', projects: [] }] as never } }
+  const asking = {
+    principal: who({ shop: 'deployer' }, 'deployer'),
+    role: 'deployer' as const,
+    what: 'environments.remove'
+  }
+  const reads = {
+    store: {} as never,
+    environments: {
+      list: () =>
+        [
+          { id: 'main', projects: [] },
+          { id: 'ab12', projects: [] }
+        ] as never
+    }
+  }
   for (const id of ['main', 'ab12'])
     await expect(narrowToSeen({ id }, { id: 'environment' }, asking, reads), id).rejects.toThrow()
 })
 
 it.each([
-  'ssh://0xa9fea9fe/http://10.0.0.1', 'ssh://2852039166/http://10.0.0.1', 'ssh://169.254.43518/http://x',
-  'ssh://b/http://2852039166/', 'ssh://b/http://0xa9.0xfe.0xa9.0xfe/', 'ssh://b/http://[::ffff:a9fe:a9fe]/',
-  'ssh://b/http://metadata.google.internal/', 'ssh://b/http://169.254.169.254.nip.io/', 'ssh://b/http://169.254.169.254./',
-  'ssh://-oProxyCommand=x/http://10.0.0.1', 'ssh://a@-oProxyCommand=x/http://10.0.0.1', 'ssh://-l@b/http://10.0.0.1',
-  'ssh://%h/http://10.0.0.1', 'ssh://b%0a/http://10.0.0.1', 'ssh://b\n/http://10.0.0.1', 'ssh://[::1%25eth0]/http://10.0.0.1',
-  'ssh://[fe80::1]/http://10.0.0.1', 'ssh://[::ffff:169.254.169.254]/http://10.0.0.1', 'ssh://u:p@b/http://10.0.0.1', 'ssh://b/ssh://c/http://x'
+  'ssh://0xa9fea9fe/http://10.0.0.1',
+  'ssh://2852039166/http://10.0.0.1',
+  'ssh://169.254.43518/http://x',
+  'ssh://b/http://2852039166/',
+  'ssh://b/http://0xa9.0xfe.0xa9.0xfe/',
+  'ssh://b/http://[::ffff:a9fe:a9fe]/',
+  'ssh://b/http://metadata.google.internal/',
+  'ssh://b/http://169.254.169.254.nip.io/',
+  'ssh://b/http://169.254.169.254./',
+  'ssh://-oProxyCommand=x/http://10.0.0.1',
+  'ssh://a@-oProxyCommand=x/http://10.0.0.1',
+  'ssh://-l@b/http://10.0.0.1',
+  'ssh://%h/http://10.0.0.1',
+  'ssh://b%0a/http://10.0.0.1',
+  'ssh://b\n/http://10.0.0.1',
+  'ssh://[::1%25eth0]/http://10.0.0.1',
+  'ssh://[fe80::1]/http://10.0.0.1',
+  'ssh://[::ffff:169.254.169.254]/http://10.0.0.1',
+  'ssh://u:p@b/http://10.0.0.1',
+  'ssh://b/ssh://c/http://x'
 ])('%s', (url) => {
   let said: string
-  try { said = `ACCEPTED ${parseNodeUrl(url).url}` } catch (error) { said = (error as Error).message.slice(0, 90) }
+  try {
+    said = `ACCEPTED ${parseNodeUrl(url).url}`
+  } catch (error) {
+    said = (error as Error).message.slice(0, 90)
+  }
   console.log(JSON.stringify(url), '->', said)
 })

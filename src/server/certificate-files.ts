@@ -10,6 +10,15 @@ export interface CertificatePaths {
   certificate: string
   /** PEM, without a passphrase. */
   key: string
+  /** PEM: clients must show a certificate that one of these has signed. */
+  clientAuthority?: string | null
+}
+
+interface Parts {
+  clock: Clock
+  logger: Logger
+  /** Replaces the files before they expire, if that is up to the service. */
+  renew?: () => Promise<void>
 }
 
 /** How often the files are looked at: whoever renews them writes one after the other. */
@@ -26,7 +35,11 @@ const MODERN = {
   ].join(':')
 } satisfies SecureContextOptions
 
-type Pair = Readonly<Record<keyof CertificatePaths, string>>
+interface Pair {
+  readonly certificate: string
+  readonly key: string
+  readonly clientAuthority: string | null
+}
 
 /**
  * The certificate of the service and its key, read again when the files change. What cannot be used is logged, and the
@@ -34,13 +47,14 @@ type Pair = Readonly<Record<keyof CertificatePaths, string>>
  */
 export class CertificateFiles {
   readonly #paths: CertificatePaths
-  readonly #parts: { clock: Clock; logger: Logger }
+  readonly #parts: Parts
   #pair: Pair
   #timer: Timer
   #problem: string | null = null
+  #isStopped = false
   readonly #users = new Set<(files: CertificateFiles) => void>()
 
-  private constructor(paths: CertificatePaths, parts: { clock: Clock; logger: Logger }, pair: Pair) {
+  private constructor(paths: CertificatePaths, parts: Parts, pair: Pair) {
     this.#paths = paths
     this.#parts = parts
     this.#pair = pair
@@ -48,19 +62,24 @@ export class CertificateFiles {
   }
 
   /** Rejects with CERTIFICATE_UNUSABLE. */
-  static async open(paths: CertificatePaths, parts: { clock: Clock; logger: Logger }): Promise<CertificateFiles> {
+  static async open(paths: CertificatePaths, parts: Parts): Promise<CertificateFiles> {
     return new CertificateFiles(paths, parts, await readPair(paths))
   }
 
   /** For a server. */
   get context(): SecureContextOptions {
-    const { certificate, key } = this.#pair
-    return { ...MODERN, cert: certificate, key }
+    const { certificate, key, clientAuthority } = this.#pair
+    return { ...MODERN, cert: certificate, key, ...(clientAuthority !== null && { ca: clientAuthority }) }
   }
 
   /** The service's own certificate, without those above it. */
   get own(): string {
     return certificatesIn(this.#pair.certificate)[0]!
+  }
+
+  /** Whoever shows no certificate of the named authority gets no connection. */
+  get asksClients(): boolean {
+    return this.#pair.clientAuthority !== null
   }
 
   /** Calls it now and after each change. */
@@ -70,14 +89,17 @@ export class CertificateFiles {
   }
 
   stop(): void {
+    this.#isStopped = true
     this.#timer.cancel()
   }
 
   async #look(): Promise<void> {
-    const { clock, logger } = this.#parts
+    const { clock, logger, renew } = this.#parts
     try {
+      await renew?.()
       const now = await readPair(this.#paths)
-      const isNew = now.certificate !== this.#pair.certificate || now.key !== this.#pair.key
+      const names = ['certificate', 'key', 'clientAuthority'] as const
+      const isNew = names.some((name) => now[name] !== this.#pair[name])
       this.#problem = null
       if (isNew) {
         this.#pair = now
@@ -89,7 +111,7 @@ export class CertificateFiles {
       if (message !== this.#problem) logger.error({}, `${message} The former certificate stays in use.`)
       this.#problem = message
     }
-    this.#timer = clock.setTimer(LOOK_EVERY_MS, () => void this.#look())
+    if (!this.#isStopped) this.#timer = clock.setTimer(LOOK_EVERY_MS, () => void this.#look())
   }
 }
 
@@ -104,7 +126,19 @@ async function readPair(paths: CertificatePaths): Promise<Pair> {
     throw unusable(`${paths.certificate} or ${paths.key}`, 'is not in PEM form, or the key has a passphrase', cause)
   }
   if (!matches) throw unusable(paths.key, `is not the key of ${paths.certificate}`)
-  return { certificate, key }
+  const clientAuthority = paths.clientAuthority == null ? null : await readAuthority(paths.clientAuthority)
+  return { certificate, key, clientAuthority }
+}
+
+async function readAuthority(path: string): Promise<string> {
+  const text = await read(path)
+  try {
+    const found = certificatesIn(text).map((one) => new X509Certificate(one))
+    if (found.length > 0) return text
+  } catch (cause) {
+    throw unusable(path, 'has a certificate that cannot be read', cause)
+  }
+  throw unusable(path, 'is not in PEM form (-----BEGIN CERTIFICATE-----)')
 }
 
 async function read(path: string): Promise<string> {
@@ -119,6 +153,6 @@ const certificatesIn = (text: string): string[] =>
   text.match(/-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE-----/g) ?? []
 
 function unusable(what: string, problem: string, cause?: unknown): ScrapdeckError {
-  const text = `${what} ${problem}. Correct tls_certificate and tls_key.`
+  const text = `${what} ${problem}. Correct tls_certificate, tls_key or tls_client_ca.`
   return new ScrapdeckError('CERTIFICATE_UNUSABLE', text, { cause })
 }

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
-import type { IncomingMessage, Server, ServerOptions } from 'node:http'
-import type { Socket } from 'node:net'
+import type { IncomingMessage, ServerOptions } from 'node:http'
+import type { Server, Socket } from 'node:net'
 import type { TLSSocket } from 'node:tls'
 import { AddressList } from './address-list.ts'
 import { clientOf, plainAddress } from './auth/client-address.ts'
@@ -11,6 +11,12 @@ import {
   KEEP_ALIVE_MS,
   REQUEST_LIMIT_MS
 } from './limits.ts'
+
+/** A server of HTTP/1.1, or of HTTP/2 as well. */
+export interface ClosableServer extends Server {
+  closeIdleConnections(): void
+  closeAllConnections(): void
+}
 
 /** Time limits of every server: a client that does not send what it announced loses its connection. */
 export const TIME_LIMITS = {

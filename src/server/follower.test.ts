@@ -1,9 +1,16 @@
+import { once } from 'node:events'
 import http from 'node:http'
+import http2 from 'node:http2'
+import { text } from 'node:stream/consumers'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { onTestFinished, describe, expect, it } from 'vitest'
 import { silentLogger } from '../engine/runtime/logger.ts'
+import { createFakeClock } from '../engine/testing/fake-clock.ts'
+import { CertificateFiles } from './certificate-files.ts'
 import { createFollower } from './follower.ts'
+import { createTlsServer } from './http2-server.ts'
+import { makeCertificate } from './testing/make-certificate.ts'
 
 const SECRET = 'the-secret-of-these-engines'
 
@@ -17,7 +24,13 @@ async function listen(answer: http.RequestListener): Promise<{ server: Server; p
   return { server, port: (server.address() as AddressInfo).port }
 }
 
-async function openFollower(leaderAddress: () => string | null, vouchingProxies: string[] = []) {
+async function openFollower(
+  leaderAddress: () => string | null,
+  {
+    vouchingProxies = [],
+    certificate = null
+  }: { vouchingProxies?: string[]; certificate?: CertificateFiles | null } = {}
+) {
   let port = 0
   const membership = {
     ...{ secret: SECRET, name: 'south', leaderAddress, isConnected: () => true, isLeading: () => false },
@@ -36,8 +49,16 @@ async function openFollower(leaderAddress: () => string | null, vouchingProxies:
     port: () => port
   })
   onTestFinished(() => follower.stop())
-  ;({ port } = await listen(follower.answer))
-  return `http://127.0.0.1:${port}`
+  if (certificate === null) {
+    ;({ port } = await listen(follower.answer))
+    return `http://127.0.0.1:${port}`
+  }
+  const server = createTlsServer(certificate, follower.answer)
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => server.closeAllConnections())
+  onTestFinished(() => void server.close())
+  ;({ port } = server.address() as AddressInfo)
+  return `https://127.0.0.1:${port}`
 }
 
 const echo: http.RequestListener = (request, response) => {
@@ -68,11 +89,33 @@ describe('an engine that follows', () => {
     const leader = await listen(echo)
     const headers = { 'x-forwarded-for': '127.0.0.1', 'x-scrapdeck-forwarded': `${SECRET}x 127.0.0.1 proxy` }
     const passedBy = async (...proxies: string[]) => {
-      const answer = await fetch(await openFollower(() => `http://127.0.0.1:${leader.port}`, proxies), { headers })
+      const answer = await fetch(
+        await openFollower(() => `http://127.0.0.1:${leader.port}`, { vouchingProxies: proxies }),
+        { headers }
+      )
       return ((await answer.json()) as { headers: Record<string, string> }).headers['x-scrapdeck-forwarded']
     }
     expect(await passedBy('127.0.0.1')).toBe(`${SECRET} 127.0.0.1 proxy`)
     expect(await passedBy('127.0.0.2')).toBe(`${SECRET} 127.0.0.1`)
+  })
+
+  it('forwards what comes over HTTP/2 as HTTP/1.1, with the name that the client asked for', async () => {
+    const leader = await listen(echo)
+    const parts = { clock: createFakeClock(), logger: silentLogger }
+    const files = makeCertificate('localhost')
+    const certificate = await CertificateFiles.open(files, parts)
+    onTestFinished(() => certificate.stop())
+    const address = await openFollower(() => `http://127.0.0.1:${leader.port}`, { certificate })
+    const session = http2.connect(address, { ca: files.pem, servername: 'localhost' })
+    onTestFinished(() => session.destroy())
+    const sent = session.request({ ':method': 'POST', ':path': '/schedule.json?a=%20b', authorization: 'Basic eA==' })
+    sent.end('project=x')
+    const [given] = (await once(sent, 'response')) as [http2.IncomingHttpHeaders]
+    expect([given[':status'], given['set-cookie']]).toEqual([200, ['a=1', 'b=2']])
+    const { headers, ...seen } = JSON.parse(await text(sent)) as { headers: Record<string, string> }
+    expect(seen).toEqual({ method: 'POST', url: '/schedule.json?a=%20b', body: 'project=x' })
+    expect(headers).toMatchObject({ host: `localhost:${new URL(address).port}`, authorization: 'Basic eA==' })
+    expect(Object.keys(headers).filter((name) => name.startsWith(':'))).toEqual([])
   })
 
   it('passes an event stream on as it comes, and ends it when its client goes', async () => {

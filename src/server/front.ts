@@ -1,10 +1,10 @@
 import dns from 'node:dns/promises'
 import { chmod, lstat, unlink } from 'node:fs/promises'
-import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http'
-import { createServer as createTlsServer } from 'node:https'
+import { createServer, type IncomingMessage, type RequestListener } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import type { CertificateFiles } from './certificate-files.ts'
-import { type Connections, TIME_LIMITS } from './connections.ts'
+import { type ClosableServer, type Connections, TIME_LIMITS } from './connections.ts'
+import { createRedirectServer } from './https-redirect.ts'
 
 /** Who answers requests. */
 export interface Answerer {
@@ -22,6 +22,8 @@ export interface Front {
    * TCP.
    */
   address: string
+  /** Where plain HTTP is redirected; null: nowhere. */
+  redirectPort: number | null
   answerWith(answerer: Answerer): void
   /** Some TCP requests have one answerer, whoever answers all others. */
   answerBefore(isFor: (request: IncomingMessage) => boolean, answer: RequestListener): void
@@ -38,6 +40,9 @@ export interface FrontOptions {
   unixSocketPath?: string | null
   /** TCP speaks TLS only. The socket needs none. */
   certificate?: CertificateFiles | null | undefined
+  /** With a certificate: plain HTTP on this port leads to HTTPS. 0: any free port. */
+  redirectPort?: number | null | undefined
+  allowedHosts: string[]
 }
 
 /** Opens the sockets. Rejects, with all of them closed again, if one is not available. */
@@ -46,11 +51,21 @@ export async function openFront(options: FrontOptions, first: Answerer, connecti
   let current = first
   let before: { isFor: (request: IncomingMessage) => boolean; answer: RequestListener } | null = null
   let port = options.port ?? 0
-  const servers: Server[] = []
+  const servers: ClosableServer[] = []
+  // Loaded only for a service that speaks TLS.
+  const createTlsServer = certificate === null ? null : (await import('./http2-server.ts')).createTlsServer
   const openServer = () => {
     const answer: RequestListener = (request, response) =>
       (before?.isFor(request) === true ? before : current).answer(request, response)
-    const server = certificate === null ? createServer(TIME_LIMITS, answer) : openTlsServer(certificate, answer)
+    const server = createTlsServer === null ? createServer(TIME_LIMITS, answer) : createTlsServer(certificate!, answer)
+    connections.watch(server)
+    servers.push(server)
+    return server
+  }
+  let redirectPort: number | null = null
+  const openRedirect = () => {
+    const ports = { port: () => redirectPort ?? 0, httpsPort: () => port }
+    const server = createRedirectServer({ bindAddress, allowedHosts: options.allowedHosts, ...ports })
     connections.watch(server)
     servers.push(server)
     return server
@@ -60,6 +75,13 @@ export async function openFront(options: FrontOptions, first: Answerer, connecti
       const { address, port: given } = await listenOn(openServer(), { host: bindAddress, port })
       port = given
       if (bindAddress === 'localhost') await listenOnOtherAddresses({ address, port }, openServer)
+      const wanted = options.redirectPort ?? null
+      if (certificate !== null && wanted !== null) {
+        redirectPort = wanted
+        const first = await listenOn(openRedirect(), { host: bindAddress, port: wanted })
+        redirectPort = first.port
+        if (bindAddress === 'localhost') await listenOnOtherAddresses(first, openRedirect)
+      }
     }
     if (unixSocketPath !== null) {
       const answer: RequestListener = (request, response) => current.answerOnSocket(request, response)
@@ -67,10 +89,13 @@ export async function openFront(options: FrontOptions, first: Answerer, connecti
     }
   } catch (error) {
     await Promise.all(servers.map(closeServer))
-    throw describeListenError(error, { bindAddress, port })
+    throw redirectPort === null
+      ? describeListenError(error, { bindAddress, port, option: '--port' })
+      : describeListenError(error, { bindAddress, port: redirectPort, option: '--http-redirect-port' })
   }
   return {
     port,
+    redirectPort,
     address:
       options.port === null
         ? `unix:${unixSocketPath}`
@@ -88,14 +113,7 @@ export async function openFront(options: FrontOptions, first: Answerer, connecti
   }
 }
 
-function openTlsServer(certificate: CertificateFiles, answer: RequestListener): Server {
-  const server = createTlsServer(TIME_LIMITS, answer)
-  // Connections that are open keep the certificate that they began with.
-  certificate.use(({ context }) => server.setSecureContext(context))
-  return server
-}
-
-function listenOn(server: Server, where: { host: string; port: number }): Promise<AddressInfo> {
+function listenOn(server: ClosableServer, where: { host: string; port: number }): Promise<AddressInfo> {
   return new Promise((resolve, reject) => {
     server.once('error', reject).listen(where, () => {
       server.off('error', reject)
@@ -107,7 +125,7 @@ function listenOn(server: Server, where: { host: string; port: number }): Promis
 /** `localhost` can be an IPv4 and an IPv6 address: Node listens on the first. One that cannot be used is left out. */
 async function listenOnOtherAddresses(
   { address: first, port }: Pick<AddressInfo, 'address' | 'port'>,
-  openServer: () => Server
+  openServer: () => ClosableServer
 ): Promise<void> {
   const addresses = (await dns.lookup('localhost', { all: true })).map(({ address }) => address)
   const others = addresses.filter((address) => address !== first)
@@ -118,7 +136,7 @@ async function listenOnOtherAddresses(
  * Open to its user and group (660), like Scrapyd's. A socket that nobody listens on was left by a killed server and is
  * replaced. Anything else in its place is not ours to remove.
  */
-async function listenOnSocket(path: string, answer: RequestListener): Promise<Server> {
+async function listenOnSocket(path: string, answer: RequestListener): Promise<ClosableServer> {
   if ((await isSocket(path)) && !(await isAnswered(path))) await unlink(path)
   const server = createServer(TIME_LIMITS, answer)
   await new Promise<void>((resolve, reject) => {
@@ -149,7 +167,7 @@ function isAnswered(path: string): Promise<boolean> {
   })
 }
 
-function closeServer(server: Server): Promise<void> {
+function closeServer(server: ClosableServer): Promise<void> {
   return new Promise((resolve) => {
     server.close(() => resolve())
     server.closeIdleConnections()
@@ -163,17 +181,20 @@ function reachableHost(bindAddress: string): string {
   return bindAddress.includes(':') ? `[${bindAddress}]` : bindAddress
 }
 
-function describeListenError(error: unknown, { bindAddress, port }: { bindAddress: string; port: number }): Error {
+function describeListenError(
+  error: unknown,
+  { bindAddress, port, option }: { bindAddress: string; port: number; option: string }
+): Error {
   const { code } = error as NodeJS.ErrnoException
   if (code === 'EADDRINUSE') {
     return new Error(
-      `Port ${port} of ${bindAddress} is in use by another program. Stop it, or choose another with --port.`,
+      `Port ${port} of ${bindAddress} is in use by another program. Stop it, or choose another with ${option}.`,
       { cause: error }
     )
   }
   if (code === 'EACCES') {
     return new Error(
-      `Port ${port} of ${bindAddress} is not allowed to this user. Choose a port above 1023 with --port.`,
+      `Port ${port} of ${bindAddress} is not allowed to this user. Choose a port above 1023 with ${option}.`,
       {
         cause: error
       }

@@ -8,6 +8,8 @@ import { recordService } from './service-file.ts'
 export interface Service {
   /** `http://127.0.0.1:6800`: address for programs and browsers on this machine; `unix:PATH` if there is no TCP. */
   address: string
+  /** Where plain HTTP is redirected; null: nowhere. */
+  redirectPort: number | null
   /** A one-time login link, valid for ten minutes. */
   createLoginLink(): string
   /** Ends all browser sessions with their streams, and unused login links. Returns the number of sessions. */
@@ -22,6 +24,8 @@ export interface ListenOptions extends Omit<AppOptions, 'engine' | 'port' | 'clo
   engine: AppOptions['engine'] & Pick<Engine, 'setAddress'>
   /** Sockets that are open already, and stay open after a stop. Absent: it opens and closes its own. */
   front?: Front & { connections: Connections }
+  /** The address beyond this machine on which it speaks plain HTTP; the engine reports it as a problem. */
+  plainHttpOn?: string | null
   clock?: Clock
 }
 
@@ -47,8 +51,8 @@ export async function listen(options: ListenOptions): Promise<Service> {
   }
   options.front?.answerWith(app)
   const { address } = front
-  options.engine.setAddress(address)
-  const forgetService = await recordService(options.dataDirectory, address, options.certificate)
+  options.engine.setAddress(address, options.plainHttpOn ?? null)
+  const forgetService = await recordService(options.dataDirectory, addressHere(address, options), options.certificate)
 
   const loaded = Promise.withResolvers<void>()
   const idle = setTimeout(() => loaded.resolve(loadContract()), LOAD_CONTRACT_AFTER_MS)
@@ -57,6 +61,7 @@ export async function listen(options: ListenOptions): Promise<Service> {
   let stopping: Promise<void> | null = null
   return {
     address,
+    redirectPort: front.redirectPort,
     createLoginLink: () => `${address}${createLoginPath()}`,
     logOutEverywhere,
     loaded: loaded.promise,
@@ -73,6 +78,11 @@ export async function listen(options: ListenOptions): Promise<Service> {
       return stopping
     }
   }
+}
+
+/** Programs on this machine have no client certificate: they use the socket, where none is asked for. */
+function addressHere(address: string, { certificate, unixSocketPath = null }: ListenOptions): string {
+  return certificate?.asksClients === true && unixSocketPath !== null ? `unix:${unixSocketPath}` : address
 }
 
 const KEPT_OPEN = { close: async () => {}, closeAllConnections: () => {} }

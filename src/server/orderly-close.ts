@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import type { FastifyInstance } from 'fastify'
+import { closeAfter } from './http2-requests.ts'
 
 /**
  * Makes a close quick without cutting off responses. Event streams never end by themselves, so they are cut; clients
@@ -8,8 +9,8 @@ import type { FastifyInstance } from 'fastify'
 export function closeInOrder(fastify: FastifyInstance): void {
   const streams = new Set<ServerResponse>()
   let isClosing = false
-  fastify.addHook('onSend', (_request, reply, _payload, done) => {
-    if (isClosing) reply.header('connection', 'close')
+  fastify.addHook('onSend', (request, reply, _payload, done) => {
+    if (isClosing) closeAfter(request, reply)
     if (String(reply.getHeader('content-type')).startsWith('text/event-stream')) {
       reply.header('x-accel-buffering', 'no').header('cache-control', 'no-store')
       streams.add(reply.raw)

@@ -1,5 +1,6 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
+import { overHttp2 } from './http2-requests.ts'
 
 /** Requests that wait on one connection for the answer to another. Programs that send ahead rarely exceed 16. */
 const WAITING_MAX = 64
@@ -19,6 +20,8 @@ interface Connection {
 export class PipelinedRequests {
   readonly #handle: RequestListener
   readonly #connections = new WeakMap<Socket, Connection>()
+  /** Requests of HTTP/2 that came in one turn with another one. */
+  readonly #starting = new WeakMap<Socket, { request: IncomingMessage; response: ServerResponse }[]>()
 
   constructor(handle: RequestListener) {
     this.#handle = handle
@@ -26,6 +29,7 @@ export class PipelinedRequests {
 
   receive(request: IncomingMessage, response: ServerResponse): void {
     const { socket } = request
+    if (overHttp2(request) !== null) return this.#receiveStream(socket, request, response)
     let connection = this.#connections.get(socket)
     if (connection === undefined) {
       connection = { isBusy: false, waiting: [], isClosing: false }
@@ -35,6 +39,28 @@ export class PipelinedRequests {
     if (!connection.isBusy) this.#begin(connection, request, response)
     else if (connection.waiting.length < WAITING_MAX) connection.waiting.push({ request, response })
     else refuseMore(connection, socket, response)
+  }
+
+  /** Those of HTTP/2 do not wait for each other's answers; how many can be open is limited by its settings. */
+  #receiveStream(socket: Socket, request: IncomingMessage, response: ServerResponse): void {
+    const starting = this.#starting.get(socket)
+    if (starting !== undefined) {
+      starting.push({ request, response })
+      return
+    }
+    this.#starting.set(socket, [])
+    this.#handle(request, response)
+    setImmediate(() => this.#startNext(socket))
+  }
+
+  #startNext(socket: Socket): void {
+    const next = this.#starting.get(socket)?.shift()
+    if (next === undefined) {
+      this.#starting.delete(socket)
+      return
+    }
+    if (overHttp2(next.request)?.stream.destroyed === false) this.#handle(next.request, next.response)
+    setImmediate(() => this.#startNext(socket))
   }
 
   #begin(connection: Connection, request: IncomingMessage, response: ServerResponse): void {

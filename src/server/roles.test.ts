@@ -1,14 +1,20 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import { request } from 'node:https'
 import { getEventIteratorSchemaDetails } from '@orpc/contract'
 import { createRouterClient } from '@orpc/server'
 import type { InjectOptions } from 'fastify'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { contract, listOperations, type Operation } from '../shared/contract/index.ts'
 import { includesRole, type Role, ROLES } from '../shared/roles.ts'
 import { OWNER } from '../engine/access/principal.ts'
 import { everywhere } from '../engine/access/rights.ts'
 import { NO_SIGN_IN } from './auth/sign-in-options.ts'
 import { exampleOf } from './openapi/examples.ts'
-import { openTestApp } from './testing/test-app.ts'
+import { silentLogger } from '../engine/runtime/logger.ts'
+import { createFakeClock } from '../engine/testing/fake-clock.ts'
+import { CertificateFiles } from './certificate-files.ts'
+import { makeCertificate } from './testing/make-certificate.ts'
+import { openTestApp, openTestService, RIGHT } from './testing/test-app.ts'
 
 /** The one table: who may call what. An operation that is missing here, or has another role, fails the first test. */
 const OPERATIONS: Record<Role, string> = {
@@ -250,3 +256,63 @@ describe('the role of every other route', () => {
     }
   })
 })
+
+describe('every answer', () => {
+  const PAGES = [...ROUTES.map(([method, url]) => ({ method, url })), ...listGets()]
+
+  it('tells browsers what they may do with it, whoever asks, over TLS as without', async () => {
+    const files = makeCertificate('deck.example.org')
+    const certificate = await CertificateFiles.open(files, { clock: createFakeClock(), logger: silentLogger })
+    onTestFinished(() => certificate.stop())
+    const options = { certificate, allowedHosts: ['deck.example.org'] }
+    const { port } = await openTestService({ ...options, rateLimits: { open: null, doors: null, api: null } })
+    const ask = (method: string, path: string, headers: Record<string, string>) =>
+      new Promise<IncomingHttpHeaders>((resolve, reject) => {
+        const where = { host: '127.0.0.1', port, method, path, ca: files.pem, servername: 'deck.example.org' }
+        const sent = request({ ...where, agent: false, headers: { host: 'deck.example.org', ...headers } })
+        sent.on('response', (response) => {
+          resolve(response.headers)
+          response.destroy()
+        })
+        sent.on('error', reject).end()
+      })
+    const wrong: string[] = []
+    for (const { method, url } of PAGES) {
+      for (const headers of [{ authorization: RIGHT }, {}, { authorization: RIGHT, origin: 'https://evil.example' }]) {
+        const given = await ask(method, url, headers as Record<string, string>)
+        const policy = String(given['content-security-policy'])
+        const lacks = Object.entries({
+          'a policy': /default-src 'none'|default-src 'self'/.test(policy),
+          'frame-ancestors': policy.includes("frame-ancestors 'none'") && given['x-frame-options'] === 'DENY',
+          'base-uri': /base-uri '(none|self)'/.test(policy),
+          'no unsafe scripts': !/(script|default)-src[^;]*'unsafe-(inline|eval)'/.test(policy),
+          nosniff: given['x-content-type-options'] === 'nosniff',
+          'referrer-policy': /^(no-referrer|same-origin)$/.test(String(given['referrer-policy'])),
+          'cache-control': given['cache-control'] !== undefined,
+          'opener policy': given['cross-origin-opener-policy'] === 'same-origin',
+          hsts: /^max-age=\d{8}/.test(String(given['strict-transport-security'])),
+          'no cors': given['access-control-allow-origin'] === undefined,
+          'no name of the server': given['x-powered-by'] === undefined && given.server === undefined
+        }).filter(([, isThere]) => !isThere)
+        if (lacks.length > 0) wrong.push(`${method} ${url}: ${lacks.map(([what]) => what).join(', ')}`)
+      }
+    }
+    expect([...new Set(wrong)]).toEqual([])
+  })
+})
+
+/** Queries of the API, and what no route answers. */
+function listGets(): { method: string; url: string }[] {
+  const others = [
+    '/no-such-path',
+    '/ui/none.js',
+    '/docs/none',
+    '/logs/%zz',
+    '/%',
+    '/api/none',
+    '/ui/jobs',
+    '/favicon.ico'
+  ]
+  const queries = ['/api/v1/status', '/api/v1/nodes', '/api/v1/none', '/api/rpc/system/status', '/crawl']
+  return [...others, ...queries].map((url) => ({ method: 'GET', url }))
+}

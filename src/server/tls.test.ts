@@ -138,6 +138,36 @@ describe('a service with a certificate', () => {
     expect(statSync(join(dataDirectory, 'service.json')).mode & 0o777).toBe(0o600)
   })
 
+  it('with an authority for clients, accepts only those that show a certificate of it, and this machine by the socket', async () => {
+    const [files, ours, others] = [makeCertificate('deck.example.org'), makeCertificate('ann'), makeCertificate('eve')]
+    const paths = { ...files, clientAuthority: ours.certificate }
+    const certificate = await CertificateFiles.open(paths, { clock: createFakeClock(), logger: SILENT })
+    onTestFinished(() => certificate.stop())
+    const dataDirectory = makeTestDirectory()
+    const unixSocketPath = join(makeTestDirectory(), 's')
+    const { port } = await openTestService({ certificate, dataDirectory, unixSocketPath })
+    const askAs = (shown: { certificate: string; key: string } | null, authorization: Record<string, string>) =>
+      new Promise<unknown>((resolve) => {
+        const own = shown === null ? {} : { cert: readFileSync(shown.certificate), key: readFileSync(shown.key) }
+        const trusting = { ca: files.pem, checkServerIdentity: () => undefined, agent: false, ...own }
+        const sent = request({
+          host: '127.0.0.1',
+          port,
+          path: '/daemonstatus.json',
+          ...trusting,
+          headers: authorization
+        })
+        sent.on('response', (response) => resolve(response.resume().statusCode))
+        sent.on('error', () => resolve('refused')).end()
+      })
+    expect(await askAs(null, { authorization: RIGHT })).toBe('refused')
+    expect(await askAs(others, { authorization: RIGHT })).toBe('refused')
+    expect(await askAs(ours, {})).toBe(401)
+    expect(await askAs(ours, { authorization: RIGHT })).toBe(200)
+    const { address } = JSON.parse(readFileSync(join(dataDirectory, 'service.json'), 'utf8')) as { address: string }
+    expect(address).toBe(`unix:${unixSocketPath}`)
+  })
+
   it.each([
     [
       'a missing file',
@@ -145,6 +175,11 @@ describe('a service with a certificate', () => {
       /none\.pem cannot be read \(ENOENT\)/
     ],
     ['a key of another', (paths: Paths) => ({ ...paths, key: makeCertificate('x').key }), /is not the key of/],
+    [
+      'no authority for clients',
+      (paths: Paths) => ({ ...paths, clientAuthority: paths.key }),
+      /key\.pem is not in PEM form/
+    ],
     ['no PEM', (paths: Paths) => write(paths, 'nothing'), /is not in PEM form/]
   ])('does not start with %s', async (_what, change, problem) => {
     const opening = CertificateFiles.open(change(makeCertificate('deck.example.org')), {

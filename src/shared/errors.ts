@@ -57,6 +57,7 @@ export const ERROR_CODES = {
   BACKFILL_RUNNING: { status: 409, title: 'A backfill of this schedule is already running' },
   WEBHOOK_URL_FORBIDDEN: { status: 400, title: 'Webhooks may not be sent to this address' },
   CERTIFICATE_UNUSABLE: { status: 500, title: 'The certificate of the service cannot be used' },
+  PLAIN_HTTP_REFUSED: { status: 500, title: 'The service would be reachable over plain HTTP from other machines' },
   PLUGIN_UNUSABLE: { status: 500, title: 'A plugin cannot be loaded' },
   IDEMPOTENCY_KEY_REUSED: { status: 409, title: 'The idempotency key was used for another request' },
   IDEMPOTENCY_CUT_OFF: { status: 409, title: 'The first request with this key was interrupted' },

@@ -26,6 +26,8 @@ export class SystemCommands {
   #paused = false
   /** Address of the HTTP server; null: none, or not listening yet. */
   address: string | null = null
+  /** The address beyond this machine on which the service speaks plain HTTP, for the problems. */
+  plainHttpOn: string | null = null
 
   constructor(parts: SystemCommandsParts) {
     this.#parts = parts

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { FleetNode } from '../nodes/fleet.ts'
-import { namesakeEngineProblems, unreadyEngineProblems } from './engine-problems.ts'
+import { namesakeEngineProblems, plainHttpProblems, unreadyEngineProblems } from './engine-problems.ts'
 
 test('engines of one name are a problem that says where they are', () => {
   expect(namesakeEngineProblems([])).toEqual([])
@@ -8,6 +8,13 @@ test('engines of one name are a problem that says where they are', () => {
   const [problem] = namesakeEngineProblems([{ name: 'north', addresses, sinceMs: 5 }])
   expect(problem).toMatchObject({ severity: 'error', title: '2 engines are named north', sinceMs: 5 })
   expect(problem!.text).toContain('http://10.0.0.1:6800, http://10.0.0.2:6800')
+})
+
+test('plain HTTP that other machines reach is a problem that says where and what to do', () => {
+  expect(plainHttpProblems(null)).toEqual([])
+  expect(plainHttpProblems('0.0.0.0')).toMatchObject([
+    { id: 'plain-http', severity: 'warning', text: expect.stringMatching(/0\.0\.0\.0 .*tls_certificate.*behind_proxy/) }
+  ])
 })
 
 test('an engine whose machine has no Scrapy is a problem, unless its node gets no jobs anyway', () => {

@@ -22,6 +22,21 @@ export function namesakeEngineProblems(namesakes: readonly NamesakeEngines[]): P
   }))
 }
 
+/** Whoever can listen on the network between can read passwords and sessions. Pure. */
+export function plainHttpProblems(address: string | null): Problem[] {
+  if (address === null) return []
+  return [
+    {
+      ...UNRELATED,
+      id: 'plain-http',
+      severity: 'warning',
+      title: 'The service is reachable over plain HTTP',
+      text: `It listens on ${address} without TLS, so passwords and sessions can be intercepted. Set tls_certificate and tls_key, or put a proxy with TLS in front and set behind_proxy`,
+      mend: null
+    }
+  ]
+}
+
 /** A project that no one knows has no Python of its own. */
 const ANY_PROJECT = '' as ProjectName
 

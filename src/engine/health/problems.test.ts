@@ -37,6 +37,7 @@ const problemsOf = (input: Partial<ProblemsInput>) =>
     blobs: { name: 'the data directory', problem: null, sinceMs: null, disk: null, engine: null, apart: [] },
     cache: null,
     namesakeEngines: [],
+    plainHttpOn: null,
     recentFailures: [],
     python: null,
     environments: [],

@@ -20,7 +20,12 @@ import type { CacheState } from '../cache/shared-cache.ts'
 import { blobProblems } from './blob-problems.ts'
 import type { BlobsState } from './blob-watch.ts'
 import { cacheProblems } from './cache-problems.ts'
-import { type NamesakeEngines, namesakeEngineProblems, unreadyEngineProblems } from './engine-problems.ts'
+import {
+  type NamesakeEngines,
+  namesakeEngineProblems,
+  plainHttpProblems,
+  unreadyEngineProblems
+} from './engine-problems.ts'
 import { storageProblems } from './storage-problems.ts'
 import { UNRELATED } from './unrelated.ts'
 
@@ -45,6 +50,8 @@ export interface ProblemsInput {
   /** null: this engine shares none. */
   cache: CacheState | null
   namesakeEngines: readonly NamesakeEngines[]
+  /** The address beyond this machine on which the service speaks plain HTTP; null: none. */
+  plainHttpOn: string | null
   longWaits: readonly LongWait[]
   schedules: ScheduleTroubles
   /** Schedules that share their name with another, sorted by name: from before names had to be unique. */
@@ -73,6 +80,7 @@ export function listProblems(input: ProblemsInput): Problem[] {
     ...storageProblems(input.storage, input.nowMs),
     ...blobProblems(input.blobs),
     ...cacheProblems(input.cache),
+    ...plainHttpProblems(input.plainHttpOn),
     ...failingSpiders(input),
     ...unusualRuns(input)
   ].sort((left, right) => Number(right.severity === 'error') - Number(left.severity === 'error'))

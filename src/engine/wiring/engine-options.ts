@@ -158,8 +158,11 @@ export interface Engine {
   pulling: Pick<PullingNodes, 'authenticate' | 'get' | 'messages'>
   /** As configured (EngineOptions). */
   crawlCacheSeconds: number
-  /** Sets the address of the HTTP server, as shown to clients. */
-  setAddress(address: string): void
+  /**
+   * Sets the address of the HTTP server, as shown to clients. `plainHttpOn`: the address beyond this machine on which
+   * it speaks plain HTTP, for the problems.
+   */
+  setAddress(address: string, plainHttpOn?: string | null): void
   health: Pick<HealthWatch, 'now' | 'check'>
   /** The egg that a pod may fetch with this token. Rejects with EGG_LINK_INVALID. */
   openEgg(token: string): Promise<EggToSend>

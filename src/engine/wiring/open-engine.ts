@@ -49,8 +49,9 @@ export async function openEngine(options: EngineOptions, storeThread: Worker | n
       pulling,
       access,
       audit,
-      setAddress(address) {
+      setAddress(address, plainHttpOn = null) {
         systemCommands.address = address
+        systemCommands.plainHttpOn = plainHttpOn
       },
       openEgg: (token) => rooms.eggLinks.openEgg(token),
       health: healthWatch,

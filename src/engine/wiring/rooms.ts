@@ -457,7 +457,8 @@ function openHealth(options: EngineOptions, below: WithOrders, opened: AsyncDisp
       storage: retention.state(),
       blobs: blobWatch.state(),
       cache: below.cache?.state() ?? null,
-      namesakeEngines: below.engineNodes?.namesakes() ?? []
+      namesakeEngines: below.engineNodes?.namesakes() ?? [],
+      plainHttpOn: systemCommands.plainHttpOn
     })
   })
   opened.adopt(problems, stop)

@@ -8,6 +8,7 @@ import { bearerToken, isNodeRoute } from '../nodes/node-door.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { requireRole, requireRoleEverywhere } from '../../engine/access/principal.ts'
 import { type Authenticator } from './authenticator.ts'
+import { abandon, closeAfter } from '../http2-requests.ts'
 import { type Caller, NOBODY } from './caller.ts'
 import { EGG_ROUTE } from '../kubernetes-egg-door.ts'
 import { addressOf } from './client-address.ts'
@@ -110,7 +111,7 @@ export class RequestGate {
   /** Whoever is over the limit starts again with a new connection, which costs more than another request. */
   #chargeStranger(request: FastifyRequest, reply: FastifyReply): void | Promise<void> {
     const close = (error: unknown) => {
-      reply.header('connection', 'close')
+      closeAfter(request, reply)
       throw error
     }
     try {
@@ -132,7 +133,7 @@ export class RequestGate {
   limitBody({ raw, headers }: FastifyRequest): void {
     const hasBody = headers['content-length'] !== undefined || headers['transfer-encoding'] !== undefined
     if (!hasBody || raw.complete || raw.readableEnded) return
-    const limit = this.#options.clock.setTimer(STRANGER_BODY_LIMIT_MS, () => raw.destroy())
+    const limit = this.#options.clock.setTimer(STRANGER_BODY_LIMIT_MS, () => abandon(raw))
     const cancel = () => limit.cancel()
     raw.once('end', cancel).once('close', cancel)
   }

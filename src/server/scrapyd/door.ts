@@ -1,3 +1,4 @@
+import { closeAfter } from '../http2-requests.ts'
 import { createHash } from 'node:crypto'
 import { METHODS } from 'node:http'
 import type { Readable } from 'node:stream'
@@ -166,7 +167,10 @@ async function answerEndpoint(
         : `UnsupportedMethod: Expected one of [b'HEAD', b'OPTIONS', b'${endpoint.method}']`
     return sendFailure(door, request, reply, message)
   }
-  if (request.body instanceof MalformedMultipartError) return reply.code(400).header('connection', 'close').send()
+  if (request.body instanceof MalformedMultipartError) {
+    closeAfter(request, reply)
+    return reply.code(400).send()
+  }
   const { args, files } = readArguments(request.raw.url?.split('?').slice(1).join('?') ?? '', request.form)
   const asked = readAsked(args)
   try {

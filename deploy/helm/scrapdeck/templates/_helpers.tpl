@@ -81,6 +81,8 @@ spec:
         - { name: SCRAPDECK_LOCAL_SLOTS, value: {{ .Values.engine.localSlots | quote }} }
         - name: SCRAPDECK_ALLOWED_HOSTS
           value: {{ concat (list $name (printf "%s.%s" $name .Release.Namespace) (printf "%s.%s.svc" $name .Release.Namespace) (printf "%s.%s.svc.cluster.local" $name .Release.Namespace)) .Values.allowedHosts (.Values.ingress.enabled | ternary (list .Values.ingress.host) list) | join " " | quote }}
+        # The Service is inside the cluster; what opens it to others is an Ingress with TLS.
+        - { name: SCRAPDECK_BEHIND_PROXY, value: "on" }
         {{- with .Values.trustedProxies }}
         - { name: SCRAPDECK_TRUSTED_PROXIES, value: {{ join " " . | quote }} }
         {{- end }}
