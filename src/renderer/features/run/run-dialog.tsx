@@ -252,11 +252,15 @@ function withKnownLeft({ withoutDefaults = [], ...run }: RunInput, inherited: In
   return left.length === 0 ? run : { ...run, withoutDefaults: left }
 }
 
-const LAST_KEY = 'scrapdeck.run-dialog.last'
+/** All engines of a desktop share the storage of its page, and each has projects of its own. */
+const lastKey = (): string => {
+  const engine = engineOfPage()
+  return `scrapdeck.run-dialog.last${engine === LOCAL_ENGINE ? '' : `.${engine}`}`
+}
 
 function lastUsed(): RunPrefill | null {
   try {
-    return JSON.parse(localStorage.getItem(LAST_KEY) ?? 'null') as RunPrefill | null
+    return JSON.parse(localStorage.getItem(lastKey()) ?? 'null') as RunPrefill | null
   } catch {
     // Not written by this dialog: start empty.
     return null
@@ -264,5 +268,5 @@ function lastUsed(): RunPrefill | null {
 }
 
 function rememberUsed(run: RunInput): void {
-  localStorage.setItem(LAST_KEY, JSON.stringify(maskSecrets(run, '')))
+  localStorage.setItem(lastKey(), JSON.stringify(maskSecrets(run, '')))
 }
