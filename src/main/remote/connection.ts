@@ -72,9 +72,10 @@ export function connectRemote({ name, url, credentials, certificate }: RemoteAdd
         `${label} refused ${what}. It may have been revoked or changed: edit the engine and enter it again.`
       )
     }
-    if (answer.status >= 300 && !type.includes('json')) {
+    // A login page, or another program.
+    if (type.includes('html') || (answer.status >= 300 && !type.includes('json'))) {
       await answer.body?.cancel()
-      throw notScrapdeck(`${answer.status}`)
+      throw notScrapdeck(`${answer.status} (${type || 'no content'})`)
     }
     if (answer.status >= 400) {
       const text = await readBounded(answer.body, ERROR_MAX_BYTES)
@@ -125,7 +126,9 @@ export function connectRemote({ name, url, credentials, certificate }: RemoteAdd
     },
     async explain(error) {
       const code = networkCode(error)
-      if (code === null) return fromWireError(error)
+      // What oRPC says of an answer in another form.
+      const isForeign = error instanceof Error && /^(Cannot parse response|Invalid RPC)/.test(error.message)
+      if (code === null) return isForeign ? notScrapdeck('something else') : fromWireError(error)
       const isUntrusted = /SELF_SIGNED|UNABLE_TO_(GET_ISSUER|VERIFY)|ALTNAME|CERT_UNTRUSTED/.test(code)
       if (isUntrusted) return explainCertificate(label, url, certificate, error)
       return new ScrapdeckError('ENGINE_UNREACHABLE', `${label} ${problemOf(code, url)}`, { cause: error })

@@ -9,6 +9,7 @@ const MAX_ENGINES = 200
 const StoredEngine = EngineSettings.extend({
   id: z.uuid(),
   signsInWith: RemoteEngine.shape.signsInWith,
+  username: RemoteEngine.shape.username,
   /** The credentials, encrypted by the desktop's SecretBox. */
   sealed: z.string(),
   certificate: z.object({ pem: z.string().max(100_000), fingerprint: z.string() }).nullable()

@@ -10,8 +10,8 @@ export interface ForwardTo {
   isReadOnly(): boolean
   /** Whether an older engine does not have this operation. */
   lacks(operation: string): boolean
-  /** A call found nobody. */
-  onUnreachable(): void
+  /** A call found nobody, or was refused as a whole: the state may have changed. */
+  onTrouble(): void
 }
 
 const OPERATIONS = listOperations(contract)
@@ -37,13 +37,14 @@ export function forwardingRouter(to: ForwardTo): AnyRouter {
       try {
         const call = findCall(client, path)
         const output = await call(input, { signal, ...(lastEventId !== undefined && { lastEventId }) })
-        if (isStream(output)) return explainBreaks(output, explain, to)
+        if (isStream(output)) return explainBreaks(output, { explain, to, signal })
         if (key !== null) kept.set(key, output)
         return output
       } catch (error) {
+        if (signal?.aborted === true) throw cancelled(to.name, error)
         const explained = await explain(error)
+        if (isTrouble(explained)) to.onTrouble()
         if (explained.code !== 'ENGINE_UNREACHABLE') throw explained
-        if (signal?.aborted !== true) to.onUnreachable()
         const last = key === null ? undefined : kept.get(key)
         if (last === undefined) throw explained
         return last
@@ -109,17 +110,25 @@ function place(router: Record<string, object>, path: string[], procedure: object
 
 async function* explainBreaks(
   stream: AsyncIterable<unknown>,
-  explain: RemoteConnection['explain'],
-  to: ForwardTo
+  { explain, to, signal }: { explain: RemoteConnection['explain']; to: ForwardTo; signal: AbortSignal | undefined }
 ): AsyncGenerator<unknown> {
   try {
     yield* stream
   } catch (error) {
+    if (signal?.aborted === true) throw cancelled(to.name, error)
     const explained = await explain(error)
-    if (explained.code === 'ENGINE_UNREACHABLE') to.onUnreachable()
+    if (isTrouble(explained)) to.onTrouble()
     throw explained
   }
 }
+
+/** Nobody waits for this answer: it is neither logged nor a reason to doubt the connection. */
+const cancelled = (name: string, cause: unknown) =>
+  new ScrapdeckError('ENGINE_UNREACHABLE', `The call to ${name} was cancelled.`, { cause })
+
+/** What is wrong with the connection, not with this call. */
+const isTrouble = ({ code }: ScrapdeckError): boolean =>
+  code === 'ENGINE_UNREACHABLE' || code === 'ENGINE_CERTIFICATE_CHANGED' || code === 'UNAUTHORIZED'
 
 function isStream(output: unknown): output is AsyncIterable<unknown> {
   return typeof output === 'object' && output !== null && Symbol.asyncIterator in output

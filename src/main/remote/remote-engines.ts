@@ -85,7 +85,8 @@ export function openRemoteEngines(options: RemoteEnginesOptions): RemoteEngines 
       await connection.close()
     }
     const sealed = await secretBox.seal(JSON.stringify(credentials))
-    return { url, certificate, sealed, signsInWith: credentials.kind }
+    const username = credentials.kind === 'password' ? credentials.username : null
+    return { url, certificate, sealed, signsInWith: credentials.kind, username }
   }
 
   const app = implement(desktopContract)
@@ -95,7 +96,12 @@ export function openRemoteEngines(options: RemoteEnginesOptions): RemoteEngines 
         // Subscribed before the first list, so that no change is lost in between.
         const changes = changed.subscribe('changed', { ...(signal && { signal }), maxBufferedEvents: 1 })
         yield list()
-        for await (const _ of changes) yield list()
+        try {
+          for await (const _ of changes) yield list()
+        } catch (error) {
+          // The page is gone.
+          if (signal?.aborted !== true) throw error
+        }
       }),
       add: app.engines.add.handler(async ({ input: { credentials, trusted, ...settings } }) => {
         const connected = await connectFirst(settings, credentials, trusted)
@@ -115,8 +121,9 @@ export function openRemoteEngines(options: RemoteEnginesOptions): RemoteEngines 
             `The credentials were given for ${stored.url} and are not sent to ${url}. Enter them again for the new address.`
           )
         }
-        const isOnlyLook = entered === null && trusted === null
-        const credentials = entered ?? (isOnlyLook ? null : await engine.openCredentials())
+        // A new name or colour needs no connection; a certificate that was refused is shown again, to be trusted.
+        const mustConnect = trusted !== null || engine.describe().problem?.code.startsWith('ENGINE_CERTIFICATE') === true
+        const credentials = entered ?? (mustConnect ? await engine.openCredentials() : null)
         const pinned = url === stored.url ? (stored.certificate?.fingerprint ?? null) : null
         const connected =
           credentials === null ? {} : await connectFirst({ ...settings, url }, credentials, trusted ?? pinned)
@@ -206,15 +213,14 @@ class OpenEngine {
       connect: call,
       isReadOnly: () => this.stored.readOnly,
       lacks: (operation) => this.#contact.lacks.includes(operation),
-      onUnreachable: () => this.#contact.state === 'live' && this.checkNow()
+      onTrouble: () => this.#contact.state === 'live' && this.checkNow()
     })
     this.checkNow()
   }
 
   describe(): RemoteEngine {
-    const { id, name, url, colour, readOnly, signsInWith, certificate } = this.stored
-    const pinned = certificate?.fingerprint ?? null
-    return { id, name, url, colour, readOnly, signsInWith, pinned, ...this.#contact }
+    const { sealed: _, certificate, ...shown } = this.stored
+    return { ...shown, pinned: certificate?.fingerprint ?? null, ...this.#contact }
   }
 
   async openCredentials(): Promise<EngineCredentials> {

@@ -49,6 +49,8 @@ export type SeenCertificate = z.infer<typeof SeenCertificate>
 export const RemoteEngine = EngineSettings.extend({
   id: z.uuid(),
   signsInWith: z.enum(['token', 'password']),
+  /** null with a token. */
+  username: z.string().nullable(),
   /** The fingerprint of the only certificate that is trusted there; null: the system's authorities decide. */
   pinned: Fingerprint.nullable(),
   /** `refused`: it responds, but not to these credentials or with another certificate. */

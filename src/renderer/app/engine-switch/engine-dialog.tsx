@@ -181,7 +181,7 @@ const UNCHANGED = 'Leave empty to keep the current one.'
 const startOf = (engine: RemoteEngine | null): EngineTexts => ({
   ...{ name: engine?.name ?? '', url: engine?.url ?? '', colour: engine?.colour ?? 'blue' },
   ...{ readOnly: engine?.readOnly ?? false, kind: engine?.signsInWith ?? 'token' },
-  ...{ token: '', username: '', password: '' }
+  ...{ token: '', username: engine?.username ?? '', password: '' }
 })
 
 interface CertificateProps {
