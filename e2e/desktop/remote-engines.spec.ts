@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Page } from '@playwright/test'
-import { until } from '../../src/engine/testing/until.ts'
+import { dropFile, runSpiders } from '../stories/fleet.ts'
 import { buildDemoEgg } from '../support/demo-egg.ts'
 import { type Service, startService, TEST_CREDENTIALS } from '../support/service.ts'
 import { expect, test, untilDoor, WITHOUT_LOCAL_NODE } from './desktop-test.ts'
@@ -51,20 +51,21 @@ test('a second engine: its jobs, a run with its live log, cut off and brought ba
     expect(readFileSync(join(userData, 'engines.json'), 'utf8')).not.toContain(TEST_CREDENTIALS.password)
 
     // Drag and drop, as on this computer: the file goes through the desktop to the service.
-    await dropEgg(window)
-    await expect(window.getByRole('dialog')).toContainText('shop')
-    await window.getByRole('dialog').getByRole('button', { name: /^Upload/ }).click()
-    await until('the upload', () => service.client.projects.list(), ({ projects }) => projects.length === 1)
+    await dropFile(window, 'demo-r1.egg', await buildDemoEgg())
+    const deploy = window.getByRole('dialog', { name: 'Deploy project' })
+    await deploy.getByRole('button', { name: 'Upload' }).click()
+    await expect(deploy).toContainText('broken, prices, quotes, slow')
+    await deploy.getByRole('button', { name: 'Close', exact: true }).last().click()
+    const { projects } = await service.client.projects.list()
+    expect(projects.map(({ name }) => name)).toEqual(['demo'])
 
-    const { jobs } = await service.client.jobs.run({ project: 'shop', spiders: ['slow'], args: { seconds: '600' } })
+    await runSpiders(window, ['slow'], { delay: '1' })
+    const { jobs } = await service.client.jobs.list({})
     const { id } = jobs[0]!
-    await window.keyboard.press('Escape')
     await window.evaluate((job) => void (window.location.hash = `#/jobs?job=${job}`), id)
     const pane = window.getByRole('complementary', { name: 'Job' })
-    await expect(pane).toContainText('slow')
     await pane.getByRole('tab', { name: 'Log' }).click()
-    await until('the job to run', () => service.client.jobs.status({ id }), ({ state }) => state === 'running')
-    await expect(pane).toContainText('Running', { timeout: 30_000 })
+    await expect(pane.getByRole('log')).toContainText('Tick 2', { timeout: 60_000 })
 
     await service.kill()
     await expect(status(window, 'Frankfurt is offline since')).toBeVisible()
@@ -93,18 +94,6 @@ test('a second engine: its jobs, a run with its live log, cut off and brought ba
     await service.stop()
   }
 })
-
-async function dropEgg(window: Page): Promise<void> {
-  const egg = (await buildDemoEgg()).toString('base64')
-  const transfer = await window.evaluateHandle((text) => {
-    const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0))
-    const transfer = new DataTransfer()
-    transfer.items.add(new File([bytes], 'shop.egg', { type: 'application/zip' }))
-    return transfer
-  }, egg)
-  const target = window.locator('#main')
-  for (const type of ['dragenter', 'dragover', 'drop']) await target.dispatchEvent(type, { dataTransfer: transfer })
-}
 
 test('a self-made certificate is pinned on first use; another one refuses until it is trusted', async ({
   launch,

@@ -147,9 +147,16 @@ export const OPTIONS: readonly OptionRow[] = [
   row('scrapdeck', 'allowed_hosts', { after: ['SCRAPDECK_ALLOWED_HOST'] }),
   row('scrapdeck', 'cancel_waits', HARMLESS),
   row('scrapdeck', 'crawl_cache_ttl', { after: ['CRAWL_CACHE_TTL'], ...HARMLESS }),
-  ...['nodes', 'discover', 'plugins', 'webhook_networks', 'trusted_proxies', 'tls_certificate', 'tls_key'].map((name) =>
-    row('scrapdeck', name)
-  ),
+  ...[
+    'nodes',
+    'discover',
+    'plugins',
+    'webhook_networks',
+    'trusted_proxies',
+    'trusted_engines',
+    'tls_certificate',
+    'tls_key'
+  ].map((name) => row('scrapdeck', name)),
   ...['api_rate_limit', 'rate_limit', 'open_rate_limit', 'api_requests_per_second'].map((name) =>
     row('scrapdeck', name, HARMLESS)
   ),

@@ -71,6 +71,7 @@ describe('options of the service', () => {
       plugins: [],
       webhookNetworks: '',
       trustedProxies: [],
+      trustedEngines: [],
       tls: null,
       metrics: { isServed: true, prefix: 'scrapdeck', openTo: [] },
       rateLimits: DEFAULT_RATE_LIMITS,
@@ -136,6 +137,23 @@ describe('options of the service', () => {
     expect(proxies('127.0.0.1, ::1 10.1.0.0/16 fd00::/8')).toEqual(['127.0.0.1', '::1', '10.1.0.0/16', 'fd00::/8'])
     for (const text of ['0.0.0.0/0', '::/0', 'proxy.example', '10.0.0.0/33', '10.0.0', '10.0.0.1/8/8'])
       expect(() => proxies(text)).toThrow('addresses and networks')
+  })
+
+  it('name engines that the UI links to, by addresses without a password', () => {
+    const engines = (text: string) => resolve(`[scrapdeck]\ntrusted_engines = ${text}\n`).options.trustedEngines
+    expect(engines('EU = https://eu.example.org/, \n  US west=http://10.0.0.1:6800/deck/')).toEqual([
+      { name: 'EU', url: 'https://eu.example.org' },
+      { name: 'US west', url: 'http://10.0.0.1:6800/deck' }
+    ])
+    for (const text of [
+      'https://eu.example.org',
+      'EU=ftp://x',
+      'EU=javascript:alert(1)',
+      'EU=https://me:geheim@x',
+      '=http://x'
+    ])
+      expect(() => engines(text)).toThrow('NAME=URL')
+    expect(() => engines('EU=https://me:geheim@x')).not.toThrow('geheim')
   })
 
   it('say where blobs are, and never have credentials in that', () => {
@@ -419,6 +437,7 @@ const VALUES: Record<string, string> = {
   },
   ...{ cancel_waits: '5 2 1', discover: 'dns a.svc', plugins: import.meta.filename, webhook_networks: '10.0.0.0/8' },
   ...{ tls_certificate: '/c.pem', tls_key: '/k.pem' },
+  trusted_engines: 'EU=https://eu.example.org',
   ...{ trusted_proxies: '10.0.0.1', api_rate_limit: '5 per 1', rate_limit: '5 per 1', open_rate_limit: '5 per 1' },
   ...{ api_requests_per_second: '5', max_connections: '5', max_connections_per_address: '5' },
   ...{ metrics_prefix: 'mine', metrics_from: '10.0.0.1', enabled: 'off', namespace: 'scrapyd' },

@@ -75,6 +75,8 @@ export interface ServeOptions {
   webhookNetworks: string
   /** Proxies that may name the client with X-Forwarded-For: addresses and networks. */
   trustedProxies: string[]
+  /** Other engines that the UI links to: their names and addresses, without a trailing slash. */
+  trustedEngines: { name: string; url: string }[]
   /** Files of the service's own certificate; null: it speaks plain HTTP. */
   tls: { certificate: string; key: string } | null
   /** `isServed`: whether /metrics exists. `openTo`: who reads it without a password. */

@@ -66,7 +66,8 @@ export function connectRemote({ name, url, credentials, certificate }: RemoteAdd
     const type = answer.headers.get('content-type') ?? ''
     if (answer.status === 401) {
       await answer.body?.cancel()
-      const what = credentials.kind === 'token' ? 'the token' : `the user name "${credentials.username}" or its password`
+      const what =
+        credentials.kind === 'token' ? 'the token' : `the user name "${credentials.username}" or its password`
       throw new ScrapdeckError(
         'UNAUTHORIZED',
         `${label} refused ${what}. It may have been revoked or changed: edit the engine and enter it again.`
@@ -169,7 +170,8 @@ function networkCode(error: unknown): string | null {
     const { code, message, name, cause, errors } = one as Record<string, unknown>
     if (one instanceof ScrapdeckError) return null
     if (code === 'EPROTO' && /wrong version number|packet length too long/.test(String(message))) return NO_TLS
-    if (typeof code === 'string' && /^(E[A-Z]+$|UND_ERR|ERR_(SSL|TLS)|CERT_|DEPTH_|SELF_|UNABLE_)/.test(code)) return code
+    if (typeof code === 'string' && /^(E[A-Z]+$|UND_ERR|ERR_(SSL|TLS)|CERT_|DEPTH_|SELF_|UNABLE_)/.test(code))
+      return code
     if (name === 'TimeoutError') return 'ETIMEDOUT'
     one = cause ?? (Array.isArray(errors) ? errors[0] : undefined)
   }
@@ -184,8 +186,10 @@ function problemOf(code: string, url: string): string {
     return 'does not use TLS. Use http:// if that is intended.'
   }
   if (code === 'CERT_HAS_EXPIRED') return 'has a certificate that has expired. Renew it there.'
-  if (code === 'CERT_NOT_YET_VALID') return 'has a certificate that is not valid yet. Check the clocks of both machines.'
-  if (code === 'ENOTFOUND' || code === 'EAI_AGAIN') return `does not exist under this name (${code}). Check the address.`
+  if (code === 'CERT_NOT_YET_VALID')
+    return 'has a certificate that is not valid yet. Check the clocks of both machines.'
+  if (code === 'ENOTFOUND' || code === 'EAI_AGAIN')
+    return `does not exist under this name (${code}). Check the address.`
   const isReset = /ECONNRESET|UND_ERR_SOCKET/.test(code) && url.startsWith('http:')
   return `does not respond (${code || 'no connection'}). ${isReset ? 'If it uses TLS, use https://. ' : ''}Check that it is running and that this computer can reach it.`
 }

@@ -56,7 +56,12 @@ async function openDesktop({ directory = makeTestDirectory(), appVersion = '0.1.
     ...{ directory, engines, opened, remote, list },
     open: (id: string) => connectPort<EngineClient>(remote.findConnect(id)!),
     untilState: (state: RemoteEngine['state']) =>
-      until(`the engine to be ${state}`, async () => (await list())[0], (engine) => engine?.state === state, 20_000)
+      until(
+        `the engine to be ${state}`,
+        async () => (await list())[0],
+        (engine) => engine?.state === state,
+        20_000
+      )
   }
 }
 
@@ -153,7 +158,10 @@ it('a program that is no Scrapdeck, and an address where nobody listens, are tol
   const desktop = await openDesktop()
   const add = () => failureOf(desktop.engines.add({ ...settings(url), credentials: CREDENTIALS }))
   const first = await add()
-  expect([first.code, first.message]).toEqual(['ENGINE_UNREACHABLE', expect.stringContaining('not a response of Scrapdeck')])
+  expect([first.code, first.message]).toEqual([
+    'ENGINE_UNREACHABLE',
+    expect.stringContaining('not a response of Scrapdeck')
+  ])
   other.closeAllConnections()
   other.close()
   const second = await add()
@@ -213,7 +221,8 @@ it('an older engine is asked what it has; what it lacks is refused with the reas
   const { origin } = new URL(service.address)
   // A service of an earlier release: the same, without webhooks.
   const older = createServer(async (request, response) => {
-    const body = request.method === 'GET' ? undefined : new Uint8Array(await new Response(request as never).arrayBuffer())
+    const body =
+      request.method === 'GET' ? undefined : new Uint8Array(await new Response(request as never).arrayBuffer())
     const { authorization = '' } = request.headers
     const type = request.headers['content-type'] ?? 'application/json'
     const answer = await fetch(origin + request.url!, {
@@ -237,7 +246,9 @@ it('an older engine is asked what it has; what it lacks is refused with the reas
   expect([engine!.age, engine!.lacks.every((name) => name.startsWith('webhooks.'))]).toEqual(['older', true])
   expect(engine!.lacks).toContain('webhooks.list')
   expect(await failureOf(desktop.open(id).webhooks.list())).toMatchObject({ code: 'ENGINE_LACKS_OPERATION' })
-  expect((await (await openDesktop({ directory: desktop.directory, appVersion: '0.0.1' })).untilState('live'))!.age).toBe('newer')
+  expect(
+    (await (await openDesktop({ directory: desktop.directory, appVersion: '0.0.1' })).untilState('live'))!.age
+  ).toBe('newer')
 })
 
 it('opens the UI of an engine in the browser, and forgets an engine with its credentials', async () => {

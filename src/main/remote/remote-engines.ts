@@ -59,7 +59,13 @@ export function openRemoteEngines(options: RemoteEnginesOptions): RemoteEngines 
   const list = () => ({ appVersion, engines: [...engines.values()].map((engine) => engine.describe()) })
   // One change at a time, so that the file has the newest list.
   let writing = Promise.resolve()
-  const save = () => (writing = writing.then(() => writeEngineFile(path, [...engines.values()].map(({ stored }) => stored))))
+  const save = () =>
+    (writing = writing.then(() =>
+      writeEngineFile(
+        path,
+        [...engines.values()].map(({ stored }) => stored)
+      )
+    ))
 
   const find = (id: string): OpenEngine => {
     const engine = engines.get(id)
@@ -122,7 +128,8 @@ export function openRemoteEngines(options: RemoteEnginesOptions): RemoteEngines 
           )
         }
         // A new name or colour needs no connection; a certificate that was refused is shown again, to be trusted.
-        const mustConnect = trusted !== null || engine.describe().problem?.code.startsWith('ENGINE_CERTIFICATE') === true
+        const mustConnect =
+          trusted !== null || engine.describe().problem?.code.startsWith('ENGINE_CERTIFICATE') === true
         const credentials = entered ?? (mustConnect ? await engine.openCredentials() : null)
         const pinned = url === stored.url ? (stored.certificate?.fingerprint ?? null) : null
         const connected =
@@ -260,7 +267,8 @@ class OpenEngine {
   }
 
   #connect(): Promise<RemoteConnection> {
-    if (this.#isStopped) throw new ScrapdeckError('ENGINE_UNREACHABLE', `${this.stored.name} was removed from the list.`)
+    if (this.#isStopped)
+      throw new ScrapdeckError('ENGINE_UNREACHABLE', `${this.stored.name} was removed from the list.`)
     this.#connection ??= this.openCredentials().then((credentials) => connectRemote({ ...this.stored, credentials }))
     return this.#connection
   }
@@ -286,8 +294,7 @@ class OpenEngine {
       const missing = found === 'older' ? await this.#findMissing(connection, scrapdeckVersion) : []
       return { state: 'live', problem: null, version: scrapdeckVersion, age: found, lacks: missing }
     } catch (error) {
-      const { code, message } =
-        connection === null ? (error as ScrapdeckError) : await connection.explain(error)
+      const { code, message } = connection === null ? (error as ScrapdeckError) : await connection.explain(error)
       // Without a connection, the next attempt opens the credentials again.
       if (connection === null) this.#connection = null
       const isRefused = code === 'UNAUTHORIZED' || code.startsWith('ENGINE_CERTIFICATE_')

@@ -30,7 +30,7 @@ import { nodeWord, StatusIcon } from '../ui/status.tsx'
 import { RelativeTime } from '../ui/time.tsx'
 import { useSwitchEngine } from './engine-switch/use-switch-engine.ts'
 import classes from './frame.module.css'
-import { SCREENS } from './rail.tsx'
+import { useScreens as useScreensOfEngine } from './rail.tsx'
 import { usePauseSwitch } from '../ui/use-pause-switch.ts'
 
 interface Entry {
@@ -112,6 +112,7 @@ function Entries({ text, onShowKeys }: { text: string; onShowKeys: () => void })
 
 function useScreens(onShowKeys: () => void): Entry[] {
   const navigate = useNavigate()
+  const screens = useScreensOfEngine()
   const { paused, toggle } = usePauseSwitch()
   const mayRun = useMay('operator').may
   const mayAddNodes = useMay('admin').may
@@ -130,7 +131,7 @@ function useScreens(onShowKeys: () => void): Entry[] {
     group: 'Go to'
   })
   return [
-    ...SCREENS.map(({ to, word, Icon }) => goTo(to, word, Icon)),
+    ...screens.map(({ to, word, Icon }) => goTo(to, word, Icon)),
     goTo('/settings', 'Settings', IconSettings, 'credentials python keys'),
     goTo('/engines', 'Engines', IconServerBolt, 'leader follower handover drain failover'),
     goTo('/access', 'Users & access', IconShieldLock, 'tokens roles password account login'),

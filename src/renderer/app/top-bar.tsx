@@ -10,7 +10,7 @@ import { useRemoteEngines } from '../state/remote-engines.ts'
 import { openRunDialog } from '../state/open-run-dialog.ts'
 import { Kbd, modKey } from '../ui/kbd.tsx'
 import { plural } from '../ui/numbers.ts'
-import { EngineSwitch } from './engine-switch/engine-switch.tsx'
+import { EngineSwitch, TrustedEngines } from './engine-switch/engine-switch.tsx'
 import { AccountMenu } from './account-menu.tsx'
 import classes from './frame.module.css'
 import { Mark } from './mark.tsx'
@@ -34,6 +34,8 @@ export function TopBar() {
         <span className={`${classes.dot} ${live ? 'tone-ok' : 'tone-wait'}`} aria-hidden />
         {isDesktop ? (
           <EngineSwitch />
+        ) : status?.trustedEngines?.length ? (
+          <TrustedEngines here={engineName(status.host)} engines={status.trustedEngines} />
         ) : engines === null ? (
           <>
             <span className="ellipsis">{engineName(status?.host)}</span>

@@ -62,7 +62,8 @@ export function EngineBanner() {
     <div className={classes.banner} role="status">
       <IconVersions size={14} aria-hidden />
       <span title={lacks.join(', ')}>
-        {name} runs an older Scrapdeck ({version}; this app is {appVersion}). What it does not have is hidden or refused.
+        {name} runs an older Scrapdeck ({version}; this app is {appVersion}). What it does not have is hidden or
+        refused.
       </span>
     </div>
   )
