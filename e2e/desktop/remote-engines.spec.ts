@@ -2,7 +2,8 @@ import { execFileSync } from 'node:child_process'
 import { mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Page } from '@playwright/test'
-import { dropFile, runSpiders } from '../stories/fleet.ts'
+import { openScreen } from '../stories/first-run.ts'
+import { dropFile, jobRows, runSpiders } from '../stories/fleet.ts'
 import { buildDemoEgg } from '../support/demo-egg.ts'
 import { type Service, startService, TEST_CREDENTIALS } from '../support/service.ts'
 import { expect, test, untilDoor, WITHOUT_LOCAL_NODE } from './desktop-test.ts'
@@ -62,13 +63,14 @@ test('a second engine: its jobs, a run with its live log, cut off and brought ba
     await runSpiders(window, ['slow'], { delay: '1' })
     const { jobs } = await service.client.jobs.list({})
     const { id } = jobs[0]!
-    await window.evaluate((job) => void (window.location.hash = `#/jobs?job=${job}`), id)
+    await openScreen(window, 'Jobs')
+    await jobRows(window, 'slow').click()
     const pane = window.getByRole('complementary', { name: 'Job' })
     await pane.getByRole('tab', { name: 'Log' }).click()
     await expect(pane.getByRole('log')).toContainText('Tick 2', { timeout: 60_000 })
 
     await service.kill()
-    await expect(status(window, 'Frankfurt is offline since')).toBeVisible()
+    await expect(status(window, 'Frankfurt has been offline')).toBeVisible()
     await expect(pane).toContainText('slow')
     expect(await window.locator('[data-outdated]').count()).toBe(1)
     // The last state is there after switching too.
@@ -76,7 +78,7 @@ test('a second engine: its jobs, a run with its live log, cut off and brought ba
     await expect(window.getByRole('grid', { name: 'Jobs' }).or(window.getByText('No jobs')).first()).toBeVisible()
     await expect(window.getByText('slow')).toHaveCount(0)
     await switchTo(window, 'Frankfurt')
-    await expect(status(window, 'Frankfurt is offline since')).toBeVisible()
+    await expect(status(window, 'Frankfurt has been offline')).toBeVisible()
 
     await service.start()
     await expect(window.locator('[data-outdated]')).toHaveCount(0, { timeout: 60_000 })
@@ -127,17 +129,17 @@ test('a self-made certificate is pinned on first use; another one refuses until 
     await expect(status(window, 'Live')).toBeVisible()
 
     await service.stop()
-    await expect(status(window, 'Frankfurt is offline since')).toBeVisible()
+    await expect(status(window, 'Frankfurt has been offline')).toBeVisible()
     const port = `--port=${new URL(address).port}`
     service = await startService(withCertificate('second', { arguments: [port] }))
-    await expect(status(window, 'Frankfurt refused the connection')).toContainText(fingerprints[1]!)
+    await expect(status(window, 'Frankfurt has refused the connection')).toContainText(fingerprints[1]!)
     await window.getByRole('button', { name: 'Edit engine…' }).click()
     await dialog.getByRole('button', { name: 'Save' }).click()
     await expect(dialog.getByRole('alert')).toContainText('The certificate has changed')
     await dialog.getByRole('checkbox', { name: 'Trust this certificate' }).check()
     await dialog.getByRole('button', { name: 'Save' }).click()
     await expect(status(window, 'Live')).toBeVisible()
-    await expect(status(window, 'refused')).toHaveCount(0)
+    await expect(status(window, 'has refused')).toHaveCount(0)
   } finally {
     await service.stop()
   }

@@ -18,7 +18,7 @@ export type StoredEngine = z.infer<typeof StoredEngine>
 
 const EngineFile = z.object({ engines: z.array(StoredEngine).max(MAX_ENGINES) })
 
-/** What cannot be read is moved aside and logged: it is not written over, and the desktop's own engine starts anyway. */
+/** What cannot be read is moved aside and logged: it is not written over, and the desktop starts anyway. */
 export function openEngineFile(path: string, logger: Logger): StoredEngine[] {
   try {
     return EngineFile.parse(JSON.parse(readFileSync(path, 'utf8'))).engines

@@ -30,7 +30,7 @@ export function EngineBanner() {
         <IconPlugConnectedX size={14} aria-hidden />
         <span>
           <strong>
-            {name} {state === 'offline' ? 'is offline' : 'refused the connection'} since{' '}
+            {name} {state === 'offline' ? 'has been offline' : 'has refused the connection'} for{' '}
             {formatAge(Math.max(0, nowMs - sinceMs))}.
           </strong>{' '}
           You see its last known state. {problem?.message}
