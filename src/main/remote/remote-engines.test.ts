@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { readFileSync, statSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:http'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { MessageChannel } from 'node:worker_threads'
@@ -220,7 +220,7 @@ it('an older engine is asked what it has; what it lacks is refused with the reas
   const { service } = await openTestService()
   const { origin } = new URL(service.address)
   // A service of an earlier release: the same, without webhooks.
-  const older = createServer(async (request, response) => {
+  const answerAsOlder = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const body =
       request.method === 'GET' ? undefined : new Uint8Array(await new Response(request as never).arrayBuffer())
     const { authorization = '' } = request.headers
@@ -236,7 +236,8 @@ it('an older engine is asked what it has; what it lacks is refused with the reas
       text = JSON.stringify(document)
     }
     response.writeHead(answer.status, { 'content-type': answer.headers.get('content-type') ?? '' }).end(text)
-  }).listen(0, '127.0.0.1')
+  }
+  const older = createServer((request, response) => void answerAsOlder(request, response)).listen(0, '127.0.0.1')
   await once(older, 'listening')
   onTestFinished(() => void older.close())
   const desktop = await openDesktop({ appVersion: '99.0.0' })
