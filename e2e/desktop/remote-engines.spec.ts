@@ -1,9 +1,9 @@
-import { execFileSync } from 'node:child_process'
-import { mkdirSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Page } from '@playwright/test'
 import { openScreen } from '../stories/first-run.ts'
 import { dropFile, jobRows, runSpiders } from '../stories/fleet.ts'
+import { aCertificate } from '../support/a-certificate.ts'
 import { buildDemoEgg } from '../support/demo-egg.ts'
 import { type Service, startService, TEST_CREDENTIALS } from '../support/service.ts'
 import { expect, test, untilDoor, WITHOUT_LOCAL_NODE } from './desktop-test.ts'
@@ -103,7 +103,7 @@ test('a self-made certificate is pinned on first use; another one refuses until 
 }) => {
   test.setTimeout(180_000)
   const certificates = join(userData, 'certificates')
-  const fingerprints = [makeCertificate(certificates, 'first'), makeCertificate(certificates, 'second')]
+  const fingerprints = ['first', 'second'].map((name) => aCertificate(certificates, name).fingerprint)
   const withCertificate = (name: string, more: { arguments?: string[] } = {}) => ({
     localSlots: 0,
     environment: {
@@ -144,16 +144,3 @@ test('a self-made certificate is pinned on first use; another one refuses until 
     await service.stop()
   }
 })
-
-/** Its SHA-256 fingerprint, as the machine's own tools print it. */
-function makeCertificate(directory: string, name: string): string {
-  mkdirSync(directory, { recursive: true })
-  const [certificate, key] = [join(directory, `${name}.pem`), join(directory, `${name}.key`)]
-  const curve = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', '2']
-  const subject = ['-subj', `/CN=${name}`, '-addext', 'subjectAltName=DNS:deck.example.org']
-  execFileSync('openssl', ['req', '-x509', ...curve, ...subject, '-keyout', key, '-out', certificate], {
-    stdio: 'ignore'
-  })
-  const printed = execFileSync('openssl', ['x509', '-noout', '-fingerprint', '-sha256', '-in', certificate])
-  return String(printed).trim().split('=')[1]!
-}

@@ -198,9 +198,14 @@ function Certificate({ seen, pinned, isTrusted, onTrust }: CertificateProps) {
     <div className={classes.certificate} data-changed={isChanged || undefined} role="alert">
       <strong>{isChanged ? 'The certificate has changed' : 'The certificate is not trusted yet'}</strong>
       <span>
-        {isChanged
-          ? 'Trust the new one only if you know that it was replaced. Otherwise somebody may be intercepting the connection.'
-          : 'No authority that this computer trusts has issued it. Compare its fingerprint with the one on that machine: openssl x509 -noout -fingerprint -sha256 -in cert.pem'}
+        {isChanged ? (
+          'Trust the new one only if you know that it was replaced. Otherwise somebody may be intercepting the connection.'
+        ) : (
+          <>
+            No authority that this computer trusts has issued it. Compare its fingerprint with the one on that machine:{' '}
+            <code>openssl x509 -noout -fingerprint -sha256 -in cert.pem</code>
+          </>
+        )}
       </span>
       <span>
         {seen.subject}, issued by {seen.issuer}, valid until {new Date(seen.validUntilMs).toLocaleDateString()}
