@@ -91,10 +91,10 @@ test('a page of another origin gets no transport, even with our preload in it', 
   const answer = await page.evaluate(
     () =>
       new Promise<string>((resolve) => {
-        const bridge = (globalThis as unknown as { scrapdeck: { requestWire(): void } }).scrapdeck
+        const bridge = (globalThis as unknown as { scrapdeck: { requestWire(to: string): void } }).scrapdeck
         globalThis.addEventListener('message', (event) => resolve(`a port: ${event.ports.length}`))
         setTimeout(() => resolve('nothing'), 1_000)
-        bridge.requestWire()
+        bridge.requestWire('local')
       })
   )
   expect(answer).toBe('nothing')
@@ -102,10 +102,10 @@ test('a page of another origin gets no transport, even with our preload in it', 
   const ours = await window.evaluate(
     () =>
       new Promise<string>((resolve) => {
-        const bridge = (globalThis as unknown as { scrapdeck: { requestWire(): void } }).scrapdeck
+        const bridge = (globalThis as unknown as { scrapdeck: { requestWire(to: string): void } }).scrapdeck
         globalThis.addEventListener('message', (event) => resolve(`a port: ${event.ports.length}`))
         setTimeout(() => resolve('nothing'), 5_000)
-        bridge.requestWire()
+        bridge.requestWire('local')
       })
   )
   expect(ours).toBe('a port: 1')

@@ -7,6 +7,7 @@ import {
   perSecond,
   type RateLimit
 } from '../server/limits.ts'
+import { maskCredentials } from '../shared/secret-values.ts'
 import type { OptionReader } from './option-reader.ts'
 import type { ConfiguredValue } from './read-files.ts'
 import type { ServeOptions } from './serve-options.ts'
@@ -19,12 +20,20 @@ export function readAccessOptions(
   options: OptionReader
 ): Pick<
   ServeOptions,
-  'trustedProxies' | 'tls' | 'redirectPort' | 'behindProxy' | 'allowPlainHttp' | 'rateLimits' | 'connectionLimits'
+  | 'trustedProxies'
+  | 'trustedEngines'
+  | 'tls'
+  | 'redirectPort'
+  | 'behindProxy'
+  | 'allowPlainHttp'
+  | 'rateLimits'
+  | 'connectionLimits'
 > {
   const { flags } = options.context
   const behindProxy = readSwitchOption(options, 'behind_proxy', { name: '--behind-proxy', value: flags.behindProxy })
   return {
     trustedProxies: readTrustedProxies(options, behindProxy),
+    trustedEngines: readTrustedEngines(options),
     ...readOwnTls(options),
     behindProxy,
     allowPlainHttp: readSwitchOption(options, 'allow_plain_http', {
@@ -123,6 +132,31 @@ function readTrustedProxies(options: OptionReader, behindProxy: boolean): string
     'trusted_proxies takes addresses and networks, such as "127.0.0.1 10.1.0.0/16"',
     'A network of all addresses would let any client choose its address.'
   )
+}
+
+const TRUSTED_ENGINES_MAX = 100
+
+/** `NAME=URL` per line, or separated by commas: an address without credentials, which the UI links to. */
+function readTrustedEngines(options: OptionReader): ServeOptions['trustedEngines'] {
+  const picked = options.pick('scrapdeck', 'trusted_engines')
+  options.list('scrapdeck', 'trusted_engines', picked?.text ?? '', picked)
+  const lines = (picked?.text ?? '').split(/[\n,]/).map((line) => line.trim())
+  const engines = lines.filter(Boolean).flatMap((line) => {
+    const [, name = '', address = ''] = /^([^=]{1,60})=\s*(\S{1,2000})$/.exec(line) ?? []
+    const url = URL.parse(address.trim())
+    const isAddress =
+      url !== null && /^https?:$/.test(url.protocol) && `${url.username}${url.password}${url.search}${url.hash}` === ''
+    if (isAddress && name.trim() !== '') return [{ name: name.trim(), url: url.href.replace(/\/+$/, '') }]
+    options.refuse(
+      picked!,
+      `trusted_engines takes NAME=URL without a password, such as "EU=https://eu.example.org", one per line, not "${maskCredentials(line)}"`
+    )
+    return []
+  })
+  if (engines.length > TRUSTED_ENGINES_MAX) {
+    options.refuse(picked!, `trusted_engines takes at most ${TRUSTED_ENGINES_MAX} engines`)
+  }
+  return engines
 }
 
 /** The addresses and networks of an option; refuses others, and networks of all addresses. */

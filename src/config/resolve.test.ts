@@ -77,6 +77,7 @@ describe('options of the service', () => {
       webhookNetworks: '',
       trustedProxies: [],
       signIn: { oidc: null, jwt: null, proxy: null, publicUrl: null },
+      trustedEngines: [],
       tls: null,
       redirectPort: null,
       behindProxy: false,
@@ -233,6 +234,23 @@ describe('options of the service', () => {
       userHeader: 'remote-user'
     })
     expect(signIn(`${roles}\noidc_issuer = http://[::1]:9\noidc_client_id = x`).options.signIn.oidc).not.toBeNull()
+  })
+
+  it('name engines that the UI links to, by addresses without a password', () => {
+    const engines = (text: string) => resolve(`[scrapdeck]\ntrusted_engines = ${text}\n`).options.trustedEngines
+    expect(engines('EU = https://eu.example.org/, \n  US west=http://10.0.0.1:6800/deck/')).toEqual([
+      { name: 'EU', url: 'https://eu.example.org' },
+      { name: 'US west', url: 'http://10.0.0.1:6800/deck' }
+    ])
+    for (const text of [
+      'https://eu.example.org',
+      'EU=ftp://x',
+      'EU=javascript:alert(1)',
+      'EU=https://me:geheim@x',
+      '=http://x'
+    ])
+      expect(() => engines(text)).toThrow('NAME=URL')
+    expect(() => engines('EU=https://me:geheim@x')).not.toThrow('geheim')
   })
 
   it('say where blobs are, and never have credentials in that', () => {
@@ -544,6 +562,7 @@ const VALUES: Record<string, string> = {
     behind_proxy: 'on',
     allow_plain_http: 'on'
   },
+  trusted_engines: 'EU=https://eu.example.org',
   ...{ trusted_proxies: '10.0.0.1', api_rate_limit: '5 per 1', rate_limit: '5 per 1', open_rate_limit: '5 per 1' },
   ...{ api_requests_per_second: '5', max_connections: '5', max_connections_per_address: '5' },
   public_url: 'https://deck.example.org',

@@ -86,6 +86,8 @@ export interface ServeOptions {
   webhookNetworks: string
   /** Proxies that may name the client with X-Forwarded-For: addresses and networks. */
   trustedProxies: string[]
+  /** Other engines that the UI links to: their names and addresses, without a trailing slash. */
+  trustedEngines: { name: string; url: string }[]
   /** Who signs in elsewhere, and how. */
   signIn: SignInOptions
   /**

@@ -1,6 +1,8 @@
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { app, dialog } from 'electron'
+import pino from 'pino'
+import { systemClock } from '../engine/runtime/clock.ts'
 import { openFileSecretBox } from '../engine/runtime/file-secret-box.ts'
 import { serveApp, registerAppScheme } from './app-protocol.ts'
 import { DEEP_LINK_SCHEME, findDeepLink, jobIdOfDeepLink } from './deep-link.ts'
@@ -8,10 +10,11 @@ import { type EngineHost, startEngineHost } from './engine-host.ts'
 import { followFigures } from './follow-figures.ts'
 import { installMenu } from './menu.ts'
 import { installQuit } from './quit.ts'
+import { openRemoteEngines, type RemoteEngines } from './remote/remote-engines.ts'
 import { openSecretBox } from './secrets.ts'
 import { readDesktopSettings } from './settings.ts'
 import { type FleetTray, openTray } from './tray.ts'
-import { createMainWindow, denyPermissions, lockDownPages } from './window.ts'
+import { createMainWindow, denyPermissions, lockDownPages, openInBrowser } from './window.ts'
 import { openWires } from './wire.ts'
 
 registerAppScheme()
@@ -30,7 +33,9 @@ function startDesktop(): void {
     iconPath: join(resourcesDirectory, 'icons/icon.png')
   })
   const stopping = new AbortController()
+  let reading: ReturnType<typeof readSettings> | null = null
   let host: Promise<EngineHost> | null = null
+  let remote: Promise<RemoteEngines> | null = null
   let tray: FleetTray | null = null
 
   // Any of these can happen before windows can be opened.
@@ -52,13 +57,32 @@ function startDesktop(): void {
       stopping.abort()
       tray?.close()
       await window.flush()
+      await (await remote)?.stop()
       await (await host)?.stop()
     }
   })
 
-  async function startEngine(): Promise<EngineHost> {
+  /** Throws BAD_INPUT if a setting is not valid. */
+  async function readSettings() {
     const settings = readDesktopSettings(userData, process.env, homedir())
     const secretKey = join(settings.options.dataDirectory, 'secret.key')
+    return { settings, secretBox: await openSecretBox(() => openFileSecretBox(secretKey)) }
+  }
+
+  async function startRemoteEngines(): Promise<RemoteEngines> {
+    const { settings, secretBox } = await reading!
+    return openRemoteEngines({
+      path: join(userData, 'engines.json'),
+      secretBox,
+      appVersion: app.getVersion(),
+      openInBrowser,
+      clock: systemClock,
+      logger: pino({ level: settings.options.logLevel ?? 'warn' }, pino.destination(2))
+    })
+  }
+
+  async function startEngine(): Promise<EngineHost> {
+    const { settings, secretBox } = await reading!
     return startEngineHost({
       settings,
       userData,
@@ -66,20 +90,22 @@ function startDesktop(): void {
       uiDirectory: rendererDirectory,
       docsDirectory: join(app.getAppPath(), 'docs'),
       scrapdeckVersion: app.getVersion(),
-      secretBox: await openSecretBox(() => openFileSecretBox(secretKey))
+      secretBox
     })
   }
 
   void app.whenReady().then(async () => {
+    reading = readSettings()
     host = startEngine()
+    remote = startRemoteEngines()
     denyPermissions()
     serveApp(rendererDirectory)
-    openWires(host)
+    openWires(host, remote)
     installMenu(() => window.open())
     // The window opens while the engine opens its store; first calls wait in the wire.
     window.open(viewOfLink(findDeepLink(process.argv)))
     try {
-      const { client } = await host
+      const [{ client }] = await Promise.all([host, remote])
       tray = openTray(join(resourcesDirectory, 'icons/tray.png'), {
         open: () => window.open(),
         setPaused: (paused) => void client.system.setPaused({ paused }),

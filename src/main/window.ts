@@ -111,7 +111,7 @@ function load(window: BrowserWindow, view: string): void {
 }
 
 /** Only web addresses without credentials: any other scheme could start a program. */
-function openInBrowser(link: string): void {
+export function openInBrowser(link: string): void {
   const url = URL.canParse(link) ? new URL(link) : null
   const isWebAddress = url !== null && (url.protocol === 'https:' || url.protocol === 'http:')
   if (!isWebAddress || url.username || url.password) return

@@ -1,14 +1,14 @@
 import { contextBridge, ipcRenderer } from 'electron'
-import { WIRE_CHANNEL, WIRE_MESSAGE } from '../shared/wire.ts'
+import { WIRE_CHANNEL, wireMessage } from '../shared/wire.ts'
 
-// The page gets one wire and nothing else of Electron. The contract behind the wire is all it can call.
-ipcRenderer.on(WIRE_CHANNEL, (event) => {
+// The page gets wires and nothing else of Electron. The contracts behind them are all it can call.
+ipcRenderer.on(WIRE_CHANNEL, (event, to: unknown) => {
   const [port] = event.ports
   // '/' means "only to a document of my own origin": the port gives full access to the engine.
-  if (port) window.postMessage(WIRE_MESSAGE, '/', [port])
+  if (port) window.postMessage(wireMessage(String(to)), '/', [port])
 })
 
 contextBridge.exposeInMainWorld('scrapdeck', {
   platform: process.platform,
-  requestWire: () => ipcRenderer.send(WIRE_CHANNEL)
+  requestWire: (to: unknown) => ipcRenderer.send(WIRE_CHANNEL, String(to))
 })

@@ -1,4 +1,4 @@
-import { connectWire } from './api/wire.ts'
+import { connectDesktop, connectWire } from './api/wire.ts'
 import { startApp } from './app/start-app.tsx'
 
-startApp(await connectWire())
+startApp(await connectWire(), await connectDesktop())

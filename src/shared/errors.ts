@@ -87,6 +87,11 @@ export const ERROR_CODES = {
   NO_LEADER: { status: 503, title: 'No engine leads at the moment' },
   NOT_LEADER: { status: 503, title: 'Another engine leads now' },
   ENGINES_DIFFER: { status: 503, title: 'The engines of this database do not have the same key' },
+  ENGINE_UNREACHABLE: { status: 502, title: 'The remote engine does not respond' },
+  ENGINE_CERTIFICATE_UNTRUSTED: { status: 502, title: 'The certificate of the remote engine is not trusted yet' },
+  ENGINE_CERTIFICATE_CHANGED: { status: 502, title: 'The certificate of the remote engine has changed' },
+  ENGINE_READ_ONLY: { status: 403, title: 'This engine is open read-only' },
+  ENGINE_LACKS_OPERATION: { status: 501, title: 'The remote engine is too old for this' },
   DATA_FROM_NEWER_VERSION: { status: 503, title: 'The data was written by a newer Scrapdeck' },
   STOPPING: { status: 503, title: 'Scrapdeck is stopping' },
   INTERNAL: { status: 500, title: 'Internal error' }

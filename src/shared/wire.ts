@@ -1,5 +1,9 @@
 /** The only IPC channel between preload and main: the frame requests a wire on it and gets a MessagePort back. */
 export const WIRE_CHANNEL = 'scrapdeck:wire'
 
+/** Where a wire leads: the engine of this computer, the desktop app itself, or a remote engine by its id. */
+export const LOCAL_ENGINE = 'local'
+export const DESKTOP_APP = 'desktop'
+
 /** What preload posts to the page with the MessagePort in `ports[0]`; the page checks that `event.source` is itself. */
-export const WIRE_MESSAGE = 'scrapdeck-wire'
+export const wireMessage = (to: string): string => `scrapdeck-wire ${to}`

@@ -44,6 +44,8 @@ export interface EngineOptions {
   /** Path of resources/ (python, demo); differs between a checkout and a packaged app. */
   resourcesDirectory: string
   scrapdeckVersion: string
+  /** Other engines that the UI links to. Default: none. */
+  trustedEngines?: { name: string; url: string }[]
   /** Queue, history and settings are in this database. Default: SQLite in the data directory. */
   postgres?: PostgresAddress | null
   /** This engine leads those on its database (`postgres.lease`). Absent: it is alone. */

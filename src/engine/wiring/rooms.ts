@@ -552,6 +552,7 @@ function openDoors(options: EngineOptions, below: WithHealth, opened: AsyncDispo
       startedAtMs: below.startedAtMs,
       address: systemCommands.address,
       host: options.host,
+      trustedEngines: options.trustedEngines ?? [],
       secrets: { store: secretBox.store, text: secretBox.description },
       python: local.python()
     })

@@ -1,6 +1,7 @@
 import { useQuery, type UseQueryResult } from '@tanstack/react-query'
 import type { Me, ProjectName } from '../../shared/contract/index.ts'
 import { includesRole, type Role } from '../../shared/roles.ts'
+import { useRemoteEngines } from '../state/remote-engines.ts'
 import { useSeenAs } from '../state/seen-as.ts'
 import { useApi } from './api.tsx'
 
@@ -10,11 +11,13 @@ const FRESH_MS = 60_000
 export function useMe(): UseQueryResult<Me> {
   const { query } = useApi()
   const seenAs = useSeenAs(({ role }) => role)
+  const isReadOnly = useRemoteEngines(({ current }) => current?.readOnly === true)
+  const shownAs = isReadOnly ? 'viewer' : seenAs
   return useQuery(
     query.users.me.queryOptions({
       staleTime: FRESH_MS,
       refetchOnWindowFocus: true,
-      select: (me) => (seenAs === null ? me : { ...me, role: seenAs, everywhere: seenAs, projects: {} })
+      select: (me) => (shownAs === null ? me : { ...me, role: shownAs, everywhere: shownAs, projects: {} })
     })
   )
 }
@@ -31,9 +34,11 @@ export interface May {
  */
 export function useMay(needed: Role, where: Where = 'somewhere'): May {
   const { data: me } = useMe()
+  const isReadOnly = useRemoteEngines(({ current }) => current?.readOnly === true)
   if (me === undefined) return { may: true, why: null }
   const role = roleOf(me, where)
   if (role !== null && includesRole(role, needed)) return { may: true, why: null }
+  if (isReadOnly) return { may: false, why: 'This engine is open read-only on this computer.' }
   const place = where === 'somewhere' ? '' : where === 'everywhere' ? ' in all projects' : ` in ${where.project}`
   return {
     may: false,

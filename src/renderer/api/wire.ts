@@ -3,15 +3,18 @@ import { RPCLink as FetchLink } from '@orpc/client/fetch'
 import { RPCLink as PortLink } from '@orpc/client/message-port'
 import type { ContractRouterClient } from '@orpc/contract'
 import type { Contract } from '../../shared/contract/index.ts'
-import { WIRE_MESSAGE } from '../../shared/wire.ts'
+import type { desktopContract } from '../../shared/desktop/contract.ts'
+import { DESKTOP_APP, LOCAL_ENGINE, wireMessage } from '../../shared/wire.ts'
 import { openLogin } from './browser-session.ts'
 
 /** Every call of the contract, typed; the same over both transports. */
 export type Client = ContractRouterClient<Contract>
+/** What the desktop app does for its page. */
+export type DesktopClient = ContractRouterClient<typeof desktopContract>
 
-/** What the desktop's preload script exposes: a way to request the port, and nothing else. */
+/** What the desktop's preload script exposes: a way to request a port to an engine, and nothing else. */
 export interface DesktopBridge {
-  requestWire(): void
+  requestWire(to: string): void
   platform: string
 }
 
@@ -21,9 +24,17 @@ declare global {
   }
 }
 
+/**
+ * The engine that this page shows, in the desktop: a page shows one from its start to its end, so that nothing of one
+ * engine is left in the view of another.
+ */
+export const engineOfPage = (): string => new URLSearchParams(window.location.search).get('engine') ?? LOCAL_ENGINE
+
 /** A MessagePort in the desktop; HTTP relative to `/ui/` in a browser. */
 export async function connectWire(): Promise<Client> {
-  if (window.scrapdeck) return createORPCClient(new PortLink({ port: await receivePort(window.scrapdeck) }))
+  if (window.scrapdeck) {
+    return createORPCClient(new PortLink({ port: await receivePort(window.scrapdeck, engineOfPage()) }))
+  }
   // A call made while the page closes must outlive it.
   let isLeaving = false
   window.addEventListener('pagehide', () => (isLeaving = true), { capture: true })
@@ -40,17 +51,23 @@ export async function connectWire(): Promise<Client> {
   )
 }
 
-function receivePort(bridge: DesktopBridge): Promise<MessagePort> {
+/** null in a browser. */
+export async function connectDesktop(): Promise<DesktopClient | null> {
+  if (!window.scrapdeck) return null
+  return createORPCClient(new PortLink({ port: await receivePort(window.scrapdeck, DESKTOP_APP) }))
+}
+
+function receivePort(bridge: DesktopBridge, to: string): Promise<MessagePort> {
   return new Promise((resolve) => {
     const onMessage = (event: MessageEvent) => {
       // Only our own preload runs in this window before us; frames and other windows are never trusted.
       const port = event.ports[0]
-      if (event.source !== window || event.data !== WIRE_MESSAGE || port === undefined) return
+      if (event.source !== window || event.data !== wireMessage(to) || port === undefined) return
       window.removeEventListener('message', onMessage)
       port.start()
       resolve(port)
     }
     window.addEventListener('message', onMessage)
-    bridge.requestWire()
+    bridge.requestWire(to)
   })
 }

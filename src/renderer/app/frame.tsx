@@ -8,6 +8,9 @@ import { openRunDialog, useRunDialog } from '../state/open-run-dialog.ts'
 import classes from './frame.module.css'
 import { KeysOverlay } from './keys-overlay.tsx'
 import { loadPatiently } from './load-patiently.ts'
+import { EngineBanner, useIsOutdated } from './engine-switch/engine-banner.tsx'
+import { EngineDialogs } from './engine-switch/engine-dialog.tsx'
+import { EngineLine } from './engine-switch/engine-switch.tsx'
 import { Palette } from './palette.tsx'
 import { Rail, SCREENS } from './rail.tsx'
 import { SeenAsBar } from './seen-as-bar.tsx'
@@ -24,6 +27,7 @@ const WindowDropZone = lazy(
 /** The frame around every screen. */
 export function Frame() {
   const navigate = useNavigate()
+  const isOutdated = useIsOutdated()
   const mayRun = useMay('operator').may
   const [keysOpened, setKeysOpened] = useState(false)
   const runOpened = useRunDialog(({ prefill }) => prefill !== null)
@@ -49,11 +53,15 @@ export function Frame() {
       >
         Skip to content
       </a>
+      <EngineLine />
       <Rail />
       <TopBar />
       <main className={classes.main} id="main" tabIndex={-1}>
         <SeenAsBar />
-        <Outlet />
+        <EngineBanner />
+        <div className={classes.screen} data-outdated={isOutdated || undefined}>
+          <Outlet />
+        </div>
       </main>
       <Notices />
       <StatusBar />
@@ -62,6 +70,7 @@ export function Frame() {
       <Suspense fallback={null}>
         {runOpened && <RunDialog />}
         <WindowDropZone />
+        <EngineDialogs />
       </Suspense>
     </div>
   )

@@ -21,14 +21,17 @@ import {
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import { type ReactNode, useState } from 'react'
+import { LOCAL_ENGINE } from '../../shared/wire.ts'
 import { versionOf } from '../../shared/version-of.ts'
 import { useApi } from '../api/api.tsx'
 import { useMay } from '../api/use-me.ts'
+import { openEngineDialog, useRemoteEngines } from '../state/remote-engines.ts'
 import { openRunDialog } from '../state/open-run-dialog.ts'
 import { nodeWord, StatusIcon } from '../ui/status.tsx'
 import { RelativeTime } from '../ui/time.tsx'
+import { useSwitchEngine } from './engine-switch/use-switch-engine.ts'
 import classes from './frame.module.css'
-import { SCREENS } from './rail.tsx'
+import { useScreens as useScreensOfEngine } from './rail.tsx'
 import { usePauseSwitch } from '../ui/use-pause-switch.ts'
 
 interface Entry {
@@ -73,6 +76,7 @@ export function Palette({ onShowKeys }: { onShowKeys: () => void }) {
 function Entries({ text, onShowKeys }: { text: string; onShowKeys: () => void }) {
   const entries = [
     ...useScreens(onShowKeys),
+    ...useEngines(),
     ...useSpiders(),
     ...useJobs(text),
     ...useSchedules(text),
@@ -109,6 +113,7 @@ function Entries({ text, onShowKeys }: { text: string; onShowKeys: () => void })
 
 function useScreens(onShowKeys: () => void): Entry[] {
   const navigate = useNavigate()
+  const screens = useScreensOfEngine()
   const { paused, toggle } = usePauseSwitch()
   const mayRun = useMay('operator').may
   const isAdmin = useMay('admin').may
@@ -127,7 +132,7 @@ function useScreens(onShowKeys: () => void): Entry[] {
     group: 'Go to'
   })
   return [
-    ...SCREENS.map(({ to, word, Icon }) => goTo(to, word, Icon)),
+    ...screens.map(({ to, word, Icon }) => goTo(to, word, Icon)),
     goTo('/settings', 'Settings', IconSettings, 'credentials python keys'),
     goTo('/engines', 'Engines', IconServerBolt, 'leader follower handover drain failover'),
     goTo('/access', 'Users & access', IconShieldLock, 'tokens roles password account login'),
@@ -171,6 +176,35 @@ function useScreens(onShowKeys: () => void): Entry[] {
       'theme dark light'
     ),
     act('keys', 'Show keyboard shortcuts', IconKeyboard, onShowKeys, 'help shortcuts')
+  ]
+}
+
+/** Only in the desktop. */
+function useEngines(): Entry[] {
+  const engines = useRemoteEngines((state) => state.engines)
+  const current = useRemoteEngines((state) => state.current)
+  const switchTo = useSwitchEngine()
+  if (engines === null) return []
+  const others = [{ id: LOCAL_ENGINE, name: 'This computer' }, ...engines].filter(
+    ({ id }) => id !== (current?.id ?? LOCAL_ENGINE)
+  )
+  return [
+    ...others.map(({ id, name }) => ({
+      id: `engine ${id}`,
+      group: 'Go to',
+      label: `Engine: ${name}`,
+      words: 'switch open remote service',
+      icon: <IconServerBolt size={16} />,
+      run: () => void switchTo(id)
+    })),
+    {
+      id: 'add-engine',
+      group: 'Do',
+      label: 'Add engine…',
+      words: 'remote service connect',
+      icon: <IconPlus size={16} />,
+      run: () => openEngineDialog('add')
+    }
   ]
 }
 

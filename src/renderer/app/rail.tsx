@@ -15,6 +15,7 @@ import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import type { ReactNode } from 'react'
 import { useApi } from '../api/api.tsx'
+import { useHasOperation } from '../state/remote-engines.ts'
 import { formatCount, plural } from '../ui/numbers.ts'
 import classes from './frame.module.css'
 import { Mark } from './mark.tsx'
@@ -25,15 +26,22 @@ export const SCREENS = [
   { to: '/jobs', word: 'Jobs', Icon: IconList },
   { to: '/running', word: 'Running', Icon: IconActivity },
   { to: '/queue', word: 'Queue', Icon: IconStack2 },
-  { to: '/schedules', word: 'Schedules', Icon: IconCalendarTime },
+  { to: '/schedules', word: 'Schedules', Icon: IconCalendarTime, needs: 'schedules.list' },
   { to: '/projects', word: 'Projects', Icon: IconBox },
   { to: '/nodes', word: 'Nodes', Icon: IconServer2 },
   { to: '/logs', word: 'Logs', Icon: IconTerminal2 },
-  { to: '/errors', word: 'Errors', Icon: IconBug }
-] as const
+  { to: '/errors', word: 'Errors', Icon: IconBug, needs: 'errors.list' }
+] as const satisfies { to: string; word: string; Icon: typeof IconBox; needs?: string }[]
+
+/** The screens that the engine of this page has something for: an older one may not. */
+export function useScreens() {
+  const has = useHasOperation()
+  return SCREENS.filter((screen) => !('needs' in screen) || has(screen.needs))
+}
 
 export function Rail() {
   const { query } = useApi()
+  const screens = useScreens()
   const { data: status } = useQuery(query.system.status.queryOptions())
   const problems = status?.problems.length ?? 0
   const queued = status?.figures.queued ?? 0
@@ -57,7 +65,7 @@ export function Rail() {
         <Mark />
         <span>Scrapdeck</span>
       </div>
-      {SCREENS.map(({ to, word, Icon }) => (
+      {screens.map(({ to, word, Icon }) => (
         <RailLink key={to} to={to} word={word} icon={<Icon size={17} stroke={1.6} />}>
           {badges[to]}
         </RailLink>

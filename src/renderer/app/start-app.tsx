@@ -10,7 +10,8 @@ import { StrictMode } from 'react'
 import { createRoot } from 'react-dom/client'
 import { ApiProvider, createApi } from '../api/api.tsx'
 import { followChanges } from '../api/live/follow-changes.ts'
-import type { Client } from '../api/wire.ts'
+import { followEngines } from '../api/desktop.ts'
+import type { Client, DesktopClient } from '../api/wire.ts'
 import { setConnection } from '../state/connection.ts'
 import { listenForKeys } from '../state/keys.ts'
 import { cssVariables, theme } from '../ui/theme.ts'
@@ -19,7 +20,8 @@ import { createQueryClient } from './query-client.ts'
 import { createAppRouter } from './router.tsx'
 
 /** Follows the engine's changes, listens for keys and renders the app. Runs once, when the page starts. */
-export function startApp(client: Client): void {
+export function startApp(client: Client, desktop: DesktopClient | null = null): void {
+  if (desktop !== null) void followEngines(desktop)
   const queryClient = createQueryClient()
   followChanges({ api: createApi(client), queryClient, onConnection: setConnection })
   listenForKeys()

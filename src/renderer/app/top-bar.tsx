@@ -6,9 +6,11 @@ import { Link } from '@tanstack/react-router'
 import { useApi } from '../api/api.tsx'
 import { useMay } from '../api/use-me.ts'
 import { useConnection } from '../state/connection.ts'
+import { useRemoteEngines } from '../state/remote-engines.ts'
 import { openRunDialog } from '../state/open-run-dialog.ts'
 import { Kbd, modKey } from '../ui/kbd.tsx'
 import { plural } from '../ui/numbers.ts'
+import { EngineSwitch, TrustedEngines } from './engine-switch/engine-switch.tsx'
 import { AccountMenu } from './account-menu.tsx'
 import classes from './frame.module.css'
 import { Mark } from './mark.tsx'
@@ -20,6 +22,7 @@ export function TopBar() {
   const { data: status } = useQuery(query.system.status.queryOptions())
   const { data: fleet } = useQuery(query.nodes.list.queryOptions())
   const engines = useEnginesInUse()
+  const isDesktop = useRemoteEngines((state) => state.engines !== null)
   const { may } = useMay('operator')
   const live = useConnection(({ state }) => state === 'live')
   return (
@@ -29,7 +32,11 @@ export function TopBar() {
           <Mark />
         </span>
         <span className={`${classes.dot} ${live ? 'tone-ok' : 'tone-wait'}`} aria-hidden />
-        {engines === null ? (
+        {isDesktop ? (
+          <EngineSwitch />
+        ) : status?.trustedEngines?.length ? (
+          <TrustedEngines here={engineName(status.host)} engines={status.trustedEngines} />
+        ) : engines === null ? (
           <>
             <span className="ellipsis">{engineName(status?.host)}</span>
             {fleet && <small>{plural(fleet.nodes.length, 'node')}</small>}

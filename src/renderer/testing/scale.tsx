@@ -2,7 +2,7 @@
  * The whole app over a busy fleet: an engine in a worker, connected by a MessagePort as in the desktop, so that the
  * page's own work can be measured. `scale.html?nodes=1000&slots=16&jobs=10000` (that many queued); never shipped.
  */
-import { WIRE_MESSAGE } from '../../shared/wire.ts'
+import { wireMessage } from '../../shared/wire.ts'
 import { connectWire } from '../api/wire.ts'
 import { startApp } from '../app/start-app.tsx'
 
@@ -14,6 +14,6 @@ const number = (name: string, usual: number) => Number(scene.get(name) ?? usual)
 worker.postMessage({ nodes: number('nodes', 1000), slots: number('slots', 16), jobs: number('jobs', 0) }, [port2])
 window.scrapdeck = {
   platform: 'linux',
-  requestWire: () => window.postMessage(WIRE_MESSAGE, '/', [port1])
+  requestWire: (to) => window.postMessage(wireMessage(to), '/', [port1])
 }
 startApp(await connectWire())

@@ -79,6 +79,8 @@ export const SystemStatus = z.object({
   host: z.enum(['desktop', 'service']),
   /** Where node passwords are stored, for Settings: `keychain`, or `file` with a description of its protection. */
   secrets: z.object({ store: z.enum(['keychain', 'file']), text: z.string() }),
+  /** Other engines that this one names, for its page to link to: each has its own login. Absent: none, or older. */
+  trustedEngines: z.array(z.object({ name: z.string(), url: z.string() })).optional(),
   figures: Figures,
   problems: z.array(Problem),
   python: PythonState

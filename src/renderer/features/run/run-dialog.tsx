@@ -4,8 +4,10 @@ import { useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
 import type { Job, Project, RunInput, Schedule } from '../../../shared/contract/index.ts'
 import { effectiveLimits } from '../../../shared/run-limits.ts'
+import { LOCAL_ENGINE } from '../../../shared/wire.ts'
 import { useApi } from '../../api/api.tsx'
 import { useMe } from '../../api/use-me.ts'
+import { engineOfPage } from '../../api/wire.ts'
 import { closeRunDialog, type RunPrefill, useRunDialog } from '../../state/open-run-dialog.ts'
 import { CopyButton } from '../../ui/copy-button.tsx'
 import fields from '../../ui/fields/form.module.css'
@@ -254,11 +256,15 @@ function withKnownLeft({ withoutDefaults = [], ...run }: RunInput, inherited: In
   return left.length === 0 ? run : { ...run, withoutDefaults: left }
 }
 
-const LAST_KEY = 'scrapdeck.run-dialog.last'
+/** All engines of a desktop share the storage of its page, and each has projects of its own. */
+const lastKey = (): string => {
+  const engine = engineOfPage()
+  return `scrapdeck.run-dialog.last${engine === LOCAL_ENGINE ? '' : `.${engine}`}`
+}
 
 function lastUsed(): RunPrefill | null {
   try {
-    return JSON.parse(localStorage.getItem(LAST_KEY) ?? 'null') as RunPrefill | null
+    return JSON.parse(localStorage.getItem(lastKey()) ?? 'null') as RunPrefill | null
   } catch {
     // Not written by this dialog: start empty.
     return null
@@ -266,5 +272,5 @@ function lastUsed(): RunPrefill | null {
 }
 
 function rememberUsed(run: RunInput): void {
-  localStorage.setItem(LAST_KEY, JSON.stringify(maskSecrets(run, '')))
+  localStorage.setItem(lastKey(), JSON.stringify(maskSecrets(run, '')))
 }

@@ -1,0 +1,146 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Page } from '@playwright/test'
+import { openScreen } from '../stories/first-run.ts'
+import { dropFile, jobRows, runSpiders } from '../stories/fleet.ts'
+import { aCertificate } from '../support/a-certificate.ts'
+import { buildDemoEgg } from '../support/demo-egg.ts'
+import { type Service, startService, TEST_CREDENTIALS } from '../support/service.ts'
+import { expect, test, untilDoor, WITHOUT_LOCAL_NODE } from './desktop-test.ts'
+
+const engineMenu = (window: Page) => window.getByRole('banner').getByRole('button', { name: /^Engine: / })
+const status = (window: Page, text: string) => window.getByRole('status').filter({ hasText: text })
+
+async function openEngineForm(window: Page): Promise<void> {
+  await engineMenu(window).click()
+  await window.getByRole('menuitem', { name: 'Add engine…' }).click()
+}
+
+async function fillEngineForm(window: Page, name: string, url: string): Promise<void> {
+  const dialog = window.getByRole('dialog')
+  await dialog.getByRole('textbox', { name: 'Name', exact: true }).fill(name)
+  await dialog.getByRole('textbox', { name: 'Address' }).fill(url)
+  await dialog.getByText('User name and password').click()
+  await dialog.getByRole('textbox', { name: 'User name' }).fill(TEST_CREDENTIALS.username)
+  await dialog.getByRole('textbox', { name: 'Password' }).fill(TEST_CREDENTIALS.password)
+  await dialog.getByRole('radio', { name: 'orange' }).click()
+}
+
+const submitEngine = (window: Page) => window.getByRole('dialog').getByRole('button', { name: 'Add engine' }).click()
+
+async function switchTo(window: Page, name: string): Promise<void> {
+  await engineMenu(window).click()
+  await window.getByRole('menuitem', { name }).click()
+  await expect(engineMenu(window)).toHaveAccessibleName(new RegExp(`^Engine: ${name}`))
+}
+
+test('a second engine: its jobs, a run with its live log, cut off and brought back, read-only', async ({
+  launch,
+  userData
+}) => {
+  test.setTimeout(240_000)
+  const service = await startService({ localSlots: 1 })
+  try {
+    const desktop = await launch({ environment: WITHOUT_LOCAL_NODE })
+    const window = await desktop.window()
+    await untilDoor(userData)
+    await openEngineForm(window)
+    await fillEngineForm(window, 'Frankfurt', service.address)
+    await submitEngine(window)
+    await expect(engineMenu(window)).toHaveAccessibleName('Engine: Frankfurt')
+    await expect(status(window, 'Live')).toBeVisible()
+    expect(readFileSync(join(userData, 'engines.json'), 'utf8')).not.toContain(TEST_CREDENTIALS.password)
+
+    // Drag and drop, as on this computer: the file goes through the desktop to the service.
+    await dropFile(window, 'demo-r1.egg', await buildDemoEgg())
+    const deploy = window.getByRole('dialog', { name: 'Deploy project' })
+    await deploy.getByRole('button', { name: 'Upload' }).click()
+    await expect(deploy).toContainText('broken, prices, quotes, slow')
+    await deploy.getByRole('button', { name: 'Close', exact: true }).last().click()
+    const { projects } = await service.client.projects.list()
+    expect(projects.map(({ name }) => name)).toEqual(['demo'])
+
+    await runSpiders(window, ['slow'], { delay: '1' })
+    const { jobs } = await service.client.jobs.list({})
+    const { id } = jobs[0]!
+    await openScreen(window, 'Jobs')
+    await jobRows(window, 'slow').click()
+    const pane = window.getByRole('complementary', { name: 'Job' })
+    await pane.getByRole('tab', { name: 'Log' }).click()
+    await expect(pane.getByRole('log')).toContainText('Tick 2', { timeout: 60_000 })
+
+    await service.kill()
+    await expect(status(window, 'Frankfurt has been offline')).toBeVisible()
+    await expect(pane).toContainText('slow')
+    expect(await window.locator('[data-outdated]').count()).toBe(1)
+    // The last state is there after switching too.
+    await switchTo(window, 'This computer')
+    await expect(window.getByRole('grid', { name: 'Jobs' }).or(window.getByText('No jobs')).first()).toBeVisible()
+    await expect(window.getByText('slow')).toHaveCount(0)
+    await switchTo(window, 'Frankfurt')
+    await expect(status(window, 'Frankfurt has been offline')).toBeVisible()
+
+    await service.start()
+    await expect(window.locator('[data-outdated]')).toHaveCount(0, { timeout: 60_000 })
+    await expect(status(window, 'Live')).toBeVisible()
+    await service.client.jobs.cancel({ ids: [id], force: true })
+
+    await expect(window.getByRole('button', { name: /^Run/ }).first()).toBeVisible()
+    await engineMenu(window).click()
+    await window.getByRole('menuitem', { name: 'Edit Frankfurt…' }).click()
+    await window.getByRole('dialog').getByRole('checkbox', { name: 'Read-only' }).check()
+    await window.getByRole('dialog').getByRole('button', { name: 'Save' }).click()
+    await expect(engineMenu(window)).toHaveAccessibleName('Engine: Frankfurt, read-only')
+    await expect(window.getByRole('banner').getByRole('button', { name: /^Run/ })).toHaveCount(0)
+  } finally {
+    await service.stop()
+  }
+})
+
+test('a self-made certificate is pinned on first use; another one refuses until it is trusted', async ({
+  launch,
+  userData
+}) => {
+  test.setTimeout(180_000)
+  const certificates = join(userData, 'certificates')
+  const fingerprints = ['first', 'second'].map((name) => aCertificate(certificates, name).fingerprint)
+  const withCertificate = (name: string, more: { arguments?: string[] } = {}) => ({
+    localSlots: 0,
+    environment: {
+      SCRAPDECK_TLS_CERTIFICATE: join(certificates, `${name}.pem`),
+      SCRAPDECK_TLS_KEY: join(certificates, `${name}.key`)
+    },
+    ...more
+  })
+  let service: Service = await startService(withCertificate('first'))
+  try {
+    const desktop = await launch({ environment: WITHOUT_LOCAL_NODE })
+    const window = await desktop.window()
+    await untilDoor(userData)
+    const { address } = service
+    await openEngineForm(window)
+    await fillEngineForm(window, 'Frankfurt', address)
+    await submitEngine(window)
+    const dialog = window.getByRole('dialog')
+    await expect(dialog.getByRole('alert')).toContainText(fingerprints[0]!)
+    await dialog.getByRole('checkbox', { name: 'Trust this certificate' }).check()
+    await submitEngine(window)
+    await expect(engineMenu(window)).toHaveAccessibleName('Engine: Frankfurt')
+    await expect(status(window, 'Live')).toBeVisible()
+
+    await service.stop()
+    await expect(status(window, 'Frankfurt has been offline')).toBeVisible()
+    const port = `--port=${new URL(address).port}`
+    service = await startService(withCertificate('second', { arguments: [port] }))
+    await expect(status(window, 'Frankfurt has refused the connection')).toContainText(fingerprints[1]!)
+    await window.getByRole('button', { name: 'Edit engine…' }).click()
+    await dialog.getByRole('button', { name: 'Save' }).click()
+    await expect(dialog.getByRole('alert')).toContainText('The certificate has changed')
+    await dialog.getByRole('checkbox', { name: 'Trust this certificate' }).check()
+    await dialog.getByRole('button', { name: 'Save' }).click()
+    await expect(status(window, 'Live')).toBeVisible()
+    await expect(status(window, 'has refused')).toHaveCount(0)
+  } finally {
+    await service.stop()
+  }
+})

@@ -1,0 +1,38 @@
+import { readFileSync, renameSync } from 'node:fs'
+import { rename, writeFile } from 'node:fs/promises'
+import { z } from 'zod'
+import type { Logger } from '../../engine/runtime/logger.ts'
+import { EngineSettings, RemoteEngine } from '../../shared/desktop/contract.ts'
+
+const MAX_ENGINES = 200
+
+const StoredEngine = EngineSettings.extend({
+  id: z.uuid(),
+  signsInWith: RemoteEngine.shape.signsInWith,
+  username: RemoteEngine.shape.username,
+  /** The credentials, encrypted by the desktop's SecretBox. */
+  sealed: z.string(),
+  certificate: z.object({ pem: z.string().max(100_000), fingerprint: z.string() }).nullable()
+})
+export type StoredEngine = z.infer<typeof StoredEngine>
+
+const EngineFile = z.object({ engines: z.array(StoredEngine).max(MAX_ENGINES) })
+
+/** What cannot be read is moved aside and logged: it is not written over, and the desktop starts anyway. */
+export function openEngineFile(path: string, logger: Logger): StoredEngine[] {
+  try {
+    return EngineFile.parse(JSON.parse(readFileSync(path, 'utf8'))).engines
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return []
+    const aside = `${path}.unreadable`
+    renameSync(path, aside)
+    logger.warn({ err: error }, `The list of remote engines could not be read. It was moved to ${aside}`)
+    return []
+  }
+}
+
+/** Replaced as a whole. Only this user can read it: it tells where the engines are. */
+export async function writeEngineFile(path: string, engines: StoredEngine[]): Promise<void> {
+  await writeFile(`${path}.new`, `${JSON.stringify(EngineFile.parse({ engines }), null, 2)}\n`, { mode: 0o600 })
+  await rename(`${path}.new`, path)
+}

@@ -1,0 +1,135 @@
+import { type AnyRouter, os } from '@orpc/server'
+import { contract, listOperations, type OperationMeta } from '../../shared/contract/index.ts'
+import { ScrapdeckError } from '../../shared/errors.ts'
+import type { EngineClient, RemoteConnection } from './connection.ts'
+
+export interface ForwardTo {
+  readonly name: string
+  /** Rejects with a ScrapdeckError if there are no credentials. */
+  connect(): Promise<RemoteConnection>
+  isReadOnly(): boolean
+  /** Whether an older engine does not have this operation. */
+  lacks(operation: string): boolean
+  /** A call found nobody, or was refused as a whole: the state may have changed. */
+  onTrouble(): void
+}
+
+const OPERATIONS = listOperations(contract)
+/** What is shown of an engine that does not respond: the last answers of this many different questions. */
+const KEPT_ANSWERS = 200
+
+type Call = (input: unknown, options: object) => Promise<unknown>
+
+/**
+ * The contract again, each call forwarded to a remote engine as it is: that engine validates it, and decides by the
+ * role of its own user. While the engine cannot be reached, small reads are answered as they were last.
+ */
+export function forwardingRouter(to: ForwardTo): AnyRouter {
+  const kept = new LastAnswers(KEPT_ANSWERS)
+  const router: Record<string, object> = {}
+  for (const [name, operation] of OPERATIONS) {
+    const path = name.split('.')
+    const { meta } = operation['~orpc']
+    const handler = os.handler(async ({ input, signal, lastEventId }) => {
+      refuse(name, meta, to)
+      const key = isKept(meta) ? `${name} ${JSON.stringify(input ?? null)}` : null
+      const { client, explain } = await to.connect()
+      try {
+        const call = findCall(client, path)
+        const output = await call(input, { signal, ...(lastEventId !== undefined && { lastEventId }) })
+        if (isStream(output)) return explainBreaks(output, { explain, to, signal })
+        if (key !== null) kept.set(key, output)
+        return output
+      } catch (error) {
+        if (signal?.aborted === true) throw cancelled(to.name, error)
+        const explained = await explain(error)
+        if (isTrouble(explained)) to.onTrouble()
+        if (explained.code !== 'ENGINE_UNREACHABLE') throw explained
+        const last = key === null ? undefined : kept.get(key)
+        if (last === undefined) throw explained
+        return last
+      }
+    })
+    place(router, path, handler)
+  }
+  return router as AnyRouter
+}
+
+function refuse(name: string, meta: OperationMeta, to: ForwardTo): void {
+  if (meta.writes && to.isReadOnly()) {
+    throw new ScrapdeckError(
+      'ENGINE_READ_ONLY',
+      `${to.name} is open read-only on this computer, so nothing is changed there. Turn read-only off in the engine menu.`
+    )
+  }
+  if (to.lacks(name)) {
+    throw new ScrapdeckError(
+      'ENGINE_LACKS_OPERATION',
+      `${to.name} runs an older Scrapdeck without ${name}. Update it to use this.`
+    )
+  }
+}
+
+/** Small, and no secret that only an owner sees. */
+const isKept = ({ writes, role, answerBytes }: OperationMeta): boolean =>
+  !writes && role !== 'owner' && role !== 'admin' && (answerBytes?.({ limit: 100 }) ?? 0) < 8_000_000
+
+class LastAnswers {
+  readonly #answers = new Map<string, unknown>()
+  readonly #most: number
+
+  constructor(most: number) {
+    this.#most = most
+  }
+
+  get(key: string): unknown {
+    return this.#answers.get(key)
+  }
+
+  /** The newest are kept. */
+  set(key: string, answer: unknown): void {
+    this.#answers.delete(key)
+    this.#answers.set(key, answer)
+    if (this.#answers.size <= this.#most) return
+    const [oldest] = this.#answers.keys()
+    this.#answers.delete(oldest!)
+  }
+}
+
+function findCall(client: EngineClient, path: string[]): Call {
+  let found: unknown = client
+  for (const step of path) found = (found as Record<string, unknown>)[step]
+  return found as Call
+}
+
+function place(router: Record<string, object>, path: string[], procedure: object): void {
+  let level = router
+  for (const step of path.slice(0, -1)) level = (level[step] ??= {}) as Record<string, object>
+  level[path.at(-1)!] = procedure
+}
+
+async function* explainBreaks(
+  stream: AsyncIterable<unknown>,
+  { explain, to, signal }: { explain: RemoteConnection['explain']; to: ForwardTo; signal: AbortSignal | undefined }
+): AsyncGenerator<unknown> {
+  try {
+    yield* stream
+  } catch (error) {
+    if (signal?.aborted === true) throw cancelled(to.name, error)
+    const explained = await explain(error)
+    if (isTrouble(explained)) to.onTrouble()
+    throw explained
+  }
+}
+
+/** Nobody waits for this answer: it is neither logged nor a reason to doubt the connection. */
+const cancelled = (name: string, cause: unknown) =>
+  new ScrapdeckError('ENGINE_UNREACHABLE', `The call to ${name} was cancelled.`, { cause })
+
+/** What is wrong with the connection, not with this call. */
+const isTrouble = ({ code }: ScrapdeckError): boolean =>
+  code === 'ENGINE_UNREACHABLE' || code === 'ENGINE_CERTIFICATE_CHANGED' || code === 'UNAUTHORIZED'
+
+function isStream(output: unknown): output is AsyncIterable<unknown> {
+  return typeof output === 'object' && output !== null && Symbol.asyncIterator in output
+}

@@ -1,0 +1,327 @@
+import { randomUUID } from 'node:crypto'
+import { type AnyRouter, EventPublisher, implement } from '@orpc/server'
+import { RPCHandler } from '@orpc/server/message-port'
+import type { MessagePortMain } from 'electron'
+import type { Logger } from '../../engine/runtime/logger.ts'
+import type { Clock, Timer } from '../../engine/runtime/clock.ts'
+import { asSealedText, type SecretBox } from '../../engine/runtime/secret-box.ts'
+import { contract, listOperations } from '../../shared/contract/index.ts'
+import {
+  desktopContract,
+  EngineCredentials,
+  type EngineSettings,
+  type RemoteEngine
+} from '../../shared/desktop/contract.ts'
+import { ScrapdeckError } from '../../shared/errors.ts'
+import { refuseBadTrees } from '../../shared/tree-bounds.ts'
+import { createWireErrorInterceptor } from '../../shared/wire-errors.ts'
+import { compareVersions } from './compare-versions.ts'
+import { connectRemote, type RemoteAddress, type RemoteConnection } from './connection.ts'
+import { readPeerCertificate } from './certificate.ts'
+import { openEngineFile, type StoredEngine, writeEngineFile } from './engine-file.ts'
+import { forwardingRouter } from './forward.ts'
+
+interface RemoteEnginesOptions {
+  /** The file with the list. */
+  path: string
+  secretBox: SecretBox
+  appVersion: string
+  /** Opens a web address in the user's browser. */
+  openInBrowser(url: string): void
+  clock: Clock
+  logger: Logger
+}
+
+export interface RemoteEngines {
+  /** Serves what the app itself does for its page: the list of engines. */
+  connectApp(port: MessagePortMain): void
+  /** Serves the contract of this engine; null: there is none with this id. */
+  findConnect(id: string): ((port: MessagePortMain) => void) | null
+  stop(): Promise<void>
+}
+
+/** How an engine is, as of the last contact. */
+type Contact = Pick<RemoteEngine, 'state' | 'sinceMs' | 'problem' | 'version' | 'age' | 'lacks'>
+
+const CHECK_AGAIN_MS = { live: 15_000, connecting: 3_000, offline: 3_000 }
+const CHECK_MAX_MS = 15_000
+const HANDSHAKE_MS = 10_000
+const OPERATIONS = listOperations(contract)
+
+/** The engines that this desktop opens besides its own: their list, a connection to each, and how each is. */
+export function openRemoteEngines(options: RemoteEnginesOptions): RemoteEngines {
+  const { path, secretBox, appVersion, logger } = options
+  const engines = new Map<string, OpenEngine>()
+  const changed = new EventPublisher<{ changed: null }>()
+  const publish = () => changed.publish('changed', null)
+  const parts: Parts = { ...options, publish }
+  for (const stored of openEngineFile(path, logger)) engines.set(stored.id, new OpenEngine(stored, parts))
+  const list = () => ({ appVersion, engines: [...engines.values()].map((engine) => engine.describe()) })
+  // One change at a time, so that the file has the newest list.
+  let writing = Promise.resolve()
+  const save = () =>
+    (writing = writing.then(() =>
+      writeEngineFile(
+        path,
+        [...engines.values()].map(({ stored }) => stored)
+      )
+    ))
+
+  const find = (id: string): OpenEngine => {
+    const engine = engines.get(id)
+    if (engine !== undefined) return engine
+    throw new ScrapdeckError('NOT_FOUND', `There is no engine ${id} in the list. It may have been removed.`)
+  }
+
+  /** Resolves once the engine has answered with these settings; nothing is kept before. */
+  async function connectFirst(settings: EngineSettings, credentials: EngineCredentials, trusted: string | null) {
+    const url = settings.url.replace(/\/+$/, '')
+    let certificate: RemoteAddress['certificate'] = null
+    if (trusted !== null && url.startsWith('https:')) {
+      const seen = await readPeerCertificate(new URL(url), HANDSHAKE_MS).catch(() => null)
+      // If it is another one by now, connecting says so.
+      if (seen?.fingerprint === trusted) certificate = { pem: seen.pem, fingerprint: seen.fingerprint }
+    }
+    const connection = connectRemote({ name: settings.name, url, credentials, certificate })
+    try {
+      await connection.client.users.me({}, { signal: AbortSignal.timeout(CHECK_MAX_MS) })
+    } catch (error) {
+      throw await connection.explain(error)
+    } finally {
+      await connection.close()
+    }
+    const sealed = await secretBox.seal(JSON.stringify(credentials))
+    const username = credentials.kind === 'password' ? credentials.username : null
+    return { url, certificate, sealed, signsInWith: credentials.kind, username }
+  }
+
+  const app = implement(desktopContract)
+  const router = app.router({
+    engines: {
+      watch: app.engines.watch.handler(async function* ({ signal }) {
+        // Subscribed before the first list, so that no change is lost in between.
+        const changes = changed.subscribe('changed', { ...(signal && { signal }), maxBufferedEvents: 1 })
+        yield list()
+        try {
+          for await (const _ of changes) yield list()
+        } catch (error) {
+          // The page is gone.
+          if (signal?.aborted !== true) throw error
+        }
+      }),
+      add: app.engines.add.handler(async ({ input: { credentials, trusted, ...settings } }) => {
+        const connected = await connectFirst(settings, credentials, trusted)
+        const stored: StoredEngine = { ...settings, ...connected, id: randomUUID() }
+        engines.set(stored.id, new OpenEngine(stored, parts))
+        await save()
+        publish()
+        return find(stored.id).describe()
+      }),
+      update: app.engines.update.handler(async ({ input: { id, credentials: entered, trusted, ...settings } }) => {
+        const engine = find(id)
+        const { stored } = engine
+        const url = settings.url.replace(/\/+$/, '')
+        if (url !== stored.url && entered === null) {
+          throw new ScrapdeckError(
+            'BAD_INPUT',
+            `The credentials were given for ${stored.url} and are not sent to ${url}. Enter them again for the new address.`
+          )
+        }
+        // A new name or colour needs no connection; a certificate that was refused is shown again, to be trusted.
+        const mustConnect =
+          trusted !== null || engine.describe().problem?.code.startsWith('ENGINE_CERTIFICATE') === true
+        const credentials = entered ?? (mustConnect ? await engine.openCredentials() : null)
+        const pinned = url === stored.url ? (stored.certificate?.fingerprint ?? null) : null
+        const connected =
+          credentials === null ? {} : await connectFirst({ ...settings, url }, credentials, trusted ?? pinned)
+        await engine.replace({ ...stored, ...settings, url, ...connected })
+        await save()
+        publish()
+        return engine.describe()
+      }),
+      remove: app.engines.remove.handler(async ({ input: { id } }) => {
+        const engine = find(id)
+        engines.delete(id)
+        await engine.stop()
+        await save()
+        publish()
+        return {}
+      }),
+      retry: app.engines.retry.handler(({ input: { id } }) => {
+        find(id).checkNow()
+        return {}
+      }),
+      openUi: app.engines.openUi.handler(({ input: { id } }) => {
+        options.openInBrowser(`${find(id).stored.url}/ui/`)
+        return {}
+      })
+    }
+  })
+  const serve = (handled: AnyRouter) => {
+    const handler = new RPCHandler(handled, {
+      clientInterceptors: [
+        createWireErrorInterceptor((error) => logger.error({ err: error }, 'A call for a remote engine failed')),
+        refuseBadTrees
+      ]
+    })
+    return (port: MessagePortMain) => {
+      handler.upgrade(port, { context: {} })
+      port.start()
+    }
+  }
+  return {
+    connectApp: serve(router),
+    findConnect: (id) => {
+      const engine = engines.get(id)
+      return engine === undefined ? null : serve(engine.router)
+    },
+    async stop() {
+      await Promise.all([...engines.values()].map((engine) => engine.stop()))
+      await writing
+    }
+  }
+}
+
+type Parts = RemoteEnginesOptions & { publish: () => void }
+
+/**
+ * One engine: its connection, made when it is first needed, and its state.
+ *
+ *   connecting ──answers──▶ live ──no response──▶ offline ──answers──▶ live
+ *       any ──other credentials or certificate──▶ refused ──edited, or Retry──▶ connecting
+ *
+ * A refused engine is not asked again by itself: each wrong password counts there.
+ */
+class OpenEngine {
+  stored: StoredEngine
+  readonly router: ReturnType<typeof forwardingRouter>
+  readonly #parts: Parts
+  #contact: Contact
+  #connection: Promise<RemoteConnection> | null = null
+  #next: Timer | null = null
+  #isStopped = false
+  /** Increases whenever a check begins or what it checks changes: an overtaken check says nothing any more. */
+  #checks = 0
+  #described: { version: string; lacks: string[] } | null = null
+
+  constructor(stored: StoredEngine, parts: Parts) {
+    this.stored = stored
+    this.#parts = parts
+    this.#contact = {
+      ...({ state: 'connecting', sinceMs: parts.clock.nowMs() } as const),
+      ...{ problem: null, version: null, age: null, lacks: [] }
+    }
+    const name = () => this.stored.name
+    const call = async (): Promise<RemoteConnection> => this.#connect()
+    this.router = forwardingRouter({
+      get name() {
+        return name()
+      },
+      connect: call,
+      isReadOnly: () => this.stored.readOnly,
+      lacks: (operation) => this.#contact.lacks.includes(operation),
+      onTrouble: () => this.#contact.state === 'live' && this.checkNow()
+    })
+    this.checkNow()
+  }
+
+  describe(): RemoteEngine {
+    const { sealed: _, certificate, ...shown } = this.stored
+    return { ...shown, pinned: certificate?.fingerprint ?? null, ...this.#contact }
+  }
+
+  async openCredentials(): Promise<EngineCredentials> {
+    try {
+      const text = await this.#parts.secretBox.open(asSealedText(this.stored.sealed))
+      return EngineCredentials.parse(JSON.parse(text))
+    } catch (error) {
+      throw new ScrapdeckError(
+        'UNAUTHORIZED',
+        `The credentials of ${this.stored.name} cannot be decrypted on this computer. Edit the engine and enter them again.`,
+        { cause: error }
+      )
+    }
+  }
+
+  /** Everything that it is receiving ends, and begins again with the new settings. */
+  async replace(stored: StoredEngine): Promise<void> {
+    const { url, sealed, certificate } = this.stored
+    this.stored = stored
+    const isSame = url === stored.url && sealed === stored.sealed && certificate === stored.certificate
+    if (!isSame) await this.#disconnect()
+    this.checkNow()
+  }
+
+  checkNow(): void {
+    this.#next?.cancel()
+    const check = ++this.#checks
+    this.#check()
+      .then((contact) => check === this.#checks && !this.#isStopped && this.#record(contact))
+      .catch((error: unknown) => this.#parts.logger.error({ err: error }, 'A remote engine could not be checked'))
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopped = true
+    this.#next?.cancel()
+    await this.#disconnect()
+  }
+
+  #connect(): Promise<RemoteConnection> {
+    if (this.#isStopped)
+      throw new ScrapdeckError('ENGINE_UNREACHABLE', `${this.stored.name} was removed from the list.`)
+    this.#connection ??= this.openCredentials().then((credentials) => connectRemote({ ...this.stored, credentials }))
+    return this.#connection
+  }
+
+  async #disconnect(): Promise<void> {
+    const connection = this.#connection
+    this.#connection = null
+    // Without credentials there is no connection.
+    await connection?.then(
+      (open) => open.close(),
+      () => {}
+    )
+  }
+
+  async #check(): Promise<Omit<Contact, 'sinceMs'>> {
+    const { version, age, lacks } = this.#contact
+    let connection: RemoteConnection | null = null
+    try {
+      connection = await this.#connect()
+      const signal = AbortSignal.timeout(CHECK_MAX_MS)
+      const { scrapdeckVersion } = await connection.client.system.status(undefined, { signal })
+      const found = compareVersions(scrapdeckVersion, this.#parts.appVersion)
+      const missing = found === 'older' ? await this.#findMissing(connection, scrapdeckVersion) : []
+      return { state: 'live', problem: null, version: scrapdeckVersion, age: found, lacks: missing }
+    } catch (error) {
+      const { code, message } = connection === null ? (error as ScrapdeckError) : await connection.explain(error)
+      // Without a connection, the next attempt opens the credentials again.
+      if (connection === null) this.#connection = null
+      const isRefused = code === 'UNAUTHORIZED' || code.startsWith('ENGINE_CERTIFICATE_')
+      return { state: isRefused ? 'refused' : 'offline', problem: { code, message }, version, age, lacks }
+    }
+  }
+
+  /** Which of our operations it lacks; read once for each of its versions. */
+  async #findMissing(connection: RemoteConnection, version: string): Promise<string[]> {
+    if (this.#described?.version === version) return this.#described.lacks
+    const known = await connection.readOperations()
+    const lacks = [...OPERATIONS]
+      .filter(([, operation]) => {
+        const { method, path } = operation['~orpc'].route
+        return !known.has(`${method} ${path}`)
+      })
+      .map(([name]) => name)
+    this.#described = { version, lacks }
+    return lacks
+  }
+
+  #record(contact: Omit<Contact, 'sinceMs'>): void {
+    const before = this.#contact
+    const sinceMs = before.state === contact.state ? before.sinceMs : this.#parts.clock.nowMs()
+    this.#contact = { ...contact, sinceMs }
+    if (JSON.stringify(before) !== JSON.stringify(this.#contact)) this.#parts.publish()
+    if (contact.state === 'refused') return
+    this.#next = this.#parts.clock.setTimer(CHECK_AGAIN_MS[contact.state], () => this.checkNow())
+  }
+}

@@ -1,0 +1,39 @@
+import { LOCAL_ENGINE } from '../../shared/wire.ts'
+import { useRemoteEngines } from '../state/remote-engines.ts'
+import { sleep } from './sleep.ts'
+import { type DesktopClient, engineOfPage } from './wire.ts'
+
+let desktop: DesktopClient | null = null
+
+/** The desktop app, for what concerns no engine. Throws in a browser. */
+export function desktopApp(): DesktopClient {
+  if (desktop === null) throw new Error('Only the desktop has a list of engines')
+  return desktop
+}
+
+const AGAIN_MS = 1_000
+
+/** Keeps the list of engines current for as long as the page lives. */
+export async function followEngines(client: DesktopClient): Promise<never> {
+  desktop = client
+  for (;;) {
+    try {
+      for await (const { appVersion, engines } of await client.engines.watch()) {
+        const current = engines.find(({ id }) => id === engineOfPage()) ?? null
+        // It was removed in another window, or the address is from before.
+        if (current === null && engineOfPage() !== LOCAL_ENGINE) openEngine(LOCAL_ENGINE)
+        useRemoteEngines.setState({ engines, appVersion, current })
+      }
+    } catch (error) {
+      console.warn('The list of engines was interrupted', error)
+    }
+    await sleep(AGAIN_MS, new AbortController().signal)
+  }
+}
+
+/** Shows another engine, in a new page: nothing of this one is left in its view. */
+export function openEngine(id: string, view = '#/'): void {
+  const url = new URL(id === LOCAL_ENGINE ? './' : `./?engine=${encodeURIComponent(id)}`, document.baseURI)
+  url.hash = view
+  window.location.assign(url.href)
+}

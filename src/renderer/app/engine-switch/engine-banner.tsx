@@ -1,0 +1,78 @@
+import { Button } from '@mantine/core'
+import { useMutation } from '@tanstack/react-query'
+import { IconPlugConnectedX, IconVersions } from '@tabler/icons-react'
+import { formatAge } from '../../../shared/time.ts'
+import { desktopApp } from '../../api/desktop.ts'
+import { useConnection } from '../../state/connection.ts'
+import { openEngineDialog, useRemoteEngines } from '../../state/remote-engines.ts'
+import { useNow } from '../../ui/clock.ts'
+import { notifyError } from '../../ui/notify.tsx'
+import classes from './engine-switch.module.css'
+
+/** Above every screen of a remote engine: that it does not respond or refuses, or that its version differs. */
+export function EngineBanner() {
+  const engine = useRemoteEngines(({ current }) => current)
+  const appVersion = useRemoteEngines((state) => state.appVersion)
+  const nowMs = useNow()
+  const retry = useMutation({
+    mutationFn: (id: string) => desktopApp().engines.retry({ id }),
+    onError: (error) => notifyError('Could not connect again', error)
+  })
+  const openUi = useMutation({
+    mutationFn: (id: string) => desktopApp().engines.openUi({ id }),
+    onError: (error) => notifyError('Could not open the browser', error)
+  })
+  if (engine === null) return null
+  const { id, name, state, problem, sinceMs, age, version, lacks } = engine
+  if (state === 'offline' || state === 'refused') {
+    return (
+      <div className={classes.banner} data-bad={state === 'refused' || undefined} role="status">
+        <IconPlugConnectedX size={14} aria-hidden />
+        <span>
+          <strong>
+            {name} {state === 'offline' ? 'has been offline' : 'has refused the connection'} for{' '}
+            {formatAge(Math.max(0, nowMs - sinceMs))}.
+          </strong>{' '}
+          You see its last known state. {problem?.message}
+        </span>
+        <Button size="compact-xs" variant="default" onClick={() => retry.mutate(id)}>
+          Retry now
+        </Button>
+        <Button size="compact-xs" variant="default" onClick={() => openEngineDialog(engine)}>
+          Edit engine…
+        </Button>
+      </div>
+    )
+  }
+  if (age === 'newer') {
+    return (
+      <div className={classes.banner} role="status">
+        <IconVersions size={14} aria-hidden />
+        <span>
+          {name} runs a newer Scrapdeck ({version}; this app is {appVersion}), so parts of it may be missing here.
+        </span>
+        <Button size="compact-xs" variant="default" onClick={() => openUi.mutate(id)}>
+          Open its own UI
+        </Button>
+      </div>
+    )
+  }
+  if (age !== 'older' || lacks.length === 0) return null
+  return (
+    <div className={classes.banner} role="status">
+      <IconVersions size={14} aria-hidden />
+      <span title={lacks.join(', ')}>
+        {name} runs an older Scrapdeck ({version}; this app is {appVersion}). What it does not have is hidden or
+        refused.
+      </span>
+    </div>
+  )
+}
+
+/** Whether what the screens show is the last known state of an engine that does not respond. */
+export function useIsOutdated(): boolean {
+  const isRemote = useRemoteEngines(({ current }) => current !== null)
+  const isDown = useRemoteEngines(({ current }) => current?.state === 'offline' || current?.state === 'refused')
+  const isReconnecting = useConnection(({ state }) => state === 'reconnecting')
+  return isRemote && (isDown || isReconnecting)
+}

@@ -1,0 +1,251 @@
+import { Button, Checkbox, Input, Modal, PasswordInput, SegmentedControl, TextInput } from '@mantine/core'
+import { useMutation } from '@tanstack/react-query'
+import { useState } from 'react'
+import { z } from 'zod'
+import {
+  ENGINE_COLOURS,
+  EngineCredentials,
+  EngineSettings,
+  type RemoteEngine,
+  SeenCertificate
+} from '../../../shared/desktop/contract.ts'
+import { LOCAL_ENGINE } from '../../../shared/wire.ts'
+import { desktopApp } from '../../api/desktop.ts'
+import { engineOfPage } from '../../api/wire.ts'
+import { openEngineDialog, useRemoteEngines } from '../../state/remote-engines.ts'
+import { ConfirmDialog } from '../../ui/confirm-dialog.tsx'
+import { useFormOf } from '../../ui/fields/form-of-schema.ts'
+import { FormFoot, SchemaForm } from '../../ui/fields/schema-form.tsx'
+import { notifyDone } from '../../ui/notify.tsx'
+import classes from './engine-switch.module.css'
+import { useSwitchEngine } from './use-switch-engine.ts'
+
+interface EngineTexts extends z.input<typeof EngineSettings> {
+  kind: EngineCredentials['kind']
+  token: string
+  username: string
+  password: string
+}
+
+/** `isOptional`: the earlier credentials stay if no others are entered. */
+const formSchema = (isOptional: boolean) =>
+  z
+    .object({
+      ...EngineSettings.shape,
+      kind: z.enum(['token', 'password']),
+      token: z.string(),
+      username: z.string(),
+      password: z.string()
+    })
+    .transform(({ kind, token, username, password, ...settings }, context) => {
+      const isEmpty = kind === 'token' ? token.trim() === '' : password === ''
+      if (isEmpty && isOptional) return { ...settings, credentials: null }
+      const read = EngineCredentials.safeParse(kind === 'token' ? { kind, token } : { kind, username, password })
+      if (read.success) return { ...settings, credentials: read.data }
+      for (const { path } of read.error.issues) context.addIssue({ code: 'custom', path, message: 'Required' })
+      return z.NEVER
+    })
+
+const certificateOf = (error: unknown): SeenCertificate | null =>
+  SeenCertificate.safeParse((Object(error) as { data?: { certificate?: unknown } }).data?.certificate).data ?? null
+
+/** The dialog that somebody opened; nothing while none is open. */
+export function EngineDialogs() {
+  const dialog = useRemoteEngines((state) => state.dialog)
+  if (dialog === null) return null
+  return <EngineDialog key={dialog === 'add' ? 'add' : dialog.id} engine={dialog === 'add' ? null : dialog} />
+}
+
+function EngineDialog({ engine }: { engine: RemoteEngine | null }) {
+  const close = () => openEngineDialog(null)
+  const switchTo = useSwitchEngine()
+  const [schema] = useState(() => formSchema(engine !== null))
+  const [removes, setRemoves] = useState(false)
+  /** What the server showed, and nobody has confirmed yet. */
+  const [seen, setSeen] = useState<SeenCertificate | null>(null)
+  const [trusted, setTrusted] = useState<string | null>(null)
+  const form = useFormOf<EngineTexts, z.output<ReturnType<typeof formSchema>>>({
+    schema,
+    start: () => startOf(engine),
+    async save({ credentials, ...settings }) {
+      try {
+        if (engine !== null) {
+          await desktopApp().engines.update({ ...settings, id: engine.id, credentials, trusted })
+          close()
+          return
+        }
+        const added = await desktopApp().engines.add({ ...settings, credentials: credentials!, trusted })
+        close()
+        notifyDone(`${added.name} added`)
+        await switchTo(added.id)
+      } catch (error) {
+        const certificate = certificateOf(error)
+        setTrusted(null)
+        setSeen(certificate)
+        if (certificate === null) throw error
+      }
+    }
+  })
+  if (removes && engine !== null) return <RemoveDialog engine={engine} onClose={() => setRemoves(false)} />
+  const isPlain = /^http:/i.test(form.values.url) && !/^http:\/\/(localhost|127\.|\[::1\])/i.test(form.values.url)
+  return (
+    <Modal opened onClose={close} title={engine === null ? 'Add engine' : `Edit ${engine.name}`} size={520}>
+      <SchemaForm form={form} className={classes.form}>
+        <TextInput {...form.input('name')} label="Name" placeholder="EU production" data-autofocus />
+        <TextInput
+          {...form.input('url')}
+          label="Address"
+          placeholder="https://deck.example.org"
+          description={
+            isPlain
+              ? 'Without TLS, your token or password and everything else can be read on the way. Use https:// outside of a trusted network.'
+              : undefined
+          }
+        />
+        <SegmentedControl
+          aria-label="Sign in with"
+          data={[
+            { value: 'token', label: 'Token' },
+            { value: 'password', label: 'User name and password' }
+          ]}
+          value={form.values.kind}
+          onChange={(kind) => form.change({ kind: kind as EngineTexts['kind'] })}
+        />
+        {form.values.kind === 'token' ? (
+          <PasswordInput
+            {...form.input('token')}
+            label="Token"
+            description={engine === null ? 'Create one there under Users & access.' : UNCHANGED}
+            autoComplete="off"
+          />
+        ) : (
+          <>
+            <TextInput {...form.input('username')} label="User name" autoComplete="off" />
+            <PasswordInput
+              {...form.input('password')}
+              label="Password"
+              description={engine === null ? undefined : UNCHANGED}
+              autoComplete="off"
+            />
+          </>
+        )}
+        <Input.Wrapper label="Colour" description="Shown above everything of this engine." labelElement="div">
+          <div className={classes.colours} role="radiogroup" aria-label="Colour">
+            {ENGINE_COLOURS.map((colour) => (
+              <button
+                key={colour}
+                type="button"
+                role="radio"
+                aria-label={colour}
+                aria-checked={form.values.colour === colour}
+                data-on={form.values.colour === colour || undefined}
+                data-colour={colour}
+                className={`${classes.colour} ${classes.swatch}`}
+                onClick={() => form.change({ colour })}
+              />
+            ))}
+          </div>
+        </Input.Wrapper>
+        <Checkbox
+          {...form.input('readOnly', 'checkbox')}
+          label="Read-only"
+          description="Nothing is changed there from this computer, whatever your role is."
+        />
+        {seen !== null && (
+          <Certificate
+            seen={seen}
+            pinned={engine?.pinned ?? null}
+            isTrusted={trusted === seen.fingerprint}
+            onTrust={(yes) => setTrusted(yes ? seen.fingerprint : null)}
+          />
+        )}
+        <FormFoot
+          form={form}
+          submit={engine === null ? 'Add engine' : 'Save'}
+          isDisabled={seen !== null && trusted === null}
+          onCancel={close}
+        >
+          {engine !== null && (
+            <Button variant="subtle" color="red" onClick={() => setRemoves(true)}>
+              Remove…
+            </Button>
+          )}
+        </FormFoot>
+      </SchemaForm>
+    </Modal>
+  )
+}
+
+const UNCHANGED = 'Leave empty to keep the current one.'
+
+const startOf = (engine: RemoteEngine | null): EngineTexts => ({
+  ...{ name: engine?.name ?? '', url: engine?.url ?? '', colour: engine?.colour ?? 'blue' },
+  ...{ readOnly: engine?.readOnly ?? false, kind: engine?.signsInWith ?? 'token' },
+  ...{ token: '', username: engine?.username ?? '', password: '' }
+})
+
+interface CertificateProps {
+  seen: SeenCertificate
+  pinned: string | null
+  isTrusted: boolean
+  onTrust: (yes: boolean) => void
+}
+
+/** Trust on first use: the fingerprint, and somebody who compares it. */
+function Certificate({ seen, pinned, isTrusted, onTrust }: CertificateProps) {
+  const isChanged = pinned !== null && pinned !== seen.fingerprint
+  return (
+    <div className={classes.certificate} data-changed={isChanged || undefined} role="alert">
+      <strong>{isChanged ? 'The certificate has changed' : 'The certificate is not trusted yet'}</strong>
+      <span>
+        {isChanged ? (
+          'Trust the new one only if you know that it was replaced. Otherwise somebody may be intercepting the connection.'
+        ) : (
+          <>
+            No authority that this computer trusts has issued it. Compare its fingerprint with the one on that machine:{' '}
+            <code>openssl x509 -noout -fingerprint -sha256 -in cert.pem</code>
+          </>
+        )}
+      </span>
+      <span>
+        {seen.subject}, issued by {seen.issuer}, valid until {new Date(seen.validUntilMs).toLocaleDateString()}
+      </span>
+      <code className={classes.fingerprint}>{seen.fingerprint}</code>
+      {isChanged && (
+        <>
+          <span>Trusted until now:</span>
+          <code className={classes.fingerprint}>{pinned}</code>
+        </>
+      )}
+      <Checkbox
+        label="Trust this certificate, and only this one"
+        checked={isTrusted}
+        onChange={(event) => onTrust(event.currentTarget.checked)}
+      />
+    </div>
+  )
+}
+
+function RemoveDialog({ engine: { id, name }, onClose }: { engine: RemoteEngine; onClose: () => void }) {
+  const switchTo = useSwitchEngine()
+  const remove = useMutation({
+    mutationFn: async () => {
+      // First, so that this page does not look for an engine that is gone.
+      if (engineOfPage() === id) await switchTo(LOCAL_ENGINE)
+      await desktopApp().engines.remove({ id })
+    },
+    onSuccess: () => openEngineDialog(null)
+  })
+  return (
+    <ConfirmDialog
+      title={`Remove ${name} from this computer?`}
+      act="Remove"
+      onAct={() => remove.mutate()}
+      isActing={remove.isPending}
+      error={remove.error}
+      onClose={onClose}
+    >
+      Its stored credentials and its trusted certificate are deleted here. Nothing changes on the engine itself.
+    </ConfirmDialog>
+  )
+}

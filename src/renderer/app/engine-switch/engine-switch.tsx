@@ -1,0 +1,133 @@
+import { Button, Menu } from '@mantine/core'
+import {
+  IconCheck,
+  IconChevronDown,
+  IconDeviceDesktop,
+  IconExternalLink,
+  IconLock,
+  IconPencil,
+  IconPlus
+} from '@tabler/icons-react'
+import type { RemoteEngine } from '../../../shared/desktop/contract.ts'
+import { LOCAL_ENGINE } from '../../../shared/wire.ts'
+import { openEngineDialog, useRemoteEngines } from '../../state/remote-engines.ts'
+import { useSwitchEngine } from './use-switch-engine.ts'
+import classes from './engine-switch.module.css'
+
+export const STATE_WORDS: Record<RemoteEngine['state'], string> = {
+  connecting: 'Connecting…',
+  live: 'Live',
+  offline: 'Offline',
+  refused: 'Refused'
+}
+
+/** In the desktop: which engine the window shows, and all others. */
+export function EngineSwitch() {
+  const engines = useRemoteEngines((state) => state.engines) ?? []
+  const current = useRemoteEngines((state) => state.current)
+  const switchTo = useSwitchEngine()
+  const name = current?.name ?? 'This computer'
+  return (
+    <Menu position="bottom-start" width={320}>
+      <Menu.Target>
+        <Button
+          className={classes.switch}
+          variant="subtle"
+          color="gray"
+          aria-label={`Engine: ${name}${current?.readOnly ? ', read-only' : ''}`}
+          leftSection={current ? <Swatch colour={current.colour} /> : <IconDeviceDesktop size={14} />}
+          rightSection={<IconChevronDown size={13} />}
+        >
+          <span className="ellipsis">{name}</span>
+          {current?.readOnly && <IconLock size={12} className={classes.lock} aria-hidden />}
+        </Button>
+      </Menu.Target>
+      <Menu.Dropdown>
+        <Menu.Label>Engines</Menu.Label>
+        <Menu.Item
+          leftSection={<IconDeviceDesktop size={14} />}
+          rightSection={current === null && <IconCheck size={14} aria-label="shown" />}
+          onClick={() => void switchTo(LOCAL_ENGINE)}
+        >
+          This computer
+        </Menu.Item>
+        {engines.map((engine) => (
+          <Menu.Item
+            key={engine.id}
+            leftSection={<Swatch colour={engine.colour} />}
+            rightSection={engine.id === current?.id && <IconCheck size={14} aria-label="shown" />}
+            onClick={() => void switchTo(engine.id)}
+          >
+            <span className={classes.item}>
+              <span className="ellipsis">{engine.name}</span>
+              {engine.readOnly && <small>read-only</small>}
+              <small className={TONES[engine.state]}>{STATE_WORDS[engine.state]}</small>
+            </span>
+          </Menu.Item>
+        ))}
+        <Menu.Divider />
+        {current !== null && (
+          <Menu.Item leftSection={<IconPencil size={14} />} onClick={() => openEngineDialog(current)}>
+            Edit {current.name}…
+          </Menu.Item>
+        )}
+        <Menu.Item leftSection={<IconPlus size={14} />} onClick={() => openEngineDialog('add')}>
+          Add engine…
+        </Menu.Item>
+      </Menu.Dropdown>
+    </Menu>
+  )
+}
+
+/** In a browser: this engine and those that it names, each with its own UI and its own login. */
+export function TrustedEngines({ here, engines }: { here: string; engines: readonly { name: string; url: string }[] }) {
+  return (
+    <Menu position="bottom-start" width={320}>
+      <Menu.Target>
+        <Button
+          className={classes.switch}
+          variant="subtle"
+          color="gray"
+          aria-label={`Engine: ${here}`}
+          rightSection={<IconChevronDown size={13} />}
+        >
+          <span className="ellipsis">{here}</span>
+        </Button>
+      </Menu.Target>
+      <Menu.Dropdown>
+        <Menu.Label>Engines</Menu.Label>
+        {engines.map(({ name, url }) => (
+          <Menu.Item
+            key={url}
+            component="a"
+            href={`${url}/ui/`}
+            rel="noreferrer"
+            rightSection={<IconExternalLink size={14} aria-hidden />}
+          >
+            <span className={classes.item}>
+              <span className="ellipsis">{name}</span>
+              <small className="ellipsis">{URL.parse(url)?.host}</small>
+            </span>
+          </Menu.Item>
+        ))}
+      </Menu.Dropdown>
+    </Menu>
+  )
+}
+
+const TONES: Record<RemoteEngine['state'], string> = {
+  connecting: 'tone-wait',
+  live: 'tone-ok',
+  offline: 'tone-off',
+  refused: 'tone-bad'
+}
+
+export function Swatch({ colour }: { colour: RemoteEngine['colour'] }) {
+  return <span className={classes.swatch} data-colour={colour} aria-hidden />
+}
+
+/** A line in the engine's colour above everything, so that no engine is mistaken for another. */
+export function EngineLine() {
+  const colour = useRemoteEngines(({ current }) => current?.colour)
+  return colour === undefined ? null : <span className={classes.line} data-colour={colour} aria-hidden />
+}

@@ -1,0 +1,18 @@
+import { useRouter } from '@tanstack/react-router'
+import { openEngine } from '../../api/desktop.ts'
+import { engineOfPage } from '../../api/wire.ts'
+
+/** Screens that mean the same in every engine; on others, the next engine begins with its overview. */
+const PLAIN_SCREEN = /^\/[a-z]*$/
+
+/** Opens another engine, unless there are unsaved changes that the user keeps. */
+export function useSwitchEngine(): (id: string) => Promise<void> {
+  const router = useRouter()
+  return async (id) => {
+    if (id === engineOfPage()) return
+    const { pathname } = router.state.location
+    await router.navigate({ to: '/' })
+    if (router.state.location.pathname !== '/') return
+    openEngine(id, `#${PLAIN_SCREEN.test(pathname) ? pathname : '/'}`)
+  }
+}

@@ -1,0 +1,27 @@
+import { create } from 'zustand'
+import type { RemoteEngine } from '../../shared/desktop/contract.ts'
+
+interface RemoteEngines {
+  /** null: not in the desktop, or not known yet. */
+  engines: RemoteEngine[] | null
+  appVersion: string | null
+  /** The remote engine that this page shows; null: its own. */
+  current: RemoteEngine | null
+  /** The dialog that adds an engine, or edits this one. */
+  dialog: 'add' | RemoteEngine | null
+}
+
+export const useRemoteEngines = create<RemoteEngines>(() => ({
+  engines: null,
+  appVersion: null,
+  current: null,
+  dialog: null
+}))
+
+export const openEngineDialog = (dialog: RemoteEngines['dialog']): void => useRemoteEngines.setState({ dialog })
+
+/** Whether the engine of this page has an operation; an older one may not. */
+export const useHasOperation = (): ((operation: string) => boolean) => {
+  const lacks = useRemoteEngines(({ current }) => current?.lacks)
+  return (operation) => lacks === undefined || !lacks.includes(operation)
+}
