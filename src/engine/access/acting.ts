@@ -39,12 +39,15 @@ export function addToAudit(facts: Readonly<Record<string, unknown>>): void {
  * Throws ROLE_REQUIRED if whoever acts may run spiders, but not other code on their nodes (run-rights.ts). Defaults of
  * a project are a deployer's, and so are not asked about.
  */
-export function refuseCodeInRun(given: Parameters<typeof codeIn>[0] & { project: ProjectName }): void {
+export function refuseCodeInRun(
+  given: Parameters<typeof codeIn>[0] & { project: ProjectName },
+  options: { isCrawl?: boolean } = {}
+): void {
   const principal = acting.getStore()?.principal
   if (principal == null) return
   const role = roleIn(principal.rights, given.project)
   if (role !== null && includesRole(role, 'deployer')) return
-  const code = codeIn(given)
+  const code = codeIn(given, options)
   if (code === null) return
   const { name } = principal
   throw new ScrapdeckError(

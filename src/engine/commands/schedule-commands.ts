@@ -69,7 +69,7 @@ export class ScheduleCommands {
     settings: ScheduleSettings,
     { crawl, namesake = 'refuse' }: { crawl?: CrawlOrigin; namesake?: 'refuse' | 'replace' | 'allow' } = {}
   ): Promise<Schedule> {
-    await this.#check(settings)
+    await this.#check(settings, crawl)
     return this.#naming(async () => {
       const namesakes = namesake === 'allow' ? [] : await this.#namedAs(settings.name, null)
       const [first] = namesakes
@@ -109,7 +109,7 @@ export class ScheduleCommands {
    * SCHEDULE_NOT_FOUND, or CHANGED_MEANWHILE if its revision is no longer this one.
    */
   async update(id: ScheduleId, settings: ScheduleSettings, revision?: number, crawl?: CrawlOrigin): Promise<Schedule> {
-    await this.#check(settings)
+    await this.#check(settings, crawl)
     return this.#naming(async () => {
       const { name } = (await this.#parts.reads.require(id)).settings
       // Schedules that already share a name can be edited.
@@ -189,11 +189,11 @@ export class ScheduleCommands {
     return schedules.filter(({ id }) => id !== except)
   }
 
-  async #check(settings: ScheduleSettings): Promise<void> {
+  async #check(settings: ScheduleSettings, crawl: CrawlOrigin | undefined): Promise<void> {
     checkTiming(settings)
     const breathe = breather(this.#parts.clock)
     for (const template of settings.jobs) {
-      checkTemplate(template, 'schedule', this.#parts.fleet)
+      checkTemplate(template, crawl === undefined ? 'schedule' : 'crawl', this.#parts.fleet)
       await breathe()
     }
     await checkTemplates(settings, settings.zone, this.#parts.clock)
