@@ -381,15 +381,6 @@ it('a token for one project of an admin does no more than a deployer, and nothin
   expect((await ask('/api/v1/projects')).statusCode).toBe(401)
 })
 
-it('a key that a job of another project has is no way to that job', async () => {
-  const { engine, client } = await openTwoProjects()
-  const dedupe = { key: 'k', ttlSeconds: 60 }
-  await client.jobs.run({ project: OTHER, spiders: ['x'], dedupe })
-  const context = { principal: principalWith(rightsOf(null, { shop: 'operator' }), 'operator'), source: 'api' as const }
-  const limited = createRouterClient(await engine.router(), { context })
-  expect(await outcome(limited, 'jobs.run', { project: 'shop', spiders: ['x'], dedupe })).toMatch(/BAD_INPUT.*dedupe/)
-})
-
 it('a search of all logs finds those of one project', async () => {
   const { engine, client } = await openTwoProjects()
   const context = { principal: principalWith(rightsOf(null, { shop: 'viewer' }), 'viewer'), source: 'api' as const }

@@ -1,10 +1,10 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { ScrapdeckError } from '../../shared/errors.ts'
-import { includesRole } from '../../shared/roles.ts'
+import { includesRole, type Role } from '../../shared/roles.ts'
 import type { ProjectName } from '../../shared/contract/index.ts'
 import type { AuditTicket } from '../store/audit/audited-store.ts'
-import type { Principal } from './principal.ts'
-import { roleIn } from './rights.ts'
+import { type Principal, requireRoleIn } from './principal.ts'
+import { areSeen, roleIn } from './rights.ts'
 import { codeIn } from './run-rights.ts'
 
 interface Acting {
@@ -39,12 +39,15 @@ export function addToAudit(facts: Readonly<Record<string, unknown>>): void {
  * Throws ROLE_REQUIRED if whoever acts may run spiders, but not other code on their nodes (run-rights.ts). Defaults of
  * a project are a deployer's, and so are not asked about.
  */
-export function refuseCodeInRun(given: Parameters<typeof codeIn>[0] & { project: ProjectName }): void {
+export function refuseCodeInRun(
+  given: Parameters<typeof codeIn>[0] & { project: ProjectName },
+  options: { isCrawl?: boolean } = {}
+): void {
   const principal = acting.getStore()?.principal
   if (principal == null) return
   const role = roleIn(principal.rights, given.project)
   if (role !== null && includesRole(role, 'deployer')) return
-  const code = codeIn(given)
+  const code = codeIn(given, options)
   if (code === null) return
   const { name } = principal
   throw new ScrapdeckError(
@@ -52,4 +55,17 @@ export function refuseCodeInRun(given: Parameters<typeof codeIn>[0] & { project:
     `${code} can make a run execute other code, so it needs the role deployer. ${name} has ${role === null ? 'none there' : `the role ${role}`}: ask a deployer to make it a default of the project.`,
     { data: { ...(role !== null && { role }), needed: 'deployer' } }
   )
+}
+
+/** Whether whoever acts may see all of these projects: what is found by a name is checked like what is named by its id. */
+export function actorSees(projects: readonly ProjectName[]): boolean {
+  const principal = acting.getStore()?.principal
+  return principal == null || areSeen(projects, principal.rights)
+}
+
+/** For projects that whoever acts may see. Throws ROLE_REQUIRED. */
+export function requireRoleOfActor(projects: readonly ProjectName[], needed: Role, what: string): void {
+  const principal = acting.getStore()?.principal
+  if (principal == null) return
+  for (const project of projects) requireRoleIn(principal, project, needed, what)
 }

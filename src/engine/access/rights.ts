@@ -39,6 +39,11 @@ export function roleIn({ everywhere: all, inProjects }: Rights, project: Project
   return inProjects.get(project) ?? all
 }
 
+/** What is of no project is everybody's. */
+export function areSeen(projects: readonly ProjectName[], rights: Rights): boolean {
+  return projects.every((project) => roleIn(rights, project) !== null)
+}
+
 /** The highest role that they have anywhere; null: none. */
 export function highestRole({ everywhere: all, inProjects }: Rights): Role | null {
   return [...inProjects.values()].reduce<Role | null>(

@@ -20,15 +20,18 @@ const HARMLESS = new Set(
   )
 )
 
+/** What Scrapdeck itself sets for a crawl order, from `ignore_cache` and `http_cache`. */
+const OF_CRAWLS = new Set(['HTTPCACHE_ENABLED', 'HTTPCACHE_EXPIRATION_SECS'])
+
 interface Given {
   settings?: Record<string, string> | undefined
   env?: Record<string, string> | undefined
 }
 
 /** What of a run, or of a template for runs, can make it run other code than that of its egg; null: nothing. */
-export function codeIn({ settings = {}, env = {} }: Given): string | null {
+export function codeIn({ settings = {}, env = {} }: Given, { isCrawl = false } = {}): string | null {
   const variable = Object.keys(env)[0]
   if (variable !== undefined) return `The environment variable ${variable}`
-  const setting = Object.keys(settings).find((name) => !HARMLESS.has(name))
+  const setting = Object.keys(settings).find((name) => !HARMLESS.has(name) && !(isCrawl && OF_CRAWLS.has(name)))
   return setting === undefined ? null : `The setting ${setting}`
 }

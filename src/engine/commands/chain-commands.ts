@@ -52,7 +52,9 @@ export class ChainCommands {
     const { store, secretBox, checkTemplate, onChange } = this.#parts
     const { name, enabled, project, spider, on } = settings
     await checkTemplate(settings.run, name)
-    const run = await sealTemplate(settings.run, before?.settings.run ?? null, secretBox)
+    // Secrets stay in their project: whoever may run spiders of another is not to get them there.
+    const kept = before?.settings.run.project === settings.run.project ? before.settings.run : null
+    const run = await sealTemplate(settings.run, kept, secretBox)
     await store.putChain({ id, settings: { name, enabled, project, spider, on, run }, createdAtMs })
     await onChange()
     const stored = await this.#find(id)

@@ -12,8 +12,12 @@ import { checkArguments, checkNames, checkNode } from './prepare-jobs.ts'
  * ROLE_REQUIRED if whoever acts may not run other code. Project
  * and spiders may be missing, because a fleet file is applied before the first egg is deployed.
  */
-export function checkTemplate(template: RunTemplate, place: 'schedule' | 'chain', fleet: Pick<Fleet, 'get'>): void {
-  refuseCodeInRun(template)
+export function checkTemplate(
+  template: RunTemplate,
+  place: 'schedule' | 'chain' | 'crawl',
+  fleet: Pick<Fleet, 'get'>
+): void {
+  refuseCodeInRun(template, { isCrawl: place === 'crawl' })
   const { settings, args, argSets, matrix, secretNames, limits, nodeId } = template
   for (const name of [template.project, ...template.spiders, ...(template.userId == null ? [] : [template.userId])]) {
     const problem = problemOfShownName(name)
@@ -26,7 +30,7 @@ export function checkTemplate(template: RunTemplate, place: 'schedule' | 'chain'
     // Placeholders are not expanded in secret values.
     if (secretNames.includes(name)) continue
     for (const text of [value].flat()) {
-      const problem = problemOfText(text, place)
+      const problem = problemOfText(text, place === 'chain' ? 'chain' : 'schedule')
       if (problem !== null) throw new ScrapdeckError('BAD_INPUT', `${name}: ${problem}`)
     }
   }

@@ -173,7 +173,7 @@ export class JobCommands {
   }
 
   async #enqueue(items: RunItem[], origin: Origin): Promise<{ jobs: NewJob[]; ids: JobId[] }> {
-    for (const item of items) refuseCodeInRun(item)
+    for (const item of items) refuseCodeInRun(item, { isCrawl: origin.source === 'crawl' })
     const jobs = await prepareJobs(items, origin, this.#parts)
     const ids = await this.#parts.store.enqueueJobs(jobs)
     this.#parts.dispatch.wake()

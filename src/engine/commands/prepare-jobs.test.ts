@@ -12,6 +12,7 @@ import { createJobIds } from '../runtime/ids.ts'
 import { aVersion } from '../testing/builders.ts'
 import { createFakeClock } from '../testing/fake-clock.ts'
 import { createSeededRandom } from '../testing/seeded-random.ts'
+import { dedupeKeyOf } from '../store/dedupe-key.ts'
 import { prepareJobs } from './prepare-jobs.ts'
 import { asSealedText } from '../runtime/secret-box.ts'
 
@@ -124,7 +125,7 @@ describe('jobs that are asked for', () => {
       notBeforeMs: NOW_MS + 1_000,
       expiresAtMs: NOW_MS + 2_000,
       after,
-      dedupe: { key: 'nightly', expiresAtMs: NOW_MS + 60_000 },
+      dedupe: { key: dedupeKeyOf(aProjectName('shop'), 'client', 'nightly'), expiresAtMs: NOW_MS + 60_000 },
       placement: { nodeId: 'n-1', tags: ['!slow', 'eu'] },
       priority: 4
     })

@@ -22,6 +22,7 @@ import type { Projects } from '../projects/projects.ts'
 import { breather } from '../runtime/breather.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { SecretBox } from '../runtime/secret-box.ts'
+import { dedupeKeyOf } from '../store/dedupe-key.ts'
 import type { NewJob } from '../store/records.ts'
 import { checkSecretNames, openTemplate } from './template-secrets.ts'
 
@@ -123,7 +124,7 @@ export async function prepareJobs(
       expiresAtMs: item.expiresAtMs ?? null,
       noOverlap: item.noOverlap ?? ofProject.noOverlap,
       after: item.after ?? [],
-      dedupe: dedupe == null ? onceOf(origin, index, nowMs) : dedupeUntil(dedupe, nowMs),
+      dedupe: dedupe == null ? onceOf(origin, index, item, nowMs) : dedupeUntil(dedupe, origin, item, nowMs),
       priority: item.priority ?? 0,
       placement: { nodeId: item.nodeId ?? null, tags: tags === undefined ? [] : [...new Set(tags)].sort() },
       userId: item.userId ?? null,
@@ -214,11 +215,18 @@ export function requireSpiders(
 /** Equals the retention of remembered answers (remembered-answers.ts). */
 const ONCE_MS = 24 * 3_600_000
 
-function onceOf({ onceKey }: Origin, index: number, nowMs: number): NewJob['dedupe'] {
-  return onceKey === undefined ? null : { key: `${onceKey}/${index}`, expiresAtMs: nowMs + ONCE_MS }
+function onceOf({ onceKey }: Origin, index: number, { project }: RunItem, nowMs: number): NewJob['dedupe'] {
+  if (onceKey === undefined) return null
+  return { key: dedupeKeyOf(project, 'own', `${onceKey}/${index}`), expiresAtMs: nowMs + ONCE_MS }
 }
 
-function dedupeUntil({ key, ttlSeconds, renew }: NonNullable<RunItem['dedupe']>, nowMs: number): NewJob['dedupe'] {
+function dedupeUntil(
+  { key: given, ttlSeconds, renew }: NonNullable<RunItem['dedupe']>,
+  { source }: Origin,
+  { project }: RunItem,
+  nowMs: number
+): NewJob['dedupe'] {
+  const key = dedupeKeyOf(project, source === 'crawl' ? 'own' : 'client', given)
   const expiresAtMs = nowMs + Math.round(ttlSeconds * 1000)
   return renew === true ? { key, expiresAtMs, renew } : { key, expiresAtMs }
 }

@@ -3,6 +3,7 @@ import { occurrencesOf } from '../../shared/calendar/index.ts'
 import type {
   Backfill,
   Firing,
+  ProjectName,
   RunTemplate,
   Schedule,
   ScheduleId,
@@ -10,6 +11,7 @@ import type {
   ScheduleTiming
 } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
+import { actorSees, requireRoleOfActor } from '../access/acting.ts'
 import type { Fleet } from '../nodes/fleet.ts'
 import { breather } from '../runtime/breather.ts'
 import type { Clock } from '../runtime/clock.ts'
@@ -67,12 +69,14 @@ export class ScheduleCommands {
     settings: ScheduleSettings,
     { crawl, namesake = 'refuse' }: { crawl?: CrawlOrigin; namesake?: 'refuse' | 'replace' | 'allow' } = {}
   ): Promise<Schedule> {
-    await this.#check(settings)
+    await this.#check(settings, crawl)
     return this.#naming(async () => {
       const namesakes = namesake === 'allow' ? [] : await this.#namedAs(settings.name, null)
       const [first] = namesakes
       if (first === undefined) return this.#create(settings, crawl ?? null)
-      if (namesake === 'refuse' || namesakes.length > 1) throw nameTaken(settings.name, namesakes.length)
+      const isReplaceable = namesakes.length === 1 && actorSees(projectsOf(first))
+      if (namesake === 'refuse' || !isReplaceable) throw nameTaken(settings.name, namesakes)
+      requireRoleOfActor(projectsOf(first), 'operator', 'schedules.create')
       return this.#update(first.id, settings)
     })
   }
@@ -105,12 +109,12 @@ export class ScheduleCommands {
    * SCHEDULE_NOT_FOUND, or CHANGED_MEANWHILE if its revision is no longer this one.
    */
   async update(id: ScheduleId, settings: ScheduleSettings, revision?: number, crawl?: CrawlOrigin): Promise<Schedule> {
-    await this.#check(settings)
+    await this.#check(settings, crawl)
     return this.#naming(async () => {
       const { name } = (await this.#parts.reads.require(id)).settings
       // Schedules that already share a name can be edited.
       const namesakes = name === settings.name ? [] : await this.#namedAs(settings.name, id)
-      if (namesakes.length > 0) throw nameTaken(settings.name, namesakes.length)
+      if (namesakes.length > 0) throw nameTaken(settings.name, namesakes)
       return this.#update(id, settings, revision, crawl)
     })
   }
@@ -185,11 +189,11 @@ export class ScheduleCommands {
     return schedules.filter(({ id }) => id !== except)
   }
 
-  async #check(settings: ScheduleSettings): Promise<void> {
+  async #check(settings: ScheduleSettings, crawl: CrawlOrigin | undefined): Promise<void> {
     checkTiming(settings)
     const breathe = breather(this.#parts.clock)
     for (const template of settings.jobs) {
-      checkTemplate(template, 'schedule', this.#parts.fleet)
+      checkTemplate(template, crawl === undefined ? 'schedule' : 'crawl', this.#parts.fleet)
       await breathe()
     }
     await checkTemplates(settings, settings.zone, this.#parts.clock)
@@ -268,23 +272,34 @@ export class ScheduleCommands {
   }
 }
 
-function nameTaken(name: string, count: number): ScrapdeckError {
+function nameTaken(name: string, namesakes: readonly StoredSchedule[]): ScrapdeckError {
+  const code = 'SCHEDULE_NAME_TAKEN'
+  if (!namesakes.every((one) => actorSees(projectsOf(one)))) {
+    // Says nothing of a schedule that whoever acts may not see.
+    return new ScrapdeckError(code, `The name "${name}" cannot be used; nothing was written. Choose another name`)
+  }
+  const count = namesakes.length
   const what = count === 1 ? `There is already a schedule "${name}"` : `Several schedules are called "${name}"`
   const advice =
     count === 1
       ? 'Choose another name, or replace it (--replace on the command line, "replace": true in the API)'
       : 'Rename or remove all but one of them first'
-  return new ScrapdeckError('SCHEDULE_NAME_TAKEN', `${what}; nothing was written. ${advice}`)
+  return new ScrapdeckError(code, `${what}; nothing was written. ${advice}`)
 }
 
-/** The earlier template whose secrets are kept: the one for the same spiders, else the one at the same index. */
+const projectsOf = ({ settings }: StoredSchedule): ProjectName[] => settings.jobs.map(({ project }) => project)
+
+/**
+ * The earlier template whose secrets are kept: the one for the same spiders, else the one at the same index. Only one
+ * of the same project: whoever may run spiders of another is not to get its secrets there.
+ */
 function templateBefore(template: RunTemplate, index: number, before: ScheduleSettings | null): RunTemplate | null {
   const isSame = (other: RunTemplate) =>
     other.project === template.project && JSON.stringify(other.spiders) === JSON.stringify(template.spiders)
   const there = before?.jobs ?? []
   const inPlace = there[index]
   if (inPlace !== undefined && isSame(inPlace)) return inPlace
-  return there.find(isSame) ?? inPlace ?? null
+  return there.find(isSame) ?? (inPlace?.project === template.project ? inPlace : null)
 }
 
 function timingOf(settings: ScheduleSettings): ScheduleTiming {

@@ -1,5 +1,6 @@
 import type { Job, JobId, LiveFigures, NodeId, Waiting } from '../../shared/contract/index.ts'
 import { maskSecrets } from '../../shared/secret-values.ts'
+import { givenDedupeKey } from '../store/dedupe-key.ts'
 import { parseLane } from '../store/lane.ts'
 import type { StoredJob } from '../store/records.ts'
 import { lineKey } from './queue-view.ts'
@@ -85,6 +86,7 @@ export class WaitingReasons {
     return {
       ...NO_RATES,
       ...maskSecrets(job),
+      dedupeKey: givenDedupeKey(job.project, job.dedupeKey),
       ...(isLive && this.#progressOf(job.id)),
       waiting: job.state === 'queued' ? (whyHeld(job) ?? this.of(job.lane)) : this.#whyPending(job),
       unknownSinceMs: isLive && job.nodeId !== null ? this.#unknownSince(job.nodeId) : null

@@ -10,7 +10,7 @@ import type {
 import { ScrapdeckError } from '../../shared/errors.ts'
 import type { Role } from '../../shared/roles.ts'
 import { type Principal, requireRoleIn } from '../access/principal.ts'
-import { roleIn } from '../access/rights.ts'
+import { areSeen } from '../access/rights.ts'
 import type { Environments } from '../launcher/pythons/environments.ts'
 import { notFound as noSchedule } from '../schedules/scheduler.ts'
 import { noJob } from '../store/require-job.ts'
@@ -102,20 +102,15 @@ function one<Id extends string | number>(
   { principal, role, what }: Asking
 ): Id {
   const projects = found.get(id)
-  if (projects === undefined || !areSeen(projects, principal)) throw missing(id)
+  if (projects === undefined || !areSeen(projects, principal.rights)) throw missing(id)
   for (const project of projects) requireRoleIn(principal, project, role, what)
   return id
 }
 
 function several<Id>(ids: Id[], found: ProjectsById<Id>, { principal, role, what }: Asking): Id[] {
-  const seen = ids.filter((id) => found.has(id) && areSeen(found.get(id)!, principal))
+  const seen = ids.filter((id) => found.has(id) && areSeen(found.get(id)!, principal.rights))
   for (const project of new Set(seen.flatMap((id) => found.get(id)!))) requireRoleIn(principal, project, role, what)
   return seen
-}
-
-/** What is of no project is everybody's. */
-function areSeen(projects: readonly ProjectName[], { rights }: Principal): boolean {
-  return projects.every((project) => roleIn(rights, project) !== null)
 }
 
 async function checkRun(run: Run, asking: Asking, reads: SubjectReads): Promise<Run> {

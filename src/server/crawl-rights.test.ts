@@ -1,0 +1,19 @@
+import { expect, it } from 'vitest'
+import { openWithLimitedUser } from './testing/limited-client.ts'
+
+it('an operator orders crawls past the cache of pages, or with it, once and repeatedly, and changes that', async () => {
+  const { limited } = await openWithLimitedUser({ shop: 'operator' })
+  const order = { project: 'shop', spider: 'x' }
+  for (const cache of [{ ignore_cache: true }, { http_cache: true }, { http_cache: false }]) {
+    expect(await limited.crawl({ ...order, ...cache })).toMatchObject({ status: 200 })
+    expect(await limited.crawl({ ...order, ...cache, interval: 3_600 })).toMatchObject({ status: 202 })
+  }
+  const [one] = (await limited.crawlOrders.list({})).orders
+  const id = one!.schedule_id
+  expect(await limited.crawlOrders.update({ id, http_cache: true })).toMatchObject({ http_cache: true })
+  // By itself, the setting stays a deployer's.
+  const settings = { HTTPCACHE_ENABLED: 'True' }
+  await expect(limited.jobs.run({ project: 'shop', spiders: ['x'], settings })).rejects.toMatchObject({
+    code: 'ROLE_REQUIRED'
+  })
+})

@@ -1,0 +1,29 @@
+import { createRouterClient } from '@orpc/server'
+import { onTestFinished } from 'vitest'
+import { OWNER, type Principal } from '../../engine/access/principal.ts'
+import { highestRole, rightsOf } from '../../engine/access/rights.ts'
+import { buildEgg } from '../../engine/projects/egg-builder.ts'
+import { openEngineWithFakeNode } from '../../engine/testing/engine-with-fake-node.ts'
+import type { ProjectRole } from '../../shared/roles.ts'
+import { branded } from '../../shared/testing/ids.ts'
+
+/** An engine with the projects `shop` and `news`; `client` is an owner's, `limited` of a user with these roles alone. */
+export async function openWithLimitedUser(projects: Readonly<Record<string, ProjectRole>>) {
+  const opened = await openEngineWithFakeNode()
+  onTestFinished(() => opened.remove())
+  opened.node.spiders = null
+  await opened.prepare('berlin')
+  const egg = await buildEgg([
+    { path: 'scrapy.cfg', bytes: Buffer.from('[settings]\ndefault = a.settings\n') },
+    { path: 'a/settings.py', bytes: Buffer.from('') }
+  ])
+  const file = new File([egg as Uint8Array<ArrayBuffer>], 'a.egg')
+  await opened.client.projects.upload({ file, project: 'news', version: '1' })
+  const rights = rightsOf(null, projects)
+  const principal: Principal = {
+    ...OWNER,
+    ...{ userId: branded('a'.repeat(32)), name: 'anna', role: highestRole(rights)!, rights }
+  }
+  const context = { principal, source: 'api' as const }
+  return { ...opened, principal, limited: createRouterClient(await opened.engine.router(), { context }) }
+}
