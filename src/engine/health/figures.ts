@@ -4,6 +4,7 @@ import type { LiveAttempts } from '../dispatch/live-attempts.ts'
 import type { Fleet, FleetNode } from '../nodes/fleet.ts'
 import type { Clock, Timer } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
+import type { OnlyProjects } from '../store/records.ts'
 import type { JobReader } from '../store/store.ts'
 
 export interface FiguresParts {
@@ -24,6 +25,18 @@ const HISTORY_EVERY_MS = 10_000
 const HISTORY_LENGTH = 360
 const MANY_ENDS = 10_000
 const MANY_ENDS_EVERY_MS = 15_000
+/** Sets of projects whose counts are kept, the latest ones. */
+const COUNTED_SETS_MAX = 200
+
+interface EndsOfHour {
+  counts: Record<Outcome, number>
+  atMs: number
+}
+
+interface JobCounts {
+  figures: Pick<Figures, 'queued' | 'starting' | 'running' | keyof ReturnType<typeof countEnds>>
+  lastHour: EndsOfHour
+}
 
 /** The figures of the status bar and the overview: sampled every second, kept for an hour. */
 export class FiguresSampler {
@@ -32,7 +45,9 @@ export class FiguresSampler {
   readonly #parts: FiguresParts
   readonly #history: Figures[] = []
   #current: Figures
-  #lastHour = { counts: { succeeded: 0, failed: 0, cancelled: 0, lost: 0 }, atMs: 0 }
+  #lastHour: EndsOfHour | null = null
+  /** By the set of projects: however many ask between two samples, their jobs are counted once. `of`: the sample. */
+  readonly #counted = new Map<string, { of: Figures; counting: Promise<JobCounts>; lastHour: EndsOfHour | null }>()
   #timer: Timer | null = null
   #stopped = false
 
@@ -48,15 +63,24 @@ export class FiguresSampler {
   /** With the jobs of these projects alone; slots are everybody's. null: of all. */
   async of(projects: ReadonlySet<ProjectName> | null): Promise<Figures> {
     if (projects === null) return this.#current
-    const { store, clock } = this.#parts
-    const only = { onlyProjects: [...projects] }
-    const nowMs = clock.nowMs()
-    const [{ ended: _, ...live }, lastHour, lastMinute] = await Promise.all([
-      store.countByState(only),
-      store.countEndedSince(nowMs - 3_600_000, only),
-      store.countEndedSince(nowMs - 60_000, only)
-    ])
-    return { ...this.#current, ...live, ...countEnds(lastHour, lastMinute) }
+    const names = [...projects].toSorted()
+    const key = names.join('\n')
+    const before = this.#counted.get(key)
+    const sample = this.#current
+    if (before?.of === sample) return { ...sample, ...(await before.counting).figures }
+    const counting = this.#countJobs(before?.lastHour ?? null, { onlyProjects: names })
+    const counted = { of: sample, counting, lastHour: before?.lastHour ?? null }
+    this.#counted.delete(key)
+    this.#counted.set(key, counted)
+    if (this.#counted.size > COUNTED_SETS_MAX) this.#counted.delete(this.#counted.keys().next().value!)
+    try {
+      const { figures, lastHour } = await counting
+      counted.lastHour = lastHour
+      return { ...sample, ...figures }
+    } catch (error) {
+      if (this.#counted.get(key) === counted) this.#counted.delete(key)
+      throw error
+    }
   }
 
   get history(): Figures[] {
@@ -73,13 +97,22 @@ export class FiguresSampler {
     this.#timer?.cancel()
   }
 
+  async #countJobs(before: EndsOfHour | null, only: OnlyProjects = {}): Promise<JobCounts> {
+    const { store, clock } = this.#parts
+    const nowMs = clock.nowMs()
+    const [{ ended: _, ...live }, lastHour, lastMinute] = await Promise.all([
+      store.countByState(only),
+      this.#countLastHour(before, nowMs, only),
+      store.countEndedSince(nowMs - 60_000, only)
+    ])
+    return { figures: { ...live, ...countEnds(lastHour.counts, lastMinute) }, lastHour }
+  }
+
   /** Cached: counting hundreds of thousands of ended jobs every second would cost more than dispatching them. */
-  async #countLastHour(nowMs: number): Promise<Record<Outcome, number>> {
-    const { counts, atMs } = this.#lastHour
-    if (sumOf(counts) > MANY_ENDS && Math.abs(nowMs - atMs) < MANY_ENDS_EVERY_MS) return counts
-    const fresh = await this.#parts.store.countEndedSince(nowMs - 3_600_000)
-    this.#lastHour = { counts: fresh, atMs: nowMs }
-    return fresh
+  async #countLastHour(before: EndsOfHour | null, nowMs: number, only: OnlyProjects): Promise<EndsOfHour> {
+    const isRecent = before !== null && Math.abs(nowMs - before.atMs) < MANY_ENDS_EVERY_MS
+    if (isRecent && sumOf(before.counts) > MANY_ENDS) return before
+    return { counts: await this.#parts.store.countEndedSince(nowMs - 3_600_000, only), atMs: nowMs }
   }
 
   #sampleLater(): void {
@@ -97,13 +130,10 @@ export class FiguresSampler {
 
   /** Takes a sample now, so that a requested change shows at once. */
   async refresh(): Promise<void> {
-    const { store, fleet, live: attempts, clock, isPaused, isStuck } = this.#parts
+    const { fleet, live: attempts, clock, isPaused, isStuck } = this.#parts
     const nowMs = clock.nowMs()
-    const [{ ended: _, ...live }, lastHour, lastMinute] = await Promise.all([
-      store.countByState(),
-      this.#countLastHour(nowMs),
-      store.countEndedSince(nowMs - 60_000)
-    ])
+    const { figures: jobs, lastHour } = await this.#countJobs(this.#lastHour)
+    this.#lastHour = lastHour
     if (this.#stopped) return
     const slots = countSlots(fleet.list(), {
       usedOn: ({ stored, status }) => attempts.slotsUsedOn(stored.id) + status.external.running.length,
@@ -112,8 +142,7 @@ export class FiguresSampler {
     const next: Figures = {
       sampledAtMs: nowMs,
       ...slots,
-      ...live,
-      ...countEnds(lastHour, lastMinute),
+      ...jobs,
       loopP99Ms: Math.round(this.#parts.sampleLoopP99Ms() * 10) / 10,
       paused: isPaused()
     }

@@ -9,7 +9,7 @@ import type {
 } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import type { Role } from '../../shared/roles.ts'
-import { type Principal, requireRoleIn } from '../access/principal.ts'
+import { type Principal, requireRoleEverywhere, requireRoleIn } from '../access/principal.ts'
 import { areSeen } from '../access/rights.ts'
 import type { Environments } from '../launcher/pythons/environments.ts'
 import { notFound as noSchedule } from '../schedules/scheduler.ts'
@@ -103,6 +103,8 @@ function one<Id extends string | number>(
 ): Id {
   const projects = found.get(id)
   if (projects === undefined || !areSeen(projects, principal.rights)) throw missing(id)
+  // What no project uses is of the whole service, such as the main environment.
+  if (projects.length === 0 && role !== 'viewer') requireRoleEverywhere(principal, role, what)
   for (const project of projects) requireRoleIn(principal, project, role, what)
   return id
 }

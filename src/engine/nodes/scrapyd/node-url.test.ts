@@ -56,6 +56,10 @@ describe('an address as an operator pastes it', () => {
     ['http://[fd00:ec2::254]/', /metadata/],
     ['100.100.100.200', /metadata/],
     ['ssh://bastion/http://169.254.169.254/', /metadata/],
+    ['ssh://bastion/http://169.254.169.254./', /metadata/],
+    ['ssh://bastion/http://2852039166/', /metadata/],
+    ['ssh://bastion/http://0xa9.0xfe.0xa9.0xfe/', /metadata/],
+    ['ssh://bastion/http://[::ffff:a9fe:a9fe]/', /metadata/],
     ['ssh://bastion/ftp://eu-1', /starts with ftp:\/\//]
   ])('%s is refused in words', (text, words) => {
     let error: unknown
@@ -110,6 +114,13 @@ test.each([
   ['ssh://ops:secret@bastion/http://eu-1', /passwords/],
   ['ssh://169.254.169.254/http://eu-1', /metadata/],
   ['ssh://[fd00:ec2::254]/http://eu-1', /metadata/],
+  ['ssh://0xa9fea9fe/http://eu-1', /metadata/],
+  ['ssh://2852039166/http://eu-1', /metadata/],
+  ['ssh://ops@169.254.43518:22/http://eu-1', /metadata/],
+  ['ssh://bastion/http://metadata.google.internal/', /metadata service/],
+  ['ssh://bastion/http://METADATA.google.internal./computeMetadata', /metadata service/],
+  ['ssh://bastion/metadata:80', /metadata service/],
+  ['ssh://bastion/http://instance-data/', /metadata service/],
   ['ssh://bastion', /ends at the SSH host/]
 ])('%s is refused in words, with an example over SSH', (text, words) => {
   expect(() => parseNodeUrl(text)).toThrow(words)

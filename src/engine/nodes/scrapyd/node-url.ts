@@ -3,6 +3,11 @@ import { ScrapdeckError } from '../../../shared/errors.ts'
 import { nameOfSshHost, readSshAddress, splitAddress } from '../../../shared/ssh-address.ts'
 import { isMetadataAddress } from '../../runtime/metadata-addresses.ts'
 
+/** Names by which clouds resolve their metadata address. Behind an SSH host, only that host would find out. */
+const METADATA_NAMES: ReadonlySet<string> = new Set([
+  ...['metadata', 'metadata.google.internal', 'metadata.goog', 'instance-data', 'instance-data.ec2.internal']
+])
+
 /**
  * A normalized address: `url` has scheme, port (unless https on 443) and trailing slash, and no credentials. Before it
  * may be an SSH host: `ssh://ops@bastion/http://10.0.0.5:6800/`.
@@ -27,11 +32,15 @@ export function parseNodeUrl(text: string): NodeUrl {
   const overSsh = readSshAddress(trimmed)
   if (overSsh === null) return parseHttpUrl(trimmed)
   if (typeof overSsh === 'string') throw invalidSsh(overSsh)
-  if (isMetadataAddress(overSsh.ssh.host)) {
+  if (isMetadataAddress(addressIn(overSsh.ssh.host))) {
     throw invalidSsh(`${overSsh.ssh.host} is a link-local or cloud metadata address, where no SSH host can be`)
   }
   // The metadata service that an SSH host reaches has the credentials of that host, so the same addresses are refused.
   const { url, ...credentials } = parseHttpUrl(overSsh.inner)
+  const name = new URL(url).hostname.replace(/\.$/, '')
+  if (METADATA_NAMES.has(name)) {
+    throw invalidSsh(`${name} is the name of a cloud metadata service, where no Scrapyd can be`)
+  }
   return { url: `ssh://${nameOfSshHost(overSsh.ssh)}/${url}`, ...credentials }
 }
 
@@ -92,6 +101,9 @@ function basePathOf(url: URL): string {
 function hostOf(url: URL): string {
   return url.hostname.replace(/^\[|\]$/g, '')
 }
+
+/** `ssh` connects to 0xa9fea9fe, 2852039166 and 169.254.43518 as to 169.254.169.254: URLs write them all like that. */
+const addressIn = (host: string): string => (isIP(host) === 6 ? host : (URL.parse(`http://${host}`)?.hostname ?? host))
 
 function decode(part: string): string | null {
   if (part === '') return null

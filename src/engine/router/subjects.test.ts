@@ -1,0 +1,48 @@
+import { expect, it } from 'vitest'
+import type { UserId } from '../../shared/contract/index.ts'
+import type { Role } from '../../shared/roles.ts'
+import { aProjectName, branded } from '../../shared/testing/ids.ts'
+import { OWNER } from '../access/principal.ts'
+import { rightsOf } from '../access/rights.ts'
+import { narrowToSeen, type SubjectReads } from './subjects.ts'
+
+const environments = [
+  { id: 'main', projects: [] },
+  { id: 'unused', projects: [] },
+  { id: 'of-shop', projects: [aProjectName('shop')] },
+  { id: 'of-both', projects: [aProjectName('shop'), aProjectName('news')] }
+]
+const reads = { store: {}, environments: { list: () => environments } } as unknown as SubjectReads
+
+/** What somebody gets to hear who has this role everywhere, and is a deployer of shop. */
+function ask(id: string, needed: Role, everywhere: Role | null = null) {
+  const rights = rightsOf(everywhere, { shop: 'deployer' })
+  const principal = {
+    ...OWNER,
+    userId: branded<UserId>('a'.repeat(32)),
+    name: 'anna',
+    role: 'deployer' as const,
+    rights
+  }
+  const asking = { principal, role: needed, what: 'environments.remove' }
+  return narrowToSeen({ id }, { id: 'environment' }, asking, reads).then(
+    () => 'allowed',
+    (error: { code: string }) => error.code
+  )
+}
+
+it.each(['main', 'unused'])(
+  'a deployer of one project may see the environment %s of no project, and no more',
+  async (id) => {
+    expect(await ask(id, 'viewer')).toBe('allowed')
+    expect(await ask(id, 'deployer')).toBe('ROLE_REQUIRED')
+    expect(await ask(id, 'deployer', 'viewer')).toBe('ROLE_REQUIRED')
+    expect(await ask(id, 'deployer', 'deployer')).toBe('allowed')
+  }
+)
+
+it('an environment of projects is for whoever has the role in each of them', async () => {
+  expect(await ask('of-shop', 'deployer')).toBe('allowed')
+  expect(await ask('of-both', 'deployer')).toBe('NOT_FOUND')
+  expect(await ask('of-both', 'deployer', 'viewer')).toBe('ROLE_REQUIRED')
+})
