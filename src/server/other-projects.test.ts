@@ -1,4 +1,4 @@
-import { createRouterClient } from '@orpc/server'
+import { call, createRouterClient } from '@orpc/server'
 import type { InjectOptions } from 'fastify'
 import { expect, it, onTestFinished } from 'vitest'
 import { everywhere, type Rights, rightsOf } from '../engine/access/rights.ts'
@@ -9,6 +9,7 @@ import { contract, listOperations, type Operation } from '../shared/contract/ind
 import { includesRole, PROJECT_ROLES, type ProjectRole } from '../shared/roles.ts'
 import { branded } from '../shared/testing/ids.ts'
 import type { FakeEngine } from './testing/fake-engine.ts'
+import { readLongLists } from './api/long-lists.ts'
 import { exampleOf } from './openapi/examples.ts'
 import { openTestApp } from './testing/test-app.ts'
 
@@ -198,9 +199,13 @@ it.each(PROJECT_ROLES)('a %s of one project gets nothing of another, whatever is
       of.crawlOrders.list({ project: branded(OTHER) })
     ])
     const here = chains.chains.filter((chain) => chain.project === OTHER)
-    // What its log says is read meanwhile.
-    const read = { errors: null, items: null, pages: null }
-    return { jobs: jobs.jobs.map((job) => ({ ...job, ...read })), schedules, here, errors, project, orders }
+    // Not what changes by itself meanwhile, such as what logs say.
+    const listed = jobs.jobs.map(({ id, priority, kept, cancelAskedAtMs, after }) => ({
+      ...{ id, priority, kept, cancelAskedAtMs, after }
+    }))
+    const planned = schedules.schedules.map(({ id, revision, paused, jobs: runs }) => ({ id, revision, paused, runs }))
+    const groups = errors.groups.map(({ id, state }) => ({ id, state }))
+    return { listed, planned, here, groups, project, orders: orders.orders.map(({ id, paused }) => ({ id, paused })) }
   }
 })
 
@@ -393,6 +398,19 @@ it('a search of all logs finds those of one project', async () => {
     return [...projects].sort()
   }
   expect([await hitsOf(client), await hitsOf(limited)]).toEqual([['shop', OTHER], ['shop']])
+})
+
+it('the audit log has the ids that were sent, also those that were left out', async () => {
+  const { engine, client, other } = await openTwoProjects()
+  const context = { principal: principalWith(rightsOf(null, { shop: 'operator' }), 'operator'), source: 'api' as const }
+  const { jobs } = await engine.router()
+  // As REST hands on lists that were read in slices.
+  const input = { ids: [other.job, ...Array.from({ length: 60 }, () => NOTHING.job)], keep: true }
+  const { procedure } = await readLongLists({ procedure: (jobs as unknown as { keep: never }).keep, input })
+  const path = ['jobs', 'keep']
+  expect(await call(procedure as never, input as never, { context, path } as never)).toEqual({ changed: [] })
+  const [entry] = (await client.audit.list({ limit: 1 })).entries
+  expect(entry).toMatchObject({ operation: 'jobs.keep', input: expect.stringContaining(other.job) })
 })
 
 it('with all rights, nothing is looked up', async () => {

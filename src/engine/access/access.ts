@@ -58,6 +58,14 @@ export interface Vouched {
   projects: StoredUser['projects']
 }
 
+type VouchedRights = Pick<StoredUser, 'role' | 'projects'>
+/** null: none. */
+export interface VouchedChange {
+  name: string
+  before: VouchedRights | null
+  after: VouchedRights | null
+}
+
 /**
  * Users and their tokens: the only owner of both. All are in memory, so that a request is answered without a question
  * to the store; each change is on disk before it counts. Whoever has the data directory is not among them (OWNER).
@@ -78,7 +86,8 @@ export class Access {
   readonly #timers: Timers
   /** Changes of the same user, or of tokens, one after the other. */
   #turn: Promise<unknown> = Promise.resolve()
-  readonly events = new EventEmitter<{ changed: [] }>()
+  /** `vouched`: what a user from elsewhere may do has changed there; null: nothing any more. */
+  readonly events = new EventEmitter<{ changed: []; vouched: [change: VouchedChange] }>()
 
   /** With all that are in the store. */
   constructor(parts: AccessParts, users: StoredUser[], tokens: StoredAccessToken[]) {
@@ -171,6 +180,9 @@ export class Access {
       }
       const user: StoredUser = { ...before, role, projects, vouchedAtMs: nowMs }
       await this.#put(user)
+      const isSame =
+        before.vouchedAtMs !== null && areSameRights(rightsOf(before.role, before.projects), rightsOf(role, projects))
+      if (!isSame) this.#announceVouched(user.name, before.vouchedAtMs === null ? null : before, user)
       this.#markSeen(user.id, null)
       return this.#principalOf(user.id, Math.max(nowMs, user.sessionsSinceMs))!
     })
@@ -403,8 +415,15 @@ export class Access {
       const id = this.#idBySubject.get(subject)
       const user = id === undefined ? undefined : this.#users.get(id)
       const changed = user === undefined ? null : change(user)
-      if (changed !== null) await this.#put({ ...changed, sessionsSinceMs: this.#parts.clock.nowMs() + 1 })
+      if (user === undefined || changed === null) return
+      await this.#put({ ...changed, sessionsSinceMs: this.#parts.clock.nowMs() + 1 })
+      if (changed.vouchedAtMs === null) this.#announceVouched(user.name, user, null)
     })
+  }
+
+  #announceVouched(name: string, before: VouchedRights | null, after: VouchedRights | null): void {
+    const rightsIn = (user: VouchedRights | null) => user && { role: user.role, projects: user.projects }
+    this.events.emit('vouched', { name, before: rightsIn(before), after: rightsIn(after) })
   }
 
   #newUser(subject: string, wanted: string): StoredUser {

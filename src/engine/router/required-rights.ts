@@ -12,6 +12,9 @@ import type { RouterContext } from './router-context.ts'
 
 const metaOf = (procedure: { '~orpc': { meta: unknown } }) => procedure['~orpc'].meta as OperationMeta
 
+const isRecord = (input: unknown): input is Record<string, unknown> =>
+  typeof input === 'object' && input !== null && Object.getPrototypeOf(input) === Object.prototype
+
 /**
  * The contract, to be implemented: each operation first refuses whoever lacks what its metadata names, whatever
  * transport the call came over. The role is asked before the input is validated; what the input is about, after that.
@@ -32,7 +35,9 @@ export const implementWithRights = (reads: SubjectReads, audit: Pick<Audit, 'per
       }
       const held = about === 'service' ? principal.rights.everywhere : principal.role
       if (writes || held === null || !includesRole(held, role)) {
-        return audit.perform({ principal, origin }, { operation, input, writes }, perform)
+        // What is hidden is taken out of the input itself: the log has what was sent.
+        const given = isRecord(input) ? { ...input } : input
+        return audit.perform({ principal, origin }, { operation, input: given, writes }, perform)
       }
       return actAs(principal, perform)
     })
