@@ -4,6 +4,7 @@ import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import type { Actor, Audit, RequestOrigin } from '../engine/audit/audit.ts'
 import type { AuditDoor } from '../shared/contract/index.ts'
 import { isScrapdeckError } from '../shared/errors.ts'
+import { maskTokens } from '../shared/secret-values.ts'
 import { addressOf, clientOf } from './auth/client-address.ts'
 import { parseBasic } from './auth/basic.ts'
 import { isNodeRoute } from './nodes/node-door.ts'
@@ -21,7 +22,7 @@ export function requestIdOf({ raw }: FastifyRequest): string {
   if (known !== undefined) return known
   const given = raw.headers[REQUEST_ID_HEADER]
   const id =
-    typeof given === 'string' && /^[\w.:-]{1,64}$/.test(given)
+    typeof given === 'string' && /^[\w.:-]{1,64}$/.test(given) && maskTokens(given) === given
       ? given
       : `${OF_THIS_RUN}${(count += 1).toString(16).padStart(6, '0')}`
   ids.set(raw, id)

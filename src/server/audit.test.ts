@@ -70,6 +70,22 @@ describe('the audit log of the server', () => {
     expect(JSON.stringify(audited)).not.toContain(bearer.slice(7))
   })
 
+  it('never has a token that is sent as a name or typed into the wrong field', async () => {
+    const { askAnonymously, audited, engine, token, bearer, logIn, logged } = await open()
+    const secret = bearer.slice(7)
+    const headers = { authorization: basic(secret, 'x'), 'x-request-id': secret }
+    const answer = await askAnonymously({ url: '/api/v1/jobs', headers })
+    await logIn('a wrong password', secret)
+    await logIn('a wrong password', `my token: ${secret}`)
+    await askAnonymously({ method: 'DELETE', url: `/api/v1/users/${secret}`, headers: { authorization: bearer } })
+    await engine.access.revokeToken(OWNER, token.id)
+    await askAnonymously({ url: `/api/v1/nodes/${secret}`, headers: { authorization: bearer } })
+    await engine.audit.stop()
+    expect(answer.headers['x-request-id']).not.toBe(secret)
+    expect(audited.map(({ who }) => who.name)).toEqual(['••••••', '••••••', 'anna', 'unknown', 'my token: ••••••'])
+    expect(JSON.stringify([audited, logged])).not.toContain(secret.slice(4, 20))
+  })
+
   it('names the operation that a role was too low for, on each door, once', async () => {
     const { askAnonymously, audited, bearer, anna, token } = await open()
     const headers = { authorization: bearer }

@@ -24,6 +24,15 @@ it.each([
     { code: 'shown', secretNames: ['code'] }
   ],
   [{ url: 'https://me:pw@host/a?token=x#y' }, { url: 'https://***@host/a?…' }],
+  [
+    { extraHeaders: { Accept: 'x' }, HEADERS: ['x'], DB_PWD: 'y' },
+    { extraHeaders: { Accept: M }, HEADERS: M, DB_PWD: M }
+  ],
+  [{ note: 'use Bearer abc.def, or basic YTpi' }, { note: `use Bearer ${M}, or basic ${M}` }],
+  [
+    [`sdk_x`, `see sdk_${'a'.repeat(43)}0011aabb!`, 'a sdk_path'],
+    [M, `see ${M}`, 'a sdk_path']
+  ],
   [{ yaml: 'nodes:' }, { yaml: '(6 characters)' }],
   [
     { argSets: [{ code: 'x' }], secretNames: ['code'] },

@@ -1,10 +1,10 @@
-import { maskCredentials, SECRET_MASK } from './secret-values.ts'
+import { maskCredentials, maskTokens, SECRET_MASK } from './secret-values.ts'
 
 /** Names of values that nobody may read in a log. */
 const SECRET_NAME =
-  /pass(word|phrase)|secret|token|credential|cookie|authorization|sealed|hash|signature|dsn|^current$|key$/i
+  /pass(word|phrase)|pwd|secret|token|credential|cookie|authorization|sealed|hash|signature|dsn|^current$|key$/i
 /** All their values are secret: headers and environment variables are where programs expect passwords. */
-const SECRET_PLACES = new Set(['headers', 'env'])
+const SECRET_PLACES = /^env$|headers$/i
 /** What a job has by name, of which `secretNames` tells the secret ones. */
 const NAMED_PLACES = new Set(['settings', 'args', 'env', 'argSets', 'matrix'])
 /** Long texts with everything in them. */
@@ -26,7 +26,7 @@ export function writeMasked(value: unknown, maxLength: number): { text: string; 
 /** null: there is nothing. */
 export function maskField(name: string, value: unknown, maxLength: number): string | null {
   if (value === undefined || value === null) return null
-  if (SECRET_PLACES.has(name)) return writeMasked({ [name]: value }, maxLength).text.slice(name.length + 4, -1)
+  if (SECRET_PLACES.test(name)) return writeMasked({ [name]: value }, maxLength).text.slice(name.length + 4, -1)
   return isSecretValue(name, value) ? JSON.stringify(SECRET_MASK) : writeMasked(value, maxLength).text
 }
 
@@ -90,7 +90,7 @@ function writeObject(object: Record<string, unknown>, writing: Writing): string 
     if (isSecret || WHOLE_FILES.has(name)) {
       const size = typeof value === 'string' ? value.length : 0
       parts.push(`${written}:${JSON.stringify(isSecret ? SECRET_MASK : `(${size} characters)`)}`)
-    } else if (SECRET_PLACES.has(name)) parts.push(`${written}:${maskAll(value, budget)}`)
+    } else if (SECRET_PLACES.test(name)) parts.push(`${written}:${maskAll(value, budget)}`)
     else {
       const isNamed = writing.isNamed || NAMED_PLACES.has(name)
       parts.push(`${written}:${write(value, { budget, depth: depth + 1, names, isNamed })}`)
@@ -123,7 +123,7 @@ function maskAll(values: unknown, budget: Writing['budget']): string {
 function writeText(text: string, budget: Writing['budget']): string {
   const most = Math.max(0, Math.min(TEXT_MAX, budget.left))
   // Before it is cut: half an address does not show that it has a password.
-  const masked = maskUrl(text.slice(0, LOOKED_AT_MAX))
+  const masked = maskTokens(maskUrl(text.slice(0, LOOKED_AT_MAX)))
   const isLong = masked.length > most || text.length > LOOKED_AT_MAX
   if (isLong) budget.isCut = true
   const shown = (isLong ? masked.slice(0, most) : masked).toWellFormed()

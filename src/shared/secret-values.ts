@@ -53,6 +53,17 @@ export function secretValues({ settings, args, env, argSets = [], matrix = {}, s
   return [...new Set(values)]
 }
 
+/** All of our tokens begin like this, and no password does: scanners of leaked secrets find them by it. */
+export const TOKEN_PREFIX = 'sdk_'
+/** At the beginning of a text whatever begins so; elsewhere what is long enough to be of use. */
+const OUR_TOKENS = new RegExp(`^\\s*${TOKEN_PREFIX}\\S*|${TOKEN_PREFIX}[\\w-]{12,}\\S*`, 'gi')
+const SIGNED_TOKENS = /eyJ[\w-]{10,}\.[\w-]{10,}\S*/g
+const CREDENTIALS = /\b(bearer|basic)[\s:=]+[^\s"',;]+/gi
+
+/** Replaces tokens, whole or mistyped, signed ones, and what follows `Bearer` or `Basic`, anywhere in a text. */
+export const maskTokens = (text: string): string =>
+  text.replace(CREDENTIALS, `$1 ${SECRET_MASK}`).replace(OUR_TOKENS, SECRET_MASK).replace(SIGNED_TOKENS, SECRET_MASK)
+
 /**
  * Replaces user name and password in every address in a text: `redis://:secret@host/0`. A password may contain `/` and
  * `@` as they are, so what could be one is masked up to the last `@` of its word.

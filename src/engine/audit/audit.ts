@@ -9,6 +9,7 @@ import type {
   AuditRecord
 } from '../../shared/contract/index.ts'
 import { isScrapdeckError } from '../../shared/errors.ts'
+import { readableName } from '../../shared/readable-name.ts'
 import { actAs } from '../access/acting.ts'
 import type { Principal } from '../access/principal.ts'
 import type { Clock } from '../runtime/clock.ts'
@@ -181,7 +182,7 @@ export class Audit {
       atMs: this.#parts.clock.nowMs(),
       who: {
         userId: principal?.userId ?? null,
-        name: principal?.name ?? readable(claimedName),
+        name: principal?.name ?? readableName(claimedName),
         role: principal?.role ?? null,
         tokenId,
         tokenName: tokenId === null ? null : this.#parts.tokenName(tokenId),
@@ -249,11 +250,3 @@ function codeOf(error: unknown): string {
   const { code } = error as { code?: unknown }
   return code === 'BAD_REQUEST' ? 'BAD_INPUT' : 'INTERNAL'
 }
-
-const NAME_MAX = 64
-/** What an attacker sends as a name does not break lines, lists or terminals. */
-const readable = (name: string): string =>
-  name
-    .slice(0, NAME_MAX)
-    .toWellFormed()
-    .replaceAll(/[^\P{C}]|[\u2028\u2029]/gu, '?')

@@ -1,3 +1,5 @@
+import { maskTokens } from '../../shared/secret-values.ts'
+
 /** Input fields that name what an operation is about, and what each of them names. */
 const NOUNS: Readonly<Record<string, string>> = {
   ...{ project: 'project', version: 'version', spider: 'spider', spiders: 'spider', nodeId: 'node', nodeIds: 'node' },
@@ -14,12 +16,18 @@ const OWN = new Set(['id', 'ids', 'name'])
 
 const TARGETS_MAX = 20
 const NAME_MAX = 100
+const PROJECT_MAX = 200
+const LOOKED_AT_MAX = 1_000
 
 export interface Targets {
   project: string | null
   targets: { noun: string; name: string }[]
   moreTargets: number
 }
+
+/** Some paste a token into the wrong field. */
+const readable = (text: string, lengthMax: number): string =>
+  maskTokens(text.slice(0, LOOKED_AT_MAX)).slice(0, lengthMax).toWellFormed()
 
 /** What a request names, whether or not it is valid. Pure. */
 export function targetsOf(operation: string, input: unknown): Targets {
@@ -29,12 +37,12 @@ export function targetsOf(operation: string, input: unknown): Targets {
   const add = (noun: string, value: unknown) => {
     if (typeof value !== 'string' && typeof value !== 'number') return
     if (found.targets.length === TARGETS_MAX) found.moreTargets += 1
-    else found.targets.push({ noun, name: String(value).slice(0, NAME_MAX).toWellFormed() })
+    else found.targets.push({ noun, name: readable(String(value), NAME_MAX) })
   }
   for (const [field, known] of Object.entries(NOUNS)) {
     if (!Object.hasOwn(input, field)) continue
     const value = (input as Record<string, unknown>)[field]
-    if (field === 'project' && typeof value === 'string') found.project = value.slice(0, 200).toWellFormed()
+    if (field === 'project' && typeof value === 'string') found.project = readable(value, PROJECT_MAX)
     const noun = OWN.has(field) ? (NOUN_OF_GROUP[group] ?? known) : known
     if (!Array.isArray(value)) add(noun, value)
     else {

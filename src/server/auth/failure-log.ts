@@ -1,10 +1,10 @@
 import type { Clock, Timer } from '../../engine/runtime/clock.ts'
 import type { Logger } from '../../engine/runtime/logger.ts'
+import { readableName } from '../../shared/readable-name.ts'
 
 const WINDOW_MS = 60_000
 const MAX_LINES_PER_ADDRESS = 5
 const MAX_LINES = 60
-const MAX_USERNAME_LENGTH = 64
 
 /** Logs failed logins without passwords, and so few of them that guessing does not fill the disk. */
 export class FailureLog {
@@ -29,7 +29,7 @@ export class FailureLog {
     }
     this.#lines += 1
     this.#linesByAddress.set(address, lines + 1)
-    this.#logger.warn({ address, username: readable(username) }, 'Login failed: wrong user name or password')
+    this.#logger.warn({ address, username: readableName(username) }, 'Login failed: wrong user name or password')
   }
 
   /** Too many failures: until the minute is over, passwords from this address are refused without being checked. */
@@ -46,10 +46,4 @@ export class FailureLog {
     this.#lines = 0
     this.#suppressed = 0
   }
-}
-
-/** Line breaks, terminal sequences and text direction marks of an attacker do not reach the log. */
-function readable(username: string): string {
-  const shown = username.slice(0, MAX_USERNAME_LENGTH).replaceAll(/[^\P{C}]|[\u2028\u2029]/gu, '?')
-  return username.length > MAX_USERNAME_LENGTH ? `${shown}…` : shown
 }
