@@ -205,7 +205,7 @@ it.each(PROJECT_ROLES)('a %s of one project gets nothing of another, whatever is
     }))
     const planned = schedules.schedules.map(({ id, revision, paused, jobs: runs }) => ({ id, revision, paused, runs }))
     const groups = errors.groups.map(({ id, state }) => ({ id, state }))
-    return { listed, planned, here, groups, project, orders: orders.orders.map(({ id, paused }) => ({ id, paused })) }
+    return { listed, planned, here, groups, project, orders }
   }
 })
 

@@ -7,8 +7,8 @@ const TIMING = { rules: [{ kind: 'interval' as const, everySeconds: 3_600, ancho
 describe('to whoever may see shop alone', () => {
   it('a job that waits, or waited in vain, for one of another project does not name it', async () => {
     const { client, limited } = await openWithLimitedUser({ shop: 'viewer' })
-    const { id: newsId } = (await client.jobs.run({ project: 'news', spiders: ['x'] })).jobs[0]!
-    const { id: firstId } = (await client.jobs.run({ project: 'shop', spiders: ['y'] })).jobs[0]!
+    const { id: newsId } = (await client.jobs.run({ project: 'news', spiders: ['x'], ...LATER })).jobs[0]!
+    const { id: firstId } = (await client.jobs.run({ project: 'shop', spiders: ['y'], ...LATER })).jobs[0]!
     const after = [newsId, firstId].map((jobId) => ({ jobId, on: 'succeeded' as const }))
     const { id } = (await client.jobs.run({ project: 'shop', spiders: ['x'], after })).jobs[0]!
 
