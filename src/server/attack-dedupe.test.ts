@@ -10,7 +10,10 @@ const principalWith = (rights: Rights, role: Principal['role']): Principal => ({
   ...{ ...OWNER, userId: branded('a'.repeat(32)), name: 'anna', role, rights }
 })
 
-async function open(role: 'viewer' | 'operator' | 'deployer' = 'operator', projects: Record<string, never> = { shop: role } as never) {
+async function open(
+  role: 'viewer' | 'operator' | 'deployer' = 'operator',
+  projects: Record<string, never> = { shop: role } as never
+) {
   const opened = await openEngineWithFakeNode()
   onTestFinished(() => opened.remove())
   opened.node.spiders = null
@@ -30,7 +33,11 @@ async function open(role: 'viewer' | 'operator' | 'deployer' = 'operator', proje
 
 it('runMany must not return the id of a job of another project that has the dedupe key', async () => {
   const { client, limited } = await open()
-  const { jobs } = await client.jobs.run({ project: 'news', spiders: ['x'], dedupe: { key: 'daily-news', ttlSeconds: 1000 } } as never)
+  const { jobs } = await client.jobs.run({
+    project: 'news',
+    spiders: ['x'],
+    dedupe: { key: 'daily-news', ttlSeconds: 1000 }
+  } as never)
   const answer = await limited.jobs
     .runMany({ jobs: [{ project: 'shop', spider: 'x', dedupe: { key: 'daily-news', ttlSeconds: 1000 } }] } as never)
     .catch((error: unknown) => ({ ids: [], error: String(error) }))
@@ -42,7 +49,9 @@ it('renew in shop must not take the key away from news', async () => {
   const { client, limited } = await open()
   const news = { project: 'news', spiders: ['x'], dedupe: { key: 'daily-news', ttlSeconds: 1000 } }
   const { jobs } = await client.jobs.run(news as never)
-  await limited.jobs.run({ project: 'shop', spiders: ['x'], dedupe: { key: 'daily-news', ttlSeconds: 1000, renew: true } } as never).catch((e) => console.log(String(e)))
+  await limited.jobs
+    .run({ project: 'shop', spiders: ['x'], dedupe: { key: 'daily-news', ttlSeconds: 1000, renew: true } } as never)
+    .catch((e) => console.log(String(e)))
   const again = await client.jobs.run(news as never)
   console.log(again.jobs[0]!.project)
   expect(again.jobs[0]!.id).toBe(jobs[0]!.id)

@@ -9,7 +9,10 @@ import { branded } from '../shared/testing/ids.ts'
 const principalWith = (rights: Rights, role: Principal['role']): Principal => ({
   ...{ ...OWNER, userId: branded('a'.repeat(32)), name: 'anna', role, rights }
 })
-async function open(projects: Record<string, 'viewer' | 'operator' | 'deployer'>, role: 'viewer' | 'operator' | 'deployer') {
+async function open(
+  projects: Record<string, 'viewer' | 'operator' | 'deployer'>,
+  role: 'viewer' | 'operator' | 'deployer'
+) {
   const opened = await openEngineWithFakeNode()
   onTestFinished(() => opened.remove())
   opened.node.spiders = null
@@ -19,7 +22,11 @@ async function open(projects: Record<string, 'viewer' | 'operator' | 'deployer'>
     { path: 'a/settings.py', bytes: Buffer.from('') }
   ])
   for (const project of ['news'])
-    await opened.client.projects.upload({ file: new File([egg as Uint8Array<ArrayBuffer>], 'a.egg'), project, version: '1' } as never)
+    await opened.client.projects.upload({
+      file: new File([egg as Uint8Array<ArrayBuffer>], 'a.egg'),
+      project,
+      version: '1'
+    } as never)
   const principal = principalWith(rightsOf(null, projects), role)
   const limited = createRouterClient(await opened.engine.router(), { context: { principal, source: 'api' as const } })
   return { ...opened, limited }
@@ -29,7 +36,11 @@ it('a job of shop that waits for one of news must not name it to a viewer of sho
   const { client, limited } = await open({ shop: 'viewer' }, 'viewer')
   const { jobs } = await client.jobs.run({ project: 'news', spiders: ['x'] } as never)
   const newsId = jobs[0]!.id
-  const { jobs: own } = await client.jobs.run({ project: 'shop', spiders: ['x'], after: [{ jobId: newsId, on: 'succeeded' }] } as never)
+  const { jobs: own } = await client.jobs.run({
+    project: 'shop',
+    spiders: ['x'],
+    after: [{ jobId: newsId, on: 'succeeded' }]
+  } as never)
   const seen = JSON.stringify(await limited.jobs.get({ id: own[0]!.id }))
   await client.jobs.cancel({ ids: [newsId], force: true } as never)
   const later = JSON.stringify(await limited.jobs.get({ id: own[0]!.id }))
@@ -39,7 +50,13 @@ it('a job of shop that waits for one of news must not name it to a viewer of sho
 
 it('a job that a chain of news started in shop must not tell of news', async () => {
   const { client, limited, node, until } = await open({ shop: 'viewer' }, 'viewer')
-  await client.chains.create({ name: 'zz-secret-chain', project: 'news', spider: '*', on: 'ended', run: { project: 'shop', spiders: ['x'] } } as never)
+  await client.chains.create({
+    name: 'zz-secret-chain',
+    project: 'news',
+    spider: '*',
+    on: 'ended',
+    run: { project: 'shop', spiders: ['x'] }
+  } as never)
   const { jobs } = await client.jobs.run({ project: 'news', spiders: ['x'] } as never)
   await until(async () => node.running.length > 0)
   node.endAll()
@@ -47,7 +64,11 @@ it('a job that a chain of news started in shop must not tell of news', async () 
   const [own] = (await client.jobs.list({ project: 'shop' } as never)).jobs
   const seen = JSON.stringify(await limited.jobs.get({ id: own!.id }))
   console.log(seen.slice(0, 2500))
-  expect([seen.includes('zz-secret-chain'), seen.includes('news'), seen.includes(jobs[0]!.id)]).toEqual([false, false, false])
+  expect([seen.includes('zz-secret-chain'), seen.includes('news'), seen.includes(jobs[0]!.id)]).toEqual([
+    false,
+    false,
+    false
+  ])
 })
 
 it('a job moved before one of news names it in its timeline', async () => {
@@ -64,8 +85,13 @@ it('a job moved before one of news names it in its timeline', async () => {
 it('firings of a mixed schedule and jobs of it', async () => {
   const { client, limited } = await open({ shop: 'viewer' }, 'viewer')
   const { schedule } = await client.schedules.create({
-    rules: [{ kind: 'interval', everySeconds: 3600, anchorMs: 0 }], zone: 'UTC', name: 'zz-mixed',
-    jobs: [{ project: 'shop', spiders: ['x'] }, { project: 'news', spiders: ['zz-news-spider'] }]
+    rules: [{ kind: 'interval', everySeconds: 3600, anchorMs: 0 }],
+    zone: 'UTC',
+    name: 'zz-mixed',
+    jobs: [
+      { project: 'shop', spiders: ['x'] },
+      { project: 'news', spiders: ['zz-news-spider'] }
+    ]
   } as never)
   await client.schedules.runNow({ id: schedule.id })
   const all = [
@@ -73,8 +99,16 @@ it('firings of a mixed schedule and jobs of it', async () => {
     JSON.stringify(await limited.schedules.firings({ id: schedule.id } as never).catch((e) => e.message)),
     JSON.stringify(await limited.schedules.firings({ scheduleId: schedule.id } as never).catch((e) => e.message)),
     JSON.stringify(await limited.schedules.list({} as never)),
-    JSON.stringify(await limited.schedules.load({ fromMs: 1_800_000_000_000, untilMs: 1_800_086_400_000 } as never).catch((e) => e.message)),
-    JSON.stringify(await limited.schedules.calendar({ fromMs: 1_800_000_000_000, untilMs: 1_800_086_400_000 } as never).catch((e) => e.message)),
+    JSON.stringify(
+      await limited.schedules
+        .load({ fromMs: 1_800_000_000_000, untilMs: 1_800_086_400_000 } as never)
+        .catch((e) => e.message)
+    ),
+    JSON.stringify(
+      await limited.schedules
+        .calendar({ fromMs: 1_800_000_000_000, untilMs: 1_800_086_400_000 } as never)
+        .catch((e) => e.message)
+    ),
     JSON.stringify(await limited.jobs.list({ scheduleId: schedule.id } as never)),
     JSON.stringify(await limited.jobs.list({} as never))
   ]
@@ -88,7 +122,14 @@ it('whoever may only view everything but operate shop does not change the order 
   const { jobs: news } = await client.jobs.run({ project: 'news', spiders: ['x'], ...later } as never)
   const answer = await limited.jobs.reorder({ ids: [news[0]!.id], to: 'front' } as never)
   const empty = await limited.jobs.retry({ ids: [news[0]!.id] } as never)
-  const zip = await limited.logs.zip({ jobIds: [news[0]!.id] } as never).then(async (it) => { const a = []; for await (const p of it) a.push(p); return a }, (e) => e.message)
+  const zip = await limited.logs.zip({ jobIds: [news[0]!.id] } as never).then(
+    async (it) => {
+      const a = []
+      for await (const p of it) a.push(p)
+      return a
+    },
+    (e) => e.message
+  )
   console.log(answer, empty, JSON.stringify(zip).slice(0, 300))
   expect(answer).toEqual({ changed: [] })
 })

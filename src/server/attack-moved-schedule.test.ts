@@ -16,11 +16,24 @@ it('a schedule that was moved from news to shop does not show the runs of news t
     { path: 'a/settings.py', bytes: Buffer.from('') }
   ])
   const { client } = opened
-  await client.projects.upload({ file: new File([egg as Uint8Array<ArrayBuffer>], 'a.egg'), project: 'news', version: '1' } as never)
-  const principal: Principal = { ...OWNER, userId: branded('a'.repeat(32)), name: 'anna', role: 'viewer', rights: rightsOf(null, { shop: 'viewer' }) }
+  await client.projects.upload({
+    file: new File([egg as Uint8Array<ArrayBuffer>], 'a.egg'),
+    project: 'news',
+    version: '1'
+  } as never)
+  const principal: Principal = {
+    ...OWNER,
+    userId: branded('a'.repeat(32)),
+    name: 'anna',
+    role: 'viewer',
+    rights: rightsOf(null, { shop: 'viewer' })
+  }
   const limited = createRouterClient(await opened.engine.router(), { context: { principal, source: 'api' as const } })
   const timing = { rules: [{ kind: 'interval', everySeconds: 3600, anchorMs: 0 }], zone: 'UTC', name: 'n' }
-  const { schedule } = await client.schedules.create({ ...timing, jobs: [{ project: 'news', spiders: ['x'] }] } as never)
+  const { schedule } = await client.schedules.create({
+    ...timing,
+    jobs: [{ project: 'news', spiders: ['x'] }]
+  } as never)
   await client.schedules.runNow({ id: schedule.id })
   const { jobs } = await client.jobs.list({ project: 'news' } as never)
   await client.schedules.update({ ...timing, id: schedule.id, jobs: [{ project: 'shop', spiders: ['x'] }] } as never)
@@ -32,5 +45,9 @@ it('a schedule that was moved from news to shop does not show the runs of news t
     jobs: JSON.stringify(await limited.jobs.list({ scheduleId: schedule.id } as never))
   }
   for (const [name, text] of Object.entries(seen)) console.log(name, text.includes(id), text.slice(-330))
-  expect(Object.entries(seen).filter(([, text]) => text.includes(id)).map(([name]) => name)).toEqual([])
+  expect(
+    Object.entries(seen)
+      .filter(([, text]) => text.includes(id))
+      .map(([name]) => name)
+  ).toEqual([])
 })

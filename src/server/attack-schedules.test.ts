@@ -12,7 +12,10 @@ const principalWith = (rights: Rights, role: Principal['role']): Principal => ({
 })
 const INTERVAL = { rules: [{ kind: 'interval' as const, everySeconds: 3_600, anchorMs: 0 }], zone: 'UTC' }
 
-async function open(projects: Record<string, 'viewer' | 'operator' | 'deployer'>, role: 'viewer' | 'operator' | 'deployer') {
+async function open(
+  projects: Record<string, 'viewer' | 'operator' | 'deployer'>,
+  role: 'viewer' | 'operator' | 'deployer'
+) {
   const opened = await openEngineWithFakeNode()
   onTestFinished(() => opened.remove())
   opened.node.spiders = null
@@ -37,12 +40,19 @@ it('an operator of shop must not overwrite a schedule of news with replace, nor 
   const { client, limited } = await open({ shop: 'operator' }, 'operator')
   const { schedule } = await client.schedules.create({ ...INTERVAL, name: 'nightly', jobs: secretJobs } as never)
   const mine = { ...INTERVAL, name: 'nightly', jobs: [{ project: 'shop', spiders: ['x'] }] }
-  const refused = await limited.schedules.create(mine as never).then((a) => a.schedule.id, (e) => `${e.code} ${e.message}`)
+  const refused = await limited.schedules.create(mine as never).then(
+    (a) => a.schedule.id,
+    (e) => `${e.code} ${e.message}`
+  )
   console.log('without replace:', refused)
   const taken = await limited.schedules.create({ ...mine, replace: true } as never).catch((e) => String(e))
   console.log('with replace:', JSON.stringify(taken).slice(0, 300))
   const after = await client.schedules.get({ id: schedule.id })
-  console.log('schedule of news is now of', (after as never as {jobs: {project: string}[]}).jobs?.map((j) => j.project) ?? JSON.stringify(after).slice(0, 400))
+  console.log(
+    'schedule of news is now of',
+    (after as never as { jobs: { project: string }[] }).jobs?.map((j) => j.project) ??
+      JSON.stringify(after).slice(0, 400)
+  )
   expect(JSON.stringify(after)).toContain('"news"')
 })
 
@@ -57,7 +67,11 @@ it('secrets of a schedule of news must not be run in shop', async () => {
   const { schedule } = await limited.schedules.create({ ...mine, replace: true } as never)
   await limited.schedules.runNow({ id: schedule.id })
   await until(async () => node.running.length > 0)
-  console.log('sent to the node:', JSON.stringify(node.running).slice(0, 600), JSON.stringify((node as never as Record<string, unknown>)['requests'] ?? '').slice(-600))
+  console.log(
+    'sent to the node:',
+    JSON.stringify(node.running).slice(0, 600),
+    JSON.stringify((node as never as Record<string, unknown>)['requests'] ?? '').slice(-600)
+  )
   expect(JSON.stringify(node.running)).not.toContain('hunter2')
 })
 
@@ -74,9 +88,23 @@ it('an operator of news who is a deployer of evil must not move a secret of a sc
 
 it('an operator of news who is a deployer of evil must not move a secret of a chain there', async () => {
   const { client, limited, node, until } = await open({ news: 'operator', evil: 'deployer' }, 'deployer')
-  const { chain } = await client.chains.create({ name: 'c', project: 'news', spider: '*', on: 'ended', run: secretJobs[0] } as never)
+  const { chain } = await client.chains.create({
+    name: 'c',
+    project: 'news',
+    spider: '*',
+    on: 'ended',
+    run: secretJobs[0]
+  } as never)
   const run = { project: 'evil', spiders: ['x'], args: { token: SECRET_MASK }, secretNames: ['token'] }
-  await limited.chains.update({ id: chain.id, name: 'c', enabled: true, project: 'evil', spider: '*', on: 'ended', run } as never)
+  await limited.chains.update({
+    id: chain.id,
+    name: 'c',
+    enabled: true,
+    project: 'evil',
+    spider: '*',
+    on: 'ended',
+    run
+  } as never)
   await limited.jobs.run({ project: 'evil', spiders: ['x'] } as never)
   await until(async () => node.running.length > 0)
   node.endAll()
@@ -87,6 +115,9 @@ it('an operator of news who is a deployer of evil must not move a secret of a ch
 
 it('an operator may order a crawl past the cache', async () => {
   const { limited } = await open({ shop: 'operator' }, 'operator')
-  const answer = await limited.crawl({ project: 'shop', spider: 'x', ignore_cache: true } as never).then(() => 'ok', (e) => `${e.code}: ${e.message}`)
+  const answer = await limited.crawl({ project: 'shop', spider: 'x', ignore_cache: true } as never).then(
+    () => 'ok',
+    (e) => `${e.code}: ${e.message}`
+  )
   expect(answer).toBe('ok')
 })

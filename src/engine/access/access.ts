@@ -15,6 +15,7 @@ import type { Logger } from '../runtime/logger.ts'
 import type { Random } from '../runtime/random.ts'
 import type { StoredAccessToken, StoredUser } from '../store/records.ts'
 import type { AccessStore } from '../store/store.ts'
+import { actAs, addToAudit } from './acting.ts'
 import { type Bearer, Bearers } from './bearers.ts'
 import { Guesses } from './guesses.ts'
 import { isObvious } from './obvious-password.ts'
@@ -170,7 +171,11 @@ export class Access {
         )
       }
       const user: StoredUser = { ...before, role, projects, vouchedAtMs: nowMs }
-      await this.#put(user)
+      const isNews =
+        id === undefined || !areSameRights(rightsOf(before.role, before.projects), rightsOf(role, projects))
+      if (isNews) addToAudit({ name: user.name, subject, role, projects })
+      // That somebody is vouched for again is no change for the audit log.
+      await (isNews ? this.#put(user) : actAs(null, () => this.#put(user)))
       this.#markSeen(user.id, null)
       return this.#principalOf(user.id, Math.max(nowMs, user.sessionsSinceMs))!
     })
@@ -403,7 +408,9 @@ export class Access {
       const id = this.#idBySubject.get(subject)
       const user = id === undefined ? undefined : this.#users.get(id)
       const changed = user === undefined ? null : change(user)
-      if (changed !== null) await this.#put({ ...changed, sessionsSinceMs: this.#parts.clock.nowMs() + 1 })
+      if (changed === null) return
+      addToAudit({ name: changed.name, subject, isVouchedFor: changed.vouchedAtMs !== null })
+      await this.#put({ ...changed, sessionsSinceMs: this.#parts.clock.nowMs() + 1 })
     })
   }
 

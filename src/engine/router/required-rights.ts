@@ -12,6 +12,12 @@ import type { RouterContext } from './router-context.ts'
 
 const metaOf = (procedure: { '~orpc': { meta: unknown } }) => procedure['~orpc'].meta as OperationMeta
 
+/** Its fields stay as they were sent, though what may not be seen is taken out of the validated input later. */
+const asSent = (input: unknown): unknown =>
+  typeof input === 'object' && input !== null && Object.getPrototypeOf(input) === Object.prototype
+    ? { ...input }
+    : input
+
 /**
  * The contract, to be implemented: each operation first refuses whoever lacks what its metadata names, whatever
  * transport the call came over. The role is asked before the input is validated; what the input is about, after that.
@@ -32,7 +38,7 @@ export const implementWithRights = (reads: SubjectReads, audit: Pick<Audit, 'per
       }
       const held = about === 'service' ? principal.rights.everywhere : principal.role
       if (writes || held === null || !includesRole(held, role)) {
-        return audit.perform({ principal, origin }, { operation, input, writes }, perform)
+        return audit.perform({ principal, origin }, { operation, input: asSent(input), writes }, perform)
       }
       return actAs(principal, perform)
     })
@@ -40,7 +46,7 @@ export const implementWithRights = (reads: SubjectReads, audit: Pick<Audit, 'per
       const { role, about } = metaOf(procedure)
       const { everywhere } = principal.rights
       if (typeof about === 'string' || (everywhere !== null && includesRole(everywhere, role))) return next()
-      // The validated input is made for this call alone.
+      // Made for this call alone, by the validation or in slices (server/api/long-lists.ts): the audit log has a copy.
       const fields = input as Record<string, unknown>
       await narrowToSeen(fields, about, { principal, role, what: path.join('.') }, reads)
       if (seenProjects(principal.rights) === null) return next()
