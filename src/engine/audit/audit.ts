@@ -49,6 +49,8 @@ export interface AuditedOperation {
   writes: boolean
   /** No entry unless it changes something: whoever calls records failures. */
   onlyChanges?: boolean
+  /** The answer in what the work returns. Absent: all of it. */
+  answerOf?: (result: unknown) => unknown
 }
 
 export interface AuditParts {
@@ -88,7 +90,7 @@ export class Audit {
 
   /** Performs `work` as this actor. If it fails after it has changed something, a second entry says so. */
   async perform<T>(actor: Actor, audited: AuditedOperation, work: () => T): Promise<Awaited<T>> {
-    const { operation, input, writes, onlyChanges = false } = audited
+    const { operation, input, writes, onlyChanges = false, answerOf = (all) => all } = audited
     const { principal } = actor
     const origin = { ...actor.origin, requestId: actor.origin.requestId ?? this.newRequestId() }
     const given = { ...actor, origin }
@@ -100,7 +102,7 @@ export class Audit {
       const result = await actAs(principal, work, writes ? ticket : null)
       const left = writes ? ticket.take() : null
       if (left !== null && !onlyChanges) {
-        await (saysNothingChanged(result) ? this.#repeats.add(senderOf(given), left) : this.#append(left))
+        await (saysNothingChanged(answerOf(result)) ? this.#repeats.add(senderOf(given), left) : this.#append(left))
       } else if (writes && left === null) this.events.emit('recorded')
       return result
     } catch (error) {

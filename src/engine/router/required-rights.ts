@@ -12,6 +12,8 @@ import type { RouterContext } from './router-context.ts'
 
 const metaOf = (procedure: { '~orpc': { meta: unknown } }) => procedure['~orpc'].meta as OperationMeta
 
+const answerOf = (result: unknown): unknown => (result as { output: unknown }).output
+
 /** Its fields stay as they were sent, though what may not be seen is taken out of the validated input later. */
 const asSent = (input: unknown): unknown =>
   typeof input === 'object' && input !== null && Object.getPrototypeOf(input) === Object.prototype
@@ -38,7 +40,7 @@ export const implementWithRights = (reads: SubjectReads, audit: Pick<Audit, 'per
       }
       const held = about === 'service' ? principal.rights.everywhere : principal.role
       if (writes || held === null || !includesRole(held, role)) {
-        return audit.perform({ principal, origin }, { operation, input: asSent(input), writes }, perform)
+        return audit.perform({ principal, origin }, { operation, input: asSent(input), writes, answerOf }, perform)
       }
       return actAs(principal, perform)
     })
