@@ -136,6 +136,7 @@ export function createApp(options: AppOptions): App {
   const authenticator = new Authenticator({
     credentials: engine.credentials,
     access: engine.access,
+    audit: engine.audit,
     dataDirectory: options.dataDirectory,
     cache: engine.cache,
     signIn,

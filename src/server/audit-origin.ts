@@ -30,7 +30,7 @@ export function requestIdOf({ raw }: FastifyRequest): string {
 }
 
 /** Hexadecimal digits of the id of a session: enough to tell sessions apart. */
-const SESSION_DIGITS = 12
+export const SESSION_DIGITS = 12
 
 /** Where a request comes from, for the audit log. */
 export function originOf(request: FastifyRequest, door: AuditDoor): RequestOrigin {
@@ -55,6 +55,32 @@ export function tellRequestId(request: FastifyRequest, reply: FastifyReply): voi
   reply.header(REQUEST_ID_HEADER, requestIdOf(request))
 }
 
+const claimedNames = new WeakMap<IncomingMessage, string>()
+
+/** Whom a proxy names who was not let in, for the audit log. */
+export const claimName = ({ raw }: FastifyRequest, name: string): void => void claimedNames.set(raw, name)
+
+/**
+ * Performs what changes users by what somebody else says of them, with an entry if it does. Of a failure, whoever
+ * answers the request makes one.
+ */
+export const recordVouching = <T>(
+  audit: Pick<Audit, 'perform'>,
+  request: FastifyRequest,
+  by: { operation: 'users.signIn' | 'users.endSessions'; claimedName: string },
+  work: () => Promise<T>
+): Promise<Awaited<Promise<T>>> =>
+  audit.perform(
+    { principal: null, claimedName: by.claimedName, origin: originOf(request, doorOf(request)) },
+    { operation: by.operation, input: {}, writes: true, onlyChanges: true },
+    work
+  )
+
+function doorOf({ url }: FastifyRequest): AuditDoor {
+  if (url.startsWith('/api/')) return url.startsWith('/api/rpc/') ? 'ui' : 'api'
+  return url.startsWith('/ui/login') ? 'login' : url.startsWith('/ui') ? 'ui' : 'scrapyd'
+}
+
 /**
  * Records what was refused before or outside of an operation: a wrong password or token, a role that does not suffice.
  * Whoever sent no credentials at all has not tried anything.
@@ -70,16 +96,16 @@ export async function recordRefusal(
   if (!isWrong && code !== 'ROLE_REQUIRED' && code !== 'PASSWORD_REQUIRED') return
   const { method, url, routeOptions, operation, headers } = request
   const path = url.split('?', 1)[0]!.slice(0, 200)
-  const isApi = path.startsWith('/api/')
-  const door = isApi ? (path.startsWith('/api/rpc/') ? 'ui' : 'api') : path.startsWith('/ui') ? 'ui' : 'scrapyd'
-  const origin = originOf(request, door)
+  const origin = originOf(request, doorOf(request))
   const principal = request.caller?.principal ?? null
-  const claimedName = isNodeRoute(request) ? 'a node' : parseBasic(headers.authorization)?.username
+  const named = claimedNames.get(request.raw)
+  const claimedName = isNodeRoute(request) ? 'a node' : (named ?? parseBasic(headers.authorization)?.username)
+  const client = clientOf(addressOf(request))
   await audit.refuse(
     { principal, origin, ...(claimedName !== undefined && { claimedName }) },
     {
       operation: operation?.name ?? `${method} ${routeOptions.url?.replace('*', '…') ?? '…'}`,
-      ...{ input: { path }, code, sender: clientOf(addressOf(request)) }
+      ...{ input: { path }, code, sender: named === undefined ? client : `${client} ${named}` }
     }
   )
 }

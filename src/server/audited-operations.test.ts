@@ -1,10 +1,11 @@
-import { createRouterClient } from '@orpc/server'
+import { call, createRouterClient } from '@orpc/server'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { type AuditEntry, contract, listOperations } from '../shared/contract/index.ts'
 import type { Role } from '../shared/roles.ts'
+import { readLongLists } from './api/long-lists.ts'
 import { exampleOf } from './openapi/examples.ts'
 import { OWNER } from '../engine/access/principal.ts'
-import { everywhere } from '../engine/access/rights.ts'
+import { everywhere, rightsOf } from '../engine/access/rights.ts'
 import { type EngineWithFakeNode, openEngineWithFakeNode } from '../engine/testing/engine-with-fake-node.ts'
 
 const SHOP = { project: 'shop', spiders: ['prices'] }
@@ -100,6 +101,48 @@ describe('the audit log', () => {
     expect((await entriesOf()).slice(before)).toMatchObject([{ operation: 'jobs.run', count: 1 }])
     await clock.advanceBy(60_000)
     expect((await entriesOf()).slice(before)).toMatchObject([{ count: 1 }, { operation: 'jobs.run', count: 49 }])
+  })
+
+  it('counts what changes nothing, and keeps each entry of what changes something', async () => {
+    const { client, entriesOf, clock } = await open()
+    const { jobs } = await client.jobs.run({ ...SHOP, notBeforeMs: clock.nowMs() + 90_000_000 })
+    const ids = jobs.map(({ id }) => id)
+    const before = (await entriesOf()).length
+    for (let times = 0; times < 20; times += 1) await client.jobs.keep({ ids: ['f'.repeat(32)] as never, keep: true })
+    for (const keep of [true, false, true, false]) await client.jobs.keep({ ids, keep })
+    await clock.advanceBy(60_000)
+    const made = (await entriesOf()).slice(before)
+    expect(made.map(({ operation, result, count }) => `${operation} ${result} ${count}`)).toEqual([
+      ...Array<string>(5).fill('jobs.keep done 1'),
+      'jobs.keep done 19'
+    ])
+  })
+
+  it('names the ids of a bulk request as they were sent, also those that are hidden from whoever sent it', async () => {
+    const { engine, client, entriesOf } = await open()
+    const { keep } = (await engine.router()).jobs as unknown as { keep: unknown }
+    const ids = Array.from({ length: 60 }, (_, at) => at.toString(16).padStart(32, 'f'))
+    const { procedure, input } = await readLongLists({
+      procedure: keep as never,
+      input: { ids, keep: true }
+    })
+    const principal = {
+      ...OWNER,
+      userId: 'a'.repeat(32),
+      name: 'anna',
+      role: 'operator',
+      rights: rightsOf(null, { shop: 'operator' })
+    }
+    await call(
+      procedure as never,
+      input as never,
+      { context: { principal, source: 'api' }, path: ['jobs', 'keep'] } as never
+    )
+    await client.jobs.list({})
+    expect((await entriesOf()).at(-1)).toMatchObject({
+      ...{ operation: 'jobs.keep', input: expect.stringContaining(ids[0]!), moreTargets: 40 },
+      targets: ids.slice(0, 20).map((name) => ({ noun: 'job', name }))
+    })
   })
 
   it('has exactly one entry for each operation that changes something, whether it succeeds or fails', async () => {

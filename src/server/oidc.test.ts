@@ -107,6 +107,15 @@ describe('signing in with OIDC', () => {
     const stranger = new Browser()
     expect((await signIn('ben-8', stranger)).answer.status).toBe(403)
     expect([await me(stranger), engine.access.listUsers().length]).toEqual([401, 1])
+    expect(engine.audited.map(({ operation, code }) => [operation, code])).toEqual([
+      ...[
+        ['users.signIn', null],
+        ['login', null],
+        ['users.signIn', null]
+      ],
+      ['login', 'ROLE_REQUIRED']
+    ])
+    expect(JSON.parse(engine.audited[2]!.input)).toMatchObject({ name: 'anna', isVouchedFor: false })
   })
 
   it('never gives anybody the account of a namesake', async () => {

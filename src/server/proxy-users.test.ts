@@ -84,6 +84,24 @@ describe('a user whom the proxy names', () => {
     expect(await me({ ...ANNA, authorization: 'Bearer sdk_wrong' })).toBe(401)
   })
 
+  it('has an entry in the audit log when the proxy changes what that user may do, and when it is refused', async () => {
+    const { me, engine } = openBehindProxy()
+    for (let times = 0; times < 3; times += 1) await me(ANNA)
+    await me({ ...ANNA, 'x-groups': 'admins' })
+    for (let times = 0; times < 3; times += 1) await me({ ...ANNA, 'x-groups': 'everybody' })
+    await me({ 'x-user': 'eve', 'x-groups': 'everybody' })
+    const anna = { name: 'anna', subject: 'proxy anna' }
+    expect(
+      engine.audited.map(({ who, operation, input, code }) => [who.name, operation, JSON.parse(input), code])
+    ).toEqual([
+      ['anna', 'users.signIn', { ...anna, role: 'operator', projects: {} }, null],
+      ['anna', 'users.signIn', { ...anna, role: 'owner', projects: {} }, null],
+      ['anna', 'users.signIn', { ...anna, isVouchedFor: false }, null],
+      ['anna', 'GET /api/v1/…', { path: '/api/v1/users/me' }, 'ROLE_REQUIRED'],
+      ['eve', 'GET /api/v1/…', { path: '/api/v1/users/me' }, 'ROLE_REQUIRED']
+    ])
+  })
+
   it('that an owner disabled stays out, and the owner comes in past the proxy', async () => {
     const { me, engine } = openBehindProxy()
     await me(ANNA)

@@ -3,7 +3,7 @@ import { join, sep } from 'node:path'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Audit } from '../engine/audit/audit.ts'
 import { OWNER, type Principal } from '../engine/access/principal.ts'
-import { actorOf, originOf } from './audit-origin.ts'
+import { actorOf, originOf, recordVouching, SESSION_DIGITS } from './audit-origin.ts'
 import { addressOf, clientOf } from './auth/client-address.ts'
 import { FOR_VIEWERS, forRole } from './auth/route-roles.ts'
 import { ERROR_CODES, ScrapdeckError } from '../shared/errors.ts'
@@ -24,7 +24,7 @@ const YEAR_SECONDS = 365 * 24 * 3600
 
 interface UserInterfaceOptions {
   authenticator: Authenticator
-  audit: Pick<Audit, 'record' | 'refuse'>
+  audit: Pick<Audit, 'perform' | 'record' | 'refuse'>
   limits: DoorLimits
   uiDirectory: string
   /** Where browsers reach us; null: at the host of their request. */
@@ -204,7 +204,10 @@ function serveSignIn(app: FastifyInstance, oidc: OidcSignIn, options: UserInterf
     reply.header('set-cookie', setCookie(nameOf(request), '', cookieOptions(request, 0)))
     try {
       const query = (request.raw.url ?? '').split('?').slice(1).join('?')
-      const { principal, page, there } = await oidc.finish(cookies.slice(0, COOKIES_MAX), query)
+      const { principal, page, there } = await recordVouching(
+        ...([options.audit, request, { operation: 'users.signIn', claimedName: 'oidc' }] as const),
+        () => oidc.finish(cookies.slice(0, COOKIES_MAX), query)
+      )
       // Another session than the browser may have had: nobody else knows this one.
       await authenticator.logOut(request)
       const input = { signedInWith: 'oidc' }
@@ -221,7 +224,18 @@ function serveSignIn(app: FastifyInstance, oidc: OidcSignIn, options: UserInterf
     }
   })
   app.post(BACK_CHANNEL_PATH.slice('/ui'.length), FOR_VIEWERS, async (request, reply) => {
-    for (const id of await oidc.endFromThere(fieldsOf(request)('logout_token'))) await authenticator.endSession(id)
+    const token = fieldsOf(request)('logout_token')
+    const by = { operation: 'users.endSessions', claimedName: 'oidc' } as const
+    const ended = await recordVouching(options.audit, request, by, async () => {
+      const ids = await oidc.endFromThere(token)
+      for (const id of ids) await authenticator.endSession(id)
+      return ids
+    })
+    if (ended.length > 0) {
+      const actor = { principal: null, claimedName: 'oidc', origin: originOf(request, 'login') }
+      const sessions = ended.map((id) => id.slice(0, SESSION_DIGITS))
+      await options.audit.record(actor, { operation: 'users.endSessions', input: { sessions } })
+    }
     return reply.header('cache-control', 'no-store').send()
   })
 }

@@ -146,21 +146,3 @@ it('the text of a token is told from everything else, also if one character is w
   )
   expect(isTokenText(`${makeTokenText()} `)).toBe(false)
 })
-
-it('what somebody from elsewhere may do is announced whenever it changes, and only then', async () => {
-  const { access } = await openAccess()
-  const said: unknown[] = []
-  access.events.on('vouched', (change) => said.push(change))
-  const anna = { subject: 'oidc x 7', name: 'anna', projects: {} }
-  await access.signIn({ ...anna, role: 'viewer' })
-  await access.signIn({ ...anna, role: 'viewer' })
-  await access.signIn({ ...anna, role: 'owner' })
-  await access.disown(anna.subject)
-  await access.disown(anna.subject)
-  const rights = (role: Role) => ({ role, projects: {} })
-  expect(said).toEqual([
-    { name: 'anna', before: null, after: rights('viewer') },
-    { name: 'anna', before: rights('viewer'), after: rights('owner') },
-    { name: 'anna', before: rights('owner'), after: null }
-  ])
-})

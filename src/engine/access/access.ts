@@ -15,6 +15,7 @@ import type { Logger } from '../runtime/logger.ts'
 import type { Random } from '../runtime/random.ts'
 import type { StoredAccessToken, StoredUser } from '../store/records.ts'
 import type { AccessStore } from '../store/store.ts'
+import { actAs, addToAudit } from './acting.ts'
 import { type Bearer, Bearers } from './bearers.ts'
 import { Guesses } from './guesses.ts'
 import { isObvious } from './obvious-password.ts'
@@ -58,14 +59,6 @@ export interface Vouched {
   projects: StoredUser['projects']
 }
 
-type VouchedRights = Pick<StoredUser, 'role' | 'projects'>
-/** null: none. */
-export interface VouchedChange {
-  name: string
-  before: VouchedRights | null
-  after: VouchedRights | null
-}
-
 /**
  * Users and their tokens: the only owner of both. All are in memory, so that a request is answered without a question
  * to the store; each change is on disk before it counts. Whoever has the data directory is not among them (OWNER).
@@ -86,8 +79,7 @@ export class Access {
   readonly #timers: Timers
   /** Changes of the same user, or of tokens, one after the other. */
   #turn: Promise<unknown> = Promise.resolve()
-  /** `vouched`: what a user from elsewhere may do has changed there; null: nothing any more. */
-  readonly events = new EventEmitter<{ changed: []; vouched: [change: VouchedChange] }>()
+  readonly events = new EventEmitter<{ changed: [] }>()
 
   /** With all that are in the store. */
   constructor(parts: AccessParts, users: StoredUser[], tokens: StoredAccessToken[]) {
@@ -179,10 +171,11 @@ export class Access {
         )
       }
       const user: StoredUser = { ...before, role, projects, vouchedAtMs: nowMs }
-      await this.#put(user)
-      const isSame =
-        before.vouchedAtMs !== null && areSameRights(rightsOf(before.role, before.projects), rightsOf(role, projects))
-      if (!isSame) this.#announceVouched(user.name, before.vouchedAtMs === null ? null : before, user)
+      const isNews =
+        id === undefined || !areSameRights(rightsOf(before.role, before.projects), rightsOf(role, projects))
+      if (isNews) addToAudit({ name: user.name, subject, role, projects })
+      // That somebody is vouched for again is no change for the audit log.
+      await (isNews ? this.#put(user) : actAs(null, () => this.#put(user)))
       this.#markSeen(user.id, null)
       return this.#principalOf(user.id, Math.max(nowMs, user.sessionsSinceMs))!
     })
@@ -415,15 +408,10 @@ export class Access {
       const id = this.#idBySubject.get(subject)
       const user = id === undefined ? undefined : this.#users.get(id)
       const changed = user === undefined ? null : change(user)
-      if (user === undefined || changed === null) return
+      if (changed === null) return
+      addToAudit({ name: changed.name, subject, isVouchedFor: changed.vouchedAtMs !== null })
       await this.#put({ ...changed, sessionsSinceMs: this.#parts.clock.nowMs() + 1 })
-      if (changed.vouchedAtMs === null) this.#announceVouched(user.name, user, null)
     })
-  }
-
-  #announceVouched(name: string, before: VouchedRights | null, after: VouchedRights | null): void {
-    const rightsIn = (user: VouchedRights | null) => user && { role: user.role, projects: user.projects }
-    this.events.emit('vouched', { name, before: rightsIn(before), after: rightsIn(after) })
   }
 
   #newUser(subject: string, wanted: string): StoredUser {

@@ -47,6 +47,10 @@ export interface AuditedOperation {
   input: unknown
   /** False: only failures for lack of a right are recorded. */
   writes: boolean
+  /** No entry unless it changes something: whoever calls records failures. */
+  onlyChanges?: boolean
+  /** The answer in what the work returns. Absent: all of it. */
+  answerOf?: (result: unknown) => unknown
 }
 
 export interface AuditParts {
@@ -85,7 +89,8 @@ export class Audit {
   }
 
   /** Performs `work` as this actor. If it fails after it has changed something, a second entry says so. */
-  async perform<T>(actor: Actor, { operation, input, writes }: AuditedOperation, work: () => T): Promise<Awaited<T>> {
+  async perform<T>(actor: Actor, audited: AuditedOperation, work: () => T): Promise<Awaited<T>> {
+    const { operation, input, writes, onlyChanges = false, answerOf = (all) => all } = audited
     const { principal } = actor
     const origin = { ...actor.origin, requestId: actor.origin.requestId ?? this.newRequestId() }
     const given = { ...actor, origin }
@@ -96,10 +101,12 @@ export class Audit {
     try {
       const result = await actAs(principal, work, writes ? ticket : null)
       const left = writes ? ticket.take() : null
-      if (left !== null) await this.#append(left)
-      else if (writes) this.events.emit('recorded')
+      if (left !== null && !onlyChanges) {
+        await (saysNothingChanged(answerOf(result)) ? this.#repeats.add(senderOf(given), left) : this.#append(left))
+      } else if (writes && left === null) this.events.emit('recorded')
       return result
     } catch (error) {
+      if (onlyChanges) throw error
       const code = codeOf(error)
       const wasWritten = ticket.take() === null
       if (wasWritten) await this.#append(this.#recordOf(given, operation, input, code))
@@ -118,9 +125,7 @@ export class Audit {
     actor: Actor,
     { operation, input, code, sender }: { operation: string; input: unknown; code: string; sender?: string }
   ): Promise<void> {
-    const { principal, origin } = actor
-    const who = principal === null ? '' : ` ${principal.userId ?? principal.name} ${principal.tokenId}`
-    return this.#repeats.add(`${sender ?? origin.address}${who}`, this.#recordOf(actor, operation, input, code))
+    return this.#repeats.add(senderOf(actor, sender), this.#recordOf(actor, operation, input, code))
   }
 
   /** Something that was done without any operation, such as a login. */
@@ -243,6 +248,18 @@ export const toEntry = ({ record, hash }: StoredAuditEntry, previousHash: string
   ...(JSON.parse(record) as AuditRecord),
   ...{ previousHash, hash }
 })
+
+/** Whose repetitions are counted together. */
+function senderOf({ principal, origin }: Actor, sender = origin.address): string {
+  return `${sender}${principal === null ? '' : ` ${principal.userId ?? principal.name} ${principal.tokenId}`}`
+}
+
+/** An answer such as `{ changed: [] }`. All others may be of operations that change something outside the store. */
+function saysNothingChanged(result: unknown): boolean {
+  if (typeof result !== 'object' || result === null || Object.getPrototypeOf(result) !== Object.prototype) return false
+  const values: unknown[] = Object.values(result)
+  return values.length > 0 && values.every((value) => value === 0 || (Array.isArray(value) && value.length === 0))
+}
 
 /** What oRPC refuses before our code has no code of ours. */
 function codeOf(error: unknown): string {

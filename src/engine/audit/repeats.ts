@@ -2,12 +2,13 @@ import type { NewAuditRecord } from '../store/records.ts'
 import { type Clock, Timers } from '../runtime/clock.ts'
 
 const WINDOW_MS = 60_000
-/** Kinds of failures in a minute; what comes on top is counted per operation only. */
+/** Kinds of them in a minute; what comes on top is counted per operation only. */
 const KINDS_MAX = 300
 
 /**
- * Equal failures of the same sender within a minute become two entries at most: the first at once, and one that counts
- * all that followed. So whoever guesses passwords, or repeats what is refused, cannot fill the disk.
+ * Equal failures of the same sender within a minute, and equal operations that changed nothing, become two entries at
+ * most: the first at once, and one that counts all that followed. So whoever guesses passwords, or repeats what is
+ * refused or has no effect, cannot fill the disk.
  */
 export class Repeats {
   readonly #write: (record: NewAuditRecord) => Promise<void>

@@ -12,8 +12,13 @@ import type { RouterContext } from './router-context.ts'
 
 const metaOf = (procedure: { '~orpc': { meta: unknown } }) => procedure['~orpc'].meta as OperationMeta
 
-const isRecord = (input: unknown): input is Record<string, unknown> =>
+const answerOf = (result: unknown): unknown => (result as { output: unknown }).output
+
+/** Its fields stay as they were sent, though what may not be seen is taken out of the validated input later. */
+const asSent = (input: unknown): unknown =>
   typeof input === 'object' && input !== null && Object.getPrototypeOf(input) === Object.prototype
+    ? { ...input }
+    : input
 
 /**
  * The contract, to be implemented: each operation first refuses whoever lacks what its metadata names, whatever
@@ -35,9 +40,7 @@ export const implementWithRights = (reads: SubjectReads, audit: Pick<Audit, 'per
       }
       const held = about === 'service' ? principal.rights.everywhere : principal.role
       if (writes || held === null || !includesRole(held, role)) {
-        // What is hidden is taken out of the input itself: the log has what was sent.
-        const given = isRecord(input) ? { ...input } : input
-        return audit.perform({ principal, origin }, { operation, input: given, writes }, perform)
+        return audit.perform({ principal, origin }, { operation, input: asSent(input), writes, answerOf }, perform)
       }
       return actAs(principal, perform)
     })
@@ -45,7 +48,7 @@ export const implementWithRights = (reads: SubjectReads, audit: Pick<Audit, 'per
       const { role, about } = metaOf(procedure)
       const { everywhere } = principal.rights
       if (typeof about === 'string' || (everywhere !== null && includesRole(everywhere, role))) return next()
-      // The validated input is made for this call alone.
+      // Made for this call alone, by the validation or in slices (server/api/long-lists.ts): the audit log has a copy.
       const fields = input as Record<string, unknown>
       await narrowToSeen(fields, about, { principal, role, what: path.join('.') }, reads)
       if (seenProjects(principal.rights) === null) return next()

@@ -143,10 +143,6 @@ async function openGround(options: EngineOptions, storeThread: Worker | null, op
   opened.adopt(cacheRoom.cache, (cache) => cache?.stop())
   const access = opened.adopt(await Access.open({ ...base, ownerName: data.credentials.username }), stop)
   const audit = opened.adopt(new Audit({ ...base, tokenName: (id) => access.tokenName(id) }), stop)
-  access.events.on('vouched', ({ name, before, after }) => {
-    const actor = { principal: null, claimedName: name, origin: { door: 'login' as const, address: null } }
-    void audit.record(actor, { operation: 'login.roles', input: { name, before, after } })
-  })
   const syslog = options.audit?.syslog ?? null
   const auditStream = syslog === null ? null : new SyslogStream({ ...base, address: syslog, hostName: hostname() })
   opened.adopt(auditStream, (stream) => stream?.stop())

@@ -55,6 +55,7 @@ const UNAUTHORIZED_TEXTS = {
 export interface AuthenticatorOptions {
   credentials: BasicCredentials
   access: Engine['access']
+  audit: Engine['audit']
   dataDirectory: string
   /** Of several engines; null: this one is alone. */
   cache: SharedCache | null
@@ -106,7 +107,7 @@ export class Authenticator {
     const { oidc, jwt, proxy } = options.signIn
     this.oidc = oidc === null ? null : new OidcSignIn(oidc, { access, clock, logger })
     this.#jwts = jwt === null ? null : new BearerJwts(jwt, { access, clock })
-    this.#proxyUsers = proxy === null ? null : new ProxyUsers(proxy, access)
+    this.#proxyUsers = proxy === null ? null : new ProxyUsers(proxy, options)
     this.#logger = logger
     this.#own = new Sessions({
       file: join(options.dataDirectory, 'sessions.json'),

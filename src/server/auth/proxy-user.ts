@@ -3,6 +3,7 @@ import type { Engine } from '../../engine/index.ts'
 import type { Principal } from '../../engine/access/principal.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { AddressList } from '../address-list.ts'
+import { claimName, recordVouching } from '../audit-origin.ts'
 import { plainAddress } from './client-address.ts'
 import { groupsIn, noRoleText, rightsIn } from './group-roles.ts'
 import { wasVouchedFor } from './peer-requests.ts'
@@ -17,11 +18,13 @@ const NAME_MAX = 200
 export class ProxyUsers {
   readonly #options: ProxyOptions
   readonly #access: Engine['access']
+  readonly #audit: Engine['audit']
   readonly #from: AddressList
 
-  constructor(options: ProxyOptions, access: Engine['access']) {
+  constructor(options: ProxyOptions, { access, audit }: Pick<Engine, 'access' | 'audit'>) {
     this.#options = options
     this.#access = access
+    this.#audit = audit
     this.#from = new AddressList(options.from)
   }
 
@@ -33,6 +36,7 @@ export class ProxyUsers {
     const names = valuesOf(raw.rawHeaders, userHeader)
     const lists = valuesOf(raw.rawHeaders, groupsHeader)
     const [name = ''] = names
+    claimName(request, name.slice(0, NAME_MAX))
     // Another engine that forwards them joins those that were sent twice.
     if (names.length > 1 || lists.length > 1 || name === '' || name.includes(',') || name.length > NAME_MAX) {
       throw new ScrapdeckError(
@@ -47,12 +51,16 @@ export class ProxyUsers {
     const subject = `proxy ${name}`
     if (rights === null) {
       const refusal = new ScrapdeckError('ROLE_REQUIRED', noRoleText(name, 'proxy_roles'))
-      return this.#access.disown(subject).then(() => {
+      return this.#record(request, name, () => this.#access.disown(subject)).then(() => {
         throw refusal
       })
     }
     const vouched = { subject, name, ...rights }
-    return this.#access.findVouched(vouched) ?? this.#access.signIn(vouched)
+    return this.#access.findVouched(vouched) ?? this.#record(request, name, () => this.#access.signIn(vouched))
+  }
+
+  #record<T>(request: FastifyRequest, claimedName: string, work: () => Promise<T>): Promise<Awaited<Promise<T>>> {
+    return recordVouching(this.#audit, request, { operation: 'users.signIn', claimedName }, work)
   }
 
   #isFromProxy({ raw }: FastifyRequest): boolean {

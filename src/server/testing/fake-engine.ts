@@ -7,6 +7,8 @@ import type { SharedCache } from '../../engine/cache/shared-cache.ts'
 import { Access } from '../../engine/access/access.ts'
 import { Audit } from '../../engine/audit/audit.ts'
 import { accessOperations } from '../../engine/router/access-operations.ts'
+import { auditTicket } from '../../engine/access/acting.ts'
+import { auditedStore } from '../../engine/store/audit/audited-store.ts'
 import { implementWithRights } from '../../engine/router/required-rights.ts'
 import type { SubjectReads } from '../../engine/router/subjects.ts'
 import type { RouterContext } from '../../engine/router/router.ts'
@@ -27,7 +29,7 @@ import { ScrapdeckError } from '../../shared/errors.ts'
 import { aJob } from '../../shared/testing/builders.ts'
 import { aProjectName, aVersionName } from '../../shared/testing/ids.ts'
 import type { NewAuditRecord } from '../../engine/store/records.ts'
-import type { AccessStore, AuditStore } from '../../engine/store/store.ts'
+import type { AccessStore, AuditStore, Store } from '../../engine/store/store.ts'
 import { IncomingFiles } from '../../engine/blobs/incoming-files.ts'
 import { makeTestDirectory } from './test-directory.ts'
 import { createFakeScrapyd, sha256 } from './fake-scrapyd.ts'
@@ -54,8 +56,8 @@ export function createFakeEngine() {
 
   // Only what the tests of the server need; every other operation returns its example (openapi/examples.ts).
   const accessClock = createFakeClock()
-  const access = createFakeAccess(CREDENTIALS.username, accessClock)
   const { audit, audited } = createFakeAudit(accessClock)
+  const access = createFakeAccess(CREDENTIALS.username, accessClock, audited)
   const server = implementWithRights(NOTHING, audit)
   const own = {
     ...accessOperations(server, access),
@@ -237,9 +239,9 @@ export function createFakeEngine() {
   }
 }
 
-/** The real rules, over a store that keeps nothing. */
-function createFakeAccess(ownerName: string, clock: FakeClock): Access {
-  const store: AccessStore = {
+/** The real rules, over a store that keeps nothing but the entry of each write. */
+function createFakeAccess(ownerName: string, clock: FakeClock, audited: NewAuditRecord[]): Access {
+  const users: AccessStore = {
     listUsers: async () => [],
     putUser: async () => {},
     deleteUser: async () => true,
@@ -248,6 +250,11 @@ function createFakeAccess(ownerName: string, clock: FakeClock): Access {
     deleteAccessToken: async () => true,
     recordAccess: async () => {}
   }
+  const withAudit = <T>(record: NewAuditRecord, call: () => Promise<T>): Promise<T> => {
+    audited.push(record)
+    return call()
+  }
+  const store = auditedStore({ ...users, withAudit } as Store, auditTicket)
   const parts = { store, clock, random: systemRandom, logger: silentLogger, ownerName }
   return new Access(parts, [], [])
 }

@@ -25,6 +25,9 @@ export const AUDITED_VERBS = [
   ...(['putUser', 'deleteUser', 'addAccessToken', 'deleteAccessToken'] as const)
 ] satisfies (keyof Store)[]
 
+/** Of a verb that returns what it has changed: the store writes no entry then, and the ticket comes back. */
+export const changedNothing = (result: unknown): boolean => Array.isArray(result) && result.length === 0
+
 /** The first write of an operation takes its entry along; `ticketOf`: of the operation that is being performed. */
 export function auditedStore<Kind extends Store>(store: Kind, ticketOf: () => AuditTicket | null): Kind {
   const audited = AUDITED_VERBS.map((verb) => {
@@ -37,6 +40,10 @@ export function auditedStore<Kind extends Store>(store: Kind, ticketOf: () => Au
         if (record === null) return perform(...values)
         return store
           .withAudit(record, () => perform(...values))
+          .then((result) => {
+            if (changedNothing(result)) ticket!.giveBack()
+            return result
+          })
           .catch((error: unknown) => {
             ticket!.giveBack()
             throw error

@@ -37,6 +37,7 @@ import { toJob } from './rows.ts'
 import { sendRows } from '../thread/sent-rows.ts'
 import { createSchedules } from './schedules.ts'
 import { createSources } from './sources.ts'
+import { changedNothing } from '../audit/audited-store.ts'
 import type { RowStore } from '../thread/store-messages.ts'
 import { createTimeline } from './timeline.ts'
 import { createToldProblems } from './told-problems.ts'
@@ -371,7 +372,8 @@ export function createSqlStore({ driver, clock, logger, scheduleFlush = setImmed
   function recorded<T>(record: NewAuditRecord, work: () => T, watched: Watched | undefined): T {
     const before = watched?.read() ?? []
     const result = work()
-    audit.append(record, watched === undefined ? [] : differencesOf(watched.noun, before, watched.read()))
+    if (!changedNothing(result))
+      audit.append(record, watched === undefined ? [] : differencesOf(watched.noun, before, watched.read()))
     return result
   }
 
