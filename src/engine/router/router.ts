@@ -12,7 +12,6 @@ import {
   type UsageSample,
   type JobId
 } from '../../shared/contract/index.ts'
-import { ScrapdeckError } from '../../shared/errors.ts'
 import { noProject } from '../projects/catalog.ts'
 import type { Access } from '../access/access.ts'
 import type { IncomingFiles } from '../blobs/incoming-files.ts'
@@ -158,22 +157,31 @@ export function createRouter(parts: RouterParts): EngineRouter {
         const page = rows.slice(0, limit)
         const isCut = rows.length > limit || largeBytesOf(page) >= LIST_MAX_BYTES
         return {
-          jobs: page.map((job) => waiting.describeJob(job)),
+          jobs: await only.seenJobs(
+            page.map((job) => waiting.describeJob(job)),
+            seenBy(context),
+            parts
+          ),
           nextBefore: isCut ? page.at(-1)!.id : null
         }
       }),
       facets: os.jobs.facets.handler(({ input, context }) => store.countFacets({ ...input, ...onlyOf(context) })),
-      get: os.jobs.get.handler(async ({ input }) => {
+      get: os.jobs.get.handler(async ({ input, context }) => {
+        const seen = seenBy(context)
         const job = await requireJob(store, input.id)
         const [attempts, timeline] = await Promise.all([store.listAttempts(input.id), store.listTimeline(input.id)])
-        return { job: waiting.describeJob(job), attempts, timeline }
+        return {
+          job: await only.seenJob(waiting.describeJob(job), seen, parts),
+          attempts,
+          timeline: await only.seenTimeline(timeline, seen, parts)
+        }
       }),
-      status: os.jobs.status.handler(async ({ input }) => waiting.describeJob(await requireJob(store, input.id))),
-      run: os.jobs.run.handler(async ({ input, context }) => {
-        const jobs = await jobCommands.run(input, originOf(context))
-        if (!jobs.every(({ project }) => only.isSeen(seenBy(context), project))) throw keyInUse(input.dedupe?.key)
-        return { jobs }
-      }),
+      status: os.jobs.status.handler(async ({ input, context }) =>
+        only.seenJob(waiting.describeJob(await requireJob(store, input.id)), seenBy(context), parts)
+      ),
+      run: os.jobs.run.handler(async ({ input, context }) => ({
+        jobs: await only.seenJobs(await jobCommands.run(input, originOf(context)), seenBy(context), parts)
+      })),
       runMany: os.jobs.runMany.handler(({ input, context }) => jobCommands.runMany(input.jobs, originOf(context))),
       count: os.jobs.count.handler(async ({ input }) => {
         const counts = Object.entries(await store.countStatuses(input.ids))
@@ -250,26 +258,34 @@ export function createRouter(parts: RouterParts): EngineRouter {
       lanes: os.queue.lanes.handler(({ input, context }) => queueCommands.lanes(input.limit, onlyOf(context)))
     },
     schedules: {
-      list: os.schedules.list.handler(({ input, context }) => scheduleReads.list({ ...input, ...onlyOf(context) })),
-      get: os.schedules.get.handler(({ input }) => scheduleReads.get(input.id)),
-      create: os.schedules.create.handler(async ({ input: { replace, ...settings } }) => ({
-        schedule: await scheduleCommands.create(settings, { namesake: replace ? 'replace' : 'refuse' })
-      })),
-      update: os.schedules.update.handler(async ({ input: { id, revision, ...settings } }) => ({
-        schedule: await scheduleCommands.update(id, settings, revision)
-      })),
+      list: os.schedules.list.handler(async ({ input, context }) => {
+        const page = await scheduleReads.list({ ...input, ...onlyOf(context) })
+        return { ...page, schedules: await only.seenSchedules(page.schedules, seenBy(context), parts) }
+      }),
+      get: os.schedules.get.handler(async ({ input, context }) =>
+        only.seenSchedule(await scheduleReads.get(input.id), seenBy(context), parts)
+      ),
+      create: os.schedules.create.handler(async ({ input: { replace, ...settings }, context }) => {
+        const schedule = await scheduleCommands.create(settings, { namesake: replace ? 'replace' : 'refuse' })
+        return { schedule: await only.seenSchedule(schedule, seenBy(context), parts) }
+      }),
+      update: os.schedules.update.handler(async ({ input: { id, revision, ...settings }, context }) => {
+        const schedule = await scheduleCommands.update(id, settings, revision)
+        return { schedule: await only.seenSchedule(schedule, seenBy(context), parts) }
+      }),
       remove: os.schedules.remove.handler(async ({ input }) => ({ removed: await scheduleCommands.remove(input.ids) })),
-      setPaused: os.schedules.setPaused.handler(async ({ input }) => ({
-        schedules: await scheduleCommands.setPaused(input.ids, input.paused, input.note)
-      })),
+      setPaused: os.schedules.setPaused.handler(async ({ input, context }) => {
+        const schedules = await scheduleCommands.setPaused(input.ids, input.paused, input.note)
+        return { schedules: await only.seenSchedules(schedules, seenBy(context), parts) }
+      }),
       runNow: os.schedules.runNow.handler(async ({ input }) => ({ firing: await scheduleCommands.runNow(input.id) })),
       preview: os.schedules.preview.handler(({ input }) => scheduleReads.preview(input.timing, input)),
       calendar: os.schedules.calendar.handler(({ input, context }) =>
         scheduleReads.calendar({ ...input, ...onlyOf(context) })
       ),
       load: os.schedules.load.handler(({ input, context }) => scheduleReads.load({ ...input, ...onlyOf(context) })),
-      firings: os.schedules.firings.handler(({ input, context }) =>
-        scheduleReads.firings({ ...input, ...onlyOf(context) })
+      firings: os.schedules.firings.handler(async ({ input, context }) =>
+        only.seenFiringsOf(await scheduleReads.firings({ ...input, ...onlyOf(context) }), seenBy(context), parts)
       ),
       planBackfill: os.schedules.planBackfill.handler(({ input: { id, ...range } }) =>
         scheduleReads.planBackfill(id, range)
@@ -481,12 +497,6 @@ export function createRouter(parts: RouterParts): EngineRouter {
 
 const seenBy = ({ principal }: RouterContext): only.Seen => seenProjects(principal.rights)
 const onlyOf = (context: RouterContext) => only.onlySeen(seenBy(context))
-
-/** Keys are of the whole service, and the job that has this one is not to be shown. */
-function keyInUse(key: string | undefined): ScrapdeckError {
-  const text = `The dedupe key ${key} is in use. Choose another, such as one that begins with the name of the project`
-  return new ScrapdeckError('BAD_INPUT', text, { data: { field: 'dedupe' } })
-}
 
 function originOf({ source, onceKey }: RouterContext): Origin {
   return { source, onceKey }

@@ -2,6 +2,7 @@ import type {
   Change,
   Environment,
   Figures,
+  Firing,
   Job,
   JobId,
   LimitRule,
@@ -13,9 +14,10 @@ import type {
   StoragePreview,
   StorageUsage
 } from '../../shared/contract/index.ts'
+import type { TimelineEntry } from '../job-rules/attempt-change.ts'
 import { parseLane } from '../store/lane.ts'
 import type { OnlyProjects } from '../store/records.ts'
-import type { JobReader } from '../store/store.ts'
+import type { JobReader, ScheduleReader } from '../store/store.ts'
 
 /** The only projects that a caller may see; null: all. */
 export type Seen = ReadonlySet<ProjectName> | null
@@ -70,6 +72,130 @@ export function seenPreview({ goes, ...preview }: StoragePreview, seen: Seen): S
 export const isScheduleSeen = (seen: Seen, { jobs }: Pick<Schedule, 'jobs'>): boolean =>
   jobs.every(({ project }) => isSeen(seen, project))
 
+interface JobReads {
+  store: Pick<JobReader, 'getJobs'>
+}
+
+const JOB_IDS = /(?:\bjob )?\b([0-9a-f]{32})\b/g
+const idsIn = (text: string): JobId[] => [...text.matchAll(JOB_IDS)].map(([, id]) => id as JobId)
+const READ_AT_ONCE = 1_000
+
+/** Those of these jobs that may be named: of the others, and of those that are gone, nobody knows whose they were. */
+async function nameable(
+  ids: Iterable<JobId>,
+  seen: ReadonlySet<ProjectName>,
+  { store }: JobReads
+): Promise<Set<JobId>> {
+  const all = [...new Set(ids)]
+  const shown = new Set<JobId>()
+  for (let index = 0; index < all.length; index += READ_AT_ONCE) {
+    for (const { id, project } of await store.getJobs(all.slice(index, index + READ_AT_ONCE))) {
+      if (seen.has(project)) shown.add(id)
+    }
+  }
+  return shown
+}
+
+function withoutOthers(text: string, shown: ReadonlySet<JobId>): string {
+  return text.replace(JOB_IDS, (whole, id: JobId) => (shown.has(id) ? whole : 'another job'))
+}
+
+/** These jobs, which may be seen, without the names of others that they wait or waited for. */
+export async function seenJobs<One extends Job>(jobs: One[], seen: Seen, reads: JobReads): Promise<One[]> {
+  if (seen === null) return jobs
+  const namedBy = ({ after, waiting, reason }: Job) => [
+    ...after.map(({ jobId }) => jobId),
+    ...idsIn(`${waiting?.text ?? ''} ${reason ?? ''}`)
+  ]
+  const shown = await nameable(jobs.flatMap(namedBy), seen, reads)
+  return jobs.map((job) => {
+    if (namedBy(job).every((id) => shown.has(id))) return job
+    return {
+      ...job,
+      after: job.after.filter(({ jobId }) => shown.has(jobId)),
+      waiting: job.waiting && { ...job.waiting, text: withoutOthers(job.waiting.text, shown) },
+      reason: job.reason && withoutOthers(job.reason, shown)
+    }
+  })
+}
+
+export async function seenJob<One extends Job>(job: One, seen: Seen, reads: JobReads): Promise<One> {
+  return (await seenJobs([job], seen, reads))[0]!
+}
+
+/** The timeline of a job that may be seen. A chain is named only together with the job that it watched. */
+export async function seenTimeline<Entry extends TimelineEntry>(
+  timeline: Entry[],
+  seen: Seen,
+  reads: JobReads
+): Promise<Entry[]> {
+  if (seen === null) return timeline
+  const inEvidence = ({ evidence }: TimelineEntry) =>
+    [evidence['jobId'], evidence['retryOf']].filter((id) => typeof id === 'string') as JobId[]
+  const shown = await nameable(
+    timeline.flatMap((entry) => [...inEvidence(entry), ...idsIn(entry.text)]),
+    seen,
+    reads
+  )
+  return timeline.map((entry) => {
+    const text = withoutOthers(entry.text, shown)
+    if (inEvidence(entry).every((id) => shown.has(id))) return text === entry.text ? entry : { ...entry, text }
+    const { jobId: _jobId, retryOf: _retryOf, chainId, ...evidence } = entry.evidence
+    return { ...entry, text: chainId === undefined ? text : 'Queued by a chain', evidence }
+  })
+}
+
+/**
+ * Firings of schedules that may be seen. Those from before its last change may be of other projects than it has now:
+ * they are left out if one of their jobs is, and do not say why no job was created.
+ */
+async function seenFirings(
+  firings: Firing[],
+  changedAtMs: (id: Firing['scheduleId']) => number | undefined,
+  seen: ReadonlySet<ProjectName>,
+  reads: JobReads
+): Promise<Firing[]> {
+  const isOld = ({ scheduleId, atMs }: Firing) => atMs <= (changedAtMs(scheduleId) ?? Number.POSITIVE_INFINITY)
+  const shown = await nameable(
+    firings.filter(isOld).flatMap(({ jobIds }) => jobIds),
+    seen,
+    reads
+  )
+  return firings
+    .filter((firing) => !isOld(firing) || firing.jobIds.every((id) => shown.has(id)))
+    .map((firing) => (firing.state === 'failed' && isOld(firing) ? { ...firing, text: 'No job was created' } : firing))
+}
+
+/** A page of firings of schedules that may be seen. */
+export async function seenFiringsOf<Page extends { firings: Firing[] }>(
+  page: Page,
+  seen: Seen,
+  reads: JobReads & { store: Pick<ScheduleReader, 'getSchedules'> }
+): Promise<Page> {
+  if (seen === null) return page
+  const ids = [...new Set(page.firings.map(({ scheduleId }) => scheduleId))]
+  const changed = new Map((await reads.store.getSchedules(ids)).map(({ id, changedAtMs }) => [id, changedAtMs]))
+  return { ...page, firings: await seenFirings(page.firings, (id) => changed.get(id), seen, reads) }
+}
+
+/** Schedules that may be seen, with those of their newest firings that may be. */
+export async function seenSchedules(schedules: Schedule[], seen: Seen, reads: JobReads): Promise<Schedule[]> {
+  if (seen === null) return schedules
+  const changed = new Map(schedules.map(({ id, changedAtMs }) => [id, changedAtMs]))
+  const firings = await seenFirings(
+    schedules.flatMap(({ recent }) => recent),
+    (id) => changed.get(id),
+    seen,
+    reads
+  )
+  const bySchedule = Map.groupBy(firings, ({ scheduleId }) => scheduleId)
+  return schedules.map((schedule) => ({ ...schedule, recent: bySchedule.get(schedule.id) ?? [] }))
+}
+
+export async function seenSchedule(schedule: Schedule, seen: Seen, reads: JobReads): Promise<Schedule> {
+  return (await seenSchedules([schedule], seen, reads))[0]!
+}
+
 interface ChangeReads {
   store: Pick<JobReader, 'getJobs'>
   figuresOf: (seen: Seen) => Promise<Figures>
@@ -89,12 +215,12 @@ async function seenChange(
   change: Change,
   seen: ReadonlySet<ProjectName>,
   hidden: ReadonlySet<JobId>,
-  { figuresOf }: ChangeReads
+  reads: ChangeReads
 ): Promise<Change | null> {
   const ifSeen = ({ project }: Pick<Job, 'project'>) => (seen.has(project) ? change : null)
   switch (change.kind) {
     case 'job':
-      return ifSeen(change.job)
+      return seen.has(change.job.project) ? { ...change, job: await seenJob(change.job, seen, reads) } : null
     case 'job_removed':
       // Nobody knows any more whose it was.
       return { kind: 'jobs' }
@@ -109,9 +235,10 @@ async function seenChange(
     case 'project_removed':
       return ifSeen({ project: change.name as ProjectName })
     case 'schedule':
-      return isScheduleSeen(seen, change.schedule) ? change : null
+      if (!isScheduleSeen(seen, change.schedule)) return null
+      return { ...change, schedule: await seenSchedule(change.schedule, seen, reads) }
     case 'figures':
-      return { ...change, figures: await figuresOf(seen) }
+      return { ...change, figures: await reads.figuresOf(seen) }
     case 'problems':
       return { ...change, problems: seenProblems(change.problems, seen) }
     case 'environments':
