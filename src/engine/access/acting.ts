@@ -57,7 +57,9 @@ export function refuseCodeInRun(
   )
 }
 
-/** Whether whoever acts may see all of these projects: what is found by a name is checked like what is named by its id. */
+/**
+ * Whether whoever acts may see all of these projects: what is found by a name is checked like what is named by its id.
+ */
 export function actorSees(projects: readonly ProjectName[]): boolean {
   const principal = acting.getStore()?.principal
   return principal == null || areSeen(projects, principal.rights)
