@@ -108,4 +108,26 @@ describe('to whoever may see shop alone', () => {
     const all = JSON.stringify((await client.schedules.firings({})).firings)
     expect(all).toContain(newsId)
   })
+  it('a schedule of both projects, its firings and its name are not shown', async () => {
+    const { client, limited } = await openWithLimitedUser({ shop: 'viewer' })
+    const jobs = ['shop', 'news'].map((project) => ({ project, spiders: [`quiet-${project}`] }))
+    const { id } = (await client.schedules.create({ ...TIMING, name: 'quiet-name', jobs })).schedule
+    await client.schedules.runNow({ id })
+    const span = { fromMs: 1_800_000_000_000, untilMs: 1_800_086_400_000 }
+    expect((await limited.schedules.list({})).schedules).toEqual([])
+    expect((await limited.schedules.firings({})).firings).toEqual([])
+    expect((await limited.schedules.firings({ scheduleId: id })).firings).toEqual([])
+    expect(JSON.stringify(await limited.schedules.calendar(span))).not.toContain(id)
+    expect((await limited.schedules.load(span)).minutes).toEqual([])
+    const own = (await limited.jobs.list({ scheduleId: id })).jobs
+    expect(own.map(({ project }) => project)).toEqual(['shop'])
+    expect(JSON.stringify(own)).not.toMatch(/quiet-n/)
+  })
+
+  it('jobs of another project are left out of what is asked of several', async () => {
+    const { client, limited } = await openWithLimitedUser({ shop: 'operator' })
+    const { id } = (await client.jobs.run({ project: 'news', spiders: ['x'], ...LATER })).jobs[0]!
+    expect(await limited.jobs.reorder({ ids: [id], to: 'front' })).toEqual({ changed: [] })
+    expect(await limited.jobs.retry({ ids: [id] })).toEqual({ jobs: [] })
+  })
 })
