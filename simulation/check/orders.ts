@@ -17,15 +17,17 @@ function checkDedupe(history: History): Violation[] {
     history.operations
       .filter(({ name, result }) => result === 'unknown' && (name === 'jobs.run' || name === 'jobs.runMany'))
       .flatMap(({ input }) => (input as { jobs?: AskedJob[] }).jobs ?? [input as AskedJob])
-      .map(({ dedupe }) => dedupe?.key)
+      .map(keyOf)
   )
   const byKey = new Map<string, { id: string; ttlMs: number; invokedAtMs: number; answeredAtMs: number }[]>()
   for (const operation of history.operations) {
-    for (const { id, dedupe } of orderedJobs(operation)) {
+    for (const job of orderedJobs(operation)) {
+      const { id, dedupe } = job
       if (dedupe == null) continue
+      const key = keyOf(job)!
       const [invokedAtMs, answeredAtMs] = [operation.invokedAtMs, operation.answeredAtMs!]
-      const earlier = byKey.get(dedupe.key) ?? []
-      byKey.set(dedupe.key, [...earlier, { id, ttlMs: dedupe.ttlSeconds * 1000, invokedAtMs, answeredAtMs }])
+      const earlier = byKey.get(key) ?? []
+      byKey.set(key, [...earlier, { id, ttlMs: dedupe.ttlSeconds * 1000, invokedAtMs, answeredAtMs }])
     }
   }
   for (const [key, orders] of byKey) {
@@ -106,8 +108,13 @@ export function orderedJobs({ name, result, input, output }: Operation): Ordered
 
 type AskedJob = Omit<OrderedJob, 'id'>
 
+/** Keys are of a project. */
+const keyOf = ({ project, dedupe }: AskedJob): string | undefined =>
+  dedupe == null ? undefined : JSON.stringify([project, dedupe.key])
+
 interface OrderedJob {
   id: string
+  project: string
   priority?: number
   dedupe?: { key: string; ttlSeconds: number } | null
 }
