@@ -5,6 +5,7 @@ import { ScrapdeckError } from '../../src/shared/errors.ts'
 import type { BlobStore } from '../../src/engine/blobs/blob-store.ts'
 import { systemClock } from '../../src/engine/runtime/clock.ts'
 import { silentLogger } from '../../src/engine/runtime/logger.ts'
+import { createNextEntry } from '../../src/engine/store/audit/next-entry.ts'
 import { openSqliteStoreHere } from '../../src/engine/store/sqlite/sqlite-store.ts'
 import type { Store } from '../../src/engine/store/store.ts'
 import { type Life, noAnswer } from './life.ts'
@@ -51,6 +52,7 @@ export class Disk {
    */
   openStore(life: Life, real: Store, witness: StoreWitness): Store {
     const time = this.#time
+    const entries = createNextEntry()
     let waiting: { make: () => Promise<unknown>; refuse: (error: unknown) => void }[] = []
     let diesAtFlush = false
 
@@ -86,6 +88,7 @@ export class Disk {
       get: (target, property) => {
         const value: unknown = Reflect.get(target, property)
         if (typeof value !== 'function' || typeof property !== 'string') return value
+        if (property === 'withAudit') return entries.withAudit
         if (property === 'onChange' || property === 'onQueueChange') {
           return (listener: (news: unknown) => void) =>
             value.call(target, (news: unknown) => {
@@ -95,7 +98,10 @@ export class Disk {
         return (...parameters: unknown[]) => {
           const call = () => value.apply(target, parameters) as Promise<unknown>
           if (property === 'close') return life.isOver ? noAnswer() : call()
-          if (!READS.test(property)) return write(property, parameters, call)
+          if (!READS.test(property)) {
+            const entry = entries.take()
+            return write(property, parameters, entry === null ? call : () => real.withAudit(entry, call))
+          }
           return life.count(`store.${property}`) === 'made'
             ? this.#counted(life, property, parameters, call, witness)
             : (life.die(), noAnswer())

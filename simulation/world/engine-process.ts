@@ -156,7 +156,7 @@ export class EngineProcess {
   #logger(life: Life): Logger {
     const complain = (facts: unknown, text?: string) => {
       if (life.isOver) return
-      const { error } = facts as { error?: unknown }
+      const { err, error = err } = facts as { err?: unknown; error?: unknown }
       const words = error instanceof Error ? `${error.name}: ${error.message}` : ''
       this.#parts.complain(`${this.id}: ${text ?? ''} ${words}`)
     }

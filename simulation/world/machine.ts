@@ -207,7 +207,7 @@ export class Machine {
   #logger(life: Life): Logger {
     const complain = (facts: unknown, text?: string) => {
       if (life.isOver) return
-      const { error } = facts as { error?: unknown }
+      const { err, error = err } = facts as { err?: unknown; error?: unknown }
       const words = error instanceof Error ? `${error.name}: ${error.message}` : ''
       this.complaints.push({ atMs: this.#parts.time.nowMs, text: `${text ?? ''} ${words}` })
     }

@@ -1,6 +1,8 @@
 import { ScrapdeckError } from '../../src/shared/errors.ts'
 import { FakeDatabase } from '../../src/engine/leadership/testing/fake-database.ts'
 import { silentLogger } from '../../src/engine/runtime/logger.ts'
+import { createNextEntry } from '../../src/engine/store/audit/next-entry.ts'
+import type { NewAuditRecord } from '../../src/engine/store/records.ts'
 import type { Lease } from '../../src/engine/store/lease-table.ts'
 import { openSqliteStoreHere } from '../../src/engine/store/sqlite/sqlite-store.ts'
 import type { Store } from '../../src/engine/store/store.ts'
@@ -64,6 +66,7 @@ export class SharedDatabase {
     const { time, disk, witness } = this.#parts
     const store = this.#store!
     const verbs = store as unknown as Record<string, Method | undefined>
+    const entries = createNextEntry()
     let waiting: { isWrite: boolean; send: () => void }[] = []
     let diesAtFlush = false
     let losesAnswers = false
@@ -87,6 +90,7 @@ export class SharedDatabase {
         link.onClaim?.()
         link.onClaim = null
       }
+      const entry = isWrite ? entries.take() : null
       const { promise, resolve, reject } = Promise.withResolvers<unknown>()
       const lost = () => life.run(() => reject(connectionLost()))
       // The engine knows what it wanted to write, as after a full disk.
@@ -107,7 +111,7 @@ export class SharedDatabase {
         }
         if (isWrite && !passesFence(lease, this.lease.lease)) return life.run(() => reject(anotherLeads()))
         const isAnswerLost = isWrite && losesAnswers
-        void this.#carryOut(method, parameters).then(
+        void this.#carryOut(method, parameters, entry).then(
           (answer) => {
             if (isAnswerLost) return unknown()
             link.back(() => life.run(() => resolve(answer)), isWrite ? unknown : lost)
@@ -129,6 +133,7 @@ export class SharedDatabase {
           return (listener: (news: unknown) => void) =>
             value.call(store, (news: unknown) => life.run(() => listener(news)))
         }
+        if (property === 'withAudit') return entries.withAudit
         if (property === 'close') return async () => {}
         if (verbs[property] === undefined) return undefined
         return (...parameters: unknown[]) => ask(property, parameters, !READS.test(property))
@@ -136,12 +141,14 @@ export class SharedDatabase {
     })
   }
 
-  async #carryOut(method: string, parameters: unknown[]): Promise<unknown> {
+  async #carryOut(method: string, parameters: unknown[], entry: NewAuditRecord | null): Promise<unknown> {
     const { time, witness } = this.#parts
     time.busy += 1
     try {
       await this.#opening
-      const answer = await (this.#store as unknown as Record<string, Method>)[method]!(...parameters)
+      const store = this.#store!
+      const call = () => (store as unknown as Record<string, Method>)[method]!(...parameters)
+      const answer = await (entry === null ? call() : store.withAudit(entry, call))
       witness(method, parameters, answer)
       return answer
     } finally {

@@ -207,7 +207,7 @@ export class Audit {
     } catch (error) {
       const { operation, who, result } = record
       const what = { err: error, operation, who: who.name, result }
-      this.#parts.logger.warn(what, 'An entry of the audit log could not be written')
+      this.#parts.logger.error(what, 'An entry of the audit log could not be written')
     }
   }
 }

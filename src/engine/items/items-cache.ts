@@ -80,6 +80,8 @@ export class ItemsCache {
 
   /** At the end: what was copied out of the archive is not left as it is. */
   async empty(): Promise<void> {
+    // A stop that has nothing to remove waits for no disk.
+    if (this.#used.size === 0) return
     for (const each of [this.#directory, this.exportDirectory, this.spillDirectory])
       await rm(each, { recursive: true, force: true })
   }

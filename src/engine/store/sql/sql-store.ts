@@ -7,6 +7,7 @@ import type { Store } from '../store.ts'
 import type { Driver } from './database.ts'
 import { differencesOf, type Watched } from '../audit/differences.ts'
 import { createAccess } from './access.ts'
+import { createNextEntry } from '../audit/next-entry.ts'
 import { createAudit } from './audit.ts'
 import { createAnswers } from './remembered-answers.ts'
 import { createAttempts } from './attempts.ts'
@@ -106,8 +107,7 @@ export function createSqlStore({ driver, clock, logger, scheduleFlush = setImmed
   })
   let announced = changes.cursor()
   let closing: Promise<void> | null = null
-  /** For the next write (withAudit). */
-  let auditing: NewAuditRecord | null = null
+  const entries = createNextEntry()
 
   return {
     enqueueJobs: (list) => write(() => enqueue.enqueue(list)),
@@ -268,14 +268,7 @@ export function createSqlStore({ driver, clock, logger, scheduleFlush = setImmed
     deleteAccessToken: (id) => write(() => access.deleteToken(id), { watched: watchToken(id) }),
     recordAccess: (users, tokens, atMs) => write(() => access.recordUse(users, tokens, atMs)),
 
-    withAudit(record, call) {
-      auditing = record
-      try {
-        return call()
-      } finally {
-        auditing = null
-      }
-    },
+    withAudit: entries.withAudit,
     appendAudit: (record) => write(() => audit.append(record)),
     pageAudit: (filter, page) => read(() => audit.page(filter, page)),
     listAuditAfter: (seq, limit) => read(() => audit.after(seq, limit)),
@@ -361,7 +354,7 @@ export function createSqlStore({ driver, clock, logger, scheduleFlush = setImmed
     { watched, ...options }: Parameters<typeof commits.write>[1] & { watched?: Watched } = {}
   ): Promise<T> {
     refuseWhenClosing()
-    const record = auditing
+    const record = entries.take()
     try {
       return await commits.write(record === null ? work : () => recorded(record, work, watched), options)
     } catch (error) {

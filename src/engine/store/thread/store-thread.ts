@@ -4,7 +4,7 @@ import type { Clock, Timer } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
 import { threadFile } from '../../runtime/thread-task.ts'
 import type { PostgresAddress } from '../../runtime/postgres-address.ts'
-import type { NewAuditRecord } from '../records.ts'
+import { createNextEntry } from '../audit/next-entry.ts'
 import type { Store } from '../store.ts'
 import { Listeners } from '../sql/listeners.ts'
 import { createPreparedFirings, type SentFired } from './prepared-firings.ts'
@@ -59,8 +59,7 @@ export async function openStoreInWorker(options: {
   const changed = new Listeners<number>(logger)
   const queueChanged = new Listeners<string[]>(logger)
   let outbox: Calls = []
-  /** For the next call (withAudit). */
-  let auditing: NewAuditRecord | null = null
+  const entries = createNextEntry()
   let patience: Timer | null = null
   let isSending = false
   let lastSentAtMs = Number.NEGATIVE_INFINITY
@@ -89,14 +88,7 @@ export async function openStoreInWorker(options: {
     prepareFirings(firings) {
       ask('prepareFirings', [prepared.prepare(firings)]).catch(() => prepared.forget(firings))
     },
-    withAudit(record, call) {
-      auditing = record
-      try {
-        return call()
-      } finally {
-        auditing = null
-      }
-    },
+    withAudit: entries.withAudit,
     onChange: (listener) => changed.add(listener),
     onQueueChange: (listener) => queueChanged.add(listener),
     close() {
@@ -129,7 +121,8 @@ export async function openStoreInWorker(options: {
       lastId += 1
       if (waiting.size === 0) worker.ref()
       waiting.set(lastId, { resolve, reject })
-      outbox.push(auditing === null ? [lastId, verb, args] : [lastId, verb, args, JSON.stringify(auditing)])
+      const entry = entries.take()
+      outbox.push(entry === null ? [lastId, verb, args] : [lastId, verb, args, JSON.stringify(entry)])
       if (isSending) return
       if (PATIENT.has(verb)) {
         patience ??= clock.setTimer(patienceMs(), send)
