@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import { once } from 'node:events'
 import { createReadStream } from 'node:fs'
-import { chmod, mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, mkdtemp, readdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { createServer as createHttpServer } from 'node:http'
 import { type AddressInfo, createServer } from 'node:net'
 import { dirname, join, resolve } from 'node:path'
@@ -266,8 +266,9 @@ describe.each(WAYS)('a hostile egg, kept apart by %s', (way) => {
 async function buildHostilePackage(way: Way): Promise<string> {
   const t = await aPlace(way, { warm: false })
   // Served over HTTP, as from an index: it works in a sandbox, too.
-  const source = join(pythons.path, `package-${way}`)
-  await mkdir(source, { mode: 0o755 })
+  const place = await mkdtemp(join(pythons.path, 'package-'))
+  const source = join(place, 'hostile-1')
+  await mkdir(source)
   const project = '[build-system]\nrequires = []\nbuild-backend = "backend"\nbackend-path = ["."]\n'
   await writeFile(join(source, 'pyproject.toml'), project)
   await writeFile(
@@ -286,19 +287,9 @@ def build_wheel(*_, **__):
     raise SystemExit("GOT %d of its wishes" % len(got))
 `
   )
-  await chmod(join(source, 'backend.py'), 0o644)
-  await chmod(join(source, 'pyproject.toml'), 0o644)
-  const archive = join(source, 'hostile-1.tar.gz')
-  execFileSync('tar', [
-    '-C',
-    pythons.path,
-    '--transform',
-    `s#^package-${way}#hostile-1#`,
-    '-czf',
-    archive,
-    '--exclude=*.gz',
-    `package-${way}`
-  ])
+  // Beside what it holds: tar refuses a folder that changes while it is read.
+  const archive = join(place, 'hostile-1.tar.gz')
+  execFileSync('tar', ['-C', place, '--mode=a+rX', '-czf', archive, 'hostile-1'])
   const served = createHttpServer((_request, answer) => createReadStream(archive).pipe(answer)).listen(0, '127.0.0.1')
   await once(served, 'listening')
   closings.push(() => new Promise((done) => served.close(() => done())))
