@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { SECRET_MASK } from './contract/index.ts'
-import { maskCredentials, maskSecrets, secretValues, withSecrets } from './secret-values.ts'
+import { maskCredentials, maskSecrets, maskTokens, secretValues, withSecrets } from './secret-values.ts'
 
 const run = {
   spider: 'prices',
@@ -58,4 +58,16 @@ test('masking takes time in proportion to the text', () => {
   const startedAtMs = performance.now()
   expect(maskCredentials('://'.repeat(1_000_000))).toHaveLength(3_000_000)
   expect(performance.now() - startedAtMs).toBeLessThan(2_000)
+})
+
+test('a name or an id alone is masked like the same one in a longer text', () => {
+  const part = fc.constantFrom('sdk_', 'SDK_', 'eyJ', 'abcdefghijkl', '.', '-', '_', '7', 'basic', 'a@b', 'x:y')
+  fc.assert(
+    fc.property(fc.array(part, { maxLength: 12 }), (parts) => {
+      const word = parts.join('')
+      const [alone, among] = [word, `${word} "`].map((text) => maskTokens(maskCredentials(text)))
+      expect(`${alone} "`).toBe(among)
+    }),
+    { numRuns: 2_000 }
+  )
 })

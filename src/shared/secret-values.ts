@@ -60,15 +60,24 @@ const OUR_TOKENS = new RegExp(`^\\s*${TOKEN_PREFIX}\\S*|${TOKEN_PREFIX}[\\w-]{12
 const SIGNED_TOKENS = /eyJ[\w-]{10,}\.[\w-]{10,}\S*/g
 const CREDENTIALS = /\b(bearer|basic)[\s:=]+[^\s"',;]+/gi
 
+/** Most names and ids: nothing in them can be one of these, or part of an address. */
+const PLAIN_WORD = new RegExp(`^(?!.*(?:${TOKEN_PREFIX}|eyJ))[\\w.-]{0,64}$`, 'i')
+
 /** Replaces tokens, whole or mistyped, signed ones, and what follows `Bearer` or `Basic`, anywhere in a text. */
-export const maskTokens = (text: string): string =>
-  text.replace(CREDENTIALS, `$1 ${SECRET_MASK}`).replace(OUR_TOKENS, SECRET_MASK).replace(SIGNED_TOKENS, SECRET_MASK)
+export function maskTokens(text: string): string {
+  if (PLAIN_WORD.test(text)) return text
+  return text
+    .replace(CREDENTIALS, `$1 ${SECRET_MASK}`)
+    .replace(OUR_TOKENS, SECRET_MASK)
+    .replace(SIGNED_TOKENS, SECRET_MASK)
+}
 
 /**
  * Replaces user name and password in every address in a text: `redis://:secret@host/0`. A password may contain `/` and
  * `@` as they are, so what could be one is masked up to the last `@` of its word.
  */
 export function maskCredentials(text: string): string {
+  if (PLAIN_WORD.test(text)) return text
   return text.replace(/\S+/g, maskWord)
 }
 

@@ -193,9 +193,16 @@ export class Audit {
         tokenName: tokenId === null ? null : this.#parts.tokenName(tokenId),
         session: origin.session ?? null
       },
-      ...{ address: origin.address, door: origin.door, requestId: origin.requestId ?? this.newRequestId() },
-      ...{ operation, ...targetsOf(operation, given), input: text },
-      ...{ result: code === null ? 'done' : REFUSALS.has(code) ? 'refused' : 'failed', code, count: 1, isCut }
+      address: origin.address,
+      door: origin.door,
+      requestId: origin.requestId ?? this.newRequestId(),
+      operation,
+      ...targetsOf(operation, given),
+      input: text,
+      result: code === null ? 'done' : REFUSALS.has(code) ? 'refused' : 'failed',
+      code,
+      count: 1,
+      isCut
     }
   }
 

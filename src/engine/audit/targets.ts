@@ -1,11 +1,11 @@
 import { maskTokens } from '../../shared/secret-values.ts'
 
 /** Input fields that name what an operation is about, and what each of them names. */
-const NOUNS: Readonly<Record<string, string>> = {
+const NOUNS = Object.entries({
   ...{ project: 'project', version: 'version', spider: 'spider', spiders: 'spider', nodeId: 'node', nodeIds: 'node' },
   ...{ jobId: 'job', jobIds: 'job', job: 'job', scheduleId: 'schedule', userId: 'user', webhookId: 'webhook' },
   ...{ name: 'name', id: 'id', ids: 'id', to: 'engine', path: 'path' }
-}
+})
 /** In the inputs of these groups of operations, `id` and `name` are of such a thing. */
 const NOUN_OF_GROUP: Readonly<Record<string, string>> = {
   ...{ jobs: 'job', nodes: 'node', discovery: 'source', schedules: 'schedule', chains: 'chain', webhooks: 'webhook' },
@@ -39,7 +39,7 @@ export function targetsOf(operation: string, input: unknown): Targets {
     if (found.targets.length === TARGETS_MAX) found.moreTargets += 1
     else found.targets.push({ noun, name: readable(String(value), NAME_MAX) })
   }
-  for (const [field, known] of Object.entries(NOUNS)) {
+  for (const [field, known] of NOUNS) {
     if (!Object.hasOwn(input, field)) continue
     const value = (input as Record<string, unknown>)[field]
     if (field === 'project' && typeof value === 'string') found.project = readable(value, PROJECT_MAX)

@@ -225,16 +225,24 @@ const LISTED_MAX = 50
 
 /** Arguments by name, and the settings among them too, so that secret ones are known by their names. */
 function inputOf(args: FormValues): Record<string, unknown> {
-  const textOf = (value: Buffer | undefined) => value?.toString('utf8') ?? ''
-  const listed = [...args].slice(0, LISTED_MAX).filter(([name]) => name !== 'setting' && name !== 'egg')
-  const settings = (args.get('setting') ?? []).slice(0, LISTED_MAX).map((setting) => {
-    const [name = '', ...rest] = textOf(setting).split('=')
-    return [name, rest.join('=')] as const
-  })
-  return {
-    ...Object.fromEntries(listed.map(([name, [first]]) => [name, textOf(first)])),
-    ...(settings.length > 0 && { settings: Object.fromEntries(settings) })
+  const input = Object.create(null) as Record<string, unknown>
+  let count = 0
+  for (const [name, [first]] of args) {
+    if (name === 'setting' || name === 'egg') continue
+    if ((count += 1) > LISTED_MAX) break
+    input[name] = textOf(first)
   }
+  const settings = args.get('setting')?.slice(0, LISTED_MAX) ?? []
+  if (settings.length > 0)
+    input['settings'] = Object.fromEntries(settings.map((setting) => nameAndValue(textOf(setting))))
+  return input
+}
+
+const textOf = (value: Buffer | undefined): string => value?.toString('utf8') ?? ''
+
+function nameAndValue(setting: string): [string, string] {
+  const [name = '', ...rest] = setting.split('=')
+  return [name, rest.join('=')]
 }
 
 /** The envelope ends with the name of the engine that answers, which the others do not share. */

@@ -53,14 +53,26 @@ export function inOrder(record: AuditRecord): string {
   const { seq, atMs, who, address, door, requestId, operation, project } = record
   const { userId, name, role, tokenId, tokenName, session } = who
   return JSON.stringify({
-    ...{ seq, atMs, who: { userId, name, role, tokenId, tokenName, session }, address, door, requestId },
-    ...{ operation, project, targets: record.targets.map((one) => ({ noun: one.noun, name: one.name })) },
-    ...{ moreTargets: record.moreTargets, input: record.input },
+    seq,
+    atMs,
+    who: { userId, name, role, tokenId, tokenName, session },
+    address,
+    door,
+    requestId,
+    operation,
+    project,
+    targets: record.targets.map((one) => ({ noun: one.noun, name: one.name })),
+    moreTargets: record.moreTargets,
+    input: record.input,
     changes: record.changes.map((change) => ({
-      ...{ noun: change.noun, name: change.name },
+      noun: change.noun,
+      name: change.name,
       fields: change.fields.map(({ field, before, after }) => ({ field, before, after }))
     })),
-    ...{ result: record.result, code: record.code, count: record.count, isCut: record.isCut }
+    result: record.result,
+    code: record.code,
+    count: record.count,
+    isCut: record.isCut
   })
 }
 
