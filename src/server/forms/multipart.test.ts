@@ -47,6 +47,15 @@ describe('multipart', () => {
     }
   })
 
+  it('a file that arrives in one large piece with the end of the form is read', async () => {
+    const form = new FormData()
+    form.append('egg', new Blob([Buffer.alloc(300_000, 'x')]), 'project.egg')
+    const sent = new Response(form)
+    const body = Buffer.from(await sent.arrayBuffer())
+    const values = await parse(body, sent.headers.get('content-type')!, body.length)
+    expect(values.get('egg')?.[0]?.length).toBe(300_000)
+  }, 5_000)
+
   it("what fetch's FormData sends is restored byte for byte", async () => {
     await fc.assert(
       fc.asyncProperty(

@@ -16,7 +16,7 @@ export class MalformedMultipartError extends Error {
  * are skipped. Rejects with MalformedMultipartError, and with the errors of `body` and `collector`.
  */
 export async function readMultipart(
-  body: AsyncIterable<Buffer>,
+  body: AsyncIterable<Buffer> | Iterable<Buffer>,
   contentType: string,
   collector: FormCollector
 ): Promise<void> {
@@ -66,7 +66,8 @@ export async function readMultipart(
   try {
     for await (const chunk of body) {
       isDrained = parser.write(chunk)
-      await until(() => isDrained)
+      // After the end of the form, nothing is drained any more.
+      await until(() => isDrained || isFinished)
     }
     parser.end()
     await until(() => isFinished)

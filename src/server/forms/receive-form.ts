@@ -42,40 +42,58 @@ export async function receiveForm(request: FastifyRequest, body: Readable, optio
   const { incoming, isWanted, isFile, limitBytes } = options
   const collector = new FormCollector(incoming, isFile)
   try {
-    if (Number(request.headers['content-length'] ?? 0) > limitBytes) throw tooLarge()
+    const lengthBytes = Number(request.headers['content-length'] ?? Number.NaN)
+    if (lengthBytes > limitBytes) throw tooLarge()
     const contentType = request.headers['content-type'] ?? ''
-    const isEmpty = !(await read(withinLimit(body, limitBytes), isWanted ? contentType : '', collector))
+    const pieces = lengthBytes <= SMALL_BYTES ? await atOnce(body) : await begin(withinLimit(body, limitBytes))
+    if (pieces !== null) await read(pieces, isWanted ? contentType : '', collector)
     const parts = await collector.end()
-    request.form = isEmpty ? null : parts
+    request.form = pieces === null ? null : parts
   } catch (error) {
     await collector.abort()
     if (body.errored === null) throw error
-    throw new ScrapdeckError('BAD_INPUT', 'The request ended before its body was complete.', { cause: error })
+    throw endedEarly(error)
   }
 }
 
-/** Resolves to false if the body is empty, which is valid whatever its type. */
-async function read(body: AsyncIterator<Buffer>, contentType: string, collector: FormCollector): Promise<boolean> {
+/** null: the body is empty, which is valid whatever its type. */
+type Pieces = AsyncIterable<Buffer> | Iterable<Buffer> | null
+
+/** Most forms are a few names and values. As a stream, they took longer to read than all that is done with them. */
+const SMALL_BYTES = 65_536
+
+function atOnce(body: Readable): Promise<Pieces> {
+  return new Promise((resolve, reject) => {
+    const pieces: Buffer[] = []
+    body
+      .on('data', (piece: Buffer) => pieces.push(piece))
+      .once('end', () => resolve(pieces.length === 0 ? null : pieces))
+      .once('error', reject)
+      .once('close', () => reject(endedEarly(body.errored)))
+  })
+}
+
+async function begin(body: AsyncIterator<Buffer>): Promise<Pieces> {
   const first = await body.next()
-  if (first.done === true) return false
-  async function* whole() {
-    yield first.value as Buffer
+  if (first.done === true) return null
+  return (async function* whole() {
+    yield first.value
     yield* { [Symbol.asyncIterator]: () => body }
-  }
+  })()
+}
+
+async function read(pieces: NonNullable<Pieces>, contentType: string, collector: FormCollector): Promise<void> {
   switch ((contentType.split(';', 1)[0] ?? '').trim().toLowerCase()) {
     case 'multipart/form-data':
-      await readMultipart(whole(), contentType, collector)
-      break
+      return readMultipart(pieces, contentType, collector)
     case 'application/x-www-form-urlencoded':
-      await readUrlEncoded(whole(), collector)
-      break
+      return readUrlEncoded(pieces, collector)
     default:
-      for await (const _ of whole());
+      for await (const _ of pieces);
   }
-  return true
 }
 
-async function readUrlEncoded(body: AsyncIterable<Buffer>, collector: FormCollector): Promise<void> {
+async function readUrlEncoded(body: NonNullable<Pieces>, collector: FormCollector): Promise<void> {
   const parser = new UrlEncodedParser()
   const collect = async (events: ReturnType<typeof parser.push>) => {
     for (const event of events) {
@@ -96,5 +114,8 @@ async function* withinLimit(body: Readable, limitBytes: number): AsyncGenerator<
     yield piece
   }
 }
+
+const endedEarly = (cause: unknown) =>
+  new ScrapdeckError('BAD_INPUT', 'The request ended before its body was complete.', { cause })
 
 const tooLarge = () => new errorCodes.FST_ERR_CTP_BODY_TOO_LARGE()
