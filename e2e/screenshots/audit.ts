@@ -20,19 +20,14 @@ export async function fillAudit({ address, client }: Service): Promise<void> {
   await fetch(`${address}/api/v1/jobs`, { headers: { authorization: `Basic ${btoa('admin:123456')}` } })
 }
 
-const openAudit = async (page: Page) => {
-  await page.goto('#/audit')
-  await page.getByRole('gridcell', { name: 'nodes.update' }).waitFor()
-}
-
 export const AUDIT_SCREENS: Record<string, (page: Page) => Promise<void>> = {
   audit: async (page) => {
-    await openAudit(page)
+    await page.goto('#/audit')
     await page.getByRole('button', { name: 'Verify' }).click()
     await page.getByText('all hashes fit').waitFor()
   },
   'audit-entry': async (page) => {
-    await openAudit(page)
+    await page.goto('#/audit?operation=nodes.update')
     await page.getByRole('gridcell', { name: 'nodes.update' }).click()
     await page.getByRole('complementary', { name: 'Audit entry' }).waitFor()
   },

@@ -1,14 +1,14 @@
 import { Button } from '@mantine/core'
 import { IconEye } from '@tabler/icons-react'
 import { seeAs, useSeenAs } from '../state/seen-as.ts'
-import classes from './frame.module.css'
+import { Banner } from '../ui/banner.tsx'
 
 /** Above every screen, while an owner looks at it with the eyes of another role. */
 export function SeenAsBar() {
   const role = useSeenAs((state) => state.role)
   if (role === null) return null
   return (
-    <div className={classes.seenAs} role="status">
+    <Banner>
       <IconEye size={14} aria-hidden />
       <span>
         You see what a user with the role <strong>{role}</strong> sees. Your own rights are unchanged.
@@ -16,6 +16,6 @@ export function SeenAsBar() {
       <Button size="compact-xs" variant="default" onClick={() => seeAs(null)}>
         Stop
       </Button>
-    </div>
+    </Banner>
   )
 }

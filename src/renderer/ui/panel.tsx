@@ -59,11 +59,37 @@ export function ScreenHead({ title, views, note, children }: ScreenHeadProps) {
   )
 }
 
+interface DetailPaneProps {
+  label: string
+  /** For long texts, in sections with an `h3`. */
+  isWide?: boolean
+  children: ReactNode
+}
+
 /** The pane that shows one row of a list: beside it, or over it on narrow screens. The list handles Esc. */
-export function DetailPane({ label, children }: { label: string; children: ReactNode }) {
+export function DetailPane({ label, isWide = false, children }: DetailPaneProps) {
   return (
-    <aside className={classes.detail} aria-label={label}>
+    <aside className={classes.detail} data-wide={isWide || undefined} aria-label={label}>
       {children}
     </aside>
+  )
+}
+
+/** What a pane shows, by a name that may be long, and lines below it. */
+export function PaneTitle({ title, children }: { title: ReactNode; children?: ReactNode }) {
+  return (
+    <div className={classes.paneTitle}>
+      <h2>{title}</h2>
+      {children}
+    </div>
+  )
+}
+
+/** A text whose lines count, such as JSON or a traceback. */
+export function CodeBlock({ label, children }: { label: string; children: string }) {
+  return (
+    <pre className={classes.code} aria-label={label}>
+      {children}
+    </pre>
   )
 }

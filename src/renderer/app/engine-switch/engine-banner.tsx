@@ -5,9 +5,9 @@ import { formatAge } from '../../../shared/time.ts'
 import { desktopApp } from '../../api/desktop.ts'
 import { useConnection } from '../../state/connection.ts'
 import { openEngineDialog, useRemoteEngines } from '../../state/remote-engines.ts'
+import { Banner } from '../../ui/banner.tsx'
 import { useNow } from '../../ui/clock.ts'
 import { notifyError } from '../../ui/notify.tsx'
-import classes from './engine-switch.module.css'
 
 /** Above every screen of a remote engine: that it does not respond or refuses, or that its version differs. */
 export function EngineBanner() {
@@ -26,7 +26,7 @@ export function EngineBanner() {
   const { id, name, state, problem, sinceMs, age, version, lacks } = engine
   if (state === 'offline' || state === 'refused') {
     return (
-      <div className={classes.banner} data-bad={state === 'refused' || undefined} role="status">
+      <Banner isBad={state === 'refused'}>
         <IconPlugConnectedX size={14} aria-hidden />
         <span>
           <strong>
@@ -41,12 +41,12 @@ export function EngineBanner() {
         <Button size="compact-xs" variant="default" onClick={() => openEngineDialog(engine)}>
           Edit engine…
         </Button>
-      </div>
+      </Banner>
     )
   }
   if (age === 'newer') {
     return (
-      <div className={classes.banner} role="status">
+      <Banner>
         <IconVersions size={14} aria-hidden />
         <span>
           {name} runs a newer Scrapdeck ({version}; this app is {appVersion}), so parts of it may be missing here.
@@ -54,18 +54,18 @@ export function EngineBanner() {
         <Button size="compact-xs" variant="default" onClick={() => openUi.mutate(id)}>
           Open its own UI
         </Button>
-      </div>
+      </Banner>
     )
   }
   if (age !== 'older' || lacks.length === 0) return null
   return (
-    <div className={classes.banner} role="status">
+    <Banner>
       <IconVersions size={14} aria-hidden />
       <span title={lacks.join(', ')}>
         {name} runs an older Scrapdeck ({version}; this app is {appVersion}). What it does not have is hidden or
         refused.
       </span>
-    </div>
+    </Banner>
   )
 }
 

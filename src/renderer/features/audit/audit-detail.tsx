@@ -5,7 +5,7 @@ import { useApi } from '../../api/api.tsx'
 import { CopyText } from '../../ui/copy-button.tsx'
 import { formatCount } from '../../ui/numbers.ts'
 import { PaneHead } from '../../ui/pane-head.tsx'
-import { DetailPane, FieldRow } from '../../ui/panel.tsx'
+import { CodeBlock, DetailPane, FieldRow, PaneTitle } from '../../ui/panel.tsx'
 import { EmptyState, QueryState } from '../../ui/states.tsx'
 import { formatInstant } from '../../ui/time.tsx'
 import { ResultText } from './audit-columns.tsx'
@@ -21,22 +21,20 @@ export function AuditDetail(props: { seq: number; known: AuditEntry | undefined;
   )
   const entry = known ?? found.data?.entries.find((one) => one.seq === seq)
   return (
-    <div className={classes.pane}>
-      <DetailPane label="Audit entry">
-        <PaneHead what="entry" onClose={onClose}>
-          {entry !== undefined && <ResultText entry={entry} />}
-        </PaneHead>
-        {entry === undefined ? (
-          <QueryState query={found} what="the entry" rows={8}>
-            {() => (
-              <EmptyState title="Entry not found">It was deleted because of its age, or was never written.</EmptyState>
-            )}
-          </QueryState>
-        ) : (
-          <Detail entry={entry} />
-        )}
-      </DetailPane>
-    </div>
+    <DetailPane isWide label="Audit entry">
+      <PaneHead what="entry" onClose={onClose}>
+        {entry !== undefined && <ResultText entry={entry} />}
+      </PaneHead>
+      {entry === undefined ? (
+        <QueryState query={found} what="the entry" rows={8}>
+          {() => (
+            <EmptyState title="Entry not found">It was deleted because of its age, or was never written.</EmptyState>
+          )}
+        </QueryState>
+      ) : (
+        <Detail entry={entry} />
+      )}
+    </DetailPane>
   )
 }
 
@@ -45,15 +43,14 @@ function Detail({ entry }: { entry: AuditEntry }) {
   const targets = targetWords(entry)
   return (
     <>
-      <div className={classes.title}>
-        <h2 className="mono">{operation}</h2>
+      <PaneTitle title={<span className="mono">{operation}</span>}>
         {targets !== '' && <p className="dim">{targets}</p>}
         {code !== null && (
           <p className={entry.result === 'refused' ? 'tone-bad' : 'tone-wait'}>
             {ERROR_CODES[code as ErrorCode]?.title ?? 'It failed'} <span className="mono faint">{code}</span>
           </p>
         )}
-      </div>
+      </PaneTitle>
       <div>
         <FieldRow label="When">{formatInstant(atMs)}</FieldRow>
         {count > 1 && <FieldRow label="How often">{formatCount(count)} times, the last one at that time</FieldRow>}
@@ -77,7 +74,7 @@ function Detail({ entry }: { entry: AuditEntry }) {
       {input !== 'null' && (
         <section>
           <h3>Request</h3>
-          <pre className={classes.json}>{prettyJson(input)}</pre>
+          <CodeBlock label="Request">{prettyJson(input)}</CodeBlock>
         </section>
       )}
       {isCut && <p className="faint">This entry is cut: it was too long to be kept as a whole.</p>}

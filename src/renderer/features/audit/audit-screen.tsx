@@ -1,4 +1,4 @@
-import { ActionIcon, Button, SegmentedControl, Select, TextInput } from '@mantine/core'
+import { Button, SegmentedControl, Select, TextInput } from '@mantine/core'
 import { IconDownload, IconHistory, IconShieldCheck, IconX } from '@tabler/icons-react'
 import { keepPreviousData, useInfiniteQuery, useMutation } from '@tanstack/react-query'
 import { getRouteApi } from '@tanstack/react-router'
@@ -9,9 +9,11 @@ import { useMay, useMe } from '../../api/use-me.ts'
 import { useKeys } from '../../state/keys.ts'
 import { AUDIT_RESULTS, type AuditSearch } from '../../state/search.ts'
 import { useNow } from '../../ui/clock.ts'
+import { FilterBar } from '../../ui/filter-bar.tsx'
 import { FilterBox } from '../../ui/filter-box.tsx'
 import { notifyError } from '../../ui/notify.tsx'
 import { formatCount } from '../../ui/numbers.ts'
+import { ListAndPane, ListHead } from '../../ui/list-screen.tsx'
 import { ScreenHead } from '../../ui/panel.tsx'
 import { saveFile } from '../../ui/save-file.ts'
 import { EmptyState, ErrorState as LoadError, RowsSkeleton } from '../../ui/states.tsx'
@@ -20,7 +22,6 @@ import { useDownload } from '../../ui/use-download.ts'
 import { useTyped } from '../../ui/use-typed.ts'
 import { AUDIT_COLUMNS } from './audit-columns.tsx'
 import { AuditDetail } from './audit-detail.tsx'
-import classes from './audit.module.css'
 
 const route = getRouteApi('/audit')
 const PAGE_ROWS = 100
@@ -107,7 +108,7 @@ function AuditLog() {
   const isFiltering = [result, who, operation, project, hours, text].some((filter) => filter !== undefined)
   return (
     <>
-      <div className={classes.head}>
+      <ListHead>
         <ScreenHead title="Audit log" note="Who changed or tried to change what">
           <VerifyButton />
           <ExportButton />
@@ -120,8 +121,15 @@ function AuditLog() {
             inputRef={filterBox}
           />
         </ScreenHead>
-      </div>
-      <div className={classes.filters} role="group" aria-label="Filter">
+      </ListHead>
+      <FilterBar
+        chips={
+          project === undefined
+            ? []
+            : [{ label: `project: ${project}`, onRemove: () => setSearch({ project: undefined }, true) }]
+        }
+        onClear={isFiltering ? clear : null}
+      >
         <SegmentedControl
           aria-label="Result"
           size="xs"
@@ -135,7 +143,6 @@ function AuditLog() {
           ]}
         />
         <TextInput
-          className={classes.field}
           size="xs"
           aria-label="User or token"
           placeholder="user or token"
@@ -143,7 +150,6 @@ function AuditLog() {
           onChange={(event) => setTypedWho(event.currentTarget.value)}
         />
         <TextInput
-          className={classes.field}
           size="xs"
           aria-label="Operation"
           placeholder="operation, such as nodes"
@@ -151,7 +157,6 @@ function AuditLog() {
           onChange={(event) => setTypedOperation(event.currentTarget.value)}
         />
         <Select
-          className={classes.field}
           size="xs"
           aria-label="Period"
           placeholder="any time"
@@ -160,25 +165,8 @@ function AuditLog() {
           value={hours === undefined ? null : String(hours)}
           onChange={(value) => setSearch({ hours: value === null ? undefined : Number(value) }, true)}
         />
-        {project !== undefined && (
-          <span className={classes.chip}>
-            <span className="ellipsis">project: {project}</span>
-            <ActionIcon
-              size={18}
-              aria-label={`Remove filter project: ${project}`}
-              onClick={() => setSearch({ project: undefined }, true)}
-            >
-              <IconX size={12} />
-            </ActionIcon>
-          </span>
-        )}
-        {isFiltering && (
-          <Button size="compact-sm" variant="subtle" color="gray" onClick={clear}>
-            Clear filter
-          </Button>
-        )}
-      </div>
-      <div className={classes.split}>
+      </FilterBar>
+      <ListAndPane>
         {list.isError && list.data === undefined ? (
           <LoadError what="the audit log" error={list.error} onRetry={() => void list.refetch()} />
         ) : list.data === undefined || isSearching ? (
@@ -200,7 +188,7 @@ function AuditLog() {
         {openSeq !== undefined && (
           <AuditDetail key={openSeq} seq={openSeq} known={rows.find(({ seq }) => seq === openSeq)} onClose={close} />
         )}
-      </div>
+      </ListAndPane>
     </>
   )
 }

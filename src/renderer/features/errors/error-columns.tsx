@@ -5,7 +5,7 @@ import { ErrorStateText } from '../../ui/errors/error-group.tsx'
 import { formatCount, plural } from '../../ui/numbers.ts'
 import type { Column } from '../../ui/table/column.ts'
 import { RelativeTime } from '../../ui/time.tsx'
-import classes from './errors-screen.module.css'
+import classes from './error-columns.module.css'
 
 /** The columns of the errors table; `showsState`: the list has errors of several states. */
 export const errorColumns = (showsState: boolean): Column<ErrorGroup>[] => [

@@ -10,7 +10,7 @@ import { useMay } from '../../api/use-me.ts'
 import { LinkButton } from '../../ui/link-button.tsx'
 import { formatCount, plural } from '../../ui/numbers.ts'
 import { PaneHead } from '../../ui/pane-head.tsx'
-import { DetailPane, FieldRow } from '../../ui/panel.tsx'
+import { DetailPane, FieldRow, PaneTitle } from '../../ui/panel.tsx'
 import { QueryState } from '../../ui/states.tsx'
 import { RelativeTime } from '../../ui/time.tsx'
 import classes from './error-detail.module.css'
@@ -36,16 +36,14 @@ export function ErrorDetail({ id, nodeName, onState, onFilter, onClose }: ErrorD
   const { query } = useApi()
   const detail = useQuery(query.errors.get.queryOptions({ input: { id } }))
   return (
-    <div className={classes.pane}>
-      <DetailPane label="Error">
-        <PaneHead what="error" onClose={onClose}>
-          {detail.data !== undefined && <ErrorStateText group={detail.data.group} />}
-        </PaneHead>
-        <QueryState query={detail} what="the error" rows={10}>
-          {(data) => <Detail detail={data} nodeName={nodeName} onState={onState} onFilter={onFilter} />}
-        </QueryState>
-      </DetailPane>
-    </div>
+    <DetailPane isWide label="Error">
+      <PaneHead what="error" onClose={onClose}>
+        {detail.data !== undefined && <ErrorStateText group={detail.data.group} />}
+      </PaneHead>
+      <QueryState query={detail} what="the error" rows={10}>
+        {(data) => <Detail detail={data} nodeName={nodeName} onState={onState} onFilter={onFilter} />}
+      </QueryState>
+    </DetailPane>
   )
 }
 
@@ -60,10 +58,9 @@ function Detail({
   const newest = occurrences[0]
   return (
     <>
-      <div className={classes.title}>
-        <h2>{group.title}</h2>
+      <PaneTitle title={group.title}>
         <p className="mono dim">{group.culprit}</p>
-      </div>
+      </PaneTitle>
       <Group gap={8}>
         {!may ? null : group.state === 'open' ? (
           <>

@@ -3,8 +3,8 @@ import type { ErrorOccurrence } from '../../../shared/contract/index.ts'
 import { formatOf, parseRecordHead } from '../../../shared/log-record.ts'
 import { useApi } from '../../api/api.tsx'
 import { plainText } from '../../terminal/sanitise.ts'
+import { CodeBlock } from '../../ui/panel.tsx'
 import { RowsSkeleton } from '../../ui/states.tsx'
-import classes from './error-detail.module.css'
 
 /** A traceback through Scrapy's middlewares has a hundred lines and more. */
 const READ_BYTES = 65_536
@@ -25,9 +25,9 @@ export function ErrorExample({ occurrence }: { occurrence: ErrorOccurrence }) {
   const lines = log.data === undefined ? [] : foldLibraries(recordAt(log.data.text))
   return (
     <>
-      <pre className={classes.example} aria-label="Example">
+      <CodeBlock label="Example">
         {(lines.length === 0 ? message.split('\n') : lines).map(plainText).join('\n')}
-      </pre>
+      </CodeBlock>
       {log.isError && <p className="dim">The log of this run is not available: only the message was kept.</p>}
     </>
   )

@@ -1,5 +1,5 @@
-import { ActionIcon, Button, SegmentedControl, Select } from '@mantine/core'
-import { IconBug, IconCircleCheck, IconListSearch, IconX } from '@tabler/icons-react'
+import { Button, SegmentedControl, Select } from '@mantine/core'
+import { IconBug, IconCircleCheck, IconListSearch } from '@tabler/icons-react'
 import { keepPreviousData, useInfiniteQuery, useQuery } from '@tanstack/react-query'
 import { getRouteApi } from '@tanstack/react-router'
 import { useCallback, useMemo, useRef } from 'react'
@@ -7,15 +7,16 @@ import type { ErrorGroup, ErrorState, ProjectName } from '../../../shared/contra
 import { useApi } from '../../api/api.tsx'
 import { useKeys } from '../../state/keys.ts'
 import { ERROR_STATES, type ErrorsSearch } from '../../state/search.ts'
+import { FilterBar } from '../../ui/filter-bar.tsx'
 import { FilterBox } from '../../ui/filter-box.tsx'
 import { LinkButton } from '../../ui/link-button.tsx'
+import { ListAndPane, ListHead } from '../../ui/list-screen.tsx'
 import { ScreenHead } from '../../ui/panel.tsx'
 import { EmptyState, ErrorState as LoadError, RowsSkeleton } from '../../ui/states.tsx'
 import { VirtualTable } from '../../ui/table/virtual-table.tsx'
 import { useTyped } from '../../ui/use-typed.ts'
 import { errorColumns } from './error-columns.tsx'
 import { ErrorDetail } from './error-detail.tsx'
-import classes from './errors-screen.module.css'
 import { useSetErrorState } from './use-error-actions.ts'
 
 const route = getRouteApi('/errors')
@@ -88,7 +89,7 @@ export function ErrorsScreen() {
   const isFiltering = chips.length > 0 || project !== undefined || text !== undefined
   return (
     <>
-      <div className={classes.head}>
+      <ListHead>
         <ScreenHead title="Errors" note="Errors of all runs, grouped">
           <FilterBox
             label="Filter errors"
@@ -99,8 +100,11 @@ export function ErrorsScreen() {
             inputRef={filterBox}
           />
         </ScreenHead>
-      </div>
-      <div className={classes.filters} role="group" aria-label="Filter">
+      </ListHead>
+      <FilterBar
+        chips={chips.map(({ key, label }) => ({ label, onRemove: () => setSearch({ [key]: undefined }, true) }))}
+        onClear={isFiltering ? clear : null}
+      >
         <SegmentedControl
           aria-label="State"
           size="xs"
@@ -109,25 +113,8 @@ export function ErrorsScreen() {
           data={[...ERROR_STATES, 'all' as const].map((value) => ({ value, label: STATE_LABELS[value] }))}
         />
         <ProjectSelect project={project} onChange={(next) => setSearch({ project: next }, true)} />
-        {chips.map(({ key, label }) => (
-          <span key={key} className={classes.chip}>
-            <span className="ellipsis">{label}</span>
-            <ActionIcon
-              size={18}
-              aria-label={`Remove filter ${label}`}
-              onClick={() => setSearch({ [key]: undefined }, true)}
-            >
-              <IconX size={12} />
-            </ActionIcon>
-          </span>
-        ))}
-        {isFiltering && (
-          <Button size="compact-sm" variant="subtle" color="gray" onClick={clear}>
-            Clear filter
-          </Button>
-        )}
-      </div>
-      <div className={classes.split}>
+      </FilterBar>
+      <ListAndPane>
         {list.isError && list.data === undefined ? (
           <LoadError what="the errors" error={list.error} onRetry={() => void list.refetch()} />
         ) : list.data === undefined ? (
@@ -156,7 +143,7 @@ export function ErrorsScreen() {
             onClose={close}
           />
         )}
-      </div>
+      </ListAndPane>
     </>
   )
 }
@@ -178,7 +165,6 @@ function ProjectSelect({
   ])
   return (
     <Select
-      className={classes.project}
       size="xs"
       rightSectionWidth={22}
       aria-label="Project"

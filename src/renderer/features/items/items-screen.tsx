@@ -12,6 +12,7 @@ import { itemColumns } from '../../ui/items/item-columns.tsx'
 import { describeFacts } from '../../ui/items/items-facts.ts'
 import { isCopying, ITEMS_AGAIN_MS, ItemsProblem, mayPass } from '../../ui/items/items-problem.tsx'
 import { LinkButton } from '../../ui/link-button.tsx'
+import { ListAndPane, ListHead } from '../../ui/list-screen.tsx'
 import { ScreenHead } from '../../ui/panel.tsx'
 import { EmptyState, RowsSkeleton } from '../../ui/states.tsx'
 import { VirtualTable } from '../../ui/table/virtual-table.tsx'
@@ -59,9 +60,9 @@ export function ItemsScreen() {
     const error = job.error ?? facts.error
     return (
       <>
-        <div className={classes.head}>
+        <ListHead>
           <ScreenHead title="Items" note={job.data && <JobLink job={job.data.job} />} />
-        </div>
+        </ListHead>
         <div className={classes.problem}>
           {error === null ? (
             <RowsSkeleton rows={12} />
@@ -155,7 +156,7 @@ function ItemsOfJob({ job, facts }: { job: Job; facts: ItemsFacts }) {
   const opened = search.item
   return (
     <>
-      <div className={classes.head}>
+      <ListHead>
         <ScreenHead title="Items" note={<JobLink job={job} attempt={search.attempt} />}>
           <ColumnsMenu columns={facts.columns} hasMoreFields={facts.hasMoreFields} shown={names} onChange={setChosen} />
           <Button
@@ -172,8 +173,8 @@ function ItemsOfJob({ job, facts }: { job: Job; facts: ItemsFacts }) {
           <FilterRow columns={facts.columns} conditions={conditions} onChange={setConditions} />
           <span className="dim">{describeFacts(counted.data ?? facts)}</span>
         </div>
-      </div>
-      <div className={classes.split}>
+      </ListHead>
+      <ListAndPane>
         <div className={classes.body}>
           {pages.data === undefined && pages.error !== null ? (
             <div className={classes.problem}>
@@ -234,7 +235,7 @@ function ItemsOfJob({ job, facts }: { job: Job; facts: ItemsFacts }) {
         {search.compare && opened === undefined && search.field === undefined && (
           <ComparePane job={job} of={of} columns={facts.columns} onClose={closePane} />
         )}
-      </div>
+      </ListAndPane>
     </>
   )
 }

@@ -12,6 +12,7 @@ import { openRunDialog } from '../../state/open-run-dialog.ts'
 import { FilterBox } from '../../ui/filter-box.tsx'
 import { joinFacts } from '../../ui/join-facts.ts'
 import { formatCount, formatCpuShare, formatMemory, plural } from '../../ui/numbers.ts'
+import { ListHead } from '../../ui/list-screen.tsx'
 import { ScreenHead } from '../../ui/panel.tsx'
 import { SpiderName } from '../../ui/spider-name.tsx'
 import { EmptyState, QueryState } from '../../ui/states.tsx'
@@ -66,7 +67,7 @@ export function RunningScreen() {
 
   return (
     <>
-      <div className={classes.head}>
+      <ListHead>
         <ScreenHead
           title="Running"
           note={running.data && totalsOf(running.data.jobs, running.data.total, external.length)}
@@ -80,7 +81,7 @@ export function RunningScreen() {
             inputRef={filterBox}
           />
         </ScreenHead>
-      </div>
+      </ListHead>
       <div className={classes.table}>
         <QueryState query={running} what="the running jobs">
           {() => (

@@ -10,6 +10,7 @@ import { useKeys } from '../../state/keys.ts'
 import { FilterBox } from '../../ui/filter-box.tsx'
 import { joinFacts } from '../../ui/join-facts.ts'
 import { plural } from '../../ui/numbers.ts'
+import { ListAndPane, ListHead } from '../../ui/list-screen.tsx'
 import { ScreenHead } from '../../ui/panel.tsx'
 import { EmptyState, QueryState } from '../../ui/states.tsx'
 import { isTroubled } from '../../ui/status.tsx'
@@ -48,7 +49,7 @@ export function NodesScreen() {
   const opened = nodes.data?.nodes.find(({ id }) => id === openId)
   return (
     <>
-      <div className={classes.head}>
+      <ListHead>
         <ScreenHead title="Nodes" note={nodes.data && fleetWords(nodes.data.nodes)}>
           <FilterBox
             label="Filter nodes"
@@ -65,7 +66,7 @@ export function NodesScreen() {
             </Button>
           )}
         </ScreenHead>
-      </div>
+      </ListHead>
       {groups.length > 0 && (
         <div className={classes.groups} role="toolbar" aria-label="Groups">
           {groups.map(({ name, count, troubled }) => (
@@ -83,7 +84,7 @@ export function NodesScreen() {
           ))}
         </div>
       )}
-      <div className={classes.split}>
+      <ListAndPane>
         <QueryState query={nodes} what="the nodes">
           {() => (
             <VirtualTable
@@ -132,7 +133,7 @@ export function NodesScreen() {
             onClose={() => open(null)}
           />
         )}
-      </div>
+      </ListAndPane>
       {add && may && <AddNodesDialog onClose={() => setAdding(false)} />}
     </>
   )

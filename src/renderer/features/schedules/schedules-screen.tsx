@@ -12,6 +12,7 @@ import { useKeys } from '../../state/keys.ts'
 import { FilterBox } from '../../ui/filter-box.tsx'
 import { joinFacts } from '../../ui/join-facts.ts'
 import { formatCount, plural } from '../../ui/numbers.ts'
+import { ListAndPane, ListHead } from '../../ui/list-screen.tsx'
 import { DetailPane, ScreenHead } from '../../ui/panel.tsx'
 import { EmptyState, QueryState } from '../../ui/states.tsx'
 import { VirtualTable } from '../../ui/table/virtual-table.tsx'
@@ -21,7 +22,6 @@ import { scheduleColumns } from './schedule-columns.tsx'
 import { ScheduleDetail } from './detail/schedule-detail.tsx'
 import { missedLately } from './schedule-words.ts'
 import { SchedulesTabs } from './schedules-tabs.tsx'
-import classes from './schedules-screen.module.css'
 import { useScheduleActions } from './use-schedule-actions.tsx'
 
 const route = getRouteApi('/schedules')
@@ -114,7 +114,7 @@ function ScheduleList() {
   const isFiltered = text !== undefined || project !== undefined
   return (
     <>
-      <div className={classes.head}>
+      <ListHead>
         <ScreenHead title="Schedules" views={<SchedulesTabs />} note={list.data && countWords(rows, total)}>
           <FilterBox
             label="Filter schedules"
@@ -133,8 +133,8 @@ function ScheduleList() {
             </Button>
           )}
         </ScreenHead>
-      </div>
-      <div className={classes.split}>
+      </ListHead>
+      <ListAndPane>
         <QueryState query={list} what="the schedules">
           {() => (
             <VirtualTable
@@ -177,7 +177,7 @@ function ScheduleList() {
             </EmptyState>
           </DetailPane>
         )}
-      </div>
+      </ListAndPane>
       {marked.length > 0 && <MarksBar marked={marked} actions={actions} onClear={() => setMarks(new Set())} />}
     </>
   )

@@ -7,6 +7,7 @@ import { useMemo, useState } from 'react'
 import type { Firing } from '../../../../shared/contract/index.ts'
 import { useApi } from '../../../api/api.tsx'
 import { plural } from '../../../ui/numbers.ts'
+import { ListAndPane, ListHead } from '../../../ui/list-screen.tsx'
 import { ScreenHead } from '../../../ui/panel.tsx'
 import { EmptyState, QueryState } from '../../../ui/states.tsx'
 import { formatInstant, RelativeTime } from '../../../ui/time.tsx'
@@ -59,7 +60,7 @@ export function MissedScreen() {
   const count = rows.reduce((sum, firing) => sum + firing.count, 0)
   return (
     <>
-      <div className={classes.head}>
+      <ListHead>
         <ScreenHead
           title="Schedules"
           views={<SchedulesTabs />}
@@ -73,8 +74,8 @@ export function MissedScreen() {
             data={Object.keys(STATES) as Shown[]}
           />
         </ScreenHead>
-      </div>
-      <div className={classes.split}>
+      </ListHead>
+      <ListAndPane>
         <QueryState query={firings} what="what was missed">
           {() => (
             <VirtualTable
@@ -95,7 +96,7 @@ export function MissedScreen() {
             />
           )}
         </QueryState>
-      </div>
+      </ListAndPane>
     </>
   )
 }
