@@ -14,6 +14,7 @@ import { createFakeClock } from '../testing/fake-clock.ts'
 import { openTemporaryStore } from '../testing/temporary-store.ts'
 import { advanceUntil } from '../testing/until.ts'
 import { makeTemporaryDirectory } from '../testing/temporary-directory.ts'
+import { auditProblems } from '../health/audit-problems.ts'
 import { SyslogStream } from './syslog.ts'
 import { formatSyslog } from './syslog-format.ts'
 
@@ -93,7 +94,8 @@ async function open(address: Pick<SyslogAddress, 'transport' | 'port'> & Partial
       await stream.stop()
       stream = begin()
     },
-    settledSeq: () => store.getSetting('audit.syslogSeq')
+    settledSeq: () => store.getSetting('audit.syslogSeq'),
+    problems: () => auditProblems(stream.away())
   }
 }
 
@@ -120,19 +122,24 @@ it('sends each entry once, in its order, with the hash before it, and goes on th
 it('loses nothing while the server is away, and sends again what a broken connection may have lost', async () => {
   const first = new Receiver()
   const port = await first.listen()
-  const { append, until } = await open({ transport: 'tcp', port })
+  const { append, until, problems } = await open({ transport: 'tcp', port })
   await append('a')
   await until(() => first.messages.length === 1)
+  expect(problems()).toEqual([])
   // Before it counts as received.
   await first.close()
   await append('b')
   await append('c')
+  await until(() => problems().length > 0)
+  expect(problems()).toMatchObject([
+    { severity: 'warning', text: expect.stringContaining(`tcp://127.0.0.1:${port}: `) }
+  ])
   const second = new Receiver()
-  await until(async () => true)
   await second.listen(port)
   onTestFinished(() => second.close())
   await until(() => second.messages.length === 3)
   expect(second.seqs).toEqual([1, 2, 3])
+  await until(() => problems().length === 0)
 })
 
 it('sends more than fits into one batch', async () => {

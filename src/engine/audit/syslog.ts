@@ -1,3 +1,4 @@
+import { EventEmitter } from 'node:events'
 import { type Clock, Timers } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
 import type { SyslogAddress } from '../runtime/syslog-address.ts'
@@ -13,6 +14,13 @@ export interface SyslogParts {
   address: SyslogAddress
   /** As the messages name it. */
   hostName: string
+}
+
+/** The server takes nothing: entries wait in the log until it does, or are too old. */
+export interface SyslogAway {
+  address: string
+  reason: string
+  sinceMs: number
 }
 
 const CURSOR = 'audit.syslogSeq'
@@ -40,7 +48,9 @@ export class SyslogStream {
   #sentSeq = 0
   #unsettled: { seq: number; sentAtMs: number }[] = []
   #retryMs = RETRY_FIRST_MS
-  #isAway = false
+  #away: SyslogAway | null = null
+  /** `changed`: the server is away, or back. */
+  readonly events = new EventEmitter<{ changed: [] }>()
   #isDue = false
   #running: Promise<void> | null = null
   #isStopped = false
@@ -55,11 +65,16 @@ export class SyslogStream {
     this.#timers.set(LOOK_EVERY_MS, () => this.start())
   }
 
+  /** null: the server takes what it is sent, or was not sent anything yet. */
+  away(): SyslogAway | null {
+    return this.#away
+  }
+
   /** There may be new entries. */
   wake(): void {
     if (this.#isDue || this.#isStopped) return
     this.#isDue = true
-    this.#timers.set(this.#isAway ? this.#retryMs : SEND_AFTER_MS, () => {
+    this.#timers.set(this.#away !== null ? this.#retryMs : SEND_AFTER_MS, () => {
       this.#isDue = false
       this.#running ??= this.#send().finally(() => {
         this.#running = null
@@ -83,8 +98,8 @@ export class SyslogStream {
       this.#settledSeq ??= await this.#readCursor()
       await this.#settle()
       while (!this.#isStopped && (await this.#sendSome()));
-      if (this.#isAway) logger.info({ address: where }, 'The syslog server takes the audit log again')
-      this.#isAway = false
+      if (this.#away !== null) logger.info({ address: where }, 'The syslog server takes the audit log again')
+      this.#setAway(null)
       this.#retryMs = RETRY_FIRST_MS
       if (this.#unsettled.length > 0) this.#timers.set(SETTLED_AFTER_MS, () => this.wake())
     } catch (error) {
@@ -92,13 +107,19 @@ export class SyslogStream {
       this.#connection?.close()
       this.#connection = null
       this.#unsettled = []
-      if (!this.#isAway) {
+      if (this.#away === null) {
         const what = 'The audit log cannot be sent to the syslog server. Its entries are kept, and sent when it is back'
-        logger.warn({ err: error, address: where, atMs: clock.nowMs() }, what)
+        logger.warn({ err: error, address: where }, what)
+        this.#setAway({ address: where, reason: (error as Error).message, sinceMs: clock.nowMs() })
       } else this.#retryMs = Math.min(this.#retryMs * 2, RETRY_MAX_MS)
-      this.#isAway = true
       this.wake()
     }
+  }
+
+  #setAway(away: SyslogAway | null): void {
+    if (away === this.#away) return
+    this.#away = away
+    this.events.emit('changed')
   }
 
   /** False: there is nothing more to send now. */

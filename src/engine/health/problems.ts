@@ -17,6 +17,8 @@ import { type LongWait, longWaitProblems } from './long-waits.ts'
 import { discoveryProblems, type OrderWarning, versionOrderProblems } from './fleet-problems.ts'
 import { namesakeProblems, scheduleProblems, type ScheduleTroubles } from './schedule-problems.ts'
 import type { CacheState } from '../cache/shared-cache.ts'
+import type { SyslogAway } from '../audit/syslog.ts'
+import { auditProblems } from './audit-problems.ts'
 import { blobProblems } from './blob-problems.ts'
 import type { BlobsState } from './blob-watch.ts'
 import { cacheProblems } from './cache-problems.ts'
@@ -52,6 +54,8 @@ export interface ProblemsInput {
   namesakeEngines: readonly NamesakeEngines[]
   /** The address beyond this machine on which the service speaks plain HTTP; null: none. */
   plainHttpOn: string | null
+  /** null: the syslog server takes the audit log, or there is none. */
+  syslogAway: SyslogAway | null
   longWaits: readonly LongWait[]
   schedules: ScheduleTroubles
   /** Schedules that share their name with another, sorted by name: from before names had to be unique. */
@@ -81,6 +85,7 @@ export function listProblems(input: ProblemsInput): Problem[] {
     ...blobProblems(input.blobs),
     ...cacheProblems(input.cache),
     ...plainHttpProblems(input.plainHttpOn),
+    ...auditProblems(input.syslogAway),
     ...failingSpiders(input),
     ...unusualRuns(input)
   ].sort((left, right) => Number(right.severity === 'error') - Number(left.severity === 'error'))

@@ -133,6 +133,7 @@ export function connectListeners(rooms: Rooms): void {
 
   retention.events.on('changed', touch('storage')).on('changed', checkProblems)
 
+  rooms.auditStream?.events.on('changed', checkProblems)
   rooms.audit.events.on('recorded', deliver).on('recorded', () => rooms.auditStream?.wake())
   news.events.on('recorded', deliver)
   deliverer.events.on('changed', touch('webhooks'))
