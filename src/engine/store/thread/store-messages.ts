@@ -1,6 +1,7 @@
 import { type ErrorCode, isScrapdeckError, ScrapdeckError } from '../../../shared/errors.ts'
 import type { Logger } from '../../runtime/logger.ts'
 import type { PostgresAddress } from '../../runtime/postgres-address.ts'
+import type { NewAuditRecord } from '../records.ts'
 import type { Store } from '../store.ts'
 import type { SentRows } from './sent-rows.ts'
 
@@ -21,8 +22,8 @@ export interface ToOpen {
   postgres: PostgresAddress | null
 }
 
-/** All calls of one turn of the event loop. `audit`: the entry written with it, as JSON: half as much to send. */
-export type Calls = [id: number, verb: Verb, args: unknown[], audit?: string][]
+/** All calls of one turn of the event loop. `audit`: the entry written with it. */
+export type Calls = [id: number, verb: Verb, args: unknown[], audit?: NewAuditRecord][]
 
 export type Answer = { id: number; value: unknown } | { id: number; error: SentError }
 

@@ -122,7 +122,7 @@ export async function openStoreInWorker(options: {
       if (waiting.size === 0) worker.ref()
       waiting.set(lastId, { resolve, reject })
       const entry = entries.take()
-      outbox.push(entry === null ? [lastId, verb, args] : [lastId, verb, args, JSON.stringify(entry)])
+      outbox.push(entry === null ? [lastId, verb, args] : [lastId, verb, args, entry])
       if (isSending) return
       if (PATIENT.has(verb)) {
         patience ??= clock.setTimer(patienceMs(), send)

@@ -4,7 +4,6 @@ import { systemClock } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
 import type { PostgresAddress } from '../../runtime/postgres-address.ts'
 import { lockDirectory } from '../sqlite/directory-lock.ts'
-import type { NewAuditRecord } from '../records.ts'
 import { openSqliteStoreHere } from '../sqlite/sqlite-store.ts'
 import { createPreparedFiringsOfThread, type SentFirings, type Preparation } from './prepared-firings.ts'
 import {
@@ -54,7 +53,7 @@ async function serve(port: MessagePort, { path, postgres }: ToOpen): Promise<voi
 
     const prepared = createPreparedFiringsOfThread()
     const audited = <T>(audit: Calls[number][3], call: () => Promise<T>): Promise<T> =>
-      audit === undefined ? call() : store.withAudit(JSON.parse(audit) as NewAuditRecord, call)
+      audit === undefined ? call() : store.withAudit(audit, call)
     const answer = async ([id, verb, args, audit]: Calls[number]): Promise<Answer> => {
       try {
         if (verb === 'prepareFirings') return { id, value: prepared.prepare(args[0] as Preparation) }
