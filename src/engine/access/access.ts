@@ -9,7 +9,15 @@ import type {
   UserId
 } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
-import { includesRole, type ProjectRole, type Role } from '../../shared/roles.ts'
+import { includes, NONE } from '../../shared/permissions.ts'
+import {
+  leastRoleWith,
+  permissionsOfRole,
+  type ProjectRole,
+  type Role,
+  ROLE_PERMISSIONS,
+  roleOf
+} from '../../shared/roles.ts'
 import { type Clock, Timers } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
 import type { Random } from '../runtime/random.ts'
@@ -22,7 +30,8 @@ import { isObvious } from './obvious-password.ts'
 import { freeName, nameFrom } from './outside-name.ts'
 import { Passwords } from './passwords.ts'
 import { OWNER, type Principal } from './principal.ts'
-import { areSameRights, highestRole, narrowRights, rightsOf, roleIn } from './rights.ts'
+import { givenRights, type GivenRoles, shownRole } from './given-roles.ts'
+import { areSameRights, managesUsers, narrowRights, permissionsIn, type Rights } from './rights.ts'
 import { endingOf, hashTokenText, isTokenText, looksLikeToken, makeTokenText } from './token-text.ts'
 
 export interface AccessParts {
@@ -74,6 +83,8 @@ export class Access {
   readonly #tokenByHash: Map<string, StoredAccessToken>
   readonly #idBySubject: Map<string, UserId>
   readonly #bearers: Bearers
+  /** Computed once, until what was given changes: by the object that says so. */
+  readonly #rights = new WeakMap<GivenRoles, Rights>()
   readonly #seenUsers = new Set<UserId>()
   readonly #usedTokens = new Set<AccessTokenId>()
   readonly #timers: Timers
@@ -145,7 +156,7 @@ export class Access {
     const id = this.#idBySubject.get(subject)
     const user = id === undefined ? undefined : this.#users.get(id)
     if (user === undefined) return null
-    if (!areSameRights(rightsOf(user.role, user.projects), rightsOf(role, projects))) return null
+    if (!areSameRights(this.#rightsOf(user), this.#rightsOf({ role, projects }))) return null
     if (this.#parts.clock.nowMs() - (user.vouchedAtMs ?? 0) > VOUCHED_FOR_MS / 2) return null
     const principal = this.#principalOf(user.id, Math.max(this.#parts.clock.nowMs(), user.sessionsSinceMs))
     if (principal !== null) this.#markSeen(user.id, null)
@@ -171,8 +182,7 @@ export class Access {
         )
       }
       const user: StoredUser = { ...before, role, projects, vouchedAtMs: nowMs }
-      const isNews =
-        id === undefined || !areSameRights(rightsOf(before.role, before.projects), rightsOf(role, projects))
+      const isNews = id === undefined || !areSameRights(this.#rightsOf(before), this.#rightsOf({ role, projects }))
       if (isNews) addToAudit({ name: user.name, subject, role, projects })
       // That somebody is vouched for again is no change for the audit log.
       await (isNews ? this.#put(user) : actAs(null, () => this.#put(user)))
@@ -220,7 +230,7 @@ export class Access {
 
   /** Whether what was allowed to this principal still is: false after a change of its role or password, too. */
   isCurrent({ userId, tokenId, rights, sinceMs }: Principal): boolean {
-    if (userId === null && tokenId === null) return rights.everywhere === OWNER.role
+    if (userId === null && tokenId === null) return rights.everywhere === OWNER.rights.everywhere
     const bearer = tokenId === null ? null : this.#bearers.get(tokenId)
     if (bearer !== null) return areSameRights(bearer.rights, rights)
     const owner = this.#principalOf(userId, sinceMs)
@@ -231,7 +241,7 @@ export class Access {
     }
     const token = this.#tokens.get(tokenId)
     if (token === undefined || !this.#isValid(token) || !this.#isVouchedFor(userId)) return false
-    return areSameRights(narrowRights(owner.rights, token.role, token.projects), rights)
+    return areSameRights(narrowRights(owner.rights, ROLE_PERMISSIONS[token.role], token.projects), rights)
   }
 
   listUsers(): User[] {
@@ -338,14 +348,15 @@ export class Access {
     return this.#inTurn(async () => {
       const userId = wanted.userId ?? by.userId
       if (by.tokenId !== null) throw needsPassword('A token cannot create another one')
-      if (userId !== by.userId && by.role !== 'owner') throw refusal('Only an owner creates tokens for others', by.role)
-      const owner = userId === null ? OWNER : this.#requireUser(userId)
-      const rights = owner === OWNER ? OWNER.rights : rightsOf(owner.role, (owner as StoredUser).projects)
-      const highest = highestRole(rights)!
-      const role = wanted.role ?? highest
-      if (!includesRole(highest, role)) throw refusal(`A token of ${owner.name} cannot have the role ${role}`, highest)
-      const foreign = wanted.projects?.find((project) => roleIn(rights, project) === null)
-      if (foreign !== undefined) throw refusal(`${owner.name} has no role in the project ${foreign}`, highest)
+      if (userId !== by.userId && !managesUsers(by.rights)) throw refusal('Only an owner creates tokens for others')
+      const owner = userId === null ? { ...OWNER, projects: {} } : this.#requireUser(userId)
+      const rights = this.#rightsOf(owner)
+      const role = wanted.role ?? leastRoleWith(rights.anywhere)
+      if (wanted.role !== undefined && !includes(rights.anywhere, ROLE_PERMISSIONS[role])) {
+        throw refusal(`A token of ${owner.name} cannot have the role ${role}, which may do more`)
+      }
+      const foreign = wanted.projects?.find((project) => permissionsIn(rights, project) === null)
+      if (foreign !== undefined) throw refusal(`${owner.name} has no role in the project ${foreign}`)
       const others = [...this.#tokens.values()].filter((token) => token.userId === userId)
       if (others.length >= TOKENS_EACH_MAX) {
         throw new ScrapdeckError('BAD_INPUT', `A user can have ${TOKENS_EACH_MAX} tokens. Revoke some first`)
@@ -383,16 +394,27 @@ export class Access {
     if (userId === null) return { ...OWNER, name: this.#parts.ownerName, sinceMs }
     const user = this.#users.get(userId)
     if (user?.enabled !== true) return null
-    const rights = rightsOf(user.role, user.projects)
-    const role = highestRole(rights)
-    return role === null ? null : { userId, name: user.name, role, rights, tokenId: null, sinceMs }
+    const rights = this.#rightsOf(user)
+    if (rights.anywhere === NONE) return null
+    const role = shownRole(user, permissionsOfRole)
+    return { userId, name: user.name, role, rights, tokenId: null, sinceMs }
   }
 
   /** null: its user has no role any more in the projects that it is for. */
   #principalOfToken(owner: Principal, token: StoredAccessToken): Principal | null {
-    const rights = narrowRights(owner.rights, token.role, token.projects)
-    const role = highestRole(rights)
-    return role === null ? null : { ...owner, role, rights, tokenId: token.id }
+    const rights = narrowRights(owner.rights, ROLE_PERMISSIONS[token.role], token.projects)
+    if (rights.anywhere === NONE) return null
+    const isLess = includes(owner.rights.anywhere, ROLE_PERMISSIONS[token.role])
+    const role = roleOf(rights.anywhere) ?? (isLess ? token.role : owner.role)
+    return { ...owner, role, rights, tokenId: token.id }
+  }
+
+  #rightsOf(given: GivenRoles): Rights {
+    const known = this.#rights.get(given)
+    if (known !== undefined) return known
+    const rights = givenRights(given, permissionsOfRole)
+    this.#rights.set(given, rights)
+    return rights
   }
 
   /** Of somebody from elsewhere: whether the last login is not too long ago for tokens. */
@@ -518,8 +540,8 @@ const NAME_MAX = 64
 const foldName = (name: string): string => name.normalize('NFKC').toLowerCase()
 
 /** An owner all, others their own; a token of less than an owner only itself, or it could end stronger ones. */
-function mayManage({ role, userId, tokenId }: Principal, token: StoredAccessToken): boolean {
-  if (role === 'owner') return true
+function mayManage({ rights, userId, tokenId }: Principal, token: StoredAccessToken): boolean {
+  if (managesUsers(rights)) return true
   return tokenId === null ? token.userId === userId : token.id === tokenId
 }
 
@@ -533,8 +555,8 @@ function refuseNoRole(role: Role | null, projects: Record<string, ProjectRole>):
 const needsPassword = (text: string): ScrapdeckError =>
   new ScrapdeckError('PASSWORD_REQUIRED', `${text}: log in with a password.`)
 
-function refusal(text: string, role: Role): ScrapdeckError {
-  return new ScrapdeckError('ROLE_REQUIRED', `${text}.`, { data: { role } })
+function refusal(text: string): ScrapdeckError {
+  return new ScrapdeckError('ROLE_REQUIRED', `${text}.`)
 }
 
 function refuseObvious(password: string | undefined, name: string): void {

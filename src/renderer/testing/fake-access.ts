@@ -2,7 +2,8 @@ import { implement } from '@orpc/server'
 import { type AccessToken, contract, type Session, type User } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { branded } from '../../shared/testing/ids.ts'
-import type { Role } from '../../shared/roles.ts'
+import { namesOf } from '../../shared/permissions.ts'
+import { permissionsOfRole, type Role } from '../../shared/roles.ts'
 import type { FakeWorld } from './fake-world.ts'
 
 const DAY_MS = 86_400_000
@@ -26,7 +27,10 @@ export function createFakeAccess({ firstRun, nextNumber }: FakeWorld, role: Role
   const me = { userId: role === 'owner' ? null : [...users.keys()][0]!, name: role === 'owner' ? 'scrapdeck' : 'anna' }
   return {
     users: {
-      me: os.users.me.handler(() => ({ ...me, role, everywhere: role, projects: {}, tokenId: null })),
+      me: os.users.me.handler(() => ({
+        ...{ ...me, role, everywhere: role, projects: {}, tokenId: null },
+        permissions: { everywhere: namesOf(permissionsOfRole(role)), projects: {} }
+      })),
       list: os.users.list.handler(() => ({ users: [...users.values()] })),
       create: os.users.create.handler(({ input: { password, ...user } }) => {
         if ([...users.values()].some(({ name }) => name === user.name)) {

@@ -7,6 +7,8 @@ import {
   RECOMMENDED_POLICY,
   ScheduleSettings
 } from '../../shared/contract/index.ts'
+import { namesOf } from '../../shared/permissions.ts'
+import { permissionsOfRole } from '../../shared/roles.ts'
 import {
   accessToken,
   auditEntry,
@@ -517,7 +519,8 @@ export const EXAMPLES: ExamplesOf<InferContractRouterInputs<Contract>, InferCont
       summary: 'Who you are here, and your role',
       output: {
         ...{ userId: USER_ID, name: 'anna', role: 'operator', tokenId: null },
-        ...{ everywhere: 'operator', projects: {} }
+        ...{ everywhere: 'operator', projects: {} },
+        permissions: { everywhere: namesOf(permissionsOfRole('operator')), projects: {} }
       }
     },
     list: { summary: 'All users', output: { users: [user] } },

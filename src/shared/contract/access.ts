@@ -1,9 +1,12 @@
 import { z } from 'zod'
+import { PERMISSIONS } from '../permissions.ts'
 import { PROJECT_ROLES, ROLES } from '../roles.ts'
 import { AccessTokenId, AnyProjectName, ProjectName, ShownName, UserId } from './ids.ts'
 import { read, write } from './operation.ts'
 
 export const UserRole = z.enum(ROLES)
+
+export const UserPermission = z.enum(PERMISSIONS)
 
 /** Roles in single projects, more than the role in all of them. */
 const ProjectRoles = z.record(ProjectName, z.enum(PROJECT_ROLES)).refine((all) => Object.keys(all).length <= 200, {
@@ -29,9 +32,14 @@ export const Me = z.object({
   /** null: whoever has the password of the service (`scrapdeck credentials`), its socket or its desktop. */
   userId: UserId.nullable(),
   name: z.string(),
-  /** The highest that it has anywhere. */
-  role: UserRole,
-  /** In all projects; null: only in those named. */
+  /** How its roles are called, for people. */
+  role: z.string(),
+  /** What it may do in all projects (null: only in those named), and all of it in each where that is more. */
+  permissions: z.object({
+    everywhere: z.array(UserPermission).nullable(),
+    projects: z.record(AnyProjectName, z.array(UserPermission))
+  }),
+  /** The same for clients that know only the built-in roles: the highest whose permissions it has all. */
   everywhere: UserRole.nullable(),
   projects: ShownProjectRoles,
   /** The token that it was sent with; null: none. */
@@ -134,51 +142,51 @@ export type NewAccessToken = z.infer<typeof NewAccessToken>
 
 export const usersContract = {
   /** Whom a request is from, and what it may do. */
-  me: read('viewer', 'GET /users/me', 'caller').output(Me),
+  me: read('read', 'GET /users/me', 'caller').output(Me),
 
-  list: read('owner', 'GET /users', 'service').output(z.object({ users: z.array(User) })),
+  list: read('users.change', 'GET /users', 'service').output(z.object({ users: z.array(User) })),
 
-  create: write('owner', 'POST /users', 'service')
+  create: write('users.change', 'POST /users', 'service')
     .input(NewUser)
     .output(z.object({ user: User })),
 
   /** What is absent stays as it is. */
-  update: write('owner', 'PATCH /users/{id}', 'service')
+  update: write('users.change', 'PATCH /users/{id}', 'service')
     .input(UserChanges.extend({ id: UserId }))
     .output(z.object({ user: User })),
 
   /** With all tokens and sessions. */
-  remove: write('owner', 'DELETE /users/{id}', 'service')
+  remove: write('users.change', 'DELETE /users/{id}', 'service')
     .input(z.object({ id: UserId }))
     .output(z.object({ removed: z.boolean() })),
 
   /** Changes the caller's own password, and ends the caller's sessions. */
-  changePassword: write('viewer', 'POST /users/me/password', 'caller')
+  changePassword: write('read', 'POST /users/me/password', 'caller')
     .input(z.object({ current: z.string().max(200), password: NewPassword }))
     .output(z.object({ changed: z.literal(true) }))
 }
 
 export const tokensContract = {
   /** The caller's own; an owner sees those of everybody. */
-  list: read('viewer', 'GET /tokens', 'caller').output(z.object({ tokens: z.array(AccessToken) })),
+  list: read('read', 'GET /tokens', 'caller').output(z.object({ tokens: z.array(AccessToken) })),
 
   /** The token itself is in this answer and nowhere else. Refused to whoever is logged in with a token. */
-  create: write('viewer', 'POST /tokens', 'caller')
+  create: write('read', 'POST /tokens', 'caller')
     .input(NewAccessToken)
     .output(z.object({ secret: z.string(), token: AccessToken })),
 
   /** It is refused from then on, and what it is receiving is cut off. */
-  revoke: write('viewer', 'DELETE /tokens/{id}', 'caller')
+  revoke: write('read', 'DELETE /tokens/{id}', 'caller')
     .input(z.object({ id: AccessTokenId }))
     .output(z.object({ revoked: z.boolean() }))
 }
 
 export const sessionsContract = {
   /** Browsers that are logged in: the caller's own; an owner sees those of everybody. The newest first. */
-  list: read('viewer', 'GET /sessions', 'caller').output(z.object({ sessions: z.array(Session) })),
+  list: read('read', 'GET /sessions', 'caller').output(z.object({ sessions: z.array(Session) })),
 
   /** It ends at once, and what it is receiving is cut off. */
-  revoke: write('viewer', 'DELETE /sessions/{id}', 'caller')
+  revoke: write('read', 'DELETE /sessions/{id}', 'caller')
     .input(z.object({ id: z.string().max(100) }))
     .output(z.object({ revoked: z.literal(true) }))
 }

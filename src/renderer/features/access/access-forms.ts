@@ -1,6 +1,14 @@
 import { z } from 'zod'
 import { NewAccessToken, NewUser, type User, UserChanges, UserId } from '../../../shared/contract/index.ts'
-import { lesserRole, PROJECT_ROLES, type ProjectRole, ROLES, type Role } from '../../../shared/roles.ts'
+import { intersect } from '../../../shared/permissions.ts'
+import {
+  mostRoleIn,
+  permissionsOfRole,
+  PROJECT_ROLES,
+  type ProjectRole,
+  ROLES,
+  type Role
+} from '../../../shared/roles.ts'
 
 const Password = UserChanges.shape.password.unwrap()
 
@@ -91,9 +99,12 @@ export const startToken = (): TokenTexts => ({ name: '', userId: '', role: 'view
  * others the chosen one stays, as far as that user has it.
  */
 export function roleFor(user: Pick<User, 'kind' | 'role' | 'projects'> | undefined, chosen: Role, own: Role): Role {
-  if (user === undefined) return lesserRole(chosen, own)
-  return user.kind === 'service' ? highestRoleOf(user) : lesserRole(chosen, highestRoleOf(user))
+  if (user === undefined) return upTo(chosen, own)
+  return user.kind === 'service' ? highestRoleOf(user) : upTo(chosen, highestRoleOf(user))
 }
+
+const upTo = (chosen: Role, most: Role): Role =>
+  mostRoleIn(intersect(permissionsOfRole(chosen), permissionsOfRole(most)), ROLES)
 
 /** That it has anywhere. */
 export const highestRoleOf = ({ role, projects }: Pick<User, 'role' | 'projects'>): Role =>

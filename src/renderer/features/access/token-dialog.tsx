@@ -1,6 +1,8 @@
 import { useQuery } from '@tanstack/react-query'
 import { Modal, Select, TagsInput, TextInput } from '@mantine/core'
 import type { AccessToken, Me, NewAccessToken, User } from '../../../shared/contract/index.ts'
+import { permissionsOf } from '../../../shared/permissions.ts'
+import { mostRoleIn, ROLES } from '../../../shared/roles.ts'
 import { useApi } from '../../api/api.tsx'
 import { useFormOf } from '../../ui/fields/form-of-schema.ts'
 import { optionsOf } from '../../ui/fields/options.ts'
@@ -35,6 +37,14 @@ export function TokenDialog({ me, users, onClose, onCreated }: TokenDialogProps)
     }
   })
   const { userId, role } = form.values
+  const ownRole = mostRoleIn(
+    permissionsOf(
+      Object.values(me.permissions.projects)
+        .concat(me.permissions.everywhere ?? [])
+        .flat()
+    ),
+    ROLES
+  )
   const others = users.filter(({ id }) => id !== me.userId)
   const user = others.find(({ id }) => id === userId)
   return (
@@ -64,7 +74,7 @@ export function TokenDialog({ me, users, onClose, onCreated }: TokenDialogProps)
                 role: roleFor(
                   others.find(({ id }) => id === next),
                   role,
-                  me.role
+                  ownRole
                 )
               })
             }
@@ -72,7 +82,7 @@ export function TokenDialog({ me, users, onClose, onCreated }: TokenDialogProps)
         )}
         <RoleSelect
           {...form.input('role')}
-          most={user === undefined ? me.role : highestRoleOf(user)}
+          most={user === undefined ? ownRole : highestRoleOf(user)}
           label="Role"
           description={`${ROLE_WORDS[role]}.`}
         />
