@@ -4,15 +4,18 @@ import { PROJECT_ROLES, ROLES } from '../roles.ts'
 import { AccessTokenId, AnyProjectName, ProjectName, ShownName, UserId } from './ids.ts'
 import { read, write } from './operation.ts'
 
-export const UserRole = z.enum(ROLES)
+/** The name of a built-in role or of one of `GET /roles`. */
+const GivenRole = z.string().min(1).max(64)
+/** Of somebody from elsewhere it can be several: `operator + shop keeper`. */
+const ShownRole = z.string()
 
-export const UserPermission = z.enum(PERMISSIONS)
+const KnownPermission = z.enum(PERMISSIONS)
 
 /** Roles in single projects, more than the role in all of them. */
-const ProjectRoles = z.record(ProjectName, z.enum(PROJECT_ROLES)).refine((all) => Object.keys(all).length <= 200, {
+const ProjectRoles = z.record(ProjectName, GivenRole).refine((all) => Object.keys(all).length <= 200, {
   error: 'A user can have roles of its own in 200 projects'
 })
-const ShownProjectRoles = z.record(AnyProjectName, z.enum(PROJECT_ROLES))
+const ShownProjectRoles = z.record(AnyProjectName, ShownRole)
 
 /** How a Scrapyd client and the login form send it: Basic authentication cannot carry a colon. */
 const UserName = ShownName.max(64)
@@ -33,15 +36,15 @@ export const Me = z.object({
   userId: UserId.nullable(),
   name: z.string(),
   /** How its roles are called, for people. */
-  role: z.string(),
+  role: ShownRole,
   /** What it may do in all projects (null: only in those named), and all of it in each where that is more. */
   permissions: z.object({
-    everywhere: z.array(UserPermission).nullable(),
-    projects: z.record(AnyProjectName, z.array(UserPermission))
+    everywhere: z.array(KnownPermission).nullable(),
+    projects: z.record(AnyProjectName, z.array(KnownPermission))
   }),
   /** The same for clients that know only the built-in roles: the highest whose permissions it has all. */
-  everywhere: UserRole.nullable(),
-  projects: ShownProjectRoles,
+  everywhere: z.enum(ROLES).nullable(),
+  projects: z.record(AnyProjectName, z.enum(PROJECT_ROLES)),
   /** The token that it was sent with; null: none. */
   tokenId: AccessTokenId.nullable()
 })
@@ -53,7 +56,7 @@ export const User = z.object({
   /** A `service` is a program: it has tokens and no password. */
   kind: z.enum(['person', 'service']),
   /** In all projects; null: only in those named, and all others are as if they were not there. */
-  role: UserRole.nullable(),
+  role: ShownRole.nullable(),
   projects: ShownProjectRoles,
   /** A user that is disabled cannot log in, and the tokens are refused. */
   enabled: z.boolean(),
@@ -72,7 +75,7 @@ export const AccessToken = z.object({
   userId: UserId.nullable(),
   name: z.string(),
   /** It may do what this role and the role of its user both allow. */
-  role: UserRole,
+  role: ShownRole,
   /** The only ones that it is for; null: all. */
   projects: z.array(AnyProjectName).nullable(),
   /** The last characters of the token, to tell it from others. */
@@ -110,7 +113,7 @@ export const NewUser = z.object({
   name: UserName,
   kind: z.enum(['person', 'service']).default('person'),
   /** In all projects; null: only in those named. */
-  role: UserRole.nullable(),
+  role: GivenRole.nullable(),
   projects: ProjectRoles.default({}),
   /** Of a person. Absent: the user cannot log in, but have tokens. */
   password: NewPassword.optional()
@@ -118,7 +121,7 @@ export const NewUser = z.object({
 export type NewUser = z.infer<typeof NewUser>
 
 export const UserChanges = z.object({
-  role: UserRole.nullable().optional(),
+  role: GivenRole.nullable().optional(),
   /** Replaces all of them. */
   projects: ProjectRoles.optional(),
   enabled: z.boolean().optional(),
@@ -131,8 +134,8 @@ export const NewAccessToken = z.object({
   name: ShownName.max(100),
   /** Whose; absent: the caller's own. Only an owner may create tokens for others. */
   userId: UserId.optional(),
-  /** Absent: that of the user. */
-  role: UserRole.optional(),
+  /** Absent: all that the user may do now. */
+  role: GivenRole.optional(),
   /** Only for these; null: for all in which the user has a role. */
   projects: z.array(ProjectName).min(1).max(200).nullable().default(null),
   /** null: it does not expire. */

@@ -1,20 +1,20 @@
 import { Button, Menu } from '@mantine/core'
 import { IconEye } from '@tabler/icons-react'
 import { seeAs } from '../../state/seen-as.ts'
-import { namesOf } from '../../../shared/permissions.ts'
-import { permissionsOfRole } from '../../../shared/roles.ts'
-import { rolesUpTo } from './role-words.ts'
 import { useMay, useMe } from '../../api/use-me.ts'
 import { ScreenHead } from '../../ui/panel.tsx'
 import { QueryState } from '../../ui/states.tsx'
 import classes from './access.module.css'
 import { AccountPanel } from './account-panel.tsx'
 import { BrowsersPanel } from './browsers-panel.tsx'
+import { RolesPanel } from './roles-panel.tsx'
 import { TokensPanel } from './tokens-panel.tsx'
+import { useRoles } from './use-access.ts'
 import { UsersPanel } from './users-panel.tsx'
 
 /** What others see can only be told by looking: owners have every button. */
 function SeeAs() {
+  const others = useRoles().filter(({ name }) => name !== 'owner')
   return (
     <Menu position="bottom-end">
       <Menu.Target>
@@ -23,9 +23,9 @@ function SeeAs() {
         </Button>
       </Menu.Target>
       <Menu.Dropdown>
-        {rolesUpTo('admin').map((role) => (
-          <Menu.Item key={role} onClick={() => seeAs({ name: role, permissions: namesOf(permissionsOfRole(role)) })}>
-            {role}
+        {others.map((role) => (
+          <Menu.Item key={role.name} onClick={() => seeAs(role)}>
+            {role.name}
           </Menu.Item>
         ))}
       </Menu.Dropdown>
@@ -45,6 +45,7 @@ export function AccessScreen() {
           <>
             {data.userId !== null && <AccountPanel me={data} />}
             {isOwner && <UsersPanel />}
+            {isOwner && <RolesPanel />}
             <TokensPanel me={data} />
             <BrowsersPanel />
           </>
