@@ -1,8 +1,9 @@
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { type Command, InvalidArgumentError, Option } from 'commander'
-import type { AccessToken, Session, User } from '../../shared/contract/index.ts'
-import { PROJECT_ROLES, type ProjectRole, ROLES, type Role } from '../../shared/roles.ts'
+import type { AccessToken, Me, ProjectName, Session, User } from '../../shared/contract/index.ts'
+import { permissionsOf } from '../../shared/permissions.ts'
+import { isBuiltInRole, permissionsOfRole, type Role } from '../../shared/roles.ts'
 import { formatAge } from '../../shared/time.ts'
 import { wholeNumber } from '../client/arguments.ts'
 import type { Client } from '../client/connect.ts'
@@ -14,8 +15,8 @@ import type { Terminal } from '../client/terminal.ts'
 const DAYS = 90
 
 interface UserFlags {
-  role?: Role | 'none'
-  project?: [string, ProjectRole][]
+  role?: string
+  project?: [string, string][]
   kind?: User['kind']
   newPasswordFile?: string
   disable?: boolean
@@ -24,7 +25,7 @@ interface UserFlags {
 
 interface TokenFlags {
   user?: string
-  role?: Role
+  role?: string
   project?: string[]
   days?: number | 'never'
 }
@@ -44,7 +45,7 @@ function addUsers(add: ClientCommands['add'], nowMs: () => number): void {
     'me',
     'Show as whom this command line is known, and the role.'
   )(async ({ client, flags, terminal }) => {
-    print(terminal, flags, await client.users.me(), (me) => `${me.name}, ${rightsOf({ ...me, role: me.everywhere })}`)
+    print(terminal, flags, await client.users.me(), (me) => `${me.name}, ${describeMe(me)}`)
   })
 
   add('add <name>', 'Add a person, or a service account for programs, which has tokens and no password.', (command) =>
@@ -117,7 +118,7 @@ function addTokens(add: ClientCommands['add'], nowMs: () => number): void {
   add('add <name>', 'Create a token and show it, once.', (command) =>
     command
       .option('--user <user>', 'whose (default: your own)')
-      .addOption(new Option('--role <role>', 'what it may do (default: all that its user may)').choices(ROLES))
+      .option('--role <role>', 'what it may do (default: all that its user may now)')
       .option('--project <project>', 'only for this one; may be given several times', several)
       .option('--days <number>', `days until it expires, or "never" (default ${DAYS})`, daysOf)
   )(async ({ client, flags, terminal }, [name = ''], { user, role, project, days = DAYS }: TokenFlags) => {
@@ -140,16 +141,29 @@ function addTokens(add: ClientCommands['add'], nowMs: () => number): void {
 }
 
 const roleOption = (): Option =>
-  new Option('--role <role>', 'what the user may do in all projects').choices(['none', ...ROLES])
+  new Option('--role <role>', 'what the user may do in all projects: a role of "scrapdeck roles", or none')
 
 /** Collects `shop=deployer`. */
-function projectRole(text: string, before: [string, ProjectRole][] = []): [string, ProjectRole][] {
+function projectRole(text: string, before: [string, string][] = []): [string, string][] {
   if (text === '') return before
   const at = text.lastIndexOf('=')
-  const role = PROJECT_ROLES.find((one) => one === text.slice(at + 1))
-  if (at > 0 && role !== undefined) return [...before, [text.slice(0, at), role]]
-  throw new InvalidArgumentError(`Write it as PROJECT=ROLE, with one of ${PROJECT_ROLES.join(', ')}.`)
+  const role = text.slice(at + 1)
+  if (at > 0 && role !== '') return [...before, [text.slice(0, at), role]]
+  throw new InvalidArgumentError('Write it as PROJECT=ROLE, with a role of "scrapdeck roles".')
 }
+
+/** A role that is not built in, or not everywhere, says little by its name. */
+function describeMe({ role, everywhere, projects, permissions }: Me): string {
+  const each = Object.keys(projects).map(
+    (name) =>
+      `${placeWords(role, projects[name as ProjectName]!, permissions.projects[name as ProjectName]!)} in ${name}`
+  )
+  return [...(everywhere === null ? [] : [placeWords(role, everywhere, permissions.everywhere!)]), ...each].join(', ')
+}
+
+/** The built-in role that is the same, else how the role is called, else what it allows. */
+const placeWords = (role: string, builtIn: Role, names: readonly string[]): string =>
+  permissionsOfRole(builtIn) === permissionsOf(names) ? builtIn : isBuiltInRole(role) ? names.join(' + ') : role
 
 const several = (text: string, before: string[] = []): string[] => [...before, text]
 
@@ -227,7 +241,9 @@ function pickToken(tokens: AccessToken[], text: string): AccessToken {
 async function namesOf(client: Client, tokens: AccessToken[]): Promise<Map<string | null, string>> {
   const me = await client.users.me()
   const users =
-    me.role === 'owner' && tokens.some(({ userId }) => userId !== null) ? (await client.users.list()).users : []
+    me.permissions.everywhere?.includes('users.change') === true && tokens.some(({ userId }) => userId !== null)
+      ? (await client.users.list()).users
+      : []
   return new Map<string | null, string>([[me.userId, me.name], ...users.map(({ id, name }) => [id, name] as const)])
 }
 

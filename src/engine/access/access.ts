@@ -9,11 +9,12 @@ import type {
   UserId
 } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
-import { includesRole, type ProjectRole, type Role } from '../../shared/roles.ts'
+import { includes, NONE } from '../../shared/permissions.ts'
+import { leastRoleWith, roleOf, rolesIn } from '../../shared/roles.ts'
 import { type Clock, Timers } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
 import type { Random } from '../runtime/random.ts'
-import type { StoredAccessToken, StoredUser } from '../store/records.ts'
+import type { StoredAccessToken, StoredRole, StoredUser } from '../store/records.ts'
 import type { AccessStore } from '../store/store.ts'
 import { actAs, addToAudit } from './acting.ts'
 import { type Bearer, Bearers } from './bearers.ts'
@@ -22,7 +23,9 @@ import { isObvious } from './obvious-password.ts'
 import { freeName, nameFrom } from './outside-name.ts'
 import { Passwords } from './passwords.ts'
 import { OWNER, type Principal } from './principal.ts'
-import { areSameRights, highestRole, narrowRights, rightsOf, roleIn } from './rights.ts'
+import { areSameRoles, givenRights, type GivenRoles, shownRole } from './given-roles.ts'
+import { areSameRights, managesUsers, narrowRights, permissionsIn, type Rights } from './rights.ts'
+import { Roles } from './roles.ts'
 import { endingOf, hashTokenText, isTokenText, looksLikeToken, makeTokenText } from './token-text.ts'
 
 export interface AccessParts {
@@ -55,7 +58,7 @@ export interface Vouched {
   /** For the name of a new user. */
   name: string
   /** As the groups there say, in place of what they said before. */
-  role: Role | null
+  role: string | null
   projects: StoredUser['projects']
 }
 
@@ -74,29 +77,37 @@ export class Access {
   readonly #tokenByHash: Map<string, StoredAccessToken>
   readonly #idBySubject: Map<string, UserId>
   readonly #bearers: Bearers
+  /** Computed once, until what was given changes: by the object that says so. */
+  #rights = new WeakMap<GivenRoles, Rights>()
   readonly #seenUsers = new Set<UserId>()
   readonly #usedTokens = new Set<AccessTokenId>()
   readonly #timers: Timers
   /** Changes of the same user, or of tokens, one after the other. */
   #turn: Promise<unknown> = Promise.resolve()
   readonly events = new EventEmitter<{ changed: [] }>()
+  /** The custom roles. */
+  readonly roles: Roles
 
   /** With all that are in the store. */
-  constructor(parts: AccessParts, users: StoredUser[], tokens: StoredAccessToken[]) {
+  constructor(parts: AccessParts, users: StoredUser[], tokens: StoredAccessToken[], roles: StoredRole[] = []) {
     this.#parts = parts
+    const inTurn = <T>(work: () => Promise<T>) => this.#inTurn(work)
+    this.roles = new Roles({ ...parts, inTurn, holdersOf: (name, where) => this.#holdersOf(name, where) }, roles)
+    this.roles.events.on('changed', () => this.#forgetRights())
     this.#users = new Map(users.map((user) => [user.id, user]))
     this.#idByName = new Map(users.map(({ id, name }) => [foldName(name), id]))
     this.#tokens = new Map(tokens.map((token) => [token.id, token]))
     this.#tokenByHash = new Map(tokens.map((token) => [token.hash, token]))
     this.#idBySubject = new Map(users.flatMap(({ id, subject }) => (subject === null ? [] : [[subject, id]])))
-    this.#bearers = new Bearers(parts.clock)
+    this.#bearers = new Bearers(parts.clock, this.roles.setOf)
     this.#timers = new Timers(parts.clock)
     this.#guesses = new Guesses(parts.clock)
   }
 
   static async open(parts: AccessParts): Promise<Access> {
-    const [users, tokens] = await Promise.all([parts.store.listUsers(), parts.store.listAccessTokens()])
-    return new Access(parts, users, tokens)
+    const { store } = parts
+    const read = Promise.all([store.listUsers(), store.listAccessTokens(), store.listRoles()])
+    return new Access(parts, ...(await read))
   }
 
   async stop(): Promise<void> {
@@ -135,8 +146,9 @@ export class Access {
     return this.#bearers.find(text)
   }
 
-  /** Its signature has just been verified. */
+  /** Its signature has just been verified. Throws ROLE_REQUIRED if none of its roles exists. */
   admitBearer(text: string, bearer: Bearer): Principal {
+    if (this.#rightsOf(bearer).anywhere === NONE) throw this.#noSuchRole(bearer)
     return this.#bearers.add(text, { ...bearer, name: nameFrom(bearer.name) || 'jwt' })
   }
 
@@ -145,7 +157,7 @@ export class Access {
     const id = this.#idBySubject.get(subject)
     const user = id === undefined ? undefined : this.#users.get(id)
     if (user === undefined) return null
-    if (!areSameRights(rightsOf(user.role, user.projects), rightsOf(role, projects))) return null
+    if (!areSameRoles(user, { role, projects })) return null
     if (this.#parts.clock.nowMs() - (user.vouchedAtMs ?? 0) > VOUCHED_FOR_MS / 2) return null
     const principal = this.#principalOf(user.id, Math.max(this.#parts.clock.nowMs(), user.sessionsSinceMs))
     if (principal !== null) this.#markSeen(user.id, null)
@@ -154,9 +166,15 @@ export class Access {
 
   /**
    * The user of this subject, created at the first time, with this role from now on. Never one of the same name that
-   * somebody else vouches for. Rejects with UNAUTHORIZED if an owner disabled the user, and with BAD_INPUT.
+   * somebody else vouches for. Rejects with UNAUTHORIZED if an owner disabled the user, ROLE_REQUIRED if none of these
+   * roles exists, and BAD_INPUT.
    */
-  signIn({ subject, name, role, projects }: Vouched): Promise<Principal> {
+  async signIn(vouched: Vouched): Promise<Principal> {
+    const { subject, name, role, projects } = vouched
+    if (this.#rightsOf(vouched).anywhere === NONE) {
+      await this.disown(subject)
+      throw this.#noSuchRole(vouched)
+    }
     return this.#inTurn(async () => {
       const nowMs = this.#parts.clock.nowMs()
       const id = this.#idBySubject.get(subject)
@@ -171,8 +189,7 @@ export class Access {
         )
       }
       const user: StoredUser = { ...before, role, projects, vouchedAtMs: nowMs }
-      const isNews =
-        id === undefined || !areSameRights(rightsOf(before.role, before.projects), rightsOf(role, projects))
+      const isNews = id === undefined || !areSameRoles(before, { role, projects })
       if (isNews) addToAudit({ name: user.name, subject, role, projects })
       // That somebody is vouched for again is no change for the audit log.
       await (isNews ? this.#put(user) : actAs(null, () => this.#put(user)))
@@ -220,7 +237,7 @@ export class Access {
 
   /** Whether what was allowed to this principal still is: false after a change of its role or password, too. */
   isCurrent({ userId, tokenId, rights, sinceMs }: Principal): boolean {
-    if (userId === null && tokenId === null) return rights.everywhere === OWNER.role
+    if (userId === null && tokenId === null) return rights.everywhere === OWNER.rights.everywhere
     const bearer = tokenId === null ? null : this.#bearers.get(tokenId)
     if (bearer !== null) return areSameRights(bearer.rights, rights)
     const owner = this.#principalOf(userId, sinceMs)
@@ -231,7 +248,7 @@ export class Access {
     }
     const token = this.#tokens.get(tokenId)
     if (token === undefined || !this.#isValid(token) || !this.#isVouchedFor(userId)) return false
-    return areSameRights(narrowRights(owner.rights, token.role, token.projects), rights)
+    return areSameRights(narrowRights(owner.rights, this.roles.setOf(token.role), token.projects), rights)
   }
 
   listUsers(): User[] {
@@ -252,7 +269,8 @@ export class Access {
         throw new ScrapdeckError('USER_NAME_TAKEN', `There is already a user ${name}. Choose another name`)
       }
       this.#refuseTooMany()
-      refuseNoRole(role, projects)
+      refuseNoRole({ role, projects })
+      this.roles.requireGiven({ role, projects })
       refuseObvious(password, name)
       const nowMs = clock.nowMs()
       const user: StoredUser = {
@@ -282,7 +300,8 @@ export class Access {
         role: role === undefined ? before.role : role,
         projects: projects ?? before.projects
       }
-      refuseNoRole(rights.role, rights.projects)
+      refuseNoRole(rights)
+      if (role !== undefined || projects !== undefined) this.roles.requireGiven(rights)
       const endsSessions = password !== undefined || enabled === false
       return this.#put({
         ...{ ...before, ...rights },
@@ -338,14 +357,16 @@ export class Access {
     return this.#inTurn(async () => {
       const userId = wanted.userId ?? by.userId
       if (by.tokenId !== null) throw needsPassword('A token cannot create another one')
-      if (userId !== by.userId && by.role !== 'owner') throw refusal('Only an owner creates tokens for others', by.role)
-      const owner = userId === null ? OWNER : this.#requireUser(userId)
-      const rights = owner === OWNER ? OWNER.rights : rightsOf(owner.role, (owner as StoredUser).projects)
-      const highest = highestRole(rights)!
-      const role = wanted.role ?? highest
-      if (!includesRole(highest, role)) throw refusal(`A token of ${owner.name} cannot have the role ${role}`, highest)
-      const foreign = wanted.projects?.find((project) => roleIn(rights, project) === null)
-      if (foreign !== undefined) throw refusal(`${owner.name} has no role in the project ${foreign}`, highest)
+      if (userId !== by.userId && !managesUsers(by.rights)) throw refusal('Only an owner creates tokens for others')
+      const owner = userId === null ? { ...OWNER, projects: {} } : this.#requireUser(userId)
+      const rights = this.#rightsOf(owner)
+      if (wanted.role !== undefined) this.roles.requireRole(wanted.role, 'role')
+      const role = wanted.role ?? this.#roleWithAllOf(owner)
+      if (wanted.role !== undefined && !includes(rights.anywhere, this.roles.setOf(role))) {
+        throw refusal(`A token of ${owner.name} cannot have the role ${role}, which may do more`)
+      }
+      const foreign = wanted.projects?.find((project) => permissionsIn(rights, project) === null)
+      if (foreign !== undefined) throw refusal(`${owner.name} has no role in the project ${foreign}`)
       const others = [...this.#tokens.values()].filter((token) => token.userId === userId)
       if (others.length >= TOKENS_EACH_MAX) {
         throw new ScrapdeckError('BAD_INPUT', `A user can have ${TOKENS_EACH_MAX} tokens. Revoke some first`)
@@ -383,16 +404,58 @@ export class Access {
     if (userId === null) return { ...OWNER, name: this.#parts.ownerName, sinceMs }
     const user = this.#users.get(userId)
     if (user?.enabled !== true) return null
-    const rights = rightsOf(user.role, user.projects)
-    const role = highestRole(rights)
-    return role === null ? null : { userId, name: user.name, role, rights, tokenId: null, sinceMs }
+    const rights = this.#rightsOf(user)
+    if (rights.anywhere === NONE) return null
+    const role = shownRole(user, this.roles.setOf)
+    return { userId, name: user.name, role, rights, tokenId: null, sinceMs }
   }
 
   /** null: its user has no role any more in the projects that it is for. */
   #principalOfToken(owner: Principal, token: StoredAccessToken): Principal | null {
-    const rights = narrowRights(owner.rights, token.role, token.projects)
-    const role = highestRole(rights)
-    return role === null ? null : { ...owner, role, rights, tokenId: token.id }
+    const rights = narrowRights(owner.rights, this.roles.setOf(token.role), token.projects)
+    if (rights.anywhere === NONE) return null
+    const isLess = includes(owner.rights.anywhere, this.roles.setOf(token.role))
+    const role = roleOf(rights.anywhere) ?? (isLess ? token.role : owner.role)
+    return { ...owner, role, rights, tokenId: token.id }
+  }
+
+  /** The role of a token that may do all that its user may now: more than that only as far as the user gets it. */
+  #roleWithAllOf(owner: GivenRoles): string {
+    const own = shownRole(owner, this.roles.setOf)
+    const { anywhere } = this.#rightsOf(owner)
+    return rolesIn(own).length === 1 && includes(this.roles.setOf(own), anywhere) ? own : leastRoleWith(anywhere)
+  }
+
+  #holdersOf(name: string, where?: 'inProjects'): string[] {
+    const has = (text: string) => rolesIn(text).includes(name)
+    const users = [...this.#users.values()].filter(
+      ({ role, projects }) =>
+        (where === undefined && role !== null && has(role)) || Object.values<string>(projects).some(has)
+    )
+    const tokens = [...this.#tokens.values()].filter((token) => where === undefined && has(token.role))
+    return [...users.map((user) => `the user ${user.name}`), ...tokens.map((token) => `the token ${token.name}`)]
+  }
+
+  #forgetRights(): void {
+    this.#rights = new WeakMap()
+    this.#bearers.recompute()
+    this.#announce()
+  }
+
+  #noSuchRole({ name, ...given }: GivenRoles & { name: string }): ScrapdeckError {
+    const role = shownRole(given, this.roles.setOf)
+    return new ScrapdeckError(
+      'ROLE_REQUIRED',
+      `The groups of ${name} have the role ${role}, which does not exist in this Scrapdeck. Ask its owner to create it, or to change the option that names it.`
+    )
+  }
+
+  #rightsOf(given: GivenRoles): Rights {
+    const known = this.#rights.get(given)
+    if (known !== undefined) return known
+    const rights = givenRights(given, this.roles.setOf)
+    this.#rights.set(given, rights)
+    return rights
   }
 
   /** Of somebody from elsewhere: whether the last login is not too long ago for tokens. */
@@ -518,12 +581,12 @@ const NAME_MAX = 64
 const foldName = (name: string): string => name.normalize('NFKC').toLowerCase()
 
 /** An owner all, others their own; a token of less than an owner only itself, or it could end stronger ones. */
-function mayManage({ role, userId, tokenId }: Principal, token: StoredAccessToken): boolean {
-  if (role === 'owner') return true
+function mayManage({ rights, userId, tokenId }: Principal, token: StoredAccessToken): boolean {
+  if (managesUsers(rights)) return true
   return tokenId === null ? token.userId === userId : token.id === tokenId
 }
 
-function refuseNoRole(role: Role | null, projects: Record<string, ProjectRole>): void {
+function refuseNoRole({ role, projects }: GivenRoles): void {
   if (role !== null || Object.keys(projects).length > 0) return
   throw new ScrapdeckError('BAD_INPUT', 'Give the user a role, for all projects or for some', {
     data: { field: 'role' }
@@ -533,8 +596,8 @@ function refuseNoRole(role: Role | null, projects: Record<string, ProjectRole>):
 const needsPassword = (text: string): ScrapdeckError =>
   new ScrapdeckError('PASSWORD_REQUIRED', `${text}: log in with a password.`)
 
-function refusal(text: string, role: Role): ScrapdeckError {
-  return new ScrapdeckError('ROLE_REQUIRED', `${text}.`, { data: { role } })
+function refusal(text: string): ScrapdeckError {
+  return new ScrapdeckError('ROLE_REQUIRED', `${text}.`)
 }
 
 function refuseObvious(password: string | undefined, name: string): void {

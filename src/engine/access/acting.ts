@@ -1,16 +1,18 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { ScrapdeckError } from '../../shared/errors.ts'
-import { includesRole, type Role } from '../../shared/roles.ts'
+import { includes, NONE, type Permission, permissionsOf } from '../../shared/permissions.ts'
 import type { ProjectName } from '../../shared/contract/index.ts'
 import type { AuditTicket } from '../store/audit/audited-store.ts'
-import { type Principal, requireRoleIn } from './principal.ts'
-import { areSeen, roleIn } from './rights.ts'
+import { type Principal, requirePermissionEverywhere, requirePermissionIn } from './principal.ts'
+import { areSeen, permissionsIn } from './rights.ts'
 import { codeIn } from './run-rights.ts'
 
 interface Acting {
   principal: Principal | null
   ticket: AuditTicket | null
 }
+
+const CODE = permissionsOf(['code.choose'])
 
 const acting = new AsyncLocalStorage<Acting>()
 
@@ -37,7 +39,7 @@ export function addToAudit(facts: Readonly<Record<string, unknown>>): void {
 
 /**
  * Throws ROLE_REQUIRED if whoever acts may run spiders, but not other code on their nodes (run-rights.ts). Defaults of
- * a project are a deployer's, and so are not asked about.
+ * a project need a permission of their own, and so are not asked about.
  */
 export function refuseCodeInRun(
   given: Parameters<typeof codeIn>[0] & { project: ProjectName },
@@ -45,15 +47,14 @@ export function refuseCodeInRun(
 ): void {
   const principal = acting.getStore()?.principal
   if (principal == null) return
-  const role = roleIn(principal.rights, given.project)
-  if (role !== null && includesRole(role, 'deployer')) return
+  if (includes(permissionsIn(principal.rights, given.project) ?? NONE, CODE)) return
   const code = codeIn(given, options)
   if (code === null) return
   const { name } = principal
   throw new ScrapdeckError(
     'ROLE_REQUIRED',
-    `${code} can make a run execute other code, so it needs the role deployer. ${name} has ${role === null ? 'none there' : `the role ${role}`}: ask a deployer to make it a default of the project.`,
-    { data: { ...(role !== null && { role }), needed: 'deployer' } }
+    `${code} can make a run execute other code, so it needs the permission "choose code in runs" in ${given.project}, which the role deployer has and ${name} has not: ask a deployer to make it a default of the project.`,
+    { data: { needed: ['code.choose'] } }
   )
 }
 
@@ -63,9 +64,11 @@ export function actorSees(projects: readonly ProjectName[]): boolean {
   return principal == null || areSeen(projects, principal.rights)
 }
 
-/** For projects that whoever acts may see. Throws ROLE_REQUIRED. */
-export function requireRoleOfActor(projects: readonly ProjectName[], needed: Role, what: string): void {
+/** For projects that whoever acts may see; `null`: for all. Throws ROLE_REQUIRED. */
+export function requireOfActor(projects: readonly ProjectName[] | null, needed: Permission, what: string): void {
   const principal = acting.getStore()?.principal
   if (principal == null) return
-  for (const project of projects) requireRoleIn(principal, project, needed, what)
+  const set = permissionsOf([needed])
+  if (projects === null) requirePermissionEverywhere(principal, set, what)
+  else for (const project of projects) requirePermissionIn(principal, project, set, what)
 }

@@ -1,73 +1,93 @@
 import type { ProjectName } from '../../shared/contract/index.ts'
-import { includesRole, isProjectRole, lesserRole, type ProjectRole, type Role } from '../../shared/roles.ts'
+import {
+  includes,
+  intersect,
+  NONE,
+  type Permissions,
+  permissionsOf,
+  PROJECT_PERMISSIONS,
+  unite
+} from '../../shared/permissions.ts'
 
-/** The roles that somebody has. */
+/** What somebody may do: computed once, then each check is one operation on bits. */
 export interface Rights {
-  /** In all projects, and so for the service as a whole; null: only in those named. */
-  everywhere: Role | null
-  /** In these projects, more than everywhere. */
-  inProjects: ReadonlyMap<ProjectName, ProjectRole>
+  /** In all projects, and so for the service as a whole; null: nothing is given but in those named. */
+  readonly everywhere: Permissions | null
+  /** In these projects, all of it: more than everywhere. */
+  readonly inProjects: ReadonlyMap<ProjectName, Permissions>
+  /** Everywhere or in any project. */
+  readonly anywhere: Permissions
 }
 
-const NOWHERE: ReadonlyMap<ProjectName, ProjectRole> = new Map()
-
-export const everywhere = (role: Role): Rights => ({ everywhere: role, inProjects: NOWHERE })
-
-/** As a user has them. Pure. */
-export function rightsOf(role: Role | null, projects: Readonly<Record<string, ProjectRole>>): Rights {
-  const more = Object.entries(projects).filter(([, one]) => role === null || !includesRole(role, one))
-  const inProjects = more.length === 0 ? NOWHERE : new Map(more as [ProjectName, ProjectRole][])
-  return { everywhere: role, inProjects }
-}
-
-/** What a token of this role may do, by itself in all projects, or only in these. Pure. */
-export function narrowRights(rights: Rights, role: Role, projects: readonly ProjectName[] | null): Rights {
-  if (projects === null) {
-    const { everywhere: all, inProjects } = rights
-    const least = all === null ? null : lesserRole(all, role)
-    return rightsOf(least, Object.fromEntries([...inProjects].map(([name, one]) => [name, atMost(one, role)])))
+/** Makes rights of what is given. Pure, as everything here. */
+export function rightsOf(
+  everywhere: Permissions | null,
+  given: Iterable<readonly [ProjectName, Permissions]> = []
+): Rights {
+  const base = everywhere ?? NONE
+  const inProjects = new Map<ProjectName, Permissions>()
+  let anywhere = base
+  for (const [project, more] of given) {
+    const all = unite(inProjects.get(project) ?? base, intersect(more, PROJECT_PERMISSIONS))
+    if (all !== base) inProjects.set(project, all)
+    anywhere = unite(anywhere, all)
   }
-  const each = projects.flatMap((name) => {
-    const one = roleIn(rights, name)
-    return one === null ? [] : [[name, atMost(one, role)] as const]
-  })
-  return rightsOf(null, Object.fromEntries(each))
+  return { everywhere: base === NONE ? null : base, inProjects, anywhere }
+}
+
+export const NO_RIGHTS = rightsOf(null)
+
+/** What either of the two gives: of a user and of its groups. */
+export function uniteRights(one: Rights, other: Rights): Rights {
+  if (other.anywhere === NONE) return one
+  if (one.anywhere === NONE) return other
+  const everywhere = unite(one.everywhere ?? NONE, other.everywhere ?? NONE)
+  return rightsOf(everywhere, [...one.inProjects, ...other.inProjects])
+}
+
+/** What both allow: of a user and of a token with these permissions, in all projects or only in some. */
+export function narrowRights(
+  rights: Rights,
+  permissions: Permissions,
+  projects: readonly ProjectName[] | null
+): Rights {
+  const { everywhere, inProjects } = rights
+  if (projects === null) {
+    const each = [...inProjects].map(([name, held]) => [name, intersect(held, permissions)] as const)
+    return rightsOf(everywhere === null ? null : intersect(everywhere, permissions), each)
+  }
+  const each = projects.map((name) => [name, intersect(permissionsIn(rights, name) ?? NONE, permissions)] as const)
+  return rightsOf(null, each)
 }
 
 /** null: none, so that the project is as if it were not there. */
-export function roleIn({ everywhere: all, inProjects }: Rights, project: ProjectName): Role | null {
-  return inProjects.get(project) ?? all
+export function permissionsIn({ everywhere, inProjects }: Rights, project: ProjectName): Permissions | null {
+  return inProjects.get(project) ?? everywhere
 }
 
 /** What is of no project is everybody's. */
 export function areSeen(projects: readonly ProjectName[], rights: Rights): boolean {
-  return projects.every((project) => roleIn(rights, project) !== null)
-}
-
-/** The highest role that they have anywhere; null: none. */
-export function highestRole({ everywhere: all, inProjects }: Rights): Role | null {
-  return [...inProjects.values()].reduce<Role | null>(
-    (highest, one) => (highest === null || includesRole(one, highest) ? one : highest),
-    all
-  )
+  return projects.every((project) => permissionsIn(rights, project) !== null)
 }
 
 /** The only projects that may be seen; null: all. */
-export function seenProjects({ everywhere: all, inProjects }: Rights): ReadonlySet<ProjectName> | null {
-  return all === null ? new Set(inProjects.keys()) : null
+export function seenProjects({ everywhere, inProjects }: Rights): ReadonlySet<ProjectName> | null {
+  return everywhere === null ? new Set(inProjects.keys()) : null
 }
 
 export function areSameRights(one: Rights, other: Rights): boolean {
   if (one === other) return true
   if (one.everywhere !== other.everywhere || one.inProjects.size !== other.inProjects.size) return false
-  return [...one.inProjects].every(([name, role]) => other.inProjects.get(name) === role)
+  return [...one.inProjects].every(([name, held]) => other.inProjects.get(name) === held)
 }
 
-/** A key that differs with the roles in single projects; empty without any. */
-export const keyOfProjects = ({ inProjects }: Rights): string =>
-  inProjects.size === 0 ? '' : JSON.stringify([...inProjects].sort(([one], [other]) => (one < other ? -1 : 1)))
-
-function atMost(one: Role, other: Role): ProjectRole {
-  const least = lesserRole(one, other)
-  return isProjectRole(least) ? least : 'deployer'
+/** Differs with what may be done, and where. */
+export function keyOfRights({ everywhere, inProjects }: Rights): string {
+  const each = [...inProjects].sort(([one], [other]) => (one < other ? -1 : 1))
+  return each.length === 0 ? `${everywhere}` : `${everywhere} ${JSON.stringify(each)}`
 }
+
+/** Of the whole service: who has it can change who has what. */
+const MANAGES_USERS = permissionsOf(['users.change'])
+export const managesUsers = ({ everywhere }: Rights): boolean =>
+  everywhere !== null && includes(everywhere, MANAGES_USERS)

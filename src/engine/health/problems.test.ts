@@ -39,6 +39,7 @@ const problemsOf = (input: Partial<ProblemsInput>) =>
     namesakeEngines: [],
     plainHttpOn: null,
     syslogAway: null,
+    missingRoles: [],
     recentFailures: [],
     python: null,
     environments: [],

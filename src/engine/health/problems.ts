@@ -23,6 +23,8 @@ import { blobProblems } from './blob-problems.ts'
 import type { BlobsState } from './blob-watch.ts'
 import { cacheProblems } from './cache-problems.ts'
 import {
+  missingRoleProblems,
+  type MissingRole,
   type NamesakeEngines,
   namesakeEngineProblems,
   plainHttpProblems,
@@ -56,6 +58,8 @@ export interface ProblemsInput {
   plainHttpOn: string | null
   /** null: the syslog server takes the audit log, or there is none. */
   syslogAway: SyslogAway | null
+  /** Roles that options name and that do not exist. */
+  missingRoles: readonly MissingRole[]
   longWaits: readonly LongWait[]
   schedules: ScheduleTroubles
   /** Schedules that share their name with another, sorted by name: from before names had to be unique. */
@@ -86,6 +90,7 @@ export function listProblems(input: ProblemsInput): Problem[] {
     ...cacheProblems(input.cache),
     ...plainHttpProblems(input.plainHttpOn),
     ...auditProblems(input.syslogAway),
+    ...missingRoleProblems(input.missingRoles),
     ...failingSpiders(input),
     ...unusualRuns(input)
   ].sort((left, right) => Number(right.severity === 'error') - Number(left.severity === 'error'))

@@ -1,8 +1,21 @@
 import { ScrapdeckError } from '../../shared/errors.ts'
+import { namesOf, type Permissions } from '../../shared/permissions.ts'
+import { mostRoleIn, PROJECT_ROLES, ROLES } from '../../shared/roles.ts'
 import type { Access } from '../access/access.ts'
+import type { Rights } from '../access/rights.ts'
 import type { implementWithRights } from './required-rights.ts'
 
-/** The operations of users and tokens. Each knows who asks: what is one's own needs no role of an owner. */
+function describeRights({ everywhere, inProjects }: Rights) {
+  const projects = <Words>(words: (held: Permissions) => Words) =>
+    Object.fromEntries([...inProjects].map(([name, held]) => [name, words(held)]))
+  return {
+    permissions: { everywhere: everywhere === null ? null : namesOf(everywhere), projects: projects(namesOf) },
+    everywhere: everywhere === null ? null : mostRoleIn(everywhere, ROLES),
+    projects: projects((held) => mostRoleIn(held, PROJECT_ROLES))
+  }
+}
+
+/** The operations of users and tokens. Each knows who asks: what is one's own needs no permission of an owner. */
 export const accessOperations = (os: ReturnType<typeof implementWithRights>, access: Access) => ({
   users: {
     me: os.users.me.handler(
@@ -10,10 +23,7 @@ export const accessOperations = (os: ReturnType<typeof implementWithRights>, acc
         context: {
           principal: { userId, name, role, rights, tokenId }
         }
-      }) => ({
-        ...{ userId, name, role, tokenId, everywhere: rights.everywhere },
-        projects: Object.fromEntries(rights.inProjects)
-      })
+      }) => ({ userId, name, role, tokenId, ...describeRights(rights) })
     ),
     list: os.users.list.handler(() => ({ users: access.listUsers() })),
     create: os.users.create.handler(async ({ input }) => ({ user: await access.createUser(input) })),
@@ -25,6 +35,12 @@ export const accessOperations = (os: ReturnType<typeof implementWithRights>, acc
       await access.changeOwnPassword(context.principal, input.current, input.password)
       return { changed: true as const }
     })
+  },
+  roles: {
+    list: os.roles.list.handler(() => ({ roles: access.roles.list() })),
+    create: os.roles.create.handler(async ({ input }) => ({ role: await access.roles.create(input) })),
+    update: os.roles.update.handler(async ({ input }) => ({ role: await access.roles.update(input) })),
+    remove: os.roles.remove.handler(async ({ input }) => ({ removed: await access.roles.remove(input.name) }))
   },
   tokens: {
     list: os.tokens.list.handler(({ context }) => ({ tokens: access.listTokens(context.principal) })),

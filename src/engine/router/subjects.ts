@@ -8,8 +8,8 @@ import type {
   ScheduleId
 } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
-import type { Role } from '../../shared/roles.ts'
-import { type Principal, requireRoleEverywhere, requireRoleIn } from '../access/principal.ts'
+import { type Permissions, READ } from '../../shared/permissions.ts'
+import { type Principal, requirePermissionEverywhere, requirePermissionIn } from '../access/principal.ts'
 import { areSeen } from '../access/rights.ts'
 import type { Environments } from '../launcher/pythons/environments.ts'
 import { notFound as noSchedule } from '../schedules/scheduler.ts'
@@ -28,10 +28,10 @@ export interface SubjectReads {
   environments: Pick<Environments, 'list'>
 }
 
-/** Whoever calls `what`, which needs `role` in the projects of all that it names. */
+/** Whoever calls `what`, which needs this in the projects of all that it names. */
 interface Asking {
   principal: Principal
-  role: Role
+  needs: Permissions
   what: string
 }
 
@@ -99,19 +99,20 @@ function one<Id extends string | number>(
   id: Id,
   found: ProjectsById<Id>,
   missing: (id: Id) => ScrapdeckError,
-  { principal, role, what }: Asking
+  { principal, needs, what }: Asking
 ): Id {
   const projects = found.get(id)
   if (projects === undefined || !areSeen(projects, principal.rights)) throw missing(id)
   // What no project uses is of the whole service, such as the main environment.
-  if (projects.length === 0 && role !== 'viewer') requireRoleEverywhere(principal, role, what)
-  for (const project of projects) requireRoleIn(principal, project, role, what)
+  if (projects.length === 0 && needs !== READ) requirePermissionEverywhere(principal, needs, what)
+  for (const project of projects) requirePermissionIn(principal, project, needs, what)
   return id
 }
 
-function several<Id>(ids: Id[], found: ProjectsById<Id>, { principal, role, what }: Asking): Id[] {
+function several<Id>(ids: Id[], found: ProjectsById<Id>, { principal, needs, what }: Asking): Id[] {
   const seen = ids.filter((id) => found.has(id) && areSeen(found.get(id)!, principal.rights))
-  for (const project of new Set(seen.flatMap((id) => found.get(id)!))) requireRoleIn(principal, project, role, what)
+  for (const project of new Set(seen.flatMap((id) => found.get(id)!)))
+    requirePermissionIn(principal, project, needs, what)
   return seen
 }
 
@@ -132,7 +133,7 @@ async function checkDependencies<After extends { jobId: JobId }[]>(
     after.map(({ jobId }) => jobId),
     reads
   )
-  for (const { jobId } of after) one(jobId, found, noJob, { principal, what, role: 'viewer' })
+  for (const { jobId } of after) one(jobId, found, noJob, { principal, what, needs: READ })
   return after
 }
 

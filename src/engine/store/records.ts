@@ -40,7 +40,6 @@ import type {
   VersionName,
   WebhookId
 } from '../../shared/contract/index.ts'
-import type { ProjectRole, Role } from '../../shared/roles.ts'
 import { PLAIN_ORDER } from '../../shared/plain-job.ts'
 
 /** Records that the Store (store.ts) accepts and returns: plain data, the same for every implementation. */
@@ -287,8 +286,8 @@ export interface StoredUser {
   name: string
   kind: 'person' | 'service'
   /** In all projects; null: only in those named. */
-  role: Role | null
-  projects: Record<ProjectName, ProjectRole>
+  role: string | null
+  projects: Record<ProjectName, string>
   enabled: boolean
   /** As access/passwords.ts writes it; null: cannot log in. */
   passwordHash: string | null
@@ -302,12 +301,21 @@ export interface StoredUser {
   vouchedAtMs: number | null
 }
 
+/** A custom role, by its name. */
+export interface StoredRole {
+  name: string
+  description: string
+  /** By name: those that this version does not know allow nothing. */
+  permissions: readonly string[]
+  createdAtMs: number
+}
+
 export interface StoredAccessToken {
   id: AccessTokenId
   /** null: of whoever has the service's own password. */
   userId: UserId | null
   name: string
-  role: Role
+  role: string
   /** SHA-256, in hexadecimal digits. */
   /** Names of the only ones that it is for; null: all. */
   projects: ProjectName[] | null

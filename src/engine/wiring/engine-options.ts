@@ -152,6 +152,7 @@ export interface Engine {
     | 'looksLikeToken'
     | 'isCurrent'
     | 'isEmpty'
+    | 'roles'
     | 'events'
   >
   /** What is done or refused outside the contract. */

@@ -459,7 +459,8 @@ function openHealth(options: EngineOptions, below: WithOrders, opened: AsyncDisp
       cache: below.cache?.state() ?? null,
       namesakeEngines: below.engineNodes?.namesakes() ?? [],
       plainHttpOn: systemCommands.plainHttpOn,
-      syslogAway: below.auditStream?.away() ?? null
+      syslogAway: below.auditStream?.away() ?? null,
+      missingRoles: below.access.roles.missing()
     })
   })
   opened.adopt(problems, stop)

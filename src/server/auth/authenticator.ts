@@ -4,6 +4,7 @@ import type { Socket } from 'node:net'
 import type { FastifyRequest } from 'fastify'
 import type { Engine } from '../../engine/index.ts'
 import type { Principal } from '../../engine/access/principal.ts'
+import { managesUsers } from '../../engine/access/rights.ts'
 import type { SessionsOfCaller } from '../../engine/router/router.ts'
 import type { SharedCache } from '../../engine/cache/shared-cache.ts'
 import { type Clock, Timers } from '../../engine/runtime/clock.ts'
@@ -15,6 +16,7 @@ import { AccountBackoff } from './account-backoff.ts'
 import { BearerJwts } from './bearer-jwt.ts'
 import { addressOf, clientOf } from './client-address.ts'
 import { FailureLog } from './failure-log.ts'
+import { configuredRoles } from './group-roles.ts'
 import { OidcSignIn } from './oidc-sign-in.ts'
 import { OneTimeLinks } from './one-time-links.ts'
 import { KnownClients, PasswordCheck, type Verdict } from './password-check.ts'
@@ -105,6 +107,7 @@ export class Authenticator {
     this.#clock = clock
     this.links = new OneTimeLinks({ clock, cache })
     const { oidc, jwt, proxy } = options.signIn
+    access.roles.setConfigured(configuredRoles(options.signIn))
     this.oidc = oidc === null ? null : new OidcSignIn(oidc, { access, clock, logger })
     this.#jwts = jwt === null ? null : new BearerJwts(jwt, { access, clock })
     this.#proxyUsers = proxy === null ? null : new ProxyUsers(proxy, options)
@@ -309,7 +312,7 @@ export class Authenticator {
     return this.#own.list().flatMap(({ id, userId, renewal: _, renewedAtMs: __, next: ___, beganAtMs, ...session }) => {
       const principal = this.#access.findBySession(userId as Principal['userId'], beganAtMs, { isSeen: false })
       const isOwn = by.tokenId === null && by.userId === userId
-      if (principal === null || (by.role !== 'owner' && !isOwn)) return []
+      if (principal === null || (!managesUsers(by.rights) && !isOwn)) return []
       return [{ id, userId: principal.userId, userName: principal.name, createdAtMs: beganAtMs, ...session }]
     })
   }

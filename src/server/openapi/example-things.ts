@@ -32,6 +32,7 @@ import {
   VersionName,
   type Webhook,
   WebhookId,
+  type AccessRole,
   type AccessToken,
   AuditEntry,
   AccessTokenId,
@@ -462,6 +463,11 @@ export const auditEntry: AuditEntry = {
   ...{ result: 'done', code: null, count: 1, isCut: false },
   previousHash: '3f786850e387550fdab836ed7e6dc881de23001b4b8e2a0fdd6f1f5d1f6c3b52',
   hash: '89e6c98d92887913cadf06b2adb97f26cde4849b1d4f2a6c07a3f0d9c4e5b617'
+}
+
+export const accessRole: AccessRole = {
+  ...{ name: 'shop keeper', description: 'Runs and cancels jobs', permissions: ['read', 'jobs.run', 'jobs.cancel'] },
+  ...{ isBuiltIn: false, isForProjects: true }
 }
 
 export const accessToken: AccessToken = {

@@ -7,7 +7,10 @@ import {
   RECOMMENDED_POLICY,
   ScheduleSettings
 } from '../../shared/contract/index.ts'
+import { namesOf } from '../../shared/permissions.ts'
+import { permissionsOfRole } from '../../shared/roles.ts'
 import {
+  accessRole,
   accessToken,
   auditEntry,
   session,
@@ -517,7 +520,8 @@ export const EXAMPLES: ExamplesOf<InferContractRouterInputs<Contract>, InferCont
       summary: 'Who you are here, and your role',
       output: {
         ...{ userId: USER_ID, name: 'anna', role: 'operator', tokenId: null },
-        ...{ everywhere: 'operator', projects: {} }
+        ...{ everywhere: 'operator', projects: {} },
+        permissions: { everywhere: namesOf(permissionsOfRole('operator')), projects: {} }
       }
     },
     list: { summary: 'All users', output: { users: [user] } },
@@ -537,6 +541,24 @@ export const EXAMPLES: ExamplesOf<InferContractRouterInputs<Contract>, InferCont
       input: { current: 'kestrel amber drawbridge', password: 'lantern osprey cobblestone' },
       output: { changed: true }
     }
+  },
+  roles: {
+    list: { summary: 'The built-in roles and the custom ones', output: { roles: [accessRole] } },
+    create: {
+      summary: 'Create a role from permissions',
+      input: {
+        name: 'shop keeper',
+        description: 'Runs and cancels jobs',
+        permissions: ['read', 'jobs.run', 'jobs.cancel']
+      },
+      output: { role: accessRole }
+    },
+    update: {
+      summary: 'Change a role for everybody who has it',
+      input: { name: 'shop keeper', permissions: ['read', 'jobs.run', 'jobs.cancel'] },
+      output: { role: accessRole }
+    },
+    remove: { summary: 'Remove a role that nobody has', input: { name: 'shop keeper' }, output: { removed: true } }
   },
   sessions: {
     list: { summary: 'Your browser sessions; for owners, all', output: { sessions: [session] } },

@@ -1,15 +1,21 @@
 import { z } from 'zod'
+import { PERMISSIONS } from '../permissions.ts'
 import { PROJECT_ROLES, ROLES } from '../roles.ts'
 import { AccessTokenId, AnyProjectName, ProjectName, ShownName, UserId } from './ids.ts'
 import { read, write } from './operation.ts'
 
-export const UserRole = z.enum(ROLES)
+/** The name of a built-in role or of one of `GET /roles`. */
+const GivenRole = z.string().min(1).max(64)
+/** Of somebody from elsewhere it can be several: `operator + shop keeper`. */
+const ShownRole = z.string()
+
+const KnownPermission = z.enum(PERMISSIONS)
 
 /** Roles in single projects, more than the role in all of them. */
-const ProjectRoles = z.record(ProjectName, z.enum(PROJECT_ROLES)).refine((all) => Object.keys(all).length <= 200, {
+const ProjectRoles = z.record(ProjectName, GivenRole).refine((all) => Object.keys(all).length <= 200, {
   error: 'A user can have roles of its own in 200 projects'
 })
-const ShownProjectRoles = z.record(AnyProjectName, z.enum(PROJECT_ROLES))
+const ShownProjectRoles = z.record(AnyProjectName, ShownRole)
 
 /** How a Scrapyd client and the login form send it: Basic authentication cannot carry a colon. */
 const UserName = ShownName.max(64)
@@ -29,11 +35,16 @@ export const Me = z.object({
   /** null: whoever has the password of the service (`scrapdeck credentials`), its socket or its desktop. */
   userId: UserId.nullable(),
   name: z.string(),
-  /** The highest that it has anywhere. */
-  role: UserRole,
-  /** In all projects; null: only in those named. */
-  everywhere: UserRole.nullable(),
-  projects: ShownProjectRoles,
+  /** How its roles are called, for people. */
+  role: ShownRole,
+  /** What it may do in all projects (null: only in those named), and all of it in each where that is more. */
+  permissions: z.object({
+    everywhere: z.array(KnownPermission).nullable(),
+    projects: z.record(AnyProjectName, z.array(KnownPermission))
+  }),
+  /** The same for clients that know only the built-in roles: the highest whose permissions it has all. */
+  everywhere: z.enum(ROLES).nullable(),
+  projects: z.record(AnyProjectName, z.enum(PROJECT_ROLES)),
   /** The token that it was sent with; null: none. */
   tokenId: AccessTokenId.nullable()
 })
@@ -45,7 +56,7 @@ export const User = z.object({
   /** A `service` is a program: it has tokens and no password. */
   kind: z.enum(['person', 'service']),
   /** In all projects; null: only in those named, and all others are as if they were not there. */
-  role: UserRole.nullable(),
+  role: ShownRole.nullable(),
   projects: ShownProjectRoles,
   /** A user that is disabled cannot log in, and the tokens are refused. */
   enabled: z.boolean(),
@@ -64,7 +75,7 @@ export const AccessToken = z.object({
   userId: UserId.nullable(),
   name: z.string(),
   /** It may do what this role and the role of its user both allow. */
-  role: UserRole,
+  role: ShownRole,
   /** The only ones that it is for; null: all. */
   projects: z.array(AnyProjectName).nullable(),
   /** The last characters of the token, to tell it from others. */
@@ -102,7 +113,7 @@ export const NewUser = z.object({
   name: UserName,
   kind: z.enum(['person', 'service']).default('person'),
   /** In all projects; null: only in those named. */
-  role: UserRole.nullable(),
+  role: GivenRole.nullable(),
   projects: ProjectRoles.default({}),
   /** Of a person. Absent: the user cannot log in, but have tokens. */
   password: NewPassword.optional()
@@ -110,7 +121,7 @@ export const NewUser = z.object({
 export type NewUser = z.infer<typeof NewUser>
 
 export const UserChanges = z.object({
-  role: UserRole.nullable().optional(),
+  role: GivenRole.nullable().optional(),
   /** Replaces all of them. */
   projects: ProjectRoles.optional(),
   enabled: z.boolean().optional(),
@@ -123,8 +134,8 @@ export const NewAccessToken = z.object({
   name: ShownName.max(100),
   /** Whose; absent: the caller's own. Only an owner may create tokens for others. */
   userId: UserId.optional(),
-  /** Absent: that of the user. */
-  role: UserRole.optional(),
+  /** Absent: all that the user may do now. */
+  role: GivenRole.optional(),
   /** Only for these; null: for all in which the user has a role. */
   projects: z.array(ProjectName).min(1).max(200).nullable().default(null),
   /** null: it does not expire. */
@@ -134,51 +145,51 @@ export type NewAccessToken = z.infer<typeof NewAccessToken>
 
 export const usersContract = {
   /** Whom a request is from, and what it may do. */
-  me: read('viewer', 'GET /users/me', 'caller').output(Me),
+  me: read('read', 'GET /users/me', 'caller').output(Me),
 
-  list: read('owner', 'GET /users', 'service').output(z.object({ users: z.array(User) })),
+  list: read('users.change', 'GET /users', 'service').output(z.object({ users: z.array(User) })),
 
-  create: write('owner', 'POST /users', 'service')
+  create: write('users.change', 'POST /users', 'service')
     .input(NewUser)
     .output(z.object({ user: User })),
 
   /** What is absent stays as it is. */
-  update: write('owner', 'PATCH /users/{id}', 'service')
+  update: write('users.change', 'PATCH /users/{id}', 'service')
     .input(UserChanges.extend({ id: UserId }))
     .output(z.object({ user: User })),
 
   /** With all tokens and sessions. */
-  remove: write('owner', 'DELETE /users/{id}', 'service')
+  remove: write('users.change', 'DELETE /users/{id}', 'service')
     .input(z.object({ id: UserId }))
     .output(z.object({ removed: z.boolean() })),
 
   /** Changes the caller's own password, and ends the caller's sessions. */
-  changePassword: write('viewer', 'POST /users/me/password', 'caller')
+  changePassword: write('read', 'POST /users/me/password', 'caller')
     .input(z.object({ current: z.string().max(200), password: NewPassword }))
     .output(z.object({ changed: z.literal(true) }))
 }
 
 export const tokensContract = {
   /** The caller's own; an owner sees those of everybody. */
-  list: read('viewer', 'GET /tokens', 'caller').output(z.object({ tokens: z.array(AccessToken) })),
+  list: read('read', 'GET /tokens', 'caller').output(z.object({ tokens: z.array(AccessToken) })),
 
   /** The token itself is in this answer and nowhere else. Refused to whoever is logged in with a token. */
-  create: write('viewer', 'POST /tokens', 'caller')
+  create: write('read', 'POST /tokens', 'caller')
     .input(NewAccessToken)
     .output(z.object({ secret: z.string(), token: AccessToken })),
 
   /** It is refused from then on, and what it is receiving is cut off. */
-  revoke: write('viewer', 'DELETE /tokens/{id}', 'caller')
+  revoke: write('read', 'DELETE /tokens/{id}', 'caller')
     .input(z.object({ id: AccessTokenId }))
     .output(z.object({ revoked: z.boolean() }))
 }
 
 export const sessionsContract = {
   /** Browsers that are logged in: the caller's own; an owner sees those of everybody. The newest first. */
-  list: read('viewer', 'GET /sessions', 'caller').output(z.object({ sessions: z.array(Session) })),
+  list: read('read', 'GET /sessions', 'caller').output(z.object({ sessions: z.array(Session) })),
 
   /** It ends at once, and what it is receiving is cut off. */
-  revoke: write('viewer', 'DELETE /sessions/{id}', 'caller')
+  revoke: write('read', 'DELETE /sessions/{id}', 'caller')
     .input(z.object({ id: z.string().max(100) }))
     .output(z.object({ revoked: z.literal(true) }))
 }

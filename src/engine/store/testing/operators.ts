@@ -193,6 +193,18 @@ export function describeOperators(story: Story): void {
       expect(await story.store.listAccessTokens()).toEqual(tokens)
     })
 
+    test('name roles that were made, which are replaced as a whole and removed', async () => {
+      const keeper = { name: 'shop keeper', description: 'in Köln', permissions: ['read', 'jobs.run'], createdAtMs: 5 }
+      const other = { ...keeper, name: 'auditor', permissions: ['read', 'a.later.one'] }
+      await story.store.putRole({ ...keeper, permissions: [] })
+      for (const role of [keeper, other]) await story.store.putRole(role)
+      await story.store.putUser(aUser('a', { role: 'shop keeper', projects: { shop: 'shop keeper' } as never }))
+      expect(await story.store.listRoles()).toEqual([other, keeper])
+      expect(await story.store.listUsers()).toMatchObject([{ role: 'shop keeper', projects: { shop: 'shop keeper' } }])
+      expect([await story.store.deleteRole('auditor'), await story.store.deleteRole('auditor')]).toEqual([true, false])
+      expect(await story.store.listRoles()).toEqual([keeper])
+    })
+
     test('of one name or one token are refused a second time', async () => {
       await story.store.putUser(aUser('a'))
       await expect(story.store.putUser(aUser('b', { name: 'a' }))).rejects.toThrow()

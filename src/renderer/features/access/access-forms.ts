@@ -1,30 +1,37 @@
 import { z } from 'zod'
-import { NewAccessToken, NewUser, type User, UserChanges, UserId } from '../../../shared/contract/index.ts'
-import { lesserRole, PROJECT_ROLES, type ProjectRole, ROLES, type Role } from '../../../shared/roles.ts'
+import {
+  type AccessRole,
+  type Me,
+  NewAccessToken,
+  NewUser,
+  type User,
+  UserChanges,
+  UserId
+} from '../../../shared/contract/index.ts'
+import { NONE, type Permissions, permissionsOf, unite } from '../../../shared/permissions.ts'
+import { rolesIn } from '../../../shared/roles.ts'
+import { setOfRole } from './role-words.ts'
 
 const Password = UserChanges.shape.password.unwrap()
 
 export const PASSWORD_HELP =
   'At least 15 characters of any kind: length is what makes a password hard to guess. Several unrelated words are good.'
 
-/** `none`: in none but the projects that are named. */
-export type RoleOrNone = Role | 'none'
-
 const rightsFields = {
-  role: z.enum([...ROLES, 'none']),
+  /** `none`: in none but the projects that are named. */
+  role: z.string(),
   projects: z
-    .array(z.object({ project: z.string().trim(), role: z.enum(PROJECT_ROLES) }))
+    .array(z.object({ project: z.string().trim(), role: z.string() }))
     .refine((rows) => new Set(rows.map(({ project }) => project)).size === rows.length, 'A project is named twice')
     .refine((rows) => rows.every(({ project }) => project !== ''), 'Name each project, or remove its row')
 }
 
-function toRights({ role, projects }: { role: RoleOrNone; projects: { project: string; role: ProjectRole }[] }) {
+function toRights({ role, projects }: { role: string; projects: { project: string; role: string }[] }) {
   const byProject = Object.fromEntries(projects.map((row) => [row.project, row.role])) as User['projects']
   return { role: role === 'none' ? null : role, projects: byProject }
 }
 
-const hasRole = ({ role, projects }: { role: RoleOrNone; projects: unknown[] }) =>
-  role !== 'none' || projects.length > 0
+const hasRole = ({ role, projects }: { role: string; projects: unknown[] }) => role !== 'none' || projects.length > 0
 const NO_ROLE = { error: 'Add a project, or choose a role in all of them', path: ['projects'] }
 
 export const RightsForm = z.object(rightsFields).refine(hasRole, NO_ROLE).transform(toRights)
@@ -67,7 +74,7 @@ export const TokenForm = z
   .object({
     name: z.string().trim().min(1, 'Required').pipe(NewAccessToken.shape.name),
     userId: z.literal('').or(UserId),
-    role: z.enum(ROLES),
+    role: z.string(),
     /** None: all of the user's. */
     projects: z.array(z.string().trim().min(1)).max(200),
     expiry: z.enum(Object.keys(EXPIRIES) as (keyof typeof EXPIRIES)[])
@@ -86,15 +93,30 @@ export type TokenTexts = z.input<typeof TokenForm>
 /** A new token may as little as possible, until somebody chooses otherwise. */
 export const startToken = (): TokenTexts => ({ name: '', userId: '', role: 'viewer', projects: [], expiry: '90' })
 
-/**
- * The role of a token after its user was chosen: a program has a user of its own, whose role was chosen for it; for
- * others the chosen one stays, as far as that user has it.
- */
-export function roleFor(user: Pick<User, 'kind' | 'role' | 'projects'> | undefined, chosen: Role, own: Role): Role {
-  if (user === undefined) return lesserRole(chosen, own)
-  return user.kind === 'service' ? highestRoleOf(user) : lesserRole(chosen, highestRoleOf(user))
-}
+/** All that this user may do anywhere. */
+export const permissionsOfUser = (
+  { role, projects }: Pick<User, 'role' | 'projects'>,
+  roles: readonly AccessRole[]
+): Permissions =>
+  [...(role === null ? [] : [role]), ...Object.values<string>(projects)]
+    .flatMap(rolesIn)
+    .reduce((all, name) => unite(all, setOfRole(roles, name)), NONE)
 
-/** That it has anywhere. */
-export const highestRoleOf = ({ role, projects }: Pick<User, 'role' | 'projects'>): Role =>
-  ROLES.findLast((one) => one === role || Object.values(projects).some((other) => other === one)) ?? 'viewer'
+/** The same of whoever looks at the page. */
+export const permissionsOfMe = ({ permissions: { everywhere, projects } }: Me): Permissions =>
+  permissionsOf([...(everywhere ?? []), ...Object.values(projects).flat()])
+
+/**
+ * The role of a token after its user was chosen, among those that the user has: a program has a user of its own, whose
+ * role was chosen for it, so its token gets the largest; for others the chosen one stays if it is among them.
+ */
+export function roleFor(user: Pick<User, 'kind'> | undefined, chosen: string, among: readonly AccessRole[]): string {
+  const size = (role: AccessRole | undefined) => role?.permissions.length ?? 0
+  if (user?.kind === 'service') {
+    return (
+      among.reduce<AccessRole | undefined>((most, one) => (size(one) > size(most) ? one : most), undefined)?.name ??
+      'viewer'
+    )
+  }
+  return among.some(({ name }) => name === chosen) ? chosen : 'viewer'
+}

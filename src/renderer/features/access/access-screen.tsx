@@ -1,18 +1,20 @@
 import { Button, Menu } from '@mantine/core'
 import { IconEye } from '@tabler/icons-react'
 import { seeAs } from '../../state/seen-as.ts'
-import { rolesUpTo } from './role-words.ts'
-import { useMe } from '../../api/use-me.ts'
+import { useMay, useMe } from '../../api/use-me.ts'
 import { ScreenHead } from '../../ui/panel.tsx'
 import { QueryState } from '../../ui/states.tsx'
 import classes from './access.module.css'
 import { AccountPanel } from './account-panel.tsx'
 import { BrowsersPanel } from './browsers-panel.tsx'
+import { RolesPanel } from './roles-panel.tsx'
 import { TokensPanel } from './tokens-panel.tsx'
+import { useRoles } from './use-access.ts'
 import { UsersPanel } from './users-panel.tsx'
 
 /** What others see can only be told by looking: owners have every button. */
 function SeeAs() {
+  const others = useRoles().filter(({ name }) => name !== 'owner')
   return (
     <Menu position="bottom-end">
       <Menu.Target>
@@ -21,9 +23,9 @@ function SeeAs() {
         </Button>
       </Menu.Target>
       <Menu.Dropdown>
-        {rolesUpTo('admin').map((role) => (
-          <Menu.Item key={role} onClick={() => seeAs(role)}>
-            {role}
+        {others.map((role) => (
+          <Menu.Item key={role.name} onClick={() => seeAs(role)}>
+            {role.name}
           </Menu.Item>
         ))}
       </Menu.Dropdown>
@@ -34,16 +36,18 @@ function SeeAs() {
 /** Who may do what: one's own account, tokens and sessions; for owners, those of everybody. */
 export function AccessScreen() {
   const me = useMe()
+  const isOwner = useMay('users.change', 'everywhere').may
   return (
     <div className={classes.screen}>
-      <ScreenHead title="Users & access">{me.data?.role === 'owner' && <SeeAs />}</ScreenHead>
+      <ScreenHead title="Users & access">{me.data !== undefined && isOwner && <SeeAs />}</ScreenHead>
       <QueryState query={me} what="your role" rows={3}>
         {(data) => (
           <>
             {data.userId !== null && <AccountPanel me={data} />}
-            {data.role === 'owner' && <UsersPanel />}
+            {isOwner && <UsersPanel />}
+            {isOwner && <RolesPanel />}
             <TokensPanel me={data} />
-            <BrowsersPanel me={data} />
+            <BrowsersPanel />
           </>
         )}
       </QueryState>

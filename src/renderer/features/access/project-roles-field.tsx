@@ -1,14 +1,15 @@
-import { ActionIcon, Autocomplete, Button, Input, Select } from '@mantine/core'
+import { ActionIcon, Autocomplete, Button, Input } from '@mantine/core'
 import { IconPlus, IconX } from '@tabler/icons-react'
 import { useQuery } from '@tanstack/react-query'
-import { PROJECT_ROLES, type ProjectRole } from '../../../shared/roles.ts'
 import { useApi } from '../../api/api.tsx'
 import { CODE_INPUT } from '../../ui/fields/code-input.ts'
 import classes from './access.module.css'
+import { RoleSelect } from './role-select.tsx'
+import { useRoles } from './use-access.ts'
 
 export interface ProjectRoleRow {
   project: string
-  role: ProjectRole
+  role: string
 }
 
 interface ProjectRolesFieldProps {
@@ -21,6 +22,7 @@ interface ProjectRolesFieldProps {
 export function ProjectRolesField({ value, error, onChange }: ProjectRolesFieldProps) {
   const { query } = useApi()
   const projects = useQuery(query.projects.list.queryOptions()).data?.projects ?? []
+  const roles = useRoles().filter(({ isForProjects }) => isForProjects)
   const free = projects.map(({ name }) => name).filter((name) => !value.some(({ project }) => project === name))
   const change = (index: number, patch: Partial<ProjectRoleRow>) =>
     onChange(value.map((row, at) => (at === index ? { ...row, ...patch } : row)))
@@ -42,10 +44,9 @@ export function ProjectRolesField({ value, error, onChange }: ProjectRolesFieldP
               onChange={(next) => change(index, { project: next })}
               {...CODE_INPUT}
             />
-            <Select
+            <RoleSelect
               aria-label={`Role in ${project || `project ${index + 1}`}`}
-              allowDeselect={false}
-              data={[...PROJECT_ROLES]}
+              roles={roles}
               value={role}
               onChange={(next) => next !== null && change(index, { role: next })}
             />

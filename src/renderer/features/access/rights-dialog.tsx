@@ -8,13 +8,14 @@ import { rightsIn, RightsForm, type RightsTexts } from './access-forms.ts'
 import classes from './access.module.css'
 import { ProjectRolesField } from './project-roles-field.tsx'
 import { RoleSelect } from './role-select.tsx'
-import { ROLE_WORDS } from './role-words.ts'
-import { useReadAccess } from './use-access.ts'
+import { describeRole } from './role-words.ts'
+import { useReadAccess, useRoles } from './use-access.ts'
 
 /** The roles of a user, in all projects and in single ones. */
 export function RightsDialog({ user, onClose }: { user: User; onClose: () => void }) {
   const { client } = useApi()
   const readAgain = useReadAccess()
+  const roles = useRoles()
   const change = async (changes: UserChanges) => {
     await client.users.update({ ...changes, id: user.id })
     await readAgain()
@@ -33,7 +34,13 @@ export function RightsDialog({ user, onClose }: { user: User; onClose: () => voi
   return (
     <Modal opened onClose={onClose} title={`Roles of ${user.name}`} size={480}>
       <SchemaForm form={form} className={classes.form}>
-        <RoleSelect {...form.input('role')} hasNone label="In all projects" description={`${ROLE_WORDS[role]}.`} />
+        <RoleSelect
+          {...form.input('role')}
+          roles={roles}
+          hasNone
+          label="In all projects"
+          description={`${describeRole(roles, role)}.`}
+        />
         <ProjectRolesField
           value={projects}
           error={form.error('projects')}

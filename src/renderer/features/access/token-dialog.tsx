@@ -5,11 +5,19 @@ import { useApi } from '../../api/api.tsx'
 import { useFormOf } from '../../ui/fields/form-of-schema.ts'
 import { optionsOf } from '../../ui/fields/options.ts'
 import { FormFoot, SchemaForm } from '../../ui/fields/schema-form.tsx'
-import { EXPIRIES, highestRoleOf, roleFor, startToken, TokenForm, type TokenTexts } from './access-forms.ts'
+import {
+  EXPIRIES,
+  permissionsOfMe,
+  permissionsOfUser,
+  roleFor,
+  startToken,
+  TokenForm,
+  type TokenTexts
+} from './access-forms.ts'
 import classes from './access.module.css'
 import { RoleSelect } from './role-select.tsx'
-import { ROLE_WORDS } from './role-words.ts'
-import { useReadAccess } from './use-access.ts'
+import { describeRole, rolesWithin } from './role-words.ts'
+import { useReadAccess, useRoles } from './use-access.ts'
 
 interface TokenDialogProps {
   me: Me
@@ -24,6 +32,7 @@ export function TokenDialog({ me, users, onClose, onCreated }: TokenDialogProps)
   const { client, query } = useApi()
   const projects = useQuery(query.projects.list.queryOptions()).data?.projects ?? []
   const readAgain = useReadAccess()
+  const roles = useRoles()
   const form = useFormOf<TokenTexts, NewAccessToken>({
     schema: TokenForm,
     start: startToken,
@@ -37,6 +46,8 @@ export function TokenDialog({ me, users, onClose, onCreated }: TokenDialogProps)
   const { userId, role } = form.values
   const others = users.filter(({ id }) => id !== me.userId)
   const user = others.find(({ id }) => id === userId)
+  const rolesOf = (of: User | undefined) =>
+    rolesWithin(roles, of === undefined ? permissionsOfMe(me) : permissionsOfUser(of, roles))
   return (
     <Modal opened onClose={onClose} title="Create token" size={460}>
       <SchemaForm form={form} className={classes.form}>
@@ -58,23 +69,17 @@ export function TokenDialog({ me, users, onClose, onCreated }: TokenDialogProps)
               { value: '', label: `${me.name} (you)` },
               ...others.map(({ id, name }) => ({ value: id, label: name }))
             ]}
-            onChange={(next) =>
-              form.change({
-                userId: next ?? '',
-                role: roleFor(
-                  others.find(({ id }) => id === next),
-                  role,
-                  me.role
-                )
-              })
-            }
+            onChange={(next) => {
+              const chosen = others.find(({ id }) => id === next)
+              form.change({ userId: next ?? '', role: roleFor(chosen, role, rolesOf(chosen)) })
+            }}
           />
         )}
         <RoleSelect
           {...form.input('role')}
-          most={user === undefined ? me.role : highestRoleOf(user)}
+          roles={rolesOf(user)}
           label="Role"
-          description={`${ROLE_WORDS[role]}.`}
+          description={`${describeRole(roles, role)}.`}
         />
         <TagsInput
           label="Projects"

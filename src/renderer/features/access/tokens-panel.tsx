@@ -5,6 +5,7 @@ import { useState } from 'react'
 import type { AccessToken, Me, UserId } from '../../../shared/contract/index.ts'
 import { formatAge } from '../../../shared/time.ts'
 import { useApi } from '../../api/api.tsx'
+import { useMay } from '../../api/use-me.ts'
 import { useNow } from '../../ui/clock.ts'
 import { ConfirmDialog } from '../../ui/confirm-dialog.tsx'
 import { plural } from '../../ui/numbers.ts'
@@ -19,7 +20,7 @@ import { READ_AGAIN, useReadAccess } from './use-access.ts'
 /** What programs log in with: one's own tokens, or all of them for an owner. */
 export function TokensPanel({ me }: { me: Me }) {
   const { query } = useApi()
-  const isOwner = me.role === 'owner'
+  const isOwner = useMay('users.change', 'everywhere').may
   const tokens = useQuery(query.tokens.list.queryOptions(READ_AGAIN))
   const { data: listed } = useQuery(query.users.list.queryOptions({ ...READ_AGAIN, enabled: isOwner }))
   const users = listed?.users ?? []

@@ -11,13 +11,14 @@ import { PASSWORD_HELP, startUser, UserForm, type UserTexts } from './access-for
 import classes from './access.module.css'
 import { ProjectRolesField } from './project-roles-field.tsx'
 import { RoleSelect } from './role-select.tsx'
-import { ROLE_WORDS } from './role-words.ts'
-import { useReadAccess } from './use-access.ts'
+import { describeRole } from './role-words.ts'
+import { useReadAccess, useRoles } from './use-access.ts'
 
 /** A person with a password, or a program that gets tokens. */
 export function UserDialog({ onClose }: { onClose: () => void }) {
   const { client } = useApi()
   const readAgain = useReadAccess()
+  const roles = useRoles()
   const form = useFormOf<UserTexts, NewUser>({
     schema: UserForm,
     start: startUser,
@@ -46,7 +47,13 @@ export function UserDialog({ onClose }: { onClose: () => void }) {
               : 'A program. It has tokens and no password.'
           }
         />
-        <RoleSelect {...form.input('role')} hasNone label="Role" description={`${ROLE_WORDS[role]}.`} />
+        <RoleSelect
+          {...form.input('role')}
+          roles={roles}
+          hasNone
+          label="Role"
+          description={`${describeRole(roles, role)}.`}
+        />
         <ProjectRolesField
           value={form.values.projects}
           error={form.error('projects')}

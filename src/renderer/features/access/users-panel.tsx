@@ -11,7 +11,6 @@ import {
 import { useMutation, useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import type { User, UserChanges } from '../../../shared/contract/index.ts'
-import type { Role } from '../../../shared/roles.ts'
 import { useApi } from '../../api/api.tsx'
 import { ConfirmDialog } from '../../ui/confirm-dialog.tsx'
 import { MoreMenu } from '../../ui/more-menu.tsx'
@@ -24,7 +23,7 @@ import classes from './access.module.css'
 import { SetPasswordDialog } from './password-dialogs.tsx'
 import { RightsDialog } from './rights-dialog.tsx'
 import { RoleSelect } from './role-select.tsx'
-import { READ_AGAIN, useReadAccess } from './use-access.ts'
+import { READ_AGAIN, useReadAccess, useRoles } from './use-access.ts'
 import { UserDialog } from './user-dialog.tsx'
 
 /** Everybody who can log in or has tokens, except whoever has the service's own password. For owners. */
@@ -98,6 +97,7 @@ interface UserRowProps {
 function UserRow({ user, tokenCount }: UserRowProps) {
   const { name, kind, role, projects, enabled, origin, lastSeenAtMs } = user
   const [asking, setAsking] = useState<'rights' | 'password' | 'remove' | null>(null)
+  const roles = useRoles()
   const projectCount = Object.keys(projects).length
   const { isPending, setRole, setEnabled } = useUserChanges(user)
   return (
@@ -122,11 +122,12 @@ function UserRow({ user, tokenCount }: UserRowProps) {
           className={classes.roleField}
           size="xs"
           aria-label={`Role of ${name}`}
+          roles={roles}
           value={role ?? 'none'}
           hasNone={role === null}
           disabled={isPending || origin !== 'local'}
           title={origin === 'local' ? undefined : 'The role comes from groups, at each login'}
-          onChange={(next) => next !== null && next !== role && next !== 'none' && setRole(next as Role)}
+          onChange={(next) => next !== null && next !== role && next !== 'none' && setRole(next)}
         />
         {projectCount > 0 && (
           <UnstyledButton
@@ -223,7 +224,7 @@ function useUserChanges({ id, name, role }: User) {
   })
   return {
     isPending,
-    setRole: (next: Role) => mutate({ to: { role: next }, back: { role }, done: `${name} has the role ${next}.` }),
+    setRole: (next: string) => mutate({ to: { role: next }, back: { role }, done: `${name} has the role ${next}.` }),
     setEnabled: (enabled: boolean) =>
       mutate({
         ...{ to: { enabled }, back: { enabled: !enabled } },

@@ -111,7 +111,7 @@ function RunElsewhere({ nodeId }: { nodeId: NodeId }) {
 
 function DismissButton(of: Pick<SpiderFindings, 'project' | 'spider' | 'jobId'>) {
   const { query } = useApi()
-  const { may } = useMay('operator')
+  const { may } = useMay('results.review')
   const { mutate, isPending } = useMutation(
     query.findings.dismiss.mutationOptions({
       onError: (error) => notifyError('Could not dismiss the problem', error)
@@ -133,7 +133,7 @@ function DismissButton(of: Pick<SpiderFindings, 'project' | 'spider' | 'jobId'>)
 
 function CordonButton({ nodeId }: { nodeId: NodeId }) {
   const { client, query } = useApi()
-  const { may } = useMay('admin')
+  const { may } = useMay('nodes.operate')
   const { mutate, isPending } = useMutation(
     query.nodes.setMode.mutationOptions({
       onSuccess: (node) =>
