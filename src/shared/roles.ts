@@ -16,3 +16,10 @@ export const PROJECT_ROLES = ['viewer', 'operator', 'deployer'] as const
 export type ProjectRole = (typeof PROJECT_ROLES)[number]
 
 export const isProjectRole = (role: Role): role is ProjectRole => PROJECT_ROLES.some((one) => one === role)
+
+/**
+ * Roles in a node group: the nodes with one tag. A viewer sees them, an operator cordons, drains and resumes them, an
+ * admin changes, adds and removes them.
+ */
+export const NODE_GROUP_ROLES = ['viewer', 'operator', 'admin'] as const
+export type NodeGroupRole = (typeof NODE_GROUP_ROLES)[number]

@@ -2,7 +2,7 @@ import { ScrapdeckError } from '../../shared/errors.ts'
 import type { Access } from '../access/access.ts'
 import type { implementWithRights } from './required-rights.ts'
 
-/** The operations of users and tokens. Each knows who asks: what is one's own needs no role of an owner. */
+/** The operations of users, groups and tokens. Each knows who asks: what is one's own needs no role of an owner. */
 export const accessOperations = (os: ReturnType<typeof implementWithRights>, access: Access) => ({
   users: {
     me: os.users.me.handler(
@@ -12,7 +12,9 @@ export const accessOperations = (os: ReturnType<typeof implementWithRights>, acc
         }
       }) => ({
         ...{ userId, name, role, tokenId, everywhere: rights.everywhere },
-        projects: Object.fromEntries(rights.inProjects)
+        projects: Object.fromEntries(rights.inProjects),
+        nodeGroups: Object.fromEntries(rights.inNodeGroups),
+        groups: userId === null ? [] : access.groups.namesOf(userId)
       })
     ),
     list: os.users.list.handler(() => ({ users: access.listUsers() })),
@@ -25,6 +27,14 @@ export const accessOperations = (os: ReturnType<typeof implementWithRights>, acc
       await access.changeOwnPassword(context.principal, input.current, input.password)
       return { changed: true as const }
     })
+  },
+  groups: {
+    list: os.groups.list.handler(() => ({ groups: access.groups.list() })),
+    create: os.groups.create.handler(async ({ input }) => ({ group: await access.groups.create(input) })),
+    update: os.groups.update.handler(async ({ input: { id, ...changes } }) => ({
+      group: await access.groups.update(id, changes)
+    })),
+    remove: os.groups.remove.handler(async ({ input }) => ({ removed: await access.groups.remove(input.id) }))
   },
   tokens: {
     list: os.tokens.list.handler(({ context }) => ({ tokens: access.listTokens(context.principal) })),

@@ -15,6 +15,7 @@ import type {
   ErrorGroupId,
   ErrorState,
   Firing,
+  GroupId,
   Job,
   JobId,
   JobStatus,
@@ -40,7 +41,7 @@ import type {
   VersionName,
   WebhookId
 } from '../../shared/contract/index.ts'
-import type { ProjectRole, Role } from '../../shared/roles.ts'
+import type { NodeGroupRole, ProjectRole, Role } from '../../shared/roles.ts'
 import { PLAIN_ORDER } from '../../shared/plain-job.ts'
 
 /** Records that the Store (store.ts) accepts and returns: plain data, the same for every implementation. */
@@ -289,6 +290,8 @@ export interface StoredUser {
   /** In all projects; null: only in those named. */
   role: Role | null
   projects: Record<ProjectName, ProjectRole>
+  /** By tag of nodes. */
+  nodeGroups: Record<string, NodeGroupRole>
   enabled: boolean
   /** As access/passwords.ts writes it; null: cannot log in. */
   passwordHash: string | null
@@ -302,15 +305,30 @@ export interface StoredUser {
   vouchedAtMs: number | null
 }
 
+/** Users who have these roles in addition to their own. */
+export interface StoredGroup {
+  id: GroupId
+  name: string
+  description: string
+  role: Role | null
+  projects: Record<ProjectName, ProjectRole>
+  nodeGroups: Record<string, NodeGroupRole>
+  /** Sorted. */
+  members: UserId[]
+  createdAtMs: number
+}
+
 export interface StoredAccessToken {
   id: AccessTokenId
   /** null: of whoever has the service's own password. */
   userId: UserId | null
   name: string
   role: Role
-  /** SHA-256, in hexadecimal digits. */
   /** Names of the only ones that it is for; null: all. */
   projects: ProjectName[] | null
+  /** Tags of the only nodes that it is for; null: all, unless it is for some projects. */
+  nodeGroups: string[] | null
+  /** SHA-256, in hexadecimal digits. */
   hash: string
   ending: string
   createdAtMs: number

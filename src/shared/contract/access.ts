@@ -1,15 +1,22 @@
 import { z } from 'zod'
-import { PROJECT_ROLES, ROLES } from '../roles.ts'
-import { AccessTokenId, AnyProjectName, ProjectName, ShownName, UserId } from './ids.ts'
+import { NODE_GROUP_ROLES, PROJECT_ROLES, ROLES } from '../roles.ts'
+import { AccessTokenId, AnyProjectName, GroupId, ProjectName, ShownName, UserId } from './ids.ts'
 import { read, write } from './operation.ts'
+import { NodeTag } from './settings.ts'
 
 export const UserRole = z.enum(ROLES)
 
 /** Roles in single projects, more than the role in all of them. */
 const ProjectRoles = z.record(ProjectName, z.enum(PROJECT_ROLES)).refine((all) => Object.keys(all).length <= 200, {
-  error: 'A user can have roles of its own in 200 projects'
+  error: 'There can be roles in 200 single projects'
 })
 const ShownProjectRoles = z.record(AnyProjectName, z.enum(PROJECT_ROLES))
+
+/** Roles in node groups: each is the nodes with one tag. */
+const NodeGroupRoles = z
+  .record(NodeTag, z.enum(NODE_GROUP_ROLES))
+  .refine((all) => Object.keys(all).length <= 200, { error: 'There can be roles in 200 node groups' })
+const ShownNodeGroupRoles = z.record(z.string(), z.enum(NODE_GROUP_ROLES))
 
 /** How a Scrapyd client and the login form send it: Basic authentication cannot carry a colon. */
 const UserName = ShownName.max(64)
@@ -34,6 +41,10 @@ export const Me = z.object({
   /** In all projects; null: only in those named. */
   everywhere: UserRole.nullable(),
   projects: ShownProjectRoles,
+  /** By tag of nodes, for nodes alone. */
+  nodeGroups: ShownNodeGroupRoles,
+  /** Names of the groups whose roles are among these. */
+  groups: z.array(z.string()),
   /** The token that it was sent with; null: none. */
   tokenId: AccessTokenId.nullable()
 })
@@ -47,10 +58,11 @@ export const User = z.object({
   /** In all projects; null: only in those named, and all others are as if they were not there. */
   role: UserRole.nullable(),
   projects: ShownProjectRoles,
+  nodeGroups: ShownNodeGroupRoles,
   /** A user that is disabled cannot log in, and the tokens are refused. */
   enabled: z.boolean(),
   hasPassword: z.boolean(),
-  /** Who knows the user: this Scrapdeck, the OIDC provider, or the proxy. Their users have the role of their groups. */
+  /** Who knows the user: this Scrapdeck, the OIDC provider, or the proxy. Their users have the role of their groups there. */
   origin: z.enum(['local', 'oidc', 'proxy']),
   createdAtMs: z.number(),
   /** Last login or use of a token, to the minute; null: never. */
@@ -67,6 +79,8 @@ export const AccessToken = z.object({
   role: UserRole,
   /** The only ones that it is for; null: all. */
   projects: z.array(AnyProjectName).nullable(),
+  /** The only node groups that it is for; null: all, unless it is for some projects. */
+  nodeGroups: z.array(z.string()).nullable(),
   /** The last characters of the token, to tell it from others. */
   ending: z.string(),
   createdAtMs: z.number(),
@@ -104,6 +118,9 @@ export const NewUser = z.object({
   /** In all projects; null: only in those named. */
   role: UserRole.nullable(),
   projects: ProjectRoles.default({}),
+  nodeGroups: NodeGroupRoles.default({}),
+  /** It is a member of these from the start. */
+  groups: z.array(GroupId).max(200).default([]),
   /** Of a person. Absent: the user cannot log in, but have tokens. */
   password: NewPassword.optional()
 })
@@ -113,6 +130,8 @@ export const UserChanges = z.object({
   role: UserRole.nullable().optional(),
   /** Replaces all of them. */
   projects: ProjectRoles.optional(),
+  /** Replaces all of them. */
+  nodeGroups: NodeGroupRoles.optional(),
   enabled: z.boolean().optional(),
   /** Ends the user's sessions. */
   password: NewPassword.optional()
@@ -127,10 +146,77 @@ export const NewAccessToken = z.object({
   role: UserRole.optional(),
   /** Only for these; null: for all in which the user has a role. */
   projects: z.array(ProjectName).min(1).max(200).nullable().default(null),
+  /** Only for these; null: for all in which the user has a role, unless the token is for some projects. */
+  nodeGroups: z.array(NodeTag).min(1).max(200).nullable().default(null),
   /** null: it does not expire. */
   expiresInDays: z.number().int().min(1).max(3_650).nullable().default(90)
 })
 export type NewAccessToken = z.infer<typeof NewAccessToken>
+
+/** Users who have its roles in addition to their own. */
+export const Group = z.object({
+  id: GroupId,
+  name: z.string(),
+  description: z.string(),
+  /** In all projects; null: only in those named. */
+  role: UserRole.nullable(),
+  projects: ShownProjectRoles,
+  nodeGroups: ShownNodeGroupRoles,
+  members: z.array(UserId),
+  createdAtMs: z.number()
+})
+export type Group = z.infer<typeof Group>
+
+const GroupName = ShownName.max(64).refine((name) => name === name.trim(), {
+  error: 'The name begins or ends with a space'
+})
+const Members = z.array(UserId).max(1_000, 'A group can have 1,000 members')
+
+export const NewGroup = z.object({
+  name: GroupName,
+  description: z.string().max(500).default(''),
+  /** In all projects; null: only in those named. */
+  role: UserRole.nullable().default(null),
+  projects: ProjectRoles.default({}),
+  nodeGroups: NodeGroupRoles.default({}),
+  members: Members.default([])
+})
+export type NewGroup = z.infer<typeof NewGroup>
+
+export const GroupChanges = z.object({
+  name: GroupName.optional(),
+  description: z.string().max(500).optional(),
+  role: UserRole.nullable().optional(),
+  /** Replaces all of them. */
+  projects: ProjectRoles.optional(),
+  /** Replaces all of them. */
+  nodeGroups: NodeGroupRoles.optional(),
+  /** Replaces all of them. */
+  members: Members.optional(),
+  /** After `members`: two owners who add people at once lose nobody. */
+  addMembers: Members.optional(),
+  removeMembers: Members.optional()
+})
+export type GroupChanges = z.infer<typeof GroupChanges>
+
+/** A change counts from the next request of each member on, and cuts off what a member is receiving who may not any more. */
+export const groupsContract = {
+  list: read('owner', 'GET /groups', 'service').output(z.object({ groups: z.array(Group) })),
+
+  create: write('owner', 'POST /groups', 'service')
+    .input(NewGroup)
+    .output(z.object({ group: Group })),
+
+  /** What is absent stays as it is. */
+  update: write('owner', 'PATCH /groups/{id}', 'service')
+    .input(GroupChanges.extend({ id: GroupId }))
+    .output(z.object({ group: Group })),
+
+  /** Its members lose what they may do through it alone. */
+  remove: write('owner', 'DELETE /groups/{id}', 'service')
+    .input(z.object({ id: GroupId }))
+    .output(z.object({ removed: z.boolean() }))
+}
 
 export const usersContract = {
   /** Whom a request is from, and what it may do. */
