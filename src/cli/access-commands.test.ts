@@ -15,7 +15,9 @@ it('adds a person whose password comes from a file, and the person may do what t
   const refused = await call(['export'], asAnna)
   expect([refused.code, refused.error]).toEqual([
     EXIT_CODES.unauthorized,
-    expect.stringContaining('needs the role admin. anna has the role operator')
+    expect.stringContaining(
+      'needs the permission "use the fleet file", which the role admin has. anna has the role operator'
+    )
   ])
   expect((await run('users')).out).toMatch(/^NAME +KIND +ROLE +STATE +LAST SEEN +ID\nanna +person +operator +enabled +/)
   expect((await run('users', 'set', 'Anna', '--role', 'viewer', '--disable')).out).toBe('anna: viewer, disabled\n')

@@ -3,7 +3,7 @@ import { expect, it, onTestFinished } from 'vitest'
 import type { Role } from '../shared/roles.ts'
 import { actAs } from './access/acting.ts'
 import { OWNER } from './access/principal.ts'
-import { everywhere } from './access/rights.ts'
+import { builtInRights } from './testing/built-in-rights.ts'
 import { openEngineWithFakeNode } from './testing/engine-with-fake-node.ts'
 
 const SHOP = { project: 'shop', spiders: ['prices'] }
@@ -13,7 +13,7 @@ const principal = (role: Role) => ({
   userId: 'a'.repeat(32) as never,
   name: role,
   role,
-  rights: everywhere(role)
+  rights: builtInRights(role)
 })
 
 it('an operator makes no run execute other code, whichever way the run is ordered; a deployer may', async () => {

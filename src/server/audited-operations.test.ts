@@ -5,7 +5,7 @@ import type { Role } from '../shared/roles.ts'
 import { readLongLists } from './api/long-lists.ts'
 import { exampleOf } from './openapi/examples.ts'
 import { OWNER } from '../engine/access/principal.ts'
-import { everywhere, rightsOf } from '../engine/access/rights.ts'
+import { builtInRights } from '../engine/testing/built-in-rights.ts'
 import { type EngineWithFakeNode, openEngineWithFakeNode } from '../engine/testing/engine-with-fake-node.ts'
 
 const SHOP = { project: 'shop', spiders: ['prices'] }
@@ -24,7 +24,7 @@ async function open() {
         principal:
           role === 'owner'
             ? OWNER
-            : { ...OWNER, userId: 'a'.repeat(32) as never, name: role, role, rights: everywhere(role) },
+            : { ...OWNER, userId: 'a'.repeat(32) as never, name: role, role, rights: builtInRights(role) },
         source: 'api',
         ...(origin && { origin: origin as never })
       }
@@ -131,7 +131,7 @@ describe('the audit log', () => {
       userId: 'a'.repeat(32),
       name: 'anna',
       role: 'operator',
-      rights: rightsOf(null, { shop: 'operator' })
+      rights: builtInRights(null, { shop: 'operator' })
     }
     await call(
       procedure as never,

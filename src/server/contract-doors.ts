@@ -5,9 +5,9 @@ import { answerToUnusableBody, costOfCalls } from './api/json-rpc-answer.ts'
 import { parseJsonBody } from './api/json-body.ts'
 import type { RequestedOperation } from './api/requested-operations.ts'
 import { crawlDoor } from './api/crawl-door.ts'
-import { requireRole } from '../engine/access/principal.ts'
+import { requirePermission } from '../engine/access/principal.ts'
 import { principalOf } from './auth/authenticator.ts'
-import { BY_OPERATION } from './auth/route-roles.ts'
+import { BY_OPERATION } from './auth/route-permissions.ts'
 import type { DoorLimits } from './auth/door-limits.ts'
 import type { AnswerOf, ContractHandlers } from './contract-handlers.ts'
 import { parseContractForms } from './forms/contract-form.ts'
@@ -46,7 +46,11 @@ export async function contractDoors(app: FastifyInstance, options: DoorsOptions)
     await limits.chargeApi(request, reply, 1)
     request.operation = await (await handlers()).findOperation(request)
     if (request.operation === undefined) return
-    requireRole(principalOf(request), request.operation.role, `${request.method} ${request.url.split('?', 1)[0]}`)
+    requirePermission(
+      principalOf(request),
+      request.operation.needs,
+      `${request.method} ${request.url.split('?', 1)[0]}`
+    )
   })
   app.addHook('preHandler', async (request, reply) => {
     if (isJsonRpc(request)) await limits.chargeApi(request, reply, costOfCalls(request.body))

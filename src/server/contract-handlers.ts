@@ -4,7 +4,7 @@ import { RPCHandler, type RPCHandlerOptions } from '@orpc/server/fastify'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Engine } from '../engine/index.ts'
 import type { EngineRouter, RouterContext, SessionsOfCaller } from '../engine/router/router.ts'
-import { keyOfProjects } from '../engine/access/rights.ts'
+import { keyOfRights } from '../engine/access/rights.ts'
 import type { Clock } from '../engine/runtime/clock.ts'
 import type { Logger } from '../engine/runtime/logger.ts'
 import type { AuditDoor } from '../shared/contract/index.ts'
@@ -132,9 +132,7 @@ export class ContractHandlers {
       // Completed calls of a batch cannot be undone: the key is free again only if every call failed.
       return { response, isFinal: answers === null || [answers].flat().some((one) => 'result' in one) }
     }
-    // What a role was given is not given again to a lesser one.
-    const credential = `${credentialOf(request)} ${principalOf(request).role}`
-    const asked = { key, credential, method, path: url, body, repeatableForMs: 0 }
+    const asked = { key, credential: credentialOf(request), method, path: url, body, repeatableForMs: 0 }
     const given =
       key === undefined ? (await perform(null)).response : await answerOnce(engine.answers, { ...asked, key }, perform)
     return reply.code(given.status).headers(given.headers).header('cache-control', 'no-store').send(given.body)
@@ -207,9 +205,9 @@ function reportOutside(error: unknown, logger: Logger): void {
   if (!(error instanceof ORPCError)) logger.error({ err: error }, 'A request or an answer of the contract is malformed')
 }
 
-/** Whose earlier answers this request may be answered with: not those with other rights in projects. */
+/** Whose earlier answers this request may be answered with: not those of more rights. */
 const credentialOf = (request: FastifyRequest): string =>
-  `${request.caller.id}${keyOfProjects(principalOf(request).rights)}`
+  `${request.caller.id} ${keyOfRights(principalOf(request).rights)}`
 
 type RootInterceptor = NonNullable<RPCHandlerOptions<DoorContext>['rootInterceptors']>[number]
 

@@ -1,7 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { FastifyInstance, FastifyReply } from 'fastify'
-import { FOR_VIEWERS } from './auth/route-roles.ts'
+import { FOR_READERS } from './auth/route-permissions.ts'
 import { ScrapdeckError } from '../shared/errors.ts'
 import { escapeHtml } from './html.ts'
 import { PAGE_STYLE, sendHtml } from './page.ts'
@@ -15,8 +15,8 @@ const markdown = () => import('./markdown.ts')
 /** `/docs`: the docs folder, rendered. Raw HTML is shown as text; links go to pages here or to the web. */
 export async function docsDoor(app: FastifyInstance, options: { docsDirectory: string }): Promise<void> {
   const { docsDirectory } = options
-  app.get('/docs/style.css', FOR_VIEWERS, (_request, reply) => reply.type('text/css; charset=utf-8').send(PAGE_STYLE))
-  app.get('/docs', FOR_VIEWERS, async (_request, reply) => {
+  app.get('/docs/style.css', FOR_READERS, (_request, reply) => reply.type('text/css; charset=utf-8').send(PAGE_STYLE))
+  app.get('/docs', FOR_READERS, async (_request, reply) => {
     const { headingsOf } = await markdown()
     const names = await listPages(docsDirectory)
     const items = await Promise.all(
@@ -34,7 +34,7 @@ export async function docsDoor(app: FastifyInstance, options: { docsDirectory: s
       `<h1>Documentation</h1>\n<ul class="pages">\n${items.join('\n')}\n${api}\n</ul>`
     )
   })
-  app.get('/docs/images/:name', FOR_VIEWERS, async (request, reply) => {
+  app.get('/docs/images/:name', FOR_READERS, async (request, reply) => {
     const { name } = request.params as { name: string }
     if (!IMAGE_NAME.test(name)) throw notFound(name)
     const image = await readFile(join(docsDirectory, 'images', name)).catch((cause: unknown) => {
@@ -42,7 +42,7 @@ export async function docsDoor(app: FastifyInstance, options: { docsDirectory: s
     })
     return reply.type('image/png').header('cache-control', 'private, max-age=3600').send(image)
   })
-  app.get('/docs/:name', FOR_VIEWERS, async (request, reply) => {
+  app.get('/docs/:name', FOR_READERS, async (request, reply) => {
     const name = (request.params as { name: string }).name.replace(/\.md$/, '')
     const text = await readPage(docsDirectory, name)
     const title = /^# (.+)$/m.exec(text)?.[1] ?? name

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import { Counter, Histogram, Registry } from 'prom-client'
-import { forRoleInAll } from './auth/route-roles.ts'
+import { forPermissionInAll } from './auth/route-permissions.ts'
 import type { Engine } from '../engine/index.ts'
 
 const CONTENT_TYPE = 'text/plain; version=0.0.4; charset=utf-8'
@@ -57,7 +57,7 @@ export async function metricsDoor(
   app: FastifyInstance,
   { engine, requests }: { engine: Pick<Engine, 'metrics'>; requests: Registry }
 ): Promise<void> {
-  app.get('/metrics', forRoleInAll('viewer'), async (_request, reply) => {
+  app.get('/metrics', forPermissionInAll('read'), async (_request, reply) => {
     const text = (await engine.metrics()) + (await requests.metrics())
     return reply.header('cache-control', 'no-store').header('content-type', CONTENT_TYPE).send(text)
   })

@@ -1,5 +1,5 @@
 import { generateKeyPair, SignJWT } from 'jose'
-import { everywhere } from '../engine/access/rights.ts'
+import { builtInRights } from '../engine/testing/built-in-rights.ts'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { systemClock } from '../engine/runtime/clock.ts'
 import type { OidcOptions } from './auth/sign-in-options.ts'
@@ -90,7 +90,7 @@ describe('signing in with OIDC', () => {
         userId: userId as never,
         name: 'anna',
         role: 'operator',
-        rights: everywhere('operator'),
+        rights: builtInRights('operator'),
         tokenId: null,
         sinceMs: 0
       },

@@ -1,12 +1,14 @@
 import { call, createRouterClient } from '@orpc/server'
 import type { InjectOptions } from 'fastify'
 import { expect, it, onTestFinished } from 'vitest'
-import { everywhere, type Rights, rightsOf } from '../engine/access/rights.ts'
+import type { Rights } from '../engine/access/rights.ts'
+import { builtInRights } from '../engine/testing/built-in-rights.ts'
 import { OWNER, type Principal } from '../engine/access/principal.ts'
 import { buildEgg } from '../engine/projects/egg-builder.ts'
 import { type EngineWithFakeNode, openEngineWithFakeNode } from '../engine/testing/engine-with-fake-node.ts'
 import { contract, listOperations, type Operation } from '../shared/contract/index.ts'
-import { includesRole, PROJECT_ROLES, type ProjectRole } from '../shared/roles.ts'
+import { includes, READ } from '../shared/permissions.ts'
+import { permissionsOfRole, PROJECT_ROLES, type ProjectRole } from '../shared/roles.ts'
 import { branded } from '../shared/testing/ids.ts'
 import type { FakeEngine } from './testing/fake-engine.ts'
 import { readLongLists } from './api/long-lists.ts'
@@ -149,7 +151,7 @@ const named = [...FOUND].filter(([, { '~orpc': of }]) => typeof of.meta.about ==
 
 it.each(PROJECT_ROLES)('a %s of one project gets nothing of another, whatever is asked for', async (role) => {
   const { engine, client, own, other } = await openTwoProjects()
-  const rights = rightsOf(null, { shop: role })
+  const rights = builtInRights(null, { shop: role })
   const context = { principal: principalWith(rights, role), source: 'api' as const }
   const limited = createRouterClient(await engine.router(), { context })
   const otherIds = new Set(Object.values(other).filter((id) => id.length === 32))
@@ -181,7 +183,7 @@ it.each(PROJECT_ROLES)('a %s of one project gets nothing of another, whatever is
     const text = await outcome(limited, name, exampleOf(name)?.input ?? {})
     if (leaksIn(text).length > 0) wrong.push(`${name} has ${leaksIn(text).join()}: ${text.slice(0, 300)}`)
     const isRefused = text.includes('ROLE_REQUIRED')
-    if (isRefused !== (meta.about === 'service' || !includesRole(role, meta.role)))
+    if (isRefused !== (meta.about === 'service' || !includes(permissionsOfRole(role), meta.needs)))
       wrong.push(`${name}: ${text.slice(0, 200)}`)
   }
   expect(wrong).toEqual([])
@@ -232,8 +234,8 @@ const TAKES_AWAY = new Set([
 it.each(PROJECT_ROLES)('a %s of one project does there what the role allows, and sees the rest of it', async (role) => {
   const { engine, own } = await openTwoProjects()
   const ways: [string, Rights][] = [
-    ['in shop alone', rightsOf(null, { shop: role })],
-    ['viewer everywhere, more in shop', rightsOf('viewer', { shop: role })]
+    ['in shop alone', builtInRights(null, { shop: role })],
+    ['viewer everywhere, more in shop', builtInRights('viewer', { shop: role })]
   ]
   const wrong: string[] = []
   for (const [way, rights] of ways) {
@@ -242,7 +244,7 @@ it.each(PROJECT_ROLES)('a %s of one project does there what the role allows, and
     for (const [name, { '~orpc': of }] of named) {
       if (TAKES_AWAY.has(name)) continue
       const text = await outcome(limited, name, inputWith(name, 'shop', own))
-      const may = includesRole(role, of.meta.role)
+      const may = includes(permissionsOfRole(role), of.meta.needs)
       if (text.includes('ROLE_REQUIRED') === may) wrong.push(`${way}, ${name}: ${text.slice(0, 200)}`)
       const isMissing = /"(PROJECT|JOB|SCHEDULE|CHAIN|ERROR_GROUP)_NOT_FOUND"/.test(text)
       if (may && isMissing) wrong.push(`${way}, ${name}: ${text.slice(0, 200)}`)
@@ -254,7 +256,7 @@ it.each(PROJECT_ROLES)('a %s of one project does there what the role allows, and
 it('a viewer of everything who is a deployer of one project changes nothing in another', async () => {
   const { engine, other } = await openTwoProjects()
   const context = {
-    principal: principalWith(rightsOf('viewer', { shop: 'deployer' }), 'deployer'),
+    principal: principalWith(builtInRights('viewer', { shop: 'deployer' }), 'deployer'),
     source: 'api' as const
   }
   const limited = createRouterClient(await engine.router(), { context })
@@ -262,11 +264,7 @@ it('a viewer of everything who is a deployer of one project changes nothing in a
   for (const [name, { '~orpc': of }] of named) {
     const text = await outcome(limited, name, inputWith(name, OTHER, other))
     const isRefused = text.includes('"ROLE_REQUIRED"')
-    if (
-      isRefused !== (of.meta.role !== 'viewer') &&
-      name !== 'environments.rebuild' &&
-      name !== 'environments.remove'
-    ) {
+    if (isRefused !== (of.meta.needs !== READ) && name !== 'environments.rebuild' && name !== 'environments.remove') {
       wrong.push(`${name}: ${text.slice(0, 200)}`)
     }
     if (isRefused && !text.includes(`in the project ${OTHER}`)) wrong.push(`${name}: ${text.slice(0, 200)}`)
@@ -276,7 +274,10 @@ it('a viewer of everything who is a deployer of one project changes nothing in a
 
 it('the change feed of one project says nothing of another', async () => {
   const { engine, client, clock, node, own, other } = await openTwoProjects()
-  const context = { principal: principalWith(rightsOf(null, { shop: 'viewer' }), 'viewer'), source: 'api' as const }
+  const context = {
+    principal: principalWith(builtInRights(null, { shop: 'viewer' }), 'viewer'),
+    source: 'api' as const
+  }
   const limited = createRouterClient(await engine.router(), { context })
   const stopping = new AbortController()
   const seen: unknown[] = []
@@ -388,7 +389,10 @@ it('a token for one project of an admin does no more than a deployer, and nothin
 
 it('a search of all logs finds those of one project', async () => {
   const { engine, client } = await openTwoProjects()
-  const context = { principal: principalWith(rightsOf(null, { shop: 'viewer' }), 'viewer'), source: 'api' as const }
+  const context = {
+    principal: principalWith(builtInRights(null, { shop: 'viewer' }), 'viewer'),
+    source: 'api' as const
+  }
   const limited = createRouterClient(await engine.router(), { context })
   const hitsOf = async (of: Client) => {
     const projects = new Set<string>()
@@ -402,7 +406,10 @@ it('a search of all logs finds those of one project', async () => {
 
 it('the audit log has the ids that were sent, also those that were left out', async () => {
   const { engine, client, other } = await openTwoProjects()
-  const context = { principal: principalWith(rightsOf(null, { shop: 'operator' }), 'operator'), source: 'api' as const }
+  const context = {
+    principal: principalWith(builtInRights(null, { shop: 'operator' }), 'operator'),
+    source: 'api' as const
+  }
   const { jobs } = await engine.router()
   // As REST hands on lists that were read in slices.
   const input = { ids: [other.job, ...Array.from({ length: 60 }, () => NOTHING.job)], keep: true }
@@ -415,7 +422,7 @@ it('the audit log has the ids that were sent, also those that were left out', as
 
 it('with all rights, nothing is looked up', async () => {
   const { engine, client } = await openTwoProjects()
-  const context = { principal: principalWith(everywhere('viewer'), 'viewer'), source: 'api' as const }
+  const context = { principal: principalWith(builtInRights('viewer'), 'viewer'), source: 'api' as const }
   const limited = createRouterClient(await engine.router(), { context })
   expect(await limited.projects.list({})).toEqual(await client.projects.list({}))
 })

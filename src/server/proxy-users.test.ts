@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { everywhere } from '../engine/access/rights.ts'
+import { builtInRights } from '../engine/testing/built-in-rights.ts'
 import http from 'node:http'
 import { text } from 'node:stream/consumers'
 import { describe, expect, it } from 'vitest'
@@ -77,7 +77,7 @@ describe('a user whom the proxy names', () => {
     expect(await me({ ...ANNA, authorization: basic('nginx', 'its own') })).toMatchObject({ name: 'anna' })
     const ci = await engine.access.createUser({ name: 'ci', kind: 'service', role: 'viewer' })
     const { secret } = await engine.access.createToken(
-      { userId: ci.id, name: 'ci', role: 'viewer', rights: everywhere('viewer'), tokenId: null, sinceMs: 0 },
+      { userId: ci.id, name: 'ci', role: 'viewer', rights: builtInRights('viewer'), tokenId: null, sinceMs: 0 },
       { name: 'x', expiresInDays: null }
     )
     expect(await me({ ...ANNA, authorization: `Bearer ${secret}` })).toMatchObject({ name: 'ci' })

@@ -5,9 +5,10 @@ import { createRouterClient } from '@orpc/server'
 import type { InjectOptions } from 'fastify'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { contract, listOperations, type Operation } from '../shared/contract/index.ts'
-import { includesRole, type Role, ROLES } from '../shared/roles.ts'
+import { includes, namesOf, type Permission, permissionsOf } from '../shared/permissions.ts'
+import { leastRoleWith, permissionsOfRole, type Role, ROLES } from '../shared/roles.ts'
 import { OWNER } from '../engine/access/principal.ts'
-import { everywhere } from '../engine/access/rights.ts'
+import { builtInRights } from '../engine/testing/built-in-rights.ts'
 import { NO_SIGN_IN } from './auth/sign-in-options.ts'
 import { exampleOf } from './openapi/examples.ts'
 import { silentLogger } from '../engine/runtime/logger.ts'
@@ -42,6 +43,37 @@ const OPERATIONS: Record<Role, string> = {
     webhooks.remove webhooks.rotate webhooks.test webhooks.deliveries webhooks.replay fleetFile.export fleetFile.plan
     fleetFile.apply audit.list audit.export audit.verify engines.handOver engines.drain storage.setPolicy storage.run storage.compact`,
   owner: 'users.list users.create users.update users.remove system.logOutEverywhere'
+}
+
+/** Which permission that is: all but reading. */
+const PERMISSION_OF: Record<Exclude<Permission, 'read' | 'code.choose'>, string> = {
+  'jobs.run': `
+    crawl jobs.run jobs.runMany jobs.retry jobs.runElsewhere nodes.adoptExternal schedules.runNow schedules.backfill
+    system.runDemo`,
+  'jobs.cancel': 'crawlOrders.cancel jobs.cancel jobs.restore nodes.cancelExternal schedules.cancelBackfill',
+  'queue.order': 'jobs.setPriority jobs.reorder jobs.place',
+  'queue.pause': 'projects.setPaused system.setPaused',
+  'schedules.change': `
+    crawlOrders.update schedules.create schedules.update schedules.remove schedules.setPaused chains.create
+    chains.update chains.remove`,
+  'results.review': 'jobs.keep errors.setState findings.dismiss',
+  'eggs.deploy': 'projects.upload projects.deploy projects.pinVersion system.runDemo',
+  'projects.change': 'projects.configure projects.changeSettings',
+  'projects.delete': 'projects.deleteVersion projects.deleteProject',
+  'environments.change': 'environments.rebuild environments.remove system.createEnvironment',
+  'nodes.operate': 'nodes.setMode',
+  'nodes.change': `
+    nodes.probe nodes.add nodes.addPulling nodes.renewToken nodes.revokeToken nodes.update nodes.remove discovery.put
+    discovery.remove discovery.refresh`,
+  'limits.change': 'queue.setLimits',
+  'storage.change': 'storage.setPolicy storage.run storage.compact',
+  'webhooks.change': `
+    webhooks.list webhooks.create webhooks.update webhooks.remove webhooks.rotate webhooks.test webhooks.deliveries
+    webhooks.replay`,
+  'engines.operate': 'engines.handOver engines.drain',
+  'fleet.apply': 'fleetFile.export fleetFile.plan fleetFile.apply',
+  'audit.read': 'audit.list audit.export audit.verify',
+  'users.change': OPERATIONS.owner
 }
 
 /** What each is about (OperationMeta): for whom it is among those with its role. All others name something. */
@@ -157,8 +189,20 @@ describe('the role of an operation', () => {
         .split(/\s+/)
         .map((name) => [name, role])
     )
-    const inContract = [...FOUND].map(([name, { '~orpc': of }]) => [name, of.meta.role])
+    const inContract = [...FOUND].map(([name, { '~orpc': of }]) => [name, leastRoleWith(of.meta.needs)])
     expect(Object.fromEntries(inContract)).toEqual(Object.fromEntries(table))
+  })
+
+  it('comes with the permission in the other table, for every operation that does more than read', () => {
+    const wordsOf = (text: string) => text.trim().split(/\s+/)
+    const needed = (name: string) =>
+      Object.entries(PERMISSION_OF).flatMap(([permission, names]) =>
+        wordsOf(names).includes(name) ? [permission] : []
+      )
+    for (const [name, { '~orpc': of }] of FOUND) {
+      const expected = needed(name)
+      expect(namesOf(of.meta.needs), name).toEqual(namesOf(permissionsOf(expected.length === 0 ? ['read'] : expected)))
+    }
   })
 
   it('holds for what the table says, for every operation', () => {
@@ -176,12 +220,12 @@ describe('the role of an operation', () => {
       const { askAs, engine } = await openWithRoles()
       const router = await engine.router()
       const client = createRouterClient(router, {
-        context: { principal: { ...OWNER, role, rights: everywhere(role) }, source: 'api' }
+        context: { principal: { ...OWNER, role, rights: builtInRights(role) }, source: 'api' }
       }) as unknown as Record<string, Record<string, (input: unknown) => Promise<unknown>>>
       const wrong: string[] = []
       for (const [name, operation] of FOUND) {
         const { meta, route } = operation['~orpc']
-        const may = includesRole(role, meta.role)
+        const may = includes(permissionsOfRole(role), meta.needs)
         if (may && NOT_AWAITED.has(name)) continue
         const { input = {} } = exampleOf(name)!
         const fields = { ...(input as Record<string, unknown>) }
@@ -226,8 +270,8 @@ describe('the role of every other route', () => {
     const wrong: string[] = []
     for (const [method, url, needed] of ROUTES) {
       const response = await askAs(role, { method: method as 'GET', url })
-      const may = needed === null || includesRole(role, needed)
-      const isRefused = response.statusCode === 403 && (method === 'HEAD' || /needs the role/.test(response.body))
+      const may = needed === null || includes(permissionsOfRole(role), permissionsOfRole(needed))
+      const isRefused = response.statusCode === 403 && (method === 'HEAD' || /needs the permission/.test(response.body))
       if (isRefused === may) {
         wrong.push(`${method} ${url}: ${response.statusCode} ${response.body.slice(0, 200)}`)
       }

@@ -5,7 +5,7 @@ import type { Audit } from '../engine/audit/audit.ts'
 import { OWNER, type Principal } from '../engine/access/principal.ts'
 import { actorOf, originOf, recordVouching, SESSION_DIGITS } from './audit-origin.ts'
 import { addressOf, clientOf } from './auth/client-address.ts'
-import { FOR_VIEWERS, forRole } from './auth/route-roles.ts'
+import { FOR_READERS, forPermissionInAll } from './auth/route-permissions.ts'
 import { ERROR_CODES, ScrapdeckError } from '../shared/errors.ts'
 import { type Authenticator, knowsPassword } from './auth/authenticator.ts'
 import type { DoorLimits } from './auth/door-limits.ts'
@@ -40,10 +40,10 @@ export async function userInterfaceDoor(app: FastifyInstance, options: UserInter
     { parseAs: 'buffer', bodyLimit: 10_000 },
     (_request, body, done) => done(null, body)
   )
-  app.get('', FOR_VIEWERS, (_request, reply) => reply.redirect('/ui/'))
-  app.get('/login', { ...FOR_VIEWERS, exposeHeadRoute: false }, (request, reply) => answerLink(options, request, reply))
-  app.post('/login', FOR_VIEWERS, (request, reply) => answerForm(options, request, reply))
-  app.post('/link', forRole('owner'), async (request, reply) => {
+  app.get('', FOR_READERS, (_request, reply) => reply.redirect('/ui/'))
+  app.get('/login', { ...FOR_READERS, exposeHeadRoute: false }, (request, reply) => answerLink(options, request, reply))
+  app.post('/login', FOR_READERS, (request, reply) => answerForm(options, request, reply))
+  app.post('/link', forPermissionInAll('users.change'), async (request, reply) => {
     if (!knowsPassword(request)) {
       throw new ScrapdeckError(
         'PASSWORD_REQUIRED',
@@ -53,7 +53,7 @@ export async function userInterfaceDoor(app: FastifyInstance, options: UserInter
     await options.audit.record(actorOf(request, 'api'), { operation: 'login.link', input: null })
     return reply.type('text/plain').send(`/ui/login?token=${await authenticator.links.create()}`)
   })
-  app.post('/logout', FOR_VIEWERS, async (request, reply) => {
+  app.post('/logout', FOR_READERS, async (request, reply) => {
     await options.audit.record(actorOf(request, 'login'), { operation: 'logout', input: null })
     const fromProvider = await authenticator.logOut(request)
     // In place of a renewed one.
@@ -68,7 +68,7 @@ export async function userInterfaceDoor(app: FastifyInstance, options: UserInter
   if (authenticator.oidc !== null) serveSignIn(app, authenticator.oidc, options)
 
   if (!existsSync(join(uiDirectory, 'index.html'))) {
-    app.get('/*', FOR_VIEWERS, (_request, reply) =>
+    app.get('/*', FOR_READERS, (_request, reply) =>
       reply
         .code(503)
         .type('text/plain; charset=utf-8')
@@ -79,7 +79,7 @@ export async function userInterfaceDoor(app: FastifyInstance, options: UserInter
   app.addHook('onRequest', async (_request, reply) => {
     reply.header('content-security-policy', UI_POLICY)
   })
-  app.get('/*', FOR_VIEWERS, (request, reply) => sendFile(uiDirectory, request, reply))
+  app.get('/*', FOR_READERS, (request, reply) => sendFile(uiDirectory, request, reply))
   // Routes are behind `#`, so a path without a file is mistyped. A page in place of a missing asset would hide a bug.
   app.setNotFoundHandler((request, reply) => {
     const isPage = request.method === 'GET' && !/\.[a-z0-9]+$/i.test(request.url.split('?', 1)[0] ?? '')
@@ -184,7 +184,7 @@ function serveSignIn(app: FastifyInstance, oidc: OidcSignIn, options: UserInterf
     ...{ path: SIGN_IN_PATH, maxAgeSeconds, isSecure: isBehindTls(request) }
   })
   const nameOf = ({ headers }: FastifyRequest) => loginCookieName(headers.host ?? '')
-  const noHead = { ...FOR_VIEWERS, exposeHeadRoute: false }
+  const noHead = { ...FOR_READERS, exposeHeadRoute: false }
   app.get(SIGN_IN_PATH.slice('/ui'.length), noHead, async (request, reply) => {
     const { page = '' } = request.query as { page?: unknown }
     try {
@@ -223,7 +223,7 @@ function serveSignIn(app: FastifyInstance, oidc: OidcSignIn, options: UserInterf
       return sendProblem(error, options, reply)
     }
   })
-  app.post(BACK_CHANNEL_PATH.slice('/ui'.length), FOR_VIEWERS, async (request, reply) => {
+  app.post(BACK_CHANNEL_PATH.slice('/ui'.length), FOR_READERS, async (request, reply) => {
     const token = fieldsOf(request)('logout_token')
     const by = { operation: 'users.endSessions', claimedName: 'oidc' } as const
     const ended = await recordVouching(options.audit, request, by, async () => {

@@ -1,25 +1,82 @@
-/**
- * Roles, each with all rights of the previous ones: viewer reads; operator runs, cancels, pauses, retries and
- * schedules; deployer manages projects, eggs and environments; admin nodes, settings, webhooks and plugins; owner users
- * and secrets. Each operation of the contract and each path of the other doors names the least role that it needs.
- */
+import {
+  ALL_PERMISSIONS,
+  includes,
+  intersect,
+  NONE,
+  type Permission,
+  type Permissions,
+  permissionsOf,
+  unite
+} from './permissions.ts'
+
+/** The built-in roles, each with all permissions of the previous ones. Owners add others (contract/roles.ts). */
 export const ROLES = ['viewer', 'operator', 'deployer', 'admin', 'owner'] as const
 export type Role = (typeof ROLES)[number]
 
-export const includesRole = (role: Role, needed: Role): boolean => ROLES.indexOf(role) >= ROLES.indexOf(needed)
+/** What each adds to the previous ones; an owner has all permissions. */
+const ADDED: Record<Exclude<Role, 'owner'>, readonly Permission[]> = {
+  viewer: ['read'],
+  operator: ['jobs.run', 'jobs.cancel', 'queue.order', 'queue.pause', 'schedules.change', 'results.review'],
+  deployer: ['code.choose', 'eggs.deploy', 'projects.change', 'projects.delete', 'environments.change'],
+  admin: [
+    ...(['nodes.operate', 'nodes.change', 'limits.change', 'storage.change', 'webhooks.change'] as const),
+    ...(['engines.operate', 'fleet.apply', 'audit.read'] as const)
+  ]
+}
 
-/** What both allow. */
-export const lesserRole = (one: Role, other: Role): Role => (includesRole(one, other) ? other : one)
+const setOf = (role: Role): Permissions =>
+  role === 'owner'
+    ? ALL_PERMISSIONS
+    : ROLES.slice(0, ROLES.indexOf(role) + 1).reduce(
+        (set, one) => (one === 'owner' ? set : unite(set, permissionsOf(ADDED[one]))),
+        NONE
+      )
 
-/** The most that anybody can be in some projects alone: what an admin does is done to the whole service. */
+export const ROLE_PERMISSIONS = Object.fromEntries(ROLES.map((role) => [role, setOf(role)])) as Record<
+  Role,
+  Permissions
+>
+
+/** The built-in role that is exactly this set; null: none. */
+export const roleOf = (set: Permissions): Role | null => ROLES.find((role) => ROLE_PERMISSIONS[role] === set) ?? null
+
+/** NONE: there is no built-in role of this name. */
+export const permissionsOfRole = (name: string): Permissions =>
+  Object.hasOwn(ROLE_PERMISSIONS, name) ? ROLE_PERMISSIONS[name as Role] : NONE
+
+/** Those that can be given in single projects: what an admin does is done to the whole service. */
 export const PROJECT_ROLES = ['viewer', 'operator', 'deployer'] as const
 export type ProjectRole = (typeof PROJECT_ROLES)[number]
 
-export const isProjectRole = (role: Role): role is ProjectRole => PROJECT_ROLES.some((one) => one === role)
+/** The highest built-in role of these that has no more than this set. */
+export const mostRoleIn = <One extends Role>(set: Permissions, roles: readonly One[]): One =>
+  roles.findLast((role) => includes(set, ROLE_PERMISSIONS[role])) ?? roles[0]!
+
+/** The first built-in role that has all of these. */
+export const leastRoleWith = (needed: Permissions): Role =>
+  ROLES.find((role) => includes(ROLE_PERMISSIONS[role], needed)) ?? 'owner'
 
 /**
- * Roles in a node group: the nodes with one tag. A viewer sees them, an operator cordons, drains and resumes them, an
- * admin changes, adds and removes them.
+ * Roles in a node group, which is the nodes with one tag. An operator cordons and drains single nodes there, which only
+ * an admin does with those of the whole fleet.
  */
 export const NODE_GROUP_ROLES = ['viewer', 'operator', 'admin'] as const
 export type NodeGroupRole = (typeof NODE_GROUP_ROLES)[number]
+
+export const NODE_GROUP_PERMISSIONS: Record<NodeGroupRole, Permissions> = {
+  viewer: permissionsOf(['read']),
+  operator: permissionsOf(['read', 'nodes.operate']),
+  admin: permissionsOf(['read', 'nodes.operate', 'nodes.change'])
+}
+
+/** The highest role in node groups that has no more than this set. */
+export const nodeRoleOf = (set: Permissions): NodeGroupRole =>
+  NODE_GROUP_ROLES.findLast((role) => includes(set, NODE_GROUP_PERMISSIONS[role])) ?? 'viewer'
+
+const RUNS_JOBS = permissionsOf(['jobs.run'])
+
+/** What of these permissions, which are those of a role for projects, counts in node groups. */
+export function nodePermissionsIn(set: Permissions): Permissions {
+  const own = intersect(set, NODE_GROUP_PERMISSIONS.admin)
+  return includes(set, RUNS_JOBS) ? unite(own, NODE_GROUP_PERMISSIONS.operator) : own
+}

@@ -227,7 +227,9 @@ function pickToken(tokens: AccessToken[], text: string): AccessToken {
 async function namesOf(client: Client, tokens: AccessToken[]): Promise<Map<string | null, string>> {
   const me = await client.users.me()
   const users =
-    me.role === 'owner' && tokens.some(({ userId }) => userId !== null) ? (await client.users.list()).users : []
+    me.permissions.everywhere?.includes('users.change') === true && tokens.some(({ userId }) => userId !== null)
+      ? (await client.users.list()).users
+      : []
   return new Map<string | null, string>([[me.userId, me.name], ...users.map(({ id, name }) => [id, name] as const)])
 }
 

@@ -1,7 +1,8 @@
 import type { EventEmitter } from 'node:events'
 import type { AccessToken, AccessTokenId, User, UserChanges, UserId } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
-import type { Role } from '../../shared/roles.ts'
+import { includes, NONE } from '../../shared/permissions.ts'
+import { type Role, ROLE_PERMISSIONS } from '../../shared/roles.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
 import type { Random } from '../runtime/random.ts'
@@ -15,7 +16,9 @@ import { LastSeen } from './last-seen.ts'
 import { nameFrom } from './outside-name.ts'
 import { Passwords } from './passwords.ts'
 import { OWNER, type Principal } from './principal.ts'
-import { areSameRights, hasRights, highestRole, narrowRights, rightsOf } from './rights.ts'
+import { hasRole } from './given-roles.ts'
+import { areSameRights, narrowRights, type Rights } from './rights.ts'
+import { RightsOfUsers } from './rights-of-users.ts'
 import { DAY_MS, type GivenToken, TokenCommands } from './token-commands.ts'
 import { hashTokenText, isTokenText, looksLikeToken } from './token-text.ts'
 import { type GivenUser, UserCommands } from './user-commands.ts'
@@ -53,6 +56,7 @@ export interface Vouched {
 export class Access {
   readonly #parts: AccessParts
   readonly #directory: Directory
+  readonly #rights: RightsOfUsers
   readonly #passwords = new Passwords()
   readonly #bearers: Bearers
   readonly #lastSeen: LastSeen
@@ -63,10 +67,11 @@ export class Access {
   constructor(parts: AccessParts, directory: Directory) {
     this.#parts = parts
     this.#directory = directory
+    this.#rights = new RightsOfUsers(directory)
     this.#bearers = new Bearers(parts.clock)
     this.#lastSeen = new LastSeen({ ...parts, directory })
     this.#users = new UserCommands({ ...parts, directory, passwords: this.#passwords })
-    this.#tokens = new TokenCommands(directory, parts)
+    this.#tokens = new TokenCommands({ ...parts, directory, rights: this.#rights })
     this.groups = new GroupCommands(directory, parts)
   }
 
@@ -134,7 +139,7 @@ export class Access {
   findVouched({ subject, role, projects }: Vouched): Principal | null {
     const user = this.#directory.userBySubject(subject)
     if (user === undefined) return null
-    if (!areSameRights(rightsOf(user.role, user.projects), rightsOf(role, projects))) return null
+    if (!this.#isSame(user, { role, projects })) return null
     if (this.#parts.clock.nowMs() - (user.vouchedAtMs ?? 0) > VOUCHED_FOR_MS / 2) return null
     const principal = this.#principalOf(user.id, Math.max(this.#parts.clock.nowMs(), user.sessionsSinceMs))
     if (principal !== null) this.#lastSeen.mark(user.id, null)
@@ -160,8 +165,7 @@ export class Access {
         )
       }
       const user: StoredUser = { ...before, role, projects, vouchedAtMs: nowMs }
-      const isNews =
-        known === undefined || !areSameRights(rightsOf(before.role, before.projects), rightsOf(role, projects))
+      const isNews = known === undefined || !this.#isSame(before, { role, projects })
       if (isNews) addToAudit({ name: user.name, subject, role, projects })
       // That somebody is vouched for again is no change for the audit log.
       await (isNews ? this.#directory.putUser(user) : actAs(null, () => this.#directory.putUser(user)))
@@ -175,7 +179,7 @@ export class Access {
   /** For whom groups elsewhere have no role: no role of its own, if groups of this Scrapdeck give it one; else null. */
   noneOfItsOwn(subject: string): Pick<Vouched, 'role' | 'projects'> | null {
     const user = this.#directory.userBySubject(subject)
-    if (user === undefined || !this.#directory.groupsOf(user.id).some(hasRights)) return null
+    if (user === undefined || !this.#directory.groupsOf(user.id).some(hasRole)) return null
     return { role: null, projects: {} }
   }
 
@@ -218,7 +222,7 @@ export class Access {
 
   /** Whether what was allowed to this principal still is: false after a change of its role or password, too. */
   isCurrent({ userId, tokenId, rights, sinceMs }: Principal): boolean {
-    if (userId === null && tokenId === null) return rights.everywhere === OWNER.role
+    if (userId === null && tokenId === null) return rights.everywhere === OWNER.rights.everywhere
     const bearer = tokenId === null ? null : this.#bearers.get(tokenId)
     if (bearer !== null) return areSameRights(bearer.rights, rights)
     const owner = this.#principalOf(userId, sinceMs)
@@ -229,23 +233,34 @@ export class Access {
     }
     const token = this.#directory.token(tokenId)
     if (token === undefined || !this.#isValid(token) || !this.#isVouchedFor(userId)) return false
-    return areSameRights(narrowRights(owner.rights, token.role, token.projects), rights)
+    return areSameRights(this.#rightsOfToken(owner, token), rights)
   }
 
   #principalOf(userId: UserId | null, sinceMs = 0): Principal | null {
     if (userId === null) return { ...OWNER, name: this.#parts.ownerName, sinceMs }
     const user = this.#directory.user(userId)
     if (user?.enabled !== true) return null
-    const rights = this.#directory.rightsOf(userId)
-    const role = highestRole(rights)
-    return role === null ? null : { userId, name: user.name, role, rights, tokenId: null, sinceMs }
+    const rights = this.#rights.ofUser(userId)
+    if (rights.anywhere === NONE) return null
+    return { userId, name: user.name, role: this.#rights.shownRoleOf(userId), rights, tokenId: null, sinceMs }
   }
 
   /** null: its user has no role any more in the projects that it is for. */
   #principalOfToken(owner: Principal, token: StoredAccessToken): Principal | null {
-    const rights = narrowRights(owner.rights, token.role, token.projects)
-    const role = highestRole(rights)
-    return role === null ? null : { ...owner, role, rights, tokenId: token.id }
+    const rights = this.#rightsOfToken(owner, token)
+    if (rights.anywhere === NONE) return null
+    const role = includes(owner.rights.anywhere, ROLE_PERMISSIONS[token.role]) ? token.role : owner.role
+    return { ...owner, role, rights, tokenId: token.id }
+  }
+
+  #rightsOfToken(owner: Principal, token: StoredAccessToken): Rights {
+    return narrowRights(owner.rights, ROLE_PERMISSIONS[token.role], token)
+  }
+
+  /** Whether these are the roles that the user has of its own. */
+  #isSame(user: StoredUser, { role, projects }: Pick<Vouched, 'role' | 'projects'>): boolean {
+    const { nodeGroups } = user
+    return areSameRights(this.#rights.of(user), this.#rights.of({ role, projects, nodeGroups }))
   }
 
   /** Of somebody from elsewhere: whether the last login is not too long ago for tokens. */

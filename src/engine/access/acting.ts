@@ -1,16 +1,23 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { ScrapdeckError } from '../../shared/errors.ts'
-import { includesRole, type Role } from '../../shared/roles.ts'
+import { includes, NONE, type Permission, permissionsOf } from '../../shared/permissions.ts'
 import type { ProjectName } from '../../shared/contract/index.ts'
 import type { AuditTicket } from '../store/audit/audited-store.ts'
-import { type Principal, requireRoleIn } from './principal.ts'
-import { areSeen, roleIn } from './rights.ts'
+import {
+  type Principal,
+  requirePermissionEverywhere,
+  requirePermissionIn,
+  requirePermissionOnNode
+} from './principal.ts'
+import { areSeen, permissionsIn, permissionsOnNode, type Rights } from './rights.ts'
 import { codeIn } from './run-rights.ts'
 
 interface Acting {
   principal: Principal | null
   ticket: AuditTicket | null
 }
+
+const CODE = permissionsOf(['code.choose'])
 
 const acting = new AsyncLocalStorage<Acting>()
 
@@ -37,7 +44,7 @@ export function addToAudit(facts: Readonly<Record<string, unknown>>): void {
 
 /**
  * Throws ROLE_REQUIRED if whoever acts may run spiders, but not other code on their nodes (run-rights.ts). Defaults of
- * a project are a deployer's, and so are not asked about.
+ * a project need a permission of their own, and so are not asked about.
  */
 export function refuseCodeInRun(
   given: Parameters<typeof codeIn>[0] & { project: ProjectName },
@@ -45,15 +52,14 @@ export function refuseCodeInRun(
 ): void {
   const principal = acting.getStore()?.principal
   if (principal == null) return
-  const role = roleIn(principal.rights, given.project)
-  if (role !== null && includesRole(role, 'deployer')) return
+  if (includes(permissionsIn(principal.rights, given.project) ?? NONE, CODE)) return
   const code = codeIn(given, options)
   if (code === null) return
   const { name } = principal
   throw new ScrapdeckError(
     'ROLE_REQUIRED',
-    `${code} can make a run execute other code, so it needs the role deployer. ${name} has ${role === null ? 'none there' : `the role ${role}`}: ask a deployer to make it a default of the project.`,
-    { data: { ...(role !== null && { role }), needed: 'deployer' } }
+    `${code} can make a run execute other code, so it needs the permission "choose code in runs" in ${given.project}, which the role deployer has and ${name} has not: ask a deployer to make it a default of the project.`,
+    { data: { needed: ['code.choose'] } }
   )
 }
 
@@ -63,9 +69,60 @@ export function actorSees(projects: readonly ProjectName[]): boolean {
   return principal == null || areSeen(projects, principal.rights)
 }
 
-/** For projects that whoever acts may see. Throws ROLE_REQUIRED. */
-export function requireRoleOfActor(projects: readonly ProjectName[], needed: Role, what: string): void {
+/** For projects that whoever acts may see; `null`: for all. Throws ROLE_REQUIRED. */
+export function requireOfActor(projects: readonly ProjectName[] | null, needed: Permission, what: string): void {
   const principal = acting.getStore()?.principal
   if (principal == null) return
-  for (const project of projects) requireRoleIn(principal, project, needed, what)
+  const set = permissionsOf([needed])
+  if (projects === null) requirePermissionEverywhere(principal, set, what)
+  else for (const project of projects) requirePermissionIn(principal, project, set, what)
 }
+
+const CHANGES_NODES = permissionsOf(['nodes.change'])
+
+/** Throws ROLE_REQUIRED unless whoever acts has this permission for a node with these tags. */
+export function requireOnNodeOfActor(tags: readonly string[], needed: Permission, what: string): void {
+  const principal = acting.getStore()?.principal
+  if (principal != null) requirePermissionOnNode(principal, tags, permissionsOf([needed]), what)
+}
+
+/**
+ * Throws ROLE_REQUIRED if whoever acts takes a node into or out of a node group of others. `before`: its tags; null: it
+ * is added. Called where nothing can change the tags between the check and the write.
+ */
+export function refuseForeignTags(before: readonly string[] | null, after: readonly string[], what: string): void {
+  const principal = acting.getStore()?.principal
+  if (principal == null || mayChangeAllNodes(principal.rights)) return
+  if (before !== null) requirePermissionOnNode(principal, before, CHANGES_NODES, what)
+  requirePermissionOnNode(principal, after, CHANGES_NODES, what)
+  const moved = [...(before ?? []).filter((tag) => !after.includes(tag)), ...after.filter((tag) => !before?.includes(tag))]
+  const foreign = moved.find((tag) => !includes(principal.rights.inNodeGroups.get(tag) ?? NONE, CHANGES_NODES))
+  if (foreign === undefined) return
+  throw new ScrapdeckError(
+    'ROLE_REQUIRED',
+    `${what}: the tag ${foreign} is a node group in which ${principal.name} may not change nodes, so it can be neither added nor taken away.`,
+    { data: { needed: ['nodes.change'] } }
+  )
+}
+
+/**
+ * Throws ROLE_REQUIRED if whoever acts may change only some nodes: `use` is of the machine that Scrapdeck runs on, with
+ * its keys and files, or of all projects.
+ */
+export function requireAllNodesOfActor(use: string): void {
+  const principal = acting.getStore()?.principal
+  if (principal == null || mayChangeAllNodes(principal.rights)) return
+  throw new ScrapdeckError(
+    'ROLE_REQUIRED',
+    `${use}, so only an admin of all nodes may set it; ${principal.name} may change the nodes of some groups.`,
+    { data: { needed: ['nodes.change'] } }
+  )
+}
+
+/** Whether whoever acts may see a node with these tags: one that is found by its address, not by its id. */
+export function actorSeesNode(tags: readonly string[]): boolean {
+  const principal = acting.getStore()?.principal
+  return principal == null || permissionsOnNode(principal.rights, tags) !== null
+}
+
+const mayChangeAllNodes = ({ everywhere }: Rights): boolean => includes(everywhere ?? NONE, CHANGES_NODES)

@@ -1,9 +1,9 @@
 import { hash } from 'node:crypto'
 import type { AccessTokenId, UserId } from '../../shared/contract/index.ts'
-import type { Role } from '../../shared/roles.ts'
+import { permissionsOfRole, type Role } from '../../shared/roles.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Principal } from './principal.ts'
-import { highestRole, rightsOf } from './rights.ts'
+import { givenRights, shownRole } from './given-roles.ts'
 import type { StoredUser } from '../store/records.ts'
 
 /** More than an issuer's programs use at once; with more, the oldest are verified again. */
@@ -35,9 +35,10 @@ export class Bearers {
 
   add(text: string, { subject, name, role, projects, expiresAtMs }: Bearer): Principal {
     const tokenId = idOf(text) as AccessTokenId
-    const rights = rightsOf(role, projects)
+    const given = { role, projects }
+    const rights = givenRights(given, permissionsOfRole)
     const who = { userId: idOf(subject) as UserId, name, tokenId, sinceMs: 0 }
-    const principal: Principal = { ...who, rights, role: highestRole(rights)! }
+    const principal: Principal = { ...who, rights, role: shownRole([given], permissionsOfRole) }
     this.#byId.delete(tokenId)
     const oldest = this.#byId.keys().next().value
     if (this.#byId.size >= BEARERS_MAX && oldest !== undefined) this.#byId.delete(oldest)

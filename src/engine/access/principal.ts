@@ -1,7 +1,17 @@
 import { ScrapdeckError } from '../../shared/errors.ts'
-import { includesRole, type Role } from '../../shared/roles.ts'
+import {
+  ALL_PERMISSIONS,
+  includes,
+  NONE,
+  type Permission,
+  PERMISSION_TEXTS,
+  type Permissions,
+  namesOf,
+  subtract
+} from '../../shared/permissions.ts'
+import { leastRoleWith, roleOf } from '../../shared/roles.ts'
 import type { AccessTokenId, ProjectName, UserId } from '../../shared/contract/index.ts'
-import { everywhere, type Rights, roleIn } from './rights.ts'
+import { permissionsIn, permissionsOnNode, type Rights, rightsOf } from './rights.ts'
 
 /** Who a request is from, as far as rights go. */
 export interface Principal {
@@ -9,8 +19,8 @@ export interface Principal {
   userId: UserId | null
   /** For people: in messages and records. */
   name: string
-  /** The highest that it has anywhere. */
-  role: Role
+  /** How its roles are called, for people. Its rights alone decide. */
+  role: string
   rights: Rights
   /** The token that was sent; null: something else. */
   tokenId: AccessTokenId | null
@@ -20,38 +30,81 @@ export interface Principal {
 
 /** Whoever can read the data directory may do everything anyway. */
 export const OWNER: Principal = {
-  ...{ userId: null, name: 'owner', role: 'owner', rights: everywhere('owner'), tokenId: null, sinceMs: 0 }
+  ...{ userId: null, name: 'owner', role: 'owner', rights: rightsOf(ALL_PERMISSIONS), tokenId: null, sinceMs: 0 }
 }
 
-/** `what`: `jobs.run`, or the path that was requested. Throws ROLE_REQUIRED unless the role holds in some project. */
-export function requireRole(principal: Principal, needed: Role, what: string): void {
-  if (!includesRole(principal.role, needed)) throw lacking(principal, principal.role, needed, what, '')
+/** `what`: `jobs.run`, or the path that was requested. Throws ROLE_REQUIRED unless it holds in some project. */
+export function requirePermission(principal: Principal, needed: Permissions, what: string): void {
+  const held = principal.rights.anywhere
+  if (!includes(held, needed)) throw lacking(principal, held, needed, what, '')
 }
 
-/** Throws ROLE_REQUIRED unless the role holds in all projects. */
-export function requireRoleEverywhere(principal: Principal, needed: Role, what: string): void {
-  const { everywhere: held } = principal.rights
-  if (held === null || !includesRole(held, needed)) throw lacking(principal, held, needed, what, ' in all projects')
+/** Throws ROLE_REQUIRED unless it holds in all projects. */
+export function requirePermissionEverywhere(principal: Principal, needed: Permissions, what: string): void {
+  const held = principal.rights.everywhere ?? NONE
+  if (!includes(held, needed)) throw lacking(principal, held, needed, what, ' in all projects')
 }
 
 /** For a project that may be seen. Throws ROLE_REQUIRED. */
-export function requireRoleIn(principal: Principal, project: ProjectName, needed: Role, what: string): void {
-  const held = roleIn(principal.rights, project)
-  if (held === null || !includesRole(held, needed)) {
-    throw lacking(principal, held, needed, what, ` in the project ${project}`)
-  }
+export function requirePermissionIn(
+  principal: Principal,
+  project: ProjectName,
+  needed: Permissions,
+  what: string
+): void {
+  const held = permissionsIn(principal.rights, project) ?? NONE
+  if (!includes(held, needed)) throw lacking(principal, held, needed, what, ` in the project ${project}`)
 }
 
+/** For a node with these tags that may be seen, or that is added. Throws ROLE_REQUIRED. */
+export function requirePermissionOnNode(
+  principal: Principal,
+  tags: readonly string[],
+  needed: Permissions,
+  what: string
+): void {
+  const held = permissionsOnNode(principal.rights, tags) ?? NONE
+  if (includes(held, needed)) return
+  const { inNodeGroups } = principal.rights
+  const own = [...inNodeGroups].filter(([, one]) => includes(one, needed)).map(([tag]) => tag)
+  const where = own.length === 0 ? ' for this node' : ` for nodes without one of the tags ${listed(own)}`
+  throw lacking(principal, held, needed, what, where)
+}
+
+const TAGS_MAX = 10
+const listed = (tags: readonly string[]): string =>
+  `${tags.slice(0, TAGS_MAX).join(', ')}${tags.length > TAGS_MAX ? ' …' : ''}`
+
 function lacking(
-  { name, tokenId }: Principal,
-  role: Role | null,
-  needed: Role,
+  principal: Principal,
+  held: Permissions,
+  needed: Permissions,
   what: string,
   where: string
 ): ScrapdeckError {
-  const whose = tokenId === null ? name : `The token of ${name}`
-  const has = `${whose} has ${role === null ? 'none' : `the role ${role}`}${where}`
-  return new ScrapdeckError('ROLE_REQUIRED', `${what} needs the role ${needed}${where}. ${has}: ask an owner for it.`, {
-    data: { ...(role !== null && { role }), needed }
-  })
+  const missing = subtract(needed, held)
+  const role = leastRoleWith(missing)
+  const has = `${ownerOf(principal)} has ${describeHeld(held)}${where}`
+  return new ScrapdeckError(
+    'ROLE_REQUIRED',
+    `${what} needs the permission ${quoted(namesOf(missing))}${where}, which the role ${role} has. ${has}: ask an owner for it.`,
+    { data: { needed: namesOf(missing) } }
+  )
+}
+
+const ownerOf = ({ name, tokenId }: Principal): string => (tokenId === null ? name : `The token of ${name}`)
+
+const quoted = (names: readonly Permission[]): string =>
+  names.map((name) => `"${PERMISSION_TEXTS[name].label}"`).join(' and ')
+
+const NAMED_MAX = 6
+
+/** After "has": the built-in role that is the same, or the permissions. */
+function describeHeld(held: Permissions): string {
+  if (held === NONE) return 'none'
+  const same = roleOf(held)
+  if (same !== null) return `the role ${same}`
+  const names = namesOf(held).map((name) => PERMISSION_TEXTS[name].label)
+  const more = names.length > NAMED_MAX ? ` and ${names.length - NAMED_MAX} more` : ''
+  return `only the permissions ${names.slice(0, NAMED_MAX).join(', ')}${more}`
 }

@@ -1,73 +1,140 @@
 import type { ProjectName } from '../../shared/contract/index.ts'
-import { includesRole, isProjectRole, lesserRole, type ProjectRole, type Role } from '../../shared/roles.ts'
+import {
+  includes,
+  intersect,
+  NONE,
+  type Permissions,
+  permissionsOf,
+  PROJECT_PERMISSIONS,
+  READ,
+  unite
+} from '../../shared/permissions.ts'
+import { NODE_GROUP_PERMISSIONS, nodePermissionsIn } from '../../shared/roles.ts'
 
-/** The roles that somebody has. */
+/** What somebody may do: computed once, then each check is one operation on bits. */
 export interface Rights {
-  /** In all projects, and so for the service as a whole; null: only in those named. */
-  everywhere: Role | null
-  /** In these projects, more than everywhere. */
-  inProjects: ReadonlyMap<ProjectName, ProjectRole>
+  /** In all projects, and so for the service as a whole; null: nothing is given but in those named. */
+  readonly everywhere: Permissions | null
+  /** In these projects, all of it: more than everywhere. */
+  readonly inProjects: ReadonlyMap<ProjectName, Permissions>
+  /** With the nodes that have one of these tags, beside what is given everywhere. */
+  readonly inNodeGroups: ReadonlyMap<string, Permissions>
+  /** Everywhere, in any project or in any node group. */
+  readonly anywhere: Permissions
 }
 
-const NOWHERE: ReadonlyMap<ProjectName, ProjectRole> = new Map()
+const NO_NODE_GROUPS: ReadonlyMap<string, Permissions> = new Map()
 
-export const everywhere = (role: Role): Rights => ({ everywhere: role, inProjects: NOWHERE })
-
-/** As a user has them. Pure. */
-export function rightsOf(role: Role | null, projects: Readonly<Record<string, ProjectRole>>): Rights {
-  const more = Object.entries(projects).filter(([, one]) => role === null || !includesRole(role, one))
-  const inProjects = more.length === 0 ? NOWHERE : new Map(more as [ProjectName, ProjectRole][])
-  return { everywhere: role, inProjects }
-}
-
-/** What a token of this role may do, by itself in all projects, or only in these. Pure. */
-export function narrowRights(rights: Rights, role: Role, projects: readonly ProjectName[] | null): Rights {
-  if (projects === null) {
-    const { everywhere: all, inProjects } = rights
-    const least = all === null ? null : lesserRole(all, role)
-    return rightsOf(least, Object.fromEntries([...inProjects].map(([name, one]) => [name, atMost(one, role)])))
+/** Makes rights of what is given. Pure, as everything here. */
+export function rightsOf(
+  everywhere: Permissions | null,
+  given: Iterable<readonly [ProjectName, Permissions]> = [],
+  givenNodeGroups: Iterable<readonly [string, Permissions]> = []
+): Rights {
+  const base = everywhere ?? NONE
+  const inProjects = new Map<ProjectName, Permissions>()
+  let anywhere = base
+  for (const [project, more] of given) {
+    const all = unite(inProjects.get(project) ?? base, intersect(more, PROJECT_PERMISSIONS))
+    if (all !== base) inProjects.set(project, all)
+    anywhere = unite(anywhere, all)
   }
-  const each = projects.flatMap((name) => {
-    const one = roleIn(rights, name)
-    return one === null ? [] : [[name, atMost(one, role)] as const]
-  })
-  return rightsOf(null, Object.fromEntries(each))
+  const inNodeGroups = new Map<string, Permissions>()
+  for (const [tag, more] of givenNodeGroups) {
+    const all = unite(inNodeGroups.get(tag) ?? NONE, intersect(more, NODE_GROUP_PERMISSIONS.admin))
+    if (all !== NONE) inNodeGroups.set(tag, all)
+    anywhere = unite(anywhere, all)
+  }
+  return {
+    ...{ everywhere: base === NONE ? null : base, inProjects, anywhere },
+    inNodeGroups: inNodeGroups.size === 0 ? NO_NODE_GROUPS : inNodeGroups
+  }
+}
+
+export const NO_RIGHTS = rightsOf(null)
+
+/** What either of the two gives: of a user and of its groups. */
+export function uniteRights(one: Rights, other: Rights): Rights {
+  if (other.anywhere === NONE) return one
+  if (one.anywhere === NONE) return other
+  const everywhere = unite(one.everywhere ?? NONE, other.everywhere ?? NONE)
+  const nodeGroups = [...one.inNodeGroups, ...other.inNodeGroups]
+  return rightsOf(everywhere, [...one.inProjects, ...other.inProjects], nodeGroups)
+}
+
+/** What a token is for; null: everything of its kind, unless it is for some of the other. */
+export interface TokenScope {
+  projects: readonly ProjectName[] | null
+  nodeGroups: readonly string[] | null
+}
+
+/** What both allow: of a user and of a token with these permissions, for everything or only for some of it. */
+export function narrowRights(rights: Rights, permissions: Permissions, { projects, nodeGroups }: TokenScope): Rights {
+  const { everywhere, inProjects, inNodeGroups } = rights
+  const ofNodes = nodePermissionsIn(permissions)
+  if (projects === null && nodeGroups === null) {
+    const each = [...inProjects].map(([name, held]) => [name, intersect(held, permissions)] as const)
+    const eachGroup = [...inNodeGroups].map(([tag, held]) => [tag, intersect(held, ofNodes)] as const)
+    return rightsOf(everywhere === null ? null : intersect(everywhere, permissions), each, eachGroup)
+  }
+  const each = (projects ?? []).map(
+    (name) => [name, intersect(permissionsIn(rights, name) ?? NONE, permissions)] as const
+  )
+  const eachGroup = (nodeGroups ?? []).map(
+    (tag) => [tag, intersect(permissionsOnNode(rights, [tag]) ?? NONE, ofNodes)] as const
+  )
+  return rightsOf(null, each, eachGroup)
 }
 
 /** null: none, so that the project is as if it were not there. */
-export function roleIn({ everywhere: all, inProjects }: Rights, project: ProjectName): Role | null {
-  return inProjects.get(project) ?? all
+export function permissionsIn({ everywhere, inProjects }: Rights, project: ProjectName): Permissions | null {
+  return inProjects.get(project) ?? everywhere
 }
 
 /** What is of no project is everybody's. */
 export function areSeen(projects: readonly ProjectName[], rights: Rights): boolean {
-  return projects.every((project) => roleIn(rights, project) !== null)
-}
-
-/** The highest role that they have anywhere; null: none. */
-export function highestRole({ everywhere: all, inProjects }: Rights): Role | null {
-  return [...inProjects.values()].reduce<Role | null>(
-    (highest, one) => (highest === null || includesRole(one, highest) ? one : highest),
-    all
-  )
+  return projects.every((project) => permissionsIn(rights, project) !== null)
 }
 
 /** The only projects that may be seen; null: all. */
-export function seenProjects({ everywhere: all, inProjects }: Rights): ReadonlySet<ProjectName> | null {
-  return all === null ? new Set(inProjects.keys()) : null
+export function seenProjects({ everywhere, inProjects }: Rights): ReadonlySet<ProjectName> | null {
+  return everywhere === null ? new Set(inProjects.keys()) : null
+}
+
+/** Of a node with these tags; null: none, so that the node is as if it were not there. */
+export function permissionsOnNode(rights: Rights, tags: readonly string[]): Permissions | null {
+  const { everywhere, inNodeGroups } = rights
+  const inGroups = tags.reduce((set, tag) => unite(set, inNodeGroups.get(tag) ?? NONE), everywhere ?? NONE)
+  if (inGroups !== NONE) return inGroups
+  // Where jobs of the own projects run is no secret.
+  return seenNodeGroups(rights) === null ? READ : null
+}
+
+/** Tags of the only nodes that may be seen; null: all may. */
+export function seenNodeGroups({ everywhere, inProjects, inNodeGroups }: Rights): ReadonlySet<string> | null {
+  return everywhere === null && inProjects.size === 0 ? new Set(inNodeGroups.keys()) : null
 }
 
 export function areSameRights(one: Rights, other: Rights): boolean {
   if (one === other) return true
-  if (one.everywhere !== other.everywhere || one.inProjects.size !== other.inProjects.size) return false
-  return [...one.inProjects].every(([name, role]) => other.inProjects.get(name) === role)
+  return (
+    one.everywhere === other.everywhere &&
+    isSameMap(one.inProjects, other.inProjects) &&
+    isSameMap(one.inNodeGroups, other.inNodeGroups)
+  )
 }
 
-/** A key that differs with the roles in single projects; empty without any. */
-export const keyOfProjects = ({ inProjects }: Rights): string =>
-  inProjects.size === 0 ? '' : JSON.stringify([...inProjects].sort(([one], [other]) => (one < other ? -1 : 1)))
+const isSameMap = (one: ReadonlyMap<string, Permissions>, other: ReadonlyMap<string, Permissions>): boolean =>
+  one === other || (one.size === other.size && [...one].every(([name, held]) => other.get(name) === held))
 
-function atMost(one: Role, other: Role): ProjectRole {
-  const least = lesserRole(one, other)
-  return isProjectRole(least) ? least : 'deployer'
+/** Differs with what may be done, and where. */
+export function keyOfRights({ everywhere, inProjects, inNodeGroups }: Rights): string {
+  if (inProjects.size + inNodeGroups.size === 0) return `${everywhere}`
+  const sorted = (map: ReadonlyMap<string, Permissions>) => [...map].sort(([one], [other]) => (one < other ? -1 : 1))
+  return `${everywhere} ${JSON.stringify([sorted(inProjects), sorted(inNodeGroups)])}`
 }
+
+/** Of the whole service: who has it can change who has what. */
+const MANAGES_USERS = permissionsOf(['users.change'])
+export const managesUsers = ({ everywhere }: Rights): boolean =>
+  everywhere !== null && includes(everywhere, MANAGES_USERS)

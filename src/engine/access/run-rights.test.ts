@@ -3,12 +3,12 @@ import type { Role } from '../../shared/roles.ts'
 import { actAs, byWhom, refuseCodeInRun } from './acting.ts'
 import { OWNER } from './principal.ts'
 import type { ProjectName } from '../../shared/contract/index.ts'
-import { everywhere } from './rights.ts'
+import { builtInRights } from '../testing/built-in-rights.ts'
 import { codeIn } from './run-rights.ts'
 
 const project = 'shop' as ProjectName
 const as = (role: Role) => ({
-  ...{ ...OWNER, userId: 'a'.repeat(32) as never, name: 'anna', role, rights: everywhere(role) }
+  ...{ ...OWNER, userId: 'a'.repeat(32) as never, name: 'anna', role, rights: builtInRights(role) }
 })
 const attempt = (role: Role, given: Parameters<typeof codeIn>[0]) =>
   actAs(as(role), () => {
@@ -43,7 +43,7 @@ describe('an operator', () => {
     ...['PLAYWRIGHT_LAUNCH_OPTIONS', 'download_delay', 'DOWNLOAD_DELAY ']
   ])('may not set %s, with which a run could execute other code', (name) => {
     expect(attempt('operator', { settings: { DOWNLOAD_DELAY: '1', [name]: 'x' } })).toBe(
-      `The setting ${name} can make a run execute other code, so it needs the role deployer. anna has the role operator: ask a deployer to make it a default of the project.`
+      `The setting ${name} can make a run execute other code, so it needs the permission "choose code in runs" in shop, which the role deployer has and anna has not: ask a deployer to make it a default of the project.`
     )
     expect(attempt('deployer', { settings: { [name]: 'x' } })).toBeNull()
   })

@@ -1,12 +1,14 @@
 import type { AccessToken, AccessTokenId, NewAccessToken } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
-import { includesRole, type Role } from '../../shared/roles.ts'
+import { includes, NONE, type Permissions } from '../../shared/permissions.ts'
+import { leastRoleWith, nodePermissionsIn, ROLE_PERMISSIONS } from '../../shared/roles.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Random } from '../runtime/random.ts'
 import type { StoredAccessToken } from '../store/records.ts'
 import type { Directory } from './directory.ts'
 import { OWNER, type Principal } from './principal.ts'
-import { highestRole, roleIn } from './rights.ts'
+import { managesUsers, permissionsIn, type Rights } from './rights.ts'
+import type { RightsOfUsers } from './rights-of-users.ts'
 import { endingOf, hashTokenText, makeTokenText } from './token-text.ts'
 import { needsPassword } from './user-commands.ts'
 
@@ -16,13 +18,20 @@ export const DAY_MS = 86_400_000
 /** Without what has a default. */
 export type GivenToken = Pick<NewAccessToken, 'name' | 'userId' | 'role' | 'expiresInDays'> & Partial<NewAccessToken>
 
+export interface TokenCommandsParts {
+  directory: Directory
+  rights: RightsOfUsers
+  clock: Clock
+  random: Random
+}
+
 /** What users do with their tokens, and owners with those of all. */
 export class TokenCommands {
   readonly #directory: Directory
-  readonly #parts: { clock: Clock; random: Random }
+  readonly #parts: TokenCommandsParts
 
-  constructor(directory: Directory, parts: { clock: Clock; random: Random }) {
-    this.#directory = directory
+  constructor(parts: TokenCommandsParts) {
+    this.#directory = parts.directory
     this.#parts = parts
   }
 
@@ -36,15 +45,20 @@ export class TokenCommands {
     return this.#directory.inTurn(async () => {
       const userId = wanted.userId ?? by.userId
       if (by.tokenId !== null) throw needsPassword('A token cannot create another one')
-      if (userId !== by.userId && by.role !== 'owner') throw refusal('Only an owner creates tokens for others', by.role)
+      if (userId !== by.userId && !managesUsers(by.rights)) throw refusal('Only an owner creates tokens for others')
       const owner = userId === null ? OWNER : this.#directory.requireUser(userId)
-      const rights = userId === null ? OWNER.rights : this.#directory.rightsOf(userId)
-      const highest = highestRole(rights)
-      if (highest === null) throw new ScrapdeckError('BAD_INPUT', `${owner.name} has no role: a token could do nothing`)
-      const role = wanted.role ?? highest
-      if (!includesRole(highest, role)) throw refusal(`A token of ${owner.name} cannot have the role ${role}`, highest)
-      const foreign = wanted.projects?.find((project) => roleIn(rights, project) === null)
-      if (foreign !== undefined) throw refusal(`${owner.name} has no role in the project ${foreign}`, highest)
+      const rights = userId === null ? OWNER.rights : this.#parts.rights.ofUser(userId)
+      if (rights.anywhere === NONE) {
+        throw new ScrapdeckError('BAD_INPUT', `${owner.name} has no role, so a token could do nothing`)
+      }
+      const role = wanted.role ?? leastRoleWith(rights.anywhere)
+      if (wanted.role !== undefined && !canHave(rights, ROLE_PERMISSIONS[role])) {
+        throw refusal(`A token of ${owner.name} cannot have the role ${role}, which may do more`)
+      }
+      const foreign = wanted.projects?.find((project) => permissionsIn(rights, project) === null)
+      if (foreign !== undefined) throw refusal(`${owner.name} has no role in the project ${foreign}`)
+      const strange = wanted.nodeGroups?.find((tag) => rights.everywhere === null && !rights.inNodeGroups.has(tag))
+      if (strange !== undefined) throw refusal(`${owner.name} has no role in the node group ${strange}`)
       if (this.#directory.tokensOf(userId).length >= TOKENS_EACH_MAX) {
         throw new ScrapdeckError('BAD_INPUT', `A user can have ${TOKENS_EACH_MAX} tokens. Revoke some first`)
       }
@@ -75,13 +89,19 @@ export class TokenCommands {
 }
 
 /** An owner all, others their own; a token of less than an owner only itself, or it could end stronger ones. */
-function mayManage({ role, userId, tokenId }: Principal, token: StoredAccessToken): boolean {
-  if (role === 'owner') return true
+function mayManage({ rights, userId, tokenId }: Principal, token: StoredAccessToken): boolean {
+  if (managesUsers(rights)) return true
   return tokenId === null ? token.userId === userId : token.id === tokenId
 }
 
-function refusal(text: string, role: Role): ScrapdeckError {
-  return new ScrapdeckError('ROLE_REQUIRED', `${text}.`, { data: { role } })
+/** Whether its user has all that the role allows, or all of it that counts for nodes, which is all that the user has. */
+function canHave({ anywhere, everywhere, inProjects }: Rights, permissions: Permissions): boolean {
+  if (includes(anywhere, permissions)) return true
+  return everywhere === null && inProjects.size === 0 && includes(anywhere, nodePermissionsIn(permissions))
+}
+
+function refusal(text: string): ScrapdeckError {
+  return new ScrapdeckError('ROLE_REQUIRED', `${text}.`)
 }
 
 function describeToken({ hash: _, ...token }: StoredAccessToken): AccessToken {

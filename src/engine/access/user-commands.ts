@@ -4,13 +4,13 @@ import type { Clock } from '../runtime/clock.ts'
 import type { Random } from '../runtime/random.ts'
 import type { StoredUser } from '../store/records.ts'
 import { type Directory, foldName } from './directory.ts'
+import { type GivenRoles, hasRole } from './given-roles.ts'
 import { refuseTooManyMembers, requireGroup } from './group-commands.ts'
 import { Guesses } from './guesses.ts'
 import { isObvious } from './obvious-password.ts'
 import { freeName, nameFrom } from './outside-name.ts'
 import type { Passwords } from './passwords.ts'
 import type { Principal } from './principal.ts'
-import { hasRights } from './rights.ts'
 import { looksLikeToken } from './token-text.ts'
 
 const USERS_MAX = 10_000
@@ -163,8 +163,8 @@ export const needsPassword = (text: string): ScrapdeckError =>
   new ScrapdeckError('PASSWORD_REQUIRED', `${text}: log in with a password.`)
 
 /** A user who may do nothing, by any of these, could not log in. */
-function refuseNoRole(all: readonly Pick<StoredUser, 'role' | 'projects' | 'nodeGroups'>[]): void {
-  if (all.some((one) => hasRights(one))) return
+function refuseNoRole(all: readonly GivenRoles[]): void {
+  if (all.some(hasRole)) return
   throw new ScrapdeckError('BAD_INPUT', 'Give the user a role, for all projects or for some, or a group that has one', {
     data: { field: 'role' }
   })

@@ -12,6 +12,7 @@ import {
 } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { timeOfJobId } from '../../shared/ids.ts'
+import { requireOfActor } from '../access/acting.ts'
 import type { Catalog } from '../projects/catalog.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Random } from '../runtime/random.ts'
@@ -59,7 +60,10 @@ export class CrawlCommands {
     const { args, settings: ordered } = orders.workOf(order)
     const cache = orders.cacheSettings(order.http_cache, { isBypassed: ignore_cache, seconds: cache_seconds })
     const work = { project, userId: user_id, settings: { ...ordered, ...cache } }
-    if (order.interval !== undefined) return this.#repeat(order, { ...work, args: orders.templateArgs(args) }, input)
+    if (order.interval !== undefined) {
+      requireOfActor([project], 'schedules.change', 'A repeated crawl')
+      return this.#repeat(order, { ...work, args: orders.templateArgs(args) }, input)
+    }
 
     const nowMs = this.#parts.clock.nowMs()
     const atMs = order.atMs !== null && order.atMs > nowMs ? order.atMs : null
@@ -123,7 +127,12 @@ export class CrawlCommands {
       return { cancelled: asked.length > 0 }
     }
     const scheduleId = id as ScheduleId
-    await this.#require(scheduleId)
+    const { settings } = await this.#require(scheduleId)
+    requireOfActor(
+      settings.jobs.map(({ project }) => project),
+      'schedules.change',
+      'Removing a repeated crawl'
+    )
     await scheduleCommands.remove([scheduleId])
     return { cancelled: true }
   }

@@ -11,7 +11,7 @@ import type {
   ScheduleTiming
 } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
-import { actorSees, requireRoleOfActor } from '../access/acting.ts'
+import { actorSees, requireOfActor } from '../access/acting.ts'
 import type { Fleet } from '../nodes/fleet.ts'
 import { breather } from '../runtime/breather.ts'
 import type { Clock } from '../runtime/clock.ts'
@@ -76,7 +76,7 @@ export class ScheduleCommands {
       if (first === undefined) return this.#create(settings, crawl ?? null)
       const isReplaceable = namesakes.length === 1 && actorSees(projectsOf(first))
       if (namesake === 'refuse' || !isReplaceable) throw nameTaken(settings.name, namesakes)
-      requireRoleOfActor(projectsOf(first), 'operator', 'schedules.create')
+      requireOfActor(projectsOf(first), 'schedules.change', 'schedules.create')
       return this.#update(first.id, settings)
     })
   }

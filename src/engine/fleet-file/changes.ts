@@ -1,5 +1,7 @@
 import type { FleetFileChange } from '../../shared/contract/index.ts'
 import { isScrapdeckError, ScrapdeckError } from '../../shared/errors.ts'
+import type { Permission } from '../../shared/permissions.ts'
+import { requireOfActor } from '../access/acting.ts'
 import { breather } from '../runtime/breather.ts'
 import { applyStep, type FleetFileParts } from './apply-step.ts'
 import { checkSteps, createNotes } from './check.ts'
@@ -37,6 +39,24 @@ export async function planChanges(
     noted.push(await withNotes(step))
   }
   return noted
+}
+
+/** What the operations need that change the same: a file is no way around them. */
+const NEEDED: Record<Part, readonly Permission[]> = {
+  nodes: ['nodes.change', 'nodes.operate'],
+  discovery: ['nodes.change'],
+  projects: ['projects.change'],
+  limits: ['limits.change'],
+  schedules: ['schedules.change'],
+  chains: ['schedules.change'],
+  webhooks: ['webhooks.change'],
+  retention: ['storage.change']
+}
+
+/** Throws ROLE_REQUIRED unless whoever acts may do all of it. */
+export function requireForSteps(steps: readonly Step[]): void {
+  for (const part of new Set(steps.map((step) => step.part)))
+    for (const needed of NEEDED[part]) requireOfActor(null, needed, `Applying a fleet file with changes of ${part}`)
 }
 
 /** An error partway lists the changes that were made. Repeating is safe: matching items are left alone. */

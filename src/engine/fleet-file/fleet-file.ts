@@ -35,8 +35,9 @@ export class FleetFiles {
   /** An error partway lists the changes that were made. Repeating is safe: matching items are left alone. */
   apply(yaml: string, prune: boolean): Promise<FleetFileChange[]> {
     return this.#oneAtATime(async () => {
-      const { makeChanges } = await changes()
+      const { makeChanges, requireForSteps } = await changes()
       const steps = await this.#plan(yaml, prune)
+      requireForSteps(steps)
       addToAudit({ plan: steps.map(({ change: { act, noun, name } }) => `${act} ${noun} ${name}`) })
       return makeChanges(steps, this.#parts)
     })

@@ -1,8 +1,26 @@
 import { ScrapdeckError } from '../../shared/errors.ts'
+import { namesOf, type Permissions } from '../../shared/permissions.ts'
+import { mostRoleIn, nodeRoleOf, PROJECT_ROLES, ROLES } from '../../shared/roles.ts'
 import type { Access } from '../access/access.ts'
+import type { Rights } from '../access/rights.ts'
 import type { implementWithRights } from './required-rights.ts'
 
-/** The operations of users, groups and tokens. Each knows who asks: what is one's own needs no role of an owner. */
+function describeRights({ everywhere, inProjects, inNodeGroups }: Rights) {
+  const each = <Words>(of: ReadonlyMap<string, Permissions>, words: (held: Permissions) => Words) =>
+    Object.fromEntries([...of].map(([name, held]) => [name, words(held)]))
+  return {
+    permissions: {
+      everywhere: everywhere === null ? null : namesOf(everywhere),
+      projects: each(inProjects, namesOf),
+      nodeGroups: each(inNodeGroups, namesOf)
+    },
+    everywhere: everywhere === null ? null : mostRoleIn(everywhere, ROLES),
+    projects: each(inProjects, (held) => mostRoleIn(held, PROJECT_ROLES)),
+    nodeGroups: each(inNodeGroups, (held) => nodeRoleOf(held))
+  }
+}
+
+/** The operations of users, groups and tokens. Each knows who asks: what is one's own needs no permission of an owner. */
 export const accessOperations = (os: ReturnType<typeof implementWithRights>, access: Access) => ({
   users: {
     me: os.users.me.handler(
@@ -11,9 +29,7 @@ export const accessOperations = (os: ReturnType<typeof implementWithRights>, acc
           principal: { userId, name, role, rights, tokenId }
         }
       }) => ({
-        ...{ userId, name, role, tokenId, everywhere: rights.everywhere },
-        projects: Object.fromEntries(rights.inProjects),
-        nodeGroups: Object.fromEntries(rights.inNodeGroups),
+        ...{ userId, name, role, tokenId, ...describeRights(rights) },
         groups: userId === null ? [] : access.groups.namesOf(userId)
       })
     ),

@@ -3,9 +3,9 @@ import { contract, type OperationMeta } from '../../shared/contract/index.ts'
 import type { ProjectName } from '../../shared/contract/index.ts'
 import { seenProjects } from '../access/rights.ts'
 import { withoutSimilarNames } from '../projects/catalog.ts'
-import { includesRole } from '../../shared/roles.ts'
+import { includes, NONE } from '../../shared/permissions.ts'
 import { actAs } from '../access/acting.ts'
-import { requireRole, requireRoleEverywhere } from '../access/principal.ts'
+import { requirePermission, requirePermissionEverywhere } from '../access/principal.ts'
 import type { Audit } from '../audit/audit.ts'
 import { narrowToSeen, type SubjectReads } from './subjects.ts'
 import type { RouterContext } from './router-context.ts'
@@ -22,7 +22,7 @@ const asSent = (input: unknown): unknown =>
 
 /**
  * The contract, to be implemented: each operation first refuses whoever lacks what its metadata names, whatever
- * transport the call came over. The role is asked before the input is validated; what the input is about, after that.
+ * transport the call came over. The permission is asked before the input is validated; what the input is about, after that.
  * The only place that does so, and that records in the audit log what is done or refused.
  */
 export const implementWithRights = (reads: SubjectReads, audit: Pick<Audit, 'perform' | 'refuse'>) =>
@@ -30,27 +30,28 @@ export const implementWithRights = (reads: SubjectReads, audit: Pick<Audit, 'per
   implement(contract, { initialInputValidationIndex: -1 })
     .$context<RouterContext>()
     .use(async ({ context, procedure, path, next }, input) => {
-      const { role, about, writes } = metaOf(procedure)
+      const { needs, about, writes } = metaOf(procedure)
       const { principal, source, origin = { door: source, address: null } } = context
       const operation = path.join('.')
-      const require = about === 'service' ? requireRoleEverywhere : requireRole
+      const require = about === 'service' ? requirePermissionEverywhere : requirePermission
       const perform = () => {
-        require(principal, role, operation)
+        require(principal, needs, operation)
         return next()
       }
-      const held = about === 'service' ? principal.rights.everywhere : principal.role
-      if (writes || held === null || !includesRole(held, role)) {
+      const { everywhere, anywhere } = principal.rights
+      const held = about === 'service' ? (everywhere ?? NONE) : anywhere
+      if (writes || !includes(held, needs)) {
         return audit.perform({ principal, origin }, { operation, input: asSent(input), writes, answerOf }, perform)
       }
       return actAs(principal, perform)
     })
     .use(async ({ context: { principal }, procedure, path, next }, input) => {
-      const { role, about } = metaOf(procedure)
+      const { needs, about } = metaOf(procedure)
       const { everywhere } = principal.rights
-      if (typeof about === 'string' || (everywhere !== null && includesRole(everywhere, role))) return next()
+      if (typeof about === 'string' || (everywhere !== null && includes(everywhere, needs))) return next()
       // Made for this call alone, by the validation or in slices (server/api/long-lists.ts): the audit log has a copy.
       const fields = input as Record<string, unknown>
-      await narrowToSeen(fields, about, { principal, role, what: path.join('.') }, reads)
+      await narrowToSeen(fields, about, { principal, needs, what: path.join('.') }, reads)
       if (seenProjects(principal.rights) === null) return next()
       try {
         return await next()

@@ -1,9 +1,10 @@
 import { expect, it } from 'vitest'
 import type { UserId } from '../../shared/contract/index.ts'
+import { permissionsOf, READ } from '../../shared/permissions.ts'
 import type { Role } from '../../shared/roles.ts'
 import { aProjectName, branded } from '../../shared/testing/ids.ts'
 import { OWNER } from '../access/principal.ts'
-import { rightsOf } from '../access/rights.ts'
+import { builtInRights } from '../testing/built-in-rights.ts'
 import { narrowToSeen, type SubjectReads } from './subjects.ts'
 
 const environments = [
@@ -16,7 +17,7 @@ const reads = { store: {}, environments: { list: () => environments } } as unkno
 
 /** What somebody gets to hear who has this role everywhere, and is a deployer of shop. */
 function ask(id: string, needed: Role, everywhere: Role | null = null) {
-  const rights = rightsOf(everywhere, { shop: 'deployer' })
+  const rights = builtInRights(everywhere, { shop: 'deployer' })
   const principal = {
     ...OWNER,
     userId: branded<UserId>('a'.repeat(32)),
@@ -24,7 +25,11 @@ function ask(id: string, needed: Role, everywhere: Role | null = null) {
     role: 'deployer' as const,
     rights
   }
-  const asking = { principal, role: needed, what: 'environments.remove' }
+  const asking = {
+    principal,
+    needs: needed === 'viewer' ? READ : permissionsOf(['environments.change']),
+    what: 'environments.remove'
+  }
   return narrowToSeen({ id }, { id: 'environment' }, asking, reads).then(
     () => 'allowed',
     (error: { code: string }) => error.code

@@ -1,7 +1,7 @@
 import type { ProjectName } from '../../shared/contract/index.ts'
-import type { Role } from '../../shared/roles.ts'
-import { type Principal, requireRoleIn } from '../access/principal.ts'
-import { roleIn, seenProjects } from '../access/rights.ts'
+import { type Permission, permissionsOf } from '../../shared/permissions.ts'
+import { type Principal, requirePermissionIn } from '../access/principal.ts'
+import { permissionsIn, seenProjects } from '../access/rights.ts'
 import { noProject, withoutSimilarNames } from '../projects/catalog.ts'
 import type { FleetAsScrapyd } from './scrapyd-commands.ts'
 
@@ -13,13 +13,13 @@ export function scrapydFor(fleet: FleetAsScrapyd, principal: Principal): FleetAs
   const { rights } = principal
   if (rights.everywhere !== null && rights.inProjects.size === 0) return fleet
   const seen = seenProjects(rights)
-  const isSeen = (project: string) => roleIn(rights, project as ProjectName) !== null
+  const isSeen = (project: string) => permissionsIn(rights, project as ProjectName) !== null
   const see = (project: ProjectName) => {
     if (!isSeen(project)) throw noProject(project)
   }
-  const change = (project: ProjectName, role: Role, what: string) => {
+  const change = (project: ProjectName, needed: Permission, what: string) => {
     see(project)
-    requireRoleIn(principal, project, role, what)
+    requirePermissionIn(principal, project, permissionsOf([needed]), what)
   }
   const ofSeen = <Thing extends { project: ProjectName }>(things: Thing[]) =>
     seen === null ? things : things.filter(({ project }) => seen.has(project))
@@ -32,7 +32,7 @@ export function scrapydFor(fleet: FleetAsScrapyd, principal: Principal): FleetAs
       return { pending: pending.length, running: running.length, finished: finished.length }
     },
     async addVersion(project, version, egg) {
-      change(project, 'deployer', 'addversion.json')
+      change(project, 'eggs.deploy', 'addversion.json')
       return fleet.addVersion(project, version, egg)
     },
     requireProject(project) {
@@ -44,11 +44,11 @@ export function scrapydFor(fleet: FleetAsScrapyd, principal: Principal): FleetAs
       await hideOthers(project, fleet.requireSpider(project, version, spider))
     },
     async schedule(request) {
-      change(request.project, 'operator', 'schedule.json')
+      change(request.project, 'jobs.run', 'schedule.json')
       return hideOthers(request.project, fleet.schedule(request))
     },
     async cancel(request) {
-      change(request.project, 'operator', 'cancel.json')
+      change(request.project, 'jobs.cancel', 'cancel.json')
       return hideOthers(request.project, fleet.cancel(request))
     },
     async status({ jobid, project }) {
@@ -83,11 +83,11 @@ export function scrapydFor(fleet: FleetAsScrapyd, principal: Principal): FleetAs
       return { pending: ofSeen(pending), running: ofSeen(running), finished: ofSeen(finished), isOfStore }
     },
     async deleteVersion(project, version) {
-      change(project, 'deployer', 'delversion.json')
+      change(project, 'projects.delete', 'delversion.json')
       await hideOthers(project, fleet.deleteVersion(project, version))
     },
     async deleteProject(project) {
-      change(project, 'deployer', 'delproject.json')
+      change(project, 'projects.delete', 'delproject.json')
       await hideOthers(project, fleet.deleteProject(project))
     },
     async openFile(tree, segments) {

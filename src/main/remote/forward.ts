@@ -1,5 +1,6 @@
 import { type AnyRouter, os } from '@orpc/server'
 import { contract, listOperations, type OperationMeta } from '../../shared/contract/index.ts'
+import { READ } from '../../shared/permissions.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import type { EngineClient, RemoteConnection } from './connection.ts'
 
@@ -22,7 +23,7 @@ type Call = (input: unknown, options: object) => Promise<unknown>
 
 /**
  * The contract again, each call forwarded to a remote engine as it is: that engine validates it, and decides by the
- * role of its own user. While the engine cannot be reached, small reads are answered as they were last.
+ * rights of its own user. While the engine cannot be reached, small reads are answered as they were last.
  */
 export function forwardingRouter(to: ForwardTo): AnyRouter {
   const kept = new LastAnswers(KEPT_ANSWERS)
@@ -70,9 +71,9 @@ function refuse(name: string, meta: OperationMeta, to: ForwardTo): void {
   }
 }
 
-/** Small, and no secret that only an owner sees. */
-const isKept = ({ writes, role, answerBytes }: OperationMeta): boolean =>
-  !writes && role !== 'owner' && role !== 'admin' && (answerBytes?.({ limit: 100 }) ?? 0) < 8_000_000
+/** Small, and no secret that only some see. */
+const isKept = ({ writes, needs, answerBytes }: OperationMeta): boolean =>
+  !writes && needs === READ && (answerBytes?.({ limit: 100 }) ?? 0) < 8_000_000
 
 class LastAnswers {
   readonly #answers = new Map<string, unknown>()

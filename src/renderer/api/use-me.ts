@@ -1,6 +1,16 @@
 import { useQuery, type UseQueryResult } from '@tanstack/react-query'
 import type { Me, ProjectName } from '../../shared/contract/index.ts'
-import { includesRole, type Role } from '../../shared/roles.ts'
+import {
+  includes,
+  namesOf,
+  type Permission,
+  PERMISSION_TEXTS,
+  type Permissions,
+  permissionsOf,
+  READ,
+  unite
+} from '../../shared/permissions.ts'
+import { leastRoleWith, permissionsOfRole } from '../../shared/roles.ts'
 import { useRemoteEngines } from '../state/remote-engines.ts'
 import { useSeenAs } from '../state/seen-as.ts'
 import { useApi } from './api.tsx'
@@ -10,16 +20,31 @@ const FRESH_MS = 60_000
 /** Whom this page acts for. Nothing announces a new role, so it is read again when somebody returns to the window. */
 export function useMe(): UseQueryResult<Me> {
   const { query } = useApi()
-  const seenAs = useSeenAs(({ role }) => role)
+  const seenAs = useSeenAs((state) => state.role)
   const isReadOnly = useRemoteEngines(({ current }) => current?.readOnly === true)
-  const shownAs = isReadOnly ? 'viewer' : seenAs
   return useQuery(
     query.users.me.queryOptions({
       staleTime: FRESH_MS,
       refetchOnWindowFocus: true,
-      select: (me) => (shownAs === null ? me : { ...me, role: shownAs, everywhere: shownAs, projects: {} })
+      select: (me) => {
+        const as = isReadOnly ? VIEWER : seenAs
+        if (as === null) return withPermissions(me)
+        const permissions = { everywhere: [...as.permissions], projects: {}, nodeGroups: {} }
+        return { ...me, role: as.name, projects: {}, nodeGroups: {}, permissions }
+      }
     })
   )
+}
+
+const VIEWER = { name: 'viewer', permissions: namesOf(READ) }
+
+/** An older engine says only built-in roles. */
+function withPermissions(me: Me): Me {
+  if ((me as Partial<Me>).permissions !== undefined) return me
+  const named = (role: string) => namesOf(permissionsOfRole(role))
+  const projects = Object.fromEntries(Object.entries(me.projects).map(([name, role]) => [name, named(role)]))
+  const everywhere = me.everywhere === null ? null : named(me.everywhere)
+  return { ...me, nodeGroups: {}, groups: [], permissions: { everywhere, projects, nodeGroups: {} } }
 }
 
 export interface May {
@@ -29,27 +54,55 @@ export interface May {
 }
 
 /**
- * Whether whoever looks at this page may do what needs this role. Yes until that is known, so that nothing appears late
- * on the screen of an owner: the engine decides anyway, and says why.
+ * Whether whoever looks at this page may do what needs this permission. Yes until that is known, so that nothing
+ * appears late on the screen of an owner: the engine decides anyway, and says why.
  */
-export function useMay(needed: Role, where: Where = 'somewhere'): May {
+export function useMay(needed: Permission, where: Where = 'somewhere'): May {
   const { data: me } = useMe()
   const isReadOnly = useRemoteEngines(({ current }) => current?.readOnly === true)
   if (me === undefined) return { may: true, why: null }
-  const role = roleOf(me, where)
-  if (role !== null && includesRole(role, needed)) return { may: true, why: null }
+  const set = permissionsOf([needed])
+  if (includes(heldIn(me, where), set)) return { may: true, why: null }
   if (isReadOnly) return { may: false, why: 'This engine is open read-only on this computer.' }
-  const place = where === 'somewhere' ? '' : where === 'everywhere' ? ' in all projects' : ` in ${where.project}`
+  const place = PLACES[typeof where === 'string' ? where : 'project' in where ? 'project' : 'node'](where as never)
+  const { label } = PERMISSION_TEXTS[needed]
   return {
     may: false,
-    why: `Needs the role ${needed}${place}; ${role === null ? 'you have none' : `yours is ${role}`}.`
+    why: `Needs the permission “${label}”${place}, which the role ${leastRoleWith(set)} has. Your role is ${me.role}.`
   }
 }
 
-/** In some project, in all of them, or in this one. */
-export type Where = 'somewhere' | 'everywhere' | { project: string }
+/** In some project or node group, in all projects, in this one, or for a node with these tags. */
+export type Where = 'somewhere' | 'everywhere' | { project: string } | { tags: readonly string[] }
 
-function roleOf({ role, everywhere, projects }: Me, where: Where): Role | null {
-  if (where === 'somewhere') return role
-  return where === 'everywhere' ? everywhere : (projects[where.project as ProjectName] ?? everywhere)
+const PLACES = {
+  somewhere: () => '',
+  everywhere: () => ' in all projects',
+  project: ({ project }: { project: string }) => ` in ${project}`,
+  node: () => ' for this node'
+}
+
+/** Node groups in which whoever looks at this page may change nodes; null: it may change all nodes. */
+export function useOwnNodeGroups(): readonly string[] | null {
+  const { data: me } = useMe()
+  const { may } = useMay('nodes.change', 'everywhere')
+  if (may || me === undefined) return null
+  return Object.entries(me.permissions.nodeGroups).flatMap(([tag, names]) => (names.includes('nodes.change') ? [tag] : []))
+}
+
+/** Whether whoever looks at this page has roles in node groups alone, and so sees neither projects nor jobs. */
+export function useSeesNodesOnly(): boolean {
+  const permissions = useMe().data?.permissions
+  return permissions !== undefined && permissions.everywhere === null && Object.keys(permissions.projects).length === 0
+}
+
+function heldIn({ permissions: { everywhere, projects, nodeGroups } }: Me, where: Where): Permissions {
+  const base = permissionsOf(everywhere ?? [])
+  const united = (sets: readonly (readonly Permission[] | undefined)[]) =>
+    sets.reduce((all, names) => unite(all, permissionsOf(names ?? [])), base)
+  if (where === 'everywhere') return base
+  if (where === 'somewhere') return united([...Object.values(projects), ...Object.values(nodeGroups)])
+  if ('tags' in where) return united(where.tags.map((tag) => nodeGroups[tag]))
+  const named = projects[where.project as ProjectName]
+  return named === undefined ? base : permissionsOf(named)
 }

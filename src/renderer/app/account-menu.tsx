@@ -10,7 +10,7 @@ import classes from './frame.module.css'
 /** Who one is, once there are users; nothing for whoever has the service's own password. */
 export function AccountMenu() {
   const { data: me } = useMe()
-  const isAdmin = useMay('admin').may
+  const mayAudit = useMay('audit.read').may
   const navigate = useNavigate()
   const leave = useMutation({ mutationFn: logOut, onError: (error) => notifyError('Could not log out', error) })
   if (me === undefined || me.userId === null) return null
@@ -37,7 +37,7 @@ export function AccountMenu() {
         <Menu.Item leftSection={<IconShieldLock size={14} />} onClick={() => void navigate({ to: '/access' })}>
           Users & access
         </Menu.Item>
-        {isAdmin && (
+        {mayAudit && (
           <Menu.Item leftSection={<IconHistory size={14} />} onClick={() => void navigate({ to: '/audit' })}>
             Audit log
           </Menu.Item>

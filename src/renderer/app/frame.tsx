@@ -28,7 +28,7 @@ const WindowDropZone = lazy(
 export function Frame() {
   const navigate = useNavigate()
   const isOutdated = useIsOutdated()
-  const mayRun = useMay('operator').may
+  const mayRun = useMay('jobs.run').may
   const [keysOpened, setKeysOpened] = useState(false)
   const runOpened = useRunDialog(({ prefill }) => prefill !== null)
   useKeys(EVERYWHERE, [

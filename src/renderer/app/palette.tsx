@@ -114,9 +114,11 @@ function Entries({ text, onShowKeys }: { text: string; onShowKeys: () => void })
 function useScreens(onShowKeys: () => void): Entry[] {
   const navigate = useNavigate()
   const screens = useScreensOfEngine()
-  const { paused, toggle } = usePauseSwitch()
-  const mayRun = useMay('operator').may
-  const isAdmin = useMay('admin').may
+  const { paused, may: mayPause, toggle } = usePauseSwitch()
+  const mayRun = useMay('jobs.run').may
+  const maySchedule = useMay('schedules.change').may
+  const mayAudit = useMay('audit.read').may
+  const mayAddNodes = useMay('nodes.change').may
   const { setColorScheme } = useMantineColorScheme()
   const dark = useComputedColorScheme('light') === 'dark'
   const act = (id: string, label: string, Icon: typeof IconBox, run: () => void, words?: string) => ({
@@ -136,12 +138,12 @@ function useScreens(onShowKeys: () => void): Entry[] {
     goTo('/settings', 'Settings', IconSettings, 'credentials python keys'),
     goTo('/engines', 'Engines', IconServerBolt, 'leader follower handover drain failover'),
     goTo('/access', 'Users & access', IconShieldLock, 'tokens roles password account login'),
-    ...(isAdmin ? [goTo('/audit', 'Audit log', IconHistory, 'who changed refused verify export')] : []),
+    ...(mayAudit ? [goTo('/audit', 'Audit log', IconHistory, 'who changed refused verify export')] : []),
     ...(mayRun ? [act('run', 'Run spiders…', IconPlayerPlay, () => openRunDialog())] : []),
-    ...(isAdmin
+    ...(mayAddNodes
       ? [act('add-node', 'Add nodes…', IconPlus, () => void navigate({ to: '/nodes', search: { add: true } }))]
       : []),
-    ...(mayRun
+    ...(maySchedule
       ? [
           act(
             'new-schedule',
@@ -157,7 +159,7 @@ function useScreens(onShowKeys: () => void): Entry[] {
     goTo('/schedules/calendar', 'Run calendar', IconCalendarTime, 'schedules'),
     goTo('/schedules/load', 'Upcoming load', IconCalendarTime, 'schedules'),
     goTo('/schedules/chains', 'Chains', IconCalendarTime, 'schedules'),
-    ...(mayRun
+    ...(mayPause
       ? [
           act(
             'pause',
@@ -211,7 +213,7 @@ function useEngines(): Entry[] {
 function useSpiders(): Entry[] {
   const { query } = useApi()
   const { data } = useQuery(query.projects.list.queryOptions())
-  const { may } = useMay('operator')
+  const { may } = useMay('jobs.run')
   if (!may) return []
   return (data?.projects ?? []).flatMap((project) =>
     (versionOf(project)?.spiders ?? []).map((spider) => ({

@@ -29,7 +29,11 @@ it('a viewer sees no Run and no Add nodes, and a paused queue says which role re
   const resume = await screen.findByRole('button', { name: 'Paused' })
   fireEvent.click(resume)
   fireEvent.mouseEnter(resume)
-  expect(await screen.findByText('Needs the role operator in all projects; yours is viewer.')).toBeTruthy()
+  expect(
+    await screen.findByText(
+      'Needs the permission “pause the queue” in all projects, which the role operator has. Your role is viewer.'
+    )
+  ).toBeTruthy()
   expect(engine.calls.filter((call) => call === 'system.setPaused')).toHaveLength(1)
 })
 
@@ -59,10 +63,13 @@ it('a viewer selects jobs to download their logs, and reads why they cannot be c
   const jobs = within(await screen.findByRole('grid', { name: 'Jobs' }))
   fireEvent.click((await jobs.findAllByRole('checkbox', { name: 'Select row' }))[0]!)
   const bar = within(await screen.findByRole('toolbar', { name: 'Selected jobs' }))
-  for (const name of [/^Cancel/, /^Retry/]) {
+  for (const [name, label] of [
+    [/^Cancel/, 'cancel jobs'],
+    [/^Retry/, 'run jobs']
+  ] as const) {
     const act = bar.getByRole<HTMLButtonElement>('button', { name })
     expect(act.disabled).toBe(true)
-    expect(act.title).toBe('Needs the role operator; yours is viewer.')
+    expect(act.title).toBe(`Needs the permission “${label}”, which the role operator has. Your role is viewer.`)
   }
   expect(bar.queryByRole('button', { name: 'Priority' })).toBeNull()
   expect(jobs.queryByRole('button', { name: /^Cancel/ })).toBeNull()

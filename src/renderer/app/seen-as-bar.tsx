@@ -11,7 +11,7 @@ export function SeenAsBar() {
     <div className={classes.seenAs} role="status">
       <IconEye size={14} aria-hidden />
       <span>
-        You see what a user with the role <strong>{role}</strong> sees. Your own rights are unchanged.
+        You see what a user with the role <strong>{role.name}</strong> sees. Your own rights are unchanged.
       </span>
       <Button size="compact-xs" variant="default" onClick={() => seeAs(null)}>
         Stop

@@ -21,7 +21,8 @@ import { optionsOf } from '../ui/fields/options.ts'
 export function SettingsScreen() {
   const { query } = useApi()
   const me = useMe()
-  const isAdmin = useMay('admin').may
+  const mayAudit = useMay('audit.read').may
+  const mayWebhooks = useMay('webhooks.change').may
   const status = useQuery(query.system.status.queryOptions())
   const nodes = useQuery(query.nodes.list.queryOptions()).data?.nodes
   // Each of several engines keeps the Pythons of its local node itself.
@@ -40,12 +41,12 @@ export function SettingsScreen() {
         }
       >
         <LinkButton to="/access">Users & access</LinkButton>
-        {isAdmin && <LinkButton to="/audit">Audit log</LinkButton>}
+        {mayAudit && <LinkButton to="/audit">Audit log</LinkButton>}
         <LinkButton to="/engines">Engines</LinkButton>
       </ScreenHead>
       {me.data !== undefined && <ClientsPanel me={me.data} />}
       <SessionsPanel />
-      {!me.isPending && isAdmin && <WebhooksPanel />}
+      {!me.isPending && mayWebhooks && <WebhooksPanel />}
       <StoragePanels />
       {!hasEngines && <LocalPython />}
       <Panel title="Node credentials">

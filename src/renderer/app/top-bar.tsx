@@ -23,7 +23,7 @@ export function TopBar() {
   const { data: fleet } = useQuery(query.nodes.list.queryOptions())
   const engines = useEnginesInUse()
   const isDesktop = useRemoteEngines((state) => state.engines !== null)
-  const { may } = useMay('operator')
+  const { may } = useMay('jobs.run')
   const live = useConnection(({ state }) => state === 'live')
   return (
     <header className={classes.top}>

@@ -11,7 +11,7 @@ import classes from './frame.module.css'
  */
 export function WindowDropZone() {
   const navigate = useNavigate()
-  const { may, why } = useMay('deployer')
+  const { may, why } = useMay('eggs.deploy')
   const target = useDroppedFiles((state) => state.target)
   return (
     <Dropzone.FullScreen

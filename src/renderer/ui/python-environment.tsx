@@ -12,7 +12,7 @@ const NOT_STEPPED: Progress = { text: 'Creating', done: false, share: null }
 /** Creates the local node's Python environment: a button that turns into a progress bar. */
 export function CreateEnvironment({ primary = false }: { primary?: boolean }) {
   const { client, query } = useApi()
-  const { may } = useMay('deployer', 'everywhere')
+  const { may } = useMay('environments.change', 'everywhere')
   const [step, setStep] = useState(NOT_STEPPED)
   const { data: status, refetch } = useQuery(query.system.status.queryOptions())
   const { mutate, isPending } = useMutation({

@@ -18,7 +18,7 @@ export function useRebuild(environment: Environment): { rebuild: () => void; isA
 
 /** Shown with a failed project environment; the main one has Create environment instead. */
 export function RebuildButton({ environment }: { environment: Environment }) {
-  const { may } = useMay('deployer')
+  const { may } = useMay('environments.change')
   const { rebuild, isAsking } = useRebuild(environment)
   if (!may || environment.state !== 'failed' || environment.kind !== 'requirements') return null
   return (

@@ -13,7 +13,7 @@ import { plural } from './numbers.ts'
 /** Gives up the live runs of a node that does not respond, after explaining what that means. */
 export function RunElsewhereButton({ nodeId, nodeName }: { nodeId: NodeId; nodeName: string }) {
   const { client, query } = useApi()
-  const { may } = useMay('operator')
+  const { may } = useMay('jobs.run')
   const [ids, setIds] = useState<string[] | null>(null)
   const close = () => setIds(null)
   const read = useMutation({

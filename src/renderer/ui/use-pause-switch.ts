@@ -8,7 +8,7 @@ import { notifyError } from './notify.tsx'
 export function usePauseSwitch() {
   const { query } = useApi()
   const queryClient = useQueryClient()
-  const { may, why } = useMay('operator', 'everywhere')
+  const { may, why } = useMay('queue.pause', 'everywhere')
   const { data: status } = useQuery(query.system.status.queryOptions())
   const paused = status?.figures.paused ?? false
   const { mutate, isPending } = useMutation(

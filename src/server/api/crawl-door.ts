@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify'
-import { BY_OPERATION } from '../auth/route-roles.ts'
+import { BY_OPERATION } from '../auth/route-permissions.ts'
 import type { AnswerOf } from '../contract-handlers.ts'
 
 /**

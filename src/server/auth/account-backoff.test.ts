@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { everywhere } from '../../engine/access/rights.ts'
+import { builtInRights } from '../../engine/testing/built-in-rights.ts'
 import { basic, openTestApp, RIGHT } from '../testing/test-app.ts'
 
 function openDoor() {
@@ -46,7 +46,7 @@ describe('guesses at one account from many addresses', () => {
     const { access } = engine
     const anna = await access.createUser({ name: 'anna', kind: 'person', role: 'viewer', password })
     const { secret } = await access.createToken(
-      { userId: anna.id, name: 'anna', role: 'viewer', rights: everywhere('viewer'), tokenId: null, sinceMs: 0 },
+      { userId: anna.id, name: 'anna', role: 'viewer', rights: builtInRights('viewer'), tokenId: null, sinceMs: 0 },
       { name: 'x', expiresInDays: null }
     )
     await attack(20)

@@ -4,6 +4,7 @@ import type { Socket } from 'node:net'
 import type { FastifyRequest } from 'fastify'
 import type { Engine } from '../../engine/index.ts'
 import type { Principal } from '../../engine/access/principal.ts'
+import { managesUsers } from '../../engine/access/rights.ts'
 import type { SessionsOfCaller } from '../../engine/router/router.ts'
 import type { SharedCache } from '../../engine/cache/shared-cache.ts'
 import { type Clock, Timers } from '../../engine/runtime/clock.ts'
@@ -309,7 +310,7 @@ export class Authenticator {
     return this.#own.list().flatMap(({ id, userId, renewal: _, renewedAtMs: __, next: ___, beganAtMs, ...session }) => {
       const principal = this.#access.findBySession(userId as Principal['userId'], beganAtMs, { isSeen: false })
       const isOwn = by.tokenId === null && by.userId === userId
-      if (principal === null || (by.role !== 'owner' && !isOwn)) return []
+      if (principal === null || (!managesUsers(by.rights) && !isOwn)) return []
       return [{ id, userId: principal.userId, userName: principal.name, createdAtMs: beganAtMs, ...session }]
     })
   }

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { includesRole, PROJECT_ROLES, type Role, ROLES } from '../../shared/roles.ts'
+import { PROJECT_ROLES, type Role, ROLES } from '../../shared/roles.ts'
 import { claimIn, groupsIn, nameIn, rightsIn } from './group-roles.ts'
 
 describe('the rights of somebody', () => {
@@ -22,7 +22,8 @@ describe('the rights of somebody', () => {
           const found = rightsIn(groups, all)
           if (found === null) return having.length === 0
           const isHighest = (role: Role | null, held: (Role | null)[]) =>
-            held.includes(role) && held.every((one) => one === null || (role !== null && includesRole(role, one)))
+            held.includes(role) &&
+            held.every((one) => one === null || (role !== null && ROLES.indexOf(role) >= ROLES.indexOf(one)))
           expect(
             isHighest(
               found.role,

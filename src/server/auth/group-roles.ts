@@ -1,4 +1,5 @@
-import { includesRole, type ProjectRole, type Role } from '../../shared/roles.ts'
+import { includes } from '../../shared/permissions.ts'
+import { type ProjectRole, type Role, ROLE_PERMISSIONS } from '../../shared/roles.ts'
 import type { GroupRights, GroupRoles } from './sign-in-options.ts'
 
 const GROUPS_MAX = 2_000
@@ -19,7 +20,8 @@ export function rightsIn(groups: readonly string[], roles: GroupRoles): GroupRig
   return { role, projects: Object.fromEntries(projects) }
 }
 
-const higher = <One extends Role>(one: One, other: One): One => (includesRole(one, other) ? one : other)
+const higher = <One extends Role>(one: One, other: One): One =>
+  includes(ROLE_PERMISSIONS[one], ROLE_PERMISSIONS[other]) ? one : other
 
 /**
  * The groups in a claim: a list of texts, or one text. `name`: of a claim, or the path of one inside others, as in

@@ -6,7 +6,8 @@ import type { Connections } from '../connections.ts'
 import { STRANGER_BODY_LIMIT_MS } from '../limits.ts'
 import { bearerToken, isNodeRoute } from '../nodes/node-door.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
-import { requireRole, requireRoleEverywhere } from '../../engine/access/principal.ts'
+import { OWNER_PERMISSIONS } from '../../shared/permissions.ts'
+import { requirePermission, requirePermissionEverywhere } from '../../engine/access/principal.ts'
 import { type Authenticator } from './authenticator.ts'
 import { abandon, closeAfter } from '../http2-requests.ts'
 import { type Caller, NOBODY } from './caller.ts'
@@ -31,8 +32,8 @@ export interface RequestGateOptions {
 }
 
 /**
- * What every request passes before its route: the origin check, then authentication, then the role that the route
- * needs, then the rate limit.
+ * What every request passes before its route: the origin check, then authentication, then the permission that the
+ * route needs, then the rate limit.
  */
 export class RequestGate {
   readonly #options: RequestGateOptions
@@ -82,7 +83,7 @@ export class RequestGate {
     }
     connections.trust(request.raw.socket)
     if (caller.kind === 'node') return limits.chargeNode(request, reply)
-    requireRoleOf(request, caller)
+    requireWhatRouteNeeds(request, caller)
     const renewed = authenticator.renew(caller, request)
     if (renewed !== null) setSessionCookie(request, reply, renewed)
     authenticator.bindResponse(caller, reply.raw)
@@ -160,12 +161,12 @@ function isLogin({ routeOptions: { url } }: FastifyRequest): boolean {
 }
 
 /** Throws ROLE_REQUIRED. Before any route is found, nothing is at stake: that answer is the same for all. */
-function requireRoleOf({ routeOptions, method }: FastifyRequest, { principal }: Caller): void {
+function requireWhatRouteNeeds({ routeOptions, method }: FastifyRequest, { principal }: Caller): void {
   const { url, config } = routeOptions
-  const { role = 'owner', isOfAll = role === 'owner' } = config
-  if (url === undefined || role === 'operation') return
-  const require = isOfAll ? requireRoleEverywhere : requireRole
-  require(principal!, role, `${method} ${url}`)
+  const { needs = OWNER_PERMISSIONS, isOfAll = needs === OWNER_PERMISSIONS } = config
+  if (url === undefined || needs === 'operation') return
+  const require = isOfAll ? requirePermissionEverywhere : requirePermission
+  require(principal!, needs, `${method} ${url}`)
 }
 
 /** Served by contract-doors.ts. */

@@ -7,6 +7,8 @@ import {
   RECOMMENDED_POLICY,
   ScheduleSettings
 } from '../../shared/contract/index.ts'
+import { namesOf } from '../../shared/permissions.ts'
+import { permissionsOfRole } from '../../shared/roles.ts'
 import {
   accessToken,
   auditEntry,
@@ -44,6 +46,7 @@ import {
   TOKEN_ID,
   usage,
   user,
+  group,
   GROUP_ID,
   USER_ID,
   version,
@@ -518,7 +521,11 @@ export const EXAMPLES: ExamplesOf<InferContractRouterInputs<Contract>, InferCont
       summary: 'Who you are here, and your role',
       output: {
         ...{ userId: USER_ID, name: 'anna', role: 'operator', tokenId: null },
-        ...{ everywhere: 'operator', projects: {}, nodeGroups: { eu: 'admin' }, groups: ['Crawl team'] }
+        ...{ everywhere: 'operator', projects: {}, nodeGroups: { eu: 'admin' }, groups: ['Crawl team'] },
+        permissions: {
+          ...{ everywhere: namesOf(permissionsOfRole('operator')), projects: {} },
+          nodeGroups: { eu: ['read', 'nodes.operate', 'nodes.change'] }
+        }
       }
     },
     list: { summary: 'All users', output: { users: [user] } },

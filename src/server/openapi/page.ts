@@ -3,7 +3,7 @@ import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import type { OpenAPI } from '@orpc/contract'
 import type { FastifyInstance } from 'fastify'
-import { FOR_VIEWERS } from '../auth/route-roles.ts'
+import { FOR_READERS } from '../auth/route-permissions.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { escapeHtml } from '../html.ts'
 import { sendHtml } from '../page.ts'
@@ -52,14 +52,14 @@ export async function apiPageDoor(
   options: { describe: () => Promise<OpenAPI.Document> }
 ): Promise<void> {
   const { describe } = options
-  app.get('/api/openapi.json', FOR_VIEWERS, async (_request, reply) =>
+  app.get('/api/openapi.json', FOR_READERS, async (_request, reply) =>
     reply.header('cache-control', 'no-cache').send(await describe())
   )
-  app.get('/api/files/start.js', FOR_VIEWERS, (_request, reply) =>
+  app.get('/api/files/start.js', FOR_READERS, (_request, reply) =>
     reply.type('text/javascript; charset=utf-8').send(START)
   )
-  app.get('/api/files/style.css', FOR_VIEWERS, (_request, reply) => reply.type('text/css; charset=utf-8').send(STYLE))
-  app.get('/api/files/:name', FOR_VIEWERS, async (request, reply) => {
+  app.get('/api/files/style.css', FOR_READERS, (_request, reply) => reply.type('text/css; charset=utf-8').send(STYLE))
+  app.get('/api/files/:name', FOR_READERS, async (request, reply) => {
     const { name } = request.params as { name: string }
     const type = Object.hasOwn(FILES, name) ? FILES[name] : undefined
     if (type === undefined) throw new ScrapdeckError('NOT_FOUND', `The API has no file ${name}.`)
@@ -68,7 +68,7 @@ export async function apiPageDoor(
       .header('cache-control', 'private, max-age=86400')
       .send(await readFile(join(findFiles(), name)))
   })
-  app.get('/api', FOR_VIEWERS, async (_request, reply) =>
+  app.get('/api', FOR_READERS, async (_request, reply) =>
     sendHtml(reply, {
       title: 'Scrapdeck API',
       styles: ['/api/files/swagger-ui.css', '/api/files/style.css'],

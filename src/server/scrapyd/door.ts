@@ -10,10 +10,10 @@ import type { Logger } from '../../engine/runtime/logger.ts'
 import { scrapydFor } from '../../engine/scrapyd-commands/scrapyd-for.ts'
 import { isScrapdeckError } from '../../shared/errors.ts'
 import type { Audit } from '../../engine/audit/audit.ts'
-import type { Role } from '../../shared/roles.ts'
+import type { Permission } from '../../shared/permissions.ts'
 import { actorOf, tellRequestId } from '../audit-origin.ts'
 import { principalOf } from '../auth/authenticator.ts'
-import { forRole } from '../auth/route-roles.ts'
+import { forPermission } from '../auth/route-permissions.ts'
 import { MAX_TEXT_BYTES, MAX_UPLOAD_BYTES } from '../limits.ts'
 import { MalformedMultipartError } from '../forms/multipart.ts'
 import type { FormValues } from '../forms/form-values.ts'
@@ -56,9 +56,9 @@ export async function scrapydDoor(app: FastifyInstance, options: ScrapydDoorOpti
   const unusual = METHODS.filter((method) => !USUAL_METHODS.includes(method) && method !== 'CONNECT')
   for (const method of unusual) if (!app.supportedMethods.includes(method)) app.addHttpMethod(method)
   const handlers = new Map<string, RouteHandlerMethod>()
-  const serve = (url: string, handler: RouteHandlerMethod, role: Role = 'viewer') => {
+  const serve = (url: string, handler: RouteHandlerMethod, permission: Permission = 'read') => {
     handlers.set(url, handler)
-    app.route({ method: USUAL_METHODS, url, handler, ...forRole(role) })
+    app.route({ method: USUAL_METHODS, url, handler, ...forPermission(permission) })
   }
   app.removeAllContentTypeParsers()
   addForms(app)
@@ -80,7 +80,8 @@ export async function scrapydDoor(app: FastifyInstance, options: ScrapydDoorOpti
   const isOn = (service: string) => !settings.disabledServices.has(service)
   for (const [name, endpoint] of Object.entries(ENDPOINTS)) {
     const named = { ...endpoint, name }
-    if (isOn(name)) serve(`/${name}`, (request, reply) => answerEndpoint(named, door, request, reply), endpoint.role)
+    if (isOn(name))
+      serve(`/${name}`, (request, reply) => answerEndpoint(named, door, request, reply), endpoint.permission)
   }
 
   const baseOf = (request: FastifyRequest) => basePathOf(request.headers[settings.prefixHeader.toLowerCase()])
@@ -113,7 +114,7 @@ export async function scrapydDoor(app: FastifyInstance, options: ScrapydDoorOpti
     }
   }
   // One route for the methods that nobody uses: one for each of them on each path took a twentieth of the start. It
-  // names no role, so only owners get Scrapyd's answer to them.
+  // names no permission, so only owners get Scrapyd's answer to them.
   app.route({
     method: unusual,
     url: '/*',

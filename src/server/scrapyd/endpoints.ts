@@ -1,6 +1,6 @@
 import { posix } from 'node:path'
 import type { ProjectName, VersionName } from '../../shared/contract/index.ts'
-import type { Role } from '../../shared/roles.ts'
+import type { Permission } from '../../shared/permissions.ts'
 import type { IncomingFile } from '../../engine/blobs/incoming-files.ts'
 import type { FleetAsScrapyd } from '../../engine/scrapyd-commands/scrapyd-commands.ts'
 import { areOfStore, describeJobs } from './describe-jobs.ts'
@@ -21,8 +21,8 @@ import { readSignal } from './signals.ts'
 
 export interface Endpoint {
   method: 'GET' | 'POST'
-  /** The least role that may use it. */
-  role: Role
+  /** What whoever uses it must have. */
+  permission: Permission
   /** Its class in Scrapyd, named in the response to HEAD on POST-only endpoints. */
   resource?: string
   /** `answer` returns the same object while nothing has changed, so its encoding is cached. */
@@ -61,14 +61,14 @@ function fieldOf(name: string): (list: readonly string[]) => Record<string, read
 export const ENDPOINTS: Readonly<Record<string, Endpoint>> = {
   'daemonstatus.json': {
     method: 'GET',
-    role: 'viewer',
+    permission: 'read',
     isKept: true,
     shared: { keyOf: () => '', isSame: () => true },
     answer: (fleet, _args, { finishedToKeep }) => fleet.daemonStatus(finishedToKeep)
   },
   'addversion.json': {
     method: 'POST',
-    role: 'deployer',
+    permission: 'eggs.deploy',
     resource: 'AddVersion',
     async answer(fleet, args, _settings, files) {
       const project = popProject(args)
@@ -84,7 +84,7 @@ export const ENDPOINTS: Readonly<Record<string, Endpoint>> = {
   },
   'schedule.json': {
     method: 'POST',
-    role: 'operator',
+    permission: 'jobs.run',
     resource: 'Schedule',
     async answer(fleet, args) {
       const project = popProject(args)
@@ -112,7 +112,7 @@ export const ENDPOINTS: Readonly<Record<string, Endpoint>> = {
   },
   'cancel.json': {
     method: 'POST',
-    role: 'operator',
+    permission: 'jobs.cancel',
     resource: 'Cancel',
     async answer(fleet, args) {
       const project = popProject(args)
@@ -123,7 +123,7 @@ export const ENDPOINTS: Readonly<Record<string, Endpoint>> = {
   },
   'status.json': {
     method: 'GET',
-    role: 'viewer',
+    permission: 'read',
     async answer(fleet, args) {
       const jobid = popRequired(args, 'job')
       const project = popOptional(args, 'project') as ProjectName | null
@@ -132,13 +132,13 @@ export const ENDPOINTS: Readonly<Record<string, Endpoint>> = {
   },
   'listprojects.json': {
     method: 'GET',
-    role: 'viewer',
+    permission: 'read',
     isKept: true,
     answer: async (fleet) => projectsField(await fleet.listProjects())
   },
   'listversions.json': {
     method: 'GET',
-    role: 'viewer',
+    permission: 'read',
     async answer(fleet, args) {
       const project = directoryOf(popProject(args))
       return { versions: await fleet.listVersions(project) }
@@ -146,7 +146,7 @@ export const ENDPOINTS: Readonly<Record<string, Endpoint>> = {
   },
   'listspiders.json': {
     method: 'GET',
-    role: 'viewer',
+    permission: 'read',
     isKept: true,
     async answer(fleet, args) {
       const project = popProject(args)
@@ -156,7 +156,7 @@ export const ENDPOINTS: Readonly<Record<string, Endpoint>> = {
   },
   'listjobs.json': {
     method: 'GET',
-    role: 'viewer',
+    permission: 'read',
     isKept: true,
     shared: { keyOf: keyOfProject, isSame: areOfStore },
     async answer(fleet, args, settings) {
@@ -166,7 +166,7 @@ export const ENDPOINTS: Readonly<Record<string, Endpoint>> = {
   },
   'delversion.json': {
     method: 'POST',
-    role: 'deployer',
+    permission: 'projects.delete',
     resource: 'DeleteVersion',
     async answer(fleet, args) {
       const project = popProject(args)
@@ -179,7 +179,7 @@ export const ENDPOINTS: Readonly<Record<string, Endpoint>> = {
   },
   'delproject.json': {
     method: 'POST',
-    role: 'deployer',
+    permission: 'projects.delete',
     resource: 'DeleteProject',
     async answer(fleet, args) {
       const project = popProject(args)

@@ -45,7 +45,8 @@ const NOTHING: SubjectReads = {
     listChains: async () => [],
     projectsOfErrorGroups: async () => []
   },
-  environments: { list: () => [] }
+  environments: { list: () => [] },
+  fleet: { get: () => undefined }
 }
 
 /** An engine in memory for tests of the server: every kind of call and failure can be produced. */

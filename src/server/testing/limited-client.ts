@@ -1,10 +1,10 @@
 import { createRouterClient } from '@orpc/server'
 import { onTestFinished } from 'vitest'
 import { OWNER, type Principal } from '../../engine/access/principal.ts'
-import { highestRole, rightsOf } from '../../engine/access/rights.ts'
+import { givenRights, shownRole } from '../../engine/access/given-roles.ts'
 import { buildEgg } from '../../engine/projects/egg-builder.ts'
 import { openEngineWithFakeNode } from '../../engine/testing/engine-with-fake-node.ts'
-import type { ProjectRole } from '../../shared/roles.ts'
+import { permissionsOfRole, type ProjectRole } from '../../shared/roles.ts'
 import { branded } from '../../shared/testing/ids.ts'
 
 /** An engine with the projects `shop` and `news`. `client`: an owner's; `limited`: of a user with these roles. */
@@ -19,10 +19,15 @@ export async function openWithLimitedUser(projects: Readonly<Record<string, Proj
   ])
   const file = new File([egg as Uint8Array<ArrayBuffer>], 'a.egg')
   await opened.client.projects.upload({ file, project: 'news', version: '1' })
-  const rights = rightsOf(null, projects)
+  const rights = givenRights({ role: null, projects }, permissionsOfRole)
   const principal: Principal = {
     ...OWNER,
-    ...{ userId: branded('a'.repeat(32)), name: 'anna', role: highestRole(rights)!, rights }
+    ...{
+      userId: branded('a'.repeat(32)),
+      name: 'anna',
+      role: shownRole([{ role: null, projects }], permissionsOfRole),
+      rights
+    }
   }
   const context = { principal, source: 'api' as const }
   return { ...opened, principal, limited: createRouterClient(await opened.engine.router(), { context }) }

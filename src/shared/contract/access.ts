@@ -1,10 +1,13 @@
 import { z } from 'zod'
+import { PERMISSIONS } from '../permissions.ts'
 import { NODE_GROUP_ROLES, PROJECT_ROLES, ROLES } from '../roles.ts'
 import { AccessTokenId, AnyProjectName, GroupId, ProjectName, ShownName, UserId } from './ids.ts'
 import { read, write } from './operation.ts'
 import { NodeTag } from './settings.ts'
 
 export const UserRole = z.enum(ROLES)
+
+export const UserPermission = z.enum(PERMISSIONS)
 
 /** Roles in single projects, more than the role in all of them. */
 const ProjectRoles = z.record(ProjectName, z.enum(PROJECT_ROLES)).refine((all) => Object.keys(all).length <= 200, {
@@ -36,12 +39,18 @@ export const Me = z.object({
   /** null: whoever has the password of the service (`scrapdeck credentials`), its socket or its desktop. */
   userId: UserId.nullable(),
   name: z.string(),
-  /** The highest that it has anywhere. */
-  role: UserRole,
-  /** In all projects; null: only in those named. */
+  /** How its roles are called, for people. */
+  role: z.string(),
+  /** What it may do in all projects (null: only in those named), and all of it in each where that is more. */
+  permissions: z.object({
+    everywhere: z.array(UserPermission).nullable(),
+    projects: z.record(AnyProjectName, z.array(UserPermission)),
+    /** By tag of nodes, for the nodes that have it. */
+    nodeGroups: z.record(z.string(), z.array(UserPermission))
+  }),
+  /** The same for clients that know only the built-in roles: the highest whose permissions it has all. */
   everywhere: UserRole.nullable(),
   projects: ShownProjectRoles,
-  /** By tag of nodes, for nodes alone. */
   nodeGroups: ShownNodeGroupRoles,
   /** Names of the groups whose roles are among these. */
   groups: z.array(z.string()),
@@ -201,70 +210,70 @@ export type GroupChanges = z.infer<typeof GroupChanges>
 
 /** A change counts from the next request of each member on, and cuts off what a member is receiving who may not any more. */
 export const groupsContract = {
-  list: read('owner', 'GET /groups', 'service').output(z.object({ groups: z.array(Group) })),
+  list: read('users.change', 'GET /groups', 'service').output(z.object({ groups: z.array(Group) })),
 
-  create: write('owner', 'POST /groups', 'service')
+  create: write('users.change', 'POST /groups', 'service')
     .input(NewGroup)
     .output(z.object({ group: Group })),
 
   /** What is absent stays as it is. */
-  update: write('owner', 'PATCH /groups/{id}', 'service')
+  update: write('users.change', 'PATCH /groups/{id}', 'service')
     .input(GroupChanges.extend({ id: GroupId }))
     .output(z.object({ group: Group })),
 
   /** Its members lose what they may do through it alone. */
-  remove: write('owner', 'DELETE /groups/{id}', 'service')
+  remove: write('users.change', 'DELETE /groups/{id}', 'service')
     .input(z.object({ id: GroupId }))
     .output(z.object({ removed: z.boolean() }))
 }
 
 export const usersContract = {
   /** Whom a request is from, and what it may do. */
-  me: read('viewer', 'GET /users/me', 'caller').output(Me),
+  me: read('read', 'GET /users/me', 'caller').output(Me),
 
-  list: read('owner', 'GET /users', 'service').output(z.object({ users: z.array(User) })),
+  list: read('users.change', 'GET /users', 'service').output(z.object({ users: z.array(User) })),
 
-  create: write('owner', 'POST /users', 'service')
+  create: write('users.change', 'POST /users', 'service')
     .input(NewUser)
     .output(z.object({ user: User })),
 
   /** What is absent stays as it is. */
-  update: write('owner', 'PATCH /users/{id}', 'service')
+  update: write('users.change', 'PATCH /users/{id}', 'service')
     .input(UserChanges.extend({ id: UserId }))
     .output(z.object({ user: User })),
 
   /** With all tokens and sessions. */
-  remove: write('owner', 'DELETE /users/{id}', 'service')
+  remove: write('users.change', 'DELETE /users/{id}', 'service')
     .input(z.object({ id: UserId }))
     .output(z.object({ removed: z.boolean() })),
 
   /** Changes the caller's own password, and ends the caller's sessions. */
-  changePassword: write('viewer', 'POST /users/me/password', 'caller')
+  changePassword: write('read', 'POST /users/me/password', 'caller')
     .input(z.object({ current: z.string().max(200), password: NewPassword }))
     .output(z.object({ changed: z.literal(true) }))
 }
 
 export const tokensContract = {
   /** The caller's own; an owner sees those of everybody. */
-  list: read('viewer', 'GET /tokens', 'caller').output(z.object({ tokens: z.array(AccessToken) })),
+  list: read('read', 'GET /tokens', 'caller').output(z.object({ tokens: z.array(AccessToken) })),
 
   /** The token itself is in this answer and nowhere else. Refused to whoever is logged in with a token. */
-  create: write('viewer', 'POST /tokens', 'caller')
+  create: write('read', 'POST /tokens', 'caller')
     .input(NewAccessToken)
     .output(z.object({ secret: z.string(), token: AccessToken })),
 
   /** It is refused from then on, and what it is receiving is cut off. */
-  revoke: write('viewer', 'DELETE /tokens/{id}', 'caller')
+  revoke: write('read', 'DELETE /tokens/{id}', 'caller')
     .input(z.object({ id: AccessTokenId }))
     .output(z.object({ revoked: z.boolean() }))
 }
 
 export const sessionsContract = {
   /** Browsers that are logged in: the caller's own; an owner sees those of everybody. The newest first. */
-  list: read('viewer', 'GET /sessions', 'caller').output(z.object({ sessions: z.array(Session) })),
+  list: read('read', 'GET /sessions', 'caller').output(z.object({ sessions: z.array(Session) })),
 
   /** It ends at once, and what it is receiving is cut off. */
-  revoke: write('viewer', 'DELETE /sessions/{id}', 'caller')
+  revoke: write('read', 'DELETE /sessions/{id}', 'caller')
     .input(z.object({ id: z.string().max(100) }))
     .output(z.object({ revoked: z.literal(true) }))
 }

@@ -111,7 +111,7 @@ export type AuditCheck = z.infer<typeof AuditCheck>
 
 export const auditContract = {
   /** Newest first. A page may have no entries and still not be the last one: filters look at 20,000 at a time. */
-  list: read('admin', 'GET /audit', 'service', { answerBytes: pageBytes })
+  list: read('audit.read', 'GET /audit', 'service', { answerBytes: pageBytes })
     .input(
       AuditFilter.extend({
         before: z.coerce.number().int().positive().optional(),
@@ -121,7 +121,7 @@ export const auditContract = {
     .output(z.object({ entries: z.array(AuditEntry), nextBefore: z.number().int().nullable() })),
 
   /** Oldest first, without a filter: for copies that are continued where the last one ended. */
-  export: read('admin', 'GET /audit/export', 'service', { answerBytes: pageBytes })
+  export: read('audit.read', 'GET /audit/export', 'service', { answerBytes: pageBytes })
     .input(
       z.object({
         after: z.coerce.number().int().min(0).default(0),
@@ -131,7 +131,7 @@ export const auditContract = {
     .output(z.object({ entries: z.array(AuditEntry), nextAfter: z.number().int().nullable() })),
 
   /** Computes every hash anew. */
-  verify: read('admin', 'GET /audit/verification', 'service')
+  verify: read('audit.read', 'GET /audit/verification', 'service')
     .input(
       z.object({
         expect: z

@@ -136,7 +136,7 @@ function repeatableForMs(body: unknown, { crawlCacheSeconds } = { crawlCacheSeco
 
 /** 200: a job for now; 202: a job for later, or a schedule. */
 export const crawlContract = write(
-  'operator',
+  'jobs.run',
   'POST /crawl',
   { project: 'project' },
   { repeatableForMs, alsoInQuery: ['ignore_cache'] }
@@ -187,7 +187,7 @@ export type CrawlChange = z.infer<typeof CrawlChange>
 
 export const crawlOrdersContract = {
   /** Sorted by name, by keyset: `after` is the `next_after` of the previous page. */
-  list: read('viewer', 'GET /crawl', 'seen', { answerBytes: pageBytes })
+  list: read('read', 'GET /crawl', 'seen', { answerBytes: pageBytes })
     .input(
       z.object({
         user_id: z.string().max(200).optional(),
@@ -197,11 +197,11 @@ export const crawlOrdersContract = {
       })
     )
     .output(z.object({ orders: z.array(CrawlOrder), next_after: z.string().nullable() })),
-  get: read('viewer', 'GET /crawl/{id}', { id: 'crawlOrder' }).input(OrderId).output(CrawlOrder),
+  get: read('read', 'GET /crawl/{id}', { id: 'crawlOrder' }).input(OrderId).output(CrawlOrder),
   /** For the next runs. Orders like the changed one are answered with it from now on. */
-  update: write('operator', 'PATCH /crawl/{id}', { id: 'crawlOrder' }).input(CrawlChange).output(CrawlOrder),
+  update: write('schedules.change', 'PATCH /crawl/{id}', { id: 'crawlOrder' }).input(CrawlChange).output(CrawlOrder),
   /** Removes a repeated crawl (its jobs stay), or cancels the job of another. False: that job had ended. */
-  cancel: write('operator', 'DELETE /crawl/{id}', { id: 'crawlOrder' })
+  cancel: write('jobs.cancel', 'DELETE /crawl/{id}', { id: 'crawlOrder' })
     .input(z.object({ id: z.union([ScheduleId, JobId]) }))
     .output(z.object({ cancelled: z.boolean() }))
 }

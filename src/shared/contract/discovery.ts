@@ -19,16 +19,16 @@ export const SourceState = SourceSettings.extend({
 export type SourceState = z.infer<typeof SourceState>
 
 export const discoveryContract = {
-  list: read('viewer', 'GET /discovery', 'caller').output(z.object({ sources: z.array(SourceState) })),
+  list: read('read', 'GET /discovery', 'seen').output(z.object({ sources: z.array(SourceState) })),
   /** Creates or replaces a source and refreshes it. `password` absent: unchanged. */
-  put: write('admin', 'PUT /discovery/{id}', 'service')
+  put: write('nodes.change', 'PUT /discovery/{id}', 'service')
     .input(NewSource.extend({ password: NodeAddress.shape.password }))
     .output(SourceState),
   /** Its nodes stay as if they had been added by hand. */
-  remove: write('admin', 'DELETE /discovery/{id}', 'service')
+  remove: write('nodes.change', 'DELETE /discovery/{id}', 'service')
     .input(z.object({ id: SourceId }))
     .output(z.object({ removed: SourceId })),
-  refresh: write('admin', 'POST /discovery/{id}/refresh', 'service')
+  refresh: write('nodes.change', 'POST /discovery/{id}/refresh', 'service')
     .input(z.object({ id: SourceId }))
     .output(SourceState)
 }

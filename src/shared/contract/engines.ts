@@ -31,13 +31,13 @@ export type EngineList = z.infer<typeof EngineList>
 const EngineId = z.string().min(1).max(100)
 
 export const enginesContract = {
-  list: read('viewer', 'GET /engines', 'caller').output(EngineList),
+  list: read('read', 'GET /engines', 'seen').output(EngineList),
   /** Answers before it is done; requests may fail with NO_LEADER for a moment. Without `to`: whoever is first. */
-  handOver: write('admin', 'POST /engines/handover', 'service')
+  handOver: write('engines.operate', 'POST /engines/handover', 'service')
     .input(z.object({ to: EngineId.optional() }))
     .output(z.object({ handedOver: z.literal(true) })),
   /** Before maintenance: a drained engine goes on answering, but never leads; if it does, it hands over. */
-  drain: write('admin', 'POST /engines/{id}/drain', 'service')
+  drain: write('engines.operate', 'POST /engines/{id}/drain', 'service')
     .input(z.object({ id: EngineId, drained: z.boolean() }))
     .output(z.object({ drained: z.boolean() }))
 }

@@ -30,15 +30,17 @@ export type Environment = z.infer<typeof Environment>
 const ById = z.object({ id: Environment.shape.id })
 
 export const environmentsContract = {
-  list: read('viewer', 'GET /environments', 'seen').output(z.object({ environments: z.array(Environment) })),
+  list: read('read', 'GET /environments', 'seen').output(z.object({ environments: z.array(Environment) })),
   /** The build log as it grows, in pieces from the start; ends with the build. */
-  log: read('viewer', 'GET /environments/{id}/log', { id: 'environment' })
+  log: read('read', 'GET /environments/{id}/log', { id: 'environment' })
     .input(ById)
     .output(eventIterator(z.object({ text: z.string() }))),
   /** Rebuilds it from the same requirements. Runs that use it continue. */
-  rebuild: write('deployer', 'POST /environments/{id}/rebuild', { id: 'environment' }).input(ById).output(Environment),
+  rebuild: write('environments.change', 'POST /environments/{id}/rebuild', { id: 'environment' })
+    .input(ById)
+    .output(Environment),
   /** Deletes an environment that no project uses. */
-  remove: write('deployer', 'DELETE /environments/{id}', { id: 'environment' })
+  remove: write('environments.change', 'DELETE /environments/{id}', { id: 'environment' })
     .input(ById)
     .output(z.object({ removed: z.string() }))
 }

@@ -93,7 +93,7 @@ const GROUP_BYTES = 4_000
 
 export const errorsContract = {
   /** Last seen first, by keyset: `before` is `nextBefore` of the previous page. */
-  list: read('viewer', 'GET /errors', 'seen', {
+  list: read('read', 'GET /errors', 'seen', {
     answerBytes: ({ limit = 100 }) => GROUP_BYTES * Math.min(Number(limit), 500)
   })
     .input(
@@ -106,22 +106,17 @@ export const errorsContract = {
       })
     )
     .output(z.object({ groups: z.array(ErrorGroup), nextBefore: z.string().nullable() })),
-  get: read('viewer', 'GET /errors/{id}', { id: 'errorGroup' }, { answerBytes: () => 400_000 })
+  get: read('read', 'GET /errors/{id}', { id: 'errorGroup' }, { answerBytes: () => 400_000 })
     .input(z.object({ id: z.coerce.number().int().positive().brand<'ErrorGroupId'>() }))
     .output(ErrorGroupDetail),
   /** What the job logged, in all attempts or in this one; newest first, at most 200. */
-  ofJob: read(
-    'viewer',
-    'GET /jobs/{jobId}/errors',
-    { jobId: 'job' },
-    { answerBytes: () => 200 * (GROUP_BYTES + 2_000) }
-  )
+  ofJob: read('read', 'GET /jobs/{jobId}/errors', { jobId: 'job' }, { answerBytes: () => 200 * (GROUP_BYTES + 2_000) })
     .input(
       z.object({ jobId: JobId, attemptNumber: z.coerce.number().int().positive().brand<'AttemptNumber'>().optional() })
     )
     .output(z.object({ errors: z.array(z.object({ group: ErrorGroup, occurrence: ErrorOccurrence })) })),
   /** `changed`: those that had another state. */
-  setState: write('operator', 'POST /errors/state', { ids: 'errorGroups' })
+  setState: write('results.review', 'POST /errors/state', { ids: 'errorGroups' })
     .input(z.object({ ids: z.array(ErrorGroupId).min(1).max(500), state: ErrorState }))
     .output(z.object({ changed: z.array(ErrorGroupId) }))
 }

@@ -52,7 +52,7 @@ export type ChangeBatch = z.infer<typeof ChangeBatch>
 
 export const eventsContract = {
   /** Without `after`: only future changes (the first batch arrives at once and carries only the cursor). */
-  subscribe: read('viewer', 'GET /events', 'seen')
+  subscribe: read('read', 'GET /events', 'seen')
     .input(z.object({ after: z.string().max(100).optional() }))
     .output(eventIterator(ChangeBatch))
 }

@@ -65,6 +65,6 @@ export const LiveFigures = z.object({
 export type LiveFigures = z.infer<typeof LiveFigures>
 
 /** Belongs to `jobs`. */
-export const figuresOperation = read('viewer', 'GET /jobs/{id}/figures', { id: 'job' })
+export const figuresOperation = read('read', 'GET /jobs/{id}/figures', { id: 'job' })
   .input(z.object({ id: JobId, attemptNumber: AttemptNumber.optional() }))
   .output(RunFigures)

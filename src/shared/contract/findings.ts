@@ -63,13 +63,13 @@ export type JobExpectations = z.infer<typeof JobExpectations>
 
 export const findingsContract = {
   /** Spiders whose newest successful run was unlike their earlier ones, and that nobody dismissed; newest first. */
-  list: read('viewer', 'GET /findings', 'seen').output(z.object({ spiders: z.array(SpiderFindings) })),
+  list: read('read', 'GET /findings', 'seen').output(z.object({ spiders: z.array(SpiderFindings) })),
   /** How a job compares with the earlier runs of its spider. */
-  ofJob: read('viewer', 'GET /jobs/{id}/findings', { id: 'job' }, { answerBytes: () => 300_000 })
+  ofJob: read('read', 'GET /jobs/{id}/findings', { id: 'job' }, { answerBytes: () => 300_000 })
     .input(z.object({ id: JobId }))
     .output(JobExpectations),
   /** Hides the findings of this job; the next run is judged again. False: they are of another job by now. */
-  dismiss: write('operator', 'POST /findings/dismiss', { project: 'project', jobId: 'job' })
+  dismiss: write('results.review', 'POST /findings/dismiss', { project: 'project', jobId: 'job' })
     .input(z.object({ project: AnyProjectName, spider: z.string().max(200), jobId: JobId }))
     .output(z.object({ dismissed: z.boolean() }))
 }

@@ -24,12 +24,12 @@ const FleetFile = z.object({
  * file.
  */
 export const fleetFileContract = {
-  export: read('admin', 'GET /fleet-file', 'service').output(z.object({ yaml: z.string() })),
-  plan: ask('admin', 'POST /fleet-file/plan', 'service')
+  export: read('fleet.apply', 'GET /fleet-file', 'service').output(z.object({ yaml: z.string() })),
+  plan: ask('fleet.apply', 'POST /fleet-file/plan', 'service')
     .input(FleetFile)
     .output(z.object({ changes: z.array(FleetFileChange) })),
   /** The whole file is checked before the first change; a later failure reports what was done. */
-  apply: write('admin', 'POST /fleet-file/apply', 'service')
+  apply: write('fleet.apply', 'POST /fleet-file/apply', 'service')
     .input(FleetFile)
     .output(z.object({ changes: z.array(FleetFileChange) }))
 }

@@ -136,11 +136,11 @@ const pageBytes = () => 6_000_000
 
 export const itemsContract = {
   /** What is known of a job's items without reading all of them; `count` reads them. */
-  describe: read('viewer', 'GET /jobs/{jobId}/items', { jobId: 'job' }, { answerBytes: () => 200_000 })
+  describe: read('read', 'GET /jobs/{jobId}/items', { jobId: 'job' }, { answerBytes: () => 200_000 })
     .input(z.object({ ...ofJob, count: z.stringbool().or(z.boolean()).default(false) }))
     .output(ItemsFacts),
   /** Items as rows. Sorting puts items without the field last. */
-  page: ask('viewer', 'POST /jobs/{jobId}/items/page', { jobId: 'job' }, { answerBytes: pageBytes })
+  page: ask('read', 'POST /jobs/{jobId}/items/page', { jobId: 'job' }, { answerBytes: pageBytes })
     .input(
       z.object({
         ...ofJob,
@@ -154,25 +154,25 @@ export const itemsContract = {
     )
     .output(ItemsPage),
   /** One whole item as JSON, up to a megabyte of it. */
-  read: read('viewer', 'GET /jobs/{jobId}/items/{index}', { jobId: 'job' }, { answerBytes: () => 4_000_000 })
+  read: read('read', 'GET /jobs/{jobId}/items/{index}', { jobId: 'job' }, { answerBytes: () => 4_000_000 })
     .input(z.object({ ...ofJob, index: z.coerce.number().int().min(0).max(1e12) }))
     .output(z.object({ index: z.number().int(), text: z.string(), isCut: z.boolean(), isReadable: z.boolean() })),
-  fieldStatistics: read('viewer', 'GET /jobs/{jobId}/items-statistics', { jobId: 'job' }, { answerBytes: () => 50_000 })
+  fieldStatistics: read('read', 'GET /jobs/{jobId}/items-statistics', { jobId: 'job' }, { answerBytes: () => 50_000 })
     .input(z.object({ ...ofJob, field: FieldName }))
     .output(FieldStatistics),
   /** Compares with the items of another run, `before`. */
-  diff: ask('viewer', 'POST /jobs/{jobId}/items/diff', { jobId: 'job', before: 'job' }, { answerBytes: () => 300_000 })
+  diff: ask('read', 'POST /jobs/{jobId}/items/diff', { jobId: 'job', before: 'job' }, { answerBytes: () => 300_000 })
     .input(z.object({ ...ofJob, before: JobId, key: FieldName.optional() }))
     .output(ItemsDiff),
   /**
    * Writes the items that match into a file, and reports progress until it is complete; `readExport` reads it.
    * `GET /api/v1/jobs/{id}/items/export` does both for clients that only want the file.
    */
-  export: ask('viewer', 'POST /jobs/{jobId}/items/export', { jobId: 'job' })
+  export: ask('read', 'POST /jobs/{jobId}/items/export', { jobId: 'job' })
     .input(z.object({ ...ofJob, format: ItemsFormat, filter }))
     .output(eventIterator(ExportProgress)),
   /** A piece of an exported file, in base64. It is deleted once read to its end, or ten minutes after it was read. */
-  readExport: read('viewer', 'GET /item-exports/{id}', 'caller', { answerBytes: () => 6_000_000 })
+  readExport: read('read', 'GET /item-exports/{id}', 'caller', { answerBytes: () => 6_000_000 })
     .input(z.object({ id: ExportId, offset: z.coerce.number().int().min(0).max(1e13).default(0) }))
     .output(z.object({ offset: z.number().int(), nextOffset: z.number().int().nullable(), base64: z.string() }))
 }

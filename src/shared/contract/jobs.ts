@@ -364,28 +364,28 @@ const runAnswerBytes = ({ spiders, settings, args }: Record<string, unknown>): n
 
 export const jobsContract = {
   /** Newest first, by keyset: `before` is the id of the last row of the previous page. */
-  list: read('viewer', 'GET /jobs', 'seen', { answerBytes: pageBytes })
+  list: read('read', 'GET /jobs', 'seen', { answerBytes: pageBytes })
     .input(JobFilter.extend({ before: JobId.optional(), limit: z.coerce.number().int().min(1).max(500).default(100) }))
     .output(z.object({ jobs: z.array(Job), nextBefore: JobId.nullable() })),
-  facets: read('viewer', 'GET /jobs/facets', 'seen').input(JobFilter).output(JobFacets),
-  get: read('viewer', 'GET /jobs/{id}', { id: 'job' })
+  facets: read('read', 'GET /jobs/facets', 'seen').input(JobFilter).output(JobFacets),
+  get: read('read', 'GET /jobs/{id}', { id: 'job' })
     .input(z.object({ id: JobId }))
     .output(JobDetail),
-  status: read('viewer', 'GET /jobs/{id}/status', { id: 'job' })
+  status: read('read', 'GET /jobs/{id}/status', { id: 'job' })
     .input(z.object({ id: JobId }))
     .output(JobProgress),
   /** All jobs that are on a node, the oldest first; at most 2,000 of `total`. */
-  running: read('viewer', 'GET /jobs/running', 'seen', { answerBytes: () => 2_000 * 1_000 }).output(
+  running: read('read', 'GET /jobs/running', 'seen', { answerBytes: () => 2_000 * 1_000 }).output(
     z.object({ jobs: z.array(RunningJob), total: z.number().int() })
   ),
   /** Memory and CPU of the newest run on the local node, oldest sample first; empty for runs on other nodes. */
-  usage: read('viewer', 'GET /jobs/{id}/usage', { id: 'job' })
+  usage: read('read', 'GET /jobs/{id}/usage', { id: 'job' })
     .input(z.object({ id: JobId }))
     .output(z.object({ samples: z.array(UsageSample) })),
   /** What the log of its newest attempt, or of this one, says. LOG_NOT_FOUND: nothing was read of it. */
   figures: figuresOperation,
   run: write(
-    'operator',
+    'jobs.run',
     'POST /jobs',
     { project: 'project', after: 'dependencies' },
     { repeatableForMs, answerBytes: runAnswerBytes }
@@ -393,46 +393,46 @@ export const jobsContract = {
     .input(RunInput)
     .output(z.object({ jobs: z.array(Job) })),
   /** Creates many jobs in one transaction, all or none. `ids` has the items' order; duplicates have the earlier id. */
-  runMany: write('operator', 'POST /jobs/bulk', { jobs: 'runs' }, { repeatableForMs: allRepeatableForMs })
+  runMany: write('jobs.run', 'POST /jobs/bulk', { jobs: 'runs' }, { repeatableForMs: allRepeatableForMs })
     .input(z.object({ jobs: z.array(RunItem).min(1).max(10_000) }))
     .output(z.object({ ids: z.array(JobId), deduplicated: z.number().int() })),
   /** Number of these jobs per status now: the progress of a bulk action. Unknown ids are not counted. */
-  count: ask('viewer', 'POST /jobs/count', { ids: 'jobs' })
+  count: ask('read', 'POST /jobs/count', { ids: 'jobs' })
     .input(Ids)
     .output(z.object({ status: z.array(FacetCount) })),
   /** Only changes queued jobs; others are left as they are. */
-  setPriority: write('operator', 'POST /jobs/priority', { ids: 'jobs' })
+  setPriority: write('queue.order', 'POST /jobs/priority', { ids: 'jobs' })
     .input(Ids.extend({ priority: z.number().finite() }))
     .output(Changed),
   /** Only changes queued jobs. `before` gives them the priority of the job they are placed before. */
-  reorder: write('operator', 'POST /jobs/reorder', { ids: 'jobs', to: 'place' })
+  reorder: write('queue.order', 'POST /jobs/reorder', { ids: 'jobs', to: 'place' })
     .input(Ids.extend({ to: QueuePlace }))
     .output(Changed),
   /** Sets where queued jobs can run from now on. */
-  place: write('operator', 'POST /jobs/place', { ids: 'jobs' }).input(Ids.extend(Placement.shape)).output(Changed),
+  place: write('queue.order', 'POST /jobs/place', { ids: 'jobs' }).input(Ids.extend(Placement.shape)).output(Changed),
   /**
    * Gives up the live attempts of jobs whose node does not respond and queues the jobs for other nodes: they may run
    * twice and are flagged. Jobs whose node responds are left alone and are not in `changed`.
    */
-  runElsewhere: write('operator', 'POST /jobs/elsewhere', { ids: 'jobs' }).input(Ids).output(Changed),
+  runElsewhere: write('jobs.run', 'POST /jobs/elsewhere', { ids: 'jobs' }).input(Ids).output(Changed),
   /**
    * Queued jobs end at once, live ones by the stop ladder INT, INT, KILL. `force` goes to its next step now, at least
    * to the second INT. `waitSeconds`: how long the runs may take to finish after the first INT; default: as their
    * projects say, else 10 minutes. A cancel that is under way keeps its wait.
    */
-  cancel: write('operator', 'POST /jobs/cancel', { ids: 'jobs' })
+  cancel: write('jobs.cancel', 'POST /jobs/cancel', { ids: 'jobs' })
     .input(Ids.extend({ force: z.boolean().default(false), waitSeconds: CancelWaitSeconds.optional() }))
     .output(z.object({ asked: z.array(JobId), alreadyEnded: z.array(JobId) })),
   /** Undoes a cancel: jobs that were cancelled while queued return to their place. */
-  restore: write('operator', 'POST /jobs/restore', { ids: 'jobs' })
+  restore: write('jobs.cancel', 'POST /jobs/restore', { ids: 'jobs' })
     .input(Ids)
     .output(z.object({ restored: z.array(JobId) })),
   /** Marks jobs that retention never deletes, nor their logs; `keep` false unmarks them. */
-  keep: write('operator', 'POST /jobs/keep', { ids: 'jobs' })
+  keep: write('results.review', 'POST /jobs/keep', { ids: 'jobs' })
     .input(Ids.extend({ keep: z.boolean().default(true) }))
     .output(Changed),
   /** Creates new jobs from these. */
-  retry: write('operator', 'POST /jobs/retry', { ids: 'jobs' }, { answerBytes: ({ ids }) => JOB_BYTES * lengthOf(ids) })
+  retry: write('jobs.run', 'POST /jobs/retry', { ids: 'jobs' }, { answerBytes: ({ ids }) => JOB_BYTES * lengthOf(ids) })
     .input(Ids)
     .output(z.object({ jobs: z.array(Job) }))
 }

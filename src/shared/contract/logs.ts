@@ -166,12 +166,7 @@ export type LogZipPiece = z.infer<typeof LogZipPiece>
 
 export const logsContract = {
   /** A range of the log. A negative `offset` counts from the end, at most 4 MiB: one further away begins there. */
-  read: read(
-    'viewer',
-    'GET /jobs/{jobId}/log',
-    { jobId: 'job' },
-    { answerBytes: ({ limitBytes }) => asJson(limitBytes) }
-  )
+  read: read('read', 'GET /jobs/{jobId}/log', { jobId: 'job' }, { answerBytes: ({ limitBytes }) => asJson(limitBytes) })
     .input(
       OfJob.extend({
         offset: z.coerce.number().int(),
@@ -183,7 +178,7 @@ export const logsContract = {
    * The log as it grows. Starts `tailBytes` before its end, or at `offset` after a dropped connection. For a job that
    * has not started yet the stream stays open; it ends after the chunk with `complete: true`.
    */
-  tail: read('viewer', 'GET /jobs/{jobId}/log/tail', { jobId: 'job' })
+  tail: read('read', 'GET /jobs/{jobId}/log/tail', { jobId: 'job' })
     .input(
       OfJob.extend({
         offset: z.coerce.number().int().min(0).optional(),
@@ -197,7 +192,7 @@ export const logsContract = {
    * Finds a line by its number, by a byte in it, or by time: the first record at or after `time` (`14:05`, `14:05:10`,
    * `2026-11-02 14:05`), as the log itself writes times. Past the end: the last line.
    */
-  locate: read('viewer', 'GET /jobs/{jobId}/log/place', { jobId: 'job' })
+  locate: read('read', 'GET /jobs/{jobId}/log/place', { jobId: 'job' })
     .input(
       OfJob.extend({
         line: z.coerce.number().int().min(1).optional(),
@@ -207,7 +202,7 @@ export const logsContract = {
     )
     .output(LogPlace),
   /** Searches the whole log, line by line; lines arrive as they are found. Ends after `complete`. */
-  search: read('viewer', 'GET /jobs/{jobId}/log/search', { jobId: 'job' })
+  search: read('read', 'GET /jobs/{jobId}/log/search', { jobId: 'job' })
     .input(
       OfJob.extend({
         text: z.string().min(1).max(500),
@@ -223,14 +218,14 @@ export const logsContract = {
    * first (of other machines, what has been copied by now), then the archive; each the newest jobs first. The last
    * message says what ended the search, and where to continue.
    */
-  searchAll: read('viewer', 'GET /logs/search', 'seen')
+  searchAll: read('read', 'GET /logs/search', 'seen')
     .input(FleetLogSearchInput)
     .output(eventIterator(FleetLogSearchProgress)),
   /**
    * The newest logs of many jobs as one zip archive, in pieces: PROJECT/SPIDER/JOBID.log, then INDEX.txt, which says
    * what each file is and why a log is missing. `POST /logs/zip` answers with the archive itself.
    */
-  zip: ask('viewer', 'POST /logs/zip/pieces', { jobIds: 'jobs' })
+  zip: ask('read', 'POST /logs/zip/pieces', { jobIds: 'jobs' })
     .input(z.object({ jobIds: z.array(JobId).min(1).max(MAX_ZIPPED_LOGS) }))
     .output(eventIterator(LogZipPiece))
 }

@@ -143,32 +143,32 @@ const ExternalJob = ById.extend({
 })
 
 export const nodesContract = {
-  list: read('viewer', 'GET /nodes', 'seen').output(z.object({ nodes: z.array(Node) })),
-  get: read('viewer', 'GET /nodes/{id}', 'seen').input(ById).output(Node),
-  probe: ask('admin', 'POST /nodes/probe', 'service').input(ProbedAddress).output(ProbeResult),
-  add: write('admin', 'POST /nodes', 'service').input(NodeAddress.extend(NodeSettings.shape)).output(Node),
+  list: read('read', 'GET /nodes', 'seen').output(z.object({ nodes: z.array(Node) })),
+  get: read('read', 'GET /nodes/{id}', { id: 'node' }).input(ById).output(Node),
+  probe: ask('nodes.change', 'POST /nodes/probe', { nodeId: 'node' }).input(ProbedAddress).output(ProbeResult),
+  add: write('nodes.change', 'POST /nodes', { tags: 'newNode' }).input(NodeAddress.extend(NodeSettings.shape)).output(Node),
   /** Adds a node that pulls: a Scrapyd behind NAT with the package of docs/pulling-nodes.md. */
-  addPulling: write('admin', 'POST /nodes/pulling', 'service').input(PullingNodeSettings).output(NewToken),
+  addPulling: write('nodes.change', 'POST /nodes/pulling', { tags: 'newNode' }).input(PullingNodeSettings).output(NewToken),
   /** A new token; the node's former one is refused from then on. */
-  renewToken: write('admin', 'POST /nodes/{id}/token', 'service').input(ById).output(NewToken),
+  renewToken: write('nodes.change', 'POST /nodes/{id}/token', { id: 'node' }).input(ById).output(NewToken),
   /** Its token is refused from then on, until there is a new one. */
-  revokeToken: write('admin', 'DELETE /nodes/{id}/token', 'service').input(ById).output(Node),
-  update: write('admin', 'PATCH /nodes/{id}', 'service')
+  revokeToken: write('nodes.change', 'DELETE /nodes/{id}/token', { id: 'node' }).input(ById).output(Node),
+  update: write('nodes.change', 'PATCH /nodes/{id}', { id: 'node' })
     .input(ById.extend(NodeSettings.shape).extend(NodeAddress.partial().shape))
     .output(Node),
-  setMode: write('admin', 'POST /nodes/{id}/mode', 'service')
+  setMode: write('nodes.operate', 'POST /nodes/{id}/mode', { id: 'node' })
     .input(ById.extend({ mode: NodeMode }))
     .output(Node),
   /** Rejected with NODE_BUSY while our jobs are live there, unless `force`: they are then marked lost. */
-  remove: write('admin', 'DELETE /nodes/{id}', 'service')
+  remove: write('nodes.change', 'DELETE /nodes/{id}', { id: 'node' })
     .input(ById.extend({ force: z.boolean().default(false) }))
     .output(z.object({ removed: NodeId })),
   /** Sends one signal to an external job, or removes it from the node's queue. */
-  cancelExternal: write('operator', 'POST /nodes/{id}/external/cancel', { project: 'project' })
+  cancelExternal: write('jobs.cancel', 'POST /nodes/{id}/external/cancel', { project: 'project' })
     .input(ExternalJob)
     .output(z.object({ wasState: z.enum(['pending', 'running']).nullable() })),
   /** Takes an external job into our history: followed, judged and archived like our own. */
-  adoptExternal: write('operator', 'POST /nodes/{id}/external/adopt', { project: 'project' })
+  adoptExternal: write('jobs.run', 'POST /nodes/{id}/external/adopt', { project: 'project' })
     .input(ExternalJob)
     .output(Job)
 }

@@ -1,14 +1,16 @@
 import { oc } from '@orpc/contract'
 import { describe, expect, it } from 'vitest'
 import { contract, listOperations, type Operations } from './index.ts'
-import { ROLES } from '../roles.ts'
+import { includes, NONE, PROJECT_PERMISSIONS, READ } from '../permissions.ts'
 
 const OPERATIONS = listOperations(contract)
 
 describe('every operation of the contract', () => {
   it.each([...OPERATIONS])('%s has the metadata that a server needs', (_name, operation) => {
     const { meta, route } = operation['~orpc']
-    expect(ROLES).toContain(meta.role)
+    expect(meta.needs).not.toBe(NONE)
+    // What is asked for in the projects of what it names must be possible to give there.
+    if (typeof meta.about === 'object') expect(includes(PROJECT_PERMISSIONS, meta.needs)).toBe(true)
     // A GET must not change anything, because browsers and proxies repeat it freely. All others accept a key.
     expect([route.method === 'GET' ? meta.writes : false, meta.takesKey]).toEqual([false, route.method !== 'GET'])
     if (meta.repeatableForMs !== undefined) expect(meta.takesKey).toBe(true)
@@ -26,8 +28,8 @@ describe('every operation of the contract', () => {
     expect(Object.keys(bare)).toEqual(['list'])
   })
 
-  it('is allowed for viewers only if it writes nothing, or what is their own', () => {
-    const writes = [...OPERATIONS].filter(([, { '~orpc': of }]) => of.meta.writes && of.meta.role === 'viewer')
+  it('is allowed for whoever may only read only if it writes nothing, or what is their own', () => {
+    const writes = [...OPERATIONS].filter(([, { '~orpc': of }]) => of.meta.writes && of.meta.needs === READ)
     expect(writes.map(([name]) => name)).toEqual([
       'users.changePassword',
       'tokens.create',

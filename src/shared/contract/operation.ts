@@ -1,5 +1,5 @@
 import { type AnyContractProcedure, type HTTPMethod, type HTTPPath, isContractProcedure, oc } from '@orpc/contract'
-import type { Role } from '../roles.ts'
+import { type Permission, type Permissions, permissionsOf } from '../permissions.ts'
 
 /**
  * A field of an operation's input that names something of projects. A plural may name what is not there: that is left
@@ -8,11 +8,13 @@ import type { Role } from '../roles.ts'
 export type NamedThing =
   | ('project' | 'job' | 'jobs' | 'place' | 'dependencies' | 'run' | 'runs' | 'schedule' | 'schedules')
   | ('crawlOrder' | 'chain' | 'errorGroup' | 'errorGroups' | 'environment')
+  /** `newNode`: the tags of a node that is added. */
+  | ('node' | 'newNode')
 
 /**
  * What an operation is about. `caller`: only whoever calls it, or what everybody may know. `service`: all of it, so the
- * role must hold for all projects. `seen`: whatever the caller may see, which its handler selects. Otherwise what these
- * fields name (engine/router/subjects.ts): the role must hold in the projects of all of it.
+ * permissions must hold for all projects. `seen`: whatever the caller may see, which its handler selects. Otherwise what these
+ * fields name (engine/router/subjects.ts): the permissions must hold in the projects of all of it, or for nodes.
  */
 export type Subject = 'caller' | 'seen' | 'service' | { readonly [field: string]: NamedThing }
 
@@ -25,8 +27,8 @@ export interface OperationMeta {
   takesKey: boolean
   /** The most that an answer to this input may have, in bytes of JSON. Absent: little. */
   answerBytes?: (input: Record<string, unknown>) => number
-  /** The least role that may call it: refused to others before it is validated (engine/router/required-rights.ts). */
-  role: Role
+  /** What whoever calls it must have: refused to others before it is validated (engine/router/required-rights.ts). */
+  needs: Permissions
   /**
    * How long a request with this body can be repeated if its outcome is unknown: as long as the jobs it created can be
    * found by its key. The body is as received, not validated. Absent: never.
@@ -42,26 +44,29 @@ export const pageBytes = ({ limit = 100 }: Record<string, unknown>): number =>
 
 /** Its REST address: `POST /jobs/{id}/retry`. */
 type Address = `${HTTPMethod} ${HTTPPath}`
+/** One, or all of several. */
+type Needed = Permission | readonly [Permission, ...Permission[]]
 
 /** Declares an operation that changes nothing. */
-export const read = (role: Role, address: Address, about: Subject, meta: Pick<OperationMeta, 'answerBytes'> = {}) =>
-  begin(role, address, about, { writes: false, takesKey: false, ...meta })
+export const read = (needed: Needed, address: Address, about: Subject, meta: Pick<OperationMeta, 'answerBytes'> = {}) =>
+  begin(needed, address, about, { writes: false, takesKey: false, ...meta })
 
 /** The same with an input too large for a query: sent with POST, which accepts a key like every POST. */
-export const ask = (role: Role, address: Address, about: Subject, meta: Pick<OperationMeta, 'answerBytes'> = {}) =>
-  begin(role, address, about, { writes: false, takesKey: true, ...meta })
+export const ask = (needed: Needed, address: Address, about: Subject, meta: Pick<OperationMeta, 'answerBytes'> = {}) =>
+  begin(needed, address, about, { writes: false, takesKey: true, ...meta })
 
 /** Declares an operation that changes something. */
 export const write = (
-  role: Role,
+  needed: Needed,
   address: Address,
   about: Subject,
   meta: Pick<OperationMeta, 'repeatableForMs' | 'answerBytes' | 'alsoInQuery'> = {}
-) => begin(role, address, about, { writes: true, takesKey: true, ...meta })
+) => begin(needed, address, about, { writes: true, takesKey: true, ...meta })
 
-function begin(role: Role, address: Address, about: Subject, meta: Omit<OperationMeta, 'role' | 'about'>) {
+function begin(needed: Needed, address: Address, about: Subject, meta: Omit<OperationMeta, 'needs' | 'about'>) {
   const [method, path] = address.split(' ') as [HTTPMethod, HTTPPath]
-  return oc.$meta<OperationMeta>({ role, about, ...meta }).route({ method, path })
+  const needs = permissionsOf(typeof needed === 'string' ? [needed] : needed)
+  return oc.$meta<OperationMeta>({ needs, about, ...meta }).route({ method, path })
 }
 
 /** A key that is checked now must still be known when it is used. */

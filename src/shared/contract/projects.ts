@@ -72,8 +72,8 @@ export type Project = z.infer<typeof Project>
 const ByVersion = z.object({ project: ProjectName, version: VersionName })
 
 export const projectsContract = {
-  list: read('viewer', 'GET /projects', 'seen').output(z.object({ projects: z.array(Project) })),
-  get: read('viewer', 'GET /projects/{project}', { project: 'project' })
+  list: read('read', 'GET /projects', 'seen').output(z.object({ projects: z.array(Project) })),
+  get: read('read', 'GET /projects/{project}', { project: 'project' })
     .input(z.object({ project: ProjectName }))
     .output(Project),
   /**
@@ -81,33 +81,33 @@ export const projectsContract = {
    * the archive's own metadata and to the current time (`20261119T181000`). `pinnedVersion`: the pin of the project,
    * which an upload leaves alone; if set to another version, jobs that name none do not run the uploaded one.
    */
-  upload: write('deployer', 'POST /projects', { project: 'project' })
+  upload: write('eggs.deploy', 'POST /projects', { project: 'project' })
     .input(z.object({ file: z.file(), project: ProjectName.optional(), version: VersionName.optional() }))
     .output(Version.extend({ pinnedVersion: AnyVersionName.nullable() })),
   /** Sends a version to nodes now instead of before the first job that needs it. Streams the progress per node. */
-  deploy: write('deployer', 'POST /projects/{project}/versions/{version}/deploy', { project: 'project' })
+  deploy: write('eggs.deploy', 'POST /projects/{project}/versions/{version}/deploy', { project: 'project' })
     .input(ByVersion.extend({ nodeIds: z.array(NodeId).max(10_000).optional() }))
     .output(eventIterator(Deployment)),
   /** Replaces the settings of a project. Runs that already started keep the old ones. */
-  configure: write('deployer', 'PUT /projects/{project}/settings', { project: 'project' })
+  configure: write('projects.change', 'PUT /projects/{project}/settings', { project: 'project' })
     .input(z.object({ project: ProjectName, settings: ProjectSettings }))
     .output(Project),
   /** Changes only these settings, so that two people who change others at the same time both succeed. */
-  changeSettings: write('deployer', 'PATCH /projects/{project}/settings', { project: 'project' })
+  changeSettings: write('projects.change', 'PATCH /projects/{project}/settings', { project: 'project' })
     .input(z.object({ project: ProjectName, settings: ProjectSettingsChange }))
     .output(Project),
-  setPaused: write('operator', 'POST /projects/{project}/paused', { project: 'project' })
+  setPaused: write('queue.pause', 'POST /projects/{project}/paused', { project: 'project' })
     .input(z.object({ project: ProjectName, paused: z.boolean() }))
     .output(Project),
   /** Pins the active version, or rolls back to an older one; null: unpins, so the latest is active again. */
-  pinVersion: write('deployer', 'POST /projects/{project}/pinned-version', { project: 'project' })
+  pinVersion: write('eggs.deploy', 'POST /projects/{project}/pinned-version', { project: 'project' })
     .input(z.object({ project: ProjectName, version: VersionName.nullable() }))
     .output(Project),
   /** Refused for the pinned version. */
-  deleteVersion: write('deployer', 'DELETE /projects/{project}/versions/{version}', { project: 'project' })
+  deleteVersion: write('projects.delete', 'DELETE /projects/{project}/versions/{version}', { project: 'project' })
     .input(ByVersion)
     .output(z.object({ failedNodes: z.array(Deployment) })),
-  deleteProject: write('deployer', 'DELETE /projects/{project}', { project: 'project' })
+  deleteProject: write('projects.delete', 'DELETE /projects/{project}', { project: 'project' })
     .input(z.object({ project: ProjectName }))
     .output(z.object({ failedNodes: z.array(Deployment) }))
 }

@@ -37,13 +37,13 @@ const CountedLimit = LimitRule.extend({ live: z.number().int() })
 
 export const queueContract = {
   /** `live`: how many runs count against the limit now; for one per node, those on the node with the most. */
-  limits: read('viewer', 'GET /queue/limits', 'seen').output(z.object({ limits: z.array(CountedLimit) })),
+  limits: read('read', 'GET /queue/limits', 'seen').output(z.object({ limits: z.array(CountedLimit) })),
   /** Replaces all limits. Runs above a new limit continue; new ones wait until there is room. */
-  setLimits: write('admin', 'PUT /queue/limits', 'service')
+  setLimits: write('limits.change', 'PUT /queue/limits', 'service')
     .input(z.object({ limits: z.array(NewLimitRule).max(1_000) }))
     .output(z.object({ limits: z.array(CountedLimit) })),
   /** The longest lanes first. Held jobs are in no lane. */
-  lanes: read('viewer', 'GET /queue/lanes', 'seen')
+  lanes: read('read', 'GET /queue/lanes', 'seen')
     .input(z.object({ limit: z.coerce.number().int().min(1).max(1_000).default(100) }))
     .output(z.object({ lanes: z.array(LaneSummary), total: z.number().int() }))
 }

@@ -209,7 +209,7 @@ export const schedulesContract = {
    * Sorted by name, by keyset: `after` is the `nextAfter` of the previous page, and stays valid whatever happens to its
    * schedules. A page is shorter than `limit` if it would otherwise carry more than 3,000 firings.
    */
-  list: read('viewer', 'GET /schedules', 'seen', { answerBytes: pageBytes })
+  list: read('read', 'GET /schedules', 'seen', { answerBytes: pageBytes })
     .input(
       z.object({
         text: z.string().max(200).optional(),
@@ -223,32 +223,32 @@ export const schedulesContract = {
       })
     )
     .output(z.object({ schedules: z.array(Schedule), nextAfter: z.string().nullable(), total: z.number().int() })),
-  get: read('viewer', 'GET /schedules/{id}', { id: 'schedule' })
+  get: read('read', 'GET /schedules/{id}', { id: 'schedule' })
     .input(z.object({ id: ScheduleId }))
     .output(Schedule),
   /**
    * SCHEDULE_NAME_TAKEN if there is one with exactly this name; with `replace`, that one gets these settings and keeps
    * its history.
    */
-  create: write('operator', 'POST /schedules', { jobs: 'runs' })
+  create: write('schedules.change', 'POST /schedules', { jobs: 'runs' })
     .input(ScheduleSettings.extend({ replace: z.boolean().default(false) }))
     .output(Changed),
   /** `revision`: the one that was edited; CHANGED_MEANWHILE if there is a newer one. Absent: no check. */
-  update: write('operator', 'PUT /schedules/{id}', { id: 'schedule', jobs: 'runs' })
+  update: write('schedules.change', 'PUT /schedules/{id}', { id: 'schedule', jobs: 'runs' })
     .input(ScheduleSettings.extend({ id: ScheduleId, revision: z.number().int().optional() }))
     .output(Changed),
   /** Deletes its history too; its jobs stay. */
-  remove: write('operator', 'POST /schedules/remove', { ids: 'schedules' })
+  remove: write('schedules.change', 'POST /schedules/remove', { ids: 'schedules' })
     .input(Ids)
     .output(z.object({ removed: z.array(ScheduleId) })),
-  setPaused: write('operator', 'POST /schedules/paused', { ids: 'schedules' })
+  setPaused: write('schedules.change', 'POST /schedules/paused', { ids: 'schedules' })
     .input(Ids.extend({ paused: z.boolean(), note: z.string().max(1_000).nullable().default(null) }))
     .output(z.object({ schedules: z.array(Schedule) })),
-  runNow: write('operator', 'POST /schedules/{id}/run', { id: 'schedule' })
+  runNow: write('jobs.run', 'POST /schedules/{id}/run', { id: 'schedule' })
     .input(z.object({ id: ScheduleId }))
     .output(z.object({ firing: Firing })),
   /** The next run times and description of a timing, saved or not. BAD_INPUT says what is wrong with it. */
-  preview: ask('viewer', 'POST /schedules/preview', 'caller')
+  preview: ask('read', 'POST /schedules/preview', 'caller')
     .input(
       z.object({
         timing: ScheduleTiming,
@@ -258,11 +258,11 @@ export const schedulesContract = {
     )
     .output(z.object({ words: z.string(), occurrences: z.array(Occurrence) })),
   /** Run times of all schedules in a range, without jitter; at most `limit`. `more`: there are others. */
-  calendar: read('viewer', 'GET /schedules/calendar', 'seen')
+  calendar: read('read', 'GET /schedules/calendar', 'seen')
     .input(Span.extend({ limit: z.coerce.number().int().min(1).max(20_000).default(5_000) }))
     .output(z.object({ moments: z.array(z.object({ scheduleId: ScheduleId, atMs: z.number() })), more: z.boolean() })),
   /** Firings per minute, with jitter, and the fleet's slots: shows where to spread schedules out. */
-  load: read('viewer', 'GET /schedules/load', 'seen')
+  load: read('read', 'GET /schedules/load', 'seen')
     .input(Span)
     .output(
       z.object({
@@ -274,7 +274,7 @@ export const schedulesContract = {
    * Newest first. Without `scheduleId`: of all schedules, for the list of missed runs. A page is shorter than `limit`
    * if it would otherwise carry more than 4 MB of job ids.
    */
-  firings: read('viewer', 'GET /schedules/firings', 'seen', { answerBytes: pageBytes })
+  firings: read('read', 'GET /schedules/firings', 'seen', { answerBytes: pageBytes })
     .input(
       z.object({
         scheduleId: ScheduleId.optional(),
@@ -288,7 +288,7 @@ export const schedulesContract = {
    * What a backfill would do; creates nothing. Leaves out times that already have a job, and times for which that is no
    * longer known (`forgotten`) because the history was pruned.
    */
-  planBackfill: ask('viewer', 'POST /schedules/{id}/backfill/plan', { id: 'schedule' })
+  planBackfill: ask('read', 'POST /schedules/{id}/backfill/plan', { id: 'schedule' })
     .input(z.object({ id: ScheduleId, fromMs: MomentMs, untilMs: MomentMs }))
     .output(
       z.object({
@@ -300,7 +300,7 @@ export const schedulesContract = {
         last: z.array(Occurrence)
       })
     ),
-  backfill: write('operator', 'POST /schedules/{id}/backfill', { id: 'schedule' })
+  backfill: write('jobs.run', 'POST /schedules/{id}/backfill', { id: 'schedule' })
     .input(
       z.object({
         id: ScheduleId,
@@ -312,20 +312,20 @@ export const schedulesContract = {
       })
     )
     .output(z.object({ backfill: Backfill })),
-  cancelBackfill: write('operator', 'POST /schedules/{id}/backfill/cancel', { id: 'schedule' })
+  cancelBackfill: write('jobs.cancel', 'POST /schedules/{id}/backfill/cancel', { id: 'schedule' })
     .input(z.object({ id: ScheduleId, cancelJobs: z.boolean().default(false) }))
     .output(z.object({ backfill: Backfill }))
 }
 
 export const chainsContract = {
-  list: read('viewer', 'GET /chains', 'seen').output(z.object({ chains: z.array(Chain) })),
-  create: write('operator', 'POST /chains', { project: 'project', run: 'run' })
+  list: read('read', 'GET /chains', 'seen').output(z.object({ chains: z.array(Chain) })),
+  create: write('schedules.change', 'POST /chains', { project: 'project', run: 'run' })
     .input(ChainSettings)
     .output(z.object({ chain: Chain })),
-  update: write('operator', 'PUT /chains/{id}', { id: 'chain', project: 'project', run: 'run' })
+  update: write('schedules.change', 'PUT /chains/{id}', { id: 'chain', project: 'project', run: 'run' })
     .input(ChainSettings.extend({ id: ChainId }))
     .output(z.object({ chain: Chain })),
-  remove: write('operator', 'DELETE /chains/{id}', { id: 'chain' })
+  remove: write('schedules.change', 'DELETE /chains/{id}', { id: 'chain' })
     .input(z.object({ id: ChainId }))
     .output(z.object({ removed: z.boolean() }))
 }

@@ -133,16 +133,16 @@ const StoredPolicy = z.object({
 })
 
 export const storageContract = {
-  usage: read('viewer', 'GET /storage', 'seen').output(StorageUsage),
-  policy: read('viewer', 'GET /storage/policy', 'seen').output(StoredPolicy),
+  usage: read('read', 'GET /storage', 'seen').output(StorageUsage),
+  policy: read('read', 'GET /storage/policy', 'seen').output(StoredPolicy),
   /** `revision`: that of the policy which was edited; CHANGED_MEANWHILE if it is another by now. */
-  setPolicy: write('admin', 'PUT /storage/policy', 'service').input(StoredPolicy).output(StoredPolicy),
+  setPolicy: write('storage.change', 'PUT /storage/policy', 'service').input(StoredPolicy).output(StoredPolicy),
   /** Deletes nothing. Without a policy: the stored one. */
-  preview: ask('viewer', 'POST /storage/preview', 'seen')
+  preview: ask('read', 'POST /storage/preview', 'seen')
     .input(z.object({ policy: StoragePolicy.optional() }))
     .output(StoragePreview),
   /** Deletes in the background what the stored policy lets go. */
-  run: write('admin', 'POST /storage/run', 'service').output(z.object({ started: z.boolean() })),
+  run: write('storage.change', 'POST /storage/run', 'service').output(z.object({ started: z.boolean() })),
   /** Rewrites the database without free pages; all other requests wait meanwhile. */
-  compact: write('admin', 'POST /storage/compact', 'service').output(z.object({ freedBytes: z.number() }))
+  compact: write('storage.change', 'POST /storage/compact', 'service').output(z.object({ freedBytes: z.number() }))
 }

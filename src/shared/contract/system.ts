@@ -91,16 +91,18 @@ export const Progress = z.object({ text: z.string(), done: z.boolean(), share: z
 export type Progress = z.infer<typeof Progress>
 
 export const systemContract = {
-  status: read('viewer', 'GET /system', 'seen').output(SystemStatus),
+  status: read('read', 'GET /system', 'seen').output(SystemStatus),
   /** Samples of the figures, oldest first, one every 10 s for the last hour: the sparklines. */
-  history: read('viewer', 'GET /system/history', 'seen').output(z.object({ samples: z.array(Figures) })),
+  history: read('read', 'GET /system/history', 'seen').output(z.object({ samples: z.array(Figures) })),
   /** Ends all browser sessions with their streams, and unused login links. */
-  logOutEverywhere: write('owner', 'POST /system/logout', 'service').output(z.object({ ended: z.number().int() })),
-  setPaused: write('operator', 'POST /system/paused', 'service')
+  logOutEverywhere: write('users.change', 'POST /system/logout', 'service').output(
+    z.object({ ended: z.number().int() })
+  ),
+  setPaused: write('queue.pause', 'POST /system/paused', 'service')
     .input(z.object({ paused: z.boolean() }))
     .output(z.object({ paused: z.boolean() })),
   /** Deploys the bundled demo project if necessary and queues one run of its spider. */
-  runDemo: write('deployer', 'POST /system/demo', 'service').output(z.object({ job: Job })),
+  runDemo: write(['eggs.deploy', 'jobs.run'], 'POST /system/demo', 'service').output(z.object({ job: Job })),
   /** Creates a Python environment with Scrapy for the local node. */
-  createEnvironment: write('deployer', 'POST /system/environment', 'service').output(eventIterator(Progress))
+  createEnvironment: write('environments.change', 'POST /system/environment', 'service').output(eventIterator(Progress))
 }

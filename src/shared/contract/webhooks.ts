@@ -58,26 +58,26 @@ const Secret = z.object({
 })
 
 export const webhooksContract = {
-  list: read('admin', 'GET /webhooks', 'service').output(z.object({ webhooks: z.array(Webhook) })),
-  create: write('admin', 'POST /webhooks', 'service')
+  list: read('webhooks.change', 'GET /webhooks', 'service').output(z.object({ webhooks: z.array(Webhook) })),
+  create: write('webhooks.change', 'POST /webhooks', 'service')
     .input(WebhookSettings)
     .output(Secret.extend({ webhook: Webhook })),
-  update: write('admin', 'PUT /webhooks/{id}', 'service')
+  update: write('webhooks.change', 'PUT /webhooks/{id}', 'service')
     .input(WebhookSettings.extend({ id: WebhookId }))
     .output(z.object({ webhook: Webhook })),
-  remove: write('admin', 'DELETE /webhooks/{id}', 'service')
+  remove: write('webhooks.change', 'DELETE /webhooks/{id}', 'service')
     .input(z.object({ id: WebhookId }))
     .output(z.object({ removed: z.boolean() })),
   /** Creates a new secret; the old one stays valid for a day. */
-  rotate: write('admin', 'POST /webhooks/{id}/rotate', 'service')
+  rotate: write('webhooks.change', 'POST /webhooks/{id}/rotate', 'service')
     .input(z.object({ id: WebhookId }))
     .output(Secret.extend({ webhook: Webhook })),
   /** Sends a test event now and returns the response. It is not retried. */
-  test: write('admin', 'POST /webhooks/{id}/test', 'service')
+  test: write('webhooks.change', 'POST /webhooks/{id}/test', 'service')
     .input(z.object({ id: WebhookId }))
     .output(z.object({ ok: z.boolean(), answer: z.string() })),
   /** Newest first. */
-  deliveries: read('admin', 'GET /webhooks/{id}/deliveries', 'service')
+  deliveries: read('webhooks.change', 'GET /webhooks/{id}/deliveries', 'service')
     .input(
       z.object({
         id: WebhookId,
@@ -88,7 +88,7 @@ export const webhooksContract = {
     )
     .output(z.object({ deliveries: z.array(Delivery), nextBefore: z.string().nullable() })),
   /** Delivers again with the count of tries reset. Empty `deliveryIds`: all dead ones. */
-  replay: write('admin', 'POST /webhooks/{id}/replay', 'service')
+  replay: write('webhooks.change', 'POST /webhooks/{id}/replay', 'service')
     .input(z.object({ id: WebhookId, deliveryIds: z.array(z.string().max(100)).max(10_000).default([]) }))
     .output(z.object({ replayed: z.number().int() }))
 }

@@ -1,6 +1,25 @@
 import { z } from 'zod'
-import { NewAccessToken, NewUser, type User, UserChanges, UserId } from '../../../shared/contract/index.ts'
-import { lesserRole, PROJECT_ROLES, type ProjectRole, ROLES, type Role } from '../../../shared/roles.ts'
+import {
+  type Group,
+  GroupId,
+  NewAccessToken,
+  NewGroup,
+  NewUser,
+  type User,
+  UserChanges,
+  UserId
+} from '../../../shared/contract/index.ts'
+import { intersect } from '../../../shared/permissions.ts'
+import {
+  mostRoleIn,
+  permissionsOfRole,
+  NODE_GROUP_ROLES,
+  type NodeGroupRole,
+  PROJECT_ROLES,
+  type ProjectRole,
+  ROLES,
+  type Role
+} from '../../../shared/roles.ts'
 
 const Password = UserChanges.shape.password.unwrap()
 
@@ -10,32 +29,78 @@ export const PASSWORD_HELP =
 /** `none`: in none but the projects that are named. */
 export type RoleOrNone = Role | 'none'
 
+const rowsOf = <One extends string>(roles: readonly One[], noun: string) =>
+  z
+    .array(z.object({ name: z.string().trim(), role: z.enum(roles) }))
+    .refine((rows) => new Set(rows.map(({ name }) => name)).size === rows.length, `A ${noun} is named twice`)
+    .refine((rows) => rows.every(({ name }) => name !== ''), `Name each ${noun}, or remove its row`)
+
 const rightsFields = {
   role: z.enum([...ROLES, 'none']),
-  projects: z
-    .array(z.object({ project: z.string().trim(), role: z.enum(PROJECT_ROLES) }))
-    .refine((rows) => new Set(rows.map(({ project }) => project)).size === rows.length, 'A project is named twice')
-    .refine((rows) => rows.every(({ project }) => project !== ''), 'Name each project, or remove its row')
+  projects: rowsOf(PROJECT_ROLES, 'project'),
+  nodeGroups: rowsOf(NODE_GROUP_ROLES, 'tag')
 }
 
-function toRights({ role, projects }: { role: RoleOrNone; projects: { project: string; role: ProjectRole }[] }) {
-  const byProject = Object.fromEntries(projects.map((row) => [row.project, row.role])) as User['projects']
-  return { role: role === 'none' ? null : role, projects: byProject }
+interface RightsRows {
+  role: RoleOrNone
+  projects: { name: string; role: ProjectRole }[]
+  nodeGroups: { name: string; role: NodeGroupRole }[]
 }
 
-const hasRole = ({ role, projects }: { role: RoleOrNone; projects: unknown[] }) =>
-  role !== 'none' || projects.length > 0
-const NO_ROLE = { error: 'Add a project, or choose a role in all of them', path: ['projects'] }
+export type GivenRights = Pick<User, 'role' | 'projects' | 'nodeGroups'>
 
-export const RightsForm = z.object(rightsFields).refine(hasRole, NO_ROLE).transform(toRights)
-export type RightsTexts = z.input<typeof RightsForm>
+const byName = (rows: readonly { name: string; role: string }[]) =>
+  Object.fromEntries(rows.map(({ name, role }) => [name, role]))
 
-export const rightsIn = ({ role, projects }: Pick<User, 'role' | 'projects'>): RightsTexts => ({
+function toRights({ role, projects, nodeGroups }: RightsRows): GivenRights {
+  return {
+    role: role === 'none' ? null : role,
+    projects: byName(projects) as User['projects'],
+    nodeGroups: byName(nodeGroups) as User['nodeGroups']
+  }
+}
+
+const hasRole = ({ role, projects, nodeGroups }: RightsRows) =>
+  role !== 'none' || projects.length + nodeGroups.length > 0
+const NO_ROLE = { error: 'Add a project or a node group, or choose a role in all projects', path: ['projects'] }
+
+/** `mayHaveNone`: groups have roles for the user. */
+export const rightsForm = ({ mayHaveNone = false } = {}) =>
+  z
+    .object(rightsFields)
+    .refine((rights) => mayHaveNone || hasRole(rights), NO_ROLE)
+    .transform(toRights)
+export type RightsTexts = z.input<ReturnType<typeof rightsForm>>
+
+export const rightsIn = ({ role, projects, nodeGroups }: GivenRights): RightsTexts => ({
   role: role ?? 'none',
-  projects: Object.entries(projects).map(([project, one]) => ({ project, role: one }))
+  projects: Object.entries(projects).map(([name, one]) => ({ name, role: one })),
+  nodeGroups: Object.entries(nodeGroups).map(([name, one]) => ({ name, role: one }))
 })
 
-const userFields = { name: z.string().trim().min(1, 'Required').pipe(NewUser.shape.name), ...rightsFields }
+export const GroupForm = z
+  .object({
+    name: z.string().trim().min(1, 'Required').pipe(NewGroup.shape.name),
+    description: z.string().trim().max(500),
+    members: z.array(UserId).max(1_000, 'A group can have 1,000 members'),
+    ...rightsFields
+  })
+  .transform(({ name, description, members, ...rights }): NewGroup => ({
+    ...{ name, description, members },
+    ...toRights(rights)
+  }))
+export type GroupTexts = z.input<typeof GroupForm>
+
+export const startGroup = (group: Group | null): GroupTexts => ({
+  ...{ name: group?.name ?? '', description: group?.description ?? '', members: [...(group?.members ?? [])] },
+  ...rightsIn(group ?? { role: null, projects: {}, nodeGroups: {} })
+})
+
+const userFields = {
+  name: z.string().trim().min(1, 'Required').pipe(NewUser.shape.name),
+  groups: z.array(GroupId),
+  ...rightsFields
+}
 
 /** A person logs in with a password; a service has tokens instead. */
 export const UserForm = z
@@ -43,9 +108,9 @@ export const UserForm = z
     z.object({ ...userFields, kind: z.literal('person'), password: Password }),
     z.object({ ...userFields, kind: z.literal('service'), password: z.string() })
   ])
-  .refine(hasRole, NO_ROLE)
-  .transform(({ password, name, kind, ...rights }): NewUser => {
-    const user = { name, kind, ...toRights(rights) }
+  .refine((user) => user.groups.length > 0 || hasRole(user), NO_ROLE)
+  .transform(({ password, name, kind, groups, ...rights }): NewUser => {
+    const user = { name, kind, groups, ...toRights(rights) }
     return kind === 'service' ? user : { ...user, password }
   })
 
@@ -53,7 +118,9 @@ export interface UserTexts extends Omit<z.input<typeof UserForm>, 'kind'> {
   kind: NewUser['kind']
 }
 
-export const startUser = (): UserTexts => ({ name: '', kind: 'person', role: 'viewer', projects: [], password: '' })
+export const startUser = (): UserTexts => ({
+  ...{ name: '', kind: 'person', role: 'viewer', projects: [], nodeGroups: [], groups: [], password: '' }
+})
 
 export const SetPasswordForm = z.object({ password: Password })
 
@@ -70,12 +137,15 @@ export const TokenForm = z
     role: z.enum(ROLES),
     /** None: all of the user's. */
     projects: z.array(z.string().trim().min(1)).max(200),
+    /** None: all of the user's, unless it is for some projects. */
+    nodeGroups: z.array(z.string().trim().min(1)).max(200),
     expiry: z.enum(Object.keys(EXPIRIES) as (keyof typeof EXPIRIES)[])
   })
   .transform(
-    ({ userId, expiry, projects, ...token }): NewAccessToken => ({
+    ({ userId, expiry, projects, nodeGroups, ...token }): NewAccessToken => ({
       ...token,
       projects: projects.length === 0 ? null : (projects as NonNullable<NewAccessToken['projects']>),
+      nodeGroups: nodeGroups.length === 0 ? null : nodeGroups,
       ...(userId !== '' && { userId }),
       expiresInDays: expiry === 'never' ? null : Number(expiry)
     })
@@ -84,16 +154,21 @@ export const TokenForm = z
 export type TokenTexts = z.input<typeof TokenForm>
 
 /** A new token may as little as possible, until somebody chooses otherwise. */
-export const startToken = (): TokenTexts => ({ name: '', userId: '', role: 'viewer', projects: [], expiry: '90' })
+export const startToken = (): TokenTexts => ({
+  ...{ name: '', userId: '', role: 'viewer', projects: [], nodeGroups: [], expiry: '90' }
+})
 
 /**
  * The role of a token after its user was chosen: a program has a user of its own, whose role was chosen for it; for
  * others the chosen one stays, as far as that user has it.
  */
 export function roleFor(user: Pick<User, 'kind' | 'role' | 'projects'> | undefined, chosen: Role, own: Role): Role {
-  if (user === undefined) return lesserRole(chosen, own)
-  return user.kind === 'service' ? highestRoleOf(user) : lesserRole(chosen, highestRoleOf(user))
+  if (user === undefined) return upTo(chosen, own)
+  return user.kind === 'service' ? highestRoleOf(user) : upTo(chosen, highestRoleOf(user))
 }
+
+const upTo = (chosen: Role, most: Role): Role =>
+  mostRoleIn(intersect(permissionsOfRole(chosen), permissionsOfRole(most)), ROLES)
 
 /** That it has anywhere. */
 export const highestRoleOf = ({ role, projects }: Pick<User, 'role' | 'projects'>): Role =>

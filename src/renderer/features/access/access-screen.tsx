@@ -1,13 +1,16 @@
 import { Button, Menu } from '@mantine/core'
 import { IconEye } from '@tabler/icons-react'
 import { seeAs } from '../../state/seen-as.ts'
+import { namesOf } from '../../../shared/permissions.ts'
+import { permissionsOfRole } from '../../../shared/roles.ts'
 import { rolesUpTo } from './role-words.ts'
-import { useMe } from '../../api/use-me.ts'
+import { useMay, useMe } from '../../api/use-me.ts'
 import { ScreenHead } from '../../ui/panel.tsx'
 import { QueryState } from '../../ui/states.tsx'
 import classes from './access.module.css'
 import { AccountPanel } from './account-panel.tsx'
 import { BrowsersPanel } from './browsers-panel.tsx'
+import { GroupsPanel } from './groups-panel.tsx'
 import { TokensPanel } from './tokens-panel.tsx'
 import { UsersPanel } from './users-panel.tsx'
 
@@ -22,7 +25,7 @@ function SeeAs() {
       </Menu.Target>
       <Menu.Dropdown>
         {rolesUpTo('admin').map((role) => (
-          <Menu.Item key={role} onClick={() => seeAs(role)}>
+          <Menu.Item key={role} onClick={() => seeAs({ name: role, permissions: namesOf(permissionsOfRole(role)) })}>
             {role}
           </Menu.Item>
         ))}
@@ -34,16 +37,18 @@ function SeeAs() {
 /** Who may do what: one's own account, tokens and sessions; for owners, those of everybody. */
 export function AccessScreen() {
   const me = useMe()
+  const isOwner = useMay('users.change', 'everywhere').may
   return (
     <div className={classes.screen}>
-      <ScreenHead title="Users & access">{me.data?.role === 'owner' && <SeeAs />}</ScreenHead>
+      <ScreenHead title="Users & access">{me.data !== undefined && isOwner && <SeeAs />}</ScreenHead>
       <QueryState query={me} what="your role" rows={3}>
         {(data) => (
           <>
             {data.userId !== null && <AccountPanel me={data} />}
-            {data.role === 'owner' && <UsersPanel />}
+            {isOwner && <UsersPanel />}
+            {isOwner && <GroupsPanel />}
             <TokensPanel me={data} />
-            <BrowsersPanel me={data} />
+            <BrowsersPanel />
           </>
         )}
       </QueryState>

@@ -9,7 +9,7 @@ import { ROLE_WORDS } from './role-words.ts'
 import { READ_AGAIN } from './use-access.ts'
 
 /** Of somebody who is logged in as a user, not with the service's own password. */
-export function AccountPanel({ me: { name, everywhere, projects } }: { me: Me }) {
+export function AccountPanel({ me: { name, everywhere, projects, nodeGroups, groups } }: { me: Me }) {
   const [isChanging, setChanging] = useState(false)
   const { query } = useApi()
   const sessions = useQuery(query.sessions.list.queryOptions(READ_AGAIN)).data?.sessions
@@ -28,7 +28,7 @@ export function AccountPanel({ me: { name, everywhere, projects } }: { me: Me })
       <FieldRow label="Name">{name}</FieldRow>
       <FieldRow label="Role">
         {everywhere === null ? (
-          'in these projects only'
+          'only what is named here'
         ) : (
           <>
             {everywhere} <span className="dim">· {ROLE_WORDS[everywhere].toLowerCase()}</span>
@@ -41,6 +41,16 @@ export function AccountPanel({ me: { name, everywhere, projects } }: { me: Me })
           {one} <span className="dim">· {ROLE_WORDS[one].toLowerCase()}</span>
         </FieldRow>
       ))}
+      {Object.entries(nodeGroups).map(([tag, one]) => (
+        <FieldRow key={tag} label={`Nodes ${tag}`}>
+          {one}
+        </FieldRow>
+      ))}
+      {groups.length > 0 && (
+        <FieldRow label="Groups">
+          {groups.join(', ')} <span className="dim">· whose roles are among yours</span>
+        </FieldRow>
+      )}
       {isChanging && <ChangePasswordDialog onClose={() => setChanging(false)} />}
     </Panel>
   )

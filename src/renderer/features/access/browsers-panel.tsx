@@ -1,9 +1,10 @@
 import { Badge, Button } from '@mantine/core'
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
-import type { Me, Session } from '../../../shared/contract/index.ts'
+import type { Session } from '../../../shared/contract/index.ts'
 import { formatAge } from '../../../shared/time.ts'
 import { useApi } from '../../api/api.tsx'
 import { hasBrowserSession, logOut } from '../../api/browser-session.ts'
+import { useMay } from '../../api/use-me.ts'
 import { useNow } from '../../ui/clock.ts'
 import { notifyError, showNotice } from '../../ui/notify.tsx'
 import { Panel } from '../../ui/panel.tsx'
@@ -20,9 +21,9 @@ const WAYS: Record<Session['signedInWith'], string> = {
 }
 
 /** Browsers that are logged in: one's own, or those of everybody for an owner. */
-export function BrowsersPanel({ me }: { me: Me }) {
+export function BrowsersPanel() {
   const { query } = useApi()
-  const isOwner = me.role === 'owner'
+  const isOwner = useMay('users.change', 'everywhere').may
   const sessions = useQuery(query.sessions.list.queryOptions(READ_AGAIN))
   return (
     <Panel

@@ -2,7 +2,7 @@ import { ROLES, type Role } from '../../../shared/roles.ts'
 
 /** What each role may do; all but the first also may do what the roles before it may. */
 export const ROLE_WORDS: Record<Role | 'none', string> = {
-  none: 'Only the projects below, each with a role of its own',
+  none: 'Only what is named below',
   viewer: 'Reads everything, changes nothing',
   operator: 'Also runs, cancels, retries and schedules jobs',
   deployer: 'Also uploads eggs, which run code on every node',

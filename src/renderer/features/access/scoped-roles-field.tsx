@@ -23,7 +23,7 @@ interface ScopedRolesFieldProps<Role extends string> {
   onChange: (rows: ScopedRole<Role>[]) => void
 }
 
-/** Roles in single projects or node groups, a row for each. */
+/** Roles in single projects or node groups, a row for each; also for names that are not there yet. */
 export function ScopedRolesField<Role extends string>(props: ScopedRolesFieldProps<Role>) {
   const { label, description, noun, roles, known, lengthMax, value, error, onChange } = props
   const free = known.filter((one) => !value.some(({ name }) => name === one))

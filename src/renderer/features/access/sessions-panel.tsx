@@ -15,7 +15,7 @@ export function SessionsPanel() {
   const { query } = useApi()
   const [isAsking, setAsking] = useState(false)
   const isBrowser = hasBrowserSession()
-  const { may } = useMay('owner')
+  const { may } = useMay('users.change')
   const leave = useMutation({ mutationFn: logOut, onError: (error) => notifyError('Could not log out', error) })
   const everywhere = useMutation(
     query.system.logOutEverywhere.mutationOptions({

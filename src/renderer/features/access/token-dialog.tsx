@@ -1,6 +1,8 @@
 import { useQuery } from '@tanstack/react-query'
 import { Modal, Select, TagsInput, TextInput } from '@mantine/core'
 import type { AccessToken, Me, NewAccessToken, User } from '../../../shared/contract/index.ts'
+import { permissionsOf } from '../../../shared/permissions.ts'
+import { mostRoleIn, ROLES } from '../../../shared/roles.ts'
 import { useApi } from '../../api/api.tsx'
 import { useFormOf } from '../../ui/fields/form-of-schema.ts'
 import { optionsOf } from '../../ui/fields/options.ts'
@@ -23,6 +25,9 @@ interface TokenDialogProps {
 export function TokenDialog({ me, users, onClose, onCreated }: TokenDialogProps) {
   const { client, query } = useApi()
   const projects = useQuery(query.projects.list.queryOptions()).data?.projects ?? []
+  const nodes = useQuery(query.nodes.list.queryOptions()).data?.nodes ?? []
+  const tags = [...new Set(nodes.flatMap((node) => node.tags))].toSorted()
+  const hasNodeGroups = tags.length > 0
   const readAgain = useReadAccess()
   const form = useFormOf<TokenTexts, NewAccessToken>({
     schema: TokenForm,
@@ -35,6 +40,14 @@ export function TokenDialog({ me, users, onClose, onCreated }: TokenDialogProps)
     }
   })
   const { userId, role } = form.values
+  const ownRole = mostRoleIn(
+    permissionsOf(
+      Object.values(me.permissions.projects)
+        .concat(me.permissions.everywhere ?? [])
+        .flat()
+    ),
+    ROLES
+  )
   const others = users.filter(({ id }) => id !== me.userId)
   const user = others.find(({ id }) => id === userId)
   return (
@@ -64,7 +77,7 @@ export function TokenDialog({ me, users, onClose, onCreated }: TokenDialogProps)
                 role: roleFor(
                   others.find(({ id }) => id === next),
                   role,
-                  me.role
+                  ownRole
                 )
               })
             }
@@ -72,7 +85,7 @@ export function TokenDialog({ me, users, onClose, onCreated }: TokenDialogProps)
         )}
         <RoleSelect
           {...form.input('role')}
-          most={user === undefined ? me.role : highestRoleOf(user)}
+          most={user === undefined ? ownRole : highestRoleOf(user)}
           label="Role"
           description={`${ROLE_WORDS[role]}.`}
         />
@@ -84,6 +97,16 @@ export function TokenDialog({ me, users, onClose, onCreated }: TokenDialogProps)
           error={form.error('projects')}
           onChange={(names) => form.change({ projects: names })}
         />
+        {hasNodeGroups && (
+          <TagsInput
+            label="Node groups"
+            description="Leave it empty for all node groups of the user, or for none if the token is for some projects."
+            data={tags}
+            value={form.values.nodeGroups}
+            error={form.error('nodeGroups')}
+            onChange={(names) => form.change({ nodeGroups: names })}
+          />
+        )}
         <Select {...form.input('expiry')} label="Expires after" allowDeselect={false} data={optionsOf(EXPIRIES)} />
         <FormFoot form={form} submit="Create token" onCancel={onClose} />
       </SchemaForm>

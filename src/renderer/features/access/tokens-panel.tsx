@@ -5,6 +5,7 @@ import { useState } from 'react'
 import type { AccessToken, Me, UserId } from '../../../shared/contract/index.ts'
 import { formatAge } from '../../../shared/time.ts'
 import { useApi } from '../../api/api.tsx'
+import { useMay } from '../../api/use-me.ts'
 import { useNow } from '../../ui/clock.ts'
 import { ConfirmDialog } from '../../ui/confirm-dialog.tsx'
 import { plural } from '../../ui/numbers.ts'
@@ -19,7 +20,7 @@ import { READ_AGAIN, useReadAccess } from './use-access.ts'
 /** What programs log in with: one's own tokens, or all of them for an owner. */
 export function TokensPanel({ me }: { me: Me }) {
   const { query } = useApi()
-  const isOwner = me.role === 'owner'
+  const isOwner = useMay('users.change', 'everywhere').may
   const tokens = useQuery(query.tokens.list.queryOptions(READ_AGAIN))
   const { data: listed } = useQuery(query.users.list.queryOptions({ ...READ_AGAIN, enabled: isOwner }))
   const users = listed?.users ?? []
@@ -87,7 +88,9 @@ export function TokensPanel({ me }: { me: Me }) {
 /** `user`: whose it is; null: all are the caller's. */
 function TokenRow({ token, user }: { token: AccessToken; user: string | null }) {
   const [isAsking, setAsking] = useState(false)
-  const { name, role, projects, ending, lastUsedAtMs } = token
+  const { name, role, ending, lastUsedAtMs } = token
+  const { projects, nodeGroups } = token
+  const only = [...(projects ?? []), ...(nodeGroups ?? []).map((tag) => `nodes ${tag}`)]
   return (
     <tr>
       <th scope="row">
@@ -96,10 +99,10 @@ function TokenRow({ token, user }: { token: AccessToken; user: string | null }) 
       {user !== null && <td data-label="User">{user}</td>}
       <td data-label="Role">
         {role}
-        {projects !== null && (
-          <span className="dim" title={projects.join('\n')}>
+        {only.length > 0 && (
+          <span className="dim" title={only.join('\n')}>
             {' '}
-            in {projects.length === 1 ? projects[0] : plural(projects.length, 'project')}
+            in {only.length === 1 ? only[0] : plural(only.length, nodeGroups === null ? 'project' : 'place')}
           </span>
         )}
       </td>

@@ -1,7 +1,7 @@
 import { useQueryClient } from '@tanstack/react-query'
 import { useApi } from '../../api/api.tsx'
 
-/** Users and tokens are not in the stream of changes: the screen reads them when it opens, and while it is open. */
+/** Users, groups and tokens are not in the stream of changes: the screen reads them when it opens, and while it is open. */
 export const READ_AGAIN = { staleTime: 0, refetchInterval: 30_000 }
 
 /** After a change here; with it, `me` may have another role. */
@@ -9,5 +9,5 @@ export function useReadAccess(): () => Promise<unknown> {
   const { query } = useApi()
   const queries = useQueryClient()
   return () =>
-    Promise.all([query.users.key(), query.tokens.key()].map((queryKey) => queries.invalidateQueries({ queryKey })))
+    Promise.all([query.users.key(), query.groups.key(), query.tokens.key()].map((queryKey) => queries.invalidateQueries({ queryKey })))
 }

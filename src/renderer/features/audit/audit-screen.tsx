@@ -44,7 +44,7 @@ const NO_FILTER: AuditSearch = {
 /** Who did or tried what; filters and the open entry are in the address. */
 export function AuditScreen() {
   const me = useMe()
-  const { may, why } = useMay('admin')
+  const { may, why } = useMay('audit.read')
   // A request that would be refused would be an entry itself.
   if (me.isPending) return <RowsSkeleton />
   if (may) return <AuditLog />

@@ -33,7 +33,7 @@ interface EngineRowProps {
 export function EngineRow({ engine, all, readAtMs, isOwn, isTakingOver, onHandOver }: EngineRowProps) {
   const { name, address, version, startedAtMs, state, silentMs, drained, hasLocalNode } = engine
   const { Icon, tone, word } = LOOKS[state]
-  const notAllowed = useMay('admin').why
+  const notAllowed = useMay('engines.operate').why
   const [isAsking, setAsking] = useState(false)
   const drain = useDrain(engine, { isErrorShown: isAsking })
   return (

@@ -56,7 +56,7 @@ function Detail({
   onFilter
 }: { detail: ErrorGroupDetail } & Pick<ErrorDetailProps, 'nodeName' | 'onState' | 'onFilter'>) {
   const { group, occurrences, spiders, versions, nodes } = detail
-  const { may } = useMay('operator', group)
+  const { may } = useMay('results.review', group)
   const newest = occurrences[0]
   return (
     <>

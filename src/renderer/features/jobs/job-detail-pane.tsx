@@ -62,7 +62,7 @@ const TABS = {
 export function JobDetailPane({ jobId, tab, nodeName, awayOf, actions, onTab, onOpen, onClose }: JobDetailPaneProps) {
   const api = useApi()
   const detail = useQuery(api.query.jobs.get.queryOptions({ input: { id: jobId } }))
-  const { may } = useMay('operator', detail.data?.job ?? 'somewhere')
+  const { may } = useMay('jobs.run', detail.data?.job ?? 'somewhere')
   const [isWide, setWide] = useWide()
   const [attemptNumber, setAttemptNumber] = useState<AttemptNumber>()
   const shown = tab !== undefined && tab in TABS ? tab : 'timeline'
@@ -309,7 +309,10 @@ interface JobButtonsProps {
 function JobButtons({ detail, actions, onOpen }: JobButtonsProps) {
   const { job } = detail
   const { next } = stopsOf(detail.timeline)
-  const { may } = useMay('operator', job)
+  const mayRun = useMay('jobs.run', job).may
+  const mayCancel = useMay('jobs.cancel', job).may
+  const mayKeep = useMay('results.review', job).may
+  const mayOrder = useMay('queue.order', job).may
   const [isBusy, setBusy] = useState(false)
   const act = (work: Promise<unknown>) => {
     setBusy(true)
@@ -327,12 +330,12 @@ function JobButtons({ detail, actions, onOpen }: JobButtonsProps) {
     })
   return (
     <div className={classes.buttons}>
-      {may && job.state !== 'ended' && !isCancelling(job) && (
+      {mayCancel && job.state !== 'ended' && !isCancelling(job) && (
         <Button disabled={isBusy} onClick={() => act(actions.cancelOne(job))}>
           Cancel
         </Button>
       )}
-      {may && isCancelling(job) && (
+      {mayCancel && isCancelling(job) && (
         <Button
           color="red"
           variant="filled"
@@ -343,7 +346,7 @@ function JobButtons({ detail, actions, onOpen }: JobButtonsProps) {
           Stop now
         </Button>
       )}
-      {may && (
+      {mayKeep && (
         <Button
           disabled={isBusy}
           aria-pressed={job.kept}
@@ -353,7 +356,7 @@ function JobButtons({ detail, actions, onOpen }: JobButtonsProps) {
           {job.kept ? 'Kept' : 'Keep'}
         </Button>
       )}
-      {may && job.state === 'ended' && (
+      {mayRun && job.state === 'ended' && (
         <Button
           disabled={isBusy}
           title="Queue the same job again"
@@ -368,7 +371,7 @@ function JobButtons({ detail, actions, onOpen }: JobButtonsProps) {
           Retry
         </Button>
       )}
-      {may && (
+      {mayRun && (
         <Button
           variant={isCancelling(job) ? 'subtle' : undefined}
           color={isCancelling(job) ? 'gray' : undefined}
@@ -377,7 +380,7 @@ function JobButtons({ detail, actions, onOpen }: JobButtonsProps) {
           Run again…
         </Button>
       )}
-      {may && job.state === 'queued' && (
+      {mayOrder && job.state === 'queued' && (
         <>
           <Button
             title="Move before all jobs of the same priority"

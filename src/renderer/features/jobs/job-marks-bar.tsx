@@ -39,7 +39,9 @@ type Asking = 'cancel' | 'force' | 'elsewhere'
 /** The actions on the marked jobs. A button that would do nothing says why. */
 export const JobMarksBar = memo(function JobMarksBar(props: JobMarksBarProps) {
   const { marked, isUnknown, nodes, actions, onClear, everything } = props
-  const { may, why } = useMay('operator')
+  const toCancel = useMay('jobs.cancel')
+  const toRun = useMay('jobs.run')
+  const mayOrder = useMay('queue.order').may
   const [asking, setAsking] = useState<Asking | null>(null)
   const groups = useMemo(() => groupsOf(marked, isUnknown), [marked, isUnknown])
   const { live, queued, running, unknown, beingCancelled, ended } = groups
@@ -67,25 +69,25 @@ export const JobMarksBar = memo(function JobMarksBar(props: JobMarksBarProps) {
       )}
       <Button
         leftSection={<IconPlayerStop size={14} />}
-        disabled={!may || live.length === 0}
-        title={why ?? (live.length === 0 ? 'All selected jobs have ended' : undefined)}
+        disabled={!toCancel.may || live.length === 0}
+        title={toCancel.why ?? (live.length === 0 ? 'All selected jobs have ended' : undefined)}
         onClick={() => ask(false)}
       >
         Cancel {live.length > 0 && formatCount(live.length)}
       </Button>
-      {may && beingCancelled.length > 0 && (
+      {toCancel.may && beingCancelled.length > 0 && (
         <Button onClick={() => ask(true)}>Stop {formatCount(running.length)} now</Button>
       )}
       <Button
         leftSection={<IconRefresh size={14} />}
-        disabled={!may || ended.length === 0}
-        title={why ?? (ended.length === 0 ? 'No selected job has ended' : 'Run ended jobs again as new jobs')}
+        disabled={!toRun.may || ended.length === 0}
+        title={toRun.why ?? (ended.length === 0 ? 'No selected job has ended' : 'Run ended jobs again as new jobs')}
         onClick={() => start(actions.retry(ended))}
       >
         Retry {ended.length > 0 && formatCount(ended.length)}
       </Button>
       <DownloadLogsButton jobs={marked} />
-      {may && unknown.length > 0 && (
+      {toRun.may && unknown.length > 0 && (
         <Button
           leftSection={<IconArrowsShuffle size={14} />}
           title="The node is unreachable: queue the jobs for other nodes"
@@ -94,7 +96,7 @@ export const JobMarksBar = memo(function JobMarksBar(props: JobMarksBarProps) {
           Run elsewhere {formatCount(unknown.length)}
         </Button>
       )}
-      {may && queued.length > 0 && (
+      {mayOrder && queued.length > 0 && (
         <>
           <Menu position="top" zIndex={OVER_NOTICES}>
             <Menu.Target>

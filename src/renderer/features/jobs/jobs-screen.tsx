@@ -80,10 +80,11 @@ export function JobsScreen() {
     if (hasNextPage && !isFetchingNextPage) void fetchNextPage()
   }, [hasNextPage, isFetchingNextPage, fetchNextPage])
   const isQueue = search.status?.length === 1 && search.status[0] === 'queued' && !list.isPlaceholderData
-  const { may } = useMay('operator')
+  const mayCancel = useMay('jobs.cancel').may
+  const mayOrder = useMay('queue.order').may
   const columns = useMemo(
-    () => jobColumns(nodeName, awayOf, isQueue, may ? actions : null),
-    [nodeName, awayOf, isQueue, may, actions]
+    () => jobColumns(nodeName, awayOf, isQueue, mayCancel ? actions : null),
+    [nodeName, awayOf, isQueue, mayCancel, actions]
   )
   const queue = useQueueOrder({ isQueue, rows, hasMore: hasNextPage, loadMore, actions })
   const matching = useMemo(() => matchingCount(facets.data?.status, search.status), [facets.data, search.status])
@@ -126,7 +127,7 @@ export function JobsScreen() {
         {isQueue && rows.length > 0 && (
           <p className={classes.order}>
             {queue.isOrdered
-              ? `Queue order${may ? ': drag a row, or move it with Alt ↑ and Alt ↓' : ''}.`
+              ? `Queue order${mayOrder ? ': drag a row, or move it with Alt ↑ and Alt ↓' : ''}.`
               : queue.isReading
                 ? 'Loading the queue order…'
                 : `Newest first: more than ${formatCount(ORDERED_MAX)} jobs are queued. Filter the list to see and change their order.`}
@@ -162,7 +163,7 @@ export function JobsScreen() {
             marks={marks}
             onMarks={setMarks}
             onEndReached={loadMore}
-            onReorder={may && queue.isOrdered ? queue.reorder : undefined}
+            onReorder={mayOrder && queue.isOrdered ? queue.reorder : undefined}
             primary
             empty={list.isError ? null : <NoJobs search={search} nodes={nodes ?? []} onClear={clearFilter} />}
           />
@@ -206,7 +207,7 @@ interface NoJobsProps {
 }
 
 function NoJobs({ search, nodes, onClear }: NoJobsProps) {
-  const { may } = useMay('operator')
+  const { may } = useMay('jobs.run')
   if (!isFiltering(search)) {
     return (
       <EmptyState

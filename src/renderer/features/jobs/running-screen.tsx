@@ -48,8 +48,12 @@ export function RunningScreen() {
         : actions.cancelOne(row),
     [client, nodeName, actions]
   )
-  const { may } = useMay('operator')
-  const columns = useMemo(() => runningColumns(nodeName, awayOf, may ? cancel : null), [nodeName, awayOf, may, cancel])
+  const mayRun = useMay('jobs.run').may
+  const mayCancel = useMay('jobs.cancel').may
+  const columns = useMemo(
+    () => runningColumns(nodeName, awayOf, mayCancel ? cancel : null),
+    [nodeName, awayOf, mayCancel, cancel]
+  )
   const isStale = useCallback((row: RunningRow) => awayOf(row) !== null, [awayOf])
   // As rarely as their nodes list others.
   const externalText = JSON.stringify(externalRows(fleet?.nodes ?? []))
@@ -104,7 +108,7 @@ export function RunningScreen() {
                     icon={<IconActivity size={28} />}
                     title="Nothing is running"
                     action={
-                      may && (
+                      mayRun && (
                         <Button variant="filled" onClick={() => openRunDialog()}>
                           Run spider
                         </Button>

@@ -13,7 +13,8 @@ import { notifyDone, notifyError } from '../../ui/notify.tsx'
 /** An external job on a node, with its actions. */
 export function ExternalRun({ node, run }: { node: Node; run: NodeRun }) {
   const { client, query } = useApi()
-  const { may } = useMay('operator', run)
+  const mayAdopt = useMay('jobs.run', run).may
+  const mayCancel = useMay('jobs.cancel', run).may
   const navigate = useNavigate()
   const name = externalName(run)
   const where = { id: node.id, project: run.project, jobid: run.jobid }
@@ -31,18 +32,22 @@ export function ExternalRun({ node, run }: { node: Node; run: NodeRun }) {
       <span className="ellipsis" title={`Job ID ${showUnseen(run.jobid)}, not started by Scrapdeck`}>
         {name} <span className="faint">external</span>
       </span>
-      {may && (
+      {(mayAdopt || mayCancel) && (
         <MoreMenu label={`More for ${name}, external`} size={20}>
-          <Menu.Item leftSection={<IconDownload size={14} />} onClick={() => adopt.mutate(where)}>
-            Adopt job
-          </Menu.Item>
-          <Menu.Item
-            leftSection={<IconPlayerStop size={14} />}
-            color="red"
-            onClick={() => void cancelExternal(client, node, run)}
-          >
-            Cancel
-          </Menu.Item>
+          {mayAdopt && (
+            <Menu.Item leftSection={<IconDownload size={14} />} onClick={() => adopt.mutate(where)}>
+              Adopt job
+            </Menu.Item>
+          )}
+          {mayCancel && (
+            <Menu.Item
+              leftSection={<IconPlayerStop size={14} />}
+              color="red"
+              onClick={() => void cancelExternal(client, node, run)}
+            >
+              Cancel
+            </Menu.Item>
+          )}
         </MoreMenu>
       )}
     </>

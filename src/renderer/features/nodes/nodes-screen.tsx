@@ -27,7 +27,7 @@ export function NodesScreen() {
   const nodes = useQuery(query.nodes.list.queryOptions())
   const { node: openId, add, log, group } = route.useSearch()
   const navigate = route.useNavigate()
-  const { may } = useMay('admin')
+  const { may } = useMay('nodes.change')
   const [filter, setFilter] = useState('')
   const filterBox = useRef<HTMLInputElement>(null)
   const open = (node: Node | null) =>

@@ -23,7 +23,7 @@ export function useIsFirstRun(): boolean {
 
 /** The first two minutes: what this is, and three ways to start. */
 export function FirstRun({ python }: { python: PythonState }) {
-  const { may } = useMay('admin')
+  const { may } = useMay('nodes.change')
   return (
     <section className={classes.panel} aria-label="Begin">
       <h2 className={classes.title}>Scrapdeck is running with a node on this computer.</h2>
@@ -55,7 +55,8 @@ export function FirstRun({ python }: { python: PythonState }) {
 
 function RunDemo({ python }: { python: PythonState }) {
   const { query } = useApi()
-  const { may } = useMay('deployer', 'everywhere')
+  const mayDeploy = useMay('eggs.deploy', 'everywhere').may
+  const may = useMay('jobs.run', 'everywhere').may && mayDeploy
   const navigate = useNavigate()
   const { mutate, isPending } = useMutation(
     query.system.runDemo.mutationOptions({

@@ -71,7 +71,7 @@ export function LatestFailures() {
 
 function RetryButton({ job }: { job: Job }) {
   const { client, query } = useApi()
-  const { may } = useMay('operator')
+  const { may } = useMay('jobs.run')
   const { mutate, isPending } = useMutation(
     query.jobs.retry.mutationOptions({
       onSuccess: ({ jobs }) =>

@@ -9,7 +9,7 @@ import { describeDefaults } from './defaults-form.ts'
 
 /** What every order of the project and of single spiders starts from. */
 export function DefaultsPanel({ project }: { project: Project }) {
-  const { may } = useMay('deployer', { project: project.name })
+  const { may } = useMay('projects.change', { project: project.name })
   const [isEditing, setEditing] = useState(false)
   const { defaults, spiderDefaults } = project.settings
   const nodeName = useNodeName()

@@ -22,7 +22,7 @@ interface LocalSettingsProps {
 /** A project's settings on the local node: its Python and the state of that, and its limits. */
 export function LocalSettings({ project, isLogOpen, onLog, onEdit }: LocalSettingsProps) {
   const { query } = useApi()
-  const { may } = useMay('deployer', { project: project.name })
+  const { may } = useMay('projects.change', { project: project.name })
   const nodes = useQuery(query.nodes.list.queryOptions()).data?.nodes
   const environments = useQuery(query.environments.list.queryOptions()).data?.environments
   if (nodes?.every(({ kind }) => kind !== 'local' && kind !== 'engine')) return null

@@ -8,7 +8,7 @@ import { SpiderOutcomesDialog } from './spider-outcomes-dialog.tsx'
 
 /** When a run that closed well counts as failed: for all spiders, and for those with rules of their own. */
 export function OutcomesPanel({ project }: { project: Project }) {
-  const { may } = useMay('deployer', { project: project.name })
+  const { may } = useMay('projects.change', { project: project.name })
   const [isEditing, setEditing] = useState(false)
   const { settings } = project
   const rulesOf = (spider: string) =>

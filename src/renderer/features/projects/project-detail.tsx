@@ -49,8 +49,12 @@ interface ContentProps {
 }
 
 function Content({ project, isLogOpen, onLog, onClose }: ContentProps) {
-  const mayRun = useMay('operator', { project: project.name }).may
-  const mayDeploy = useMay('deployer', { project: project.name }).may
+  const where = { project: project.name }
+  const mayRun = useMay('jobs.run', where).may
+  const mayPause = useMay('queue.pause', where).may
+  const mayDeploy = useMay('eggs.deploy', where).may
+  const mayChange = useMay('projects.change', where).may
+  const mayDelete = useMay('projects.delete', where).may
   const [isConfiguring, setConfiguring] = useState(false)
   const [deploying, setDeploying] = useState<Version | null>(null)
   const [deleting, setDeleting] = useState<Version | 'project' | null>(null)
@@ -63,8 +67,8 @@ function Content({ project, isLogOpen, onLog, onClose }: ContentProps) {
           <Button component={Link} to="/jobs" search={{ project: project.name } as never}>
             Jobs
           </Button>
-          {mayRun && <PauseButton project={project} />}
-          {mayDeploy && (
+          {mayPause && <PauseButton project={project} />}
+          {mayChange && (
             <Tooltip label="Settings…">
               <ActionIcon onClick={() => setConfiguring(true)} aria-label="Settings…">
                 <IconAdjustments size={16} />
@@ -101,7 +105,7 @@ function Content({ project, isLogOpen, onLog, onClose }: ContentProps) {
         title="Versions"
         note={plural(project.versions.length, 'version')}
         aside={
-          mayDeploy && (
+          mayDelete && (
             <Button variant="subtle" color="gray" size="compact-xs" onClick={() => setDeleting('project')}>
               Delete project…
             </Button>
@@ -127,7 +131,7 @@ function Content({ project, isLogOpen, onLog, onClose }: ContentProps) {
 
 /** A newer upload changes nothing for jobs while the project is pinned, so the page says it first. */
 function PinNotice({ project }: { project: Project }) {
-  const { may } = useMay('deployer', { project: project.name })
+  const { may } = useMay('eggs.deploy', { project: project.name })
   const { isPending, pin } = usePin(project)
   const { pinnedVersion = null } = project.settings
   if (pinnedVersion === null) return null
@@ -191,7 +195,7 @@ function Spiders({ project, version }: { project: Project; version: Version | un
   const jobs = useQuery(api.query.jobs.list.queryOptions({ input: { project: project.name, limit: 300 } })).data?.jobs
   const unusual = useQuery(api.query.findings.list.queryOptions()).data?.spiders
   const last = useMemo(() => newestBy(jobs, ({ spider }) => spider), [jobs])
-  const { may } = useMay('operator', { project: project.name })
+  const { may } = useMay('jobs.run', { project: project.name })
   const spiders = version?.spiders ?? null
   return (
     <Panel

@@ -34,7 +34,7 @@ export function ProjectsScreen() {
   const projects = useQuery(api.query.projects.list.queryOptions())
   const nodes = useQuery(api.query.nodes.list.queryOptions()).data?.nodes
   const lastJobs = useLastJobs()
-  const { may } = useMay('deployer')
+  const { may } = useMay('eggs.deploy')
   const [uploads, offerUploads] = useUploads()
   const open = (project: ProjectName | undefined) =>
     void navigate({ search: { project }, replace: search.project !== undefined && project !== undefined })

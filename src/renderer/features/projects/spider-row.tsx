@@ -19,7 +19,7 @@ interface SpiderRowProps {
 
 /** One click runs it as last time; Shift, or the button beside it, opens the dialog. */
 export function SpiderRow({ project, spider, last, unusual }: SpiderRowProps) {
-  const { may } = useMay('operator', { project: project.name })
+  const { may } = useMay('jobs.run', { project: project.name })
   const { isPending, runNow } = useRunNow(project, spider)
   const lastTime = withArguments(last)
   const runWith = () => openRunDialog({ project: project.name, spiders: [spider] })

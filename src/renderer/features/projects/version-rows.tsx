@@ -38,8 +38,9 @@ interface VersionRowsProps {
 export function VersionRows({ project, onDeploy, onDelete }: VersionRowsProps) {
   const api = useApi()
   const nodes = useQuery(api.query.nodes.list.queryOptions()).data?.nodes ?? []
-  const mayRun = useMay('operator', { project: project.name }).may
-  const mayDeploy = useMay('deployer', { project: project.name }).may
+  const mayRun = useMay('jobs.run', { project: project.name }).may
+  const mayDeploy = useMay('eggs.deploy', { project: project.name }).may
+  const mayDelete = useMay('projects.delete', { project: project.name }).may
   const [openName, setOpenName] = useState<string | null>(null)
   const activeAt = project.versions.findIndex(({ version }) => version === project.activeVersion)
   return (
@@ -84,14 +85,16 @@ export function VersionRows({ project, onDeploy, onDelete }: VersionRowsProps) {
               <span className={classes.age}>
                 <RelativeTime atMs={version.createdAtMs} />
               </span>
-              {mayRun && (
+              {(mayRun || mayDeploy || mayDelete) && (
                 <MoreMenu label={`More for ${version.version}`}>
-                  <Menu.Item
-                    leftSection={<IconPlayerPlay size={14} />}
-                    onClick={() => openRunDialog({ project: project.name, version: version.version })}
-                  >
-                    Run this version…
-                  </Menu.Item>
+                  {mayRun && (
+                    <Menu.Item
+                      leftSection={<IconPlayerPlay size={14} />}
+                      onClick={() => openRunDialog({ project: project.name, version: version.version })}
+                    >
+                      Run this version…
+                    </Menu.Item>
+                  )}
                   {mayDeploy && (
                     <>
                       <Menu.Item
@@ -105,6 +108,10 @@ export function VersionRows({ project, onDeploy, onDelete }: VersionRowsProps) {
                         Deploy to nodes…
                       </Menu.Item>
                       <PinItem project={project} version={version} isOlder={activeAt >= 0 && index > activeAt} />
+                    </>
+                  )}
+                  {mayDelete && (
+                    <>
                       <Menu.Divider />
                       <Menu.Item
                         color="red"

@@ -32,7 +32,7 @@ export function LimitsPanel() {
 
 function LimitsEditor({ rules }: { rules: readonly LiveRule[] }) {
   const { client, query } = useApi()
-  const { may } = useMay('admin')
+  const { may } = useMay('limits.change')
   const queryClient = useQueryClient()
   const names = useNames()
   const form = useFormOf({
@@ -141,7 +141,7 @@ interface RuleRowProps {
 /** A row of fields, and their meaning below it. */
 function RuleRow({ fields, number, live, names, onRemove }: RuleRowProps) {
   const { values } = fields
-  const { may } = useMay('admin')
+  const { may } = useMay('limits.change')
   const rule = RuleForm.safeParse(values).data
   const id = useId()
   const problem = fields.error('max')

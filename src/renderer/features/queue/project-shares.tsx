@@ -89,8 +89,8 @@ interface ShareRowProps {
 
 function ShareRow({ project, waiting, live, share }: ShareRowProps) {
   const { client } = useApi()
-  const mayWeigh = useMay('deployer', { project: project.name }).may
-  const mayPause = useMay('operator', { project: project.name }).may
+  const mayWeigh = useMay('projects.change', { project: project.name }).may
+  const mayPause = useMay('queue.pause', { project: project.name }).may
   const { name, settings } = project
   const [weight, setWeight] = useState<number | ''>(settings.weight)
   const [shown, setShown] = useState(settings.weight)

@@ -17,7 +17,8 @@ interface MarksBarProps {
 
 /** The actions on all marked schedules. */
 export function MarksBar({ marked, actions, onClear }: MarksBarProps) {
-  const { may } = useMay('operator')
+  const { may } = useMay('schedules.change')
+  const mayRun = useMay('jobs.run').may
   const [removing, setRemoving] = useState(false)
   const on = marked.filter(({ paused }) => !paused)
   const paused = marked.filter((schedule) => schedule.paused)
@@ -29,15 +30,15 @@ export function MarksBar({ marked, actions, onClear }: MarksBarProps) {
       {may && paused.length > 0 && (
         <Button onClick={() => void actions.setPaused(paused, false)}>Resume {paused.length}</Button>
       )}
+      {mayRun && (
+        <Button loading={actions.isRunning} onClick={() => actions.runNow(marked)}>
+          Run now · {plural(jobs, 'job')}
+        </Button>
+      )}
       {may && (
-        <>
-          <Button loading={actions.isRunning} onClick={() => actions.runNow(marked)}>
-            Run now · {plural(jobs, 'job')}
-          </Button>
-          <Button color="red" variant="light" onClick={() => setRemoving(true)}>
-            Remove…
-          </Button>
-        </>
+        <Button color="red" variant="light" onClick={() => setRemoving(true)}>
+          Remove…
+        </Button>
       )}
       <Button variant="subtle" color="gray" onClick={onClear} rightSection={<Kbd>Esc</Kbd>}>
         {' '}

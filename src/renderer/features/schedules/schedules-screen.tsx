@@ -82,7 +82,7 @@ function ScheduleList() {
   const edit = (id: string) => void navigate({ search: (old) => ({ ...old, edit: id }) })
   const pause = useRef(actions.setPaused)
   pause.current = actions.setPaused
-  const { may } = useMay('operator')
+  const { may } = useMay('schedules.change')
   const columns = useMemo(
     () => scheduleColumns(may ? (schedule, paused) => void pause.current([schedule], paused) : null),
     [may]
@@ -194,7 +194,7 @@ export function scheduleFilterOf(text = ''): { text?: string; userId?: string } 
 }
 
 function FirstSchedule({ onNew }: { onNew: () => void }) {
-  const { may } = useMay('operator')
+  const { may } = useMay('schedules.change')
   return (
     <EmptyState
       icon={<IconCalendarTime size={32} stroke={1.3} />}

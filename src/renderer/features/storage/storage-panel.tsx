@@ -20,7 +20,7 @@ const EVERY_MS = 5_000
 /** What takes the disk, and what deletes it. */
 export function StoragePanels() {
   const { query } = useApi()
-  const { may } = useMay('admin')
+  const { may } = useMay('storage.change')
   const usage = useQuery(query.storage.usage.queryOptions({ refetchInterval: EVERY_MS }))
   return (
     <>

@@ -26,7 +26,7 @@ export function ChainRows({ chains, onEdit }: { chains: readonly Chain[]; onEdit
 function ChainRow({ chain, onEdit }: { chain: Chain; onEdit: () => void }) {
   const { client, query } = useApi()
   const { id, name, enabled, project, spider, on, run, firedCount, lastFiredAtMs, problem } = chain
-  const { may } = useMay('operator', { project })
+  const { may } = useMay('schedules.change', { project })
   const update = useMutation(
     query.chains.update.mutationOptions({ onError: (error) => notifyError(`Could not change ${name}`, error) })
   )

@@ -23,7 +23,7 @@ export function ChainsScreen() {
   const search = getRouteApi('/schedules/chains').useSearch()
   const navigate = useNavigate({ from: '/schedules/chains' })
   const go = (next: ChainsSearch) => void navigate({ search: next })
-  const { may } = useMay('operator')
+  const { may } = useMay('schedules.change')
   useKeys('Chains', may ? [{ key: 'a', label: 'Add chain', run: () => go({ add: true }) }] : [])
   const editing = chains.data?.chains.find(({ id }) => id === search.chain)
   const addButton = may && (

@@ -46,7 +46,8 @@ interface ScheduleDetailProps {
 /** Everything about one schedule, to the right of the table. */
 export function ScheduleDetail({ schedule, actions, onEdit, onClose }: ScheduleDetailProps) {
   const navigate = useNavigate()
-  const { may } = useMay('operator', schedule.jobs[0] ?? 'somewhere')
+  const { may } = useMay('schedules.change', schedule.jobs[0] ?? 'somewhere')
+  const mayRun = useMay('jobs.run', schedule.jobs[0] ?? 'somewhere').may
   const [dialog, setDialog] = useState<'pause' | 'backfill' | 'remove' | null>(null)
   const isEnded = schedule.pausedBy === 'max_runs' || schedule.pausedBy === 'end'
   return (
@@ -93,18 +94,24 @@ export function ScheduleDetail({ schedule, actions, onEdit, onClose }: ScheduleD
         </div>
       )}
       <MissedNotice schedule={schedule} onCatchUp={() => setDialog('backfill')} />
-      {may && (
+      {(may || mayRun) && (
         <Group gap={8}>
-          <Button variant="light" onClick={onEdit}>
-            Edit
-          </Button>
-          <Button loading={actions.isRunning} onClick={() => actions.runNow([schedule])}>
-            Run now
-          </Button>
-          <Button disabled={schedule.backfill?.state === 'running'} onClick={() => setDialog('backfill')}>
-            Backfill…
-          </Button>
-          {!schedule.paused && <Button onClick={() => setDialog('pause')}>Pause…</Button>}
+          {may && (
+            <Button variant="light" onClick={onEdit}>
+              Edit
+            </Button>
+          )}
+          {mayRun && (
+            <>
+              <Button loading={actions.isRunning} onClick={() => actions.runNow([schedule])}>
+                Run now
+              </Button>
+              <Button disabled={schedule.backfill?.state === 'running'} onClick={() => setDialog('backfill')}>
+                Backfill…
+              </Button>
+            </>
+          )}
+          {may && !schedule.paused && <Button onClick={() => setDialog('pause')}>Pause…</Button>}
         </Group>
       )}
       {schedule.backfill !== null && <BackfillProgress schedule={schedule} backfill={schedule.backfill} />}
@@ -153,7 +160,7 @@ function StateWord({ schedule }: { schedule: Schedule }) {
 
 /** Runs missed since the last one: shown here with the fix, not only in the history. */
 function MissedNotice({ schedule, onCatchUp }: { schedule: Schedule; onCatchUp: () => void }) {
-  const { may } = useMay('operator', schedule.jobs[0] ?? 'somewhere')
+  const { may } = useMay('jobs.run', schedule.jobs[0] ?? 'somewhere')
   const missed = missedLately(schedule)
   const why = schedule.recent.find(({ state }) => state === 'missed')?.text ?? ''
   if (missed === 0) return null

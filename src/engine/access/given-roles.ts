@@ -1,0 +1,42 @@
+import type { ProjectName } from '../../shared/contract/index.ts'
+import { includes, type Permissions } from '../../shared/permissions.ts'
+import { NODE_GROUP_PERMISSIONS, NODE_GROUP_ROLES, type NodeGroupRole } from '../../shared/roles.ts'
+import { type Rights, rightsOf } from './rights.ts'
+
+/** The roles of somebody. */
+export interface GivenRoles {
+  /** In all projects; null: only in those named. */
+  role: string | null
+  projects: Readonly<Record<ProjectName, string>>
+  /** By tag of nodes. Absent: in none. */
+  nodeGroups?: Readonly<Record<string, NodeGroupRole>>
+}
+
+/** The permissions of a role; NONE: there is no such role. */
+export type SetOfRole = (role: string) => Permissions
+
+/** What these roles allow. Pure, as everything here. */
+export function givenRights({ role, projects, nodeGroups = {} }: GivenRoles, setOf: SetOfRole): Rights {
+  const each = Object.entries(projects).map(([name, one]) => [name as ProjectName, setOf(one)] as const)
+  const ofNodes = Object.entries(nodeGroups).map(([tag, one]) => [tag, NODE_GROUP_PERMISSIONS[one]] as const)
+  return rightsOf(role === null ? null : setOf(role), each, ofNodes)
+}
+
+export const hasRole = ({ role, projects, nodeGroups = {} }: GivenRoles): boolean =>
+  role !== null || Object.keys(projects).length + Object.keys(nodeGroups).length > 0
+
+/** How all these roles are called, for people: those that another one does not include. */
+export function shownRole(given: readonly GivenRoles[], setOf: SetOfRole): string {
+  const all = given.flatMap(({ role, projects }) => [...(role === null ? [] : [role]), ...Object.values(projects)])
+  const names = [...new Set(all)]
+  if (names.length === 0) {
+    const held = new Set(given.flatMap(({ nodeGroups = {} }) => Object.values(nodeGroups)))
+    return `${NODE_GROUP_ROLES.findLast((role) => held.has(role)) ?? 'none'} of nodes`
+  }
+  const isIncluded = (name: string, at: number) =>
+    names.some((other, index) => {
+      if (index === at || !includes(setOf(other), setOf(name))) return false
+      return setOf(other) !== setOf(name) || index < at
+    })
+  return names.filter((name, at) => !isIncluded(name, at)).join(' + ')
+}

@@ -1,0 +1,26 @@
+import { type Permission, type Permissions, permissionsOf } from '../../shared/permissions.ts'
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /**
+     * What this route needs; `operation`: that of the operation which it turns out to be
+     * (engine/router/required-rights.ts). Absent: what only owners have, so that a route whose author forgot it is open
+     * to nobody else. It does not matter for what is open to all, and for the door of nodes (request-gate.ts).
+     */
+    needs?: Permissions | 'operation'
+    /** It answers with what is of all projects: the permission must hold in all. */
+    isOfAll?: boolean
+  }
+}
+
+/** The options of a route: whoever has this permission may use it. */
+export const forPermission = (name: Permission) => ({ config: { needs: permissionsOf([name]) } })
+
+/** The same, for what is of all projects. */
+export const forPermissionInAll = (name: Permission) => ({ config: { ...forPermission(name).config, isOfAll: true } })
+
+/** Pages, files, and what changes only the caller's own session. */
+export const FOR_READERS = forPermission('read')
+
+/** The operation that answers says what it needs. */
+export const BY_OPERATION = { config: { needs: 'operation' as const } }

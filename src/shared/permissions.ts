@@ -1,0 +1,139 @@
+/** Where a permission can be given: in single projects too, or only for the whole service. */
+type Scope = 'project' | 'service'
+
+export type PermissionGroup = 'Jobs' | 'Projects' | 'Nodes' | 'Service'
+
+interface PermissionTexts {
+  group: PermissionGroup
+  scope: Scope
+  /** After "may": read, run jobs. */
+  label: string
+  /** What it allows, as a sentence. */
+  text: string
+}
+
+/**
+ * All permissions, in the words of operators. Each operation of the contract names what it needs
+ * (contract/operation.ts), each role is a set of them (roles.ts). Sets are stored by name: their order may change.
+ */
+const TEXTS = {
+  read: {
+    ...{ group: 'Jobs', scope: 'project', label: 'read' },
+    text: 'See jobs, logs, items, errors, schedules, projects and nodes. Every role has it.'
+  },
+  'jobs.run': {
+    ...{ group: 'Jobs', scope: 'project', label: 'run jobs' },
+    text: 'Run and retry jobs, run a schedule now or for past days, adopt runs that were started on a node, and move jobs off nodes that do not respond.'
+  },
+  'jobs.cancel': {
+    ...{ group: 'Jobs', scope: 'project', label: 'cancel jobs' },
+    text: 'Cancel jobs, backfills and runs that were started on a node, and undo the cancellation of queued jobs.'
+  },
+  'queue.order': {
+    ...{ group: 'Jobs', scope: 'project', label: 'order the queue' },
+    text: 'Change the priority and the order of queued jobs, and the nodes on which they may run.'
+  },
+  'queue.pause': {
+    ...{ group: 'Jobs', scope: 'project', label: 'pause the queue' },
+    text: 'Pause and resume projects; given for the whole service, the whole queue too.'
+  },
+  'schedules.change': {
+    ...{ group: 'Jobs', scope: 'project', label: 'change schedules' },
+    text: 'Create, change, pause and remove schedules, chains and repeated crawl orders. Their jobs run without "run jobs".'
+  },
+  'results.review': {
+    ...{ group: 'Jobs', scope: 'project', label: 'review results' },
+    text: 'Mark errors as resolved or ignored, dismiss findings, and keep jobs that retention would delete.'
+  },
+  'code.choose': {
+    ...{ group: 'Jobs', scope: 'project', label: 'choose code in runs' },
+    text: 'Set environment variables and any Scrapy setting of a run, a schedule or a chain, which can make it execute other code than that of its egg.'
+  },
+  'eggs.deploy': {
+    ...{ group: 'Projects', scope: 'project', label: 'deploy eggs' },
+    text: 'Upload eggs, which run as code on nodes, deploy versions to nodes, and pin a version.'
+  },
+  'projects.change': {
+    ...{ group: 'Projects', scope: 'project', label: 'change projects' },
+    text: 'Change the settings of projects: defaults of jobs, requirements, outcome rules, weight and limits.'
+  },
+  'projects.delete': {
+    ...{ group: 'Projects', scope: 'project', label: 'delete projects and versions' },
+    text: 'Delete versions and whole projects, here and on all nodes.'
+  },
+  'environments.change': {
+    ...{ group: 'Projects', scope: 'project', label: 'change Python environments' },
+    text: 'Create, rebuild and remove the Python environments of the local node.'
+  },
+  'nodes.operate': {
+    ...{ group: 'Nodes', scope: 'service', label: 'cordon and drain nodes' },
+    text: 'Cordon and drain nodes, and use them again.'
+  },
+  'nodes.change': {
+    ...{ group: 'Nodes', scope: 'service', label: 'change nodes' },
+    text: 'Add, change and remove nodes and node sources, and create the tokens of nodes. A node receives eggs and the secrets of its jobs.'
+  },
+  'limits.change': {
+    ...{ group: 'Service', scope: 'service', label: 'change limits of the queue' },
+    text: 'Change how many jobs of a kind may run at once.'
+  },
+  'storage.change': {
+    ...{ group: 'Service', scope: 'service', label: 'change storage' },
+    text: 'Change how long jobs, logs and items are kept, delete what is due, and compact the database.'
+  },
+  'webhooks.change': {
+    ...{ group: 'Service', scope: 'service', label: 'change webhooks' },
+    text: 'See, change, test and replay webhooks.'
+  },
+  'engines.operate': {
+    ...{ group: 'Service', scope: 'service', label: 'operate engines' },
+    text: 'Drain engines that share a database, and hand over the lead.'
+  },
+  'fleet.apply': {
+    ...{ group: 'Service', scope: 'service', label: 'use the fleet file' },
+    text: 'Export the fleet file, compare it, and apply those of its parts that the other permissions allow.'
+  },
+  'audit.read': {
+    ...{ group: 'Service', scope: 'service', label: 'read the audit log' },
+    text: 'Read, export and verify the audit log, which names who did what.'
+  },
+  'users.change': {
+    ...{ group: 'Service', scope: 'service', label: 'manage users and roles' },
+    text: 'Manage users, roles, and the tokens and sessions of others. Only owners have it: whoever has it can become one.'
+  }
+} as const satisfies Record<string, PermissionTexts>
+
+export type Permission = keyof typeof TEXTS
+export const PERMISSIONS = Object.keys(TEXTS) as Permission[]
+export const PERMISSION_TEXTS: Readonly<Record<Permission, PermissionTexts>> = TEXTS
+
+declare const isSet: unique symbol
+/** A set of permissions: a bit for each, so that a check is one operation. */
+export type Permissions = number & { readonly [isSet]: true }
+
+const BITS = new Map(PERMISSIONS.map((name, index) => [name, 1 << index]))
+
+export const NONE = 0 as Permissions
+
+/** Names of no permission, such as those of a later version, are left out. */
+export const permissionsOf = (names: Iterable<string>): Permissions =>
+  [...names].reduce((set, name) => set | (BITS.get(name as Permission) ?? 0), 0) as Permissions
+
+export const unite = (one: Permissions, other: Permissions): Permissions => (one | other) as Permissions
+export const intersect = (one: Permissions, other: Permissions): Permissions => (one & other) as Permissions
+export const subtract = (one: Permissions, other: Permissions): Permissions => (one & ~other) as Permissions
+/** Whether `held` has all that is `needed`. */
+export const includes = (held: Permissions, needed: Permissions): boolean => (held & needed) === needed
+
+export const namesOf = (set: Permissions): Permission[] => PERMISSIONS.filter((name) => (set & BITS.get(name)!) !== 0)
+
+export const ALL_PERMISSIONS = permissionsOf(PERMISSIONS)
+
+/** Those that can be given in single projects. */
+export const PROJECT_PERMISSIONS = permissionsOf(PERMISSIONS.filter((name) => TEXTS[name].scope === 'project'))
+
+/** Whoever has one of them can become an owner: no custom role has any. */
+export const OWNER_PERMISSIONS = permissionsOf(['users.change'] satisfies Permission[])
+
+/** Without it nothing is seen, so whatever is given at all includes it. */
+export const READ = permissionsOf(['read'] satisfies Permission[])
