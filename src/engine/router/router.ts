@@ -121,8 +121,11 @@ export function createRouter(parts: RouterParts): EngineRouter {
   } = parts
   const os = implementWithRights({ store, environments: parts.environments, fleet: parts.fleet }, parts.audit)
 
-  function describeToken({ node, token }: { node: FleetNode; token: string }): NewToken {
-    return { node: parts.describeNode(node), token }
+  const describeFor = (context: RouterContext, node: FleetNode): Node =>
+    only.seenNode(parts.describeNode(node), seenBy(context))
+
+  function describeToken(context: RouterContext, { node, token }: { node: FleetNode; token: string }): NewToken {
+    return { node: describeFor(context, node), token }
   }
 
   function requireProject(name: ProjectName): Project {
@@ -232,9 +235,7 @@ export function createRouter(parts: RouterParts): EngineRouter {
           .filter((node) => only.isNodeSeen(nodesSeenBy(context), node))
           .map((node) => only.seenNode(node, seenBy(context)))
       })),
-      get: os.nodes.get.handler(({ input, context }) =>
-        only.seenNode(parts.describeNode(nodeCommands.require(input.id)), seenBy(context))
-      ),
+      get: os.nodes.get.handler(({ input, context }) => describeFor(context, nodeCommands.require(input.id))),
       probe: os.nodes.probe.handler(async ({ input: { nodeId, ...given }, context }) => {
         if (nodeId === undefined) requireOwnMeans(given)
         const tried = nodeId === undefined ? null : await nodeCommands.addressLike(nodeId, given)
@@ -248,23 +249,25 @@ export function createRouter(parts: RouterParts): EngineRouter {
           keepsPassword: tried?.keepsPassword ?? null
         }
       }),
-      add: os.nodes.add.handler(async ({ input }) => {
+      add: os.nodes.add.handler(async ({ input, context }) => {
         requireOwnMeans(input)
         const { scrapydVersion } = await parts.probe(input)
-        return parts.describeNode(await nodeCommands.add({ ...input, scrapydVersion }))
+        return describeFor(context, await nodeCommands.add({ ...input, scrapydVersion }))
       }),
-      addPulling: os.nodes.addPulling.handler(async ({ input }) => describeToken(await nodeCommands.addPulling(input))),
-      renewToken: os.nodes.renewToken.handler(async ({ input }) =>
-        describeToken(await nodeCommands.renewToken(input.id))
+      addPulling: os.nodes.addPulling.handler(async ({ input, context }) =>
+        describeToken(context, await nodeCommands.addPulling(input))
       ),
-      revokeToken: os.nodes.revokeToken.handler(async ({ input }) =>
-        parts.describeNode(await nodeCommands.revokeToken(input.id))
+      renewToken: os.nodes.renewToken.handler(async ({ input, context }) =>
+        describeToken(context, await nodeCommands.renewToken(input.id))
       ),
-      update: os.nodes.update.handler(async ({ input: { id, ...changes } }) =>
-        parts.describeNode(await nodeCommands.update(id, changes))
+      revokeToken: os.nodes.revokeToken.handler(async ({ input, context }) =>
+        describeFor(context, await nodeCommands.revokeToken(input.id))
       ),
-      setMode: os.nodes.setMode.handler(async ({ input }) =>
-        parts.describeNode(await nodeCommands.setMode(input.id, input.mode))
+      update: os.nodes.update.handler(async ({ input: { id, ...changes }, context }) =>
+        describeFor(context, await nodeCommands.update(id, changes))
+      ),
+      setMode: os.nodes.setMode.handler(async ({ input, context }) =>
+        describeFor(context, await nodeCommands.setMode(input.id, input.mode))
       ),
       remove: os.nodes.remove.handler(async ({ input }) => {
         await nodeCommands.remove(input.id, { force: input.force })
