@@ -7,7 +7,8 @@ import type {
   ProxyOptions,
   SignInOptions
 } from '../server/auth/sign-in-options.ts'
-import { PROJECT_ROLES, type ProjectRole, ROLES } from '../shared/roles.ts'
+import { RoleName } from '../shared/contract/index.ts'
+import { isBuiltInRole, isProjectRole, PROJECT_ROLES, ROLES } from '../shared/roles.ts'
 import type { OptionReader } from './option-reader.ts'
 import { readPasswordFile } from './password-file.ts'
 import { readNetworks } from './read-access-options.ts'
@@ -159,9 +160,9 @@ function readRoles(options: OptionReader, name: string): GroupRoles {
   for (const entry of (picked?.text ?? '').split(/[\n;]/).filter((one) => one.trim() !== '')) {
     const at = entry.lastIndexOf('=')
     const group = entry.slice(0, Math.max(0, at)).trim()
-    const [, given, project] = /^(\S+)(?:\s+in\s+(.+))?$/.exec(entry.slice(at + 1).trim()) ?? []
-    const role = (project === undefined ? ROLES : PROJECT_ROLES).find((one) => one === given)
-    if (group === '' || role === undefined) {
+    const [, given, project] = /^(.*?)(?:\s+in\s+(.+))?$/.exec(entry.slice(at + 1).trim()) ?? []
+    const role = roleIn(given ?? '', project)
+    if (group === '' || role === null) {
       const forms = '"scrapers = operator" or "shop team = deployer in shop"'
       options.refuse(picked!, `${name} takes lines such as ${forms}, not "${entry.trim()}". ${WHICH}`)
       continue
@@ -170,14 +171,20 @@ function readRoles(options: OptionReader, name: string): GroupRoles {
     const isTwice = project === undefined ? before.role !== null : Object.hasOwn(before.projects, project)
     if (isTwice) options.refuse(picked!, `${name} has the group "${group}" twice${project ? ` for ${project}` : ''}.`)
     else if (project === undefined) roles.set(group, { ...before, role })
-    else roles.set(group, { ...before, projects: { ...before.projects, [project]: role as ProjectRole } })
+    else roles.set(group, { ...before, projects: { ...before.projects, [project]: role } })
     words.push(`${group} = ${role}${project === undefined ? '' : ` in ${project}`}`)
   }
   options.list('scrapdeck', name, words.join('; '), picked)
   return roles
 }
 
-const WHICH = `Roles are ${ROLES.join(', ')}; in one project, ${PROJECT_ROLES.join(', ')}.`
+const WHICH = `Roles are ${ROLES.join(', ')} and custom ones; in one project, ${PROJECT_ROLES.join(', ')} and custom ones.`
+
+/** Whether a custom role exists is known only when the service runs (Roles.missing). null: it cannot be one. */
+function roleIn(text: string, project: string | undefined): string | null {
+  if (isBuiltInRole(text)) return project === undefined || isProjectRole(text) ? text : null
+  return RoleName.safeParse(text).success ? text : null
+}
 
 function requireRoles(options: OptionReader, picked: ConfiguredValue, roles: GroupRoles, kind: string): void {
   if (roles.size > 0) return

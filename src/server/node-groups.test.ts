@@ -108,7 +108,9 @@ describe.each(NODE_GROUP_ROLES)('a %s of one node group', (role) => {
     const before = await client.nodes.get({ id: other.id })
     const wrong: string[] = []
     // Removing comes last.
-    const operations = NODE_OPERATIONS.toSorted(([one], [two]) => Number(/remove/.test(one)) - Number(/remove/.test(two)))
+    const operations = NODE_OPERATIONS.toSorted(
+      ([one], [two]) => Number(/remove/.test(one)) - Number(/remove/.test(two))
+    )
     for (const [name, { '~orpc': of }] of operations) {
       const may = includes(NODE_GROUP_PERMISSIONS[role], of.meta.needs)
       const isOfProject = /External/.test(name)
@@ -154,7 +156,8 @@ describe.each(NODE_GROUP_ROLES)('a %s of one node group', (role) => {
         wrong.push(`${name}: ${text.slice(0, 400)}`)
       }
       if (of.meta.about === 'seen') continue
-      if (!/_NOT_FOUND|NOT_FOUND|ROLE_REQUIRED|BAD_INPUT|\[\]|"logs":0/.test(text)) wrong.push(`${name}: ${text.slice(0, 400)}`)
+      if (!/_NOT_FOUND|NOT_FOUND|ROLE_REQUIRED|BAD_INPUT|\[\]|"logs":0/.test(text))
+        wrong.push(`${name}: ${text.slice(0, 400)}`)
     }
     expect(wrong).toEqual([])
     const { nodes } = await limited.nodes.list()
@@ -365,7 +368,9 @@ it('a token for one node group of an admin does nothing else', async () => {
   expect(nodes.map(({ id }) => id)).toEqual([own.id])
   expect((await ask({ url: '/api/v1/projects' })).json()).toEqual({ projects: [] })
   const mode = (id: string) =>
-    ask({ method: 'POST', url: `/api/v1/nodes/${id}/mode`, payload: { mode: 'cordoned' } }).then((one) => one.statusCode)
+    ask({ method: 'POST', url: `/api/v1/nodes/${id}/mode`, payload: { mode: 'cordoned' } }).then(
+      (one) => one.statusCode
+    )
   expect([await mode(own.id), await mode(other.id)]).toEqual([200, 404])
   expect((await ask({ url: '/api/v1/webhooks' })).statusCode).toBe(403)
 })

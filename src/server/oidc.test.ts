@@ -1,4 +1,5 @@
 import { generateKeyPair, SignJWT } from 'jose'
+import { PERMISSIONS } from '../shared/permissions.ts'
 import { builtInRights } from '../engine/testing/built-in-rights.ts'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { systemClock } from '../engine/runtime/clock.ts'
@@ -64,7 +65,10 @@ describe('signing in with OIDC', () => {
     provider.people.set('anna-7', { ...ANNA, name: 'anna.new', groups: ['admins', 'crawlers'] })
     const again = new Browser()
     await signIn('anna-7', again)
-    expect(await me(again)).toEqual({ ...(first as object), role: 'owner', everywhere: 'owner' })
+    expect(await me(again)).toEqual({
+      ...{ ...(first as object), role: 'owner', everywhere: 'owner' },
+      permissions: { everywhere: PERMISSIONS, projects: {} }
+    })
     expect(engine.access.listUsers()).toHaveLength(1)
   })
 

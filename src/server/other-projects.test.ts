@@ -116,7 +116,8 @@ function inputWith(name: string, project: string, ids: Ids): unknown {
     ...{ chain: ids.chain, errorGroup: Number(ids.errorGroup), errorGroups: [Number(ids.errorGroup)] },
     ...{ environment: project, runs: [name === 'jobs.runMany' ? { project, spider: 'x' } : run] }
   }
-  for (const [field, noun] of Object.entries(about)) if (noun in values) input[field] = values[noun as string]
+  for (const [field, noun] of Object.entries(about))
+    if ((noun as string) in values) input[field] = values[noun as string]
   return input
 }
 

@@ -40,6 +40,9 @@ export const ROLE_PERMISSIONS = Object.fromEntries(ROLES.map((role) => [role, se
 /** The built-in role that is exactly this set; null: none. */
 export const roleOf = (set: Permissions): Role | null => ROLES.find((role) => ROLE_PERMISSIONS[role] === set) ?? null
 
+export const isBuiltInRole = (name: string): name is Role => ROLES.some((one) => one === name)
+export const isProjectRole = (name: string): name is ProjectRole => PROJECT_ROLES.some((one) => one === name)
+
 /** NONE: there is no built-in role of this name. */
 export const permissionsOfRole = (name: string): Permissions =>
   Object.hasOwn(ROLE_PERMISSIONS, name) ? ROLE_PERMISSIONS[name as Role] : NONE
@@ -47,6 +50,19 @@ export const permissionsOfRole = (name: string): Permissions =>
 /** Those that can be given in single projects: what an admin does is done to the whole service. */
 export const PROJECT_ROLES = ['viewer', 'operator', 'deployer'] as const
 export type ProjectRole = (typeof PROJECT_ROLES)[number]
+
+const AND = ' + '
+
+/** Of somebody with the roles of several groups from elsewhere: `operator + shop keeper`. No name contains a `+`. */
+export const rolesIn = (text: string): string[] => text.split(AND)
+
+/** The other way round: without built-in roles that another one includes, always in the same order. */
+export function joinRoles(names: Iterable<string>): string {
+  const all = new Set(names)
+  const highest = ROLES.findLast((role) => all.has(role))
+  const others = [...all].filter((name) => permissionsOfRole(name) === NONE).sort()
+  return [...(highest === undefined ? [] : [highest]), ...others].join(AND)
+}
 
 /** The highest built-in role of these that has no more than this set. */
 export const mostRoleIn = <One extends Role>(set: Permissions, roles: readonly One[]): One =>

@@ -1,20 +1,23 @@
-import { type Command, InvalidArgumentError, Option } from 'commander'
+import { type Command, InvalidArgumentError } from 'commander'
 import type { User } from '../../shared/contract/index.ts'
-import { NODE_GROUP_ROLES, type NodeGroupRole, PROJECT_ROLES, type ProjectRole, ROLES, type Role } from '../../shared/roles.ts'
+import { NODE_GROUP_ROLES, type NodeGroupRole } from '../../shared/roles.ts'
 import { CommandEnd, EXIT_CODES } from '../client/exit-codes.ts'
 
 /** What users and groups may do, as options. */
 export interface RightsFlags {
-  role?: Role | 'none'
-  project?: [string, ProjectRole][]
+  role?: string
+  project?: [string, string][]
   nodeGroup?: [string, NodeGroupRole][]
 }
 
 /** `isChange`: what is not given stays. */
-export function withRights(command: Command, { whose, isChange = false }: { whose: string; isChange?: boolean }): Command {
+export function withRights(
+  command: Command,
+  { whose, isChange = false }: { whose: string; isChange?: boolean }
+): Command {
   const all = isChange ? ', all of them; "" for none' : '; may be given several times'
   return command
-    .addOption(new Option('--role <role>', `what ${whose} may do in all projects`).choices(['none', ...ROLES]))
+    .option('--role <role>', `what ${whose} may do in all projects: a role of "scrapdeck roles", or none`)
     .option('--project <project=role>', `roles in single projects${all}`, readProjectRole)
     .option('--node-group <tag=role>', `roles for the nodes with a tag${all}`, readNodeGroupRole)
 }
@@ -27,17 +30,19 @@ export const rightsIn = ({ role, project, nodeGroup }: RightsFlags) => ({
 })
 
 /** Collects `shop=deployer`. */
-const readProjectRole = pairsOf('PROJECT', PROJECT_ROLES)
+const readProjectRole = pairsOf('Write it as PROJECT=ROLE, with a role of "scrapdeck roles".', (role) => role)
 /** Collects `eu=admin`. */
-const readNodeGroupRole = pairsOf('TAG', NODE_GROUP_ROLES)
+const readNodeGroupRole = pairsOf(`Write it as TAG=ROLE, with one of ${NODE_GROUP_ROLES.join(', ')}.`, (role) =>
+  NODE_GROUP_ROLES.find((one) => one === role)
+)
 
-function pairsOf<One extends string>(what: string, roles: readonly One[]) {
+function pairsOf<One extends string>(help: string, read: (role: string) => One | undefined) {
   return (text: string, before: [string, One][] = []): [string, One][] => {
     if (text === '') return before
     const at = text.lastIndexOf('=')
-    const role = roles.find((one) => one === text.slice(at + 1))
-    if (at > 0 && role !== undefined) return [...before, [text.slice(0, at), role]]
-    throw new InvalidArgumentError(`Write it as ${what}=ROLE, with one of ${roles.join(', ')}.`)
+    const role = read(text.slice(at + 1))
+    if (at > 0 && role) return [...before, [text.slice(0, at), role]]
+    throw new InvalidArgumentError(help)
   }
 }
 

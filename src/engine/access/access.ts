@@ -2,11 +2,11 @@ import type { EventEmitter } from 'node:events'
 import type { AccessToken, AccessTokenId, User, UserChanges, UserId } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { includes, NONE } from '../../shared/permissions.ts'
-import { type Role, ROLE_PERMISSIONS } from '../../shared/roles.ts'
+import { roleOf, rolesIn } from '../../shared/roles.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
 import type { Random } from '../runtime/random.ts'
-import type { StoredAccessToken, StoredUser } from '../store/records.ts'
+import type { StoredAccessToken, StoredRole, StoredUser } from '../store/records.ts'
 import type { AccessStore } from '../store/store.ts'
 import { actAs, addToAudit } from './acting.ts'
 import { type Bearer, Bearers } from './bearers.ts'
@@ -16,9 +16,10 @@ import { LastSeen } from './last-seen.ts'
 import { nameFrom } from './outside-name.ts'
 import { Passwords } from './passwords.ts'
 import { OWNER, type Principal } from './principal.ts'
-import { hasRole } from './given-roles.ts'
+import { areSameRoles, type GivenRoles, hasRole, shownRole } from './given-roles.ts'
 import { areSameRights, narrowRights, type Rights } from './rights.ts'
 import { RightsOfUsers } from './rights-of-users.ts'
+import { Roles } from './roles.ts'
 import { DAY_MS, type GivenToken, TokenCommands } from './token-commands.ts'
 import { hashTokenText, isTokenText, looksLikeToken } from './token-text.ts'
 import { type GivenUser, UserCommands } from './user-commands.ts'
@@ -45,7 +46,7 @@ export interface Vouched {
   /** For the name of a new user. */
   name: string
   /** As the groups there say, in place of what they said before. */
-  role: Role | null
+  role: string | null
   projects: StoredUser['projects']
 }
 
@@ -63,20 +64,25 @@ export class Access {
   readonly #users: UserCommands
   readonly #tokens: TokenCommands
   readonly groups: GroupCommands
+  /** The custom roles. */
+  readonly roles: Roles
 
-  constructor(parts: AccessParts, directory: Directory) {
+  constructor(parts: AccessParts, directory: Directory, roles: readonly StoredRole[] = []) {
     this.#parts = parts
     this.#directory = directory
-    this.#rights = new RightsOfUsers(directory)
-    this.#bearers = new Bearers(parts.clock)
+    const inTurn = <T>(work: () => Promise<T>) => directory.inTurn(work)
+    this.roles = new Roles({ ...parts, inTurn, holdersOf: (name, where) => this.#holdersOf(name, where) }, roles)
+    this.#rights = new RightsOfUsers(directory, this.roles.setOf)
+    this.#bearers = new Bearers(parts.clock, this.roles.setOf)
+    this.roles.events.on('changed', () => this.#forgetRights())
     this.#lastSeen = new LastSeen({ ...parts, directory })
-    this.#users = new UserCommands({ ...parts, directory, passwords: this.#passwords })
-    this.#tokens = new TokenCommands({ ...parts, directory, rights: this.#rights })
-    this.groups = new GroupCommands(directory, parts)
+    this.#users = new UserCommands({ ...parts, directory, roles: this.roles, passwords: this.#passwords })
+    this.#tokens = new TokenCommands({ ...parts, directory, roles: this.roles, rights: this.#rights })
+    this.groups = new GroupCommands({ ...parts, directory, roles: this.roles })
   }
 
   static async open(parts: AccessParts): Promise<Access> {
-    return new Access(parts, await Directory.open(parts.store))
+    return new Access(parts, await Directory.open(parts.store), await parts.store.listRoles())
   }
 
   stop(): Promise<void> {
@@ -139,7 +145,7 @@ export class Access {
   findVouched({ subject, role, projects }: Vouched): Principal | null {
     const user = this.#directory.userBySubject(subject)
     if (user === undefined) return null
-    if (!this.#isSame(user, { role, projects })) return null
+    if (!areSameRoles(user, { role, projects })) return null
     if (this.#parts.clock.nowMs() - (user.vouchedAtMs ?? 0) > VOUCHED_FOR_MS / 2) return null
     const principal = this.#principalOf(user.id, Math.max(this.#parts.clock.nowMs(), user.sessionsSinceMs))
     if (principal !== null) this.#lastSeen.mark(user.id, null)
@@ -148,9 +154,15 @@ export class Access {
 
   /**
    * The user of this subject, created at the first time, with this role from now on. Never one of the same name that
-   * somebody else vouches for. Rejects with UNAUTHORIZED if an owner disabled the user, and with BAD_INPUT.
+   * somebody else vouches for. Rejects with UNAUTHORIZED if an owner disabled the user, ROLE_REQUIRED if none of these
+   * roles exists and no group here has one, and BAD_INPUT.
    */
-  signIn({ subject, name, role, projects }: Vouched): Promise<Principal> {
+  async signIn(vouched: Vouched): Promise<Principal> {
+    const { subject, name, role, projects } = vouched
+    if (this.#rights.of(vouched).anywhere === NONE && this.noneOfItsOwn(subject) === null) {
+      await this.disown(subject)
+      throw this.#noSuchRole(vouched)
+    }
     return this.#directory.inTurn(async () => {
       const nowMs = this.#parts.clock.nowMs()
       const known = this.#directory.userBySubject(subject)
@@ -165,7 +177,7 @@ export class Access {
         )
       }
       const user: StoredUser = { ...before, role, projects, vouchedAtMs: nowMs }
-      const isNews = known === undefined || !this.#isSame(before, { role, projects })
+      const isNews = known === undefined || !areSameRoles(before, { role, projects })
       if (isNews) addToAudit({ name: user.name, subject, role, projects })
       // That somebody is vouched for again is no change for the audit log.
       await (isNews ? this.#directory.putUser(user) : actAs(null, () => this.#directory.putUser(user)))
@@ -249,18 +261,39 @@ export class Access {
   #principalOfToken(owner: Principal, token: StoredAccessToken): Principal | null {
     const rights = this.#rightsOfToken(owner, token)
     if (rights.anywhere === NONE) return null
-    const role = includes(owner.rights.anywhere, ROLE_PERMISSIONS[token.role]) ? token.role : owner.role
+    const isLess = includes(owner.rights.anywhere, this.roles.setOf(token.role))
+    const role = roleOf(rights.anywhere) ?? (isLess ? token.role : owner.role)
     return { ...owner, role, rights, tokenId: token.id }
   }
 
   #rightsOfToken(owner: Principal, token: StoredAccessToken): Rights {
-    return narrowRights(owner.rights, ROLE_PERMISSIONS[token.role], token)
+    return narrowRights(owner.rights, this.roles.setOf(token.role), token)
   }
 
-  /** Whether these are the roles that the user has of its own. */
-  #isSame(user: StoredUser, { role, projects }: Pick<Vouched, 'role' | 'projects'>): boolean {
-    const { nodeGroups } = user
-    return areSameRights(this.#rights.of(user), this.#rights.of({ role, projects, nodeGroups }))
+  #holdersOf(name: string, where?: 'inProjects'): string[] {
+    const { users, groups, tokens } = this.#directory
+    const has = (text: string) => rolesIn(text).includes(name)
+    const holds = ({ role, projects }: GivenRoles) =>
+      (where === undefined && role !== null && has(role)) || Object.values<string>(projects).some(has)
+    return [
+      ...users.filter(holds).map((user) => `the user ${user.name}`),
+      ...groups.filter(holds).map((group) => `the group ${group.name}`),
+      ...tokens.filter((token) => where === undefined && has(token.role)).map((token) => `the token ${token.name}`)
+    ]
+  }
+
+  #forgetRights(): void {
+    this.#rights.forget()
+    this.#bearers.recompute()
+    this.#directory.events.emit('changed')
+  }
+
+  #noSuchRole({ name, ...given }: GivenRoles & { name: string }): ScrapdeckError {
+    const role = shownRole([given], this.roles.setOf)
+    return new ScrapdeckError(
+      'ROLE_REQUIRED',
+      `The groups of ${name} have the role ${role}, which does not exist in this Scrapdeck. Ask its owner to create it, or to change the option that names it.`
+    )
   }
 
   /** Of somebody from elsewhere: whether the last login is not too long ago for tokens. */

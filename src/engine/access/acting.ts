@@ -95,7 +95,10 @@ export function refuseForeignTags(before: readonly string[] | null, after: reado
   if (principal == null || mayChangeAllNodes(principal.rights)) return
   if (before !== null) requirePermissionOnNode(principal, before, CHANGES_NODES, what)
   requirePermissionOnNode(principal, after, CHANGES_NODES, what)
-  const moved = [...(before ?? []).filter((tag) => !after.includes(tag)), ...after.filter((tag) => !before?.includes(tag))]
+  const moved = [
+    ...(before ?? []).filter((tag) => !after.includes(tag)),
+    ...after.filter((tag) => !before?.includes(tag))
+  ]
   const foreign = moved.find((tag) => !includes(principal.rights.inNodeGroups.get(tag) ?? NONE, CHANGES_NODES))
   if (foreign === undefined) return
   throw new ScrapdeckError(

@@ -1,9 +1,9 @@
 import { hash } from 'node:crypto'
 import type { AccessTokenId, UserId } from '../../shared/contract/index.ts'
-import { permissionsOfRole, type Role } from '../../shared/roles.ts'
+import { NONE } from '../../shared/permissions.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Principal } from './principal.ts'
-import { givenRights, shownRole } from './given-roles.ts'
+import { givenRights, type SetOfRole, shownRole } from './given-roles.ts'
 import type { StoredUser } from '../store/records.ts'
 
 /** More than an issuer's programs use at once; with more, the oldest are verified again. */
@@ -16,7 +16,7 @@ export interface Bearer {
   /** `jwt ISSUER SUB`. */
   subject: string
   name: string
-  role: Role | null
+  role: string | null
   projects: StoredUser['projects']
   expiresAtMs: number
 }
@@ -27,23 +27,28 @@ export interface Bearer {
  */
 export class Bearers {
   readonly #clock: Clock
-  readonly #byId = new Map<AccessTokenId, { principal: Principal; expiresAtMs: number }>()
+  readonly #byId = new Map<AccessTokenId, { principal: Principal; bearer: Bearer }>()
 
-  constructor(clock: Clock) {
+  readonly #setOf: SetOfRole
+
+  constructor(clock: Clock, setOf: SetOfRole) {
     this.#clock = clock
+    this.#setOf = setOf
   }
 
-  add(text: string, { subject, name, role, projects, expiresAtMs }: Bearer): Principal {
+  add(text: string, bearer: Bearer): Principal {
     const tokenId = idOf(text) as AccessTokenId
-    const given = { role, projects }
-    const rights = givenRights(given, permissionsOfRole)
-    const who = { userId: idOf(subject) as UserId, name, tokenId, sinceMs: 0 }
-    const principal: Principal = { ...who, rights, role: shownRole([given], permissionsOfRole) }
+    const principal = this.#principalOf(tokenId, bearer)
     this.#byId.delete(tokenId)
     const oldest = this.#byId.keys().next().value
     if (this.#byId.size >= BEARERS_MAX && oldest !== undefined) this.#byId.delete(oldest)
-    this.#byId.set(tokenId, { principal, expiresAtMs })
+    this.#byId.set(tokenId, { principal, bearer })
     return principal
+  }
+
+  /** The permissions of roles are different now. */
+  recompute(): void {
+    for (const [id, { bearer }] of this.#byId) this.#byId.set(id, { principal: this.#principalOf(id, bearer), bearer })
   }
 
   /** null: it was not verified here, or has expired. */
@@ -54,9 +59,15 @@ export class Bearers {
   get(id: AccessTokenId): Principal | null {
     const found = this.#byId.get(id)
     if (found === undefined) return null
-    if (this.#clock.nowMs() < found.expiresAtMs) return found.principal
+    const { principal, bearer } = found
+    if (this.#clock.nowMs() < bearer.expiresAtMs && principal.rights.anywhere !== NONE) return principal
     this.#byId.delete(id)
     return null
+  }
+
+  #principalOf(tokenId: AccessTokenId, bearer: Bearer): Principal {
+    const who = { userId: idOf(bearer.subject) as UserId, name: bearer.name, tokenId, sinceMs: 0 }
+    return { ...who, rights: givenRights(bearer, this.#setOf), role: shownRole([bearer], this.#setOf) }
   }
 }
 

@@ -1,6 +1,7 @@
+import { isDeepStrictEqual } from 'node:util'
 import type { ProjectName } from '../../shared/contract/index.ts'
 import { includes, type Permissions } from '../../shared/permissions.ts'
-import { NODE_GROUP_PERMISSIONS, NODE_GROUP_ROLES, type NodeGroupRole } from '../../shared/roles.ts'
+import { NODE_GROUP_PERMISSIONS, NODE_GROUP_ROLES, type NodeGroupRole, rolesIn } from '../../shared/roles.ts'
 import { type Rights, rightsOf } from './rights.ts'
 
 /** The roles of somebody. */
@@ -15,6 +16,10 @@ export interface GivenRoles {
 /** The permissions of a role; NONE: there is no such role. */
 export type SetOfRole = (role: string) => Permissions
 
+/** Whether both are the same roles, not only the same rights of today. */
+export const areSameRoles = (one: GivenRoles, other: GivenRoles): boolean =>
+  one.role === other.role && isDeepStrictEqual({ ...one.projects }, { ...other.projects })
+
 /** What these roles allow. Pure, as everything here. */
 export function givenRights({ role, projects, nodeGroups = {} }: GivenRoles, setOf: SetOfRole): Rights {
   const each = Object.entries(projects).map(([name, one]) => [name as ProjectName, setOf(one)] as const)
@@ -27,8 +32,8 @@ export const hasRole = ({ role, projects, nodeGroups = {} }: GivenRoles): boolea
 
 /** How all these roles are called, for people: those that another one does not include. */
 export function shownRole(given: readonly GivenRoles[], setOf: SetOfRole): string {
-  const all = given.flatMap(({ role, projects }) => [...(role === null ? [] : [role]), ...Object.values(projects)])
-  const names = [...new Set(all)]
+  const texts = given.flatMap(({ role, projects }) => [...(role === null ? [] : [role]), ...Object.values(projects)])
+  const names = [...new Set(texts.flatMap(rolesIn))]
   if (names.length === 0) {
     const held = new Set(given.flatMap(({ nodeGroups = {} }) => Object.values(nodeGroups)))
     return `${NODE_GROUP_ROLES.findLast((role) => held.has(role)) ?? 'none'} of nodes`

@@ -4,6 +4,7 @@ import type { Clock } from '../runtime/clock.ts'
 import type { Random } from '../runtime/random.ts'
 import type { StoredGroup } from '../store/records.ts'
 import { type Directory, foldName } from './directory.ts'
+import type { Roles } from './roles.ts'
 
 const GROUPS_MAX = 200
 const MEMBERS_MAX = 1_000
@@ -11,13 +12,20 @@ const MEMBERS_MAX = 1_000
 /** Without what has a default. */
 type GivenGroup = Pick<NewGroup, 'name'> & Partial<NewGroup>
 
+export interface GroupCommandsParts {
+  directory: Directory
+  roles: Pick<Roles, 'requireGiven'>
+  clock: Clock
+  random: Random
+}
+
 /** What owners do with groups of users. */
 export class GroupCommands {
   readonly #directory: Directory
-  readonly #parts: { clock: Clock; random: Random }
+  readonly #parts: GroupCommandsParts
 
-  constructor(directory: Directory, parts: { clock: Clock; random: Random }) {
-    this.#directory = directory
+  constructor(parts: GroupCommandsParts) {
+    this.#directory = parts.directory
     this.#parts = parts
   }
 
@@ -31,13 +39,21 @@ export class GroupCommands {
   }
 
   /** Rejects with GROUP_NAME_TAKEN, USER_NOT_FOUND, BAD_INPUT. */
-  create({ name, description = '', role = null, projects = {}, nodeGroups = {}, members = [] }: GivenGroup): Promise<Group> {
+  create({
+    name,
+    description = '',
+    role = null,
+    projects = {},
+    nodeGroups = {},
+    members = []
+  }: GivenGroup): Promise<Group> {
     return this.#directory.inTurn(async () => {
       this.#refuseNamesake(name)
       if (this.#directory.groups.length >= GROUPS_MAX) {
         throw new ScrapdeckError('BAD_INPUT', `There can be ${GROUPS_MAX} groups. Remove some first`)
       }
-      const { clock, random } = this.#parts
+      const { roles, clock, random } = this.#parts
+      roles.requireGiven({ role, projects })
       const id = random.hex(16) as GroupId
       const createdAtMs = clock.nowMs()
       const rights = { role, projects, nodeGroups }
@@ -53,7 +69,9 @@ export class GroupCommands {
       const gone = new Set(removeMembers)
       const wanted = [...(members ?? before.members), ...addMembers].filter((member) => !gone.has(member))
       const given = Object.fromEntries(Object.entries(changes).filter(([, value]) => value !== undefined))
-      return this.#put({ ...before, ...given, members: this.#checked(wanted) })
+      const after = { ...before, ...given }
+      if (changes.role !== undefined || changes.projects !== undefined) this.#parts.roles.requireGiven(after)
+      return this.#put({ ...after, members: this.#checked(wanted) })
     })
   }
 

@@ -1,7 +1,7 @@
-import type { AccessToken, AccessTokenId, NewAccessToken } from '../../shared/contract/index.ts'
+import type { AccessToken, AccessTokenId, NewAccessToken, UserId } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { includes, NONE, type Permissions } from '../../shared/permissions.ts'
-import { leastRoleWith, nodePermissionsIn, ROLE_PERMISSIONS } from '../../shared/roles.ts'
+import { leastRoleWith, nodePermissionsIn, rolesIn } from '../../shared/roles.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Random } from '../runtime/random.ts'
 import type { StoredAccessToken } from '../store/records.ts'
@@ -9,6 +9,7 @@ import type { Directory } from './directory.ts'
 import { OWNER, type Principal } from './principal.ts'
 import { managesUsers, permissionsIn, type Rights } from './rights.ts'
 import type { RightsOfUsers } from './rights-of-users.ts'
+import type { Roles } from './roles.ts'
 import { endingOf, hashTokenText, makeTokenText } from './token-text.ts'
 import { needsPassword } from './user-commands.ts'
 
@@ -20,6 +21,7 @@ export type GivenToken = Pick<NewAccessToken, 'name' | 'userId' | 'role' | 'expi
 
 export interface TokenCommandsParts {
   directory: Directory
+  roles: Roles
   rights: RightsOfUsers
   clock: Clock
   random: Random
@@ -51,8 +53,10 @@ export class TokenCommands {
       if (rights.anywhere === NONE) {
         throw new ScrapdeckError('BAD_INPUT', `${owner.name} has no role, so a token could do nothing`)
       }
-      const role = wanted.role ?? leastRoleWith(rights.anywhere)
-      if (wanted.role !== undefined && !canHave(rights, ROLE_PERMISSIONS[role])) {
+      const { roles } = this.#parts
+      if (wanted.role !== undefined) roles.requireRole(wanted.role, 'role')
+      const role = wanted.role ?? this.#roleWithAllOf(userId, rights)
+      if (wanted.role !== undefined && !canHave(rights, roles.setOf(role))) {
         throw refusal(`A token of ${owner.name} cannot have the role ${role}, which may do more`)
       }
       const foreign = wanted.projects?.find((project) => permissionsIn(rights, project) === null)
@@ -74,6 +78,13 @@ export class TokenCommands {
       await this.#directory.addToken(token)
       return { secret, token: describeToken(token) }
     })
+  }
+
+  /** The role of a token that may do all that its user may now: more than that only as far as the user gets it. */
+  #roleWithAllOf(userId: UserId | null, { anywhere }: Rights): string {
+    const { roles, rights } = this.#parts
+    const own = userId === null ? 'owner' : rights.shownRoleOf(userId)
+    return rolesIn(own).length === 1 && includes(roles.setOf(own), anywhere) ? own : leastRoleWith(anywhere)
   }
 
   /** Rejects with TOKEN_NOT_FOUND, also for those of others that this principal may not see. */

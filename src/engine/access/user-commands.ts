@@ -11,12 +11,14 @@ import { isObvious } from './obvious-password.ts'
 import { freeName, nameFrom } from './outside-name.ts'
 import type { Passwords } from './passwords.ts'
 import type { Principal } from './principal.ts'
+import type { Roles } from './roles.ts'
 import { looksLikeToken } from './token-text.ts'
 
 const USERS_MAX = 10_000
 
 export interface UserCommandsParts {
   directory: Directory
+  roles: Roles
   passwords: Passwords
   clock: Clock
   random: Random
@@ -43,7 +45,7 @@ export class UserCommands {
 
   /** Rejects with USER_NAME_TAKEN, GROUP_NOT_FOUND, BAD_INPUT. */
   create(given: GivenUser): Promise<User> {
-    const { directory, passwords, clock, random } = this.#parts
+    const { directory, roles, passwords, clock, random } = this.#parts
     const { name, kind, role, projects = {}, nodeGroups = {}, groups = [], password } = given
     return directory.inTurn(async () => {
       if (kind === 'service' && password !== undefined) {
@@ -58,6 +60,7 @@ export class UserCommands {
       this.#refuseTooMany()
       const joined = [...new Set(groups)].map((id) => requireGroup(directory, id))
       refuseNoRole([{ role, projects, nodeGroups }, ...joined])
+      roles.requireGiven({ role, projects })
       for (const { members } of joined) refuseTooManyMembers(members.length + 1)
       refuseObvious(password, name)
       const nowMs = clock.nowMs()
@@ -76,7 +79,7 @@ export class UserCommands {
 
   /** A new password, or disabling the user, ends all sessions. Rejects with USER_NOT_FOUND, BAD_INPUT. */
   update(id: UserId, { role, projects, nodeGroups, enabled, password }: UserChanges): Promise<User> {
-    const { directory, passwords, clock } = this.#parts
+    const { directory, roles, passwords, clock } = this.#parts
     return directory.inTurn(async () => {
       const before = directory.requireUser(id)
       if (password !== undefined && before.kind === 'service') {
@@ -96,6 +99,7 @@ export class UserCommands {
         nodeGroups: nodeGroups ?? before.nodeGroups
       }
       if (changesRights) refuseNoRole([rights, ...directory.groupsOf(id)])
+      if (role !== undefined || projects !== undefined) roles.requireGiven(rights)
       const endsSessions = password !== undefined || enabled === false
       const user = {
         ...{ ...before, ...rights },

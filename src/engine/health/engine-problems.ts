@@ -37,6 +37,24 @@ export function plainHttpProblems(address: string | null): Problem[] {
   ]
 }
 
+/** A role that options of this engine give to groups from elsewhere. */
+export interface MissingRole {
+  name: string
+  options: readonly string[]
+}
+
+/** Members of the groups get nothing by them. Pure. */
+export function missingRoleProblems(roles: readonly MissingRole[]): Problem[] {
+  return roles.map(({ name, options }) => ({
+    ...UNRELATED,
+    id: `role:${name}`,
+    severity: 'warning',
+    title: `The role ${name} does not exist`,
+    text: `${options.join(' and ')} gives it to groups, whose members get nothing by it. Create it under Users & access, or correct the option`,
+    mend: null
+  }))
+}
+
 /** A project that no one knows has no Python of its own. */
 const ANY_PROJECT = '' as ProjectName
 

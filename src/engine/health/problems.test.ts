@@ -38,6 +38,7 @@ const problemsOf = (input: Partial<ProblemsInput>) =>
     cache: null,
     namesakeEngines: [],
     plainHttpOn: null,
+    missingRoles: [],
     recentFailures: [],
     python: null,
     environments: [],

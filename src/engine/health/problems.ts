@@ -21,6 +21,8 @@ import { blobProblems } from './blob-problems.ts'
 import type { BlobsState } from './blob-watch.ts'
 import { cacheProblems } from './cache-problems.ts'
 import {
+  missingRoleProblems,
+  type MissingRole,
   type NamesakeEngines,
   namesakeEngineProblems,
   plainHttpProblems,
@@ -52,6 +54,8 @@ export interface ProblemsInput {
   namesakeEngines: readonly NamesakeEngines[]
   /** The address beyond this machine on which the service speaks plain HTTP; null: none. */
   plainHttpOn: string | null
+  /** Roles that options name and that do not exist. */
+  missingRoles: readonly MissingRole[]
   longWaits: readonly LongWait[]
   schedules: ScheduleTroubles
   /** Schedules that share their name with another, sorted by name: from before names had to be unique. */
@@ -81,6 +85,7 @@ export function listProblems(input: ProblemsInput): Problem[] {
     ...blobProblems(input.blobs),
     ...cacheProblems(input.cache),
     ...plainHttpProblems(input.plainHttpOn),
+    ...missingRoleProblems(input.missingRoles),
     ...failingSpiders(input),
     ...unusualRuns(input)
   ].sort((left, right) => Number(right.severity === 'error') - Number(left.severity === 'error'))

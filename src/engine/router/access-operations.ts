@@ -52,6 +52,12 @@ export const accessOperations = (os: ReturnType<typeof implementWithRights>, acc
     })),
     remove: os.groups.remove.handler(async ({ input }) => ({ removed: await access.groups.remove(input.id) }))
   },
+  roles: {
+    list: os.roles.list.handler(() => ({ roles: access.roles.list() })),
+    create: os.roles.create.handler(async ({ input }) => ({ role: await access.roles.create(input) })),
+    update: os.roles.update.handler(async ({ input }) => ({ role: await access.roles.update(input) })),
+    remove: os.roles.remove.handler(async ({ input }) => ({ removed: await access.roles.remove(input.name) }))
+  },
   tokens: {
     list: os.tokens.list.handler(({ context }) => ({ tokens: access.listTokens(context.principal) })),
     create: os.tokens.create.handler(({ input, context }) => access.createToken(context.principal, input)),

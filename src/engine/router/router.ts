@@ -442,7 +442,8 @@ export function createRouter(parts: RouterParts): EngineRouter {
     },
     environments: {
       list: os.environments.list.handler(({ context }) => ({
-        environments: nodesSeenBy(context) === null ? only.seenEnvironments(parts.environments.list(), seenBy(context)) : []
+        environments:
+          nodesSeenBy(context) === null ? only.seenEnvironments(parts.environments.list(), seenBy(context)) : []
       })),
       log: os.environments.log.handler(({ input, signal }) => parts.environments.log(input.id, signal)),
       rebuild: os.environments.rebuild.handler(({ input }) => parts.environments.rebuild(input.id)),
@@ -496,9 +497,7 @@ export function createRouter(parts: RouterParts): EngineRouter {
       setState: os.errors.setState.handler(({ input }) => parts.errorGroups.setState(input.ids, input.state))
     },
     events: {
-      subscribe: os.events.subscribe.handler(({ input, context, signal }) =>
-        subscribe(input.after, context, signal)
-      )
+      subscribe: os.events.subscribe.handler(({ input, context, signal }) => subscribe(input.after, context, signal))
     },
     ...accessOperations(os, access),
     audit: {

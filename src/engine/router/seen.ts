@@ -54,7 +54,9 @@ export function seenNode(node: Node, seen: Seen): Node {
     runs: runs.filter(({ project }) => seen.has(project)),
     kubernetes: kubernetes && {
       ...kubernetes,
-      projects: Object.fromEntries(Object.entries(kubernetes.projects).filter(([name]) => seen.has(name as ProjectName)))
+      projects: Object.fromEntries(
+        Object.entries(kubernetes.projects).filter(([name]) => seen.has(name as ProjectName))
+      )
     }
   }
 }
@@ -267,7 +269,9 @@ async function seenChanges(changes: Change[], view: View, reads: ChangeReads): P
   const inProgress = changes.flatMap((change) => (change.kind === 'job_progress' ? [change.id] : []))
   const jobs = inProgress.length === 0 ? [] : await reads.store.getJobs(inProgress)
   const hidden = new Set<JobId>(jobs.filter(({ project }) => !seen.has(project)).map(({ id }) => id))
-  const shown = await Promise.all(changes.map((change) => seenChange(change, { ...view, projects: seen }, hidden, reads)))
+  const shown = await Promise.all(
+    changes.map((change) => seenChange(change, { ...view, projects: seen }, hidden, reads))
+  )
   return shown.filter((change) => change !== null)
 }
 

@@ -41,7 +41,7 @@ import type {
   VersionName,
   WebhookId
 } from '../../shared/contract/index.ts'
-import type { NodeGroupRole, ProjectRole, Role } from '../../shared/roles.ts'
+import type { NodeGroupRole } from '../../shared/roles.ts'
 import { PLAIN_ORDER } from '../../shared/plain-job.ts'
 
 /** Records that the Store (store.ts) accepts and returns: plain data, the same for every implementation. */
@@ -288,8 +288,8 @@ export interface StoredUser {
   name: string
   kind: 'person' | 'service'
   /** In all projects; null: only in those named. */
-  role: Role | null
-  projects: Record<ProjectName, ProjectRole>
+  role: string | null
+  projects: Record<ProjectName, string>
   /** By tag of nodes. */
   nodeGroups: Record<string, NodeGroupRole>
   enabled: boolean
@@ -310,11 +310,20 @@ export interface StoredGroup {
   id: GroupId
   name: string
   description: string
-  role: Role | null
-  projects: Record<ProjectName, ProjectRole>
+  role: string | null
+  projects: Record<ProjectName, string>
   nodeGroups: Record<string, NodeGroupRole>
   /** Sorted. */
   members: UserId[]
+  createdAtMs: number
+}
+
+/** A custom role, by its name. */
+export interface StoredRole {
+  name: string
+  description: string
+  /** By name: those that this version does not know allow nothing. */
+  permissions: readonly string[]
   createdAtMs: number
 }
 
@@ -323,7 +332,7 @@ export interface StoredAccessToken {
   /** null: of whoever has the service's own password. */
   userId: UserId | null
   name: string
-  role: Role
+  role: string
   /** Names of the only ones that it is for; null: all. */
   projects: ProjectName[] | null
   /** Tags of the only nodes that it is for; null: all, unless it is for some projects. */

@@ -87,6 +87,7 @@ import type {
   RetentionPreviewStep,
   RetentionStep,
   StoredAccessToken,
+  StoredRole,
   StoredAuditEntry,
   StoredGroup,
   StoredUser,
@@ -591,6 +592,11 @@ export interface AccessStore {
   listAccessTokens(): Promise<StoredAccessToken[]>
   addAccessToken(token: StoredAccessToken): Promise<void>
   deleteAccessToken(id: AccessTokenId): Promise<boolean>
+  listRoles(): Promise<StoredRole[]>
+  /** Creates it, or replaces all of it. */
+  putRole(role: StoredRole): Promise<void>
+  /** False: there is none. */
+  deleteRole(name: string): Promise<boolean>
   /** When they were last seen. Those that are gone are left out. */
   recordAccess(users: UserId[], tokens: AccessTokenId[], atMs: number): Promise<void>
 }

@@ -153,6 +153,7 @@ export interface Engine {
     | 'looksLikeToken'
     | 'isCurrent'
     | 'isEmpty'
+    | 'roles'
     | 'events'
   >
   /** What is done or refused outside the contract. */

@@ -57,6 +57,8 @@ export function connectListeners(rooms: Rooms): void {
     projects.listMissingSpiders().catch((error: unknown) => base.logger.error({ error }, 'listing spiders failed'))
   }
 
+  // A role that the configuration names was added.
+  rooms.access.events.on('changed', checkProblems)
   rooms.cache?.events.on('changed', checkProblems)
   rooms.blobWatch.events.on('changed', checkProblems)
   fleet.events

@@ -458,7 +458,8 @@ function openHealth(options: EngineOptions, below: WithOrders, opened: AsyncDisp
       blobs: blobWatch.state(),
       cache: below.cache?.state() ?? null,
       namesakeEngines: below.engineNodes?.namesakes() ?? [],
-      plainHttpOn: systemCommands.plainHttpOn
+      plainHttpOn: systemCommands.plainHttpOn,
+      missingRoles: below.access.roles.missing()
     })
   })
   opened.adopt(problems, stop)

@@ -87,7 +87,9 @@ export function useOwnNodeGroups(): readonly string[] | null {
   const { data: me } = useMe()
   const { may } = useMay('nodes.change', 'everywhere')
   if (may || me === undefined) return null
-  return Object.entries(me.permissions.nodeGroups).flatMap(([tag, names]) => (names.includes('nodes.change') ? [tag] : []))
+  return Object.entries(me.permissions.nodeGroups).flatMap(([tag, names]) =>
+    names.includes('nodes.change') ? [tag] : []
+  )
 }
 
 /** Whether whoever looks at this page has roles in node groups alone, and so sees neither projects nor jobs. */

@@ -1,8 +1,17 @@
 import { implement } from '@orpc/server'
-import { type AccessToken, contract, type Group, type Session, type User } from '../../shared/contract/index.ts'
+import {
+  type AccessRole,
+  type AccessToken,
+  contract,
+  type Group,
+  type NewRole,
+  type Session,
+  type User
+} from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { branded } from '../../shared/testing/ids.ts'
-import { namesOf } from '../../shared/permissions.ts'
+import { includes, namesOf, NONE, permissionsOf, PROJECT_PERMISSIONS, READ, unite } from '../../shared/permissions.ts'
+import { BUILT_IN_ROLES } from '../features/access/role-words.ts'
 import { permissionsOfRole, type Role } from '../../shared/roles.ts'
 import type { FakeWorld } from './fake-world.ts'
 
@@ -21,6 +30,20 @@ export function createFakeAccess({ firstRun, nextNumber }: FakeWorld, role: Role
     if (user === undefined) throw new ScrapdeckError('USER_NOT_FOUND', `There is no user ${id}`)
     return user
   }
+  const roles = new Map<string, AccessRole>()
+  const saveRole = ({ name, description, permissions }: NewRole): AccessRole => {
+    const set = unite(permissionsOf(permissions), READ)
+    const isForProjects = includes(PROJECT_PERMISSIONS, set)
+    const made = { name, description, permissions: namesOf(set), isBuiltIn: false, isForProjects }
+    roles.set(name, made)
+    return made
+  }
+  const roleOf = (name: string): AccessRole => {
+    const found = roles.get(name)
+    if (found === undefined) throw new ScrapdeckError('ROLE_NOT_FOUND', `There is no role ${name}`)
+    return found
+  }
+  if (!firstRun) for (const one of FAKE_ROLES) saveRole(one)
   const save = (user: User) => {
     users.set(user.id, user)
     return { user }
@@ -41,7 +64,10 @@ export function createFakeAccess({ firstRun, nextNumber }: FakeWorld, role: Role
       me: os.users.me.handler(() => ({
         ...{ ...me, role, everywhere: role, projects: {}, nodeGroups: {}, tokenId: null },
         permissions: { everywhere: namesOf(permissionsOfRole(role)), projects: {}, nodeGroups: {} },
-        groups: me.userId === null ? [] : [...groups.values()].flatMap(({ name, members }) => (members.includes(me.userId!) ? [name] : []))
+        groups:
+          me.userId === null
+            ? []
+            : [...groups.values()].flatMap(({ name, members }) => (members.includes(me.userId!) ? [name] : []))
       })),
       list: os.users.list.handler(() => ({ users: [...users.values()] })),
       create: os.users.create.handler(({ input: { password, groups: joined, ...user } }) => {
@@ -93,6 +119,23 @@ export function createFakeAccess({ firstRun, nextNumber }: FakeWorld, role: Role
       }),
       remove: os.groups.remove.handler(({ input }) => ({ removed: groups.delete(groupOf(input.id).id) }))
     },
+    roles: {
+      list: os.roles.list.handler(() => ({ roles: [...BUILT_IN_ROLES, ...roles.values()] })),
+      create: os.roles.create.handler(({ input }) => {
+        if (roles.has(input.name) || permissionsOfRole(input.name) !== NONE) {
+          throw new ScrapdeckError('ROLE_NAME_TAKEN', `There is already a role ${input.name}. Choose another name`)
+        }
+        return { role: saveRole(input) }
+      }),
+      update: os.roles.update.handler(({ input: { name, ...changes } }) => ({
+        role: saveRole({ ...roleOf(name), ...changes, name })
+      })),
+      remove: os.roles.remove.handler(({ input: { name } }) => {
+        const holder = [...users.values()].find((user) => [user.role, ...Object.values(user.projects)].includes(name))
+        if (holder === undefined) return { removed: roles.delete(roleOf(name).name) }
+        throw new ScrapdeckError('ROLE_IN_USE', `The role ${name} is in use: the user ${holder.name}`)
+      })
+    },
     sessions: {
       list: os.sessions.list.handler(() => ({ sessions: [...sessions.values()] })),
       revoke: os.sessions.revoke.handler(({ input: { id } }) => {
@@ -130,6 +173,19 @@ export function createFakeAccess({ firstRun, nextNumber }: FakeWorld, role: Role
     }
   }
 }
+
+const FAKE_ROLES: NewRole[] = [
+  {
+    name: 'shop keeper',
+    description: 'Runs and cancels jobs, and leaves schedules alone',
+    permissions: ['read', 'jobs.run', 'jobs.cancel']
+  },
+  {
+    name: 'auditor',
+    description: '',
+    permissions: ['read', 'audit.read']
+  }
+]
 
 const idOf = (number: number): string => number.toString(16).padStart(32, '0')
 

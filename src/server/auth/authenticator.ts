@@ -16,6 +16,7 @@ import { AccountBackoff } from './account-backoff.ts'
 import { BearerJwts } from './bearer-jwt.ts'
 import { addressOf, clientOf } from './client-address.ts'
 import { FailureLog } from './failure-log.ts'
+import { configuredRoles } from './group-roles.ts'
 import { OidcSignIn } from './oidc-sign-in.ts'
 import { OneTimeLinks } from './one-time-links.ts'
 import { KnownClients, PasswordCheck, type Verdict } from './password-check.ts'
@@ -106,6 +107,7 @@ export class Authenticator {
     this.#clock = clock
     this.links = new OneTimeLinks({ clock, cache })
     const { oidc, jwt, proxy } = options.signIn
+    access.roles.setConfigured(configuredRoles(options.signIn))
     this.oidc = oidc === null ? null : new OidcSignIn(oidc, { access, clock, logger })
     this.#jwts = jwt === null ? null : new BearerJwts(jwt, { access, clock })
     this.#proxyUsers = proxy === null ? null : new ProxyUsers(proxy, options)

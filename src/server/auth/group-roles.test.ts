@@ -1,14 +1,19 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { PROJECT_ROLES, type Role, ROLES } from '../../shared/roles.ts'
+import { permissionsOf, unite } from '../../shared/permissions.ts'
+import { isBuiltInRole, permissionsOfRole, PROJECT_ROLES, ROLES, rolesIn } from '../../shared/roles.ts'
 import { claimIn, groupsIn, nameIn, rightsIn } from './group-roles.ts'
 
-describe('the rights of somebody', () => {
-  it('are the highest that a group of theirs has, in all projects and in each', () => {
+describe('the roles of somebody', () => {
+  const CUSTOM = ['shop keeper', 'auditor', 'night shift']
+  const setOf = (text: string) =>
+    rolesIn(text).reduce((set, name) => unite(set, permissionsOfRole(name)), permissionsOf([]))
+
+  it('are those of all groups together, in all projects and in each, without what another one includes', () => {
     const names = ['shop', 'news', '__proto__']
     const rights = fc.record({
-      role: fc.constantFrom(null, ...ROLES),
-      projects: fc.dictionary(fc.constantFrom(...names), fc.constantFrom(...PROJECT_ROLES))
+      role: fc.constantFrom(null, ...ROLES, ...CUSTOM),
+      projects: fc.dictionary(fc.constantFrom(...names), fc.constantFrom(...PROJECT_ROLES, ...CUSTOM))
     })
     fc.assert(
       fc.property(
@@ -21,19 +26,24 @@ describe('the rights of somebody', () => {
           const having = groups.flatMap((group) => all.get(group) ?? [])
           const found = rightsIn(groups, all)
           if (found === null) return having.length === 0
-          const isHighest = (role: Role | null, held: (Role | null)[]) =>
-            held.includes(role) &&
-            held.every((one) => one === null || (role !== null && ROLES.indexOf(role) >= ROLES.indexOf(one)))
-          expect(
-            isHighest(
-              found.role,
-              having.map(({ role }) => role)
+          const expectAllOf = (role: string | null, held: (string | null)[]) => {
+            const given = held.filter((one) => one !== null)
+            const named = role === null ? [] : rolesIn(role)
+            expect(role === null).toBe(given.length === 0)
+            expect(named.every((one) => given.includes(one))).toBe(true)
+            expect(named.filter((one) => CUSTOM.includes(one))).toEqual(
+              [...new Set(given.filter((one) => CUSTOM.includes(one)))].sort()
             )
-          ).toBe(true)
+            expect(role === null ? 0 : setOf(role)).toBe(given.length === 0 ? 0 : setOf(given.join(' + ')))
+            expect(named.filter(isBuiltInRole).length).toBeLessThanOrEqual(1)
+          }
+          expectAllOf(
+            found.role,
+            having.map(({ role }) => role)
+          )
           for (const name of names) {
             const held = having.map(({ projects }) => (Object.hasOwn(projects, name) ? projects[name as never]! : null))
-            const own = Object.hasOwn(found.projects, name) ? found.projects[name as never]! : null
-            expect(isHighest(own, held)).toBe(true)
+            expectAllOf(Object.hasOwn(found.projects, name) ? found.projects[name as never]! : null, held)
           }
         }
       )

@@ -1,27 +1,34 @@
-import { includes } from '../../shared/permissions.ts'
-import { type ProjectRole, type Role, ROLE_PERMISSIONS } from '../../shared/roles.ts'
-import type { GroupRights, GroupRoles } from './sign-in-options.ts'
+import { joinRoles } from '../../shared/roles.ts'
+import type { GroupRights, GroupRoles, SignInOptions } from './sign-in-options.ts'
 
 const GROUPS_MAX = 2_000
 const GROUP_LENGTH_MAX = 1_000
 
-/** The highest role that one of these groups has, in all projects and in each; null: none has any. */
+/** The roles that these groups have together, in all projects and in each; null: none has any. */
 export function rightsIn(groups: readonly string[], roles: GroupRoles): GroupRights | null {
   const having = groups.flatMap((group) => roles.get(group) ?? [])
   if (having.length === 0) return null
-  const projects = new Map<string, ProjectRole>()
-  for (const [name, role] of having.flatMap((one) => Object.entries(one.projects))) {
-    projects.set(name, higher(projects.get(name) ?? role, role))
+  const everywhere = having.flatMap(({ role }) => role ?? [])
+  const projects = new Map<string, string[]>()
+  for (const [name, role] of having.flatMap((one) => Object.entries<string>(one.projects))) {
+    projects.set(name, [...(projects.get(name) ?? []), role])
   }
-  const role = having.reduce<Role | null>((highest, one) => {
-    if (highest === null || one.role === null) return highest ?? one.role
-    return higher(highest, one.role)
-  }, null)
-  return { role, projects: Object.fromEntries(projects) }
+  return {
+    role: everywhere.length === 0 ? null : joinRoles(everywhere),
+    projects: Object.fromEntries([...projects].map(([name, all]) => [name, joinRoles(all)]))
+  }
 }
 
-const higher = <One extends Role>(one: One, other: One): One =>
-  includes(ROLE_PERMISSIONS[one], ROLE_PERMISSIONS[other]) ? one : other
+/** All roles that the options name, with the options that do. */
+export function configuredRoles({ oidc, jwt, proxy }: SignInOptions): Map<string, string[]> {
+  const found = new Map<string, string[]>()
+  const ways = { oidc_roles: oidc, jwt_roles: jwt, proxy_roles: proxy }
+  for (const [option, way] of Object.entries(ways)) {
+    const given = [...(way?.roles.values() ?? [])].flatMap(({ role, projects }) => [role, ...Object.values(projects)])
+    for (const role of new Set(given)) if (role !== null) found.set(role, [...(found.get(role) ?? []), option])
+  }
+  return found
+}
 
 /**
  * The groups in a claim: a list of texts, or one text. `name`: of a claim, or the path of one inside others, as in

@@ -1,13 +1,12 @@
 import type { ProjectName } from '../../shared/contract/index.ts'
-import type { ProjectRole, Role } from '../../shared/roles.ts'
 
 /** What the members of a group may do: in all projects (null: only in some), and more in single ones. */
 export interface GroupRights {
-  role: Role | null
-  projects: Record<ProjectName, ProjectRole>
+  role: string | null
+  projects: Record<ProjectName, string>
 }
 
-/** Whoever is in several groups has the highest roles of all; whoever is in none is refused. */
+/** Whoever is in several groups has the roles of all; whoever is in none is refused. */
 export type GroupRoles = ReadonlyMap<string, GroupRights>
 
 /** An OpenID Connect provider at which people sign in. */

@@ -32,6 +32,7 @@ import {
   VersionName,
   type Webhook,
   WebhookId,
+  type AccessRole,
   type AccessToken,
   AuditEntry,
   AccessTokenId,
@@ -473,8 +474,21 @@ export const auditEntry: AuditEntry = {
   hash: '89e6c98d92887913cadf06b2adb97f26cde4849b1d4f2a6c07a3f0d9c4e5b617'
 }
 
+export const accessRole: AccessRole = {
+  ...{ name: 'shop keeper', description: 'Runs and cancels jobs', permissions: ['read', 'jobs.run', 'jobs.cancel'] },
+  ...{ isBuiltIn: false, isForProjects: true }
+}
+
 export const accessToken: AccessToken = {
-  ...{ id: TOKEN_ID, userId: USER_ID, name: 'GitLab', role: 'deployer', projects: null, nodeGroups: null, ending: '1a2b3c4d' },
+  ...{
+    id: TOKEN_ID,
+    userId: USER_ID,
+    name: 'GitLab',
+    role: 'deployer',
+    projects: null,
+    nodeGroups: null,
+    ending: '1a2b3c4d'
+  },
   ...{ createdAtMs: NOON_MS, expiresAtMs: NOON_MS + 90 * 86_400_000, lastUsedAtMs: null }
 }
 

@@ -10,6 +10,7 @@ import {
 import { namesOf } from '../../shared/permissions.ts'
 import { permissionsOfRole } from '../../shared/roles.ts'
 import {
+  accessRole,
   accessToken,
   auditEntry,
   session,
@@ -562,6 +563,24 @@ export const EXAMPLES: ExamplesOf<InferContractRouterInputs<Contract>, InferCont
       output: { group: { ...group, members: [] } }
     },
     remove: { summary: 'Remove a group of users; the users stay', input: { id: GROUP_ID }, output: { removed: true } }
+  },
+  roles: {
+    list: { summary: 'The built-in roles and the custom ones', output: { roles: [accessRole] } },
+    create: {
+      summary: 'Create a role from permissions',
+      input: {
+        name: 'shop keeper',
+        description: 'Runs and cancels jobs',
+        permissions: ['read', 'jobs.run', 'jobs.cancel']
+      },
+      output: { role: accessRole }
+    },
+    update: {
+      summary: 'Change a role for everybody who has it',
+      input: { name: 'shop keeper', permissions: ['read', 'jobs.run', 'jobs.cancel'] },
+      output: { role: accessRole }
+    },
+    remove: { summary: 'Remove a role that nobody has', input: { name: 'shop keeper' }, output: { removed: true } }
   },
   sessions: {
     list: { summary: 'Your browser sessions; for owners, all', output: { sessions: [session] } },

@@ -253,6 +253,9 @@ function createFakeAccess(ownerName: string, clock: FakeClock, audited: NewAudit
     listAccessTokens: async () => [],
     addAccessToken: async () => {},
     deleteAccessToken: async () => true,
+    listRoles: async () => [],
+    putRole: async () => {},
+    deleteRole: async () => true,
     recordAccess: async () => {}
   }
   const withAudit = <T>(record: NewAuditRecord, call: () => Promise<T>): Promise<T> => {

@@ -5,15 +5,18 @@ import { AccessTokenId, AnyProjectName, GroupId, ProjectName, ShownName, UserId 
 import { read, write } from './operation.ts'
 import { NodeTag } from './settings.ts'
 
-export const UserRole = z.enum(ROLES)
+/** The name of a built-in role or of one of `GET /roles`. */
+const GivenRole = z.string().min(1).max(64)
+/** Of somebody from elsewhere it can be several: `operator + shop keeper`. */
+const ShownRole = z.string()
 
-export const UserPermission = z.enum(PERMISSIONS)
+const KnownPermission = z.enum(PERMISSIONS)
 
 /** Roles in single projects, more than the role in all of them. */
-const ProjectRoles = z.record(ProjectName, z.enum(PROJECT_ROLES)).refine((all) => Object.keys(all).length <= 200, {
+const ProjectRoles = z.record(ProjectName, GivenRole).refine((all) => Object.keys(all).length <= 200, {
   error: 'There can be roles in 200 single projects'
 })
-const ShownProjectRoles = z.record(AnyProjectName, z.enum(PROJECT_ROLES))
+const ShownProjectRoles = z.record(AnyProjectName, ShownRole)
 
 /** Roles in node groups: each is the nodes with one tag. */
 const NodeGroupRoles = z
@@ -40,17 +43,17 @@ export const Me = z.object({
   userId: UserId.nullable(),
   name: z.string(),
   /** How its roles are called, for people. */
-  role: z.string(),
+  role: ShownRole,
   /** What it may do in all projects (null: only in those named), and all of it in each where that is more. */
   permissions: z.object({
-    everywhere: z.array(UserPermission).nullable(),
-    projects: z.record(AnyProjectName, z.array(UserPermission)),
+    everywhere: z.array(KnownPermission).nullable(),
+    projects: z.record(AnyProjectName, z.array(KnownPermission)),
     /** By tag of nodes, for the nodes that have it. */
-    nodeGroups: z.record(z.string(), z.array(UserPermission))
+    nodeGroups: z.record(z.string(), z.array(KnownPermission))
   }),
   /** The same for clients that know only the built-in roles: the highest whose permissions it has all. */
-  everywhere: UserRole.nullable(),
-  projects: ShownProjectRoles,
+  everywhere: z.enum(ROLES).nullable(),
+  projects: z.record(AnyProjectName, z.enum(PROJECT_ROLES)),
   nodeGroups: ShownNodeGroupRoles,
   /** Names of the groups whose roles are among these. */
   groups: z.array(z.string()),
@@ -65,7 +68,7 @@ export const User = z.object({
   /** A `service` is a program: it has tokens and no password. */
   kind: z.enum(['person', 'service']),
   /** In all projects; null: only in those named, and all others are as if they were not there. */
-  role: UserRole.nullable(),
+  role: ShownRole.nullable(),
   projects: ShownProjectRoles,
   nodeGroups: ShownNodeGroupRoles,
   /** A user that is disabled cannot log in, and the tokens are refused. */
@@ -85,7 +88,7 @@ export const AccessToken = z.object({
   userId: UserId.nullable(),
   name: z.string(),
   /** It may do what this role and the role of its user both allow. */
-  role: UserRole,
+  role: ShownRole,
   /** The only ones that it is for; null: all. */
   projects: z.array(AnyProjectName).nullable(),
   /** The only node groups that it is for; null: all, unless it is for some projects. */
@@ -125,7 +128,7 @@ export const NewUser = z.object({
   name: UserName,
   kind: z.enum(['person', 'service']).default('person'),
   /** In all projects; null: only in those named. */
-  role: UserRole.nullable(),
+  role: GivenRole.nullable(),
   projects: ProjectRoles.default({}),
   nodeGroups: NodeGroupRoles.default({}),
   /** It is a member of these from the start. */
@@ -136,7 +139,7 @@ export const NewUser = z.object({
 export type NewUser = z.infer<typeof NewUser>
 
 export const UserChanges = z.object({
-  role: UserRole.nullable().optional(),
+  role: GivenRole.nullable().optional(),
   /** Replaces all of them. */
   projects: ProjectRoles.optional(),
   /** Replaces all of them. */
@@ -151,8 +154,8 @@ export const NewAccessToken = z.object({
   name: ShownName.max(100),
   /** Whose; absent: the caller's own. Only an owner may create tokens for others. */
   userId: UserId.optional(),
-  /** Absent: that of the user. */
-  role: UserRole.optional(),
+  /** Absent: all that the user may do now. */
+  role: GivenRole.optional(),
   /** Only for these; null: for all in which the user has a role. */
   projects: z.array(ProjectName).min(1).max(200).nullable().default(null),
   /** Only for these; null: for all in which the user has a role, unless the token is for some projects. */
@@ -168,7 +171,7 @@ export const Group = z.object({
   name: z.string(),
   description: z.string(),
   /** In all projects; null: only in those named. */
-  role: UserRole.nullable(),
+  role: ShownRole.nullable(),
   projects: ShownProjectRoles,
   nodeGroups: ShownNodeGroupRoles,
   members: z.array(UserId),
@@ -185,7 +188,7 @@ export const NewGroup = z.object({
   name: GroupName,
   description: z.string().max(500).default(''),
   /** In all projects; null: only in those named. */
-  role: UserRole.nullable().default(null),
+  role: GivenRole.nullable().default(null),
   projects: ProjectRoles.default({}),
   nodeGroups: NodeGroupRoles.default({}),
   members: Members.default([])
@@ -195,7 +198,7 @@ export type NewGroup = z.infer<typeof NewGroup>
 export const GroupChanges = z.object({
   name: GroupName.optional(),
   description: z.string().max(500).optional(),
-  role: UserRole.nullable().optional(),
+  role: GivenRole.nullable().optional(),
   /** Replaces all of them. */
   projects: ProjectRoles.optional(),
   /** Replaces all of them. */

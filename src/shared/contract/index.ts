@@ -14,6 +14,7 @@ import type { Operations } from './operation.ts'
 import { nodesContract } from './nodes.ts'
 import { projectsContract } from './projects.ts'
 import { queueContract } from './queue.ts'
+import { rolesContract } from './roles.ts'
 import { chainsContract, schedulesContract } from './schedules.ts'
 import { enginesContract } from './engines.ts'
 import { storageContract } from './storage.ts'
@@ -43,6 +44,7 @@ export const contract = {
   events: eventsContract,
   users: usersContract,
   groups: groupsContract,
+  roles: rolesContract,
   tokens: tokensContract,
   audit: auditContract,
   sessions: sessionsContract,
@@ -70,6 +72,7 @@ export * from './nodes.ts'
 export * from './operation.ts'
 export * from './projects.ts'
 export * from './queue.ts'
+export * from './roles.ts'
 export * from './schedules.ts'
 export * from './kubernetes.ts'
 export * from './settings.ts'

@@ -146,9 +146,13 @@ export const nodesContract = {
   list: read('read', 'GET /nodes', 'seen').output(z.object({ nodes: z.array(Node) })),
   get: read('read', 'GET /nodes/{id}', { id: 'node' }).input(ById).output(Node),
   probe: ask('nodes.change', 'POST /nodes/probe', { nodeId: 'node' }).input(ProbedAddress).output(ProbeResult),
-  add: write('nodes.change', 'POST /nodes', { tags: 'newNode' }).input(NodeAddress.extend(NodeSettings.shape)).output(Node),
+  add: write('nodes.change', 'POST /nodes', { tags: 'newNode' })
+    .input(NodeAddress.extend(NodeSettings.shape))
+    .output(Node),
   /** Adds a node that pulls: a Scrapyd behind NAT with the package of docs/pulling-nodes.md. */
-  addPulling: write('nodes.change', 'POST /nodes/pulling', { tags: 'newNode' }).input(PullingNodeSettings).output(NewToken),
+  addPulling: write('nodes.change', 'POST /nodes/pulling', { tags: 'newNode' })
+    .input(PullingNodeSettings)
+    .output(NewToken),
   /** A new token; the node's former one is refused from then on. */
   renewToken: write('nodes.change', 'POST /nodes/{id}/token', { id: 'node' }).input(ById).output(NewToken),
   /** Its token is refused from then on, until there is a new one. */

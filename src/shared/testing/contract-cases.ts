@@ -435,6 +435,27 @@ export function describeContract(name: string, open: () => Promise<OpenedEngine>
       expect(await codeOf(client.users.changePassword({ current: 'x', password }))).toBe('BAD_INPUT')
     })
 
+    it('keeps roles as sets of permissions, which users have until they have another', async () => {
+      const client = await start()
+      const wanted = { name: 'night shift', description: 'At night', permissions: ['jobs.cancel' as const] }
+      const { role } = await client.roles.create(wanted)
+      expect(role).toEqual({ ...wanted, permissions: ['read', 'jobs.cancel'], isBuiltIn: false, isForProjects: true })
+      expect(await codeOf(client.roles.create(wanted))).toBe('ROLE_NAME_TAKEN')
+      expect(await codeOf(client.roles.create({ ...wanted, name: 'x', permissions: ['users.change'] }))).toBe(
+        'BAD_INPUT'
+      )
+      const changed = await client.roles.update({ name: role.name, permissions: ['audit.read'] })
+      expect(changed.role).toEqual({ ...role, permissions: ['read', 'audit.read'], isForProjects: false })
+      const { roles } = await client.roles.list()
+      expect(roles.map(({ name }) => name)).toEqual(expect.arrayContaining(['viewer', 'owner', role.name]))
+      expect(roles).toContainEqual(changed.role)
+      const { user } = await client.users.create({ name: 'kim', kind: 'service', role: role.name })
+      expect(await codeOf(client.roles.remove({ name: role.name }))).toBe('ROLE_IN_USE')
+      await client.users.remove({ id: user.id })
+      expect(await client.roles.remove({ name: role.name })).toEqual({ removed: true })
+      expect(await codeOf(client.roles.update({ name: role.name }))).toBe('ROLE_NOT_FOUND')
+    })
+
     it('keeps sources of nodes, and reports an environment that does not exist', async () => {
       const client = await start()
       const source = { kind: 'list' as const, nodes: 'http://127.0.0.1:9/' }

@@ -10,14 +10,15 @@ import { placesOfBlobs } from './migrations/0007-places-of-blobs.ts'
 import { usersAndTokens } from './migrations/0008-users-and-tokens.ts'
 import { audit } from './migrations/0009-audit.ts'
 import { rolesInProjects } from './migrations/0010-roles-in-projects.ts'
+import { customRoles } from './migrations/0012-custom-roles.ts'
 import { usersFromElsewhere } from './migrations/0011-users-from-elsewhere.ts'
-import { groupsOfUsers } from './migrations/0012-groups-of-users.ts'
+import { groupsOfUsers } from './migrations/0013-groups-of-users.ts'
 
 /** In order; never change a released one, append a new one. */
 export const MIGRATIONS: readonly string[] = [
   ...[allTables, engines, longLanes, nodesThatPull, kubernetesNodes],
   ...[localNodesOfEngines, placesOfBlobs, usersAndTokens, audit, rolesInProjects, usersFromElsewhere],
-  groupsOfUsers
+  ...[customRoles, groupsOfUsers]
 ]
 
 /**

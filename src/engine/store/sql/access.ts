@@ -1,14 +1,16 @@
 import type { AccessTokenId, UserId } from '../../../shared/contract/index.ts'
-import type { Role } from '../../../shared/roles.ts'
-import type { StoredAccessToken, StoredUser } from '../records.ts'
+import type { StoredAccessToken, StoredRole, StoredUser } from '../records.ts'
 import type { Database } from './database.ts'
 import { replaceRow } from './upsert.ts'
 
 interface UserRow extends Omit<StoredUser, 'enabled' | 'role' | 'projects' | 'nodeGroups'> {
   enabled: 0 | 1
-  role: Role | 'none'
+  role: string
   projects: string
   nodeGroups: string
+}
+interface RoleRow extends Omit<StoredRole, 'permissions'> {
+  permissions: string
 }
 interface TokenRow extends Omit<StoredAccessToken, 'projects' | 'nodeGroups'> {
   projects: string | null
@@ -44,6 +46,15 @@ export function createAccess(database: Database) {
   )
   const deleteToken = database.prepare<[string]>('DELETE FROM access_tokens WHERE id = ?')
   const deleteTokensOf = database.prepare<[string]>('DELETE FROM access_tokens WHERE user_id = ?')
+  const roles = database.prepare<[], RoleRow>(
+    'SELECT name, description, permissions, created_at_ms AS createdAtMs FROM custom_roles ORDER BY name'
+  )
+  const putRole = database.prepare<RoleRow>(
+    replaceRow('custom_roles', ['name'], {
+      ...{ name: ':name', description: ':description', permissions: ':permissions', created_at_ms: ':createdAtMs' }
+    })
+  )
+  const deleteRole = database.prepare<[string]>('DELETE FROM custom_roles WHERE name = ?')
   const used = database.prepare<[number, string]>('UPDATE access_tokens SET last_used_at_ms = ? WHERE id = ?')
 
   return {
@@ -79,6 +90,15 @@ export function createAccess(database: Database) {
     },
 
     deleteToken: (id: AccessTokenId): boolean => deleteToken.run(id).changes > 0,
+
+    listRoles: (): StoredRole[] =>
+      roles.all().map((row) => ({ ...row, permissions: JSON.parse(row.permissions) as string[] })),
+
+    putRole(role: StoredRole): void {
+      putRole.run({ ...role, permissions: JSON.stringify(role.permissions) })
+    },
+
+    deleteRole: (name: string): boolean => deleteRole.run(name).changes > 0,
 
     recordUse(users: UserId[], tokens: AccessTokenId[], atMs: number): void {
       for (const id of users) seen.run(atMs, id)

@@ -42,7 +42,7 @@ export function createGroups(database: Database) {
       const byGroup = membersOf()
       return groups.all().map(({ role, projects, nodeGroups, ...row }) => ({
         ...row,
-        role: role === 'none' ? null : (role as StoredGroup['role']),
+        role: role === 'none' ? null : role,
         projects: JSON.parse(projects),
         nodeGroups: JSON.parse(nodeGroups),
         members: byGroup.get(row.id) ?? []

@@ -278,6 +278,9 @@ export function createSqlStore({ driver, clock, logger, scheduleFlush = setImmed
     listAccessTokens: () => read(() => access.listTokens()),
     addAccessToken: (token) => write(() => access.addToken(token), { watched: watchToken(token.id) }),
     deleteAccessToken: (id) => write(() => access.deleteToken(id), { watched: watchToken(id) }),
+    listRoles: () => read(() => access.listRoles()),
+    putRole: (role) => write(() => access.putRole(role), { watched: watchRole(role.name) }),
+    deleteRole: (name) => write(() => access.deleteRole(name), { watched: watchRole(name) }),
     recordAccess: (users, tokens, atMs) => write(() => access.recordUse(users, tokens, atMs)),
 
     withAudit: entries.withAudit,
@@ -432,6 +435,10 @@ export function createSqlStore({ driver, clock, logger, scheduleFlush = setImmed
         .list()
         .map((group) => ({ ...group, members: group.members.map((member) => names.get(member) ?? member) }))
     })
+  }
+
+  function watchRole(name: string): Watched {
+    return watch('role', [name], () => access.listRoles().map((one) => ({ ...one, id: one.name })))
   }
 
   function watchToken(id: string): Watched {

@@ -27,7 +27,8 @@ import { usersAndTokens } from './migrations/0025-users-and-tokens.ts'
 import { audit } from './migrations/0026-audit.ts'
 import { rolesInProjects } from './migrations/0027-roles-in-projects.ts'
 import { usersFromElsewhere } from './migrations/0028-users-from-elsewhere.ts'
-import { groupsOfUsers } from './migrations/0029-groups-of-users.ts'
+import { customRoles } from './migrations/0029-custom-roles.ts'
+import { groupsOfUsers } from './migrations/0030-groups-of-users.ts'
 import { limitsAndSecrets } from './migrations/0002-limits-and-secrets.ts'
 
 /**
@@ -63,6 +64,7 @@ export const MIGRATIONS: readonly string[] = [
   audit,
   rolesInProjects,
   usersFromElsewhere,
+  customRoles,
   groupsOfUsers
 ]
 

@@ -184,7 +184,11 @@ export function describeOperators(story: Story): void {
   describe('users and tokens', () => {
     test('are read as they were written, and replaced as a whole', async () => {
       const [anna, ci] = [
-        aUser('a', { passwordHash: 'argon2id …', projects: { shop: 'deployer' } as never, nodeGroups: { eu: 'admin' } }),
+        aUser('a', {
+          passwordHash: 'argon2id …',
+          projects: { shop: 'deployer' } as never,
+          nodeGroups: { eu: 'admin' }
+        }),
         aUser('c', { kind: 'service', enabled: false, role: null })
       ]
       await story.store.putUser(ci)
@@ -197,6 +201,18 @@ export function describeOperators(story: Story): void {
       for (const token of tokens) await story.store.addAccessToken(token)
       expect(await story.store.listUsers()).toEqual([anna, ci])
       expect(await story.store.listAccessTokens()).toEqual(tokens)
+    })
+
+    test('name roles that were made, which are replaced as a whole and removed', async () => {
+      const keeper = { name: 'shop keeper', description: 'in Köln', permissions: ['read', 'jobs.run'], createdAtMs: 5 }
+      const other = { ...keeper, name: 'auditor', permissions: ['read', 'a.later.one'] }
+      await story.store.putRole({ ...keeper, permissions: [] })
+      for (const role of [keeper, other]) await story.store.putRole(role)
+      await story.store.putUser(aUser('a', { role: 'shop keeper', projects: { shop: 'shop keeper' } as never }))
+      expect(await story.store.listRoles()).toEqual([other, keeper])
+      expect(await story.store.listUsers()).toMatchObject([{ role: 'shop keeper', projects: { shop: 'shop keeper' } }])
+      expect([await story.store.deleteRole('auditor'), await story.store.deleteRole('auditor')]).toEqual([true, false])
+      expect(await story.store.listRoles()).toEqual([keeper])
     })
 
     test('of one name or one token are refused a second time', async () => {

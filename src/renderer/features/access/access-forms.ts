@@ -1,7 +1,9 @@
 import { z } from 'zod'
 import {
+  type AccessRole,
   type Group,
   GroupId,
+  type Me,
   NewAccessToken,
   NewGroup,
   NewUser,
@@ -9,41 +11,31 @@ import {
   UserChanges,
   UserId
 } from '../../../shared/contract/index.ts'
-import { intersect } from '../../../shared/permissions.ts'
-import {
-  mostRoleIn,
-  permissionsOfRole,
-  NODE_GROUP_ROLES,
-  type NodeGroupRole,
-  PROJECT_ROLES,
-  type ProjectRole,
-  ROLES,
-  type Role
-} from '../../../shared/roles.ts'
+import { NONE, type Permissions, permissionsOf, unite } from '../../../shared/permissions.ts'
+import { NODE_GROUP_ROLES, type NodeGroupRole, rolesIn } from '../../../shared/roles.ts'
+import { setOfRole } from './role-words.ts'
 
 const Password = UserChanges.shape.password.unwrap()
 
 export const PASSWORD_HELP =
   'At least 15 characters of any kind: length is what makes a password hard to guess. Several unrelated words are good.'
 
-/** `none`: in none but the projects that are named. */
-export type RoleOrNone = Role | 'none'
-
-const rowsOf = <One extends string>(roles: readonly One[], noun: string) =>
+const rowsOf = <Role extends z.ZodType<string>>(role: Role, noun: string) =>
   z
-    .array(z.object({ name: z.string().trim(), role: z.enum(roles) }))
+    .array(z.object({ name: z.string().trim(), role }))
     .refine((rows) => new Set(rows.map(({ name }) => name)).size === rows.length, `A ${noun} is named twice`)
     .refine((rows) => rows.every(({ name }) => name !== ''), `Name each ${noun}, or remove its row`)
 
 const rightsFields = {
-  role: z.enum([...ROLES, 'none']),
-  projects: rowsOf(PROJECT_ROLES, 'project'),
-  nodeGroups: rowsOf(NODE_GROUP_ROLES, 'tag')
+  /** `none`: nothing but what is named. */
+  role: z.string(),
+  projects: rowsOf(z.string(), 'project'),
+  nodeGroups: rowsOf(z.enum(NODE_GROUP_ROLES), 'tag')
 }
 
 interface RightsRows {
-  role: RoleOrNone
-  projects: { name: string; role: ProjectRole }[]
+  role: string
+  projects: { name: string; role: string }[]
   nodeGroups: { name: string; role: NodeGroupRole }[]
 }
 
@@ -85,10 +77,12 @@ export const GroupForm = z
     members: z.array(UserId).max(1_000, 'A group can have 1,000 members'),
     ...rightsFields
   })
-  .transform(({ name, description, members, ...rights }): NewGroup => ({
-    ...{ name, description, members },
-    ...toRights(rights)
-  }))
+  .transform(
+    ({ name, description, members, ...rights }): NewGroup => ({
+      ...{ name, description, members },
+      ...toRights(rights)
+    })
+  )
 export type GroupTexts = z.input<typeof GroupForm>
 
 export const startGroup = (group: Group | null): GroupTexts => ({
@@ -134,7 +128,7 @@ export const TokenForm = z
   .object({
     name: z.string().trim().min(1, 'Required').pipe(NewAccessToken.shape.name),
     userId: z.literal('').or(UserId),
-    role: z.enum(ROLES),
+    role: z.string(),
     /** None: all of the user's. */
     projects: z.array(z.string().trim().min(1)).max(200),
     /** None: all of the user's, unless it is for some projects. */
@@ -158,18 +152,31 @@ export const startToken = (): TokenTexts => ({
   ...{ name: '', userId: '', role: 'viewer', projects: [], nodeGroups: [], expiry: '90' }
 })
 
+/** All that somebody with these roles, one's own or those of groups, may do in any project. */
+export const permissionsOfRoles = (
+  given: readonly Pick<User, 'role' | 'projects'>[],
+  roles: readonly AccessRole[]
+): Permissions =>
+  given
+    .flatMap(({ role, projects }) => [...(role === null ? [] : [role]), ...Object.values<string>(projects)])
+    .flatMap(rolesIn)
+    .reduce((all, name) => unite(all, setOfRole(roles, name)), NONE)
+
+/** The same of whoever looks at the page. */
+export const permissionsOfMe = ({ permissions: { everywhere, projects } }: Me): Permissions =>
+  permissionsOf([...(everywhere ?? []), ...Object.values(projects).flat()])
+
 /**
- * The role of a token after its user was chosen: a program has a user of its own, whose role was chosen for it; for
- * others the chosen one stays, as far as that user has it.
+ * The role of a token after its user was chosen, among those that the user has: a program has a user of its own, whose
+ * role was chosen for it, so its token gets the largest; for others the chosen one stays if it is among them.
  */
-export function roleFor(user: Pick<User, 'kind' | 'role' | 'projects'> | undefined, chosen: Role, own: Role): Role {
-  if (user === undefined) return upTo(chosen, own)
-  return user.kind === 'service' ? highestRoleOf(user) : upTo(chosen, highestRoleOf(user))
+export function roleFor(user: Pick<User, 'kind'> | undefined, chosen: string, among: readonly AccessRole[]): string {
+  const size = (role: AccessRole | undefined) => role?.permissions.length ?? 0
+  if (user?.kind === 'service') {
+    return (
+      among.reduce<AccessRole | undefined>((most, one) => (size(one) > size(most) ? one : most), undefined)?.name ??
+      'viewer'
+    )
+  }
+  return among.some(({ name }) => name === chosen) ? chosen : 'viewer'
 }
-
-const upTo = (chosen: Role, most: Role): Role =>
-  mostRoleIn(intersect(permissionsOfRole(chosen), permissionsOfRole(most)), ROLES)
-
-/** That it has anywhere. */
-export const highestRoleOf = ({ role, projects }: Pick<User, 'role' | 'projects'>): Role =>
-  ROLES.findLast((one) => one === role || Object.values(projects).some((other) => other === one)) ?? 'viewer'

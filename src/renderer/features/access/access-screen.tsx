@@ -1,9 +1,6 @@
 import { Button, Menu } from '@mantine/core'
 import { IconEye } from '@tabler/icons-react'
 import { seeAs } from '../../state/seen-as.ts'
-import { namesOf } from '../../../shared/permissions.ts'
-import { permissionsOfRole } from '../../../shared/roles.ts'
-import { rolesUpTo } from './role-words.ts'
 import { useMay, useMe } from '../../api/use-me.ts'
 import { ScreenHead } from '../../ui/panel.tsx'
 import { QueryState } from '../../ui/states.tsx'
@@ -11,11 +8,14 @@ import classes from './access.module.css'
 import { AccountPanel } from './account-panel.tsx'
 import { BrowsersPanel } from './browsers-panel.tsx'
 import { GroupsPanel } from './groups-panel.tsx'
+import { RolesPanel } from './roles-panel.tsx'
 import { TokensPanel } from './tokens-panel.tsx'
+import { useRoles } from './use-access.ts'
 import { UsersPanel } from './users-panel.tsx'
 
 /** What others see can only be told by looking: owners have every button. */
 function SeeAs() {
+  const others = useRoles().filter(({ name }) => name !== 'owner')
   return (
     <Menu position="bottom-end">
       <Menu.Target>
@@ -24,9 +24,9 @@ function SeeAs() {
         </Button>
       </Menu.Target>
       <Menu.Dropdown>
-        {rolesUpTo('admin').map((role) => (
-          <Menu.Item key={role} onClick={() => seeAs({ name: role, permissions: namesOf(permissionsOfRole(role)) })}>
-            {role}
+        {others.map((role) => (
+          <Menu.Item key={role.name} onClick={() => seeAs(role)}>
+            {role.name}
           </Menu.Item>
         ))}
       </Menu.Dropdown>
@@ -47,6 +47,7 @@ export function AccessScreen() {
             {data.userId !== null && <AccountPanel me={data} />}
             {isOwner && <UsersPanel />}
             {isOwner && <GroupsPanel />}
+            {isOwner && <RolesPanel />}
             <TokensPanel me={data} />
             <BrowsersPanel />
           </>

@@ -5,11 +5,11 @@ import type { Me } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
 import { FieldRow, Panel } from '../../ui/panel.tsx'
 import { ChangePasswordDialog } from './password-dialogs.tsx'
-import { ROLE_WORDS } from './role-words.ts'
+import { describePermissions } from './role-words.ts'
 import { READ_AGAIN } from './use-access.ts'
 
 /** Of somebody who is logged in as a user, not with the service's own password. */
-export function AccountPanel({ me: { name, everywhere, projects, nodeGroups, groups } }: { me: Me }) {
+export function AccountPanel({ me: { name, role, permissions, nodeGroups, groups } }: { me: Me }) {
   const [isChanging, setChanging] = useState(false)
   const { query } = useApi()
   const sessions = useQuery(query.sessions.list.queryOptions(READ_AGAIN)).data?.sessions
@@ -27,18 +27,15 @@ export function AccountPanel({ me: { name, everywhere, projects, nodeGroups, gro
     >
       <FieldRow label="Name">{name}</FieldRow>
       <FieldRow label="Role">
-        {everywhere === null ? (
-          'only what is named here'
-        ) : (
-          <>
-            {everywhere} <span className="dim">· {ROLE_WORDS[everywhere].toLowerCase()}</span>
-          </>
-        )}
+        {role}{' '}
+        <span className="dim">
+          · {permissions.everywhere === null ? 'only what is named here' : describePermissions(permissions.everywhere)}
+        </span>
         {isFromProvider && <span className="dim"> · from your groups at the identity provider, at each login</span>}
       </FieldRow>
-      {Object.entries(projects).map(([project, one]) => (
+      {Object.entries(permissions.projects).map(([project, names]) => (
         <FieldRow key={project} label={project}>
-          {one} <span className="dim">· {ROLE_WORDS[one].toLowerCase()}</span>
+          {describePermissions(names)}
         </FieldRow>
       ))}
       {Object.entries(nodeGroups).map(([tag, one]) => (

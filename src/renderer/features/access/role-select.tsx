@@ -1,27 +1,31 @@
 import { Select, type SelectProps } from '@mantine/core'
-import { ROLES, type Role } from '../../../shared/roles.ts'
+import type { AccessRole } from '../../../shared/contract/index.ts'
 import classes from './access.module.css'
-import { ROLE_WORDS, rolesUpTo } from './role-words.ts'
+import { describeRole } from './role-words.ts'
 
 /** Wide enough for the descriptions, also below a narrow field. */
 const LIST = { width: 350, position: 'bottom-start' } as const
 
-/** Chooses a role, up to the highest that may be given; each says what it may do. `hasNone`: or none at all. */
-export function RoleSelect({
-  most = 'owner',
-  hasNone = false,
-  ...props
-}: SelectProps & { most?: Role; hasNone?: boolean }) {
+interface RoleSelectProps extends SelectProps {
+  roles: readonly AccessRole[]
+  hasNone?: boolean
+}
+
+/** Chooses one of these roles; each says what it may do. `hasNone`: or none at all. */
+export function RoleSelect({ roles, hasNone = false, ...props }: RoleSelectProps) {
+  const names = [...(hasNone ? ['none'] : []), ...roles.map(({ name }) => name)]
+  // Several roles from groups elsewhere, or one that was removed.
+  const isOther = typeof props.value === 'string' && !names.includes(props.value)
   return (
     <Select
       allowDeselect={false}
-      data={[...(hasNone ? ['none'] : []), ...rolesUpTo(most)]}
+      data={isOther ? [props.value!, ...names] : names}
       comboboxProps={LIST}
       maxDropdownHeight={320}
       renderOption={({ option }) => (
         <span className={classes.role}>
           {option.value}
-          <span className="dim">{ROLE_WORDS[ROLES.find((role) => role === option.value) ?? 'none']}</span>
+          <span className="dim">{describeRole(roles, option.value)}</span>
         </span>
       )}
       {...props}

@@ -1,8 +1,16 @@
-import { ROLES, type Role } from '../../../shared/roles.ts'
+import type { AccessRole } from '../../../shared/contract/index.ts'
+import {
+  includes,
+  namesOf,
+  PERMISSION_TEXTS,
+  type Permission,
+  type Permissions,
+  permissionsOf
+} from '../../../shared/permissions.ts'
+import { type NodeGroupRole, PROJECT_ROLES, ROLE_PERMISSIONS, roleOf, ROLES, type Role } from '../../../shared/roles.ts'
 
-/** What each role may do; all but the first also may do what the roles before it may. */
-export const ROLE_WORDS: Record<Role | 'none', string> = {
-  none: 'Only what is named below',
+/** What each built-in role may do; all but the first also may do what the roles before it may. */
+const BUILT_IN: Record<Role, string> = {
   viewer: 'Reads everything, changes nothing',
   operator: 'Also runs, cancels, retries and schedules jobs',
   deployer: 'Also uploads eggs, which run code on every node',
@@ -10,5 +18,45 @@ export const ROLE_WORDS: Record<Role | 'none', string> = {
   owner: 'Also manages users and the tokens of others'
 }
 
-/** Up to a role. */
-export const rolesUpTo = (most: Role): Role[] => ROLES.slice(0, ROLES.indexOf(most) + 1)
+/** What each role in a node group may do there. */
+export const NODE_ROLE_WORDS: Record<NodeGroupRole, string> = {
+  viewer: 'Sees the nodes',
+  operator: 'Also cordons and drains them',
+  admin: 'Also changes, adds and removes them'
+}
+
+/** Until the engine has answered, and for one that is too old to have others. */
+export const BUILT_IN_ROLES: readonly AccessRole[] = ROLES.map((name) => ({
+  ...{ name, description: '', permissions: namesOf(ROLE_PERMISSIONS[name]), isBuiltIn: true },
+  isForProjects: PROJECT_ROLES.some((one) => one === name)
+}))
+
+const labelOf = (name: Permission): string => PERMISSION_TEXTS[name]?.label ?? name
+
+/** `read, run jobs and cancel jobs`. */
+export function listPermissions(names: readonly Permission[]): string {
+  const labels = names.map(labelOf)
+  return labels.length < 2 ? labels.join('') : `${labels.slice(0, -1).join(', ')} and ${labels.at(-1)}`
+}
+
+/** In small letters: what these permissions are together. */
+export function describePermissions(names: readonly Permission[]): string {
+  const same = roleOf(permissionsOf(names))
+  return same === null ? `may ${listPermissions(names)}` : BUILT_IN[same].toLowerCase()
+}
+
+/** What a role is for, without a full stop. `none`: nothing but what is named. */
+export function describeRole(roles: readonly AccessRole[], name: string): string {
+  if (name === 'none') return 'Only what is named below'
+  const role = roles.find((one) => one.name === name)
+  if (role === undefined) return 'From groups elsewhere'
+  if (role.isBuiltIn) return BUILT_IN[name as Role]
+  return role.description.replace(/\.$/, '') || `May ${listPermissions(role.permissions)}`
+}
+
+export const setOfRole = (roles: readonly AccessRole[], name: string): Permissions =>
+  permissionsOf(roles.find((one) => one.name === name)?.permissions ?? [])
+
+/** Those that allow nothing more than this. */
+export const rolesWithin = (roles: readonly AccessRole[], most: Permissions): AccessRole[] =>
+  roles.filter(({ permissions }) => includes(most, permissionsOf(permissions)))

@@ -1,7 +1,9 @@
-import { ActionIcon, Autocomplete, Button, Input, Select } from '@mantine/core'
+import { ActionIcon, Autocomplete, Button, Input } from '@mantine/core'
 import { IconPlus, IconX } from '@tabler/icons-react'
 import { CODE_INPUT } from '../../ui/fields/code-input.ts'
+import type { AccessRole } from '../../../shared/contract/index.ts'
 import classes from './access.module.css'
+import { RoleSelect } from './role-select.tsx'
 
 export interface ScopedRole<Role extends string> {
   /** Of a project, or a tag of nodes. */
@@ -14,7 +16,7 @@ interface ScopedRolesFieldProps<Role extends string> {
   description: string
   /** What each row names, in lower case. */
   noun: string
-  roles: readonly Role[]
+  roles: readonly AccessRole[]
   /** Names that there are. */
   known: readonly string[]
   lengthMax: number
@@ -44,10 +46,9 @@ export function ScopedRolesField<Role extends string>(props: ScopedRolesFieldPro
               onChange={(next) => change(index, { name: next })}
               {...CODE_INPUT}
             />
-            <Select
+            <RoleSelect
               aria-label={`Role in ${name || `${noun} ${index + 1}`}`}
-              allowDeselect={false}
-              data={[...roles]}
+              roles={roles}
               value={role}
               onChange={(next) => next !== null && change(index, { role: next as Role })}
             />
@@ -65,7 +66,7 @@ export function ScopedRolesField<Role extends string>(props: ScopedRolesFieldPro
           size="compact-xs"
           variant="default"
           leftSection={<IconPlus size={13} />}
-          onClick={() => onChange([...value, { name: '', role: roles[0]! }])}
+          onClick={() => onChange([...value, { name: '', role: 'viewer' as Role }])}
         >
           Add {noun}
         </Button>

@@ -1,17 +1,24 @@
 import { useQuery } from '@tanstack/react-query'
 import { Modal, Select, TagsInput, TextInput } from '@mantine/core'
 import type { AccessToken, Me, NewAccessToken, User } from '../../../shared/contract/index.ts'
-import { permissionsOf } from '../../../shared/permissions.ts'
-import { mostRoleIn, ROLES } from '../../../shared/roles.ts'
 import { useApi } from '../../api/api.tsx'
 import { useFormOf } from '../../ui/fields/form-of-schema.ts'
 import { optionsOf } from '../../ui/fields/options.ts'
 import { FormFoot, SchemaForm } from '../../ui/fields/schema-form.tsx'
-import { EXPIRIES, highestRoleOf, roleFor, startToken, TokenForm, type TokenTexts } from './access-forms.ts'
+import {
+  EXPIRIES,
+  permissionsOfMe,
+  permissionsOfRoles,
+  roleFor,
+  startToken,
+  TokenForm,
+  type TokenTexts
+} from './access-forms.ts'
 import classes from './access.module.css'
+import { groupsOf } from './group-words.ts'
 import { RoleSelect } from './role-select.tsx'
-import { ROLE_WORDS } from './role-words.ts'
-import { useReadAccess } from './use-access.ts'
+import { describeRole, rolesWithin } from './role-words.ts'
+import { READ_AGAIN, useReadAccess, useRoles } from './use-access.ts'
 
 interface TokenDialogProps {
   me: Me
@@ -29,6 +36,7 @@ export function TokenDialog({ me, users, onClose, onCreated }: TokenDialogProps)
   const tags = [...new Set(nodes.flatMap((node) => node.tags))].toSorted()
   const hasNodeGroups = tags.length > 0
   const readAgain = useReadAccess()
+  const roles = useRoles()
   const form = useFormOf<TokenTexts, NewAccessToken>({
     schema: TokenForm,
     start: startToken,
@@ -40,16 +48,15 @@ export function TokenDialog({ me, users, onClose, onCreated }: TokenDialogProps)
     }
   })
   const { userId, role } = form.values
-  const ownRole = mostRoleIn(
-    permissionsOf(
-      Object.values(me.permissions.projects)
-        .concat(me.permissions.everywhere ?? [])
-        .flat()
-    ),
-    ROLES
-  )
+  const { data: listed } = useQuery(query.groups.list.queryOptions({ ...READ_AGAIN, enabled: users.length > 0 }))
+  const groups = listed?.groups ?? []
   const others = users.filter(({ id }) => id !== me.userId)
   const user = others.find(({ id }) => id === userId)
+  const rolesOf = (of: User | undefined) =>
+    rolesWithin(
+      roles,
+      of === undefined ? permissionsOfMe(me) : permissionsOfRoles([of, ...groupsOf(of, groups)], roles)
+    )
   return (
     <Modal opened onClose={onClose} title="Create token" size={460}>
       <SchemaForm form={form} className={classes.form}>
@@ -71,23 +78,17 @@ export function TokenDialog({ me, users, onClose, onCreated }: TokenDialogProps)
               { value: '', label: `${me.name} (you)` },
               ...others.map(({ id, name }) => ({ value: id, label: name }))
             ]}
-            onChange={(next) =>
-              form.change({
-                userId: next ?? '',
-                role: roleFor(
-                  others.find(({ id }) => id === next),
-                  role,
-                  ownRole
-                )
-              })
-            }
+            onChange={(next) => {
+              const chosen = others.find(({ id }) => id === next)
+              form.change({ userId: next ?? '', role: roleFor(chosen, role, rolesOf(chosen)) })
+            }}
           />
         )}
         <RoleSelect
           {...form.input('role')}
-          most={user === undefined ? ownRole : highestRoleOf(user)}
+          roles={rolesOf(user)}
           label="Role"
-          description={`${ROLE_WORDS[role]}.`}
+          description={`${describeRole(roles, role)}.`}
         />
         <TagsInput
           label="Projects"

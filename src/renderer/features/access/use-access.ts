@@ -1,13 +1,21 @@
-import { useQueryClient } from '@tanstack/react-query'
+import { useQuery, useQueryClient } from '@tanstack/react-query'
+import type { AccessRole } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
+import { BUILT_IN_ROLES } from './role-words.ts'
 
-/** Users, groups and tokens are not in the stream of changes: the screen reads them when it opens, and while it is open. */
+/** None of these is in the stream of changes: the screen reads them when it opens, and while it is open. */
 export const READ_AGAIN = { staleTime: 0, refetchInterval: 30_000 }
+
+/** All roles, the built-in ones first. */
+export function useRoles(): readonly AccessRole[] {
+  const { query } = useApi()
+  return useQuery(query.roles.list.queryOptions(READ_AGAIN)).data?.roles ?? BUILT_IN_ROLES
+}
 
 /** After a change here; with it, `me` may have another role. */
 export function useReadAccess(): () => Promise<unknown> {
   const { query } = useApi()
   const queries = useQueryClient()
-  return () =>
-    Promise.all([query.users.key(), query.groups.key(), query.tokens.key()].map((queryKey) => queries.invalidateQueries({ queryKey })))
+  const keys = [query.users.key(), query.groups.key(), query.roles.key(), query.tokens.key()]
+  return () => Promise.all(keys.map((queryKey) => queries.invalidateQueries({ queryKey })))
 }

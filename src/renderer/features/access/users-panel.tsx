@@ -11,7 +11,6 @@ import {
 import { useMutation, useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import type { Group, User, UserChanges } from '../../../shared/contract/index.ts'
-import type { Role } from '../../../shared/roles.ts'
 import { useApi } from '../../api/api.tsx'
 import { ConfirmDialog } from '../../ui/confirm-dialog.tsx'
 import { MoreMenu } from '../../ui/more-menu.tsx'
@@ -25,7 +24,7 @@ import { fromGroups, givenWords, groupsOf } from './group-words.ts'
 import { SetPasswordDialog } from './password-dialogs.tsx'
 import { RightsDialog } from './rights-dialog.tsx'
 import { RoleSelect } from './role-select.tsx'
-import { READ_AGAIN, useReadAccess } from './use-access.ts'
+import { READ_AGAIN, useReadAccess, useRoles } from './use-access.ts'
 import { UserDialog } from './user-dialog.tsx'
 
 /** Everybody who can log in or has tokens, except whoever has the service's own password. For owners. */
@@ -104,6 +103,7 @@ function UserRow({ user, groups, tokenCount }: UserRowProps) {
   const [asking, setAsking] = useState<'rights' | 'password' | 'remove' | null>(null)
   const inGroups = fromGroups(user, groups)
   const single = givenWords({ role: null, projects, nodeGroups })
+  const roles = useRoles()
   const { isPending, setRole, setEnabled } = useUserChanges(user)
   return (
     <tr data-off={!enabled || undefined}>
@@ -127,11 +127,12 @@ function UserRow({ user, groups, tokenCount }: UserRowProps) {
           className={classes.roleField}
           size="xs"
           aria-label={`Role of ${name}`}
+          roles={roles}
           value={role ?? 'none'}
           hasNone={role === null}
           disabled={isPending || origin !== 'local'}
           title={origin === 'local' ? undefined : 'The role comes from groups, at each login'}
-          onChange={(next) => next !== null && next !== role && next !== 'none' && setRole(next as Role)}
+          onChange={(next) => next !== null && next !== role && next !== 'none' && setRole(next)}
         />
         {single.length > 0 && (
           <UnstyledButton
@@ -188,7 +189,9 @@ function UserRow({ user, groups, tokenCount }: UserRowProps) {
             Remove…
           </Menu.Item>
         </MoreMenu>
-        {asking === 'rights' && <RightsDialog user={user} isInGroup={inGroups.length > 0} onClose={() => setAsking(null)} />}
+        {asking === 'rights' && (
+          <RightsDialog user={user} isInGroup={inGroups.length > 0} onClose={() => setAsking(null)} />
+        )}
         {asking === 'password' && <SetPasswordDialog user={user} onClose={() => setAsking(null)} />}
         {asking === 'remove' && (
           <RemoveDialog user={user} groups={groups} tokenCount={tokenCount} onClose={() => setAsking(null)} />
@@ -239,7 +242,7 @@ function useUserChanges({ id, name, role }: User) {
   })
   return {
     isPending,
-    setRole: (next: Role) => mutate({ to: { role: next }, back: { role }, done: `${name} has the role ${next}.` }),
+    setRole: (next: string) => mutate({ to: { role: next }, back: { role }, done: `${name} has the role ${next}.` }),
     setEnabled: (enabled: boolean) =>
       mutate({
         ...{ to: { enabled }, back: { enabled: !enabled } },
@@ -248,12 +251,7 @@ function useUserChanges({ id, name, role }: User) {
   }
 }
 
-function RemoveDialog({
-  user,
-  groups,
-  tokenCount,
-  onClose
-}: UserRowProps & { onClose: () => void }) {
+function RemoveDialog({ user, groups, tokenCount, onClose }: UserRowProps & { onClose: () => void }) {
   const { id, name, kind, enabled } = user
   const leaves = groupsOf(user, groups).map((group) => group.name)
   const { query } = useApi()

@@ -57,6 +57,7 @@ const FIELD_OF_CODE: Partial<Record<ErrorCode, string>> = {
   VERSION_NOT_FOUND: 'version',
   SPIDER_NOT_FOUND: 'spiders',
   USER_NAME_TAKEN: 'name',
+  ROLE_NAME_TAKEN: 'name',
   GROUP_NAME_TAKEN: 'name'
 }
 

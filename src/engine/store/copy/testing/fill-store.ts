@@ -82,6 +82,7 @@ export async function fillStore(store: Store): Promise<void> {
       ...{ ending: 'ffee', createdAtMs: 1, expiresAtMs: null, lastUsedAtMs: 3 }
     })
   )
+  await store.putRole({ name: 'größer', description: '', permissions: ['read', 'jobs.run'], createdAtMs: 5 })
   await store.appendAudit(anAuditRecord({ input: '{"name":"größer"}' }))
   await store.appendAudit(anAuditRecord({ project: 'shop', result: 'failed', code: 'BAD_INPUT' }))
   await store.putToldProblems([branded({ id: 'one', title: 'Something is wrong', severity: 'warning' })], [])

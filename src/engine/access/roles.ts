@@ -1,0 +1,181 @@
+import { EventEmitter } from 'node:events'
+import type { AccessRole, NewRole } from '../../shared/contract/index.ts'
+import { ScrapdeckError } from '../../shared/errors.ts'
+import {
+  includes,
+  namesOf,
+  NONE,
+  OWNER_PERMISSIONS,
+  PERMISSION_TEXTS,
+  type Permissions,
+  permissionsOf,
+  PROJECT_PERMISSIONS,
+  READ,
+  subtract,
+  unite
+} from '../../shared/permissions.ts'
+import { permissionsOfRole, ROLES, rolesIn } from '../../shared/roles.ts'
+import type { Clock } from '../runtime/clock.ts'
+import type { StoredRole } from '../store/records.ts'
+import type { AccessStore } from '../store/store.ts'
+import type { GivenRoles } from './given-roles.ts'
+
+export interface RolesParts {
+  store: Pick<AccessStore, 'putRole' | 'deleteRole'>
+  clock: Pick<Clock, 'nowMs'>
+  /** Changes of roles and of who has them, one after the other. */
+  inTurn: <T>(work: () => Promise<T>) => Promise<T>
+  /** Who and what has this role: `the user anna`. `inProjects`: only in single ones. */
+  holdersOf: (name: string, where?: 'inProjects') => string[]
+}
+
+const ROLES_MAX = 100
+const HOLDERS_NAMED = 5
+
+/**
+ * The custom roles of owners, beside the built-in ones. All are in memory; each change is on disk before it counts.
+ * None ever has what is for owners, whatever is stored.
+ */
+export class Roles {
+  readonly #parts: RolesParts
+  readonly #custom: Map<string, StoredRole>
+  /** The options that give a role to groups from elsewhere, by the name of the role. */
+  #configured: ReadonlyMap<string, readonly string[]> = new Map()
+  /** `changed`: what somebody may do may be different now. */
+  readonly events = new EventEmitter<{ changed: [] }>()
+
+  constructor(parts: RolesParts, roles: readonly StoredRole[]) {
+    this.#parts = parts
+    this.#custom = new Map(roles.map((role) => [role.name, role]))
+  }
+
+  /** What one role, or several together, allow. NONE: there is no such role. */
+  readonly setOf = (text: string): Permissions =>
+    rolesIn(text).reduce((set, name) => unite(set, this.#setOfOne(name)), NONE)
+
+  list(): AccessRole[] {
+    const custom = [...this.#custom.values()].sort((one, other) => (one.name < other.name ? -1 : 1))
+    return [...ROLES.map((name) => describe(name, '', permissionsOfRole(name), true)), ...custom.map(describeCustom)]
+  }
+
+  /** Sets which options name which roles. */
+  setConfigured(roles: ReadonlyMap<string, readonly string[]>): void {
+    this.#configured = roles
+    this.events.emit('changed')
+  }
+
+  /** Roles that options give to groups, and that do not exist: their members get nothing by them. */
+  missing(): { name: string; options: readonly string[] }[] {
+    return [...this.#configured].flatMap(([name, options]) => (this.setOf(name) === NONE ? [{ name, options }] : []))
+  }
+
+  /** Rejects with ROLE_NAME_TAKEN, BAD_INPUT. */
+  create({ name, description, permissions }: NewRole): Promise<AccessRole> {
+    return this.#parts.inTurn(async () => {
+      if (this.setOf(name) !== NONE) {
+        throw new ScrapdeckError('ROLE_NAME_TAKEN', `There is already a role ${name}. Choose another name`)
+      }
+      if (this.#custom.size >= ROLES_MAX) {
+        throw new ScrapdeckError('BAD_INPUT', `There can be ${ROLES_MAX} roles. Remove some first`)
+      }
+      return this.#put({ name, description, permissions, createdAtMs: this.#parts.clock.nowMs() })
+    })
+  }
+
+  /** Rejects with ROLE_NOT_FOUND, BAD_INPUT. */
+  update({ name, ...changes }: Partial<NewRole> & Pick<NewRole, 'name'>): Promise<AccessRole> {
+    return this.#parts.inTurn(async () => {
+      const before = this.#require(name)
+      const permissions = changes.permissions ?? before.permissions
+      const holders = this.#parts.holdersOf(name, 'inProjects')
+      if (holders.length > 0) refuseInProjects(name, permissionsOf(permissions), ` Given there: ${list(holders)}.`)
+      return this.#put({ ...before, description: changes.description ?? before.description, permissions })
+    })
+  }
+
+  /** Rejects with ROLE_NOT_FOUND, ROLE_IN_USE. */
+  remove(name: string): Promise<boolean> {
+    return this.#parts.inTurn(async () => {
+      this.#require(name)
+      const options = (this.#configured.get(name) ?? []).map((option) => `the option ${option}`)
+      const holders = [...this.#parts.holdersOf(name), ...options]
+      if (holders.length > 0) {
+        throw new ScrapdeckError(
+          'ROLE_IN_USE',
+          `The role ${name} is in use: ${list(holders)}. Give them another role first`
+        )
+      }
+      const isRemoved = await this.#parts.store.deleteRole(name)
+      this.#custom.delete(name)
+      this.events.emit('changed')
+      return isRemoved
+    })
+  }
+
+  /** Throws BAD_INPUT unless each of these roles exists and can be given where it is. */
+  requireGiven({ role, projects }: GivenRoles): void {
+    if (role !== null) this.requireRole(role, 'role')
+    for (const [project, one] of Object.entries<string>(projects)) {
+      this.requireRole(one, 'projects')
+      refuseInProjects(one, this.setOf(one), ` (${project})`)
+    }
+  }
+
+  /** Throws BAD_INPUT. */
+  requireRole(name: string, field: string): void {
+    if (this.#setOfOne(name) !== NONE) return
+    const names = this.list().map((role) => role.name)
+    throw new ScrapdeckError('BAD_INPUT', `There is no role ${name}. There are ${names.join(', ')}`, {
+      data: { field }
+    })
+  }
+
+  #setOfOne(name: string): Permissions {
+    const builtIn = permissionsOfRole(name)
+    if (builtIn !== NONE) return builtIn
+    const custom = this.#custom.get(name)
+    return custom === undefined ? NONE : setOfCustom(custom)
+  }
+
+  #require(name: string): StoredRole {
+    const role = this.#custom.get(name)
+    if (role !== undefined) return role
+    const why =
+      permissionsOfRole(name) === NONE ? `There is no role ${name}` : `${name} is a built-in role, which stays as it is`
+    throw new ScrapdeckError('ROLE_NOT_FOUND', why)
+  }
+
+  async #put(role: StoredRole): Promise<AccessRole> {
+    const stored = { ...role, permissions: namesOf(setOfCustom(role)) }
+    await this.#parts.store.putRole(stored)
+    this.#custom.set(stored.name, stored)
+    this.events.emit('changed')
+    return describeCustom(stored)
+  }
+}
+
+/** Never what is for owners: a database can be edited, and a later version may know more of it. */
+const setOfCustom = ({ permissions }: StoredRole): Permissions =>
+  unite(subtract(permissionsOf(permissions), OWNER_PERMISSIONS), READ)
+
+const describeCustom = (role: StoredRole): AccessRole => describe(role.name, role.description, setOfCustom(role), false)
+
+const describe = (name: string, description: string, set: Permissions, isBuiltIn: boolean): AccessRole => ({
+  ...{ name, description, permissions: namesOf(set), isBuiltIn },
+  isForProjects: includes(PROJECT_PERMISSIONS, set)
+})
+
+function refuseInProjects(name: string, set: Permissions, where: string): void {
+  const tooMuch = subtract(set, PROJECT_PERMISSIONS)
+  if (tooMuch === NONE) return
+  const labels = namesOf(tooMuch).map((one) => PERMISSION_TEXTS[one].label)
+  throw new ScrapdeckError(
+    'BAD_INPUT',
+    `The role ${name} cannot be given in single projects: ${labels.join(', ')} is for the whole service.${where}`
+  )
+}
+
+function list(names: readonly string[]): string {
+  const more = names.length > HOLDERS_NAMED ? ` and ${names.length - HOLDERS_NAMED} more` : ''
+  return `${names.slice(0, HOLDERS_NAMED).join(', ')}${more}`
+}

@@ -1,0 +1,116 @@
+import { Badge, Checkbox, Modal, TextInput } from '@mantine/core'
+import type { AccessRole, NewRole } from '../../../shared/contract/index.ts'
+import { type Permission, PERMISSION_TEXTS } from '../../../shared/permissions.ts'
+import { useApi } from '../../api/api.tsx'
+import { CODE_INPUT } from '../../ui/fields/code-input.ts'
+import { useFormOf } from '../../ui/fields/form-of-schema.ts'
+import { FormFoot, SchemaForm } from '../../ui/fields/schema-form.tsx'
+import { notifyDone } from '../../ui/notify.tsx'
+import classes from './access.module.css'
+import { fixedBecause, GROUPS, ofWholeService, RoleForm, type RoleTexts, startRole } from './role-form.ts'
+import { listPermissions } from './role-words.ts'
+import { useReadAccess } from './use-access.ts'
+
+interface RoleDialogProps {
+  /** null: a new one. */
+  role: AccessRole | null
+  /** A new one that begins as `role` is. */
+  isCopy?: boolean
+  onClose: () => void
+}
+
+/** A role as a set of permissions, each with what it allows. A built-in one can only be read. */
+export function RoleDialog({ role, isCopy = false, onClose }: RoleDialogProps) {
+  const { client } = useApi()
+  const readAgain = useReadAccess()
+  const isNew = role === null || isCopy
+  const isFixed = !isNew && role.isBuiltIn
+  const form = useFormOf<RoleTexts, NewRole>({
+    schema: RoleForm,
+    start: () => startRole(role, isCopy),
+    save: async (wanted) => {
+      await (isNew ? client.roles.create(wanted) : client.roles.update(wanted))
+      onClose()
+      notifyDone(isNew ? `The role ${wanted.name} was added.` : `The role ${wanted.name} was changed.`)
+      await readAgain()
+    }
+  })
+  if (isFixed) {
+    return (
+      <Modal opened onClose={onClose} title={`Role ${role.name}`} size={560}>
+        <p className={classes.roleNote}>A built-in role stays as it is. Duplicate it to make one that differs.</p>
+        <Permissions value={role.permissions} />
+      </Modal>
+    )
+  }
+  const { permissions } = form.values
+  return (
+    <Modal opened onClose={onClose} title={isNew ? 'Add role' : `Role ${role.name}`} size={560}>
+      <SchemaForm form={form} className={classes.form}>
+        {isNew && (
+          <TextInput
+            {...form.input('name')}
+            label="Name"
+            placeholder="shop keeper"
+            description="In small letters. It cannot be changed later: users, tokens and the configuration name it."
+            maxLength={64}
+            data-autofocus
+            {...CODE_INPUT}
+          />
+        )}
+        <TextInput {...form.input('description')} label="Description" maxLength={500} />
+        <Permissions value={permissions} onChange={(next) => form.change({ permissions: next })} />
+        <p className={classes.roleNote} role="status">
+          {scopeWords(permissions)}
+        </p>
+        <FormFoot form={form} submit={isNew ? 'Add role' : 'Save'} onCancel={onClose} />
+      </SchemaForm>
+    </Modal>
+  )
+}
+
+function scopeWords(permissions: readonly Permission[]): string {
+  const ofService = ofWholeService(permissions)
+  if (ofService.length === 0) return 'This role can be given in all projects or in single ones.'
+  return `This role can only be given in all projects, because of: ${listPermissions(ofService)}.`
+}
+
+/** Without `onChange`, they are only shown. */
+function Permissions({ value, onChange }: { value: readonly Permission[]; onChange?: (next: Permission[]) => void }) {
+  return (
+    <div className={classes.permissions}>
+      {GROUPS.map(({ group, permissions }) => (
+        <fieldset key={group}>
+          <legend>{group}</legend>
+          {permissions.map((name) => {
+            const { label, text, scope } = PERMISSION_TEXTS[name]
+            const fixed = onChange === undefined ? null : fixedBecause(name)
+            return (
+              <Checkbox
+                key={name}
+                size="xs"
+                label={
+                  <span className={classes.permission}>
+                    {label[0]!.toUpperCase() + label.slice(1)}
+                    {scope === 'service' && (
+                      <Badge size="xs" variant="default" title="It cannot be given in single projects">
+                        whole service
+                      </Badge>
+                    )}
+                  </span>
+                }
+                description={text}
+                checked={value.includes(name)}
+                disabled={onChange === undefined || fixed !== null}
+                title={fixed ?? undefined}
+                onChange={({ currentTarget: { checked } }) =>
+                  onChange?.(checked ? [...value, name] : value.filter((one) => one !== name))
+                }
+              />
+            )
+          })}
+        </fieldset>
+      ))}
+    </div>
+  )
+}
