@@ -58,6 +58,30 @@ it('creates a token for a service account, which works as the password, and revo
   expect((await run('tokens')).out).toMatch(/^No tokens/)
 })
 
+it('keeps groups, whose members may what they allow, and roles in node groups', async () => {
+  const { run, url } = await openEngine({ password: `${PASSWORD}\n` })
+  expect((await run('groups')).out).toMatch(/^No groups/)
+  await run('users', 'add', 'ben', '--role', 'viewer')
+  const given = ['--role', 'operator', '--project', 'shop=deployer', '--node-group', 'eu=admin', '--member', 'Ben']
+  expect((await run('groups', 'add', 'Crawl team', ...given)).out).toBe(
+    'Added Crawl team: operator, deployer in shop, admin of nodes eu; 1 member\n'
+  )
+  const add = ['--role', 'none', '--group', 'crawl team', '--new-password-file', 'password']
+  expect((await run('users', 'add', 'kim', ...add)).out).toContain('Added kim')
+  const asKim = { url, password: PASSWORD, environment: { SCRAPDECK_USERNAME: 'kim' } }
+  expect((await call(['users', 'me'], asKim)).out).toBe('kim, operator, deployer in shop, admin of nodes eu\n')
+  expect((await run('groups', 'list')).out).toMatch(/\nCrawl team +operator, deployer in shop, .* +ben, kim +/)
+  const set = ['--role', 'none', '--project', '', '--node-group', 'eu=viewer', '--remove-member', 'ben']
+  expect((await run('groups', 'set', 'Crawl team', ...set)).out).toBe('Crawl team: viewer of nodes eu; 1 member\n')
+  expect((await call(['users', 'me'], asKim)).out).toBe('kim, viewer of nodes eu\n')
+  expect((await run('groups', 'set', 'Crawl team', '--node-group', 'eu=owner')).error).toContain('TAG=ROLE')
+  expect((await run('groups', 'set', 'Crawl team')).code).toBe(EXIT_CODES.usage)
+  expect((await run('groups', 'set', 'nobody', '--role', 'viewer')).error).toContain('There is no group nobody')
+  expect((await run('groups', 'set', 'Crawl team', '--member', '')).out).toContain('0 members')
+  expect((await call(['users', 'me'], asKim)).code).toBe(EXIT_CODES.unauthorized)
+  expect((await run('groups', 'remove', 'Crawl team')).out).toBe('Removed Crawl team, which had 0 members\n')
+})
+
 it('lists the browsers that are logged in, and logs one out by the first characters of its id', async () => {
   const { run, url } = await openEngine({ password: `${PASSWORD}\n` })
   expect((await run('sessions')).out).toMatch(/^No browser is logged in/)

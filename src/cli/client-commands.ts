@@ -28,6 +28,7 @@ const FILES: { names: readonly string[]; load: () => Promise<(commands: ClientCo
     names: ['users', 'tokens', 'sessions'],
     load: async () => (await import('./commands/access.ts')).addAccessCommands
   },
+  { names: ['groups'], load: async () => (await import('./commands/groups.ts')).addGroupCommands },
   { names: ['roles'], load: async () => (await import('./commands/roles.ts')).addRoleCommands },
   { names: ['audit'], load: async () => (await import('./commands/audit.ts')).addAuditCommands },
   { names: ['link'], load: async () => (await import('./commands/link.ts')).addLinkCommand },

@@ -67,7 +67,7 @@ describe('signing in with OIDC', () => {
     await signIn('anna-7', again)
     expect(await me(again)).toEqual({
       ...{ ...(first as object), role: 'owner', everywhere: 'owner' },
-      permissions: { everywhere: PERMISSIONS, projects: {} }
+      permissions: { everywhere: PERMISSIONS, projects: {}, nodeGroups: {} }
     })
     expect(engine.access.listUsers()).toHaveLength(1)
   })

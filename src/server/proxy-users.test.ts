@@ -5,6 +5,7 @@ import { text } from 'node:stream/consumers'
 import { describe, expect, it } from 'vitest'
 import { PEER_HEADER } from '../engine/runtime/peer-header.ts'
 import { NO_SIGN_IN, type ProxyOptions } from './auth/sign-in-options.ts'
+import { branded } from '../shared/testing/ids.ts'
 import { basic, cookieOf, openTestApp, openTestService, RIGHT } from './testing/test-app.ts'
 
 const PROXY = '192.0.2.1'
@@ -45,6 +46,21 @@ describe('a user whom the proxy names', () => {
     expect(await me({ ...ANNA, 'x-groups': 'admins' })).toMatchObject({ name: 'anna', role: 'owner' })
     expect(await me({ ...ANNA, 'x-groups': 'everybody' })).toBe(403)
     expect(engine.access.listUsers()).toMatchObject([{ name: 'anna', origin: 'proxy' }])
+  })
+
+  it('is let in by a group of this Scrapdeck alone, once it is known here, and keeps the own role besides', async () => {
+    const { me, engine } = openBehindProxy()
+    const { groups } = engine.access
+    const { id } = await groups.create({ name: 'On call', role: null, projects: branded({ shop: 'deployer' }) })
+    const stranger = { ...ANNA, 'x-groups': 'everybody' }
+    expect(await me(stranger)).toBe(403)
+    await me(ANNA)
+    await groups.update(id, { addMembers: engine.access.listUsers().map((user) => user.id) })
+    expect(await me(ANNA)).toMatchObject({ everywhere: 'operator', projects: { shop: 'deployer' } })
+    expect(await me(stranger)).toMatchObject({ name: 'anna', everywhere: null, projects: { shop: 'deployer' } })
+    await groups.remove(id)
+    expect(await me(stranger)).toBe(403)
+    expect(await me(ANNA)).toMatchObject({ everywhere: 'operator', projects: {} })
   })
 
   it('is nobody if somebody else than the proxy says so, whatever that says of itself', async () => {

@@ -43,7 +43,8 @@ const OPERATIONS: Record<Role, string> = {
     webhooks.remove webhooks.rotate webhooks.test webhooks.deliveries webhooks.replay fleetFile.export fleetFile.plan
     fleetFile.apply audit.list audit.export audit.verify engines.handOver engines.drain storage.setPolicy storage.run storage.compact`,
   owner: `
-    users.list users.create users.update users.remove roles.create roles.update roles.remove system.logOutEverywhere`
+    users.list users.create users.update users.remove groups.list groups.create groups.update groups.remove
+    roles.create roles.update roles.remove system.logOutEverywhere`
 }
 
 /** Which permission that is: all but reading. */
@@ -79,18 +80,17 @@ const PERMISSION_OF: Record<Exclude<Permission, 'read' | 'code.choose'>, string>
 
 /** What each is about (OperationMeta): for whom it is among those with its role. All others name something. */
 const ABOUT = {
-  caller: `users.me users.changePassword roles.list tokens.list tokens.create tokens.revoke sessions.list sessions.revoke schedules.preview discovery.list
-    engines.list items.readExport`,
-  seen: `crawlOrders.list jobs.list jobs.facets jobs.running queue.limits queue.lanes nodes.list nodes.get projects.list
+  caller: `users.me users.changePassword roles.list tokens.list tokens.create tokens.revoke sessions.list sessions.revoke
+    schedules.preview items.readExport`,
+  seen: `crawlOrders.list jobs.list jobs.facets jobs.running queue.limits queue.lanes nodes.list projects.list discovery.list engines.list
     schedules.list schedules.calendar schedules.load schedules.firings chains.list storage.usage storage.policy
     storage.preview environments.list logs.searchAll errors.list findings.list events.subscribe system.status
     system.history`,
-  service: `queue.setLimits nodes.probe nodes.add nodes.addPulling nodes.renewToken nodes.revokeToken nodes.update
-    nodes.setMode nodes.remove discovery.put discovery.remove discovery.refresh webhooks.list webhooks.create
+  service: `queue.setLimits discovery.put discovery.remove discovery.refresh webhooks.list webhooks.create
     webhooks.update webhooks.remove webhooks.rotate webhooks.test webhooks.deliveries webhooks.replay fleetFile.export
     fleetFile.plan fleetFile.apply engines.handOver engines.drain storage.setPolicy storage.run storage.compact
-    audit.list audit.export audit.verify users.list users.create users.update users.remove roles.create roles.update roles.remove
-    system.logOutEverywhere system.setPaused
+    audit.list audit.export audit.verify users.list users.create users.update users.remove groups.list groups.create
+    groups.update groups.remove roles.create roles.update roles.remove system.logOutEverywhere system.setPaused
     system.runDemo system.createEnvironment`
 }
 

@@ -53,6 +53,8 @@ export const ERROR_CODES = {
   ROLE_NAME_TAKEN: { status: 409, title: 'There is already a role with this name' },
   ROLE_IN_USE: { status: 409, title: 'Somebody has this role' },
   USER_NAME_TAKEN: { status: 409, title: 'There is already a user with this name' },
+  GROUP_NOT_FOUND: { status: 404, title: 'There is no group of users with this id' },
+  GROUP_NAME_TAKEN: { status: 409, title: 'There is already a group of users with this name' },
   TOKEN_NOT_FOUND: { status: 404, title: 'There is no token with this id' },
   SESSION_NOT_FOUND: { status: 404, title: 'There is no session with this id' },
   WEBHOOK_NOT_FOUND: { status: 404, title: 'There is no webhook with this id' },

@@ -1,6 +1,7 @@
 import {
   ALL_PERMISSIONS,
   includes,
+  intersect,
   NONE,
   type Permission,
   type Permissions,
@@ -70,3 +71,28 @@ export const mostRoleIn = <One extends Role>(set: Permissions, roles: readonly O
 /** The first built-in role that has all of these. */
 export const leastRoleWith = (needed: Permissions): Role =>
   ROLES.find((role) => includes(ROLE_PERMISSIONS[role], needed)) ?? 'owner'
+
+/**
+ * Roles in a node group, which is the nodes with one tag. An operator cordons and drains single nodes there, which only
+ * an admin does with those of the whole fleet.
+ */
+export const NODE_GROUP_ROLES = ['viewer', 'operator', 'admin'] as const
+export type NodeGroupRole = (typeof NODE_GROUP_ROLES)[number]
+
+export const NODE_GROUP_PERMISSIONS: Record<NodeGroupRole, Permissions> = {
+  viewer: permissionsOf(['read']),
+  operator: permissionsOf(['read', 'nodes.operate']),
+  admin: permissionsOf(['read', 'nodes.operate', 'nodes.change'])
+}
+
+/** The highest role in node groups that has no more than this set. */
+export const nodeRoleOf = (set: Permissions): NodeGroupRole =>
+  NODE_GROUP_ROLES.findLast((role) => includes(set, NODE_GROUP_PERMISSIONS[role])) ?? 'viewer'
+
+const RUNS_JOBS = permissionsOf(['jobs.run'])
+
+/** What of these permissions, which are those of a role for projects, counts in node groups. */
+export function nodePermissionsIn(set: Permissions): Permissions {
+  const own = intersect(set, NODE_GROUP_PERMISSIONS.admin)
+  return includes(set, RUNS_JOBS) ? unite(own, NODE_GROUP_PERMISSIONS.operator) : own
+}

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { type Command, InvalidArgumentError, Option } from 'commander'
+import { type Command, Option } from 'commander'
 import type { AccessToken, Me, ProjectName, Session, User } from '../../shared/contract/index.ts'
 import { permissionsOf } from '../../shared/permissions.ts'
 import { isBuiltInRole, permissionsOfRole, type Role } from '../../shared/roles.ts'
@@ -11,12 +11,13 @@ import { CommandEnd, EXIT_CODES } from '../client/exit-codes.ts'
 import { localTime, print, table } from '../client/output.ts'
 import type { ClientCommands } from '../client/session.ts'
 import type { Terminal } from '../client/terminal.ts'
+import { findGroup } from './groups.ts'
+import { describeRights, findIn, type RightsFlags, rightsIn, several, withRights } from './rights-flags.ts'
 
 const DAYS = 90
 
-interface UserFlags {
-  role?: string
-  project?: [string, string][]
+interface UserFlags extends RightsFlags {
+  group?: string[]
   kind?: User['kind']
   newPasswordFile?: string
   disable?: boolean
@@ -27,6 +28,7 @@ interface TokenFlags {
   user?: string
   role?: string
   project?: string[]
+  nodeGroup?: string[]
   days?: number | 'never'
 }
 
@@ -49,53 +51,42 @@ function addUsers(add: ClientCommands['add'], nowMs: () => number): void {
   })
 
   add('add <name>', 'Add a person, or a service account for programs, which has tokens and no password.', (command) =>
-    withPassword(command)
-      .addOption(roleOption().makeOptionMandatory())
-      .option('--project <project=role>', 'more in one project; may be given several times', projectRole)
+    withRights(withPassword(command), { whose: 'the user' })
+      .option('--group <group>', 'a group that the user joins; may be given several times', several)
       .addOption(new Option('--kind <kind>', 'whose account it is').choices(['person', 'service']).default('person'))
-  )(async ({ client, flags, terminal }, [name = ''], { role, project = [], kind, newPasswordFile }: UserFlags) => {
+  )(async ({ client, flags, terminal }, [name = ''], { group = [], kind, newPasswordFile, ...given }: UserFlags) => {
+    if (given.role === undefined) throw new CommandEnd(EXIT_CODES.usage, 'Give the --role in all projects, or none.')
     const password = readNewPassword(newPasswordFile, terminal)
-    const projects = Object.fromEntries(project)
-    const rights = { role: role === 'none' ? null : role!, projects }
+    const groups = await Promise.all(group.map(async (one) => (await findGroup(client, one)).id))
+    const rights = { role: null, ...rightsIn(given), groups }
     const { user } = await client.users.create({ name, ...rights, kind, ...(password !== null && { password }) })
     const next = user.kind === 'service' ? `. Create a token: scrapdeck tokens add NAME --user ${user.name}` : ''
-    print(terminal, flags, { user }, () => `Added ${user.name}, ${rightsOf(user)}${next}`)
+    print(terminal, flags, { user }, () => `Added ${user.name}, ${describeRights(user)}${next}`)
   })
 
   add('set <user>', "Change a user's role or password, or disable the user.", (command) =>
-    withPassword(command)
-      .addOption(roleOption())
-      .option('--project <project=role>', 'the roles in single projects, all of them; "" for none', projectRole)
+    withRights(withPassword(command), { whose: 'the user', isChange: true })
       .addOption(new Option('--disable', 'refuse logins and tokens').conflicts('enable'))
       .option('--enable', 'allow them again')
-  )(
-    async (
-      { client, flags, terminal },
-      [name = ''],
-      { role, project, newPasswordFile, enable, disable }: UserFlags
-    ) => {
-      const password = readNewPassword(newPasswordFile, terminal)
-      const enabled = enable === true ? true : disable === true ? false : undefined
-      if ([role, project, enabled].every((one) => one === undefined) && password === null) {
-        throw new CommandEnd(
-          EXIT_CODES.usage,
-          'Nothing to change: give --role, --project, --new-password-file, --enable or --disable.'
-        )
-      }
-      const { id } = await findUser(client, name)
-      const rights = {
-        ...(role !== undefined && { role: role === 'none' ? null : role }),
-        ...(project !== undefined && { projects: Object.fromEntries(project) })
-      }
-      const answer = await client.users.update({ id, ...rights, enabled, ...(password !== null && { password }) })
-      print(
-        terminal,
-        flags,
-        answer,
-        ({ user }) => `${user.name}: ${rightsOf(user)}, ${user.enabled ? 'enabled' : 'disabled'}`
+  )(async ({ client, flags, terminal }, [name = ''], { newPasswordFile, enable, disable, ...given }: UserFlags) => {
+    const rights = rightsIn(given)
+    const password = readNewPassword(newPasswordFile, terminal)
+    const enabled = enable === true ? true : disable === true ? false : undefined
+    if (Object.keys(rights).length === 0 && enabled === undefined && password === null) {
+      throw new CommandEnd(
+        EXIT_CODES.usage,
+        'Nothing to change: give --role, --project, --node-group, --new-password-file, --enable or --disable.'
       )
     }
-  )
+    const { id } = await findUser(client, name)
+    const answer = await client.users.update({ id, ...rights, enabled, ...(password !== null && { password }) })
+    print(
+      terminal,
+      flags,
+      answer,
+      ({ user }) => `${user.name}: ${describeRights(user)}, ${user.enabled ? 'enabled' : 'disabled'}`
+    )
+  })
 
   add(
     'remove <user>',
@@ -120,11 +111,13 @@ function addTokens(add: ClientCommands['add'], nowMs: () => number): void {
       .option('--user <user>', 'whose (default: your own)')
       .option('--role <role>', 'what it may do (default: all that its user may now)')
       .option('--project <project>', 'only for this one; may be given several times', several)
+      .option('--node-group <tag>', 'only for the nodes with this tag; may be given several times', several)
       .option('--days <number>', `days until it expires, or "never" (default ${DAYS})`, daysOf)
-  )(async ({ client, flags, terminal }, [name = ''], { user, role, project, days = DAYS }: TokenFlags) => {
+  )(async ({ client, flags, terminal }, [name = ''], { user, role, project, nodeGroup, days = DAYS }: TokenFlags) => {
     const userId = user === undefined ? undefined : (await findUser(client, user)).id
     const expiresInDays = days === 'never' ? null : days
-    const answer = await client.tokens.create({ name, userId, role, projects: project ?? null, expiresInDays })
+    const only = { projects: project ?? null, nodeGroups: nodeGroup ?? null }
+    const answer = await client.tokens.create({ name, userId, role, ...only, expiresInDays })
     print(terminal, flags, answer, ({ secret, token }) => {
       const until = token.expiresAtMs === null ? 'It does not expire' : `It expires ${localTime(token.expiresAtMs)}`
       return `${secret}\n\n${until}. Scrapdeck does not show it again.`
@@ -140,37 +133,20 @@ function addTokens(add: ClientCommands['add'], nowMs: () => number): void {
   })
 }
 
-const roleOption = (): Option =>
-  new Option('--role <role>', 'what the user may do in all projects: a role of "scrapdeck roles", or none')
-
-/** Collects `shop=deployer`. */
-function projectRole(text: string, before: [string, string][] = []): [string, string][] {
-  if (text === '') return before
-  const at = text.lastIndexOf('=')
-  const role = text.slice(at + 1)
-  if (at > 0 && role !== '') return [...before, [text.slice(0, at), role]]
-  throw new InvalidArgumentError('Write it as PROJECT=ROLE, with a role of "scrapdeck roles".')
-}
-
 /** A role that is not built in, or not everywhere, says little by its name. */
-function describeMe({ role, everywhere, projects, permissions }: Me): string {
+function describeMe({ role, everywhere, projects, nodeGroups = {}, permissions }: Me): string {
   const each = Object.keys(projects).map(
     (name) =>
       `${placeWords(role, projects[name as ProjectName]!, permissions.projects[name as ProjectName]!)} in ${name}`
   )
-  return [...(everywhere === null ? [] : [placeWords(role, everywhere, permissions.everywhere!)]), ...each].join(', ')
+  const ofNodes = describeRights({ role: null, projects: {}, nodeGroups })
+  const all = everywhere === null ? [] : [placeWords(role, everywhere, permissions.everywhere!)]
+  return [...all, ...each, ...(ofNodes === '' ? [] : [ofNodes])].join(', ')
 }
 
 /** The built-in role that is the same, else how the role is called, else what it allows. */
 const placeWords = (role: string, builtIn: Role, names: readonly string[]): string =>
   permissionsOfRole(builtIn) === permissionsOf(names) ? builtIn : isBuiltInRole(role) ? names.join(' + ') : role
-
-const several = (text: string, before: string[] = []): string[] => [...before, text]
-
-function rightsOf({ role, projects }: Pick<User, 'role' | 'projects'>): string {
-  const each = Object.entries(projects).map(([project, one]) => `${one} in ${project}`)
-  return [...(role === null ? [] : [role]), ...each].join(', ')
-}
 
 function addSessions(add: ClientCommands['add'], nowMs: () => number): void {
   add('list', 'List the browsers that are logged in as you; as an owner, those of everybody.', undefined, {
@@ -220,13 +196,8 @@ function readNewPassword(file: string | undefined, { directory }: Terminal): str
 
 const daysOf = (text: string): number | 'never' => (text === 'never' ? text : wholeNumber(text))
 
-async function findUser(client: Client, text: string): Promise<User> {
-  const { users } = await client.users.list()
-  const user = users.find(({ id, name }) => id === text || name.toLowerCase() === text.toLowerCase())
-  if (user !== undefined) return user
-  const names = users.map(({ name }) => name).join(', ')
-  throw new CommandEnd(EXIT_CODES.notFound, `There is no user ${text}. There are ${names || 'none'}.`)
-}
+const findUser = async (client: Client, text: string): Promise<User> =>
+  findIn((await client.users.list()).users, text, 'user')
 
 function pickToken(tokens: AccessToken[], text: string): AccessToken {
   const [token, ...others] = tokens.filter(
@@ -256,7 +227,7 @@ function listed(users: User[], nowMs: number): string {
       ...[
         user.name,
         user.origin === 'local' ? user.kind : `${user.kind} (${user.origin})`,
-        rightsOf(user),
+        describeRights(user),
         user.enabled ? 'enabled' : 'disabled'
       ],
       ...[age(user.lastSeenAtMs, nowMs), user.id]
@@ -268,10 +239,15 @@ function listed(users: User[], nowMs: number): string {
 function listedTokens(tokens: AccessToken[], names: Map<string | null, string>, nowMs: number): string {
   return table(
     ['name', 'user', 'role', 'projects', 'ends with', 'expires', 'last used', 'id'],
-    tokens.map(({ name, userId, role, projects, ending, expiresAtMs, lastUsedAtMs, id }) => [
-      ...[name, names.get(userId) ?? 'the service', role, projects?.join(', ') ?? 'all', ending],
+    tokens.map(({ name, userId, role, projects, nodeGroups, ending, expiresAtMs, lastUsedAtMs, id }) => [
+      ...[name, names.get(userId) ?? 'the service', role, placesOf(projects, nodeGroups), ending],
       ...[expiresAtMs === null ? 'never' : localTime(expiresAtMs), age(lastUsedAtMs, nowMs), id]
     ]),
     'No tokens. Create one: scrapdeck tokens add NAME'
   )
+}
+
+function placesOf(projects: AccessToken['projects'], nodeGroups: AccessToken['nodeGroups']): string {
+  const all = [...(projects ?? []), ...(nodeGroups ?? []).map((tag) => `nodes ${tag}`)]
+  return all.join(', ') || 'all'
 }

@@ -1,32 +1,28 @@
-import { EventEmitter } from 'node:events'
-import type {
-  AccessToken,
-  AccessTokenId,
-  NewAccessToken,
-  NewUser,
-  User,
-  UserChanges,
-  UserId
-} from '../../shared/contract/index.ts'
+import type { EventEmitter } from 'node:events'
+import type { AccessToken, AccessTokenId, User, UserChanges, UserId } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { includes, NONE } from '../../shared/permissions.ts'
-import { leastRoleWith, roleOf, rolesIn } from '../../shared/roles.ts'
-import { type Clock, Timers } from '../runtime/clock.ts'
+import { roleOf, rolesIn } from '../../shared/roles.ts'
+import type { Clock } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
 import type { Random } from '../runtime/random.ts'
 import type { StoredAccessToken, StoredRole, StoredUser } from '../store/records.ts'
 import type { AccessStore } from '../store/store.ts'
 import { actAs, addToAudit } from './acting.ts'
 import { type Bearer, Bearers } from './bearers.ts'
-import { Guesses } from './guesses.ts'
-import { isObvious } from './obvious-password.ts'
-import { freeName, nameFrom } from './outside-name.ts'
+import { Directory } from './directory.ts'
+import { GroupCommands } from './group-commands.ts'
+import { LastSeen } from './last-seen.ts'
+import { nameFrom } from './outside-name.ts'
 import { Passwords } from './passwords.ts'
 import { OWNER, type Principal } from './principal.ts'
-import { areSameRoles, givenRights, type GivenRoles, shownRole } from './given-roles.ts'
-import { areSameRights, managesUsers, narrowRights, permissionsIn, type Rights } from './rights.ts'
+import { areSameRoles, type GivenRoles, hasRole, shownRole } from './given-roles.ts'
+import { areSameRights, narrowRights, type Rights } from './rights.ts'
+import { RightsOfUsers } from './rights-of-users.ts'
 import { Roles } from './roles.ts'
-import { endingOf, hashTokenText, isTokenText, looksLikeToken, makeTokenText } from './token-text.ts'
+import { DAY_MS, type GivenToken, TokenCommands } from './token-commands.ts'
+import { hashTokenText, isTokenText, looksLikeToken } from './token-text.ts'
+import { type GivenUser, UserCommands } from './user-commands.ts'
 
 export interface AccessParts {
   store: AccessStore
@@ -37,14 +33,6 @@ export interface AccessParts {
   ownerName: string
 }
 
-/** Without what has a default. */
-type Given<Thing extends { projects: unknown }> = Omit<Thing, 'projects'> & Partial<Pick<Thing, 'projects'>>
-
-const USERS_MAX = 10_000
-const TOKENS_EACH_MAX = 200
-/** How often it is recorded who was seen. */
-const SEEN_EVERY_MS = 60_000
-const DAY_MS = 86_400_000
 /**
  * Who left the provider does not log in again, so nobody says so here: tokens of its users count only this long after
  * their last login.
@@ -63,66 +51,68 @@ export interface Vouched {
 }
 
 /**
- * Users and their tokens: the only owner of both. All are in memory, so that a request is answered without a question
- * to the store; each change is on disk before it counts. Whoever has the data directory is not among them (OWNER).
+ * Whom a request is from, and what it may do, by what it sent. Whoever has the data directory is not among the users
+ * (OWNER).
  */
 export class Access {
   readonly #parts: AccessParts
+  readonly #directory: Directory
+  readonly #rights: RightsOfUsers
   readonly #passwords = new Passwords()
-  readonly #guesses: Guesses
-  readonly #users: Map<UserId, StoredUser>
-  /** By folded name: anybody may ask for one. */
-  readonly #idByName: Map<string, UserId>
-  readonly #tokens: Map<AccessTokenId, StoredAccessToken>
-  readonly #tokenByHash: Map<string, StoredAccessToken>
-  readonly #idBySubject: Map<string, UserId>
   readonly #bearers: Bearers
-  /** Computed once, until what was given changes: by the object that says so. */
-  #rights = new WeakMap<GivenRoles, Rights>()
-  readonly #seenUsers = new Set<UserId>()
-  readonly #usedTokens = new Set<AccessTokenId>()
-  readonly #timers: Timers
-  /** Changes of the same user, or of tokens, one after the other. */
-  #turn: Promise<unknown> = Promise.resolve()
-  readonly events = new EventEmitter<{ changed: [] }>()
+  readonly #lastSeen: LastSeen
+  readonly #users: UserCommands
+  readonly #tokens: TokenCommands
+  readonly groups: GroupCommands
   /** The custom roles. */
   readonly roles: Roles
 
-  /** With all that are in the store. */
-  constructor(parts: AccessParts, users: StoredUser[], tokens: StoredAccessToken[], roles: StoredRole[] = []) {
+  constructor(parts: AccessParts, directory: Directory, roles: readonly StoredRole[] = []) {
     this.#parts = parts
-    const inTurn = <T>(work: () => Promise<T>) => this.#inTurn(work)
+    this.#directory = directory
+    const inTurn = <T>(work: () => Promise<T>) => directory.inTurn(work)
     this.roles = new Roles({ ...parts, inTurn, holdersOf: (name, where) => this.#holdersOf(name, where) }, roles)
-    this.roles.events.on('changed', () => this.#forgetRights())
-    this.#users = new Map(users.map((user) => [user.id, user]))
-    this.#idByName = new Map(users.map(({ id, name }) => [foldName(name), id]))
-    this.#tokens = new Map(tokens.map((token) => [token.id, token]))
-    this.#tokenByHash = new Map(tokens.map((token) => [token.hash, token]))
-    this.#idBySubject = new Map(users.flatMap(({ id, subject }) => (subject === null ? [] : [[subject, id]])))
+    this.#rights = new RightsOfUsers(directory, this.roles.setOf)
     this.#bearers = new Bearers(parts.clock, this.roles.setOf)
-    this.#timers = new Timers(parts.clock)
-    this.#guesses = new Guesses(parts.clock)
+    this.roles.events.on('changed', () => this.#forgetRights())
+    this.#lastSeen = new LastSeen({ ...parts, directory })
+    this.#users = new UserCommands({ ...parts, directory, roles: this.roles, passwords: this.#passwords })
+    this.#tokens = new TokenCommands({ ...parts, directory, roles: this.roles, rights: this.#rights })
+    this.groups = new GroupCommands({ ...parts, directory, roles: this.roles })
   }
 
   static async open(parts: AccessParts): Promise<Access> {
-    const { store } = parts
-    const read = Promise.all([store.listUsers(), store.listAccessTokens(), store.listRoles()])
-    return new Access(parts, ...(await read))
+    return new Access(parts, await Directory.open(parts.store), await parts.store.listRoles())
   }
 
-  async stop(): Promise<void> {
-    this.#timers.stop()
-    await this.#recordSeen()
+  stop(): Promise<void> {
+    return this.#lastSeen.stop()
+  }
+
+  /** `changed`: somebody may do something else than before. */
+  get events(): EventEmitter<{ changed: [] }> {
+    return this.#directory.events
   }
 
   /** Whether anybody but the owner can log in: a service without users checks no password but its own. */
   get isEmpty(): boolean {
-    return this.#users.size === 0
+    return this.#directory.userCount === 0
   }
+
+  listUsers = (): User[] => this.#users.list()
+  createUser = (given: GivenUser): Promise<User> => this.#users.create(given)
+  updateUser = (id: UserId, changes: UserChanges): Promise<User> => this.#users.update(id, changes)
+  removeUser = (id: UserId): Promise<boolean> => this.#users.remove(id)
+  changeOwnPassword = (by: Principal, current: string, password: string): Promise<void> =>
+    this.#users.changeOwnPassword(by, current, password)
+  listTokens = (by: Principal): AccessToken[] => this.#tokens.list(by)
+  createToken = (by: Principal, wanted: GivenToken): Promise<{ secret: string; token: AccessToken }> =>
+    this.#tokens.create(by, wanted)
+  revokeToken = (by: Principal, id: AccessTokenId): Promise<boolean> => this.#tokens.revoke(by, id)
 
   /** null: there is no such token any more. */
   tokenName(id: AccessTokenId): string | null {
-    return this.#tokens.get(id)?.name ?? null
+    return this.#directory.token(id)?.name ?? null
   }
 
   /** A token, valid or not, or a mistyped one: no password begins like this, so none need be checked. */
@@ -133,11 +123,11 @@ export class Access {
   /** null: no valid token. */
   findByToken(text: string): Principal | null {
     if (!isTokenText(text)) return null
-    const token = this.#tokenByHash.get(hashTokenText(text))
+    const token = this.#directory.tokenByHash(hashTokenText(text))
     if (token === undefined || !this.#isValid(token)) return null
     const owner = this.#principalOf(token.userId)
     if (owner === null || !this.#isVouchedFor(token.userId)) return null
-    this.#markSeen(token.userId, token.id)
+    this.#lastSeen.mark(token.userId, token.id)
     return this.#principalOfToken(owner, token)
   }
 
@@ -146,39 +136,37 @@ export class Access {
     return this.#bearers.find(text)
   }
 
-  /** Its signature has just been verified. Throws ROLE_REQUIRED if none of its roles exists. */
+  /** Its signature has just been verified. */
   admitBearer(text: string, bearer: Bearer): Principal {
-    if (this.#rightsOf(bearer).anywhere === NONE) throw this.#noSuchRole(bearer)
     return this.#bearers.add(text, { ...bearer, name: nameFrom(bearer.name) || 'jwt' })
   }
 
   /** As `signIn`, without waiting; null: it has something to write. For a proxy, which vouches with each request. */
   findVouched({ subject, role, projects }: Vouched): Principal | null {
-    const id = this.#idBySubject.get(subject)
-    const user = id === undefined ? undefined : this.#users.get(id)
+    const user = this.#directory.userBySubject(subject)
     if (user === undefined) return null
     if (!areSameRoles(user, { role, projects })) return null
     if (this.#parts.clock.nowMs() - (user.vouchedAtMs ?? 0) > VOUCHED_FOR_MS / 2) return null
     const principal = this.#principalOf(user.id, Math.max(this.#parts.clock.nowMs(), user.sessionsSinceMs))
-    if (principal !== null) this.#markSeen(user.id, null)
+    if (principal !== null) this.#lastSeen.mark(user.id, null)
     return principal
   }
 
   /**
    * The user of this subject, created at the first time, with this role from now on. Never one of the same name that
    * somebody else vouches for. Rejects with UNAUTHORIZED if an owner disabled the user, ROLE_REQUIRED if none of these
-   * roles exists, and BAD_INPUT.
+   * roles exists and no group here has one, and BAD_INPUT.
    */
   async signIn(vouched: Vouched): Promise<Principal> {
     const { subject, name, role, projects } = vouched
-    if (this.#rightsOf(vouched).anywhere === NONE) {
+    if (this.#rights.of(vouched).anywhere === NONE && this.noneOfItsOwn(subject) === null) {
       await this.disown(subject)
       throw this.#noSuchRole(vouched)
     }
-    return this.#inTurn(async () => {
+    return this.#directory.inTurn(async () => {
       const nowMs = this.#parts.clock.nowMs()
-      const id = this.#idBySubject.get(subject)
-      const before = id === undefined ? this.#newUser(subject, name) : this.#requireUser(id)
+      const known = this.#directory.userBySubject(subject)
+      const before = known ?? this.#users.newFromElsewhere(subject, name)
       if (!before.enabled) {
         throw new ScrapdeckError(
           'UNAUTHORIZED',
@@ -189,13 +177,22 @@ export class Access {
         )
       }
       const user: StoredUser = { ...before, role, projects, vouchedAtMs: nowMs }
-      const isNews = id === undefined || !areSameRoles(before, { role, projects })
+      const isNews = known === undefined || !areSameRoles(before, { role, projects })
       if (isNews) addToAudit({ name: user.name, subject, role, projects })
       // That somebody is vouched for again is no change for the audit log.
-      await (isNews ? this.#put(user) : actAs(null, () => this.#put(user)))
-      this.#markSeen(user.id, null)
-      return this.#principalOf(user.id, Math.max(nowMs, user.sessionsSinceMs))!
+      await (isNews ? this.#directory.putUser(user) : actAs(null, () => this.#directory.putUser(user)))
+      this.#lastSeen.mark(user.id, null)
+      const principal = this.#principalOf(user.id, Math.max(nowMs, user.sessionsSinceMs))
+      if (principal !== null) return principal
+      throw new ScrapdeckError('ROLE_REQUIRED', `${user.name} has no role, and is in no group that has one.`)
     })
+  }
+
+  /** For whom groups elsewhere have no role: no role of its own, if groups of this Scrapdeck give it one; else null. */
+  noneOfItsOwn(subject: string): Pick<Vouched, 'role' | 'projects'> | null {
+    const user = this.#directory.userBySubject(subject)
+    if (user === undefined || !this.#directory.groupsOf(user.id).some(hasRole)) return null
+    return { role: null, projects: {} }
   }
 
   /** Whoever vouches for this subject says that it has logged out. */
@@ -210,14 +207,14 @@ export class Access {
 
   /** null: there is no such user, the password is wrong, or the user is disabled. All take the same time. */
   async findByPassword(name: string, password: string): Promise<Principal | null> {
-    const user = this.#byName(name)
+    const user = this.#directory.userByName(name)
     const sinceMs = this.sessionStart(user?.id ?? null)
     const isRight = await this.#passwords.isRight(password, user?.passwordHash ?? null)
     if (!isRight || user === undefined) return null
     // It may have changed meanwhile.
-    const now = this.#users.get(user.id)
+    const now = this.#directory.user(user.id)
     if (now?.passwordHash !== user.passwordHash) return null
-    this.#markSeen(user.id, null)
+    this.#lastSeen.mark(user.id, null)
     return this.#principalOf(user.id, sinceMs)
   }
 
@@ -225,13 +222,13 @@ export class Access {
   findBySession(userId: UserId | null, beganAtMs: number, { isSeen = true } = {}): Principal | null {
     const principal = this.#principalOf(userId, beganAtMs)
     if (principal === null || !this.isCurrent(principal)) return null
-    if (isSeen) this.#markSeen(userId, null)
+    if (isSeen) this.#lastSeen.mark(userId, null)
     return principal
   }
 
   /** When a session of this user begins, if it begins now: never before what ended earlier ones, by another clock. */
   sessionStart(userId: UserId | null): number {
-    const user = userId === null ? undefined : this.#users.get(userId)
+    const user = this.#directory.user(userId)
     return Math.max(this.#parts.clock.nowMs(), user?.sessionsSinceMs ?? 0)
   }
 
@@ -243,379 +240,81 @@ export class Access {
     const owner = this.#principalOf(userId, sinceMs)
     if (owner === null) return false
     if (tokenId === null) {
-      const user = userId === null ? undefined : this.#users.get(userId)
+      const user = this.#directory.user(userId)
       return areSameRights(owner.rights, rights) && (user?.sessionsSinceMs ?? 0) <= sinceMs
     }
-    const token = this.#tokens.get(tokenId)
+    const token = this.#directory.token(tokenId)
     if (token === undefined || !this.#isValid(token) || !this.#isVouchedFor(userId)) return false
-    return areSameRights(narrowRights(owner.rights, this.roles.setOf(token.role), token.projects), rights)
-  }
-
-  listUsers(): User[] {
-    return [...this.#users.values()].map(describeUser)
-  }
-
-  /** Rejects with USER_NAME_TAKEN, BAD_INPUT. */
-  createUser({ name, kind, role, projects = {}, password }: Given<NewUser>): Promise<User> {
-    return this.#inTurn(async () => {
-      const { clock, random, ownerName } = this.#parts
-      if (kind === 'service' && password !== undefined) {
-        throw new ScrapdeckError(
-          'BAD_INPUT',
-          `${name} is a service account: create a token for it instead of a password`
-        )
-      }
-      if (foldName(name) === foldName(ownerName) || this.#byName(name) !== undefined) {
-        throw new ScrapdeckError('USER_NAME_TAKEN', `There is already a user ${name}. Choose another name`)
-      }
-      this.#refuseTooMany()
-      refuseNoRole({ role, projects })
-      this.roles.requireGiven({ role, projects })
-      refuseObvious(password, name)
-      const nowMs = clock.nowMs()
-      const user: StoredUser = {
-        ...{ id: random.hex(16) as UserId, name, kind, role, projects, enabled: true },
-        passwordHash: password === undefined ? null : await this.#passwords.hash(password),
-        ...{ createdAtMs: nowMs, sessionsSinceMs: nowMs, lastSeenAtMs: null, subject: null, vouchedAtMs: null }
-      }
-      return this.#put(user)
-    })
-  }
-
-  /** A new password, or disabling the user, ends all sessions. Rejects with USER_NOT_FOUND, BAD_INPUT. */
-  updateUser(id: UserId, { role, projects, enabled, password }: UserChanges): Promise<User> {
-    return this.#inTurn(async () => {
-      const before = this.#requireUser(id)
-      if (password !== undefined && before.kind === 'service') {
-        throw new ScrapdeckError('BAD_INPUT', `${before.name} is a service account and has no password`)
-      }
-      if (before.subject !== null && [password, role, projects].some((one) => one !== undefined)) {
-        throw new ScrapdeckError(
-          'BAD_INPUT',
-          `${before.name} signs in elsewhere (${originOf(before)}): the roles come from groups there, and there is no password here`
-        )
-      }
-      refuseObvious(password, before.name)
-      const rights = {
-        role: role === undefined ? before.role : role,
-        projects: projects ?? before.projects
-      }
-      refuseNoRole(rights)
-      if (role !== undefined || projects !== undefined) this.roles.requireGiven(rights)
-      const endsSessions = password !== undefined || enabled === false
-      return this.#put({
-        ...{ ...before, ...rights },
-        enabled: enabled ?? before.enabled,
-        passwordHash: password === undefined ? before.passwordHash : await this.#passwords.hash(password),
-        // A session that began in this millisecond has ended, too.
-        sessionsSinceMs: endsSessions ? this.#parts.clock.nowMs() + 1 : before.sessionsSinceMs
-      })
-    })
-  }
-
-  /**
-   * Rejects with PASSWORD_REQUIRED for a token, BAD_INPUT if the current password is wrong, and TOO_MANY_REQUESTS after
-   * some that were.
-   */
-  async changeOwnPassword({ userId, tokenId }: Principal, current: string, password: string): Promise<void> {
-    if (tokenId !== null) throw needsPassword('A token cannot change the password of its user')
-    const user = userId === null ? undefined : this.#users.get(userId)
-    if (user === undefined) {
-      const text =
-        'The password of the service itself is changed on its machine, with --password-file or SCRAPDECK_PASSWORD'
-      throw new ScrapdeckError('BAD_INPUT', text)
-    }
-    this.#guesses.begin(user.id)
-    if (!(await this.#passwords.isRight(current, user.passwordHash))) {
-      throw new ScrapdeckError('BAD_INPUT', 'The current password is wrong', { data: { field: 'current' } })
-    }
-    this.#guesses.forget(user.id)
-    await this.updateUser(user.id, { password })
-  }
-
-  /** Rejects with USER_NOT_FOUND. */
-  removeUser(id: UserId): Promise<boolean> {
-    return this.#inTurn(async () => {
-      const { name, subject } = this.#requireUser(id)
-      const isRemoved = await this.#parts.store.deleteUser(id)
-      this.#users.delete(id)
-      this.#idByName.delete(foldName(name))
-      if (subject !== null) this.#idBySubject.delete(subject)
-      for (const token of [...this.#tokens.values()]) if (token.userId === id) this.#forgetToken(token)
-      this.#announce()
-      return isRemoved
-    })
-  }
-
-  /** Those that this principal may see: its own, or all. */
-  listTokens(by: Principal): AccessToken[] {
-    return [...this.#tokens.values()].filter((token) => mayManage(by, token)).map(describeToken)
-  }
-
-  /** Rejects with PASSWORD_REQUIRED, ROLE_REQUIRED, USER_NOT_FOUND, BAD_INPUT. */
-  createToken(by: Principal, wanted: Given<NewAccessToken>): Promise<{ secret: string; token: AccessToken }> {
-    return this.#inTurn(async () => {
-      const userId = wanted.userId ?? by.userId
-      if (by.tokenId !== null) throw needsPassword('A token cannot create another one')
-      if (userId !== by.userId && !managesUsers(by.rights)) throw refusal('Only an owner creates tokens for others')
-      const owner = userId === null ? { ...OWNER, projects: {} } : this.#requireUser(userId)
-      const rights = this.#rightsOf(owner)
-      if (wanted.role !== undefined) this.roles.requireRole(wanted.role, 'role')
-      const role = wanted.role ?? this.#roleWithAllOf(owner)
-      if (wanted.role !== undefined && !includes(rights.anywhere, this.roles.setOf(role))) {
-        throw refusal(`A token of ${owner.name} cannot have the role ${role}, which may do more`)
-      }
-      const foreign = wanted.projects?.find((project) => permissionsIn(rights, project) === null)
-      if (foreign !== undefined) throw refusal(`${owner.name} has no role in the project ${foreign}`)
-      const others = [...this.#tokens.values()].filter((token) => token.userId === userId)
-      if (others.length >= TOKENS_EACH_MAX) {
-        throw new ScrapdeckError('BAD_INPUT', `A user can have ${TOKENS_EACH_MAX} tokens. Revoke some first`)
-      }
-      const { store, clock, random } = this.#parts
-      const nowMs = clock.nowMs()
-      const secret = makeTokenText()
-      const token: StoredAccessToken = {
-        ...{ id: random.hex(16) as AccessTokenId, userId, name: wanted.name, role, projects: wanted.projects ?? null },
-        ...{ hash: hashTokenText(secret), ending: endingOf(secret), createdAtMs: nowMs, lastUsedAtMs: null },
-        expiresAtMs: wanted.expiresInDays === null ? null : nowMs + wanted.expiresInDays * DAY_MS
-      }
-      await store.addAccessToken(token)
-      this.#tokens.set(token.id, token)
-      this.#tokenByHash.set(token.hash, token)
-      return { secret, token: describeToken(token) }
-    })
-  }
-
-  /** Rejects with TOKEN_NOT_FOUND, also for those of others that this principal may not see. */
-  revokeToken(by: Principal, id: AccessTokenId): Promise<boolean> {
-    return this.#inTurn(async () => {
-      const token = this.#tokens.get(id)
-      if (token === undefined || !mayManage(by, token)) {
-        throw new ScrapdeckError('TOKEN_NOT_FOUND', `There is no token ${id}; it may have been revoked`)
-      }
-      const isRevoked = await this.#parts.store.deleteAccessToken(id)
-      this.#forgetToken(token)
-      this.#announce()
-      return isRevoked
-    })
+    return areSameRights(this.#rightsOfToken(owner, token), rights)
   }
 
   #principalOf(userId: UserId | null, sinceMs = 0): Principal | null {
     if (userId === null) return { ...OWNER, name: this.#parts.ownerName, sinceMs }
-    const user = this.#users.get(userId)
+    const user = this.#directory.user(userId)
     if (user?.enabled !== true) return null
-    const rights = this.#rightsOf(user)
+    const rights = this.#rights.ofUser(userId)
     if (rights.anywhere === NONE) return null
-    const role = shownRole(user, this.roles.setOf)
-    return { userId, name: user.name, role, rights, tokenId: null, sinceMs }
+    return { userId, name: user.name, role: this.#rights.shownRoleOf(userId), rights, tokenId: null, sinceMs }
   }
 
   /** null: its user has no role any more in the projects that it is for. */
   #principalOfToken(owner: Principal, token: StoredAccessToken): Principal | null {
-    const rights = narrowRights(owner.rights, this.roles.setOf(token.role), token.projects)
+    const rights = this.#rightsOfToken(owner, token)
     if (rights.anywhere === NONE) return null
     const isLess = includes(owner.rights.anywhere, this.roles.setOf(token.role))
     const role = roleOf(rights.anywhere) ?? (isLess ? token.role : owner.role)
     return { ...owner, role, rights, tokenId: token.id }
   }
 
-  /** The role of a token that may do all that its user may now: more than that only as far as the user gets it. */
-  #roleWithAllOf(owner: GivenRoles): string {
-    const own = shownRole(owner, this.roles.setOf)
-    const { anywhere } = this.#rightsOf(owner)
-    return rolesIn(own).length === 1 && includes(this.roles.setOf(own), anywhere) ? own : leastRoleWith(anywhere)
+  #rightsOfToken(owner: Principal, token: StoredAccessToken): Rights {
+    return narrowRights(owner.rights, this.roles.setOf(token.role), token)
   }
 
   #holdersOf(name: string, where?: 'inProjects'): string[] {
+    const { users, groups, tokens } = this.#directory
     const has = (text: string) => rolesIn(text).includes(name)
-    const users = [...this.#users.values()].filter(
-      ({ role, projects }) =>
-        (where === undefined && role !== null && has(role)) || Object.values<string>(projects).some(has)
-    )
-    const tokens = [...this.#tokens.values()].filter((token) => where === undefined && has(token.role))
-    return [...users.map((user) => `the user ${user.name}`), ...tokens.map((token) => `the token ${token.name}`)]
+    const holds = ({ role, projects }: GivenRoles) =>
+      (where === undefined && role !== null && has(role)) || Object.values<string>(projects).some(has)
+    return [
+      ...users.filter(holds).map((user) => `the user ${user.name}`),
+      ...groups.filter(holds).map((group) => `the group ${group.name}`),
+      ...tokens.filter((token) => where === undefined && has(token.role)).map((token) => `the token ${token.name}`)
+    ]
   }
 
   #forgetRights(): void {
-    this.#rights = new WeakMap()
+    this.#rights.forget()
     this.#bearers.recompute()
-    this.#announce()
+    this.#directory.events.emit('changed')
   }
 
   #noSuchRole({ name, ...given }: GivenRoles & { name: string }): ScrapdeckError {
-    const role = shownRole(given, this.roles.setOf)
+    const role = shownRole([given], this.roles.setOf)
     return new ScrapdeckError(
       'ROLE_REQUIRED',
       `The groups of ${name} have the role ${role}, which does not exist in this Scrapdeck. Ask its owner to create it, or to change the option that names it.`
     )
   }
 
-  #rightsOf(given: GivenRoles): Rights {
-    const known = this.#rights.get(given)
-    if (known !== undefined) return known
-    const rights = givenRights(given, this.roles.setOf)
-    this.#rights.set(given, rights)
-    return rights
-  }
-
   /** Of somebody from elsewhere: whether the last login is not too long ago for tokens. */
   #isVouchedFor(userId: UserId | null): boolean {
-    const user = userId === null ? undefined : this.#users.get(userId)
+    const user = this.#directory.user(userId)
     if (user === undefined || user.subject === null) return true
     return user.vouchedAtMs !== null && this.#parts.clock.nowMs() - user.vouchedAtMs < VOUCHED_FOR_MS
   }
 
   /** Ends the sessions of this subject's user, too, unless `change` says that there is nothing to do. */
   #changeSubject(subject: string, change: (user: StoredUser) => StoredUser | null): Promise<void> {
-    return this.#inTurn(async () => {
-      const id = this.#idBySubject.get(subject)
-      const user = id === undefined ? undefined : this.#users.get(id)
+    return this.#directory.inTurn(async () => {
+      const user = this.#directory.userBySubject(subject)
       const changed = user === undefined ? null : change(user)
       if (changed === null) return
       addToAudit({ name: changed.name, subject, isVouchedFor: changed.vouchedAtMs !== null })
-      await this.#put({ ...changed, sessionsSinceMs: this.#parts.clock.nowMs() + 1 })
+      await this.#directory.putUser({ ...changed, sessionsSinceMs: this.#parts.clock.nowMs() + 1 })
     })
-  }
-
-  #newUser(subject: string, wanted: string): StoredUser {
-    this.#refuseTooMany()
-    const { clock, random, ownerName } = this.#parts
-    const nowMs = clock.nowMs()
-    const isTaken = (name: string) => foldName(name) === foldName(ownerName) || this.#byName(name) !== undefined
-    return {
-      ...{ id: random.hex(16) as UserId, name: freeName(nameFrom(wanted) || 'user', isTaken), kind: 'person' },
-      ...{
-        role: 'viewer',
-        projects: {},
-        enabled: true,
-        passwordHash: null,
-        createdAtMs: nowMs,
-        sessionsSinceMs: nowMs
-      },
-      ...{ lastSeenAtMs: null, subject, vouchedAtMs: null }
-    }
-  }
-
-  #refuseTooMany(): void {
-    if (this.#users.size < USERS_MAX) return
-    throw new ScrapdeckError('BAD_INPUT', `There can be ${USERS_MAX} users. Remove some first`)
   }
 
   #isValid({ expiresAtMs }: StoredAccessToken): boolean {
     return expiresAtMs === null || this.#parts.clock.nowMs() < expiresAtMs
   }
-
-  #byName(name: string): StoredUser | undefined {
-    const id = name.length > NAME_MAX ? undefined : this.#idByName.get(foldName(name))
-    return id === undefined ? undefined : this.#users.get(id)
-  }
-
-  #requireUser(id: UserId): StoredUser {
-    const user = this.#users.get(id)
-    if (user !== undefined) return user
-    throw new ScrapdeckError('USER_NOT_FOUND', `There is no user ${id}; it may have been removed`)
-  }
-
-  async #put(user: StoredUser): Promise<User> {
-    await this.#parts.store.putUser(user)
-    this.#users.set(user.id, user)
-    this.#idByName.set(foldName(user.name), user.id)
-    if (user.subject !== null) this.#idBySubject.set(user.subject, user.id)
-    this.#announce()
-    return describeUser(user)
-  }
-
-  #forgetToken({ id, hash }: StoredAccessToken): void {
-    this.#tokens.delete(id)
-    this.#tokenByHash.delete(hash)
-  }
-
-  #announce(): void {
-    this.events.emit('changed')
-  }
-
-  #inTurn<T>(work: () => Promise<T>): Promise<T> {
-    const done = this.#turn.then(work)
-    this.#turn = done.catch(() => {})
-    return done
-  }
-
-  #markSeen(userId: UserId | null, tokenId: AccessTokenId | null): void {
-    if (userId === null && tokenId === null) return
-    if (this.#seenUsers.size + this.#usedTokens.size === 0)
-      this.#timers.set(SEEN_EVERY_MS, () => void this.#recordSeen())
-    if (userId !== null) this.#seenUsers.add(userId)
-    if (tokenId !== null) this.#usedTokens.add(tokenId)
-  }
-
-  async #recordSeen(): Promise<void> {
-    const users = [...this.#seenUsers]
-    const tokens = [...this.#usedTokens]
-    this.#seenUsers.clear()
-    this.#usedTokens.clear()
-    if (users.length + tokens.length === 0) return
-    const atMs = this.#parts.clock.nowMs()
-    await this.#inTurn(async () => {
-      for (const id of users) this.#seen(id, atMs)
-      for (const id of tokens) this.#used(id, atMs)
-      await this.#parts.store.recordAccess(users, tokens, atMs)
-    }).catch((error: unknown) => this.#parts.logger.warn({ err: error }, 'When users were last seen is not recorded'))
-  }
-
-  #seen(id: UserId, atMs: number): void {
-    const user = this.#users.get(id)
-    if (user !== undefined) this.#users.set(id, { ...user, lastSeenAtMs: atMs })
-  }
-
-  #used(id: AccessTokenId, atMs: number): void {
-    const token = this.#tokens.get(id)
-    if (token === undefined) return
-    const used = { ...token, lastUsedAtMs: atMs }
-    this.#tokens.set(id, used)
-    this.#tokenByHash.set(token.hash, used)
-  }
-}
-
-/** Of a name that can be one. */
-const NAME_MAX = 64
-const foldName = (name: string): string => name.normalize('NFKC').toLowerCase()
-
-/** An owner all, others their own; a token of less than an owner only itself, or it could end stronger ones. */
-function mayManage({ rights, userId, tokenId }: Principal, token: StoredAccessToken): boolean {
-  if (managesUsers(rights)) return true
-  return tokenId === null ? token.userId === userId : token.id === tokenId
-}
-
-function refuseNoRole({ role, projects }: GivenRoles): void {
-  if (role !== null || Object.keys(projects).length > 0) return
-  throw new ScrapdeckError('BAD_INPUT', 'Give the user a role, for all projects or for some', {
-    data: { field: 'role' }
-  })
-}
-
-const needsPassword = (text: string): ScrapdeckError =>
-  new ScrapdeckError('PASSWORD_REQUIRED', `${text}: log in with a password.`)
-
-function refusal(text: string): ScrapdeckError {
-  return new ScrapdeckError('ROLE_REQUIRED', `${text}.`)
-}
-
-function refuseObvious(password: string | undefined, name: string): void {
-  if (password === undefined || !(isObvious(password, name) || looksLikeToken(password))) return
-  throw new ScrapdeckError(
-    'BAD_INPUT',
-    'This password is easily guessed: use several words that have nothing in common',
-    { data: { field: 'password' } }
-  )
-}
-
-function describeUser({ passwordHash, sessionsSinceMs: _, subject, vouchedAtMs: __, ...user }: StoredUser): User {
-  return { ...user, origin: originOf({ subject }), hasPassword: passwordHash !== null }
-}
-
-const originOf = ({ subject }: Pick<StoredUser, 'subject'>): User['origin'] =>
-  subject === null ? 'local' : subject.startsWith('proxy ') ? 'proxy' : 'oidc'
-
-function describeToken({ hash: _, ...token }: StoredAccessToken): AccessToken {
-  return token
 }

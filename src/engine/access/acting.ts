@@ -3,8 +3,13 @@ import { ScrapdeckError } from '../../shared/errors.ts'
 import { includes, NONE, type Permission, permissionsOf } from '../../shared/permissions.ts'
 import type { ProjectName } from '../../shared/contract/index.ts'
 import type { AuditTicket } from '../store/audit/audited-store.ts'
-import { type Principal, requirePermissionEverywhere, requirePermissionIn } from './principal.ts'
-import { areSeen, permissionsIn } from './rights.ts'
+import {
+  type Principal,
+  requirePermissionEverywhere,
+  requirePermissionIn,
+  requirePermissionOnNode
+} from './principal.ts'
+import { areSeen, permissionsIn, permissionsOnNode, type Rights } from './rights.ts'
 import { codeIn } from './run-rights.ts'
 
 interface Acting {
@@ -72,3 +77,55 @@ export function requireOfActor(projects: readonly ProjectName[] | null, needed: 
   if (projects === null) requirePermissionEverywhere(principal, set, what)
   else for (const project of projects) requirePermissionIn(principal, project, set, what)
 }
+
+const CHANGES_NODES = permissionsOf(['nodes.change'])
+
+/** Throws ROLE_REQUIRED unless whoever acts has this permission for a node with these tags. */
+export function requireOnNodeOfActor(tags: readonly string[], needed: Permission, what: string): void {
+  const principal = acting.getStore()?.principal
+  if (principal != null) requirePermissionOnNode(principal, tags, permissionsOf([needed]), what)
+}
+
+/**
+ * Throws ROLE_REQUIRED if whoever acts takes a node into or out of a node group of others. `before`: its tags; null: it
+ * is added. Called where nothing can change the tags between the check and the write.
+ */
+export function refuseForeignTags(before: readonly string[] | null, after: readonly string[], what: string): void {
+  const principal = acting.getStore()?.principal
+  if (principal == null || mayChangeAllNodes(principal.rights)) return
+  if (before !== null) requirePermissionOnNode(principal, before, CHANGES_NODES, what)
+  requirePermissionOnNode(principal, after, CHANGES_NODES, what)
+  const moved = [
+    ...(before ?? []).filter((tag) => !after.includes(tag)),
+    ...after.filter((tag) => !before?.includes(tag))
+  ]
+  const foreign = moved.find((tag) => !includes(principal.rights.inNodeGroups.get(tag) ?? NONE, CHANGES_NODES))
+  if (foreign === undefined) return
+  throw new ScrapdeckError(
+    'ROLE_REQUIRED',
+    `${what}: the tag ${foreign} is a node group in which ${principal.name} may not change nodes, so it can be neither added nor taken away.`,
+    { data: { needed: ['nodes.change'] } }
+  )
+}
+
+/**
+ * Throws ROLE_REQUIRED if whoever acts may change only some nodes: `use` is of the machine that Scrapdeck runs on, with
+ * its keys and files, or of all projects.
+ */
+export function requireAllNodesOfActor(use: string): void {
+  const principal = acting.getStore()?.principal
+  if (principal == null || mayChangeAllNodes(principal.rights)) return
+  throw new ScrapdeckError(
+    'ROLE_REQUIRED',
+    `${use}, so only an admin of all nodes may set it; ${principal.name} may change the nodes of some groups.`,
+    { data: { needed: ['nodes.change'] } }
+  )
+}
+
+/** Whether whoever acts may see a node with these tags: one that is found by its address, not by its id. */
+export function actorSeesNode(tags: readonly string[]): boolean {
+  const principal = acting.getStore()?.principal
+  return principal == null || permissionsOnNode(principal.rights, tags) !== null
+}
+
+const mayChangeAllNodes = ({ everywhere }: Rights): boolean => includes(everywhere ?? NONE, CHANGES_NODES)

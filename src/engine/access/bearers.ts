@@ -67,7 +67,7 @@ export class Bearers {
 
   #principalOf(tokenId: AccessTokenId, bearer: Bearer): Principal {
     const who = { userId: idOf(bearer.subject) as UserId, name: bearer.name, tokenId, sinceMs: 0 }
-    return { ...who, rights: givenRights(bearer, this.#setOf), role: shownRole(bearer, this.#setOf) }
+    return { ...who, rights: givenRights(bearer, this.#setOf), role: shownRole([bearer], this.#setOf) }
   }
 }
 

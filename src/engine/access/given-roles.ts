@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { ProjectName } from '../../shared/contract/index.ts'
 import { includes, type Permissions } from '../../shared/permissions.ts'
-import { rolesIn } from '../../shared/roles.ts'
+import { NODE_GROUP_PERMISSIONS, NODE_GROUP_ROLES, type NodeGroupRole, rolesIn } from '../../shared/roles.ts'
 import { type Rights, rightsOf } from './rights.ts'
 
 /** The roles of somebody. */
@@ -9,6 +9,8 @@ export interface GivenRoles {
   /** In all projects; null: only in those named. */
   role: string | null
   projects: Readonly<Record<ProjectName, string>>
+  /** By tag of nodes. Absent: in none. */
+  nodeGroups?: Readonly<Record<string, NodeGroupRole>>
 }
 
 /** The permissions of a role; NONE: there is no such role. */
@@ -19,15 +21,23 @@ export const areSameRoles = (one: GivenRoles, other: GivenRoles): boolean =>
   one.role === other.role && isDeepStrictEqual({ ...one.projects }, { ...other.projects })
 
 /** What these roles allow. Pure, as everything here. */
-export function givenRights({ role, projects }: GivenRoles, setOf: SetOfRole): Rights {
+export function givenRights({ role, projects, nodeGroups = {} }: GivenRoles, setOf: SetOfRole): Rights {
   const each = Object.entries(projects).map(([name, one]) => [name as ProjectName, setOf(one)] as const)
-  return rightsOf(role === null ? null : setOf(role), each)
+  const ofNodes = Object.entries(nodeGroups).map(([tag, one]) => [tag, NODE_GROUP_PERMISSIONS[one]] as const)
+  return rightsOf(role === null ? null : setOf(role), each, ofNodes)
 }
 
-/** How these roles are called, for people: those that another one does not include. */
-export function shownRole({ role, projects }: GivenRoles, setOf: SetOfRole): string {
-  const texts = [...(role === null ? [] : [role]), ...Object.values<string>(projects)]
+export const hasRole = ({ role, projects, nodeGroups = {} }: GivenRoles): boolean =>
+  role !== null || Object.keys(projects).length + Object.keys(nodeGroups).length > 0
+
+/** How all these roles are called, for people: those that another one does not include. */
+export function shownRole(given: readonly GivenRoles[], setOf: SetOfRole): string {
+  const texts = given.flatMap(({ role, projects }) => [...(role === null ? [] : [role]), ...Object.values(projects)])
   const names = [...new Set(texts.flatMap(rolesIn))]
+  if (names.length === 0) {
+    const held = new Set(given.flatMap(({ nodeGroups = {} }) => Object.values(nodeGroups)))
+    return `${NODE_GROUP_ROLES.findLast((role) => held.has(role)) ?? 'none'} of nodes`
+  }
   const isIncluded = (name: string, at: number) =>
     names.some((other, index) => {
       if (index === at || !includes(setOf(other), setOf(name))) return false

@@ -11,7 +11,7 @@ import {
 } from '../../shared/permissions.ts'
 import { leastRoleWith, roleOf } from '../../shared/roles.ts'
 import type { AccessTokenId, ProjectName, UserId } from '../../shared/contract/index.ts'
-import { permissionsIn, type Rights, rightsOf } from './rights.ts'
+import { permissionsIn, permissionsOnNode, type Rights, rightsOf } from './rights.ts'
 
 /** Who a request is from, as far as rights go. */
 export interface Principal {
@@ -55,6 +55,25 @@ export function requirePermissionIn(
   const held = permissionsIn(principal.rights, project) ?? NONE
   if (!includes(held, needed)) throw lacking(principal, held, needed, what, ` in the project ${project}`)
 }
+
+/** For a node with these tags that may be seen, or that is added. Throws ROLE_REQUIRED. */
+export function requirePermissionOnNode(
+  principal: Principal,
+  tags: readonly string[],
+  needed: Permissions,
+  what: string
+): void {
+  const held = permissionsOnNode(principal.rights, tags) ?? NONE
+  if (includes(held, needed)) return
+  const { inNodeGroups } = principal.rights
+  const own = [...inNodeGroups].filter(([, one]) => includes(one, needed)).map(([tag]) => tag)
+  const where = own.length === 0 ? ' for this node' : ` for nodes without one of the tags ${listed(own)}`
+  throw lacking(principal, held, needed, what, where)
+}
+
+const TAGS_MAX = 10
+const listed = (tags: readonly string[]): string =>
+  `${tags.slice(0, TAGS_MAX).join(', ')}${tags.length > TAGS_MAX ? ' …' : ''}`
 
 function lacking(
   principal: Principal,

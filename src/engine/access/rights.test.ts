@@ -13,12 +13,16 @@ import {
   unite
 } from '../../shared/permissions.ts'
 import { branded } from '../../shared/testing/ids.ts'
+import { NODE_GROUP_PERMISSIONS } from '../../shared/roles.ts'
 import {
   areSameRights,
   keyOfRights,
   narrowRights,
+  NO_RIGHTS,
   permissionsIn,
+  permissionsOnNode,
   rightsOf,
+  seenNodeGroups,
   seenProjects,
   uniteRights
 } from './rights.ts'
@@ -26,11 +30,16 @@ import {
 const NAMES = ['shop', 'news', 'stock', '__proto__', 'constructor'].map((name) => branded<ProjectName>(name))
 /** Whatever is given includes reading. */
 const set = fc.subarray([...PERMISSIONS]).map((names) => unite(permissionsOf(names), READ))
+const TAGS = ['eu', 'us', '__proto__']
+const nodeSet = fc.constantFrom(...Object.values(NODE_GROUP_PERMISSIONS))
 const given = fc.tuple(
   fc.option(set, { nil: null }),
   fc.array(fc.tuple(fc.constantFrom(...NAMES), set), { maxLength: 6 })
 )
-const rights = given.map(([everywhere, each]) => rightsOf(everywhere, each))
+const rights = fc
+  .tuple(given, fc.array(fc.tuple(fc.constantFrom(...TAGS), nodeSet), { maxLength: 4 }))
+  .map(([[everywhere, each], ofNodes]) => rightsOf(everywhere, each, ofNodes))
+const onNode = (of: ReturnType<typeof rightsOf>, ...tags: string[]): Permissions => permissionsOnNode(of, tags) ?? NONE
 const heldIn = (of: ReturnType<typeof rightsOf>, name: ProjectName): Permissions => permissionsIn(of, name) ?? NONE
 
 it('in each project are what is given everywhere and there, and of the latter only what can be given there', () => {
@@ -51,7 +60,7 @@ it('in each project are what is given everywhere and there, and of the latter on
 it('a token never may more than its user, nor than it says, in any project; and in those left out, nothing', () => {
   fc.assert(
     fc.property(rights, set, fc.option(fc.subarray(NAMES), { nil: null }), (of, permissions, only) => {
-      const narrowed = narrowRights(of, permissions, only)
+      const narrowed = narrowRights(of, permissions, { projects: only, nodeGroups: null })
       for (const name of NAMES) {
         const both = intersect(heldIn(of, name), permissions)
         if (only === null) expect(heldIn(narrowed, name)).toBe(both)
@@ -80,14 +89,64 @@ it('of a user and of groups are united: in each place all that any of them gives
   )
 })
 
+it('on a node are what is given everywhere and for any of its tags, and nothing unless it may be seen', () => {
+  fc.assert(
+    fc.property(rights, fc.subarray(TAGS), (of, tags) => {
+      const inGroups = tags.map((tag) => of.inNodeGroups.get(tag) ?? NONE).reduce(unite, of.everywhere ?? NONE)
+      const seen = seenNodeGroups(of)
+      const isSeen = seen === null || tags.some((tag) => seen.has(tag))
+      expect(permissionsOnNode(of, tags) !== null).toBe(isSeen)
+      // Whoever may see all nodes may read of them, and no more than is given.
+      expect(onNode(of, ...tags)).toBe(isSeen && inGroups === NONE ? READ : inGroups)
+      expect(includes(of.anywhere, inGroups)).toBe(true)
+    })
+  )
+})
+
+it('of groups never take anything away, and what a group gives goes with it alone', () => {
+  fc.assert(
+    fc.property(fc.array(rights, { minLength: 1, maxLength: 4 }), fc.nat(), (all, pick) => {
+      const unitedOf = (some: readonly ReturnType<typeof rightsOf>[]) => some.reduce(uniteRights, NO_RIGHTS)
+      const at = pick % all.length
+      const [whole, without] = [unitedOf(all), unitedOf(all.toSpliced(at, 1))]
+      for (const name of NAMES) {
+        expect(includes(heldIn(whole, name), heldIn(without, name))).toBe(true)
+        // Exactly what no other gives.
+        expect(heldIn(whole, name)).toBe(unite(heldIn(without, name), heldIn(all[at]!, name)))
+      }
+      for (const tag of TAGS) expect(includes(onNode(whole, tag), onNode(without, tag))).toBe(true)
+      expect(areSameRights(whole, uniteRights(without, all[at]!))).toBe(true)
+      expect(areSameRights(whole, unitedOf(all.toReversed()))).toBe(true)
+    })
+  )
+})
+
+it('a token for some node groups may nothing else, and for a project alone nothing with nodes', () => {
+  fc.assert(
+    fc.property(rights, set, fc.subarray(TAGS, { minLength: 1 }), (of, permissions, tags) => {
+      const narrowed = narrowRights(of, permissions, { projects: null, nodeGroups: tags })
+      expect([narrowed.everywhere, narrowed.inProjects.size]).toEqual([null, 0])
+      for (const tag of TAGS) {
+        expect(includes(onNode(of, tag), onNode(narrowed, tag))).toBe(true)
+        if (!tags.includes(tag)) expect(onNode(narrowed, tag)).toBe(NONE)
+      }
+      const inProject = narrowRights(of, permissions, { projects: [NAMES[0]!], nodeGroups: null })
+      expect(inProject.inNodeGroups.size).toBe(0)
+      expect(keyOfRights(narrowed) === keyOfRights(inProject)).toBe(areSameRights(narrowed, inProject))
+    })
+  )
+})
+
 it('see the projects in which anything is held, and are the same only if nothing differs', () => {
   fc.assert(
     fc.property(rights, rights, (one, other) => {
       const seen = seenProjects(one)
       for (const name of NAMES) expect(seen === null || seen.has(name)).toBe(permissionsIn(one, name) !== null)
-      expect(areSameRights(one, rightsOf(one.everywhere, one.inProjects))).toBe(true)
+      expect(areSameRights(one, rightsOf(one.everywhere, one.inProjects, one.inNodeGroups))).toBe(true)
       const isSame =
-        one.everywhere === other.everywhere && NAMES.every((name) => heldIn(one, name) === heldIn(other, name))
+        one.everywhere === other.everywhere &&
+        NAMES.every((name) => heldIn(one, name) === heldIn(other, name)) &&
+        TAGS.every((tag) => one.inNodeGroups.get(tag) === other.inNodeGroups.get(tag))
       expect(areSameRights(one, other)).toBe(isSame)
       expect(keyOfRights(one) === keyOfRights(other)).toBe(isSame)
     })

@@ -6,8 +6,10 @@ import {
   type Permissions,
   permissionsOf,
   PROJECT_PERMISSIONS,
+  READ,
   unite
 } from '../../shared/permissions.ts'
+import { NODE_GROUP_PERMISSIONS, nodePermissionsIn } from '../../shared/roles.ts'
 
 /** What somebody may do: computed once, then each check is one operation on bits. */
 export interface Rights {
@@ -15,14 +17,19 @@ export interface Rights {
   readonly everywhere: Permissions | null
   /** In these projects, all of it: more than everywhere. */
   readonly inProjects: ReadonlyMap<ProjectName, Permissions>
-  /** Everywhere or in any project. */
+  /** With the nodes that have one of these tags, beside what is given everywhere. */
+  readonly inNodeGroups: ReadonlyMap<string, Permissions>
+  /** Everywhere, in any project or in any node group. */
   readonly anywhere: Permissions
 }
+
+const NO_NODE_GROUPS: ReadonlyMap<string, Permissions> = new Map()
 
 /** Makes rights of what is given. Pure, as everything here. */
 export function rightsOf(
   everywhere: Permissions | null,
-  given: Iterable<readonly [ProjectName, Permissions]> = []
+  given: Iterable<readonly [ProjectName, Permissions]> = [],
+  givenNodeGroups: Iterable<readonly [string, Permissions]> = []
 ): Rights {
   const base = everywhere ?? NONE
   const inProjects = new Map<ProjectName, Permissions>()
@@ -32,7 +39,16 @@ export function rightsOf(
     if (all !== base) inProjects.set(project, all)
     anywhere = unite(anywhere, all)
   }
-  return { everywhere: base === NONE ? null : base, inProjects, anywhere }
+  const inNodeGroups = new Map<string, Permissions>()
+  for (const [tag, more] of givenNodeGroups) {
+    const all = unite(inNodeGroups.get(tag) ?? NONE, intersect(more, NODE_GROUP_PERMISSIONS.admin))
+    if (all !== NONE) inNodeGroups.set(tag, all)
+    anywhere = unite(anywhere, all)
+  }
+  return {
+    ...{ everywhere: base === NONE ? null : base, inProjects, anywhere },
+    inNodeGroups: inNodeGroups.size === 0 ? NO_NODE_GROUPS : inNodeGroups
+  }
 }
 
 export const NO_RIGHTS = rightsOf(null)
@@ -42,22 +58,32 @@ export function uniteRights(one: Rights, other: Rights): Rights {
   if (other.anywhere === NONE) return one
   if (one.anywhere === NONE) return other
   const everywhere = unite(one.everywhere ?? NONE, other.everywhere ?? NONE)
-  return rightsOf(everywhere, [...one.inProjects, ...other.inProjects])
+  const nodeGroups = [...one.inNodeGroups, ...other.inNodeGroups]
+  return rightsOf(everywhere, [...one.inProjects, ...other.inProjects], nodeGroups)
 }
 
-/** What both allow: of a user and of a token with these permissions, in all projects or only in some. */
-export function narrowRights(
-  rights: Rights,
-  permissions: Permissions,
+/** What a token is for; null: everything of its kind, unless it is for some of the other. */
+export interface TokenScope {
   projects: readonly ProjectName[] | null
-): Rights {
-  const { everywhere, inProjects } = rights
-  if (projects === null) {
+  nodeGroups: readonly string[] | null
+}
+
+/** What both allow: of a user and of a token with these permissions, for everything or only for some of it. */
+export function narrowRights(rights: Rights, permissions: Permissions, { projects, nodeGroups }: TokenScope): Rights {
+  const { everywhere, inProjects, inNodeGroups } = rights
+  const ofNodes = nodePermissionsIn(permissions)
+  if (projects === null && nodeGroups === null) {
     const each = [...inProjects].map(([name, held]) => [name, intersect(held, permissions)] as const)
-    return rightsOf(everywhere === null ? null : intersect(everywhere, permissions), each)
+    const eachGroup = [...inNodeGroups].map(([tag, held]) => [tag, intersect(held, ofNodes)] as const)
+    return rightsOf(everywhere === null ? null : intersect(everywhere, permissions), each, eachGroup)
   }
-  const each = projects.map((name) => [name, intersect(permissionsIn(rights, name) ?? NONE, permissions)] as const)
-  return rightsOf(null, each)
+  const each = (projects ?? []).map(
+    (name) => [name, intersect(permissionsIn(rights, name) ?? NONE, permissions)] as const
+  )
+  const eachGroup = (nodeGroups ?? []).map(
+    (tag) => [tag, intersect(permissionsOnNode(rights, [tag]) ?? NONE, ofNodes)] as const
+  )
+  return rightsOf(null, each, eachGroup)
 }
 
 /** null: none, so that the project is as if it were not there. */
@@ -75,16 +101,37 @@ export function seenProjects({ everywhere, inProjects }: Rights): ReadonlySet<Pr
   return everywhere === null ? new Set(inProjects.keys()) : null
 }
 
-export function areSameRights(one: Rights, other: Rights): boolean {
-  if (one === other) return true
-  if (one.everywhere !== other.everywhere || one.inProjects.size !== other.inProjects.size) return false
-  return [...one.inProjects].every(([name, held]) => other.inProjects.get(name) === held)
+/** Of a node with these tags; null: none, so that the node is as if it were not there. */
+export function permissionsOnNode(rights: Rights, tags: readonly string[]): Permissions | null {
+  const { everywhere, inNodeGroups } = rights
+  const inGroups = tags.reduce((set, tag) => unite(set, inNodeGroups.get(tag) ?? NONE), everywhere ?? NONE)
+  if (inGroups !== NONE) return inGroups
+  // Where jobs of the own projects run is no secret.
+  return seenNodeGroups(rights) === null ? READ : null
 }
 
+/** Tags of the only nodes that may be seen; null: all may. */
+export function seenNodeGroups({ everywhere, inProjects, inNodeGroups }: Rights): ReadonlySet<string> | null {
+  return everywhere === null && inProjects.size === 0 ? new Set(inNodeGroups.keys()) : null
+}
+
+export function areSameRights(one: Rights, other: Rights): boolean {
+  if (one === other) return true
+  return (
+    one.everywhere === other.everywhere &&
+    isSameMap(one.inProjects, other.inProjects) &&
+    isSameMap(one.inNodeGroups, other.inNodeGroups)
+  )
+}
+
+const isSameMap = (one: ReadonlyMap<string, Permissions>, other: ReadonlyMap<string, Permissions>): boolean =>
+  one === other || (one.size === other.size && [...one].every(([name, held]) => other.get(name) === held))
+
 /** Differs with what may be done, and where. */
-export function keyOfRights({ everywhere, inProjects }: Rights): string {
-  const each = [...inProjects].sort(([one], [other]) => (one < other ? -1 : 1))
-  return each.length === 0 ? `${everywhere}` : `${everywhere} ${JSON.stringify(each)}`
+export function keyOfRights({ everywhere, inProjects, inNodeGroups }: Rights): string {
+  if (inProjects.size + inNodeGroups.size === 0) return `${everywhere}`
+  const sorted = (map: ReadonlyMap<string, Permissions>) => [...map].sort(([one], [other]) => (one < other ? -1 : 1))
+  return `${everywhere} ${JSON.stringify([sorted(inProjects), sorted(inNodeGroups)])}`
 }
 
 /** Of the whole service: who has it can change who has what. */

@@ -2,13 +2,13 @@ import { isDeepStrictEqual } from 'node:util'
 import pLimit from 'p-limit'
 import type { JobId, NodeAddress, NodeId, NodeMode, NodeSettings, SourceId } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
-import { shortNameOf } from '../../shared/ssh-address.ts'
+import { actorSeesNode, refuseForeignTags, requireOnNodeOfActor } from '../access/acting.ts'
 import type { Dispatch } from '../dispatch/dispatch.ts'
 import type { LiveAttempts } from '../dispatch/live-attempts.ts'
-import type { Fleet, FleetNode } from '../nodes/fleet.ts'
+import { type Fleet, type FleetNode, noNode } from '../nodes/fleet.ts'
 import { checkCertificates } from '../nodes/scrapyd/certificates.ts'
 import { DIRECT, parseProxyUrl, refuseProxyOverSsh } from '../nodes/scrapyd/proxy.ts'
-import { type NodeUrl, originOf, parseNodeUrl } from '../nodes/scrapyd/node-url.ts'
+import { parseNodeUrl } from '../nodes/scrapyd/node-url.ts'
 import { addressOfEngine } from '../../shared/engine-address.ts'
 import { nodeOfEngine } from '../nodes/engines/engine-node-id.ts'
 import type { EngineNodes } from '../nodes/engines/engine-nodes.ts'
@@ -21,6 +21,8 @@ import type { SecretBox } from '../runtime/secret-box.ts'
 import type { RunOnNode, StoredJob, StoredNode } from '../store/records.ts'
 import type { AttemptReader, JobStore, NodeStore } from '../store/store.ts'
 import { adoptExternal, cancelExternal } from './external-jobs.ts'
+import { isElsewhere, requireOwnMeans } from './connection-rules.ts'
+import { nameOf, TakenNames } from './node-names.ts'
 
 export interface NodeCommandsParts {
   store: NodeStore & JobStore & AttemptReader
@@ -72,6 +74,8 @@ export class NodeCommands {
   add(given: NewNode): Promise<FleetNode> {
     return this.#exclusively(async () => {
       const { store, fleet, dispatch } = this.#parts
+      refuseForeignTags(null, given.tags ?? [], 'nodes.add')
+      requireOwnMeans(given)
       const input = await resolved(given)
       this.#refuseDuplicate(parseNodeUrl(input.url).url)
       const stored = await this.#toStored(input, new TakenNames(fleet.list().map((node) => node.stored.name)))
@@ -136,6 +140,7 @@ export class NodeCommands {
   addPulling(input: NodeSettings & { id?: NodeId }): Promise<{ node: FleetNode; token: string }> {
     return this.#exclusively(async () => {
       const { random } = this.#parts
+      refuseForeignTags(null, input.tags ?? [], 'nodes.addPulling')
       const id = input.id ?? (`n-${random.hex(6)}` as NodeId)
       const { token, hash } = createNodeToken(id, random)
       const named = { id, name: input.name ?? id, kind: 'pulling', url: addressOfPulling(id), tokenHash: hash } as const
@@ -196,6 +201,7 @@ export class NodeCommands {
 
   async #putToken(id: NodeId, tokenHash: string | null): Promise<FleetNode> {
     const { stored } = this.require(id)
+    requireOnNodeOfActor(stored.tags, 'nodes.change', 'The token of a node')
     if (stored.kind !== 'pulling') {
       throw new ScrapdeckError('NODE_DOES_NOT_PULL', `${stored.name} does not pull its jobs, so it has no token`)
     }
@@ -216,7 +222,10 @@ export class NodeCommands {
   }
 
   setMode(id: NodeId, mode: NodeMode): Promise<FleetNode> {
-    return this.#exclusively(() => this.#setMode(id, mode))
+    return this.#exclusively(() => {
+      requireOnNodeOfActor(this.require(id).stored.tags, 'nodes.operate', 'nodes.setMode')
+      return this.#setMode(id, mode)
+    })
   }
 
   /** Rejects with NODE_IS_LOCAL, or with NODE_BUSY if our jobs are live there and `force` is not set. */
@@ -224,6 +233,7 @@ export class NodeCommands {
     const { store, fleet, dispatch, distribution } = this.#parts
     const leaving = await this.#exclusively(async () => {
       const { stored } = this.require(id)
+      requireOnNodeOfActor(stored.tags, 'nodes.change', 'nodes.remove')
       this.checkRemoval(id, options)
       await this.#put({ ...stored, mode: 'cordoned' })
       // Leave the fleet first: jobs that the dispatcher has placed there but not yet sent then go back to the queue.
@@ -279,6 +289,9 @@ export class NodeCommands {
   #refuseDuplicate(url: string, of?: NodeId): void {
     const duplicate = this.findByUrl(url)?.stored
     if (duplicate === undefined || duplicate.id === of) return
+    if (!actorSeesNode(duplicate.tags)) {
+      throw new ScrapdeckError('NODE_DUPLICATE', `${url} is already in the fleet; ask an admin of all nodes`)
+    }
     throw new ScrapdeckError('NODE_DUPLICATE', `${url} is already in the fleet as ${duplicate.name}; edit that one`, {
       data: { nodeId: duplicate.id }
     })
@@ -321,6 +334,8 @@ export class NodeCommands {
   async #update(id: NodeId, given: NodeSettings & Partial<NodeAddress>): Promise<FleetNode> {
     const { store, fleet, secretBox, dispatch } = this.#parts
     const node = this.require(id)
+    refuseForeignTags(node.stored.tags, given.tags ?? node.stored.tags, 'nodes.update')
+    requireOwnMeans(given, node.stored)
     const input = await this.#resolvedFor(node, given)
     const address =
       input.url === undefined || ['local', 'engine', 'pulling'].includes(node.stored.kind)
@@ -385,6 +400,7 @@ export class NodeCommands {
    */
   async addressLike(id: NodeId, address: NodeAddress): Promise<{ address: NodeAddress; keepsPassword: boolean }> {
     const node = this.require(id)
+    requireOwnMeans(address, node.stored)
     const { secretBox } = this.#parts
     const movesAway = isElsewhere(node, parseNodeUrl(address.url), address.proxyUrl)
     const kept = await this.#connectionOf(node, address, movesAway)
@@ -485,8 +501,7 @@ export class NodeCommands {
 
   require(id: NodeId): FleetNode {
     const node = this.#parts.fleet.get(id)
-    if (node === undefined)
-      throw new ScrapdeckError('NODE_NOT_FOUND', `There is no node ${id}; it may have been removed`)
+    if (node === undefined) throw noNode(id)
     return node
   }
 
@@ -501,47 +516,4 @@ async function resolved<Input extends Partial<NodeAddress>>(input: Input): Promi
   // Loaded for the first cluster, with its parser of kubeconfigs.
   const { resolveClusterAddress } = await import('../nodes/kubernetes/cluster-address.ts')
   return resolveClusterAddress({ ...input, url: input.url, kubernetes: input.kubernetes })
-}
-
-function nameOf({ kubernetes }: NewNode, url: string): string {
-  // Several namespaces of a cluster have one host.
-  const namespace = kubernetes ? new URL(url).pathname.split('/').at(-2) : undefined
-  return namespace ?? shortNameOf(url)
-}
-
-/** Names of nodes: `eu-1`, `eu-1-2`, `eu-1-3` … */
-class TakenNames {
-  readonly #taken: Set<string>
-  /** The last number given to a name: thousands of nodes may want the same one. */
-  readonly #numbers = new Map<string, number>()
-
-  constructor(names: string[]) {
-    this.#taken = new Set(names)
-  }
-
-  take(wanted: string): string {
-    let number = this.#numbers.get(wanted) ?? 1
-    let name = number === 1 ? wanted : `${wanted}-${number}`
-    while (this.#taken.has(name)) name = `${wanted}-${(number += 1)}`
-    this.#numbers.set(wanted, number)
-    this.#taken.add(name)
-    return name
-  }
-}
-
-/**
- * A password or key belongs to the machine it was entered for, so it is never carried over to another address, and not
- * to a new proxy, which reads what is sent to an http node.
- */
-function isElsewhere(node: FleetNode, address: NodeUrl | null, proxyUrl: string | null | undefined): boolean {
-  const isMoved = address !== null && originOf(address.url) !== originOf(node.stored.url)
-  return isMoved || hasNewProxy(node, proxyUrl)
-}
-
-/** Whether requests would go through a proxy that they did not go through before. `shown`: as clients see it. */
-function hasNewProxy({ proxyUrl: before }: FleetNode, shown: string | null | undefined): boolean {
-  if (!shown || shown === before) return false
-  const proxyUrl = parseProxyUrl(shown)
-  if (proxyUrl === DIRECT) return false
-  return before === null || before === DIRECT || new URL(proxyUrl).origin !== new URL(before).origin
 }

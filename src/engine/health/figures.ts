@@ -60,8 +60,17 @@ export class FiguresSampler {
     return this.#current
   }
 
-  /** With the jobs of these projects alone; slots are everybody's. null: of all. */
-  async of(projects: ReadonlySet<ProjectName> | null): Promise<Figures> {
+  /**
+   * With the jobs of these projects alone, and with the slots of the nodes that have one of these tags. null: of all;
+   * slots are everybody's who sees all nodes.
+   */
+  async of(projects: ReadonlySet<ProjectName> | null, nodeTags: ReadonlySet<string> | null = null): Promise<Figures> {
+    const figures = await this.#ofProjects(projects)
+    if (nodeTags === null) return figures
+    return { ...figures, ...this.#slotsOf(({ stored }) => stored.tags.some((tag) => nodeTags.has(tag))) }
+  }
+
+  async #ofProjects(projects: ReadonlySet<ProjectName> | null): Promise<Figures> {
     if (projects === null) return this.#current
     const names = [...projects].toSorted()
     const key = names.join('\n')
@@ -128,20 +137,24 @@ export class FiguresSampler {
     this.#sampleLater()
   }
 
+  #slotsOf(isCounted: (node: FleetNode) => boolean): Pick<Figures, 'slotsTotal' | 'slotsUsed'> {
+    const { fleet, live, isStuck } = this.#parts
+    return countSlots(fleet.list().filter(isCounted), {
+      usedOn: ({ stored, status }) => live.slotsUsedOn(stored.id) + status.external.running.length,
+      isStuck: ({ stored }) => isStuck(stored.id)
+    })
+  }
+
   /** Takes a sample now, so that a requested change shows at once. */
   async refresh(): Promise<void> {
-    const { fleet, live: attempts, clock, isPaused, isStuck } = this.#parts
+    const { clock, isPaused } = this.#parts
     const nowMs = clock.nowMs()
     const { figures: jobs, lastHour } = await this.#countJobs(this.#lastHour)
     this.#lastHour = lastHour
     if (this.#stopped) return
-    const slots = countSlots(fleet.list(), {
-      usedOn: ({ stored, status }) => attempts.slotsUsedOn(stored.id) + status.external.running.length,
-      isStuck: ({ stored }) => isStuck(stored.id)
-    })
     const next: Figures = {
       sampledAtMs: nowMs,
-      ...slots,
+      ...this.#slotsOf(() => true),
       ...jobs,
       loopP99Ms: Math.round(this.#parts.sampleLoopP99Ms() * 10) / 10,
       paused: isPaused()

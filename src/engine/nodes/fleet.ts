@@ -2,6 +2,7 @@ import { EventEmitter } from 'node:events'
 import { availableParallelism } from 'node:os'
 import pLimit, { type LimitFunction } from 'p-limit'
 import type { NodeHealth, NodeId } from '../../shared/contract/index.ts'
+import { ScrapdeckError } from '../../shared/errors.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
 import type { Random } from '../runtime/random.ts'
@@ -417,3 +418,6 @@ function unknownStatus(capacity: Capacity): NodeStatus {
     slotsBelief: NOTHING_LEARNED
   }
 }
+
+export const noNode = (id: NodeId): ScrapdeckError =>
+  new ScrapdeckError('NODE_NOT_FOUND', `There is no node ${id}; it may have been removed`)

@@ -1,21 +1,26 @@
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { namesOf, type Permissions } from '../../shared/permissions.ts'
-import { mostRoleIn, PROJECT_ROLES, ROLES } from '../../shared/roles.ts'
+import { mostRoleIn, nodeRoleOf, PROJECT_ROLES, ROLES } from '../../shared/roles.ts'
 import type { Access } from '../access/access.ts'
 import type { Rights } from '../access/rights.ts'
 import type { implementWithRights } from './required-rights.ts'
 
-function describeRights({ everywhere, inProjects }: Rights) {
-  const projects = <Words>(words: (held: Permissions) => Words) =>
-    Object.fromEntries([...inProjects].map(([name, held]) => [name, words(held)]))
+function describeRights({ everywhere, inProjects, inNodeGroups }: Rights) {
+  const each = <Words>(of: ReadonlyMap<string, Permissions>, words: (held: Permissions) => Words) =>
+    Object.fromEntries([...of].map(([name, held]) => [name, words(held)]))
   return {
-    permissions: { everywhere: everywhere === null ? null : namesOf(everywhere), projects: projects(namesOf) },
+    permissions: {
+      everywhere: everywhere === null ? null : namesOf(everywhere),
+      projects: each(inProjects, namesOf),
+      nodeGroups: each(inNodeGroups, namesOf)
+    },
     everywhere: everywhere === null ? null : mostRoleIn(everywhere, ROLES),
-    projects: projects((held) => mostRoleIn(held, PROJECT_ROLES))
+    projects: each(inProjects, (held) => mostRoleIn(held, PROJECT_ROLES)),
+    nodeGroups: each(inNodeGroups, (held) => nodeRoleOf(held))
   }
 }
 
-/** The operations of users and tokens. Each knows who asks: what is one's own needs no permission of an owner. */
+/** The operations of users, groups and tokens. Each knows who asks: what is one's own needs no permission of an owner. */
 export const accessOperations = (os: ReturnType<typeof implementWithRights>, access: Access) => ({
   users: {
     me: os.users.me.handler(
@@ -23,7 +28,10 @@ export const accessOperations = (os: ReturnType<typeof implementWithRights>, acc
         context: {
           principal: { userId, name, role, rights, tokenId }
         }
-      }) => ({ userId, name, role, tokenId, ...describeRights(rights) })
+      }) => ({
+        ...{ userId, name, role, tokenId, ...describeRights(rights) },
+        groups: userId === null ? [] : access.groups.namesOf(userId)
+      })
     ),
     list: os.users.list.handler(() => ({ users: access.listUsers() })),
     create: os.users.create.handler(async ({ input }) => ({ user: await access.createUser(input) })),
@@ -35,6 +43,14 @@ export const accessOperations = (os: ReturnType<typeof implementWithRights>, acc
       await access.changeOwnPassword(context.principal, input.current, input.password)
       return { changed: true as const }
     })
+  },
+  groups: {
+    list: os.groups.list.handler(() => ({ groups: access.groups.list() })),
+    create: os.groups.create.handler(async ({ input }) => ({ group: await access.groups.create(input) })),
+    update: os.groups.update.handler(async ({ input: { id, ...changes } }) => ({
+      group: await access.groups.update(id, changes)
+    })),
+    remove: os.groups.remove.handler(async ({ input }) => ({ removed: await access.groups.remove(input.id) }))
   },
   roles: {
     list: os.roles.list.handler(() => ({ roles: access.roles.list() })),

@@ -3,6 +3,7 @@ import {
   type Contract,
   type Node,
   type NodeAddress,
+  type NodeId,
   type Problem,
   type NewToken,
   type Project,
@@ -26,6 +27,7 @@ import type { ScheduleCommands } from '../commands/schedule-commands.ts'
 import type { ScheduleReads } from '../commands/schedule-reads.ts'
 import type { SystemCommands } from '../commands/system-commands.ts'
 import type { WebhookCommands } from '../commands/webhook-commands.ts'
+import { requireOwnMeans } from '../commands/connection-rules.ts'
 import type { ChangeFeed } from '../events/change-feed.ts'
 import type { Retention } from '../retention/retention.ts'
 import type { FleetFiles } from '../fleet-file/fleet-file.ts'
@@ -43,7 +45,7 @@ import type { ProbedNode } from '../nodes/scrapyd/probe.ts'
 import type { WaitingReasons } from '../queue/waiting-reasons.ts'
 import { largeBytesOf } from '../store/records.ts'
 import { requireJob } from '../store/require-job.ts'
-import { seenProjects } from '../access/rights.ts'
+import { seenNodeGroups, seenProjects } from '../access/rights.ts'
 import { projectsOfChain, type SubjectReads } from './subjects.ts'
 import type { RouterContext } from './router-context.ts'
 import { accessOperations } from './access-operations.ts'
@@ -66,6 +68,7 @@ export interface RouterParts {
   projectCommands: ProjectCommands
   systemCommands: SystemCommands
   discovery: Discovery
+  fleet: SubjectReads['fleet']
   queueCommands: QueueCommands
   scheduleCommands: ScheduleCommands
   scheduleReads: ScheduleReads
@@ -116,10 +119,13 @@ export function createRouter(parts: RouterParts): EngineRouter {
     feed,
     figures
   } = parts
-  const os = implementWithRights({ store, environments: parts.environments }, parts.audit)
+  const os = implementWithRights({ store, environments: parts.environments, fleet: parts.fleet }, parts.audit)
 
-  function describeToken({ node, token }: { node: FleetNode; token: string }): NewToken {
-    return { node: parts.describeNode(node), token }
+  const describeFor = (context: RouterContext, node: FleetNode): Node =>
+    only.seenNode(parts.describeNode(node), seenBy(context))
+
+  function describeToken(context: RouterContext, { node, token }: { node: FleetNode; token: string }): NewToken {
+    return { node: describeFor(context, node), token }
   }
 
   function requireProject(name: ProjectName): Project {
@@ -128,9 +134,24 @@ export function createRouter(parts: RouterParts): EngineRouter {
     return project
   }
 
-  async function* subscribe(batches: ReturnType<ChangeFeed['subscribe']>, seen: only.Seen) {
-    const reads = { store, figuresOf: (of: only.Seen) => figures.of(of) }
-    for await (const batch of batches) yield { ...batch, changes: await only.seenChanges(batch.changes, seen, reads) }
+  const tagsOf = (id: NodeId) => parts.fleet.get(id)?.stored.tags
+  const viewOf = ({ principal: { rights } }: RouterContext): only.View => ({
+    projects: seenProjects(rights),
+    nodes: seenNodeGroups(rights),
+    ownNodes: new Set(rights.inNodeGroups.keys()),
+    tagsOf
+  })
+  const figuresOf = (context: RouterContext) => figures.of(seenBy(context), nodesSeenBy(context))
+
+  async function* subscribe(after: string | undefined, context: RouterContext, signal: AbortSignal | undefined) {
+    const reads = { store, figuresOf: () => figuresOf(context) }
+    const see = only.seeChanges(viewOf(context), parts.listNodes(), reads)
+    // Nodes may have left the own groups since then, and nothing says which.
+    let isStale = after !== undefined && nodesSeenBy(context) !== null
+    for await (const batch of feed.subscribe(after, signal)) {
+      yield { ...batch, reset: batch.reset || isStale, changes: await see(batch.changes) }
+      isStale = false
+    }
   }
 
   return os.router({
@@ -209,33 +230,44 @@ export function createRouter(parts: RouterParts): EngineRouter {
     },
     nodes: {
       list: os.nodes.list.handler(({ context }) => ({
-        nodes: parts.listNodes().map((node) => only.seenNode(node, seenBy(context)))
+        nodes: parts
+          .listNodes()
+          .filter((node) => only.isNodeSeen(nodesSeenBy(context), node))
+          .map((node) => only.seenNode(node, seenBy(context)))
       })),
-      get: os.nodes.get.handler(({ input, context }) =>
-        only.seenNode(parts.describeNode(nodeCommands.require(input.id)), seenBy(context))
-      ),
-      probe: os.nodes.probe.handler(async ({ input: { nodeId, ...given } }) => {
+      get: os.nodes.get.handler(({ input, context }) => describeFor(context, nodeCommands.require(input.id))),
+      probe: os.nodes.probe.handler(async ({ input: { nodeId, ...given }, context }) => {
+        if (nodeId === undefined) requireOwnMeans(given)
         const tried = nodeId === undefined ? null : await nodeCommands.addressLike(nodeId, given)
         const result = await parts.probe(tried?.address ?? given)
-        const duplicateOf = nodeCommands.findByUrl(result.url)?.stored.id ?? null
-        return { ...result, duplicateOf, keepsPassword: tried?.keepsPassword ?? null }
+        const duplicate = nodeCommands.findByUrl(result.url)?.stored
+        const isSeen = duplicate !== undefined && only.isNodeSeen(nodesSeenBy(context), duplicate)
+        return {
+          ...result,
+          projects: result.projects.filter((project) => only.isSeen(seenBy(context), project as ProjectName)),
+          duplicateOf: isSeen ? duplicate.id : null,
+          keepsPassword: tried?.keepsPassword ?? null
+        }
       }),
-      add: os.nodes.add.handler(async ({ input }) => {
+      add: os.nodes.add.handler(async ({ input, context }) => {
+        requireOwnMeans(input)
         const { scrapydVersion } = await parts.probe(input)
-        return parts.describeNode(await nodeCommands.add({ ...input, scrapydVersion }))
+        return describeFor(context, await nodeCommands.add({ ...input, scrapydVersion }))
       }),
-      addPulling: os.nodes.addPulling.handler(async ({ input }) => describeToken(await nodeCommands.addPulling(input))),
-      renewToken: os.nodes.renewToken.handler(async ({ input }) =>
-        describeToken(await nodeCommands.renewToken(input.id))
+      addPulling: os.nodes.addPulling.handler(async ({ input, context }) =>
+        describeToken(context, await nodeCommands.addPulling(input))
       ),
-      revokeToken: os.nodes.revokeToken.handler(async ({ input }) =>
-        parts.describeNode(await nodeCommands.revokeToken(input.id))
+      renewToken: os.nodes.renewToken.handler(async ({ input, context }) =>
+        describeToken(context, await nodeCommands.renewToken(input.id))
       ),
-      update: os.nodes.update.handler(async ({ input: { id, ...changes } }) =>
-        parts.describeNode(await nodeCommands.update(id, changes))
+      revokeToken: os.nodes.revokeToken.handler(async ({ input, context }) =>
+        describeFor(context, await nodeCommands.revokeToken(input.id))
       ),
-      setMode: os.nodes.setMode.handler(async ({ input }) =>
-        parts.describeNode(await nodeCommands.setMode(input.id, input.mode))
+      update: os.nodes.update.handler(async ({ input: { id, ...changes }, context }) =>
+        describeFor(context, await nodeCommands.update(id, changes))
+      ),
+      setMode: os.nodes.setMode.handler(async ({ input, context }) =>
+        describeFor(context, await nodeCommands.setMode(input.id, input.mode))
       ),
       remove: os.nodes.remove.handler(async ({ input }) => {
         await nodeCommands.remove(input.id, { force: input.force })
@@ -250,7 +282,7 @@ export function createRouter(parts: RouterParts): EngineRouter {
     },
     queue: {
       limits: os.queue.limits.handler(({ context }) => ({
-        limits: only.seenLimits(queueCommands.limits(), seenBy(context))
+        limits: nodesSeenBy(context) === null ? only.seenLimits(queueCommands.limits(), seenBy(context)) : []
       })),
       setLimits: os.queue.setLimits.handler(async ({ input }) => ({
         limits: await queueCommands.setLimits(input.limits)
@@ -328,7 +360,9 @@ export function createRouter(parts: RouterParts): EngineRouter {
       }))
     },
     discovery: {
-      list: os.discovery.list.handler(() => ({ sources: discovery.list() })),
+      list: os.discovery.list.handler(({ context }) => ({
+        sources: nodesSeenBy(context) === null ? discovery.list() : []
+      })),
       put: os.discovery.put.handler(({ input: { password, ...settings } }) => discovery.put(settings, password)),
       remove: os.discovery.remove.handler(async ({ input }) => {
         await discovery.remove(input.id)
@@ -379,7 +413,9 @@ export function createRouter(parts: RouterParts): EngineRouter {
       }))
     },
     engines: {
-      list: os.engines.list.handler(() => parts.engines.list()),
+      list: os.engines.list.handler(async ({ context }) =>
+        only.seenEngines(await parts.engines.list(), nodesSeenBy(context))
+      ),
       handOver: os.engines.handOver.handler(async ({ input }) => {
         await parts.engines.handOver(input.to ?? null)
         return { handedOver: true as const }
@@ -406,7 +442,8 @@ export function createRouter(parts: RouterParts): EngineRouter {
     },
     environments: {
       list: os.environments.list.handler(({ context }) => ({
-        environments: only.seenEnvironments(parts.environments.list(), seenBy(context))
+        environments:
+          nodesSeenBy(context) === null ? only.seenEnvironments(parts.environments.list(), seenBy(context)) : []
       })),
       log: os.environments.log.handler(({ input, signal }) => parts.environments.log(input.id, signal)),
       rebuild: os.environments.rebuild.handler(({ input }) => parts.environments.rebuild(input.id)),
@@ -460,9 +497,7 @@ export function createRouter(parts: RouterParts): EngineRouter {
       setState: os.errors.setState.handler(({ input }) => parts.errorGroups.setState(input.ids, input.state))
     },
     events: {
-      subscribe: os.events.subscribe.handler(({ input, context, signal }) =>
-        subscribe(feed.subscribe(input.after, signal), seenBy(context))
-      )
+      subscribe: os.events.subscribe.handler(({ input, context, signal }) => subscribe(input.after, context, signal))
     },
     ...accessOperations(os, access),
     audit: {
@@ -475,8 +510,9 @@ export function createRouter(parts: RouterParts): EngineRouter {
     system: {
       status: os.system.status.handler(async ({ context }) => ({
         ...parts.status(),
-        figures: await figures.of(seenBy(context)),
-        problems: only.seenProblems(parts.problems(), seenBy(context))
+        ...(nodesSeenBy(context) === null ? {} : { python: only.HIDDEN_PYTHON }),
+        figures: await figuresOf(context),
+        problems: only.seenProblems(parts.problems(), viewOf(context))
       })),
       history: os.system.history.handler(({ context }) => ({
         samples: seenBy(context) === null ? figures.history : []
@@ -496,6 +532,7 @@ export function createRouter(parts: RouterParts): EngineRouter {
 }
 
 const seenBy = ({ principal }: RouterContext): only.Seen => seenProjects(principal.rights)
+const nodesSeenBy = ({ principal }: RouterContext): only.SeenNodes => seenNodeGroups(principal.rights)
 const onlyOf = (context: RouterContext) => only.onlySeen(seenBy(context))
 
 function originOf({ source, onceKey }: RouterContext): Origin {

@@ -1,5 +1,6 @@
 import type {
   Change,
+  EngineList,
   Environment,
   Figures,
   Firing,
@@ -7,8 +8,10 @@ import type {
   JobId,
   LimitRule,
   Node,
+  NodeId,
   Problem,
   ProjectName,
+  PythonState,
   Schedule,
   StoragePolicy,
   StoragePreview,
@@ -27,14 +30,53 @@ export const onlySeen = (seen: Seen): OnlyProjects => (seen === null ? {} : { on
 
 export const isSeen = (seen: Seen, project: ProjectName): boolean => seen === null || seen.has(project)
 
-/** A node is everybody's; what runs there is not. */
-export function seenNode(node: Node, seen: Seen): Node {
-  return seen === null ? node : { ...node, runs: node.runs.filter(({ project }) => seen.has(project)) }
+/** Tags of the only nodes that a caller may see; null: all nodes. */
+export type SeenNodes = ReadonlySet<string> | null
+
+export const isNodeSeen = (seen: SeenNodes, { tags }: { tags: readonly string[] }): boolean =>
+  seen === null || tags.some((tag) => seen.has(tag))
+
+/** What a caller may see. */
+export interface View {
+  projects: Seen
+  nodes: SeenNodes
+  /** Tags of nodes that the caller has a role for. */
+  ownNodes: ReadonlySet<string>
+  tagsOf: (id: NodeId) => readonly string[] | undefined
 }
 
-/** Those of no project may name some in their words. */
-export function seenProblems(problems: Problem[], seen: Seen): Problem[] {
-  return seen === null ? problems : problems.filter(({ project }) => project !== null && seen.has(project))
+/** A node that may be seen, without what is of other projects there. */
+export function seenNode(node: Node, seen: Seen): Node {
+  if (seen === null) return node
+  const { runs, kubernetes } = node
+  return {
+    ...node,
+    runs: runs.filter(({ project }) => seen.has(project)),
+    kubernetes: kubernetes && {
+      ...kubernetes,
+      projects: Object.fromEntries(
+        Object.entries(kubernetes.projects).filter(([name]) => seen.has(name as ProjectName))
+      )
+    }
+  }
+}
+
+/** Those of no project may name some in their words, except those of a node. */
+export function seenProblems(problems: Problem[], { projects, ownNodes, tagsOf }: View): Problem[] {
+  if (projects === null) return problems
+  return problems.filter(({ project, nodeId }) => {
+    if (project !== null) return projects.has(project)
+    return nodeId !== null && tagsOf(nodeId)?.some((tag) => ownNodes.has(tag)) === true
+  })
+}
+
+/** For whoever sees only some nodes: where the others are, and how the local node is, is not told. */
+export const seenEngines = (list: EngineList, seen: SeenNodes): EngineList =>
+  seen === null ? list : { ...list, engines: [], terms: [] }
+
+export const HIDDEN_PYTHON: PythonState = {
+  ...{ state: 'checking', path: null, version: null, scrapyVersion: null, problem: null },
+  start: { mode: 'cold', text: '' }
 }
 
 export function seenEnvironments(environments: Environment[], seen: Seen): Environment[] {
@@ -194,25 +236,53 @@ export async function seenSchedule(schedule: Schedule, seen: Seen, reads: JobRea
 
 interface ChangeReads {
   store: Pick<JobReader, 'getJobs'>
-  figuresOf: (seen: Seen) => Promise<Figures>
+  figuresOf: () => Promise<Figures>
 }
 
-/** What of the change feed is for this caller. Ids of schedules that are gone name nothing. */
-export async function seenChanges(changes: Change[], seen: Seen, reads: ChangeReads): Promise<Change[]> {
-  if (seen === null) return changes
+/**
+ * What of the change feed is for this caller, who follows it from now on, with these nodes. Ids of schedules that are
+ * gone name nothing; a node that leaves what the caller may see is removed.
+ */
+export function seeChanges(
+  view: View,
+  nodes: readonly Node[],
+  reads: ChangeReads
+): (changes: Change[]) => Promise<Change[]> {
+  const { projects, nodes: seenTags } = view
+  if (projects === null) return async (changes) => changes
+  const shown = new Set(nodes.filter((node) => isNodeSeen(seenTags, node)).map(({ id }) => id))
+  const isOfNode = (change: Change): Change | null => {
+    if (change.kind === 'node' && isNodeSeen(seenTags, change.node)) {
+      shown.add(change.node.id)
+      return change
+    }
+    if (change.kind !== 'node' && change.kind !== 'node_removed') return change
+    const id = change.kind === 'node' ? change.node.id : change.id
+    return shown.delete(id) ? { kind: 'node_removed', id } : null
+  }
+  return (changes) =>
+    seenChanges(seenTags === null ? changes : changes.map(isOfNode).filter((one) => one !== null), view, reads)
+}
+
+async function seenChanges(changes: Change[], view: View, reads: ChangeReads): Promise<Change[]> {
+  const seen = view.projects!
   const inProgress = changes.flatMap((change) => (change.kind === 'job_progress' ? [change.id] : []))
   const jobs = inProgress.length === 0 ? [] : await reads.store.getJobs(inProgress)
   const hidden = new Set<JobId>(jobs.filter(({ project }) => !seen.has(project)).map(({ id }) => id))
-  const shown = await Promise.all(changes.map((change) => seenChange(change, seen, hidden, reads)))
+  const shown = await Promise.all(
+    changes.map((change) => seenChange(change, { ...view, projects: seen }, hidden, reads))
+  )
   return shown.filter((change) => change !== null)
 }
 
 async function seenChange(
   change: Change,
-  seen: ReadonlySet<ProjectName>,
+  view: View & { projects: ReadonlySet<ProjectName> },
   hidden: ReadonlySet<JobId>,
   reads: ChangeReads
 ): Promise<Change | null> {
+  const { projects: seen, nodes } = view
+  const ifAllNodes = nodes === null ? change : null
   const ifSeen = ({ project }: Pick<Job, 'project'>) => (seen.has(project) ? change : null)
   switch (change.kind) {
     case 'job':
@@ -234,11 +304,15 @@ async function seenChange(
       if (!isScheduleSeen(seen, change.schedule)) return null
       return { ...change, schedule: await seenSchedule(change.schedule, seen, reads) }
     case 'figures':
-      return { ...change, figures: await reads.figuresOf(seen) }
+      return { ...change, figures: await reads.figuresOf() }
     case 'problems':
-      return { ...change, problems: seenProblems(change.problems, seen) }
+      return { ...change, problems: seenProblems(change.problems, view) }
     case 'environments':
-      return { ...change, environments: seenEnvironments(change.environments, seen) }
+      return nodes === null ? { ...change, environments: seenEnvironments(change.environments, seen) } : null
+    case 'python':
+    case 'discovery':
+    case 'limits':
+      return ifAllNodes
     default:
       return change
   }

@@ -3,15 +3,22 @@ import type {
   ErrorGroupId,
   JobId,
   NamedThing,
+  NodeId,
   ProjectName,
   QueuePlace,
   ScheduleId
 } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { type Permissions, READ } from '../../shared/permissions.ts'
-import { type Principal, requirePermissionEverywhere, requirePermissionIn } from '../access/principal.ts'
-import { areSeen } from '../access/rights.ts'
+import {
+  type Principal,
+  requirePermissionEverywhere,
+  requirePermissionIn,
+  requirePermissionOnNode
+} from '../access/principal.ts'
+import { areSeen, permissionsOnNode } from '../access/rights.ts'
 import type { Environments } from '../launcher/pythons/environments.ts'
+import { type Fleet, noNode } from '../nodes/fleet.ts'
 import { notFound as noSchedule } from '../schedules/scheduler.ts'
 import { noJob } from '../store/require-job.ts'
 import type { ChainStore, ErrorStore, JobReader, ScheduleReader } from '../store/store.ts'
@@ -26,6 +33,7 @@ export interface SubjectReads {
     Pick<ChainStore, 'listChains'> &
     Pick<ErrorStore, 'projectsOfErrorGroups'>
   environments: Pick<Environments, 'list'>
+  fleet: Pick<Fleet, 'get'>
 }
 
 /** Whoever calls `what`, which needs this in the projects of all that it names. */
@@ -56,7 +64,7 @@ export async function narrowToSeen(
 ): Promise<void> {
   for (const [name, noun] of Object.entries(about)) {
     const value = fields[name]
-    if (value !== undefined) fields[name] = await CHECKS[noun](value as never, asking, reads)
+    if (value !== undefined || noun === 'newNode') fields[name] = await CHECKS[noun](value as never, asking, reads)
     else if (noun === 'project') throw new ScrapdeckError('BAD_INPUT', `Name the project ("${name}")`)
   }
 }
@@ -92,7 +100,17 @@ const CHECKS: { [Noun in NamedThing]: (value: never, asking: Asking, reads: Subj
   errorGroups: async (ids: ErrorGroupId[], asking, { store }) =>
     several(ids, await projectsOfGroups(ids, store), asking),
   environment: (id: string, asking, { environments }) =>
-    one(id, new Map(environments.list().map(({ id: of, projects }) => [of, projects])), noEnvironment, asking)
+    one(id, new Map(environments.list().map(({ id: of, projects }) => [of, projects])), noEnvironment, asking),
+  node: (id: NodeId, { principal, needs, what }, { fleet }) => {
+    const tags = fleet.get(id)?.stored.tags
+    if (tags === undefined || permissionsOnNode(principal.rights, tags) === null) throw noNode(id)
+    requirePermissionOnNode(principal, tags, needs, what)
+    return id
+  },
+  newNode: (tags: string[] | undefined, { principal, needs, what }) => {
+    requirePermissionOnNode(principal, tags ?? [], needs, what)
+    return tags
+  }
 }
 
 function one<Id extends string | number>(

@@ -15,6 +15,7 @@ import type {
   ErrorGroupId,
   ErrorState,
   Firing,
+  GroupId,
   Job,
   JobId,
   JobStatus,
@@ -40,6 +41,7 @@ import type {
   VersionName,
   WebhookId
 } from '../../shared/contract/index.ts'
+import type { NodeGroupRole } from '../../shared/roles.ts'
 import { PLAIN_ORDER } from '../../shared/plain-job.ts'
 
 /** Records that the Store (store.ts) accepts and returns: plain data, the same for every implementation. */
@@ -288,6 +290,8 @@ export interface StoredUser {
   /** In all projects; null: only in those named. */
   role: string | null
   projects: Record<ProjectName, string>
+  /** By tag of nodes. */
+  nodeGroups: Record<string, NodeGroupRole>
   enabled: boolean
   /** As access/passwords.ts writes it; null: cannot log in. */
   passwordHash: string | null
@@ -299,6 +303,19 @@ export interface StoredUser {
   subject: string | null
   /** When that was last done; null: never, or not any more. */
   vouchedAtMs: number | null
+}
+
+/** Users who have these roles in addition to their own. */
+export interface StoredGroup {
+  id: GroupId
+  name: string
+  description: string
+  role: string | null
+  projects: Record<ProjectName, string>
+  nodeGroups: Record<string, NodeGroupRole>
+  /** Sorted. */
+  members: UserId[]
+  createdAtMs: number
 }
 
 /** A custom role, by its name. */
@@ -316,9 +333,11 @@ export interface StoredAccessToken {
   userId: UserId | null
   name: string
   role: string
-  /** SHA-256, in hexadecimal digits. */
   /** Names of the only ones that it is for; null: all. */
   projects: ProjectName[] | null
+  /** Tags of the only nodes that it is for; null: all, unless it is for some projects. */
+  nodeGroups: string[] | null
+  /** SHA-256, in hexadecimal digits. */
   hash: string
   ending: string
   createdAtMs: number

@@ -8,6 +8,7 @@ import type {
   ErrorGroupId,
   ErrorState,
   Firing,
+  GroupId,
   JobFacets,
   JobFilter,
   JobId,
@@ -88,6 +89,7 @@ import type {
   StoredAccessToken,
   StoredRole,
   StoredAuditEntry,
+  StoredGroup,
   StoredUser,
   ToldProblem,
   ChangedThing,
@@ -581,8 +583,12 @@ export interface AccessStore {
   listUsers(): Promise<StoredUser[]>
   /** Creates it, or replaces all of it. */
   putUser(user: StoredUser): Promise<void>
-  /** With all its tokens. False: there is none. */
+  /** With all its tokens; it leaves its groups. False: there is none. */
   deleteUser(id: UserId): Promise<boolean>
+  listGroups(): Promise<StoredGroup[]>
+  /** Creates it, or replaces all of it. */
+  putGroup(group: StoredGroup): Promise<void>
+  deleteGroup(id: GroupId): Promise<boolean>
   listAccessTokens(): Promise<StoredAccessToken[]>
   addAccessToken(token: StoredAccessToken): Promise<void>
   deleteAccessToken(id: AccessTokenId): Promise<boolean>

@@ -146,6 +146,7 @@ export interface Engine {
     | 'findVouched'
     | 'signIn'
     | 'disown'
+    | 'noneOfItsOwn'
     | 'endSessions'
     | 'findBySession'
     | 'sessionStart'

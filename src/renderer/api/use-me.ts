@@ -29,8 +29,8 @@ export function useMe(): UseQueryResult<Me> {
       select: (me) => {
         const as = isReadOnly ? VIEWER : seenAs
         if (as === null) return withPermissions(me)
-        const permissions = { everywhere: [...as.permissions], projects: {} }
-        return { ...me, role: as.name, projects: {}, permissions }
+        const permissions = { everywhere: [...as.permissions], projects: {}, nodeGroups: {} }
+        return { ...me, role: as.name, projects: {}, nodeGroups: {}, permissions }
       }
     })
   )
@@ -43,7 +43,8 @@ function withPermissions(me: Me): Me {
   if ((me as Partial<Me>).permissions !== undefined) return me
   const named = (role: string) => namesOf(permissionsOfRole(role))
   const projects = Object.fromEntries(Object.entries(me.projects).map(([name, role]) => [name, named(role)]))
-  return { ...me, permissions: { everywhere: me.everywhere === null ? null : named(me.everywhere), projects } }
+  const everywhere = me.everywhere === null ? null : named(me.everywhere)
+  return { ...me, nodeGroups: {}, groups: [], permissions: { everywhere, projects, nodeGroups: {} } }
 }
 
 export interface May {
@@ -63,7 +64,7 @@ export function useMay(needed: Permission, where: Where = 'somewhere'): May {
   const set = permissionsOf([needed])
   if (includes(heldIn(me, where), set)) return { may: true, why: null }
   if (isReadOnly) return { may: false, why: 'This engine is open read-only on this computer.' }
-  const place = where === 'somewhere' ? '' : where === 'everywhere' ? ' in all projects' : ` in ${where.project}`
+  const place = PLACES[typeof where === 'string' ? where : 'project' in where ? 'project' : 'node'](where as never)
   const { label } = PERMISSION_TEXTS[needed]
   return {
     may: false,
@@ -71,15 +72,39 @@ export function useMay(needed: Permission, where: Where = 'somewhere'): May {
   }
 }
 
-/** In some project, in all of them, or in this one. */
-export type Where = 'somewhere' | 'everywhere' | { project: string }
+/** In some project or node group, in all projects, in this one, or for a node with these tags. */
+export type Where = 'somewhere' | 'everywhere' | { project: string } | { tags: readonly string[] }
 
-function heldIn({ permissions: { everywhere, projects } }: Me, where: Where): Permissions {
+const PLACES = {
+  somewhere: () => '',
+  everywhere: () => ' in all projects',
+  project: ({ project }: { project: string }) => ` in ${project}`,
+  node: () => ' for this node'
+}
+
+/** Node groups in which whoever looks at this page may change nodes; null: it may change all nodes. */
+export function useOwnNodeGroups(): readonly string[] | null {
+  const { data: me } = useMe()
+  const { may } = useMay('nodes.change', 'everywhere')
+  if (may || me === undefined) return null
+  return Object.entries(me.permissions.nodeGroups).flatMap(([tag, names]) =>
+    names.includes('nodes.change') ? [tag] : []
+  )
+}
+
+/** Whether whoever looks at this page has roles in node groups alone, and so sees neither projects nor jobs. */
+export function useSeesNodesOnly(): boolean {
+  const permissions = useMe().data?.permissions
+  return permissions !== undefined && permissions.everywhere === null && Object.keys(permissions.projects).length === 0
+}
+
+function heldIn({ permissions: { everywhere, projects, nodeGroups } }: Me, where: Where): Permissions {
   const base = permissionsOf(everywhere ?? [])
+  const united = (sets: readonly (readonly Permission[] | undefined)[]) =>
+    sets.reduce((all, names) => unite(all, permissionsOf(names ?? [])), base)
   if (where === 'everywhere') return base
-  if (where === 'somewhere') {
-    return Object.values(projects).reduce((all, names) => unite(all, permissionsOf(names)), base)
-  }
+  if (where === 'somewhere') return united([...Object.values(projects), ...Object.values(nodeGroups)])
+  if ('tags' in where) return united(where.tags.map((tag) => nodeGroups[tag]))
   const named = projects[where.project as ProjectName]
   return named === undefined ? base : permissionsOf(named)
 }

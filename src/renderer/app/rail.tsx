@@ -15,6 +15,7 @@ import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import type { ReactNode } from 'react'
 import { useApi } from '../api/api.tsx'
+import { useSeesNodesOnly } from '../api/use-me.ts'
 import { useHasOperation } from '../state/remote-engines.ts'
 import { formatCount, plural } from '../ui/numbers.ts'
 import classes from './frame.module.css'
@@ -33,10 +34,13 @@ export const SCREENS = [
   { to: '/errors', word: 'Errors', Icon: IconBug, needs: 'errors.list' }
 ] as const satisfies { to: string; word: string; Icon: typeof IconBox; needs?: string }[]
 
-/** The screens that the engine of this page has something for: an older one may not. */
+/** The screens that the engine of this page has something for, for whoever looks at it: an older one may not. */
 export function useScreens() {
   const has = useHasOperation()
-  return SCREENS.filter((screen) => !('needs' in screen) || has(screen.needs))
+  const seesNodesOnly = useSeesNodesOnly()
+  return SCREENS.filter((screen) => !('needs' in screen) || has(screen.needs)).filter(
+    ({ to }) => !seesNodesOnly || to === '/' || to === '/nodes'
+  )
 }
 
 export function Rail() {

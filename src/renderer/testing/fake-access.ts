@@ -3,6 +3,7 @@ import {
   type AccessRole,
   type AccessToken,
   contract,
+  type Group,
   type NewRole,
   type Session,
   type User
@@ -21,6 +22,7 @@ export function createFakeAccess({ firstRun, nextNumber }: FakeWorld, role: Role
   const os = implement(contract)
   const nowMs = Date.now()
   const users = new Map((firstRun ? [] : fakeUsers(nowMs)).map((user) => [user.id, user]))
+  const groups = new Map((firstRun ? [] : fakeGroups([...users.values()], nowMs)).map((group) => [group.id, group]))
   const tokens = new Map((firstRun ? [] : fakeTokens([...users.values()], nowMs)).map((token) => [token.id, token]))
   const sessions = new Map((firstRun ? [] : fakeSessions([...users.values()], nowMs)).map((one) => [one.id, one]))
   const userOf = (id: string): User => {
@@ -46,36 +48,76 @@ export function createFakeAccess({ firstRun, nextNumber }: FakeWorld, role: Role
     users.set(user.id, user)
     return { user }
   }
+  const groupOf = (id: string): Group => {
+    const group = groups.get(branded(id))
+    if (group === undefined) throw new ScrapdeckError('GROUP_NOT_FOUND', `There is no group ${id}`)
+    return group
+  }
+  const saveGroup = (group: Group) => {
+    for (const id of group.members) userOf(id)
+    groups.set(group.id, group)
+    return { group }
+  }
   const me = { userId: role === 'owner' ? null : [...users.keys()][0]!, name: role === 'owner' ? 'scrapdeck' : 'anna' }
   return {
     users: {
       me: os.users.me.handler(() => ({
-        ...{ ...me, role, everywhere: role, projects: {}, tokenId: null },
-        permissions: { everywhere: namesOf(permissionsOfRole(role)), projects: {} }
+        ...{ ...me, role, everywhere: role, projects: {}, nodeGroups: {}, tokenId: null },
+        permissions: { everywhere: namesOf(permissionsOfRole(role)), projects: {}, nodeGroups: {} },
+        groups:
+          me.userId === null
+            ? []
+            : [...groups.values()].flatMap(({ name, members }) => (members.includes(me.userId!) ? [name] : []))
       })),
       list: os.users.list.handler(() => ({ users: [...users.values()] })),
-      create: os.users.create.handler(({ input: { password, ...user } }) => {
+      create: os.users.create.handler(({ input: { password, groups: joined, ...user } }) => {
         if ([...users.values()].some(({ name }) => name === user.name)) {
           throw new ScrapdeckError('USER_NAME_TAKEN', `There is already a user ${user.name}. Choose another name`)
         }
         const made = { id: branded<User['id']>(idOf(nextNumber())), createdAtMs: Date.now(), lastSeenAtMs: null }
+        for (const id of joined) {
+          const group = groupOf(id)
+          groups.set(id, { ...group, members: [...group.members, made.id] })
+        }
         return save({ ...user, ...made, enabled: true, origin: 'local', hasPassword: password !== undefined })
       }),
-      update: os.users.update.handler(({ input: { id, password, role: newRole, projects, enabled } }) => {
+      update: os.users.update.handler(({ input: { id, password, role: newRole, projects, nodeGroups, enabled } }) => {
         const before = userOf(id)
         return save({
           ...before,
           role: newRole === undefined ? before.role : newRole,
           projects: projects ?? before.projects,
+          nodeGroups: nodeGroups ?? before.nodeGroups,
           enabled: enabled ?? before.enabled,
           hasPassword: before.hasPassword || password !== undefined
         })
       }),
-      remove: os.users.remove.handler(({ input }) => ({ removed: users.delete(userOf(input.id).id) })),
+      remove: os.users.remove.handler(({ input }) => {
+        for (const group of groups.values()) {
+          groups.set(group.id, { ...group, members: group.members.filter((id) => id !== input.id) })
+        }
+        return { removed: users.delete(userOf(input.id).id) }
+      }),
       changePassword: os.users.changePassword.handler(() => {
         if (me.userId !== null) return { changed: true as const }
         throw new ScrapdeckError('BAD_INPUT', 'The password of the service itself is changed on its machine')
       })
+    },
+    groups: {
+      list: os.groups.list.handler(() => ({ groups: [...groups.values()] })),
+      create: os.groups.create.handler(({ input }) => {
+        if ([...groups.values()].some(({ name }) => name === input.name)) {
+          throw new ScrapdeckError('GROUP_NAME_TAKEN', `There is already a group ${input.name}. Choose another name`)
+        }
+        return saveGroup({ ...input, id: branded<Group['id']>(idOf(nextNumber())), createdAtMs: Date.now() })
+      }),
+      update: os.groups.update.handler(({ input: { id, members, addMembers = [], removeMembers = [], ...given } }) => {
+        const before = groupOf(id)
+        const kept = [...new Set([...(members ?? before.members), ...addMembers])]
+        const changes = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined))
+        return saveGroup({ ...before, ...changes, members: kept.filter((one) => !removeMembers.includes(one)) })
+      }),
+      remove: os.groups.remove.handler(({ input }) => ({ removed: groups.delete(groupOf(input.id).id) }))
     },
     roles: {
       list: os.roles.list.handler(() => ({ roles: [...BUILT_IN_ROLES, ...roles.values()] })),
@@ -104,7 +146,7 @@ export function createFakeAccess({ firstRun, nextNumber }: FakeWorld, role: Role
     tokens: {
       list: os.tokens.list.handler(() => ({ tokens: [...tokens.values()] })),
       create: os.tokens.create.handler(
-        ({ input: { expiresInDays, userId = me.userId, role: wanted, projects, name } }) => {
+        ({ input: { expiresInDays, userId = me.userId, role: wanted, projects, nodeGroups, name } }) => {
           const its = wanted ?? (userId === null ? role : (userOf(userId).role ?? 'viewer'))
           const token: AccessToken = {
             ...{
@@ -113,6 +155,7 @@ export function createFakeAccess({ firstRun, nextNumber }: FakeWorld, role: Role
               name,
               role: its,
               projects,
+              nodeGroups,
               ending: '9f3a01c2',
               lastUsedAtMs: null
             },
@@ -147,7 +190,7 @@ const FAKE_ROLES: NewRole[] = [
 const idOf = (number: number): string => number.toString(16).padStart(32, '0')
 
 function fakeUsers(nowMs: number): User[] {
-  const common = { enabled: true, hasPassword: true, createdAtMs: nowMs - 40 * DAY_MS }
+  const common = { enabled: true, hasPassword: true, nodeGroups: {}, createdAtMs: nowMs - 40 * DAY_MS }
   const rows: (Omit<User, 'id' | 'origin' | keyof typeof common> & Partial<User>)[] = [
     { name: 'anna', kind: 'person', role: 'operator', projects: {}, lastSeenAtMs: nowMs - 120_000 },
     { name: 'ben', kind: 'person', role: 'viewer', projects: branded({ shop: 'deployer' }), lastSeenAtMs: null },
@@ -160,6 +203,22 @@ function fakeUsers(nowMs: number): User[] {
   }))
 }
 
+function fakeGroups(users: User[], nowMs: number): Group[] {
+  const [anna, ben, carla] = users.map(({ id }) => id)
+  const common = { projects: {}, nodeGroups: {}, createdAtMs: nowMs - 30 * DAY_MS }
+  return [
+    {
+      ...{ ...common, id: branded<Group['id']>(idOf(0xc00)), name: 'Crawl team', role: 'operator' },
+      ...{ description: 'Runs the crawls of all shops', projects: branded({ shop: 'deployer' }) },
+      members: [ben!, carla!]
+    },
+    {
+      ...{ ...common, id: branded<Group['id']>(idOf(0xc01)), name: 'On call', role: null, description: '' },
+      ...{ nodeGroups: { eu: 'operator', us: 'operator' }, members: [anna!, ben!] }
+    }
+  ]
+}
+
 function fakeTokens(users: User[], nowMs: number): AccessToken[] {
   return users
     .filter(({ origin }) => origin === 'local')
@@ -168,7 +227,8 @@ function fakeTokens(users: User[], nowMs: number): AccessToken[] {
         id: branded<AccessToken['id']>(idOf(0xb00 + index)),
         userId: user.id,
         role: user.role ?? 'viewer',
-        projects: null
+        projects: null,
+        nodeGroups: null
       },
       name: ['laptop', 'dashboard', 'GitLab'][index]!,
       ending: ['5d10aa7e', '0c9e41b2', 'e77f0412'][index]!,

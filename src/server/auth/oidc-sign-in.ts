@@ -113,8 +113,9 @@ export class OidcSignIn {
     if (error !== null) throw failed(`${this.label} refused the login (${error.slice(0, 100)})`)
     const { subject, claims, idToken } = await this.#ask((client) => client.finish(query, begun))
     const name = nameIn(claims, this.#options.nameClaim)
-    const rights = rightsIn(groupsIn(claims, this.#options.groupsClaim), this.#options.roles)
     const identity = `oidc ${this.#options.issuer} ${subject}`
+    const groups = groupsIn(claims, this.#options.groupsClaim)
+    const rights = rightsIn(groups, this.#options.roles) ?? this.#access.noneOfItsOwn(identity)
     if (rights === null) {
       await this.#access.disown(identity)
       this.#logger.warn({ name }, 'A login was refused: no group has a role (oidc_roles)')

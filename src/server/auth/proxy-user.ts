@@ -47,8 +47,8 @@ export class ProxyUsers {
     }
     const listed = lists.flatMap((list) => list.split(/[,;|]/))
     const groups = groupsIn({ groups: listed.map((group) => group.trim()) }, 'groups')
-    const rights = rightsIn(groups, roles)
     const subject = `proxy ${name}`
+    const rights = rightsIn(groups, roles) ?? this.#access.noneOfItsOwn(subject)
     if (rights === null) {
       const refusal = new ScrapdeckError('ROLE_REQUIRED', noRoleText(name, 'proxy_roles'))
       return this.#record(request, name, () => this.#access.disown(subject)).then(() => {

@@ -36,6 +36,8 @@ import {
   type AccessToken,
   AuditEntry,
   AccessTokenId,
+  type Group,
+  GroupId,
   type Session,
   type User,
   UserId
@@ -48,6 +50,7 @@ export const JOB_ID = JobId.parse('019b3f5e7c0070008000000000000001')
 export const LATER_JOB_ID = JobId.parse('019b3f5e7c0070008000000000000002')
 export const SCHEDULE_ID = ScheduleId.parse('5d1e3a7c9b2f4d608a1b2c3d4e5f6071')
 export const CHAIN_ID = ChainId.parse('7a0c1e2d3b4f5a69788796a5b4c3d2e1')
+export const GROUP_ID = GroupId.parse('9d02c7a15e684fb39d1a7c40b8e6f214')
 export const USER_ID = UserId.parse('5c1e08d47ab94f0e8e2b6a91c3d7f450')
 export const TOKEN_ID = AccessTokenId.parse('9d20f3b86c1a4e57a0f4c8e2b1d69a37')
 export const WEBHOOK_ID = WebhookId.parse('2f4d608a1b2c3d4e5f60715d1e3a7c9b')
@@ -447,9 +450,15 @@ export const spiderFindings: SpiderFindings = {
 }
 
 export const user: User = {
-  ...{ id: USER_ID, name: 'anna', kind: 'person', role: 'operator', projects: {}, enabled: true },
+  ...{ id: USER_ID, name: 'anna', kind: 'person', role: 'operator', projects: {}, nodeGroups: {}, enabled: true },
   ...{ origin: 'local', hasPassword: true },
   ...{ createdAtMs: NOON_MS - 86_400_000, lastSeenAtMs: NOON_MS }
+}
+
+export const group: Group = {
+  ...{ id: GROUP_ID, name: 'Crawl team', description: 'Runs the crawls of all shops', role: 'operator' },
+  ...{ projects: { [ProjectName.parse('shop')]: 'deployer' }, nodeGroups: { eu: 'admin' }, members: [USER_ID] },
+  createdAtMs: NOON_MS - 86_400_000
 }
 
 export const auditEntry: AuditEntry = {
@@ -471,7 +480,15 @@ export const accessRole: AccessRole = {
 }
 
 export const accessToken: AccessToken = {
-  ...{ id: TOKEN_ID, userId: USER_ID, name: 'GitLab', role: 'deployer', projects: null, ending: '1a2b3c4d' },
+  ...{
+    id: TOKEN_ID,
+    userId: USER_ID,
+    name: 'GitLab',
+    role: 'deployer',
+    projects: null,
+    nodeGroups: null,
+    ending: '1a2b3c4d'
+  },
   ...{ createdAtMs: NOON_MS, expiresAtMs: NOON_MS + 90 * 86_400_000, lastUsedAtMs: null }
 }
 

@@ -47,6 +47,8 @@ import {
   TOKEN_ID,
   usage,
   user,
+  group,
+  GROUP_ID,
   USER_ID,
   version,
   webhook,
@@ -520,8 +522,11 @@ export const EXAMPLES: ExamplesOf<InferContractRouterInputs<Contract>, InferCont
       summary: 'Who you are here, and your role',
       output: {
         ...{ userId: USER_ID, name: 'anna', role: 'operator', tokenId: null },
-        ...{ everywhere: 'operator', projects: {} },
-        permissions: { everywhere: namesOf(permissionsOfRole('operator')), projects: {} }
+        ...{ everywhere: 'operator', projects: {}, nodeGroups: { eu: 'admin' }, groups: ['Crawl team'] },
+        permissions: {
+          ...{ everywhere: namesOf(permissionsOfRole('operator')), projects: {} },
+          nodeGroups: { eu: ['read', 'nodes.operate', 'nodes.change'] }
+        }
       }
     },
     list: { summary: 'All users', output: { users: [user] } },
@@ -541,6 +546,23 @@ export const EXAMPLES: ExamplesOf<InferContractRouterInputs<Contract>, InferCont
       input: { current: 'kestrel amber drawbridge', password: 'lantern osprey cobblestone' },
       output: { changed: true }
     }
+  },
+  groups: {
+    list: { summary: 'All groups of users, with their members', output: { groups: [group] } },
+    create: {
+      summary: 'Create a group of users',
+      input: {
+        ...{ name: 'Crawl team', role: 'operator', projects: { shop: 'deployer' }, nodeGroups: { eu: 'admin' } },
+        members: [USER_ID]
+      },
+      output: { group }
+    },
+    update: {
+      summary: 'Change a group of users; its members may do so from their next request on',
+      input: { id: GROUP_ID, removeMembers: [USER_ID] },
+      output: { group: { ...group, members: [] } }
+    },
+    remove: { summary: 'Remove a group of users; the users stay', input: { id: GROUP_ID }, output: { removed: true } }
   },
   roles: {
     list: { summary: 'The built-in roles and the custom ones', output: { roles: [accessRole] } },

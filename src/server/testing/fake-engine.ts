@@ -5,6 +5,7 @@ import type { Engine } from '../../engine/index.ts'
 import type { SharedAnswers } from '../../engine/cache/shared-answers.ts'
 import type { SharedCache } from '../../engine/cache/shared-cache.ts'
 import { Access } from '../../engine/access/access.ts'
+import { Directory } from '../../engine/access/directory.ts'
 import { Audit } from '../../engine/audit/audit.ts'
 import { accessOperations } from '../../engine/router/access-operations.ts'
 import { auditTicket } from '../../engine/access/acting.ts'
@@ -44,7 +45,8 @@ const NOTHING: SubjectReads = {
     listChains: async () => [],
     projectsOfErrorGroups: async () => []
   },
-  environments: { list: () => [] }
+  environments: { list: () => [] },
+  fleet: { get: () => undefined }
 }
 
 /** An engine in memory for tests of the server: every kind of call and failure can be produced. */
@@ -245,6 +247,9 @@ function createFakeAccess(ownerName: string, clock: FakeClock, audited: NewAudit
     listUsers: async () => [],
     putUser: async () => {},
     deleteUser: async () => true,
+    listGroups: async () => [],
+    putGroup: async () => {},
+    deleteGroup: async () => true,
     listAccessTokens: async () => [],
     addAccessToken: async () => {},
     deleteAccessToken: async () => true,
@@ -259,7 +264,7 @@ function createFakeAccess(ownerName: string, clock: FakeClock, audited: NewAudit
   }
   const store = auditedStore({ ...users, withAudit } as Store, auditTicket)
   const parts = { store, clock, random: systemRandom, logger: silentLogger, ownerName }
-  return new Access(parts, [], [])
+  return new Access(parts, new Directory(store, [], [], []))
 }
 
 /** The real rules, over a list. */

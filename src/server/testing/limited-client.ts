@@ -25,7 +25,7 @@ export async function openWithLimitedUser(projects: Readonly<Record<string, Proj
     ...{
       userId: branded('a'.repeat(32)),
       name: 'anna',
-      role: shownRole({ role: null, projects }, permissionsOfRole),
+      role: shownRole([{ role: null, projects }], permissionsOfRole),
       rights
     }
   }

@@ -1,8 +1,9 @@
 import { z } from 'zod'
 import { PERMISSIONS } from '../permissions.ts'
-import { PROJECT_ROLES, ROLES } from '../roles.ts'
-import { AccessTokenId, AnyProjectName, ProjectName, ShownName, UserId } from './ids.ts'
+import { NODE_GROUP_ROLES, PROJECT_ROLES, ROLES } from '../roles.ts'
+import { AccessTokenId, AnyProjectName, GroupId, ProjectName, ShownName, UserId } from './ids.ts'
 import { read, write } from './operation.ts'
+import { NodeTag } from './settings.ts'
 
 /** The name of a built-in role or of one of `GET /roles`. */
 const GivenRole = z.string().min(1).max(64)
@@ -13,9 +14,15 @@ const KnownPermission = z.enum(PERMISSIONS)
 
 /** Roles in single projects, more than the role in all of them. */
 const ProjectRoles = z.record(ProjectName, GivenRole).refine((all) => Object.keys(all).length <= 200, {
-  error: 'A user can have roles of its own in 200 projects'
+  error: 'There can be roles in 200 single projects'
 })
 const ShownProjectRoles = z.record(AnyProjectName, ShownRole)
+
+/** Roles in node groups: each is the nodes with one tag. */
+const NodeGroupRoles = z
+  .record(NodeTag, z.enum(NODE_GROUP_ROLES))
+  .refine((all) => Object.keys(all).length <= 200, { error: 'There can be roles in 200 node groups' })
+const ShownNodeGroupRoles = z.record(z.string(), z.enum(NODE_GROUP_ROLES))
 
 /** How a Scrapyd client and the login form send it: Basic authentication cannot carry a colon. */
 const UserName = ShownName.max(64)
@@ -40,11 +47,16 @@ export const Me = z.object({
   /** What it may do in all projects (null: only in those named), and all of it in each where that is more. */
   permissions: z.object({
     everywhere: z.array(KnownPermission).nullable(),
-    projects: z.record(AnyProjectName, z.array(KnownPermission))
+    projects: z.record(AnyProjectName, z.array(KnownPermission)),
+    /** By tag of nodes, for the nodes that have it. */
+    nodeGroups: z.record(z.string(), z.array(KnownPermission))
   }),
   /** The same for clients that know only the built-in roles: the highest whose permissions it has all. */
   everywhere: z.enum(ROLES).nullable(),
   projects: z.record(AnyProjectName, z.enum(PROJECT_ROLES)),
+  nodeGroups: ShownNodeGroupRoles,
+  /** Names of the groups whose roles are among these. */
+  groups: z.array(z.string()),
   /** The token that it was sent with; null: none. */
   tokenId: AccessTokenId.nullable()
 })
@@ -58,10 +70,11 @@ export const User = z.object({
   /** In all projects; null: only in those named, and all others are as if they were not there. */
   role: ShownRole.nullable(),
   projects: ShownProjectRoles,
+  nodeGroups: ShownNodeGroupRoles,
   /** A user that is disabled cannot log in, and the tokens are refused. */
   enabled: z.boolean(),
   hasPassword: z.boolean(),
-  /** Who knows the user: this Scrapdeck, the OIDC provider, or the proxy. Their users have the role of their groups. */
+  /** Who knows the user: this Scrapdeck, the OIDC provider, or the proxy. Their users have the role of their groups there. */
   origin: z.enum(['local', 'oidc', 'proxy']),
   createdAtMs: z.number(),
   /** Last login or use of a token, to the minute; null: never. */
@@ -78,6 +91,8 @@ export const AccessToken = z.object({
   role: ShownRole,
   /** The only ones that it is for; null: all. */
   projects: z.array(AnyProjectName).nullable(),
+  /** The only node groups that it is for; null: all, unless it is for some projects. */
+  nodeGroups: z.array(z.string()).nullable(),
   /** The last characters of the token, to tell it from others. */
   ending: z.string(),
   createdAtMs: z.number(),
@@ -115,6 +130,9 @@ export const NewUser = z.object({
   /** In all projects; null: only in those named. */
   role: GivenRole.nullable(),
   projects: ProjectRoles.default({}),
+  nodeGroups: NodeGroupRoles.default({}),
+  /** It is a member of these from the start. */
+  groups: z.array(GroupId).max(200).default([]),
   /** Of a person. Absent: the user cannot log in, but have tokens. */
   password: NewPassword.optional()
 })
@@ -124,6 +142,8 @@ export const UserChanges = z.object({
   role: GivenRole.nullable().optional(),
   /** Replaces all of them. */
   projects: ProjectRoles.optional(),
+  /** Replaces all of them. */
+  nodeGroups: NodeGroupRoles.optional(),
   enabled: z.boolean().optional(),
   /** Ends the user's sessions. */
   password: NewPassword.optional()
@@ -138,10 +158,77 @@ export const NewAccessToken = z.object({
   role: GivenRole.optional(),
   /** Only for these; null: for all in which the user has a role. */
   projects: z.array(ProjectName).min(1).max(200).nullable().default(null),
+  /** Only for these; null: for all in which the user has a role, unless the token is for some projects. */
+  nodeGroups: z.array(NodeTag).min(1).max(200).nullable().default(null),
   /** null: it does not expire. */
   expiresInDays: z.number().int().min(1).max(3_650).nullable().default(90)
 })
 export type NewAccessToken = z.infer<typeof NewAccessToken>
+
+/** Users who have its roles in addition to their own. */
+export const Group = z.object({
+  id: GroupId,
+  name: z.string(),
+  description: z.string(),
+  /** In all projects; null: only in those named. */
+  role: ShownRole.nullable(),
+  projects: ShownProjectRoles,
+  nodeGroups: ShownNodeGroupRoles,
+  members: z.array(UserId),
+  createdAtMs: z.number()
+})
+export type Group = z.infer<typeof Group>
+
+const GroupName = ShownName.max(64).refine((name) => name === name.trim(), {
+  error: 'The name begins or ends with a space'
+})
+const Members = z.array(UserId).max(1_000, 'A group can have 1,000 members')
+
+export const NewGroup = z.object({
+  name: GroupName,
+  description: z.string().max(500).default(''),
+  /** In all projects; null: only in those named. */
+  role: GivenRole.nullable().default(null),
+  projects: ProjectRoles.default({}),
+  nodeGroups: NodeGroupRoles.default({}),
+  members: Members.default([])
+})
+export type NewGroup = z.infer<typeof NewGroup>
+
+export const GroupChanges = z.object({
+  name: GroupName.optional(),
+  description: z.string().max(500).optional(),
+  role: GivenRole.nullable().optional(),
+  /** Replaces all of them. */
+  projects: ProjectRoles.optional(),
+  /** Replaces all of them. */
+  nodeGroups: NodeGroupRoles.optional(),
+  /** Replaces all of them. */
+  members: Members.optional(),
+  /** After `members`: two owners who add people at once lose nobody. */
+  addMembers: Members.optional(),
+  removeMembers: Members.optional()
+})
+export type GroupChanges = z.infer<typeof GroupChanges>
+
+/** A change counts from the next request of each member on, and cuts off what a member is receiving who may not any more. */
+export const groupsContract = {
+  list: read('users.change', 'GET /groups', 'service').output(z.object({ groups: z.array(Group) })),
+
+  create: write('users.change', 'POST /groups', 'service')
+    .input(NewGroup)
+    .output(z.object({ group: Group })),
+
+  /** What is absent stays as it is. */
+  update: write('users.change', 'PATCH /groups/{id}', 'service')
+    .input(GroupChanges.extend({ id: GroupId }))
+    .output(z.object({ group: Group })),
+
+  /** Its members lose what they may do through it alone. */
+  remove: write('users.change', 'DELETE /groups/{id}', 'service')
+    .input(z.object({ id: GroupId }))
+    .output(z.object({ removed: z.boolean() }))
+}
 
 export const usersContract = {
   /** Whom a request is from, and what it may do. */

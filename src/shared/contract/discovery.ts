@@ -19,7 +19,7 @@ export const SourceState = SourceSettings.extend({
 export type SourceState = z.infer<typeof SourceState>
 
 export const discoveryContract = {
-  list: read('read', 'GET /discovery', 'caller').output(z.object({ sources: z.array(SourceState) })),
+  list: read('read', 'GET /discovery', 'seen').output(z.object({ sources: z.array(SourceState) })),
   /** Creates or replaces a source and refreshes it. `password` absent: unchanged. */
   put: write('nodes.change', 'PUT /discovery/{id}', 'service')
     .input(NewSource.extend({ password: NodeAddress.shape.password }))

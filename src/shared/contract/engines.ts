@@ -31,7 +31,7 @@ export type EngineList = z.infer<typeof EngineList>
 const EngineId = z.string().min(1).max(100)
 
 export const enginesContract = {
-  list: read('read', 'GET /engines', 'caller').output(EngineList),
+  list: read('read', 'GET /engines', 'seen').output(EngineList),
   /** Answers before it is done; requests may fail with NO_LEADER for a moment. Without `to`: whoever is first. */
   handOver: write('engines.operate', 'POST /engines/handover', 'service')
     .input(z.object({ to: EngineId.optional() }))

@@ -57,6 +57,9 @@ export type WebhookId = z.infer<typeof WebhookId>
 export const UserId = z.string().regex(RANDOM_ID_PATTERN, 'A user id has 32 hexadecimal digits').brand<'UserId'>()
 export type UserId = z.infer<typeof UserId>
 
+export const GroupId = z.string().regex(RANDOM_ID_PATTERN, 'A group id has 32 hexadecimal digits').brand<'GroupId'>()
+export type GroupId = z.infer<typeof GroupId>
+
 export const AccessTokenId = z
   .string()
   .regex(RANDOM_ID_PATTERN, 'The id of a token has 32 hexadecimal digits')

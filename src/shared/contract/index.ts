@@ -1,4 +1,4 @@
-import { sessionsContract, tokensContract, usersContract } from './access.ts'
+import { groupsContract, sessionsContract, tokensContract, usersContract } from './access.ts'
 import { auditContract } from './audit.ts'
 import { crawlContract, crawlOrdersContract } from './crawl.ts'
 import { discoveryContract } from './discovery.ts'
@@ -43,6 +43,7 @@ export const contract = {
   findings: findingsContract,
   events: eventsContract,
   users: usersContract,
+  groups: groupsContract,
   roles: rolesContract,
   tokens: tokensContract,
   audit: auditContract,

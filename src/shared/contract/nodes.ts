@@ -144,23 +144,27 @@ const ExternalJob = ById.extend({
 
 export const nodesContract = {
   list: read('read', 'GET /nodes', 'seen').output(z.object({ nodes: z.array(Node) })),
-  get: read('read', 'GET /nodes/{id}', 'seen').input(ById).output(Node),
-  probe: ask('nodes.change', 'POST /nodes/probe', 'service').input(ProbedAddress).output(ProbeResult),
-  add: write('nodes.change', 'POST /nodes', 'service').input(NodeAddress.extend(NodeSettings.shape)).output(Node),
+  get: read('read', 'GET /nodes/{id}', { id: 'node' }).input(ById).output(Node),
+  probe: ask('nodes.change', 'POST /nodes/probe', { nodeId: 'node' }).input(ProbedAddress).output(ProbeResult),
+  add: write('nodes.change', 'POST /nodes', { tags: 'newNode' })
+    .input(NodeAddress.extend(NodeSettings.shape))
+    .output(Node),
   /** Adds a node that pulls: a Scrapyd behind NAT with the package of docs/pulling-nodes.md. */
-  addPulling: write('nodes.change', 'POST /nodes/pulling', 'service').input(PullingNodeSettings).output(NewToken),
+  addPulling: write('nodes.change', 'POST /nodes/pulling', { tags: 'newNode' })
+    .input(PullingNodeSettings)
+    .output(NewToken),
   /** A new token; the node's former one is refused from then on. */
-  renewToken: write('nodes.change', 'POST /nodes/{id}/token', 'service').input(ById).output(NewToken),
+  renewToken: write('nodes.change', 'POST /nodes/{id}/token', { id: 'node' }).input(ById).output(NewToken),
   /** Its token is refused from then on, until there is a new one. */
-  revokeToken: write('nodes.change', 'DELETE /nodes/{id}/token', 'service').input(ById).output(Node),
-  update: write('nodes.change', 'PATCH /nodes/{id}', 'service')
+  revokeToken: write('nodes.change', 'DELETE /nodes/{id}/token', { id: 'node' }).input(ById).output(Node),
+  update: write('nodes.change', 'PATCH /nodes/{id}', { id: 'node' })
     .input(ById.extend(NodeSettings.shape).extend(NodeAddress.partial().shape))
     .output(Node),
-  setMode: write('nodes.operate', 'POST /nodes/{id}/mode', 'service')
+  setMode: write('nodes.operate', 'POST /nodes/{id}/mode', { id: 'node' })
     .input(ById.extend({ mode: NodeMode }))
     .output(Node),
   /** Rejected with NODE_BUSY while our jobs are live there, unless `force`: they are then marked lost. */
-  remove: write('nodes.change', 'DELETE /nodes/{id}', 'service')
+  remove: write('nodes.change', 'DELETE /nodes/{id}', { id: 'node' })
     .input(ById.extend({ force: z.boolean().default(false) }))
     .output(z.object({ removed: NodeId })),
   /** Sends one signal to an external job, or removes it from the node's queue. */

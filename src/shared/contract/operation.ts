@@ -8,11 +8,13 @@ import { type Permission, type Permissions, permissionsOf } from '../permissions
 export type NamedThing =
   | ('project' | 'job' | 'jobs' | 'place' | 'dependencies' | 'run' | 'runs' | 'schedule' | 'schedules')
   | ('crawlOrder' | 'chain' | 'errorGroup' | 'errorGroups' | 'environment')
+  /** `newNode`: the tags of a node that is added. */
+  | ('node' | 'newNode')
 
 /**
  * What an operation is about. `caller`: only whoever calls it, or what everybody may know. `service`: all of it, so the
  * permissions must hold for all projects. `seen`: whatever the caller may see, which its handler selects. Otherwise what these
- * fields name (engine/router/subjects.ts): the permissions must hold in the projects of all of it.
+ * fields name (engine/router/subjects.ts): the permissions must hold in the projects of all of it, or for nodes.
  */
 export type Subject = 'caller' | 'seen' | 'service' | { readonly [field: string]: NamedThing }
 

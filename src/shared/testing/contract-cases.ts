@@ -456,6 +456,27 @@ export function describeContract(name: string, open: () => Promise<OpenedEngine>
       expect(await codeOf(client.roles.update({ name: role.name }))).toBe('ROLE_NOT_FOUND')
     })
 
+    it('keeps groups of users, whose members come and go', async () => {
+      const client = await start()
+      const { user: eva } = await client.users.create({ name: 'eva2', role: 'viewer' })
+      const nodeGroups = { eu: 'admin' as const }
+      const { group } = await client.groups.create({ name: 'Night watch', nodeGroups, members: [eva.id] })
+      expect(group).toMatchObject({ name: 'Night watch', description: '', role: null, nodeGroups, members: [eva.id] })
+      expect(await codeOf(client.groups.create({ name: 'Night watch' }))).toBe('GROUP_NAME_TAKEN')
+      const { user: kim } = await client.users.create({ name: 'kim2', role: null, groups: [group.id] })
+      const changed = await client.groups.update({ id: group.id, role: 'operator', removeMembers: [eva.id] })
+      expect(changed.group).toEqual({ ...group, role: 'operator', members: [kim.id] })
+      const both = await client.groups.update({ id: group.id, addMembers: [eva.id] })
+      expect(new Set(both.group.members)).toEqual(new Set([eva.id, kim.id]))
+      expect(await codeOf(client.groups.update({ id: group.id, addMembers: [NOBODY as never] }))).toBe('USER_NOT_FOUND')
+      await client.users.remove({ id: kim.id })
+      const { groups } = await client.groups.list()
+      expect(groups.find(({ id }) => id === group.id)?.members).toEqual([eva.id])
+      expect(await client.groups.remove({ id: group.id })).toEqual({ removed: true })
+      expect(await codeOf(client.groups.remove({ id: group.id }))).toBe('GROUP_NOT_FOUND')
+      expect((await client.users.list()).users).toContainEqual(eva)
+    })
+
     it('keeps sources of nodes, and reports an environment that does not exist', async () => {
       const client = await start()
       const source = { kind: 'list' as const, nodes: 'http://127.0.0.1:9/' }

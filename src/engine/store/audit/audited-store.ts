@@ -22,7 +22,8 @@ export const AUDITED_VERBS = [
   ...(['putVersion', 'deleteVersion', 'changeVersions', 'putProjectSettings', 'putStoragePolicy'] as const),
   ...(['putSchedule', 'deleteSchedules', 'fire', 'putBackfill', 'putChain', 'deleteChain'] as const),
   ...(['putWebhook', 'deleteWebhook', 'replayDeliveries'] as const),
-  ...(['putUser', 'deleteUser', 'addAccessToken', 'deleteAccessToken', 'putRole', 'deleteRole'] as const)
+  ...(['putUser', 'deleteUser', 'putGroup', 'deleteGroup', 'putRole', 'deleteRole'] as const),
+  ...(['addAccessToken', 'deleteAccessToken'] as const)
 ] satisfies (keyof Store)[]
 
 /** Of a verb that returns what it has changed: the store writes no entry then, and the ticket comes back. */

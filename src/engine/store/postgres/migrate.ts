@@ -12,12 +12,13 @@ import { audit } from './migrations/0009-audit.ts'
 import { rolesInProjects } from './migrations/0010-roles-in-projects.ts'
 import { customRoles } from './migrations/0012-custom-roles.ts'
 import { usersFromElsewhere } from './migrations/0011-users-from-elsewhere.ts'
+import { groupsOfUsers } from './migrations/0013-groups-of-users.ts'
 
 /** In order; never change a released one, append a new one. */
 export const MIGRATIONS: readonly string[] = [
   ...[allTables, engines, longLanes, nodesThatPull, kubernetesNodes],
   ...[localNodesOfEngines, placesOfBlobs, usersAndTokens, audit, rolesInProjects, usersFromElsewhere],
-  customRoles
+  ...[customRoles, groupsOfUsers]
 ]
 
 /**

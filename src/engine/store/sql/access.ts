@@ -3,28 +3,31 @@ import type { StoredAccessToken, StoredRole, StoredUser } from '../records.ts'
 import type { Database } from './database.ts'
 import { replaceRow } from './upsert.ts'
 
-interface UserRow extends Omit<StoredUser, 'enabled' | 'role' | 'projects'> {
+interface UserRow extends Omit<StoredUser, 'enabled' | 'role' | 'projects' | 'nodeGroups'> {
   enabled: 0 | 1
   role: string
   projects: string
+  nodeGroups: string
 }
 interface RoleRow extends Omit<StoredRole, 'permissions'> {
   permissions: string
 }
-interface TokenRow extends Omit<StoredAccessToken, 'projects'> {
+interface TokenRow extends Omit<StoredAccessToken, 'projects' | 'nodeGroups'> {
   projects: string | null
+  nodeGroups: string | null
 }
 
 /** Users and the tokens of access. Writes run inside the caller's transaction. */
 export function createAccess(database: Database) {
   const users = database.prepare<[], UserRow>(
-    `SELECT id, name, kind, role, projects, enabled, password_hash AS passwordHash, created_at_ms AS createdAtMs,
+    `SELECT id, name, kind, role, projects, node_groups AS nodeGroups, enabled, password_hash AS passwordHash, created_at_ms AS createdAtMs,
        sessions_since_ms AS sessionsSinceMs, last_seen_at_ms AS lastSeenAtMs, subject,
        vouched_at_ms AS vouchedAtMs FROM users ORDER BY name`
   )
   const putUser = database.prepare<UserRow>(
     replaceRow('users', ['id'], {
       ...{ id: ':id', name: ':name', kind: ':kind', role: ':role', projects: ':projects', enabled: ':enabled' },
+      node_groups: ':nodeGroups',
       ...{ password_hash: ':passwordHash', created_at_ms: ':createdAtMs', sessions_since_ms: ':sessionsSinceMs' },
       ...{ last_seen_at_ms: ':lastSeenAtMs', subject: ':subject', vouched_at_ms: ':vouchedAtMs' }
     })
@@ -33,11 +36,13 @@ export function createAccess(database: Database) {
   const seen = database.prepare<[number, string]>('UPDATE users SET last_seen_at_ms = ? WHERE id = ?')
   const tokens = database.prepare<[], TokenRow>(
     `SELECT id, user_id AS userId, name, role, hash, ending, created_at_ms AS createdAtMs,
-       expires_at_ms AS expiresAtMs, last_used_at_ms AS lastUsedAtMs, projects FROM access_tokens ORDER BY created_at_ms, id`
+       expires_at_ms AS expiresAtMs, last_used_at_ms AS lastUsedAtMs, projects, node_groups AS nodeGroups
+       FROM access_tokens ORDER BY created_at_ms, id`
   )
   const addToken = database.prepare<TokenRow>(
     `INSERT INTO access_tokens VALUES
-       (:id, :userId, :name, :role, :hash, :ending, :createdAtMs, :expiresAtMs, :lastUsedAtMs, :projects)`
+       (:id, :userId, :name, :role, :hash, :ending, :createdAtMs, :expiresAtMs, :lastUsedAtMs, :projects,
+        :nodeGroups)`
   )
   const deleteToken = database.prepare<[string]>('DELETE FROM access_tokens WHERE id = ?')
   const deleteTokensOf = database.prepare<[string]>('DELETE FROM access_tokens WHERE user_id = ?')
@@ -56,8 +61,11 @@ export function createAccess(database: Database) {
     listUsers: (): StoredUser[] => users.all().map(toUser),
 
     putUser(user: StoredUser): void {
-      const { role, projects, enabled } = user
-      putUser.run({ ...user, role: role ?? 'none', projects: JSON.stringify(projects), enabled: enabled ? 1 : 0 })
+      const { role, projects, nodeGroups, enabled } = user
+      putUser.run({
+        ...{ ...user, role: role ?? 'none', enabled: enabled ? 1 : 0 },
+        ...{ projects: JSON.stringify(projects), nodeGroups: JSON.stringify(nodeGroups) }
+      })
     },
 
     deleteUser(id: UserId): boolean {
@@ -66,10 +74,19 @@ export function createAccess(database: Database) {
     },
 
     listTokens: (): StoredAccessToken[] =>
-      tokens.all().map((row) => ({ ...row, projects: row.projects === null ? null : JSON.parse(row.projects) })),
+      tokens.all().map((row) => ({
+        ...row,
+        projects: row.projects === null ? null : JSON.parse(row.projects),
+        nodeGroups: row.nodeGroups === null ? null : JSON.parse(row.nodeGroups)
+      })),
 
     addToken(token: StoredAccessToken): void {
-      addToken.run({ ...token, projects: token.projects === null ? null : JSON.stringify(token.projects) })
+      const { projects, nodeGroups } = token
+      addToken.run({
+        ...token,
+        projects: projects === null ? null : JSON.stringify(projects),
+        nodeGroups: nodeGroups === null ? null : JSON.stringify(nodeGroups)
+      })
     },
 
     deleteToken: (id: AccessTokenId): boolean => deleteToken.run(id).changes > 0,
@@ -90,6 +107,9 @@ export function createAccess(database: Database) {
   }
 }
 
-function toUser({ role, projects, enabled, ...row }: UserRow): StoredUser {
-  return { ...row, role: role === 'none' ? null : role, projects: JSON.parse(projects), enabled: enabled === 1 }
+function toUser({ role, projects, nodeGroups, enabled, ...row }: UserRow): StoredUser {
+  return {
+    ...{ ...row, role: role === 'none' ? null : role, enabled: enabled === 1 },
+    ...{ projects: JSON.parse(projects), nodeGroups: JSON.parse(nodeGroups) }
+  }
 }

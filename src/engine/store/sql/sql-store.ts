@@ -22,6 +22,7 @@ import { createEnqueue } from './enqueue.ts'
 import { createFindings } from './findings.ts'
 import { createFleet } from './fleet.ts'
 import { createGroupCommit } from './group-commit.ts'
+import { createGroups } from './groups.ts'
 import { createHolds } from './holds.ts'
 import { createJobs } from './jobs.ts'
 import { createKeptItems } from './kept-items.ts'
@@ -93,6 +94,7 @@ export function createSqlStore({ driver, clock, logger, scheduleFlush = setImmed
   const limits = createLimits(database)
   const toldProblems = createToldProblems(database)
   const access = createAccess(database)
+  const groups = createGroups(database)
   const audit = createAudit({ database, outbox })
   const findings = createFindings(database)
   const chains = createChains({ database, enqueue, chainEnds })
@@ -262,7 +264,17 @@ export function createSqlStore({ driver, clock, logger, scheduleFlush = setImmed
 
     listUsers: () => read(() => access.listUsers()),
     putUser: (user) => write(() => access.putUser(user), { watched: watchUser(user.id) }),
-    deleteUser: (id) => write(() => access.deleteUser(id), { watched: watchUser(id) }),
+    deleteUser: (id) =>
+      write(
+        () => {
+          groups.leaveAll(id)
+          return access.deleteUser(id)
+        },
+        { watched: watchUser(id) }
+      ),
+    listGroups: () => read(() => groups.list()),
+    putGroup: (group) => write(() => groups.put(group), { watched: watchGroup(group.id) }),
+    deleteGroup: (id) => write(() => groups.remove(id), { watched: watchGroup(id) }),
     listAccessTokens: () => read(() => access.listTokens()),
     addAccessToken: (token) => write(() => access.addToken(token), { watched: watchToken(token.id) }),
     deleteAccessToken: (id) => write(() => access.deleteToken(id), { watched: watchToken(id) }),
@@ -410,7 +422,19 @@ export function createSqlStore({ driver, clock, logger, scheduleFlush = setImmed
   }
 
   function watchUser(id: string): Watched {
-    return watch('user', [id], () => access.listUsers())
+    return watch('user', [id], () => {
+      const isIn = groups.list().filter(({ members }) => members.some((member) => member === id))
+      return access.listUsers().map((user) => ({ ...user, groups: isIn.map(({ name }) => name) }))
+    })
+  }
+
+  function watchGroup(id: string): Watched {
+    return watch('group', [id], () => {
+      const names = new Map(access.listUsers().map((user) => [user.id, user.name]))
+      return groups
+        .list()
+        .map((group) => ({ ...group, members: group.members.map((member) => names.get(member) ?? member) }))
+    })
   }
 
   function watchRole(name: string): Watched {

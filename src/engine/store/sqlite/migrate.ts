@@ -28,6 +28,7 @@ import { audit } from './migrations/0026-audit.ts'
 import { rolesInProjects } from './migrations/0027-roles-in-projects.ts'
 import { usersFromElsewhere } from './migrations/0028-users-from-elsewhere.ts'
 import { customRoles } from './migrations/0029-custom-roles.ts'
+import { groupsOfUsers } from './migrations/0030-groups-of-users.ts'
 import { limitsAndSecrets } from './migrations/0002-limits-and-secrets.ts'
 
 /**
@@ -63,7 +64,8 @@ export const MIGRATIONS: readonly string[] = [
   audit,
   rolesInProjects,
   usersFromElsewhere,
-  customRoles
+  customRoles,
+  groupsOfUsers
 ]
 
 /** Migrates to the newest schema in one transaction: if it fails, the older Scrapdeck can still open the database. */

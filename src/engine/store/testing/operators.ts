@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { AccessTokenId, LimitRule, SourceSettings, UserId } from '../../../shared/contract/index.ts'
+import type { AccessTokenId, GroupId, LimitRule, SourceSettings, UserId } from '../../../shared/contract/index.ts'
 import {
   aJobId,
   anAttemptNumber,
@@ -10,7 +10,7 @@ import {
   branded
 } from '../../../shared/testing/ids.ts'
 import { aStoredBackfill, aStoredSchedule } from '../../testing/builders.ts'
-import type { StoredAccessToken, StoredSource, StoredUser, VanishedNode } from '../records.ts'
+import type { StoredAccessToken, StoredGroup, StoredSource, StoredUser, VanishedNode } from '../records.ts'
 import type { Story } from './story.ts'
 import { asSealedText } from '../../runtime/secret-box.ts'
 
@@ -32,18 +32,24 @@ const aSource = (id: string, over: Partial<StoredSource> = {}): StoredSource => 
 })
 
 const aUser = (id: string, over: Partial<StoredUser> = {}): StoredUser => ({
-  ...{ id: branded<UserId>(id.repeat(32)), name: id, kind: 'person', role: 'operator', projects: {}, enabled: true },
+  ...{ id: branded<UserId>(id.repeat(32)), name: id, kind: 'person', role: 'operator', enabled: true },
+  ...{ projects: {}, nodeGroups: {} },
   ...{ passwordHash: null, createdAtMs: 1, sessionsSinceMs: 1, lastSeenAtMs: null },
   ...{ subject: null, vouchedAtMs: null },
   ...over
 })
 const aToken = (id: string, userId: UserId | null, over: Partial<StoredAccessToken> = {}): StoredAccessToken => ({
   ...{ id: branded<AccessTokenId>(id.repeat(32)), userId, name: 'laptop', role: 'viewer', hash: id, ending: id },
-  ...{ projects: null, createdAtMs: 1, expiresAtMs: null, lastUsedAtMs: null },
+  ...{ projects: null, nodeGroups: null, createdAtMs: 1, expiresAtMs: null, lastUsedAtMs: null },
+  ...over
+})
+const aGroup = (id: string, over: Partial<StoredGroup> = {}): StoredGroup => ({
+  ...{ id: branded<GroupId>(id.repeat(32)), name: `group ${id}`, description: '', role: 'viewer', projects: {} },
+  ...{ nodeGroups: {}, members: [], createdAtMs: 1 },
   ...over
 })
 
-/** Backfills, sources, limits, reported problems, users and tokens. */
+/** Backfills, sources, limits, reported problems, users, groups and tokens. */
 export function describeOperators(story: Story): void {
   describe('backfills', () => {
     test('each schedule has its newest, which is changed revision by revision and goes with it', async () => {
@@ -178,14 +184,18 @@ export function describeOperators(story: Story): void {
   describe('users and tokens', () => {
     test('are read as they were written, and replaced as a whole', async () => {
       const [anna, ci] = [
-        aUser('a', { passwordHash: 'argon2id …', projects: { shop: 'deployer' } as never }),
+        aUser('a', {
+          passwordHash: 'argon2id …',
+          projects: { shop: 'deployer' } as never,
+          nodeGroups: { eu: 'admin' }
+        }),
         aUser('c', { kind: 'service', enabled: false, role: null })
       ]
       await story.store.putUser(ci)
       await story.store.putUser(aUser('a'))
       await story.store.putUser(anna)
       const tokens = [
-        aToken('1', anna.id, { projects: branded(['shop']) }),
+        aToken('1', anna.id, { projects: branded(['shop']), nodeGroups: ['eu'] }),
         aToken('2', null, { role: 'owner', expiresAtMs: 5 })
       ]
       for (const token of tokens) await story.store.addAccessToken(token)
@@ -233,6 +243,43 @@ export function describeOperators(story: Story): void {
       ])
       expect(await story.store.listUsers()).toEqual([{ ...ben, lastSeenAtMs: 7 }])
       expect(await story.store.listAccessTokens()).toEqual([aToken('2', ben.id, { lastUsedAtMs: 7 })])
+    })
+  })
+
+  describe('groups of users', () => {
+    const [anna, ben] = [aUser('a'), aUser('b')]
+    const crawl = aGroup('1', { members: [anna.id, ben.id], projects: { shop: 'deployer' } as never })
+
+    test('are read as they were written, by name, and replaced as a whole', async () => {
+      const nodes = aGroup('2', { name: 'eu', role: null, nodeGroups: { eu: 'admin' }, description: 'Nodes in Europe' })
+      await story.store.putGroup(aGroup('1', { members: [aUser('c').id, anna.id] }))
+      await story.store.putGroup(crawl)
+      await story.store.putGroup(nodes)
+      expect(await story.store.listGroups()).toEqual([nodes, crawl])
+      await expect(story.store.putGroup(aGroup('3', { name: 'eu', members: [ben.id] }))).rejects.toThrow()
+      expect(await story.store.listGroups()).toEqual([nodes, crawl])
+    })
+
+    test('lose a member that is removed, and nothing else', async () => {
+      for (const user of [anna, ben]) await story.store.putUser(user)
+      const other = aGroup('2', { members: [anna.id] })
+      for (const group of [crawl, other]) await story.store.putGroup(group)
+      await story.store.deleteUser(anna.id)
+      expect(await story.store.listGroups()).toEqual([
+        { ...crawl, members: [ben.id] },
+        { ...other, members: [] }
+      ])
+    })
+
+    test('that are removed leave their members alone', async () => {
+      await story.store.putUser(anna)
+      await story.store.putGroup(crawl)
+      expect([await story.store.deleteGroup(crawl.id), await story.store.deleteGroup(crawl.id)]).toEqual([true, false])
+      expect(await story.store.listGroups()).toEqual([])
+      expect(await story.store.listUsers()).toEqual([anna])
+      // Nothing of it is left behind.
+      await story.store.putGroup({ ...crawl, members: [] })
+      expect(await story.store.listGroups()).toEqual([{ ...crawl, members: [] }])
     })
   })
 

@@ -1,15 +1,18 @@
 import { z } from 'zod'
 import {
   type AccessRole,
+  type Group,
+  GroupId,
   type Me,
   NewAccessToken,
+  NewGroup,
   NewUser,
   type User,
   UserChanges,
   UserId
 } from '../../../shared/contract/index.ts'
 import { NONE, type Permissions, permissionsOf, unite } from '../../../shared/permissions.ts'
-import { rolesIn } from '../../../shared/roles.ts'
+import { NODE_GROUP_ROLES, type NodeGroupRole, rolesIn } from '../../../shared/roles.ts'
 import { setOfRole } from './role-words.ts'
 
 const Password = UserChanges.shape.password.unwrap()
@@ -17,32 +20,81 @@ const Password = UserChanges.shape.password.unwrap()
 export const PASSWORD_HELP =
   'At least 15 characters of any kind: length is what makes a password hard to guess. Several unrelated words are good.'
 
+const rowsOf = <Role extends z.ZodType<string>>(role: Role, noun: string) =>
+  z
+    .array(z.object({ name: z.string().trim(), role }))
+    .refine((rows) => new Set(rows.map(({ name }) => name)).size === rows.length, `A ${noun} is named twice`)
+    .refine((rows) => rows.every(({ name }) => name !== ''), `Name each ${noun}, or remove its row`)
+
 const rightsFields = {
-  /** `none`: in none but the projects that are named. */
+  /** `none`: nothing but what is named. */
   role: z.string(),
-  projects: z
-    .array(z.object({ project: z.string().trim(), role: z.string() }))
-    .refine((rows) => new Set(rows.map(({ project }) => project)).size === rows.length, 'A project is named twice')
-    .refine((rows) => rows.every(({ project }) => project !== ''), 'Name each project, or remove its row')
+  projects: rowsOf(z.string(), 'project'),
+  nodeGroups: rowsOf(z.enum(NODE_GROUP_ROLES), 'tag')
 }
 
-function toRights({ role, projects }: { role: string; projects: { project: string; role: string }[] }) {
-  const byProject = Object.fromEntries(projects.map((row) => [row.project, row.role])) as User['projects']
-  return { role: role === 'none' ? null : role, projects: byProject }
+interface RightsRows {
+  role: string
+  projects: { name: string; role: string }[]
+  nodeGroups: { name: string; role: NodeGroupRole }[]
 }
 
-const hasRole = ({ role, projects }: { role: string; projects: unknown[] }) => role !== 'none' || projects.length > 0
-const NO_ROLE = { error: 'Add a project, or choose a role in all of them', path: ['projects'] }
+export type GivenRights = Pick<User, 'role' | 'projects' | 'nodeGroups'>
 
-export const RightsForm = z.object(rightsFields).refine(hasRole, NO_ROLE).transform(toRights)
-export type RightsTexts = z.input<typeof RightsForm>
+const byName = (rows: readonly { name: string; role: string }[]) =>
+  Object.fromEntries(rows.map(({ name, role }) => [name, role]))
 
-export const rightsIn = ({ role, projects }: Pick<User, 'role' | 'projects'>): RightsTexts => ({
+function toRights({ role, projects, nodeGroups }: RightsRows): GivenRights {
+  return {
+    role: role === 'none' ? null : role,
+    projects: byName(projects) as User['projects'],
+    nodeGroups: byName(nodeGroups) as User['nodeGroups']
+  }
+}
+
+const hasRole = ({ role, projects, nodeGroups }: RightsRows) =>
+  role !== 'none' || projects.length + nodeGroups.length > 0
+const NO_ROLE = { error: 'Add a project or a node group, or choose a role in all projects', path: ['projects'] }
+
+/** `mayHaveNone`: groups have roles for the user. */
+export const rightsForm = ({ mayHaveNone = false } = {}) =>
+  z
+    .object(rightsFields)
+    .refine((rights) => mayHaveNone || hasRole(rights), NO_ROLE)
+    .transform(toRights)
+export type RightsTexts = z.input<ReturnType<typeof rightsForm>>
+
+export const rightsIn = ({ role, projects, nodeGroups }: GivenRights): RightsTexts => ({
   role: role ?? 'none',
-  projects: Object.entries(projects).map(([project, one]) => ({ project, role: one }))
+  projects: Object.entries(projects).map(([name, one]) => ({ name, role: one })),
+  nodeGroups: Object.entries(nodeGroups).map(([name, one]) => ({ name, role: one }))
 })
 
-const userFields = { name: z.string().trim().min(1, 'Required').pipe(NewUser.shape.name), ...rightsFields }
+export const GroupForm = z
+  .object({
+    name: z.string().trim().min(1, 'Required').pipe(NewGroup.shape.name),
+    description: z.string().trim().max(500),
+    members: z.array(UserId).max(1_000, 'A group can have 1,000 members'),
+    ...rightsFields
+  })
+  .transform(
+    ({ name, description, members, ...rights }): NewGroup => ({
+      ...{ name, description, members },
+      ...toRights(rights)
+    })
+  )
+export type GroupTexts = z.input<typeof GroupForm>
+
+export const startGroup = (group: Group | null): GroupTexts => ({
+  ...{ name: group?.name ?? '', description: group?.description ?? '', members: [...(group?.members ?? [])] },
+  ...rightsIn(group ?? { role: null, projects: {}, nodeGroups: {} })
+})
+
+const userFields = {
+  name: z.string().trim().min(1, 'Required').pipe(NewUser.shape.name),
+  groups: z.array(GroupId),
+  ...rightsFields
+}
 
 /** A person logs in with a password; a service has tokens instead. */
 export const UserForm = z
@@ -50,9 +102,9 @@ export const UserForm = z
     z.object({ ...userFields, kind: z.literal('person'), password: Password }),
     z.object({ ...userFields, kind: z.literal('service'), password: z.string() })
   ])
-  .refine(hasRole, NO_ROLE)
-  .transform(({ password, name, kind, ...rights }): NewUser => {
-    const user = { name, kind, ...toRights(rights) }
+  .refine((user) => user.groups.length > 0 || hasRole(user), NO_ROLE)
+  .transform(({ password, name, kind, groups, ...rights }): NewUser => {
+    const user = { name, kind, groups, ...toRights(rights) }
     return kind === 'service' ? user : { ...user, password }
   })
 
@@ -60,7 +112,9 @@ export interface UserTexts extends Omit<z.input<typeof UserForm>, 'kind'> {
   kind: NewUser['kind']
 }
 
-export const startUser = (): UserTexts => ({ name: '', kind: 'person', role: 'viewer', projects: [], password: '' })
+export const startUser = (): UserTexts => ({
+  ...{ name: '', kind: 'person', role: 'viewer', projects: [], nodeGroups: [], groups: [], password: '' }
+})
 
 export const SetPasswordForm = z.object({ password: Password })
 
@@ -77,12 +131,15 @@ export const TokenForm = z
     role: z.string(),
     /** None: all of the user's. */
     projects: z.array(z.string().trim().min(1)).max(200),
+    /** None: all of the user's, unless it is for some projects. */
+    nodeGroups: z.array(z.string().trim().min(1)).max(200),
     expiry: z.enum(Object.keys(EXPIRIES) as (keyof typeof EXPIRIES)[])
   })
   .transform(
-    ({ userId, expiry, projects, ...token }): NewAccessToken => ({
+    ({ userId, expiry, projects, nodeGroups, ...token }): NewAccessToken => ({
       ...token,
       projects: projects.length === 0 ? null : (projects as NonNullable<NewAccessToken['projects']>),
+      nodeGroups: nodeGroups.length === 0 ? null : nodeGroups,
       ...(userId !== '' && { userId }),
       expiresInDays: expiry === 'never' ? null : Number(expiry)
     })
@@ -91,14 +148,17 @@ export const TokenForm = z
 export type TokenTexts = z.input<typeof TokenForm>
 
 /** A new token may as little as possible, until somebody chooses otherwise. */
-export const startToken = (): TokenTexts => ({ name: '', userId: '', role: 'viewer', projects: [], expiry: '90' })
+export const startToken = (): TokenTexts => ({
+  ...{ name: '', userId: '', role: 'viewer', projects: [], nodeGroups: [], expiry: '90' }
+})
 
-/** All that this user may do anywhere. */
-export const permissionsOfUser = (
-  { role, projects }: Pick<User, 'role' | 'projects'>,
+/** All that somebody with these roles, one's own or those of groups, may do in any project. */
+export const permissionsOfRoles = (
+  given: readonly Pick<User, 'role' | 'projects'>[],
   roles: readonly AccessRole[]
 ): Permissions =>
-  [...(role === null ? [] : [role]), ...Object.values<string>(projects)]
+  given
+    .flatMap(({ role, projects }) => [...(role === null ? [] : [role]), ...Object.values<string>(projects)])
     .flatMap(rolesIn)
     .reduce((all, name) => unite(all, setOfRole(roles, name)), NONE)
 

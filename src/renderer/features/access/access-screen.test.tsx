@@ -170,11 +170,11 @@ it('changes the own password, and goes to the login because the session has ende
 
 it('gives roles in single projects, refuses none at all, and takes them back', async () => {
   open()
-  await act(await rowOf('Users', 'anna'), 'anna', 'Roles in projects…')
+  await act(await rowOf('Users', 'anna'), 'anna', 'Roles…')
   const form = await dialog('Roles of anna')
   await choose(form.getByRole('combobox', { name: 'In all projects' }), /^none/)
   fireEvent.click(form.getByRole('button', { name: 'Save' }))
-  await form.findByText('Add a project, or choose a role in all of them')
+  await form.findByText('Add a project or a node group, or choose a role in all projects')
   fireEvent.click(form.getByRole('button', { name: 'Add project' }))
   enter(form.getByRole('combobox', { name: 'Project 1' }), 'shop')
   await choose(form.getByRole('combobox', { name: 'Role in shop' }), /^operator/)

@@ -7,6 +7,7 @@ import { QueryState } from '../../ui/states.tsx'
 import classes from './access.module.css'
 import { AccountPanel } from './account-panel.tsx'
 import { BrowsersPanel } from './browsers-panel.tsx'
+import { GroupsPanel } from './groups-panel.tsx'
 import { RolesPanel } from './roles-panel.tsx'
 import { TokensPanel } from './tokens-panel.tsx'
 import { useRoles } from './use-access.ts'
@@ -45,6 +46,7 @@ export function AccessScreen() {
           <>
             {data.userId !== null && <AccountPanel me={data} />}
             {isOwner && <UsersPanel />}
+            {isOwner && <GroupsPanel />}
             {isOwner && <RolesPanel />}
             <TokensPanel me={data} />
             <BrowsersPanel />

@@ -9,7 +9,7 @@ import { describePermissions } from './role-words.ts'
 import { READ_AGAIN } from './use-access.ts'
 
 /** Of somebody who is logged in as a user, not with the service's own password. */
-export function AccountPanel({ me: { name, role, permissions } }: { me: Me }) {
+export function AccountPanel({ me: { name, role, permissions, nodeGroups, groups } }: { me: Me }) {
   const [isChanging, setChanging] = useState(false)
   const { query } = useApi()
   const sessions = useQuery(query.sessions.list.queryOptions(READ_AGAIN)).data?.sessions
@@ -29,7 +29,7 @@ export function AccountPanel({ me: { name, role, permissions } }: { me: Me }) {
       <FieldRow label="Role">
         {role}{' '}
         <span className="dim">
-          · {permissions.everywhere === null ? 'in these projects only' : describePermissions(permissions.everywhere)}
+          · {permissions.everywhere === null ? 'only what is named here' : describePermissions(permissions.everywhere)}
         </span>
         {isFromProvider && <span className="dim"> · from your groups at the identity provider, at each login</span>}
       </FieldRow>
@@ -38,6 +38,16 @@ export function AccountPanel({ me: { name, role, permissions } }: { me: Me }) {
           {describePermissions(names)}
         </FieldRow>
       ))}
+      {Object.entries(nodeGroups).map(([tag, one]) => (
+        <FieldRow key={tag} label={`Nodes ${tag}`}>
+          {one}
+        </FieldRow>
+      ))}
+      {groups.length > 0 && (
+        <FieldRow label="Groups">
+          {groups.join(', ')} <span className="dim">· whose roles are among yours</span>
+        </FieldRow>
+      )}
       {isChanging && <ChangePasswordDialog onClose={() => setChanging(false)} />}
     </Panel>
   )

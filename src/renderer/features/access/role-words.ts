@@ -7,7 +7,7 @@ import {
   type Permissions,
   permissionsOf
 } from '../../../shared/permissions.ts'
-import { PROJECT_ROLES, ROLE_PERMISSIONS, roleOf, ROLES, type Role } from '../../../shared/roles.ts'
+import { type NodeGroupRole, PROJECT_ROLES, ROLE_PERMISSIONS, roleOf, ROLES, type Role } from '../../../shared/roles.ts'
 
 /** What each built-in role may do; all but the first also may do what the roles before it may. */
 const BUILT_IN: Record<Role, string> = {
@@ -16,6 +16,13 @@ const BUILT_IN: Record<Role, string> = {
   deployer: 'Also uploads eggs, which run code on every node',
   admin: 'Also manages nodes, webhooks, storage and engines',
   owner: 'Also manages users and the tokens of others'
+}
+
+/** What each role in a node group may do there. */
+export const NODE_ROLE_WORDS: Record<NodeGroupRole, string> = {
+  viewer: 'Sees the nodes',
+  operator: 'Also cordons and drains them',
+  admin: 'Also changes, adds and removes them'
 }
 
 /** Until the engine has answered, and for one that is too old to have others. */
@@ -38,9 +45,9 @@ export function describePermissions(names: readonly Permission[]): string {
   return same === null ? `may ${listPermissions(names)}` : BUILT_IN[same].toLowerCase()
 }
 
-/** What a role is for, without a full stop. `none`: in none but the projects that are named. */
+/** What a role is for, without a full stop. `none`: nothing but what is named. */
 export function describeRole(roles: readonly AccessRole[], name: string): string {
-  if (name === 'none') return 'Only the projects below, each with a role of its own'
+  if (name === 'none') return 'Only what is named below'
   const role = roles.find((one) => one.name === name)
   if (role === undefined) return 'From groups elsewhere'
   if (role.isBuiltIn) return BUILT_IN[name as Role]

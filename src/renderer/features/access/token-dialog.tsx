@@ -8,16 +8,17 @@ import { FormFoot, SchemaForm } from '../../ui/fields/schema-form.tsx'
 import {
   EXPIRIES,
   permissionsOfMe,
-  permissionsOfUser,
+  permissionsOfRoles,
   roleFor,
   startToken,
   TokenForm,
   type TokenTexts
 } from './access-forms.ts'
 import classes from './access.module.css'
+import { groupsOf } from './group-words.ts'
 import { RoleSelect } from './role-select.tsx'
 import { describeRole, rolesWithin } from './role-words.ts'
-import { useReadAccess, useRoles } from './use-access.ts'
+import { READ_AGAIN, useReadAccess, useRoles } from './use-access.ts'
 
 interface TokenDialogProps {
   me: Me
@@ -31,6 +32,9 @@ interface TokenDialogProps {
 export function TokenDialog({ me, users, onClose, onCreated }: TokenDialogProps) {
   const { client, query } = useApi()
   const projects = useQuery(query.projects.list.queryOptions()).data?.projects ?? []
+  const nodes = useQuery(query.nodes.list.queryOptions()).data?.nodes ?? []
+  const tags = [...new Set(nodes.flatMap((node) => node.tags))].toSorted()
+  const hasNodeGroups = tags.length > 0
   const readAgain = useReadAccess()
   const roles = useRoles()
   const form = useFormOf<TokenTexts, NewAccessToken>({
@@ -44,10 +48,15 @@ export function TokenDialog({ me, users, onClose, onCreated }: TokenDialogProps)
     }
   })
   const { userId, role } = form.values
+  const { data: listed } = useQuery(query.groups.list.queryOptions({ ...READ_AGAIN, enabled: users.length > 0 }))
+  const groups = listed?.groups ?? []
   const others = users.filter(({ id }) => id !== me.userId)
   const user = others.find(({ id }) => id === userId)
   const rolesOf = (of: User | undefined) =>
-    rolesWithin(roles, of === undefined ? permissionsOfMe(me) : permissionsOfUser(of, roles))
+    rolesWithin(
+      roles,
+      of === undefined ? permissionsOfMe(me) : permissionsOfRoles([of, ...groupsOf(of, groups)], roles)
+    )
   return (
     <Modal opened onClose={onClose} title="Create token" size={460}>
       <SchemaForm form={form} className={classes.form}>
@@ -89,6 +98,16 @@ export function TokenDialog({ me, users, onClose, onCreated }: TokenDialogProps)
           error={form.error('projects')}
           onChange={(names) => form.change({ projects: names })}
         />
+        {hasNodeGroups && (
+          <TagsInput
+            label="Node groups"
+            description="Leave it empty for all node groups of the user, or for none if the token is for some projects."
+            data={tags}
+            value={form.values.nodeGroups}
+            error={form.error('nodeGroups')}
+            onChange={(names) => form.change({ nodeGroups: names })}
+          />
+        )}
         <Select {...form.input('expiry')} label="Expires after" allowDeselect={false} data={optionsOf(EXPIRIES)} />
         <FormFoot form={form} submit="Create token" onCancel={onClose} />
       </SchemaForm>

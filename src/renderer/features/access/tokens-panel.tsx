@@ -88,7 +88,9 @@ export function TokensPanel({ me }: { me: Me }) {
 /** `user`: whose it is; null: all are the caller's. */
 function TokenRow({ token, user }: { token: AccessToken; user: string | null }) {
   const [isAsking, setAsking] = useState(false)
-  const { name, role, projects, ending, lastUsedAtMs } = token
+  const { name, role, ending, lastUsedAtMs } = token
+  const { projects, nodeGroups } = token
+  const only = [...(projects ?? []), ...(nodeGroups ?? []).map((tag) => `nodes ${tag}`)]
   return (
     <tr>
       <th scope="row">
@@ -97,10 +99,10 @@ function TokenRow({ token, user }: { token: AccessToken; user: string | null }) 
       {user !== null && <td data-label="User">{user}</td>}
       <td data-label="Role">
         {role}
-        {projects !== null && (
-          <span className="dim" title={projects.join('\n')}>
+        {only.length > 0 && (
+          <span className="dim" title={only.join('\n')}>
             {' '}
-            in {projects.length === 1 ? projects[0] : plural(projects.length, 'project')}
+            in {only.length === 1 ? only[0] : plural(only.length, nodeGroups === null ? 'project' : 'place')}
           </span>
         )}
       </td>

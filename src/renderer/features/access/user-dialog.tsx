@@ -1,5 +1,5 @@
-import { Modal, PasswordInput, TextInput } from '@mantine/core'
-import type { NewUser } from '../../../shared/contract/index.ts'
+import { Modal, MultiSelect, PasswordInput, TextInput } from '@mantine/core'
+import type { Group, GroupId, NewUser } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
 import { ChoiceField } from '../../ui/fields/choice-field.tsx'
 import { CODE_INPUT } from '../../ui/fields/code-input.ts'
@@ -9,16 +9,13 @@ import { FormFoot, SchemaForm } from '../../ui/fields/schema-form.tsx'
 import { notifyDone } from '../../ui/notify.tsx'
 import { PASSWORD_HELP, startUser, UserForm, type UserTexts } from './access-forms.ts'
 import classes from './access.module.css'
-import { ProjectRolesField } from './project-roles-field.tsx'
-import { RoleSelect } from './role-select.tsx'
-import { describeRole } from './role-words.ts'
-import { useReadAccess, useRoles } from './use-access.ts'
+import { RightsFields } from './rights-fields.tsx'
+import { useReadAccess } from './use-access.ts'
 
 /** A person with a password, or a program that gets tokens. */
-export function UserDialog({ onClose }: { onClose: () => void }) {
+export function UserDialog({ groups, onClose }: { groups: readonly Group[]; onClose: () => void }) {
   const { client } = useApi()
   const readAgain = useReadAccess()
-  const roles = useRoles()
   const form = useFormOf<UserTexts, NewUser>({
     schema: UserForm,
     start: startUser,
@@ -31,7 +28,7 @@ export function UserDialog({ onClose }: { onClose: () => void }) {
       await readAgain()
     }
   })
-  const { kind, role } = form.values
+  const { kind } = form.values
   return (
     <Modal opened onClose={onClose} title="Add user" size={460}>
       <SchemaForm form={form} className={classes.form}>
@@ -47,18 +44,18 @@ export function UserDialog({ onClose }: { onClose: () => void }) {
               : 'A program. It has tokens and no password.'
           }
         />
-        <RoleSelect
-          {...form.input('role')}
-          roles={roles}
-          hasNone
-          label="Role"
-          description={`${describeRole(roles, role)}.`}
-        />
-        <ProjectRolesField
-          value={form.values.projects}
-          error={form.error('projects')}
-          onChange={(projects) => form.change({ projects })}
-        />
+        <RightsFields form={form} label="Role" />
+        {groups.length > 0 && (
+          <MultiSelect
+            label="Groups"
+            description="The user has their roles, too."
+            data={groups.map(({ id, name }) => ({ value: id, label: name }))}
+            searchable={groups.length > 10}
+            value={form.values.groups}
+            error={form.error('groups')}
+            onChange={(ids) => form.change({ groups: ids as GroupId[] })}
+          />
+        )}
         {kind === 'person' && (
           <PasswordInput
             {...form.input('password')}

@@ -10,7 +10,7 @@ import {
 } from '@tabler/icons-react'
 import { useMutation, useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
-import type { User, UserChanges } from '../../../shared/contract/index.ts'
+import type { Group, User, UserChanges } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
 import { ConfirmDialog } from '../../ui/confirm-dialog.tsx'
 import { MoreMenu } from '../../ui/more-menu.tsx'
@@ -20,6 +20,7 @@ import { Panel } from '../../ui/panel.tsx'
 import { EmptyState, QueryState } from '../../ui/states.tsx'
 import { RelativeTime } from '../../ui/time.tsx'
 import classes from './access.module.css'
+import { fromGroups, givenWords, groupsOf } from './group-words.ts'
 import { SetPasswordDialog } from './password-dialogs.tsx'
 import { RightsDialog } from './rights-dialog.tsx'
 import { RoleSelect } from './role-select.tsx'
@@ -31,6 +32,7 @@ export function UsersPanel() {
   const { query } = useApi()
   const users = useQuery(query.users.list.queryOptions(READ_AGAIN))
   const tokens = useQuery(query.tokens.list.queryOptions(READ_AGAIN)).data?.tokens
+  const groups = useQuery(query.groups.list.queryOptions(READ_AGAIN)).data?.groups ?? []
   const [isAdding, setAdding] = useState(false)
   const addButton = (
     <Button size="compact-xs" leftSection={<IconPlus size={13} />} onClick={() => setAdding(true)}>
@@ -75,6 +77,7 @@ export function UsersPanel() {
                   <UserRow
                     key={user.id}
                     user={user}
+                    groups={groups}
                     tokenCount={tokens?.filter(({ userId }) => userId === user.id).length ?? null}
                   />
                 ))}
@@ -83,22 +86,24 @@ export function UsersPanel() {
           )
         }
       </QueryState>
-      {isAdding && <UserDialog onClose={() => setAdding(false)} />}
+      {isAdding && <UserDialog groups={groups} onClose={() => setAdding(false)} />}
     </Panel>
   )
 }
 
 interface UserRowProps {
   user: User
+  groups: readonly Group[]
   /** null: not known yet. */
   tokenCount: number | null
 }
 
-function UserRow({ user, tokenCount }: UserRowProps) {
-  const { name, kind, role, projects, enabled, origin, lastSeenAtMs } = user
+function UserRow({ user, groups, tokenCount }: UserRowProps) {
+  const { name, kind, role, projects, nodeGroups, enabled, origin, lastSeenAtMs } = user
   const [asking, setAsking] = useState<'rights' | 'password' | 'remove' | null>(null)
+  const inGroups = fromGroups(user, groups)
+  const single = givenWords({ role: null, projects, nodeGroups })
   const roles = useRoles()
-  const projectCount = Object.keys(projects).length
   const { isPending, setRole, setEnabled } = useUserChanges(user)
   return (
     <tr data-off={!enabled || undefined}>
@@ -129,18 +134,24 @@ function UserRow({ user, tokenCount }: UserRowProps) {
           title={origin === 'local' ? undefined : 'The role comes from groups, at each login'}
           onChange={(next) => next !== null && next !== role && next !== 'none' && setRole(next)}
         />
-        {projectCount > 0 && (
+        {single.length > 0 && (
           <UnstyledButton
             className={classes.projectCount}
-            title={Object.entries(projects)
-              .map(([project, one]) => `${project}: ${one}`)
-              .join('\n')}
+            title={single.join('\n')}
             onClick={() => setAsking('rights')}
           >
-            {projectCount === 1
-              ? `${Object.values(projects)[0]} in ${Object.keys(projects)[0]}`
-              : `${formatCount(projectCount)} projects`}
+            {single.length === 1 ? single[0] : `${formatCount(single.length)} single roles`}
           </UnstyledButton>
+        )}
+        {inGroups.slice(0, GROUPS_SHOWN).map((words) => (
+          <span key={words} className={classes.fromGroups}>
+            {words}
+          </span>
+        ))}
+        {inGroups.length > GROUPS_SHOWN && (
+          <span className={classes.fromGroups} title={inGroups.slice(GROUPS_SHOWN).join('\n')}>
+            and {plural(inGroups.length - GROUPS_SHOWN, 'other group')}
+          </span>
         )}
       </td>
       <td data-label="Last seen">
@@ -160,7 +171,7 @@ function UserRow({ user, tokenCount }: UserRowProps) {
         <MoreMenu label={`More actions for ${name}`} size={24}>
           {origin === 'local' && (
             <Menu.Item leftSection={<IconShieldLock size={14} />} onClick={() => setAsking('rights')}>
-              Roles in projects…
+              Roles…
             </Menu.Item>
           )}
           {kind === 'person' && origin === 'local' && (
@@ -178,13 +189,20 @@ function UserRow({ user, tokenCount }: UserRowProps) {
             Remove…
           </Menu.Item>
         </MoreMenu>
-        {asking === 'rights' && <RightsDialog user={user} onClose={() => setAsking(null)} />}
+        {asking === 'rights' && (
+          <RightsDialog user={user} isInGroup={inGroups.length > 0} onClose={() => setAsking(null)} />
+        )}
         {asking === 'password' && <SetPasswordDialog user={user} onClose={() => setAsking(null)} />}
-        {asking === 'remove' && <RemoveDialog user={user} tokenCount={tokenCount} onClose={() => setAsking(null)} />}
+        {asking === 'remove' && (
+          <RemoveDialog user={user} groups={groups} tokenCount={tokenCount} onClose={() => setAsking(null)} />
+        )}
       </td>
     </tr>
   )
 }
+
+/** Of those that a user is in. */
+const GROUPS_SHOWN = 3
 
 const ORIGIN_WORDS = {
   oidc: 'Signs in at the identity provider (OIDC)',
@@ -233,11 +251,9 @@ function useUserChanges({ id, name, role }: User) {
   }
 }
 
-function RemoveDialog({
-  user: { id, name, kind, enabled },
-  tokenCount,
-  onClose
-}: UserRowProps & { onClose: () => void }) {
+function RemoveDialog({ user, groups, tokenCount, onClose }: UserRowProps & { onClose: () => void }) {
+  const { id, name, kind, enabled } = user
+  const leaves = groupsOf(user, groups).map((group) => group.name)
   const { query } = useApi()
   const readAgain = useReadAccess()
   const { mutate, isPending, error } = useMutation(
@@ -250,7 +266,8 @@ function RemoveDialog({
   )
   const whatEnds = [
     ...(kind === 'person' ? [`${name} can no longer log in`] : []),
-    ...(tokenCount ? [`${plural(tokenCount, 'token')} ${tokenCount === 1 ? 'stops' : 'stop'} working`] : [])
+    ...(tokenCount ? [`${plural(tokenCount, 'token')} ${tokenCount === 1 ? 'stops' : 'stop'} working`] : []),
+    ...(leaves.length > 0 ? [`${name} leaves ${plural(leaves.length, 'group')}`] : [])
   ]
   return (
     <ConfirmDialog

@@ -18,6 +18,7 @@ import type { ProbeResult } from '../../../shared/contract/index.ts'
 import { shortNameOf } from '../../../shared/ssh-address.ts'
 import { useApi } from '../../api/api.tsx'
 import { explainError } from '../../api/explain-error.ts'
+import { useOwnNodeGroups } from '../../api/use-me.ts'
 import { DialogFoot } from '../../ui/dialog.tsx'
 import { notifyDone } from '../../ui/notify.tsx'
 import { joinFacts } from '../../ui/join-facts.ts'
@@ -26,6 +27,7 @@ import { AddPullingNode } from './add-pulling-node.tsx'
 import { AddClusterForm } from './add-cluster-form.tsx'
 import classes from './add-nodes-dialog.module.css'
 import { type PastedAddress, parseAddresses } from './parse-addresses.ts'
+import { NewTagsField, useNewTags } from './new-tags-field.tsx'
 import { type Credentials, type Probe, useProbes } from './use-probes.ts'
 import { CODE_INPUT } from '../../ui/fields/code-input.ts'
 
@@ -44,6 +46,7 @@ const URGENCY: Record<Verdict, number> = { bad: 0, asking: 1, good: 2, duplicate
 /** For both kinds of remote nodes. */
 export function AddNodesDialog({ onClose }: { onClose: () => void }) {
   const [kind, setKind] = useState<'reached' | 'pulling' | 'kubernetes'>('reached')
+  const ownGroups = useOwnNodeGroups()
   return (
     <Modal opened onClose={onClose} title="Add nodes" size={760}>
       <SegmentedControl
@@ -54,7 +57,8 @@ export function AddNodesDialog({ onClose }: { onClose: () => void }) {
         data={[
           { value: 'reached', label: 'Scrapyd' },
           { value: 'pulling', label: 'Scrapyd that pulls' },
-          { value: 'kubernetes', label: 'Kubernetes' }
+          // What connects to a cluster can name files of the service.
+          ...(ownGroups === null ? [{ value: 'kubernetes', label: 'Kubernetes' }] : [])
         ]}
       />
       {kind === 'reached' && <AddByAddress onClose={onClose} />}
@@ -73,6 +77,7 @@ function AddByAddress({ onClose }: { onClose: () => void }) {
   const [added, setAdded] = useState<ReadonlySet<string>>(new Set())
   const [failures, setFailures] = useState<Readonly<Record<string, string>>>({})
   const [saving, setSaving] = useState(false)
+  const [tags, setTags] = useNewTags()
 
   const addresses = useMemo(() => parseAddresses(settled).filter(({ key }) => !added.has(key)), [settled, added])
   const credentialsOf = useCallback(
@@ -104,7 +109,8 @@ function AddByAddress({ onClose }: { onClose: () => void }) {
         const { name, slots } = edits[address.key] ?? {}
         const url = probe?.result?.url ?? address.url
         try {
-          await client.nodes.add({ url, ...credentialsOf(address), name: name || nameFor(address, probe), slots })
+          const shown = name || nameFor(address, probe)
+          await client.nodes.add({ url, ...credentialsOf(address), name: shown, slots, tags })
           saved.add(address.key)
         } catch (error) {
           failed[address.key] = explainError(error).text
@@ -135,6 +141,7 @@ function AddByAddress({ onClose }: { onClose: () => void }) {
         value={text}
         onChange={(event) => setText(event.currentTarget.value)}
       />
+      <NewTagsField value={tags} onChange={setTags} />
       {rows.length > 0 && (
         <ul className={classes.rows} aria-label="Address check">
           {shown.map(({ address, probe, verdict }) => (

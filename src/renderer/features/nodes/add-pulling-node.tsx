@@ -3,6 +3,7 @@ import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
 import { useApi } from '../../api/api.tsx'
 import { notifyError } from '../../ui/notify.tsx'
+import { NewTagsField, useNewTags } from './new-tags-field.tsx'
 import { PullingSetup } from './pulling-setup.tsx'
 import classes from './pulling-setup.module.css'
 
@@ -10,6 +11,7 @@ import classes from './pulling-setup.module.css'
 export function AddPullingNode({ onDone }: { onDone: () => void }) {
   const { query } = useApi()
   const [name, setName] = useState('')
+  const [tags, setTags] = useNewTags()
   const add = useMutation(
     query.nodes.addPulling.mutationOptions({ onError: (error) => notifyError('Could not add the node', error) })
   )
@@ -21,7 +23,7 @@ export function AddPullingNode({ onDone }: { onDone: () => void }) {
       className={classes.add}
       onSubmit={(event) => {
         event.preventDefault()
-        add.mutate({ name: name.trim() })
+        add.mutate({ name: name.trim(), tags })
       }}
     >
       <TextInput
@@ -32,6 +34,7 @@ export function AddPullingNode({ onDone }: { onDone: () => void }) {
         maxLength={100}
         data-autofocus
       />
+      <NewTagsField value={tags} onChange={setTags} />
       <Button type="submit" variant="filled" disabled={name.trim() === ''} loading={add.isPending}>
         Create token
       </Button>

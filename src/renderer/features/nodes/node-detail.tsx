@@ -38,7 +38,7 @@ interface NodeDetailProps {
 
 /** Everything about one node, to the right of the table. */
 export function NodeDetail({ node, openLog, onLog, onClose }: NodeDetailProps) {
-  const { may } = useMay('nodes.change')
+  const { may } = useMay('nodes.change', node)
   const [editing, setEditing] = useState(false)
   const { remove, confirmation } = useRemoveNode(node, onClose)
   return (
@@ -115,7 +115,7 @@ function ModeButtons({ node }: { node: Node }) {
   const { mutate, isPending, variables } = useMutation(
     query.nodes.setMode.mutationOptions({ onError: (error) => notifyError(`Could not change ${node.name}`, error) })
   )
-  const { may } = useMay('nodes.operate')
+  const { may } = useMay('nodes.operate', node)
   const others = (['active', 'draining', 'cordoned'] as const).filter((mode) => mode !== node.mode)
   return (
     <Group gap={8}>
@@ -208,7 +208,7 @@ function Tunnel({ node, tunnel }: { node: Node; tunnel: NonNullable<Node['tunnel
 }
 
 function Facts({ node, onEdit }: { node: Node; onEdit: () => void }) {
-  const { may } = useMay('nodes.change')
+  const { may } = useMay('nodes.change', node)
   const { lastSeenAtMs, latencyMs } = useLatestAnswer(node)
   return (
     <div>

@@ -6,6 +6,7 @@ import { type Node, type NodeAddress, NodeSettings } from '../../../shared/contr
 import { nameOfSshHost, splitAddress } from '../../../shared/ssh-address.ts'
 import { formatDuration } from '../../../shared/time.ts'
 import { useApi } from '../../api/api.tsx'
+import { useOwnNodeGroups } from '../../api/use-me.ts'
 import { FormFailure } from '../../ui/fields/form-failure.tsx'
 import { useFormOf } from '../../ui/fields/form-of-schema.ts'
 import { SchemaForm } from '../../ui/fields/schema-form.tsx'
@@ -19,6 +20,7 @@ type NodeChange = NodeSettings & Partial<NodeAddress>
 export function NodeForm({ node, onDone }: { node: Node; onDone: () => void }) {
   const { client, query } = useApi()
   const { data: fleet } = useQuery(query.nodes.list.queryOptions())
+  const ownGroups = useOwnNodeGroups()
   const [schema] = useState(() => nodeForm(node))
   const form = useFormOf<NodeTexts, NodeChange>({
     schema,
@@ -53,8 +55,10 @@ export function NodeForm({ node, onDone }: { node: Node; onDone: () => void }) {
       <TagsInput
         {...form.input('tags')}
         label="Tags"
-        description="Jobs can require a tag"
-        data={[...new Set((fleet?.nodes ?? []).flatMap((each) => each.tags))]}
+        description={
+          ownGroups === null ? 'Jobs can require a tag' : `You may add and remove the tags ${ownGroups.join(', ')}`
+        }
+        data={ownGroups ?? [...new Set((fleet?.nodes ?? []).flatMap((each) => each.tags))]}
       />
       <Autocomplete
         {...form.input('group')}

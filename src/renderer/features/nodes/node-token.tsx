@@ -10,7 +10,7 @@ import { PullingSetup } from './pulling-setup.tsx'
 export function NodeToken({ node }: { node: Node }) {
   const { query } = useApi()
   const onError = (error: unknown) => notifyError(`Could not change the token of ${node.name}`, error)
-  const { may } = useMay('nodes.change')
+  const { may } = useMay('nodes.change', node)
   const renew = useMutation(query.nodes.renewToken.mutationOptions({ onError }))
   const revoke = useMutation(query.nodes.revokeToken.mutationOptions({ onError }))
   return (

@@ -1,6 +1,6 @@
 import { Button } from '@mantine/core'
 import { IconAlertTriangleFilled, IconCircleCheck, IconCircleXFilled } from '@tabler/icons-react'
-import { useMutation } from '@tanstack/react-query'
+import { useMutation, useQuery } from '@tanstack/react-query'
 import type { NodeId, Problem, SpiderFindings } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
 import { useMay } from '../../api/use-me.ts'
@@ -133,7 +133,8 @@ function DismissButton(of: Pick<SpiderFindings, 'project' | 'spider' | 'jobId'>)
 
 function CordonButton({ nodeId }: { nodeId: NodeId }) {
   const { client, query } = useApi()
-  const { may } = useMay('nodes.operate')
+  const node = useQuery(query.nodes.list.queryOptions()).data?.nodes.find(({ id }) => id === nodeId)
+  const { may } = useMay('nodes.operate', node ?? 'everywhere')
   const { mutate, isPending } = useMutation(
     query.nodes.setMode.mutationOptions({
       onSuccess: (node) =>

@@ -57,7 +57,8 @@ const FIELD_OF_CODE: Partial<Record<ErrorCode, string>> = {
   VERSION_NOT_FOUND: 'version',
   SPIDER_NOT_FOUND: 'spiders',
   USER_NAME_TAKEN: 'name',
-  ROLE_NAME_TAKEN: 'name'
+  ROLE_NAME_TAKEN: 'name',
+  GROUP_NAME_TAKEN: 'name'
 }
 
 /** The one way from a form to the contract: Mantine holds the values, the schema validates them, field by field. */

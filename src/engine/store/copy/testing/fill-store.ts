@@ -62,15 +62,23 @@ export async function fillStore(store: Store): Promise<void> {
         kind: 'person',
         role,
         projects: { shop: 'deployer' } as never,
+        nodeGroups: { eu: 'admin' },
         enabled: true
       },
       ...{ passwordHash: 'argon2id 1,1,1 a b', createdAtMs: 1, sessionsSinceMs: 2, lastSeenAtMs: null },
       ...{ subject: 'oidc https://id.example.org 7', vouchedAtMs: 3 }
     })
   )
+  await store.putGroup(
+    branded({
+      ...{ id: 'd'.repeat(32), name: 'Crawl team', description: 'größer', role: null, projects: {}, createdAtMs: 4 },
+      ...{ nodeGroups: { eu: 'operator' }, members: ['e'.repeat(32)] }
+    })
+  )
   await store.addAccessToken(
     branded({
       ...{ id: 'f'.repeat(32), userId: 'e'.repeat(32), name: 'laptop', role, projects: ['shop'], hash: 'c0ffee' },
+      nodeGroups: null,
       ...{ ending: 'ffee', createdAtMs: 1, expiresAtMs: null, lastUsedAtMs: 3 }
     })
   )

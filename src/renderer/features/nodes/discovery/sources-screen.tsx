@@ -25,7 +25,7 @@ export function SourcesScreen() {
   const sources = useQuery(query.discovery.list.queryOptions())
   const [editing, setEditing] = useState<SourceState | 'new' | null>(null)
   const [removing, setRemoving] = useState<SourceState | null>(null)
-  const { may } = useMay('nodes.change')
+  const { may } = useMay('nodes.change', 'everywhere')
   useKeys('Discovery sources', may ? [{ key: 'a', label: 'Add source', run: () => setEditing('new') }] : [])
   const addButton = may && (
     <Button variant="filled" leftSection={<IconPlus size={14} />} onClick={() => setEditing('new')}>
@@ -77,7 +77,7 @@ interface SourceRowProps {
 
 function SourceRow({ source, onEdit, onRemove }: SourceRowProps) {
   const { query } = useApi()
-  const { may } = useMay('nodes.change')
+  const { may } = useMay('nodes.change', 'everywhere')
   const refresh = useMutation(
     query.discovery.refresh.mutationOptions({
       onError: (error) => notifyError(`Could not refresh the source ${source.id}`, error)

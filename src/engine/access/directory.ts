@@ -1,0 +1,199 @@
+import { EventEmitter } from 'node:events'
+import type { AccessTokenId, GroupId, UserId } from '../../shared/contract/index.ts'
+import { ScrapdeckError } from '../../shared/errors.ts'
+import type { StoredAccessToken, StoredGroup, StoredUser } from '../store/records.ts'
+import type { AccessStore } from '../store/store.ts'
+
+/** Of a name that can be one. */
+const NAME_MAX = 64
+
+/** Names that differ only in case, or in how a character is written, are one. */
+export const foldName = (name: string): string => name.normalize('NFKC').toLowerCase()
+
+/**
+ * Users, groups and tokens: the only owner of all three. All are in memory, so that a request is answered without a
+ * question to the store; each change is on disk before it counts.
+ */
+export class Directory {
+  readonly #store: AccessStore
+  readonly #users = new Map<UserId, StoredUser>()
+  /** By folded name: anybody may ask for one. */
+  readonly #idByName = new Map<string, UserId>()
+  readonly #idBySubject = new Map<string, UserId>()
+  readonly #tokens = new Map<AccessTokenId, StoredAccessToken>()
+  readonly #tokenByHash = new Map<string, StoredAccessToken>()
+  readonly #groups = new Map<GroupId, StoredGroup>()
+  readonly #groupsByUser = new Map<UserId, StoredGroup[]>()
+  /** Changes one after the other. */
+  #turn: Promise<unknown> = Promise.resolve()
+  /** `changed`: somebody may do something else than before. */
+  readonly events = new EventEmitter<{ changed: [] }>()
+
+  constructor(store: AccessStore, users: StoredUser[], tokens: StoredAccessToken[], groups: StoredGroup[]) {
+    this.#store = store
+    for (const user of users) this.#keepUser(user)
+    for (const token of tokens) this.#keepToken(token)
+    for (const group of groups) this.#groups.set(group.id, group)
+    this.#sortMembers()
+  }
+
+  /** With all that are in the store. */
+  static async open(store: AccessStore): Promise<Directory> {
+    const [users, tokens, groups] = await Promise.all([store.listUsers(), store.listAccessTokens(), store.listGroups()])
+    return new Directory(store, users, tokens, groups)
+  }
+
+  /** Performs `work` when all earlier changes are done: what it reads stays true until it has written. */
+  inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const done = this.#turn.then(work)
+    this.#turn = done.catch(() => {})
+    return done
+  }
+
+  get users(): readonly StoredUser[] {
+    return [...this.#users.values()]
+  }
+
+  get userCount(): number {
+    return this.#users.size
+  }
+
+  /** `undefined` also for null, which is the owner of this machine. */
+  user(id: UserId | null): StoredUser | undefined {
+    return id === null ? undefined : this.#users.get(id)
+  }
+
+  userByName(name: string): StoredUser | undefined {
+    const id = name.length > NAME_MAX ? undefined : this.#idByName.get(foldName(name))
+    return this.user(id ?? null)
+  }
+
+  userBySubject(subject: string): StoredUser | undefined {
+    return this.user(this.#idBySubject.get(subject) ?? null)
+  }
+
+  /** Throws USER_NOT_FOUND. */
+  requireUser(id: UserId): StoredUser {
+    const user = this.#users.get(id)
+    if (user !== undefined) return user
+    throw new ScrapdeckError('USER_NOT_FOUND', `There is no user ${id}; it may have been removed`)
+  }
+
+  async putUser(user: StoredUser): Promise<void> {
+    await this.#store.putUser(user)
+    this.#keepUser(user)
+    this.events.emit('changed')
+  }
+
+  /** With its tokens, and out of its groups. */
+  async deleteUser({ id, name, subject }: StoredUser): Promise<boolean> {
+    const isDeleted = await this.#store.deleteUser(id)
+    this.#users.delete(id)
+    this.#idByName.delete(foldName(name))
+    if (subject !== null) this.#idBySubject.delete(subject)
+    for (const token of this.tokensOf(id)) this.#forgetToken(token)
+    for (const group of this.groupsOf(id)) {
+      this.#groups.set(group.id, { ...group, members: group.members.filter((member) => member !== id) })
+    }
+    this.#sortMembers()
+    this.events.emit('changed')
+    return isDeleted
+  }
+
+  get tokens(): readonly StoredAccessToken[] {
+    return [...this.#tokens.values()]
+  }
+
+  token(id: AccessTokenId): StoredAccessToken | undefined {
+    return this.#tokens.get(id)
+  }
+
+  tokenByHash(hash: string): StoredAccessToken | undefined {
+    return this.#tokenByHash.get(hash)
+  }
+
+  /** null: of the owner of this machine. */
+  tokensOf(userId: UserId | null): StoredAccessToken[] {
+    return this.tokens.filter((token) => token.userId === userId)
+  }
+
+  async addToken(token: StoredAccessToken): Promise<void> {
+    await this.#store.addAccessToken(token)
+    this.#keepToken(token)
+  }
+
+  async deleteToken(token: StoredAccessToken): Promise<boolean> {
+    const isDeleted = await this.#store.deleteAccessToken(token.id)
+    this.#forgetToken(token)
+    this.events.emit('changed')
+    return isDeleted
+  }
+
+  get groups(): readonly StoredGroup[] {
+    return [...this.#groups.values()]
+  }
+
+  group(id: GroupId): StoredGroup | undefined {
+    return this.#groups.get(id)
+  }
+
+  /** Those that the user is a member of. */
+  groupsOf(userId: UserId): readonly StoredGroup[] {
+    return this.#groupsByUser.get(userId) ?? []
+  }
+
+  async putGroup(group: StoredGroup): Promise<void> {
+    await this.#store.putGroup(group)
+    this.#groups.set(group.id, group)
+    this.#sortMembers()
+    this.events.emit('changed')
+  }
+
+  async deleteGroup(id: GroupId): Promise<boolean> {
+    const isDeleted = await this.#store.deleteGroup(id)
+    this.#groups.delete(id)
+    this.#sortMembers()
+    this.events.emit('changed')
+    return isDeleted
+  }
+
+  /** Nobody may do anything else by this. Those that are gone are left out. */
+  async recordSeen(users: readonly UserId[], tokens: readonly AccessTokenId[], atMs: number): Promise<void> {
+    for (const id of users) {
+      const user = this.#users.get(id)
+      if (user !== undefined) this.#keepUser({ ...user, lastSeenAtMs: atMs })
+    }
+    for (const id of tokens) {
+      const token = this.#tokens.get(id)
+      if (token !== undefined) this.#keepToken({ ...token, lastUsedAtMs: atMs })
+    }
+    await this.#store.recordAccess([...users], [...tokens], atMs)
+  }
+
+  #keepUser(user: StoredUser): void {
+    this.#users.set(user.id, user)
+    this.#idByName.set(foldName(user.name), user.id)
+    if (user.subject !== null) this.#idBySubject.set(user.subject, user.id)
+  }
+
+  #keepToken(token: StoredAccessToken): void {
+    this.#tokens.set(token.id, token)
+    this.#tokenByHash.set(token.hash, token)
+  }
+
+  #forgetToken({ id, hash }: StoredAccessToken): void {
+    this.#tokens.delete(id)
+    this.#tokenByHash.delete(hash)
+  }
+
+  #sortMembers(): void {
+    this.#groupsByUser.clear()
+    for (const group of this.#groups.values()) {
+      for (const id of group.members) {
+        const before = this.#groupsByUser.get(id)
+        if (before === undefined) this.#groupsByUser.set(id, [group])
+        else before.push(group)
+      }
+    }
+  }
+}

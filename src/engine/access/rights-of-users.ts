@@ -1,0 +1,54 @@
+import type { UserId } from '../../shared/contract/index.ts'
+import type { Directory } from './directory.ts'
+import { givenRights, type GivenRoles, type SetOfRole, shownRole } from './given-roles.ts'
+import { NO_RIGHTS, type Rights, uniteRights } from './rights.ts'
+
+/** What users may do: by their own roles and by those of their groups. */
+export class RightsOfUsers {
+  readonly #directory: Directory
+  readonly #setOf: SetOfRole
+  /** Computed once, until what was given changes: by the object that says so. */
+  #known = new WeakMap<GivenRoles, Rights>()
+  /** The union for each user, until anything changes. */
+  readonly #ofUsers = new Map<UserId, Rights>()
+
+  constructor(directory: Directory, setOf: SetOfRole) {
+    this.#directory = directory
+    this.#setOf = setOf
+    directory.events.on('changed', () => this.#ofUsers.clear())
+  }
+
+  /** The permissions of roles are different now. */
+  forget(): void {
+    this.#known = new WeakMap()
+    this.#ofUsers.clear()
+  }
+
+  /** Of these roles alone. */
+  of(given: GivenRoles): Rights {
+    const known = this.#known.get(given)
+    if (known !== undefined) return known
+    const rights = givenRights(given, this.#setOf)
+    this.#known.set(given, rights)
+    return rights
+  }
+
+  /** NO_RIGHTS for a user that is gone. */
+  ofUser(id: UserId): Rights {
+    const known = this.#ofUsers.get(id)
+    if (known !== undefined) return known
+    const rights = this.#givenTo(id).reduce((all, given) => uniteRights(all, this.of(given)), NO_RIGHTS)
+    this.#ofUsers.set(id, rights)
+    return rights
+  }
+
+  /** How the roles of a user are called, for people. */
+  shownRoleOf(id: UserId): string {
+    return shownRole(this.#givenTo(id), this.#setOf)
+  }
+
+  #givenTo(id: UserId): GivenRoles[] {
+    const user = this.#directory.user(id)
+    return user === undefined ? [] : [user, ...this.#directory.groupsOf(id)]
+  }
+}

@@ -1,0 +1,120 @@
+import type { AccessToken, AccessTokenId, NewAccessToken, UserId } from '../../shared/contract/index.ts'
+import { ScrapdeckError } from '../../shared/errors.ts'
+import { includes, NONE, type Permissions } from '../../shared/permissions.ts'
+import { leastRoleWith, nodePermissionsIn, rolesIn } from '../../shared/roles.ts'
+import type { Clock } from '../runtime/clock.ts'
+import type { Random } from '../runtime/random.ts'
+import type { StoredAccessToken } from '../store/records.ts'
+import type { Directory } from './directory.ts'
+import { OWNER, type Principal } from './principal.ts'
+import { managesUsers, permissionsIn, type Rights } from './rights.ts'
+import type { RightsOfUsers } from './rights-of-users.ts'
+import type { Roles } from './roles.ts'
+import { endingOf, hashTokenText, makeTokenText } from './token-text.ts'
+import { needsPassword } from './user-commands.ts'
+
+const TOKENS_EACH_MAX = 200
+export const DAY_MS = 86_400_000
+
+/** Without what has a default. */
+export type GivenToken = Pick<NewAccessToken, 'name' | 'userId' | 'role' | 'expiresInDays'> & Partial<NewAccessToken>
+
+export interface TokenCommandsParts {
+  directory: Directory
+  roles: Roles
+  rights: RightsOfUsers
+  clock: Clock
+  random: Random
+}
+
+/** What users do with their tokens, and owners with those of all. */
+export class TokenCommands {
+  readonly #directory: Directory
+  readonly #parts: TokenCommandsParts
+
+  constructor(parts: TokenCommandsParts) {
+    this.#directory = parts.directory
+    this.#parts = parts
+  }
+
+  /** Those that this principal may see: its own, or all. */
+  list(by: Principal): AccessToken[] {
+    return this.#directory.tokens.filter((token) => mayManage(by, token)).map(describeToken)
+  }
+
+  /** Rejects with PASSWORD_REQUIRED, ROLE_REQUIRED, USER_NOT_FOUND, BAD_INPUT. */
+  create(by: Principal, wanted: GivenToken): Promise<{ secret: string; token: AccessToken }> {
+    return this.#directory.inTurn(async () => {
+      const userId = wanted.userId ?? by.userId
+      if (by.tokenId !== null) throw needsPassword('A token cannot create another one')
+      if (userId !== by.userId && !managesUsers(by.rights)) throw refusal('Only an owner creates tokens for others')
+      const owner = userId === null ? OWNER : this.#directory.requireUser(userId)
+      const rights = userId === null ? OWNER.rights : this.#parts.rights.ofUser(userId)
+      if (rights.anywhere === NONE) {
+        throw new ScrapdeckError('BAD_INPUT', `${owner.name} has no role, so a token could do nothing`)
+      }
+      const { roles } = this.#parts
+      if (wanted.role !== undefined) roles.requireRole(wanted.role, 'role')
+      const role = wanted.role ?? this.#roleWithAllOf(userId, rights)
+      if (wanted.role !== undefined && !canHave(rights, roles.setOf(role))) {
+        throw refusal(`A token of ${owner.name} cannot have the role ${role}, which may do more`)
+      }
+      const foreign = wanted.projects?.find((project) => permissionsIn(rights, project) === null)
+      if (foreign !== undefined) throw refusal(`${owner.name} has no role in the project ${foreign}`)
+      const strange = wanted.nodeGroups?.find((tag) => rights.everywhere === null && !rights.inNodeGroups.has(tag))
+      if (strange !== undefined) throw refusal(`${owner.name} has no role in the node group ${strange}`)
+      if (this.#directory.tokensOf(userId).length >= TOKENS_EACH_MAX) {
+        throw new ScrapdeckError('BAD_INPUT', `A user can have ${TOKENS_EACH_MAX} tokens. Revoke some first`)
+      }
+      const { clock, random } = this.#parts
+      const nowMs = clock.nowMs()
+      const secret = makeTokenText()
+      const token: StoredAccessToken = {
+        ...{ id: random.hex(16) as AccessTokenId, userId, name: wanted.name, role },
+        ...{ projects: wanted.projects ?? null, nodeGroups: wanted.nodeGroups ?? null },
+        ...{ hash: hashTokenText(secret), ending: endingOf(secret), createdAtMs: nowMs, lastUsedAtMs: null },
+        expiresAtMs: wanted.expiresInDays === null ? null : nowMs + wanted.expiresInDays * DAY_MS
+      }
+      await this.#directory.addToken(token)
+      return { secret, token: describeToken(token) }
+    })
+  }
+
+  /** The role of a token that may do all that its user may now: more than that only as far as the user gets it. */
+  #roleWithAllOf(userId: UserId | null, { anywhere }: Rights): string {
+    const { roles, rights } = this.#parts
+    const own = userId === null ? 'owner' : rights.shownRoleOf(userId)
+    return rolesIn(own).length === 1 && includes(roles.setOf(own), anywhere) ? own : leastRoleWith(anywhere)
+  }
+
+  /** Rejects with TOKEN_NOT_FOUND, also for those of others that this principal may not see. */
+  revoke(by: Principal, id: AccessTokenId): Promise<boolean> {
+    return this.#directory.inTurn(async () => {
+      const token = this.#directory.token(id)
+      if (token === undefined || !mayManage(by, token)) {
+        throw new ScrapdeckError('TOKEN_NOT_FOUND', `There is no token ${id}; it may have been revoked`)
+      }
+      return this.#directory.deleteToken(token)
+    })
+  }
+}
+
+/** An owner all, others their own; a token of less than an owner only itself, or it could end stronger ones. */
+function mayManage({ rights, userId, tokenId }: Principal, token: StoredAccessToken): boolean {
+  if (managesUsers(rights)) return true
+  return tokenId === null ? token.userId === userId : token.id === tokenId
+}
+
+/** Whether its user has all that the role allows, or all of it that counts for nodes, which is all that the user has. */
+function canHave({ anywhere, everywhere, inProjects }: Rights, permissions: Permissions): boolean {
+  if (includes(anywhere, permissions)) return true
+  return everywhere === null && inProjects.size === 0 && includes(anywhere, nodePermissionsIn(permissions))
+}
+
+function refusal(text: string): ScrapdeckError {
+  return new ScrapdeckError('ROLE_REQUIRED', `${text}.`)
+}
+
+function describeToken({ hash: _, ...token }: StoredAccessToken): AccessToken {
+  return token
+}

@@ -1,0 +1,191 @@
+import type { NewUser, User, UserChanges, UserId } from '../../shared/contract/index.ts'
+import { ScrapdeckError } from '../../shared/errors.ts'
+import type { Clock } from '../runtime/clock.ts'
+import type { Random } from '../runtime/random.ts'
+import type { StoredUser } from '../store/records.ts'
+import { type Directory, foldName } from './directory.ts'
+import { type GivenRoles, hasRole } from './given-roles.ts'
+import { refuseTooManyMembers, requireGroup } from './group-commands.ts'
+import { Guesses } from './guesses.ts'
+import { isObvious } from './obvious-password.ts'
+import { freeName, nameFrom } from './outside-name.ts'
+import type { Passwords } from './passwords.ts'
+import type { Principal } from './principal.ts'
+import type { Roles } from './roles.ts'
+import { looksLikeToken } from './token-text.ts'
+
+const USERS_MAX = 10_000
+
+export interface UserCommandsParts {
+  directory: Directory
+  roles: Roles
+  passwords: Passwords
+  clock: Clock
+  random: Random
+  /** The user name of the service's own password, which no other user may have. */
+  ownerName: string
+}
+
+/** Without what has a default. */
+export type GivenUser = Pick<NewUser, 'name' | 'kind' | 'role'> & Partial<NewUser>
+
+/** What owners do with users, and users with their own password. */
+export class UserCommands {
+  readonly #parts: UserCommandsParts
+  readonly #guesses: Guesses
+
+  constructor(parts: UserCommandsParts) {
+    this.#parts = parts
+    this.#guesses = new Guesses(parts.clock)
+  }
+
+  list(): User[] {
+    return this.#parts.directory.users.map(describeUser)
+  }
+
+  /** Rejects with USER_NAME_TAKEN, GROUP_NOT_FOUND, BAD_INPUT. */
+  create(given: GivenUser): Promise<User> {
+    const { directory, roles, passwords, clock, random } = this.#parts
+    const { name, kind, role, projects = {}, nodeGroups = {}, groups = [], password } = given
+    return directory.inTurn(async () => {
+      if (kind === 'service' && password !== undefined) {
+        throw new ScrapdeckError(
+          'BAD_INPUT',
+          `${name} is a service account: create a token for it instead of a password`
+        )
+      }
+      if (this.#isTaken(name)) {
+        throw new ScrapdeckError('USER_NAME_TAKEN', `There is already a user ${name}. Choose another name`)
+      }
+      this.#refuseTooMany()
+      const joined = [...new Set(groups)].map((id) => requireGroup(directory, id))
+      refuseNoRole([{ role, projects, nodeGroups }, ...joined])
+      roles.requireGiven({ role, projects })
+      for (const { members } of joined) refuseTooManyMembers(members.length + 1)
+      refuseObvious(password, name)
+      const nowMs = clock.nowMs()
+      const user: StoredUser = {
+        ...{ id: random.hex(16) as UserId, name, kind, role, projects, nodeGroups, enabled: true },
+        passwordHash: password === undefined ? null : await passwords.hash(password),
+        ...{ createdAtMs: nowMs, sessionsSinceMs: nowMs, lastSeenAtMs: null, subject: null, vouchedAtMs: null }
+      }
+      await directory.putUser(user)
+      for (const group of joined) {
+        await directory.putGroup({ ...group, members: [...group.members, user.id].toSorted() })
+      }
+      return describeUser(user)
+    })
+  }
+
+  /** A new password, or disabling the user, ends all sessions. Rejects with USER_NOT_FOUND, BAD_INPUT. */
+  update(id: UserId, { role, projects, nodeGroups, enabled, password }: UserChanges): Promise<User> {
+    const { directory, roles, passwords, clock } = this.#parts
+    return directory.inTurn(async () => {
+      const before = directory.requireUser(id)
+      if (password !== undefined && before.kind === 'service') {
+        throw new ScrapdeckError('BAD_INPUT', `${before.name} is a service account and has no password`)
+      }
+      const changesRights = [role, projects, nodeGroups].some((one) => one !== undefined)
+      if (before.subject !== null && (changesRights || password !== undefined)) {
+        throw new ScrapdeckError(
+          'BAD_INPUT',
+          `${before.name} signs in elsewhere (${originOf(before)}): the roles come from groups there and from groups of this Scrapdeck, and there is no password here`
+        )
+      }
+      refuseObvious(password, before.name)
+      const rights = {
+        role: role === undefined ? before.role : role,
+        projects: projects ?? before.projects,
+        nodeGroups: nodeGroups ?? before.nodeGroups
+      }
+      if (changesRights) refuseNoRole([rights, ...directory.groupsOf(id)])
+      if (role !== undefined || projects !== undefined) roles.requireGiven(rights)
+      const endsSessions = password !== undefined || enabled === false
+      const user = {
+        ...{ ...before, ...rights },
+        enabled: enabled ?? before.enabled,
+        passwordHash: password === undefined ? before.passwordHash : await passwords.hash(password),
+        // A session that began in this millisecond has ended, too.
+        sessionsSinceMs: endsSessions ? clock.nowMs() + 1 : before.sessionsSinceMs
+      }
+      await directory.putUser(user)
+      return describeUser(user)
+    })
+  }
+
+  /**
+   * Rejects with PASSWORD_REQUIRED for a token, BAD_INPUT if the current password is wrong, and TOO_MANY_REQUESTS after
+   * some that were.
+   */
+  async changeOwnPassword({ userId, tokenId }: Principal, current: string, password: string): Promise<void> {
+    if (tokenId !== null) throw needsPassword('A token cannot change the password of its user')
+    const user = this.#parts.directory.user(userId)
+    if (user === undefined) {
+      const text =
+        'The password of the service itself is changed on its machine, with --password-file or SCRAPDECK_PASSWORD'
+      throw new ScrapdeckError('BAD_INPUT', text)
+    }
+    this.#guesses.begin(user.id)
+    if (!(await this.#parts.passwords.isRight(current, user.passwordHash))) {
+      throw new ScrapdeckError('BAD_INPUT', 'The current password is wrong', { data: { field: 'current' } })
+    }
+    this.#guesses.forget(user.id)
+    await this.update(user.id, { password })
+  }
+
+  /** Rejects with USER_NOT_FOUND. */
+  remove(id: UserId): Promise<boolean> {
+    const { directory } = this.#parts
+    return directory.inTurn(async () => directory.deleteUser(directory.requireUser(id)))
+  }
+
+  /** Somebody whom another service vouches for under this subject, and calls so. Throws BAD_INPUT. */
+  newFromElsewhere(subject: string, wanted: string): StoredUser {
+    this.#refuseTooMany()
+    const { clock, random } = this.#parts
+    const nowMs = clock.nowMs()
+    const name = freeName(nameFrom(wanted) || 'user', (one) => this.#isTaken(one))
+    return {
+      ...{ id: random.hex(16) as UserId, name, kind: 'person', role: 'viewer', projects: {}, nodeGroups: {} },
+      ...{ enabled: true, passwordHash: null, createdAtMs: nowMs, sessionsSinceMs: nowMs, lastSeenAtMs: null },
+      ...{ subject, vouchedAtMs: null }
+    }
+  }
+
+  #isTaken(name: string): boolean {
+    const { directory, ownerName } = this.#parts
+    return foldName(name) === foldName(ownerName) || directory.userByName(name) !== undefined
+  }
+
+  #refuseTooMany(): void {
+    if (this.#parts.directory.userCount < USERS_MAX) return
+    throw new ScrapdeckError('BAD_INPUT', `There can be ${USERS_MAX} users. Remove some first`)
+  }
+}
+
+export const needsPassword = (text: string): ScrapdeckError =>
+  new ScrapdeckError('PASSWORD_REQUIRED', `${text}: log in with a password.`)
+
+/** A user who may do nothing, by any of these, could not log in. */
+function refuseNoRole(all: readonly GivenRoles[]): void {
+  if (all.some(hasRole)) return
+  throw new ScrapdeckError('BAD_INPUT', 'Give the user a role, for all projects or for some, or a group that has one', {
+    data: { field: 'role' }
+  })
+}
+
+function refuseObvious(password: string | undefined, name: string): void {
+  if (password === undefined || !(isObvious(password, name) || looksLikeToken(password))) return
+  throw new ScrapdeckError(
+    'BAD_INPUT',
+    'This password is easily guessed: use several words that have nothing in common',
+    { data: { field: 'password' } }
+  )
+}
+
+function describeUser({ passwordHash, sessionsSinceMs: _, subject, vouchedAtMs: __, ...user }: StoredUser): User {
+  return { ...user, origin: originOf({ subject }), hasPassword: passwordHash !== null }
+}
+
+const originOf = ({ subject }: Pick<StoredUser, 'subject'>): User['origin'] =>
+  subject === null ? 'local' : subject.startsWith('proxy ') ? 'proxy' : 'oidc'

@@ -1,0 +1,131 @@
+import { Button, Menu } from '@mantine/core'
+import { IconPencil, IconPlus, IconTrash, IconUsersGroup } from '@tabler/icons-react'
+import { useMutation, useQuery } from '@tanstack/react-query'
+import { useState } from 'react'
+import type { Group, User } from '../../../shared/contract/index.ts'
+import { useApi } from '../../api/api.tsx'
+import { ConfirmDialog } from '../../ui/confirm-dialog.tsx'
+import { MoreMenu } from '../../ui/more-menu.tsx'
+import { Panel } from '../../ui/panel.tsx'
+import { EmptyState, QueryState } from '../../ui/states.tsx'
+import classes from './access.module.css'
+import { GroupDialog } from './group-dialog.tsx'
+import { givenWords, lossOf, namesIn } from './group-words.ts'
+import { READ_AGAIN, useReadAccess } from './use-access.ts'
+
+/** Groups of users, for owners. */
+export function GroupsPanel() {
+  const { query } = useApi()
+  const groups = useQuery(query.groups.list.queryOptions(READ_AGAIN))
+  const users = useQuery(query.users.list.queryOptions(READ_AGAIN)).data?.users ?? []
+  const [isAdding, setAdding] = useState(false)
+  const addButton = (
+    <Button size="compact-xs" leftSection={<IconPlus size={13} />} onClick={() => setAdding(true)}>
+      Add group
+    </Button>
+  )
+  return (
+    <Panel title="Groups" aside={groups.data !== undefined && groups.data.groups.length > 0 && addButton} flush>
+      <QueryState query={groups} what="the groups" rows={2}>
+        {(data) =>
+          data.groups.length === 0 ? (
+            <EmptyState icon={<IconUsersGroup size={28} stroke={1.4} />} title="No groups" action={addButton}>
+              Members of a group have its roles in addition to their own.
+            </EmptyState>
+          ) : (
+            <table className={classes.table} aria-label="Groups">
+              <thead>
+                <tr>
+                  <th scope="col">Name</th>
+                  <th scope="col">Roles</th>
+                  <th scope="col">Members</th>
+                  <th>
+                    <span className="visually-hidden">Actions</span>
+                  </th>
+                </tr>
+              </thead>
+              <tbody>
+                {data.groups.map((group) => (
+                  <GroupRow key={group.id} group={group} groups={data.groups} users={users} />
+                ))}
+              </tbody>
+            </table>
+          )
+        }
+      </QueryState>
+      {isAdding && <GroupDialog group={null} users={users} onClose={() => setAdding(false)} />}
+    </Panel>
+  )
+}
+
+interface GroupRowProps {
+  group: Group
+  groups: readonly Group[]
+  users: readonly User[]
+}
+
+function GroupRow({ group, groups, users }: GroupRowProps) {
+  const [asking, setAsking] = useState<'edit' | 'remove' | null>(null)
+  const members = users.filter(({ id }) => group.members.includes(id))
+  const close = () => setAsking(null)
+  return (
+    <tr>
+      <th scope="row">
+        <strong>{group.name}</strong>
+        {group.description !== '' && <div className="dim">{group.description}</div>}
+      </th>
+      <td data-label="Roles">
+        <ul className={classes.given}>
+          {givenWords(group).map((words) => (
+            <li key={words}>{words}</li>
+          ))}
+          {givenWords(group).length === 0 && <li className="faint">none</li>}
+        </ul>
+      </td>
+      <td data-label="Members" title={members.map(({ name }) => name).join('\n')}>
+        {members.length === 0 ? <span className="faint">none</span> : namesIn(members)}
+      </td>
+      <td className={classes.acts}>
+        <MoreMenu label={`More actions for ${group.name}`} size={24}>
+          <Menu.Item leftSection={<IconPencil size={14} />} onClick={() => setAsking('edit')}>
+            Edit…
+          </Menu.Item>
+          <Menu.Item color="red" leftSection={<IconTrash size={14} />} onClick={() => setAsking('remove')}>
+            Remove…
+          </Menu.Item>
+        </MoreMenu>
+        {asking === 'edit' && <GroupDialog group={group} users={users} onClose={close} />}
+        {asking === 'remove' && <RemoveDialog group={group} groups={groups} users={users} onClose={close} />}
+      </td>
+    </tr>
+  )
+}
+
+function RemoveDialog({ group, groups, users, onClose }: GroupRowProps & { onClose: () => void }) {
+  const { query } = useApi()
+  const readAgain = useReadAccess()
+  const { mutate, isPending, error } = useMutation(
+    query.groups.remove.mutationOptions({
+      onSuccess: () => {
+        onClose()
+        return readAgain()
+      }
+    })
+  )
+  const { lockedOut, losing } = lossOf(group, users, groups)
+  return (
+    <ConfirmDialog
+      title={`Remove ${group.name}?`}
+      act="Remove"
+      onAct={() => mutate({ id: group.id })}
+      isActing={isPending}
+      error={error}
+      onClose={onClose}
+    >
+      {lockedOut.length > 0 && `${namesIn(lockedOut)} can no longer log in: no other role is left. `}
+      {losing.length > 0 &&
+        `${namesIn(losing)} ${losing.length === 1 ? 'loses' : 'lose'} these roles: ${givenWords(group).join(', ')}. `}
+      {lockedOut.length + losing.length === 0 ? 'Nobody loses a role by this.' : 'The users themselves stay.'}
+    </ConfirmDialog>
+  )
+}

@@ -1,0 +1,56 @@
+import { useQuery } from '@tanstack/react-query'
+import { NODE_GROUP_ROLES, type NodeGroupRole } from '../../../shared/roles.ts'
+import { useApi } from '../../api/api.tsx'
+import type { Fields } from '../../ui/fields/form-of-schema.ts'
+import type { RightsTexts } from './access-forms.ts'
+import { RoleSelect } from './role-select.tsx'
+import { BUILT_IN_ROLES, describeRole, NODE_ROLE_WORDS } from './role-words.ts'
+import { ScopedRolesField } from './scoped-roles-field.tsx'
+import { useRoles } from './use-access.ts'
+
+const NODE_ROLES = BUILT_IN_ROLES.filter(({ name }) => NODE_GROUP_ROLES.some((one) => one === name)).map((role) => ({
+  ...{ ...role, isBuiltIn: false },
+  description: NODE_ROLE_WORDS[role.name as NodeGroupRole]
+}))
+
+/** The roles of a user or of a group: in all projects, in single ones, and in node groups. */
+export function RightsFields({ form, label }: { form: Fields<RightsTexts>; label: string }) {
+  const { query } = useApi()
+  const projects = useQuery(query.projects.list.queryOptions()).data?.projects ?? []
+  const nodes = useQuery(query.nodes.list.queryOptions()).data?.nodes ?? []
+  const roles = useRoles()
+  const { role, projects: inProjects, nodeGroups } = form.values
+  return (
+    <>
+      <RoleSelect
+        {...form.input('role')}
+        roles={roles}
+        hasNone
+        label={label}
+        description={`${describeRole(roles, role)}.`}
+      />
+      <ScopedRolesField
+        label="Projects"
+        description="More in single projects than in all others. A project without any role is as if it were not there."
+        noun="project"
+        roles={roles.filter(({ isForProjects }) => isForProjects)}
+        known={projects.map(({ name }) => name)}
+        lengthMax={200}
+        value={inProjects}
+        error={form.error('projects')}
+        onChange={(rows) => form.change({ projects: rows })}
+      />
+      <ScopedRolesField
+        label="Node groups"
+        description="For the nodes with a tag, whatever runs there."
+        noun="tag"
+        roles={NODE_ROLES}
+        known={[...new Set(nodes.flatMap(({ tags }) => tags))].toSorted()}
+        lengthMax={60}
+        value={nodeGroups}
+        error={form.error('nodeGroups')}
+        onChange={(rows) => form.change({ nodeGroups: rows })}
+      />
+    </>
+  )
+}

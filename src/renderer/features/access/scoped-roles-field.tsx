@@ -1,0 +1,76 @@
+import { ActionIcon, Autocomplete, Button, Input } from '@mantine/core'
+import { IconPlus, IconX } from '@tabler/icons-react'
+import { CODE_INPUT } from '../../ui/fields/code-input.ts'
+import type { AccessRole } from '../../../shared/contract/index.ts'
+import classes from './access.module.css'
+import { RoleSelect } from './role-select.tsx'
+
+export interface ScopedRole<Role extends string> {
+  /** Of a project, or a tag of nodes. */
+  name: string
+  role: Role
+}
+
+interface ScopedRolesFieldProps<Role extends string> {
+  label: string
+  description: string
+  /** What each row names, in lower case. */
+  noun: string
+  roles: readonly AccessRole[]
+  /** Names that there are. */
+  known: readonly string[]
+  lengthMax: number
+  value: readonly ScopedRole<Role>[]
+  error?: string | undefined
+  onChange: (rows: ScopedRole<Role>[]) => void
+}
+
+/** Roles in single projects or node groups, a row for each; also for names that are not there yet. */
+export function ScopedRolesField<Role extends string>(props: ScopedRolesFieldProps<Role>) {
+  const { label, description, noun, roles, known, lengthMax, value, error, onChange } = props
+  const free = known.filter((one) => !value.some(({ name }) => name === one))
+  const Noun = `${noun.charAt(0).toUpperCase()}${noun.slice(1)}`
+  const change = (index: number, patch: Partial<ScopedRole<Role>>) =>
+    onChange(value.map((row, at) => (at === index ? { ...row, ...patch } : row)))
+  return (
+    <Input.Wrapper label={label} description={description} error={error}>
+      <div className={classes.projects}>
+        {value.map(({ name, role }, index) => (
+          <div className={classes.projectRow} key={index}>
+            <Autocomplete
+              aria-label={`${Noun} ${index + 1}`}
+              placeholder={Noun}
+              data={free}
+              value={name}
+              maxLength={lengthMax}
+              onChange={(next) => change(index, { name: next })}
+              {...CODE_INPUT}
+            />
+            <RoleSelect
+              aria-label={`Role in ${name || `${noun} ${index + 1}`}`}
+              roles={roles}
+              value={role}
+              onChange={(next) => next !== null && change(index, { role: next as Role })}
+            />
+            <ActionIcon
+              variant="subtle"
+              color="gray"
+              aria-label={`Remove ${name || `${noun} ${index + 1}`}`}
+              onClick={() => onChange(value.filter((_, at) => at !== index))}
+            >
+              <IconX size={14} />
+            </ActionIcon>
+          </div>
+        ))}
+        <Button
+          size="compact-xs"
+          variant="default"
+          leftSection={<IconPlus size={13} />}
+          onClick={() => onChange([...value, { name: '', role: 'viewer' as Role }])}
+        >
+          Add {noun}
+        </Button>
+      </div>
+    </Input.Wrapper>
+  )
+}

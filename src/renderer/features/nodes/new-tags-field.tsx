@@ -1,0 +1,27 @@
+import { MultiSelect } from '@mantine/core'
+import { useState } from 'react'
+import { useOwnNodeGroups } from '../../api/use-me.ts'
+
+/** The tags of new nodes: the first of one's own node groups, for whoever may only add nodes there; else none. */
+export function useNewTags(): [string[], (tags: string[]) => void] {
+  const own = useOwnNodeGroups()
+  const [chosen, setTags] = useState<string[] | null>(null)
+  return [chosen ?? own?.slice(0, 1) ?? [], setTags]
+}
+
+/** For whoever may add nodes only in some node groups: which of them. */
+export function NewTagsField({ value, onChange }: { value: string[]; onChange: (tags: string[]) => void }) {
+  const own = useOwnNodeGroups()
+  if (own === null) return null
+  return (
+    <MultiSelect
+      mt={10}
+      label="Node groups"
+      description="You may add nodes that have one of these tags"
+      data={[...own]}
+      value={value}
+      error={value.length === 0 ? 'Choose at least one' : undefined}
+      onChange={onChange}
+    />
+  )
+}
