@@ -25,7 +25,8 @@ const OPERATIONS: Record<Role, string> = {
     engines.list storage.usage storage.policy storage.preview environments.list environments.log logs.read logs.tail
     logs.locate logs.search logs.searchAll logs.zip items.describe items.page items.read items.fieldStatistics items.diff
     items.export items.readExport errors.list errors.get errors.ofJob findings.list findings.ofJob events.subscribe
-    users.me users.changePassword tokens.list tokens.create tokens.revoke
+    users.me users.changePassword tokens.list tokens.create tokens.revoke signIn.get signIn.beginAuthenticator signIn.confirmAuthenticator
+    signIn.removeAuthenticator signIn.renewRecoveryCodes signIn.beginPasskey signIn.addPasskey signIn.removePasskey
     sessions.list sessions.revoke system.status system.history`,
   operator: `
     crawl crawlOrders.update crawlOrders.cancel jobs.run jobs.runMany jobs.setPriority jobs.reorder jobs.place
@@ -41,12 +42,13 @@ const OPERATIONS: Record<Role, string> = {
     nodes.remove discovery.put discovery.remove discovery.refresh webhooks.list webhooks.create webhooks.update
     webhooks.remove webhooks.rotate webhooks.test webhooks.deliveries webhooks.replay fleetFile.export fleetFile.plan
     fleetFile.apply audit.list audit.export audit.verify engines.handOver engines.drain storage.setPolicy storage.run storage.compact`,
-  owner: 'users.list users.create users.update users.remove system.logOutEverywhere'
+  owner: 'users.list users.create users.update users.remove signIn.reset system.logOutEverywhere'
 }
 
 /** What each is about (OperationMeta): for whom it is among those with its role. All others name something. */
 const ABOUT = {
-  caller: `users.me users.changePassword tokens.list tokens.create tokens.revoke sessions.list sessions.revoke schedules.preview discovery.list
+  caller: `signIn.get signIn.beginAuthenticator signIn.confirmAuthenticator
+    signIn.removeAuthenticator signIn.renewRecoveryCodes signIn.beginPasskey signIn.addPasskey signIn.removePasskey users.me users.changePassword tokens.list tokens.create tokens.revoke sessions.list sessions.revoke schedules.preview discovery.list
     engines.list items.readExport`,
   seen: `crawlOrders.list jobs.list jobs.facets jobs.running queue.limits queue.lanes nodes.list nodes.get projects.list
     schedules.list schedules.calendar schedules.load schedules.firings chains.list storage.usage storage.policy
@@ -56,7 +58,7 @@ const ABOUT = {
     nodes.setMode nodes.remove discovery.put discovery.remove discovery.refresh webhooks.list webhooks.create
     webhooks.update webhooks.remove webhooks.rotate webhooks.test webhooks.deliveries webhooks.replay fleetFile.export
     fleetFile.plan fleetFile.apply engines.handOver engines.drain storage.setPolicy storage.run storage.compact
-    audit.list audit.export audit.verify users.list users.create users.update users.remove system.logOutEverywhere system.setPaused
+    audit.list audit.export audit.verify users.list users.create users.update users.remove signIn.reset system.logOutEverywhere system.setPaused
     system.runDemo system.createEnvironment`
 }
 
@@ -99,6 +101,7 @@ const ROUTES: [method: string, path: string, role: Role | null][] = [
   ['GET', '/health/live', null],
   ['GET', '/health/ready', null],
   ['GET', '/ui/login', null],
+  ['POST', '/ui/login/passkey', null],
   ['GET', '/ui/login/oidc', null],
   ['GET', '/ui/login/oidc/callback', null],
   ['POST', '/ui/login/oidc/logout', null]

@@ -1,4 +1,5 @@
 import { EventEmitter } from 'node:events'
+import { hostname } from 'node:os'
 import type {
   AccessToken,
   AccessTokenId,
@@ -18,7 +19,8 @@ import type { AccessStore } from '../store/store.ts'
 import { actAs, addToAudit } from './acting.ts'
 import { type Bearer, Bearers } from './bearers.ts'
 import { Guesses } from './guesses.ts'
-import { isObvious } from './obvious-password.ts'
+import { judgeInThread } from './password-strength/password-thread.ts'
+import type { JudgedPassword } from './password-strength/judge-password.ts'
 import { freeName, nameFrom } from './outside-name.ts'
 import { Passwords } from './passwords.ts'
 import { OWNER, type Principal } from './principal.ts'
@@ -32,7 +34,12 @@ export interface AccessParts {
   logger: Logger
   /** The user name of the service's own password, which no other user may have. */
   ownerName: string
+  /** Whether a new password is easily guessed; absent: judged in a thread of its own. */
+  isGuessable?: (password: JudgedPassword) => Promise<boolean>
 }
+
+/** Without what second-factor/ knows. */
+export type ListedUser = Omit<User, 'hasAuthenticator' | 'passkeyCount'>
 
 /** Without what has a default. */
 type Given<Thing extends { projects: unknown }> = Omit<Thing, 'projects'> & Partial<Pick<Thing, 'projects'>>
@@ -234,12 +241,23 @@ export class Access {
     return areSameRights(narrowRights(owner.rights, token.role, token.projects), rights)
   }
 
-  listUsers(): User[] {
+  /** undefined: there is none. */
+  getUser(id: UserId): ListedUser | undefined {
+    const user = this.#users.get(id)
+    return user === undefined ? undefined : describeUser(user)
+  }
+
+  /** All of this user's. Rejects with USER_NOT_FOUND. */
+  endSessionsOf(id: UserId): Promise<ListedUser> {
+    return this.#inTurn(() => this.#put({ ...this.#requireUser(id), sessionsSinceMs: this.#parts.clock.nowMs() + 1 }))
+  }
+
+  listUsers(): ListedUser[] {
     return [...this.#users.values()].map(describeUser)
   }
 
   /** Rejects with USER_NAME_TAKEN, BAD_INPUT. */
-  createUser({ name, kind, role, projects = {}, password }: Given<NewUser>): Promise<User> {
+  createUser({ name, kind, role, projects = {}, password }: Given<NewUser>): Promise<ListedUser> {
     return this.#inTurn(async () => {
       const { clock, random, ownerName } = this.#parts
       if (kind === 'service' && password !== undefined) {
@@ -253,7 +271,7 @@ export class Access {
       }
       this.#refuseTooMany()
       refuseNoRole(role, projects)
-      refuseObvious(password, name)
+      await this.#refuseGuessable(password, name)
       const nowMs = clock.nowMs()
       const user: StoredUser = {
         ...{ id: random.hex(16) as UserId, name, kind, role, projects, enabled: true },
@@ -265,7 +283,7 @@ export class Access {
   }
 
   /** A new password, or disabling the user, ends all sessions. Rejects with USER_NOT_FOUND, BAD_INPUT. */
-  updateUser(id: UserId, { role, projects, enabled, password }: UserChanges): Promise<User> {
+  updateUser(id: UserId, { role, projects, enabled, password }: UserChanges): Promise<ListedUser> {
     return this.#inTurn(async () => {
       const before = this.#requireUser(id)
       if (password !== undefined && before.kind === 'service') {
@@ -277,7 +295,7 @@ export class Access {
           `${before.name} signs in elsewhere (${originOf(before)}): the roles come from groups there, and there is no password here`
         )
       }
-      refuseObvious(password, before.name)
+      await this.#refuseGuessable(password, before.name)
       const rights = {
         role: role === undefined ? before.role : role,
         projects: projects ?? before.projects
@@ -294,24 +312,32 @@ export class Access {
     })
   }
 
+  /** As confirmPassword. */
+  async changeOwnPassword(by: Principal, current: string, password: string): Promise<void> {
+    const text =
+      'The password of the service itself is changed on its machine, with --password-file or SCRAPDECK_PASSWORD'
+    const { id } = await this.confirmPassword(by, current, { what: 'change the password', ofService: text })
+    await this.updateUser(id, { password })
+  }
+
   /**
-   * Rejects with PASSWORD_REQUIRED for a token, BAD_INPUT if the current password is wrong, and TOO_MANY_REQUESTS after
-   * some that were.
+   * For what a browser that was left alone must not do. Rejects with PASSWORD_REQUIRED for a token, BAD_INPUT if the
+   * password is wrong or there is none, and TOO_MANY_REQUESTS after some that were wrong.
    */
-  async changeOwnPassword({ userId, tokenId }: Principal, current: string, password: string): Promise<void> {
-    if (tokenId !== null) throw needsPassword('A token cannot change the password of its user')
+  async confirmPassword(
+    { userId, tokenId }: Principal,
+    current: string,
+    { what, ofService }: { what: string; ofService: string }
+  ): Promise<{ id: UserId; name: string }> {
+    if (tokenId !== null) throw needsPassword(`A token cannot ${what} of its user`)
     const user = userId === null ? undefined : this.#users.get(userId)
-    if (user === undefined) {
-      const text =
-        'The password of the service itself is changed on its machine, with --password-file or SCRAPDECK_PASSWORD'
-      throw new ScrapdeckError('BAD_INPUT', text)
-    }
+    if (user === undefined) throw new ScrapdeckError('BAD_INPUT', ofService)
     this.#guesses.begin(user.id)
     if (!(await this.#passwords.isRight(current, user.passwordHash))) {
       throw new ScrapdeckError('BAD_INPUT', 'The current password is wrong', { data: { field: 'current' } })
     }
     this.#guesses.forget(user.id)
-    await this.updateUser(user.id, { password })
+    return user
   }
 
   /** Rejects with USER_NOT_FOUND. */
@@ -433,6 +459,18 @@ export class Access {
     }
   }
 
+  async #refuseGuessable(password: string | undefined, name: string): Promise<void> {
+    if (password === undefined) return
+    const { ownerName, clock, isGuessable = judgeInThread(clock) } = this.#parts
+    const names = [name, ownerName, hostname(), ...OWN_NAMES]
+    if (!looksLikeToken(password) && !(await isGuessable({ password, names }))) return
+    throw new ScrapdeckError(
+      'BAD_INPUT',
+      'This password is easily guessed: use several words that have nothing in common',
+      { data: { field: 'password' } }
+    )
+  }
+
   #refuseTooMany(): void {
     if (this.#users.size < USERS_MAX) return
     throw new ScrapdeckError('BAD_INPUT', `There can be ${USERS_MAX} users. Remove some first`)
@@ -453,7 +491,7 @@ export class Access {
     throw new ScrapdeckError('USER_NOT_FOUND', `There is no user ${id}; it may have been removed`)
   }
 
-  async #put(user: StoredUser): Promise<User> {
+  async #put(user: StoredUser): Promise<ListedUser> {
     await this.#parts.store.putUser(user)
     this.#users.set(user.id, user)
     this.#idByName.set(foldName(user.name), user.id)
@@ -513,6 +551,9 @@ export class Access {
   }
 }
 
+/** Of what this service is about: in many passwords of it. */
+const OWN_NAMES = ['scrapdeck', 'scrapyd', 'scrapy', 'spider', 'crawler', 'scraper']
+
 /** Of a name that can be one. */
 const NAME_MAX = 64
 const foldName = (name: string): string => name.normalize('NFKC').toLowerCase()
@@ -537,16 +578,13 @@ function refusal(text: string, role: Role): ScrapdeckError {
   return new ScrapdeckError('ROLE_REQUIRED', `${text}.`, { data: { role } })
 }
 
-function refuseObvious(password: string | undefined, name: string): void {
-  if (password === undefined || !(isObvious(password, name) || looksLikeToken(password))) return
-  throw new ScrapdeckError(
-    'BAD_INPUT',
-    'This password is easily guessed: use several words that have nothing in common',
-    { data: { field: 'password' } }
-  )
-}
-
-function describeUser({ passwordHash, sessionsSinceMs: _, subject, vouchedAtMs: __, ...user }: StoredUser): User {
+function describeUser({
+  passwordHash,
+  sessionsSinceMs: _,
+  subject,
+  vouchedAtMs: __,
+  ...user
+}: StoredUser): ListedUser {
   return { ...user, origin: originOf({ subject }), hasPassword: passwordHash !== null }
 }
 

@@ -14,6 +14,7 @@ import {
 } from '../../shared/contract/index.ts'
 import { noProject } from '../projects/catalog.ts'
 import type { Access } from '../access/access.ts'
+import type { SecondFactors } from '../access/second-factor/second-factors.ts'
 import type { IncomingFiles } from '../blobs/incoming-files.ts'
 import type { CrawlCommands } from '../commands/crawl-commands.ts'
 import type { ChainCommands } from '../commands/chain-commands.ts'
@@ -93,6 +94,7 @@ export interface RouterParts {
   listRunning: (seen: only.Seen) => Promise<{ jobs: RunningJob[]; total: number }>
   expectations: Pick<ExpectationWatch, 'current' | 'ofJob' | 'dismiss'>
   access: Access
+  secondFactors: SecondFactors
   audit: Audit
   status: () => Omit<SystemStatus, 'figures' | 'problems'>
 }
@@ -464,7 +466,7 @@ export function createRouter(parts: RouterParts): EngineRouter {
         subscribe(feed.subscribe(input.after, signal), seenBy(context))
       )
     },
-    ...accessOperations(os, access),
+    ...accessOperations(os, access, parts.secondFactors),
     audit: {
       list: os.audit.list.handler(({ input: { before = null, limit, ...filter } }) =>
         parts.audit.list(filter, { before, limit })

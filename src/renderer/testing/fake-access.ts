@@ -3,6 +3,7 @@ import { type AccessToken, contract, type Session, type User } from '../../share
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { branded } from '../../shared/testing/ids.ts'
 import type { Role } from '../../shared/roles.ts'
+import { createFakeSignIn } from './fake-sign-in.ts'
 import type { FakeWorld } from './fake-world.ts'
 
 const DAY_MS = 86_400_000
@@ -33,7 +34,10 @@ export function createFakeAccess({ firstRun, nextNumber }: FakeWorld, role: Role
           throw new ScrapdeckError('USER_NAME_TAKEN', `There is already a user ${user.name}. Choose another name`)
         }
         const made = { id: branded<User['id']>(idOf(nextNumber())), createdAtMs: Date.now(), lastSeenAtMs: null }
-        return save({ ...user, ...made, enabled: true, origin: 'local', hasPassword: password !== undefined })
+        return save({
+          ...{ ...user, ...made, enabled: true, origin: 'local', hasPassword: password !== undefined },
+          ...NO_FACTORS
+        })
       }),
       update: os.users.update.handler(({ input: { id, password, role: newRole, projects, enabled } }) => {
         const before = userOf(id)
@@ -51,6 +55,10 @@ export function createFakeAccess({ firstRun, nextNumber }: FakeWorld, role: Role
         throw new ScrapdeckError('BAD_INPUT', 'The password of the service itself is changed on its machine')
       })
     },
+    signIn: createFakeSignIn({
+      me: () => (me.userId === null ? null : userOf(me.userId)),
+      reset: (id) => save({ ...userOf(id), ...NO_FACTORS })
+    }),
     sessions: {
       list: os.sessions.list.handler(() => ({ sessions: [...sessions.values()] })),
       revoke: os.sessions.revoke.handler(({ input: { id } }) => {
@@ -90,10 +98,12 @@ export function createFakeAccess({ firstRun, nextNumber }: FakeWorld, role: Role
 
 const idOf = (number: number): string => number.toString(16).padStart(32, '0')
 
+const NO_FACTORS = { hasAuthenticator: false, passkeyCount: 0 }
+
 function fakeUsers(nowMs: number): User[] {
-  const common = { enabled: true, hasPassword: true, createdAtMs: nowMs - 40 * DAY_MS }
+  const common = { ...NO_FACTORS, enabled: true, hasPassword: true, createdAtMs: nowMs - 40 * DAY_MS }
   const rows: (Omit<User, 'id' | 'origin' | keyof typeof common> & Partial<User>)[] = [
-    { name: 'anna', kind: 'person', role: 'operator', projects: {}, lastSeenAtMs: nowMs - 120_000 },
+    { name: 'anna', kind: 'person', role: 'operator', projects: {}, lastSeenAtMs: nowMs - 120_000, hasAuthenticator: true, passkeyCount: 1 },
     { name: 'ben', kind: 'person', role: 'viewer', projects: branded({ shop: 'deployer' }), lastSeenAtMs: null },
     { name: 'carla', kind: 'person', role: 'operator', projects: {}, origin: 'oidc', lastSeenAtMs: nowMs - 600_000 },
     { name: 'ci', kind: 'service', role: 'deployer', projects: {}, lastSeenAtMs: nowMs - 3_600_000 }
@@ -128,7 +138,7 @@ function fakeSessions(users: User[], nowMs: number): Session[] {
     'Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.5 Safari/605.1.15',
     'Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/138.0.0.0 Safari/537.36 Edg/138.0.0.0'
   ]
-  const ways: Session['signedInWith'][] = ['link', 'password', 'oidc']
+  const ways: Session['signedInWith'][] = ['link', 'passkey', 'oidc']
   return [null, users[0]!, users[2]!].map((user, index) => ({
     ...{ id: index.toString(16).repeat(64), userId: user?.id ?? null, userName: user?.name ?? 'scrapdeck' },
     ...{

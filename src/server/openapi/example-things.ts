@@ -33,10 +33,12 @@ import {
   type Webhook,
   WebhookId,
   type AccessToken,
+  type Passkey,
   AuditEntry,
   AccessTokenId,
   type Session,
   type User,
+  PasskeyId,
   UserId
 } from '../../shared/contract/index.ts'
 import { QUEUED_JOB } from '../../shared/plain-job.ts'
@@ -447,8 +449,13 @@ export const spiderFindings: SpiderFindings = {
 
 export const user: User = {
   ...{ id: USER_ID, name: 'anna', kind: 'person', role: 'operator', projects: {}, enabled: true },
-  ...{ origin: 'local', hasPassword: true },
+  ...{ origin: 'local', hasPassword: true, hasAuthenticator: true, passkeyCount: 1 },
   ...{ createdAtMs: NOON_MS - 86_400_000, lastSeenAtMs: NOON_MS }
+}
+
+export const passkey: Passkey = {
+  ...{ id: PasskeyId.parse('4d1f09c2ab7e4b5f8c6d2e1a90b3f7c5'), name: 'laptop', host: 'deck.example.org' },
+  ...{ createdAtMs: NOON_MS - 86_400_000, lastUsedAtMs: NOON_MS }
 }
 
 export const auditEntry: AuditEntry = {

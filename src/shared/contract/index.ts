@@ -15,6 +15,7 @@ import { nodesContract } from './nodes.ts'
 import { projectsContract } from './projects.ts'
 import { queueContract } from './queue.ts'
 import { chainsContract, schedulesContract } from './schedules.ts'
+import { signInContract } from './sign-in.ts'
 import { enginesContract } from './engines.ts'
 import { storageContract } from './storage.ts'
 import { systemContract } from './system.ts'
@@ -42,6 +43,7 @@ export const contract = {
   findings: findingsContract,
   events: eventsContract,
   users: usersContract,
+  signIn: signInContract,
   tokens: tokensContract,
   audit: auditContract,
   sessions: sessionsContract,
@@ -70,6 +72,7 @@ export * from './operation.ts'
 export * from './projects.ts'
 export * from './queue.ts'
 export * from './schedules.ts'
+export * from './sign-in.ts'
 export * from './kubernetes.ts'
 export * from './settings.ts'
 export * from './recommended-policy.ts'

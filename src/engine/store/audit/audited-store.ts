@@ -22,7 +22,9 @@ export const AUDITED_VERBS = [
   ...(['putVersion', 'deleteVersion', 'changeVersions', 'putProjectSettings', 'putStoragePolicy'] as const),
   ...(['putSchedule', 'deleteSchedules', 'fire', 'putBackfill', 'putChain', 'deleteChain'] as const),
   ...(['putWebhook', 'deleteWebhook', 'replayDeliveries'] as const),
-  ...(['putUser', 'deleteUser', 'addAccessToken', 'deleteAccessToken'] as const)
+  ...(['putUser', 'deleteUser', 'addAccessToken', 'deleteAccessToken'] as const),
+  ...(['putAuthenticator', 'putRecoveryCodes', 'deleteAuthenticator'] as const),
+  ...(['addPasskey', 'deletePasskey', 'deleteSecondFactors'] as const)
 ] satisfies (keyof Store)[]
 
 /** Of a verb that returns what it has changed: the store writes no entry then, and the ticket comes back. */

@@ -27,6 +27,7 @@ import { usersAndTokens } from './migrations/0025-users-and-tokens.ts'
 import { audit } from './migrations/0026-audit.ts'
 import { rolesInProjects } from './migrations/0027-roles-in-projects.ts'
 import { usersFromElsewhere } from './migrations/0028-users-from-elsewhere.ts'
+import { secondFactors } from './migrations/0029-second-factors.ts'
 import { limitsAndSecrets } from './migrations/0002-limits-and-secrets.ts'
 
 /**
@@ -61,7 +62,8 @@ export const MIGRATIONS: readonly string[] = [
   usersAndTokens,
   audit,
   rolesInProjects,
-  usersFromElsewhere
+  usersFromElsewhere,
+  secondFactors
 ]
 
 /** Migrates to the newest schema in one transaction: if it fails, the older Scrapdeck can still open the database. */
