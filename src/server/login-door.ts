@@ -163,8 +163,9 @@ export class LoginDoor {
         await limits.chargeLogin(request, reply)
         const { recoveryCodes, ...how } = done
         setStepCookie(request, reply, null)
-        await this.logIn(principal, { signedInWith: 'password', ...how }, request, reply, recoveryCodes === undefined)
-        return recoveryCodes === undefined ? reply : sendSmallPage(reply, 200, recoveryCodesPage(recoveryCodes))
+        await this.#beginSession(principal, { signedInWith: 'password', ...how }, request, reply)
+        if (recoveryCodes === undefined) return reply.redirect('/ui/', 303)
+        return sendSmallPage(reply, 200, recoveryCodesPage(recoveryCodes))
       }
       await this.refuse(half.name, 'UNAUTHORIZED', request)
       return this.#sendAgain(half, { step, problem: 'This code is wrong, or was used before.', status: 401 }, request, reply)
@@ -238,21 +239,28 @@ export class LoginDoor {
     }
   }
 
-  /** Begins the session of somebody whose login is complete. `redirects`: to the page that was wanted. */
+  /** Somebody whose login is complete, and who goes on to the page that was wanted. */
   async logIn(
+    principal: Principal,
+    how: { signedInWith: SignedInWith },
+    request: FastifyRequest,
+    reply: FastifyReply
+  ): Promise<FastifyReply> {
+    await this.#beginSession(principal, how, request, reply)
+    return reply.header('cache-control', 'no-store').redirect('/ui/', 303)
+  }
+
+  async #beginSession(
     principal: Principal,
     how: { signedInWith: SignedInWith; secondFactor?: string },
     request: FastifyRequest,
-    reply: FastifyReply,
-    redirects = true
-  ): Promise<FastifyReply> {
+    reply: FastifyReply
+  ): Promise<void> {
     const { authenticator, audit } = this.#options
     const { signedInWith } = how
     await audit.record({ principal, origin: originOf(request, 'login') }, { operation: 'login', input: { ...how } })
     if (signedInWith !== 'link') authenticator.markKnown(request, principal.name)
     setSessionCookie(request, reply, await authenticator.logIn(principal, { signedInWith, request }))
-    reply.header('cache-control', 'no-store')
-    return redirects ? reply.redirect('/ui/', 303) : reply
   }
 
   sendPage(

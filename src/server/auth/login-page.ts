@@ -19,9 +19,8 @@ form.addEventListener('submit', async (event) => {
   problem.textContent = ''
   try {
     const answer = await fetch('${PASSKEY_OPTIONS_PATH}', { method: 'POST' })
-    const options = await answer.json()
-    if (!answer.ok) throw new Error(options.message)
-    const publicKey = PublicKeyCredential.parseRequestOptionsFromJSON(options)
+    if (!answer.ok) throw new Error(await answer.text())
+    const publicKey = PublicKeyCredential.parseRequestOptionsFromJSON(await answer.json())
     const credential = await navigator.credentials.get({ publicKey })
     field.value = JSON.stringify(credential.toJSON())
     form.submit()

@@ -31,6 +31,9 @@ export const PASSKEY_MS = 10 * 60_000
 /** The user has shown a finger, a face or a PIN: that makes a passkey two factors. */
 const VERIFIED = { residentKey: 'required', userVerification: 'required' } as const
 
+/** EdDSA, ES256 and RS256, which is what authenticators have: to look for others, the library asks Node, which warns. */
+const ALGORITHMS = [-8, -7, -257]
+
 /** Whose passkey it is, as the authenticator keeps it. */
 const handleOf = (userId: UserId): Buffer<ArrayBuffer> => Buffer.from(userId, 'hex')
 
@@ -43,6 +46,7 @@ export async function registrationOptions(
   return (await load()).generateRegistrationOptions({
     ...{ rpName: 'Scrapdeck', rpID: host, userName: user.name, userDisplayName: user.name },
     ...{ userID: handleOf(user.id), timeout: PASSKEY_MS, attestationType: 'none', authenticatorSelection: VERIFIED },
+    supportedAlgorithmIDs: ALGORITHMS,
     excludeCredentials: others.filter((one) => one.host === host).map(({ credentialId }) => ({ id: credentialId }))
   })
 }
@@ -58,7 +62,7 @@ export async function verifyRegistration(
     ).verifyRegistrationResponse({
       response: credential as never,
       ...{ expectedChallenge: challenge, expectedOrigin: site.origin, expectedRPID: site.host },
-      requireUserVerification: true
+      ...{ requireUserVerification: true, supportedAlgorithmIDs: ALGORITHMS }
     })
     if (!verified) return null
     const { id, publicKey, counter } = registrationInfo.credential
