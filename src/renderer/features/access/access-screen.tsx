@@ -8,6 +8,7 @@ import { QueryState } from '../../ui/states.tsx'
 import classes from './access.module.css'
 import { AccountPanel } from './account-panel.tsx'
 import { BrowsersPanel } from './browsers-panel.tsx'
+import { SignInPanel } from './sign-in-panel.tsx'
 import { TokensPanel } from './tokens-panel.tsx'
 import { UsersPanel } from './users-panel.tsx'
 
@@ -41,6 +42,7 @@ export function AccessScreen() {
         {(data) => (
           <>
             {data.userId !== null && <AccountPanel me={data} />}
+            {data.userId !== null && data.tokenId === null && <SignInPanel />}
             {data.role === 'owner' && <UsersPanel />}
             <TokensPanel me={data} />
             <BrowsersPanel me={data} />

@@ -9,5 +9,9 @@ export function useReadAccess(): () => Promise<unknown> {
   const { query } = useApi()
   const queries = useQueryClient()
   return () =>
-    Promise.all([query.users.key(), query.tokens.key()].map((queryKey) => queries.invalidateQueries({ queryKey })))
+    Promise.all(
+      [query.users, query.tokens, query.signIn, query.sessions].map((noun) =>
+        queries.invalidateQueries({ queryKey: noun.key() })
+      )
+    )
 }
