@@ -12,6 +12,7 @@ body { margin: 0; min-height: 100vh; display: grid; place-items: center; backgro
 main { width: 340px; max-width: calc(100vw - 32px); padding: 24px; background: var(--panel); border: 1px solid var(--line);
   border-radius: 9px; overflow-wrap: anywhere }
 h1 + .button { margin-top: 16px }
+h1 + form { margin-top: 14px }
 h1 { margin: 0 0 6px; font-size: 17px; font-weight: 650; letter-spacing: -.015em }
 p { margin: 0 0 16px; color: var(--dim) }
 p:last-child { margin-bottom: 0 }

@@ -20,6 +20,8 @@ interface UserFlags {
   newPasswordFile?: string
   disable?: boolean
   enable?: boolean
+  /** false: `--no-second-factor`. */
+  secondFactor?: boolean
 }
 
 interface TokenFlags {
@@ -67,18 +69,20 @@ function addUsers(add: ClientCommands['add'], nowMs: () => number): void {
       .option('--project <project=role>', 'the roles in single projects, all of them; "" for none', projectRole)
       .addOption(new Option('--disable', 'refuse logins and tokens').conflicts('enable'))
       .option('--enable', 'allow them again')
+      .option('--no-second-factor', 'remove the authenticator app, recovery codes and passkeys; ends all sessions')
   )(
     async (
       { client, flags, terminal },
       [name = ''],
-      { role, project, newPasswordFile, enable, disable }: UserFlags
+      { role, project, newPasswordFile, enable, disable, secondFactor = true }: UserFlags
     ) => {
       const password = readNewPassword(newPasswordFile, terminal)
       const enabled = enable === true ? true : disable === true ? false : undefined
-      if ([role, project, enabled].every((one) => one === undefined) && password === null) {
+      const isUnchanged = [role, project, enabled].every((one) => one === undefined) && password === null
+      if (isUnchanged && secondFactor) {
         throw new CommandEnd(
           EXIT_CODES.usage,
-          'Nothing to change: give --role, --project, --new-password-file, --enable or --disable.'
+          'Nothing to change: give --role, --project, --new-password-file, --enable, --disable or --no-second-factor.'
         )
       }
       const { id } = await findUser(client, name)
@@ -86,12 +90,15 @@ function addUsers(add: ClientCommands['add'], nowMs: () => number): void {
         ...(role !== undefined && { role: role === 'none' ? null : role }),
         ...(project !== undefined && { projects: Object.fromEntries(project) })
       }
-      const answer = await client.users.update({ id, ...rights, enabled, ...(password !== null && { password }) })
+      const reset = secondFactor ? null : await client.signIn.reset({ id })
+      const changes = { ...rights, enabled, ...(password !== null && { password }) }
+      const answer = isUnchanged && reset !== null ? reset : await client.users.update({ id, ...changes })
       print(
         terminal,
         flags,
         answer,
-        ({ user }) => `${user.name}: ${rightsOf(user)}, ${user.enabled ? 'enabled' : 'disabled'}`
+        ({ user }) =>
+          `${user.name}: ${rightsOf(user)}, ${user.enabled ? 'enabled' : 'disabled'}${reset === null ? '' : ', no second factor'}`
       )
     }
   )
@@ -156,6 +163,12 @@ const several = (text: string, before: string[] = []): string[] => [...before, t
 function rightsOf({ role, projects }: Pick<User, 'role' | 'projects'>): string {
   const each = Object.entries(projects).map(([project, one]) => `${one} in ${project}`)
   return [...(role === null ? [] : [role]), ...each].join(', ')
+}
+
+/** `app, 2 passkeys` */
+function factorsOf({ hasAuthenticator, passkeyCount }: User): string {
+  const passkeys = passkeyCount === 0 ? [] : [`${passkeyCount} passkey${passkeyCount === 1 ? '' : 's'}`]
+  return [...(hasAuthenticator ? ['app'] : []), ...passkeys].join(', ') || 'none'
 }
 
 function addSessions(add: ClientCommands['add'], nowMs: () => number): void {
@@ -235,12 +248,13 @@ const age = (atMs: number | null, nowMs: number): string => (atMs === null ? 'ne
 
 function listed(users: User[], nowMs: number): string {
   return table(
-    ['name', 'kind', 'role', 'state', 'last seen', 'id'],
+    ['name', 'kind', 'role', 'second factor', 'state', 'last seen', 'id'],
     users.map((user) => [
       ...[
         user.name,
         user.origin === 'local' ? user.kind : `${user.kind} (${user.origin})`,
         rightsOf(user),
+        factorsOf(user),
         user.enabled ? 'enabled' : 'disabled'
       ],
       ...[age(user.lastSeenAtMs, nowMs), user.id]

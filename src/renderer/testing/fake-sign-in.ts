@@ -28,7 +28,7 @@ export function createFakeSignIn({ me, reset }: { me: () => User | null; reset: 
     })),
     beginAuthenticator: os.beginAuthenticator.handler(({ input }) => {
       check(input.current)
-      return { secret: SECRET, uri: URI, qrCode: renderSVG(URI, { pixelSize: 4 }) }
+      return { secret: SECRET, uri: URI, qrCode: renderSVG(URI, { pixelSize: 4, border: 3 }) }
     }),
     confirmAuthenticator: os.confirmAuthenticator.handler(({ input }) => {
       check()

@@ -54,7 +54,7 @@ const ONCE = { tellsSecret: true }
 export const signInContract = {
   get: read('viewer', 'GET /users/me/sign-in', 'caller').output(SignIn),
 
-  /** The secret for an authenticator app (RFC 6238). It counts once a first code has confirmed it, within ten minutes. */
+  /** The secret for an authenticator app (RFC 6238). A first code confirms it, within ten minutes. */
   beginAuthenticator: write('viewer', 'POST /users/me/authenticator', 'caller', ONCE)
     .input(Current)
     .output(
@@ -98,7 +98,7 @@ export const signInContract = {
     .input(Current.extend({ id: PasskeyId }))
     .output(z.object({ removed: z.boolean() })),
 
-  /** Removes the authenticator app, the recovery codes and all passkeys of a user, and ends all sessions of the user. */
+  /** Removes authenticator app, recovery codes and passkeys of a user, whose sessions end. */
   reset: write('owner', 'POST /users/{id}/reset-sign-in', 'service')
     .input(z.object({ id: UserId }))
     .output(z.object({ user: User }))

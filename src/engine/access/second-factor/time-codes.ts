@@ -20,7 +20,7 @@ export async function createSecret(label: string): Promise<SecretForApp> {
   const [{ Secret, TOTP }, { renderSVG }] = await Promise.all([import('otpauth'), import('uqr')])
   const secret = new Secret({ size: SECRET_BYTES })
   const uri = new TOTP({ issuer: ISSUER, label, secret, digits: DIGITS, period: PERIOD_SECONDS }).toString()
-  return { secret: secret.base32, uri, qrCode: renderSVG(uri, { pixelSize: 4 }) }
+  return { secret: secret.base32, uri, qrCode: renderSVG(uri, { pixelSize: 4, border: 3 }) }
 }
 
 /** Which time step a code is of; null: of none near this time. It may have been used already. */

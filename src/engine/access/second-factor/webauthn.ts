@@ -31,7 +31,7 @@ export const PASSKEY_MS = 10 * 60_000
 /** The user has shown a finger, a face or a PIN: that makes a passkey two factors. */
 const VERIFIED = { residentKey: 'required', userVerification: 'required' } as const
 
-/** EdDSA, ES256 and RS256, which is what authenticators have: to look for others, the library asks Node, which warns. */
+/** EdDSA, ES256 and RS256: to look for newer ones, the library asks Node, which prints warnings. */
 const ALGORITHMS = [-8, -7, -257]
 
 /** Whose passkey it is, as the authenticator keeps it. */

@@ -61,7 +61,7 @@ function ConfirmCodeDialog({
   return (
     <Modal opened onClose={onClose} title="Set up an authenticator app" size={460} closeOnClickOutside={false}>
       <SchemaForm form={form} className={classes.form}>
-        <DialogText>Scan this with the app. On the phone itself, open it as a link.</DialogText>
+        <DialogText>Scan this with the app, or tap it on the phone itself. To type it, use the key below.</DialogText>
         <a href={uri} className={classes.qr}>
           <img src={`data:image/svg+xml,${encodeURIComponent(qrCode)}`} alt="QR code for the authenticator app" />
         </a>

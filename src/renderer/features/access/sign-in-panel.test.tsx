@@ -70,7 +70,7 @@ it('adds a passkey that the browser has made, and removes it', async () => {
   const form = await confirm('Add a passkey', 'Add passkey')
   await form.findByText(/No passkey was made: it was cancelled/)
   fireEvent.click(form.getByRole('button', { name: 'Add passkey' }))
-  expect(await stateOf('Passkey YubiKey')).toContain('deck.example.org · last used never')
+  expect(await stateOf('Passkey YubiKey')).toContain('For deck.example.org · not used yet')
   await press('Remove the passkey YubiKey…')
   await confirm('Remove the passkey YubiKey?', 'Remove')
   await waitFor(() => expect(screen.queryByText('Passkey YubiKey')).toBeNull())

@@ -95,9 +95,16 @@ function Ways({ signIn, onAsk }: { signIn: SignIn; onAsk: (asking: Asking) => vo
             name={`Passkey ${passkey.name}`}
             act={action('Remove…', passkey, `Remove the passkey ${passkey.name}…`)}
           >
-            {passkey.host}{' '}
+            For {passkey.host}{' '}
             <span className="dim">
-              · last used <RelativeTime atMs={passkey.lastUsedAtMs} suffix=" ago" absent="never" />
+              ·{' '}
+              {passkey.lastUsedAtMs === null ? (
+                'not used yet'
+              ) : (
+                <>
+                  last used <RelativeTime atMs={passkey.lastUsedAtMs} suffix=" ago" />
+                </>
+              )}
             </span>
           </Way>
         ))}
