@@ -73,7 +73,10 @@ test('a person sets up an authenticator app, logs in with its code, and with a r
   await expect(ways(page)).toContainText('9 left')
 })
 
-test('a person adds a passkey, and logs in with it alone; once it is removed, it is refused', async ({ page, serve }) => {
+test('a person adds a passkey, and logs in with it alone; once it is removed, it is refused', async ({
+  page,
+  serve
+}) => {
   const { deck } = await openWithAnna(() => serve({ localSlots: 0 }))
   const problems: string[] = []
   page.on('console', (message) => message.type() === 'error' && problems.push(message.text()))

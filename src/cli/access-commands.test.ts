@@ -19,7 +19,9 @@ it('adds a person whose password comes from a file, and the person may do what t
     EXIT_CODES.unauthorized,
     expect.stringContaining('needs the role admin. anna has the role operator')
   ])
-  expect((await run('users')).out).toMatch(/^NAME +KIND +ROLE +SECOND FACTOR +STATE +LAST SEEN +ID\nanna +person +operator +none +enabled +/)
+  expect((await run('users')).out).toMatch(
+    /^NAME +KIND +ROLE +SECOND FACTOR +STATE +LAST SEEN +ID\nanna +person +operator +none +enabled +/
+  )
   expect((await run('users', 'set', 'Anna', '--role', 'viewer', '--disable')).out).toBe('anna: viewer, disabled\n')
   expect((await call(['users', 'me'], asAnna)).code).toBe(EXIT_CODES.unauthorized)
   expect((await run('users', 'set', 'anna')).code).toBe(EXIT_CODES.usage)
@@ -48,11 +50,15 @@ it('turns off the second factor of somebody who has lost it, whose password is e
     return (await (await fetch(`${url}/api/v1/users/me/${path}`, request)).json()) as Record<string, string>
   }
   const { secret = '' } = await post('authenticator', { current: PASSWORD })
-  await post('authenticator/confirm', { code: new TOTP({ secret: Secret.fromBase32(secret) }).generate({ timestamp: engine.clock.nowMs() }) })
+  await post('authenticator/confirm', {
+    code: new TOTP({ secret: Secret.fromBase32(secret) }).generate({ timestamp: engine.clock.nowMs() })
+  })
   expect((await run('users')).out).toMatch(/\nanna +person +viewer +app +enabled +/)
   const refused = await call(['users', 'me'], asAnna)
   expect([refused.code, refused.error]).toEqual([EXIT_CODES.unauthorized, expect.stringContaining('Send a token')])
-  expect((await run('users', 'set', 'anna', '--no-second-factor')).out).toBe('anna: viewer, enabled, no second factor\n')
+  expect((await run('users', 'set', 'anna', '--no-second-factor')).out).toBe(
+    'anna: viewer, enabled, no second factor\n'
+  )
   expect((await call(['users', 'me'], asAnna)).out).toBe('anna, viewer\n')
 })
 

@@ -1,9 +1,8 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import type { Principal } from '../engine/access/principal.ts'
-import type { NoPasskeySite, PasskeyAnswer, PasskeySite } from '../engine/access/second-factor/webauthn.ts'
 import type { Audit } from '../engine/audit/audit.ts'
-import type { Engine } from '../engine/index.ts'
+import type { Engine, NoPasskeySite, PasskeyAnswer, PasskeySite } from '../engine/index.ts'
 import type { Clock } from '../engine/runtime/clock.ts'
 import { ScrapdeckError } from '../shared/errors.ts'
 import { originOf } from './audit-origin.ts'
@@ -150,7 +149,8 @@ export class LoginDoor {
     const principal = found === null ? null : access.findBySession(found.value.userId, found.value.sinceMs)
     if (found === null || principal === null) {
       setStepCookie(request, reply, null)
-      const problem = 'This login took more than ten minutes, was already finished, or began in another browser. Start again.'
+      const problem =
+        'This login took more than ten minutes, was already finished, or began in another browser. Start again.'
       return this.sendPage(request, reply, { status: 403, problem })
     }
     const half = found.value
@@ -168,7 +168,12 @@ export class LoginDoor {
         return sendSmallPage(reply, 200, recoveryCodesPage(recoveryCodes))
       }
       await this.refuse(half.name, 'UNAUTHORIZED', request)
-      return this.#sendAgain(half, { step, problem: 'This code is wrong, or was used before.', status: 401 }, request, reply)
+      return this.#sendAgain(
+        half,
+        { step, problem: 'This code is wrong, or was used before.', status: 401 },
+        request,
+        reply
+      )
     } catch (error) {
       if (!(error instanceof ScrapdeckError)) throw error
       const { code: reason, message } = error
@@ -225,9 +230,13 @@ export class LoginDoor {
     const answer = Answer.safeParse(parseJson(text))
     try {
       if (asked === null || !answer.success) {
-        throw new ScrapdeckError('UNAUTHORIZED', 'This login took more than ten minutes, or began in another browser.', {
-          data: { credentials: 'wrong' }
-        })
+        throw new ScrapdeckError(
+          'UNAUTHORIZED',
+          'This login took more than ten minutes, or began in another browser.',
+          {
+            data: { credentials: 'wrong' }
+          }
+        )
       }
       const principal = await secondFactors.finishLogin(answer.data, asked)
       await limits.chargeLogin(request, reply)

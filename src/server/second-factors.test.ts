@@ -42,14 +42,14 @@ async function openWithAnna(options: { requiresSecondFactor?: boolean } = {}) {
   const browser = (remoteAddress = '192.0.2.7') => {
     const jar = new Jar()
     const ask = async (method: 'GET' | 'POST', url: string, payload?: object | string) => {
-      const type = typeof payload === 'string' ? FORM : payload === undefined ? {} : { 'content-type': 'application/json' }
+      const type =
+        typeof payload === 'string' ? FORM : payload === undefined ? {} : { 'content-type': 'application/json' }
       const headers = { host: 'localhost:6800', cookie: jar.header, ...type }
       const answer = await app.fastify.inject({ method, url, headers, remoteAddress, ...(payload && { payload }) })
       jar.keep(answer)
       return answer
     }
-    const post = (fields: Record<string, string>) =>
-      ask('POST', '/ui/login', new URLSearchParams(fields).toString())
+    const post = (fields: Record<string, string>) => ask('POST', '/ui/login', new URLSearchParams(fields).toString())
     const api = (path: string, body: object = {}) => ask('POST', `/api/v1/users/me/${path}`, body)
     return {
       ...{ jar, ask, post, api },
@@ -241,7 +241,9 @@ describe('a change of second factors', () => {
 
 describe('where everybody has a second factor', () => {
   it('the app is set up at the next login, which shows the recovery codes once', async () => {
-    const { browser, codeNow, lastAudited, askAnonymously, audited } = await openWithAnna({ requiresSecondFactor: true })
+    const { browser, codeNow, lastAudited, askAnonymously, audited } = await openWithAnna({
+      requiresSecondFactor: true
+    })
     const headers = { authorization: basic('anna', PASSWORD) }
     expect((await askAnonymously({ url: '/api/v1/users/me', headers })).statusCode).toBe(403)
     const page = browser()

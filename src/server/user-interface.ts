@@ -116,7 +116,8 @@ async function answerLink(
     // Before the link is used up: after a 429 it still works.
     await options.limits.chargeLogin(request, reply)
     // Somebody else may have been faster.
-    if (await authenticator.links.redeem(token)) return options.login.logIn(OWNER, { signedInWith: 'link' }, request, reply)
+    if (await authenticator.links.redeem(token))
+      return options.login.logIn(OWNER, { signedInWith: 'link' }, request, reply)
   }
   if (await authenticator.hasSession(request)) return reply.redirect('/ui/', 303)
   if (token === undefined) return options.login.sendPage(request, reply, { status: 200, problem: null })

@@ -578,13 +578,7 @@ function refusal(text: string, role: Role): ScrapdeckError {
   return new ScrapdeckError('ROLE_REQUIRED', `${text}.`, { data: { role } })
 }
 
-function describeUser({
-  passwordHash,
-  sessionsSinceMs: _,
-  subject,
-  vouchedAtMs: __,
-  ...user
-}: StoredUser): ListedUser {
+function describeUser({ passwordHash, sessionsSinceMs: _, subject, vouchedAtMs: __, ...user }: StoredUser): ListedUser {
   return { ...user, origin: originOf({ subject }), hasPassword: passwordHash !== null }
 }
 

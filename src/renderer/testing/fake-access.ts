@@ -103,7 +103,15 @@ const NO_FACTORS = { hasAuthenticator: false, passkeyCount: 0 }
 function fakeUsers(nowMs: number): User[] {
   const common = { ...NO_FACTORS, enabled: true, hasPassword: true, createdAtMs: nowMs - 40 * DAY_MS }
   const rows: (Omit<User, 'id' | 'origin' | keyof typeof common> & Partial<User>)[] = [
-    { name: 'anna', kind: 'person', role: 'operator', projects: {}, lastSeenAtMs: nowMs - 120_000, hasAuthenticator: true, passkeyCount: 1 },
+    {
+      name: 'anna',
+      kind: 'person',
+      role: 'operator',
+      projects: {},
+      lastSeenAtMs: nowMs - 120_000,
+      hasAuthenticator: true,
+      passkeyCount: 1
+    },
     { name: 'ben', kind: 'person', role: 'viewer', projects: branded({ shop: 'deployer' }), lastSeenAtMs: null },
     { name: 'carla', kind: 'person', role: 'operator', projects: {}, origin: 'oidc', lastSeenAtMs: nowMs - 600_000 },
     { name: 'ci', kind: 'service', role: 'deployer', projects: {}, lastSeenAtMs: nowMs - 3_600_000 }

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { SecretForApp } from '../../engine/access/second-factor/time-codes.ts'
+import type { SecretForApp } from '../../engine/index.ts'
 import { escapeHtml } from '../html.ts'
 import { SMALL_PAGE_POLICY, smallPage } from '../small-page.ts'
 import { SIGN_IN_PATH } from './oidc-sign-in.ts'
@@ -47,7 +47,8 @@ export interface LoginPage {
 /** What the login page may load: only the scripts that it has. */
 export function loginPagePolicy({ signInWith, passkeys }: LoginPage): string {
   const scripts = [...(signInWith === null ? [] : [LINK_SCRIPT]), ...(passkeys === 'yes' ? [PASSKEY_SCRIPT] : [])]
-  const policy = scripts.length === 0 ? SMALL_PAGE_POLICY : `${SMALL_PAGE_POLICY}; script-src ${scripts.map(sourceOf).join(' ')}`
+  const policy =
+    scripts.length === 0 ? SMALL_PAGE_POLICY : `${SMALL_PAGE_POLICY}; script-src ${scripts.map(sourceOf).join(' ')}`
   return passkeys === 'yes' ? `${policy}; connect-src 'self'` : policy
 }
 

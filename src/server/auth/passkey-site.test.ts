@@ -7,7 +7,11 @@ describe('passkeys', () => {
     ['https://deck.example.org:6800', null, { origin: 'https://deck.example.org:6800', host: 'deck.example.org' }],
     ['http://localhost:6800', null, { origin: 'http://localhost:6800', host: 'localhost' }],
     // A proxy that does not say by which scheme it was asked.
-    ['http://deck.example.org', 'https://deck.example.org', { origin: 'https://deck.example.org', host: 'deck.example.org' }]
+    [
+      'http://deck.example.org',
+      'https://deck.example.org',
+      { origin: 'https://deck.example.org', host: 'deck.example.org' }
+    ]
   ])('work at %s (public_url: %s)', (address, publicUrl, site) => {
     expect(passkeySiteOf(address, publicUrl)).toEqual(site)
   })

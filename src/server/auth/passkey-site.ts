@@ -1,5 +1,5 @@
 import { isIP } from 'node:net'
-import type { NoPasskeySite, PasskeySite } from '../../engine/access/second-factor/webauthn.ts'
+import type { NoPasskeySite, PasskeySite } from '../../engine/index.ts'
 import { isLoopback } from './host-rule.ts'
 
 /**

@@ -56,4 +56,10 @@ export interface SignInOptions {
   requiresSecondFactor: boolean
 }
 
-export const NO_SIGN_IN: SignInOptions = { oidc: null, jwt: null, proxy: null, publicUrl: null, requiresSecondFactor: false }
+export const NO_SIGN_IN: SignInOptions = {
+  oidc: null,
+  jwt: null,
+  proxy: null,
+  publicUrl: null,
+  requiresSecondFactor: false
+}

@@ -262,7 +262,10 @@ function createFakeAccess(ownerName: string, clock: FakeClock, audited: NewAudit
   const store = auditedStore({ ...users, ...createFakeSecondFactorStore(), withAudit } as Store, auditTicket)
   const common = { store, clock, random: systemRandom, logger: silentLogger }
   const access = new Access({ ...common, ownerName, isGuessable: async (input) => isGuessable(input) }, [], [])
-  const secretBox = { seal: async (text: string) => asSealedText(text), open: async (text: SealedText) => text as string }
+  const secretBox = {
+    seal: async (text: string) => asSealedText(text),
+    open: async (text: SealedText) => text as string
+  }
   return { access, secondFactors: new SecondFactors({ ...common, access, secretBox }, [], []) }
 }
 

@@ -3,7 +3,8 @@ import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import { isGuessable } from './judge-password.ts'
 
-const judge = (password: string, name = 'anna') => isGuessable({ password, names: [name, 'scrapdeck', 'scrapyd', 'deck.example.org'] })
+const judge = (password: string, name = 'anna') =>
+  isGuessable({ password, names: [name, 'scrapdeck', 'scrapyd', 'deck.example.org'] })
 
 it.each([
   ['passwordpassword', 'anna'],

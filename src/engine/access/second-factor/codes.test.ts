@@ -34,7 +34,9 @@ it('a recovery code is read however it is typed, and no six digits are taken for
       expect(readRecoveryCode(digits)).toBeNull()
     })
   )
-  expect(hashRecoveryCode(ANNA, '4f7q-9k2m-x0ab-c3de')).not.toBe(hashRecoveryCode('b'.repeat(32) as UserId, '4f7q-9k2m-x0ab-c3de'))
+  expect(hashRecoveryCode(ANNA, '4f7q-9k2m-x0ab-c3de')).not.toBe(
+    hashRecoveryCode('b'.repeat(32) as UserId, '4f7q-9k2m-x0ab-c3de')
+  )
 })
 
 it('whoever guesses all the time has a hundred tries a day after the first ones', async () => {

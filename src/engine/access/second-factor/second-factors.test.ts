@@ -32,8 +32,11 @@ async function openFactors() {
   const common = { store, clock, random: systemRandom, logger: silentLogger }
   const access = await Access.open({ ...common, ownerName: 'scrapdeck', isGuessable: async () => false })
   // Reversed, to see that nothing else is stored.
-  const turned = (text: string) => [...text].toReversed().join('')
-  const secretBox = { seal: async (text: string) => asSealedText(turned(text)), open: async (text: string) => turned(text) }
+  const turned = (text: string) => text.split('').toReversed().join('')
+  const secretBox = {
+    seal: async (text: string) => asSealedText(turned(text)),
+    open: async (text: string) => turned(text)
+  }
   const open = () => SecondFactors.open({ ...common, access, secretBox })
   const factors = await open()
   const anna = await access.createUser({ name: 'anna', role: 'viewer', kind: 'person', password: PASSWORD })
@@ -174,14 +177,20 @@ describe('a passkey', () => {
       { ...right, isVerified: false },
       { ...right, userId: 'b'.repeat(32) }
     ]) {
-      await expect(factors.finishLogin(authenticator.logIn(wrong), asked)).rejects.toMatchObject({ code: 'UNAUTHORIZED' })
+      await expect(factors.finishLogin(authenticator.logIn(wrong), asked)).rejects.toMatchObject({
+        code: 'UNAUTHORIZED'
+      })
     }
     const forged = createSoftAuthenticator(SITE).logIn(right)
     for (const id of [authenticator.id, forged.id]) {
-      await expect(factors.finishLogin({ ...forged, id, rawId: id }, asked)).rejects.toMatchObject({ code: 'UNAUTHORIZED' })
+      await expect(factors.finishLogin({ ...forged, id, rawId: id }, asked)).rejects.toMatchObject({
+        code: 'UNAUTHORIZED'
+      })
     }
     const elsewhere = { site: { origin: 'https://other.example.org', host: 'other.example.org' }, challenge }
-    await expect(factors.finishLogin(authenticator.logIn(right), elsewhere)).rejects.toMatchObject({ code: 'UNAUTHORIZED' })
+    await expect(factors.finishLogin(authenticator.logIn(right), elsewhere)).rejects.toMatchObject({
+      code: 'UNAUTHORIZED'
+    })
     expect(await factors.finishLogin(authenticator.logIn(right), asked)).toMatchObject({ name: 'anna', tokenId: null })
   })
 
@@ -236,7 +245,8 @@ describe('a passkey', () => {
     const ben = await access.createUser({ name: 'ben', role: 'viewer', kind: 'person', password: `${PASSWORD} too` })
     expect(await factors.removePasskey(principalOf(ben), passkey.id, `${PASSWORD} too`)).toBe(false)
     const { challenge } = await factors.beginLogin(SITE)
-    const logIn = () => factors.finishLogin(authenticator.logIn({ challenge, userId: anna.id }), { site: SITE, challenge })
+    const logIn = () =>
+      factors.finishLogin(authenticator.logIn({ challenge, userId: anna.id }), { site: SITE, challenge })
     await access.updateUser(anna.id, { enabled: false })
     await expect(logIn()).rejects.toThrow(/is disabled/)
     await access.updateUser(anna.id, { enabled: true })

@@ -140,7 +140,8 @@ export class SecondFactors {
     const nowMs = clock.nowMs()
     const usedStep = await stepOf(code, secret, nowMs)
     if (usedStep === null) {
-      const text = 'This code is not right. Enter the newest one that the app shows; the clock of the phone must be right'
+      const text =
+        'This code is not right. Enter the newest one that the app shows; the clock of the phone must be right'
       throw new ScrapdeckError('BAD_INPUT', text, { data: { field: 'code' } })
     }
     const recoveryCodes = createRecoveryCodes()

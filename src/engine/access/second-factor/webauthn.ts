@@ -57,9 +57,7 @@ export async function verifyRegistration(
   { site, challenge, logger }: { site: PasskeySite; challenge: string; logger: Logger }
 ): Promise<Pick<StoredPasskey, 'credentialId' | 'publicKey' | 'signCount'> | null> {
   try {
-    const { verified, registrationInfo } = await (
-      await load()
-    ).verifyRegistrationResponse({
+    const { verified, registrationInfo } = await (await load()).verifyRegistrationResponse({
       response: credential as never,
       ...{ expectedChallenge: challenge, expectedOrigin: site.origin, expectedRPID: site.host },
       ...{ requireUserVerification: true, supportedAlgorithmIDs: ALGORITHMS }
@@ -89,9 +87,7 @@ export async function verifyLogin(
   const { userHandle } = answer.response
   if (userHandle !== handleOf(passkey.userId).toString('base64url') || passkey.host !== site.host) return null
   try {
-    const { verified, authenticationInfo } = await (
-      await load()
-    ).verifyAuthenticationResponse({
+    const { verified, authenticationInfo } = await (await load()).verifyAuthenticationResponse({
       response: answer as never,
       ...{ expectedChallenge: challenge, expectedOrigin: site.origin, expectedRPID: site.host },
       credential: {

@@ -69,7 +69,10 @@ export function describeSecondFactors(story: Story): void {
       const [own, ofBen] = [aPasskey('1', ANNA), aPasskey('2', BEN)]
       for (const user of [ANNA, BEN]) await store.putAuthenticator(anAuthenticator(user))
       for (const one of [own, ofBen]) await store.addPasskey(one)
-      expect([await store.deletePasskey(ANNA, ofBen.id), await store.deletePasskey(ANNA, own.id)]).toEqual([false, true])
+      expect([await store.deletePasskey(ANNA, ofBen.id), await store.deletePasskey(ANNA, own.id)]).toEqual([
+        false,
+        true
+      ])
       expect([await store.deleteAuthenticator(ANNA), await store.deleteAuthenticator(ANNA)]).toEqual([true, false])
       expect(await store.listAuthenticators()).toEqual([anAuthenticator(BEN)])
       await store.deleteUser(BEN)

@@ -55,7 +55,9 @@ it('sets up an authenticator app with the password and a first code, and shows t
 })
 
 it('adds a passkey that the browser has made, and removes it', async () => {
-  const made = { toJSON: () => ({ id: 'a', rawId: 'a', type: 'public-key', response: { clientDataJSON: '', attestationObject: '' } }) }
+  const made = {
+    toJSON: () => ({ id: 'a', rawId: 'a', type: 'public-key', response: { clientDataJSON: '', attestationObject: '' } })
+  }
   const create = vi.fn().mockRejectedValueOnce(new DOMException('', 'NotAllowedError')).mockResolvedValue(made)
   const Kind = Object.assign(() => {}, {
     parseCreationOptionsFromJSON: (options: object) => options

@@ -78,7 +78,10 @@ function Ways({ signIn, onAsk }: { signIn: SignIn; onAsk: (asking: Asking) => vo
             <span className="dim">Off</span>
           ) : (
             <>
-              On <span className="dim">· set up <RelativeTime atMs={authenticator.createdAtMs} suffix=" ago" /></span>
+              On{' '}
+              <span className="dim">
+                · set up <RelativeTime atMs={authenticator.createdAtMs} suffix=" ago" />
+              </span>
             </>
           )}
         </Way>
