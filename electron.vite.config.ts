@@ -19,6 +19,7 @@ export default defineConfig({
           'plugin-worker': 'src/engine/plugins/plugin-worker.ts',
           'items-worker': 'src/engine/items/items-worker.ts',
           'egg-worker': 'src/engine/projects/egg-worker.ts',
+          'password-worker': 'src/engine/access/password-strength/password-worker.ts',
           'plan-worker': 'src/engine/fleet-file/plan-worker.ts'
         },
         output: { format: 'es', chunkFileNames: '[name].js' }

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { type AttemptResult, type Outcome, RECOMMENDED_POLICY } from '../../src/shared/contract/index.ts'
-import { aVersionName, anAttemptNumber } from '../../src/shared/testing/ids.ts'
+import { aVersionName, anAttemptNumber, branded } from '../../src/shared/testing/ids.ts'
 import { openFilesystemBlobStore } from '../../src/engine/blobs/filesystem/filesystem-blob-store.ts'
 import { ItemsArchive } from '../../src/engine/collecting/items-archive.ts'
 import { LogArchive } from '../../src/engine/logs/archive/log-archive.ts'
@@ -10,6 +10,7 @@ import { openLogThreads } from '../../src/engine/logs/scan/log-threads.ts'
 import { Alerts } from '../../src/engine/plugins/alerts.ts'
 import { systemClock } from '../../src/engine/runtime/clock.ts'
 import { systemRandom } from '../../src/engine/runtime/random.ts'
+import { asSealedText } from '../../src/engine/runtime/secret-box.ts'
 import { silentLogger } from '../../src/engine/runtime/logger.ts'
 import type { AttemptChange } from '../../src/engine/job-rules/attempt-change.ts'
 import type { NewJob } from '../../src/engine/store/records.ts'
@@ -31,6 +32,15 @@ export async function fillThroughStore(dataDirectory: string, clock: FakeClock):
   const store = await openSqliteStoreHere({ path, clock, logger: silentLogger })
   const blobs = await openFilesystemBlobStore(join(dataDirectory, 'blobs'))
   const nodeId = (await store.listNodes()).find(({ name }) => name === 'berlin')!.id
+  const anna = (await store.listUsers()).find(({ name }) => name === 'anna')!.id
+  await store.putAuthenticator({
+    ...{ userId: anna, sealedSecret: asSealedText('v1.c2VhbGVk'), createdAtMs: nowMs },
+    ...{ usedStep: Math.floor(nowMs / 30_000), recoveryHashes: ['a', 'b'].map((digit) => digit.repeat(64)) }
+  })
+  await store.addPasskey({
+    ...{ id: branded('5'.repeat(32)), userId: anna, credentialId: 'Y3JlZGVudGlhbA', name: 'laptop' },
+    ...{ host: 'deck.example.org', publicKey: 'a2V5', signCount: 3, createdAtMs: nowMs, lastUsedAtMs: nowMs }
+  })
   const entry = (text: string) => ({ atMs: nowMs, text, evidence: { seen: text.length } })
   let made = 0
 

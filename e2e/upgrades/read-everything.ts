@@ -114,6 +114,14 @@ async function readSettings(store: Store) {
       hasPassword: passwordHash !== null
     })),
     accessTokens: await store.listAccessTokens(),
+    ...(await readSecondFactors(store)),
     isPaused: await store.getSetting('paused')
   }
+}
+
+/** Earlier data directories have none. */
+async function readSecondFactors(store: Store) {
+  const authenticators = await store.listAuthenticators()
+  const passkeys = await store.listPasskeys()
+  return authenticators.length + passkeys.length === 0 ? {} : { authenticators, passkeys }
 }

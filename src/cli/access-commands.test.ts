@@ -1,4 +1,6 @@
+import { Secret, TOTP } from 'otpauth'
 import { expect, it } from 'vitest'
+import { basic } from '../server/testing/test-app.ts'
 import { EXIT_CODES } from './client/exit-codes.ts'
 import { call, makeDirectory, openEngine } from './testing/call.ts'
 
@@ -19,7 +21,9 @@ it('adds a person whose password comes from a file, and the person may do what t
       'needs the permission "use the fleet file", which the role admin has. anna has the role operator'
     )
   ])
-  expect((await run('users')).out).toMatch(/^NAME +KIND +ROLE +STATE +LAST SEEN +ID\nanna +person +operator +enabled +/)
+  expect((await run('users')).out).toMatch(
+    /^NAME +KIND +ROLE +SECOND FACTOR +STATE +LAST SEEN +ID\nanna +person +operator +none +enabled +/
+  )
   expect((await run('users', 'set', 'Anna', '--role', 'viewer', '--disable')).out).toBe('anna: viewer, disabled\n')
   expect((await call(['users', 'me'], asAnna)).code).toBe(EXIT_CODES.unauthorized)
   expect((await run('users', 'set', 'anna')).code).toBe(EXIT_CODES.usage)
@@ -39,6 +43,28 @@ it('adds a person whose password comes from a file, and the person may do what t
     EXIT_CODES.notFound,
     expect.stringContaining('There is no user anna. There are none.')
   ])
+})
+
+it('turns off the second factor of somebody who has lost it, whose password is enough again', async () => {
+  const { run, url, engine } = await openEngine({ password: `${PASSWORD}\n` })
+  await run('users', 'add', 'anna', '--role', 'viewer', '--new-password-file', 'password')
+  const asAnna = { url, password: PASSWORD, environment: { SCRAPDECK_USERNAME: 'anna' } }
+  const post = async (path: string, body: object) => {
+    const headers = { authorization: basic('anna', PASSWORD), 'content-type': 'application/json' }
+    const request = { method: 'POST', headers, body: JSON.stringify(body) }
+    return (await (await fetch(`${url}/api/v1/users/me/${path}`, request)).json()) as Record<string, string>
+  }
+  const { secret = '' } = await post('authenticator', { current: PASSWORD })
+  await post('authenticator/confirm', {
+    code: new TOTP({ secret: Secret.fromBase32(secret) }).generate({ timestamp: engine.clock.nowMs() })
+  })
+  expect((await run('users')).out).toMatch(/\nanna +person +viewer +app +enabled +/)
+  const refused = await call(['users', 'me'], asAnna)
+  expect([refused.code, refused.error]).toEqual([EXIT_CODES.unauthorized, expect.stringContaining('Send a token')])
+  expect((await run('users', 'set', 'anna', '--no-second-factor')).out).toBe(
+    'anna: viewer, enabled, no second factor\n'
+  )
+  expect((await call(['users', 'me'], asAnna)).out).toBe('anna, viewer\n')
 })
 
 it('creates a token for a service account, which works as the password, and revokes it by its last characters', async () => {

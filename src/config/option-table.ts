@@ -167,6 +167,7 @@ export const OPTIONS: readonly OptionRow[] = [
     'allow_plain_http'
   ].map((name) => row('scrapdeck', name)),
   row('scrapdeck', 'public_url'),
+  row('scrapdeck', 'require_second_factor'),
   ...['issuer', 'client_id', 'client_secret', 'client_secret_file', 'scopes', 'name_claim', 'groups_claim', 'roles']
     .concat('label', 'session_hours')
     .map((name) => row('scrapdeck', `oidc_${name}`)),

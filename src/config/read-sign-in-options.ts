@@ -26,8 +26,16 @@ export function readSignInOptions(options: OptionReader): SignInOptions {
     oidc: readOidc(options),
     jwt: readJwt(options),
     proxy: readProxy(options),
-    publicUrl: readPublicUrl(options)
+    publicUrl: readPublicUrl(options),
+    requiresSecondFactor: readRequirement(options)
   }
+}
+
+function readRequirement(options: OptionReader): boolean {
+  const picked = options.pick('scrapdeck', 'require_second_factor')
+  const isOn = picked !== null && options.isOn(picked, 'require_second_factor')
+  options.list('scrapdeck', 'require_second_factor', isOn ? 'on' : 'off', picked)
+  return isOn
 }
 
 function readOidc(options: OptionReader): OidcOptions | null {

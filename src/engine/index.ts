@@ -5,6 +5,8 @@ import { startStoreThread } from './store/thread/store-thread.ts'
 
 export type { Engine, EngineOptions } from './wiring/engine-options.ts'
 export type { HostedNode } from './launcher/hosted/hosted-node.ts'
+export type { NoPasskeySite, PasskeyAnswer, PasskeySite } from './access/second-factor/webauthn.ts'
+export type { SecretForApp } from './access/second-factor/time-codes.ts'
 export type { Membership, Mandate } from './leadership/join-engines.ts'
 export { startStoreThread } from './store/thread/store-thread.ts'
 

@@ -6,6 +6,9 @@ import { ScrapdeckError } from '../shared/errors.ts'
 import type { Logger } from '../engine/runtime/logger.ts'
 import { Authenticator } from './auth/authenticator.ts'
 import type { Caller } from './auth/caller.ts'
+import { addressInBrowser } from './auth/session-reply.ts'
+import { passkeySiteOf } from './auth/passkey-site.ts'
+import { LoginDoor } from './login-door.ts'
 import { createHostRule, isLoopback } from './auth/host-rule.ts'
 import { NO_SIGN_IN, type SignInOptions } from './auth/sign-in-options.ts'
 import { RequestGate } from './auth/request-gate.ts'
@@ -47,6 +50,7 @@ export interface AppOptions {
     | 'cache'
     | 'openEgg'
     | 'access'
+    | 'secondFactors'
     | 'audit'
   > & { sharedAnswers: Pick<NonNullable<Engine['sharedAnswers']>, 'find'> | null }
   /** Where sessions are stored. */
@@ -136,6 +140,7 @@ export function createApp(options: AppOptions): App {
   const authenticator = new Authenticator({
     credentials: engine.credentials,
     access: engine.access,
+    secondFactors: engine.secondFactors,
     audit: engine.audit,
     dataDirectory: options.dataDirectory,
     cache: engine.cache,
@@ -217,9 +222,11 @@ export function createApp(options: AppOptions): App {
     fastify.register(metricsDoor, { engine, requests: countRequests(fastify, metrics.prefix) })
   }
   // Before the Scrapyd door, which adds HTTP methods that only it answers.
+  const siteOf = (request: FastifyRequest) => passkeySiteOf(addressInBrowser(request), signIn.publicUrl)
   const handlers = createContractHandlers({
     ...{ engine, clock, logger, logOutEverywhere },
-    sessionsOf: (request) => authenticator.sessionsOf(request)
+    sessionsOf: (request) => authenticator.sessionsOf(request),
+    siteOf
   })
   fastify.register(contractDoors, { incoming: engine.incoming, limits, handlers })
   fastify.register(nodeDoor, { pulling: engine.pulling })
@@ -234,12 +241,15 @@ export function createApp(options: AppOptions): App {
   })
   fastify.register(docsDoor, { docsDirectory: options.docsDirectory })
   const { uiDirectory } = options
+  const { access, secondFactors, audit } = engine
+  const login = new LoginDoor({ authenticator, access, secondFactors, audit, limits, clock, siteOf })
   fastify.register(userInterfaceDoor, {
     prefix: '/ui',
     authenticator,
     limits,
     audit: engine.audit,
     uiDirectory,
+    login,
     publicUrl: signIn.publicUrl
   })
   return {

@@ -45,6 +45,7 @@ export interface HandlersOptions {
   logger: Logger
   logOutEverywhere: () => Promise<number>
   sessionsOf: (request: FastifyRequest) => SessionsOfCaller
+  siteOf: (request: FastifyRequest) => NonNullable<RouterContext['site']>
 }
 
 type RouteHandler = (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>
@@ -173,7 +174,8 @@ export class ContractHandlers {
       ...{ principal: principalOf(request), source },
       origin: originOf(request, door),
       logOutEverywhere: this.#options.logOutEverywhere,
-      sessions: this.#options.sessionsOf(request)
+      sessions: this.#options.sessionsOf(request),
+      site: this.#options.siteOf(request)
     }
   }
 
@@ -251,7 +253,7 @@ function createOnceInterceptor(engine: HandlersOptions['engine']): RootIntercept
           context: onceKey === null ? context : { ...context, onceKey }
         })
         const made = own.result.response
-        const isFinal = made !== undefined && made.status < 300 && isJson(made.body)
+        const isFinal = made !== undefined && made.status < 300 && isJson(made.body) && operation.tellsSecret !== true
         return { response: { status: made?.status ?? 404, headers: {}, body: made?.body }, isFinal }
       }
     )

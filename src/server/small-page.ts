@@ -12,10 +12,16 @@ body { margin: 0; min-height: 100vh; display: grid; place-items: center; backgro
 main { width: 340px; max-width: calc(100vw - 32px); padding: 24px; background: var(--panel); border: 1px solid var(--line);
   border-radius: 9px; overflow-wrap: anywhere }
 h1 + .button { margin-top: 16px }
+h1 + form { margin-top: 14px }
 h1 { margin: 0 0 6px; font-size: 17px; font-weight: 650; letter-spacing: -.015em }
 p { margin: 0 0 16px; color: var(--dim) }
 p:last-child { margin-bottom: 0 }
 .problem { color: var(--bad) }
+.problem:empty { display: none }
+.after { margin: 16px 0 0 }
+.qr { width: 180px; margin: 0 auto 16px; line-height: 0 }
+pre { margin: 0 0 16px; font: 13px/1.7 ui-monospace, monospace; text-align: center }
+a { color: var(--accent) }
 .or { margin: 16px 0 12px; text-align: center }
 label { display: block; margin: 0 0 12px; font-weight: 550 }
 input { display: block; width: 100%; margin-top: 4px; padding: 6px 9px; font: inherit; color: inherit; background: var(--bg);
@@ -24,6 +30,7 @@ button, .button { display: block; width: 100%; height: 32px; font: inherit; font
   text-align: center; text-decoration: none; color: var(--on-accent); background: var(--accent); border: 0;
   border-radius: 6px; cursor: pointer }
 button { line-height: normal }
+a.button { color: var(--on-accent) }
 .second { color: var(--text); background: var(--bg); border: 1px solid var(--line) }
 :focus-visible { outline: 2px solid var(--accent); outline-offset: 2px }
 code { font-family: ui-monospace, monospace; font-size: 12px }

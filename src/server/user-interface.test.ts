@@ -53,11 +53,15 @@ describe('/ui/', () => {
 
 describe('the login page', () => {
   it('shows a problem as text only', () => {
-    expect(loginPage({ problem: '<script>alert(1)</script>', signInWith: null })).not.toContain('<script>')
+    expect(loginPage({ problem: '<script>alert(1)</script>', signInWith: null, passkeys: null })).not.toContain(
+      '<script>'
+    )
   })
 
   it('allows only its own style sheet', async () => {
-    const style = /<style>([^]*)<\/style>/.exec(loginPage({ problem: null, signInWith: null }))?.[1] as string
+    const style = /<style>([^]*)<\/style>/.exec(
+      loginPage({ problem: null, signInWith: null, passkeys: null })
+    )?.[1] as string
     const hash = Buffer.from(await crypto.subtle.digest('SHA-256', Buffer.from(style))).toString('base64')
     expect(SMALL_PAGE_POLICY).toContain(`style-src 'sha256-${hash}'`)
     expect(SMALL_PAGE_POLICY).not.toContain('script')

@@ -2,19 +2,17 @@ import { existsSync } from 'node:fs'
 import { join, sep } from 'node:path'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Audit } from '../engine/audit/audit.ts'
-import { OWNER, type Principal } from '../engine/access/principal.ts'
+import { OWNER } from '../engine/access/principal.ts'
 import { actorOf, originOf, recordVouching, SESSION_DIGITS } from './audit-origin.ts'
 import { addressOf, clientOf } from './auth/client-address.ts'
 import { FOR_READERS, forPermissionInAll } from './auth/route-permissions.ts'
 import { ERROR_CODES, ScrapdeckError } from '../shared/errors.ts'
 import { type Authenticator, knowsPassword } from './auth/authenticator.ts'
 import type { DoorLimits } from './auth/door-limits.ts'
-import { LOGIN_PAGE_POLICY, loginPage } from './auth/login-page.ts'
 import { BACK_CHANNEL_PATH, CALLBACK_PATH, LOGIN_MS, type OidcSignIn, SIGN_IN_PATH } from './auth/oidc-sign-in.ts'
 import { loginCookieName, readCookies, setCookie } from './auth/session-cookie.ts'
-import { isBehindTls, setSessionCookie } from './auth/session-reply.ts'
-import { SMALL_PAGE_POLICY } from './small-page.ts'
-import { parseUrlEncoded } from './forms/urlencoded.ts'
+import { addressInBrowser, isBehindTls, setSessionCookie } from './auth/session-reply.ts'
+import { fieldsOf, type LoginDoor } from './login-door.ts'
 
 /** Inline styles because the component library inserts style elements; scripts only from our own files. */
 const UI_POLICY =
@@ -29,6 +27,7 @@ interface UserInterfaceOptions {
   uiDirectory: string
   /** Where browsers reach us; null: at the host of their request. */
   publicUrl: string | null
+  login: LoginDoor
 }
 
 /** `/ui/`: the built UI for browsers, with one-time links and a login form. */
@@ -42,7 +41,7 @@ export async function userInterfaceDoor(app: FastifyInstance, options: UserInter
   )
   app.get('', FOR_READERS, (_request, reply) => reply.redirect('/ui/'))
   app.get('/login', { ...FOR_READERS, exposeHeadRoute: false }, (request, reply) => answerLink(options, request, reply))
-  app.post('/login', FOR_READERS, (request, reply) => answerForm(options, request, reply))
+  options.login.serve(app)
   app.post('/link', forPermissionInAll('users.change'), async (request, reply) => {
     if (!knowsPassword(request)) {
       throw new ScrapdeckError(
@@ -117,64 +116,14 @@ async function answerLink(
     // Before the link is used up: after a 429 it still works.
     await options.limits.chargeLogin(request, reply)
     // Somebody else may have been faster.
-    if (await authenticator.links.redeem(token)) return logIn(options, OWNER, 'link', request, reply)
+    if (await authenticator.links.redeem(token))
+      return options.login.logIn(OWNER, { signedInWith: 'link' }, request, reply)
   }
   if (await authenticator.hasSession(request)) return reply.redirect('/ui/', 303)
-  if (token === undefined) return sendLoginPage(authenticator, reply, 200, null)
-  return sendLoginPage(
-    authenticator,
-    reply,
-    403,
+  if (token === undefined) return options.login.sendPage(request, reply, { status: 200, problem: null })
+  const problem =
     'This link was already used or is older than ten minutes. Log in, or make a new one with `npm run scrapdeck -- link`.'
-  )
-}
-
-async function answerForm(
-  options: UserInterfaceOptions,
-  request: FastifyRequest,
-  reply: FastifyReply
-): Promise<FastifyReply> {
-  const { authenticator, limits } = options
-  const field = fieldsOf(request)
-  // The gate charged everybody else.
-  const isKnown = authenticator.knows(request)
-  const verdict = await authenticator.checkForm(request, { username: field('username'), password: field('password') })
-  if (isKnown && verdict.is !== 'right') await limits.chargeOpen(request, reply)
-  switch (verdict.is) {
-    case 'right':
-      await limits.chargeLogin(request, reply)
-      return logIn(options, verdict.principal, 'password', request, reply)
-    case 'wrong':
-      await refuseLogin(options, field('username'), 'UNAUTHORIZED', request)
-      return sendLoginPage(authenticator, reply, 401, 'Wrong user name or password.')
-    case 'blocked':
-      await refuseLogin(options, field('username'), 'TOO_MANY_REQUESTS', request)
-      return sendLoginPage(
-        authenticator,
-        reply.header('retry-after', String(verdict.retryAfterSeconds)),
-        429,
-        `Too many failed attempts. Wait ${verdict.retryAfterSeconds} s and try again.`
-      )
-  }
-}
-
-/** The values of a form, by name; empty if absent. */
-function fieldsOf(request: FastifyRequest): (name: string) => string {
-  const fields = parseUrlEncoded((request.body as Buffer | undefined) ?? Buffer.alloc(0))
-  return (name) => fields.get(name)?.[0]?.toString('utf8') ?? ''
-}
-
-async function logIn(
-  { authenticator, audit }: UserInterfaceOptions,
-  principal: Principal,
-  signedInWith: 'password' | 'link',
-  request: FastifyRequest,
-  reply: FastifyReply
-): Promise<FastifyReply> {
-  const input = { signedInWith }
-  await audit.record({ principal, origin: originOf(request, 'login') }, { operation: 'login', input })
-  setSessionCookie(request, reply, await authenticator.logIn(principal, { signedInWith, request }))
-  return reply.header('cache-control', 'no-store').redirect('/ui/', 303)
+  return options.login.sendPage(request, reply, { status: 403, problem })
 }
 
 /** Sends browsers to the identity provider, and logs in those that come back. */
@@ -194,7 +143,7 @@ function serveSignIn(app: FastifyInstance, oidc: OidcSignIn, options: UserInterf
       reply.header('set-cookie', setCookie(nameOf(request), cookie, cookieOptions(request, LOGIN_MS / 1_000)))
       return reply.redirect(url, 303)
     } catch (error) {
-      return sendProblem(error, options, reply)
+      return sendProblem(error, options, request, reply)
     }
   })
   app.get(CALLBACK_PATH.slice('/ui'.length), noHead, async (request, reply) => {
@@ -219,8 +168,8 @@ function serveSignIn(app: FastifyInstance, oidc: OidcSignIn, options: UserInterf
       setSessionCookie(request, reply, begun)
       return reply.redirect(`/ui/${page}`, 303)
     } catch (error) {
-      if (error instanceof ScrapdeckError) await refuseLogin(options, 'oidc', error.code, request)
-      return sendProblem(error, options, reply)
+      if (error instanceof ScrapdeckError) await options.login.refuse('oidc', error.code, request)
+      return sendProblem(error, options, request, reply)
     }
   })
   app.post(BACK_CHANNEL_PATH.slice('/ui'.length), FOR_READERS, async (request, reply) => {
@@ -243,43 +192,17 @@ function serveSignIn(app: FastifyInstance, oidc: OidcSignIn, options: UserInterf
 const COOKIES_MAX = 10
 
 /** What a person can do something about, on the login page. */
-function sendProblem(error: unknown, { authenticator }: UserInterfaceOptions, reply: FastifyReply): FastifyReply {
+function sendProblem(
+  error: unknown,
+  { login }: UserInterfaceOptions,
+  request: FastifyRequest,
+  reply: FastifyReply
+): FastifyReply {
   if (!(error instanceof ScrapdeckError)) throw error
-  return sendLoginPage(authenticator, reply, ERROR_CODES[error.code].status, error.message, true)
+  const { status } = ERROR_CODES[error.code]
+  return login.sendPage(request, reply, { status, problem: error.message, isElsewhere: true })
 }
 
 /** `https://deck.example.org`. The host has passed the gate. */
-function publicAddressOf({ publicUrl }: UserInterfaceOptions, request: FastifyRequest): string {
-  return publicUrl ?? `${isBehindTls(request) ? 'https' : 'http'}://${request.headers.host}`
-}
-
-/** Whoever guesses is counted by address, whatever names he tries. */
-function refuseLogin(
-  { audit }: UserInterfaceOptions,
-  claimedName: string,
-  code: string,
-  request: FastifyRequest
-): Promise<void> {
-  const sender = clientOf(addressOf(request))
-  const origin = originOf(request, 'login')
-  return audit.refuse({ principal: null, claimedName, origin }, { operation: 'login', input: null, code, sender })
-}
-
-function sendLoginPage(
-  { oidc }: Authenticator,
-  reply: FastifyReply,
-  status: number,
-  problem: string | null,
-  isElsewhere = false
-): FastifyReply {
-  return (
-    reply
-      .code(status)
-      // With `no-referrer`, browsers would send `Origin: null` with the form, which the origin check rejects.
-      .header('referrer-policy', 'same-origin')
-      .header('content-security-policy', oidc === null ? SMALL_PAGE_POLICY : LOGIN_PAGE_POLICY)
-      .header('cache-control', 'no-store')
-      .type('text/html; charset=utf-8')
-      .send(loginPage({ problem, signInWith: oidc?.label ?? null, isElsewhere }))
-  )
-}
+const publicAddressOf = ({ publicUrl }: UserInterfaceOptions, request: FastifyRequest): string =>
+  publicUrl ?? addressInBrowser(request)

@@ -11,6 +11,7 @@ export const ERROR_CODES = {
   SIGN_IN_UNAVAILABLE: { status: 503, title: 'The identity provider does not respond' },
   ROLE_REQUIRED: { status: 403, title: 'Your role does not allow this' },
   PASSWORD_REQUIRED: { status: 403, title: 'This requires the password, not only a session' },
+  SECOND_FACTOR_REQUIRED: { status: 403, title: 'The password of this user is not enough' },
   NOT_FOUND: { status: 404, title: 'Not found' },
   JOB_NOT_FOUND: { status: 404, title: 'There is no job with this id' },
   NODE_NOT_FOUND: { status: 404, title: 'There is no node with this id' },

@@ -22,6 +22,8 @@ interface UserFlags extends RightsFlags {
   newPasswordFile?: string
   disable?: boolean
   enable?: boolean
+  /** false: `--no-second-factor`. */
+  secondFactor?: boolean
 }
 
 interface TokenFlags {
@@ -68,25 +70,36 @@ function addUsers(add: ClientCommands['add'], nowMs: () => number): void {
     withRights(withPassword(command), { whose: 'the user', isChange: true })
       .addOption(new Option('--disable', 'refuse logins and tokens').conflicts('enable'))
       .option('--enable', 'allow them again')
-  )(async ({ client, flags, terminal }, [name = ''], { newPasswordFile, enable, disable, ...given }: UserFlags) => {
-    const rights = rightsIn(given)
-    const password = readNewPassword(newPasswordFile, terminal)
-    const enabled = enable === true ? true : disable === true ? false : undefined
-    if (Object.keys(rights).length === 0 && enabled === undefined && password === null) {
-      throw new CommandEnd(
-        EXIT_CODES.usage,
-        'Nothing to change: give --role, --project, --node-group, --new-password-file, --enable or --disable.'
+      .option('--no-second-factor', 'remove the authenticator app, recovery codes and passkeys; ends all sessions')
+  )(
+    async (
+      { client, flags, terminal },
+      [name = ''],
+      { newPasswordFile, enable, disable, secondFactor = true, ...given }: UserFlags
+    ) => {
+      const rights = rightsIn(given)
+      const password = readNewPassword(newPasswordFile, terminal)
+      const enabled = enable === true ? true : disable === true ? false : undefined
+      const isUnchanged = Object.keys(rights).length === 0 && enabled === undefined && password === null
+      if (isUnchanged && secondFactor) {
+        throw new CommandEnd(
+          EXIT_CODES.usage,
+          'Nothing to change: give --role, --project, --node-group, --new-password-file, --enable, --disable or --no-second-factor.'
+        )
+      }
+      const { id } = await findUser(client, name)
+      const reset = secondFactor ? null : await client.signIn.reset({ id })
+      const changes = { ...rights, enabled, ...(password !== null && { password }) }
+      const answer = isUnchanged && reset !== null ? reset : await client.users.update({ id, ...changes })
+      print(
+        terminal,
+        flags,
+        answer,
+        ({ user }) =>
+          `${user.name}: ${describeRights(user)}, ${user.enabled ? 'enabled' : 'disabled'}${reset === null ? '' : ', no second factor'}`
       )
     }
-    const { id } = await findUser(client, name)
-    const answer = await client.users.update({ id, ...rights, enabled, ...(password !== null && { password }) })
-    print(
-      terminal,
-      flags,
-      answer,
-      ({ user }) => `${user.name}: ${describeRights(user)}, ${user.enabled ? 'enabled' : 'disabled'}`
-    )
-  })
+  )
 
   add(
     'remove <user>',
@@ -147,6 +160,12 @@ function describeMe({ role, everywhere, projects, nodeGroups = {}, permissions }
 /** The built-in role that is the same, else how the role is called, else what it allows. */
 const placeWords = (role: string, builtIn: Role, names: readonly string[]): string =>
   permissionsOfRole(builtIn) === permissionsOf(names) ? builtIn : isBuiltInRole(role) ? names.join(' + ') : role
+
+/** `app, 2 passkeys` */
+function factorsOf({ hasAuthenticator, passkeyCount }: User): string {
+  const passkeys = passkeyCount === 0 ? [] : [`${passkeyCount} passkey${passkeyCount === 1 ? '' : 's'}`]
+  return [...(hasAuthenticator ? ['app'] : []), ...passkeys].join(', ') || 'none'
+}
 
 function addSessions(add: ClientCommands['add'], nowMs: () => number): void {
   add('list', 'List the browsers that are logged in as you; as an owner, those of everybody.', undefined, {
@@ -222,12 +241,13 @@ const age = (atMs: number | null, nowMs: number): string => (atMs === null ? 'ne
 
 function listed(users: User[], nowMs: number): string {
   return table(
-    ['name', 'kind', 'role', 'state', 'last seen', 'id'],
+    ['name', 'kind', 'role', 'second factor', 'state', 'last seen', 'id'],
     users.map((user) => [
       ...[
         user.name,
         user.origin === 'local' ? user.kind : `${user.kind} (${user.origin})`,
         describeRights(user),
+        factorsOf(user),
         user.enabled ? 'enabled' : 'disabled'
       ],
       ...[age(user.lastSeenAtMs, nowMs), user.id]

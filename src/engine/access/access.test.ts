@@ -6,11 +6,14 @@ import { systemRandom } from '../runtime/random.ts'
 import { createFakeClock } from '../testing/fake-clock.ts'
 import { openTemporaryStore } from '../testing/temporary-store.ts'
 import { Access } from './access.ts'
+import { isGuessable, type JudgedPassword } from './password-strength/judge-password.ts'
 import { Passwords } from './passwords.ts'
 import { OWNER, type Principal } from './principal.ts'
 import { builtInRights } from '../testing/built-in-rights.ts'
 import { isTokenText, makeTokenText } from './token-text.ts'
 
+/** Not in a thread: that is another test's. */
+const judge = async (password: JudgedPassword) => isGuessable(password)
 const PASSWORD = 'kestrel amber drawbridge'
 
 async function openAccess() {
@@ -18,7 +21,7 @@ async function openAccess() {
   onTestFinished(() => temporary.remove())
   const { store } = temporary
   const clock = createFakeClock()
-  const parts = { store, clock, random: systemRandom, logger: silentLogger, ownerName: 'scrapdeck' }
+  const parts = { store, clock, random: systemRandom, logger: silentLogger, ownerName: 'scrapdeck', isGuessable: judge }
   return { access: await Access.open(parts), clock, reopen: () => Access.open(parts) }
 }
 

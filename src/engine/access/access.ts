@@ -1,5 +1,5 @@
 import type { EventEmitter } from 'node:events'
-import type { AccessToken, AccessTokenId, User, UserChanges, UserId } from '../../shared/contract/index.ts'
+import type { AccessToken, AccessTokenId, UserChanges, UserId } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { includes, NONE } from '../../shared/permissions.ts'
 import { roleOf, rolesIn } from '../../shared/roles.ts'
@@ -14,6 +14,7 @@ import { Directory } from './directory.ts'
 import { GroupCommands } from './group-commands.ts'
 import { LastSeen } from './last-seen.ts'
 import { nameFrom } from './outside-name.ts'
+import type { JudgedPassword } from './password-strength/judge-password.ts'
 import { Passwords } from './passwords.ts'
 import { OWNER, type Principal } from './principal.ts'
 import { areSameRoles, type GivenRoles, hasRole, shownRole } from './given-roles.ts'
@@ -22,7 +23,7 @@ import { RightsOfUsers } from './rights-of-users.ts'
 import { Roles } from './roles.ts'
 import { DAY_MS, type GivenToken, TokenCommands } from './token-commands.ts'
 import { hashTokenText, isTokenText, looksLikeToken } from './token-text.ts'
-import { type GivenUser, UserCommands } from './user-commands.ts'
+import { type GivenUser, type ListedUser, UserCommands } from './user-commands.ts'
 
 export interface AccessParts {
   store: AccessStore
@@ -31,6 +32,8 @@ export interface AccessParts {
   logger: Logger
   /** The user name of the service's own password, which no other user may have. */
   ownerName: string
+  /** Whether a new password is easily guessed; absent: judged in a thread of its own. */
+  isGuessable?: (password: JudgedPassword) => Promise<boolean>
 }
 
 /**
@@ -99,9 +102,14 @@ export class Access {
     return this.#directory.userCount === 0
   }
 
-  listUsers = (): User[] => this.#users.list()
-  createUser = (given: GivenUser): Promise<User> => this.#users.create(given)
-  updateUser = (id: UserId, changes: UserChanges): Promise<User> => this.#users.update(id, changes)
+  /** undefined: there is none. */
+  getUser = (id: UserId): ListedUser | undefined => this.#users.get(id)
+  listUsers = (): ListedUser[] => this.#users.list()
+  createUser = (given: GivenUser): Promise<ListedUser> => this.#users.create(given)
+  updateUser = (id: UserId, changes: UserChanges): Promise<ListedUser> => this.#users.update(id, changes)
+  endSessionsOf = (id: UserId): Promise<ListedUser> => this.#users.endSessions(id)
+  confirmPassword: UserCommands['confirmPassword'] = (by, current, words) =>
+    this.#users.confirmPassword(by, current, words)
   removeUser = (id: UserId): Promise<boolean> => this.#users.remove(id)
   changeOwnPassword = (by: Principal, current: string, password: string): Promise<void> =>
     this.#users.changeOwnPassword(by, current, password)

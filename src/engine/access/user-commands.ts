@@ -1,3 +1,4 @@
+import { hostname } from 'node:os'
 import type { NewUser, User, UserChanges, UserId } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import type { Clock } from '../runtime/clock.ts'
@@ -7,8 +8,9 @@ import { type Directory, foldName } from './directory.ts'
 import { type GivenRoles, hasRole } from './given-roles.ts'
 import { refuseTooManyMembers, requireGroup } from './group-commands.ts'
 import { Guesses } from './guesses.ts'
-import { isObvious } from './obvious-password.ts'
 import { freeName, nameFrom } from './outside-name.ts'
+import type { JudgedPassword } from './password-strength/judge-password.ts'
+import { judgeInThread } from './password-strength/password-thread.ts'
 import type { Passwords } from './passwords.ts'
 import type { Principal } from './principal.ts'
 import type { Roles } from './roles.ts'
@@ -24,7 +26,12 @@ export interface UserCommandsParts {
   random: Random
   /** The user name of the service's own password, which no other user may have. */
   ownerName: string
+  /** Whether a new password is easily guessed; absent: judged in a thread of its own. */
+  isGuessable?: (password: JudgedPassword) => Promise<boolean>
 }
+
+/** Without what second-factor/ knows. */
+export type ListedUser = Omit<User, 'hasAuthenticator' | 'passkeyCount'>
 
 /** Without what has a default. */
 export type GivenUser = Pick<NewUser, 'name' | 'kind' | 'role'> & Partial<NewUser>
@@ -39,12 +46,18 @@ export class UserCommands {
     this.#guesses = new Guesses(parts.clock)
   }
 
-  list(): User[] {
+  /** undefined: there is none. */
+  get(id: UserId): ListedUser | undefined {
+    const user = this.#parts.directory.user(id)
+    return user === undefined ? undefined : describeUser(user)
+  }
+
+  list(): ListedUser[] {
     return this.#parts.directory.users.map(describeUser)
   }
 
   /** Rejects with USER_NAME_TAKEN, GROUP_NOT_FOUND, BAD_INPUT. */
-  create(given: GivenUser): Promise<User> {
+  create(given: GivenUser): Promise<ListedUser> {
     const { directory, roles, passwords, clock, random } = this.#parts
     const { name, kind, role, projects = {}, nodeGroups = {}, groups = [], password } = given
     return directory.inTurn(async () => {
@@ -62,7 +75,7 @@ export class UserCommands {
       refuseNoRole([{ role, projects, nodeGroups }, ...joined])
       roles.requireGiven({ role, projects })
       for (const { members } of joined) refuseTooManyMembers(members.length + 1)
-      refuseObvious(password, name)
+      await this.#refuseGuessable(password, name)
       const nowMs = clock.nowMs()
       const user: StoredUser = {
         ...{ id: random.hex(16) as UserId, name, kind, role, projects, nodeGroups, enabled: true },
@@ -78,7 +91,7 @@ export class UserCommands {
   }
 
   /** A new password, or disabling the user, ends all sessions. Rejects with USER_NOT_FOUND, BAD_INPUT. */
-  update(id: UserId, { role, projects, nodeGroups, enabled, password }: UserChanges): Promise<User> {
+  update(id: UserId, { role, projects, nodeGroups, enabled, password }: UserChanges): Promise<ListedUser> {
     const { directory, roles, passwords, clock } = this.#parts
     return directory.inTurn(async () => {
       const before = directory.requireUser(id)
@@ -92,7 +105,7 @@ export class UserCommands {
           `${before.name} signs in elsewhere (${originOf(before)}): the roles come from groups there and from groups of this Scrapdeck, and there is no password here`
         )
       }
-      refuseObvious(password, before.name)
+      await this.#refuseGuessable(password, before.name)
       const rights = {
         role: role === undefined ? before.role : role,
         projects: projects ?? before.projects,
@@ -113,24 +126,42 @@ export class UserCommands {
     })
   }
 
+  /** As confirmPassword. */
+  async changeOwnPassword(by: Principal, current: string, password: string): Promise<void> {
+    const text =
+      'The password of the service itself is changed on its machine, with --password-file or SCRAPDECK_PASSWORD'
+    const { id } = await this.confirmPassword(by, current, { what: 'change the password', ofService: text })
+    await this.update(id, { password })
+  }
+
   /**
-   * Rejects with PASSWORD_REQUIRED for a token, BAD_INPUT if the current password is wrong, and TOO_MANY_REQUESTS after
-   * some that were.
+   * For what a browser that was left alone must not do. Rejects with PASSWORD_REQUIRED for a token, BAD_INPUT if the
+   * password is wrong or there is none, and TOO_MANY_REQUESTS after some that were wrong.
    */
-  async changeOwnPassword({ userId, tokenId }: Principal, current: string, password: string): Promise<void> {
-    if (tokenId !== null) throw needsPassword('A token cannot change the password of its user')
+  async confirmPassword(
+    { userId, tokenId }: Principal,
+    current: string,
+    { what, ofService }: { what: string; ofService: string }
+  ): Promise<{ id: UserId; name: string }> {
+    if (tokenId !== null) throw needsPassword(`A token cannot ${what} of its user`)
     const user = this.#parts.directory.user(userId)
-    if (user === undefined) {
-      const text =
-        'The password of the service itself is changed on its machine, with --password-file or SCRAPDECK_PASSWORD'
-      throw new ScrapdeckError('BAD_INPUT', text)
-    }
+    if (user === undefined) throw new ScrapdeckError('BAD_INPUT', ofService)
     this.#guesses.begin(user.id)
     if (!(await this.#parts.passwords.isRight(current, user.passwordHash))) {
       throw new ScrapdeckError('BAD_INPUT', 'The current password is wrong', { data: { field: 'current' } })
     }
     this.#guesses.forget(user.id)
-    await this.update(user.id, { password })
+    return user
+  }
+
+  /** All of this user's. Rejects with USER_NOT_FOUND. */
+  endSessions(id: UserId): Promise<ListedUser> {
+    const { directory, clock } = this.#parts
+    return directory.inTurn(async () => {
+      const user = { ...directory.requireUser(id), sessionsSinceMs: clock.nowMs() + 1 }
+      await directory.putUser(user)
+      return describeUser(user)
+    })
   }
 
   /** Rejects with USER_NOT_FOUND. */
@@ -157,11 +188,26 @@ export class UserCommands {
     return foldName(name) === foldName(ownerName) || directory.userByName(name) !== undefined
   }
 
+  async #refuseGuessable(password: string | undefined, name: string): Promise<void> {
+    if (password === undefined) return
+    const { ownerName, clock, isGuessable = judgeInThread(clock) } = this.#parts
+    const names = [name, ownerName, hostname(), ...OWN_NAMES]
+    if (!looksLikeToken(password) && !(await isGuessable({ password, names }))) return
+    throw new ScrapdeckError(
+      'BAD_INPUT',
+      'This password is easily guessed: use several words that have nothing in common',
+      { data: { field: 'password' } }
+    )
+  }
+
   #refuseTooMany(): void {
     if (this.#parts.directory.userCount < USERS_MAX) return
     throw new ScrapdeckError('BAD_INPUT', `There can be ${USERS_MAX} users. Remove some first`)
   }
 }
+
+/** Of what this service is about: in many passwords of it. */
+const OWN_NAMES = ['scrapdeck', 'scrapyd', 'scrapy', 'spider', 'crawler', 'scraper']
 
 export const needsPassword = (text: string): ScrapdeckError =>
   new ScrapdeckError('PASSWORD_REQUIRED', `${text}: log in with a password.`)
@@ -174,16 +220,7 @@ function refuseNoRole(all: readonly GivenRoles[]): void {
   })
 }
 
-function refuseObvious(password: string | undefined, name: string): void {
-  if (password === undefined || !(isObvious(password, name) || looksLikeToken(password))) return
-  throw new ScrapdeckError(
-    'BAD_INPUT',
-    'This password is easily guessed: use several words that have nothing in common',
-    { data: { field: 'password' } }
-  )
-}
-
-function describeUser({ passwordHash, sessionsSinceMs: _, subject, vouchedAtMs: __, ...user }: StoredUser): User {
+function describeUser({ passwordHash, sessionsSinceMs: _, subject, vouchedAtMs: __, ...user }: StoredUser): ListedUser {
   return { ...user, origin: originOf({ subject }), hasPassword: passwordHash !== null }
 }
 

@@ -3,6 +3,8 @@ import { namesOf, type Permissions } from '../../shared/permissions.ts'
 import { mostRoleIn, nodeRoleOf, PROJECT_ROLES, ROLES } from '../../shared/roles.ts'
 import type { Access } from '../access/access.ts'
 import type { Rights } from '../access/rights.ts'
+import type { SecondFactors } from '../access/second-factor/second-factors.ts'
+import type { RouterContext } from './router-context.ts'
 import type { implementWithRights } from './required-rights.ts'
 
 function describeRights({ everywhere, inProjects, inNodeGroups }: Rights) {
@@ -21,7 +23,11 @@ function describeRights({ everywhere, inProjects, inNodeGroups }: Rights) {
 }
 
 /** The operations of users, groups and tokens. Each knows who asks: what is one's own needs no permission of an owner. */
-export const accessOperations = (os: ReturnType<typeof implementWithRights>, access: Access) => ({
+export const accessOperations = (
+  os: ReturnType<typeof implementWithRights>,
+  access: Access,
+  secondFactors: SecondFactors
+) => ({
   users: {
     me: os.users.me.handler(
       ({
@@ -33,10 +39,12 @@ export const accessOperations = (os: ReturnType<typeof implementWithRights>, acc
         groups: userId === null ? [] : access.groups.namesOf(userId)
       })
     ),
-    list: os.users.list.handler(() => ({ users: access.listUsers() })),
-    create: os.users.create.handler(async ({ input }) => ({ user: await access.createUser(input) })),
+    list: os.users.list.handler(() => ({ users: access.listUsers().map((user) => secondFactors.describeUser(user)) })),
+    create: os.users.create.handler(async ({ input }) => ({
+      user: secondFactors.describeUser(await access.createUser(input))
+    })),
     update: os.users.update.handler(async ({ input: { id, ...changes } }) => ({
-      user: await access.updateUser(id, changes)
+      user: secondFactors.describeUser(await access.updateUser(id, changes))
     })),
     remove: os.users.remove.handler(async ({ input }) => ({ removed: await access.removeUser(input.id) })),
     changePassword: os.users.changePassword.handler(async ({ input, context }) => {
@@ -58,6 +66,40 @@ export const accessOperations = (os: ReturnType<typeof implementWithRights>, acc
     update: os.roles.update.handler(async ({ input }) => ({ role: await access.roles.update(input) })),
     remove: os.roles.remove.handler(async ({ input }) => ({ removed: await access.roles.remove(input.name) }))
   },
+  signIn: {
+    get: os.signIn.get.handler(({ context }) => secondFactors.describe(context.principal, siteOf(context))),
+    beginAuthenticator: os.signIn.beginAuthenticator.handler(({ input, context }) => {
+      const site = siteOf(context)
+      return secondFactors.beginAuthenticator(context.principal, input.current, 'host' in site ? site.host : null)
+    }),
+    confirmAuthenticator: os.signIn.confirmAuthenticator.handler(async ({ input, context }) => {
+      const recoveryCodes = await secondFactors.confirmAuthenticator(context.principal, input.code)
+      await context.sessions?.endOthers()
+      return { recoveryCodes }
+    }),
+    removeAuthenticator: os.signIn.removeAuthenticator.handler(async ({ input, context }) => {
+      const removed = await secondFactors.removeAuthenticator(context.principal, input.current)
+      await context.sessions?.endOthers()
+      return { removed }
+    }),
+    renewRecoveryCodes: os.signIn.renewRecoveryCodes.handler(async ({ input, context }) => ({
+      recoveryCodes: await secondFactors.renewRecoveryCodes(context.principal, input.current)
+    })),
+    beginPasskey: os.signIn.beginPasskey.handler(async ({ input, context }) => ({
+      options: { ...(await secondFactors.beginPasskey(context.principal, input.current, siteOf(context))) }
+    })),
+    addPasskey: os.signIn.addPasskey.handler(async ({ input, context }) => ({
+      passkey: await secondFactors.addPasskey(context.principal, input.name, input.credential)
+    })),
+    removePasskey: os.signIn.removePasskey.handler(async ({ input, context }) => {
+      const removed = await secondFactors.removePasskey(context.principal, input.id, input.current)
+      if (removed) await context.sessions?.endOthers()
+      return { removed }
+    }),
+    reset: os.signIn.reset.handler(async ({ input }) => ({
+      user: secondFactors.describeUser(await secondFactors.reset(input.id))
+    }))
+  },
   tokens: {
     list: os.tokens.list.handler(({ context }) => ({ tokens: access.listTokens(context.principal) })),
     create: os.tokens.create.handler(({ input, context }) => access.createToken(context.principal, input)),
@@ -73,3 +115,6 @@ export const accessOperations = (os: ReturnType<typeof implementWithRights>, acc
     })
   }
 })
+
+const siteOf = ({ site = { problem: 'Passkeys need a browser: open the address of this Scrapdeck' } }: RouterContext) =>
+  site

@@ -1,11 +1,14 @@
 import type { Session } from '../../shared/contract/index.ts'
 import type { Principal } from '../access/principal.ts'
+import type { NoPasskeySite, PasskeySite } from '../access/second-factor/webauthn.ts'
 import type { RequestOrigin } from '../audit/audit.ts'
 
 export interface SessionsOfCaller {
   list(): Session[]
   /** False: there is none that the caller may see. */
   end(id: string): Promise<boolean>
+  /** All of the caller's user but that of this request. */
+  endOthers(): Promise<void>
 }
 
 /** What the transport knows about a request. */
@@ -22,4 +25,6 @@ export interface RouterContext {
   logOutEverywhere?: () => Promise<number>
   /** The browsers that are logged in, as far as the caller may see them. Absent: there is no HTTP server. */
   sessions?: SessionsOfCaller
+  /** Where the caller's browser shows this Scrapdeck. Absent: there is no HTTP server. */
+  site?: PasskeySite | NoPasskeySite
 }

@@ -15,6 +15,7 @@ import {
 } from '../../shared/contract/index.ts'
 import { noProject } from '../projects/catalog.ts'
 import type { Access } from '../access/access.ts'
+import type { SecondFactors } from '../access/second-factor/second-factors.ts'
 import type { IncomingFiles } from '../blobs/incoming-files.ts'
 import type { CrawlCommands } from '../commands/crawl-commands.ts'
 import type { ChainCommands } from '../commands/chain-commands.ts'
@@ -96,6 +97,7 @@ export interface RouterParts {
   listRunning: (seen: only.Seen) => Promise<{ jobs: RunningJob[]; total: number }>
   expectations: Pick<ExpectationWatch, 'current' | 'ofJob' | 'dismiss'>
   access: Access
+  secondFactors: SecondFactors
   audit: Audit
   status: () => Omit<SystemStatus, 'figures' | 'problems'>
 }
@@ -499,7 +501,7 @@ export function createRouter(parts: RouterParts): EngineRouter {
     events: {
       subscribe: os.events.subscribe.handler(({ input, context, signal }) => subscribe(input.after, context, signal))
     },
-    ...accessOperations(os, access),
+    ...accessOperations(os, access, parts.secondFactors),
     audit: {
       list: os.audit.list.handler(({ input: { before = null, limit, ...filter } }) =>
         parts.audit.list(filter, { before, limit })

@@ -24,6 +24,7 @@ import type {
   NodeId,
   NodeMode,
   Outcome,
+  PasskeyId,
   Placement,
   Problem,
   ProjectName,
@@ -342,6 +343,34 @@ export interface StoredAccessToken {
   ending: string
   createdAtMs: number
   expiresAtMs: number | null
+  lastUsedAtMs: number | null
+}
+
+/** An authenticator app (RFC 6238) of a user. */
+export interface StoredAuthenticator {
+  userId: UserId
+  sealedSecret: SealedText
+  createdAtMs: number
+  /** Time step of the last code that counted: neither it nor an earlier one counts again. */
+  usedStep: number
+  /** Of its recovery codes that are not used yet. */
+  recoveryHashes: string[]
+}
+
+/** A passkey (WebAuthn) of a user. */
+export interface StoredPasskey {
+  id: PasskeyId
+  userId: UserId
+  /** As its authenticator calls it: base64url. */
+  credentialId: string
+  name: string
+  /** The only host at which it works (the relying party's id). */
+  host: string
+  /** COSE, base64url. */
+  publicKey: string
+  /** How often it has signed, as it says; 0: it does not count. */
+  signCount: number
+  createdAtMs: number
   lastUsedAtMs: number | null
 }
 

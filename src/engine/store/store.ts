@@ -15,6 +15,7 @@ import type {
   JobStatus,
   NodeId,
   Outcome,
+  PasskeyId,
   Placement,
   ProjectName,
   ProjectSettings,
@@ -88,6 +89,8 @@ import type {
   RetentionStep,
   StoredAccessToken,
   StoredRole,
+  StoredAuthenticator,
+  StoredPasskey,
   StoredAuditEntry,
   StoredGroup,
   StoredUser,
@@ -583,7 +586,7 @@ export interface AccessStore {
   listUsers(): Promise<StoredUser[]>
   /** Creates it, or replaces all of it. */
   putUser(user: StoredUser): Promise<void>
-  /** With all its tokens; it leaves its groups. False: there is none. */
+  /** With all its tokens and second factors; it leaves its groups. False: there is none. */
   deleteUser(id: UserId): Promise<boolean>
   listGroups(): Promise<StoredGroup[]>
   /** Creates it, or replaces all of it. */
@@ -599,6 +602,27 @@ export interface AccessStore {
   deleteRole(name: string): Promise<boolean>
   /** When they were last seen. Those that are gone are left out. */
   recordAccess(users: UserId[], tokens: AccessTokenId[], atMs: number): Promise<void>
+}
+
+/** What users have beside or in place of a password. Few, too: all are in memory (engine/access/second-factor). */
+export interface SecondFactorStore {
+  listAuthenticators(): Promise<StoredAuthenticator[]>
+  /** Replaces the user's, with all recovery codes. */
+  putAuthenticator(authenticator: StoredAuthenticator): Promise<void>
+  putRecoveryCodes(userId: UserId, hashes: string[]): Promise<void>
+  /** With its recovery codes. False: there is none. */
+  deleteAuthenticator(userId: UserId): Promise<boolean>
+  /** False, once it has been true for this step or a later one, whoever asked. */
+  useAuthenticatorStep(userId: UserId, step: number): Promise<boolean>
+  /** True once. */
+  useRecoveryCode(userId: UserId, hash: string): Promise<boolean>
+  listPasskeys(): Promise<StoredPasskey[]>
+  addPasskey(passkey: StoredPasskey): Promise<void>
+  /** False: it is gone, or has already counted as far. One that does not count (0) is used as often as one likes. */
+  usePasskey(id: PasskeyId, signCount: number, atMs: number): Promise<boolean>
+  deletePasskey(userId: UserId, id: PasskeyId): Promise<boolean>
+  /** All of the user's. False: there were none. */
+  deleteSecondFactors(userId: UserId): Promise<boolean>
 }
 
 /** Who did or tried what (audit/chain.ts: what ties the entries together). */
@@ -702,6 +726,7 @@ export interface Store
     ToldProblemStore,
     FindingStore,
     AccessStore,
+    SecondFactorStore,
     AuditStore,
     RetentionStore,
     JobRetentionStore,

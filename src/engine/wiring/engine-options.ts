@@ -13,6 +13,7 @@ import type { NameResolver } from '../nodes/discovery/name-resolver.ts'
 import type { NodeClient } from '../nodes/node-client.ts'
 import type { createConnection } from '../nodes/scrapyd/connection.ts'
 import type { Access } from '../access/access.ts'
+import type { SecondFactors } from '../access/second-factor/second-factors.ts'
 import type { Audit } from '../audit/audit.ts'
 import type { PullingNodes } from '../nodes/pulling/pulling-nodes.ts'
 import type { PluginSettings } from '../plugins/plugin-thread.ts'
@@ -154,6 +155,19 @@ export interface Engine {
     | 'isCurrent'
     | 'isEmpty'
     | 'roles'
+    | 'events'
+  >
+  /** What people have beside a password or in place of it, for whoever logs them in. */
+  secondFactors: Pick<
+    SecondFactors,
+    | 'stepAfterPassword'
+    | 'hasPasskey'
+    | 'havePasskeys'
+    | 'useCode'
+    | 'beginSetUp'
+    | 'confirmSetUp'
+    | 'beginLogin'
+    | 'finishLogin'
     | 'events'
   >
   /** What is done or refused outside the contract. */

@@ -17,6 +17,7 @@ import { QueueCommands } from '../commands/queue-commands.ts'
 import { RememberedAnswers } from '../commands/remembered-answers.ts'
 import { SystemCommands } from '../commands/system-commands.ts'
 import { Access } from '../access/access.ts'
+import { SecondFactors } from '../access/second-factor/second-factors.ts'
 import { Audit } from '../audit/audit.ts'
 import { SyslogStream } from '../audit/syslog.ts'
 import { describeNode } from '../dispatch/describe-node.ts'
@@ -142,6 +143,7 @@ async function openGround(options: EngineOptions, storeThread: Worker | null, op
   const cacheRoom = await wireCache(options, base, data.credentials)
   opened.adopt(cacheRoom.cache, (cache) => cache?.stop())
   const access = opened.adopt(await Access.open({ ...base, ownerName: data.credentials.username }), stop)
+  const secondFactors = await SecondFactors.open({ ...base, access })
   const audit = opened.adopt(new Audit({ ...base, tokenName: (id) => access.tokenName(id) }), stop)
   const syslog = options.audit?.syslog ?? null
   const auditStream = syslog === null ? null : new SyslogStream({ ...base, address: syslog, hostName: hostname() })
@@ -149,6 +151,7 @@ async function openGround(options: EngineOptions, storeThread: Worker | null, op
   return {
     ...data,
     access,
+    secondFactors,
     audit,
     auditStream,
     ...cacheRoom,

@@ -13,6 +13,7 @@ import { branded } from '../../shared/testing/ids.ts'
 import { includes, namesOf, NONE, permissionsOf, PROJECT_PERMISSIONS, READ, unite } from '../../shared/permissions.ts'
 import { BUILT_IN_ROLES } from '../features/access/role-words.ts'
 import { permissionsOfRole, type Role } from '../../shared/roles.ts'
+import { createFakeSignIn } from './fake-sign-in.ts'
 import type { FakeWorld } from './fake-world.ts'
 
 const DAY_MS = 86_400_000
@@ -79,7 +80,10 @@ export function createFakeAccess({ firstRun, nextNumber }: FakeWorld, role: Role
           const group = groupOf(id)
           groups.set(id, { ...group, members: [...group.members, made.id] })
         }
-        return save({ ...user, ...made, enabled: true, origin: 'local', hasPassword: password !== undefined })
+        return save({
+          ...{ ...user, ...made, enabled: true, origin: 'local', hasPassword: password !== undefined },
+          ...NO_FACTORS
+        })
       }),
       update: os.users.update.handler(({ input: { id, password, role: newRole, projects, nodeGroups, enabled } }) => {
         const before = userOf(id)
@@ -136,6 +140,10 @@ export function createFakeAccess({ firstRun, nextNumber }: FakeWorld, role: Role
         throw new ScrapdeckError('ROLE_IN_USE', `The role ${name} is in use: the user ${holder.name}`)
       })
     },
+    signIn: createFakeSignIn({
+      me: () => (me.userId === null ? null : userOf(me.userId)),
+      reset: (id) => save({ ...userOf(id), ...NO_FACTORS })
+    }),
     sessions: {
       list: os.sessions.list.handler(() => ({ sessions: [...sessions.values()] })),
       revoke: os.sessions.revoke.handler(({ input: { id } }) => {
@@ -189,10 +197,20 @@ const FAKE_ROLES: NewRole[] = [
 
 const idOf = (number: number): string => number.toString(16).padStart(32, '0')
 
+const NO_FACTORS = { hasAuthenticator: false, passkeyCount: 0 }
+
 function fakeUsers(nowMs: number): User[] {
-  const common = { enabled: true, hasPassword: true, nodeGroups: {}, createdAtMs: nowMs - 40 * DAY_MS }
+  const common = { ...NO_FACTORS, enabled: true, hasPassword: true, nodeGroups: {}, createdAtMs: nowMs - 40 * DAY_MS }
   const rows: (Omit<User, 'id' | 'origin' | keyof typeof common> & Partial<User>)[] = [
-    { name: 'anna', kind: 'person', role: 'operator', projects: {}, lastSeenAtMs: nowMs - 120_000 },
+    {
+      name: 'anna',
+      kind: 'person',
+      role: 'operator',
+      projects: {},
+      lastSeenAtMs: nowMs - 120_000,
+      hasAuthenticator: true,
+      passkeyCount: 1
+    },
     { name: 'ben', kind: 'person', role: 'viewer', projects: branded({ shop: 'deployer' }), lastSeenAtMs: null },
     { name: 'carla', kind: 'person', role: 'operator', projects: {}, origin: 'oidc', lastSeenAtMs: nowMs - 600_000 },
     { name: 'ci', kind: 'service', role: 'deployer', projects: {}, lastSeenAtMs: nowMs - 3_600_000 }
@@ -244,7 +262,7 @@ function fakeSessions(users: User[], nowMs: number): Session[] {
     'Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.5 Safari/605.1.15',
     'Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/138.0.0.0 Safari/537.36 Edg/138.0.0.0'
   ]
-  const ways: Session['signedInWith'][] = ['link', 'password', 'oidc']
+  const ways: Session['signedInWith'][] = ['link', 'passkey', 'oidc']
   return [null, users[0]!, users[2]!].map((user, index) => ({
     ...{ id: index.toString(16).repeat(64), userId: user?.id ?? null, userName: user?.name ?? 'scrapdeck' },
     ...{

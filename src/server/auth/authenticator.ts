@@ -19,7 +19,7 @@ import { FailureLog } from './failure-log.ts'
 import { configuredRoles } from './group-roles.ts'
 import { OidcSignIn } from './oidc-sign-in.ts'
 import { OneTimeLinks } from './one-time-links.ts'
-import { KnownClients, PasswordCheck, type Verdict } from './password-check.ts'
+import { KnownClients, type NextStep, PasswordCheck, type Verdict } from './password-check.ts'
 import { ProxyUsers } from './proxy-user.ts'
 import { bearerToken } from '../nodes/node-door.ts'
 import type { Caller } from './caller.ts'
@@ -57,6 +57,7 @@ const UNAUTHORIZED_TEXTS = {
 export interface AuthenticatorOptions {
   credentials: BasicCredentials
   access: Engine['access']
+  secondFactors: Engine['secondFactors']
   audit: Engine['audit']
   dataDirectory: string
   /** Of several engines; null: this one is alone. */
@@ -83,6 +84,8 @@ export class Authenticator {
   readonly #jwts: BearerJwts | null
   readonly #proxyUsers: ProxyUsers | null
   readonly #access: AuthenticatorOptions['access']
+  readonly #secondFactors: AuthenticatorOptions['secondFactors']
+  readonly #requiresSecondFactor: boolean
   readonly #clock: Clock
   readonly #logger: Logger
   readonly #own: Sessions
@@ -104,6 +107,8 @@ export class Authenticator {
   constructor(options: AuthenticatorOptions) {
     const { credentials, access, clock, logger, cache } = options
     this.#access = access
+    this.#secondFactors = options.secondFactors
+    this.#requiresSecondFactor = options.signIn.requiresSecondFactor
     this.#clock = clock
     this.links = new OneTimeLinks({ clock, cache })
     const { oidc, jwt, proxy } = options.signIn
@@ -130,6 +135,7 @@ export class Authenticator {
       clock,
       cache,
       known: this.#known,
+      nextStepOf: (principal: Principal) => this.#nextStepOf(principal),
       failures,
       backoff: new AccountBackoff(clock)
     }
@@ -137,12 +143,24 @@ export class Authenticator {
     // Higher than the form's: a poller with an outdated password must not lock out others behind the same address.
     this.#basicCheck = new PasswordCheck({ ...common, name: 'basic', maxFailuresPerMinute: 300, takesTokens: true })
     access.events.on('changed', () => this.#cutThoseWhoMayNot())
+    this.#secondFactors.events.on('changed', () => this.#cutThoseWhoMayNot())
     this.#timers = new Timers(clock)
   }
 
   /** Somebody logged in from this address in the last day. */
   knows(request: FastifyRequest): boolean {
     return this.#known.has(clientOf(addressOf(request)))
+  }
+
+  /** All steps of a login of this user from here are done. */
+  markKnown(request: FastifyRequest, name: string): void {
+    this.#known.add(clientOf(addressOf(request)), name)
+  }
+
+  /** The client, if this user has logged in from there in the last day. */
+  knownClientOf(request: FastifyRequest, name: string): string | null {
+    const client = clientOf(addressOf(request))
+    return this.#known.has(client, name) ? client : null
   }
 
   async hasSession(request: FastifyRequest): Promise<boolean> {
@@ -199,7 +217,8 @@ export class Authenticator {
       before.authorization === authorization &&
       before.address === addressOf(request) &&
       this.#clock.monotonicMs() < before.untilMs &&
-      this.#access.isCurrent(before.caller.principal!)
+      this.#access.isCurrent(before.caller.principal!) &&
+      this.#nextStepOf(before.caller.principal!) === null
     ) {
       return before.caller
     }
@@ -232,6 +251,13 @@ export class Authenticator {
         'TOO_MANY_REQUESTS',
         `Too many wrong passwords came from this address. Wait ${retryAfterSeconds} s and try again.`,
         { data: { retryAfterSeconds } }
+      )
+    }
+    if (verdict?.is === 'half') {
+      const { name } = verdict.principal
+      throw new ScrapdeckError(
+        'SECOND_FACTOR_REQUIRED',
+        `The password of ${name} is not enough here: ${name} logs in with a second factor. Send a token in place of the password (Settings → Users & access, or \`scrapdeck tokens add\`).`
       )
     }
     // Tells apart only what the client knows anyway, not which of the two was wrong.
@@ -299,6 +325,10 @@ export class Authenticator {
       this.#listSessions(principalOf(request)).map((one) => ({ ...one, isCurrent: one.id === caller.id }))
     return {
       list,
+      endOthers: async () => {
+        const { userId } = principalOf(request)
+        for (const one of list()) if (one.userId === userId && !one.isCurrent) await this.#sessions.end(one.id)
+      },
       end: async (id) => {
         if (!list().some((session) => session.id === id)) return false
         await this.#sessions.end(id)
@@ -347,7 +377,16 @@ export class Authenticator {
   }
 
   #cutThoseWhoMayNot(): void {
-    this.#responses.cutUnless((principal) => this.#access.isCurrent(principal))
+    this.#responses.cutUnless(
+      (principal, kind) =>
+        this.#access.isCurrent(principal) && (kind === 'session' || this.#nextStepOf(principal) === null)
+    )
+  }
+
+  /** What a password of this principal does not replace; null: it is enough, or no password was sent. */
+  #nextStepOf({ userId, tokenId }: Principal): NextStep | null {
+    if (tokenId !== null) return null
+    return this.#secondFactors.stepAfterPassword(userId, { isRequired: this.#requiresSecondFactor })
   }
 
   #findSession(request: FastifyRequest): FoundSession | null | Promise<FoundSession | null> {

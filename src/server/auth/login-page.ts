@@ -1,30 +1,63 @@
 import { createHash } from 'node:crypto'
+import type { SecretForApp } from '../../engine/index.ts'
 import { escapeHtml } from '../html.ts'
 import { SMALL_PAGE_POLICY, smallPage } from '../small-page.ts'
 import { SIGN_IN_PATH } from './oidc-sign-in.ts'
+import { PASSKEY_OPTIONS_PATH } from './login-paths.ts'
 
 /** A page of the UI is behind `#`, which a browser keeps to itself: the link takes it along. */
-const SCRIPT = `const link = document.querySelector('a.button')
+const LINK_SCRIPT = `const link = document.querySelector('a.button')
 if (location.hash) link.href += '?page=' + encodeURIComponent(location.hash)`
 
-/** With the one script that the page has if people can sign in elsewhere. */
-export const LOGIN_PAGE_POLICY = `${SMALL_PAGE_POLICY}; script-src 'sha256-${createHash('sha256').update(SCRIPT).digest('base64')}'`
+/** The form is shown where the browser can read our options, and is sent once it has an answer to them. */
+const PASSKEY_SCRIPT = `const form = document.getElementById('passkey')
+const field = form.elements.passkey
+const problem = form.querySelector('.problem')
+if (window.PublicKeyCredential?.parseRequestOptionsFromJSON) form.hidden = false
+form.addEventListener('submit', async (event) => {
+  event.preventDefault()
+  problem.textContent = ''
+  try {
+    const answer = await fetch('${PASSKEY_OPTIONS_PATH}', { method: 'POST' })
+    if (!answer.ok) throw new Error(await answer.text())
+    const publicKey = PublicKeyCredential.parseRequestOptionsFromJSON(await answer.json())
+    const credential = await navigator.credentials.get({ publicKey })
+    field.value = JSON.stringify(credential.toJSON())
+    form.submit()
+  } catch (error) {
+    problem.textContent = error.name === 'NotAllowedError'
+      ? 'No passkey was used. Try again, or log in with your password.'
+      : error.message || 'The passkey cannot be used. Try again, or log in with your password.'
+  }
+})`
+
+const sourceOf = (script: string): string => `'sha256-${createHash('sha256').update(script).digest('base64')}'`
+
+export interface LoginPage {
+  /** Why the last attempt failed; null: there was none. */
+  problem: string | null
+  /** The identity provider; null: there is none. */
+  signInWith: string | null
+  /** `yes`: there is a button. Otherwise why not, in words; null: nobody has one. */
+  passkeys: 'yes' | { problem: string } | null
+  /** The page is at another address than the form's. */
+  isElsewhere?: boolean
+}
+
+/** What the login page may load: only the scripts that it has. */
+export function loginPagePolicy({ signInWith, passkeys }: LoginPage): string {
+  const scripts = [...(signInWith === null ? [] : [LINK_SCRIPT]), ...(passkeys === 'yes' ? [PASSKEY_SCRIPT] : [])]
+  const policy =
+    scripts.length === 0 ? SMALL_PAGE_POLICY : `${SMALL_PAGE_POLICY}; script-src ${scripts.map(sourceOf).join(' ')}`
+  return passkeys === 'yes' ? `${policy}; connect-src 'self'` : policy
+}
 
 /**
- * The page for browsers without a session. `problem` says why the last attempt failed; `signInWith`: the identity
- * provider, null: there is none. At its own address, the form has none, so that the browser keeps the fragment, the
- * page of the UI that was wanted.
+ * The page for browsers without a session. At its own address, the forms have none, so that the browser keeps the
+ * fragment, the page of the UI that was wanted.
  */
-export function loginPage({
-  problem,
-  signInWith,
-  isElsewhere = false
-}: {
-  problem: string | null
-  signInWith: string | null
-  isElsewhere?: boolean
-}): string {
-  const shown = problem === null ? '' : `<p class="problem" role="alert">${escapeHtml(problem)}</p>\n`
+export function loginPage({ problem, signInWith, passkeys, isElsewhere = false }: LoginPage): string {
+  const action = isElsewhere ? ' action="/ui/login"' : ''
   const elsewhere =
     signInWith === null
       ? ''
@@ -32,14 +65,72 @@ export function loginPage({
 <p class="or">or with a password of this Scrapdeck</p>
 `
   const hint =
-    signInWith === null
+    signInWith === null && passkeys === null
       ? '<p>Log in with the user name and password that <code>npm run scrapdeck -- credentials</code> shows.</p>\n'
       : ''
+  const scripts = `${signInWith === null ? '' : `\n<script>${LINK_SCRIPT}</script>`}${passkeys === 'yes' ? `\n<script>${PASSKEY_SCRIPT}</script>` : ''}`
   const body = `<h1>Scrapdeck</h1>
-${hint}${shown}${elsewhere}<form method="post"${isElsewhere ? ' action="/ui/login"' : ''}>
+${hint}${problemText(problem)}${elsewhere}<form method="post"${action}>
 <label>User name<input name="username" autocomplete="username" required${signInWith === null ? ' autofocus' : ''}></label>
 <label>Password<input name="password" type="password" autocomplete="current-password" required></label>
 <button type="submit"${signInWith === null ? '' : ' class="second"'}>Log in</button>
-</form>${signInWith === null ? '' : `\n<script>${SCRIPT}</script>`}`
+</form>${passkeyForm(passkeys, action)}${scripts}`
   return smallPage({ title: 'Log in to Scrapdeck', body })
 }
+
+function passkeyForm(passkeys: LoginPage['passkeys'], action: string): string {
+  if (passkeys === null) return ''
+  if (passkeys !== 'yes') return `\n<p class="after">${escapeHtml(passkeys.problem)}</p>`
+  return `
+<form method="post" id="passkey" class="after" hidden${action}>
+<p class="problem" role="alert"></p>
+<input type="hidden" name="passkey">
+<button type="submit" class="second">Log in with a passkey</button>
+</form>`
+}
+
+/** After the password. `step`: which login it is. */
+export function codePage({ problem, step }: { problem: string | null; step: string }): string {
+  const body = `<h1>Enter the code</h1>
+<p>Your authenticator app shows it. A recovery code works as well, once.</p>
+${problemText(problem)}${codeForm(step, 'Log in')}
+<p class="after"><a href="/ui/login">Start again</a></p>`
+  return smallPage({ title: 'Log in to Scrapdeck', body })
+}
+
+/** After the password, where everybody has a second factor: the app is set up now. */
+export function setUpPage({
+  problem,
+  step,
+  app: { secret, qrCode }
+}: {
+  problem: string | null
+  step: string
+  app: Pick<SecretForApp, 'secret' | 'qrCode'>
+}): string {
+  const body = `<h1>Set up an authenticator app</h1>
+<p>This Scrapdeck asks everybody for a second factor. Scan this with an authenticator app, then enter the code that it shows.</p>
+<div class="qr">${qrCode}</div>
+<p>Without a camera, enter this key: <code>${escapeHtml(secret)}</code></p>
+${problemText(problem)}${codeForm(step, 'Turn on and log in')}
+<p class="after"><a href="/ui/login">Start again</a></p>`
+  return smallPage({ title: 'Set up an authenticator app', body })
+}
+
+/** Once, when the app has been set up: the browser is logged in. */
+export function recoveryCodesPage(codes: readonly string[]): string {
+  const body = `<h1>Save your recovery codes</h1>
+<p>If you lose the phone, each of them replaces a code of the app, once. They are not shown again.</p>
+<pre>${codes.map(escapeHtml).join('\n')}</pre>
+<a class="button" href="/ui/">I have saved them</a>`
+  return smallPage({ title: 'Recovery codes', body })
+}
+
+const codeForm = (step: string, submit: string): string => `<form method="post">
+<input type="hidden" name="step" value="${escapeHtml(step)}">
+<label>Code<input name="code" autocomplete="one-time-code" maxlength="40" autocapitalize="none" spellcheck="false" required autofocus></label>
+<button type="submit">${submit}</button>
+</form>`
+
+const problemText = (problem: string | null): string =>
+  problem === null ? '' : `<p class="problem" role="alert">${escapeHtml(problem)}</p>\n`

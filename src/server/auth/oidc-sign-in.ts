@@ -6,7 +6,7 @@ import { ScrapdeckError } from '../../shared/errors.ts'
 import { groupsIn, nameIn, noRoleText, rightsIn } from './group-roles.ts'
 import type { JwtVerifier } from './jwt-verifier.ts'
 import type { Expected, OidcClient } from './oidc-client.ts'
-import { createToken, hashToken } from './secrets.ts'
+import { BegunLogins } from './begun-logins.ts'
 import type { OidcOptions } from './sign-in-options.ts'
 
 /** Where a browser begins. */
@@ -21,9 +21,6 @@ const LOGOUT_EVENT = 'http://schemas.openid.net/event/backchannel-logout'
 
 /** Until when a browser must be back. */
 export const LOGIN_MS = 10 * 60_000
-/** Logins that have begun, of one client and in all: strangers must not displace those of others. */
-const BEGUN_OF_CLIENT_MAX = 20
-const BEGUN_MAX = 5_000
 /** Of sessions that may be ended at the provider, too. */
 const SESSIONS_THERE_MAX = 1_000
 const ID_TOKEN_LENGTH_MAX = 16_384
@@ -32,10 +29,7 @@ const QUERY_LENGTH_MAX = 8_192
 const PAGE = /^#\/[\u0021-\u007e]{0,2000}$/
 
 interface Begun extends Expected {
-  /** Whose it is, for the limit. */
-  client: string
   page: string
-  untilMs: number
 }
 
 /** A session at the provider. */
@@ -61,8 +55,7 @@ export class OidcSignIn {
   readonly #access: Engine['access']
   readonly #clock: Clock
   readonly #logger: Logger
-  /** By the hash of the browser's cookie, in the order in which they began. */
-  readonly #begun = new Map<string, Begun>()
+  readonly #begun: BegunLogins<Begun>
   /** By session. They are lost with the process: then the provider asks whether to log out, and ends all of a user. */
   readonly #there = new Map<string, SessionThere>()
   #client: Promise<OidcClient> | null = null
@@ -73,6 +66,7 @@ export class OidcSignIn {
     this.#access = parts.access
     this.#clock = parts.clock
     this.#logger = parts.logger
+    this.#begun = new BegunLogins(parts.clock, LOGIN_MS)
   }
 
   get label(): string {
@@ -87,16 +81,8 @@ export class OidcSignIn {
   /** Where the browser signs in, and the cookie that it must bring back. Rejects with SIGN_IN_UNAVAILABLE. */
   async begin(at: { address: string; client: string; page: string }): Promise<{ url: string; cookie: string }> {
     const { url, expected } = await this.#ask((client) => client.begin(`${at.address}${CALLBACK_PATH}`))
-    const nowMs = this.#clock.monotonicMs()
-    for (const [hash, { untilMs }] of this.#begun) if (untilMs <= nowMs) this.#begun.delete(hash)
-    const own = [...this.#begun].filter(([, { client }]) => client === at.client)
-    if (own.length >= BEGUN_OF_CLIENT_MAX) this.#begun.delete(own[0]![0])
-    const oldest = this.#begun.keys().next().value
-    if (this.#begun.size >= BEGUN_MAX && oldest !== undefined) this.#begun.delete(oldest)
-    const cookie = createToken()
     const page = PAGE.test(at.page) ? at.page : ''
-    this.#begun.set(hashToken(cookie), { ...expected, client: at.client, page, untilMs: nowMs + LOGIN_MS })
-    return { url: url.href, cookie }
+    return { url: url.href, cookie: this.#begun.add({ ...expected, page }, at.client) }
   }
 
   /**
@@ -104,7 +90,7 @@ export class OidcSignIn {
    * SIGN_IN_FAILED, ROLE_REQUIRED, SIGN_IN_UNAVAILABLE, UNAUTHORIZED.
    */
   async finish(cookies: readonly string[], query: string): Promise<SignedInUser> {
-    const begun = this.#take(cookies)
+    const begun = this.#begun.take(cookies)
     const parameters = new URLSearchParams(query.slice(0, QUERY_LENGTH_MAX))
     if (begun === null || parameters.get('state') !== begun.state) {
       throw failed('This login was not begun in this browser, was already used, or took more than ten minutes')
@@ -166,18 +152,6 @@ export class OidcSignIn {
     this.#there.delete(session)
     const url = await this.#ask((client) => client.endUrl(idToken, returnTo)).catch(() => null)
     return url?.href ?? null
-  }
-
-  /** It can be used once. */
-  #take(cookies: readonly string[]): Begun | null {
-    for (const cookie of cookies) {
-      const hash = hashToken(cookie)
-      const begun = this.#begun.get(hash)
-      if (begun === undefined) continue
-      this.#begun.delete(hash)
-      if (this.#clock.monotonicMs() < begun.untilMs) return begun
-    }
-    return null
   }
 
   async #ask<T>(question: (client: OidcClient) => Promise<T>): Promise<T> {

@@ -48,8 +48,13 @@ export class KnownClients {
 const keyOf = (client: string, name?: string): string =>
   name === undefined ? client : `${client} ${name.slice(0, 64).toLowerCase()}`
 
+/** After the password: a code of the authenticator app, or setting one up. null: nothing. */
+export type NextStep = 'code' | 'setUp'
+
 export type Verdict =
   | { is: 'right'; principal: Principal }
+  /** The password is right, and not enough. */
+  | { is: 'half'; principal: Principal; next: NextStep }
   | { is: 'wrong' }
   | { is: 'blocked'; retryAfterSeconds: number }
 
@@ -76,6 +81,7 @@ export class PasswordCheck {
   readonly #checking = new Map<string, number>()
   readonly #key = randomBytes(32)
   readonly #limiter: AttemptLimiter
+  readonly #nextStepOf: (principal: Principal) => NextStep | null
   readonly #known: KnownClients
   readonly #backoff: AccountBackoff
   readonly #failures: FailureLog
@@ -90,6 +96,7 @@ export class PasswordCheck {
     maxFailuresPerMinute: number
     /** A token in place of the password. Never where a session begins: that would have all rights of its user. */
     takesTokens: boolean
+    nextStepOf: (principal: Principal) => NextStep | null
     known: KnownClients
     backoff: AccountBackoff
     failures: FailureLog
@@ -99,6 +106,7 @@ export class PasswordCheck {
     this.#takesTokens = options.takesTokens
     this.#clock = options.clock
     this.#limiter = new AttemptLimiter(options)
+    this.#nextStepOf = options.nextStepOf
     this.#known = options.known
     this.#backoff = options.backoff
     this.#failures = options.failures
@@ -179,6 +187,9 @@ export class PasswordCheck {
   }
 
   #right(principal: Principal, client: string, { username }: BasicCredentials): Verdict {
+    // Not known before all steps are done: whoever has stolen the password must not pass for its owner.
+    const next = this.#nextStepOf(principal)
+    if (next !== null) return { is: 'half', principal, next }
     this.#known.add(client, username)
     return { is: 'right', principal }
   }

@@ -13,6 +13,7 @@ import { abandon, closeAfter } from '../http2-requests.ts'
 import { type Caller, NOBODY } from './caller.ts'
 import { EGG_ROUTE } from '../kubernetes-egg-door.ts'
 import { addressOf } from './client-address.ts'
+import { PASSKEY_OPTIONS_PATH } from './login-paths.ts'
 import { isFromPeer } from './peer-requests.ts'
 import { BACK_CHANNEL_PATH, CALLBACK_PATH, SIGN_IN_PATH } from './oidc-sign-in.ts'
 import type { DoorLimits } from './door-limits.ts'
@@ -157,7 +158,7 @@ const isSignIn = (url: string | undefined): boolean =>
   url === SIGN_IN_PATH || url === CALLBACK_PATH || url === BACK_CHANNEL_PATH
 
 function isLogin({ routeOptions: { url } }: FastifyRequest): boolean {
-  return url === '/ui/login'
+  return url === '/ui/login' || url === PASSKEY_OPTIONS_PATH
 }
 
 /** Throws ROLE_REQUIRED. Before any route is found, nothing is at stake: that answer is the same for all. */

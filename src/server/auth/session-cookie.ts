@@ -4,6 +4,9 @@ export const cookieName = (host: string): string => nameFor(host, 'scrapdeck_ses
 /** Of a login at an identity provider that has begun: the browser that comes back must be the one that left. */
 export const loginCookieName = (host: string): string => nameFor(host, 'scrapdeck_login')
 
+/** Of a login of which one step is done: the password was right, or a passkey was asked for. */
+export const stepCookieName = (host: string): string => nameFor(host, 'scrapdeck_step')
+
 function nameFor(host: string, name: string): string {
   const port = /:(\d+)$/.exec(host)?.[1]
   return port === undefined ? name : `${name}_${port}`

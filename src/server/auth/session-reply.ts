@@ -20,3 +20,7 @@ export function isBehindTls({ raw, headers }: FastifyRequest): boolean {
   const { origin = '' } = headers
   return isEncrypted(raw) || origin.startsWith('https:') || headers['x-forwarded-proto'] === 'https'
 }
+
+/** `https://deck.example.org`, as the browser has opened it. The host has passed the gate. */
+export const addressInBrowser = (request: FastifyRequest): string =>
+  `${isBehindTls(request) ? 'https' : 'http'}://${request.headers.host}`

@@ -36,7 +36,9 @@ export class SessionResponses {
   }
 
   /** Cuts off those who may not receive any more. */
-  cutUnless(isCurrent: (principal: Principal) => boolean): void {
-    for (const [id, { principal }] of this.#byReceiver) if (principal !== null && !isCurrent(principal)) this.cut(id)
+  cutUnless(isCurrent: (principal: Principal, kind: Caller['kind']) => boolean): void {
+    for (const [id, { principal, kind }] of this.#byReceiver) {
+      if (principal !== null && !isCurrent(principal, kind)) this.cut(id)
+    }
   }
 }

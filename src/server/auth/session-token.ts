@@ -3,11 +3,11 @@ import type { UserId } from '../../shared/contract/index.ts'
 import { createToken, hashToken } from './secrets.ts'
 
 /** How somebody logged in, and its letter in the token. */
-const LETTERS = { password: 'p', link: 'l', oidc: 'o' } as const
+const LETTERS = { password: 'p', link: 'l', oidc: 'o', passkey: 'k' } as const
 export type SignedInWith = keyof typeof LETTERS
 
 /** 256 random bits, the user's id, when it began and ends (to the base 36), how; then 128 bits that are renewed. */
-const FORM = /^([\w-]{43}\.([0-9a-f]{32}|owner)\.([0-9a-z]{1,12})\.([0-9a-z]{1,12})\.([plo]))\.([\w-]{22})$/
+const FORM = /^([\w-]{43}\.([0-9a-f]{32}|owner)\.([0-9a-z]{1,12})\.([0-9a-z]{1,12})\.([plok]))\.([\w-]{22})$/
 
 /** What the token of a session says. */
 export interface SessionToken {

@@ -27,7 +27,7 @@ const Hash = z.string().regex(/^[0-9a-f]{64}$/)
 const Session = z.strictObject({
   /** null: the owner. */
   userId: z.string().nullable(),
-  signedInWith: z.enum(['password', 'link', 'oidc']),
+  signedInWith: z.enum(['password', 'link', 'oidc', 'passkey']),
   beganAtMs: z.number(),
   endsAtMs: z.number(),
   lastSeenAtMs: z.number(),

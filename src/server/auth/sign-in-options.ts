@@ -51,6 +51,14 @@ export interface SignInOptions {
   proxy: ProxyOptions | null
   /** Where browsers reach this Scrapdeck, without a path; null: at the host of their request. */
   publicUrl: string | null
+  /** People with a password here set up an authenticator app at their next login, unless they have one. */
+  requiresSecondFactor: boolean
 }
 
-export const NO_SIGN_IN: SignInOptions = { oidc: null, jwt: null, proxy: null, publicUrl: null }
+export const NO_SIGN_IN: SignInOptions = {
+  oidc: null,
+  jwt: null,
+  proxy: null,
+  publicUrl: null,
+  requiresSecondFactor: false
+}

@@ -34,12 +34,14 @@ import {
   WebhookId,
   type AccessRole,
   type AccessToken,
+  type Passkey,
   AuditEntry,
   AccessTokenId,
   type Group,
   GroupId,
   type Session,
   type User,
+  PasskeyId,
   UserId
 } from '../../shared/contract/index.ts'
 import { QUEUED_JOB } from '../../shared/plain-job.ts'
@@ -451,7 +453,7 @@ export const spiderFindings: SpiderFindings = {
 
 export const user: User = {
   ...{ id: USER_ID, name: 'anna', kind: 'person', role: 'operator', projects: {}, nodeGroups: {}, enabled: true },
-  ...{ origin: 'local', hasPassword: true },
+  ...{ origin: 'local', hasPassword: true, hasAuthenticator: true, passkeyCount: 1 },
   ...{ createdAtMs: NOON_MS - 86_400_000, lastSeenAtMs: NOON_MS }
 }
 
@@ -459,6 +461,11 @@ export const group: Group = {
   ...{ id: GROUP_ID, name: 'Crawl team', description: 'Runs the crawls of all shops', role: 'operator' },
   ...{ projects: { [ProjectName.parse('shop')]: 'deployer' }, nodeGroups: { eu: 'admin' }, members: [USER_ID] },
   createdAtMs: NOON_MS - 86_400_000
+}
+
+export const passkey: Passkey = {
+  ...{ id: PasskeyId.parse('4d1f09c2ab7e4b5f8c6d2e1a90b3f7c5'), name: 'laptop', host: 'deck.example.org' },
+  ...{ createdAtMs: NOON_MS - 86_400_000, lastUsedAtMs: NOON_MS }
 }
 
 export const auditEntry: AuditEntry = {

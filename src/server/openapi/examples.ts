@@ -46,6 +46,7 @@ import {
   spiderFindings,
   TOKEN_ID,
   usage,
+  passkey,
   user,
   group,
   GROUP_ID,
@@ -78,6 +79,8 @@ const limit = { id: '1', project: null, spider: 'price*', tag: null, perNode: tr
 const span = { fromMs: NOON_MS - 7 * 86_400_000, untilMs: NOON_MS }
 const occurrence = { nominalMs: NOON_MS + 64_800_000, local: '2026-11-03T07:00:00+01:00', kind: 'normal' as const }
 const ids = { ids: [JOB_ID] }
+const PASSWORD = 'kestrel amber drawbridge'
+const RECOVERY_CODE = '4f7q-9k2m-x0ab-c3de'
 const yaml = 'scrapdeck: 1\nschedules:\n  - name: Prices each morning\n    zone: Europe/Berlin\n'
 const { firstSeenMs, lastSeenMs } = errorGroup
 const errorCounts = { count: 41, runCount: 3, firstSeenMs, lastSeenMs }
@@ -581,6 +584,65 @@ export const EXAMPLES: ExamplesOf<InferContractRouterInputs<Contract>, InferCont
       output: { role: accessRole }
     },
     remove: { summary: 'Remove a role that nobody has', input: { name: 'shop keeper' }, output: { removed: true } }
+  },
+  signIn: {
+    get: {
+      summary: 'With what you can log in',
+      output: {
+        ...{ hasPassword: true, passkeys: [passkey], passkeyProblem: null },
+        authenticator: { createdAtMs: NOON_MS, recoveryCodesLeft: 10 }
+      }
+    },
+    beginAuthenticator: {
+      summary: 'Get a secret for an authenticator app',
+      input: { current: PASSWORD },
+      output: {
+        secret: 'JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP',
+        uri: 'otpauth://totp/Scrapdeck:anna?secret=JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP&issuer=Scrapdeck',
+        qrCode: '<svg xmlns="http://www.w3.org/2000/svg"></svg>'
+      }
+    },
+    confirmAuthenticator: {
+      summary: 'Turn the authenticator app on; your other sessions end',
+      input: { code: '492039' },
+      output: { recoveryCodes: [RECOVERY_CODE] }
+    },
+    removeAuthenticator: {
+      summary: 'Turn the authenticator app off',
+      input: { current: PASSWORD },
+      output: { removed: true }
+    },
+    renewRecoveryCodes: {
+      summary: 'Replace your recovery codes',
+      input: { current: PASSWORD },
+      output: { recoveryCodes: [RECOVERY_CODE] }
+    },
+    beginPasskey: {
+      summary: 'Get options for a new passkey',
+      input: { current: PASSWORD },
+      output: { options: { challenge: 'q1Y0p9o8i7u6', rp: { id: 'deck.example.org', name: 'Scrapdeck' } } }
+    },
+    addPasskey: {
+      summary: 'Add a passkey that the browser has made',
+      input: {
+        name: 'laptop',
+        credential: {
+          ...{ id: 'AbCd', rawId: 'AbCd', type: 'public-key', clientExtensionResults: {} },
+          response: { clientDataJSON: 'eyJ0eXBlIjoid2ViYXV0aG4uY3JlYXRlIn0', attestationObject: 'o2NmbXRkbm9uZQ' }
+        }
+      },
+      output: { passkey }
+    },
+    removePasskey: {
+      summary: 'Remove a passkey; your other sessions end',
+      input: { id: passkey.id, current: PASSWORD },
+      output: { removed: true }
+    },
+    reset: {
+      summary: 'Remove the second factors of a user, who logs in with the password again',
+      input: { id: USER_ID },
+      output: { user: { ...user, hasAuthenticator: false, passkeyCount: 0 } }
+    }
   },
   sessions: {
     list: { summary: 'Your browser sessions; for owners, all', output: { sessions: [session] } },

@@ -6,6 +6,8 @@ import type { SharedAnswers } from '../../engine/cache/shared-answers.ts'
 import type { SharedCache } from '../../engine/cache/shared-cache.ts'
 import { Access } from '../../engine/access/access.ts'
 import { Directory } from '../../engine/access/directory.ts'
+import { isGuessable } from '../../engine/access/password-strength/judge-password.ts'
+import { SecondFactors } from '../../engine/access/second-factor/second-factors.ts'
 import { Audit } from '../../engine/audit/audit.ts'
 import { accessOperations } from '../../engine/router/access-operations.ts'
 import { auditTicket } from '../../engine/access/acting.ts'
@@ -14,6 +16,7 @@ import { implementWithRights } from '../../engine/router/required-rights.ts'
 import type { SubjectReads } from '../../engine/router/subjects.ts'
 import type { RouterContext } from '../../engine/router/router.ts'
 import { silentLogger } from '../../engine/runtime/logger.ts'
+import { asSealedText } from '../../engine/runtime/secret-box.ts'
 import { systemRandom } from '../../engine/runtime/random.ts'
 import { createFakeClock, type FakeClock } from '../../engine/testing/fake-clock.ts'
 import { type Example, EXAMPLES, exampleOf } from '../openapi/examples.ts'
@@ -24,13 +27,14 @@ import {
   type Contract,
   type Figures,
   type Job,
+  type SealedText,
   type Version
 } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { aJob } from '../../shared/testing/builders.ts'
 import { aProjectName, aVersionName } from '../../shared/testing/ids.ts'
 import type { NewAuditRecord } from '../../engine/store/records.ts'
-import type { AccessStore, AuditStore, Store } from '../../engine/store/store.ts'
+import type { AccessStore, AuditStore, SecondFactorStore, Store } from '../../engine/store/store.ts'
 import { IncomingFiles } from '../../engine/blobs/incoming-files.ts'
 import { makeTestDirectory } from './test-directory.ts'
 import { createFakeScrapyd, sha256 } from './fake-scrapyd.ts'
@@ -59,10 +63,10 @@ export function createFakeEngine() {
   // Only what the tests of the server need; every other operation returns its example (openapi/examples.ts).
   const accessClock = createFakeClock()
   const { audit, audited } = createFakeAudit(accessClock)
-  const access = createFakeAccess(CREDENTIALS.username, accessClock, audited)
+  const { access, secondFactors } = createFakeAccess(CREDENTIALS.username, accessClock, audited)
   const server = implementWithRights(NOTHING, audit)
   const own = {
-    ...accessOperations(server, access),
+    ...accessOperations(server, access, secondFactors),
     jobs: {
       list: server.jobs.list.handler(({ input }) => ({
         jobs: [aShopJob({ project: aProjectName(input.project ?? 'shop'), priority: input.limit })],
@@ -214,6 +218,7 @@ export function createFakeEngine() {
     incoming: createLazyIncoming(),
     credentials: { ...CREDENTIALS },
     access,
+    secondFactors,
     audit,
     /** The entries of the audit log, without their places there. */
     audited,
@@ -241,8 +246,8 @@ export function createFakeEngine() {
   }
 }
 
-/** The real rules, over a store that keeps nothing but the entry of each write. */
-function createFakeAccess(ownerName: string, clock: FakeClock, audited: NewAuditRecord[]): Access {
+/** The real rules, over a store that keeps the entry of each write, and what counts once. */
+function createFakeAccess(ownerName: string, clock: FakeClock, audited: NewAuditRecord[]) {
   const users: AccessStore = {
     listUsers: async () => [],
     putUser: async () => {},
@@ -262,9 +267,48 @@ function createFakeAccess(ownerName: string, clock: FakeClock, audited: NewAudit
     audited.push(record)
     return call()
   }
-  const store = auditedStore({ ...users, withAudit } as Store, auditTicket)
-  const parts = { store, clock, random: systemRandom, logger: silentLogger, ownerName }
-  return new Access(parts, new Directory(store, [], [], []))
+  const store = auditedStore({ ...users, ...createFakeSecondFactorStore(), withAudit } as Store, auditTicket)
+  const common = { store, clock, random: systemRandom, logger: silentLogger }
+  const access = new Access(
+    { ...common, ownerName, isGuessable: async (input) => isGuessable(input) },
+    new Directory(store, [], [], [])
+  )
+  const secretBox = {
+    seal: async (text: string) => asSealedText(text),
+    open: async (text: SealedText) => text as string
+  }
+  return { access, secondFactors: new SecondFactors({ ...common, access, secretBox }, [], []) }
+}
+
+function createFakeSecondFactorStore(): SecondFactorStore {
+  const steps = new Map<string, number>()
+  const codes = new Map<string, Set<string>>()
+  const counts = new Map<string, number>()
+  return {
+    listAuthenticators: async () => [],
+    async putAuthenticator({ userId, usedStep, recoveryHashes }) {
+      steps.set(userId, usedStep)
+      codes.set(userId, new Set(recoveryHashes))
+    },
+    putRecoveryCodes: async (userId, hashes) => void codes.set(userId, new Set(hashes)),
+    deleteAuthenticator: async (userId) => steps.delete(userId),
+    async useAuthenticatorStep(userId, step) {
+      if (step <= (steps.get(userId) ?? Number.POSITIVE_INFINITY)) return false
+      steps.set(userId, step)
+      return true
+    },
+    useRecoveryCode: async (userId, hash) => codes.get(userId)?.delete(hash) === true,
+    listPasskeys: async () => [],
+    addPasskey: async ({ id, signCount }) => void counts.set(id, signCount),
+    async usePasskey(id, signCount) {
+      const before = counts.get(id)
+      if (before === undefined || (signCount <= before && signCount + before > 0)) return false
+      counts.set(id, signCount)
+      return true
+    },
+    deletePasskey: async (_userId, id) => counts.delete(id),
+    deleteSecondFactors: async (userId) => steps.delete(userId)
+  }
 }
 
 /** The real rules, over a list. */

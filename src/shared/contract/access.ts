@@ -74,6 +74,9 @@ export const User = z.object({
   /** A user that is disabled cannot log in, and the tokens are refused. */
   enabled: z.boolean(),
   hasPassword: z.boolean(),
+  /** The password needs a code of an authenticator app beside it. */
+  hasAuthenticator: z.boolean(),
+  passkeyCount: z.number().int(),
   /** Who knows the user: this Scrapdeck, the OIDC provider, or the proxy. Their users have the role of their groups there. */
   origin: z.enum(['local', 'oidc', 'proxy']),
   createdAtMs: z.number(),
@@ -110,7 +113,7 @@ export const Session = z.object({
   userId: UserId.nullable(),
   userName: z.string(),
   /** `link`: a one-time login link. `oidc`: the identity provider. */
-  signedInWith: z.enum(['password', 'link', 'oidc']),
+  signedInWith: z.enum(['password', 'link', 'oidc', 'passkey']),
   createdAtMs: z.number(),
   /** It also ends after seven days without a request. */
   endsAtMs: z.number(),

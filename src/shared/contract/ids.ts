@@ -66,6 +66,12 @@ export const AccessTokenId = z
   .brand<'AccessTokenId'>()
 export type AccessTokenId = z.infer<typeof AccessTokenId>
 
+export const PasskeyId = z
+  .string()
+  .regex(RANDOM_ID_PATTERN, 'The id of a passkey has 32 hexadecimal digits')
+  .brand<'PasskeyId'>()
+export type PasskeyId = z.infer<typeof PasskeyId>
+
 export const ErrorGroupId = z.number().int().positive().brand<'ErrorGroupId'>()
 export type ErrorGroupId = z.infer<typeof ErrorGroupId>
 

@@ -16,6 +16,7 @@ import { projectsContract } from './projects.ts'
 import { queueContract } from './queue.ts'
 import { rolesContract } from './roles.ts'
 import { chainsContract, schedulesContract } from './schedules.ts'
+import { signInContract } from './sign-in.ts'
 import { enginesContract } from './engines.ts'
 import { storageContract } from './storage.ts'
 import { systemContract } from './system.ts'
@@ -45,6 +46,7 @@ export const contract = {
   users: usersContract,
   groups: groupsContract,
   roles: rolesContract,
+  signIn: signInContract,
   tokens: tokensContract,
   audit: auditContract,
   sessions: sessionsContract,
@@ -74,6 +76,7 @@ export * from './projects.ts'
 export * from './queue.ts'
 export * from './roles.ts'
 export * from './schedules.ts'
+export * from './sign-in.ts'
 export * from './kubernetes.ts'
 export * from './settings.ts'
 export * from './recommended-policy.ts'

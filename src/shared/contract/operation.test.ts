@@ -32,6 +32,13 @@ describe('every operation of the contract', () => {
     const writes = [...OPERATIONS].filter(([, { '~orpc': of }]) => of.meta.writes && of.meta.needs === READ)
     expect(writes.map(([name]) => name)).toEqual([
       'users.changePassword',
+      'signIn.beginAuthenticator',
+      'signIn.confirmAuthenticator',
+      'signIn.removeAuthenticator',
+      'signIn.renewRecoveryCodes',
+      'signIn.beginPasskey',
+      'signIn.addPasskey',
+      'signIn.removePasskey',
       'tokens.create',
       'tokens.revoke',
       'sessions.revoke'

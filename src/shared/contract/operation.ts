@@ -34,6 +34,8 @@ export interface OperationMeta {
    * found by its key. The body is as received, not validated. Absent: never.
    */
   repeatableForMs?: (body: unknown, defaults?: { crawlCacheSeconds: number }) => number
+  /** Its answer has a secret that nobody may keep: a repeated request with the same key is performed again. */
+  tellsSecret?: boolean
   /** Flags of its body that a REST client may send in the query instead, as `1`, `true`, `yes` or `on`. */
   alsoInQuery?: readonly string[]
 }
@@ -60,7 +62,7 @@ export const write = (
   needed: Needed,
   address: Address,
   about: Subject,
-  meta: Pick<OperationMeta, 'repeatableForMs' | 'answerBytes' | 'alsoInQuery'> = {}
+  meta: Pick<OperationMeta, 'repeatableForMs' | 'answerBytes' | 'alsoInQuery' | 'tellsSecret'> = {}
 ) => begin(needed, address, about, { writes: true, takesKey: true, ...meta })
 
 function begin(needed: Needed, address: Address, about: Subject, meta: Omit<OperationMeta, 'needs' | 'about'>) {

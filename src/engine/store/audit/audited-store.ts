@@ -23,7 +23,9 @@ export const AUDITED_VERBS = [
   ...(['putSchedule', 'deleteSchedules', 'fire', 'putBackfill', 'putChain', 'deleteChain'] as const),
   ...(['putWebhook', 'deleteWebhook', 'replayDeliveries'] as const),
   ...(['putUser', 'deleteUser', 'putGroup', 'deleteGroup', 'putRole', 'deleteRole'] as const),
-  ...(['addAccessToken', 'deleteAccessToken'] as const)
+  ...(['addAccessToken', 'deleteAccessToken'] as const),
+  ...(['putAuthenticator', 'putRecoveryCodes', 'deleteAuthenticator'] as const),
+  ...(['addPasskey', 'deletePasskey', 'deleteSecondFactors'] as const)
 ] satisfies (keyof Store)[]
 
 /** Of a verb that returns what it has changed: the store writes no entry then, and the ticket comes back. */

@@ -1,6 +1,7 @@
 import type { AccessTokenId, UserId } from '../../../shared/contract/index.ts'
 import type { StoredAccessToken, StoredRole, StoredUser } from '../records.ts'
 import type { Database } from './database.ts'
+import type { createSecondFactors } from './second-factors.ts'
 import { replaceRow } from './upsert.ts'
 
 interface UserRow extends Omit<StoredUser, 'enabled' | 'role' | 'projects' | 'nodeGroups'> {
@@ -18,7 +19,7 @@ interface TokenRow extends Omit<StoredAccessToken, 'projects' | 'nodeGroups'> {
 }
 
 /** Users and the tokens of access. Writes run inside the caller's transaction. */
-export function createAccess(database: Database) {
+export function createAccess(database: Database, secondFactors: ReturnType<typeof createSecondFactors>) {
   const users = database.prepare<[], UserRow>(
     `SELECT id, name, kind, role, projects, node_groups AS nodeGroups, enabled, password_hash AS passwordHash, created_at_ms AS createdAtMs,
        sessions_since_ms AS sessionsSinceMs, last_seen_at_ms AS lastSeenAtMs, subject,
@@ -70,6 +71,7 @@ export function createAccess(database: Database) {
 
     deleteUser(id: UserId): boolean {
       deleteTokensOf.run(id)
+      secondFactors.deleteOf(id)
       return deleteUser.run(id).changes > 0
     },
 

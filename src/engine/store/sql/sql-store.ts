@@ -1,5 +1,5 @@
 import { ScrapdeckError } from '../../../shared/errors.ts'
-import type { ScheduleId } from '../../../shared/contract/index.ts'
+import type { ScheduleId, UserId } from '../../../shared/contract/index.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
 import type { NewAuditRecord, NewEvent } from '../records.ts'
@@ -37,6 +37,7 @@ import { createQueue } from './queue.ts'
 import { createRetention } from './retention.ts'
 import { toJob } from './rows.ts'
 import { sendRows } from '../thread/sent-rows.ts'
+import { createSecondFactors } from './second-factors.ts'
 import { createSchedules } from './schedules.ts'
 import { createSources } from './sources.ts'
 import { changedNothing } from '../audit/audited-store.ts'
@@ -93,7 +94,8 @@ export function createSqlStore({ driver, clock, logger, scheduleFlush = setImmed
   const sources = createSources(database)
   const limits = createLimits(database)
   const toldProblems = createToldProblems(database)
-  const access = createAccess(database)
+  const secondFactors = createSecondFactors(database)
+  const access = createAccess(database, secondFactors)
   const groups = createGroups(database)
   const audit = createAudit({ database, outbox })
   const findings = createFindings(database)
@@ -281,6 +283,23 @@ export function createSqlStore({ driver, clock, logger, scheduleFlush = setImmed
     listRoles: () => read(() => access.listRoles()),
     putRole: (role) => write(() => access.putRole(role), { watched: watchRole(role.name) }),
     deleteRole: (name) => write(() => access.deleteRole(name), { watched: watchRole(name) }),
+    listAuthenticators: () => read(() => secondFactors.listAuthenticators()),
+    putAuthenticator: (one) =>
+      write(() => secondFactors.putAuthenticator(one), { watched: watchSecondFactors(one.userId) }),
+    putRecoveryCodes: (userId, hashes) =>
+      write(() => secondFactors.putRecoveryCodes(userId, hashes), { watched: watchSecondFactors(userId) }),
+    deleteAuthenticator: (userId) =>
+      write(() => secondFactors.deleteAuthenticator(userId), { watched: watchSecondFactors(userId) }),
+    useAuthenticatorStep: (userId, step) => write(() => secondFactors.useStep(userId, step)),
+    useRecoveryCode: (userId, hash) => write(() => secondFactors.useRecoveryCode(userId, hash)),
+    listPasskeys: () => read(() => secondFactors.listPasskeys()),
+    addPasskey: (passkey) =>
+      write(() => secondFactors.addPasskey(passkey), { watched: watchSecondFactors(passkey.userId) }),
+    usePasskey: (id, signCount, atMs) => write(() => secondFactors.usePasskey(id, signCount, atMs)),
+    deletePasskey: (userId, id) =>
+      write(() => secondFactors.deletePasskey(userId, id), { watched: watchSecondFactors(userId) }),
+    deleteSecondFactors: (userId) =>
+      write(() => secondFactors.deleteOf(userId), { watched: watchSecondFactors(userId) }),
     recordAccess: (users, tokens, atMs) => write(() => access.recordUse(users, tokens, atMs)),
 
     withAudit: entries.withAudit,
@@ -439,6 +458,10 @@ export function createSqlStore({ driver, clock, logger, scheduleFlush = setImmed
 
   function watchRole(name: string): Watched {
     return watch('role', [name], () => access.listRoles().map((one) => ({ ...one, id: one.name })))
+  }
+
+  function watchSecondFactors(userId: UserId): Watched {
+    return watch('second factor', [userId], () => secondFactors.factsOf(userId))
   }
 
   function watchToken(id: string): Watched {

@@ -29,6 +29,7 @@ import { rolesInProjects } from './migrations/0027-roles-in-projects.ts'
 import { usersFromElsewhere } from './migrations/0028-users-from-elsewhere.ts'
 import { customRoles } from './migrations/0029-custom-roles.ts'
 import { groupsOfUsers } from './migrations/0030-groups-of-users.ts'
+import { secondFactors } from './migrations/0031-second-factors.ts'
 import { limitsAndSecrets } from './migrations/0002-limits-and-secrets.ts'
 
 /**
@@ -65,7 +66,8 @@ export const MIGRATIONS: readonly string[] = [
   rolesInProjects,
   usersFromElsewhere,
   customRoles,
-  groupsOfUsers
+  groupsOfUsers,
+  secondFactors
 ]
 
 /** Migrates to the newest schema in one transaction: if it fails, the older Scrapdeck can still open the database. */

@@ -13,6 +13,7 @@ import { describeKeptLogs } from './kept-logs.ts'
 import { describeJobs } from './jobs.ts'
 import { testAgainstModel } from './model.ts'
 import { describeOperators } from './operators.ts'
+import { describeSecondFactors } from './second-factors.ts'
 import { describeOrder } from './order.ts'
 import { describePruning } from './pruning.ts'
 import { describeQueue } from './queue.ts'
@@ -45,6 +46,7 @@ export function describeStore(
     describeKeptLogs(story)
     describeFleet(story)
     describeOperators(story)
+    describeSecondFactors(story)
     describeAudit(story)
     describeChains(story)
     describeSchedules(story)

@@ -120,6 +120,20 @@ export const SetPasswordForm = z.object({ password: Password })
 
 export const ChangePasswordForm = z.object({ current: z.string().min(1, 'Required'), password: Password })
 
+export const CurrentPasswordForm = z.object({ current: z.string().min(1, 'Required') })
+
+/** Some apps show a space in the middle. */
+export const CodeForm = z.object({
+  code: z
+    .string()
+    .transform((code) => code.replaceAll(/\s/g, ''))
+    .pipe(z.string().regex(/^\d{6}$/, 'The app shows six digits'))
+})
+
+export const PasskeyForm = CurrentPasswordForm.extend({
+  name: z.string().trim().min(1, 'Required').pipe(NewAccessToken.shape.name)
+})
+
 /** Days, as the options of a select. */
 export const EXPIRIES = { '30': '30 days', '90': '90 days', '365': '365 days', never: 'Never' } as const
 

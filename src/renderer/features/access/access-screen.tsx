@@ -9,6 +9,7 @@ import { AccountPanel } from './account-panel.tsx'
 import { BrowsersPanel } from './browsers-panel.tsx'
 import { GroupsPanel } from './groups-panel.tsx'
 import { RolesPanel } from './roles-panel.tsx'
+import { SignInPanel } from './sign-in-panel.tsx'
 import { TokensPanel } from './tokens-panel.tsx'
 import { useRoles } from './use-access.ts'
 import { UsersPanel } from './users-panel.tsx'
@@ -45,6 +46,7 @@ export function AccessScreen() {
         {(data) => (
           <>
             {data.userId !== null && <AccountPanel me={data} />}
+            {data.userId !== null && data.tokenId === null && <SignInPanel />}
             {isOwner && <UsersPanel />}
             {isOwner && <GroupsPanel />}
             {isOwner && <RolesPanel />}

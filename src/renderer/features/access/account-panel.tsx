@@ -1,30 +1,17 @@
-import { Button } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
-import { useState } from 'react'
 import type { Me } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
 import { FieldRow, Panel } from '../../ui/panel.tsx'
-import { ChangePasswordDialog } from './password-dialogs.tsx'
 import { describePermissions } from './role-words.ts'
 import { READ_AGAIN } from './use-access.ts'
 
 /** Of somebody who is logged in as a user, not with the service's own password. */
 export function AccountPanel({ me: { name, role, permissions, nodeGroups, groups } }: { me: Me }) {
-  const [isChanging, setChanging] = useState(false)
   const { query } = useApi()
   const sessions = useQuery(query.sessions.list.queryOptions(READ_AGAIN)).data?.sessions
   const isFromProvider = sessions?.some(({ isCurrent, signedInWith }) => isCurrent && signedInWith === 'oidc') === true
   return (
-    <Panel
-      title="Your account"
-      aside={
-        !isFromProvider && (
-          <Button size="compact-xs" onClick={() => setChanging(true)}>
-            Change password…
-          </Button>
-        )
-      }
-    >
+    <Panel title="Your account">
       <FieldRow label="Name">{name}</FieldRow>
       <FieldRow label="Role">
         {role}{' '}
@@ -48,7 +35,6 @@ export function AccountPanel({ me: { name, role, permissions, nodeGroups, groups
           {groups.join(', ')} <span className="dim">· whose roles are among yours</span>
         </FieldRow>
       )}
-      {isChanging && <ChangePasswordDialog onClose={() => setChanging(false)} />}
     </Panel>
   )
 }

@@ -17,7 +17,8 @@ import { READ_AGAIN } from './use-access.ts'
 const WAYS: Record<Session['signedInWith'], string> = {
   password: 'password',
   link: 'login link',
-  oidc: 'identity provider'
+  oidc: 'identity provider',
+  passkey: 'passkey'
 }
 
 /** Browsers that are logged in: one's own, or those of everybody for an owner. */

@@ -1,5 +1,6 @@
 import { Badge, Button, Menu, UnstyledButton } from '@mantine/core'
 import {
+  IconDeviceMobileOff,
   IconKey,
   IconPlus,
   IconShieldLock,
@@ -14,7 +15,7 @@ import type { Group, User, UserChanges } from '../../../shared/contract/index.ts
 import { useApi } from '../../api/api.tsx'
 import { ConfirmDialog } from '../../ui/confirm-dialog.tsx'
 import { MoreMenu } from '../../ui/more-menu.tsx'
-import { notifyError, notifyUndo } from '../../ui/notify.tsx'
+import { notifyDone, notifyError, notifyUndo } from '../../ui/notify.tsx'
 import { formatCount, plural } from '../../ui/numbers.ts'
 import { Panel } from '../../ui/panel.tsx'
 import { EmptyState, QueryState } from '../../ui/states.tsx'
@@ -66,6 +67,7 @@ export function UsersPanel() {
                   <th scope="col" className={classes.number}>
                     Tokens
                   </th>
+                  <th scope="col">Second factor</th>
                   <th scope="col">State</th>
                   <th>
                     <span className="visually-hidden">Actions</span>
@@ -100,7 +102,7 @@ interface UserRowProps {
 
 function UserRow({ user, groups, tokenCount }: UserRowProps) {
   const { name, kind, role, projects, nodeGroups, enabled, origin, lastSeenAtMs } = user
-  const [asking, setAsking] = useState<'rights' | 'password' | 'remove' | null>(null)
+  const [asking, setAsking] = useState<'rights' | 'password' | 'reset' | 'remove' | null>(null)
   const inGroups = fromGroups(user, groups)
   const single = givenWords({ role: null, projects, nodeGroups })
   const roles = useRoles()
@@ -164,6 +166,9 @@ function UserRow({ user, groups, tokenCount }: UserRowProps) {
           formatCount(tokenCount)
         )}
       </td>
+      <td data-label="Second factor">
+        <SecondFactors user={user} />
+      </td>
       <td data-label="State">
         <UserState user={user} />
       </td>
@@ -177,6 +182,11 @@ function UserRow({ user, groups, tokenCount }: UserRowProps) {
           {kind === 'person' && origin === 'local' && (
             <Menu.Item leftSection={<IconKey size={14} />} onClick={() => setAsking('password')}>
               Set password…
+            </Menu.Item>
+          )}
+          {(user.hasAuthenticator || user.passkeyCount > 0) && (
+            <Menu.Item leftSection={<IconDeviceMobileOff size={14} />} onClick={() => setAsking('reset')}>
+              Reset sign-in…
             </Menu.Item>
           )}
           <Menu.Item
@@ -193,11 +203,46 @@ function UserRow({ user, groups, tokenCount }: UserRowProps) {
           <RightsDialog user={user} isInGroup={inGroups.length > 0} onClose={() => setAsking(null)} />
         )}
         {asking === 'password' && <SetPasswordDialog user={user} onClose={() => setAsking(null)} />}
+        {asking === 'reset' && <ResetSignInDialog user={user} onClose={() => setAsking(null)} />}
         {asking === 'remove' && (
           <RemoveDialog user={user} groups={groups} tokenCount={tokenCount} onClose={() => setAsking(null)} />
         )}
       </td>
     </tr>
+  )
+}
+
+function SecondFactors({ user: { kind, origin, hasAuthenticator, passkeyCount } }: { user: User }) {
+  if (kind === 'service' || origin !== 'local') return <span className="faint">–</span>
+  const all = [...(hasAuthenticator ? ['app'] : []), ...(passkeyCount > 0 ? [plural(passkeyCount, 'passkey')] : [])]
+  return all.length === 0 ? <span className="dim">none</span> : <>{all.join(', ')}</>
+}
+
+/** For somebody who has lost the phone. */
+function ResetSignInDialog({ user: { id, name }, onClose }: { user: User; onClose: () => void }) {
+  const { query } = useApi()
+  const readAgain = useReadAccess()
+  const { mutate, isPending, error } = useMutation(
+    query.signIn.reset.mutationOptions({
+      onSuccess: () => {
+        onClose()
+        notifyDone(`${name} logs in with the password alone, and can set up a second factor again.`)
+        return readAgain()
+      }
+    })
+  )
+  return (
+    <ConfirmDialog
+      title={`Reset the sign-in of ${name}?`}
+      act="Reset sign-in"
+      onAct={() => mutate({ id })}
+      isActing={isPending}
+      error={error}
+      onClose={onClose}
+    >
+      The authenticator app, the recovery codes and all passkeys of {name} stop working, and all sessions end. Make sure
+      that it is {name} who asks for this.
+    </ConfirmDialog>
   )
 }
 

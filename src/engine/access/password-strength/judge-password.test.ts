@@ -1,7 +1,10 @@
 import { randomBytes } from 'node:crypto'
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { isObvious } from './obvious-password.ts'
+import { isGuessable } from './judge-password.ts'
+
+const judge = (password: string, name = 'anna') =>
+  isGuessable({ password, names: [name, 'scrapdeck', 'scrapyd', 'deck.example.org'] })
 
 it.each([
   ['passwordpassword', 'anna'],
@@ -20,9 +23,15 @@ it.each([
   ['Sunshine Dragon Master', 'anna'],
   ['letmein iloveyou 2026', 'anna'],
   ['Welcome2024Summer2024', 'anna'],
-  ['AzertyuiopAzertyuiop', 'anna']
-])('%s of %s is obvious', (password, name) => {
-  expect(isObvious(password, name)).toBe(true)
+  ['AzertyuiopAzertyuiop', 'anna'],
+  ['P@ssw0rdP@ssw0rd', 'anna'],
+  ['iloveyouiloveyou1', 'anna'],
+  ['deck.example.org-2026', 'anna'],
+  ['scrapyd deck example', 'anna'],
+  ['anna.kowalska.anna', 'anna.kowalska'],
+  ['december 2025 december', 'anna']
+])('%s of %s is guessable', (password, name) => {
+  expect(judge(password, name)).toBe(true)
 })
 
 it.each([
@@ -33,13 +42,14 @@ it.each([
   'Zug nach Oldenburg 7 Uhr',
   'xkcd-936-was-right-about-entropy'
 ])('%s is not', (password) => {
-  expect(isObvious(password, 'anna')).toBe(false)
+  expect(judge(password)).toBe(false)
 })
 
 it('what is random is not, in any of the alphabets that generators use', () => {
   fc.assert(
     fc.property(fc.constantFrom<BufferEncoding>('base64', 'base64url'), (encoding) => {
-      expect(isObvious(randomBytes(24).toString(encoding), 'anna')).toBe(false)
-    })
+      expect(judge(randomBytes(24).toString(encoding))).toBe(false)
+    }),
+    { numRuns: 20 }
   )
 })

@@ -1,0 +1,18 @@
+import { ScrapdeckError } from '../../../shared/errors.ts'
+import type { Clock } from '../../runtime/clock.ts'
+import { runInThread, threadFile } from '../../runtime/thread-task.ts'
+import type { JudgedPassword } from './judge-password.ts'
+
+const LIMITS = { memoryMb: 150, timeoutMs: 20_000 }
+
+/**
+ * Judges a password in a thread of its own: the lists of words are in memory only while somebody sets a password, and
+ * the event loop goes on.
+ */
+export const judgeInThread =
+  (clock: Clock) =>
+  (input: JudgedPassword): Promise<boolean> =>
+    runInThread({ file: threadFile(import.meta.url, 'password-worker'), input, clock, tooLarge, ...LIMITS })
+
+const tooLarge = (what: string) =>
+  new ScrapdeckError('BAD_INPUT', `Judging this password ${what}. Choose another one, or try again`)

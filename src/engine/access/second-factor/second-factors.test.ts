@@ -1,0 +1,272 @@
+import { Secret, TOTP } from 'otpauth'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import type { UserId } from '../../../shared/contract/index.ts'
+import { silentLogger } from '../../runtime/logger.ts'
+import { systemRandom } from '../../runtime/random.ts'
+import { asSealedText } from '../../runtime/secret-box.ts'
+import { createFakeClock } from '../../testing/fake-clock.ts'
+import { createSoftAuthenticator } from '../../testing/soft-authenticator.ts'
+import { openTemporaryStore } from '../../testing/temporary-store.ts'
+import { Access } from '../access.ts'
+import { OWNER, type Principal } from '../principal.ts'
+import { builtInRights } from '../../testing/built-in-rights.ts'
+import { SecondFactors } from './second-factors.ts'
+
+const PASSWORD = 'kestrel amber drawbridge'
+const SITE = { origin: 'https://deck.example.org', host: 'deck.example.org' }
+const STEP_MS = 30_000
+const BAD_INPUT = { code: 'BAD_INPUT' }
+
+const codeAt = (secret: string, atMs: number) =>
+  new TOTP({ secret: Secret.fromBase32(secret) }).generate({ timestamp: atMs })
+const principalOf = ({ id, name }: { id: UserId; name: string }, over: Partial<Principal> = {}): Principal => ({
+  ...{ userId: id, name, role: 'viewer', rights: builtInRights('viewer'), tokenId: null, sinceMs: 0 },
+  ...over
+})
+
+async function openFactors() {
+  const temporary = await openTemporaryStore()
+  onTestFinished(() => temporary.remove())
+  const { store } = temporary
+  const clock = createFakeClock()
+  const common = { store, clock, random: systemRandom, logger: silentLogger }
+  const access = await Access.open({ ...common, ownerName: 'scrapdeck', isGuessable: async () => false })
+  // Reversed, to see that nothing else is stored.
+  const turned = (text: string) => text.split('').toReversed().join('')
+  const secretBox = {
+    seal: async (text: string) => asSealedText(turned(text)),
+    open: async (text: string) => turned(text)
+  }
+  const open = () => SecondFactors.open({ ...common, access, secretBox })
+  const factors = await open()
+  const anna = await access.createUser({ name: 'anna', role: 'viewer', kind: 'person', password: PASSWORD })
+  const by = principalOf(anna)
+  const codeNow = (secret: string) => codeAt(secret, clock.nowMs())
+  /** Turns it on; the code of this step is used. */
+  const turnOn = async () => {
+    const { secret } = await factors.beginAuthenticator(by, PASSWORD, SITE.host)
+    const recoveryCodes = await factors.confirmAuthenticator(by, codeNow(secret))
+    return { secret, recoveryCodes }
+  }
+  const addPasskey = async (signCount = 0) => {
+    const authenticator = createSoftAuthenticator(SITE)
+    const { challenge } = (await factors.beginPasskey(by, PASSWORD, SITE)) as { challenge: string }
+    const passkey = await factors.addPasskey(by, 'laptop', authenticator.register({ challenge, signCount }))
+    return { authenticator, passkey }
+  }
+  return { access, store, clock, factors, open, anna, by, codeNow, turnOn, addPasskey }
+}
+
+describe('an authenticator app', () => {
+  it('is on only once a code of it has come, within ten minutes', async () => {
+    const { factors, by, anna, clock, codeNow, store } = await openFactors()
+    const { secret, uri, qrCode } = await factors.beginAuthenticator(by, PASSWORD, SITE.host)
+    expect(uri).toMatch(/^otpauth:\/\/totp\/Scrapdeck:anna%20\(deck\.example\.org\)\?.*secret=/)
+    expect(qrCode).toMatch(/^<svg /)
+    await expect(factors.confirmAuthenticator(by, '000000')).rejects.toMatchObject(BAD_INPUT)
+    expect(factors.stepAfterPassword(anna.id, { isRequired: false })).toBeNull()
+    await clock.advanceBy(10 * 60_000)
+    await expect(factors.confirmAuthenticator(by, codeNow(secret))).rejects.toThrow(/took more than ten minutes/)
+    const again = await factors.beginAuthenticator(by, PASSWORD, SITE.host)
+    expect(await factors.confirmAuthenticator(by, codeNow(again.secret))).toHaveLength(10)
+    expect(factors.stepAfterPassword(anna.id, { isRequired: false })).toBe('code')
+    expect(JSON.stringify(await store.listAuthenticators())).not.toContain(again.secret)
+    await expect(factors.beginAuthenticator(by, PASSWORD, null)).rejects.toThrow(/already/)
+  })
+
+  it('takes the codes of the steps before and after, and of no others', async () => {
+    const { factors, anna, clock, turnOn } = await openFactors()
+    const { secret } = await turnOn()
+    await clock.advanceBy(10 * STEP_MS)
+    const at = (steps: number) => codeAt(secret, clock.nowMs() + steps * STEP_MS)
+    for (const steps of [-2, 2]) expect(await factors.useCode(anna.id, at(steps), null)).toBeNull()
+    for (const steps of [-1, 0, 1]) expect(await factors.useCode(anna.id, at(steps), null)).toBe('authenticator')
+  })
+
+  it('takes each code once, also on another engine and after a restart, and none from before it', async () => {
+    const { factors, anna, clock, turnOn, open, codeNow } = await openFactors()
+    const { secret } = await turnOn()
+    expect(await factors.useCode(anna.id, codeNow(secret), null)).toBeNull()
+    const other = await open()
+    await clock.advanceBy(2 * STEP_MS)
+    const before = codeAt(secret, clock.nowMs() - STEP_MS)
+    const code = codeNow(secret)
+    const results = await Promise.all([factors, other, factors].map((one) => one.useCode(anna.id, code, null)))
+    expect(results.filter((result) => result !== null)).toEqual(['authenticator'])
+    for (const one of [other, await open()]) {
+      expect(await one.useCode(anna.id, code, null)).toBeNull()
+      expect(await one.useCode(anna.id, before, null)).toBeNull()
+    }
+  })
+
+  it('has ten recovery codes, each good for one login, until there are new ones', async () => {
+    const { factors, anna, by, turnOn, open } = await openFactors()
+    const { recoveryCodes } = await turnOn()
+    expect(new Set(recoveryCodes).size).toBe(10)
+    const [first = '', second = ''] = recoveryCodes
+    expect(await factors.useCode(anna.id, ` ${first.toUpperCase().replaceAll('-', ' ')}`, null)).toBe('recoveryCode')
+    expect(await factors.useCode(anna.id, first, null)).toBeNull()
+    expect(factors.describe(by, SITE).authenticator).toMatchObject({ recoveryCodesLeft: 9 })
+    expect(await (await open()).useCode(anna.id, first, null)).toBeNull()
+    const [renewed = ''] = await factors.renewRecoveryCodes(by, PASSWORD)
+    expect(await factors.useCode(anna.id, second, null)).toBeNull()
+    expect(await factors.useCode(anna.id, renewed, null)).toBe('recoveryCode')
+  })
+
+  it('slows down whoever guesses, and neither its owner elsewhere nor recovery codes', async () => {
+    const { factors, anna, clock, turnOn, codeNow } = await openFactors()
+    const { secret, recoveryCodes } = await turnOn()
+    for (let tries = 0; tries < 5; tries += 1) expect(await factors.useCode(anna.id, '000000', null)).toBeNull()
+    await clock.advanceBy(STEP_MS)
+    expect(await factors.useCode(anna.id, '000000', null)).toBeNull()
+    const refused = { code: 'TOO_MANY_REQUESTS', data: { retryAfterSeconds: 4 } }
+    await expect(factors.useCode(anna.id, codeNow(secret), null)).rejects.toMatchObject(refused)
+    expect(await factors.useCode(anna.id, recoveryCodes[0]!, null)).toBe('recoveryCode')
+    expect(await factors.useCode(anna.id, codeNow(secret), '10.0.0.7')).toBe('authenticator')
+    await clock.advanceBy(STEP_MS)
+    expect(await factors.useCode(anna.id, codeNow(secret), null)).toBe('authenticator')
+  })
+
+  it('is turned on and off with the password only, by its owner, and by no token', async () => {
+    const { factors, access, by, anna, turnOn } = await openFactors()
+    const ben = await access.createUser({ name: 'ben', role: 'viewer', kind: 'person', password: `${PASSWORD} too` })
+    const token = principalOf(anna, { tokenId: 'f'.repeat(32) as Principal['tokenId'] })
+    await turnOn()
+    const changes = (one: Principal, current: string) => [
+      () => factors.beginAuthenticator(one, current, null),
+      () => factors.removeAuthenticator(one, current),
+      () => factors.renewRecoveryCodes(one, current),
+      () => factors.beginPasskey(one, current, SITE)
+    ]
+    for (const change of changes(by, 'wrong')) {
+      await expect(change()).rejects.toMatchObject({ code: 'BAD_INPUT', data: { field: 'current' } })
+    }
+    for (const change of changes(token, PASSWORD)) {
+      await expect(change()).rejects.toMatchObject({ code: 'PASSWORD_REQUIRED' })
+    }
+    for (const change of changes(OWNER, PASSWORD)) await expect(change()).rejects.toMatchObject(BAD_INPUT)
+    await expect(factors.confirmAuthenticator(token, '000000')).rejects.toMatchObject({ code: 'PASSWORD_REQUIRED' })
+    // Whatever ben does is done to ben.
+    expect(await factors.removeAuthenticator(principalOf(ben), `${PASSWORD} too`)).toBe(false)
+    expect(factors.hasAuthenticator(anna.id)).toBe(true)
+    expect(await factors.removeAuthenticator(by, PASSWORD)).toBe(true)
+    expect(factors.stepAfterPassword(anna.id, { isRequired: true })).toBe('setUp')
+  })
+
+  it('is asked for of people with a password, where everybody must have one', async () => {
+    const { factors, access, anna } = await openFactors()
+    const isRequired = { isRequired: true }
+    const proxied = await access.signIn({ subject: 'proxy ben', name: 'ben', role: 'viewer', projects: {} })
+    expect([anna.id, proxied.userId, null].map((id) => factors.stepAfterPassword(id, isRequired))).toEqual([
+      ...['setUp', null, null]
+    ])
+  })
+})
+
+describe('a passkey', () => {
+  it('logs its user in, and nobody with an answer to another challenge, at another host, or without a finger', async () => {
+    const { factors, anna, addPasskey } = await openFactors()
+    const { authenticator, passkey } = await addPasskey()
+    expect(passkey).toMatchObject({ name: 'laptop', host: SITE.host, lastUsedAtMs: null })
+    const { challenge } = await factors.beginLogin(SITE)
+    const asked = { site: SITE, challenge }
+    const right = { challenge, userId: anna.id }
+    for (const wrong of [
+      { ...right, challenge: (await factors.beginLogin(SITE)).challenge },
+      { ...right, origin: 'https://evil.example.org' },
+      { ...right, isVerified: false },
+      { ...right, userId: 'b'.repeat(32) }
+    ]) {
+      await expect(factors.finishLogin(authenticator.logIn(wrong), asked)).rejects.toMatchObject({
+        code: 'UNAUTHORIZED'
+      })
+    }
+    const forged = createSoftAuthenticator(SITE).logIn(right)
+    for (const id of [authenticator.id, forged.id]) {
+      await expect(factors.finishLogin({ ...forged, id, rawId: id }, asked)).rejects.toMatchObject({
+        code: 'UNAUTHORIZED'
+      })
+    }
+    const elsewhere = { site: { origin: 'https://other.example.org', host: 'other.example.org' }, challenge }
+    await expect(factors.finishLogin(authenticator.logIn(right), elsewhere)).rejects.toMatchObject({
+      code: 'UNAUTHORIZED'
+    })
+    expect(await factors.finishLogin(authenticator.logIn(right), asked)).toMatchObject({ name: 'anna', tokenId: null })
+  })
+
+  it('that counts its signatures is refused when the count goes back: there are two of it', async () => {
+    const { factors, anna, addPasskey, open } = await openFactors()
+    const { authenticator } = await addPasskey(3)
+    const logIn = async (signCount: number, at = factors) => {
+      const { challenge } = await at.beginLogin(SITE)
+      const answer = authenticator.logIn({ challenge, userId: anna.id, signCount })
+      return at.finishLogin(answer, { site: SITE, challenge }).then(
+        () => 'in',
+        (error: { code: string }) => error.code
+      )
+    }
+    const other = await open()
+    expect([await logIn(3), await logIn(4), await logIn(4), await logIn(5)]).toEqual([
+      ...['UNAUTHORIZED', 'in', 'UNAUTHORIZED', 'in']
+    ])
+    // Another engine has not heard of the last ones, but the store has.
+    expect(await logIn(5, other)).toBe('UNAUTHORIZED')
+  })
+
+  it('is added with the password, in answer to the last challenge, once', async () => {
+    const { factors, by, clock, addPasskey } = await openFactors()
+    const { authenticator } = await addPasskey()
+    const begin = async () => ((await factors.beginPasskey(by, PASSWORD, SITE)) as { challenge: string }).challenge
+    const add = (challenge: string, one = createSoftAuthenticator(SITE), over = {}) =>
+      factors.addPasskey(by, 'phone', one.register({ challenge, ...over }))
+    const [first, second] = [await begin(), await begin()]
+    await expect(add(first)).rejects.toMatchObject(BAD_INPUT)
+    await expect(add(second)).rejects.toThrow(/Start again/)
+    await expect(add(await begin(), undefined, { isVerified: false })).rejects.toMatchObject(BAD_INPUT)
+    await expect(add(await begin(), undefined, { origin: 'http://deck.example.org' })).rejects.toMatchObject(BAD_INPUT)
+    await expect(add(await begin(), authenticator)).rejects.toMatchObject(BAD_INPUT)
+    const late = await begin()
+    await clock.advanceBy(10 * 60_000)
+    await expect(add(late)).rejects.toThrow(/more than ten minutes/)
+    expect(await add(await begin())).toMatchObject({ name: 'phone' })
+    expect(factors.describe(by, SITE).passkeys.map(({ name }) => name)).toEqual(['laptop', 'phone'])
+  })
+
+  it('cannot be added where browsers have none, and it is said why', async () => {
+    const { factors, by } = await openFactors()
+    const nowhere = { problem: 'Browsers allow passkeys over HTTPS only.' }
+    await expect(factors.beginPasskey(by, PASSWORD, nowhere)).rejects.toThrow(nowhere.problem)
+    expect(factors.describe(by, nowhere)).toMatchObject({ passkeyProblem: nowhere.problem })
+  })
+
+  it('is removed by its owner alone, and with a disabled or removed user it lets nobody in', async () => {
+    const { factors, access, by, anna, addPasskey, open } = await openFactors()
+    const { authenticator, passkey } = await addPasskey()
+    const ben = await access.createUser({ name: 'ben', role: 'viewer', kind: 'person', password: `${PASSWORD} too` })
+    expect(await factors.removePasskey(principalOf(ben), passkey.id, `${PASSWORD} too`)).toBe(false)
+    const { challenge } = await factors.beginLogin(SITE)
+    const logIn = () =>
+      factors.finishLogin(authenticator.logIn({ challenge, userId: anna.id }), { site: SITE, challenge })
+    await access.updateUser(anna.id, { enabled: false })
+    await expect(logIn()).rejects.toThrow(/is disabled/)
+    await access.updateUser(anna.id, { enabled: true })
+    expect(await factors.removePasskey(by, passkey.id, PASSWORD)).toBe(true)
+    await expect(logIn()).rejects.toThrow(/not accepted/)
+    await addPasskey()
+    await access.removeUser(anna.id)
+    expect([factors.havePasskeys, (await open()).havePasskeys]).toEqual([false, false])
+  })
+})
+
+it('an owner resets what somebody has lost: all of it is gone, and the sessions have ended', async () => {
+  const { factors, access, anna, turnOn, addPasskey, open, clock } = await openFactors()
+  await turnOn()
+  await addPasskey()
+  const sinceMs = access.sessionStart(anna.id)
+  await clock.advanceBy(1)
+  const user = factors.describeUser(await factors.reset(anna.id))
+  expect(user).toMatchObject({ name: 'anna', hasAuthenticator: false, passkeyCount: 0, hasPassword: true })
+  expect(access.findBySession(anna.id, sinceMs)).toBeNull()
+  expect((await open()).describe(principalOf(anna), SITE)).toMatchObject({ authenticator: null, passkeys: [] })
+  await expect(factors.reset('e'.repeat(32) as UserId)).rejects.toMatchObject({ code: 'USER_NOT_FOUND' })
+})

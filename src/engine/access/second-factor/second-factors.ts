@@ -1,0 +1,357 @@
+import { EventEmitter } from 'node:events'
+import type { NewCredential, Passkey, PasskeyId, SignIn, UserId } from '../../../shared/contract/index.ts'
+import { ScrapdeckError } from '../../../shared/errors.ts'
+import type { Clock } from '../../runtime/clock.ts'
+import type { Logger } from '../../runtime/logger.ts'
+import type { Random } from '../../runtime/random.ts'
+import type { SecretBox } from '../../runtime/secret-box.ts'
+import type { StoredAuthenticator, StoredPasskey } from '../../store/records.ts'
+import type { SecondFactorStore } from '../../store/store.ts'
+import type { Access } from '../access.ts'
+import type { ListedUser } from '../user-commands.ts'
+import type { Principal } from '../principal.ts'
+import { CodeGuesses } from './code-guesses.ts'
+import { createRecoveryCodes, hashRecoveryCode, readRecoveryCode } from './recovery-codes.ts'
+import { createSecret, type SecretForApp, stepOf } from './time-codes.ts'
+import {
+  loginOptions,
+  type NoPasskeySite,
+  PASSKEY_MS,
+  type PasskeyAnswer,
+  type PasskeySite,
+  registrationOptions,
+  verifyLogin,
+  verifyRegistration
+} from './webauthn.ts'
+
+export interface SecondFactorParts {
+  store: SecondFactorStore
+  access: Pick<Access, 'confirmPassword' | 'getUser' | 'endSessionsOf' | 'findBySession' | 'sessionStart' | 'events'>
+  secretBox: Pick<SecretBox, 'seal' | 'open'>
+  clock: Clock
+  random: Random
+  logger: Logger
+}
+
+const SET_UP_MS = 10 * 60_000
+const PASSKEYS_MAX = 20
+
+interface Begun<T> {
+  value: T
+  untilMs: number
+}
+
+/**
+ * What people have beside a password or in place of it: authenticator apps with recovery codes, and passkeys. The only
+ * owner of them. All are in memory; whether a code or a signature counts is decided by the store, so that each counts
+ * once, whichever engine is asked.
+ */
+export class SecondFactors {
+  readonly #parts: SecondFactorParts
+  readonly #authenticators: Map<UserId, StoredAuthenticator>
+  readonly #passkeys: Map<PasskeyId, StoredPasskey>
+  readonly #guesses: CodeGuesses
+  /** Secrets that no code has confirmed yet, and passkeys that are being made: one of a user at a time. */
+  readonly #secrets = new Map<UserId, Begun<string>>()
+  readonly #challenges = new Map<UserId, Begun<{ challenge: string; site: PasskeySite }>>()
+  readonly events = new EventEmitter<{ changed: [] }>()
+
+  /** With all that are in the store. */
+  constructor(parts: SecondFactorParts, authenticators: StoredAuthenticator[], passkeys: StoredPasskey[]) {
+    this.#parts = parts
+    this.#authenticators = new Map(authenticators.map((one) => [one.userId, one]))
+    this.#passkeys = new Map(passkeys.map((one) => [one.id, one]))
+    this.#guesses = new CodeGuesses(parts.clock)
+    parts.access.events.on('changed', () => this.#forgetRemovedUsers())
+  }
+
+  static async open(parts: SecondFactorParts): Promise<SecondFactors> {
+    const { store } = parts
+    return new SecondFactors(parts, ...(await Promise.all([store.listAuthenticators(), store.listPasskeys()])))
+  }
+
+  /** Whether the password of this user needs a code beside it. null: the service's own needs none. */
+  hasAuthenticator(userId: UserId | null): boolean {
+    return userId !== null && this.#authenticators.has(userId)
+  }
+
+  /** What a right password of this user still needs; `isRequired`: everybody with a password has a second factor. */
+  stepAfterPassword(userId: UserId | null, { isRequired }: { isRequired: boolean }): 'code' | 'setUp' | null {
+    if (userId === null) return null
+    if (this.hasAuthenticator(userId)) return 'code'
+    return isRequired && this.#parts.access.getUser(userId)?.hasPassword === true ? 'setUp' : null
+  }
+
+  hasPasskey(userId: UserId): boolean {
+    return this.#passkeysOf(userId).length > 0
+  }
+
+  /** Whether anybody can log in with one. */
+  get havePasskeys(): boolean {
+    return this.#passkeys.size > 0
+  }
+
+  describeUser(user: ListedUser): ListedUser & { hasAuthenticator: boolean; passkeyCount: number } {
+    const { id } = user
+    return { ...user, hasAuthenticator: this.hasAuthenticator(id), passkeyCount: this.#passkeysOf(id).length }
+  }
+
+  describe({ userId }: Principal, site: PasskeySite | NoPasskeySite): SignIn {
+    const user = userId === null ? undefined : this.#parts.access.getUser(userId)
+    const authenticator = user === undefined ? undefined : this.#authenticators.get(user.id)
+    return {
+      hasPassword: user?.hasPassword === true,
+      authenticator:
+        authenticator === undefined
+          ? null
+          : { createdAtMs: authenticator.createdAtMs, recoveryCodesLeft: authenticator.recoveryHashes.length },
+      passkeys: user === undefined ? [] : this.#passkeysOf(user.id).map(describePasskey),
+      passkeyProblem: 'problem' in site ? site.problem : null
+    }
+  }
+
+  /** Rejects as Access.confirmPassword. `host`: where Scrapdeck is, for the list in the app. */
+  async beginAuthenticator(by: Principal, current: string, host: string | null): Promise<SecretForApp> {
+    const { id } = await this.#confirm(by, current, 'set up an authenticator app')
+    this.#refuseSecondAuthenticator(id)
+    return this.beginSetUp(id, host)
+  }
+
+  /** Of somebody whose password was checked. */
+  async beginSetUp(userId: UserId, host: string | null): Promise<SecretForApp> {
+    const { name } = this.#requireUser(userId)
+    const made = await createSecret(host === null ? name : `${name} (${host})`)
+    this.#begin(this.#secrets, userId, made.secret, SET_UP_MS)
+    return made
+  }
+
+  /** The recovery codes. Rejects with PASSWORD_REQUIRED for a token, BAD_INPUT, TOO_MANY_REQUESTS. */
+  async confirmAuthenticator(by: Principal, code: string): Promise<string[]> {
+    const userId = requirePerson(by, 'set up an authenticator app')
+    return this.confirmSetUp(userId, code)
+  }
+
+  async confirmSetUp(userId: UserId, code: string): Promise<string[]> {
+    const { clock, secretBox, store } = this.#parts
+    const secret = this.#find(this.#secrets, userId)
+    if (secret === null) {
+      throw new ScrapdeckError('BAD_INPUT', 'Setting up the authenticator app took more than ten minutes. Start again')
+    }
+    this.#refuseSecondAuthenticator(userId)
+    const nowMs = clock.nowMs()
+    const usedStep = await stepOf(code, secret, nowMs)
+    if (usedStep === null) {
+      const text =
+        'This code is not right. Enter the newest one that the app shows; the clock of the phone must be right'
+      throw new ScrapdeckError('BAD_INPUT', text, { data: { field: 'code' } })
+    }
+    const recoveryCodes = createRecoveryCodes()
+    const recoveryHashes = hashAll(userId, recoveryCodes)
+    const sealedSecret = await secretBox.seal(secret)
+    this.#requireUser(userId)
+    const authenticator = { userId, sealedSecret, createdAtMs: nowMs, usedStep, recoveryHashes }
+    await store.putAuthenticator(authenticator)
+    this.#secrets.delete(userId)
+    this.#authenticators.set(userId, authenticator)
+    this.#announce()
+    return recoveryCodes
+  }
+
+  async removeAuthenticator(by: Principal, current: string): Promise<boolean> {
+    const { id } = await this.#confirm(by, current, 'turn off the authenticator app')
+    const isRemoved = await this.#parts.store.deleteAuthenticator(id)
+    this.#authenticators.delete(id)
+    this.#announce()
+    return isRemoved
+  }
+
+  async renewRecoveryCodes(by: Principal, current: string): Promise<string[]> {
+    const { id } = await this.#confirm(by, current, 'create recovery codes')
+    const authenticator = this.#authenticators.get(id)
+    if (authenticator === undefined) {
+      throw new ScrapdeckError('BAD_INPUT', 'Recovery codes replace an authenticator app: set up one first')
+    }
+    const recoveryCodes = createRecoveryCodes()
+    const recoveryHashes = hashAll(id, recoveryCodes)
+    await this.#parts.store.putRecoveryCodes(id, recoveryHashes)
+    this.#authenticators.set(id, { ...this.#authenticators.get(id)!, recoveryHashes })
+    return recoveryCodes
+  }
+
+  /**
+   * Which of the two it is, used up by that; null: neither, or used before. `client`: from where the user has logged in
+   * lately; null: from elsewhere. Rejects with TOO_MANY_REQUESTS.
+   */
+  async useCode(userId: UserId, code: string, client: string | null): Promise<'authenticator' | 'recoveryCode' | null> {
+    const authenticator = this.#authenticators.get(userId)
+    if (authenticator === undefined) return null
+    if (readRecoveryCode(code) !== null) return (await this.#useRecoveryCode(userId, code)) ? 'recoveryCode' : null
+    this.#guesses.begin(userId, client)
+    const { secretBox, clock, store } = this.#parts
+    const secret = await secretBox.open(authenticator.sealedSecret)
+    const step = await stepOf(code, secret, clock.nowMs())
+    if (step === null || !(await store.useAuthenticatorStep(userId, step))) return null
+    this.#guesses.forget(userId, client)
+    return 'authenticator'
+  }
+
+  async #useRecoveryCode(userId: UserId, code: string): Promise<boolean> {
+    const hash = hashRecoveryCode(userId, code)
+    if (!(await this.#parts.store.useRecoveryCode(userId, hash))) return false
+    const { recoveryHashes, ...authenticator } = this.#authenticators.get(userId)!
+    this.#authenticators.set(userId, {
+      ...authenticator,
+      recoveryHashes: recoveryHashes.filter((one) => one !== hash)
+    })
+    return true
+  }
+
+  /** Options for the browser. Rejects as Access.confirmPassword, and with BAD_INPUT where there can be none. */
+  async beginPasskey(by: Principal, current: string, site: PasskeySite | NoPasskeySite): Promise<object> {
+    const user = await this.#confirm(by, current, 'add a passkey')
+    const at = requireSite(site)
+    const others = this.#passkeysOf(user.id)
+    if (others.length >= PASSKEYS_MAX) {
+      throw new ScrapdeckError('BAD_INPUT', `A user can have ${PASSKEYS_MAX} passkeys. Remove some first`)
+    }
+    const options = await registrationOptions(at, user, others)
+    this.#begin(this.#challenges, user.id, { challenge: options.challenge, site: at }, PASSKEY_MS)
+    return options
+  }
+
+  /** Rejects with PASSWORD_REQUIRED for a token, and BAD_INPUT. */
+  async addPasskey(by: Principal, name: string, credential: NewCredential): Promise<Passkey> {
+    const userId = requirePerson(by, 'add a passkey')
+    const begun = this.#find(this.#challenges, userId)
+    // Whatever comes of it: a challenge is good for one answer.
+    this.#challenges.delete(userId)
+    if (begun === null) {
+      throw new ScrapdeckError('BAD_INPUT', 'Adding the passkey took more than ten minutes. Start again')
+    }
+    const { clock, random, logger, store } = this.#parts
+    const made = await verifyRegistration(credential, { ...begun, logger })
+    if (made === null || [...this.#passkeys.values()].some(({ credentialId }) => credentialId === made.credentialId)) {
+      throw new ScrapdeckError('BAD_INPUT', 'The answer of the browser is not a new passkey for this host. Start again')
+    }
+    this.#requireUser(userId)
+    const passkey: StoredPasskey = {
+      ...{ ...made, id: random.hex(16) as PasskeyId, userId, name, host: begun.site.host },
+      ...{ createdAtMs: clock.nowMs(), lastUsedAtMs: null }
+    }
+    await store.addPasskey(passkey)
+    this.#passkeys.set(passkey.id, passkey)
+    this.#announce()
+    return describePasskey(passkey)
+  }
+
+  /** False: the caller has no such passkey. */
+  async removePasskey(by: Principal, id: PasskeyId, current: string): Promise<boolean> {
+    const user = await this.#confirm(by, current, 'remove a passkey')
+    const isRemoved = await this.#parts.store.deletePasskey(user.id, id)
+    if (isRemoved) this.#passkeys.delete(id)
+    this.#announce()
+    return isRemoved
+  }
+
+  /** Options for the browser, whose `challenge` the answer must be to. */
+  async beginLogin(site: PasskeySite): Promise<{ challenge: string }> {
+    return loginOptions(site)
+  }
+
+  /** Rejects with UNAUTHORIZED. */
+  async finishLogin(
+    answer: PasskeyAnswer,
+    { site, challenge }: { site: PasskeySite; challenge: string }
+  ): Promise<Principal> {
+    const { store, access, clock, logger } = this.#parts
+    const passkey = [...this.#passkeys.values()].find(({ credentialId }) => credentialId === answer.id)
+    const signCount = passkey === undefined ? null : await verifyLogin(answer, passkey, { site, challenge, logger })
+    const nowMs = clock.nowMs()
+    if (passkey === undefined || signCount === null || !(await store.usePasskey(passkey.id, signCount, nowMs))) {
+      throw notAccepted('This passkey is not accepted: it may have been removed from the account')
+    }
+    const { id, userId } = passkey
+    if (this.#passkeys.has(id)) this.#passkeys.set(id, { ...passkey, signCount, lastUsedAtMs: nowMs })
+    const principal = access.findBySession(userId, access.sessionStart(userId))
+    if (principal === null) throw notAccepted('The user of this passkey is disabled. Ask an owner of this Scrapdeck')
+    return principal
+  }
+
+  /** All of this user's, whose sessions end. Rejects with USER_NOT_FOUND. */
+  async reset(id: UserId): Promise<ListedUser> {
+    this.#requireUser(id)
+    await this.#parts.store.deleteSecondFactors(id)
+    this.#forget(id)
+    this.#announce()
+    return this.#parts.access.endSessionsOf(id)
+  }
+
+  #confirm(by: Principal, current: string, what: string): Promise<{ id: UserId; name: string }> {
+    const ofService = 'The service itself has only its password. Log in as a user of your own'
+    return this.#parts.access.confirmPassword(by, current, { what, ofService })
+  }
+
+  #refuseSecondAuthenticator(userId: UserId): void {
+    if (!this.#authenticators.has(userId)) return
+    throw new ScrapdeckError('BAD_INPUT', 'There is an authenticator app already. Turn it off first')
+  }
+
+  #requireUser(id: UserId): ListedUser {
+    const user = this.#parts.access.getUser(id)
+    if (user !== undefined) return user
+    throw new ScrapdeckError('USER_NOT_FOUND', `There is no user ${id}; it may have been removed`)
+  }
+
+  #passkeysOf(id: UserId): StoredPasskey[] {
+    return [...this.#passkeys.values()].filter(({ userId }) => userId === id)
+  }
+
+  #begin<T>(begun: Map<UserId, Begun<T>>, userId: UserId, value: T, forMs: number): void {
+    begun.set(userId, { value, untilMs: this.#parts.clock.monotonicMs() + forMs })
+  }
+
+  #find<T>(begun: Map<UserId, Begun<T>>, userId: UserId): T | null {
+    const found = begun.get(userId)
+    return found !== undefined && this.#parts.clock.monotonicMs() < found.untilMs ? found.value : null
+  }
+
+  #forget(id: UserId): void {
+    this.#authenticators.delete(id)
+    this.#secrets.delete(id)
+    this.#challenges.delete(id)
+    for (const passkey of this.#passkeysOf(id)) this.#passkeys.delete(passkey.id)
+  }
+
+  #forgetRemovedUsers(): void {
+    const users = [...this.#authenticators.values(), ...this.#passkeys.values()].map(({ userId }) => userId)
+    for (const id of users) if (this.#parts.access.getUser(id) === undefined) this.#forget(id)
+  }
+
+  #announce(): void {
+    this.events.emit('changed')
+  }
+}
+
+const hashAll = (userId: UserId, codes: readonly string[]): string[] =>
+  codes.map((code) => hashRecoveryCode(userId, code))
+
+/** Throws PASSWORD_REQUIRED for a token, BAD_INPUT for the service's own password. */
+function requirePerson({ userId, tokenId }: Principal, what: string): UserId {
+  if (tokenId !== null) {
+    throw new ScrapdeckError('PASSWORD_REQUIRED', `A token cannot ${what} of its user: log in with a password.`)
+  }
+  if (userId !== null) return userId
+  throw new ScrapdeckError('BAD_INPUT', 'The service itself has only its password. Log in as a user of your own')
+}
+
+function requireSite(site: PasskeySite | NoPasskeySite): PasskeySite {
+  if (!('problem' in site)) return site
+  throw new ScrapdeckError('BAD_INPUT', site.problem)
+}
+
+const notAccepted = (text: string): ScrapdeckError =>
+  new ScrapdeckError('UNAUTHORIZED', `${text}.`, { data: { credentials: 'wrong' } })
+
+const describePasskey = ({ id, name, host, createdAtMs, lastUsedAtMs }: StoredPasskey): Passkey => ({
+  ...{ id, name, host, createdAtMs, lastUsedAtMs }
+})

@@ -1,0 +1,105 @@
+import { z } from 'zod'
+import { User } from './access.ts'
+import { PasskeyId, ShownName, UserId } from './ids.ts'
+import { read, write } from './operation.ts'
+
+/** The caller's own password, asked for again: a browser that was left alone must not be enough. */
+const Current = z.object({ current: z.string().max(200) })
+
+/** Shown once; afterwards only their hashes exist. */
+const RecoveryCodes = z.object({ recoveryCodes: z.array(z.string()) })
+
+export const Passkey = z.object({
+  id: PasskeyId,
+  name: z.string(),
+  /** The only host at which it works. */
+  host: z.string(),
+  createdAtMs: z.number(),
+  /** Last login with it; null: never. */
+  lastUsedAtMs: z.number().nullable()
+})
+export type Passkey = z.infer<typeof Passkey>
+
+/** With what the caller can log in. */
+export const SignIn = z.object({
+  /** False: only a user with a password of this Scrapdeck can have a second factor here. */
+  hasPassword: z.boolean(),
+  /** An authenticator app: with it, the password alone is not enough any more. null: there is none. */
+  authenticator: z.object({ createdAtMs: z.number(), recoveryCodesLeft: z.number().int() }).nullable(),
+  passkeys: z.array(Passkey),
+  /** Why none can be added from where this request came from; null: one can. */
+  passkeyProblem: z.string().nullable()
+})
+export type SignIn = z.infer<typeof SignIn>
+
+const Bytes = z.string().max(20_000)
+
+/** What a browser answers when a passkey was made: `PublicKeyCredential.toJSON()`. */
+const NewCredential = z.object({
+  id: z.string().max(2_000),
+  rawId: z.string().max(2_000),
+  type: z.literal('public-key'),
+  response: z.object({
+    clientDataJSON: Bytes,
+    attestationObject: Bytes,
+    transports: z.array(z.string().max(50)).max(20).optional()
+  }),
+  clientExtensionResults: z.record(z.string().max(100), z.unknown()).default({})
+})
+export type NewCredential = z.infer<typeof NewCredential>
+
+const ONCE = { tellsSecret: true }
+
+/** How the caller logs in. All of it needs a user with a password of this Scrapdeck, and is refused to tokens. */
+export const signInContract = {
+  get: read('read', 'GET /users/me/sign-in', 'caller').output(SignIn),
+
+  /** The secret for an authenticator app (RFC 6238). A first code confirms it, within ten minutes. */
+  beginAuthenticator: write('read', 'POST /users/me/authenticator', 'caller', ONCE)
+    .input(Current)
+    .output(
+      z.object({
+        /** Base32, to be typed. */
+        secret: z.string(),
+        /** `otpauth://…`, for the app. */
+        uri: z.string(),
+        /** The same as an SVG image. */
+        qrCode: z.string()
+      })
+    ),
+
+  /** Turns it on, ends the caller's other sessions, and answers with recovery codes. */
+  confirmAuthenticator: write('read', 'POST /users/me/authenticator/confirm', 'caller', ONCE)
+    .input(z.object({ code: z.string().max(20) }))
+    .output(RecoveryCodes),
+
+  /** Turns it off, with its recovery codes, and ends the caller's other sessions. */
+  removeAuthenticator: write('read', 'POST /users/me/authenticator/remove', 'caller')
+    .input(Current)
+    .output(z.object({ removed: z.boolean() })),
+
+  /** Ten new recovery codes in place of the former ones. */
+  renewRecoveryCodes: write('read', 'POST /users/me/recovery-codes', 'caller', ONCE)
+    .input(Current)
+    .output(RecoveryCodes),
+
+  /** Options for `navigator.credentials.create()`, good for ten minutes and one passkey. */
+  beginPasskey: write('read', 'POST /users/me/passkeys/begin', 'caller', ONCE)
+    .input(Current)
+    .output(z.object({ options: z.record(z.string(), z.unknown()) })),
+
+  /** A passkey logs in without password and code. */
+  addPasskey: write('read', 'POST /users/me/passkeys', 'caller')
+    .input(z.object({ name: ShownName.max(100), credential: NewCredential }))
+    .output(z.object({ passkey: Passkey })),
+
+  /** It is refused from then on; the caller's other sessions end. */
+  removePasskey: write('read', 'POST /users/me/passkeys/{id}/remove', 'caller')
+    .input(Current.extend({ id: PasskeyId }))
+    .output(z.object({ removed: z.boolean() })),
+
+  /** Removes authenticator app, recovery codes and passkeys of a user, whose sessions end. */
+  reset: write('users.change', 'POST /users/{id}/reset-sign-in', 'service')
+    .input(z.object({ id: UserId }))
+    .output(z.object({ user: User }))
+}
