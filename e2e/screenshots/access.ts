@@ -1,4 +1,6 @@
 import type { Page } from '@playwright/test'
+import { Secret, TOTP } from 'otpauth'
+import { basicAuthorization } from '../support/basic-authorization.ts'
 import type { Service } from '../support/service.ts'
 
 const PASSWORD = 'kestrel amber window'
@@ -12,6 +14,7 @@ export async function fillAccess({ address, client }: Service): Promise<void> {
   await client.users.update({ id: ben.id, projects: { shop: 'deployer' } })
   const kim = await add('kim', 'viewer')
   await client.users.update({ id: kim.id, role: null, projects: { shop: 'operator', news: 'viewer' } })
+  await setUpApp(address, 'kim')
   const { user: ci } = await client.users.create({ name: 'ci', kind: 'service', role: 'deployer' })
   const old = await add('erik.johansson@example.org', 'admin')
   await client.users.update({ id: old.id, enabled: false })
@@ -19,6 +22,20 @@ export async function fillAccess({ address, client }: Service): Promise<void> {
   await client.tokens.create({ name: 'Grafana', role: 'viewer', projects: ['shop'], expiresInDays: null })
   const { secret } = await client.tokens.create({ name: 'GitLab deploys', userId: ci.id, expiresInDays: 365 })
   await fetch(`${address}/api/v1/users/me`, { headers: { authorization: `Bearer ${secret}` } })
+}
+
+/** Turns on an authenticator app, as the browser does. */
+async function setUpApp(address: string, username: string): Promise<void> {
+  const headers = {
+    authorization: basicAuthorization({ username, password: PASSWORD }),
+    'content-type': 'application/json'
+  }
+  const post = async (path: string, body: object) => {
+    const request = { method: 'POST', headers, body: JSON.stringify(body) }
+    return (await (await fetch(`${address}/api/v1/users/me/${path}`, request)).json()) as { secret: string }
+  }
+  const { secret } = await post('authenticator', { current: PASSWORD })
+  await post('authenticator/confirm', { code: new TOTP({ secret: Secret.fromBase32(secret) }).generate() })
 }
 
 const openAccess = async (page: Page) => {
@@ -79,6 +96,24 @@ export const ACCESS_SCREENS: Record<string, (page: Page) => Promise<void>> = {
     await logInAs(page, 'ben')
     await page.goto('#/access')
     await page.getByText('Your tokens').waitFor()
+  },
+  'access-set-up-app': async (page) => {
+    await logInAs(page, 'ben')
+    await page.goto('#/access')
+    await page.getByRole('button', { name: 'Set up an authenticator app…' }).click()
+    await page.getByLabel('Current password').fill(PASSWORD)
+    await page.getByRole('button', { name: 'Continue' }).click()
+    await page.getByRole('img', { name: /^QR code/ }).waitFor()
+  },
+  'access-code': async (page) => {
+    await page.context().clearCookies()
+    await page.goto('login')
+    await page.locator('input[name=username]').fill('kim')
+    await page.locator('input[name=password]').fill(PASSWORD)
+    await page.locator('button[type=submit]').click()
+    await page.getByLabel('Code').fill('123 456')
+    await page.getByRole('button', { name: 'Log in' }).click()
+    await page.getByRole('alert').waitFor()
   },
   'access-viewer-menu': async (page) => {
     await page.goto('#/nodes')

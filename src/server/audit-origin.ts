@@ -81,6 +81,9 @@ function doorOf({ url }: FastifyRequest): AuditDoor {
   return url.startsWith('/ui/login') ? 'login' : url.startsWith('/ui') ? 'ui' : 'scrapyd'
 }
 
+/** Whoever gets these has tried something that the credentials do not allow. */
+const RECORDED: ReadonlySet<string> = new Set(['ROLE_REQUIRED', 'PASSWORD_REQUIRED', 'SECOND_FACTOR_REQUIRED'])
+
 /**
  * Records what was refused before or outside of an operation: a wrong password or token, a role that does not suffice.
  * Whoever sent no credentials at all has not tried anything.
@@ -93,7 +96,7 @@ export async function recordRefusal(
   if (!isScrapdeckError(error)) return
   const { code, data } = error
   const isWrong = code === 'UNAUTHORIZED' && data['credentials'] === 'wrong'
-  if (!isWrong && code !== 'ROLE_REQUIRED' && code !== 'PASSWORD_REQUIRED') return
+  if (!isWrong && !RECORDED.has(code)) return
   const { method, url, routeOptions, operation, headers } = request
   const path = url.split('?', 1)[0]!.slice(0, 200)
   const origin = originOf(request, doorOf(request))

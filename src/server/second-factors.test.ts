@@ -179,7 +179,7 @@ describe('a login with an authenticator app', () => {
 
 describe('a program', () => {
   it('is told to use a token in place of the password, which works as before', async () => {
-    const { access, anna, turnOn, askAnonymously } = await openWithAnna()
+    const { access, anna, turnOn, askAnonymously, lastAudited } = await openWithAnna()
     const me = (authorization: string) => askAnonymously({ url: '/api/v1/users/me', headers: { authorization } })
     const { secret: token } = await access.createToken(OWNER, { name: 'ci', userId: anna.id, expiresInDays: null })
     expect((await me(basic('anna', PASSWORD))).statusCode).toBe(200)
@@ -188,6 +188,7 @@ describe('a program', () => {
     expect([refused.statusCode, refused.json()]).toMatchObject([
       ...[403, { code: 'SECOND_FACTOR_REQUIRED', message: expect.stringContaining('Send a token') }]
     ])
+    expect(lastAudited()).toMatchObject({ result: 'refused', code: 'SECOND_FACTOR_REQUIRED' })
     expect((await me(basic('anna', 'wrong, and long enough'))).statusCode).toBe(401)
     expect((await me(basic('anna', token))).statusCode).toBe(200)
     expect((await me(`Bearer ${token}`)).statusCode).toBe(200)

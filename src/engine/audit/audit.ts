@@ -64,7 +64,14 @@ export interface AuditParts {
 const INPUT_MAX = 1_000
 const ENTRIES_AT_ONCE = 1_000
 const REFUSALS: ReadonlySet<string> = new Set([
-  ...['ROLE_REQUIRED', 'PASSWORD_REQUIRED', 'UNAUTHORIZED', 'FORBIDDEN_ORIGIN', 'TOO_MANY_REQUESTS']
+  ...[
+    'ROLE_REQUIRED',
+    'PASSWORD_REQUIRED',
+    'SECOND_FACTOR_REQUIRED',
+    'UNAUTHORIZED',
+    'FORBIDDEN_ORIGIN',
+    'TOO_MANY_REQUESTS'
+  ]
 ])
 /** After them, this engine may write nothing any more. */
 const RECORDED_FIRST: ReadonlySet<string> = new Set(['engines.handOver', 'engines.drain'])

@@ -54,7 +54,7 @@ async function openFactors() {
     const passkey = await factors.addPasskey(by, 'laptop', authenticator.register({ challenge, signCount }))
     return { authenticator, passkey }
   }
-  return { access, store, clock, factors, open, anna, by, codeNow, turnOn, addPasskey }
+  return { access, store, clock, secretBox, factors, open, anna, by, codeNow, turnOn, addPasskey }
 }
 
 describe('an authenticator app', () => {
@@ -111,6 +111,18 @@ describe('an authenticator app', () => {
     const [renewed = ''] = await factors.renewRecoveryCodes(by, PASSWORD)
     expect(await factors.useCode(anna.id, second, null)).toBeNull()
     expect(await factors.useCode(anna.id, renewed, null)).toBe('recoveryCode')
+  })
+
+  it('whose secret cannot be decrypted any more leaves the recovery codes', async () => {
+    const { factors, anna, turnOn, codeNow, secretBox } = await openFactors()
+    const { secret, recoveryCodes } = await turnOn()
+    secretBox.open = async () => {
+      throw new Error('Encrypted with /data/secret.key')
+    }
+    await expect(factors.useCode(anna.id, codeNow(secret), null)).rejects.toThrow(
+      /^Codes of this app cannot be checked/
+    )
+    expect(await factors.useCode(anna.id, recoveryCodes[0]!, null)).toBe('recoveryCode')
   })
 
   it('slows down whoever guesses, and neither its owner elsewhere nor recovery codes', async () => {

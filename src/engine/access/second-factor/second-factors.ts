@@ -187,12 +187,25 @@ export class SecondFactors {
     if (authenticator === undefined) return null
     if (readRecoveryCode(code) !== null) return (await this.#useRecoveryCode(userId, code)) ? 'recoveryCode' : null
     this.#guesses.begin(userId, client)
-    const { secretBox, clock, store } = this.#parts
-    const secret = await secretBox.open(authenticator.sealedSecret)
+    const { clock, store } = this.#parts
+    const secret = await this.#openSecret(authenticator)
     const step = await stepOf(code, secret, clock.nowMs())
     if (step === null || !(await store.useAuthenticatorStep(userId, step))) return null
     this.#guesses.forget(userId, client)
     return 'authenticator'
+  }
+
+  /** After the key file was replaced, recovery codes and passkeys still work. */
+  async #openSecret({ userId, sealedSecret }: StoredAuthenticator): Promise<string> {
+    const { secretBox, logger } = this.#parts
+    try {
+      return await secretBox.open(sealedSecret)
+    } catch (error) {
+      logger.error({ err: error, userId }, 'The secret of an authenticator app cannot be decrypted')
+      const text =
+        'Codes of this app cannot be checked any more. Use a recovery code, or ask an owner to reset your sign-in'
+      throw new ScrapdeckError('BAD_INPUT', text)
+    }
   }
 
   async #useRecoveryCode(userId: UserId, code: string): Promise<boolean> {

@@ -24,7 +24,11 @@ export interface PasskeyAnswer {
 
 type Library = typeof import('@simplewebauthn/server')
 /** Loaded with the first passkey: it takes half a second and 20 MB. */
-const load = (): Promise<Library> => import('@simplewebauthn/server')
+async function load(): Promise<Library> {
+  // In a bundle, the library would look for it before it is there.
+  await import('reflect-metadata')
+  return import('@simplewebauthn/server')
+}
 
 /** How long a person may take. */
 export const PASSKEY_MS = 10 * 60_000
