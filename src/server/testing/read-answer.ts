@@ -1,0 +1,111 @@
+import { once } from 'node:events'
+import { type IncomingMessage, type OutgoingHttpHeaders, request } from 'node:http'
+import type { Readable } from 'node:stream'
+import { setTimeout as delay } from 'node:timers/promises'
+import { buffer } from 'node:stream/consumers'
+import { promisify } from 'node:util'
+import type { FastifyInstance, InjectOptions } from 'fastify'
+import { fromBuffer, type ZipFile } from 'yauzl'
+import type { FakeClock } from '../../engine/testing/fake-clock.ts'
+
+export interface Answer {
+  status: number
+  /** Its headers, without those that differ with each answer. */
+  head: string
+  /** Its body, and what is in the archives that it has. */
+  text: string
+  /** A stream that goes on: only its beginning was read. */
+  isCut: boolean
+}
+
+const DIFFER = /^(date|content-length|x-ratelimit.*|ratelimit.*|etag|connection|keep-alive)$/
+/** A stream that says nothing for so long is left. */
+const SILENCE_MS = 25
+const STREAM_BYTES = 1_000_000
+const LIMIT_MS = 20_000
+
+interface Response {
+  status: number
+  headers: Readonly<Record<string, unknown>>
+  stream: Readable
+}
+/** Sends a request, and returns once the head of its answer is there. */
+export type Ask = (options: InjectOptions) => Promise<Response>
+
+/** Without a socket. */
+export const askInProcess =
+  (app: FastifyInstance): Ask =>
+  async (options) => {
+    const response = await app.inject({ ...options, payloadAsStream: true })
+    return { status: response.statusCode, headers: response.headers, stream: response.stream() }
+  }
+
+/** Over HTTP, at this port of this machine. */
+export const askOverSocket =
+  (port: number): Ask =>
+  async ({ method, url, headers, payload }) => {
+    const sent = request({
+      port,
+      host: '127.0.0.1',
+      method,
+      path: String(url),
+      headers: headers as OutgoingHttpHeaders
+    })
+    sent.end(payload)
+    const [response] = (await once(sent, 'response')) as [IncomingMessage]
+    return { status: response.statusCode!, headers: response.headers, stream: response }
+  }
+
+/** Reads a whole answer. The clock goes on while there is none. */
+export async function readAnswer(ask: Ask, clock: FakeClock, options: InjectOptions): Promise<Answer> {
+  const asking = ask(options)
+  let isAnswered = false
+  void asking.finally(() => (isAnswered = true)).catch(() => {})
+  for (let waitedMs = 0; !isAnswered; waitedMs += 5) {
+    await Promise.race([asking.catch(() => {}), delay(waitedMs === 0 ? 50 : 5)])
+    if (!isAnswered) await clock.advanceBy(500)
+    if (waitedMs > LIMIT_MS) throw new Error(`No answer to ${options.method} ${String(options.url)}`)
+  }
+  const { status, headers, stream } = await asking
+  const head = Object.entries(headers)
+    .filter(([name]) => !DIFFER.test(name))
+    .map(([name, value]) => `${name}: ${String(value)}`)
+    .join('\n')
+  if (!String(headers['content-type']).includes('event-stream')) {
+    const bytes = await buffer(stream)
+    return { status, head, text: bytes.toString() + (await inZip(bytes)), isCut: false }
+  }
+  const parts: Buffer[] = []
+  let isEnded = false
+  let bytes = 0
+  const reading = (async () => {
+    for await (const part of stream) {
+      parts.push(part as Buffer)
+      bytes += (part as Buffer).length
+    }
+    isEnded = true
+  })().catch(() => {})
+  for (let had = -1; !isEnded && had !== parts.length && bytes < STREAM_BYTES; ) {
+    had = parts.length
+    await Promise.race([reading, delay(SILENCE_MS)])
+  }
+  if (!isEnded) stream.destroy()
+  await reading
+  return { status, head, text: Buffer.concat(parts).toString(), isCut: !isEnded }
+}
+
+/** The names and texts of an archive; empty: it is none. */
+async function inZip(bytes: Buffer): Promise<string> {
+  if (bytes.subarray(0, 2).toString() !== 'PK') return ''
+  const zip = await promisify<Buffer, object, ZipFile>(fromBuffer)(bytes, { lazyEntries: true })
+  const texts: string[] = []
+  const ended = new Promise((resolve, reject) => zip.on('end', resolve).on('error', reject))
+  zip.on('entry', async (entry) => {
+    const stream = await promisify(zip.openReadStream.bind(zip) as never)(entry as never)
+    texts.push(String(entry.fileName), (await buffer(stream as never)).toString())
+    zip.readEntry()
+  })
+  zip.readEntry()
+  await ended
+  return texts.join('\n')
+}
