@@ -19,10 +19,11 @@ export interface Answer {
 }
 
 const DIFFER = /^(date|content-length|x-ratelimit.*|ratelimit.*|etag|connection|keep-alive)$/
-/** A stream that says nothing for so long is left. */
-const SILENCE_MS = 25
+/** A stream that says nothing twice for so long is left. */
+const SILENCE_MS = 10
 const STREAM_BYTES = 1_000_000
-const LIMIT_MS = 20_000
+const PAUSE_MS = 50
+const LIMIT_MS = 40_000
 
 interface Response {
   status: number
@@ -61,9 +62,10 @@ export async function readAnswer(ask: Ask, clock: FakeClock, options: InjectOpti
   const asking = ask(options)
   let isAnswered = false
   void asking.finally(() => (isAnswered = true)).catch(() => {})
-  for (let waitedMs = 0; !isAnswered; waitedMs += 5) {
-    await Promise.race([asking.catch(() => {}), delay(waitedMs === 0 ? 50 : 5)])
-    if (!isAnswered) await clock.advanceBy(500)
+  for (let waitedMs = 0; !isAnswered; waitedMs += PAUSE_MS) {
+    await Promise.race([asking.catch(() => {}), delay(PAUSE_MS)])
+    // Not faster than threads and processes that it waits for.
+    if (!isAnswered) await clock.advanceBy(PAUSE_MS)
     if (waitedMs > LIMIT_MS) throw new Error(`No answer to ${options.method} ${String(options.url)}`)
   }
   const { status, headers, stream } = await asking
@@ -85,8 +87,9 @@ export async function readAnswer(ask: Ask, clock: FakeClock, options: InjectOpti
     }
     isEnded = true
   })().catch(() => {})
-  for (let had = -1; !isEnded && had !== parts.length && bytes < STREAM_BYTES; ) {
-    had = parts.length
+  for (let had = -1, silent = 0; !isEnded && silent < 2 && bytes < STREAM_BYTES; had = parts.length) {
+    silent = had === parts.length ? silent + 1 : 0
+    await clock.advanceBy(300)
     await Promise.race([reading, delay(SILENCE_MS)])
   }
   if (!isEnded) stream.destroy()
