@@ -14,6 +14,8 @@ export interface Answer {
   head: string
   /** Its body, and what is in the archives that it has. */
   text: string
+  /** Of a stream, its last message: how many there are before it depends on the speed of threads. */
+  conclusion: string
   /** A stream that goes on: only its beginning was read. */
   isCut: boolean
 }
@@ -75,7 +77,8 @@ export async function readAnswer(ask: Ask, clock: FakeClock, options: InjectOpti
     .join('\n')
   if (!String(headers['content-type']).includes('event-stream')) {
     const bytes = await buffer(stream)
-    return { status, head, text: bytes.toString() + (await inZip(bytes)), isCut: false }
+    const text = bytes.toString() + (await inZip(bytes))
+    return { status, head, text, conclusion: text, isCut: false }
   }
   const parts: Buffer[] = []
   let isEnded = false
@@ -94,7 +97,13 @@ export async function readAnswer(ask: Ask, clock: FakeClock, options: InjectOpti
   }
   if (!isEnded) stream.destroy()
   await reading
-  return { status, head, text: Buffer.concat(parts).toString(), isCut: !isEnded }
+  const text = Buffer.concat(parts).toString()
+  const conclusion =
+    text
+      .match(/^data: \{.+$/gm)
+      ?.filter((line) => line !== 'data: {}')
+      .at(-1) ?? text
+  return { status, head, text, conclusion, isCut: !isEnded }
 }
 
 /** The names and texts of an archive; empty: it is none. */

@@ -117,5 +117,6 @@ export async function stateOfOther(of: Client) {
   }))
   const planned = schedules.schedules.map(({ id, revision, paused, jobs: runs }) => ({ id, revision, paused, runs }))
   const groups = errors.groups.map(({ id, state }) => ({ id, state }))
-  return { listed, planned, here, groups, project, orders }
+  const ordered = orders.orders.map(({ status: _status, ...order }) => order)
+  return { listed, planned, here, groups, project, ordered }
 }
