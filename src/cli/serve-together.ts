@@ -65,14 +65,14 @@ export async function serveTogether(
     blobs: blobsOf(options),
     ...{ clock: systemClock, random: systemRandom, logger, lead, follow },
     scrapdeckVersion: readPackageVersion(),
-    ...{ hasLocalNode, name },
+    ...{ hasLocalNode, name, certificate },
     addressOf: (seenAs) =>
       options.engineAddress ?? `${scheme}://${reachableFrom(options.bindAddress, seenAs)}:${front.port}`
   })
   starting.defer(() => membership.stop())
   const { bindAddress, allowedHosts, trustedProxies } = options
   const follower = createFollower({
-    ...{ membership, bindAddress, allowedHosts, trustedProxies, isEncrypted: certificate !== null, logger },
+    ...{ membership, bindAddress, allowedHosts, trustedProxies, certificate, logger },
     vouchingProxies: options.signIn.proxy?.from ?? [],
     port: () => front.port
   })

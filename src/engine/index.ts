@@ -6,6 +6,7 @@ import { startStoreThread } from './store/thread/store-thread.ts'
 export type { Engine, EngineOptions } from './wiring/engine-options.ts'
 export type { HostedNode } from './launcher/hosted/hosted-node.ts'
 export type { Membership, Mandate } from './leadership/join-engines.ts'
+export type { EngineCertificate } from './leadership/leadership.ts'
 export { startStoreThread } from './store/thread/store-thread.ts'
 
 /**

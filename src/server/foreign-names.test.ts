@@ -127,6 +127,7 @@ async function openWorld() {
   fillKnown()
   return {
     ...{ ...opened, client, app, hidden, sealed, taken, errorGroup, names: countUp() },
+    ownIds: [...ownJobs, ...Object.values(ownIds)] as string[],
     /** Names that our own requests have put into what the caller may see. */
     stored: new Set<string>(),
     /** What nobody but an owner may have changed. */
@@ -134,7 +135,7 @@ async function openWorld() {
       ...(await stateOfOther(client)),
       users: (await client.users.list()).users.find(({ id }) => id === user.id),
       tokens: (await client.tokens.list({})).tokens.filter(({ id }) => id === token.id),
-      webhooks: (await client.webhooks.list()).webhooks,
+      webhooks: (await client.webhooks.list()).webhooks.map(({ id, url, enabled }) => ({ id, url, enabled })),
       limits: (await client.queue.limits()).limits.map(({ live: _live, ...rule }) => rule),
       policy: await client.storage.policy()
     }),
@@ -291,7 +292,8 @@ async function judge(asking: Asking, name: string, options: InjectOptions): Prom
   if ([500, 503].includes(answer.status) || /-32603|"INTERNAL"/.test(answer.text)) wrong.push('fails')
   if (isWrite(name) && textOf(request).includes(`${SECRET}-key`)) world.stored.add(`${SECRET}-key`)
   if (asking.caller.sees === 'shop' && tokensIn(textOf(request), new Set(world.hidden)).length > 0) {
-    const changesShop = isWrite(name) && !isFailure(answer) && NAMES_SHOP.test(textOf(request))
+    const namesShop = NAMES_SHOP.test(textOf(request)) || world.ownIds.some((id) => textOf(request).includes(id))
+    const changesShop = isWrite(name) && !isFailure(answer) && namesShop
     const isRepeatable = !changesShop && !hasNewId(answer)
     if (isRepeatable && !answer.isCut) wrong.push(...(await compareWithAbsent(asking, options, answer)))
   }

@@ -11,11 +11,13 @@ import { usersAndTokens } from './migrations/0008-users-and-tokens.ts'
 import { audit } from './migrations/0009-audit.ts'
 import { rolesInProjects } from './migrations/0010-roles-in-projects.ts'
 import { usersFromElsewhere } from './migrations/0011-users-from-elsewhere.ts'
+import { certificatesOfEngines } from './migrations/0012-certificates-of-engines.ts'
 
 /** In order; never change a released one, append a new one. */
 export const MIGRATIONS: readonly string[] = [
   ...[allTables, engines, longLanes, nodesThatPull, kubernetesNodes],
-  ...[localNodesOfEngines, placesOfBlobs, usersAndTokens, audit, rolesInProjects, usersFromElsewhere]
+  ...[localNodesOfEngines, placesOfBlobs, usersAndTokens, audit, rolesInProjects, usersFromElsewhere],
+  certificatesOfEngines
 ]
 
 /**
