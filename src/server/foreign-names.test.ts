@@ -192,7 +192,7 @@ function* countUp(): Generator<number, number> {
 
 /** All names that are recognised, and ids. */
 const tokensIn = (text: string, ids: ReadonlySet<string>): string[] =>
-  [...text.matchAll(/[\w.-]*zz(?:quiet|sealed)[\w.-]*|[0-9a-f]{32}(?:-\d+)?/g)]
+  [...text.matchAll(/[\w-]*zz(?:quiet|sealed)[\w-]*|[0-9a-f]{32}(?:-\d+)?/g)]
     .map(([token]) => token)
     .filter((token) => token.includes('zz') || ids.has(token.slice(0, 32)))
 
@@ -372,8 +372,8 @@ describe(`requests generated with the seed ${SEED}`, () => {
     }
     const expected =
       'jobs.list projects.list schedules.list chains.list webhooks.list users.list nodes.list events.subscribe'
-    expect([...telling]).toEqual(expect.arrayContaining([...expected.split(' '), 'listjobs.json']))
-    expect(telling.size).toBeGreaterThan(25)
+    expect([...telling]).toEqual(expect.arrayContaining([...expected.split(' '), 'listprojects.json']))
+    expect(telling.size).toBeGreaterThan(20)
   })
 
   it.each(CALLERS.map((caller) => [caller.name, caller] as const))(

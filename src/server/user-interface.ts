@@ -11,8 +11,7 @@ import { type Authenticator, knowsPassword } from './auth/authenticator.ts'
 import type { DoorLimits } from './auth/door-limits.ts'
 import { LOGIN_PAGE_POLICY, loginPage } from './auth/login-page.ts'
 import { BACK_CHANNEL_PATH, CALLBACK_PATH, LOGIN_MS, type OidcSignIn, SIGN_IN_PATH } from './auth/oidc-sign-in.ts'
-import { loginCookieName, readCookies, setCookie } from './auth/session-cookie.ts'
-import { isBehindTls, setSessionCookie } from './auth/session-reply.ts'
+import { cookiesOf, isBehindTls, sendCookie, setSessionCookie } from './auth/session-reply.ts'
 import { SMALL_PAGE_POLICY } from './small-page.ts'
 import { parseUrlEncoded } from './forms/urlencoded.ts'
 
@@ -180,10 +179,6 @@ async function logIn(
 /** Sends browsers to the identity provider, and logs in those that come back. */
 function serveSignIn(app: FastifyInstance, oidc: OidcSignIn, options: UserInterfaceOptions): void {
   const { authenticator, limits } = options
-  const cookieOptions = (request: FastifyRequest, maxAgeSeconds: number) => ({
-    ...{ path: SIGN_IN_PATH, maxAgeSeconds, isSecure: isBehindTls(request) }
-  })
-  const nameOf = ({ headers }: FastifyRequest) => loginCookieName(headers.host ?? '')
   const noHead = { ...FOR_VIEWERS, exposeHeadRoute: false }
   app.get(SIGN_IN_PATH.slice('/ui'.length), noHead, async (request, reply) => {
     const { page = '' } = request.query as { page?: unknown }
@@ -191,17 +186,17 @@ function serveSignIn(app: FastifyInstance, oidc: OidcSignIn, options: UserInterf
       const { url, cookie } = await oidc.begin({
         ...{ address: publicAddressOf(options, request), client: clientOf(addressOf(request)), page: String(page) }
       })
-      reply.header('set-cookie', setCookie(nameOf(request), cookie, cookieOptions(request, LOGIN_MS / 1_000)))
+      sendCookie('login', { request, reply }, { value: cookie, maxAgeSeconds: LOGIN_MS / 1_000 })
       return reply.redirect(url, 303)
     } catch (error) {
       return sendProblem(error, options, reply)
     }
   })
   app.get(CALLBACK_PATH.slice('/ui'.length), noHead, async (request, reply) => {
-    const cookies = readCookies(nameOf(request), request.headers.cookie)
+    const cookies = cookiesOf('login', request)
     await limits.chargeLogin(request, reply)
     // Used or not, it is of no use any more.
-    reply.header('set-cookie', setCookie(nameOf(request), '', cookieOptions(request, 0)))
+    sendCookie('login', { request, reply }, { value: '', maxAgeSeconds: 0 })
     try {
       const query = (request.raw.url ?? '').split('?').slice(1).join('?')
       const { principal, page, there } = await recordVouching(
