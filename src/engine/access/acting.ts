@@ -3,7 +3,7 @@ import { ScrapdeckError } from '../../shared/errors.ts'
 import { includesRole, type Role } from '../../shared/roles.ts'
 import type { ProjectName } from '../../shared/contract/index.ts'
 import type { AuditTicket } from '../store/audit/audited-store.ts'
-import { type Principal, requireRoleIn } from './principal.ts'
+import { type Principal, requireRoleEverywhere, requireRoleIn } from './principal.ts'
 import { areSeen, roleIn } from './rights.ts'
 import { codeIn } from './run-rights.ts'
 
@@ -52,9 +52,23 @@ export function refuseCodeInRun(
   const { name } = principal
   throw new ScrapdeckError(
     'ROLE_REQUIRED',
-    `${code} can make a run execute other code, so it needs the role deployer. ${name} has ${role === null ? 'none there' : `the role ${role}`}: ask a deployer to make it a default of the project.`,
+    `${code}, so it needs the role deployer. ${name} has ${role === null ? 'none there' : `the role ${role}`}: ask a deployer to make it a default of the project.`,
     { data: { ...(role !== null && { role }), needed: 'deployer' } }
   )
+}
+
+/**
+ * Throws ROLE_REQUIRED unless whoever acts has this role in all projects: `what` is taken from others, whose slots
+ * somebody with a role in single projects has no say over.
+ */
+export function requireSayOverAll(needed: Role, what: string): void {
+  const principal = acting.getStore()?.principal
+  if (principal != null) requireRoleEverywhere(principal, needed, what)
+}
+
+/** For a run or a template: jobs of a priority above 0 go before those of all projects. */
+export function refuseHighPriority(priority: number | null | undefined): void {
+  if (priority != null && priority > 0) requireSayOverAll('operator', 'A priority above 0')
 }
 
 /** Whether whoever acts may see all of these: what is found by a name is checked like what is named by its id. */
