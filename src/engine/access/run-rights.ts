@@ -33,9 +33,9 @@ interface Given {
   matrix?: Record<string, string[]> | undefined
 }
 
-/** Scrapy reads `file:` addresses like pages, as the user that it runs as: the data directory of a local node, too. */
+/** Scrapy reads `file:` addresses like pages, as the user that it runs as: on a local node, the data directory too. */
 const FILE_ADDRESS = /(?:^|[\s"'[(,;=|])file:/i
-/** What else Scrapy downloads (`s3:`, `data:`) it takes with the credentials of its node, or from the address itself. */
+/** What else Scrapy downloads (`s3:`, `data:`) it takes with credentials of its node, or from the address itself. */
 const CRAWLED = /^(?:https?|ftp):/i
 const SCHEME = /^\s*[a-z][a-z0-9+.-]*:/i
 

@@ -3,9 +3,8 @@ import { type IncomingMessage, type OutgoingHttpHeaders, request } from 'node:ht
 import type { Readable } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
 import { buffer } from 'node:stream/consumers'
-import { promisify } from 'node:util'
 import type { FastifyInstance, InjectOptions } from 'fastify'
-import { fromBuffer, type ZipFile } from 'yauzl'
+import { readArchive } from '../../engine/testing/archives.ts'
 import type { FakeClock } from '../../engine/testing/fake-clock.ts'
 
 export interface Answer {
@@ -109,15 +108,5 @@ export async function readAnswer(ask: Ask, clock: FakeClock, options: InjectOpti
 /** The names and texts of an archive; empty: it is none. */
 async function inZip(bytes: Buffer): Promise<string> {
   if (bytes.subarray(0, 2).toString() !== 'PK') return ''
-  const zip = await promisify<Buffer, object, ZipFile>(fromBuffer)(bytes, { lazyEntries: true })
-  const texts: string[] = []
-  const ended = new Promise((resolve, reject) => zip.on('end', resolve).on('error', reject))
-  zip.on('entry', async (entry) => {
-    const stream = await promisify(zip.openReadStream.bind(zip) as never)(entry as never)
-    texts.push(String(entry.fileName), (await buffer(stream as never)).toString())
-    zip.readEntry()
-  })
-  zip.readEntry()
-  await ended
-  return texts.join('\n')
+  return [...(await readArchive(bytes))].map(([name, content]) => `${name}\n${content.toString()}`).join('\n')
 }

@@ -248,8 +248,8 @@ export const schedulesContract = {
     .input(z.object({ id: ScheduleId }))
     .output(z.object({ firing: Firing })),
   /**
-   * The next run times and description of a timing, saved or not: fewer than `count` if they are spread over decades, or
-   * are hard to find. BAD_INPUT says what is wrong with it.
+   * The next run times and description of a timing, saved or not: fewer than `count` if they are spread over decades,
+   * or are hard to find. BAD_INPUT says what is wrong with it.
    */
   preview: ask('viewer', 'POST /schedules/preview', 'caller')
     .input(
