@@ -132,6 +132,12 @@ const TAKES_AWAY = new Set([
   'crawlOrders.cancel'
 ])
 
+/** What takes slots from others is refused to roles in single projects: say-over-others.test.ts. */
+const HARMLESS: Record<string, object> = {
+  'jobs.setPriority': { priority: 0 },
+  'projects.changeSettings': { settings: { noOverlap: true } }
+}
+
 it.each(PROJECT_ROLES)('a %s of one project does there what the role allows, and sees the rest of it', async (role) => {
   const { engine, own } = await openTwoProjects()
   const ways: [string, Rights][] = [
@@ -144,7 +150,8 @@ it.each(PROJECT_ROLES)('a %s of one project does there what the role allows, and
     const limited = createRouterClient(await engine.router(), { context })
     for (const [name, { '~orpc': of }] of named) {
       if (TAKES_AWAY.has(name)) continue
-      const text = await outcome(limited, name, inputWith(name, 'shop', own))
+      const input = { ...(inputWith(name, 'shop', own) as object), ...HARMLESS[name] }
+      const text = await outcome(limited, name, input)
       const may = includesRole(role, of.meta.role)
       if (text.includes('ROLE_REQUIRED') === may) wrong.push(`${way}, ${name}: ${text.slice(0, 200)}`)
       const isMissing = /"(PROJECT|JOB|SCHEDULE|CHAIN|ERROR_GROUP)_NOT_FOUND"/.test(text)
