@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import yauzl from 'yauzl'
-import { text } from 'node:stream/consumers'
 import type { Job, NodeId } from '../../src/shared/contract/index.ts'
+import { readArchive } from '../../src/engine/testing/archives.ts'
 import { until } from '../../src/engine/testing/until.ts'
 import { LOCAL_NODE_ID } from '../../src/shared/ids.ts'
 import { basicAuthorization } from '../support/basic-authorization.ts'
@@ -81,12 +80,10 @@ test('the logs of many jobs are one archive that any program reads', async () =>
     body: JSON.stringify({ jobIds: [...jobs.map(({ id }) => id), 'f'.repeat(32)] })
   })
   expect([answer.status, answer.headers.get('content-type')]).toEqual([200, 'application/zip'])
-  const zip = await yauzl.fromBufferPromise(Buffer.from(await answer.arrayBuffer()))
-  const files = new Map<string, string>()
-  for await (const entry of zip.eachEntry())
-    files.set(entry.fileName, await text(await zip.openReadStreamPromise(entry)))
-  for (const { jobid } of jobs) expect(files.get(`${PROJECT}/fine/${jobid}.log`)).toContain('Spider closed (finished)')
-  expect(files.get('INDEX.txt')).toContain(`${'f'.repeat(32)}\t-\tmissing: there is no such job`)
+  const files = await readArchive(Buffer.from(await answer.arrayBuffer()))
+  for (const { jobid } of jobs)
+    expect(String(files.get(`${PROJECT}/fine/${jobid}.log`))).toContain('Spider closed (finished)')
+  expect(String(files.get('INDEX.txt'))).toContain(`${'f'.repeat(32)}\t-\tmissing: there is no such job`)
   const refusals = [{}, { jobIds: [] }, { jobIds: [jobs[0]!.id], format: 'tar' }]
   for (const body of refusals) {
     const refused = await fetch(`${service.address}/api/v1/logs/zip`, {

@@ -67,7 +67,15 @@ export class EngineProcess {
     this.link = new DatabaseLink({ life: this.life, time, database: database.lease, chance })
     this.election = new Election({
       openTable: (options) => this.link.lease.openTable(options),
-      self: { id: this.id, name, address: `http://${name}`, version: 'simulated', hasLocalNode: false, blobs: '' },
+      self: {
+        id: this.id,
+        name,
+        address: `http://${name}`,
+        version: 'simulated',
+        hasLocalNode: false,
+        blobs: '',
+        certificate: ''
+      },
       clock: this.#clock,
       logger: silentLogger,
       lead: (lease) => this.#lead(lease),
@@ -149,7 +157,8 @@ export class EngineProcess {
     const stepDown = () => this.election.handOver(null)
     const listApart = async () => []
     const list = async () => ({ shared: true, engines: [], terms: [] })
-    const asked = { list, listApart, handOver: nobodyAsks, setDrained: nobodyAsks }
+    const certificates = async () => new Map<string, string>()
+    const asked = { list, certificate: null, certificates, listApart, handOver: nobodyAsks, setDrained: nobodyAsks }
     return { name: this.#parts.name, secret: '', mayAct, stepDown, ...asked }
   }
 

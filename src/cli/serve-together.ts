@@ -17,7 +17,7 @@ import { systemRandom } from '../engine/runtime/random.ts'
 import { createFollower } from '../server/follower.ts'
 import { type Answerer, openFront } from '../server/front.ts'
 import { openConnections } from '../server/connections.ts'
-import { listen, type Service } from '../server/listen.ts'
+import { addressHere, listen, type Service } from '../server/listen.ts'
 import { type EngineDoor, openEngineDoor } from '../server/nodes/engine-door.ts'
 import { recordService } from '../server/service-file.ts'
 import { packagePaths, readPackageVersion } from './package-paths.ts'
@@ -65,14 +65,14 @@ export async function serveTogether(
     blobs: blobsOf(options),
     ...{ clock: systemClock, random: systemRandom, logger, lead, follow },
     scrapdeckVersion: readPackageVersion(),
-    ...{ hasLocalNode, name },
+    ...{ hasLocalNode, name, certificate },
     addressOf: (seenAs) =>
       options.engineAddress ?? `${scheme}://${reachableFrom(options.bindAddress, seenAs)}:${front.port}`
   })
   starting.defer(() => membership.stop())
   const { bindAddress, allowedHosts, trustedProxies } = options
   const follower = createFollower({
-    ...{ membership, bindAddress, allowedHosts, trustedProxies, isEncrypted: certificate !== null, logger },
+    ...{ membership, bindAddress, allowedHosts, trustedProxies, certificate, logger },
     vouchingProxies: options.signIn.proxy?.from ?? [],
     port: () => front.port
   })
@@ -82,7 +82,11 @@ export async function serveTogether(
     front.answerBefore(door.isFor, door.answer)
   }
   front.answerWith(follower)
-  const forgetService = await recordService(options.dataDirectory, front.address, certificate)
+  const forgetService = await recordService(
+    options.dataDirectory,
+    addressHere(front.address, { ...options, certificate }),
+    certificate
+  )
   starting.defer(async () => forgetService())
   await membership.start()
   if (!membership.isLeading()) void preloadEngine()

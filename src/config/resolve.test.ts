@@ -139,6 +139,8 @@ describe('options of the service', () => {
     expect(() => tls('tls_client_ca = /ca.pem')).toThrow('needs tls_certificate')
     const shared = 'tls_self_made = on\ntls_client_ca = /ca.pem\nstore = postgres://db.example/crawls'
     expect(() => tls(shared)).toThrow('PostgreSQL')
+    const given = shared.replace('tls_self_made = on', 'tls_certificate = /c.pem\ntls_key = /k.pem')
+    expect(tls(given)).toMatchObject({ clientAuthority: '/ca.pem' })
     expect(tls('tls_certificate =\ntls_key =')).toBeNull()
     for (const text of ['tls_certificate = /c.pem', 'tls_key = /k.pem', 'tls_certificate = /c.pem\ntls_key ='])
       expect(() => tls(text)).toThrow('belong together')

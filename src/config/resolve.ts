@@ -16,8 +16,10 @@ export function resolveServeOptions(context: OptionContext): ResolvedOptions {
       'http_port or bind_address is empty and there is no unix_socket_path: Scrapdeck would not be reachable. Set one of them.'
     )
   }
-  if (options.tls?.clientAuthority && options.postgres !== null) {
-    problems.push('tls_client_ca cannot be used with PostgreSQL: engines have no certificates to show each other.')
+  if (options.tls?.files === 'self-made' && options.tls.clientAuthority !== null && options.postgres !== null) {
+    problems.push(
+      'tls_client_ca needs tls_certificate and tls_key on PostgreSQL: engines show each other their certificate, which that authority must have signed.'
+    )
   }
   const plain = plainHttpOn(options)
   if (plain !== null && options.allowPlainHttp) {

@@ -8,6 +8,7 @@ export type { HostedNode } from './launcher/hosted/hosted-node.ts'
 export type { NoPasskeySite, PasskeyAnswer, PasskeySite } from './access/second-factor/webauthn.ts'
 export type { SecretForApp } from './access/second-factor/time-codes.ts'
 export type { Membership, Mandate } from './leadership/join-engines.ts'
+export type { EngineCertificate } from './leadership/leadership.ts'
 export { startStoreThread } from './store/thread/store-thread.ts'
 
 /**

@@ -208,6 +208,28 @@ describe('browsers', () => {
     expect(String(response.headers['set-cookie']).includes('; Secure')).toBe(isSecure)
   })
 
+  it('behind TLS, a cookie that another host of the domain could have set counts for nothing', async () => {
+    const { askAnonymously, createLoginPath } = openTestApp()
+    const overTls = { 'x-forwarded-proto': 'https' }
+    const [planted, ours] = [
+      cookieOf(await askAnonymously({ url: createLoginPath() })),
+      cookieOf(await askAnonymously({ url: createLoginPath(), headers: overTls }))
+    ]
+    const statusWith = async (cookie: string, headers = {}) =>
+      (await askAnonymously({ url: '/ui/', headers: { cookie, ...headers } })).statusCode
+    expect([planted.split('=')[0], ours.split('=')[0]]).toEqual([
+      'scrapdeck_session_6800',
+      '__Host-scrapdeck_session_6800'
+    ])
+    expect(await statusWith(planted, overTls)).toBe(401)
+    expect(await statusWith(`${planted}; ${ours}`, overTls)).toBe(200)
+    // The proxy says nothing in this request.
+    expect(await statusWith(ours)).toBe(200)
+    await askAnonymously({ method: 'POST', url: '/ui/logout', headers: { cookie: `${planted}; ${ours}` } })
+    expect(await statusWith(ours)).toBe(401)
+    expect(await statusWith(planted)).toBe(200)
+  })
+
   it('logging out ends the session', async () => {
     const { askAnonymously, createLoginPath } = openTestApp()
     const cookie = cookieOf(await askAnonymously({ url: createLoginPath() }))

@@ -1,16 +1,21 @@
 import { once } from 'node:events'
 import http from 'node:http'
 import http2 from 'node:http2'
+import https from 'node:https'
+import { readFileSync } from 'node:fs'
 import { text } from 'node:stream/consumers'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { onTestFinished, describe, expect, it } from 'vitest'
+import type { EngineCertificate } from '../engine/index.ts'
 import { silentLogger } from '../engine/runtime/logger.ts'
 import { createFakeClock } from '../engine/testing/fake-clock.ts'
 import { CertificateFiles } from './certificate-files.ts'
 import { createFollower } from './follower.ts'
 import { createTlsServer } from './http2-server.ts'
 import { makeCertificate } from './testing/make-certificate.ts'
+
+type Files = ReturnType<typeof makeCertificate>
 
 const SECRET = 'the-secret-of-these-engines'
 
@@ -28,20 +33,34 @@ async function openFollower(
   leaderAddress: () => string | null,
   {
     vouchingProxies = [],
-    certificate = null
-  }: { vouchingProxies?: string[]; certificate?: CertificateFiles | null } = {}
+    certificate = null,
+    leaderCertificate = null,
+    own = certificate
+  }: {
+    vouchingProxies?: string[]
+    certificate?: CertificateFiles | null
+    leaderCertificate?: string | null
+    own?: EngineCertificate | null
+  } = {}
 ) {
   let port = 0
   const membership = {
-    ...{ secret: SECRET, name: 'south', leaderAddress, isConnected: () => true, isLeading: () => false },
+    ...{
+      secret: SECRET,
+      name: 'south',
+      leaderAddress,
+      leaderCertificate: () => leaderCertificate,
+      isConnected: () => true,
+      isLeading: () => false
+    },
     change: (limitMs: number) => new Promise<void>((resolve) => setTimeout(resolve, Math.min(20, limitMs)))
   }
   const follower = createFollower({
     ...{
       membership,
+      certificate: own,
       bindAddress: '127.0.0.1',
       allowedHosts: [],
-      isEncrypted: false,
       trustedProxies: [],
       vouchingProxies,
       logger: silentLogger
@@ -116,6 +135,27 @@ describe('an engine that follows', () => {
     expect(seen).toEqual({ method: 'POST', url: '/schedule.json?a=%20b', body: 'project=x' })
     expect(headers).toMatchObject({ host: `localhost:${new URL(address).port}`, authorization: 'Basic eA==' })
     expect(Object.keys(headers).filter((name) => name.startsWith(':'))).toEqual([])
+  })
+
+  it('lets only the leader in whose certificate the database has, and shows its own where it is asked for', async () => {
+    const [leaders, others, own] = ['leader', 'other', 'south'].map(makeCertificate) as [Files, Files, Files]
+    const context = (files: Files) => ({ cert: readFileSync(files.certificate), key: readFileSync(files.key) })
+    const statusOf = async (shown: Files, leaderCertificate: string | null, client: Files | null = null) => {
+      const mutual = client === null ? {} : { ca: client.pem, requestCert: true, rejectUnauthorized: true }
+      const leader = https.createServer({ ...context(shown), ...mutual }, echo)
+      await new Promise<void>((resolve) => leader.listen(0, '127.0.0.1', resolve))
+      onTestFinished(() => leader.closeAllConnections())
+      onTestFinished(() => void leader.close())
+      const { port } = leader.address() as AddressInfo
+      const certificate = { own: own.pem, context: context(own) }
+      const address = await openFollower(() => `https://127.0.0.1:${port}`, { own: certificate, leaderCertificate })
+      return (await fetch(`${address}/jobs`)).status
+    }
+    expect(await statusOf(leaders, leaders.pem)).toBe(200)
+    expect(await statusOf(others, leaders.pem)).toBe(503)
+    expect(await statusOf(leaders, null)).toBe(503)
+    expect(await statusOf(leaders, leaders.pem, own)).toBe(200)
+    expect(await statusOf(leaders, leaders.pem, others)).toBe(503)
   })
 
   it('passes an event stream on as it comes, and ends it when its client goes', async () => {

@@ -4,7 +4,9 @@ import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest }
 import type { Membership } from '../engine/index.ts'
 import type { Logger } from '../engine/runtime/logger.ts'
 import { PEER_HEADER } from '../engine/runtime/peer-header.ts'
+import type { EngineCertificate } from '../engine/index.ts'
 import { ScrapdeckError } from '../shared/errors.ts'
+import { onlyTrusting } from '../shared/pinned-certificate.ts'
 import { SAFE_HEADERS } from './app.ts'
 import { AddressList } from './address-list.ts'
 import { addressOf, plainAddress } from './auth/client-address.ts'
@@ -22,11 +24,15 @@ const CONNECT_LIMIT_MS = 2_000
 const CONNECTIONS_MAX = 1_000
 
 export interface FollowerOptions {
-  membership: Pick<Membership, 'secret' | 'name' | 'leaderAddress' | 'isConnected' | 'change' | 'isLeading'>
+  membership: Pick<
+    Membership,
+    'secret' | 'name' | 'leaderAddress' | 'leaderCertificate' | 'isConnected' | 'change' | 'isLeading'
+  >
   bindAddress: string
   port: () => number
   allowedHosts: string[]
-  isEncrypted: boolean
+  /** Of this engine; null: it speaks plain HTTP. */
+  certificate: EngineCertificate | null
   trustedProxies: readonly string[]
   /** Proxies that may say who a client is. */
   vouchingProxies: readonly string[]
@@ -39,7 +45,7 @@ export interface FollowerOptions {
  */
 export function createFollower(options: FollowerOptions): Answerer & { stop(): Promise<void> } {
   const { membership, logger, trustedProxies } = options
-  const isOurHost = createHostRule(options)
+  const isOurHost = createHostRule({ ...options, isEncrypted: options.certificate !== null })
   const fastify = Fastify({
     trustProxy: trustedProxies.length === 0 ? false : [...trustedProxies],
     exposeHeadRoutes: false,
@@ -49,7 +55,7 @@ export function createFollower(options: FollowerOptions): Answerer & { stop(): P
   fastify.removeAllContentTypeParsers()
   // Nothing is read here: the leader knows what is too long.
   fastify.addContentTypeParser('*', (_request, body, done) => done(null, body))
-  const connections = new LeaderConnections(membership)
+  const connections = new LeaderConnections(membership, options.certificate)
   fastify.register(replyFrom, { undici: connections as never, disableRequestLogging: true })
   fastify.setErrorHandler(createErrorAnswer({ logger }))
   const fromSocket = new WeakSet<object>()
@@ -78,21 +84,31 @@ export function createFollower(options: FollowerOptions): Answerer & { stop(): P
 
 /** Requests that a former leader never answered end when another one leads. */
 class LeaderConnections {
-  readonly #membership: Pick<Membership, 'leaderAddress'>
-  #leader: string | null = null
+  readonly #membership: Pick<Membership, 'leaderAddress' | 'leaderCertificate'>
+  readonly #own: EngineCertificate | null
+  #leader: { address: string | null; certificate: string | null } | null = null
   #agent: Agent | null = null
 
-  constructor(membership: Pick<Membership, 'leaderAddress'>) {
+  constructor(membership: Pick<Membership, 'leaderAddress' | 'leaderCertificate'>, own: EngineCertificate | null) {
     this.#membership = membership
+    this.#own = own
   }
 
   /** As of undici's Dispatcher. */
   request(...args: Parameters<Agent['request']>): ReturnType<Agent['request']> {
-    const leader = this.#membership.leaderAddress()
-    if (this.#agent === null || (leader !== null && leader !== this.#leader)) {
-      this.end()
-      this.#leader = leader
-      const connect = { timeout: CONNECT_LIMIT_MS }
+    const address = this.#membership.leaderAddress()
+    const certificate = this.#membership.leaderCertificate()
+    const isOther = address !== this.#leader?.address
+    if (this.#agent === null || (address !== null && (isOther || certificate !== this.#leader?.certificate))) {
+      // What is under way with the same leader goes on when its certificate was renewed.
+      if (isOther) this.end()
+      else void this.#agent?.close()
+      this.#leader = { address, certificate }
+      const connect = {
+        timeout: CONNECT_LIMIT_MS,
+        ...(certificate !== null && onlyTrusting(certificate)),
+        ...(this.#own !== null && { cert: this.#own.context.cert, key: this.#own.context.key })
+      }
       this.#agent = new Agent({
         connections: CONNECTIONS_MAX,
         pipelining: 1,

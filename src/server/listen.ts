@@ -81,7 +81,10 @@ export async function listen(options: ListenOptions): Promise<Service> {
 }
 
 /** Programs on this machine have no client certificate: they use the socket, where none is asked for. */
-function addressHere(address: string, { certificate, unixSocketPath = null }: ListenOptions): string {
+export function addressHere(
+  address: string,
+  { certificate, unixSocketPath = null }: Pick<ListenOptions, 'certificate' | 'unixSocketPath'>
+): string {
   return certificate?.asksClients === true && unixSocketPath !== null ? `unix:${unixSocketPath}` : address
 }
 

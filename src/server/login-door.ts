@@ -15,8 +15,7 @@ import { PASSKEY_OPTIONS_PATH } from './auth/login-paths.ts'
 import type { NextStep } from './auth/password-check.ts'
 import { FOR_READERS } from './auth/route-permissions.ts'
 import { hashToken } from './auth/secrets.ts'
-import { readCookies, setCookie, stepCookieName } from './auth/session-cookie.ts'
-import { isBehindTls, setSessionCookie } from './auth/session-reply.ts'
+import { cookiesOf, sendCookie, setSessionCookie } from './auth/session-reply.ts'
 import type { SignedInWith } from './auth/session-token.ts'
 import { parseUrlEncoded } from './forms/urlencoded.ts'
 import { SMALL_PAGE_POLICY } from './small-page.ts'
@@ -36,8 +35,6 @@ const STEP_MS = 10 * 60_000
 const TRIES_MAX = 5
 const COOKIES_MAX = 10
 const STEP_DIGITS = 16
-/** Cookies of a login that has begun are sent to the login alone. */
-const STEP_PATH = '/ui/login'
 
 /** A login whose password was right. */
 interface HalfLogin {
@@ -144,7 +141,7 @@ export class LoginDoor {
   async #answerStep(step: string, code: string, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
     const { limits, access } = this.#options
     // Of the page that the code was typed into: another page may have added cookies.
-    const cookies = cookiesOf(request).filter((cookie) => stepOf(cookie) === step)
+    const cookies = stepCookiesOf(request).filter((cookie) => stepOf(cookie) === step)
     const found = this.#half.find(cookies)
     const principal = found === null ? null : access.findBySession(found.value.userId, found.value.sinceMs)
     if (found === null || principal === null) {
@@ -226,7 +223,7 @@ export class LoginDoor {
   async #answerPasskey(text: string, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
     const { secondFactors, limits } = this.#options
     setStepCookie(request, reply, null)
-    const asked = this.#asked.take(cookiesOf(request))
+    const asked = this.#asked.take(stepCookiesOf(request))
     const answer = Answer.safeParse(parseJson(text))
     try {
       if (asked === null || !answer.success) {
@@ -320,8 +317,7 @@ function sendSmallPage(reply: FastifyReply, status: number, html: string, policy
   )
 }
 
-const cookiesOf = ({ headers }: FastifyRequest): string[] =>
-  readCookies(stepCookieName(headers.host ?? ''), headers.cookie).slice(0, COOKIES_MAX)
+const stepCookiesOf = (request: FastifyRequest): string[] => cookiesOf('step', request).slice(0, COOKIES_MAX)
 
 /** Says in the page which cookie it goes with, and nothing about the cookie. */
 const stepOf = (cookie: string): string => hashToken(cookie).slice(0, STEP_DIGITS)
@@ -329,8 +325,7 @@ const stepOf = (cookie: string): string => hashToken(cookie).slice(0, STEP_DIGIT
 /** null: deletes it. */
 function setStepCookie(request: FastifyRequest, reply: FastifyReply, cookie: string | null): void {
   const maxAgeSeconds = cookie === null ? 0 : STEP_MS / 1_000
-  const options = { path: STEP_PATH, maxAgeSeconds, isSecure: isBehindTls(request) }
-  reply.header('set-cookie', setCookie(stepCookieName(request.headers.host ?? ''), cookie ?? '', options))
+  sendCookie('step', { request, reply }, { value: cookie ?? '', maxAgeSeconds })
 }
 
 function parseJson(text: string): unknown {

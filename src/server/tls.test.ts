@@ -7,7 +7,6 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { createFakeClock } from '../engine/testing/fake-clock.ts'
 import type { Logger } from '../engine/runtime/logger.ts'
 import { CertificateFiles } from './certificate-files.ts'
-import { cookieName } from './auth/session-cookie.ts'
 import { makeCertificate } from './testing/make-certificate.ts'
 import { makeTestDirectory, openTestService, RIGHT } from './testing/test-app.ts'
 
@@ -73,7 +72,9 @@ describe('a service with a certificate', () => {
     expect([here.status, here.headers['strict-transport-security']]).toEqual([200, undefined])
     const link = new URL(service.createLoginLink())
     const login = await ask(port, files.pem, `${link.pathname}${link.search}`)
-    expect(String(login.headers['set-cookie'])).toMatch(new RegExp(`^${cookieName('deck.example.org')}=.*Secure`))
+    expect(String(login.headers['set-cookie'])).toMatch(
+      /^__Host-scrapdeck_session=[\w.-]+; Max-Age=\d+; Path=\/; HttpOnly; Secure; SameSite=Lax$/
+    )
     await expect(fetch(`http://127.0.0.1:${port}/health`)).rejects.toThrow()
   })
 

@@ -10,8 +10,7 @@ import { ERROR_CODES, ScrapdeckError } from '../shared/errors.ts'
 import { type Authenticator, knowsPassword } from './auth/authenticator.ts'
 import type { DoorLimits } from './auth/door-limits.ts'
 import { BACK_CHANNEL_PATH, CALLBACK_PATH, LOGIN_MS, type OidcSignIn, SIGN_IN_PATH } from './auth/oidc-sign-in.ts'
-import { loginCookieName, readCookies, setCookie } from './auth/session-cookie.ts'
-import { addressInBrowser, isBehindTls, setSessionCookie } from './auth/session-reply.ts'
+import { addressInBrowser, cookiesOf, sendCookie, setSessionCookie } from './auth/session-reply.ts'
 import { fieldsOf, type LoginDoor } from './login-door.ts'
 
 /** Inline styles because the component library inserts style elements; scripts only from our own files. */
@@ -129,10 +128,6 @@ async function answerLink(
 /** Sends browsers to the identity provider, and logs in those that come back. */
 function serveSignIn(app: FastifyInstance, oidc: OidcSignIn, options: UserInterfaceOptions): void {
   const { authenticator, limits } = options
-  const cookieOptions = (request: FastifyRequest, maxAgeSeconds: number) => ({
-    ...{ path: SIGN_IN_PATH, maxAgeSeconds, isSecure: isBehindTls(request) }
-  })
-  const nameOf = ({ headers }: FastifyRequest) => loginCookieName(headers.host ?? '')
   const noHead = { ...FOR_READERS, exposeHeadRoute: false }
   app.get(SIGN_IN_PATH.slice('/ui'.length), noHead, async (request, reply) => {
     const { page = '' } = request.query as { page?: unknown }
@@ -140,17 +135,17 @@ function serveSignIn(app: FastifyInstance, oidc: OidcSignIn, options: UserInterf
       const { url, cookie } = await oidc.begin({
         ...{ address: publicAddressOf(options, request), client: clientOf(addressOf(request)), page: String(page) }
       })
-      reply.header('set-cookie', setCookie(nameOf(request), cookie, cookieOptions(request, LOGIN_MS / 1_000)))
+      sendCookie('login', { request, reply }, { value: cookie, maxAgeSeconds: LOGIN_MS / 1_000 })
       return reply.redirect(url, 303)
     } catch (error) {
       return sendProblem(error, options, request, reply)
     }
   })
   app.get(CALLBACK_PATH.slice('/ui'.length), noHead, async (request, reply) => {
-    const cookies = readCookies(nameOf(request), request.headers.cookie)
+    const cookies = cookiesOf('login', request)
     await limits.chargeLogin(request, reply)
     // Used or not, it is of no use any more.
-    reply.header('set-cookie', setCookie(nameOf(request), '', cookieOptions(request, 0)))
+    sendCookie('login', { request, reply }, { value: '', maxAgeSeconds: 0 })
     try {
       const query = (request.raw.url ?? '').split('?').slice(1).join('?')
       const { principal, page, there } = await recordVouching(

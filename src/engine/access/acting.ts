@@ -58,9 +58,14 @@ export function refuseCodeInRun(
   const { name } = principal
   throw new ScrapdeckError(
     'ROLE_REQUIRED',
-    `${code} can make a run execute other code, so it needs the permission "choose code in runs" in ${given.project}, which the role deployer has and ${name} has not: ask a deployer to make it a default of the project.`,
+    `${code}, so it needs the permission "choose code in runs" in ${given.project}, which the role deployer has and ${name} has not: ask a deployer to make it a default of the project.`,
     { data: { needed: ['code.choose'] } }
   )
+}
+
+/** For a run or a template: jobs of a priority above 0 go before those of all projects. */
+export function refuseHighPriority(priority: number | null | undefined): void {
+  if (priority != null && priority > 0) requireOfActor(null, 'queue.order', 'A priority above 0')
 }
 
 /** Whether whoever acts may see all of these: what is found by a name is checked like what is named by its id. */

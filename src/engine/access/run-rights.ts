@@ -23,15 +23,57 @@ const HARMLESS = new Set(
 /** What Scrapdeck itself sets for a crawl order, from `ignore_cache` and `http_cache`. */
 const OF_CRAWLS = new Set(['HTTPCACHE_ENABLED', 'HTTPCACHE_EXPIRATION_SECS'])
 
+const RUNS_CODE = 'can make a run execute other code'
+
 interface Given {
   settings?: Record<string, string> | undefined
   env?: Record<string, string> | undefined
+  args?: Record<string, string> | undefined
+  argSets?: Record<string, string>[] | undefined
+  matrix?: Record<string, string[]> | undefined
 }
 
-/** What of a run, or of a template for runs, can make it run other code than that of its egg; null: nothing. */
-export function codeIn({ settings = {}, env = {} }: Given, { isCrawl = false } = {}): string | null {
+/** Scrapy reads `file:` addresses like pages, as the user that it runs as: on a local node, the data directory too. */
+const FILE_ADDRESS = /(?:^|[\s"'[(,;=|])file:/i
+/** What else Scrapy downloads (`s3:`, `data:`) it takes with credentials of its node, or from the address itself. */
+const CRAWLED = /^(?:https?|ftp):/i
+const SCHEME = /^\s*[a-z][a-z0-9+.-]*:/i
+
+function isLocalAddress(name: string, value: string): boolean {
+  if (FILE_ADDRESS.test(value)) return true
+  if (name !== 'start_urls') return false
+  return addressesIn(value).some((address) => SCHEME.test(address) && !CRAWLED.test(address.trim()))
+}
+
+/** As the crawl API writes them, a JSON list; anything else may be one address. */
+function addressesIn(text: string): string[] {
+  try {
+    const list: unknown = JSON.parse(text)
+    return Array.isArray(list) ? list.map(String) : [text]
+  } catch {
+    return [text]
+  }
+}
+
+/** An argument with which a run would read files of its node; null: none. */
+function fileIn({ args = {}, argSets = [], matrix = {} }: Given): string | null {
+  for (const values of [args, ...argSets, matrix]) {
+    for (const [name, value] of Object.entries(values)) {
+      if ([value].flat().some((text) => isLocalAddress(name, text)))
+        return `The address in the argument ${name} can make a run read files of its node`
+    }
+  }
+  return null
+}
+
+/**
+ * What of a run, or of a template for runs, can make it run other code than that of its egg, or read files of its node;
+ * and how, as the beginning of a sentence; null: nothing.
+ */
+export function codeIn(given: Given, { isCrawl = false } = {}): string | null {
+  const { settings = {}, env = {} } = given
   const variable = Object.keys(env)[0]
-  if (variable !== undefined) return `The environment variable ${variable}`
+  if (variable !== undefined) return `The environment variable ${variable} ${RUNS_CODE}`
   const setting = Object.keys(settings).find((name) => !HARMLESS.has(name) && !(isCrawl && OF_CRAWLS.has(name)))
-  return setting === undefined ? null : `The setting ${setting}`
+  return setting === undefined ? fileIn(given) : `The setting ${setting} ${RUNS_CODE}`
 }

@@ -2,14 +2,14 @@ import { problemOfText } from '../../shared/calendar/index.ts'
 import type { RunTemplate } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { problemOfLimits } from '../../shared/run-limits.ts'
-import { refuseCodeInRun } from '../access/acting.ts'
+import { refuseCodeInRun, refuseHighPriority } from '../access/acting.ts'
 import type { Fleet } from '../nodes/fleet.ts'
 import { problemOfShownName, showUnseen } from '../../shared/unseen.ts'
 import { checkArguments, checkNames, checkNode } from './prepare-jobs.ts'
 
 /**
  * Checks a template independently of what is deployed: throws BAD_INPUT, ARGUMENT_RESERVED, NODE_NOT_FOUND, or
- * ROLE_REQUIRED if whoever acts may not run other code. Project
+ * ROLE_REQUIRED if whoever acts may not run other code, or before the jobs of others. Project
  * and spiders may be missing, because a fleet file is applied before the first egg is deployed.
  */
 export function checkTemplate(
@@ -18,6 +18,7 @@ export function checkTemplate(
   fleet: Pick<Fleet, 'get'>
 ): void {
   refuseCodeInRun(template, { isCrawl: place === 'crawl' })
+  refuseHighPriority(template.priority)
   const { settings, args, argSets, matrix, secretNames, limits, nodeId } = template
   for (const name of [template.project, ...template.spiders, ...(template.userId == null ? [] : [template.userId])]) {
     const problem = problemOfShownName(name)

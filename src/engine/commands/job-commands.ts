@@ -1,5 +1,5 @@
 import pLimit from 'p-limit'
-import { byWhom, refuseCodeInRun } from '../access/acting.ts'
+import { byWhom, refuseCodeInRun, refuseHighPriority } from '../access/acting.ts'
 import type { Job, JobId, Placement, QueuePlace, RunInput, RunItem } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import type { Dispatch } from '../dispatch/dispatch.ts'
@@ -145,6 +145,7 @@ export class JobCommands {
 
   /** Like the two methods below, affects queued jobs only and returns their ids. */
   async setPriority(ids: JobId[], priority: number): Promise<string[]> {
+    refuseHighPriority(priority)
     const entry = this.#entry(`Priority set to ${priority}`, { priority })
     return this.#changed(await this.#parts.store.setPriority(ids, priority, entry))
   }
@@ -173,7 +174,10 @@ export class JobCommands {
   }
 
   async #enqueue(items: RunItem[], origin: Origin): Promise<{ jobs: NewJob[]; ids: JobId[] }> {
-    for (const item of items) refuseCodeInRun(item, { isCrawl: origin.source === 'crawl' })
+    for (const item of items) {
+      refuseCodeInRun(item, { isCrawl: origin.source === 'crawl' })
+      refuseHighPriority(item.priority)
+    }
     const jobs = await prepareJobs(items, origin, this.#parts)
     const ids = await this.#parts.store.enqueueJobs(jobs)
     this.#parts.dispatch.wake()

@@ -14,6 +14,7 @@ import { ScrapdeckError } from '../../shared/errors.ts'
 import { maskDefaults } from '../../shared/job-defaults.ts'
 import { withSettingsChange } from '../../shared/settings-change.ts'
 import { problemOfLimits } from '../../shared/run-limits.ts'
+import { requireOfActor } from '../access/acting.ts'
 import { type EggTarget, NodeError } from '../nodes/node-client.ts'
 import type { Environments } from '../launcher/pythons/environments.ts'
 import type { Fleet } from '../nodes/fleet.ts'
@@ -55,6 +56,9 @@ type CheckedSettings = Pick<ProjectSettings, 'limits' | 'python'> & {
 function allDefaults<T extends Values>(settings: { defaults: T; spiderDefaults: Record<string, T> }): T[] {
   return [settings.defaults, ...Object.values(settings.spiderDefaults)]
 }
+
+const highestPriority = (settings: ProjectSettings): number =>
+  Math.max(0, ...allDefaults(settings).map(({ priority }) => priority ?? 0))
 
 export class ProjectCommands {
   readonly #parts: ProjectCommandsParts
@@ -107,7 +111,11 @@ export class ProjectCommands {
 
   async #configure(project: ProjectName, settings: ProjectSettings): Promise<Project> {
     const { projects, environments, secretBox, logger } = this.#parts
-    await projects.configure(project, await sealDefaults(settings, projects.settingsOf(project), secretBox))
+    const former = projects.settingsOf(project)
+    if (settings.weight !== former.weight) requireOfActor(null, 'projects.change', 'Another weight of a project')
+    if (highestPriority(settings) > highestPriority(former))
+      requireOfActor(null, 'projects.change', 'A priority above 0')
+    await projects.configure(project, await sealDefaults(settings, former, secretBox))
     environments.refresh(project)
     // Eggs with unknown spiders may be importable with the new environment.
     projects.listMissingSpiders().catch((error: unknown) => logger.error({ error }, 'listing spiders failed'))

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { type Backfill, SECRET_MASK, ScheduleSettings } from '../../shared/contract/index.ts'
 import { anAttemptNumber, aScheduleId } from '../../shared/testing/ids.ts'
 import type { FleetNode } from '../nodes/fleet.ts'
@@ -293,6 +293,37 @@ describe('a look ahead', () => {
     expect(words).toContain('3')
     expect(occurrences.map(({ nominalMs }) => nominalMs)).toEqual([fromMs + 3 * HOUR_MS, fromMs + 27 * HOUR_MS])
     await expect(reads.preview(settings({ zone: 'nowhere' }), { count: 1 })).rejects.toThrow(/zone/i)
+  })
+
+  it('shows rare moments only as far as little work finds them, whoever asks for how many, in whichever zone', async () => {
+    const asked = vi.spyOn(Intl.DateTimeFormat.prototype as { format: unknown }, 'format', 'get')
+    const rare = ['0 0 1 1 *', '0 0 29 2 *', '0 0 29 2 1'].flatMap((expression) => [
+      [{ kind: 'cron' as const, expression }],
+      Array.from({ length: 20 }, (_, minute) => ({
+        kind: 'cron' as const,
+        expression: expression.replace('0', String(minute))
+      }))
+    ])
+    const halfYears = [{ kind: 'interval' as const, everySeconds: 182 * 86_400, anchorMs: 0 }]
+    // Nobody has asked for these zones yet.
+    const zones = [
+      'Asia/Gaza',
+      'Asia/Beirut',
+      'America/Nuuk',
+      'Pacific/Easter',
+      'America/Havana',
+      'Asia/Hebron',
+      'Africa/Cairo'
+    ]
+    for (const [index, rules] of [...rare, halfYears].entries()) {
+      asked.mockClear()
+      const { occurrences } = await reads.preview(settings({ rules, zone: zones[index]! }), { fromMs, count: 1_000 })
+      expect(occurrences.length).toBeGreaterThanOrEqual(9)
+      // A year of a zone takes some 150 of them.
+      expect(asked.mock.calls.length, JSON.stringify(rules[0])).toBeLessThan(100 * 200)
+    }
+    const often = settings({ rules: [{ kind: 'cron', expression: '* * * * *' }], zone: 'Europe/Berlin' })
+    expect((await reads.preview(often, { fromMs, count: 1_000 })).occurrences).toHaveLength(1_000)
   })
 
   it('has the moments of all schedules in order, so that one which fires each minute hides no other', async () => {

@@ -3,7 +3,7 @@ import { describeTiming, problemOfTiming } from '../../shared/calendar/index.ts'
 import { type Firing, type Schedule, ScheduleId, type ScheduleTiming } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import type { Clock } from '../runtime/clock.ts'
-import { jitterOf, listOccurrences } from '../schedules/moments.ts'
+import { jitterOf, listOccurrencesToShow } from '../schedules/moments.ts'
 import { notFound, type Scheduler } from '../schedules/scheduler.ts'
 import { countJobs } from '../schedules/template.ts'
 import { jobIdBytesOf, type StoredSchedule, type OnlyProjects } from '../store/records.ts'
@@ -87,7 +87,7 @@ export class ScheduleReads {
   async preview(timing: ScheduleTiming, { fromMs, count }: { fromMs?: number; count: number }) {
     checkTiming(timing)
     const afterMs = fromMs === undefined ? this.#parts.clock.nowMs() : fromMs - 1
-    const occurrences = await listOccurrences(timing, { afterMs, limit: count }, this.#parts.clock)
+    const occurrences = await listOccurrencesToShow(timing, { afterMs, limit: count }, this.#parts.clock)
     return { words: describeTiming(timing), occurrences }
   }
 

@@ -37,7 +37,15 @@ function join(id: string, lead: () => Promise<void> = async () => {}) {
     ...{ clientAddress: nobodyAsks, common: nobodyAsks, setDrained: nobodyAsks, list: nobodyAsks, terms: nobodyAsks }
   }
   // `north#2` is a later process at the address of `north`.
-  const self = { id, name: id, address: `http://${id.split('#', 1)[0]}`, version: '1', hasLocalNode: false, blobs: '' }
+  const self = {
+    id,
+    name: id,
+    address: `http://${id.split('#', 1)[0]}`,
+    version: '1',
+    hasLocalNode: false,
+    blobs: '',
+    certificate: ''
+  }
   const election = new Election({
     ...{ self, clock, logger: silentLogger, lead, follow: async () => {} },
     openTable: () => table

@@ -91,6 +91,11 @@ export class Election {
     return seen.leaderAddress === this.#options.self.address ? null : seen.leaderAddress
   }
 
+  /** PEM, by which the leader at `leaderAddress` is recognized; null: it speaks plain HTTP, or says nothing of it. */
+  leaderCertificate(): string | null {
+    return this.#seen?.leaderCertificate || null
+  }
+
   /** Resolves when something else was seen than before, or after `limitMs`. */
   change(limitMs: number): Promise<void> {
     return new Promise((resolve) => {

@@ -16,6 +16,8 @@ export function engineAlone(self: {
   return {
     name: engine.name,
     secret: '',
+    certificate: null,
+    certificates: async () => new Map(),
     mayAct: () => true,
     list: async () => ({
       shared: false,

@@ -5,7 +5,7 @@ import { isBefore, listApart } from './engines-apart.ts'
 
 const row = (id: string, more: Partial<EngineRow> = {}): EngineRow => ({
   ...{ id, name: id, address: `http://${id}`, version: '1', blobs: `directory:m /mnt/${id}` },
-  ...{ hasLocalNode: false, isDrained: false, startedAtMs: 1, silentMs: 100 },
+  ...{ hasLocalNode: false, certificate: '', isDrained: false, startedAtMs: 1, silentMs: 100 },
   ...more
 })
 

@@ -15,7 +15,7 @@ import { explainClientError } from '../store/postgres/postgres-error.ts'
 import { openLeaseTable } from '../store/postgres/lease-table.ts'
 import { prepareDatabase } from '../store/postgres/postgres-driver.ts'
 import { Election } from './election.ts'
-import type { Leadership } from './leadership.ts'
+import type { EngineCertificate, Leadership } from './leadership.ts'
 import { isBefore, listApart } from './engines-apart.ts'
 import { describeEngines } from './describe-engines.ts'
 
@@ -40,6 +40,8 @@ export interface JoinOptions {
   hasLocalNode: boolean
   /** Where other engines reach this one; `seenAs`: the address under which the database sees this machine. */
   addressOf: (seenAs: string | null) => string
+  /** Of this engine's address, if it speaks TLS. */
+  certificate: EngineCertificate | null
   /** Where eggs and logs are: a directory, a bucket, or neither (in the data directory). null: a plugin may know. */
   blobs: BlobsOptions | null
   /** As configured; the others should have the same. Default: those of the engine that was first. */
@@ -61,6 +63,8 @@ export interface Membership {
   isLeading(): boolean
   /** null: this engine leads, or nobody does for certain. */
   leaderAddress(): string | null
+  /** PEM, by which it is recognized; null: it speaks plain HTTP, or is too old to say so. */
+  leaderCertificate(): string | null
   /** The database answers. */
   isConnected(): boolean
   /** Resolves when the database was looked at again, or after `limitMs`. */
@@ -89,6 +93,9 @@ export async function join(options: JoinOptions): Promise<Membership> {
       address: options.addressOf(await table.clientAddress()),
       version: options.scrapdeckVersion,
       hasLocalNode: options.hasLocalNode,
+      get certificate() {
+        return options.certificate?.own ?? ''
+      },
       blobs: options.blobs === null ? '' : await placeOfBlobs(options.blobs, dataDirectory, { random, logger, keyIds })
     }
     await agreeOnBlobs(table, self, { database: postgres.name, clock, logger })
@@ -103,13 +110,14 @@ export async function join(options: JoinOptions): Promise<Membership> {
         options.lead({
           postgres: { ...postgres, lease },
           ...{ secretBox, credentials },
-          leadership: leadershipOf({ self, secret }, election, table)
+          leadership: leadershipOf({ self, secret, certificate: options.certificate }, election, table)
         })
     })
     return {
       ...{ secret, name, address: self.address },
       isLeading: () => election.lease !== null,
       leaderAddress: () => election.leaderAddress(),
+      leaderCertificate: () => election.leaderCertificate(),
       isConnected: () => election.isConnected,
       change: (limitMs) => election.change(limitMs),
       start: () => election.start(),
@@ -186,7 +194,7 @@ const LISTEN_MS = 1_500
 const TERMS_SHOWN = 20
 
 function leadershipOf(
-  { self, secret }: { self: EngineSelf; secret: string },
+  { self, secret, certificate }: { self: EngineSelf; secret: string; certificate: EngineCertificate | null },
   election: Election,
   table: LeaseTable
 ): Leadership {
@@ -206,6 +214,9 @@ function leadershipOf(
     ...{ name: self.name, secret },
     mayAct: () => election.mayAct(),
     list,
+    certificate,
+    certificates: async () =>
+      new Map((await table.list()).flatMap(({ id, certificate: of }) => (of === '' ? [] : [[id, of] as const]))),
     listApart: async () =>
       listApart(await table.list(), self).map(({ name, blobs }) => ({ engine: name, place: nameOfPlace(blobs) })),
     async handOver(to) {

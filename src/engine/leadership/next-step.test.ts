@@ -4,10 +4,10 @@ import { type Follower, HANDOVER_MS, LEASE_MS, nextStep, SETTLED_AFTER_MS } from
 
 const LEASE: SeenLease = {
   ...{ epoch: 7, holder: 'one', hasLock: true, isExpired: false, renewal: '1', next: null, gotLock: false },
-  ...{ leaderAddress: 'http://one', leaderName: 'north' }
+  ...{ leaderAddress: 'http://one', leaderCertificate: '', leaderName: 'north' }
 }
 const FOLLOWER: Follower = { id: 'two', isDrained: false, connectedMs: SETTLED_AFTER_MS, unchangedMs: 0 }
-const RELEASED = { holder: null, hasLock: false, leaderName: null, leaderAddress: null }
+const RELEASED = { holder: null, hasLock: false, leaderName: null, leaderAddress: null, leaderCertificate: null }
 const RAN_OUT = { unchangedMs: LEASE_MS }
 
 test.each<[string, Partial<SeenLease>, Partial<Follower>, string | null]>([

@@ -1,11 +1,10 @@
-import { buffer } from 'node:stream/consumers'
 import { expect, test } from 'vitest'
-import yauzl from 'yauzl'
 import type { JobId, Transition } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { aJob } from '../../shared/testing/builders.ts'
 import { aJobId, anAttemptNumber, aProjectName } from '../../shared/testing/ids.ts'
 import type { StoredJob } from '../store/records.ts'
+import { readArchive } from '../testing/archives.ts'
 import { LogZips, ZIP_INDEX } from './log-zips.ts'
 
 const MIB = 1024 * 1024
@@ -46,10 +45,7 @@ function aFleet(
 async function unzip(zips: LogZips, ids: JobId[]) {
   const pieces: Buffer[] = []
   for await (const { base64 } of zips.zip(ids)) pieces.push(Buffer.from(base64, 'base64'))
-  const zip = await yauzl.fromBufferPromise(Buffer.concat(pieces))
-  const files = new Map<string, Buffer>()
-  for await (const entry of zip.eachEntry())
-    files.set(entry.fileName, await buffer(await zip.openReadStreamPromise(entry)))
+  const files = await readArchive(Buffer.concat(pieces))
   return { files, index: files.get(ZIP_INDEX)!.toString().trimEnd().split('\n').slice(1) }
 }
 

@@ -18,6 +18,10 @@ const SEARCH_BACK_MAX_MS = 10 * 366 * 86_400_000
 const LISTED_AT_ONCE = 50
 /** Of the search budgets of all pieces of a list: half a second, with pauses. */
 const LISTED_WORK_MAX = 5_000_000
+/** The same for what is only shown, to anybody: some 30 ms, enough for those of 50 years. */
+const SHOWN_WORK_MAX = 300_000
+/** So that a piece of them stays short, too. */
+const SHOWN_AT_ONCE = 10
 
 /** The moments of one schedule, including those skipped by a clock change, which have a row like all others. */
 export class Moments {
@@ -74,17 +78,45 @@ export class Moments {
   }
 }
 
+interface ListRange {
+  afterMs: number
+  untilMs?: number
+  limit: number
+}
+
 /** As occurrencesOf for long lists: yields the event loop between pieces. Rejects with TimingTooCostly. */
 export async function listOccurrences(
   timing: ScheduleTiming,
-  { afterMs, untilMs, limit }: { afterMs: number; untilMs?: number; limit: number },
+  range: ListRange,
   clock: Pick<Clock, 'monotonicMs'>
 ): Promise<Occurrence[]> {
+  const bounds = { atOnce: LISTED_AT_ONCE, workMax: LISTED_WORK_MAX }
+  const { listed, isCut } = await listWithin(timing, range, bounds, clock)
+  if (isCut) throw new TimingTooCostly(timing)
+  return listed
+}
+
+/** The same for what is only shown: those that are found with little work. */
+export async function listOccurrencesToShow(
+  timing: ScheduleTiming,
+  range: ListRange,
+  clock: Pick<Clock, 'monotonicMs'>
+): Promise<Occurrence[]> {
+  return (await listWithin(timing, range, { atOnce: SHOWN_AT_ONCE, workMax: SHOWN_WORK_MAX }, clock)).listed
+}
+
+async function listWithin(
+  timing: ScheduleTiming,
+  { afterMs, untilMs, limit }: ListRange,
+  { atOnce, workMax }: { atOnce: number; workMax: number },
+  clock: Pick<Clock, 'monotonicMs'>
+): Promise<{ listed: Occurrence[]; isCut: boolean }> {
   const breathe = breather(clock)
   const listed: Occurrence[] = []
+  let budget: SearchBudget | null = null
   for (let spent = 0; ; ) {
-    const budget = new SearchBudget(timing)
-    const count = Math.min(LISTED_AT_ONCE, limit - listed.length)
+    budget = new SearchBudget(timing, budget)
+    const count = Math.min(atOnce, limit - listed.length)
     const range = {
       afterMs: listed.at(-1)?.nominalMs ?? afterMs,
       limit: count,
@@ -92,9 +124,9 @@ export async function listOccurrences(
     }
     const found = occurrencesOf(timing, range, budget)
     for (const one of found) listed.push(one)
-    if (found.length < count || listed.length === limit) return listed
+    if (found.length < count || listed.length === limit) return { listed, isCut: false }
     spent += budget.spent
-    if (spent > LISTED_WORK_MAX) throw new TimingTooCostly(timing)
+    if (spent > workMax) return { listed, isCut: true }
     await breathe()
   }
 }

@@ -49,6 +49,8 @@ export interface SeenLease {
   /** Who alone may take it now. */
   next: string | null
   leaderAddress: string | null
+  /** As EngineSelf.certificate. */
+  leaderCertificate: string | null
   leaderName: string | null
   gotLock: boolean
 }
@@ -62,6 +64,8 @@ export interface EngineSelf {
   version: string
   /** It runs spiders itself, for whoever leads. */
   hasLocalNode: boolean
+  /** PEM: the one by which it is recognized, another one after a renewal; empty: it speaks plain HTTP. */
+  readonly certificate: string
   /** Where it keeps eggs and logs (blobs/blobs-place.ts); empty: not known. */
   blobs: string
 }

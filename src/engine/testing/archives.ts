@@ -1,3 +1,5 @@
+import { buffer } from 'node:stream/consumers'
+import yauzl from 'yauzl'
 import yazl from 'yazl'
 
 export interface ArchiveEntry {
@@ -5,6 +7,15 @@ export interface ArchiveEntry {
   content?: string | Uint8Array
   /** Unix file type and permissions; default: a regular file. */
   mode?: number
+}
+
+/** The files of a zip archive, by name. */
+export async function readArchive(bytes: Buffer): Promise<Map<string, Buffer>> {
+  const zip = await yauzl.fromBufferPromise(bytes)
+  const files = new Map<string, Buffer>()
+  for await (const entry of zip.eachEntry())
+    files.set(entry.fileName, await buffer(await zip.openReadStreamPromise(entry)))
+  return files
 }
 
 /** A zip archive with arbitrary names: those that no archiver would write are patched in afterwards. */

@@ -218,7 +218,7 @@ async function openFleet(
     ...{ localNode: local.node, pulling, live, projects, eggLinks, dataDirectory: options.dataDirectory },
     eggOf: (project, version) => projects.catalog.find(project, version)?.sha256 ?? null,
     formerLocalEngine: below.formerLocalEngine,
-    engines: engineNodes === null ? null : { nodes: engineNodes, secret: options.leadership!.secret },
+    engines: engineNodes === null ? null : { nodes: engineNodes, ...options.leadership! },
     slotsOf: (id) => opening.fleet?.get(id)?.stored.slots ?? null,
     seams
   })

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import type { Base } from './base.ts'
 import type { EngineOptions } from './engine-options.ts'
 import type { LocalNode } from '../launcher/local-node.ts'
+import type { EngineCertificate } from '../leadership/leadership.ts'
 import type { EngineNodes } from '../nodes/engines/engine-nodes.ts'
 import type { NodeClient } from '../nodes/node-client.ts'
 import type { EggLinks } from '../nodes/kubernetes/egg-links.ts'
@@ -22,7 +23,7 @@ export function wireNodeClients(
   parts: Base & {
     localNode: LocalNode | null
     /** Of several engines; null: this one is alone. */
-    engines: { nodes: Pick<EngineNodes, 'addressOf'>; secret: string } | null
+    engines: { nodes: Pick<EngineNodes, 'placeOf'>; secret: string; certificate: EngineCertificate | null } | null
     /** The engine that had the local node before there were several. */
     formerLocalEngine: string | null
     slotsOf: (id: NodeId) => number | null
@@ -74,8 +75,8 @@ export function wireNodeClients(
     const pythonOf = (project: ProjectName) => projects.settingsOf(project).python
     return new EngineNode({
       ...{ name, takesJobs, pythonOf, clock, connect: seams.connect ?? createConnection },
-      address: () => engines!.nodes.addressOf(engine),
-      ...{ engine, secret: engines!.secret },
+      place: () => engines!.nodes.placeOf(engine),
+      ...{ engine, secret: engines!.secret, certificate: engines!.certificate },
       isListed: (jobid) => takesJobs !== parts.live.ofNode(LOCAL_NODE_ID).some((one) => one.jobid === jobid),
       slots: () => parts.slotsOf(id),
       projects: () => projects.catalog.names()

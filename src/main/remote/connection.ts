@@ -5,6 +5,7 @@ import { Agent, type RequestInit, fetch } from 'undici'
 import type { Contract } from '../../shared/contract/index.ts'
 import type { EngineCredentials } from '../../shared/desktop/contract.ts'
 import { ERROR_CODES, type ErrorCode, ScrapdeckError } from '../../shared/errors.ts'
+import { onlyTrusting } from '../../shared/pinned-certificate.ts'
 import { fromWireError } from '../../shared/wire-errors.ts'
 import { readPeerCertificate } from './certificate.ts'
 
@@ -45,11 +46,7 @@ export function connectRemote({ name, url, credentials, certificate }: RemoteAdd
     bodyTimeout: SILENT_MS,
     connect: {
       timeout: CONNECT_MS,
-      // Only whoever has the key of that very certificate is let in, so that the names in it do not matter.
-      ...(certificate !== null && {
-        ...{ ca: certificate.pem, allowPartialTrustChain: true },
-        checkServerIdentity: () => undefined
-      })
+      ...(certificate !== null && onlyTrusting(certificate.pem))
     }
   })
   const label = `${name} (${url})`

@@ -1,8 +1,8 @@
 import { join } from 'node:path'
 import { createRouterClient } from '@orpc/server'
-import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
+import { Ajv2020 } from 'ajv/dist/2020.js'
 import fc from 'fast-check'
-import type { FastifyInstance, InjectOptions } from 'fastify'
+import type { FastifyInstance } from 'fastify'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { pickLength } from '../../../scripts/test-length.mjs'
 import { createEngine, type Engine } from '../../engine/index.ts'
@@ -18,7 +18,8 @@ import { createApp } from '../app.ts'
 import { describeApi } from '../openapi/describe.ts'
 import { EXAMPLES } from '../openapi/examples.ts'
 import { OWNER } from '../../engine/access/principal.ts'
-import { arbitraryOf, fieldsOf, type JsonSchema, type Known, orKnown, spoiled } from '../testing/arbitrary-of-schema.ts'
+import type { Known } from '../testing/arbitrary-of-schema.ts'
+import { createRequestGenerator, type Operation, type Request } from '../testing/generated-requests.ts'
 
 /**
  * Requests generated from our own OpenAPI document, valid and invalid, against a whole engine: no response may be a 500
@@ -30,20 +31,6 @@ const LIMIT_MS = 30_000 + RUNS * 2_000
 const SEED = Number(process.env['SCRAPDECK_PROPERTY_SEED'] || 5)
 const RESOURCES = join(import.meta.dirname, '..', '..', '..', 'resources')
 const HOST = '127.0.0.1:6800'
-
-interface Operation {
-  operationId: string
-  method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
-  /** Before the path. */
-  server: string
-  path: string
-  parameters: { name: string; in: string; required?: boolean; schema: JsonSchema }[]
-  body: JsonSchema | null
-  /** Names of parts of its responses, for `fields`. */
-  fields: string[]
-  isForm: boolean
-  answers: Map<string, { type: string; isRight: ValidateFunction }>
-}
 
 const OTHERS = [
   'jobs.logs',
@@ -60,7 +47,6 @@ const ajv = new Ajv2020({ strict: false, validateFormats: false })
 ajv.addSchema({ ...document, $id: 'api' } as object)
 const isError = ajv.compile({ $ref: 'api#/components/schemas/Error' })
 const isAnswer = ajv.compile({ $ref: 'api#/paths/~1jsonrpc/post/responses/200/content/application~1json/schema' })
-const operations = readOperations()
 
 let directory: TemporaryDirectory
 let engine: Engine
@@ -74,6 +60,23 @@ const known: Known = {
   ids: [],
   names: ['shop', 'prices', '1', 'eu', 'UTC', 'Europe/Berlin', '0 7 * * *']
 }
+const HEADERS = {
+  host: HOST,
+  authorization: `Basic ${Buffer.from('deck:hush').toString('base64')}`,
+  'content-type': 'application/json'
+}
+const { operations, requestsFor } = createRequestGenerator(document, { known, headers: HEADERS })
+const answersOf = new Map(
+  operations.map(({ operationId, answers }) => [
+    operationId,
+    new Map(
+      [...answers].map(([status, { type, schema }]) => [
+        status,
+        { type, isRight: ajv.compile(schema === null ? {} : { $ref: schema }) }
+      ])
+    )
+  ])
+)
 const logged: string[] = []
 /** Counts what was tested, so that we know each feature was exercised at least once. */
 const asked = { requests: 0, calls: 0, replayed: 0, pages: 0, picked: 0 }
@@ -268,7 +271,7 @@ function checkAnswer(operation: Operation, request: Request, { status, type, bod
     if (request.fields !== null) expect(answer.message, told).not.toContain('"fields"')
     return null
   }
-  const expected = operation.answers.get(String(status))
+  const expected = answersOf.get(operation.operationId)!.get(String(status))
   if (expected === undefined) throw new Error(`The document knows no ${told}`)
   if (expected.type === '') return null
   expect(type, told).toContain(expected.type)
@@ -307,7 +310,8 @@ async function checkNextPage(operation: Operation, request: Request, answer: unk
   const next = await ask({ options: { ...request.options, url: url.pathname + url.search } })
   const told = `${url.pathname}${url.search}: ${next.body.slice(0, 500)}`
   expect(next.status, told).toBe(200)
-  if (!operation.answers.get('200')!.isRight(JSON.parse(next.body))) throw new Error(`No page: ${told}`)
+  if (!answersOf.get(operation.operationId)!.get('200')!.isRight(JSON.parse(next.body)))
+    throw new Error(`No page: ${told}`)
   const idsOf = (page: object) =>
     Object.values(page).flatMap((list) => (Array.isArray(list) ? list.map(({ id, seq }) => String(id ?? seq)) : []))
   const seen = new Set(idsOf(lists))
@@ -316,23 +320,6 @@ async function checkNextPage(operation: Operation, request: Request, answer: unk
     told
   ).toEqual([])
   asked.pages += 1
-}
-
-const HEADERS = {
-  host: HOST,
-  authorization: `Basic ${Buffer.from('deck:hush').toString('base64')}`,
-  'content-type': 'application/json'
-}
-
-interface Request {
-  options: InjectOptions
-  hasFields: boolean
-  /** Existing names of parts; null: none requested, or invented ones. */
-  fields: string[] | null
-  /** A write with a key that no other request uses. */
-  isKeyed: boolean
-  /** The same request as JSON-RPC; null if not available there. */
-  call: object | null
 }
 
 interface Answer {
@@ -363,182 +350,4 @@ async function ask({ options }: Pick<Request, 'options'>): Promise<Answer> {
     return { status, type, headers, body: '' }
   }
   return { status, type, headers, body: Buffer.concat(await stream.toArray()).toString() }
-}
-
-function requestsFor(operation: Operation): fc.Arbitrary<Request> {
-  const values = Object.fromEntries(
-    operation.parameters.map((parameter) => {
-      const right = of(parameter.schema)
-      if (parameter.name === 'Idempotency-Key') return [parameter.name, keys(right)]
-      if (parameter.name === 'fields' && operation.fields.length > 0) {
-        const there = fc.uniqueArray(fc.constantFrom(...operation.fields), { minLength: 1, maxLength: 3 })
-        return [parameter.name, fc.oneof(there, right)]
-      }
-      if (parameter.in === 'query' && ['before', 'after'].includes(parameter.name)) {
-        const given = fc.constant(null).chain(() => fc.constantFrom(...(known.cursors[parameter.name] ?? []), 'x'))
-        return [parameter.name, fc.oneof(given, right)]
-      }
-      if (parameter.name === 'limit') return [parameter.name, fc.oneof(fc.constant(1), right)]
-      if (parameter.in === 'path') {
-        const noun = `${operation.operationId.split('.')[0]}.${parameter.name}`
-        const someId = fc.constant(null).chain(() => orKnown(right, known.parts[noun] ?? known.parts[parameter.name]))
-        return [parameter.name, someId]
-      }
-      return [
-        parameter.name,
-        parameter.in === 'query' ? fc.oneof({ weight: 4, arbitrary: right }, fc.jsonValue()) : right
-      ]
-    })
-  )
-  const requiredKeys = operation.parameters.filter(({ required }) => required === true).map(({ name }) => name)
-  const right =
-    operation.body === null
-      ? fc.constant(undefined)
-      : operation.operationId === 'jsonrpc'
-        ? batches()
-        : of(operation.body)
-  const body = operation.body === null ? right : fc.oneof({ weight: 2, arbitrary: right }, spoiled(right))
-  // Each additional parameter can cause a rejection or an empty result, so half of the requests have few.
-  const isFew = (name: string) => requiredKeys.includes(name) || name === 'limit' || name === 'Idempotency-Key'
-  const few = Object.fromEntries(Object.entries(values).filter(([name]) => isFew(name)))
-  const given = fc.oneof(fc.record(few, { requiredKeys }), fc.record(values, { requiredKeys }))
-  return fc.record({ given, body }).map(({ given: those, body: payload }) => {
-    const value = (name: string) => (those as Record<string, unknown>)[name]
-    const query = new URLSearchParams()
-    const headers: Record<string, string> = { ...HEADERS }
-    for (const parameter of operation.parameters) {
-      const one = value(parameter.name)
-      if (one === undefined) continue
-      if (parameter.name === 'fields' && Array.isArray(one)) query.append('fields', one.join(','))
-      else if (parameter.in === 'query') addToQuery(query, parameter.name, one)
-      if (parameter.in === 'header') headers[parameter.name.toLowerCase()] = String(one).replace(/[^\x20-\x7e]/g, '')
-    }
-    const path = operation.path.replace(/\{(\w+)\}/g, (_whole, name: string) =>
-      encodeURIComponent(wellFormed(String(value(name))))
-    )
-    const url = `${operation.server}${path}${query.size === 0 ? '' : `?${query}`}`
-    const options: InjectOptions = { method: operation.method, url, headers }
-    if (operation.isForm) Object.assign(options, formOf(payload, headers))
-    else if (payload !== undefined) options.payload = JSON.stringify(payload)
-    else delete headers['content-type']
-    const fields = value('fields')
-    return {
-      options,
-      hasFields: query.has('fields'),
-      fields: Array.isArray(fields) ? (fields as string[]) : null,
-      isKeyed: operation.method !== 'GET' && headers['idempotency-key']?.startsWith(OWN_KEY) === true,
-      call: callOf(operation, those, payload)
-    }
-  })
-}
-
-const OWN_KEY = 'own-'
-
-/** Most are new; some repeat a key with a different request, and some are invalid. */
-function keys(hostile: fc.Arbitrary<unknown>): fc.Arbitrary<unknown> {
-  const own = fc.uuid().map((id) => `${OWN_KEY}${id}`)
-  return fc.oneof({ weight: 4, arbitrary: own }, fc.constantFrom('taken', 'two words'), hostile)
-}
-
-/** Calls of all operations, with and without ids, mixed with invalid ones. */
-function batches(): fc.Arbitrary<unknown> {
-  const methods = operations.filter(({ operationId }) => operationId !== 'jsonrpc')
-  const call = fc.constantFrom(...methods).chain((operation) =>
-    fc.tuple(requestsFor(operation), fc.boolean()).map(([{ call: one }, isNotification]) => {
-      const { id, ...rest } = (one ?? { id: 0, jsonrpc: '2.0', method: operation.operationId }) as Record<
-        string,
-        unknown
-      >
-      return isNotification ? rest : { ...rest, id }
-    })
-  )
-  return fc.oneof(
-    call,
-    fc.array(fc.oneof({ weight: 5, arbitrary: call }, fc.jsonValue({ maxDepth: 1 })), { minLength: 1, maxLength: 4 })
-  )
-}
-
-function callOf(operation: Operation, given: object, payload: unknown): object | null {
-  if (operation.isForm || operation.operationId === 'jsonrpc' || operation.operationId === 'jobs.logs') return null
-  const named = operation.parameters.filter((parameter) => parameter.in === 'path' || parameter.in === 'query')
-  const own = Object.entries(given).filter(([name]) => name !== 'fields' && named.some((one) => one.name === name))
-  const isObject = typeof payload === 'object' && payload !== null && !Array.isArray(payload)
-  const params = isObject || payload === undefined ? { ...(payload ?? {}), ...Object.fromEntries(own) } : payload
-  return { jsonrpc: '2.0', id: 1, method: operation.operationId, params }
-}
-
-function of(schema: JsonSchema): fc.Arbitrary<unknown> {
-  // The known ids are only filled after the tests are collected.
-  return fc.constant(null).chain(() => arbitraryOf(schema, known, resolveReference))
-}
-
-function formOf(payload: unknown, headers: Record<string, string>): Partial<InjectOptions> {
-  const fields = Object.entries((payload as Record<string, unknown> | null) ?? {})
-  const parts = fields.map(([name, one]) => {
-    const file = name === 'file' ? '; filename="x.egg"' : ''
-    return `--part-of-a-form\r\nContent-Disposition: form-data; name="${name.replace(/["\r\n]/g, '')}"${file}\r\n\r\n${String(one)}\r\n`
-  })
-  return {
-    payload: `${parts.join('')}--part-of-a-form--\r\n`,
-    headers: { ...headers, 'content-type': 'multipart/form-data; boundary=part-of-a-form' }
-  }
-}
-
-/** In oRPC's bracket notation for nested values. */
-function addToQuery(query: URLSearchParams, name: string, value: unknown): void {
-  if (typeof value !== 'object' || value === null) query.append(name, String(value))
-  else for (const [key, part] of Object.entries(value)) addToQuery(query, `${name}[${key}]`, part)
-}
-
-function wellFormed(text: string): string {
-  // A different path would be another route, which another test covers.
-  const given = text.toWellFormed()
-  return given === '' || given === '.' || given === '..' ? '%' : given
-}
-
-function resolveReference(reference: string): JsonSchema {
-  const [, , kind, name] = reference.split('/') as [string, string, 'schemas', string]
-  return document.components![kind]![name] as JsonSchema
-}
-
-function readOperations(): Operation[] {
-  return Object.entries(document.paths!).flatMap(([path, methods]) =>
-    Object.entries(methods as Record<string, object>).map(([method, raw]) => {
-      const operation = raw as {
-        operationId: string
-        servers?: { url: string }[]
-        parameters?: ({ $ref: string } | Operation['parameters'][number])[]
-        requestBody?: { content: Record<string, { schema: JsonSchema }> }
-        responses: Record<string, { content?: Record<string, unknown> }>
-      }
-      const parameters = (operation.parameters ?? []).map((parameter) =>
-        '$ref' in parameter
-          ? (resolveReference(parameter.$ref) as unknown as Operation['parameters'][number])
-          : parameter
-      )
-      const content = operation.requestBody?.content ?? {}
-      const isForm = content['multipart/form-data'] !== undefined
-      const pointer = `api#/paths/${path.replaceAll('/', '~1')}/${method}/responses`
-      return {
-        operationId: operation.operationId,
-        method: method.toUpperCase() as Operation['method'],
-        server: (operation.servers ?? document.servers!)[0]!.url,
-        path,
-        parameters,
-        body: (content['multipart/form-data'] ?? content['application/json'])?.schema ?? null,
-        isForm,
-        fields: Object.entries(operation.responses).flatMap(([status, { content: given }]) => {
-          const schema = given?.['application/json'] as { schema?: JsonSchema } | undefined
-          return schema?.schema === undefined || status === 'default' ? [] : fieldsOf(schema.schema, resolveReference)
-        }),
-        answers: new Map(
-          Object.entries(operation.responses).map(([status, response]) => {
-            const type = Object.keys(response.content ?? {})[0] ?? ''
-            const schema = `${encodeURI(pointer)}/${status}/content/${type.replaceAll('/', '~1')}/schema`
-            return [status, { type, isRight: type === '' ? ajv.compile({}) : ajv.compile({ $ref: schema }) }]
-          })
-        )
-      }
-    })
-  )
 }

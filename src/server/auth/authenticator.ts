@@ -25,7 +25,7 @@ import { bearerToken } from '../nodes/node-door.ts'
 import type { Caller } from './caller.ts'
 import { hashToken } from './secrets.ts'
 import { createSessionToken, readSessionToken, type SessionToken, type SignedInWith } from './session-token.ts'
-import { cookieName, readCookies } from './session-cookie.ts'
+import { cookiesOf } from './session-reply.ts'
 import { SessionResponses } from './session-responses.ts'
 import { type Browser, SESSION_MS, Sessions } from './sessions.ts'
 import type { SignInOptions } from './sign-in-options.ts'
@@ -303,7 +303,7 @@ export class Authenticator {
    */
   async logOut(request: FastifyRequest): Promise<string | null> {
     let fromProvider: string | null = null
-    for (const cookie of cookiesOf(request).slice(0, SHARED_COOKIES_MAX)) {
+    for (const cookie of cookiesOf('session', request).slice(0, SHARED_COOKIES_MAX)) {
       const token = readSessionToken(cookie)
       if (token === null) continue
       const found = await this.#find(token, request)
@@ -390,7 +390,7 @@ export class Authenticator {
   }
 
   #findSession(request: FastifyRequest): FoundSession | null | Promise<FoundSession | null> {
-    const cookies = cookiesOf(request)
+    const cookies = cookiesOf('session', request)
     if (cookies.length > 1) return this.#findAmong(cookies.slice(0, SHARED_COOKIES_MAX), request)
     const token = cookies.length === 0 ? null : readSessionToken(cookies[0]!)
     if (token === null) return null
@@ -446,8 +446,4 @@ type FoundSession = Pick<Caller, 'id'> & { principal: Principal; token: string }
 function credentialsOf(authorization: string | undefined): BasicCredentials | null {
   const token = bearerToken(authorization)
   return token === null ? parseBasic(authorization) : { username: '', password: token }
-}
-
-function cookiesOf({ headers }: FastifyRequest): string[] {
-  return readCookies(cookieName(headers.host ?? ''), headers.cookie)
 }

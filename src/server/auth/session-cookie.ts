@@ -1,15 +1,16 @@
-/** Browsers send cookies to all ports of a host: the port in the name keeps the logins of two Scrapdecks apart. */
-export const cookieName = (host: string): string => nameFor(host, 'scrapdeck_session')
+/**
+ * `login`: of one at an identity provider that has begun: the browser that comes back must be the one that left. `step`:
+ * of a login of which one step is done: the password was right, or a passkey was asked for.
+ */
+export type CookieUse = 'session' | 'login' | 'step'
 
-/** Of a login at an identity provider that has begun: the browser that comes back must be the one that left. */
-export const loginCookieName = (host: string): string => nameFor(host, 'scrapdeck_login')
-
-/** Of a login of which one step is done: the password was right, or a passkey was asked for. */
-export const stepCookieName = (host: string): string => nameFor(host, 'scrapdeck_step')
-
-function nameFor(host: string, name: string): string {
+/**
+ * Browsers send cookies to all ports of a host: the port in the name keeps the logins of two Scrapdecks apart. Behind
+ * TLS, `__Host-` has browsers refuse one that another host of the domain, or a page without TLS, tries to set.
+ */
+export function cookieName(use: CookieUse, host: string, isSecure: boolean): string {
   const port = /:(\d+)$/.exec(host)?.[1]
-  return port === undefined ? name : `${name}_${port}`
+  return `${isSecure ? '__Host-' : ''}scrapdeck_${use}${port === undefined ? '' : `_${port}`}`
 }
 
 /**
@@ -32,7 +33,7 @@ export function readCookies(name: string, cookieHeader = ''): string[] {
 export function setCookie(
   name: string,
   value: string,
-  { path, maxAgeSeconds, isSecure }: { path: string; maxAgeSeconds: number; isSecure: boolean }
+  { maxAgeSeconds, isSecure }: { maxAgeSeconds: number; isSecure: boolean }
 ): string {
-  return `${name}=${value}; Max-Age=${maxAgeSeconds}; Path=${path}; HttpOnly${isSecure ? '; Secure' : ''}; SameSite=Lax`
+  return `${name}=${value}; Max-Age=${maxAgeSeconds}; Path=/; HttpOnly${isSecure ? '; Secure' : ''}; SameSite=Lax`
 }

@@ -68,7 +68,8 @@ async function listening(server: Server): Promise<string> {
 function aClient({ secret = SECRET, engine = ENGINE } = {}): EngineNode {
   return new EngineNode({
     ...{ name: 'north', takesJobs: true, clock: systemClock, connect: createConnection, slots: () => null },
-    address: () => address,
+    place: () => (address === null ? null : { address, certificate: null }),
+    certificate: null,
     ...{ secret, engine, isListed: () => true },
     projects: () => [DEMO],
     pythonOf: () => python

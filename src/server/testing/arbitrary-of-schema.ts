@@ -20,6 +20,7 @@ export interface JsonSchema {
   minLength?: number
   maxLength?: number
   minimum?: number
+  exclusiveMinimum?: number
   maximum?: number
 }
 
@@ -63,11 +64,13 @@ export function arbitraryOf(
     }
     case 'string':
       return arbitraryString(schema, known)
-    case 'integer':
+    case 'integer': {
+      const { minimum = schema.exclusiveMinimum === undefined ? undefined : schema.exclusiveMinimum + 1 } = schema
       return fc.oneof(
-        fc.integer({ min: Math.max(schema.minimum ?? -1e6, -2e9), max: Math.min(schema.maximum ?? 1e6, 2e9) }),
-        fc.constantFrom(...[schema.minimum ?? 0, schema.maximum ?? 0].filter(Number.isSafeInteger))
+        fc.integer({ min: Math.max(minimum ?? -1e6, -2e9), max: Math.min(schema.maximum ?? 1e6, 2e9) }),
+        fc.constantFrom(...[minimum ?? 0, schema.maximum ?? 0].filter(Number.isSafeInteger))
       )
+    }
     case 'number':
       return fc.double({ min: schema.minimum ?? -1e9, max: schema.maximum ?? 1e9, noNaN: true })
     case 'boolean':

@@ -64,7 +64,7 @@ function* iterate(timing: ScheduleTiming, range: OccurrenceRange, budget: Search
   for (let count = 0; count < range.limit; count += 1) {
     const moment = earliest(next)
     if (moment === null || moment.nominalMs > untilMs) return
-    yield describe(timing.zone, moment)
+    yield describe(timing.zone, moment, budget)
     fromMs = moment.nominalMs + 1
     // What comes after the last one is not searched for.
     if (count + 1 === range.limit) return
@@ -83,6 +83,11 @@ function firstMoment(timing: ScheduleTiming, afterMs: number): number {
   return Math.max(0, Math.floor(afterMs) + 1, timing.startMs ?? 0)
 }
 
+function stretchOf(zone: string, atMs: number, budget: SearchBudget): Stretch {
+  budget.visit(atMs)
+  return stretchAt(zone, atMs)
+}
+
 /** If several coincide, prefers the one that a clock change moved or doubled, because users should see that. */
 function earliest(moments: (Moment | null)[]): Moment | null {
   return moments.reduce((best, one) => {
@@ -92,8 +97,8 @@ function earliest(moments: (Moment | null)[]): Moment | null {
   }, null)
 }
 
-function describe(zone: string, moment: Moment): Occurrence {
-  const { offsetMs } = stretchAt(zone, moment.nominalMs)
+function describe(zone: string, moment: Moment, budget: SearchBudget): Occurrence {
+  const { offsetMs } = stretchOf(zone, moment.nominalMs, budget)
   return { nominalMs: moment.nominalMs, local: formatLocal(moment.nominalMs, offsetMs), kind: moment.kind }
 }
 
@@ -120,7 +125,7 @@ function searchOf(timing: ScheduleTiming, rule: ScheduleRule, { exclusions, budg
       if (rule.kind === 'once' && firstMs < earliestMs) return null
       const atMs = rule.kind === 'once' ? firstMs : firstMs + steps * everyMs
       if (atMs > untilMs) return null
-      const stretch = stretchAt(timing.zone, atMs)
+      const stretch = stretchOf(timing.zone, atMs, budget)
       const wallMs = atMs + stretch.offsetMs
       if (!exclusions.includes(wallMs)) return { nominalMs: atMs, kind: kindOf(stretch, wallMs) }
       const freeMs = anySecond.atOrAfter(wallMs, untilMs + DAY_MS)
@@ -138,7 +143,7 @@ interface CronMeans extends Means {
 function cronMoment(timing: ScheduleTiming, means: CronMeans, firstMs: number, untilMs: number): Moment | null {
   const { cron, walls, budget } = means
   let fromMs = firstMs
-  let stretch = stretchAt(timing.zone, fromMs)
+  let stretch = stretchOf(timing.zone, fromMs, budget)
   for (let crossed = 1; fromMs <= untilMs; crossed += 1) {
     if (fromMs <= stretch.startMs && hasRunAtShift(timing, means, stretch))
       return { nominalMs: stretch.startMs, kind: 'gap' }
@@ -152,7 +157,7 @@ function cronMoment(timing: ScheduleTiming, means: CronMeans, firstMs: number, u
     // Nothing matches earlier than two days before this wall.
     fromMs = isShownAgain ? stretch.endMs : Math.max(stretch.endMs, wallMs - 2 * DAY_MS)
     if (fromMs > untilMs) return null
-    stretch = stretchAt(timing.zone, fromMs)
+    stretch = stretchOf(timing.zone, fromMs, budget)
     if (crossed > CROSSED_FREE) budget.spend(STRETCH_WORK)
   }
   return null

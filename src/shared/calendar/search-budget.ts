@@ -3,6 +3,9 @@ import { ScrapdeckError } from '../errors.ts'
 
 /** Looks at days, hours, minutes and seconds: some 10 ms, fifty times what ordinary timings need. */
 const WORK_MAX = 100_000
+/** Of a zone, the clock changes of a year that nobody has asked for yet: half a millisecond. */
+const ZONE_YEAR_WORK = 5_000
+const YEAR_MS = 364 * 86_400_000
 const SHOWN = 3
 
 /** A timing whose rules and exclusions interlock so that its run times take too long to find. */
@@ -25,15 +28,32 @@ export class TimingTooCostly extends ScrapdeckError {
 /** The work that one call may do, however many rules, exclusions and occurrences it combines. */
 export class SearchBudget {
   readonly #timing: ScheduleTiming
-  spent = 0
+  readonly #years: Set<number>
+  #searched = 0
+  /** Of zones: it ends no search, since one for a single moment needs few years, but counts for lists of moments. */
+  #ofZones = 0
 
-  constructor(timing: ScheduleTiming) {
+  /** `previous`: of an earlier search in the same timing, whose years are known now. */
+  constructor(timing: ScheduleTiming, previous: SearchBudget | null = null) {
     this.#timing = timing
+    this.#years = previous === null ? new Set() : previous.#years
+  }
+
+  get spent(): number {
+    return this.#searched + this.#ofZones
   }
 
   /** Throws TimingTooCostly when it is used up. */
   spend(units: number): void {
-    this.spent += units
-    if (this.spent > WORK_MAX) throw new TimingTooCostly(this.#timing)
+    this.#searched += units
+    if (this.#searched > WORK_MAX) throw new TimingTooCostly(this.#timing)
+  }
+
+  /** The clock changes around this moment are needed. */
+  visit(atMs: number): void {
+    const year = Math.floor(atMs / YEAR_MS)
+    if (this.#years.has(year)) return
+    this.#years.add(year)
+    this.#ofZones += ZONE_YEAR_WORK
   }
 }

@@ -247,7 +247,10 @@ export const schedulesContract = {
   runNow: write('jobs.run', 'POST /schedules/{id}/run', { id: 'schedule' })
     .input(z.object({ id: ScheduleId }))
     .output(z.object({ firing: Firing })),
-  /** The next run times and description of a timing, saved or not. BAD_INPUT says what is wrong with it. */
+  /**
+   * The next run times and description of a timing, saved or not: fewer than `count` if they are spread over decades,
+   * or are hard to find. BAD_INPUT says what is wrong with it.
+   */
   preview: ask('read', 'POST /schedules/preview', 'caller')
     .input(
       z.object({

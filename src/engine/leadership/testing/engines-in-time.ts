@@ -198,7 +198,15 @@ class SimulatedEngine {
       new Promise<void>((resolve) => void this.clock.setTimer(world.random.next() * atMost, resolve))
     this.election = new Implementation({
       openTable: (options) => this.client.openTable(options),
-      self: { id, name: `engine ${id}`, address: `http://${id}`, version: '1', hasLocalNode: false, blobs: '' },
+      self: {
+        id,
+        name: `engine ${id}`,
+        address: `http://${id}`,
+        version: '1',
+        hasLocalNode: false,
+        blobs: '',
+        certificate: ''
+      },
       clock: this.clock,
       logger: silentLogger,
       // Sometimes longer than a lease.

@@ -8,7 +8,7 @@ export interface Session {
 /** The rows and the lock of a LeaseTable, as PostgreSQL keeps them. Each verb is one statement, by one session. */
 export class FakeDatabase {
   readonly #wallMs: () => number
-  readonly #engines = new Map<string, { name: string; address: string; isDrained: boolean }>()
+  readonly #engines = new Map<string, { name: string; address: string; certificate: string; isDrained: boolean }>()
   #lockedBy: Session | null = null
   #lease = {
     ...{ epoch: 0, holder: null as string | null, hasLock: false, expiresAtMs: 0, renewal: 0 },
@@ -48,6 +48,7 @@ export class FakeDatabase {
       ...{ epoch, holder, hasLock, isExpired: expiresAtMs < this.#wallMs(), renewal: String(renewal) },
       next: nextUntilMs > this.#wallMs() ? next : null,
       leaderAddress: leader?.address ?? null,
+      leaderCertificate: leader?.certificate ?? null,
       leaderName: leader?.name ?? null,
       gotLock: wantsLock && this.#lockedBy === session
     }
@@ -78,10 +79,10 @@ export class FakeDatabase {
     this.#lease.renewal += 1
   }
 
-  beat({ id, name, address }: Parameters<LeaseTable['beat']>[0]): boolean {
+  beat({ id, name, address, certificate }: Parameters<LeaseTable['beat']>[0]): boolean {
     const known = this.#engines.get(id)
     if (known !== undefined) return known.isDrained
-    this.#engines.set(id, { name, address, isDrained: false })
+    this.#engines.set(id, { name, address, certificate, isDrained: false })
     return false
   }
 

@@ -39,14 +39,18 @@ import {
   type createConnection,
   type NodeRequest
 } from '../scrapyd/connection.ts'
+import type { EngineCertificate } from '../../leadership/leadership.ts'
 import { DIRECT } from '../scrapyd/proxy.ts'
 import { dateOf } from '../scrapyd/scrapyd-client.ts'
+import type { EnginePlace } from './engine-nodes.ts'
 
 export interface EngineNodeOptions {
   /** Of the node, for messages. */
   name: string
   /** Where its engine is now; null: it has not been heard of for a while. */
-  address: () => string | null
+  place: () => EnginePlace | null
+  /** Of the engine that leads, for one that asks its clients for a certificate. */
+  certificate: EngineCertificate | null
   /** The engine's name, and what shows us to be one. */
   engine: string
   secret: string
@@ -85,7 +89,7 @@ export class EngineNode implements NodeClient {
   readonly #options: EngineNodeOptions
   readonly #closing = new AbortController()
   /** `news`: its requests are held, and must not hold up others. */
-  #connections: { address: string; all: Connection; news: Connection } | null = null
+  #connections: { place: EnginePlace; all: Connection; news: Connection } | null = null
   #notReady = { others: null as string | null, projects: new Map<string, string>() }
   /** `before`: of all projects, when they were read. */
   #read: {
@@ -296,19 +300,20 @@ export class EngineNode implements NodeClient {
 
   /** To where the engine is now. */
   #connect(use: 'all' | 'news'): Connection {
-    const { address: find, connect, name, clock } = this.#options
-    const address = find()
-    if (address === null) {
+    const { place: find, certificate: own, connect, name, clock } = this.#options
+    const place = find()
+    if (place === null) {
       const text = `Node ${name} cannot be reached: its engine has not said for some seconds that it lives. Start it.`
       throw new NodeError('unreachable', text, { delivered: 'no' })
     }
-    if (this.#connections?.address !== address) {
+    if (this.#connections === null || !isDeepStrictEqual(this.#connections.place, place)) {
       void this.#disconnect()
-      const url = `${address}${HOSTED_PATH}/`
+      const url = `${place.address}${HOSTED_PATH}/`
       // The secret of the engines must not pass through a proxy.
       const parts = { url, username: null, password: null, caCertificate: null, proxyUrl: DIRECT }
-      const open = () => connect({ address: parts, name, clock, program: 'its engine' })
-      this.#connections = { address, all: open(), news: open() }
+      const tls = { onlyCertificate: place.certificate, own: place.certificate === null ? null : own }
+      const open = () => connect({ address: { ...parts, ...tls }, name, clock, program: 'its engine' })
+      this.#connections = { place, all: open(), news: open() }
     }
     return this.#connections[use]
   }

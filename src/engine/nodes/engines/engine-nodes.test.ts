@@ -21,7 +21,11 @@ beforeEach(async () => {
     if (listed instanceof Error) throw listed
     return { shared: true, engines: listed, terms: [] }
   }
-  nodes = new EngineNodes({ engines: { list }, clock, logger: silentLogger })
+  nodes = new EngineNodes({
+    engines: { list, certificates: async () => new Map([['north', 'PEM of north']]) },
+    clock,
+    logger: silentLogger
+  })
   found = []
   nodes.events.on('found', (engine) => found.push(engine))
   await nodes.look()
@@ -30,7 +34,12 @@ beforeEach(async () => {
 it('finds engines that live and have a local node, and says where they are', () => {
   nodes.start()
   expect(found).toEqual(['north'])
-  expect(['north', 'south', 'west'].map((name) => nodes.addressOf(name))).toEqual(['http://north:6800', null, null])
+  expect(['north', 'south', 'west'].map((name) => nodes.placeOf(name)?.address ?? null)).toEqual([
+    'http://north:6800',
+    null,
+    null
+  ])
+  expect(nodes.placeOf('north')?.certificate).toBe('PEM of north')
   expect(nodes.isThere('engine:north')).toBe(true)
   expect(nodes.isThere('engine:west')).toBe(false)
 })
@@ -39,21 +48,21 @@ it('notices an engine that starts or restarts elsewhere, and keeps what it knows
   nodes.start()
   listed = new Error('the database is away')
   await clock.advanceBy(2_000)
-  expect(nodes.addressOf('north')).toBe('http://north:6800')
+  expect(nodes.placeOf('north')?.address).toBe('http://north:6800')
   listed = [anEngine('north', { id: 'again', address: 'http://10.0.0.9:6800' }), anEngine('east')]
   await clock.advanceBy(2_000)
-  expect(nodes.addressOf('north')).toBe('http://10.0.0.9:6800')
+  expect(nodes.placeOf('north')?.address).toBe('http://10.0.0.9:6800')
   expect(found).toContain('east')
   nodes.stop()
   listed = []
   await clock.advanceBy(10_000)
-  expect(nodes.addressOf('east')).not.toBeNull()
+  expect(nodes.placeOf('east')).not.toBeNull()
 })
 
 it('a restarted engine is where its newest process is: the killed one still seems to live for some seconds', async () => {
   listed = [anEngine('north', { id: 'old', address: 'http://old:1' }), anEngine('north', { id: 'new' })]
   await nodes.look()
-  expect(nodes.addressOf('north')).toBe('http://north:6800')
+  expect(nodes.placeOf('north')?.address).toBe('http://north:6800')
 })
 
 it('tells of engines that share a name, but not while one of them may be left from before a restart', async () => {

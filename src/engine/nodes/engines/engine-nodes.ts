@@ -10,8 +10,14 @@ const LOOK_EVERY_MS = 2_000
 /** Longer than a killed process still seems to live. */
 const NAMESAKES_FOR_MS = 30_000
 
+export interface EnginePlace {
+  address: string
+  /** PEM: the only one that is trusted there; null: it speaks plain HTTP, or is too old to say so. */
+  certificate: string | null
+}
+
 export interface EngineNodesParts {
-  engines: Pick<Leadership, 'list'>
+  engines: Pick<Leadership, 'list' | 'certificates'>
   clock: Clock
   logger: Logger
 }
@@ -26,7 +32,7 @@ export class EngineNodes {
   readonly #parts: EngineNodesParts
   readonly #timers: Timers
   /** By the name of the engine. */
-  #addresses: ReadonlyMap<string, string> = new Map()
+  #places: ReadonlyMap<string, EnginePlace> = new Map()
   /** Names that several engines have; when that was first seen. */
   #shared: readonly { name: string; addresses: string[]; sinceMs: number }[] = []
 
@@ -36,13 +42,13 @@ export class EngineNodes {
   }
 
   /** Where its engine is; null: it is away, or has no local node any more. */
-  addressOf(engine: string): string | null {
-    return this.#addresses.get(engine) ?? null
+  placeOf(engine: string): EnginePlace | null {
+    return this.#places.get(engine) ?? null
   }
 
   /** Whether the node with this address would be added again. */
   isThere(url: string): boolean {
-    return [...this.#addresses.keys()].some((engine) => addressOfEngine(engine) === url)
+    return [...this.#places.keys()].some((engine) => addressOfEngine(engine) === url)
   }
 
   /** Engines that have shared a name for longer than a restart takes. */
@@ -53,13 +59,18 @@ export class EngineNodes {
 
   async look(): Promise<void> {
     try {
-      const { engines } = await this.#parts.engines.list()
+      const [{ engines }, certificates] = await Promise.all([
+        this.#parts.engines.list(),
+        this.#parts.engines.certificates()
+      ])
       // A killed process still seems to live for some seconds: of one name, the newest counts.
       const living = engines.filter(({ state }) => state !== 'silent')
       const newest = new Map(living.map((one) => [one.name, one]))
       this.#noteShared(living)
       const there = [...newest.values()].filter(({ hasLocalNode }) => hasLocalNode)
-      this.#addresses = new Map(there.map(({ name, address }) => [name, address]))
+      this.#places = new Map(
+        there.map(({ id, name, address }) => [name, { address, certificate: certificates.get(id) ?? null }])
+      )
     } catch (error) {
       // Where they were is the best guess: the next look follows.
       this.#parts.logger.warn({ error }, 'the engines could not be listed')
@@ -78,7 +89,7 @@ export class EngineNodes {
 
   /** Tells what is found from now on, first what the last look found. */
   start(): void {
-    for (const engine of this.#addresses.keys()) this.events.emit('found', engine)
+    for (const engine of this.#places.keys()) this.events.emit('found', engine)
     this.#timers.set(LOOK_EVERY_MS, () => void this.look().then(() => this.start()))
   }
 

@@ -2,8 +2,10 @@ import { lookup } from 'node:dns'
 import { request as requestOverHttp } from 'node:http'
 import { request as requestOverHttps } from 'node:https'
 import { isIP, type LookupFunction, type Socket } from 'node:net'
+import type { SecureContextOptions } from 'node:tls'
 import { buildConnector, Client } from 'undici'
 import type { Clock } from '../../runtime/clock.ts'
+import { onlyTrusting } from '../../../shared/pinned-certificate.ts'
 import { isMetadataAddress } from '../../runtime/metadata-addresses.ts'
 import type { TunnelUse } from '../ssh/ssh-tunnels.ts'
 import { TunnelDown } from '../ssh/tunnel.ts'
@@ -18,6 +20,10 @@ export interface NodeAddressParts {
   /** PEM, both or none. */
   clientCertificate?: string | null
   clientKey?: string | null
+  /** PEM: the only one that is trusted, whatever names it has; null: whichever an authority has signed. */
+  onlyCertificate?: string | null
+  /** What is shown to a server that asks for it, as it is when a connection is made. */
+  own?: { readonly context: Pick<SecureContextOptions, 'cert' | 'key'> } | null
   /** The node's own setting; null: from the environment (chooseProxy). */
   proxyUrl?: string | null
 }
@@ -147,12 +153,14 @@ const CLIENT_OPTIONS = {
 
 /** TLS with the system's CAs, or according to the node's settings. */
 function connectorFor(address: NodeAddressParts | null): buildConnector.connector {
-  const { caCertificate, clientCertificate, clientKey } = address ?? {}
+  const { caCertificate, clientCertificate, clientKey, onlyCertificate, own } = address ?? {}
   return buildConnector({
     timeout: CONNECT_TIMEOUT_MS,
     lookup: lookupAllowed,
     allowH2: false,
     ...(caCertificate == null ? {} : { ca: caCertificate }),
+    ...(onlyCertificate == null ? {} : onlyTrusting(onlyCertificate)),
+    ...(own == null ? {} : { cert: own.context.cert, key: own.context.key }),
     ...(clientCertificate == null || clientKey == null ? {} : { cert: clientCertificate, key: clientKey })
   })
 }

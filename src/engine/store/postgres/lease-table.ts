@@ -56,7 +56,7 @@ export function openLeaseTable(address: PostgresAddress, options: { onLost: () =
         SELECT l.epoch::text AS epoch, l.holder, l.has_lock AS "hasLock", l.expires_at < clock_timestamp() AS "isExpired",
           l.expires_at::text AS renewal,
           CASE WHEN l.next_until > clock_timestamp() THEN l.next END AS next,
-          e.address AS "leaderAddress", e.name AS "leaderName",
+          e.address AS "leaderAddress", e.name AS "leaderName", e.certificate AS "leaderCertificate",
           CASE WHEN ${wantsLock} THEN pg_try_advisory_lock(${ENGINE_LOCK}::int, hashtext(${schema})) ELSE false END AS "gotLock"
         FROM engine_lease l LEFT JOIN engines e ON e.id = l.holder`
       return { ...row!, epoch: Number(row!.epoch) }
@@ -93,11 +93,13 @@ export function openLeaseTable(address: PostgresAddress, options: { onLost: () =
           next_until = clock_timestamp() + ${graceMs} * interval '1 millisecond'
         WHERE holder = ${holder} AND epoch = ${epoch}`
     },
-    async beat({ id, name, address: own, version, hasLocalNode, blobs }) {
+    async beat({ id, name, address: own, version, hasLocalNode, blobs, certificate }) {
       const [row] = await sql<{ isDrained: boolean }[]>`
-        INSERT INTO engines (id, name, address, version, has_local_node, blobs, started_at, seen_at)
-        VALUES (${id}, ${name}, ${own}, ${version}, ${hasLocalNode}, ${blobs}, clock_timestamp(), clock_timestamp())
-        ON CONFLICT (id) DO UPDATE SET seen_at = clock_timestamp(), address = excluded.address
+        INSERT INTO engines (id, name, address, version, has_local_node, blobs, certificate, started_at, seen_at)
+        VALUES (${id}, ${name}, ${own}, ${version}, ${hasLocalNode}, ${blobs}, ${certificate}, clock_timestamp(),
+          clock_timestamp())
+        ON CONFLICT (id) DO UPDATE
+          SET seen_at = clock_timestamp(), address = excluded.address, certificate = excluded.certificate
         RETURNING is_drained AS "isDrained"`
       return row!.isDrained
     },
@@ -111,7 +113,8 @@ export function openLeaseTable(address: PostgresAddress, options: { onLost: () =
     async list() {
       await sql`DELETE FROM engines WHERE seen_at < clock_timestamp() - ${FORGOTTEN_AFTER}::interval`
       return sql<EngineRow[]>`
-        SELECT id, name, address, version, has_local_node AS "hasLocalNode", blobs, is_drained AS "isDrained",
+        SELECT id, name, address, version, has_local_node AS "hasLocalNode", blobs, certificate,
+          is_drained AS "isDrained",
           (extract(epoch FROM started_at) * 1000)::float8 AS "startedAtMs",
           (extract(epoch FROM clock_timestamp() - seen_at) * 1000)::float8 AS "silentMs"
         FROM (SELECT * FROM engines ORDER BY seen_at DESC, id LIMIT 100) AS newest ORDER BY started_at, id`

@@ -1,0 +1,68 @@
+import { describe, expect, it } from 'vitest'
+import { openWithLimitedUser } from './testing/limited-client.ts'
+
+const RUN = { project: 'shop', spiders: ['x'] }
+const INTERVAL = { rules: [{ kind: 'interval' as const, everySeconds: 3_600, anchorMs: 0 }], zone: 'UTC', name: 'n' }
+const REFUSED = { code: 'ROLE_REQUIRED', message: expect.stringContaining('in all projects') }
+
+describe('whoever has a role in one project', () => {
+  it('does not take slots from others with its weight, and changes all else', async () => {
+    const { client, limited } = await openWithLimitedUser({ shop: 'deployer' })
+    const change = (settings: object) => limited.projects.changeSettings({ project: 'shop', settings } as never)
+    await expect(change({ weight: 100 })).rejects.toMatchObject(REFUSED)
+    const { settings } = await limited.projects.get({ project: 'shop' })
+    const heavy = { project: 'shop', settings: { ...settings, weight: 2 } }
+    await expect(limited.projects.configure(heavy)).rejects.toMatchObject(REFUSED)
+    await client.projects.changeSettings({ project: 'shop', settings: { weight: 3 } } as never)
+    expect((await change({ noOverlap: true })).settings).toMatchObject({ weight: 3, noOverlap: true })
+    await expect(change({ defaults: { priority: 1 } })).rejects.toMatchObject(REFUSED)
+    expect((await change({ defaults: { priority: -1 } })).settings.defaults.priority).toBe(-1)
+  })
+
+  it('does not put its jobs before those of others, and puts them behind', async () => {
+    const { client, limited } = await openWithLimitedUser({ shop: 'operator' })
+    const high = { ...RUN, priority: 1 }
+    await expect(limited.jobs.run(high)).rejects.toMatchObject(REFUSED)
+    await expect(limited.jobs.runMany({ jobs: [{ project: 'shop', spider: 'x', priority: 9 }] })).rejects.toMatchObject(
+      REFUSED
+    )
+    await expect(limited.schedules.create({ ...INTERVAL, jobs: [high] })).rejects.toMatchObject(REFUSED)
+    const chain = { name: 'c', project: 'shop', spider: '*', on: 'ended' as const }
+    await expect(limited.chains.create({ ...chain, run: high })).rejects.toMatchObject(REFUSED)
+    const later = { notBeforeMs: 1_900_000_000_000 }
+    const { id } = (await limited.jobs.run({ ...RUN, ...later, priority: -1 })).jobs[0]!
+    await expect(limited.jobs.setPriority({ ids: [id], priority: 1 })).rejects.toMatchObject(REFUSED)
+    expect((await limited.jobs.setPriority({ ids: [id], priority: 0 })).changed).toEqual([id])
+    expect((await client.jobs.list({})).jobs).toHaveLength(1)
+  })
+})
+
+describe('an operator', () => {
+  it.each([
+    ['crawl', ['file:///etc/passwd']],
+    ['crawl', ['https://shop.example/', ' FILE:/etc/passwd']],
+    ['crawl', ['s3://bucket/key']],
+    ['crawl', ['data:text/html,x']]
+  ])('orders no %s of %s, once or repeatedly', async (_name, start_urls) => {
+    const { client, limited } = await openWithLimitedUser({ shop: 'operator' })
+    const order = { project: 'shop', spider: 'x', start_urls }
+    for (const more of [{}, { interval: 3_600 }]) {
+      await expect(limited.crawl({ ...order, ...more })).rejects.toMatchObject({
+        code: 'ROLE_REQUIRED',
+        message: expect.stringContaining('read files of its node')
+      })
+    }
+    await limited.crawl({ ...order, start_urls: ['https://shop.example/file:1', 'shop.example'], interval: 3_600 })
+    const id = (await client.crawlOrders.list({})).orders[0]!.schedule_id
+    await expect(limited.crawlOrders.update({ id, start_urls })).rejects.toMatchObject({ code: 'ROLE_REQUIRED' })
+  })
+
+  it('names no file of a node in the arguments of a run either; a deployer does', async () => {
+    const { limited } = await openWithLimitedUser({ shop: 'operator', news: 'deployer' })
+    const run = { spiders: ['x'], args: { page: 'file:///var/lib/scrapdeck/credentials.json' } }
+    await expect(limited.jobs.run({ project: 'shop', ...run })).rejects.toMatchObject({ code: 'ROLE_REQUIRED' })
+    expect((await limited.jobs.run({ project: 'news', ...run })).jobs).toHaveLength(1)
+    const profile = { ...RUN, args: { page: 'https://shop.example/profile:1' } }
+    expect((await limited.jobs.run(profile)).jobs).toHaveLength(1)
+  })
+})
