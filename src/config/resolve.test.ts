@@ -214,7 +214,7 @@ describe('options of the service', () => {
     for (const [lines, why] of [
       [oidc, 'oidc_roles says which groups'],
       [`${oidc}\noidc_roles = crawlers`, 'such as "scrapers = operator"'],
-      [`${oidc}\noidc_roles = crawlers = root`, 'Roles are viewer'],
+      [`${oidc}\noidc_roles = crawlers = Root!`, 'Roles are viewer'],
       [`${oidc}\noidc_roles = a = viewer; a = owner`, 'twice'],
       [`${oidc}\noidc_roles = a = viewer in b; a = operator in b`, 'twice for b'],
       [`${oidc}\noidc_roles = a = admin in b`, 'in one project, viewer, operator, deployer'],

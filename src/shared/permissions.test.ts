@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import {
@@ -7,6 +8,7 @@ import {
   namesOf,
   NONE,
   OWNER_PERMISSIONS,
+  PERMISSION_TEXTS,
   PERMISSIONS,
   permissionsOf,
   PROJECT_PERMISSIONS,
@@ -46,6 +48,18 @@ describe('a set of permissions', () => {
     expect(namesOf(ALL_PERMISSIONS)).toEqual(PERMISSIONS)
     expect(ALL_PERMISSIONS).toBeGreaterThan(0)
   })
+})
+
+it('docs/access.md has the table of all permissions, and no other', () => {
+  const page = readFileSync(new URL('../../docs/access.md', import.meta.url), 'utf8')
+  const rows = [...page.matchAll(/^\| `[a-z]+(?:\.[a-z]+)?` \|.*$/gm)].map(([row]) => row)
+  expect(rows).toEqual(
+    PERMISSIONS.map((name) => {
+      const { label, scope, text } = PERMISSION_TEXTS[name]
+      const where = scope === 'project' ? 'any project' : 'all projects'
+      return `| \`${name}\` | ${label} | ${leastRoleWith(permissionsOf([name]))} | ${where} | ${text} |`
+    })
+  )
 })
 
 describe('the built-in roles', () => {

@@ -39,7 +39,7 @@ const TEXTS = {
   },
   'schedules.change': {
     ...{ group: 'Jobs', scope: 'project', label: 'change schedules' },
-    text: 'Create, change, pause and remove schedules, chains and repeated crawl orders. Their jobs run without "run jobs".'
+    text: 'Create, change, pause and remove schedules, chains and repeated crawl orders. Their jobs are run without the permission to run jobs.'
   },
   'results.review': {
     ...{ group: 'Jobs', scope: 'project', label: 'review results' },
@@ -55,7 +55,7 @@ const TEXTS = {
   },
   'projects.change': {
     ...{ group: 'Projects', scope: 'project', label: 'change projects' },
-    text: 'Change the settings of projects: defaults of jobs, requirements, outcome rules, weight and limits.'
+    text: 'Change all settings of projects: defaults of their jobs (any Scrapy setting among them), requirements, pause, pinned version, weight, limits and outcome rules.'
   },
   'projects.delete': {
     ...{ group: 'Projects', scope: 'project', label: 'delete projects and versions' },

@@ -88,7 +88,7 @@ export class Roles {
       const before = this.#require(name)
       const permissions = changes.permissions ?? before.permissions
       const holders = this.#parts.holdersOf(name, 'inProjects')
-      if (holders.length > 0) refuseInProjects(name, permissionsOf(permissions), ` Given there: ${list(holders)}.`)
+      if (holders.length > 0) refuseInProjects(name, permissionsOf(permissions), `, as to ${list(holders)}`)
       return this.#put({ ...before, description: changes.description ?? before.description, permissions })
     })
   }
@@ -117,7 +117,7 @@ export class Roles {
     if (role !== null) this.requireRole(role, 'role')
     for (const [project, one] of Object.entries<string>(projects)) {
       this.requireRole(one, 'projects')
-      refuseInProjects(one, this.setOf(one), ` (${project})`)
+      refuseInProjects(one, this.setOf(one), ` such as ${project}`)
     }
   }
 
@@ -171,7 +171,7 @@ function refuseInProjects(name: string, set: Permissions, where: string): void {
   const labels = namesOf(tooMuch).map((one) => PERMISSION_TEXTS[one].label)
   throw new ScrapdeckError(
     'BAD_INPUT',
-    `The role ${name} cannot be given in single projects: ${labels.join(', ')} is for the whole service.${where}`
+    `The role ${name} has permissions for the whole service (${list(labels)}), so it cannot be given in single projects${where}`
   )
 }
 
