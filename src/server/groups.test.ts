@@ -11,7 +11,11 @@ const FORM = { 'content-type': 'application/x-www-form-urlencoded' }
 async function openWithGroup() {
   const app = openTestApp()
   const { access } = app.engine
-  const group = await access.groups.create({ name: 'Crawl team', role: 'operator', projects: branded({ shop: 'deployer' }) })
+  const group = await access.groups.create({
+    name: 'Crawl team',
+    role: 'operator',
+    projects: branded({ shop: 'deployer' })
+  })
   const anna = await access.createUser({ name: 'anna', kind: 'person', role: 'viewer', password: PASSWORD })
   const kim = await access.createUser({
     ...{ name: 'kim', kind: 'person', role: null, groups: [group.id], password: PASSWORD }
@@ -57,16 +61,21 @@ describe('a member of a group', () => {
 
   it('has tokens of at most that, which end with it', async () => {
     const { access, group, kim, meWith } = await openWithGroup()
-    const { secret } = await access.createToken(OWNER, { name: 't', userId: kim.id, role: 'operator', expiresInDays: null })
+    const { secret } = await access.createToken(OWNER, {
+      name: 't',
+      userId: kim.id,
+      role: 'operator',
+      expiresInDays: null
+    })
     const authorization = `Bearer ${secret}`
     expect(await meWith({ authorization })).toMatchObject({ everywhere: 'operator' })
     await access.groups.update(group.id, { role: 'viewer' })
     expect(await meWith({ authorization })).toMatchObject({ everywhere: 'viewer', projects: { shop: 'operator' } })
     await access.groups.remove(group.id)
     expect(await meWith({ authorization })).toBe(401)
-    await expect(
-      access.createToken(OWNER, { name: 'u', userId: kim.id, expiresInDays: null })
-    ).rejects.toMatchObject({ code: 'BAD_INPUT' })
+    await expect(access.createToken(OWNER, { name: 'u', userId: kim.id, expiresInDays: null })).rejects.toMatchObject({
+      code: 'BAD_INPUT'
+    })
   })
 
   it('is refused what it receives as soon as a group no longer allows it', async () => {
@@ -106,18 +115,20 @@ describe('groups', () => {
     expect(await refused(access.groups.update(group.id, { projects: branded({ shop: 'owner' }) }))).toBe('BAD_INPUT')
     const nobody = branded<typeof anna.id>('0'.repeat(32))
     expect(await refused(access.groups.update(group.id, { addMembers: [nobody] }))).toBe('USER_NOT_FOUND')
-    expect(await refused(access.createUser({ name: 'x', kind: 'person', role: null, groups: [branded('0'.repeat(32))] }))).toBe(
-      'GROUP_NOT_FOUND'
-    )
+    expect(
+      await refused(access.createUser({ name: 'x', kind: 'person', role: null, groups: [branded('0'.repeat(32))] }))
+    ).toBe('GROUP_NOT_FOUND')
     const many = await Promise.all(
-      Array.from({ length: 1_001 }, (_, index) => access.createUser({ name: `u${index}`, kind: 'service', role: 'viewer' }))
+      Array.from({ length: 1_001 }, (_, index) =>
+        access.createUser({ name: `u${index}`, kind: 'service', role: 'viewer' })
+      )
     )
     const ids = many.map(({ id }) => id)
     expect(await refused(access.groups.update(group.id, { members: ids }))).toBe('BAD_INPUT')
     expect(await refused(access.groups.update(group.id, { members: ids.slice(1) }))).toBe('done')
-    expect(await refused(access.createUser({ name: 'one more', kind: 'service', role: null, groups: [group.id] }))).toBe(
-      'BAD_INPUT'
-    )
+    expect(
+      await refused(access.createUser({ name: 'one more', kind: 'service', role: null, groups: [group.id] }))
+    ).toBe('BAD_INPUT')
     for (let index = 0; index < 199; index += 1) await access.groups.create({ name: `g${index}` })
     expect(await refused(access.groups.create({ name: 'too many' }))).toBe('BAD_INPUT')
   })
@@ -155,7 +166,10 @@ describe('groups', () => {
     await client.users.remove({ id: user.id })
     await client.groups.remove({ id: group.id })
     const { entries } = await client.audit.list({ limit: 10 })
-    const found = entries.map(({ operation, changes }) => [operation, changes.map(({ noun, name }) => `${noun} ${name}`)])
+    const found = entries.map(({ operation, changes }) => [
+      operation,
+      changes.map(({ noun, name }) => `${noun} ${name}`)
+    ])
     expect(found).toEqual([
       ['groups.remove', ['group Crawl team']],
       ['users.remove', ['user anna']],

@@ -9,7 +9,15 @@ const NOUNS: Readonly<Record<string, string>> = {
 /** In the inputs of these groups of operations, `id` and `name` are of such a thing. */
 const NOUN_OF_GROUP: Readonly<Record<string, string>> = {
   ...{ jobs: 'job', nodes: 'node', discovery: 'source', schedules: 'schedule', chains: 'chain', webhooks: 'webhook' },
-  ...{ engines: 'engine', environments: 'environment', errors: 'error', users: 'user', groups: 'group', tokens: 'token', roles: 'role' },
+  ...{
+    engines: 'engine',
+    environments: 'environment',
+    errors: 'error',
+    users: 'user',
+    groups: 'group',
+    tokens: 'token',
+    roles: 'role'
+  },
   crawlOrders: 'crawl'
 }
 const OWN = new Set(['id', 'ids', 'name'])
