@@ -15,6 +15,18 @@ export async function fillAccess({ address, client }: Service): Promise<void> {
   const { user: ci } = await client.users.create({ name: 'ci', kind: 'service', role: 'deployer' })
   const old = await add('erik.johansson@example.org', 'admin')
   await client.users.update({ id: old.id, enabled: false })
+  const { users } = await client.users.list()
+  const members = users.filter(({ kind }) => kind === 'person').map(({ id }) => id)
+  await client.groups.create({
+    ...{
+      name: 'Crawl team',
+      description: 'Runs the crawls of all shops',
+      role: 'operator',
+      members: members.slice(0, 3)
+    },
+    projects: { shop: 'deployer' }
+  })
+  await client.groups.create({ name: 'On call', nodeGroups: { eu: 'operator', us: 'operator' }, members: [anna.id] })
   await client.tokens.create({ name: 'laptop', userId: anna.id, role: 'operator' })
   await client.tokens.create({ name: 'Grafana', role: 'viewer', projects: ['shop'], expiresInDays: null })
   const { secret } = await client.tokens.create({ name: 'GitLab deploys', userId: ci.id, expiresInDays: 365 })
@@ -43,7 +55,7 @@ export const ACCESS_SCREENS: Record<string, (page: Page) => Promise<void>> = {
   },
   'access-rights': async (page) => {
     await openAccess(page)
-    await page.getByRole('button', { name: '2 projects' }).click()
+    await page.getByRole('button', { name: /^2 single roles/ }).click()
     await page.getByRole('dialog').waitFor()
   },
   'access-view-as': async (page) => {
@@ -57,6 +69,24 @@ export const ACCESS_SCREENS: Record<string, (page: Page) => Promise<void>> = {
     await page.getByRole('button', { name: 'Add user' }).click()
     await page.getByRole('textbox', { name: 'Password' }).fill('too short')
     await page.getByRole('dialog').getByRole('button', { name: 'Add user' }).click()
+  },
+  'access-groups': async (page) => {
+    await openAccess(page)
+    await page.getByRole('table', { name: 'Groups' }).scrollIntoViewIfNeeded()
+  },
+  'access-add-group': async (page) => {
+    await openAccess(page)
+    await page.getByRole('button', { name: 'Add group' }).click()
+    const form = page.getByRole('dialog')
+    await form.getByRole('textbox', { name: 'Name' }).fill('Night watch')
+    await form.getByRole('button', { name: 'Add tag' }).click()
+    await form.getByRole('combobox', { name: 'Tag 1', exact: true }).fill('eu')
+    await form.getByRole('combobox', { name: 'Role in eu' }).click()
+  },
+  'access-remove-group': async (page) => {
+    await openAccess(page)
+    await page.getByRole('button', { name: 'More actions for Crawl team' }).click()
+    await page.getByRole('menuitem', { name: 'Remove…' }).click()
   },
   'access-create-token': async (page) => {
     await openAccess(page)
