@@ -3,7 +3,7 @@ import type { AccessRole } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
 import { BUILT_IN_ROLES } from './role-words.ts'
 
-/** Users, roles and tokens are not in the stream of changes: the screen reads them when it opens, and while it is open. */
+/** Users, roles and tokens are not in the stream of changes: the screen reads them while it is open. */
 export const READ_AGAIN = { staleTime: 0, refetchInterval: 30_000 }
 
 /** All roles, the built-in ones first. */
