@@ -7,11 +7,16 @@ const PASSWORD = 'kestrel amber window'
 export async function fillAccess({ address, client }: Service): Promise<void> {
   const add = async (name: string, role: 'viewer' | 'operator' | 'deployer' | 'admin') =>
     (await client.users.create({ name, role, password: PASSWORD })).user
+  await client.roles.create({
+    ...{ name: 'shop keeper', description: 'Runs and cancels jobs, and leaves schedules alone' },
+    permissions: ['jobs.run', 'jobs.cancel']
+  })
+  await client.roles.create({ name: 'auditor', description: '', permissions: ['audit.read'] })
   const anna = await add('anna', 'operator')
   const ben = await add('ben', 'viewer')
   await client.users.update({ id: ben.id, projects: { shop: 'deployer' } })
   const kim = await add('kim', 'viewer')
-  await client.users.update({ id: kim.id, role: null, projects: { shop: 'operator', news: 'viewer' } })
+  await client.users.update({ id: kim.id, role: null, projects: { shop: 'shop keeper', news: 'viewer' } })
   const { user: ci } = await client.users.create({ name: 'ci', kind: 'service', role: 'deployer' })
   const old = await add('erik.johansson@example.org', 'admin')
   await client.users.update({ id: old.id, enabled: false })
@@ -35,6 +40,9 @@ export async function fillAccess({ address, client }: Service): Promise<void> {
 
 const openAccess = async (page: Page) => {
   await page.goto('#/access')
+  // Another role may still be looked through.
+  const stop = page.getByRole('status').getByRole('button', { name: 'Stop' })
+  if (await stop.isVisible()) await stop.click()
   await page.getByText('GitLab deploys').waitFor()
 }
 
@@ -57,6 +65,29 @@ export const ACCESS_SCREENS: Record<string, (page: Page) => Promise<void>> = {
     await openAccess(page)
     await page.getByRole('button', { name: /^2 single roles/ }).click()
     await page.getByRole('dialog').waitFor()
+  },
+  'access-roles': async (page) => {
+    await openAccess(page)
+    await page.getByRole('table', { name: 'Roles' }).scrollIntoViewIfNeeded()
+  },
+  'access-role-edit': async (page) => {
+    await openAccess(page)
+    await page.getByRole('button', { name: 'More actions for the role shop keeper' }).click()
+    await page.getByRole('menuitem', { name: 'Edit…' }).click()
+    await page.getByRole('dialog').waitFor()
+  },
+  'access-role-built-in': async (page) => {
+    await openAccess(page)
+    await page.getByRole('button', { name: 'More actions for the role deployer' }).click()
+    await page.getByRole('menuitem', { name: 'Show permissions' }).click()
+    await page.getByRole('dialog').waitFor()
+  },
+  'access-role-in-use': async (page) => {
+    await openAccess(page)
+    await page.getByRole('button', { name: 'More actions for the role shop keeper' }).click()
+    await page.getByRole('menuitem', { name: 'Remove…' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Remove' }).click()
+    await page.getByText('is in use').waitFor()
   },
   'access-view-as': async (page) => {
     await openAccess(page)

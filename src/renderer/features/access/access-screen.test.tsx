@@ -248,7 +248,7 @@ it('an owner makes a role of permissions, whose scope is told, and gives it to s
   await act(await rowOf('Users', 'anna'), 'anna', 'Roles in projects…')
   const rights = await dialog('Roles of anna')
   fireEvent.click(rights.getByRole('button', { name: 'Add project' }))
-  enter(rights.getByLabelText('Project 1'), 'shop')
+  enter(rights.getByRole('combobox', { name: 'Project 1' }), 'shop')
   await choose(rights.getByRole('combobox', { name: 'Role in shop' }), /^night shift/)
   fireEvent.click(rights.getByRole('button', { name: 'Save' }))
   await waitFor(async () =>
