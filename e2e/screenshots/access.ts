@@ -9,15 +9,32 @@ const PASSWORD = 'kestrel amber window'
 export async function fillAccess({ address, client }: Service): Promise<void> {
   const add = async (name: string, role: 'viewer' | 'operator' | 'deployer' | 'admin') =>
     (await client.users.create({ name, role, password: PASSWORD })).user
+  await client.roles.create({
+    ...{ name: 'shop keeper', description: 'Runs and cancels jobs, and leaves schedules alone' },
+    permissions: ['jobs.run', 'jobs.cancel']
+  })
+  await client.roles.create({ name: 'auditor', description: '', permissions: ['audit.read'] })
   const anna = await add('anna', 'operator')
   const ben = await add('ben', 'viewer')
   await client.users.update({ id: ben.id, projects: { shop: 'deployer' } })
   const kim = await add('kim', 'viewer')
-  await client.users.update({ id: kim.id, role: null, projects: { shop: 'operator', news: 'viewer' } })
+  await client.users.update({ id: kim.id, role: null, projects: { shop: 'shop keeper', news: 'viewer' } })
   await setUpApp(address, 'kim')
   const { user: ci } = await client.users.create({ name: 'ci', kind: 'service', role: 'deployer' })
   const old = await add('erik.johansson@example.org', 'admin')
   await client.users.update({ id: old.id, enabled: false })
+  const { users } = await client.users.list()
+  const members = users.filter(({ kind }) => kind === 'person').map(({ id }) => id)
+  await client.groups.create({
+    ...{
+      name: 'Crawl team',
+      description: 'Runs the crawls of all shops',
+      role: 'operator',
+      members: members.slice(0, 3)
+    },
+    projects: { shop: 'deployer' }
+  })
+  await client.groups.create({ name: 'On call', nodeGroups: { eu: 'operator', us: 'operator' }, members: [anna.id] })
   await client.tokens.create({ name: 'laptop', userId: anna.id, role: 'operator' })
   await client.tokens.create({ name: 'Grafana', role: 'viewer', projects: ['shop'], expiresInDays: null })
   const { secret } = await client.tokens.create({ name: 'GitLab deploys', userId: ci.id, expiresInDays: 365 })
@@ -40,6 +57,9 @@ async function setUpApp(address: string, username: string): Promise<void> {
 
 const openAccess = async (page: Page) => {
   await page.goto('#/access')
+  // Another role may still be looked through.
+  const stop = page.getByRole('status').getByRole('button', { name: 'Stop' })
+  if (await stop.isVisible()) await stop.click()
   await page.getByText('GitLab deploys').waitFor()
 }
 
@@ -60,8 +80,31 @@ export const ACCESS_SCREENS: Record<string, (page: Page) => Promise<void>> = {
   },
   'access-rights': async (page) => {
     await openAccess(page)
-    await page.getByRole('button', { name: '2 projects' }).click()
+    await page.getByRole('button', { name: /^2 single roles/ }).click()
     await page.getByRole('dialog').waitFor()
+  },
+  'access-roles': async (page) => {
+    await openAccess(page)
+    await page.getByRole('table', { name: 'Roles' }).scrollIntoViewIfNeeded()
+  },
+  'access-role-edit': async (page) => {
+    await openAccess(page)
+    await page.getByRole('button', { name: 'More actions for the role shop keeper' }).click()
+    await page.getByRole('menuitem', { name: 'Edit…' }).click()
+    await page.getByRole('dialog').waitFor()
+  },
+  'access-role-built-in': async (page) => {
+    await openAccess(page)
+    await page.getByRole('button', { name: 'More actions for the role deployer' }).click()
+    await page.getByRole('menuitem', { name: 'Show permissions' }).click()
+    await page.getByRole('dialog').waitFor()
+  },
+  'access-role-in-use': async (page) => {
+    await openAccess(page)
+    await page.getByRole('button', { name: 'More actions for the role shop keeper' }).click()
+    await page.getByRole('menuitem', { name: 'Remove…' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Remove' }).click()
+    await page.getByText('is in use').waitFor()
   },
   'access-view-as': async (page) => {
     await openAccess(page)
@@ -74,6 +117,24 @@ export const ACCESS_SCREENS: Record<string, (page: Page) => Promise<void>> = {
     await page.getByRole('button', { name: 'Add user' }).click()
     await page.getByRole('textbox', { name: 'Password' }).fill('too short')
     await page.getByRole('dialog').getByRole('button', { name: 'Add user' }).click()
+  },
+  'access-groups': async (page) => {
+    await openAccess(page)
+    await page.getByRole('table', { name: 'Groups' }).scrollIntoViewIfNeeded()
+  },
+  'access-add-group': async (page) => {
+    await openAccess(page)
+    await page.getByRole('button', { name: 'Add group' }).click()
+    const form = page.getByRole('dialog')
+    await form.getByRole('textbox', { name: 'Name' }).fill('Night watch')
+    await form.getByRole('button', { name: 'Add tag' }).click()
+    await form.getByRole('combobox', { name: 'Tag 1', exact: true }).fill('eu')
+    await form.getByRole('combobox', { name: 'Role in eu' }).click()
+  },
+  'access-remove-group': async (page) => {
+    await openAccess(page)
+    await page.getByRole('button', { name: 'More actions for Crawl team' }).click()
+    await page.getByRole('menuitem', { name: 'Remove…' }).click()
   },
   'access-create-token': async (page) => {
     await openAccess(page)

@@ -103,6 +103,12 @@ export async function fillThroughEngine(dataDirectory: string, clock: FakeClock)
     .then((one) => client.users.update({ id: one.user.id, enabled: false }))
   await client.tokens.create({ name: 'GitLab', userId: user.id, role: 'operator', expiresInDays: null })
   await client.tokens.create({ name: 'own', role: 'viewer' })
+  await client.tokens.create({ name: 'nodes', nodeGroups: ['eu'] })
+  await client.roles.create({ name: 'shop keeper', description: 'Runs jobs', permissions: ['read', 'jobs.run'] })
+  const { group } = await client.groups.create({
+    ...{ name: 'Crawl team', description: 'All crawls', projects: { shop: 'shop keeper' }, members: [user.id] }
+  })
+  await client.users.create({ name: 'eva', role: null, nodeGroups: { eu: 'admin' }, groups: [group.id] })
 
   // --- webhooks ---------------------------------------------------------------------------------------------------
   const hook = { events: ['job.ended' as const, 'schedule.fired' as const], project: null, enabled: true }

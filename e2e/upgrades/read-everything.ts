@@ -102,18 +102,25 @@ async function rememberedAnswer(store: Store, key: string, clock: Clock) {
  * In the format of the first data directory: what were JSON texts among the settings then are rows with revisions now.
  */
 async function readSettings(store: Store) {
+  const [groups, roles] = [await store.listGroups(), await store.listRoles()]
   return {
     backfills: (await store.listBackfills()).sort((one, other) => one.fromMs - other.fromMs).reverse(),
     sources: await store.listSources(),
     vanishedNodes: Object.fromEntries((await store.listVanishedNodes()).map(({ nodeId, ...one }) => [nodeId, one])),
     limits: (await store.getLimits()).rules,
     toldProblems: await store.listToldProblems(),
-    users: (await store.listUsers()).map(({ passwordHash, subject, vouchedAtMs, ...user }) => ({
+    users: (await store.listUsers()).map(({ passwordHash, subject, vouchedAtMs, nodeGroups, ...user }) => ({
       ...user,
+      ...(Object.keys(nodeGroups).length === 0 ? {} : { nodeGroups }),
       ...(subject === null ? {} : { subject, vouchedAtMs }),
       hasPassword: passwordHash !== null
     })),
-    accessTokens: await store.listAccessTokens(),
+    accessTokens: (await store.listAccessTokens()).map(({ nodeGroups, ...token }) => ({
+      ...token,
+      ...(nodeGroups === null ? {} : { nodeGroups })
+    })),
+    ...(groups.length === 0 ? {} : { groups }),
+    ...(roles.length === 0 ? {} : { roles }),
     ...(await readSecondFactors(store)),
     isPaused: await store.getSetting('paused')
   }

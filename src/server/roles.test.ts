@@ -85,7 +85,8 @@ const ABOUT = {
   caller: `users.me users.changePassword roles.list tokens.list tokens.create tokens.revoke sessions.list sessions.revoke
     schedules.preview items.readExport signIn.get signIn.beginAuthenticator signIn.confirmAuthenticator
     signIn.removeAuthenticator signIn.renewRecoveryCodes signIn.beginPasskey signIn.addPasskey signIn.removePasskey`,
-  seen: `crawlOrders.list jobs.list jobs.facets jobs.running queue.limits queue.lanes nodes.list projects.list discovery.list engines.list
+  seen: `crawlOrders.list jobs.list jobs.facets jobs.running queue.limits queue.lanes nodes.list projects.list discovery.list
+    engines.list
     schedules.list schedules.calendar schedules.load schedules.firings chains.list storage.usage storage.policy
     storage.preview environments.list logs.searchAll errors.list findings.list events.subscribe system.status
     system.history`,

@@ -146,6 +146,7 @@ export class Access {
 
   /** Its signature has just been verified. */
   admitBearer(text: string, bearer: Bearer): Principal {
+    if (this.#rights.of(bearer).anywhere === NONE) throw this.#noSuchRole(bearer)
     return this.#bearers.add(text, { ...bearer, name: nameFrom(bearer.name) || 'jwt' })
   }
 

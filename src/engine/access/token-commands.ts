@@ -105,7 +105,7 @@ function mayManage({ rights, userId, tokenId }: Principal, token: StoredAccessTo
   return tokenId === null ? token.userId === userId : token.id === tokenId
 }
 
-/** Whether its user has all that the role allows, or all of it that counts for nodes, which is all that the user has. */
+/** Whether its user has all that the role allows, or, with roles for nodes alone, all of it that counts there. */
 function canHave({ anywhere, everywhere, inProjects }: Rights, permissions: Permissions): boolean {
   if (includes(anywhere, permissions)) return true
   return everywhere === null && inProjects.size === 0 && includes(anywhere, nodePermissionsIn(permissions))

@@ -22,7 +22,7 @@ function describeRights({ everywhere, inProjects, inNodeGroups }: Rights) {
   }
 }
 
-/** The operations of users, groups and tokens. Each knows who asks: what is one's own needs no permission of an owner. */
+/** The operations of users, groups, roles and tokens. Each knows who asks: what is one's own needs no owner. */
 export const accessOperations = (
   os: ReturnType<typeof implementWithRights>,
   access: Access,

@@ -22,8 +22,8 @@ const asSent = (input: unknown): unknown =>
 
 /**
  * The contract, to be implemented: each operation first refuses whoever lacks what its metadata names, whatever
- * transport the call came over. The permission is asked before the input is validated; what the input is about, after that.
- * The only place that does so, and that records in the audit log what is done or refused.
+ * transport the call came over. The permission is asked before the input is validated; what the input is about, after
+ * that. The only place that does so, and that records in the audit log what is done or refused.
  */
 export const implementWithRights = (reads: SubjectReads, audit: Pick<Audit, 'perform' | 'refuse'>) =>
   // One of the two comes before the validation (https://orpc.dev/docs/advanced/validation).

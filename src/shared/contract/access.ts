@@ -77,7 +77,7 @@ export const User = z.object({
   /** The password needs a code of an authenticator app beside it. */
   hasAuthenticator: z.boolean(),
   passkeyCount: z.number().int(),
-  /** Who knows the user: this Scrapdeck, the OIDC provider, or the proxy. Their users have the role of their groups there. */
+  /** Who knows the user: this Scrapdeck, the OIDC provider, or the proxy, whose groups say the user's own roles. */
   origin: z.enum(['local', 'oidc', 'proxy']),
   createdAtMs: z.number(),
   /** Last login or use of a token, to the minute; null: never. */
@@ -214,7 +214,7 @@ export const GroupChanges = z.object({
 })
 export type GroupChanges = z.infer<typeof GroupChanges>
 
-/** A change counts from the next request of each member on, and cuts off what a member is receiving who may not any more. */
+/** A change counts from the next request of each member on, and cuts off what members may not receive any more. */
 export const groupsContract = {
   list: read('users.change', 'GET /groups', 'service').output(z.object({ groups: z.array(Group) })),
 

@@ -8,7 +8,7 @@ const KNOWN = z.enum(PERMISSIONS)
 const NOT_GIVEN: readonly string[] = namesOf(OWNER_PERMISSIONS)
 const BUILT_IN: readonly string[] = [...ROLES, 'none']
 
-/** As it is written in configurations (`crawl-team = shop keeper in shop`) and on command lines (`shop=shop keeper`). */
+/** As configurations (`crawl-team = shop keeper in shop`) and command lines (`shop=shop keeper`) can have it. */
 export const RoleName = ShownName.max(64)
   .regex(
     /^[\p{L}\p{N}](?:[\p{L}\p{N} ._-]*[\p{L}\p{N}])?$/u,

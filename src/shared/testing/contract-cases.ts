@@ -467,9 +467,6 @@ export function describeContract(name: string, open: () => Promise<OpenedEngine>
       const { role } = await client.roles.create(wanted)
       expect(role).toEqual({ ...wanted, permissions: ['read', 'jobs.cancel'], isBuiltIn: false, isForProjects: true })
       expect(await codeOf(client.roles.create(wanted))).toBe('ROLE_NAME_TAKEN')
-      expect(await codeOf(client.roles.create({ ...wanted, name: 'x', permissions: ['users.change'] }))).toBe(
-        'BAD_INPUT'
-      )
       const changed = await client.roles.update({ name: role.name, permissions: ['audit.read'] })
       expect(changed.role).toEqual({ ...role, permissions: ['read', 'audit.read'], isForProjects: false })
       const { roles } = await client.roles.list()

@@ -33,9 +33,9 @@ export const BUILT_IN_ROLES: readonly AccessRole[] = ROLES.map((name) => ({
 
 const labelOf = (name: Permission): string => PERMISSION_TEXTS[name]?.label ?? name
 
-/** `read, run jobs and cancel jobs`. */
+/** `run jobs and cancel jobs`: that it may read is said only of a role that may nothing else. */
 export function listPermissions(names: readonly Permission[]): string {
-  const labels = names.map(labelOf)
+  const labels = (names.length > 1 ? names.filter((name) => name !== 'read') : names).map(labelOf)
   return labels.length < 2 ? labels.join('') : `${labels.slice(0, -1).join(', ')} and ${labels.at(-1)}`
 }
 

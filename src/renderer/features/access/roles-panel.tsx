@@ -31,7 +31,10 @@ export function RolesPanel() {
         <thead>
           <tr>
             <th scope="col">Name</th>
-            <th scope="col">Permissions</th>
+            <th scope="col">Description</th>
+            <th scope="col" className={classes.number}>
+              Permissions
+            </th>
             <th scope="col">Given in</th>
             <th>
               <span className="visually-hidden">Actions</span>
@@ -64,14 +67,21 @@ function RoleRow({ role, roles }: { role: AccessRole; roles: readonly AccessRole
           )}
         </span>
       </th>
-      <td data-label="Permissions" className={classes.permissionWords}>
-        <UnstyledButton title={listPermissions(permissions)} onClick={() => setOpen('role')}>
-          {plural(permissions.length, 'permission')}
+      <td data-label="Description">
+        <span className={`dim ${classes.description}`}>{describeRole(roles, name)}</span>
+      </td>
+      <td data-label="Permissions" className={classes.number}>
+        <UnstyledButton
+          className={classes.count}
+          title={listPermissions(permissions)}
+          aria-label={`${plural(permissions.length, 'permission')} of ${name}`}
+          onClick={() => setOpen('role')}
+        >
+          {permissions.length}
         </UnstyledButton>
-        <span className="dim ellipsis">{describeRole(roles, name)}</span>
       </td>
       <td data-label="Given in">
-        <span className="dim">{isForProjects ? 'all or single projects' : 'all projects'}</span>
+        <span className="dim">{isForProjects ? 'any project' : 'all projects'}</span>
       </td>
       <td className={classes.acts}>
         <MoreMenu label={`More actions for the role ${name}`} size={24}>

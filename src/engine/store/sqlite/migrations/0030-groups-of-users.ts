@@ -1,4 +1,4 @@
-/** Groups of users, whose members have their roles in addition to their own; and roles in node groups, for all three. */
+/** Groups of users, whose members have their roles in addition to their own, and roles in node groups. */
 export const groupsOfUsers = /* sql */ `
 CREATE TABLE user_groups (
   id TEXT NOT NULL PRIMARY KEY,
