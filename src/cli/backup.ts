@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { createReadStream, existsSync, fstatSync } from 'node:fs'
+import { createReadStream, existsSync } from 'node:fs'
 import { open, rename, rm } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
 import { type BackupProgress, type MadeBackup, makeBackup } from '../engine/backup/make-backup.ts'
@@ -147,7 +147,7 @@ const few = (names: readonly string[]): string => names.slice(0, 3).join(', ') +
 
 function openSource(file: string) {
   if (file !== STANDARD && !existsSync(file)) throw new ScrapdeckError('BAD_INPUT', `There is no file ${file}.`)
-  return file === STANDARD ? createReadStream('', { fd: 0 }) : createReadStream(file, { highWaterMark: 262_144 })
+  return file === STANDARD ? process.stdin : createReadStream(file, { highWaterMark: 262_144 })
 }
 
 /** Under another name until its last byte is on the disk. */
@@ -173,7 +173,8 @@ async function writeFile(path: string, bytes: AsyncIterable<Uint8Array>): Promis
 
 async function writeStandard(bytes: AsyncIterable<Uint8Array>): Promise<void> {
   const { stdout } = process
-  fstatSync(1)
+  // Elsewhere, a reader that ends early is no failure.
+  stdout.removeAllListeners('error').on('error', () => {})
   for await (const piece of bytes)
     await new Promise<void>((done, fail) => {
       stdout.write(piece, (error) => (error ? fail(explain(error, 'standard output', '')) : done()))

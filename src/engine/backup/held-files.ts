@@ -3,6 +3,9 @@ import { copyFile, link, mkdir, opendir, readdir, rm, stat } from 'node:fs/promi
 import { hostname } from 'node:os'
 import { dirname, join } from 'node:path'
 import { z } from 'zod'
+import type { Clock } from '../runtime/clock.ts'
+import type { Logger } from '../runtime/logger.ts'
+import { Sweep } from '../runtime/sweep.ts'
 import { isAlive, type ProcessIdentity, readStartTime } from '../runtime/process-identity.ts'
 
 /** Where files are held from: `folder` of the archive is this directory. */
@@ -97,13 +100,30 @@ export class HeldFiles {
 /** Of this disk, of this kind, or too many. */
 const NO_LINKS = new Set(['EXDEV', 'EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK', 'EACCES'])
 
-/** What backups of this machine that were killed left: it keeps the space of what is deleted since. */
-export async function removeLeftHolds(parent: string): Promise<void> {
+/**
+ * What backups of this machine that were killed left: it keeps the space of what is deleted since. Resolves with whether
+ * there was any.
+ */
+export async function removeLeftHolds(parent: string): Promise<boolean> {
+  let removed = false
   for (const name of await readdir(parent).catch(() => [])) {
     const owner = ownerOf(name)
     if (owner === null || owner.host !== hostname() || (await isAlive(owner))) continue
     await rm(join(parent, name), { recursive: true, force: true })
+    removed = true
   }
+  return removed
+}
+
+/** For housekeeping. */
+export function sweepLeftHolds({ directory, ...base }: { directory: string; clock: Clock; logger: Logger }) {
+  return new Sweep({
+    ...base,
+    list: async () => [directory],
+    work: removeLeftHolds,
+    describe: () => ({}),
+    words: 'what a backup that was killed left could not be removed'
+  })
 }
 
 const PREFIX = 'backup-'

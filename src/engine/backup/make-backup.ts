@@ -202,7 +202,8 @@ async function* filesOf(all: {
   for (const folder of OTHER_FOLDERS)
     for await (const name of filesBelow(join(dataDirectory, folder)))
       yield* fileNow(`${folder}/${name}`, join(dataDirectory, folder, name))
-  for (const name of [...OTHER_FILES, ...(withSecrets ? SECRET_FILES : [])]) yield* fileNow(name, join(dataDirectory, name))
+  for (const name of [...OTHER_FILES, ...(withSecrets ? SECRET_FILES : [])])
+    yield* fileNow(name, join(dataDirectory, name))
 }
 
 async function* filesOfStore(

@@ -10,6 +10,7 @@ import { hostname } from 'node:os'
 import { join } from 'node:path'
 import type { Worker } from 'node:worker_threads'
 import { CANCEL_WAITS_MS, type CancelWaitsMs, effectiveLimits, limitWaitsOf } from '../../shared/run-limits.ts'
+import { sweepLeftHolds } from '../backup/held-files.ts'
 import { JobCommands } from '../commands/job-commands.ts'
 import { NodeCommands } from '../commands/node-commands.ts'
 import { ProjectCommands } from '../commands/project-commands.ts'
@@ -468,6 +469,7 @@ function openHealth(options: EngineOptions, below: WithOrders, opened: AsyncDisp
     ...openLocalLogs(options, below),
     openLeftCopies(below),
     openLeftItems(below),
+    sweepLeftHolds({ ...base, directory: options.dataDirectory }),
     ...openUnusedBlobs(below)
   ]
   for (const sweep of sweeps) opened.adopt(sweep, stop)
