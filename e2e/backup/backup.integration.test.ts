@@ -23,7 +23,7 @@ const ROOT = resolve(import.meta.dirname, '../..')
 const DAY_MS = 86_400_000
 const OLD_JOBS = 240
 const ROUNDS = 3
-const FILLING = Array.from({ length: 4_000 }, (_, line) => `line ${line} ${(line * 7919) % 104_729}`).join('\n')
+const FILLING = Array.from({ length: 6_000 }, (_, line) => `line ${line} ${(line * 7919) % 104_729}`).join('\n')
 const logOf = (index: number) => `The log of run ${index}\n${FILLING}\n`
 
 /** `scrapdeck …`: its exit code and what it printed. */
@@ -75,7 +75,9 @@ function keepBusy(service: Service, egg: File): () => Promise<void> {
   }
   const all = Promise.all([
     again(async () =>
-      client.jobs.run({ project: 'talks', spiders: ['talks'] }).then(() => new Promise((wake) => setTimeout(wake, 300)))
+      client.jobs
+        .run({ project: 'talks', spiders: ['talks'] })
+        .then(() => new Promise((wake) => setTimeout(wake, 1_500)))
     ),
     again(async (turn) => {
       await client.projects.upload({ file: egg, project: 'passing', version: `v${turn}` })

@@ -46,7 +46,7 @@ const problemsOf = (input: Partial<ProblemsInput>) =>
     sources: [],
     orderWarnings: [],
     findings: [],
-    storage: { disk: null, totalBytes: 0, budgetBytes: null, isPolicySet: true },
+    storage: { disk: null, encryption: null, totalBytes: 0, budgetBytes: null, isPolicySet: true },
     stuckSinceMs: () => null,
     longWaits: [],
     schedules: NO_SCHEDULE_TROUBLES,

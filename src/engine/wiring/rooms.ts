@@ -399,6 +399,7 @@ function openOrders(options: EngineOptions, below: WithWork, opened: AsyncDispos
     // Of several engines, each keeps the files of its local node in order itself.
     layout: below.engineNodes === null ? below.layout : { writtenLogs: null, itemFiles: null },
     isNeeded: (jobid) => live.hasJobid(jobid),
+    encryption: () => below.resealing?.state() ?? null,
     measureDisk: seams.measureDisk ?? measureDiskOf(options.dataDirectory),
     onSample: () => retention.events.emit('changed')
   })
