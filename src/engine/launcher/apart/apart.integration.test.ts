@@ -9,7 +9,6 @@ import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vite
 import type { ProjectPython } from '../../../shared/contract/index.ts'
 import { aProjectName, aVersionName } from '../../../shared/testing/ids.ts'
 import type { ScheduleRequest, SeenJob } from '../../nodes/node-client.ts'
-import { buildEgg } from '../../projects/egg-builder.ts'
 import { systemClock } from '../../runtime/clock.ts'
 import { DEFAULT_USERS, type KeepApart } from '../../runtime/keep-apart.ts'
 import { silentLogger } from '../../runtime/logger.ts'
@@ -18,6 +17,7 @@ import { makeTemporaryDirectory, type TemporaryDirectory } from '../../testing/t
 import { findTestBubblewrap } from '../../testing/test-python.ts'
 import { LocalNode } from '../local-node.ts'
 import { readRunFiles } from '../runs/run-directory.ts'
+import { buildHostileEgg } from './testing/hostile-egg.ts'
 import { findReachablePython } from './testing/reachable-python.ts'
 
 type Way = KeepApart['way']
@@ -48,14 +48,6 @@ afterAll(async () => {
   await pythons.remove()
 })
 
-/** The hostile project; its listing tries to read `wanted`. */
-async function hostileEgg(wanted: readonly string[]): Promise<Uint8Array> {
-  const folder = join(import.meta.dirname, 'testing', 'hostile-project')
-  const names = ['scrapy.cfg', ...['__init__', 'settings', 'attempts', 'spiders'].map((name) => `hostile/${name}.py`)]
-  const files = await Promise.all(names.map(async (path) => ({ path, bytes: await readFile(join(folder, path)) })))
-  return buildEgg([...files, { path: 'hostile/wanted.py', bytes: Buffer.from(`WANTED = ${JSON.stringify(wanted)}\n`) }])
-}
-
 /** A data directory with what Scrapdeck keeps there, and the local node in it. */
 async function aPlace(way: Way, { warm = true } = {}) {
   const root = await makeTemporaryDirectory()
@@ -76,8 +68,8 @@ async function aPlace(way: Way, { warm = true } = {}) {
     [OURS]: join(directory, 'egg-files', 'ours.egg'),
     [OTHERS]: join(directory, 'egg-files', 'others.egg')
   }
-  await writeFile(eggs[OURS]!, await hostileEgg([...secrets, eggs[OTHERS]!]), { mode: 0o600 })
-  await writeFile(eggs[OTHERS]!, await hostileEgg([]), { mode: 0o600 })
+  await writeFile(eggs[OURS]!, await buildHostileEgg([...secrets, eggs[OTHERS]!]), { mode: 0o600 })
+  await writeFile(eggs[OTHERS]!, await buildHostileEgg([]), { mode: 0o600 })
   const open = async (requirements: string | null = null) => {
     const setting: ProjectPython =
       requirements === null ? { kind: 'default' } : { kind: 'requirements', text: requirements }
