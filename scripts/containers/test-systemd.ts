@@ -9,7 +9,6 @@ import os from 'node:os'
 import path from 'node:path'
 import { freePort } from '../../e2e/support/scrapyd-fleet.ts'
 import { type Client, connectClient } from '../../e2e/support/service.ts'
-import { ATTEMPTS_OF_EGG, buildHostileEgg } from '../../src/engine/launcher/apart/testing/hostile-egg.ts'
 import { findReachablePython } from '../../src/engine/launcher/apart/testing/reachable-python.ts'
 import { until } from '../../src/engine/testing/until.ts'
 import type { JobId } from '../../src/shared/contract/index.ts'
@@ -19,6 +18,7 @@ import { inRoot } from '../setup/platform.mjs'
 import { showFailure } from '../setup/steps.mjs'
 import { stopOnSignals } from '../setup/stop-on-signals.mjs'
 import { bootMachine, type Machine } from './debian-machine.ts'
+import { logOf, runHostileEgg, startSpider, statusOf, untilStatus } from './hostile-egg.ts'
 
 const DATA = '/var/lib/scrapdeck'
 const UNIT = 'scrapdeck.service'
@@ -127,77 +127,23 @@ function checkExposure(here: Machine): void {
   console.log(`✓ systemd-analyze security: ${exposure}`)
 }
 
-async function upload(client: Client, project: string, wanted: readonly string[]): Promise<void> {
-  const file = new File([new Uint8Array(await buildHostileEgg(wanted))], `${project}.egg`)
-  await client.projects.upload({ file, project, version: '1' })
-}
-
-async function start(client: Client, project: string, spider: string, args: Record<string, string>): Promise<JobId> {
-  const { jobs } = await client.jobs.run({ project, spiders: [spider], args })
-  return jobs[0]!.id
-}
-
-async function statusOf(client: Client, id: JobId) {
-  return (await client.jobs.get({ id })).job.status
-}
-
-async function untilStatus(client: Client, id: JobId, wanted: string): Promise<void> {
-  await until(
-    `the job to be ${wanted}`,
-    () => statusOf(client, id),
-    (status) => status === wanted,
-    RUN_LIMIT_MS
-  )
-}
-
-async function logOf(client: Client, jobId: JobId): Promise<string> {
-  return (await client.logs.read({ jobId, offset: 0, limitBytes: 1_000_000 })).text
-}
-
 /** The hostile egg gets at nothing of Scrapdeck's and of another project's. */
 async function attack(here: Machine, client: Client): Promise<void> {
-  const secrets = ['scrapdeck.sqlite', 'secret.key'].map((name) => `${DATA}/${name}`)
-  await upload(client, 'other', [])
-  const honest = await start(client, 'other', 'honest', {})
-  await untilStatus(client, honest, 'succeeded')
-  // What its listing steals would be the names of spiders.
-  await upload(client, 'hostile', [...secrets, '/etc/scrapyd/scrapdeck.env', '/etc/shadow'])
-  const { spiders } = (await client.projects.get({ project: 'hostile' })).versions[0]!
-  if (spiders?.join() !== 'honest,probe,sleeping') throw new Error(`The listing was not kept apart: ${spiders?.join()}`)
-  const [engine] = property(here, 'MainPID').split('\n')
-  const files = [
-    ...secrets,
-    `${DATA}/local/items/other/honest`,
-    `${DATA}/local/logs/other/honest/${honest}.log`,
-    `${DATA}/local/work/other/kept.txt`
-  ]
-  const targets = [
-    ...files.map((file) => [`reads ${file}`, 'read', [file]]),
-    ...files.map((file) => [`changes ${file}`, 'write', [file]]),
-    ['lists the data directory', 'list_directory', [DATA, 'scrapdeck.sqlite']],
-    ...ATTEMPTS_OF_EGG.onProcess.map((name) => [`${name} on the service`, name, [Number(engine)]]),
-    ['finds the password of the service', 'find_in_environment', ['SCRAPDECK_PASSWORD']],
-    ['finds the socket of systemd', 'find_in_environment', ['NOTIFY_SOCKET']],
-    ['tells systemd something', 'connect', ['/run/systemd/notify']],
-    ['changes its runner', 'write', ['/opt/scrapdeck/resources/python/crawl.py']],
-    ['becomes root', 'make_root', []]
-  ]
-  const probe = await start(client, 'hostile', 'probe', { targets: JSON.stringify(targets) })
-  await untilStatus(client, probe, 'succeeded')
-  const answers = JSON.parse(/ANSWERS (\{.*\})/.exec(await logOf(client, probe))?.[1] ?? 'null') as Record<
-    string,
-    unknown
-  >
-  const got = Object.keys(answers).filter((label) => answers[label] === true)
+  const engine = Number(property(here, 'MainPID'))
+  const { got, tried } = await runHostileEgg(client, {
+    ...{ data: DATA, engine, secrets: ['/etc/scrapyd/scrapdeck.env', '/etc/shadow'] },
+    more: [
+      ['finds the socket of systemd', 'find_in_environment', ['NOTIFY_SOCKET']],
+      ['tells systemd something', 'connect', ['/run/systemd/notify']]
+    ]
+  })
   if (got.length > 0) throw new Error(`The hostile egg succeeded: ${got.join('; ')}`)
-  console.log(
-    `✓ Spiders run in their sandbox under the unit; the hostile egg tried ${Object.keys(answers).length} things and got none`
-  )
+  console.log(`✓ Spiders run in their sandbox under the unit; the hostile egg tried ${tried} things and got none`)
 }
 
 /** A run outlives a restart, a crash and a stop of the service, and ends when it is cancelled. */
 async function outlive(here: Machine, client: Client): Promise<void> {
-  const id = await start(client, 'other', 'sleeping', { seconds: '600' })
+  const id = await startSpider(client, 'other', 'sleeping', { seconds: '600' })
   await until(
     'the spider to run',
     () => logOf(client, id).catch(() => ''),

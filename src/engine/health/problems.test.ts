@@ -38,6 +38,7 @@ const problemsOf = (input: Partial<ProblemsInput>) =>
     cache: null,
     namesakeEngines: [],
     plainHttpOn: null,
+    notApart: null,
     recentFailures: [],
     python: null,
     environments: [],

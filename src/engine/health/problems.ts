@@ -23,6 +23,7 @@ import { cacheProblems } from './cache-problems.ts'
 import {
   type NamesakeEngines,
   namesakeEngineProblems,
+  notApartProblems,
   plainHttpProblems,
   unreadyEngineProblems
 } from './engine-problems.ts'
@@ -50,6 +51,8 @@ export interface ProblemsInput {
   /** null: this engine shares none. */
   cache: CacheState | null
   namesakeEngines: readonly NamesakeEngines[]
+  /** Why spiders of the local node are not kept apart, although they should be if possible; null: all is well. */
+  notApart: string | null
   /** The address beyond this machine on which the service speaks plain HTTP; null: none. */
   plainHttpOn: string | null
   longWaits: readonly LongWait[]
@@ -81,6 +84,7 @@ export function listProblems(input: ProblemsInput): Problem[] {
     ...blobProblems(input.blobs),
     ...cacheProblems(input.cache),
     ...plainHttpProblems(input.plainHttpOn),
+    ...notApartProblems(input.notApart),
     ...failingSpiders(input),
     ...unusualRuns(input)
   ].sort((left, right) => Number(right.severity === 'error') - Number(left.severity === 'error'))

@@ -460,6 +460,7 @@ function openHealth(options: EngineOptions, below: WithOrders, opened: AsyncDisp
       blobs: blobWatch.state(),
       cache: below.cache?.state() ?? null,
       namesakeEngines: below.engineNodes?.namesakes() ?? [],
+      notApart: local.node?.notApart ?? null,
       plainHttpOn: systemCommands.plainHttpOn
     })
   })

@@ -2,11 +2,6 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { buildEgg } from '../../../projects/egg-builder.ts'
 
-/** What attempts.py has against a process. */
-export const ATTEMPTS_OF_EGG = {
-  onProcess: ['read_environment', 'list_open_files', 'signal_process', 'trace']
-} as const
-
 /** The hostile project; its listing tries to read `wanted`. */
 export async function buildHostileEgg(wanted: readonly string[]): Promise<Uint8Array> {
   const folder = join(import.meta.dirname, 'hostile-project')
