@@ -7,11 +7,11 @@ import type { AddressInfo } from 'node:net'
 import { join, resolve } from 'node:path'
 import { promisify } from 'node:util'
 import { expect, onTestFinished, test } from 'vitest'
-import { buildEggFromFolder } from '../../src/engine/projects/egg-builder.ts'
 import { openFileSecretBox } from '../../src/engine/runtime/file-secret-box.ts'
 import { silentLogger } from '../../src/engine/runtime/logger.ts'
 import { systemClock } from '../../src/engine/runtime/clock.ts'
 import { openSqliteStoreHere } from '../../src/engine/store/sqlite/sqlite-store.ts'
+import { aSpiderEgg } from '../../src/engine/testing/spider-egg.ts'
 import { makeTemporaryDirectory } from '../../src/engine/testing/temporary-directory.ts'
 import { until } from '../../src/engine/testing/until.ts'
 import { type JobId, ScheduleSettings, StoragePolicy } from '../../src/shared/contract/index.ts'
@@ -44,16 +44,6 @@ async function aPlace() {
   expect((await scrapdeck('make-key', at('keys'))).code).toBe(0)
   writeFileSync(at('scrapdeck.conf'), `[scrapdeck]\nencryption_key_file = ${at('keys')}\n`)
   return { at, config: `--config=${at('scrapdeck.conf')}` }
-}
-
-async function eggOf(at: (name: string) => string): Promise<File> {
-  const folder = at('talks')
-  mkdirSync(join(folder, 'talks'), { recursive: true })
-  writeFileSync(join(folder, 'scrapy.cfg'), '[settings]\ndefault = talks.settings\n')
-  writeFileSync(join(folder, 'talks', '__init__.py'), '')
-  writeFileSync(join(folder, 'talks', 'settings.py'), 'SPIDER_MODULES = ["talks.spiders"]\n')
-  writeFileSync(join(folder, 'talks', 'spiders.py'), TALKS)
-  return new File([new Uint8Array(await buildEggFromFolder(folder))], 'talks.egg')
 }
 
 async function readWholeLog(client: Client, jobId: JobId): Promise<string> {
@@ -122,7 +112,7 @@ test('a backup that is made under load is restored elsewhere with all that was t
   const service = await startService({ dataDirectory: data, arguments: [config] })
   onTestFinished(() => service.stop())
   const { client } = service
-  const egg = await eggOf(at)
+  const egg = await aSpiderEgg(TALKS)
   await client.projects.upload({ file: egg, project: 'talks', version: 'r1' })
   await client.users.create({ name: 'ada', role: 'viewer', password: 'gravel harmonica ninety violet' })
   await client.schedules.create(
@@ -164,7 +154,8 @@ test('a backup that is made under load is restored elsewhere with all that was t
   for (const [round, { file, before }] of rounds.entries()) {
     expect((await scrapdeck('backup', '--verify', file, config)).stdout).toContain('The backup is intact')
     const bytes = await readFile(file)
-    for (const plain of ['SQLite format 3', 'The log of run', 'scrapy.cfg']) expect(bytes.includes(plain)).toBe(false)
+    for (const plain of ['SQLite format 3', 'The log of run', 'shop.settings'])
+      expect(bytes.includes(plain)).toBe(false)
     const restored = at(`restored-${round}`)
     const done = await scrapdeck('restore', file, `--data=${restored}`, `--key-file=${at('keys')}`, '--paused')
     expect([done.code, done.stdout]).toEqual([0, expect.stringContaining('is restored and checked')])
@@ -216,7 +207,7 @@ test('a backup that is made under load is restored elsewhere with all that was t
     expect(await secrets.open(node.sealedPassword!)).toBe('a password of a node')
     await store.close()
   }
-}, 240_000)
+}, 400_000)
 
 test('what was changed, cut off, or has another key is refused, and nothing is left', async () => {
   const { at, config } = await aPlace()

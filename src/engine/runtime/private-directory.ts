@@ -15,13 +15,26 @@ const OF_LOCAL_NODE = /^(runs|work|eggs|egg-files|logs|items|environments|warm)$
  * a file system refuses new entries (/proc): Node repeats that refusal for ever. Throws as mkdir does.
  */
 export function makePrivateDirectory(path: string): void {
+  makeDirectory(path, () => FOR_OWNER_ONLY)
+}
+
+/** With the mode of the first directory above that is there: what is made in a closed one is closed, too. */
+export function makeDirectoryLikeAbove(path: string): void {
+  makeDirectory(path, ({ mode }) => mode & 0o777)
+}
+
+function makeDirectory(path: string, modeIn: (above: Stats) => number): void {
   const missing: string[] = []
-  for (let place = path; statSync(place, { throwIfNoEntry: false }) === undefined; place = dirname(place)) {
+  let place = path
+  let above: Stats | undefined
+  while ((above = statSync(place, { throwIfNoEntry: false })) === undefined) {
     missing.push(place)
+    place = dirname(place)
   }
+  const mode = modeIn(above)
   for (const place of missing.reverse()) {
     try {
-      mkdirSync(place, FOR_OWNER_ONLY)
+      mkdirSync(place, mode)
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException
       if (code === 'ENOENT') throw new Error(`${dirname(place)} takes no new directories`, { cause: error })
