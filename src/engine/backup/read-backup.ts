@@ -1,4 +1,4 @@
-import { createReadStream, createWriteStream } from 'node:fs'
+import { createWriteStream } from 'node:fs'
 import { chmod, mkdir, mkdtemp, open, readdir, rename, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { basename, dirname, join, resolve } from 'node:path'
@@ -161,5 +161,3 @@ const PROBLEMS: Record<string, string> = {
   EBUSY: 'it is where a volume is mounted. Name a directory below it',
   EXDEV: 'it is where a volume is mounted. Name a directory below it'
 }
-
-export const openBackupFile = (path: string): Readable => createReadStream(path, { highWaterMark: 262_144 })
