@@ -8,7 +8,9 @@ import { uploadDemo } from '../support/demo-egg.ts'
 import { startService } from '../support/service.ts'
 import { TALKS } from '../support/talking-spider.ts'
 
-/** Logs, items and what a warm parent learned have the modes that Scrapyd's users know; their directories are closed. */
+/**
+ * Logs, items and what a warm parent learned have the modes that Scrapyd's users know; their directories are closed.
+ */
 const IN_CLOSED = /^local\/(logs|items|warm)\/.+\.(log|jl|json) /
 
 /** What others may do with a file or directory, by its path; links have no modes of their own. */

@@ -43,8 +43,8 @@ export async function logOf(client: Client, jobId: JobId): Promise<string> {
 }
 
 /**
- * Uploads it beside another project, whose spider has run, and runs it. `data`: the data directory; `engine`: the pid of
- * the service as spiders would see it; `secrets`: further files. Returns how much it tried, and what it got.
+ * Uploads it beside another project, whose spider has run, and runs it. `data`: the data directory; `engine`: the pid
+ * of the service as spiders would see it; `secrets`: further files. Returns how much it tried, and what it got.
  */
 export async function runHostileEgg(
   client: Client,

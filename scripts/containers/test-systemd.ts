@@ -1,7 +1,7 @@
 /**
- * `npm run test:systemd`: boots Debian's systemd in namespaces, installs the built service there as docs/security.md says,
- * and starts the unit for real: readiness, the hostile egg, runs that outlive restarts and kills, the stop, a refused
- * configuration, and what `systemd-analyze security` says. Needs root.
+ * `npm run test:systemd`: boots Debian's systemd in namespaces, installs the built service there as docs/security.md
+ * says, and starts the unit for real: readiness, the hostile egg, runs that outlive restarts and kills, the stop, a
+ * refused configuration, and what `systemd-analyze security` says. Needs root.
  */
 import { randomBytes } from 'node:crypto'
 import fs from 'node:fs'

@@ -22,9 +22,9 @@ export interface HeldFile {
 }
 
 /**
- * Keeps files as they are while a backup reads them: each gets a second name in a folder of its own on the same disk, so
- * what is deleted or replaced meanwhile stays. A file that grows still does. Where a disk knows no second names, files
- * are copied.
+ * Keeps files as they are while a backup reads them: each gets a second name in a folder of its own on the same disk,
+ * so what is deleted or replaced meanwhile stays. A file that grows still does. Where a disk knows no second names,
+ * files are copied.
  */
 export class HeldFiles {
   /** Of this process alone, private, and removed with it. */
@@ -101,8 +101,8 @@ export class HeldFiles {
 const NO_LINKS = new Set(['EXDEV', 'EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK', 'EACCES'])
 
 /**
- * What backups of this machine that were killed left: it keeps the space of what is deleted since. Resolves with whether
- * there was any.
+ * What backups of this machine that were killed left: it keeps the space of what is deleted since. Resolves with
+ * whether there was any.
  */
 export async function removeLeftHolds(parent: string): Promise<boolean> {
   let removed = false

@@ -171,7 +171,9 @@ export const nameOfRow = (row: FileOfRow): string => {
   return row.sizeBytes === null ? gzippedName(row.jobId, row.number) : archiveName(row.jobId, row.number)
 }
 
-/** A log of a run that came back is replaced under its name: the version that the row describes is the one that fits. */
+/**
+ * A log of a run that came back is replaced under its name: the version that the row describes is the one that fits.
+ */
 function findHeld(held: HeldFiles, row: FileOfRow): HeldFile | null {
   const { sizeBytes } = row
   const sealed = held.find(`blobs/${nameOfRow(row)}${SEALED}`, (file) => {
@@ -238,7 +240,9 @@ const fileAt = (name: string, path: string, sizeBytes: number): BackupFile => ({
   content: () => exactly(path, sizeBytes)
 })
 
-/** What grows is cut off there, and what was cut off meanwhile filled with zeros: an archive has said how long it is. */
+/**
+ * What grows is cut off there, and what was cut off meanwhile filled with zeros: an archive has said how long it is.
+ */
 async function* exactly(path: string, sizeBytes: number): AsyncGenerator<Uint8Array> {
   let left = sizeBytes
   await using file = await open(path).catch((error: NodeJS.ErrnoException) => {

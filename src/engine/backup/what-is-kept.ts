@@ -1,4 +1,6 @@
-/** Folders of the data directory that a backup has, beside the blobs; what is not named here is made again by a start. */
+/**
+ * Folders of the data directory that a backup has, beside the blobs; what is not named here is made again by a start.
+ */
 export const HELD_FOLDERS = ['local/logs', 'local/items', 'log-copies/spools', 'items-copies/spools'] as const
 
 /** What spiders keep from run to run. No row of the database refers to it. */
