@@ -48,7 +48,7 @@ export async function logOf(client: Client, jobId: JobId): Promise<string> {
  */
 export async function runHostileEgg(
   client: Client,
-  given: { data: string; engine: number; secrets: readonly string[]; more?: readonly unknown[][] }
+  given: { data: string; engine: number | null; secrets: readonly string[]; more?: readonly unknown[][] }
 ): Promise<{ tried: number; got: string[] }> {
   const { data, engine, more = [] } = given
   const secrets = [...['scrapdeck.sqlite', 'secret.key'].map((name) => `${data}/${name}`), ...given.secrets]
@@ -69,7 +69,7 @@ export async function runHostileEgg(
     ...files.map((file) => [`reads ${file}`, 'read', [file]]),
     ...files.map((file) => [`changes ${file}`, 'write', [file]]),
     ['lists the data directory', 'list_directory', [data, 'scrapdeck.sqlite']],
-    ...ON_PROCESS.map((name) => [`${name} on the service`, name, [engine]]),
+    ...(engine === null ? [] : ON_PROCESS.map((name) => [`${name} on the service`, name, [engine]])),
     ['finds the password of the service', 'find_in_environment', ['SCRAPDECK_PASSWORD']],
     ['changes its runner', 'write', ['/opt/scrapdeck/resources/python/crawl.py']],
     ['becomes root', 'make_root', []],

@@ -233,7 +233,7 @@ async function runBoth(): Promise<void> {
   console.log(
     `✓ A stop waited ${seconds} s for the spider of the local node, and the next start knows that it succeeded`
   )
-  await checkApart('the image as it is', client)
+  await checkApart('the image as it is', client, () => null)
   await stop('scrapdeck')
   await stop('scrapyd')
   fs.mkdirSync(path.join(work, 'as-root'))
@@ -242,13 +242,13 @@ async function runBoth(): Promise<void> {
     ...['-v', `${secrets}:/run/secrets:ro`, '-v', `${path.join(work, 'as-root')}:/var/lib/scrapdeck`]
   ])
   await untilHealthy('scrapdeck', `${address}/health`)
-  if (!(await checkApart('the image as root with seven capabilities', client)))
+  if (!(await checkApart('the image as root with seven capabilities', client, pidOfService)))
     throw new Error('Spiders are not kept apart in the image as root')
   await stop('scrapdeck')
 }
 
 /** Either the hostile egg gets at nothing, or the overview says why spiders are not kept apart. */
-async function checkApart(what: string, client: Client): Promise<boolean> {
+async function checkApart(what: string, client: Client, engine: () => number | null): Promise<boolean> {
   const read = () => client.system.status().catch(() => null)
   const status = await until('the Python of the local node', read, (one) => one?.python.state === 'ready', 90_000)
   const { text } = status!.problems.find(({ id }) => id === 'spiders-not-apart') ?? {}
@@ -258,12 +258,19 @@ async function checkApart(what: string, client: Client): Promise<boolean> {
   }
   const { got, tried } = await runHostileEgg(client, {
     data: '/var/lib/scrapdeck/data',
-    engine: 2,
+    engine: engine(),
     secrets: ['/run/secrets/password', '/run/secrets/key']
   })
   if (got.length > 0) throw new Error(`The hostile egg succeeded in ${what}: ${got.join('; ')}`)
   console.log(`✓ In ${what}, spiders are kept apart: the hostile egg tried ${tried} things and got none`)
   return true
+}
+
+/** In the container. */
+function pidOfService(): number {
+  const look = 'grep -l out/service/scrapdeck.js /proc/[0-9]*/cmdline | grep -v self | head -n 1'
+  const found = podman('exec', nameOf('scrapdeck'), '/bin/sh', '-c', look)
+  return Number(/\d+/.exec(found)![0])
 }
 
 function start(target: keyof typeof SIZE_LIMIT_MB, args: string[]): void {
