@@ -268,7 +268,7 @@ async function checkApart(what: string, client: Client, engine: () => number | n
 
 /** In the container. */
 function pidOfService(): number {
-  const look = 'grep -l out/service/scrapdeck.js /proc/[0-9]*/cmdline | grep -v self | head -n 1'
+  const look = 'grep -l out/service/[s]crapdeck.js /proc/[0-9]*/cmdline | grep -v self | head -n 1'
   const found = podman('exec', nameOf('scrapdeck'), '/bin/sh', '-c', look)
   return Number(/\d+/.exec(found)![0])
 }
