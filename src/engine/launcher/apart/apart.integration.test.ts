@@ -335,3 +335,21 @@ test.runIf(process.platform === 'linux')('without the programs it takes, nothing
     vi.stubEnv('PATH', path)
   }
 })
+
+test.runIf(process.platform === 'linux')(
+  'if it is only wished, everything runs without them, and it says why',
+  async () => {
+    const t = await aPlace('if-possible', { warm: false })
+    const path = process.env['PATH']
+    vi.stubEnv('PATH', t.root)
+    try {
+      const node = await t.open()
+      expect(node.python.state()).toMatchObject({ state: 'ready', problem: null })
+      expect(node.notApart).toMatch(isRoot ? /cannot be given another user/ : /bubblewrap is not installed/)
+      await node.schedule(aRequest('honest'))
+      expect(await untilFinished(node, 'honest')).toMatchObject({ exit: { code: 0 } })
+    } finally {
+      vi.stubEnv('PATH', path)
+    }
+  }
+)
