@@ -9,6 +9,7 @@ const path = require('node:path')
 const ROOMS = [
   'wiring',
   'import',
+  'backup',
   'router',
   'health',
   'fleet-file',
@@ -114,7 +115,7 @@ module.exports = {
       from: { path: '^src/(server|config|main|cli)/', pathNot: TESTS },
       to: {
         path: '^src/engine/',
-        pathNot: '^src/engine/(index\\.ts$|runtime/|cache/(shared-cache|shared-answers|token-buckets?)\\.ts$|blobs/incoming-files\\.ts$|access/(principal|acting|rights)\\.ts$|audit/audit\\.ts$|router/router\\.ts$|scrapyd-commands/scrapyd-(commands|shapes|for)\\.ts$|import/(?:import-(?:scrapyd|schedules)|copy-blobs)\\.ts$|projects/egg-builder\\.ts$|store/copy/copy-store\\.ts$|store/audit/chain\\.ts$)'
+        pathNot: '^src/engine/(index\\.ts$|runtime/|cache/(shared-cache|shared-answers|token-buckets?)\\.ts$|blobs/incoming-files\\.ts$|access/(principal|acting|rights)\\.ts$|audit/audit\\.ts$|router/router\\.ts$|scrapyd-commands/scrapyd-(commands|shapes|for)\\.ts$|import/(?:import-(?:scrapyd|schedules)|copy-blobs)\\.ts$|backup/(?:(?:make|read)-backup|open-source)\\.ts$|projects/egg-builder\\.ts$|store/copy/copy-store\\.ts$|store/audit/chain\\.ts$)'
       }
     },
     {

@@ -19,6 +19,7 @@ const PLANTED: [file: string, imported: string, rule: string][] = [
   ['src/engine/events/f.ts', 'better-sqlite3', 'only-store-knows-sql'],
   ['src/engine/events/g.ts', 'kysely', 'only-store-knows-sql'],
   ['src/engine/import/a.ts', '../wiring/rooms.ts', 'engine-room-import'],
+  ['src/engine/backup/a.ts', '../import/import-scrapyd.ts', 'engine-room-backup'],
   ['src/engine/router/a.ts', '../import/import-scrapyd.ts', 'engine-room-router'],
   ['src/engine/health/a.ts', '../router/router.ts', 'engine-room-health'],
   ['src/engine/fleet-file/a.ts', '../router/router.ts', 'engine-room-fleet-file'],

@@ -15,9 +15,10 @@ const words = process.argv.slice(2)
 const isService = words.length === 0 || words[0] === 'serve' || words[0]?.startsWith('-')
 const command = isService && words[0] !== 'serve' ? ['serve', ...words] : words
 
-// Root in a container may give each project a user of its own, who has to get through the volume.
+// Whether a container may make namespaces is for whoever runs it to decide: where it may not, the overview says so.
+if (isService) process.env['SCRAPDECK_KEEP_SPIDERS_APART'] ??= process.getuid?.() === 0 ? 'users' : 'if-possible'
+// Root gives each project a user of its own, who has to get through the volume.
 if (process.getuid?.() === 0 && isService) {
-  process.env['SCRAPDECK_KEEP_SPIDERS_APART'] ??= 'users'
   if (fs.existsSync('/var/lib/scrapdeck')) fs.chmodSync('/var/lib/scrapdeck', 0o711)
 }
 

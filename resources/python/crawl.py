@@ -86,7 +86,7 @@ def give_data_a_place():
         except NotConfigured:
             # Below the project's working directory: the same one for all of its runs.
             directory = os.path.abspath(".scrapy")
-            os.makedirs(directory, exist_ok=True)
+            os.makedirs(directory, mode=0o700, exist_ok=True)
             return directory
 
     project.project_data_dir = find_or_make

@@ -35,6 +35,22 @@ PR_SET_CHILD_SUBREAPER = 36
 PLAIN = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
 
+def make_directories(path):
+    """With the mode of the first directory above that is there: what is made in a closed one is closed, too."""
+    missing = []
+    place = os.path.abspath(path)
+    while not os.path.isdir(place) and os.path.dirname(place) != place:
+        missing.append(place)
+        place = os.path.dirname(place)
+    mode = os.stat(place).st_mode & 0o777
+    for place in reversed(missing):
+        try:
+            os.mkdir(place, mode)
+        except FileExistsError:
+            if not os.path.isdir(place):
+                raise
+
+
 class Run:
     """One run from its claim to its end. `events` is the descriptor that the engine reads from."""
 
@@ -79,7 +95,7 @@ class Run:
                 apart.prepare(self.apart, self.directory)
                 self.sandbox = apart.Sandbox(self.apart)
             for directory in self.launch["directories"]:
-                os.makedirs(directory, exist_ok=True)
+                make_directories(directory)
         except OSError as error:
             self.fail(error)
             return False
@@ -183,7 +199,7 @@ class Run:
         if not log_file or not end.strip():
             return
         try:
-            os.makedirs(os.path.dirname(log_file), exist_ok=True)
+            make_directories(os.path.dirname(log_file))
             if os.path.exists(log_file) and end.strip().splitlines()[-1] in read_end(log_file):
                 return
             with open(os.open(log_file, os.O_WRONLY | os.O_CREAT | os.O_APPEND | PLAIN, 0o666), "ab") as file:

@@ -521,7 +521,7 @@ def read_modules(path, watched):
 
 
 def write_modules(path, watched, names, excluded):
-    os.makedirs(os.path.dirname(path), exist_ok=True)
+    os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
     temporary = "%s.%d" % (path, os.getpid())
     with open(temporary, "w", encoding="utf-8") as file:
         json.dump({"watched": watched, "modules": names, "excluded": excluded}, file)
@@ -625,7 +625,7 @@ def dry_crawl_in_fork(closed, directory, watch):
         end_with_parent()
         # A process that was killed left its own.
         shutil.rmtree(directory, ignore_errors=True)
-        os.makedirs(directory)
+        os.makedirs(directory, mode=0o700)
         os.chdir(directory)
         report = watch()
         dry_crawl(directory)

@@ -12,17 +12,18 @@ import fs from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
 import { freePort } from '../../e2e/support/scrapyd-fleet.ts'
-import { connectClient } from '../../e2e/support/service.ts'
+import { type Client, connectClient } from '../../e2e/support/service.ts'
 import { until } from '../../src/engine/testing/until.ts'
 import { ensureDebianPrograms, ensurePythonPrograms } from '../setup/container-tools.mjs'
 import { inRoot, nodeBinary } from '../setup/platform.mjs'
 import { commandStep, showFailure } from '../setup/steps.mjs'
 import { stopOnSignals } from '../setup/stop-on-signals.mjs'
+import { runHostileEgg } from './hostile-egg.ts'
 
 const PROGRAMS = { buildah: 'buildah', podman: 'podman', runc: 'runc', mmdebstrap: 'mmdebstrap' }
 const SUITE = 'bookworm'
 /** On top of the smallest Debian; the Containerfile installs the same, and then finds it there. */
-const BASE_PACKAGES = 'ca-certificates,python3,python3-venv,tini'
+const BASE_PACKAGES = 'ca-certificates,python3,python3-venv,tini,bubblewrap'
 const BASE = 'localhost/scrapdeck-base'
 const NODE_BASE = 'localhost/scrapdeck-node'
 const SIZE_LIMIT_MB = { scrapdeck: 650, scrapyd: 420 }
@@ -34,6 +35,9 @@ const SLOW_RUN = { pages: '12', delay: '1.5' }
 const ENGINE = ['--runtime', 'runc']
 const LIMITS = ['--network=host', '--ulimit=nofile=1024:1024', '--ulimit=nproc=1024:1024']
 const HARDENED = ['--read-only', '--cap-drop=all', '--security-opt=no-new-privileges', '--tmpfs=/tmp:rw,mode=1777']
+
+/** What root needs of the kernel to give each project a user of its own (docs/security.md). */
+const CAPABILITIES_OF_ROOT = 'SETUID,SETGID,SETPCAP,CHOWN,FOWNER,DAC_OVERRIDE,KILL'
 
 const work = fs.mkdtempSync(path.join(os.tmpdir(), 'scrapdeck-image-'))
 const containers = new Map<string, ChildProcess>()
@@ -181,16 +185,14 @@ async function runBoth(): Promise<void> {
     fs.mkdirSync(path.join(work, volume))
     fs.chownSync(path.join(work, volume), 10001, 10001)
   }
+  const settings = [
+    ...['-e', `SCRAPDECK_PORT=${port}`, '-e', 'SCRAPDECK_BIND=127.0.0.1', '-e', 'SCRAPDECK_LOCAL_SLOTS=2'],
+    ...['-e', 'SCRAPDECK_USERNAME=scrapdeck', '-e', 'SCRAPDECK_PASSWORD_FILE=/run/secrets/password'],
+    ...['-e', 'SCRAPDECK_SECRET_KEY_FILE=/run/secrets/key', '-e', 'SCRAPDECK_DISCOVER=file /run/secrets/nodes id=file']
+  ]
   const startScrapdeck = () =>
     start('scrapdeck', [
-      ...['-e', `SCRAPDECK_PORT=${port}`, '-e', 'SCRAPDECK_BIND=127.0.0.1', '-e', 'SCRAPDECK_LOCAL_SLOTS=2'],
-      ...['-e', 'SCRAPDECK_USERNAME=scrapdeck', '-e', 'SCRAPDECK_PASSWORD_FILE=/run/secrets/password'],
-      ...[
-        '-e',
-        'SCRAPDECK_SECRET_KEY_FILE=/run/secrets/key',
-        '-e',
-        'SCRAPDECK_DISCOVER=file /run/secrets/nodes id=file'
-      ],
+      ...settings,
       ...['-v', `${secrets}:/run/secrets:ro`, '-v', `${path.join(work, 'scrapdeck')}:/var/lib/scrapdeck`]
     ])
   start('scrapyd', [
@@ -231,8 +233,44 @@ async function runBoth(): Promise<void> {
   console.log(
     `✓ A stop waited ${seconds} s for the spider of the local node, and the next start knows that it succeeded`
   )
+  await checkApart('the image as it is', client, () => null)
   await stop('scrapdeck')
   await stop('scrapyd')
+  fs.mkdirSync(path.join(work, 'as-root'))
+  start('scrapdeck', [
+    ...['--user', '0:0', `--cap-add=${CAPABILITIES_OF_ROOT}`, ...settings],
+    ...['-v', `${secrets}:/run/secrets:ro`, '-v', `${path.join(work, 'as-root')}:/var/lib/scrapdeck`]
+  ])
+  await untilHealthy('scrapdeck', `${address}/health`)
+  if (!(await checkApart('the image as root with seven capabilities', client, pidOfService)))
+    throw new Error('Spiders are not kept apart in the image as root')
+  await stop('scrapdeck')
+}
+
+/** Either the hostile egg gets at nothing, or the overview says why spiders are not kept apart. */
+async function checkApart(what: string, client: Client, engine: () => number | null): Promise<boolean> {
+  const read = () => client.system.status().catch(() => null)
+  const status = await until('the Python of the local node', read, (one) => one?.python.state === 'ready', 90_000)
+  const { text } = status!.problems.find(({ id }) => id === 'spiders-not-apart') ?? {}
+  if (text !== undefined) {
+    console.log(`✓ In ${what}, spiders cannot be kept apart here, and the overview says so: ${text}`)
+    return false
+  }
+  const { got, tried } = await runHostileEgg(client, {
+    data: '/var/lib/scrapdeck/data',
+    engine: engine(),
+    secrets: ['/run/secrets/password', '/run/secrets/key']
+  })
+  if (got.length > 0) throw new Error(`The hostile egg succeeded in ${what}: ${got.join('; ')}`)
+  console.log(`✓ In ${what}, spiders are kept apart: the hostile egg tried ${tried} things and got none`)
+  return true
+}
+
+/** In the container. */
+function pidOfService(): number {
+  const look = 'grep -l out/service/[s]crapdeck.js /proc/[0-9]*/cmdline | grep -v self | head -n 1'
+  const found = podman('exec', nameOf('scrapdeck'), '/bin/sh', '-c', look)
+  return Number(/\d+/.exec(found)![0])
 }
 
 function start(target: keyof typeof SIZE_LIMIT_MB, args: string[]): void {

@@ -18,6 +18,7 @@ import { resolveLocalService } from '../config/local-service.ts'
 import { maskCredentials } from '../shared/secret-values.ts'
 import type { ResolvedOptions, ServeFlags } from '../config/serve-options.ts'
 import { defaultDataDirectory } from './default-data-directory.ts'
+import type { BackupFlags, RestoreFlags } from './backup.ts'
 import type { CopyFlags } from './copy-store.ts'
 import type { ImportFlags } from './import-scrapyd.ts'
 import { keepHeapSmall } from './keep-heap-small.ts'
@@ -188,6 +189,55 @@ program
     const { result, text } = runCopy(from, to, flags, (line) => terminal.error(`${line}\n`))
     writeAnswer(flags, result, text)
   })
+
+program
+  .command('backup <file>')
+  .description(
+    'Write the database, eggs, logs and items into one encrypted file, while the service runs; - is standard output. Run it as the user of the service. --verify checks a backup instead.'
+  )
+  .option('--verify', 'read a backup to its end: every frame, every file and the database in it')
+  .option('--with-secrets', 'also secret.key, the password of the service and its own certificate; only if encrypted')
+  .option('--with-blobs', 'also eggs, logs and items that are on S3 or in a shared directory')
+  .option('--not-encrypted', 'write it so that whoever has the file can read it')
+  .option('--data <directory>', SERVICE_DATA_HELP)
+  .option('--config <file>', CONFIG_HELP)
+  .option('--json', JSON_HELP)
+  .action(async (file: string, flags: Flags & BackupFlags) => {
+    const { describeBackup, describeVerified, runBackup, runVerify } = await import('./backup.ts')
+    const { options } = await resolve(flags)
+    if (flags.verify === true) {
+      const checked = await runVerify(file, options, progressOf())
+      return writeAnswer(flags, checked, describeVerified(checked))
+    }
+    const result = await runBackup(file, flags, options, progressOf())
+    const text = describeBackup(file, result, options)
+    // Standard output may be the backup.
+    if (file === '-') return terminal.error(flags.json === true ? `${JSON.stringify(result)}\n` : text)
+    writeAnswer(flags, result, text)
+  })
+
+program
+  .command('restore <file>')
+  .description(
+    'Make a data directory from a backup, checked to its last byte; - is standard input. The service must not run with it yet.'
+  )
+  .requiredOption('--data <directory>', 'the data directory to make; there must be nothing in it')
+  .option('--key-file <file>', 'keys that open the backup (default: those that are configured)')
+  .option('--paused', 'pause dispatch: queued jobs wait until you resume it')
+  .option('--config <file>', CONFIG_HELP)
+  .option('--json', JSON_HELP)
+  .action(async (file: string, flags: Flags & RestoreFlags) => {
+    const { describeRestored, runRestore } = await import('./backup.ts')
+    const { options } = await resolve(flags)
+    const restored = await runRestore(file, flags, options, progressOf())
+    writeAnswer(flags, restored, describeRestored(options.dataDirectory, flags.paused === true, restored))
+  })
+
+/** Of a command that takes its time: lines on standard error, and an end at the first signal. */
+function progressOf(): { print: (line: string) => void; signal: AbortSignal } {
+  process.once('SIGTERM', () => interruption.abort())
+  return { print: (line) => terminal.error(`${line}\n`), signal: terminal.interrupted }
+}
 
 /** For the service that runs, or would run, on this machine. */
 function localCommand(name: string, description: string): Command {

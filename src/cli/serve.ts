@@ -10,6 +10,7 @@ import { refusePlainHttp } from '../config/plain-http.ts'
 import type { ServeOptions } from '../config/serve-options.ts'
 import { packagePaths, readPackageVersion } from './package-paths.ts'
 import type { RunningService, ServiceParts } from './running-service.ts'
+import { takeSystemdSocket } from './tell-systemd.ts'
 
 /**
  * Runs until a signal. Standard output gets two lines, for people and start scripts: that it is ready, and the login
@@ -20,6 +21,7 @@ export async function serve(
   options: ServeOptions,
   { warnings, asJson, storeThread }: { warnings: string[]; asJson: boolean; storeThread: Worker }
 ): Promise<void> {
+  const tellSystemd = takeSystemdSocket(process.env)
   const destination = asJson || !process.stderr.isTTY ? pino.destination(2) : await openPrettyLog()
   const logger = createLogger(options.logLevel ?? 'info', destination)
   for (const warning of warnings) logger.warn({}, warning)
@@ -38,6 +40,7 @@ export async function serve(
   })
   // A signal came first.
   if (service.isStopped()) return
+  await tellSystemd(logger)
 
   if (asJson) {
     const link = port === null ? null : service.createLoginLink()

@@ -13,6 +13,9 @@ const service = Object.fromEntries([...(sections.get('Service') ?? [])].map(([ke
 it('the unit leaves spiders running when it stops, and removes nothing they use', () => {
   expect(problems).toEqual([])
   expect(service).toMatchObject({
+    type: 'notify',
+    // A migration of a large database is not cut off.
+    timeoutstartsec: 'infinity',
     killmode: 'process',
     oompolicy: 'continue',
     // systemd removes the user's files in /tmp and shared memory when the unit stops.

@@ -452,7 +452,9 @@ describe("Scrapyd's options", () => {
       way: 'users',
       users: { first: 70_000, last: 70_100 }
     })
-    expect(() => keep('keep_spiders_apart = yes')).toThrow('is one of off, auto, sandbox, users, not "yes"')
+    expect(() => keep('keep_spiders_apart = yes')).toThrow(
+      'is one of off, auto, sandbox, users, if-possible, not "yes"'
+    )
     for (const range of ['0-100', '70100-70000', '70000', '70000-99999999999']) {
       expect(() => keep(`spider_users = ${range}`), range).toThrow('spider_users takes two user ids')
     }

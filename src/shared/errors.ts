@@ -89,6 +89,8 @@ export const ERROR_CODES = {
   ENCRYPTION_KEY_MISSING: { status: 503, title: 'The key of a stored file is missing' },
   STORE_NOT_EMPTY: { status: 409, title: 'There is already something where the store should be copied to' },
   COPY_DIFFERS: { status: 500, title: 'The copy of a store differs from its source' },
+  BACKUP_DAMAGED: { status: 500, title: 'The backup is damaged' },
+  BACKUP_FAILED: { status: 503, title: 'The backup could not be written' },
   DATA_DIRECTORY_IN_USE: { status: 503, title: 'Another Scrapdeck is using this data directory' },
   NO_LEADER: { status: 503, title: 'No engine leads at the moment' },
   NOT_LEADER: { status: 503, title: 'Another engine leads now' },

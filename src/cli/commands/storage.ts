@@ -1,5 +1,5 @@
 import { formatBytes } from '../../shared/format-bytes.ts'
-import type { PreviewRow, ProjectUsage, StoragePreview } from '../../shared/contract/index.ts'
+import type { PreviewRow, ProjectUsage, StoragePreview, StorageUsage } from '../../shared/contract/index.ts'
 import { withConsent } from '../client/arguments.ts'
 import { localTime, print, table } from '../client/output.ts'
 import type { ClientCommands } from '../client/session.ts'
@@ -14,7 +14,7 @@ export function addStorageCommands({ group, terminal }: ClientCommands): void {
     'Show disk usage by project, and the state of retention.'
   )(async ({ client, flags }) => {
     print(terminal, flags, await client.storage.usage(), (usage) => {
-      const { projects, database, searchIndexBytes, cacheBytes, totalBytes, disk, retention } = usage
+      const { projects, database, searchIndexBytes, cacheBytes, totalBytes, disk, encryption, retention } = usage
       const sizeOf = (one: ProjectUsage) => KINDS.map((kind) => formatBytes(one[kind].bytes))
       const free =
         disk === null ? '' : ` · disk: ${formatBytes(disk.freeBytes)} of ${formatBytes(disk.totalBytes)} free`
@@ -26,6 +26,7 @@ export function addStorageCommands({ group, terminal }: ClientCommands): void {
         ),
         `Database: ${formatBytes(database.bytes)} · search index: ${formatBytes(searchIndexBytes)} · caches: ${formatBytes(cacheBytes)}`,
         `Total: ${formatBytes(totalBytes)}${free}`,
+        `Encryption: ${describeEncryption(encryption)}`,
         `Retention: ${STATES[retention.state]}${retention.problem === null ? '' : ` (${retention.problem})`}`
       ].join('\n')
     })
@@ -50,6 +51,19 @@ const STATES = {
   paused: 'paused, nothing is deleted',
   idle: 'on',
   running: 'deleting now'
+}
+
+function describeEncryption(state: StorageUsage['encryption'] | undefined): string {
+  if (state == null) return 'off: eggs, logs and items are stored as they are'
+  const { keyId, sealed, total, lost, sealedAtMs, problem } = state
+  const key = `key ${keyId}`
+  const when = sealedAtMs === null ? '' : ` since ${localTime(sealedAtMs)}`
+  const progress = state.state === 'sealed' ? `all files are sealed${when}` : `${sealed} of ${total} files are sealed`
+  return [
+    `${key}, ${progress}${state.state === 'waiting' ? ', the rest within the hour' : ''}`,
+    ...(lost === 0 ? [] : [`${lost} cannot be read: their key is lost`]),
+    ...(problem === null ? [] : [`${problem.files} could not be sealed: ${problem.text}`])
+  ].join('; ')
 }
 
 function describePreview({ goes, protected: kept, freesBytes, isCut }: StoragePreview): string {

@@ -55,6 +55,21 @@ export function missingRoleProblems(roles: readonly MissingRole[]): Problem[] {
   }))
 }
 
+/** Whoever can upload an egg has the rights of Scrapdeck. Pure. */
+export function notApartProblems(why: string | null): Problem[] {
+  if (why === null) return []
+  return [
+    {
+      ...UNRELATED,
+      id: 'spiders-not-apart',
+      severity: 'warning',
+      title: 'Spiders are not kept apart',
+      text: `Spiders of the local node run with all rights of Scrapdeck (keep_spiders_apart = if-possible): ${why}. Run no code here that you do not trust, or set keep_spiders_apart = off if this is intended`,
+      mend: null
+    }
+  ]
+}
+
 /** A project that no one knows has no Python of its own. */
 const ANY_PROJECT = '' as ProjectName
 

@@ -1,7 +1,7 @@
 import { statfs } from 'node:fs/promises'
 import { freemem, loadavg, totalmem } from 'node:os'
 import { collectDefaultMetrics, Registry } from 'prom-client'
-import type { Figures, Node, NodeId, ProjectName } from '../../shared/contract/index.ts'
+import type { EncryptionState, Figures, Node, NodeId, ProjectName } from '../../shared/contract/index.ts'
 import { timeOfJobId } from '../../shared/ids.ts'
 import type { LogCollector } from '../collecting/log-collector.ts'
 import type { BeliefEvents } from '../dispatch/live-attempts.ts'
@@ -77,6 +77,8 @@ export class Metrics extends NamedMetrics {
   readonly #cacheMisses = this.counter('cache_misses_total', 'Reads that a cache could not answer.', ['cache'])
   readonly #cacheEntries = this.gauge('cache_entries', 'Entries of a cache.', ['cache'])
   readonly #cacheBytes = this.gauge('cache_bytes', 'Size of a cache on disk.', ['cache'])
+  /** Only with a key. */
+  #encryption: ReturnType<Metrics['makeEncryptionMetrics']> | null = null
   /** Only with blobs elsewhere: otherwise, 0 would look like a failure. */
   #blobsUp: ReturnType<Metrics['gauge']> | null = null
   #blobs: ReturnType<Metrics['makeBlobMetrics']> | null = null
@@ -150,6 +152,7 @@ export class Metrics extends NamedMetrics {
     figures,
     caches,
     blobs,
+    encryption,
     shared
   }: {
     nodes: readonly Node[]
@@ -157,6 +160,8 @@ export class Metrics extends NamedMetrics {
     caches: Record<string, CacheFigures>
     /** Absent: they are files in the data directory. */
     blobs?: BlobFigures | undefined
+    /** null: there is no key. */
+    encryption: EncryptionState | null
     /** null: there is none. */
     shared: { state(): CacheState; calls(): CacheCalls & { refused: number } } | null
   }): Promise<string> {
@@ -165,6 +170,7 @@ export class Metrics extends NamedMetrics {
     this.#readRunning()
     this.#readCaches(caches)
     if (blobs !== undefined) this.#readBlobs(blobs)
+    if (encryption !== null) this.#readEncryption(encryption)
     if (shared !== null) this.#readShared(shared.state(), shared.calls())
     const { paused, loopP99Ms } = figures
     this.#isPaused.set(Number(paused))
@@ -247,6 +253,19 @@ export class Metrics extends NamedMetrics {
       seconds: this.counter('blob_request_seconds_total', 'Time that these requests took.', ['operation']),
       retries: this.counter('blob_retries_total', 'Requests that were repeated after a failure.', []),
       bytes: this.counter('blob_bytes_total', 'Content of these requests and their answers.', ['direction'])
+    }
+  }
+
+  #readEncryption({ state, sealed, total, problem }: EncryptionState): void {
+    const { toSeal, failed } = (this.#encryption ??= this.makeEncryptionMetrics())
+    toSeal.set(state === 'sealed' ? 0 : Math.max(total - sealed, Number(total === 0)))
+    failed.set(problem?.files ?? 0)
+  }
+
+  private makeEncryptionMetrics() {
+    return {
+      toSeal: this.gauge('files_to_seal', 'Stored files that the newest key has not sealed yet; 0: all are.'),
+      failed: this.gauge('files_not_sealed', 'Stored files that could not be sealed in the last pass.')
     }
   }
 

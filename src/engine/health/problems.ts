@@ -27,6 +27,7 @@ import {
   type MissingRole,
   type NamesakeEngines,
   namesakeEngineProblems,
+  notApartProblems,
   plainHttpProblems,
   unreadyEngineProblems
 } from './engine-problems.ts'
@@ -54,6 +55,8 @@ export interface ProblemsInput {
   /** null: this engine shares none. */
   cache: CacheState | null
   namesakeEngines: readonly NamesakeEngines[]
+  /** Why spiders of the local node are not kept apart, although they should be if possible; null: all is well. */
+  notApart: string | null
   /** The address beyond this machine on which the service speaks plain HTTP; null: none. */
   plainHttpOn: string | null
   /** null: the syslog server takes the audit log, or there is none. */
@@ -91,6 +94,7 @@ export function listProblems(input: ProblemsInput): Problem[] {
     ...plainHttpProblems(input.plainHttpOn),
     ...auditProblems(input.syslogAway),
     ...missingRoleProblems(input.missingRoles),
+    ...notApartProblems(input.notApart),
     ...failingSpiders(input),
     ...unusualRuns(input)
   ].sort((left, right) => Number(right.severity === 'error') - Number(left.severity === 'error'))

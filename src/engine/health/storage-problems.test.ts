@@ -3,7 +3,7 @@ import { storageProblems } from './storage-problems.ts'
 
 const GB = 1_000_000_000
 const HOUR_MS = 3_600_000
-const state = { disk: null, totalBytes: 0, budgetBytes: null, isPolicySet: true }
+const state = { disk: null, encryption: null, totalBytes: 0, budgetBytes: null, isPolicySet: true }
 const disk = { atMs: 0, totalBytes: 100 * GB, freeBytes: 50 * GB, fullAtMs: null }
 const wordsOf = (over: Partial<Parameters<typeof storageProblems>[0]>) =>
   storageProblems({ ...state, ...over }, 0).map(({ severity, title, mend }) => [severity, title, mend])

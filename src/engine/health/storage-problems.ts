@@ -10,7 +10,7 @@ const UNMANAGED_BYTES = 5 * GB
 
 /** Before the disk is full, and before the budget is used up: while there is still time to choose what goes. Pure. */
 export function storageProblems(
-  { disk, totalBytes, budgetBytes, isPolicySet }: StorageState,
+  { disk, totalBytes, budgetBytes, isPolicySet, encryption }: StorageState,
   nowMs: number
 ): Problem[] {
   const found: Problem[] = []
@@ -38,6 +38,11 @@ export function storageProblems(
       `The disk budget is ${isOver ? '' : 'almost '}used up`,
       `${used}. ${advice}`
     )
+  }
+  if (encryption?.problem != null) {
+    const { text: why, files } = encryption.problem
+    const text = `${files === 1 ? 'A stored file' : `${files} stored files`} could not be sealed with the key ${encryption.keyId} yet: ${why} Keep the earlier keys`
+    add('encryption', 'warning', 'Not all stored files are sealed with the newest key', text)
   }
   if (!isPolicySet && totalBytes > UNMANAGED_BYTES) {
     const text = `Scrapdeck's data takes ${gigabytes(totalBytes)}, and nothing is ever deleted. Set a retention policy`

@@ -136,6 +136,8 @@ export class LocalNode implements NodeClient {
     let runs: RunList | null = null
     const onPythons = () => void events.emit('pythons')
     const freeSlots = () => runs?.freeSlots() ?? 0
+    if (apart.problem === null && apart.renounced !== null)
+      options.logger.warn({ why: apart.renounced }, 'spiders are not kept apart: this system does not allow it')
     const environment = () => apart.environment()
     const pool = new WarmPool({ ...shared, ...options.warmStarts, environment, freeSlots, onChange: onPythons })
     const ownPython = () => python.path()
@@ -194,6 +196,12 @@ export class LocalNode implements NodeClient {
     list.fillSlots()
     const parts = { ...shared, source, directories, pool, apart, python, environments, watch, events }
     return new LocalNode({ ...parts, runs: list })
+  }
+
+  /** Why spiders run with the rights of Scrapdeck, although they should not if possible; null: they do not. */
+  get notApart(): string | null {
+    const { apart } = this.#parts
+    return apart.problem === null ? apart.renounced : null
   }
 
   whyNotReady(project: ProjectName): string | null {

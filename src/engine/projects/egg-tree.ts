@@ -1,10 +1,10 @@
 import { createReadStream } from 'node:fs'
-import { copyFile, constants, mkdir, open, readdir, rename, rm, rmdir, stat } from 'node:fs/promises'
+import { copyFile, constants, open, readdir, rename, rm, rmdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { ProjectName, VersionName } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { sanitiseVersion } from '../../shared/ids.ts'
-import { makePrivateDirectory } from '../runtime/private-directory.ts'
+import { makeDirectoryLikeAbove, makePrivateDirectory } from '../runtime/private-directory.ts'
 import type { Logger } from '../runtime/logger.ts'
 import { problemOfPathPart } from './names.ts'
 
@@ -42,7 +42,7 @@ export class EggTree {
   async put(egg: EggName, file: string): Promise<void> {
     const path = this.#pathOf(egg)
     if (await hasSameBytes(path, file)) return
-    await mkdir(join(this.#directory, egg.project), { recursive: true })
+    makeDirectoryLikeAbove(join(this.#directory, egg.project))
     // Scrapyd and Scrapdeck ignore names that start with a dot.
     const draft = join(this.#directory, egg.project, `.${sanitiseVersion(egg.version)}.egg.part`)
     // Remove an existing draft instead of writing into it: a spider may have left a pipe there.

@@ -34,6 +34,7 @@ async function openRetention(over: Partial<ConstructorParameters<typeof Retentio
       },
       searchIndex: { sizeBytes: async () => 0, reclaim: async () => 0 },
       ...{ logs: NOTHING, items: NOTHING, listEggs: async () => [], deleteEgg: async () => {}, disk: () => null },
+      encryption: () => null,
       ...{ clock: systemClock, logger: silentLogger },
       ...over
     })

@@ -7,6 +7,7 @@ import {
   RECOMMENDED_POLICY,
   type StoragePolicy,
   type StoragePreview,
+  type EncryptionState,
   type StorageUsage,
   type VersionName
 } from '../../shared/contract/index.ts'
@@ -59,12 +60,14 @@ export interface RetentionParts {
   /** Rejects if a job needs it, or a node cannot delete it. */
   deleteEgg: (project: ProjectName, version: VersionName) => Promise<unknown>
   disk: () => DiskState | null
+  encryption: () => EncryptionState | null
   clock: Clock
   logger: Logger
 }
 
 /** What problems are made of. */
 export interface StorageState {
+  encryption: EncryptionState | null
   disk: DiskState | null
   totalBytes: number
   budgetBytes: number | null
@@ -158,6 +161,7 @@ export class Retention {
   state(): StorageState {
     const { revision, policy } = this.#policy
     return {
+      encryption: this.#parts.encryption(),
       disk: this.#parts.disk(),
       totalBytes: this.#totalBytes,
       budgetBytes: policy.budgetBytes,
@@ -200,6 +204,7 @@ export class Retention {
       totalBytes: this.#totalBytes,
       measuredAtMs: files.atMs,
       disk: free && { totalBytes: free.totalBytes, freeBytes: free.freeBytes, fullAtMs: free.fullAtMs },
+      encryption: this.#parts.encryption(),
       retention: { ...this.#run, state: this.#stateOfRun() }
     }
   }

@@ -92,7 +92,13 @@ export function seenLimits<Rule extends LimitRule>(limits: Rule[], seen: Seen): 
 
 /** How much there is in total is no secret. */
 export function seenUsage(usage: StorageUsage, seen: Seen): StorageUsage {
-  return { ...usage, projects: usage.projects.filter(({ project }) => isSeen(seen, project)) }
+  const { encryption, projects } = usage
+  return {
+    ...usage,
+    projects: projects.filter(({ project }) => isSeen(seen, project)),
+    // Its text names a file, and that a job.
+    encryption: encryption && { ...encryption, problem: seen === null ? encryption.problem : null }
+  }
 }
 
 export function seenPolicy(policy: StoragePolicy, seen: Seen): StoragePolicy {

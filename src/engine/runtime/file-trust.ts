@@ -34,6 +34,9 @@ export const mayBePlanted = (info: Pick<Stats, 'uid'>): boolean => isForeign(inf
 /** Belongs to this user, who may therefore change its mode. */
 export const isOwn = ({ uid }: Pick<Stats, 'uid'>): boolean => HAS_OWNERS && uid === ownUserId()
 
+/** Belongs to another user, or to root if we are not. */
+export const isOthers = (info: Pick<Stats, 'uid'>): boolean => HAS_OWNERS && !isOwn(info)
+
 /** The owner's name, or number if the system's files do not list it. */
 export const findOwner = ({ uid }: Pick<Stats, 'uid'>): string => userName(uid)
 

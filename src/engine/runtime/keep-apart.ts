@@ -4,9 +4,12 @@ export interface UserRange {
   last: number
 }
 
-export const WAYS_APART = ['off', 'auto', 'sandbox', 'users'] as const
+export const WAYS_APART = ['off', 'auto', 'sandbox', 'users', 'if-possible'] as const
 
-/** What an operator may choose. `auto`: users if Scrapdeck runs as root, otherwise a sandbox. */
+/**
+ * What an operator may choose. `auto`: users if Scrapdeck runs as root, otherwise a sandbox. `if-possible`: the same,
+ * or not at all, which is a problem in the overview; with all others, what cannot be done lets no spider run.
+ */
 export interface KeepApart {
   way: (typeof WAYS_APART)[number]
   users: UserRange

@@ -6,7 +6,7 @@ import { findDistrust, findOwner, findWriters, isForeign, isOwn, othersMayReach,
 const FOR_OWNER_ONLY = 0o700
 /** What Scrapdeck keeps in its data directory; nothing else there is ours to change. */
 const OURS =
-  /^(scrapdeck\.sqlite(\.copying)?(-wal|-shm)?|engine\.lock(-journal)?|(credentials|sessions|service)\.json(\.new)?|secret\.key|blobs|blob-cache|incoming|log-cache|log-copies|log-index|items-cache|local|health-probe)$/
+  /^(scrapdeck\.sqlite(\.copying)?(-wal|-shm)?|engine\.lock(-journal)?|(credentials|sessions|service)\.json(\.new)?|secret\.key|blobs|blob-cache|incoming|log-cache|log-copies|log-index|items-cache|local|health-probe|tls|items-copies|backup-[A-Za-z0-9_-]+)$/
 /** What the local node keeps in `local`. */
 const OF_LOCAL_NODE = /^(runs|work|eggs|egg-files|logs|items|environments|warm)$/
 
@@ -15,13 +15,26 @@ const OF_LOCAL_NODE = /^(runs|work|eggs|egg-files|logs|items|environments|warm)$
  * a file system refuses new entries (/proc): Node repeats that refusal for ever. Throws as mkdir does.
  */
 export function makePrivateDirectory(path: string): void {
+  makeDirectory(path, () => FOR_OWNER_ONLY)
+}
+
+/** With the mode of the first directory above that is there: what is made in a closed one is closed, too. */
+export function makeDirectoryLikeAbove(path: string): void {
+  makeDirectory(path, ({ mode }) => mode & 0o777)
+}
+
+function makeDirectory(path: string, modeIn: (above: Stats) => number): void {
   const missing: string[] = []
-  for (let place = path; statSync(place, { throwIfNoEntry: false }) === undefined; place = dirname(place)) {
+  let place = path
+  let above: Stats | undefined
+  while ((above = statSync(place, { throwIfNoEntry: false })) === undefined) {
     missing.push(place)
+    place = dirname(place)
   }
+  const mode = modeIn(above)
   for (const place of missing.reverse()) {
     try {
-      mkdirSync(place, FOR_OWNER_ONLY)
+      mkdirSync(place, mode)
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException
       if (code === 'ENOENT') throw new Error(`${dirname(place)} takes no new directories`, { cause: error })

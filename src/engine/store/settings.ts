@@ -12,6 +12,8 @@ const SETTINGS = {
   'blobs.directory': 'string',
   /** Ids of the keys that seal stored files, newest first; `plain`: some may not be sealed (runtime/used-keys.ts). */
   'encryption.keys': 'string',
+  /** When all stored files were sealed with the newest of these keys. */
+  'encryption.sealedAtMs': 'number',
   /** Tells this database's answers in a shared cache from those of others. Random. */
   'cache.identity': 'number',
   /** The newest entry of the audit log that the syslog server has. */

@@ -60,7 +60,7 @@ export async function openEngine(options: EngineOptions, storeThread: Worker | n
       metrics: () =>
         metrics.read({
           ...{ nodes: rooms.listNodes(), figures: figures.current, caches: cachesOf(rooms) },
-          ...{ blobs: blobsOf(rooms), shared: cache }
+          ...{ blobs: blobsOf(rooms), shared: cache, encryption: rooms.resealing?.state() ?? null }
         }),
       localRunningCount: () => local.node?.runningCount() ?? 0,
       stopLocalSpiders: async () => local.node?.stopAll(),

@@ -10,6 +10,7 @@ import { hostname } from 'node:os'
 import { join } from 'node:path'
 import type { Worker } from 'node:worker_threads'
 import { CANCEL_WAITS_MS, type CancelWaitsMs, effectiveLimits, limitWaitsOf } from '../../shared/run-limits.ts'
+import { sweepLeftHolds } from '../backup/held-files.ts'
 import { JobCommands } from '../commands/job-commands.ts'
 import { NodeCommands } from '../commands/node-commands.ts'
 import { ProjectCommands } from '../commands/project-commands.ts'
@@ -401,6 +402,7 @@ function openOrders(options: EngineOptions, below: WithWork, opened: AsyncDispos
     // Of several engines, each keeps the files of its local node in order itself.
     layout: below.engineNodes === null ? below.layout : { writtenLogs: null, itemFiles: null },
     isNeeded: (jobid) => live.hasJobid(jobid),
+    encryption: () => below.resealing?.state() ?? null,
     measureDisk: seams.measureDisk ?? measureDiskOf(options.dataDirectory),
     onSample: () => retention.events.emit('changed')
   })
@@ -463,7 +465,8 @@ function openHealth(options: EngineOptions, below: WithOrders, opened: AsyncDisp
       namesakeEngines: below.engineNodes?.namesakes() ?? [],
       plainHttpOn: systemCommands.plainHttpOn,
       syslogAway: below.auditStream?.away() ?? null,
-      missingRoles: below.access.roles.missing()
+      missingRoles: below.access.roles.missing(),
+      notApart: local.node?.notApart ?? null
     })
   })
   opened.adopt(problems, stop)
@@ -473,6 +476,7 @@ function openHealth(options: EngineOptions, below: WithOrders, opened: AsyncDisp
     ...openLocalLogs(options, below),
     openLeftCopies(below),
     openLeftItems(below),
+    sweepLeftHolds({ ...base, directory: options.dataDirectory }),
     ...openUnusedBlobs(below)
   ]
   for (const sweep of sweeps) opened.adopt(sweep, stop)

@@ -1,3 +1,4 @@
+import type { EncryptionState } from '../../shared/contract/index.ts'
 import type { LogArchivePort } from '../logs/archive/log-archive.ts'
 import type { Projects } from '../projects/projects.ts'
 import type { ProjectCommands } from '../commands/project-commands.ts'
@@ -20,6 +21,7 @@ export function wireRetention({
   layout,
   isNeeded,
   measureDisk,
+  encryption,
   onSample,
   ...base
 }: Base & {
@@ -32,6 +34,7 @@ export function wireRetention({
   layout: { writtenLogs: string | null; itemFiles: string | null }
   isNeeded: (jobid: string) => boolean
   measureDisk: MeasureDisk
+  encryption: () => EncryptionState | null
   onSample: () => void
 }) {
   const { store, clock } = base
@@ -53,7 +56,8 @@ export function wireRetention({
     items: bothOf(localItems, new ArchivedItems({ store, clock, archive: itemBlobs })),
     listEggs: () => listEggs(projects, store),
     deleteEgg: (project, version) => projectCommands.deleteVersion(project, version),
-    disk: () => disk.state()
+    disk: () => disk.state(),
+    encryption
   })
   return { disk, retention }
 }

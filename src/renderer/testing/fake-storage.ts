@@ -38,6 +38,10 @@ export function createFakeStorage({ projects, emit, firstRun }: FakeWorld) {
         totalBytes: 24_800_000_000,
         measuredAtMs: Date.now() - 120_000
       },
+      encryption: {
+        ...{ keyId: '3f9a1c52d07b8e64', state: 'sealing', sealed: 41_200, total: 58_900, lost: 0 },
+        ...{ sealedAtMs: null, problem: null }
+      },
       disk: { totalBytes: 120e9, freeBytes: 41e9, fullAtMs: Date.now() + 11 * DAY_MS },
       retention: { ...retention, state: stateNow() }
     })),

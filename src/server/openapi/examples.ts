@@ -721,6 +721,10 @@ export const EXAMPLES: ExamplesOf<InferContractRouterInputs<Contract>, InferCont
         ],
         database: { bytes: 96_000_000, freeBytes: 1_000_000, canShrink: true },
         ...{ cacheBytes: 12_000_000, searchIndexBytes: 9_000_000, totalBytes: 484_000_000, measuredAtMs: NOON_MS },
+        encryption: {
+          ...{ keyId: '3f9a1c52d07b8e64', state: 'sealed', sealed: 1_203, total: 1_203, lost: 0 },
+          ...{ sealedAtMs: NOON_MS, problem: null }
+        },
         disk: { totalBytes: 100_000_000_000, freeBytes: 52_000_000_000, fullAtMs: null },
         retention: {
           ...{ state: 'idle', startedAtMs: NOON_MS - 60_000, endedAtMs: NOON_MS, problem: null },

@@ -73,6 +73,23 @@ export const ProjectUsage = z.object({
 })
 export type ProjectUsage = z.infer<typeof ProjectUsage>
 
+/** Whether stored files are sealed with the newest key. Counts: eggs, archived logs and kept items. */
+export const EncryptionState = z.object({
+  keyId: z.string(),
+  /** `waiting`: some could not be sealed yet; they are tried again within the hour. */
+  state: z.enum(['sealing', 'waiting', 'sealed']),
+  /** Looked at and sealed, of `total`, in this pass. */
+  sealed: z.number().int(),
+  total: z.number().int(),
+  /** What a lost key has sealed cannot be read, and so not be sealed again. */
+  lost: z.number().int(),
+  /** When all were; null: not yet, or before that was recorded. */
+  sealedAtMs: z.number().nullable(),
+  /** Why a file could not be sealed, and how many; null: none failed. */
+  problem: z.object({ text: z.string(), files: z.number().int(), sinceMs: z.number() }).nullable()
+})
+export type EncryptionState = z.infer<typeof EncryptionState>
+
 export const StorageUsage = z.object({
   /** Largest first. */
   projects: z.array(ProjectUsage),
@@ -92,6 +109,8 @@ export const StorageUsage = z.object({
       fullAtMs: z.number().nullable()
     })
     .nullable(),
+  /** null: there is no key, so nothing is encrypted. */
+  encryption: EncryptionState.nullable(),
   /** Retention: what it does now, and what the last run deleted. */
   retention: z.object({
     state: z.enum(['not_set', 'paused', 'idle', 'running']),

@@ -9,7 +9,6 @@ import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vite
 import type { ProjectPython } from '../../../shared/contract/index.ts'
 import { aProjectName, aVersionName } from '../../../shared/testing/ids.ts'
 import type { ScheduleRequest, SeenJob } from '../../nodes/node-client.ts'
-import { buildEgg } from '../../projects/egg-builder.ts'
 import { systemClock } from '../../runtime/clock.ts'
 import { DEFAULT_USERS, type KeepApart } from '../../runtime/keep-apart.ts'
 import { silentLogger } from '../../runtime/logger.ts'
@@ -18,6 +17,7 @@ import { makeTemporaryDirectory, type TemporaryDirectory } from '../../testing/t
 import { findTestBubblewrap } from '../../testing/test-python.ts'
 import { LocalNode } from '../local-node.ts'
 import { readRunFiles } from '../runs/run-directory.ts'
+import { buildHostileEgg } from './testing/hostile-egg.ts'
 import { findReachablePython } from './testing/reachable-python.ts'
 
 type Way = KeepApart['way']
@@ -48,14 +48,6 @@ afterAll(async () => {
   await pythons.remove()
 })
 
-/** The hostile project; its listing tries to read `wanted`. */
-async function hostileEgg(wanted: readonly string[]): Promise<Uint8Array> {
-  const folder = join(import.meta.dirname, 'testing', 'hostile-project')
-  const names = ['scrapy.cfg', ...['__init__', 'settings', 'attempts', 'spiders'].map((name) => `hostile/${name}.py`)]
-  const files = await Promise.all(names.map(async (path) => ({ path, bytes: await readFile(join(folder, path)) })))
-  return buildEgg([...files, { path: 'hostile/wanted.py', bytes: Buffer.from(`WANTED = ${JSON.stringify(wanted)}\n`) }])
-}
-
 /** A data directory with what Scrapdeck keeps there, and the local node in it. */
 async function aPlace(way: Way, { warm = true } = {}) {
   const root = await makeTemporaryDirectory()
@@ -76,8 +68,8 @@ async function aPlace(way: Way, { warm = true } = {}) {
     [OURS]: join(directory, 'egg-files', 'ours.egg'),
     [OTHERS]: join(directory, 'egg-files', 'others.egg')
   }
-  await writeFile(eggs[OURS]!, await hostileEgg([...secrets, eggs[OTHERS]!]), { mode: 0o600 })
-  await writeFile(eggs[OTHERS]!, await hostileEgg([]), { mode: 0o600 })
+  await writeFile(eggs[OURS]!, await buildHostileEgg([...secrets, eggs[OTHERS]!]), { mode: 0o600 })
+  await writeFile(eggs[OTHERS]!, await buildHostileEgg([]), { mode: 0o600 })
   const open = async (requirements: string | null = null) => {
     const setting: ProjectPython =
       requirements === null ? { kind: 'default' } : { kind: 'requirements', text: requirements }
@@ -343,3 +335,21 @@ test.runIf(process.platform === 'linux')('without the programs it takes, nothing
     vi.stubEnv('PATH', path)
   }
 })
+
+test.runIf(process.platform === 'linux')(
+  'if it is only wished, everything runs without them, and it says why',
+  async () => {
+    const t = await aPlace('if-possible', { warm: false })
+    const path = process.env['PATH']
+    vi.stubEnv('PATH', t.root)
+    try {
+      const node = await t.open()
+      expect(node.python.state()).toMatchObject({ state: 'ready', problem: null })
+      expect(node.notApart).toMatch(isRoot ? /cannot be given another user/ : /bubblewrap is not installed/)
+      await node.schedule(aRequest('honest'))
+      expect(await untilFinished(node, 'honest')).toMatchObject({ exit: { code: 0 } })
+    } finally {
+      vi.stubEnv('PATH', path)
+    }
+  }
+)

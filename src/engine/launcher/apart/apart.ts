@@ -34,28 +34,42 @@ interface ApartOptions {
  */
 export class Apart {
   readonly problem: string | null
+  /** Why spiders are not kept apart although it was wished. Without `problem`, they run all the same. */
+  readonly renounced: string | null
   readonly #options: ApartOptions | null
   readonly #ways: Ways | null
   readonly #users: ProjectUsers | null
   readonly #folders = new Map<string, string[]>()
 
   /** Only for `open`, and for what is off. */
-  constructor(options: ApartOptions | null, ways: Ways | null, users: ProjectUsers | null, problem: string | null) {
+  constructor(
+    options: ApartOptions | null,
+    ways: Ways | null,
+    users: ProjectUsers | null,
+    problem: string | null,
+    renounced: string | null = null
+  ) {
+    this.renounced = renounced
     this.#options = options
     this.#ways = ways
     this.#users = users
     this.problem = problem
   }
 
-  /** Tries what was asked for. Never falls back to less. */
+  /** Tries what was asked for. Falls back to less only if that was asked for. */
   static async open({ way, users: range }: KeepApart, options: ApartOptions): Promise<Apart> {
     if (way === 'off') return NOT_APART
+    if (way === 'if-possible') {
+      const tried = await Apart.open({ way: 'auto', users: range }, options)
+      return tried.problem === null ? tried : new Apart(null, null, null, null, tried.renounced)
+    }
     const refuse = (why: string) =>
       new Apart(
         options,
         null,
         null,
-        `Spiders cannot be kept apart (keep_spiders_apart = ${way}): ${why}. Until then no spider runs here.`
+        `Spiders cannot be kept apart (keep_spiders_apart = ${way}): ${why}. Until then no spider runs here.`,
+        why
       )
     if (process.platform !== 'linux') {
       return refuse('this needs Linux. Use nodes that run on Linux, or set keep_spiders_apart = off')

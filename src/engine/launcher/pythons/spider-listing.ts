@@ -51,7 +51,7 @@ interface ListingOptions {
  */
 export async function listSpiders(options: ListingOptions): Promise<string[]> {
   const directory = join(options.dataDirectory, 'work')
-  await mkdir(directory, { recursive: true })
+  await mkdir(directory, { recursive: true, mode: 0o700 })
   const listing = options.apart?.isOn
     ? (await listSupervised(options, join(options.workDirectory, options.project)))!
     : ((await listWarm(options, directory)) ?? (await listCold(options, directory)))

@@ -7,6 +7,7 @@ import type { Logger } from '../../runtime/logger.ts'
 import type { Apart } from '../apart/apart.ts'
 import { logFileOf, type RunDirectories, type RunSource } from './launch-plan.ts'
 import { signalGroup } from '../processes/process-group.ts'
+import { makeDirectoryLikeAbove } from '../../runtime/private-directory.ts'
 import { isAlive, type ProcessIdentity } from '../../runtime/process-identity.ts'
 import {
   acceptRun,
@@ -345,7 +346,7 @@ export class RunList {
     const exit = { code: 1, signal: null, atMs: this.#clock.nowMs() }
     const logFile = logFileOf(this.#options.directories.logsDirectory, run.spec)
     try {
-      await mkdir(dirname(logFile), { recursive: true })
+      makeDirectoryLikeAbove(dirname(logFile))
       await writeFile(logFile, `${reason}\n`, { flag: 'a' })
     } catch (error) {
       // The claim is ours, and we are alive: unless the run ends here, it would look supervised forever.

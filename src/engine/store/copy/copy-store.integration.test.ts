@@ -88,6 +88,28 @@ describe.skipIf(whyNoPostgres() !== null)('copying a store', () => {
     expect(tablesOf(back)).toEqual(tablesOf(filled.path))
   })
 
+  test('a namespace in use is read as it was at one moment, whatever is written meanwhile', async () => {
+    const [postgres, back] = [aNamespace(), await aDirectory()]
+    await copy({ directory: filled.path }, { postgres })
+    const store = await whenFree(() => openPostgresStoreHere({ ...common, address: postgres }))
+    const before = await store.countByState()
+    let batches = 0
+    const report = () => {
+      // Between its batches, on another connection.
+      if (batches++ % 3 === 0) ask([`UPDATE "${postgres.schema}".jobs SET priority = priority + 1`])
+    }
+    copyStore({
+      ...{ from: { postgres, whileInUse: true }, to: { directory: back }, logger: silentLogger, report },
+      limits: { rows: 25, bytes: 5_000 }
+    })
+    await store.close()
+    expect(batches).toBeGreaterThan(10)
+    expect(jobsOf(back)).toEqual(jobsOf(filled.path))
+    const restored = await openSqliteStoreHere({ ...common, path: join(back, 'scrapdeck.sqlite') })
+    expect(await restored.countByState()).toEqual(before)
+    await restored.close()
+  })
+
   test('both copies go on where the store was: its change log, its queue, its deliveries', async () => {
     const [postgres, back] = [aNamespace(), await aDirectory()]
     await copy({ directory: filled.path }, { postgres })
@@ -210,6 +232,8 @@ describe.skipIf(whyNoPostgres() !== null)('copying a store', () => {
   const ask = (texts: string[]): unknown[][] =>
     texts.map((text) => asking.send({ text, values: [] }).result().rows).at(-1)!
 })
+
+const jobsOf = (directory: string) => tablesOf(directory).find(([table]) => table === 'jobs')
 
 /** Every row of every table, and the counters of those that number themselves. */
 function tablesOf(directory: string): [table: string, rows: unknown[]][] {

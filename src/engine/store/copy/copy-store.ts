@@ -9,7 +9,10 @@ import type { Cell } from '../sql/database.ts'
 import { openSqliteSource, openSqliteTarget } from './sqlite-side.ts'
 
 /** A store: of a data directory, or of a namespace of PostgreSQL. */
-export type StorePlace = { directory: string } | { postgres: PostgresAddress }
+export type StorePlace =
+  | { directory: string }
+  /** `whileInUse`: as a source, it is read as it is at one moment, whoever uses it; otherwise nobody may. */
+  | { postgres: PostgresAddress; whileInUse?: boolean }
 
 export interface CopyProgress {
   step: 'copying' | 'comparing'
@@ -55,7 +58,7 @@ const LIMITS: BatchLimits = { rows: 2_000, bytes: 4_000_000 }
 export function copyStore({ from, to, logger, restart = false, limits = LIMITS, report }: CopyOptions): CopyResult {
   if ('postgres' in from === 'postgres' in to) throw refusalOfSameKind('postgres' in from)
   const { source, shape: given } =
-    'postgres' in from ? openPostgresSource(from.postgres) : openSqliteSource(from.directory)
+    'postgres' in from ? openPostgresSource(from.postgres, from.whileInUse) : openSqliteSource(from.directory)
   try {
     const { target, shape: made } =
       'postgres' in to

@@ -20,10 +20,23 @@ const OWN_TABLES = ['schema_version', 'last_forgotten_change', COPY_OF, ...ENGIN
 
 const KINDS = new Map<string, ColumnKind>(Object.entries(TYPES).map(([kind, type]) => [type, kind as ColumnKind]))
 
-/** A namespace of a database. Throws DATABASE_IN_USE while an engine runs with it. */
-export function openPostgresSource(address: PostgresAddress): { source: Source; shape: Shape } {
-  return opened(address, (session) => {
+/** Of an engine that does not write: with one, the namespace is not locked for this connection. */
+const NO_LEASE = { holder: '', epoch: 0 }
+
+/**
+ * A namespace of a database. Throws DATABASE_IN_USE while an engine runs with it, unless it is read as it is now, in
+ * one transaction.
+ */
+export function openPostgresSource(address: PostgresAddress, isInUse = false): { source: Source; shape: Shape } {
+  return opened(isInUse ? { ...address, lease: NO_LEASE } : address, (session) => {
     const { ask, schema } = session
+    if (isInUse) {
+      // The other side may take its time.
+      ask('SET idle_in_transaction_session_timeout TO 0')
+      ask('SET default_transaction_isolation TO "repeatable read"')
+      ask('BEGIN READ ONLY')
+      session.isInTransaction = true
+    }
     if (!hasTables(session, schema)) {
       throw new ScrapdeckError('BAD_INPUT', `${address.name} has no store: no Scrapdeck has used this namespace.`)
     }
@@ -107,6 +120,8 @@ export function openPostgresTarget(
 
 interface Session {
   connection: Connection
+  /** Every further question is part of it, so that none is asked on a new connection. */
+  isInTransaction: boolean
   ask(text: string, values?: Value[]): unknown[][]
   name: string
   schema: string
@@ -118,13 +133,14 @@ function opened<T>(address: PostgresAddress, work: (session: Session) => T): T {
   const { name, schema } = address
   const ask = (text: string, values: Value[] = []) => {
     try {
-      return connection.send({ text, values }).result().rows
+      return connection.send({ text, values, isInTransaction: session.isInTransaction }).result().rows
     } catch (error) {
       throw explainPostgresError(error, name)
     }
   }
+  const session: Session = { connection, ask, name, schema, isInTransaction: false }
   try {
-    return work({ connection, ask, name, schema })
+    return work(session)
   } catch (error) {
     connection.end()
     throw explainPostgresError(error, name)

@@ -44,3 +44,8 @@ it('a project can have a policy of its own for one kind', async () => {
     prices: { logs: { days: 90, perSpider: null, bytes: 2_000_000_000 } }
   })
 })
+
+it('says how far the sealing with the newest key is', async () => {
+  expect(await screen.findByText('3f9a1c52d07b8e64')).toBeTruthy()
+  expect(screen.getByText(/69 % sealed, 17,700 files left/)).toBeTruthy()
+})

@@ -80,6 +80,9 @@ function Usage({ usage }: { usage: StorageUsage }) {
           {formatBytes(database.bytes)}
           {database.freeBytes > 0 && <span className="dim"> · {formatBytes(database.freeBytes)} of it unused</span>}
         </FieldRow>
+        <FieldRow label="Encryption">
+          <Encryption state={usage.encryption ?? null} />
+        </FieldRow>
         <FieldRow label="Search index">{formatBytes(searchIndexBytes)}</FieldRow>
         <FieldRow label="Caches">{formatBytes(cacheBytes)}</FieldRow>
       </div>
@@ -111,6 +114,40 @@ function Usage({ usage }: { usage: StorageUsage }) {
     </div>
   )
 }
+
+/** How far the background sealing with the newest key is. */
+function Encryption({ state }: { state: StorageUsage['encryption'] }) {
+  if (state === null) return <span className="dim">Off</span>
+  const { keyId, sealed, total, lost, sealedAtMs, problem } = state
+  const left = Math.max(0, total - sealed)
+  return (
+    <>
+      Key <code>{keyId}</code>
+      <span className="dim">
+        {' · '}
+        {state.state === 'sealed' ? 'all files sealed' : `${formatShare(sealed, total)} sealed`}
+        {state.state === 'sealed' && sealedAtMs !== null && (
+          <>
+            {' '}
+            <RelativeTime atMs={sealedAtMs} suffix=" ago" />
+          </>
+        )}
+        {state.state !== 'sealed' && left > 0 && `, ${plural(left, 'file')} left`}
+        {state.state === 'waiting' && ', continues within the hour'}
+        {lost > 0 && ` · ${plural(lost, 'file')} with a lost key`}
+      </span>
+      {problem !== null && (
+        <div className="tone-bad" role="alert">
+          {plural(problem.files, 'file')} could not be sealed: {problem.text}
+        </div>
+      )}
+    </>
+  )
+}
+
+/** Never 100 % while something is left. */
+const formatShare = (part: number, whole: number): string =>
+  whole === 0 ? '0 %' : `${Math.min(part < whole ? 99 : 100, Math.floor((100 * part) / whole))} %`
 
 function ProjectRow({ usage }: { usage: ProjectUsage }) {
   const kinds = Object.keys(KINDS) as Kind[]

@@ -1,0 +1,23 @@
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
+import type { Logger } from '../engine/runtime/logger.ts'
+
+const LIMIT_MS = 10_000
+
+/**
+ * Takes the socket on which systemd waits (Type=notify) out of the environment, so that no spider finds it. The result
+ * tells systemd that the service is ready; without systemd, it does nothing. Node has no sockets of this kind, so it is
+ * systemd's own program that tells it.
+ */
+export function takeSystemdSocket(environment: NodeJS.ProcessEnv): (logger: Logger) => Promise<void> {
+  const { NOTIFY_SOCKET: socket } = environment
+  delete environment['NOTIFY_SOCKET']
+  return async (logger) => {
+    if (socket === undefined || socket === '') return
+    const env = { ...environment, NOTIFY_SOCKET: socket }
+    const told = promisify(execFile)('systemd-notify', ['--ready'], { env, timeout: LIMIT_MS })
+    await told.catch((error: unknown) => {
+      logger.error({ error }, 'systemd could not be told that the service is ready: systemd-notify failed')
+    })
+  }
+}

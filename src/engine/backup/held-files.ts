@@ -1,0 +1,173 @@
+import { constants } from 'node:fs'
+import { copyFile, link, mkdir, opendir, readdir, rm, stat } from 'node:fs/promises'
+import { hostname } from 'node:os'
+import { dirname, join } from 'node:path'
+import { z } from 'zod'
+import type { Clock } from '../runtime/clock.ts'
+import type { Logger } from '../runtime/logger.ts'
+import { Sweep } from '../runtime/sweep.ts'
+import { isAlive, type ProcessIdentity, readStartTime } from '../runtime/process-identity.ts'
+
+/** Where files are held from: `folder` of the archive is this directory. */
+export interface HeldTree {
+  folder: string
+  directory: string
+}
+
+export interface HeldFile {
+  /** In the archive. */
+  name: string
+  path: string
+  sizeBytes: number
+}
+
+/**
+ * Keeps files as they are while a backup reads them: each gets a second name in a folder of its own on the same disk,
+ * so what is deleted or replaced meanwhile stays. A file that grows still does. Where a disk knows no second names,
+ * files are copied.
+ */
+export class HeldFiles {
+  /** Of this process alone, private, and removed with it. */
+  readonly directory: string
+  readonly #trees: readonly HeldTree[]
+  /** By name; the newest last. */
+  readonly #held = new Map<string, (HeldFile & { inode: bigint })[]>()
+  #turn = 0
+
+  private constructor(directory: string, trees: readonly HeldTree[]) {
+    this.directory = directory
+    this.#trees = trees
+  }
+
+  /** In `parent`, on whose disk the trees should be. */
+  static async open(parent: string, trees: readonly HeldTree[]): Promise<HeldFiles> {
+    await removeLeftHolds(parent)
+    const directory = join(parent, await nameOfOwn())
+    await mkdir(directory, { mode: 0o700 })
+    return new HeldFiles(directory, trees)
+  }
+
+  /** Holds what is there now and was not, or was another file. */
+  async take(signal: AbortSignal): Promise<void> {
+    this.#turn += 1
+    for (const { folder, directory } of this.#trees)
+      for await (const name of filesBelow(directory)) {
+        signal.throwIfAborted()
+        await this.#hold(`${folder}/${name}`, join(directory, name))
+      }
+  }
+
+  async #hold(name: string, source: string): Promise<void> {
+    const versions = this.#held.get(name) ?? []
+    const info = await statIfAny(source)
+    if (info === null || versions.at(-1)?.inode === info.ino) return
+    const path = join(this.directory, String(this.#turn), name)
+    const secondName = async () => {
+      await link(source, path).catch(async (error: NodeJS.ErrnoException) => {
+        if (!NO_LINKS.has(error.code ?? '')) throw error
+        await copyFile(source, path, constants.COPYFILE_FICLONE)
+      })
+    }
+    try {
+      await secondName().catch(async (error: NodeJS.ErrnoException) => {
+        if (error.code !== 'ENOENT') throw error
+        await mkdir(dirname(path), { recursive: true, mode: 0o700 })
+        await secondName()
+      })
+    } catch (error) {
+      // Deleted meanwhile.
+      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return
+      throw error
+    }
+    versions.push({ name, path, sizeBytes: Number(info.size), inode: info.ino })
+    this.#held.set(name, versions)
+  }
+
+  /** The newest with this name that `fits`. */
+  find(name: string, fits: (file: HeldFile) => boolean = () => true): HeldFile | null {
+    return this.#held.get(name)?.findLast(fits) ?? null
+  }
+
+  *in(folder: string): Generator<HeldFile> {
+    for (const [name, versions] of this.#held) if (name.startsWith(`${folder}/`)) yield versions.at(-1)!
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await rm(this.directory, { recursive: true, force: true })
+  }
+}
+
+/** Of this disk, of this kind, or too many. */
+const NO_LINKS = new Set(['EXDEV', 'EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK', 'EACCES'])
+
+/**
+ * What backups of this machine that were killed left: it keeps the space of what is deleted since. Resolves with
+ * whether there was any.
+ */
+export async function removeLeftHolds(parent: string): Promise<boolean> {
+  let removed = false
+  for (const name of await readdir(parent).catch(() => [])) {
+    const owner = ownerOf(name)
+    if (owner === null || owner.host !== hostname() || (await isAlive(owner))) continue
+    await rm(join(parent, name), { recursive: true, force: true })
+    removed = true
+  }
+  return removed
+}
+
+/** For housekeeping. */
+export function sweepLeftHolds({ directory, ...base }: { directory: string; clock: Clock; logger: Logger }) {
+  return new Sweep({
+    ...base,
+    list: async () => [directory],
+    work: removeLeftHolds,
+    describe: () => ({}),
+    words: 'what a backup that was killed left could not be removed'
+  })
+}
+
+const PREFIX = 'backup-'
+
+interface Owner extends ProcessIdentity {
+  host: string
+}
+
+/** Says whose it is from the first moment on. */
+async function nameOfOwn(): Promise<string> {
+  const owner: Owner = { host: hostname(), pid: process.pid, startTime: (await readStartTime(process.pid)) ?? '' }
+  return PREFIX + Buffer.from(JSON.stringify(owner)).toString('base64url')
+}
+
+function ownerOf(name: string): Owner | null {
+  if (!name.startsWith(PREFIX)) return null
+  try {
+    return OwnerOfHold.parse(JSON.parse(Buffer.from(name.slice(PREFIX.length), 'base64url').toString()))
+  } catch {
+    return null
+  }
+}
+
+const OwnerOfHold = z.object({ host: z.string(), pid: z.number().int().positive(), startTime: z.string() })
+
+/** Names of the regular files below a directory; a link is none. */
+export async function* filesBelow(directory: string, within = ''): AsyncGenerator<string> {
+  const entries = await opendir(join(directory, within)).catch((error: NodeJS.ErrnoException) => {
+    if (['ENOENT', 'ENOTDIR'].includes(error.code ?? '')) return null
+    throw error
+  })
+  for await (const entry of entries ?? []) {
+    const name = within === '' ? entry.name : `${within}/${entry.name}`
+    if (entry.isDirectory()) yield* filesBelow(directory, name)
+    // A draft is no file yet.
+    else if (entry.isFile() && !entry.name.startsWith('.draft-')) yield name
+  }
+}
+
+async function statIfAny(path: string) {
+  try {
+    return await stat(path, { bigint: true })
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null
+    throw error
+  }
+}

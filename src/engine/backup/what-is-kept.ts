@@ -1,0 +1,34 @@
+/**
+ * Folders of the data directory that a backup has, beside the blobs; what is not named here is made again by a start.
+ */
+export const HELD_FOLDERS = ['local/logs', 'local/items', 'log-copies/spools', 'items-copies/spools'] as const
+
+/** What spiders keep from run to run. No row of the database refers to it. */
+export const OTHER_FOLDERS = ['local/work'] as const
+
+/** Which Unix user each project has, if spiders are kept apart by users. */
+export const OTHER_FILES = ['local/users.json'] as const
+
+/** Who has them can open what the database has sealed, or pose as Scrapdeck or its users. */
+export const SECRET_FILES = [
+  ...['secret.key', 'credentials.json'],
+  ...['tls/ca-key.pem', 'tls/ca.pem', 'tls/server-key.pem', 'tls/server.pem']
+] as const
+
+export const BLOB_FOLDERS = ['eggs', 'logs', 'items'] as const
+
+export const DATABASE = 'scrapdeck.sqlite'
+
+const PATH_MAX_BYTES = 4_096
+
+/**
+ * Whether a backup may have a file with this name: relative, below a folder that backups have, and with no part that
+ * leads elsewhere on any system. Pure.
+ */
+export function isKeptName(name: string): boolean {
+  if ([DATABASE, ...OTHER_FILES, ...SECRET_FILES].includes(name)) return true
+  if (Buffer.byteLength(name) > PATH_MAX_BYTES || /[\0\\]/.test(name)) return false
+  if (name.split('/').some((part) => part === '' || part === '.' || part === '..')) return false
+  if (/^blobs\/(eggs|logs|items)\/[A-Za-z0-9_-][A-Za-z0-9._-]*$/.test(name)) return true
+  return [...HELD_FOLDERS, ...OTHER_FOLDERS].some((folder) => name.startsWith(`${folder}/`))
+}

@@ -1,0 +1,76 @@
+import { closeSync, openSync } from 'node:fs'
+import DatabaseConstructor, { type Database } from 'better-sqlite3'
+import { ScrapdeckError } from '../../../shared/errors.ts'
+import type { AttemptNumber, JobId } from '../../../shared/contract/ids.ts'
+import { requireNewestSchema } from '../copy/schema-versions.ts'
+import { MIGRATIONS } from './migrate.ts'
+import { explainSqliteError } from './sqlite-error.ts'
+
+/** A file beside the database to which one of its rows refers. */
+export type FileOfRow =
+  | { kind: 'egg'; sha256: string; sizeBytes: number | null }
+  /** `sizeBytes` null: as earlier versions archived it. */
+  | { kind: 'log' | 'items'; jobId: JobId; number: AttemptNumber; sizeBytes: number | null }
+
+/**
+ * Writes the state of one moment of a database that an engine may be using to `target`, which must not exist. It
+ * blocks its thread, but no writer. Throws DATA_DIRECTORY_UNUSABLE.
+ */
+export function snapshotSqlite(path: string, target: string): void {
+  try {
+    // SQLite fills an empty file, which then keeps its mode.
+    closeSync(openSync(target, 'wx', 0o600))
+    using database = opened(path)
+    requireNewestSchema(path, database.pragma('user_version', { simple: true }) as number, MIGRATIONS.length)
+    database.prepare('VACUUM INTO ?').run(target)
+  } catch (error) {
+    throw explainSqliteError(error, path)
+  }
+}
+
+/** What the rows of a snapshot refer to. */
+export function filesOfRows(path: string): FileOfRow[] {
+  using database = opened(path)
+  const logs = `SELECT 'log' AS kind, attempts.job_id AS jobId, number, stored_bytes AS sizeBytes FROM attempts
+    LEFT JOIN archived_logs ON archived_logs.job_id = attempts.job_id AND attempt_number = number
+    WHERE log_archived = 1 AND coalesce(length(packed), 0) = 0`
+  const items = `SELECT 'items' AS kind, job_id AS jobId, attempt_number AS number, stored_bytes AS sizeBytes
+    FROM kept_items WHERE stored_bytes IS NOT NULL AND deleted_at_ms IS NULL`
+  const eggs = `SELECT DISTINCT 'egg' AS kind, sha256, size_bytes AS sizeBytes FROM versions WHERE sha256 IS NOT NULL`
+  return [eggs, logs, items].flatMap((sql) => database.prepare(sql).all() as FileOfRow[])
+}
+
+/** Throws BACKUP_DAMAGED, or DATA_FROM_NEWER_VERSION for what a newer Scrapdeck wrote. */
+export function checkSnapshot(path: string): void {
+  try {
+    using database = opened(path)
+    const version = database.pragma('user_version', { simple: true }) as number
+    // An older one is migrated at the start.
+    if (version > MIGRATIONS.length) requireNewestSchema(path, version, MIGRATIONS.length)
+    const [first] = database.pragma('integrity_check(1)') as { integrity_check: string }[]
+    if (first?.integrity_check !== 'ok') throw damaged(first?.integrity_check)
+    const [orphan] = database.pragma('foreign_key_check') as { table: string }[]
+    if (orphan !== undefined) throw damaged(`rows of ${orphan.table} refer to rows that are not there`)
+  } catch (error) {
+    if (error instanceof DatabaseConstructor.SqliteError) throw damaged(error.message, error)
+    throw error
+  }
+}
+
+/** Of the database of a restored backup, before any engine opens it. */
+export function pauseDispatch(path: string): void {
+  using database = opened(path)
+  database.exec(
+    `INSERT INTO settings (key, value) VALUES ('paused', 'true') ON CONFLICT (key) DO UPDATE SET value = 'true'`
+  )
+}
+
+function opened(path: string): Database & Disposable {
+  const database = new DatabaseConstructor(path, { fileMustExist: true, timeout: 5_000 })
+  return Object.assign(database, { [Symbol.dispose]: () => void database.close() })
+}
+
+function damaged(what: string | undefined, cause?: unknown): ScrapdeckError {
+  const text = `The database in the backup is damaged (${what ?? 'its check gave no answer'}). Use another backup.`
+  return new ScrapdeckError('BACKUP_DAMAGED', text, { cause })
+}
