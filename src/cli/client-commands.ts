@@ -28,6 +28,7 @@ const FILES: { names: readonly string[]; load: () => Promise<(commands: ClientCo
     names: ['users', 'tokens', 'sessions'],
     load: async () => (await import('./commands/access.ts')).addAccessCommands
   },
+  { names: ['login', 'logout', 'whoami'], load: async () => (await import('./commands/login.ts')).addLoginCommands },
   { names: ['audit'], load: async () => (await import('./commands/audit.ts')).addAuditCommands },
   { names: ['link'], load: async () => (await import('./commands/link.ts')).addLinkCommand },
   {

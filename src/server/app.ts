@@ -47,6 +47,7 @@ export interface AppOptions {
     | 'cache'
     | 'openEgg'
     | 'access'
+    | 'signIns'
     | 'audit'
   > & { sharedAnswers: Pick<NonNullable<Engine['sharedAnswers']>, 'find'> | null }
   /** Where sessions are stored. */
@@ -239,6 +240,8 @@ export function createApp(options: AppOptions): App {
     authenticator,
     limits,
     audit: engine.audit,
+    access: engine.access,
+    signIns: engine.signIns,
     uiDirectory,
     publicUrl: signIn.publicUrl
   })

@@ -26,7 +26,7 @@ const OPERATIONS: Record<Role, string> = {
     logs.locate logs.search logs.searchAll logs.zip items.describe items.page items.read items.fieldStatistics items.diff
     items.export items.readExport errors.list errors.get errors.ofJob findings.list findings.ofJob events.subscribe
     users.me users.changePassword tokens.list tokens.create tokens.revoke
-    sessions.list sessions.revoke system.status system.history`,
+    sessions.list sessions.revoke signIns.get signIns.approve signIns.deny system.status system.history`,
   operator: `
     crawl crawlOrders.update crawlOrders.cancel jobs.run jobs.runMany jobs.setPriority jobs.reorder jobs.place
     jobs.runElsewhere jobs.cancel jobs.restore jobs.keep jobs.retry nodes.cancelExternal nodes.adoptExternal
@@ -46,7 +46,7 @@ const OPERATIONS: Record<Role, string> = {
 
 /** What each is about (OperationMeta): for whom it is among those with its role. All others name something. */
 const ABOUT = {
-  caller: `users.me users.changePassword tokens.list tokens.create tokens.revoke sessions.list sessions.revoke schedules.preview discovery.list
+  caller: `users.me users.changePassword tokens.list tokens.create tokens.revoke sessions.list sessions.revoke signIns.get signIns.approve signIns.deny schedules.preview discovery.list
     engines.list items.readExport`,
   seen: `crawlOrders.list jobs.list jobs.facets jobs.running queue.limits queue.lanes nodes.list nodes.get projects.list
     schedules.list schedules.calendar schedules.load schedules.firings chains.list storage.usage storage.policy
@@ -99,6 +99,8 @@ const ROUTES: [method: string, path: string, role: Role | null][] = [
   ['GET', '/health/live', null],
   ['GET', '/health/ready', null],
   ['GET', '/ui/login', null],
+  ['POST', '/ui/login/device', null],
+  ['POST', '/ui/login/token', null],
   ['GET', '/ui/login/oidc', null],
   ['GET', '/ui/login/oidc/callback', null],
   ['POST', '/ui/login/oidc/logout', null]

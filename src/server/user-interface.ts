@@ -11,10 +11,11 @@ import { type Authenticator, knowsPassword } from './auth/authenticator.ts'
 import type { DoorLimits } from './auth/door-limits.ts'
 import { LOGIN_PAGE_POLICY, loginPage } from './auth/login-page.ts'
 import { BACK_CHANNEL_PATH, CALLBACK_PATH, LOGIN_MS, type OidcSignIn, SIGN_IN_PATH } from './auth/oidc-sign-in.ts'
+import { signInDoor, type SignInDoorOptions } from './auth/sign-in-door.ts'
 import { loginCookieName, readCookies, setCookie } from './auth/session-cookie.ts'
 import { isBehindTls, setSessionCookie } from './auth/session-reply.ts'
 import { SMALL_PAGE_POLICY } from './small-page.ts'
-import { parseUrlEncoded } from './forms/urlencoded.ts'
+import { fieldsOf } from './forms/form-fields.ts'
 
 /** Inline styles because the component library inserts style elements; scripts only from our own files. */
 const UI_POLICY =
@@ -22,7 +23,7 @@ const UI_POLICY =
 
 const YEAR_SECONDS = 365 * 24 * 3600
 
-interface UserInterfaceOptions {
+interface UserInterfaceOptions extends Pick<SignInDoorOptions, 'access' | 'signIns'> {
   authenticator: Authenticator
   audit: Pick<Audit, 'perform' | 'record' | 'refuse'>
   limits: DoorLimits
@@ -65,6 +66,7 @@ export async function userInterfaceDoor(app: FastifyInstance, options: UserInter
     // Not a redirect: the page may not follow one to another host, so it opens this address.
     return reply.send({ continueAt: elsewhere })
   })
+  signInDoor(app, options)
   if (authenticator.oidc !== null) serveSignIn(app, authenticator.oidc, options)
 
   if (!existsSync(join(uiDirectory, 'index.html'))) {
@@ -156,12 +158,6 @@ async function answerForm(
         `Too many failed attempts. Wait ${verdict.retryAfterSeconds} s and try again.`
       )
   }
-}
-
-/** The values of a form, by name; empty if absent. */
-function fieldsOf(request: FastifyRequest): (name: string) => string {
-  const fields = parseUrlEncoded((request.body as Buffer | undefined) ?? Buffer.alloc(0))
-  return (name) => fields.get(name)?.[0]?.toString('utf8') ?? ''
 }
 
 async function logIn(

@@ -8,6 +8,7 @@ import {
   StandardOpenAPISerializer,
   StandardOpenapiLinkCodec
 } from '@orpc/openapi-client/standard'
+import { onlyTrusting } from '../../remote/pinned-certificate.ts'
 import { routes } from './routes.ts'
 
 type StandardRequest = Parameters<StandardLinkClient<ClientContext>['call']>[0]
@@ -94,12 +95,6 @@ export async function sendOverHttp(target: Target, call: RestCall): Promise<Answ
   if (type.startsWith(EVENTS)) return { status, type, text: '', events: await readEvents(message) }
   return { status, type, text: await readText(message) }
 }
-
-/** Only whoever has the key of that very certificate is let in, so that the names in it do not matter. */
-const onlyTrusting = (certificate: string) => ({
-  ...{ ca: certificate, allowPartialTrustChain: true },
-  checkServerIdentity: () => undefined
-})
 
 async function open({ url: address, certificate }: Target, { url, body, ...call }: RestCall): Promise<IncomingMessage> {
   const trusting = certificate == null ? {} : onlyTrusting(certificate)

@@ -336,16 +336,7 @@ export class Access {
   /** Rejects with PASSWORD_REQUIRED, ROLE_REQUIRED, USER_NOT_FOUND, BAD_INPUT. */
   createToken(by: Principal, wanted: Given<NewAccessToken>): Promise<{ secret: string; token: AccessToken }> {
     return this.#inTurn(async () => {
-      const userId = wanted.userId ?? by.userId
-      if (by.tokenId !== null) throw needsPassword('A token cannot create another one')
-      if (userId !== by.userId && by.role !== 'owner') throw refusal('Only an owner creates tokens for others', by.role)
-      const owner = userId === null ? OWNER : this.#requireUser(userId)
-      const rights = owner === OWNER ? OWNER.rights : rightsOf(owner.role, (owner as StoredUser).projects)
-      const highest = highestRole(rights)!
-      const role = wanted.role ?? highest
-      if (!includesRole(highest, role)) throw refusal(`A token of ${owner.name} cannot have the role ${role}`, highest)
-      const foreign = wanted.projects?.find((project) => roleIn(rights, project) === null)
-      if (foreign !== undefined) throw refusal(`${owner.name} has no role in the project ${foreign}`, highest)
+      const { userId, role } = this.requireGrantable(by, wanted)
       const others = [...this.#tokens.values()].filter((token) => token.userId === userId)
       if (others.length >= TOKENS_EACH_MAX) {
         throw new ScrapdeckError('BAD_INPUT', `A user can have ${TOKENS_EACH_MAX} tokens. Revoke some first`)
@@ -363,6 +354,24 @@ export class Access {
       this.#tokenByHash.set(token.hash, token)
       return { secret, token: describeToken(token) }
     })
+  }
+
+  /** Whose token it would be, and with which role. Throws as `createToken` rejects, for lack of a right. */
+  requireGrantable(
+    by: Principal,
+    wanted: Pick<Given<NewAccessToken>, 'userId' | 'role' | 'projects'>
+  ): { userId: UserId | null; role: Role } {
+    const userId = wanted.userId ?? by.userId
+    if (by.tokenId !== null) throw needsPassword('A token cannot create another one')
+    if (userId !== by.userId && by.role !== 'owner') throw refusal('Only an owner creates tokens for others', by.role)
+    const owner = userId === null ? OWNER : this.#requireUser(userId)
+    const rights = owner === OWNER ? OWNER.rights : rightsOf(owner.role, (owner as StoredUser).projects)
+    const highest = highestRole(rights)!
+    const role = wanted.role ?? highest
+    if (!includesRole(highest, role)) throw refusal(`A token of ${owner.name} cannot have the role ${role}`, highest)
+    const foreign = wanted.projects?.find((project) => roleIn(rights, project) === null)
+    if (foreign !== undefined) throw refusal(`${owner.name} has no role in the project ${foreign}`, highest)
+    return { userId, role }
   }
 
   /** Rejects with TOKEN_NOT_FOUND, also for those of others that this principal may not see. */

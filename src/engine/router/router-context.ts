@@ -22,4 +22,6 @@ export interface RouterContext {
   logOutEverywhere?: () => Promise<number>
   /** The browsers that are logged in, as far as the caller may see them. Absent: there is no HTTP server. */
   sessions?: SessionsOfCaller
+  /** It was sent by a page that somebody is logged in to, not by a program. Absent: no. */
+  isFromPage?: boolean
 }

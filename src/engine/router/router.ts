@@ -14,6 +14,7 @@ import {
 } from '../../shared/contract/index.ts'
 import { noProject } from '../projects/catalog.ts'
 import type { Access } from '../access/access.ts'
+import type { SignIns } from '../access/sign-ins.ts'
 import type { IncomingFiles } from '../blobs/incoming-files.ts'
 import type { CrawlCommands } from '../commands/crawl-commands.ts'
 import type { ChainCommands } from '../commands/chain-commands.ts'
@@ -47,6 +48,7 @@ import { seenProjects } from '../access/rights.ts'
 import { projectsOfChain, type SubjectReads } from './subjects.ts'
 import type { RouterContext } from './router-context.ts'
 import { accessOperations } from './access-operations.ts'
+import { signInOperations } from './sign-in-operations.ts'
 import type { Audit } from '../audit/audit.ts'
 import { implementWithRights } from './required-rights.ts'
 import * as only from './seen.ts'
@@ -93,6 +95,7 @@ export interface RouterParts {
   listRunning: (seen: only.Seen) => Promise<{ jobs: RunningJob[]; total: number }>
   expectations: Pick<ExpectationWatch, 'current' | 'ofJob' | 'dismiss'>
   access: Access
+  signIns: SignIns
   audit: Audit
   status: () => Omit<SystemStatus, 'figures' | 'problems'>
 }
@@ -105,6 +108,7 @@ export function createRouter(parts: RouterParts): EngineRouter {
   const { store, waiting, jobCommands, nodeCommands, projectCommands, systemCommands, discovery, queueCommands } = parts
   const {
     access,
+    signIns,
     scheduleCommands,
     scheduleReads,
     chainCommands,
@@ -465,6 +469,7 @@ export function createRouter(parts: RouterParts): EngineRouter {
       )
     },
     ...accessOperations(os, access),
+    ...signInOperations(os, signIns),
     audit: {
       list: os.audit.list.handler(({ input: { before = null, limit, ...filter } }) =>
         parts.audit.list(filter, { before, limit })

@@ -13,6 +13,7 @@ import type { NameResolver } from '../nodes/discovery/name-resolver.ts'
 import type { NodeClient } from '../nodes/node-client.ts'
 import type { createConnection } from '../nodes/scrapyd/connection.ts'
 import type { Access } from '../access/access.ts'
+import type { SignIns } from '../access/sign-ins.ts'
 import type { Audit } from '../audit/audit.ts'
 import type { PullingNodes } from '../nodes/pulling/pulling-nodes.ts'
 import type { PluginSettings } from '../plugins/plugin-thread.ts'
@@ -153,7 +154,10 @@ export interface Engine {
     | 'isCurrent'
     | 'isEmpty'
     | 'events'
+    | 'createToken'
   >
+  /** Programs that people sign in, for the doors at which those programs ask. */
+  signIns: Pick<SignIns, 'redeem' | 'begin' | 'poll'>
   /** What is done or refused outside the contract. */
   audit: Pick<Audit, 'perform' | 'refuse' | 'record' | 'newRequestId'>
   /** Nodes that pull their jobs, for the server's door for them. */

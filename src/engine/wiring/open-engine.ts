@@ -34,6 +34,7 @@ export async function openEngine(options: EngineOptions, storeThread: Worker | n
       local,
       pulling,
       access,
+      signIns,
       audit
     } = rooms
     let stopped: Promise<void> | null = null
@@ -48,6 +49,7 @@ export async function openEngine(options: EngineOptions, storeThread: Worker | n
       credentials,
       pulling,
       access,
+      signIns,
       audit,
       setAddress(address, plainHttpOn = null) {
         systemCommands.address = address

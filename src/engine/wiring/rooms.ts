@@ -17,6 +17,7 @@ import { QueueCommands } from '../commands/queue-commands.ts'
 import { RememberedAnswers } from '../commands/remembered-answers.ts'
 import { SystemCommands } from '../commands/system-commands.ts'
 import { Access } from '../access/access.ts'
+import { SignIns } from '../access/sign-ins.ts'
 import { Audit } from '../audit/audit.ts'
 import { SyslogStream } from '../audit/syslog.ts'
 import { describeNode } from '../dispatch/describe-node.ts'
@@ -149,6 +150,7 @@ async function openGround(options: EngineOptions, storeThread: Worker | null, op
   return {
     ...data,
     access,
+    signIns: new SignIns({ access, clock }),
     audit,
     auditStream,
     ...cacheRoom,

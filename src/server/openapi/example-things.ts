@@ -37,6 +37,7 @@ import {
   AccessTokenId,
   type Session,
   type User,
+  type WaitingSignIn,
   UserId
 } from '../../shared/contract/index.ts'
 import { QUEUED_JOB } from '../../shared/plain-job.ts'
@@ -462,6 +463,11 @@ export const auditEntry: AuditEntry = {
   ...{ result: 'done', code: null, count: 1, isCut: false },
   previousHash: '3f786850e387550fdab836ed7e6dc881de23001b4b8e2a0fdd6f1f5d1f6c3b52',
   hash: '89e6c98d92887913cadf06b2adb97f26cde4849b1d4f2a6c07a3f0d9c4e5b617'
+}
+
+export const waitingSignIn: WaitingSignIn = {
+  ...{ client: 'cli', host: 'build-7', user: 'anna', address: '10.0.0.7' },
+  ...{ beganAtMs: NOON_MS, endsAtMs: NOON_MS + 600_000 }
 }
 
 export const accessToken: AccessToken = {

@@ -5,8 +5,10 @@ import type { Engine } from '../../engine/index.ts'
 import type { SharedAnswers } from '../../engine/cache/shared-answers.ts'
 import type { SharedCache } from '../../engine/cache/shared-cache.ts'
 import { Access } from '../../engine/access/access.ts'
+import { SignIns } from '../../engine/access/sign-ins.ts'
 import { Audit } from '../../engine/audit/audit.ts'
 import { accessOperations } from '../../engine/router/access-operations.ts'
+import { signInOperations } from '../../engine/router/sign-in-operations.ts'
 import { auditTicket } from '../../engine/access/acting.ts'
 import { auditedStore } from '../../engine/store/audit/audited-store.ts'
 import { implementWithRights } from '../../engine/router/required-rights.ts'
@@ -58,9 +60,11 @@ export function createFakeEngine() {
   const accessClock = createFakeClock()
   const { audit, audited } = createFakeAudit(accessClock)
   const access = createFakeAccess(CREDENTIALS.username, accessClock, audited)
+  const signIns = new SignIns({ access, clock: accessClock })
   const server = implementWithRights(NOTHING, audit)
   const own = {
     ...accessOperations(server, access),
+    ...signInOperations(server, signIns),
     jobs: {
       list: server.jobs.list.handler(({ input }) => ({
         jobs: [aShopJob({ project: aProjectName(input.project ?? 'shop'), priority: input.limit })],
@@ -212,6 +216,7 @@ export function createFakeEngine() {
     incoming: createLazyIncoming(),
     credentials: { ...CREDENTIALS },
     access,
+    signIns,
     audit,
     /** The entries of the audit log, without their places there. */
     audited,

@@ -16,6 +16,7 @@ import { projectsContract } from './projects.ts'
 import { queueContract } from './queue.ts'
 import { chainsContract, schedulesContract } from './schedules.ts'
 import { enginesContract } from './engines.ts'
+import { signInsContract } from './sign-ins.ts'
 import { storageContract } from './storage.ts'
 import { systemContract } from './system.ts'
 import { webhooksContract } from './webhooks.ts'
@@ -45,6 +46,7 @@ export const contract = {
   tokens: tokensContract,
   audit: auditContract,
   sessions: sessionsContract,
+  signIns: signInsContract,
   system: systemContract
 } satisfies Operations
 
@@ -74,6 +76,7 @@ export * from './kubernetes.ts'
 export * from './settings.ts'
 export * from './recommended-policy.ts'
 export * from './engines.ts'
+export * from './sign-ins.ts'
 export * from './storage.ts'
 export * from './system.ts'
 export * from './webhooks.ts'

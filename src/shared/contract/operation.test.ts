@@ -32,7 +32,9 @@ describe('every operation of the contract', () => {
       'users.changePassword',
       'tokens.create',
       'tokens.revoke',
-      'sessions.revoke'
+      'sessions.revoke',
+      'signIns.approve',
+      'signIns.deny'
     ])
   })
 
