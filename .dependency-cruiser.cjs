@@ -114,7 +114,7 @@ module.exports = {
       from: { path: '^src/(server|config|remote|main|cli)/', pathNot: TESTS },
       to: {
         path: '^src/engine/',
-        pathNot: '^src/engine/(index\\.ts$|runtime/|cache/(shared-cache|shared-answers|token-buckets?)\\.ts$|blobs/incoming-files\\.ts$|access/(principal|acting|rights|sign-ins)\\.ts$|nodes/ssh/ssh-tunnels\\.ts$|audit/audit\\.ts$|router/router\\.ts$|scrapyd-commands/scrapyd-(commands|shapes|for)\\.ts$|import/(?:import-(?:scrapyd|schedules)|copy-blobs)\\.ts$|projects/egg-builder\\.ts$|store/copy/copy-store\\.ts$|store/audit/chain\\.ts$)'
+        pathNot: '^src/engine/(index\\.ts$|runtime/|cache/(shared-cache|shared-answers|token-buckets?)\\.ts$|blobs/incoming-files\\.ts$|access/(principal|acting|rights|sign-ins)\\.ts$|nodes/ssh/(ssh-tunnels|connect-through)\\.ts$|audit/audit\\.ts$|router/router\\.ts$|scrapyd-commands/scrapyd-(commands|shapes|for)\\.ts$|import/(?:import-(?:scrapyd|schedules)|copy-blobs)\\.ts$|projects/egg-builder\\.ts$|store/copy/copy-store\\.ts$|store/audit/chain\\.ts$)'
       }
     },
     {

@@ -11,7 +11,7 @@ const EMPTY = useRemoteEngines.getInitialState()
 const FRANKFURT: RemoteEngine = {
   ...{ id: '0193a3c2-0000-4000-8000-000000000001', name: 'Frankfurt', url: 'https://eu.example.org', colour: 'orange' },
   ...{ readOnly: false, signsInWith: 'token', username: null, pinned: null, state: 'live', sinceMs: 0, problem: null },
-  ...{ version: '0.1.0', age: 'same', lacks: [] }
+  ...{ asOfMs: new Date(2026, 10, 2, 14, 2).getTime(), version: '0.1.0', age: 'same', lacks: [] }
 }
 
 let engine: FakeEngine
@@ -46,6 +46,12 @@ it('an engine that does not respond shows its last state in grey, since when and
   expect(await screen.findByText('It does not respond.', { exact: false })).toBeTruthy()
   await screen.findByRole('grid', { name: 'Jobs' })
   expect(document.querySelector('[data-outdated]')).not.toBeNull()
+  expect(screen.getByRole('status', { name: '' }).textContent).toMatch(/last known state, as of 2 Nov, 14:02\./)
+  // Run stays where it is, and says why it does nothing.
+  const run = screen.getByRole('button', { name: /^Run/ })
+  expect(run.getAttribute('aria-disabled')).toBe('true')
+  fireEvent.click(run)
+  expect(screen.queryByRole('dialog')).toBeNull()
   act(() => useRemoteEngines.setState({ current: FRANKFURT }))
   await waitFor(() => expect(document.querySelector('[data-outdated]')).toBeNull())
   expect(screen.queryByText('It does not respond.', { exact: false })).toBeNull()
@@ -84,6 +90,7 @@ it('asks for what is missing before an engine is added', async () => {
   submit()
   expect(await screen.findByText(/must be http:\/\/HOST:PORT or https:\/\/HOST/)).toBeTruthy()
   fill('Address', 'https://eu.example.org')
+  fireEvent.click(screen.getByRole('radio', { name: 'Token' }))
   submit()
   expect(await screen.findByText('Required')).toBeTruthy()
 })
