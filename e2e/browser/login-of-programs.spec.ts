@@ -91,7 +91,10 @@ test('scrapdeck login: somebody logs in, sees what is asked, allows less than ev
   }
 })
 
-test('over SSH, the code that the command line shows is typed in any browser; Deny ends it', async ({ page, serve }) => {
+test('over SSH, the code that the command line shows is typed in any browser; Deny ends it', async ({
+  page,
+  serve
+}) => {
   const service = await serve({ localSlots: 0 })
   const line = new CommandLine()
   const overSsh = { SSH_CONNECTION: '10.0.0.1 50000 10.0.0.2 22' }

@@ -49,7 +49,10 @@ it('signs in with the browser, and commands then use that login for that address
   const login = await run(['login', url], {
     openBrowser: async (page) => void browser(page).then((text) => pages.push(text))
   })
-  expect([login.code, login.out]).toEqual([0, expect.stringContaining(`Logged in to ${url} as anna (operator), until `)])
+  expect([login.code, login.out]).toEqual([
+    0,
+    expect.stringContaining(`Logged in to ${url} as anna (operator), until `)
+  ])
   expect(login.out).toContain(`No keychain can be used here, so the token is in ${file}, which only you can read.`)
   expect(login.error).toContain(`${url}/ui/#/authorize?`)
   expect(statSync(file).mode & 0o777).toBe(0o600)

@@ -25,7 +25,10 @@ async function open() {
   const call = (method: 'POST' | 'GET' | 'DELETE', path: string, body?: object, headers: object = { cookie }) =>
     app.askAnonymously({
       ...{ method, url: `/api/v1/sign-ins${path}` },
-      headers: { ...(body !== undefined && { 'content-type': 'application/json' }), ...(headers as { cookie: string }) },
+      headers: {
+        ...(body !== undefined && { 'content-type': 'application/json' }),
+        ...(headers as { cookie: string })
+      },
       ...(body !== undefined && { payload: JSON.stringify(body) })
     })
   const approve = async (to: object = TO, more: object = {}) =>
@@ -35,7 +38,8 @@ async function open() {
     (
       await app.askAnonymously({ url: '/api/v1/users/me', headers: { authorization: `Bearer ${token}` } })
     ).json<object>()
-  const tokens = () => access.listTokens({ ...app.engine.access.findBySession(anna.id, app.engine.accessClock.nowMs())! })
+  const tokens = () =>
+    access.listTokens({ ...app.engine.access.findBySession(anna.id, app.engine.accessClock.nowMs())! })
   return { ...app, access, anna, cookie, post, call, approve, redeem, meWith, tokens }
 }
 
@@ -174,7 +178,11 @@ it('codes cannot be guessed: ten tries a minute, and what one address begins dis
 it('refuses what is no request of a program', async () => {
   const { post, redeem } = await open()
   expect((await redeem({})).json()).toMatchObject({ code: 'BAD_INPUT' })
-  for (const bad of [{ ...REQUESTER, client: 'other' }, { ...REQUESTER, host: '' }, { ...REQUESTER, host: 'x'.repeat(65) }]) {
+  for (const bad of [
+    { ...REQUESTER, client: 'other' },
+    { ...REQUESTER, host: '' },
+    { ...REQUESTER, host: 'x'.repeat(65) }
+  ]) {
     expect((await post('/ui/login/device', bad)).json()).toMatchObject({ code: 'BAD_INPUT' })
   }
   const fromPage = await post('/ui/login/token', {}, { origin: 'https://evil.example' })

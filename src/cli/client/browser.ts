@@ -2,7 +2,10 @@
 export type OpenBrowser = (url: string) => Promise<void>
 
 /** null: a browser that opens here would not be before the user's eyes, or there is none. */
-export function findBrowser(environment: Record<string, string | undefined>, platform = process.platform): OpenBrowser | null {
+export function findBrowser(
+  environment: Record<string, string | undefined>,
+  platform = process.platform
+): OpenBrowser | null {
   const isOverSsh = Boolean(environment['SSH_CONNECTION'] || environment['SSH_TTY'])
   // Of WSL, the browser is one of Windows.
   const hasDisplay = ['DISPLAY', 'WAYLAND_DISPLAY', 'WSL_DISTRO_NAME'].some((name) => Boolean(environment[name]))

@@ -97,7 +97,10 @@ async function findLocalAddress(
   }
   if (username !== '') throw noPassword(running ?? addressOfPort(port), [NOT_SET, ...userFact(username)])
   // Nothing of Scrapdeck is on this machine but the command line.
-  const isElsewhere = running === null && !hasCredentials(dataDirectory) && [flags.data, flags.port, flags.config].every((flag) => flag === undefined)
+  const isElsewhere =
+    running === null &&
+    !hasCredentials(dataDirectory) &&
+    [flags.data, flags.port, flags.config].every((flag) => flag === undefined)
   const [newest] = isElsewhere ? listLogins(terminal) : []
   if (newest !== undefined) return addressOfLogin((await findLogin(newest.url, terminal))!)
   const credentials = localCredentials(dataDirectory)

@@ -90,7 +90,8 @@ export function addLoginCommands({ add, group }: ClientCommands): void {
     }
     const url = wanted === undefined ? newest?.url : baseOf(readUrl(wanted))
     const login = listLogins(terminal).find((one) => one.url === url)
-    if (login === undefined) throw new CommandEnd(EXIT_CODES.notFound, `Not logged in${url === undefined ? '' : ` to ${url}`}.`)
+    if (login === undefined)
+      throw new CommandEnd(EXIT_CODES.notFound, `Not logged in${url === undefined ? '' : ` to ${url}`}.`)
     const problem = await findLogin(login.url, terminal).then(
       (found) => revoke(found!, terminal).then(() => null, toText),
       toText
@@ -130,10 +131,15 @@ function addressOf(given: string | undefined, terminal: Terminal): string {
   }
   const url = readUrl(named)
   if (url.username !== '' || url.password !== '') {
-    throw new CommandEnd(EXIT_CODES.usage, 'Leave user name and password out of the address: you enter them in the browser.')
+    throw new CommandEnd(
+      EXIT_CODES.usage,
+      'Leave user name and password out of the address: you enter them in the browser.'
+    )
   }
   if (url.protocol === 'http:' && !isLoopback(url.hostname.replace(/^\[|\]$/g, ''))) {
-    terminal.error(`Without TLS, the token can be read on its way to ${url.host}. Use https:// outside of a trusted network.\n`)
+    terminal.error(
+      `Without TLS, the token can be read on its way to ${url.host}. Use https:// outside of a trusted network.\n`
+    )
   }
   return baseOf(url)
 }
@@ -155,11 +161,15 @@ async function signIn(url: string, terminal: Terminal, isWithout: boolean): Prom
   }
   return signInWithCode(service, {
     ...{ client: 'cli', signal, sleep: terminal.sleep },
-    show: (page, userCode) => terminal.error(`Open this page in any browser:  ${page}\nand enter this code there:     ${userCode}\n`)
+    show: (page, userCode) =>
+      terminal.error(`Open this page in any browser:  ${page}\nand enter this code there:     ${userCode}\n`)
   })
 }
 
-function readToken(file: string, { directory }: Terminal): Pick<SignedIn, 'token' | 'userName'> & { expiresAtMs: null } {
+function readToken(
+  file: string,
+  { directory }: Terminal
+): Pick<SignedIn, 'token' | 'userName'> & { expiresAtMs: null } {
   const path = file === '-' ? 0 : resolve(directory, file)
   let line = ''
   try {
@@ -167,7 +177,8 @@ function readToken(file: string, { directory }: Terminal): Pick<SignedIn, 'token
   } catch (cause) {
     throw new CommandEnd(EXIT_CODES.usage, `The token file ${file} cannot be read.`, { cause })
   }
-  if (!line.startsWith('sdk_')) throw new CommandEnd(EXIT_CODES.usage, 'The first line is no token: those begin with sdk_.')
+  if (!line.startsWith('sdk_'))
+    throw new CommandEnd(EXIT_CODES.usage, 'The first line is no token: those begin with sdk_.')
   return { token: line.trim(), userName: 'token', expiresAtMs: null }
 }
 

@@ -31,11 +31,14 @@ console.log(JSON.stringify(await (async () => { ${statements} })()))`
   return JSON.parse(stdout)
 }
 
-it.skipIf(process.platform !== 'linux')('without a Secret Service there is no keychain, and nothing is kept in the kernel', async () => {
-  const environment = { HOME: makeDirectory(), DBUS_SESSION_BUS_ADDRESS: 'unix:path=/nowhere' }
-  expect(await inProcess('return keychain', [], environment)).toBeNull()
-  expect(await inProcess('return keychain', [], { ...environment, SCRAPDECK_KEYCHAIN: 'off' })).toBeNull()
-})
+it.skipIf(process.platform !== 'linux')(
+  'without a Secret Service there is no keychain, and nothing is kept in the kernel',
+  async () => {
+    const environment = { HOME: makeDirectory(), DBUS_SESSION_BUS_ADDRESS: 'unix:path=/nowhere' }
+    expect(await inProcess('return keychain', [], environment)).toBeNull()
+    expect(await inProcess('return keychain', [], { ...environment, SCRAPDECK_KEYCHAIN: 'off' })).toBeNull()
+  }
+)
 
 describe.skipIf(missing.length > 0)('in a session with a Secret Service (else skipped: not in PATH)', () => {
   it('keeps a token for each address until it is removed, also for the next process', async () => {

@@ -91,7 +91,10 @@ export class SignIns {
   }
 
   /** A program that cannot open a browser, and shows this code instead. */
-  begin(requester: SignInRequester, address: string): { deviceCode: string; userCode: string; expiresInSeconds: number } {
+  begin(
+    requester: SignInRequester,
+    address: string
+  ): { deviceCode: string; userCode: string; expiresInSeconds: number } {
     this.#forgetExpired()
     const own = [...this.#devices].filter(([, device]) => device.address === address)
     if (own.length >= DEVICES_OF_ADDRESS_MAX) this.#devices.delete(own[0]![0])

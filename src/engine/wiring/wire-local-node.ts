@@ -97,7 +97,11 @@ export class LocalNodeRoom {
 
   private constructor(
     parts: LocalNodeParts,
-    { stored, slotsOfRow, host }: Pick<EngineOptions, 'host'> & {
+    {
+      stored,
+      slotsOfRow,
+      host
+    }: Pick<EngineOptions, 'host'> & {
       stored: StoredNode | undefined
       slotsOfRow: number | null
     }
@@ -167,7 +171,9 @@ export class LocalNodeRoom {
   /** Writes the node's row, which is created at the first start. */
   async putRow(): Promise<void> {
     if (this.#node === null) return
-    await this.#parts.store.putNode(localNodeRow(this.#stored, this.#slotsOfRow, { host: this.#host, clock: this.#parts.clock }))
+    await this.#parts.store.putNode(
+      localNodeRow(this.#stored, this.#slotsOfRow, { host: this.#host, clock: this.#parts.clock })
+    )
   }
 
   /** Starts to emit events, first the current state of the Pythons. */

@@ -370,7 +370,7 @@ class OpenEngine {
   #connect(): Promise<RemoteConnection> {
     if (this.#isStopped)
       throw new ScrapdeckError('ENGINE_UNREACHABLE', `${this.stored.name} was removed from the list.`)
-    this.#connection ??= this.openCredentials().then((credentials) => 
+    this.#connection ??= this.openCredentials().then((credentials) =>
       connectRemote({ ...this.stored, credentials }, this.#parts)
     )
     return this.#connection

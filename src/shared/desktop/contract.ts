@@ -10,7 +10,8 @@ const ADDRESS_MAX = 2_000
 const SECRET_MAX = 4_000
 
 const PLAIN_ADDRESS = /^https?:\/\/[^/?#@\s]+(\/[^?#@\s]*)?$/
-const HOW_TO_WRITE = 'must be http://HOST:PORT, https://HOST or ssh://USER@HOST/http://127.0.0.1:6800, without a password'
+const HOW_TO_WRITE =
+  'must be http://HOST:PORT, https://HOST or ssh://USER@HOST/http://127.0.0.1:6800, without a password'
 
 /** Without credentials, query and fragment: those are entered, or not sent at all. Behind an SSH host: as seen from it. */
 const Address = z

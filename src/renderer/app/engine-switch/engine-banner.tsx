@@ -35,7 +35,9 @@ export function EngineBanner() {
             {name} {state === 'offline' ? 'has been offline' : 'has refused the connection'} for{' '}
             {formatAge(Math.max(0, nowMs - sinceMs))}.
           </strong>{' '}
-          {asOfMs === null ? 'Nothing of it is known here yet.' : `You see its last known state, as of ${formatMoment(asOfMs - (asOfMs % 60_000), nowMs)}.`}{' '}
+          {asOfMs === null
+            ? 'Nothing of it is known here yet.'
+            : `You see its last known state, as of ${formatMoment(asOfMs - (asOfMs % 60_000), nowMs)}.`}{' '}
           {problem?.message}
         </span>
         <Button size="compact-xs" variant="default" onClick={() => retry.mutate(id)}>

@@ -4,7 +4,13 @@ import { ROLES } from '../../../shared/roles.ts'
 import type { AuthorizeSearch } from '../../state/search.ts'
 
 /** Days, as the options of a select. */
-export const APPROVAL_EXPIRIES = { '1': '1 day', '7': '7 days', '30': '30 days', '90': '90 days', '365': '365 days' } as const
+export const APPROVAL_EXPIRIES = {
+  '1': '1 day',
+  '7': '7 days',
+  '30': '30 days',
+  '90': '90 days',
+  '365': '365 days'
+} as const
 
 export const ApprovalForm = z
   .object({
@@ -13,11 +19,13 @@ export const ApprovalForm = z
     projects: z.array(z.string().trim().min(1)).max(200),
     expiry: z.enum(Object.keys(APPROVAL_EXPIRIES) as (keyof typeof APPROVAL_EXPIRIES)[])
   })
-  .transform(({ role, projects, expiry }): Omit<SignInApproval, 'to'> => ({
-    role,
-    projects: projects.length === 0 ? null : (projects as NonNullable<SignInApproval['projects']>),
-    expiresInDays: Number(expiry)
-  }))
+  .transform(
+    ({ role, projects, expiry }): Omit<SignInApproval, 'to'> => ({
+      role,
+      projects: projects.length === 0 ? null : (projects as NonNullable<SignInApproval['projects']>),
+      expiresInDays: Number(expiry)
+    })
+  )
 
 export type ApprovalTexts = z.input<typeof ApprovalForm>
 

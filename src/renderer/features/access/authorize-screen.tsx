@@ -49,7 +49,12 @@ export function AuthorizeScreen() {
     <div className={classes.screen}>
       <div className={classes.consent}>
         {asked.is === 'redirect' ? (
-          <Consent me={me} {...asked} leave={(answer) => leaveTo(asked.redirectUri, asked.state, answer)} onEnd={setEnd} />
+          <Consent
+            me={me}
+            {...asked}
+            leave={(answer) => leaveTo(asked.redirectUri, asked.state, answer)}
+            onEnd={setEnd}
+          />
         ) : waiting === null ? (
           <EnterCode onFound={setWaiting} />
         ) : (
@@ -80,7 +85,7 @@ function EnterCode({ onFound }: { onFound: (found: WaitingSignIn & { userCode: s
     onSuccess: onFound
   })
   return (
-    <Panel title="Sign in a device">
+    <Panel>
       <form
         className={classes.form}
         onSubmit={(event) => {
@@ -88,9 +93,10 @@ function EnterCode({ onFound }: { onFound: (found: WaitingSignIn & { userCode: s
           if (userCode !== null) find.mutate(userCode)
         }}
       >
+        <h1 className={classes.question}>Enter the code</h1>
         <TextInput
           label="Code"
-          description="The eight letters that the command line or the app shows. Never enter a code that somebody has sent you."
+          description="The eight letters that the command line shows. Never enter a code that somebody has sent you."
           placeholder="WDJB-MJHT"
           value={typed}
           onChange={(event) => setTyped(event.currentTarget.value)}
@@ -143,8 +149,11 @@ function Consent({ me, requester, to, began, leave, onEnd }: ConsentProps) {
   })
   const program = SIGN_IN_CLIENTS[requester.client].toLowerCase()
   return (
-    <Panel title={`Allow the ${program} on ${requester.host} to act as you?`}>
+    <Panel>
       <SchemaForm form={form} className={classes.form}>
+        <h1 className={classes.question}>
+          Allow the {program} on {requester.host} to act as you?
+        </h1>
         <div>
           <FieldRow label="You are">
             <strong>{me.name}</strong>
@@ -167,7 +176,7 @@ function Consent({ me, requester, to, began, leave, onEnd }: ConsentProps) {
         />
         <TagsInput
           label="Projects"
-          description="Leave it empty for all of yours."
+          placeholder="All of yours"
           data={projects.map(({ name }) => name)}
           value={form.values.projects}
           error={form.error('projects')}
