@@ -6,7 +6,7 @@ import type { Page } from '@playwright/test'
 import { SERVICE_ENTRY, TEST_CREDENTIALS } from '../support/service.ts'
 import { expect, test } from './browser-test.ts'
 
-/** A command line of somebody at a computer with a screen; what it opens there leads nowhere, so that a test does it. */
+/** A command line at a computer with a screen; what it opens leads nowhere, so that a test opens it. */
 class CommandLine {
   readonly home = mkdtempSync(join(tmpdir(), 'scrapdeck-login-'))
   readonly #running: ChildProcess[] = []

@@ -7,7 +7,7 @@
 export const SIGN_IN_CLIENTS = { cli: 'Command line', desktop: 'Desktop app' } as const
 export type SignInClient = keyof typeof SIGN_IN_CLIENTS
 
-/** Where a program begins a sign-in with a typed code, and where it gets its token. Relative to the service's address. */
+/** Below the service's address: where a program begins a sign-in with a typed code, and where it gets its token. */
 export const DEVICE_PATH = '/ui/login/device'
 export const TOKEN_PATH = '/ui/login/token'
 /** How often a program asks whether its code was typed. */

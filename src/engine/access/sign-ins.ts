@@ -58,7 +58,7 @@ export class SignIns {
     this.#guesses = new Guesses(clock, 'codes')
   }
 
-  /** Returns the code for the redirect address; null: the program asks. Rejects with ROLE_REQUIRED, SIGN_IN_NOT_FOUND. */
+  /** Returns the code for the redirect address; null: the program asks. Throws ROLE_REQUIRED, SIGN_IN_NOT_FOUND. */
   approve(by: Principal, { to, expiresInDays, role, projects }: SignInApproval): string | null {
     const device = to.kind === 'code' ? this.#find(by, to.userCode) : null
     const name = nameOfSignIn(to.kind === 'code' ? device! : to.requester)

@@ -17,8 +17,8 @@ const File = z.object({
 })
 
 /**
- * What is shown of an engine that does not respond: its last answers, and as of when they were all right. They survive a
- * restart of the app in a file that only this user can read. Those that were used last are kept.
+ * What is shown of an engine that does not respond: its last answers, and as of when all of them were right. They are
+ * in a file that only this user can read, for the next start of the app. The newest are kept.
  */
 export class LastAnswers {
   readonly #path: string

@@ -8,8 +8,8 @@ import { ScrapdeckError } from '../../shared/errors.ts'
 export interface Loopback extends AsyncDisposable {
   redirectUri: string
   /**
-   * Resolves with what `exchange` makes of the code that the browser brings; the page in the browser says how that went.
-   * Rejects with SIGN_IN_FAILED if it was denied, or with the reason of `signal`.
+   * Resolves with what `exchange` makes of the code that the browser brings; the page there says how that went. Rejects
+   * with SIGN_IN_FAILED if it was denied, or with the reason of `signal`.
    */
   answer<T>(signal: AbortSignal, exchange: (code: string) => Promise<T>): Promise<T>
 }

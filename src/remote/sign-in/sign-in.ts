@@ -112,7 +112,7 @@ function nameOfAccount(): string {
 
 const plain = (text: string): string => text.replaceAll(/[^\w.@\\-]/g, '').slice(0, 64)
 
-/** Before a browser is opened for nothing. Rejects with SIGN_IN_UNAVAILABLE for an older Scrapdeck, or something else. */
+/** Before a browser is opened for nothing. Rejects with SIGN_IN_UNAVAILABLE if it is older, or something else. */
 async function requireSignIn(service: SignInService, signal: AbortSignal): Promise<void> {
   const { status, text } = await service.post(TOKEN_PATH, {}, signal)
   if (status === 429) throw refusalOf(text) ?? failed('Too many requests')

@@ -15,7 +15,7 @@ export const SignInRequester = z.object({
 export type SignInRequester = z.infer<typeof SignInRequester>
 
 /** As shown, or without its hyphen; in any case. */
-const UserCode = z.string().regex(/^[a-z]{4}-?[a-z]{4}$/i, 'A code has eight letters, such as WDJB-MJHT')
+const UserCode = z.string().regex(/^[A-Za-z]{4}-?[A-Za-z]{4}$/, 'A code has eight letters, such as WDJB-MJHT')
 
 /** A sign-in that waits for somebody who types its code. */
 export const WaitingSignIn = SignInRequester.extend({

@@ -13,7 +13,7 @@ const PLAIN_ADDRESS = /^https?:\/\/[^/?#@\s]+(\/[^?#@\s]*)?$/
 const HOW_TO_WRITE =
   'must be http://HOST:PORT, https://HOST or ssh://USER@HOST/http://127.0.0.1:6800, without a password'
 
-/** Without credentials, query and fragment: those are entered, or not sent at all. Behind an SSH host: as seen from it. */
+/** Without credentials, query and fragment: those are entered, or not sent. Behind an SSH host: as seen from there. */
 const Address = z
   .string()
   .trim()
@@ -97,9 +97,9 @@ export const desktopContract = {
     /** The list now, and after each change of it or of a state. */
     watch: oc.output(eventIterator(z.object({ appVersion: z.string(), engines: z.array(RemoteEngine) }))),
     /**
-     * Signs in with the browser, and resolves when somebody has allowed it there; ends with the call. The ticket is good
-     * for `add` and `update` with this address, once. Rejects as `add` does, with SIGN_IN_FAILED, and with BAD_INPUT
-     * behind an SSH host, where no browser gets.
+     * Signs in with the browser, and resolves when somebody has allowed it there; ends with the call. The ticket is
+     * good for `add` and `update` with this address, once. Rejects as `add` does, with SIGN_IN_FAILED, and with
+     * BAD_INPUT behind an SSH host, where no browser gets.
      */
     signIn: oc
       .input(EngineSettings.pick({ name: true, url: true }).extend(Trusted))

@@ -36,7 +36,7 @@ export type Asked =
 
 const Redirect = SignInApproval.shape.to.options[0]
 
-/** What the address of the page asks for. Anybody can write one: the code goes to a program on this computer or nowhere. */
+/** What the page's address asks for. Anybody can write one: the code goes to a program on this computer or nowhere. */
 export function readAuthorize(search: AuthorizeSearch): Asked {
   const { client, host, user = '', redirect_uri: redirectUri, state, code_challenge: challenge, ...rest } = search
   if (redirectUri === undefined) return { is: 'code' }
