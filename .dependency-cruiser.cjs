@@ -99,7 +99,7 @@ module.exports = {
       comment: 'The engine is a library: it knows neither the server, the desktop, the command line nor the UI.',
       severity: 'error',
       from: { path: '^src/engine/' },
-      to: { path: '^src/(server|config|main|cli|preload|renderer)/' }
+      to: { path: '^src/(server|config|remote|main|cli|preload|renderer)/' }
     },
     {
       name: 'engine-is-plain-node',
@@ -112,10 +112,10 @@ module.exports = {
       name: 'engine-one-door',
       comment: 'From outside, the engine has one door, src/engine/index.ts, and the seams it is built from (blobs, runtime, types).',
       severity: 'error',
-      from: { path: '^src/(server|config|main|cli)/', pathNot: TESTS },
+      from: { path: '^src/(server|config|remote|main|cli)/', pathNot: TESTS },
       to: {
         path: '^src/engine/',
-        pathNot: '^src/engine/(index\\.ts$|runtime/|cache/(shared-cache|shared-answers|token-buckets?)\\.ts$|blobs/incoming-files\\.ts$|access/(principal|acting|rights)\\.ts$|audit/audit\\.ts$|router/router\\.ts$|scrapyd-commands/scrapyd-(commands|shapes|for)\\.ts$|import/(?:import-(?:scrapyd|schedules)|copy-blobs)\\.ts$|backup/(?:(?:make|read)-backup|open-source)\\.ts$|projects/egg-builder\\.ts$|store/copy/copy-store\\.ts$|store/audit/chain\\.ts$)'
+        pathNot: '^src/engine/(index\\.ts$|runtime/|cache/(shared-cache|shared-answers|token-buckets?)\\.ts$|blobs/incoming-files\\.ts$|access/(principal|acting|rights|sign-ins)\\.ts$|nodes/ssh/(ssh-tunnels|connect-through)\\.ts$|audit/audit\\.ts$|router/router\\.ts$|scrapyd-commands/scrapyd-(commands|shapes|for)\\.ts$|import/(?:import-(?:scrapyd|schedules)|copy-blobs)\\.ts$|backup/(?:(?:make|read)-backup|open-source)\\.ts$|projects/egg-builder\\.ts$|store/copy/copy-store\\.ts$|store/audit/chain\\.ts$)'
       }
     },
     {
@@ -134,9 +134,9 @@ module.exports = {
     },
     {
       name: 'service-without-electron',
-      comment: 'The service (server, config, cli) runs where no Electron is: it must not reach electron, not even through other files.',
+      comment: 'The service (server, config, remote, cli) runs where no Electron is: it must not reach electron, not even through other files.',
       severity: 'error',
-      from: { path: '^src/(server|config|cli)/' },
+      from: { path: '^src/(server|config|remote|cli)/' },
       to: { path: '(^|node_modules/)electron(/|$)', reachable: true }
     },
     {
@@ -144,18 +144,25 @@ module.exports = {
       comment: 'The server is opened by cli and main, with what config has read; it knows none of them.',
       severity: 'error',
       from: { path: '^src/server/' },
-      to: { path: '^src/(config|main|cli)/' }
+      to: { path: '^src/(config|remote|main|cli)/' }
     },
     {
       name: 'config-knows-no-host',
       comment: 'What can be set is read alike for both hosts: config knows neither main nor cli.',
       severity: 'error',
       from: { path: '^src/config/' },
-      to: { path: '^src/(main|cli)/' }
+      to: { path: '^src/(remote|main|cli)/' }
+    },
+    {
+      name: 'remote-knows-no-host',
+      comment: 'How other engines are reached is the same for both hosts: remote knows neither main nor cli, nor config.',
+      severity: 'error',
+      from: { path: '^src/remote/' },
+      to: { path: '^src/(config|main|cli)/' }
     },
     {
       name: 'hosts-apart',
-      comment: 'main (desktop) and cli (service) are two hosts of one engine: what both need belongs in config, server or engine.',
+      comment: 'main (desktop) and cli (service) are two hosts of one engine: what both need belongs in remote, config, server or engine.',
       severity: 'error',
       from: { path: '^src/(main|cli)/' },
       to: { path: '^src/(main|cli)/', pathNot: '^src/$1/' }

@@ -72,7 +72,8 @@ export default defineConfig({
   },
   ssr: {
     noExternal: true,
-    // better-sqlite3 and DuckDB are native; pino-pretty is only loaded for a terminal.
-    external: ['better-sqlite3', '@duckdb/node-api', 'pino-pretty']
+    // better-sqlite3, DuckDB and the keychain are native; pino-pretty is only loaded for a terminal; `open` has a script
+    // beside it.
+    external: ['better-sqlite3', '@duckdb/node-api', '@napi-rs/keyring', 'pino-pretty', 'open']
   }
 })

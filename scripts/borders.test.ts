@@ -55,6 +55,7 @@ const PLANTED: [file: string, imported: string, rule: string][] = [
   ['src/cli/c.ts', 'electron', 'service-without-electron'],
   ['src/server/a.ts', '../cli/bin.ts', 'server-knows-no-host'],
   ['src/config/a.ts', '../main/index.ts', 'config-knows-no-host'],
+  ['src/remote/a.ts', '../cli/bin.ts', 'remote-knows-no-host'],
   ['src/renderer/app/a.ts', '../../engine/index.ts', 'renderer-speaks-the-contract'],
   ['src/renderer/app/b.ts', 'node:fs', 'renderer-is-a-web-page'],
   ['src/renderer/app/c.ts', 'electron', 'only-desktop-knows-electron'],

@@ -7,7 +7,9 @@ import path from 'node:path'
 import { inRoot, nodePackage } from '../../scripts/setup/platform.mjs'
 
 /** The `external` ones of the bundle, and the page of the API's documentation. */
-export const RUNTIME_PACKAGES = ['better-sqlite3', '@duckdb/node-api', 'pino-pretty', '@fastify/swagger-ui']
+export const RUNTIME_PACKAGES = [
+  ...['better-sqlite3', '@duckdb/node-api', '@napi-rs/keyring', 'pino-pretty', 'open', '@fastify/swagger-ui']
+]
 /** Served as files, so that its dependencies (a Fastify plugin's) are not needed. */
 const FILES_ONLY = ['@fastify/swagger-ui']
 /** Sources of what is shipped built. */

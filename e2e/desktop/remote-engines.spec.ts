@@ -144,3 +144,63 @@ test('a self-made certificate is pinned on first use; another one refuses until 
     await service.stop()
   }
 })
+
+test('signs in with the browser; after a restart, the last state is grey, Run says why it waits, and the node has its own name', async ({
+  launch,
+  userData,
+  page
+}) => {
+  test.setTimeout(240_000)
+  const service = await startService({ localSlots: 1 })
+  try {
+    const desktop = await launch({ environment: WITHOUT_LOCAL_NODE })
+    const window = await desktop.window()
+    await untilDoor(userData)
+    await desktop.evaluate(({ shell }) => {
+      shell.openExternal = async (url) => void Object.assign(globalThis, { openedLink: url })
+    })
+    const openedLink = () => desktop.evaluate(() => (globalThis as { openedLink?: string }).openedLink ?? null)
+    await openEngineForm(window)
+    const dialog = window.getByRole('dialog')
+    await dialog.getByRole('textbox', { name: 'Name', exact: true }).fill('Frankfurt')
+    await dialog.getByRole('textbox', { name: 'Address' }).fill(service.address)
+    await window.screenshot({ path: '.cache/screenshots/remote-sign-in-1280.png' })
+    await dialog.getByRole('button', { name: 'Sign in…' }).click()
+    await expect(dialog.getByText('Continue in your browser')).toBeVisible()
+    await expect.poll(openedLink).not.toBeNull()
+    await page.goto((await openedLink())!)
+    await page.getByLabel('User name').fill(TEST_CREDENTIALS.username)
+    await page.getByLabel('Password').fill(TEST_CREDENTIALS.password)
+    await page.getByRole('button', { name: 'Log in' }).click()
+    await expect(page.getByRole('heading', { name: /^Allow the desktop app on / })).toBeVisible()
+    await page.getByRole('button', { name: 'Allow' }).click()
+    await expect(page.getByRole('heading', { name: 'Signed in' })).toBeVisible()
+    await expect(engineMenu(window)).toHaveAccessibleName('Engine: Frankfurt')
+    await expect(status(window, 'Live')).toBeVisible()
+    const { tokens } = await service.client.tokens.list()
+    expect(tokens.map(({ name }) => name)).toEqual([expect.stringMatching(/^Desktop app on /)])
+    expect(readFileSync(join(userData, 'engines.json'), 'utf8')).not.toContain('sdk_')
+
+    await openScreen(window, 'Nodes')
+    const nodes = window.getByRole('grid', { name: 'Nodes' })
+    await expect(nodes).toContainText('Local node')
+    await expect(nodes).not.toContainText('This computer')
+
+    await desktop.close()
+    await service.kill()
+    const later = await launch({ environment: WITHOUT_LOCAL_NODE })
+    const again = await later.window()
+    await switchTo(again, 'Frankfurt')
+    await expect(status(again, 'Frankfurt has been offline')).toContainText(/last known state, as of .*\d\d:\d\d/)
+    await openScreen(again, 'Nodes')
+    await expect(again.getByRole('grid', { name: 'Nodes' })).toContainText('Local node')
+    expect(await again.locator('[data-outdated]').count()).toBe(1)
+    const run = again.getByRole('banner').getByRole('button', { name: /^Run/ })
+    await expect(run).toHaveAttribute('aria-disabled', 'true')
+    await run.hover()
+    await expect(again.getByRole('tooltip')).toContainText('Frankfurt is offline')
+    await again.screenshot({ path: '.cache/screenshots/remote-last-state-1280.png' })
+  } finally {
+    await service.stop()
+  }
+})

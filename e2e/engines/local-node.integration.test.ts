@@ -130,14 +130,14 @@ test.skipIf(whyNoPostgres() !== null)(
         environment
       })
       engines.push(engine)
-      await areUp(engine, ['north', 'This computer'])
+      await areUp(engine, ['north', 'Local node'])
       expect(await read(engine, before)).toContain('Spider closed (finished)')
       const after = await run(engine)
       const { jobs } = await engine.client.jobs.list({ limit: 10 })
       const names = new Map((await nodesOf(engine)).map(({ id, name }) => [id, name]))
       expect(jobs.map(({ id, nodeId }) => [id, names.get(nodeId!)])).toEqual([
         [after, 'north'],
-        [before, 'This computer']
+        [before, 'Local node']
       ])
       await engine.stop()
     } finally {

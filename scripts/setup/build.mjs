@@ -16,6 +16,7 @@ const SERVICE = {
     ...COMMON_INPUTS,
     'src/cli',
     'src/config',
+    'src/remote',
     'src/engine',
     'src/server',
     'src/shared',

@@ -30,6 +30,7 @@ const FILES: { names: readonly string[]; load: () => Promise<(commands: ClientCo
   },
   { names: ['groups'], load: async () => (await import('./commands/groups.ts')).addGroupCommands },
   { names: ['roles'], load: async () => (await import('./commands/roles.ts')).addRoleCommands },
+  { names: ['login', 'logout', 'whoami'], load: async () => (await import('./commands/login.ts')).addLoginCommands },
   { names: ['audit'], load: async () => (await import('./commands/audit.ts')).addAuditCommands },
   { names: ['link'], load: async () => (await import('./commands/link.ts')).addLinkCommand },
   {

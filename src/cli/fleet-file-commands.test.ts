@@ -56,6 +56,7 @@ async function call(words: string[], environment: Record<string, string> = {}) {
     interrupted: new AbortController().signal,
     nowMs: () => 0,
     sleep: async () => {},
+    openBrowser: null,
     ask: async () => null,
     localService: () => ({ port: 1, dataDirectory: '/nowhere' })
   }

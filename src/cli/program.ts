@@ -2,6 +2,7 @@ import { availableParallelism, homedir } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Command, CommanderError, Option } from 'commander'
 import type { KeyPlace } from './make-key.ts'
+import { findBrowser } from './client/browser.ts'
 import { EXIT_CODES, exitCodeOf } from './client/exit-codes.ts'
 import { textOfError } from './client/error-text.ts'
 import { type LocalFlags, type LocalService, type Terminal, withoutControls } from './client/terminal.ts'
@@ -17,8 +18,8 @@ import {
 import { resolveLocalService } from '../config/local-service.ts'
 import { maskCredentials } from '../shared/secret-values.ts'
 import type { ResolvedOptions, ServeFlags } from '../config/serve-options.ts'
-import { defaultDataDirectory } from './default-data-directory.ts'
 import type { BackupFlags, RestoreFlags } from './backup.ts'
+import { defaultDataDirectory } from './default-directories.ts'
 import type { CopyFlags } from './copy-store.ts'
 import type { ImportFlags } from './import-scrapyd.ts'
 import { keepHeapSmall } from './keep-heap-small.ts'
@@ -295,6 +296,7 @@ const terminal: Terminal = {
   nowMs: () => Date.now(),
   sleep: (ms) => sleep(ms, undefined, { signal: interruption.signal }),
   ask: askUser,
+  openBrowser: findBrowser(process.env),
   localService: localServiceOf
 }
 // A reader that closes the pipe early (`| head`) is not a failure.

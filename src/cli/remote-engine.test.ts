@@ -70,6 +70,7 @@ const COMMANDS: Record<string, string[]> = {
   'sessions list': [],
   'sessions revoke': ['0a1b2c3d'],
   link: [],
+  whoami: [],
   export: [],
   apply: ['fleet.yaml'],
   'import-schedules': ['crontab', 'crontab', '--any-node']
@@ -81,6 +82,9 @@ const FILES = {
   'fleet.yaml': 'version: 1\n',
   crontab: '0 3 * * * curl http://localhost:6800/schedule.json -d project=shop -d spider=prices\n'
 }
+
+/** They have an address of their own, and no password before they begin (login.test.ts). */
+const LOGINS = ['login to', 'login status', 'logout']
 
 const leaves = (command: Command, path: string[] = []): { name: string; command: Command }[] =>
   command.commands.flatMap((one) =>
@@ -94,7 +98,7 @@ const wordsOf = (name: string) => [...name.split(' '), ...(COMMANDS[name] ?? [])
 it('every command accepts --json, and all are listed below', async () => {
   const { program } = await call(['completion', 'bash'])
   const commands = leaves(program)
-  expect(commands.map(({ name }) => name).sort()).toEqual([...Object.keys(COMMANDS), 'completion'].sort())
+  expect(commands.map(({ name }) => name).sort()).toEqual([...Object.keys(COMMANDS), ...LOGINS, 'completion'].sort())
   for (const { name, command } of commands)
     expect([name, command.options.some(({ long }) => long === '--json')]).toEqual([name, true])
 })
@@ -139,7 +143,7 @@ it('an unknown certificate is reported at once with what to do, and the password
   const { code, error } = await call(['jobs'], { url: `https://127.0.0.1:${port}` })
   expect([code, error]).toEqual([
     EXIT_CODES.unreachable,
-    `https://127.0.0.1:${port}: its certificate was issued by an unknown authority. For a private CA, set NODE_EXTRA_CA_CERTS=ca.pem`
+    `https://127.0.0.1:${port} has a certificate that was issued by an unknown authority. For a private CA, set NODE_EXTRA_CA_CERTS=ca.pem.`
   ])
   const plain = await call(['jobs'], { url: `http://127.0.0.1:${port}` })
   expect([plain.code, plain.error]).toEqual([EXIT_CODES.unreachable, expect.stringContaining('use https://')])

@@ -114,7 +114,7 @@ test('a project runs with what its requirements name; another, without them, can
     const { job } = await client.jobs.get({ id: jobs[0]!.id })
     expect(job.waiting).toEqual({
       code: 'python_not_ready',
-      text: expect.stringMatching(/^This computer is building the Python environment of shop \(.+\)$/)
+      text: expect.stringMatching(/^(This computer|Local node) is building the Python environment of shop \(.+\)$/)
     })
   }, WAIT)
   const { environments } = await client.environments.list()

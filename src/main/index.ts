@@ -2,8 +2,10 @@ import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { app, dialog } from 'electron'
 import pino from 'pino'
+import { SshTunnels } from '../engine/nodes/ssh/ssh-tunnels.ts'
 import { systemClock } from '../engine/runtime/clock.ts'
 import { openFileSecretBox } from '../engine/runtime/file-secret-box.ts'
+import { systemRandom } from '../engine/runtime/random.ts'
 import { serveApp, registerAppScheme } from './app-protocol.ts'
 import { DEEP_LINK_SCHEME, findDeepLink, jobIdOfDeepLink } from './deep-link.ts'
 import { type EngineHost, startEngineHost } from './engine-host.ts'
@@ -71,13 +73,18 @@ function startDesktop(): void {
 
   async function startRemoteEngines(): Promise<RemoteEngines> {
     const { settings, secretBox } = await reading!
+    const logger = pino({ level: settings.options.logLevel ?? 'warn' }, pino.destination(2))
+    const program = settings.options.sshProgram ?? 'ssh'
+    const seams = { clock: systemClock, random: systemRandom, logger }
     return openRemoteEngines({
       path: join(userData, 'engines.json'),
+      statesDirectory: join(userData, 'engine-states'),
+      tunnels: new SshTunnels({ ...seams, program }),
       secretBox,
       appVersion: app.getVersion(),
       openInBrowser,
       clock: systemClock,
-      logger: pino({ level: settings.options.logLevel ?? 'warn' }, pino.destination(2))
+      logger
     })
   }
 

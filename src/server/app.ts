@@ -51,6 +51,7 @@ export interface AppOptions {
     | 'openEgg'
     | 'access'
     | 'secondFactors'
+    | 'signIns'
     | 'audit'
   > & { sharedAnswers: Pick<NonNullable<Engine['sharedAnswers']>, 'find'> | null }
   /** Where sessions are stored. */
@@ -248,6 +249,8 @@ export function createApp(options: AppOptions): App {
     authenticator,
     limits,
     audit: engine.audit,
+    access: engine.access,
+    signIns: engine.signIns,
     uiDirectory,
     login,
     publicUrl: signIn.publicUrl

@@ -175,7 +175,9 @@ export class ContractHandlers {
       origin: originOf(request, door),
       logOutEverywhere: this.#options.logOutEverywhere,
       sessions: this.#options.sessionsOf(request),
-      site: this.#options.siteOf(request)
+      site: this.#options.siteOf(request),
+      // Without either, the proxy in front vouches for whoever is logged in there.
+      isFromPage: request.caller.kind === 'session' || request.headers.authorization === undefined
     }
   }
 

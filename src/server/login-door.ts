@@ -17,7 +17,7 @@ import { FOR_READERS } from './auth/route-permissions.ts'
 import { hashToken } from './auth/secrets.ts'
 import { cookiesOf, sendCookie, setSessionCookie } from './auth/session-reply.ts'
 import type { SignedInWith } from './auth/session-token.ts'
-import { parseUrlEncoded } from './forms/urlencoded.ts'
+import { fieldsOf } from './forms/form-fields.ts'
 import { SMALL_PAGE_POLICY } from './small-page.ts'
 
 export interface LoginDoorOptions {
@@ -288,12 +288,6 @@ export class LoginDoor {
     const refused = { operation: 'login', input: null, code, sender }
     return this.#options.audit.refuse({ principal: null, claimedName, origin }, refused)
   }
-}
-
-/** The values of a form, by name; empty if absent. */
-export function fieldsOf(request: FastifyRequest): (name: string) => string {
-  const fields = parseUrlEncoded((request.body as Buffer | undefined) ?? Buffer.alloc(0))
-  return (name) => fields.get(name)?.[0]?.toString('utf8') ?? ''
 }
 
 function sendStep(

@@ -29,7 +29,7 @@ const OPERATIONS: Record<Role, string> = {
     users.me users.changePassword roles.list tokens.list tokens.create tokens.revoke signIn.get signIn.beginAuthenticator
     signIn.confirmAuthenticator signIn.removeAuthenticator signIn.renewRecoveryCodes signIn.beginPasskey signIn.addPasskey
     signIn.removePasskey
-    sessions.list sessions.revoke system.status system.history`,
+    sessions.list sessions.revoke signIns.get signIns.approve signIns.deny system.status system.history`,
   operator: `
     crawl crawlOrders.update crawlOrders.cancel jobs.run jobs.runMany jobs.setPriority jobs.reorder jobs.place
     jobs.runElsewhere jobs.cancel jobs.restore jobs.keep jobs.retry nodes.cancelExternal nodes.adoptExternal
@@ -84,7 +84,8 @@ const PERMISSION_OF: Record<Exclude<Permission, 'read' | 'code.choose'>, string>
 const ABOUT = {
   caller: `users.me users.changePassword roles.list tokens.list tokens.create tokens.revoke sessions.list sessions.revoke
     schedules.preview items.readExport signIn.get signIn.beginAuthenticator signIn.confirmAuthenticator
-    signIn.removeAuthenticator signIn.renewRecoveryCodes signIn.beginPasskey signIn.addPasskey signIn.removePasskey`,
+    signIn.removeAuthenticator signIn.renewRecoveryCodes signIn.beginPasskey signIn.addPasskey signIn.removePasskey
+    signIns.get signIns.approve signIns.deny`,
   seen: `crawlOrders.list jobs.list jobs.facets jobs.running queue.limits queue.lanes nodes.list projects.list discovery.list
     engines.list
     schedules.list schedules.calendar schedules.load schedules.firings chains.list storage.usage storage.policy
@@ -138,6 +139,8 @@ const ROUTES: [method: string, path: string, permission: Permission | null][] = 
   ['GET', '/health/ready', null],
   ['GET', '/ui/login', null],
   ['POST', '/ui/login/passkey', null],
+  ['POST', '/ui/login/device', null],
+  ['POST', '/ui/login/token', null],
   ['GET', '/ui/login/oidc', null],
   ['GET', '/ui/login/oidc/callback', null],
   ['POST', '/ui/login/oidc/logout', null]

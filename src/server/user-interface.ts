@@ -11,7 +11,9 @@ import { type Authenticator, knowsPassword } from './auth/authenticator.ts'
 import type { DoorLimits } from './auth/door-limits.ts'
 import { BACK_CHANNEL_PATH, CALLBACK_PATH, LOGIN_MS, type OidcSignIn, SIGN_IN_PATH } from './auth/oidc-sign-in.ts'
 import { addressInBrowser, cookiesOf, sendCookie, setSessionCookie } from './auth/session-reply.ts'
-import { fieldsOf, type LoginDoor } from './login-door.ts'
+import { signInDoor, type SignInDoorOptions } from './auth/sign-in-door.ts'
+import { fieldsOf } from './forms/form-fields.ts'
+import type { LoginDoor } from './login-door.ts'
 
 /** Inline styles because the component library inserts style elements; scripts only from our own files. */
 const UI_POLICY =
@@ -19,7 +21,7 @@ const UI_POLICY =
 
 const YEAR_SECONDS = 365 * 24 * 3600
 
-interface UserInterfaceOptions {
+interface UserInterfaceOptions extends Pick<SignInDoorOptions, 'access' | 'signIns'> {
   authenticator: Authenticator
   audit: Pick<Audit, 'perform' | 'record' | 'refuse'>
   limits: DoorLimits
@@ -63,6 +65,7 @@ export async function userInterfaceDoor(app: FastifyInstance, options: UserInter
     // Not a redirect: the page may not follow one to another host, so it opens this address.
     return reply.send({ continueAt: elsewhere })
   })
+  signInDoor(app, options)
   if (authenticator.oidc !== null) serveSignIn(app, authenticator.oidc, options)
 
   if (!existsSync(join(uiDirectory, 'index.html'))) {

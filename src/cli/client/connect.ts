@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { createORPCClient, ORPCError } from '@orpc/client'
 import type { ContractRouterClient } from '@orpc/contract'
@@ -12,9 +12,11 @@ import { maskCredentials } from '../../shared/secret-values.ts'
 import { fromWireError } from '../../shared/wire-errors.ts'
 import { findRunning } from '../../server/service-file.ts'
 import { requireCredentials } from '../credentials.ts'
+import { findLogin, listLogins, type Login } from '../logins/logins.ts'
 import { findInNetrc } from '../netrc.ts'
 import { CommandEnd, EXIT_CODES } from './exit-codes.ts'
 import { type Answer, createRestLink, httpUrlOf, type RestCall, sendOverHttp } from './rest-link.ts'
+import { describeTlsProblem, mayWantTls, networkCode } from '../../remote/network-words.ts'
 import type { LocalFlags, Terminal } from './terminal.ts'
 
 export type Client = JsonifiedClient<ContractRouterClient<Contract>>
@@ -94,6 +96,13 @@ async function findLocalAddress(
     return { url, ...named, certificate: isFound ? certificate : null }
   }
   if (username !== '') throw noPassword(running ?? addressOfPort(port), [NOT_SET, ...userFact(username)])
+  // Nothing of Scrapdeck is on this machine but the command line.
+  const isElsewhere =
+    running === null &&
+    !hasCredentials(dataDirectory) &&
+    [flags.data, flags.port, flags.config].every((flag) => flag === undefined)
+  const [newest] = isElsewhere ? listLogins(terminal) : []
+  if (newest !== undefined) return addressOfLogin((await findLogin(newest.url, terminal))!)
   const credentials = localCredentials(dataDirectory)
   if (running === null) {
     throw new CommandEnd(
@@ -129,6 +138,8 @@ async function findNamedAddress(
     : NOT_SET
   if (password !== '')
     return { url: address, username: username === '' ? 'scrapdeck' : username, password, passwordFrom }
+  const login = await findLogin(address, terminal)
+  if (login !== null && (username === '' || username === login.userName)) return addressOfLogin(login)
   const known = findInNetrc(url.hostname, terminal)
   if (known !== null && (username === '' || username === known.username))
     return { url: address, ...known, passwordFrom: '.netrc' }
@@ -145,6 +156,15 @@ async function findNamedAddress(
   }
   throw noPassword(address, [passwordFact, ...userFact(username)])
 }
+
+/** Where the password of a login was found, for messages. */
+export const LOGIN = '"scrapdeck login"'
+
+const addressOfLogin = ({ url, userName, token }: Login & { token: string }): Address => ({
+  ...{ url, username: userName, password: token, passwordFrom: LOGIN }
+})
+
+const hasCredentials = (dataDirectory: string): boolean => existsSync(credentialsFile(dataDirectory))
 
 function addressOfPort(port: number | null): string {
   if (port !== null) return `http://127.0.0.1:${port}`
@@ -165,7 +185,7 @@ const userFact = (username: string): string[] => (username === '' ? [] : [`user 
 function noPassword(address: string, facts: string[]): CommandEnd {
   return new CommandEnd(
     EXIT_CODES.unauthorized,
-    `No password for ${address} (${facts.join('; ')}). Set SCRAPDECK_USERNAME and SCRAPDECK_PASSWORD, use --username and --password-file, or name it in ~/.netrc. ${WHO_KNOWS}`
+    `No password for ${address} (${facts.join('; ')}). Set SCRAPDECK_USERNAME and SCRAPDECK_PASSWORD, use --username and --password-file, or name it in ~/.netrc. ${WHO_KNOWS} To sign in with the browser: scrapdeck login ${address}`
   )
 }
 
@@ -228,11 +248,29 @@ export async function sendTo(there: Address, call: RestCall, terminal: Terminal)
       return { ...answer, events: answer.events && explainBreaks(answer.events, there) }
     } catch (error) {
       if (error instanceof CommandEnd || error instanceof ScrapdeckError || terminal.interrupted.aborted) throw error
-      const code = codeOf(error)
-      const isFinal = code === 'ECONNREFUSED' || code === 'ENOTFOUND' || problemOfTls(code) !== null
+      const code = networkCode(error) ?? ''
+      const isFinal = code === 'ECONNREFUSED' || code === 'ENOTFOUND' || describeTlsProblem(code) !== null
       if (isFinal || redo >= REDOES) throw unreachable(there, error)
       await terminal.sleep(REDO_AFTER_MS)
     }
+  }
+}
+
+/** Posts a form without credentials. Rejects with what to do next if nobody answers. */
+export async function sendForm(
+  there: Pick<Address, 'url' | 'certificate'>,
+  path: string,
+  form: Record<string, string>,
+  { terminal, signal }: { terminal: Terminal; signal: AbortSignal }
+): Promise<Pick<Answer, 'status' | 'text'>> {
+  const headers = { 'content-type': 'application/x-www-form-urlencoded' }
+  const body = new URLSearchParams(form).toString()
+  const call = { method: 'POST', url: new URL(`${httpUrlOf(there.url)}${path}`), headers, body, signal }
+  try {
+    return await sendOverHttp(there, call)
+  } catch (error) {
+    if (terminal.interrupted.aborted || signal.aborted) throw error
+    throw unreachable(there, error)
   }
 }
 
@@ -241,7 +279,7 @@ async function* explainBreaks(events: AsyncIterable<unknown>, there: Address): A
   try {
     yield* events
   } catch (error) {
-    throw codeOf(error) === '' ? error : unreachable(there, error)
+    throw networkCode(error) === null ? error : unreachable(there, error)
   }
 }
 
@@ -263,6 +301,10 @@ function checkAnswer({ status, type, text }: Answer, address: Address): void {
 
 function unauthorized({ url, username, passwordFrom, isOfService }: Address, body: { data?: unknown }): ScrapdeckError {
   const { credentials } = (body.data ?? {}) as { credentials?: unknown }
+  if (credentials !== 'missing' && passwordFrom === LOGIN) {
+    const what = `${url} refused the login of ${username}: it has expired or was revoked. Log in again: scrapdeck login ${url}`
+    return new ScrapdeckError('UNAUTHORIZED', what, { data: { credentials } })
+  }
   const text =
     credentials === 'missing'
       ? `${url} received no user name and password, although "${username}" was sent with the password from ${passwordFrom}. A proxy in between may remove the Authorization header.`
@@ -274,38 +316,15 @@ const RESTART =
   'That file was changed after the service started: restart the service, or set SCRAPDECK_USERNAME and SCRAPDECK_PASSWORD.'
 const SET_OTHERS = `Set SCRAPDECK_USERNAME and SCRAPDECK_PASSWORD, or use --username and --password-file. ${WHO_KNOWS}`
 
-function unreachable({ url }: Address, error: unknown): CommandEnd {
-  const cause = codeOf(error) || (error instanceof Error ? error.message : String(error))
-  const tls = problemOfTls(cause)
-  if (tls !== null) return new CommandEnd(EXIT_CODES.unreachable, `${url}: ${tls}`, { cause: error })
+function unreachable({ url }: Pick<Address, 'url'>, error: unknown): CommandEnd {
+  const cause = networkCode(error) ?? (error instanceof Error ? error.message : String(error))
+  const tls = describeTlsProblem(cause)
+  if (tls !== null) return new CommandEnd(EXIT_CODES.unreachable, `${url} ${tls}`, { cause: error })
   return new CommandEnd(
     EXIT_CODES.unreachable,
-    `No Scrapdeck responds at ${url} (${cause}). ${cause === 'ECONNRESET' && url.startsWith('http:') ? 'If it uses TLS, use https://. ' : ''}Start it, or name another with --url, SCRAPDECK_URL or --port.`,
+    `No Scrapdeck responds at ${url} (${cause}). ${mayWantTls(cause, url) ? 'If it uses TLS, use https://. ' : ''}Start it, or name another with --url, SCRAPDECK_URL or --port.`,
     { cause: error }
   )
-}
-
-const NO_TLS = 'NO_TLS'
-
-/** Explains a TLS error and what to do; null: it is a different error. */
-function problemOfTls(code: string): string | null {
-  if (/SELF_SIGNED|UNABLE_TO_(GET_ISSUER|VERIFY)/.test(code)) {
-    return 'its certificate was issued by an unknown authority. For a private CA, set NODE_EXTRA_CA_CERTS=ca.pem'
-  }
-  if (code === 'CERT_HAS_EXPIRED') return 'its certificate has expired. Renew it there.'
-  if (code === 'CERT_NOT_YET_VALID') return 'its certificate is not valid yet. Check the clocks of both machines.'
-  if (code === 'ERR_TLS_CERT_ALTNAME_INVALID') return 'its certificate is for a different host name. Use that name.'
-  if (code === NO_TLS || /WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG/.test(code))
-    return 'it does not use TLS. Use http:// if that is intended.'
-  return /^(ERR_SSL|ERR_TLS|CERT_|EPROTO)/.test(code) ? `no encrypted connection could be made (${code}).` : null
-}
-
-/** The code of an error of Node; empty: it has none. */
-function codeOf(error: unknown): string {
-  const { code, message } = error as { code?: unknown; message?: unknown }
-  // One code for everything that OpenSSL says; only its text tells a server without TLS from others.
-  if (code === 'EPROTO' && /wrong version number|packet length too long/.test(String(message))) return NO_TLS
-  return typeof code === 'string' ? code : ''
 }
 
 /** What the API calls what the user gave with a flag. */

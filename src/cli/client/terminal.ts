@@ -1,3 +1,5 @@
+import type { OpenBrowser } from './browser.ts'
+
 /** Everything a command uses of the machine; injected, so that tests can run commands in their own process. */
 export interface Terminal {
   out(text: string): void
@@ -13,6 +15,8 @@ export interface Terminal {
   sleep(ms: number): Promise<void>
   /** The line that the user types after this question; null: nobody can be asked. */
   ask(question: string): Promise<string | null>
+  /** null: no browser can be opened here. */
+  openBrowser: OpenBrowser | null
   /** The service on this machine, as these flags, variables and installed configuration files say. */
   localService(flags: LocalFlags): LocalService
 }

@@ -89,6 +89,9 @@ interface Call {
   service?: LocalService
   /** What the user types when asked; default: nobody can be asked. */
   typed?: string
+  openBrowser?: Terminal['openBrowser']
+  /** What it prints on standard error, as it does. */
+  onError?: (text: string) => void
   nowMs?: () => number
   sleep?: (ms: number) => Promise<void>
 }
@@ -99,12 +102,17 @@ export async function call(words: string[], { url, password = 'correct horse: ba
   let error = ''
   const terminal: Terminal = {
     out: (text) => void (out += text),
-    error: (text) => void (error += text),
+    error: (text) => {
+      error += text
+      options.onError?.(text)
+    },
     isTerminal: options.isTerminal ?? false,
     environment: {
       SCRAPDECK_URL: url,
       SCRAPDECK_USERNAME: 'scrapdeck',
       SCRAPDECK_PASSWORD: password,
+      // The keychain of whoever runs the tests is none of theirs.
+      SCRAPDECK_KEYCHAIN: 'off',
       ...options.environment
     },
     directory: options.directory ?? makeDirectory(),
@@ -113,6 +121,7 @@ export async function call(words: string[], { url, password = 'correct horse: ba
     nowMs: options.nowMs ?? (() => 61_000),
     sleep: options.sleep ?? (async () => {}),
     ask: async () => options.typed ?? null,
+    openBrowser: options.openBrowser ?? null,
     localService: () => options.service ?? { port: 1, dataDirectory: '/nowhere' }
   }
   const program = new Command('scrapdeck').enablePositionalOptions().exitOverride()

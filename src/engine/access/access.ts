@@ -116,6 +116,7 @@ export class Access {
   listTokens = (by: Principal): AccessToken[] => this.#tokens.list(by)
   createToken = (by: Principal, wanted: GivenToken): Promise<{ secret: string; token: AccessToken }> =>
     this.#tokens.create(by, wanted)
+  requireGrantable: TokenCommands['requireGrantable'] = (by, wanted) => this.#tokens.requireGrantable(by, wanted)
   revokeToken = (by: Principal, id: AccessTokenId): Promise<boolean> => this.#tokens.revoke(by, id)
 
   /** null: there is no such token any more. */

@@ -1,35 +1,36 @@
-import type { UserId } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import type { Clock } from '../runtime/clock.ts'
 
 const WINDOW_MS = 60_000
 const PER_WINDOW = 10
 
-/** Limits how often somebody who is logged in may try the password of that very user. */
+/** Limits how often somebody who is logged in may try the password of that very user, or other `what`. */
 export class Guesses {
   readonly #clock: Clock
-  readonly #windows = new Map<UserId, { beganAtMs: number; count: number }>()
+  readonly #what: string
+  readonly #windows = new Map<string, { beganAtMs: number; count: number }>()
 
-  constructor(clock: Clock) {
+  constructor(clock: Clock, what = 'passwords') {
     this.#clock = clock
+    this.#what = what
   }
 
   /** Counts one before it is tried: many at once are no more than one after the other. Throws TOO_MANY_REQUESTS. */
-  begin(user: UserId): void {
+  begin(user: string): void {
     const nowMs = this.#clock.monotonicMs()
     const before = this.#windows.get(user)
     const window =
       before !== undefined && nowMs - before.beganAtMs < WINDOW_MS ? before : { beganAtMs: nowMs, count: 0 }
     if (window.count >= PER_WINDOW) {
       const retryAfterSeconds = Math.ceil((window.beganAtMs + WINDOW_MS - nowMs) / 1_000)
-      const text = `Too many wrong passwords. Wait ${retryAfterSeconds} s and try again.`
+      const text = `Too many wrong ${this.#what}. Wait ${retryAfterSeconds} s and try again.`
       throw new ScrapdeckError('TOO_MANY_REQUESTS', text, { data: { retryAfterSeconds } })
     }
     window.count += 1
     this.#windows.set(user, window)
   }
 
-  forget(user: UserId): void {
+  forget(user: string): void {
     this.#windows.delete(user)
   }
 }

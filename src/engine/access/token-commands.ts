@@ -19,6 +19,9 @@ export const DAY_MS = 86_400_000
 /** Without what has a default. */
 export type GivenToken = Pick<NewAccessToken, 'name' | 'userId' | 'role' | 'expiresInDays'> & Partial<NewAccessToken>
 
+/** What decides whether somebody may have such a token. */
+export type GrantedToken = Partial<Pick<NewAccessToken, 'userId' | 'role' | 'projects' | 'nodeGroups'>>
+
 export interface TokenCommandsParts {
   directory: Directory
   roles: Roles
@@ -45,24 +48,7 @@ export class TokenCommands {
   /** Rejects with PASSWORD_REQUIRED, ROLE_REQUIRED, USER_NOT_FOUND, BAD_INPUT. */
   create(by: Principal, wanted: GivenToken): Promise<{ secret: string; token: AccessToken }> {
     return this.#directory.inTurn(async () => {
-      const userId = wanted.userId ?? by.userId
-      if (by.tokenId !== null) throw needsPassword('A token cannot create another one')
-      if (userId !== by.userId && !managesUsers(by.rights)) throw refusal('Only an owner creates tokens for others')
-      const owner = userId === null ? OWNER : this.#directory.requireUser(userId)
-      const rights = userId === null ? OWNER.rights : this.#parts.rights.ofUser(userId)
-      if (rights.anywhere === NONE) {
-        throw new ScrapdeckError('BAD_INPUT', `${owner.name} has no role, so a token could do nothing`)
-      }
-      const { roles } = this.#parts
-      if (wanted.role !== undefined) roles.requireRole(wanted.role, 'role')
-      const role = wanted.role ?? this.#roleWithAllOf(userId, rights)
-      if (wanted.role !== undefined && !canHave(rights, roles.setOf(role))) {
-        throw refusal(`A token of ${owner.name} cannot have the role ${role}, which may do more`)
-      }
-      const foreign = wanted.projects?.find((project) => permissionsIn(rights, project) === null)
-      if (foreign !== undefined) throw refusal(`${owner.name} has no role in the project ${foreign}`)
-      const strange = wanted.nodeGroups?.find((tag) => rights.everywhere === null && !rights.inNodeGroups.has(tag))
-      if (strange !== undefined) throw refusal(`${owner.name} has no role in the node group ${strange}`)
+      const { userId, role } = this.requireGrantable(by, wanted)
       if (this.#directory.tokensOf(userId).length >= TOKENS_EACH_MAX) {
         throw new ScrapdeckError('BAD_INPUT', `A user can have ${TOKENS_EACH_MAX} tokens. Revoke some first`)
       }
@@ -78,6 +64,29 @@ export class TokenCommands {
       await this.#directory.addToken(token)
       return { secret, token: describeToken(token) }
     })
+  }
+
+  /** Whose token it would be, and with which role. Throws as `create` rejects, for lack of a right. */
+  requireGrantable(by: Principal, wanted: GrantedToken): { userId: UserId | null; role: string } {
+    const userId = wanted.userId ?? by.userId
+    if (by.tokenId !== null) throw needsPassword('A token cannot create another one')
+    if (userId !== by.userId && !managesUsers(by.rights)) throw refusal('Only an owner creates tokens for others')
+    const owner = userId === null ? OWNER : this.#directory.requireUser(userId)
+    const rights = userId === null ? OWNER.rights : this.#parts.rights.ofUser(userId)
+    if (rights.anywhere === NONE) {
+      throw new ScrapdeckError('BAD_INPUT', `${owner.name} has no role, so a token could do nothing`)
+    }
+    const { roles } = this.#parts
+    if (wanted.role !== undefined) roles.requireRole(wanted.role, 'role')
+    const role = wanted.role ?? this.#roleWithAllOf(userId, rights)
+    if (wanted.role !== undefined && !canHave(rights, roles.setOf(role))) {
+      throw refusal(`A token of ${owner.name} cannot have the role ${role}, which may do more`)
+    }
+    const foreign = wanted.projects?.find((project) => permissionsIn(rights, project) === null)
+    if (foreign !== undefined) throw refusal(`${owner.name} has no role in the project ${foreign}`)
+    const strange = wanted.nodeGroups?.find((tag) => rights.everywhere === null && !rights.inNodeGroups.has(tag))
+    if (strange !== undefined) throw refusal(`${owner.name} has no role in the node group ${strange}`)
+    return { userId, role }
   }
 
   /** The role of a token that may do all that its user may now: more than that only as far as the user gets it. */

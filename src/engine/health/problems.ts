@@ -194,7 +194,7 @@ function pythonProblem({ python, nodes }: ProblemsInput): Problem[] {
       ...UNRELATED,
       id: 'python',
       severity: 'error',
-      title: 'This computer cannot run spiders yet',
+      title: 'The local node cannot run spiders yet',
       text: python.problem ?? 'Python with Scrapy was not found',
       nodeId: LOCAL_NODE_ID,
       mend: 'create_environment'

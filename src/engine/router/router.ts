@@ -16,6 +16,7 @@ import {
 import { noProject } from '../projects/catalog.ts'
 import type { Access } from '../access/access.ts'
 import type { SecondFactors } from '../access/second-factor/second-factors.ts'
+import type { SignIns } from '../access/sign-ins.ts'
 import type { IncomingFiles } from '../blobs/incoming-files.ts'
 import type { CrawlCommands } from '../commands/crawl-commands.ts'
 import type { ChainCommands } from '../commands/chain-commands.ts'
@@ -50,6 +51,7 @@ import { seenNodeGroups, seenProjects } from '../access/rights.ts'
 import { projectsOfChain, type SubjectReads } from './subjects.ts'
 import type { RouterContext } from './router-context.ts'
 import { accessOperations } from './access-operations.ts'
+import { signInOperations } from './sign-in-operations.ts'
 import type { Audit } from '../audit/audit.ts'
 import { implementWithRights } from './required-rights.ts'
 import * as only from './seen.ts'
@@ -98,6 +100,7 @@ export interface RouterParts {
   expectations: Pick<ExpectationWatch, 'current' | 'ofJob' | 'dismiss'>
   access: Access
   secondFactors: SecondFactors
+  signIns: SignIns
   audit: Audit
   status: () => Omit<SystemStatus, 'figures' | 'problems'>
 }
@@ -110,6 +113,7 @@ export function createRouter(parts: RouterParts): EngineRouter {
   const { store, waiting, jobCommands, nodeCommands, projectCommands, systemCommands, discovery, queueCommands } = parts
   const {
     access,
+    signIns,
     scheduleCommands,
     scheduleReads,
     chainCommands,
@@ -502,6 +506,7 @@ export function createRouter(parts: RouterParts): EngineRouter {
       subscribe: os.events.subscribe.handler(({ input, context, signal }) => subscribe(input.after, context, signal))
     },
     ...accessOperations(os, access, parts.secondFactors),
+    ...signInOperations(os, signIns),
     audit: {
       list: os.audit.list.handler(({ input: { before = null, limit, ...filter } }) =>
         parts.audit.list(filter, { before, limit })

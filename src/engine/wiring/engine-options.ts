@@ -14,6 +14,7 @@ import type { NodeClient } from '../nodes/node-client.ts'
 import type { createConnection } from '../nodes/scrapyd/connection.ts'
 import type { Access } from '../access/access.ts'
 import type { SecondFactors } from '../access/second-factor/second-factors.ts'
+import type { SignIns } from '../access/sign-ins.ts'
 import type { Audit } from '../audit/audit.ts'
 import type { PullingNodes } from '../nodes/pulling/pulling-nodes.ts'
 import type { PluginSettings } from '../plugins/plugin-thread.ts'
@@ -155,6 +156,7 @@ export interface Engine {
     | 'isCurrent'
     | 'isEmpty'
     | 'roles'
+    | 'createToken'
     | 'events'
   >
   /** What people have beside a password or in place of it, for whoever logs them in. */
@@ -170,6 +172,8 @@ export interface Engine {
     | 'finishLogin'
     | 'events'
   >
+  /** Programs that people sign in, for the doors at which those programs ask. */
+  signIns: Pick<SignIns, 'redeem' | 'begin' | 'poll'>
   /** What is done or refused outside the contract. */
   audit: Pick<Audit, 'perform' | 'refuse' | 'record' | 'newRequestId'>
   /** Nodes that pull their jobs, for the server's door for them. */

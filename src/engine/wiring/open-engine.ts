@@ -35,6 +35,7 @@ export async function openEngine(options: EngineOptions, storeThread: Worker | n
       pulling,
       access,
       secondFactors,
+      signIns,
       audit
     } = rooms
     let stopped: Promise<void> | null = null
@@ -50,6 +51,7 @@ export async function openEngine(options: EngineOptions, storeThread: Worker | n
       pulling,
       access,
       secondFactors,
+      signIns,
       audit,
       setAddress(address, plainHttpOn = null) {
         systemCommands.address = address

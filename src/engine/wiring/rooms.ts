@@ -19,6 +19,7 @@ import { RememberedAnswers } from '../commands/remembered-answers.ts'
 import { SystemCommands } from '../commands/system-commands.ts'
 import { Access } from '../access/access.ts'
 import { SecondFactors } from '../access/second-factor/second-factors.ts'
+import { SignIns } from '../access/sign-ins.ts'
 import { Audit } from '../audit/audit.ts'
 import { SyslogStream } from '../audit/syslog.ts'
 import { describeNode } from '../dispatch/describe-node.ts'
@@ -153,6 +154,7 @@ async function openGround(options: EngineOptions, storeThread: Worker | null, op
     ...data,
     access,
     secondFactors,
+    signIns: new SignIns({ access, clock }),
     audit,
     auditStream,
     ...cacheRoom,

@@ -87,6 +87,7 @@ export class LocalNodeRoom {
   readonly events = new EventEmitter<LocalNodeEvents>()
   readonly #parts: LocalNodeParts
   readonly #stored: StoredNode | undefined
+  readonly #host: EngineOptions['host']
   /** `slots` of the stored row; null: the CPU count. */
   readonly #slotsOfRow: number | null
   /** The operator's current setting. */
@@ -94,9 +95,20 @@ export class LocalNodeRoom {
   #node: LocalNode | null = null
   #readyPythons = new Set<string | null>()
 
-  private constructor(parts: LocalNodeParts, stored: StoredNode | undefined, slotsOfRow: number | null) {
+  private constructor(
+    parts: LocalNodeParts,
+    {
+      stored,
+      slotsOfRow,
+      host
+    }: Pick<EngineOptions, 'host'> & {
+      stored: StoredNode | undefined
+      slotsOfRow: number | null
+    }
+  ) {
     this.#parts = parts
     this.#stored = stored
+    this.#host = host
     this.#slotsOfRow = slotsOfRow
     this.#slots = slotsOfRow ?? availableParallelism()
   }
@@ -107,7 +119,7 @@ export class LocalNodeRoom {
     const stored = (await store.listNodes()).find(({ id }) => id === LOCAL_NODE_ID)
     const slots =
       options.localSlots ?? (await applyConfiguredSlots(store, options.configuredSlots)) ?? stored?.slots ?? null
-    const room = new LocalNodeRoom(parts, stored, slots)
+    const room = new LocalNodeRoom(parts, { stored, slotsOfRow: slots, host: options.host })
     if (!hasLocalNode(options)) return room
     const { jobsToKeep: keep = null } = options
     const pruned = [layout.writtenLogs, layout.itemFiles].filter((directory) => directory !== null)
@@ -159,7 +171,9 @@ export class LocalNodeRoom {
   /** Writes the node's row, which is created at the first start. */
   async putRow(): Promise<void> {
     if (this.#node === null) return
-    await this.#parts.store.putNode(localNodeRow(this.#stored, this.#slotsOfRow, this.#parts.clock))
+    await this.#parts.store.putNode(
+      localNodeRow(this.#stored, this.#slotsOfRow, { host: this.#host, clock: this.#parts.clock })
+    )
   }
 
   /** Starts to emit events, first the current state of the Pythons. */
@@ -191,10 +205,21 @@ async function applyConfiguredSlots(store: SettingStore, slots: number | undefin
   return slots
 }
 
+const OF_DESKTOP = 'This computer'
+
+/** What nobody has named yet. A service is mostly looked at from another computer, which "this computer" would mean. */
+export function localNodeName(stored: string | undefined, host: EngineOptions['host']): string {
+  if (host === 'desktop') return stored ?? OF_DESKTOP
+  return stored === undefined || stored === OF_DESKTOP ? 'Local node' : stored
+}
+
 /** The local node's row: created at the first start, its settings kept afterwards. */
-function localNodeRow(stored: StoredNode | undefined, slots: number | null, clock: Clock): StoredNode {
+function localNodeRow(
+  stored: StoredNode | undefined,
+  slots: number | null,
+  { host, clock }: Pick<EngineOptions, 'host'> & { clock: Clock }
+): StoredNode {
   return {
-    name: 'This computer',
     tags: [],
     mode: 'active',
     addedAtMs: clock.nowMs(),
@@ -204,6 +229,7 @@ function localNodeRow(stored: StoredNode | undefined, slots: number | null, cloc
     group: null,
     ...stored,
     id: LOCAL_NODE_ID,
+    name: localNodeName(stored?.name, host),
     kind: 'local',
     url: '',
     username: null,

@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net'
 import type { DetailedPeerCertificate } from 'node:tls'
 import { connect } from 'node:tls'
 import type { SeenCertificate } from '../../shared/desktop/contract.ts'
@@ -8,12 +9,16 @@ export interface PeerCertificate extends SeenCertificate {
 
 const PEM_COLUMNS = /.{1,64}/g
 
-/** The certificate that a server shows. Nothing is sent over this connection; who trusts it is decided later. */
-export function readPeerCertificate(url: URL, timeoutMs: number): Promise<PeerCertificate> {
+/**
+ * The certificate that a server shows. Nothing is sent over this connection; who trusts it is decided later. `through`:
+ * a connection to it, if it is not reached directly.
+ */
+export function readPeerCertificate(url: URL, timeoutMs: number, through?: Socket): Promise<PeerCertificate> {
   const host = url.hostname.replace(/^\[|\]$/g, '')
   const servername = /^[\d.]+$|:/.test(host) ? '' : host
   return new Promise((resolve, reject) => {
-    const socket = connect({ host, servername, port: Number(url.port || 443), rejectUnauthorized: false })
+    const to = through === undefined ? { host, port: Number(url.port || 443) } : { socket: through }
+    const socket = connect({ ...to, servername, rejectUnauthorized: false })
     const fail = (error: Error) => {
       socket.destroy()
       reject(error)

@@ -1,13 +1,19 @@
 import { createORPCClient } from '@orpc/client'
 import { RPCLink } from '@orpc/client/fetch'
 import type { ContractRouterClient } from '@orpc/contract'
-import { Agent, type RequestInit, fetch } from 'undici'
+import { Agent, buildConnector, fetch, type RequestInit } from 'undici'
+import type { Socket } from 'node:net'
+import type { Clock } from '../../engine/runtime/clock.ts'
+import { connectThrough } from '../../engine/nodes/ssh/connect-through.ts'
+import type { SshTunnels } from '../../engine/nodes/ssh/ssh-tunnels.ts'
+import { describeTlsProblem, isUntrusted, mayWantTls, networkCode } from '../../remote/network-words.ts'
+import { onlyTrusting } from '../../remote/pinned-certificate.ts'
 import type { Contract } from '../../shared/contract/index.ts'
 import type { EngineCredentials } from '../../shared/desktop/contract.ts'
 import { ERROR_CODES, type ErrorCode, ScrapdeckError } from '../../shared/errors.ts'
-import { onlyTrusting } from '../../shared/pinned-certificate.ts'
+import { splitAddress } from '../../shared/ssh-address.ts'
 import { fromWireError } from '../../shared/wire-errors.ts'
-import { readPeerCertificate } from './certificate.ts'
+import { type PeerCertificate, readPeerCertificate } from './certificate.ts'
 
 export type EngineClient = ContractRouterClient<Contract>
 
@@ -15,7 +21,8 @@ export interface RemoteAddress {
   name: string
   /** Without a trailing slash. */
   url: string
-  credentials: EngineCredentials
+  /** null: nothing is sent, to sign in. */
+  credentials: EngineCredentials | null
   /** The only certificate that is trusted; null: the system's authorities decide. */
   certificate: { pem: string; fingerprint: string } | null
 }
@@ -25,8 +32,14 @@ export interface RemoteConnection {
   client: EngineClient
   /** The operations in the engine's own description: `POST /jobs/{id}/retry`. Rejects like a call. */
   readOperations(): Promise<Set<string>>
+  /** Posts a form to a path outside the API. Rejects like a call. */
+  post(path: string, form: Record<string, string>, signal: AbortSignal): Promise<{ status: number; text: string }>
+  /** What its server shows. Rejects if nobody answers. */
+  readCertificate(): Promise<PeerCertificate>
   /** Any error of `client` as a ScrapdeckError. */
   explain(error: unknown): Promise<ScrapdeckError>
+  /** Somebody asks, so what waits for its next attempt tries now. */
+  retryNow(): void
   close(): Promise<void>
 }
 
@@ -40,22 +53,27 @@ const ANSWER_MS = 300_000
 const DESCRIPTION_MAX_BYTES = 16_000_000
 const ERROR_MAX_BYTES = 1_000_000
 
-export function connectRemote({ name, url, credentials, certificate }: RemoteAddress): RemoteConnection {
+export function connectRemote(
+  { name, url: address, credentials, certificate }: RemoteAddress,
+  { tunnels, clock }: { tunnels: Pick<SshTunnels, 'use'>; clock: Clock }
+): RemoteConnection {
+  const { ssh, inner: url } = splitAddress(address)
+  const tunnel = ssh === null ? null : tunnels.use(ssh)
+  const openSocket = () => connectThrough(tunnel!, new URL(url), { clock, timeoutMs: CONNECT_MS })
+  const options = { timeout: CONNECT_MS, ...(certificate !== null && onlyTrusting(certificate.pem)) }
   const agent = new Agent({
-    headersTimeout: ANSWER_MS,
-    bodyTimeout: SILENT_MS,
-    connect: {
-      timeout: CONNECT_MS,
-      ...(certificate !== null && onlyTrusting(certificate.pem))
-    }
+    ...{ headersTimeout: ANSWER_MS, bodyTimeout: SILENT_MS },
+    connect: tunnel === null ? options : connectorThrough(openSocket, options)
   })
-  const label = `${name} (${url})`
-  const authorization = authorizationOf(credentials)
+  const label = `${name} (${address})`
+  const authorization = credentials === null ? null : authorizationOf(credentials)
+  const readCertificate = async () =>
+    readPeerCertificate(new URL(url), CONNECT_MS, tunnel === null ? undefined : await openSocket())
 
   async function send(address: string, { headers = [], ...init }: Sent): Promise<Response> {
     const answer = await fetch(address, {
       ...init,
-      headers: [...headers, ['authorization', authorization]],
+      headers: authorization === null ? headers : [...headers, ['authorization', authorization]],
       // An address that leads elsewhere would be sent the credentials.
       redirect: 'manual',
       dispatcher: agent
@@ -64,10 +82,10 @@ export function connectRemote({ name, url, credentials, certificate }: RemoteAdd
     if (answer.status === 401) {
       await answer.body?.cancel()
       const what =
-        credentials.kind === 'token' ? 'the token' : `the user name "${credentials.username}" or its password`
+        credentials?.kind === 'password' ? `the user name "${credentials.username}" or its password` : 'the token'
       throw new ScrapdeckError(
         'UNAUTHORIZED',
-        `${label} refused ${what}. It may have been revoked or changed: edit the engine and enter it again.`
+        `${label} refused ${what}. It may have been revoked or changed: edit the engine and sign in or enter it again.`
       )
     }
     // A login page, or another program.
@@ -122,17 +140,66 @@ export function connectRemote({ name, url, credentials, certificate }: RemoteAdd
         )
       )
     },
+    async post(path, form, signal) {
+      const headers: [string, string][] = [['content-type', 'application/x-www-form-urlencoded']]
+      const body = new URLSearchParams(form).toString()
+      const request = { method: 'POST', body, headers, signal, redirect: 'manual', dispatcher: agent } as const
+      const answer = await fetch(`${url}${path}`, request)
+      return { status: answer.status, text: await readBounded(answer.body, ERROR_MAX_BYTES) }
+    },
+    readCertificate,
+    retryNow: () => tunnel?.retryNow(),
     async explain(error) {
       const code = networkCode(error)
       // What oRPC says of an answer in another form.
       const isForeign = error instanceof Error && /^(Cannot parse response|Invalid RPC)/.test(error.message)
       if (code === null) return isForeign ? notScrapdeck('something else') : fromWireError(error)
-      const isUntrusted = /SELF_SIGNED|UNABLE_TO_(GET_ISSUER|VERIFY)|ALTNAME|CERT_UNTRUSTED/.test(code)
-      if (isUntrusted) return explainCertificate(label, url, certificate, error)
-      return new ScrapdeckError('ENGINE_UNREACHABLE', `${label} ${problemOf(code, url)}`, { cause: error })
+      if (isUntrusted(code)) return explainCertificate(label, { url, certificate, readCertificate }, error)
+      // Before the first connection to an SSH host, there is nothing else to wait for.
+      const waiting = code === 'ETIMEDOUT' ? (tunnel?.whyWaiting() ?? null) : null
+      const problem = waiting === null ? problemOf(code, url, error) : `cannot be reached: ${waiting}`
+      return new ScrapdeckError('ENGINE_UNREACHABLE', `${label} ${problem}`, { cause: error })
     },
-    close: () => agent.destroy()
+    async close() {
+      await agent.destroy()
+      tunnel?.release()
+    }
   }
+}
+
+/** As undici connects by itself, but over a connection from an SSH host. */
+function connectorThrough(
+  openSocket: () => Promise<Socket>,
+  options: buildConnector.BuildOptions
+): buildConnector.connector {
+  const secure = buildConnector({ ...options, allowH2: false })
+  return (to, callback) => {
+    openSocket().then(
+      (socket) => (to.protocol === 'https:' ? secure({ ...to, httpSocket: socket }, callback) : callback(null, socket)),
+      (error: Error) => callback(error, null)
+    )
+  }
+}
+
+/** What is wrong on the way to it, to follow its name. */
+function problemOf(code: string, url: string, error: unknown): string {
+  const tls = describeTlsProblem(code)
+  if (tls !== null) return tls
+  if (code === 'SSH_DOWN' || code === 'SSH_LOST') return `cannot be reached: ${sshTextOf(error)}`
+  if (code === 'SSH_REFUSED') {
+    return `cannot be reached from the SSH host (${sshTextOf(error)}). Check the address behind it, as seen from there.`
+  }
+  if (code === 'ENOTFOUND' || code === 'EAI_AGAIN')
+    return `does not exist under this name (${code}). Check the address.`
+  return `does not respond (${code || 'no connection'}). ${mayWantTls(code, url) ? 'If it uses TLS, use https://. ' : ''}Check that it is running and that this computer can reach it.`
+}
+
+function sshTextOf(error: unknown): string {
+  for (let one = error, depth = 0; depth < 8 && one instanceof Error; depth += 1) {
+    if (String((one as { code?: unknown }).code).startsWith('SSH_')) return one.message
+    one = one.cause
+  }
+  return 'the SSH connection ended.'
 }
 
 function authorizationOf(credentials: EngineCredentials): string {
@@ -142,15 +209,19 @@ function authorizationOf(credentials: EngineCredentials): string {
 
 async function explainCertificate(
   label: string,
-  url: string,
-  pinned: RemoteAddress['certificate'],
+  {
+    url,
+    certificate: pinned,
+    readCertificate
+  }: Pick<RemoteAddress, 'url' | 'certificate'> & Pick<RemoteConnection, 'readCertificate'>,
   cause: unknown
 ): Promise<ScrapdeckError> {
   let seen
   try {
-    seen = await readPeerCertificate(new URL(url), CONNECT_MS)
+    seen = await readCertificate()
   } catch (error) {
-    return new ScrapdeckError('ENGINE_UNREACHABLE', `${label} ${problemOf(networkCode(error) ?? '', url)}`, { cause })
+    const text = `${label} ${problemOf(networkCode(error) ?? '', url, error)}`
+    return new ScrapdeckError('ENGINE_UNREACHABLE', text, { cause })
   }
   const { pem: _, ...certificate } = seen
   if (pinned === null) {
@@ -159,36 +230,6 @@ async function explainCertificate(
   }
   const text = `${label} shows another certificate than the one that you trusted (now ${certificate.fingerprint}, trusted ${pinned.fingerprint}). Nothing was sent. If it was replaced on purpose, edit the engine and trust the new one; otherwise somebody may be intercepting the connection.`
   return new ScrapdeckError('ENGINE_CERTIFICATE_CHANGED', text, { cause, data: { certificate } })
-}
-
-/** The code of an error of the network or of TLS, wherever in its causes; null: it is none. */
-function networkCode(error: unknown): string | null {
-  for (let one = error, depth = 0; depth < 8 && typeof one === 'object' && one !== null; depth += 1) {
-    const { code, message, name, cause, errors } = one as Record<string, unknown>
-    if (one instanceof ScrapdeckError) return null
-    if (code === 'EPROTO' && /wrong version number|packet length too long/.test(String(message))) return NO_TLS
-    if (typeof code === 'string' && /^(E[A-Z]+$|UND_ERR|ERR_(SSL|TLS)|CERT_|DEPTH_|SELF_|UNABLE_)/.test(code))
-      return code
-    if (name === 'TimeoutError') return 'ETIMEDOUT'
-    one = cause ?? (Array.isArray(errors) ? errors[0] : undefined)
-  }
-  // What `fetch` says when a connection ends in the middle.
-  return error instanceof TypeError && /fetch failed|terminated/.test(error.message) ? 'ECONNRESET' : null
-}
-
-const NO_TLS = 'NO_TLS'
-
-function problemOf(code: string, url: string): string {
-  if (code === NO_TLS || /WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG/.test(code)) {
-    return 'does not use TLS. Use http:// if that is intended.'
-  }
-  if (code === 'CERT_HAS_EXPIRED') return 'has a certificate that has expired. Renew it there.'
-  if (code === 'CERT_NOT_YET_VALID')
-    return 'has a certificate that is not valid yet. Check the clocks of both machines.'
-  if (code === 'ENOTFOUND' || code === 'EAI_AGAIN')
-    return `does not exist under this name (${code}). Check the address.`
-  const isReset = /ECONNRESET|UND_ERR_SOCKET/.test(code) && url.startsWith('http:')
-  return `does not respond (${code || 'no connection'}). ${isReset ? 'If it uses TLS, use https://. ' : ''}Check that it is running and that this computer can reach it.`
 }
 
 async function readBounded(body: AsyncIterable<Uint8Array> | null, maxBytes: number): Promise<string> {

@@ -3,21 +3,23 @@ import { contract, listOperations, type OperationMeta } from '../../shared/contr
 import { READ } from '../../shared/permissions.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import type { EngineClient, RemoteConnection } from './connection.ts'
+import type { LastAnswers } from './last-answers.ts'
 
 export interface ForwardTo {
   readonly name: string
+  readonly kept: Pick<LastAnswers, 'get' | 'set' | 'newest' | 'markCurrent'>
   /** Rejects with a ScrapdeckError if there are no credentials. */
   connect(): Promise<RemoteConnection>
   isReadOnly(): boolean
   /** Whether an older engine does not have this operation. */
   lacks(operation: string): boolean
+  /** It did not respond a moment ago. */
+  isOffline(): boolean
   /** A call found nobody, or was refused as a whole: the state may have changed. */
   onTrouble(): void
 }
 
 const OPERATIONS = listOperations(contract)
-/** What is shown of an engine that does not respond: the last answers of this many different questions. */
-const KEPT_ANSWERS = 200
 
 type Call = (input: unknown, options: object) => Promise<unknown>
 
@@ -25,8 +27,10 @@ type Call = (input: unknown, options: object) => Promise<unknown>
  * The contract again, each call forwarded to a remote engine as it is: that engine validates it, and decides by the
  * rights of its own user. While the engine cannot be reached, small reads are answered as they were last.
  */
-export function forwardingRouter(to: ForwardTo): AnyRouter {
-  const kept = new LastAnswers(KEPT_ANSWERS)
+export function forwardingRouter(to: ForwardTo): { router: AnyRouter; refresh(): Promise<void> } {
+  const { kept } = to
+  // Whoever looks hears of changes, and asks nothing again: what is kept would stay as it was first asked.
+  const looking = { count: 0, hasChanged: false }
   const router: Record<string, object> = {}
   for (const [name, operation] of OPERATIONS) {
     const path = name.split('.')
@@ -34,11 +38,17 @@ export function forwardingRouter(to: ForwardTo): AnyRouter {
     const handler = os.handler(async ({ input, signal, lastEventId }) => {
       refuse(name, meta, to)
       const key = isKept(meta) ? `${name} ${JSON.stringify(input ?? null)}` : null
+      // Nobody waits for a network that leads nowhere; the page asks again when the engine is back.
+      const known = key !== null && to.isOffline() ? kept.get(key) : undefined
+      if (known !== undefined) return known
       const { client, explain } = await to.connect()
       try {
         const call = findCall(client, path)
         const output = await call(input, { signal, ...(lastEventId !== undefined && { lastEventId }) })
-        if (isStream(output)) return explainBreaks(output, { explain, to, signal })
+        if (isStream(output)) {
+          const stream = explainBreaks(output, { explain, to, signal })
+          return name === 'events.subscribe' ? watched(stream, looking) : stream
+        }
         if (key !== null) kept.set(key, output)
         return output
       } catch (error) {
@@ -53,7 +63,41 @@ export function forwardingRouter(to: ForwardTo): AnyRouter {
     })
     place(router, path, handler)
   }
-  return router as AnyRouter
+  return {
+    router: router as AnyRouter,
+    async refresh() {
+      if (looking.count === 0) return
+      if (looking.hasChanged) {
+        looking.hasChanged = false
+        const { client } = await to.connect()
+        for (const key of kept.newest(REFRESHED)) {
+          const [name, input] = [key.slice(0, key.indexOf(' ')), key.slice(key.indexOf(' ') + 1)]
+          kept.set(key, await findCall(client, name.split('.'))(JSON.parse(input) ?? undefined, {}))
+        }
+      }
+      kept.markCurrent()
+    }
+  }
+}
+
+/** What a screen or two ask. */
+const REFRESHED = 20
+
+/** Counts whoever looks, and notes changes. */
+async function* watched(
+  stream: AsyncIterable<unknown>,
+  looking: { count: number; hasChanged: boolean }
+): AsyncGenerator<unknown> {
+  looking.count += 1
+  looking.hasChanged = true
+  try {
+    for await (const one of stream) {
+      looking.hasChanged = true
+      yield one
+    }
+  } finally {
+    looking.count -= 1
+  }
 }
 
 function refuse(name: string, meta: OperationMeta, to: ForwardTo): void {
@@ -74,28 +118,6 @@ function refuse(name: string, meta: OperationMeta, to: ForwardTo): void {
 /** Small, and no secret that only some see. */
 const isKept = ({ writes, needs, answerBytes }: OperationMeta): boolean =>
   !writes && needs === READ && (answerBytes?.({ limit: 100 }) ?? 0) < 8_000_000
-
-class LastAnswers {
-  readonly #answers = new Map<string, unknown>()
-  readonly #most: number
-
-  constructor(most: number) {
-    this.#most = most
-  }
-
-  get(key: string): unknown {
-    return this.#answers.get(key)
-  }
-
-  /** The newest are kept. */
-  set(key: string, answer: unknown): void {
-    this.#answers.delete(key)
-    this.#answers.set(key, answer)
-    if (this.#answers.size <= this.#most) return
-    const [oldest] = this.#answers.keys()
-    this.#answers.delete(oldest!)
-  }
-}
 
 function findCall(client: EngineClient, path: string[]): Call {
   let found: unknown = client

@@ -1,77 +1,17 @@
 import { once } from 'node:events'
-import { readFileSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import { MessageChannel } from 'node:worker_threads'
-import { createORPCClient } from '@orpc/client'
-import { RPCLink } from '@orpc/client/message-port'
-import type { ContractRouterClient } from '@orpc/contract'
-import type { MessagePortMain } from 'electron'
 import { expect, it, onTestFinished } from 'vitest'
-import { systemClock } from '../../engine/runtime/clock.ts'
-import { openFileSecretBox } from '../../engine/runtime/file-secret-box.ts'
+import { OWNER } from '../../engine/access/principal.ts'
 import { silentLogger } from '../../engine/runtime/logger.ts'
 import { createFakeClock } from '../../engine/testing/fake-clock.ts'
-import { until } from '../../engine/testing/until.ts'
 import { CertificateFiles } from '../../server/certificate-files.ts'
 import { createFakeEngine, someFigures } from '../../server/testing/fake-engine.ts'
 import { makeCertificate } from '../../server/testing/make-certificate.ts'
 import { makeTestDirectory, openTestService } from '../../server/testing/test-app.ts'
-import type { desktopContract, EngineSettings, RemoteEngine } from '../../shared/desktop/contract.ts'
-import { fromWireError } from '../../shared/wire-errors.ts'
-import type { EngineClient } from './connection.ts'
-import { openRemoteEngines } from './remote-engines.ts'
-
-const CREDENTIALS = { kind: 'password' as const, username: 'scrapdeck', password: 'correct horse: battery' }
-const settings = (url: string, changes: Partial<EngineSettings> = {}): EngineSettings => ({
-  ...{ name: 'EU', url, colour: 'teal' as const, readOnly: false },
-  ...changes
-})
-
-function connectPort<Client>(serve: (port: MessagePortMain) => void): Client {
-  const { port1, port2 } = new MessageChannel()
-  serve(port1 as unknown as MessagePortMain)
-  onTestFinished(() => port2.close())
-  return createORPCClient(new RPCLink({ port: port2 })) as Client
-}
-
-async function openDesktop({ directory = makeTestDirectory(), appVersion = '0.1.0' } = {}) {
-  const opened: string[] = []
-  const remote = openRemoteEngines({
-    path: join(directory, 'engines.json'),
-    secretBox: await openFileSecretBox(join(directory, 'secret.key')),
-    appVersion,
-    openInBrowser: (url) => opened.push(url),
-    clock: systemClock,
-    logger: silentLogger
-  })
-  onTestFinished(() => remote.stop())
-  const { engines } = connectPort<ContractRouterClient<typeof desktopContract>>(remote.connectApp)
-  const list = async () => {
-    for await (const { engines: listed } of await engines.watch()) return listed
-    return []
-  }
-  return {
-    ...{ directory, engines, opened, remote, list },
-    open: (id: string) => connectPort<EngineClient>(remote.findConnect(id)!),
-    untilState: (state: RemoteEngine['state']) =>
-      until(
-        `the engine to be ${state}`,
-        async () => (await list())[0],
-        (engine) => engine?.state === state,
-        20_000
-      )
-  }
-}
-
-const failureOf = async (call: Promise<unknown>) =>
-  fromWireError(
-    await call.then(
-      () => 'It did not fail',
-      (error: unknown) => error
-    )
-  )
+import { CREDENTIALS, failureOf, openDesktop, settings } from './testing/open-desktop.ts'
 
 async function openCertificate() {
   const made = makeCertificate('deck.example.org')
@@ -269,4 +209,98 @@ it('a damaged list is moved aside, not written over', async () => {
   writeFileSync(path, '{"engines": [')
   expect(await (await openDesktop({ directory })).list()).toEqual([])
   expect(readFileSync(`${path}.unreadable`, 'utf8')).toBe('{"engines": [')
+})
+
+/** What somebody does in the browser who is logged in as the owner, and allows it. */
+async function allowInBrowser(page: string, { isAllowed = true } = {}): Promise<void> {
+  const { origin } = new URL(page)
+  const form = new URLSearchParams({ username: CREDENTIALS.username, password: CREDENTIALS.password })
+  const loggedIn = await fetch(`${origin}/ui/login`, { method: 'POST', body: form, redirect: 'manual' })
+  const [cookie] = loggedIn.headers.get('set-cookie')!.split(';', 1) as [string]
+  const asked = new URLSearchParams(page.split('?')[1])
+  const [redirectUri, challenge] = [asked.get('redirect_uri')!, asked.get('code_challenge')]
+  const requester = { client: asked.get('client'), host: asked.get('host'), user: asked.get('user') }
+  const headers = { cookie, origin, 'content-type': 'application/json' }
+  const body = JSON.stringify({ to: { kind: 'redirect', requester, redirectUri, challenge }, role: 'operator' })
+  const approved = await fetch(`${origin}/api/v1/sign-ins`, { method: 'POST', headers, body })
+  const { code } = (await approved.json()) as { code: string }
+  const answer: Record<string, string> = isAllowed ? { code } : { error: 'access_denied' }
+  await fetch(`${redirectUri}?${new URLSearchParams({ ...answer, state: asked.get('state')! })}`)
+}
+
+it('signs in with the browser: the token stays in the app, is good for that address, and is revoked with the engine', async () => {
+  const engine = createFakeEngine()
+  const { service } = await openTestService({}, engine)
+  const desktop = await openDesktop({ onBrowser: (page) => void allowInBrowser(page) })
+  const to = settings(service.address)
+  const { ticket, userName, role } = await desktop.engines.signIn(to)
+  expect([userName, role]).toEqual(['scrapdeck', 'operator'])
+  expect(desktop.opened[0]).toMatch(/\/ui\/#\/authorize\?client=desktop&/)
+  const elsewhere = await openTestService()
+  const stolen = settings(elsewhere.service.address)
+  const refused = await failureOf(desktop.engines.add({ ...stolen, credentials: { kind: 'browser', ticket } }))
+  expect(refused).toMatchObject({ code: 'BAD_INPUT', message: expect.stringContaining('Sign in again') })
+  const again = await desktop.engines.signIn(to)
+  const added = await desktop.engines.add({ ...to, credentials: { kind: 'browser', ticket: again.ticket } })
+  expect(added).toMatchObject({ signsInWith: 'browser', username: 'scrapdeck' })
+  expect(await desktop.open(added.id).users.me()).toMatchObject({ role: 'operator', tokenId: expect.any(String) })
+  const tokens = () => engine.access.listTokens(OWNER).map(({ name }) => name)
+  expect(tokens()).toEqual(Array(2).fill(expect.stringMatching(/^Desktop app on /)))
+  await desktop.engines.remove({ id: added.id })
+  expect(tokens()).toHaveLength(1)
+})
+
+it('a sign-in that is denied or given up, or that the service does not know, gives nothing', async () => {
+  const { service } = await openTestService()
+  const denied = await openDesktop({ onBrowser: (page) => void allowInBrowser(page, { isAllowed: false }) })
+  expect(await failureOf(denied.engines.signIn(settings(service.address)))).toMatchObject({ code: 'SIGN_IN_FAILED' })
+  const closing = new AbortController()
+  const given = await openDesktop({ onBrowser: () => closing.abort() })
+  await expect(given.engines.signIn(settings(service.address), { signal: closing.signal })).rejects.toThrow()
+  const other = createServer((_, response) => response.writeHead(404).end('<html></html>')).listen(0, '127.0.0.1')
+  await once(other, 'listening')
+  onTestFinished(() => void other.close())
+  const url = `http://127.0.0.1:${(other.address() as AddressInfo).port}`
+  expect(await failureOf(given.engines.signIn(settings(url)))).toMatchObject({ code: 'SIGN_IN_UNAVAILABLE' })
+  expect(given.opened).toHaveLength(1)
+})
+
+it('shows the last state after a restart of the app too, from a file of its user that goes with the engine', async () => {
+  const engine = createFakeEngine()
+  const { service } = await openTestService({}, engine)
+  const desktop = await openDesktop()
+  const { id } = await desktop.engines.add({ ...settings(service.address), credentials: CREDENTIALS })
+  const client = desktop.open(id)
+  const before = await client.jobs.list({ project: 'news' })
+  // Only an owner sees these.
+  await client.users.list()
+  await desktop.untilState('live')
+  await desktop.remote.stop()
+  await service.stop()
+  const path = join(desktop.directory, 'engine-states', `${id}.json`)
+  expect(statSync(path).mode & 0o777).toBe(0o600)
+  expect(readFileSync(path, 'utf8')).not.toMatch(/battery|users\.list/)
+
+  const later = await openDesktop({ directory: desktop.directory })
+  const offline = (await later.untilState('offline'))!
+  expect(Date.now() - offline.asOfMs!).toBeLessThan(60_000)
+  expect(await later.open(id).jobs.list({ project: 'news' })).toEqual(before)
+  expect(await failureOf(later.open(id).jobs.list({ project: 'other' }))).toMatchObject({ code: 'ENGINE_UNREACHABLE' })
+  await later.engines.remove({ id })
+  expect(existsSync(path)).toBe(false)
+})
+
+it('other credentials do not show what the earlier ones saw', async () => {
+  const engine = createFakeEngine()
+  const { service } = await openTestService({}, engine)
+  const { secret } = await engine.access.createToken(OWNER, { name: 'x', expiresInDays: 1 })
+  const desktop = await openDesktop()
+  const to = settings(service.address)
+  const { id } = await desktop.engines.add({ ...to, credentials: CREDENTIALS })
+  await desktop.open(id).jobs.list({ project: 'news' })
+  await desktop.engines.update({ ...to, id, credentials: { kind: 'token', token: secret } })
+  await desktop.untilState('live')
+  await service.stop()
+  await desktop.untilState('offline')
+  expect(await failureOf(desktop.open(id).jobs.list({ project: 'news' }))).toMatchObject({ code: 'ENGINE_UNREACHABLE' })
 })

@@ -1,7 +1,10 @@
 import { randomUUID } from 'node:crypto'
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
 import { type AnyRouter, EventPublisher, implement } from '@orpc/server'
 import { RPCHandler } from '@orpc/server/message-port'
 import type { MessagePortMain } from 'electron'
+import type { SshTunnels } from '../../engine/nodes/ssh/ssh-tunnels.ts'
 import type { Logger } from '../../engine/runtime/logger.ts'
 import type { Clock, Timer } from '../../engine/runtime/clock.ts'
 import { asSealedText, type SecretBox } from '../../engine/runtime/secret-box.ts'
@@ -10,20 +13,26 @@ import {
   desktopContract,
   EngineCredentials,
   type EngineSettings,
+  type EnteredCredentials,
   type RemoteEngine
 } from '../../shared/desktop/contract.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
+import { splitAddress } from '../../shared/ssh-address.ts'
 import { refuseBadTrees } from '../../shared/tree-bounds.ts'
 import { createWireErrorInterceptor } from '../../shared/wire-errors.ts'
+import { BrowserSignIns } from './browser-sign-ins.ts'
 import { compareVersions } from './compare-versions.ts'
 import { connectRemote, type RemoteAddress, type RemoteConnection } from './connection.ts'
-import { readPeerCertificate } from './certificate.ts'
 import { openEngineFile, type StoredEngine, writeEngineFile } from './engine-file.ts'
 import { forwardingRouter } from './forward.ts'
+import { LastAnswers } from './last-answers.ts'
 
 interface RemoteEnginesOptions {
   /** The file with the list. */
   path: string
+  /** Where the last state of each is kept. */
+  statesDirectory: string
+  tunnels: Pick<SshTunnels, 'use' | 'stop'>
   secretBox: SecretBox
   appVersion: string
   /** Opens a web address in the user's browser. */
@@ -45,7 +54,9 @@ type Contact = Pick<RemoteEngine, 'state' | 'sinceMs' | 'problem' | 'version' | 
 
 const CHECK_AGAIN_MS = { live: 15_000, connecting: 3_000, offline: 3_000 }
 const CHECK_MAX_MS = 15_000
-const HANDSHAKE_MS = 10_000
+/** What is kept for the time without a response is not older than this. */
+const REFRESH_MS = 60_000
+const REVOKE_MAX_MS = 5_000
 const OPERATIONS = listOperations(contract)
 
 /** The engines that this desktop opens besides its own: their list, a connection to each, and how each is. */
@@ -54,7 +65,9 @@ export function openRemoteEngines(options: RemoteEnginesOptions): RemoteEngines 
   const engines = new Map<string, OpenEngine>()
   const changed = new EventPublisher<{ changed: null }>()
   const publish = () => changed.publish('changed', null)
+  mkdirSync(options.statesDirectory, { recursive: true, mode: 0o700 })
   const parts: Parts = { ...options, publish }
+  const signIns = new BrowserSignIns(options.openInBrowser)
   for (const stored of openEngineFile(path, logger)) engines.set(stored.id, new OpenEngine(stored, parts))
   const list = () => ({ appVersion, engines: [...engines.values()].map((engine) => engine.describe()) })
   // One change at a time, so that the file has the newest list.
@@ -73,16 +86,25 @@ export function openRemoteEngines(options: RemoteEnginesOptions): RemoteEngines 
     throw new ScrapdeckError('NOT_FOUND', `There is no engine ${id} in the list. It may have been removed.`)
   }
 
+  /** What is trusted there besides the system's authorities: the certificate that somebody has seen, if it still is. */
+  async function pinOf(address: Pick<RemoteAddress, 'name' | 'url'>, trusted: string | null) {
+    if (trusted === null || !splitAddress(address.url).inner.startsWith('https:')) return null
+    const connection = connectRemote({ ...address, credentials: null, certificate: null }, parts)
+    // If it is another one by now, connecting says so.
+    const seen = await connection.readCertificate().catch(() => null)
+    await connection.close()
+    return seen?.fingerprint === trusted ? { pem: seen.pem, fingerprint: seen.fingerprint } : null
+  }
+
   /** Resolves once the engine has answered with these settings; nothing is kept before. */
-  async function connectFirst(settings: EngineSettings, credentials: EngineCredentials, trusted: string | null) {
-    const url = settings.url.replace(/\/+$/, '')
-    let certificate: RemoteAddress['certificate'] = null
-    if (trusted !== null && url.startsWith('https:')) {
-      const seen = await readPeerCertificate(new URL(url), HANDSHAKE_MS).catch(() => null)
-      // If it is another one by now, connecting says so.
-      if (seen?.fingerprint === trusted) certificate = { pem: seen.pem, fingerprint: seen.fingerprint }
-    }
-    const connection = connectRemote({ name: settings.name, url, credentials, certificate })
+  async function connectFirst(settings: EngineSettings, entered: EnteredCredentials, trusted: string | null) {
+    const { name } = settings
+    const url = withoutSlash(settings.url)
+    const certificate = await pinOf({ name, url }, trusted)
+    const signedIn = entered.kind === 'browser' ? signIns.redeem(entered.ticket, url) : null
+    const credentials: EngineCredentials =
+      entered.kind === 'browser' ? { kind: 'token', token: signedIn!.token } : entered
+    const connection = connectRemote({ name, url, credentials, certificate }, parts)
     try {
       await connection.client.users.me({}, { signal: AbortSignal.timeout(CHECK_MAX_MS) })
     } catch (error) {
@@ -91,8 +113,22 @@ export function openRemoteEngines(options: RemoteEnginesOptions): RemoteEngines 
       await connection.close()
     }
     const sealed = await secretBox.seal(JSON.stringify(credentials))
-    const username = credentials.kind === 'password' ? credentials.username : null
-    return { url, certificate, sealed, signsInWith: credentials.kind, username }
+    const username = entered.kind === 'password' ? entered.username : (signedIn?.userName ?? null)
+    return { url, certificate, sealed, signsInWith: entered.kind, username }
+  }
+
+  /** The token of a sign-in that is not used any more. Whoever cannot be reached keeps it until it expires. */
+  async function revoke(address: RemoteAddress): Promise<void> {
+    const connection = connectRemote(address, parts)
+    const signal = AbortSignal.timeout(REVOKE_MAX_MS)
+    try {
+      const { tokenId } = await connection.client.users.me({}, { signal })
+      if (tokenId !== null) await connection.client.tokens.revoke({ id: tokenId }, { signal })
+    } catch (error) {
+      logger.warn({ err: error }, `The token of ${address.name} was not revoked`)
+    } finally {
+      await connection.close()
+    }
   }
 
   const app = implement(desktopContract)
@@ -109,6 +145,20 @@ export function openRemoteEngines(options: RemoteEnginesOptions): RemoteEngines 
           if (signal?.aborted !== true) throw error
         }
       }),
+      signIn: app.engines.signIn.handler(async ({ input: { name, url: given, trusted }, signal }) => {
+        const url = withoutSlash(given)
+        if (splitAddress(url).ssh !== null) {
+          const what = 'A browser does not get through the SSH host. Use a token, or user name and password.'
+          throw new ScrapdeckError('BAD_INPUT', what)
+        }
+        const certificate = await pinOf({ name, url }, trusted)
+        const connection = connectRemote({ name, url, credentials: null, certificate }, parts)
+        try {
+          return await signIns.begin(url, connection, signal ?? new AbortController().signal)
+        } finally {
+          await connection.close()
+        }
+      }),
       add: app.engines.add.handler(async ({ input: { credentials, trusted, ...settings } }) => {
         const connected = await connectFirst(settings, credentials, trusted)
         const stored: StoredEngine = { ...settings, ...connected, id: randomUUID() }
@@ -120,7 +170,7 @@ export function openRemoteEngines(options: RemoteEnginesOptions): RemoteEngines 
       update: app.engines.update.handler(async ({ input: { id, credentials: entered, trusted, ...settings } }) => {
         const engine = find(id)
         const { stored } = engine
-        const url = settings.url.replace(/\/+$/, '')
+        const url = withoutSlash(settings.url)
         if (url !== stored.url && entered === null) {
           throw new ScrapdeckError(
             'BAD_INPUT',
@@ -131,9 +181,15 @@ export function openRemoteEngines(options: RemoteEnginesOptions): RemoteEngines 
         const mustConnect =
           trusted !== null || engine.describe().problem?.code.startsWith('ENGINE_CERTIFICATE') === true
         const credentials = entered ?? (mustConnect ? await engine.openCredentials() : null)
+        const earlier = entered === null ? null : engine.ownToken()
         const pinned = url === stored.url ? (stored.certificate?.fingerprint ?? null) : null
         const connected =
           credentials === null ? {} : await connectFirst({ ...settings, url }, credentials, trusted ?? pinned)
+        // The earlier credentials, opened again to be sent: they are what they were.
+        if (entered === null && 'sealed' in connected) {
+          Object.assign(connected, { signsInWith: stored.signsInWith, username: stored.username })
+        }
+        if (earlier !== null) await revoke(await earlier)
         await engine.replace({ ...stored, ...settings, url, ...connected })
         await save()
         publish()
@@ -142,17 +198,24 @@ export function openRemoteEngines(options: RemoteEnginesOptions): RemoteEngines 
       remove: app.engines.remove.handler(async ({ input: { id } }) => {
         const engine = find(id)
         engines.delete(id)
+        const token = engine.ownToken()
+        if (token !== null) await revoke(await token)
         await engine.stop()
+        await engine.forget()
         await save()
         publish()
         return {}
       }),
       retry: app.engines.retry.handler(({ input: { id } }) => {
-        find(id).checkNow()
+        find(id).retryNow()
         return {}
       }),
       openUi: app.engines.openUi.handler(({ input: { id } }) => {
-        options.openInBrowser(`${find(id).stored.url}/ui/`)
+        const { name, url } = find(id).stored
+        if (splitAddress(url).ssh !== null) {
+          throw new ScrapdeckError('BAD_INPUT', `A browser does not get to ${name}, which is behind an SSH host.`)
+        }
+        options.openInBrowser(`${url}/ui/`)
         return {}
       })
     }
@@ -177,10 +240,13 @@ export function openRemoteEngines(options: RemoteEnginesOptions): RemoteEngines 
     },
     async stop() {
       await Promise.all([...engines.values()].map((engine) => engine.stop()))
+      await options.tunnels.stop()
       await writing
     }
   }
 }
+
+const withoutSlash = (url: string): string => url.replace(/\/+$/, '')
 
 type Parts = RemoteEnginesOptions & { publish: () => void }
 
@@ -194,8 +260,11 @@ type Parts = RemoteEnginesOptions & { publish: () => void }
  */
 class OpenEngine {
   stored: StoredEngine
-  readonly router: ReturnType<typeof forwardingRouter>
+  readonly router: AnyRouter
+  readonly #refresh: () => Promise<void>
+  #refreshedAtMs = 0
   readonly #parts: Parts
+  readonly #kept: LastAnswers
   #contact: Contact
   #connection: Promise<RemoteConnection> | null = null
   #next: Timer | null = null
@@ -207,27 +276,35 @@ class OpenEngine {
   constructor(stored: StoredEngine, parts: Parts) {
     this.stored = stored
     this.#parts = parts
+    this.#kept = new LastAnswers(join(parts.statesDirectory, `${stored.id}.json`), parts)
     this.#contact = {
       ...({ state: 'connecting', sinceMs: parts.clock.nowMs() } as const),
       ...{ problem: null, version: null, age: null, lacks: [] }
     }
     const name = () => this.stored.name
     const call = async (): Promise<RemoteConnection> => this.#connect()
-    this.router = forwardingRouter({
+    const forwarding = forwardingRouter({
       get name() {
         return name()
       },
+      kept: this.#kept,
       connect: call,
+      isOffline: () => this.#contact.state === 'offline',
       isReadOnly: () => this.stored.readOnly,
       lacks: (operation) => this.#contact.lacks.includes(operation),
       onTrouble: () => this.#contact.state === 'live' && this.checkNow()
     })
+    this.router = forwarding.router
+    this.#refresh = forwarding.refresh
     this.checkNow()
   }
 
   describe(): RemoteEngine {
     const { sealed: _, certificate, ...shown } = this.stored
-    return { ...shown, pinned: certificate?.fingerprint ?? null, ...this.#contact }
+    return {
+      ...{ ...shown, pinned: certificate?.fingerprint ?? null, ...this.#contact },
+      asOfMs: this.#kept.asOfMs
+    }
   }
 
   async openCredentials(): Promise<EngineCredentials> {
@@ -249,7 +326,30 @@ class OpenEngine {
     this.stored = stored
     const isSame = url === stored.url && sealed === stored.sealed && certificate === stored.certificate
     if (!isSame) await this.#disconnect()
+    // It was shown to somebody else, or by another engine.
+    if (url !== stored.url || sealed !== stored.sealed) await this.#kept.clear()
     this.checkNow()
+  }
+
+  /** With its token, if somebody has signed in for this computer; null: it has another. */
+  ownToken(): Promise<RemoteAddress> | null {
+    if (this.stored.signsInWith !== 'browser') return null
+    const { name, url, certificate } = this.stored
+    return this.openCredentials().then((credentials) => ({ name, url, certificate, credentials }))
+  }
+
+  /** Somebody asks. */
+  retryNow(): void {
+    this.#connection?.then(
+      (open) => open.retryNow(),
+      () => {}
+    )
+    this.checkNow()
+  }
+
+  /** Its last state is not kept. */
+  forget(): Promise<void> {
+    return this.#kept.clear()
   }
 
   checkNow(): void {
@@ -264,12 +364,15 @@ class OpenEngine {
     this.#isStopped = true
     this.#next?.cancel()
     await this.#disconnect()
+    await this.#kept.stop()
   }
 
   #connect(): Promise<RemoteConnection> {
     if (this.#isStopped)
       throw new ScrapdeckError('ENGINE_UNREACHABLE', `${this.stored.name} was removed from the list.`)
-    this.#connection ??= this.openCredentials().then((credentials) => connectRemote({ ...this.stored, credentials }))
+    this.#connection ??= this.openCredentials().then((credentials) =>
+      connectRemote({ ...this.stored, credentials }, this.#parts)
+    )
     return this.#connection
   }
 
@@ -316,10 +419,19 @@ class OpenEngine {
     return lacks
   }
 
+  #refreshSometimes(): void {
+    const nowMs = this.#parts.clock.monotonicMs()
+    if (nowMs - this.#refreshedAtMs < REFRESH_MS) return
+    this.#refreshedAtMs = nowMs
+    // Whatever goes wrong, the next check says so.
+    this.#refresh().catch(() => {})
+  }
+
   #record(contact: Omit<Contact, 'sinceMs'>): void {
     const before = this.#contact
     const sinceMs = before.state === contact.state ? before.sinceMs : this.#parts.clock.nowMs()
     this.#contact = { ...contact, sinceMs }
+    if (contact.state === 'live') this.#refreshSometimes()
     if (JSON.stringify(before) !== JSON.stringify(this.#contact)) this.#parts.publish()
     if (contact.state === 'refused') return
     this.#next = this.#parts.clock.setTimer(CHECK_AGAIN_MS[contact.state], () => this.checkNow())

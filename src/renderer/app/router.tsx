@@ -9,6 +9,7 @@ import {
 } from '@tanstack/react-router'
 import {
   parseAuditSearch,
+  parseAuthorizeSearch,
   parseCalendarSearch,
   parseChainsSearch,
   parseErrorsSearch,
@@ -103,6 +104,12 @@ const routeTree = root.addChildren([
   screenAt('/engines', () => import('../features/engines/engines-screen.tsx'), 'EnginesScreen'),
   screenAt('/audit', () => import('../features/audit/audit-screen.tsx'), 'AuditScreen', parseAuditSearch),
   screenAt('/access', () => import('../features/access/access-screen.tsx'), 'AccessScreen'),
+  screenAt(
+    '/authorize',
+    () => import('../features/access/authorize-screen.tsx'),
+    'AuthorizeScreen',
+    parseAuthorizeSearch
+  ),
   screenAt('/settings', () => import('./settings-screen.tsx'), 'SettingsScreen')
 ])
 

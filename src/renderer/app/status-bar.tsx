@@ -2,6 +2,7 @@ import { IconCircleFilled, IconPlugConnectedX } from '@tabler/icons-react'
 import { useQuery } from '@tanstack/react-query'
 import { formatAge } from '../../shared/time.ts'
 import { useApi } from '../api/api.tsx'
+import { useRemoteEngines } from '../state/remote-engines.ts'
 import { useConnection } from '../state/connection.ts'
 import { useNow } from '../ui/clock.ts'
 import { formatCount } from '../ui/numbers.ts'
@@ -61,5 +62,7 @@ function ConnectionState() {
 
 function Reconnecting({ sinceMs }: { sinceMs: number }) {
   const nowMs = useNow()
-  return <>Reconnecting · data is {formatAge(nowMs - sinceMs)} old</>
+  // Of a remote engine, it may be from before this page.
+  const asOfMs = useRemoteEngines(({ current }) => current?.asOfMs ?? null)
+  return <>Reconnecting · data is {formatAge(nowMs - Math.min(sinceMs, asOfMs ?? sinceMs))} old</>
 }

@@ -6,7 +6,7 @@ import { Link } from '@tanstack/react-router'
 import { useApi } from '../api/api.tsx'
 import { useMay } from '../api/use-me.ts'
 import { useConnection } from '../state/connection.ts'
-import { useRemoteEngines } from '../state/remote-engines.ts'
+import { useEngineAway, useRemoteEngines } from '../state/remote-engines.ts'
 import { openRunDialog } from '../state/open-run-dialog.ts'
 import { Kbd, modKey } from '../ui/kbd.tsx'
 import { plural } from '../ui/numbers.ts'
@@ -57,14 +57,29 @@ export function TopBar() {
       </button>
       <span className={classes.actions}>
         <PauseSwitch />
-        {may && (
-          <Button variant="filled" onClick={() => openRunDialog()} rightSection={<Kbd>R</Kbd>} aria-keyshortcuts="r">
-            Run
-          </Button>
-        )}
+        {may && <RunButton />}
         <AccountMenu />
       </span>
     </header>
+  )
+}
+
+function RunButton() {
+  const away = useEngineAway()
+  return (
+    <Tooltip label={away} disabled={away === null}>
+      <Button
+        variant="filled"
+        // Not `disabled`: the keyboard must reach the reason.
+        data-disabled={away !== null || undefined}
+        aria-disabled={away !== null}
+        onClick={() => away === null && openRunDialog()}
+        rightSection={<Kbd>R</Kbd>}
+        aria-keyshortcuts="r"
+      >
+        Run
+      </Button>
+    </Tooltip>
   )
 }
 

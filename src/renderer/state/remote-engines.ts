@@ -20,6 +20,14 @@ export const useRemoteEngines = create<RemoteEngines>(() => ({
 
 export const openEngineDialog = (dialog: RemoteEngines['dialog']): void => useRemoteEngines.setState({ dialog })
 
+/** Why nothing can be changed at the engine of this page now, as a sentence for a tooltip; null: it responds. */
+export const useEngineAway = (): string | null =>
+  useRemoteEngines(({ current }) =>
+    current?.state === 'offline' || current?.state === 'refused'
+      ? `${current.name} ${current.state === 'offline' ? 'is offline' : 'has refused the connection'}: nothing is sent until it responds.`
+      : null
+  )
+
 /** Whether the engine of this page has an operation; an older one may not. */
 export const useHasOperation = (): ((operation: string) => boolean) => {
   const lacks = useRemoteEngines(({ current }) => current?.lacks)

@@ -119,6 +119,18 @@ export const parseAuditSearch = (raw: Raw) => ({
   text: textOf(raw['text'])
 })
 
+/** As a program writes it that signs in (shared/sign-in.ts); the page checks all of it. */
+export type AuthorizeSearch = Partial<ReturnType<typeof parseAuthorizeSearch>>
+export const parseAuthorizeSearch = (raw: Raw) => ({
+  client: textOf(raw['client']),
+  host: textOf(raw['host']),
+  user: textOf(raw['user']),
+  redirect_uri: textOf(raw['redirect_uri']),
+  state: textOf(raw['state']),
+  code_challenge: textOf(raw['code_challenge']),
+  code_challenge_method: textOf(raw['code_challenge_method'])
+})
+
 export const parseItemsSearch = (raw: Raw) => ({
   /** Whose items. */
   job: textOf<JobId>(raw['job'], JOB_ID_PATTERN),

@@ -17,6 +17,7 @@ const engine = createFakeEngine({
   jobCount: Number(scene.get('jobs') ?? 200),
   hasSeveralEngines: scene.has('engines'),
   role: ROLES.find((role) => role === scene.get('role')) ?? 'owner',
+  isInBrowser: true,
   liveEveryMs: scene.has('still') ? 0 : 1000
 })
 Object.assign(window, { engine })

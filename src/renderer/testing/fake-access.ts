@@ -6,9 +6,11 @@ import {
   type Group,
   type NewRole,
   type Session,
-  type User
+  type User,
+  type WaitingSignIn
 } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
+import { readUserCode } from '../../shared/sign-in.ts'
 import { branded } from '../../shared/testing/ids.ts'
 import { includes, namesOf, NONE, permissionsOf, PROJECT_PERMISSIONS, READ, unite } from '../../shared/permissions.ts'
 import { BUILT_IN_ROLES } from '../features/access/role-words.ts'
@@ -19,7 +21,10 @@ import type { FakeWorld } from './fake-world.ts'
 const DAY_MS = 86_400_000
 
 /** Users and tokens in memory. `role`: of whoever looks at the page; it is not enforced. */
-export function createFakeAccess({ firstRun, nextNumber }: FakeWorld, role: Role) {
+export function createFakeAccess(
+  { firstRun, nextNumber }: FakeWorld,
+  { role = 'owner', isInBrowser = false }: { role?: Role | undefined; isInBrowser?: boolean | undefined }
+) {
   const os = implement(contract)
   const nowMs = Date.now()
   const users = new Map((firstRun ? [] : fakeUsers(nowMs)).map((user) => [user.id, user]))
@@ -144,6 +149,21 @@ export function createFakeAccess({ firstRun, nextNumber }: FakeWorld, role: Role
       me: () => (me.userId === null ? null : userOf(me.userId)),
       reset: (id) => save({ ...userOf(id), ...NO_FACTORS })
     }),
+    signIns: {
+      get: os.signIns.get.handler(({ input }) => {
+        requireBrowser(isInBrowser)
+        if (readUserCode(input.userCode) === FAKE_USER_CODE) return fakeSignIn()
+        throw new ScrapdeckError('SIGN_IN_NOT_FOUND', 'No sign-in waits with this code.')
+      }),
+      approve: os.signIns.approve.handler(({ input }) => {
+        requireBrowser(isInBrowser)
+        return { code: input.to.kind === 'redirect' ? 'a-code' : null }
+      }),
+      deny: os.signIns.deny.handler(() => {
+        requireBrowser(isInBrowser)
+        return { denied: true as const }
+      })
+    },
     sessions: {
       list: os.sessions.list.handler(() => ({ sessions: [...sessions.values()] })),
       revoke: os.sessions.revoke.handler(({ input: { id } }) => {
@@ -194,6 +214,18 @@ const FAKE_ROLES: NewRole[] = [
     permissions: ['read', 'audit.read']
   }
 ]
+
+/** The one sign-in that waits in the fake engine. */
+export const FAKE_USER_CODE = 'WDJBMJHT'
+const fakeSignIn = (): WaitingSignIn => ({
+  ...{ client: 'cli', host: 'build-7', user: 'anna', address: '10.0.0.7' },
+  ...{ beganAtMs: Date.now() - 20_000, endsAtMs: Date.now() + 580_000 }
+})
+
+function requireBrowser(isInBrowser: boolean): void {
+  if (isInBrowser) return
+  throw new ScrapdeckError('BROWSER_REQUIRED', 'A program is signed in by somebody who is logged in with a browser.')
+}
 
 const idOf = (number: number): string => number.toString(16).padStart(32, '0')
 

@@ -46,6 +46,8 @@ import { createFakeWorld, type FakeWorldOptions } from './fake-world.ts'
 interface FakeEngineOptions extends FakeWorldOptions {
   /** Of whoever looks; default: owner. */
   role?: Role
+  /** A page of a service, to which somebody is logged in. */
+  isInBrowser?: boolean
   /** Milliseconds between live changes; 0: only `step()` changes anything. */
   liveEveryMs?: number
   /** Three engines on one database. */
@@ -124,7 +126,7 @@ export function createFakeEngine(options: FakeEngineOptions = {}): FakeEngine {
     schedules: schedules.handlers,
     chains: createFakeChains(world),
     findings: createFakeFindings(world),
-    ...createFakeAccess(world, options.role ?? 'owner'),
+    ...createFakeAccess(world, options),
     audit: audit.handlers,
     webhooks: createFakeWebhooks(world),
     fleetFile: createFakeFleetFile(),

@@ -15,6 +15,7 @@ import { EGG_ROUTE } from '../kubernetes-egg-door.ts'
 import { addressOf } from './client-address.ts'
 import { PASSKEY_OPTIONS_PATH } from './login-paths.ts'
 import { isFromPeer } from './peer-requests.ts'
+import { DEVICE_PATH, TOKEN_PATH } from '../../shared/sign-in.ts'
 import { BACK_CHANNEL_PATH, CALLBACK_PATH, SIGN_IN_PATH } from './oidc-sign-in.ts'
 import type { DoorLimits } from './door-limits.ts'
 import { setSessionCookie } from './session-reply.ts'
@@ -154,8 +155,11 @@ function isOpenToAll(request: FastifyRequest): boolean {
   )
 }
 
-const isSignIn = (url: string | undefined): boolean =>
-  url === SIGN_IN_PATH || url === CALLBACK_PATH || url === BACK_CHANNEL_PATH
+/** Whoever asks there has nothing to show yet but a code. */
+const SIGN_IN_ROUTES: ReadonlySet<string> = new Set([
+  ...[SIGN_IN_PATH, CALLBACK_PATH, BACK_CHANNEL_PATH, DEVICE_PATH, TOKEN_PATH]
+])
+const isSignIn = (url: string | undefined): boolean => url !== undefined && SIGN_IN_ROUTES.has(url)
 
 function isLogin({ routeOptions: { url } }: FastifyRequest): boolean {
   return url === '/ui/login' || url === PASSKEY_OPTIONS_PATH

@@ -42,6 +42,7 @@ import {
   type Session,
   type User,
   PasskeyId,
+  type WaitingSignIn,
   UserId
 } from '../../shared/contract/index.ts'
 import { QUEUED_JOB } from '../../shared/plain-job.ts'
@@ -484,6 +485,11 @@ export const auditEntry: AuditEntry = {
 export const accessRole: AccessRole = {
   ...{ name: 'shop keeper', description: 'Runs and cancels jobs', permissions: ['read', 'jobs.run', 'jobs.cancel'] },
   ...{ isBuiltIn: false, isForProjects: true }
+}
+
+export const waitingSignIn: WaitingSignIn = {
+  ...{ client: 'cli', host: 'build-7', user: 'anna', address: '10.0.0.7' },
+  ...{ beganAtMs: NOON_MS, endsAtMs: NOON_MS + 600_000 }
 }
 
 export const accessToken: AccessToken = {

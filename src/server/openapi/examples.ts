@@ -50,6 +50,7 @@ import {
   user,
   group,
   GROUP_ID,
+  waitingSignIn,
   USER_ID,
   version,
   webhook,
@@ -656,6 +657,15 @@ export const EXAMPLES: ExamplesOf<InferContractRouterInputs<Contract>, InferCont
       output: { secret: 'sdk_Pq2Yz0Wf8Tn5Lk3Jh6Gd9Sa1Mb4Vc7Xe0Ru2Io5Pl8Q1a2b3c4d', token: accessToken }
     },
     revoke: { summary: 'Revoke a token', input: { id: TOKEN_ID }, output: { revoked: true } }
+  },
+  signIns: {
+    get: { summary: 'The program that waits for this code', input: { userCode: 'WDJB-MJHT' }, output: waitingSignIn },
+    approve: {
+      summary: 'Sign in a program on a computer, with a token of its own',
+      input: { to: { kind: 'code', userCode: 'WDJB-MJHT' }, role: 'operator', expiresInDays: 90 },
+      output: { code: null }
+    },
+    deny: { summary: 'Refuse to sign in a program', input: { userCode: 'WDJB-MJHT' }, output: { denied: true } }
   },
   audit: {
     list: {

@@ -8,8 +8,10 @@ import { Access } from '../../engine/access/access.ts'
 import { Directory } from '../../engine/access/directory.ts'
 import { isGuessable } from '../../engine/access/password-strength/judge-password.ts'
 import { SecondFactors } from '../../engine/access/second-factor/second-factors.ts'
+import { SignIns } from '../../engine/access/sign-ins.ts'
 import { Audit } from '../../engine/audit/audit.ts'
 import { accessOperations } from '../../engine/router/access-operations.ts'
+import { signInOperations } from '../../engine/router/sign-in-operations.ts'
 import { auditTicket } from '../../engine/access/acting.ts'
 import { auditedStore } from '../../engine/store/audit/audited-store.ts'
 import { implementWithRights } from '../../engine/router/required-rights.ts'
@@ -64,9 +66,11 @@ export function createFakeEngine() {
   const accessClock = createFakeClock()
   const { audit, audited } = createFakeAudit(accessClock)
   const { access, secondFactors } = createFakeAccess(CREDENTIALS.username, accessClock, audited)
+  const signIns = new SignIns({ access, clock: accessClock })
   const server = implementWithRights(NOTHING, audit)
   const own = {
     ...accessOperations(server, access, secondFactors),
+    ...signInOperations(server, signIns),
     jobs: {
       list: server.jobs.list.handler(({ input }) => ({
         jobs: [aShopJob({ project: aProjectName(input.project ?? 'shop'), priority: input.limit })],
@@ -219,6 +223,7 @@ export function createFakeEngine() {
     credentials: { ...CREDENTIALS },
     access,
     secondFactors,
+    signIns,
     audit,
     /** The entries of the audit log, without their places there. */
     audited,

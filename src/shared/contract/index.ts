@@ -18,6 +18,7 @@ import { rolesContract } from './roles.ts'
 import { chainsContract, schedulesContract } from './schedules.ts'
 import { signInContract } from './sign-in.ts'
 import { enginesContract } from './engines.ts'
+import { signInsContract } from './sign-ins.ts'
 import { storageContract } from './storage.ts'
 import { systemContract } from './system.ts'
 import { webhooksContract } from './webhooks.ts'
@@ -50,6 +51,7 @@ export const contract = {
   tokens: tokensContract,
   audit: auditContract,
   sessions: sessionsContract,
+  signIns: signInsContract,
   system: systemContract
 } satisfies Operations
 
@@ -81,6 +83,7 @@ export * from './kubernetes.ts'
 export * from './settings.ts'
 export * from './recommended-policy.ts'
 export * from './engines.ts'
+export * from './sign-ins.ts'
 export * from './storage.ts'
 export * from './system.ts'
 export * from './webhooks.ts'

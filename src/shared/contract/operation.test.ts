@@ -41,7 +41,9 @@ describe('every operation of the contract', () => {
       'signIn.removePasskey',
       'tokens.create',
       'tokens.revoke',
-      'sessions.revoke'
+      'sessions.revoke',
+      'signIns.approve',
+      'signIns.deny'
     ])
   })
 

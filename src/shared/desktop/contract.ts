@@ -1,5 +1,6 @@
 import { eventIterator, oc } from '@orpc/contract'
 import { z } from 'zod'
+import { readSshAddress } from '../ssh-address.ts'
 
 /** What the desktop app itself does for its page, beside any engine: the list of remote engines. Never over HTTP. */
 
@@ -8,23 +9,41 @@ export const ENGINE_COLOURS = ['blue', 'teal', 'green', 'orange', 'red', 'violet
 const ADDRESS_MAX = 2_000
 const SECRET_MAX = 4_000
 
-/** Without credentials, query and fragment: those are entered, or not sent at all. */
+const PLAIN_ADDRESS = /^https?:\/\/[^/?#@\s]+(\/[^?#@\s]*)?$/
+const HOW_TO_WRITE =
+  'must be http://HOST:PORT, https://HOST or ssh://USER@HOST/http://127.0.0.1:6800, without a password'
+
+/** Without credentials, query and fragment: those are entered, or not sent. Behind an SSH host: as seen from there. */
 const Address = z
   .string()
   .trim()
   .max(ADDRESS_MAX)
-  .regex(/^https?:\/\/[^/?#@\s]+(\/[^?#@\s]*)?$/, 'must be http://HOST:PORT or https://HOST, without a password')
-  .pipe(z.url('must be http://HOST:PORT or https://HOST'))
-
-export const EngineCredentials = z.discriminatedUnion('kind', [
-  z.object({ kind: z.literal('token'), token: z.string().trim().min(1).max(SECRET_MAX) }),
-  z.object({
-    kind: z.literal('password'),
-    username: z.string().trim().min(1).max(200),
-    password: z.string().min(1).max(SECRET_MAX)
+  .superRefine((text, context) => {
+    const read = readSshAddress(text)
+    if (typeof read === 'string') return void context.addIssue({ code: 'custom', message: read })
+    const inner = read?.inner ?? text
+    if (PLAIN_ADDRESS.test(inner) && z.url().safeParse(inner).success) return
+    context.addIssue({ code: 'custom', message: HOW_TO_WRITE })
   })
-])
+
+const TokenCredentials = z.object({ kind: z.literal('token'), token: z.string().trim().min(1).max(SECRET_MAX) })
+const PasswordCredentials = z.object({
+  kind: z.literal('password'),
+  username: z.string().trim().min(1).max(200),
+  password: z.string().min(1).max(SECRET_MAX)
+})
+
+/** What the engine is sent. */
+export const EngineCredentials = z.discriminatedUnion('kind', [TokenCredentials, PasswordCredentials])
 export type EngineCredentials = z.infer<typeof EngineCredentials>
+
+/** What the page gives. `browser`: the token of a sign-in stays in the app, and has this number. */
+export const EnteredCredentials = z.discriminatedUnion('kind', [
+  TokenCredentials,
+  PasswordCredentials,
+  z.object({ kind: z.literal('browser'), ticket: z.uuid() })
+])
+export type EnteredCredentials = z.infer<typeof EnteredCredentials>
 
 /** SHA-256 as pairs of capitals: `AB:CD:…`. */
 const Fingerprint = z.string().regex(/^([0-9A-F]{2}:){31}[0-9A-F]{2}$/)
@@ -48,14 +67,16 @@ export type SeenCertificate = z.infer<typeof SeenCertificate>
 
 export const RemoteEngine = EngineSettings.extend({
   id: z.uuid(),
-  signsInWith: z.enum(['token', 'password']),
-  /** null with a token. */
+  signsInWith: z.enum(['token', 'password', 'browser']),
+  /** null with a token that was entered. */
   username: z.string().nullable(),
   /** The fingerprint of the only certificate that is trusted there; null: the system's authorities decide. */
   pinned: Fingerprint.nullable(),
   /** `refused`: it responds, but not to these credentials or with another certificate. */
   state: z.enum(['connecting', 'live', 'offline', 'refused']),
   sinceMs: z.number(),
+  /** What is shown while it does not respond is from then; null: there is nothing. */
+  asOfMs: z.number().nullable(),
   /** Why it is offline or refused, and what to do. */
   problem: z.object({ code: z.string(), message: z.string() }).nullable(),
   /** As of the last contact; null: none yet. */
@@ -76,13 +97,21 @@ export const desktopContract = {
     /** The list now, and after each change of it or of a state. */
     watch: oc.output(eventIterator(z.object({ appVersion: z.string(), engines: z.array(RemoteEngine) }))),
     /**
+     * Signs in with the browser, and resolves when somebody has allowed it there; ends with the call. The ticket is
+     * good for `add` and `update` with this address, once. Rejects as `add` does, with SIGN_IN_FAILED, and with
+     * BAD_INPUT behind an SSH host, where no browser gets.
+     */
+    signIn: oc
+      .input(EngineSettings.pick({ name: true, url: true }).extend(Trusted))
+      .output(z.object({ ticket: z.uuid(), userName: z.string(), role: z.string(), expiresAtMs: z.number() })),
+    /**
      * Connects before it is saved. Rejects with ENGINE_CERTIFICATE_UNTRUSTED, with the certificate in `data`, if the
      * system does not trust it and it is not the trusted one.
      */
-    add: oc.input(EngineSettings.extend({ credentials: EngineCredentials, ...Trusted })).output(RemoteEngine),
+    add: oc.input(EngineSettings.extend({ credentials: EnteredCredentials, ...Trusted })).output(RemoteEngine),
     /** Without credentials the earlier ones stay, unless the address is another: they are not sent there. */
     update: oc
-      .input(EngineSettings.extend({ ...EngineId.shape, credentials: EngineCredentials.nullable(), ...Trusted }))
+      .input(EngineSettings.extend({ ...EngineId.shape, credentials: EnteredCredentials.nullable(), ...Trusted }))
       .output(RemoteEngine),
     remove: oc.input(EngineId).output(z.object({})),
     /** Connects now instead of after a while. */

@@ -457,6 +457,11 @@ export function describeContract(name: string, open: () => Promise<OpenedEngine>
       expect(await codeOf(client.tokens.revoke({ id: NOBODY }))).toBe('TOKEN_NOT_FOUND')
       expect((await client.sessions.list()).sessions).toEqual([])
       expect(await codeOf(client.sessions.revoke({ id: NOBODY }))).toBe('SESSION_NOT_FOUND')
+      // Only somebody with a browser signs in programs.
+      const to = { kind: 'code' as const, userCode: 'WDJB-MJHT' }
+      for (const call of [client.signIns.get(to), client.signIns.approve({ to }), client.signIns.deny(to)]) {
+        expect(await codeOf(call)).toBe('BROWSER_REQUIRED')
+      }
       expect(await client.users.remove({ id: anna.id })).toEqual({ removed: true })
       expect(await codeOf(client.users.changePassword({ current: 'x', password }))).toBe('BAD_INPUT')
     })

@@ -7,8 +7,8 @@ import { buildConnector, Client } from 'undici'
 import type { Clock } from '../../runtime/clock.ts'
 import { onlyTrusting } from '../../../shared/pinned-certificate.ts'
 import { isMetadataAddress } from '../../runtime/metadata-addresses.ts'
+import { connectThrough } from '../ssh/connect-through.ts'
 import type { TunnelUse } from '../ssh/ssh-tunnels.ts'
-import { TunnelDown } from '../ssh/tunnel.ts'
 
 export interface NodeAddressParts {
   /** As returned by parseNodeUrl. */
@@ -111,7 +111,7 @@ function transportOverSsh(
   const secure = base.protocol === 'https:' ? connectorFor(address) : null
   const connect: buildConnector.connector = (options, callback) => {
     refuseForbidden(base.hostname, clock)
-      .then(() => openOverSsh(base, tunnel, clock))
+      .then(() => connectThrough(tunnel, base, { clock, timeoutMs: CONNECT_OVER_SSH_TIMEOUT_MS }))
       .then(
         (socket) => (secure === null ? callback(null, socket) : secure({ ...options, httpSocket: socket }, callback)),
         (error: Error) => callback(error, null)
@@ -122,23 +122,6 @@ function transportOverSsh(
     headers: {},
     firstHop: `SSH host ${tunnel.status().host}`,
     createClient: () => new Client(base.origin, { ...CLIENT_OPTIONS, connect })
-  }
-}
-
-async function openOverSsh(base: URL, tunnel: TunnelUse, clock: Clock): Promise<Socket> {
-  const giveUp = new AbortController()
-  const timer = clock.setTimer(CONNECT_OVER_SSH_TIMEOUT_MS, () => {
-    const waiting = tunnel.whyWaiting()
-    const late = Object.assign(new Error('no connection in time'), { code: 'SSH_TIMEOUT' })
-    giveUp.abort(waiting === null ? late : new TunnelDown(waiting))
-  })
-  try {
-    const port = Number(base.port || (base.protocol === 'https:' ? 443 : 80))
-    const socket = await tunnel.open(base.hostname.replace(/^\[|\]$/g, ''), port, giveUp.signal)
-    // undici uses what every stream has.
-    return socket as Socket
-  } finally {
-    timer.cancel()
   }
 }
 

@@ -8,6 +8,7 @@ import { openEngineDialog, useRemoteEngines } from '../../state/remote-engines.t
 import { Banner } from '../../ui/banner.tsx'
 import { useNow } from '../../ui/clock.ts'
 import { notifyError } from '../../ui/notify.tsx'
+import { formatMoment } from '../../ui/waiting.tsx'
 
 /** Above every screen of a remote engine: that it does not respond or refuses, or that its version differs. */
 export function EngineBanner() {
@@ -23,7 +24,8 @@ export function EngineBanner() {
     onError: (error) => notifyError('Could not open the browser', error)
   })
   if (engine === null) return null
-  const { id, name, state, problem, sinceMs, age, version, lacks } = engine
+  const { id, name, url, signsInWith, state, problem, sinceMs, asOfMs, age, version, lacks } = engine
+  const signsInAgain = signsInWith === 'browser' && problem?.code === 'UNAUTHORIZED'
   if (state === 'offline' || state === 'refused') {
     return (
       <Banner isBad={state === 'refused'}>
@@ -33,13 +35,16 @@ export function EngineBanner() {
             {name} {state === 'offline' ? 'has been offline' : 'has refused the connection'} for{' '}
             {formatAge(Math.max(0, nowMs - sinceMs))}.
           </strong>{' '}
-          You see its last known state. {problem?.message}
+          {asOfMs === null
+            ? 'Nothing of it is known here yet.'
+            : `You see its last known state, as of ${formatMoment(asOfMs - (asOfMs % 60_000), nowMs)}.`}{' '}
+          {problem?.message}
         </span>
         <Button size="compact-xs" variant="default" onClick={() => retry.mutate(id)}>
           Retry now
         </Button>
         <Button size="compact-xs" variant="default" onClick={() => openEngineDialog(engine)}>
-          Edit engine…
+          {signsInAgain ? 'Sign in again…' : 'Edit engine…'}
         </Button>
       </Banner>
     )
@@ -51,9 +56,12 @@ export function EngineBanner() {
         <span>
           {name} runs a newer Scrapdeck ({version}; this app is {appVersion}), so parts of it may be missing here.
         </span>
-        <Button size="compact-xs" variant="default" onClick={() => openUi.mutate(id)}>
-          Open its own UI
-        </Button>
+        {/* No browser gets through an SSH host. */}
+        {!url.startsWith('ssh:') && (
+          <Button size="compact-xs" variant="default" onClick={() => openUi.mutate(id)}>
+            Open its own UI
+          </Button>
+        )}
       </Banner>
     )
   }

@@ -1,12 +1,13 @@
 import { Button, Checkbox, Input, Modal, PasswordInput, SegmentedControl, TextInput } from '@mantine/core'
 import { useMutation } from '@tanstack/react-query'
-import { useState } from 'react'
+import { useEffect, useRef, useState } from 'react'
 import { z } from 'zod'
 import {
   ENGINE_COLOURS,
   EngineCredentials,
   EngineSettings,
-  type RemoteEngine,
+  type EnteredCredentials,
+  RemoteEngine,
   SeenCertificate
 } from '../../../shared/desktop/contract.ts'
 import { LOCAL_ENGINE } from '../../../shared/wire.ts'
@@ -14,34 +15,42 @@ import { desktopApp } from '../../api/desktop.ts'
 import { engineOfPage } from '../../api/wire.ts'
 import { openEngineDialog, useRemoteEngines } from '../../state/remote-engines.ts'
 import { ConfirmDialog } from '../../ui/confirm-dialog.tsx'
-import { useFormOf } from '../../ui/fields/form-of-schema.ts'
+import { type Fields, useFormOf } from '../../ui/fields/form-of-schema.ts'
 import { FormFoot, SchemaForm } from '../../ui/fields/schema-form.tsx'
 import { notifyDone } from '../../ui/notify.tsx'
 import classes from './engine-switch.module.css'
 import { useSwitchEngine } from './use-switch-engine.ts'
 
 interface EngineTexts extends z.input<typeof EngineSettings> {
-  kind: EngineCredentials['kind']
+  kind: RemoteEngine['signsInWith']
   token: string
   username: string
   password: string
+  /** With the browser, in place of the earlier credentials. */
+  again: boolean
 }
+
+/** `browser`: signs in when it is saved. */
+type Chosen = EngineCredentials | 'browser' | null
 
 /** `isOptional`: the earlier credentials stay if no others are entered. */
 const formSchema = (isOptional: boolean) =>
   z
     .object({
       ...EngineSettings.shape,
-      kind: z.enum(['token', 'password']),
+      kind: RemoteEngine.shape.signsInWith,
       token: z.string(),
       username: z.string(),
-      password: z.string()
+      password: z.string(),
+      again: z.boolean()
     })
-    .transform(({ kind, token, username, password, ...settings }, context) => {
+    .transform(({ kind, token, username, password, again, ...settings }, context) => {
+      const choose = (credentials: Chosen) => ({ ...settings, credentials })
+      if (kind === 'browser') return choose(again || !isOptional ? 'browser' : null)
       const isEmpty = kind === 'token' ? token.trim() === '' : password === ''
-      if (isEmpty && isOptional) return { ...settings, credentials: null }
+      if (isEmpty && isOptional) return choose(null)
       const read = EngineCredentials.safeParse(kind === 'token' ? { kind, token } : { kind, username, password })
-      if (read.success) return { ...settings, credentials: read.data }
+      if (read.success) return choose(read.data)
       for (const { path } of read.error.issues) context.addIssue({ code: 'custom', path, message: 'Required' })
       return z.NEVER
     })
@@ -64,11 +73,26 @@ function EngineDialog({ engine }: { engine: RemoteEngine | null }) {
   /** What the server showed, and nobody has confirmed yet. */
   const [seen, setSeen] = useState<SeenCertificate | null>(null)
   const [trusted, setTrusted] = useState<string | null>(null)
+  const [isInBrowser, setInBrowser] = useState(false)
+  /** Ends with the dialog: nobody waits for the browser any more. */
+  const waiting = useRef<AbortController | null>(null)
+  useEffect(() => () => waiting.current?.abort(), [])
+  async function signIn({ name, url }: Pick<EngineSettings, 'name' | 'url'>): Promise<EnteredCredentials> {
+    const { signal } = (waiting.current = new AbortController())
+    setInBrowser(true)
+    try {
+      const { ticket } = await desktopApp().engines.signIn({ name, url, trusted }, { signal })
+      return { kind: 'browser', ticket }
+    } finally {
+      setInBrowser(false)
+    }
+  }
   const form = useFormOf<EngineTexts, z.output<ReturnType<typeof formSchema>>>({
     schema,
     start: () => startOf(engine),
-    async save({ credentials, ...settings }) {
+    async save({ credentials: chosen, ...settings }) {
       try {
+        const credentials = chosen === 'browser' ? await signIn(settings) : chosen
         if (engine !== null) {
           await desktopApp().engines.update({ ...settings, id: engine.id, credentials, trusted })
           close()
@@ -87,6 +111,9 @@ function EngineDialog({ engine }: { engine: RemoteEngine | null }) {
     }
   })
   if (removes && engine !== null) return <RemoveDialog engine={engine} onClose={() => setRemoves(false)} />
+  const isOverSsh = /^ssh:/i.test(form.values.url.trim())
+  const { kind } = form.values
+  const signsIn = kind === 'browser' && (engine === null || form.values.again)
   const isPlain = /^http:/i.test(form.values.url) && !/^http:\/\/(localhost|127\.|\[::1\])/i.test(form.values.url)
   return (
     <Modal opened onClose={close} title={engine === null ? 'Add engine' : `Edit ${engine.name}`} size={520}>
@@ -97,21 +124,26 @@ function EngineDialog({ engine }: { engine: RemoteEngine | null }) {
           label="Address"
           placeholder="https://deck.example.org"
           description={
-            isPlain
-              ? 'Without TLS, your token or password and everything else can be read on the way. Use https:// outside of a trusted network.'
-              : undefined
+            isOverSsh
+              ? 'Through the SSH host, with your own ssh: keys, agent and ~/.ssh/config. Sign in with a token or a password.'
+              : isPlain
+                ? 'Without TLS, your token or password and everything else can be read on the way. Use https:// outside of a trusted network.'
+                : undefined
           }
         />
         <SegmentedControl
           aria-label="Sign in with"
           data={[
+            { value: 'browser', label: 'Browser', disabled: isOverSsh },
             { value: 'token', label: 'Token' },
             { value: 'password', label: 'User name and password' }
           ]}
-          value={form.values.kind}
-          onChange={(kind) => form.change({ kind: kind as EngineTexts['kind'] })}
+          value={kind}
+          onChange={(chosen) => form.change({ kind: chosen as EngineTexts['kind'] })}
         />
-        {form.values.kind === 'token' ? (
+        {kind === 'browser' ? (
+          <SignInHelp form={form} engine={engine} isInBrowser={isInBrowser} />
+        ) : kind === 'token' ? (
           <PasswordInput
             {...form.input('token')}
             label="Token"
@@ -161,7 +193,7 @@ function EngineDialog({ engine }: { engine: RemoteEngine | null }) {
         )}
         <FormFoot
           form={form}
-          submit={engine === null ? 'Add engine' : 'Save'}
+          submit={signsIn ? 'Sign in…' : engine === null ? 'Add engine' : 'Save'}
           isDisabled={seen !== null && trusted === null}
           onCancel={close}
         >
@@ -180,9 +212,31 @@ const UNCHANGED = 'Leave empty to keep the current one.'
 
 const startOf = (engine: RemoteEngine | null): EngineTexts => ({
   ...{ name: engine?.name ?? '', url: engine?.url ?? '', colour: engine?.colour ?? 'blue' },
-  ...{ readOnly: engine?.readOnly ?? false, kind: engine?.signsInWith ?? 'token' },
-  ...{ token: '', username: engine?.username ?? '', password: '' }
+  ...{ readOnly: engine?.readOnly ?? false, kind: engine?.signsInWith ?? 'browser' },
+  ...{ token: '', username: (engine?.signsInWith === 'password' && engine.username) || '', password: '' },
+  again: engine !== null && (engine.signsInWith !== 'browser' || engine.problem?.code === 'UNAUTHORIZED')
 })
+
+interface SignInHelpProps {
+  form: Fields<EngineTexts>
+  engine: RemoteEngine | null
+  isInBrowser: boolean
+}
+
+/** What happens with the browser. */
+function SignInHelp({ form, engine, isInBrowser }: SignInHelpProps) {
+  const isKept = engine?.signsInWith === 'browser'
+  return (
+    <div className={classes.signIn} role={isInBrowser ? 'status' : undefined}>
+      {isInBrowser
+        ? 'Continue in your browser: log in there, and allow this app. This window waits for it.'
+        : 'Your browser opens. Log in there as you usually do, and choose what this app may do. It gets a token of its own.'}
+      {isKept && !isInBrowser && (
+        <Checkbox {...form.input('again', 'checkbox')} label={`Sign in again (now ${engine.username})`} />
+      )}
+    </div>
+  )
+}
 
 interface CertificateProps {
   seen: SeenCertificate

@@ -11,7 +11,7 @@ const EMPTY = useRemoteEngines.getInitialState()
 const FRANKFURT: RemoteEngine = {
   ...{ id: '0193a3c2-0000-4000-8000-000000000001', name: 'Frankfurt', url: 'https://eu.example.org', colour: 'orange' },
   ...{ readOnly: false, signsInWith: 'token', username: null, pinned: null, state: 'live', sinceMs: 0, problem: null },
-  ...{ version: '0.1.0', age: 'same', lacks: [] }
+  ...{ asOfMs: new Date(2026, 10, 2, 14, 2).getTime(), version: '0.1.0', age: 'same', lacks: [] }
 }
 
 let engine: FakeEngine
@@ -46,6 +46,12 @@ it('an engine that does not respond shows its last state in grey, since when and
   expect(await screen.findByText('It does not respond.', { exact: false })).toBeTruthy()
   await screen.findByRole('grid', { name: 'Jobs' })
   expect(document.querySelector('[data-outdated]')).not.toBeNull()
+  expect(screen.getByText(/last known state, as of 2 Nov, 14:02\./)).toBeTruthy()
+  // Run stays where it is, and says why it does nothing.
+  const run = await screen.findByRole('button', { name: /^Run/ })
+  expect(run.getAttribute('aria-disabled')).toBe('true')
+  fireEvent.click(run)
+  expect(screen.queryByRole('dialog')).toBeNull()
   act(() => useRemoteEngines.setState({ current: FRANKFURT }))
   await waitFor(() => expect(document.querySelector('[data-outdated]')).toBeNull())
   expect(screen.queryByText('It does not respond.', { exact: false })).toBeNull()
@@ -82,8 +88,9 @@ it('asks for what is missing before an engine is added', async () => {
   fill('Name', 'EU')
   fill('Address', 'ftp://x')
   submit()
-  expect(await screen.findByText(/must be http:\/\/HOST:PORT or https:\/\/HOST/)).toBeTruthy()
+  expect(await screen.findByText(/must be http:\/\/HOST:PORT, https:\/\/HOST or ssh/)).toBeTruthy()
   fill('Address', 'https://eu.example.org')
+  fireEvent.click(screen.getByText('Token'))
   submit()
   expect(await screen.findByText('Required')).toBeTruthy()
 })
@@ -119,4 +126,16 @@ it('a browser links to the engines that its engine names, each at its own addres
   fireEvent.click(await screen.findByRole('button', { name: /^Engine: / }))
   const link = await screen.findByRole('menuitem', { name: /^US/ })
   expect(link.getAttribute('href')).toBe('https://us.example.org/ui/')
+})
+
+it('signs in with the browser, unless the engine is behind an SSH host', async () => {
+  showEngine({})
+  fireEvent.click(await screen.findByRole('button', { name: 'Engine: Frankfurt' }))
+  fireEvent.click(await screen.findByRole('menuitem', { name: 'Add engine…' }))
+  expect(await screen.findByRole('button', { name: 'Sign in…' })).toBeTruthy()
+  const browser = screen.getByLabelText('Browser') as HTMLInputElement
+  const address = screen.getByRole('textbox', { name: 'Address' })
+  fireEvent.change(address, { target: { value: 'ssh://ops@bastion/http://127.0.0.1:6800' } })
+  await waitFor(() => expect(browser.disabled).toBe(true))
+  expect(screen.getByText(/with your own ssh/)).toBeTruthy()
 })

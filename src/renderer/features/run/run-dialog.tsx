@@ -19,6 +19,7 @@ import { type Inherited, inheritedBy, notReplaced, stillInherited } from '../../
 import { JobTarget, useKnownNames } from '../../ui/fields/job-target.tsx'
 import { describeLimits, LimitsForm } from '../../ui/fields/limits.ts'
 import { LimitsFields } from '../../ui/fields/limits-fields.tsx'
+import { useEngineAway } from '../../state/remote-engines.ts'
 import { FormFoot, SchemaForm } from '../../ui/fields/schema-form.tsx'
 import { ValueRows } from '../../ui/fields/value-rows.tsx'
 import { WhereFields } from '../../ui/fields/where-fields.tsx'
@@ -64,6 +65,7 @@ function RunFields({ projects, prefill }: { projects: readonly Project[]; prefil
   const go = useNavigate()
   const nodes = useQuery(api.query.nodes.list.queryOptions()).data?.nodes ?? []
   const [showsCommand, setShowsCommand] = useState(false)
+  const away = useEngineAway()
   const form = useFormOf<RunTexts, Asked>({
     schema: RunForm,
     start: () => withKnownProject(startForm(prefill, lastUsed()), projects),
@@ -124,6 +126,8 @@ function RunFields({ projects, prefill }: { projects: readonly Project[]; prefil
               ? `Run ${plural(values.spiders.length, 'spider')}`
               : 'Run spider'
         }
+        isDisabled={away !== null}
+        says={away ?? ''}
         hint={<Kbd>{modKey('↵')}</Kbd>}
         onCancel={closeRunDialog}
       >

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { defaultDataDirectory } from './default-data-directory.ts'
+import { defaultConfigDirectory, defaultDataDirectory } from './default-directories.ts'
 
 describe('the default data directory', () => {
   const find = (platform: NodeJS.Platform, homeDirectory: string, environment = {}) =>
@@ -12,5 +12,11 @@ describe('the default data directory', () => {
     expect(find('darwin', '/Users/ann')).toBe('/Users/ann/Library/Application Support/Scrapdeck')
     expect(find('win32', 'C:\\Users\\ann', { APPDATA: 'D:\\Roaming' })).toBe('D:\\Roaming\\Scrapdeck')
     expect(find('win32', 'C:\\Users\\ann')).toBe('C:\\Users\\ann\\AppData\\Roaming\\Scrapdeck')
+  })
+
+  it('and so does that of the configuration of a user', () => {
+    const machine = { platform: 'linux' as const, homeDirectory: '/home/ann', environment: {} }
+    expect(defaultConfigDirectory(machine)).toBe('/home/ann/.config/scrapdeck')
+    expect(defaultConfigDirectory({ ...machine, environment: { XDG_CONFIG_HOME: '/c' } })).toBe('/c/scrapdeck')
   })
 })

@@ -1,0 +1,27 @@
+import { posix, win32 } from 'node:path'
+
+/** Each system's usual places. Only this file knows them. */
+interface Machine {
+  platform: NodeJS.Platform
+  environment: Record<string, string | undefined>
+  homeDirectory: string
+}
+
+/** Where the service keeps its data by default. */
+export const defaultDataDirectory = (machine: Machine): string =>
+  directoryOf(machine, { variable: 'XDG_DATA_HOME', usual: ['.local', 'share'] })
+
+/** Where the command line keeps what belongs to its user. */
+export const defaultConfigDirectory = (machine: Machine): string =>
+  directoryOf(machine, { variable: 'XDG_CONFIG_HOME', usual: ['.config'] })
+
+function directoryOf(machine: Machine, onLinux: { variable: string; usual: string[] }): string {
+  const { platform, environment, homeDirectory } = machine
+  if (platform === 'win32') {
+    return win32.join(environment.APPDATA || win32.join(homeDirectory, 'AppData', 'Roaming'), 'Scrapdeck')
+  }
+  if (platform === 'darwin') return posix.join(homeDirectory, 'Library', 'Application Support', 'Scrapdeck')
+  // XDG specification: a relative path is invalid and must be ignored.
+  const xdg = environment[onLinux.variable] ?? ''
+  return posix.join(posix.isAbsolute(xdg) ? xdg : posix.join(homeDirectory, ...onLinux.usual), 'scrapdeck')
+}

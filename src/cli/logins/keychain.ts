@@ -1,0 +1,46 @@
+import { ScrapdeckError } from '../../shared/errors.ts'
+
+/** Where the system keeps a user's secrets: macOS Keychain, Windows Credential Manager, a Secret Service on Linux. */
+export interface Keychain {
+  /** Of this address; null: there is none. */
+  read(address: string): Promise<string | null>
+  write(address: string, token: string): Promise<void>
+  remove(address: string): Promise<void>
+}
+
+const SERVICE = 'scrapdeck'
+/** Long enough for somebody to unlock it. */
+const UNLOCK_MS = 60_000
+
+/** Loads what talks to it; null: there is none here, or it is not to be used. */
+export async function openKeychain(environment: Record<string, string | undefined>): Promise<Keychain | null> {
+  if (environment['SCRAPDECK_KEYCHAIN'] === 'off') return null
+  const library = await import('@napi-rs/keyring').catch(() => null)
+  if (library === null) return null
+  const entryOf = (address: string) =>
+    // Not the keyring of Linux's kernel, which forgets everything at the next start.
+    new library.AsyncEntry(SERVICE, address, { linux: { store: 'secret-service' } })
+  const use = async <T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> => work(AbortSignal.timeout(UNLOCK_MS))
+  const keychain: Keychain = {
+    read: async (address) => {
+      try {
+        return await use((signal) => entryOf(address).getPassword(signal))
+      } catch (cause) {
+        throw new ScrapdeckError(
+          'UNAUTHORIZED',
+          `The keychain cannot be read (${(cause as Error).message}), so the login to ${address} is not used. Unlock it, or log in again.`,
+          { cause }
+        )
+      }
+    },
+    write: (address, token) => use((signal) => entryOf(address).setPassword(token, signal)),
+    remove: async (address) => void (await use((signal) => entryOf(address).deletePassword(signal)))
+  }
+  try {
+    // Without a Secret Service, the library says so only when it is used.
+    await use((signal) => entryOf('probe').getPassword(signal))
+    return keychain
+  } catch {
+    return null
+  }
+}

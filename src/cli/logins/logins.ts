@@ -1,0 +1,90 @@
+import { mkdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { isForeign, othersMayRead } from '../../engine/runtime/file-trust.ts'
+import { ScrapdeckError } from '../../shared/errors.ts'
+import type { Terminal } from '../client/terminal.ts'
+import { defaultConfigDirectory } from '../default-directories.ts'
+
+/** A service to which `scrapdeck login` has signed in. */
+export interface Login {
+  /** Without a trailing slash. */
+  url: string
+  userName: string
+  /** null: it does not expire. */
+  expiresAtMs: number | null
+  madeAtMs: number
+  /** Absent: the token is in the keychain. */
+  token?: string
+}
+
+const MAX = 200
+
+/** Of the newest login first. Throws UNAUTHORIZED if others can read the file, BAD_INPUT if it is damaged. */
+export function listLogins(terminal: Terminal): Login[] {
+  const path = fileOf(terminal)
+  const info = statSync(path, { throwIfNoEntry: false })
+  if (info === undefined) return []
+  if (isForeign(info) || othersMayRead(info)) {
+    const what = isForeign(info) ? 'belongs to another user' : `can be read by other users. Close it: chmod 600 ${path}`
+    throw new ScrapdeckError('UNAUTHORIZED', `${path} ${what}, so its logins are not used.`)
+  }
+  try {
+    const { logins } = JSON.parse(readFileSync(path, 'utf8')) as { logins: Login[] }
+    const areUsable = logins.every(({ url, userName }) => typeof url === 'string' && typeof userName === 'string')
+    if (areUsable) return logins.toSorted((one, other) => other.madeAtMs - one.madeAtMs)
+  } catch (cause) {
+    throw damaged(path, cause)
+  }
+  throw damaged(path)
+}
+
+/** The login and its token; null: there is none for this address. Rejects as `listLogins` throws. */
+export async function findLogin(url: string, terminal: Terminal): Promise<(Login & { token: string }) | null> {
+  const login = listLogins(terminal).find((one) => one.url === url)
+  if (login === undefined) return null
+  if (login.token !== undefined) return { ...login, token: login.token }
+  const { openKeychain } = await import('./keychain.ts')
+  const keychain = await openKeychain(terminal.environment)
+  const token = (await keychain?.read(url)) ?? null
+  if (token !== null) return { ...login, token }
+  throw new ScrapdeckError(
+    'UNAUTHORIZED',
+    `The token for ${url} is in the keychain, which is not available here. Log in again: scrapdeck login ${url}`
+  )
+}
+
+/** In place of an earlier one for this address. Returns where the token is. */
+export async function saveLogin(login: Login & { token: string }, terminal: Terminal): Promise<'keychain' | string> {
+  const { openKeychain } = await import('./keychain.ts')
+  const keychain = await openKeychain(terminal.environment)
+  const { token, ...shown } = login
+  const isKept = keychain !== null && (await keychain.write(login.url, token).then(...YES_OR_NO))
+  const others = listLogins(terminal).filter(({ url }) => url !== login.url)
+  write([isKept ? shown : login, ...others].slice(0, MAX), terminal)
+  return isKept ? 'keychain' : fileOf(terminal)
+}
+
+export async function forgetLogin({ url, token }: Login, terminal: Terminal): Promise<void> {
+  if (token === undefined) {
+    const { openKeychain } = await import('./keychain.ts')
+    await (await openKeychain(terminal.environment))?.remove(url)
+  }
+  const others = listLogins(terminal).filter((one) => one.url !== url)
+  write(others, terminal)
+}
+
+const YES_OR_NO = [() => true, () => false] as const
+
+const fileOf = ({ environment, homeDirectory }: Terminal): string =>
+  join(defaultConfigDirectory({ platform: process.platform, environment, homeDirectory }), 'logins.json')
+
+/** Replaced as a whole; only this user can read it. */
+function write(logins: Login[], terminal: Terminal): void {
+  const path = fileOf(terminal)
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+  writeFileSync(`${path}.new`, `${JSON.stringify({ logins }, null, 2)}\n`, { mode: 0o600 })
+  renameSync(`${path}.new`, path)
+}
+
+const damaged = (path: string, cause?: unknown): ScrapdeckError =>
+  new ScrapdeckError('BAD_INPUT', `${path} is damaged. Delete it, and log in again: scrapdeck login URL`, { cause })

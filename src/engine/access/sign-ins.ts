@@ -1,0 +1,185 @@
+import { hash, randomBytes, randomInt } from 'node:crypto'
+import type { SignInApproval, SignInRequester, WaitingSignIn } from '../../shared/contract/index.ts'
+import { ScrapdeckError } from '../../shared/errors.ts'
+import { nameOfSignIn, POLL_SECONDS, readUserCode, USER_CODE_LETTERS, VERIFIER } from '../../shared/sign-in.ts'
+import type { Clock } from '../runtime/clock.ts'
+import type { Access } from './access.ts'
+import { Guesses } from './guesses.ts'
+import type { Principal } from './principal.ts'
+
+/** A code in the address of the browser, until the program at that address has exchanged it. */
+const CODE_MS = 60_000
+/** Until somebody has typed the code that a program shows. */
+const DEVICE_MS = 10 * 60_000
+/** A program that asks much more often than it was told. */
+const TOO_SOON_MS = 1_000
+const CODES_MAX = 1_000
+/** Begun by strangers: one of them must not displace those of others. */
+const DEVICES_MAX = 1_000
+const DEVICES_OF_ADDRESS_MAX = 10
+
+/** What somebody has allowed: a token of theirs. */
+export interface Grant {
+  by: Principal
+  token: { name: string; expiresInDays: number } & Pick<SignInApproval, 'role' | 'projects'>
+}
+
+interface Code {
+  grant: Grant
+  challenge: string
+  redirectUri: string
+  untilMs: number
+}
+
+interface Device extends WaitingSignIn {
+  userCode: string
+  untilMs: number
+  polledAtMs: number
+  answer: Grant | 'denied' | null
+}
+
+export type Poll = { is: 'pending' } | { is: 'granted'; grant: Grant }
+
+/**
+ * Programs that people sign in with their browser, between the first request and the token. In memory: after a restart,
+ * or when another engine takes over, a sign-in starts again. Codes are kept by their hashes, and count once.
+ */
+export class SignIns {
+  readonly #access: Access
+  readonly #clock: Clock
+  readonly #guesses: Guesses
+  readonly #codes = new Map<string, Code>()
+  /** By the hash of the code that only the program knows. */
+  readonly #devices = new Map<string, Device>()
+
+  constructor({ access, clock }: { access: Access; clock: Clock }) {
+    this.#access = access
+    this.#clock = clock
+    this.#guesses = new Guesses(clock, 'codes')
+  }
+
+  /** Returns the code for the redirect address; null: the program asks. Throws ROLE_REQUIRED, SIGN_IN_NOT_FOUND. */
+  approve(by: Principal, { to, expiresInDays, role, projects }: SignInApproval): string | null {
+    const device = to.kind === 'code' ? this.#find(by, to.userCode) : null
+    const name = nameOfSignIn(to.kind === 'code' ? device! : to.requester)
+    const grant: Grant = { by, token: { name, expiresInDays, role, projects } }
+    this.#access.requireGrantable(by, grant.token)
+    if (device !== null) {
+      device.answer = grant
+      return null
+    }
+    const { challenge, redirectUri } = to as Extract<SignInApproval['to'], { kind: 'redirect' }>
+    const code = secret()
+    dropOldest(this.#codes, CODES_MAX)
+    this.#codes.set(hashOf(code), { grant, challenge, redirectUri, untilMs: this.#clock.monotonicMs() + CODE_MS })
+    return code
+  }
+
+  /** A code counts once, right or wrong. Throws SIGN_IN_FAILED. */
+  redeem({ code, verifier, redirectUri }: { code: string; verifier: string; redirectUri: string }): Grant {
+    const key = hashOf(code)
+    const found = this.#codes.get(key)
+    this.#codes.delete(key)
+    const isRight =
+      found !== undefined &&
+      this.#clock.monotonicMs() < found.untilMs &&
+      found.redirectUri === redirectUri &&
+      VERIFIER.test(verifier) &&
+      hash('sha256', verifier, 'base64url') === found.challenge
+    if (!isRight) throw failed('The code of this sign-in is wrong, was already used, or is older than a minute')
+    return this.#stillAllowed(found.grant)
+  }
+
+  /** A program that cannot open a browser, and shows this code instead. */
+  begin(
+    requester: SignInRequester,
+    address: string
+  ): { deviceCode: string; userCode: string; expiresInSeconds: number } {
+    this.#forgetExpired()
+    const own = [...this.#devices].filter(([, device]) => device.address === address)
+    if (own.length >= DEVICES_OF_ADDRESS_MAX) this.#devices.delete(own[0]![0])
+    dropOldest(this.#devices, DEVICES_MAX)
+    const deviceCode = secret()
+    const taken = new Set([...this.#devices.values()].map(({ userCode }) => userCode))
+    let userCode
+    do userCode = makeUserCode()
+    while (taken.has(userCode))
+    const nowMs = this.#clock.nowMs()
+    this.#devices.set(hashOf(deviceCode), {
+      ...{ ...requester, address, userCode, beganAtMs: nowMs, endsAtMs: nowMs + DEVICE_MS },
+      ...{ untilMs: this.#clock.monotonicMs() + DEVICE_MS, polledAtMs: Number.NEGATIVE_INFINITY, answer: null }
+    })
+    return { deviceCode, userCode, expiresInSeconds: DEVICE_MS / 1_000 }
+  }
+
+  /** Throws SIGN_IN_FAILED when it was denied or has expired, TOO_MANY_REQUESTS if it is asked too often. */
+  poll(deviceCode: string): Poll {
+    this.#forgetExpired()
+    const key = hashOf(deviceCode)
+    const device = this.#devices.get(key)
+    if (device === undefined) throw failed('This sign-in was already finished, or is older than ten minutes')
+    const nowMs = this.#clock.monotonicMs()
+    const sinceMs = nowMs - device.polledAtMs
+    device.polledAtMs = nowMs
+    if (sinceMs < TOO_SOON_MS) {
+      throw new ScrapdeckError('TOO_MANY_REQUESTS', `Ask for this sign-in every ${POLL_SECONDS} s, not more often.`, {
+        data: { retryAfterSeconds: POLL_SECONDS }
+      })
+    }
+    if (device.answer === null) return { is: 'pending' }
+    this.#devices.delete(key)
+    if (device.answer === 'denied') throw failed('The sign-in was denied in the browser')
+    return { is: 'granted', grant: this.#stillAllowed(device.answer) }
+  }
+
+  /** Throws SIGN_IN_NOT_FOUND, and TOO_MANY_REQUESTS for whoever tries codes. */
+  get(by: Principal, userCode: string): WaitingSignIn {
+    const { client, host, user, address, beganAtMs, endsAtMs } = this.#find(by, userCode)
+    return { client, host, user, address, beganAtMs, endsAtMs }
+  }
+
+  /** Throws as `get` does. */
+  deny(by: Principal, userCode: string): void {
+    this.#find(by, userCode).answer = 'denied'
+  }
+
+  #find(by: Principal, typed: string): Device {
+    this.#forgetExpired()
+    const who = by.userId ?? 'owner'
+    this.#guesses.begin(who)
+    const code = readUserCode(typed)
+    const found = [...this.#devices.values()].find(({ userCode, answer }) => userCode === code && answer === null)
+    if (found !== undefined) {
+      this.#guesses.forget(who)
+      return found
+    }
+    throw new ScrapdeckError(
+      'SIGN_IN_NOT_FOUND',
+      'No sign-in waits with this code. Compare it with the one on the other screen; it is valid for ten minutes.'
+    )
+  }
+
+  /** Whoever has allowed it may have been disabled since. */
+  #stillAllowed(grant: Grant): Grant {
+    if (this.#access.isCurrent(grant.by)) return grant
+    throw failed('Whoever allowed this sign-in has been logged out or changed since')
+  }
+
+  #forgetExpired(): void {
+    const nowMs = this.#clock.monotonicMs()
+    for (const map of [this.#codes, this.#devices]) {
+      for (const [key, { untilMs }] of map as Map<string, { untilMs: number }>) if (untilMs <= nowMs) map.delete(key)
+    }
+  }
+}
+
+const failed = (text: string): ScrapdeckError => new ScrapdeckError('SIGN_IN_FAILED', `${text}. Start again.`)
+const secret = (): string => randomBytes(32).toString('base64url')
+const hashOf = (text: string): string => hash('sha256', text)
+const makeUserCode = (): string =>
+  Array.from({ length: 8 }, () => USER_CODE_LETTERS[randomInt(USER_CODE_LETTERS.length)]).join('')
+
+function dropOldest(map: Map<string, unknown>, most: number): void {
+  const oldest = map.keys().next().value
+  if (map.size >= most && oldest !== undefined) map.delete(oldest)
+}

@@ -1,0 +1,45 @@
+import { ScrapdeckError } from '../shared/errors.ts'
+
+/** What went wrong on the way to an engine, in one set of words for the command line and the desktop. */
+
+const NO_TLS = 'NO_TLS'
+const KNOWN = /^(E[A-Z]+$|UND_ERR|ERR_(SSL|TLS)|CERT_|DEPTH_|SELF_|UNABLE_|SSH_|HPE_)/
+
+/** The code of an error of the network or of TLS, wherever in its causes; null: it is none. */
+export function networkCode(error: unknown): string | null {
+  for (let one = error, depth = 0; depth < 8 && typeof one === 'object' && one !== null; depth += 1) {
+    const { code, message, name, cause, errors } = one as Record<string, unknown>
+    if (one instanceof ScrapdeckError) return null
+    // One code for everything that OpenSSL says; only its text tells a server without TLS from others.
+    if (code === 'EPROTO' && /wrong version number|packet length too long/.test(String(message))) return NO_TLS
+    if (typeof code === 'string' && KNOWN.test(code)) return code
+    if (name === 'TimeoutError') return 'ETIMEDOUT'
+    one = cause ?? (Array.isArray(errors) ? errors[0] : undefined)
+  }
+  // What `fetch` says when a connection ends in the middle.
+  return error instanceof TypeError && /fetch failed|terminated/.test(error.message) ? 'ECONNRESET' : null
+}
+
+/** No authority that this computer trusts has issued the certificate, or it is for another name. */
+export const isUntrusted = (code: string): boolean =>
+  /SELF_SIGNED|UNABLE_TO_(GET_ISSUER|VERIFY)|ALTNAME|CERT_UNTRUSTED/.test(code)
+
+/** Of a TLS error: what the engine has or does, and what to do, to follow its address; null: it is another error. */
+export function describeTlsProblem(code: string): string | null {
+  if (code === 'ERR_TLS_CERT_ALTNAME_INVALID') return 'has a certificate for a different host name. Use that name.'
+  if (isUntrusted(code)) {
+    return 'has a certificate that was issued by an unknown authority. For a private CA, set NODE_EXTRA_CA_CERTS=ca.pem.'
+  }
+  if (code === 'CERT_HAS_EXPIRED') return 'has a certificate that has expired. Renew it there.'
+  if (code === 'CERT_NOT_YET_VALID') {
+    return 'has a certificate that is not valid yet. Check the clocks of both machines.'
+  }
+  if (code === NO_TLS || /WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG/.test(code)) {
+    return 'does not use TLS. Use http:// if that is intended.'
+  }
+  return /^(ERR_SSL|ERR_TLS|CERT_|EPROTO)/.test(code) ? `made no encrypted connection (${code}).` : null
+}
+
+/** Whether a connection that was closed at once may have been one without TLS to a server that wants it. */
+export const mayWantTls = (code: string, url: string): boolean =>
+  /ECONNRESET|UND_ERR_SOCKET/.test(code) && url.startsWith('http:')

@@ -1,0 +1,55 @@
+import { z } from 'zod'
+import { SignInApproval, SignInRequester } from '../../../shared/contract/index.ts'
+import type { AuthorizeSearch } from '../../state/search.ts'
+
+/** Days, as the options of a select. */
+export const APPROVAL_EXPIRIES = {
+  '1': '1 day',
+  '7': '7 days',
+  '30': '30 days',
+  '90': '90 days',
+  '365': '365 days'
+} as const
+
+export const ApprovalForm = z
+  .object({
+    role: z.string(),
+    /** None: all of the user's. */
+    projects: z.array(z.string().trim().min(1)).max(200),
+    expiry: z.enum(Object.keys(APPROVAL_EXPIRIES) as (keyof typeof APPROVAL_EXPIRIES)[])
+  })
+  .transform(
+    ({ role, projects, expiry }): Omit<SignInApproval, 'to'> => ({
+      role,
+      projects: projects.length === 0 ? null : (projects as NonNullable<SignInApproval['projects']>),
+      expiresInDays: Number(expiry)
+    })
+  )
+
+export type ApprovalTexts = z.input<typeof ApprovalForm>
+
+export type Asked =
+  | { is: 'code' }
+  | { is: 'unusable'; why: string }
+  | { is: 'redirect'; requester: SignInRequester; redirectUri: string; state: string; to: SignInApproval['to'] }
+
+const Redirect = SignInApproval.shape.to.options[0]
+
+/** What the page's address asks for. Anybody can write one: the code goes to a program on this computer or nowhere. */
+export function readAuthorize(search: AuthorizeSearch): Asked {
+  const { client, host, user = '', redirect_uri: redirectUri, state, code_challenge: challenge, ...rest } = search
+  if (redirectUri === undefined) return { is: 'code' }
+  if (rest.code_challenge_method !== 'S256' || state === undefined) {
+    return { is: 'unusable', why: 'The address is incomplete, or from a program of another version.' }
+  }
+  const requester = { client, host, user }
+  const to = Redirect.safeParse({ kind: 'redirect', requester, redirectUri, challenge })
+  if (to.success) return { is: 'redirect', requester: to.data.requester, redirectUri, state, to: to.data }
+  const isElsewhere = to.error.issues.some(({ path }) => path[0] === 'redirectUri')
+  return {
+    is: 'unusable',
+    why: isElsewhere
+      ? 'It would send a code to another place than a program on this computer.'
+      : 'The address is incomplete, or from a program of another version.'
+  }
+}

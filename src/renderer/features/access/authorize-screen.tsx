@@ -1,0 +1,221 @@
+import { Button, Select, TagsInput, TextInput } from '@mantine/core'
+import { IconDevices, IconDevicesCheck, IconDevicesX } from '@tabler/icons-react'
+import { useMutation, useQuery } from '@tanstack/react-query'
+import { getRouteApi } from '@tanstack/react-router'
+import { useState } from 'react'
+import type { Me, SignInApproval, SignInRequester, WaitingSignIn } from '../../../shared/contract/index.ts'
+import { readUserCode, SIGN_IN_CLIENTS } from '../../../shared/sign-in.ts'
+import { useApi } from '../../api/api.tsx'
+import { hasBrowserSession } from '../../api/browser-session.ts'
+import { explainError } from '../../api/explain-error.ts'
+import { useMe } from '../../api/use-me.ts'
+import { FieldRow, Panel } from '../../ui/panel.tsx'
+import { FormFailure } from '../../ui/fields/form-failure.tsx'
+import { useFormOf } from '../../ui/fields/form-of-schema.ts'
+import { optionsOf } from '../../ui/fields/options.ts'
+import { SchemaForm } from '../../ui/fields/schema-form.tsx'
+import { EmptyState } from '../../ui/states.tsx'
+import { type ApprovalTexts, APPROVAL_EXPIRIES, ApprovalForm, readAuthorize } from './authorize-form.ts'
+import classes from './access.module.css'
+import { RoleSelect } from './role-select.tsx'
+import { permissionsOfMe } from './access-forms.ts'
+import { describeRole, rolesWithin } from './role-words.ts'
+import { useRoles } from './use-access.ts'
+
+/** What the page ends with. */
+type End = { is: 'allowed' | 'denied'; requester: SignInRequester }
+
+/** Where a program on some computer sends a person: whether it may act as whoever is logged in here. */
+export function AuthorizeScreen() {
+  const asked = readAuthorize(getRouteApi('/authorize').useSearch())
+  const [waiting, setWaiting] = useState<(WaitingSignIn & { userCode: string }) | null>(null)
+  const [end, setEnd] = useState<End | null>(null)
+  const me = useMe().data
+  if (!hasBrowserSession()) {
+    return (
+      <EmptyState icon={<IconDevicesX size={28} />} title="Open this page in a browser">
+        A program is signed in by somebody who is logged in to the service in a browser.
+      </EmptyState>
+    )
+  }
+  if (asked.is === 'unusable') {
+    return (
+      <EmptyState icon={<IconDevicesX size={28} />} title="This sign-in cannot be used">
+        {asked.why} Start it again on the computer that it came from.
+      </EmptyState>
+    )
+  }
+  if (end !== null) return <Ended end={end} />
+  if (me === undefined) return null
+  return (
+    <div className={classes.screen}>
+      <div className={classes.consent}>
+        {asked.is === 'redirect' ? (
+          <Consent
+            me={me}
+            {...asked}
+            leave={(answer) => leaveTo(asked.redirectUri, asked.state, answer)}
+            onEnd={setEnd}
+          />
+        ) : waiting === null ? (
+          <EnterCode onFound={setWaiting} />
+        ) : (
+          <Consent
+            me={me}
+            requester={waiting}
+            began={waiting}
+            to={{ kind: 'code', userCode: waiting.userCode }}
+            onEnd={setEnd}
+          />
+        )}
+      </div>
+    </div>
+  )
+}
+
+/** The program at that address, on this computer, gets the answer. */
+function leaveTo(redirectUri: string, state: string, answer: Record<string, string>): void {
+  window.location.assign(`${redirectUri}?${new URLSearchParams({ ...answer, state })}`)
+}
+
+function EnterCode({ onFound }: { onFound: (found: WaitingSignIn & { userCode: string }) => void }) {
+  const { client } = useApi()
+  const [typed, setTyped] = useState('')
+  const userCode = readUserCode(typed)
+  const find = useMutation({
+    mutationFn: async (code: string) => ({ ...(await client.signIns.get({ userCode: code })), userCode: code }),
+    onSuccess: onFound
+  })
+  return (
+    <Panel>
+      <form
+        className={classes.form}
+        onSubmit={(event) => {
+          event.preventDefault()
+          if (userCode !== null) find.mutate(userCode)
+        }}
+      >
+        <h1 className={classes.question}>Enter the code</h1>
+        <TextInput
+          label="Code"
+          description="The eight letters that the command line shows. Never enter a code that somebody has sent you."
+          placeholder="WDJB-MJHT"
+          value={typed}
+          onChange={(event) => setTyped(event.currentTarget.value)}
+          error={find.error === null ? undefined : explainError(find.error).text}
+          maxLength={20}
+          autoComplete="off"
+          spellCheck={false}
+          classNames={{ input: classes.code! }}
+          data-autofocus
+        />
+        <div className={classes.actions}>
+          <Button type="submit" variant="filled" disabled={userCode === null} loading={find.isPending}>
+            Continue
+          </Button>
+        </div>
+      </form>
+    </Panel>
+  )
+}
+
+interface ConsentProps {
+  me: Me
+  requester: SignInRequester
+  to: SignInApproval['to']
+  /** Of a code that was typed: where and when the program has shown it. */
+  began?: Pick<WaitingSignIn, 'address' | 'beganAtMs'>
+  /** Sends the browser to the program. Absent: it asks by itself. */
+  leave?: (answer: Record<string, string>) => void
+  onEnd: (end: End) => void
+}
+
+function Consent({ me, requester, to, began, leave, onEnd }: ConsentProps) {
+  const { client, query } = useApi()
+  const projects = useQuery(query.projects.list.queryOptions()).data?.projects ?? []
+  const within = rolesWithin(useRoles(), permissionsOfMe(me))
+  const most = within.find(({ name }) => name === me.role)?.name ?? within.at(-1)?.name ?? 'viewer'
+  const form = useFormOf<ApprovalTexts, Omit<SignInApproval, 'to'>>({
+    schema: ApprovalForm,
+    start: () => ({ role: most, projects: [], expiry: '90' }),
+    save: async (wanted) => {
+      const { code } = await client.signIns.approve({ to, ...wanted })
+      onEnd({ is: 'allowed', requester })
+      if (code !== null) leave?.({ code })
+    }
+  })
+  const deny = useMutation({
+    mutationFn: async () => {
+      if (to.kind === 'code') await client.signIns.deny({ userCode: to.userCode })
+      onEnd({ is: 'denied', requester })
+      leave?.({ error: 'access_denied' })
+    }
+  })
+  const program = SIGN_IN_CLIENTS[requester.client].toLowerCase()
+  return (
+    <Panel>
+      <SchemaForm form={form} className={classes.form}>
+        <h1 className={classes.question}>
+          Allow the {program} on {requester.host} to act as you?
+        </h1>
+        <div>
+          <FieldRow label="You are">
+            <strong>{me.name}</strong>
+          </FieldRow>
+          <FieldRow label="Computer">
+            {requester.host}
+            {requester.user !== '' && <span className="dim"> (account {requester.user})</span>}
+          </FieldRow>
+          {began !== undefined && <FieldRow label="Asked from">{began.address}</FieldRow>}
+        </div>
+        <p className={classes.intro}>
+          It gets a token of its own. Allow it only if you have just started this yourself
+          {began === undefined ? ' on this computer' : ''}: it can then do what you choose here, without asking again.
+        </p>
+        <RoleSelect
+          {...form.input('role')}
+          roles={within}
+          label="Role"
+          description={`${describeRole(within, form.values.role)}.`}
+        />
+        <TagsInput
+          label="Projects"
+          placeholder="All of yours"
+          data={projects.map(({ name }) => name)}
+          value={form.values.projects}
+          error={form.error('projects')}
+          onChange={(names) => form.change({ projects: names })}
+        />
+        <Select
+          {...form.input('expiry')}
+          label="Expires after"
+          description="You can revoke it at any time under Users & access."
+          allowDeselect={false}
+          data={optionsOf(APPROVAL_EXPIRIES)}
+        />
+        <FormFailure error={form.failure ?? deny.error} />
+        <div className={classes.actions}>
+          <Button type="submit" variant="filled" loading={form.isSaving}>
+            Allow
+          </Button>
+          <Button variant="default" loading={deny.isPending} onClick={() => deny.mutate()}>
+            Deny
+          </Button>
+        </div>
+      </SchemaForm>
+    </Panel>
+  )
+}
+
+function Ended({ end: { is, requester } }: { end: End }) {
+  const name = `${SIGN_IN_CLIENTS[requester.client]} on ${requester.host}`
+  return is === 'allowed' ? (
+    <EmptyState icon={<IconDevicesCheck size={28} className="tone-ok" />} title={`${name} is signed in`}>
+      You can close this window. The token is listed under Users & access, where you can revoke it.
+    </EmptyState>
+  ) : (
+    <EmptyState icon={<IconDevices size={28} />} title={`${name} was not signed in`}>
+      Nothing was allowed. If you did not start this sign-in, somebody else may have.
+    </EmptyState>
+  )
+}

@@ -1,0 +1,87 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { Engine } from '../../engine/index.ts'
+import type { Grant } from '../../engine/access/sign-ins.ts'
+import { SignInRequester } from '../../shared/contract/index.ts'
+import { ScrapdeckError } from '../../shared/errors.ts'
+import { DEVICE_PATH, POLL_SECONDS, showUserCode, TOKEN_PATH } from '../../shared/sign-in.ts'
+import { toWireError } from '../../shared/wire-errors.ts'
+import { originOf } from '../audit-origin.ts'
+import { fieldsOf } from '../forms/form-fields.ts'
+import { addressOf, clientOf } from './client-address.ts'
+import { FOR_READERS } from './route-permissions.ts'
+
+export interface SignInDoorOptions {
+  access: Pick<Engine['access'], 'createToken'>
+  signIns: Engine['signIns']
+  audit: Pick<Engine['audit'], 'perform' | 'refuse'>
+}
+
+/** Longer than any code or verifier. */
+const FIELD_MAX = 200
+
+/**
+ * Where a program that somebody signs in begins, and gets its token (docs/http.md). Open to all: whoever asks has no
+ * credentials yet. Below `/ui`, whose forms it reads.
+ */
+export function signInDoor(app: FastifyInstance, options: SignInDoorOptions): void {
+  const { signIns, audit } = options
+
+  app.post(DEVICE_PATH.slice('/ui'.length), FOR_READERS, (request, reply) =>
+    answer(reply, async () => {
+      const field = fieldsOf(request)
+      const { data: requester } = SignInRequester.safeParse({
+        ...{ client: field('client'), host: field('host'), user: field('user') }
+      })
+      if (requester === undefined) throw new ScrapdeckError('BAD_INPUT', 'Send client (cli, desktop), host and user.')
+      const { userCode, ...begun } = signIns.begin(requester, clientOf(addressOf(request)))
+      return { ...begun, userCode: showUserCode(userCode), intervalSeconds: POLL_SECONDS }
+    })
+  )
+
+  app.post(TOKEN_PATH.slice('/ui'.length), FOR_READERS, (request, reply) =>
+    answer(reply, async () => {
+      const field = fieldsOf(request)
+      const [code, verifier, redirectUri, deviceCode] = (
+        ['code', 'verifier', 'redirectUri', 'deviceCode'] as const
+      ).map((name) => field(name).slice(0, FIELD_MAX)) as [string, string, string, string]
+      if (code === '' && deviceCode === '') throw new ScrapdeckError('BAD_INPUT', 'Send a code or a deviceCode.')
+      try {
+        if (code !== '') return await tokenOf(options, signIns.redeem({ code, verifier, redirectUri }), request)
+        const polled = signIns.poll(deviceCode)
+        if (polled.is === 'granted') return await tokenOf(options, polled.grant, request)
+        void reply.code(202)
+        return { pending: true }
+      } catch (error) {
+        if (error instanceof ScrapdeckError && error.code === 'SIGN_IN_FAILED') {
+          const actor = { principal: null, claimedName: 'a program', origin: originOf(request, 'login') }
+          const sender = clientOf(addressOf(request))
+          await audit.refuse(actor, { operation: 'signIns.redeem', input: null, code: error.code, sender })
+        }
+        throw error
+      }
+    })
+  )
+}
+
+/** The entry of the audit log is of whoever allowed it, from the address of the program. */
+async function tokenOf({ access, audit }: SignInDoorOptions, { by, token: wanted }: Grant, request: FastifyRequest) {
+  const { secret, token } = await audit.perform(
+    { principal: by, origin: originOf(request, 'login') },
+    { operation: 'tokens.create', input: wanted, writes: true },
+    () => access.createToken(by, wanted)
+  )
+  return { token: secret, tokenId: token.id, userName: by.name, role: token.role, expiresAtMs: token.expiresAtMs }
+}
+
+async function answer(reply: FastifyReply, work: () => Promise<object>): Promise<FastifyReply> {
+  reply.type('application/json; charset=utf-8')
+  try {
+    const body = await work()
+    return await reply.send(JSON.stringify(body))
+  } catch (error) {
+    if (!(error instanceof ScrapdeckError)) throw error
+    const wire = toWireError(error)
+    if (error.code === 'TOO_MANY_REQUESTS') reply.header('retry-after', String(error.data['retryAfterSeconds']))
+    return reply.code(wire.status).send(JSON.stringify(wire.toJSON()))
+  }
+}
