@@ -103,6 +103,8 @@ export async function fillThroughEngine(dataDirectory: string, clock: FakeClock)
     .then((one) => client.users.update({ id: one.user.id, enabled: false }))
   await client.tokens.create({ name: 'GitLab', userId: user.id, role: 'operator', expiresInDays: null })
   await client.tokens.create({ name: 'own', role: 'viewer' })
+  await client.roles.create({ name: 'shop keeper', description: 'Runs jobs', permissions: ['jobs.run', 'jobs.cancel'] })
+  await client.users.create({ name: 'kim', kind: 'service', role: null, projects: { shop: 'shop keeper' } })
 
   // --- webhooks ---------------------------------------------------------------------------------------------------
   const hook = { events: ['job.ended' as const, 'schedule.fired' as const], project: null, enabled: true }

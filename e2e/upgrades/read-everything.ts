@@ -102,6 +102,7 @@ async function rememberedAnswer(store: Store, key: string, clock: Clock) {
  * In the format of the first data directory: what were JSON texts among the settings then are rows with revisions now.
  */
 async function readSettings(store: Store) {
+  const roles = await store.listRoles()
   return {
     backfills: (await store.listBackfills()).sort((one, other) => one.fromMs - other.fromMs).reverse(),
     sources: await store.listSources(),
@@ -114,6 +115,7 @@ async function readSettings(store: Store) {
       hasPassword: passwordHash !== null
     })),
     accessTokens: await store.listAccessTokens(),
+    ...(roles.length > 0 && { roles }),
     isPaused: await store.getSetting('paused')
   }
 }
