@@ -126,3 +126,23 @@ it('lists the browsers that are logged in, and logs one out by the first charact
   expect((await run('sessions', 'revoke', id!)).out).toBe('Logged out anna\n')
   expect(await isLoggedIn()).toBe(false)
 })
+
+it('adds a role of permissions, gives it in one project, and removes it when nobody has it any more', async () => {
+  const { run, url } = await openEngine({ password: `${PASSWORD}\n` })
+  const add = ['add', 'shop keeper', '--permission', 'jobs.run', '--permission', 'jobs.cancel']
+  expect((await run('roles', ...add)).out).toBe('Added shop keeper: read, jobs.run, jobs.cancel\n')
+  expect((await run('roles')).out).toMatch(/shop keeper +custom +any project +read, jobs.run, jobs.cancel/)
+  expect((await run('roles', 'show', 'shop keeper')).out).toMatch(/jobs.cancel +any project +Cancel jobs/)
+  expect((await run('roles', 'add', 'other', '--permission', 'jobs.rum')).error).toContain('jobs.run')
+  const evil = await run('roles', 'add', 'other', '--permission', 'users.change')
+  expect(evil.error).toContain('Only owners can have users.change')
+  await run('users', 'add', 'kim', '--role', 'none', '--project', 'shop=shop keeper', '--new-password-file', 'password')
+  const asKim = { url, password: PASSWORD, environment: { SCRAPDECK_USERNAME: 'kim' } }
+  expect((await call(['users', 'me'], asKim)).out).toBe('kim, shop keeper in shop\n')
+  expect((await run('roles', 'remove', 'shop keeper')).error).toContain('is in use: the user kim')
+  expect((await run('roles', 'set', 'shop keeper', '--permission', 'jobs.cancel')).out).toBe(
+    'shop keeper: read, jobs.cancel\n'
+  )
+  await run('users', 'remove', 'kim')
+  expect((await run('roles', 'remove', 'shop keeper')).out).toBe('Removed shop keeper\n')
+})

@@ -84,6 +84,7 @@ it('of a user and of groups are united: in each place all that any of them gives
       expect(both.everywhere ?? NONE).toBe(unite(one.everywhere ?? NONE, other.everywhere ?? NONE))
       expect(areSameRights(both, uniteRights(other, one))).toBe(true)
       expect(areSameRights(uniteRights(one, one), one)).toBe(true)
+      expect(areSameRights(uniteRights(NO_RIGHTS, one), one)).toBe(true)
       expect(areSameRights(uniteRights(both, third), uniteRights(one, uniteRights(other, third)))).toBe(true)
     })
   )

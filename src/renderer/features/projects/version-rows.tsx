@@ -112,7 +112,7 @@ export function VersionRows({ project, onDeploy, onDelete }: VersionRowsProps) {
                   )}
                   {mayDelete && (
                     <>
-                      <Menu.Divider />
+                      {(mayRun || mayDeploy) && <Menu.Divider />}
                       <Menu.Item
                         color="red"
                         leftSection={<IconTrash size={14} />}
