@@ -14,7 +14,7 @@ export type NamedThing =
 /**
  * What an operation is about. `caller`: only whoever calls it, or what everybody may know. `service`: all of it, so the
  * permissions must hold for all projects. `seen`: whatever the caller may see, which its handler selects. Otherwise
- * what these fields name (engine/router/subjects.ts): the permissions must hold in the projects of all of it, or for the
+ * what these fields name (engine/router/subjects.ts): the permissions must hold in the projects of all of it, or for a
  * node.
  */
 export type Subject = 'caller' | 'seen' | 'service' | { readonly [field: string]: NamedThing }

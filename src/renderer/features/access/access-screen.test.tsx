@@ -245,7 +245,7 @@ it('an owner makes a role of permissions, whose scope is told, and gives it to s
   const made = (await engine.client.roles.list()).roles.find(({ name }) => name === 'night shift')
   expect(made).toMatchObject({ permissions: ['read', 'jobs.cancel'], isForProjects: true })
 
-  await act(await rowOf('Users', 'anna'), 'anna', 'Roles in projects…')
+  await act(await rowOf('Users', 'anna'), 'anna', 'Roles…')
   const rights = await dialog('Roles of anna')
   fireEvent.click(rights.getByRole('button', { name: 'Add project' }))
   enter(rights.getByRole('combobox', { name: 'Project 1' }), 'shop')
