@@ -237,6 +237,8 @@ async function runBoth(): Promise<void> {
   await stop('scrapdeck')
   await stop('scrapyd')
   fs.mkdirSync(path.join(work, 'as-root'))
+  // Users of projects read what every user may (docs/security.md).
+  for (const name of fs.readdirSync(secrets)) fs.chmodSync(path.join(secrets, name), 0o600)
   start('scrapdeck', [
     ...['--user', '0:0', `--cap-add=${CAPABILITIES_OF_ROOT}`, ...settings],
     ...['-v', `${secrets}:/run/secrets:ro`, '-v', `${path.join(work, 'as-root')}:/var/lib/scrapdeck`]
