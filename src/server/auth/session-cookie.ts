@@ -1,6 +1,6 @@
 /**
- * `login`: of one at an identity provider that has begun: the browser that comes back must be the one that left. `step`:
- * of a login of which one step is done: the password was right, or a passkey was asked for.
+ * `login`: of one at an identity provider that has begun: the browser that comes back must be the one that left.
+ * `step`: of a login of which one step is done: the password was right, or a passkey was asked for.
  */
 export type CookieUse = 'session' | 'login' | 'step'
 

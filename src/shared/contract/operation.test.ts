@@ -1,7 +1,8 @@
 import { oc } from '@orpc/contract'
 import { describe, expect, it } from 'vitest'
 import { contract, listOperations, type Operations } from './index.ts'
-import { includes, NONE, PROJECT_PERMISSIONS, READ } from '../permissions.ts'
+import { ALL_PERMISSIONS, includes, NONE, PROJECT_PERMISSIONS, READ } from '../permissions.ts'
+import { nodePermissionsIn } from '../roles.ts'
 
 const OPERATIONS = listOperations(contract)
 
@@ -9,8 +10,12 @@ describe('every operation of the contract', () => {
   it.each([...OPERATIONS])('%s has the metadata that a server needs', (_name, operation) => {
     const { meta, route } = operation['~orpc']
     expect(meta.needs).not.toBe(NONE)
-    // What is asked for in the projects of what it names must be possible to give there.
-    if (typeof meta.about === 'object') expect(includes(PROJECT_PERMISSIONS, meta.needs)).toBe(true)
+    // What is asked for in the projects or node groups of what it names must be possible to give there.
+    if (typeof meta.about === 'object') {
+      const isOfNodes = Object.values(meta.about).some((thing) => thing === 'node' || thing === 'newNode')
+      const given = isOfNodes ? nodePermissionsIn(ALL_PERMISSIONS) : PROJECT_PERMISSIONS
+      expect(includes(given, meta.needs)).toBe(true)
+    }
     // A GET must not change anything, because browsers and proxies repeat it freely. All others accept a key.
     expect([route.method === 'GET' ? meta.writes : false, meta.takesKey]).toEqual([false, route.method !== 'GET'])
     if (meta.repeatableForMs !== undefined) expect(meta.takesKey).toBe(true)
