@@ -17,6 +17,10 @@ describe('whoever has a role in one project', () => {
     expect((await change({ noOverlap: true })).settings).toMatchObject({ weight: 3, noOverlap: true })
     await expect(change({ defaults: { priority: 1 } })).rejects.toMatchObject(REFUSED)
     expect((await change({ defaults: { priority: -1 } })).settings.defaults.priority).toBe(-1)
+    const high = { spiderDefaults: { x: { ...settings.defaults, priority: 5 } } }
+    await client.projects.changeSettings({ project: 'shop', settings: high } as never)
+    await expect(change({ defaults: { priority: 5 } })).rejects.toMatchObject(REFUSED)
+    expect((await change({ noOverlap: false })).settings).toMatchObject({ noOverlap: false })
   })
 
   it('does not put its jobs before those of others, and puts them behind', async () => {
@@ -34,6 +38,11 @@ describe('whoever has a role in one project', () => {
     await expect(limited.jobs.setPriority({ ids: [id], priority: 1 })).rejects.toMatchObject(REFUSED)
     expect((await limited.jobs.setPriority({ ids: [id], priority: 0 })).changed).toEqual([id])
     expect((await client.jobs.list({})).jobs).toHaveLength(1)
+    const first = (await client.jobs.run({ ...RUN, ...later, priority: 5 })).jobs[0]!.id
+    await expect(limited.jobs.reorder({ ids: [id], to: { before: first } })).rejects.toMatchObject(REFUSED)
+    await client.jobs.cancel({ ids: [first] })
+    expect((await limited.jobs.retry({ ids: [first] })).jobs).toMatchObject([{ priority: 0 }])
+    expect((await client.jobs.retry({ ids: [first] })).jobs).toMatchObject([{ priority: 5 }])
   })
 })
 

@@ -63,6 +63,12 @@ export function refuseCodeInRun(
   )
 }
 
+/** Whether jobs of whoever acts may go before those of all projects. */
+export function actorMayGoFirst(): boolean {
+  const principal = acting.getStore()?.principal
+  return principal == null || includes(principal.rights.everywhere ?? NONE, ORDERS_QUEUE)
+}
+
 /** For a run or a template: jobs of a priority above 0 go before those of all projects. */
 export function refuseHighPriority(priority: number | null | undefined): void {
   if (priority != null && priority > 0) requireOfActor(null, 'queue.order', 'A priority above 0')
@@ -83,6 +89,7 @@ export function requireOfActor(projects: readonly ProjectName[] | null, needed: 
   else for (const project of projects) requirePermissionIn(principal, project, set, what)
 }
 
+const ORDERS_QUEUE = permissionsOf(['queue.order'])
 const CHANGES_NODES = permissionsOf(['nodes.change'])
 
 /** Throws ROLE_REQUIRED unless whoever acts has this permission for a node with these tags. */

@@ -149,10 +149,8 @@ export class SignIns {
     this.#guesses.begin(who)
     const code = readUserCode(typed)
     const found = [...this.#devices.values()].find(({ userCode, answer }) => userCode === code && answer === null)
-    if (found !== undefined) {
-      this.#guesses.forget(who)
-      return found
-    }
+    // A hit is counted too: whoever knows one code could try others beside it.
+    if (found !== undefined) return found
     throw new ScrapdeckError(
       'SIGN_IN_NOT_FOUND',
       'No sign-in waits with this code. Compare it with the one on the other screen; it is valid for ten minutes.'

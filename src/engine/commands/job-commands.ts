@@ -1,5 +1,5 @@
 import pLimit from 'p-limit'
-import { byWhom, refuseCodeInRun, refuseHighPriority } from '../access/acting.ts'
+import { actorMayGoFirst, byWhom, refuseCodeInRun, refuseHighPriority } from '../access/acting.ts'
 import type { Job, JobId, Placement, QueuePlace, RunInput, RunItem } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import type { Dispatch } from '../dispatch/dispatch.ts'
@@ -127,10 +127,12 @@ export class JobCommands {
         priority,
         placement
       } = job
-      const same = { project, version, spider, settings, args, env, secretNames, limits, retry, noOverlap, priority }
+      const same = { project, version, spider, settings, args, env, secretNames, limits, retry, noOverlap }
       const { userId } = job
+      // The priority may come from somebody with more say than whoever retries the job.
+      const own = { priority: actorMayGoFirst() ? priority : Math.min(priority, 0) }
       const entry = this.#entry('Queued as a retry', { retryOf: job.id, ...taken.get(job.id) })
-      return { ...PLAIN_JOB, ...same, placement, userId, id, jobid: id, source: 'retry', entry }
+      return { ...PLAIN_JOB, ...same, ...own, placement, userId, id, jobid: id, source: 'retry', entry }
     })
     await store.enqueueJobs(again)
     dispatch.wake()
@@ -154,7 +156,16 @@ export class JobCommands {
     const words = typeof to === 'string' ? PLACE_WORDS[to] : `Moved before ${to.before}`
     // A job cannot be moved before itself.
     const moved = typeof to === 'string' ? ids : ids.filter((id) => id !== to.before)
+    if (typeof to !== 'string') await this.#refuseHigherPlace(moved, to.before)
     return this.#changed(await this.#parts.store.reorder(moved, to, this.#entry(words)))
+  }
+
+  /** A job that is placed before another one gets its priority. */
+  async #refuseHigherPlace(moved: readonly JobId[], before: JobId): Promise<void> {
+    if (actorMayGoFirst()) return
+    const jobs = await this.#parts.store.getJobs([...moved, before])
+    const priority = jobs.find(({ id }) => id === before)?.priority ?? 0
+    if (jobs.some((job) => job.id !== before && job.priority < priority)) refuseHighPriority(priority)
   }
 
   /** Rejects with NODE_NOT_FOUND. */

@@ -57,8 +57,14 @@ function allDefaults<T extends Values>(settings: { defaults: T; spiderDefaults: 
   return [settings.defaults, ...Object.values(settings.spiderDefaults)]
 }
 
-const highestPriority = (settings: ProjectSettings): number =>
-  Math.max(0, ...allDefaults(settings).map(({ priority }) => priority ?? 0))
+/** Whether jobs of the project, or of one of its spiders, would go before those of others that did not before. Pure. */
+function raisesPriority(settings: ProjectSettings, former: ProjectSettings): boolean {
+  const priorityOf = (of: ProjectSettings, spider: string | null) =>
+    (spider === null ? null : of.spiderDefaults[spider]?.priority) ?? of.defaults.priority ?? 0
+  return [null, ...Object.keys({ ...settings.spiderDefaults, ...former.spiderDefaults })].some(
+    (spider) => priorityOf(settings, spider) > Math.max(0, priorityOf(former, spider))
+  )
+}
 
 export class ProjectCommands {
   readonly #parts: ProjectCommandsParts
@@ -113,8 +119,7 @@ export class ProjectCommands {
     const { projects, environments, secretBox, logger } = this.#parts
     const former = projects.settingsOf(project)
     if (settings.weight !== former.weight) requireOfActor(null, 'projects.change', 'Another weight of a project')
-    if (highestPriority(settings) > highestPriority(former))
-      requireOfActor(null, 'projects.change', 'A priority above 0')
+    if (raisesPriority(settings, former)) requireOfActor(null, 'projects.change', 'A priority above 0')
     await projects.configure(project, await sealDefaults(settings, former, secretBox))
     environments.refresh(project)
     // Eggs with unknown spiders may be importable with the new environment.

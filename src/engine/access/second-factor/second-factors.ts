@@ -174,7 +174,8 @@ export class SecondFactors {
     const recoveryCodes = createRecoveryCodes()
     const recoveryHashes = hashAll(id, recoveryCodes)
     await this.#parts.store.putRecoveryCodes(id, recoveryHashes)
-    this.#authenticators.set(id, { ...this.#authenticators.get(id)!, recoveryHashes })
+    const now = this.#authenticators.get(id)
+    if (now !== undefined) this.#authenticators.set(id, { ...now, recoveryHashes })
     return recoveryCodes
   }
 
@@ -211,11 +212,9 @@ export class SecondFactors {
   async #useRecoveryCode(userId: UserId, code: string): Promise<boolean> {
     const hash = hashRecoveryCode(userId, code)
     if (!(await this.#parts.store.useRecoveryCode(userId, hash))) return false
-    const { recoveryHashes, ...authenticator } = this.#authenticators.get(userId)!
-    this.#authenticators.set(userId, {
-      ...authenticator,
-      recoveryHashes: recoveryHashes.filter((one) => one !== hash)
-    })
+    const now = this.#authenticators.get(userId)
+    const recoveryHashes = now?.recoveryHashes.filter((one) => one !== hash)
+    if (now !== undefined) this.#authenticators.set(userId, { ...now, recoveryHashes: recoveryHashes! })
     return true
   }
 
