@@ -1,5 +1,5 @@
 import { createReadStream, statSync } from 'node:fs'
-import { open, realpath, rm, stat, statfs } from 'node:fs/promises'
+import { type FileHandle, open, realpath, rm, stat, statfs } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { isScrapdeckError, ScrapdeckError } from '../../shared/errors.ts'
@@ -15,6 +15,7 @@ import { copyStore } from '../store/copy/copy-store.ts'
 import { type FileOfRow, filesOfRows, snapshotSqlite } from '../store/sqlite/snapshot.ts'
 import { archiveOf, type BackupFile, type BackupHead, type SealWith } from './archive.ts'
 import { filesBelow, HeldFiles, type HeldFile } from './held-files.ts'
+import { openOwnFile } from './open-own-file.ts'
 import { BLOB_FOLDERS, DATABASE, HELD_FOLDERS, OTHER_FILES, OTHER_FOLDERS, SECRET_FILES } from './what-is-kept.ts'
 
 export interface BackupSource {
@@ -203,9 +204,8 @@ async function* filesOf(all: {
   for (const folder of HELD_FOLDERS) for (const { name, path } of holds.ofData.in(folder)) yield* fileNow(name, path)
   for (const folder of OTHER_FOLDERS)
     for await (const name of filesBelow(join(dataDirectory, folder)))
-      yield* fileNow(`${folder}/${name}`, join(dataDirectory, folder, name))
-  for (const name of [...OTHER_FILES, ...(withSecrets ? SECRET_FILES : [])])
-    yield* fileNow(name, join(dataDirectory, name))
+      yield* ownFileNow(dataDirectory, `${folder}/${name}`)
+  for (const name of [...OTHER_FILES, ...(withSecrets ? SECRET_FILES : [])]) yield* ownFileNow(dataDirectory, name)
 }
 
 async function* filesOfStore(
@@ -235,20 +235,37 @@ async function* fileNow(name: string, path: string): AsyncGenerator<BackupFile> 
   if (info?.isFile() === true) yield fileAt(name, path, info.size)
 }
 
+async function* ownFileNow(dataDirectory: string, name: string): AsyncGenerator<BackupFile> {
+  const file = await openOwnFile(dataDirectory, name)
+  if (file === null) return
+  try {
+    const { size } = await file.stat()
+    yield { name, sizeBytes: size, content: () => exactly(file, size) }
+  } finally {
+    await file.close()
+  }
+}
+
 const fileAt = (name: string, path: string, sizeBytes: number): BackupFile => ({
   ...{ name, sizeBytes },
-  content: () => exactly(path, sizeBytes)
+  content: () => exactlyAt(path, sizeBytes)
 })
+
+async function* exactlyAt(path: string, sizeBytes: number): AsyncGenerator<Uint8Array> {
+  await using file = await open(path).catch(nullIfDeleted)
+  yield* exactly(file, sizeBytes)
+}
+
+function nullIfDeleted(error: NodeJS.ErrnoException): null {
+  if (error.code === 'ENOENT') return null
+  throw error
+}
 
 /**
  * What grows is cut off there, and what was cut off meanwhile filled with zeros: an archive has said how long it is.
  */
-async function* exactly(path: string, sizeBytes: number): AsyncGenerator<Uint8Array> {
+async function* exactly(file: FileHandle | null, sizeBytes: number): AsyncGenerator<Uint8Array> {
   let left = sizeBytes
-  await using file = await open(path).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT') return null
-    throw error
-  })
   if (file !== null && sizeBytes > 0)
     for await (const piece of createReadStream('', { fd: file, autoClose: false, end: sizeBytes - 1, start: 0 })) {
       left -= (piece as Buffer).length
