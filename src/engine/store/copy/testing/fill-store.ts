@@ -69,6 +69,16 @@ export async function fillStore(store: Store): Promise<void> {
       ...{ subject: 'oidc https://id.example.org 7', vouchedAtMs: 3 }
     })
   )
+  const anna = branded<UserId>('e'.repeat(32))
+  await store.putAuthenticator(
+    branded({ userId: anna, sealedSecret: 'sealed', createdAtMs: 1, usedStep: 1, recoveryHashes: ['h1'] })
+  )
+  await store.addPasskey(
+    branded({
+      ...{ id: 'f'.repeat(32), userId: anna, credentialId: 'AbCd', name: 'laptop', host: 'deck.example.org' },
+      ...{ publicKey: 'pQEC', signCount: 0, createdAtMs: 1, lastUsedAtMs: null }
+    })
+  )
   await store.putGroup(
     branded({
       ...{ id: 'd'.repeat(32), name: 'Crawl team', description: 'größer', role: null, projects: {}, createdAtMs: 4 },
