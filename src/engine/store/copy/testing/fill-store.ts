@@ -1,4 +1,4 @@
-import { ProjectSettings, RunTemplate } from '../../../../shared/contract/index.ts'
+import { ProjectSettings, RunTemplate, type UserId } from '../../../../shared/contract/index.ts'
 import { aChainId, anAttemptNumber, aProjectName, aWebhookId, branded } from '../../../../shared/testing/ids.ts'
 import { asSealedText } from '../../../runtime/secret-box.ts'
 import {
