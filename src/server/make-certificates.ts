@@ -1,5 +1,5 @@
-import 'reflect-metadata'
-// Node reads X.509 but cannot write it. Loaded only when a certificate is made, once a year.
+// Node reads X.509 but cannot write it. Loaded only when a certificate is made, once a year, by
+// withReflection.
 import { type KeyObject, webcrypto } from 'node:crypto'
 import { isIP } from 'node:net'
 import * as x509 from '@peculiar/x509'

@@ -4,6 +4,7 @@ import { isIP } from 'node:net'
 import { join } from 'node:path'
 import type { Clock } from '../engine/runtime/clock.ts'
 import type { Logger } from '../engine/runtime/logger.ts'
+import { withReflection } from '../engine/runtime/with-reflection.ts'
 import { ScrapdeckError } from '../shared/errors.ts'
 
 const HOUR_MS = 3_600_000
@@ -58,7 +59,7 @@ export async function ensureSelfMade({ directory, names, machine, clock, logger 
   let authority = await readAuthority(directory)
   if (authority === null || endOf(authority.certificate) - nowMs < RENEW_BEFORE_DAYS * DAY_MS) {
     const isFirst = authority === null
-    const { createAuthority } = await import('reflect-metadata').then(() => import('./make-certificates.ts'))
+    const { createAuthority } = await withReflection(() => import('./make-certificates.ts'))
     const made = await createAuthority({
       ...{ machine, serialNumber: serialNumber(), fromMs: nowMs - HOUR_MS, untilMs: nowMs + AUTHORITY_DAYS * DAY_MS }
     })
@@ -73,7 +74,7 @@ export async function ensureSelfMade({ directory, names, machine, clock, logger 
     )
   }
   if (isGood(await read(path), authority.certificate, names, nowMs)) return path
-  const { createServerCertificate } = await import('reflect-metadata').then(() => import('./make-certificates.ts'))
+  const { createServerCertificate } = await withReflection(() => import('./make-certificates.ts'))
   const untilMs = Math.min(nowMs + CERTIFICATE_DAYS * DAY_MS, endOf(authority.certificate))
   const made = await createServerCertificate({
     ...{ names, serialNumber: serialNumber(), fromMs: nowMs - HOUR_MS, untilMs },

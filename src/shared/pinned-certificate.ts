@@ -1,4 +1,7 @@
-/** For Node's TLS: only whoever has the key of this very certificate (PEM) is let in; the names in it do not matter. */
+/**
+ * The options of a TLS connection that trusts this certificate alone (PEM): only whoever has its key is let in, so that
+ * the names in it do not matter.
+ */
 export const onlyTrusting = (certificate: string) => ({
   ...{ ca: certificate, allowPartialTrustChain: true },
   checkServerIdentity: () => undefined

@@ -8,7 +8,7 @@ import {
   StandardOpenAPISerializer,
   StandardOpenapiLinkCodec
 } from '@orpc/openapi-client/standard'
-import { onlyTrusting } from '../../remote/pinned-certificate.ts'
+import { onlyTrusting } from '../../shared/pinned-certificate.ts'
 import { routes } from './routes.ts'
 
 type StandardRequest = Parameters<StandardLinkClient<ClientContext>['call']>[0]

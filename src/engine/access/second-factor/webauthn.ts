@@ -1,5 +1,6 @@
 import type { NewCredential, UserId } from '../../../shared/contract/index.ts'
 import type { Logger } from '../../runtime/logger.ts'
+import { withReflection } from '../../runtime/with-reflection.ts'
 import type { StoredPasskey } from '../../store/records.ts'
 
 /** Where a browser shows Scrapdeck: `https://deck.example.org`, and its host, for which passkeys are made. */
@@ -24,11 +25,7 @@ export interface PasskeyAnswer {
 
 type Library = typeof import('@simplewebauthn/server')
 /** Loaded with the first passkey: it takes half a second and 20 MB. */
-async function load(): Promise<Library> {
-  // In a bundle, the library would look for it before it is there.
-  await import('reflect-metadata')
-  return import('@simplewebauthn/server')
-}
+const load = (): Promise<Library> => withReflection(() => import('@simplewebauthn/server'))
 
 /** How long a person may take. */
 export const PASSKEY_MS = 10 * 60_000
