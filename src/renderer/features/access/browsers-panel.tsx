@@ -10,6 +10,7 @@ import { notifyError, showNotice } from '../../ui/notify.tsx'
 import { Panel } from '../../ui/panel.tsx'
 import { QueryState } from '../../ui/states.tsx'
 import { formatInstant, RelativeTime } from '../../ui/time.tsx'
+import { AccessTable } from './access-table.tsx'
 import classes from './access.module.css'
 import { describeBrowser } from './browser-words.ts'
 import { READ_AGAIN } from './use-access.ts'
@@ -37,26 +38,14 @@ export function BrowsersPanel() {
           data.sessions.length === 0 ? (
             <p className={`dim ${classes.none}`}>No browser is logged in.</p>
           ) : (
-            <table className={classes.table} aria-label="Browser sessions">
-              <thead>
-                <tr>
-                  <th scope="col">Browser</th>
-                  {isOwner && <th scope="col">User</th>}
-                  <th scope="col">Signed in with</th>
-                  <th scope="col">Address</th>
-                  <th scope="col">Last seen</th>
-                  <th scope="col">Ends</th>
-                  <th>
-                    <span className="visually-hidden">Actions</span>
-                  </th>
-                </tr>
-              </thead>
-              <tbody>
-                {data.sessions.map((session) => (
-                  <SessionRow key={session.id} session={session} showsUser={isOwner} />
-                ))}
-              </tbody>
-            </table>
+            <AccessTable
+              label="Browser sessions"
+              columns={['Browser', isOwner && 'User', 'Signed in with', 'Address', 'Last seen', 'Ends']}
+            >
+              {data.sessions.map((session) => (
+                <SessionRow key={session.id} session={session} showsUser={isOwner} />
+              ))}
+            </AccessTable>
           )
         }
       </QueryState>

@@ -1,17 +1,18 @@
 import { Button, Menu } from '@mantine/core'
 import { IconPencil, IconPlus, IconTrash, IconUsersGroup } from '@tabler/icons-react'
-import { useMutation, useQuery } from '@tanstack/react-query'
+import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import type { Group, User } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
-import { ConfirmDialog } from '../../ui/confirm-dialog.tsx'
 import { MoreMenu } from '../../ui/more-menu.tsx'
 import { Panel } from '../../ui/panel.tsx'
 import { EmptyState, QueryState } from '../../ui/states.tsx'
+import { AccessTable } from './access-table.tsx'
+import { ConfirmAccessChange } from './confirm-access-change.tsx'
 import classes from './access.module.css'
 import { GroupDialog } from './group-dialog.tsx'
 import { givenWords, lossOf, namesIn } from './group-words.ts'
-import { READ_AGAIN, useReadAccess } from './use-access.ts'
+import { READ_AGAIN } from './use-access.ts'
 
 /** Groups of users, for owners. */
 export function GroupsPanel() {
@@ -33,23 +34,11 @@ export function GroupsPanel() {
               Members of a group have its roles in addition to their own.
             </EmptyState>
           ) : (
-            <table className={classes.table} aria-label="Groups">
-              <thead>
-                <tr>
-                  <th scope="col">Name</th>
-                  <th scope="col">Roles</th>
-                  <th scope="col">Members</th>
-                  <th>
-                    <span className="visually-hidden">Actions</span>
-                  </th>
-                </tr>
-              </thead>
-              <tbody>
-                {data.groups.map((group) => (
-                  <GroupRow key={group.id} group={group} groups={data.groups} users={users} />
-                ))}
-              </tbody>
-            </table>
+            <AccessTable label="Groups" columns={['Name', 'Roles', 'Members']}>
+              {data.groups.map((group) => (
+                <GroupRow key={group.id} group={group} groups={data.groups} users={users} />
+              ))}
+            </AccessTable>
           )
         }
       </QueryState>
@@ -102,30 +91,19 @@ function GroupRow({ group, groups, users }: GroupRowProps) {
 }
 
 function RemoveDialog({ group, groups, users, onClose }: GroupRowProps & { onClose: () => void }) {
-  const { query } = useApi()
-  const readAgain = useReadAccess()
-  const { mutate, isPending, error } = useMutation(
-    query.groups.remove.mutationOptions({
-      onSuccess: () => {
-        onClose()
-        return readAgain()
-      }
-    })
-  )
+  const { client } = useApi()
   const { lockedOut, losing } = lossOf(group, users, groups)
   return (
-    <ConfirmDialog
+    <ConfirmAccessChange
       title={`Remove ${group.name}?`}
       act="Remove"
-      onAct={() => mutate({ id: group.id })}
-      isActing={isPending}
-      error={error}
+      change={() => client.groups.remove({ id: group.id })}
       onClose={onClose}
     >
       {lockedOut.length > 0 && `${namesIn(lockedOut)} can no longer log in: no other role is left. `}
       {losing.length > 0 &&
         `${namesIn(losing)} ${losing.length === 1 ? 'loses' : 'lose'} these roles: ${givenWords(group).join(', ')}. `}
       {lockedOut.length + losing.length === 0 ? 'Nobody loses a role by this.' : 'The users themselves stay.'}
-    </ConfirmDialog>
+    </ConfirmAccessChange>
   )
 }

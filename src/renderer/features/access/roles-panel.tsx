@@ -1,17 +1,17 @@
 import { Badge, Button, Menu, UnstyledButton } from '@mantine/core'
 import { IconCopy, IconPencil, IconPlus, IconShieldLock, IconTrash } from '@tabler/icons-react'
-import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
 import type { AccessRole } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
-import { ConfirmDialog } from '../../ui/confirm-dialog.tsx'
 import { MoreMenu } from '../../ui/more-menu.tsx'
 import { plural } from '../../ui/numbers.ts'
 import { Panel } from '../../ui/panel.tsx'
+import { AccessTable } from './access-table.tsx'
+import { ConfirmAccessChange } from './confirm-access-change.tsx'
 import classes from './access.module.css'
 import { RoleDialog } from './role-dialog.tsx'
 import { describeRole, listPermissions } from './role-words.ts'
-import { useReadAccess, useRoles } from './use-access.ts'
+import { useRoles } from './use-access.ts'
 
 /** The built-in roles and those of owners. */
 export function RolesPanel() {
@@ -27,26 +27,14 @@ export function RolesPanel() {
       }
       flush
     >
-      <table className={classes.table} aria-label="Roles">
-        <thead>
-          <tr>
-            <th scope="col">Name</th>
-            <th scope="col">Description</th>
-            <th scope="col" className={classes.number}>
-              Permissions
-            </th>
-            <th scope="col">Given in</th>
-            <th>
-              <span className="visually-hidden">Actions</span>
-            </th>
-          </tr>
-        </thead>
-        <tbody>
-          {roles.map((role) => (
-            <RoleRow key={role.name} role={role} roles={roles} />
-          ))}
-        </tbody>
-      </table>
+      <AccessTable
+        label="Roles"
+        columns={['Name', 'Description', { title: 'Permissions', isNumber: true }, 'Given in']}
+      >
+        {roles.map((role) => (
+          <RoleRow key={role.name} role={role} roles={roles} />
+        ))}
+      </AccessTable>
       {isAdding && <RoleDialog role={null} onClose={() => setAdding(false)} />}
     </Panel>
   )
@@ -110,26 +98,15 @@ function RoleRow({ role, roles }: { role: AccessRole; roles: readonly AccessRole
 }
 
 function RemoveDialog({ name, onClose }: { name: string; onClose: () => void }) {
-  const { query } = useApi()
-  const readAgain = useReadAccess()
-  const { mutate, isPending, error } = useMutation(
-    query.roles.remove.mutationOptions({
-      onSuccess: () => {
-        onClose()
-        return readAgain()
-      }
-    })
-  )
+  const { client } = useApi()
   return (
-    <ConfirmDialog
+    <ConfirmAccessChange
       title={`Remove the role ${name}?`}
       act="Remove"
-      onAct={() => mutate({ name })}
-      isActing={isPending}
-      error={error}
+      change={() => client.roles.remove({ name })}
       onClose={onClose}
     >
       Nobody can be given it any more. A role that somebody has cannot be removed.
-    </ConfirmDialog>
+    </ConfirmAccessChange>
   )
 }

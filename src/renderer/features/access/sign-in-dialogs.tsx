@@ -177,7 +177,7 @@ export function AddPasskeyDialog({ onClose }: { onClose: () => void }) {
         <TextInput
           {...form.input('name')}
           label="Name"
-          description="By which you tell it from others: laptop, YubiKey."
+          description="To tell it from others, such as laptop or YubiKey."
           maxLength={100}
           data-autofocus
         />

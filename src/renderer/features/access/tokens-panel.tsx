@@ -1,21 +1,22 @@
 import { Button } from '@mantine/core'
 import { IconAlertTriangle, IconKey, IconPlus } from '@tabler/icons-react'
-import { useMutation, useQuery } from '@tanstack/react-query'
+import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import type { AccessToken, Me, UserId } from '../../../shared/contract/index.ts'
 import { formatAge } from '../../../shared/time.ts'
 import { useApi } from '../../api/api.tsx'
 import { useMay } from '../../api/use-me.ts'
 import { useNow } from '../../ui/clock.ts'
-import { ConfirmDialog } from '../../ui/confirm-dialog.tsx'
 import { plural } from '../../ui/numbers.ts'
 import { Panel } from '../../ui/panel.tsx'
 import { EmptyState, QueryState } from '../../ui/states.tsx'
 import { formatInstant, RelativeTime } from '../../ui/time.tsx'
+import { AccessTable } from './access-table.tsx'
+import { ConfirmAccessChange } from './confirm-access-change.tsx'
 import classes from './access.module.css'
 import { TokenDialog } from './token-dialog.tsx'
 import { type CreatedToken, TokenSecretDialog } from './token-secret-dialog.tsx'
-import { READ_AGAIN, useReadAccess } from './use-access.ts'
+import { READ_AGAIN } from './use-access.ts'
 
 /** What programs log in with: one's own tokens, or all of them for an owner. */
 export function TokensPanel({ me }: { me: Me }) {
@@ -46,29 +47,14 @@ export function TokensPanel({ me }: { me: Me }) {
               A program sends a token instead of a password: to the API, and as the password of Scrapyd clients.
             </EmptyState>
           ) : (
-            <table className={classes.table} aria-label="Tokens">
-              <thead>
-                <tr>
-                  <th scope="col">Name</th>
-                  {isOwner && <th scope="col">User</th>}
-                  <th scope="col">Role</th>
-                  <th scope="col">Token</th>
-                  <th scope="col">Expires</th>
-                  <th scope="col">Last used</th>
-                  <th>
-                    <span className="visually-hidden">Actions</span>
-                  </th>
-                </tr>
-              </thead>
-              <tbody>
-                {data.tokens
-                  .filter(({ userId }) => isOwner || userId === me.userId)
-                  .toSorted((left, right) => right.createdAtMs - left.createdAtMs)
-                  .map((token) => (
-                    <TokenRow key={token.id} token={token} user={isOwner ? nameOf(token.userId) : null} />
-                  ))}
-              </tbody>
-            </table>
+            <AccessTable label="Tokens" columns={['Name', isOwner && 'User', 'Role', 'Token', 'Expires', 'Last used']}>
+              {data.tokens
+                .filter(({ userId }) => isOwner || userId === me.userId)
+                .toSorted((left, right) => right.createdAtMs - left.createdAtMs)
+                .map((token) => (
+                  <TokenRow key={token.id} token={token} user={isOwner ? nameOf(token.userId) : null} />
+                ))}
+            </AccessTable>
           )
         }
       </QueryState>
@@ -158,23 +144,12 @@ function RevokeDialog({
   token: AccessToken
   onClose: () => void
 }) {
-  const { query } = useApi()
-  const readAgain = useReadAccess()
-  const { mutate, isPending, error } = useMutation(
-    query.tokens.revoke.mutationOptions({
-      onSuccess: () => {
-        onClose()
-        return readAgain()
-      }
-    })
-  )
+  const { client } = useApi()
   return (
-    <ConfirmDialog
+    <ConfirmAccessChange
       title={`Revoke ${name}?`}
       act="Revoke"
-      onAct={() => mutate({ id })}
-      isActing={isPending}
-      error={error}
+      change={() => client.tokens.revoke({ id })}
       onClose={onClose}
     >
       The token <span className="mono">…{ending}</span> is refused from now on.{' '}
@@ -185,6 +160,6 @@ function RevokeDialog({
           It was last used <RelativeTime atMs={lastUsedAtMs} suffix=" ago" />.
         </>
       )}
-    </ConfirmDialog>
+    </ConfirmAccessChange>
   )
 }

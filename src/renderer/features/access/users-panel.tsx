@@ -13,13 +13,14 @@ import { useMutation, useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import type { Group, User, UserChanges } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
-import { ConfirmDialog } from '../../ui/confirm-dialog.tsx'
 import { MoreMenu } from '../../ui/more-menu.tsx'
 import { notifyDone, notifyError, notifyUndo } from '../../ui/notify.tsx'
 import { formatCount, plural } from '../../ui/numbers.ts'
 import { Panel } from '../../ui/panel.tsx'
 import { EmptyState, QueryState } from '../../ui/states.tsx'
 import { RelativeTime } from '../../ui/time.tsx'
+import { AccessTable } from './access-table.tsx'
+import { ConfirmAccessChange } from './confirm-access-change.tsx'
 import classes from './access.module.css'
 import { fromGroups, givenWords, groupsOf } from './group-words.ts'
 import { SetPasswordDialog } from './password-dialogs.tsx'
@@ -58,33 +59,19 @@ export function UsersPanel() {
               token.
             </EmptyState>
           ) : (
-            <table className={classes.table} aria-label="Users">
-              <thead>
-                <tr>
-                  <th scope="col">Name</th>
-                  <th scope="col">Role</th>
-                  <th scope="col">Last seen</th>
-                  <th scope="col" className={classes.number}>
-                    Tokens
-                  </th>
-                  <th scope="col">Second factor</th>
-                  <th scope="col">State</th>
-                  <th>
-                    <span className="visually-hidden">Actions</span>
-                  </th>
-                </tr>
-              </thead>
-              <tbody>
-                {data.users.map((user) => (
-                  <UserRow
-                    key={user.id}
-                    user={user}
-                    groups={groups}
-                    tokenCount={tokens?.filter(({ userId }) => userId === user.id).length ?? null}
-                  />
-                ))}
-              </tbody>
-            </table>
+            <AccessTable
+              label="Users"
+              columns={['Name', 'Role', 'Last seen', { title: 'Tokens', isNumber: true }, 'Second factor', 'State']}
+            >
+              {data.users.map((user) => (
+                <UserRow
+                  key={user.id}
+                  user={user}
+                  groups={groups}
+                  tokenCount={tokens?.filter(({ userId }) => userId === user.id).length ?? null}
+                />
+              ))}
+            </AccessTable>
           )
         }
       </QueryState>
@@ -220,29 +207,18 @@ function SecondFactors({ user: { kind, origin, hasAuthenticator, passkeyCount } 
 
 /** For somebody who has lost the phone. */
 function ResetSignInDialog({ user: { id, name }, onClose }: { user: User; onClose: () => void }) {
-  const { query } = useApi()
-  const readAgain = useReadAccess()
-  const { mutate, isPending, error } = useMutation(
-    query.signIn.reset.mutationOptions({
-      onSuccess: () => {
-        onClose()
-        notifyDone(`${name} logs in with the password alone, and can set up a second factor again.`)
-        return readAgain()
-      }
-    })
-  )
+  const { client } = useApi()
   return (
-    <ConfirmDialog
+    <ConfirmAccessChange
       title={`Reset the sign-in of ${name}?`}
       act="Reset sign-in"
-      onAct={() => mutate({ id })}
-      isActing={isPending}
-      error={error}
+      change={() => client.signIn.reset({ id })}
+      onDone={() => notifyDone(`${name} logs in with the password alone, and can set up a second factor again.`)}
       onClose={onClose}
     >
       The authenticator app, the recovery codes and all passkeys of {name} stop working, and all sessions end. Make sure
       that it is {name} who asks for this.
-    </ConfirmDialog>
+    </ConfirmAccessChange>
   )
 }
 
@@ -299,32 +275,21 @@ function useUserChanges({ id, name, role }: User) {
 function RemoveDialog({ user, groups, tokenCount, onClose }: UserRowProps & { onClose: () => void }) {
   const { id, name, kind, enabled } = user
   const leaves = groupsOf(user, groups).map((group) => group.name)
-  const { query } = useApi()
-  const readAgain = useReadAccess()
-  const { mutate, isPending, error } = useMutation(
-    query.users.remove.mutationOptions({
-      onSuccess: () => {
-        onClose()
-        return readAgain()
-      }
-    })
-  )
+  const { client } = useApi()
   const whatEnds = [
     ...(kind === 'person' ? [`${name} can no longer log in`] : []),
     ...(tokenCount ? [`${plural(tokenCount, 'token')} ${tokenCount === 1 ? 'stops' : 'stop'} working`] : []),
     ...(leaves.length > 0 ? [`${name} leaves ${plural(leaves.length, 'group')}`] : [])
   ]
   return (
-    <ConfirmDialog
+    <ConfirmAccessChange
       title={`Remove ${name}?`}
       act="Remove"
-      onAct={() => mutate({ id })}
-      isActing={isPending}
-      error={error}
+      change={() => client.users.remove({ id })}
       onClose={onClose}
     >
       {whatEnds.length > 0 && `${whatEnds.join(', and ')}. `}
       {enabled && 'Disable the user instead to allow it again later.'}
-    </ConfirmDialog>
+    </ConfirmAccessChange>
   )
 }

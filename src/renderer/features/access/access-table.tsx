@@ -1,0 +1,37 @@
+import type { ReactNode } from 'react'
+import classes from './access.module.css'
+
+interface AccessTableProps {
+  label: string
+  /** Of the columns, without that of the actions. `isNumber`: aligned to the right. */
+  columns: readonly (string | { title: string; isNumber: true } | false)[]
+  children: ReactNode
+}
+
+/** A short table of users, tokens and the like. On a narrow screen, each row becomes a block. */
+export function AccessTable({ label, columns, children }: AccessTableProps) {
+  const shown = columns.filter((column) => column !== false)
+  return (
+    <table className={classes.table} aria-label={label}>
+      <thead>
+        <tr>
+          {shown.map((column) =>
+            typeof column === 'string' ? (
+              <th key={column} scope="col">
+                {column}
+              </th>
+            ) : (
+              <th key={column.title} scope="col" className={classes.number}>
+                {column.title}
+              </th>
+            )
+          )}
+          <th>
+            <span className="visually-hidden">Actions</span>
+          </th>
+        </tr>
+      </thead>
+      <tbody>{children}</tbody>
+    </table>
+  )
+}
