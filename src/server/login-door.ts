@@ -193,7 +193,7 @@ export class LoginDoor {
     }
     const recoveryCodes = await audit.perform(
       { principal: null, claimedName: name, origin: originOf(request, 'login') },
-      { operation: 'signIn.confirmAuthenticator', input: {}, writes: true, onlyChanges: true },
+      { operation: 'secondFactors.confirmAuthenticator', input: {}, writes: true, onlyChanges: true },
       () => secondFactors.confirmSetUp(userId, code)
     )
     return { secondFactor: 'authenticator', recoveryCodes }
@@ -262,9 +262,14 @@ export class LoginDoor {
     request: FastifyRequest,
     reply: FastifyReply
   ): Promise<void> {
-    const { authenticator, audit } = this.#options
+    const { authenticator, access, audit } = this.#options
     const { signedInWith } = how
     await audit.record({ principal, origin: originOf(request, 'login') }, { operation: 'login', input: { ...how } })
+    // What ends the sessions of this user may have come since the check.
+    if (principal.userId !== null && access.findBySession(principal.userId, principal.sinceMs) === null) {
+      const text = 'The password, or how you log in, was changed meanwhile.'
+      throw new ScrapdeckError('UNAUTHORIZED', text, { data: { credentials: 'wrong' } })
+    }
     if (signedInWith !== 'link') authenticator.markKnown(request, principal.name)
     setSessionCookie(request, reply, await authenticator.logIn(principal, { signedInWith, request }))
   }

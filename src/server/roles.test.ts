@@ -26,9 +26,9 @@ const OPERATIONS: Record<Role, string> = {
     engines.list storage.usage storage.policy storage.preview environments.list environments.log logs.read logs.tail
     logs.locate logs.search logs.searchAll logs.zip items.describe items.page items.read items.fieldStatistics items.diff
     items.export items.readExport errors.list errors.get errors.ofJob findings.list findings.ofJob events.subscribe
-    users.me users.changePassword roles.list tokens.list tokens.create tokens.revoke signIn.get signIn.beginAuthenticator
-    signIn.confirmAuthenticator signIn.removeAuthenticator signIn.renewRecoveryCodes signIn.beginPasskey signIn.addPasskey
-    signIn.removePasskey
+    users.me users.changePassword roles.list tokens.list tokens.create tokens.revoke secondFactors.get secondFactors.beginAuthenticator
+    secondFactors.confirmAuthenticator secondFactors.removeAuthenticator secondFactors.renewRecoveryCodes secondFactors.beginPasskey secondFactors.addPasskey
+    secondFactors.removePasskey
     sessions.list sessions.revoke signIns.get signIns.approve signIns.deny system.status system.history`,
   operator: `
     crawl crawlOrders.update crawlOrders.cancel jobs.run jobs.runMany jobs.setPriority jobs.reorder jobs.place
@@ -46,7 +46,7 @@ const OPERATIONS: Record<Role, string> = {
     fleetFile.apply audit.list audit.export audit.verify engines.handOver engines.drain storage.setPolicy storage.run storage.compact`,
   owner: `
     users.list users.create users.update users.remove groups.list groups.create groups.update groups.remove
-    roles.create roles.update roles.remove signIn.reset system.logOutEverywhere`
+    roles.create roles.update roles.remove secondFactors.reset system.logOutEverywhere`
 }
 
 /** Which permission that is: all but reading. */
@@ -83,8 +83,8 @@ const PERMISSION_OF: Record<Exclude<Permission, 'read' | 'code.choose'>, string>
 /** What each is about (OperationMeta): for whom it is among those with its role. All others name something. */
 const ABOUT = {
   caller: `users.me users.changePassword roles.list tokens.list tokens.create tokens.revoke sessions.list sessions.revoke
-    schedules.preview items.readExport signIn.get signIn.beginAuthenticator signIn.confirmAuthenticator
-    signIn.removeAuthenticator signIn.renewRecoveryCodes signIn.beginPasskey signIn.addPasskey signIn.removePasskey
+    schedules.preview items.readExport secondFactors.get secondFactors.beginAuthenticator secondFactors.confirmAuthenticator
+    secondFactors.removeAuthenticator secondFactors.renewRecoveryCodes secondFactors.beginPasskey secondFactors.addPasskey secondFactors.removePasskey
     signIns.get signIns.approve signIns.deny`,
   seen: `crawlOrders.list jobs.list jobs.facets jobs.running queue.limits queue.lanes nodes.list projects.list discovery.list
     engines.list
@@ -95,7 +95,7 @@ const ABOUT = {
     webhooks.update webhooks.remove webhooks.rotate webhooks.test webhooks.deliveries webhooks.replay fleetFile.export
     fleetFile.plan fleetFile.apply engines.handOver engines.drain storage.setPolicy storage.run storage.compact
     audit.list audit.export audit.verify users.list users.create users.update users.remove groups.list groups.create
-    groups.update groups.remove roles.create roles.update roles.remove signIn.reset system.logOutEverywhere system.setPaused
+    groups.update groups.remove roles.create roles.update roles.remove secondFactors.reset system.logOutEverywhere system.setPaused
     system.runDemo system.createEnvironment`
 }
 

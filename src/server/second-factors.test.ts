@@ -224,7 +224,7 @@ describe('a change of second factors', () => {
     const { turnOn, audited } = await openWithAnna()
     const { secret, recoveryCodes } = await turnOn()
     const log = JSON.stringify(audited)
-    expect(log).toContain('signIn.confirmAuthenticator')
+    expect(log).toContain('secondFactors.confirmAuthenticator')
     for (const hidden of [PASSWORD, secret, ...recoveryCodes]) expect(log).not.toContain(hidden)
   })
 
@@ -258,7 +258,7 @@ describe('where everybody has a second factor', () => {
     expect(done.body.match(/\w{4}-\w{4}-\w{4}-\w{4}/g)).toHaveLength(10)
     expect(await page.me()).toBe('anna')
     expect(lastAudited()).toMatchObject({ operation: 'login' })
-    expect(audited.map(({ operation }) => operation)).toContain('signIn.confirmAuthenticator')
+    expect(audited.map(({ operation }) => operation)).toContain('secondFactors.confirmAuthenticator')
     expect((await browser().password()).body).toContain('Enter the code')
   })
 

@@ -92,6 +92,17 @@ describe('a user', () => {
     expect(access.listUsers()).toMatchObject([{ id: anna.id, hasPassword: true }])
   })
 
+  it('gets no session from a login that a new password overtakes', async () => {
+    const { logIn, engine, access, anna } = await openWithAnna()
+    const record = engine.audit.record.bind(engine.audit)
+    engine.audit.record = async (...entry) => {
+      await access.updateUser(anna.id, { password: 'another long secret of hers' })
+      return record(...entry)
+    }
+    const answer = await logIn()
+    expect([answer.statusCode, answer.headers['set-cookie']]).toEqual([401, undefined])
+  })
+
   it('has the rights of a new role from the next request on', async () => {
     const { meWith, access, anna } = await openWithAnna()
     const authorization = basic('anna', PASSWORD)

@@ -88,7 +88,7 @@ function addUsers(add: ClientCommands['add'], nowMs: () => number): void {
         )
       }
       const { id } = await findUser(client, name)
-      const reset = secondFactor ? null : await client.signIn.reset({ id })
+      const reset = secondFactor ? null : await client.secondFactors.reset({ id })
       const changes = { ...rights, enabled, ...(password !== null && { password }) }
       const answer = isUnchanged && reset !== null ? reset : await client.users.update({ id, ...changes })
       print(

@@ -66,37 +66,37 @@ export const accessOperations = (
     update: os.roles.update.handler(async ({ input }) => ({ role: await access.roles.update(input) })),
     remove: os.roles.remove.handler(async ({ input }) => ({ removed: await access.roles.remove(input.name) }))
   },
-  signIn: {
-    get: os.signIn.get.handler(({ context }) => secondFactors.describe(context.principal, siteOf(context))),
-    beginAuthenticator: os.signIn.beginAuthenticator.handler(({ input, context }) => {
+  secondFactors: {
+    get: os.secondFactors.get.handler(({ context }) => secondFactors.describe(context.principal, siteOf(context))),
+    beginAuthenticator: os.secondFactors.beginAuthenticator.handler(({ input, context }) => {
       const site = siteOf(context)
       return secondFactors.beginAuthenticator(context.principal, input.current, 'host' in site ? site.host : null)
     }),
-    confirmAuthenticator: os.signIn.confirmAuthenticator.handler(async ({ input, context }) => {
+    confirmAuthenticator: os.secondFactors.confirmAuthenticator.handler(async ({ input, context }) => {
       const recoveryCodes = await secondFactors.confirmAuthenticator(context.principal, input.code)
       await context.sessions?.endOthers()
       return { recoveryCodes }
     }),
-    removeAuthenticator: os.signIn.removeAuthenticator.handler(async ({ input, context }) => {
+    removeAuthenticator: os.secondFactors.removeAuthenticator.handler(async ({ input, context }) => {
       const removed = await secondFactors.removeAuthenticator(context.principal, input.current)
       await context.sessions?.endOthers()
       return { removed }
     }),
-    renewRecoveryCodes: os.signIn.renewRecoveryCodes.handler(async ({ input, context }) => ({
+    renewRecoveryCodes: os.secondFactors.renewRecoveryCodes.handler(async ({ input, context }) => ({
       recoveryCodes: await secondFactors.renewRecoveryCodes(context.principal, input.current)
     })),
-    beginPasskey: os.signIn.beginPasskey.handler(async ({ input, context }) => ({
+    beginPasskey: os.secondFactors.beginPasskey.handler(async ({ input, context }) => ({
       options: { ...(await secondFactors.beginPasskey(context.principal, input.current, siteOf(context))) }
     })),
-    addPasskey: os.signIn.addPasskey.handler(async ({ input, context }) => ({
+    addPasskey: os.secondFactors.addPasskey.handler(async ({ input, context }) => ({
       passkey: await secondFactors.addPasskey(context.principal, input.name, input.credential)
     })),
-    removePasskey: os.signIn.removePasskey.handler(async ({ input, context }) => {
+    removePasskey: os.secondFactors.removePasskey.handler(async ({ input, context }) => {
       const removed = await secondFactors.removePasskey(context.principal, input.id, input.current)
       if (removed) await context.sessions?.endOthers()
       return { removed }
     }),
-    reset: os.signIn.reset.handler(async ({ input }) => ({
+    reset: os.secondFactors.reset.handler(async ({ input }) => ({
       user: secondFactors.describeUser(await secondFactors.reset(input.id))
     }))
   },

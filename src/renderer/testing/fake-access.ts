@@ -15,7 +15,7 @@ import { branded } from '../../shared/testing/ids.ts'
 import { includes, namesOf, NONE, permissionsOf, PROJECT_PERMISSIONS, READ, unite } from '../../shared/permissions.ts'
 import { BUILT_IN_ROLES } from '../features/access/role-words.ts'
 import { permissionsOfRole, type Role } from '../../shared/roles.ts'
-import { createFakeSignIn } from './fake-sign-in.ts'
+import { createFakeSecondFactors } from './fake-second-factors.ts'
 import type { FakeWorld } from './fake-world.ts'
 
 const DAY_MS = 86_400_000
@@ -145,7 +145,7 @@ export function createFakeAccess(
         throw new ScrapdeckError('ROLE_IN_USE', `The role ${name} is in use: the user ${holder.name}`)
       })
     },
-    signIn: createFakeSignIn({
+    secondFactors: createFakeSecondFactors({
       me: () => (me.userId === null ? null : userOf(me.userId)),
       reset: (id) => save({ ...userOf(id), ...NO_FACTORS })
     }),

@@ -586,7 +586,7 @@ export const EXAMPLES: ExamplesOf<InferContractRouterInputs<Contract>, InferCont
     },
     remove: { summary: 'Remove a role that nobody has', input: { name: 'shop keeper' }, output: { removed: true } }
   },
-  signIn: {
+  secondFactors: {
     get: {
       summary: 'With what you can log in',
       output: {

@@ -16,7 +16,7 @@ import { projectsContract } from './projects.ts'
 import { queueContract } from './queue.ts'
 import { rolesContract } from './roles.ts'
 import { chainsContract, schedulesContract } from './schedules.ts'
-import { signInContract } from './sign-in.ts'
+import { secondFactorsContract } from './second-factors.ts'
 import { enginesContract } from './engines.ts'
 import { signInsContract } from './sign-ins.ts'
 import { storageContract } from './storage.ts'
@@ -47,7 +47,7 @@ export const contract = {
   users: usersContract,
   groups: groupsContract,
   roles: rolesContract,
-  signIn: signInContract,
+  secondFactors: secondFactorsContract,
   tokens: tokensContract,
   audit: auditContract,
   sessions: sessionsContract,
@@ -78,7 +78,7 @@ export * from './projects.ts'
 export * from './queue.ts'
 export * from './roles.ts'
 export * from './schedules.ts'
-export * from './sign-in.ts'
+export * from './second-factors.ts'
 export * from './kubernetes.ts'
 export * from './settings.ts'
 export * from './recommended-policy.ts'

@@ -407,26 +407,26 @@ export function describeContract(name: string, open: () => Promise<OpenedEngine>
     it('lets only users with a password have second factors, which an owner resets', async () => {
       const client = await start()
       const current = 'kestrel amber drawbridge'
-      expect(await client.signIn.get()).toMatchObject({ hasPassword: false, authenticator: null, passkeys: [] })
+      expect(await client.secondFactors.get()).toMatchObject({ hasPassword: false, authenticator: null, passkeys: [] })
       const credential = {
         ...{ id: 'AbCd', rawId: 'AbCd', type: 'public-key' as const },
         response: { clientDataJSON: '', attestationObject: '' }
       }
       for (const refused of [
-        client.signIn.beginAuthenticator({ current }),
-        client.signIn.confirmAuthenticator({ code: '123456' }),
-        client.signIn.removeAuthenticator({ current }),
-        client.signIn.renewRecoveryCodes({ current }),
-        client.signIn.beginPasskey({ current }),
-        client.signIn.addPasskey({ name: 'laptop', credential }),
-        client.signIn.removePasskey({ id: NOBODY, current })
+        client.secondFactors.beginAuthenticator({ current }),
+        client.secondFactors.confirmAuthenticator({ code: '123456' }),
+        client.secondFactors.removeAuthenticator({ current }),
+        client.secondFactors.renewRecoveryCodes({ current }),
+        client.secondFactors.beginPasskey({ current }),
+        client.secondFactors.addPasskey({ name: 'laptop', credential }),
+        client.secondFactors.removePasskey({ id: NOBODY, current })
       ]) {
         expect(await codeOf(refused)).toBe('BAD_INPUT')
       }
       const { user } = await client.users.create({ name: 'dora', role: 'viewer', password: current })
       expect(user).toMatchObject({ hasAuthenticator: false, passkeyCount: 0 })
-      expect(await client.signIn.reset({ id: user.id })).toEqual({ user })
-      expect(await codeOf(client.signIn.reset({ id: NOBODY }))).toBe('USER_NOT_FOUND')
+      expect(await client.secondFactors.reset({ id: user.id })).toEqual({ user })
+      expect(await codeOf(client.secondFactors.reset({ id: NOBODY }))).toBe('USER_NOT_FOUND')
       await client.users.remove({ id: user.id })
     })
 

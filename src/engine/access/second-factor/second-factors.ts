@@ -1,5 +1,5 @@
 import { EventEmitter } from 'node:events'
-import type { NewCredential, Passkey, PasskeyId, SignIn, UserId } from '../../../shared/contract/index.ts'
+import type { NewCredential, Passkey, PasskeyId, LoginMethods, UserId } from '../../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../../shared/errors.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
@@ -96,7 +96,7 @@ export class SecondFactors {
     return { ...user, hasAuthenticator: this.hasAuthenticator(id), passkeyCount: this.#passkeysOf(id).length }
   }
 
-  describe({ userId }: Principal, site: PasskeySite | NoPasskeySite): SignIn {
+  describe({ userId }: Principal, site: PasskeySite | NoPasskeySite): LoginMethods {
     const user = userId === null ? undefined : this.#parts.access.getUser(userId)
     const authenticator = user === undefined ? undefined : this.#authenticators.get(user.id)
     return {

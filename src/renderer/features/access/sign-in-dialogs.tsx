@@ -29,7 +29,7 @@ export function SetUpAuthenticatorDialog({ onClose }: { onClose: () => void }) {
     <ConfirmPasswordDialog
       title="Set up an authenticator app"
       act="Continue"
-      onAct={async (current) => setSetUp(await client.signIn.beginAuthenticator({ current }))}
+      onAct={async (current) => setSetUp(await client.secondFactors.beginAuthenticator({ current }))}
       onClose={onClose}
     >
       You log in with your password and a code that an app on your phone shows, such as Aegis, Google Authenticator or
@@ -53,7 +53,7 @@ function ConfirmCodeDialog({
     schema: CodeForm,
     start: () => ({ code: '' }),
     save: async ({ code }) => {
-      const { recoveryCodes } = await client.signIn.confirmAuthenticator({ code })
+      const { recoveryCodes } = await client.secondFactors.confirmAuthenticator({ code })
       onDone(recoveryCodes)
       await readAgain()
     }
@@ -159,9 +159,9 @@ export function AddPasskeyDialog({ onClose }: { onClose: () => void }) {
     schema: PasskeyForm,
     start: () => ({ name: '', current: '' }),
     save: async ({ name, current }) => {
-      const { options } = await client.signIn.beginPasskey({ current })
+      const { options } = await client.secondFactors.beginPasskey({ current })
       const credential = await makePasskey(options)
-      await client.signIn.addPasskey({ name, credential })
+      await client.secondFactors.addPasskey({ name, credential })
       onClose()
       notifyDone(`You can log in with the passkey ${name}.`)
       await readAgain()

@@ -1,7 +1,7 @@
 import { fireEvent, screen, waitFor, within } from '@testing-library/react'
 import { afterEach, expect, it, onTestFinished, vi } from 'vitest'
 import { createFakeEngine, type FakeEngine } from '../../testing/fake-engine.ts'
-import { FAKE_CODE, FAKE_CURRENT } from '../../testing/fake-sign-in.ts'
+import { FAKE_CODE, FAKE_CURRENT } from '../../testing/fake-second-factors.ts'
 import { renderApp } from '../../testing/render-app.tsx'
 
 let engine: FakeEngine

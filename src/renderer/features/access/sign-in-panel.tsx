@@ -1,7 +1,7 @@
 import { Button } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { type ReactNode, useState } from 'react'
-import type { Passkey, SignIn } from '../../../shared/contract/index.ts'
+import type { Passkey, LoginMethods } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
 import { notifyDone } from '../../ui/notify.tsx'
 import { Panel } from '../../ui/panel.tsx'
@@ -23,7 +23,7 @@ type Asking = 'password' | 'setUp' | 'turnOff' | 'renew' | 'addPasskey' | Passke
 /** With what one logs in oneself: password, authenticator app, recovery codes, passkeys. */
 export function SignInPanel() {
   const { query } = useApi()
-  const signIn = useQuery(query.signIn.get.queryOptions(READ_AGAIN))
+  const signIn = useQuery(query.secondFactors.get.queryOptions(READ_AGAIN))
   const [asking, setAsking] = useState<Asking | null>(null)
   const close = () => setAsking(null)
   return (
@@ -52,7 +52,7 @@ export function SignInPanel() {
   )
 }
 
-function Ways({ signIn, onAsk }: { signIn: SignIn; onAsk: (asking: Asking) => void }) {
+function Ways({ signIn, onAsk }: { signIn: LoginMethods; onAsk: (asking: Asking) => void }) {
   const { authenticator, passkeys, passkeyProblem } = signIn
   const problem = passkeyProblem ?? browserProblem()
   const action = (label: string, asking: Asking, name = label) => (
@@ -135,7 +135,7 @@ function Way({ name, children, act }: { name: string; children: ReactNode; act: 
 const FEW_CODES = 3
 
 /** What people ask before they turn it on, and after it has happened. */
-function whatIfLost({ authenticator, passkeys }: SignIn): string {
+function whatIfLost({ authenticator, passkeys }: LoginMethods): string {
   const owner = 'an owner of this Scrapdeck can reset your sign-in'
   if (authenticator !== null) {
     const passkey = passkeys.length > 0 ? ', or a passkey,' : ''
@@ -156,7 +156,7 @@ function TurnOffDialog({ onClose }: { onClose: () => void }) {
       says="Your other sessions end."
       onClose={onClose}
       onAct={async (current) => {
-        await client.signIn.removeAuthenticator({ current })
+        await client.secondFactors.removeAuthenticator({ current })
         onClose()
         notifyDone('The authenticator app is off.')
         await readAgain()
@@ -178,7 +178,7 @@ function RenewCodesDialog({ onClose }: { onClose: () => void }) {
       act="Replace"
       onClose={onClose}
       onAct={async (current) => {
-        setCodes((await client.signIn.renewRecoveryCodes({ current })).recoveryCodes)
+        setCodes((await client.secondFactors.renewRecoveryCodes({ current })).recoveryCodes)
         await readAgain()
       }}
     >
@@ -197,7 +197,7 @@ function RemovePasskeyDialog({ passkey: { id, name }, onClose }: { passkey: Pass
       says="Your other sessions end."
       onClose={onClose}
       onAct={async (current) => {
-        await client.signIn.removePasskey({ id, current })
+        await client.secondFactors.removePasskey({ id, current })
         onClose()
         notifyDone(`The passkey ${name} is removed.`)
         await readAgain()

@@ -16,6 +16,6 @@ export function useRoles(): readonly AccessRole[] {
 export function useReadAccess(): () => Promise<unknown> {
   const { query } = useApi()
   const queries = useQueryClient()
-  const keys = [query.users, query.groups, query.roles, query.tokens, query.signIn, query.sessions]
+  const keys = [query.users, query.groups, query.roles, query.tokens, query.secondFactors, query.sessions]
   return () => Promise.all(keys.map((noun) => queries.invalidateQueries({ queryKey: noun.key() })))
 }

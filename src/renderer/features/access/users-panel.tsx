@@ -212,7 +212,7 @@ function ResetSignInDialog({ user: { id, name }, onClose }: { user: User; onClos
     <ConfirmAccessChange
       title={`Reset the sign-in of ${name}?`}
       act="Reset sign-in"
-      change={() => client.signIn.reset({ id })}
+      change={() => client.secondFactors.reset({ id })}
       onDone={() => notifyDone(`${name} logs in with the password alone, and can set up a second factor again.`)}
       onClose={onClose}
     >

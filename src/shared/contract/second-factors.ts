@@ -21,7 +21,7 @@ export const Passkey = z.object({
 export type Passkey = z.infer<typeof Passkey>
 
 /** With what the caller can log in. */
-export const SignIn = z.object({
+export const LoginMethods = z.object({
   /** False: only a user with a password of this Scrapdeck can have a second factor here. */
   hasPassword: z.boolean(),
   /** An authenticator app: with it, the password alone is not enough any more. null: there is none. */
@@ -30,7 +30,7 @@ export const SignIn = z.object({
   /** Why none can be added from where this request came from; null: one can. */
   passkeyProblem: z.string().nullable()
 })
-export type SignIn = z.infer<typeof SignIn>
+export type LoginMethods = z.infer<typeof LoginMethods>
 
 const Bytes = z.string().max(20_000)
 
@@ -51,8 +51,8 @@ export type NewCredential = z.infer<typeof NewCredential>
 const ONCE = { tellsSecret: true }
 
 /** How the caller logs in. All of it needs a user with a password of this Scrapdeck, and is refused to tokens. */
-export const signInContract = {
-  get: read('read', 'GET /users/me/sign-in', 'caller').output(SignIn),
+export const secondFactorsContract = {
+  get: read('read', 'GET /users/me/second-factors', 'caller').output(LoginMethods),
 
   /** The secret for an authenticator app (RFC 6238). A first code confirms it, within ten minutes. */
   beginAuthenticator: write('read', 'POST /users/me/authenticator', 'caller', ONCE)

@@ -1,6 +1,6 @@
 import { implement } from '@orpc/server'
 import { renderSVG } from 'uqr'
-import { contract, type Passkey, type SignIn, type User, type UserId } from '../../shared/contract/index.ts'
+import { contract, type Passkey, type LoginMethods, type User, type UserId } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { branded } from '../../shared/testing/ids.ts'
 
@@ -12,10 +12,16 @@ export const FAKE_CURRENT = 'kestrel amber window'
 export const FAKE_CODE = '492039'
 
 /** Second factors of whoever looks at the page; `me`: null for the service's own password. */
-export function createFakeSignIn({ me, reset }: { me: () => User | null; reset: (id: UserId) => { user: User } }) {
-  const os = implement(contract).signIn
+export function createFakeSecondFactors({
+  me,
+  reset
+}: {
+  me: () => User | null
+  reset: (id: UserId) => { user: User }
+}) {
+  const os = implement(contract).secondFactors
   const nowMs = Date.now()
-  let authenticator: SignIn['authenticator'] = null
+  let authenticator: LoginMethods['authenticator'] = null
   const passkeys = new Map<Passkey['id'], Passkey>()
   const check = (current = FAKE_CURRENT) => {
     if (me() === null) throw new ScrapdeckError('BAD_INPUT', 'The service itself has only its password')
