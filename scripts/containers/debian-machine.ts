@@ -7,6 +7,7 @@ import { once } from 'node:events'
 import fs from 'node:fs'
 import path from 'node:path'
 import { until } from '../../src/engine/testing/until.ts'
+import { overlayOfThisMachine } from './overlay.ts'
 
 export interface Machine {
   /** Runs a command as its root. */
@@ -121,11 +122,7 @@ function outerScript({ groups, group, inner }: { groups: string; group: string; 
 function innerScript(place: string, prepare: readonly string[]): string {
   return [
     'set -e',
-    `mkdir -p ${place}`,
-    `mount -t tmpfs none ${place}`,
-    `mkdir ${place}/upper ${place}/work ${place}/root`,
-    `mount -t overlay overlay -o lowerdir=/,upperdir=${place}/upper,workdir=${place}/work ${place}/root`,
-    `root=${place}/root`,
+    ...overlayOfThisMachine(place),
     ...prepare,
     'mount -t proc proc "$root/proc"',
     'mount -t sysfs -o ro sysfs "$root/sys"',

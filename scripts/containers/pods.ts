@@ -9,6 +9,7 @@ import fs from 'node:fs'
 import path from 'node:path'
 import { until } from '../../src/engine/testing/until.ts'
 import type { Compose, ComposeService } from './compose-file.ts'
+import { overlayOfThisMachine } from './overlay.ts'
 
 /** What stands in for a service's image. */
 export interface ImageStandIn {
@@ -234,11 +235,7 @@ function startScript(options: {
   const [uid = '0'] = owner.split(':')
   return [
     'set -e',
-    `mkdir -p ${place}`,
-    `mount -t tmpfs none ${place}`,
-    `mkdir ${place}/upper ${place}/work ${place}/root`,
-    `mount -t overlay overlay -o lowerdir=/,upperdir=${place}/upper,workdir=${place}/work ${place}/root`,
-    `root=${place}/root`,
+    ...overlayOfThisMachine(place),
     // The Python of a setup may be below a home that is closed to others.
     'chmod a+x "$root/root"',
     `printf '%s' ${quote(hosts)} > "$root/etc/hosts"`,

@@ -1,7 +1,8 @@
-import { fireEvent, screen, waitFor, within } from '@testing-library/react'
+import { fireEvent, screen, waitFor } from '@testing-library/react'
 import { afterEach, expect, it, vi } from 'vitest'
 import { createFakeEngine, type FakeEngine } from '../../testing/fake-engine.ts'
 import { renderApp } from '../../testing/render-app.tsx'
+import { act, choose, dialog, enter, rowOf } from '../../testing/use-page.ts'
 
 let engine: FakeEngine
 let app: ReturnType<typeof renderApp>
@@ -15,22 +16,8 @@ afterEach(() => {
 })
 
 const PASSWORD = 'kestrel amber window'
-const rowOf = async (table: string, name: string | RegExp) => {
-  const cell = await within(await screen.findByRole('table', { name: table })).findByRole('rowheader', { name })
-  return within(cell.closest('tr')!)
-}
 const usersOf = async () => (await engine.client.users.list()).users
 const tokensOf = async () => (await engine.client.tokens.list()).tokens
-const dialog = async (name: string) => within(await screen.findByRole('dialog', { name }))
-const enter = (field: HTMLElement, value: string) => fireEvent.change(field, { target: { value } })
-const choose = async (select: HTMLElement, option: RegExp) => {
-  fireEvent.click(select)
-  fireEvent.click(await screen.findByRole('option', { name: option }))
-}
-const act = async (row: Awaited<ReturnType<typeof rowOf>>, name: string, item: string) => {
-  fireEvent.click(row.getByRole('button', { name: `More actions for ${name}` }))
-  fireEvent.click(await screen.findByRole('menuitem', { name: item }))
-}
 
 it('an owner adds a user; a taken name and a short password are marked at their fields', async () => {
   open()

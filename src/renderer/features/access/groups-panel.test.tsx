@@ -1,7 +1,8 @@
-import { fireEvent, screen, waitFor, within } from '@testing-library/react'
+import { fireEvent, screen, waitFor } from '@testing-library/react'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { createFakeEngine, type FakeEngine } from '../../testing/fake-engine.ts'
 import { renderApp } from '../../testing/render-app.tsx'
+import { act, choose, dialog, enter, rowOf } from '../../testing/use-page.ts'
 
 let engine: FakeEngine
 let app: ReturnType<typeof renderApp>
@@ -11,20 +12,6 @@ beforeEach(() => {
 })
 afterEach(() => app.stop())
 
-const rowOf = async (table: string, name: string | RegExp) => {
-  const cell = await within(await screen.findByRole('table', { name: table })).findByRole('rowheader', { name })
-  return within(cell.closest('tr')!)
-}
-const dialog = async (name: string) => within(await screen.findByRole('dialog', { name }))
-const enter = (field: HTMLElement, value: string) => fireEvent.change(field, { target: { value } })
-const choose = async (select: HTMLElement, option: RegExp) => {
-  fireEvent.click(select)
-  fireEvent.click(await screen.findByRole('option', { name: option }))
-}
-const act = async (row: Awaited<ReturnType<typeof rowOf>>, name: string, item: string) => {
-  fireEvent.click(row.getByRole('button', { name: `More actions for ${name}` }))
-  fireEvent.click(await screen.findByRole('menuitem', { name: item }))
-}
 const groupNamed = async (name: string) =>
   (await engine.client.groups.list()).groups.find((group) => group.name === name)
 

@@ -3,6 +3,7 @@ import { afterEach, expect, it, onTestFinished, vi } from 'vitest'
 import { createFakeEngine, type FakeEngine } from '../../testing/fake-engine.ts'
 import { FAKE_CODE, FAKE_CURRENT } from '../../testing/fake-second-factors.ts'
 import { renderApp } from '../../testing/render-app.tsx'
+import { dialog, enter } from '../../testing/use-page.ts'
 
 let engine: FakeEngine
 let app: ReturnType<typeof renderApp>
@@ -16,8 +17,6 @@ afterEach(() => {
 })
 
 const press = async (name: string | RegExp) => fireEvent.click(await screen.findByRole('button', { name }))
-const dialog = async (name: string) => within(await screen.findByRole('dialog', { name }))
-const enter = (field: HTMLElement, value: string) => fireEvent.change(field, { target: { value } })
 const stateOf = async (name: string) => {
   const table = within(await screen.findByRole('table', { name: 'Sign-in' }))
   return (await table.findByRole('rowheader', { name })).closest('tr')!.textContent
