@@ -112,7 +112,7 @@ class LeaderConnections {
       this.#agent = new Agent({
         connections: CONNECTIONS_MAX,
         pipelining: 1,
-        // A request has a connection to itself; and the built service leaves HTTP/2 out of undici (service.vite.config.ts).
+        // A request has a connection to itself, and the built service has no HTTP/2 (service.vite.config.ts).
         allowH2: false,
         connect,
         bodyTimeout: 0,

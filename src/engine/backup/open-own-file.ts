@@ -12,8 +12,8 @@ function nullIfNotThere(error: NodeJS.ErrnoException): null {
 }
 
 /**
- * Opens the regular file of this name below `root`; null: there is none. A spider may put links into its folder, also in
- * place of a folder above, while this runs: what they lead to is not read.
+ * Opens the regular file of this name below `root`; null: there is none. A spider may put links into its folder, also
+ * in place of a folder above, while this runs: what they lead to is not read.
  */
 export async function openOwnFile(root: string, name: string): Promise<FileHandle | null> {
   const file = await open(join(root, name), O_RDONLY | O_NOFOLLOW | O_NONBLOCK).catch(nullIfNotThere)
