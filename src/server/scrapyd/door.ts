@@ -51,7 +51,9 @@ export async function scrapydDoor(app: FastifyInstance, options: ScrapydDoorOpti
   const fleetOf = (request: FastifyRequest) => scrapydFor(options.fleet, principalOf(request))
   const settings = { ...DEFAULT_DOOR_SETTINGS, ...options.settings }
   const nodeName = settings.nodeName ?? options.fleet.nodeName
-  const door: Door = { ...options, settings, nodeName, bodies: new WeakMap(), keyPrefix: keyPrefixOf(settings) }
+  // To ask for the zone of the machine costs more than all else here.
+  const keyPrefix = options.shared === null ? '' : keyPrefixOf(settings)
+  const door: Door = { ...options, settings, nodeName, bodies: new WeakMap(), keyPrefix }
   // Scrapyd answers every method. Methods unknown to Node are rejected by Node itself.
   const unusual = METHODS.filter((method) => !USUAL_METHODS.includes(method) && method !== 'CONNECT')
   for (const method of unusual) if (!app.supportedMethods.includes(method)) app.addHttpMethod(method)
@@ -144,6 +146,7 @@ function keyPrefixOf({ finishedToKeep, hasLogs, hasItems }: ScrapydDoorSettings)
 const ANSWERS_VERSION = 1
 
 interface Door extends Pick<ScrapydDoorOptions, 'fleet' | 'logger' | 'audit' | 'shared'> {
+  /** Of shared answers; empty: none are shared. */
   keyPrefix: string
   settings: ScrapydDoorSettings
   nodeName: string
