@@ -69,7 +69,7 @@ function atOnce(body: Readable): Promise<Pieces> {
       .on('data', (piece: Buffer) => pieces.push(piece))
       .once('end', () => resolve(pieces.length === 0 ? null : pieces))
       .once('error', reject)
-      .once('close', () => reject(endedEarly(body.errored)))
+      .once('close', () => body.readableEnded || reject(endedEarly(body.errored)))
   })
 }
 
