@@ -54,7 +54,7 @@ const roomRules = ROOMS.slice(1).map((room, index) => {
   const earlier = ROOMS.slice(0, index + 1).filter((other) => !ALLOWED_UPWARDS[room]?.includes(other))
   return {
     name: `engine-room-${room}`,
-    comment: `src/engine/${room} comes after ${earlier.join(', ')} and imports none of them: results travel back as return values, rows and events. Move what is shared further down, or hand it in as an argument from engine/wiring/rooms.ts.`,
+    comment: `src/engine/${room} comes after ${earlier.join(', ')} and imports none of them: results travel back as return values, rows and events. Move what is shared further down, or hand it in as an argument from engine/wiring/floors/.`,
     severity: 'error',
     from: { path: `^src/engine/${room}/`, pathNot: TESTS },
     to: {

@@ -21,7 +21,7 @@ import type {
 } from '../store/store.ts'
 import type { LiveAttempts } from './live-attempts.ts'
 
-/** What dispatch needs from other rooms. Wired once, in wiring/rooms.ts. */
+/** What dispatch needs from other rooms. Wired once, in wiring/floors/. */
 export interface DispatchContext {
   /** Attempts are changed only through `live`. */
   store: JobReader & LaneReader & HoldStore & QueueFailureStore & AttemptReader & Pick<AttemptStore, 'markLogArchived'>

@@ -12,3 +12,6 @@ export interface Base {
   logger: Logger
   secretBox: SecretBox
 }
+
+/** How a stack releases a room. */
+export const stop = (room: { stop(): Promise<void> | void }) => room.stop()

@@ -5,7 +5,7 @@ import type { Rooms } from './rooms.ts'
 
 /**
  * Who listens to whom: the events of each room, and the rooms above or beside it that react. Calls between rooms are
- * set up in rooms.ts. No event is emitted before the engine starts.
+ * set up in floors/. No event is emitted before the engine starts.
  */
 export function connectListeners(rooms: Rooms): void {
   const {

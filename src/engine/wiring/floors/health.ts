@@ -1,0 +1,118 @@
+import { DEFAULT_AUDIT_DAYS, type JobId, type ProjectName } from '../../../shared/contract/index.ts'
+import { sweepLeftHolds } from '../../backup/held-files.ts'
+import { sweepLeftItems } from '../../collecting/items-archive.ts'
+import { sweepLeftCopies } from '../../collecting/left-copies.ts'
+import { sweepLocalLogs } from '../../collecting/local-logs.ts'
+import { sweepUnusedBlobs } from '../../retention/unused-blobs.ts'
+import { BlobWatch } from '../../health/blob-watch.ts'
+import { ExpectationWatch } from '../../health/expectations/expectation-watch.ts'
+import { HealthWatch } from '../../health/health-watch.ts'
+import { ProblemWatch } from '../../health/problem-watch.ts'
+import type { JobItems } from '../../items/job-items.ts'
+import { Alerts } from '../../plugins/alerts.ts'
+import { stop } from '../base.ts'
+import type { EngineOptions } from '../engine-options.ts'
+import { Housekeeping } from '../housekeeping.ts'
+import type { WithOrders } from './orders.ts'
+
+export type WithHealth = WithOrders & ReturnType<typeof openHealth>
+
+/** State derived from several rooms, and background work. */
+export function openHealth(options: EngineOptions, below: WithOrders, opened: AsyncDisposableStack) {
+  const { base, isStoreDead, plugins, projects, local, live, fleet, waiting, dispatch, inventories, discovery } = below
+  const { systemCommands, figures, retention } = below
+  const isOn = (project: ProjectName) => projects.settingsOf(project).expectations
+  let items: Promise<JobItems> | null = null
+  const loadItems = async () =>
+    (await import('../wire-items.ts')).wireItems(options, {
+      ...base,
+      fleet,
+      layout: below.layout,
+      itemsArchive: below.itemsArchive
+    })
+  const openItems = () => (items ??= loadItems())
+  opened.defer(async () => (await items)?.stop())
+  const countsItems = options.seams?.itemCounts !== null
+  const countFilled = async (jobId: JobId, signal: AbortSignal) => (await openItems()).countFilled({ jobId }, signal)
+  const expectations = opened.adopt(
+    new ExpectationWatch({ ...base, isOn, countFilled: countsItems ? countFilled : null }),
+    stop
+  )
+  const { leadership } = options
+  const blobWatch = new BlobWatch({
+    ...{ ...base, blobs: below.sharedBlobs },
+    engines: leadership ?? null
+  })
+  opened.adopt(blobWatch, stop)
+  const problems = new ProblemWatch({
+    ...base,
+    waitingOf: (lane) => waiting.of(lane),
+    gather: () => ({
+      nodes: fleet.list(),
+      live: live.all(),
+      stuckSinceMs: (nodeId) => dispatch.stuckSinceMs(nodeId),
+      python: local.node?.python.state() ?? null,
+      environments: local.environments.list(),
+      isPaused: systemCommands.isPaused,
+      queued: figures.current.queued,
+      sources: discovery.list(),
+      orderWarnings: projects.orderWarnings(),
+      findings: expectations.current(),
+      storage: retention.state(),
+      blobs: blobWatch.state(),
+      cache: below.cache?.state() ?? null,
+      namesakeEngines: below.engineNodes?.namesakes() ?? [],
+      plainHttpOn: systemCommands.plainHttpOn,
+      syslogAway: below.auditStream?.away() ?? null,
+      missingRoles: below.access.roles.missing(),
+      notApart: local.node?.notApart ?? null
+    })
+  })
+  opened.adopt(problems, stop)
+  const alerts = plugins.wantsAlerts ? new Alerts({ ...base, problems: () => problems.current() }) : null
+  opened.adopt(alerts, (one) => one?.stop())
+  const sweeps = [
+    ...openLocalLogs(options, below),
+    openLeftCopies(below),
+    openLeftItems(below),
+    sweepLeftHolds({ ...base, directory: options.dataDirectory }),
+    ...openUnusedBlobs(below)
+  ]
+  for (const sweep of sweeps) opened.adopt(sweep, stop)
+  const housekeeping = opened.adopt(
+    new Housekeeping({
+      ...{ ...base, fleet, problems, inventories, sweeps },
+      auditDays: options.audit?.days ?? DEFAULT_AUDIT_DAYS
+    }),
+    stop
+  )
+  const stopping = new AbortController()
+  const isStopping = () => stopping.signal.aborted
+  const healthWatch = new HealthWatch({
+    ...base,
+    ...{ dataDirectory: options.dataDirectory, isStoreDead, isStopping },
+    checkBlobs: async () => (await below.sharedBlobs?.check()) ?? null
+  })
+  return { openItems, problems, expectations, alerts, housekeeping, blobWatch, healthWatch, stopping }
+}
+
+/** None: there is no local node, or its logs go somewhere else. */
+function openLocalLogs({ directories }: EngineOptions, { base, archive, layout, local }: WithOrders) {
+  if (local.node === null || layout.logs === null) return []
+  return [sweepLocalLogs({ ...base, archive, directory: layout.logs, deletesFiles: directories?.logs === undefined })]
+}
+
+function openLeftCopies({ base, archive, fleet, live }: WithOrders) {
+  const record: Parameters<typeof sweepLeftCopies>[0]['record'] = (attempt, entry) =>
+    live.record(attempt, { ...entry, from: ['ended'], kind: 'log_kept' })
+  return sweepLeftCopies({ ...base, archive, fleet, record })
+}
+
+function openLeftItems({ base, itemBlobs, itemsArchive }: WithOrders) {
+  return sweepLeftItems({ ...base, archive: itemBlobs, items: itemsArchive })
+}
+
+/** None: what is in the data directory is one engine's alone, and goes at once. */
+function openUnusedBlobs({ base, sharedBlobs, projects }: WithOrders) {
+  return sharedBlobs === null ? [] : [sweepUnusedBlobs({ ...base, projects, blobs: sharedBlobs.store })]
+}

@@ -1,0 +1,122 @@
+import { join } from 'node:path'
+import { JobCommands } from '../../commands/job-commands.ts'
+import { NodeCommands } from '../../commands/node-commands.ts'
+import { ProjectCommands } from '../../commands/project-commands.ts'
+import { QueueCommands } from '../../commands/queue-commands.ts'
+import { SystemCommands } from '../../commands/system-commands.ts'
+import { News } from '../../events/news.ts'
+import { FiguresSampler } from '../../health/figures.ts'
+import { createNameResolver } from '../../nodes/discovery/name-resolver.ts'
+import { Inventories } from '../../nodes/inventories.ts'
+import { createJobIds } from '../../runtime/ids.ts'
+import { stop } from '../base.ts'
+import type { EngineOptions } from '../engine-options.ts'
+import { wireChains } from '../wire-chains.ts'
+import { wireDiscovery } from '../wire-discovery.ts'
+import { wireRetention } from '../wire-retention.ts'
+import { wireSchedules } from '../wire-schedules.ts'
+import { wireWebhooks } from '../wire-webhooks.ts'
+import { measureDiskOf } from '../../retention/disk.ts'
+import type { WithWork } from './work.ts'
+
+export type WithOrders = WithWork & ReturnType<typeof openOrders>
+
+/** Commands from people, programs, node sources, schedules and chains; and the delivery of events. */
+export function openOrders(options: EngineOptions, below: WithWork, opened: AsyncDisposableStack) {
+  const { base, credentials, plugins, webhookNetworks, projects, local, live, fleet, waiting, dispatch } = below
+  const { store, clock, random, secretBox } = base
+  const { seams = {} } = options
+  const { distribution, atOnce, loopDelay, wakeDispatcher } = below
+  const sending = { networks: webhookNetworks, post: seams.post }
+  const { deliverer, webhookCommands } = wireWebhooks({
+    ...base,
+    ...sending,
+    sendToPlugin: (webhook, delivery) => plugins.send(webhook, delivery)
+  })
+  opened.adopt(deliverer, stop)
+  const news = opened.adopt(new News(base), stop)
+  const preparing = { fleet, projects, secretBox, clock, newJobId: createJobIds(clock, random) }
+  const jobCommands = new JobCommands({ ...preparing, store, dispatch, waiting })
+  const nodeCommands = new NodeCommands({
+    ...preparing,
+    store,
+    live,
+    dispatch,
+    distribution,
+    random,
+    engineNodes: below.engineNodes,
+    pulling: below.pulling
+  })
+  const inventories = new Inventories({
+    ...base,
+    fleet,
+    projects,
+    recordScrapydVersion: ({ id, url }, version) => nodeCommands.recordScrapydVersion(id, url, version)
+  })
+  opened.adopt(inventories, stop)
+  const discovery = wireDiscovery({
+    ...base,
+    fleet,
+    nodeCommands,
+    resolver: seams.resolver ?? createNameResolver({ clock }),
+    configured: options.discovery ?? []
+  })
+  opened.adopt(discovery, stop)
+  const projectCommands = new ProjectCommands({
+    ...base,
+    fleet,
+    projects,
+    distribution,
+    environments: local.environments,
+    wakeDispatcher,
+    spreadAtOnce: () => atOnce.scanSoon(),
+    onUploaded: (version) => news.recordUpload(version)
+  })
+  const systemCommands = new SystemCommands({
+    ...{ store, dispatch, projects, jobCommands, projectCommands, localNode: local.node, credentials },
+    buildDemoEgg: async () => {
+      const { buildEggFromFolder } = await import('../../projects/egg-builder.ts')
+      return buildEggFromFolder(join(options.resourcesDirectory, 'demo'))
+    }
+  })
+  const queueCommands = new QueueCommands({ store, live, fleet, waiting, wakeDispatcher })
+  const figures = new FiguresSampler({
+    ...base,
+    fleet,
+    live,
+    sampleLoopP99Ms: () => loopDelay.sampleP99Ms(),
+    isPaused: () => systemCommands.isPaused,
+    isStuck: (nodeId) => dispatch.stuckSinceMs(nodeId) !== null
+  })
+  opened.adopt(figures, stop)
+  const chains = wireChains(base, preparing, wakeDispatcher)
+  opened.adopt(chains.runner, stop)
+  const slots = () => figures.current.slotsTotal
+  const schedules = wireSchedules(base, { preparing, jobCommands, wakeDispatcher, slots })
+  opened.adopt(schedules.scheduler, stop)
+  const { disk, retention } = wireRetention({
+    ...base,
+    ...{
+      archive: below.archive,
+      itemBlobs: below.itemBlobs,
+      searchIndex: below.indexesLogs ? below.logIndex : NO_INDEX
+    },
+    ...{ projects, projectCommands },
+    // Of several engines, each keeps the files of its local node in order itself.
+    layout: below.engineNodes === null ? below.layout : { writtenLogs: null, itemFiles: null },
+    isNeeded: (jobid) => live.hasJobid(jobid),
+    encryption: () => below.resealing?.state() ?? null,
+    measureDisk: seams.measureDisk ?? measureDiskOf(options.dataDirectory),
+    onSample: () => retention.events.emit('changed')
+  })
+  opened.adopt(disk, stop)
+  opened.adopt(retention, stop)
+  return {
+    ...{ disk, retention },
+    ...{ deliverer, webhookCommands, news, jobCommands, nodeCommands, inventories, discovery, projectCommands },
+    ...{ systemCommands, queueCommands, figures, chains, schedules }
+  }
+}
+
+/** Where archived logs are not indexed. */
+const NO_INDEX = { sizeBytes: async () => 0, reclaim: async () => 0 }

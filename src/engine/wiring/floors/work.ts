@@ -1,0 +1,103 @@
+import type { NodeId } from '../../../shared/contract/index.ts'
+import { effectiveLimits } from '../../../shared/run-limits.ts'
+import { describeNode } from '../../dispatch/describe-node.ts'
+import { ErrorGroups } from '../../collecting/error-groups.ts'
+import { LogCollector } from '../../collecting/log-collector.ts'
+import { Dispatch } from '../../dispatch/dispatch.ts'
+import { Metrics } from '../../health/metrics.ts'
+import { Fleet, type FleetNode } from '../../nodes/fleet.ts'
+import { importErrorOf } from '../../nodes/node-client.ts'
+import { AtOnce } from '../../projects/at-once.ts'
+import { Distribution } from '../../projects/distribution.ts'
+import { type ListingNode, SpiderLookup } from '../../projects/spider-lookup.ts'
+import { WaitingReasons } from '../../queue/waiting-reasons.ts'
+import { watchLoopDelay } from '../../runtime/loop-delay.ts'
+import { stop } from '../base.ts'
+import type { EngineOptions } from '../engine-options.ts'
+import { wireItemsArchive } from '../wire-items-archive.ts'
+import type { WithFleet } from './fleet.ts'
+
+export type WithWork = WithFleet & ReturnType<typeof openWork>
+
+/** What makes jobs run: distribution of eggs to nodes, and dispatch. */
+export function openWork(options: EngineOptions, below: WithFleet, opened: AsyncDisposableStack) {
+  const { base, archive, plugins, cancelWaitsMs, projects, local, live, fleet } = below
+  const clientOf = (nodeId: NodeId) => fleet.get(nodeId)?.client.eggTarget ?? null
+  const fetchesEggs = (nodeId: NodeId) =>
+    fleet.get(nodeId)?.stored.kind === 'pulling' || (fleet.get(nodeId)?.client.traits.fetchesEggs ?? false)
+  const distribution = opened.adopt(new Distribution({ ...base, projects, clientOf, fetchesEggs, importErrorOf }), stop)
+  const spiderLookup = new SpiderLookup({
+    ...{ projects, distribution, importErrorOf, clock: base.clock },
+    nodes: () => listingNodes(fleet),
+    duringLongCall: (nodeId, call) => fleet.get(nodeId)?.observer.duringLongCall(call) ?? call
+  })
+  below.onSpiderLookup(spiderLookup)
+  const atOnce = opened.adopt(new AtOnce({ ...base, projects, distribution, nodeIds: () => fleet.activeIds() }), stop)
+  const itemsArchive = wireItemsArchive(options, below)
+  const loopDelay = opened.adopt(options.seams?.loopDelay ?? watchLoopDelay(), stop)
+  const collector = new LogCollector({
+    ...{ ...base, archive, fleet },
+    limitsOf: ({ project, limits }) => effectiveLimits(projects.settingsOf(project).limits, limits),
+    loopShare: () => loopDelay.sampleShare()
+  })
+  opened.adopt(collector, (one) => one.stop())
+  const errorGroups = opened.adopt(new ErrorGroups(base), stop)
+  const waiting = new WaitingReasons(
+    (nodeId) => fleet.get(nodeId)?.status.unreachableSinceMs ?? null,
+    (jobId) => collector.liveOf(jobId),
+    ({ id, nodeId }) => {
+      const node = nodeId === null ? undefined : fleet.get(nodeId)
+      const jobid = node?.client.whyPending === undefined ? undefined : live.ofJob(id)?.jobid
+      const text = jobid === undefined ? null : (node?.client.whyPending?.(jobid) ?? null)
+      return text === null ? null : `pending on ${node!.stored.name}: ${text}`
+    }
+  )
+  const { beforeDispatch } = plugins
+  const dispatch = new Dispatch({
+    ...base,
+    ...{
+      archive,
+      itemsArchive,
+      collector,
+      fleet,
+      live,
+      waiting,
+      projects,
+      distribution,
+      cancelWaitsMs,
+      beforeDispatch
+    },
+    catalog: projects.catalog,
+    secrets: base.secretBox,
+    mayAct: options.leadership?.mayAct
+  })
+  opened.adopt(dispatch, stop)
+  const describe = (node: FleetNode) => describeNode(node, live, local.node, dispatch.stuckSinceMs(node.stored.id))
+  const metrics = new Metrics({
+    ...base,
+    ...{ scrapdeckVersion: options.scrapdeckVersion, host: options.host, dataDirectory: options.dataDirectory },
+    prefix: options.metricsPrefix,
+    nodeName: (nodeId) => fleet.get(nodeId)?.stored.name,
+    collector
+  })
+  return {
+    distribution,
+    spiderLookup,
+    atOnce,
+    waiting,
+    itemsArchive,
+    collector,
+    loopDelay,
+    errorGroups,
+    dispatch,
+    metrics,
+    describe,
+    wakeDispatcher: () => dispatch.wake()
+  }
+}
+
+/** Nodes that respond now. */
+function listingNodes(fleet: Fleet): ListingNode[] {
+  const up = fleet.list().filter(({ status }) => status.health === 'up')
+  return up.map(({ stored: { id, name, mode }, client }) => ({ id, name, isActive: mode === 'active', client }))
+}
