@@ -1,7 +1,7 @@
 import { type OccurrenceRange, occurrencesOf, TimingTooCostly } from '../../shared/calendar/index.ts'
 import type { Occurrence, ScheduleId, ScheduleTiming } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
-import { Heap } from '../queue/heap.ts'
+import { Heap } from '../runtime/heap.ts'
 import { breather } from '../runtime/breather.ts'
 import type { Clock } from '../runtime/clock.ts'
 

@@ -1,7 +1,7 @@
 import type { ProjectName } from '../../shared/contract/index.ts'
 import type { Lane } from '../store/lane.ts'
 import type { QueueHead } from '../store/records.ts'
-import { Heap } from './heap.ts'
+import { Heap } from '../runtime/heap.ts'
 
 /** The queued jobs of one spider in a line; `jobs` are the first ones, as many as were read. */
 export interface QueueLane {

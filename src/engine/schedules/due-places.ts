@@ -1,4 +1,4 @@
-import { Heap } from '../queue/heap.ts'
+import { Heap } from '../runtime/heap.ts'
 import { dueAt, type ScheduleState } from './schedule-state.ts'
 
 /** Delay before retrying a schedule that could not be judged or whose rows could not be written. */

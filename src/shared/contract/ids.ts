@@ -53,6 +53,31 @@ export const WebhookId = z
   .brand<'WebhookId'>()
 export type WebhookId = z.infer<typeof WebhookId>
 
+export const AlertRuleId = z
+  .string()
+  .regex(RANDOM_ID_PATTERN, 'The id of an alert rule has 32 hexadecimal digits')
+  .brand<'AlertRuleId'>()
+export type AlertRuleId = z.infer<typeof AlertRuleId>
+
+/** A channel is told what a webhook is: by deliveries from the outbox. */
+export const AlertChannelId = z
+  .string()
+  .regex(RANDOM_ID_PATTERN, 'The id of an alert channel has 32 hexadecimal digits')
+  .brand<'AlertChannelId'>()
+export type AlertChannelId = z.infer<typeof AlertChannelId>
+
+export const AlertId = z
+  .string()
+  .regex(RANDOM_ID_PATTERN, 'The id of an alert has 32 hexadecimal digits')
+  .brand<'AlertId'>()
+export type AlertId = z.infer<typeof AlertId>
+
+export const AlertSilenceId = z
+  .string()
+  .regex(RANDOM_ID_PATTERN, 'The id of a silence has 32 hexadecimal digits')
+  .brand<'AlertSilenceId'>()
+export type AlertSilenceId = z.infer<typeof AlertSilenceId>
+
 /** A person or a service account that may log in. */
 export const UserId = z.string().regex(RANDOM_ID_PATTERN, 'A user id has 32 hexadecimal digits').brand<'UserId'>()
 export type UserId = z.infer<typeof UserId>

@@ -58,6 +58,7 @@ export const contract = {
 export type Contract = typeof contract
 export { SECRET_MASK } from '../secret-values.ts'
 export * from './access.ts'
+export * from './alerts.ts'
 export * from './audit.ts'
 export * from './crawl.ts'
 export * from './discovery.ts'

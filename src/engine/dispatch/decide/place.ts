@@ -1,7 +1,7 @@
 import type { JobId, NodeId, ProjectName, VersionName, Waiting } from '../../../shared/contract/index.ts'
 import type { ImportError } from '../../projects/distribution.ts'
 import { FairOrder, type Head, type ProjectShare, type QueueLane, type QueueLine } from '../../queue/fair-order.ts'
-import { Heap } from '../../queue/heap.ts'
+import { Heap } from '../../runtime/heap.ts'
 import { type CountedRule, describeReached, liveOf } from '../../queue/limits.ts'
 import type { WaitingPlan } from '../../queue/waiting-reasons.ts'
 import type { QueueHead } from '../../store/records.ts'
