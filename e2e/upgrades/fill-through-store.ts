@@ -7,7 +7,7 @@ import { LogArchive } from '../../src/engine/logs/archive/log-archive.ts'
 import { packSmallLog } from '../../src/engine/logs/archive/small-log.ts'
 import { cutBytes } from '../../src/engine/logs/byte-window.ts'
 import { openLogThreads } from '../../src/engine/logs/scan/log-threads.ts'
-import { Alerts } from '../../src/engine/plugins/alerts.ts'
+import { ProblemNews } from '../../src/engine/plugins/problem-news.ts'
 import { systemClock } from '../../src/engine/runtime/clock.ts'
 import { systemRandom } from '../../src/engine/runtime/random.ts'
 import { asSealedText } from '../../src/engine/runtime/secret-box.ts'
@@ -24,7 +24,7 @@ const DAY_MS = 86_400_000
 
 /**
  * States that an engine passes through too quickly to be stopped in: of jobs and their attempts, chain ends,
- * deliveries, alerts.
+ * deliveries, news of problems.
  */
 export async function fillThroughStore(dataDirectory: string, clock: FakeClock): Promise<void> {
   const nowMs = clock.nowMs()
@@ -216,15 +216,15 @@ export async function fillThroughStore(dataDirectory: string, clock: FakeClock):
   }
   await end(await begin(), 'succeeded')
 
-  const alerts = new Alerts({
+  const problemNews = new ProblemNews({
     ...{ store, clock, logger: silentLogger, onEvents: () => undefined },
     problems: () => [
       { id: 'disk', title: 'The disk is nearly full', severity: 'error', text: 'Make room', link: null } as never,
       { id: 'nodes_down', title: '2 nodes are down', severity: 'warning', text: 'Look at them', link: null } as never
     ]
   })
-  alerts.start()
+  problemNews.start()
   await clock.advanceBy(60_000)
-  await alerts.stop()
+  await problemNews.stop()
   await store.close()
 }

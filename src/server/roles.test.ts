@@ -43,6 +43,8 @@ const OPERATIONS: Record<Role, string> = {
     queue.setLimits nodes.probe nodes.add nodes.addPulling nodes.renewToken nodes.revokeToken nodes.update nodes.setMode
     nodes.remove discovery.put discovery.remove discovery.refresh webhooks.list webhooks.create webhooks.update
     webhooks.remove webhooks.rotate webhooks.test webhooks.deliveries webhooks.replay fleetFile.export fleetFile.plan
+    alertChannels.list alertChannels.create alertChannels.update
+    alertChannels.remove alertChannels.test
     fleetFile.apply audit.list audit.export audit.verify engines.handOver engines.drain storage.setPolicy storage.run storage.compact`,
   owner: `
     users.list users.create users.update users.remove groups.list groups.create groups.update groups.remove
@@ -60,6 +62,8 @@ const PERMISSION_OF: Record<Exclude<Permission, 'read' | 'code.choose'>, string>
   'schedules.change': `
     crawlOrders.update schedules.create schedules.update schedules.remove schedules.setPaused chains.create
     chains.update chains.remove`,
+  'alerts.answer': 'alerts.acknowledge alertSilences.create alertSilences.remove',
+  'alerts.change': `alertChannels.names alertRules.create alertRules.update alertRules.remove`,
   'results.review': 'jobs.keep errors.setState findings.dismiss',
   'eggs.deploy': 'projects.upload projects.deploy projects.pinVersion system.runDemo',
   'projects.change': 'projects.configure projects.changeSettings',
@@ -73,7 +77,8 @@ const PERMISSION_OF: Record<Exclude<Permission, 'read' | 'code.choose'>, string>
   'storage.change': 'storage.setPolicy storage.run storage.compact',
   'webhooks.change': `
     webhooks.list webhooks.create webhooks.update webhooks.remove webhooks.rotate webhooks.test webhooks.deliveries
-    webhooks.replay`,
+    webhooks.replay alertChannels.list alertChannels.create alertChannels.update
+    alertChannels.remove alertChannels.test`,
   'engines.operate': 'engines.handOver engines.drain',
   'fleet.apply': 'fleetFile.export fleetFile.plan fleetFile.apply',
   'audit.read': 'audit.list audit.export audit.verify',
@@ -85,14 +90,16 @@ const ABOUT = {
   caller: `users.me users.changePassword roles.list tokens.list tokens.create tokens.revoke sessions.list sessions.revoke
     schedules.preview items.readExport secondFactors.get secondFactors.beginAuthenticator secondFactors.confirmAuthenticator
     secondFactors.removeAuthenticator secondFactors.renewRecoveryCodes secondFactors.beginPasskey secondFactors.addPasskey secondFactors.removePasskey
-    signIns.get signIns.approve signIns.deny`,
+    signIns.get signIns.approve signIns.deny alertChannels.names`,
   seen: `crawlOrders.list jobs.list jobs.facets jobs.running queue.limits queue.lanes nodes.list projects.list discovery.list
     engines.list
     schedules.list schedules.calendar schedules.load schedules.firings chains.list storage.usage storage.policy
     storage.preview environments.list logs.searchAll errors.list findings.list events.subscribe system.status
-    system.history`,
+    system.history alerts.list alertRules.list alertSilences.list`,
   service: `queue.setLimits discovery.put discovery.remove discovery.refresh webhooks.list webhooks.create
     webhooks.update webhooks.remove webhooks.rotate webhooks.test webhooks.deliveries webhooks.replay fleetFile.export
+    alertChannels.list alertChannels.create alertChannels.update
+    alertChannels.remove alertChannels.test
     fleetFile.plan fleetFile.apply engines.handOver engines.drain storage.setPolicy storage.run storage.compact
     audit.list audit.export audit.verify users.list users.create users.update users.remove groups.list groups.create
     groups.update groups.remove roles.create roles.update roles.remove secondFactors.reset system.logOutEverywhere system.setPaused

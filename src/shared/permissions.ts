@@ -45,6 +45,14 @@ const TEXTS = {
     ...{ group: 'Jobs', scope: 'project', label: 'review results' },
     text: 'Mark errors as resolved or ignored, dismiss findings, and keep jobs that retention would delete.'
   },
+  'alerts.answer': {
+    ...{ group: 'Jobs', scope: 'project', label: 'answer alerts' },
+    text: 'Acknowledge alerts, and silence them for a time.'
+  },
+  'alerts.change': {
+    ...{ group: 'Jobs', scope: 'project', label: 'change alert rules' },
+    text: 'Create, change and remove rules of alerts, which send messages to the channels that there are.'
+  },
   'code.choose': {
     ...{ group: 'Jobs', scope: 'project', label: 'choose code in runs' },
     text: 'Set environment variables and any Scrapy setting of a run, a schedule or a chain, which can make it execute other code than that of its egg.'
@@ -83,7 +91,7 @@ const TEXTS = {
   },
   'webhooks.change': {
     ...{ group: 'Service', scope: 'service', label: 'change webhooks' },
-    text: 'See, change, test and replay webhooks.'
+    text: 'See, change, test and replay webhooks, and the channels of alerts.'
   },
   'engines.operate': {
     ...{ group: 'Service', scope: 'service', label: 'operate engines' },

@@ -16,7 +16,16 @@ export type Role = (typeof ROLES)[number]
 /** What each adds to the previous ones; an owner has all permissions. */
 const ADDED: Record<Exclude<Role, 'owner'>, readonly Permission[]> = {
   viewer: ['read'],
-  operator: ['jobs.run', 'jobs.cancel', 'queue.order', 'queue.pause', 'schedules.change', 'results.review'],
+  operator: [
+    'jobs.run',
+    'jobs.cancel',
+    'queue.order',
+    'queue.pause',
+    'schedules.change',
+    'results.review',
+    'alerts.answer',
+    'alerts.change'
+  ],
   deployer: ['code.choose', 'eggs.deploy', 'projects.change', 'projects.delete', 'environments.change'],
   admin: [
     ...(['nodes.operate', 'nodes.change', 'limits.change', 'storage.change', 'webhooks.change'] as const),

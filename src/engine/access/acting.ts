@@ -37,6 +37,12 @@ export function byWhom(): string {
   return principal?.userId == null ? '' : ` by ${principal.name}`
 }
 
+/** The name of whoever acts; of nobody and of the owner of this machine, these words. */
+export function byWhomOr(owner: string): string {
+  const principal = acting.getStore()?.principal
+  return principal?.userId == null ? owner : principal.name
+}
+
 /** Adds to the request in its entry of the audit log, before anything is written: what a file turned out to say. */
 export function addToAudit(facts: Readonly<Record<string, unknown>>): void {
   auditTicket()?.add(facts)

@@ -130,12 +130,13 @@ export class AlertBook {
     for (const one of this.#open.get(`${watch} ${key}`)?.values() ?? []) this.#end(one, nowMs)
   }
 
-  /** All there is of this watch: what is missing is not there any more. */
-  receiveAll(watch: AlertWatch, facts: readonly Fact[], nowMs: number): void {
-    const keys = new Set(facts.map(({ key }) => `${watch} ${key}`))
-    const isOf = (place: string) => place.startsWith(`${watch} `) && !keys.has(place)
-    const gone = new Set([...this.#facts.keys(), ...this.#open.keys()].filter(isOf))
-    for (const place of gone) this.forget(watch, place.slice(watch.length + 1), nowMs)
+  /** All there is of this watch: what is missing is not there any more, but for what is `unknown` at the moment. */
+  receiveAll(watch: AlertWatch, facts: readonly Fact[], nowMs: number, unknown: ReadonlySet<string> = new Set()): void {
+    const keys = new Set(facts.map(({ key }) => key))
+    for (const place of new Set([...this.#facts.keys(), ...this.#open.keys()])) {
+      const key = place.slice(watch.length + 1)
+      if (place.startsWith(`${watch} `) && !keys.has(key) && !unknown.has(key)) this.forget(watch, key, nowMs)
+    }
     for (const fact of facts) this.receive(fact, nowMs)
   }
 
@@ -169,7 +170,7 @@ export class AlertBook {
       episodes: [...this.#changed],
       forgotten: this.#forgotten,
       groups: [...this.#changedGroups],
-      endedGroups: this.#endedGroups
+      endedGroups: this.#endedGroups.filter((id) => !this.#groups.has(id))
     }
     this.#messages = []
     this.#changed = new Set()

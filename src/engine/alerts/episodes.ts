@@ -1,29 +1,10 @@
-import type { Alert, AlertChannelId, AlertGrouping, AlertRule, AlertRuleId } from '../../shared/contract/index.ts'
+import type { AlertChannelId, AlertGrouping, AlertRule, AlertRuleId } from '../../shared/contract/index.ts'
+import type { StoredAlertGroup, StoredEpisode } from '../store/records.ts'
 
-/** One time that something was as a rule says, from the first moment on until everybody has been told of its end. */
-export interface Episode extends Omit<Alert, 'state' | 'muted' | 'isFlapping'> {
-  /** Of what it is, as in its facts. */
-  key: string
-  /** `calming`: it is not so any more, but was so too often lately to be believed: for everybody it still fires. */
-  state: 'pending' | 'firing' | 'calming' | 'resolved'
-  /** When it stopped being so; of one that is resolved, when that was believed. */
-  endedAtMs: number | null
-  isEscalated: boolean
-  /** Channels that are to be told of it, or know that it fires (`isTold`). None is left once all know its end. */
-  channels: Record<AlertChannelId, { groupId: string; isTold: boolean }>
-}
+export type Episode = StoredEpisode
+export type Group = StoredAlertGroup
 
 export const isFiring = ({ state }: Episode): boolean => state === 'firing' || state === 'calming'
-
-/** Alerts that one channel is told of in one message. */
-export interface Group {
-  id: string
-  channelId: AlertChannelId
-  ruleId: AlertRuleId
-  lastToldAtMs: number | null
-  /** When it is looked at next; null: there is nothing to tell. */
-  flushAtMs: number | null
-}
 
 /** What of a group is told of at one moment. */
 export interface AlertMessage {

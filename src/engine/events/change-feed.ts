@@ -16,6 +16,7 @@ export type TouchedThing =
   | 'discovery'
   | 'limits'
   | 'webhooks'
+  | 'alerts'
   | 'chains'
   | 'errors'
   | 'findings'

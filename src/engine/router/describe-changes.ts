@@ -100,6 +100,7 @@ export function describeTouched(
       case 'discovery':
       case 'limits':
       case 'webhooks':
+      case 'alerts':
       case 'chains':
       case 'errors':
       case 'findings':

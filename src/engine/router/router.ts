@@ -50,12 +50,15 @@ import { requireJob } from '../store/require-job.ts'
 import { seenNodeGroups, seenProjects } from '../access/rights.ts'
 import { projectsOfChain, type SubjectReads } from './subjects.ts'
 import type { RouterContext } from './router-context.ts'
+import type { Alerts } from '../alerts/alerts.ts'
+import type { AlertCommands } from '../commands/alert-commands.ts'
+import { alertOperations } from './alert-operations.ts'
 import { accessOperations } from './access-operations.ts'
 import { signInOperations } from './sign-in-operations.ts'
 import type { Audit } from '../audit/audit.ts'
 import { implementWithRights } from './required-rights.ts'
 import * as only from './seen.ts'
-import type { AttemptReader, JobReader } from '../store/store.ts'
+import type { AlertStore, AttemptReader, JobReader } from '../store/store.ts'
 import type { ExpectationWatch } from '../health/expectations/expectation-watch.ts'
 import type { FiguresSampler } from '../health/figures.ts'
 
@@ -63,7 +66,7 @@ export type { RouterContext, SessionsOfCaller } from './router-context.ts'
 export type EngineRouter = Router<Contract, RouterContext>
 
 export interface RouterParts {
-  store: JobReader & AttemptReader & SubjectReads['store']
+  store: JobReader & AttemptReader & AlertStore & SubjectReads['store']
   waiting: WaitingReasons
   jobCommands: JobCommands
   crawlCommands: CrawlCommands
@@ -78,6 +81,8 @@ export interface RouterParts {
   chainCommands: ChainCommands
   fleetFiles: FleetFiles
   webhookCommands: WebhookCommands
+  alerts: Alerts
+  alertCommands: AlertCommands
   retention: Retention
   engines: Pick<Leadership, 'list' | 'handOver' | 'setDrained'>
   jobLogs: JobLogs
@@ -125,7 +130,10 @@ export function createRouter(parts: RouterParts): EngineRouter {
     feed,
     figures
   } = parts
-  const os = implementWithRights({ store, environments: parts.environments, fleet: parts.fleet }, parts.audit)
+  const os = implementWithRights(
+    { store, environments: parts.environments, fleet: parts.fleet, alerts: parts.alerts },
+    parts.audit
+  )
 
   const describeFor = (context: RouterContext, node: FleetNode): Node =>
     only.seenNode(parts.describeNode(node), seenBy(context))
@@ -418,6 +426,7 @@ export function createRouter(parts: RouterParts): EngineRouter {
         replayed: await webhookCommands.replay(input.id, input.deliveryIds)
       }))
     },
+    ...alertOperations(os, parts),
     engines: {
       list: os.engines.list.handler(async ({ context }) =>
         only.seenEngines(await parts.engines.list(), nodesSeenBy(context))

@@ -1,4 +1,7 @@
 import type {
+  AlertId,
+  AlertRuleId,
+  AlertSilenceId,
   ChainId,
   ErrorGroupId,
   JobId,
@@ -21,7 +24,9 @@ import type { Environments } from '../launcher/pythons/environments.ts'
 import { type Fleet, noNode } from '../nodes/fleet.ts'
 import { notFound as noSchedule } from '../schedules/scheduler.ts'
 import { noJob } from '../store/require-job.ts'
-import type { ChainStore, ErrorStore, JobReader, ScheduleReader } from '../store/store.ts'
+import type { AlertStore, ChainStore, ErrorStore, JobReader, ScheduleReader } from '../store/store.ts'
+import type { Alerts } from '../alerts/alerts.ts'
+import { noAlertRule, noSilence } from '../commands/alert-commands.ts'
 import { noChain } from '../commands/chain-commands.ts'
 import { noErrorGroup } from '../collecting/error-groups.ts'
 import { noEnvironment } from '../launcher/pythons/environments.ts'
@@ -31,7 +36,9 @@ export interface SubjectReads {
   store: Pick<JobReader, 'getJobs'> &
     Pick<ScheduleReader, 'getSchedules'> &
     Pick<ChainStore, 'listChains'> &
-    Pick<ErrorStore, 'projectsOfErrorGroups'>
+    Pick<ErrorStore, 'projectsOfErrorGroups'> &
+    Pick<AlertStore, 'getAlerts'>
+  alerts: Pick<Alerts, 'rules' | 'silences'>
   environments: Pick<Environments, 'list'>
   fleet: Pick<Fleet, 'get'>
 }
@@ -72,6 +79,11 @@ export async function narrowToSeen(
 /** Each returns what of the value is left. */
 const CHECKS: { [Noun in NamedThing]: (value: never, asking: Asking, reads: SubjectReads) => unknown } = {
   project: (name: ProjectName, asking) => one(name, new Map([[name, [name]]]), noProject, asking),
+  maybeProject: (name: ProjectName | null, asking) => {
+    if (name === null) requirePermissionEverywhere(asking.principal, asking.needs, asking.what)
+    else one(name, new Map([[name, [name]]]), noProject, asking)
+    return name
+  },
   run: (run: Run, asking, reads) => checkRun(run, asking, reads),
   runs: async (runs: Run[], asking, reads) => {
     for (const run of runs) await checkRun(run, asking, reads)
@@ -99,6 +111,28 @@ const CHECKS: { [Noun in NamedThing]: (value: never, asking: Asking, reads: Subj
     one(id, await projectsOfGroups([id], store), noErrorGroup, asking),
   errorGroups: async (ids: ErrorGroupId[], asking, { store }) =>
     several(ids, await projectsOfGroups(ids, store), asking),
+  alertRule: (id: AlertRuleId, asking, { alerts }) =>
+    oneOfScope(
+      id,
+      alerts.rules().find((rule) => rule.id === id),
+      noAlertRule,
+      asking
+    ),
+  alertSilence: (id: AlertSilenceId, asking, { alerts }) =>
+    oneOfScope(
+      id,
+      alerts.silences().find((silence) => silence.id === id),
+      noSilence,
+      asking
+    ),
+  alerts: async (ids: AlertId[], asking, { store }) => {
+    const named = (await store.getAlerts(ids)).filter(({ labels }) => isScopeSeen(labels, asking.principal))
+    // What is of no project, such as a node, is of the whole service.
+    if (named.some(({ labels }) => labels.project === null))
+      requirePermissionEverywhere(asking.principal, asking.needs, asking.what)
+    const projects = named.map(({ id, labels }) => [id, labels.project === null ? [] : [labels.project]] as const)
+    return several(ids, new Map(projects), asking)
+  },
   environment: (id: string, asking, { environments }) =>
     one(id, new Map(environments.list().map(({ id: of, projects }) => [of, projects])), noEnvironment, asking),
   node: (id: NodeId, { principal, needs, what }, { fleet }) => {
@@ -172,6 +206,22 @@ async function projectsOfGroups(
   store: SubjectReads['store']
 ): Promise<ProjectsById<ErrorGroupId>> {
   return new Map((await store.projectsOfErrorGroups(ids)).map(({ id, project }) => [id, [project]]))
+}
+
+/** What is of no project is of the whole service, which only those who see all of it see. */
+const isScopeSeen = ({ project }: { project: ProjectName | null }, { rights }: Principal): boolean =>
+  project === null ? rights.everywhere !== null : areSeen([project], rights)
+
+function oneOfScope<Id>(
+  id: Id,
+  found: { project: ProjectName | null } | undefined,
+  missing: (id: Id) => ScrapdeckError,
+  { principal, needs, what }: Asking
+): Id {
+  if (found === undefined || !isScopeSeen(found, principal)) throw missing(id)
+  if (found.project === null) requirePermissionEverywhere(principal, needs, what)
+  else requirePermissionIn(principal, found.project, needs, what)
+  return id
 }
 
 /** Of a chain: that of the runs that it watches, and that of the runs that it starts. */

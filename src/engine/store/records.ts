@@ -1,6 +1,12 @@
 import type { TimelineEntry } from '../job-rules/attempt-change.ts'
 import type { ProjectBounds, Protection } from '../job-rules/retention.ts'
 import type {
+  Alert,
+  AlertChannelId,
+  AlertId,
+  AlertRuleId,
+  AlertTarget,
+  QuietHours,
   AccessTokenId,
   Attempt,
   AttemptNumber,
@@ -399,7 +405,8 @@ export interface ChainAnswer extends DueChain {
 /** A subscriber to events: `kind` is a webhook or a plugin's hooks. */
 export interface NewWebhook {
   id: WebhookId
-  kind: 'webhook' | 'plugin'
+  /** `channel`: it is only told of alerts (`AlertWrite.messages`), as `channel` says. */
+  kind: 'webhook' | 'plugin' | 'channel'
   name: string
   url: string
   events: string[]
@@ -410,6 +417,7 @@ export interface NewWebhook {
   sealedSecret: SealedText | null
   sealedOldSecret: SealedText | null
   oldSecretUntilMs: number | null
+  channel?: { target: AlertTarget; quiet: QuietHours | null } | null
 }
 
 export interface StoredWebhook extends NewWebhook {
@@ -420,6 +428,52 @@ export interface StoredWebhook extends NewWebhook {
   dead: number
   /** Events dropped since the last delivery because too many were waiting. */
   dropped: number
+}
+
+/** One time that something was as a rule of alerts says (engine/alerts), until everybody has been told of its end. */
+export interface StoredEpisode extends Omit<Alert, 'state' | 'muted' | 'isFlapping'> {
+  /** Of what it is, as in its facts. */
+  key: string
+  /** `calming`: it is not so any more, but was so too often lately to be believed: for everybody it still fires. */
+  state: 'pending' | 'firing' | 'calming' | 'resolved'
+  /** When it stopped being so; of one that is resolved, when that was believed. */
+  endedAtMs: number | null
+  isEscalated: boolean
+  /** Channels that are to be told of it, or know that it fires (`isTold`). None is left once all know its end. */
+  channels: Record<AlertChannelId, { groupId: string; isTold: boolean }>
+}
+
+/** Alerts that one channel is told of in one message. */
+export interface StoredAlertGroup {
+  id: string
+  channelId: AlertChannelId
+  ruleId: AlertRuleId
+  lastToldAtMs: number | null
+  /** When it is looked at next; null: there is nothing to tell. */
+  flushAtMs: number | null
+}
+
+/** Written as one: what has become of alerts, and the messages that say so. */
+export interface AlertWrite {
+  episodes: StoredEpisode[]
+  /** Those that were never more than pending. */
+  forgotten: AlertId[]
+  groups: StoredAlertGroup[]
+  endedGroups: string[]
+  messages: { channelId: AlertChannelId; atMs: number; data: unknown }[]
+}
+
+export interface AlertFilter extends OnlyProjects {
+  state?: 'firing' | 'resolved' | undefined
+  ruleId?: AlertRuleId | undefined
+}
+
+/** Of one rule. */
+export interface AlertRuleFigures {
+  ruleId: AlertRuleId
+  fired: number
+  actedOn: number
+  lastFiredAtMs: number
 }
 
 export interface NewEvent {

@@ -1,4 +1,9 @@
 import type {
+  AlertId,
+  AlertRule,
+  AlertRuleId,
+  AlertSilence,
+  AlertSilenceId,
   AccessTokenId,
   Attempt,
   AttemptNumber,
@@ -96,7 +101,12 @@ import type {
   StoredUser,
   ToldProblem,
   ChangedThing,
-  OnlyProjects
+  OnlyProjects,
+  AlertFilter,
+  AlertRuleFigures,
+  AlertWrite,
+  StoredAlertGroup,
+  StoredEpisode
 } from './records.ts'
 import type { SettingKey, SettingValue } from './settings.ts'
 
@@ -581,6 +591,32 @@ export interface ToldProblemStore {
   putToldProblems(problems: ToldProblem[], events: NewEvent[]): Promise<void>
 }
 
+/** Rules of alerts, silences, and what has become of alerts (engine/alerts). */
+export interface AlertStore {
+  /** In the order in which they were added. */
+  listAlertRules(): Promise<AlertRule[]>
+  /** Its revision must be one above the stored one (or 1): CHANGED_MEANWHILE. */
+  putAlertRule(rule: AlertRule): Promise<void>
+  /** False: there is none. Its alerts stay. */
+  deleteAlertRule(id: AlertRuleId): Promise<boolean>
+  listSilences(): Promise<AlertSilence[]>
+  putSilence(silence: AlertSilence): Promise<void>
+  deleteSilence(id: AlertSilenceId): Promise<boolean>
+  /** Those that are not settled, and those that ended after `sinceMs`. */
+  readAlertMemory(sinceMs: number): Promise<{ episodes: StoredEpisode[]; groups: StoredAlertGroup[] }>
+  /** All of it or nothing: a message is never without the state that says that it was told, or the other way round. */
+  writeAlerts(write: AlertWrite): Promise<void>
+  /** The same for what somebody asked for. */
+  answerAlerts(write: AlertWrite): Promise<void>
+  getAlerts(ids: AlertId[]): Promise<StoredEpisode[]>
+  /** Firing ones first, then those that ended before `before`, the newest first. */
+  listAlerts(filter: AlertFilter, page: { before: number | null; limit: number }): Promise<StoredEpisode[]>
+  /** Of alerts that fired after `sinceMs`, by rule. */
+  sumAlerts(sinceMs: number): Promise<AlertRuleFigures[]>
+  /** Of settled ones and silences that ended before; returns how many alerts. */
+  pruneAlerts(beforeMs: number, limit: number): Promise<number>
+}
+
 /** Who may log in, and with which tokens. Few: all are kept in memory (engine/access). */
 export interface AccessStore {
   listUsers(): Promise<StoredUser[]>
@@ -725,6 +761,7 @@ export interface Store
     LimitStore,
     ToldProblemStore,
     FindingStore,
+    AlertStore,
     AccessStore,
     SecondFactorStore,
     AuditStore,

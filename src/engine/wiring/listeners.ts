@@ -37,6 +37,7 @@ export function connectListeners(rooms: Rooms): void {
     retention,
     problems,
     expectations,
+    problemNews,
     alerts,
     feed
   } = rooms
@@ -141,6 +142,7 @@ export function connectListeners(rooms: Rooms): void {
   deliverer.events.on('changed', touch('webhooks'))
 
   figures.events.on('changed', touch('figures'))
-  problems.events.on('changed', touch('problems')).on('changed', () => alerts?.compareAgain())
-  alerts?.events.on('recorded', deliver)
+  problems.events.on('changed', touch('problems')).on('changed', () => problemNews?.compareAgain())
+  problemNews?.events.on('recorded', deliver)
+  alerts.events.on('changed', touch('alerts')).on('recorded', deliver)
 }

@@ -1,6 +1,7 @@
 import { WebhookCommands } from '../commands/webhook-commands.ts'
 import type { StoredDelivery, StoredWebhook } from '../store/records.ts'
 import { createAddressGuard } from '../webhooks/addresses.ts'
+import { createChannels } from '../webhooks/channels/channels.ts'
 import { Deliverer } from '../webhooks/deliverer.ts'
 import type { SendResult } from '../webhooks/plan-try.ts'
 import type { Post } from '../webhooks/post.ts'
@@ -22,13 +23,20 @@ export function wireWebhooks(
   // Loaded for the first delivery, with its HTTP client.
   const loadPost = async () => (await import('../webhooks/post.ts')).createPost({ guard, clock })
   const post: Post = parts.post ?? (async (request) => (await (loading ??= loadPost()))(request))
+  const channels = createChannels({ ...parts, guard, post })
   const deliverer = new Deliverer({
     ...parts,
-    send: (webhook, delivery) =>
-      webhook.kind === 'plugin'
-        ? parts.sendToPlugin(webhook, delivery)
-        : sendToWebhook({ ...parts, post }, webhook, delivery)
+    send(webhook, delivery) {
+      switch (webhook.kind) {
+        case 'plugin':
+          return parts.sendToPlugin(webhook, delivery)
+        case 'channel':
+          return channels.send(webhook, delivery)
+        case 'webhook':
+          return sendToWebhook({ ...parts, post }, webhook, delivery)
+      }
+    }
   })
   const onChange = () => deliverer.events.emit('changed')
-  return { deliverer, webhookCommands: new WebhookCommands({ ...parts, guard, deliverer, post, onChange }) }
+  return { deliverer, channels, webhookCommands: new WebhookCommands({ ...parts, guard, deliverer, post, onChange }) }
 }

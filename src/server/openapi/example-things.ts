@@ -1,4 +1,11 @@
 import {
+  type Alert,
+  type AlertChannel,
+  AlertId,
+  type AlertRule,
+  AlertRuleId,
+  type AlertSilence,
+  AlertSilenceId,
   NO_DEFAULTS,
   type Attempt,
   AttemptNumber,
@@ -356,6 +363,52 @@ export const webhook: Webhook = {
   waiting: 0,
   dead: 0,
   problem: null
+}
+
+export const ALERT_RULE_ID = AlertRuleId.parse('3a5e719b2c4d6f8091a2b3c4d5e6f708')
+export const ALERT_ID = AlertId.parse('9b2c4d6f8091a2b3c4d5e6f7083a5e71')
+export const SILENCE_ID = AlertSilenceId.parse('4d6f8091a2b3c4d5e6f7083a5e719b2c')
+
+const ANY = { project: null, spider: null, scheduleId: null, nodeId: null, nodeTag: null }
+
+export const alertRule: AlertRule = {
+  ...{
+    ...ANY,
+    id: ALERT_RULE_ID,
+    revision: 1,
+    createdAtMs: NOON_MS - 86_400_000,
+    name: 'Nodes in Europe',
+    enabled: true
+  },
+  ...{ nodeTag: 'eu', watch: 'node_down', comparison: 'at_least', threshold: 1, forSeconds: 120, severity: 'critical' },
+  ...{ owner: 'Crawl team', channels: [WEBHOOK_ID], groupBy: 'rule', gatherSeconds: 30, repeatSeconds: 14_400 },
+  escalation: null
+}
+
+export const alert: Alert = {
+  ...{ id: ALERT_ID, ruleId: ALERT_RULE_ID, ruleName: 'Nodes in Europe', watch: 'node_down', severity: 'critical' },
+  ...{ owner: 'Crawl team', state: 'firing', subject: 'north', value: 1, sinceMs: NOON_MS - 300_000 },
+  text: 'north is down: nothing listens on 10.0.0.7:6800',
+  labels: {
+    ...{ project: null, spider: null, jobId: null, scheduleId: null, errorGroupId: null, nodeId: NODE_ID },
+    nodeTags: ['eu']
+  },
+  ...{ firedAtMs: NOON_MS - 180_000, resolvedAtMs: null, acknowledged: null, muted: null, isFlapping: false }
+}
+
+export const silence: AlertSilence = {
+  ...{ ...ANY, id: SILENCE_ID, ruleId: null, nodeTag: 'eu', fromMs: NOON_MS, untilMs: NOON_MS + 7_200_000 },
+  ...{ comment: 'The rack moves', by: 'anna' }
+}
+
+export const alertChannel: AlertChannel = {
+  ...{ id: WEBHOOK_ID, name: 'Crawl team', enabled: true, createdAtMs: NOON_MS - 86_400_000, hasSecret: true },
+  target: {
+    ...{ kind: 'email', to: ['crawl@example.org'], from: 'scrapdeck@example.org', host: 'mail.example.org' },
+    ...{ port: 587, security: 'starttls', username: 'scrapdeck' }
+  },
+  quiet: { zone: 'Europe/Berlin', from: '22:00', until: '07:00', days: [0, 1, 2, 3, 4, 5, 6] },
+  ...{ lastDeliveredAtMs: NOON_MS - 170_000, waiting: 0, dead: 0, problem: null }
 }
 
 export const figures: Figures = {

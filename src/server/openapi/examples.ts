@@ -1,6 +1,7 @@
 import type { InferContractRouterInputs, InferContractRouterOutputs } from '@orpc/contract'
 import {
   AttemptNumber,
+  AlertChannelSettings,
   ChainSettings,
   type Contract,
   ProjectName,
@@ -55,6 +56,13 @@ import {
   version,
   webhook,
   WEBHOOK_ID,
+  alert,
+  ALERT_ID,
+  alertChannel,
+  alertRule,
+  ALERT_RULE_ID,
+  silence,
+  SILENCE_ID,
   pullingNode,
   TOKEN
 } from './example-things.ts'
@@ -74,6 +82,8 @@ type ExamplesOf<Inputs, Outputs> = {
     : { [Verb in keyof Inputs[Noun] & keyof Outputs[Noun]]: Example<Inputs[Noun][Verb], Event<Outputs[Noun][Verb]>> }
 }
 
+const { id: _rule, revision: _revision, createdAtMs: _created, ...alertRuleSettings } = alertRule
+const alertChannelSettings = AlertChannelSettings.parse(alertChannel)
 const chainSettings = ChainSettings.parse(chain)
 const { name, url, events } = webhook
 const limit = { id: '1', project: null, spider: 'price*', tag: null, perNode: true, max: 1 }
@@ -519,6 +529,59 @@ export const EXAMPLES: ExamplesOf<InferContractRouterInputs<Contract>, InferCont
       summary: 'Redeliver; without ids, all dead deliveries',
       input: { id: WEBHOOK_ID, deliveryIds: [] },
       output: { replayed: 1 }
+    }
+  },
+  alerts: {
+    list: { summary: 'Alerts: firing ones first', output: { alerts: [alert], nextBefore: null } },
+    acknowledge: {
+      summary: 'Acknowledge alerts: they are not repeated and not escalated',
+      input: { ids: [ALERT_ID] },
+      output: { acknowledged: 1 }
+    }
+  },
+  alertRules: {
+    list: {
+      summary: 'All alert rules, with how often they fired and were acted on in 30 days',
+      output: { rules: [{ ...alertRule, firing: 1, fired: 3, actedOn: 2, lastFiredAtMs: NOON_MS - 180_000 }] }
+    },
+    create: { summary: 'Create an alert rule', input: alertRuleSettings, output: { rule: alertRule } },
+    update: {
+      summary: 'Change an alert rule',
+      input: { ...alertRuleSettings, id: ALERT_RULE_ID, revision: 1, enabled: false },
+      output: { rule: { ...alertRule, revision: 2, enabled: false } }
+    },
+    remove: { summary: 'Remove an alert rule', input: { id: ALERT_RULE_ID }, output: { removed: true } }
+  },
+  alertSilences: {
+    list: { summary: 'Silences that have not ended', output: { silences: [silence] } },
+    create: {
+      summary: 'Silence alerts for a time',
+      input: { nodeTag: 'eu', untilMs: silence.untilMs, comment: silence.comment },
+      output: { silence }
+    },
+    remove: { summary: 'End a silence', input: { id: SILENCE_ID }, output: { removed: true } }
+  },
+  alertChannels: {
+    names: {
+      summary: 'The names of the channels, for rules',
+      output: { channels: [{ id: WEBHOOK_ID, name: alertChannel.name, kind: 'email' }] }
+    },
+    list: { summary: 'All channels of alerts', output: { channels: [alertChannel] } },
+    create: {
+      summary: 'Create a channel of alerts',
+      input: { ...alertChannelSettings, secret: 'kestrel amber drawbridge' },
+      output: { channel: alertChannel }
+    },
+    update: {
+      summary: 'Change a channel of alerts',
+      input: { ...alertChannelSettings, id: WEBHOOK_ID, enabled: false },
+      output: { channel: { ...alertChannel, enabled: false } }
+    },
+    remove: { summary: 'Remove a channel of alerts', input: { id: WEBHOOK_ID }, output: { removed: true } },
+    test: {
+      summary: 'Send an example, and show the conversation',
+      input: { id: WEBHOOK_ID },
+      output: { ok: true, answer: '250 OK', conversation: ['< 220 mail.example.org', '> EHLO scrapdeck'] }
     }
   },
   users: {

@@ -49,10 +49,12 @@ const NOTHING: SubjectReads = {
     getJobs: async () => [],
     getSchedules: async () => [],
     listChains: async () => [],
-    projectsOfErrorGroups: async () => []
+    projectsOfErrorGroups: async () => [],
+    getAlerts: async () => []
   },
   environments: { list: () => [] },
-  fleet: { get: () => undefined }
+  fleet: { get: () => undefined },
+  alerts: { rules: () => [], silences: () => [] }
 }
 
 /** An engine in memory for tests of the server: every kind of call and failure can be produced. */

@@ -13,6 +13,7 @@ import {
   ScheduleId,
   ShownName
 } from './ids.ts'
+import { read, write } from './operation.ts'
 import { TimeZone } from './schedules.ts'
 
 export const AlertWatch = z.enum(ALERT_WATCH_NAMES)
@@ -133,3 +134,179 @@ export const QuietHours = z.object({
   days: z.array(z.number().int().min(0).max(6)).min(1).max(7)
 })
 export type QuietHours = z.infer<typeof QuietHours>
+const Address = z.string().min(3).max(320)
+const Host = z.string().min(1).max(255)
+
+/**
+ * Where messages go. What must not be read by others is in the channel's `secret`: the password of the mail server, the
+ * whole address of an incoming webhook (Slack, Discord, Teams), a bot's token, an integration key.
+ */
+export const AlertTarget = z.discriminatedUnion('kind', [
+  z.object({
+    kind: z.literal('email'),
+    to: z.array(Address).min(1).max(50),
+    from: Address,
+    host: Host,
+    port: z.number().int().min(1).max(65_535).default(587),
+    /** `starttls`: refused if the server does not offer it. */
+    security: z.enum(['tls', 'starttls', 'none']).default('starttls'),
+    username: z.string().max(320).default('')
+  }),
+  z.object({ kind: z.literal('slack') }),
+  z.object({ kind: z.literal('telegram'), chatId: z.string().min(1).max(100) }),
+  z.object({ kind: z.literal('discord') }),
+  z.object({ kind: z.literal('teams') }),
+  z.object({
+    kind: z.literal('pagerduty'),
+    url: z.string().max(2_000).default('https://events.pagerduty.com/v2/enqueue')
+  }),
+  z.object({ kind: z.literal('webhook'), url: z.string().min(1).max(2_000) }),
+  /** One that the operator of the machine has named in `alert_commands`: the message is its input, as JSON. */
+  z.object({ kind: z.literal('command'), command: z.string().min(1).max(100) }),
+  /** Of whoever has the desktop app or a page open. */
+  z.object({ kind: z.literal('desktop') })
+])
+export type AlertTarget = z.infer<typeof AlertTarget>
+export type AlertTargetKind = AlertTarget['kind']
+
+export const AlertChannelSettings = z.object({
+  name: ShownName.max(200),
+  enabled: z.boolean().default(true),
+  target: AlertTarget,
+  quiet: QuietHours.nullable().default(null)
+})
+export type AlertChannelSettings = z.infer<typeof AlertChannelSettings>
+
+export const AlertChannel = AlertChannelSettings.extend({
+  name: z.string(),
+  id: AlertChannelId,
+  createdAtMs: z.number(),
+  hasSecret: z.boolean(),
+  lastDeliveredAtMs: z.number().nullable(),
+  waiting: z.number().int(),
+  dead: z.number().int(),
+  problem: z.string().nullable()
+})
+export type AlertChannel = z.infer<typeof AlertChannel>
+
+const Secret = z.string().min(1).max(4_000)
+const RuleResult = z.object({ rule: AlertRule })
+const ChannelResult = z.object({
+  channel: AlertChannel,
+  /** Only of a new webhook: `whsec_…`, shown once. */
+  secret: z.string().optional()
+})
+
+/** A rule with how it does: an alert that nobody acts on is noise. */
+export const AlertRuleState = AlertRule.extend({
+  firing: z.number().int(),
+  /** In the last 30 days. */
+  fired: z.number().int(),
+  /** How many of them somebody acknowledged. */
+  actedOn: z.number().int(),
+  lastFiredAtMs: z.number().nullable()
+})
+export type AlertRuleState = z.infer<typeof AlertRuleState>
+
+export const alertsContract = {
+  /** Firing ones first, the most severe first; then ended ones, newest first. Without those that only wait. */
+  list: read('read', 'GET /alerts', 'seen', { answerBytes: () => 1_500_000 })
+    .input(
+      z.object({
+        state: z.enum(['firing', 'resolved']).optional(),
+        ruleId: AlertRuleId.optional(),
+        before: z.coerce.number().optional(),
+        limit: z.coerce.number().int().min(1).max(500).default(100)
+      })
+    )
+    .output(z.object({ alerts: z.array(Alert), nextBefore: z.number().nullable() })),
+  /** Ends repeats and escalation; the end is still told. */
+  acknowledge: write('alerts.answer', 'POST /alerts/acknowledge', { ids: 'alerts' })
+    .input(z.object({ ids: z.array(AlertId).min(1).max(1_000) }))
+    .output(z.object({ acknowledged: z.number().int() }))
+}
+
+export const alertRulesContract = {
+  list: read('read', 'GET /alerts/rules', 'seen').output(z.object({ rules: z.array(AlertRuleState) })),
+  create: write('alerts.change', 'POST /alerts/rules', { project: 'maybeProject' })
+    .input(AlertRuleSettings)
+    .output(RuleResult),
+  update: write('alerts.change', 'PUT /alerts/rules/{id}', { id: 'alertRule', project: 'maybeProject' })
+    .input(AlertRuleSettings.extend({ id: AlertRuleId, revision: z.number().int() }))
+    .output(RuleResult),
+  remove: write('alerts.change', 'DELETE /alerts/rules/{id}', { id: 'alertRule' })
+    .input(z.object({ id: AlertRuleId }))
+    .output(z.object({ removed: z.boolean() }))
+}
+
+export const alertSilencesContract = {
+  list: read('read', 'GET /alerts/silences', 'seen').output(z.object({ silences: z.array(AlertSilence) })),
+  create: write('alerts.answer', 'POST /alerts/silences', { project: 'maybeProject' })
+    .input(
+      AlertScope.extend({
+        ruleId: AlertRuleId.nullable().default(null),
+        fromMs: z.number().nullable().default(null),
+        untilMs: z.number(),
+        comment: z.string().max(500).default('')
+      })
+    )
+    .output(z.object({ silence: AlertSilence })),
+  remove: write('alerts.answer', 'DELETE /alerts/silences/{id}', { id: 'alertSilence' })
+    .input(z.object({ id: AlertSilenceId }))
+    .output(z.object({ removed: z.boolean() }))
+}
+
+export const alertChannelsContract = {
+  /** Names only, for those who may not change them. */
+  names: read('alerts.change', 'GET /alerts/channels/names', 'caller').output(
+    z.object({ channels: z.array(z.object({ id: AlertChannelId, name: z.string(), kind: z.string() })) })
+  ),
+  list: read('webhooks.change', 'GET /alerts/channels', 'service').output(
+    z.object({ channels: z.array(AlertChannel) })
+  ),
+  create: write('webhooks.change', 'POST /alerts/channels', 'service', { tellsSecret: true })
+    .input(AlertChannelSettings.extend({ secret: Secret.optional() }))
+    .output(ChannelResult),
+  /** Without a secret, it stays as it is. */
+  update: write('webhooks.change', 'PUT /alerts/channels/{id}', 'service')
+    .input(AlertChannelSettings.extend({ id: AlertChannelId, secret: Secret.optional() }))
+    .output(ChannelResult),
+  remove: write('webhooks.change', 'DELETE /alerts/channels/{id}', 'service')
+    .input(z.object({ id: AlertChannelId }))
+    .output(z.object({ removed: z.boolean() })),
+  /** Sends an example now, and returns what was said on both sides. It is not tried again. */
+  test: write('webhooks.change', 'POST /alerts/channels/{id}/test', 'service')
+    .input(z.object({ id: AlertChannelId }))
+    .output(z.object({ ok: z.boolean(), answer: z.string(), conversation: z.array(z.string()) }))
+}
+
+/** What a channel is told, and a webhook of alerts receives as `data`. */
+export interface AlertNews {
+  kind: 'news' | 'repeat' | 'test'
+  ruleId: AlertRuleId
+  ruleName: string
+  owner: string
+  /** The worst of those that fire; of ended ones, if none does. */
+  severity: AlertSeverity
+  /** `3 nodes: north is down: connection refused` */
+  title: string
+  firing: AlertView[]
+  resolved: AlertView[]
+  /** Beyond those listed. */
+  moreFiring: number
+  moreResolved: number
+  /** Were told before, and go on. */
+  stillFiring: number
+}
+
+export interface AlertView {
+  id: AlertId
+  severity: AlertSeverity
+  watch: z.infer<typeof AlertWatch>
+  subject: string
+  text: string
+  value: number
+  labels: AlertLabels
+  firedAtMs: number
+  resolvedAtMs: number | null
+}

@@ -33,6 +33,7 @@ export const Change = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('schedule_removed'), id: ScheduleId }),
   z.object({ kind: z.literal('chains') }),
   z.object({ kind: z.literal('webhooks') }),
+  z.object({ kind: z.literal('alerts') }),
   /** Errors were logged, or the state of a group was set; at most every two seconds. */
   z.object({ kind: z.literal('errors') }),
   z.object({ kind: z.literal('findings') }),

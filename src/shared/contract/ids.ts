@@ -59,12 +59,9 @@ export const AlertRuleId = z
   .brand<'AlertRuleId'>()
 export type AlertRuleId = z.infer<typeof AlertRuleId>
 
-/** A channel is told what a webhook is: by deliveries from the outbox. */
-export const AlertChannelId = z
-  .string()
-  .regex(RANDOM_ID_PATTERN, 'The id of an alert channel has 32 hexadecimal digits')
-  .brand<'AlertChannelId'>()
-export type AlertChannelId = z.infer<typeof AlertChannelId>
+/** A channel of alerts is stored and told as a webhook is: by deliveries from the outbox. */
+export const AlertChannelId = WebhookId
+export type AlertChannelId = WebhookId
 
 export const AlertId = z
   .string()

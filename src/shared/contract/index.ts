@@ -1,4 +1,5 @@
 import { groupsContract, sessionsContract, tokensContract, usersContract } from './access.ts'
+import { alertChannelsContract, alertRulesContract, alertsContract, alertSilencesContract } from './alerts.ts'
 import { auditContract } from './audit.ts'
 import { crawlContract, crawlOrdersContract } from './crawl.ts'
 import { discoveryContract } from './discovery.ts'
@@ -35,6 +36,10 @@ export const contract = {
   schedules: schedulesContract,
   chains: chainsContract,
   webhooks: webhooksContract,
+  alerts: alertsContract,
+  alertRules: alertRulesContract,
+  alertSilences: alertSilencesContract,
+  alertChannels: alertChannelsContract,
   fleetFile: fleetFileContract,
   engines: enginesContract,
   storage: storageContract,

@@ -8,6 +8,8 @@ import { type Permission, type Permissions, permissionsOf } from '../permissions
 export type NamedThing =
   | ('project' | 'job' | 'jobs' | 'place' | 'dependencies' | 'run' | 'runs' | 'schedule' | 'schedules')
   | ('crawlOrder' | 'chain' | 'errorGroup' | 'errorGroups' | 'environment')
+  /** `maybeProject`: null is the whole service. */
+  | ('maybeProject' | 'alertRule' | 'alerts' | 'alertSilence')
   /** `newNode`: the tags of a node that is added. */
   | ('node' | 'newNode')
 

@@ -22,6 +22,7 @@ export const AUDITED_VERBS = [
   ...(['putVersion', 'deleteVersion', 'changeVersions', 'putProjectSettings', 'putStoragePolicy'] as const),
   ...(['putSchedule', 'deleteSchedules', 'fire', 'putBackfill', 'putChain', 'deleteChain'] as const),
   ...(['putWebhook', 'deleteWebhook', 'replayDeliveries'] as const),
+  ...(['putAlertRule', 'deleteAlertRule', 'putSilence', 'deleteSilence', 'answerAlerts'] as const),
   ...(['putUser', 'deleteUser', 'putGroup', 'deleteGroup', 'putRole', 'deleteRole'] as const),
   ...(['addAccessToken', 'deleteAccessToken'] as const),
   ...(['putAuthenticator', 'putRecoveryCodes', 'deleteAuthenticator'] as const),

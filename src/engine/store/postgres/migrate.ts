@@ -15,12 +15,13 @@ import { usersFromElsewhere } from './migrations/0011-users-from-elsewhere.ts'
 import { groupsOfUsers } from './migrations/0013-groups-of-users.ts'
 import { secondFactors } from './migrations/0014-second-factors.ts'
 import { certificatesOfEngines } from './migrations/0015-certificates-of-engines.ts'
+import { alerts } from './migrations/0016-alerts.ts'
 
 /** In order; never change a released one, append a new one. */
 export const MIGRATIONS: readonly string[] = [
   ...[allTables, engines, longLanes, nodesThatPull, kubernetesNodes],
   ...[localNodesOfEngines, placesOfBlobs, usersAndTokens, audit, rolesInProjects, usersFromElsewhere],
-  ...[customRoles, groupsOfUsers, secondFactors, certificatesOfEngines]
+  ...[customRoles, groupsOfUsers, secondFactors, certificatesOfEngines, alerts]
 ]
 
 /**

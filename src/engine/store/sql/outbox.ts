@@ -23,7 +23,7 @@ export const OUTBOX_SQL = {
     WHERE webhook_id = ? AND state = ? ORDER BY sequence LIMIT ?)`
 }
 
-type WebhookRow = NamedRow<StoredWebhook, 'events'>
+type WebhookRow = NamedRow<StoredWebhook, 'events' | 'channel'>
 type EnabledRow = Pick<WebhookRow, 'id' | 'events' | 'project' | 'waiting'>
 
 interface DeliveryRow extends Omit<StoredDelivery, 'id'> {
@@ -50,7 +50,7 @@ export function createOutbox(database: Database) {
   const webhooks = database.prepare<[], WebhookRow>(
     `SELECT id, kind, name, url, events, project, enabled, created_at_ms AS createdAtMs, sealed_secret AS sealedSecret,
        sealed_old_secret AS sealedOldSecret, old_secret_until_ms AS oldSecretUntilMs,
-       last_delivered_at_ms AS lastDeliveredAtMs, problem, waiting, dead, dropped
+       last_delivered_at_ms AS lastDeliveredAtMs, problem, waiting, dead, dropped, channel
      FROM webhooks ORDER BY name, id`
   )
   const keptOf = database.prepare<[], { id: string; delivered: number; dead: number }>(
@@ -60,11 +60,13 @@ export function createOutbox(database: Database) {
     'SELECT id, events, project, waiting FROM webhooks WHERE enabled = 1 ORDER BY id'
   )
   const put = database.prepare(`INSERT INTO webhooks
-      (id, kind, name, url, events, project, enabled, created_at_ms, sealed_secret, sealed_old_secret, old_secret_until_ms)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+      (id, kind, name, url, events, project, enabled, created_at_ms, sealed_secret, sealed_old_secret, old_secret_until_ms,
+       channel)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
     ON CONFLICT (id) DO UPDATE SET name = excluded.name, url = excluded.url, events = excluded.events,
       project = excluded.project, enabled = excluded.enabled, sealed_secret = excluded.sealed_secret,
-      sealed_old_secret = excluded.sealed_old_secret, old_secret_until_ms = excluded.old_secret_until_ms`)
+      sealed_old_secret = excluded.sealed_old_secret, old_secret_until_ms = excluded.old_secret_until_ms,
+      channel = excluded.channel`)
   const remove = database.prepare<[string]>('DELETE FROM webhooks WHERE id = ?')
   const job = database.prepare<[string], JobRow>(`SELECT ${JOB} FROM jobs WHERE id = ?`).raw()
   const insert = database.prepare<[string, string, string, number, number]>(
@@ -139,6 +141,18 @@ export function createOutbox(database: Database) {
     }
   }
 
+  /** To one subscriber alone; a full one is told nothing, which is counted. */
+  function tell(id: string, event: string, atMs: number, data: unknown): void {
+    const subscriber = enabled.all().find((each) => each.id === id)
+    if (subscriber === undefined) return
+    const counted = countFor(id)
+    if (subscriber.waiting + counted.waiting >= WAITING_MAX) counted.dropped += 1
+    else {
+      insert.run(id, event, eventBody(event, atMs, data), atMs, atMs)
+      counted.waiting += 1
+    }
+  }
+
   function recordTry({ id, state, atMs, nextTryAtMs, answer, isGone }: DeliveryTry): void {
     const before = one.get(sequenceOf(id) ?? -1)
     // Its webhook was deleted meanwhile, or the delivery has already ended.
@@ -161,6 +175,7 @@ export function createOutbox(database: Database) {
 
   return {
     record,
+    tell,
     /** Asks for the subscriptions together with what else is asked. */
     readAhead(): void {
       if (wanting === null) asked ??= enabled.aheadAll()
@@ -197,12 +212,26 @@ export function createOutbox(database: Database) {
     },
 
     list: (): StoredWebhook[] =>
-      webhooks.all().map((row) => ({ ...row, events: JSON.parse(row.events), enabled: row.enabled === 1 })),
+      webhooks.all().map((row) => ({
+        ...row,
+        events: JSON.parse(row.events) as string[],
+        enabled: row.enabled === 1,
+        channel: row.channel == null ? null : (JSON.parse(row.channel) as StoredWebhook['channel'])
+      })),
 
     put(webhook: NewWebhook): void {
       const { id, kind, name, url, events, project, createdAtMs, sealedSecret, sealedOldSecret } = webhook
       const settings = [name, url, JSON.stringify(events), project, webhook.enabled ? 1 : 0]
-      put.run(id, kind, ...settings, createdAtMs, sealedSecret, sealedOldSecret, webhook.oldSecretUntilMs)
+      put.run(
+        id,
+        kind,
+        ...settings,
+        createdAtMs,
+        sealedSecret,
+        sealedOldSecret,
+        webhook.oldSecretUntilMs,
+        webhook.channel ? JSON.stringify(webhook.channel) : null
+      )
       forgetWanting()
     },
 

@@ -7,6 +7,7 @@ import type { Store } from '../store.ts'
 import type { Driver } from './database.ts'
 import { differencesOf, type Watched } from '../audit/differences.ts'
 import { createAccess } from './access.ts'
+import { createAlerts } from './alerts.ts'
 import { createNextEntry } from '../audit/next-entry.ts'
 import { createAudit } from './audit.ts'
 import { createAnswers } from './remembered-answers.ts'
@@ -99,6 +100,7 @@ export function createSqlStore({ driver, clock, logger, scheduleFlush = setImmed
   const groups = createGroups(database)
   const audit = createAudit({ database, outbox })
   const findings = createFindings(database)
+  const alerts = createAlerts({ database, outbox })
   const chains = createChains({ database, enqueue, chainEnds })
   const schedules = createSchedules({ database, changes, enqueue, outbox })
   const prune = createPruning({ database, changes, outbox, answers, chainEnds })
@@ -302,6 +304,20 @@ export function createSqlStore({ driver, clock, logger, scheduleFlush = setImmed
       write(() => secondFactors.deleteOf(userId), { watched: watchSecondFactors(userId) }),
     recordAccess: (users, tokens, atMs) => write(() => access.recordUse(users, tokens, atMs)),
 
+    listAlertRules: () => read(() => alerts.listRules()),
+    putAlertRule: (rule) => write(() => alerts.putRule(rule), { watched: watchAlertRule(rule.id) }),
+    deleteAlertRule: (id) => write(() => alerts.deleteRule(id), { watched: watchAlertRule(id) }),
+    listSilences: () => read(() => alerts.listSilences()),
+    putSilence: (silence) => write(() => alerts.putSilence(silence), { watched: watchSilence(silence.id) }),
+    deleteSilence: (id) => write(() => alerts.deleteSilence(id), { watched: watchSilence(id) }),
+    readAlertMemory: (sinceMs) => read(() => alerts.memory(sinceMs)),
+    writeAlerts: (changes) => write(() => alerts.write(changes)),
+    answerAlerts: (changes) => write(() => alerts.write(changes)),
+    getAlerts: (ids) => read(() => alerts.getMany(ids)),
+    listAlerts: (filter, page) => read(() => alerts.list(filter, page)),
+    sumAlerts: (sinceMs) => read(() => alerts.figures(sinceMs)),
+    pruneAlerts: (beforeMs, limit) => write(() => alerts.prune(beforeMs, limit)),
+
     withAudit: entries.withAudit,
     appendAudit: (record) => write(() => audit.append(record)),
     pageAudit: (filter, page) => read(() => audit.page(filter, page)),
@@ -432,6 +448,14 @@ export function createSqlStore({ driver, clock, logger, scheduleFlush = setImmed
 
   function watchWebhook(id: string): Watched {
     return watch('webhook', [id], () => outbox.list())
+  }
+
+  function watchAlertRule(id: string): Watched {
+    return watch('alert rule', [id], () => alerts.listRules())
+  }
+
+  function watchSilence(id: string): Watched {
+    return watch('silence', [id], () => alerts.listSilences().map((one) => ({ ...one, name: one.comment })))
   }
 
   function watchSource(id: string): Watched {

@@ -30,6 +30,7 @@ import { usersFromElsewhere } from './migrations/0028-users-from-elsewhere.ts'
 import { customRoles } from './migrations/0029-custom-roles.ts'
 import { groupsOfUsers } from './migrations/0030-groups-of-users.ts'
 import { secondFactors } from './migrations/0031-second-factors.ts'
+import { alerts } from './migrations/0032-alerts.ts'
 import { limitsAndSecrets } from './migrations/0002-limits-and-secrets.ts'
 
 /**
@@ -67,7 +68,8 @@ export const MIGRATIONS: readonly string[] = [
   usersFromElsewhere,
   customRoles,
   groupsOfUsers,
-  secondFactors
+  secondFactors,
+  alerts
 ]
 
 /** Migrates to the newest schema in one transaction: if it fails, the older Scrapdeck can still open the database. */

@@ -7,9 +7,12 @@ import { sweepUnusedBlobs } from '../../retention/unused-blobs.ts'
 import { BlobWatch } from '../../health/blob-watch.ts'
 import { ExpectationWatch } from '../../health/expectations/expectation-watch.ts'
 import { HealthWatch } from '../../health/health-watch.ts'
+import { AlertCommands } from '../../commands/alert-commands.ts'
+import type { FleetNode } from '../../nodes/fleet.ts'
 import { ProblemWatch } from '../../health/problem-watch.ts'
 import type { JobItems } from '../../items/job-items.ts'
-import { Alerts } from '../../plugins/alerts.ts'
+import { Alerts } from '../../alerts/alerts.ts'
+import { ProblemNews } from '../../plugins/problem-news.ts'
 import { stop } from '../base.ts'
 import type { EngineOptions } from '../engine-options.ts'
 import { Housekeeping } from '../housekeeping.ts'
@@ -69,8 +72,22 @@ export function openHealth(options: EngineOptions, below: WithOrders, opened: As
     })
   })
   opened.adopt(problems, stop)
-  const alerts = plugins.wantsAlerts ? new Alerts({ ...base, problems: () => problems.current() }) : null
-  opened.adopt(alerts, (one) => one?.stop())
+  const problemNews = plugins.wantsAlerts ? new ProblemNews({ ...base, problems: () => problems.current() }) : null
+  opened.adopt(problemNews, (one) => one?.stop())
+  const isCordoned = ({ stored }: FleetNode) => stored.mode !== 'active'
+  const cordonedNodes = () =>
+    new Set(
+      fleet
+        .list()
+        .filter(isCordoned)
+        .map(({ stored }) => stored.id)
+    )
+  const alerts = opened.adopt(new Alerts({ ...base, cordonedNodes }), stop)
+  const alertCommands = new AlertCommands({
+    ...base,
+    ...{ alerts, deliverer: below.deliverer, channels: below.channels },
+    onChange: () => below.deliverer.events.emit('changed')
+  })
   const sweeps = [
     ...openLocalLogs(options, below),
     openLeftCopies(below),
@@ -93,7 +110,18 @@ export function openHealth(options: EngineOptions, below: WithOrders, opened: As
     ...{ dataDirectory: options.dataDirectory, isStoreDead, isStopping },
     checkBlobs: async () => (await below.sharedBlobs?.check()) ?? null
   })
-  return { openItems, problems, expectations, alerts, housekeeping, blobWatch, healthWatch, stopping }
+  return {
+    openItems,
+    problems,
+    expectations,
+    problemNews,
+    alerts,
+    alertCommands,
+    housekeeping,
+    blobWatch,
+    healthWatch,
+    stopping
+  }
 }
 
 /** None: there is no local node, or its logs go somewhere else. */

@@ -28,7 +28,7 @@ export function openOrders(options: EngineOptions, below: WithWork, opened: Asyn
   const { seams = {} } = options
   const { distribution, atOnce, loopDelay, wakeDispatcher } = below
   const sending = { networks: webhookNetworks, post: seams.post }
-  const { deliverer, webhookCommands } = wireWebhooks({
+  const { deliverer, webhookCommands, channels } = wireWebhooks({
     ...base,
     ...sending,
     sendToPlugin: (webhook, delivery) => plugins.send(webhook, delivery)
@@ -113,7 +113,17 @@ export function openOrders(options: EngineOptions, below: WithWork, opened: Asyn
   opened.adopt(retention, stop)
   return {
     ...{ disk, retention },
-    ...{ deliverer, webhookCommands, news, jobCommands, nodeCommands, inventories, discovery, projectCommands },
+    ...{
+      deliverer,
+      webhookCommands,
+      channels,
+      news,
+      jobCommands,
+      nodeCommands,
+      inventories,
+      discovery,
+      projectCommands
+    },
     ...{ systemCommands, queueCommands, figures, chains, schedules }
   }
 }

@@ -15,6 +15,7 @@ export const NOUN_OF = {
   schedule_removed: 'schedules',
   chains: 'chains',
   webhooks: 'webhooks',
+  alerts: 'alerts',
   errors: 'errors',
   findings: 'findings',
   storage: 'storage',

@@ -28,7 +28,10 @@ export const LIVE_UPDATES = {
   errors: outdates(({ errors }) => refetch(errors.list, errors.get, errors.ofJob)),
   findings: outdates(({ findings }) => refetch(findings.list, findings.ofJob)),
   storage: outdates(({ storage }) => refetch(storage.usage, storage.policy)),
-  webhooks: outdates(({ webhooks }) => refetch(webhooks.list, webhooks.deliveries))
+  webhooks: outdates(({ webhooks, alertChannels }) => refetch(webhooks.list, webhooks.deliveries, alertChannels.list)),
+  alerts: outdates(({ alerts, alertRules, alertSilences, alertChannels }) =>
+    refetch(alerts.list, alertRules.list, alertSilences.list, alertChannels.list, alertChannels.names)
+  )
 } as const satisfies LiveUpdates
 
 /** Keeps only the newest of several changes of one thing. */

@@ -8,7 +8,7 @@ import type { ToldProblemStore } from '../store/store.ts'
 /** The list of problems is incomplete right after the start: nodes have not been polled yet. */
 const FIRST_COMPARISON_MS = 60_000
 
-export interface AlertsParts {
+export interface ProblemNewsParts {
   store: ToldProblemStore
   clock: Clock
   logger: Logger
@@ -19,16 +19,16 @@ export interface AlertsParts {
  * Writes raised and resolved problems to the outbox, once each, for plugins that are alert channels. The list of
  * reported problems survives restarts, so only differences to it are reported.
  */
-export class Alerts {
+export class ProblemNews {
   /** `recorded`: events were written to the outbox. */
   readonly events = new EventEmitter<{ recorded: [] }>()
-  readonly #parts: AlertsParts
+  readonly #parts: ProblemNewsParts
   #reported: ToldProblem[] | null = null
   #comparing: Promise<void> = Promise.resolve()
   #timer: Timer | null = null
   #stopped = false
 
-  constructor(parts: AlertsParts) {
+  constructor(parts: ProblemNewsParts) {
     this.#parts = parts
   }
 

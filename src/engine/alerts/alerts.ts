@@ -1,0 +1,224 @@
+import { EventEmitter } from 'node:events'
+import type { Alert, AlertId, AlertRule, AlertRuleId, AlertSilence, NodeId } from '../../shared/contract/index.ts'
+import type { AlertWatch } from '../../shared/alert-watches.ts'
+import type { Clock, Timer } from '../runtime/clock.ts'
+import type { Logger } from '../runtime/logger.ts'
+import type { Random } from '../runtime/random.ts'
+import type { AlertWrite } from '../store/records.ts'
+import type { AlertStore, WebhookReader } from '../store/store.ts'
+import { AlertBook, type AlertChanges, type AlertSetup } from './alert-book.ts'
+import { type Episode, FLAP_WINDOW_MS, isFiring } from './episodes.ts'
+import type { Fact } from './facts.ts'
+import { newsOf } from './news.ts'
+
+export interface AlertsParts {
+  store: AlertStore & WebhookReader
+  clock: Clock
+  random: Random
+  logger: Logger
+  /** Whoever cordons a node works on it. */
+  cordonedNodes: () => ReadonlySet<NodeId>
+}
+
+/** Facts come in bursts: what follows from them is written at once. */
+const WRITE_AFTER_MS = 50
+const RETRY_AFTER_MS = 5_000
+/** Timers are no longer than this, because the wall clock may be set. */
+const LOOK_EVERY_MS = 60_000
+
+/**
+ * Keeps the book of alerts: gives it facts and settings, and writes what follows (store.writeAlerts) before anybody is
+ * told. Only the engine that leads has one, so no alert is told twice.
+ */
+export class Alerts {
+  /** `changed`: an alert, a rule or a silence. `recorded`: messages were written to the outbox. */
+  readonly events = new EventEmitter<{ changed: []; recorded: [] }>()
+  readonly #parts: AlertsParts
+  readonly #book: AlertBook
+  #rules: AlertRule[] = []
+  #silences: AlertSilence[] = []
+  #isReady = false
+  #unwritten: AlertWrite = nothing()
+  #writing: Promise<void> = Promise.resolve()
+  #timer: Timer | null = null
+  #timerAtMs = Number.POSITIVE_INFINITY
+  #stopped = false
+
+  constructor(parts: AlertsParts) {
+    this.#parts = parts
+    this.#book = new AlertBook(() => parts.random.hex(16) as AlertId)
+  }
+
+  async start(): Promise<void> {
+    const { store, clock } = this.#parts
+    const memory = await store.readAlertMemory(clock.nowMs() - FLAP_WINDOW_MS)
+    this.#book.restore(memory, await this.#readSetup(), clock.nowMs())
+    this.#isReady = true
+    this.#writeSoon()
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true
+    this.#timer?.cancel()
+    await this.#writing
+  }
+
+  rules(): readonly AlertRule[] {
+    return this.#rules
+  }
+
+  silences(): readonly AlertSilence[] {
+    return this.#silences
+  }
+
+  isWatched(watch: AlertWatch): boolean {
+    return this.#rules.some((rule) => rule.enabled && rule.watch === watch)
+  }
+
+  /** Call when rules, silences, channels or cordoned nodes have changed. */
+  async reload(): Promise<void> {
+    if (!this.#isReady) return
+    this.#book.configure(await this.#readSetup(), this.#parts.clock.nowMs())
+    this.events.emit('changed')
+    this.#writeSoon()
+  }
+
+  receive(fact: Fact): void {
+    if (!this.#isReady) return
+    this.#book.receive(fact, this.#parts.clock.nowMs())
+    this.#writeSoon()
+  }
+
+  /** All there is of a watch, but for these, of which nothing is known at the moment. */
+  receiveAll(watch: AlertWatch, facts: readonly Fact[], unknown: ReadonlySet<string> = new Set()): void {
+    if (!this.#isReady) return
+    this.#book.receiveAll(watch, facts, this.#parts.clock.nowMs(), unknown)
+    this.#writeSoon()
+  }
+
+  /** Resolves once it is on disk; to how many fired, and were not acknowledged before. */
+  async acknowledge(ids: readonly AlertId[], by: string): Promise<number> {
+    const count = this.#book.acknowledge(ids, by, this.#parts.clock.nowMs())
+    // With the entry of the audit log, of which the next write of anything else knows nothing.
+    if (count > 0) await this.#write((write) => this.#parts.store.answerAlerts(write))
+    return count
+  }
+
+  /** Those that fire, for whoever needs no history. */
+  firing(): Alert[] {
+    return [...this.#book.open()].filter(isFiring).map((one) => this.describe(one))
+  }
+
+  firingOf(ruleId: AlertRuleId): number {
+    return [...this.#book.open()].filter((one) => one.ruleId === ruleId && isFiring(one)).length
+  }
+
+  /** As the API shows it; of one that is in the book, as it is now. */
+  describe(stored: Episode): Alert {
+    const nowMs = this.#parts.clock.nowMs()
+    const one = this.#book.get(stored.id) ?? stored
+    const { key: _key, endedAtMs: _ended, isEscalated: _escalated, channels: _channels, state, ...alert } = one
+    const isOpen = state !== 'resolved'
+    return {
+      ...alert,
+      state: state === 'calming' ? 'firing' : state,
+      muted: isOpen ? this.#book.mutedBecause(one, nowMs) : null,
+      isFlapping: isOpen && this.#book.isFlapping(one, nowMs)
+    }
+  }
+
+  async #readSetup(): Promise<AlertSetup> {
+    const { store, cordonedNodes } = this.#parts
+    const [rules, silences, webhooks] = await Promise.all([
+      store.listAlertRules(),
+      store.listSilences(),
+      store.listWebhooks()
+    ])
+    this.#rules = rules
+    this.#silences = silences
+    const channels = webhooks.filter(({ enabled, channel }) => enabled && channel != null)
+    return {
+      rules,
+      channels: new Map(channels.map(({ id, channel }) => [id, { quiet: channel!.quiet }])),
+      muting: { silences, cordonedNodes: cordonedNodes() }
+    }
+  }
+
+  #writeSoon(): void {
+    this.#lookIn(WRITE_AFTER_MS)
+  }
+
+  #lookIn(delayMs: number): void {
+    const { clock } = this.#parts
+    const atMs = clock.monotonicMs() + delayMs
+    if (this.#stopped || atMs >= this.#timerAtMs) return
+    this.#timer?.cancel()
+    this.#timerAtMs = atMs
+    this.#timer = clock.setTimer(delayMs, () => {
+      this.#timerAtMs = Number.POSITIVE_INFINITY
+      void this.#write((write) => this.#parts.store.writeAlerts(write))
+    })
+  }
+
+  #write(how: (write: AlertWrite) => Promise<void>): Promise<void> {
+    this.#writing = this.#writing.then(() => this.#writeNow(how))
+    return this.#writing
+  }
+
+  async #writeNow(how: (write: AlertWrite) => Promise<void>): Promise<void> {
+    const { clock, logger } = this.#parts
+    const nowMs = clock.nowMs()
+    this.#book.advance(nowMs)
+    const write = joined(this.#unwritten, this.#book.take())
+    this.#unwritten = nothing()
+    let isWritten = true
+    if (!isEmpty(write)) {
+      try {
+        await how(write)
+        this.events.emit('changed')
+        if (write.messages.length > 0) this.events.emit('recorded')
+      } catch (error) {
+        isWritten = false
+        this.#unwritten = joined(write, this.#unwritten)
+        if (!this.#stopped) logger.error({ error }, 'alerts could not be written; they are told once they can')
+      }
+    }
+    const nextMs = this.#book.nextAtMs()
+    if (!isWritten) this.#lookIn(RETRY_AFTER_MS)
+    else if (nextMs !== null) this.#lookIn(Math.min(LOOK_EVERY_MS, Math.max(1, nextMs - clock.nowMs())))
+  }
+}
+
+const nothing = (): AlertWrite => ({ episodes: [], forgotten: [], groups: [], endedGroups: [], messages: [] })
+
+const isEmpty = (write: AlertWrite): boolean =>
+  Object.values(write).every((list: readonly unknown[]) => list.length === 0)
+
+/** What comes later replaces what came before. */
+function joined(before: AlertWrite, after: AlertWrite | AlertChanges): AlertWrite {
+  const ended = new Set(after.endedGroups)
+  const begunAgain = new Set(after.groups.map(({ id }) => id))
+  const forgotten = new Set(after.forgotten)
+  return {
+    episodes: [...new Map([...before.episodes, ...after.episodes].map((one) => [one.id, one])).values()].filter(
+      ({ id }) => !forgotten.has(id)
+    ),
+    forgotten: [...before.forgotten, ...after.forgotten],
+    groups: [...new Map([...before.groups, ...after.groups].map((one) => [one.id, one])).values()]
+      .filter(({ id }) => !ended.has(id))
+      .map(({ id, channelId, ruleId, lastToldAtMs, flushAtMs }) => ({
+        id,
+        channelId,
+        ruleId,
+        lastToldAtMs,
+        flushAtMs
+      })),
+    endedGroups: [...before.endedGroups.filter((id) => !begunAgain.has(id)), ...after.endedGroups],
+    messages: [
+      ...before.messages,
+      ...after.messages.map((one) =>
+        'data' in one ? one : { channelId: one.channelId, atMs: one.atMs, data: newsOf(one) }
+      )
+    ]
+  }
+}

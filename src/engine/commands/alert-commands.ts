@@ -1,0 +1,275 @@
+import type {
+  AlertChannel,
+  AlertChannelId,
+  AlertChannelSettings,
+  AlertId,
+  AlertRule,
+  AlertRuleId,
+  AlertRuleSettings,
+  AlertRuleState,
+  AlertSilence,
+  AlertSilenceId,
+  AlertScope
+} from '../../shared/contract/index.ts'
+import { ALERT_WATCHES } from '../../shared/alert-watches.ts'
+import { isZone } from '../../shared/calendar/index.ts'
+import { ScrapdeckError } from '../../shared/errors.ts'
+import { byWhomOr } from '../access/acting.ts'
+import type { Alerts } from '../alerts/alerts.ts'
+import type { Clock } from '../runtime/clock.ts'
+import type { Random } from '../runtime/random.ts'
+import type { SecretBox } from '../runtime/secret-box.ts'
+import type { NewWebhook, StoredWebhook } from '../store/records.ts'
+import type { AlertStore, WebhookStore } from '../store/store.ts'
+import type { Deliverer } from '../webhooks/deliverer.ts'
+import type { Channels } from '../webhooks/channels/channels.ts'
+import { makeSecret } from '../webhooks/signature.ts'
+
+export interface AlertCommandsParts {
+  store: AlertStore & WebhookStore
+  alerts: Alerts
+  deliverer: Deliverer
+  channels: Channels
+  secretBox: SecretBox
+  clock: Clock
+  random: Random
+  onChange: () => void
+}
+
+const RULES_MAX = 5_000
+const CHANNELS_MAX = 200
+const SILENCES_MAX = 1_000
+/** The noise of a rule is judged by this time. */
+const JUDGED_MS = 30 * 86_400_000
+const SILENCE_MAX_MS = 366 * 86_400_000
+
+/** Rules, silences and channels of alerts. */
+export class AlertCommands {
+  readonly #parts: AlertCommandsParts
+
+  constructor(parts: AlertCommandsParts) {
+    this.#parts = parts
+  }
+
+  /** With how each does. */
+  async listRules(): Promise<AlertRuleState[]> {
+    const { store, alerts, clock } = this.#parts
+    const figures = new Map((await store.sumAlerts(clock.nowMs() - JUDGED_MS)).map((one) => [one.ruleId, one]))
+    return alerts.rules().map((rule) => ({
+      ...rule,
+      firing: alerts.firingOf(rule.id),
+      fired: figures.get(rule.id)?.fired ?? 0,
+      actedOn: figures.get(rule.id)?.actedOn ?? 0,
+      lastFiredAtMs: figures.get(rule.id)?.lastFiredAtMs ?? null
+    }))
+  }
+
+  async createRule(settings: AlertRuleSettings): Promise<AlertRule> {
+    const { store, alerts, clock, random } = this.#parts
+    requireRoom(alerts.rules().length, RULES_MAX, 'alert rules')
+    await this.#checkRule(settings)
+    const id = random.hex(16) as AlertRuleId
+    const rule: AlertRule = { ...settings, id, revision: 1, createdAtMs: clock.nowMs() }
+    await store.putAlertRule(rule)
+    await alerts.reload()
+    return rule
+  }
+
+  /** `revision`: of the rule that was edited. Rejects with ALERT_RULE_NOT_FOUND and CHANGED_MEANWHILE. */
+  async updateRule({
+    id,
+    revision,
+    ...settings
+  }: AlertRuleSettings & { id: AlertRuleId; revision: number }): Promise<AlertRule> {
+    const { store, alerts } = this.#parts
+    const before = alerts.rules().find((rule) => rule.id === id)
+    if (before === undefined) throw noAlertRule(id)
+    await this.#checkRule(settings)
+    const rule: AlertRule = { ...settings, id, revision: revision + 1, createdAtMs: before.createdAtMs }
+    await store.putAlertRule(rule)
+    await alerts.reload()
+    return rule
+  }
+
+  async removeRule(id: AlertRuleId): Promise<boolean> {
+    const { store, alerts } = this.#parts
+    const isRemoved = await store.deleteAlertRule(id)
+    if (!isRemoved) throw noAlertRule(id)
+    await alerts.reload()
+    return isRemoved
+  }
+
+  acknowledge(ids: readonly AlertId[]): Promise<number> {
+    return this.#parts.alerts.acknowledge(ids, byWhomOr('the owner'))
+  }
+
+  async silence({
+    fromMs,
+    untilMs,
+    ...of
+  }: AlertScope & {
+    ruleId: AlertRuleId | null
+    fromMs: number | null
+    untilMs: number
+    comment: string
+  }): Promise<AlertSilence> {
+    const { store, alerts, clock, random } = this.#parts
+    requireRoom(alerts.silences().length, SILENCES_MAX, 'silences')
+    const nowMs = clock.nowMs()
+    const from = Math.max(fromMs ?? nowMs, nowMs)
+    if (untilMs <= from || untilMs - nowMs > SILENCE_MAX_MS) {
+      throw new ScrapdeckError('BAD_INPUT', 'A silence ends after it begins and within a year: choose another end.')
+    }
+    const id = random.hex(16) as AlertSilenceId
+    const silence: AlertSilence = { ...of, id, fromMs: from, untilMs, by: byWhomOr('the owner') }
+    await store.putSilence(silence)
+    await alerts.reload()
+    return silence
+  }
+
+  async endSilence(id: AlertSilenceId): Promise<boolean> {
+    const { store, alerts } = this.#parts
+    if (!(await store.deleteSilence(id))) throw noSilence(id)
+    await alerts.reload()
+    return true
+  }
+
+  async listChannels(): Promise<AlertChannel[]> {
+    return (await this.#stored()).map(describeChannel)
+  }
+
+  async createChannel({ secret, ...settings }: AlertChannelSettings & { secret?: string | undefined }) {
+    const { clock, random, secretBox } = this.#parts
+    requireRoom((await this.#stored()).length, CHANNELS_MAX, 'alert channels')
+    this.#checkChannel(settings, secret ?? null)
+    // As of any webhook, its secret is ours to make.
+    const made = settings.target.kind === 'webhook' ? makeSecret(random) : null
+    const sealedSecret = made ?? secret ?? null
+    const channel = await this.#put({
+      ...rowOf(settings),
+      ...{ id: random.hex(16) as AlertChannelId, createdAtMs: clock.nowMs() },
+      sealedSecret: sealedSecret === null ? null : await secretBox.seal(sealedSecret)
+    })
+    return { channel, ...(made !== null && { secret: made }) }
+  }
+
+  /** Rejects with ALERT_CHANNEL_NOT_FOUND. */
+  async updateChannel({
+    id,
+    secret,
+    ...settings
+  }: AlertChannelSettings & { id: AlertChannelId; secret?: string | undefined }) {
+    const before = await this.#require(id)
+    const isOtherPlace = placeOf(before.channel!.target) !== placeOf(settings.target)
+    // A secret stays where it was entered for: elsewhere, somebody else would receive it.
+    const kept = isOtherPlace && settings.target.kind !== 'webhook' ? null : before.sealedSecret
+    this.#checkChannel(settings, secret ?? kept)
+    const sealedSecret = secret === undefined ? kept : await this.#parts.secretBox.seal(secret)
+    const channel = await this.#put({ ...rowOf(settings), id, createdAtMs: before.createdAtMs, sealedSecret })
+    this.#parts.deliverer.forgetFailures(id)
+    return { channel }
+  }
+
+  async removeChannel(id: AlertChannelId): Promise<boolean> {
+    await this.#require(id)
+    const isRemoved = await this.#parts.store.deleteWebhook(id)
+    await this.#publish()
+    return isRemoved
+  }
+
+  /** Sends an example now. Rejects with ALERT_CHANNEL_NOT_FOUND. */
+  async testChannel(id: AlertChannelId) {
+    const result = await this.#parts.channels.test(await this.#require(id))
+    if (result.ok) this.#parts.deliverer.forgetFailures(id)
+    return result
+  }
+
+  async #checkRule(settings: AlertRuleSettings): Promise<void> {
+    const watch = ALERT_WATCHES[settings.watch]
+    const bad = (text: string) => new ScrapdeckError('BAD_INPUT', text)
+    if (!(watch.compares as readonly string[]).includes(settings.comparison))
+      throw bad(`A rule that tells when ${watch.label} compares with ${watch.compares.join(' or ')} only.`)
+    if (settings.watch === 'spider_overdue' && (settings.project === null || settings.spider === null))
+      throw bad('Name the project and the spider that must succeed: of all spiders, some are not meant to run.')
+    const known = new Set((await this.#stored()).map(({ id }) => id))
+    const missing = [...settings.channels, ...(settings.escalation?.channels ?? [])].find((id) => !known.has(id))
+    if (missing !== undefined) throw noChannel(missing)
+  }
+
+  #checkChannel({ target, quiet }: AlertChannelSettings, secret: string | null): void {
+    if (quiet !== null && !isZone(quiet.zone))
+      throw new ScrapdeckError('BAD_INPUT', `There is no time zone ${quiet.zone}: choose one such as Europe/Berlin.`)
+    this.#parts.channels.check(target, secret !== null)
+  }
+
+  async #put(row: NewWebhook): Promise<AlertChannel> {
+    await this.#parts.store.putWebhook(row)
+    await this.#publish()
+    return describeChannel(await this.#require(row.id))
+  }
+
+  async #publish(): Promise<void> {
+    await this.#parts.deliverer.refreshWebhooks()
+    await this.#parts.alerts.reload()
+    this.#parts.onChange()
+  }
+
+  async #stored(): Promise<StoredWebhook[]> {
+    return (await this.#parts.store.listWebhooks()).filter(({ kind }) => kind === 'channel')
+  }
+
+  async #require(id: AlertChannelId): Promise<StoredWebhook> {
+    const found = (await this.#stored()).find((one) => one.id === id)
+    if (found === undefined) throw noChannel(id)
+    return found
+  }
+}
+
+const rowOf = ({ name, enabled, target, quiet }: AlertChannelSettings) => ({
+  ...{ kind: 'channel' as const, name, enabled, url: '', events: [], project: null },
+  ...{ sealedOldSecret: null, oldSecretUntilMs: null, channel: { target, quiet } }
+})
+
+/** Who receives the secret of a channel. */
+const placeOf = (target: AlertChannelSettings['target']): string =>
+  JSON.stringify([
+    target.kind,
+    'host' in target ? [target.host, target.port, target.security] : null,
+    'url' in target ? target.url : null
+  ])
+
+function describeChannel(stored: StoredWebhook): AlertChannel {
+  const { id, name, enabled, channel, createdAtMs, lastDeliveredAtMs, waiting, dead, dropped, sealedSecret } = stored
+  const lost = dropped === 0 ? null : `${dropped} messages were dropped because too many were already waiting`
+  const problems = [stored.problem, lost].filter((problem) => problem !== null)
+  return {
+    ...{
+      id,
+      name,
+      enabled,
+      target: channel!.target,
+      quiet: channel!.quiet,
+      createdAtMs,
+      lastDeliveredAtMs,
+      waiting,
+      dead
+    },
+    hasSecret: sealedSecret !== null,
+    problem: problems.length === 0 ? null : problems.join('; ')
+  }
+}
+
+function requireRoom(count: number, most: number, what: string): void {
+  if (count >= most)
+    throw new ScrapdeckError('BAD_INPUT', `There are already ${most} ${what}, the most there can be: remove some.`)
+}
+
+export const noAlertRule = (id: AlertRuleId): ScrapdeckError =>
+  new ScrapdeckError('ALERT_RULE_NOT_FOUND', `There is no alert rule ${id}; it may have been removed. Reload the list`)
+export const noSilence = (id: AlertSilenceId): ScrapdeckError =>
+  new ScrapdeckError('ALERT_SILENCE_NOT_FOUND', `There is no silence ${id}; it may have ended. Reload the list`)
+const noChannel = (id: AlertChannelId): ScrapdeckError =>
+  new ScrapdeckError(
+    'ALERT_CHANNEL_NOT_FOUND',
+    `There is no alert channel ${id}; it may have been removed. Reload the list`
+  )

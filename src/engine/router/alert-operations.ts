@@ -1,0 +1,67 @@
+import type { AlertCommands } from '../commands/alert-commands.ts'
+import type { Alerts } from '../alerts/alerts.ts'
+import { seenProjects } from '../access/rights.ts'
+import type { AlertStore } from '../store/store.ts'
+import type { RouterContext } from './router-context.ts'
+import type { implementWithRights } from './required-rights.ts'
+import { onlySeen, type Seen } from './seen.ts'
+
+/** The operations of alerts. What is of no project, such as a node, is shown to whoever sees all projects. */
+export function alertOperations(
+  os: ReturnType<typeof implementWithRights>,
+  { store, alerts, alertCommands }: { store: AlertStore; alerts: Alerts; alertCommands: AlertCommands }
+) {
+  const seenBy = ({ principal }: RouterContext): Seen => seenProjects(principal.rights)
+  const isShown =
+    (seen: Seen) =>
+    ({ project }: { project: string | null }): boolean =>
+      seen === null || (project !== null && [...seen].some((one) => one === project))
+
+  return {
+    alerts: {
+      list: os.alerts.list.handler(async ({ input: { before, limit, ...filter }, context }) => {
+        const page = { before: before ?? null, limit: limit + 1 }
+        const rows = await store.listAlerts({ ...filter, ...onlySeen(seenBy(context)) }, page)
+        const listed = rows.slice(0, limit)
+        const nextBefore = rows.length > limit ? (listed.at(-1)?.endedAtMs ?? Date.UTC(9999, 0)) : null
+        return { alerts: listed.map((one) => alerts.describe(one)), nextBefore }
+      }),
+      acknowledge: os.alerts.acknowledge.handler(async ({ input }) => ({
+        acknowledged: await alertCommands.acknowledge(input.ids)
+      }))
+    },
+    alertRules: {
+      list: os.alertRules.list.handler(async ({ context }) => ({
+        rules: (await alertCommands.listRules()).filter(isShown(seenBy(context)))
+      })),
+      create: os.alertRules.create.handler(async ({ input }) => ({ rule: await alertCommands.createRule(input) })),
+      update: os.alertRules.update.handler(async ({ input }) => ({ rule: await alertCommands.updateRule(input) })),
+      remove: os.alertRules.remove.handler(async ({ input }) => ({
+        removed: await alertCommands.removeRule(input.id)
+      }))
+    },
+    alertSilences: {
+      list: os.alertSilences.list.handler(({ context }) => ({
+        silences: alerts.silences().filter(isShown(seenBy(context)))
+      })),
+      create: os.alertSilences.create.handler(async ({ input }) => ({
+        silence: await alertCommands.silence(input)
+      })),
+      remove: os.alertSilences.remove.handler(async ({ input }) => ({
+        removed: await alertCommands.endSilence(input.id)
+      }))
+    },
+    alertChannels: {
+      names: os.alertChannels.names.handler(async () => ({
+        channels: (await alertCommands.listChannels()).map(({ id, name, target }) => ({ id, name, kind: target.kind }))
+      })),
+      list: os.alertChannels.list.handler(async () => ({ channels: await alertCommands.listChannels() })),
+      create: os.alertChannels.create.handler(({ input }) => alertCommands.createChannel(input)),
+      update: os.alertChannels.update.handler(({ input }) => alertCommands.updateChannel(input)),
+      remove: os.alertChannels.remove.handler(async ({ input }) => ({
+        removed: await alertCommands.removeChannel(input.id)
+      })),
+      test: os.alertChannels.test.handler(({ input }) => alertCommands.testChannel(input.id))
+    }
+  }
+}

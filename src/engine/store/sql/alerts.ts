@@ -1,0 +1,154 @@
+import type {
+  AlertId,
+  AlertRule,
+  AlertRuleId,
+  AlertRuleSettings,
+  AlertSilence,
+  AlertSilenceId,
+  ProjectName
+} from '../../../shared/contract/index.ts'
+import type { AlertFilter, AlertRuleFigures, AlertWrite, StoredAlertGroup, StoredEpisode } from '../records.ts'
+import type { Database } from './database.ts'
+import { givenProjects, ofGiven } from './only-projects.ts'
+import type { Outbox } from './outbox.ts'
+import { requireNextRevision } from './revisions.ts'
+import { replaceRow } from './upsert.ts'
+
+/** Firing ones are few and listed whole; ended ones by when they ended. */
+const LISTED = `settled >= 0 AND state <> 'pending' AND (:ruleId IS NULL OR rule_id = :ruleId)
+  AND (:projects IS NULL OR project ${ofGiven(':projects')})`
+
+export const ALERTS_SQL = {
+  unsettled: 'SELECT episode FROM alerts WHERE settled = 0 ORDER BY id',
+  endedSince: 'SELECT episode FROM alerts WHERE ended_at_ms > ? AND settled = 1 ORDER BY id',
+  firing: `SELECT episode FROM alerts WHERE settled = 0 AND state IN ('firing', 'calming') AND ${LISTED}
+    ORDER BY fired_at_ms DESC, id LIMIT :limit`,
+  ended: `SELECT episode FROM alerts WHERE state = 'resolved' AND ended_at_ms < :before AND ${LISTED}
+    ORDER BY ended_at_ms DESC, id LIMIT :limit`,
+  figures: `SELECT rule_id AS ruleId, count(*) AS fired, sum(acknowledged) AS actedOn, max(fired_at_ms) AS lastFiredAtMs
+    FROM alerts WHERE fired_at_ms > ? GROUP BY rule_id`,
+  prune: `DELETE FROM alerts WHERE id IN
+    (SELECT id FROM alerts WHERE settled = 1 AND ended_at_ms < ? ORDER BY ended_at_ms LIMIT ?)`
+}
+
+const EVENT = 'alert'
+
+interface RuleRow {
+  id: AlertRuleId
+  settings: string
+  revision: number
+  createdAtMs: number
+}
+
+interface Listing {
+  ruleId: AlertRuleId | null
+  projects: string | null
+  before?: number
+  limit: number
+}
+
+/** Rules, silences and alerts. Writes run inside the caller's transaction. */
+export function createAlerts({ database, outbox }: { database: Database; outbox: Outbox }) {
+  const rules = database.prepare<[], RuleRow>(
+    'SELECT id, settings, revision, created_at_ms AS createdAtMs FROM alert_rules ORDER BY created_at_ms, id'
+  )
+  const revisionOf = database.prepare<[string], number>('SELECT revision FROM alert_rules WHERE id = ?').pluck()
+  const putRule = database.prepare<RuleRow>(
+    replaceRow('alert_rules', ['id'], {
+      ...{ id: ':id', settings: ':settings', revision: ':revision', created_at_ms: ':createdAtMs' }
+    })
+  )
+  const deleteRule = database.prepare<[string]>('DELETE FROM alert_rules WHERE id = ?')
+  const silences = database.prepare<[], string>('SELECT silence FROM alert_silences ORDER BY until_ms, id').pluck()
+  const putSilence = database.prepare<{ id: string; silence: string; untilMs: number }>(
+    replaceRow('alert_silences', ['id'], { id: ':id', silence: ':silence', until_ms: ':untilMs' })
+  )
+  const deleteSilence = database.prepare<[string]>('DELETE FROM alert_silences WHERE id = ?')
+  const forgetSilences = database.prepare<[number]>('DELETE FROM alert_silences WHERE until_ms < ?')
+  const unsettled = database.prepare<[], string>(ALERTS_SQL.unsettled).pluck()
+  const endedSince = database.prepare<[number], string>(ALERTS_SQL.endedSince).pluck()
+  const groups = database.prepare<[], string>('SELECT alert_group FROM alert_groups ORDER BY id').pluck()
+  const putGroup = database.prepare<{ id: string; group: string }>(
+    replaceRow('alert_groups', ['id'], { id: ':id', alert_group: ':group' })
+  )
+  const deleteGroup = database.prepare<[string]>('DELETE FROM alert_groups WHERE id = ?')
+  const put = database.prepare<Record<string, string | number | null>>(
+    replaceRow('alerts', ['id'], {
+      ...{ id: ':id', rule_id: ':ruleId', project: ':project', state: ':state', settled: ':settled' },
+      ...{ fired_at_ms: ':firedAtMs', ended_at_ms: ':endedAtMs', acknowledged: ':acknowledged', episode: ':episode' }
+    })
+  )
+  const forget = database.prepare<[string]>('DELETE FROM alerts WHERE id = ?')
+  const get = database.prepare<[string], string>('SELECT episode FROM alerts WHERE id = ?').pluck()
+  const firing = database.prepare<Listing, string>(ALERTS_SQL.firing).pluck()
+  const ended = database.prepare<Listing, string>(ALERTS_SQL.ended).pluck()
+  const figures = database.prepare<[number], AlertRuleFigures>(ALERTS_SQL.figures)
+  const prune = database.prepare<[number, number]>(ALERTS_SQL.prune)
+
+  function write({ episodes, forgotten, groups: changed, endedGroups, messages }: AlertWrite): void {
+    for (const one of episodes) {
+      const isSettled = one.state === 'resolved' && Object.keys(one.channels).length === 0
+      put.run({
+        ...{ id: one.id, ruleId: one.ruleId, project: one.labels.project, state: one.state },
+        ...{ settled: isSettled ? 1 : 0, firedAtMs: one.firedAtMs, endedAtMs: one.endedAtMs },
+        ...{ acknowledged: one.acknowledged === null ? 0 : 1, episode: JSON.stringify(one) }
+      })
+    }
+    for (const id of forgotten) forget.run(id)
+    for (const group of changed) putGroup.run({ id: group.id, group: JSON.stringify(group) })
+    for (const id of endedGroups) deleteGroup.run(id)
+    for (const { channelId, atMs, data } of messages) outbox.tell(channelId, EVENT, atMs, data)
+  }
+
+  return {
+    write,
+
+    listRules: (): AlertRule[] =>
+      rules.all().map(({ settings, ...row }) => ({ ...(JSON.parse(settings) as AlertRuleSettings), ...row })),
+
+    putRule({ id, revision, createdAtMs, ...settings }: AlertRule): void {
+      requireNextRevision(revision, revisionOf.get(id), 'alert rule')
+      putRule.run({ id, settings: JSON.stringify(settings), revision, createdAtMs })
+    },
+
+    deleteRule: (id: AlertRuleId): boolean => deleteRule.run(id).changes > 0,
+
+    listSilences: (): AlertSilence[] => silences.all().map((text) => JSON.parse(text) as AlertSilence),
+
+    putSilence: (silence: AlertSilence): void => {
+      putSilence.run({ id: silence.id, silence: JSON.stringify(silence), untilMs: silence.untilMs })
+    },
+
+    deleteSilence: (id: AlertSilenceId): boolean => deleteSilence.run(id).changes > 0,
+
+    memory: (sinceMs: number) => ({
+      episodes: [...unsettled.all(), ...endedSince.all(sinceMs)].map((text) => JSON.parse(text) as StoredEpisode),
+      groups: groups.all().map((text) => JSON.parse(text) as StoredAlertGroup)
+    }),
+
+    getMany: (ids: readonly AlertId[]): StoredEpisode[] =>
+      ids.flatMap((id) => {
+        const text = get.get(id)
+        return text === undefined ? [] : [JSON.parse(text) as StoredEpisode]
+      }),
+
+    list(
+      { state, ruleId, onlyProjects }: AlertFilter,
+      { before, limit }: { before: number | null; limit: number }
+    ): StoredEpisode[] {
+      const projects = onlyProjects === undefined ? null : givenProjects(onlyProjects as ProjectName[])
+      const of = { ruleId: ruleId ?? null, projects }
+      // Those that fire are on the first page, all of them that fit.
+      const open = state === 'resolved' || before !== null ? [] : firing.all({ ...of, limit })
+      const past = state === 'firing' ? [] : ended.all({ ...of, before: before ?? Number.MAX_SAFE_INTEGER, limit })
+      return [...open, ...past].slice(0, limit).map((text) => JSON.parse(text) as StoredEpisode)
+    },
+
+    figures: (sinceMs: number): AlertRuleFigures[] => figures.all(sinceMs),
+
+    prune(beforeMs: number, limit: number): number {
+      forgetSilences.run(beforeMs)
+      return prune.run(beforeMs, limit).changes
+    }
+  }
+}
