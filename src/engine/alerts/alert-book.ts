@@ -18,7 +18,7 @@ import {
   isFiring,
   isFlapping
 } from './episodes.ts'
-import { areSameLabels, type Fact, RuleIndex } from './facts.ts'
+import { areSameLabels, type Fact, RuleIndex } from './fact.ts'
 import { mutedBecause, type Muting, nextSilenceMs, quietUntilMs, waitsForQuietHours } from './muting.ts'
 
 export interface AlertSetup {

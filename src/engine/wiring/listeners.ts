@@ -39,6 +39,7 @@ export function connectListeners(rooms: Rooms): void {
     expectations,
     problemNews,
     alerts,
+    factWatch,
     feed
   } = rooms
 
@@ -144,5 +145,12 @@ export function connectListeners(rooms: Rooms): void {
   figures.events.on('changed', touch('figures'))
   problems.events.on('changed', touch('problems')).on('changed', () => problemNews?.compareAgain())
   problemNews?.events.on('recorded', deliver)
+  problems.events.on('changed', () => factWatch.lookSoon())
+  fleet.events.on('changed', () => factWatch.lookSoon())
+  // A cordon mutes what is of the node.
+  fleet.events.on('changed', () => alerts.noticeCordons())
+  live.events.on('ended', ({ one, jobOutcome }) => void (jobOutcome !== null && factWatch.noteEnd(one)))
+  errorGroups.events.on('changed', () => factWatch.noteErrors())
+  alerts.events.on('configured', () => void factWatch.catchUp())
   alerts.events.on('changed', touch('alerts')).on('recorded', deliver)
 }
