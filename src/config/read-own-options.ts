@@ -15,6 +15,7 @@ import { readAccessOptions } from './read-access-options.ts'
 import { readSignInOptions } from './read-sign-in-options.ts'
 import { readMetricsOptions } from './read-metrics-options.ts'
 import { type ConfiguredSource, nodesSource, readSources } from './discovery-options.ts'
+import { type AlertCommand, readCommandLines } from './alert-command-options.ts'
 import { readDataDirectory } from './local-service.ts'
 import type { OptionReader } from './option-reader.ts'
 import { namesIn } from './option-table.ts'
@@ -63,6 +64,7 @@ export function readOwnOptions(options: OptionReader) {
     discovery: readDiscovery(options),
     plugins: readPlugins(options),
     webhookNetworks: readWebhookNetworks(options),
+    alertCommands: readAlertCommands(options),
     ...readAccessOptions(options),
     signIn: readSignInOptions(options),
     ...readMetricsOptions(options)
@@ -201,6 +203,15 @@ function readWebhookNetworks(options: OptionReader): string {
   const picked = options.pick('scrapdeck', 'webhook_networks')
   options.list('scrapdeck', 'webhook_networks', picked?.text ?? '', picked)
   return picked?.text ?? ''
+}
+
+function readAlertCommands(options: OptionReader): AlertCommand[] {
+  const picked = options.pick('scrapdeck', 'alert_commands')
+  const { commands, problems: wrong } = readCommandLines(picked?.text ?? '', options.context.workingDirectory)
+  for (const problem of wrong) options.refuse(picked!, problem)
+  // By name only: their arguments may contain passwords.
+  options.list('scrapdeck', 'alert_commands', commands.map(({ name }) => name).join(', '), picked)
+  return commands
 }
 
 function readDiscovery(options: OptionReader): ConfiguredSource[] {

@@ -75,6 +75,7 @@ describe('options of the service', () => {
       discovery: [],
       plugins: [],
       webhookNetworks: '',
+      alertCommands: [],
       trustedProxies: [],
       signIn: { oidc: null, jwt: null, proxy: null, publicUrl: null, requiresSecondFactor: false },
       trustedEngines: [],
@@ -557,6 +558,7 @@ const VALUES: Record<string, string> = {
     nodes: 'http://a:1'
   },
   ...{ cancel_waits: '5 2 1', discover: 'dns a.svc', plugins: import.meta.filename, webhook_networks: '10.0.0.0/8' },
+  alert_commands: `page=${process.execPath} -e 0`,
   ...{
     tls_certificate: '/c.pem',
     tls_key: '/k.pem',

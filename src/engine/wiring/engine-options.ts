@@ -93,6 +93,10 @@ export interface EngineOptions {
   plugins?: readonly PluginSettings[]
   /** Private networks that webhooks may be sent to: `10.1.0.0/16 127.0.0.1`. */
   webhookNetworks?: string
+  /** Programs that alert channels may run, by name. */
+  alertCommands?: readonly { name: string; program: string; args: readonly string[] }[]
+  /** Where browsers reach the app, for links in messages; null: unknown. */
+  publicUrl?: string | null
   /** Names of metrics begin with it and `_`. Default: scrapdeck. */
   metricsPrefix?: string
   /** Waits between the steps of a cancel: after INT, after the second INT, after KILL. Default: 30, 15 and 15. */

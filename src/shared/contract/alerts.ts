@@ -284,6 +284,8 @@ export const alertChannelsContract = {
 export interface AlertNews {
   kind: 'news' | 'repeat' | 'test'
   ruleId: AlertRuleId
+  /** The same for all messages of one group to one channel: they belong to one thread. */
+  groupId: string
   ruleName: string
   owner: string
   /** The worst of those that fire; of ended ones, if none does. */
