@@ -1,7 +1,7 @@
 import { createORPCClient } from '@orpc/client'
 import { RPCLink } from '@orpc/client/fetch'
 import type { ContractRouterClient } from '@orpc/contract'
-import { Agent, buildConnector, fetch, type RequestInit } from 'undici'
+import { Agent, buildConnector, type Dispatcher, fetch, type RequestInit } from 'undici'
 import type { Socket } from 'node:net'
 import type { Clock } from '../../engine/runtime/clock.ts'
 import { connectThrough } from '../../engine/nodes/ssh/connect-through.ts'
@@ -34,6 +34,14 @@ export interface RemoteConnection {
   readOperations(): Promise<Set<string>>
   /** Posts a form to a path outside the API. Rejects like a call. */
   post(path: string, form: Record<string, string>, signal: AbortSignal): Promise<{ status: number; text: string }>
+  /** Any request to its server, without our credentials, and the answer as it came. Rejects like a call. */
+  request(
+    to: Pick<Dispatcher.RequestOptions, 'method' | 'path'> & {
+      headers: Record<string, string | string[]>
+      body: Buffer | null
+      signal: AbortSignal
+    }
+  ): Promise<Dispatcher.ResponseData>
   /** What its server shows. Rejects if nobody answers. */
   readCertificate(): Promise<PeerCertificate>
   /** Any error of `client` as a ScrapdeckError. */
@@ -147,6 +155,7 @@ export function connectRemote(
       const answer = await fetch(`${url}${path}`, request)
       return { status: answer.status, text: await readBounded(answer.body, ERROR_MAX_BYTES) }
     },
+    request: (to) => agent.request({ ...to, origin: new URL(url).origin }),
     readCertificate,
     retryNow: () => tunnel?.retryNow(),
     async explain(error) {

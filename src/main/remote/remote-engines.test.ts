@@ -11,6 +11,7 @@ import { CertificateFiles } from '../../server/certificate-files.ts'
 import { createFakeEngine, someFigures } from '../../server/testing/fake-engine.ts'
 import { makeCertificate } from '../../server/testing/make-certificate.ts'
 import { makeTestDirectory, openTestService } from '../../server/testing/test-app.ts'
+import { allowInBrowser } from './testing/allow-in-browser.ts'
 import { CREDENTIALS, failureOf, openDesktop, settings } from './testing/open-desktop.ts'
 
 async function openCertificate() {
@@ -210,23 +211,6 @@ it('a damaged list is moved aside, not written over', async () => {
   expect(await (await openDesktop({ directory })).list()).toEqual([])
   expect(readFileSync(`${path}.unreadable`, 'utf8')).toBe('{"engines": [')
 })
-
-/** What somebody does in the browser who is logged in as the owner, and allows it. */
-async function allowInBrowser(page: string, { isAllowed = true } = {}): Promise<void> {
-  const { origin } = new URL(page)
-  const form = new URLSearchParams({ username: CREDENTIALS.username, password: CREDENTIALS.password })
-  const loggedIn = await fetch(`${origin}/ui/login`, { method: 'POST', body: form, redirect: 'manual' })
-  const [cookie] = loggedIn.headers.get('set-cookie')!.split(';', 1) as [string]
-  const asked = new URLSearchParams(page.split('?')[1])
-  const [redirectUri, challenge] = [asked.get('redirect_uri')!, asked.get('code_challenge')]
-  const requester = { client: asked.get('client'), host: asked.get('host'), user: asked.get('user') }
-  const headers = { cookie, origin, 'content-type': 'application/json' }
-  const body = JSON.stringify({ to: { kind: 'redirect', requester, redirectUri, challenge }, role: 'operator' })
-  const approved = await fetch(`${origin}/api/v1/sign-ins`, { method: 'POST', headers, body })
-  const { code } = (await approved.json()) as { code: string }
-  const answer: Record<string, string> = isAllowed ? { code } : { error: 'access_denied' }
-  await fetch(`${redirectUri}?${new URLSearchParams({ ...answer, state: asked.get('state')! })}`)
-}
 
 it('signs in with the browser: the token stays in the app, is good for that address, and is revoked with the engine', async () => {
   const engine = createFakeEngine()

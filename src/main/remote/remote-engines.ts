@@ -58,6 +58,7 @@ const CHECK_MAX_MS = 15_000
 const REFRESH_MS = 60_000
 const REVOKE_MAX_MS = 5_000
 const OPERATIONS = listOperations(contract)
+const NEVER = new AbortController().signal
 
 /** The engines that this desktop opens besides its own: their list, a connection to each, and how each is. */
 export function openRemoteEngines(options: RemoteEnginesOptions): RemoteEngines {
@@ -67,7 +68,7 @@ export function openRemoteEngines(options: RemoteEnginesOptions): RemoteEngines 
   const publish = () => changed.publish('changed', null)
   mkdirSync(options.statesDirectory, { recursive: true, mode: 0o700 })
   const parts: Parts = { ...options, publish }
-  const signIns = new BrowserSignIns(options.openInBrowser)
+  const signIns = new BrowserSignIns(options)
   for (const stored of openEngineFile(path, logger)) engines.set(stored.id, new OpenEngine(stored, parts))
   const list = () => ({ appVersion, engines: [...engines.values()].map((engine) => engine.describe()) })
   // One change at a time, so that the file has the newest list.
@@ -94,6 +95,13 @@ export function openRemoteEngines(options: RemoteEnginesOptions): RemoteEngines 
     const seen = await connection.readCertificate().catch(() => null)
     await connection.close()
     return seen?.fingerprint === trusted ? { pem: seen.pem, fingerprint: seen.fingerprint } : null
+  }
+
+  /** Without credentials: somebody is about to get some. */
+  async function connectToSignIn({ name, url: given }: Pick<EngineSettings, 'name' | 'url'>, trusted: string | null) {
+    const to = { name, url: withoutSlash(given) }
+    const certificate = await pinOf(to, trusted)
+    return { to, connection: connectRemote({ ...to, credentials: null, certificate }, parts) }
   }
 
   /** Resolves once the engine has answered with these settings; nothing is kept before. */
@@ -145,16 +153,21 @@ export function openRemoteEngines(options: RemoteEnginesOptions): RemoteEngines 
           if (signal?.aborted !== true) throw error
         }
       }),
-      signIn: app.engines.signIn.handler(async ({ input: { name, url: given, trusted }, signal }) => {
-        const url = withoutSlash(given)
-        if (splitAddress(url).ssh !== null) {
-          const what = 'A browser does not get through the SSH host. Use a token, or user name and password.'
-          throw new ScrapdeckError('BAD_INPUT', what)
-        }
-        const certificate = await pinOf({ name, url }, trusted)
-        const connection = connectRemote({ name, url, credentials: null, certificate }, parts)
+      signIn: app.engines.signIn.handler(async ({ input: { trusted, ...given }, signal = NEVER }) => {
+        const { to, connection } = await connectToSignIn(given, trusted)
         try {
-          return await signIns.begin(url, connection, signal ?? new AbortController().signal)
+          return await signIns.begin(to, connection, signal)
+        } finally {
+          await connection.close()
+        }
+      }),
+      signInWithCode: app.engines.signInWithCode.handler(async function* ({
+        input: { trusted, ...given },
+        signal = NEVER
+      }) {
+        const { to, connection } = await connectToSignIn(given, trusted)
+        try {
+          yield* signIns.beginWithCode(to, connection, signal)
         } finally {
           await connection.close()
         }
