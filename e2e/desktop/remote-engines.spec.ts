@@ -40,12 +40,16 @@ async function catchLinks(desktop: Desktop): Promise<() => Promise<string | null
 
 /** What a person does in the browser that the app has opened. */
 async function allowDesktop(page: Page): Promise<void> {
-  await page.getByLabel('User name').fill(TEST_CREDENTIALS.username)
-  await page.getByLabel('Password').fill(TEST_CREDENTIALS.password)
-  await page.getByRole('button', { name: 'Log in' }).click()
+  await logIn(page)
   await expect(page.getByRole('heading', { name: /^Allow the desktop app on / })).toBeVisible()
   await page.getByRole('button', { name: 'Allow' }).click()
   await expect(page.getByRole('heading', { name: 'Signed in' })).toBeVisible()
+}
+
+async function logIn(page: Page): Promise<void> {
+  await page.getByLabel('User name').fill(TEST_CREDENTIALS.username)
+  await page.getByLabel('Password').fill(TEST_CREDENTIALS.password)
+  await page.getByRole('button', { name: 'Log in' }).click()
 }
 
 async function switchTo(window: Page, name: string): Promise<void> {
@@ -250,6 +254,26 @@ test('signs in with the browser through an SSH host, at a port of this computer 
     expect((await page.context().cookies()).map(({ name }) => name)).toEqual([
       `scrapdeck_relay_${new URL(origin).port}`
     ])
+
+    // With a code, in a browser that gets there by itself.
+    await engineMenu(window).click()
+    await window.getByRole('menuitem', { name: 'Edit Frankfurt…' }).click()
+    await dialog.getByRole('checkbox', { name: 'Sign in again' }).check()
+    await dialog.getByRole('checkbox', { name: 'Use a code in another browser' }).check()
+    await dialog.getByRole('button', { name: 'Sign in…' }).click()
+    const waiting = dialog.getByRole('status').filter({ hasText: 'enter this code' })
+    await expect(waiting).toContainText(/[A-Z]{4}-[A-Z]{4}/)
+    await window.screenshot({ path: '.cache/screenshots/remote-sign-in-code-1280.png' })
+    const [address, code] = await waiting.locator('code').allTextContents()
+    await page.goto(address!)
+    await logIn(page)
+    await page.getByRole('textbox', { name: 'Code' }).fill(code!)
+    await page.getByRole('button', { name: 'Continue' }).click()
+    await page.getByRole('button', { name: 'Allow' }).click()
+    await expect(dialog).toHaveCount(0)
+    await expect(status(window, 'Live')).toBeVisible()
+    // The token of the first sign-in is revoked.
+    expect((await service.client.tokens.list()).tokens).toHaveLength(1)
   } finally {
     await service.stop()
     await world.close()

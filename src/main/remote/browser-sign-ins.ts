@@ -38,8 +38,12 @@ export class BrowserSignIns {
       const { pathname, search, hash } = new URL(page)
       this.#openInBrowser(relay === null ? page : relay.entranceTo(`${pathname}${search}${hash}`))
     }
-    const service = serviceAt(inner, connection, signal)
-    return this.#keep(await signInWithBrowser(service, { client: 'desktop', openBrowser, signal }), url)
+    try {
+      const service = serviceAt(inner, connection)
+      return this.#keep(await signInWithBrowser(service, { client: 'desktop', openBrowser, signal }), url)
+    } catch (error) {
+      throw signal.aborted ? cancelled(error) : error
+    }
   }
 
   /** First the code and the page to enter it on, in any browser that gets there; then what `begin` resolves with. */
@@ -47,7 +51,7 @@ export class BrowserSignIns {
     const leaving = new AbortController()
     const signal = AbortSignal.any([given, leaving.signal])
     const shown = Promise.withResolvers<{ page: string; userCode: string }>()
-    const signingIn = signInWithCode(serviceAt(splitAddress(url).inner, connection, signal), {
+    const signingIn = signInWithCode(serviceAt(splitAddress(url).inner, connection), {
       ...{ client: 'desktop', signal, sleep: (ms) => sleep(this.#clock, ms, signal) },
       show: (page, userCode) => shown.resolve({ page, userCode })
     })
@@ -55,6 +59,8 @@ export class BrowserSignIns {
     try {
       yield { is: 'waiting' as const, ...(await shown.promise) }
       yield { is: 'signedIn' as const, ...this.#keep(await signingIn, url) }
+    } catch (error) {
+      throw given.aborted ? cancelled(error) : error
     } finally {
       leaving.abort()
     }
@@ -78,13 +84,16 @@ export class BrowserSignIns {
   }
 }
 
-const serviceAt = (address: string, connection: RemoteConnection, signal: AbortSignal): SignInService => ({
+const serviceAt = (address: string, connection: RemoteConnection): SignInService => ({
   address,
   async post(...call) {
     try {
       return await connection.post(...call)
     } catch (error) {
-      throw signal.aborted ? error : await connection.explain(error)
+      throw await connection.explain(error)
     }
   }
 })
+
+/** Nobody waits for it, so it is no failure to log. */
+const cancelled = (cause: unknown) => new ScrapdeckError('SIGN_IN_FAILED', 'The sign-in was cancelled.', { cause })
