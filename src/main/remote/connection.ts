@@ -15,7 +15,11 @@ import { splitAddress } from '../../shared/ssh-address.ts'
 import { fromWireError } from '../../shared/wire-errors.ts'
 import { type PeerCertificate, readPeerCertificate } from './certificate.ts'
 
-export type EngineClient = ContractRouterClient<Contract>
+/** `onBytes`: receives an answer that is no stream as it came, before it is decoded. */
+export interface CallContext {
+  onBytes?: (answer: Uint8Array) => void
+}
+export type EngineClient = ContractRouterClient<Contract, CallContext>
 
 export interface RemoteAddress {
   name: string
@@ -121,16 +125,21 @@ export function connectRemote(
     )
 
   const client: EngineClient = createORPCClient(
-    new RPCLink({
+    new RPCLink<CallContext>({
       url: `${url}/api/rpc`,
-      async fetch(request) {
+      async fetch(request, _, { context: { onBytes } }) {
         const { method, body, signal, headers } = request
         const init = { method, signal, headers: [...headers] }
-        if (body === null) return send(request.url, init)
         // A file is passed on as it is read; everything else is small.
         const isForm = headers.get('content-type')?.startsWith('multipart/') === true
         if (isForm) return send(request.url, { ...init, body, duplex: 'half' })
-        return send(request.url, { ...init, body: new Uint8Array(await request.arrayBuffer()) })
+        const sent = body === null ? init : { ...init, body: new Uint8Array(await request.arrayBuffer()) }
+        const answer = await send(request.url, sent)
+        const isJson = answer.headers.get('content-type')?.startsWith('application/json') === true
+        if (onBytes === undefined || !isJson || !answer.ok) return answer
+        const bytes = new Uint8Array(await answer.arrayBuffer())
+        onBytes(bytes)
+        return new Response(bytes, answer)
       }
     })
   )

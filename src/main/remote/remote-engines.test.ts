@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
@@ -261,9 +261,14 @@ it('shows the last state after a restart of the app too, from a file of its user
   await desktop.untilState('live')
   await desktop.remote.stop()
   await service.stop()
-  const path = join(desktop.directory, 'engine-states', `${id}.json`)
-  expect(statSync(path).mode & 0o777).toBe(0o600)
-  expect(readFileSync(path, 'utf8')).not.toMatch(/battery|users\.list/)
+  const path = join(desktop.directory, 'engine-states', id)
+  expect(statSync(path).mode & 0o777).toBe(0o700)
+  const names = readdirSync(path)
+  expect(names.length).toBeGreaterThan(1)
+  for (const name of names) {
+    expect(statSync(join(path, name)).mode & 0o777).toBe(0o600)
+    expect(readFileSync(join(path, name), 'utf8')).not.toMatch(/battery|users\.list/)
+  }
 
   const later = await openDesktop({ directory: desktop.directory })
   const offline = (await later.untilState('offline'))!
