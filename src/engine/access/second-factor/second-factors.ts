@@ -147,7 +147,7 @@ export class SecondFactors {
         'This code is not right. Enter the newest one that the app shows; the clock of the phone must be right'
       throw new ScrapdeckError('BAD_INPUT', text, { data: { field: 'code' } })
     }
-    // Another confirmation may have come first. Both would show recovery codes, and those of one would be worth nothing.
+    // Another confirmation may have been faster: the recovery codes of one of the two would be worth nothing.
     this.#refuseSecondAuthenticator(userId)
     this.#turningOn.add(userId)
     try {
