@@ -69,6 +69,10 @@ export const ERROR_CODES = {
   PLUGIN_UNUSABLE: { status: 500, title: 'A plugin cannot be loaded' },
   IDEMPOTENCY_KEY_REUSED: { status: 409, title: 'The idempotency key was used for another request' },
   IDEMPOTENCY_CUT_OFF: { status: 409, title: 'The first request with this key was interrupted' },
+  IDEMPOTENCY_SECRET_NOT_KEPT: {
+    status: 409,
+    title: 'The first response with this key had a secret, which is not kept'
+  },
   REQUEST_TOO_LARGE: { status: 413, title: 'The request is larger than the limit' },
   ANSWER_TOO_LARGE: { status: 413, title: 'The response would be larger than the limit' },
   TOO_MANY_REQUESTS: { status: 429, title: 'Rate limit exceeded' },

@@ -152,6 +152,8 @@ export interface Engine {
     | 'endSessions'
     | 'findBySession'
     | 'sessionStart'
+    | 'endSessionsOf'
+    | 'endAllSessions'
     | 'looksLikeToken'
     | 'isCurrent'
     | 'isEmpty'
@@ -173,7 +175,7 @@ export interface Engine {
     | 'events'
   >
   /** Programs that people sign in, for the doors at which those programs ask. */
-  signIns: Pick<SignIns, 'redeem' | 'begin' | 'poll'>
+  signIns: Pick<SignIns, 'redeem' | 'begin' | 'poll' | 'requireAllowed'>
   /** What is done or refused outside the contract. */
   audit: Pick<Audit, 'perform' | 'refuse' | 'record' | 'newRequestId'>
   /** Nodes that pull their jobs, for the server's door for them. */
