@@ -75,6 +75,7 @@ describe('options of the service', () => {
       discovery: [],
       plugins: [],
       webhookNetworks: '',
+      clusterCredentialDirectories: [],
       trustedProxies: [],
       signIn: { oidc: null, jwt: null, proxy: null, publicUrl: null, requiresSecondFactor: false },
       trustedEngines: [],
@@ -246,6 +247,15 @@ describe('options of the service', () => {
       userHeader: 'remote-user'
     })
     expect(signIn(`${roles}\noidc_issuer = http://[::1]:9\noidc_client_id = x`).options.signIn.oidc).not.toBeNull()
+  })
+
+  it('name directories of credentials of clusters, by whole paths and never everything', () => {
+    const given = (text: string) => resolve(`[scrapdeck]\ncluster_credential_directories = ${text}\n`).options
+    expect(given('/etc/clusters/\n  /run/secrets/a b').clusterCredentialDirectories).toEqual([
+      ...['/etc/clusters', '/run/secrets/a b']
+    ])
+    for (const text of ['/', 'clusters', './clusters', '//', '/etc/..'])
+      expect(() => given(text), text).toThrow('takes absolute paths of directories')
   })
 
   it('name engines that the UI links to, by addresses without a password', () => {
@@ -567,6 +577,7 @@ const VALUES: Record<string, string> = {
     nodes: 'http://a:1'
   },
   ...{ cancel_waits: '5 2 1', discover: 'dns a.svc', plugins: import.meta.filename, webhook_networks: '10.0.0.0/8' },
+  cluster_credential_directories: '/etc/clusters',
   ...{
     tls_certificate: '/c.pem',
     tls_key: '/k.pem',

@@ -85,6 +85,7 @@ import { wireDiscovery } from './wire-discovery.ts'
 import { wireItemsArchive } from './wire-items-archive.ts'
 import { formerLocalEngine, hasLocalNode, layOutLocalNode, LocalNodeRoom } from './wire-local-node.ts'
 import { wireRetention } from './wire-retention.ts'
+import { CredentialFiles } from '../nodes/kubernetes/credential-files.ts'
 import { wireNodeClients } from './wire-node-clients.ts'
 import type { wireRouter } from './wire-router.ts'
 import { wireSchedules } from './wire-schedules.ts'
@@ -215,9 +216,14 @@ async function openFleet(
   const pulling = new PullingNodes((id) => opening.fleet?.get(id)?.stored)
   const program = absoluteUnlessBare(options.sshProgram ?? 'ssh')
   const tunnels = opened.adopt(new SshTunnels({ ...base, program }), stop)
+  const credentialFiles = new CredentialFiles({
+    directories: options.clusterCredentialDirectories ?? [],
+    never: ownFiles(options)
+  })
   const clients = wireNodeClients({
     ...base,
     tunnels,
+    credentialFiles,
     ...{ localNode: local.node, pulling, live, projects, eggLinks, dataDirectory: options.dataDirectory },
     eggOf: (project, version) => projects.catalog.find(project, version)?.sha256 ?? null,
     formerLocalEngine: below.formerLocalEngine,
@@ -237,10 +243,16 @@ async function openFleet(
     live,
     fleet,
     tunnels,
+    credentialFiles,
     pulling,
     eggLinks,
     onSpiderLookup: spiderLookup.resolve
   }
+}
+
+/** What nobody may name as a credential: it holds those of everybody. */
+function ownFiles({ dataDirectory, secretKeyFile, encryption }: EngineOptions): string[] {
+  return [dataDirectory, secretKeyFile, encryption?.keyFile].filter((path) => path != null)
 }
 
 /** What makes jobs run: distribution of eggs to nodes, and dispatch. */
@@ -344,6 +356,7 @@ function openOrders(options: EngineOptions, below: WithWork, opened: AsyncDispos
     distribution,
     random,
     engineNodes: below.engineNodes,
+    credentialFiles: below.credentialFiles,
     pulling: below.pulling
   })
   const inventories = new Inventories({
