@@ -7,6 +7,8 @@ import { ScrapdeckError } from '../../../shared/errors.ts'
 export const SERVICE_ACCOUNT = '/var/run/secrets/kubernetes.io/serviceaccount'
 
 const FILE_MAX_BYTES = 64 * 1_024
+/** Never waits for a pipe that nobody writes to. Windows has neither. */
+const READ_AT_ONCE = constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0)
 
 /** Which files of this machine addresses of nodes may name. */
 export interface CredentialFilesOptions {
@@ -38,8 +40,7 @@ export class CredentialFiles {
   /** Never what is in it appears in an error. Rejects with CREDENTIAL_FILE_NOT_ALLOWED, or as the file system does. */
   async read(path: string): Promise<string> {
     const real = await this.#realPath(path)
-    // A pipe that nobody writes to would be waited for.
-    await using file = await open(real, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
+    await using file = await open(real, READ_AT_ONCE)
     requireFile(path, await file.stat())
     const buffer = Buffer.alloc(FILE_MAX_BYTES + 1)
     const { bytesRead } = await file.read(buffer, 0, buffer.length, 0)
