@@ -34,6 +34,7 @@ export function engineOptionsOf(options: ServeOptions, workingDirectory: string)
     discovery: options.discovery,
     plugins: options.plugins,
     webhookNetworks: options.webhookNetworks,
+    clusterCredentialDirectories: options.clusterCredentialDirectories,
     trustedEngines: options.trustedEngines,
     metricsPrefix: options.metrics.prefix
   } satisfies Partial<EngineOptions>

@@ -84,6 +84,8 @@ export interface ServeOptions {
   plugins: PluginSettings[]
   /** Internal networks that webhooks are allowed to reach. */
   webhookNetworks: string
+  /** Directories with files of credentials that addresses of clusters may name. */
+  clusterCredentialDirectories: string[]
   /** Proxies that may name the client with X-Forwarded-For: addresses and networks. */
   trustedProxies: string[]
   /** Other engines that the UI links to: their names and addresses, without a trailing slash. */

@@ -34,6 +34,7 @@ export const ERROR_CODES = {
   NODE_DUPLICATE: { status: 409, title: 'This node is already in the fleet' },
   NODE_URL_INVALID: { status: 400, title: 'This is not the address of a Scrapyd server' },
   NODE_CONNECTION_INVALID: { status: 400, title: 'A certificate, key or proxy of the node cannot be used' },
+  CREDENTIAL_FILE_NOT_ALLOWED: { status: 403, title: 'This file must not be used as a credential' },
   EXTERNAL_JOB_GONE: { status: 404, title: 'The node does not list this external job' },
   JOB_IS_OURS: { status: 409, title: 'This run already belongs to a Scrapdeck job' },
   NODE_BUSY: { status: 409, title: 'Jobs are still running on the node' },

@@ -50,6 +50,7 @@ export interface Vouched {
   /** As the groups there say, in place of what they said before. */
   role: string | null
   projects: StoredUser['projects']
+  nodeGroups: StoredUser['nodeGroups']
 }
 
 /**
@@ -153,10 +154,10 @@ export class Access {
   }
 
   /** As `signIn`, without waiting; null: it has something to write. For a proxy, which vouches with each request. */
-  findVouched({ subject, role, projects }: Vouched): Principal | null {
+  findVouched({ subject, role, projects, nodeGroups }: Vouched): Principal | null {
     const user = this.#directory.userBySubject(subject)
     if (user === undefined) return null
-    if (!areSameRoles(user, { role, projects })) return null
+    if (!areSameRoles(user, { role, projects, nodeGroups })) return null
     if (this.#parts.clock.nowMs() - (user.vouchedAtMs ?? 0) > VOUCHED_FOR_MS / 2) return null
     const principal = this.#principalOf(user.id, this.sessionStart(user.id))
     if (principal !== null) this.#lastSeen.mark(user.id, null)
@@ -169,7 +170,7 @@ export class Access {
    * roles exists and no group here has one, and BAD_INPUT.
    */
   async signIn(vouched: Vouched): Promise<Principal> {
-    const { subject, name, role, projects } = vouched
+    const { subject, name, role, projects, nodeGroups } = vouched
     if (this.#rights.of(vouched).anywhere === NONE && this.noneOfItsOwn(subject) === null) {
       await this.disown(subject)
       throw this.#noSuchRole(vouched)
@@ -187,9 +188,9 @@ export class Access {
           }
         )
       }
-      const user: StoredUser = { ...before, role, projects, vouchedAtMs: nowMs }
-      const isNews = known === undefined || !areSameRoles(before, { role, projects })
-      if (isNews) addToAudit({ name: user.name, subject, role, projects })
+      const user: StoredUser = { ...before, role, projects, nodeGroups, vouchedAtMs: nowMs }
+      const isNews = known === undefined || !areSameRoles(before, { role, projects, nodeGroups })
+      if (isNews) addToAudit({ name: user.name, subject, role, projects, nodeGroups })
       // That somebody is vouched for again is no change for the audit log.
       await (isNews ? this.#directory.putUser(user) : actAs(null, () => this.#directory.putUser(user)))
       this.#lastSeen.mark(user.id, null)
@@ -200,10 +201,10 @@ export class Access {
   }
 
   /** For whom groups elsewhere have no role: no role of its own, if groups of this Scrapdeck give it one; else null. */
-  noneOfItsOwn(subject: string): Pick<Vouched, 'role' | 'projects'> | null {
+  noneOfItsOwn(subject: string): Pick<Vouched, 'role' | 'projects' | 'nodeGroups'> | null {
     const user = this.#directory.userBySubject(subject)
     if (user === undefined || !this.#directory.groupsOf(user.id).some(hasRole)) return null
-    return { role: null, projects: {} }
+    return { role: null, projects: {}, nodeGroups: {} }
   }
 
   /** Whoever vouches for this subject says that it has logged out. */

@@ -93,6 +93,8 @@ export interface EngineOptions {
   plugins?: readonly PluginSettings[]
   /** Private networks that webhooks may be sent to: `10.1.0.0/16 127.0.0.1`. */
   webhookNetworks?: string
+  /** Directories with files of credentials that addresses of clusters may name. */
+  clusterCredentialDirectories?: readonly string[]
   /** Names of metrics begin with it and `_`. Default: scrapdeck. */
   metricsPrefix?: string
   /** Waits between the steps of a cancel: after INT, after the second INT, after KILL. Default: 30, 15 and 15. */

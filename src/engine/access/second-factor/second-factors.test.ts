@@ -187,7 +187,13 @@ describe('an authenticator app', () => {
   it('is asked for of people with a password, where everybody must have one', async () => {
     const { factors, access, anna } = await openFactors()
     const isRequired = { isRequired: true }
-    const proxied = await access.signIn({ subject: 'proxy ben', name: 'ben', role: 'viewer', projects: {} })
+    const proxied = await access.signIn({
+      subject: 'proxy ben',
+      name: 'ben',
+      role: 'viewer',
+      projects: {},
+      nodeGroups: {}
+    })
     expect([anna.id, proxied.userId, null].map((id) => factors.stepAfterPassword(id, isRequired))).toEqual([
       ...['setUp', null, null]
     ])
