@@ -264,7 +264,7 @@ export const alertChannelsContract = {
   list: read('webhooks.change', 'GET /alerts/channels', 'service').output(
     z.object({ channels: z.array(AlertChannel) })
   ),
-  create: write('webhooks.change', 'POST /alerts/channels', 'service', { tellsSecret: true })
+  create: write('webhooks.change', 'POST /alerts/channels', 'service', { tellsSecret: 'once' })
     .input(AlertChannelSettings.extend({ secret: Secret.optional() }))
     .output(ChannelResult),
   /** Without a secret, it stays as it is. */
