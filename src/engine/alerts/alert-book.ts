@@ -1,18 +1,11 @@
 import type { AlertChannelId, AlertId, AlertRule, AlertRuleId, NodeId } from '../../shared/contract/index.ts'
 import { ALERT_WATCHES, type AlertWatch, isBreach } from '../../shared/alert-watches.ts'
 import { Heap } from '../runtime/heap.ts'
-import {
-  type AlertMessage,
-  CALM_MS,
-  copyOf,
-  type Episode,
-  FLAP_WINDOW_MS,
-  type Group,
-  isFiring,
-  isFlapping
-} from './episodes.ts'
+import { type AlertMessage, CALM_MS, copyOf, type Episode, type Group, isFiring } from './episodes.ts'
 import { areSameLabels, type Fact, RuleIndex } from './facts.ts'
 import { mutedBecause, type Muting, nextSilenceMs } from './muting.ts'
+import { Places } from './places.ts'
+import { RecentEnds } from './recent-ends.ts'
 import { type AlertChannelSetup, Telling } from './telling.ts'
 
 export interface AlertSetup {
@@ -39,13 +32,6 @@ export interface AlertChanges {
   endedGroups: string[]
 }
 
-/** What is known of one thing that is watched, and what comes of it by rule: pending and firing ones. */
-interface Place {
-  /** null: not there, or nothing has been heard of it since a restart. */
-  fact: Fact | null
-  open: Map<AlertRuleId, Episode>
-}
-
 interface Due {
   atMs: number
   /** At the same moment, what ends goes before what fires or escalates. */
@@ -64,9 +50,9 @@ export class AlertBook {
   #setup: AlertSetup = { rules: [], channels: new Map(), muting: { silences: [], cordonedNodes: new Set() } }
   #rules = new Map<AlertRuleId, AlertRule>()
   #index = new RuleIndex([])
-  readonly #places = new Map<AlertWatch, Map<string, Place>>()
+  readonly #places = new Places()
   readonly #byId = new Map<AlertId, Episode>()
-  readonly #ends = new Map<string, number[]>()
+  readonly #ends = new RecentEnds()
   readonly #downNodes = new Map<NodeId, number>()
   readonly #due = new Heap<Due>([], (one, other) =>
     one.atMs === other.atMs ? one.rank < other.rank : one.atMs < other.atMs
@@ -89,20 +75,19 @@ export class AlertBook {
     this.#newId = newId
   }
 
-  /** Goes on where another one stopped. Nothing ends before its facts have been received. */
+  /** Goes on where another one stopped. What was due meanwhile is done now, and nothing ends before its facts come. */
   restore({ episodes, groups }: AlertMemory, setup: AlertSetup, nowMs: number): void {
     this.#setUp(setup, nowMs)
     const live = episodes.filter((one) => one.state !== 'resolved' || Object.keys(one.channels).length > 0)
-    for (const one of episodes) if (one.state === 'resolved') this.#keepEnd(one, one.endedAtMs!)
+    for (const one of episodes) if (one.state === 'resolved') this.#ends.add(one, one.endedAtMs!)
     for (const one of live) {
       this.#byId.set(one.id, one)
       if (one.state === 'resolved') continue
-      this.#placeOf(one).open.set(one.ruleId, one)
+      this.#places.of(one).open.set(one.ruleId, one)
       if (isFiring(one)) this.#countDown(one, 1)
-      if (one.state === 'calming') this.#planBelief(one)
-      this.#planEscalation(one)
+      if (one.state === 'calming') this.#planBelief(one, nowMs)
     }
-    this.#telling.restore(groups, live)
+    this.#telling.restore(groups, live, nowMs)
     this.#step(nowMs, () => this.#applySetup(nowMs))
   }
 
@@ -127,7 +112,7 @@ export class AlertBook {
   receiveAll(watch: AlertWatch, facts: readonly Fact[], nowMs: number, unknown: ReadonlySet<string> = new Set()): void {
     this.#step(nowMs, () => {
       const keys = new Set(facts.map(({ key }) => key))
-      for (const key of this.#places.get(watch)?.keys() ?? [])
+      for (const key of this.#places.keysOf(watch))
         if (!keys.has(key) && !unknown.has(key)) this.#forget(watch, key, nowMs)
       for (const fact of facts) this.#receive(fact, nowMs)
     })
@@ -174,8 +159,8 @@ export class AlertBook {
   }
 
   /** Pending and firing ones, in no order. */
-  *open(): Generator<Episode> {
-    for (const places of this.#places.values()) for (const { open } of places.values()) yield* open.values()
+  open(): Iterable<Episode> {
+    return this.#places.open()
   }
 
   get(id: AlertId): Episode | undefined {
@@ -187,7 +172,7 @@ export class AlertBook {
   }
 
   isFlapping(one: Episode, nowMs: number): boolean {
-    return one.state === 'calming' || isFlapping(this.#endsOf(one), nowMs)
+    return one.state === 'calming' || this.#ends.isFlapping(one, nowMs)
   }
 
   /** Everything that was due goes first; what is to be told at this very moment waits for what else comes at it. */
@@ -219,8 +204,7 @@ export class AlertBook {
   }
 
   #applySetup(nowMs: number): void {
-    for (const places of this.#places.values())
-      for (const place of places.values()) if (place.fact !== null) this.#judge(place, place.fact, nowMs)
+    for (const { fact, open } of this.#places.all()) if (fact !== null) this.#judge(open, fact, nowMs)
     for (const one of this.open()) {
       const rule = this.#rules.get(one.ruleId)
       if (rule?.enabled !== true) this.#end(one, nowMs, true)
@@ -250,20 +234,20 @@ export class AlertBook {
   }
 
   #receive(fact: Fact, nowMs: number): void {
-    const place = this.#placeOf(fact)
+    const place = this.#places.of(fact)
     place.fact = fact.sinceMs > nowMs ? { ...fact, sinceMs: nowMs } : fact
-    this.#judge(place, place.fact, nowMs)
+    this.#judge(place.open, place.fact, nowMs)
   }
 
   #forget(watch: AlertWatch, key: string, nowMs: number): void {
-    const place = this.#places.get(watch)?.get(key)
+    const place = this.#places.get(watch, key)
     if (place === undefined) return
     place.fact = null
     for (const one of place.open.values()) this.#end(one, nowMs)
-    this.#dropIfEmpty(watch, key)
+    this.#places.dropIfEmpty(watch, key)
   }
 
-  #judge({ open }: Place, fact: Fact, nowMs: number): void {
+  #judge(open: ReadonlyMap<AlertRuleId, Episode>, fact: Fact, nowMs: number): void {
     const rules = this.#index.of(fact)
     for (const one of open.values()) if (!rules.some(({ id }) => id === one.ruleId)) this.#end(one, nowMs)
     for (const rule of rules) {
@@ -284,7 +268,7 @@ export class AlertBook {
       ...{ resolvedAtMs: null, acknowledged: null, isEscalated: false, channels: {} }
     }
     this.#byId.set(one.id, one)
-    this.#placeOf(one).open.set(ruleId, one)
+    this.#places.of(one).open.set(ruleId, one)
     this.#record(one)
     this.#planFiring(one, rule, nowMs)
   }
@@ -356,28 +340,29 @@ export class AlertBook {
 
   #end(one: Episode, nowMs: number, isCertain = false): void {
     if (one.state === 'pending') {
-      this.#dropOpen(one)
+      this.#places.close(one)
       this.#byId.delete(one.id)
       this.#changed.delete(one)
       this.#forgotten.push(one.id)
-    } else if (one.state === 'firing' && !isCertain && isFlapping(this.#endsOf(one), nowMs)) {
+      this.#firesAt.delete(one)
+    } else if (one.state === 'firing' && !isCertain && this.#ends.isFlapping(one, nowMs)) {
       Object.assign(one, { state: 'calming', endedAtMs: nowMs })
       this.#record(one)
-      this.#planBelief(one)
+      this.#planBelief(one, nowMs)
     } else if (one.state === 'firing' || isCertain) this.#resolve(one, nowMs)
   }
 
-  #planBelief(one: Episode): void {
-    this.#at(one.endedAtMs! + CALM_MS, 0, (atMs) => {
-      if (one.state === 'calming' && one.endedAtMs! + CALM_MS === atMs) this.#resolve(one, atMs)
+  #planBelief(one: Episode, nowMs: number): void {
+    this.#at(Math.max(nowMs, one.endedAtMs! + CALM_MS), 0, (atMs) => {
+      if (one.state === 'calming' && one.endedAtMs! + CALM_MS <= atMs) this.#resolve(one, atMs)
     })
   }
 
   #resolve(one: Episode, atMs: number): void {
     this.#countDown(one, -1)
     Object.assign(one, { state: 'resolved', endedAtMs: atMs, resolvedAtMs: atMs })
-    this.#dropOpen(one)
-    this.#keepEnd(one, atMs)
+    this.#places.close(one)
+    this.#ends.add(one, atMs)
     this.#telling.touch(one)
     this.#record(one)
   }
@@ -385,38 +370,6 @@ export class AlertBook {
   #record(one: Episode): void {
     this.#changed.add(one)
     if (one.state === 'resolved' && Object.keys(one.channels).length === 0) this.#byId.delete(one.id)
-  }
-
-  #placeOf({ watch, key }: { watch: AlertWatch; key: string }): Place {
-    let places = this.#places.get(watch)
-    if (places === undefined) this.#places.set(watch, (places = new Map()))
-    let place = places.get(key)
-    if (place === undefined) places.set(key, (place = { fact: null, open: new Map() }))
-    return place
-  }
-
-  #dropOpen({ watch, key, ruleId }: Episode): void {
-    this.#places.get(watch)?.get(key)?.open.delete(ruleId)
-    this.#dropIfEmpty(watch, key)
-  }
-
-  #dropIfEmpty(watch: AlertWatch, key: string): void {
-    const place = this.#places.get(watch)?.get(key)
-    if (place?.fact === null && place.open.size === 0) this.#places.get(watch)!.delete(key)
-  }
-
-  #endsOf({ ruleId, key }: Episode): readonly number[] {
-    return this.#ends.get(`${ruleId} ${key}`) ?? []
-  }
-
-  #keepEnd(one: Episode, atMs: number): void {
-    const place = `${one.ruleId} ${one.key}`
-    this.#ends.set(place, [...this.#endsOf(one), atMs])
-    this.#at(atMs + FLAP_WINDOW_MS, 1, (nowMs) => {
-      const left = this.#endsOf(one).filter((endMs) => endMs > nowMs - FLAP_WINDOW_MS)
-      if (left.length > 0) this.#ends.set(place, left)
-      else this.#ends.delete(place)
-    })
   }
 
   /** An alert of a node that is down mutes what else is of that node. */

@@ -41,10 +41,5 @@ function partOf(groupBy: AlertGrouping, { key, labels }: Episode): string {
   }
 }
 
-/** An alert that ended this often within the hour has to be quiet for a while before its end is believed. */
-const ENDS_OF_FLAPPING = 3
-export const FLAP_WINDOW_MS = 3_600_000
+/** How long what came too often must be quiet before its end is believed. */
 export const CALM_MS = 600_000
-
-export const isFlapping = (ends: readonly number[], nowMs: number): boolean =>
-  ends.filter((atMs) => atMs > nowMs - FLAP_WINDOW_MS).length >= ENDS_OF_FLAPPING

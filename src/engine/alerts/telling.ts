@@ -45,11 +45,11 @@ export class Telling {
     this.#parts = parts
   }
 
-  restore(groups: readonly Group[], episodes: Iterable<Episode>): void {
+  restore(groups: readonly Group[], episodes: Iterable<Episode>, nowMs: number): void {
     for (const group of groups) {
-      const live = { ...group, members: new Set<Episode>(), repeatAtMs: null }
+      const live = { ...group, flushAtMs: null, members: new Set<Episode>(), repeatAtMs: null }
       this.#groups.set(group.id, live)
-      if (live.flushAtMs !== null) this.#looks.push({ atMs: live.flushAtMs, group: live })
+      if (group.flushAtMs !== null) this.#planLook(live, Math.max(nowMs, group.flushAtMs))
     }
     for (const one of episodes) {
       for (const channelId of Object.keys(one.channels) as AlertChannelId[])

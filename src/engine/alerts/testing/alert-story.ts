@@ -11,20 +11,21 @@ export const STORY_BEGINS_MS = Date.UTC(2026, 9, 24, 19, 50)
 /** What can happen to a book. Times are from the moment at which it happens. */
 export type Step =
   | { do: 'receive'; fact: Told }
+  | { do: 'flap'; of: number; times: number; everyMs: number }
   | { do: 'receiveAll'; watch: AlertWatch; facts: Told[]; unknown: string[] }
   | { do: 'forget'; of: number }
   | { do: 'acknowledge'; which: number }
   | { do: 'configure'; change: Change }
   | { do: 'wait'; ms: number; isCalled: boolean }
   | { do: 'write' }
-  | { do: 'restart'; change: Change | null; isWritten: boolean }
+  | { do: 'restart'; change: Change | null; isWritten: boolean; behindMs: number }
 
 interface Change {
   setup: AlertSetup
   what: 'all' | 'rule' | 'channels' | 'muting'
 }
 
-interface Told {
+export interface Told {
   /** Of what, among THINGS. */
   of: number
   value: number
@@ -82,8 +83,8 @@ export const thingOf = (index: number) => THINGS[index % THINGS.length]!
 
 const SECOND_MS = 1_000
 const seconds = (...from: number[]) => fc.constantFrom(...from)
-const oftenNull = <Value>(value: fc.Arbitrary<Value>, often = 3) => fc.option(value, { freq: 1, nil: null }).chain((one) =>
-  one === null ? fc.constant(null) : fc.nat(often).map((number) => (number === 0 ? one : null)))
+const oftenNull = <Value>(value: fc.Arbitrary<Value>, often = 4) =>
+  fc.oneof({ weight: often, arbitrary: fc.constant(null) }, { weight: 1, arbitrary: value })
 
 const scope = {
   project: oftenNull(fc.constantFrom('shop', 'books')),
@@ -92,7 +93,7 @@ const scope = {
   nodeId: oftenNull(fc.constantFrom('north', 'south')),
   nodeTag: oftenNull(fc.constantFrom('eu', 'new'))
 }
-const channels = fc.subarray(['c1', 'c2', 'c3'])
+const channels = fc.subarray(['c1', 'c2', 'c3'], { minLength: 1 })
 
 const aRule = (id: string): fc.Arbitrary<AlertRule> =>
   fc
@@ -104,7 +105,7 @@ const aRule = (id: string): fc.Arbitrary<AlertRule> =>
       ...{ groupBy: fc.constantFrom('rule', 'project', 'node', 'each'), gatherSeconds: seconds(0, 10, 30, 300) },
       repeatSeconds: fc.constantFrom(null, 60, 600, 3_600),
       escalation: oftenNull(
-        fc.record({ afterSeconds: seconds(60, 300, 3_600), channels: fc.subarray(['c1', 'c2', 'c3'], { minLength: 1 }) }),
+        fc.record({ afterSeconds: seconds(60, 300, 3_600), channels }),
         1
       )
     })
@@ -137,7 +138,7 @@ const silence = fc
 const setup: fc.Arbitrary<AlertSetup> = fc
   .record({
     rules: fc.tuple(aRule('r1'), aRule('r2'), aRule('r3'), aRule('r4')),
-    missing: fc.subarray(['r1', 'r2', 'r3', 'r4'], { maxLength: 2 }),
+    missing: fc.subarray(['r1', 'r2', 'r3', 'r4'], { maxLength: 1 }),
     on: fc.tuple(...['c1', 'c2', 'c3'].map((id) => fc.tuple(fc.constant(id), fc.nat(7), quiet))),
     silences: fc.array(silence, { maxLength: 2 }),
     cordonedNodes: fc.oneof({ weight: 3, arbitrary: fc.constant([]) }, fc.subarray(['north', 'south']))
@@ -178,6 +179,14 @@ export const anAlertStory = (length: number) =>
         { weight: 12, arbitrary: fc.record({ do: fc.constant('receive' as const), fact: told }) },
         { weight: 10, arbitrary: wait },
         {
+          weight: 1,
+          arbitrary: fc.record({
+            do: fc.constant('flap' as const),
+            ...{ of: fc.nat(THINGS.length - 1), times: fc.integer({ min: 2, max: 5 }) },
+            everyMs: seconds(0, 10, 100, 300).map((one) => one * SECOND_MS)
+          })
+        },
+        {
           weight: 2,
           arbitrary: fc.record({
             do: fc.constant('receiveAll' as const),
@@ -194,11 +203,12 @@ export const anAlertStory = (length: number) =>
           weight: 2,
           arbitrary: fc.record({
             do: fc.constant('restart' as const),
-            change: fc.option(change, { freq: 1 }),
-            isWritten: fc.boolean()
+            change: oftenNull(change, 1),
+            isWritten: fc.boolean(),
+            behindMs: fc.constantFrom(0, 0, 5_000)
           })
         }
       ),
-      { minLength: 1, maxLength: length }
+      { minLength: 1, maxLength: length, size: 'max' }
     )
   })

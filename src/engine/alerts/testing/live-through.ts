@@ -1,7 +1,8 @@
 import type { AlertId } from '../../../shared/contract/index.ts'
 import { AlertBook, type AlertChanges, type AlertMemory, type AlertSetup } from '../alert-book.ts'
-import { type AlertMessage, type Episode, FLAP_WINDOW_MS, type Group, isFiring } from '../episodes.ts'
-import { changed, factOf, type Step, STORY_BEGINS_MS, thingOf } from './alert-story.ts'
+import { type AlertMessage, type Episode, type Group, isFiring } from '../episodes.ts'
+import { FLAP_WINDOW_MS } from '../recent-ends.ts'
+import { changed, factOf, type Step, STORY_BEGINS_MS, thingOf, type Told } from './alert-story.ts'
 import { type PlainEpisode, type PlainMessage, PlainModel } from './plain-model.ts'
 
 /** What the store keeps of alerts, as JSON. */
@@ -55,12 +56,14 @@ export function liveThrough(story: { setup: AlertSetup; steps: readonly Step[] }
 
   function doStep(step: Step): string | null {
     switch (step.do) {
-      case 'receive': {
-        const fact = factOf(step.fact, nowMs)
-        book.receive(fact, nowMs)
-        model.receive(fact, nowMs)
+      case 'receive':
+        return receive(step.fact)
+      case 'flap':
+        for (let times = 0; times < 2 * step.times; times += 1) {
+          receive({ of: step.of, value: times % 2 === 0 ? 2 : 0, sinceAgoMs: 600_000, isRenamed: false })
+          nowMs += step.everyMs
+        }
         return null
-      }
       case 'receiveAll': {
         const all = step.facts.map((one) => factOf(one, nowMs)).filter(({ watch }) => watch === step.watch)
         const facts = [...new Map(all.map((one) => [one.key, one])).values()]
@@ -92,6 +95,8 @@ export function liveThrough(story: { setup: AlertSetup; steps: readonly Step[] }
         return write()
       case 'restart': {
         const problem = step.isWritten ? write() : null
+        // Another machine may have another clock.
+        nowMs -= step.behindMs
         if (step.change !== null) setup = changed(setup, step.change, nowMs)
         // The old one is not asked any more, but it is there: nothing of it may be shared with the new one.
         book = new Book(newId)
@@ -100,6 +105,13 @@ export function liveThrough(story: { setup: AlertSetup; steps: readonly Step[] }
         return problem
       }
     }
+  }
+
+  function receive(told: Told): null {
+    const fact = factOf(told, nowMs)
+    book.receive(fact, nowMs)
+    model.receive(fact, nowMs)
+    return null
   }
 
   function acknowledge(which: number): string | null {

@@ -49,12 +49,15 @@ export class PlainModel {
   #setup: AlertSetup
   /** Boundaries of silences until then are over. */
   #silencesUntilMs: number
+  /** Nothing happens before. */
+  #startedMs: number
   #serial = 0
   #kept: { episodes: PlainEpisode[]; groups: PlainGroup[] } = { episodes: [], groups: [] }
 
   constructor(setup: AlertSetup, nowMs: number) {
     this.#setup = setup
     this.#silencesUntilMs = nowMs
+    this.#startedMs = nowMs
   }
 
   /** Everything until now is on disk. */
@@ -71,6 +74,8 @@ export class PlainModel {
     this.#facts = []
     this.#setup = setup
     this.#silencesUntilMs = nowMs
+    this.#startedMs = nowMs
+    for (const group of groups) if (group.lookAtMs !== null) group.lookAtMs = Math.max(group.lookAtMs, nowMs)
     this.#passUntil(nowMs)
     this.#applySetup(nowMs)
     this.#plan(nowMs)
@@ -143,14 +148,15 @@ export class PlainModel {
   #stepMoments(): number[] {
     const moments = this.episodes.flatMap((one) => [this.#firesAt(one), this.#escalatesAt(one), believedAt(one)])
     const boundaries = this.#setup.muting.silences.flatMap(({ fromMs, untilMs }) => [fromMs, untilMs])
-    return [...moments, ...boundaries.filter((atMs) => atMs > this.#silencesUntilMs)].filter((atMs) => atMs !== null)
+    const all = [...moments, ...boundaries.filter((atMs) => atMs > this.#silencesUntilMs)]
+    return all.filter((atMs) => atMs !== null).map((atMs) => Math.max(atMs, this.#startedMs))
   }
 
   #passMoment(atMs: number): void {
     this.#silencesUntilMs = Math.max(this.#silencesUntilMs, atMs)
-    for (const one of this.episodes) if (believedAt(one) === atMs) this.#resolve(one, atMs)
-    for (const one of this.episodes) if (this.#firesAt(one) === atMs) this.#fire(one, atMs)
-    for (const one of this.episodes) if (this.#escalatesAt(one) === atMs) this.#escalate(one)
+    for (const one of this.episodes) if (isDue(believedAt(one), atMs)) this.#resolve(one, atMs)
+    for (const one of this.episodes) if (isDue(this.#firesAt(one), atMs)) this.#fire(one, atMs)
+    for (const one of this.episodes) if (isDue(this.#escalatesAt(one), atMs)) this.#escalate(one)
     this.#plan(atMs)
   }
 
@@ -161,8 +167,8 @@ export class PlainModel {
   }
 
   #escalatesAt(one: PlainEpisode): number | null {
-    const escalation = this.#ruleOf(one)?.escalation
-    if (!escalation || !isFiring(one) || one.isEscalated || one.isAcknowledged) return null
+    const { enabled, escalation } = this.#ruleOf(one) ?? {}
+    if (!enabled || !escalation || !isFiring(one) || one.isEscalated || one.isAcknowledged) return null
     return one.firedAtMs! + escalation.afterSeconds * 1_000
   }
 
@@ -238,8 +244,7 @@ export class PlainModel {
         else this.#resolve(one, nowMs)
       } else if (isFiring(one)) {
         this.#join(one, rule.channels)
-        const escalatesAt = this.#escalatesAt(one)
-        if (escalatesAt !== null && escalatesAt <= nowMs) this.#escalate(one)
+        if (isDue(this.#escalatesAt(one), nowMs)) this.#escalate(one)
         if (one.isEscalated) this.#join(one, rule.escalation?.channels ?? [])
       }
     }
@@ -368,6 +373,8 @@ const isFiring = ({ state }: PlainEpisode): boolean => state === 'firing' || sta
 
 const believedAt = ({ state, endedAtMs }: PlainEpisode): number | null =>
   state === 'calming' ? endedAtMs! + 10 * MINUTE_MS : null
+
+const isDue = (dueMs: number | null, atMs: number): boolean => dueMs !== null && dueMs <= atMs
 
 const isTold = (one: PlainEpisode, group: PlainGroup): boolean =>
   one.groups.some((each) => each.group === group.id && each.isTold)
