@@ -1,5 +1,11 @@
 import fc from 'fast-check'
-import { AlertRule, type AlertRuleId, type AlertSilence, type NodeId, QuietHours } from '../../../shared/contract/index.ts'
+import {
+  AlertRule,
+  type AlertRuleId,
+  type AlertSilence,
+  type NodeId,
+  QuietHours
+} from '../../../shared/contract/index.ts'
 import { ALERT_WATCHES, type AlertWatch } from '../../../shared/alert-watches.ts'
 import { branded } from '../../../shared/testing/ids.ts'
 import type { AlertSetup } from '../alert-book.ts'
@@ -22,7 +28,7 @@ export type Step =
 
 interface Change {
   setup: AlertSetup
-  what: 'all' | 'rule' | 'channels' | 'muting'
+  what: 'all' | 'rules' | 'rule' | 'channels' | 'muting'
 }
 
 export interface Told {
@@ -30,7 +36,7 @@ export interface Told {
   of: number
   value: number
   sinceAgoMs: number
-  isRenamed: boolean
+  isMoved: boolean
 }
 
 const of = (watch: AlertWatch, key: string, labels: Partial<Record<'project' | 'spider' | 'nodeId', string>> = {}) => ({
@@ -49,13 +55,21 @@ const THINGS = [
 ]
 const WATCHES = [...new Set(THINGS.map(({ watch }) => watch))]
 
-export function factOf({ of: index, value, sinceAgoMs, isRenamed }: Told, nowMs: number): Fact {
+/** Jobs go from node to node; nodes get other tags. */
+const elsewhere = ({ spider }: { spider?: string }) => (spider === undefined ? {} : { nodeId: 'south' })
+
+export function factOf({ of: index, value, sinceAgoMs, isMoved }: Told, nowMs: number): Fact {
   const { watch, key, labels } = THINGS[index % THINGS.length]!
   const isYesNo = ALERT_WATCHES[watch].unit === 'yes_no'
   return {
     ...{ watch, key, value: isYesNo ? Math.min(value, 1) : value, sinceMs: nowMs - sinceAgoMs },
     ...{ subject: key, text: `${key} ${value}` },
-    labels: branded({ ...NO_LABELS, ...labels, nodeTags: isRenamed ? ['eu', 'new'] : ['eu'] })
+    labels: branded({
+      ...NO_LABELS,
+      ...labels,
+      ...(isMoved ? elsewhere(labels) : {}),
+      nodeTags: isMoved ? ['new'] : ['eu']
+    })
   }
 }
 
@@ -70,6 +84,8 @@ export function changed(before: AlertSetup, { setup: given, what }: Change, nowM
   switch (what) {
     case 'all':
       return setup
+    case 'rules':
+      return { ...before, rules: setup.rules }
     case 'rule':
       return { ...before, rules: [...before.rules.filter(({ id }) => id !== setup.rules[0]!.id), setup.rules[0]!] }
     case 'channels':
@@ -104,14 +120,15 @@ const aRule = (id: string): fc.Arbitrary<AlertRule> =>
       ...{ severity: fc.constantFrom('info', 'warning', 'critical'), channels },
       ...{ groupBy: fc.constantFrom('rule', 'project', 'node', 'each'), gatherSeconds: seconds(0, 10, 30, 300) },
       repeatSeconds: fc.constantFrom(null, 60, 600, 3_600),
-      escalation: oftenNull(
-        fc.record({ afterSeconds: seconds(60, 300, 3_600), channels }),
-        1
-      )
+      escalation: oftenNull(fc.record({ afterSeconds: seconds(60, 600, 3_600), channels }), 1)
     })
     .map((rule): AlertRule => {
       const ofWatch = ALERT_WATCHES[rule.watch as AlertWatch].unit === 'yes_no' ? { threshold: 1 } : {}
-      const of = { ...{ id, name: id, revision: 1, createdAtMs: 1, owner: '', comparison: 'at_least' }, ...rule, ...ofWatch }
+      const of = {
+        ...{ id, name: id, revision: 1, createdAtMs: 1, owner: '', comparison: 'at_least' },
+        ...rule,
+        ...ofWatch
+      }
       return branded(of as never)
     })
 
@@ -131,8 +148,9 @@ const silence = fc
     fromMs: seconds(-60, 0, 30, 600).map((one) => STORY_BEGINS_MS + one * SECOND_MS),
     lastingMs: seconds(30, 60, 300, 1_800, 40_000).map((one) => one * SECOND_MS)
   })
-  .map(({ lastingMs, ...one }): AlertSilence =>
-    branded({ ...one, id: 's', untilMs: one.fromMs + lastingMs, comment: '', by: 'ada' } as never)
+  .map(
+    ({ lastingMs, ...one }): AlertSilence =>
+      branded({ ...one, id: 's', untilMs: one.fromMs + lastingMs, comment: '', by: 'ada' } as never)
   )
 
 const setup: fc.Arbitrary<AlertSetup> = fc
@@ -158,13 +176,13 @@ const told: fc.Arbitrary<Told> = fc.record({
   of: fc.nat(THINGS.length - 1),
   value: fc.constantFrom(0, 1, 1, 2, 2),
   sinceAgoMs: seconds(0, 0, -10, 10, 30, 600).map((one) => one * SECOND_MS),
-  isRenamed: fc.nat(7).map((number) => number === 0)
+  isMoved: fc.nat(7).map((number) => number === 0)
 })
 
 const wait = fc.record({
   do: fc.constant('wait' as const),
   ms: fc.oneof(
-    { weight: 6, arbitrary: seconds(0, 1, 10, 20, 30, 60, 300, 600).map((one) => one * SECOND_MS) },
+    { weight: 6, arbitrary: seconds(0, 1, 10, 20, 30, 60, 300, 600, 3_600).map((one) => one * SECOND_MS) },
     { weight: 2, arbitrary: fc.integer({ min: 1, max: 4_000_000 }) },
     { weight: 1, arbitrary: seconds(8, 26).map((one) => one * 3_600 * SECOND_MS) }
   ),

@@ -21,13 +21,16 @@ class KeptRows {
     const episodes = [...this.#episodes.values()].map((text) => JSON.parse(text) as Episode)
     const isKept = ({ state, channels, endedAtMs }: Episode) =>
       state !== 'resolved' || Object.keys(channels).length > 0 || endedAtMs! > nowMs - FLAP_WINDOW_MS
-    return { episodes: episodes.filter(isKept), groups: [...this.#groups.values()].map((text) => JSON.parse(text) as Group) }
+    return {
+      episodes: episodes.filter(isKept),
+      groups: [...this.#groups.values()].map((text) => JSON.parse(text) as Group)
+    }
   }
 }
 
-/** A message in the book's own words and in the model's, where alerts have other numbers. */
 export interface Lived {
-  told: AlertMessage[]
+  /** With the setup as it was then. */
+  told: (AlertMessage & { setup: AlertSetup })[]
   /** The first difference; null: none. */
   problem: string | null
 }
@@ -37,7 +40,9 @@ export function liveThrough(story: { setup: AlertSetup; steps: readonly Step[] }
   let count = 0
   const newId = () => String((count += 1)) as AlertId
   const rows = new KeptRows()
-  const told: AlertMessage[] = []
+  const told: Lived['told'] = []
+  /** Since when which setup holds. */
+  const setups: [fromMs: number, setup: AlertSetup][] = []
   let nowMs = STORY_BEGINS_MS
   let { setup } = story
   let book = new Book(newId)
@@ -50,6 +55,7 @@ export function liveThrough(story: { setup: AlertSetup; steps: readonly Step[] }
   ]
   for (const [at, step] of [...story.steps, ...end].entries()) {
     const problem = doStep(step) ?? differenceOf()
+    setups.push([nowMs, setup])
     if (problem !== null) return { told, problem: `after step ${at} (${step.do}), ${nowMs}: ${problem}` }
   }
   return { told, problem: null }
@@ -60,7 +66,7 @@ export function liveThrough(story: { setup: AlertSetup; steps: readonly Step[] }
         return receive(step.fact)
       case 'flap':
         for (let times = 0; times < 2 * step.times; times += 1) {
-          receive({ of: step.of, value: times % 2 === 0 ? 2 : 0, sinceAgoMs: 600_000, isRenamed: false })
+          receive({ of: step.of, value: times % 2 === 0 ? 2 : 0, sinceAgoMs: 600_000, isMoved: false })
           nowMs += step.everyMs
         }
         return null
@@ -127,12 +133,14 @@ export function liveThrough(story: { setup: AlertSetup; steps: readonly Step[] }
 
   function write(): string | null {
     const taken = book.take()
-    // Later changes of the book must not reach what it has given away.
     const messages = taken.messages.map(messageOfBooks).sort()
     const expected = model.messages.map((one) => messageOfModels(model, one)).sort()
     rows.write(taken)
     model.keep()
-    told.push(...taken.messages)
+    for (const one of taken.messages) {
+      const [, then] = setups.findLast(([fromMs]) => fromMs <= one.atMs) ?? [0, setup]
+      told.push({ ...one, setup: then })
+    }
     return same('messages', messages, expected)
   }
 

@@ -121,7 +121,8 @@ export class PlainModel {
   advance(nowMs: number): void {
     this.#passUntil(nowMs)
     this.#plan(nowMs)
-    for (const group of [...this.#groups]) if (group.lookAtMs !== null && group.lookAtMs <= nowMs) this.#look(group, nowMs)
+    for (const group of [...this.#groups])
+      if (group.lookAtMs !== null && group.lookAtMs <= nowMs) this.#look(group, nowMs)
     for (const group of [...this.#groups]) if (this.#isToBeRepeated(group, nowMs)) this.#look(group, nowMs)
   }
 
@@ -296,7 +297,8 @@ export class PlainModel {
   /** Rule 8. */
   #repeats(group: PlainGroup, atMs: number): PlainEpisode[] {
     const repeatSeconds = this.#setup.rules.find(({ id }) => id === group.ruleId)?.repeatSeconds ?? null
-    if (repeatSeconds === null || group.lastToldMs === null || atMs < group.lastToldMs + repeatSeconds * 1_000) return []
+    if (repeatSeconds === null || group.lastToldMs === null || atMs < group.lastToldMs + repeatSeconds * 1_000)
+      return []
     return this.#members(group).filter(
       (one) =>
         isFiring(one) &&
