@@ -18,6 +18,7 @@ import {
 } from '../../shared/contract/index.ts'
 import { aProjectName } from '../../shared/testing/ids.ts'
 import type { Client } from '../api/wire.ts'
+import { createFakeAlerts } from './fake-alerts.ts'
 import { createFakeFindings } from './fake-findings.ts'
 import { createFakeChains } from './fake-chains.ts'
 import { createFakeChanges } from './fake-changes.ts'
@@ -131,6 +132,7 @@ export function createFakeEngine(options: FakeEngineOptions = {}): FakeEngine {
     ...createFakeAccess(world, options),
     audit: audit.handlers,
     webhooks: createFakeWebhooks(world),
+    ...createFakeAlerts(world),
     fleetFile: createFakeFleetFile(),
     environments,
     engines: createFakeEngines(options),

@@ -13,6 +13,7 @@ import { openRunDialog } from '../../state/open-run-dialog.ts'
 import { useNow } from '../../ui/clock.ts'
 import { CopyButton } from '../../ui/copy-button.tsx'
 import { DetailPane } from '../../ui/panel.tsx'
+import { TellMe } from '../../ui/tell-me.tsx'
 import { ReasonText } from '../../ui/reason-text.tsx'
 import { QueryState } from '../../ui/states.tsx'
 import { StatusText, UnknownText } from '../../ui/status.tsx'
@@ -380,6 +381,7 @@ function JobButtons({ detail, actions, onOpen }: JobButtonsProps) {
           Run again…
         </Button>
       )}
+      <TellMe of={{ project: job.project, spider: job.spider }} variant="subtle" color="gray" />
       {mayOrder && job.state === 'queued' && (
         <>
           <Button

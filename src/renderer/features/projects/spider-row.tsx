@@ -1,9 +1,16 @@
 import { ActionIcon, Button, Tooltip } from '@mantine/core'
-import { IconAdjustmentsHorizontal, IconAlertTriangleFilled, IconBug, IconPlayerPlay } from '@tabler/icons-react'
+import {
+  IconAdjustmentsHorizontal,
+  IconAlertTriangleFilled,
+  IconBellPlus,
+  IconBug,
+  IconPlayerPlay
+} from '@tabler/icons-react'
 import { Link } from '@tanstack/react-router'
 import type { Job, Project, SpiderFindings } from '../../../shared/contract/index.ts'
 import { useMay } from '../../api/use-me.ts'
 import { openRunDialog } from '../../state/open-run-dialog.ts'
+import { TellMeMenu } from '../../ui/tell-me.tsx'
 import { LastRun } from './last-run.tsx'
 import classes from './projects.module.css'
 import { useRunNow, withArguments } from './use-run-now.ts'
@@ -42,6 +49,11 @@ export function SpiderRow({ project, spider, last, unusual }: SpiderRowProps) {
             <IconBug size={14} />
           </ActionIcon>
         </Tooltip>
+        <TellMeMenu of={{ project: project.name, spider }}>
+          <ActionIcon size={28} title="Tell me when…" aria-label={`Tell me when ${spider}…`}>
+            <IconBellPlus size={14} />
+          </ActionIcon>
+        </TellMeMenu>
         {may && (
           <>
             <Tooltip

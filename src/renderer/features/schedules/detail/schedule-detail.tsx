@@ -3,10 +3,11 @@ import { IconCopy, IconTrash } from '@tabler/icons-react'
 import { Link, useNavigate } from '@tanstack/react-router'
 import { useMemo, useState } from 'react'
 import { occurrencesToShow } from '../../../../shared/calendar/index.ts'
-import type { Schedule } from '../../../../shared/contract/index.ts'
+import type { ProjectName, Schedule } from '../../../../shared/contract/index.ts'
 import { describeTags } from '../../../../shared/tag-terms.ts'
 import { formatDuration } from '../../../../shared/time.ts'
 import { useMay } from '../../../api/use-me.ts'
+import { TellMe } from '../../../ui/tell-me.tsx'
 import { MoreMenu } from '../../../ui/more-menu.tsx'
 import { plural } from '../../../ui/numbers.ts'
 import { PaneHead } from '../../../ui/pane-head.tsx'
@@ -112,6 +113,7 @@ export function ScheduleDetail({ schedule, actions, onEdit, onClose }: ScheduleD
             </>
           )}
           {may && !schedule.paused && <Button onClick={() => setDialog('pause')}>Pause…</Button>}
+          <TellMe of={{ scheduleId: schedule.id, project: onlyProjectOf(schedule) }} variant="subtle" color="gray" />
         </Group>
       )}
       {schedule.backfill !== null && <BackfillProgress schedule={schedule} backfill={schedule.backfill} />}
@@ -293,4 +295,10 @@ function Policies({ schedule }: { schedule: Schedule }) {
       <FieldRow label="Runs so far">{plural(schedule.runCount, 'time')}</FieldRow>
     </section>
   )
+}
+
+/** Of a schedule that runs spiders of several projects, null. */
+function onlyProjectOf({ jobs }: Schedule): ProjectName | null {
+  const [first, ...others] = new Set(jobs.map(({ project }) => project))
+  return first !== undefined && others.length === 0 ? first : null
 }

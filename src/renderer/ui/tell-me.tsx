@@ -1,0 +1,65 @@
+import { Button, type ButtonProps, Menu } from '@mantine/core'
+import { IconBellPlus } from '@tabler/icons-react'
+import type { ReactElement } from 'react'
+import type { AlertRuleSettings, NodeId, ProjectName, ScheduleId } from '../../shared/contract/index.ts'
+import type { AlertWatch } from '../../shared/alert-watches.ts'
+import { useMay } from '../api/use-me.ts'
+import { newAlertRule } from '../state/open-alert-rule.ts'
+import { useHasOperation } from '../state/remote-engines.ts'
+
+/** What can be watched from the page of a thing. */
+export type Watched =
+  | { project: ProjectName; spider: string }
+  | { scheduleId: ScheduleId; project: ProjectName | null }
+  | { nodeId: NodeId; tags: readonly string[] }
+
+type Entry = readonly [watch: AlertWatch, label: string, over?: Partial<AlertRuleSettings>]
+
+const OF_SPIDER: readonly Entry[] = [
+  ['spider_fails', 'this spider fails'],
+  ['spider_fails', 'this spider fails 3 times in a row', { threshold: 3 }],
+  ['spider_items', 'a run has too few items'],
+  ['spider_unusual', 'a run is unlike the earlier ones'],
+  ['spider_overdue', 'this spider has not succeeded for a day'],
+  ['job_runs_long', 'a job runs too long'],
+  ['error_appears', 'a new error appears']
+]
+const OF_SCHEDULE: readonly Entry[] = [['schedule_misses', 'this schedule misses its time or fails']]
+const OF_NODE: readonly Entry[] = [
+  ['node_down', 'this node is down'],
+  ['node_stuck', 'this node accepts jobs but starts none']
+]
+
+/** “Tell me when…”: opens the editor of alert rules, filled in for the thing of this page. */
+export function TellMe({ of, ...button }: { of: Watched } & ButtonProps) {
+  return (
+    <TellMeMenu of={of}>
+      <Button leftSection={<IconBellPlus size={14} />} {...button}>
+        Tell me when…
+      </Button>
+    </TellMeMenu>
+  )
+}
+
+/** The same behind another button. Nothing for whoever may not make the rule. */
+export function TellMeMenu({ of, children }: { of: Watched; children: ReactElement }) {
+  const has = useHasOperation()
+  const project = 'project' in of ? of.project : null
+  const { may } = useMay('alerts.change', project === null ? 'everywhere' : { project })
+  if (!may || !has('alertRules.create')) return null
+  const scope = 'nodeId' in of ? { nodeId: of.nodeId } : of
+  const entries = 'spider' in of ? OF_SPIDER : 'nodeId' in of ? OF_NODE : OF_SCHEDULE
+  return (
+    <Menu>
+      <Menu.Target>{children}</Menu.Target>
+      <Menu.Dropdown>
+        <Menu.Label>Tell me when</Menu.Label>
+        {entries.map(([watch, label, over]) => (
+          <Menu.Item key={label} onClick={() => newAlertRule({ ...scope, watch, ...over })}>
+            {label}
+          </Menu.Item>
+        ))}
+      </Menu.Dropdown>
+    </Menu>
+  )
+}
