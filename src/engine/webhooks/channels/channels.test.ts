@@ -25,6 +25,26 @@ test('a webhook gets what was recorded, of the type alert, signed', async () => 
   expect(JSON.stringify(tried)).not.toContain(key)
 })
 
+test('messages of one channel are sent one after another, those of others meanwhile', async () => {
+  const began: string[] = []
+  const open: (() => void)[] = []
+  const channels = openChannels({
+    post: async ({ url }) => {
+      began.push(url.slice(-3))
+      await new Promise<void>((resolve) => open.push(resolve))
+      return { kind: 'status', status: 200, retryAfterSeconds: null }
+    }
+  })
+  const one = aChannel({ kind: 'slack' }, 'https://hooks.example/one')
+  const other = { ...aChannel({ kind: 'slack' }, 'https://hooks.example/two'), id: 'other' as typeof one.id }
+  const all = [one, one, other].map((channel) => channels.send(channel, deliveryOf(someNews())))
+  await expect.poll(() => began).toEqual(['one', 'two'])
+  open.splice(0).forEach((end) => end())
+  await expect.poll(() => began).toEqual(['one', 'two', 'one'])
+  open.splice(0).forEach((end) => end())
+  expect(await Promise.all(all)).toHaveLength(3)
+})
+
 test('what the app shows itself counts as delivered', async () => {
   const channel = aChannel({ kind: 'desktop' })
   expect(await openChannels().send(channel, deliveryOf(someNews()))).toMatchObject({ isGood: true })
