@@ -109,7 +109,12 @@ export class Telling {
 
   /** Repeats what has been due until now. What was missed in a long sleep is told once, as of now. */
   repeat(nowMs: number): void {
-    while (this.nextRepeatMs() <= nowMs) this.#look(this.#repeats.removeFirst()!.group, nowMs)
+    while (this.nextRepeatMs() <= nowMs) {
+      const { group } = this.#repeats.removeFirst()!
+      // All of it may have been acknowledged, muted or held since then.
+      this.#plan(group, nowMs)
+      if (this.#isCurrent(group) && group.repeatAtMs !== null && group.repeatAtMs <= nowMs) this.#look(group, nowMs)
+    }
   }
 
   take() {
