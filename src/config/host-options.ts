@@ -34,6 +34,9 @@ export function engineOptionsOf(options: ServeOptions, workingDirectory: string)
     discovery: options.discovery,
     plugins: options.plugins,
     webhookNetworks: options.webhookNetworks,
+    alertCommands: options.alertCommands,
+    publicUrl: options.signIn.publicUrl,
+    clusterCredentialDirectories: options.clusterCredentialDirectories,
     trustedEngines: options.trustedEngines,
     metricsPrefix: options.metrics.prefix
   } satisfies Partial<EngineOptions>

@@ -1,4 +1,4 @@
-import { resolve as resolvePath } from 'node:path'
+import { isAbsolute, resolve as resolvePath } from 'node:path'
 import { type AnswerLimits, DEFAULT_ANSWER_LIMITS, parseCacheAddress } from '../engine/runtime/cache-address.ts'
 import type { EncryptionOptions } from '../engine/runtime/encryption-keys.ts'
 import { parsePostgresAddress, type PostgresAddress } from '../engine/runtime/postgres-address.ts'
@@ -15,6 +15,7 @@ import { readAccessOptions } from './read-access-options.ts'
 import { readSignInOptions } from './read-sign-in-options.ts'
 import { readMetricsOptions } from './read-metrics-options.ts'
 import { type ConfiguredSource, nodesSource, readSources } from './discovery-options.ts'
+import { type AlertCommand, readCommandLines } from './alert-command-options.ts'
 import { readDataDirectory } from './local-service.ts'
 import type { OptionReader } from './option-reader.ts'
 import { namesIn } from './option-table.ts'
@@ -63,6 +64,8 @@ export function readOwnOptions(options: OptionReader) {
     discovery: readDiscovery(options),
     plugins: readPlugins(options),
     webhookNetworks: readWebhookNetworks(options),
+    alertCommands: readAlertCommands(options),
+    clusterCredentialDirectories: readClusterCredentials(options),
     ...readAccessOptions(options),
     signIn: readSignInOptions(options),
     ...readMetricsOptions(options)
@@ -201,6 +204,32 @@ function readWebhookNetworks(options: OptionReader): string {
   const picked = options.pick('scrapdeck', 'webhook_networks')
   options.list('scrapdeck', 'webhook_networks', picked?.text ?? '', picked)
   return picked?.text ?? ''
+}
+
+function readAlertCommands(options: OptionReader): AlertCommand[] {
+  const picked = options.pick('scrapdeck', 'alert_commands')
+  const { commands, problems: wrong } = readCommandLines(picked?.text ?? '', options.context.workingDirectory)
+  for (const problem of wrong) options.refuse(picked!, problem)
+  // By name only: their arguments may contain passwords.
+  options.list('scrapdeck', 'alert_commands', commands.map(({ name }) => name).join(', '), picked)
+  return commands
+}
+
+/** Whole paths, so that it is plain whose files an admin of the fleet may send somewhere. */
+function readClusterCredentials(options: OptionReader): string[] {
+  const picked = options.pick('scrapdeck', 'cluster_credential_directories')
+  const lines = (picked?.text ?? '').split('\n').map((line) => line.trim())
+  const directories = lines.filter((line) => line !== '').map((line) => line.replace(/(?<=.)[\\/]+$/, ''))
+  for (const directory of directories.filter(
+    (one) => !isAbsolute(one) || resolvePath(one, '..') === resolvePath(one)
+  )) {
+    options.refuse(
+      picked!,
+      `cluster_credential_directories takes absolute paths of directories, one per line, such as /etc/scrapdeck/clusters, not "${directory}".`
+    )
+  }
+  options.list('scrapdeck', 'cluster_credential_directories', directories.join(', '), picked)
+  return directories
 }
 
 function readDiscovery(options: OptionReader): ConfiguredSource[] {

@@ -9,6 +9,7 @@ import type { ScrapydDoorSettings } from '../server/scrapyd/settings.ts'
 import type { ConfiguredSource } from './discovery-options.ts'
 import type { PluginSettings } from './plugin-options.ts'
 import type { EngineOptions } from '../engine/index.ts'
+import type { AlertCommand } from './alert-command-options.ts'
 
 type KeepApart = NonNullable<EngineOptions['keepApart']>
 type WarmStarts = NonNullable<EngineOptions['warmStarts']>
@@ -84,6 +85,10 @@ export interface ServeOptions {
   plugins: PluginSettings[]
   /** Internal networks that webhooks are allowed to reach. */
   webhookNetworks: string
+  /** Programs that alert channels may run. */
+  alertCommands: AlertCommand[]
+  /** Directories with files of credentials that addresses of clusters may name. */
+  clusterCredentialDirectories: string[]
   /** Proxies that may name the client with X-Forwarded-For: addresses and networks. */
   trustedProxies: string[]
   /** Other engines that the UI links to: their names and addresses, without a trailing slash. */

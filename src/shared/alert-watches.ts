@@ -2,7 +2,7 @@
 export type AlertSubject = 'spider' | 'job' | 'error' | 'schedule' | 'node' | 'service'
 
 /** `yes_no`: a fact is so or not, and the rule says for how long. Otherwise the figure's unit. */
-export type AlertUnit = 'yes_no' | 'runs' | 'items' | 'errors' | 'jobs' | 'percent' | 'days'
+export type AlertUnit = 'yes_no' | 'runs' | 'items' | 'errors' | 'jobs' | 'percent' | 'hours' | 'days'
 
 interface Watch {
   of: AlertSubject
@@ -37,8 +37,8 @@ export const ALERT_WATCHES = {
     usual: { threshold: 1, forSeconds: 0, severity: 'warning' }
   },
   spider_overdue: {
-    ...{ of: 'spider', ...YES, label: 'a spider has not succeeded for too long' },
-    usual: { threshold: 1, forSeconds: 26 * HOUR, severity: 'warning' }
+    ...{ of: 'spider', unit: 'hours', compares: ['at_least'], label: 'a spider has not succeeded for too long' },
+    usual: { threshold: 26, forSeconds: 0, severity: 'warning' }
   },
   job_runs_long: {
     ...{ of: 'job', ...YES, label: 'a job runs too long' },

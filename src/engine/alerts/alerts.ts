@@ -1,5 +1,13 @@
 import { EventEmitter } from 'node:events'
-import type { Alert, AlertId, AlertRule, AlertRuleId, AlertSilence, NodeId } from '../../shared/contract/index.ts'
+import type {
+  Alert,
+  AlertId,
+  AlertLabels,
+  AlertRule,
+  AlertRuleId,
+  AlertSilence,
+  NodeId
+} from '../../shared/contract/index.ts'
 import type { AlertWatch } from '../../shared/alert-watches.ts'
 import type { Clock, Timer } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
@@ -7,9 +15,10 @@ import type { Random } from '../runtime/random.ts'
 import type { AlertWrite } from '../store/records.ts'
 import type { AlertStore, WebhookReader } from '../store/store.ts'
 import { AlertBook, type AlertChanges, type AlertSetup } from './alert-book.ts'
-import { type Episode, FLAP_WINDOW_MS, isFiring } from './episodes.ts'
-import type { Fact } from './facts.ts'
+import { type Episode, isFiring } from './episodes.ts'
+import type { Fact } from './fact.ts'
 import { newsOf } from './news.ts'
+import { FLAP_WINDOW_MS } from './recent-ends.ts'
 
 export interface AlertsParts {
   store: AlertStore & WebhookReader
@@ -31,12 +40,13 @@ const LOOK_EVERY_MS = 60_000
  * told. Only the engine that leads has one, so no alert is told twice.
  */
 export class Alerts {
-  /** `changed`: an alert, a rule or a silence. `recorded`: messages were written to the outbox. */
-  readonly events = new EventEmitter<{ changed: []; recorded: [] }>()
+  /** `changed`: an alert, a rule or a silence. `recorded`: messages are in the outbox. `configured`: rules have changed. */
+  readonly events = new EventEmitter<{ changed: []; recorded: []; configured: [] }>()
   readonly #parts: AlertsParts
   readonly #book: AlertBook
   #rules: AlertRule[] = []
   #silences: AlertSilence[] = []
+  #cordoned = ''
   #isReady = false
   #unwritten: AlertWrite = nothing()
   #writing: Promise<void> = Promise.resolve()
@@ -71,6 +81,11 @@ export class Alerts {
     return this.#silences
   }
 
+  /** Whether a rule may be about such a fact. */
+  isAbout(watch: AlertWatch, labels: AlertLabels): boolean {
+    return this.#rules.some((rule) => rule.enabled && rule.watch === watch && couldFit(rule, labels))
+  }
+
   isWatched(watch: AlertWatch): boolean {
     return this.#rules.some((rule) => rule.enabled && rule.watch === watch)
   }
@@ -80,7 +95,16 @@ export class Alerts {
     if (!this.#isReady) return
     this.#book.configure(await this.#readSetup(), this.#parts.clock.nowMs())
     this.events.emit('changed')
+    this.events.emit('configured')
     this.#writeSoon()
+  }
+
+  /** Call when the mode of a node may have changed. */
+  noticeCordons(): void {
+    if (!this.#isReady || [...this.#parts.cordonedNodes()].join() === this.#cordoned) return
+    this.reload().catch((error: unknown) => {
+      if (!this.#stopped) this.#parts.logger.error({ error }, 'cordoned nodes could not be considered for alerts')
+    })
   }
 
   receive(fact: Fact): void {
@@ -134,13 +158,15 @@ export class Alerts {
       store.listSilences(),
       store.listWebhooks()
     ])
+    const cordoned = cordonedNodes()
+    this.#cordoned = [...cordoned].join()
     this.#rules = rules
     this.#silences = silences
     const channels = webhooks.filter(({ enabled, channel }) => enabled && channel != null)
     return {
       rules,
       channels: new Map(channels.map(({ id, channel }) => [id, { quiet: channel!.quiet }])),
-      muting: { silences, cordonedNodes: cordonedNodes() }
+      muting: { silences, cordonedNodes: cordoned }
     }
   }
 
@@ -188,6 +214,10 @@ export class Alerts {
     else if (nextMs !== null) this.#lookIn(Math.min(LOOK_EVERY_MS, Math.max(1, nextMs - clock.nowMs())))
   }
 }
+
+/** The node is known only later. */
+const couldFit = (rule: AlertRule, { project, spider }: AlertLabels): boolean =>
+  (rule.project === null || rule.project === project) && (rule.spider === null || rule.spider === spider)
 
 const nothing = (): AlertWrite => ({ episodes: [], forgotten: [], groups: [], endedGroups: [], messages: [] })
 

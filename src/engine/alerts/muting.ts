@@ -8,7 +8,7 @@ import type {
 } from '../../shared/contract/index.ts'
 import { type AlertWatch, subjectOf } from '../../shared/alert-watches.ts'
 import { momentOfWall, stretchAt } from '../../shared/calendar/zones.ts'
-import { isInScope } from './facts.ts'
+import { isInScope } from './fact.ts'
 
 /** Why nobody is told of some alerts now. */
 export interface Muting {

@@ -8,11 +8,12 @@ const TITLE_MAX = 200
 const RANK: Record<AlertSeverity, number> = { critical: 2, warning: 1, info: 0 }
 
 /** What a message says, whatever the channel. Pure. */
-export function newsOf({ kind, ruleId, firing, resolved, stillFiring }: AlertMessage): AlertNews {
+export function newsOf({ kind, ruleId, groupId, firing, resolved, stillFiring }: AlertMessage): AlertNews {
   const shown = firing.length > 0 ? firing : resolved
   const first = shown[0]!
   return {
-    ...{ kind, ruleId, ruleName: first.ruleName, owner: first.owner, severity: worstOf(shown), title: titleOf(shown) },
+    ...{ kind, ruleId, groupId },
+    ...{ ruleName: first.ruleName, owner: first.owner, severity: worstOf(shown), title: titleOf(shown) },
     firing: firing.slice(0, LISTED_MAX).map(viewOf),
     resolved: resolved.slice(0, LISTED_MAX).map(viewOf),
     moreFiring: Math.max(0, firing.length - LISTED_MAX),

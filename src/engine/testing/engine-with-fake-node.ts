@@ -5,6 +5,7 @@ import { buildEgg } from '../projects/egg-builder.ts'
 import { createFakeClock, type FakeClock } from './fake-clock.ts'
 import { FakeNode } from './fake-node.ts'
 import { makeTemporaryDirectory } from './temporary-directory.ts'
+import type { Post } from '../webhooks/post.ts'
 import { OWNER } from '../access/principal.ts'
 import { advanceUntil } from './until.ts'
 
@@ -31,9 +32,10 @@ export interface EngineWithFakeNode {
 }
 
 /** A whole engine on its own directory, without a local node; every other node is the same fake. */
-export async function openEngineWithFakeNode(
-  given: Pick<EngineOptions, 'encryption'> = {}
-): Promise<EngineWithFakeNode> {
+export async function openEngineWithFakeNode({
+  post,
+  ...given
+}: Pick<EngineOptions, 'encryption'> & { post?: Post } = {}): Promise<EngineWithFakeNode> {
   const directory = await makeTemporaryDirectory()
   const clock = createFakeClock()
   const node = new FakeNode(clock, { slots: 2 })
@@ -48,7 +50,7 @@ export async function openEngineWithFakeNode(
       resourcesDirectory: RESOURCES,
       scrapdeckVersion: 'test',
       ...options,
-      seams: { clock, localNode: null, createNodeClient: () => node }
+      seams: { clock, localNode: null, createNodeClient: () => node, ...(post && { post }) }
     })
     await clock.advanceBy(0)
     return started

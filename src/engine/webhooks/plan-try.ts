@@ -10,6 +10,8 @@ export interface SendResult {
   retryAfterSeconds?: number | null
   /** The receiver will never accept events again (410). */
   isGone?: boolean
+  /** The same message will never be accepted, while others may be: it is not tried again. */
+  isFinal?: boolean
 }
 
 const SECOND_MS = 1_000
@@ -44,6 +46,7 @@ export function planTry(
   const ended = { id, atMs: nowMs, nextTryAtMs: null, answer }
   if (result.isGood) return { ...ended, state: 'delivered' }
   if (result.isGone === true) return { ...ended, state: 'dead', isGone: true }
+  if (result.isFinal === true) return { ...ended, state: 'dead' }
   const waitMs = backOffMs[delivery.tries]
   if (waitMs === undefined) return { ...ended, state: 'dead' }
   const askedMs = Math.min(RETRY_AFTER_MAX_MS, (result.retryAfterSeconds ?? 0) * SECOND_MS)

@@ -1,22 +1,36 @@
 import { lookup } from 'node:dns'
-import { isIP, type LookupFunction } from 'node:net'
+import { isIP } from 'node:net'
 import { buildConnector, Client } from 'undici'
 import type { Clock } from '../runtime/clock.ts'
 import { type AddressGuard, hostOf, insideWords } from './addresses.ts'
+import { guardedLookup } from './guarded-lookup.ts'
 
 /** The receiver's response, or why there is none. */
 export type Answer =
-  | { kind: 'status'; status: number; retryAfterSeconds: number | null }
+  | {
+      kind: 'status'
+      status: number
+      retryAfterSeconds: number | null
+      /** The beginning of its body, if the request asked for it. */
+      text?: string
+    }
   | { kind: 'failed'; problem: string }
   /** No connection was opened. */
   | { kind: 'forbidden'; problem: string }
 
 /** Never rejects. */
-export type Post = (request: { url: string; headers: Record<string, string>; body: string }) => Promise<Answer>
+export type Post = (request: {
+  url: string
+  headers: Record<string, string>
+  body: string
+  /** The answer says more than its status. */
+  readsText?: boolean
+}) => Promise<Answer>
 
 const TIMEOUT_MS = 15_000
 const CONNECT_TIMEOUT_MS = 5_000
-/** The response body is discarded. Up to this size it is received, so that the exchange ends cleanly. */
+const TEXT_MAX_BYTES = 4_096
+/** The rest of the response body is discarded. Up to this size it is received, so that the exchange ends cleanly. */
 const BODY_MAX_BYTES = 65_536
 
 /**
@@ -26,23 +40,13 @@ const BODY_MAX_BYTES = 65_536
  */
 export function createPost(parts: { guard: AddressGuard; clock: Clock; resolve?: typeof lookup }): Post {
   const { guard, clock, resolve = lookup } = parts
-  const lookupAllowed: LookupFunction = (host, options, callback) => {
-    resolve(host, { ...options, all: true }, (error, addresses) => {
-      if (error !== null) return callback(error, [])
-      const refused = addresses.find(({ address }) => !guard.isAllowed(address))
-      // One forbidden address is enough: we do not control which of them would be used.
-      if (refused !== undefined) return callback(forbidden(`${host} (${refused.address})`), [])
-      if (options.all === true) callback(null, addresses)
-      else callback(null, addresses[0]!.address, addresses[0]!.family)
-    })
-  }
-  const connect = buildConnector({ timeout: CONNECT_TIMEOUT_MS, lookup: lookupAllowed, allowH2: false })
+  const connect = buildConnector({ timeout: CONNECT_TIMEOUT_MS, lookup: guardedLookup(guard, resolve), allowH2: false })
 
-  return ({ url: text, headers, body }) =>
+  return ({ url: address, headers, body, readsText = false }) =>
     new Promise((settle) => {
       let url: URL
       try {
-        url = guard.checkUrl(text)
+        url = guard.checkUrl(address)
       } catch (error) {
         return settle({ kind: 'forbidden', problem: (error as Error).message })
       }
@@ -50,12 +54,16 @@ export function createPost(parts: { guard: AddressGuard; clock: Clock; resolve?:
       let status: number | null = null
       let retryAfterSeconds: number | null = null
       let receivedBytes = 0
+      let text = Buffer.alloc(0)
       const finish = (answer: Answer) => {
         timer.cancel()
         settle(answer)
         client.destroy().catch(() => undefined) // Already destroyed: nothing left to do.
       }
-      const statusAnswer = (): Answer => ({ kind: 'status', status: status!, retryAfterSeconds })
+      const statusAnswer = (): Answer => ({
+        ...{ kind: 'status', status: status!, retryAfterSeconds },
+        ...(readsText && { text: text.toString('utf8') })
+      })
       const timer = clock.setTimer(TIMEOUT_MS, () =>
         finish(
           status === null
@@ -80,6 +88,8 @@ export function createPost(parts: { guard: AddressGuard; clock: Clock; resolve?:
             },
             onResponseData(_controller, piece) {
               receivedBytes += piece.length
+              const missing = readsText ? TEXT_MAX_BYTES - text.length : 0
+              if (missing > 0) text = Buffer.concat([text, piece.subarray(0, missing)])
               if (receivedBytes > BODY_MAX_BYTES) finish(statusAnswer())
             },
             onResponseEnd: () => finish(statusAnswer()),
@@ -128,8 +138,4 @@ function failureOf(error: unknown, url: URL): Answer {
 
 function failed(problem: string): Answer {
   return { kind: 'failed', problem }
-}
-
-function forbidden(host: string): NodeJS.ErrnoException {
-  return Object.assign(new Error(host), { code: 'FORBIDDEN_ADDRESS' })
 }

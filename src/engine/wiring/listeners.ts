@@ -39,6 +39,7 @@ export function connectListeners(rooms: Rooms): void {
     expectations,
     problemNews,
     alerts,
+    factWatch,
     feed
   } = rooms
 
@@ -65,7 +66,12 @@ export function connectListeners(rooms: Rooms): void {
   fleet.events
     .on('changed', ({ stored, status }) => void (stored.id === LOCAL_NODE_ID && local.setSlots(status.capacity.slots)))
     .on('changed', ({ stored }) => feed.touch(`node:${stored.id}`))
-    .on('changed', checkProblems)
+    .on('changed', () => {
+      problems.scheduleCheck()
+      factWatch.lookSoon()
+      // A cordon mutes what is of the node.
+      alerts.noticeCordons()
+    })
     .on('changed', cordonDrained)
     .on('changed', (node, healthWas) => inventories.followNode(node, healthWas))
     .on('changed', (node, healthWas) => void (healthWas !== undefined && news.recordHealth(node, healthWas)))
@@ -112,7 +118,11 @@ export function connectListeners(rooms: Rooms): void {
       const node = fleet.get(one.nodeId)
       if (node !== undefined) cordonDrained(node)
     })
-    .on('ended', ({ jobOutcome }) => (jobOutcome === null ? problems.scheduleCheck() : problems.refreshFailures()))
+    .on('ended', ({ one, jobOutcome }) => {
+      if (jobOutcome === null) return problems.scheduleCheck()
+      problems.refreshFailures()
+      factWatch.noteEnd(one)
+    })
     .on('ended', ({ one, jobOutcome }) => void (jobOutcome === 'succeeded' && expectations.refresh(one)))
   dispatch.events
     .on('waiting', (lanes) => {
@@ -144,5 +154,8 @@ export function connectListeners(rooms: Rooms): void {
   figures.events.on('changed', touch('figures'))
   problems.events.on('changed', touch('problems')).on('changed', () => problemNews?.compareAgain())
   problemNews?.events.on('recorded', deliver)
+  problems.events.on('changed', () => factWatch.lookSoon())
+  errorGroups.events.on('changed', () => factWatch.noteErrors())
+  alerts.events.on('configured', () => void factWatch.catchUp())
   alerts.events.on('changed', touch('alerts')).on('recorded', deliver)
 }

@@ -28,6 +28,7 @@ export const STARTS: readonly Start[] = [
   { room: 'audit log', start: ({ auditStream }) => auditStream?.start() },
   { room: 'news of problems', start: ({ problemNews }) => problemNews?.start() },
   { room: 'alerts', start: ({ alerts }) => alerts.start() },
+  { room: 'facts for alerts', start: ({ factWatch }) => factWatch.start() },
   { room: 'chains', start: ({ chains }) => chains.runner.start() },
   { room: 'schedules', start: ({ schedules }) => schedules.scheduler.start() },
   { room: 'expectations', start: ({ expectations }) => void expectations.start() },

@@ -2,6 +2,8 @@ import { WebhookCommands } from '../commands/webhook-commands.ts'
 import type { StoredDelivery, StoredWebhook } from '../store/records.ts'
 import { createAddressGuard } from '../webhooks/addresses.ts'
 import { createChannels } from '../webhooks/channels/channels.ts'
+import type { AlertCommand } from '../webhooks/channels/command.ts'
+import type { Links } from '../webhooks/channels/words.ts'
 import { Deliverer } from '../webhooks/deliverer.ts'
 import type { SendResult } from '../webhooks/plan-try.ts'
 import type { Post } from '../webhooks/post.ts'
@@ -14,6 +16,9 @@ export function wireWebhooks(
     /** Private networks that webhooks may be sent to. */
     networks: readonly string[]
     post?: Post | undefined
+    /** For messages of alerts: where the app is, and programs that they may be given to. */
+    links?: Links
+    commands?: readonly AlertCommand[] | undefined
     sendToPlugin: (webhook: StoredWebhook, delivery: StoredDelivery) => Promise<SendResult>
   }
 ) {

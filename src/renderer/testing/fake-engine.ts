@@ -47,6 +47,8 @@ import { createFakeWorld, type FakeWorldOptions } from './fake-world.ts'
 interface FakeEngineOptions extends FakeWorldOptions {
   /** Of whoever looks; default: owner. */
   role?: Role
+  /** Roles in single projects, in place of one in all. */
+  projectRoles?: Record<string, Role>
   /** A page of a service, to which somebody is logged in. */
   isInBrowser?: boolean
   /** Milliseconds between live changes; 0: only `step()` changes anything. */

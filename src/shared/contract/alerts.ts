@@ -264,7 +264,7 @@ export const alertChannelsContract = {
   list: read('webhooks.change', 'GET /alerts/channels', 'service').output(
     z.object({ channels: z.array(AlertChannel) })
   ),
-  create: write('webhooks.change', 'POST /alerts/channels', 'service', { tellsSecret: true })
+  create: write('webhooks.change', 'POST /alerts/channels', 'service', { tellsSecret: 'once' })
     .input(AlertChannelSettings.extend({ secret: Secret.optional() }))
     .output(ChannelResult),
   /** Without a secret, it stays as it is. */
@@ -284,6 +284,8 @@ export const alertChannelsContract = {
 export interface AlertNews {
   kind: 'news' | 'repeat' | 'test'
   ruleId: AlertRuleId
+  /** The same for all messages of one group to one channel: they belong to one thread. */
+  groupId: string
   ruleName: string
   owner: string
   /** The worst of those that fire; of ended ones, if none does. */

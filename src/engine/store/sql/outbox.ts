@@ -214,14 +214,17 @@ export function createOutbox(database: Database) {
     list: (): StoredWebhook[] =>
       webhooks.all().map((row) => ({
         ...row,
+        kind: row.channel == null ? row.kind : ('channel' as const),
         events: JSON.parse(row.events) as string[],
         enabled: row.enabled === 1,
         channel: row.channel == null ? null : (JSON.parse(row.channel) as StoredWebhook['channel'])
       })),
 
     put(webhook: NewWebhook): void {
-      const { id, kind, name, url, events, project, createdAtMs, sealedSecret, sealedOldSecret } = webhook
+      const { id, name, url, events, project, createdAtMs, sealedSecret, sealedOldSecret } = webhook
       const settings = [name, url, JSON.stringify(events), project, webhook.enabled ? 1 : 0]
+      // The table knows two kinds; a channel is a webhook with a target of its own.
+      const kind = webhook.kind === 'channel' ? 'webhook' : webhook.kind
       put.run(
         id,
         kind,

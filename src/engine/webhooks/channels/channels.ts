@@ -1,10 +1,14 @@
-import type { AlertTarget } from '../../../shared/contract/index.ts'
-import type { StoredDelivery, StoredWebhook } from '../../store/records.ts'
+import type { AlertTarget, AlertTargetKind } from '../../../shared/contract/index.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import type { SecretBox } from '../../runtime/secret-box.ts'
+import type { StoredDelivery, StoredWebhook } from '../../store/records.ts'
 import type { AddressGuard } from '../addresses.ts'
 import type { SendResult } from '../plan-try.ts'
 import type { Post } from '../post.ts'
+import { checkTarget } from './check-target.ts'
+import type { AlertCommand } from './command.ts'
+import { exampleNews, type Message, newsIn, type Sender } from './message.ts'
+import type { Links } from './words.ts'
 
 /** What was said on both sides, for people, without secrets. */
 export interface TestResult {
@@ -28,8 +32,86 @@ export interface ChannelsParts {
   clock: Clock
   guard: AddressGuard
   post: Post
+  /** Default: messages have no links. */
+  links?: Links | undefined
+  /** Programs that the operator's configuration names. */
+  commands?: readonly AlertCommand[] | undefined
+  /** Tests only: where Telegram is, and who vouches for mail servers. */
+  seams?: { telegramApi?: string; authorities?: string[] } | undefined
 }
 
-export function createChannels(_parts: ChannelsParts): Channels {
-  throw new Error('not written yet')
+/** Senders by kind, each loaded for its first message. */
+type Senders = { [Kind in AlertTargetKind]: () => Promise<Sender<Kind>> }
+
+const CONVERSATION_MAX = 200
+
+export function createChannels(parts: ChannelsParts): Channels {
+  const { secretBox, clock, guard, post, links = { base: null }, commands = [], seams = {} } = parts
+  const senders: Senders = {
+    email: once(async () =>
+      (await import('./email.ts')).emailSender({ guard, clock, links, authorities: seams.authorities })
+    ),
+    slack: once(async () => (await import('./slack.ts')).slackSender(post, links)),
+    telegram: once(async () => {
+      const { TELEGRAM_API, telegramSender } = await import('./telegram.ts')
+      return telegramSender(post, links, seams.telegramApi ?? TELEGRAM_API)
+    }),
+    discord: once(async () => (await import('./discord.ts')).discordSender(post, links)),
+    teams: once(async () => (await import('./teams.ts')).teamsSender(post, links)),
+    pagerduty: once(async () => (await import('./pagerduty.ts')).pagerDutySender(post, links, clock)),
+    webhook: once(async () => (await import('./webhook.ts')).webhookSender({ clock, secretBox, post })),
+    command: once(async () => (await import('./command.ts')).commandSender(commands, clock)),
+    // The app shows it from the change feed: nothing is sent.
+    desktop: async () => async () => ({ isGood: true, answer: 'shown in the app' })
+  }
+
+  async function deliver(channel: StoredWebhook, message: Pick<Message, 'id' | 'body' | 'madeAtMs' | 'say'>) {
+    try {
+      const target = channel.channel!.target
+      const secret = await openSecret(channel)
+      const send = (await senders[target.kind]()) as Sender<AlertTargetKind>
+      return await send({ ...message, target, channel, secret, news: newsIn(message.body) })
+    } catch (error) {
+      // Its text could hold a secret, whoever wrote it: ours do not.
+      const answer = error instanceof SealedElsewhere ? error.message : `sending failed (${(error as Error).name})`
+      return { isGood: false, answer }
+    }
+  }
+
+  /** A webhook opens its own, of which it may have two. */
+  async function openSecret({ sealedSecret, channel }: StoredWebhook): Promise<string> {
+    if (sealedSecret === null || channel!.target.kind === 'webhook') return ''
+    try {
+      return await secretBox.open(sealedSecret)
+    } catch {
+      throw new SealedElsewhere('Its secret cannot be decrypted with the current key: enter it again')
+    }
+  }
+
+  return {
+    check: (target, hasSecret) => checkTarget(target, hasSecret, { guard, commands }),
+    send: (channel, { id, body, madeAtMs }) => deliver(channel, { id, body, madeAtMs, say: () => {} }),
+    async test(channel) {
+      const conversation: string[] = []
+      const say = (line: string) => {
+        if (conversation.length < CONVERSATION_MAX) conversation.push(line)
+      }
+      const nowMs = clock.nowMs()
+      const body = JSON.stringify({ type: 'alert', timestamp: new Date(nowMs).toISOString(), data: exampleNews(nowMs) })
+      const { isGood, answer } = await deliver(channel, {
+        id: `test_${nowMs.toString(36)}`,
+        body,
+        madeAtMs: nowMs,
+        say
+      })
+      return { ok: isGood, answer, conversation }
+    }
+  }
+}
+
+class SealedElsewhere extends Error {}
+
+function once<Value>(load: () => Promise<Value>): () => Promise<Value> {
+  let loading: Promise<Value> | null = null
+  return () => (loading ??= load())
 }

@@ -7,6 +7,7 @@ import { sweepUnusedBlobs } from '../../retention/unused-blobs.ts'
 import { BlobWatch } from '../../health/blob-watch.ts'
 import { ExpectationWatch } from '../../health/expectations/expectation-watch.ts'
 import { HealthWatch } from '../../health/health-watch.ts'
+import { FactWatch } from '../../alerts/facts/fact-watch.ts'
 import { AlertCommands } from '../../commands/alert-commands.ts'
 import type { FleetNode } from '../../nodes/fleet.ts'
 import { ProblemWatch } from '../../health/problem-watch.ts'
@@ -88,6 +89,20 @@ export function openHealth(options: EngineOptions, below: WithOrders, opened: As
     ...{ alerts, deliverer: below.deliverer, channels: below.channels },
     onChange: () => below.deliverer.events.emit('changed')
   })
+  const factWatch = opened.adopt(
+    new FactWatch({
+      ...{ ...base, alerts, stuckSinceMs: (nodeId) => dispatch.stuckSinceMs(nodeId) },
+      nodes: () => fleet.list(),
+      nodeOf: (nodeId) => fleet.get(nodeId)?.stored,
+      live: () => live.all(),
+      findings: () => expectations.current(),
+      figures: () => figures.current,
+      disk: () => retention.state().disk,
+      problems: () => problems.current(),
+      waitingOf: (lane) => waiting.of(lane)
+    }),
+    stop
+  )
   const sweeps = [
     ...openLocalLogs(options, below),
     openLeftCopies(below),
@@ -115,6 +130,7 @@ export function openHealth(options: EngineOptions, below: WithOrders, opened: As
     problems,
     expectations,
     problemNews,
+    factWatch,
     alerts,
     alertCommands,
     housekeeping,

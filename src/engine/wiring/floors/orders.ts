@@ -27,7 +27,8 @@ export function openOrders(options: EngineOptions, below: WithWork, opened: Asyn
   const { store, clock, random, secretBox } = base
   const { seams = {} } = options
   const { distribution, atOnce, loopDelay, wakeDispatcher } = below
-  const sending = { networks: webhookNetworks, post: seams.post }
+  const links = { base: options.publicUrl ?? null }
+  const sending = { networks: webhookNetworks, post: seams.post, links, commands: options.alertCommands }
   const { deliverer, webhookCommands, channels } = wireWebhooks({
     ...base,
     ...sending,
@@ -45,6 +46,7 @@ export function openOrders(options: EngineOptions, below: WithWork, opened: Asyn
     distribution,
     random,
     engineNodes: below.engineNodes,
+    credentialFiles: below.credentialFiles,
     pulling: below.pulling
   })
   const inventories = new Inventories({

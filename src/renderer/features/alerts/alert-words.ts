@@ -36,6 +36,7 @@ export const UNIT_WORDS: Record<Exclude<AlertUnit, 'yes_no'>, string> = {
   errors: 'errors',
   jobs: 'jobs',
   percent: '%',
+  hours: 'hours',
   days: 'days'
 }
 

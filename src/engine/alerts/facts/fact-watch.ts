@@ -1,0 +1,196 @@
+import type { Figures, NodeId, Problem, ProjectName, SpiderFindings, Waiting } from '../../../shared/contract/index.ts'
+import type { AlertWatch } from '../../../shared/alert-watches.ts'
+import type { LiveAttempt } from '../../dispatch/live-attempts.ts'
+import type { FleetNode } from '../../nodes/fleet.ts'
+import type { DiskState } from '../../retention/disk.ts'
+import type { Clock, Timer } from '../../runtime/clock.ts'
+import type { Logger } from '../../runtime/logger.ts'
+import type { ErrorStore, FindingStore, JobReader, LaneReader } from '../../store/store.ts'
+import type { Alerts } from '../alerts.ts'
+import { type Fact, NO_LABELS } from '../fact.ts'
+import {
+  diskFact,
+  nodeFacts,
+  queueFact,
+  runFacts,
+  scheduleFacts,
+  serviceFacts,
+  stuckFacts,
+  unusualFacts
+} from './state-facts.ts'
+import { errorFacts, overdueFacts, spiderFacts, waitingFacts } from './stored-facts.ts'
+
+export interface FactWatchParts {
+  store: JobReader & LaneReader & ErrorStore & FindingStore
+  clock: Clock
+  logger: Logger
+  alerts: Alerts
+  nodes: () => readonly FleetNode[]
+  nodeOf: (id: NodeId) => FleetNode['stored'] | undefined
+  stuckSinceMs: (id: NodeId) => number | null
+  live: () => readonly LiveAttempt[]
+  findings: () => readonly SpiderFindings[]
+  figures: () => Figures
+  disk: () => DiskState | null
+  problems: () => readonly Problem[]
+  waitingOf: (lane: string) => Waiting
+}
+
+interface Spider {
+  project: ProjectName
+  spider: string
+}
+
+/** Changes come in bursts. */
+const LOOK_AFTER_MS = 500
+/** What grows with time alone is looked at this often. */
+const LOOK_EVERY_MS = 15_000
+const READ_EVERY_MS = 60_000
+const SPIDERS_AT_ONCE = 50
+const CATCH_UP_MS = 86_400_000
+const CATCH_UP_JOBS = 1_000
+const OF_RUNS: readonly AlertWatch[] = ['spider_fails', 'spider_items', 'spider_errors']
+
+/** Gives alerts their facts: what changed soon after it has, the rest from time to time, and nothing that no rule watches. */
+export class FactWatch {
+  readonly #parts: FactWatchParts
+  readonly #ended = new Map<string, Spider>()
+  #errorsAreOld = true
+  #readAtMs = Number.NEGATIVE_INFINITY
+  #timer: Timer | null = null
+  #timerAtMs = Number.POSITIVE_INFINITY
+  #looking: Promise<void> = Promise.resolve()
+  #stopped = false
+
+  constructor(parts: FactWatchParts) {
+    this.#parts = parts
+  }
+
+  async start(): Promise<void> {
+    await this.catchUp()
+  }
+
+  /** Reads which spiders ran lately: an earlier engine may not have told of them, or no rule was about them. */
+  async catchUp(): Promise<void> {
+    const { store, clock, alerts } = this.#parts
+    this.#readAtMs = Number.NEGATIVE_INFINITY
+    this.#errorsAreOld = true
+    this.#lookIn(LOOK_AFTER_MS)
+    if (!OF_RUNS.some((watch) => alerts.isWatched(watch))) return
+    await this.#tryTo('read the newest runs', async () => {
+      const filter = {
+        status: ['succeeded', 'failed', 'lost'] as ('succeeded' | 'failed' | 'lost')[],
+        sinceMs: clock.nowMs() - CATCH_UP_MS
+      }
+      for (const job of await store.listJobs(filter, { before: null, limit: CATCH_UP_JOBS })) this.noteEnd(job)
+    })
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true
+    this.#timer?.cancel()
+    await this.#looking
+  }
+
+  /** Call when something that is watched may have changed. */
+  lookSoon(): void {
+    this.#lookIn(LOOK_AFTER_MS)
+  }
+
+  /** A run of this spider has ended. */
+  noteEnd({ project, spider }: Spider): void {
+    const labels = { ...NO_LABELS, project, spider }
+    if (!OF_RUNS.some((watch) => this.#parts.alerts.isAbout(watch, labels))) return
+    this.#ended.set(`${project}/${spider}`, { project, spider })
+    this.#lookIn(LOOK_AFTER_MS)
+  }
+
+  /** Errors were recorded, or their states set. */
+  noteErrors(): void {
+    this.#errorsAreOld = true
+    this.#lookIn(LOOK_AFTER_MS)
+  }
+
+  #lookIn(delayMs: number): void {
+    const { clock } = this.#parts
+    const atMs = clock.monotonicMs() + delayMs
+    if (this.#stopped || atMs >= this.#timerAtMs) return
+    this.#timer?.cancel()
+    this.#timerAtMs = atMs
+    this.#timer = clock.setTimer(delayMs, () => {
+      this.#timerAtMs = Number.POSITIVE_INFINITY
+      this.#looking = this.#looking.then(() => this.#look())
+    })
+  }
+
+  async #look(): Promise<void> {
+    if (this.#stopped) return
+    this.#lookAtState()
+    await this.#readEnds()
+    await this.#readOthers()
+    this.#lookIn(this.#ended.size > 0 ? LOOK_AFTER_MS : LOOK_EVERY_MS)
+  }
+
+  #lookAtState(): void {
+    const { clock, nodes, nodeOf, stuckSinceMs, live, findings, figures, disk, problems } = this.#parts
+    const nowMs = clock.nowMs()
+    const fleet = nodes()
+    const { facts, unknown } = nodeFacts(fleet)
+    this.#tell('node_down', () => facts, unknown)
+    this.#tell('node_stuck', () => stuckFacts(fleet, stuckSinceMs), unknown)
+    this.#tell('job_runs_long', () => runFacts(live(), nodeOf))
+    this.#tell('spider_unusual', () => unusualFacts(findings()))
+    this.#tell('queue_length', () => [queueFact(figures())])
+    this.#tell('disk_free', () => {
+      const state = disk()
+      return state === null ? [] : [diskFact(state)]
+    })
+    this.#tell('schedule_misses', () => scheduleFacts(problems(), nowMs))
+    this.#tell('service_problem', () => serviceFacts(problems(), nowMs))
+  }
+
+  async #readEnds(): Promise<void> {
+    const { store, nodeOf, alerts } = this.#parts
+    for (const [key, spider] of [...this.#ended].slice(0, SPIDERS_AT_ONCE)) {
+      this.#ended.delete(key)
+      await this.#tryTo('read the runs of a spider', async () => {
+        for (const fact of await spiderFacts(store, spider, { nodeOf })) alerts.receive(fact)
+      })
+    }
+  }
+
+  async #readOthers(): Promise<void> {
+    const { store, clock, alerts, waitingOf, nodeOf } = this.#parts
+    const isDue = clock.monotonicMs() - this.#readAtMs >= READ_EVERY_MS
+    if (isDue) this.#readAtMs = clock.monotonicMs()
+    if (isDue && alerts.isWatched('job_waits_long')) {
+      const facts = await this.#tryTo('read how long jobs wait', () => waitingFacts(store, waitingOf, { nodeOf }))
+      if (facts !== null) alerts.receiveAll('job_waits_long', facts)
+    }
+    if (isDue && alerts.isWatched('spider_overdue')) {
+      const facts = await this.#tryTo('read when spiders succeeded', () =>
+        overdueFacts(store, alerts.rules(), clock.nowMs())
+      )
+      if (facts !== null) alerts.receiveAll('spider_overdue', facts)
+    }
+    if ((isDue || this.#errorsAreOld) && alerts.isWatched('error_appears')) {
+      this.#errorsAreOld = false
+      const facts = await this.#tryTo('read new errors', () => errorFacts(store, clock.nowMs()))
+      if (facts !== null) alerts.receiveAll('error_appears', facts)
+    }
+  }
+
+  #tell(watch: AlertWatch, facts: () => Fact[], unknown?: ReadonlySet<string>): void {
+    if (this.#parts.alerts.isWatched(watch)) this.#parts.alerts.receiveAll(watch, facts(), unknown)
+  }
+
+  /** null: it failed, which is logged. */
+  async #tryTo<Result>(words: string, read: () => Promise<Result>): Promise<Result | null> {
+    try {
+      return await read()
+    } catch (error) {
+      if (!this.#stopped) this.#parts.logger.error({ error }, `failed to ${words} for alerts`)
+      return null
+    }
+  }
+}
