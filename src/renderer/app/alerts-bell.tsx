@@ -57,11 +57,10 @@ function Bell() {
             {open.slice(0, LISTED_MAX).map((alert) => (
               <li key={alert.id}>
                 <Link to="/alerts" search={{ alert: alert.id }} onClick={close}>
-                  <SeverityIcon severity={alert.severity} />
+                  <SeverityIcon severity={alert.severity} />{' '}
                   <span className={classes.words}>
-                    <strong className="ellipsis">{alert.subject}</strong>
-                    <span className="dim">{alert.text}</span>
-                  </span>
+                    <strong className="ellipsis">{alert.subject}</strong> <span className="dim">{alert.text}</span>
+                  </span>{' '}
                   <span className="faint">
                     <RelativeTime atMs={alert.sinceMs} />
                   </span>

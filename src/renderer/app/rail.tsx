@@ -95,6 +95,7 @@ function RailLink({ to, word, icon, children }: RailLinkProps) {
       <Link
         to={to}
         className={classes.railLink}
+        data-bell={to === '/alerts' || undefined}
         activeProps={{ 'data-on': true }}
         activeOptions={{ exact: to === '/', includeSearch: false }}
       >

@@ -118,8 +118,7 @@ export const parseAlertsSearch = (raw: Raw) => ({
 
 export type AlertRulesSearch = Partial<ReturnType<typeof parseAlertRulesSearch>>
 export const parseAlertRulesSearch = (raw: Raw) => ({
-  text: textOf(raw['text']),
-  project: textOf<ProjectName>(raw['project'])
+  text: textOf(raw['text'])
 })
 
 export type AlertChannelsSearch = Partial<ReturnType<typeof parseAlertChannelsSearch>>

@@ -1,6 +1,5 @@
 import { Button, type ButtonProps, Menu } from '@mantine/core'
 import { IconBellPlus } from '@tabler/icons-react'
-import type { ReactElement } from 'react'
 import type { AlertRuleSettings, NodeId, ProjectName, ScheduleId } from '../../shared/contract/index.ts'
 import type { AlertWatch } from '../../shared/alert-watches.ts'
 import { useMay } from '../api/use-me.ts'
@@ -11,7 +10,7 @@ import { useHasOperation } from '../state/remote-engines.ts'
 export type Watched =
   | { project: ProjectName; spider: string }
   | { scheduleId: ScheduleId; project: ProjectName | null }
-  | { nodeId: NodeId; tags: readonly string[] }
+  | { nodeId: NodeId }
 
 type Entry = readonly [watch: AlertWatch, label: string, over?: Partial<AlertRuleSettings>]
 
@@ -32,34 +31,42 @@ const OF_NODE: readonly Entry[] = [
 
 /** “Tell me when…”: opens the editor of alert rules, filled in for the thing of this page. */
 export function TellMe({ of, ...button }: { of: Watched } & ButtonProps) {
-  return (
-    <TellMeMenu of={of}>
-      <Button leftSection={<IconBellPlus size={14} />} {...button}>
-        Tell me when…
-      </Button>
-    </TellMeMenu>
-  )
-}
-
-/** The same behind another button. Nothing for whoever may not make the rule. */
-export function TellMeMenu({ of, children }: { of: Watched; children: ReactElement }) {
-  const has = useHasOperation()
-  const project = 'project' in of ? of.project : null
-  const { may } = useMay('alerts.change', project === null ? 'everywhere' : { project })
-  if (!may || !has('alertRules.create')) return null
-  const scope = 'nodeId' in of ? { nodeId: of.nodeId } : of
-  const entries = 'spider' in of ? OF_SPIDER : 'nodeId' in of ? OF_NODE : OF_SCHEDULE
+  if (!useMayTell(of)) return null
   return (
     <Menu>
-      <Menu.Target>{children}</Menu.Target>
+      <Menu.Target>
+        <Button leftSection={<IconBellPlus size={14} />} {...button}>
+          Tell me when…
+        </Button>
+      </Menu.Target>
       <Menu.Dropdown>
-        <Menu.Label>Tell me when</Menu.Label>
-        {entries.map(([watch, label, over]) => (
-          <Menu.Item key={label} onClick={() => newAlertRule({ ...scope, watch, ...over })}>
-            {label}
-          </Menu.Item>
-        ))}
+        <TellMeItems of={of} />
       </Menu.Dropdown>
     </Menu>
   )
+}
+
+/** The same as entries of another menu. Nothing for whoever may not make the rule. */
+export function TellMeItems({ of }: { of: Watched }) {
+  if (!useMayTell(of)) return null
+  const scope = 'nodeId' in of ? { nodeId: of.nodeId } : of
+  const entries = 'spider' in of ? OF_SPIDER : 'nodeId' in of ? OF_NODE : OF_SCHEDULE
+  return (
+    <>
+      <Menu.Label>Tell me when</Menu.Label>
+      {entries.map(([watch, label, over]) => (
+        <Menu.Item key={label} onClick={() => newAlertRule({ ...scope, watch, ...over })}>
+          {label}
+        </Menu.Item>
+      ))}
+    </>
+  )
+}
+
+/** Whether there is a rule to make for whoever looks at this page. */
+export function useMayTell(of: Watched): boolean {
+  const has = useHasOperation()
+  const project = 'project' in of ? of.project : null
+  const { may } = useMay('alerts.change', project === null ? 'everywhere' : { project })
+  return may && has('alertRules.create')
 }

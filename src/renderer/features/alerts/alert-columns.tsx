@@ -2,12 +2,11 @@ import { Button } from '@mantine/core'
 import { IconCheck } from '@tabler/icons-react'
 import type { Alert } from '../../../shared/contract/index.ts'
 import { formatAge } from '../../../shared/time.ts'
-import { SeverityText } from '../../ui/severity.tsx'
+import { needsSomebody, SeverityIcon, SeverityText } from '../../ui/severity.tsx'
 import type { Column } from '../../ui/table/column.ts'
 import { RelativeTime } from '../../ui/time.tsx'
 import { AlertMarks } from './alert-marks.tsx'
 import classes from './alerts.module.css'
-import { isOpen } from './use-alert-actions.ts'
 
 /** Severity while it fires; an ended one says so instead. */
 export function AlertState({ alert }: { alert: Alert }) {
@@ -29,7 +28,8 @@ export const alertColumns = (onAcknowledge: ((alert: Alert) => void) | null): re
   {
     id: 'state',
     header: 'Severity',
-    width: '88px',
+    width: '98px',
+    hideBelowPx: 420,
     cell: (alert) => <AlertState alert={alert} />
   },
   {
@@ -38,23 +38,32 @@ export const alertColumns = (onAcknowledge: ((alert: Alert) => void) | null): re
     width: 'minmax(150px, 3fr)',
     cell: (alert) => (
       <span className={classes.alert} data-ended={alert.state === 'resolved' || undefined} title={alert.text}>
-        <strong className="ellipsis">{alert.subject}</strong>
+        <strong className="ellipsis">
+          <span className={classes.narrow}>
+            {alert.state === 'resolved' ? (
+              <IconCheck size={13} role="img" aria-label="ended" />
+            ) : (
+              <SeverityIcon severity={alert.severity} size={13} />
+            )}
+          </span>
+          {alert.subject}
+        </strong>
         <span className="ellipsis dim">{alert.text}</span>
       </span>
     )
   },
   {
     id: 'marks',
-    header: 'Taken or muted',
-    width: 'minmax(112px, 0.9fr)',
-    hideBelowPx: 640,
+    header: 'Notes',
+    width: 'minmax(122px, 0.9fr)',
+    hideBelowPx: 600,
     cell: (alert) => <AlertMarks alert={alert} />
   },
   {
     id: 'rule',
     header: 'Rule',
     width: 'minmax(110px, 1.4fr)',
-    hideBelowPx: 860,
+    hideBelowPx: 900,
     cell: ({ ruleName, owner }) => (
       <span className={classes.alert} title={ruleName}>
         <span className="ellipsis">{ruleName}</span>
@@ -91,11 +100,12 @@ export const alertColumns = (onAcknowledge: ((alert: Alert) => void) | null): re
         {
           id: 'act',
           header: <span className="visually-hidden">Act</span>,
-          width: '112px',
+          width: '144px',
           align: 'end' as const,
-          hideBelowPx: 560,
+          // Beside an open pane, which has the button too, texts need the place.
+          hideBelowPx: 800,
           cell: (alert: Alert) =>
-            isOpen(alert) && (
+            needsSomebody(alert) && (
               <Button
                 size="compact-xs"
                 tabIndex={-1}

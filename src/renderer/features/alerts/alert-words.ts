@@ -81,7 +81,8 @@ export function conditionWords(rule: Condition, names: Names): string {
       (threshold <= 1
         ? `a run of ${spider} fails or is lost`
         : `the last ${threshold} runs of ${spider} fail or are lost`) + lasting,
-    spider_items: () => `a run of ${spider} has ${amount} items${lasting}`,
+    spider_items: () =>
+      `a run of ${spider} has ${comparison === 'at_most' && threshold === 0 ? 'no' : amount} items${lasting}`,
     spider_errors: () => `a run of ${spider} logs ${amount} errors${lasting}`,
     spider_unusual: () => `a run of ${spider} succeeds, but unlike the earlier ones${lasting}`,
     spider_overdue: () => `${spider} has not succeeded${lasting}`,
@@ -113,7 +114,11 @@ const spiderWords = ({ project, spider }: AlertScope): string =>
 const nodeWords = ({ nodeId, nodeTag }: AlertScope, names: Names): string =>
   nodeId !== null ? names.node(nodeId) : nodeTag !== null ? `a node with the tag ${nodeTag}` : 'a node'
 
-export const capitalised = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1)
+/** As a sentence begins, unless it begins with the name of a spider, a node or a schedule. */
+export const capitalised = (text: string): string =>
+  /^(an?|any|the|at|all|of|fired|not|project|node|nodes|schedule|spider) /.test(text)
+    ? text.charAt(0).toUpperCase() + text.slice(1)
+    : text
 
 /** The figure of an alert, with its unit; null: it says nothing that the text does not. */
 export function valueWords({ watch, value }: Pick<Alert, 'watch' | 'value'>): string | null {

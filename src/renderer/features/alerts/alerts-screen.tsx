@@ -65,6 +65,8 @@ export function AlertsScreen() {
   const clearMarks = () => setMarks(new Set())
   const opened = rows.find(({ id }) => id === openId)
   const marked = rows.filter(({ id }) => marks.has(id))
+  // Before there are rules, filters and an empty table would teach nothing.
+  const isFirst = rules.data?.rules.length === 0 && list.data !== undefined && rows.length === 0
   const isFiltering = state !== undefined || ruleId !== undefined
   useKeys('Alerts', [
     ...(mayAnswer
@@ -91,7 +93,11 @@ export function AlertsScreen() {
   return (
     <>
       <ListHead>
-        <ScreenHead title="Alerts" views={<AlertsTabs />} note={list.data && countWords(rows)}>
+        <ScreenHead
+          title="Alerts"
+          views={<AlertsTabs />}
+          note={list.data === undefined || isFirst ? undefined : countWords(rows)}
+        >
           {mayChange && (
             <Button variant="filled" leftSection={<IconPlus size={14} />} onClick={() => newAlertRule()}>
               New rule
@@ -99,71 +105,75 @@ export function AlertsScreen() {
           )}
         </ScreenHead>
       </ListHead>
-      <FilterBar onClear={isFiltering ? clear : null}>
-        <SegmentedControl
-          aria-label="State"
-          size="xs"
-          value={state ?? 'all'}
-          onChange={(value) => setSearch({ state: value === 'all' ? undefined : value }, true)}
-          data={(Object.keys(STATES) as (keyof typeof STATES)[]).map((value) => ({ value, label: STATES[value] }))}
-        />
-        <Select
-          size="xs"
-          rightSectionWidth={22}
-          aria-label="Rule"
-          placeholder="All rules"
-          clearable
-          searchable
-          value={ruleId ?? null}
-          data={(rules.data?.rules ?? []).map(({ id, name }) => ({ value: id as string, label: name }))}
-          onChange={(value) => setSearch({ rule: (value ?? undefined) as AlertRuleId | undefined }, true)}
-        />
-      </FilterBar>
-      <ListAndPane>
-        {list.isError && list.data === undefined ? (
-          <ErrorState what="the alerts" error={list.error} onRetry={() => void list.refetch()} />
-        ) : list.data === undefined ? (
-          <RowsSkeleton />
-        ) : (
-          <VirtualTable
-            label="Alerts"
-            rows={rows}
-            rowId={idOf}
-            columns={columns}
-            openId={openId ?? null}
-            onOpen={(alert) => setSearch({ alert: alert.id }, openId !== undefined)}
-            onEndReached={loadMore}
-            rowPx={ROW_PX}
-            primary
-            {...(mayAnswer && { marks, onMarks: setMarks })}
-            empty={
-              isFiltering ? (
-                <NoMatch state={state} onClear={clear} />
-              ) : rules.data?.rules.length === 0 ? (
-                <FirstRules />
-              ) : (
-                <EmptyState
-                  icon={<IconCircleCheck size={28} />}
-                  title="No alerts"
-                  action={<LinkButton to="/alerts/rules">Show rules</LinkButton>}
-                >
-                  Nothing that the rules watch is or was wrong. Alerts appear here as they fire, and stay after they
-                  have ended.
-                </EmptyState>
-              )
-            }
-          />
-        )}
-        {opened !== undefined && (
-          <AlertDetail
-            key={opened.id}
-            alert={opened}
-            onAcknowledge={() => void acknowledge([opened])}
-            onSilence={() => setSilencing([opened])}
-            onClose={() => setSearch({ alert: undefined })}
-          />
-        )}
-      </ListAndPane>
+      {isFirst && !isFiltering ? (
+        <FirstRules />
+      ) : (
+        <>
+          <FilterBar onClear={isFiltering ? clear : null}>
+            <SegmentedControl
+              aria-label="State"
+              size="xs"
+              value={state ?? 'all'}
+              onChange={(value) => setSearch({ state: value === 'all' ? undefined : value }, true)}
+              data={(Object.keys(STATES) as (keyof typeof STATES)[]).map((value) => ({ value, label: STATES[value] }))}
+            />
+            <Select
+              size="xs"
+              rightSectionWidth={22}
+              aria-label="Rule"
+              placeholder="All rules"
+              clearable
+              searchable
+              value={ruleId ?? null}
+              data={(rules.data?.rules ?? []).map(({ id, name }) => ({ value: id as string, label: name }))}
+              onChange={(value) => setSearch({ rule: (value ?? undefined) as AlertRuleId | undefined }, true)}
+            />
+          </FilterBar>
+          <ListAndPane>
+            {list.isError && list.data === undefined ? (
+              <ErrorState what="the alerts" error={list.error} onRetry={() => void list.refetch()} />
+            ) : list.data === undefined ? (
+              <RowsSkeleton />
+            ) : (
+              <VirtualTable
+                label="Alerts"
+                rows={rows}
+                rowId={idOf}
+                columns={columns}
+                openId={openId ?? null}
+                onOpen={(alert) => setSearch({ alert: alert.id }, openId !== undefined)}
+                onEndReached={loadMore}
+                rowPx={ROW_PX}
+                primary
+                {...(mayAnswer && { marks, onMarks: setMarks })}
+                empty={
+                  isFiltering ? (
+                    <NoMatch state={state} onClear={clear} />
+                  ) : (
+                    <EmptyState
+                      icon={<IconCircleCheck size={28} />}
+                      title="No alerts"
+                      action={<LinkButton to="/alerts/rules">Show rules</LinkButton>}
+                    >
+                      Nothing that the rules watch is or was wrong. Alerts appear here as they fire, and stay after they
+                      have ended.
+                    </EmptyState>
+                  )
+                }
+              />
+            )}
+            {opened !== undefined && (
+              <AlertDetail
+                key={opened.id}
+                alert={opened}
+                onAcknowledge={() => void acknowledge([opened])}
+                onSilence={() => setSilencing([opened])}
+                onClose={() => setSearch({ alert: undefined })}
+              />
+            )}
+          </ListAndPane>
+        </>
+      )}
       {marked.length > 0 && (
         <AlertsBar
           marked={marked}

@@ -1,6 +1,7 @@
 import { Button, Checkbox, Group, Modal, MultiSelect } from '@mantine/core'
 import { IconBell } from '@tabler/icons-react'
 import { useMutation } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
 import type { AlertChannelId } from '../../../shared/contract/index.ts'
 import { ALERT_WATCH_NAMES, ALERT_WATCHES, type AlertWatch } from '../../../shared/alert-watches.ts'
@@ -10,7 +11,6 @@ import { newAlertRule } from '../../state/open-alert-rule.ts'
 import { DialogFoot, DialogText } from '../../ui/dialog.tsx'
 import { FormFailure } from '../../ui/fields/form-failure.tsx'
 import form from '../../ui/fields/form.module.css'
-import { LinkButton } from '../../ui/link-button.tsx'
 import { notifyDone } from '../../ui/notify.tsx'
 import { plural } from '../../ui/numbers.ts'
 import { SeverityIcon } from '../../ui/severity.tsx'
@@ -36,24 +36,26 @@ export function FirstRules() {
   const { may, why } = useMay('alerts.change', 'everywhere')
   const [isAdding, setAdding] = useState(false)
   return (
-    <EmptyState
-      icon={<IconBell size={32} stroke={1.3} />}
-      title="No alert rules yet"
-      action={
-        <Group gap={8} justify="center">
-          <Button variant="filled" disabled={!may} title={why ?? undefined} onClick={() => setAdding(true)}>
-            Add the usual rules
-          </Button>
-          {may && <Button onClick={() => newAlertRule()}>New rule…</Button>}
-        </Group>
-      }
-    >
-      A rule says what must not be: a node that is down, a spider that fails, a job that waits too long. While it is so,
-      an alert fires, is listed here and is told to people by e-mail, chat or a pager, until it ends or somebody
-      acknowledges it.
-      {!may && why !== null && <> {why}</>}
+    <>
+      <EmptyState
+        icon={<IconBell size={32} stroke={1.3} />}
+        title="No alert rules yet"
+        action={
+          <Group gap={8} justify="center">
+            <Button variant="filled" disabled={!may} title={why ?? undefined} onClick={() => setAdding(true)}>
+              Add the usual rules
+            </Button>
+            {may && <Button onClick={() => newAlertRule()}>New rule…</Button>}
+          </Group>
+        }
+      >
+        A rule says what must not be: a node that is down, a spider that fails, a job that waits too long. While it is
+        so, an alert fires, is listed here and is told to people by e-mail, chat or a pager, until it ends or somebody
+        acknowledges it.
+        {!may && why !== null && <> {why}</>}
+      </EmptyState>
       {isAdding && <UsualRulesDialog onClose={() => setAdding(false)} />}
-    </EmptyState>
+    </>
   )
 }
 
@@ -94,9 +96,9 @@ export function UsualRulesDialog({ onClose }: { onClose: () => void }) {
               ? 'Add a channel first to send them to people, or choose it in each rule later.'
               : 'Whoever has the permission “change webhooks” can add one.'}{' '}
             {mayAddChannel && (
-              <LinkButton to="/alerts/channels" search={{ add: true }} size="compact-xs">
+              <Link to="/alerts/channels" search={{ add: true }}>
                 Add channel
-              </LinkButton>
+              </Link>
             )}
           </DialogText>
         ) : (

@@ -32,7 +32,7 @@ export function RuleRow({ rule, names }: { rule: AlertRuleState; names: Names })
     query.alertRules.update.mutationOptions({ onError: (error) => notifyError(`Could not change ${name}`, error) })
   )
   const advice = adviceOf(rule)
-  const condition = capitalised(conditionWords(rule, names))
+  const condition = conditionWords(rule, names)
   const told =
     rule.channels.length === 0
       ? 'tells nobody: only listed here'
@@ -64,7 +64,7 @@ export function RuleRow({ rule, names }: { rule: AlertRuleState; names: Names })
             </Link>
           )}
         </div>
-        {condition !== name && <p>{condition}</p>}
+        {capitalised(condition) !== name && <p>When {condition}</p>}
         <p>{joinFacts(told, rule.escalation !== null && 'escalates', owner !== '' && `owner ${owner}`)}</p>
         {advice !== null && (
           <p className={classes.problem}>

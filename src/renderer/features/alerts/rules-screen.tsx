@@ -1,9 +1,9 @@
-import { Button, Select } from '@mantine/core'
+import { Button } from '@mantine/core'
 import { IconListSearch, IconPlus } from '@tabler/icons-react'
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi } from '@tanstack/react-router'
 import { useRef, useState } from 'react'
-import type { AlertRuleState, ProjectName } from '../../../shared/contract/index.ts'
+import type { AlertRuleState } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
 import { useMay } from '../../api/use-me.ts'
 import { useKeys } from '../../state/keys.ts'
@@ -44,32 +44,16 @@ export function RulesScreen() {
     ...(may ? [{ key: 'n', label: 'New alert rule', run: () => newAlertRule() }] : [])
   ])
   const all = rules.data?.rules ?? []
-  const shown = all.filter(
-    (rule) => (search.project ?? rule.project) === rule.project && matches(rule, search.text ?? '', names)
-  )
-  const projects = [...new Set(all.flatMap(({ project }) => project ?? []))].toSorted()
+  const shown = all.filter((rule) => matches(rule, search.text ?? '', names))
   const clear = () => {
     setTyped('')
-    setSearch({ text: undefined, project: undefined })
+    setSearch({ text: undefined })
   }
   return (
     <div className={classes.screen}>
       <ScreenHead title="Alerts" views={<AlertsTabs />} note={rules.data && countWords(all)}>
         {all.length > 0 && (
           <>
-            {projects.length > 0 && (
-              <Select
-                size="xs"
-                w={150}
-                aria-label="Project"
-                placeholder="All projects"
-                clearable
-                searchable
-                value={search.project ?? null}
-                data={projects}
-                onChange={(value) => setSearch({ project: (value ?? undefined) as ProjectName | undefined })}
-              />
-            )}
             <FilterBox
               label="Filter rules"
               placeholder="Name, spider, node, owner"

@@ -59,7 +59,8 @@ export function SilenceDialog({ alerts, onClose }: SilenceDialogProps) {
   const { may, why } = useMay('alerts.answer', isOfMany ? 'somewhere' : placeOf({ project: project || null }))
   const isOfEverything =
     !isOfMany && asked.output !== null && scopeWords(asked.output, names) === null && ruleId === null
-  const fits = only === undefined || only.labels.nodeId !== null ? ALL_FIELDS : ALL_FIELDS.slice(0, 2)
+  const fits =
+    only === undefined ? ALL_FIELDS : only.labels.project === null ? ALL_FIELDS.slice(2) : ALL_FIELDS.slice(0, 2)
   return (
     <Modal opened onClose={onClose} title={titleOf(alerts)} size={520}>
       <SchemaForm form={asked} className={form.form}>

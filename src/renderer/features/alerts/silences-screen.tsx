@@ -69,6 +69,9 @@ export function SilencesScreen() {
   )
 }
 
+/** Seconds would only look exact. */
+const minuteOf = (atMs: number, nowMs: number) => formatMoment(atMs - (atMs % 60_000), nowMs)
+
 function SilenceRow({ silence, nowMs }: { silence: AlertSilence; nowMs: number }) {
   const { client, query } = useApi()
   const names = useNames()
@@ -77,7 +80,7 @@ function SilenceRow({ silence, nowMs }: { silence: AlertSilence; nowMs: number }
   const { may, why } = useMay('alerts.answer', placeOf(silence))
   const rule =
     ruleId === null ? null : `the rule ${rules?.find((one) => one.id === ruleId)?.name ?? 'that was removed'}`
-  const what = capitalised([scopeWords(silence, names), rule].filter(Boolean).join(', ') || 'all alerts')
+  const what = [scopeWords(silence, names), rule].filter(Boolean).join(', ') || 'all alerts'
   const hasBegun = fromMs <= nowMs
   const end = useMutation(
     query.alertSilences.remove.mutationOptions({
@@ -92,13 +95,14 @@ function SilenceRow({ silence, nowMs }: { silence: AlertSilence; nowMs: number }
   return (
     <li className={classes.row} aria-label={`Silence of ${what}`} data-off={!hasBegun || undefined}>
       <div className={classes.words}>
-        <strong>{what}</strong>
+        <strong>{capitalised(what)}</strong>
         {comment !== '' && <p>{comment}</p>}
       </div>
       <span className={classes.facts}>
         <span title={formatInstant(untilMs)}>
-          {hasBegun ? `until ${formatMoment(untilMs, nowMs)}` : `from ${formatMoment(fromMs, nowMs)}`}
-          {hasBegun ? `, ${formatWait(untilMs - nowMs)} left` : ` to ${formatMoment(untilMs, nowMs)}`}
+          {hasBegun
+            ? `until ${minuteOf(untilMs, nowMs)}, ${formatWait(untilMs - nowMs)} left`
+            : `${minuteOf(fromMs, nowMs)} to ${minuteOf(untilMs, nowMs)}`}
         </span>
         <span>by {by}</span>
       </span>

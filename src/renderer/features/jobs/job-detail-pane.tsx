@@ -381,7 +381,6 @@ function JobButtons({ detail, actions, onOpen }: JobButtonsProps) {
           Run again…
         </Button>
       )}
-      <TellMe of={{ project: job.project, spider: job.spider }} variant="subtle" color="gray" />
       {mayOrder && job.state === 'queued' && (
         <>
           <Button
@@ -395,6 +394,7 @@ function JobButtons({ detail, actions, onOpen }: JobButtonsProps) {
           </Button>
         </>
       )}
+      <TellMe of={{ project: job.project, spider: job.spider }} variant="subtle" color="gray" />
       <span className={classes.id}>
         <span className="mono" title={job.jobid}>
           {job.jobid.length > 16 ? `${job.jobid.slice(0, 12)}…` : job.jobid}

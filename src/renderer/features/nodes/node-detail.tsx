@@ -132,7 +132,7 @@ function ModeButtons({ node }: { node: Node }) {
             {MODES[mode].act}
           </Button>
         ))}
-      <TellMe of={{ nodeId: node.id, tags: node.tags }} variant="subtle" color="gray" />
+      <TellMe of={{ nodeId: node.id }} variant="subtle" color="gray" />
       {node.mode !== 'active' && <span className="dim">{MODES[node.mode].text}</span>}
     </Group>
   )

@@ -7,7 +7,7 @@ import type { ProjectName, Schedule } from '../../../../shared/contract/index.ts
 import { describeTags } from '../../../../shared/tag-terms.ts'
 import { formatDuration } from '../../../../shared/time.ts'
 import { useMay } from '../../../api/use-me.ts'
-import { TellMe } from '../../../ui/tell-me.tsx'
+import { TellMeItems, useMayTell } from '../../../ui/tell-me.tsx'
 import { MoreMenu } from '../../../ui/more-menu.tsx'
 import { plural } from '../../../ui/numbers.ts'
 import { PaneHead } from '../../../ui/pane-head.tsx'
@@ -50,6 +50,8 @@ export function ScheduleDetail({ schedule, actions, onEdit, onClose }: ScheduleD
   const { may } = useMay('schedules.change', schedule.jobs[0] ?? 'somewhere')
   const mayRun = useMay('jobs.run', schedule.jobs[0] ?? 'somewhere').may
   const [dialog, setDialog] = useState<'pause' | 'backfill' | 'remove' | null>(null)
+  const watched = { scheduleId: schedule.id, project: onlyProjectOf(schedule) }
+  const mayTell = useMayTell(watched)
   const isEnded = schedule.pausedBy === 'max_runs' || schedule.pausedBy === 'end'
   return (
     <DetailPane label={`Schedule ${schedule.name}`}>
@@ -57,17 +59,22 @@ export function ScheduleDetail({ schedule, actions, onEdit, onClose }: ScheduleD
         what="schedule"
         onClose={onClose}
         menu={
-          may && (
+          (may || mayTell) && (
             <MoreMenu label="More actions" isVertical>
-              <Menu.Item
-                leftSection={<IconCopy size={14} />}
-                onClick={() => void navigate({ to: '/schedules', search: { edit: 'new', schedule: schedule.id } })}
-              >
-                Duplicate…
-              </Menu.Item>
-              <Menu.Item leftSection={<IconTrash size={14} />} color="red" onClick={() => setDialog('remove')}>
-                Remove…
-              </Menu.Item>
+              {may && (
+                <>
+                  <Menu.Item
+                    leftSection={<IconCopy size={14} />}
+                    onClick={() => void navigate({ to: '/schedules', search: { edit: 'new', schedule: schedule.id } })}
+                  >
+                    Duplicate…
+                  </Menu.Item>
+                  <Menu.Item leftSection={<IconTrash size={14} />} color="red" onClick={() => setDialog('remove')}>
+                    Remove…
+                  </Menu.Item>
+                </>
+              )}
+              <TellMeItems of={watched} />
             </MoreMenu>
           )
         }
@@ -113,7 +120,6 @@ export function ScheduleDetail({ schedule, actions, onEdit, onClose }: ScheduleD
             </>
           )}
           {may && !schedule.paused && <Button onClick={() => setDialog('pause')}>Pause…</Button>}
-          <TellMe of={{ scheduleId: schedule.id, project: onlyProjectOf(schedule) }} variant="subtle" color="gray" />
         </Group>
       )}
       {schedule.backfill !== null && <BackfillProgress schedule={schedule} backfill={schedule.backfill} />}
