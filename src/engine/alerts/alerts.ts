@@ -39,7 +39,7 @@ const LOOK_EVERY_MS = 60_000
  * told. Only the engine that leads has one, so no alert is told twice.
  */
 export class Alerts {
-  /** `changed`: an alert, a rule or a silence. `recorded`: messages are in the outbox. `configured`: rules have changed. */
+  /** `changed`: an alert, a rule or a silence; `configured`: a rule or what mutes. `recorded`: the outbox has messages. */
   readonly events = new EventEmitter<{ changed: []; recorded: []; configured: [] }>()
   readonly #parts: AlertsParts
   readonly #book: AlertBook
