@@ -7,10 +7,17 @@ import type { Post } from '../webhooks/post.ts'
 /** A whole engine: what its nodes and spiders do, and what a webhook receives of it. */
 let t: EngineWithFakeNode
 let told: AlertNews[]
+let toldElsewhere: string[]
 let channelId: string
 let isReceiverDown: boolean
 
-const post: Post = async ({ body }) => {
+const OTHER = 'https://other.example.org/alerts'
+
+const post: Post = async ({ url, body }) => {
+  if (url === OTHER) {
+    toldElsewhere.push((JSON.parse(body) as { data: AlertNews }).data.title)
+    return { kind: 'status', status: 204, retryAfterSeconds: null }
+  }
   if (isReceiverDown) return { kind: 'failed', problem: 'nothing listens' }
   told.push((JSON.parse(body) as { data: AlertNews }).data)
   return { kind: 'status', status: 204, retryAfterSeconds: null }
@@ -18,6 +25,7 @@ const post: Post = async ({ body }) => {
 
 beforeEach(async () => {
   told = []
+  toldElsewhere = []
   isReceiverDown = false
   t = await openEngineWithFakeNode({ post })
   onTestFinished(() => t.remove())
@@ -78,6 +86,29 @@ it('keeps what a receiver does not take until it does', async () => {
   expect(told).toEqual([])
   isReceiverDown = false
   await t.until(async () => told.length === 1)
+})
+
+it('tells through another channel that one has failed for ten minutes, and counts it', async () => {
+  await aRule('node_down', { forSeconds: 0 })
+  const target = { kind: 'webhook' as const, url: OTHER }
+  const other = (await t.client.alertChannels.create({ name: 'Other', target })).channel.id
+  await aRule('service_problem', { channels: [channelId as never, other], forSeconds: 0 })
+  isReceiverDown = true
+  t.node.isDown = true
+  await t.until(async () => (await t.client.alertChannels.list()).channels.some(({ problem }) => problem !== null))
+  const problems = async () => (await t.client.system.status()).problems.map(({ id }) => id)
+  await t.clock.advanceBy(300_000)
+  expect(await problems()).not.toContain(`channel:${channelId}`)
+  await t.clock.advanceBy(420_000)
+  expect(await problems()).toContain(`channel:${channelId}`)
+  await t.until(async () => toldElsewhere.length === 1)
+  expect(toldElsewhere[0]).toMatch(/^The alert channel Team cannot deliver its messages: nothing listens\./)
+  const metrics = await t.metrics()
+  expect(metrics).toContain('scrapdeck_alerts{severity="critical",state="firing"} 2')
+  expect(metrics).toMatch(/^scrapdeck_alert_messages_total\{channel="Team",outcome="failed"\} \d+$/m)
+  expect(metrics).toContain('scrapdeck_alert_messages_total{channel="Other",outcome="delivered"} 1')
+  isReceiverDown = false
+  await t.until(async () => !(await problems()).includes(`channel:${channelId}`))
 })
 
 it('is silent of what somebody silenced, and of a node that is cordoned', async () => {

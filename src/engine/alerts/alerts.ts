@@ -5,6 +5,7 @@ import type {
   AlertLabels,
   AlertRule,
   AlertRuleId,
+  AlertSeverity,
   AlertSilence,
   NodeId
 } from '../../shared/contract/index.ts'
@@ -29,6 +30,9 @@ export interface AlertsParts {
   cordonedNodes: () => ReadonlySet<NodeId>
 }
 
+/** Of those that have not ended. `pending`: the rule wants them to last longer first. */
+export type AlertCounts = Record<AlertSeverity, Record<'pending' | 'firing', number>>
+
 /** Facts come in bursts: what follows from them is written at once. */
 const WRITE_AFTER_MS = 50
 const RETRY_AFTER_MS = 5_000
@@ -40,7 +44,7 @@ const LOOK_EVERY_MS = 60_000
  * told. Only the engine that leads has one, so no alert is told twice.
  */
 export class Alerts {
-  /** `changed`: an alert, a rule or a silence. `recorded`: messages are in the outbox. `configured`: rules have changed. */
+  /** `changed`: alerts, rules or silences; `configured`: rules, or what mutes. `recorded`: the outbox has messages. */
   readonly events = new EventEmitter<{ changed: []; recorded: []; configured: [] }>()
   readonly #parts: AlertsParts
   readonly #book: AlertBook
@@ -131,6 +135,13 @@ export class Alerts {
   /** Those that fire, for whoever needs no history. */
   firing(): Alert[] {
     return [...this.#book.open()].filter(isFiring).map((one) => this.describe(one))
+  }
+
+  counts(): AlertCounts {
+    const none = () => ({ pending: 0, firing: 0 })
+    const counts: AlertCounts = { info: none(), warning: none(), critical: none() }
+    for (const one of this.#book.open()) counts[one.severity][isFiring(one) ? 'firing' : 'pending'] += 1
+    return counts
   }
 
   firingOf(ruleId: AlertRuleId): number {

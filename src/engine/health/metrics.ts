@@ -3,6 +3,7 @@ import { freemem, loadavg, totalmem } from 'node:os'
 import { collectDefaultMetrics, Registry } from 'prom-client'
 import type { EncryptionState, Figures, Node, NodeId, ProjectName } from '../../shared/contract/index.ts'
 import { timeOfJobId } from '../../shared/ids.ts'
+import type { AlertCounts } from '../alerts/alerts.ts'
 import type { LogCollector } from '../collecting/log-collector.ts'
 import type { BeliefEvents } from '../dispatch/live-attempts.ts'
 import type { CacheCalls, CacheState } from '../cache/shared-cache.ts'
@@ -10,6 +11,7 @@ import type { CacheFigures } from '../runtime/cache-figures.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { BegunAttempt, StoredFiring } from '../store/records.ts'
 import type { JobReader, LaneReader } from '../store/store.ts'
+import type { Tried } from '../webhooks/deliverer.ts'
 import { NamedMetrics } from './named-metrics.ts'
 
 export interface MetricsParts {
@@ -42,8 +44,12 @@ interface RequestFigures {
 const SPIDERS_MAX = 1_000
 const NODES_MAX = 1_000
 const PROJECTS_MAX = 200
+const CHANNELS_MAX = 200
 const OTHER = 'other'
 const LANES_READ = 1_000
+
+/** Of a try: `failed` is tried again. */
+const OUTCOMES = { delivered: 'delivered', waiting: 'failed', dead: 'given_up' } as const
 
 const WAIT_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 15, 60, 300, 900, 3_600, 14_400, 86_400]
 const SEND_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60]
@@ -57,6 +63,7 @@ export class Metrics extends NamedMetrics {
   readonly #parts: MetricsParts
   readonly #spiders = new Set<string>()
   readonly #nodes = new Set<string>()
+  readonly #channels = new Set<string>()
 
   readonly #jobs = this.gauge('jobs', 'Jobs that have not ended, by state.', ['state'])
   readonly #queued = this.gauge('queued_jobs', 'Queued jobs by project.', ['project'])
@@ -101,6 +108,11 @@ export class Metrics extends NamedMetrics {
     items: this.gauge('running_items', 'Items that running jobs have scraped so far.', ['project', 'spider']),
     errors: this.gauge('running_errors', 'Errors in the logs of running jobs so far.', ['project', 'spider'])
   }
+  readonly #alerts = this.gauge('alerts', 'Alerts that have not ended, by severity and state.', ['severity', 'state'])
+  readonly #alertMessages = this.counter('alert_messages_total', 'Messages to alert channels, by what came of a try.', [
+    'channel',
+    'outcome'
+  ])
   readonly #firings = this.counter('schedule_firings_total', 'Run times of schedules, by result.', ['state'])
   readonly #wait = this.histogram(
     'dispatch_latency_seconds',
@@ -142,6 +154,13 @@ export class Metrics extends NamedMetrics {
     if (one.startedAtMs !== null) this.#run.observe(Math.max(0, atMs - one.startedAtMs) / 1_000)
   }
 
+  countTry({ webhook: { kind, name }, state }: Tried): void {
+    if (kind !== 'channel') return
+    const isRoom = this.#channels.size < CHANNELS_MAX || this.#channels.has(name)
+    if (isRoom) this.#channels.add(name)
+    this.#alertMessages.inc({ channel: isRoom ? name : OTHER, outcome: OUTCOMES[state] })
+  }
+
   countFirings(firings: readonly StoredFiring[]): void {
     for (const { state, count } of firings) this.#firings.inc({ state }, count)
   }
@@ -153,7 +172,8 @@ export class Metrics extends NamedMetrics {
     caches,
     blobs,
     encryption,
-    shared
+    shared,
+    alerts
   }: {
     nodes: readonly Node[]
     figures: Figures
@@ -164,10 +184,13 @@ export class Metrics extends NamedMetrics {
     encryption: EncryptionState | null
     /** null: there is none. */
     shared: { state(): CacheState; calls(): CacheCalls & { refused: number } } | null
+    alerts: AlertCounts
   }): Promise<string> {
     await Promise.all([this.#readJobs(), this.#readMachine()])
     this.#readNodes(nodes)
     this.#readRunning()
+    for (const [severity, counts] of Object.entries(alerts))
+      for (const [state, count] of Object.entries(counts)) this.#alerts.set({ severity, state }, count)
     this.#readCaches(caches)
     if (blobs !== undefined) this.#readBlobs(blobs)
     if (encryption !== null) this.#readEncryption(encryption)

@@ -1,20 +1,38 @@
 import { EventEmitter } from 'node:events'
-import type { JobFilter, Problem, Waiting } from '../../shared/contract/index.ts'
+import type { AlertRule, JobFilter, Problem, Waiting } from '../../shared/contract/index.ts'
 import type { Clock, Timer } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
 import type { StoredJob, StoredSchedule } from '../store/records.ts'
-import type { ChainStore, ChangeLog, FiringReader, JobReader, LaneReader, ScheduleReader } from '../store/store.ts'
+import type {
+  ChainStore,
+  ChangeLog,
+  DeliveryStore,
+  FiringReader,
+  JobReader,
+  LaneReader,
+  ScheduleReader,
+  WebhookReader
+} from '../store/store.ts'
+import { type ChannelTrouble, readChannelTroubles } from './channel-problems.ts'
 import { findLongWaits, type LongWait } from './long-waits.ts'
 import { listProblems, type ProblemsInput } from './problems.ts'
 import { NO_SCHEDULE_TROUBLES, readScheduleTroubles, type ScheduleTroubles } from './schedule-problems.ts'
 
 export interface ProblemWatchParts {
-  store: JobReader & LaneReader & FiringReader & ScheduleReader & ChainStore & ChangeLog
+  store: JobReader &
+    LaneReader &
+    FiringReader &
+    ScheduleReader &
+    ChainStore &
+    ChangeLog &
+    WebhookReader &
+    Pick<DeliveryStore, 'listDeliveries'>
   clock: Clock
   logger: Logger
   waitingOf: (lane: string) => Waiting
+  alertRules: () => readonly AlertRule[]
   /** What is known without reading the store. */
-  gather: () => Omit<ProblemsInput, 'nowMs' | 'recentFailures' | 'longWaits' | 'schedules' | 'namesakes'>
+  gather: () => Omit<ProblemsInput, 'nowMs' | 'recentFailures' | 'longWaits' | 'schedules' | 'namesakes' | 'channels'>
 }
 
 const CHECK_AFTER_MS = 500
@@ -23,6 +41,7 @@ const DAY_MS = 86_400_000
 const NAMESAKES_READ = 100
 /** After an hour of waiting, a report may be a minute late; so may that of schedules of the same name. */
 const LONG_WAITS_EVERY_MS = 60_000
+const CHANNELS_EVERY_MS = 60_000
 
 /** Watches the list of problems and reports changes, no more often than people can read them. */
 export class ProblemWatch {
@@ -36,6 +55,9 @@ export class ProblemWatch {
   #schedules: ScheduleTroubles = NO_SCHEDULE_TROUBLES
   #schedulesAreOld = true
   #namesakes: StoredSchedule[] = []
+  #channels: ChannelTrouble[] = []
+  #channelsAreOld = true
+  #channelsTimer: Timer | null = null
   #timer: Timer | null = null
   #announced = ''
   #stopped = false
@@ -52,7 +74,8 @@ export class ProblemWatch {
       recentFailures: this.#recentFailures,
       longWaits: this.#longWaits,
       schedules: this.#schedules,
-      namesakes: this.#namesakes
+      namesakes: this.#namesakes,
+      channels: this.#channels
     })
   }
 
@@ -67,6 +90,12 @@ export class ProblemWatch {
     this.scheduleCheck()
   }
 
+  /** Call when a message was tried, or a channel or a rule of alerts changed. */
+  refreshChannels(): void {
+    this.#channelsAreOld = true
+    this.scheduleCheck()
+  }
+
   /** Call when a firing was recorded or a schedule changed. */
   refreshSchedules(): void {
     this.#schedulesAreOld = true
@@ -76,6 +105,16 @@ export class ProblemWatch {
   stop(): void {
     this.#stopped = true
     this.#timer?.cancel()
+    this.#channelsTimer?.cancel()
+  }
+
+  /** Between two tries of a message, time passes without anything happening. */
+  #refreshChannelsLater(): void {
+    if (this.#stopped) return
+    this.#channelsTimer ??= this.#parts.clock.setTimer(CHANNELS_EVERY_MS, () => {
+      this.#channelsTimer = null
+      this.refreshChannels()
+    })
   }
 
   async #check(): Promise<void> {
@@ -100,6 +139,15 @@ export class ProblemWatch {
       })
       // Missed firings stop being a problem after a day, so they are read again.
       this.#schedulesAreOld = true
+    }
+    if (this.#channelsAreOld) {
+      this.#channelsAreOld = false
+      const isRead = await this.#tryTo('read which alert channels fail', async () => {
+        const { troubles, mayFollow } = await readChannelTroubles(store, this.#parts.alertRules(), clock.nowMs())
+        this.#channels = troubles
+        if (mayFollow) this.#refreshChannelsLater()
+      })
+      if (!isRead) this.#channelsAreOld = true
     }
     if (this.#schedulesAreOld) {
       this.#schedulesAreOld = false

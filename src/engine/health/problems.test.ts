@@ -54,6 +54,7 @@ const problemsOf = (input: Partial<ProblemsInput>) =>
     longWaits: [],
     schedules: NO_SCHEDULE_TROUBLES,
     namesakes: [],
+    channels: [],
     ...input
   })
 

@@ -22,6 +22,7 @@ import { auditProblems } from './audit-problems.ts'
 import { blobProblems } from './blob-problems.ts'
 import type { BlobsState } from './blob-watch.ts'
 import { cacheProblems } from './cache-problems.ts'
+import { channelProblems, type ChannelTrouble } from './channel-problems.ts'
 import {
   missingRoleProblems,
   type MissingRole,
@@ -67,6 +68,8 @@ export interface ProblemsInput {
   schedules: ScheduleTroubles
   /** Schedules that share their name with another, sorted by name: from before names had to be unique. */
   namesakes: readonly StoredSchedule[]
+  /** Alert channels whose messages do not arrive. */
+  channels: readonly ChannelTrouble[]
 }
 
 const FAILING_SPIDERS_SHOWN = 20
@@ -91,6 +94,7 @@ export function listProblems(input: ProblemsInput): Problem[] {
     ...storageProblems(input.storage, input.nowMs),
     ...blobProblems(input.blobs),
     ...cacheProblems(input.cache),
+    ...channelProblems(input.channels),
     ...plainHttpProblems(input.plainHttpOn),
     ...auditProblems(input.syslogAway),
     ...missingRoleProblems(input.missingRoles),

@@ -12,7 +12,9 @@ export interface DiskState extends DiskSample {
   fullAtMs: number | null
 }
 
-const EVERY_MS = 300_000
+/** Alerts are to come before a disk that fills fast is full. */
+const MEASURE_EVERY_MS = 15_000
+const SAMPLE_EVERY_MS = 300_000
 /** Six hours: shorter than a day's rhythm, longer than one large upload. */
 const SAMPLES_KEPT = 72
 /** A shorter observation says nothing about a rate. */
@@ -42,7 +44,9 @@ export const measureDiskOf =
 /** Measures the free disk from time to time. */
 export class DiskWatch {
   readonly #parts: { clock: Clock; measure: MeasureDisk; onSample: () => void }
+  /** For the forecast. */
   #samples: DiskSample[] = []
+  #newest: DiskSample | null = null
   #timer: Timer | null = null
   #isStopped = false
 
@@ -51,11 +55,11 @@ export class DiskWatch {
   }
 
   state(): DiskState | null {
-    return forecastDisk(this.#samples)
+    return forecastDisk(this.#newest === null ? [] : [...this.#samples, this.#newest])
   }
 
   start(): void {
-    void this.#sample()
+    void this.#measure()
   }
 
   stop(): void {
@@ -63,12 +67,18 @@ export class DiskWatch {
     this.#timer?.cancel()
   }
 
-  async #sample(): Promise<void> {
+  async #measure(): Promise<void> {
     const { clock, measure, onSample } = this.#parts
     const found = await measure().catch(() => null)
     if (this.#isStopped) return
-    if (found !== null) this.#samples = [...this.#samples, { ...found, atMs: clock.nowMs() }].slice(-SAMPLES_KEPT)
-    this.#timer = clock.setTimer(EVERY_MS, () => void this.#sample())
-    onSample()
+    this.#timer = clock.setTimer(MEASURE_EVERY_MS, () => void this.#measure())
+    if (found === null) return
+    const before = this.#newest
+    this.#newest = { ...found, atMs: clock.nowMs() }
+    const last = this.#samples.at(-1)
+    if (last === undefined || this.#newest.atMs - last.atMs >= SAMPLE_EVERY_MS)
+      this.#samples = [...this.#samples, this.#newest].slice(-SAMPLES_KEPT)
+    const isSame = before?.freeBytes === found.freeBytes && before.totalBytes === found.totalBytes
+    if (!isSame) onSample()
   }
 }

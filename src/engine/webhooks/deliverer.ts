@@ -3,7 +3,7 @@ import { EventEmitter } from 'node:events'
 import type { Clock, Timer } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
 import type { Random } from '../runtime/random.ts'
-import type { StoredDelivery, StoredWebhook } from '../store/records.ts'
+import type { DeliveryTry, StoredDelivery, StoredWebhook } from '../store/records.ts'
 import type { ChangeNotifier, DueDeliveryStore, WebhookReader } from '../store/store.ts'
 import { BACK_OFF_MS, planTry, type SendResult } from './plan-try.ts'
 
@@ -28,6 +28,12 @@ const STOP_GRACE_MS = 2_000
 /** A hook that throws is more likely broken than temporarily down: retry soon, and give up soon. */
 const PLUGIN_BACK_OFF_MS = [1_000, 30_000, 300_000]
 
+/** `waiting`: it failed and is tried again; `dead`: it was given up. */
+export interface Tried {
+  webhook: StoredWebhook
+  state: DeliveryTry['state']
+}
+
 interface Pace {
   inFlight: Set<string>
   failuresInARow: number
@@ -41,8 +47,8 @@ interface Pace {
  * tries.
  */
 export class Deliverer {
-  /** `changed`: the list of webhooks shows something new. */
-  readonly events = new EventEmitter<{ changed: [] }>()
+  /** `changed`: the list of webhooks shows something new. `tried`: and this came of it. */
+  readonly events = new EventEmitter<{ changed: []; tried: [Tried] }>()
   readonly #parts: DelivererParts
   readonly #paces = new Map<string, Pace>()
   readonly #sending = new Set<Promise<void>>()
@@ -172,6 +178,7 @@ export class Deliverer {
       }
       if (made.isGone === true) await this.refreshWebhooks()
       this.#setPause(pace, answer.isGood || webhook.kind === 'plugin')
+      this.events.emit('tried', { webhook, state: made.state })
       this.events.emit('changed')
     } catch (error) {
       if (this.#stopped) return

@@ -149,13 +149,16 @@ export function connectListeners(rooms: Rooms): void {
   rooms.auditStream?.events.on('changed', checkProblems)
   rooms.audit.events.on('recorded', deliver).on('recorded', () => rooms.auditStream?.wake())
   news.events.on('recorded', deliver)
-  deliverer.events.on('changed', touch('webhooks'))
+  deliverer.events
+    .on('changed', touch('webhooks'))
+    .on('changed', () => problems.refreshChannels())
+    .on('tried', (one) => metrics.countTry(one))
 
   figures.events.on('changed', touch('figures'))
   problems.events.on('changed', touch('problems')).on('changed', () => problemNews?.compareAgain())
   problemNews?.events.on('recorded', deliver)
   problems.events.on('changed', () => factWatch.lookSoon())
   errorGroups.events.on('changed', () => factWatch.noteErrors())
-  alerts.events.on('configured', () => void factWatch.catchUp())
+  alerts.events.on('configured', () => void factWatch.catchUp()).on('configured', () => problems.refreshChannels())
   alerts.events.on('changed', touch('alerts')).on('recorded', deliver)
 }

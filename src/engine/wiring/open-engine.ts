@@ -62,6 +62,7 @@ export async function openEngine(options: EngineOptions, storeThread: Worker | n
       metrics: () =>
         metrics.read({
           ...{ nodes: rooms.listNodes(), figures: figures.current, caches: cachesOf(rooms) },
+          alerts: rooms.alerts.counts(),
           ...{ blobs: blobsOf(rooms), shared: cache, encryption: rooms.resealing?.state() ?? null }
         }),
       localRunningCount: () => local.node?.runningCount() ?? 0,

@@ -46,12 +46,14 @@ const LOOK_AFTER_MS = 500
 /** What grows with time alone is looked at this often. */
 const LOOK_EVERY_MS = 15_000
 const READ_EVERY_MS = 60_000
+/** After a start, some of what the engine knows is still missing: until then, nothing ends because it is not there. */
+const COMPLETE_AFTER_MS = 60_000
 const SPIDERS_AT_ONCE = 50
 const CATCH_UP_MS = 86_400_000
 const CATCH_UP_JOBS = 1_000
 const OF_RUNS: readonly AlertWatch[] = ['spider_fails', 'spider_items', 'spider_errors']
 
-/** Gives alerts their facts: what changed soon after it has, the rest from time to time, and nothing that no rule watches. */
+/** Gives alerts their facts: changes soon after they happen, the rest from time to time, and only what rules watch. */
 export class FactWatch {
   readonly #parts: FactWatchParts
   readonly #ended = new Map<string, Spider>()
@@ -59,6 +61,7 @@ export class FactWatch {
   #readAtMs = Number.NEGATIVE_INFINITY
   #timer: Timer | null = null
   #timerAtMs = Number.POSITIVE_INFINITY
+  #completeAtMs = Number.POSITIVE_INFINITY
   #looking: Promise<void> = Promise.resolve()
   #stopped = false
 
@@ -67,6 +70,7 @@ export class FactWatch {
   }
 
   async start(): Promise<void> {
+    this.#completeAtMs = this.#parts.clock.monotonicMs() + COMPLETE_AFTER_MS
     await this.catchUp()
   }
 
@@ -137,16 +141,14 @@ export class FactWatch {
     const fleet = nodes()
     const { facts, unknown } = nodeFacts(fleet)
     this.#tell('node_down', () => facts, unknown)
-    this.#tell('node_stuck', () => stuckFacts(fleet, stuckSinceMs), unknown)
     this.#tell('job_runs_long', () => runFacts(live(), nodeOf))
-    this.#tell('spider_unusual', () => unusualFacts(findings()))
     this.#tell('queue_length', () => [queueFact(figures())])
-    this.#tell('disk_free', () => {
-      const state = disk()
-      return state === null ? [] : [diskFact(state)]
-    })
-    this.#tell('schedule_misses', () => scheduleFacts(problems(), nowMs))
-    this.#tell('service_problem', () => serviceFacts(problems(), nowMs))
+    const measured = disk()
+    if (measured !== null) this.#tell('disk_free', () => [diskFact(measured)])
+    this.#tellOnceComplete('node_stuck', () => stuckFacts(fleet, stuckSinceMs), unknown)
+    this.#tellOnceComplete('spider_unusual', () => unusualFacts(findings()))
+    this.#tellOnceComplete('schedule_misses', () => scheduleFacts(problems(), nowMs))
+    this.#tellOnceComplete('service_problem', () => serviceFacts(problems(), nowMs))
   }
 
   async #readEnds(): Promise<void> {
@@ -182,6 +184,13 @@ export class FactWatch {
 
   #tell(watch: AlertWatch, facts: () => Fact[], unknown?: ReadonlySet<string>): void {
     if (this.#parts.alerts.isWatched(watch)) this.#parts.alerts.receiveAll(watch, facts(), unknown)
+  }
+
+  /** What is found out only some time after a start. */
+  #tellOnceComplete(watch: AlertWatch, facts: () => Fact[], unknown?: ReadonlySet<string>): void {
+    const { alerts, clock } = this.#parts
+    if (clock.monotonicMs() >= this.#completeAtMs) return this.#tell(watch, facts, unknown)
+    if (alerts.isWatched(watch)) for (const fact of facts()) alerts.receive(fact)
   }
 
   /** null: it failed, which is logged. */

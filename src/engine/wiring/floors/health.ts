@@ -51,6 +51,7 @@ export function openHealth(options: EngineOptions, below: WithOrders, opened: As
   const problems = new ProblemWatch({
     ...base,
     waitingOf: (lane) => waiting.of(lane),
+    alertRules: () => alerts.rules(),
     gather: () => ({
       nodes: fleet.list(),
       live: live.all(),

@@ -1,0 +1,96 @@
+import { createHmac } from 'node:crypto'
+import { once } from 'node:events'
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { text } from 'node:stream/consumers'
+import { SMTPServer } from 'smtp-server'
+import type { AlertNews } from '../../src/shared/contract/index.ts'
+
+/** What a person or a program got. */
+export interface Received {
+  /** The same for every copy of one message. */
+  id: string
+  title: string
+  /** Whether it was accepted: what is held and cut off comes again. */
+  isTaken: boolean
+}
+
+export interface Receiver {
+  port: number
+  received: Received[]
+  /** While true, messages are read and not answered. */
+  isHolding: boolean
+  stop(): Promise<void>
+}
+
+/** A real mail server, which takes everything that it does not hold. */
+export async function startMailServer(): Promise<Receiver> {
+  const server = new SMTPServer({
+    ...{ authOptional: true, disabledCommands: ['STARTTLS', 'AUTH'] },
+    // A held message is cut off by the client that dies.
+    closeTimeout: 100,
+    onData(stream, _session, callback) {
+      void text(stream).then((source) => {
+        const isTaken = !receiver.isHolding
+        receiver.received.push({ id: headerOf(source, 'Message-ID'), title: headerOf(source, 'Subject'), isTaken })
+        if (isTaken) callback(null, 'queued')
+      })
+    }
+  })
+  // Clients that are killed leave without a word.
+  server.on('error', () => {})
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const receiver: Receiver = {
+    port: (server.server.address() as AddressInfo).port,
+    received: [],
+    isHolding: false,
+    stop: () => new Promise((resolve) => server.close(() => resolve()))
+  }
+  return receiver
+}
+
+/** Long ones are folded, and what is not ASCII is encoded, by word. */
+function headerOf(source: string, name: string): string {
+  const head = source.slice(0, source.indexOf('\r\n\r\n')).replaceAll(/\r\n[ \t]/g, ' ')
+  const value = new RegExp(`^${name}: (.*)$`, 'im').exec(head)?.[1] ?? ''
+  return value
+    .replaceAll(/\?= =\?/g, '?==?')
+    .replaceAll(/=\?utf-8\?q\?([^?]*)\?=/gi, (_all, words: string) =>
+      decodeURIComponent(words.replaceAll('_', ' ').replaceAll('%', '%25').replaceAll('=', '%'))
+    )
+    .replaceAll(/=\?utf-8\?b\?([^?]*)\?=/gi, (_all, words: string) => Buffer.from(words, 'base64').toString('utf8'))
+}
+
+/** A program that takes signed messages; one that is not signed as it should be is answered 401, and is not counted. */
+export async function startHookServer(secret: () => string): Promise<Receiver & { unsigned: number }> {
+  const server: Server = createServer((request, response) => {
+    void text(request).then((body) => {
+      const id = String(request.headers['webhook-id'])
+      const key = Buffer.from(secret().replace('whsec_', ''), 'base64')
+      const signed = `${id}.${String(request.headers['webhook-timestamp'])}.${body}`
+      const signature = `v1,${createHmac('sha256', key).update(signed).digest('base64')}`
+      if (request.headers['webhook-signature'] !== signature) {
+        receiver.unsigned += 1
+        return response.writeHead(401).end()
+      }
+      const { data } = JSON.parse(body) as { data: AlertNews }
+      const isTaken = !receiver.isHolding
+      receiver.received.push({ id, title: titleOf(data), isTaken })
+      if (isTaken) response.writeHead(204).end()
+    })
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const receiver = {
+    port: (server.address() as AddressInfo).port,
+    received: [] as Received[],
+    ...{ isHolding: false, unsigned: 0 },
+    async stop() {
+      server.closeAllConnections()
+      server.close()
+    }
+  }
+  return receiver
+}
+
+const titleOf = ({ firing, title }: AlertNews): string => `${firing.length > 0 ? 'Firing' : 'Resolved'}: ${title}`

@@ -1,0 +1,56 @@
+import { expect, test } from 'vitest'
+import type { AlertWatch } from '../../../shared/alert-watches.ts'
+import type { Problem } from '../../../shared/contract/index.ts'
+import { UNRELATED } from '../../health/unrelated.ts'
+import type { DiskState } from '../../retention/disk.ts'
+import { createFakeClock } from '../../testing/fake-clock.ts'
+import { silentLogger } from '../../runtime/logger.ts'
+import type { Fact } from '../fact.ts'
+import { FactWatch, type FactWatchParts } from './fact-watch.ts'
+
+/** Only what an engine knows, and what becomes of it: `all` lists what exists, whatever is not in it has ended. */
+function openWatch(watched: AlertWatch[]) {
+  const clock = createFakeClock()
+  const known = { problems: [] as Problem[], disk: null as DiskState | null }
+  const told: { watch: AlertWatch; keys: string[]; isAll: boolean }[] = []
+  const alerts = {
+    isWatched: (watch: AlertWatch) => watched.includes(watch),
+    rules: () => [],
+    receive: ({ watch, key }: Fact) => void told.push({ watch, keys: [key], isAll: false }),
+    receiveAll: (watch: AlertWatch, facts: Fact[]) =>
+      void told.push({ watch, keys: facts.map(({ key }) => key), isAll: true })
+  }
+  const watch = new FactWatch({
+    ...{ clock, logger: silentLogger, alerts, store: {}, nodes: () => [], nodeOf: () => undefined },
+    ...{ stuckSinceMs: () => null, live: () => [], findings: () => [], figures: () => ({ queued: 0, sampledAtMs: 0 }) },
+    ...{ disk: () => known.disk, problems: () => known.problems, waitingOf: () => ({}) }
+  } as unknown as FactWatchParts)
+  return { clock, known, told, watch }
+}
+
+test('after a start, a problem that has not been found again yet has not ended', async () => {
+  const { clock, known, told, watch } = openWatch(['service_problem'])
+  await watch.start()
+  await clock.advanceBy(1_000)
+  expect(told).toEqual([])
+  known.problems = [{ ...UNRELATED, id: 'syslog', severity: 'warning', title: 'Away', text: 'Gone', mend: null }]
+  watch.lookSoon()
+  await clock.advanceBy(1_000)
+  expect(told).toEqual([{ watch: 'service_problem', keys: ['syslog'], isAll: false }])
+  known.problems = []
+  await clock.advanceBy(60_000)
+  expect(told.at(-1)).toEqual({ watch: 'service_problem', keys: [], isAll: true })
+  await watch.stop()
+})
+
+test('a disk that has not been measured yet is not one that has room', async () => {
+  const { clock, known, told, watch } = openWatch(['disk_free'])
+  await watch.start()
+  await clock.advanceBy(120_000)
+  expect(told).toEqual([])
+  known.disk = { atMs: 1, totalBytes: 100, freeBytes: 5, fullAtMs: null }
+  watch.lookSoon()
+  await clock.advanceBy(1_000)
+  expect(told).toEqual([{ watch: 'disk_free', keys: ['service'], isAll: true }])
+  await watch.stop()
+})
