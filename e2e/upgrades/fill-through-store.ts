@@ -7,7 +7,7 @@ import {
   RECOMMENDED_POLICY
 } from '../../src/shared/contract/index.ts'
 import { aProjectName, aVersionName, aWebhookId, anAttemptNumber, branded } from '../../src/shared/testing/ids.ts'
-import { NO_LABELS } from '../../src/engine/alerts/facts.ts'
+import { NO_LABELS } from '../../src/engine/alerts/fact.ts'
 import { openFilesystemBlobStore } from '../../src/engine/blobs/filesystem/filesystem-blob-store.ts'
 import { ItemsArchive } from '../../src/engine/collecting/items-archive.ts'
 import { LogArchive } from '../../src/engine/logs/archive/log-archive.ts'

@@ -6,7 +6,7 @@ import { JOB_STATUSES } from '../../shared/choices.ts'
 import { RECORD_LEVELS } from '../../shared/log-record.ts'
 import { JOB_ID_PATTERN, NODE_ID_PATTERN, RANDOM_ID_PATTERN } from '../../shared/id-patterns.ts'
 import type {
-  AlertChannelId,
+  WebhookId,
   AlertId,
   AlertRuleId,
   AttemptNumber,
@@ -124,7 +124,7 @@ export const parseAlertRulesSearch = (raw: Raw) => ({
 export type AlertChannelsSearch = Partial<ReturnType<typeof parseAlertChannelsSearch>>
 export const parseAlertChannelsSearch = (raw: Raw) => ({
   /** The channel being edited. */
-  channel: textOf<AlertChannelId>(raw['channel'], RANDOM_ID_PATTERN),
+  channel: textOf<WebhookId>(raw['channel'], RANDOM_ID_PATTERN),
   /** Whether a new one is being added. */
   add: flagOf(raw['add'])
 })
