@@ -103,7 +103,10 @@ export class Alerts {
     this.#writeSoon()
   }
 
-  /** Resolves once it is on disk; to how many fired, and were not acknowledged before. Rejects if it cannot be written. */
+  /**
+   * Resolves once it is on disk; to how many fired, and were not acknowledged before. Rejects if it cannot be written
+   * now, but it counts and is written later.
+   */
   async acknowledge(ids: readonly AlertId[], by: string): Promise<number> {
     const count = this.#book.acknowledge(ids, by, this.#parts.clock.nowMs())
     // With the entry of the audit log, of which the next write of anything else knows nothing.
