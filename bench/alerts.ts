@@ -120,7 +120,7 @@ async function fill(store: Store, load: Load): Promise<void> {
   await Promise.all(Array.from({ length: load.rules }, (_, index) => store.putAlertRule(ruleOf(index, load))))
 }
 
-/** Facts of all spiders in turn, evenly over time. What breaches does so once, and is over when it is its turn again. */
+/** Facts of all spiders in turn, evenly over time. What breaches is over when it is its turn again. */
 class Facts {
   count = 0
   readonly #load: Load

@@ -1,136 +1,116 @@
-import { beforeEach, expect, it, onTestFinished } from 'vitest'
-import type { AlertNews, AlertRuleSettings } from '../../shared/contract/index.ts'
-import { ALERT_WATCHES, type AlertWatch } from '../../shared/alert-watches.ts'
-import { type EngineWithFakeNode, openEngineWithFakeNode } from '../testing/engine-with-fake-node.ts'
-import type { Post } from '../webhooks/post.ts'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import type { AlertNews } from '../../shared/contract/index.ts'
+import { aWebhookId } from '../../shared/testing/ids.ts'
+import { silentLogger } from '../runtime/logger.ts'
+import type { StoredDelivery } from '../store/records.ts'
+import { createFakeClock, type FakeClock } from '../testing/fake-clock.ts'
+import { createSeededRandom } from '../testing/seeded-random.ts'
+import { openTemporaryStore, type TemporaryStore } from '../testing/temporary-store.ts'
+import { Alerts } from './alerts.ts'
+import { aFact, aRule } from './testing/book-in-time.ts'
 
-/** A whole engine: what its nodes and spiders do, and what a webhook receives of it. */
-let t: EngineWithFakeNode
-let told: AlertNews[]
-let toldElsewhere: string[]
-let channelId: string
-let isReceiverDown: boolean
+const north = aFact('north')
 
-const OTHER = 'https://other.example.org/alerts'
-
-const post: Post = async ({ url, body }) => {
-  if (url === OTHER) {
-    toldElsewhere.push((JSON.parse(body) as { data: AlertNews }).data.title)
-    return { kind: 'status', status: 204, retryAfterSeconds: null }
-  }
-  if (isReceiverDown) return { kind: 'failed', problem: 'nothing listens' }
-  told.push((JSON.parse(body) as { data: AlertNews }).data)
-  return { kind: 'status', status: 204, retryAfterSeconds: null }
-}
+let clock: FakeClock
+let temporary: TemporaryStore
+let alerts: Alerts
+/** The store refuses writes of alerts. */
+let isBroken: boolean
 
 beforeEach(async () => {
-  told = []
-  toldElsewhere = []
-  isReceiverDown = false
-  t = await openEngineWithFakeNode({ post })
-  onTestFinished(() => t.remove())
-  await t.prepare()
-  const target = { kind: 'webhook' as const, url: 'https://hooks.example.org/alerts' }
-  channelId = (await t.client.alertChannels.create({ name: 'Team', target })).channel.id
+  clock = createFakeClock()
+  temporary = await openTemporaryStore({ clock, inMemory: true })
+  isBroken = false
+  const { store } = temporary
+  await store.putWebhook({
+    ...{ id: aWebhookId('chat'), kind: 'channel', name: 'chat', url: '', events: [], project: null, enabled: true },
+    ...{ createdAtMs: 1, sealedSecret: null, sealedOldSecret: null, oldSecretUntilMs: null },
+    channel: { target: { kind: 'slack' }, quiet: null }
+  })
+  await store.putAlertRule(aRule({ gatherSeconds: 0 }))
+  alerts = open(1)
 })
 
-const aRule = (watch: AlertWatch, over: Partial<AlertRuleSettings> = {}) => {
-  const { usual, compares } = ALERT_WATCHES[watch]
-  return t.client.alertRules.create({
-    ...{ ...usual, watch, comparison: compares[0], name: watch, channels: [channelId as never], gatherSeconds: 0 },
-    ...over
+afterEach(async () => {
+  await alerts.stop()
+  await temporary.remove()
+})
+
+function open(seed: number): Alerts {
+  const store = new Proxy(temporary.store, {
+    get: (target, name) =>
+      isBroken && (name === 'writeAlerts' || name === 'answerAlerts')
+        ? () => Promise.reject(new Error('The disk is full'))
+        : Reflect.get(target, name)
+  })
+  const random = createSeededRandom(seed)
+  return new Alerts({ store, clock, random, logger: silentLogger, cordonedNodes: () => new Set() })
+}
+
+/** Titles of what waits to be delivered. */
+async function told(): Promise<string[]> {
+  const { deliveries } = await temporary.store.listDueDeliveries(Number.MAX_SAFE_INTEGER, 100)
+  return deliveries.map(({ body }: StoredDelivery) => {
+    const { firing, title } = (JSON.parse(body) as { data: AlertNews }).data
+    return `${firing.length > 0 ? 'firing' : 'resolved'}: ${title}`
   })
 }
-const summary = () =>
-  told.map(({ title, firing, resolved }) => `${title} (${firing.length} firing, ${resolved.length} resolved)`)
-const runSpider = async (finishReason?: string) => {
-  const { jobs } = await t.client.jobs.run({ project: 'shop', spiders: ['prices'] })
-  await t.until(async () => t.node.running.length === 1)
-  t.node.end(t.node.running[0]!.jobid, finishReason)
-  await t.until(async () => (await t.client.jobs.get({ id: jobs[0]!.id })).job.state === 'ended')
-}
 
-it('tells that a node is down once, and that it responds again, also over a restart in between', async () => {
-  await aRule('node_down', { forSeconds: 60 })
-  t.node.isDown = true
-  await t.until(async () => told.length === 1)
-  expect(summary()).toEqual([expect.stringMatching(/^berlin is down: .* \(1 firing, 0 resolved\)$/)])
-  await t.restart(60_000)
-  await t.clock.advanceBy(300_000)
-  expect(told).toHaveLength(1)
-  t.node.isDown = false
-  await t.until(async () => told.length === 2)
-  expect(summary()[1]).toMatch(/\(0 firing, 1 resolved\)$/)
+test('what a fact leads to is on disk with its message a moment later', async () => {
+  await alerts.start()
+  alerts.receive(north)
+  await clock.advanceBy(100)
+  expect(await told()).toEqual(['firing: north is stuck'])
+  expect(await temporary.store.listAlerts({}, { before: null, limit: 9 })).toMatchObject([
+    { key: 'north', state: 'firing' }
+  ])
 })
 
-it('tells that a spider fails, whoever acknowledges it, and that it succeeds again', async () => {
-  const { rule } = await aRule('spider_fails')
-  await runSpider('shutdown')
-  await t.until(async () => told.length === 1)
-  expect(summary()).toEqual([expect.stringMatching(/^shop\/prices failed: .* \(1 firing, 0 resolved\)$/)])
-  const { alerts } = await t.client.alerts.list({})
-  expect(alerts).toMatchObject([{ ruleId: rule.id, state: 'firing', subject: 'shop/prices', acknowledged: null }])
-  expect(await t.client.alerts.acknowledge({ ids: [alerts[0]!.id] })).toEqual({ acknowledged: 1 })
-  expect((await t.client.alerts.list({})).alerts).toMatchObject([{ acknowledged: { by: 'the owner' } }])
-  await runSpider()
-  await t.until(async () => told.length === 2)
-  expect((await t.client.alerts.list({})).alerts).toMatchObject([{ state: 'resolved' }])
-  expect((await t.client.alertRules.list()).rules).toMatchObject([{ firing: 0, fired: 1, actedOn: 1 }])
+test('a message that could not be written is written once the store works, once', async () => {
+  await alerts.start()
+  isBroken = true
+  alerts.receive(north)
+  await clock.advanceBy(3_000)
+  alerts.receive({ ...north, value: 0 })
+  await clock.advanceBy(20_000)
+  expect(await told()).toEqual([])
+  isBroken = false
+  await clock.advanceBy(20_000)
+  expect(await told()).toEqual(['firing: north is stuck', 'resolved: north is stuck'])
 })
 
-it('keeps what a receiver does not take until it does', async () => {
-  await aRule('node_down', { forSeconds: 0 })
-  isReceiverDown = true
-  t.node.isDown = true
-  await t.until(async () => (await t.client.alertChannels.list()).channels[0]!.problem !== null)
-  expect(told).toEqual([])
-  isReceiverDown = false
-  await t.until(async () => told.length === 1)
+test('an acknowledgement that is not on disk is refused', async () => {
+  await alerts.start()
+  alerts.receive(north)
+  await clock.advanceBy(100)
+  const ids = alerts.firing().map(({ id }) => id)
+  isBroken = true
+  await expect(alerts.acknowledge(ids, 'ada')).rejects.toThrow('The disk is full')
+  isBroken = false
+  await clock.advanceBy(20_000)
+  expect(await temporary.store.getAlerts(ids)).toMatchObject([{ acknowledged: { by: 'ada' } }])
 })
 
-it('tells through another channel that one has failed for ten minutes, and counts it', async () => {
-  await aRule('node_down', { forSeconds: 0 })
-  const target = { kind: 'webhook' as const, url: OTHER }
-  const other = (await t.client.alertChannels.create({ name: 'Other', target })).channel.id
-  await aRule('service_problem', { channels: [channelId as never, other], forSeconds: 0 })
-  isReceiverDown = true
-  t.node.isDown = true
-  await t.until(async () => (await t.client.alertChannels.list()).channels.some(({ problem }) => problem !== null))
-  const problems = async () => (await t.client.system.status()).problems.map(({ id }) => id)
-  await t.clock.advanceBy(300_000)
-  expect(await problems()).not.toContain(`channel:${channelId}`)
-  await t.clock.advanceBy(420_000)
-  expect(await problems()).toContain(`channel:${channelId}`)
-  await t.until(async () => toldElsewhere.length === 1)
-  expect(toldElsewhere[0]).toMatch(/^The alert channel Team cannot deliver its messages: nothing listens\./)
-  const metrics = await t.metrics()
-  expect(metrics).toContain('scrapdeck_alerts{severity="critical",state="firing"} 2')
-  expect(metrics).toMatch(/^scrapdeck_alert_messages_total\{channel="Team",outcome="failed"\} \d+$/m)
-  expect(metrics).toContain('scrapdeck_alert_messages_total{channel="Other",outcome="delivered"} 1')
-  isReceiverDown = false
-  await t.until(async () => !(await problems()).includes(`channel:${channelId}`))
+test('another engine goes on where this one stopped', async () => {
+  await alerts.start()
+  alerts.receive(north)
+  await clock.advanceBy(100)
+  await alerts.stop()
+  alerts = open(2)
+  await alerts.start()
+  await clock.advanceBy(100_000)
+  expect(alerts.firing()).toMatchObject([{ subject: 'north', state: 'firing' }])
+  alerts.receive({ ...north, value: 0 })
+  await clock.advanceBy(100)
+  expect(await told()).toEqual(['firing: north is stuck', 'resolved: north is stuck'])
 })
 
-it('is silent of what somebody silenced, and of a node that is cordoned', async () => {
-  await aRule('node_down', { forSeconds: 0 })
-  const { silence } = await t.client.alertSilences.create({ untilMs: t.clock.nowMs() + 3_600_000, comment: 'moving' })
-  t.node.isDown = true
-  await t.until(async () => (await t.client.alerts.list({})).alerts.length === 1)
-  await t.clock.advanceBy(60_000)
-  expect(told).toEqual([])
-  expect((await t.client.alerts.list({})).alerts).toMatchObject([{ muted: 'silenced' }])
-  await t.client.alertSilences.remove({ id: silence.id })
-  await t.until(async () => told.length === 1)
-})
-
-it('refuses a rule whose channel is not there, and one that compares the wrong way', async () => {
-  const { usual } = ALERT_WATCHES.node_down
-  const rule = { ...usual, watch: 'node_down' as const, comparison: 'at_least' as const, name: 'x' }
-  await expect(t.client.alertRules.create({ ...rule, channels: ['f'.repeat(32) as never] })).rejects.toMatchObject({
-    code: 'ALERT_CHANNEL_NOT_FOUND'
-  })
-  await expect(t.client.alertRules.create({ ...rule, comparison: 'at_most', channels: [] })).rejects.toMatchObject({
-    code: 'BAD_INPUT'
-  })
-  expect((await t.client.alertRules.list()).rules).toEqual([])
+test('a rule that comes while the engine starts is not missed', async () => {
+  const starting = alerts.start()
+  const second = aRule({ id: 'second', name: 'Second', gatherSeconds: 0, createdAtMs: 2 })
+  await temporary.store.putAlertRule(second)
+  await alerts.reload()
+  await starting
+  alerts.receive(north)
+  expect(alerts.firing().map(({ ruleName }) => ruleName)).toEqual(['Rule', 'Second'])
 })

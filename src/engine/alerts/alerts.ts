@@ -54,6 +54,8 @@ export class Alerts {
   #isReady = false
   #unwritten: AlertWrite = nothing()
   #writing: Promise<void> = Promise.resolve()
+  /** One after the other: what was read first must not be taken last. */
+  #reading: Promise<void> = Promise.resolve()
   #timer: Timer | null = null
   #timerAtMs = Number.POSITIVE_INFINITY
   #stopped = false
@@ -63,12 +65,14 @@ export class Alerts {
     this.#book = new AlertBook(() => parts.random.hex(16) as AlertId)
   }
 
-  async start(): Promise<void> {
-    const { store, clock } = this.#parts
-    const memory = await store.readAlertMemory(clock.nowMs() - FLAP_WINDOW_MS)
-    this.#book.restore(memory, await this.#readSetup(), clock.nowMs())
-    this.#isReady = true
-    this.#writeSoon()
+  start(): Promise<void> {
+    return this.#inTurn(async () => {
+      const { store, clock } = this.#parts
+      const memory = await store.readAlertMemory(clock.nowMs() - FLAP_WINDOW_MS)
+      this.#book.restore(memory, await this.#readSetup(), clock.nowMs())
+      this.#isReady = true
+      this.#writeSoon()
+    })
   }
 
   async stop(): Promise<void> {
@@ -95,12 +99,14 @@ export class Alerts {
   }
 
   /** Call when rules, silences, channels or cordoned nodes have changed. */
-  async reload(): Promise<void> {
-    if (!this.#isReady) return
-    this.#book.configure(await this.#readSetup(), this.#parts.clock.nowMs())
-    this.events.emit('changed')
-    this.events.emit('configured')
-    this.#writeSoon()
+  reload(): Promise<void> {
+    return this.#inTurn(async () => {
+      if (!this.#isReady) return
+      this.#book.configure(await this.#readSetup(), this.#parts.clock.nowMs())
+      this.events.emit('changed')
+      this.events.emit('configured')
+      this.#writeSoon()
+    })
   }
 
   /** Call when the mode of a node may have changed. */
@@ -124,7 +130,10 @@ export class Alerts {
     this.#writeSoon()
   }
 
-  /** Resolves once it is on disk; to how many fired, and were not acknowledged before. */
+  /**
+   * Resolves once it is on disk; to how many fired, and were not acknowledged before. Rejects if it cannot be written
+   * now, but it counts and is written later.
+   */
   async acknowledge(ids: readonly AlertId[], by: string): Promise<number> {
     const count = this.#book.acknowledge(ids, by, this.#parts.clock.nowMs())
     // With the entry of the audit log, of which the next write of anything else knows nothing.
@@ -162,6 +171,12 @@ export class Alerts {
     }
   }
 
+  #inTurn(read: () => Promise<void>): Promise<void> {
+    const reading = this.#reading.then(read)
+    this.#reading = reading.catch(() => undefined)
+    return reading
+  }
+
   async #readSetup(): Promise<AlertSetup> {
     const { store, cordonedNodes } = this.#parts
     const [rules, silences, webhooks] = await Promise.all([
@@ -182,7 +197,8 @@ export class Alerts {
   }
 
   #writeSoon(): void {
-    this.#lookIn(WRITE_AFTER_MS)
+    // A store that fails is not asked once more for each fact.
+    if (isEmpty(this.#unwritten)) this.#lookIn(WRITE_AFTER_MS)
   }
 
   #lookIn(delayMs: number): void {
@@ -193,13 +209,15 @@ export class Alerts {
     this.#timerAtMs = atMs
     this.#timer = clock.setTimer(delayMs, () => {
       this.#timerAtMs = Number.POSITIVE_INFINITY
-      void this.#write((write) => this.#parts.store.writeAlerts(write))
+      // It is logged, and tried again.
+      this.#write((write) => this.#parts.store.writeAlerts(write)).catch(() => undefined)
     })
   }
 
   #write(how: (write: AlertWrite) => Promise<void>): Promise<void> {
-    this.#writing = this.#writing.then(() => this.#writeNow(how))
-    return this.#writing
+    const writing = this.#writing.then(() => this.#writeNow(how))
+    this.#writing = writing.catch(() => undefined)
+    return writing
   }
 
   async #writeNow(how: (write: AlertWrite) => Promise<void>): Promise<void> {
@@ -208,21 +226,24 @@ export class Alerts {
     this.#book.advance(nowMs)
     const write = joined(this.#unwritten, this.#book.take())
     this.#unwritten = nothing()
-    let isWritten = true
-    if (!isEmpty(write)) {
-      try {
-        await how(write)
-        this.events.emit('changed')
-        if (write.messages.length > 0) this.events.emit('recorded')
-      } catch (error) {
-        isWritten = false
-        this.#unwritten = joined(write, this.#unwritten)
-        if (!this.#stopped) logger.error({ error }, 'alerts could not be written; they are told once they can')
-      }
+    try {
+      if (isEmpty(write)) return
+      await how(write)
+      this.events.emit('changed')
+      if (write.messages.length > 0) this.events.emit('recorded')
+    } catch (error) {
+      this.#unwritten = write
+      if (!this.#stopped) logger.error({ error }, 'alerts could not be written; they are told once they can')
+      throw error
+    } finally {
+      this.#planNext()
     }
+  }
+
+  #planNext(): void {
     const nextMs = this.#book.nextAtMs()
-    if (!isWritten) this.#lookIn(RETRY_AFTER_MS)
-    else if (nextMs !== null) this.#lookIn(Math.min(LOOK_EVERY_MS, Math.max(1, nextMs - clock.nowMs())))
+    if (!isEmpty(this.#unwritten)) this.#lookIn(RETRY_AFTER_MS)
+    else if (nextMs !== null) this.#lookIn(Math.min(LOOK_EVERY_MS, Math.max(1, nextMs - this.#parts.clock.nowMs())))
   }
 }
 
@@ -245,15 +266,9 @@ function joined(before: AlertWrite, after: AlertWrite | AlertChanges): AlertWrit
       ({ id }) => !forgotten.has(id)
     ),
     forgotten: [...before.forgotten, ...after.forgotten],
-    groups: [...new Map([...before.groups, ...after.groups].map((one) => [one.id, one])).values()]
-      .filter(({ id }) => !ended.has(id))
-      .map(({ id, channelId, ruleId, lastToldAtMs, flushAtMs }) => ({
-        id,
-        channelId,
-        ruleId,
-        lastToldAtMs,
-        flushAtMs
-      })),
+    groups: [...new Map([...before.groups, ...after.groups].map((one) => [one.id, one])).values()].filter(
+      ({ id }) => !ended.has(id)
+    ),
     endedGroups: [...before.endedGroups.filter((id) => !begunAgain.has(id)), ...after.endedGroups],
     messages: [
       ...before.messages,

@@ -32,7 +32,7 @@ export function toldWhileMuted({ firing, atMs }: AlertMessage, { muting }: Alert
   return muted.map(({ id }) => `${id} is told while it is muted`)
 }
 
-/** Of rules that stay as they are, to channels without quiet hours: messages of a group that come too close together. */
+/** Messages of a group that come too close together, if rules stay as they are and channels have no quiet hours. */
 export function toldTooClose(told: readonly AlertMessage[], { rules }: AlertSetup): string[] {
   const last = new Map<string, number>()
   const problems: string[] = []

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest'
 import type { AlertId, AlertRule, AlertRuleId, AlertSilence, AlertSilenceId } from '../../../shared/contract/index.ts'
 import { aProjectName, aWebhookId, branded, type Plain } from '../../../shared/testing/ids.ts'
 import type { AlertWrite, NewWebhook, StoredAlertGroup, StoredEpisode } from '../records.ts'
+import type { AlertStore } from '../store.ts'
 import type { Story } from './story.ts'
 
 const LATER_MS = 9_000_000_000_000
@@ -68,6 +69,15 @@ const aMessage = (channelId = CHANNEL, atMs = 9): AlertWrite['messages'][number]
 })
 
 const idsOf = (episodes: readonly StoredEpisode[]) => episodes.map(({ id }) => id)
+
+/** Something in each of their tables, for tests of copies. */
+export async function fillAlerts(store: AlertStore): Promise<void> {
+  for (const id of ['r1', 'r2']) await store.putAlertRule(aRule(id))
+  await store.putSilence(aSilence('s', 900))
+  await store.writeAlerts(
+    aWrite({ episodes: [anEpisode('1'), settled('2', 9, {}, null)], groups: [aGroup('g1'), aGroup('g2')] })
+  )
+}
 
 /** Rules, silences, what has become of alerts, and who is told. */
 export function describeAlerts(story: Story): void {
