@@ -68,7 +68,7 @@ function Editor({ asked }: { asked: AskedRule }) {
     }
   })
   const { watch, project, escalateAfter, repeatSeconds, gatherSeconds, groupBy } = fields.values
-  const { unit, compares, of } = ALERT_WATCHES[watch]
+  const { unit, compares } = ALERT_WATCHES[watch]
   const { may, why } = useMay('alerts.change', placeOf({ project: project || null }))
   const channelData = (chosen: readonly string[]) => {
     const known = (channels ?? []).map(({ id, name }) => ({ value: id as string, label: name }))
@@ -95,7 +95,7 @@ function Editor({ asked }: { asked: AskedRule }) {
             maxDropdownHeight={320}
             onChange={(next) => next !== null && fields.change(usualOf(next as AlertWatch))}
           />
-          <ScopeFields fields={fields as never} fits={SCOPE_OF[of]} />
+          <ScopeFields fields={fields as never} fits={SCOPE_OF[watch]} />
           {unit !== 'yes_no' && (
             <div className={form.pair}>
               {compares.length > 1 && (
@@ -214,7 +214,7 @@ const capital = (text: string) => text.charAt(0).toUpperCase() + text.slice(1)
 
 /** What the texts say so far, for the suggested name. */
 function conditionOf(texts: RuleTexts): Parameters<typeof conditionWords>[0] {
-  const fits = SCOPE_OF[subjectOf(texts.watch)]
+  const fits = SCOPE_OF[texts.watch]
   const named = (field: keyof typeof texts & (typeof fits)[number]) =>
     fits.includes(field) && texts[field] !== '' ? texts[field] : null
   return {
