@@ -96,16 +96,16 @@ function Editor({ asked }: { asked: AskedRule }) {
             onChange={(next) => next !== null && fields.change(usualOf(next as AlertWatch))}
           />
           <ScopeFields fields={fields as never} fits={SCOPE_OF[watch]} />
-          {unit !== 'yes_no' && (
-            <div className={form.pair}>
-              {compares.length > 1 && (
-                <Select
-                  {...fields.input('comparison')}
-                  label="If it is"
-                  data={compares.map((value) => ({ value, label: COMPARISONS[value] }))}
-                  allowDeselect={false}
-                />
-              )}
+          <div className={form.pair}>
+            {unit !== 'yes_no' && compares.length > 1 && (
+              <Select
+                {...fields.input('comparison')}
+                label="If it is"
+                data={compares.map((value) => ({ value, label: COMPARISONS[value] }))}
+                allowDeselect={false}
+              />
+            )}
+            {unit !== 'yes_no' && (
               <TextInput
                 {...fields.input('threshold')}
                 label={compares.length > 1 ? 'Threshold' : capital(COMPARISONS[fields.values.comparison])}
@@ -113,9 +113,7 @@ function Editor({ asked }: { asked: AskedRule }) {
                 rightSectionWidth={56}
                 inputMode="numeric"
               />
-            </div>
-          )}
-          <div className={form.pair}>
+            )}
             <TextInput {...fields.input('forSeconds')} label="For at least" placeholder="at once" />
             <ChoiceField
               {...fields.input('severity')}
