@@ -15,18 +15,18 @@ test('a rule made from a job fires when its spider fails again; the alert is ack
     const { jobs } = await client.jobs.run({ project: aProjectName('demo'), spiders: ['broken'] })
     const { id } = jobs[0]!
     await until('the run has ended', async () => (await client.jobs.status({ id })).state === 'ended')
-    return id
   }
-  const job = await fail()
+  await fail()
 
   await page.goto(service.loginLink())
-  await page.goto(`#/jobs?job=${job}`)
+  await page.getByRole('link', { name: 'Jobs' }).click()
+  await page.getByRole('grid', { name: 'Jobs' }).getByRole('row').filter({ hasText: 'broken' }).first().click()
   const pane = page.getByRole('complementary', { name: 'Job' })
   await pane.getByRole('button', { name: 'Tell me when…' }).click()
   await page.getByRole('menuitem', { name: 'this spider fails', exact: true }).click()
   const editor = page.getByRole('dialog', { name: 'New alert rule' })
   await expect(editor.getByText('Tells when a run of demo/broken fails or is lost.')).toBeVisible()
-  await editor.getByRole('radio', { name: 'critical' }).check({ force: true })
+  await editor.getByText('critical', { exact: true }).click()
   await editor.getByRole('button', { name: 'Add rule' }).click()
   await expect(editor).toBeHidden()
   const { rules } = await client.alertRules.list()
@@ -46,7 +46,7 @@ test('a rule made from a job fires when its spider fails again; the alert is ack
 
   await alert.getByRole('button', { name: 'Silence…' }).click()
   const silence = page.getByRole('dialog', { name: 'Silence demo/broken' })
-  await silence.getByRole('radio', { name: '4 h' }).check({ force: true })
+  await silence.getByText('4 h', { exact: true }).click()
   await silence.getByLabel('Comment').fill('broken on purpose')
   await silence.getByRole('button', { name: 'Silence', exact: true }).click()
   await expect(alert.getByText(/A silence fits this alert/)).toBeVisible()

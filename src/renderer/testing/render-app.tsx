@@ -10,6 +10,7 @@ import { followChanges } from '../api/live/follow-changes.ts'
 import { createQueryClient } from '../app/query-client.ts'
 import { createAppRouter } from '../app/router.tsx'
 import { setConnection } from '../state/connection.ts'
+import { closeAlertRuleEditor } from '../state/open-alert-rule.ts'
 import { listenForKeys } from '../state/keys.ts'
 import { theme } from '../ui/theme.ts'
 import { stubBrowser } from './browser-stubs.ts'
@@ -52,6 +53,7 @@ export function renderApp(engine: FakeEngine, address = '/') {
       // It is open or closed for the whole page, which the next app shares.
       spotlight.close()
       cleanup()
+      closeAlertRuleEditor()
       engine.stop()
       queryClient.clear()
     }

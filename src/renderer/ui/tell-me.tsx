@@ -21,7 +21,7 @@ const OF_SPIDER: readonly Entry[] = [
   ['spider_unusual', 'a run is unlike the earlier ones'],
   ['spider_overdue', 'this spider has not succeeded for a day'],
   ['job_runs_long', 'a job runs too long'],
-  ['error_appears', 'a new error appears']
+  ['error_appears', 'a new error appears in the project']
 ]
 const OF_SCHEDULE: readonly Entry[] = [['schedule_misses', 'this schedule misses its time or fails']]
 const OF_NODE: readonly Entry[] = [

@@ -11,14 +11,26 @@ import { formatCount, plural } from '../../ui/numbers.ts'
 
 export type ScopeField = keyof AlertScope
 
-/** What a rule can name, by what it watches: only that which its facts have. */
-export const SCOPE_OF: Record<AlertSubject, readonly ScopeField[]> = {
-  spider: ['project', 'spider'],
-  job: ['project', 'spider', 'scheduleId', 'nodeId', 'nodeTag'],
-  error: ['project', 'spider'],
-  schedule: ['project', 'scheduleId'],
-  node: ['nodeId', 'nodeTag'],
-  service: []
+const OF_RUNS = ['project', 'spider', 'nodeId', 'nodeTag'] as const
+const OF_NODES = ['nodeId', 'nodeTag'] as const
+
+/** What a rule can name: only what the facts of its watch have. */
+export const SCOPE_OF: Record<AlertWatch, readonly ScopeField[]> = {
+  spider_fails: OF_RUNS,
+  spider_items: OF_RUNS,
+  spider_errors: OF_RUNS,
+  spider_unusual: ['project', 'spider'],
+  spider_overdue: ['project', 'spider'],
+  job_runs_long: OF_RUNS,
+  job_waits_long: OF_RUNS,
+  error_appears: ['project'],
+  schedule_misses: ['project', 'scheduleId'],
+  node_down: OF_NODES,
+  node_stuck: OF_NODES,
+  queue_length: [],
+  disk_free: [],
+  certificate_days: [],
+  service_problem: []
 }
 
 export const SUBJECT_TITLES: Record<AlertSubject, string> = {
@@ -71,25 +83,26 @@ export function conditionWords(rule: Condition, names: Names): string {
   const { comparison, threshold, forSeconds } = rule
   const spider = spiderWords(rule)
   const node = nodeWords(rule, names)
-  const job = `a job of ${spider}${rule.scheduleId === null ? '' : ` by the schedule ${names.schedule(rule.scheduleId)}`}${
-    rule.nodeId === null && rule.nodeTag === null ? '' : ` on ${node}`
-  }`
+  const onNode = rule.nodeId === null && rule.nodeTag === null ? '' : ` on ${node}`
+  const run = `a run of ${spider}${onNode}`
+  const job = `a job of ${spider}${onNode}`
   const amount = `${COMPARISONS[comparison]} ${formatCount(threshold)}`
   const lasting = forSeconds > 0 ? ` for ${formatDuration(forSeconds)}` : ''
   const words: Record<AlertWatch, () => string> = {
     spider_fails: () =>
       (threshold <= 1
-        ? `a run of ${spider} fails or is lost`
-        : `the last ${threshold} runs of ${spider} fail or are lost`) + lasting,
-    spider_items: () =>
-      `a run of ${spider} has ${comparison === 'at_most' && threshold === 0 ? 'no' : amount} items${lasting}`,
-    spider_errors: () => `a run of ${spider} logs ${amount} errors${lasting}`,
-    spider_unusual: () => `a run of ${spider} succeeds, but unlike the earlier ones${lasting}`,
-    spider_overdue: () => `${spider} has not succeeded${lasting}`,
+        ? `${run} fails or is lost`
+        : `the last ${threshold} runs of ${spider}${onNode} fail or are lost`) + lasting,
+    spider_items: () => `${run} has ${comparison === 'at_most' && threshold === 0 ? 'no' : amount} items${lasting}`,
+    spider_errors: () => `${run} logs ${amount} errors${lasting}`,
+    spider_unusual: () => `${run} succeeds, but unlike the earlier ones${lasting}`,
+    spider_overdue: () => `${spider} has not succeeded for ${formatDuration(threshold * 3_600)}${lasting}`,
     job_runs_long: () => `${job} runs${lasting === '' ? '' : lasting.replace('for', 'for longer than')}`,
     job_waits_long: () => `${job} waits${lasting === '' ? '' : lasting.replace('for', 'for longer than')}`,
     error_appears: () =>
-      `a new error of ${spider} appears${threshold <= 1 ? '' : ` in ${amount} runs`}, or a resolved one again${lasting}`,
+      `a new error${rule.project === null ? '' : ` of ${rule.project}`} appears${
+        threshold <= 1 ? '' : ` in ${amount} jobs`
+      }, or a resolved one again${lasting}`,
     schedule_misses: () =>
       `${rule.scheduleId === null ? `a schedule${rule.project === null ? '' : ` of ${rule.project}`}` : names.schedule(rule.scheduleId)} misses its time, fails or pauses itself${lasting}`,
     node_down: () => `${node} does not respond${lasting}`,

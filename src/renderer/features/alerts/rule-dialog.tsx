@@ -68,7 +68,7 @@ function Editor({ asked }: { asked: AskedRule }) {
     }
   })
   const { watch, project, escalateAfter, repeatSeconds, gatherSeconds, groupBy } = fields.values
-  const { unit, compares, of } = ALERT_WATCHES[watch]
+  const { unit, compares } = ALERT_WATCHES[watch]
   const { may, why } = useMay('alerts.change', placeOf({ project: project || null }))
   const channelData = (chosen: readonly string[]) => {
     const known = (channels ?? []).map(({ id, name }) => ({ value: id as string, label: name }))
@@ -95,17 +95,17 @@ function Editor({ asked }: { asked: AskedRule }) {
             maxDropdownHeight={320}
             onChange={(next) => next !== null && fields.change(usualOf(next as AlertWatch))}
           />
-          <ScopeFields fields={fields as never} fits={SCOPE_OF[of]} />
-          {unit !== 'yes_no' && (
-            <div className={form.pair}>
-              {compares.length > 1 && (
-                <Select
-                  {...fields.input('comparison')}
-                  label="If it is"
-                  data={compares.map((value) => ({ value, label: COMPARISONS[value] }))}
-                  allowDeselect={false}
-                />
-              )}
+          <ScopeFields fields={fields as never} fits={SCOPE_OF[watch]} />
+          <div className={form.pair}>
+            {unit !== 'yes_no' && compares.length > 1 && (
+              <Select
+                {...fields.input('comparison')}
+                label="If it is"
+                data={compares.map((value) => ({ value, label: COMPARISONS[value] }))}
+                allowDeselect={false}
+              />
+            )}
+            {unit !== 'yes_no' && (
               <TextInput
                 {...fields.input('threshold')}
                 label={compares.length > 1 ? 'Threshold' : capital(COMPARISONS[fields.values.comparison])}
@@ -113,9 +113,7 @@ function Editor({ asked }: { asked: AskedRule }) {
                 rightSectionWidth={56}
                 inputMode="numeric"
               />
-            </div>
-          )}
-          <div className={form.pair}>
+            )}
             <TextInput {...fields.input('forSeconds')} label="For at least" placeholder="at once" />
             <ChoiceField
               {...fields.input('severity')}
@@ -214,7 +212,7 @@ const capital = (text: string) => text.charAt(0).toUpperCase() + text.slice(1)
 
 /** What the texts say so far, for the suggested name. */
 function conditionOf(texts: RuleTexts): Parameters<typeof conditionWords>[0] {
-  const fits = SCOPE_OF[subjectOf(texts.watch)]
+  const fits = SCOPE_OF[texts.watch]
   const named = (field: keyof typeof texts & (typeof fits)[number]) =>
     fits.includes(field) && texts[field] !== '' ? texts[field] : null
   return {

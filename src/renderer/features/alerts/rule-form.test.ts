@@ -35,7 +35,7 @@ it('takes a name from what it tells, and leaves out what does not fit the watch'
   const made = read({ project: 'prices', nodeTag: 'eu', forSeconds: '5 min' })
   expect(made.data).toMatchObject({ name: 'A node with the tag eu does not respond for 5 min', project: null })
   const spider = schema.parse({
-    ...startRule({ watch: 'spider_fails', project: aProjectName('prices') }),
+    ...startRule({ watch: 'spider_unusual', project: aProjectName('prices') }),
     nodeTag: 'eu'
   })
   expect(spider).toMatchObject({ project: 'prices', nodeTag: null })

@@ -6,7 +6,7 @@ import {
   type AlertSeverity,
   type AlertGrouping
 } from '../../../shared/contract/index.ts'
-import { ALERT_WATCHES, type AlertWatch, subjectOf } from '../../../shared/alert-watches.ts'
+import { ALERT_WATCHES, type AlertWatch } from '../../../shared/alert-watches.ts'
 import { formatDuration } from '../../../shared/time.ts'
 import { formBy, durationText, numberText } from '../../ui/fields/texts.ts'
 import { capitalised, conditionWords, type Names, SCOPE_OF, type ScopeField } from './alert-words.ts'
@@ -87,7 +87,7 @@ const Escalation = shape.escalation.unwrap().unwrap().shape
 /** The rule of these texts; `names` for its name, if none was typed. */
 export const ruleForm = (names: Names): z.ZodType<Omit<AlertRuleSettings, 'enabled'>, RuleTexts> =>
   formBy<Omit<AlertRuleSettings, 'enabled'>, RuleTexts>((texts) => {
-    const fits = SCOPE_OF[subjectOf(texts.watch)]
+    const fits = SCOPE_OF[texts.watch]
     const isYesNo = ALERT_WATCHES[texts.watch].unit === 'yes_no'
     return z
       .object({
@@ -116,7 +116,6 @@ export const ruleForm = (names: Names): z.ZodType<Omit<AlertRuleSettings, 'enabl
         if (value.watch === 'spider_overdue') {
           if (value.project === null) add('project', 'Choose the project: some spiders are not meant to run')
           if (value.spider === null) add('spider', 'Choose the spider: some are not meant to run')
-          if (value.forSeconds === 0) add('forSeconds', 'Enter how long ago the last success may be')
         }
         if (value.escalateAfter === null && value.escalateTo.length > 0)
           add('escalateAfter', 'Enter after how long, for example 30 min')
