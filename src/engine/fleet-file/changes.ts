@@ -50,6 +50,7 @@ const NEEDED: Record<Part, readonly Permission[]> = {
   schedules: ['schedules.change'],
   chains: ['schedules.change'],
   webhooks: ['webhooks.change'],
+  alerts: ['alerts.change'],
   retention: ['storage.change']
 }
 
@@ -105,6 +106,7 @@ function toShow(current: CurrentFleet): FleetForm {
     }),
     chains: ours('chains'),
     webhooks: ours('webhooks'),
+    alerts: ours('alerts'),
     retention: current.retention.length === 0 ? undefined : ours('retention')
   }
 }
