@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { whyNoPostgres } from '../src/engine/store/postgres/testing/start-postgres.ts'
 import { isLong } from '../scripts/test-length.mjs'
+import * as alerts from './alerts.ts'
 import * as api from './api.ts'
 import * as archive from './archive.ts'
 import * as cli from './cli.ts'
@@ -34,6 +35,16 @@ import * as schedules from './schedules.ts'
 
 /** The benches at a tiny size: this checks only that they work. Real figures need a quiet machine. */
 const SHORT: [name: string, measure: () => Promise<Figure[]>, figures: string[]][] = [
+  [
+    'alerts',
+    () =>
+      all(
+        alerts.measure({
+          ...{ rules: 50, factsPerMinute: 60_000, spiders: 20, breaching: 0.1, warmMs: 200, measureMs: 1_000 }
+        })
+      ),
+    ['core_share', 'told_p50_ms', 'told_p99_ms']
+  ],
   [
     'api',
     () => api.measure({ finished: 1, rounds: 1, durationMs: 100 }),

@@ -73,6 +73,26 @@ test('a person sets up an authenticator app, logs in with its code, and with a r
   await expect(ways(page)).toContainText('9 left')
 })
 
+test('where everybody has a second factor, the page that was wanted opens after the app was set up', async ({
+  page,
+  serve
+}) => {
+  const environment = { SCRAPDECK_REQUIRE_SECOND_FACTOR: 'on' }
+  const { deck } = await openWithAnna(() => serve({ localSlots: 0, environment }))
+  await enterPassword(page, deck)
+  await expect(page.getByRole('heading', { name: 'Set up an authenticator app' })).toBeVisible()
+  const secret = (await page.locator('code').textContent())!
+  await page.getByLabel('Code').fill('000000')
+  await page.getByRole('button', { name: 'Turn on and log in' }).click()
+  await expect(page.getByRole('alert')).toContainText('This code is not right')
+  await page.getByLabel('Code').fill(new TOTP({ secret: Secret.fromBase32(secret) }).generate())
+  await page.getByRole('button', { name: 'Turn on and log in' }).click()
+  await expect(page.getByRole('heading', { name: 'Save your recovery codes' })).toBeVisible()
+  await page.getByRole('button', { name: 'I have saved them' }).click()
+  await expect(ways(page)).toContainText('10 left')
+  expect(new URL(page.url()).hash).toBe('#/access')
+})
+
 test('a person adds a passkey, and logs in with it alone; once it is removed, it is refused', async ({
   page,
   serve

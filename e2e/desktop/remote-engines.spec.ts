@@ -1,10 +1,12 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Page } from '@playwright/test'
+import { SshWorld, whyNoSsh } from '../../src/engine/nodes/ssh/testing/ssh-world.ts'
 import { openScreen } from '../stories/first-run.ts'
 import { dropFile, jobRows, runSpiders } from '../stories/fleet.ts'
 import { aCertificate } from '../support/a-certificate.ts'
 import { buildDemoEgg } from '../support/demo-egg.ts'
+import type { Desktop } from '../support/desktop.ts'
 import { type Service, startService, TEST_CREDENTIALS } from '../support/service.ts'
 import { expect, test, untilDoor, WITHOUT_LOCAL_NODE } from './desktop-test.ts'
 
@@ -27,6 +29,28 @@ async function fillEngineForm(window: Page, name: string, url: string): Promise<
 }
 
 const submitEngine = (window: Page) => window.getByRole('dialog').getByRole('button', { name: 'Add engine' }).click()
+
+/** What the app would open in the browser; null: nothing yet. */
+async function catchLinks(desktop: Desktop): Promise<() => Promise<string | null>> {
+  await desktop.evaluate(({ shell }) => {
+    shell.openExternal = async (url) => void Object.assign(globalThis, { openedLink: url })
+  })
+  return () => desktop.evaluate(() => (globalThis as { openedLink?: string }).openedLink ?? null)
+}
+
+/** What a person does in the browser that the app has opened. */
+async function allowDesktop(page: Page): Promise<void> {
+  await logIn(page)
+  await expect(page.getByRole('heading', { name: /^Allow the desktop app on / })).toBeVisible()
+  await page.getByRole('button', { name: 'Allow' }).click()
+  await expect(page.getByRole('heading', { name: 'Signed in' })).toBeVisible()
+}
+
+async function logIn(page: Page): Promise<void> {
+  await page.getByLabel('User name').fill(TEST_CREDENTIALS.username)
+  await page.getByLabel('Password').fill(TEST_CREDENTIALS.password)
+  await page.getByRole('button', { name: 'Log in' }).click()
+}
 
 async function switchTo(window: Page, name: string): Promise<void> {
   await engineMenu(window).click()
@@ -156,10 +180,7 @@ test('signs in with the browser; after a restart, the last state is grey, Run sa
     const desktop = await launch({ environment: WITHOUT_LOCAL_NODE })
     const window = await desktop.window()
     await untilDoor(userData)
-    await desktop.evaluate(({ shell }) => {
-      shell.openExternal = async (url) => void Object.assign(globalThis, { openedLink: url })
-    })
-    const openedLink = () => desktop.evaluate(() => (globalThis as { openedLink?: string }).openedLink ?? null)
+    const openedLink = await catchLinks(desktop)
     await openEngineForm(window)
     const dialog = window.getByRole('dialog')
     await dialog.getByRole('textbox', { name: 'Name', exact: true }).fill('Frankfurt')
@@ -169,12 +190,7 @@ test('signs in with the browser; after a restart, the last state is grey, Run sa
     await expect(dialog.getByText('Continue in your browser')).toBeVisible()
     await expect.poll(openedLink).not.toBeNull()
     await page.goto((await openedLink())!)
-    await page.getByLabel('User name').fill(TEST_CREDENTIALS.username)
-    await page.getByLabel('Password').fill(TEST_CREDENTIALS.password)
-    await page.getByRole('button', { name: 'Log in' }).click()
-    await expect(page.getByRole('heading', { name: /^Allow the desktop app on / })).toBeVisible()
-    await page.getByRole('button', { name: 'Allow' }).click()
-    await expect(page.getByRole('heading', { name: 'Signed in' })).toBeVisible()
+    await allowDesktop(page)
     await expect(engineMenu(window)).toHaveAccessibleName('Engine: Frankfurt')
     await expect(status(window, 'Live')).toBeVisible()
     const { tokens } = await service.client.tokens.list()
@@ -202,5 +218,64 @@ test('signs in with the browser; after a restart, the last state is grey, Run sa
     await again.screenshot({ path: '.cache/screenshots/remote-last-state-1280.png' })
   } finally {
     await service.stop()
+  }
+})
+
+test('signs in with the browser through an SSH host, at a port of this computer that is closed afterwards', async ({
+  launch,
+  userData,
+  page
+}) => {
+  test.skip(whyNoSsh() !== null, whyNoSsh() ?? '')
+  test.setTimeout(240_000)
+  const world = new SshWorld()
+  const service = await startService({ localSlots: 0 })
+  try {
+    const host = await world.startServer()
+    const desktop = await launch({ environment: { ...WITHOUT_LOCAL_NODE, SCRAPDECK_SSH_PROGRAM: world.program } })
+    const window = await desktop.window()
+    await untilDoor(userData)
+    const openedLink = await catchLinks(desktop)
+    await openEngineForm(window)
+    const dialog = window.getByRole('dialog')
+    await dialog.getByRole('textbox', { name: 'Name', exact: true }).fill('Frankfurt')
+    await dialog.getByRole('textbox', { name: 'Address' }).fill(`${host.url}/${service.address}`)
+    await expect(dialog.getByRole('checkbox', { name: 'Use a code in another browser' })).toBeVisible()
+    await window.screenshot({ path: '.cache/screenshots/remote-sign-in-ssh-1280.png' })
+    await dialog.getByRole('button', { name: 'Sign in…' }).click()
+    await expect.poll(openedLink).not.toBeNull()
+    const { origin } = new URL((await openedLink())!)
+    expect(origin).not.toBe(service.address)
+    await page.goto((await openedLink())!)
+    await allowDesktop(page)
+    await expect(engineMenu(window)).toHaveAccessibleName('Engine: Frankfurt')
+    await expect(status(window, 'Live')).toBeVisible()
+    await expect(fetch(origin)).rejects.toThrow('fetch failed')
+    expect((await page.context().cookies()).map(({ name }) => name)).toEqual([
+      `scrapdeck_relay_${new URL(origin).port}`
+    ])
+
+    // With a code, in a browser that gets there by itself.
+    await engineMenu(window).click()
+    await window.getByRole('menuitem', { name: 'Edit Frankfurt…' }).click()
+    await dialog.getByRole('checkbox', { name: 'Sign in again' }).check()
+    await dialog.getByRole('checkbox', { name: 'Use a code in another browser' }).check()
+    await dialog.getByRole('button', { name: 'Sign in…' }).click()
+    const waiting = dialog.getByRole('status').filter({ hasText: 'enter this code' })
+    await expect(waiting).toContainText(/[A-Z]{4}-[A-Z]{4}/)
+    await window.screenshot({ path: '.cache/screenshots/remote-sign-in-code-1280.png' })
+    const [address, code] = await waiting.locator('code').allTextContents()
+    await page.goto(address!)
+    await logIn(page)
+    await page.getByRole('textbox', { name: 'Code' }).fill(code!)
+    await page.getByRole('button', { name: 'Continue' }).click()
+    await page.getByRole('button', { name: 'Allow' }).click()
+    await expect(dialog).toHaveCount(0)
+    await expect(status(window, 'Live')).toBeVisible()
+    // The token of the first sign-in is revoked.
+    expect((await service.client.tokens.list()).tokens).toHaveLength(1)
+  } finally {
+    await service.stop()
+    await world.close()
   }
 })

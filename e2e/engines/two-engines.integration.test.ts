@@ -1,6 +1,7 @@
 import { cpSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { Secret, TOTP } from 'otpauth'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import {
   type PostgresServer,
@@ -74,6 +75,50 @@ describe.skipIf(whyNoPostgres() !== null)('two engines on one database', () => {
       ['south', 'north is gone'],
       ['north', 'the first engine']
     ])
+  }, 60_000)
+
+  test('sessions that another engine has ended are over when their own engine leads again', async () => {
+    const [north, south] = engines as [Service, Service]
+    const password = 'kestrel amber drawbridge'
+    await south.client.users.create({ name: 'anna', role: 'viewer', password })
+    const logIn = async ({ address }: Service, username: string, secret: string) => {
+      const body = new URLSearchParams({ username, password: secret })
+      const answer = await fetch(`${address}/ui/login`, { method: 'POST', redirect: 'manual', body })
+      return answer.headers.getSetCookie()[0]!.split(';', 1)[0]!
+    }
+    const statusOf = async ({ address }: Service, cookie: string) =>
+      (await fetch(`${address}/api/v1/users/me`, { headers: { cookie } })).status
+    const handOverTo = async (name: string) => {
+      await south.client.engines.handOver({})
+      await until(
+        `${name} leads`,
+        () => leaderOf(south).catch(() => null),
+        (leader) => leader === name,
+        10_000
+      )
+    }
+    const annas = await logIn(south, 'anna', password)
+    const owners = await logIn(south, TEST_CREDENTIALS.username, TEST_CREDENTIALS.password)
+    expect([await statusOf(south, annas), await statusOf(south, owners)]).toEqual([200, 200])
+
+    await handOverTo('north')
+    const cookie = await logIn(north, 'anna', password)
+    const post = async (path: string, body: object) => {
+      const headers = { cookie, 'content-type': 'application/json' }
+      const request = { method: 'POST', headers, body: JSON.stringify(body) }
+      return (await (await fetch(`${north.address}/api/v1/users/me/${path}`, request)).json()) as { secret?: string }
+    }
+    const { secret } = await post('authenticator', { current: password })
+    await post('authenticator/confirm', { code: new TOTP({ secret: Secret.fromBase32(secret!) }).generate() })
+    expect(await statusOf(north, cookie)).toBe(200)
+    await handOverTo('south')
+    expect([await statusOf(south, annas), await statusOf(south, owners)]).toEqual([401, 200])
+
+    await handOverTo('north')
+    await north.client.system.logOutEverywhere()
+    await handOverTo('south')
+    expect(await statusOf(south, owners)).toBe(401)
+    expect(await statusOf(south, await logIn(south, TEST_CREDENTIALS.username, TEST_CREDENTIALS.password))).toBe(200)
   }, 60_000)
 
   test('the leadership can be handed over, and a drained engine never gets it', async () => {

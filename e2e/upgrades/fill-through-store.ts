@@ -1,6 +1,13 @@
 import { join } from 'node:path'
-import { type AttemptResult, type Outcome, RECOMMENDED_POLICY } from '../../src/shared/contract/index.ts'
-import { aVersionName, anAttemptNumber, branded } from '../../src/shared/testing/ids.ts'
+import {
+  type AlertRuleId,
+  AlertRuleSettings,
+  type AttemptResult,
+  type Outcome,
+  RECOMMENDED_POLICY
+} from '../../src/shared/contract/index.ts'
+import { aProjectName, aVersionName, aWebhookId, anAttemptNumber, branded } from '../../src/shared/testing/ids.ts'
+import { NO_LABELS } from '../../src/engine/alerts/fact.ts'
 import { openFilesystemBlobStore } from '../../src/engine/blobs/filesystem/filesystem-blob-store.ts'
 import { ItemsArchive } from '../../src/engine/collecting/items-archive.ts'
 import { LogArchive } from '../../src/engine/logs/archive/log-archive.ts'
@@ -13,7 +20,8 @@ import { systemRandom } from '../../src/engine/runtime/random.ts'
 import { asSealedText } from '../../src/engine/runtime/secret-box.ts'
 import { silentLogger } from '../../src/engine/runtime/logger.ts'
 import type { AttemptChange } from '../../src/engine/job-rules/attempt-change.ts'
-import type { NewJob } from '../../src/engine/store/records.ts'
+import type { NewJob, StoredEpisode } from '../../src/engine/store/records.ts'
+import type { Store } from '../../src/engine/store/store.ts'
 import { openSqliteStoreHere } from '../../src/engine/store/sqlite/sqlite-store.ts'
 import { aNewJob, anAttemptStart, aVersion } from '../../src/engine/testing/builders.ts'
 import type { FakeClock } from '../../src/engine/testing/fake-clock.ts'
@@ -24,7 +32,7 @@ const DAY_MS = 86_400_000
 
 /**
  * States that an engine passes through too quickly to be stopped in: of jobs and their attempts, chain ends,
- * deliveries, news of problems.
+ * deliveries, alerts, news of problems.
  */
 export async function fillThroughStore(dataDirectory: string, clock: FakeClock): Promise<void> {
   const nowMs = clock.nowMs()
@@ -215,6 +223,7 @@ export async function fillThroughStore(dataDirectory: string, clock: FakeClock):
     )
   }
   await end(await begin(), 'succeeded')
+  await fillAlerts(store, nowMs)
 
   const problemNews = new ProblemNews({
     ...{ store, clock, logger: silentLogger, onEvents: () => undefined },
@@ -227,4 +236,53 @@ export async function fillThroughStore(dataDirectory: string, clock: FakeClock):
   await clock.advanceBy(60_000)
   await problemNews.stop()
   await store.close()
+}
+
+/** A rule of each shape, silences, a channel with a delivery, and an alert in each state. */
+async function fillAlerts(store: Store, nowMs: number): Promise<void> {
+  const channelId = aWebhookId('7'.repeat(32))
+  await store.putWebhook({
+    ...{ id: channelId, kind: 'channel', name: 'night shift', url: '', events: [], project: null, enabled: true },
+    ...{ createdAtMs: nowMs, sealedSecret: null, sealedOldSecret: null, oldSecretUntilMs: null },
+    channel: {
+      target: { kind: 'slack' },
+      quiet: { zone: 'Europe/Berlin', from: '22:00', until: '07:00', days: [0, 1, 2, 3, 4, 5, 6] }
+    }
+  })
+  const anyScope = { project: null, spider: null, scheduleId: null, nodeId: null, nodeTag: null }
+  const rule = {
+    ...{ ...anyScope, name: 'Nodes', watch: 'node_down', comparison: 'at_least', threshold: 1, forSeconds: 120 },
+    ...{ severity: 'critical', channels: [channelId], escalation: { afterSeconds: 600, channels: [channelId] } }
+  } as const
+  const [nodes, items] = ['1'.repeat(32), '2'.repeat(32)] as [AlertRuleId, AlertRuleId]
+  const few = { ...rule, name: 'Few items', watch: 'spider_items', comparison: 'at_most', threshold: 0.5 } as const
+  const rules = [
+    { id: nodes, ...AlertRuleSettings.parse(rule) },
+    { id: items, ...AlertRuleSettings.parse({ ...few, project: 'shop', groupBy: 'each', repeatSeconds: null }) }
+  ]
+  for (const one of rules) await store.putAlertRule({ ...one, revision: 1, createdAtMs: nowMs })
+  await store.putAlertRule({ ...rules[1]!, enabled: false, owner: 'shop', revision: 2, createdAtMs: nowMs })
+  await store.putSilence({
+    ...{ ...anyScope, id: branded('3'.repeat(32)), ruleId: nodes, nodeTag: 'eu', fromMs: nowMs },
+    ...{ untilMs: nowMs + DAY_MS, comment: 'new disks', by: 'anna' }
+  })
+  const labels = { ...NO_LABELS, project: aProjectName('shop'), spider: 'prices', nodeTags: ['eu'] }
+  const acknowledged = { by: 'anna', atMs: nowMs }
+  const group = { id: `${channelId} ${items} each shop/prices`, channelId, ruleId: items }
+  const states: Partial<StoredEpisode>[] = [
+    { state: 'pending' },
+    { state: 'firing', firedAtMs: nowMs, channels: { [channelId]: { groupId: group.id, isTold: false } } },
+    { state: 'calming', firedAtMs: nowMs, endedAtMs: nowMs, acknowledged, isEscalated: true },
+    { state: 'resolved', firedAtMs: nowMs, endedAtMs: nowMs, resolvedAtMs: nowMs }
+  ]
+  await store.writeAlerts({
+    episodes: states.map((over, at) => ({
+      ...{ id: branded(String(at).repeat(32)), ruleId: items, ruleName: 'Few items', severity: 'warning', owner: '' },
+      ...{ watch: 'spider_items', key: 'shop/prices', value: 0, subject: 'shop/prices', text: 'No items', labels },
+      ...{ sinceMs: nowMs, firedAtMs: null, endedAtMs: null, resolvedAtMs: null, acknowledged: null },
+      ...{ isEscalated: false, channels: {}, state: 'pending', ...over }
+    })),
+    groups: [{ ...group, lastToldAtMs: nowMs, flushAtMs: nowMs + 30_000 }],
+    ...{ forgotten: [], endedGroups: [], messages: [{ channelId, atMs: nowMs, data: { kind: 'news' } }] }
+  })
 }

@@ -122,6 +122,7 @@ async function readSettings(store: Store) {
     ...(groups.length === 0 ? {} : { groups }),
     ...(roles.length === 0 ? {} : { roles }),
     ...(await readSecondFactors(store)),
+    ...(await readAlerts(store)),
     isPaused: await store.getSetting('paused')
   }
 }
@@ -131,4 +132,11 @@ async function readSecondFactors(store: Store) {
   const authenticators = await store.listAuthenticators()
   const passkeys = await store.listPasskeys()
   return authenticators.length + passkeys.length === 0 ? {} : { authenticators, passkeys }
+}
+
+/** Earlier data directories have none. */
+async function readAlerts(store: Store) {
+  const [alertRules, silences] = [await store.listAlertRules(), await store.listSilences()]
+  const alerts = { ...(await store.readAlertMemory(0)), past: await store.listAlerts({}, ALL) }
+  return alertRules.length + silences.length === 0 ? {} : { alertRules, silences, alerts }
 }

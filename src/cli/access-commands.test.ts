@@ -45,6 +45,25 @@ it('adds a person whose password comes from a file, and the person may do what t
   ])
 })
 
+it('says with a new password what still lets the user in, and takes the tokens away if it is told to', async () => {
+  const { run, url } = await openEngine({ password: `${PASSWORD}\n`, other: 'lantern osprey cobblestone\n' })
+  await run('users', 'add', 'anna', '--role', 'viewer', '--new-password-file', 'password')
+  const { out } = await run('tokens', 'add', 'GitLab', '--user', 'anna')
+  await run('tokens', 'add', 'of-the-owner')
+  const asAnna = { url, password: /^sdk_\S+/.exec(out)![0] }
+  expect((await run('users', 'set', 'anna', '--new-password-file', 'other')).out).toBe(
+    'anna: viewer, enabled, all sessions ended\n1 token still works: --revoke-tokens revokes it.\n'
+  )
+  expect((await call(['users', 'me'], asAnna)).out).toBe('anna, viewer\n')
+  const reset = ['--new-password-file', 'password', '--no-second-factor', '--revoke-tokens']
+  expect((await run('users', 'set', 'anna', ...reset)).out).toBe(
+    'anna: viewer, enabled, no second factor, all sessions ended, 1 token revoked\n'
+  )
+  expect((await call(['users', 'me'], asAnna)).code).toBe(EXIT_CODES.unauthorized)
+  expect((await run('users', 'set', 'anna', '--revoke-tokens')).out).toBe('anna: viewer, enabled, 0 tokens revoked\n')
+  expect((await run('tokens')).out).toContain('of-the-owner')
+})
+
 it('turns off the second factor of somebody who has lost it, whose password is enough again', async () => {
   const { run, url, engine } = await openEngine({ password: `${PASSWORD}\n` })
   await run('users', 'add', 'anna', '--role', 'viewer', '--new-password-file', 'password')
@@ -62,7 +81,7 @@ it('turns off the second factor of somebody who has lost it, whose password is e
   const refused = await call(['users', 'me'], asAnna)
   expect([refused.code, refused.error]).toEqual([EXIT_CODES.unauthorized, expect.stringContaining('Send a token')])
   expect((await run('users', 'set', 'anna', '--no-second-factor')).out).toBe(
-    'anna: viewer, enabled, no second factor\n'
+    'anna: viewer, enabled, no second factor, all sessions ended\n'
   )
   expect((await call(['users', 'me'], asAnna)).out).toBe('anna, viewer\n')
 })

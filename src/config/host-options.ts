@@ -36,6 +36,7 @@ export function engineOptionsOf(options: ServeOptions, workingDirectory: string)
     webhookNetworks: options.webhookNetworks,
     alertCommands: options.alertCommands,
     publicUrl: options.signIn.publicUrl,
+    clusterCredentialDirectories: options.clusterCredentialDirectories,
     trustedEngines: options.trustedEngines,
     metricsPrefix: options.metrics.prefix
   } satisfies Partial<EngineOptions>

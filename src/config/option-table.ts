@@ -154,9 +154,16 @@ export const OPTIONS: readonly OptionRow[] = [
   row('scrapdeck', 'audit_syslog'),
   row('scrapdeck', 'audit_syslog_ca'),
   row('scrapdeck', 'crawl_cache_ttl', { after: ['CRAWL_CACHE_TTL'], ...HARMLESS }),
-  ...['nodes', 'discover', 'plugins', 'webhook_networks', 'alert_commands', 'trusted_proxies', 'trusted_engines'].map(
-    (name) => row('scrapdeck', name)
-  ),
+  ...[
+    'nodes',
+    'discover',
+    'plugins',
+    'webhook_networks',
+    'alert_commands',
+    'cluster_credential_directories',
+    'trusted_proxies',
+    'trusted_engines'
+  ].map((name) => row('scrapdeck', name)),
   ...[
     'tls_certificate',
     'tls_key',

@@ -1,4 +1,4 @@
-import { resolve as resolvePath } from 'node:path'
+import { isAbsolute, resolve as resolvePath } from 'node:path'
 import { type AnswerLimits, DEFAULT_ANSWER_LIMITS, parseCacheAddress } from '../engine/runtime/cache-address.ts'
 import type { EncryptionOptions } from '../engine/runtime/encryption-keys.ts'
 import { parsePostgresAddress, type PostgresAddress } from '../engine/runtime/postgres-address.ts'
@@ -65,6 +65,7 @@ export function readOwnOptions(options: OptionReader) {
     plugins: readPlugins(options),
     webhookNetworks: readWebhookNetworks(options),
     alertCommands: readAlertCommands(options),
+    clusterCredentialDirectories: readClusterCredentials(options),
     ...readAccessOptions(options),
     signIn: readSignInOptions(options),
     ...readMetricsOptions(options)
@@ -212,6 +213,23 @@ function readAlertCommands(options: OptionReader): AlertCommand[] {
   // By name only: their arguments may contain passwords.
   options.list('scrapdeck', 'alert_commands', commands.map(({ name }) => name).join(', '), picked)
   return commands
+}
+
+/** Whole paths, so that it is plain whose files an admin of the fleet may send somewhere. */
+function readClusterCredentials(options: OptionReader): string[] {
+  const picked = options.pick('scrapdeck', 'cluster_credential_directories')
+  const lines = (picked?.text ?? '').split('\n').map((line) => line.trim())
+  const directories = lines.filter((line) => line !== '').map((line) => line.replace(/(?<=.)[\\/]+$/, ''))
+  for (const directory of directories.filter(
+    (one) => !isAbsolute(one) || resolvePath(one, '..') === resolvePath(one)
+  )) {
+    options.refuse(
+      picked!,
+      `cluster_credential_directories takes absolute paths of directories, one per line, such as /etc/scrapdeck/clusters, not "${directory}".`
+    )
+  }
+  options.list('scrapdeck', 'cluster_credential_directories', directories.join(', '), picked)
+  return directories
 }
 
 function readDiscovery(options: OptionReader): ConfiguredSource[] {

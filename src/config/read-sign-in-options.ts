@@ -7,8 +7,15 @@ import type {
   ProxyOptions,
   SignInOptions
 } from '../server/auth/sign-in-options.ts'
-import { RoleName } from '../shared/contract/index.ts'
-import { isBuiltInRole, isProjectRole, PROJECT_ROLES, ROLES } from '../shared/roles.ts'
+import { NodeTag, RoleName } from '../shared/contract/index.ts'
+import {
+  isBuiltInRole,
+  isProjectRole,
+  NODE_GROUP_ROLES,
+  type NodeGroupRole,
+  PROJECT_ROLES,
+  ROLES
+} from '../shared/roles.ts'
 import type { OptionReader } from './option-reader.ts'
 import { readPasswordFile } from './password-file.ts'
 import { readNetworks } from './read-access-options.ts'
@@ -160,7 +167,10 @@ function readClaims(options: OptionReader, kind: 'oidc' | 'jwt'): [name: string,
   return [text(`${kind}_name_claim`, DEFAULT_NAME_CLAIM), text(`${kind}_groups_claim`, DEFAULT_GROUPS_CLAIM)]
 }
 
-/** One `GROUP = ROLE` in each line, or between semicolons. The last `=` counts: names of directories have some. */
+/**
+ * One `GROUP = ROLE`, `GROUP = ROLE in PROJECT` or `GROUP = ROLE of nodes TAG` in each line, or between semicolons. The
+ * last `=` counts: names of directories have some.
+ */
 function readRoles(options: OptionReader, name: string): GroupRoles {
   const picked = options.pick('scrapdeck', name)
   const roles = new Map<string, GroupRights>()
@@ -168,30 +178,67 @@ function readRoles(options: OptionReader, name: string): GroupRoles {
   for (const entry of (picked?.text ?? '').split(/[\n;]/).filter((one) => one.trim() !== '')) {
     const at = entry.lastIndexOf('=')
     const group = entry.slice(0, Math.max(0, at)).trim()
-    const [, given, project] = /^(.*?)(?:\s+in\s+(.+))?$/.exec(entry.slice(at + 1).trim()) ?? []
-    const role = roleIn(given ?? '', project)
-    if (group === '' || role === null) {
-      const forms = '"scrapers = operator" or "shop team = deployer in shop"'
-      options.refuse(picked!, `${name} takes lines such as ${forms}, not "${entry.trim()}". ${WHICH}`)
+    const given = readGivenRole(entry.slice(at + 1).trim())
+    if (group === '' || typeof given === 'string') {
+      const why = typeof given === 'string' ? given : WHICH
+      options.refuse(picked!, `${name} takes lines such as ${FORMS}, not "${entry.trim()}". ${why}`)
       continue
     }
-    const before = roles.get(group) ?? { role: null, projects: {} }
-    const isTwice = project === undefined ? before.role !== null : Object.hasOwn(before.projects, project)
-    if (isTwice) options.refuse(picked!, `${name} has the group "${group}" twice${project ? ` for ${project}` : ''}.`)
-    else if (project === undefined) roles.set(group, { ...before, role })
-    else roles.set(group, { ...before, projects: { ...before.projects, [project]: role } })
-    words.push(`${group} = ${role}${project === undefined ? '' : ` in ${project}`}`)
+    const before = roles.get(group) ?? { role: null, projects: {}, nodeGroups: {} }
+    const after = withGiven(before, given)
+    if (after === null) options.refuse(picked!, `${name} has the group "${group}" twice${placeOf(given)}.`)
+    else roles.set(group, after)
+    words.push(`${group} = ${describeGiven(given)}`)
   }
   options.list('scrapdeck', name, words.join('; '), picked)
   return roles
 }
 
-const WHICH = `Roles are ${ROLES.join(', ')} and custom ones; in one project, ${PROJECT_ROLES.join(', ')} and custom ones.`
+/** A role of one line, and where it is given. */
+type GivenRole =
+  | { of: 'everywhere'; role: string }
+  | { of: 'project'; role: string; project: string }
+  | { of: 'nodes'; role: NodeGroupRole; tag: string }
 
-/** Whether a custom role exists is known only when the service runs (Roles.missing). null: it cannot be one. */
-function roleIn(text: string, project: string | undefined): string | null {
-  if (isBuiltInRole(text)) return project === undefined || isProjectRole(text) ? text : null
-  return RoleName.safeParse(text).success ? text : null
+const FORMS = '"scrapers = operator", "shop team = deployer in shop" or "eu ops = admin of nodes eu"'
+const WHICH = `Roles are ${ROLES.join(', ')} and custom ones; in one project, ${PROJECT_ROLES.join(', ')} and custom ones; of nodes with one tag, ${NODE_GROUP_ROLES.join(', ')}.`
+
+/** A text: why it is none. */
+function readGivenRole(text: string): GivenRole | string {
+  const [, role = '', word, place = ''] = /^(.*?)(?:\s+(in|of\s+nodes)\s+(.+))?$/.exec(text) ?? []
+  if (word === undefined) return isRole(role) ? { of: 'everywhere', role } : WHICH
+  if (word === 'in') {
+    const mayBe = isBuiltInRole(role) ? isProjectRole(role) : isRole(role)
+    return mayBe ? { of: 'project', role, project: place } : WHICH
+  }
+  const ofNodes = NODE_GROUP_ROLES.find((one) => one === role)
+  if (ofNodes === undefined) return WHICH
+  const tag = NodeTag.safeParse(place)
+  return tag.success ? { of: 'nodes', role: ofNodes, tag: tag.data } : `${tag.error.issues[0]!.message}.`
+}
+
+/** Whether a custom role exists is known only when the service runs (Roles.missing). */
+const isRole = (text: string): boolean => isBuiltInRole(text) || RoleName.safeParse(text).success
+
+/** null: the group has a role there already. */
+function withGiven(before: GroupRights, given: GivenRole): GroupRights | null {
+  if (given.of === 'everywhere') return before.role === null ? { ...before, role: given.role } : null
+  if (given.of === 'nodes') {
+    if (Object.hasOwn(before.nodeGroups, given.tag)) return null
+    return { ...before, nodeGroups: { ...before.nodeGroups, [given.tag]: given.role } }
+  }
+  if (Object.hasOwn(before.projects, given.project)) return null
+  return { ...before, projects: { ...before.projects, [given.project]: given.role } }
+}
+
+function describeGiven(given: GivenRole): string {
+  if (given.of === 'everywhere') return given.role
+  return given.of === 'project' ? `${given.role} in ${given.project}` : `${given.role} of nodes ${given.tag}`
+}
+
+function placeOf(given: GivenRole): string {
+  if (given.of === 'everywhere') return ''
+  return given.of === 'project' ? ` for ${given.project}` : ` for nodes ${given.tag}`
 }
 
 function requireRoles(options: OptionReader, picked: ConfiguredValue, roles: GroupRoles, kind: string): void {

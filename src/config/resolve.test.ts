@@ -76,6 +76,7 @@ describe('options of the service', () => {
       plugins: [],
       webhookNetworks: '',
       alertCommands: [],
+      clusterCredentialDirectories: [],
       trustedProxies: [],
       signIn: { oidc: null, jwt: null, proxy: null, publicUrl: null, requiresSecondFactor: false },
       trustedEngines: [],
@@ -197,21 +198,23 @@ describe('options of the service', () => {
     const oidc =
       'oidc_issuer = https://id.example.org/realms/x\noidc_client_id = deck\noidc_client_secret = hush hush\npublic_url = https://deck.example.org/'
     const roles =
-      'oidc_roles =\n  cn=crawlers,dc=example = operator\n  crawl admins = owner\n  crawl admins = viewer in a b\n  shop = deployer in shop'
+      'oidc_roles =\n  cn=crawlers,dc=example = operator\n  crawl admins = owner\n  crawl admins = viewer in a b\n  shop = deployer in shop\n  eu ops = admin of nodes eu\n  eu ops = operator  of nodes  us\n  shop = viewer in a of nodes b'
     const { options, listed } = signIn(`${oidc}\n${roles}`)
     expect(options.signIn).toMatchObject({
       oidc: {
         ...{ issuer: 'https://id.example.org/realms/x', clientId: 'deck', clientSecret: 'hush hush' },
         ...{ label: 'id.example.org', sessionMs: 12 * 3_600_000, groupsClaim: 'groups' },
         roles: new Map([
-          ['cn=crawlers,dc=example', { role: 'operator', projects: {} }],
-          ['crawl admins', { role: 'owner', projects: { 'a b': 'viewer' } }],
-          ['shop', { role: null, projects: { shop: 'deployer' } }]
+          ['cn=crawlers,dc=example', { role: 'operator', projects: {}, nodeGroups: {} }],
+          ['crawl admins', { role: 'owner', projects: { 'a b': 'viewer' }, nodeGroups: {} }],
+          ['shop', { role: null, projects: { shop: 'deployer', 'a of nodes b': 'viewer' }, nodeGroups: {} }],
+          ['eu ops', { role: null, projects: {}, nodeGroups: { eu: 'admin', us: 'operator' } }]
         ])
       },
       ...{ jwt: null, proxy: null, publicUrl: 'https://deck.example.org' }
     })
     expect(JSON.stringify(listed)).not.toContain('hush')
+    expect(listed.find(({ name }) => name === 'oidc_roles')?.value).toContain('; eu ops = admin of nodes eu; ')
     const jwt = 'jwt_issuer = https://ci.example.org'
     const proxy = 'proxy_user_header = Remote-User\nproxy_groups_header = Remote-Groups\nproxy_roles = a = owner'
     for (const [lines, why] of [
@@ -221,6 +224,14 @@ describe('options of the service', () => {
       [`${oidc}\noidc_roles = a = viewer; a = owner`, 'twice'],
       [`${oidc}\noidc_roles = a = viewer in b; a = operator in b`, 'twice for b'],
       [`${oidc}\noidc_roles = a = admin in b`, 'in one project, viewer, operator, deployer'],
+      [`${oidc}\noidc_roles = a = deployer of nodes eu`, 'of nodes with one tag, viewer, operator, admin.'],
+      [`${oidc}\noidc_roles = a = owner of nodes eu`, 'of nodes with one tag, viewer, operator, admin.'],
+      [`${oidc}\noidc_roles = a = shop keeper of nodes eu`, 'of nodes with one tag, viewer, operator, admin.'],
+      [`${oidc}\noidc_roles = a = viewer of nodes eu us`, 'A tag must not contain spaces, | or !'],
+      [`${oidc}\noidc_roles = a = viewer of nodes !eu`, 'A tag must not contain spaces, | or !'],
+      [`${oidc}\noidc_roles = a = viewer of nodes`, 'or "eu ops = admin of nodes eu", not "a = viewer of nodes"'],
+      [`${oidc}\noidc_roles = a = viewer of nodes eu; a = admin of nodes eu`, 'twice for nodes eu'],
+      [`${jwt}\njwt_audience = deck\njwt_roles = a = root of nodes eu`, 'of nodes with one tag'],
       [`${oidc}\n${roles}\noidc_scopes = profile`, 'the scope openid'],
       [`${oidc}\n${roles}\noidc_session_hours = 0`, 'at least 1'],
       [`${roles}\noidc_issuer = http://id.example.org\noidc_client_id = x`, 'https:// address'],
@@ -237,6 +248,15 @@ describe('options of the service', () => {
       userHeader: 'remote-user'
     })
     expect(signIn(`${roles}\noidc_issuer = http://[::1]:9\noidc_client_id = x`).options.signIn.oidc).not.toBeNull()
+  })
+
+  it('name directories of credentials of clusters, by whole paths and never everything', () => {
+    const given = (text: string) => resolve(`[scrapdeck]\ncluster_credential_directories = ${text}\n`).options
+    expect(given('/etc/clusters/\n  /run/secrets/a b').clusterCredentialDirectories).toEqual([
+      ...['/etc/clusters', '/run/secrets/a b']
+    ])
+    for (const text of ['/', 'clusters', './clusters', '//', '/etc/..'])
+      expect(() => given(text), text).toThrow('takes absolute paths of directories')
   })
 
   it('name engines that the UI links to, by addresses without a password', () => {
@@ -559,6 +579,7 @@ const VALUES: Record<string, string> = {
   },
   ...{ cancel_waits: '5 2 1', discover: 'dns a.svc', plugins: import.meta.filename, webhook_networks: '10.0.0.0/8' },
   alert_commands: `page=${process.execPath} -e 0`,
+  cluster_credential_directories: '/etc/clusters',
   ...{
     tls_certificate: '/c.pem',
     tls_key: '/k.pem',

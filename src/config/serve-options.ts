@@ -87,6 +87,8 @@ export interface ServeOptions {
   webhookNetworks: string
   /** Programs that alert channels may run. */
   alertCommands: AlertCommand[]
+  /** Directories with files of credentials that addresses of clusters may name. */
+  clusterCredentialDirectories: string[]
   /** Proxies that may name the client with X-Forwarded-For: addresses and networks. */
   trustedProxies: string[]
   /** Other engines that the UI links to: their names and addresses, without a trailing slash. */

@@ -20,7 +20,7 @@ import { contractDoors } from './contract-doors.ts'
 import type { ContractHandlers, HandlersOptions } from './contract-handlers.ts'
 import { closeInOrder } from './orderly-close.ts'
 import { docsDoor } from './docs-door.ts'
-import { recordRefusal } from './audit-origin.ts'
+import { makeRequestId, recordRefusal } from './audit-origin.ts'
 import { createErrorAnswer } from './error-answer.ts'
 import { kubernetesEggDoor } from './kubernetes-egg-door.ts'
 import { healthDoor } from './health.ts'
@@ -157,6 +157,7 @@ export function createApp(options: AppOptions): App {
   const { peerSecret, connections = openConnections(options) } = options
   const fastify = Fastify({
     forceCloseConnections: 'idle',
+    genReqId: makeRequestId,
     trustProxy: trustedProxies.length === 0 ? false : [...trustedProxies],
     routerOptions: { ignoreDuplicateSlashes: true, maxParamLength: 2000 },
     schemaController: NO_SCHEMAS,

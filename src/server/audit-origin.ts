@@ -11,22 +11,16 @@ import { isNodeRoute } from './nodes/node-door.ts'
 
 export const REQUEST_ID_HEADER = 'x-request-id'
 
-const ids = new WeakMap<IncomingMessage, string>()
 /** Nobody may guess anything with them: that no two are the same is enough, and random bytes cost more than a job. */
 const OF_THIS_RUN = randomBytes(5).toString('hex')
 let count = 0
 
-/** The client's own, if it is a plain one; else one of ours. The same whenever it is asked for. */
-export function requestIdOf({ raw }: FastifyRequest): string {
-  const known = ids.get(raw)
-  if (known !== undefined) return known
-  const given = raw.headers[REQUEST_ID_HEADER]
-  const id =
-    typeof given === 'string' && /^[\w.:-]{1,64}$/.test(given) && maskTokens(given) === given
-      ? given
-      : `${OF_THIS_RUN}${(count += 1).toString(16).padStart(6, '0')}`
-  ids.set(raw, id)
-  return id
+/** For Fastify, as `request.id`: the client's own, if it is a plain one; else one of ours. */
+export function makeRequestId({ headers }: Pick<IncomingMessage, 'headers'>): string {
+  const given = headers[REQUEST_ID_HEADER]
+  return typeof given === 'string' && /^[\w.:-]{1,64}$/.test(given) && maskTokens(given) === given
+    ? given
+    : `${OF_THIS_RUN}${(count += 1).toString(16).padStart(6, '0')}`
 }
 
 /** Hexadecimal digits of the id of a session: enough to tell sessions apart. */
@@ -40,7 +34,7 @@ export function originOf(request: FastifyRequest, door: AuditDoor): RequestOrigi
   return {
     door: isFromSocket ? 'socket' : door,
     address: isFromSocket ? null : address,
-    requestId: requestIdOf(request),
+    requestId: request.id,
     session: caller?.kind === 'session' ? caller.id.slice(0, SESSION_DIGITS) : null
   }
 }
@@ -52,7 +46,7 @@ export const actorOf = (request: FastifyRequest, door: AuditDoor): Actor => ({
 
 /** The answer says by which id the audit log has the request. */
 export function tellRequestId(request: FastifyRequest, reply: FastifyReply): void {
-  reply.header(REQUEST_ID_HEADER, requestIdOf(request))
+  reply.header(REQUEST_ID_HEADER, request.id)
 }
 
 const claimedNames = new WeakMap<IncomingMessage, string>()

@@ -1,6 +1,6 @@
 import { SignJWT } from 'jose'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
-import type { JwtOptions } from './auth/sign-in-options.ts'
+import type { GroupRights, JwtOptions } from './auth/sign-in-options.ts'
 import { NO_SIGN_IN } from './auth/sign-in-options.ts'
 import { createFakeEngine } from './testing/fake-engine.ts'
 import { openIdentityProvider } from './testing/identity-provider.ts'
@@ -20,7 +20,7 @@ async function openWithIssuer(changes: Partial<JwtOptions> = {}) {
     ...{ issuer: issuer.issuer, audience: 'scrapdeck-api', jwksUrl: null, nameClaim: 'preferred_username' },
     ...{
       groupsClaim: 'groups',
-      roles: new Map([['pipelines', { role: 'deployer' as const, projects: {} }]]),
+      roles: new Map([['pipelines', { role: 'deployer' as const, projects: {}, nodeGroups: {} }]]),
       ...changes
     }
   }
@@ -51,6 +51,21 @@ describe('a signed token of another issuer', () => {
     const another = { method: 'POST', url: '/api/v1/tokens', headers, payload: { name: 'x' } } as const
     expect((await askAnonymously(another)).json()).toMatchObject({ code: 'PASSWORD_REQUIRED' })
     expect(engine.access.listUsers()).toEqual([])
+  })
+
+  it('has the roles of its groups in node groups, alone and beside others', async () => {
+    const { sign, meWith } = await openWithIssuer({
+      roles: new Map<string, GroupRights>([
+        ['pipelines', { role: null, projects: {}, nodeGroups: { eu: 'operator' } }],
+        ['night shift', { role: 'viewer', projects: {}, nodeGroups: { eu: 'admin', us: 'viewer' } }]
+      ])
+    })
+    expect(await meWith(await sign(ROBOT))).toMatchObject({
+      ...{ role: 'operator of nodes', everywhere: null, projects: {}, nodeGroups: { eu: 'operator' } }
+    })
+    expect(await meWith(await sign({ ...ROBOT, groups: ['night shift', 'pipelines'] }))).toMatchObject({
+      ...{ role: 'viewer', everywhere: 'viewer', nodeGroups: { eu: 'admin', us: 'viewer' } }
+    })
   })
 
   it('is verified once, and refused from the moment it expires', async () => {

@@ -255,8 +255,10 @@ function createOnceInterceptor(engine: HandlersOptions['engine']): RootIntercept
           context: onceKey === null ? context : { ...context, onceKey }
         })
         const made = own.result.response
-        const isFinal = made !== undefined && made.status < 300 && isJson(made.body) && operation.tellsSecret !== true
-        return { response: { status: made?.status ?? 404, headers: {}, body: made?.body }, isFinal }
+        const { tellsSecret } = operation
+        const isFinal = made !== undefined && made.status < 300 && isJson(made.body) && tellsSecret !== 'again'
+        const response = { status: made?.status ?? 404, headers: {}, body: made?.body }
+        return { response, isFinal, isSecret: tellsSecret === 'once' }
       }
     )
     return own.result ?? { matched: true, response }

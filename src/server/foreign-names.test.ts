@@ -64,6 +64,11 @@ const CALLERS: Caller[] = [
     signIn: async () => ({ 'x-user': 'ann', 'x-groups': 'shop' })
   },
   {
+    name: 'somebody from a proxy who administers some nodes',
+    sees: 'nothing',
+    signIn: async () => ({ 'x-user': 'nia', 'x-groups': 'nodes' })
+  },
+  {
     name: 'a token of an admin for one project',
     sees: 'shop',
     async signIn(world) {
@@ -142,7 +147,10 @@ async function openWorld() {
       ...NO_SIGN_IN,
       proxy: {
         ...{ userHeader: 'x-user', groupsHeader: 'x-groups', from: ['127.0.0.1'] },
-        roles: new Map([['shop', { role: null, projects: { shop: 'deployer' } }]]) as never
+        roles: new Map([
+          ['shop', { role: null, projects: { shop: 'deployer' }, nodeGroups: {} }],
+          ['nodes', { role: null, projects: {}, nodeGroups: { keepers: 'admin' } }]
+        ]) as never
       }
     }
   })

@@ -78,6 +78,7 @@ export class LoginDoor {
 
   async #answerForm(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
     const field = fieldsOf(request)
+    if (field('saved') !== '') return toWantedPage(reply)
     if (field('passkey') !== '') return this.#answerPasskey(field('passkey'), request, reply)
     if (field('step') !== '') return this.#answerStep(field('step'), field('code'), request, reply)
     return this.#answerPassword(field('username'), field('password'), request, reply)
@@ -161,7 +162,7 @@ export class LoginDoor {
         const { recoveryCodes, ...how } = done
         setStepCookie(request, reply, null)
         await this.#beginSession(principal, { signedInWith: 'password', ...how }, request, reply)
-        if (recoveryCodes === undefined) return reply.redirect('/ui/', 303)
+        if (recoveryCodes === undefined) return toWantedPage(reply)
         return sendSmallPage(reply, 200, recoveryCodesPage(recoveryCodes))
       }
       await this.refuse(half.name, 'UNAUTHORIZED', request)
@@ -253,7 +254,7 @@ export class LoginDoor {
     reply: FastifyReply
   ): Promise<FastifyReply> {
     await this.#beginSession(principal, how, request, reply)
-    return reply.header('cache-control', 'no-store').redirect('/ui/', 303)
+    return toWantedPage(reply)
   }
 
   async #beginSession(
@@ -294,6 +295,10 @@ export class LoginDoor {
     return this.#options.audit.refuse({ principal: null, claimedName, origin }, refused)
   }
 }
+
+/** Of this origin in any case: the browser adds the fragment, which no server sees. */
+const toWantedPage = (reply: FastifyReply): FastifyReply =>
+  reply.header('cache-control', 'no-store').redirect('/ui/', 303)
 
 function sendStep(
   reply: FastifyReply,

@@ -3,7 +3,7 @@ import { PERMISSIONS } from '../shared/permissions.ts'
 import { builtInRights } from '../engine/testing/built-in-rights.ts'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { systemClock } from '../engine/runtime/clock.ts'
-import type { OidcOptions } from './auth/sign-in-options.ts'
+import type { GroupRights, OidcOptions } from './auth/sign-in-options.ts'
 import { NO_SIGN_IN } from './auth/sign-in-options.ts'
 import { openTestService } from './testing/test-app.ts'
 import { Browser, CLIENT_ID, CLIENT_SECRET, openIdentityProvider } from './testing/identity-provider.ts'
@@ -25,10 +25,11 @@ async function openWithProvider(changes: Partial<OidcOptions> = {}) {
   const oidc: OidcOptions = {
     ...{ issuer: provider.issuer, clientId: CLIENT_ID, clientSecret: CLIENT_SECRET, label: 'Example ID' },
     ...{ scopes: 'openid profile groups', nameClaim: 'preferred_username', groupsClaim: 'groups' },
-    roles: new Map([
-      ['crawlers', { role: 'operator', projects: {} }],
-      ['shop team', { role: null, projects: { shop: 'deployer' } as never }],
-      ['admins', { role: 'owner', projects: {} }]
+    roles: new Map<string, GroupRights>([
+      ['crawlers', { role: 'operator', projects: {}, nodeGroups: {} }],
+      ['shop team', { role: null, projects: { shop: 'deployer' } as never, nodeGroups: {} }],
+      ['eu ops', { role: null, projects: {}, nodeGroups: { eu: 'admin' } }],
+      ['admins', { role: 'owner', projects: {}, nodeGroups: {} }]
     ]),
     sessionMs: 12 * 3_600_000,
     ...changes
@@ -83,6 +84,22 @@ describe('signing in with OIDC', () => {
     provider.people.set('anna-7', { ...ANNA, groups: ['crawlers'] })
     await signIn('anna-7')
     expect(await me()).toMatchObject({ everywhere: 'operator', projects: {} })
+  })
+
+  it('has the roles of groups in node groups, in its row of the users too, and loses them with the group', async () => {
+    const { provider, engine, signIn, me } = await openWithProvider()
+    const nodeGroups = async () =>
+      [await me(), engine.access.listUsers()[0]].map((one) => (one as { nodeGroups: unknown }).nodeGroups)
+    provider.people.set('anna-7', { ...ANNA, groups: ['eu ops'] })
+    await signIn('anna-7')
+    expect(await me()).toMatchObject({ role: 'admin of nodes', everywhere: null, projects: {} })
+    expect(await nodeGroups()).toEqual([{ eu: 'admin' }, { eu: 'admin' }])
+    provider.people.set('anna-7', { ...ANNA, groups: ['crawlers', 'eu ops'] })
+    await signIn('anna-7')
+    expect(await me()).toMatchObject({ everywhere: 'operator', nodeGroups: { eu: 'admin' } })
+    provider.people.set('anna-7', { ...ANNA, groups: ['crawlers'] })
+    await signIn('anna-7')
+    expect(await nodeGroups()).toEqual([{}, {}])
   })
 
   it('refuses whoever is in no group with a role, in words, and ends what the person still had', async () => {

@@ -30,7 +30,8 @@ const principalWith = (rights: Rights, role: Principal['role']): Principal => ({
 
 const NOTHING: Ids = {
   ...{ job: 'f'.repeat(32), queued: 'e'.repeat(32), schedule: 'd'.repeat(32), chain: 'c'.repeat(32) },
-  ...{ order: 'b'.repeat(32), errorGroup: '999999' }
+  ...{ order: 'b'.repeat(32), errorGroup: '999999' },
+  ...{ alertRule: '9'.repeat(32), alertSilence: '8'.repeat(32), alert: '7'.repeat(32) }
 }
 
 /** The example of an operation, with these things in the fields that name some. */
@@ -43,6 +44,7 @@ function inputWith(name: string, project: string, ids: Ids): unknown {
     ...{ project, run, job: ids.job, jobs: [ids.job, ids.queued], place: { before: ids.queued } },
     ...{ dependencies: undefined, schedule: ids.schedule, schedules: [ids.schedule], crawlOrder: ids.order },
     ...{ chain: ids.chain, errorGroup: Number(ids.errorGroup), errorGroups: [Number(ids.errorGroup)] },
+    ...{ maybeProject: project, alertRule: ids.alertRule, alertSilence: ids.alertSilence, alerts: [ids.alert] },
     ...{ environment: project, runs: [name === 'jobs.runMany' ? { project, spider: 'x' } : run] }
   }
   for (const [field, noun] of Object.entries(about))
@@ -96,13 +98,13 @@ it.each(ROLES_THERE)('a %s of one project gets nothing of another, whatever is a
   }
   expect(wrong).toEqual([])
   expect(await stateOfOther(client)).toEqual(before)
-  expect(Object.keys(own)).toHaveLength(6)
+  expect(Object.keys(own)).toHaveLength(9)
 })
 
 it('an owner does see it: what is hidden above is there', async () => {
   const { client, other } = await openTwoProjects()
   const lists = `jobs.list jobs.facets queue.lanes queue.limits projects.list schedules.list schedules.firings
-    schedules.calendar chains.list errors.list crawlOrders.list`
+    schedules.calendar chains.list errors.list crawlOrders.list alerts.list alertRules.list alertSilences.list`
   for (const name of lists.split(/\s+/)) {
     const now = { fromMs: Date.UTC(2030, 0, 1), untilMs: Date.UTC(2030, 0, 2) }
     const text = await outcome(client, name, name === 'schedules.calendar' ? now : {})
@@ -116,7 +118,7 @@ it('an owner does see it: what is hidden above is there', async () => {
 /** What others are tried with, or a file. */
 const TAKES_AWAY = new Set([
   ...['projects.upload', 'projects.deleteProject', 'projects.deleteVersion', 'schedules.remove', 'chains.remove'],
-  'crawlOrders.cancel'
+  ...['crawlOrders.cancel', 'alertRules.remove', 'alertSilences.remove']
 ])
 
 /** What takes slots from others is refused to roles in single projects: say-over-others.test.ts. */
@@ -141,7 +143,7 @@ it.each(ROLES_THERE)('a %s of one project does there what the role allows, and s
       const text = await outcome(limited, name, input)
       const may = includes(setThere(role), of.meta.needs)
       if (text.includes('ROLE_REQUIRED') === may) wrong.push(`${way}, ${name}: ${text.slice(0, 200)}`)
-      const isMissing = /"(PROJECT|JOB|SCHEDULE|CHAIN|ERROR_GROUP)_NOT_FOUND"/.test(text)
+      const isMissing = /"(PROJECT|JOB|SCHEDULE|CHAIN|ERROR_GROUP|ALERT_RULE|ALERT_SILENCE)_NOT_FOUND"/.test(text)
       if (may && isMissing) wrong.push(`${way}, ${name}: ${text.slice(0, 200)}`)
     }
   }

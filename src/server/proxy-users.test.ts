@@ -4,7 +4,7 @@ import http from 'node:http'
 import { text } from 'node:stream/consumers'
 import { describe, expect, it } from 'vitest'
 import { PEER_HEADER } from '../engine/runtime/peer-header.ts'
-import { NO_SIGN_IN, type ProxyOptions } from './auth/sign-in-options.ts'
+import { type GroupRights, NO_SIGN_IN, type ProxyOptions } from './auth/sign-in-options.ts'
 import { branded } from '../shared/testing/ids.ts'
 import { basic, cookieOf, openTestApp, openTestService, RIGHT } from './testing/test-app.ts'
 
@@ -13,9 +13,10 @@ const ANNA = { 'x-user': 'anna', 'x-groups': 'everybody, crawlers' }
 
 const proxyAt = (...from: string[]): ProxyOptions => ({
   ...{ userHeader: 'x-user', groupsHeader: 'x-groups', from },
-  roles: new Map([
-    ['crawlers', { role: 'operator', projects: {} }],
-    ['admins', { role: 'owner', projects: {} }]
+  roles: new Map<string, GroupRights>([
+    ['crawlers', { role: 'operator', projects: {}, nodeGroups: {} }],
+    ['eu ops', { role: null, projects: {}, nodeGroups: { eu: 'operator' } }],
+    ['admins', { role: 'owner', projects: {}, nodeGroups: {} }]
   ])
 })
 
@@ -46,6 +47,21 @@ describe('a user whom the proxy names', () => {
     expect(await me({ ...ANNA, 'x-groups': 'admins' })).toMatchObject({ name: 'anna', role: 'owner' })
     expect(await me({ ...ANNA, 'x-groups': 'everybody' })).toBe(403)
     expect(engine.access.listUsers()).toMatchObject([{ name: 'anna', origin: 'proxy' }])
+  })
+
+  it('has roles in node groups as long as a request names their group', async () => {
+    const { me, engine } = openBehindProxy()
+    const listed = () => engine.access.listUsers().map(({ nodeGroups }) => nodeGroups)
+    expect(await me({ ...ANNA, 'x-groups': 'eu ops' })).toMatchObject({
+      everywhere: null,
+      nodeGroups: { eu: 'operator' }
+    })
+    expect(listed()).toEqual([{ eu: 'operator' }])
+    expect(await me({ ...ANNA, 'x-groups': 'crawlers|eu ops' })).toMatchObject({
+      ...{ everywhere: 'operator', nodeGroups: { eu: 'operator' } }
+    })
+    expect(await me(ANNA)).toMatchObject({ everywhere: 'operator', nodeGroups: {} })
+    expect(listed()).toEqual([{}])
   })
 
   it('is let in by a group of this Scrapdeck alone, once it is known here, and keeps the own role besides', async () => {
@@ -110,8 +126,8 @@ describe('a user whom the proxy names', () => {
     expect(
       engine.audited.map(({ who, operation, input, code }) => [who.name, operation, JSON.parse(input), code])
     ).toEqual([
-      ['anna', 'users.signIn', { ...anna, role: 'operator', projects: {} }, null],
-      ['anna', 'users.signIn', { ...anna, role: 'owner', projects: {} }, null],
+      ['anna', 'users.signIn', { ...anna, role: 'operator', projects: {}, nodeGroups: {} }, null],
+      ['anna', 'users.signIn', { ...anna, role: 'owner', projects: {}, nodeGroups: {} }, null],
       ['anna', 'users.signIn', { ...anna, isVouchedFor: false }, null],
       ['anna', 'GET /api/v1/…', { path: '/api/v1/users/me' }, 'ROLE_REQUIRED'],
       ['eve', 'GET /api/v1/…', { path: '/api/v1/users/me' }, 'ROLE_REQUIRED']

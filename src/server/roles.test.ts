@@ -29,8 +29,10 @@ const OPERATIONS: Record<Role, string> = {
     users.me users.changePassword roles.list tokens.list tokens.create tokens.revoke secondFactors.get secondFactors.beginAuthenticator
     secondFactors.confirmAuthenticator secondFactors.removeAuthenticator secondFactors.renewRecoveryCodes secondFactors.beginPasskey secondFactors.addPasskey
     secondFactors.removePasskey
-    sessions.list sessions.revoke signIns.get signIns.approve signIns.deny system.status system.history`,
+    sessions.list sessions.revoke signIns.get signIns.approve signIns.deny system.status system.history alerts.list alertRules.list alertSilences.list`,
   operator: `
+    alerts.acknowledge alertRules.create alertRules.update alertRules.remove alertSilences.create alertSilences.remove
+    alertChannels.names
     crawl crawlOrders.update crawlOrders.cancel jobs.run jobs.runMany jobs.setPriority jobs.reorder jobs.place
     jobs.runElsewhere jobs.cancel jobs.restore jobs.keep jobs.retry nodes.cancelExternal nodes.adoptExternal
     projects.setPaused schedules.create schedules.update schedules.remove schedules.setPaused schedules.runNow

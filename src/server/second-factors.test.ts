@@ -256,6 +256,11 @@ describe('where everybody has a second factor', () => {
     expect([wrong.statusCode, wrong.body]).toEqual([400, expect.stringContaining(secret)])
     const done = await page.code(wrong, codeNow(secret))
     expect(done.body.match(/\w{4}-\w{4}-\w{4}-\w{4}/g)).toHaveLength(10)
+    // A form without an address of its own keeps the fragment, the page that was wanted; a link would lose it.
+    expect(done.body).toMatch(/<form method="post">\n<input type="hidden" name="saved" value="yes">/)
+    expect(done.body).not.toContain('href="/ui/"')
+    const goneOn = await page.post({ saved: 'yes' })
+    expect([goneOn.statusCode, goneOn.headers.location]).toEqual([303, '/ui/'])
     expect(await page.me()).toBe('anna')
     expect(lastAudited()).toMatchObject({ operation: 'login' })
     expect(audited.map(({ operation }) => operation)).toContain('secondFactors.confirmAuthenticator')

@@ -124,6 +124,53 @@ it('gives no more than whoever allows it has, and nothing once that person is di
   expect((await redeem(right(code))).json()).toMatchObject({ code: 'SIGN_IN_FAILED' })
 })
 
+it.each(['logs out', 'is logged out by another browser of anna', 'ends with a new password', 'ends with all others'])(
+  'a code counts no more once the session that allowed it %s',
+  async (end) => {
+    const { call, approve, redeem, post, access, anna, askAnonymously, cookie, engine, tokens, logOutEverywhere } =
+      await open()
+    const other = cookieOf(await post('/ui/login', { username: 'anna', password: PASSWORD }))
+    const code = await approve()
+    const { deviceCode, userCode } = (await post('/ui/login/device', REQUESTER)).json<{
+      deviceCode: string
+      userCode: string
+    }>()
+    expect((await call('POST', '', { to: { kind: 'code', userCode } })).statusCode).toBe(200)
+    if (end === 'logs out') await post('/ui/logout', {}, { cookie })
+    if (end === 'ends with a new password') await access.updateUser(anna.id, { password: 'lantern osprey cobblestone' })
+    if (end === 'ends with all others') await logOutEverywhere()
+    if (end.includes('another browser')) {
+      const { sessions } = (await askAnonymously({ url: '/api/v1/sessions', headers: { cookie: other } })).json<{
+        sessions: { id: string; isCurrent: boolean }[]
+      }>()
+      const { id } = sessions.find(({ isCurrent }) => !isCurrent)!
+      await askAnonymously({ method: 'DELETE', url: `/api/v1/sessions/${id}`, headers: { cookie: other } })
+    }
+    for (const form of [right(code), { deviceCode }]) {
+      const answer = await redeem(form)
+      expect([answer.statusCode, answer.json()]).toEqual([403, expect.objectContaining({ code: 'SIGN_IN_FAILED' })])
+    }
+    expect(tokens()).toEqual([])
+    expect(engine.audited.filter(({ operation }) => operation === 'signIns.redeem').length).toBeGreaterThan(0)
+  }
+)
+
+it('a code counts no more if its user is disabled in the moment before the token is made', async () => {
+  const { approve, redeem, access, anna, tokens, engine } = await open()
+  const code = await approve()
+  const { redeem: redeemCode } = engine.signIns
+  let disabled: Promise<unknown> | null = null
+  engine.signIns.redeem = (given) => {
+    const grant = redeemCode.call(engine.signIns, given)
+    disabled = access.updateUser(anna.id, { enabled: false })
+    return grant
+  }
+  expect((await redeem(right(code))).json()).toMatchObject({ code: 'SIGN_IN_FAILED' })
+  await disabled
+  await access.updateUser(anna.id, { enabled: true })
+  expect(tokens()).toEqual([])
+})
+
 it('the pages are framed by nobody', async () => {
   const { ask } = openTestApp()
   const { headers } = await ask({ url: '/ui/' })

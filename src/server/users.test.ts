@@ -287,6 +287,44 @@ describe('who was let in before', () => {
   })
 })
 
+describe('a token that is created with an Idempotency-Key', () => {
+  const create = (app: Awaited<ReturnType<typeof openWithAnna>>, payload: object = { name: 'ci', expiresInDays: 1 }) =>
+    app.askAnonymously({
+      ...{ method: 'POST', url: '/api/v1/tokens', payload },
+      headers: { authorization: basic('anna', PASSWORD), 'content-type': 'application/json', 'idempotency-key': 'k' }
+    })
+
+  it('is made once and told once: a repeated request is told what to do, and nothing has kept the secret', async () => {
+    const app = await openWithAnna()
+    const kept: string[] = []
+    const { once } = app.engine.answers
+    app.engine.answers.once = (request, perform) =>
+      once(request, async () => {
+        const answer = await perform()
+        kept.push(answer.text)
+        return answer
+      })
+    const first = await create(app)
+    const { secret } = first.json<{ secret: string }>()
+    const again = await create(app)
+    expect([again.statusCode, again.json()]).toEqual([
+      ...[409, expect.objectContaining({ code: 'IDEMPOTENCY_SECRET_NOT_KEPT' })]
+    ])
+    expect(again.body).not.toContain(secret)
+    expect(app.access.listTokens(OWNER).map(({ name }) => name)).toEqual(['ci'])
+    expect(kept.join('')).not.toContain(secret)
+    expect((await create(app, { name: 'other', expiresInDays: 1 })).json()).toMatchObject({
+      code: 'IDEMPOTENCY_KEY_REUSED'
+    })
+  })
+
+  it('leaves the key free if it was refused', async () => {
+    const app = await openWithAnna()
+    const wrong = { name: 'ci', role: 'owner', expiresInDays: 1 }
+    for (const _ of [1, 2]) expect((await create(app, wrong)).json()).toMatchObject({ code: 'ROLE_REQUIRED' })
+  })
+})
+
 describe('whoever guesses', () => {
   it('gains nothing from the address of somebody who is known there, except for that very name', async () => {
     const { logIn, access, tokenOf, meWith } = await openWithAnna()

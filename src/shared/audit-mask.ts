@@ -85,26 +85,57 @@ function writeObject(object: Record<string, unknown>, writing: Writing): string 
     }
     const value = object[name]
     if (value === undefined) continue
-    const written = writeText(name, budget)
-    const isSecret = (writing.isNamed && names.has(name)) || isSecretValue(name, value)
-    if (isSecret || WHOLE_FILES.has(name)) {
+    const known = fieldOf(name)
+    const written = known.text ?? writeText(name, budget)
+    if (known.text !== null) budget.left -= known.text.length + 1
+    const isSecret = (writing.isNamed && names.has(name)) || (known.isSecret && isNoFigure(value))
+    if (isSecret || known.isWholeFile) {
       const size = typeof value === 'string' ? value.length : 0
       parts.push(`${written}:${JSON.stringify(isSecret ? SECRET_MASK : `(${size} characters)`)}`)
-    } else if (SECRET_PLACES.test(name)) parts.push(`${written}:${maskAll(value, budget)}`)
+    } else if (known.isSecretPlace) parts.push(`${written}:${maskAll(value, budget)}`)
     else {
-      const isNamed = writing.isNamed || NAMED_PLACES.has(name)
+      const isNamed = writing.isNamed || known.isNamedPlace
       parts.push(`${written}:${write(value, { budget, depth: depth + 1, names, isNamed })}`)
     }
   }
   return `{${parts.join(',')}}`
 }
 
+interface Field {
+  /** As it is written; null: it must be looked at each time. */
+  text: string | null
+  isSecret: boolean
+  isSecretPlace: boolean
+  isNamedPlace: boolean
+  isWholeFile: boolean
+}
+
+/** What names of fields say, of most of those that requests have: every order is written. */
+const FIELDS = new Map<string, Field>()
+const FIELDS_MAX = 1_000
+const PLAIN_NAME = /^[\w.-]{1,40}$/
+
+const fieldOf = (name: string): Field => FIELDS.get(name) ?? lookAt(name)
+
+function lookAt(name: string): Field {
+  const field: Field = {
+    text: PLAIN_NAME.test(name) && maskTokens(name) === name ? `"${name}"` : null,
+    isSecret: name !== 'secretNames' && SECRET_NAME.test(name),
+    isSecretPlace: SECRET_PLACES.test(name),
+    isNamedPlace: NAMED_PLACES.has(name),
+    isWholeFile: WHOLE_FILES.has(name)
+  }
+  // Names of arguments are anybody's: the usual ones come back.
+  if (FIELDS.size >= FIELDS_MAX) FIELDS.clear()
+  if (field.text !== null) FIELDS.set(name, field)
+  return field
+}
+
+const isSecretValue = (name: string, value: unknown): boolean => fieldOf(name).isSecret && isNoFigure(value)
+
 /** Whether there is one says nothing; how many characters it has would. */
-const isSecretValue = (name: string, value: unknown): boolean =>
-  value !== null &&
-  (typeof value === 'string' || typeof value === 'object') &&
-  name !== 'secretNames' &&
-  SECRET_NAME.test(name)
+const isNoFigure = (value: unknown): boolean =>
+  value !== null && (typeof value === 'string' || typeof value === 'object')
 
 /** The names stay. */
 function maskAll(values: unknown, budget: Writing['budget']): string {

@@ -34,6 +34,7 @@ export const ERROR_CODES = {
   NODE_DUPLICATE: { status: 409, title: 'This node is already in the fleet' },
   NODE_URL_INVALID: { status: 400, title: 'This is not the address of a Scrapyd server' },
   NODE_CONNECTION_INVALID: { status: 400, title: 'A certificate, key or proxy of the node cannot be used' },
+  CREDENTIAL_FILE_NOT_ALLOWED: { status: 403, title: 'This file must not be used as a credential' },
   EXTERNAL_JOB_GONE: { status: 404, title: 'The node does not list this external job' },
   JOB_IS_OURS: { status: 409, title: 'This run already belongs to a Scrapdeck job' },
   NODE_BUSY: { status: 409, title: 'Jobs are still running on the node' },
@@ -72,6 +73,10 @@ export const ERROR_CODES = {
   PLUGIN_UNUSABLE: { status: 500, title: 'A plugin cannot be loaded' },
   IDEMPOTENCY_KEY_REUSED: { status: 409, title: 'The idempotency key was used for another request' },
   IDEMPOTENCY_CUT_OFF: { status: 409, title: 'The first request with this key was interrupted' },
+  IDEMPOTENCY_SECRET_NOT_KEPT: {
+    status: 409,
+    title: 'The first response with this key had a secret, which is not kept'
+  },
   REQUEST_TOO_LARGE: { status: 413, title: 'The request is larger than the limit' },
   ANSWER_TOO_LARGE: { status: 413, title: 'The response would be larger than the limit' },
   TOO_MANY_REQUESTS: { status: 429, title: 'Rate limit exceeded' },

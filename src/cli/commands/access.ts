@@ -8,7 +8,7 @@ import { formatAge } from '../../shared/time.ts'
 import { wholeNumber } from '../client/arguments.ts'
 import type { Client } from '../client/connect.ts'
 import { CommandEnd, EXIT_CODES } from '../client/exit-codes.ts'
-import { localTime, print, table } from '../client/output.ts'
+import { localTime, plural, print, table } from '../client/output.ts'
 import type { ClientCommands } from '../client/session.ts'
 import type { Terminal } from '../client/terminal.ts'
 import { findGroup } from './groups.ts'
@@ -24,6 +24,7 @@ interface UserFlags extends RightsFlags {
   enable?: boolean
   /** false: `--no-second-factor`. */
   secondFactor?: boolean
+  revokeTokens?: boolean
 }
 
 interface TokenFlags {
@@ -71,33 +72,41 @@ function addUsers(add: ClientCommands['add'], nowMs: () => number): void {
       .addOption(new Option('--disable', 'refuse logins and tokens').conflicts('enable'))
       .option('--enable', 'allow them again')
       .option('--no-second-factor', 'remove the authenticator app, recovery codes and passkeys; ends all sessions')
+      .option('--revoke-tokens', 'revoke all tokens of the user, which a new password does not')
   )(
     async (
       { client, flags, terminal },
       [name = ''],
-      { newPasswordFile, enable, disable, secondFactor = true, ...given }: UserFlags
+      { newPasswordFile, enable, disable, secondFactor = true, revokeTokens = false, ...given }: UserFlags
     ) => {
       const rights = rightsIn(given)
       const password = readNewPassword(newPasswordFile, terminal)
       const enabled = enable === true ? true : disable === true ? false : undefined
       const isUnchanged = Object.keys(rights).length === 0 && enabled === undefined && password === null
-      if (isUnchanged && secondFactor) {
+      if (isUnchanged && secondFactor && !revokeTokens) {
         throw new CommandEnd(
           EXIT_CODES.usage,
-          'Nothing to change: give --role, --project, --node-group, --new-password-file, --enable, --disable or --no-second-factor.'
+          'Nothing to change: give --role, --project, --node-group, --new-password-file, --enable, --disable, --no-second-factor or --revoke-tokens.'
         )
       }
-      const { id } = await findUser(client, name)
+      const before = await findUser(client, name)
+      const { id } = before
       const reset = secondFactor ? null : await client.secondFactors.reset({ id })
       const changes = { ...rights, enabled, ...(password !== null && { password }) }
-      const answer = isUnchanged && reset !== null ? reset : await client.users.update({ id, ...changes })
-      print(
-        terminal,
-        flags,
-        answer,
-        ({ user }) =>
-          `${user.name}: ${describeRights(user)}, ${user.enabled ? 'enabled' : 'disabled'}${reset === null ? '' : ', no second factor'}`
-      )
+      const answer = isUnchanged ? (reset ?? { user: before }) : await client.users.update({ id, ...changes })
+      // After all else: whoever still had a session could have made another one.
+      const tokens = revokeTokens || password !== null ? await tokensOf(client, id) : []
+      if (revokeTokens) for (const token of tokens) await client.tokens.revoke({ id: token.id })
+      print(terminal, flags, answer, ({ user }) => {
+        const done = [
+          ...[describeRights(user), user.enabled ? 'enabled' : 'disabled'],
+          ...(reset === null ? [] : ['no second factor']),
+          ...(reset === null && password === null ? [] : ['all sessions ended']),
+          ...(revokeTokens ? [`${plural(tokens.length, 'token')} revoked`] : [])
+        ]
+        const left = password === null ? '' : whatStillWorks(revokeTokens ? 0 : tokens.length, user.passkeyCount)
+        return `${user.name}: ${done.join(', ')}${left}`
+      })
     }
   )
 
@@ -201,6 +210,18 @@ function listedSessions(sessions: Session[], nowMs: number): string {
     ]),
     'No browser is logged in.'
   )
+}
+
+const tokensOf = async (client: Client, id: User['id']): Promise<AccessToken[]> =>
+  (await client.tokens.list()).tokens.filter(({ userId }) => userId === id)
+
+/** Besides the new password: somebody who had the former one may have made them. */
+function whatStillWorks(tokens: number, passkeys: number): string {
+  const line = (count: number, noun: string, act: string) =>
+    count === 0
+      ? ''
+      : `\n${plural(count, noun)} still ${count === 1 ? 'works' : 'work'}: ${act} ${count === 1 ? 'it' : 'them'}.`
+  return line(tokens, 'token', '--revoke-tokens revokes') + line(passkeys, 'passkey', '--no-second-factor removes')
 }
 
 const withPassword = (command: Command): Command =>

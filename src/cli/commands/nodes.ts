@@ -109,7 +109,10 @@ export function addNodeCommands({ group, terminal }: ClientCommands): void {
       withSettings(command)
         .option('--kubeconfig <file>', 'take address and credentials from this file')
         .option('--context <name>', 'of that file (default: its current context)')
-        .option('--token-file <path>', 'file with the token, on the machine of Scrapdeck; read again as it changes')
+        .option(
+          '--token-file <path>',
+          'file with the token, on the machine of Scrapdeck, in a directory that its configuration names; read again as it changes'
+        )
         .option('--ca-certificate <file>', 'PEM; only needed for a private CA')
         .option('--image <reference>', 'image of the pods, with Python and Scrapy')
         .option('--engine-url <address>', 'how pods reach Scrapdeck, to fetch eggs')

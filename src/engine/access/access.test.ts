@@ -59,6 +59,31 @@ describe('users and tokens', () => {
     }
   })
 
+  it('keep what ended their sessions after a restart, also by a clock that is behind that of before', async () => {
+    const { access, clock, reopen } = await openAccess()
+    const anna = await access.createUser(aPerson('anna'))
+    const ends = [
+      () => access.endSessionsOf(anna.id),
+      () => access.endAllSessions(),
+      () => access.updateUser(anna.id, { password: `${PASSWORD} too` }),
+      () => access.endAllSessions(),
+      () => access.endSessionsOf(anna.id)
+    ]
+    for (const end of ends) {
+      const beganAtMs = access.sessionStart(anna.id)
+      const ownersBeganAtMs = access.sessionStart(null)
+      expect(access.findBySession(anna.id, beganAtMs)).not.toBeNull()
+      clock.jumpWallBy(-5_000)
+      await end()
+      for (const one of [access, await reopen()]) {
+        expect(one.findBySession(anna.id, beganAtMs)).toBeNull()
+        expect(one.findBySession(anna.id, one.sessionStart(anna.id))).not.toBeNull()
+        const isOfAll = end === ends[1] || end === ends[3]
+        expect(one.findBySession(null, ownersBeganAtMs) === null).toBe(isOfAll)
+      }
+    }
+  })
+
   it('that two people create at the same time under one name are one', async () => {
     const { access } = await openAccess()
     const made = await Promise.allSettled(['anna', 'Anna', 'ANNA'].map((name) => access.createUser(aPerson(name))))

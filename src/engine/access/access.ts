@@ -7,10 +7,9 @@ import type { Clock } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
 import type { Random } from '../runtime/random.ts'
 import type { StoredAccessToken, StoredRole, StoredUser } from '../store/records.ts'
-import type { AccessStore } from '../store/store.ts'
 import { actAs, addToAudit } from './acting.ts'
 import { type Bearer, Bearers } from './bearers.ts'
-import { Directory } from './directory.ts'
+import { Directory, type DirectoryStore } from './directory.ts'
 import { GroupCommands } from './group-commands.ts'
 import { LastSeen } from './last-seen.ts'
 import { nameFrom } from './outside-name.ts'
@@ -21,12 +20,12 @@ import { areSameRoles, type GivenRoles, hasRole, shownRole } from './given-roles
 import { areSameRights, narrowRights, type Rights } from './rights.ts'
 import { RightsOfUsers } from './rights-of-users.ts'
 import { Roles } from './roles.ts'
-import { DAY_MS, type GivenToken, TokenCommands } from './token-commands.ts'
+import { DAY_MS, TokenCommands } from './token-commands.ts'
 import { hashTokenText, isTokenText, looksLikeToken } from './token-text.ts'
 import { type GivenUser, type ListedUser, UserCommands } from './user-commands.ts'
 
 export interface AccessParts {
-  store: AccessStore
+  store: DirectoryStore
   clock: Clock
   random: Random
   logger: Logger
@@ -51,6 +50,7 @@ export interface Vouched {
   /** As the groups there say, in place of what they said before. */
   role: string | null
   projects: StoredUser['projects']
+  nodeGroups: StoredUser['nodeGroups']
 }
 
 /**
@@ -108,14 +108,16 @@ export class Access {
   createUser = (given: GivenUser): Promise<ListedUser> => this.#users.create(given)
   updateUser = (id: UserId, changes: UserChanges): Promise<ListedUser> => this.#users.update(id, changes)
   endSessionsOf = (id: UserId): Promise<ListedUser> => this.#users.endSessions(id)
+  /** Those of all users and of the owner, on every engine that shares the database. */
+  endAllSessions = (): Promise<void> =>
+    this.#directory.inTurn(() => this.#directory.endAllSessions(this.#parts.clock.nowMs()))
   confirmPassword: UserCommands['confirmPassword'] = (by, current, words) =>
     this.#users.confirmPassword(by, current, words)
   removeUser = (id: UserId): Promise<boolean> => this.#users.remove(id)
   changeOwnPassword = (by: Principal, current: string, password: string): Promise<void> =>
     this.#users.changeOwnPassword(by, current, password)
   listTokens = (by: Principal): AccessToken[] => this.#tokens.list(by)
-  createToken = (by: Principal, wanted: GivenToken): Promise<{ secret: string; token: AccessToken }> =>
-    this.#tokens.create(by, wanted)
+  createToken: TokenCommands['create'] = (by, wanted, check) => this.#tokens.create(by, wanted, check)
   requireGrantable: TokenCommands['requireGrantable'] = (by, wanted) => this.#tokens.requireGrantable(by, wanted)
   revokeToken = (by: Principal, id: AccessTokenId): Promise<boolean> => this.#tokens.revoke(by, id)
 
@@ -152,12 +154,12 @@ export class Access {
   }
 
   /** As `signIn`, without waiting; null: it has something to write. For a proxy, which vouches with each request. */
-  findVouched({ subject, role, projects }: Vouched): Principal | null {
+  findVouched({ subject, role, projects, nodeGroups }: Vouched): Principal | null {
     const user = this.#directory.userBySubject(subject)
     if (user === undefined) return null
-    if (!areSameRoles(user, { role, projects })) return null
+    if (!areSameRoles(user, { role, projects, nodeGroups })) return null
     if (this.#parts.clock.nowMs() - (user.vouchedAtMs ?? 0) > VOUCHED_FOR_MS / 2) return null
-    const principal = this.#principalOf(user.id, Math.max(this.#parts.clock.nowMs(), user.sessionsSinceMs))
+    const principal = this.#principalOf(user.id, this.sessionStart(user.id))
     if (principal !== null) this.#lastSeen.mark(user.id, null)
     return principal
   }
@@ -168,7 +170,7 @@ export class Access {
    * roles exists and no group here has one, and BAD_INPUT.
    */
   async signIn(vouched: Vouched): Promise<Principal> {
-    const { subject, name, role, projects } = vouched
+    const { subject, name, role, projects, nodeGroups } = vouched
     if (this.#rights.of(vouched).anywhere === NONE && this.noneOfItsOwn(subject) === null) {
       await this.disown(subject)
       throw this.#noSuchRole(vouched)
@@ -186,23 +188,23 @@ export class Access {
           }
         )
       }
-      const user: StoredUser = { ...before, role, projects, vouchedAtMs: nowMs }
-      const isNews = known === undefined || !areSameRoles(before, { role, projects })
-      if (isNews) addToAudit({ name: user.name, subject, role, projects })
+      const user: StoredUser = { ...before, role, projects, nodeGroups, vouchedAtMs: nowMs }
+      const isNews = known === undefined || !areSameRoles(before, { role, projects, nodeGroups })
+      if (isNews) addToAudit({ name: user.name, subject, role, projects, nodeGroups })
       // That somebody is vouched for again is no change for the audit log.
       await (isNews ? this.#directory.putUser(user) : actAs(null, () => this.#directory.putUser(user)))
       this.#lastSeen.mark(user.id, null)
-      const principal = this.#principalOf(user.id, Math.max(nowMs, user.sessionsSinceMs))
+      const principal = this.#principalOf(user.id, this.sessionStart(user.id))
       if (principal !== null) return principal
       throw new ScrapdeckError('ROLE_REQUIRED', `${user.name} has no role, and is in no group that has one.`)
     })
   }
 
   /** For whom groups elsewhere have no role: no role of its own, if groups of this Scrapdeck give it one; else null. */
-  noneOfItsOwn(subject: string): Pick<Vouched, 'role' | 'projects'> | null {
+  noneOfItsOwn(subject: string): Pick<Vouched, 'role' | 'projects' | 'nodeGroups'> | null {
     const user = this.#directory.userBySubject(subject)
     if (user === undefined || !this.#directory.groupsOf(user.id).some(hasRole)) return null
-    return { role: null, projects: {} }
+    return { role: null, projects: {}, nodeGroups: {} }
   }
 
   /** Whoever vouches for this subject says that it has logged out. */
@@ -231,15 +233,15 @@ export class Access {
   /** Of a session that began then; null: it has ended. `userId`: null is the owner. `isSeen`: its user is active. */
   findBySession(userId: UserId | null, beganAtMs: number, { isSeen = true } = {}): Principal | null {
     const principal = this.#principalOf(userId, beganAtMs)
-    if (principal === null || !this.isCurrent(principal)) return null
+    if (principal === null || !this.isCurrent(principal) || beganAtMs < this.#directory.sessionsSince(userId))
+      return null
     if (isSeen) this.#lastSeen.mark(userId, null)
     return principal
   }
 
   /** When a session of this user begins, if it begins now: never before what ended earlier ones, by another clock. */
   sessionStart(userId: UserId | null): number {
-    const user = this.#directory.user(userId)
-    return Math.max(this.#parts.clock.nowMs(), user?.sessionsSinceMs ?? 0)
+    return Math.max(this.#parts.clock.nowMs(), this.#directory.sessionsSince(userId))
   }
 
   /** Whether what was allowed to this principal still is: false after a change of its role or password, too. */
@@ -320,7 +322,8 @@ export class Access {
       const changed = user === undefined ? null : change(user)
       if (changed === null) return
       addToAudit({ name: changed.name, subject, isVouchedFor: changed.vouchedAtMs !== null })
-      await this.#directory.putUser({ ...changed, sessionsSinceMs: this.#parts.clock.nowMs() + 1 })
+      const sessionsSinceMs = this.#directory.nextSessionsSince(changed.id, this.#parts.clock.nowMs())
+      await this.#directory.putUser({ ...changed, sessionsSinceMs })
     })
   }
 

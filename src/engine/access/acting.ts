@@ -140,6 +140,14 @@ export function requireAllNodesOfActor(use: string): void {
   )
 }
 
+/**
+ * Throws ROLE_REQUIRED unless an owner acts, for a source of nodes that is a file of this machine: a file of one line,
+ * which can be a password, becomes the address of a node that everybody sees.
+ */
+export function requireOwnerForFile({ source }: { source: { kind: string } }): void {
+  if (source.kind === 'file') requireOfActor(null, 'users.change', 'Naming a file on the machine of Scrapdeck')
+}
+
 /** Whether whoever acts may see a node with these tags: one that is found by its address, not by its id. */
 export function actorSeesNode(tags: readonly string[]): boolean {
   const principal = acting.getStore()?.principal

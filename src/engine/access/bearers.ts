@@ -18,6 +18,7 @@ export interface Bearer {
   name: string
   role: string | null
   projects: StoredUser['projects']
+  nodeGroups: StoredUser['nodeGroups']
   expiresAtMs: number
 }
 

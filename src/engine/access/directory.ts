@@ -2,7 +2,10 @@ import { EventEmitter } from 'node:events'
 import type { AccessTokenId, GroupId, UserId } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import type { StoredAccessToken, StoredGroup, StoredUser } from '../store/records.ts'
-import type { AccessStore } from '../store/store.ts'
+import type { AccessStore, SettingStore } from '../store/store.ts'
+
+/** Users, groups and tokens, and what holds for the sessions of all of them. */
+export type DirectoryStore = AccessStore & Pick<SettingStore, 'getSetting' | 'putSetting'>
 
 /** Of a name that can be one. */
 const NAME_MAX = 64
@@ -15,7 +18,7 @@ export const foldName = (name: string): string => name.normalize('NFKC').toLower
  * question to the store; each change is on disk before it counts.
  */
 export class Directory {
-  readonly #store: AccessStore
+  readonly #store: DirectoryStore
   readonly #users = new Map<UserId, StoredUser>()
   /** By folded name: anybody may ask for one. */
   readonly #idByName = new Map<string, UserId>()
@@ -24,13 +27,21 @@ export class Directory {
   readonly #tokenByHash = new Map<string, StoredAccessToken>()
   readonly #groups = new Map<GroupId, StoredGroup>()
   readonly #groupsByUser = new Map<UserId, StoredGroup[]>()
+  #allSessionsSinceMs: number
   /** Changes one after the other. */
   #turn: Promise<unknown> = Promise.resolve()
   /** `changed`: somebody may do something else than before. */
   readonly events = new EventEmitter<{ changed: [] }>()
 
-  constructor(store: AccessStore, users: StoredUser[], tokens: StoredAccessToken[], groups: StoredGroup[]) {
+  constructor(
+    store: DirectoryStore,
+    users: StoredUser[],
+    tokens: StoredAccessToken[],
+    groups: StoredGroup[],
+    allSessionsSinceMs = 0
+  ) {
     this.#store = store
+    this.#allSessionsSinceMs = allSessionsSinceMs
     for (const user of users) this.#keepUser(user)
     for (const token of tokens) this.#keepToken(token)
     for (const group of groups) this.#groups.set(group.id, group)
@@ -38,9 +49,12 @@ export class Directory {
   }
 
   /** With all that are in the store. */
-  static async open(store: AccessStore): Promise<Directory> {
-    const [users, tokens, groups] = await Promise.all([store.listUsers(), store.listAccessTokens(), store.listGroups()])
-    return new Directory(store, users, tokens, groups)
+  static async open(store: DirectoryStore): Promise<Directory> {
+    const [users, tokens, groups, sinceMs] = await Promise.all([
+      ...([store.listUsers(), store.listAccessTokens(), store.listGroups()] as const),
+      store.getSetting('sessions.sinceMs')
+    ])
+    return new Directory(store, users, tokens, groups, sinceMs ?? 0)
   }
 
   /** Performs `work` when all earlier changes are done: what it reads stays true until it has written. */
@@ -83,6 +97,27 @@ export class Directory {
     await this.#store.putUser(user)
     this.#keepUser(user)
     this.events.emit('changed')
+  }
+
+  /** Sessions of this user that began earlier have ended. null: the owner. */
+  sessionsSince(userId: UserId | null): number {
+    return Math.max(this.#allSessionsSinceMs, this.user(userId)?.sessionsSinceMs ?? 0)
+  }
+
+  /**
+   * What ends all sessions of this user now, those that began in this millisecond included. Never less than before: the
+   * clock of the engine that led then may have been ahead, and sessions begin no earlier than the last end.
+   */
+  nextSessionsSince(userId: UserId | null, nowMs: number): number {
+    return Math.max(nowMs, this.sessionsSince(userId)) + 1
+  }
+
+  /** Of all users and of the owner. */
+  async endAllSessions(nowMs: number): Promise<void> {
+    const newest = Math.max(...this.users.map(({ id }) => this.nextSessionsSince(id, nowMs)))
+    const sinceMs = Math.max(newest, this.nextSessionsSince(null, nowMs))
+    await this.#store.putSetting('sessions.sinceMs', sinceMs)
+    this.#allSessionsSinceMs = sinceMs
   }
 
   /** With its tokens, and out of its groups. */

@@ -18,7 +18,9 @@ export type SetOfRole = (role: string) => Permissions
 
 /** Whether both are the same roles, not only the same rights of today. */
 export const areSameRoles = (one: GivenRoles, other: GivenRoles): boolean =>
-  one.role === other.role && isDeepStrictEqual({ ...one.projects }, { ...other.projects })
+  one.role === other.role &&
+  isDeepStrictEqual({ ...one.projects }, { ...other.projects }) &&
+  isDeepStrictEqual({ ...one.nodeGroups }, { ...other.nodeGroups })
 
 /** What these roles allow. Pure, as everything here. */
 export function givenRights({ role, projects, nodeGroups = {} }: GivenRoles, setOf: SetOfRole): Rights {

@@ -117,6 +117,15 @@ describe('a custom role', () => {
     expect(results.map(({ status }) => status)).toEqual(['fulfilled', 'rejected'])
   })
 
+  it('has a name that lines of oidc_roles can have', () => {
+    const schema = rolesContract.create['~orpc'].inputSchema!
+    const accepts = (name: string) => schema.safeParse({ name, description: '', permissions: ['read'] }).success
+    const scopes = ['keeper in shop', 'keeper of nodes eu', 'keeper of nodes']
+    expect([...scopes, 'keeper of nodes-eu', 'keeper of shop'].filter(accepts)).toEqual([
+      ...['keeper of nodes-eu', 'keeper of shop']
+    ])
+  })
+
   it('is not given if it does not exist, to nobody and no token', async () => {
     const { access, programWith } = await openAccess()
     await expect(programWith('shop keeper')).rejects.toMatchObject({ code: 'BAD_INPUT', data: { field: 'role' } })
@@ -189,7 +198,7 @@ describe('what only owners have', () => {
       description: '',
       permissions: PERMISSIONS.filter((name) => name !== 'users.change')
     })
-    const vouched = { subject: 'oidc i 1', name: 'anna', projects: { shop: 'all' } as never }
+    const vouched = { subject: 'oidc i 1', name: 'anna', projects: { shop: 'all' } as never, nodeGroups: {} }
     expect(namesAnywhere(await access.signIn({ ...vouched, role: 'admin + all' }))).not.toContain('users.change')
     expect(namesAnywhere(await access.signIn({ ...vouched, role: 'owner + all' }))).toContain('users.change')
     // Whatever is given in a project is only what can be given there.
@@ -208,7 +217,7 @@ describe('a role that groups from elsewhere have', () => {
       ])
     )
     expect(roles.missing()).toEqual([{ name: 'shop keeper', options: ['oidc_roles'] }])
-    const vouched = { subject: 'oidc i 1', name: 'anna', role: 'shop keeper', projects: {} }
+    const vouched = { subject: 'oidc i 1', name: 'anna', role: 'shop keeper', projects: {}, nodeGroups: {} }
     const refusal = {
       code: 'ROLE_REQUIRED',
       message: expect.stringContaining('the role shop keeper, which does not exist in this Scrapdeck')
@@ -234,7 +243,13 @@ describe('a role that groups from elsewhere have', () => {
     const { access, roles } = await openAccess()
     await roles.create(KEEPER)
     const principal = access.admitBearer('t', {
-      ...{ subject: 'jwt i 1', name: 'pipeline', role: null, projects: { shop: 'shop keeper' } as never },
+      ...{
+        subject: 'jwt i 1',
+        name: 'pipeline',
+        role: null,
+        projects: { shop: 'shop keeper' } as never,
+        nodeGroups: {}
+      },
       expiresAtMs: Number.MAX_SAFE_INTEGER
     })
     expect(inShop(principal)).toEqual(['read', 'jobs.run', 'jobs.cancel'])

@@ -21,6 +21,8 @@ const DEVICES_OF_ADDRESS_MAX = 10
 /** What somebody has allowed: a token of theirs. */
 export interface Grant {
   by: Principal
+  /** Whether the session that allowed it goes on: a token must not outlive it before anybody has the token. */
+  isSessionOpen: () => boolean
   token: { name: string; expiresInDays: number } & Pick<SignInApproval, 'role' | 'projects'>
 }
 
@@ -59,10 +61,14 @@ export class SignIns {
   }
 
   /** Returns the code for the redirect address; null: the program asks. Throws ROLE_REQUIRED, SIGN_IN_NOT_FOUND. */
-  approve(by: Principal, { to, expiresInDays, role, projects }: SignInApproval): string | null {
+  approve(
+    by: Principal,
+    { to, expiresInDays, role, projects }: SignInApproval,
+    isSessionOpen: Grant['isSessionOpen']
+  ): string | null {
     const device = to.kind === 'code' ? this.#find(by, to.userCode) : null
     const name = nameOfSignIn(to.kind === 'code' ? device! : to.requester)
-    const grant: Grant = { by, token: { name, expiresInDays, role, projects } }
+    const grant: Grant = { by, isSessionOpen, token: { name, expiresInDays, role, projects } }
     this.#access.requireGrantable(by, grant.token)
     if (device !== null) {
       device.answer = grant
@@ -87,7 +93,8 @@ export class SignIns {
       VERIFIER.test(verifier) &&
       hash('sha256', verifier, 'base64url') === found.challenge
     if (!isRight) throw failed('The code of this sign-in is wrong, was already used, or is older than a minute')
-    return this.#stillAllowed(found.grant)
+    this.requireAllowed(found.grant)
+    return found.grant
   }
 
   /** A program that cannot open a browser, and shows this code instead. */
@@ -129,7 +136,8 @@ export class SignIns {
     if (device.answer === null) return { is: 'pending' }
     this.#devices.delete(key)
     if (device.answer === 'denied') throw failed('The sign-in was denied in the browser')
-    return { is: 'granted', grant: this.#stillAllowed(device.answer) }
+    this.requireAllowed(device.answer)
+    return { is: 'granted', grant: device.answer }
   }
 
   /** Throws SIGN_IN_NOT_FOUND, and TOO_MANY_REQUESTS for whoever tries codes. */
@@ -157,9 +165,9 @@ export class SignIns {
     )
   }
 
-  /** Whoever has allowed it may have been disabled since. */
-  #stillAllowed(grant: Grant): Grant {
-    if (this.#access.isCurrent(grant.by)) return grant
+  /** Whoever has allowed it may have been logged out or disabled since. Throws SIGN_IN_FAILED. */
+  requireAllowed({ by, isSessionOpen }: Grant): void {
+    if (this.#access.isCurrent(by) && isSessionOpen()) return
     throw failed('Whoever allowed this sign-in has been logged out or changed since')
   }
 

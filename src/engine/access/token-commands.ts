@@ -45,9 +45,17 @@ export class TokenCommands {
     return this.#directory.tokens.filter((token) => mayManage(by, token)).map(describeToken)
   }
 
-  /** Rejects with PASSWORD_REQUIRED, ROLE_REQUIRED, USER_NOT_FOUND, BAD_INPUT. */
-  create(by: Principal, wanted: GivenToken): Promise<{ secret: string; token: AccessToken }> {
+  /**
+   * Rejects with PASSWORD_REQUIRED, ROLE_REQUIRED, USER_NOT_FOUND, BAD_INPUT. `check`: throws if the token may not be
+   * made any more, asked when all earlier changes of users are done.
+   */
+  create(
+    by: Principal,
+    wanted: GivenToken,
+    check: () => void = () => {}
+  ): Promise<{ secret: string; token: AccessToken }> {
     return this.#directory.inTurn(async () => {
+      check()
       const { userId, role } = this.requireGrantable(by, wanted)
       if (this.#directory.tokensOf(userId).length >= TOKENS_EACH_MAX) {
         throw new ScrapdeckError('BAD_INPUT', `A user can have ${TOKENS_EACH_MAX} tokens. Revoke some first`)

@@ -118,8 +118,7 @@ export class UserCommands {
         ...{ ...before, ...rights },
         enabled: enabled ?? before.enabled,
         passwordHash: password === undefined ? before.passwordHash : await passwords.hash(password),
-        // A session that began in this millisecond has ended, too.
-        sessionsSinceMs: endsSessions ? clock.nowMs() + 1 : before.sessionsSinceMs
+        sessionsSinceMs: endsSessions ? directory.nextSessionsSince(id, clock.nowMs()) : before.sessionsSinceMs
       }
       await directory.putUser(user)
       return describeUser(user)
@@ -158,7 +157,8 @@ export class UserCommands {
   endSessions(id: UserId): Promise<ListedUser> {
     const { directory, clock } = this.#parts
     return directory.inTurn(async () => {
-      const user = { ...directory.requireUser(id), sessionsSinceMs: clock.nowMs() + 1 }
+      const sessionsSinceMs = directory.nextSessionsSince(id, clock.nowMs())
+      const user = { ...directory.requireUser(id), sessionsSinceMs }
       await directory.putUser(user)
       return describeUser(user)
     })

@@ -16,9 +16,10 @@ import type { Random } from '../runtime/random.ts'
 import type { AlertWrite } from '../store/records.ts'
 import type { AlertStore, WebhookReader } from '../store/store.ts'
 import { AlertBook, type AlertChanges, type AlertSetup } from './alert-book.ts'
-import { type Episode, FLAP_WINDOW_MS, isFiring } from './episodes.ts'
+import { type Episode, isFiring } from './episodes.ts'
 import type { Fact } from './fact.ts'
 import { newsOf } from './news.ts'
+import { FLAP_WINDOW_MS } from './recent-ends.ts'
 
 export interface AlertsParts {
   store: AlertStore & WebhookReader

@@ -6,6 +6,9 @@ export type Group = StoredAlertGroup
 
 export const isFiring = ({ state }: Episode): boolean => state === 'firing' || state === 'calming'
 
+/** As it is now: the book changes its own. */
+export const copyOf = (one: Episode): Episode => ({ ...one, channels: { ...one.channels } })
+
 /** What of a group is told of at one moment. */
 export interface AlertMessage {
   channelId: AlertChannelId
@@ -23,7 +26,7 @@ export interface AlertMessage {
 
 /** Of what one channel is told in one message. */
 export const groupIdOf = (channelId: AlertChannelId, rule: Pick<AlertRule, 'id' | 'groupBy'>, one: Episode): string =>
-  `${channelId} ${rule.id} ${partOf(rule.groupBy, one)}`
+  `${channelId} ${rule.id} ${rule.groupBy} ${partOf(rule.groupBy, one)}`
 
 function partOf(groupBy: AlertGrouping, { key, labels }: Episode): string {
   switch (groupBy) {
@@ -38,10 +41,5 @@ function partOf(groupBy: AlertGrouping, { key, labels }: Episode): string {
   }
 }
 
-/** An alert that ended this often within the hour has to be quiet for a while before its end is believed. */
-const ENDS_OF_FLAPPING = 3
-export const FLAP_WINDOW_MS = 3_600_000
+/** How long what came too often must be quiet before its end is believed. */
 export const CALM_MS = 600_000
-
-export const isFlapping = (ends: readonly number[], nowMs: number): boolean =>
-  ends.filter((atMs) => atMs > nowMs - FLAP_WINDOW_MS).length >= ENDS_OF_FLAPPING

@@ -9,8 +9,9 @@ const CLUSTER_FIELDS = ['url', 'proxyUrl', 'kubernetes', 'kubeconfig', 'kubeconf
 
 /**
  * Throws ROLE_REQUIRED if whoever acts may change only the nodes of some groups, and gives a node an address that uses
- * more than what is sent with it: the SSH keys of this machine, or what a cluster can name, which is files here, the
- * service account of the pod, and settings of all projects. `before`: the node that has it already.
+ * more than what is sent with it: the SSH keys of this machine, or what a cluster can name, which is files with
+ * credentials here, the service account of the pod, and settings of all projects. `before`: the node that has it
+ * already.
  */
 export function requireOwnMeans(
   address: Partial<NodeAddress>,

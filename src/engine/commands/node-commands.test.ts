@@ -4,6 +4,7 @@ import { aProjectName, aSourceId, aVersionName } from '../../shared/testing/ids.
 import { describeNode } from '../dispatch/describe-node.ts'
 import { LiveAttempts } from '../dispatch/live-attempts.ts'
 import { Fleet } from '../nodes/fleet.ts'
+import { CredentialFiles } from '../nodes/kubernetes/credential-files.ts'
 import { createJobIds } from '../runtime/ids.ts'
 import { silentLogger } from '../runtime/logger.ts'
 import { aNewJob, anAttemptStart } from '../testing/builders.ts'
@@ -55,6 +56,7 @@ beforeEach(async () => {
     random: createSeededRandom(2),
     pulling: { get: () => undefined },
     engineNodes: { isThere: (url) => url === 'engine:north' },
+    credentialFiles: new CredentialFiles({ directories: ['/etc/clusters'], never: [] }),
     newJobId: createJobIds(clock, createSeededRandom(3))
   })
 })
@@ -114,6 +116,23 @@ describe('orders about nodes that come at once', () => {
     expect(fleet.get(id)!.status.health).toBe('up')
     const moved = await commands.update(id, { url: 'http://eu-2:6800/' })
     expect(moved.status.health).not.toBe('up')
+  })
+})
+
+describe('the files that the address of a cluster names', () => {
+  const url = 'https://k8s.example.org/api/v1/namespaces/crawl'
+  const none = { engineUrl: null, graceSeconds: 30, quota: null, pod: {}, projects: {}, tokenFile: null, caFile: null }
+  const refused = { code: 'CREDENTIAL_FILE_NOT_ALLOWED' }
+
+  it('are those that the operator of the machine has set apart, in a new address and in a changed one', async () => {
+    const addWith = (files: object) => commands.add({ url, kubernetes: { ...none, ...files }, scrapydVersion: null })
+    await expect(addWith({ tokenFile: '/var/lib/scrapdeck/secret.key' })).rejects.toMatchObject(refused)
+    await expect(addWith({ caFile: '/etc/clusters/../passwd' })).rejects.toMatchObject(refused)
+    expect(fleet.list()).toEqual([])
+    const { id } = (await addWith({ tokenFile: '/etc/clusters/token' })).stored
+    const moved = { ...none, tokenFile: '/proc/self/environ' }
+    await expect(commands.update(id, { kubernetes: moved })).rejects.toMatchObject(refused)
+    expect(fleet.get(id)!.stored.kubernetes?.tokenFile).toBe('/etc/clusters/token')
   })
 })
 

@@ -5,6 +5,7 @@ import { ScrapdeckError } from '../../shared/errors.ts'
 import { actorSeesNode, refuseForeignTags, requireOnNodeOfActor } from '../access/acting.ts'
 import type { Dispatch } from '../dispatch/dispatch.ts'
 import type { LiveAttempts } from '../dispatch/live-attempts.ts'
+import type { CredentialFiles } from '../nodes/kubernetes/credential-files.ts'
 import { type Fleet, type FleetNode, noNode } from '../nodes/fleet.ts'
 import { checkCertificates } from '../nodes/scrapyd/certificates.ts'
 import { DIRECT, parseProxyUrl, refuseProxyOverSsh } from '../nodes/scrapyd/proxy.ts'
@@ -34,6 +35,7 @@ export interface NodeCommandsParts {
   clock: Clock
   random: Random
   pulling: Pick<PullingNodes, 'get'>
+  credentialFiles: CredentialFiles
   /** null: this engine is alone. */
   engineNodes: Pick<EngineNodes, 'isThere'> | null
   newJobId: () => JobId
@@ -76,7 +78,7 @@ export class NodeCommands {
       const { store, fleet, dispatch } = this.#parts
       refuseForeignTags(null, given.tags ?? [], 'nodes.add')
       requireOwnMeans(given)
-      const input = await resolved(given)
+      const input = await resolved(given, this.#parts.credentialFiles)
       this.#refuseDuplicate(parseNodeUrl(input.url).url)
       const stored = await this.#toStored(input, new TakenNames(fleet.list().map((node) => node.stored.name)))
       await store.putNode(stored)
@@ -391,7 +393,8 @@ export class NodeCommands {
     }
     if (given.url === undefined && given.kubernetes === undefined && !given.kubeconfig) return given
     // Settings alone leave the address as it is, and with it the credentials.
-    return resolved({ ...given, url: given.url ?? url, kubernetes: given.kubernetes ?? kubernetes! })
+    const whole = { ...given, url: given.url ?? url, kubernetes: given.kubernetes ?? kubernetes! }
+    return resolved(whole, this.#parts.credentialFiles)
   }
 
   /**
@@ -511,9 +514,9 @@ export class NodeCommands {
 }
 
 /** With the address and credentials that `in-cluster` and `kubeconfig` stand for. */
-async function resolved<Input extends Partial<NodeAddress>>(input: Input): Promise<Input> {
+async function resolved<Input extends Partial<NodeAddress>>(input: Input, files: CredentialFiles): Promise<Input> {
   if (!input.kubernetes || input.url === undefined) return input
   // Loaded for the first cluster, with its parser of kubeconfigs.
   const { resolveClusterAddress } = await import('../nodes/kubernetes/cluster-address.ts')
-  return resolveClusterAddress({ ...input, url: input.url, kubernetes: input.kubernetes })
+  return resolveClusterAddress({ ...input, url: input.url, kubernetes: input.kubernetes }, files)
 }

@@ -1,7 +1,8 @@
+import { isDeepStrictEqual } from 'node:util'
 import type { FleetFileChange } from '../../shared/contract/index.ts'
 import { isScrapdeckError, ScrapdeckError } from '../../shared/errors.ts'
 import type { Permission } from '../../shared/permissions.ts'
-import { requireOfActor } from '../access/acting.ts'
+import { requireOfActor, requireOwnerForFile } from '../access/acting.ts'
 import { breather } from '../runtime/breather.ts'
 import { applyStep, type FleetFileParts } from './apply-step.ts'
 import { checkSteps, createNotes } from './check.ts'
@@ -58,6 +59,10 @@ const NEEDED: Record<Part, readonly Permission[]> = {
 export function requireForSteps(steps: readonly Step[]): void {
   for (const part of new Set(steps.map((step) => step.part)))
     for (const needed of NEEDED[part]) requireOfActor(null, needed, `Applying a fleet file with changes of ${part}`)
+  const sources = steps.filter((step): step is Step<'discovery'> => step.part === 'discovery')
+  for (const { item, before } of sources) {
+    if (item !== null && !isDeepStrictEqual(item.source, before?.source)) requireOwnerForFile(item)
+  }
 }
 
 /** An error partway lists the changes that were made. Repeating is safe: matching items are left alone. */

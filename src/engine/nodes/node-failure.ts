@@ -16,5 +16,8 @@ const CODES: Record<NodeErrorKind, ErrorCode> = {
 
 /** A node's failure as clients see it; other errors unchanged. The message already names node, cause and next step. */
 export function toClientError(error: unknown): unknown {
-  return error instanceof NodeError ? new ScrapdeckError(CODES[error.kind], error.message, { cause: error }) : error
+  if (!(error instanceof NodeError)) return error
+  // What Scrapdeck itself refused before it asked the node keeps its code.
+  const code = error.cause instanceof ScrapdeckError ? error.cause.code : CODES[error.kind]
+  return new ScrapdeckError(code, error.message, { cause: error })
 }

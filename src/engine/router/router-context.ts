@@ -7,6 +7,8 @@ export interface SessionsOfCaller {
   list(): Session[]
   /** False: there is none that the caller may see. */
   end(id: string): Promise<boolean>
+  /** Whether that of this request goes on, asked at any time later; true if the request has none. */
+  ownIsOpen: () => boolean
   /** All of the caller's user but that of this request. */
   endOthers(): Promise<void>
 }

@@ -8,13 +8,18 @@ import type { RouterContext } from './router-context.ts'
 export const signInOperations = (os: ReturnType<typeof implementWithRights>, signIns: SignIns) => ({
   signIns: {
     get: os.signIns.get.handler(({ input, context }) => signIns.get(personIn(context), input.userCode)),
-    approve: os.signIns.approve.handler(({ input, context }) => ({ code: signIns.approve(personIn(context), input) })),
+    approve: os.signIns.approve.handler(({ input, context }) => ({
+      code: signIns.approve(personIn(context), input, context.sessions?.ownIsOpen ?? ALWAYS)
+    })),
     deny: os.signIns.deny.handler(({ input, context }) => {
       signIns.deny(personIn(context), input.userCode)
       return { denied: true as const }
     })
   }
 })
+
+/** The desktop's own window has no session that could end. */
+const ALWAYS = () => true
 
 /** Somebody who looks at a page. No program may sign in another one: a token could outlive itself that way. */
 function personIn({ principal, isFromPage }: RouterContext): Principal {

@@ -18,6 +18,8 @@ const SETTINGS = {
   'cache.identity': 'number',
   /** The newest entry of the audit log that the syslog server has. */
   'audit.syslogSeq': 'number',
+  /** All sessions that began earlier, of users and the owner, have ended: on engines that have a list of them, too. */
+  'sessions.sinceMs': 'number',
   /** Sealed: signs the links with which pods fetch eggs. */
   'kubernetes.linkKey': 'string'
 } as const

@@ -40,6 +40,11 @@ test('a wait is never shorter than the back-off or what the receiver asked for, 
   )
 })
 
+test('a message that will never be accepted is dead at once, and its receiver stays on', () => {
+  const { state, isGone } = plan(0, { isGood: false, answer: '550', isFinal: true })
+  expect({ state, isGone }).toEqual({ state: 'dead', isGone: undefined })
+})
+
 test('410 ends it at once, and long answers are cut', () => {
   expect(plan(0, { isGood: false, answer: '410', isGone: true })).toMatchObject({ state: 'dead', isGone: true })
   expect(plan(0, { isGood: true, answer: 'x'.repeat(10_000) }).answer.length).toBe(500)

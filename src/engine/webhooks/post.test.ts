@@ -44,6 +44,14 @@ test('a receiver gets the body and the headers, and its status is the answer', a
   expect(seen).toEqual(['POST', '/a%20b?c=d', 'msg_1', 'application/json', REQUEST.body])
 })
 
+test('the beginning of what a receiver says is read if it is asked for', async () => {
+  const port = await serve((_request, _body, response) => response.end('é'.repeat(9_000)))
+  const post = createPost({ guard: LOOPBACK, clock: systemClock })
+  const url = `http://127.0.0.1:${port}/`
+  expect(await post({ url, ...REQUEST, readsText: true })).toMatchObject({ status: 200, text: 'é'.repeat(2_048) })
+  expect(await post({ url, ...REQUEST })).not.toHaveProperty('text')
+})
+
 test('a redirect is not followed', async () => {
   let count = 0
   const port = await serve((_request, _body, response) => {

@@ -97,6 +97,8 @@ export interface EngineOptions {
   alertCommands?: readonly { name: string; program: string; args: readonly string[] }[]
   /** Where browsers reach the app, for links in messages; null: unknown. */
   publicUrl?: string | null
+  /** Directories with files of credentials that addresses of clusters may name. */
+  clusterCredentialDirectories?: readonly string[]
   /** Names of metrics begin with it and `_`. Default: scrapdeck. */
   metricsPrefix?: string
   /** Waits between the steps of a cancel: after INT, after the second INT, after KILL. Default: 30, 15 and 15. */
@@ -156,6 +158,8 @@ export interface Engine {
     | 'endSessions'
     | 'findBySession'
     | 'sessionStart'
+    | 'endSessionsOf'
+    | 'endAllSessions'
     | 'looksLikeToken'
     | 'isCurrent'
     | 'isEmpty'
@@ -177,7 +181,7 @@ export interface Engine {
     | 'events'
   >
   /** Programs that people sign in, for the doors at which those programs ask. */
-  signIns: Pick<SignIns, 'redeem' | 'begin' | 'poll'>
+  signIns: Pick<SignIns, 'redeem' | 'begin' | 'poll' | 'requireAllowed'>
   /** What is done or refused outside the contract. */
   audit: Pick<Audit, 'perform' | 'refuse' | 'record' | 'newRequestId'>
   /** Nodes that pull their jobs, for the server's door for them. */

@@ -4,6 +4,7 @@ import type { Base } from './base.ts'
 import type { EngineOptions } from './engine-options.ts'
 import type { LocalNode } from '../launcher/local-node.ts'
 import type { EngineCertificate } from '../leadership/leadership.ts'
+import type { CredentialFiles } from '../nodes/kubernetes/credential-files.ts'
 import type { EngineNodes } from '../nodes/engines/engine-nodes.ts'
 import type { NodeClient } from '../nodes/node-client.ts'
 import type { EggLinks } from '../nodes/kubernetes/egg-links.ts'
@@ -35,6 +36,7 @@ export function wireNodeClients(
     /** The hash of our egg; null: there is none. */
     eggOf: (project: ProjectName, version: VersionName) => string | null
     tunnels: SshTunnels
+    credentialFiles: CredentialFiles
     seams: Pick<NonNullable<EngineOptions['seams']>, 'createNodeClient' | 'connect'>
   }
 ) {
@@ -109,6 +111,7 @@ export function wireNodeClients(
     const options = {
       ...{ nodeId: id, name, url, caCertificate, clientCertificate, token, clock, logger },
       settings: node.kubernetes!,
+      files: parts.credentialFiles,
       clientKey: await openSecret(node, node.sealedClientKey, 'client key'),
       proxyUrl: await proxyUrlOf(node),
       eggOf(run: Parameters<EggLinks['sign']>[0]) {

@@ -1,4 +1,5 @@
 import { CrawlCommands } from '../commands/crawl-commands.ts'
+import type { CredentialFiles } from '../nodes/kubernetes/credential-files.ts'
 import { LogZips } from '../nodes/log-zips.ts'
 import { FleetFiles } from '../fleet-file/fleet-file.ts'
 import type { createConnection } from '../nodes/scrapyd/connection.ts'
@@ -25,15 +26,16 @@ export function wireRouter(
       crawlCacheSeconds: number
       connect: typeof createConnection | undefined
       tunnels: SshTunnels
+      credentialFiles: CredentialFiles
     }
 ): EngineRouter {
-  const { scheduleCommands } = parts
+  const { scheduleCommands, credentialFiles: files } = parts
   const probe: RouterParts['probe'] = async (address) => {
     if (!address.kubernetes) return probeNode({ ...parts, address })
     const { resolveClusterAddress } = await import('../nodes/kubernetes/cluster-address.ts')
     const { probeCluster } = await import('../nodes/kubernetes/probe.ts')
-    const resolved = await resolveClusterAddress({ ...address, kubernetes: address.kubernetes })
-    return probeCluster({ ...parts, address: resolved })
+    const resolved = await resolveClusterAddress({ ...address, kubernetes: address.kubernetes }, files)
+    return probeCluster({ ...parts, files, address: resolved })
   }
   return createRouter({
     ...parts,

@@ -1,41 +1,69 @@
 import { randomUUID } from 'node:crypto'
-import { type SignedIn, signInWithBrowser } from '../../remote/sign-in/sign-in.ts'
+import { type Clock, sleep } from '../../engine/runtime/clock.ts'
+import { type SignedIn, type SignInService, signInWithBrowser, signInWithCode } from '../../remote/sign-in/sign-in.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
+import { splitAddress } from '../../shared/ssh-address.ts'
 import type { RemoteConnection } from './connection.ts'
+import { openSignInRelay } from './sign-in-relay.ts'
 
 /** Signed in, and not used for an engine of the list yet. */
 const TICKETS_MAX = 20
 
-/** Tokens of people who have just signed in with their browser, each for one address and one use. */
+/** The engine that somebody signs in to; `url`: without a trailing slash. */
+interface SignInTo {
+  name: string
+  url: string
+}
+
+/** Tokens of people who have just signed in with a browser, each for one address and one use. */
 export class BrowserSignIns {
   readonly #openInBrowser: (url: string) => void
+  readonly #clock: Clock
   readonly #byTicket = new Map<string, SignedIn & { url: string }>()
 
-  constructor(openInBrowser: (url: string) => void) {
+  constructor({ openInBrowser, clock }: { openInBrowser: (url: string) => void; clock: Clock }) {
     this.#openInBrowser = openInBrowser
+    this.#clock = clock
   }
 
-  /** Resolves when somebody has allowed it. Rejects with what is wrong, or when `signal` ends it. */
-  async begin(url: string, connection: RemoteConnection, signal: AbortSignal) {
-    const service = {
-      address: url,
-      post: async (...call: Parameters<RemoteConnection['post']>) => {
-        try {
-          return await connection.post(...call)
-        } catch (error) {
-          throw signal.aborted ? error : await connection.explain(error)
-        }
-      }
+  /**
+   * Resolves when somebody has allowed it in the browser of this computer, which gets through an SSH host until then.
+   * Rejects with what is wrong, or when `signal` ends it.
+   */
+  async begin({ name, url }: SignInTo, connection: RemoteConnection, signal: AbortSignal) {
+    const { ssh, inner } = splitAddress(url)
+    const options = { name, inner: new URL(inner), connection }
+    await using relay = ssh === null ? null : await openSignInRelay(options)
+    const openBrowser = (page: string) => {
+      const { pathname, search, hash } = new URL(page)
+      this.#openInBrowser(relay === null ? page : relay.entranceTo(`${pathname}${search}${hash}`))
     }
-    const signedIn = await signInWithBrowser(service, {
-      ...{ client: 'desktop', openBrowser: this.#openInBrowser, signal }
+    try {
+      const service = serviceAt(inner, connection)
+      return this.#keep(await signInWithBrowser(service, { client: 'desktop', openBrowser, signal }), url)
+    } catch (error) {
+      throw signal.aborted ? cancelled(error) : error
+    }
+  }
+
+  /** First the code and the page to enter it on, in any browser that gets there; then what `begin` resolves with. */
+  async *beginWithCode({ url }: SignInTo, connection: RemoteConnection, given: AbortSignal) {
+    const leaving = new AbortController()
+    const signal = AbortSignal.any([given, leaving.signal])
+    const shown = Promise.withResolvers<{ page: string; userCode: string }>()
+    const signingIn = signInWithCode(serviceAt(splitAddress(url).inner, connection), {
+      ...{ client: 'desktop', signal, sleep: (ms) => sleep(this.#clock, ms, signal) },
+      show: (page, userCode) => shown.resolve({ page, userCode })
     })
-    const ticket = randomUUID()
-    const [oldest] = this.#byTicket.keys()
-    if (this.#byTicket.size >= TICKETS_MAX) this.#byTicket.delete(oldest!)
-    this.#byTicket.set(ticket, { ...signedIn, url })
-    const { userName, role, expiresAtMs } = signedIn
-    return { ticket, userName, role, expiresAtMs }
+    signingIn.catch(shown.reject)
+    try {
+      yield { is: 'waiting' as const, ...(await shown.promise) }
+      yield { is: 'signedIn' as const, ...this.#keep(await signingIn, url) }
+    } catch (error) {
+      throw given.aborted ? cancelled(error) : error
+    } finally {
+      leaving.abort()
+    }
   }
 
   /** Throws BAD_INPUT if it was used, or is for another address. */
@@ -45,4 +73,27 @@ export class BrowserSignIns {
     if (found?.url === url) return found
     throw new ScrapdeckError('BAD_INPUT', `This sign-in is not one to ${url}. Sign in again.`)
   }
+
+  #keep(signedIn: SignedIn, url: string) {
+    const ticket = randomUUID()
+    const [oldest] = this.#byTicket.keys()
+    if (this.#byTicket.size >= TICKETS_MAX) this.#byTicket.delete(oldest!)
+    this.#byTicket.set(ticket, { ...signedIn, url })
+    const { userName, role, expiresAtMs } = signedIn
+    return { ticket, userName, role, expiresAtMs }
+  }
 }
+
+const serviceAt = (address: string, connection: RemoteConnection): SignInService => ({
+  address,
+  async post(...call) {
+    try {
+      return await connection.post(...call)
+    } catch (error) {
+      throw await connection.explain(error)
+    }
+  }
+})
+
+/** Nobody waits for it, so it is no failure to log. */
+const cancelled = (cause: unknown) => new ScrapdeckError('SIGN_IN_FAILED', 'The sign-in was cancelled.', { cause })

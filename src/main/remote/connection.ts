@@ -1,7 +1,7 @@
 import { createORPCClient } from '@orpc/client'
 import { RPCLink } from '@orpc/client/fetch'
 import type { ContractRouterClient } from '@orpc/contract'
-import { Agent, buildConnector, fetch, type RequestInit } from 'undici'
+import { Agent, buildConnector, type Dispatcher, fetch, type RequestInit } from 'undici'
 import type { Socket } from 'node:net'
 import type { Clock } from '../../engine/runtime/clock.ts'
 import { connectThrough } from '../../engine/nodes/ssh/connect-through.ts'
@@ -15,7 +15,11 @@ import { splitAddress } from '../../shared/ssh-address.ts'
 import { fromWireError } from '../../shared/wire-errors.ts'
 import { type PeerCertificate, readPeerCertificate } from './certificate.ts'
 
-export type EngineClient = ContractRouterClient<Contract>
+/** `onBytes`: receives an answer that is no stream as it came, before it is decoded. */
+export interface CallContext {
+  onBytes?: (answer: Uint8Array) => void
+}
+export type EngineClient = ContractRouterClient<Contract, CallContext>
 
 export interface RemoteAddress {
   name: string
@@ -34,6 +38,14 @@ export interface RemoteConnection {
   readOperations(): Promise<Set<string>>
   /** Posts a form to a path outside the API. Rejects like a call. */
   post(path: string, form: Record<string, string>, signal: AbortSignal): Promise<{ status: number; text: string }>
+  /** Any request to its server, without our credentials, and the answer as it came. Rejects like a call. */
+  request(
+    to: Pick<Dispatcher.RequestOptions, 'method' | 'path'> & {
+      headers: Record<string, string | string[]>
+      body: Buffer | null
+      signal: AbortSignal
+    }
+  ): Promise<Dispatcher.ResponseData>
   /** What its server shows. Rejects if nobody answers. */
   readCertificate(): Promise<PeerCertificate>
   /** Any error of `client` as a ScrapdeckError. */
@@ -113,16 +125,21 @@ export function connectRemote(
     )
 
   const client: EngineClient = createORPCClient(
-    new RPCLink({
+    new RPCLink<CallContext>({
       url: `${url}/api/rpc`,
-      async fetch(request) {
+      async fetch(request, _, { context: { onBytes } }) {
         const { method, body, signal, headers } = request
         const init = { method, signal, headers: [...headers] }
-        if (body === null) return send(request.url, init)
         // A file is passed on as it is read; everything else is small.
         const isForm = headers.get('content-type')?.startsWith('multipart/') === true
         if (isForm) return send(request.url, { ...init, body, duplex: 'half' })
-        return send(request.url, { ...init, body: new Uint8Array(await request.arrayBuffer()) })
+        const sent = body === null ? init : { ...init, body: new Uint8Array(await request.arrayBuffer()) }
+        const answer = await send(request.url, sent)
+        const isJson = answer.headers.get('content-type')?.startsWith('application/json') === true
+        if (onBytes === undefined || !isJson || !answer.ok) return answer
+        const bytes = new Uint8Array(await answer.arrayBuffer())
+        onBytes(bytes)
+        return new Response(bytes, answer)
       }
     })
   )
@@ -147,6 +164,7 @@ export function connectRemote(
       const answer = await fetch(`${url}${path}`, request)
       return { status: answer.status, text: await readBounded(answer.body, ERROR_MAX_BYTES) }
     },
+    request: (to) => agent.request({ ...to, origin: new URL(url).origin }),
     readCertificate,
     retryNow: () => tunnel?.retryNow(),
     async explain(error) {

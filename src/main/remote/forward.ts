@@ -2,7 +2,7 @@ import { type AnyRouter, os } from '@orpc/server'
 import { contract, listOperations, type OperationMeta } from '../../shared/contract/index.ts'
 import { READ } from '../../shared/permissions.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
-import type { EngineClient, RemoteConnection } from './connection.ts'
+import type { CallContext, EngineClient, RemoteConnection } from './connection.ts'
 import type { LastAnswers } from './last-answers.ts'
 
 export interface ForwardTo {
@@ -39,24 +39,26 @@ export function forwardingRouter(to: ForwardTo): { router: AnyRouter; refresh():
       refuse(name, meta, to)
       const key = isKept(meta) ? `${name} ${JSON.stringify(input ?? null)}` : null
       // Nobody waits for a network that leads nowhere; the page asks again when the engine is back.
-      const known = key !== null && to.isOffline() ? kept.get(key) : undefined
+      const known = key !== null && to.isOffline() ? await kept.get(key) : undefined
       if (known !== undefined) return known
       const { client, explain } = await to.connect()
       try {
         const call = findCall(client, path)
-        const output = await call(input, { signal, ...(lastEventId !== undefined && { lastEventId }) })
+        const answer: { bytes?: Uint8Array } = {}
+        const context = key === null ? {} : keepingIn(answer)
+        const output = await call(input, { signal, context, ...(lastEventId !== undefined && { lastEventId }) })
         if (isStream(output)) {
           const stream = explainBreaks(output, { explain, to, signal })
           return name === 'events.subscribe' ? watched(stream, looking) : stream
         }
-        if (key !== null) kept.set(key, output)
+        if (key !== null && answer.bytes !== undefined) kept.set(key, answer.bytes)
         return output
       } catch (error) {
         if (signal?.aborted === true) throw cancelled(to.name, error)
         const explained = await explain(error)
         if (isTrouble(explained)) to.onTrouble()
         if (explained.code !== 'ENGINE_UNREACHABLE') throw explained
-        const last = key === null ? undefined : kept.get(key)
+        const last = key === null ? undefined : await kept.get(key)
         if (last === undefined) throw explained
         return last
       }
@@ -72,13 +74,17 @@ export function forwardingRouter(to: ForwardTo): { router: AnyRouter; refresh():
         const { client } = await to.connect()
         for (const key of kept.newest(REFRESHED)) {
           const [name, input] = [key.slice(0, key.indexOf(' ')), key.slice(key.indexOf(' ') + 1)]
-          kept.set(key, await findCall(client, name.split('.'))(JSON.parse(input) ?? undefined, {}))
+          const answer: { bytes?: Uint8Array } = {}
+          await findCall(client, name.split('.'))(JSON.parse(input) ?? undefined, { context: keepingIn(answer) })
+          if (answer.bytes !== undefined) kept.set(key, answer.bytes)
         }
       }
       kept.markCurrent()
     }
   }
 }
+
+const keepingIn = (answer: { bytes?: Uint8Array }): CallContext => ({ onBytes: (bytes) => (answer.bytes = bytes) })
 
 /** What a screen or two ask. */
 const REFRESHED = 20

@@ -1,49 +1,66 @@
+import { hash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import { rename, rm, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { StandardRPCJsonSerializer, StandardRPCSerializer } from '@orpc/client/standard'
 import { z } from 'zod'
 import { type Clock, type Timer } from '../../engine/runtime/clock.ts'
 import type { Logger } from '../../engine/runtime/logger.ts'
 
-/** So many different questions, and so much text in all; one answer may be a quarter of that. */
+/** So many different questions, and so many bytes in all; one answer may be a quarter of that. */
 const MOST = 200
-const MOST_CHARACTERS = 4_000_000
-const MOST_OF_ONE = MOST_CHARACTERS / 4
-/** Answers follow each other while somebody looks; the file follows them later. */
+const MOST_BYTES = 4_000_000
+const MOST_OF_ONE = MOST_BYTES / 4
+const LONGEST_KEY = 2_000
+/** Answers follow each other while somebody looks; the files follow them later. */
 const WRITE_AFTER_MS = 10_000
 
-const File = z.object({
+const INDEX = 'index.json'
+const Index = z.object({
   asOfMs: z.number(),
-  answers: z.array(z.tuple([z.string(), z.string()])).max(MOST)
+  /** Question, bytes and digest of its answer; the newest last. */
+  answers: z.array(z.tuple([z.string().max(LONGEST_KEY), z.number(), z.string()])).max(MOST)
 })
+
+interface Kept {
+  bytes: number
+  digest: string
+  /** What is not in its file yet; null: it is. */
+  pending: Uint8Array | null
+}
+
+const serializer = new StandardRPCSerializer(new StandardRPCJsonSerializer())
 
 /**
  * What is shown of an engine that does not respond: its last answers, and as of when all of them were right. They are
- * in a file that only this user can read, for the next start of the app. The newest are kept.
+ * in a directory that only this user can read, for the next start of the app. Each is a file with the bytes that the
+ * engine sent, written when they change and decoded when somebody asks, so nothing holds the loop of the app.
  */
 export class LastAnswers {
-  readonly #path: string
+  readonly #directory: string
   readonly #clock: Clock
   readonly #logger: Logger
-  /** As JSON, so that they are as large as they are in the file. */
-  readonly #answers = new Map<string, string>()
-  #characters = 0
+  readonly #answers = new Map<string, Kept>()
+  #bytes = 0
   #asOfMs: number | null = null
   #timer: Timer | null = null
   #writing = Promise.resolve()
 
-  constructor(path: string, { clock, logger }: { clock: Clock; logger: Logger }) {
-    this.#path = path
+  constructor(directory: string, { clock, logger }: { clock: Clock; logger: Logger }) {
+    this.#directory = directory
     this.#clock = clock
     this.#logger = logger
     try {
-      const { asOfMs, answers } = File.parse(JSON.parse(readFileSync(path, 'utf8')))
+      const { asOfMs, answers } = Index.parse(JSON.parse(readFileSync(join(directory, INDEX), 'utf8')))
       this.#asOfMs = asOfMs
-      for (const [key, text] of answers) this.#put(key, text)
+      for (const [key, bytes, digest] of answers) this.#put(key, { bytes, digest, pending: null })
     } catch (error) {
       // What is damaged is only missing until the engine responds.
       if ((error as NodeJS.ErrnoException).code !== 'ENOENT')
         logger.warn({ err: error }, 'The last state of a remote engine could not be read')
     }
+    // All of them in one, of an earlier version.
+    void this.#inTurn(() => rm(`${directory}.json`, { force: true }))
   }
 
   /** null: there are none. */
@@ -64,18 +81,32 @@ export class LastAnswers {
   }
 
   /** undefined: this was never asked, or is too long ago. */
-  get(key: string): unknown {
-    const text = this.#answers.get(key)
-    return text === undefined ? undefined : (JSON.parse(text) as unknown)
+  async get(key: string): Promise<unknown> {
+    const kept = this.#answers.get(key)
+    if (kept === undefined) return undefined
+    const bytes = kept.pending ?? (await readFile(this.#fileOf(key)).catch((error: Error) => error))
+    // It was asked again meanwhile, or belongs to somebody else now.
+    if (this.#answers.get(key) !== kept) return this.get(key)
+    try {
+      if (bytes instanceof Error) throw bytes
+      return serializer.deserialize(JSON.parse(Buffer.from(bytes).toString('utf8')))
+    } catch (error) {
+      this.#logger.warn({ err: error }, 'An answer of a remote engine could not be read')
+      this.#remove(key)
+      return undefined
+    }
   }
 
-  set(key: string, answer: unknown): void {
-    const text = JSON.stringify(answer)
+  /** `answer`: as the engine sent it. */
+  set(key: string, answer: Uint8Array): void {
+    const before = this.#answers.get(key)
     this.#remove(key)
-    if (text === undefined || text.length > MOST_OF_ONE) return
-    this.#put(key, text)
+    if (answer.byteLength > MOST_OF_ONE || key.length > LONGEST_KEY) return
+    const digest = hash('sha256', answer)
+    const isSame = before?.digest === digest
+    this.#put(key, isSame ? before : { bytes: answer.byteLength, digest, pending: answer })
     this.#asOfMs ??= this.#clock.nowMs()
-    this.#writeLater()
+    if (!isSame) this.#writeLater()
   }
 
   /** Those of somebody else are not shown. */
@@ -83,9 +114,9 @@ export class LastAnswers {
     this.#timer?.cancel()
     this.#timer = null
     this.#answers.clear()
-    this.#characters = 0
+    this.#bytes = 0
     this.#asOfMs = null
-    await this.#inTurn(() => rm(this.#path, { force: true }))
+    await this.#inTurn(() => rm(this.#directory, { recursive: true, force: true }))
   }
 
   /** Writes what is not written yet. */
@@ -94,20 +125,24 @@ export class LastAnswers {
     await this.#writing
   }
 
-  #put(key: string, text: string): void {
-    this.#answers.set(key, text)
-    this.#characters += key.length + text.length
-    while (this.#answers.size > MOST || this.#characters > MOST_CHARACTERS) {
+  #put(key: string, kept: Kept): void {
+    this.#answers.set(key, kept)
+    this.#bytes += key.length + kept.bytes
+    while (this.#answers.size > MOST || this.#bytes > MOST_BYTES) {
       const [oldest] = this.#answers.keys()
       this.#remove(oldest!)
     }
   }
 
   #remove(key: string): void {
-    const text = this.#answers.get(key)
-    if (text === undefined) return
-    this.#characters -= key.length + text.length
+    const kept = this.#answers.get(key)
+    if (kept === undefined) return
+    this.#bytes -= key.length + kept.bytes
     this.#answers.delete(key)
+  }
+
+  #fileOf(key: string): string {
+    return join(this.#directory, nameOf(key))
   }
 
   #writeLater(): void {
@@ -117,11 +152,27 @@ export class LastAnswers {
   #write(): void {
     this.#timer?.cancel()
     this.#timer = null
-    const text = JSON.stringify({ asOfMs: this.#asOfMs, answers: [...this.#answers] })
+    const answers = [...this.#answers]
+    const index = { asOfMs: this.#asOfMs, answers: answers.map(([key, { bytes, digest }]) => [key, bytes, digest]) }
+    const changed = answers.filter(([, { pending }]) => pending !== null)
     void this.#inTurn(async () => {
-      await writeFile(`${this.#path}.new`, text, { mode: 0o600 })
-      await rename(`${this.#path}.new`, this.#path)
+      await mkdir(this.#directory, { recursive: true, mode: 0o700 })
+      for (const [key, kept] of changed) {
+        // The write before this one may have had it.
+        if (kept.pending === null) continue
+        await replace(this.#fileOf(key), kept.pending)
+        kept.pending = null
+      }
+      await replace(join(this.#directory, INDEX), JSON.stringify(index))
+      await this.#removeOthers(new Set([INDEX, ...answers.map(([key]) => nameOf(key))]))
     })
+  }
+
+  /** Files of answers that are too long ago, or that a crash left behind. */
+  async #removeOthers(names: ReadonlySet<string>): Promise<void> {
+    for (const name of await readdir(this.#directory)) {
+      if (!names.has(name)) await rm(join(this.#directory, name), { force: true })
+    }
   }
 
   #inTurn(work: () => Promise<void>): Promise<void> {
@@ -130,4 +181,12 @@ export class LastAnswers {
       .catch((error: unknown) => this.#logger.warn({ err: error }, 'The last state of an engine was not written'))
     return this.#writing
   }
+}
+
+/** Questions have any length and characters. */
+const nameOf = (key: string): string => `${hash('sha256', key)}.json`
+
+async function replace(path: string, content: Uint8Array | string): Promise<void> {
+  await writeFile(`${path}.new`, content, { mode: 0o600 })
+  await rename(`${path}.new`, path)
 }

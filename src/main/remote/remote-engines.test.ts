@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
@@ -11,6 +11,7 @@ import { CertificateFiles } from '../../server/certificate-files.ts'
 import { createFakeEngine, someFigures } from '../../server/testing/fake-engine.ts'
 import { makeCertificate } from '../../server/testing/make-certificate.ts'
 import { makeTestDirectory, openTestService } from '../../server/testing/test-app.ts'
+import { allowInBrowser } from './testing/allow-in-browser.ts'
 import { CREDENTIALS, failureOf, openDesktop, settings } from './testing/open-desktop.ts'
 
 async function openCertificate() {
@@ -211,23 +212,6 @@ it('a damaged list is moved aside, not written over', async () => {
   expect(readFileSync(`${path}.unreadable`, 'utf8')).toBe('{"engines": [')
 })
 
-/** What somebody does in the browser who is logged in as the owner, and allows it. */
-async function allowInBrowser(page: string, { isAllowed = true } = {}): Promise<void> {
-  const { origin } = new URL(page)
-  const form = new URLSearchParams({ username: CREDENTIALS.username, password: CREDENTIALS.password })
-  const loggedIn = await fetch(`${origin}/ui/login`, { method: 'POST', body: form, redirect: 'manual' })
-  const [cookie] = loggedIn.headers.get('set-cookie')!.split(';', 1) as [string]
-  const asked = new URLSearchParams(page.split('?')[1])
-  const [redirectUri, challenge] = [asked.get('redirect_uri')!, asked.get('code_challenge')]
-  const requester = { client: asked.get('client'), host: asked.get('host'), user: asked.get('user') }
-  const headers = { cookie, origin, 'content-type': 'application/json' }
-  const body = JSON.stringify({ to: { kind: 'redirect', requester, redirectUri, challenge }, role: 'operator' })
-  const approved = await fetch(`${origin}/api/v1/sign-ins`, { method: 'POST', headers, body })
-  const { code } = (await approved.json()) as { code: string }
-  const answer: Record<string, string> = isAllowed ? { code } : { error: 'access_denied' }
-  await fetch(`${redirectUri}?${new URLSearchParams({ ...answer, state: asked.get('state')! })}`)
-}
-
 it('signs in with the browser: the token stays in the app, is good for that address, and is revoked with the engine', async () => {
   const engine = createFakeEngine()
   const { service } = await openTestService({}, engine)
@@ -277,9 +261,14 @@ it('shows the last state after a restart of the app too, from a file of its user
   await desktop.untilState('live')
   await desktop.remote.stop()
   await service.stop()
-  const path = join(desktop.directory, 'engine-states', `${id}.json`)
-  expect(statSync(path).mode & 0o777).toBe(0o600)
-  expect(readFileSync(path, 'utf8')).not.toMatch(/battery|users\.list/)
+  const path = join(desktop.directory, 'engine-states', id)
+  expect(statSync(path).mode & 0o777).toBe(0o700)
+  const names = readdirSync(path)
+  expect(names.length).toBeGreaterThan(1)
+  for (const name of names) {
+    expect(statSync(join(path, name)).mode & 0o777).toBe(0o600)
+    expect(readFileSync(join(path, name), 'utf8')).not.toMatch(/battery|users\.list/)
+  }
 
   const later = await openDesktop({ directory: desktop.directory })
   const offline = (await later.untilState('offline'))!

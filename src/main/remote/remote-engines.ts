@@ -1,31 +1,26 @@
 import { randomUUID } from 'node:crypto'
 import { mkdirSync } from 'node:fs'
-import { join } from 'node:path'
 import { type AnyRouter, EventPublisher, implement } from '@orpc/server'
 import { RPCHandler } from '@orpc/server/message-port'
 import type { MessagePortMain } from 'electron'
 import type { SshTunnels } from '../../engine/nodes/ssh/ssh-tunnels.ts'
 import type { Logger } from '../../engine/runtime/logger.ts'
-import type { Clock, Timer } from '../../engine/runtime/clock.ts'
-import { asSealedText, type SecretBox } from '../../engine/runtime/secret-box.ts'
-import { contract, listOperations } from '../../shared/contract/index.ts'
+import type { Clock } from '../../engine/runtime/clock.ts'
+import type { SecretBox } from '../../engine/runtime/secret-box.ts'
 import {
   desktopContract,
-  EngineCredentials,
+  type EngineCredentials,
   type EngineSettings,
-  type EnteredCredentials,
-  type RemoteEngine
+  type EnteredCredentials
 } from '../../shared/desktop/contract.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { splitAddress } from '../../shared/ssh-address.ts'
 import { refuseBadTrees } from '../../shared/tree-bounds.ts'
 import { createWireErrorInterceptor } from '../../shared/wire-errors.ts'
 import { BrowserSignIns } from './browser-sign-ins.ts'
-import { compareVersions } from './compare-versions.ts'
-import { connectRemote, type RemoteAddress, type RemoteConnection } from './connection.ts'
+import { connectRemote, type RemoteAddress } from './connection.ts'
 import { openEngineFile, type StoredEngine, writeEngineFile } from './engine-file.ts'
-import { forwardingRouter } from './forward.ts'
-import { LastAnswers } from './last-answers.ts'
+import { CHECK_MAX_MS, OpenEngine } from './open-engine.ts'
 
 interface RemoteEnginesOptions {
   /** The file with the list. */
@@ -49,15 +44,8 @@ export interface RemoteEngines {
   stop(): Promise<void>
 }
 
-/** How an engine is, as of the last contact. */
-type Contact = Pick<RemoteEngine, 'state' | 'sinceMs' | 'problem' | 'version' | 'age' | 'lacks'>
-
-const CHECK_AGAIN_MS = { live: 15_000, connecting: 3_000, offline: 3_000 }
-const CHECK_MAX_MS = 15_000
-/** What is kept for the time without a response is not older than this. */
-const REFRESH_MS = 60_000
 const REVOKE_MAX_MS = 5_000
-const OPERATIONS = listOperations(contract)
+const NEVER = new AbortController().signal
 
 /** The engines that this desktop opens besides its own: their list, a connection to each, and how each is. */
 export function openRemoteEngines(options: RemoteEnginesOptions): RemoteEngines {
@@ -66,8 +54,8 @@ export function openRemoteEngines(options: RemoteEnginesOptions): RemoteEngines 
   const changed = new EventPublisher<{ changed: null }>()
   const publish = () => changed.publish('changed', null)
   mkdirSync(options.statesDirectory, { recursive: true, mode: 0o700 })
-  const parts: Parts = { ...options, publish }
-  const signIns = new BrowserSignIns(options.openInBrowser)
+  const parts = { ...options, publish }
+  const signIns = new BrowserSignIns(options)
   for (const stored of openEngineFile(path, logger)) engines.set(stored.id, new OpenEngine(stored, parts))
   const list = () => ({ appVersion, engines: [...engines.values()].map((engine) => engine.describe()) })
   // One change at a time, so that the file has the newest list.
@@ -94,6 +82,13 @@ export function openRemoteEngines(options: RemoteEnginesOptions): RemoteEngines 
     const seen = await connection.readCertificate().catch(() => null)
     await connection.close()
     return seen?.fingerprint === trusted ? { pem: seen.pem, fingerprint: seen.fingerprint } : null
+  }
+
+  /** Without credentials: somebody is about to get some. */
+  async function connectToSignIn({ name, url: given }: Pick<EngineSettings, 'name' | 'url'>, trusted: string | null) {
+    const to = { name, url: withoutSlash(given) }
+    const certificate = await pinOf(to, trusted)
+    return { to, connection: connectRemote({ ...to, credentials: null, certificate }, parts) }
   }
 
   /** Resolves once the engine has answered with these settings; nothing is kept before. */
@@ -145,16 +140,21 @@ export function openRemoteEngines(options: RemoteEnginesOptions): RemoteEngines 
           if (signal?.aborted !== true) throw error
         }
       }),
-      signIn: app.engines.signIn.handler(async ({ input: { name, url: given, trusted }, signal }) => {
-        const url = withoutSlash(given)
-        if (splitAddress(url).ssh !== null) {
-          const what = 'A browser does not get through the SSH host. Use a token, or user name and password.'
-          throw new ScrapdeckError('BAD_INPUT', what)
-        }
-        const certificate = await pinOf({ name, url }, trusted)
-        const connection = connectRemote({ name, url, credentials: null, certificate }, parts)
+      signIn: app.engines.signIn.handler(async ({ input: { trusted, ...given }, signal = NEVER }) => {
+        const { to, connection } = await connectToSignIn(given, trusted)
         try {
-          return await signIns.begin(url, connection, signal ?? new AbortController().signal)
+          return await signIns.begin(to, connection, signal)
+        } finally {
+          await connection.close()
+        }
+      }),
+      signInWithCode: app.engines.signInWithCode.handler(async function* ({
+        input: { trusted, ...given },
+        signal = NEVER
+      }) {
+        const { to, connection } = await connectToSignIn(given, trusted)
+        try {
+          yield* signIns.beginWithCode(to, connection, signal)
         } finally {
           await connection.close()
         }
@@ -247,193 +247,3 @@ export function openRemoteEngines(options: RemoteEnginesOptions): RemoteEngines 
 }
 
 const withoutSlash = (url: string): string => url.replace(/\/+$/, '')
-
-type Parts = RemoteEnginesOptions & { publish: () => void }
-
-/**
- * One engine: its connection, made when it is first needed, and its state.
- *
- *   connecting ──answers──▶ live ──no response──▶ offline ──answers──▶ live
- *       any ──other credentials or certificate──▶ refused ──edited, or Retry──▶ connecting
- *
- * A refused engine is not asked again by itself: each wrong password counts there.
- */
-class OpenEngine {
-  stored: StoredEngine
-  readonly router: AnyRouter
-  readonly #refresh: () => Promise<void>
-  #refreshedAtMs = 0
-  readonly #parts: Parts
-  readonly #kept: LastAnswers
-  #contact: Contact
-  #connection: Promise<RemoteConnection> | null = null
-  #next: Timer | null = null
-  #isStopped = false
-  /** Increases whenever a check begins or what it checks changes: an overtaken check says nothing any more. */
-  #checks = 0
-  #described: { version: string; lacks: string[] } | null = null
-
-  constructor(stored: StoredEngine, parts: Parts) {
-    this.stored = stored
-    this.#parts = parts
-    this.#kept = new LastAnswers(join(parts.statesDirectory, `${stored.id}.json`), parts)
-    this.#contact = {
-      ...({ state: 'connecting', sinceMs: parts.clock.nowMs() } as const),
-      ...{ problem: null, version: null, age: null, lacks: [] }
-    }
-    const name = () => this.stored.name
-    const call = async (): Promise<RemoteConnection> => this.#connect()
-    const forwarding = forwardingRouter({
-      get name() {
-        return name()
-      },
-      kept: this.#kept,
-      connect: call,
-      isOffline: () => this.#contact.state === 'offline',
-      isReadOnly: () => this.stored.readOnly,
-      lacks: (operation) => this.#contact.lacks.includes(operation),
-      onTrouble: () => this.#contact.state === 'live' && this.checkNow()
-    })
-    this.router = forwarding.router
-    this.#refresh = forwarding.refresh
-    this.checkNow()
-  }
-
-  describe(): RemoteEngine {
-    const { sealed: _, certificate, ...shown } = this.stored
-    return {
-      ...{ ...shown, pinned: certificate?.fingerprint ?? null, ...this.#contact },
-      asOfMs: this.#kept.asOfMs
-    }
-  }
-
-  async openCredentials(): Promise<EngineCredentials> {
-    try {
-      const text = await this.#parts.secretBox.open(asSealedText(this.stored.sealed))
-      return EngineCredentials.parse(JSON.parse(text))
-    } catch (error) {
-      throw new ScrapdeckError(
-        'UNAUTHORIZED',
-        `The credentials of ${this.stored.name} cannot be decrypted on this computer. Edit the engine and enter them again.`,
-        { cause: error }
-      )
-    }
-  }
-
-  /** Everything that it is receiving ends, and begins again with the new settings. */
-  async replace(stored: StoredEngine): Promise<void> {
-    const { url, sealed, certificate } = this.stored
-    this.stored = stored
-    const isSame = url === stored.url && sealed === stored.sealed && certificate === stored.certificate
-    if (!isSame) await this.#disconnect()
-    // It was shown to somebody else, or by another engine.
-    if (url !== stored.url || sealed !== stored.sealed) await this.#kept.clear()
-    this.checkNow()
-  }
-
-  /** With its token, if somebody has signed in for this computer; null: it has another. */
-  ownToken(): Promise<RemoteAddress> | null {
-    if (this.stored.signsInWith !== 'browser') return null
-    const { name, url, certificate } = this.stored
-    return this.openCredentials().then((credentials) => ({ name, url, certificate, credentials }))
-  }
-
-  /** Somebody asks. */
-  retryNow(): void {
-    this.#connection?.then(
-      (open) => open.retryNow(),
-      () => {}
-    )
-    this.checkNow()
-  }
-
-  /** Its last state is not kept. */
-  forget(): Promise<void> {
-    return this.#kept.clear()
-  }
-
-  checkNow(): void {
-    this.#next?.cancel()
-    const check = ++this.#checks
-    this.#check()
-      .then((contact) => check === this.#checks && !this.#isStopped && this.#record(contact))
-      .catch((error: unknown) => this.#parts.logger.error({ err: error }, 'A remote engine could not be checked'))
-  }
-
-  async stop(): Promise<void> {
-    this.#isStopped = true
-    this.#next?.cancel()
-    await this.#disconnect()
-    await this.#kept.stop()
-  }
-
-  #connect(): Promise<RemoteConnection> {
-    if (this.#isStopped)
-      throw new ScrapdeckError('ENGINE_UNREACHABLE', `${this.stored.name} was removed from the list.`)
-    this.#connection ??= this.openCredentials().then((credentials) =>
-      connectRemote({ ...this.stored, credentials }, this.#parts)
-    )
-    return this.#connection
-  }
-
-  async #disconnect(): Promise<void> {
-    const connection = this.#connection
-    this.#connection = null
-    // Without credentials there is no connection.
-    await connection?.then(
-      (open) => open.close(),
-      () => {}
-    )
-  }
-
-  async #check(): Promise<Omit<Contact, 'sinceMs'>> {
-    const { version, age, lacks } = this.#contact
-    let connection: RemoteConnection | null = null
-    try {
-      connection = await this.#connect()
-      const signal = AbortSignal.timeout(CHECK_MAX_MS)
-      const { scrapdeckVersion } = await connection.client.system.status(undefined, { signal })
-      const found = compareVersions(scrapdeckVersion, this.#parts.appVersion)
-      const missing = found === 'older' ? await this.#findMissing(connection, scrapdeckVersion) : []
-      return { state: 'live', problem: null, version: scrapdeckVersion, age: found, lacks: missing }
-    } catch (error) {
-      const { code, message } = connection === null ? (error as ScrapdeckError) : await connection.explain(error)
-      // Without a connection, the next attempt opens the credentials again.
-      if (connection === null) this.#connection = null
-      const isRefused = code === 'UNAUTHORIZED' || code.startsWith('ENGINE_CERTIFICATE_')
-      return { state: isRefused ? 'refused' : 'offline', problem: { code, message }, version, age, lacks }
-    }
-  }
-
-  /** Which of our operations it lacks; read once for each of its versions. */
-  async #findMissing(connection: RemoteConnection, version: string): Promise<string[]> {
-    if (this.#described?.version === version) return this.#described.lacks
-    const known = await connection.readOperations()
-    const lacks = [...OPERATIONS]
-      .filter(([, operation]) => {
-        const { method, path } = operation['~orpc'].route
-        return !known.has(`${method} ${path}`)
-      })
-      .map(([name]) => name)
-    this.#described = { version, lacks }
-    return lacks
-  }
-
-  #refreshSometimes(): void {
-    const nowMs = this.#parts.clock.monotonicMs()
-    if (nowMs - this.#refreshedAtMs < REFRESH_MS) return
-    this.#refreshedAtMs = nowMs
-    // Whatever goes wrong, the next check says so.
-    this.#refresh().catch(() => {})
-  }
-
-  #record(contact: Omit<Contact, 'sinceMs'>): void {
-    const before = this.#contact
-    const sinceMs = before.state === contact.state ? before.sinceMs : this.#parts.clock.nowMs()
-    this.#contact = { ...contact, sinceMs }
-    if (contact.state === 'live') this.#refreshSometimes()
-    if (JSON.stringify(before) !== JSON.stringify(this.#contact)) this.#parts.publish()
-    if (contact.state === 'refused') return
-    this.#next = this.#parts.clock.setTimer(CHECK_AGAIN_MS[contact.state], () => this.checkNow())
-  }
-}

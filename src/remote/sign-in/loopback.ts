@@ -64,18 +64,26 @@ export async function openLoopback(state: string): Promise<Loopback> {
   }
 }
 
-function isSame(given: string, expected: string): boolean {
+/** Takes as long for a wrong text as for the right one. */
+export function isSame(given: string, expected: string): boolean {
   const [one, other] = [Buffer.from(given), Buffer.from(expected)]
   return one.length === other.length && timingSafeEqual(one, other)
 }
 
-/** Resolves when the browser has it, or is gone. */
-function sendPage(response: ServerResponse, title: string, text: string): Promise<void> {
-  const body = smallPage({ title, body: `<h1>${escapeHtml(title)}</h1>\n<p>${escapeHtml(text)}</p>` })
+/** Resolves when the browser has it, or is gone. `link`: a button below the text. */
+export function sendPage(
+  response: ServerResponse,
+  title: string,
+  text: string,
+  { status = 200, link }: { status?: number; link?: { href: string; label: string } } = {}
+): Promise<void> {
+  const button =
+    link === undefined ? '' : `\n<a class="button" href="${escapeHtml(link.href)}">${escapeHtml(link.label)}</a>`
+  const body = smallPage({ title, body: `<h1>${escapeHtml(title)}</h1>\n<p>${escapeHtml(text)}</p>${button}` })
   return new Promise((resolve) => {
     response.once('close', resolve)
     response
-      .writeHead(200, {
+      .writeHead(status, {
         'content-type': 'text/html; charset=utf-8',
         'content-security-policy': SMALL_PAGE_POLICY,
         'cache-control': 'no-store',

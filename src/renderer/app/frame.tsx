@@ -4,6 +4,7 @@ import { lazy, Suspense, useState } from 'react'
 import { useMay } from '../api/use-me.ts'
 import { Notices } from '../ui/notify.tsx'
 import { EVERYWHERE, useKeys } from '../state/keys.ts'
+import { useAlertRuleEditor } from '../state/open-alert-rule.ts'
 import { openRunDialog, useRunDialog } from '../state/open-run-dialog.ts'
 import classes from './frame.module.css'
 import { KeysOverlay } from './keys-overlay.tsx'
@@ -20,6 +21,9 @@ import { TopBar } from './top-bar.tsx'
 const RunDialog = lazy(
   loadPatiently(() => import('../features/run/run-dialog.tsx').then((module) => ({ default: module.RunDialog })))
 )
+const RuleDialog = lazy(
+  loadPatiently(() => import('../features/alerts/rule-dialog.tsx').then((module) => ({ default: module.RuleDialog })))
+)
 const WindowDropZone = lazy(
   loadPatiently(() => import('./window-drop-zone.tsx').then((module) => ({ default: module.WindowDropZone })))
 )
@@ -30,12 +34,14 @@ export function Frame() {
   const isOutdated = useIsOutdated()
   const mayRun = useMay('jobs.run').may
   const [keysOpened, setKeysOpened] = useState(false)
+  const ruleOpened = useAlertRuleEditor(({ asked }) => asked !== null)
   const runOpened = useRunDialog(({ prefill }) => prefill !== null)
   useKeys(EVERYWHERE, [
     { key: 'mod+k', label: 'Search or run a command', run: () => spotlight.toggle() },
     ...(mayRun ? [{ key: 'r', label: 'Run spiders', run: () => openRunDialog() }] : []),
     ...SCREENS.map(({ to, word }, index) => ({
-      key: String(index + 1),
+      // The tenth is 0, as on a keyboard.
+      key: String((index + 1) % 10),
       label: word,
       run: () => void navigate({ to })
     })),
@@ -69,6 +75,7 @@ export function Frame() {
       <KeysOverlay opened={keysOpened} onClose={() => setKeysOpened(false)} />
       <Suspense fallback={null}>
         {runOpened && <RunDialog />}
+        {ruleOpened && <RuleDialog />}
         <WindowDropZone />
         <EngineDialogs />
       </Suspense>

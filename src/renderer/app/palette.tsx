@@ -2,6 +2,9 @@ import { useComputedColorScheme, useMantineColorScheme } from '@mantine/core'
 import { useDebouncedValue } from '@mantine/hooks'
 import { Spotlight } from '@mantine/spotlight'
 import {
+  IconBell,
+  IconBellOff,
+  IconBellPlus,
   IconBox,
   IconCalendarTime,
   IconKeyboard,
@@ -11,6 +14,7 @@ import {
   IconPlayerPlay,
   IconPlus,
   IconSearch,
+  IconSend,
   IconServer2,
   IconServerBolt,
   IconSettings,
@@ -25,7 +29,8 @@ import { LOCAL_ENGINE } from '../../shared/wire.ts'
 import { versionOf } from '../../shared/version-of.ts'
 import { useApi } from '../api/api.tsx'
 import { useMay } from '../api/use-me.ts'
-import { openEngineDialog, useRemoteEngines } from '../state/remote-engines.ts'
+import { openEngineDialog, useHasOperation, useRemoteEngines } from '../state/remote-engines.ts'
+import { newAlertRule } from '../state/open-alert-rule.ts'
 import { openRunDialog } from '../state/open-run-dialog.ts'
 import { nodeWord, StatusIcon } from '../ui/status.tsx'
 import { RelativeTime } from '../ui/time.tsx'
@@ -118,6 +123,8 @@ function useScreens(onShowKeys: () => void): Entry[] {
   const mayRun = useMay('jobs.run').may
   const maySchedule = useMay('schedules.change').may
   const mayAudit = useMay('audit.read').may
+  const mayAlert = useMay('alerts.change').may
+  const hasAlerts = useHasOperation()('alertRules.list')
   const mayAddNodes = useMay('nodes.change').may
   const { setColorScheme } = useMantineColorScheme()
   const dark = useComputedColorScheme('light') === 'dark'
@@ -152,6 +159,16 @@ function useScreens(onShowKeys: () => void): Entry[] {
             () => void navigate({ to: '/schedules', search: { edit: 'new' } }),
             'cron every repeat'
           )
+        ]
+      : []),
+    ...(hasAlerts && mayAlert
+      ? [act('new-alert-rule', 'New alert rule…', IconBellPlus, () => newAlertRule(), 'tell notify when fails down')]
+      : []),
+    ...(hasAlerts
+      ? [
+          goTo('/alerts/rules', 'Alert rules', IconBell, 'alerts notify threshold noise'),
+          goTo('/alerts/silences', 'Alert silences', IconBellOff, 'alerts mute maintenance'),
+          goTo('/alerts/channels', 'Alert channels', IconSend, 'alerts slack mail telegram pagerduty')
         ]
       : []),
     goTo('/logs/search', 'Search logs', IconTerminal2, 'find text regex grep'),

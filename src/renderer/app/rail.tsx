@@ -1,6 +1,7 @@
 import { Tooltip } from '@mantine/core'
 import {
   IconActivity,
+  IconBell,
   IconBox,
   IconBug,
   IconCalendarTime,
@@ -31,7 +32,8 @@ export const SCREENS = [
   { to: '/projects', word: 'Projects', Icon: IconBox },
   { to: '/nodes', word: 'Nodes', Icon: IconServer2 },
   { to: '/logs', word: 'Logs', Icon: IconTerminal2 },
-  { to: '/errors', word: 'Errors', Icon: IconBug, needs: 'errors.list' }
+  { to: '/errors', word: 'Errors', Icon: IconBug, needs: 'errors.list' },
+  { to: '/alerts', word: 'Alerts', Icon: IconBell, needs: 'alerts.list' }
 ] as const satisfies { to: string; word: string; Icon: typeof IconBox; needs?: string }[]
 
 /** The screens that the engine of this page has something for, for whoever looks at it: an older one may not. */
@@ -93,6 +95,7 @@ function RailLink({ to, word, icon, children }: RailLinkProps) {
       <Link
         to={to}
         className={classes.railLink}
+        data-bell={to === '/alerts' || undefined}
         activeProps={{ 'data-on': true }}
         activeOptions={{ exact: to === '/', includeSearch: false }}
       >

@@ -1,6 +1,7 @@
-import { fireEvent, screen, waitFor, within } from '@testing-library/react'
-import { afterEach, expect, it } from 'vitest'
+import { act, fireEvent, screen, waitFor, within } from '@testing-library/react'
+import { afterEach, describe, expect, it } from 'vitest'
 import type { Role } from '../../shared/roles.ts'
+import { openRunDialog, useRunDialog } from '../state/open-run-dialog.ts'
 import { createFakeEngine, type FakeEngine } from '../testing/fake-engine.ts'
 import { renderApp } from '../testing/render-app.tsx'
 
@@ -10,7 +11,10 @@ const open = (role: Role, address: string) => {
   engine = createFakeEngine({ jobCount: 10, role })
   app = renderApp(engine, address)
 }
-afterEach(() => app.stop())
+afterEach(() => {
+  app.stop()
+  useRunDialog.setState({ prefill: null })
+})
 
 const button = (name: string | RegExp) => screen.queryByRole('button', { name })
 /** The role is known. */
@@ -105,4 +109,121 @@ it('the top bar of the owner names nobody', async () => {
   await waitFor(() => expect(engine.calls).toContain('users.me'))
   expect(await screen.findByText('Webhooks')).toBeTruthy()
   expect(button(/^Account of/)).toBeNull()
+})
+
+describe('whoever has roles in single projects only', () => {
+  const WHY = /^Needs the permission “.*” in all projects, which the role .* has\. Your role is deployer\.$/
+  const openAs = async (address: string, prepare = async () => {}) => {
+    engine = createFakeEngine({
+      jobCount: 30,
+      role: 'deployer',
+      projectRoles: { prices: 'deployer', news: 'deployer' }
+    })
+    await prepare()
+    app = renderApp(engine, address)
+    return account('deployer')
+  }
+  const describedBy = (input: HTMLElement) =>
+    (input.getAttribute('aria-describedby') ?? '')
+      .split(' ')
+      .map((id) => document.getElementById(id)?.textContent ?? '')
+      .join('')
+  /** A priority above 0 is taken back when the field is left, with the reason below it. */
+  const expectAtMost0 = (field: HTMLElement) => {
+    expect(field.title).toMatch(WHY)
+    expect(describedBy(field)).toMatch(/^Above 0 needs “.*” in all projects\.$/)
+    fireEvent.change(field, { target: { value: '-3' } })
+    expect([field.ariaInvalid, (field as HTMLInputElement).value]).toEqual([null, '-3'])
+    fireEvent.change(field, { target: { value: '7' } })
+    expect(describedBy(field)).toContain('Above 0 needs')
+    fireEvent.blur(field)
+    expect((field as HTMLInputElement).value).toBe('0')
+  }
+
+  it('reads why the weight of a project cannot be changed: at the queue and in the settings', async () => {
+    await openAs('/queue')
+    const weight = await screen.findByLabelText<HTMLInputElement>('Weight of prices')
+    await waitFor(() => expect(weight.disabled).toBe(true))
+    expect(weight.title).toMatch(WHY)
+    app.stop()
+    await openAs('/projects?project=prices')
+    const detail = within(await screen.findByRole('region', { name: 'Project prices' }))
+    fireEvent.click(await detail.findByRole('button', { name: 'Settings…' }))
+    const inDialog = (await screen.findByLabelText('Weight')) as HTMLInputElement
+    expect(inDialog.disabled).toBe(true)
+    expect(describedBy(inDialog)).toMatch(WHY)
+  })
+
+  it('gives runs and schedules priorities up to 0', async () => {
+    await openAs('/nodes')
+    act(() => openRunDialog({ project: 'prices' as never }))
+    const run = within(await screen.findByRole('dialog', { name: 'Run spiders' }))
+    expectAtMost0(await run.findByLabelText('Priority'))
+    app.stop()
+    act(() => useRunDialog.setState({ prefill: null }))
+    await openAs('/schedules?edit=new')
+    expectAtMost0(await screen.findByLabelText('Priority'))
+  })
+
+  it('sees at once that a job with a higher priority cannot be run again with it', async () => {
+    await openAs('/nodes')
+    act(() => openRunDialog({ project: 'prices' as never, priority: 5 }))
+    const run = within(await screen.findByRole('dialog', { name: 'Run spiders' }))
+    const field = await run.findByLabelText('Priority')
+    expect([field.ariaInvalid ?? field.getAttribute('aria-invalid'), describedBy(field)]).toEqual([
+      ...['true', 'Above 0 needs “order the queue” in all projects.']
+    ])
+  })
+
+  it('keeps the higher priority that the defaults of a project have, and gives no higher one', async () => {
+    await openAs('/projects?project=prices')
+    const { settings } = await engine.client.projects.get({ project: 'prices' as never })
+    const defaults = { ...settings.defaults, priority: 4 }
+    await engine.client.projects.configure({ project: 'prices' as never, settings: { ...settings, defaults } })
+    const detail = within(await screen.findByRole('region', { name: 'Project prices' }))
+    await detail.findByText(/priority.4/)
+    fireEvent.click(await detail.findByRole('button', { name: 'Edit defaults…' }))
+    const field = (await screen.findByLabelText('Priority')) as HTMLInputElement
+    expect([field.value, field.getAttribute('aria-invalid')]).toEqual(['4', null])
+    expect(describedBy(field)).toBe('Above 4 needs “change projects” in all projects.')
+    fireEvent.change(field, { target: { value: '5' } })
+    fireEvent.blur(field)
+    expect(field.value).toBe('4')
+  })
+
+  it('does not move a job before one of a higher priority, and reads why', async () => {
+    await openAs('/jobs?status=queued', async () => {
+      const queued = [...engine.jobs.values()].filter(({ state }) => state === 'queued').map(({ id }) => id)
+      await engine.client.jobs.setPriority({ ids: queued, priority: 0 })
+      await engine.client.jobs.setPriority({ ids: queued.slice(0, 1), priority: 6 })
+    })
+    await screen.findByText(/Queue order/)
+    const jobs = await screen.findByRole('grid', { name: 'Jobs' })
+    await waitFor(() => expect(within(jobs).getAllByRole('row').length).toBeGreaterThan(3))
+    fireEvent.keyDown(jobs, { key: 'j' })
+    fireEvent.keyDown(jobs, { key: 'j' })
+    fireEvent.keyDown(jobs, { key: 'ArrowUp', altKey: true })
+    expect(await screen.findByText('1 job cannot be moved before jobs of priority 6')).toBeTruthy()
+    expect(screen.getByText(WHY)).toBeTruthy()
+    expect(engine.calls).not.toContain('jobs.reorder')
+  })
+
+  it('lowers the priority of queued jobs, without an Undo that would be refused', async () => {
+    await openAs('/jobs?status=queued')
+    const queued = [...engine.jobs.values()].filter(({ state }) => state === 'queued')
+    await engine.client.jobs.setPriority({ ids: queued.map(({ id }) => id), priority: 6 })
+    const jobs = within(await screen.findByRole('grid', { name: 'Jobs' }))
+    fireEvent.click((await jobs.findAllByRole('checkbox', { name: 'Select row' }))[0]!)
+    const bar = within(await screen.findByRole('toolbar', { name: 'Selected jobs' }))
+    fireEvent.click(bar.getByRole('button', { name: 'Priority' }))
+    const field = (await screen.findByLabelText('Priority of 1 queued job')) as HTMLInputElement
+    expect([field.value, field.title, describedBy(field)]).toEqual([
+      ...['0', expect.stringMatching(WHY), 'Above 0 needs “order the queue” in all projects.']
+    ])
+    fireEvent.change(field, { target: { value: '7' } })
+    expect(field.value).toBe('0')
+    fireEvent.click(screen.getByRole('button', { name: 'Set priority' }))
+    expect(await screen.findByText('Priority 0 for 1 job')).toBeTruthy()
+    expect(button('Undo')).toBeNull()
+  })
 })

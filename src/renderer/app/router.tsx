@@ -8,6 +8,9 @@ import {
   type RouterHistory
 } from '@tanstack/react-router'
 import {
+  parseAlertChannelsSearch,
+  parseAlertRulesSearch,
+  parseAlertsSearch,
   parseAuditSearch,
   parseAuthorizeSearch,
   parseCalendarSearch,
@@ -94,6 +97,15 @@ const routeTree = root.addChildren([
   screenAt('/items', () => import('../features/items/items-screen.tsx'), 'ItemsScreen', parseItemsSearch),
   screenAt('/logs', () => import('../features/logs/logs-screen.tsx'), 'LogsScreen', parseLogsSearch),
   screenAt('/errors', () => import('../features/errors/errors-screen.tsx'), 'ErrorsScreen', parseErrorsSearch),
+  screenAt('/alerts', () => import('../features/alerts/alerts-screen.tsx'), 'AlertsScreen', parseAlertsSearch),
+  screenAt('/alerts/rules', () => import('../features/alerts/rules-screen.tsx'), 'RulesScreen', parseAlertRulesSearch),
+  screenAt('/alerts/silences', () => import('../features/alerts/silences-screen.tsx'), 'SilencesScreen'),
+  screenAt(
+    '/alerts/channels',
+    () => import('../features/alerts/channels-screen.tsx'),
+    'ChannelsScreen',
+    parseAlertChannelsSearch
+  ),
   screenAt('/running', () => import('../features/jobs/running-screen.tsx'), 'RunningScreen'),
   screenAt(
     '/logs/search',

@@ -11,6 +11,7 @@ import { openRunDialog } from '../state/open-run-dialog.ts'
 import { Kbd, modKey } from '../ui/kbd.tsx'
 import { plural } from '../ui/numbers.ts'
 import { EngineSwitch, TrustedEngines } from './engine-switch/engine-switch.tsx'
+import { AlertsBell } from './alerts-bell.tsx'
 import { AccountMenu } from './account-menu.tsx'
 import classes from './frame.module.css'
 import { Mark } from './mark.tsx'
@@ -58,6 +59,7 @@ export function TopBar() {
       <span className={classes.actions}>
         <PauseSwitch />
         {may && <RunButton />}
+        <AlertsBell />
         <AccountMenu />
       </span>
     </header>

@@ -6,6 +6,9 @@ import { JOB_STATUSES } from '../../shared/choices.ts'
 import { RECORD_LEVELS } from '../../shared/log-record.ts'
 import { JOB_ID_PATTERN, NODE_ID_PATTERN, RANDOM_ID_PATTERN } from '../../shared/id-patterns.ts'
 import type {
+  WebhookId,
+  AlertId,
+  AlertRuleId,
   AttemptNumber,
   ChainId,
   ErrorGroupId,
@@ -102,6 +105,28 @@ export const parseErrorsSearch = (raw: Raw) => ({
   since: textOf(raw['since']),
   node: textOf<NodeId>(raw['node'], NODE_ID_PATTERN),
   text: textOf(raw['text'])
+})
+
+export type AlertsSearch = Partial<ReturnType<typeof parseAlertsSearch>>
+export const parseAlertsSearch = (raw: Raw) => ({
+  /** The alert whose detail pane is open. */
+  alert: textOf<AlertId>(raw['alert'], RANDOM_ID_PATTERN),
+  /** Absent: both. */
+  state: (['firing', 'resolved'] as const).find((state) => state === raw['state']),
+  rule: textOf<AlertRuleId>(raw['rule'], RANDOM_ID_PATTERN)
+})
+
+export type AlertRulesSearch = Partial<ReturnType<typeof parseAlertRulesSearch>>
+export const parseAlertRulesSearch = (raw: Raw) => ({
+  text: textOf(raw['text'])
+})
+
+export type AlertChannelsSearch = Partial<ReturnType<typeof parseAlertChannelsSearch>>
+export const parseAlertChannelsSearch = (raw: Raw) => ({
+  /** The channel being edited. */
+  channel: textOf<WebhookId>(raw['channel'], RANDOM_ID_PATTERN),
+  /** Whether a new one is being added. */
+  add: flagOf(raw['add'])
 })
 
 export const AUDIT_RESULTS = ['done', 'refused', 'failed'] as const

@@ -4,6 +4,7 @@ import {
   type AccessToken,
   contract,
   type Group,
+  type Me,
   type NewRole,
   type Session,
   type User,
@@ -23,7 +24,11 @@ const DAY_MS = 86_400_000
 /** Users and tokens in memory. `role`: of whoever looks at the page; it is not enforced. */
 export function createFakeAccess(
   { firstRun, nextNumber }: FakeWorld,
-  { role = 'owner', isInBrowser = false }: { role?: Role | undefined; isInBrowser?: boolean | undefined }
+  {
+    role = 'owner',
+    projectRoles,
+    isInBrowser = false
+  }: { role?: Role | undefined; projectRoles?: Record<string, Role> | undefined; isInBrowser?: boolean | undefined }
 ) {
   const os = implement(contract)
   const nowMs = Date.now()
@@ -68,8 +73,17 @@ export function createFakeAccess(
   return {
     users: {
       me: os.users.me.handler(() => ({
-        ...{ ...me, role, everywhere: role, projects: {}, nodeGroups: {}, tokenId: null },
-        permissions: { everywhere: namesOf(permissionsOfRole(role)), projects: {}, nodeGroups: {} },
+        ...{ ...me, role, nodeGroups: {}, tokenId: null },
+        ...(projectRoles === undefined
+          ? { everywhere: role, projects: {} }
+          : { everywhere: null, projects: projectRoles as Me['projects'] }),
+        permissions: {
+          everywhere: projectRoles === undefined ? namesOf(permissionsOfRole(role)) : null,
+          projects: Object.fromEntries(
+            Object.entries(projectRoles ?? {}).map(([name, one]) => [name, namesOf(permissionsOfRole(one))])
+          ),
+          nodeGroups: {}
+        },
         groups:
           me.userId === null
             ? []

@@ -18,6 +18,7 @@ import {
 } from '../../shared/contract/index.ts'
 import { aProjectName } from '../../shared/testing/ids.ts'
 import type { Client } from '../api/wire.ts'
+import { createFakeAlerts } from './fake-alerts.ts'
 import { createFakeFindings } from './fake-findings.ts'
 import { createFakeChains } from './fake-chains.ts'
 import { createFakeChanges } from './fake-changes.ts'
@@ -46,6 +47,8 @@ import { createFakeWorld, type FakeWorldOptions } from './fake-world.ts'
 interface FakeEngineOptions extends FakeWorldOptions {
   /** Of whoever looks; default: owner. */
   role?: Role
+  /** Roles in single projects, in place of one in all. */
+  projectRoles?: Record<string, Role>
   /** A page of a service, to which somebody is logged in. */
   isInBrowser?: boolean
   /** Milliseconds between live changes; 0: only `step()` changes anything. */
@@ -129,6 +132,7 @@ export function createFakeEngine(options: FakeEngineOptions = {}): FakeEngine {
     ...createFakeAccess(world, options),
     audit: audit.handlers,
     webhooks: createFakeWebhooks(world),
+    ...createFakeAlerts(world),
     fleetFile: createFakeFleetFile(),
     environments,
     engines: createFakeEngines(options),

@@ -22,14 +22,18 @@ export interface OnceRequest {
 
 const KEY = /^[\x21-\x7e]{1,255}$/
 
+/** Kept in place of a response with a secret. */
+const NOT_KEPT = 'null'
+
 /**
  * Performs a request once per Idempotency-Key. `onceKey` identifies it to the engine (RouterContext.onceKey). Responses
- * that cannot be repeated (streams, failures) are not stored, which frees the key.
+ * that cannot be repeated (streams, failures) are not stored, which frees the key. Of one that `isSecret`, only that it
+ * was given is stored: a repeated request rejects with IDEMPOTENCY_SECRET_NOT_KEPT.
  */
 export async function answerOnce(
   answers: Engine['answers'],
   request: OnceRequest,
-  perform: (onceKey: string) => Promise<{ response: KeyedResponse; isFinal: boolean }>
+  perform: (onceKey: string) => Promise<{ response: KeyedResponse; isFinal: boolean; isSecret?: boolean }>
 ): Promise<KeyedResponse> {
   const { key, credential, method, path, body } = request
   if (typeof key !== 'string' || !KEY.test(key)) {
@@ -44,12 +48,18 @@ export async function answerOnce(
   const { text, isReplayed } = await answers.once(
     { scope: credential, key, fingerprint, repeatableForMs: request.repeatableForMs },
     async () => {
-      const { response, isFinal } = await perform(onceKey)
+      const { response, isFinal, isSecret = false } = await perform(onceKey)
       own = response
-      return { text: isFinal ? JSON.stringify(response) : '', isFinal }
+      return { text: !isFinal ? '' : isSecret ? NOT_KEPT : JSON.stringify(response), isFinal }
     }
   )
   if (!isReplayed && own !== null) return own
+  if (text === NOT_KEPT) {
+    throw new ScrapdeckError(
+      'IDEMPOTENCY_SECRET_NOT_KEPT',
+      'The first request with this key was carried out, and nothing was done now. Its response had a secret, which is not kept. If you do not have it, remove or renew what was created (such as the token), and send the request with a new key.'
+    )
+  }
   const first = JSON.parse(text) as KeyedResponse
   return { ...first, headers: { ...first.headers, 'idempotency-replayed': 'true' } }
 }

@@ -9,7 +9,7 @@ import type { SessionsOfCaller } from '../../engine/router/router.ts'
 import type { SharedCache } from '../../engine/cache/shared-cache.ts'
 import { type Clock, Timers } from '../../engine/runtime/clock.ts'
 import type { Logger } from '../../engine/runtime/logger.ts'
-import type { Session as ShownSession } from '../../shared/contract/index.ts'
+import type { Session as ShownSession, UserId } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { type BasicCredentials, parseBasic } from './basic.ts'
 import { AccountBackoff } from './account-backoff.ts'
@@ -27,7 +27,7 @@ import { hashToken } from './secrets.ts'
 import { createSessionToken, readSessionToken, type SessionToken, type SignedInWith } from './session-token.ts'
 import { cookiesOf } from './session-reply.ts'
 import { SessionResponses } from './session-responses.ts'
-import { type Browser, SESSION_MS, Sessions } from './sessions.ts'
+import { type Browser, type Session, SESSION_MS, Sessions } from './sessions.ts'
 import type { SignInOptions } from './sign-in-options.ts'
 import { SharedSessions } from './shared-sessions.ts'
 
@@ -325,9 +325,14 @@ export class Authenticator {
       this.#listSessions(principalOf(request)).map((one) => ({ ...one, isCurrent: one.id === caller.id }))
     return {
       list,
+      ownIsOpen: caller.kind === 'session' ? this.#openCheckOf(caller.id) : () => true,
       endOthers: async () => {
         const { userId } = principalOf(request)
         for (const one of list()) if (one.userId === userId && !one.isCurrent) await this.#sessions.end(one.id)
+        if (userId === null) return
+        // Other engines may have more of them, which are not listed here: the time in the database counts for all.
+        await this.#access.endSessionsOf(userId)
+        this.#own.keepFrom(caller.id, this.#access.sessionStart(userId))
       },
       end: async (id) => {
         if (!list().some((session) => session.id === id)) return false
@@ -337,20 +342,35 @@ export class Authenticator {
     }
   }
 
+  /** Apart from the request, which it would keep. */
+  #openCheckOf(id: string): () => boolean {
+    return () => {
+      const session = this.#own.get(id)
+      if (session === null) return false
+      return (
+        this.#access.findBySession(session.userId as UserId | null, countedFrom(session), { isSeen: false }) !== null
+      )
+    }
+  }
+
   /** A token is no browser: it sees none, unless it may do everything. */
   #listSessions(by: Principal): Omit<ShownSession, 'isCurrent'>[] {
-    return this.#own.list().flatMap(({ id, userId, renewal: _, renewedAtMs: __, next: ___, beganAtMs, ...session }) => {
-      const principal = this.#access.findBySession(userId as Principal['userId'], beganAtMs, { isSeen: false })
+    return this.#own.list().flatMap((one) => {
+      const { id, userId, beganAtMs, signedInWith, endsAtMs, lastSeenAtMs, address, userAgent } = one
+      const principal = this.#access.findBySession(userId as Principal['userId'], countedFrom(one), { isSeen: false })
       const isOwn = by.tokenId === null && by.userId === userId
       if (principal === null || (!managesUsers(by.rights) && !isOwn)) return []
-      return [{ id, userId: principal.userId, userName: principal.name, createdAtMs: beganAtMs, ...session }]
+      const shown = { signedInWith, endsAtMs, lastSeenAtMs, address, userAgent }
+      return [{ id, userId: principal.userId, userName: principal.name, createdAtMs: beganAtMs, ...shown }]
     })
   }
 
-  /** Ends all sessions, what they are receiving, and unused links. Returns the number of sessions. */
+  /** Ends all sessions, what they are receiving, and unused links. Returns how many sessions were known here. */
   async logOutEverywhere(): Promise<number> {
     await this.links.revokeAll()
-    return this.#sessions.endAll()
+    const ended = await this.#sessions.endAll()
+    await this.#access.endAllSessions()
+    return ended
   }
 
   stop(): void {
@@ -422,11 +442,15 @@ export class Authenticator {
   }
 
   /** null: there is none, or its user may not log in any more. */
-  #sessionOf(id: string | null, { userId, beganAtMs }: SessionToken, token: string): FoundSession | null {
-    const principal = id === null ? null : this.#access.findBySession(userId, beganAtMs)
-    return principal === null ? null : { id: id!, principal, token }
+  #sessionOf(id: string | null, read: SessionToken, token: string): FoundSession | null {
+    if (id === null) return null
+    const principal = this.#access.findBySession(read.userId, countedFrom(this.#own.get(id) ?? read))
+    return principal === null ? null : { id, principal, token }
   }
 }
+
+const countedFrom = ({ beganAtMs, countsFromMs }: Pick<Session, 'beganAtMs' | 'countsFromMs'>): number =>
+  Math.max(beganAtMs, countsFromMs ?? 0)
 
 const callerOf = (principal: Principal): Caller => ({ kind: 'password', id: idOf(principal), principal })
 

@@ -1,7 +1,16 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { permissionsOf, unite } from '../../shared/permissions.ts'
-import { isBuiltInRole, permissionsOfRole, PROJECT_ROLES, ROLES, rolesIn } from '../../shared/roles.ts'
+import { NONE, permissionsOf, unite } from '../../shared/permissions.ts'
+import {
+  isBuiltInRole,
+  NODE_GROUP_PERMISSIONS,
+  NODE_GROUP_ROLES,
+  type NodeGroupRole,
+  permissionsOfRole,
+  PROJECT_ROLES,
+  ROLES,
+  rolesIn
+} from '../../shared/roles.ts'
 import { claimIn, groupsIn, nameIn, rightsIn } from './group-roles.ts'
 
 describe('the roles of somebody', () => {
@@ -9,11 +18,12 @@ describe('the roles of somebody', () => {
   const setOf = (text: string) =>
     rolesIn(text).reduce((set, name) => unite(set, permissionsOfRole(name)), permissionsOf([]))
 
-  it('are those of all groups together, in all projects and in each, without what another one includes', () => {
+  it('are those of all groups together, everywhere and in each place, without what another one includes', () => {
     const names = ['shop', 'news', '__proto__']
     const rights = fc.record({
       role: fc.constantFrom(null, ...ROLES, ...CUSTOM),
-      projects: fc.dictionary(fc.constantFrom(...names), fc.constantFrom(...PROJECT_ROLES, ...CUSTOM))
+      projects: fc.dictionary(fc.constantFrom(...names), fc.constantFrom(...PROJECT_ROLES, ...CUSTOM)),
+      nodeGroups: fc.dictionary(fc.constantFrom('eu', 'us', '__proto__'), fc.constantFrom(...NODE_GROUP_ROLES))
     })
     fc.assert(
       fc.property(
@@ -44,6 +54,12 @@ describe('the roles of somebody', () => {
           for (const name of names) {
             const held = having.map(({ projects }) => (Object.hasOwn(projects, name) ? projects[name as never]! : null))
             expectAllOf(Object.hasOwn(found.projects, name) ? found.projects[name as never]! : null, held)
+          }
+          const ofNodes = (given: Record<string, NodeGroupRole>, tag: string) =>
+            Object.hasOwn(given, tag) ? NODE_GROUP_PERMISSIONS[given[tag]!] : NONE
+          for (const tag of ['eu', 'us', '__proto__']) {
+            const held = having.reduce((set, { nodeGroups }) => unite(set, ofNodes(nodeGroups, tag)), NONE)
+            expect(ofNodes(found.nodeGroups, tag)).toBe(held)
           }
         }
       )

@@ -1,10 +1,10 @@
-import { joinRoles } from '../../shared/roles.ts'
+import { joinRoles, NODE_GROUP_ROLES, type NodeGroupRole } from '../../shared/roles.ts'
 import type { GroupRights, GroupRoles, SignInOptions } from './sign-in-options.ts'
 
 const GROUPS_MAX = 2_000
 const GROUP_LENGTH_MAX = 1_000
 
-/** The roles that these groups have together, in all projects and in each; null: none has any. */
+/** The roles that these groups have together, in all projects, in each and in node groups; null: none has any. */
 export function rightsIn(groups: readonly string[], roles: GroupRoles): GroupRights | null {
   const having = groups.flatMap((group) => roles.get(group) ?? [])
   if (having.length === 0) return null
@@ -13,11 +13,20 @@ export function rightsIn(groups: readonly string[], roles: GroupRoles): GroupRig
   for (const [name, role] of having.flatMap((one) => Object.entries<string>(one.projects))) {
     projects.set(name, [...(projects.get(name) ?? []), role])
   }
+  const nodeGroups = new Map<string, NodeGroupRole>()
+  for (const [tag, role] of having.flatMap((one) => Object.entries(one.nodeGroups))) {
+    nodeGroups.set(tag, higherOf(role, nodeGroups.get(tag)))
+  }
   return {
     role: everywhere.length === 0 ? null : joinRoles(everywhere),
-    projects: Object.fromEntries([...projects].map(([name, all]) => [name, joinRoles(all)]))
+    projects: Object.fromEntries([...projects].map(([name, all]) => [name, joinRoles(all)])),
+    nodeGroups: Object.fromEntries(nodeGroups)
   }
 }
+
+/** Each role in node groups has all permissions of the previous ones. */
+const higherOf = (role: NodeGroupRole, other: NodeGroupRole = role): NodeGroupRole =>
+  NODE_GROUP_ROLES.indexOf(role) < NODE_GROUP_ROLES.indexOf(other) ? other : role
 
 /** All roles that the options name, with the options that do. */
 export function configuredRoles({ oidc, jwt, proxy }: SignInOptions): Map<string, string[]> {

@@ -117,12 +117,18 @@ ${problemText(problem)}${codeForm(step, 'Turn on and log in')}
   return smallPage({ title: 'Set up an authenticator app', body })
 }
 
-/** Once, when the app has been set up: the browser is logged in. */
+/**
+ * Once, when the app has been set up: the browser is logged in. As on the login page, the form keeps the page of the UI
+ * that was wanted.
+ */
 export function recoveryCodesPage(codes: readonly string[]): string {
   const body = `<h1>Save your recovery codes</h1>
 <p>If you lose the phone, each of them replaces a code of the app, once. They are not shown again.</p>
 <pre>${codes.map(escapeHtml).join('\n')}</pre>
-<a class="button" href="/ui/">I have saved them</a>`
+<form method="post">
+<input type="hidden" name="saved" value="yes">
+<button type="submit">I have saved them</button>
+</form>`
   return smallPage({ title: 'Recovery codes', body })
 }
 

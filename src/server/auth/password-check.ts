@@ -121,7 +121,9 @@ export class PasswordCheck {
     // Neither on this machine nor where the account's owner logged in before: guesses of others slow nobody down there.
     const waitMs = isKnown || isHere(client) || this.#isToken(given) ? 0 : this.#backoff.waitMs(given.username)
     if (waitMs > 0) return blocked(waitMs)
-    if (this.#isOwner(given)) return this.#right(this.#access.findBySession(null, 0)!, client, given)
+    if (this.#isOwner(given)) {
+      return this.#right(this.#access.findBySession(null, this.#access.sessionStart(null))!, client, given)
+    }
     const byToken = this.#isToken(given) ? this.#access.findByToken(given.password) : null
     if (byToken !== null) return { is: 'right', principal: byToken }
     if (this.#access.isEmpty || this.#access.looksLikeToken(given.password)) {

@@ -25,6 +25,8 @@ export function sendCookie(
 /** All values of a cookie that count: behind TLS, none that could have been planted. */
 export function cookiesOf(use: CookieUse, request: FastifyRequest): string[] {
   const { host = '', cookie } = request.headers
+  // Programs send none, and most requests are from programs.
+  if (cookie === undefined) return []
   return readCookies(cookieName(use, host, usesSecureCookie(use, request)), cookie)
 }
 

@@ -36,7 +36,9 @@ const Session = z.strictObject({
   /** Of the cookie that the browser has used, when it was made, and of one that was sent to it since. */
   renewal: Hash,
   renewedAtMs: z.number(),
-  next: Hash.nullable()
+  next: Hash.nullable(),
+  /** It counts as if it had begun then: a request of it has ended all others of its user. Absent: none has. */
+  countsFromMs: z.number().optional()
 })
 export type Session = z.infer<typeof Session>
 
@@ -147,6 +149,15 @@ export class Sessions {
     this.#isChanged = true
     this.record()
     return renewed.token
+  }
+
+  /** Earlier sessions of its user have ended by this time, and this one goes on. */
+  keepFrom(id: string, sinceMs: number): void {
+    const session = this.#byId.get(id)
+    if (session === undefined) return
+    session.countsFromMs = sinceMs
+    this.#isChanged = true
+    this.record()
   }
 
   end(id: string): void {

@@ -64,11 +64,12 @@ export function signInDoor(app: FastifyInstance, options: SignInDoorOptions): vo
 }
 
 /** The entry of the audit log is of whoever allowed it, from the address of the program. */
-async function tokenOf({ access, audit }: SignInDoorOptions, { by, token: wanted }: Grant, request: FastifyRequest) {
+async function tokenOf({ access, audit, signIns }: SignInDoorOptions, grant: Grant, request: FastifyRequest) {
+  const { by, token: wanted } = grant
   const { secret, token } = await audit.perform(
     { principal: by, origin: originOf(request, 'login') },
     { operation: 'tokens.create', input: wanted, writes: true },
-    () => access.createToken(by, wanted)
+    () => access.createToken(by, wanted, () => signIns.requireAllowed(grant))
   )
   return { token: secret, tokenId: token.id, userName: by.name, role: token.role, expiresAtMs: token.expiresAtMs }
 }

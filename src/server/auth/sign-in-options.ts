@@ -1,9 +1,12 @@
 import type { ProjectName } from '../../shared/contract/index.ts'
+import type { NodeGroupRole } from '../../shared/roles.ts'
 
-/** What the members of a group may do: in all projects (null: only in some), and more in single ones. */
+/** What the members of a group may do: in all projects (null: only in some), more in single ones, and with nodes. */
 export interface GroupRights {
   role: string | null
   projects: Record<ProjectName, string>
+  /** By tag of nodes. */
+  nodeGroups: Record<string, NodeGroupRole>
 }
 
 /** Whoever is in several groups has the roles of all; whoever is in none is refused. */

@@ -33,21 +33,20 @@ export class FormCollector {
     this.#isFile = isFile
   }
 
-  /** Ends the part before it. */
-  async begin(head: PartHead): Promise<void> {
-    await this.#endPart()
-    this.#count()
-    this.#charge(head.name.length + head.type.length + (head.fileName?.length ?? 0))
-    this.#current = { head, content: this.#isFile(head) ? await this.#incoming.begin() : [] }
+  /** Ends the part before it. undefined: nothing of both is on disk, and all is done already. */
+  begin(head: PartHead): Promise<void> | undefined {
+    const ending = this.#endPart()
+    return ending === undefined ? this.#beginPart(head) : ending.then(() => this.#beginPart(head))
   }
 
-  /** Adds to the part that was begun last. */
-  async write(piece: Buffer): Promise<void> {
+  /** Adds to the part that was begun last. undefined: it is in memory, and all is done already. */
+  write(piece: Buffer): Promise<void> | undefined {
     const { content } = this.#current!
     if (!Array.isArray(content)) return content.write(piece)
     this.#charge(piece.length)
     // A copy: the piece may be a view of a much larger buffer.
     content.push(Buffer.from(piece))
+    return undefined
   }
 
   /** The parts in their order. Files in them are yours to release. */
@@ -64,12 +63,23 @@ export class FormCollector {
     await releaseFiles(this.#parts)
   }
 
-  async #endPart(): Promise<void> {
-    if (this.#current === null) return
+  #beginPart(head: PartHead): Promise<void> | undefined {
+    this.#count()
+    this.#charge(head.name.length + head.type.length + (head.fileName?.length ?? 0))
+    const add = (content: Buffer[] | IncomingWriter) => {
+      this.#current = { head, content }
+    }
+    return this.#isFile(head) ? this.#incoming.begin().then(add) : void add([])
+  }
+
+  #endPart(): Promise<void> | undefined {
+    if (this.#current === null) return undefined
     const { head, content } = this.#current
-    const value = Array.isArray(content) ? Buffer.concat(content) : await content.end()
-    this.#parts.push({ ...head, value })
-    this.#current = null
+    const add = (value: FormPart['value']) => {
+      this.#parts.push({ ...head, value })
+      this.#current = null
+    }
+    return Array.isArray(content) ? void add(Buffer.concat(content)) : content.end().then(add)
   }
 
   #count(): void {

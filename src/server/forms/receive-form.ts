@@ -97,11 +97,16 @@ async function readUrlEncoded(body: NonNullable<Pieces>, collector: FormCollecto
   const parser = new UrlEncodedParser()
   const collect = async (events: ReturnType<typeof parser.push>) => {
     for (const event of events) {
-      if ('bytes' in event) await collector.write(event.bytes)
-      else await collector.begin({ name: event.name, fileName: null, type: 'text/plain' })
+      const step =
+        'bytes' in event
+          ? collector.write(event.bytes)
+          : collector.begin({ name: event.name, fileName: null, type: 'text/plain' })
+      // A turn for each value of a small form would take longer than the form.
+      if (step !== undefined) await step
     }
   }
-  for await (const piece of body) await collect(parser.push(piece))
+  if (Array.isArray(body)) for (const piece of body) await collect(parser.push(piece))
+  else for await (const piece of body) await collect(parser.push(piece))
   await collect(parser.end())
 }
 

@@ -532,7 +532,11 @@ export const EXAMPLES: ExamplesOf<InferContractRouterInputs<Contract>, InferCont
     }
   },
   alerts: {
-    list: { summary: 'Alerts: firing ones first', output: { alerts: [alert], nextBefore: null } },
+    list: {
+      summary: 'Alerts: firing ones first',
+      input: { state: 'firing' },
+      output: { alerts: [alert], nextBefore: null }
+    },
     acknowledge: {
       summary: 'Acknowledge alerts: they are not repeated and not escalated',
       input: { ids: [ALERT_ID] },

@@ -5,7 +5,7 @@ import type { Engine } from '../../engine/index.ts'
 import type { SharedAnswers } from '../../engine/cache/shared-answers.ts'
 import type { SharedCache } from '../../engine/cache/shared-cache.ts'
 import { Access } from '../../engine/access/access.ts'
-import { Directory } from '../../engine/access/directory.ts'
+import { Directory, type DirectoryStore } from '../../engine/access/directory.ts'
 import { isGuessable } from '../../engine/access/password-strength/judge-password.ts'
 import { SecondFactors } from '../../engine/access/second-factor/second-factors.ts'
 import { SignIns } from '../../engine/access/sign-ins.ts'
@@ -36,7 +36,7 @@ import { ScrapdeckError } from '../../shared/errors.ts'
 import { aJob } from '../../shared/testing/builders.ts'
 import { aProjectName, aVersionName } from '../../shared/testing/ids.ts'
 import type { NewAuditRecord } from '../../engine/store/records.ts'
-import type { AccessStore, AuditStore, SecondFactorStore, Store } from '../../engine/store/store.ts'
+import type { AuditStore, SecondFactorStore, Store } from '../../engine/store/store.ts'
 import { IncomingFiles } from '../../engine/blobs/incoming-files.ts'
 import { makeTestDirectory } from './test-directory.ts'
 import { createFakeScrapyd, sha256 } from './fake-scrapyd.ts'
@@ -255,7 +255,9 @@ export function createFakeEngine() {
 
 /** The real rules, over a store that keeps the entry of each write, and what counts once. */
 function createFakeAccess(ownerName: string, clock: FakeClock, audited: NewAuditRecord[]) {
-  const users: AccessStore = {
+  const users: DirectoryStore = {
+    getSetting: async () => null,
+    putSetting: async () => {},
     listUsers: async () => [],
     putUser: async () => {},
     deleteUser: async () => true,

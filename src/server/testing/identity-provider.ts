@@ -98,7 +98,7 @@ export async function openIdentityProvider({
 
 interface Sent {
   method?: string
-  body?: URLSearchParams
+  body?: URLSearchParams | string
   headers?: Record<string, string>
 }
 

@@ -15,7 +15,10 @@ const LOG = (word: string) =>
 const ITEMS = (word: string) => `{"name": "${word}-item", "price": 3}\n{"name": "${word}-thing", "price": 4}\n`
 
 type Client = EngineWithFakeNode['client']
-export type Ids = Record<'job' | 'queued' | 'schedule' | 'chain' | 'order' | 'errorGroup', string>
+export type Ids = Record<
+  'job' | 'queued' | 'schedule' | 'chain' | 'order' | 'errorGroup' | 'alertRule' | 'alertSilence' | 'alert',
+  string
+>
 
 /** Two projects with one of everything each: what the second one has, nobody with rights in `shop` alone may notice. */
 export async function openTwoProjects() {
@@ -94,7 +97,23 @@ export async function fillTwoProjects() {
       interval: 86_400
     } as never)
     const { groups } = await client.errors.list({ project })
+    const { rule } = await client.alertRules.create({
+      ...{
+        name: `${word}-rule`,
+        project: branded(project),
+        watch: 'error_appears',
+        comparison: 'at_least',
+        threshold: 1
+      },
+      ...{ forSeconds: 0, severity: 'warning', owner: word, channels: [] }
+    })
+    const { silence } = await client.alertSilences.create({
+      ...{ project: branded(project), untilMs: clock.nowMs() + 86_400_000, comment: word }
+    })
+    const alertOf = async () => (await client.alerts.list({ ruleId: rule.id })).alerts[0]
+    await opened.until(async () => (await alertOf()) !== undefined)
     return {
+      ...{ alertRule: rule.id, alertSilence: silence.id, alert: (await alertOf())!.id },
       ...{ job: id, queued: waiting[0]!.id, schedule: schedule.id, chain: chain.chain.id },
       ...{ order: String((order.body as { schedule_id: unknown }).schedule_id), errorGroup: String(groups[0]!.id) }
     }
@@ -103,13 +122,16 @@ export async function fillTwoProjects() {
 
 /** What an owner sees of the other project, without what changes by itself, such as what logs say. */
 export async function stateOfOther(of: Client) {
-  const [jobs, schedules, chains, errors, project, orders] = await Promise.all([
+  const [jobs, schedules, chains, errors, project, orders, alerts, rules, silences] = await Promise.all([
     of.jobs.list({ project: OTHER }),
     of.schedules.list({ project: branded(OTHER) }),
     of.chains.list({}),
     of.errors.list({ project: OTHER }),
     of.projects.get({ project: OTHER }),
-    of.crawlOrders.list({ project: branded(OTHER) })
+    of.crawlOrders.list({ project: branded(OTHER) }),
+    of.alerts.list({}),
+    of.alertRules.list(),
+    of.alertSilences.list()
   ])
   const here = chains.chains.filter((chain) => chain.project === OTHER || chain.run.project === OTHER)
   const listed = jobs.jobs.map(({ id, priority, kept, cancelAskedAtMs, after }) => ({
@@ -118,5 +140,10 @@ export async function stateOfOther(of: Client) {
   const planned = schedules.schedules.map(({ id, revision, paused, jobs: runs }) => ({ id, revision, paused, runs }))
   const groups = errors.groups.map(({ id, state }) => ({ id, state }))
   const ordered = orders.orders.map(({ status: _status, ...order }) => order)
-  return { listed, planned, here, groups, project, ordered }
+  const isHere = (one: { project: string | null }) => one.project === OTHER
+  const told = alerts.alerts
+    .filter(({ labels }) => isHere(labels))
+    .map(({ id, acknowledged }) => ({ id, acknowledged }))
+  const ruled = rules.rules.filter(isHere).map(({ id, revision }) => ({ id, revision }))
+  return { listed, planned, here, groups, project, ordered, told, ruled, silenced: silences.silences.filter(isHere) }
 }

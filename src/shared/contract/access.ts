@@ -264,7 +264,7 @@ export const tokensContract = {
   list: read('read', 'GET /tokens', 'caller').output(z.object({ tokens: z.array(AccessToken) })),
 
   /** The token itself is in this answer and nowhere else. Refused to whoever is logged in with a token. */
-  create: write('read', 'POST /tokens', 'caller')
+  create: write('read', 'POST /tokens', 'caller', { tellsSecret: 'once' })
     .input(NewAccessToken)
     .output(z.object({ secret: z.string(), token: AccessToken })),
 

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { ALERT_WATCH_NAMES } from '../alert-watches.ts'
 import {
-  AlertChannelId,
+  WebhookId,
   AlertId,
   AlertRuleId,
   AlertSilenceId,
@@ -34,7 +34,7 @@ export type AlertScope = z.infer<typeof AlertScope>
 export const AlertGrouping = z.enum(['rule', 'project', 'node', 'each'])
 export type AlertGrouping = z.infer<typeof AlertGrouping>
 
-const Channels = z.array(AlertChannelId).max(20)
+const Channels = z.array(WebhookId).max(20)
 
 export const AlertRuleSettings = AlertScope.extend({
   name: ShownName.max(200),
@@ -179,7 +179,7 @@ export type AlertChannelSettings = z.infer<typeof AlertChannelSettings>
 
 export const AlertChannel = AlertChannelSettings.extend({
   name: z.string(),
-  id: AlertChannelId,
+  id: WebhookId,
   createdAtMs: z.number(),
   hasSecret: z.boolean(),
   lastDeliveredAtMs: z.number().nullable(),
@@ -259,24 +259,24 @@ export const alertSilencesContract = {
 export const alertChannelsContract = {
   /** Names only, for those who may not change them. */
   names: read('alerts.change', 'GET /alerts/channels/names', 'caller').output(
-    z.object({ channels: z.array(z.object({ id: AlertChannelId, name: z.string(), kind: z.string() })) })
+    z.object({ channels: z.array(z.object({ id: WebhookId, name: z.string(), kind: z.string() })) })
   ),
   list: read('webhooks.change', 'GET /alerts/channels', 'service').output(
     z.object({ channels: z.array(AlertChannel) })
   ),
-  create: write('webhooks.change', 'POST /alerts/channels', 'service', { tellsSecret: true })
+  create: write('webhooks.change', 'POST /alerts/channels', 'service', { tellsSecret: 'once' })
     .input(AlertChannelSettings.extend({ secret: Secret.optional() }))
     .output(ChannelResult),
   /** Without a secret, it stays as it is. */
   update: write('webhooks.change', 'PUT /alerts/channels/{id}', 'service')
-    .input(AlertChannelSettings.extend({ id: AlertChannelId, secret: Secret.optional() }))
+    .input(AlertChannelSettings.extend({ id: WebhookId, secret: Secret.optional() }))
     .output(ChannelResult),
   remove: write('webhooks.change', 'DELETE /alerts/channels/{id}', 'service')
-    .input(z.object({ id: AlertChannelId }))
+    .input(z.object({ id: WebhookId }))
     .output(z.object({ removed: z.boolean() })),
   /** Sends an example now, and returns what was said on both sides. It is not tried again. */
   test: write('webhooks.change', 'POST /alerts/channels/{id}/test', 'service')
-    .input(z.object({ id: AlertChannelId }))
+    .input(z.object({ id: WebhookId }))
     .output(z.object({ ok: z.boolean(), answer: z.string(), conversation: z.array(z.string()) }))
 }
 

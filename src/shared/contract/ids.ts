@@ -60,7 +60,6 @@ export const AlertRuleId = z
 export type AlertRuleId = z.infer<typeof AlertRuleId>
 
 /** A channel of alerts is stored and told as a webhook is: by deliveries from the outbox. */
-export const AlertChannelId = WebhookId
 export type AlertChannelId = WebhookId
 
 export const AlertId = z

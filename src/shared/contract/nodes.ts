@@ -150,11 +150,13 @@ export const nodesContract = {
     .input(NodeAddress.extend(NodeSettings.shape))
     .output(Node),
   /** Adds a node that pulls: a Scrapyd behind NAT with the package of docs/pulling-nodes.md. */
-  addPulling: write('nodes.change', 'POST /nodes/pulling', { tags: 'newNode' })
+  addPulling: write('nodes.change', 'POST /nodes/pulling', { tags: 'newNode' }, { tellsSecret: 'once' })
     .input(PullingNodeSettings)
     .output(NewToken),
   /** A new token; the node's former one is refused from then on. */
-  renewToken: write('nodes.change', 'POST /nodes/{id}/token', { id: 'node' }).input(ById).output(NewToken),
+  renewToken: write('nodes.change', 'POST /nodes/{id}/token', { id: 'node' }, { tellsSecret: 'once' })
+    .input(ById)
+    .output(NewToken),
   /** Its token is refused from then on, until there is a new one. */
   revokeToken: write('nodes.change', 'DELETE /nodes/{id}/token', { id: 'node' }).input(ById).output(Node),
   update: write('nodes.change', 'PATCH /nodes/{id}', { id: 'node' })

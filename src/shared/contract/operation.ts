@@ -37,8 +37,12 @@ export interface OperationMeta {
    * found by its key. The body is as received, not validated. Absent: never.
    */
   repeatableForMs?: (body: unknown, defaults?: { crawlCacheSeconds: number }) => number
-  /** Its answer has a secret that nobody may keep: a repeated request with the same key is performed again. */
-  tellsSecret?: boolean
+  /**
+   * Its answer has a secret that nobody may keep. A repeated request with the same key is performed `again`, which
+   * replaces what the first one made; or it is performed `once`, and the repeated one rejects with
+   * IDEMPOTENCY_SECRET_NOT_KEPT.
+   */
+  tellsSecret?: 'again' | 'once'
   /** Flags of its body that a REST client may send in the query instead, as `1`, `true`, `yes` or `on`. */
   alsoInQuery?: readonly string[]
 }

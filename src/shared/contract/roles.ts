@@ -15,7 +15,9 @@ export const RoleName = ShownName.max(64)
     'A role name has letters, digits, spaces, ".", "_" and "-"'
   )
   .refine((name) => name === name.normalize('NFKC').toLowerCase(), { error: 'Write the name in plain small letters' })
-  .refine((name) => !/ in |\s{2}/.test(name), { error: 'A role name cannot contain " in " or several spaces together' })
+  .refine((name) => !/ in | of nodes(?: |$)|\s{2}/.test(name), {
+    error: 'A role name cannot contain " in ", " of nodes" or several spaces together'
+  })
   .refine((name) => !BUILT_IN.includes(name), {
     error: 'A built-in role has this name, or it would be mistaken for one'
   })

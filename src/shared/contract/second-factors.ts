@@ -48,14 +48,14 @@ const NewCredential = z.object({
 })
 export type NewCredential = z.infer<typeof NewCredential>
 
-const ONCE = { tellsSecret: true }
+const AGAIN = { tellsSecret: 'again' } as const
 
 /** How the caller logs in. All of it needs a user with a password of this Scrapdeck, and is refused to tokens. */
 export const secondFactorsContract = {
   get: read('read', 'GET /users/me/second-factors', 'caller').output(LoginMethods),
 
   /** The secret for an authenticator app (RFC 6238). A first code confirms it, within ten minutes. */
-  beginAuthenticator: write('read', 'POST /users/me/authenticator', 'caller', ONCE)
+  beginAuthenticator: write('read', 'POST /users/me/authenticator', 'caller', AGAIN)
     .input(Current)
     .output(
       z.object({
@@ -69,7 +69,7 @@ export const secondFactorsContract = {
     ),
 
   /** Turns it on, ends the caller's other sessions, and answers with recovery codes. */
-  confirmAuthenticator: write('read', 'POST /users/me/authenticator/confirm', 'caller', ONCE)
+  confirmAuthenticator: write('read', 'POST /users/me/authenticator/confirm', 'caller', AGAIN)
     .input(z.object({ code: z.string().max(20) }))
     .output(RecoveryCodes),
 
@@ -79,12 +79,12 @@ export const secondFactorsContract = {
     .output(z.object({ removed: z.boolean() })),
 
   /** Ten new recovery codes in place of the former ones. */
-  renewRecoveryCodes: write('read', 'POST /users/me/recovery-codes', 'caller', ONCE)
+  renewRecoveryCodes: write('read', 'POST /users/me/recovery-codes', 'caller', AGAIN)
     .input(Current)
     .output(RecoveryCodes),
 
   /** Options for `navigator.credentials.create()`, good for ten minutes and one passkey. */
-  beginPasskey: write('read', 'POST /users/me/passkeys/begin', 'caller', ONCE)
+  beginPasskey: write('read', 'POST /users/me/passkeys/begin', 'caller', AGAIN)
     .input(Current)
     .output(z.object({ options: z.record(z.string(), z.unknown()) })),
 

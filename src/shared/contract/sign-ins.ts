@@ -52,7 +52,7 @@ export const signInsContract = {
     .output(WaitingSignIn),
 
   /** The program gets a token of the caller. `code`: for the program at the redirect address, once, within a minute. */
-  approve: write('read', 'POST /sign-ins', 'caller', { tellsSecret: true })
+  approve: write('read', 'POST /sign-ins', 'caller', { tellsSecret: 'again' })
     .input(SignInApproval)
     .output(z.object({ code: z.string().nullable() })),
 

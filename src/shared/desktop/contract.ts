@@ -92,18 +92,29 @@ const EngineId = z.object({ id: z.uuid() })
 /** The certificate that the user has seen and trusts; null: only what the system trusts. */
 const Trusted = { trusted: Fingerprint.nullable().default(null) }
 
+const SignInTo = EngineSettings.pick({ name: true, url: true }).extend(Trusted)
+const SignInTicket = z.object({ ticket: z.uuid(), userName: z.string(), role: z.string(), expiresAtMs: z.number() })
+
 export const desktopContract = {
   engines: {
     /** The list now, and after each change of it or of a state. */
     watch: oc.output(eventIterator(z.object({ appVersion: z.string(), engines: z.array(RemoteEngine) }))),
     /**
      * Signs in with the browser, and resolves when somebody has allowed it there; ends with the call. The ticket is
-     * good for `add` and `update` with this address, once. Rejects as `add` does, with SIGN_IN_FAILED, and with
-     * BAD_INPUT behind an SSH host, where no browser gets.
+     * good for `add` and `update` with this address, once. Rejects as `add` does, and with SIGN_IN_FAILED.
      */
-    signIn: oc
-      .input(EngineSettings.pick({ name: true, url: true }).extend(Trusted))
-      .output(z.object({ ticket: z.uuid(), userName: z.string(), role: z.string(), expiresAtMs: z.number() })),
+    signIn: oc.input(SignInTo).output(SignInTicket),
+    /** The same with a code, for any browser that reaches the engine: first where to enter it, then the ticket. */
+    signInWithCode: oc
+      .input(SignInTo)
+      .output(
+        eventIterator(
+          z.discriminatedUnion('is', [
+            z.object({ is: z.literal('waiting'), page: z.string(), userCode: z.string() }),
+            SignInTicket.extend({ is: z.literal('signedIn') })
+          ])
+        )
+      ),
     /**
      * Connects before it is saved. Rejects with ENGINE_CERTIFICATE_UNTRUSTED, with the certificate in `data`, if the
      * system does not trust it and it is not the trusted one.

@@ -35,6 +35,7 @@ const NOT_COVERED = [
   'items.diff',
   'items.export',
   'logs.tail',
+  'alertChannels.test',
   'system.runDemo',
   'system.createEnvironment',
   'webhooks.test'
@@ -402,6 +403,60 @@ export function describeContract(name: string, open: () => Promise<OpenedEngine>
       expect(await codeOf(inside)).toBe('WEBHOOK_URL_FORBIDDEN')
       expect(await client.webhooks.remove({ id: webhook.id })).toEqual({ removed: true })
       expect(await codeOf(client.webhooks.rotate({ id: webhook.id }))).toBe('WEBHOOK_NOT_FOUND')
+    })
+
+    it('keeps channels of alerts, rules and silences; nobody acknowledges what never fired', async () => {
+      const client = await start()
+      const settings = { name: 'ours', target: { kind: 'webhook' as const, url: 'https://93.184.215.14/in' } }
+      const { channel, secret } = await client.alertChannels.create(settings)
+      expect(secret).toMatch(/^whsec_/)
+      expect(channel).toMatchObject({ ...settings, enabled: true, quiet: null, hasSecret: true, problem: null })
+      const mail = await client.alertChannels.create({
+        name: 'mail',
+        target: { kind: 'email', to: ['ops@example.net'], from: 'scrapdeck@example.net', host: '93.184.215.14' }
+      })
+      expect(mail).toMatchObject({ channel: { hasSecret: false, target: { port: 587, security: 'starttls' } } })
+      expect(mail.secret).toBeUndefined()
+      const renamed = await client.alertChannels.update({ ...settings, id: channel.id, name: 'theirs' })
+      expect(renamed.channel).toMatchObject({ name: 'theirs', hasSecret: true })
+      const names = [
+        { id: channel.id, name: 'theirs', kind: 'webhook' },
+        { id: mail.channel.id, name: 'mail', kind: 'email' }
+      ]
+      expect((await client.alertChannels.names()).channels).toEqual(expect.arrayContaining(names))
+      expect((await client.alertChannels.list()).channels).toHaveLength(2)
+      expect(await codeOf(client.alertChannels.update({ ...settings, id: NOBODY }))).toBe('ALERT_CHANNEL_NOT_FOUND')
+
+      const wanted = {
+        ...{ name: 'shop fails', watch: 'spider_fails' as const, comparison: 'at_least' as const, project: 'shop' },
+        ...{ threshold: 3, forSeconds: 0, severity: 'warning' as const, channels: [channel.id] }
+      }
+      const { rule } = await client.alertRules.create(wanted)
+      const state = { ...wanted, enabled: true, revision: 1, spider: null, groupBy: 'rule', escalation: null }
+      expect(rule).toMatchObject(state)
+      expect((await client.alertRules.list()).rules).toMatchObject([{ ...state, firing: 0, fired: 0, actedOn: 0 }])
+      const change = { ...wanted, id: rule.id, revision: 1, threshold: 5 }
+      expect((await client.alertRules.update(change)).rule).toMatchObject({ threshold: 5, revision: 2 })
+      expect(await codeOf(client.alertRules.update(change))).toBe('CHANGED_MEANWHILE')
+      const unknown = { ...wanted, channels: [NOBODY] }
+      expect(await codeOf(client.alertRules.create(unknown))).toBe('ALERT_CHANNEL_NOT_FOUND')
+      const overdue = { ...wanted, watch: 'spider_overdue' as const, threshold: 1 }
+      expect(await codeOf(client.alertRules.create(overdue))).toBe('BAD_INPUT')
+      expect(await client.alerts.list({ ruleId: rule.id })).toEqual({ alerts: [], nextBefore: null })
+      expect(await client.alerts.acknowledge({ ids: [NOBODY] })).toEqual({ acknowledged: 0 })
+
+      const untilMs = Date.now() + DAY_MS
+      const { silence } = await client.alertSilences.create({ project: 'shop', untilMs, comment: 'a new shop' })
+      expect(silence).toMatchObject({ project: 'shop', spider: null, ruleId: null, untilMs, comment: 'a new shop' })
+      expect((await client.alertSilences.list()).silences).toEqual([silence])
+      expect(await codeOf(client.alertSilences.create({ untilMs: Date.now() - DAY_MS }))).toBe('BAD_INPUT')
+      expect(await client.alertSilences.remove({ id: silence.id })).toEqual({ removed: true })
+      expect(await codeOf(client.alertSilences.remove({ id: silence.id }))).toBe('ALERT_SILENCE_NOT_FOUND')
+
+      expect(await client.alertRules.remove({ id: rule.id })).toEqual({ removed: true })
+      expect(await codeOf(client.alertRules.remove({ id: rule.id }))).toBe('ALERT_RULE_NOT_FOUND')
+      expect(await client.alertChannels.remove({ id: channel.id })).toEqual({ removed: true })
+      expect(await codeOf(client.alertChannels.remove({ id: channel.id }))).toBe('ALERT_CHANNEL_NOT_FOUND')
     })
 
     it('lets only users with a password have second factors, which an owner resets', async () => {

@@ -74,6 +74,25 @@ describe('an authenticator app', () => {
     await expect(factors.beginAuthenticator(by, PASSWORD, null)).rejects.toThrow(/already/)
   })
 
+  it('is turned on once, with one set of recovery codes, by two confirmations at the same time', async () => {
+    const { factors, by, anna, codeNow, open } = await openFactors()
+    const { secret } = await factors.beginAuthenticator(by, PASSWORD, SITE.host)
+    const first = factors.confirmAuthenticator(by, codeNow(secret))
+    // A login that sets up an app has another secret, which the first confirmation knows nothing of.
+    const other = await factors.beginSetUp(anna.id, SITE.host)
+    const results = await Promise.allSettled([
+      first,
+      factors.confirmAuthenticator(by, codeNow(secret)),
+      factors.confirmSetUp(anna.id, codeNow(other.secret)),
+      factors.confirmSetUp(anna.id, codeNow(other.secret))
+    ])
+    const codes = results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []))
+    expect(codes).toHaveLength(1)
+    expect(results.find(({ status }) => status === 'rejected')).toMatchObject({ reason: BAD_INPUT })
+    const again = await open()
+    expect(await again.useCode(anna.id, codes[0]![0]!, null)).toBe('recoveryCode')
+  })
+
   it('takes the codes of the steps before and after, and of no others', async () => {
     const { factors, anna, clock, turnOn } = await openFactors()
     const { secret } = await turnOn()
@@ -168,7 +187,13 @@ describe('an authenticator app', () => {
   it('is asked for of people with a password, where everybody must have one', async () => {
     const { factors, access, anna } = await openFactors()
     const isRequired = { isRequired: true }
-    const proxied = await access.signIn({ subject: 'proxy ben', name: 'ben', role: 'viewer', projects: {} })
+    const proxied = await access.signIn({
+      subject: 'proxy ben',
+      name: 'ben',
+      role: 'viewer',
+      projects: {},
+      nodeGroups: {}
+    })
     expect([anna.id, proxied.userId, null].map((id) => factors.stepAfterPassword(id, isRequired))).toEqual([
       ...['setUp', null, null]
     ])

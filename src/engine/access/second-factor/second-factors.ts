@@ -53,6 +53,8 @@ export class SecondFactors {
   readonly #guesses: CodeGuesses
   /** Secrets that no code has confirmed yet, and passkeys that are being made: one of a user at a time. */
   readonly #secrets = new Map<UserId, Begun<string>>()
+  /** Users whose confirmed app is being stored. */
+  readonly #turningOn = new Set<UserId>()
   readonly #challenges = new Map<UserId, Begun<{ challenge: string; site: PasskeySite }>>()
   readonly events = new EventEmitter<{ changed: [] }>()
 
@@ -145,16 +147,23 @@ export class SecondFactors {
         'This code is not right. Enter the newest one that the app shows; the clock of the phone must be right'
       throw new ScrapdeckError('BAD_INPUT', text, { data: { field: 'code' } })
     }
-    const recoveryCodes = createRecoveryCodes()
-    const recoveryHashes = hashAll(userId, recoveryCodes)
-    const sealedSecret = await secretBox.seal(secret)
-    this.#requireUser(userId)
-    const authenticator = { userId, sealedSecret, createdAtMs: nowMs, usedStep, recoveryHashes }
-    await store.putAuthenticator(authenticator)
-    this.#secrets.delete(userId)
-    this.#authenticators.set(userId, authenticator)
-    this.#announce()
-    return recoveryCodes
+    // Another confirmation may have been faster: the recovery codes of one of the two would be worth nothing.
+    this.#refuseSecondAuthenticator(userId)
+    this.#turningOn.add(userId)
+    try {
+      const recoveryCodes = createRecoveryCodes()
+      const recoveryHashes = hashAll(userId, recoveryCodes)
+      const sealedSecret = await secretBox.seal(secret)
+      this.#requireUser(userId)
+      const authenticator = { userId, sealedSecret, createdAtMs: nowMs, usedStep, recoveryHashes }
+      await store.putAuthenticator(authenticator)
+      this.#secrets.delete(userId)
+      this.#authenticators.set(userId, authenticator)
+      this.#announce()
+      return recoveryCodes
+    } finally {
+      this.#turningOn.delete(userId)
+    }
   }
 
   async removeAuthenticator(by: Principal, current: string): Promise<boolean> {
@@ -304,7 +313,7 @@ export class SecondFactors {
   }
 
   #refuseSecondAuthenticator(userId: UserId): void {
-    if (!this.#authenticators.has(userId)) return
+    if (!this.#authenticators.has(userId) && !this.#turningOn.has(userId)) return
     throw new ScrapdeckError('BAD_INPUT', 'There is an authenticator app already. Turn it off first')
   }
 

@@ -3,6 +3,9 @@ import { join } from 'node:path'
 import { expect, test, vi } from 'vitest'
 import type { NodeId, NodeMode, SourceId, SourceSettings } from '../../../shared/contract/index.ts'
 import { aNodeId, aSourceId } from '../../../shared/testing/ids.ts'
+import { actAs } from '../../access/acting.ts'
+import { OWNER } from '../../access/principal.ts'
+import { builtInRights } from '../../testing/built-in-rights.ts'
 import { openFileSecretBox } from '../../runtime/file-secret-box.ts'
 import { silentLogger } from '../../runtime/logger.ts'
 import { createFakeClock } from '../../testing/fake-clock.ts'
@@ -241,4 +244,26 @@ test('nodes beyond what a source may add are told as its problem, and added once
   const corrected = { ...dns(), id: FIXED, source: { kind: 'list' as const, nodes: lines.join('\n') } }
   expect(await discovery.put(corrected, undefined)).toMatchObject({ found: 2_000, problem: null })
   expect(t.fleet.at(-1)!.url).toBe('http://10.0.7.208:6800/')
+})
+
+test('a file of this machine is named by owners only: its lines become addresses, which everybody sees', async () => {
+  await using t = await openRoom()
+  await t.write('hunter2\n')
+  const discovery = await t.start()
+  const as = (role: 'admin' | 'owner', settings: SourceSettings) =>
+    actAs({ ...OWNER, userId: 'a'.repeat(32) as never, name: role, role, rights: builtInRights(role) }, () =>
+      discovery.put(settings, undefined)
+    )
+  const refused = {
+    code: 'ROLE_REQUIRED',
+    message: expect.stringContaining('Naming a file on the machine of Scrapdeck')
+  }
+  await expect(as('admin', file(t.path))).rejects.toMatchObject(refused)
+  expect([discovery.list(), t.nodes()]).toEqual([[], []])
+  expect(await as('admin', dns())).toMatchObject({ id: K8S })
+  await expect(as('admin', { ...file(t.path), id: K8S })).rejects.toMatchObject(refused)
+  expect(await as('owner', file(t.path))).toMatchObject({ found: 1 })
+  // Whoever may change nodes may still change how often it is read.
+  expect(await as('admin', { ...file(t.path), refreshSeconds: 60 })).toMatchObject({ refreshSeconds: 60 })
+  await expect(as('admin', file(`${t.path}.other`))).rejects.toMatchObject(refused)
 })

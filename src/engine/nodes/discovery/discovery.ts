@@ -9,6 +9,7 @@ import {
   type SourceState
 } from '../../../shared/contract/index.ts'
 import { isScrapdeckError, ScrapdeckError } from '../../../shared/errors.ts'
+import { requireOwnerForFile } from '../../access/acting.ts'
 import type { Clock, Timer } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
 import type { Random } from '../../runtime/random.ts'
@@ -129,6 +130,7 @@ export class Discovery {
     const before = this.#sources.get(settings.id)
     if (before?.isFromConfiguration) throw inConfiguration(settings.id)
     const isSame = before !== undefined && JSON.stringify(before.settings.source) === JSON.stringify(settings.source)
+    if (!isSame) requireOwnerForFile(settings)
     const kept = isSame ? before.sealedPassword : null
     const sealedPassword =
       password === undefined ? kept : password ? await this.#options.secretBox.seal(password) : null

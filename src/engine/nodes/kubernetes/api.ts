@@ -1,10 +1,11 @@
-import { open } from 'node:fs/promises'
 import type { z } from 'zod'
 import { problemOfJsonText } from '../../../shared/json-text.ts'
 import { showUnseen } from '../../../shared/unseen.ts'
+import { ScrapdeckError } from '../../../shared/errors.ts'
 import { NodeError } from '../node-client.ts'
 import { LISTED_MAX } from '../list-limits.ts'
 import { type AnswerHead, type Connection, collectBody, type NodeRequest } from '../scrapyd/connection.ts'
+import type { CredentialFiles } from './credential-files.ts'
 import { ApiStatus, ListPage } from './objects.ts'
 
 export interface ApiRequest {
@@ -27,7 +28,6 @@ const TIMEOUT_MS = 10_000
 const ANSWER_MAX_BYTES = 8_000_000
 /** Objects of one page: few enough that parsing them keeps the event loop free. */
 const PAGE = 100
-const FILE_MAX_BYTES = 100_000
 const BOUNDS = { depth: 100, values: 1_000_000, fields: 100_000 }
 
 /**
@@ -172,18 +172,18 @@ export class KubernetesApi {
 
 const LISTS_BEGUN_MAX = 3
 
-/** Reads a small file of credentials. Throws NodeError; nothing of the content is in it. */
-export async function readCredential(fail: Connection['fail'], path: string, noun: string): Promise<string> {
+/** Reads a file of credentials. Throws NodeError; nothing of the content is in it. */
+export async function readCredential(
+  fail: Connection['fail'],
+  files: Pick<CredentialFiles, 'read'>,
+  path: string,
+  noun: string
+): Promise<string> {
   try {
-    await using file = await open(path, 'r')
-    const buffer = Buffer.alloc(FILE_MAX_BYTES + 1)
-    const { bytesRead } = await file.read(buffer, 0, buffer.length, 0)
-    if (bytesRead > FILE_MAX_BYTES) throw new Error('it is too large')
-    const text = buffer.toString('utf8', 0, bytesRead).trim()
-    if (text === '') throw new Error('it is empty')
-    return text
+    return await files.read(path)
   } catch (error) {
     const reason = (error as NodeJS.ErrnoException).code ?? (error as Error).message
-    throw fail('unauthorized', `cannot be used: its ${noun} ${path} cannot be read (${reason}).`, 'no')
+    const words = error instanceof ScrapdeckError ? error.message : `${noun} ${path} cannot be read (${reason}).`
+    throw fail('unauthorized', `cannot be used: ${words}`, 'no', error)
   }
 }

@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises'
 import type { KubernetesSettings, NodeAddress } from '../../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../../shared/errors.ts'
 import { clusterUrlOf, parseClusterUrl } from './cluster-url.ts'
+import { type CredentialFiles, SERVICE_ACCOUNT } from './credential-files.ts'
 import { readKubeconfig } from './kubeconfig.ts'
 
 /** An address that names a namespace of a cluster. */
@@ -10,17 +11,27 @@ export interface ClusterAddress {
   kubernetes: KubernetesSettings
 }
 
-/** Where Kubernetes puts the credentials of a pod's service account. */
-const SERVICE_ACCOUNT = '/var/run/secrets/kubernetes.io/serviceaccount'
 const IN_CLUSTER = 'https://kubernetes.default.svc'
 
 /**
  * The address as it is stored: `in-cluster` and `kubeconfig` are replaced by what they stand for, and what the operator
- * gave beside them has precedence. Throws NODE_URL_INVALID, NODE_CONNECTION_INVALID.
+ * gave beside them has precedence. Rejects with NODE_URL_INVALID, NODE_CONNECTION_INVALID, and with
+ * CREDENTIAL_FILE_NOT_ALLOWED for a file that it must not name.
  */
 export async function resolveClusterAddress<Address extends Partial<NodeAddress>>(
   address: Address & { url: string; kubernetes: KubernetesSettings },
+  files: Pick<CredentialFiles, 'check'>,
   serviceAccount = SERVICE_ACCOUNT
+): Promise<Address & ClusterAddress> {
+  const resolved = await expand(address, serviceAccount)
+  const { tokenFile, caFile } = resolved.kubernetes
+  for (const path of [tokenFile, caFile]) if (path !== null) await files.check(path)
+  return resolved
+}
+
+async function expand<Address extends Partial<NodeAddress>>(
+  address: Address & { url: string; kubernetes: KubernetesSettings },
+  serviceAccount: string
 ): Promise<Address & ClusterAddress> {
   const [, keyword, namespace] = /^(in-cluster|kubeconfig)(?:\/([^/]+))?\/?$/.exec(address.url.trim()) ?? []
   if (keyword === 'in-cluster') {

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
@@ -8,6 +8,8 @@ import { silentLogger } from '../../runtime/logger.ts'
 import { createFakeClock } from '../../testing/fake-clock.ts'
 import { until } from '../../testing/until.ts'
 import type { LogRange } from '../node-client.ts'
+import { toClientError } from '../node-failure.ts'
+import { CredentialFiles } from './credential-files.ts'
 import { EggLinks } from './egg-links.ts'
 import { jobNameOf, manifestsOf } from './job-manifest.ts'
 import { EventLines } from './job-watch.ts'
@@ -40,6 +42,7 @@ describe('the client of a cluster', () => {
     directory = mkdtempSync(join(tmpdir(), 'scrapdeck-cluster-'))
     client = await KubernetesClient.open({
       ...{ nodeId: 'n-1', name: 'crawls', url: cluster.url, settings: SETTINGS, token: 'a token' },
+      files: new CredentialFiles({ directories: [], never: [] }),
       ...{ caCertificate: null, clientCertificate: null, clientKey: null, proxyUrl: 'direct' },
       eggOf: () => ({ path: 'kubernetes/eggs/signed', sha256: 'ab' }),
       ...{ directory: join(directory, 'logs'), clock: systemClock, logger: silentLogger }
@@ -53,6 +56,31 @@ describe('the client of a cluster', () => {
 
   const posts = () => cluster.requests.filter((one) => one.startsWith('POST') && one.endsWith('/jobs')).length
   const jobs = () => [...cluster.objects.keys()].filter((key) => key.startsWith('jobs/'))
+
+  it('sends the token of a file that may be named, and nothing of any other', async () => {
+    mkdirSync(join(directory, 'tokens'))
+    writeFileSync(join(directory, 'tokens', 'a'), 'a token\n')
+    writeFileSync(join(directory, 'secret.key'), 'hush')
+    const openWith = (name: string) =>
+      KubernetesClient.open({
+        ...{ nodeId: 'n-1', name: 'crawls', url: cluster.url, token: null },
+        settings: { ...SETTINGS, tokenFile: join(directory, name) },
+        files: new CredentialFiles({ directories: [join(directory, 'tokens')], never: [] }),
+        ...{ caCertificate: null, clientCertificate: null, clientKey: null, proxyUrl: 'direct' },
+        ...{ directory: join(directory, 'other logs'), clock: systemClock, logger: silentLogger }
+      })
+    await using named = await openWith('tokens/a').then((one) => ({ one, [Symbol.asyncDispose]: () => one.close() }))
+    expect(await named.one.listJobs()).toMatchObject({ pending: [] })
+    const before = cluster.requests.length
+    const other = await openWith('secret.key')
+    const error = await other.listJobs().catch(toClientError)
+    expect(error).toMatchObject({
+      code: 'CREDENTIAL_FILE_NOT_ALLOWED',
+      message: expect.stringContaining('cluster_credential_directories')
+    })
+    expect(cluster.requests).toHaveLength(before)
+    await other.close()
+  })
 
   it('sends a run as a Job and a Secret, without secret values in the Job', async () => {
     await expect(client.schedule(REQUEST)).resolves.toEqual({ jobid: '01JOB' })
@@ -202,6 +230,7 @@ it('deletes an ended run a minute after its end, once nobody needs it, also whil
   const clock = createFakeClock()
   const client = await KubernetesClient.open({
     ...{ nodeId: 'n-1', name: 'crawls', url: cluster.url, settings: SETTINGS, token: null },
+    files: new CredentialFiles({ directories: [], never: [] }),
     ...{ caCertificate: null, clientCertificate: null, clientKey: null, proxyUrl: 'direct' },
     eggOf: () => ({ path: 'x', sha256: 'ab' }),
     ...{ directory: join(tmpdir(), 'scrapdeck-never-made'), clock, logger: silentLogger }

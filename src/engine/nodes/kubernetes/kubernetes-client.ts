@@ -19,6 +19,7 @@ import { createRequestChecks } from '../scrapyd/request-checks.ts'
 import { dateOf } from '../scrapyd/scrapyd-client.ts'
 import type { NodeAddressParts } from '../scrapyd/transport.ts'
 import { type ApiAnswer, type ApiRequest, KubernetesApi, readCredential } from './api.ts'
+import type { CredentialFiles } from './credential-files.ts'
 import { parseClusterUrl } from './cluster-url.ts'
 import { FINALIZER, jobNameOf, type Manifest, manifestsOf, NODE_LABEL, podSettingsOf } from './job-manifest.ts'
 import { watchPods } from './job-watch.ts'
@@ -30,6 +31,8 @@ export interface KubernetesClientOptions extends Omit<NodeAddressParts, 'usernam
   nodeId: string
   name: string
   settings: KubernetesSettings
+  /** Reads the files that the settings name. */
+  files: Pick<CredentialFiles, 'read'>
   /** null: the token file, or a client certificate. */
   token: string | null
   /** What a pod needs to fetch the egg; null: we have none. Absent: pods fetch none (a probe). */
@@ -101,9 +104,12 @@ export class KubernetesClient implements NodeClient {
     const { caFile } = options.settings
     if (caFile === null) return new KubernetesClient(options)
     const label = `${options.name} (${options.url})`
-    const fail = (kind: NodeError['kind'], problem: string, delivered: 'no' | 'unknown') =>
-      new NodeError(kind, `Node ${label} ${problem}`, { delivered })
-    return new KubernetesClient({ ...options, caCertificate: await readCredential(fail, caFile, 'CA file') })
+    const fail = (kind: NodeError['kind'], problem: string, delivered: 'no' | 'unknown', cause?: unknown) =>
+      new NodeError(kind, `Node ${label} ${problem}`, { delivered, cause })
+    return new KubernetesClient({
+      ...options,
+      caCertificate: await readCredential(fail, options.files, caFile, 'CA file')
+    })
   }
 
   private constructor(options: KubernetesClientOptions) {
@@ -487,12 +493,13 @@ export class KubernetesClient implements NodeClient {
   }
 
   async #readToken(): Promise<string | null> {
-    const { tokenFile } = this.#options.settings
+    const { files, settings } = this.#options
+    const { tokenFile } = settings
     if (tokenFile === null) return this.#options.token
     const nowMs = this.#options.clock.monotonicMs()
     if (this.#token === null || nowMs - this.#token.atMs >= TOKEN_EVERY_MS) {
       const fail = this.#api.fail
-      this.#token = { text: await readCredential(fail, tokenFile, 'token file'), atMs: nowMs }
+      this.#token = { text: await readCredential(fail, files, tokenFile, 'token file'), atMs: nowMs }
     }
     return this.#token.text
   }

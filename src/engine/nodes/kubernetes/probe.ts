@@ -6,15 +6,17 @@ import type { createConnection } from '../scrapyd/connection.ts'
 import { connectionOf, type ProbedNode, unreachedNode } from '../scrapyd/probe.ts'
 import { KubernetesClient } from './kubernetes-client.ts'
 import type { ClusterAddress } from './cluster-address.ts'
+import type { CredentialFiles } from './credential-files.ts'
 
 /** As probeNode, for a namespace of a cluster: also checks that every right is there. */
 export async function probeCluster(options: {
   address: NodeAddress & ClusterAddress
   clock: Clock
   logger: Logger
+  files: CredentialFiles
   connect?: typeof createConnection | undefined
 }): Promise<ProbedNode> {
-  const { address, clock, logger, connect } = options
+  const { address, clock, logger, files, connect } = options
   const parts = { url: address.url, ...connectionOf(address) }
   const result = unreachedNode(address.url, warningsFor(address))
   let client: KubernetesClient | null = null
@@ -22,7 +24,7 @@ export async function probeCluster(options: {
     client = await KubernetesClient.open({
       ...parts,
       // No Job has this label, so a probe lists none.
-      ...{ nodeId: 'probe', name: new URL(address.url).hostname, settings: address.kubernetes },
+      ...{ nodeId: 'probe', name: new URL(address.url).hostname, settings: address.kubernetes, files },
       ...{ token: address.password || null, directory: '', clock, logger, connect }
     })
     await client.checkRights()

@@ -14,19 +14,22 @@ import type { Outbox } from './outbox.ts'
 import { requireNextRevision } from './revisions.ts'
 import { replaceRow } from './upsert.ts'
 
-/** Firing ones are few and listed whole; ended ones by when they ended. */
-const LISTED = `settled >= 0 AND state <> 'pending' AND (:ruleId IS NULL OR rule_id = :ruleId)
-  AND (:projects IS NULL OR project ${ofGiven(':projects')})`
+const OF_PROJECTS = `(:projects IS NULL OR project ${ofGiven(':projects')})`
 
+/** Firing ones are few and listed whole; ended ones by when they ended. */
 export const ALERTS_SQL = {
   unsettled: 'SELECT episode FROM alerts WHERE settled = 0 ORDER BY id',
-  endedSince: 'SELECT episode FROM alerts WHERE ended_at_ms > ? AND settled = 1 ORDER BY id',
-  firing: `SELECT episode FROM alerts WHERE settled = 0 AND state IN ('firing', 'calming') AND ${LISTED}
-    ORDER BY fired_at_ms DESC, id LIMIT :limit`,
-  ended: `SELECT episode FROM alerts WHERE state = 'resolved' AND ended_at_ms < :before AND ${LISTED}
+  endedSince: 'SELECT episode FROM alerts WHERE ended_at_ms > ? AND settled = 1 ORDER BY ended_at_ms, id',
+  firing: `SELECT episode FROM alerts WHERE settled = 0 AND state IN ('firing', 'calming')
+    AND (:ruleId IS NULL OR rule_id = :ruleId) AND ${OF_PROJECTS} ORDER BY fired_at_ms DESC, id LIMIT :limit`,
+  ended: `SELECT episode FROM alerts WHERE state = 'resolved' AND ended_at_ms < :before AND ${OF_PROJECTS}
     ORDER BY ended_at_ms DESC, id LIMIT :limit`,
-  figures: `SELECT rule_id AS ruleId, count(*) AS fired, sum(acknowledged) AS actedOn, max(fired_at_ms) AS lastFiredAtMs
-    FROM alerts WHERE fired_at_ms > ? GROUP BY rule_id`,
+  endedOfRule: `SELECT episode FROM alerts WHERE rule_id = :ruleId AND state = 'resolved' AND ended_at_ms < :before
+    AND ${OF_PROJECTS} ORDER BY ended_at_ms DESC, id LIMIT :limit`,
+  // Grouped at once, SQLite goes over all that a rule has ever had.
+  figures: `WITH lately AS MATERIALIZED (SELECT rule_id, acknowledged, fired_at_ms FROM alerts WHERE fired_at_ms > ?)
+    SELECT rule_id AS ruleId, count(*) AS fired, sum(acknowledged) AS actedOn, max(fired_at_ms) AS lastFiredAtMs
+    FROM lately GROUP BY rule_id`,
   prune: `DELETE FROM alerts WHERE id IN
     (SELECT id FROM alerts WHERE settled = 1 AND ended_at_ms < ? ORDER BY ended_at_ms LIMIT ?)`
 }
@@ -81,7 +84,8 @@ export function createAlerts({ database, outbox }: { database: Database; outbox:
   const forget = database.prepare<[string]>('DELETE FROM alerts WHERE id = ?')
   const get = database.prepare<[string], string>('SELECT episode FROM alerts WHERE id = ?').pluck()
   const firing = database.prepare<Listing, string>(ALERTS_SQL.firing).pluck()
-  const ended = database.prepare<Listing, string>(ALERTS_SQL.ended).pluck()
+  const ended = database.prepare<Omit<Listing, 'ruleId'>, string>(ALERTS_SQL.ended).pluck()
+  const endedOfRule = database.prepare<Listing, string>(ALERTS_SQL.endedOfRule).pluck()
   const figures = database.prepare<[number], AlertRuleFigures>(ALERTS_SQL.figures)
   const prune = database.prepare<[number, number]>(ALERTS_SQL.prune)
 
@@ -137,11 +141,14 @@ export function createAlerts({ database, outbox }: { database: Database; outbox:
       { before, limit }: { before: number | null; limit: number }
     ): StoredEpisode[] {
       const projects = onlyProjects === undefined ? null : givenProjects(onlyProjects as ProjectName[])
-      const of = { ruleId: ruleId ?? null, projects }
+      const page = { projects, limit }
+      const past = { ...page, before: before ?? Number.MAX_SAFE_INTEGER }
+      const isPast = state === 'resolved' || before !== null
       // Those that fire are on the first page, all of them that fit.
-      const open = state === 'resolved' || before !== null ? [] : firing.all({ ...of, limit })
-      const past = state === 'firing' ? [] : ended.all({ ...of, before: before ?? Number.MAX_SAFE_INTEGER, limit })
-      return [...open, ...past].slice(0, limit).map((text) => JSON.parse(text) as StoredEpisode)
+      const found = isPast ? [] : firing.all({ ...page, ruleId: ruleId ?? null })
+      if (state !== 'firing')
+        found.push(...(ruleId === undefined ? ended.all(past) : endedOfRule.all({ ...past, ruleId })))
+      return found.slice(0, limit).map((text) => JSON.parse(text) as StoredEpisode)
     },
 
     figures: (sinceMs: number): AlertRuleFigures[] => figures.all(sinceMs),

@@ -3,6 +3,7 @@ import DatabaseConstructor, { type Database } from 'better-sqlite3'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { openTemporaryStore, type TemporaryStore } from '../../testing/temporary-store.ts'
 import { ANSWERS_SQL } from '../sql/remembered-answers.ts'
+import { ALERTS_SQL } from '../sql/alerts.ts'
 import { ATTEMPTS_SQL } from '../sql/attempts.ts'
 import { CHAIN_ENDS_SQL } from '../sql/chain-ends.ts'
 import { ERROR_GROUPS_SQL } from '../sql/error-groups.ts'
@@ -253,6 +254,16 @@ describe('query plans', () => {
   test.each(Object.entries(OUTBOX_SQL))('%s of the outbox scans no deliveries and sorts none', (_name, query) => {
     for (const plan of planOf(query)) expect(plan).not.toMatch(/^SCAN deliveries|TEMP B-TREE/)
   })
+
+  test.each(Object.entries(ALERTS_SQL))(
+    '%s of alerts finds them in an index, however many have ended',
+    (name, query) => {
+      const plan = planOf(query)
+      for (const step of plan) expect(step).not.toMatch(/^SCAN (?!seen|lately)/)
+      // Those that are open, and those of the last hour or month, are few.
+      if (/^ended|prune/.test(name)) expect(plan.join()).not.toContain('TEMP B-TREE FOR ORDER BY')
+    }
+  )
 
   test.each(Object.entries(JOBS_SQL))('%s never scans the jobs', (_name, query) => {
     for (const plan of planOf(query)) expect(plan).not.toMatch(/^SCAN jobs/)

@@ -88,9 +88,12 @@ export function createChannels(parts: ChannelsParts): Channels {
     }
   }
 
+  const inOrder = createQueues()
+
   return {
     check: (target, hasSecret) => checkTarget(target, hasSecret, { guard, commands }),
-    send: (channel, { id, body, madeAtMs }) => deliver(channel, { id, body, madeAtMs, say: () => {} }),
+    send: (channel, { id, body, madeAtMs }) =>
+      inOrder(channel.id, () => deliver(channel, { id, body, madeAtMs, say: () => {} })),
     async test(channel) {
       const conversation: string[] = []
       const say = (line: string) => {
@@ -106,6 +109,21 @@ export function createChannels(parts: ChannelsParts): Channels {
       })
       return { ok: isGood, answer, conversation }
     }
+  }
+}
+
+/**
+ * One message of a channel at a time, in the order in which they came: an end that overtook its beginning would leave
+ * people with an alert that is over.
+ */
+function createQueues() {
+  const last = new Map<string, Promise<SendResult>>()
+  return (id: string, send: () => Promise<SendResult>): Promise<SendResult> => {
+    const sending = (last.get(id) ?? Promise.resolve()).then(send)
+    last.set(id, sending)
+    return sending.finally(() => {
+      if (last.get(id) === sending) last.delete(id)
+    })
   }
 }
 

@@ -14,7 +14,8 @@ import {
   oneLine,
   type Section,
   sectionsOf,
-  signOf
+  signOf,
+  subjectOf
 } from './words.ts'
 
 /**
@@ -76,11 +77,12 @@ function describe({ isFiring, alerts, more }: Section, links: Links): string {
 
 /** Discord shows `<t:…:R>` as the time that has passed, in the reader's language. */
 function lineOf(alert: AlertView, isFiring: boolean, links: Links): string {
-  const subject = shown(alert.subject, SUBJECT_MAX) || 'Scrapdeck'
+  const subject = shown(subjectOf(alert, SUBJECT_MAX), SUBJECT_MAX)
   const at = Math.floor((alert.resolvedAtMs ?? alert.firedAtMs) / 1000)
   const link = jobLink(links, alert)
+  const text = shown(alert.text, TEXT_MAX)
   const sign = signOf(isFiring ? alert.severity : 'resolved')
-  return `${sign} **${subject}** · <t:${at}:R>${link === null ? '' : ` · [Open job](<${link}>)`}\n${shown(alert.text, TEXT_MAX)}`
+  return `${sign} **${subject}** · <t:${at}:R>${link === null ? '' : ` · [Open job](<${link}>)`}${text === '' ? '' : `\n${text}`}`
 }
 
 /** Posts to a webhook of Discord, and waits until the message is stored: otherwise an error would not be told. */

@@ -17,6 +17,7 @@ const SOFT: Record<Mood, string> = {
   ...{ critical: '#e5484d', warning: '#f08c00', info: '#339af0', resolved: '#40a35a', test: '#868e96' }
 }
 const CHART_HEIGHT = 48
+const BAR_MIN = 2
 
 const DARK = `
 :root{color-scheme:light dark;supported-color-schemes:light dark}
@@ -72,7 +73,7 @@ ${block('Sent by Scrapdeck. Its alert rules decide who gets this.', `padding-top
 <div style="display:none;max-height:0;overflow:hidden;opacity:0">${escapeHtml(preview)}</div>
 <table role="presentation" class="page" width="100%" cellpadding="0" cellspacing="0" border="0" style="background:#f1f3f5">
 <tr><td align="center" style="padding:24px 12px">
-<table role="presentation" class="card" width="${WIDTH}" cellpadding="0" cellspacing="0" border="0" style="width:${WIDTH}px;max-width:100%;background:#ffffff;border:1px solid #dee2e6;border-radius:8px;border-collapse:separate;overflow:hidden">
+<table role="presentation" class="card" width="${WIDTH}" cellpadding="0" cellspacing="0" border="0" style="width:100%;max-width:${WIDTH}px;background:#ffffff;border:1px solid #dee2e6;border-radius:8px;border-collapse:separate;overflow:hidden">
 <tr><td height="4" style="height:4px;line-height:4px;font-size:0;background:${SOFT[mood]}">&nbsp;</td></tr>
 <tr><td class="inner" align="left" style="padding:24px 32px 28px">
 ${inner}
@@ -97,6 +98,9 @@ export const heading = (text: string): string =>
 export const paragraph = (text: string): string =>
   `<p class="quiet" style="margin:16px 0 6px;${FONT};font-size:13px;line-height:20px;font-weight:600;color:#5c636a">${escapeHtml(text)}</p>`
 
+export const note = (text: string): string =>
+  `<p class="quiet" style="margin:0 0 6px 20px;${FONT};font-size:13px;line-height:20px;color:#5c636a">${escapeHtml(text)}</p>`
+
 export function facts(pairs: readonly (readonly [name: string, value: string])[]): string {
   const rows = pairs.map(
     ([name, value]) =>
@@ -114,13 +118,16 @@ export function listing(of: {
   link: { url: string; text: string } | null
 }): string {
   const { mood, name, text, times, link } = of
+  const details =
+    text === ''
+      ? ''
+      : `<div class="text" style="${FONT};font-size:14px;line-height:21px;color:#343a40;word-break:break-word">${text}</div>\n`
   const end = link === null ? '' : ` &middot; ${anchor(link.url, link.text)}`
   return `<table role="presentation" width="100%" cellpadding="0" cellspacing="0" border="0"><tr>
 <td class="line" valign="top" width="20" style="width:20px;padding:13px 0 12px;border-top:1px solid #e9ecef"><div style="width:10px;height:10px;margin-top:5px;border-radius:5px;background:${SOFT[mood]};font-size:0;line-height:0">&nbsp;</div></td>
 <td class="line" style="padding:10px 0 12px;border-top:1px solid #e9ecef">
 <div class="text" style="${FONT};font-size:15px;line-height:22px;font-weight:600;color:#212529;word-break:break-word">${name}</div>
-<div class="text" style="${FONT};font-size:14px;line-height:21px;color:#343a40;word-break:break-word">${text}</div>
-<div class="quiet" style="${FONT};font-size:12px;line-height:19px;color:#6b7278">${escapeHtml(times)}${end}</div>
+${details}<div class="quiet" style="${FONT};font-size:12px;line-height:19px;color:#6b7278">${escapeHtml(times)}${end}</div>
 </td></tr></table>`
 }
 
@@ -128,7 +135,7 @@ export function listing(of: {
 export function chart(values: readonly number[], mood: Mood, caption: string): string {
   const most = Math.max(...values, 0)
   const bars = values.map((value, at) => {
-    const height = most === 0 ? 1 : Math.max(1, Math.round((Math.max(0, value) / most) * CHART_HEIGHT))
+    const height = most === 0 ? BAR_MIN : Math.max(BAR_MIN, Math.round((Math.max(0, value) / most) * CHART_HEIGHT))
     const isLast = at === values.length - 1
     const color = isLast ? SOFT[mood] : '#adb5bd'
     return `<td valign="bottom" height="${CHART_HEIGHT}" style="height:${CHART_HEIGHT}px;padding:0 1px;vertical-align:bottom"><div${isLast ? '' : ' class="past"'} style="height:${height}px;background:${color};border-radius:1px;font-size:0;line-height:0">&nbsp;</div></td>`

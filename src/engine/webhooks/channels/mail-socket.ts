@@ -4,7 +4,10 @@ import { forbidden, guardedLookup } from '../guarded-lookup.ts'
 
 const CONNECT_TIMEOUT_MS = 10_000
 
-/** Connects to a mail server whose address the guard allows. Fails with FORBIDDEN_ADDRESS, or as the connection does. */
+/**
+ * Connects to a mail server whose address the guard allows. Fails with FORBIDDEN_ADDRESS, or as the
+ * connection does.
+ */
 export function connectToMailServer(guard: AddressGuard, host: string, port: number): Promise<Socket> {
   const { promise, resolve, reject } = Promise.withResolvers<Socket>()
   // A written address is not looked up.

@@ -4,7 +4,7 @@ import type { SendResult } from '../plan-try.ts'
 import type { Post } from '../post.ts'
 import type { Sender } from './message.ts'
 import { postJson } from './post-json.ts'
-import { alertsLink, headlineOf, jobLink, type Links, oneLine } from './words.ts'
+import { alertsLink, jobLink, type Links, oneLine, subjectOf } from './words.ts'
 
 /** The Events API v2 (github.com/PagerDuty/api-schema, reference/events-v2). `summary` has at most 1,024 characters. */
 export interface PagerDutyEvent {
@@ -60,8 +60,8 @@ function triggerOf(news: AlertNews, alert: AlertNews['firing'][number], links: L
   return {
     ...{ event_action: 'trigger', dedup_key: alert.id },
     payload: {
-      summary: oneLine(alert.text, SUMMARY_MAX) || headlineOf(news),
-      source: oneLine(alert.subject, SOURCE_MAX) || 'Scrapdeck',
+      summary: oneLine(alert.text, SUMMARY_MAX) || oneLine(`${news.ruleName}: ${alert.subject}`, SUMMARY_MAX),
+      source: subjectOf(alert, SOURCE_MAX),
       ...{ severity: alert.severity, timestamp: new Date(alert.firedAtMs).toISOString(), class: alert.watch },
       ...(labels.project !== null && { group: labels.project }),
       ...(labels.spider !== null && { component: oneLine(labels.spider, SOURCE_MAX) }),

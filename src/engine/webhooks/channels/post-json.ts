@@ -12,6 +12,8 @@ export interface PostedResult extends SendResult {
 }
 
 const REASON_MAX = 200
+/** Shorter parts of an address are words. */
+const PART_MIN = 7
 const RETRY_AFTER_MAX_SECONDS = 86_400
 /** Slack, Discord, PagerDuty and Teams answer so for a message that they cannot read or that is too large. */
 const FINAL_STATUSES = [400, 413]
@@ -31,7 +33,7 @@ export async function postJson(
   const body = JSON.stringify(request.body)
   say(`> POST ${shown} (${Buffer.byteLength(body)} bytes)`)
   const answer = await post({ url, headers: {}, body, readsText: true })
-  const withoutSecret = (text: string) => hide(text, [secret, url])
+  const withoutSecret = (text: string) => hide(text, [secret, ...partsOf(url)])
   if (answer.kind !== 'status') {
     const told = withoutSecret(answer.problem)
     say(`< ${told}`)
@@ -53,6 +55,13 @@ export async function postJson(
 /** Where a secret stands in a text that somebody else wrote, `…` stands afterwards. */
 export function hide(text: string, secrets: readonly string[]): string {
   return secrets.filter((secret) => secret.length > 3).reduce((shown, secret) => shown.replaceAll(secret, '…'), text)
+}
+
+/** A service may repeat a part of the address: who knows the long ones of a secret address can use it. */
+function partsOf(text: string): string[] {
+  const { pathname, search, searchParams } = new URL(text.trim())
+  const parts = [...pathname.split('/'), ...searchParams.values()].filter((part) => part.length >= PART_MIN)
+  return [text, pathname + search, pathname, search, ...parts]
 }
 
 /** Without TLS, everybody on the way could read the secret. Addresses without a name are of this machine or network. */

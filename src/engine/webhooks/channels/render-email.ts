@@ -1,5 +1,17 @@
 import type { AlertNews, AlertView } from '../../../shared/contract/index.ts'
-import { button, card, chart, escapeHtml, facts, heading, listing, logLines, paragraph, pill } from './email-html.ts'
+import {
+  button,
+  card,
+  chart,
+  escapeHtml,
+  facts,
+  heading,
+  listing,
+  logLines,
+  note,
+  paragraph,
+  pill
+} from './email-html.ts'
 import {
   alertsLink,
   cut,
@@ -12,7 +24,8 @@ import {
   type Section,
   sectionsOf,
   timesOf,
-  wordOf
+  wordOf,
+  subjectOf
 } from './words.ts'
 
 /** What only an e-mail has room for. */
@@ -26,11 +39,11 @@ export interface EmailExtra {
 const SUBJECT_MAX = 200
 const NAME_MAX = 200
 const TEXT_MAX = 600
-const LOG_LINES_MAX = 40
-const LOG_LINE_MAX = 300
+const LOG_LINES_MAX = 30
+const LOG_LINE_MAX = 200
 const HISTORY_MAX = 60
 /** Gmail hides what is beyond 102 KB. The rest of the message has up to half as much. */
-const ALERTS_MAX_CHARACTERS = 50_000
+const ALERTS_MAX_BYTES = 50_000
 
 /** Both parts of an e-mail. Text of others is escaped, and nothing is loaded from elsewhere. */
 export function renderEmail(
@@ -48,7 +61,7 @@ function htmlOf(news: AlertNews, links: Links, subject: string, log: string[], h
   const mood = moodOf(news)
   const sections = sectionsOf(news)
   const link = alertsLink(links)
-  const room = { characters: ALERTS_MAX_CHARACTERS }
+  const room = { bytes: ALERTS_MAX_BYTES }
   const parts = [
     pill(wordOf(mood), mood),
     heading(oneLine(news.title, SUBJECT_MAX)),
@@ -67,25 +80,25 @@ const preview = (news: AlertNews): string =>
     .map(({ label, alerts, more }) => `${alerts.length + more} ${label.toLowerCase()}`)
     .join(', ')
 
-function sectionHtml(section: Section, isLabelled: boolean, links: Links, room: { characters: number }): string {
+function sectionHtml(section: Section, isLabelled: boolean, links: Links, room: { bytes: number }): string {
   const { label, isFiring, alerts, more } = section
   const rows: string[] = []
   for (const alert of alerts) {
     const link = jobLink(links, alert)
     const row = listing({
       mood: isFiring ? alert.severity : 'resolved',
-      name: escapeHtml(oneLine(alert.subject, NAME_MAX) || 'Scrapdeck'),
+      name: escapeHtml(subjectOf(alert, NAME_MAX)),
       text: escapeHtml(oneLine(alert.text, TEXT_MAX)),
       times: timesOf(alert),
       link: link === null ? null : { url: link, text: 'Open job' }
     })
-    room.characters -= row.length
-    if (room.characters < 0) break
+    room.bytes -= Buffer.byteLength(row)
+    if (room.bytes < 0) break
     rows.push(row)
   }
   const left = more + alerts.length - rows.length
   const title = isLabelled ? paragraph(label) : ''
-  return [title, ...rows, left > 0 ? paragraph(`and ${left} more`) : ''].join('')
+  return [title, ...rows, left > 0 ? note(`and ${left} more`) : ''].join('')
 }
 
 function textOf(news: AlertNews, links: Links, log: string[], history: number[]): string {
@@ -113,9 +126,10 @@ function textOf(news: AlertNews, links: Links, log: string[], history: number[])
 
 function lineOf(alert: AlertView, isFiring: boolean, links: Links): string {
   const link = jobLink(links, alert)
+  const text = oneLine(alert.text, TEXT_MAX)
   const severity = isFiring ? `${wordOf(alert.severity)}, ` : ''
-  const name = oneLine(alert.subject, NAME_MAX) || 'Scrapdeck'
-  const lines = [`- ${name} (${severity}${timesOf(alert)})`, `  ${oneLine(alert.text, TEXT_MAX)}`]
+  const name = subjectOf(alert, NAME_MAX)
+  const lines = [`- ${name} (${severity}${timesOf(alert)})`, ...(text === '' ? [] : [`  ${text}`])]
   return [...lines, ...(link === null ? [] : [`  ${link}`])].join('\n')
 }
 

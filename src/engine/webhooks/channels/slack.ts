@@ -14,7 +14,8 @@ import {
   sectionsOf,
   signOf,
   timesOf,
-  utcTime
+  utcTime,
+  subjectOf
 } from './words.ts'
 
 type Block = Record<string, unknown>
@@ -24,7 +25,10 @@ const BLOCKS_MAX = 50
 const HEADER_MAX = 150
 const SUBJECT_MAX = 200
 const TEXT_MAX = 600
-/** Slack refuses longer messages with `msg_blocks_too_long`, at some 13,200 (github.com/slackapi/bolt-js/issues/2509). */
+/**
+ * Slack refuses longer messages with `msg_blocks_too_long`, at some 13,200 characters
+ * (github.com/slackapi/bolt-js/issues/2509).
+ */
 const ALL_TEXT_MAX = 10_000
 /** Beyond the alerts: header, facts, two labels, two lines of what is left out, the button. */
 const OTHER_BLOCKS = 7
@@ -94,11 +98,12 @@ function blocksOf(
 
 function blockOf(alert: AlertView, isFiring: boolean, links: Links): Block {
   const link = jobLink(links, alert)
-  const subject = oneLine(alert.subject, SUBJECT_MAX) || 'Scrapdeck'
+  const subject = subjectOf(alert, SUBJECT_MAX)
+  const text = oneLine(alert.text, TEXT_MAX)
   return richText([
     words(`${signOf(isFiring ? alert.severity : 'resolved')} `),
     words(subject, { bold: true }),
-    words(`\n${oneLine(alert.text, TEXT_MAX)}\n`),
+    words(text === '' ? ' ' : `\n${text}\n`),
     ...(isFiring ? [words('since '), dateOf(alert.firedAtMs)] : [words(timesOf(alert))]),
     ...(link === null ? [] : [words(' · '), { type: 'link', url: link, text: 'Open job' }])
   ])

@@ -14,7 +14,8 @@ import {
   type Section,
   sectionsOf,
   signOf,
-  timesOf
+  timesOf,
+  subjectOf
 } from './words.ts'
 
 type Element = Record<string, unknown>
@@ -88,13 +89,14 @@ function elementsOf({ label, isFiring, alerts, more }: Section, shown: AlertView
     runs([{ text: label, weight: 'bolder' }], 'medium'),
     ...shown.map((alert) => {
       const link = jobLink(links, alert)
+      const text = oneLine(alert.text, TEXT_MAX)
       const open =
         link === null ? [] : [{ text: ' ' }, { text: 'Open job', selectAction: { type: 'Action.OpenUrl', url: link } }]
       return runs([
         { text: `${signOf(isFiring ? alert.severity : 'resolved')} ` },
-        { text: oneLine(alert.subject, SUBJECT_MAX) || 'Scrapdeck', weight: 'bolder' },
+        { text: subjectOf(alert, SUBJECT_MAX), weight: 'bolder' },
         { text: ` ${timesOf(alert)} `, isSubtle: true },
-        { text: oneLine(alert.text, TEXT_MAX) },
+        ...(text === '' ? [] : [{ text }]),
         ...open
       ])
     }),

@@ -9,11 +9,12 @@ import {
   jobLink,
   type Links,
   moodOf,
-  oneLine,
   type Section,
   sectionsOf,
   signOf,
-  timesOf
+  timesOf,
+  subjectOf,
+  oneLine
 } from './words.ts'
 
 export const TELEGRAM_API = 'https://api.telegram.org'
@@ -62,10 +63,11 @@ function linesOf({ isFiring, alerts, more }: Section, links: Links, room: number
 
 function lineOf(alert: AlertView, isFiring: boolean, links: Links): string {
   const link = jobLink(links, alert)
+  const text = oneLine(alert.text, LINE_MAX)
   const sign = signOf(isFiring ? alert.severity : 'resolved')
   const end = link === null ? '' : ` · ${anchor(link, 'Open job')}`
-  const subject = oneLine(alert.subject, SUBJECT_MAX) || 'Scrapdeck'
-  return `${sign} ${code(subject)} ${timesOf(alert)}${end}\n${code(oneLine(alert.text, LINE_MAX))}`
+  const subject = subjectOf(alert, SUBJECT_MAX)
+  return `${sign} ${code(subject)} ${timesOf(alert)}${end}${text === '' ? '' : `\n${code(text)}`}`
 }
 
 /** Sends as a bot. */

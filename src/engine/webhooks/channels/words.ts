@@ -1,5 +1,5 @@
 import type { AlertNews, AlertSeverity, AlertView } from '../../../shared/contract/index.ts'
-import { formatAge } from '../../../shared/time.ts'
+import { formatWait } from '../../../shared/time.ts'
 import { showUnseen } from '../../../shared/unseen.ts'
 
 /** Where the app can be opened; null: unknown, so messages have no links. */
@@ -46,6 +46,9 @@ export function cut(text: string, most: number): string {
   return `${whole.slice(0, most - 1).replace(/[\ud800-\udbff]$/, '')}…`
 }
 
+/** What an alert is of: never empty, which most services refuse. */
+export const subjectOf = ({ subject }: AlertView, most: number): string => oneLine(subject, most) || 'Scrapdeck'
+
 /** `Critical: north is down: connection refused` */
 export function headlineOf(news: AlertNews): string {
   return `${wordOf(moodOf(news))}: ${oneLine(news.title, TITLE_MAX)}`
@@ -54,9 +57,9 @@ export function headlineOf(news: AlertNews): string {
 /** `2026-11-28 10:49 UTC`: most of these places cannot convert a time to that of their reader. */
 export const utcTime = (atMs: number): string => `${new Date(atMs).toISOString().slice(0, 16).replace('T', ' ')} UTC`
 
-/** `since 2026-11-28 10:49 UTC`, `after 12 min`. */
+/** `since 2026-11-28 10:49 UTC`, `resolved after 12 min`. */
 export const timesOf = ({ firedAtMs, resolvedAtMs }: AlertView): string =>
-  resolvedAtMs === null ? `since ${utcTime(firedAtMs)}` : `after ${formatAge(resolvedAtMs - firedAtMs)}`
+  resolvedAtMs === null ? `since ${utcTime(firedAtMs)}` : `resolved after ${formatWait(resolvedAtMs - firedAtMs)}`
 
 export interface Section {
   /** `Firing`, `Resolved`. */
@@ -67,18 +70,21 @@ export interface Section {
   more: number
 }
 
-/** What fires, and what has ended; none is empty. */
-export function sectionsOf({ firing, resolved, moreFiring, moreResolved }: AlertNews): Section[] {
+/** What fires, and what has ended; none is empty. The only alert has no text if the title is that text. */
+export function sectionsOf({ title, firing, resolved, moreFiring, moreResolved }: AlertNews): Section[] {
+  const isOnly = firing.length + resolved.length + moreFiring + moreResolved === 1
+  const shown = (alerts: AlertView[]) =>
+    alerts.map((alert) => (isOnly && alert.text === title ? { ...alert, text: '' } : alert))
   return [
-    { label: 'Firing', isFiring: true, alerts: firing, more: moreFiring },
-    { label: 'Resolved', isFiring: false, alerts: resolved, more: moreResolved }
+    { label: 'Firing', isFiring: true, alerts: shown(firing), more: moreFiring },
+    { label: 'Resolved', isFiring: false, alerts: shown(resolved), more: moreResolved }
   ].filter(({ alerts, more }) => alerts.length + more > 0)
 }
 
 /** `Rule: Node down`, `Owner: crawl team`, `3 more alerts of before are still firing`. */
 export function factsOf({ ruleName, owner, stillFiring, kind }: AlertNews): [name: string, value: string][] {
   return [
-    ['Rule', oneLine(ruleName, 200)],
+    ['Rule', oneLine(ruleName, 200) || 'unnamed'],
     ['Owner', oneLine(owner, 200)],
     ['Reminder', kind === 'repeat' ? 'nobody has acknowledged this yet' : ''],
     ['Still firing', stillFiring > 0 ? `${stillFiring} reported before` : '']

@@ -10,6 +10,7 @@ import { EggTree } from '../../projects/egg-tree.ts'
 import { Projects } from '../../projects/projects.ts'
 import { SpiderLookup } from '../../projects/spider-lookup.ts'
 import { EngineNodes } from '../../nodes/engines/engine-nodes.ts'
+import { CredentialFiles } from '../../nodes/kubernetes/credential-files.ts'
 import { SshTunnels } from '../../nodes/ssh/ssh-tunnels.ts'
 import { PullingNodes } from '../../nodes/pulling/pulling-nodes.ts'
 import { stop } from '../base.ts'
@@ -71,9 +72,14 @@ export async function openFleet(
   const pulling = new PullingNodes((id) => opening.fleet?.get(id)?.stored)
   const program = absoluteUnlessBare(options.sshProgram ?? 'ssh')
   const tunnels = opened.adopt(new SshTunnels({ ...base, program }), stop)
+  const credentialFiles = new CredentialFiles({
+    directories: options.clusterCredentialDirectories ?? [],
+    never: ownFiles(options)
+  })
   const clients = wireNodeClients({
     ...base,
     tunnels,
+    credentialFiles,
     ...{ localNode: local.node, pulling, live, projects, eggLinks, dataDirectory: options.dataDirectory },
     eggOf: (project, version) => projects.catalog.find(project, version)?.sha256 ?? null,
     formerLocalEngine: below.formerLocalEngine,
@@ -93,10 +99,16 @@ export async function openFleet(
     live,
     fleet,
     tunnels,
+    credentialFiles,
     pulling,
     eggLinks,
     onSpiderLookup: spiderLookup.resolve
   }
+}
+
+/** What nobody may name as a credential: it holds those of everybody. */
+function ownFiles({ dataDirectory, secretKeyFile, encryption }: EngineOptions): string[] {
+  return [dataDirectory, secretKeyFile, encryption?.keyFile].filter((path) => path != null)
 }
 
 function readCancelWaits({ cancelWaitsSeconds }: EngineOptions): CancelWaitsMs {

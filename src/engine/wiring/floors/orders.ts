@@ -46,6 +46,7 @@ export function openOrders(options: EngineOptions, below: WithWork, opened: Asyn
     distribution,
     random,
     engineNodes: below.engineNodes,
+    credentialFiles: below.credentialFiles,
     pulling: below.pulling
   })
   const inventories = new Inventories({

@@ -56,7 +56,7 @@ export function EngineBanner() {
         <span>
           {name} runs a newer Scrapdeck ({version}; this app is {appVersion}), so parts of it may be missing here.
         </span>
-        {/* No browser gets through an SSH host. */}
+        {/* A browser gets through an SSH host only to sign in. */}
         {!url.startsWith('ssh:') && (
           <Button size="compact-xs" variant="default" onClick={() => openUi.mutate(id)}>
             Open its own UI

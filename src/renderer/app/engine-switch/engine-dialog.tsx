@@ -6,7 +6,6 @@ import {
   ENGINE_COLOURS,
   EngineCredentials,
   EngineSettings,
-  type EnteredCredentials,
   RemoteEngine,
   SeenCertificate
 } from '../../../shared/desktop/contract.ts'
@@ -28,10 +27,17 @@ interface EngineTexts extends z.input<typeof EngineSettings> {
   password: string
   /** With the browser, in place of the earlier credentials. */
   again: boolean
+  /** In another browser, where a code is entered; for engines behind an SSH host. */
+  withCode: boolean
 }
 
-/** `browser`: signs in when it is saved. */
-type Chosen = EngineCredentials | 'browser' | null
+/** `browser`, `code`: signs in when it is saved. */
+type Chosen = EngineCredentials | 'browser' | 'code' | null
+
+/** What the dialog waits for. */
+type Waiting = 'browser' | { page: string; userCode: string }
+
+const isBehindSsh = (url: string): boolean => /^ssh:/i.test(url.trim())
 
 /** `isOptional`: the earlier credentials stay if no others are entered. */
 const formSchema = (isOptional: boolean) =>
@@ -42,11 +48,13 @@ const formSchema = (isOptional: boolean) =>
       token: z.string(),
       username: z.string(),
       password: z.string(),
-      again: z.boolean()
+      again: z.boolean(),
+      withCode: z.boolean()
     })
-    .transform(({ kind, token, username, password, again, ...settings }, context) => {
+    .transform(({ kind, token, username, password, again, withCode, ...settings }, context) => {
       const choose = (credentials: Chosen) => ({ ...settings, credentials })
-      if (kind === 'browser') return choose(again || !isOptional ? 'browser' : null)
+      if (kind === 'browser' && isOptional && !again) return choose(null)
+      if (kind === 'browser') return choose(withCode && isBehindSsh(settings.url) ? 'code' : 'browser')
       const isEmpty = kind === 'token' ? token.trim() === '' : password === ''
       if (isEmpty && isOptional) return choose(null)
       const read = EngineCredentials.safeParse(kind === 'token' ? { kind, token } : { kind, username, password })
@@ -73,18 +81,17 @@ function EngineDialog({ engine }: { engine: RemoteEngine | null }) {
   /** What the server showed, and nobody has confirmed yet. */
   const [seen, setSeen] = useState<SeenCertificate | null>(null)
   const [trusted, setTrusted] = useState<string | null>(null)
-  const [isInBrowser, setInBrowser] = useState(false)
+  const [waitsFor, setWaitsFor] = useState<Waiting | null>(null)
   /** Ends with the dialog: nobody waits for the browser any more. */
   const waiting = useRef<AbortController | null>(null)
   useEffect(() => () => waiting.current?.abort(), [])
-  async function signIn({ name, url }: Pick<EngineSettings, 'name' | 'url'>): Promise<EnteredCredentials> {
+  async function signIn({ name, url }: Pick<EngineSettings, 'name' | 'url'>, how: 'browser' | 'code') {
     const { signal } = (waiting.current = new AbortController())
-    setInBrowser(true)
     try {
-      const { ticket } = await desktopApp().engines.signIn({ name, url, trusted }, { signal })
-      return { kind: 'browser', ticket }
+      const ticket = await getTicket({ name, url, trusted }, { how, signal, onWait: setWaitsFor })
+      return { kind: 'browser' as const, ticket }
     } finally {
-      setInBrowser(false)
+      setWaitsFor(null)
     }
   }
   const form = useFormOf<EngineTexts, z.output<ReturnType<typeof formSchema>>>({
@@ -92,7 +99,7 @@ function EngineDialog({ engine }: { engine: RemoteEngine | null }) {
     start: () => startOf(engine),
     async save({ credentials: chosen, ...settings }) {
       try {
-        const credentials = chosen === 'browser' ? await signIn(settings) : chosen
+        const credentials = chosen === 'browser' || chosen === 'code' ? await signIn(settings, chosen) : chosen
         if (engine !== null) {
           await desktopApp().engines.update({ ...settings, id: engine.id, credentials, trusted })
           close()
@@ -111,7 +118,7 @@ function EngineDialog({ engine }: { engine: RemoteEngine | null }) {
     }
   })
   if (removes && engine !== null) return <RemoveDialog engine={engine} onClose={() => setRemoves(false)} />
-  const isOverSsh = /^ssh:/i.test(form.values.url.trim())
+  const isOverSsh = isBehindSsh(form.values.url)
   const { kind } = form.values
   const signsIn = kind === 'browser' && (engine === null || form.values.again)
   const isPlain = /^http:/i.test(form.values.url) && !/^http:\/\/(localhost|127\.|\[::1\])/i.test(form.values.url)
@@ -125,7 +132,7 @@ function EngineDialog({ engine }: { engine: RemoteEngine | null }) {
           placeholder="https://deck.example.org"
           description={
             isOverSsh
-              ? 'Through the SSH host, with your own ssh: keys, agent and ~/.ssh/config. Sign in with a token or a password.'
+              ? 'Through the SSH host, with your own ssh: keys, agent and ~/.ssh/config.'
               : isPlain
                 ? 'Without TLS, your token or password and everything else can be read on the way. Use https:// outside of a trusted network.'
                 : undefined
@@ -134,7 +141,7 @@ function EngineDialog({ engine }: { engine: RemoteEngine | null }) {
         <SegmentedControl
           aria-label="Sign in with"
           data={[
-            { value: 'browser', label: 'Browser', disabled: isOverSsh },
+            { value: 'browser', label: 'Browser' },
             { value: 'token', label: 'Token' },
             { value: 'password', label: 'User name and password' }
           ]}
@@ -142,7 +149,7 @@ function EngineDialog({ engine }: { engine: RemoteEngine | null }) {
           onChange={(chosen) => form.change({ kind: chosen as EngineTexts['kind'] })}
         />
         {kind === 'browser' ? (
-          <SignInHelp form={form} engine={engine} isInBrowser={isInBrowser} />
+          <SignInHelp form={form} engine={engine} isOverSsh={isOverSsh} waitsFor={waitsFor} />
         ) : kind === 'token' ? (
           <PasswordInput
             {...form.input('token')}
@@ -214,26 +221,69 @@ const startOf = (engine: RemoteEngine | null): EngineTexts => ({
   ...{ name: engine?.name ?? '', url: engine?.url ?? '', colour: engine?.colour ?? 'blue' },
   ...{ readOnly: engine?.readOnly ?? false, kind: engine?.signsInWith ?? 'browser' },
   ...{ token: '', username: (engine?.signsInWith === 'password' && engine.username) || '', password: '' },
+  withCode: false,
   again: engine !== null && (engine.signsInWith !== 'browser' || engine.problem?.code === 'UNAUTHORIZED')
 })
+
+/** Resolves when somebody has allowed it, in the browser of this computer or in the one where the code was entered. */
+async function getTicket(
+  to: { name: string; url: string; trusted: string | null },
+  options: { how: 'browser' | 'code'; signal: AbortSignal; onWait: (waitsFor: Waiting) => void }
+): Promise<string> {
+  const { how, signal, onWait } = options
+  const { engines } = desktopApp()
+  if (how === 'browser') {
+    onWait('browser')
+    return (await engines.signIn(to, { signal })).ticket
+  }
+  for await (const step of await engines.signInWithCode(to, { signal })) {
+    if (step.is === 'signedIn') return step.ticket
+    onWait(step)
+  }
+  throw new Error('The sign-in ended without an answer')
+}
 
 interface SignInHelpProps {
   form: Fields<EngineTexts>
   engine: RemoteEngine | null
-  isInBrowser: boolean
+  isOverSsh: boolean
+  waitsFor: Waiting | null
 }
 
 /** What happens with the browser. */
-function SignInHelp({ form, engine, isInBrowser }: SignInHelpProps) {
+function SignInHelp({ form, engine, isOverSsh, waitsFor }: SignInHelpProps) {
+  if (waitsFor === 'browser') {
+    return (
+      <div className={classes.signIn} role="status">
+        Continue in your browser: log in there, and allow this app. This window waits for it.
+      </div>
+    )
+  }
+  if (waitsFor !== null) {
+    return (
+      <div className={classes.signIn} role="status">
+        <span>
+          Open this Scrapdeck in a browser that reaches it, at its public address or on the SSH host:{' '}
+          <code>{waitsFor.page}</code>. Log in there and enter this code. This window waits for it.
+        </span>
+        <code className={classes.userCode}>{waitsFor.userCode}</code>
+      </div>
+    )
+  }
   const isKept = engine?.signsInWith === 'browser'
   return (
-    <div className={classes.signIn} role={isInBrowser ? 'status' : undefined}>
-      {isInBrowser
-        ? 'Continue in your browser: log in there, and allow this app. This window waits for it.'
-        : 'Your browser opens. Log in there as you usually do, and choose what this app may do. It gets a token of its own.'}
-      {isKept && !isInBrowser && (
-        <Checkbox {...form.input('again', 'checkbox')} label={`Sign in again (now ${engine.username})`} />
+    <div className={classes.signIn}>
+      {form.values.withCode && isOverSsh
+        ? 'You get a code, and enter it in a browser that reaches the engine. This app gets a token of its own.'
+        : `Your browser opens${isOverSsh ? ', and reaches the engine through SSH until you are signed in' : ''}. Log in there as you usually do, and choose what this app may do. It gets a token of its own.`}
+      {isOverSsh && (
+        <Checkbox
+          {...form.input('withCode', 'checkbox')}
+          label="Use a code in another browser"
+          description="For a passkey or an identity provider: they work at the engine’s own address only, not through SSH."
+        />
       )}
+      {isKept && <Checkbox {...form.input('again', 'checkbox')} label={`Sign in again (now ${engine.username})`} />}
     </div>
   )
 }

@@ -3,6 +3,8 @@ import { afterEach, beforeEach, expect, it } from 'vitest'
 import type { SystemStatus } from '../../../shared/contract/index.ts'
 import type { RemoteEngine } from '../../../shared/desktop/contract.ts'
 import { createApi } from '../../api/api.tsx'
+import { followEngines } from '../../api/desktop.ts'
+import type { DesktopClient } from '../../api/wire.ts'
 import { useRemoteEngines } from '../../state/remote-engines.ts'
 import { createFakeEngine, type FakeEngine } from '../../testing/fake-engine.ts'
 import { renderApp } from '../../testing/render-app.tsx'
@@ -128,14 +130,38 @@ it('a browser links to the engines that its engine names, each at its own addres
   expect(link.getAttribute('href')).toBe('https://us.example.org/ui/')
 })
 
-it('signs in with the browser, unless the engine is behind an SSH host', async () => {
+it('signs in with the browser, and behind an SSH host also with a code for another browser', async () => {
+  const asked: unknown[] = []
+  const signedIn = Promise.withResolvers<{ is: 'signedIn'; ticket: string }>()
+  const engines = {
+    watch: () => new Promise(() => {}),
+    async *signInWithCode(input: object) {
+      asked.push(input)
+      yield { is: 'waiting', page: 'http://127.0.0.1:6800/ui/#/authorize', userCode: 'WDJB-MJHT' }
+      yield await signedIn.promise
+    },
+    async add(input: object) {
+      asked.push(input)
+      throw new Error('It does not respond.')
+    }
+  }
+  void followEngines({ engines } as unknown as DesktopClient)
   showEngine({})
   fireEvent.click(await screen.findByRole('button', { name: 'Engine: Frankfurt' }))
   fireEvent.click(await screen.findByRole('menuitem', { name: 'Add engine…' }))
   expect(await screen.findByRole('button', { name: 'Sign in…' })).toBeTruthy()
-  const browser = screen.getByLabelText('Browser') as HTMLInputElement
-  const address = screen.getByRole('textbox', { name: 'Address' })
-  fireEvent.change(address, { target: { value: 'ssh://ops@bastion/http://127.0.0.1:6800' } })
-  await waitFor(() => expect(browser.disabled).toBe(true))
+  const change = (name: string, value: string) =>
+    fireEvent.change(screen.getByRole('textbox', { name }), { target: { value } })
+  change('Name', 'EU')
+  change('Address', 'ssh://ops@bastion/http://127.0.0.1:6800')
   expect(screen.getByText(/with your own ssh/)).toBeTruthy()
+  expect(screen.getByText(/reaches the engine through SSH until you are signed in/)).toBeTruthy()
+  fireEvent.click(screen.getByRole('checkbox', { name: 'Use a code in another browser' }))
+  fireEvent.click(screen.getByRole('button', { name: 'Sign in…' }))
+  expect(await screen.findByText('WDJB-MJHT')).toBeTruthy()
+  expect(screen.getByText('http://127.0.0.1:6800/ui/#/authorize')).toBeTruthy()
+  await act(async () => signedIn.resolve({ is: 'signedIn', ticket: FRANKFURT.id }))
+  const to = { name: 'EU', url: 'ssh://ops@bastion/http://127.0.0.1:6800', trusted: null }
+  const credentials = { kind: 'browser', ticket: FRANKFURT.id }
+  await waitFor(() => expect(asked).toEqual([to, { ...to, colour: 'blue', readOnly: false, credentials }]))
 })

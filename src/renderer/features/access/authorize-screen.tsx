@@ -98,7 +98,7 @@ function EnterCode({ onFound }: { onFound: (found: WaitingSignIn & { userCode: s
         <h1 className={classes.question}>Enter the code</h1>
         <TextInput
           label="Code"
-          description="The eight letters that the command line shows. Never enter a code that somebody has sent you."
+          description="The eight letters that the command line or the desktop app shows. Never enter a code that somebody has sent you."
           placeholder="WDJB-MJHT"
           value={typed}
           onChange={(event) => setTyped(event.currentTarget.value)}

@@ -40,7 +40,7 @@ export function ChangePasswordDialog({ onClose }: { onClose: () => void }) {
         <FormFoot
           form={form}
           submit="Change password"
-          says="You are logged out everywhere and log in again."
+          says="You are logged out everywhere and log in again. Your tokens and passkeys keep working: revoke those that are not yours."
           onCancel={onClose}
         />
       </SchemaForm>
@@ -65,7 +65,10 @@ export function SetPasswordDialog({ user: { id, name }, onClose }: { user: User;
   return (
     <Modal opened onClose={onClose} title={`Set a password for ${name}`} size={460}>
       <SchemaForm form={form} className={classes.form}>
-        <DialogText>All sessions of {name} end. Tokens keep working.</DialogText>
+        <DialogText>
+          All sessions of {name} end. Tokens and passkeys keep working. If somebody else may have them, revoke the
+          tokens, and remove the passkeys with Reset sign-in.
+        </DialogText>
         <PasswordInput
           {...form.input('password')}
           label="New password"

@@ -13,6 +13,7 @@ import { openRunDialog } from '../../state/open-run-dialog.ts'
 import { useNow } from '../../ui/clock.ts'
 import { CopyButton } from '../../ui/copy-button.tsx'
 import { DetailPane } from '../../ui/panel.tsx'
+import { TellMe } from '../../ui/tell-me.tsx'
 import { ReasonText } from '../../ui/reason-text.tsx'
 import { QueryState } from '../../ui/states.tsx'
 import { StatusText, UnknownText } from '../../ui/status.tsx'
@@ -393,6 +394,7 @@ function JobButtons({ detail, actions, onOpen }: JobButtonsProps) {
           </Button>
         </>
       )}
+      <TellMe of={{ project: job.project, spider: job.spider }} variant="subtle" color="gray" />
       <span className={classes.id}>
         <span className="mono" title={job.jobid}>
           {job.jobid.length > 16 ? `${job.jobid.slice(0, 12)}…` : job.jobid}

@@ -17,6 +17,7 @@ import { DownloadLogsButton } from './download-logs-button.tsx'
 import classes from './jobs-screen.module.css'
 import type { JobActions } from './use-job-actions.ts'
 import { optionsOf } from '../../ui/fields/options.ts'
+import { usePriorityLimit } from '../../ui/fields/priority-limit.ts'
 
 /** From this many running jobs on, a dialog first says what will happen. */
 const MANY_RUNNING = 6
@@ -232,17 +233,21 @@ function PopoverForm({ word, title, act, isReady = true, onOpen, onSubmit, child
 
 function PriorityButton({ queued, onSet }: { queued: readonly Job[]; onSet: (priority: number) => void }) {
   const [priority, setPriority] = useState(0)
+  const { max, reason, title: why } = usePriorityLimit('queue.order')
   const showShared = () => {
     const [first] = queued
-    setPriority(queued.every((job) => job.priority === first?.priority) ? (first?.priority ?? 0) : 0)
+    const shared = queued.every((job) => job.priority === first?.priority) ? (first?.priority ?? 0) : 0
+    setPriority(Math.min(shared, max ?? shared))
   }
   const title = `Priority of ${plural(queued.length, 'queued job')}`
   return (
     <PopoverForm word="Priority" title={title} act="Set priority" onOpen={showShared} onSubmit={() => onSet(priority)}>
       <NumberInput
         aria-label={title}
-        description="Higher runs first. Default: 0"
+        description={reason ?? 'Higher runs first. Default: 0'}
+        title={why}
         value={priority}
+        {...(max !== undefined && { max, clampBehavior: 'strict' as const })}
         onChange={(value) => setPriority(Number(value) || 0)}
         data-autofocus
       />

@@ -1,6 +1,7 @@
 import { useMemo } from 'react'
 import type { Job, JobId, Placement, QueuePlace } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
+import { useMay } from '../../api/use-me.ts'
 import { BULK_MAX } from '../../api/read-jobs.ts'
 import type { Client } from '../../api/wire.ts'
 import { notifyDone, notifyError, notifyUndo } from '../../ui/notify.tsx'
@@ -11,7 +12,8 @@ export type JobActions = ReturnType<typeof jobActions>
 /** Actions on jobs, with messages about the result. What changes on the screen comes back as events, not from here. */
 export function useJobActions(): JobActions {
   const { client } = useApi()
-  return useMemo(() => jobActions(client), [client])
+  const mayGoFirst = useMay('queue.order', 'everywhere').may
+  return useMemo(() => jobActions(client, mayGoFirst), [client, mayGoFirst])
 }
 
 const ENDED = ['succeeded', 'failed', 'cancelled', 'lost'] as const
@@ -19,7 +21,9 @@ const ENDED = ['succeeded', 'failed', 'cancelled', 'lost'] as const
 const idsOf = (jobs: readonly Job[]) => jobs.map(({ id }) => id)
 const queuedOf = (jobs: readonly Job[]) => jobs.filter(({ state }) => state === 'queued')
 
-function jobActions(client: Client) {
+/** `mayGoFirst`: a priority above 0 may be given, so also given back. */
+function jobActions(client: Client, mayGoFirst: boolean) {
+  const mayGiveBack = (priority: number) => mayGoFirst || priority <= 0
   const restore = (all: readonly JobId[]) => inCalls(all, (ids) => client.jobs.restore({ ids }))
   return {
     async cancelOne(job: Pick<Job, 'id' | 'project' | 'spider' | 'state'>, force = false): Promise<void> {
@@ -90,7 +94,9 @@ function jobActions(client: Client) {
         done: `Priority ${priority} for`,
         ids: idsOf(queued),
         ask: async (ids) => (await client.jobs.setPriority({ ids, priority })).changed,
-        undo: giveBack(queued, 'priority', (priority, ids) => client.jobs.setPriority({ ids, priority })),
+        undo: queued.every((job) => mayGiveBack(job.priority))
+          ? giveBack(queued, 'priority', (before, ids) => client.jobs.setPriority({ ids, priority: before }))
+          : undefined,
         skippedWord: 'had left the queue'
       })
     },
@@ -117,11 +123,12 @@ function jobActions(client: Client) {
         ids: idsOf(queued),
         ask: async (ids) => (await client.jobs.reorder({ ids, to })).changed,
         undo:
-          undoTo &&
-          (async (changed) => {
-            await client.jobs.setPriority({ ids: [...changed], priority })
-            await client.jobs.reorder({ ids: [...changed], to: undoTo })
-          }),
+          undoTo && mayGiveBack(priority)
+            ? async (changed) => {
+                await client.jobs.setPriority({ ids: [...changed], priority })
+                await client.jobs.reorder({ ids: [...changed], to: undoTo })
+              }
+            : undefined,
         skippedWord: 'had left the queue'
       })
     },

@@ -1,5 +1,8 @@
 import { useCallback, useEffect, useMemo, useState } from 'react'
 import type { Job } from '../../../shared/contract/index.ts'
+import { useMay } from '../../api/use-me.ts'
+import { showNotice } from '../../ui/notify.tsx'
+import { plural } from '../../ui/numbers.ts'
 import type { JobActions } from './use-job-actions.ts'
 
 /** Up to this many queued jobs are read to show them in queue order; with more, the list stays newest first. */
@@ -30,6 +33,7 @@ export function useQueueOrder({
 }) {
   /** The places of moved jobs until the engine has responded. */
   const [moved, setMoved] = useState<ReadonlyMap<string, Place>>(new Map())
+  const { why } = useMay('queue.order', 'everywhere')
   const isReading = isQueue && hasMore && rows.length < ORDERED_MAX
   useEffect(() => {
     if (isReading) loadMore()
@@ -55,6 +59,12 @@ export function useQueueOrder({
       const index = before === null ? rest.length : rest.findIndex(({ id }) => id === before)
       const target = rest[index] ?? null
       const above = rest[index - 1]
+      const highest = target?.priority ?? 0
+      if (why !== null && highest > 0 && jobs.some(({ priority }) => priority < highest)) {
+        const title = `${plural(jobs.length, 'job')} cannot be moved before jobs of priority ${highest}`
+        showNotice({ title, message: why, color: 'red', autoClose: false })
+        return
+      }
       const places = placesBetween(above, target, jobs.length)
       setMoved(new Map(jobs.map(({ id }, place) => [id, places[place] as Place])))
       const follower = followerOf(ordered, isMoved, first)
@@ -62,7 +72,7 @@ export function useQueueOrder({
       const undoTo = follower === null ? ('back' as const) : { before: follower.id }
       void actions.reorder(jobs, to, undoTo).finally(() => setMoved(new Map()))
     },
-    [ordered, actions]
+    [ordered, actions, why]
   )
   return { ordered, isOrdered, isReading, reorder }
 }

@@ -17,6 +17,7 @@ import { PaneHead } from '../../ui/pane-head.tsx'
 import { DetailPane, FieldRow } from '../../ui/panel.tsx'
 import { CreateEnvironment } from '../../ui/python-environment.tsx'
 import { isTroubled, NodeHealthDot, nodeWord } from '../../ui/status.tsx'
+import { TellMe } from '../../ui/tell-me.tsx'
 import { RelativeTime, Runtime } from '../../ui/time.tsx'
 import { Environments } from './environments.tsx'
 import { RunElsewhereButton } from '../../ui/run-elsewhere.tsx'
@@ -131,6 +132,7 @@ function ModeButtons({ node }: { node: Node }) {
             {MODES[mode].act}
           </Button>
         ))}
+      <TellMe of={{ nodeId: node.id }} variant="subtle" color="gray" />
       {node.mode !== 'active' && <span className="dim">{MODES[node.mode].text}</span>}
     </Group>
   )

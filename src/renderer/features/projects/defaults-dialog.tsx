@@ -35,6 +35,7 @@ export function DefaultsDialog({ project, onClose }: { project: Project; onClose
     setSpider(next)
     form.restart(startDefaults(next === null ? defaults : (spiderDefaults[next] ?? NO_DEFAULTS)))
   }
+  const keptPriority = (spider === null ? null : spiderDefaults[spider]?.priority) ?? defaults.priority ?? 0
   const inherited = inheritedBy(spider === null ? null : project.settings, [])
   const known = useKnownNames({ project: project.name, spiders: spider === null ? [] : [spider] })
   return (
@@ -68,7 +69,7 @@ export function DefaultsDialog({ project, onClose }: { project: Project; onClose
           hint="For runs on the local node. Remote Scrapyd nodes cannot set them."
           inherited={<InheritedRows fields={form} kind="env" inherited={inherited} />}
         />
-        <WhereFields fields={form} nodes={nodes} inherited={inherited} of="defaults" />
+        <WhereFields fields={form} nodes={nodes} inherited={inherited} of="defaults" keptPriority={keptPriority} />
         <FormFoot
           form={form}
           submit="Save defaults"

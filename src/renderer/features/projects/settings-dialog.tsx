@@ -3,6 +3,7 @@ import { IconFile } from '@tabler/icons-react'
 import { useCallback, useRef, useState } from 'react'
 import type { Project } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
+import { useMay } from '../../api/use-me.ts'
 import { useDropTarget } from '../../state/dropped-files.ts'
 import { type Fields, useFormOf } from '../../ui/fields/form-of-schema.ts'
 import { FilePicker } from '../../ui/file-picker.tsx'
@@ -170,13 +171,18 @@ function VersionSetting({ fields, project }: { fields: Fields<SettingsTexts>; pr
 
 /** What applies to all jobs of the project, wherever they run. */
 function QueueSettings({ fields }: { fields: Fields<SettingsTexts> }) {
+  // Another weight takes slots from other projects.
+  const weighs = useMay('projects.change', 'everywhere')
   return (
     <section className={classes.settingsPart} aria-labelledby="settings-queue">
       <h3 id="settings-queue">Queue and deployment</h3>
       <TextInput
         {...fields.input('weight')}
         label="Weight"
-        description="At equal priority, a project with weight 2 gets twice the slots of one with weight 1."
+        description={
+          weighs.why ?? 'At equal priority, a project with weight 2 gets twice the slots of one with weight 1.'
+        }
+        disabled={!weighs.may}
         inputMode="decimal"
         classNames={{ wrapper: classes.weight }}
       />

@@ -1,9 +1,11 @@
-import { ActionIcon, Button, Tooltip } from '@mantine/core'
+import { ActionIcon, Button, Menu, Tooltip } from '@mantine/core'
 import { IconAdjustmentsHorizontal, IconAlertTriangleFilled, IconBug, IconPlayerPlay } from '@tabler/icons-react'
 import { Link } from '@tanstack/react-router'
 import type { Job, Project, SpiderFindings } from '../../../shared/contract/index.ts'
 import { useMay } from '../../api/use-me.ts'
 import { openRunDialog } from '../../state/open-run-dialog.ts'
+import { MoreMenu } from '../../ui/more-menu.tsx'
+import { TellMeItems } from '../../ui/tell-me.tsx'
 import { LastRun } from './last-run.tsx'
 import classes from './projects.module.css'
 import { useRunNow, withArguments } from './use-run-now.ts'
@@ -31,17 +33,17 @@ export function SpiderRow({ project, spider, last, unusual }: SpiderRowProps) {
       {unusual !== undefined && <Unusual of={unusual} />}
       <LastRun job={last} />
       <span className={classes.runButtons}>
-        <Tooltip label="Errors of this spider">
-          <ActionIcon
-            size={28}
+        <MoreMenu label={`More actions for ${spider}`} size={28}>
+          <Menu.Item
+            leftSection={<IconBug size={14} />}
             component={Link}
             to="/errors"
             search={{ project: project.name, spider } as never}
-            aria-label={`Errors of ${spider}`}
           >
-            <IconBug size={14} />
-          </ActionIcon>
-        </Tooltip>
+            Errors of this spider
+          </Menu.Item>
+          <TellMeItems of={{ project: project.name, spider }} />
+        </MoreMenu>
         {may && (
           <>
             <Tooltip

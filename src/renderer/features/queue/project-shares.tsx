@@ -89,7 +89,8 @@ interface ShareRowProps {
 
 function ShareRow({ project, waiting, live, share }: ShareRowProps) {
   const { client } = useApi()
-  const mayWeigh = useMay('projects.change', { project: project.name }).may
+  // Another weight takes slots from other projects.
+  const weighs = useMay('projects.change', 'everywhere')
   const mayPause = useMay('queue.pause', { project: project.name }).may
   const { name, settings } = project
   const [weight, setWeight] = useState<number | ''>(settings.weight)
@@ -139,7 +140,8 @@ function ShareRow({ project, waiting, live, share }: ShareRowProps) {
       <td className={classes.number}>
         <NumberInput
           aria-label={`Weight of ${name}`}
-          disabled={!mayWeigh}
+          disabled={!weighs.may}
+          title={weighs.why ?? undefined}
           min={0.01}
           max={100}
           decimalScale={2}

@@ -1,5 +1,4 @@
-import { Link } from '@tanstack/react-router'
-import classes from './schedules-tabs.module.css'
+import { ViewTabs } from '../../ui/view-tabs.tsx'
 
 const VIEWS = [
   { to: '/schedules', word: 'List' },
@@ -10,14 +9,4 @@ const VIEWS = [
 ] as const
 
 /** The views of the schedules screen, after its title. */
-export function SchedulesTabs() {
-  return (
-    <nav className={classes.tabs} aria-label="Views of schedules">
-      {VIEWS.map(({ to, word }) => (
-        <Link key={to} to={to} activeOptions={{ exact: true, includeSearch: false }} activeProps={{ 'data-on': true }}>
-          {word}
-        </Link>
-      ))}
-    </nav>
-  )
-}
+export const SchedulesTabs = () => <ViewTabs of="schedules" views={VIEWS} />

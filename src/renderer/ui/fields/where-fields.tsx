@@ -7,6 +7,7 @@ import type { JobTexts } from './job-form.ts'
 import { TagCheck } from './tag-check.tsx'
 import classes from './where-fields.module.css'
 import { optionsOf } from './options.ts'
+import { usePriorityLimit } from './priority-limit.ts'
 import { ChoiceField } from './choice-field.tsx'
 import { CODE_INPUT } from './code-input.ts'
 
@@ -19,13 +20,23 @@ interface WhereFieldsProps {
   inherited: Pick<Inherited, 'placement' | 'priority'>
   /** Only a run can ask for any node instead of inherited ones; a template cannot keep priority 0, either. */
   of: 'run' | 'defaults' | 'template'
+  /** Of defaults: the priority that applies now, which may stay. */
+  keptPriority?: number
 }
 
 /** Which nodes may run it, and how soon. */
-export function WhereFields({ fields, nodes, inherited, of }: WhereFieldsProps) {
+export function WhereFields({ fields, nodes, inherited, of, keptPriority = 0 }: WhereFieldsProps) {
   const id = useId()
   const { where, tags, priority } = fields.values
   const { placement, priority: usual } = inherited
+  const limit = usePriorityLimit(of === 'defaults' ? 'projects.change' : 'queue.order', keptPriority)
+  const isTooHigh = limit.max !== undefined && Number(priority) > limit.max
+  const isOverruled = of === 'template' && priority !== '' && Number(priority) === 0 && usual !== null
+  const underPriority = () => {
+    if (isOverruled) return `0 means the ${usual.origin}, ${usual.value}`
+    if (priority === '' && usual !== null) return usual.origin
+    return isTooHigh ? null : limit.reason
+  }
   const choices = optionsOf<WhereTexts['where']>({
     default: placement === null ? 'Any node' : `Default: ${placementWords(placement, nodes)}`,
     any: 'Any node',
@@ -34,7 +45,6 @@ export function WhereFields({ fields, nodes, inherited, of }: WhereFieldsProps) 
   })
   const isAnyOffered = of === 'run' && placement !== null
   const shown = where === 'any' && !isAnyOffered ? 'default' : where
-  const isOverruled = of === 'template' && priority !== '' && Number(priority) === 0 && usual !== null
   return (
     <>
       <div className={classes.where}>
@@ -70,13 +80,14 @@ export function WhereFields({ fields, nodes, inherited, of }: WhereFieldsProps) 
         <NumberInput
           {...fields.input('priority')}
           className={classes.priority}
+          data-limited={limit.max !== undefined || undefined}
           label="Priority"
           placeholder={String(usual?.value ?? 0)}
-          description={
-            isOverruled ? `0 means the ${usual.origin}, ${usual.value}` : priority === '' ? usual?.origin : null
-          }
+          {...(limit.max !== undefined && { max: limit.max })}
+          {...(isTooHigh && { error: limit.reason })}
+          description={underPriority()}
           inputWrapperOrder={['label', 'input', 'description', 'error']}
-          title={`Higher runs first. Default: ${usual?.value ?? 0}`}
+          title={limit.title ?? `Higher runs first. Default: ${usual?.value ?? 0}`}
         />
       </div>
       {where === 'tags' && (

@@ -26,11 +26,13 @@ CREATE TABLE alerts (
 );
 CREATE INDEX alerts_open ON alerts (settled) WHERE settled = 0;
 CREATE INDEX alerts_by_firing ON alerts (fired_at_ms);
-CREATE INDEX alerts_by_rule ON alerts (rule_id, fired_at_ms);
+CREATE INDEX alerts_by_rule ON alerts (rule_id, ended_at_ms);
 CREATE INDEX alerts_by_end ON alerts (ended_at_ms);
 CREATE TABLE alert_groups (
   id ${TEXT} NOT NULL PRIMARY KEY,
   alert_group ${TEXT} NOT NULL
 );
 ALTER TABLE webhooks ADD COLUMN channel ${TEXT};
+ALTER TABLE webhooks DROP CONSTRAINT webhooks_kind_check;
+ALTER TABLE webhooks ADD CONSTRAINT webhooks_kind_check CHECK (kind IN ('webhook', 'plugin', 'channel'));
 `

@@ -1,6 +1,7 @@
 import { Modal, NumberInput, PasswordInput, SegmentedControl, TagsInput, Textarea, TextInput } from '@mantine/core'
 import type { SourceState } from '../../../../shared/contract/index.ts'
 import { useApi } from '../../../api/api.tsx'
+import { useMay } from '../../../api/use-me.ts'
 import { type Fields, useFormOf } from '../../../ui/fields/form-of-schema.ts'
 import { FormFoot, SchemaForm } from '../../../ui/fields/schema-form.tsx'
 import classes from './discovery.module.css'
@@ -12,6 +13,8 @@ import { CODE_INPUT } from '../../../ui/fields/code-input.ts'
 /** Creates or edits a source of nodes; an existing one keeps its name. */
 export function SourceDialog({ source, onClose }: { source: SourceState | null; onClose: () => void }) {
   const { client } = useApi()
+  // Lines of a file of that machine become addresses that everybody sees.
+  const { why } = useMay('users.change', 'everywhere')
   const form = useFormOf<SourceTexts, SourceInput>({
     schema: SourceForm,
     start: () => startSource(source),
@@ -33,8 +36,12 @@ export function SourceDialog({ source, onClose }: { source: SourceState | null; 
           {...form.within('source').input('kind')}
           aria-label="Source type"
           className={classes.first}
-          data={optionsOf({ dns: 'DNS name', file: 'File', list: 'List' })}
+          data={optionsOf({ dns: 'DNS name', file: 'File', list: 'List' }).map((one) => ({
+            ...one,
+            disabled: one.value === 'file' && why !== null && source?.source.kind !== 'file'
+          }))}
         />
+        {why !== null && <p className="dim">{why.replace(/^Needs/, 'A file needs')}</p>}
         {source === null && (
           <TextInput {...form.input('id')} label="Source name" placeholder="kubernetes" maxLength={40} data-autofocus />
         )}

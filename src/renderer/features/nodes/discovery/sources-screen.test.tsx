@@ -74,3 +74,12 @@ it('explains what a source is when there is none', async () => {
   open('/nodes/sources', { firstRun: true })
   expect(await screen.findByText('No sources')).toBeTruthy()
 })
+
+it('offers a file of the machine of Scrapdeck to owners only, and says why', async () => {
+  open('/nodes/sources', { role: 'admin' })
+  fireEvent.click(await screen.findByRole('button', { name: 'Add source' }))
+  const dialog = within(await screen.findByRole('dialog', { name: 'Add discovery source' }))
+  await waitFor(() => expect(dialog.getByRole<HTMLInputElement>('radio', { name: 'File' }).disabled).toBe(true))
+  expect(dialog.getByRole<HTMLInputElement>('radio', { name: 'List' }).disabled).toBe(false)
+  expect(dialog.getByText(/^A file needs the permission “manage users and roles”/)).toBeTruthy()
+})

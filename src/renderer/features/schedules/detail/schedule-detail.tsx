@@ -3,10 +3,11 @@ import { IconCopy, IconTrash } from '@tabler/icons-react'
 import { Link, useNavigate } from '@tanstack/react-router'
 import { useMemo, useState } from 'react'
 import { occurrencesToShow } from '../../../../shared/calendar/index.ts'
-import type { Schedule } from '../../../../shared/contract/index.ts'
+import type { ProjectName, Schedule } from '../../../../shared/contract/index.ts'
 import { describeTags } from '../../../../shared/tag-terms.ts'
 import { formatDuration } from '../../../../shared/time.ts'
 import { useMay } from '../../../api/use-me.ts'
+import { TellMeItems, useMayTell } from '../../../ui/tell-me.tsx'
 import { MoreMenu } from '../../../ui/more-menu.tsx'
 import { plural } from '../../../ui/numbers.ts'
 import { PaneHead } from '../../../ui/pane-head.tsx'
@@ -49,6 +50,8 @@ export function ScheduleDetail({ schedule, actions, onEdit, onClose }: ScheduleD
   const { may } = useMay('schedules.change', schedule.jobs[0] ?? 'somewhere')
   const mayRun = useMay('jobs.run', schedule.jobs[0] ?? 'somewhere').may
   const [dialog, setDialog] = useState<'pause' | 'backfill' | 'remove' | null>(null)
+  const watched = { scheduleId: schedule.id, project: onlyProjectOf(schedule) }
+  const mayTell = useMayTell(watched)
   const isEnded = schedule.pausedBy === 'max_runs' || schedule.pausedBy === 'end'
   return (
     <DetailPane label={`Schedule ${schedule.name}`}>
@@ -56,17 +59,22 @@ export function ScheduleDetail({ schedule, actions, onEdit, onClose }: ScheduleD
         what="schedule"
         onClose={onClose}
         menu={
-          may && (
+          (may || mayTell) && (
             <MoreMenu label="More actions" isVertical>
-              <Menu.Item
-                leftSection={<IconCopy size={14} />}
-                onClick={() => void navigate({ to: '/schedules', search: { edit: 'new', schedule: schedule.id } })}
-              >
-                Duplicate…
-              </Menu.Item>
-              <Menu.Item leftSection={<IconTrash size={14} />} color="red" onClick={() => setDialog('remove')}>
-                Remove…
-              </Menu.Item>
+              {may && (
+                <>
+                  <Menu.Item
+                    leftSection={<IconCopy size={14} />}
+                    onClick={() => void navigate({ to: '/schedules', search: { edit: 'new', schedule: schedule.id } })}
+                  >
+                    Duplicate…
+                  </Menu.Item>
+                  <Menu.Item leftSection={<IconTrash size={14} />} color="red" onClick={() => setDialog('remove')}>
+                    Remove…
+                  </Menu.Item>
+                </>
+              )}
+              <TellMeItems of={watched} />
             </MoreMenu>
           )
         }
@@ -293,4 +301,10 @@ function Policies({ schedule }: { schedule: Schedule }) {
       <FieldRow label="Runs so far">{plural(schedule.runCount, 'time')}</FieldRow>
     </section>
   )
+}
+
+/** Of a schedule that runs spiders of several projects, null. */
+function onlyProjectOf({ jobs }: Schedule): ProjectName | null {
+  const [first, ...others] = new Set(jobs.map(({ project }) => project))
+  return first !== undefined && others.length === 0 ? first : null
 }

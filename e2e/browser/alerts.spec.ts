@@ -1,0 +1,66 @@
+import { until } from '../../src/engine/testing/until.ts'
+import { aProjectName } from '../../src/shared/testing/ids.ts'
+import { uploadDemo } from '../support/demo-egg.ts'
+import { expect, test } from './browser-test.ts'
+
+test('a rule made from a job fires when its spider fails again; the alert is acknowledged, silenced and told no more', async ({
+  page,
+  serve
+}) => {
+  test.setTimeout(180_000)
+  const service = await serve()
+  const { client } = service
+  await uploadDemo(service, 'v1')
+  const fail = async () => {
+    const { jobs } = await client.jobs.run({ project: aProjectName('demo'), spiders: ['broken'] })
+    const { id } = jobs[0]!
+    await until('the run has ended', async () => (await client.jobs.status({ id })).state === 'ended')
+    return id
+  }
+  const job = await fail()
+
+  await page.goto(service.loginLink())
+  await page.goto(`#/jobs?job=${job}`)
+  const pane = page.getByRole('complementary', { name: 'Job' })
+  await pane.getByRole('button', { name: 'Tell me when…' }).click()
+  await page.getByRole('menuitem', { name: 'this spider fails', exact: true }).click()
+  const editor = page.getByRole('dialog', { name: 'New alert rule' })
+  await expect(editor.getByText('Tells when a run of demo/broken fails or is lost.')).toBeVisible()
+  await editor.getByRole('radio', { name: 'critical' }).check({ force: true })
+  await editor.getByRole('button', { name: 'Add rule' }).click()
+  await expect(editor).toBeHidden()
+  const { rules } = await client.alertRules.list()
+  expect(rules).toMatchObject([{ project: 'demo', spider: 'broken', watch: 'spider_fails', severity: 'critical' }])
+
+  await fail()
+  const bell = page.getByRole('button', { name: 'Alerts: 1 to acknowledge, the worst critical' })
+  await expect(bell).toBeVisible({ timeout: 60_000 })
+  await bell.click()
+  await page.getByRole('link', { name: /demo\/broken/ }).click()
+  const alert = page.getByRole('complementary', { name: 'Alert' })
+  await expect(alert.getByRole('heading', { name: 'demo/broken' })).toBeVisible()
+  await expect(alert.getByText('by nobody')).toBeVisible()
+  await alert.getByRole('button', { name: 'Acknowledge' }).click()
+  await expect(alert.getByText('by nobody')).toBeHidden()
+  await expect(page.getByRole('button', { name: 'Alerts: none to acknowledge' })).toBeVisible()
+
+  await alert.getByRole('button', { name: 'Silence…' }).click()
+  const silence = page.getByRole('dialog', { name: 'Silence demo/broken' })
+  await silence.getByRole('radio', { name: '4 h' }).check({ force: true })
+  await silence.getByLabel('Comment').fill('broken on purpose')
+  await silence.getByRole('button', { name: 'Silence', exact: true }).click()
+  await expect(alert.getByText(/A silence fits this alert/)).toBeVisible()
+  await page.getByRole('navigation', { name: 'Views of alerts' }).getByRole('link', { name: 'Silences' }).click()
+  const row = page.getByRole('listitem', { name: 'Silence of demo/broken' })
+  await expect(row).toContainText('broken on purpose')
+  await row.getByRole('button', { name: /^End the silence/ }).click()
+  await expect(page.getByText('No silences')).toBeVisible()
+
+  // Without its rule nothing fires, and the alert stays as one that has ended.
+  await page.getByRole('navigation', { name: 'Views of alerts' }).getByRole('link', { name: 'Rules' }).click()
+  await expect(page.getByText('fired once, acted on 1')).toBeVisible()
+  await page.getByRole('switch').click({ force: true })
+  await page.getByRole('navigation', { name: 'Views of alerts' }).getByRole('link', { name: 'Alerts' }).click()
+  const table = page.getByRole('grid', { name: 'Alerts' })
+  await expect(table.getByRole('row').filter({ hasText: 'demo/broken' })).toContainText('ended')
+})

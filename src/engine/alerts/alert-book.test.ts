@@ -1,0 +1,134 @@
+import { expect, test } from 'vitest'
+import type { AlertSilence, QuietHours } from '../../shared/contract/index.ts'
+import { branded } from '../../shared/testing/ids.ts'
+import { AlertBook } from './alert-book.ts'
+import { NO_LABELS } from './fact.ts'
+import { aFact, aRule, aSetup, BookInTime } from './testing/book-in-time.ts'
+
+const north = aFact('north')
+const south = aFact('south')
+
+const aSilence = (untilSeconds: number): AlertSilence =>
+  branded({
+    ...{ id: 's', ruleId: null, project: null, spider: null, scheduleId: null, nodeId: null, nodeTag: null },
+    ...{ fromMs: 0, untilMs: untilSeconds * 1_000, comment: '', by: 'ada' }
+  })
+
+test('a rule is about what is in its scope, at least at its threshold', () => {
+  const items = aRule({ watch: 'spider_items', comparison: 'at_most', threshold: 5, project: 'shop', gatherSeconds: 0 })
+  const time = new BookInTime(aSetup([items]))
+  const run = (key: string, project: string, value: number) =>
+    aFact(key, { watch: 'spider_items', value, labels: { ...NO_LABELS, project } })
+  time.is(run('few', 'shop', 5), run('many', 'shop', 6), run('other', 'books', 5))
+  expect(time.until(1)).toEqual(['0 s, chat, firing few'])
+})
+
+test('nobody hears of what is over before it lasts long enough', () => {
+  const time = new BookInTime(aSetup([aRule({ forSeconds: 60 })]))
+  time.is(north, south)
+  expect(time.until(50)).toEqual([])
+  time.isNot(north)
+  expect(time.until(1_000)).toEqual(['90 s, chat, firing south'])
+})
+
+test('an alert that comes and goes ends only after ten quiet minutes, without a word in between', () => {
+  const time = new BookInTime(aSetup([aRule({ gatherSeconds: 0 })]))
+  for (let round = 0; round < 5; round += 1) {
+    time.is(north)
+    time.until(20 * round + 10)
+    time.isNot(north)
+    time.until(20 * round + 20)
+  }
+  time.is(north)
+  expect(time.until(1_000)).toEqual([])
+  time.isNot(north)
+  expect(time.until(2_000)).toEqual(['1600 s, chat, resolved north'])
+})
+
+test('those who were not told at first are told once nobody has acknowledged it for long enough', () => {
+  const rule = aRule({ gatherSeconds: 0, groupBy: 'each', escalation: { afterSeconds: 300, channels: ['phone'] } })
+  const time = new BookInTime(aSetup([rule]))
+  time.is(north)
+  expect(time.until(100)).toEqual(['0 s, chat, firing north'])
+  time.acknowledge()
+  time.is(south)
+  expect(time.until(1_000)).toEqual(['100 s, chat, firing south', '400 s, phone, firing south'])
+})
+
+test('of a node that is down only that is told; what is left of the rest is told when it is up', () => {
+  const time = new BookInTime(aSetup([aRule({ watch: 'node_down' }), aRule({ id: 'late', watch: 'job_runs_long' })]))
+  const down = aFact('north', { watch: 'node_down' })
+  const job = (key: string) => aFact(key, { watch: 'job_runs_long', labels: north.labels as never })
+  time.is(down, job('one'), job('two'))
+  expect(time.until(100)).toEqual(['30 s, chat, firing north'])
+  time.isNot(job('one'), down)
+  expect(time.until(200)).toEqual(['130 s, chat, resolved north', '130 s, chat, firing two'])
+})
+
+test('what began and ended under a silence is never told, what goes on is told when it ends', () => {
+  const setup = aSetup([aRule()], { silences: [aSilence(100)] })
+  const time = new BookInTime(setup)
+  time.is(north, south)
+  time.until(50)
+  time.isNot(north)
+  expect(time.until(1_000)).toEqual(['130 s, chat, firing south'])
+})
+
+test('what was told to fire is told resolved even under a silence', () => {
+  const time = new BookInTime(aSetup([aRule()]))
+  time.is(north)
+  time.until(40)
+  time.configure(aSetup([aRule()], { silences: [aSilence(10_000)] }))
+  time.isNot(north)
+  expect(time.until(1_000)).toEqual(['70 s, chat, resolved north'])
+})
+
+test('what comes while a message gathers is in it, even what has ended before anybody was told', () => {
+  const time = new BookInTime(aSetup([aRule()]))
+  time.is(north)
+  time.until(20)
+  time.isNot(north)
+  time.is(south)
+  expect(time.until(100)).toEqual(['30 s, chat, firing south, resolved north'])
+})
+
+test('quiet hours hold what is not critical until they end', () => {
+  const quiet: QuietHours = { zone: 'UTC', from: '00:00', until: '01:00', days: [4] }
+  const critical = aRule({ id: 'worse', severity: 'critical', watch: 'node_down' })
+  const time = new BookInTime(aSetup([aRule(), critical], {}, quiet))
+  time.is(north, aFact('south', { watch: 'node_down' }))
+  expect(time.until(10_000)).toEqual(['30 s, chat, firing south', '3600 s, chat, firing north'])
+})
+
+test('it is told again until somebody acknowledges it, and once for all that a sleep missed', () => {
+  const time = new BookInTime(aSetup([aRule({ repeatSeconds: 600 })]))
+  time.is(north)
+  expect(time.until(40)).toEqual(['30 s, chat, firing north'])
+  expect([time.until(629), time.until(630)]).toEqual([[], ['630 s, chat, again north']])
+  expect(time.until(36_000)).toEqual(['36000 s, chat, again north'])
+  time.acknowledge()
+  expect(time.until(72_000)).toEqual([])
+})
+
+test('all that is known at one moment is told in one message, even if nothing is gathered', () => {
+  const time = new BookInTime(aSetup([aRule({ gatherSeconds: 0 })]))
+  time.book.receiveAll('node_stuck', [north, south], 0)
+  expect(time.until(0)).toEqual(['0 s, chat, firing north south'])
+  time.book.receiveAll('node_stuck', [], 5_000, new Set(['south']))
+  expect(time.until(5)).toEqual(['5 s, chat, resolved north, 1 still firing'])
+})
+
+test('after a restart nothing pending fires and nothing ends before its facts come', () => {
+  const setup = aSetup([aRule({ gatherSeconds: 0 }), aRule({ id: 'later', forSeconds: 60 })])
+  const time = new BookInTime(setup)
+  time.is(north)
+  time.book.advance(0)
+  const kept = JSON.parse(JSON.stringify(time.book.take()))
+  time.book = new AlertBook(() => 'new' as never)
+  time.book.restore(kept, setup, 100_000)
+  expect(time.until(200)).toEqual([])
+  time.book.receive(north, 200_000)
+  expect(time.until(300)).toEqual(['230 s, chat, firing north'])
+  time.isNot(north)
+  expect(time.until(400)).toEqual(['300 s, chat, resolved north', '330 s, chat, resolved north'])
+})

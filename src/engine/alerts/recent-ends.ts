@@ -1,0 +1,31 @@
+import type { Episode } from './episodes.ts'
+
+/** An alert that ended this often within the hour has to be quiet for a while before its end is believed. */
+const ENDS_OF_FLAPPING = 3
+export const FLAP_WINDOW_MS = 3_600_000
+
+type Of = Pick<Episode, 'ruleId' | 'key'>
+
+/** When alerts were resolved in the last hour, by rule and what they are of. */
+export class RecentEnds {
+  /** Those that ended last come last. */
+  readonly #ends = new Map<string, number[]>()
+
+  add({ ruleId, key }: Of, atMs: number): void {
+    const place = `${ruleId} ${key}`
+    const ends = [...(this.#ends.get(place) ?? []), atMs].filter((endMs) => isRecent(endMs, atMs))
+    this.#ends.delete(place)
+    this.#ends.set(place, ends)
+    for (const [old, times] of this.#ends) {
+      if (times.some((one) => isRecent(one, atMs))) return
+      this.#ends.delete(old)
+    }
+  }
+
+  isFlapping({ ruleId, key }: Of, nowMs: number): boolean {
+    const ends = this.#ends.get(`${ruleId} ${key}`) ?? []
+    return ends.filter((endMs) => isRecent(endMs, nowMs)).length >= ENDS_OF_FLAPPING
+  }
+}
+
+const isRecent = (endMs: number, nowMs: number): boolean => endMs > nowMs - FLAP_WINDOW_MS

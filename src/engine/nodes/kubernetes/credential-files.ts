@@ -1,0 +1,95 @@
+import { constants } from 'node:fs'
+import { open, realpath, stat } from 'node:fs/promises'
+import { isAbsolute, relative, resolve, sep } from 'node:path'
+import { ScrapdeckError } from '../../../shared/errors.ts'
+
+/** Where Kubernetes puts the credentials of a pod's service account. */
+export const SERVICE_ACCOUNT = '/var/run/secrets/kubernetes.io/serviceaccount'
+
+const FILE_MAX_BYTES = 64 * 1_024
+/** Never waits for a pipe that nobody writes to. Windows has neither. */
+const READ_AT_ONCE = constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0)
+
+/** Which files of this machine addresses of nodes may name. */
+export interface CredentialFilesOptions {
+  /** In these, and below them. The directory of the service account is always one. */
+  directories: readonly string[]
+  /** Files and directories of Scrapdeck itself, even if they are in one of those. */
+  never: readonly string[]
+}
+
+/**
+ * Files with credentials of clusters. An admin of the fleet names them, and what they contain is sent to an address
+ * that the same admin chooses, so only those count that the operator of the machine has set apart for that.
+ */
+export class CredentialFiles {
+  readonly #directories: readonly string[]
+  readonly #never: readonly string[]
+
+  constructor({ directories, never }: CredentialFilesOptions) {
+    this.#directories = [SERVICE_ACCOUNT, ...directories.map((directory) => resolve(directory))]
+    this.#never = never.map((path) => resolve(path))
+  }
+
+  /** A file that is not there yet may come later. Rejects with CREDENTIAL_FILE_NOT_ALLOWED. */
+  async check(path: string): Promise<void> {
+    const real = await this.#realPath(path).catch(absent)
+    if (real !== null) requireFile(path, await stat(real))
+  }
+
+  /** Never what is in it appears in an error. Rejects with CREDENTIAL_FILE_NOT_ALLOWED, or as the file system does. */
+  async read(path: string): Promise<string> {
+    const real = await this.#realPath(path)
+    await using file = await open(real, READ_AT_ONCE)
+    requireFile(path, await file.stat())
+    const buffer = Buffer.alloc(FILE_MAX_BYTES + 1)
+    const { bytesRead } = await file.read(buffer, 0, buffer.length, 0)
+    requireFile(path, { isFile: () => true, size: bytesRead })
+    const text = buffer.toString('utf8', 0, bytesRead).trim()
+    if (text === '') throw new Error('it is empty')
+    return text
+  }
+
+  /** Kubernetes projects tokens as links inside their directory, so what counts is where a link leads. */
+  async #realPath(path: string): Promise<string> {
+    const directories = [...this.#directories, ...(await realPaths(this.#directories))]
+    // Nothing is looked up elsewhere: the answer would tell which files there are.
+    if (!directories.some((directory) => isBelow(directory, resolve(path)))) throw this.#elsewhere(path)
+    const real = await realpath(path)
+    const never = [...this.#never, ...(await realPaths(this.#never))]
+    const isOwn = never.some((own) => own === real || isBelow(own, real))
+    if (isOwn || !directories.some((directory) => isBelow(directory, real))) throw this.#elsewhere(path)
+    return real
+  }
+
+  #elsewhere(path: string): ScrapdeckError {
+    return refused(
+      path,
+      `is not in a directory for credentials of clusters (${this.#directories.join(', ')}), or leads out of it. Name its directory in the option cluster_credential_directories on the machine of Scrapdeck, or enter the token itself`
+    )
+  }
+}
+
+/** Of those that are there: the directory of a token may be mounted later. */
+async function realPaths(paths: readonly string[]): Promise<string[]> {
+  const found = await Promise.all(paths.map((path) => realpath(path).catch(() => null)))
+  return found.filter((path) => path !== null)
+}
+
+function isBelow(directory: string, path: string): boolean {
+  const way = relative(directory, path)
+  return way !== '' && way !== '..' && !way.startsWith(`..${sep}`) && !isAbsolute(way)
+}
+
+function requireFile(path: string, found: { isFile(): boolean; size: number }): void {
+  if (found.size > FILE_MAX_BYTES) throw refused(path, `is larger than ${FILE_MAX_BYTES / 1_024} KiB`)
+  if (!found.isFile()) throw refused(path, 'is no regular file')
+}
+
+const refused = (path: string, why: string): ScrapdeckError =>
+  new ScrapdeckError('CREDENTIAL_FILE_NOT_ALLOWED', `The file ${path} ${why}.`)
+
+function absent(error: unknown): null {
+  if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null
+  throw error
+}

@@ -1,0 +1,236 @@
+import { describe, expect, test } from 'vitest'
+import type { AlertId, AlertRule, AlertRuleId, AlertSilence, AlertSilenceId } from '../../../shared/contract/index.ts'
+import { aProjectName, aWebhookId, branded, type Plain } from '../../../shared/testing/ids.ts'
+import type { AlertWrite, NewWebhook, StoredAlertGroup, StoredEpisode } from '../records.ts'
+import type { Story } from './story.ts'
+
+const LATER_MS = 9_000_000_000_000
+const CHANNEL = 'c'.repeat(32)
+const NEWEST = { before: null, limit: 100 }
+
+const aRule = (id: string, over: Partial<Plain<AlertRule>> = {}): AlertRule =>
+  branded({
+    ...{ id, name: `Rule ${id}`, enabled: true, watch: 'node_down', comparison: 'at_least', threshold: 1.5 },
+    ...{ forSeconds: 60, severity: 'critical', owner: 'crawlers', channels: [CHANNEL], groupBy: 'node' },
+    ...{ gatherSeconds: 30, repeatSeconds: null, escalation: { afterSeconds: 600, channels: [CHANNEL] } },
+    ...{ project: null, spider: null, scheduleId: null, nodeId: null, nodeTag: 'eu', revision: 1, createdAtMs: 5 },
+    ...over
+  })
+
+const aSilence = (id: string, untilMs: number): AlertSilence =>
+  branded({
+    ...{ id, ruleId: null, project: 'shop', spider: null, scheduleId: null, nodeId: null, nodeTag: null },
+    ...{ fromMs: 1, untilMs, comment: 'maintenance', by: 'ada' }
+  })
+
+function anEpisode(
+  id: string,
+  over: Partial<Plain<StoredEpisode>> = {},
+  project: string | null = 'shop'
+): StoredEpisode {
+  const labels = {
+    project,
+    spider: 'prices',
+    jobId: null,
+    scheduleId: null,
+    errorGroupId: null,
+    nodeId: null,
+    nodeTags: []
+  }
+  return branded({
+    ...{ id, ruleId: 'r1', ruleName: 'Rule', severity: 'warning', owner: '', watch: 'spider_items' },
+    ...{
+      key: `${project}/prices`,
+      value: 0,
+      subject: 'shop/prices',
+      text: 'has "no" items\0',
+      labels,
+      state: 'firing'
+    },
+    ...{ sinceMs: 1, firedAtMs: 2, endedAtMs: null, resolvedAtMs: null, acknowledged: null, isEscalated: false },
+    ...{ channels: { [CHANNEL]: { groupId: 'g1', isTold: true } }, ...over }
+  })
+}
+
+/** Ended, and everybody knows. */
+const settled = (id: string, endedAtMs: number, over: Partial<Plain<StoredEpisode>> = {}, project?: string | null) =>
+  anEpisode(id, { state: 'resolved', endedAtMs, resolvedAtMs: endedAtMs, channels: {}, ...over }, project)
+
+const aGroup = (id: string, over: Partial<Plain<StoredAlertGroup>> = {}): StoredAlertGroup =>
+  branded({ id, channelId: CHANNEL, ruleId: 'r1', lastToldAtMs: 7, flushAtMs: null, ...over })
+
+const aWrite = (over: Partial<AlertWrite> = {}): AlertWrite => ({
+  ...{ episodes: [], forgotten: [], groups: [], endedGroups: [], messages: [], ...over }
+})
+
+const aMessage = (channelId = CHANNEL, atMs = 9): AlertWrite['messages'][number] => ({
+  ...{ channelId: aWebhookId(channelId), atMs, data: { kind: 'news', title: 'shop/prices has no items' } }
+})
+
+const idsOf = (episodes: readonly StoredEpisode[]) => episodes.map(({ id }) => id)
+
+/** Rules, silences, what has become of alerts, and who is told. */
+export function describeAlerts(story: Story): void {
+  const putChannel = (over: Partial<NewWebhook> = {}) =>
+    story.store.putWebhook({
+      ...{ id: aWebhookId(CHANNEL), kind: 'channel', name: 'chat', url: '', events: [], project: null, enabled: true },
+      ...{ createdAtMs: 5, sealedSecret: null, sealedOldSecret: null, oldSecretUntilMs: null },
+      channel: { target: { kind: 'slack' }, quiet: { zone: 'UTC', from: '22:00', until: '07:00', days: [1] } },
+      ...over
+    })
+  const due = async () => (await story.store.listDueDeliveries(LATER_MS, 100)).deliveries
+
+  describe('alerts', () => {
+    test('rules are kept in the order in which they were added, and a change must know the one before', async () => {
+      const [first, second] = [aRule('b', { createdAtMs: 1 }), aRule('a', { createdAtMs: 2, escalation: null })]
+      for (const rule of [second, first]) await story.store.putAlertRule(rule)
+      const changed = { ...second, name: 'renamed', revision: 2 }
+      await story.store.putAlertRule(changed)
+      for (const revision of [1, 2, 4]) {
+        await expect(story.store.putAlertRule({ ...second, revision })).rejects.toMatchObject({
+          code: 'CHANGED_MEANWHILE'
+        })
+      }
+      await story.reopen()
+      expect(await story.store.listAlertRules()).toEqual([first, changed])
+      const remove = (id: string) => story.store.deleteAlertRule(id as AlertRuleId)
+      expect([await remove('b'), await remove('b')]).toEqual([true, false])
+      expect(await story.store.listAlertRules()).toEqual([changed])
+    })
+
+    test('silences are kept and removed', async () => {
+      const [long, short] = [aSilence('1', 900), aSilence('2', 100)]
+      for (const one of [long, short]) await story.store.putSilence(one)
+      await story.reopen()
+      expect(await story.store.listSilences()).toEqual([short, long])
+      const remove = (id: string) => story.store.deleteSilence(id as AlertSilenceId)
+      expect([await remove('1'), await remove('1')]).toEqual([true, false])
+      expect(await story.store.listSilences()).toEqual([short])
+    })
+
+    test('channels are kept with where they send and when they are quiet', async () => {
+      await putChannel()
+      await story.reopen()
+      expect(await story.store.listWebhooks()).toMatchObject([
+        { kind: 'channel', channel: { target: { kind: 'slack' }, quiet: { zone: 'UTC', days: [1] } } }
+      ])
+    })
+
+    test('only the channel of a message is told, as one delivery', async () => {
+      await putChannel()
+      await putChannel({ id: aWebhookId('d'.repeat(32)), name: 'other' })
+      const hook = { kind: 'webhook' as const, name: 'hook', events: ['alert', 'job.queued'], channel: null }
+      await putChannel({ id: aWebhookId('e'.repeat(32)), ...hook })
+      await story.store.writeAlerts(aWrite({ messages: [aMessage(), aMessage(CHANNEL, 10)] }))
+      const told = (await due()).map(({ webhookId, body }) => [webhookId, JSON.parse(body)])
+      const body = (timestamp: string) => ({ type: 'alert', timestamp, data: aMessage().data })
+      expect(told).toEqual([
+        [CHANNEL, body('1970-01-01T00:00:00.009Z')],
+        [CHANNEL, body('1970-01-01T00:00:00.010Z')]
+      ])
+      expect((await story.store.listWebhooks()).map(({ name, waiting }) => [name, waiting])).toEqual([
+        ...[
+          ['chat', 2],
+          ['hook', 0],
+          ['other', 0]
+        ]
+      ])
+    })
+
+    test('a channel that is turned off or removed is told nothing, and the rest is written', async () => {
+      await putChannel({ enabled: false })
+      const write = aWrite({ episodes: [anEpisode('1')], messages: [aMessage(), aMessage('d'.repeat(32))] })
+      await story.store.writeAlerts(write)
+      expect([await due(), await story.store.getAlerts(['1' as AlertId])]).toEqual([[], [anEpisode('1')]])
+    })
+
+    test('all of a write is kept, or nothing of it', async () => {
+      await putChannel()
+      const broken = { ...anEpisode('2'), ruleId: null } as never
+      const write = aWrite({ groups: [aGroup('g1')], messages: [aMessage()] })
+      await expect(story.store.writeAlerts({ ...write, episodes: [anEpisode('1'), broken] })).rejects.toThrow()
+      await story.store.writeAlerts(aWrite({ episodes: [anEpisode('3')] }))
+      expect(await story.store.readAlertMemory(0)).toEqual({ episodes: [anEpisode('3')], groups: [] })
+      expect([await due(), (await story.store.listWebhooks())[0]!.waiting]).toEqual([[], 0])
+    })
+
+    test('the memory is what is not settled, what ended lately, and the groups', async () => {
+      const resolved = anEpisode('4', { state: 'resolved', endedAtMs: 10, resolvedAtMs: 10 })
+      const open = [anEpisode('1', { state: 'pending', firedAtMs: null }), anEpisode('2'), anEpisode('3'), resolved]
+      const past = [settled('5', 50), settled('6', 51)]
+      await story.store.writeAlerts(aWrite({ episodes: [...open, ...past], groups: [aGroup('g1'), aGroup('g2')] }))
+      const changed = { ...open[1]!, value: 3.5, state: 'calming' as const, endedAtMs: 60 }
+      await story.store.writeAlerts({
+        ...aWrite({ episodes: [changed], forgotten: ['1', '9'] as AlertId[] }),
+        ...{ groups: [aGroup('g2', { lastToldAtMs: null, flushAtMs: 90 })], endedGroups: ['g1', 'g9'] }
+      })
+      await story.reopen()
+      const { episodes, groups } = await story.store.readAlertMemory(50)
+      expect(episodes).toEqual([changed, open[2], resolved, past[1]])
+      expect(groups).toEqual([aGroup('g2', { lastToldAtMs: null, flushAtMs: 90 })])
+    })
+
+    test('those that fire are listed first, then ended ones by their end; pending ones never', async () => {
+      const firing = [
+        anEpisode('1', { firedAtMs: 5 }),
+        anEpisode('2', { firedAtMs: 9, state: 'calming', endedAtMs: 10 })
+      ]
+      const ended = [settled('3', 20), settled('4', 30, { channels: anEpisode('').channels }), settled('5', 40)]
+      const pending = anEpisode('6', { state: 'pending', firedAtMs: null })
+      await story.store.writeAlerts(aWrite({ episodes: [...firing, ...ended, pending] }))
+      const list = async (filter: Parameters<typeof story.store.listAlerts>[0], page = NEWEST as never) =>
+        idsOf(await story.store.listAlerts(filter, page)).join('')
+      expect(await list({})).toBe('21543')
+      expect([await list({ state: 'firing' }), await list({ state: 'resolved' })]).toEqual(['21', '543'])
+      expect(await list({}, { before: null, limit: 3 } as never)).toBe('215')
+      expect(await list({}, { before: 40, limit: 9 } as never)).toBe('43')
+    })
+
+    test('a list is of one rule, and of no project that one may not see', async () => {
+      await story.store.writeAlerts(
+        aWrite({
+          episodes: [
+            ...[anEpisode('1'), anEpisode('2', { ruleId: 'r2' }), settled('3', 20, { ruleId: 'r2' }, 'books')],
+            ...[anEpisode('4', { firedAtMs: 1 }, null), settled('5', 10, {}, 'music')]
+          ]
+        })
+      )
+      const list = async (filter: Parameters<typeof story.store.listAlerts>[0]) =>
+        idsOf(await story.store.listAlerts(filter, NEWEST)).join('')
+      expect(await list({ ruleId: 'r2' as AlertRuleId })).toBe('23')
+      expect(await list({ onlyProjects: [aProjectName('shop'), aProjectName('books')] })).toBe('123')
+      expect(await list({ onlyProjects: [] })).toBe('')
+    })
+
+    test('the figures of a rule count what fired lately, and what somebody acted on', async () => {
+      const acknowledged = { by: 'ada', atMs: 9 }
+      await story.store.writeAlerts(
+        aWrite({
+          episodes: [
+            ...[anEpisode('1', { firedAtMs: 100 }), settled('2', 400, { firedAtMs: 300, acknowledged })],
+            ...[settled('3', 60, { firedAtMs: 50 }), anEpisode('4', { firedAtMs: 200, ruleId: 'r2', acknowledged })],
+            anEpisode('5', { state: 'pending', firedAtMs: null })
+          ]
+        })
+      )
+      const figures = await story.store.sumAlerts(50)
+      expect(figures.sort((one, other) => (one.ruleId < other.ruleId ? -1 : 1))).toEqual([
+        { ruleId: 'r1', fired: 2, actedOn: 1, lastFiredAtMs: 300 },
+        { ruleId: 'r2', fired: 1, actedOn: 1, lastFiredAtMs: 200 }
+      ])
+    })
+
+    test('what ended long ago and is settled is forgotten, the oldest first, with silences that are over', async () => {
+      const unsettled = anEpisode('4', { state: 'resolved', endedAtMs: 1, resolvedAtMs: 1 })
+      const episodes = [settled('1', 10), settled('2', 20), settled('3', 30), unsettled, anEpisode('5')]
+      await story.store.writeAlerts(aWrite({ episodes }))
+      for (const silence of [aSilence('1', 29), aSilence('2', 30)]) await story.store.putSilence(silence)
+      expect([await story.store.pruneAlerts(30, 1), idsOf(await story.store.listAlerts({}, NEWEST)).join('')]).toEqual([
+        ...[1, '5324']
+      ])
+      expect([await story.store.pruneAlerts(30, 9), await story.store.pruneAlerts(30, 9)]).toEqual([1, 0])
+      expect(idsOf(await story.store.listAlerts({}, NEWEST)).join('')).toBe('534')
+      expect((await story.store.listSilences()).map(({ id }) => id)).toEqual(['2'])
+    })
+  })
+}

@@ -1,0 +1,150 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import { type AddressInfo, connect } from 'node:net'
+import { request } from 'undici'
+import { expect, it, onTestFinished } from 'vitest'
+import { systemClock } from '../../engine/runtime/clock.ts'
+import { type OidcOptions, NO_SIGN_IN } from '../../server/auth/sign-in-options.ts'
+import { Browser, CLIENT_ID, CLIENT_SECRET, openIdentityProvider } from '../../server/testing/identity-provider.ts'
+import { openTestService, RIGHT } from '../../server/testing/test-app.ts'
+import { connectRemote } from './connection.ts'
+import { openSignInRelay } from './sign-in-relay.ts'
+import { CREDENTIALS } from './testing/open-desktop.ts'
+
+const PAGE = '/ui/#/authorize?client=desktop'
+const LOGIN = new URLSearchParams({ username: CREDENTIALS.username, password: CREDENTIALS.password })
+
+/** A relay to this engine, over a connection without SSH. */
+async function openRelay(url: string) {
+  const tunnels = { use: () => expect.fail('without SSH') }
+  const address = { name: 'EU', url, credentials: null, certificate: null }
+  const connection = connectRemote(address, { tunnels, clock: systemClock })
+  onTestFinished(() => connection.close())
+  const relay = await openSignInRelay({ name: 'EU', inner: new URL(url), connection })
+  onTestFinished(() => relay[Symbol.asyncDispose]())
+  const entrance = relay.entranceTo(PAGE)
+  const { origin, host } = new URL(entrance)
+  return { relay, entrance, origin, host }
+}
+
+const statusOf = async (url: string, headers: Record<string, string> = {}) => {
+  const { statusCode, body } = await request(url, { headers })
+  await body.dump()
+  return statusCode
+}
+
+it('leads the browser that opened it to the login, under the address of the engine', async () => {
+  const { service } = await openTestService()
+  const { entrance, origin } = await openRelay(service.address)
+  const browser = new Browser()
+  expect(await browser.go(entrance)).toMatchObject({ status: 303, location: `${origin}${PAGE}` })
+  const login = await browser.go(`${origin}/ui/login`)
+  expect(login).toMatchObject({ status: 200, body: expect.stringContaining('Log in to Scrapdeck') })
+  const headers = { origin }
+  const loggedIn = await browser.go(`${origin}/ui/login`, { method: 'POST', body: LOGIN, headers })
+  expect(loggedIn).toMatchObject({ status: 303, location: `${origin}/ui/` })
+  const me = await browser.go(`${origin}/api/v1/users/me`, { headers })
+  expect(JSON.parse(me.body)).toMatchObject({ name: 'scrapdeck', role: 'owner' })
+  // The session of the engine is not in the browser.
+  expect([...browser.cookiesOf(origin).keys()]).toEqual([`scrapdeck_relay_${new URL(origin).port}`])
+})
+
+it('lets nobody else through: no second browser, no other name, no page of another origin', async () => {
+  const { service } = await openTestService()
+  const { entrance, origin } = await openRelay(service.address)
+  expect(await statusOf(`${origin}/ui/login`)).toBe(404)
+  expect(await statusOf(`${origin}/wrong`)).toBe(404)
+  expect(await statusOf(entrance, { host: 'evil.example' })).toBe(404)
+  const browser = new Browser()
+  await browser.go(entrance)
+  expect(await statusOf(entrance)).toBe(404)
+  expect((await browser.go(entrance)).status).toBe(303)
+  const [[name, pass]] = [...browser.cookiesOf(origin)] as [[string, string]]
+  const cookie = `${name}=${pass}`
+  expect(await statusOf(`${origin}/ui/login`, { cookie })).toBe(200)
+  expect(await statusOf(`${origin}/ui/login`, { cookie: `${name}=x` })).toBe(404)
+  expect(await statusOf(`${origin}/ui/login`, { cookie, host: 'evil.example' })).toBe(404)
+  // The engine would take this one for its own page.
+  expect(await statusOf(`${origin}/ui/login`, { cookie, origin: service.address })).toBe(403)
+  expect(await statusOf(`${origin}/ui/login`, { cookie, origin: 'null' })).toBe(403)
+  expect(await statusOf(`${origin}/ui/login`, { cookie, 'service-worker': 'script' })).toBe(403)
+  const body = 'x'.repeat(200_000)
+  expect((await browser.go(`${origin}/ui/login`, { method: 'POST', body, headers: { origin } })).status).toBe(413)
+})
+
+it('sends the engine no cookie and no credentials of other programs on this computer', async () => {
+  const seen: unknown[] = []
+  const other = createServer(({ headers: { cookie, authorization, host, origin } }, response) => {
+    seen.push({ cookie, authorization, host, origin })
+    response.writeHead(200, { 'set-cookie': ['a=1; Path=/', '__Host-b=2; Secure; Path=/'] }).end()
+  }).listen(0, '127.0.0.1')
+  await once(other, 'listening')
+  onTestFinished(() => void other.close())
+  const address = `http://127.0.0.1:${(other.address() as AddressInfo).port}`
+  const { entrance, origin } = await openRelay(address)
+  const browser = new Browser()
+  await browser.go(entrance)
+  const [[name, pass]] = [...browser.cookiesOf(origin)] as [[string, string]]
+  const headers = { origin, cookie: `jupyter=secret; ${name}=${pass}`, authorization: RIGHT }
+  await browser.go(`${origin}/ui/`, { headers })
+  await browser.go(`${origin}/ui/`, { headers })
+  const { host } = new URL(address)
+  const common = { authorization: undefined, host, origin: address }
+  expect(seen).toEqual([
+    { ...common, cookie: undefined },
+    { ...common, cookie: 'a=1; __Host-b=2' }
+  ])
+})
+
+it('says what to do where an identity provider would send the browser past it', async () => {
+  const deck = 'https://deck.example.org'
+  const provider = await openIdentityProvider({ people: [], redirectUris: [`${deck}/ui/login/oidc/callback`] })
+  onTestFinished(provider.stop)
+  const oidc: OidcOptions = {
+    ...{ issuer: provider.issuer, clientId: CLIENT_ID, clientSecret: CLIENT_SECRET, label: 'Example ID' },
+    ...{ scopes: 'openid', nameClaim: 'preferred_username', groupsClaim: 'groups', roles: new Map() },
+    sessionMs: 3_600_000
+  }
+  const signIn = { ...NO_SIGN_IN, oidc }
+  const { service } = await openTestService({ clock: systemClock, signIn })
+  const { entrance, origin } = await openRelay(service.address)
+  const browser = new Browser()
+  await browser.go(entrance)
+  const page = await browser.go(`${origin}/ui/login/oidc`)
+  expect(page).toMatchObject({ status: 403, location: '' })
+  const { host } = new URL(provider.issuer)
+  expect(page.body).toContain(`EU sends you to ${host}`)
+  expect(page.body).toContain('choose the sign-in with a code')
+  expect(page.body).toContain(`href="${PAGE}"`)
+})
+
+it('holds few connections, and when it ends, its port is closed and the session is logged out', async () => {
+  const { service } = await openTestService()
+  const { relay, entrance, origin } = await openRelay(service.address)
+  const port = Number(new URL(origin).port)
+  const idle = Array.from({ length: 40 }, () => connect(port, '127.0.0.1').on('error', () => {}))
+  await Promise.all(idle.map((socket) => once(socket, 'connect')))
+  await expect.poll(() => idle.filter(({ closed }) => closed).length).toBe(8)
+  for (const socket of idle) socket.destroy()
+  const browser = new Browser()
+  await expect.poll(() => browser.go(entrance).catch(() => null)).toMatchObject({ status: 303 })
+  await browser.go(`${origin}/ui/login`, { method: 'POST', body: LOGIN, headers: { origin } })
+  const sessions = async () => {
+    const answer = await fetch(`${service.address}/api/v1/sessions`, { headers: { authorization: RIGHT } })
+    return ((await answer.json()) as { sessions: unknown[] }).sessions.length
+  }
+  expect(await sessions()).toBe(1)
+  await relay[Symbol.asyncDispose]()
+  expect(await sessions()).toBe(0)
+  await expect(fetch(`${origin}/ui/login`)).rejects.toThrow('fetch failed')
+})
+
+it('says in the browser that the engine does not respond any more', async () => {
+  const { service } = await openTestService()
+  const { entrance, origin } = await openRelay(service.address)
+  const browser = new Browser()
+  await browser.go(entrance)
+  await service.stop()
+  const page = await browser.go(`${origin}/ui/login`)
+  expect(page).toMatchObject({ status: 502, body: expect.stringContaining('does not respond') })
+})

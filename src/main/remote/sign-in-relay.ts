@@ -1,0 +1,182 @@
+import { randomBytes } from 'node:crypto'
+import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { pipeline } from 'node:stream/promises'
+import { isSame, sendPage } from '../../remote/sign-in/loopback.ts'
+import { readCookies } from '../../server/auth/session-cookie.ts'
+import type { RemoteConnection } from './connection.ts'
+import { CookieJar } from './cookie-jar.ts'
+
+/** A port of this computer at which one browser sees an engine that it does not reach by itself. */
+export interface SignInRelay extends AsyncDisposable {
+  /** What the browser opens, once; it leads to this page of the engine: `/ui/#/…`. */
+  entranceTo(page: string): string
+}
+
+interface RelayOptions {
+  /** The engine, as its users call it. */
+  name: string
+  /** As seen from the SSH host. */
+  inner: URL
+  connection: Pick<RemoteConnection, 'request' | 'explain'>
+}
+
+/** A browser opens six. */
+const CONNECTIONS_MAX = 32
+/** Of a login, and of what is allowed. */
+const BODY_MAX_BYTES = 100_000
+const REQUEST_MS = 10_000
+const LOGOUT_MS = 5_000
+/** A sign-in takes no longer. */
+const PASS_SECONDS = 600
+
+/** They are about this connection and address, are kept in the jar, or vouch for somebody. */
+const NOT_FOR_ENGINE =
+  /^(connection|keep-alive|te|trailer|transfer-encoding|upgrade|expect|content-length|host|cookie|origin|referer|authorization|forwarded|x-forwarded-.*|x-real-ip|proxy-.*)$/
+/** The browser keeps nothing of the engine, because the next program on this port is another one. */
+const NOT_FOR_BROWSER =
+  /^(connection|keep-alive|trailer|transfer-encoding|upgrade|set-cookie|location|cache-control|strict-transport-security|alt-svc)$/
+
+/**
+ * Listens on a port of 127.0.0.1 and sends each request of the browser over `connection`, which checks the SSH host and
+ * a pinned certificate. The engine sees its own address in them, as its check against DNS rebinding demands. Only the
+ * browser that opened the entrance gets through; the session that it begins stays here, and ends with the relay.
+ */
+export async function openSignInRelay({ name, inner, connection }: RelayOptions): Promise<SignInRelay> {
+  const secret = randomBytes(32).toString('base64url')
+  const ticket = randomBytes(32).toString('base64url')
+  const closing = new AbortController()
+  const jar = new CookieJar()
+  let start: string | null = null
+  let isEntered = false
+
+  const limits = { maxHeaderSize: 16_384, requestTimeout: REQUEST_MS, headersTimeout: REQUEST_MS }
+  const server = createServer({ ...limits, connectionsCheckingInterval: 5_000 }, (request, response) => {
+    answer(request, response).catch(async (error: unknown) => {
+      // The browser left, or has the beginning of another answer.
+      if (response.destroyed || response.headersSent) return void response.destroy()
+      const { message } = await connection.explain(error)
+      await sendPage(response, 'No response', message, { status: 502 })
+    })
+  })
+  server.maxConnections = CONNECTIONS_MAX
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(0, '127.0.0.1', resolve)
+  })
+  const { port } = server.address() as AddressInfo
+  const host = `127.0.0.1:${port}`
+  const origin = `http://${host}`
+  // Browsers send cookies to all ports of a host, so the name has the port.
+  const passName = `scrapdeck_relay_${port}`
+
+  async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { headers, method } = request
+    const url = URL.parse(request.url ?? '', origin)
+    if (headers.host !== host || url?.origin !== origin) return refuse(response, 404)
+    const isEntrance = start !== null && method === 'GET' && isSame(url.pathname, `/${secret}`)
+    const hasPass = readCookies(passName, headers.cookie).some((given) => isSame(given, ticket))
+    if (!hasPass && (!isEntrance || isEntered)) return refuse(response, 404)
+    if (isEntrance) {
+      isEntered = true
+      const pass = `${passName}=${ticket}; Max-Age=${PASS_SECONDS}; Path=/; HttpOnly; SameSite=Strict`
+      const entered = { location: start!, 'set-cookie': pass, 'cache-control': 'no-store' }
+      return void response.writeHead(303, { ...entered, 'referrer-policy': 'no-referrer' }).end()
+    }
+    // The page of another port of this computer may have the origin that is the engine's own behind the SSH host. A
+    // service worker would stay in the browser.
+    const isForeign = headers.origin !== undefined && headers.origin !== origin
+    if (isForeign || headers['service-worker'] !== undefined) return refuse(response, 403)
+    const body = await readBody(request)
+    if (body === null) return refuse(response, 413)
+    await forward({ request, response, path: `${url.pathname}${url.search}`, body })
+  }
+
+  async function forward(asked: {
+    request: IncomingMessage
+    response: ServerResponse
+    path: string
+    body: Buffer
+  }): Promise<void> {
+    const { request, response, path, body } = asked
+    const left = new AbortController()
+    response.once('close', () => left.abort())
+    const answered = await connection.request({
+      ...{ method: request.method as 'GET', path, body: body.length === 0 ? null : body },
+      headers: headersForEngine(request.headers),
+      signal: AbortSignal.any([left.signal, closing.signal])
+    })
+    for (const one of [answered.headers['set-cookie'] ?? []].flat()) jar.add(one)
+    const { location } = answered.headers
+    if (location !== undefined) {
+      const to = URL.parse(String(location), `${inner.origin}${path}`)
+      if (to?.origin !== inner.origin) {
+        await answered.body.dump()
+        return leadsElsewhere(response, to)
+      }
+      response.setHeader('location', `${to.pathname}${to.search}${to.hash}`)
+    }
+    for (const [field, value] of Object.entries(answered.headers)) {
+      if (value !== undefined && !NOT_FOR_BROWSER.test(field)) response.setHeader(field, value)
+    }
+    response.writeHead(answered.statusCode, { 'cache-control': 'no-store' })
+    await pipeline(answered.body, response)
+  }
+
+  function headersForEngine(given: IncomingHttpHeaders): Record<string, string | string[]> {
+    const sent: Record<string, string | string[]> = {}
+    for (const [field, value] of Object.entries(given)) {
+      if (value !== undefined && !NOT_FOR_ENGINE.test(field)) sent[field] = value
+    }
+    if (given.origin !== undefined) sent['origin'] = inner.origin
+    if (!jar.isEmpty) sent['cookie'] = jar.toString()
+    return sent
+  }
+
+  /** An identity provider: it would send the browser back to the engine's own address, which is not here. */
+  function leadsElsewhere(response: ServerResponse, to: URL | null): Promise<void> {
+    const text = `${name} sends you to ${to?.host ?? 'another address'}, from where you would come back to the address of ${name} itself. This browser does not reach that through SSH. Log in with a user name and password, or cancel the sign-in in Scrapdeck and choose the sign-in with a code.`
+    const link = { href: start!, label: 'Back to the login' }
+    return sendPage(response, 'Not possible through SSH', text, { status: 403, link })
+  }
+
+  /** Nobody has the cookie of this session any more. */
+  async function logOut(): Promise<void> {
+    const path = `${inner.pathname.replace(/\/+$/, '')}/ui/logout`
+    const headers = { origin: inner.origin, cookie: jar.toString() }
+    const signal = AbortSignal.timeout(LOGOUT_MS)
+    const answered = await connection.request({ method: 'POST', path, headers, body: null, signal })
+    await answered.body.dump()
+  }
+
+  return {
+    entranceTo(page) {
+      start = page
+      return `${origin}/${secret}`
+    },
+    async [Symbol.asyncDispose]() {
+      closing.abort()
+      server.close()
+      server.closeAllConnections()
+      // Whoever cannot be reached keeps the session until it expires.
+      if (!jar.isEmpty) await logOut().catch(() => {})
+    }
+  }
+}
+
+/** Says nothing to who did not come through the entrance, or came twice. */
+function refuse(response: ServerResponse, status: number): Promise<void> {
+  return sendPage(response, 'There is nothing here', 'Start the sign-in again in Scrapdeck.', { status })
+}
+
+/** null: it is too large for a login. */
+async function readBody(request: IncomingMessage): Promise<Buffer | null> {
+  const pieces: Buffer[] = []
+  let size = 0
+  for await (const piece of request as AsyncIterable<Buffer>) {
+    size += piece.length
+    if (size > BODY_MAX_BYTES) return null
+    pieces.push(piece)
+  }
+  return Buffer.concat(pieces)
+}

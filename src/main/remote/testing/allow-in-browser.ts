@@ -1,0 +1,31 @@
+import { Browser } from '../../../server/testing/identity-provider.ts'
+import { CREDENTIALS } from './open-desktop.ts'
+
+/** What somebody does in the browser who logs in as the owner there, and allows it. Resolves with that browser. */
+export async function allowInBrowser(opened: string, { isAllowed = true } = {}): Promise<Browser> {
+  const browser = new Browser()
+  const { origin } = new URL(opened)
+  // Behind an SSH host, the first address leads to the page.
+  const page = opened.includes('#') ? opened : (await browser.go(opened)).location
+  const asked = new URLSearchParams(page.split('?')[1])
+  const [redirectUri, challenge] = [asked.get('redirect_uri')!, asked.get('code_challenge')]
+  const requester = { client: asked.get('client'), host: asked.get('host'), user: asked.get('user') }
+  const { code } = await approve(browser, origin, { kind: 'redirect', requester, redirectUri, challenge })
+  const answer: Record<string, string> = isAllowed ? { code: code! } : { error: 'access_denied' }
+  await browser.go(`${redirectUri}?${new URLSearchParams({ ...answer, state: asked.get('state')! })}`)
+  return browser
+}
+
+/** The same for a code that is entered on this page. */
+export async function allowCode(page: string, userCode: string): Promise<void> {
+  await approve(new Browser(), new URL(page).origin, { kind: 'code', userCode })
+}
+
+async function approve(browser: Browser, origin: string, to: object): Promise<{ code: string | null }> {
+  const form = new URLSearchParams({ username: CREDENTIALS.username, password: CREDENTIALS.password })
+  await browser.go(`${origin}/ui/login`, { method: 'POST', body: form, headers: { origin } })
+  const headers = { origin, 'content-type': 'application/json' }
+  const body = JSON.stringify({ to, role: 'operator' })
+  const { body: answer } = await browser.go(`${origin}/api/v1/sign-ins`, { method: 'POST', headers, body })
+  return JSON.parse(answer) as { code: string | null }
+}

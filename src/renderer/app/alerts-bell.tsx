@@ -1,0 +1,84 @@
+import { ActionIcon, Popover } from '@mantine/core'
+import { IconBell } from '@tabler/icons-react'
+import { useQuery } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
+import { useState } from 'react'
+import { useApi } from '../api/api.tsx'
+import { useSeesNodesOnly } from '../api/use-me.ts'
+import { useHasOperation } from '../state/remote-engines.ts'
+import { plural } from '../ui/numbers.ts'
+import { needsSomebody, SEVERITY_LOOK, SeverityIcon, worstOf } from '../ui/severity.tsx'
+import { RelativeTime } from '../ui/time.tsx'
+import classes from './alerts-bell.module.css'
+
+const ASKED_MAX = 100
+const LISTED_MAX = 8
+
+/** How many alerts nobody has acknowledged, in the colour of the worst, and a list of them. */
+export function AlertsBell() {
+  const has = useHasOperation()
+  const seesNodesOnly = useSeesNodesOnly()
+  return has('alerts.list') && !seesNodesOnly ? <Bell /> : null
+}
+
+function Bell() {
+  const { query } = useApi()
+  const { data } = useQuery(query.alerts.list.queryOptions({ input: { state: 'firing', limit: ASKED_MAX } }))
+  const [isOpened, setOpened] = useState(false)
+  const open = (data?.alerts ?? []).filter(needsSomebody)
+  const others = (data?.alerts.length ?? 0) - open.length
+  const worst = worstOf(open)
+  const count = open.length >= ASKED_MAX ? `${ASKED_MAX}+` : String(open.length)
+  const label = worst === null ? 'Alerts: none to acknowledge' : `Alerts: ${count} to acknowledge, the worst ${worst}`
+  const close = () => setOpened(false)
+  return (
+    <Popover opened={isOpened} onChange={setOpened} position="bottom-end" shadow="md" width={380} trapFocus>
+      <Popover.Target>
+        <ActionIcon
+          className={classes.bell}
+          aria-label={label}
+          title={label}
+          aria-expanded={isOpened}
+          onClick={() => setOpened(!isOpened)}
+        >
+          <IconBell size={17} stroke={1.6} />
+          {worst !== null && (
+            <span className={`${classes.count} tone-${SEVERITY_LOOK[worst].tone}`} aria-hidden>
+              {count}
+            </span>
+          )}
+        </ActionIcon>
+      </Popover.Target>
+      <Popover.Dropdown className={classes.list}>
+        {open.length === 0 ? (
+          <p className={classes.none}>No alert needs anybody.</p>
+        ) : (
+          <ul>
+            {open.slice(0, LISTED_MAX).map((alert) => (
+              <li key={alert.id}>
+                <Link to="/alerts" search={{ alert: alert.id }} onClick={close}>
+                  <SeverityIcon severity={alert.severity} />{' '}
+                  <span className={classes.words}>
+                    <strong className="ellipsis">{alert.subject}</strong> <span className="dim">{alert.text}</span>
+                  </span>{' '}
+                  <span className="faint">
+                    <RelativeTime atMs={alert.sinceMs} />
+                  </span>
+                </Link>
+              </li>
+            ))}
+          </ul>
+        )}
+        <footer className={classes.foot}>
+          <span className="faint">
+            {open.length > LISTED_MAX && `${open.length - LISTED_MAX} more · `}
+            {others > 0 && `${plural(others, 'other')} acknowledged or muted`}
+          </span>
+          <Link to="/alerts" onClick={close}>
+            All alerts
+          </Link>
+        </footer>
+      </Popover.Dropdown>
+    </Popover>
+  )
+}

@@ -1,0 +1,124 @@
+import { Button } from '@mantine/core'
+import { IconCheck } from '@tabler/icons-react'
+import type { Alert } from '../../../shared/contract/index.ts'
+import { formatAge } from '../../../shared/time.ts'
+import { needsSomebody, SeverityIcon, SeverityText } from '../../ui/severity.tsx'
+import type { Column } from '../../ui/table/column.ts'
+import { RelativeTime } from '../../ui/time.tsx'
+import { AlertMarks } from './alert-marks.tsx'
+import classes from './alerts.module.css'
+
+/** Severity while it fires; an ended one says so instead. */
+export function AlertState({ alert }: { alert: Alert }) {
+  if (alert.state !== 'resolved') return <SeverityText severity={alert.severity} />
+  return (
+    <span className={`${classes.ended} dim`} title={`It was ${alert.severity}`}>
+      <IconCheck size={14} stroke={2.2} aria-hidden />
+      ended
+    </span>
+  )
+}
+
+/** How long an ended one lasted. */
+export const lastedMs = ({ sinceMs, firedAtMs, resolvedAtMs }: Alert): number | null =>
+  resolvedAtMs === null ? null : resolvedAtMs - Math.min(sinceMs, firedAtMs ?? sinceMs)
+
+/** `onAcknowledge` is called when the button of a row is used; null: that is not allowed. */
+export const alertColumns = (onAcknowledge: ((alert: Alert) => void) | null): readonly Column<Alert>[] => [
+  {
+    id: 'state',
+    header: 'Severity',
+    width: '98px',
+    hideBelowPx: 420,
+    cell: (alert) => <AlertState alert={alert} />
+  },
+  {
+    id: 'alert',
+    header: 'Alert',
+    width: 'minmax(150px, 3fr)',
+    cell: (alert) => (
+      <span className={classes.alert} data-ended={alert.state === 'resolved' || undefined} title={alert.text}>
+        <strong className="ellipsis">
+          <span className={classes.narrow}>
+            {alert.state === 'resolved' ? (
+              <IconCheck size={13} role="img" aria-label="ended" />
+            ) : (
+              <SeverityIcon severity={alert.severity} size={13} />
+            )}
+          </span>
+          {alert.subject}
+        </strong>
+        <span className="ellipsis dim">{alert.text}</span>
+      </span>
+    )
+  },
+  {
+    id: 'marks',
+    header: 'Notes',
+    width: 'minmax(122px, 0.9fr)',
+    hideBelowPx: 600,
+    cell: (alert) => <AlertMarks alert={alert} />
+  },
+  {
+    id: 'rule',
+    header: 'Rule',
+    width: 'minmax(110px, 1.4fr)',
+    hideBelowPx: 900,
+    cell: ({ ruleName, owner }) => (
+      <span className={classes.alert} title={ruleName}>
+        <span className="ellipsis">{ruleName}</span>
+        {owner !== '' && <span className="ellipsis faint">{owner}</span>}
+      </span>
+    )
+  },
+  {
+    id: 'since',
+    header: 'Since',
+    width: '104px',
+    align: 'end',
+    cell: (alert) => {
+      const lasted = lastedMs(alert)
+      return (
+        <span className={classes.since}>
+          {lasted === null ? (
+            <RelativeTime atMs={alert.sinceMs} />
+          ) : (
+            <>
+              <span className="dim">lasted {formatAge(lasted)}</span>
+              <span className="faint">
+                <RelativeTime atMs={alert.resolvedAtMs} suffix=" ago" />
+              </span>
+            </>
+          )}
+        </span>
+      )
+    }
+  },
+  ...(onAcknowledge === null
+    ? []
+    : [
+        {
+          id: 'act',
+          header: <span className="visually-hidden">Act</span>,
+          width: '144px',
+          align: 'end' as const,
+          // Beside an open pane, which has the button too, texts need the place.
+          hideBelowPx: 800,
+          cell: (alert: Alert) =>
+            needsSomebody(alert) && (
+              <Button
+                size="compact-xs"
+                tabIndex={-1}
+                aria-label={`Acknowledge ${alert.subject}`}
+                title="I look after it: ends repeats and escalation"
+                onClick={(event) => {
+                  event.stopPropagation()
+                  onAcknowledge(alert)
+                }}
+              >
+                Acknowledge
+              </Button>
+            )
+        }
+      ])
+]

@@ -1,0 +1,105 @@
+import { Button, Group } from '@mantine/core'
+import { useQuery } from '@tanstack/react-query'
+import type { Alert } from '../../../shared/contract/index.ts'
+import { formatAge } from '../../../shared/time.ts'
+import { useApi } from '../../api/api.tsx'
+import { useMay } from '../../api/use-me.ts'
+import { editAlertRule } from '../../state/open-alert-rule.ts'
+import { PaneHead } from '../../ui/pane-head.tsx'
+import { DetailPane, FieldRow, PaneTitle } from '../../ui/panel.tsx'
+import { SeverityText } from '../../ui/severity.tsx'
+import { RelativeTime } from '../../ui/time.tsx'
+import { AboutLinks } from './about-links.tsx'
+import { AlertState, lastedMs } from './alert-columns.tsx'
+import { conditionWords, FLAPPING_TEXT, MUTED, valueWords } from './alert-words.ts'
+import { isOpen } from './use-alert-actions.ts'
+import { useNames } from './use-names.ts'
+
+interface AlertDetailProps {
+  alert: Alert
+  onAcknowledge: () => void
+  onSilence: () => void
+  onClose: () => void
+}
+
+export const placeOf = ({ project }: { project: string | null }) => (project === null ? 'everywhere' : { project })
+
+/** One alert, to the right of the table. */
+export function AlertDetail({ alert, onAcknowledge, onSilence, onClose }: AlertDetailProps) {
+  const { query } = useApi()
+  const names = useNames()
+  const { may } = useMay('alerts.answer', placeOf(alert.labels))
+  const rule = useQuery(query.alertRules.list.queryOptions()).data?.rules.find(({ id }) => id === alert.ruleId)
+  const mayChange = useMay('alerts.change', placeOf(rule ?? alert.labels)).may
+  const lasted = lastedMs(alert)
+  const value = valueWords(alert)
+  return (
+    <DetailPane label="Alert">
+      <PaneHead what="alert" onClose={onClose}>
+        <AlertState alert={alert} />
+      </PaneHead>
+      <PaneTitle title={alert.subject}>
+        <p>{alert.text}</p>
+      </PaneTitle>
+      <Group gap={8}>
+        {may && isOpen(alert) && (
+          <Button variant="filled" title="I look after it: ends repeats and escalation" onClick={onAcknowledge}>
+            Acknowledge
+          </Button>
+        )}
+        {may && alert.state === 'firing' && (
+          <Button title="Nobody is told of it for a time" onClick={onSilence}>
+            Silence…
+          </Button>
+        )}
+        <AboutLinks alert={alert} />
+      </Group>
+      <div>
+        {alert.state === 'resolved' && (
+          <FieldRow label="Severity">
+            <SeverityText severity={alert.severity} />
+          </FieldRow>
+        )}
+        {value !== null && <FieldRow label="Figure">{value}</FieldRow>}
+        <FieldRow label="Since">
+          <RelativeTime atMs={alert.sinceMs} suffix=" ago" />
+        </FieldRow>
+        {alert.firedAtMs !== null && alert.firedAtMs - alert.sinceMs >= 1000 && (
+          <FieldRow label="Fired">
+            <RelativeTime atMs={alert.firedAtMs} suffix=" ago" />
+          </FieldRow>
+        )}
+        {lasted !== null && (
+          <FieldRow label="Ended">
+            <RelativeTime atMs={alert.resolvedAtMs} suffix=" ago" />, lasted {formatAge(lasted)}
+          </FieldRow>
+        )}
+        <FieldRow label="Acknowledged">
+          {alert.acknowledged === null ? (
+            <span className="dim">by nobody</span>
+          ) : (
+            <>
+              by {alert.acknowledged.by} <RelativeTime atMs={alert.acknowledged.atMs} suffix=" ago" />
+            </>
+          )}
+        </FieldRow>
+        {alert.muted !== null && <FieldRow label="Muted">{MUTED[alert.muted].text}</FieldRow>}
+        {alert.isFlapping && <FieldRow label="Flapping">{FLAPPING_TEXT}</FieldRow>}
+        <FieldRow label="Rule">
+          {alert.ruleName}
+          {rule === undefined ? (
+            <span className="dim"> (removed since)</span>
+          ) : (
+            <span className="dim"> · when {conditionWords(rule, names)}</span>
+          )}
+        </FieldRow>
+        {alert.owner !== '' && <FieldRow label="Owner">{alert.owner}</FieldRow>}
+      </div>
+      {rule !== undefined && mayChange && (
+        <Group>
+          <Button onClick={() => editAlertRule(rule)}>Edit rule…</Button>
+        </Group>
+      )}
+    </DetailPane>
+  )
+}

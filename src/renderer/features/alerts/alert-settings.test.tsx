@@ -1,0 +1,171 @@
+import { fireEvent, screen, waitFor, within } from '@testing-library/react'
+import { afterEach, expect, it } from 'vitest'
+import { createFakeEngine, type FakeEngine } from '../../testing/fake-engine.ts'
+import { renderApp } from '../../testing/render-app.tsx'
+
+let engine: FakeEngine
+let app: ReturnType<typeof renderApp>
+function open(address: string, options: Parameters<typeof createFakeEngine>[0] = {}) {
+  engine = createFakeEngine({ jobCount: 60, ...options })
+  app = renderApp(engine, address)
+}
+afterEach(() => app.stop())
+
+const rules = async () => (await engine.client.alertRules.list()).rules
+const ruleOf = async (name: string) => (await rules()).find((one) => one.name === name)
+const channels = async () => (await engine.client.alertChannels.list()).channels
+const row = async (name: string) => within(await screen.findByRole('listitem', { name }))
+const dialog = async (name: string) => within(await screen.findByRole('dialog', { name }))
+const choose = async (field: HTMLElement, option: string) => {
+  fireEvent.click(field)
+  fireEvent.click(await screen.findByRole('option', { name: option }))
+}
+
+it('shows each rule as a sentence with its noise, turns it off, and finds it by what it watches', async () => {
+  open('/alerts/rules')
+  const news = await row('Rule news: fewer than 20 items')
+  expect(news.getByText('When a run of any spider of news has at most 20 items')).toBeTruthy()
+  expect(await news.findByText('tells #crawl-alerts')).toBeTruthy()
+  expect(news.getByText('Fired 41 times, acted on 2: consider a longer time or a lower threshold')).toBeTruthy()
+  fireEvent.click(news.getByRole('switch'))
+  await waitFor(async () => expect((await ruleOf('news: fewer than 20 items'))?.enabled).toBe(false))
+  fireEvent.change(screen.getByRole('textbox', { name: 'Filter rules' }), { target: { value: 'osm_poi' } })
+  await waitFor(() => expect(screen.getAllByRole('listitem', { name: /^Rule / })).toHaveLength(1))
+})
+
+it('makes a rule: its watch brings usual values, errors are at their fields, the name is suggested', async () => {
+  open('/alerts/rules')
+  fireEvent.click(await screen.findByRole('button', { name: 'New rule' }))
+  const editor = await dialog('New alert rule')
+  await choose(editor.getByRole('combobox', { name: 'Tell when' }), 'a job waits too long')
+  const lasting = editor.getByLabelText('For at least')
+  expect(lasting).toHaveProperty('value', '1 h')
+  expect(editor.queryByLabelText(/^(At least|Threshold)/)).toBeNull()
+  fireEvent.change(lasting, { target: { value: '5' } })
+  fireEvent.click(editor.getByRole('button', { name: 'Add rule' }))
+  expect(await editor.findByText('Add a unit: 5 s or 5 min')).toBeTruthy()
+  fireEvent.change(lasting, { target: { value: '90 min' } })
+  await choose(editor.getByRole('combobox', { name: 'Project' }), 'prices')
+  await choose(editor.getByRole('combobox', { name: 'Channels' }), 'on-call')
+  expect(editor.getByText('Tells when a job of any spider of prices waits for longer than 1 h 30 min.')).toBeTruthy()
+  fireEvent.click(editor.getByRole('button', { name: 'Add rule' }))
+  const name = 'A job of any spider of prices waits for longer than 1 h 30 min'
+  await waitFor(async () =>
+    expect(await ruleOf(name)).toMatchObject({ project: 'prices', forSeconds: 5_400, severity: 'warning' })
+  )
+  const onCall = (await channels()).find((one) => one.name === 'on-call')!
+  expect((await ruleOf(name))?.channels).toEqual([onCall.id])
+})
+
+it('edits with escalation, says when somebody else changed it, duplicates and removes', async () => {
+  open('/alerts/rules')
+  fireEvent.click(await screen.findByRole('button', { name: 'Edit New errors' }))
+  const editor = await dialog('Edit New errors')
+  fireEvent.click(editor.getByRole('button', { name: /Grouping, repeats, escalation/ }))
+  fireEvent.change(editor.getByLabelText('Escalate after'), { target: { value: '30 min' } })
+  await choose(editor.getByRole('combobox', { name: 'Then tell these too' }), 'on-call')
+  const before = (await ruleOf('New errors'))!
+  await engine.client.alertRules.update({ ...before, owner: 'somebody' })
+  fireEvent.click(editor.getByRole('button', { name: 'Save rule' }))
+  expect(await editor.findByText(/was changed meanwhile/)).toBeTruthy()
+  fireEvent.click(editor.getByRole('button', { name: 'Cancel' }))
+  await waitFor(() => expect(screen.queryByRole('dialog')).toBeNull())
+
+  fireEvent.click(screen.getByRole('button', { name: 'More actions for New errors' }))
+  fireEvent.click(await screen.findByRole('menuitem', { name: 'Duplicate…' }))
+  fireEvent.click((await dialog('New alert rule')).getByRole('button', { name: 'Add rule' }))
+  await waitFor(async () => expect(await ruleOf('New errors (copy)')).toMatchObject({ watch: 'error_appears' }))
+
+  fireEvent.click(screen.getByRole('button', { name: 'More actions for New errors' }))
+  fireEvent.click(await screen.findByRole('menuitem', { name: 'Remove…' }))
+  fireEvent.click((await dialog('Remove New errors?')).getByRole('button', { name: 'Remove' }))
+  await waitFor(async () => expect(await ruleOf('New errors')).toBeUndefined())
+})
+
+it('opens the editor for the spider of a job and for a node, with two clicks', async () => {
+  open('/jobs')
+  const { jobs } = await engine.client.jobs.list({ limit: 1 })
+  const { id, project, spider } = jobs[0]!
+  await app.router.navigate({ to: '/jobs', search: { job: id } })
+  const job = within(await screen.findByRole('complementary', { name: 'Job' }))
+  fireEvent.click(await job.findByRole('button', { name: 'Tell me when…' }))
+  fireEvent.click(await screen.findByRole('menuitem', { name: 'this spider fails 3 times in a row' }))
+  const editor = await dialog('New alert rule')
+  expect(await editor.findByText(`Tells when the last 3 runs of ${project}/${spider} fail or are lost.`)).toBeTruthy()
+  fireEvent.click(editor.getByRole('button', { name: 'Add rule' }))
+  await waitFor(async () => expect((await rules()).at(-1)).toMatchObject({ project, spider, threshold: 3 }))
+
+  await app.router.navigate({ to: '/nodes', search: { node: 'eu-1' as never } })
+  fireEvent.click(await screen.findByRole('button', { name: 'Tell me when…' }))
+  fireEvent.click(await screen.findByRole('menuitem', { name: 'this node is down' }))
+  expect(await (await dialog('New alert rule')).findByText('Tells when eu-1 does not respond for 2 min.')).toBeTruthy()
+})
+
+it('ends a silence, with Undo, and adds one ahead of a maintenance', async () => {
+  const silences = async () => (await engine.client.alertSilences.list()).silences
+  open('/alerts/silences')
+  const gpu = await row('Silence of the rule A job waits longer than an hour')
+  expect(gpu.getByText('by ben')).toBeTruthy()
+  fireEvent.click(gpu.getByRole('button', { name: /^End the silence/ }))
+  await waitFor(async () => expect(await silences()).toHaveLength(1))
+  fireEvent.click(await screen.findByRole('button', { name: 'Undo' }))
+  await waitFor(async () => expect(await silences()).toHaveLength(2))
+  fireEvent.click(screen.getByRole('button', { name: 'Add silence' }))
+  const form = await dialog('Add silence')
+  expect(form.getByText('Without any choice, all alerts are silenced.')).toBeTruthy()
+  await choose(form.getByRole('combobox', { name: 'Project' }), 'maps')
+  fireEvent.click(form.getByRole('radio', { name: 'At a time' }))
+  fireEvent.click(form.getByRole('button', { name: 'Silence' }))
+  expect(await form.findByText('Enter a date and time')).toBeTruthy()
+  fireEvent.click(form.getByRole('radio', { name: 'Tomorrow 9:00' }))
+  fireEvent.click(form.getByRole('button', { name: 'Silence' }))
+  await waitFor(async () => expect((await silences()).at(-1)).toMatchObject({ project: 'maps' }))
+})
+
+it('adds a channel with its secret, keeps it when edited, and removes it', async () => {
+  open('/alerts/channels')
+  fireEvent.click(await screen.findByRole('button', { name: 'Add channel' }))
+  const form = await dialog('Add channel')
+  await choose(form.getByRole('combobox', { name: 'Kind' }), 'Telegram')
+  fireEvent.click(form.getByRole('button', { name: 'Add channel' }))
+  expect(await form.findAllByText('Required')).toHaveLength(2)
+  fireEvent.change(form.getByLabelText('Chat'), { target: { value: '-100123' } })
+  fireEvent.change(form.getByLabelText('Bot token'), { target: { value: '123:ABC' } })
+  fireEvent.click(form.getByRole('button', { name: 'Add channel' }))
+  await waitFor(async () =>
+    expect((await channels()).at(-1)).toMatchObject({ name: '-100123', hasSecret: true, target: { kind: 'telegram' } })
+  )
+  fireEvent.click(await screen.findByRole('button', { name: 'More actions for -100123' }))
+  fireEvent.click(await screen.findByRole('menuitem', { name: 'Edit…' }))
+  const editor = await dialog('Edit -100123')
+  expect(editor.getByPlaceholderText('stored; type to replace')).toHaveProperty('value', '')
+  fireEvent.change(editor.getByLabelText('Name'), { target: { value: 'ops chat' } })
+  fireEvent.click(editor.getByRole('checkbox', { name: /^Quiet hours/ }))
+  fireEvent.click(editor.getByRole('button', { name: 'Save channel' }))
+  await waitFor(async () =>
+    expect((await channels()).at(-1)).toMatchObject({ name: 'ops chat', hasSecret: true, quiet: { from: '22:00' } })
+  )
+  fireEvent.click(await screen.findByRole('button', { name: 'More actions for ops chat' }))
+  fireEvent.click(await screen.findByRole('menuitem', { name: 'Remove…' }))
+  fireEvent.click((await dialog('Remove ops chat?')).getByRole('button', { name: 'Remove' }))
+  await waitFor(async () => expect((await channels()).map(({ name }) => name)).not.toContain('ops chat'))
+})
+
+it('tests a channel and shows what was said on both sides; a webhook shows its secret once', async () => {
+  open('/alerts/channels')
+  const mail = await row('Channel pricing team')
+  fireEvent.click(mail.getByRole('button', { name: 'Test pricing team' }))
+  expect((await mail.findByLabelText('Conversation with pricing team')).textContent).toMatch(/STARTTLS[^]*535/)
+  fireEvent.click(screen.getByRole('button', { name: 'Add channel' }))
+  const form = await dialog('Add channel')
+  await choose(form.getByRole('combobox', { name: 'Kind' }), 'Webhook')
+  const address = form.getByLabelText('URL')
+  fireEvent.change(address, { target: { value: 'http://127.0.0.1/in' } })
+  fireEvent.click(form.getByRole('button', { name: 'Add channel' }))
+  const refused = await form.findByText(/inside this network/)
+  expect(address.getAttribute('aria-describedby')).toContain(refused.id)
+  fireEvent.change(address, { target: { value: 'https://in.example.net/alerts' } })
+  fireEvent.click(form.getByRole('button', { name: 'Add channel' }))
+  const made = await dialog('in.example.net was added')
+  expect(made.getByText(/^whsec_/)).toBeTruthy()
+})

@@ -1,0 +1,142 @@
+import { fireEvent, screen, waitFor, within } from '@testing-library/react'
+import { afterEach, expect, it } from 'vitest'
+import { ScrapdeckError } from '../../../shared/errors.ts'
+import { createFakeEngine, type FakeEngine } from '../../testing/fake-engine.ts'
+import { renderApp } from '../../testing/render-app.tsx'
+
+let engine: FakeEngine
+let app: ReturnType<typeof renderApp>
+function open(address = '/alerts', options: Parameters<typeof createFakeEngine>[0] = {}) {
+  engine = createFakeEngine({ jobCount: 60, ...options })
+  app = renderApp(engine, address)
+}
+afterEach(() => app.stop())
+
+const table = async () => within(await screen.findByRole('grid', { name: 'Alerts' }))
+const pane = async () => within(await screen.findByRole('complementary', { name: 'Alert' }))
+const alerts = async () => (await engine.client.alerts.list({})).alerts
+const alertOf = async (subject: string) => (await alerts()).find((one) => one.subject === subject)!
+const openAlert = async (subject: string) =>
+  fireEvent.click((await (await table()).findAllByText(subject)).find((one) => one.tagName === 'STRONG')!)
+
+it('lists what fires first, the worst first, with who took it and why nobody is told, then what ended', async () => {
+  open()
+  const rows = (await (await table()).findAllByRole('row')).slice(1)
+  const texts = rows.map(({ textContent }) => textContent ?? '')
+  expect(texts[0]).toMatch(/critical.*us-2.*ECONNREFUSED.*A node does not respond/)
+  expect(texts.findIndex((text) => text.includes('ended'))).toBe(5)
+  expect(texts.filter((text) => text.includes('acknowledged by ben'))).toHaveLength(1)
+  expect(texts.some((text) => text.includes('node cordoned'))).toBe(true)
+  expect(texts.some((text) => text.includes('flapping'))).toBe(true)
+  expect(texts.at(-1)).toMatch(/lasted 3 min/)
+  expect(screen.getByText('5 firing · 2 not acknowledged')).toBeTruthy()
+})
+
+it('acknowledges one in its row, and several that are marked', async () => {
+  open()
+  fireEvent.click(await screen.findByRole('button', { name: 'Acknowledge us-2' }))
+  await waitFor(async () => expect((await alertOf('us-2')).acknowledged?.by).toBe('anna'))
+  expect(await screen.findByText('5 firing · 1 not acknowledged')).toBeTruthy()
+  const boxes = (await table()).getAllByRole('checkbox')
+  fireEvent.click(boxes[0]!)
+  const bar = within(await screen.findByRole('toolbar', { name: 'Selected alerts' }))
+  fireEvent.click(bar.getByRole('button', { name: 'Acknowledge 3' }))
+  expect(await screen.findByText('3 alerts acknowledged')).toBeTruthy()
+  expect((await alerts()).every(({ state, acknowledged }) => state !== 'firing' || acknowledged !== null)).toBe(true)
+})
+
+it('silences the node of an alert for a time, and Undo ends the silence', async () => {
+  open()
+  await openAlert('us-2')
+  fireEvent.click((await pane()).getByRole('button', { name: 'Silence…' }))
+  const dialog = within(await screen.findByRole('dialog', { name: 'Silence us-2' }))
+  await waitFor(() => expect(dialog.getByRole('combobox', { name: 'Node' })).toHaveProperty('value', 'us-2'))
+  fireEvent.click(dialog.getByRole('radio', { name: '4 h' }))
+  fireEvent.change(dialog.getByLabelText('Comment'), { target: { value: 'new disks' } })
+  fireEvent.click(dialog.getByRole('button', { name: 'Silence' }))
+  await waitFor(async () => expect((await alertOf('us-2')).muted).toBe('silenced'))
+  const made = (await engine.client.alertSilences.list()).silences.at(-1)!
+  expect(made).toMatchObject({ nodeId: 'us-2', project: null, ruleId: null, comment: 'new disks' })
+  expect(made.untilMs - made.fromMs).toBeGreaterThan(3.9 * 3_600_000)
+  fireEvent.click(await screen.findByRole('button', { name: 'Undo' }))
+  await waitFor(async () => expect((await alertOf('us-2')).muted).toBeNull())
+})
+
+it('leads to what it is about, says why nobody is told, and opens its rule', async () => {
+  open()
+  const waits = (await alerts()).find(({ watch }) => watch === 'job_waits_long')!
+  await app.router.navigate({ to: '/alerts', search: { alert: waits.id } })
+  const shown = await pane()
+  expect(shown.getByText(/A silence fits this alert/)).toBeTruthy()
+  expect(shown.getByRole('link', { name: 'Open job' }).getAttribute('href')).toBe(`/jobs?job=${waits.labels.jobId}`)
+  fireEvent.click(await shown.findByRole('button', { name: 'Edit rule…' }))
+  expect(await screen.findByRole('dialog', { name: 'Edit A job waits longer than an hour' })).toBeTruthy()
+})
+
+it('keeps the filter in the address', async () => {
+  open()
+  await table()
+  fireEvent.click(screen.getByRole('radio', { name: 'Ended' }))
+  await waitFor(() => expect(app.router.state.location.search).toEqual({ state: 'resolved' }))
+  await waitFor(async () => expect((await (await table()).findAllByRole('row')).length).toBe(6))
+  const quiet = (await engine.client.alertRules.list()).rules.find(({ watch }) => watch === 'disk_free')!
+  await app.router.navigate({ to: '/alerts', search: { rule: quiet.id } })
+  expect(await screen.findByText('No matching alerts')).toBeTruthy()
+  fireEvent.click(screen.getAllByRole('button', { name: 'Clear filter' })[0]!)
+  expect(await (await table()).findAllByText('us-2')).toBeTruthy()
+})
+
+it('says what alerts are before there are rules, and adds the usual ones', async () => {
+  open('/alerts', { firstRun: true })
+  fireEvent.click(await screen.findByRole('button', { name: 'Add the usual rules' }))
+  const dialog = within(await screen.findByRole('dialog', { name: 'Add the usual rules' }))
+  expect(await dialog.findByText(/There is no channel yet/)).toBeTruthy()
+  fireEvent.click(dialog.getByRole('checkbox', { name: /At least 1,000 jobs wait/ }))
+  fireEvent.click(dialog.getByRole('button', { name: 'Add 9 rules' }))
+  await waitFor(async () => expect((await engine.client.alertRules.list()).rules).toHaveLength(9))
+  expect((await engine.client.alertRules.list()).rules.map(({ name }) => name)).toContain(
+    'A node does not respond for 2 min'
+  )
+  expect(await screen.findByText('No alerts')).toBeTruthy()
+})
+
+it('says why alerts could not be loaded, and tries again', async () => {
+  engine = createFakeEngine({ jobCount: 10 })
+  engine.failures.set('alerts.list', new ScrapdeckError('DATA_DIRECTORY_UNUSABLE', 'The disk is full.'))
+  app = renderApp(engine, '/alerts')
+  expect(await screen.findByText(/Could not load the alerts/)).toBeTruthy()
+  engine.failures.clear()
+  fireEvent.click(screen.getByRole('button', { name: 'Retry' }))
+  expect(await (await table()).findAllByText('us-2')).toBeTruthy()
+})
+
+it('a viewer reads alerts and rules, but neither answers nor changes them', async () => {
+  open('/alerts', { role: 'viewer' })
+  await screen.findByRole('button', { name: 'Account of anna, viewer' })
+  await openAlert('us-2')
+  const shown = await pane()
+  expect(shown.queryByRole('button', { name: 'Acknowledge' })).toBeNull()
+  expect(shown.queryByRole('button', { name: 'Silence…' })).toBeNull()
+  expect(shown.getByRole('link', { name: 'Open node' })).toBeTruthy()
+  expect((await table()).queryByRole('checkbox')).toBeNull()
+  expect(screen.queryByRole('button', { name: 'New rule' })).toBeNull()
+  await app.router.navigate({ to: '/alerts/rules' })
+  const rule = within(await screen.findByRole('listitem', { name: 'Rule New errors' }))
+  expect(rule.getByRole('switch')).toHaveProperty('disabled', true)
+  expect(rule.getByRole('switch').getAttribute('title')).toMatch(/Needs the permission “change alert rules”/)
+  expect(rule.queryByRole('button')).toBeNull()
+  await app.router.navigate({ to: '/alerts/channels' })
+  expect(await screen.findByText('You may not see the channels')).toBeTruthy()
+  expect(engine.calls).not.toContain('alertChannels.list')
+})
+
+it('the bell counts what needs somebody, and lists it', async () => {
+  open('/')
+  const bell = await screen.findByRole('button', { name: 'Alerts: 2 to acknowledge, the worst critical' })
+  fireEvent.click(bell)
+  expect(await screen.findByText('3 others acknowledged or muted')).toBeTruthy()
+  fireEvent.click(screen.getByRole('link', { name: /critical us-2/ }))
+  expect(await (await pane()).findByRole('heading', { name: 'us-2' })).toBeTruthy()
+  await engine.client.alerts.acknowledge({ ids: (await alerts()).map(({ id }) => id) })
+  expect(await screen.findByRole('button', { name: 'Alerts: none to acknowledge' })).toBeTruthy()
+})

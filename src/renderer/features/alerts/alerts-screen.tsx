@@ -1,0 +1,216 @@
+import { Button, SegmentedControl, Select } from '@mantine/core'
+import { IconBell, IconCircleCheck, IconPlus } from '@tabler/icons-react'
+import { keepPreviousData, useInfiniteQuery, useQuery } from '@tanstack/react-query'
+import { getRouteApi } from '@tanstack/react-router'
+import { useCallback, useMemo, useState } from 'react'
+import type { Alert, AlertRuleId } from '../../../shared/contract/index.ts'
+import { useApi } from '../../api/api.tsx'
+import { useMay } from '../../api/use-me.ts'
+import { useKeys } from '../../state/keys.ts'
+import { newAlertRule } from '../../state/open-alert-rule.ts'
+import type { AlertsSearch } from '../../state/search.ts'
+import { FilterBar } from '../../ui/filter-bar.tsx'
+import { joinFacts } from '../../ui/join-facts.ts'
+import { LinkButton } from '../../ui/link-button.tsx'
+import { ListAndPane, ListHead } from '../../ui/list-screen.tsx'
+import { ScreenHead } from '../../ui/panel.tsx'
+import { needsSomebody } from '../../ui/severity.tsx'
+import { EmptyState, ErrorState, RowsSkeleton } from '../../ui/states.tsx'
+import { VirtualTable } from '../../ui/table/virtual-table.tsx'
+import { alertColumns } from './alert-columns.tsx'
+import { AlertDetail } from './alert-detail.tsx'
+import { AlertsBar } from './alerts-bar.tsx'
+import { AlertsTabs } from './alerts-tabs.tsx'
+import { FirstRules } from './first-rules.tsx'
+import { SilenceDialog } from './silence-dialog.tsx'
+import { isOpen, useAcknowledge } from './use-alert-actions.ts'
+
+const route = getRouteApi('/alerts')
+const PAGE_ROWS = 100
+const ROW_PX = 46
+const STATES = { all: 'All', firing: 'Firing', resolved: 'Ended' } as const
+
+/** Alerts, those that fire first; filters and the open alert are in the address. */
+export function AlertsScreen() {
+  const { query } = useApi()
+  const { state, rule: ruleId, alert: openId }: AlertsSearch = route.useSearch()
+  const navigate = route.useNavigate()
+  const [marks, setMarks] = useState<ReadonlySet<string>>(new Set())
+  const [silencing, setSilencing] = useState<readonly Alert[] | null>(null)
+  const acknowledge = useAcknowledge()
+  const mayAnswer = useMay('alerts.answer').may
+  const mayChange = useMay('alerts.change').may
+  const rules = useQuery(query.alertRules.list.queryOptions())
+  const list = useInfiniteQuery(
+    query.alerts.list.infiniteOptions({
+      input: (before: number | undefined) => ({ state, ruleId, before, limit: PAGE_ROWS }),
+      initialPageParam: undefined,
+      getNextPageParam: ({ nextBefore }) => nextBefore ?? undefined,
+      placeholderData: keepPreviousData
+    })
+  )
+  const rows = useMemo(() => list.data?.pages.flatMap(({ alerts }) => alerts) ?? [], [list.data])
+  const { hasNextPage, isFetchingNextPage, fetchNextPage } = list
+  const loadMore = useCallback(() => {
+    if (hasNextPage && !isFetchingNextPage) void fetchNextPage()
+  }, [hasNextPage, isFetchingNextPage, fetchNextPage])
+  const columns = useMemo(
+    () => alertColumns(mayAnswer ? (alert) => void acknowledge([alert]) : null),
+    [mayAnswer, acknowledge]
+  )
+
+  const setSearch = (patch: AlertsSearch, replace = false) =>
+    void navigate({ search: (before: AlertsSearch) => ({ ...before, ...patch }), replace })
+  const clear = () => setSearch({ state: undefined, rule: undefined }, true)
+  const clearMarks = () => setMarks(new Set())
+  const opened = rows.find(({ id }) => id === openId)
+  const marked = rows.filter(({ id }) => marks.has(id))
+  // Before there are rules, filters and an empty table would teach nothing.
+  const isFirst = rules.data?.rules.length === 0 && list.data !== undefined && rows.length === 0
+  const isFiltering = state !== undefined || ruleId !== undefined
+  useKeys('Alerts', [
+    ...(mayAnswer
+      ? [
+          {
+            key: 'a',
+            label: 'Acknowledge the open alert',
+            run: () => void (opened !== undefined && isOpen(opened) && acknowledge([opened]))
+          },
+          {
+            key: 's',
+            label: 'Silence the open alert',
+            run: () => opened?.state === 'firing' && setSilencing([opened])
+          }
+        ]
+      : []),
+    ...(mayChange ? [{ key: 'n', label: 'New alert rule', run: () => newAlertRule() }] : []),
+    {
+      key: 'Escape',
+      label: 'Clear selection, close details',
+      run: () => (marks.size > 0 ? clearMarks() : setSearch({ alert: undefined }))
+    }
+  ])
+  return (
+    <>
+      <ListHead>
+        <ScreenHead
+          title="Alerts"
+          views={<AlertsTabs />}
+          note={list.data === undefined || isFirst ? undefined : countWords(rows)}
+        >
+          {mayChange && (
+            <Button variant="filled" leftSection={<IconPlus size={14} />} onClick={() => newAlertRule()}>
+              New rule
+            </Button>
+          )}
+        </ScreenHead>
+      </ListHead>
+      {isFirst && !isFiltering ? (
+        <FirstRules />
+      ) : (
+        <>
+          <FilterBar onClear={isFiltering ? clear : null}>
+            <SegmentedControl
+              aria-label="State"
+              size="xs"
+              value={state ?? 'all'}
+              onChange={(value) => setSearch({ state: value === 'all' ? undefined : value }, true)}
+              data={(Object.keys(STATES) as (keyof typeof STATES)[]).map((value) => ({ value, label: STATES[value] }))}
+            />
+            <Select
+              size="xs"
+              rightSectionWidth={22}
+              aria-label="Rule"
+              placeholder="All rules"
+              clearable
+              searchable
+              value={ruleId ?? null}
+              data={(rules.data?.rules ?? []).map(({ id, name }) => ({ value: id as string, label: name }))}
+              onChange={(value) => setSearch({ rule: (value ?? undefined) as AlertRuleId | undefined }, true)}
+            />
+          </FilterBar>
+          <ListAndPane>
+            {list.isError && list.data === undefined ? (
+              <ErrorState what="the alerts" error={list.error} onRetry={() => void list.refetch()} />
+            ) : list.data === undefined ? (
+              <RowsSkeleton />
+            ) : (
+              <VirtualTable
+                label="Alerts"
+                rows={rows}
+                rowId={idOf}
+                columns={columns}
+                openId={openId ?? null}
+                onOpen={(alert) => setSearch({ alert: alert.id }, openId !== undefined)}
+                onEndReached={loadMore}
+                rowPx={ROW_PX}
+                primary
+                {...(mayAnswer && { marks, onMarks: setMarks })}
+                empty={
+                  isFiltering ? (
+                    <NoMatch state={state} onClear={clear} />
+                  ) : (
+                    <EmptyState
+                      icon={<IconCircleCheck size={28} />}
+                      title="No alerts"
+                      action={<LinkButton to="/alerts/rules">Show rules</LinkButton>}
+                    >
+                      Nothing that the rules watch is or was wrong. Alerts appear here as they fire, and stay after they
+                      have ended.
+                    </EmptyState>
+                  )
+                }
+              />
+            )}
+            {opened !== undefined && (
+              <AlertDetail
+                key={opened.id}
+                alert={opened}
+                onAcknowledge={() => void acknowledge([opened])}
+                onSilence={() => setSilencing([opened])}
+                onClose={() => setSearch({ alert: undefined })}
+              />
+            )}
+          </ListAndPane>
+        </>
+      )}
+      {marked.length > 0 && (
+        <AlertsBar
+          marked={marked}
+          onAcknowledge={(alerts) => {
+            clearMarks()
+            void acknowledge(alerts)
+          }}
+          onSilence={setSilencing}
+          onClear={clearMarks}
+        />
+      )}
+      {silencing !== null && (
+        <SilenceDialog
+          alerts={silencing}
+          onClose={() => {
+            setSilencing(null)
+            clearMarks()
+          }}
+        />
+      )}
+    </>
+  )
+}
+
+const idOf = ({ id }: Alert) => id
+
+/** `5 firing · 2 need somebody` */
+function countWords(rows: readonly Alert[]): string {
+  const firing = rows.filter(({ state }) => state === 'firing')
+  const open = firing.filter(needsSomebody).length
+  if (firing.length === 0) return 'none firing'
+  return joinFacts(`${firing.length} firing`, open > 0 && `${open} not acknowledged`)
+}
+
+function NoMatch({ state, onClear }: { state: AlertsSearch['state']; onClear: () => void }) {
+  const title = state === 'firing' ? 'Nothing fires' : state === 'resolved' ? 'No ended alerts' : 'No matching alerts'
+  return (
+    <EmptyState icon={<IconBell size={28} />} title={title} action={<Button onClick={onClear}>Clear filter</Button>} />
+  )
+}

@@ -1,0 +1,183 @@
+import { Autocomplete, Checkbox, Chip, Group, Modal, PasswordInput, Select, TagsInput, TextInput } from '@mantine/core'
+import { useMemo } from 'react'
+import { listZones } from '../../../shared/calendar/index.ts'
+import type { AlertChannel } from '../../../shared/contract/index.ts'
+import { useApi } from '../../api/api.tsx'
+import { ChoiceField } from '../../ui/fields/choice-field.tsx'
+import { CODE_INPUT } from '../../ui/fields/code-input.ts'
+import form from '../../ui/fields/form.module.css'
+import { useFormOf } from '../../ui/fields/form-of-schema.ts'
+import { optionsOf } from '../../ui/fields/options.ts'
+import { FormFoot, SchemaForm } from '../../ui/fields/schema-form.tsx'
+import { CHANNEL_KINDS, dayWord, WEEK } from './alert-words.ts'
+import {
+  type AskedChannel,
+  channelForm,
+  type ChannelTexts,
+  nameOf,
+  PAGERDUTY_URL,
+  SECRETS,
+  startChannel
+} from './channel-form.ts'
+
+interface ChannelDialogProps {
+  /** null: a new one. */
+  channel: AlertChannel | null
+  onClose: () => void
+  onCreated: (created: { channel: AlertChannel; secret?: string | undefined }) => void
+}
+
+const SECURITY: Record<ChannelTexts['security'], string> = {
+  starttls: 'STARTTLS',
+  tls: 'TLS',
+  none: 'none'
+}
+const PORTS = { starttls: 587, tls: 465, none: 25 } as const
+
+/** Where to send, with the secret that this needs, and when to be quiet. */
+export function ChannelDialog({ channel, onClose, onCreated }: ChannelDialogProps) {
+  const { client } = useApi()
+  const hasSecret = channel?.hasSecret === true
+  const schema = useMemo(() => channelForm(hasSecret), [hasSecret])
+  const zones = useMemo(listZones, [])
+  const fields = useFormOf<ChannelTexts, AskedChannel>({
+    schema,
+    start: () => startChannel(channel, Intl.DateTimeFormat().resolvedOptions().timeZone),
+    save: async ({ settings, secret }) => {
+      const given = { ...settings, ...(secret !== undefined && { secret }) }
+      const created = channel === null ? await client.alertChannels.create(given) : null
+      if (channel !== null) await client.alertChannels.update({ ...given, id: channel.id })
+      onClose()
+      if (created !== null) onCreated(created)
+    }
+  })
+  const { kind, hasQuiet, quietDays } = fields.values
+  const secret = SECRETS[kind]
+  return (
+    <Modal opened onClose={onClose} title={channel === null ? 'Add channel' : `Edit ${channel.name}`} size={520}>
+      <SchemaForm form={fields} className={form.form}>
+        <div className={form.pair}>
+          <Select
+            {...fields.input('kind')}
+            label="Kind"
+            data={optionsOf(CHANNEL_KINDS)}
+            allowDeselect={false}
+            disabled={channel !== null}
+            data-autofocus={channel === null || undefined}
+          />
+          <TextInput {...fields.input('name')} label="Name" placeholder={nameOf(fields.values)} maxLength={200} />
+        </div>
+        {kind === 'email' && <MailFields fields={fields} />}
+        {kind === 'telegram' && (
+          <TextInput
+            {...fields.input('chatId')}
+            label="Chat"
+            description="The number of a chat or group, or the @name of a channel. Add the bot to it first."
+            placeholder="-1001234567890"
+            {...CODE_INPUT}
+          />
+        )}
+        {kind === 'webhook' && (
+          <TextInput
+            {...fields.input('url')}
+            label="URL"
+            placeholder="https://example.net/alerts"
+            description="Each message is a signed JSON POST request. Private network addresses must be allowed in the configuration."
+            {...CODE_INPUT}
+          />
+        )}
+        {kind === 'pagerduty' && (
+          <TextInput
+            {...fields.input('url')}
+            label="Events API"
+            placeholder={PAGERDUTY_URL}
+            description="Only for another region or a compatible service."
+            {...CODE_INPUT}
+          />
+        )}
+        {kind === 'command' && (
+          <TextInput
+            {...fields.input('command')}
+            label="Command"
+            description="The name of one that alert_commands of the configuration has. It gets the message as JSON."
+            {...CODE_INPUT}
+          />
+        )}
+        {kind === 'desktop' && (
+          <p className={form.hint}>Whoever has the desktop app or a page of Scrapdeck open gets a notification.</p>
+        )}
+        {secret !== null && (
+          <PasswordInput
+            {...fields.input('secret')}
+            size="xs"
+            label={secret.label}
+            description={secret.help}
+            placeholder={hasSecret ? 'stored; type to replace' : undefined}
+            autoComplete="new-password"
+          />
+        )}
+        <Checkbox
+          {...fields.input('hasQuiet', 'checkbox')}
+          label="Quiet hours: only what is critical is sent, the rest waits until they end"
+        />
+        {hasQuiet && (
+          <>
+            <div className={form.pair}>
+              <TextInput {...fields.input('quietFrom')} type="time" label="From" />
+              <TextInput {...fields.input('quietUntil')} type="time" label="Until" />
+            </div>
+            <div>
+              <span className={form.label} id="quiet-days">
+                Begin on
+              </span>
+              <Chip.Group
+                multiple
+                value={quietDays.map(String)}
+                onChange={(days) => fields.change({ quietDays: days.map(Number) })}
+              >
+                <Group gap={6} role="group" aria-labelledby="quiet-days">
+                  {WEEK.map((day) => (
+                    <Chip key={day} value={String(day)} size="xs">
+                      {dayWord(day)}
+                    </Chip>
+                  ))}
+                </Group>
+              </Chip.Group>
+              {fields.error('quietDays') !== undefined && <p className="tone-bad">{fields.error('quietDays')}</p>}
+            </div>
+            <Autocomplete {...fields.input('quietZone')} label="Time zone" data={zones} limit={50} />
+          </>
+        )}
+        <FormFoot form={fields} submit={channel === null ? 'Add channel' : 'Save channel'} onCancel={onClose} />
+      </SchemaForm>
+    </Modal>
+  )
+}
+
+function MailFields({ fields }: { fields: ReturnType<typeof useFormOf<ChannelTexts, AskedChannel>> }) {
+  return (
+    <>
+      <TagsInput
+        {...fields.input('to')}
+        label="To"
+        placeholder={fields.values.to.length === 0 ? 'oncall@example.net' : undefined}
+        splitChars={[',', ' ', ';']}
+        acceptValueOnBlur
+      />
+      <TextInput {...fields.input('from')} label="From" placeholder="scrapdeck@example.net" />
+      <div className={form.pair}>
+        <TextInput {...fields.input('host')} label="Mail server" placeholder="mail.example.net" {...CODE_INPUT} />
+        <TextInput {...fields.input('port')} label="Port" inputMode="numeric" />
+      </div>
+      <div className={form.pair}>
+        <ChoiceField
+          {...fields.input('security')}
+          label="Encryption"
+          data={optionsOf(SECURITY)}
+          onChange={(security: ChannelTexts['security']) => fields.change({ security, port: PORTS[security] })}
+        />
+        <TextInput {...fields.input('username')} label="User name" placeholder="none" autoComplete="off" />
+      </div>
+    </>
+  )
+}

@@ -1,0 +1,48 @@
+import { expect, it } from 'vitest'
+import type { AlertChannel } from '../../../shared/contract/index.ts'
+import { aWebhookId } from '../../../shared/testing/ids.ts'
+import { problemsOf } from '../../ui/fields/form-of-schema.ts'
+import { channelForm, type ChannelTexts, PAGERDUTY_URL, startChannel } from './channel-form.ts'
+
+const read = (over: Partial<ChannelTexts>, hasSecret = false) =>
+  channelForm(hasSecret).safeParse({ ...startChannel(null, 'UTC'), ...over })
+const problems = (over: Partial<ChannelTexts>, hasSecret = false) =>
+  Object.fromEntries(problemsOf(read(over, hasSecret)))
+const mail = { to: ['ops@example.net'], from: 'deck@example.net', host: 'mail.example.net' }
+
+it('has the fields of its kind, and a name without one being typed', () => {
+  expect(read({ kind: 'email', ...mail, secret: ' pass ' }).data).toEqual({
+    settings: {
+      ...{ name: 'ops@example.net', enabled: true, quiet: null },
+      target: { kind: 'email', ...mail, port: 587, security: 'starttls', username: '' }
+    },
+    secret: 'pass'
+  })
+  expect(read({ kind: 'pagerduty', secret: 'key' }).data?.settings).toMatchObject({
+    name: 'PagerDuty',
+    target: { kind: 'pagerduty', url: PAGERDUTY_URL }
+  })
+  expect(read({ kind: 'webhook', url: 'https://in.example.net/x' }).data?.settings.name).toBe('in.example.net')
+})
+
+it('reports problems at the fields: of the target, of quiet hours, of a secret that is not stored', () => {
+  expect(problems({ kind: 'email' })).toMatchObject({ to: 'Choose at least one', host: 'Required' })
+  expect(problems({ kind: 'email', ...mail, port: 99_999 })).toEqual({ port: 'At most 65,535' })
+  expect(problems({ kind: 'webhook', url: 'example.net' })).toHaveProperty('url')
+  expect(problems({ kind: 'slack' })).toEqual({ secret: 'Required' })
+  expect(problems({ kind: 'slack' }, true)).toEqual({})
+  const quiet = { kind: 'desktop' as const, hasQuiet: true }
+  expect(problems({ ...quiet, quietFrom: '25:00' })).toEqual({ quietFrom: 'Write a time of day as 22:00' })
+  expect(problems({ ...quiet, quietDays: [] })).toEqual({ quietDays: 'Choose at least one' })
+})
+
+it('a channel read into the form and back is the same, without its secret', () => {
+  const channel: AlertChannel = {
+    ...{ id: aWebhookId('a'), name: 'chat', enabled: false, target: { kind: 'telegram', chatId: '-100' } },
+    quiet: { zone: 'Europe/Berlin', from: '22:00', until: '07:00', days: [1, 2] },
+    ...{ createdAtMs: 0, hasSecret: true, lastDeliveredAtMs: null, waiting: 0, dead: 0, problem: null }
+  }
+  const { settings, secret } = channelForm(true).parse(startChannel(channel, 'UTC'))
+  expect(secret).toBeUndefined()
+  expect(channel).toMatchObject(settings)
+})

@@ -1,0 +1,116 @@
+import { z } from 'zod'
+import {
+  type AlertChannel,
+  AlertChannelSettings,
+  type AlertTarget,
+  type AlertTargetKind,
+  type QuietHours
+} from '../../../shared/contract/index.ts'
+import { formBy } from '../../ui/fields/texts.ts'
+import { CHANNEL_KINDS, WEEK } from './alert-words.ts'
+
+export interface ChannelTexts {
+  name: string
+  enabled: boolean
+  kind: AlertTargetKind
+  to: string[]
+  from: string
+  host: string
+  port: string | number
+  security: Extract<AlertTarget, { kind: 'email' }>['security']
+  username: string
+  chatId: string
+  url: string
+  command: string
+  /** Empty: none, or that which is stored. */
+  secret: string
+  hasQuiet: boolean
+  quietZone: string
+  quietFrom: string
+  quietUntil: string
+  quietDays: number[]
+}
+
+export interface AskedChannel {
+  settings: AlertChannelSettings
+  secret: string | undefined
+}
+
+/** What of a channel is secret, in the words of those who issue it; null: nothing that a person enters. */
+export const SECRETS: Record<AlertTargetKind, { label: string; help: string } | null> = {
+  email: { label: 'Password', help: 'Of the user name at the mail server.' },
+  slack: { label: 'Webhook URL', help: 'Of an incoming webhook of Slack: https://hooks.slack.com/services/…' },
+  telegram: { label: 'Bot token', help: 'From @BotFather: 123456:ABC…' },
+  discord: { label: 'Webhook URL', help: 'In the channel’s settings, under Integrations.' },
+  teams: { label: 'Webhook URL', help: 'Of a workflow that posts to a channel when a webhook is called.' },
+  pagerduty: { label: 'Integration key', help: 'Of an Events API v2 integration of the service.' },
+  webhook: null,
+  command: null,
+  desktop: null
+}
+const NEEDS_SECRET: readonly AlertTargetKind[] = ['slack', 'telegram', 'discord', 'teams', 'pagerduty']
+
+export const PAGERDUTY_URL = 'https://events.pagerduty.com/v2/enqueue'
+
+export function startChannel(channel: AlertChannel | null, zone: string): ChannelTexts {
+  const quiet = channel?.quiet ?? null
+  return {
+    ...{ name: channel?.name ?? '', enabled: channel?.enabled ?? true, kind: 'email', secret: '' },
+    ...{ to: [], from: '', host: '', port: 587, security: 'starttls', username: '', chatId: '', url: '', command: '' },
+    ...channel?.target,
+    ...{ hasQuiet: quiet !== null, quietZone: quiet?.zone ?? zone, quietFrom: quiet?.from ?? '22:00' },
+    ...{ quietUntil: quiet?.until ?? '07:00', quietDays: [...(quiet?.days ?? WEEK)] }
+  }
+}
+
+/** The field of an issue at a path of the contract. */
+function fieldOf([first, second, ...rest]: readonly PropertyKey[]): PropertyKey[] {
+  if (first === 'target' && second !== undefined) return [second, ...rest]
+  if (first === 'quiet' && typeof second === 'string')
+    return [`quiet${second.charAt(0).toUpperCase()}${second.slice(1)}`]
+  return first === undefined ? [] : [first]
+}
+
+/** `hasSecret`: one is stored, which stays if none is entered. */
+export const channelForm = (hasSecret: boolean): z.ZodType<AskedChannel, ChannelTexts> =>
+  formBy<AskedChannel, ChannelTexts>((texts) =>
+    z.custom<ChannelTexts>().transform((_typed, context): AskedChannel => {
+      const read = AlertChannelSettings.safeParse({
+        ...{ name: texts.name.trim() || nameOf(texts), enabled: texts.enabled, target: targetOf(texts) },
+        quiet: quietOf(texts)
+      })
+      const secret = texts.secret.trim() || undefined
+      const add = (path: PropertyKey[], message: string) =>
+        context.issues.push({ code: 'custom', path, message, input: texts })
+      for (const { path, message } of read.error?.issues ?? []) add(fieldOf(path), message)
+      if (NEEDS_SECRET.includes(texts.kind) && secret === undefined && !hasSecret) add(['secret'], 'Required')
+      if (texts.kind === 'webhook' && texts.url.trim() !== '' && !/^https?:\/\/[^/]/.test(texts.url.trim()))
+        add(['url'], 'The URL must start with https:// or http://')
+      return read.success ? { settings: read.data, secret } : z.NEVER
+    })
+  )
+
+const quietOf = (texts: ChannelTexts): QuietHours | null =>
+  texts.hasQuiet
+    ? { zone: texts.quietZone, from: texts.quietFrom, until: texts.quietUntil, days: texts.quietDays }
+    : null
+
+function targetOf({ kind, to, from, host, port, security, username, chatId, url, command }: ChannelTexts): unknown {
+  if (kind === 'email')
+    return { kind, to, from: from.trim(), host: host.trim(), port: Number(port), security, username: username.trim() }
+  if (kind === 'telegram') return { kind, chatId: chatId.trim() }
+  if (kind === 'pagerduty') return { kind, url: url.trim() || PAGERDUTY_URL }
+  if (kind === 'webhook') return { kind, url: url.trim() }
+  if (kind === 'command') return { kind, command: command.trim() }
+  return { kind }
+}
+
+/** The name of a channel for which none was typed. */
+export function nameOf(texts: Pick<ChannelTexts, 'kind' | 'to' | 'url' | 'command' | 'chatId'>): string {
+  const { kind, to, url, command, chatId } = texts
+  const of = {
+    ...{ email: to[0], telegram: chatId.trim(), command: command.trim() },
+    webhook: URL.canParse(url.trim()) ? new URL(url.trim()).hostname : ''
+  } as Partial<Record<AlertTargetKind, string | undefined>>
+  return of[kind] || CHANNEL_KINDS[kind]
+}

@@ -1,0 +1,170 @@
+import { Button, Menu, Switch } from '@mantine/core'
+import {
+  IconAlertTriangle,
+  IconBell,
+  IconBrandDiscord,
+  IconBrandSlack,
+  IconBrandTeams,
+  IconBrandTelegram,
+  IconCheck,
+  IconMail,
+  IconPencil,
+  IconSend,
+  IconTerminal2,
+  IconTrash,
+  IconUrgent,
+  IconWebhook,
+  IconX
+} from '@tabler/icons-react'
+import { useMutation, useQuery } from '@tanstack/react-query'
+import { useState } from 'react'
+import { type AlertChannel, AlertChannelSettings, type AlertTargetKind } from '../../../shared/contract/index.ts'
+import { useApi } from '../../api/api.tsx'
+import { ConfirmDialog } from '../../ui/confirm-dialog.tsx'
+import { joinFacts } from '../../ui/join-facts.ts'
+import { MoreMenu } from '../../ui/more-menu.tsx'
+import { notifyError } from '../../ui/notify.tsx'
+import { formatCount, plural } from '../../ui/numbers.ts'
+import { CodeBlock } from '../../ui/panel.tsx'
+import { RelativeTime } from '../../ui/time.tsx'
+import { CHANNEL_KINDS, quietWords } from './alert-words.ts'
+import classes from './alerts.module.css'
+
+const ICONS: Record<AlertTargetKind, typeof IconMail> = {
+  email: IconMail,
+  slack: IconBrandSlack,
+  telegram: IconBrandTelegram,
+  discord: IconBrandDiscord,
+  teams: IconBrandTeams,
+  pagerduty: IconUrgent,
+  webhook: IconWebhook,
+  command: IconTerminal2,
+  desktop: IconBell
+}
+
+/** One channel: where it leads, how it does, and its actions. */
+export function ChannelRow({ channel, onEdit }: { channel: AlertChannel; onEdit: () => void }) {
+  const { query } = useApi()
+  const [isRemoving, setRemoving] = useState(false)
+  const { id, name, enabled, target, quiet, problem, lastDeliveredAtMs, waiting, dead } = channel
+  const test = useMutation(
+    query.alertChannels.test.mutationOptions({ onError: (error) => notifyError(`Could not test ${name}`, error) })
+  )
+  const update = useMutation(
+    query.alertChannels.update.mutationOptions({ onError: (error) => notifyError(`Could not change ${name}`, error) })
+  )
+  const Icon = ICONS[target.kind]
+  return (
+    <li className={classes.row} data-off={!enabled || undefined} data-switch aria-label={`Channel ${name}`}>
+      <Switch
+        checked={enabled}
+        disabled={update.isPending}
+        title={enabled ? 'On. Click to turn off' : 'Off: it is told nothing'}
+        onChange={(event) =>
+          update.mutate({ ...AlertChannelSettings.parse(channel), id, enabled: event.currentTarget.checked })
+        }
+        aria-label={`${name} is on`}
+      />
+      <div className={classes.words}>
+        <div className={classes.head}>
+          <Icon size={15} stroke={1.7} aria-hidden />
+          <strong>{name}</strong>
+        </div>
+        <p>{joinFacts(CHANNEL_KINDS[target.kind], placeWords(channel))}</p>
+        {quiet !== null && <p>Quiet hours {quietWords(quiet)}</p>}
+        {problem !== null && (
+          <p className={classes.problem} role="alert">
+            <IconAlertTriangle size={14} className="tone-wait" aria-hidden />
+            {problem}
+          </p>
+        )}
+        {test.data !== undefined && !test.isPending && (
+          <div role="status">
+            <p className={classes.problem}>
+              {test.data.ok ? (
+                <IconCheck size={14} className="tone-ok" aria-hidden />
+              ) : (
+                <IconX size={14} className="tone-bad" aria-hidden />
+              )}
+              <span>
+                {test.data.ok ? 'Example sent: ' : 'Test failed: '}
+                {test.data.answer}
+              </span>
+            </p>
+            {test.data.conversation.length > 0 && (
+              <div className={classes.conversation}>
+                <CodeBlock label={`Conversation with ${name}`}>{test.data.conversation.join('\n')}</CodeBlock>
+              </div>
+            )}
+          </div>
+        )}
+      </div>
+      <span className={classes.facts}>
+        <span>
+          {!enabled ? (
+            'off'
+          ) : lastDeliveredAtMs === null ? (
+            'nothing sent yet'
+          ) : (
+            <>
+              last sent <RelativeTime atMs={lastDeliveredAtMs} suffix=" ago" />
+            </>
+          )}
+        </span>
+        {waiting > 0 && <span className="tone-wait">{formatCount(waiting)} waiting</span>}
+        {dead > 0 && <span className="tone-bad">{formatCount(dead)} given up</span>}
+      </span>
+      <span className={classes.acts}>
+        <Button
+          size="compact-xs"
+          leftSection={<IconSend size={12} />}
+          loading={test.isPending}
+          onClick={() => test.mutate({ id })}
+          aria-label={`Test ${name}`}
+        >
+          Test
+        </Button>
+        <MoreMenu label={`More actions for ${name}`} size={24}>
+          <Menu.Item leftSection={<IconPencil size={14} />} onClick={onEdit}>
+            Edit…
+          </Menu.Item>
+          <Menu.Item color="red" leftSection={<IconTrash size={14} />} onClick={() => setRemoving(true)}>
+            Remove…
+          </Menu.Item>
+        </MoreMenu>
+      </span>
+      {isRemoving && <RemoveDialog channel={channel} onClose={() => setRemoving(false)} />}
+    </li>
+  )
+}
+
+/** Where a channel leads, but for what is secret. */
+function placeWords({ target }: AlertChannel): string | null {
+  if (target.kind === 'email') return `to ${target.to.join(', ')}, by ${target.host}`
+  if (target.kind === 'telegram') return `chat ${target.chatId}`
+  if (target.kind === 'webhook') return target.url
+  if (target.kind === 'command') return target.command
+  return target.kind === 'desktop' ? 'whoever has Scrapdeck open' : null
+}
+
+function RemoveDialog({ channel, onClose }: { channel: AlertChannel; onClose: () => void }) {
+  const { query } = useApi()
+  const rules = useQuery(query.alertRules.list.queryOptions()).data?.rules ?? []
+  const { mutate, isPending, error } = useMutation(query.alertChannels.remove.mutationOptions({ onSuccess: onClose }))
+  const uses = rules.filter((rule) => rule.channels.includes(channel.id)).length
+  return (
+    <ConfirmDialog
+      title={`Remove ${channel.name}?`}
+      act="Remove"
+      onAct={() => mutate({ id: channel.id })}
+      isActing={isPending}
+      error={error}
+      onClose={onClose}
+    >
+      Its secret and the messages that wait are deleted.
+      {uses > 0 &&
+        ` ${plural(uses, 'rule')} ${uses === 1 ? 'tells' : 'tell'} it and then ${uses === 1 ? 'does' : 'do'} not any more.`}{' '}
+      Turn it off instead to keep it.
+    </ConfirmDialog>
+  )
+}

@@ -1,0 +1,87 @@
+import { Button } from '@mantine/core'
+import { IconLock, IconPlus, IconSend } from '@tabler/icons-react'
+import { useQuery } from '@tanstack/react-query'
+import { getRouteApi } from '@tanstack/react-router'
+import { useState } from 'react'
+import type { AlertChannel } from '../../../shared/contract/index.ts'
+import { useApi } from '../../api/api.tsx'
+import { useMay, useMe } from '../../api/use-me.ts'
+import type { AlertChannelsSearch } from '../../state/search.ts'
+import { plural } from '../../ui/numbers.ts'
+import { Panel, ScreenHead } from '../../ui/panel.tsx'
+import { EmptyState, QueryState } from '../../ui/states.tsx'
+import { AlertsTabs } from './alerts-tabs.tsx'
+import classes from './alerts.module.css'
+import { ChannelDialog } from './channel-dialog.tsx'
+import { ChannelRow } from './channel-row.tsx'
+import { ChannelSecretDialog } from './channel-secret-dialog.tsx'
+
+/** Where messages of alerts go. */
+export function ChannelsScreen() {
+  const me = useMe()
+  const { may, why } = useMay('webhooks.change')
+  if (!me.isPending && !may)
+    return (
+      <div className={classes.screen}>
+        <ScreenHead title="Alerts" views={<AlertsTabs />} />
+        <EmptyState icon={<IconLock size={32} stroke={1.3} />} title="You may not see the channels">
+          {why} Rules can use the channels that there are.
+        </EmptyState>
+      </div>
+    )
+  return <Channels />
+}
+
+function Channels() {
+  const { query } = useApi()
+  const route = getRouteApi('/alerts/channels')
+  const search: AlertChannelsSearch = route.useSearch()
+  const navigate = route.useNavigate()
+  const go = (next: AlertChannelsSearch) => void navigate({ search: next })
+  const channels = useQuery(query.alertChannels.list.queryOptions())
+  const [made, setMade] = useState<{ channel: AlertChannel; secret: string } | null>(null)
+  const editing = channels.data?.channels.find(({ id }) => id === search.channel)
+  const add = (
+    <Button variant="filled" leftSection={<IconPlus size={14} />} onClick={() => go({ add: true })}>
+      Add channel
+    </Button>
+  )
+  return (
+    <div className={classes.screen}>
+      <ScreenHead
+        title="Alerts"
+        views={<AlertsTabs />}
+        note={channels.data && plural(channels.data.channels.length, 'channel')}
+      >
+        {add}
+      </ScreenHead>
+      <QueryState query={channels} what="the channels" rows={6}>
+        {(data) =>
+          data.channels.length === 0 ? (
+            <EmptyState icon={<IconSend size={32} stroke={1.3} />} title="No channels yet" action={add}>
+              A channel is where alerts are sent: an e-mail address, Slack, Telegram, Discord, Microsoft Teams,
+              PagerDuty, a webhook or a command. Rules choose among the channels.
+            </EmptyState>
+          ) : (
+            <Panel flush>
+              <ul className={classes.rows}>
+                {data.channels.map((channel) => (
+                  <ChannelRow key={channel.id} channel={channel} onEdit={() => go({ channel: channel.id })} />
+                ))}
+              </ul>
+            </Panel>
+          )
+        }
+      </QueryState>
+      {(search.add === true || editing !== undefined) && (
+        <ChannelDialog
+          key={editing?.id ?? 'new'}
+          channel={editing ?? null}
+          onClose={() => go({})}
+          onCreated={({ channel, secret }) => secret !== undefined && setMade({ channel, secret })}
+        />
+      )}
+      {made !== null && <ChannelSecretDialog {...made} onClose={() => setMade(null)} />}
+    </div>
+  )
+}

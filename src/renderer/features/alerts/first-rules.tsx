@@ -1,0 +1,141 @@
+import { Button, Checkbox, Group, Modal, MultiSelect } from '@mantine/core'
+import { IconBell } from '@tabler/icons-react'
+import { useMutation } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
+import { useState } from 'react'
+import type { AlertChannelId } from '../../../shared/contract/index.ts'
+import { ALERT_WATCH_NAMES, ALERT_WATCHES, type AlertWatch } from '../../../shared/alert-watches.ts'
+import { useApi } from '../../api/api.tsx'
+import { useMay } from '../../api/use-me.ts'
+import { newAlertRule } from '../../state/open-alert-rule.ts'
+import { DialogFoot, DialogText } from '../../ui/dialog.tsx'
+import { FormFailure } from '../../ui/fields/form-failure.tsx'
+import form from '../../ui/fields/form.module.css'
+import { notifyDone } from '../../ui/notify.tsx'
+import { plural } from '../../ui/numbers.ts'
+import { SeverityIcon } from '../../ui/severity.tsx'
+import { EmptyState } from '../../ui/states.tsx'
+import { capitalised, conditionWords } from './alert-words.ts'
+import classes from './alerts.module.css'
+import { nameOf } from './rule-form.ts'
+import { useChannelNames } from './use-names.ts'
+
+const ANYWHERE = { project: null, spider: null, scheduleId: null, nodeId: null, nodeTag: null }
+const NO_NAMES = { node: (id: string) => id, schedule: (id: string) => id }
+
+/** Only of a spider that is named: some are not meant to run. */
+const usual = ALERT_WATCH_NAMES.filter((watch) => watch !== 'spider_overdue').map((watch) => {
+  const { compares, usual: values } = ALERT_WATCHES[watch]
+  return { watch, comparison: compares[0], ...values, ...ANYWHERE }
+})
+/** In a fleet that nobody watched so far, these would tell of too much on the first day. */
+const LOUD_AT_FIRST: readonly AlertWatch[] = ['spider_errors', 'spider_unusual', 'error_appears', 'job_runs_long']
+
+/** Says what alerts are, before there are any rules. */
+export function FirstRules() {
+  const { may, why } = useMay('alerts.change', 'everywhere')
+  const [isAdding, setAdding] = useState(false)
+  return (
+    <>
+      <EmptyState
+        icon={<IconBell size={32} stroke={1.3} />}
+        title="No alert rules yet"
+        action={
+          <Group gap={8} justify="center">
+            <Button variant="filled" disabled={!may} title={why ?? undefined} onClick={() => setAdding(true)}>
+              Add the usual rules
+            </Button>
+            {may && <Button onClick={() => newAlertRule()}>New rule…</Button>}
+          </Group>
+        }
+      >
+        A rule says what must not be: a node that is down, a spider that fails, a job that waits too long. While it is
+        so, an alert fires, is listed here and is told to people by e-mail, chat or a pager, until it ends or somebody
+        acknowledges it.
+        {!may && why !== null && <> {why}</>}
+      </EmptyState>
+      {isAdding && <UsualRulesDialog onClose={() => setAdding(false)} />}
+    </>
+  )
+}
+
+/** One rule for each thing that can be watched, with its usual values. */
+export function UsualRulesDialog({ onClose }: { onClose: () => void }) {
+  const { client } = useApi()
+  const channels = useChannelNames()
+  const mayAddChannel = useMay('webhooks.change').may
+  const [told, setTold] = useState<string[]>([])
+  const [wanted, setWanted] = useState<ReadonlySet<AlertWatch>>(
+    new Set(usual.map(({ watch }) => watch).filter((watch) => !LOUD_AT_FIRST.includes(watch)))
+  )
+  const add = useMutation({
+    mutationFn: async () => {
+      for (const rule of usual.filter(({ watch }) => wanted.has(watch)))
+        await client.alertRules.create({
+          ...rule,
+          ...{ name: nameOf(rule, NO_NAMES), channels: told as AlertChannelId[] }
+        })
+    },
+    onSuccess: () => {
+      notifyDone(`${plural(wanted.size, 'rule')} added`)
+      onClose()
+    }
+  })
+  const toggle = (watch: AlertWatch) => {
+    const next = new Set(wanted)
+    if (!next.delete(watch)) next.add(watch)
+    setWanted(next)
+  }
+  return (
+    <Modal opened onClose={onClose} title="Add the usual rules" size={560}>
+      <div className={form.form}>
+        {channels?.length === 0 ? (
+          <DialogText>
+            There is no channel yet, so the alerts are only listed here.{' '}
+            {mayAddChannel
+              ? 'Add a channel first to send them to people, or choose it in each rule later.'
+              : 'Whoever has the permission “change webhooks” can add one.'}{' '}
+            {mayAddChannel && (
+              <Link to="/alerts/channels" search={{ add: true }}>
+                Add channel
+              </Link>
+            )}
+          </DialogText>
+        ) : (
+          <MultiSelect
+            label="Channels"
+            description="Who is told. Without any, the alerts are only listed here."
+            placeholder={told.length === 0 ? 'none' : undefined}
+            data={(channels ?? []).map(({ id, name }) => ({ value: id as string, label: name }))}
+            value={told}
+            onChange={setTold}
+            data-autofocus
+          />
+        )}
+        <fieldset className={`${form.group} ${classes.usual}`}>
+          <legend className={form.label}>Tell when</legend>
+          {usual.map((rule) => (
+            <Checkbox
+              key={rule.watch}
+              checked={wanted.has(rule.watch)}
+              onChange={() => toggle(rule.watch)}
+              label={
+                <span className={classes.usualLabel}>
+                  <SeverityIcon severity={rule.severity} size={13} />
+                  {capitalised(conditionWords(rule, NO_NAMES))}
+                </span>
+              }
+            />
+          ))}
+        </fieldset>
+        <FormFailure error={add.error} />
+        <DialogFoot says="Each can be changed later.">
+          <Button onClick={onClose}>Cancel</Button>
+          <Button variant="filled" disabled={wanted.size === 0} loading={add.isPending} onClick={() => add.mutate()}>
+            Add {plural(wanted.size, 'rule')}
+          </Button>
+        </DialogFoot>
+      </div>
+    </Modal>
+  )
+}

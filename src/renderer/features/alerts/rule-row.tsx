@@ -1,0 +1,122 @@
+import { Button, Menu, Switch } from '@mantine/core'
+import { IconCopy, IconTrash, IconVolume } from '@tabler/icons-react'
+import { useMutation } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
+import { useState } from 'react'
+import { type AlertRuleState, AlertRuleSettings } from '../../../shared/contract/index.ts'
+import { useApi } from '../../api/api.tsx'
+import { useMay } from '../../api/use-me.ts'
+import { editAlertRule, newAlertRule } from '../../state/open-alert-rule.ts'
+import { ConfirmDialog } from '../../ui/confirm-dialog.tsx'
+import { joinFacts } from '../../ui/join-facts.ts'
+import { MoreMenu } from '../../ui/more-menu.tsx'
+import { notifyError } from '../../ui/notify.tsx'
+import { plural } from '../../ui/numbers.ts'
+import { SeverityIcon } from '../../ui/severity.tsx'
+import { RelativeTime } from '../../ui/time.tsx'
+import { placeOf } from './alert-detail.tsx'
+import { capitalised, conditionWords, type Names } from './alert-words.ts'
+import classes from './alerts.module.css'
+import { adviceOf, firedWords } from './noise.ts'
+import { copyOf } from './rule-form.ts'
+import { useChannelNames } from './use-names.ts'
+
+/** One rule as a sentence, whom it tells, and how often it fired. */
+export function RuleRow({ rule, names }: { rule: AlertRuleState; names: Names }) {
+  const { query } = useApi()
+  const { id, name, enabled, severity, owner, firing, lastFiredAtMs, revision } = rule
+  const { may, why } = useMay('alerts.change', placeOf(rule))
+  const [isRemoving, setRemoving] = useState(false)
+  const channels = useChannelNames()
+  const update = useMutation(
+    query.alertRules.update.mutationOptions({ onError: (error) => notifyError(`Could not change ${name}`, error) })
+  )
+  const advice = adviceOf(rule)
+  const condition = conditionWords(rule, names)
+  const told =
+    rule.channels.length === 0
+      ? 'tells nobody: only listed here'
+      : `tells ${
+          channels === undefined
+            ? plural(rule.channels.length, 'channel')
+            : rule.channels
+                .map((one) => channels.find((each) => each.id === one)?.name ?? 'a removed channel')
+                .join(', ')
+        }`
+  return (
+    <li className={classes.row} data-off={!enabled || undefined} data-switch aria-label={`Rule ${name}`}>
+      <Switch
+        checked={enabled}
+        disabled={!may || update.isPending}
+        title={why ?? (enabled ? 'On. Off: what fires ends at once' : 'Off')}
+        onChange={(event) =>
+          update.mutate({ ...AlertRuleSettings.parse(rule), id, revision, enabled: event.currentTarget.checked })
+        }
+        aria-label={`${name} is on`}
+      />
+      <div className={classes.words}>
+        <div className={classes.head}>
+          <SeverityIcon severity={severity} />
+          <strong>{name}</strong>
+          {firing > 0 && (
+            <Link to="/alerts" search={{ rule: id, state: 'firing' }}>
+              {firing} firing
+            </Link>
+          )}
+        </div>
+        {capitalised(condition) !== name && <p>When {condition}</p>}
+        <p>{joinFacts(told, rule.escalation !== null && 'escalates', owner !== '' && `owner ${owner}`)}</p>
+        {advice !== null && (
+          <p className={classes.problem}>
+            <IconVolume size={14} className="tone-wait" aria-hidden />
+            <span>
+              {capitalised(firedWords(rule))}: {advice}
+            </span>
+          </p>
+        )}
+      </div>
+      <span className={classes.facts}>
+        {advice === null && <span title="In the last 30 days">{firedWords(rule)}</span>}
+        {lastFiredAtMs !== null && (
+          <span>
+            last <RelativeTime atMs={lastFiredAtMs} suffix=" ago" />
+          </span>
+        )}
+      </span>
+      {may && (
+        <span className={classes.acts}>
+          <Button size="compact-xs" onClick={() => editAlertRule(rule)} aria-label={`Edit ${name}`}>
+            Edit…
+          </Button>
+          <MoreMenu label={`More actions for ${name}`} size={24}>
+            <Menu.Item leftSection={<IconCopy size={14} />} onClick={() => newAlertRule(copyOf(rule))}>
+              Duplicate…
+            </Menu.Item>
+            <Menu.Item color="red" leftSection={<IconTrash size={14} />} onClick={() => setRemoving(true)}>
+              Remove…
+            </Menu.Item>
+          </MoreMenu>
+        </span>
+      )}
+      {isRemoving && <RemoveDialog rule={rule} onClose={() => setRemoving(false)} />}
+    </li>
+  )
+}
+
+function RemoveDialog({ rule: { id, name, firing, enabled }, onClose }: { rule: AlertRuleState; onClose: () => void }) {
+  const { query } = useApi()
+  const { mutate, isPending, error } = useMutation(query.alertRules.remove.mutationOptions({ onSuccess: onClose }))
+  return (
+    <ConfirmDialog
+      title={`Remove ${name}?`}
+      act="Remove"
+      onAct={() => mutate({ id })}
+      isActing={isPending}
+      error={error}
+      onClose={onClose}
+    >
+      {firing > 0 && `Its ${plural(firing, 'firing alert')} ${firing === 1 ? 'ends' : 'end'} at once. `}
+      Alerts that have ended stay in the list.{enabled && ' Turn the rule off instead to keep it.'}
+    </ConfirmDialog>
+  )
+}

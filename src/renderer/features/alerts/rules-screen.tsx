@@ -1,0 +1,107 @@
+import { Button } from '@mantine/core'
+import { IconListSearch, IconPlus } from '@tabler/icons-react'
+import { useQuery } from '@tanstack/react-query'
+import { getRouteApi } from '@tanstack/react-router'
+import { useRef, useState } from 'react'
+import type { AlertRuleState } from '../../../shared/contract/index.ts'
+import { useApi } from '../../api/api.tsx'
+import { useMay } from '../../api/use-me.ts'
+import { useKeys } from '../../state/keys.ts'
+import { newAlertRule } from '../../state/open-alert-rule.ts'
+import type { AlertRulesSearch } from '../../state/search.ts'
+import { FilterBox } from '../../ui/filter-box.tsx'
+import { joinFacts } from '../../ui/join-facts.ts'
+import { plural } from '../../ui/numbers.ts'
+import { Panel, ScreenHead } from '../../ui/panel.tsx'
+import { EmptyState, QueryState } from '../../ui/states.tsx'
+import { useTyped } from '../../ui/use-typed.ts'
+import { AlertsTabs } from './alerts-tabs.tsx'
+import { conditionWords, type Names } from './alert-words.ts'
+import classes from './alerts.module.css'
+import { FirstRules, UsualRulesDialog } from './first-rules.tsx'
+import { isNoisy } from './noise.ts'
+import { RuleRow } from './rule-row.tsx'
+import { useNames } from './use-names.ts'
+
+const route = getRouteApi('/alerts/rules')
+
+/** All rules, with how noisy each is. */
+export function RulesScreen() {
+  const { query } = useApi()
+  const search: AlertRulesSearch = route.useSearch()
+  const navigate = route.useNavigate()
+  const setSearch = (patch: AlertRulesSearch) =>
+    void navigate({ search: (before: AlertRulesSearch) => ({ ...before, ...patch }), replace: true })
+  const [typed, setTyped] = useTyped(search.text, (text) => setSearch({ text }))
+  const filterBox = useRef<HTMLInputElement>(null)
+  const names = useNames()
+  const rules = useQuery(query.alertRules.list.queryOptions())
+  const { may } = useMay('alerts.change')
+  const mayEverywhere = useMay('alerts.change', 'everywhere').may
+  const [isAdding, setAdding] = useState(false)
+  useKeys('Alert rules', [
+    { key: '/', label: 'Filter', run: () => filterBox.current?.focus() },
+    ...(may ? [{ key: 'n', label: 'New alert rule', run: () => newAlertRule() }] : [])
+  ])
+  const all = rules.data?.rules ?? []
+  const shown = all.filter((rule) => matches(rule, search.text ?? '', names))
+  const clear = () => {
+    setTyped('')
+    setSearch({ text: undefined })
+  }
+  return (
+    <div className={classes.screen}>
+      <ScreenHead title="Alerts" views={<AlertsTabs />} note={rules.data && countWords(all)}>
+        {all.length > 0 && (
+          <>
+            <FilterBox
+              label="Filter rules"
+              placeholder="Name, spider, node, owner"
+              value={typed}
+              onChange={setTyped}
+              onClear={clear}
+              inputRef={filterBox}
+            />
+            {mayEverywhere && <Button onClick={() => setAdding(true)}>Usual rules…</Button>}
+          </>
+        )}
+        {may && (
+          <Button variant="filled" leftSection={<IconPlus size={14} />} onClick={() => newAlertRule()}>
+            New rule
+          </Button>
+        )}
+      </ScreenHead>
+      <QueryState query={rules} what="the alert rules" rows={8}>
+        {() =>
+          all.length === 0 ? (
+            <FirstRules />
+          ) : shown.length === 0 ? (
+            <EmptyState
+              icon={<IconListSearch size={28} />}
+              title="No matching rules"
+              action={<Button onClick={clear}>Clear filter</Button>}
+            />
+          ) : (
+            <Panel flush>
+              <ul className={classes.rows}>
+                {shown.map((rule) => (
+                  <RuleRow key={rule.id} rule={rule} names={names} />
+                ))}
+              </ul>
+            </Panel>
+          )
+        }
+      </QueryState>
+      {isAdding && <UsualRulesDialog onClose={() => setAdding(false)} />}
+    </div>
+  )
+}
+
+const matches = (rule: AlertRuleState, text: string, names: Names): boolean =>
+  `${rule.name} ${rule.owner} ${conditionWords(rule, names)}`.toLowerCase().includes(text.toLowerCase())
+
+function countWords(rules: readonly AlertRuleState[]): string {
+  const off = rules.filter(({ enabled }) => !enabled).length
+  const noisy = rules.filter(isNoisy).length
+  return joinFacts(plural(rules.length, 'rule'), off > 0 && `${off} off`, noisy > 0 && `${noisy} noisy`)
+}

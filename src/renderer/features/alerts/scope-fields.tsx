@@ -1,0 +1,96 @@
+import { Autocomplete, Select } from '@mantine/core'
+import { useQuery } from '@tanstack/react-query'
+import { versionOf } from '../../../shared/version-of.ts'
+import { useApi } from '../../api/api.tsx'
+import form from '../../ui/fields/form.module.css'
+import type { Fields } from '../../ui/fields/form-of-schema.ts'
+import type { ScopeField } from './alert-words.ts'
+import type { ScopeTexts } from './rule-form.ts'
+import { useSchedules } from './use-names.ts'
+
+interface ScopeFieldsProps {
+  fields: Fields<ScopeTexts>
+  /** Those that can be named. */
+  fits: readonly ScopeField[]
+}
+
+/** What a rule or a silence is about: each empty field means any. */
+export function ScopeFields({ fields, fits }: ScopeFieldsProps) {
+  const { query } = useApi()
+  const projects = useQuery(query.projects.list.queryOptions()).data?.projects ?? []
+  const nodes = useQuery(query.nodes.list.queryOptions()).data?.nodes ?? []
+  const schedules = useSchedules()
+  const { project: name, scheduleId, nodeId, nodeTag } = fields.values
+  const project = projects.find((each) => each.name === name)
+  const spiders = project === undefined ? [] : (versionOf(project)?.spiders ?? [])
+  const common = { clearable: true, searchable: true } as const
+  if (fits.length === 0) return null
+  return (
+    <div className={form.pair}>
+      {fits.includes('project') && (
+        <Select
+          {...fields.input('project')}
+          {...common}
+          label="Project"
+          placeholder="any"
+          data={known(
+            projects.map((each) => ({ value: each.name, label: each.name })),
+            name
+          )}
+        />
+      )}
+      {fits.includes('spider') && (
+        <Autocomplete
+          {...fields.input('spider')}
+          value={fields.values.spider ?? ''}
+          label="Spider"
+          placeholder="any"
+          data={spiders}
+          clearable
+        />
+      )}
+      {fits.includes('scheduleId') && (
+        <Select
+          {...fields.input('scheduleId')}
+          {...common}
+          label="Schedule"
+          placeholder="any"
+          data={known(
+            schedules.map((each) => ({ value: each.id as string, label: each.name })),
+            scheduleId
+          )}
+        />
+      )}
+      {fits.includes('nodeId') && (
+        <Select
+          {...fields.input('nodeId')}
+          {...common}
+          label="Node"
+          placeholder="any"
+          data={known(
+            nodes.map((each) => ({ value: each.id as string, label: each.name })),
+            nodeId
+          )}
+        />
+      )}
+      {fits.includes('nodeTag') && (
+        <Select
+          {...fields.input('nodeTag')}
+          {...common}
+          label="Nodes with the tag"
+          placeholder="any"
+          data={known(
+            [...new Set(nodes.flatMap(({ tags }) => tags))].toSorted().map((tag) => ({ value: tag, label: tag })),
+            nodeTag
+          )}
+        />
+      )}
+    </div>
+  )
+}
+
+/** With what is chosen but is not there any more. */
+const known = (options: { value: string; label: string }[], chosen: string | null) =>
+  chosen === null || options.some(({ value }) => value === chosen)
+    ? options
+    : [...options, { value: chosen, label: chosen }]

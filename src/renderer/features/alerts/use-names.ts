@@ -1,0 +1,37 @@
+import { useQuery } from '@tanstack/react-query'
+import { useMemo } from 'react'
+import type { Schedule } from '../../../shared/contract/index.ts'
+import { useApi } from '../../api/api.tsx'
+import { useMay } from '../../api/use-me.ts'
+import type { Names } from './alert-words.ts'
+
+const SCHEDULES_MAX = 200
+
+const NONE: readonly Schedule[] = []
+
+/** The schedules that there are, to choose from and to name. */
+export function useSchedules(): readonly Schedule[] {
+  const { query } = useApi()
+  return useQuery(query.schedules.list.queryOptions({ input: { limit: SCHEDULES_MAX } })).data?.schedules ?? NONE
+}
+
+/** Names of nodes and schedules; the id itself of what is gone. */
+export function useNames(): Names {
+  const { query } = useApi()
+  const nodes = useQuery(query.nodes.list.queryOptions()).data?.nodes
+  const schedules = useSchedules()
+  return useMemo(
+    () => ({
+      node: (id) => nodes?.find((node) => node.id === id)?.name ?? id,
+      schedule: (id) => schedules.find((schedule) => schedule.id === id)?.name ?? id
+    }),
+    [nodes, schedules]
+  )
+}
+
+/** The channels, for whoever may choose them in rules; undefined: not known. */
+export function useChannelNames() {
+  const { query } = useApi()
+  const { may } = useMay('alerts.change')
+  return useQuery({ ...query.alertChannels.names.queryOptions(), enabled: may }).data?.channels
+}

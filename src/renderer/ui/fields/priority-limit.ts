@@ -1,0 +1,23 @@
+import { PERMISSION_TEXTS } from '../../../shared/permissions.ts'
+import { useMay } from '../../api/use-me.ts'
+
+export interface PriorityLimit {
+  /** The highest priority that whoever looks at this page may give; absent: any. */
+  max?: number
+  /** Why no higher one, as a short sentence. */
+  reason?: string
+  /** The same for a tooltip, with the role that has the permission. */
+  title?: string
+}
+
+/**
+ * Jobs of a priority above 0 go before those of all projects, so the engine takes them only from whoever has the
+ * permission in all projects. `kept`: what the defaults of a project have already, and may keep.
+ */
+export function usePriorityLimit(needed: 'queue.order' | 'projects.change', kept = 0): PriorityLimit {
+  const { may, why } = useMay(needed, 'everywhere')
+  if (may) return {}
+  const max = Math.max(0, kept)
+  const reason = `Above ${max} needs “${PERMISSION_TEXTS[needed].label}” in all projects.`
+  return { max, reason, ...(why !== null && { title: why }) }
+}

@@ -1,0 +1,72 @@
+import { Button, type ButtonProps, Menu } from '@mantine/core'
+import { IconBellPlus } from '@tabler/icons-react'
+import type { AlertRuleSettings, NodeId, ProjectName, ScheduleId } from '../../shared/contract/index.ts'
+import type { AlertWatch } from '../../shared/alert-watches.ts'
+import { useMay } from '../api/use-me.ts'
+import { newAlertRule } from '../state/open-alert-rule.ts'
+import { useHasOperation } from '../state/remote-engines.ts'
+
+/** What can be watched from the page of a thing. */
+export type Watched =
+  | { project: ProjectName; spider: string }
+  | { scheduleId: ScheduleId; project: ProjectName | null }
+  | { nodeId: NodeId }
+
+type Entry = readonly [watch: AlertWatch, label: string, over?: Partial<AlertRuleSettings>]
+
+const OF_SPIDER: readonly Entry[] = [
+  ['spider_fails', 'this spider fails'],
+  ['spider_fails', 'this spider fails 3 times in a row', { threshold: 3 }],
+  ['spider_items', 'a run has too few items'],
+  ['spider_unusual', 'a run is unlike the earlier ones'],
+  ['spider_overdue', 'this spider has not succeeded for a day'],
+  ['job_runs_long', 'a job runs too long'],
+  ['error_appears', 'a new error appears']
+]
+const OF_SCHEDULE: readonly Entry[] = [['schedule_misses', 'this schedule misses its time or fails']]
+const OF_NODE: readonly Entry[] = [
+  ['node_down', 'this node is down'],
+  ['node_stuck', 'this node accepts jobs but starts none']
+]
+
+/** “Tell me when…”: opens the editor of alert rules, filled in for the thing of this page. */
+export function TellMe({ of, ...button }: { of: Watched } & ButtonProps) {
+  if (!useMayTell(of)) return null
+  return (
+    <Menu>
+      <Menu.Target>
+        <Button leftSection={<IconBellPlus size={14} />} {...button}>
+          Tell me when…
+        </Button>
+      </Menu.Target>
+      <Menu.Dropdown>
+        <TellMeItems of={of} />
+      </Menu.Dropdown>
+    </Menu>
+  )
+}
+
+/** The same as entries of another menu. Nothing for whoever may not make the rule. */
+export function TellMeItems({ of }: { of: Watched }) {
+  if (!useMayTell(of)) return null
+  const scope = 'nodeId' in of ? { nodeId: of.nodeId } : of
+  const entries = 'spider' in of ? OF_SPIDER : 'nodeId' in of ? OF_NODE : OF_SCHEDULE
+  return (
+    <>
+      <Menu.Label>Tell me when</Menu.Label>
+      {entries.map(([watch, label, over]) => (
+        <Menu.Item key={label} onClick={() => newAlertRule({ ...scope, watch, ...over })}>
+          {label}
+        </Menu.Item>
+      ))}
+    </>
+  )
+}
+
+/** Whether there is a rule to make for whoever looks at this page. */
+export function useMayTell(of: Watched): boolean {
+  const has = useHasOperation()
+  const project = 'project' in of ? of.project : null
+  const { may } = useMay('alerts.change', project === null ? 'everywhere' : { project })
+  return may && has('alertRules.create')
+}

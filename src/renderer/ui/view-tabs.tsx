@@ -1,0 +1,21 @@
+import { Link, type LinkProps } from '@tanstack/react-router'
+import classes from './view-tabs.module.css'
+
+interface ViewTabsProps {
+  /** Completes "Views of …". */
+  of: string
+  views: readonly { to: LinkProps['to']; word: string }[]
+}
+
+/** The views of a screen, after its title. */
+export function ViewTabs({ of, views }: ViewTabsProps) {
+  return (
+    <nav className={classes.tabs} aria-label={`Views of ${of}`}>
+      {views.map(({ to, word }) => (
+        <Link key={to} to={to} activeOptions={{ exact: true, includeSearch: false }} activeProps={{ 'data-on': true }}>
+          {word}
+        </Link>
+      ))}
+    </nav>
+  )
+}
