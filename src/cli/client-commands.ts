@@ -19,6 +19,7 @@ const FILES: { names: readonly string[]; load: () => Promise<(commands: ClientCo
   { names: ['items'], load: async () => (await import('./commands/items.ts')).addItemsCommand },
   { names: ['search'], load: async () => (await import('./commands/search.ts')).addSearchCommand },
   { names: ['errors'], load: async () => (await import('./commands/errors.ts')).addErrorsCommand },
+  { names: ['alerts'], load: async () => (await import('./commands/alerts.ts')).addAlertCommands },
   { names: ['projects', 'versions'], load: async () => (await import('./commands/projects.ts')).addProjectCommands },
   { names: ['nodes'], load: async () => (await import('./commands/nodes.ts')).addNodeCommands },
   { names: ['schedules'], load: async () => (await import('./commands/schedules.ts')).addScheduleCommands },

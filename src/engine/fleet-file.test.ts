@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { RECOMMENDED_POLICY, RunTemplate, ScheduleSettings, SECRET_MASK } from '../shared/contract/index.ts'
+import { ALERT_WATCHES } from '../shared/alert-watches.ts'
 import { aProjectName } from '../shared/testing/ids.ts'
 import { type EngineWithFakeNode, openEngineWithFakeNode } from './testing/engine-with-fake-node.ts'
 
@@ -114,6 +115,52 @@ describe('the fleet file of an engine', () => {
     expect(schedules).toMatchObject([
       { paused: true, pauseNote: 'until it is mended', jobs: [{ nodeId: berlin?.id, args: { key: SECRET_MASK } }] }
     ])
+  })
+
+  test('has the rules of alerts by name, and needs the channels that they name', async () => {
+    await fill()
+    const { client } = engine
+    const target = { kind: 'webhook' as const, url: 'https://hooks.example/alerts' }
+    const ops = (await client.alertChannels.create({ name: 'Ops', target })).channel.id
+    const [node] = (await client.nodes.list()).nodes
+    const [schedule] = (await client.schedules.list({})).schedules
+    const rule = { ...ALERT_WATCHES.node_down.usual, comparison: 'at_least' as const, channels: [ops] }
+    await client.alertRules.create({ ...rule, name: 'berlin', watch: 'node_down', nodeId: node!.id })
+    const escalation = { afterSeconds: 900, channels: [ops] }
+    await client.alertRules.create({
+      ...{ ...rule, name: 'night', watch: 'schedule_misses', scheduleId: schedule!.id, escalation, owner: 'Data' }
+    })
+    const yaml = await exported()
+    const part = /^alerts:\n(?: .*\n)+/m.exec(yaml)![0]
+    expect(part).toContain('name: berlin\n')
+    expect(part).toMatch(/node: berlin\n[^]*schedule: night\n/)
+    expect(part).not.toMatch(/[0-9a-f]{32}|hooks\.example/)
+    expect(await plan(yaml, true)).toEqual({ changes: [] })
+    const whole = yaml.replaceAll(SECRET_MASK, 'hush-other')
+    await expect(plan(whole, true, other)).rejects.toMatchObject({
+      message: expect.stringContaining('alert berlin: there is no alert channel "Ops": channels have secrets')
+    })
+    await other.client.alertChannels.create({ name: 'Ops', target })
+    const { changes } = await other.client.fleetFile.apply({ yaml: whole, prune: true })
+    expect(changes.filter(({ noun }) => noun === 'alert').map(({ act, name }) => `${act} ${name}`)).toEqual([
+      'add berlin',
+      'add night'
+    ])
+    expect(await exported(other)).toBe(yaml)
+    // Figures that are left out are those that the watch usually has; what differs is changed, what is left out goes.
+    const short =
+      'version: 1\nalerts: [{ name: berlin, watch: node_down, node: berlin, channels: [Ops], severity: info }]'
+    const done = (await engine.client.fleetFile.apply({ yaml: short, prune: true })).changes
+    expect(done).toMatchObject([
+      { noun: 'alert', act: 'change', fields: [{ name: 'severity', from: 'critical', to: 'info' }] },
+      { noun: 'alert', act: 'remove', name: 'night' }
+    ])
+    const { rules } = await client.alertRules.list()
+    expect(rules).toMatchObject([{ name: 'berlin', revision: 2, severity: 'info', nodeId: node!.id, channels: [ops] }])
+    const wrong = (text: string) => plan(`version: 1\nalerts: [{ name: x, ${text} }]`)
+    await expect(wrong('watch: node_down, node: rome')).rejects.toThrow('about the node "rome", which is neither')
+    await expect(wrong('watch: node_down, comparison: at_most')).rejects.toThrow('compares with at_least only')
+    await expect(wrong('watch: node_down, chanels: []')).rejects.toThrow('has no field "chanels"')
   })
 
   test('shows what retention would delete, and changes its policy as a whole', async () => {

@@ -51,6 +51,14 @@ export class AlertCommands {
     this.#parts = parts
   }
 
+  rules(): readonly AlertRule[] {
+    return this.#parts.alerts.rules()
+  }
+
+  async channelNames(): Promise<Map<AlertChannelId, string>> {
+    return new Map((await this.#stored()).map(({ id, name }) => [id, name]))
+  }
+
   /** With how each does. */
   async listRules(): Promise<AlertRuleState[]> {
     const { store, alerts, clock } = this.#parts
@@ -184,13 +192,18 @@ export class AlertCommands {
     return result
   }
 
-  async #checkRule(settings: AlertRuleSettings): Promise<void> {
+  /** Throws BAD_INPUT for a rule that its watch cannot have. */
+  checkFigures(settings: Pick<AlertRuleSettings, 'watch' | 'comparison' | 'project' | 'spider'>): void {
     const watch = ALERT_WATCHES[settings.watch]
     const bad = (text: string) => new ScrapdeckError('BAD_INPUT', text)
     if (!(watch.compares as readonly string[]).includes(settings.comparison))
       throw bad(`A rule that tells when ${watch.label} compares with ${watch.compares.join(' or ')} only.`)
     if (settings.watch === 'spider_overdue' && (settings.project === null || settings.spider === null))
       throw bad('Name the project and the spider that must succeed: of all spiders, some are not meant to run.')
+  }
+
+  async #checkRule(settings: AlertRuleSettings): Promise<void> {
+    this.checkFigures(settings)
     const known = new Set((await this.#stored()).map(({ id }) => id))
     const missing = [...settings.channels, ...(settings.escalation?.channels ?? [])].find((id) => !known.has(id))
     if (missing !== undefined) throw noChannel(missing)

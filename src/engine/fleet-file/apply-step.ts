@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { DEFAULT_PROJECT_SETTINGS, type NodeId } from '../../shared/contract/index.ts'
 import { mapDefaults } from '../../shared/job-defaults.ts'
+import type { AlertCommands } from '../commands/alert-commands.ts'
 import type { ChainCommands } from '../commands/chain-commands.ts'
 import type { NodeCommands } from '../commands/node-commands.ts'
 import type { ProjectCommands } from '../commands/project-commands.ts'
@@ -13,9 +14,10 @@ import type { Catalog } from '../projects/catalog.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Random } from '../runtime/random.ts'
 import type { Retention } from '../retention/retention.ts'
+import { alertFromFile } from './alert-rules.ts'
 import { type Part, policyOfFile, settingsFromFile, templateFromFile } from './form.ts'
 import type { Step } from './plan.ts'
-import type { FleetReads } from './read-fleet.ts'
+import { type FleetReads, readAlertNames } from './read-fleet.ts'
 
 /** What a file is compared with, and the commands that apply it. */
 export interface FleetFileParts extends FleetReads {
@@ -26,6 +28,7 @@ export interface FleetFileParts extends FleetReads {
   schedules: Pick<ScheduleCommands, 'create' | 'update' | 'remove' | 'setPaused'>
   chains: Pick<ChainCommands, 'create' | 'update' | 'remove'>
   webhooks: Pick<WebhookCommands, 'list' | 'create' | 'update' | 'remove' | 'check'>
+  alerts: Pick<AlertCommands, 'rules' | 'channelNames' | 'createRule' | 'updateRule' | 'removeRule' | 'checkFigures'>
   retention: Pick<Retention, 'policy' | 'setPolicy' | 'preview'>
   deployed: Pick<Catalog, 'names' | 'allSpidersOf' | 'find'>
   random: Random
@@ -110,6 +113,15 @@ const DOERS = {
   async webhooks({ id, item }, { webhooks }) {
     if (item === null) return webhooks.remove(id!)
     return id === null ? webhooks.create(item) : webhooks.update({ ...item, id })
+  },
+
+  async alerts({ id, item }, parts) {
+    const { alerts } = parts
+    if (item === null) return alerts.removeRule(id!)
+    const settings = alertFromFile(item, await readAlertNames(parts))
+    const revision = alerts.rules().find((rule) => rule.id === id)?.revision
+    // A rule that somebody has removed since the plan is made again.
+    return revision === undefined ? alerts.createRule(settings) : alerts.updateRule({ ...settings, id: id!, revision })
   },
 
   async retention({ item }, { retention }) {

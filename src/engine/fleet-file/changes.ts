@@ -51,6 +51,7 @@ const NEEDED: Record<Part, readonly Permission[]> = {
   schedules: ['schedules.change'],
   chains: ['schedules.change'],
   webhooks: ['webhooks.change'],
+  alerts: ['alerts.change'],
   retention: ['storage.change']
 }
 
@@ -110,6 +111,7 @@ function toShow(current: CurrentFleet): FleetForm {
     }),
     chains: ours('chains'),
     webhooks: ours('webhooks'),
+    alerts: ours('alerts'),
     retention: current.retention.length === 0 ? undefined : ours('retention')
   }
 }

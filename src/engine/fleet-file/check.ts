@@ -19,8 +19,10 @@ import { parseNodeUrl } from '../nodes/scrapyd/node-url.ts'
 import { parseProxyUrl, refuseProxyOverSsh } from '../nodes/scrapyd/proxy.ts'
 import { breather } from '../runtime/breather.ts'
 import { checkTemplates } from '../schedules/template.ts'
+import { missingNames, withUsual } from './alert-rules.ts'
 import type { FleetFileParts } from './apply-step.ts'
 import {
+  type FileAlert,
   type FileNode,
   type FileProject,
   type FileRetention,
@@ -93,7 +95,13 @@ export function normalise(form: FleetForm, current: CurrentFleet): FleetForm {
   }
   if (problems.length > 0) refuse(problems)
   const parts = { ...(nodes && { nodes }), ...(projects && { projects }) }
-  return { ...form, ...parts, ...(schedules && { schedules }), ...(chains && { chains }) }
+  const alerts = form.alerts?.map(withUsual)
+  return {
+    ...{ ...form, ...parts },
+    ...(schedules && { schedules }),
+    ...(chains && { chains }),
+    ...(alerts && { alerts })
+  }
 
   function attempt<T>(what: string, work: () => T): T | undefined {
     try {
@@ -106,12 +114,25 @@ export function normalise(form: FleetForm, current: CurrentFleet): FleetForm {
 }
 
 /** The checks of the rooms, which change nothing. */
-export type FleetChecks = Pick<FleetFileParts, 'nodes' | 'projects' | 'webhooks' | 'deployed' | 'retention' | 'clock'>
+export type FleetChecks = Pick<
+  FleetFileParts,
+  'nodes' | 'projects' | 'webhooks' | 'deployed' | 'alerts' | 'retention' | 'clock'
+>
 
 /** Checks what the commands would refuse before any of them runs. Rejects with FLEET_FILE_INVALID, naming it all. */
 export async function checkSteps(steps: readonly Step[], current: CurrentFleet, checks: FleetChecks): Promise<void> {
   const fromConfiguration = new Set(current.discovery.filter(({ isOurs }) => !isOurs).map(({ id }) => id))
   const problems = danglingNodes(steps, current)
+  const namesOf = (part: 'nodes' | 'schedules') =>
+    new Set(
+      [...current[part], ...steps.filter((step) => step.part === part)].flatMap(({ item }) =>
+        item === null ? [] : [nameOf(item)]
+      )
+    )
+  const known = {
+    ...{ nodes: namesOf('nodes'), schedules: namesOf('schedules') },
+    channels: new Set((await checks.alerts.channelNames()).values())
+  }
   const breathe = breather(checks.clock)
   for (const step of steps) {
     await breathe()
@@ -119,7 +140,8 @@ export async function checkSteps(steps: readonly Step[], current: CurrentFleet, 
       if (step.part === 'discovery' && fromConfiguration.has(step.id as SourceId)) {
         throw new Error('this source is in the configuration file. Change it there, or leave it out of this file')
       }
-      if (step.item !== null) await checkItem(step, checks)
+      if (step.part === 'alerts' && step.item !== null) checkAlert(step.item as FileAlert, known, checks)
+      else if (step.item !== null) await checkItem(step, checks)
       else if (step.part === 'nodes') checks.nodes.checkRemoval(step.id as NodeId, { force: false })
     } catch (error) {
       problems.push(`${step.change.noun} ${step.change.name}: ${(error as Error).message}`)
@@ -227,6 +249,12 @@ async function checkItem(step: Step, checks: FleetChecks): Promise<void> {
     checkOne(template, 'chain')
     await checkTemplates({ name: item.name, jobs: [template] }, 'UTC', checks.clock)
   }
+}
+
+function checkAlert(item: FileAlert, known: Parameters<typeof missingNames>[1], { alerts }: FleetChecks): void {
+  alerts.checkFigures(withUsual(item))
+  const missing = missingNames(item, known)
+  if (missing !== null) throw new Error(missing)
 }
 
 type Values = Pick<FileTemplate, 'settings' | 'args' | 'secretNames'> &

@@ -37,6 +37,7 @@ function openFiles(failure: { next: Error | null }) {
       check: () => {},
       create: async (settings: object) => void webhooks.push({ id: 'w', ...settings })
     },
+    alerts: { rules: () => [], channelNames: async () => new Map() },
     retention: { policy: () => ({ revision: 0 }) },
     random: { hex: () => 'a1' },
     clock

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import {
+  AlertRuleSettings,
   ChainSettings,
   EggPolicy,
   JobDefaults,
@@ -134,6 +135,26 @@ export type FileChain = z.infer<typeof FileChain>
 const FileWebhook = WebhookSettings.strict()
 export type FileWebhook = z.infer<typeof FileWebhook>
 
+const ChannelNames = z.array(z.string().min(1).max(200)).max(20)
+
+/** Whom it tells is named, as is what it is about. If absent, figures are those that its watch usually has. */
+const FileAlert = AlertRuleSettings.omit({ scheduleId: true, nodeId: true })
+  .extend({
+    schedule: z.string().min(1).max(200).nullable().default(null),
+    node: z.string().min(1).max(200).nullable().default(null),
+    comparison: AlertRuleSettings.shape.comparison.optional(),
+    threshold: AlertRuleSettings.shape.threshold.optional(),
+    forSeconds: AlertRuleSettings.shape.forSeconds.optional(),
+    severity: AlertRuleSettings.shape.severity.optional(),
+    channels: ChannelNames.default([]),
+    escalation: z
+      .strictObject({ afterSeconds: z.number().int().min(60).max(2_678_400), channels: ChannelNames.min(1) })
+      .nullable()
+      .default(null)
+  })
+  .strict()
+export type FileAlert = z.infer<typeof FileAlert>
+
 const FileKeep = KeepPolicy.strict()
 const FileEggs = EggPolicy.strict()
 const FileRetention = z.strictObject({
@@ -168,6 +189,8 @@ export const FleetForm = z.strictObject({
   schedules: z.array(FileSchedule).max(20_000).optional(),
   chains: z.array(FileChain).max(10_000).optional(),
   webhooks: z.array(FileWebhook).max(1_000).optional(),
+  /** Rules; the channels that they name are not in the file. */
+  alerts: z.array(FileAlert).max(5_000).optional(),
   /** One policy, changed as a whole: between two changes of it, something could be deleted. */
   retention: FileRetention.transform((policy) => [policy]).optional()
 })
@@ -182,6 +205,7 @@ export const PARTS = {
   schedules: FileSchedule,
   chains: FileChain,
   webhooks: FileWebhook,
+  alerts: FileAlert,
   retention: FileRetention
 } as const
 export type Part = keyof typeof PARTS

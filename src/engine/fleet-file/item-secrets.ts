@@ -22,6 +22,7 @@ const MASKED: { [P in Part]: (item: ItemOf<P>) => ItemOf<P> } = {
   schedules: (schedule) => ({ ...schedule, jobs: schedule.jobs.map((template) => maskSecrets(template)) }),
   chains: (chain) => ({ ...chain, run: maskSecrets(chain.run) }),
   webhooks: same,
+  alerts: same,
   retention: same
 }
 
@@ -43,6 +44,7 @@ const FILLED: { [P in Part]: (item: ItemOf<P>, before: ItemOf<P> | undefined) =>
   }),
   chains: (chain, before) => ({ ...chain, run: fillMasked(chain.run, before?.run) }),
   webhooks: same,
+  alerts: same,
   retention: same
 }
 

@@ -15,6 +15,7 @@ const NOTHING: CurrentFleet = {
   schedules: [],
   chains: [],
   webhooks: [],
+  alerts: [],
   retention: []
 }
 
@@ -49,6 +50,8 @@ chains:
   - { name: then, project: shop, spider: prices, on: succeeded, run: { project: shop, spiders: [report] } }
 webhooks:
   - { name: ops, url: https://ops.example/hook, events: [job.ended] }
+alerts:
+  - { name: nodes, watch: node_down, node: berlin, channels: [Ops], escalation: { afterSeconds: 900, channels: [Boss] } }
 retention:
   jobs: { days: 400 }
   logs: { days: 90, perSpider: 50 }
@@ -75,9 +78,12 @@ describe('the plan of a fleet file', () => {
       'add schedule',
       'add chain',
       'add webhook',
+      'add alert',
       'add retention'
     ])
-    const empty = read('nodes: []\ndiscovery: []\nprojects: []\nlimits: []\nschedules: []\nchains: []\nwebhooks: []')
+    const empty = read(
+      'nodes: []\ndiscovery: []\nprojects: []\nlimits: []\nschedules: []\nchains: []\nwebhooks: []\nalerts: []'
+    )
     const gone = planFleetFile(fleetOf(FULL), empty, true).map(({ change }) => `${change.act} ${change.noun}`)
     // The local node is the service's own and stays, and so does the retention policy.
     expect(gone).toEqual(

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import {
+  type AlertRuleId,
   type ChainId,
   type FleetFileChange,
   type NodeId,
@@ -21,6 +22,7 @@ interface IdOf {
   schedules: ScheduleId
   chains: ChainId
   webhooks: WebhookId
+  alerts: AlertRuleId
   retention: 'policy'
 }
 
@@ -54,6 +56,7 @@ export const NOUNS: Record<Part, FleetFileChange['noun']> = {
   schedules: 'schedule',
   chains: 'chain',
   webhooks: 'webhook',
+  alerts: 'alert',
   retention: 'retention'
 }
 

@@ -5,6 +5,7 @@ import {
   type SealedText,
   type Webhook
 } from '../../shared/contract/index.ts'
+import type { AlertCommands } from '../commands/alert-commands.ts'
 import type { QueueCommands } from '../commands/queue-commands.ts'
 import { openTemplate } from '../commands/template-secrets.ts'
 import type { Discovery } from '../nodes/discovery/discovery.ts'
@@ -13,6 +14,7 @@ import type { SecretBox } from '../runtime/secret-box.ts'
 import type { StoredNode, StoredSchedule } from '../store/records.ts'
 import type { ChainStore, NodeStore, ProjectSettingsStore, ScheduleReader } from '../store/store.ts'
 import type { Retention } from '../retention/retention.ts'
+import { type AlertNames, alertOfFile } from './alert-rules.ts'
 import { retentionOfFile, ruleOfFile, templateOfFile, textOfMoment } from './form.ts'
 import type { CurrentFleet, CurrentItem } from './plan.ts'
 
@@ -24,8 +26,22 @@ export interface FleetReads {
   discovery: Pick<Discovery, 'list'>
   queue: Pick<QueueCommands, 'limits'>
   webhooks: { list(): Promise<Webhook[]> }
+  alerts: Pick<AlertCommands, 'rules' | 'channelNames'>
   retention: Pick<Retention, 'policy'>
   secretBox: Pick<SecretBox, 'open'>
+}
+
+export async function readAlertNames({ store, alerts }: Pick<FleetReads, 'store' | 'alerts'>): Promise<AlertNames> {
+  const [nodes, schedules, channels] = await Promise.all([
+    store.listNodes(),
+    store.listSchedules(),
+    alerts.channelNames()
+  ])
+  return {
+    nodes: new Map(nodes.map(({ id, name }) => [id, name])),
+    schedules: new Map(schedules.map(({ id, settings }) => [id, settings.name])),
+    channels
+  }
 }
 
 /** Everything that a fleet file may contain. Secrets are decrypted, so never show the result unmasked. */
@@ -37,6 +53,7 @@ export async function readFleet(parts: FleetReads): Promise<CurrentFleet> {
   const [schedules, chains] = [await store.listSchedules(), await store.listChains()]
   const { policy, revision } = parts.retention.policy()
   const isPolicySet = revision > 0
+  const names = await readAlertNames(parts)
   // Sorted by name, so that equal fleets export equal files.
   return {
     nodes: byName(await Promise.all(nodes.map((node) => nodeOf(node, parts.secretBox)))),
@@ -77,6 +94,7 @@ export async function readFleet(parts: FleetReads): Promise<CurrentFleet> {
         isOurs: true
       }))
     ),
+    alerts: byName(parts.alerts.rules().map((rule) => ({ id: rule.id, item: alertOfFile(rule, names), isOurs: true }))),
     retention: isPolicySet ? [{ id: 'policy', item: retentionOfFile(policy), isOurs: true }] : []
   }
 

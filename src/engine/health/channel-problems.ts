@@ -11,7 +11,7 @@ export interface ChannelTrouble {
   answer: string
   /** Of the oldest message that did not arrive. */
   sinceMs: number
-  /** `failing`: messages wait; `given_up`: some were not delivered and never will be; `gone`: the receiver wants none. */
+  /** `failing`: messages wait; `given_up`: some are lost; `gone`: the receiver wants none. */
   state: 'failing' | 'given_up' | 'gone'
   /** Whether a rule tells another channel about it. */
   isToldElsewhere: boolean

@@ -1,5 +1,5 @@
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads'
-import { BLOB_CALLS, EVENT_HOOKS, type Plugin, type PluginFactory } from './plugin.ts'
+import { ALERT_HOOK, BLOB_CALLS, EVENT_HOOKS, type Plugin, type PluginFactory } from './plugin.ts'
 import type { FromPlugin, PluginCall } from './plugin-messages.ts'
 
 // The thread that runs one plugin. It may be terminated at any moment; plugin-thread.ts is the other end.
@@ -9,7 +9,7 @@ if (port === null) throw new Error('plugin-worker.ts is started by plugin-thread
 const post = (message: FromPlugin, transfer: readonly ReadableStream[] = []) =>
   port.postMessage(message, transfer as never)
 
-const KNOWN = [...Object.values(EVENT_HOOKS), 'beforeDispatch', 'blobs']
+const KNOWN = [...Object.values(EVENT_HOOKS), ALERT_HOOK, 'beforeDispatch', 'blobs']
 
 void serve(port)
 

@@ -1,4 +1,4 @@
-import type { Problem } from '../../shared/contract/index.ts'
+import type { AlertNews, Problem } from '../../shared/contract/index.ts'
 import type { StoredJob } from '../store/records.ts'
 
 // What a plugin is: a module whose default export creates one (docs/plugins.md; two examples in resources/plugins/).
@@ -78,6 +78,8 @@ export interface Plugin {
   deployed?(
     event: PluginEvent<'deploy', { project: string; version: string; sha256: string | null; spiders: string[] | null }>
   ): Answer<void>
+  /** For channels of the kind `plugin` that name it: alerts fired or ended. It is tried for three days. */
+  alert?(event: PluginEvent<'alert', AlertNews>): Answer<void>
   /** For alert channels: a problem of the Overview was raised or resolved. */
   problemRaised?(event: PluginEvent<'problem.raised', { problem: Problem }>): Answer<void>
   problemResolved?(
@@ -101,6 +103,9 @@ export interface PluginBlobs {
 
 /** The default export. `options`: from the configuration, after the module. If it throws, the engine does not start. */
 export type PluginFactory = (options: Readonly<Record<string, string>>) => Answer<Plugin>
+
+/** Called for channels, not for events that a plugin subscribes to. */
+export const ALERT_HOOK = 'alert' satisfies keyof Plugin
 
 /** The hook for each event. */
 export const EVENT_HOOKS = {

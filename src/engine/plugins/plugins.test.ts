@@ -251,6 +251,24 @@ describe('the examples of docs/plugins.md', () => {
     })
   })
 
+  it('a plugin with the hook alert is told what a channel has to tell, and no event', async () => {
+    const plugins = await openBody('{ alert({ id, data }) { if (data.title === "x") throw new Error("busy") } }')
+    expect(plugins.alertNames()).toEqual(['p0'])
+    const message = (title: string) => ({ id: 'msg_1', body: JSON.stringify({ type: 'alert', data: { title } }) })
+    expect(await plugins.sendAlert('p0', message('a'))).toEqual({ isGood: true, answer: 'delivered' })
+    expect(await plugins.sendAlert('p0', message('x'))).toMatchObject({
+      isGood: false,
+      answer: expect.stringContaining('busy')
+    })
+    expect(await plugins.sendAlert('p1', message('a'))).toMatchObject({
+      answer: expect.stringContaining('no plugin p1')
+    })
+    const put: unknown[] = []
+    const store = { listWebhooks: async () => [], putWebhook: async (one: unknown) => void put.push(one) }
+    await plugins.subscribe(store as never)
+    expect(put).toEqual([])
+  })
+
   it('only one plugin can keep blobs', async () => {
     const module = join(EXAMPLES, 'blobs-in-directory.ts')
     const both = open({ module, options: { directory } }, { module, options: { directory } })

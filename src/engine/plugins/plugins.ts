@@ -7,7 +7,8 @@ import type { Clock } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
 import type { NewWebhook, StoredDelivery, StoredWebhook } from '../store/records.ts'
 import type { WebhookStore } from '../store/store.ts'
-import { type DispatchQuestion, EVENT_HOOKS } from './plugin.ts'
+import type { SendResult } from '../webhooks/plan-try.ts'
+import { ALERT_HOOK, type DispatchQuestion, EVENT_HOOKS } from './plugin.ts'
 import { createPluginBlobs } from './plugin-blobs.ts'
 import { PluginError, type PluginSettings, PluginThread } from './plugin-thread.ts'
 
@@ -84,14 +85,20 @@ export class Plugins {
     const thread = this.#threads.find(({ settings }) => idOf(settings) === id)
     const hook = (EVENT_HOOKS as Record<string, string>)[delivery.event]
     if (thread === undefined || hook === undefined) return { isGood: false, answer: 'It is no longer configured' }
-    try {
-      // Wait until the thread can start, because a failed call would use up one of the delivery's tries.
-      await thread.untilStartable()
-      await thread.call(hook, [{ id: delivery.id, ...JSON.parse(delivery.body) }])
-      return { isGood: true, answer: 'delivered' }
-    } catch (error) {
-      return { isGood: false, answer: wordsOf(error) }
-    }
+    return callHook(thread, hook, delivery)
+  }
+
+  /** Names of the plugins that channels may name. */
+  alertNames(): string[] {
+    return this.#threads.filter((thread) => thread.has(ALERT_HOOK)).map(({ settings }) => settings.name)
+  }
+
+  /** Tells a plugin what a channel has to tell. Never rejects. */
+  async sendAlert(name: string, message: Pick<StoredDelivery, 'id' | 'body'>): Promise<SendResult> {
+    const thread = this.#threads.find(({ settings }) => settings.name === name)
+    if (thread?.has(ALERT_HOOK) !== true)
+      return { isGood: false, answer: `the configuration has no plugin ${name} with the hook ${ALERT_HOOK} any more` }
+    return callHook(thread, ALERT_HOOK, message)
   }
 
   /** Subscribes the plugins' hooks to outbox events, and removes the subscriptions of plugins that are gone. */
@@ -110,6 +117,21 @@ export class Plugins {
       if (kind === 'plugin' && !wanted.has(id)) await store.deleteWebhook(id)
     }
     for (const webhook of wanted.values()) await store.putWebhook(webhook)
+  }
+}
+
+async function callHook(
+  thread: PluginThread,
+  hook: string,
+  { id, body }: Pick<StoredDelivery, 'id' | 'body'>
+): Promise<SendResult> {
+  try {
+    // Wait until the thread can start, because a failed call would use up one of the delivery's tries.
+    await thread.untilStartable()
+    await thread.call(hook, [{ id, ...JSON.parse(body) }])
+    return { isGood: true, answer: 'delivered' }
+  } catch (error) {
+    return { isGood: false, answer: wordsOf(error) }
   }
 }
 

@@ -58,7 +58,8 @@ export function wireRouter(
       queue: parts.queueCommands,
       schedules: scheduleCommands,
       chains: parts.chainCommands,
-      webhooks: parts.webhookCommands
+      webhooks: parts.webhookCommands,
+      alerts: parts.alertCommands
     })
   })
 }

@@ -1,7 +1,7 @@
 import { WebhookCommands } from '../commands/webhook-commands.ts'
 import type { StoredDelivery, StoredWebhook } from '../store/records.ts'
 import { createAddressGuard } from '../webhooks/addresses.ts'
-import { createChannels } from '../webhooks/channels/channels.ts'
+import { type AlertPlugins, createChannels } from '../webhooks/channels/channels.ts'
 import type { AlertCommand } from '../webhooks/channels/command.ts'
 import type { Links } from '../webhooks/channels/words.ts'
 import { Deliverer } from '../webhooks/deliverer.ts'
@@ -19,6 +19,7 @@ export function wireWebhooks(
     /** For messages of alerts: where the app is, and programs that they may be given to. */
     links?: Links
     commands?: readonly AlertCommand[] | undefined
+    plugins: AlertPlugins
     sendToPlugin: (webhook: StoredWebhook, delivery: StoredDelivery) => Promise<SendResult>
   }
 ) {

@@ -163,6 +163,8 @@ export const AlertTarget = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('webhook'), url: z.string().min(1).max(2_000) }),
   /** One that the operator of the machine has named in `alert_commands`: the message is its input, as JSON. */
   z.object({ kind: z.literal('command'), command: z.string().min(1).max(100) }),
+  /** One of the configuration that has the hook `alert`. */
+  z.object({ kind: z.literal('plugin'), plugin: z.string().min(1).max(100) }),
   /** Of whoever has the desktop app or a page open. */
   z.object({ kind: z.literal('desktop') })
 ])

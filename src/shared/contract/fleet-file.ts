@@ -3,7 +3,7 @@ import { ask, read, write } from './operation.ts'
 
 /** One change that applying a fleet file would make, or made. */
 export const FleetFileChange = z.object({
-  noun: z.enum(['node', 'discovery', 'project', 'limits', 'schedule', 'chain', 'webhook', 'retention']),
+  noun: z.enum(['node', 'discovery', 'project', 'limits', 'schedule', 'chain', 'webhook', 'alert', 'retention']),
   name: z.string(),
   act: z.enum(['add', 'change', 'remove']),
   /** Fields that differ, with their values as YAML; secrets are never shown. */
@@ -20,8 +20,8 @@ const FleetFile = z.object({
 })
 
 /**
- * Fleet as code: nodes, sources, projects' settings, limits, schedules, chains, webhooks and retention as one YAML
- * file.
+ * Fleet as code: nodes, sources, projects' settings, limits, schedules, chains, webhooks, rules of alerts and retention
+ * as one YAML file.
  */
 export const fleetFileContract = {
   export: read('fleet.apply', 'GET /fleet-file', 'service').output(z.object({ yaml: z.string() })),

@@ -27,6 +27,13 @@ export interface Channels {
   test(channel: StoredWebhook): Promise<TestResult>
 }
 
+/** Plugins that have a hook for alerts. */
+export interface AlertPlugins {
+  alertNames(): string[]
+  /** Never rejects, and enforces its own timeout. */
+  sendAlert(name: string, message: { id: string; body: string }): Promise<SendResult>
+}
+
 export interface ChannelsParts {
   secretBox: SecretBox
   clock: Clock
@@ -36,6 +43,8 @@ export interface ChannelsParts {
   links?: Links | undefined
   /** Programs that the operator's configuration names. */
   commands?: readonly AlertCommand[] | undefined
+  /** Modules that it names. Default: none. */
+  plugins?: AlertPlugins | undefined
   /** Tests only: where Telegram is, and who vouches for mail servers. */
   seams?: { telegramApi?: string; authorities?: string[] } | undefined
 }
@@ -43,10 +52,24 @@ export interface ChannelsParts {
 /** Senders by kind, each loaded for its first message. */
 type Senders = { [Kind in AlertTargetKind]: () => Promise<Sender<Kind>> }
 
+const NO_PLUGINS: AlertPlugins = {
+  alertNames: () => [],
+  sendAlert: async (name) => ({ isGood: false, answer: `there is no plugin ${name}` })
+}
+
 const CONVERSATION_MAX = 200
 
 export function createChannels(parts: ChannelsParts): Channels {
-  const { secretBox, clock, guard, post, links = { base: null }, commands = [], seams = {} } = parts
+  const {
+    secretBox,
+    clock,
+    guard,
+    post,
+    links = { base: null },
+    commands = [],
+    plugins = NO_PLUGINS,
+    seams = {}
+  } = parts
   const senders: Senders = {
     email: once(async () =>
       (await import('./email.ts')).emailSender({ guard, clock, links, authorities: seams.authorities })
@@ -61,6 +84,10 @@ export function createChannels(parts: ChannelsParts): Channels {
     pagerduty: once(async () => (await import('./pagerduty.ts')).pagerDutySender(post, links, clock)),
     webhook: once(async () => (await import('./webhook.ts')).webhookSender({ clock, secretBox, post })),
     command: once(async () => (await import('./command.ts')).commandSender(commands, clock)),
+    plugin:
+      async () =>
+      ({ target, id, body }) =>
+        plugins.sendAlert(target.plugin, { id, body }),
     // The app shows it from the change feed: nothing is sent.
     desktop: async () => async () => ({ isGood: true, answer: 'shown in the app' })
   }
@@ -91,7 +118,7 @@ export function createChannels(parts: ChannelsParts): Channels {
   const inOrder = createQueues()
 
   return {
-    check: (target, hasSecret) => checkTarget(target, hasSecret, { guard, commands }),
+    check: (target, hasSecret) => checkTarget(target, hasSecret, { guard, commands, plugins: plugins.alertNames() }),
     send: (channel, { id, body, madeAtMs }) =>
       inOrder(channel.id, () => deliver(channel, { id, body, madeAtMs, say: () => {} })),
     async test(channel) {

@@ -15,7 +15,11 @@ const MAIL: Extract<AlertTarget, { kind: 'email' }> = {
 
 function problemOf(target: AlertTarget, hasSecret = true): string | null {
   try {
-    checkTarget(target, hasSecret, { guard: createAddressGuard(['10.1.0.0/16']), commands: [{ name: 'page' }] })
+    checkTarget(target, hasSecret, {
+      guard: createAddressGuard(['10.1.0.0/16']),
+      commands: [{ name: 'page' }],
+      plugins: ['chat']
+    })
     return null
   } catch (error) {
     const { code, message } = error as Error & { code: string }
@@ -62,6 +66,7 @@ test.each<[AlertTarget, string]>([
   [{ kind: 'pagerduty', url: 'http://events.pagerduty.com/v2/enqueue' }, 'must start with https'],
   [{ kind: 'pagerduty', url: 'https://192.168.0.1/' }, 'WEBHOOK_URL_FORBIDDEN'],
   [{ kind: 'webhook', url: 'ftp://example.org' }, 'WEBHOOK_URL_FORBIDDEN'],
+  [{ kind: 'plugin', plugin: 'other' }, 'no plugin other with the hook alert. There is: chat'],
   [{ kind: 'command', command: 'reboot' }, 'no command reboot in alert_commands. It has: page']
 ])('%j is refused: %s', (target, words) => {
   expect(problemOf(target)).toContain(words)
@@ -87,6 +92,6 @@ test('those without a secret need none, and without any command in the configura
   ] as AlertTarget[])
     expect(problemOf(target, false)).toBeNull()
   const none = () =>
-    checkTarget({ kind: 'command', command: 'a' }, false, { guard: createAddressGuard([]), commands: [] })
+    checkTarget({ kind: 'command', command: 'a' }, false, { guard: createAddressGuard([]), commands: [], plugins: [] })
   expect(none).toThrow('add one to alert_commands first')
 })

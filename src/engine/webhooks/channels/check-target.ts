@@ -31,7 +31,11 @@ const SECRETS: Partial<Record<AlertTarget['kind'], string>> = {
 export function checkTarget(
   target: AlertTarget,
   hasSecret: boolean,
-  { guard, commands }: { guard: AddressGuard; commands: readonly { name: string }[] }
+  {
+    guard,
+    commands,
+    plugins
+  }: { guard: AddressGuard; commands: readonly { name: string }[]; plugins: readonly string[] }
 ): void {
   const missing = SECRETS[target.kind]
   if (missing !== undefined && !hasSecret) throw bad(`Enter ${missing}.`)
@@ -48,6 +52,8 @@ export function checkTarget(
       return void guard.checkUrl(target.url)
     case 'command':
       return checkCommand(target, commands)
+    case 'plugin':
+      return checkPlugin(target, plugins)
     case 'slack':
     case 'discord':
     case 'teams':
@@ -79,6 +85,15 @@ function checkSecretUrl(url: string, guard: AddressGuard): void {
   guard.checkUrl(url)
   const problem = problemOfAddress(url)
   if (problem !== null) throw bad(`${problem}.`)
+}
+
+function checkPlugin({ plugin }: Of<'plugin'>, known: readonly string[]): void {
+  if (known.includes(plugin)) return
+  throw bad(
+    known.length === 0
+      ? 'No plugin of the configuration has the hook alert: add one to plugins first.'
+      : `There is no plugin ${plugin} with the hook alert. There is: ${known.join(', ')}.`
+  )
 }
 
 function checkCommand({ command }: Of<'command'>, commands: readonly { name: string }[]): void {

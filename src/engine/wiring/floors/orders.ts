@@ -31,7 +31,7 @@ export function openOrders(options: EngineOptions, below: WithWork, opened: Asyn
   const sending = { networks: webhookNetworks, post: seams.post, links, commands: options.alertCommands }
   const { deliverer, webhookCommands, channels } = wireWebhooks({
     ...base,
-    ...sending,
+    ...{ ...sending, plugins },
     sendToPlugin: (webhook, delivery) => plugins.send(webhook, delivery)
   })
   opened.adopt(deliverer, stop)

@@ -163,6 +163,7 @@ export const CHANNEL_KINDS: Record<AlertTargetKind, string> = {
   pagerduty: 'PagerDuty',
   webhook: 'Webhook',
   command: 'Command',
+  plugin: 'Plugin',
   desktop: 'Desktop notification'
 }
 

@@ -103,6 +103,14 @@ export function ChannelDialog({ channel, onClose, onCreated }: ChannelDialogProp
             {...CODE_INPUT}
           />
         )}
+        {kind === 'plugin' && (
+          <TextInput
+            {...fields.input('plugin')}
+            label="Plugin"
+            description="The name of one of the configuration that has the hook alert."
+            {...CODE_INPUT}
+          />
+        )}
         {kind === 'desktop' && (
           <p className={form.hint}>Whoever has the desktop app or a page of Scrapdeck open gets a notification.</p>
         )}

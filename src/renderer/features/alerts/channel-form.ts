@@ -22,6 +22,7 @@ export interface ChannelTexts {
   chatId: string
   url: string
   command: string
+  plugin: string
   /** Empty: none, or that which is stored. */
   secret: string
   hasQuiet: boolean
@@ -46,6 +47,7 @@ export const SECRETS: Record<AlertTargetKind, { label: string; help: string } | 
   pagerduty: { label: 'Integration key', help: 'Of an Events API v2 integration of the service.' },
   webhook: null,
   command: null,
+  plugin: null,
   desktop: null
 }
 const NEEDS_SECRET: readonly AlertTargetKind[] = ['slack', 'telegram', 'discord', 'teams', 'pagerduty']
@@ -56,7 +58,18 @@ export function startChannel(channel: AlertChannel | null, zone: string): Channe
   const quiet = channel?.quiet ?? null
   return {
     ...{ name: channel?.name ?? '', enabled: channel?.enabled ?? true, kind: 'email', secret: '' },
-    ...{ to: [], from: '', host: '', port: 587, security: 'starttls', username: '', chatId: '', url: '', command: '' },
+    ...{
+      to: [],
+      from: '',
+      host: '',
+      port: 587,
+      security: 'starttls',
+      username: '',
+      chatId: '',
+      url: '',
+      command: '',
+      plugin: ''
+    },
     ...channel?.target,
     ...{ hasQuiet: quiet !== null, quietZone: quiet?.zone ?? zone, quietFrom: quiet?.from ?? '22:00' },
     ...{ quietUntil: quiet?.until ?? '07:00', quietDays: [...(quiet?.days ?? WEEK)] }
@@ -95,21 +108,34 @@ const quietOf = (texts: ChannelTexts): QuietHours | null =>
     ? { zone: texts.quietZone, from: texts.quietFrom, until: texts.quietUntil, days: texts.quietDays }
     : null
 
-function targetOf({ kind, to, from, host, port, security, username, chatId, url, command }: ChannelTexts): unknown {
+function targetOf({
+  kind,
+  to,
+  from,
+  host,
+  port,
+  security,
+  username,
+  chatId,
+  url,
+  command,
+  plugin
+}: ChannelTexts): unknown {
   if (kind === 'email')
     return { kind, to, from: from.trim(), host: host.trim(), port: Number(port), security, username: username.trim() }
   if (kind === 'telegram') return { kind, chatId: chatId.trim() }
   if (kind === 'pagerduty') return { kind, url: url.trim() || PAGERDUTY_URL }
   if (kind === 'webhook') return { kind, url: url.trim() }
   if (kind === 'command') return { kind, command: command.trim() }
+  if (kind === 'plugin') return { kind, plugin: plugin.trim() }
   return { kind }
 }
 
 /** The name of a channel for which none was typed. */
-export function nameOf(texts: Pick<ChannelTexts, 'kind' | 'to' | 'url' | 'command' | 'chatId'>): string {
-  const { kind, to, url, command, chatId } = texts
+export function nameOf(texts: Pick<ChannelTexts, 'kind' | 'to' | 'url' | 'command' | 'plugin' | 'chatId'>): string {
+  const { kind, to, url, command, plugin, chatId } = texts
   const of = {
-    ...{ email: to[0], telegram: chatId.trim(), command: command.trim() },
+    ...{ email: to[0], telegram: chatId.trim(), command: command.trim(), plugin: plugin.trim() },
     webhook: URL.canParse(url.trim()) ? new URL(url.trim()).hostname : ''
   } as Partial<Record<AlertTargetKind, string | undefined>>
   return of[kind] || CHANNEL_KINDS[kind]

@@ -9,6 +9,7 @@ import {
   IconCheck,
   IconMail,
   IconPencil,
+  IconPuzzle,
   IconSend,
   IconTerminal2,
   IconTrash,
@@ -39,6 +40,7 @@ const ICONS: Record<AlertTargetKind, typeof IconMail> = {
   pagerduty: IconUrgent,
   webhook: IconWebhook,
   command: IconTerminal2,
+  plugin: IconPuzzle,
   desktop: IconBell
 }
 

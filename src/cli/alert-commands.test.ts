@@ -1,0 +1,101 @@
+import { expect, it } from 'vitest'
+import { ALERT_WATCHES, type AlertWatch } from '../shared/alert-watches.ts'
+import type { Alert, AlertRuleSettings } from '../shared/contract/index.ts'
+import { EXAMPLES } from '../server/openapi/examples.ts'
+import { EXIT_CODES } from './client/exit-codes.ts'
+import { call, openEngine, startServer } from './testing/call.ts'
+
+/** An engine whose one node is down, and a rule that says so. */
+async function openWithAlert() {
+  const opened = await openEngine()
+  const { engine } = opened
+  await engine.prepare('berlin')
+  const rule = (watch: AlertWatch, over: Partial<AlertRuleSettings>) => {
+    const { usual, compares } = ALERT_WATCHES[watch]
+    const settings = { ...usual, watch, comparison: compares[0], name: watch, channels: [], ...over }
+    return engine.client.alertRules.create(settings)
+  }
+  await rule('node_down', { name: 'Nodes', forSeconds: 0, owner: 'Ops' })
+  engine.node.isDown = true
+  await engine.until(async () => (await engine.client.alerts.list({})).alerts.length === 1)
+  const [alert] = (await engine.client.alerts.list({})).alerts
+  return { ...opened, alert: alert! }
+}
+
+it('alerts lists what fires, acknowledges it by the beginning of its id, and shows who did', async () => {
+  const { run, alert } = await openWithAlert()
+  const start = alert.id.slice(0, 10)
+  const shown = await run('alerts')
+  expect(shown.code).toBe(0)
+  expect(shown.out).toMatch(new RegExp(`^${start} +critical +firing +\\d.* +Nodes +Ops +berlin is down`, 'm'))
+  expect(JSON.parse((await run('alerts', '--json')).out)).toMatchObject({
+    alerts: [{ id: alert.id }],
+    nextBefore: null
+  })
+  expect((await run('alerts', 'list', '--rule', 'nodes')).out).toContain('berlin is down')
+  expect(await run('alerts', 'ack', start)).toMatchObject({ code: 0, out: '1 alert acknowledged.\n' })
+  expect((await run('alerts')).out).toMatch(/firing, acknowledged by the owner/)
+  expect((await run('alerts', 'ack', alert.id)).out).toBe(
+    '0 alerts acknowledged. 1 alert had ended or been acknowledged before.\n'
+  )
+  const wrong = await run('alerts', 'ack', 'abc')
+  expect([wrong.code, wrong.error]).toEqual([EXIT_CODES.notFound, expect.stringContaining('No alert that fires has')])
+  expect((await run('alerts', '--rule', 'x')).error).toBe('There is no alert rule x. There are Nodes.')
+  expect((await run('alerts', '--limit', '0')).code).toBe(EXIT_CODES.usage)
+})
+
+it('alerts silence names what is silent and for how long; unsilence ends it', async () => {
+  const { engine, run } = await openWithAlert()
+  expect((await run('alerts', 'silence')).code).toBe(EXIT_CODES.usage)
+  // The command line has a clock of its own, of this test's.
+  const nowMs = engine.clock.nowMs()
+  const words = ['--node', 'berlin', '--rule', 'Nodes', '--comment', 'moving']
+  const made = await run('alerts', 'silence', '--for', `${Math.ceil(nowMs / 1_000 / 86_400) + 2}d`, ...words)
+  const [silence] = (await engine.client.alertSilences.list()).silences
+  expect(made).toMatchObject({ code: 0, out: expect.stringContaining(`alerts unsilence ${silence!.id}" ends it`) })
+  expect(silence).toMatchObject({ comment: 'moving', by: 'the owner', project: null })
+  expect((await run('alerts')).out).toMatch(/firing, silenced/)
+  expect((await run('alerts', 'silences')).out).toMatch(/Nodes +- +- +berlin +the owner +moving/)
+  expect((await run('alerts', 'unsilence', silence!.id)).out).toBe('The silence has ended.\n')
+  expect((await run('alerts', 'silences')).out).toBe('No silences.\n')
+  expect((await run('alerts', 'unsilence', silence!.id)).code).toBe(EXIT_CODES.notFound)
+})
+
+it('alerts rules lists the rules with how they do', async () => {
+  const { run } = await openWithAlert()
+  expect((await run('alerts', 'rules')).out).toMatch(/^Nodes +critical +a node does not respond +- +1 +1 +0 +.+ ago/m)
+  const { url } = await openEngine()
+  expect((await call(['alerts', 'rules'], { url, password: 'wrong' })).code).not.toBe(0)
+})
+
+it('alerts --follow prints what fires, then what ends, also while the connection was away', async () => {
+  const alert: Alert = { ...EXAMPLES.alerts.list.output.alerts[0]!, text: 'north is down', state: 'firing' }
+  const ended: Alert = { ...alert, state: 'resolved', resolvedAtMs: alert.sinceMs + 60_000 }
+  let [streams, reads] = [0, 0]
+  const url = await startServer((request, response) => {
+    if (request.url?.includes('/events')) {
+      streams += 1
+      response.writeHead(200, { 'content-type': 'text/event-stream' })
+      const batch = { cursor: `${streams}.a.1`, reset: false, changes: streams === 1 ? [] : [{ kind: 'alerts' }] }
+      response.write(`event: message\ndata: ${JSON.stringify(batch)}\n\n`)
+      // The first connection breaks; the alert ends meanwhile.
+      if (streams < 3) setTimeout(() => response.destroy(), 50)
+      return
+    }
+    reads += 1
+    response.setHeader('content-type', 'application/json')
+    response.end(JSON.stringify({ alerts: [streams === 1 ? alert : ended], nextBefore: null }))
+  })
+  let slept = 0
+  const sleep = async () => {
+    slept += 1
+    if (slept === 2) throw new Error('enough')
+  }
+  const { out } = await call(['alerts', '--follow'], { url, sleep })
+  expect(out.replaceAll(/^[\d-]+ [\d:]+/gm, 'TIME')).toBe(
+    [alert, ended]
+      .map(({ severity, state }) => `TIME  ${severity.padEnd(8)}  ${state.padEnd(8)}  north is down\n`)
+      .join('')
+  )
+  expect([streams, reads > 2]).toEqual([2, true])
+})

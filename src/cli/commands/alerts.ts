@@ -1,0 +1,197 @@
+import { type Command, InvalidArgumentError } from 'commander'
+import type { Alert, AlertId, AlertRuleState, ProjectName } from '../../shared/contract/index.ts'
+import { ALERT_WATCHES } from '../../shared/alert-watches.ts'
+import { formatAge, formatDuration } from '../../shared/time.ts'
+import { wholeNumber } from '../client/arguments.ts'
+import type { Client } from '../client/connect.ts'
+import { CommandEnd, EXIT_CODES } from '../client/exit-codes.ts'
+import { findNodeId } from '../client/find.ts'
+import { localTime, plural, print, table } from '../client/output.ts'
+import type { ClientCommands } from '../client/session.ts'
+import { duration } from '../client/times.ts'
+import { followAlerts } from './follow-alerts.ts'
+import { findIn } from './rights-flags.ts'
+
+interface ListFlags {
+  all?: boolean
+  rule?: string
+  limit: number
+  follow?: boolean
+}
+
+interface SilenceFlags {
+  for: number
+  node?: string
+  tag?: string
+  project?: ProjectName
+  spider?: string
+  rule?: string
+  comment: string
+}
+
+const ID_LENGTH = 32
+const ID_START_MIN = 6
+/** As many as the engine lists at once. */
+const LISTED_MAX = 500
+
+export function addAlertCommands({ group }: ClientCommands): void {
+  const add = group('alerts', 'Alerts: list, follow, acknowledge, silence; the rules.')
+
+  add(
+    'list',
+    'List the alerts that fire, the most severe first.',
+    (command) =>
+      command
+        .option('--all', 'also those that have ended')
+        .option('--rule <name>', 'only those of this rule')
+        .option('--limit <number>', 'maximum number of alerts', limit, 100)
+        .option('--follow', 'then print alerts as they fire and end, until you interrupt it'),
+    { isDefault: true }
+  )(async (session, _words, { all, rule, limit: most, follow }: ListFlags) => {
+    const { client, terminal, flags } = session
+    const ruleId = rule === undefined ? undefined : (await findRule(client, rule)).id
+    const filter = { limit: most, ruleId }
+    if (follow === true) return followAlerts(session, { ruleId })
+    const answer = await client.alerts.list({ ...filter, ...(all === true ? {} : { state: 'firing' as const }) })
+    print(terminal, flags, answer, ({ alerts }) => listed(alerts, terminal.nowMs()))
+  })
+
+  add(
+    'ack <id...>',
+    'Acknowledge alerts: they are not repeated and not escalated. Their end is still told.'
+  )(async ({ client, flags, terminal }, names) => {
+    const ids = await findAlerts(client, names)
+    const answer = await client.alerts.acknowledge({ ids })
+    print(terminal, flags, answer, ({ acknowledged }) => {
+      const others = ids.length - acknowledged
+      const rest = others === 0 ? '' : ` ${plural(others, 'alert')} had ended or been acknowledged before.`
+      return `${plural(acknowledged, 'alert')} acknowledged.${rest}`
+    })
+  })
+
+  add('silence', 'Send no messages about some alerts for a time. Without a scope: about any.', (command) =>
+    silenceOptions(command)
+  )(async ({ client, flags, terminal }, _words, given: SilenceFlags) => {
+    const { node, tag, rule, project, spider, comment } = given
+    const answer = await client.alertSilences.create({
+      ...{ project, spider, comment, nodeTag: tag, untilMs: terminal.nowMs() + given.for },
+      nodeId: node === undefined ? undefined : await findNodeId(client, node),
+      ruleId: rule === undefined ? undefined : (await findRule(client, rule)).id
+    })
+    print(terminal, flags, answer, ({ silence }) => {
+      const end = `"scrapdeck alerts unsilence ${silence.id}" ends it`
+      return `Silent until ${localTime(silence.untilMs)}; ${end}.`
+    })
+  })
+
+  add(
+    'silences',
+    'List the silences that have not ended.'
+  )(async ({ client, flags, terminal }) => {
+    const [answer, { nodes }, { rules }] = await Promise.all([
+      client.alertSilences.list(),
+      client.nodes.list(),
+      client.alertRules.list()
+    ])
+    const nameOf = (things: readonly { id: string; name: string }[], id: string | null) =>
+      id === null ? null : (things.find((one) => one.id === id)?.name ?? id)
+    print(terminal, flags, answer, ({ silences }) =>
+      table(
+        ['id', 'from', 'until', 'rule', 'project', 'spider', 'node', 'by', 'comment'],
+        silences.map(({ id, fromMs, untilMs, ruleId, project, spider, nodeId, nodeTag, by, comment }) => [
+          ...[id, localTime(fromMs), localTime(untilMs), nameOf(rules, ruleId), project, spider],
+          ...[nameOf(nodes, nodeId) ?? (nodeTag === null ? null : `tag ${nodeTag}`), by, comment]
+        ]),
+        'No silences.'
+      )
+    )
+  })
+
+  add(
+    'unsilence <id>',
+    'End a silence now.'
+  )(async ({ client, flags, terminal }, [id = '']) => {
+    print(terminal, flags, await client.alertSilences.remove({ id: id as never }), () => 'The silence has ended.')
+  })
+
+  add(
+    'rules',
+    'List the rules, with how often each has fired in the last 30 days.'
+  )(async ({ client, flags, terminal }) => {
+    print(terminal, flags, await client.alertRules.list(), ({ rules }) => listedRules(rules, terminal.nowMs()))
+  })
+}
+
+const silenceOptions = (command: Command) =>
+  command
+    .requiredOption('--for <duration>', 'how long, such as 30m, 2h or 7d', duration)
+    .option('--node <name>', 'alerts about this node and what runs on it')
+    .option('--tag <tag>', 'alerts about the nodes with this tag and what runs on them')
+    .option('--project <name>', 'alerts about this project')
+    .option('--spider <name>', 'alerts about this spider')
+    .option('--rule <name>', 'alerts of this rule')
+    .option('--comment <text>', 'why, for everybody who sees it', '')
+
+function limit(text: string): number {
+  const number = wholeNumber(text)
+  if (number < 1 || number > LISTED_MAX) throw new InvalidArgumentError(`Write a number from 1 to ${LISTED_MAX}.`)
+  return number
+}
+
+async function findRule(client: Client, text: string): Promise<AlertRuleState> {
+  return findIn((await client.alertRules.list()).rules, text, 'alert rule')
+}
+
+/** Each by its id, or the first six or more of its characters. */
+async function findAlerts(client: Client, texts: readonly string[]): Promise<AlertId[]> {
+  if (texts.every((text) => text.length === ID_LENGTH)) return texts as AlertId[]
+  const { alerts } = await client.alerts.list({ state: 'firing', limit: LISTED_MAX })
+  return texts.map((text) => {
+    if (text.length === ID_LENGTH) return text as AlertId
+    const found = text.length < ID_START_MIN ? [] : alerts.filter(({ id }) => id.startsWith(text))
+    if (found.length === 1) return found[0]!.id
+    if (found.length > 1) {
+      throw new CommandEnd(EXIT_CODES.usage, `Several alert ids start with ${text}. Give more of the id.`)
+    }
+    throw new CommandEnd(
+      EXIT_CODES.notFound,
+      `No alert that fires has the id ${text}; "scrapdeck alerts" lists them. An id can be shortened to its first ${ID_START_MIN} or more characters.`
+    )
+  })
+}
+
+function listed(alerts: readonly Alert[], nowMs: number): string {
+  return table(
+    ['id', 'severity', 'state', 'age', 'rule', 'owner', 'what'],
+    alerts.map((alert) => [
+      ...[alert.id.slice(0, 10), alert.severity, stateOf(alert), formatAge(nowMs - (alert.firedAtMs ?? alert.sinceMs))],
+      ...[alert.ruleName, alert.owner, alert.text]
+    ]),
+    'No alerts.'
+  )
+}
+
+const MUTED = { silenced: 'silenced', node_down: 'node down', node_cordoned: 'node cordoned' }
+
+/** `firing, acknowledged by ann` */
+function stateOf({ state, acknowledged, muted, isFlapping }: Alert): string {
+  if (state === 'resolved') return state
+  const more = [
+    ...(acknowledged === null ? [] : [`acknowledged by ${acknowledged.by}`]),
+    ...(muted === null ? [] : [MUTED[muted]]),
+    ...(isFlapping ? ['flapping'] : [])
+  ]
+  return [state, ...more].join(', ')
+}
+
+function listedRules(rules: readonly AlertRuleState[], nowMs: number): string {
+  return table(
+    ['name', 'severity', 'tells when', 'for', 'firing', 'fired', 'acted on', 'last', 'id'],
+    rules.map((rule) => [
+      ...[rule.enabled ? rule.name : `${rule.name} (off)`, rule.severity, ALERT_WATCHES[rule.watch].label],
+      ...[rule.forSeconds === 0 ? null : formatDuration(rule.forSeconds), rule.firing, rule.fired, rule.actedOn],
+      ...[rule.lastFiredAtMs === null ? null : `${formatAge(nowMs - rule.lastFiredAtMs)} ago`, rule.id]
+    ]),
+    'No alert rules. Create them in the app, or with a fleet file: scrapdeck apply FILE'
+  )
+}
