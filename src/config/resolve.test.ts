@@ -76,6 +76,7 @@ describe('options of the service', () => {
       plugins: [],
       webhookNetworks: '',
       alertCommands: [],
+      lifeSignal: null,
       trustedProxies: [],
       signIn: { oidc: null, jwt: null, proxy: null, publicUrl: null, requiresSecondFactor: false },
       trustedEngines: [],
@@ -559,6 +560,7 @@ const VALUES: Record<string, string> = {
   },
   ...{ cancel_waits: '5 2 1', discover: 'dns a.svc', plugins: import.meta.filename, webhook_networks: '10.0.0.0/8' },
   alert_commands: `page=${process.execPath} -e 0`,
+  ...{ life_url: 'https://life.example/a', life_every: '30' },
   ...{
     tls_certificate: '/c.pem',
     tls_key: '/k.pem',

@@ -87,6 +87,8 @@ export interface ServeOptions {
   webhookNetworks: string
   /** Programs that alert channels may run. */
   alertCommands: AlertCommand[]
+  /** Where to tell that the engine lives, and how often. */
+  lifeSignal: { url: string; everySeconds: number } | null
   /** Proxies that may name the client with X-Forwarded-For: addresses and networks. */
   trustedProxies: string[]
   /** Other engines that the UI links to: their names and addresses, without a trailing slash. */

@@ -63,7 +63,8 @@ const PERMISSION_OF: Record<Exclude<Permission, 'read' | 'code.choose'>, string>
     crawlOrders.update schedules.create schedules.update schedules.remove schedules.setPaused chains.create
     chains.update chains.remove`,
   'alerts.answer': 'alerts.acknowledge alertSilences.create alertSilences.remove',
-  'alerts.change': `alertChannels.names alertRules.create alertRules.update alertRules.remove`,
+  'alerts.change': `alertChannels.names alertRules.create alertRules.preview
+    alertRules.update alertRules.remove`,
   'results.review': 'jobs.keep errors.setState findings.dismiss',
   'eggs.deploy': 'projects.upload projects.deploy projects.pinVersion system.runDemo',
   'projects.change': 'projects.configure projects.changeSettings',
@@ -95,7 +96,7 @@ const ABOUT = {
     engines.list
     schedules.list schedules.calendar schedules.load schedules.firings chains.list storage.usage storage.policy
     storage.preview environments.list logs.searchAll errors.list findings.list events.subscribe system.status
-    system.history alerts.list alertRules.list alertSilences.list`,
+    system.history alerts.list alerts.report alertRules.list alertSilences.list`,
   service: `queue.setLimits discovery.put discovery.remove discovery.refresh webhooks.list webhooks.create
     webhooks.update webhooks.remove webhooks.rotate webhooks.test webhooks.deliveries webhooks.replay fleetFile.export
     alertChannels.list alertChannels.create alertChannels.update

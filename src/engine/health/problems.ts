@@ -31,6 +31,8 @@ import {
   plainHttpProblems,
   unreadyEngineProblems
 } from './engine-problems.ts'
+import { type LifeFailure, lifeProblems } from './life-signal.ts'
+import { lateProblems } from '../schedules/watchdog.ts'
 import { storageProblems } from './storage-problems.ts'
 import { UNRELATED } from './unrelated.ts'
 
@@ -63,6 +65,10 @@ export interface ProblemsInput {
   syslogAway: SyslogAway | null
   /** Roles that options name and that do not exist. */
   missingRoles: readonly MissingRole[]
+  /** null: the life signal arrives, or there is none. */
+  lifeFailure: LifeFailure | null
+  /** Since when a schedule has been due that does not fire; null: all fire. */
+  schedulesLateSinceMs: number | null
   longWaits: readonly LongWait[]
   schedules: ScheduleTroubles
   /** Schedules that share their name with another, sorted by name: from before names had to be unique. */
@@ -85,6 +91,7 @@ export function listProblems(input: ProblemsInput): Problem[] {
     ...environmentProblems(input),
     ...pausedQueue(input),
     ...scheduleProblems(input.schedules, input.nowMs),
+    ...lateProblems(input.schedulesLateSinceMs, input.nowMs),
     ...namesakeProblems(input.namesakes),
     ...discoveryProblems(input.sources),
     ...versionOrderProblems(input.orderWarnings),
@@ -95,6 +102,7 @@ export function listProblems(input: ProblemsInput): Problem[] {
     ...auditProblems(input.syslogAway),
     ...missingRoleProblems(input.missingRoles),
     ...notApartProblems(input.notApart),
+    ...lifeProblems(input.lifeFailure),
     ...failingSpiders(input),
     ...unusualRuns(input)
   ].sort((left, right) => Number(right.severity === 'error') - Number(left.severity === 'error'))
