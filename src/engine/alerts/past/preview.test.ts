@@ -102,9 +102,7 @@ it('finds jobs that ran and waited long', async () => {
     ...{ fired: 1, alerts: [{ subject: 'shop/prices', text: 'shop/prices waited', resolvedAtMs: null }] }
   })
   await t.client.system.setPaused({ paused: false })
-  await t.until(
-    async () => (await previewOf('job_waits_long', { forSeconds: 3_600 })).alerts[0]!.resolvedAtMs !== null
-  )
+  await t.until(async () => (await previewOf('job_waits_long', { forSeconds: 3_600 })).alerts[0]!.resolvedAtMs !== null)
 })
 
 it('finds that a spider was overdue', async () => {
