@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe } from 'vitest'
+import { describeAlertFacts } from './alert-facts.ts'
 import { describeAttempts } from './attempts.ts'
 import { describeAudit } from './audit.ts'
 import { describeChains } from './chains.ts'
@@ -51,6 +52,7 @@ export function describeStore(
     describeChains(story)
     describeSchedules(story)
     describeWebhooks(story)
+    describeAlertFacts(story)
     describeChangeLog(story)
     describePruning(story)
     describeRetention(story)
