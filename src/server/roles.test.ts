@@ -29,13 +29,15 @@ const OPERATIONS: Record<Role, string> = {
     users.me users.changePassword roles.list tokens.list tokens.create tokens.revoke secondFactors.get secondFactors.beginAuthenticator
     secondFactors.confirmAuthenticator secondFactors.removeAuthenticator secondFactors.renewRecoveryCodes secondFactors.beginPasskey secondFactors.addPasskey
     secondFactors.removePasskey
-    sessions.list sessions.revoke signIns.get signIns.approve signIns.deny system.status system.history`,
+    sessions.list sessions.revoke signIns.get signIns.approve signIns.deny system.status system.history
+    alerts.list alerts.report alertRules.list alertSilences.list`,
   operator: `
     crawl crawlOrders.update crawlOrders.cancel jobs.run jobs.runMany jobs.setPriority jobs.reorder jobs.place
     jobs.runElsewhere jobs.cancel jobs.restore jobs.keep jobs.retry nodes.cancelExternal nodes.adoptExternal
     projects.setPaused schedules.create schedules.update schedules.remove schedules.setPaused schedules.runNow
     schedules.backfill schedules.cancelBackfill chains.create chains.update chains.remove errors.setState findings.dismiss
-    system.setPaused`,
+    system.setPaused alerts.acknowledge alertSilences.create alertSilences.remove alertChannels.names alertRules.create
+    alertRules.preview alertRules.update alertRules.remove`,
   deployer: `
     projects.upload projects.deploy projects.configure projects.changeSettings projects.pinVersion projects.deleteVersion
     projects.deleteProject environments.rebuild environments.remove system.runDemo system.createEnvironment`,

@@ -15,7 +15,7 @@ import type { StorageState } from '../retention/retention.ts'
 import type { StoredJob, StoredSchedule } from '../store/records.ts'
 import { type LongWait, longWaitProblems } from './long-waits.ts'
 import { discoveryProblems, type OrderWarning, versionOrderProblems } from './fleet-problems.ts'
-import { namesakeProblems, scheduleProblems, type ScheduleTroubles } from './schedule-problems.ts'
+import { lateProblems, namesakeProblems, scheduleProblems, type ScheduleTroubles } from './schedule-problems.ts'
 import type { CacheState } from '../cache/shared-cache.ts'
 import type { SyslogAway } from '../audit/syslog.ts'
 import { auditProblems } from './audit-problems.ts'
@@ -32,7 +32,6 @@ import {
   unreadyEngineProblems
 } from './engine-problems.ts'
 import { type LifeFailure, lifeProblems } from './life-signal.ts'
-import { lateProblems } from '../schedules/watchdog.ts'
 import { storageProblems } from './storage-problems.ts'
 import { UNRELATED } from './unrelated.ts'
 

@@ -1,6 +1,7 @@
 import { beforeEach, expect, test } from 'vitest'
 import { createFakeClock, type FakeClock } from '../testing/fake-clock.ts'
-import { lateProblems, ScheduleWatchdog } from './watchdog.ts'
+import { lateProblems } from '../health/schedule-problems.ts'
+import { ScheduleWatchdog } from './watchdog.ts'
 
 let clock: FakeClock
 let dueMs: number | null

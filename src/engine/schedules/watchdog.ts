@@ -1,7 +1,4 @@
 import { EventEmitter } from 'node:events'
-import type { Problem } from '../../shared/contract/index.ts'
-import { formatAge } from '../../shared/time.ts'
-import { UNRELATED } from '../health/unrelated.ts'
 import type { Clock, Timer } from '../runtime/clock.ts'
 
 export interface WatchdogParts {
@@ -57,19 +54,4 @@ export class ScheduleWatchdog {
     this.#lateSinceMs = isLate ? this.#first!.dueMs : null
     if (before !== this.#lateSinceMs) this.events.emit('changed')
   }
-}
-
-export function lateProblems(lateSinceMs: number | null, nowMs: number): Problem[] {
-  if (lateSinceMs === null) return []
-  return [
-    {
-      ...UNRELATED,
-      id: 'schedules-late',
-      severity: 'error',
-      title: 'Schedules do not fire',
-      text: `a schedule has been due for ${formatAge(nowMs - lateSinceMs)} and has not fired; the log of the service says why`,
-      sinceMs: lateSinceMs,
-      mend: 'open_schedules'
-    }
-  ]
 }

@@ -533,7 +533,11 @@ export const EXAMPLES: ExamplesOf<InferContractRouterInputs<Contract>, InferCont
     }
   },
   alerts: {
-    list: { summary: 'Alerts: firing ones first', output: { alerts: [alert], nextBefore: null } },
+    list: {
+      summary: 'Alerts: firing ones first',
+      input: { limit: 100 },
+      output: { alerts: [alert], nextBefore: null }
+    },
     acknowledge: {
       summary: 'Acknowledge alerts: they are not repeated and not escalated',
       input: { ids: [ALERT_ID] },
