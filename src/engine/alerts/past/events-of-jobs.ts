@@ -27,14 +27,16 @@ interface Nodes {
   nodeOf: (id: NodeId) => StoredNode | undefined
 }
 
-const byTime = <One extends { atMs: number }>(events: One[]): One[] =>
-  events.sort((one, other) => one.atMs - other.atMs)
+/** Of jobs in any order, fast for those that are nearly in order, as read. */
+const byTime = <One extends { atMs: number }>(moves: One[]): One[] => moves.sort((one, other) => one.atMs - other.atMs)
 
-/** The facts of spiders after each of their runs. */
+/** The facts of spiders after each of their runs. `jobs`: newest first, as all that follow. */
 export function* eventsOfRuns(watch: AlertWatch, jobs: readonly PastJob[], nodes: Nodes): Generator<PastEvent> {
-  const ends = jobs.flatMap((job) =>
-    job.endedAtMs === null || job.outcome === null || job.outcome === 'cancelled' ? [] : [{ job, atMs: job.endedAtMs }]
-  )
+  const ends: { atMs: number; job: PastJob }[] = []
+  for (const job of jobs.toReversed()) {
+    if (job.endedAtMs !== null && job.outcome !== null && job.outcome !== 'cancelled')
+      ends.push({ atMs: job.endedAtMs, job })
+  }
   const runs = new Map<string, PastJob[]>()
   for (const { job, atMs } of byTime(ends)) {
     const subject = `${job.project}/${job.spider}`
@@ -47,21 +49,51 @@ export function* eventsOfRuns(watch: AlertWatch, jobs: readonly PastJob[], nodes
   }
 }
 
+interface Move {
+  atMs: number
+  job: PastJob
+  begins: boolean
+}
+
+/** Beginnings and ends, by time. `timesOf` null: not of this job. Ends are a list of their own, which sorts faster. */
+function movesOf(
+  jobs: readonly PastJob[],
+  timesOf: (job: PastJob) => { fromMs: number; untilMs: number | null } | null
+): Move[] {
+  const moves: Move[] = []
+  const ends: Move[] = []
+  for (const job of jobs.toReversed()) {
+    const times = timesOf(job)
+    if (times === null) continue
+    moves.push({ atMs: times.fromMs, job, begins: true })
+    if (times.untilMs !== null) ends.push({ atMs: times.untilMs, job, begins: false })
+  }
+  for (const end of ends) moves.push(end)
+  return byTime(moves)
+}
+
 /** That jobs run, from their start to their end. */
-export function eventsOfRunning(jobs: readonly PastJob[], { nodeOf }: Nodes): PastEvent[] {
-  const events = jobs.flatMap((job): PastEvent[] => {
-    const { id, project, spider, nodeId, startedAtMs, endedAtMs } = job
-    if (startedAtMs === null) return []
-    const node = nodeId === null ? undefined : nodeOf(nodeId)
-    const fact: Fact = {
-      ...{ watch: 'job_runs_long', key: id, value: 1, sinceMs: startedAtMs, subject: `${project}/${spider}` },
-      text: `${project}/${spider} ran on ${node?.name ?? nodeId ?? 'a node'}`,
-      labels: { ...NO_LABELS, project, spider, jobId: id, nodeId, nodeTags: node?.tags ?? [] }
+export function* eventsOfRunning(jobs: readonly PastJob[], { nodeOf }: Nodes): Generator<PastEvent> {
+  const moves = movesOf(jobs, ({ startedAtMs, endedAtMs }) =>
+    startedAtMs === null ? null : { fromMs: startedAtMs, untilMs: endedAtMs }
+  )
+  for (const { atMs, job, begins } of moves) {
+    const { id, project, spider, nodeId } = job
+    const of: Pick<Fact, 'watch' | 'key'> = { watch: 'job_runs_long', key: id }
+    if (!begins) {
+      yield { atMs, gone: of }
+      continue
     }
-    const ends = endedAtMs === null ? [] : [{ atMs: endedAtMs, gone: { watch: fact.watch, key: id } }]
-    return [{ atMs: startedAtMs, fact }, ...ends]
-  })
-  return byTime(events)
+    const node = nodeId === null ? undefined : nodeOf(nodeId)
+    yield {
+      atMs,
+      fact: {
+        ...{ ...of, value: 1, sinceMs: atMs, subject: `${project}/${spider}` },
+        text: `${project}/${spider} ran on ${node?.name ?? nodeId ?? 'a node'}`,
+        labels: { ...NO_LABELS, project, spider, jobId: id, nodeId, nodeTags: node?.tags ?? [] }
+      }
+    }
+  }
 }
 
 /** Whether it is known when a job began and stopped to wait. */
@@ -69,20 +101,18 @@ const isWaitKnown = ({ isAfterOthers, attemptCount }: PastJob): boolean => !isAf
 
 /** That jobs wait: of each lane the first one, as in the live facts. */
 export function* eventsOfWaiting(jobs: readonly PastJob[], nodes: Nodes): Generator<PastEvent> {
-  const moves = jobs.filter(isWaitKnown).flatMap((job) => {
+  const moves = movesOf(jobs, (job) => {
     const fromMs = Math.max(job.queuedAtMs, job.notBeforeMs ?? 0)
     const untilMs = job.startedAtMs ?? job.endedAtMs
-    if (untilMs !== null && untilMs <= fromMs) return []
-    const leaves = untilMs === null ? [] : [{ atMs: untilMs, job, enters: false }]
-    return [{ atMs: fromMs, job, enters: true }, ...leaves]
+    return isWaitKnown(job) && (untilMs === null || untilMs > fromMs) ? { fromMs, untilMs } : null
   })
   const lanes = new Map<string, Heap<PastJob>>()
   const left = new Set<string>()
   const heads = new Map<string, string>()
-  for (const { atMs, job, enters } of byTime(moves)) {
+  for (const { atMs, job, begins } of moves) {
     const lane = lanes.get(job.lane) ?? new Heap<PastJob>([], goesBefore)
     lanes.set(job.lane, lane)
-    if (enters) lane.push(job)
+    if (begins) lane.push(job)
     else left.add(job.id)
     for (let first = lane.first(); first !== undefined && left.has(first.id); first = lane.first()) {
       lane.removeFirst()

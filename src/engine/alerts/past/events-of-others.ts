@@ -15,7 +15,10 @@ const byTime = (events: PastEvent[]): PastEvent[] => events.sort((one, other) =>
 export const eventOfRecorded = ({ atMs, value, ...fact }: StoredAlertFact): PastEvent =>
   value === null ? { atMs, gone: { watch: fact.watch, key: fact.key } } : { atMs, fact: { ...fact, value } }
 
-/** Only how often an error was seen until now is known: it counts as one run first, and as all when it was seen last. */
+/**
+ * Only how often an error was seen until now is known: it counts as one run first, and as all of them when it was seen
+ * last.
+ */
 export const eventsOfErrors = (groups: readonly StoredErrorGroup[]): PastEvent[] =>
   byTime(
     groups.flatMap((group): PastEvent[] => {

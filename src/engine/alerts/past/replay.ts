@@ -15,7 +15,7 @@ export interface PastAlert {
   resolvedAtMs: number | null
 }
 
-const EVENTS_AT_ONCE = 500
+const EVENTS_AT_ONCE = 250
 
 /**
  * Gives events, oldest first, to a book with this one rule, and tells which alerts would have fired from `fromMs` on,
