@@ -45,7 +45,7 @@ export function* eventsOfSuccesses(
     ...{ text: `${subject} had not succeeded for ${hours} h`, labels: { ...NO_LABELS, project, spider } }
   })
   for (const [at, endMs] of endsMs.entries()) {
-    const nextMs = endsMs[at + 1] ?? untilMs
+    const nextMs = endsMs[at + 1] ?? untilMs + 1
     const first = Math.max(0, Math.floor((fromMs - endMs) / HOUR_MS))
     for (let hours = first; endMs + hours * HOUR_MS < nextMs; hours += 1) {
       yield { atMs: endMs + hours * HOUR_MS, fact: factAt(endMs, hours) }
