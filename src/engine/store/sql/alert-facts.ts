@@ -10,7 +10,7 @@ const FACT = 'id, watch, key, value, since_ms AS sinceMs, at_ms AS atMs, subject
 
 export const ALERT_FACTS_SQL = {
   page: `SELECT ${FACT} FROM alert_facts
-    WHERE watch = :watch AND at_ms >= :fromMs AND (at_ms > :atMs OR (at_ms = :atMs AND id > :id))
+    WHERE watch = :watch AND at_ms >= :atMs AND (at_ms > :atMs OR id > :id)
     ORDER BY at_ms, id LIMIT :limit`,
   newest: `SELECT ${FACT} FROM alert_facts
     WHERE value IS NOT NULL AND id IN (SELECT max(id) FROM alert_facts GROUP BY watch, key) ORDER BY id`,
@@ -58,8 +58,8 @@ export function createAlertFacts({ database, outbox }: { database: Database; out
       watch: AlertWatch,
       { fromMs, after, limit }: { fromMs: number; after: { atMs: number; id: number } | null; limit: number }
     ): (StoredAlertFact & { id: number })[] {
-      const place = after ?? { atMs: fromMs, id: 0 }
-      return page.all({ watch, fromMs, ...place, limit }).map((row) => ({ ...toFact(row), id: row.id }))
+      const { atMs, id } = after ?? { atMs: fromMs, id: 0 }
+      return page.all({ watch, atMs, id, limit }).map((row) => ({ ...toFact(row), id: row.id }))
     },
 
     prune(beforeMs: number, most: number, limit: number): number {
