@@ -47,7 +47,7 @@ export const emailSender =
   }
 
 async function send(parts: MailParts, message: Message<'email'>, signal: AbortSignal): Promise<SendResult> {
-  const { target, secret, news, report, madeAtMs } = message
+  const { target, secret, news, report = null, madeAtMs } = message
   const { host, port, security, username } = target
   const { createTransport } = await import('nodemailer')
   const transport = createTransport({

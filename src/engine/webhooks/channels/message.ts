@@ -20,8 +20,8 @@ export interface Message<Kind extends AlertTargetKind = AlertTargetKind> {
   madeAtMs: number
   /** Of a report: the same in a few words. */
   news: AlertNews
-  /** null: the message is about alerts. */
-  report: AlertReport | null
+  /** None: the message is about alerts. */
+  report?: AlertReport | null
   /** Empty: it has none. */
   secret: string
   /** Records what was said, without secrets. */
