@@ -35,6 +35,7 @@ export function engineOptionsOf(options: ServeOptions, workingDirectory: string)
     plugins: options.plugins,
     webhookNetworks: options.webhookNetworks,
     alertCommands: options.alertCommands,
+    lifeSignal: options.lifeSignal,
     publicUrl: options.signIn.publicUrl,
     clusterCredentialDirectories: options.clusterCredentialDirectories,
     trustedEngines: options.trustedEngines,

@@ -153,6 +153,8 @@ export const OPTIONS: readonly OptionRow[] = [
   row('scrapdeck', 'audit_days'),
   row('scrapdeck', 'audit_syslog'),
   row('scrapdeck', 'audit_syslog_ca'),
+  row('scrapdeck', 'life_url'),
+  row('scrapdeck', 'life_every'),
   row('scrapdeck', 'crawl_cache_ttl', { after: ['CRAWL_CACHE_TTL'], ...HARMLESS }),
   ...[
     'nodes',

@@ -66,6 +66,7 @@ export function readOwnOptions(options: OptionReader) {
     webhookNetworks: readWebhookNetworks(options),
     alertCommands: readAlertCommands(options),
     clusterCredentialDirectories: readClusterCredentials(options),
+    lifeSignal: readLifeSignal(options),
     ...readAccessOptions(options),
     signIn: readSignInOptions(options),
     ...readMetricsOptions(options)
@@ -230,6 +231,27 @@ function readClusterCredentials(options: OptionReader): string[] {
   }
   options.list('scrapdeck', 'cluster_credential_directories', directories.join(', '), picked)
   return directories
+}
+
+const LIFE_SECONDS = 60
+const LIFE_MIN_SECONDS = 10
+const LIFE_MAX_SECONDS = 86_400
+
+function readLifeSignal(options: OptionReader): ServeOptions['lifeSignal'] {
+  const picked = options.pick('scrapdeck', 'life_url')
+  const every = options.pick('scrapdeck', 'life_every')
+  const seconds = (every === null ? null : options.whole(every, 'life_every', LIFE_MAX_SECONDS)) ?? LIFE_SECONDS
+  const url = picked === null || picked.text === '' ? null : URL.parse(picked.text)
+  // Whoever knows the whole address can send the signal.
+  options.list('scrapdeck', 'life_url', url === null ? '' : `${url.origin}/…`, picked)
+  options.list('scrapdeck', 'life_every', String(seconds), every)
+  if (seconds < LIFE_MIN_SECONDS) options.refuse(every!, `life_every must be at least ${LIFE_MIN_SECONDS} seconds.`)
+  if (picked === null || picked.text === '') return null
+  if (url === null || !/^https?:$/.test(url.protocol)) {
+    options.refuse(picked, 'life_url is the address of a check, such as https://hc-ping.com/…')
+    return null
+  }
+  return { url: url.href, everySeconds: seconds }
 }
 
 function readDiscovery(options: OptionReader): ConfiguredSource[] {

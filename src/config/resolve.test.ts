@@ -77,6 +77,7 @@ describe('options of the service', () => {
       webhookNetworks: '',
       alertCommands: [],
       clusterCredentialDirectories: [],
+      lifeSignal: null,
       trustedProxies: [],
       signIn: { oidc: null, jwt: null, proxy: null, publicUrl: null, requiresSecondFactor: false },
       trustedEngines: [],
@@ -580,6 +581,7 @@ const VALUES: Record<string, string> = {
   ...{ cancel_waits: '5 2 1', discover: 'dns a.svc', plugins: import.meta.filename, webhook_networks: '10.0.0.0/8' },
   alert_commands: `page=${process.execPath} -e 0`,
   cluster_credential_directories: '/etc/clusters',
+  ...{ life_url: 'https://life.example/a', life_every: '30' },
   ...{
     tls_certificate: '/c.pem',
     tls_key: '/k.pem',

@@ -89,6 +89,8 @@ export interface ServeOptions {
   alertCommands: AlertCommand[]
   /** Directories with files of credentials that addresses of clusters may name. */
   clusterCredentialDirectories: string[]
+  /** Where to tell that the engine lives, and how often. */
+  lifeSignal: { url: string; everySeconds: number } | null
   /** Proxies that may name the client with X-Forwarded-For: addresses and networks. */
   trustedProxies: string[]
   /** Other engines that the UI links to: their names and addresses, without a trailing slash. */

@@ -29,15 +29,15 @@ const OPERATIONS: Record<Role, string> = {
     users.me users.changePassword roles.list tokens.list tokens.create tokens.revoke secondFactors.get secondFactors.beginAuthenticator
     secondFactors.confirmAuthenticator secondFactors.removeAuthenticator secondFactors.renewRecoveryCodes secondFactors.beginPasskey secondFactors.addPasskey
     secondFactors.removePasskey
-    sessions.list sessions.revoke signIns.get signIns.approve signIns.deny system.status system.history alerts.list alertRules.list alertSilences.list`,
+    sessions.list sessions.revoke signIns.get signIns.approve signIns.deny system.status system.history
+    alerts.list alerts.report alertRules.list alertSilences.list`,
   operator: `
-    alerts.acknowledge alertRules.create alertRules.update alertRules.remove alertSilences.create alertSilences.remove
-    alertChannels.names
     crawl crawlOrders.update crawlOrders.cancel jobs.run jobs.runMany jobs.setPriority jobs.reorder jobs.place
     jobs.runElsewhere jobs.cancel jobs.restore jobs.keep jobs.retry nodes.cancelExternal nodes.adoptExternal
     projects.setPaused schedules.create schedules.update schedules.remove schedules.setPaused schedules.runNow
     schedules.backfill schedules.cancelBackfill chains.create chains.update chains.remove errors.setState findings.dismiss
-    system.setPaused`,
+    system.setPaused alerts.acknowledge alertSilences.create alertSilences.remove alertChannels.names alertRules.create
+    alertRules.preview alertRules.update alertRules.remove`,
   deployer: `
     projects.upload projects.deploy projects.configure projects.changeSettings projects.pinVersion projects.deleteVersion
     projects.deleteProject environments.rebuild environments.remove system.runDemo system.createEnvironment`,
@@ -65,7 +65,8 @@ const PERMISSION_OF: Record<Exclude<Permission, 'read' | 'code.choose'>, string>
     crawlOrders.update schedules.create schedules.update schedules.remove schedules.setPaused chains.create
     chains.update chains.remove`,
   'alerts.answer': 'alerts.acknowledge alertSilences.create alertSilences.remove',
-  'alerts.change': `alertChannels.names alertRules.create alertRules.update alertRules.remove`,
+  'alerts.change': `alertChannels.names alertRules.create alertRules.preview
+    alertRules.update alertRules.remove`,
   'results.review': 'jobs.keep errors.setState findings.dismiss',
   'eggs.deploy': 'projects.upload projects.deploy projects.pinVersion system.runDemo',
   'projects.change': 'projects.configure projects.changeSettings',
@@ -97,7 +98,7 @@ const ABOUT = {
     engines.list
     schedules.list schedules.calendar schedules.load schedules.firings chains.list storage.usage storage.policy
     storage.preview environments.list logs.searchAll errors.list findings.list events.subscribe system.status
-    system.history alerts.list alertRules.list alertSilences.list`,
+    system.history alerts.list alerts.report alertRules.list alertSilences.list`,
   service: `queue.setLimits discovery.put discovery.remove discovery.refresh webhooks.list webhooks.create
     webhooks.update webhooks.remove webhooks.rotate webhooks.test webhooks.deliveries webhooks.replay fleetFile.export
     alertChannels.list alertChannels.create alertChannels.update

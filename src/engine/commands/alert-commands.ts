@@ -16,6 +16,7 @@ import { isZone } from '../../shared/calendar/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { byWhomOr } from '../access/acting.ts'
 import type { Alerts } from '../alerts/alerts.ts'
+import type { RulePreview, RulePreviews } from '../alerts/past/preview.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Random } from '../runtime/random.ts'
 import type { SecretBox } from '../runtime/secret-box.ts'
@@ -28,6 +29,7 @@ import { makeSecret } from '../webhooks/signature.ts'
 export interface AlertCommandsParts {
   store: AlertStore & WebhookStore
   alerts: Alerts
+  previews: RulePreviews
   deliverer: Deliverer
   channels: Channels
   secretBox: SecretBox
@@ -81,6 +83,15 @@ export class AlertCommands {
     await store.putAlertRule(rule)
     await alerts.reload()
     return rule
+  }
+
+  /** What such a rule would have told in the last days. Rejects as createRule does. */
+  async previewRule({ days, ...settings }: AlertRuleSettings & { days: number }): Promise<RulePreview> {
+    const { previews } = this.#parts
+    await this.#checkRule(settings)
+    if (previews.isBusy)
+      throw new ScrapdeckError('TOO_MANY_REQUESTS', 'Other rules are being tried on the past: try again in a moment.')
+    return previews.preview(settings, days)
   }
 
   /** `revision`: of the rule that was edited. Rejects with ALERT_RULE_NOT_FOUND and CHANGED_MEANWHILE. */
@@ -209,9 +220,15 @@ export class AlertCommands {
     if (missing !== undefined) throw noChannel(missing)
   }
 
-  #checkChannel({ target, quiet }: AlertChannelSettings, secret: string | null): void {
-    if (quiet !== null && !isZone(quiet.zone))
-      throw new ScrapdeckError('BAD_INPUT', `There is no time zone ${quiet.zone}: choose one such as Europe/Berlin.`)
+  #checkChannel({ target, quiet, digest }: AlertChannelSettings, secret: string | null): void {
+    const zone = [quiet?.zone, digest?.zone].find((one) => one !== undefined && !isZone(one))
+    if (zone !== undefined)
+      throw new ScrapdeckError('BAD_INPUT', `There is no time zone ${zone}: choose one such as Europe/Berlin.`)
+    if (digest !== null && (target.kind === 'pagerduty' || target.kind === 'desktop'))
+      throw new ScrapdeckError(
+        'BAD_INPUT',
+        'Reports are for people who read them later: choose another kind of channel.'
+      )
     this.#parts.channels.check(target, secret !== null)
   }
 
@@ -238,9 +255,9 @@ export class AlertCommands {
   }
 }
 
-const rowOf = ({ name, enabled, target, quiet }: AlertChannelSettings) => ({
+const rowOf = ({ name, enabled, target, quiet, digest }: AlertChannelSettings) => ({
   ...{ kind: 'channel' as const, name, enabled, url: '', events: [], project: null },
-  ...{ sealedOldSecret: null, oldSecretUntilMs: null, channel: { target, quiet } }
+  ...{ sealedOldSecret: null, oldSecretUntilMs: null, channel: { target, quiet, digest } }
 })
 
 /** Who receives the secret of a channel. */
@@ -262,6 +279,7 @@ function describeChannel(stored: StoredWebhook): AlertChannel {
       enabled,
       target: channel!.target,
       quiet: channel!.quiet,
+      digest: channel!.digest ?? null,
       createdAtMs,
       lastDeliveredAtMs,
       waiting,

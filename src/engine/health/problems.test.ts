@@ -41,6 +41,8 @@ const problemsOf = (input: Partial<ProblemsInput>) =>
     syslogAway: null,
     missingRoles: [],
     notApart: null,
+    lifeFailure: null,
+    schedulesLateSinceMs: null,
     recentFailures: [],
     python: null,
     environments: [],

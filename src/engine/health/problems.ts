@@ -15,7 +15,7 @@ import type { StorageState } from '../retention/retention.ts'
 import type { StoredJob, StoredSchedule } from '../store/records.ts'
 import { type LongWait, longWaitProblems } from './long-waits.ts'
 import { discoveryProblems, type OrderWarning, versionOrderProblems } from './fleet-problems.ts'
-import { namesakeProblems, scheduleProblems, type ScheduleTroubles } from './schedule-problems.ts'
+import { lateProblems, namesakeProblems, scheduleProblems, type ScheduleTroubles } from './schedule-problems.ts'
 import type { CacheState } from '../cache/shared-cache.ts'
 import type { SyslogAway } from '../audit/syslog.ts'
 import { auditProblems } from './audit-problems.ts'
@@ -32,6 +32,7 @@ import {
   plainHttpProblems,
   unreadyEngineProblems
 } from './engine-problems.ts'
+import { type LifeFailure, lifeProblems } from './life-signal.ts'
 import { storageProblems } from './storage-problems.ts'
 import { UNRELATED } from './unrelated.ts'
 
@@ -64,6 +65,10 @@ export interface ProblemsInput {
   syslogAway: SyslogAway | null
   /** Roles that options name and that do not exist. */
   missingRoles: readonly MissingRole[]
+  /** null: the life signal arrives, or there is none. */
+  lifeFailure: LifeFailure | null
+  /** Since when a schedule has been due that does not fire; null: all fire. */
+  schedulesLateSinceMs: number | null
   longWaits: readonly LongWait[]
   schedules: ScheduleTroubles
   /** Schedules that share their name with another, sorted by name: from before names had to be unique. */
@@ -88,6 +93,7 @@ export function listProblems(input: ProblemsInput): Problem[] {
     ...environmentProblems(input),
     ...pausedQueue(input),
     ...scheduleProblems(input.schedules, input.nowMs),
+    ...lateProblems(input.schedulesLateSinceMs, input.nowMs),
     ...namesakeProblems(input.namesakes),
     ...discoveryProblems(input.sources),
     ...versionOrderProblems(input.orderWarnings),
@@ -99,6 +105,7 @@ export function listProblems(input: ProblemsInput): Problem[] {
     ...auditProblems(input.syslogAway),
     ...missingRoleProblems(input.missingRoles),
     ...notApartProblems(input.notApart),
+    ...lifeProblems(input.lifeFailure),
     ...failingSpiders(input),
     ...unusualRuns(input)
   ].sort((left, right) => Number(right.severity === 'error') - Number(left.severity === 'error'))

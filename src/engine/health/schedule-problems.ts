@@ -2,6 +2,7 @@ import type { Problem } from '../../shared/contract/index.ts'
 import { formatAge } from '../../shared/time.ts'
 import type { StoredChain, StoredFiring, StoredSchedule } from '../store/records.ts'
 import type { ChainStore, FiringReader, ScheduleReader } from '../store/store.ts'
+import { UNRELATED } from './unrelated.ts'
 
 /** Schedules and chains that did not do what they should have done. */
 export interface ScheduleTroubles {
@@ -97,6 +98,22 @@ export function scheduleProblems({ stopped, missed, refused, chains }: ScheduleT
         sinceMs: firings[0]!.nominalMs
       }
     })
+  ]
+}
+
+/** `lateSinceMs`: since when one has been due (schedules/watchdog.ts); null: all fire in time. */
+export function lateProblems(lateSinceMs: number | null, nowMs: number): Problem[] {
+  if (lateSinceMs === null) return []
+  return [
+    {
+      ...UNRELATED,
+      id: 'schedules-late',
+      severity: 'error',
+      title: 'Schedules do not fire',
+      text: `a schedule has been due for ${formatAge(nowMs - lateSinceMs)} and has not fired; the log of the service says why`,
+      sinceMs: lateSinceMs,
+      mend: 'open_schedules'
+    }
   ]
 }
 

@@ -1,5 +1,6 @@
 import type { AlertCommands } from '../commands/alert-commands.ts'
 import type { Alerts } from '../alerts/alerts.ts'
+import type { Reports } from '../alerts/report/reports.ts'
 import { seenProjects } from '../access/rights.ts'
 import type { AlertStore } from '../store/store.ts'
 import type { RouterContext } from './router-context.ts'
@@ -9,7 +10,12 @@ import { onlySeen, type Seen } from './seen.ts'
 /** The operations of alerts. What is of no project, such as a node, is shown to whoever sees all projects. */
 export function alertOperations(
   os: ReturnType<typeof implementWithRights>,
-  { store, alerts, alertCommands }: { store: AlertStore; alerts: Alerts; alertCommands: AlertCommands }
+  {
+    store,
+    alerts,
+    alertCommands,
+    reports
+  }: { store: AlertStore; alerts: Alerts; alertCommands: AlertCommands; reports: Reports }
 ) {
   const seenBy = ({ principal }: RouterContext): Seen => seenProjects(principal.rights)
   const isShown =
@@ -28,12 +34,14 @@ export function alertOperations(
       }),
       acknowledge: os.alerts.acknowledge.handler(async ({ input }) => ({
         acknowledged: await alertCommands.acknowledge(input.ids)
-      }))
+      })),
+      report: os.alerts.report.handler(({ input, context }) => reports.report(input.days, seenBy(context)))
     },
     alertRules: {
       list: os.alertRules.list.handler(async ({ context }) => ({
         rules: (await alertCommands.listRules()).filter(isShown(seenBy(context)))
       })),
+      preview: os.alertRules.preview.handler(({ input }) => alertCommands.previewRule(input)),
       create: os.alertRules.create.handler(async ({ input }) => ({ rule: await alertCommands.createRule(input) })),
       update: os.alertRules.update.handler(async ({ input }) => ({ rule: await alertCommands.updateRule(input) })),
       remove: os.alertRules.remove.handler(async ({ input }) => ({

@@ -18,7 +18,14 @@ import { LiveJobs } from './live-jobs.ts'
 import { type FiringRequest, type JobMaker, makeFiring } from './make-firing.ts'
 import { type PausedBy, pauseItself } from './pause-itself.ts'
 import { WEIGHT_AT_ONCE } from './template.ts'
-import { createState, findNext, type DecidedFirings, healAfterClock, type ScheduleState } from './schedule-state.ts'
+import {
+  createState,
+  type DecidedFirings,
+  dueAt,
+  findNext,
+  healAfterClock,
+  type ScheduleState
+} from './schedule-state.ts'
 
 export interface SchedulerParts extends JobMaker {
   store: ScheduleStore & FiringStore & JobReader & ChangeLog & BackfillStore
@@ -218,6 +225,17 @@ export class Scheduler {
     const state = this.#states.get(scheduleId)
     if (state === undefined || state.stored.paused || state.nextRunMs === null) return null
     return { nextAtMs: state.nextRunMs + state.offsetMs, nextNominalMs: state.nextRunMs }
+  }
+
+  /** When the schedule was due that is due longest; null: none is due. For whoever watches over this one. */
+  dueSinceMs(): number | null {
+    const nowMs = this.#parts.clock.nowMs()
+    let first: number | null = null
+    for (const state of this.#states.values()) {
+      const dueMs = state.stored.paused ? null : dueAt(state)
+      if (dueMs !== null && dueMs <= nowMs && (first === null || dueMs < first)) first = dueMs
+    }
+    return first
   }
 
   #stateOf(scheduleId: ScheduleId): ScheduleState {

@@ -3,7 +3,9 @@ import type { ProjectBounds, Protection } from '../job-rules/retention.ts'
 import type {
   Alert,
   AlertChannelId,
+  AlertDigest,
   AlertId,
+  AlertLabels,
   AlertRuleId,
   AlertTarget,
   QuietHours,
@@ -48,6 +50,7 @@ import type {
   VersionName,
   WebhookId
 } from '../../shared/contract/index.ts'
+import type { AlertWatch } from '../../shared/alert-watches.ts'
 import type { NodeGroupRole } from '../../shared/roles.ts'
 import { PLAIN_ORDER } from '../../shared/plain-job.ts'
 
@@ -417,7 +420,8 @@ export interface NewWebhook {
   sealedSecret: SealedText | null
   sealedOldSecret: SealedText | null
   oldSecretUntilMs: number | null
-  channel?: { target: AlertTarget; quiet: QuietHours | null } | null
+  /** `digest` is absent in those of before there were reports. */
+  channel?: { target: AlertTarget; quiet: QuietHours | null; digest?: AlertDigest | null } | null
 }
 
 export interface StoredWebhook extends NewWebhook {
@@ -461,6 +465,26 @@ export interface AlertWrite {
   groups: StoredAlertGroup[]
   endedGroups: string[]
   messages: { channelId: AlertChannelId; atMs: number; data: unknown }[]
+}
+
+/** What was so at one time, where nothing else says so (engine/alerts/past). */
+export interface StoredAlertFact {
+  watch: AlertWatch
+  key: string
+  /** null: it is not there any more. */
+  value: number | null
+  sinceMs: number
+  atMs: number
+  subject: string
+  text: string
+  labels: AlertLabels
+}
+
+/** Which due time of its report a channel was told last; with other settings it begins anew. */
+export interface StoredDigest {
+  channelId: AlertChannelId
+  settings: string
+  toldMs: number
 }
 
 export interface AlertFilter extends OnlyProjects {

@@ -1,4 +1,6 @@
+import type { AlertWatch } from '../../shared/alert-watches.ts'
 import type {
+  AlertChannelId,
   AlertId,
   AlertRule,
   AlertRuleId,
@@ -105,7 +107,9 @@ import type {
   AlertFilter,
   AlertRuleFigures,
   AlertWrite,
+  StoredAlertFact,
   StoredAlertGroup,
+  StoredDigest,
   StoredEpisode
 } from './records.ts'
 import type { SettingKey, SettingValue } from './settings.ts'
@@ -617,6 +621,32 @@ export interface AlertStore {
   pruneAlerts(beforeMs: number, limit: number): Promise<number>
 }
 
+/** The past that rules of alerts are tried on, as far as nothing else keeps it. */
+export interface AlertFactStore {
+  /** In this order. */
+  recordAlertFacts(facts: StoredAlertFact[]): Promise<void>
+  /** The newest of each key of each watch, without those that are gone. */
+  listNewestAlertFacts(): Promise<StoredAlertFact[]>
+  /** Oldest first, from `fromMs` on and after the row `after`. */
+  listAlertFacts(
+    watch: AlertWatch,
+    page: { fromMs: number; after: { atMs: number; id: number } | null; limit: number }
+  ): Promise<(StoredAlertFact & { id: number })[]>
+  /** Deletes the oldest: those from before, and those beyond the newest `most`; at most `limit`. Returns how many. */
+  pruneAlertFacts(beforeMs: number, most: number, limit: number): Promise<number>
+}
+
+/** Reports that channels get from time to time. */
+export interface DigestStore {
+  listDigests(): Promise<StoredDigest[]>
+  /**
+   * Records that the channel was told of this due time, with the message that says so (null: none, it begins). False:
+   * it was told of it before, or of a later one with the same settings, and nothing is written.
+   */
+  tellDigest(digest: StoredDigest, message: { atMs: number; data: unknown } | null): Promise<boolean>
+  deleteDigests(channelIds: AlertChannelId[]): Promise<void>
+}
+
 /** Who may log in, and with which tokens. Few: all are kept in memory (engine/access). */
 export interface AccessStore {
   listUsers(): Promise<StoredUser[]>
@@ -762,6 +792,8 @@ export interface Store
     ToldProblemStore,
     FindingStore,
     AlertStore,
+    AlertFactStore,
+    DigestStore,
     AccessStore,
     SecondFactorStore,
     AuditStore,

@@ -25,7 +25,7 @@ export interface EngineWithFakeNode {
   /** Waits for a condition that depends on the disk or a thread as well as on the fake clock. */
   until(isTrue: () => Promise<boolean>): Promise<void>
   /** Restarts the engine after this downtime, with these options from then on. */
-  restart(offForMs?: number, options?: Pick<EngineOptions, 'encryption'>): Promise<void>
+  restart(offForMs?: number, options?: Pick<EngineOptions, 'encryption' | 'lifeSignal'>): Promise<void>
   /** The text that Prometheus scrapes. */
   metrics(): Promise<string>
   remove(): Promise<void>
@@ -35,7 +35,7 @@ export interface EngineWithFakeNode {
 export async function openEngineWithFakeNode({
   post,
   ...given
-}: Pick<EngineOptions, 'encryption'> & { post?: Post } = {}): Promise<EngineWithFakeNode> {
+}: Pick<EngineOptions, 'encryption' | 'lifeSignal'> & { post?: Post } = {}): Promise<EngineWithFakeNode> {
   const directory = await makeTemporaryDirectory()
   const clock = createFakeClock()
   const node = new FakeNode(clock, { slots: 2 })

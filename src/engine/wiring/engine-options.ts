@@ -95,6 +95,8 @@ export interface EngineOptions {
   webhookNetworks?: string
   /** Programs that alert channels may run, by name. */
   alertCommands?: readonly { name: string; program: string; args: readonly string[] }[]
+  /** Where to tell that this engine lives, and how often; null: nowhere. */
+  lifeSignal?: { url: string; everySeconds: number } | null
   /** Where browsers reach the app, for links in messages; null: unknown. */
   publicUrl?: string | null
   /** Directories with files of credentials that addresses of clusters may name. */

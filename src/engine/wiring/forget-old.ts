@@ -1,7 +1,7 @@
 import { type Clock, sleep } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
 import { listBackfilled } from '../schedules/backfills.ts'
-import type { AlertStore, AuditStore, BackfillStore, RetentionStore } from '../store/store.ts'
+import type { AlertFactStore, AlertStore, AuditStore, BackfillStore, RetentionStore } from '../store/store.ts'
 
 const DAY_MS = 86_400_000
 const CHANGES_KEPT = 100_000
@@ -12,10 +12,12 @@ const DELIVERIES_KEPT = 50_000
 /** For each schedule: a week of one that fires every minute. For all: a bit more than a year. */
 export const FIRINGS_KEPT = 10_000
 export const FIRINGS_KEPT_DAYS = 400
-/** Alerts that ended, and silences: longer than the month by which the noise of a rule is judged. */
-const ALERTS_KEPT_MS = 90 * DAY_MS
 /** How long the cancel of a queued job can be undone if chains have recorded the job. */
 const CANCELS_UNDONE_MS = FIRINGS_KEPT_DAYS * DAY_MS
+const ALERTS_KEPT_MS = 400 * DAY_MS
+/** As far as a rule can be tried on the past; about 100 MB at most. */
+const ALERT_FACTS_KEPT_MS = 30 * DAY_MS
+const ALERT_FACTS_KEPT = 200_000
 
 /** Rows per step: about 6 ms of the store's time. */
 const ROWS_AT_ONCE = 250
@@ -23,7 +25,11 @@ const ROWS_AT_ONCE = 250
 const PAUSE_MS = 50
 
 interface ForgettingParts {
-  store: RetentionStore & BackfillStore & Pick<AuditStore, 'forgetAudit'> & Pick<AlertStore, 'pruneAlerts'>
+  store: RetentionStore &
+    BackfillStore &
+    Pick<AuditStore, 'forgetAudit'> &
+    Pick<AlertStore, 'pruneAlerts'> &
+    Pick<AlertFactStore, 'pruneAlertFacts'>
   /** How long entries of the audit log are kept; 0: for ever. */
   auditDays: number
   clock: Clock
@@ -32,7 +38,8 @@ interface ForgettingParts {
 
 /**
  * Deletes expired data in small steps: the change log, ended deliveries, remembered answers to requests with a key,
- * what chains recorded of jobs, firings, the oldest of the audit log, alerts. Failed steps are retried on the next run.
+ * what chains recorded of jobs, firings, alerts and their past, the oldest of the audit log. Failed steps are retried
+ * on the next run.
  */
 export class Forgetting {
   readonly #parts: ForgettingParts
@@ -79,8 +86,9 @@ export class Forgetting {
     }
     const chains = { cancelledSinceMs: nowMs - CANCELS_UNDONE_MS }
     const audited = auditDays === 0 ? 0 : await store.forgetAudit(nowMs - auditDays * DAY_MS, ROWS_AT_ONCE)
-    const alerts = await store.pruneAlerts(nowMs - ALERTS_KEPT_MS, ROWS_AT_ONCE)
     const others = await store.prune({ nowMs, changes: CHANGES_KEPT, deliveries, firings, chains }, ROWS_AT_ONCE)
-    return Math.max(audited, alerts, others)
+    const alerts = await store.pruneAlerts(nowMs - ALERTS_KEPT_MS, ROWS_AT_ONCE)
+    const facts = await store.pruneAlertFacts(nowMs - ALERT_FACTS_KEPT_MS, ALERT_FACTS_KEPT, ROWS_AT_ONCE)
+    return Math.max(audited, others, alerts, facts)
   }
 }

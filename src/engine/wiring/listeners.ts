@@ -40,6 +40,9 @@ export function connectListeners(rooms: Rooms): void {
     problemNews,
     alerts,
     factWatch,
+    digests,
+    watchdog,
+    lifeSignal,
     feed
   } = rooms
 
@@ -161,4 +164,7 @@ export function connectListeners(rooms: Rooms): void {
   errorGroups.events.on('changed', () => factWatch.noteErrors())
   alerts.events.on('configured', () => void factWatch.catchUp()).on('configured', () => problems.refreshChannels())
   alerts.events.on('changed', touch('alerts')).on('recorded', deliver)
+  digests.events.on('recorded', deliver)
+  watchdog.events.on('changed', checkProblems)
+  lifeSignal?.events.on('changed', checkProblems)
 }

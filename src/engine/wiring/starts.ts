@@ -29,8 +29,12 @@ export const STARTS: readonly Start[] = [
   { room: 'news of problems', start: ({ problemNews }) => problemNews?.start() },
   { room: 'alerts', start: ({ alerts }) => alerts.start() },
   { room: 'facts for alerts', start: ({ factWatch }) => factWatch.start() },
+  { room: 'reports', start: ({ digests }) => digests.start() },
   { room: 'chains', start: ({ chains }) => chains.runner.start() },
   { room: 'schedules', start: ({ schedules }) => schedules.scheduler.start() },
+  { room: 'watchdog', start: ({ watchdog }) => watchdog.start() },
+  // After the others: it says that the engine works.
+  { room: 'life signal', start: ({ lifeSignal }) => lifeSignal?.start() },
   { room: 'expectations', start: ({ expectations }) => void expectations.start() },
   {
     room: 'retention',

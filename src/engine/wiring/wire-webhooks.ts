@@ -44,5 +44,10 @@ export function wireWebhooks(
     }
   })
   const onChange = () => deliverer.events.emit('changed')
-  return { deliverer, channels, webhookCommands: new WebhookCommands({ ...parts, guard, deliverer, post, onChange }) }
+  return {
+    deliverer,
+    channels,
+    post,
+    webhookCommands: new WebhookCommands({ ...parts, guard, deliverer, post, onChange })
+  }
 }

@@ -2,6 +2,7 @@ import {
   type Alert,
   type AlertChannel,
   AlertId,
+  type AlertReport,
   type AlertRule,
   AlertRuleId,
   type AlertSilence,
@@ -408,7 +409,26 @@ export const alertChannel: AlertChannel = {
     ...{ port: 587, security: 'starttls', username: 'scrapdeck' }
   },
   quiet: { zone: 'Europe/Berlin', from: '22:00', until: '07:00', days: [0, 1, 2, 3, 4, 5, 6] },
+  digest: { every: 'week', at: '08:00', zone: 'Europe/Berlin', weekday: 1 },
   ...{ lastDeliveredAtMs: NOON_MS - 170_000, waiting: 0, dead: 0, problem: null }
+}
+
+export const alertReport: AlertReport = {
+  ...{ fromMs: NOON_MS - 7 * 86_400_000, untilMs: NOON_MS },
+  runs: { succeeded: 412, failed: 6, lost: 1, cancelled: 2 },
+  runsBefore: { succeeded: 398, failed: 3, lost: 0, cancelled: 0 },
+  failing: [{ project: SHOP, spider: 'prices', failed: 6, runs: 28, reason: 'shutdown' }],
+  newErrors: {
+    count: 1,
+    groups: [{ id: 7 as ErrorGroupId, project: SHOP, title: 'KeyError: price', runs: 3 }]
+  },
+  unusual: [{ project: SHOP, spider: 'stock', text: '40 % fewer items than usual' }],
+  slowest: [{ project: SHOP, spider: 'prices', runs: 27, medianMs: 1_260_000, longestMs: 2_940_000 }],
+  service: {
+    ...{ alertsFired: 4, nodes: 3, nodesDown: [], queued: 12 },
+    ...{ databaseBytes: 48_000_000, logBytes: 310_000_000, diskFreePercent: 61.4 }
+  },
+  isComplete: true
 }
 
 export const figures: Figures = {

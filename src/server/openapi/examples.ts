@@ -59,6 +59,7 @@ import {
   alert,
   ALERT_ID,
   alertChannel,
+  alertReport,
   alertRule,
   ALERT_RULE_ID,
   silence,
@@ -541,12 +542,30 @@ export const EXAMPLES: ExamplesOf<InferContractRouterInputs<Contract>, InferCont
       summary: 'Acknowledge alerts: they are not repeated and not escalated',
       input: { ids: [ALERT_ID] },
       output: { acknowledged: 1 }
+    },
+    report: {
+      summary: 'What happened in the last days: runs, failures, new errors',
+      input: { days: 7 },
+      output: alertReport
     }
   },
   alertRules: {
     list: {
       summary: 'All alert rules, with how often they fired and were acted on in 30 days',
       output: { rules: [{ ...alertRule, firing: 1, fired: 3, actedOn: 2, lastFiredAtMs: NOON_MS - 180_000 }] }
+    },
+    preview: {
+      summary: 'Try an alert rule on the past: nothing is kept',
+      input: { ...alertRuleSettings, days: 14 },
+      output: {
+        ...{ fired: 1, fromMs: NOON_MS - 14 * 86_400_000, isComplete: true, note: '' },
+        alerts: [
+          {
+            ...{ subject: alert.subject, text: alert.text },
+            ...{ firedAtMs: NOON_MS - 86_400_000, resolvedAtMs: NOON_MS - 82_800_000 }
+          }
+        ]
+      }
     },
     create: { summary: 'Create an alert rule', input: alertRuleSettings, output: { rule: alertRule } },
     update: {

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { ALERT_WATCH_NAMES } from '../alert-watches.ts'
+import { AlertReport, AlertRulePreview } from './alert-reports.ts'
 import {
   WebhookId,
   AlertId,
@@ -13,7 +14,7 @@ import {
   ScheduleId,
   ShownName
 } from './ids.ts'
-import { read, write } from './operation.ts'
+import { ask, read, write } from './operation.ts'
 import { TimeZone } from './schedules.ts'
 
 export const AlertWatch = z.enum(ALERT_WATCH_NAMES)
@@ -134,6 +135,17 @@ export const QuietHours = z.object({
   days: z.array(z.number().int().min(0).max(6)).min(1).max(7)
 })
 export type QuietHours = z.infer<typeof QuietHours>
+
+/** A report that a channel gets each day or week: what ran, what failed, what is new. */
+export const AlertDigest = z.object({
+  every: z.enum(['day', 'week']),
+  at: z.string().regex(/^([01]\d|2[0-3]):[0-5]\d$/, 'Write a time of day as 08:00'),
+  zone: TimeZone,
+  /** Of a weekly one, 0 (Sunday) to 6. */
+  weekday: z.number().int().min(0).max(6).default(1)
+})
+export type AlertDigest = z.infer<typeof AlertDigest>
+
 const Address = z.string().min(3).max(320)
 const Host = z.string().min(1).max(255)
 
@@ -175,7 +187,8 @@ export const AlertChannelSettings = z.object({
   name: ShownName.max(200),
   enabled: z.boolean().default(true),
   target: AlertTarget,
-  quiet: QuietHours.nullable().default(null)
+  quiet: QuietHours.nullable().default(null),
+  digest: AlertDigest.nullable().default(null)
 })
 export type AlertChannelSettings = z.infer<typeof AlertChannelSettings>
 
@@ -225,7 +238,11 @@ export const alertsContract = {
   /** Ends repeats and escalation; the end is still told. */
   acknowledge: write('alerts.answer', 'POST /alerts/acknowledge', { ids: 'alerts' })
     .input(z.object({ ids: z.array(AlertId).min(1).max(1_000) }))
-    .output(z.object({ acknowledged: z.number().int() }))
+    .output(z.object({ acknowledged: z.number().int() })),
+  /** Of the last days, as channels get it of a day or a week. */
+  report: read('read', 'GET /alerts/report', 'seen')
+    .input(z.object({ days: z.coerce.number().int().min(1).max(7).default(1) }))
+    .output(AlertReport)
 }
 
 export const alertRulesContract = {
@@ -233,6 +250,10 @@ export const alertRulesContract = {
   create: write('alerts.change', 'POST /alerts/rules', { project: 'maybeProject' })
     .input(AlertRuleSettings)
     .output(RuleResult),
+  /** What such a rule would have told in the last days. Nobody is told, and nothing is kept. */
+  preview: ask('alerts.change', 'POST /alerts/rules/preview', { project: 'maybeProject' })
+    .input(AlertRuleSettings.extend({ days: z.number().int().min(1).max(30).default(14) }))
+    .output(AlertRulePreview),
   update: write('alerts.change', 'PUT /alerts/rules/{id}', { id: 'alertRule', project: 'maybeProject' })
     .input(AlertRuleSettings.extend({ id: AlertRuleId, revision: z.number().int() }))
     .output(RuleResult),
@@ -284,7 +305,7 @@ export const alertChannelsContract = {
 
 /** What a channel is told, and a webhook of alerts receives as `data`. */
 export interface AlertNews {
-  kind: 'news' | 'repeat' | 'test'
+  kind: 'news' | 'repeat' | 'test' | 'report'
   ruleId: AlertRuleId
   /** The same for all messages of one group to one channel: they belong to one thread. */
   groupId: string

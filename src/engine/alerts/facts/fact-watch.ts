@@ -5,9 +5,11 @@ import type { FleetNode } from '../../nodes/fleet.ts'
 import type { DiskState } from '../../retention/disk.ts'
 import type { Clock, Timer } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
-import type { ErrorStore, FindingStore, JobReader, LaneReader } from '../../store/store.ts'
+import type { StoredAlertFact } from '../../store/records.ts'
+import type { AlertFactStore, ErrorStore, FindingStore, JobReader, LaneReader } from '../../store/store.ts'
 import type { Alerts } from '../alerts.ts'
 import { type Fact, NO_LABELS } from '../fact.ts'
+import { FactHistory, RECORDED_WATCHES } from '../past/fact-history.ts'
 import {
   diskFact,
   nodeFacts,
@@ -21,7 +23,7 @@ import {
 import { errorFacts, overdueFacts, spiderFacts, waitingFacts } from './stored-facts.ts'
 
 export interface FactWatchParts {
-  store: JobReader & LaneReader & ErrorStore & FindingStore
+  store: JobReader & LaneReader & ErrorStore & FindingStore & AlertFactStore
   clock: Clock
   logger: Logger
   alerts: Alerts
@@ -53,10 +55,15 @@ const CATCH_UP_MS = 86_400_000
 const CATCH_UP_JOBS = 1_000
 const OF_RUNS: readonly AlertWatch[] = ['spider_fails', 'spider_items', 'spider_errors']
 
-/** Gives alerts their facts: changes soon after they happen, the rest from time to time, and only what rules watch. */
+/**
+ * Gives alerts their facts: what changed soon after it has, the rest from time to time, and nothing that no rule
+ * watches. What nothing else keeps is recorded, so that later rules can be tried on it.
+ */
 export class FactWatch {
   readonly #parts: FactWatchParts
   readonly #ended = new Map<string, Spider>()
+  readonly #history = new FactHistory()
+  #unwritten: StoredAlertFact[] = []
   #errorsAreOld = true
   #readAtMs = Number.NEGATIVE_INFINITY
   #timer: Timer | null = null
@@ -69,8 +76,16 @@ export class FactWatch {
     this.#parts = parts
   }
 
-  async start(): Promise<void> {
+  /** Nothing waits for what it reads: a start is not longer for it. */
+  start(): void {
     this.#completeAtMs = this.#parts.clock.monotonicMs() + COMPLETE_AFTER_MS
+    this.#looking = this.#begin()
+  }
+
+  async #begin(): Promise<void> {
+    const { store } = this.#parts
+    const newest = await this.#tryTo('read what was recorded', () => store.listNewestAlertFacts())
+    this.#history.restore(newest ?? [])
     await this.catchUp()
   }
 
@@ -130,6 +145,7 @@ export class FactWatch {
   async #look(): Promise<void> {
     if (this.#stopped) return
     this.#lookAtState()
+    await this.#record()
     await this.#readEnds()
     await this.#readOthers()
     this.#lookIn(this.#ended.size > 0 ? LOOK_AFTER_MS : LOOK_EVERY_MS)
@@ -182,8 +198,25 @@ export class FactWatch {
     }
   }
 
-  #tell(watch: AlertWatch, facts: () => Fact[], unknown?: ReadonlySet<string>): void {
-    if (this.#parts.alerts.isWatched(watch)) this.#parts.alerts.receiveAll(watch, facts(), unknown)
+  #tell(watch: AlertWatch, factsNow: () => Fact[], unknown: ReadonlySet<string> = new Set()): void {
+    const { alerts, clock } = this.#parts
+    const [isWatched, isRecorded] = [alerts.isWatched(watch), RECORDED_WATCHES.has(watch)]
+    if (!isWatched && !isRecorded) return
+    const facts = factsNow()
+    if (isWatched) alerts.receiveAll(watch, facts, unknown)
+    if (isRecorded) this.#unwritten.push(...this.#history.changesOf(watch, facts, unknown, clock.nowMs()))
+  }
+
+  /** What fails is decided anew with the next look. */
+  async #record(): Promise<void> {
+    const { store } = this.#parts
+    const facts = this.#unwritten
+    this.#unwritten = []
+    if (facts.length === 0) return
+    await this.#tryTo('record facts', async () => {
+      await store.recordAlertFacts(facts)
+      this.#history.written(facts)
+    })
   }
 
   /** What is found out only some time after a start. */

@@ -7,7 +7,7 @@ import type { StoredErrorGroup, StoredJob } from '../../store/records.ts'
 import type { ErrorStore, FindingStore, JobReader, LaneReader } from '../../store/store.ts'
 import { type Fact, NO_LABELS } from '../fact.ts'
 
-const RUNS_READ = 20
+export const RUNS_READ = 20
 const LANES_READ = 1_000
 const ERRORS_READ = 500
 const HOUR_MS = 3_600_000
@@ -28,8 +28,15 @@ export async function spiderFacts(
   return factsOfRuns(runs, nodes)
 }
 
+/** What a run says of its spider. */
+export type RunRow = Pick<
+  StoredJob,
+  | ('id' | 'project' | 'spider' | 'nodeId' | 'outcome' | 'items' | 'errors')
+  | ('queuedAtMs' | 'endedAtMs' | 'killingLine' | 'reason')
+>
+
 /** `runs`: of one spider, newest first. Pure. */
-export function factsOfRuns(runs: readonly StoredJob[], { nodeOf }: Nodes): Fact[] {
+export function factsOfRuns(runs: readonly RunRow[], { nodeOf }: Nodes): Fact[] {
   const [newest] = runs
   if (newest === undefined) return []
   const { project, spider, id, nodeId, outcome, items, errors, endedAtMs, queuedAtMs } = newest
@@ -111,25 +118,20 @@ export async function waitingFacts(
 export async function errorFacts(store: ErrorStore, nowMs: number): Promise<Fact[]> {
   const sinceMs = nowMs - DAY_MS
   const groups = await store.listErrorGroups({ state: 'open' }, { before: null, limit: ERRORS_READ, sinceMs })
-  return groups
-    .filter((group) => bornMs(group) >= sinceMs)
-    .map((group) => {
-      const { id, project, title, culprit, jobCount, reopenedAtMs } = group
-      return {
-        ...{
-          watch: 'error_appears',
-          key: String(id),
-          value: jobCount,
-          sinceMs: bornMs(group),
-          subject: `${project}: ${title}`
-        },
-        text: `${reopenedAtMs === null ? 'New error' : 'A resolved error is back'} in ${project}: ${title} (${culprit})`,
-        labels: { ...NO_LABELS, project, errorGroupId: id }
-      }
-    })
+  return groups.filter((group) => bornMs(group) >= sinceMs).map(errorFactOf)
 }
 
-const bornMs = ({ firstSeenMs, reopenedAtMs }: Pick<StoredErrorGroup, 'firstSeenMs' | 'reopenedAtMs'>): number =>
+export function errorFactOf(group: StoredErrorGroup): Fact {
+  const { id, project, title, culprit, jobCount, reopenedAtMs } = group
+  return {
+    ...{ watch: 'error_appears', key: String(id), value: jobCount, sinceMs: bornMs(group) },
+    subject: `${project}: ${title}`,
+    text: `${reopenedAtMs === null ? 'New error' : 'A resolved error is back'} in ${project}: ${title} (${culprit})`,
+    labels: { ...NO_LABELS, project, errorGroupId: id }
+  }
+}
+
+export const bornMs = ({ firstSeenMs, reopenedAtMs }: Pick<StoredErrorGroup, 'firstSeenMs' | 'reopenedAtMs'>): number =>
   Math.max(firstSeenMs, reopenedAtMs ?? 0)
 
 /** Of the spiders that rules want to see succeed; since the rule was made, if they never did. */

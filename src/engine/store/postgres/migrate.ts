@@ -16,12 +16,13 @@ import { groupsOfUsers } from './migrations/0013-groups-of-users.ts'
 import { secondFactors } from './migrations/0014-second-factors.ts'
 import { certificatesOfEngines } from './migrations/0015-certificates-of-engines.ts'
 import { alerts } from './migrations/0016-alerts.ts'
+import { factsOfThePast } from './migrations/0017-facts-of-the-past.ts'
 
 /** In order; never change a released one, append a new one. */
 export const MIGRATIONS: readonly string[] = [
   ...[allTables, engines, longLanes, nodesThatPull, kubernetesNodes],
   ...[localNodesOfEngines, placesOfBlobs, usersAndTokens, audit, rolesInProjects, usersFromElsewhere],
-  ...[customRoles, groupsOfUsers, secondFactors, certificatesOfEngines, alerts]
+  ...[customRoles, groupsOfUsers, secondFactors, certificatesOfEngines, alerts, factsOfThePast]
 ]
 
 /**

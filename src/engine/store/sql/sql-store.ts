@@ -7,6 +7,7 @@ import type { Store } from '../store.ts'
 import type { Driver } from './database.ts'
 import { differencesOf, type Watched } from '../audit/differences.ts'
 import { createAccess } from './access.ts'
+import { createAlertFacts } from './alert-facts.ts'
 import { createAlerts } from './alerts.ts'
 import { createNextEntry } from '../audit/next-entry.ts'
 import { createAudit } from './audit.ts'
@@ -101,6 +102,7 @@ export function createSqlStore({ driver, clock, logger, scheduleFlush = setImmed
   const audit = createAudit({ database, outbox })
   const findings = createFindings(database)
   const alerts = createAlerts({ database, outbox })
+  const alertFacts = createAlertFacts({ database, outbox })
   const chains = createChains({ database, enqueue, chainEnds })
   const schedules = createSchedules({ database, changes, enqueue, outbox })
   const prune = createPruning({ database, changes, outbox, answers, chainEnds })
@@ -317,6 +319,13 @@ export function createSqlStore({ driver, clock, logger, scheduleFlush = setImmed
     listAlerts: (filter, page) => read(() => alerts.list(filter, page)),
     sumAlerts: (sinceMs) => read(() => alerts.figures(sinceMs)),
     pruneAlerts: (beforeMs, limit) => write(() => alerts.prune(beforeMs, limit)),
+    recordAlertFacts: (facts) => write(() => alertFacts.record(facts)),
+    listNewestAlertFacts: () => read(() => alertFacts.newest()),
+    listAlertFacts: (watch, page) => read(() => alertFacts.page(watch, page)),
+    pruneAlertFacts: (beforeMs, most, limit) => write(() => alertFacts.prune(beforeMs, most, limit)),
+    listDigests: () => read(() => alertFacts.digests()),
+    tellDigest: (digest, message) => write(() => alertFacts.tell(digest, message)),
+    deleteDigests: (channelIds) => write(() => alertFacts.deleteDigests(channelIds)),
 
     withAudit: entries.withAudit,
     appendAudit: (record) => write(() => audit.append(record)),

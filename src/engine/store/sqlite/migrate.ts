@@ -31,6 +31,7 @@ import { customRoles } from './migrations/0029-custom-roles.ts'
 import { groupsOfUsers } from './migrations/0030-groups-of-users.ts'
 import { secondFactors } from './migrations/0031-second-factors.ts'
 import { alerts } from './migrations/0032-alerts.ts'
+import { factsOfThePast } from './migrations/0033-facts-of-the-past.ts'
 import { limitsAndSecrets } from './migrations/0002-limits-and-secrets.ts'
 
 /**
@@ -69,7 +70,8 @@ export const MIGRATIONS: readonly string[] = [
   customRoles,
   groupsOfUsers,
   secondFactors,
-  alerts
+  alerts,
+  factsOfThePast
 ]
 
 /** Migrates to the newest schema in one transaction: if it fails, the older Scrapdeck can still open the database. */

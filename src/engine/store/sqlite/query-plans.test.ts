@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import DatabaseConstructor, { type Database } from 'better-sqlite3'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { openTemporaryStore, type TemporaryStore } from '../../testing/temporary-store.ts'
+import { ALERT_FACTS_SQL } from '../sql/alert-facts.ts'
 import { ANSWERS_SQL } from '../sql/remembered-answers.ts'
 import { ALERTS_SQL } from '../sql/alerts.ts'
 import { ATTEMPTS_SQL } from '../sql/attempts.ts'
@@ -264,6 +265,10 @@ describe('query plans', () => {
       if (/^ended|prune/.test(name)) expect(plan.join()).not.toContain('TEMP B-TREE FOR ORDER BY')
     }
   )
+  // `newest` is asked once for each start, `pruneOldest` walks from the oldest on.
+  test.each(['page', 'prune'] as const)('%s of the past of alerts scans no facts and sorts none', (name) => {
+    for (const plan of planOf(ALERT_FACTS_SQL[name])) expect(plan).not.toMatch(/^SCAN alert_facts|TEMP B-TREE/)
+  })
 
   test.each(Object.entries(JOBS_SQL))('%s never scans the jobs', (_name, query) => {
     for (const plan of planOf(query)) expect(plan).not.toMatch(/^SCAN jobs/)

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe } from 'vitest'
 import { describeAlerts } from './alerts.ts'
+import { describeAlertFacts } from './alert-facts.ts'
 import { describeAttempts } from './attempts.ts'
 import { describeAudit } from './audit.ts'
 import { describeChains } from './chains.ts'
@@ -53,6 +54,7 @@ export function describeStore(
     describeSchedules(story)
     describeWebhooks(story)
     describeAlerts(story)
+    describeAlertFacts(story)
     describeChangeLog(story)
     describePruning(story)
     describeRetention(story)

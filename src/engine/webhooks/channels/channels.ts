@@ -8,6 +8,7 @@ import type { Post } from '../post.ts'
 import { checkTarget } from './check-target.ts'
 import type { AlertCommand } from './command.ts'
 import { exampleNews, type Message, newsIn, type Sender } from './message.ts'
+import { newsOfReport, reportIn } from './report.ts'
 import type { Links } from './words.ts'
 
 /** What was said on both sides, for people, without secrets. */
@@ -21,7 +22,7 @@ export interface TestResult {
 export interface Channels {
   /** Throws BAD_INPUT and WEBHOOK_URL_FORBIDDEN for a target that can never work. */
   check(target: AlertTarget, hasSecret: boolean): void
-  /** Never rejects, and enforces its own timeout. `delivery.body`: JSON with an AlertNews as `data`. */
+  /** Never rejects, and enforces its own timeout. `delivery.body`: JSON with an AlertNews or a report as `data`. */
   send(channel: StoredWebhook, delivery: StoredDelivery): Promise<SendResult>
   /** Sends an example. Never rejects. */
   test(channel: StoredWebhook): Promise<TestResult>
@@ -97,7 +98,9 @@ export function createChannels(parts: ChannelsParts): Channels {
       const target = channel.channel!.target
       const secret = await openSecret(channel)
       const send = (await senders[target.kind]()) as Sender<AlertTargetKind>
-      return await send({ ...message, target, channel, secret, news: newsIn(message.body) })
+      const report = reportIn(message.body)
+      const news = report === null ? newsIn(message.body) : newsOfReport(report)
+      return await send({ ...message, target, channel, secret, news, report })
     } catch (error) {
       // Its text could hold a secret, whoever wrote it: ours do not.
       const answer = error instanceof SealedElsewhere ? error.message : `sending failed (${(error as Error).name})`

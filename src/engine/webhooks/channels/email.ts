@@ -8,6 +8,7 @@ import { connectToMailServer } from './mail-socket.ts'
 import type { Message, Sender } from './message.ts'
 import { hide } from './post-json.ts'
 import { renderEmail } from './render-email.ts'
+import { renderReport } from './report.ts'
 import { type Links, oneLine } from './words.ts'
 
 /** The whole conversation; its parts have shorter limits. */
@@ -46,7 +47,7 @@ export const emailSender =
   }
 
 async function send(parts: MailParts, message: Message<'email'>, signal: AbortSignal): Promise<SendResult> {
-  const { target, secret, news, madeAtMs } = message
+  const { target, secret, news, report = null, madeAtMs } = message
   const { host, port, security, username } = target
   const { createTransport } = await import('nodemailer')
   const transport = createTransport({
@@ -64,7 +65,7 @@ async function send(parts: MailParts, message: Message<'email'>, signal: AbortSi
     ...{ disableFileAccess: true, disableUrlAccess: true },
     ...{ transactionLog: true, logger: conversationOf(message) }
   })
-  const { subject, html, text } = renderEmail(news, parts.links)
+  const { subject, html, text } = report === null ? renderEmail(news, parts.links) : renderReport(report, parts.links)
   const ids = idsOf(message)
   const info = await transport.sendMail({
     ...{ from: target.from, to: target.to, subject, html, text, signal },

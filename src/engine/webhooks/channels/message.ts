@@ -1,4 +1,11 @@
-import type { AlertId, AlertNews, AlertRuleId, AlertTarget, AlertTargetKind } from '../../../shared/contract/index.ts'
+import type {
+  AlertId,
+  AlertNews,
+  AlertReport,
+  AlertRuleId,
+  AlertTarget,
+  AlertTargetKind
+} from '../../../shared/contract/index.ts'
 import type { StoredWebhook } from '../../store/records.ts'
 import type { SendResult } from '../plan-try.ts'
 
@@ -11,7 +18,10 @@ export interface Message<Kind extends AlertTargetKind = AlertTargetKind> {
   /** As it was recorded. */
   body: string
   madeAtMs: number
+  /** Of a report: the same in a few words. */
   news: AlertNews
+  /** None: the message is about alerts. */
+  report?: AlertReport | null
   /** Empty: it has none. */
   secret: string
   /** Records what was said, without secrets. */

@@ -1,4 +1,4 @@
-import { DEFAULT_AUDIT_DAYS, type JobId, type ProjectName } from '../../../shared/contract/index.ts'
+import { DEFAULT_AUDIT_DAYS, type JobId, type NodeId, type ProjectName } from '../../../shared/contract/index.ts'
 import { sweepLeftHolds } from '../../backup/held-files.ts'
 import { sweepLeftItems } from '../../collecting/items-archive.ts'
 import { sweepLeftCopies } from '../../collecting/left-copies.ts'
@@ -8,6 +8,9 @@ import { BlobWatch } from '../../health/blob-watch.ts'
 import { ExpectationWatch } from '../../health/expectations/expectation-watch.ts'
 import { HealthWatch } from '../../health/health-watch.ts'
 import { FactWatch } from '../../alerts/facts/fact-watch.ts'
+import { RulePreviews } from '../../alerts/past/preview.ts'
+import { Digests } from '../../alerts/report/digests.ts'
+import { Reports } from '../../alerts/report/reports.ts'
 import { AlertCommands } from '../../commands/alert-commands.ts'
 import type { FleetNode } from '../../nodes/fleet.ts'
 import { ProblemWatch } from '../../health/problem-watch.ts'
@@ -70,7 +73,9 @@ export function openHealth(options: EngineOptions, below: WithOrders, opened: As
       plainHttpOn: systemCommands.plainHttpOn,
       syslogAway: below.auditStream?.away() ?? null,
       missingRoles: below.access.roles.missing(),
-      notApart: local.node?.notApart ?? null
+      notApart: local.node?.notApart ?? null,
+      lifeFailure: below.lifeSignal?.failure() ?? null,
+      schedulesLateSinceMs: below.watchdog.lateSinceMs()
     })
   })
   opened.adopt(problems, stop)
@@ -85,20 +90,32 @@ export function openHealth(options: EngineOptions, below: WithOrders, opened: As
         .map(({ stored }) => stored.id)
     )
   const alerts = opened.adopt(new Alerts({ ...base, cordonedNodes }), stop)
+  const nodeOf = (nodeId: NodeId) => fleet.get(nodeId)?.stored
   const alertCommands = new AlertCommands({
     ...base,
-    ...{ alerts, deliverer: below.deliverer, channels: below.channels },
-    onChange: () => below.deliverer.events.emit('changed')
+    ...{
+      alerts,
+      previews: new RulePreviews({ ...base, nodeOf }),
+      deliverer: below.deliverer,
+      channels: below.channels
+    },
+    onChange: () => {
+      below.deliverer.events.emit('changed')
+      digests.refresh()
+    }
   })
+  const known = {
+    nodes: () => fleet.list(),
+    findings: () => expectations.current(),
+    figures: () => figures.current,
+    disk: () => retention.state().disk
+  }
+  const reports = new Reports({ ...base, ...known })
+  const digests = opened.adopt(new Digests({ ...base, reports }), stop)
   const factWatch = opened.adopt(
     new FactWatch({
-      ...{ ...base, alerts, stuckSinceMs: (nodeId) => dispatch.stuckSinceMs(nodeId) },
-      nodes: () => fleet.list(),
-      nodeOf: (nodeId) => fleet.get(nodeId)?.stored,
+      ...{ ...base, ...known, alerts, nodeOf, stuckSinceMs: (nodeId) => dispatch.stuckSinceMs(nodeId) },
       live: () => live.all(),
-      findings: () => expectations.current(),
-      figures: () => figures.current,
-      disk: () => retention.state().disk,
       problems: () => problems.current(),
       waitingOf: (lane) => waiting.of(lane)
     }),
@@ -134,6 +151,8 @@ export function openHealth(options: EngineOptions, below: WithOrders, opened: As
     factWatch,
     alerts,
     alertCommands,
+    reports,
+    digests,
     housekeeping,
     blobWatch,
     healthWatch,

@@ -6,8 +6,10 @@ import { QueueCommands } from '../../commands/queue-commands.ts'
 import { SystemCommands } from '../../commands/system-commands.ts'
 import { News } from '../../events/news.ts'
 import { FiguresSampler } from '../../health/figures.ts'
+import { LifeSignal } from '../../health/life-signal.ts'
 import { createNameResolver } from '../../nodes/discovery/name-resolver.ts'
 import { Inventories } from '../../nodes/inventories.ts'
+import { ScheduleWatchdog } from '../../schedules/watchdog.ts'
 import { createJobIds } from '../../runtime/ids.ts'
 import { stop } from '../base.ts'
 import type { EngineOptions } from '../engine-options.ts'
@@ -29,7 +31,7 @@ export function openOrders(options: EngineOptions, below: WithWork, opened: Asyn
   const { distribution, atOnce, loopDelay, wakeDispatcher } = below
   const links = { base: options.publicUrl ?? null }
   const sending = { networks: webhookNetworks, post: seams.post, links, commands: options.alertCommands }
-  const { deliverer, webhookCommands, channels } = wireWebhooks({
+  const { deliverer, webhookCommands, channels, post } = wireWebhooks({
     ...base,
     ...{ ...sending, plugins },
     sendToPlugin: (webhook, delivery) => plugins.send(webhook, delivery)
@@ -96,6 +98,11 @@ export function openOrders(options: EngineOptions, below: WithWork, opened: Asyn
   const slots = () => figures.current.slotsTotal
   const schedules = wireSchedules(base, { preparing, jobCommands, wakeDispatcher, slots })
   opened.adopt(schedules.scheduler, stop)
+  const scheduler = schedules.scheduler
+  const watchdog = opened.adopt(new ScheduleWatchdog({ clock, dueSinceMs: () => scheduler.dueSinceMs() }), stop)
+  const { lifeSignal: life = null } = options
+  const lifeSignal = life === null ? null : new LifeSignal({ ...base, ...life, post })
+  opened.adopt(lifeSignal, (one) => one?.stop())
   const { disk, retention } = wireRetention({
     ...base,
     ...{
@@ -126,7 +133,7 @@ export function openOrders(options: EngineOptions, below: WithWork, opened: Asyn
       discovery,
       projectCommands
     },
-    ...{ systemCommands, queueCommands, figures, chains, schedules }
+    ...{ systemCommands, queueCommands, figures, chains, schedules, watchdog, lifeSignal }
   }
 }
 

@@ -1,0 +1,62 @@
+import { z } from 'zod'
+import { AnyProjectName, ErrorGroupId } from './ids.ts'
+
+/** What a rule would have told of the past. */
+export const AlertRulePreview = z.object({
+  /** How often it would have fired, whatever is listed. */
+  fired: z.number().int(),
+  /** The newest 50. */
+  alerts: z.array(
+    z.object({ subject: z.string(), text: z.string(), firedAtMs: z.number(), resolvedAtMs: z.number().nullable() })
+  ),
+  fromMs: z.number(),
+  /** False: of a part of the time not enough is known, or there is too much to look at. */
+  isComplete: z.boolean(),
+  /** What is not known, for people; may be empty. */
+  note: z.string()
+})
+export type AlertRulePreview = z.infer<typeof AlertRulePreview>
+
+const RunCounts = z.object({
+  succeeded: z.number().int(),
+  failed: z.number().int(),
+  lost: z.number().int(),
+  cancelled: z.number().int()
+})
+const ofSpider = { project: AnyProjectName, spider: z.string() }
+
+/** What happened in the last day or week, for people who read it once. Of projects that the caller may see. */
+export const AlertReport = z.object({
+  fromMs: z.number(),
+  untilMs: z.number(),
+  /** Jobs that ended. */
+  runs: RunCounts,
+  /** In as much time before. */
+  runsBefore: RunCounts,
+  /** The 20 spiders with most failed and lost runs. */
+  failing: z.array(z.object({ ...ofSpider, failed: z.number().int(), runs: z.number().int(), reason: z.string() })),
+  newErrors: z.object({
+    count: z.number().int(),
+    /** The 20 that most runs logged. */
+    groups: z.array(z.object({ id: ErrorGroupId, project: AnyProjectName, title: z.string(), runs: z.number().int() }))
+  }),
+  /** The newest 20 runs that succeeded, but unlike earlier ones. */
+  unusual: z.array(z.object({ ...ofSpider, text: z.string() })),
+  /** The 10 spiders whose runs took longest. */
+  slowest: z.array(z.object({ ...ofSpider, runs: z.number().int(), medianMs: z.number(), longestMs: z.number() })),
+  /** null: only for those who see all projects. */
+  service: z
+    .object({
+      alertsFired: z.number().int(),
+      nodes: z.number().int(),
+      nodesDown: z.array(z.string()),
+      queued: z.number().int(),
+      databaseBytes: z.number(),
+      logBytes: z.number(),
+      diskFreePercent: z.number().nullable()
+    })
+    .nullable(),
+  /** False: there were too many jobs to look at all of them for the lists of spiders. */
+  isComplete: z.boolean()
+})
+export type AlertReport = z.infer<typeof AlertReport>
