@@ -17,7 +17,7 @@ describe('reading a fleet file', () => {
   test('the example of docs/fleet-file.md is one', () => {
     const page = readFileSync(new URL('../../../docs/fleet-file.md', import.meta.url), 'utf8')
     const example = /```yaml\n(.*?)```/s.exec(page)?.[1] ?? ''
-    expect(Object.keys(readFleetFile(example))).toHaveLength(9)
+    expect(Object.keys(readFleetFile(example))).toHaveLength(10)
   })
 
   test('names the line, the field and what is wrong with it', () => {
