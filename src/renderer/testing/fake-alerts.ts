@@ -2,6 +2,7 @@ import { implement } from '@orpc/server'
 import {
   type Alert,
   type AlertChannel,
+  type AlertReport,
   type AlertLabels,
   type AlertRule,
   AlertRuleSettings,
@@ -92,10 +93,22 @@ export function createFakeAlerts(world: FakeWorld) {
         for (const one of open) alerts.set(one.id, { ...one, acknowledged: { by: me, atMs: Date.now() } })
         changed()
         return { acknowledged: open.length }
-      })
+      }),
+      report: os.alerts.report.handler(({ input: { days } }) => aReport(Date.now(), days))
     },
     alertRules: {
       list: os.alertRules.list.handler(() => ({ rules: [...rules.values()] })),
+      preview: os.alertRules.preview.handler(({ input }) => {
+        checkRule(input)
+        const past = [...alerts.values()].filter(({ watch }) => watch === input.watch)
+        return {
+          ...{ fired: past.length, fromMs: Date.now() - input.days * DAY_MS, isComplete: true, note: '' },
+          alerts: past.map(({ subject, text, firedAtMs, resolvedAtMs }) => ({
+            ...{ subject, text, resolvedAtMs },
+            firedAtMs: firedAtMs ?? Date.now()
+          }))
+        }
+      }),
       create: os.alertRules.create.handler(({ input }) => {
         checkRule(input)
         return saveRule({ ...input, id: branded(idOf(nextNumber())), revision: 1, createdAtMs: Date.now() })
@@ -390,9 +403,28 @@ function fakeSilences(nowMs: number): AlertSilence[] {
   ]
 }
 
+function aReport(nowMs: number, days: number): AlertReport {
+  const counts = { succeeded: 412 * days, failed: 9 * days, lost: 1, cancelled: 3 }
+  return {
+    ...{ fromMs: nowMs - days * DAY_MS, untilMs: nowMs, runs: counts, runsBefore: { ...counts, failed: 5 * days } },
+    failing: [{ project: branded('prices'), spider: 'otto', failed: 6, runs: 24, reason: 'KeyError: price' }],
+    newErrors: {
+      count: 1,
+      groups: [{ id: branded(7), project: branded('prices'), title: 'KeyError: price', runs: 6 }]
+    },
+    unusual: [{ project: branded('news'), spider: 'wires', text: 'Items fell by 80 %: 120, usually 610 to 640' }],
+    slowest: [{ project: branded('maps'), spider: 'osm_poi', runs: 2, medianMs: 7_200_000, longestMs: 9_000_000 }],
+    service: {
+      ...{ alertsFired: 4, nodes: 6, nodesDown: ['us-2'], queued: 12, databaseBytes: 210_000_000 },
+      ...{ logBytes: 3_400_000_000, diskFreePercent: 41.5 }
+    },
+    isComplete: true
+  }
+}
+
 function fakeChannels(nowMs: number): AlertChannel[] {
   const common = {
-    ...{ enabled: true, quiet: null, createdAtMs: nowMs - 90 * DAY_MS, hasSecret: true },
+    ...{ enabled: true, quiet: null, digest: null, createdAtMs: nowMs - 90 * DAY_MS, hasSecret: true },
     ...{ waiting: 0, dead: 0, problem: null }
   }
   return [

@@ -40,6 +40,7 @@ it('a channel read into the form and back is the same, without its secret', () =
   const channel: AlertChannel = {
     ...{ id: aWebhookId('a'), name: 'chat', enabled: false, target: { kind: 'telegram', chatId: '-100' } },
     quiet: { zone: 'Europe/Berlin', from: '22:00', until: '07:00', days: [1, 2] },
+    digest: null,
     ...{ createdAtMs: 0, hasSecret: true, lastDeliveredAtMs: null, waiting: 0, dead: 0, problem: null }
   }
   const { settings, secret } = channelForm(true).parse(startChannel(channel, 'UTC'))
