@@ -35,8 +35,7 @@ export class BrowserSignIns {
     const options = { name, inner: new URL(inner), connection }
     await using relay = ssh === null ? null : await openSignInRelay(options)
     const openBrowser = (page: string) => {
-      const { pathname, search, hash } = new URL(page)
-      this.#openInBrowser(relay === null ? page : relay.entranceTo(`${pathname}${search}${hash}`))
+      this.#openInBrowser(relay === null ? page : relay.entranceTo(page))
     }
     try {
       const service = serviceAt(inner, connection)

@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { createServer } from 'node:http'
+import { createServer, type RequestListener } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import { request } from 'undici'
 import { expect, it, onTestFinished } from 'vitest'
@@ -22,9 +22,17 @@ async function openRelay(url: string) {
   onTestFinished(() => connection.close())
   const relay = await openSignInRelay({ name: 'EU', inner: new URL(url), connection })
   onTestFinished(() => relay[Symbol.asyncDispose]())
-  const entrance = relay.entranceTo(PAGE)
+  const entrance = relay.entranceTo(`${url}${PAGE}`)
   const { origin, host } = new URL(entrance)
   return { relay, entrance, origin, host }
+}
+
+/** What an engine may answer that is not ours, at the port of this server. */
+async function serve(answer: RequestListener): Promise<string> {
+  const server = createServer(answer).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  onTestFinished(() => void server.close())
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 }
 
 const statusOf = async (url: string, headers: Record<string, string> = {}) => {
@@ -74,13 +82,10 @@ it('lets nobody else through: no second browser, no other name, no page of anoth
 
 it('sends the engine no cookie and no credentials of other programs on this computer', async () => {
   const seen: unknown[] = []
-  const other = createServer(({ headers: { cookie, authorization, host, origin } }, response) => {
+  const address = await serve(({ headers: { cookie, authorization, host, origin } }, response) => {
     seen.push({ cookie, authorization, host, origin })
     response.writeHead(200, { 'set-cookie': ['a=1; Path=/', '__Host-b=2; Secure; Path=/'] }).end()
-  }).listen(0, '127.0.0.1')
-  await once(other, 'listening')
-  onTestFinished(() => void other.close())
-  const address = `http://127.0.0.1:${(other.address() as AddressInfo).port}`
+  })
   const { entrance, origin } = await openRelay(address)
   const browser = new Browser()
   await browser.go(entrance)
@@ -94,6 +99,36 @@ it('sends the engine no cookie and no credentials of other programs on this comp
     { ...common, cookie: undefined },
     { ...common, cookie: 'a=1; __Host-b=2' }
   ])
+})
+
+it('lets the browser keep nothing of an engine that is hostile, and its pages reach nothing else', async () => {
+  const page = 'text/html; charset=utf-8'
+  const address = await serve(({ url, headers: { host } }, response) => {
+    if (url === '/leads') return void response.writeHead(302, { location: `http://${host}//evil.example/x#y` }).end()
+    const cleared = { 'clear-site-data': '"*"', refresh: '0; url=http://evil.example', 'service-worker-allowed': '/' }
+    const reports = { nel: '{}', 'report-to': '{}', 'reporting-endpoints': 'a="http://evil.example"' }
+    const opened = { 'access-control-allow-origin': '*', 'www-authenticate': 'Basic', 'set-cookie': 'a=1' }
+    const kept = { 'content-type': page, 'cache-control': 'max-age=1000' }
+    response.setHeader('content-security-policy', ["script-src 'none'", "img-src 'none'"])
+    response.writeHead(200, { ...kept, ...cleared, ...reports, ...opened, 'referrer-policy': 'same-origin' }).end('x')
+  })
+  const { entrance, origin } = await openRelay(address)
+  const browser = new Browser()
+  await browser.go(entrance)
+  const cookie = [...browser.cookiesOf(origin)].map((pair) => pair.join('=')).join()
+  const { headers, body } = await request(`${origin}/`, { headers: { cookie } })
+  await body.dump()
+  const { date: _, connection: __, 'keep-alive': ___, 'transfer-encoding': ____, ...rest } = headers
+  expect(rest).toEqual({
+    'content-type': page,
+    'content-security-policy': ["script-src 'none'", "img-src 'none'", expect.stringContaining("connect-src 'self'")],
+    'cache-control': 'no-store',
+    'referrer-policy': 'same-origin'
+  })
+  const led = await request(`${origin}/leads`, { headers: { cookie } })
+  await led.body.dump()
+  expect(led.headers['location']).toBe(`${origin}//evil.example/x#y`)
+  expect(await statusOf(`${origin}//evil.example/x`, { cookie })).toBe(200)
 })
 
 it('says what to do where an identity provider would send the browser past it', async () => {
@@ -115,7 +150,7 @@ it('says what to do where an identity provider would send the browser past it', 
   const { host } = new URL(provider.issuer)
   expect(page.body).toContain(`EU sends you to ${host}`)
   expect(page.body).toContain('choose the sign-in with a code')
-  expect(page.body).toContain(`href="${PAGE}"`)
+  expect(page.body).toContain(`href="${origin}${PAGE}"`)
 })
 
 it('holds few connections, and when it ends, its port is closed and the session is logged out', async () => {

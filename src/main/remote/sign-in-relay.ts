@@ -9,7 +9,7 @@ import { CookieJar } from './cookie-jar.ts'
 
 /** A port of this computer at which one browser sees an engine that it does not reach by itself. */
 export interface SignInRelay extends AsyncDisposable {
-  /** What the browser opens, once; it leads to this page of the engine: `/ui/#/…`. */
+  /** What the browser opens, once; it leads to this page of the engine, whatever its origin. */
   entranceTo(page: string): string
 }
 
@@ -33,14 +33,17 @@ const PASS_SECONDS = 600
 /** They are about this connection and address, are kept in the jar, or vouch for somebody. */
 const NOT_FOR_ENGINE =
   /^(connection|keep-alive|te|trailer|transfer-encoding|upgrade|expect|content-length|host|cookie|origin|referer|authorization|forwarded|x-forwarded-.*|x-real-ip|proxy-.*)$/
-/** The browser keeps nothing of the engine, because the next program on this port is another one. */
-const NOT_FOR_BROWSER =
-  /^(connection|keep-alive|trailer|transfer-encoding|upgrade|set-cookie|location|cache-control|strict-transport-security|alt-svc)$/
+/** What pages need. The others are about a site or let the browser keep something, and the engine owns no site here. */
+const FOR_BROWSER =
+  /^(content-(type|length|encoding|language|disposition|range|security-policy)|retry-after|referrer-policy|permissions-policy|x-content-type-options|x-frame-options|cross-origin-(opener|embedder|resource)-policy)$/
+/** Holds beside the engine's own policy: whatever its pages are, they reach no other program of this computer. */
+const POLICY =
+  "default-src 'self' 'unsafe-inline' data: blob:; connect-src 'self'; img-src 'self' data: blob:; frame-src 'none'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
 /**
- * Listens on a port of 127.0.0.1 and sends each request of the browser over `connection`, which checks the SSH host and
- * a pinned certificate. The engine sees its own address in them, as its check against DNS rebinding demands. Only the
- * browser that opened the entrance gets through; the session that it begins stays here, and ends with the relay.
+ * Listens on loopback and sends each request of the browser over `connection`, which checks the SSH host and a pinned
+ * certificate. The engine sees its own address in them, as its check against DNS rebinding demands. Only the browser
+ * that opened the entrance gets through; the session that it begins stays here, and ends with the relay.
  */
 export async function openSignInRelay({ name, inner, connection }: RelayOptions): Promise<SignInRelay> {
   const secret = randomBytes(32).toString('base64url')
@@ -72,7 +75,7 @@ export async function openSignInRelay({ name, inner, connection }: RelayOptions)
 
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { headers, method } = request
-    const url = URL.parse(request.url ?? '', origin)
+    const url = URL.parse(`${origin}${request.url}`)
     if (headers.host !== host || url?.origin !== origin) return refuse(response, 404)
     const isEntrance = start !== null && method === 'GET' && isSame(url.pathname, `/${secret}`)
     const hasPass = readCookies(passName, headers.cookie).some((given) => isSame(given, ticket))
@@ -114,14 +117,18 @@ export async function openSignInRelay({ name, inner, connection }: RelayOptions)
         await answered.body.dump()
         return leadsElsewhere(response, to)
       }
-      response.setHeader('location', `${to.pathname}${to.search}${to.hash}`)
+      response.setHeader('location', here(to))
     }
     for (const [field, value] of Object.entries(answered.headers)) {
-      if (value !== undefined && !NOT_FOR_BROWSER.test(field)) response.setHeader(field, value)
+      if (value !== undefined && FOR_BROWSER.test(field)) response.setHeader(field, value)
     }
+    response.appendHeader('content-security-policy', POLICY)
     response.writeHead(answered.statusCode, { 'cache-control': 'no-store' })
     await pipeline(answered.body, response)
   }
+
+  /** A path alone may begin with the name of another host: `//evil.example/`. */
+  const here = ({ pathname, search, hash }: URL): string => `${origin}${pathname}${search}${hash}`
 
   function headersForEngine(given: IncomingHttpHeaders): Record<string, string | string[]> {
     const sent: Record<string, string | string[]> = {}
@@ -151,7 +158,7 @@ export async function openSignInRelay({ name, inner, connection }: RelayOptions)
 
   return {
     entranceTo(page) {
-      start = page
+      start = here(new URL(page))
       return `${origin}/${secret}`
     },
     async [Symbol.asyncDispose]() {
