@@ -37,9 +37,10 @@ export class BrowserSignIns {
     const openBrowser = (page: string) => {
       this.#openInBrowser(relay === null ? page : relay.entranceTo(page))
     }
+    const ending = AbortSignal.any([signal, ...(relay === null ? [] : [relay.signal])])
     try {
       const service = serviceAt(inner, connection)
-      return this.#keep(await signInWithBrowser(service, { client: 'desktop', openBrowser, signal }), url)
+      return this.#keep(await signInWithBrowser(service, { client: 'desktop', openBrowser, signal: ending }), url)
     } catch (error) {
       throw signal.aborted ? cancelled(error) : error
     }

@@ -65,7 +65,6 @@ it('lets nobody else through: no second browser, no other name, no page of anoth
   expect(await statusOf(entrance, { host: 'evil.example' })).toBe(404)
   const browser = new Browser()
   await browser.go(entrance)
-  expect(await statusOf(entrance)).toBe(404)
   expect((await browser.go(entrance)).status).toBe(303)
   const [[name, pass]] = [...browser.cookiesOf(origin)] as [[string, string]]
   const cookie = `${name}=${pass}`
@@ -129,6 +128,23 @@ it('lets the browser keep nothing of an engine that is hostile, and its pages re
   await led.body.dump()
   expect(led.headers['location']).toBe(`${origin}//evil.example/x#y`)
   expect(await statusOf(`${origin}//evil.example/x`, { cookie })).toBe(200)
+})
+
+it('ends when its address is opened twice, because the first may have been somebody else', async () => {
+  const { service } = await openTestService()
+  const { relay, entrance, origin } = await openRelay(service.address)
+  const first = new Browser()
+  await first.go(entrance)
+  expect((await first.go(`${origin}/ui/login`)).status).toBe(200)
+  expect(await new Browser().go(entrance)).toMatchObject({
+    status: 403,
+    body: expect.stringContaining('Sign in again')
+  })
+  expect(relay.signal.reason).toMatchObject({
+    code: 'SIGN_IN_FAILED',
+    message: expect.stringContaining('Another program or browser on this computer')
+  })
+  expect((await first.go(`${origin}/ui/login`)).status).toBe(404)
 })
 
 it('says what to do where an identity provider would send the browser past it', async () => {

@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { pipeline } from 'node:stream/promises'
 import { isSame, sendPage } from '../../remote/sign-in/loopback.ts'
 import { readCookies } from '../../server/auth/session-cookie.ts'
+import { ScrapdeckError } from '../../shared/errors.ts'
 import type { RemoteConnection } from './connection.ts'
 import { CookieJar } from './cookie-jar.ts'
 
@@ -11,6 +12,8 @@ import { CookieJar } from './cookie-jar.ts'
 export interface SignInRelay extends AsyncDisposable {
   /** What the browser opens, once; it leads to this page of the engine, whatever its origin. */
   entranceTo(page: string): string
+  /** Aborted with SIGN_IN_FAILED when the address was opened twice: nobody gets through any more. */
+  signal: AbortSignal
 }
 
 interface RelayOptions {
@@ -39,6 +42,8 @@ const FOR_BROWSER =
 /** Holds beside the engine's own policy: whatever its pages are, they reach no other program of this computer. */
 const POLICY =
   "default-src 'self' 'unsafe-inline' data: blob:; connect-src 'self'; img-src 'self' data: blob:; frame-src 'none'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+const OPENED_TWICE =
+  'Another program or browser on this computer opened the address of this sign-in as well, so Scrapdeck stopped it. Sign in again; if this happens again, use a code in another browser.'
 
 /**
  * Listens on loopback and sends each request of the browser over `connection`, which checks the SSH host and a pinned
@@ -49,6 +54,7 @@ export async function openSignInRelay({ name, inner, connection }: RelayOptions)
   const secret = randomBytes(32).toString('base64url')
   const ticket = randomBytes(32).toString('base64url')
   const closing = new AbortController()
+  const openedTwice = new AbortController()
   const jar = new CookieJar()
   let start: string | null = null
   let isEntered = false
@@ -76,10 +82,11 @@ export async function openSignInRelay({ name, inner, connection }: RelayOptions)
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { headers, method } = request
     const url = URL.parse(`${origin}${request.url}`)
-    if (headers.host !== host || url?.origin !== origin) return refuse(response, 404)
+    if (headers.host !== host || url?.origin !== origin || closing.signal.aborted) return refuse(response, 404)
     const isEntrance = start !== null && method === 'GET' && isSame(url.pathname, `/${secret}`)
     const hasPass = readCookies(passName, headers.cookie).some((given) => isSame(given, ticket))
-    if (!hasPass && (!isEntrance || isEntered)) return refuse(response, 404)
+    if (!hasPass && isEntrance && isEntered) return failSignIn(response)
+    if (!hasPass && !isEntrance) return refuse(response, 404)
     if (isEntrance) {
       isEntered = true
       const pass = `${passName}=${ticket}; Max-Age=${PASS_SECONDS}; Path=/; HttpOnly; SameSite=Strict`
@@ -147,6 +154,13 @@ export async function openSignInRelay({ name, inner, connection }: RelayOptions)
     return sendPage(response, 'Not possible through SSH', text, { status: 403, link })
   }
 
+  /** One of the two is not the user's browser, and it may be the first: it has the pass. */
+  async function failSignIn(response: ServerResponse): Promise<void> {
+    closing.abort()
+    await sendPage(response, 'Sign-in stopped', OPENED_TWICE, { status: 403 })
+    openedTwice.abort(new ScrapdeckError('SIGN_IN_FAILED', OPENED_TWICE))
+  }
+
   /** Nobody has the cookie of this session any more. */
   async function logOut(): Promise<void> {
     const path = `${inner.pathname.replace(/\/+$/, '')}/ui/logout`
@@ -157,6 +171,7 @@ export async function openSignInRelay({ name, inner, connection }: RelayOptions)
   }
 
   return {
+    signal: openedTwice.signal,
     entranceTo(page) {
       start = here(new URL(page))
       return `${origin}/${secret}`
