@@ -1,3 +1,4 @@
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createServer, type RequestListener } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
@@ -75,8 +76,30 @@ it('lets nobody else through: no second browser, no other name, no page of anoth
   expect(await statusOf(`${origin}/ui/login`, { cookie, origin: service.address })).toBe(403)
   expect(await statusOf(`${origin}/ui/login`, { cookie, origin: 'null' })).toBe(403)
   expect(await statusOf(`${origin}/ui/login`, { cookie, 'service-worker': 'script' })).toBe(403)
+  // A page at another port of this address, whose requests have the pass and may have no origin.
+  expect(await statusOf(`${origin}/ui/login`, { cookie, 'sec-fetch-site': 'same-site' })).toBe(403)
+  expect(await statusOf(`${origin}/ui/login`, { cookie, 'sec-fetch-site': 'same-origin' })).toBe(200)
   const body = 'x'.repeat(200_000)
   expect((await browser.go(`${origin}/ui/login`, { method: 'POST', body, headers: { origin } })).status).toBe(413)
+})
+
+// Only root can start a program of somebody else.
+const isLinuxRoot = process.platform === 'linux' && process.getuid!() === 0
+it('answers no program of another user, whatever it knows', { skip: !isLinuxRoot }, async () => {
+  const { service } = await openTestService()
+  const { entrance, host } = await openRelay(service.address)
+  const { hostname, port, pathname } = new URL(entrance)
+  const asked = `GET ${pathname} HTTP/1.1\\r\\nHost: ${host}\\r\\n\\r\\n`
+  const script = `exec 3<>/dev/tcp/${hostname}/${port}; printf '${asked}' >&3; cat <&3`
+  const askAs = async (uid: number) => {
+    const program = spawn('/bin/bash', ['-c', script], { uid, gid: uid, cwd: '/', stdio: ['ignore', 'pipe', 'ignore'] })
+    onTestFinished(() => void program.kill())
+    const [answer] = (await Promise.race([once(program.stdout, 'data'), once(program, 'close')])) as [unknown]
+    return Buffer.isBuffer(answer) ? answer.toString() : null
+  }
+  expect(await askAs(65_534)).toBeNull()
+  // The entrance is as if nobody had been there.
+  expect(await askAs(0)).toContain('303 See Other')
 })
 
 it('sends the engine no cookie and no credentials of other programs on this computer', async () => {
@@ -169,16 +192,16 @@ it('says what to do where an identity provider would send the browser past it', 
   expect(page.body).toContain(`href="${origin}${PAGE}"`)
 })
 
-it('holds few connections, and when it ends, its port is closed and the session is logged out', async () => {
+it('holds few connections, of which new ones replace idle ones, and is gone with its session when it ends', async () => {
   const { service } = await openTestService()
   const { relay, entrance, origin } = await openRelay(service.address)
-  const port = Number(new URL(origin).port)
-  const idle = Array.from({ length: 40 }, () => connect(port, '127.0.0.1').on('error', () => {}))
+  const { hostname, port } = new URL(origin)
+  const idle = Array.from({ length: 40 }, () => connect(Number(port), hostname).on('error', () => {}))
+  onTestFinished(() => idle.forEach((socket) => socket.destroy()))
   await Promise.all(idle.map((socket) => once(socket, 'connect')))
   await expect.poll(() => idle.filter(({ closed }) => closed).length).toBe(8)
-  for (const socket of idle) socket.destroy()
   const browser = new Browser()
-  await expect.poll(() => browser.go(entrance).catch(() => null)).toMatchObject({ status: 303 })
+  expect(await browser.go(entrance)).toMatchObject({ status: 303 })
   await browser.go(`${origin}/ui/login`, { method: 'POST', body: LOGIN, headers: { origin } })
   const sessions = async () => {
     const answer = await fetch(`${service.address}/api/v1/sessions`, { headers: { authorization: RIGHT } })

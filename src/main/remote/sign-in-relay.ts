@@ -1,12 +1,13 @@
 import { randomBytes } from 'node:crypto'
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { AddressInfo, Socket } from 'node:net'
 import { pipeline } from 'node:stream/promises'
 import { isSame, sendPage } from '../../remote/sign-in/loopback.ts'
 import { readCookies } from '../../server/auth/session-cookie.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import type { RemoteConnection } from './connection.ts'
 import { CookieJar } from './cookie-jar.ts'
+import { isOfThisUser, pickLoopbackAddress } from './private-loopback.ts'
 
 /** A port of this computer at which one browser sees an engine that it does not reach by itself. */
 export interface SignInRelay extends AsyncDisposable {
@@ -68,34 +69,38 @@ export async function openSignInRelay({ name, inner, connection }: RelayOptions)
       await sendPage(response, 'No response', message, { status: 502 })
     })
   })
-  server.maxConnections = CONNECTIONS_MAX
+  const connections = new Connections()
+  server.on('connection', (socket) => connections.add(socket))
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)
-    server.listen(0, '127.0.0.1', resolve)
+    server.listen(0, pickLoopbackAddress(), resolve)
   })
-  const { port } = server.address() as AddressInfo
-  const host = `127.0.0.1:${port}`
+  const { address, port } = server.address() as AddressInfo
+  const host = `${address}:${port}`
   const origin = `http://${host}`
   // Browsers send cookies to all ports of a host, so the name has the port.
   const passName = `scrapdeck_relay_${port}`
 
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const { headers, method } = request
+    const { headers, method, socket } = request
+    if (!(await connections.isOurs(socket))) return
     const url = URL.parse(`${origin}${request.url}`)
     if (headers.host !== host || url?.origin !== origin || closing.signal.aborted) return refuse(response, 404)
     const isEntrance = start !== null && method === 'GET' && isSame(url.pathname, `/${secret}`)
     const hasPass = readCookies(passName, headers.cookie).some((given) => isSame(given, ticket))
     if (!hasPass && isEntrance && isEntered) return failSignIn(response)
     if (!hasPass && !isEntrance) return refuse(response, 404)
+    connections.use(socket, response)
     if (isEntrance) {
       isEntered = true
       const pass = `${passName}=${ticket}; Max-Age=${PASS_SECONDS}; Path=/; HttpOnly; SameSite=Strict`
       const entered = { location: start!, 'set-cookie': pass, 'cache-control': 'no-store' }
       return void response.writeHead(303, { ...entered, 'referrer-policy': 'no-referrer' }).end()
     }
-    // The page of another port of this computer may have the origin that is the engine's own behind the SSH host. A
-    // service worker would stay in the browser.
-    const isForeign = headers.origin !== undefined && headers.origin !== origin
+    // The page of another port of this computer may have the origin that is the engine's own behind the SSH host, or
+    // send none at all. A service worker would stay in the browser.
+    const isForeign =
+      (headers.origin ?? origin) !== origin || /^(same|cross)-site$/.test(String(headers['sec-fetch-site']))
     if (isForeign || headers['service-worker'] !== undefined) return refuse(response, 403)
     const body = await readBody(request)
     if (body === null) return refuse(response, 413)
@@ -183,6 +188,41 @@ export async function openSignInRelay({ name, inner, connection }: RelayOptions)
       // Whoever cannot be reached keeps the session until it expires.
       if (!jar.isEmpty) await logOut().catch(() => {})
     }
+  }
+}
+
+/** Those of other programs leave room for those of the browser. */
+class Connections {
+  readonly #isOurs = new WeakMap<Socket, Promise<boolean>>()
+  /** Without a request that was let through; the one that has waited longest is the first. */
+  readonly #idle = new Set<Socket>()
+  #open = 0
+
+  add(socket: Socket): void {
+    this.#open += 1
+    this.#idle.add(socket)
+    socket.once('close', () => {
+      this.#open -= 1
+      this.#idle.delete(socket)
+    })
+    if (this.#open > CONNECTIONS_MAX) {
+      const [longest] = this.#idle
+      this.#idle.delete(longest!)
+      longest!.destroy()
+    }
+    const isOurs = isOfThisUser(socket)
+    this.#isOurs.set(socket, isOurs)
+    void isOurs.then((is) => is || socket.destroy())
+  }
+
+  isOurs(socket: Socket): Promise<boolean> {
+    return this.#isOurs.get(socket)!
+  }
+
+  /** It has a request that was let through, until this answer ends. */
+  use(socket: Socket, response: ServerResponse): void {
+    this.#idle.delete(socket)
+    response.once('close', () => socket.destroyed || this.#idle.add(socket))
   }
 }
 
