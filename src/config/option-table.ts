@@ -180,7 +180,9 @@ export const OPTIONS: readonly OptionRow[] = [
   ...['issuer', 'audience', 'jwks_url', 'name_claim', 'groups_claim', 'roles'].map((name) =>
     row('scrapdeck', `jwt_${name}`)
   ),
-  ...['user_header', 'groups_header', 'addresses', 'roles'].map((name) => row('scrapdeck', `proxy_${name}`)),
+  ...['user_header', 'groups_header', 'groups_separator', 'addresses', 'roles'].map((name) =>
+    row('scrapdeck', `proxy_${name}`)
+  ),
   ...['api_rate_limit', 'rate_limit', 'open_rate_limit', 'api_requests_per_second'].map((name) =>
     row('scrapdeck', name, HARMLESS)
   ),

@@ -239,13 +239,26 @@ describe('options of the service', () => {
       [`${jwt}\njwt_audience = deck`, 'jwt_roles says which groups'],
       [proxy, 'needs proxy_addresses'],
       [`${proxy}\nproxy_addresses = 0.0.0.0/0`, 'can be any user'],
+      [`${proxy}\nproxy_addresses = 10.0.0.7\nproxy_groups_separator = ,;`, 'takes one of'],
+      [`${proxy}\nproxy_addresses = 10.0.0.7\nproxy_groups_separator = toString`, 'takes one of'],
       [`${proxy.replace('Remote-User', 'Cookie')}\nproxy_addresses = 10.0.0.7`, 'cannot be the name of a header'],
       ['public_url = https://deck.example.org/path', 'where browsers reach']
     ] as const)
       expect(() => signIn(lines)).toThrow(why)
     expect(signIn(`${proxy}\nproxy_addresses = 10.0.0.7`).options.signIn.proxy).toMatchObject({
-      userHeader: 'remote-user'
+      ...{ userHeader: 'remote-user', groupsSeparator: ',' }
     })
+    for (const [text, groupsSeparator] of [
+      [',', ','],
+      [';', ';'],
+      ['|', '|'],
+      ['space', ' '],
+      ['', ',']
+    ]) {
+      const { proxy: read } = signIn(`${proxy}\nproxy_addresses = 10.0.0.7\nproxy_groups_separator = ${text}`).options
+        .signIn
+      expect(read, text).toMatchObject({ groupsSeparator })
+    }
     expect(signIn(`${roles}\noidc_issuer = http://[::1]:9\noidc_client_id = x`).options.signIn.oidc).not.toBeNull()
   })
 
@@ -598,7 +611,7 @@ const VALUES: Record<string, string> = {
   ...{ jwt_issuer: 'https://ci.example.org', jwt_audience: 'scrapdeck', jwt_jwks_url: 'https://ci.example.org/keys' },
   ...{ jwt_name_claim: 'sub', jwt_groups_claim: 'project', jwt_roles: 'shop = deployer' },
   ...{ proxy_user_header: 'x-user', proxy_groups_header: 'x-groups', proxy_addresses: '10.0.0.1' },
-  proxy_roles: 'team = operator',
+  ...{ proxy_groups_separator: ';', proxy_roles: 'team = operator' },
   ...{ metrics_prefix: 'mine', metrics_from: '10.0.0.1', enabled: 'off', namespace: 'scrapyd' },
   ...{ SCRAPYD_URL: 'http://scrapyd:6800', LOG_LEVEL: 'WARNING' }
 }
