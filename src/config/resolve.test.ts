@@ -76,6 +76,7 @@ describe('options of the service', () => {
       plugins: [],
       webhookNetworks: '',
       clusterCredentialDirectories: [],
+      secretFiles: [],
       trustedProxies: [],
       signIn: { oidc: null, jwt: null, proxy: null, publicUrl: null, requiresSecondFactor: false },
       trustedEngines: [],
@@ -87,6 +88,36 @@ describe('options of the service', () => {
       rateLimits: DEFAULT_RATE_LIMITS,
       connectionLimits: DEFAULT_CONNECTION_LIMITS
     })
+  })
+
+  it('name files with secrets, which addresses of clusters may not: those of options, flags and variables, and configurations', () => {
+    const file = import.meta.filename
+    const folder = aFolder({
+      'scrapyd.conf': [
+        ...['[scrapyd]', 'username = u', '[scrapdeck]', `password_file = ${file}`, 'secret_key_file = keys/seal'],
+        ...['encryption_key_file = /k/e', 'blobs_credentials_file = /k/s3', `oidc_client_secret_file = ${file}`],
+        ...['tls_certificate = /k/cert', 'tls_key = /k/tls']
+      ].join('\n')
+    })
+    const path = join(folder, 'scrapyd.conf')
+    const environment = {
+      SCRAPDECK_ENCRYPTION_KEY_FILE: '/other/e',
+      AWS_WEB_IDENTITY_TOKEN_FILE: '/run/aws/token',
+      SCRAPDECK_CACHE_PASSWORD_FILE: '/k/cache'
+    }
+    const { secretFiles } = resolve(null, { environment, flags: { tlsKey: 'flag.key' }, files: [named(path)] }).options
+    expect([...secretFiles].sort()).toEqual(
+      [
+        ...[path, file, '/work/keys/seal', '/other/e', '/k/e', '/k/s3', '/work/flag.key', '/k/tls'],
+        ...['/run/aws/token', '/k/cache']
+      ].sort()
+    )
+  })
+
+  it('say which of them name a file with a secret', () => {
+    const marked = OPTIONS.filter(({ holdsSecret }) => holdsSecret).map(({ name }) => name)
+    const likely = OPTIONS.map(({ name }) => name).filter((name) => /_(?:file|key)$/.test(name))
+    expect(marked.sort()).toEqual(likely.sort())
   })
 
   it('limit the request rate of the API, as a number per second or with window and burst', () => {
@@ -428,6 +459,7 @@ describe("Scrapyd's options", () => {
     expect(options).toEqual({
       ...resolve(null).options,
       isPortNamed: true,
+      secretFiles: [expect.stringMatching(/scrapyd\.conf$/)],
       configuredSlots: 12,
       directories: { eggs: '/work/eggs', logs: '/work/logs', items: null, jobs: null },
       jobsToKeep: 5,
