@@ -35,6 +35,7 @@ export function engineOptionsOf(options: ServeOptions, workingDirectory: string)
     plugins: options.plugins,
     webhookNetworks: options.webhookNetworks,
     clusterCredentialDirectories: options.clusterCredentialDirectories,
+    secretFiles: options.secretFiles,
     trustedEngines: options.trustedEngines,
     metricsPrefix: options.metrics.prefix
   } satisfies Partial<EngineOptions>

@@ -86,6 +86,8 @@ export interface ServeOptions {
   webhookNetworks: string
   /** Directories with files of credentials that addresses of clusters may name. */
   clusterCredentialDirectories: string[]
+  /** Files with secrets of this service, even if they are in one of those. */
+  secretFiles: string[]
   /** Proxies that may name the client with X-Forwarded-For: addresses and networks. */
   trustedProxies: string[]
   /** Other engines that the UI links to: their names and addresses, without a trailing slash. */

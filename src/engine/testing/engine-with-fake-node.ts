@@ -32,7 +32,7 @@ export interface EngineWithFakeNode {
 
 /** A whole engine on its own directory, without a local node; every other node is the same fake. */
 export async function openEngineWithFakeNode(
-  given: Pick<EngineOptions, 'encryption'> = {}
+  given: Pick<EngineOptions, 'encryption' | 'clusterCredentialDirectories' | 'secretFiles'> = {}
 ): Promise<EngineWithFakeNode> {
   const directory = await makeTemporaryDirectory()
   const clock = createFakeClock()
