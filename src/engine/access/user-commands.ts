@@ -8,6 +8,7 @@ import { type Directory, foldName } from './directory.ts'
 import { type GivenRoles, hasRole } from './given-roles.ts'
 import { refuseTooManyMembers, requireGroup } from './group-commands.ts'
 import { Guesses } from './guesses.ts'
+import type { InTurn } from './in-turn.ts'
 import { freeName, nameFrom } from './outside-name.ts'
 import type { JudgedPassword } from './password-strength/judge-password.ts'
 import { judgeInThread } from './password-strength/password-thread.ts'
@@ -20,6 +21,7 @@ const USERS_MAX = 10_000
 
 export interface UserCommandsParts {
   directory: Directory
+  inTurn: InTurn
   roles: Roles
   passwords: Passwords
   clock: Clock
@@ -58,9 +60,9 @@ export class UserCommands {
 
   /** Rejects with USER_NAME_TAKEN, GROUP_NOT_FOUND, BAD_INPUT. */
   create(given: GivenUser): Promise<ListedUser> {
-    const { directory, roles, passwords, clock, random } = this.#parts
+    const { directory, inTurn, roles, passwords, clock, random } = this.#parts
     const { name, kind, role, projects = {}, nodeGroups = {}, groups = [], password } = given
-    return directory.inTurn(async () => {
+    return inTurn(async () => {
       if (kind === 'service' && password !== undefined) {
         throw new ScrapdeckError(
           'BAD_INPUT',
@@ -92,8 +94,8 @@ export class UserCommands {
 
   /** A new password, or disabling the user, ends all sessions. Rejects with USER_NOT_FOUND, BAD_INPUT. */
   update(id: UserId, { role, projects, nodeGroups, enabled, password }: UserChanges): Promise<ListedUser> {
-    const { directory, roles, passwords, clock } = this.#parts
-    return directory.inTurn(async () => {
+    const { directory, inTurn, roles, passwords, clock } = this.#parts
+    return inTurn(async () => {
       const before = directory.requireUser(id)
       if (password !== undefined && before.kind === 'service') {
         throw new ScrapdeckError('BAD_INPUT', `${before.name} is a service account and has no password`)
@@ -143,31 +145,37 @@ export class UserCommands {
     { what, ofService }: { what: string; ofService: string }
   ): Promise<{ id: UserId; name: string }> {
     if (tokenId !== null) throw needsPassword(`A token cannot ${what} of its user`)
-    const user = this.#parts.directory.user(userId)
+    const { directory, passwords } = this.#parts
+    const user = directory.user(userId)
     if (user === undefined) throw new ScrapdeckError('BAD_INPUT', ofService)
     this.#guesses.begin(user.id)
-    if (!(await this.#parts.passwords.isRight(current, user.passwordHash))) {
+    if (!(await passwords.isRight(current, user.passwordHash))) {
       throw new ScrapdeckError('BAD_INPUT', 'The current password is wrong', { data: { field: 'current' } })
     }
     this.#guesses.forget(user.id)
     return user
   }
 
-  /** All of this user's. Rejects with USER_NOT_FOUND. */
-  endSessions(id: UserId): Promise<ListedUser> {
-    const { directory, clock } = this.#parts
-    return directory.inTurn(async () => {
-      const sessionsSinceMs = directory.nextSessionsSince(id, clock.nowMs())
-      const user = { ...directory.requireUser(id), sessionsSinceMs }
-      await directory.putUser(user)
-      return describeUser(user)
+  /** All of this user's, once `work` is done in the same turn. Rejects with USER_NOT_FOUND. */
+  endSessions(id: UserId, work: () => Promise<void> = async () => {}): Promise<ListedUser> {
+    return this.#parts.inTurn(async () => {
+      this.#parts.directory.requireUser(id)
+      await work()
+      return describeUser(await this.#endSessions(id))
     })
+  }
+
+  async #endSessions(id: UserId): Promise<StoredUser> {
+    const { directory, clock } = this.#parts
+    const user = { ...directory.requireUser(id), sessionsSinceMs: directory.nextSessionsSince(id, clock.nowMs()) }
+    await directory.putUser(user)
+    return user
   }
 
   /** Rejects with USER_NOT_FOUND. */
   remove(id: UserId): Promise<boolean> {
-    const { directory } = this.#parts
-    return directory.inTurn(async () => directory.deleteUser(directory.requireUser(id)))
+    const { directory, inTurn } = this.#parts
+    return inTurn(async () => directory.deleteUser(directory.requireUser(id)))
   }
 
   /** Somebody whom another service vouches for under this subject, and calls so. Throws BAD_INPUT. */
