@@ -40,6 +40,18 @@ async function openWithThief() {
 const ENDS = ['a new password', 'disabling the user', 'the end of all sessions', '"Log out everywhere"']
 
 describe('a session', () => {
+  it.each([...ENDS, 'its end in the list'])('does not outlive %s by ending all others', async (what) => {
+    const { secondFactors, post, me, ends } = await openWithThief()
+    // As if the app had been removed just before.
+    secondFactors.removeAuthenticator = async () => {
+      await ends[what]!()
+      return true
+    }
+    const answer = await post('users/me/authenticator/remove', { current: OLD })
+    expect([answer.statusCode, answer.json()]).toMatchObject([401, { code: 'UNAUTHORIZED' }])
+    expect(await me()).toBe(401)
+  })
+
   it.each([...ENDS, 'its end in the list'])('makes no token after %s, also if it asked before', async (what) => {
     const { access, post, ends } = await openWithThief()
     const { createToken } = access
@@ -49,6 +61,13 @@ describe('a session', () => {
     }
     const answer = await post('tokens', TOKEN)
     expect([answer.statusCode, answer.json()]).toMatchObject([401, { code: 'UNAUTHORIZED' }])
+  })
+
+  it('whose request removed nothing ends no others', async () => {
+    const { logIn, post, me } = await openWithThief()
+    const other = cookieOf(await logIn(OLD))
+    expect((await post('users/me/authenticator/remove', { current: OLD }, other)).json()).toEqual({ removed: false })
+    expect([await me(), await me(other)]).toEqual([200, 200])
   })
 })
 

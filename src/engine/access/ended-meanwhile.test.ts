@@ -103,6 +103,19 @@ describe('whoever is logged out by a new password while a request of theirs wait
     for (const result of await results) expect(result).toMatchObject({ reason: { code: 'UNAUTHORIZED' } })
     expect(factors.describe(session, SITE)).toMatchObject({ authenticator: null, passkeys: [kept] })
   })
+
+  it('cannot declare the own session the one that goes on', async () => {
+    const { access, anna, session, beginNewPassword } = await openWithAnna()
+    const { finish } = beginNewPassword()
+    const ended = Promise.allSettled([access.endOtherSessions(anna.id, () => session.sinceMs)])
+    await finish()
+    expect(await ended).toMatchObject([{ reason: { code: 'UNAUTHORIZED' } }])
+    const sinceMs = access.sessionStart(anna.id)
+    const keptFromMs = await access.endOtherSessions(anna.id, () => sinceMs)
+    expect(access.findBySession(anna.id, sinceMs)).toBeNull()
+    expect(access.findBySession(anna.id, keptFromMs)).not.toBeNull()
+    await expect(access.endOtherSessions(anna.id, () => null)).rejects.toMatchObject({ code: 'UNAUTHORIZED' })
+  })
 })
 
 it('"Log out everywhere" ends what waits for its turn, but nothing of the service’s own account', async () => {

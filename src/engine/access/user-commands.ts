@@ -4,6 +4,7 @@ import { ScrapdeckError } from '../../shared/errors.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Random } from '../runtime/random.ts'
 import type { StoredUser } from '../store/records.ts'
+import { endedMeanwhile } from './acting.ts'
 import { type Directory, foldName } from './directory.ts'
 import { type GivenRoles, hasRole } from './given-roles.ts'
 import { refuseTooManyMembers, requireGroup } from './group-commands.ts'
@@ -163,6 +164,20 @@ export class UserCommands {
       await work()
       return describeUser(await this.#endSessions(id))
     })
+  }
+
+  /**
+   * All of this user's but the one that asks, which counts from the returned time on. `countsFromMs`: from when it has
+   * counted so far, asked in its turn; null: it has ended. Rejects with UNAUTHORIZED if it has.
+   */
+  endOtherSessions(id: UserId, countsFromMs: () => number | null): Promise<number> {
+    return this.#parts.inTurn(
+      async () => (await this.#endSessions(id)).sessionsSinceMs,
+      () => {
+        const fromMs = countsFromMs()
+        if (fromMs === null || fromMs < this.#parts.directory.sessionsSince(id)) throw endedMeanwhile()
+      }
+    )
   }
 
   async #endSessions(id: UserId): Promise<StoredUser> {

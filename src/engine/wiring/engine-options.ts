@@ -154,7 +154,7 @@ export interface Engine {
     | 'endSessions'
     | 'findBySession'
     | 'sessionStart'
-    | 'endSessionsOf'
+    | 'endOtherSessions'
     | 'endAllSessions'
     | 'looksLikeToken'
     | 'isCurrent'
