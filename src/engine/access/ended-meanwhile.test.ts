@@ -13,6 +13,7 @@ import { SecondFactors } from './second-factor/second-factors.ts'
 
 const OLD = 'kestrel amber drawbridge'
 const NEW = 'lantern osprey cobblestone'
+const THEIRS = 'gravel mandolin eclipse'
 const SITE = { origin: 'https://deck.example.org', host: 'deck.example.org' }
 const ROLE = { name: 'keeper', description: '', permissions: ['jobs.run' as const] }
 
@@ -115,6 +116,40 @@ describe('whoever is logged out by a new password while a request of theirs wait
     expect(access.findBySession(anna.id, sinceMs)).toBeNull()
     expect(access.findBySession(anna.id, keptFromMs)).not.toBeNull()
     await expect(access.endOtherSessions(anna.id, () => null)).rejects.toMatchObject({ code: 'UNAUTHORIZED' })
+  })
+})
+
+describe('a password that is changed while another change of it is confirmed', () => {
+  it.each(['after', 'before'])('stays, also if the old one was found to be right %s that', async (order) => {
+    const { access, session, beginNewPassword, confirm } = await openWithAnna()
+    const { finish } = beginNewPassword()
+    const theft = Promise.allSettled([access.changeOwnPassword(session, OLD, THEIRS)])
+    if (order === 'before') for (const _ of [1, 2]) await confirm(OLD)
+    await finish()
+    const reason = { code: 'BAD_INPUT', message: expect.stringContaining('was changed meanwhile') }
+    expect(await theft).toMatchObject([{ reason }])
+    expect(await access.findByPassword('anna', THEIRS)).toBeNull()
+    expect(await access.findByPassword('anna', NEW)).not.toBeNull()
+  })
+
+  it('confirms nothing by the old one, and the guesses before count on', async () => {
+    const { access, anna, confirm } = await openWithAnna()
+    for (let guesses = 0; guesses < 9; guesses += 1) await confirm('wrong').catch(() => {})
+    const stored = access.updateUser(anna.id, { password: NEW })
+    // The new one is hashed by now; two are hashed at once, and these come before the last.
+    await new Promise((resolve) => setImmediate(resolve))
+    const others = [1, 2, 3, 4].map(() => access.findByPassword('ben', OLD))
+    await expect(confirm(OLD)).rejects.toThrow(/was changed meanwhile/)
+    await Promise.all([stored, ...others])
+    await expect(confirm(NEW)).rejects.toMatchObject({ code: 'TOO_MANY_REQUESTS' })
+  })
+
+  it('is not replaced by itself, which would end no session of whoever knows it', async () => {
+    const { access, session } = await openWithAnna()
+    await expect(access.changeOwnPassword(session, OLD, OLD)).rejects.toMatchObject({
+      ...{ code: 'BAD_INPUT', message: expect.stringContaining('same as the current one'), data: { field: 'password' } }
+    })
+    expect(access.isCurrent(session)).toBe(true)
   })
 })
 

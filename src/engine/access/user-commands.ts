@@ -93,11 +93,19 @@ export class UserCommands {
     })
   }
 
-  /** A new password, or disabling the user, ends all sessions. Rejects with USER_NOT_FOUND, BAD_INPUT. */
-  update(id: UserId, { role, projects, nodeGroups, enabled, password }: UserChanges): Promise<ListedUser> {
+  /**
+   * A new password, or disabling the user, ends all sessions. `confirmed`: the hash of the password that allowed this.
+   * Rejects with USER_NOT_FOUND, BAD_INPUT.
+   */
+  update(
+    id: UserId,
+    { role, projects, nodeGroups, enabled, password }: UserChanges,
+    { confirmed }: { confirmed?: string | null } = {}
+  ): Promise<ListedUser> {
     const { directory, inTurn, roles, passwords, clock } = this.#parts
     return inTurn(async () => {
       const before = directory.requireUser(id)
+      if (confirmed !== undefined && before.passwordHash !== confirmed) throw passwordChanged()
       if (password !== undefined && before.kind === 'service') {
         throw new ScrapdeckError('BAD_INPUT', `${before.name} is a service account and has no password`)
       }
@@ -132,8 +140,15 @@ export class UserCommands {
   async changeOwnPassword(by: Principal, current: string, password: string): Promise<void> {
     const text =
       'The password of the service itself is changed on its machine, with --password-file or SCRAPDECK_PASSWORD'
-    const { id } = await this.confirmPassword(by, current, { what: 'change the password', ofService: text })
-    await this.update(id, { password })
+    const { id, passwordHash } = await this.confirmPassword(by, current, {
+      ...{ what: 'change the password', ofService: text }
+    })
+    if (password === current) {
+      throw new ScrapdeckError('BAD_INPUT', 'The new password is the same as the current one: choose another', {
+        data: { field: 'password' }
+      })
+    }
+    await this.update(id, { password }, { confirmed: passwordHash })
   }
 
   /**
@@ -144,7 +159,7 @@ export class UserCommands {
     { userId, tokenId }: Principal,
     current: string,
     { what, ofService }: { what: string; ofService: string }
-  ): Promise<{ id: UserId; name: string }> {
+  ): Promise<Pick<StoredUser, 'id' | 'name' | 'passwordHash'>> {
     if (tokenId !== null) throw needsPassword(`A token cannot ${what} of its user`)
     const { directory, passwords } = this.#parts
     const user = directory.user(userId)
@@ -153,6 +168,7 @@ export class UserCommands {
     if (!(await passwords.isRight(current, user.passwordHash))) {
       throw new ScrapdeckError('BAD_INPUT', 'The current password is wrong', { data: { field: 'current' } })
     }
+    if (directory.user(user.id)?.passwordHash !== user.passwordHash) throw passwordChanged()
     this.#guesses.forget(user.id)
     return user
   }
@@ -234,6 +250,11 @@ const OWN_NAMES = ['scrapdeck', 'scrapyd', 'scrapy', 'spider', 'crawler', 'scrap
 
 export const needsPassword = (text: string): ScrapdeckError =>
   new ScrapdeckError('PASSWORD_REQUIRED', `${text}: log in with a password.`)
+
+const passwordChanged = (): ScrapdeckError =>
+  new ScrapdeckError('BAD_INPUT', 'The password was changed meanwhile: enter the new one as the current password', {
+    data: { field: 'current' }
+  })
 
 /** A user who may do nothing, by any of these, could not log in. */
 function refuseNoRole(all: readonly GivenRoles[]): void {
