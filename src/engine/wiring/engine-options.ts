@@ -156,7 +156,7 @@ export interface Engine {
     | 'endSessions'
     | 'findBySession'
     | 'sessionStart'
-    | 'endSessionsOf'
+    | 'endOtherSessions'
     | 'endAllSessions'
     | 'looksLikeToken'
     | 'isCurrent'
