@@ -39,8 +39,16 @@ function ordersOf(round: number): Order[] {
     fresh: (name) => ({ ...crawl(name, { ignore_cache: true }), mayBeCutOff: true }),
     // The crash may outlast the cache.
     brief: (name) => ({ ...crawl(name, { cache_seconds: 1 }), mayBeCutOff: true }),
-    webhook: (name) => ({
-      ...{ path: '/webhooks', body: { name, url: 'https://hooks.example/', events: ['job.ended'] } },
+    chain: (name) => ({
+      path: '/chains',
+      body: {
+        name,
+        enabled: false,
+        project: 'demo',
+        spider: '*',
+        on: 'failed',
+        run: { project: 'demo', spiders: ['quotes'] }
+      },
       mayBeCutOff: true
     })
   }
@@ -55,7 +63,7 @@ function ordersOf(round: number): Order[] {
 const send = ({ name, path, body }: Order): Promise<RestAnswer> =>
   askRest(service.address, { method: 'POST', path, body, headers: { 'idempotency-key': name } })
 
-/** How many jobs and webhooks exist under each name. */
+/** How many jobs and chains exist under each name. */
 async function effects(): Promise<Map<string, number>> {
   const counts = new Map<string, number>()
   const add = (name: string | undefined) => name !== undefined && counts.set(name, (counts.get(name) ?? 0) + 1)
@@ -65,7 +73,7 @@ async function effects(): Promise<Map<string, number>> {
     if (page.nextBefore === null) break
     before = page.nextBefore
   }
-  for (const { name } of (await service.client.webhooks.list()).webhooks) add(name)
+  for (const { name } of (await service.client.chains.list()).chains) add(name)
   return counts
 }
 

@@ -1,4 +1,7 @@
+import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import type { Page } from '@playwright/test'
 import { SshWorld, whyNoSsh } from '../../src/engine/nodes/ssh/testing/ssh-world.ts'
@@ -230,7 +233,13 @@ test('signs in with the browser through an SSH host, at a port of this computer 
   test.setTimeout(240_000)
   const world = new SshWorld()
   const service = await startService({ localSlots: 0 })
+  const received: (string | undefined)[] = []
+  const other = createServer(({ headers }, response) => {
+    received.push(headers.cookie)
+    response.writeHead(200, { 'content-type': 'text/html', 'set-cookie': 'own=1' }).end('Another program')
+  }).listen(0, '127.0.0.1')
   try {
+    await once(other, 'listening')
     const host = await world.startServer()
     const desktop = await launch({ environment: { ...WITHOUT_LOCAL_NODE, SCRAPDECK_SSH_PROGRAM: world.program } })
     const window = await desktop.window()
@@ -254,6 +263,11 @@ test('signs in with the browser through an SSH host, at a port of this computer 
     expect((await page.context().cookies()).map(({ name }) => name)).toEqual([
       `scrapdeck_relay_${new URL(origin).port}`
     ])
+    // Another program of this computer, maybe of another user, gets its own cookies only.
+    const otherPort = (other.address() as AddressInfo).port
+    await page.goto(`http://127.0.0.1:${otherPort}/first`)
+    await page.goto(`http://127.0.0.1:${otherPort}/second`)
+    expect([...new Set(received)]).toEqual([undefined, 'own=1'])
 
     // With a code, in a browser that gets there by itself.
     await engineMenu(window).click()
@@ -275,6 +289,7 @@ test('signs in with the browser through an SSH host, at a port of this computer 
     // The token of the first sign-in is revoked.
     expect((await service.client.tokens.list()).tokens).toHaveLength(1)
   } finally {
+    other.close()
     await service.stop()
     await world.close()
   }

@@ -38,6 +38,7 @@ export function engineOptionsOf(options: ServeOptions, workingDirectory: string)
     lifeSignal: options.lifeSignal,
     publicUrl: options.signIn.publicUrl,
     clusterCredentialDirectories: options.clusterCredentialDirectories,
+    secretFiles: options.secretFiles,
     trustedEngines: options.trustedEngines,
     metricsPrefix: options.metrics.prefix
   } satisfies Partial<EngineOptions>

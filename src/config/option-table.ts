@@ -13,6 +13,8 @@ export interface OptionRow {
    * a copy of somebody else's project.
    */
   mayBeDiscovered: boolean
+  /** It names a file with a secret of this service, which nothing else may send anywhere. */
+  holdsSecret?: boolean
   meaning: Meaning
 }
 
@@ -35,13 +37,14 @@ interface More {
   before?: string[]
   after?: string[]
   mayBeDiscovered?: boolean
+  holdsSecret?: boolean
 }
 
 /** `max_proc` of [scrapyd]: SCRAPYD_MAX_PROC. `plugins` of [scrapdeck]: SCRAPDECK_PLUGINS. */
 function row(section: 'scrapyd' | 'scrapdeck', name: string, more: More = {}): OptionRow {
-  const { meaning = HONOURED, before = [], after = [], mayBeDiscovered = false } = more
+  const { meaning = HONOURED, before = [], after = [], mayBeDiscovered = false, holdsSecret = false } = more
   const variables = [...before, `${section}_${name}`.toUpperCase(), ...after]
-  return { section, name, variables, mayBeDiscovered, meaning }
+  return { section, name, variables, mayBeDiscovered, holdsSecret, meaning }
 }
 
 /** `host` of [cache]: SCRAPYD_CACHE_HOST. It is part of a scrapyd.conf. */
@@ -54,6 +57,7 @@ const variableRow = (name: string, meaning: Meaning): OptionRow => ({
   ...{ section: 'variables', name, variables: [name], mayBeDiscovered: false, meaning }
 })
 
+const SECRET = { holdsSecret: true }
 const HARMLESS = { mayBeDiscovered: true }
 const NO_CLASSES =
   'Scrapdeck has no Python in the service that could load it. Remove the line, or keep Scrapyd for this and add it to Scrapdeck as a node.'
@@ -129,16 +133,17 @@ export const OPTIONS: readonly OptionRow[] = [
 
   row('scrapdeck', 'data'),
   row('scrapdeck', 'store'),
-  row('scrapdeck', 'store_password_file'),
-  row('scrapdeck', 'password_file'),
-  row('scrapdeck', 'secret_key_file'),
-  row('scrapdeck', 'encryption_key_file'),
+  row('scrapdeck', 'store_password_file', SECRET),
+  row('scrapdeck', 'password_file', SECRET),
+  row('scrapdeck', 'secret_key_file', SECRET),
+  row('scrapdeck', 'encryption_key_file', SECRET),
   row('scrapdeck', 'encryption_key_command'),
   row('scrapdeck', 'engine_name'),
   row('scrapdeck', 'engine_address'),
-  ...['blobs', 'blobs_credentials_file', 'blobs_cache_mb'].map((name) => row('scrapdeck', name)),
+  ...['blobs', 'blobs_cache_mb'].map((name) => row('scrapdeck', name)),
+  row('scrapdeck', 'blobs_credentials_file', SECRET),
   row('scrapdeck', 'cache'),
-  row('scrapdeck', 'cache_password_file'),
+  row('scrapdeck', 'cache_password_file', SECRET),
   ...['cache_ttl', 'cache_max_size', 'cache_compression_threshold'].map((name) => row('scrapdeck', name, HARMLESS)),
   row('scrapdeck', 'python'),
   row('scrapdeck', 'ssh_program'),
@@ -168,22 +173,25 @@ export const OPTIONS: readonly OptionRow[] = [
   ].map((name) => row('scrapdeck', name)),
   ...[
     'tls_certificate',
-    'tls_key',
     'tls_self_made',
     'tls_client_ca',
     'http_redirect_port',
     'behind_proxy',
     'allow_plain_http'
   ].map((name) => row('scrapdeck', name)),
+  row('scrapdeck', 'tls_key', SECRET),
   row('scrapdeck', 'public_url'),
   row('scrapdeck', 'require_second_factor'),
-  ...['issuer', 'client_id', 'client_secret', 'client_secret_file', 'scopes', 'name_claim', 'groups_claim', 'roles']
+  ...['issuer', 'client_id', 'client_secret', 'scopes', 'name_claim', 'groups_claim', 'roles']
     .concat('label', 'session_hours')
     .map((name) => row('scrapdeck', `oidc_${name}`)),
+  row('scrapdeck', 'oidc_client_secret_file', SECRET),
   ...['issuer', 'audience', 'jwks_url', 'name_claim', 'groups_claim', 'roles'].map((name) =>
     row('scrapdeck', `jwt_${name}`)
   ),
-  ...['user_header', 'groups_header', 'addresses', 'roles'].map((name) => row('scrapdeck', `proxy_${name}`)),
+  ...['user_header', 'groups_header', 'groups_separator', 'addresses', 'roles'].map((name) =>
+    row('scrapdeck', `proxy_${name}`)
+  ),
   ...['api_rate_limit', 'rate_limit', 'open_rate_limit', 'api_requests_per_second'].map((name) =>
     row('scrapdeck', name, HARMLESS)
   ),

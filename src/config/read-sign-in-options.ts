@@ -89,6 +89,7 @@ function readProxy(options: OptionReader): ProxyOptions | null {
   const text = textsOf(options)
   const userHeader = text('proxy_user_header').toLowerCase()
   const groupsHeader = text('proxy_groups_header').toLowerCase()
+  const groupsSeparator = readGroupsSeparator(options)
   const networks = options.pick('scrapdeck', 'proxy_addresses')
   options.list('scrapdeck', 'proxy_addresses', networks?.text ?? '', networks)
   const from = readNetworks(
@@ -111,7 +112,25 @@ function readProxy(options: OptionReader): ProxyOptions | null {
     )
   }
   requireRoles(options, picked, roles, 'proxy')
-  return { userHeader, groupsHeader, roles, from }
+  return { userHeader, groupsHeader, groupsSeparator, roles, from }
+}
+
+const SEPARATORS: ReadonlyMap<string, ProxyOptions['groupsSeparator']> = new Map([
+  [',', ','],
+  [';', ';'],
+  ['|', '|'],
+  ['space', ' ']
+] as const)
+
+/** A single one: a name that was split elsewhere, such as `book club; owners`, would be in a group of others. */
+function readGroupsSeparator(options: OptionReader): ProxyOptions['groupsSeparator'] {
+  const picked = options.pick('scrapdeck', 'proxy_groups_separator')
+  const text = picked?.text === ' ' ? 'space' : picked?.text.trim() || ','
+  options.list('scrapdeck', 'proxy_groups_separator', text, picked)
+  const separator = SEPARATORS.get(text)
+  if (separator === undefined)
+    options.refuse(picked!, `proxy_groups_separator takes one of , ; | or the word space, not "${text}".`)
+  return separator ?? ','
 }
 
 /** Those of HTTP itself come from clients. */

@@ -78,6 +78,7 @@ describe('options of the service', () => {
       alertCommands: [],
       clusterCredentialDirectories: [],
       lifeSignal: null,
+      secretFiles: [],
       trustedProxies: [],
       signIn: { oidc: null, jwt: null, proxy: null, publicUrl: null, requiresSecondFactor: false },
       trustedEngines: [],
@@ -89,6 +90,36 @@ describe('options of the service', () => {
       rateLimits: DEFAULT_RATE_LIMITS,
       connectionLimits: DEFAULT_CONNECTION_LIMITS
     })
+  })
+
+  it('name files with secrets, which addresses of clusters may not: those of options, flags and variables, and configurations', () => {
+    const file = import.meta.filename
+    const folder = aFolder({
+      'scrapyd.conf': [
+        ...['[scrapyd]', 'username = u', '[scrapdeck]', `password_file = ${file}`, 'secret_key_file = keys/seal'],
+        ...['encryption_key_file = /k/e', 'blobs_credentials_file = /k/s3', `oidc_client_secret_file = ${file}`],
+        ...['tls_certificate = /k/cert', 'tls_key = /k/tls']
+      ].join('\n')
+    })
+    const path = join(folder, 'scrapyd.conf')
+    const environment = {
+      SCRAPDECK_ENCRYPTION_KEY_FILE: '/other/e',
+      AWS_WEB_IDENTITY_TOKEN_FILE: '/run/aws/token',
+      SCRAPDECK_CACHE_PASSWORD_FILE: '/k/cache'
+    }
+    const { secretFiles } = resolve(null, { environment, flags: { tlsKey: 'flag.key' }, files: [named(path)] }).options
+    expect([...secretFiles].sort()).toEqual(
+      [
+        ...[path, file, '/work/keys/seal', '/other/e', '/k/e', '/k/s3', '/work/flag.key', '/k/tls'],
+        ...['/run/aws/token', '/k/cache']
+      ].sort()
+    )
+  })
+
+  it('say which of them name a file with a secret', () => {
+    const marked = OPTIONS.filter(({ holdsSecret }) => holdsSecret).map(({ name }) => name)
+    const likely = OPTIONS.map(({ name }) => name).filter((name) => /_(?:file|key)$/.test(name))
+    expect(marked.sort()).toEqual(likely.sort())
   })
 
   it('limit the request rate of the API, as a number per second or with window and burst', () => {
@@ -241,13 +272,26 @@ describe('options of the service', () => {
       [`${jwt}\njwt_audience = deck`, 'jwt_roles says which groups'],
       [proxy, 'needs proxy_addresses'],
       [`${proxy}\nproxy_addresses = 0.0.0.0/0`, 'can be any user'],
+      [`${proxy}\nproxy_addresses = 10.0.0.7\nproxy_groups_separator = ,;`, 'takes one of'],
+      [`${proxy}\nproxy_addresses = 10.0.0.7\nproxy_groups_separator = toString`, 'takes one of'],
       [`${proxy.replace('Remote-User', 'Cookie')}\nproxy_addresses = 10.0.0.7`, 'cannot be the name of a header'],
       ['public_url = https://deck.example.org/path', 'where browsers reach']
     ] as const)
       expect(() => signIn(lines)).toThrow(why)
     expect(signIn(`${proxy}\nproxy_addresses = 10.0.0.7`).options.signIn.proxy).toMatchObject({
-      userHeader: 'remote-user'
+      ...{ userHeader: 'remote-user', groupsSeparator: ',' }
     })
+    for (const [text, groupsSeparator] of [
+      [',', ','],
+      [';', ';'],
+      ['|', '|'],
+      ['space', ' '],
+      ['', ',']
+    ]) {
+      const { proxy: read } = signIn(`${proxy}\nproxy_addresses = 10.0.0.7\nproxy_groups_separator = ${text}`).options
+        .signIn
+      expect(read, text).toMatchObject({ groupsSeparator })
+    }
     expect(signIn(`${roles}\noidc_issuer = http://[::1]:9\noidc_client_id = x`).options.signIn.oidc).not.toBeNull()
   })
 
@@ -417,6 +461,7 @@ describe("Scrapyd's options", () => {
     expect(options).toEqual({
       ...resolve(null).options,
       isPortNamed: true,
+      secretFiles: [expect.stringMatching(/scrapyd\.conf$/)],
       configuredSlots: 12,
       directories: { eggs: '/work/eggs', logs: '/work/logs', items: null, jobs: null },
       jobsToKeep: 5,
@@ -602,7 +647,7 @@ const VALUES: Record<string, string> = {
   ...{ jwt_issuer: 'https://ci.example.org', jwt_audience: 'scrapdeck', jwt_jwks_url: 'https://ci.example.org/keys' },
   ...{ jwt_name_claim: 'sub', jwt_groups_claim: 'project', jwt_roles: 'shop = deployer' },
   ...{ proxy_user_header: 'x-user', proxy_groups_header: 'x-groups', proxy_addresses: '10.0.0.1' },
-  proxy_roles: 'team = operator',
+  ...{ proxy_groups_separator: ';', proxy_roles: 'team = operator' },
   ...{ metrics_prefix: 'mine', metrics_from: '10.0.0.1', enabled: 'off', namespace: 'scrapyd' },
   ...{ SCRAPYD_URL: 'http://scrapyd:6800', LOG_LEVEL: 'WARNING' }
 }

@@ -3,12 +3,17 @@ import { type OptionContext, OptionReader, refuseProblems } from './option-reade
 import { plainHttpOn } from './plain-http.ts'
 import { readOwnOptions } from './read-own-options.ts'
 import { readScrapydOptions } from './read-scrapyd-options.ts'
+import { listSecretFiles } from './secret-files.ts'
 import type { ResolvedOptions, ServeOptions } from './serve-options.ts'
 
 /** Throws BAD_INPUT with every rejected option: its name, the reason and what to do. None is silently ignored. */
 export function resolveServeOptions(context: OptionContext): ResolvedOptions {
   const reader = new OptionReader(context)
-  const options: ServeOptions = { ...readScrapydOptions(reader), ...readOwnOptions(reader) }
+  const options: ServeOptions = {
+    ...readScrapydOptions(reader),
+    ...readOwnOptions(reader),
+    secretFiles: listSecretFiles(context)
+  }
   checkOtherOptions(reader)
   const { listed, warnings, problems } = reader
   if (options.port === null && options.unixSocketPath === null) {

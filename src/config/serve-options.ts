@@ -91,6 +91,8 @@ export interface ServeOptions {
   clusterCredentialDirectories: string[]
   /** Where to tell that the engine lives, and how often. */
   lifeSignal: { url: string; everySeconds: number } | null
+  /** Files with secrets of this service, even if they are in one of those. */
+  secretFiles: string[]
   /** Proxies that may name the client with X-Forwarded-For: addresses and networks. */
   trustedProxies: string[]
   /** Other engines that the UI links to: their names and addresses, without a trailing slash. */

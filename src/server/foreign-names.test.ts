@@ -146,7 +146,7 @@ async function openWorld() {
     signIn: {
       ...NO_SIGN_IN,
       proxy: {
-        ...{ userHeader: 'x-user', groupsHeader: 'x-groups', from: ['127.0.0.1'] },
+        ...{ userHeader: 'x-user', groupsHeader: 'x-groups', groupsSeparator: ',', from: ['127.0.0.1'] },
         roles: new Map([
           ['shop', { role: null, projects: { shop: 'deployer' }, nodeGroups: {} }],
           ['nodes', { role: null, projects: {}, nodeGroups: { keepers: 'admin' } }]

@@ -183,7 +183,7 @@ export class LoginDoor {
 
   /** null: the code is wrong. */
   async #finishStep(
-    { userId, name, next }: HalfLogin,
+    { userId, name, sinceMs, next }: HalfLogin,
     code: string,
     request: FastifyRequest
   ): Promise<{ secondFactor: string; recoveryCodes?: string[] } | null> {
@@ -195,7 +195,7 @@ export class LoginDoor {
     const recoveryCodes = await audit.perform(
       { principal: null, claimedName: name, origin: originOf(request, 'login') },
       { operation: 'secondFactors.confirmAuthenticator', input: {}, writes: true, onlyChanges: true },
-      () => secondFactors.confirmSetUp(userId, code)
+      () => secondFactors.confirmSetUp(userId, code, () => this.#refuseEnded({ userId, sinceMs }))
     )
     return { secondFactor: 'authenticator', recoveryCodes }
   }
@@ -263,16 +263,19 @@ export class LoginDoor {
     request: FastifyRequest,
     reply: FastifyReply
   ): Promise<void> {
-    const { authenticator, access, audit } = this.#options
+    const { authenticator, audit } = this.#options
     const { signedInWith } = how
     await audit.record({ principal, origin: originOf(request, 'login') }, { operation: 'login', input: { ...how } })
-    // What ends the sessions of this user may have come since the check.
-    if (principal.userId !== null && access.findBySession(principal.userId, principal.sinceMs) === null) {
-      const text = 'The password, or how you log in, was changed meanwhile.'
-      throw new ScrapdeckError('UNAUTHORIZED', text, { data: { credentials: 'wrong' } })
-    }
+    this.#refuseEnded(principal)
     if (signedInWith !== 'link') authenticator.markKnown(request, principal.name)
     setSessionCookie(request, reply, await authenticator.logIn(principal, { signedInWith, request }))
+  }
+
+  /** What ends the sessions of this user may have come since the check. Throws UNAUTHORIZED. */
+  #refuseEnded({ userId, sinceMs }: Pick<Principal, 'userId' | 'sinceMs'>): void {
+    if (userId === null || this.#options.access.findBySession(userId, sinceMs) !== null) return
+    const text = 'The password, or how you log in, was changed meanwhile.'
+    throw new ScrapdeckError('UNAUTHORIZED', text, { data: { credentials: 'wrong' } })
   }
 
   sendPage(

@@ -12,7 +12,7 @@ const PROXY = '192.0.2.1'
 const ANNA = { 'x-user': 'anna', 'x-groups': 'everybody, crawlers' }
 
 const proxyAt = (...from: string[]): ProxyOptions => ({
-  ...{ userHeader: 'x-user', groupsHeader: 'x-groups', from },
+  ...{ userHeader: 'x-user', groupsHeader: 'x-groups', groupsSeparator: ',', from },
   roles: new Map<string, GroupRights>([
     ['crawlers', { role: 'operator', projects: {}, nodeGroups: {} }],
     ['eu ops', { role: null, projects: {}, nodeGroups: { eu: 'operator' } }],
@@ -31,8 +31,9 @@ async function openService() {
   }
 }
 
-function openBehindProxy() {
-  const app = openTestApp({ trustedProxies: ['10.0.0.0/8', PROXY], signIn: { ...NO_SIGN_IN, proxy: proxyAt(PROXY) } })
+function openBehindProxy(over: Partial<ProxyOptions> = {}) {
+  const proxy = { ...proxyAt(PROXY), ...over }
+  const app = openTestApp({ trustedProxies: ['10.0.0.0/8', PROXY], signIn: { ...NO_SIGN_IN, proxy } })
   const me = async (headers: Record<string, string>, from = PROXY) => {
     const answer = await app.askAnonymously({ url: '/api/v1/users/me', remoteAddress: from, headers })
     return answer.statusCode === 200 ? (answer.json() as { name: string; role: string }) : answer.statusCode
@@ -57,12 +58,26 @@ describe('a user whom the proxy names', () => {
       nodeGroups: { eu: 'operator' }
     })
     expect(listed()).toEqual([{ eu: 'operator' }])
-    expect(await me({ ...ANNA, 'x-groups': 'crawlers|eu ops' })).toMatchObject({
+    expect(await me({ ...ANNA, 'x-groups': 'crawlers,eu ops' })).toMatchObject({
       ...{ everywhere: 'operator', nodeGroups: { eu: 'operator' } }
     })
     expect(await me(ANNA)).toMatchObject({ everywhere: 'operator', nodeGroups: {} })
     expect(listed()).toEqual([{}])
   })
+
+  it.each([
+    [',', 'crawlers,staff', 'book club; admins|admins admins'],
+    [';', 'crawlers; staff', 'book club, admins|admins admins'],
+    ['|', 'crawlers|staff', 'book club, admins; admins admins'],
+    [' ', '  crawlers   staff ', 'book-club,admins;admins|admins']
+  ] as const)(
+    'is in no group that is only a part of the name of another: groups end at "%s" alone',
+    async (groupsSeparator, two, one) => {
+      const { me } = openBehindProxy({ groupsSeparator })
+      expect(await me({ ...ANNA, 'x-groups': two })).toMatchObject({ name: 'anna', role: 'operator' })
+      expect(await me({ ...ANNA, 'x-groups': one })).toBe(403)
+    }
+  )
 
   it('is let in by a group of this Scrapdeck alone, once it is known here, and keeps the own role besides', async () => {
     const { me, engine } = openBehindProxy()

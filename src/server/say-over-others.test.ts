@@ -46,6 +46,36 @@ describe('whoever has a role in one project', () => {
   })
 })
 
+describe('an operator of one project who runs a schedule that an owner gave a high priority', () => {
+  const high = { ...INTERVAL, jobs: [{ ...RUN, priority: 50 }] }
+
+  it('runs it now in turn, unlike the owner', async () => {
+    const { client, limited, clock } = await openWithLimitedUser({ shop: 'operator' })
+    const { id } = (await client.schedules.create(high)).schedule
+    const priorityOf = async (by: typeof client) => {
+      await clock.advanceBy(1_000)
+      const { jobIds } = (await by.schedules.runNow({ id })).firing
+      return (await client.jobs.get({ id: jobIds[0]! })).job.priority
+    }
+    expect([await priorityOf(limited), await priorityOf(client)]).toEqual([0, 50])
+  })
+
+  it('backfills it in turn, unlike the owner', async () => {
+    const { client, limited, clock } = await openWithLimitedUser({ shop: 'operator' })
+    const { id } = (await client.schedules.create(high)).schedule
+    await client.schedules.setPaused({ ids: [id], paused: true, note: null })
+    const nowMs = clock.nowMs()
+    const priorityOf = async (by: typeof client, hours: number) => {
+      const fromMs = nowMs - hours * 3_600_000
+      await by.schedules.backfill({ id, fromMs, untilMs: fromMs + 3_600_000 - 1 })
+      return (await client.jobs.list({})).jobs[0]!.priority
+    }
+    expect(await priorityOf(limited, 40)).toBe(0)
+    await limited.schedules.cancelBackfill({ id, cancelJobs: true })
+    expect(await priorityOf(client, 20)).toBe(50)
+  })
+})
+
 describe('an operator', () => {
   it.each([
     ['crawl', ['file:///etc/passwd']],

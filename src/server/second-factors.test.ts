@@ -267,6 +267,22 @@ describe('where everybody has a second factor', () => {
     expect((await browser().password()).body).toContain('Enter the code')
   })
 
+  it('a login sets up no app after a new password, which would keep out whoever has set it', async () => {
+    const { browser, codeNow, access, anna, secondFactors } = await openWithAnna({ requiresSecondFactor: true })
+    const page = browser()
+    const asked = await page.password()
+    const secret = /<code>([A-Z2-7]+)<\/code>/.exec(asked.body)![1]!
+    const { confirmSetUp } = secondFactors
+    secondFactors.confirmSetUp = async (...given) => {
+      await access.updateUser(anna.id, { password: 'lantern osprey cobblestone' })
+      return confirmSetUp.apply(secondFactors, given)
+    }
+    const late = await page.code(asked, codeNow(secret))
+    expect([late.statusCode, late.body]).toEqual([400, expect.stringContaining('was changed meanwhile')])
+    expect(secondFactors.hasAuthenticator(anna.id)).toBe(false)
+    expect(await page.me()).toBe(401)
+  })
+
   it('whoever has only a passkey logs in with that: a stolen password makes no second factor', async () => {
     const { browser, anna, engine } = await openWithAnna({ requiresSecondFactor: true })
     const { access, secondFactors } = engine

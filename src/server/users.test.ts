@@ -273,17 +273,48 @@ describe('who was let in before', () => {
   it('and has a lesser role now is not given the answer to an earlier request again', async () => {
     const { access, anna, askAnonymously } = await openWithAnna()
     await access.updateUser(anna.id, { role: 'admin' })
-    const create = () =>
+    const payload = { name: 'ours', url: 'https://example.org/', events: ['job.ended'] }
+    const change = (method: 'POST' | 'PUT', path: string, key: string) =>
       askAnonymously({
-        ...{ method: 'POST', url: '/api/v1/webhooks' },
-        headers: { authorization: ANNAS, 'content-type': 'application/json', 'idempotency-key': 'k' },
-        payload: { name: 'ours', url: 'https://example.org/', events: ['job.ended'] }
+        ...{ method, url: `/api/v1/webhooks${path}`, payload },
+        headers: { authorization: ANNAS, 'content-type': 'application/json', 'idempotency-key': key }
       })
-    expect((await create()).body).toContain('secret')
-    expect((await create()).headers['idempotency-replayed']).toBe('true')
+    const { id } = (await change('POST', '', 'first')).json<{ webhook: { id: string } }>().webhook
+    const update = () => change('PUT', `/${id}`, 'k')
+    expect((await update()).body).toContain('"webhook"')
+    expect((await update()).headers['idempotency-replayed']).toBe('true')
     await access.updateUser(anna.id, { role: 'viewer' })
-    const again = await create()
-    expect([again.statusCode, again.body]).toEqual([403, expect.not.stringContaining('whsec_')])
+    const again = await update()
+    expect([again.statusCode, again.body]).toEqual([403, expect.not.stringContaining('"webhook"')])
+  })
+
+  it('is told the secret of a webhook once: nothing keeps it for a repeated request', async () => {
+    const { access, anna, askAnonymously, engine } = await openWithAnna()
+    await access.updateUser(anna.id, { role: 'admin' })
+    const kept: string[] = []
+    const { once } = engine.answers
+    engine.answers.once = (request, perform) =>
+      once(request, async () => {
+        const answer = await perform()
+        kept.push(answer.text)
+        return answer
+      })
+    const post = (path: string, payload: object) =>
+      askAnonymously({
+        ...{ method: 'POST', url: `/api/v1/webhooks${path}`, payload },
+        headers: { authorization: ANNAS, 'content-type': 'application/json', 'idempotency-key': `k${path}` }
+      })
+    const created = await post('', { name: 'ours', url: 'https://example.org/', events: ['job.ended'] })
+    const { id } = created.json<{ webhook: { id: string } }>().webhook
+    expect([created.body, (await post(`/${id}/rotate`, {})).body]).toEqual(
+      Array.from({ length: 2 }, () => expect.stringContaining('whsec_'))
+    )
+    const again = [
+      await post('', { name: 'ours', url: 'https://example.org/', events: ['job.ended'] }),
+      await post(`/${id}/rotate`, {})
+    ]
+    for (const answer of again) expect(answer.json()).toMatchObject({ code: 'IDEMPOTENCY_SECRET_NOT_KEPT' })
+    expect(kept.join('')).not.toContain('whsec_')
   })
 })
 

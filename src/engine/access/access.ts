@@ -7,10 +7,11 @@ import type { Clock } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
 import type { Random } from '../runtime/random.ts'
 import type { StoredAccessToken, StoredRole, StoredUser } from '../store/records.ts'
-import { actAs, addToAudit } from './acting.ts'
+import { actAs, addToAudit, refuseEndedActor } from './acting.ts'
 import { type Bearer, Bearers } from './bearers.ts'
 import { Directory, type DirectoryStore } from './directory.ts'
 import { GroupCommands } from './group-commands.ts'
+import type { InTurn } from './in-turn.ts'
 import { LastSeen } from './last-seen.ts'
 import { nameFrom } from './outside-name.ts'
 import type { JudgedPassword } from './password-strength/judge-password.ts'
@@ -73,15 +74,16 @@ export class Access {
   constructor(parts: AccessParts, directory: Directory, roles: readonly StoredRole[] = []) {
     this.#parts = parts
     this.#directory = directory
-    const inTurn = <T>(work: () => Promise<T>) => directory.inTurn(work)
+    const { inTurn } = this
     this.roles = new Roles({ ...parts, inTurn, holdersOf: (name, where) => this.#holdersOf(name, where) }, roles)
     this.#rights = new RightsOfUsers(directory, this.roles.setOf)
     this.#bearers = new Bearers(parts.clock, this.roles.setOf)
     this.roles.events.on('changed', () => this.#forgetRights())
     this.#lastSeen = new LastSeen({ ...parts, directory })
-    this.#users = new UserCommands({ ...parts, directory, roles: this.roles, passwords: this.#passwords })
-    this.#tokens = new TokenCommands({ ...parts, directory, roles: this.roles, rights: this.#rights })
-    this.groups = new GroupCommands({ ...parts, directory, roles: this.roles })
+    const common = { ...parts, directory, roles: this.roles, inTurn }
+    this.#users = new UserCommands({ ...common, passwords: this.#passwords })
+    this.#tokens = new TokenCommands({ ...common, rights: this.#rights })
+    this.groups = new GroupCommands(common)
   }
 
   static async open(parts: AccessParts): Promise<Access> {
@@ -102,12 +104,24 @@ export class Access {
     return this.#directory.userCount === 0
   }
 
+  /**
+   * Performs `work` when all earlier changes are done. `check`: throws if it may not be done any more by then. Absent:
+   * rejects with UNAUTHORIZED if whoever acts has been logged out or changed while it waited.
+   */
+  readonly inTurn: InTurn = (work, check = () => refuseEndedActor((principal) => this.isCurrent(principal))) =>
+    this.#directory.inTurn(async () => {
+      check()
+      return work()
+    })
+
   /** undefined: there is none. */
   getUser = (id: UserId): ListedUser | undefined => this.#users.get(id)
   listUsers = (): ListedUser[] => this.#users.list()
   createUser = (given: GivenUser): Promise<ListedUser> => this.#users.create(given)
   updateUser = (id: UserId, changes: UserChanges): Promise<ListedUser> => this.#users.update(id, changes)
-  endSessionsOf = (id: UserId): Promise<ListedUser> => this.#users.endSessions(id)
+  endSessionsOf: UserCommands['endSessions'] = (id, work) => this.#users.endSessions(id, work)
+  endOtherSessions: UserCommands['endOtherSessions'] = (id, countsFromMs) =>
+    this.#users.endOtherSessions(id, countsFromMs)
   /** Those of all users and of the owner, on every engine that shares the database. */
   endAllSessions = (): Promise<void> =>
     this.#directory.inTurn(() => this.#directory.endAllSessions(this.#parts.clock.nowMs()))
@@ -252,8 +266,7 @@ export class Access {
     const owner = this.#principalOf(userId, sinceMs)
     if (owner === null) return false
     if (tokenId === null) {
-      const user = this.#directory.user(userId)
-      return areSameRights(owner.rights, rights) && (user?.sessionsSinceMs ?? 0) <= sinceMs
+      return areSameRights(owner.rights, rights) && this.#directory.sessionsSince(userId) <= sinceMs
     }
     const token = this.#directory.token(tokenId)
     if (token === undefined || !this.#isValid(token) || !this.#isVouchedFor(userId)) return false

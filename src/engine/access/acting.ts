@@ -15,6 +15,8 @@ import { codeIn } from './run-rights.ts'
 interface Acting {
   principal: Principal | null
   ticket: AuditTicket | null
+  /** Whether the session by which it acts goes on. Absent: it has none. */
+  isOpen?: () => boolean
 }
 
 const CODE = permissionsOf(['code.choose'])
@@ -27,6 +29,23 @@ const acting = new AsyncLocalStorage<Acting>()
  */
 export const actAs = <T>(principal: Principal | null, work: () => T, ticket: AuditTicket | null = null): T =>
   acting.run({ principal, ticket }, work)
+
+/** As long as `isOpen`: what waits for its turn asks again (Access.inTurn). Within actAs. */
+export const actWhile = <T>(isOpen: () => boolean, work: () => T): T =>
+  acting.run({ ...acting.getStore()!, isOpen }, work)
+
+/** Throws UNAUTHORIZED if whoever acts has been logged out or changed since its request began. */
+export function refuseEndedActor(isCurrent: (principal: Principal) => boolean): void {
+  const { principal = null, isOpen = () => true } = acting.getStore() ?? {}
+  if (principal !== null && !(isCurrent(principal) && isOpen())) throw endedMeanwhile()
+}
+
+export const endedMeanwhile = (): ScrapdeckError =>
+  new ScrapdeckError(
+    'UNAUTHORIZED',
+    'The session or the token of this request has ended, or its rights have changed, while the request waited.',
+    { data: { credentials: 'wrong' } }
+  )
 
 /** The entry in the audit log of what is being done; null: it has none. */
 export const auditTicket = (): AuditTicket | null => acting.getStore()?.ticket ?? null

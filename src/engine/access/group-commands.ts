@@ -4,6 +4,7 @@ import type { Clock } from '../runtime/clock.ts'
 import type { Random } from '../runtime/random.ts'
 import type { StoredGroup } from '../store/records.ts'
 import { type Directory, foldName } from './directory.ts'
+import type { InTurn } from './in-turn.ts'
 import type { Roles } from './roles.ts'
 
 const GROUPS_MAX = 200
@@ -14,6 +15,7 @@ type GivenGroup = Pick<NewGroup, 'name'> & Partial<NewGroup>
 
 export interface GroupCommandsParts {
   directory: Directory
+  inTurn: InTurn
   roles: Pick<Roles, 'requireGiven'>
   clock: Clock
   random: Random
@@ -47,7 +49,7 @@ export class GroupCommands {
     nodeGroups = {},
     members = []
   }: GivenGroup): Promise<Group> {
-    return this.#directory.inTurn(async () => {
+    return this.#parts.inTurn(async () => {
       this.#refuseNamesake(name)
       if (this.#directory.groups.length >= GROUPS_MAX) {
         throw new ScrapdeckError('BAD_INPUT', `There can be ${GROUPS_MAX} groups. Remove some first`)
@@ -63,7 +65,7 @@ export class GroupCommands {
 
   /** Rejects with GROUP_NOT_FOUND, GROUP_NAME_TAKEN, USER_NOT_FOUND, BAD_INPUT. */
   update(id: GroupId, { members, addMembers = [], removeMembers = [], ...changes }: GroupChanges): Promise<Group> {
-    return this.#directory.inTurn(async () => {
+    return this.#parts.inTurn(async () => {
       const before = requireGroup(this.#directory, id)
       if (changes.name !== undefined) this.#refuseNamesake(changes.name, id)
       const gone = new Set(removeMembers)
@@ -77,7 +79,7 @@ export class GroupCommands {
 
   /** Rejects with GROUP_NOT_FOUND. */
   remove(id: GroupId): Promise<boolean> {
-    return this.#directory.inTurn(async () => {
+    return this.#parts.inTurn(async () => {
       requireGroup(this.#directory, id)
       return this.#directory.deleteGroup(id)
     })

@@ -19,12 +19,13 @@ import type { Clock } from '../runtime/clock.ts'
 import type { StoredRole } from '../store/records.ts'
 import type { AccessStore } from '../store/store.ts'
 import type { GivenRoles } from './given-roles.ts'
+import type { InTurn } from './in-turn.ts'
 
 export interface RolesParts {
   store: Pick<AccessStore, 'putRole' | 'deleteRole'>
   clock: Pick<Clock, 'nowMs'>
   /** Changes of roles and of who has them, one after the other. */
-  inTurn: <T>(work: () => Promise<T>) => Promise<T>
+  inTurn: InTurn
   /** Who and what has this role: `the user anna`. `inProjects`: only in single ones. */
   holdersOf: (name: string, where?: 'inProjects') => string[]
 }

@@ -6,6 +6,7 @@ import type { Clock } from '../runtime/clock.ts'
 import type { Random } from '../runtime/random.ts'
 import type { StoredAccessToken } from '../store/records.ts'
 import type { Directory } from './directory.ts'
+import type { InTurn } from './in-turn.ts'
 import { OWNER, type Principal } from './principal.ts'
 import { managesUsers, permissionsIn, type Rights } from './rights.ts'
 import type { RightsOfUsers } from './rights-of-users.ts'
@@ -24,6 +25,7 @@ export type GrantedToken = Partial<Pick<NewAccessToken, 'userId' | 'role' | 'pro
 
 export interface TokenCommandsParts {
   directory: Directory
+  inTurn: InTurn
   roles: Roles
   rights: RightsOfUsers
   clock: Clock
@@ -46,16 +48,10 @@ export class TokenCommands {
   }
 
   /**
-   * Rejects with PASSWORD_REQUIRED, ROLE_REQUIRED, USER_NOT_FOUND, BAD_INPUT. `check`: throws if the token may not be
-   * made any more, asked when all earlier changes of users are done.
+   * Rejects with PASSWORD_REQUIRED, ROLE_REQUIRED, USER_NOT_FOUND, BAD_INPUT. `check`: as for Access.inTurn.
    */
-  create(
-    by: Principal,
-    wanted: GivenToken,
-    check: () => void = () => {}
-  ): Promise<{ secret: string; token: AccessToken }> {
-    return this.#directory.inTurn(async () => {
-      check()
+  create(by: Principal, wanted: GivenToken, check?: () => void): Promise<{ secret: string; token: AccessToken }> {
+    return this.#parts.inTurn(async () => {
       const { userId, role } = this.requireGrantable(by, wanted)
       if (this.#directory.tokensOf(userId).length >= TOKENS_EACH_MAX) {
         throw new ScrapdeckError('BAD_INPUT', `A user can have ${TOKENS_EACH_MAX} tokens. Revoke some first`)
@@ -71,7 +67,7 @@ export class TokenCommands {
       }
       await this.#directory.addToken(token)
       return { secret, token: describeToken(token) }
-    })
+    }, check)
   }
 
   /** Whose token it would be, and with which role. Throws as `create` rejects, for lack of a right. */
@@ -106,7 +102,7 @@ export class TokenCommands {
 
   /** Rejects with TOKEN_NOT_FOUND, also for those of others that this principal may not see. */
   revoke(by: Principal, id: AccessTokenId): Promise<boolean> {
-    return this.#directory.inTurn(async () => {
+    return this.#parts.inTurn(async () => {
       const token = this.#directory.token(id)
       if (token === undefined || !mayManage(by, token)) {
         throw new ScrapdeckError('TOKEN_NOT_FOUND', `There is no token ${id}; it may have been revoked`)

@@ -4,10 +4,12 @@ import { ScrapdeckError } from '../../shared/errors.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Random } from '../runtime/random.ts'
 import type { StoredUser } from '../store/records.ts'
+import { endedMeanwhile } from './acting.ts'
 import { type Directory, foldName } from './directory.ts'
 import { type GivenRoles, hasRole } from './given-roles.ts'
 import { refuseTooManyMembers, requireGroup } from './group-commands.ts'
 import { Guesses } from './guesses.ts'
+import type { InTurn } from './in-turn.ts'
 import { freeName, nameFrom } from './outside-name.ts'
 import type { JudgedPassword } from './password-strength/judge-password.ts'
 import { judgeInThread } from './password-strength/password-thread.ts'
@@ -20,6 +22,7 @@ const USERS_MAX = 10_000
 
 export interface UserCommandsParts {
   directory: Directory
+  inTurn: InTurn
   roles: Roles
   passwords: Passwords
   clock: Clock
@@ -58,9 +61,9 @@ export class UserCommands {
 
   /** Rejects with USER_NAME_TAKEN, GROUP_NOT_FOUND, BAD_INPUT. */
   create(given: GivenUser): Promise<ListedUser> {
-    const { directory, roles, passwords, clock, random } = this.#parts
+    const { directory, inTurn, roles, passwords, clock, random } = this.#parts
     const { name, kind, role, projects = {}, nodeGroups = {}, groups = [], password } = given
-    return directory.inTurn(async () => {
+    return inTurn(async () => {
       if (kind === 'service' && password !== undefined) {
         throw new ScrapdeckError(
           'BAD_INPUT',
@@ -90,11 +93,19 @@ export class UserCommands {
     })
   }
 
-  /** A new password, or disabling the user, ends all sessions. Rejects with USER_NOT_FOUND, BAD_INPUT. */
-  update(id: UserId, { role, projects, nodeGroups, enabled, password }: UserChanges): Promise<ListedUser> {
-    const { directory, roles, passwords, clock } = this.#parts
-    return directory.inTurn(async () => {
+  /**
+   * A new password, or disabling the user, ends all sessions. `confirmed`: the hash of the password that allowed this.
+   * Rejects with USER_NOT_FOUND, BAD_INPUT.
+   */
+  update(
+    id: UserId,
+    { role, projects, nodeGroups, enabled, password }: UserChanges,
+    { confirmed }: { confirmed?: string | null } = {}
+  ): Promise<ListedUser> {
+    const { directory, inTurn, roles, passwords, clock } = this.#parts
+    return inTurn(async () => {
       const before = directory.requireUser(id)
+      if (confirmed !== undefined && before.passwordHash !== confirmed) throw passwordChanged()
       if (password !== undefined && before.kind === 'service') {
         throw new ScrapdeckError('BAD_INPUT', `${before.name} is a service account and has no password`)
       }
@@ -129,8 +140,15 @@ export class UserCommands {
   async changeOwnPassword(by: Principal, current: string, password: string): Promise<void> {
     const text =
       'The password of the service itself is changed on its machine, with --password-file or SCRAPDECK_PASSWORD'
-    const { id } = await this.confirmPassword(by, current, { what: 'change the password', ofService: text })
-    await this.update(id, { password })
+    const { id, passwordHash } = await this.confirmPassword(by, current, {
+      ...{ what: 'change the password', ofService: text }
+    })
+    if (password === current) {
+      throw new ScrapdeckError('BAD_INPUT', 'The new password is the same as the current one: choose another', {
+        data: { field: 'password' }
+      })
+    }
+    await this.update(id, { password }, { confirmed: passwordHash })
   }
 
   /**
@@ -141,33 +159,54 @@ export class UserCommands {
     { userId, tokenId }: Principal,
     current: string,
     { what, ofService }: { what: string; ofService: string }
-  ): Promise<{ id: UserId; name: string }> {
+  ): Promise<Pick<StoredUser, 'id' | 'name' | 'passwordHash'>> {
     if (tokenId !== null) throw needsPassword(`A token cannot ${what} of its user`)
-    const user = this.#parts.directory.user(userId)
+    const { directory, passwords } = this.#parts
+    const user = directory.user(userId)
     if (user === undefined) throw new ScrapdeckError('BAD_INPUT', ofService)
     this.#guesses.begin(user.id)
-    if (!(await this.#parts.passwords.isRight(current, user.passwordHash))) {
+    if (!(await passwords.isRight(current, user.passwordHash))) {
       throw new ScrapdeckError('BAD_INPUT', 'The current password is wrong', { data: { field: 'current' } })
     }
+    if (directory.user(user.id)?.passwordHash !== user.passwordHash) throw passwordChanged()
     this.#guesses.forget(user.id)
     return user
   }
 
-  /** All of this user's. Rejects with USER_NOT_FOUND. */
-  endSessions(id: UserId): Promise<ListedUser> {
-    const { directory, clock } = this.#parts
-    return directory.inTurn(async () => {
-      const sessionsSinceMs = directory.nextSessionsSince(id, clock.nowMs())
-      const user = { ...directory.requireUser(id), sessionsSinceMs }
-      await directory.putUser(user)
-      return describeUser(user)
+  /** All of this user's, once `work` is done in the same turn. Rejects with USER_NOT_FOUND. */
+  endSessions(id: UserId, work: () => Promise<void> = async () => {}): Promise<ListedUser> {
+    return this.#parts.inTurn(async () => {
+      this.#parts.directory.requireUser(id)
+      await work()
+      return describeUser(await this.#endSessions(id))
     })
+  }
+
+  /**
+   * All of this user's but the one that asks, which counts from the returned time on. `countsFromMs`: from when it has
+   * counted so far, asked in its turn; null: it has ended. Rejects with UNAUTHORIZED if it has.
+   */
+  endOtherSessions(id: UserId, countsFromMs: () => number | null): Promise<number> {
+    return this.#parts.inTurn(
+      async () => (await this.#endSessions(id)).sessionsSinceMs,
+      () => {
+        const fromMs = countsFromMs()
+        if (fromMs === null || fromMs < this.#parts.directory.sessionsSince(id)) throw endedMeanwhile()
+      }
+    )
+  }
+
+  async #endSessions(id: UserId): Promise<StoredUser> {
+    const { directory, clock } = this.#parts
+    const user = { ...directory.requireUser(id), sessionsSinceMs: directory.nextSessionsSince(id, clock.nowMs()) }
+    await directory.putUser(user)
+    return user
   }
 
   /** Rejects with USER_NOT_FOUND. */
   remove(id: UserId): Promise<boolean> {
-    const { directory } = this.#parts
-    return directory.inTurn(async () => directory.deleteUser(directory.requireUser(id)))
+    const { directory, inTurn } = this.#parts
+    return inTurn(async () => directory.deleteUser(directory.requireUser(id)))
   }
 
   /** Somebody whom another service vouches for under this subject, and calls so. Throws BAD_INPUT. */
@@ -211,6 +250,11 @@ const OWN_NAMES = ['scrapdeck', 'scrapyd', 'scrapy', 'spider', 'crawler', 'scrap
 
 export const needsPassword = (text: string): ScrapdeckError =>
   new ScrapdeckError('PASSWORD_REQUIRED', `${text}: log in with a password.`)
+
+const passwordChanged = (): ScrapdeckError =>
+  new ScrapdeckError('BAD_INPUT', 'The password was changed meanwhile: enter the new one as the current password', {
+    data: { field: 'current' }
+  })
 
 /** A user who may do nothing, by any of these, could not log in. */
 function refuseNoRole(all: readonly GivenRoles[]): void {

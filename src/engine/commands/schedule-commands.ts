@@ -11,7 +11,7 @@ import type {
   ScheduleTiming
 } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
-import { actorSees, requireOfActor } from '../access/acting.ts'
+import { actorMayGoFirst, actorSees, requireOfActor } from '../access/acting.ts'
 import type { Fleet } from '../nodes/fleet.ts'
 import { breather } from '../runtime/breather.ts'
 import type { Clock } from '../runtime/clock.ts'
@@ -169,14 +169,14 @@ export class ScheduleCommands {
   /** Rejects with SCHEDULE_NOT_FOUND, and as prepareJobs if something that its templates name is missing. */
   async runNow(id: ScheduleId): Promise<Firing> {
     await this.#parts.reads.require(id)
-    return describeFiring(await this.#parts.scheduler.runNow(id))
+    return describeFiring(await this.#parts.scheduler.runNow(id, { mayGoFirst: actorMayGoFirst() }))
   }
 
   /** Rejects with BACKFILL_RUNNING. */
   async backfill(id: ScheduleId, order: BackfillOrder): Promise<Backfill> {
     await this.#parts.reads.require(id)
     checkRange(order)
-    return this.#parts.scheduler.backfill(id, order)
+    return this.#parts.scheduler.backfill(id, order, { mayGoFirst: actorMayGoFirst() })
   }
 
   async cancelBackfill(id: ScheduleId, options: { cancelJobs: boolean }): Promise<Backfill> {

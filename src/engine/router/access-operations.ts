@@ -79,7 +79,7 @@ export const accessOperations = (
     }),
     removeAuthenticator: os.secondFactors.removeAuthenticator.handler(async ({ input, context }) => {
       const removed = await secondFactors.removeAuthenticator(context.principal, input.current)
-      await context.sessions?.endOthers()
+      if (removed) await context.sessions?.endOthers()
       return { removed }
     }),
     renewRecoveryCodes: os.secondFactors.renewRecoveryCodes.handler(async ({ input, context }) => ({

@@ -4,7 +4,7 @@ import type { ProjectName } from '../../shared/contract/index.ts'
 import { seenProjects } from '../access/rights.ts'
 import { withoutSimilarNames } from '../projects/catalog.ts'
 import { includes, NONE } from '../../shared/permissions.ts'
-import { actAs } from '../access/acting.ts'
+import { actAs, actWhile } from '../access/acting.ts'
 import { requirePermission, requirePermissionEverywhere } from '../access/principal.ts'
 import type { Audit } from '../audit/audit.ts'
 import { narrowToSeen, type SubjectReads } from './subjects.ts'
@@ -31,12 +31,12 @@ export const implementWithRights = (reads: SubjectReads, audit: Pick<Audit, 'per
     .$context<RouterContext>()
     .use(async ({ context, procedure, path, next }, input) => {
       const { needs, about, writes } = metaOf(procedure)
-      const { principal, source, origin = { door: source, address: null } } = context
+      const { principal, source, sessions, origin = { door: source, address: null } } = context
       const operation = path.join('.')
       const require = about === 'service' ? requirePermissionEverywhere : requirePermission
       const perform = () => {
         require(principal, needs, operation)
-        return next()
+        return sessions === undefined || !writes ? next() : actWhile(sessions.ownIsOpen, next)
       }
       const { everywhere, anywhere } = principal.rights
       const held = about === 'service' ? (everywhere ?? NONE) : anywhere

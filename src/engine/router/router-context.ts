@@ -9,7 +9,7 @@ export interface SessionsOfCaller {
   end(id: string): Promise<boolean>
   /** Whether that of this request goes on, asked at any time later; true if the request has none. */
   ownIsOpen: () => boolean
-  /** All of the caller's user but that of this request. */
+  /** All of the caller's user but that of this request. Rejects with UNAUTHORIZED if that one has ended. */
   endOthers(): Promise<void>
 }
 

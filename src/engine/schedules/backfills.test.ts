@@ -1,7 +1,7 @@
 import { describe, expect, vi } from 'vitest'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { aScheduleId } from '../../shared/testing/ids.ts'
-import { aRetention, entry } from '../testing/builders.ts'
+import { aRetention, aStoredSchedule, entry } from '../testing/builders.ts'
 import { listBackfilled } from './backfills.ts'
 import { it, START_MS, type ScheduleWorld } from './testing/schedule-fixtures.ts'
 
@@ -117,6 +117,25 @@ describe('a backfill', () => {
     expect(plan).toMatchObject({ count: 0, alreadyRun: 6, first: [] })
     await expect(world.scheduler.backfill(aScheduleId(id), ORDER)).rejects.toMatchObject({ code: 'BAD_INPUT' })
   })
+
+  it.for([
+    [true, 7],
+    [false, 0]
+  ] as const)(
+    'may go before other jobs: %s, also what is made long after it was asked for',
+    async ([mayGoFirst, priority], { world }) => {
+      const jobs = [{ ...aStoredSchedule().settings.jobs[0]!, priority: 7 }]
+      const id = await world.add({ rules: [{ kind: 'interval', everySeconds: 3_600, anchorMs: 0 }], jobs })
+      await world.scheduler.backfill(aScheduleId(id), ORDER, { mayGoFirst })
+      const priorities = async () => (await world.store.listLiveJobsOf(aScheduleId(id))).map((job) => job.priority)
+      expect(await priorities()).toEqual([priority, priority])
+      await world.endAll(id)
+      expect(await priorities()).toEqual([priority, priority])
+      await world.restartAfter(60_000)
+      await world.endAll(id)
+      expect(await priorities()).toEqual([priority, priority])
+    }
+  )
 
   it('leaves out what has run by the clock, and what is still to come', async ({ world }) => {
     const id = await addHourly(world)

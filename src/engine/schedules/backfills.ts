@@ -9,7 +9,7 @@ import type { LiveJobs } from './live-jobs.ts'
 import { type FiringRequest, type JobMaker, makeFiring } from './make-firing.ts'
 import { listOccurrences } from './moments.ts'
 import type { ScheduleState } from './schedule-state.ts'
-import { countJobs, WEIGHT_AT_ONCE } from './template.ts'
+import { countJobs, inTurn, WEIGHT_AT_ONCE } from './template.ts'
 
 export type BackfillOrder = Pick<Backfill, 'fromMs' | 'untilMs' | 'order' | 'concurrency'>
 
@@ -82,7 +82,7 @@ export class Backfills {
   of(scheduleId: ScheduleId): Backfill | null {
     const held = this.#held.get(scheduleId)
     if (held === undefined) return null
-    const { revision: _, ...kept } = held.kept
+    const { revision: _, mayGoFirst: _first, ...kept } = held.kept
     return { ...kept, ended: kept.fired - this.#live(held.kept).length }
   }
 
@@ -99,7 +99,7 @@ export class Backfills {
   }
 
   /** Rejects with BACKFILL_RUNNING, or with BAD_INPUT if there are too many moments, or none. */
-  async begin(state: ScheduleState, order: BackfillOrder): Promise<void> {
+  async begin(state: ScheduleState, order: BackfillOrder, { mayGoFirst }: { mayGoFirst: boolean }): Promise<void> {
     const { id: scheduleId, settings } = state.stored
     if (this.#held.get(scheduleId)?.kept.state === 'running') {
       throw new ScrapdeckError(
@@ -117,7 +117,7 @@ export class Backfills {
     const former = this.#held.get(scheduleId)
     const kept: StoredBackfill = {
       revision: former?.kept.revision ?? 0,
-      ...{ id: this.#parts.random.hex(16), scheduleId, fromMs, untilMs, order: order.order, concurrency },
+      ...{ id: this.#parts.random.hex(16), scheduleId, fromMs, untilMs, order: order.order, concurrency, mayGoFirst },
       ...{ state: 'running', total: moments.length, fired: 0, failed: 0 }
     }
     const left = inOrder(moments, order.order)
@@ -221,12 +221,12 @@ export class Backfills {
     return inOrder(left, kept.order)
   }
 
-  async #make({ stored, moments }: ScheduleState, { id }: StoredBackfill, nominalMs: number) {
+  async #make({ stored, moments }: ScheduleState, { id, mayGoFirst }: StoredBackfill, nominalMs: number) {
     const nowMs = this.#parts.clock.nowMs()
     const asked = { nominalMs, origin: 'backfill', backfillId: id, doneUntilMs: null } as const
     const fired: FiringRequest = { ...asked, reason: 'backfill', text: 'Backfilled', after: [] }
     try {
-      return await makeFiring(stored, moments, fired, { maker: this.#parts, nowMs })
+      return await makeFiring(mayGoFirst ? stored : inTurn(stored), moments, fired, { maker: this.#parts, nowMs })
     } catch (error) {
       if (!isScrapdeckError(error)) throw error
       const failure = { state: 'failed', reason: 'refused', text: `No job was created: ${error.message}` } as const

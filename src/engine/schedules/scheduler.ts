@@ -17,7 +17,7 @@ import { jitterOf } from './moments.ts'
 import { LiveJobs } from './live-jobs.ts'
 import { type FiringRequest, type JobMaker, makeFiring } from './make-firing.ts'
 import { type PausedBy, pauseItself } from './pause-itself.ts'
-import { WEIGHT_AT_ONCE } from './template.ts'
+import { inTurn, WEIGHT_AT_ONCE } from './template.ts'
 import {
   createState,
   type DecidedFirings,
@@ -176,8 +176,11 @@ export class Scheduler {
     })
   }
 
-  /** Fires now, also while the schedule is paused. Rejects as prepareJobs does. */
-  runNow(scheduleId: ScheduleId): Promise<StoredFiring> {
+  /**
+   * Fires now, also while the schedule is paused. `mayGoFirst`: whoever asks may put jobs before those of all projects.
+   * Rejects as prepareJobs does.
+   */
+  runNow(scheduleId: ScheduleId, { mayGoFirst = false } = {}): Promise<StoredFiring> {
     return this.#inLine(async () => {
       const state = this.#stateOf(scheduleId)
       const nowMs = this.#parts.clock.nowMs()
@@ -185,7 +188,8 @@ export class Scheduler {
         ...{ nominalMs: nowMs, origin: 'manual', reason: 'run_now', text: 'Run manually' },
         ...{ backfillId: null, after: [], doneUntilMs: null }
       }
-      const { firing } = await makeFiring(state.stored, state.moments, asked, { maker: this.#parts, nowMs })
+      const schedule = mayGoFirst ? state.stored : inTurn(state.stored)
+      const { firing } = await makeFiring(schedule, state.moments, asked, { maker: this.#parts, nowMs })
       const [stored] = await this.#writeRows([firing])
       if (stored == null) throw notFound(scheduleId)
       return stored
@@ -197,10 +201,11 @@ export class Scheduler {
     return this.#inLine(() => this.#backfills.plan(this.#stateOf(scheduleId), span))
   }
 
-  backfill(scheduleId: ScheduleId, order: BackfillOrder) {
+  /** `mayGoFirst` as in runNow. */
+  backfill(scheduleId: ScheduleId, order: BackfillOrder, { mayGoFirst = false } = {}) {
     return this.#inLine(async () => {
       const state = this.#stateOf(scheduleId)
-      await this.#backfills.begin(state, order)
+      await this.#backfills.begin(state, order, { mayGoFirst })
       await this.#stepBackfill(scheduleId)
       return this.#backfills.of(scheduleId)!
     })

@@ -242,6 +242,8 @@ export interface NewFiring extends Omit<Firing, 'id' | 'jobIds' | 'outcome' | 'd
  */
 export interface StoredBackfill extends Omit<Backfill, 'ended'> {
   revision: number
+  /** Whoever asked for it may put jobs before those of all projects: its later jobs are made without anybody. */
+  mayGoFirst: boolean
 }
 
 export interface StoredSource {

@@ -35,7 +35,9 @@ export interface EngineWithFakeNode {
 export async function openEngineWithFakeNode({
   post,
   ...given
-}: Pick<EngineOptions, 'encryption' | 'lifeSignal'> & { post?: Post } = {}): Promise<EngineWithFakeNode> {
+}: Pick<EngineOptions, 'encryption' | 'lifeSignal' | 'clusterCredentialDirectories' | 'secretFiles'> & {
+  post?: Post
+} = {}): Promise<EngineWithFakeNode> {
   const directory = await makeTemporaryDirectory()
   const clock = createFakeClock()
   const node = new FakeNode(clock, { slots: 2 })

@@ -101,6 +101,8 @@ export interface EngineOptions {
   publicUrl?: string | null
   /** Directories with files of credentials that addresses of clusters may name. */
   clusterCredentialDirectories?: readonly string[]
+  /** Files with secrets of whoever hosts the engine, which those addresses may not name. */
+  secretFiles?: readonly string[]
   /** Names of metrics begin with it and `_`. Default: scrapdeck. */
   metricsPrefix?: string
   /** Waits between the steps of a cancel: after INT, after the second INT, after KILL. Default: 30, 15 and 15. */
@@ -160,7 +162,7 @@ export interface Engine {
     | 'endSessions'
     | 'findBySession'
     | 'sessionStart'
-    | 'endSessionsOf'
+    | 'endOtherSessions'
     | 'endAllSessions'
     | 'looksLikeToken'
     | 'isCurrent'

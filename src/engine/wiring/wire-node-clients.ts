@@ -106,9 +106,9 @@ export function wireNodeClients(
 
   async function createClusterClient(node: StoredNode, token: string | null): Promise<NodeClient> {
     const { id, name, url, caCertificate, clientCertificate } = node
-    const { KubernetesClient } = await import('../nodes/kubernetes/kubernetes-client.ts')
+    const { openCluster } = await import('../nodes/kubernetes/open-cluster.ts')
     const links = await parts.eggLinks.load()
-    const options = {
+    return openCluster({
       ...{ nodeId: id, name, url, caCertificate, clientCertificate, token, clock, logger },
       settings: node.kubernetes!,
       files: parts.credentialFiles,
@@ -120,14 +120,7 @@ export function wireNodeClients(
       },
       directory: join(await (copies ??= emptyCopies()), parts.random.hex(8)),
       connect: seams.connect
-    }
-    try {
-      return await KubernetesClient.open(options)
-    } catch (error) {
-      // The engine starts all the same: without that CA, the node is down because its certificate is not trusted.
-      logger.warn({ node: name, error }, 'the CA file of a cluster cannot be read')
-      return KubernetesClient.open({ ...options, settings: { ...options.settings, caFile: null } })
-    }
+    })
   }
 
   /** What an earlier engine copied of logs is fetched again. */

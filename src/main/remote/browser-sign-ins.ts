@@ -35,12 +35,12 @@ export class BrowserSignIns {
     const options = { name, inner: new URL(inner), connection }
     await using relay = ssh === null ? null : await openSignInRelay(options)
     const openBrowser = (page: string) => {
-      const { pathname, search, hash } = new URL(page)
-      this.#openInBrowser(relay === null ? page : relay.entranceTo(`${pathname}${search}${hash}`))
+      this.#openInBrowser(relay === null ? page : relay.entranceTo(page))
     }
+    const ending = AbortSignal.any([signal, ...(relay === null ? [] : [relay.signal])])
     try {
       const service = serviceAt(inner, connection)
-      return this.#keep(await signInWithBrowser(service, { client: 'desktop', openBrowser, signal }), url)
+      return this.#keep(await signInWithBrowser(service, { client: 'desktop', openBrowser, signal: ending }), url)
     } catch (error) {
       throw signal.aborted ? cancelled(error) : error
     }

@@ -64,6 +64,8 @@ const SILENT_MS = 40_000
 const ANSWER_MS = 300_000
 const DESCRIPTION_MAX_BYTES = 16_000_000
 const ERROR_MAX_BYTES = 1_000_000
+/** A page of any list is far smaller. */
+const JSON_MAX_BYTES = 64_000_000
 
 export function connectRemote(
   { name, url: address, credentials, certificate }: RemoteAddress,
@@ -106,7 +108,7 @@ export function connectRemote(
       throw notScrapdeck(`${answer.status} (${type || 'no content'})`)
     }
     if (answer.status >= 400) {
-      const text = await readBounded(answer.body, ERROR_MAX_BYTES)
+      const text = String(await readBounded(answer.body, ERROR_MAX_BYTES))
       const refusal = refusalOf(text)
       if (refusal !== null) throw refusal
       return new Response(text, { status: answer.status, headers: { 'content-type': type } })
@@ -136,9 +138,9 @@ export function connectRemote(
         const sent = body === null ? init : { ...init, body: new Uint8Array(await request.arrayBuffer()) }
         const answer = await send(request.url, sent)
         const isJson = answer.headers.get('content-type')?.startsWith('application/json') === true
-        if (onBytes === undefined || !isJson || !answer.ok) return answer
-        const bytes = new Uint8Array(await answer.arrayBuffer())
-        onBytes(bytes)
+        if (!isJson || !answer.ok) return answer
+        const bytes = await readBounded(answer.body, JSON_MAX_BYTES)
+        onBytes?.(bytes)
         return new Response(bytes, answer)
       }
     })
@@ -148,7 +150,7 @@ export function connectRemote(
     client,
     async readOperations() {
       const answer = await send(`${url}/api/openapi.json`, { signal: AbortSignal.timeout(CONNECT_MS) })
-      const text = await readBounded(answer.body, DESCRIPTION_MAX_BYTES)
+      const text = String(await readBounded(answer.body, DESCRIPTION_MAX_BYTES))
       const { paths } = JSON.parse(text) as { paths?: Record<string, object> }
       if (typeof paths !== 'object' || paths === null) throw notScrapdeck('a description without paths')
       return new Set(
@@ -162,7 +164,7 @@ export function connectRemote(
       const body = new URLSearchParams(form).toString()
       const request = { method: 'POST', body, headers, signal, redirect: 'manual', dispatcher: agent } as const
       const answer = await fetch(`${url}${path}`, request)
-      return { status: answer.status, text: await readBounded(answer.body, ERROR_MAX_BYTES) }
+      return { status: answer.status, text: String(await readBounded(answer.body, ERROR_MAX_BYTES)) }
     },
     request: (to) => agent.request({ ...to, origin: new URL(url).origin }),
     readCertificate,
@@ -250,7 +252,7 @@ async function explainCertificate(
   return new ScrapdeckError('ENGINE_CERTIFICATE_CHANGED', text, { cause, data: { certificate } })
 }
 
-async function readBounded(body: AsyncIterable<Uint8Array> | null, maxBytes: number): Promise<string> {
+async function readBounded(body: AsyncIterable<Uint8Array> | null, maxBytes: number): Promise<Buffer<ArrayBuffer>> {
   const pieces: Uint8Array[] = []
   let size = 0
   for await (const piece of body ?? []) {
@@ -258,7 +260,7 @@ async function readBounded(body: AsyncIterable<Uint8Array> | null, maxBytes: num
     if (size > maxBytes) throw new ScrapdeckError('ENGINE_UNREACHABLE', 'The answer of the engine is too large.')
     pieces.push(piece)
   }
-  return Buffer.concat(pieces).toString('utf8')
+  return Buffer.concat(pieces)
 }
 
 /** What is answered before a call is found, such as a rate limit, is not in the form of the contract's own errors. */

@@ -44,7 +44,7 @@ describe.skipIf(whyNoSsh() !== null)('a remote engine behind an SSH host', () =>
     const { ticket, userName, role } = await desktop.engines.signIn(settings(url))
     expect([userName, role]).toEqual(['scrapdeck', 'operator'])
     const { origin, hostname, protocol } = new URL(desktop.opened[0]!)
-    expect([protocol, hostname]).toEqual(['http:', '127.0.0.1'])
+    expect([protocol, hostname]).toEqual(['http:', expect.stringMatching(/^127\./)])
     expect(origin).not.toBe(service.address)
     await browsers[0]
     await expect(fetch(origin)).rejects.toThrow('fetch failed')
@@ -72,6 +72,21 @@ describe.skipIf(whyNoSsh() !== null)('a remote engine behind an SSH host', () =>
     const denied = await openDesktop({ sshProgram: world.program, onBrowser })
     expect(await failureOf(denied.engines.signIn(to))).toMatchObject({ code: 'SIGN_IN_FAILED' })
     await expect(fetch(denied.opened[0]!)).rejects.toThrow('fetch failed')
+  }, 90_000)
+
+  it('fails the sign-in when something else on this computer opens its address as well', async () => {
+    const { engine, service } = await openTestService()
+    const answers: Promise<number>[] = []
+    const open = async (page: string) => (await fetch(page, { redirect: 'manual' })).status
+    const onBrowser = (page: string) => void answers.push(open(page).then(() => open(page)))
+    const desktop = await openDesktop({ sshProgram: world.program, onBrowser })
+    expect(await failureOf(desktop.engines.signIn(settings(`${host.url}/${service.address}`)))).toMatchObject({
+      code: 'SIGN_IN_FAILED',
+      message: expect.stringContaining('Another program or browser on this computer opened the address')
+    })
+    expect(await Promise.all(answers)).toEqual([403])
+    await expect(fetch(desktop.opened[0]!)).rejects.toThrow('fetch failed')
+    expect(engine.access.listTokens(OWNER)).toEqual([])
   }, 90_000)
 
   it('signs in with a code that somebody enters in another browser', async () => {

@@ -1,5 +1,6 @@
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { createServer } from 'node:http'
+import { createServer, type RequestListener } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import { request } from 'undici'
 import { expect, it, onTestFinished } from 'vitest'
@@ -22,9 +23,17 @@ async function openRelay(url: string) {
   onTestFinished(() => connection.close())
   const relay = await openSignInRelay({ name: 'EU', inner: new URL(url), connection })
   onTestFinished(() => relay[Symbol.asyncDispose]())
-  const entrance = relay.entranceTo(PAGE)
+  const entrance = relay.entranceTo(`${url}${PAGE}`)
   const { origin, host } = new URL(entrance)
   return { relay, entrance, origin, host }
+}
+
+/** What an engine may answer that is not ours, at the port of this server. */
+async function serve(answer: RequestListener): Promise<string> {
+  const server = createServer(answer).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  onTestFinished(() => void server.close())
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 }
 
 const statusOf = async (url: string, headers: Record<string, string> = {}) => {
@@ -57,7 +66,6 @@ it('lets nobody else through: no second browser, no other name, no page of anoth
   expect(await statusOf(entrance, { host: 'evil.example' })).toBe(404)
   const browser = new Browser()
   await browser.go(entrance)
-  expect(await statusOf(entrance)).toBe(404)
   expect((await browser.go(entrance)).status).toBe(303)
   const [[name, pass]] = [...browser.cookiesOf(origin)] as [[string, string]]
   const cookie = `${name}=${pass}`
@@ -68,19 +76,38 @@ it('lets nobody else through: no second browser, no other name, no page of anoth
   expect(await statusOf(`${origin}/ui/login`, { cookie, origin: service.address })).toBe(403)
   expect(await statusOf(`${origin}/ui/login`, { cookie, origin: 'null' })).toBe(403)
   expect(await statusOf(`${origin}/ui/login`, { cookie, 'service-worker': 'script' })).toBe(403)
+  // A page at another port of this address, whose requests have the pass and may have no origin.
+  expect(await statusOf(`${origin}/ui/login`, { cookie, 'sec-fetch-site': 'same-site' })).toBe(403)
+  expect(await statusOf(`${origin}/ui/login`, { cookie, 'sec-fetch-site': 'same-origin' })).toBe(200)
   const body = 'x'.repeat(200_000)
   expect((await browser.go(`${origin}/ui/login`, { method: 'POST', body, headers: { origin } })).status).toBe(413)
 })
 
+// Only root can start a program of somebody else.
+const isLinuxRoot = process.platform === 'linux' && process.getuid!() === 0
+it('answers no program of another user, whatever it knows', { skip: !isLinuxRoot }, async () => {
+  const { service } = await openTestService()
+  const { entrance, host } = await openRelay(service.address)
+  const { hostname, port, pathname } = new URL(entrance)
+  const asked = `GET ${pathname} HTTP/1.1\\r\\nHost: ${host}\\r\\n\\r\\n`
+  const script = `exec 3<>/dev/tcp/${hostname}/${port}; printf '${asked}' >&3; cat <&3`
+  const askAs = async (uid: number) => {
+    const program = spawn('/bin/bash', ['-c', script], { uid, gid: uid, cwd: '/', stdio: ['ignore', 'pipe', 'ignore'] })
+    onTestFinished(() => void program.kill())
+    const [answer] = (await Promise.race([once(program.stdout, 'data'), once(program, 'close')])) as [unknown]
+    return Buffer.isBuffer(answer) ? answer.toString() : null
+  }
+  expect(await askAs(65_534)).toBeNull()
+  // The entrance is as if nobody had been there.
+  expect(await askAs(0)).toContain('303 See Other')
+})
+
 it('sends the engine no cookie and no credentials of other programs on this computer', async () => {
   const seen: unknown[] = []
-  const other = createServer(({ headers: { cookie, authorization, host, origin } }, response) => {
+  const address = await serve(({ headers: { cookie, authorization, host, origin } }, response) => {
     seen.push({ cookie, authorization, host, origin })
     response.writeHead(200, { 'set-cookie': ['a=1; Path=/', '__Host-b=2; Secure; Path=/'] }).end()
-  }).listen(0, '127.0.0.1')
-  await once(other, 'listening')
-  onTestFinished(() => void other.close())
-  const address = `http://127.0.0.1:${(other.address() as AddressInfo).port}`
+  })
   const { entrance, origin } = await openRelay(address)
   const browser = new Browser()
   await browser.go(entrance)
@@ -94,6 +121,53 @@ it('sends the engine no cookie and no credentials of other programs on this comp
     { ...common, cookie: undefined },
     { ...common, cookie: 'a=1; __Host-b=2' }
   ])
+})
+
+it('lets the browser keep nothing of an engine that is hostile, and its pages reach nothing else', async () => {
+  const page = 'text/html; charset=utf-8'
+  const address = await serve(({ url, headers: { host } }, response) => {
+    if (url === '/leads') return void response.writeHead(302, { location: `http://${host}//evil.example/x#y` }).end()
+    const cleared = { 'clear-site-data': '"*"', refresh: '0; url=http://evil.example', 'service-worker-allowed': '/' }
+    const reports = { nel: '{}', 'report-to': '{}', 'reporting-endpoints': 'a="http://evil.example"' }
+    const opened = { 'access-control-allow-origin': '*', 'www-authenticate': 'Basic', 'set-cookie': 'a=1' }
+    const kept = { 'content-type': page, 'cache-control': 'max-age=1000' }
+    response.setHeader('content-security-policy', ["script-src 'none'", "img-src 'none'"])
+    response.writeHead(200, { ...kept, ...cleared, ...reports, ...opened, 'referrer-policy': 'same-origin' }).end('x')
+  })
+  const { entrance, origin } = await openRelay(address)
+  const browser = new Browser()
+  await browser.go(entrance)
+  const cookie = [...browser.cookiesOf(origin)].map((pair) => pair.join('=')).join()
+  const { headers, body } = await request(`${origin}/`, { headers: { cookie } })
+  await body.dump()
+  const { date: _, connection: __, 'keep-alive': ___, 'transfer-encoding': ____, ...rest } = headers
+  expect(rest).toEqual({
+    'content-type': page,
+    'content-security-policy': ["script-src 'none'", "img-src 'none'", expect.stringContaining("connect-src 'self'")],
+    'cache-control': 'no-store',
+    'referrer-policy': 'same-origin'
+  })
+  const led = await request(`${origin}/leads`, { headers: { cookie } })
+  await led.body.dump()
+  expect(led.headers['location']).toBe(`${origin}//evil.example/x#y`)
+  expect(await statusOf(`${origin}//evil.example/x`, { cookie })).toBe(200)
+})
+
+it('ends when its address is opened twice, because the first may have been somebody else', async () => {
+  const { service } = await openTestService()
+  const { relay, entrance, origin } = await openRelay(service.address)
+  const first = new Browser()
+  await first.go(entrance)
+  expect((await first.go(`${origin}/ui/login`)).status).toBe(200)
+  expect(await new Browser().go(entrance)).toMatchObject({
+    status: 403,
+    body: expect.stringContaining('Sign in again')
+  })
+  expect(relay.signal.reason).toMatchObject({
+    code: 'SIGN_IN_FAILED',
+    message: expect.stringContaining('Another program or browser on this computer')
+  })
+  expect((await first.go(`${origin}/ui/login`)).status).toBe(404)
 })
 
 it('says what to do where an identity provider would send the browser past it', async () => {
@@ -115,19 +189,19 @@ it('says what to do where an identity provider would send the browser past it', 
   const { host } = new URL(provider.issuer)
   expect(page.body).toContain(`EU sends you to ${host}`)
   expect(page.body).toContain('choose the sign-in with a code')
-  expect(page.body).toContain(`href="${PAGE}"`)
+  expect(page.body).toContain(`href="${origin}${PAGE}"`)
 })
 
-it('holds few connections, and when it ends, its port is closed and the session is logged out', async () => {
+it('holds few connections, of which new ones replace idle ones, and is gone with its session when it ends', async () => {
   const { service } = await openTestService()
   const { relay, entrance, origin } = await openRelay(service.address)
-  const port = Number(new URL(origin).port)
-  const idle = Array.from({ length: 40 }, () => connect(port, '127.0.0.1').on('error', () => {}))
+  const { hostname, port } = new URL(origin)
+  const idle = Array.from({ length: 40 }, () => connect(Number(port), hostname).on('error', () => {}))
+  onTestFinished(() => idle.forEach((socket) => socket.destroy()))
   await Promise.all(idle.map((socket) => once(socket, 'connect')))
   await expect.poll(() => idle.filter(({ closed }) => closed).length).toBe(8)
-  for (const socket of idle) socket.destroy()
   const browser = new Browser()
-  await expect.poll(() => browser.go(entrance).catch(() => null)).toMatchObject({ status: 303 })
+  expect(await browser.go(entrance)).toMatchObject({ status: 303 })
   await browser.go(`${origin}/ui/login`, { method: 'POST', body: LOGIN, headers: { origin } })
   const sessions = async () => {
     const answer = await fetch(`${service.address}/api/v1/sessions`, { headers: { authorization: RIGHT } })

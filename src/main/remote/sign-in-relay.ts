@@ -1,16 +1,20 @@
 import { randomBytes } from 'node:crypto'
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { AddressInfo, Socket } from 'node:net'
 import { pipeline } from 'node:stream/promises'
 import { isSame, sendPage } from '../../remote/sign-in/loopback.ts'
 import { readCookies } from '../../server/auth/session-cookie.ts'
+import { ScrapdeckError } from '../../shared/errors.ts'
 import type { RemoteConnection } from './connection.ts'
 import { CookieJar } from './cookie-jar.ts'
+import { isOfThisUser, pickLoopbackAddress } from './private-loopback.ts'
 
 /** A port of this computer at which one browser sees an engine that it does not reach by itself. */
 export interface SignInRelay extends AsyncDisposable {
-  /** What the browser opens, once; it leads to this page of the engine: `/ui/#/…`. */
+  /** What the browser opens, once; it leads to this page of the engine, whatever its origin. */
   entranceTo(page: string): string
+  /** Aborted with SIGN_IN_FAILED when the address was opened twice: nobody gets through any more. */
+  signal: AbortSignal
 }
 
 interface RelayOptions {
@@ -33,19 +37,25 @@ const PASS_SECONDS = 600
 /** They are about this connection and address, are kept in the jar, or vouch for somebody. */
 const NOT_FOR_ENGINE =
   /^(connection|keep-alive|te|trailer|transfer-encoding|upgrade|expect|content-length|host|cookie|origin|referer|authorization|forwarded|x-forwarded-.*|x-real-ip|proxy-.*)$/
-/** The browser keeps nothing of the engine, because the next program on this port is another one. */
-const NOT_FOR_BROWSER =
-  /^(connection|keep-alive|trailer|transfer-encoding|upgrade|set-cookie|location|cache-control|strict-transport-security|alt-svc)$/
+/** What pages need. The others are about a site or let the browser keep something, and the engine owns no site here. */
+const FOR_BROWSER =
+  /^(content-(type|length|encoding|language|disposition|range|security-policy)|retry-after|referrer-policy|permissions-policy|x-content-type-options|x-frame-options|cross-origin-(opener|embedder|resource)-policy)$/
+/** Holds beside the engine's own policy: whatever its pages are, they reach no other program of this computer. */
+const POLICY =
+  "default-src 'self' 'unsafe-inline' data: blob:; connect-src 'self'; img-src 'self' data: blob:; frame-src 'none'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+const OPENED_TWICE =
+  'Another program or browser on this computer opened the address of this sign-in as well, so Scrapdeck stopped it. Sign in again; if this happens again, use a code in another browser.'
 
 /**
- * Listens on a port of 127.0.0.1 and sends each request of the browser over `connection`, which checks the SSH host and
- * a pinned certificate. The engine sees its own address in them, as its check against DNS rebinding demands. Only the
- * browser that opened the entrance gets through; the session that it begins stays here, and ends with the relay.
+ * Listens on loopback and sends each request of the browser over `connection`, which checks the SSH host and a pinned
+ * certificate. The engine sees its own address in them, as its check against DNS rebinding demands. Only the browser
+ * that opened the entrance gets through; the session that it begins stays here, and ends with the relay.
  */
 export async function openSignInRelay({ name, inner, connection }: RelayOptions): Promise<SignInRelay> {
   const secret = randomBytes(32).toString('base64url')
   const ticket = randomBytes(32).toString('base64url')
   const closing = new AbortController()
+  const openedTwice = new AbortController()
   const jar = new CookieJar()
   let start: string | null = null
   let isEntered = false
@@ -59,33 +69,38 @@ export async function openSignInRelay({ name, inner, connection }: RelayOptions)
       await sendPage(response, 'No response', message, { status: 502 })
     })
   })
-  server.maxConnections = CONNECTIONS_MAX
+  const connections = new Connections()
+  server.on('connection', (socket) => connections.add(socket))
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)
-    server.listen(0, '127.0.0.1', resolve)
+    server.listen(0, pickLoopbackAddress(), resolve)
   })
-  const { port } = server.address() as AddressInfo
-  const host = `127.0.0.1:${port}`
+  const { address, port } = server.address() as AddressInfo
+  const host = `${address}:${port}`
   const origin = `http://${host}`
   // Browsers send cookies to all ports of a host, so the name has the port.
   const passName = `scrapdeck_relay_${port}`
 
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const { headers, method } = request
-    const url = URL.parse(request.url ?? '', origin)
-    if (headers.host !== host || url?.origin !== origin) return refuse(response, 404)
+    const { headers, method, socket } = request
+    if (!(await connections.isOurs(socket))) return
+    const url = URL.parse(`${origin}${request.url}`)
+    if (headers.host !== host || url?.origin !== origin || closing.signal.aborted) return refuse(response, 404)
     const isEntrance = start !== null && method === 'GET' && isSame(url.pathname, `/${secret}`)
     const hasPass = readCookies(passName, headers.cookie).some((given) => isSame(given, ticket))
-    if (!hasPass && (!isEntrance || isEntered)) return refuse(response, 404)
+    if (!hasPass && isEntrance && isEntered) return failSignIn(response)
+    if (!hasPass && !isEntrance) return refuse(response, 404)
+    connections.use(socket, response)
     if (isEntrance) {
       isEntered = true
       const pass = `${passName}=${ticket}; Max-Age=${PASS_SECONDS}; Path=/; HttpOnly; SameSite=Strict`
       const entered = { location: start!, 'set-cookie': pass, 'cache-control': 'no-store' }
       return void response.writeHead(303, { ...entered, 'referrer-policy': 'no-referrer' }).end()
     }
-    // The page of another port of this computer may have the origin that is the engine's own behind the SSH host. A
-    // service worker would stay in the browser.
-    const isForeign = headers.origin !== undefined && headers.origin !== origin
+    // The page of another port of this computer may have the origin that is the engine's own behind the SSH host, or
+    // send none at all. A service worker would stay in the browser.
+    const isForeign =
+      (headers.origin ?? origin) !== origin || /^(same|cross)-site$/.test(String(headers['sec-fetch-site']))
     if (isForeign || headers['service-worker'] !== undefined) return refuse(response, 403)
     const body = await readBody(request)
     if (body === null) return refuse(response, 413)
@@ -114,14 +129,18 @@ export async function openSignInRelay({ name, inner, connection }: RelayOptions)
         await answered.body.dump()
         return leadsElsewhere(response, to)
       }
-      response.setHeader('location', `${to.pathname}${to.search}${to.hash}`)
+      response.setHeader('location', here(to))
     }
     for (const [field, value] of Object.entries(answered.headers)) {
-      if (value !== undefined && !NOT_FOR_BROWSER.test(field)) response.setHeader(field, value)
+      if (value !== undefined && FOR_BROWSER.test(field)) response.setHeader(field, value)
     }
+    response.appendHeader('content-security-policy', POLICY)
     response.writeHead(answered.statusCode, { 'cache-control': 'no-store' })
     await pipeline(answered.body, response)
   }
+
+  /** A path alone may begin with the name of another host: `//evil.example/`. */
+  const here = ({ pathname, search, hash }: URL): string => `${origin}${pathname}${search}${hash}`
 
   function headersForEngine(given: IncomingHttpHeaders): Record<string, string | string[]> {
     const sent: Record<string, string | string[]> = {}
@@ -140,6 +159,13 @@ export async function openSignInRelay({ name, inner, connection }: RelayOptions)
     return sendPage(response, 'Not possible through SSH', text, { status: 403, link })
   }
 
+  /** One of the two is not the user's browser, and it may be the first: it has the pass. */
+  async function failSignIn(response: ServerResponse): Promise<void> {
+    closing.abort()
+    await sendPage(response, 'Sign-in stopped', OPENED_TWICE, { status: 403 })
+    openedTwice.abort(new ScrapdeckError('SIGN_IN_FAILED', OPENED_TWICE))
+  }
+
   /** Nobody has the cookie of this session any more. */
   async function logOut(): Promise<void> {
     const path = `${inner.pathname.replace(/\/+$/, '')}/ui/logout`
@@ -150,8 +176,9 @@ export async function openSignInRelay({ name, inner, connection }: RelayOptions)
   }
 
   return {
+    signal: openedTwice.signal,
     entranceTo(page) {
-      start = page
+      start = here(new URL(page))
       return `${origin}/${secret}`
     },
     async [Symbol.asyncDispose]() {
@@ -161,6 +188,41 @@ export async function openSignInRelay({ name, inner, connection }: RelayOptions)
       // Whoever cannot be reached keeps the session until it expires.
       if (!jar.isEmpty) await logOut().catch(() => {})
     }
+  }
+}
+
+/** Those of other programs leave room for those of the browser. */
+class Connections {
+  readonly #isOurs = new WeakMap<Socket, Promise<boolean>>()
+  /** Without a request that was let through; the one that has waited longest is the first. */
+  readonly #idle = new Set<Socket>()
+  #open = 0
+
+  add(socket: Socket): void {
+    this.#open += 1
+    this.#idle.add(socket)
+    socket.once('close', () => {
+      this.#open -= 1
+      this.#idle.delete(socket)
+    })
+    if (this.#open > CONNECTIONS_MAX) {
+      const [longest] = this.#idle
+      this.#idle.delete(longest!)
+      longest!.destroy()
+    }
+    const isOurs = isOfThisUser(socket)
+    this.#isOurs.set(socket, isOurs)
+    void isOurs.then((is) => is || socket.destroy())
+  }
+
+  isOurs(socket: Socket): Promise<boolean> {
+    return this.#isOurs.get(socket)!
+  }
+
+  /** It has a request that was let through, until this answer ends. */
+  use(socket: Socket, response: ServerResponse): void {
+    this.#idle.delete(socket)
+    response.once('close', () => socket.destroyed || this.#idle.add(socket))
   }
 }
 

@@ -327,12 +327,14 @@ export class Authenticator {
       list,
       ownIsOpen: caller.kind === 'session' ? this.#openCheckOf(caller.id) : () => true,
       endOthers: async () => {
-        const { userId } = principalOf(request)
-        for (const one of list()) if (one.userId === userId && !one.isCurrent) await this.#sessions.end(one.id)
-        if (userId === null) return
-        // Other engines may have more of them, which are not listed here: the time in the database counts for all.
-        await this.#access.endSessionsOf(userId)
-        this.#own.keepFrom(caller.id, this.#access.sessionStart(userId))
+        const { userId, sinceMs } = principalOf(request)
+        const others = list().filter((one) => one.userId === userId && !one.isCurrent)
+        if (userId !== null) {
+          // Other engines may have more of them, which are not listed here: the time in the database counts for all.
+          const countsFromMs = () => (caller.kind === 'session' ? this.#countedFrom(caller.id) : sinceMs)
+          this.#own.keepFrom(caller.id, await this.#access.endOtherSessions(userId, countsFromMs))
+        }
+        for (const { id } of others) await this.#sessions.end(id)
       },
       end: async (id) => {
         if (!list().some((session) => session.id === id)) return false
@@ -340,6 +342,12 @@ export class Authenticator {
         return true
       }
     }
+  }
+
+  /** null: it has ended. */
+  #countedFrom(id: string): number | null {
+    const session = this.#own.get(id)
+    return session === null ? null : countedFrom(session)
   }
 
   /** Apart from the request, which it would keep. */

@@ -30,7 +30,7 @@ export class ProxyUsers {
 
   /** null: no proxy names anybody. Throws or rejects with UNAUTHORIZED, ROLE_REQUIRED. */
   find(request: FastifyRequest): Principal | null | Promise<Principal> {
-    const { userHeader, groupsHeader, roles } = this.#options
+    const { userHeader, groupsHeader, groupsSeparator, roles } = this.#options
     const { headers, raw } = request
     if (headers[userHeader] === undefined || !this.#isFromProxy(request)) return null
     const names = valuesOf(raw.rawHeaders, userHeader)
@@ -45,7 +45,7 @@ export class ProxyUsers {
         { data: { credentials: 'wrong' } }
       )
     }
-    const listed = lists.flatMap((list) => list.split(/[,;|]/))
+    const listed = lists.flatMap((list) => list.split(groupsSeparator))
     const groups = groupsIn({ groups: listed.map((group) => group.trim()) }, 'groups')
     const subject = `proxy ${name}`
     const rights = rightsIn(groups, roles) ?? this.#access.noneOfItsOwn(subject)

@@ -43,6 +43,8 @@ export interface JwtOptions {
 export interface ProxyOptions {
   userHeader: string
   groupsHeader: string
+  /** The only character that ends the name of a group: names may contain all others. */
+  groupsSeparator: ',' | ';' | '|' | ' '
   roles: GroupRoles
   /** The addresses of the proxy itself. */
   from: readonly string[]

@@ -1,5 +1,6 @@
 import { oc } from '@orpc/contract'
 import { describe, expect, it } from 'vitest'
+import { z } from 'zod'
 import { contract, listOperations, type Operations } from './index.ts'
 import { ALL_PERMISSIONS, includes, NONE, PROJECT_PERMISSIONS, READ } from '../permissions.ts'
 import { nodePermissionsIn } from '../roles.ts'
@@ -52,6 +53,12 @@ describe('every operation of the contract', () => {
     ])
   })
 
+  it('says so if its answer has a secret, which is then not kept for repeated requests', () => {
+    const telling = [...OPERATIONS].filter(([, { '~orpc': of }]) => hasSecret(of.outputSchema))
+    expect(telling.map(([name]) => name)).toEqual(expect.arrayContaining(['tokens.create', 'nodes.addPulling']))
+    expect(telling.filter(([, { '~orpc': of }]) => of.meta.tellsSecret === undefined).map(([name]) => name)).toEqual([])
+  })
+
   // A write declared with `ask` would be open to viewers: whoever adds one here has checked that it only reads.
   it('changes something, unless it is a GET or one of the few queries that are too long for one', () => {
     const asks = [...OPERATIONS].filter(([, { '~orpc': of }]) => !of.meta.writes && of.route.method !== 'GET')
@@ -90,3 +97,20 @@ describe('a request that was cut off by a crash', () => {
     expect(forMs({ spider: 'a' }, 0)).toBe(Number.POSITIVE_INFINITY)
   })
 })
+
+type JsonSchema = { type?: unknown; anyOf?: JsonSchema[]; properties?: Record<string, JsonSchema> }
+
+/** Whether it has a text that is called a secret or a token, at any depth. */
+function hasSecret(output: unknown): boolean {
+  return output instanceof z.ZodType && tells(z.toJSONSchema(output, { unrepresentable: 'any' }))
+}
+
+function tells(schema: unknown): boolean {
+  if (typeof schema !== 'object' || schema === null) return false
+  const { properties = {} } = schema as JsonSchema
+  if ([properties['secret'], properties['token']].some(mayBeText)) return true
+  return Object.values(schema).some(tells)
+}
+
+const mayBeText = (schema: JsonSchema | undefined): boolean =>
+  schema !== undefined && (schema.type === 'string' || (schema.anyOf ?? []).some(mayBeText))

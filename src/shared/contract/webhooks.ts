@@ -59,7 +59,7 @@ const Secret = z.object({
 
 export const webhooksContract = {
   list: read('webhooks.change', 'GET /webhooks', 'service').output(z.object({ webhooks: z.array(Webhook) })),
-  create: write('webhooks.change', 'POST /webhooks', 'service')
+  create: write('webhooks.change', 'POST /webhooks', 'service', { tellsSecret: 'once' })
     .input(WebhookSettings)
     .output(Secret.extend({ webhook: Webhook })),
   update: write('webhooks.change', 'PUT /webhooks/{id}', 'service')
@@ -69,7 +69,7 @@ export const webhooksContract = {
     .input(z.object({ id: WebhookId }))
     .output(z.object({ removed: z.boolean() })),
   /** Creates a new secret; the old one stays valid for a day. */
-  rotate: write('webhooks.change', 'POST /webhooks/{id}/rotate', 'service')
+  rotate: write('webhooks.change', 'POST /webhooks/{id}/rotate', 'service', { tellsSecret: 'once' })
     .input(z.object({ id: WebhookId }))
     .output(Secret.extend({ webhook: Webhook })),
   /** Sends a test event now and returns the response. It is not retried. */

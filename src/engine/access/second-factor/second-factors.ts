@@ -26,7 +26,10 @@ import {
 
 export interface SecondFactorParts {
   store: SecondFactorStore
-  access: Pick<Access, 'confirmPassword' | 'getUser' | 'endSessionsOf' | 'findBySession' | 'sessionStart' | 'events'>
+  access: Pick<
+    Access,
+    'confirmPassword' | 'getUser' | 'inTurn' | 'endSessionsOf' | 'findBySession' | 'sessionStart' | 'events'
+  >
   secretBox: Pick<SecretBox, 'seal' | 'open'>
   clock: Clock
   random: Random
@@ -133,8 +136,9 @@ export class SecondFactors {
     return this.confirmSetUp(userId, code)
   }
 
-  async confirmSetUp(userId: UserId, code: string): Promise<string[]> {
-    const { clock, secretBox, store } = this.#parts
+  /** `check`: as for Access.inTurn. */
+  async confirmSetUp(userId: UserId, code: string, check?: () => void): Promise<string[]> {
+    const { access, clock, secretBox, store } = this.#parts
     const secret = this.#find(this.#secrets, userId)
     if (secret === null) {
       throw new ScrapdeckError('BAD_INPUT', 'Setting up the authenticator app took more than ten minutes. Start again')
@@ -154,12 +158,14 @@ export class SecondFactors {
       const recoveryCodes = createRecoveryCodes()
       const recoveryHashes = hashAll(userId, recoveryCodes)
       const sealedSecret = await secretBox.seal(secret)
-      this.#requireUser(userId)
       const authenticator = { userId, sealedSecret, createdAtMs: nowMs, usedStep, recoveryHashes }
-      await store.putAuthenticator(authenticator)
-      this.#secrets.delete(userId)
-      this.#authenticators.set(userId, authenticator)
-      this.#announce()
+      await access.inTurn(async () => {
+        this.#requireUser(userId)
+        await store.putAuthenticator(authenticator)
+        this.#secrets.delete(userId)
+        this.#authenticators.set(userId, authenticator)
+        this.#announce()
+      }, check)
       return recoveryCodes
     } finally {
       this.#turningOn.delete(userId)
@@ -168,24 +174,29 @@ export class SecondFactors {
 
   async removeAuthenticator(by: Principal, current: string): Promise<boolean> {
     const { id } = await this.#confirm(by, current, 'turn off the authenticator app')
-    const isRemoved = await this.#parts.store.deleteAuthenticator(id)
-    this.#authenticators.delete(id)
-    this.#announce()
-    return isRemoved
+    const { access, store } = this.#parts
+    return access.inTurn(async () => {
+      const isRemoved = await store.deleteAuthenticator(id)
+      this.#authenticators.delete(id)
+      this.#announce()
+      return isRemoved
+    })
   }
 
   async renewRecoveryCodes(by: Principal, current: string): Promise<string[]> {
     const { id } = await this.#confirm(by, current, 'create recovery codes')
-    const authenticator = this.#authenticators.get(id)
-    if (authenticator === undefined) {
-      throw new ScrapdeckError('BAD_INPUT', 'Recovery codes replace an authenticator app: set up one first')
-    }
-    const recoveryCodes = createRecoveryCodes()
-    const recoveryHashes = hashAll(id, recoveryCodes)
-    await this.#parts.store.putRecoveryCodes(id, recoveryHashes)
-    const now = this.#authenticators.get(id)
-    if (now !== undefined) this.#authenticators.set(id, { ...now, recoveryHashes })
-    return recoveryCodes
+    const { access, store } = this.#parts
+    return access.inTurn(async () => {
+      if (!this.#authenticators.has(id)) {
+        throw new ScrapdeckError('BAD_INPUT', 'Recovery codes replace an authenticator app: set up one first')
+      }
+      const recoveryCodes = createRecoveryCodes()
+      const recoveryHashes = hashAll(id, recoveryCodes)
+      await store.putRecoveryCodes(id, recoveryHashes)
+      const now = this.#authenticators.get(id)
+      if (now !== undefined) this.#authenticators.set(id, { ...now, recoveryHashes })
+      return recoveryCodes
+    })
   }
 
   /**
@@ -249,29 +260,34 @@ export class SecondFactors {
     if (begun === null) {
       throw new ScrapdeckError('BAD_INPUT', 'Adding the passkey took more than ten minutes. Start again')
     }
-    const { clock, random, logger, store } = this.#parts
+    const { access, clock, random, logger, store } = this.#parts
     const made = await verifyRegistration(credential, { ...begun, logger })
     if (made === null || [...this.#passkeys.values()].some(({ credentialId }) => credentialId === made.credentialId)) {
       throw new ScrapdeckError('BAD_INPUT', 'The answer of the browser is not a new passkey for this host. Start again')
     }
-    this.#requireUser(userId)
     const passkey: StoredPasskey = {
       ...{ ...made, id: random.hex(16) as PasskeyId, userId, name, host: begun.site.host },
       ...{ createdAtMs: clock.nowMs(), lastUsedAtMs: null }
     }
-    await store.addPasskey(passkey)
-    this.#passkeys.set(passkey.id, passkey)
-    this.#announce()
-    return describePasskey(passkey)
+    return access.inTurn(async () => {
+      this.#requireUser(userId)
+      await store.addPasskey(passkey)
+      this.#passkeys.set(passkey.id, passkey)
+      this.#announce()
+      return describePasskey(passkey)
+    })
   }
 
   /** False: the caller has no such passkey. */
   async removePasskey(by: Principal, id: PasskeyId, current: string): Promise<boolean> {
     const user = await this.#confirm(by, current, 'remove a passkey')
-    const isRemoved = await this.#parts.store.deletePasskey(user.id, id)
-    if (isRemoved) this.#passkeys.delete(id)
-    this.#announce()
-    return isRemoved
+    const { access, store } = this.#parts
+    return access.inTurn(async () => {
+      const isRemoved = await store.deletePasskey(user.id, id)
+      if (isRemoved) this.#passkeys.delete(id)
+      this.#announce()
+      return isRemoved
+    })
   }
 
   /** Options for the browser, whose `challenge` the answer must be to. */
@@ -300,11 +316,11 @@ export class SecondFactors {
 
   /** All of this user's, whose sessions end. Rejects with USER_NOT_FOUND. */
   async reset(id: UserId): Promise<ListedUser> {
-    this.#requireUser(id)
-    await this.#parts.store.deleteSecondFactors(id)
-    this.#forget(id)
-    this.#announce()
-    return this.#parts.access.endSessionsOf(id)
+    return this.#parts.access.endSessionsOf(id, async () => {
+      await this.#parts.store.deleteSecondFactors(id)
+      this.#forget(id)
+      this.#announce()
+    })
   }
 
   #confirm(by: Principal, current: string, what: string): Promise<{ id: UserId; name: string }> {

@@ -183,7 +183,10 @@ export async function readCredential(
     return await files.read(path)
   } catch (error) {
     const reason = (error as NodeJS.ErrnoException).code ?? (error as Error).message
-    const words = error instanceof ScrapdeckError ? error.message : `${noun} ${path} cannot be read (${reason}).`
+    const words =
+      error instanceof ScrapdeckError
+        ? error.message
+        : `${noun} ${path} cannot be read (${reason}). Put the file back, or change the credentials of the node.`
     throw fail('unauthorized', `cannot be used: ${words}`, 'no', error)
   }
 }

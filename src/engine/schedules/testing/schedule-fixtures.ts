@@ -66,9 +66,18 @@ export const it = base.extend<{ world: ScheduleWorld }>({
           },
           async prepare(items, origin): Promise<NewJob[]> {
             if (world.refusal !== null) throw world.refusal
-            return items.map(({ project, spider, args = {}, settings = {} }) => {
+            return items.map(({ project, spider, args = {}, settings = {}, priority = 0 }) => {
               const id = newJobId()
-              return aNewJob({ id, project, spider, args, settings, source: origin.source, ...origin.scheduled })
+              return aNewJob({
+                id,
+                project,
+                spider,
+                args,
+                settings,
+                priority,
+                source: origin.source,
+                ...origin.scheduled
+              })
             })
           },
           async cancel(jobIds) {

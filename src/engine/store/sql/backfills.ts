@@ -6,11 +6,19 @@ import { requireNextRevision } from './revisions.ts'
 const COLUMNS = `id, schedule_id AS scheduleId, revision, from_ms AS fromMs, until_ms AS untilMs, direction AS "order",
   concurrency, state, total, fired, failed`
 
+/**
+ * Follows the id of a backfill whose jobs may go before others. It needs no column of its own that way, and a backfill
+ * that was begun before there was this mark goes on without the right.
+ */
+const FIRST = ' first'
+
+type BackfillRow = Omit<StoredBackfill, 'mayGoFirst'>
+
 /** The newest backfill of each schedule, deleted with its schedule. Writes run inside the caller's transaction. */
 export function createBackfills(database: Database) {
-  const all = database.prepare<[], StoredBackfill>(`SELECT ${COLUMNS} FROM backfills ORDER BY schedule_id`)
+  const all = database.prepare<[], BackfillRow>(`SELECT ${COLUMNS} FROM backfills ORDER BY schedule_id`)
   const revision = database.prepare<[string], number>('SELECT revision FROM backfills WHERE schedule_id = ?').pluck()
-  const put = database.prepare<StoredBackfill>(
+  const put = database.prepare<BackfillRow>(
     replaceRow('backfills', ['schedule_id'], {
       ...{ schedule_id: ':scheduleId', revision: ':revision', id: ':id', from_ms: ':fromMs', until_ms: ':untilMs' },
       ...{ direction: ':order', concurrency: ':concurrency', state: ':state' },
@@ -19,11 +27,13 @@ export function createBackfills(database: Database) {
   )
 
   return {
-    list: (): StoredBackfill[] => all.all(),
+    list: (): StoredBackfill[] =>
+      all.all().map((row) => ({ ...row, id: row.id.replace(FIRST, ''), mayGoFirst: row.id.endsWith(FIRST) })),
 
     put(backfill: StoredBackfill): void {
       requireNextRevision(backfill.revision, revision.get(backfill.scheduleId), 'backfill')
-      put.run(backfill)
+      const { mayGoFirst, ...row } = backfill
+      put.run({ ...row, id: mayGoFirst ? `${row.id}${FIRST}` : row.id })
     }
   }
 }

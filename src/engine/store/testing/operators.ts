@@ -10,7 +10,14 @@ import {
   branded
 } from '../../../shared/testing/ids.ts'
 import { aStoredBackfill, aStoredSchedule } from '../../testing/builders.ts'
-import type { StoredAccessToken, StoredGroup, StoredSource, StoredUser, VanishedNode } from '../records.ts'
+import type {
+  StoredAccessToken,
+  StoredBackfill,
+  StoredGroup,
+  StoredSource,
+  StoredUser,
+  VanishedNode
+} from '../records.ts'
 import type { Story } from './story.ts'
 import { asSealedText } from '../../runtime/secret-box.ts'
 
@@ -57,10 +64,12 @@ export function describeOperators(story: Story): void {
       await story.store.putSchedule(one)
       await story.store.putSchedule(other)
       const backfill = aStoredBackfill({ scheduleId: one.id })
-      const ofOther = aStoredBackfill({ scheduleId: other.id, id: 'c'.repeat(32) })
+      const ofOther = aStoredBackfill({ scheduleId: other.id, id: 'c'.repeat(32), mayGoFirst: false })
       await story.store.putBackfill(backfill)
       await story.store.putBackfill(ofOther)
       await expect(story.store.putBackfill(backfill)).rejects.toMatchObject(changedMeanwhile)
+      const byId = (backfills: StoredBackfill[]) => backfills.toSorted((a, b) => (a.id < b.id ? -1 : 1))
+      expect(byId(await story.store.listBackfills())).toEqual([backfill, ofOther])
       const next = { ...backfill, revision: 2, id: 'd'.repeat(32), state: 'done' as const, fired: 5, failed: 1 }
       await story.store.putBackfill(next)
       await story.store.deleteSchedules([other.id])

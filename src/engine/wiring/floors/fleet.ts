@@ -107,8 +107,8 @@ export async function openFleet(
 }
 
 /** What nobody may name as a credential: it holds those of everybody. */
-function ownFiles({ dataDirectory, secretKeyFile, encryption }: EngineOptions): string[] {
-  return [dataDirectory, secretKeyFile, encryption?.keyFile].filter((path) => path != null)
+function ownFiles({ dataDirectory, secretKeyFile, encryption, secretFiles = [] }: EngineOptions): string[] {
+  return [dataDirectory, secretKeyFile, encryption?.keyFile, ...secretFiles].filter((path) => path != null)
 }
 
 function readCancelWaits({ cancelWaitsSeconds }: EngineOptions): CancelWaitsMs {

@@ -1,0 +1,2 @@
+/** See Access.inTurn. */
+export type InTurn = <T>(work: () => Promise<T>, check?: () => void) => Promise<T>
