@@ -293,7 +293,7 @@ export const alertChannelsContract = {
   /** Without a secret, it stays as it is. */
   update: write('webhooks.change', 'PUT /alerts/channels/{id}', 'service')
     .input(AlertChannelSettings.extend({ id: WebhookId, secret: Secret.optional() }))
-    .output(ChannelResult),
+    .output(z.object({ channel: AlertChannel })),
   remove: write('webhooks.change', 'DELETE /alerts/channels/{id}', 'service')
     .input(z.object({ id: WebhookId }))
     .output(z.object({ removed: z.boolean() })),
