@@ -13,19 +13,25 @@ function openWatch(watched: AlertWatch[]) {
   const clock = createFakeClock()
   const known = { problems: [] as Problem[], disk: null as DiskState | null }
   const told: { watch: AlertWatch; keys: string[]; isAll: boolean }[] = []
+  const facts: Fact[] = []
   const alerts = {
     isWatched: (watch: AlertWatch) => watched.includes(watch),
     rules: () => [],
-    receive: ({ watch, key }: Fact) => void told.push({ watch, keys: [key], isAll: false }),
-    receiveAll: (watch: AlertWatch, facts: Fact[]) =>
-      void told.push({ watch, keys: facts.map(({ key }) => key), isAll: true })
+    receive: (fact: Fact) => {
+      told.push({ watch: fact.watch, keys: [fact.key], isAll: false })
+      facts.push(fact)
+    },
+    receiveAll: (watch: AlertWatch, all: Fact[]) => {
+      told.push({ watch, keys: all.map(({ key }) => key), isAll: true })
+      facts.push(...all)
+    }
   }
   const watch = new FactWatch({
     ...{ clock, logger: silentLogger, alerts, store: {}, nodes: () => [], nodeOf: () => undefined },
     ...{ stuckSinceMs: () => null, live: () => [], findings: () => [], figures: () => ({ queued: 0, sampledAtMs: 0 }) },
     ...{ disk: () => known.disk, problems: () => known.problems, waitingOf: () => ({}) }
   } as unknown as FactWatchParts)
-  return { clock, known, told, watch }
+  return { clock, known, told, facts, watch }
 }
 
 test('after a start, a problem that has not been found again yet has not ended', async () => {
@@ -52,5 +58,22 @@ test('a disk that has not been measured yet is not one that has room', async () 
   watch.lookSoon()
   await clock.advanceBy(1_000)
   expect(told).toEqual([{ watch: 'disk_free', keys: ['service'], isAll: true }])
+  await watch.stop()
+})
+
+test('a problem of which nobody knows since when has been there since it was seen first', async () => {
+  const { clock, known, facts, watch } = openWatch(['service_problem'])
+  known.problems = [{ ...UNRELATED, id: 'syslog', severity: 'warning', title: 'Away', text: 'Gone', mend: null }]
+  await watch.start()
+  await clock.advanceBy(500)
+  const firstMs = clock.nowMs()
+  await clock.advanceBy(120_000)
+  expect(facts.length).toBeGreaterThan(5)
+  expect(new Set(facts.map(({ sinceMs }) => sinceMs))).toEqual(new Set([firstMs]))
+  known.problems = []
+  await clock.advanceBy(15_000)
+  known.problems = [{ ...UNRELATED, id: 'syslog', severity: 'warning', title: 'Away', text: 'Gone', mend: null }]
+  await clock.advanceBy(15_000)
+  expect(facts.at(-1)!.sinceMs).toBeGreaterThan(firstMs)
   await watch.stop()
 })

@@ -15,6 +15,7 @@ import {
   nodeFacts,
   queueFact,
   runFacts,
+  type SeenProblem,
   scheduleFacts,
   serviceFacts,
   stuckFacts,
@@ -63,6 +64,8 @@ export class FactWatch {
   readonly #parts: FactWatchParts
   readonly #ended = new Map<string, Spider>()
   readonly #history = new FactHistory()
+  /** When problems were seen first. */
+  #problemsSeenMs = new Map<string, number>()
   #unwritten: StoredAlertFact[] = []
   #errorsAreOld = true
   #readAtMs = Number.NEGATIVE_INFINITY
@@ -152,8 +155,8 @@ export class FactWatch {
   }
 
   #lookAtState(): void {
-    const { clock, nodes, nodeOf, stuckSinceMs, live, findings, figures, disk, problems } = this.#parts
-    const nowMs = clock.nowMs()
+    const { clock, nodes, nodeOf, stuckSinceMs, live, findings, figures, disk } = this.#parts
+    const problems = this.#problemsAt(clock.nowMs())
     const fleet = nodes()
     const { facts, unknown } = nodeFacts(fleet)
     this.#tell('node_down', () => facts, unknown)
@@ -163,8 +166,16 @@ export class FactWatch {
     if (measured !== null) this.#tell('disk_free', () => [diskFact(measured)])
     this.#tellOnceComplete('node_stuck', () => stuckFacts(fleet, stuckSinceMs), unknown)
     this.#tellOnceComplete('spider_unusual', () => unusualFacts(findings()))
-    this.#tellOnceComplete('schedule_misses', () => scheduleFacts(problems(), nowMs))
-    this.#tellOnceComplete('service_problem', () => serviceFacts(problems(), nowMs))
+    this.#tellOnceComplete('schedule_misses', () => scheduleFacts(problems))
+    this.#tellOnceComplete('service_problem', () => serviceFacts(problems))
+  }
+
+  /** Since when is known of some only: of the others since they were seen, as a later time would begin them anew. */
+  #problemsAt(nowMs: number): SeenProblem[] {
+    const found = this.#parts.problems()
+    const seenMs = new Map(found.map(({ id }) => [id, this.#problemsSeenMs.get(id) ?? nowMs]))
+    this.#problemsSeenMs = seenMs
+    return found.map((problem) => ({ ...problem, sinceMs: problem.sinceMs ?? seenMs.get(problem.id)! }))
   }
 
   async #readEnds(): Promise<void> {
