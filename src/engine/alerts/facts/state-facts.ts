@@ -68,6 +68,7 @@ export const unusualFacts = (findings: readonly SpiderFindings[]): Fact[] =>
   }))
 
 const SERVICE = 'service'
+const DAY_MS = 86_400_000
 
 export const queueFact = ({ queued, sampledAtMs }: Figures): Fact => ({
   ...{ watch: 'queue_length', key: SERVICE, value: queued, sinceMs: sampledAtMs, subject: 'The queue' },
@@ -79,6 +80,15 @@ export const diskFact = ({ totalBytes, freeBytes, atMs }: DiskState): Fact => {
   return {
     ...{ watch: 'disk_free', key: SERVICE, value: percent, sinceMs: atMs, subject: 'The disk of the service' },
     ...{ text: `${percent} % of the disk of the service are free`, labels: NO_LABELS }
+  }
+}
+
+export const certificateFact = (endsMs: number, nowMs: number): Fact => {
+  const day = new Date(endsMs).toISOString().slice(0, 10)
+  return {
+    ...{ watch: 'certificate_days', key: SERVICE, value: Math.floor((endsMs - nowMs) / DAY_MS), sinceMs: nowMs },
+    ...{ subject: 'The certificate of the service', labels: NO_LABELS },
+    text: `The certificate of the service ${endsMs > nowMs ? 'expires' : 'expired'} on ${day}`
   }
 }
 
