@@ -20,7 +20,7 @@ import { systemRandom } from '../../src/engine/runtime/random.ts'
 import { asSealedText } from '../../src/engine/runtime/secret-box.ts'
 import { silentLogger } from '../../src/engine/runtime/logger.ts'
 import type { AttemptChange } from '../../src/engine/job-rules/attempt-change.ts'
-import type { NewJob, StoredEpisode } from '../../src/engine/store/records.ts'
+import type { NewJob, StoredAlertFact, StoredEpisode } from '../../src/engine/store/records.ts'
 import type { Store } from '../../src/engine/store/store.ts'
 import { openSqliteStoreHere } from '../../src/engine/store/sqlite/sqlite-store.ts'
 import { aNewJob, anAttemptStart, aVersion } from '../../src/engine/testing/builders.ts'
@@ -136,7 +136,7 @@ export async function fillThroughStore(dataDirectory: string, clock: FakeClock):
   await store.markLogArchived(withSmallLog.id, anAttemptNumber(1), { packed, sizes })
   const withLargeLog = await begin()
   await end(withLargeLog, 'succeeded')
-  const bytes = Buffer.from(Array.from({ length: 5_000 }, (_, line) => `line ${line} of a long log\n`).join(''))
+  const bytes = Buffer.from(Array.from({ length: 1_000 }, (_, line) => `line ${line} of a long log\n`).join(''))
   const threads = openLogThreads(systemClock, 1)
   const parts = { blobs, random: systemRandom, threads, cache: null as never }
   const archive = new LogArchive({ ...parts, directory: join(dataDirectory, 'log-copies') })
@@ -224,6 +224,7 @@ export async function fillThroughStore(dataDirectory: string, clock: FakeClock):
   }
   await end(await begin(), 'succeeded')
   await fillAlerts(store, nowMs)
+  await fillFactsAndDigests(store, nowMs)
 
   const problemNews = new ProblemNews({
     ...{ store, clock, logger: silentLogger, onEvents: () => undefined },
@@ -285,4 +286,28 @@ async function fillAlerts(store: Store, nowMs: number): Promise<void> {
     groups: [{ ...group, lastToldAtMs: nowMs, flushAtMs: nowMs + 30_000 }],
     ...{ forgotten: [], endedGroups: [], messages: [{ channelId, atMs: nowMs, data: { kind: 'news' } }] }
   })
+}
+
+/** What was recorded of something that is, that changed and that is gone; and which report a channel was told last. */
+async function fillFactsAndDigests(store: Store, nowMs: number): Promise<void> {
+  const fact: StoredAlertFact = {
+    ...{ watch: 'disk_free', key: 'service', value: 12.5, sinceMs: nowMs - 60_000, atMs: nowMs - 60_000 },
+    ...{ subject: 'The disk of the service', text: '12.5 % of the disk of the service are free', labels: NO_LABELS }
+  } as const
+  const labels = { ...NO_LABELS, project: aProjectName('shop'), spider: 'prices', nodeTags: ['eu'] }
+  const unusual: StoredAlertFact = { ...fact, watch: 'spider_unusual', key: 'shop/prices', value: 1, text: 'Few items' }
+  await store.recordAlertFacts([
+    fact,
+    { ...fact, value: 9.5, sinceMs: nowMs, atMs: nowMs, text: '9.5 % of the disk of the service are free' },
+    { ...unusual, labels },
+    { ...unusual, value: null, sinceMs: nowMs, atMs: nowMs, labels }
+  ])
+  const digest = { every: 'week', at: '08:00', zone: 'Europe/Berlin', weekday: 1 } as const
+  const channelId = aWebhookId('8'.repeat(32))
+  await store.putWebhook({
+    ...{ id: channelId, kind: 'channel', name: 'every Monday', url: '', events: [], project: null, enabled: true },
+    ...{ createdAtMs: nowMs, sealedSecret: null, sealedOldSecret: null, oldSecretUntilMs: null },
+    channel: { target: { kind: 'desktop' }, quiet: null, digest }
+  })
+  await store.tellDigest({ channelId, settings: JSON.stringify(digest), toldMs: nowMs }, null)
 }

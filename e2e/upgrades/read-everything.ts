@@ -9,6 +9,7 @@ import { silentLogger } from '../../src/engine/runtime/logger.ts'
 import { asSealedText } from '../../src/engine/runtime/secret-box.ts'
 import { openSqliteStoreHere } from '../../src/engine/store/sqlite/sqlite-store.ts'
 import type { Store } from '../../src/engine/store/store.ts'
+import { ALERT_WATCH_NAMES } from '../../src/shared/alert-watches.ts'
 import type { SealedText } from '../../src/shared/contract/index.ts'
 
 const PLENTY = { count: 1_000, bytes: 1_000_000 }
@@ -123,6 +124,7 @@ async function readSettings(store: Store) {
     ...(roles.length === 0 ? {} : { roles }),
     ...(await readSecondFactors(store)),
     ...(await readAlerts(store)),
+    ...(await readFactsAndDigests(store)),
     isPaused: await store.getSetting('paused')
   }
 }
@@ -139,4 +141,12 @@ async function readAlerts(store: Store) {
   const [alertRules, silences] = [await store.listAlertRules(), await store.listSilences()]
   const alerts = { ...(await store.readAlertMemory(0)), past: await store.listAlerts({}, ALL) }
   return alertRules.length + silences.length === 0 ? {} : { alertRules, silences, alerts }
+}
+
+/** Earlier data directories have none. */
+async function readFactsAndDigests(store: Store) {
+  const page = { fromMs: 0, after: null, limit: ALL.limit }
+  const alertFacts = (await Promise.all(ALERT_WATCH_NAMES.map((watch) => store.listAlertFacts(watch, page)))).flat()
+  const digests = await store.listDigests()
+  return alertFacts.length + digests.length === 0 ? {} : { alertFacts, digests }
 }

@@ -77,6 +77,10 @@ export class CertificateFiles {
     return certificatesIn(this.#pair.certificate)[0]!
   }
 
+  get endsAtMs(): number {
+    return new X509Certificate(this.own).validToDate.getTime()
+  }
+
   /** Whoever shows no certificate of the named authority gets no connection. */
   get asksClients(): boolean {
     return this.#pair.clientAuthority !== null

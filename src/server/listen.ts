@@ -21,7 +21,7 @@ export interface Service {
 }
 
 export interface ListenOptions extends Omit<AppOptions, 'engine' | 'port' | 'clock' | 'connections'>, FrontOptions {
-  engine: AppOptions['engine'] & Pick<Engine, 'setAddress'>
+  engine: AppOptions['engine'] & Pick<Engine, 'setAddress' | 'setCertificate'>
   /** Sockets that are open already, and stay open after a stop. Absent: it opens and closes its own. */
   front?: Front & { connections: Connections }
   /** The address beyond this machine on which it speaks plain HTTP; the engine reports it as a problem. */
@@ -52,6 +52,7 @@ export async function listen(options: ListenOptions): Promise<Service> {
   options.front?.answerWith(app)
   const { address } = front
   options.engine.setAddress(address, options.plainHttpOn ?? null)
+  options.engine.setCertificate(options.certificate ?? null)
   const forgetService = await recordService(options.dataDirectory, addressHere(address, options), options.certificate)
 
   const loaded = Promise.withResolvers<void>()

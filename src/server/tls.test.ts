@@ -119,8 +119,10 @@ describe('a service with a certificate', () => {
   })
 
   it('takes a renewed one without a restart, and keeps the former while the files do not belong together', async () => {
-    const [old, renewed] = [makeCertificate('deck.example.org'), makeCertificate('deck.example.org')]
-    const { port, clock, logged, dataDirectory } = await openEncrypted(old)
+    const [old, renewed] = [makeCertificate('deck.example.org'), makeCertificate('deck.example.org', 9)]
+    const { port, clock, logged, dataDirectory, engine } = await openEncrypted(old)
+    const daysLeft = () => Math.round((engine.certificate!.endsAtMs - Date.now()) / 86_400_000)
+    expect(daysLeft()).toBe(2)
     copyFileSync(renewed.certificate, old.certificate)
     await clock.advanceBy(10_000)
     await expect
@@ -135,6 +137,7 @@ describe('a service with a certificate', () => {
       })
       .toBe(200)
     await expect(ask(port, old.pem, '/health')).rejects.toThrow()
+    expect(daysLeft()).toBe(9)
     expect(readFileSync(join(dataDirectory, 'service.json'), 'utf8')).toContain(renewed.pem.split('\n')[1]!)
     expect(statSync(join(dataDirectory, 'service.json')).mode & 0o777).toBe(0o600)
   })

@@ -197,6 +197,8 @@ export interface Engine {
    * it speaks plain HTTP, for the problems.
    */
   setAddress(address: string, plainHttpOn?: string | null): void
+  /** That of the HTTP server, which may be renewed: alerts tell when it ends soon. null: it speaks no TLS. */
+  setCertificate(certificate: { readonly endsAtMs: number } | null): void
   health: Pick<HealthWatch, 'now' | 'check'>
   /** The egg that a pod may fetch with this token. Rejects with EGG_LINK_INVALID. */
   openEgg(token: string): Promise<EggToSend>

@@ -57,6 +57,9 @@ export async function openEngine(options: EngineOptions, storeThread: Worker | n
         systemCommands.address = address
         systemCommands.plainHttpOn = plainHttpOn
       },
+      setCertificate(certificate) {
+        systemCommands.certificate = certificate
+      },
       openEgg: (token) => rooms.eggLinks.openEgg(token),
       health: healthWatch,
       metrics: () =>

@@ -101,8 +101,11 @@ export function createFakeAlerts(world: FakeWorld) {
       preview: os.alertRules.preview.handler(({ input }) => {
         checkRule(input)
         const past = [...alerts.values()].filter(({ watch }) => watch === input.watch)
+        // What the service itself sees is recorded only while it runs.
+        const isRecorded = ['queue_length', 'disk_free', 'node_stuck'].includes(input.watch)
         return {
-          ...{ fired: past.length, fromMs: Date.now() - input.days * DAY_MS, isComplete: true, note: '' },
+          ...{ fired: past.length, fromMs: Date.now() - input.days * DAY_MS, isComplete: !isRecorded },
+          note: isRecorded ? 'Nothing was recorded yet' : '',
           alerts: past.map(({ subject, text, firedAtMs, resolvedAtMs }) => ({
             ...{ subject, text, resolvedAtMs },
             firedAtMs: firedAtMs ?? Date.now()

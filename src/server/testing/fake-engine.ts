@@ -240,6 +240,10 @@ export function createFakeEngine() {
     setAddress(address: string) {
       this.address = address
     },
+    certificate: null as { readonly endsAtMs: number } | null,
+    setCertificate(certificate: { readonly endsAtMs: number } | null) {
+      this.certificate = certificate
+    },
     metrics: async () => '# HELP scrapdeck_info Always 1.\n# TYPE scrapdeck_info gauge\nscrapdeck_info 1\n',
     healthNow,
     health: { now: () => healthNow, check: async () => healthNow },

@@ -4,10 +4,10 @@ import { join } from 'node:path'
 import { makeTestDirectory } from './test-directory.ts'
 
 /** A real certificate for this name, made by the system's OpenSSL. */
-export function makeCertificate(name: string) {
+export function makeCertificate(name: string, days = 2) {
   const directory = makeTestDirectory()
   const paths = { certificate: join(directory, 'cert.pem'), key: join(directory, 'key.pem') }
-  const curve = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', '2']
+  const curve = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', String(days)]
   const subject = ['-subj', `/CN=${name}`, '-addext', `subjectAltName=DNS:${name}`]
   const files = ['-keyout', paths.key, '-out', paths.certificate]
   execFileSync('openssl', ['req', '-x509', ...curve, ...subject, ...files], { stdio: 'ignore' })

@@ -1,5 +1,6 @@
 import type { Figures, NodeId, Problem, ProjectName, SpiderFindings, Waiting } from '../../../shared/contract/index.ts'
 import type { AlertWatch } from '../../../shared/alert-watches.ts'
+import { PATIENCE_MAX_MS } from '../../dispatch/decide/watchdog.ts'
 import type { LiveAttempt } from '../../dispatch/live-attempts.ts'
 import type { FleetNode } from '../../nodes/fleet.ts'
 import type { DiskState } from '../../retention/disk.ts'
@@ -11,10 +12,12 @@ import type { Alerts } from '../alerts.ts'
 import { type Fact, NO_LABELS } from '../fact.ts'
 import { FactHistory, RECORDED_WATCHES } from '../past/fact-history.ts'
 import {
+  certificateFact,
   diskFact,
   nodeFacts,
   queueFact,
   runFacts,
+  type SeenProblem,
   scheduleFacts,
   serviceFacts,
   stuckFacts,
@@ -34,6 +37,8 @@ export interface FactWatchParts {
   findings: () => readonly SpiderFindings[]
   figures: () => Figures
   disk: () => DiskState | null
+  /** null: the service has none. */
+  certificateEndsMs: () => number | null
   problems: () => readonly Problem[]
   waitingOf: (lane: string) => Waiting
 }
@@ -63,12 +68,17 @@ export class FactWatch {
   readonly #parts: FactWatchParts
   readonly #ended = new Map<string, Spider>()
   readonly #history = new FactHistory()
+  /** When problems were seen first. */
+  #problemsSeenMs = new Map<string, number>()
   #unwritten: StoredAlertFact[] = []
   #errorsAreOld = true
   #readAtMs = Number.NEGATIVE_INFINITY
   #timer: Timer | null = null
   #timerAtMs = Number.POSITIVE_INFINITY
   #completeAtMs = Number.POSITIVE_INFINITY
+  #judgedAtMs = Number.POSITIVE_INFINITY
+  /** Were stuck since the start: what the engine says of them from then on is so. */
+  readonly #wereStuck = new Set<string>()
   #looking: Promise<void> = Promise.resolve()
   #stopped = false
 
@@ -79,6 +89,7 @@ export class FactWatch {
   /** Nothing waits for what it reads: a start is not longer for it. */
   start(): void {
     this.#completeAtMs = this.#parts.clock.monotonicMs() + COMPLETE_AFTER_MS
+    this.#judgedAtMs = this.#parts.clock.monotonicMs() + PATIENCE_MAX_MS
     this.#looking = this.#begin()
   }
 
@@ -152,8 +163,9 @@ export class FactWatch {
   }
 
   #lookAtState(): void {
-    const { clock, nodes, nodeOf, stuckSinceMs, live, findings, figures, disk, problems } = this.#parts
+    const { clock, nodes, nodeOf, stuckSinceMs, live, findings, figures, disk, certificateEndsMs } = this.#parts
     const nowMs = clock.nowMs()
+    const problems = this.#problemsAt(nowMs)
     const fleet = nodes()
     const { facts, unknown } = nodeFacts(fleet)
     this.#tell('node_down', () => facts, unknown)
@@ -161,10 +173,28 @@ export class FactWatch {
     this.#tell('queue_length', () => [queueFact(figures())])
     const measured = disk()
     if (measured !== null) this.#tell('disk_free', () => [diskFact(measured)])
-    this.#tellOnceComplete('node_stuck', () => stuckFacts(fleet, stuckSinceMs), unknown)
+    const stuck = stuckFacts(fleet, stuckSinceMs)
+    this.#tell('node_stuck', () => stuck, new Set([...unknown, ...this.#notJudged(fleet, stuck)]))
+    const endsMs = certificateEndsMs()
+    this.#tellOnceComplete('certificate_days', () => (endsMs === null ? [] : [certificateFact(endsMs, nowMs)]))
     this.#tellOnceComplete('spider_unusual', () => unusualFacts(findings()))
-    this.#tellOnceComplete('schedule_misses', () => scheduleFacts(problems(), nowMs))
-    this.#tellOnceComplete('service_problem', () => serviceFacts(problems(), nowMs))
+    this.#tellOnceComplete('schedule_misses', () => scheduleFacts(problems))
+    this.#tellOnceComplete('service_problem', () => serviceFacts(problems))
+  }
+
+  /** Nodes that may be stuck, as an earlier engine knew: this one has to see that they start nothing. */
+  #notJudged(fleet: readonly FleetNode[], stuck: readonly Fact[]): string[] {
+    for (const { key } of stuck) this.#wereStuck.add(key)
+    if (this.#parts.clock.monotonicMs() >= this.#judgedAtMs) return []
+    return fleet.flatMap(({ stored }) => (this.#wereStuck.has(stored.id) ? [] : [stored.id]))
+  }
+
+  /** Since when is known of some only: of the others since they were seen, as a later time would begin them anew. */
+  #problemsAt(nowMs: number): SeenProblem[] {
+    const found = this.#parts.problems()
+    const seenMs = new Map(found.map(({ id }) => [id, this.#problemsSeenMs.get(id) ?? nowMs]))
+    this.#problemsSeenMs = seenMs
+    return found.map((problem) => ({ ...problem, sinceMs: problem.sinceMs ?? seenMs.get(problem.id)! }))
   }
 
   async #readEnds(): Promise<void> {
@@ -220,9 +250,9 @@ export class FactWatch {
   }
 
   /** What is found out only some time after a start. */
-  #tellOnceComplete(watch: AlertWatch, facts: () => Fact[], unknown?: ReadonlySet<string>): void {
+  #tellOnceComplete(watch: AlertWatch, facts: () => Fact[]): void {
     const { alerts, clock } = this.#parts
-    if (clock.monotonicMs() >= this.#completeAtMs) return this.#tell(watch, facts, unknown)
+    if (clock.monotonicMs() >= this.#completeAtMs) return this.#tell(watch, facts)
     if (alerts.isWatched(watch)) for (const fact of facts()) alerts.receive(fact)
   }
 

@@ -1,9 +1,9 @@
 import { expect, it } from 'vitest'
-import type { Problem, ScheduleId } from '../../../shared/contract/index.ts'
+import type { ScheduleId } from '../../../shared/contract/index.ts'
 import { aNodeId } from '../../../shared/testing/ids.ts'
 import type { FleetNode } from '../../nodes/fleet.ts'
 import { aJob } from '../../../shared/testing/builders.ts'
-import { diskFact, nodeFacts, scheduleFacts, serviceFacts } from './state-facts.ts'
+import { diskFact, nodeFacts, type SeenProblem, scheduleFacts, serviceFacts } from './state-facts.ts'
 import { factsOfRuns } from './stored-facts.ts'
 
 const nodes = { nodeOf: () => undefined }
@@ -40,7 +40,7 @@ it('of a lost run, nobody knows how many items it had', () => {
 })
 
 it('tells problems of schedules and of the service itself apart from those that have a watch of their own', () => {
-  const of = { severity: 'error', text: 'why', sinceMs: null, nodeId: null, project: null, spider: null, mend: null }
+  const of = { severity: 'error', text: 'why', sinceMs: 7, nodeId: null, project: null, spider: null, mend: null }
   const problems = [
     {
       ...of,
@@ -52,9 +52,9 @@ it('tells problems of schedules and of the service itself apart from those that 
     { ...of, id: 'plain-http', title: 'Plain HTTP' },
     { ...of, id: 'node:n1', title: 'north is down', nodeId: 'n1' },
     { ...of, id: 'spider:failed:shop/prices', title: 'shop/prices failed', project: 'shop', spider: 'prices' }
-  ] as Problem[]
-  expect(scheduleFacts(problems, 7)).toMatchObject([{ key: 'schedule-missed:1', sinceMs: 7 }])
-  expect(serviceFacts(problems, 7)).toMatchObject([{ key: 'plain-http', text: 'Plain HTTP: why' }])
+  ] as SeenProblem[]
+  expect(scheduleFacts(problems)).toMatchObject([{ key: 'schedule-missed:1', sinceMs: 7 }])
+  expect(serviceFacts(problems)).toMatchObject([{ key: 'plain-http', text: 'Plain HTTP: why' }])
 })
 
 it('says how much of the disk is free, in tenths of a percent', () => {

@@ -68,6 +68,7 @@ export const unusualFacts = (findings: readonly SpiderFindings[]): Fact[] =>
   }))
 
 const SERVICE = 'service'
+const DAY_MS = 86_400_000
 
 export const queueFact = ({ queued, sampledAtMs }: Figures): Fact => ({
   ...{ watch: 'queue_length', key: SERVICE, value: queued, sinceMs: sampledAtMs, subject: 'The queue' },
@@ -82,23 +83,34 @@ export const diskFact = ({ totalBytes, freeBytes, atMs }: DiskState): Fact => {
   }
 }
 
+export const certificateFact = (endsMs: number, nowMs: number): Fact => {
+  const day = new Date(endsMs).toISOString().slice(0, 10)
+  return {
+    ...{ watch: 'certificate_days', key: SERVICE, value: Math.floor((endsMs - nowMs) / DAY_MS), sinceMs: nowMs },
+    ...{ subject: 'The certificate of the service', labels: NO_LABELS },
+    text: `The certificate of the service ${endsMs > nowMs ? 'expires' : 'expired'} on ${day}`
+  }
+}
+
+export type SeenProblem = Problem & { sinceMs: number }
+
 /** Of schedules and chains that did not do what they should have done. */
-export const scheduleFacts = (problems: readonly Problem[], nowMs: number): Fact[] =>
+export const scheduleFacts = (problems: readonly SeenProblem[]): Fact[] =>
   problems
     .filter(({ id }) => /^(schedule|chain)-/.test(id))
     .map(({ id, title, text, sinceMs, project, scheduleId }) => ({
-      ...{ watch: 'schedule_misses', key: id, value: 1, sinceMs: sinceMs ?? nowMs, subject: title },
+      ...{ watch: 'schedule_misses', key: id, value: 1, sinceMs, subject: title },
       ...{ text: `${title}: ${text}`, labels: { ...NO_LABELS, project, scheduleId: scheduleId ?? null } }
     }))
 
 /** What has no other watch: neither of a node, a project, a spider nor a schedule. */
-export const serviceFacts = (problems: readonly Problem[], nowMs: number): Fact[] =>
+export const serviceFacts = (problems: readonly SeenProblem[]): Fact[] =>
   problems
     .filter(
       ({ nodeId, project, spider, scheduleId }) =>
         nodeId === null && project === null && spider === null && scheduleId === undefined
     )
     .map(({ id, title, text, sinceMs }) => ({
-      ...{ watch: 'service_problem', key: id, value: 1, sinceMs: sinceMs ?? nowMs, subject: title },
+      ...{ watch: 'service_problem', key: id, value: 1, sinceMs, subject: title },
       ...{ text: `${title}: ${text}`, labels: NO_LABELS }
     }))

@@ -1,6 +1,7 @@
 /** Three of Scrapyd's 5 s poll intervals. Scrapyd starts an accepted job at its next poll. */
 const PATIENCE_MS = 15_000
-const PATIENCE_MAX_MS = 300_000
+/** A node that has jobs and starts none for longer than this is stuck, however rarely it polls. */
+export const PATIENCE_MAX_MS = 300_000
 const PROBATION_FIRST_MS = 30_000
 const PROBATION_MAX_MS = 600_000
 /** If two snapshots are further apart than this, anything may have happened between them, so the wait restarts. */

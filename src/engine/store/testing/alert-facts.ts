@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { aProjectName, aWebhookId } from '../../../shared/testing/ids.ts'
 import type { StoredAlertFact } from '../records.ts'
+import type { AlertFactStore, DigestStore } from '../store.ts'
 import type { Story } from './story.ts'
 
 const LATER_MS = 9_000_000_000_000
@@ -14,6 +15,12 @@ const aFact = (key: string, atMs: number, value: number | null = 1, over = {}): 
   },
   ...over
 })
+
+/** For tests that want something in each table. */
+export async function fillAlertFacts(store: AlertFactStore & DigestStore): Promise<void> {
+  await store.recordAlertFacts([aFact('north', 10, 0.5), aFact('nörth "2"', 20), aFact('north', 30, null)])
+  await store.tellDigest({ channelId: CHANNEL, settings: '{"every":"day"}', toldMs: LATER_MS }, null)
+}
 
 export function describeAlertFacts(story: Story): void {
   describe('the past of alerts', () => {

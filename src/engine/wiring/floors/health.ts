@@ -116,6 +116,7 @@ export function openHealth(options: EngineOptions, below: WithOrders, opened: As
     new FactWatch({
       ...{ ...base, ...known, alerts, nodeOf, stuckSinceMs: (nodeId) => dispatch.stuckSinceMs(nodeId) },
       live: () => live.all(),
+      certificateEndsMs: () => systemCommands.certificate?.endsAtMs ?? null,
       problems: () => problems.current(),
       waitingOf: (lane) => waiting.of(lane)
     }),

@@ -1,5 +1,6 @@
 import type {
   Alert,
+  AlertDigest,
   AlertRuleSettings,
   AlertScope,
   AlertTargetKind,
@@ -171,6 +172,12 @@ const DAYS = ['Sun', 'Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat']
 /** As weeks are written: Monday first. */
 export const WEEK = [1, 2, 3, 4, 5, 6, 0] as const
 export const dayWord = (day: number): string => DAYS[day] ?? ''
+const DAY_NAMES = ['Sunday', 'Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday']
+export const dayName = (day: number): string => DAY_NAMES[day] ?? ''
+
+/** `each day at 08:00 (Europe/Berlin)`, `each Monday at 08:00 (UTC)` */
+export const digestWords = ({ every, at, zone, weekday }: AlertDigest): string =>
+  `each ${every === 'day' ? 'day' : dayName(weekday)} at ${at} (${zone})`
 
 /** `22:00 to 07:00, Mon Tue Wed Thu Fri (Europe/Berlin)` */
 export function quietWords({ from, until, days, zone }: QuietHours): string {

@@ -9,7 +9,7 @@ import form from '../../ui/fields/form.module.css'
 import { useFormOf } from '../../ui/fields/form-of-schema.ts'
 import { optionsOf } from '../../ui/fields/options.ts'
 import { FormFoot, SchemaForm } from '../../ui/fields/schema-form.tsx'
-import { CHANNEL_KINDS, dayWord, WEEK } from './alert-words.ts'
+import { CHANNEL_KINDS, dayName, dayWord, WEEK } from './alert-words.ts'
 import {
   type AskedChannel,
   channelForm,
@@ -17,7 +17,8 @@ import {
   nameOf,
   PAGERDUTY_URL,
   SECRETS,
-  startChannel
+  startChannel,
+  takesReports
 } from './channel-form.ts'
 
 interface ChannelDialogProps {
@@ -32,9 +33,10 @@ const SECURITY: Record<ChannelTexts['security'], string> = {
   tls: 'TLS',
   none: 'none'
 }
+const DIGESTS: Record<ChannelTexts['digestEvery'], string> = { off: 'off', day: 'each day', week: 'each week' }
 const PORTS = { starttls: 587, tls: 465, none: 25 } as const
 
-/** Where to send, with the secret that this needs, and when to be quiet. */
+/** Where to send, with the secret that this needs, when to be quiet, and when to report. */
 export function ChannelDialog({ channel, onClose, onCreated }: ChannelDialogProps) {
   const { client } = useApi()
   const hasSecret = channel?.hasSecret === true
@@ -156,13 +158,51 @@ export function ChannelDialog({ channel, onClose, onCreated }: ChannelDialogProp
             <Autocomplete {...fields.input('quietZone')} label="Time zone" data={zones} limit={50} />
           </>
         )}
+        {takesReports(kind) && <DigestFields fields={fields} zones={zones} />}
         <FormFoot form={fields} submit={channel === null ? 'Add channel' : 'Save channel'} onCancel={onClose} />
       </SchemaForm>
     </Modal>
   )
 }
 
-function MailFields({ fields }: { fields: ReturnType<typeof useFormOf<ChannelTexts, AskedChannel>> }) {
+type ChannelFields = ReturnType<typeof useFormOf<ChannelTexts, AskedChannel>>
+
+function DigestFields({ fields, zones }: { fields: ChannelFields; zones: readonly string[] }) {
+  const { digestEvery: every } = fields.values
+  return (
+    <>
+      <ChoiceField
+        {...fields.input('digestEvery')}
+        label="Report"
+        data={optionsOf(DIGESTS)}
+        note="What ran, what failed and what is new, whether or not an alert fired."
+      />
+      {every !== 'off' && (
+        <>
+          <div className={form.pair}>
+            {every === 'week' && (
+              <Select
+                {...fields.input('digestWeekday')}
+                label="On"
+                data={WEEK.map((day) => ({ value: String(day), label: dayName(day) }))}
+                allowDeselect={false}
+              />
+            )}
+            <TextInput {...fields.input('digestAt')} type="time" label="At" />
+            {every === 'day' && <ZoneField fields={fields} zones={zones} />}
+          </div>
+          {every === 'week' && <ZoneField fields={fields} zones={zones} />}
+        </>
+      )}
+    </>
+  )
+}
+
+const ZoneField = ({ fields, zones }: { fields: ChannelFields; zones: readonly string[] }) => (
+  <Autocomplete {...fields.input('digestZone')} label="Time zone of the report" data={[...zones]} limit={50} />
+)
+
+function MailFields({ fields }: { fields: ChannelFields }) {
   return (
     <>
       <TagsInput

@@ -13,7 +13,7 @@ const mail = { to: ['ops@example.net'], from: 'deck@example.net', host: 'mail.ex
 it('has the fields of its kind, and a name without one being typed', () => {
   expect(read({ kind: 'email', ...mail, secret: ' pass ' }).data).toEqual({
     settings: {
-      ...{ name: 'ops@example.net', enabled: true, quiet: null },
+      ...{ name: 'ops@example.net', enabled: true, quiet: null, digest: null },
       target: { kind: 'email', ...mail, port: 587, security: 'starttls', username: '' }
     },
     secret: 'pass'
@@ -36,11 +36,23 @@ it('reports problems at the fields: of the target, of quiet hours, of a secret t
   expect(problems({ ...quiet, quietDays: [] })).toEqual({ quietDays: 'Choose at least one' })
 })
 
+it('has a report each day or week, of kinds that people read, with problems at its fields', () => {
+  const digest = { digestEvery: 'day' as const, digestAt: '07:15' }
+  expect(read({ kind: 'slack', ...digest }, true).data?.settings.digest).toEqual({
+    ...{ every: 'day', at: '07:15', zone: 'UTC', weekday: 1 }
+  })
+  expect(read({ kind: 'desktop', ...digest }).data?.settings.digest).toBeNull()
+  expect(problems({ kind: 'slack', ...digest, digestAt: '' }, true)).toEqual({
+    digestAt: 'Write a time of day as 08:00'
+  })
+  expect(problems({ kind: 'slack', ...digest, digestZone: '' }, true)).toHaveProperty('digestZone')
+})
+
 it('a channel read into the form and back is the same, without its secret', () => {
   const channel: AlertChannel = {
     ...{ id: aWebhookId('a'), name: 'chat', enabled: false, target: { kind: 'telegram', chatId: '-100' } },
     quiet: { zone: 'Europe/Berlin', from: '22:00', until: '07:00', days: [1, 2] },
-    digest: null,
+    digest: { every: 'week', at: '08:30', zone: 'Europe/Berlin', weekday: 5 },
     ...{ createdAtMs: 0, hasSecret: true, lastDeliveredAtMs: null, waiting: 0, dead: 0, problem: null }
   }
   const { settings, secret } = channelForm(true).parse(startChannel(channel, 'UTC'))

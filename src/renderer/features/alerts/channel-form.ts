@@ -2,6 +2,7 @@ import { z } from 'zod'
 import {
   type AlertChannel,
   AlertChannelSettings,
+  type AlertDigest,
   type AlertTarget,
   type AlertTargetKind,
   type QuietHours
@@ -30,6 +31,11 @@ export interface ChannelTexts {
   quietFrom: string
   quietUntil: string
   quietDays: number[]
+  digestEvery: AlertDigest['every'] | 'off'
+  digestAt: string
+  digestZone: string
+  /** Of the select: `1`. */
+  digestWeekday: string
 }
 
 export interface AskedChannel {
@@ -52,10 +58,13 @@ export const SECRETS: Record<AlertTargetKind, { label: string; help: string } | 
 }
 const NEEDS_SECRET: readonly AlertTargetKind[] = ['slack', 'telegram', 'discord', 'teams', 'pagerduty']
 
+/** A report is for people to read, not for a pager or a notification that is gone in a moment. */
+export const takesReports = (kind: AlertTargetKind): boolean => kind !== 'pagerduty' && kind !== 'desktop'
+
 export const PAGERDUTY_URL = 'https://events.pagerduty.com/v2/enqueue'
 
 export function startChannel(channel: AlertChannel | null, zone: string): ChannelTexts {
-  const quiet = channel?.quiet ?? null
+  const { quiet = null, digest = null } = channel ?? {}
   return {
     ...{ name: channel?.name ?? '', enabled: channel?.enabled ?? true, kind: 'email', secret: '' },
     ...{
@@ -72,15 +81,17 @@ export function startChannel(channel: AlertChannel | null, zone: string): Channe
     },
     ...channel?.target,
     ...{ hasQuiet: quiet !== null, quietZone: quiet?.zone ?? zone, quietFrom: quiet?.from ?? '22:00' },
-    ...{ quietUntil: quiet?.until ?? '07:00', quietDays: [...(quiet?.days ?? WEEK)] }
+    ...{ quietUntil: quiet?.until ?? '07:00', quietDays: [...(quiet?.days ?? WEEK)] },
+    ...{ digestEvery: digest?.every ?? 'off', digestAt: digest?.at ?? '08:00', digestZone: digest?.zone ?? zone },
+    digestWeekday: String(digest?.weekday ?? 1)
   }
 }
 
 /** The field of an issue at a path of the contract. */
 function fieldOf([first, second, ...rest]: readonly PropertyKey[]): PropertyKey[] {
   if (first === 'target' && second !== undefined) return [second, ...rest]
-  if (first === 'quiet' && typeof second === 'string')
-    return [`quiet${second.charAt(0).toUpperCase()}${second.slice(1)}`]
+  if ((first === 'quiet' || first === 'digest') && typeof second === 'string')
+    return [`${first}${second.charAt(0).toUpperCase()}${second.slice(1)}`]
   return first === undefined ? [] : [first]
 }
 
@@ -90,7 +101,7 @@ export const channelForm = (hasSecret: boolean): z.ZodType<AskedChannel, Channel
     z.custom<ChannelTexts>().transform((_typed, context): AskedChannel => {
       const read = AlertChannelSettings.safeParse({
         ...{ name: texts.name.trim() || nameOf(texts), enabled: texts.enabled, target: targetOf(texts) },
-        quiet: quietOf(texts)
+        ...{ quiet: quietOf(texts), digest: digestOf(texts) }
       })
       const secret = texts.secret.trim() || undefined
       const add = (path: PropertyKey[], message: string) =>
@@ -107,6 +118,9 @@ const quietOf = (texts: ChannelTexts): QuietHours | null =>
   texts.hasQuiet
     ? { zone: texts.quietZone, from: texts.quietFrom, until: texts.quietUntil, days: texts.quietDays }
     : null
+
+const digestOf = ({ kind, digestEvery: every, digestAt: at, digestZone: zone, digestWeekday }: ChannelTexts) =>
+  every === 'off' || !takesReports(kind) ? null : { every, at, zone, weekday: Number(digestWeekday) }
 
 function targetOf({
   kind,

@@ -28,7 +28,7 @@ import { notifyError } from '../../ui/notify.tsx'
 import { formatCount, plural } from '../../ui/numbers.ts'
 import { CodeBlock } from '../../ui/panel.tsx'
 import { RelativeTime } from '../../ui/time.tsx'
-import { CHANNEL_KINDS, quietWords } from './alert-words.ts'
+import { CHANNEL_KINDS, digestWords, quietWords } from './alert-words.ts'
 import classes from './alerts.module.css'
 
 const ICONS: Record<AlertTargetKind, typeof IconMail> = {
@@ -48,7 +48,7 @@ const ICONS: Record<AlertTargetKind, typeof IconMail> = {
 export function ChannelRow({ channel, onEdit }: { channel: AlertChannel; onEdit: () => void }) {
   const { query } = useApi()
   const [isRemoving, setRemoving] = useState(false)
-  const { id, name, enabled, target, quiet, problem, lastDeliveredAtMs, waiting, dead } = channel
+  const { id, name, enabled, target, quiet, digest, problem, lastDeliveredAtMs, waiting, dead } = channel
   const test = useMutation(
     query.alertChannels.test.mutationOptions({ onError: (error) => notifyError(`Could not test ${name}`, error) })
   )
@@ -74,6 +74,7 @@ export function ChannelRow({ channel, onEdit }: { channel: AlertChannel; onEdit:
         </div>
         <p>{joinFacts(CHANNEL_KINDS[target.kind], placeWords(channel))}</p>
         {quiet !== null && <p>Quiet hours {quietWords(quiet)}</p>}
+        {digest !== null && <p>Report {digestWords(digest)}</p>}
         {problem !== null && (
           <p className={classes.problem} role="alert">
             <IconAlertTriangle size={14} className="tone-wait" aria-hidden />

@@ -11,6 +11,7 @@ import {
 import { useApi } from '../../api/api.tsx'
 import { useMay } from '../../api/use-me.ts'
 import { type AskedRule, closeAlertRuleEditor, useAlertRuleEditor } from '../../state/open-alert-rule.ts'
+import { useHasOperation } from '../../state/remote-engines.ts'
 import { ChoiceField } from '../../ui/fields/choice-field.tsx'
 import form from '../../ui/fields/form.module.css'
 import { useFormOf } from '../../ui/fields/form-of-schema.ts'
@@ -24,6 +25,7 @@ import { placeOf } from './alert-detail.tsx'
 import { COMPARISONS, conditionWords, SCOPE_OF, SUBJECT_TITLES, UNIT_WORDS } from './alert-words.ts'
 import classes from './alerts.module.css'
 import { nameOf, ruleForm, type RuleTexts, startRule, usualOf } from './rule-form.ts'
+import { RulePreview } from './rule-preview.tsx'
 import { ScopeFields } from './scope-fields.tsx'
 import { useChannelNames, useNames } from './use-names.ts'
 
@@ -50,6 +52,7 @@ const WATCHES = (Object.keys(SUBJECT_TITLES) as AlertSubject[]).map((subject) =>
 
 function Editor({ asked }: { asked: AskedRule }) {
   const { client } = useApi()
+  const has = useHasOperation()
   const names = useNames()
   const channels = useChannelNames()
   const rule = 'rule' in asked ? asked.rule : null
@@ -121,6 +124,7 @@ function Editor({ asked }: { asked: AskedRule }) {
               data={[...SEVERITIES].reverse().map((value) => ({ value, label: value }))}
             />
           </div>
+          {has('alertRules.preview') && <RulePreview rule={fields.output} why={why} />}
         </fieldset>
         <fieldset className={classes.part}>
           <legend>Whom to tell</legend>

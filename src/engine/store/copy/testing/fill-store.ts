@@ -13,6 +13,7 @@ import {
   ROOMY_QUOTA
 } from '../../../testing/builders.ts'
 import type { Store } from '../../store.ts'
+import { fillAlertFacts } from '../../testing/alert-facts.ts'
 import { fillAlerts } from '../../testing/alerts.ts'
 import { anAuditRecord } from '../../testing/audit.ts'
 
@@ -43,6 +44,7 @@ export async function fillStore(store: Store): Promise<void> {
     ...{ sealedSecret: asSealedText('sealed'), sealedOldSecret: null, oldSecretUntilMs: null }
   })
   await fillAlerts(store)
+  await fillAlertFacts(store)
   const run = RunTemplate.parse({ project: 'shop', spiders: ['details'] })
   const chain = { name: 'after', enabled: true, project: aProjectName('*'), spider: '*', on: 'ended' as const, run }
   await store.putChain({ id: aChainId('c'.repeat(32)), settings: chain, createdAtMs: 5 })

@@ -1,0 +1,151 @@
+import { Button } from '@mantine/core'
+import { useDebouncedValue } from '@mantine/hooks'
+import { IconAlertTriangle, IconHistory, IconInfoCircle } from '@tabler/icons-react'
+import { keepPreviousData, useQuery } from '@tanstack/react-query'
+import { useMemo, useState } from 'react'
+import type { AlertRulePreview, AlertRuleSettings } from '../../../shared/contract/index.ts'
+import { formatDuration } from '../../../shared/time.ts'
+import { useApi } from '../../api/api.tsx'
+import { explainError } from '../../api/explain-error.ts'
+import { useNow } from '../../ui/clock.ts'
+import { formatCount, plural } from '../../ui/numbers.ts'
+import { formatInstant } from '../../ui/time.tsx'
+import { formatMoment } from '../../ui/waiting.tsx'
+import classes from './rule-preview.module.css'
+
+const DAYS = 14
+const SETTLED_AFTER_MS = 400
+
+interface RulePreviewProps {
+  /** null: the form has errors. */
+  rule: Omit<AlertRuleSettings, 'enabled'> | null
+  /** Why it may not be tried; null: it may. */
+  why: string | null
+}
+
+/** What the rule would have told of the past. Once it was asked for, it follows the form. */
+export function RulePreview({ rule, why }: RulePreviewProps) {
+  const { query } = useApi()
+  const [isAsked, setAsked] = useState(false)
+  const condition = useMemo(() => rule && conditionOf(rule), [rule])
+  const [settled] = useDebouncedValue(condition, SETTLED_AFTER_MS)
+  const wanted = settled ?? condition
+  const preview = useQuery({
+    ...query.alertRules.preview.queryOptions({ input: wanted! }),
+    enabled: isAsked && condition !== null && wanted !== null && why === null,
+    placeholderData: keepPreviousData,
+    staleTime: 60_000,
+    retry: false
+  })
+  const isOld = preview.isPlaceholderData || JSON.stringify(wanted) !== JSON.stringify(condition)
+  return (
+    <section className={classes.preview} aria-label="Try it on the past">
+      {!isAsked ? (
+        <div className={classes.ask}>
+          <Button
+            size="compact-xs"
+            leftSection={<IconHistory size={13} />}
+            disabled={why !== null || rule === null}
+            title={why ?? undefined}
+            onClick={() => setAsked(true)}
+          >
+            Try it on the past
+          </Button>
+          <span className="dim">
+            {rule === null
+              ? 'Complete the rule first.'
+              : `Shows when it would have fired in the last ${DAYS} days. Nobody is told.`}
+          </span>
+        </div>
+      ) : rule === null ? (
+        <p className="dim">Correct the marked fields to try the rule on the past.</p>
+      ) : preview.isError && !isOld ? (
+        <div className={classes.problem} role="alert">
+          <IconAlertTriangle size={14} className="tone-bad" aria-hidden />
+          <span>Could not try the rule: {explainError(preview.error).text}</span>
+          <Button size="compact-xs" loading={preview.isFetching} onClick={() => void preview.refetch()}>
+            Retry
+          </Button>
+        </div>
+      ) : preview.data === undefined ? (
+        <p className="dim" role="status">
+          Trying it on the last {DAYS} days…
+        </p>
+      ) : (
+        <Result preview={preview.data} isOld={isOld} />
+      )}
+    </section>
+  )
+}
+
+/** Only what decides whether it fires, so that nothing is looked at again when the owner is typed. */
+const conditionOf = (rule: Omit<AlertRuleSettings, 'enabled'>) => ({
+  ...{ name: 'preview', channels: [], days: DAYS, watch: rule.watch, comparison: rule.comparison },
+  ...{ threshold: rule.threshold, forSeconds: rule.forSeconds, severity: rule.severity },
+  ...{ project: rule.project, spider: rule.spider, scheduleId: rule.scheduleId },
+  ...{ nodeId: rule.nodeId, nodeTag: rule.nodeTag }
+})
+
+function Result({ preview, isOld }: { preview: AlertRulePreview; isOld: boolean }) {
+  const { fired, alerts, isComplete, note } = preview
+  const nowMs = useNow()
+  return (
+    <div className={classes.result} data-old={isOld || undefined} aria-busy={isOld}>
+      <p role="status">
+        <strong>{firedWords(preview)}</strong>
+        {isOld && <span className="dim"> Trying it again…</span>}
+      </p>
+      {(!isComplete || note !== '') && (
+        <p className={classes.problem}>
+          {isComplete ? (
+            <IconInfoCircle size={14} className="dim" aria-hidden />
+          ) : (
+            <IconAlertTriangle size={14} className="tone-wait" aria-hidden />
+          )}
+          <span>{noteWords(preview)}</span>
+        </p>
+      )}
+      {alerts.length > 0 && (
+        <div className={classes.list}>
+          <table aria-label="When it would have fired">
+            <tbody>
+              {alerts.map(({ subject, text, firedAtMs, resolvedAtMs }, index) => (
+                <tr key={index}>
+                  <td title={formatInstant(firedAtMs)}>{formatMoment(firedAtMs - (firedAtMs % 60_000), nowMs)}</td>
+                  <td>
+                    <strong>{subject}</strong>
+                    {text !== subject && <span className="dim"> {text}</span>}
+                  </td>
+                  <td>{resolvedAtMs === null ? 'still so' : `for ${lastedWords(resolvedAtMs - firedAtMs)}`}</td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+      )}
+      {fired > alerts.length && (
+        <p className="dim">
+          The newest {formatCount(alerts.length)} of {formatCount(fired)} are listed.
+        </p>
+      )}
+    </div>
+  )
+}
+
+/** `Would have fired 3 times in the last 14 days` */
+function firedWords({ fired, isComplete }: AlertRulePreview): string {
+  const time = `in the last ${DAYS} days`
+  if (fired === 0) return isComplete ? `Would not have fired ${time}` : `Found nothing that it would tell ${time}`
+  return `Would have fired ${isComplete ? '' : 'at least '}${fired === 1 ? 'once' : plural(fired, 'time')} ${time}`
+}
+
+function noteWords({ isComplete, note }: AlertRulePreview): string {
+  const sentence = note === '' || /[.!?]$/.test(note) ? note : `${note}.`
+  return isComplete
+    ? sentence
+    : `Not complete: not all of these ${DAYS} days is known.${sentence === '' ? '' : ` ${sentence}`}`
+}
+
+/** Seconds would only look exact. */
+const lastedWords = (durationMs: number): string =>
+  durationMs < 60_000 ? 'less than 1 min' : formatDuration(Math.round(durationMs / 60_000) * 60)
