@@ -13,7 +13,7 @@ const mail = { to: ['ops@example.net'], from: 'deck@example.net', host: 'mail.ex
 it('has the fields of its kind, and a name without one being typed', () => {
   expect(read({ kind: 'email', ...mail, secret: ' pass ' }).data).toEqual({
     settings: {
-      ...{ name: 'ops@example.net', enabled: true, quiet: null },
+      ...{ name: 'ops@example.net', enabled: true, quiet: null, digest: null },
       target: { kind: 'email', ...mail, port: 587, security: 'starttls', username: '' }
     },
     secret: 'pass'
