@@ -134,3 +134,26 @@ it('refuses a rule whose channel is not there, and one that compares the wrong w
   })
   expect((await t.client.alertRules.list()).rules).toEqual([])
 })
+
+it('lists alerts page by page, and loses none of those that ended in one moment', async () => {
+  for (let rule = 0; rule < 3; rule += 1) await aRule('node_down', { forSeconds: 0, name: `Rule ${rule}` })
+  const firing = async () => (await t.client.alerts.list({ state: 'firing' })).alerts.length
+  const pages = async () => {
+    const listed: string[] = []
+    let before: string | undefined
+    do {
+      const page: Awaited<ReturnType<typeof t.client.alerts.list>> = await t.client.alerts.list({ before, limit: 1 })
+      listed.push(...page.alerts.map(({ state, ruleName }) => `${state} ${ruleName}`))
+      before = page.nextBefore ?? undefined
+    } while (before !== undefined)
+    return listed.sort()
+  }
+  t.node.isDown = true
+  await t.until(async () => (await firing()) === 3)
+  t.node.isDown = false
+  await t.until(async () => (await firing()) === 0)
+  const { alerts } = await t.client.alerts.list({})
+  expect(new Set(alerts.map(({ resolvedAtMs }) => resolvedAtMs)).size).toBe(1)
+  expect(await pages()).toEqual(['resolved Rule 0', 'resolved Rule 1', 'resolved Rule 2'])
+  await expect(t.client.alerts.list({ before: '40' })).rejects.toMatchObject({ code: 'BAD_REQUEST' })
+})

@@ -2,6 +2,8 @@ import type { AlertCommands } from '../commands/alert-commands.ts'
 import type { Alerts } from '../alerts/alerts.ts'
 import type { Reports } from '../alerts/report/reports.ts'
 import { seenProjects } from '../access/rights.ts'
+import type { AlertId } from '../../shared/contract/index.ts'
+import type { AlertPage, StoredEpisode } from '../store/records.ts'
 import type { AlertStore } from '../store/store.ts'
 import type { RouterContext } from './router-context.ts'
 import type { implementWithRights } from './required-rights.ts'
@@ -26,10 +28,10 @@ export function alertOperations(
   return {
     alerts: {
       list: os.alerts.list.handler(async ({ input: { before, limit, ...filter }, context }) => {
-        const page = { before: before ?? null, limit: limit + 1 }
+        const page = { before: parseBefore(before), limit: limit + 1 }
         const rows = await store.listAlerts({ ...filter, ...onlySeen(seenBy(context)) }, page)
         const listed = rows.slice(0, limit)
-        const nextBefore = rows.length > limit ? (listed.at(-1)?.endedAtMs ?? Date.UTC(9999, 0)) : null
+        const nextBefore = rows.length > limit ? cursorAfter(listed.at(-1)) : null
         return { alerts: listed.map((one) => alerts.describe(one)), nextBefore }
       }),
       acknowledge: os.alerts.acknowledge.handler(async ({ input }) => ({
@@ -72,4 +74,16 @@ export function alertOperations(
       test: os.alertChannels.test.handler(({ input }) => alertCommands.testChannel(input.id))
     }
   }
+}
+
+/** Of one that fires: before the newest that has ended. */
+const ALL_ENDED = `${Date.UTC(9999, 0)}-${'0'.repeat(32)}`
+
+const cursorAfter = (last: StoredEpisode | undefined): string =>
+  last?.state === 'resolved' ? `${last.endedAtMs}-${last.id}` : ALL_ENDED
+
+function parseBefore(before: string | undefined): AlertPage['before'] {
+  if (before === undefined) return null
+  const [endedAtMs, id] = before.split('-')
+  return { endedAtMs: Number(endedAtMs), id: id as AlertId }
 }

@@ -494,6 +494,12 @@ export interface AlertFilter extends OnlyProjects {
   ruleId?: AlertRuleId | undefined
 }
 
+export interface AlertPage {
+  /** Ended ones after this one of the list; null: the first page. */
+  before: { endedAtMs: number; id: AlertId } | null
+  limit: number
+}
+
 /** Of one rule. */
 export interface AlertRuleFigures {
   ruleId: AlertRuleId

@@ -105,6 +105,7 @@ import type {
   ChangedThing,
   OnlyProjects,
   AlertFilter,
+  AlertPage,
   AlertRuleFigures,
   AlertWrite,
   StoredAlertFact,
@@ -613,8 +614,8 @@ export interface AlertStore {
   /** The same for what somebody asked for. */
   answerAlerts(write: AlertWrite): Promise<void>
   getAlerts(ids: AlertId[]): Promise<StoredEpisode[]>
-  /** Firing ones first, then those that ended before `before`, the newest first. */
-  listAlerts(filter: AlertFilter, page: { before: number | null; limit: number }): Promise<StoredEpisode[]>
+  /** On the first page those that fire, then those that ended, the newest first; those of one moment by their ids. */
+  listAlerts(filter: AlertFilter, page: AlertPage): Promise<StoredEpisode[]>
   /** Of alerts that fired after `sinceMs`, by rule. */
   sumAlerts(sinceMs: number): Promise<AlertRuleFigures[]>
   /** Of settled ones and silences that ended before; returns how many alerts. */

@@ -74,18 +74,13 @@ export function createFakeAlerts(world: FakeWorld) {
 
   return {
     alerts: {
-      list: os.alerts.list.handler(({ input: { state, ruleId, before = Number.POSITIVE_INFINITY, limit } }) => {
+      list: os.alerts.list.handler(({ input: { state, ruleId, before, limit } }) => {
         const found = [...alerts.values()]
           .filter((one) => (state === undefined || one.state === state) && (ruleId ?? one.ruleId) === one.ruleId)
           .toSorted(byUrgency)
-          .filter(({ resolvedAtMs }) =>
-            before === Number.POSITIVE_INFINITY ? true : resolvedAtMs !== null && resolvedAtMs < before
-          )
-        const page = found.slice(0, limit)
-        return {
-          alerts: page,
-          nextBefore: found.length > page.length ? (page.at(-1)?.resolvedAtMs ?? Date.UTC(9999, 0)) : null
-        }
+        const start = before === undefined ? 0 : found.findIndex((one) => cursorOf(one) === before) + 1
+        const page = found.slice(start, start + limit)
+        return { alerts: page, nextBefore: found.length > start + limit ? cursorOf(page.at(-1)!) : null }
       }),
       acknowledge: os.alerts.acknowledge.handler(({ input: { ids } }) => {
         const asked = ids.flatMap((id) => alerts.get(id) ?? [])
@@ -213,10 +208,13 @@ const idOf = (number: number) => `a1e7${number.toString(16)}`.padEnd(32, '0')
 
 const RANK = { critical: 0, warning: 1, info: 2 }
 
+const cursorOf = ({ id, resolvedAtMs }: Alert): string => `${resolvedAtMs ?? Date.UTC(9999, 0)}-${id}`
+
 /** Firing ones first, the most severe first; then ended ones, newest first. */
 function byUrgency(one: Alert, other: Alert): number {
   if (one.state !== other.state) return one.state === 'firing' ? -1 : 1
-  if (one.state === 'resolved') return (other.resolvedAtMs ?? 0) - (one.resolvedAtMs ?? 0)
+  if (one.state === 'resolved')
+    return (other.resolvedAtMs ?? 0) - (one.resolvedAtMs ?? 0) || (one.id < other.id ? -1 : 1)
   return RANK[one.severity] - RANK[other.severity] || (other.firedAtMs ?? 0) - (one.firedAtMs ?? 0)
 }
 

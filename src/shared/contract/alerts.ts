@@ -230,11 +230,14 @@ export const alertsContract = {
       z.object({
         state: z.enum(['firing', 'resolved']).optional(),
         ruleId: AlertRuleId.optional(),
-        before: z.coerce.number().optional(),
+        before: z
+          .string()
+          .regex(/^\d{1,15}-[0-9a-f]{32}$/)
+          .optional(),
         limit: z.coerce.number().int().min(1).max(500).default(100)
       })
     )
-    .output(z.object({ alerts: z.array(Alert), nextBefore: z.number().nullable() })),
+    .output(z.object({ alerts: z.array(Alert), nextBefore: z.string().nullable() })),
   /** Ends repeats and escalation; the end is still told. */
   acknowledge: write('alerts.answer', 'POST /alerts/acknowledge', { ids: 'alerts' })
     .input(z.object({ ids: z.array(AlertId).min(1).max(1_000) }))

@@ -7,7 +7,14 @@ import type {
   AlertSilenceId,
   ProjectName
 } from '../../../shared/contract/index.ts'
-import type { AlertFilter, AlertRuleFigures, AlertWrite, StoredAlertGroup, StoredEpisode } from '../records.ts'
+import type {
+  AlertFilter,
+  AlertPage,
+  AlertRuleFigures,
+  AlertWrite,
+  StoredAlertGroup,
+  StoredEpisode
+} from '../records.ts'
 import type { Database } from './database.ts'
 import { givenProjects, ofGiven } from './only-projects.ts'
 import type { Outbox } from './outbox.ts'
@@ -16,15 +23,18 @@ import { replaceRow } from './upsert.ts'
 
 const OF_PROJECTS = `(:projects IS NULL OR project ${ofGiven(':projects')})`
 
+/** The first part alone finds them in an index. */
+const AFTER = 'ended_at_ms <= :beforeMs AND (ended_at_ms < :beforeMs OR id > :beforeId)'
+
 /** Firing ones are few and listed whole; ended ones by when they ended. */
 export const ALERTS_SQL = {
   unsettled: 'SELECT episode FROM alerts WHERE settled = 0 ORDER BY id',
   endedSince: 'SELECT episode FROM alerts WHERE ended_at_ms > ? AND settled = 1 ORDER BY ended_at_ms, id',
   firing: `SELECT episode FROM alerts WHERE settled = 0 AND state IN ('firing', 'calming')
     AND (:ruleId IS NULL OR rule_id = :ruleId) AND ${OF_PROJECTS} ORDER BY fired_at_ms DESC, id LIMIT :limit`,
-  ended: `SELECT episode FROM alerts WHERE state = 'resolved' AND ended_at_ms < :before AND ${OF_PROJECTS}
+  ended: `SELECT episode FROM alerts WHERE state = 'resolved' AND ${AFTER} AND ${OF_PROJECTS}
     ORDER BY ended_at_ms DESC, id LIMIT :limit`,
-  endedOfRule: `SELECT episode FROM alerts WHERE rule_id = :ruleId AND state = 'resolved' AND ended_at_ms < :before
+  endedOfRule: `SELECT episode FROM alerts WHERE rule_id = :ruleId AND state = 'resolved' AND ${AFTER}
     AND ${OF_PROJECTS} ORDER BY ended_at_ms DESC, id LIMIT :limit`,
   // Grouped at once, SQLite goes over all that a rule has ever had.
   figures: `WITH lately AS MATERIALIZED (SELECT rule_id, acknowledged, fired_at_ms FROM alerts WHERE fired_at_ms > ?)
@@ -46,7 +56,8 @@ interface RuleRow {
 interface Listing {
   ruleId: AlertRuleId | null
   projects: string | null
-  before?: number
+  beforeMs?: number
+  beforeId?: string
   limit: number
 }
 
@@ -136,13 +147,10 @@ export function createAlerts({ database, outbox }: { database: Database; outbox:
         return text === undefined ? [] : [JSON.parse(text) as StoredEpisode]
       }),
 
-    list(
-      { state, ruleId, onlyProjects }: AlertFilter,
-      { before, limit }: { before: number | null; limit: number }
-    ): StoredEpisode[] {
+    list({ state, ruleId, onlyProjects }: AlertFilter, { before, limit }: AlertPage): StoredEpisode[] {
       const projects = onlyProjects === undefined ? null : givenProjects(onlyProjects as ProjectName[])
       const page = { projects, limit }
-      const past = { ...page, before: before ?? Number.MAX_SAFE_INTEGER }
+      const past = { ...page, beforeMs: before?.endedAtMs ?? Number.MAX_SAFE_INTEGER, beforeId: before?.id ?? '' }
       const isPast = state === 'resolved' || before !== null
       // Those that fire are on the first page, all of them that fit.
       const found = isPast ? [] : firing.all({ ...page, ruleId: ruleId ?? null })

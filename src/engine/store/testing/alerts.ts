@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { AlertId, AlertRule, AlertRuleId, AlertSilence, AlertSilenceId } from '../../../shared/contract/index.ts'
 import { aProjectName, aWebhookId, branded, type Plain } from '../../../shared/testing/ids.ts'
-import type { AlertWrite, NewWebhook, StoredAlertGroup, StoredEpisode } from '../records.ts'
+import type { AlertPage, AlertWrite, NewWebhook, StoredAlertGroup, StoredEpisode } from '../records.ts'
 import type { AlertStore } from '../store.ts'
 import type { Story } from './story.ts'
 
@@ -193,7 +193,22 @@ export function describeAlerts(story: Story): void {
       expect(await list({})).toBe('21543')
       expect([await list({ state: 'firing' }), await list({ state: 'resolved' })]).toEqual(['21', '543'])
       expect(await list({}, { before: null, limit: 3 } as never)).toBe('215')
-      expect(await list({}, { before: 40, limit: 9 } as never)).toBe('43')
+      expect(await list({}, { before: { endedAtMs: 40, id: '5' }, limit: 9 } as never)).toBe('43')
+    })
+
+    test('those that ended in one moment are listed by their ids, and none is lost between two pages', async () => {
+      const at = [settled('1', 30), ...['2', '3', '4', '5'].map((id) => settled(id, 20)), settled('6', 10)]
+      await story.store.writeAlerts(aWrite({ episodes: at }))
+      for (const filter of [{}, { ruleId: 'r1' as AlertRuleId }]) {
+        const listed: string[] = []
+        let before: AlertPage['before'] = null
+        for (let pages = 0; pages < 3; pages += 1) {
+          const page: StoredEpisode[] = await story.store.listAlerts(filter, { before, limit: 2 })
+          listed.push(idsOf(page).join(''))
+          before = { endedAtMs: page[1]!.endedAtMs!, id: page[1]!.id }
+        }
+        expect(listed).toEqual(['12', '34', '56'])
+      }
     })
 
     test('a list is of one rule, and of no project that one may not see', async () => {

@@ -43,7 +43,7 @@ export function AlertsScreen() {
   const rules = useQuery(query.alertRules.list.queryOptions())
   const list = useInfiniteQuery(
     query.alerts.list.infiniteOptions({
-      input: (before: number | undefined) => ({ state, ruleId, before, limit: PAGE_ROWS }),
+      input: (before: string | undefined) => ({ state, ruleId, before, limit: PAGE_ROWS }),
       initialPageParam: undefined,
       getNextPageParam: ({ nextBefore }) => nextBefore ?? undefined,
       placeholderData: keepPreviousData
