@@ -14,6 +14,7 @@ import {
   IconPlayerPlay,
   IconPlus,
   IconSearch,
+  IconReportAnalytics,
   IconSend,
   IconServer2,
   IconServerBolt,
@@ -124,7 +125,9 @@ function useScreens(onShowKeys: () => void): Entry[] {
   const maySchedule = useMay('schedules.change').may
   const mayAudit = useMay('audit.read').may
   const mayAlert = useMay('alerts.change').may
-  const hasAlerts = useHasOperation()('alertRules.list')
+  const has = useHasOperation()
+  const hasAlerts = has('alertRules.list')
+  const hasReport = has('alerts.report')
   const mayAddNodes = useMay('nodes.change').may
   const { setColorScheme } = useMantineColorScheme()
   const dark = useComputedColorScheme('light') === 'dark'
@@ -170,6 +173,9 @@ function useScreens(onShowKeys: () => void): Entry[] {
           goTo('/alerts/silences', 'Alert silences', IconBellOff, 'alerts mute maintenance'),
           goTo('/alerts/channels', 'Alert channels', IconSend, 'alerts slack mail telegram pagerduty')
         ]
+      : []),
+    ...(hasReport
+      ? [goTo('/alerts/report', 'Report', IconReportAnalytics, 'alerts day week digest print summary')]
       : []),
     goTo('/logs/search', 'Search logs', IconTerminal2, 'find text regex grep'),
     goTo('/schedules/missed', 'Missed runs', IconCalendarTime, 'schedules'),

@@ -9,6 +9,7 @@ import {
 } from '@tanstack/react-router'
 import {
   parseAlertChannelsSearch,
+  parseAlertReportSearch,
   parseAlertRulesSearch,
   parseAlertsSearch,
   parseAuditSearch,
@@ -105,6 +106,12 @@ const routeTree = root.addChildren([
     () => import('../features/alerts/channels-screen.tsx'),
     'ChannelsScreen',
     parseAlertChannelsSearch
+  ),
+  screenAt(
+    '/alerts/report',
+    () => import('../features/alerts/report-screen.tsx'),
+    'ReportScreen',
+    parseAlertReportSearch
   ),
   screenAt('/running', () => import('../features/jobs/running-screen.tsx'), 'RunningScreen'),
   screenAt(

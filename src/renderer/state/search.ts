@@ -129,6 +129,12 @@ export const parseAlertChannelsSearch = (raw: Raw) => ({
   add: flagOf(raw['add'])
 })
 
+export type AlertReportSearch = Partial<ReturnType<typeof parseAlertReportSearch>>
+export const parseAlertReportSearch = (raw: Raw) => ({
+  /** Absent: of the last day. */
+  days: Number(raw['days']) === 7 ? (7 as const) : undefined
+})
+
 export const AUDIT_RESULTS = ['done', 'refused', 'failed'] as const
 
 export type AuditSearch = Partial<ReturnType<typeof parseAuditSearch>>

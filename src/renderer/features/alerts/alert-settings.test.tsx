@@ -153,7 +153,9 @@ it('adds a channel with its secret, keeps it when edited, and removes it', async
   fireEvent.click(again.getByRole('radio', { name: 'each week' }))
   await choose(again.getByRole('combobox', { name: 'On' }), 'Friday')
   fireEvent.change(again.getByLabelText('At'), { target: { value: '08:30' } })
-  fireEvent.change(again.getByRole('combobox', { name: 'Time zone of the report' }), { target: { value: 'Europe/Berlin' } })
+  fireEvent.change(again.getByRole('combobox', { name: 'Time zone of the report' }), {
+    target: { value: 'Europe/Berlin' }
+  })
   fireEvent.click(again.getByRole('button', { name: 'Save channel' }))
   expect(await (await row('Channel ops chat')).findByText('Report each Friday at 08:30 (Europe/Berlin)')).toBeTruthy()
   fireEvent.click(await screen.findByRole('button', { name: 'More actions for ops chat' }))

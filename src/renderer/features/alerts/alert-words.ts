@@ -189,3 +189,7 @@ export function quietWords({ from, until, days, zone }: QuietHours): string {
           .join(' ')
   return `${from} to ${until}, ${when} (${zone})`
 }
+
+/** `45 s`, `2 h 5 min`: seconds only where there are no minutes. */
+export const lengthWords = (durationMs: number): string =>
+  formatDuration(durationMs < 60_000 ? Math.round(durationMs / 1000) : Math.round(durationMs / 60_000) * 60)

@@ -4,13 +4,13 @@ import { IconAlertTriangle, IconHistory, IconInfoCircle } from '@tabler/icons-re
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { useMemo, useState } from 'react'
 import type { AlertRulePreview, AlertRuleSettings } from '../../../shared/contract/index.ts'
-import { formatDuration } from '../../../shared/time.ts'
 import { useApi } from '../../api/api.tsx'
 import { explainError } from '../../api/explain-error.ts'
 import { useNow } from '../../ui/clock.ts'
 import { formatCount, plural } from '../../ui/numbers.ts'
 import { formatInstant } from '../../ui/time.tsx'
 import { formatMoment } from '../../ui/waiting.tsx'
+import { lengthWords } from './alert-words.ts'
 import classes from './rule-preview.module.css'
 
 const DAYS = 14
@@ -116,7 +116,7 @@ function Result({ preview, isOld }: { preview: AlertRulePreview; isOld: boolean 
                     <strong>{subject}</strong>
                     {text !== subject && <span className="dim"> {text}</span>}
                   </td>
-                  <td>{resolvedAtMs === null ? 'still so' : `for ${lastedWords(resolvedAtMs - firedAtMs)}`}</td>
+                  <td>{resolvedAtMs === null ? 'still so' : `for ${lengthWords(resolvedAtMs - firedAtMs)}`}</td>
                 </tr>
               ))}
             </tbody>
@@ -145,7 +145,3 @@ function noteWords({ isComplete, note }: AlertRulePreview): string {
     ? sentence
     : `Not complete: not all of these ${DAYS} days is known.${sentence === '' ? '' : ` ${sentence}`}`
 }
-
-/** Seconds would only look exact. */
-const lastedWords = (durationMs: number): string =>
-  durationMs < 60_000 ? 'less than 1 min' : formatDuration(Math.round(durationMs / 60_000) * 60)

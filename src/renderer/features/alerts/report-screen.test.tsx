@@ -1,0 +1,34 @@
+import { configure, fireEvent, screen, waitFor, within } from '@testing-library/react'
+import { afterEach, expect, it, vi } from 'vitest'
+import { createFakeEngine } from '../../testing/fake-engine.ts'
+import { renderApp } from '../../testing/render-app.tsx'
+
+configure({ asyncUtilTimeout: 8000 })
+
+let app: ReturnType<typeof renderApp>
+afterEach(() => app.stop())
+
+it('shows the numbers of the last day or week against those before, leads to what it names, and is printed', async () => {
+  app = renderApp(createFakeEngine({ jobCount: 60 }), '/alerts')
+  fireEvent.click(await screen.findByRole('link', { name: 'Report' }))
+  const report = within(await screen.findByRole('article', { name: 'Report' }))
+  expect(report.getByText('Failed').closest('div')?.textContent).toBe('Failed94 more than the day before')
+  expect(report.getByText('Succeeded').closest('div')?.textContent).toBe('Succeeded412same as the day before')
+  const failing = within(report.getByRole('table', { name: 'Failing spiders' }))
+  expect(failing.getByRole('row').textContent).toBe('prices/ottoKeyError: price6 of 24 runs')
+  expect(failing.getByRole('link').getAttribute('href')).toMatch(/^\/jobs\?.*spider=otto/)
+  expect(report.getByRole('link', { name: 'KeyError: price' }).getAttribute('href')).toBe('/errors?group=7')
+  expect(report.getByText('median 2 h, longest 2 h 30 min')).toBeTruthy()
+  expect(report.getByText('1 down')).toBeTruthy()
+
+  fireEvent.click(screen.getByRole('radio', { name: 'Last 7 days' }))
+  await waitFor(() =>
+    expect(report.getByText('Failed').closest('div')?.textContent).toBe('Failed6328 more than the 7 days before')
+  )
+  expect(app.router.state.location.href).toBe('/alerts/report?days=7')
+
+  const print = vi.spyOn(window, 'print').mockReturnValue()
+  fireEvent.click(screen.getByRole('button', { name: 'Print' }))
+  expect(print).toHaveBeenCalledOnce()
+  print.mockRestore()
+})
