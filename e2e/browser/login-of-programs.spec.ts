@@ -78,7 +78,7 @@ test('scrapdeck login: somebody logs in, sees what is asked, allows less than ev
     const jobs = line.run(['jobs', '--url', service.address])
     expect([await jobs.code, jobs.printed.error]).toEqual([0, ''])
     const users = line.run(['users', '--url', service.address])
-    expect([await users.code, users.printed.error]).toEqual([4, expect.stringContaining('needs the role owner')])
+    expect([await users.code, users.printed.error]).toEqual([4, expect.stringContaining('which the role owner has')])
 
     await page.goto(`${service.address}/ui/#/access`)
     await expect(page.getByRole('rowheader', { name: /^Command line on / })).toBeVisible()
@@ -114,6 +114,7 @@ test('over SSH, the code that the command line shows is typed in any browser; De
     const denied = line.run(['login', service.address], overSsh)
     const other = await denied.says(/code there: +([A-Z]{4}-[A-Z]{4})/)
     await page.goto(`${service.address}/ui/#/`)
+    await expect(page.getByText(/is signed in$/)).toHaveCount(0)
     await page.goto(`${service.address}/ui/#/authorize`)
     await page.getByRole('textbox', { name: 'Code' }).fill(other)
     await page.getByRole('button', { name: 'Continue' }).click()
