@@ -63,6 +63,16 @@ describe('a session', () => {
     expect([answer.statusCode, answer.json()]).toMatchObject([401, { code: 'UNAUTHORIZED' }])
   })
 
+  it('that ends all others goes on, from the moment at which they are cut off', async () => {
+    const { access, secondFactors, logIn, post, me } = await openWithThief()
+    const own = cookieOf(await logIn(OLD))
+    secondFactors.removeAuthenticator = async () => true
+    const asked: Promise<number[]>[] = []
+    access.events.on('changed', () => asked.push(Promise.all([me(own), me()])))
+    expect((await post('users/me/authenticator/remove', { current: OLD }, own)).json()).toEqual({ removed: true })
+    expect(await Promise.all(asked)).toEqual([[200, 401]])
+  })
+
   it('whose request removed nothing ends no others', async () => {
     const { logIn, post, me } = await openWithThief()
     const other = cookieOf(await logIn(OLD))

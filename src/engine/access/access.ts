@@ -120,8 +120,8 @@ export class Access {
   createUser = (given: GivenUser): Promise<ListedUser> => this.#users.create(given)
   updateUser = (id: UserId, changes: UserChanges): Promise<ListedUser> => this.#users.update(id, changes)
   endSessionsOf: UserCommands['endSessions'] = (id, work) => this.#users.endSessions(id, work)
-  endOtherSessions: UserCommands['endOtherSessions'] = (id, countsFromMs) =>
-    this.#users.endOtherSessions(id, countsFromMs)
+  endOtherSessions: UserCommands['endOtherSessions'] = (id, countsFromMs, keep) =>
+    this.#users.endOtherSessions(id, countsFromMs, keep)
   /** Those of all users and of the owner, on every engine that shares the database. */
   endAllSessions = (): Promise<void> =>
     this.#directory.inTurn(() => this.#directory.endAllSessions(this.#parts.clock.nowMs()))

@@ -183,12 +183,17 @@ export class UserCommands {
   }
 
   /**
-   * All of this user's but the one that asks, which counts from the returned time on. `countsFromMs`: from when it has
-   * counted so far, asked in its turn; null: it has ended. Rejects with UNAUTHORIZED if it has.
+   * All of this user's but the one that asks, which counts from the time that `keep` gets on: before anybody is cut
+   * off. `countsFromMs`: from when it has counted so far, asked in its turn; null: it has ended. Rejects with
+   * UNAUTHORIZED if it has.
    */
-  endOtherSessions(id: UserId, countsFromMs: () => number | null): Promise<number> {
+  endOtherSessions(
+    id: UserId,
+    countsFromMs: () => number | null,
+    keep: (sinceMs: number) => void
+  ): Promise<StoredUser> {
     return this.#parts.inTurn(
-      async () => (await this.#endSessions(id)).sessionsSinceMs,
+      () => this.#endSessions(id, keep),
       () => {
         const fromMs = countsFromMs()
         if (fromMs === null || fromMs < this.#parts.directory.sessionsSince(id)) throw endedMeanwhile()
@@ -196,9 +201,10 @@ export class UserCommands {
     )
   }
 
-  async #endSessions(id: UserId): Promise<StoredUser> {
+  async #endSessions(id: UserId, keep: (sinceMs: number) => void = () => {}): Promise<StoredUser> {
     const { directory, clock } = this.#parts
     const user = { ...directory.requireUser(id), sessionsSinceMs: directory.nextSessionsSince(id, clock.nowMs()) }
+    keep(user.sessionsSinceMs)
     await directory.putUser(user)
     return user
   }

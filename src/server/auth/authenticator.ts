@@ -26,7 +26,7 @@ import type { Caller } from './caller.ts'
 import { hashToken } from './secrets.ts'
 import { createSessionToken, readSessionToken, type SessionToken, type SignedInWith } from './session-token.ts'
 import { cookiesOf } from './session-reply.ts'
-import { SessionResponses } from './session-responses.ts'
+import { type Receiver, SessionResponses } from './session-responses.ts'
 import { type Browser, type Session, SESSION_MS, Sessions } from './sessions.ts'
 import type { SignInOptions } from './sign-in-options.ts'
 import { SharedSessions } from './shared-sessions.ts'
@@ -271,8 +271,14 @@ export class Authenticator {
   }
 
   /** Whether this caller may still do what it might when its request began. */
-  isCurrent({ principal }: Caller): boolean {
-    return principal === null || this.#access.isCurrent(principal)
+  isCurrent({ kind, id, principal }: Receiver): boolean {
+    return principal === null || this.#access.isCurrent(kind === 'session' ? this.#asCounted(id, principal) : principal)
+  }
+
+  /** A session that has ended all others counts from then, and so do its requests that began before. */
+  #asCounted(id: string, principal: Principal): Principal {
+    const session = this.#own.get(id)
+    return session === null ? principal : { ...principal, sinceMs: Math.max(principal.sinceMs, countedFrom(session)) }
   }
 
   /** Begins a session of this principal. Returns its token, the value of the cookie, and its id. */
@@ -332,7 +338,7 @@ export class Authenticator {
         if (userId !== null) {
           // Other engines may have more of them, which are not listed here: the time in the database counts for all.
           const countsFromMs = () => (caller.kind === 'session' ? this.#countedFrom(caller.id) : sinceMs)
-          this.#own.keepFrom(caller.id, await this.#access.endOtherSessions(userId, countsFromMs))
+          await this.#access.endOtherSessions(userId, countsFromMs, (fromMs) => this.#own.keepFrom(caller.id, fromMs))
         }
         for (const { id } of others) await this.#sessions.end(id)
       },
@@ -406,8 +412,8 @@ export class Authenticator {
 
   #cutThoseWhoMayNot(): void {
     this.#responses.cutUnless(
-      (principal, kind) =>
-        this.#access.isCurrent(principal) && (kind === 'session' || this.#nextStepOf(principal) === null)
+      (caller, principal) =>
+        this.isCurrent(caller) && (caller.kind === 'session' || this.#nextStepOf(principal) === null)
     )
   }
 

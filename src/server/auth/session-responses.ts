@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http'
 import type { Principal } from '../../engine/access/principal.ts'
 import type { Caller } from './caller.ts'
 
-type Receiver = Pick<Caller, 'kind' | 'id' | 'principal'>
+export type Receiver = Pick<Caller, 'kind' | 'id' | 'principal'>
 
 interface Receiving extends Omit<Receiver, 'id'> {
   responses: Set<ServerResponse>
@@ -36,9 +36,9 @@ export class SessionResponses {
   }
 
   /** Cuts off those who may not receive any more. */
-  cutUnless(isCurrent: (principal: Principal, kind: Caller['kind']) => boolean): void {
+  cutUnless(isCurrent: (receiver: Receiver, principal: Principal) => boolean): void {
     for (const [id, { principal, kind }] of this.#byReceiver) {
-      if (principal !== null && !isCurrent(principal, kind)) this.cut(id)
+      if (principal !== null && !isCurrent({ id, kind, principal }, principal)) this.cut(id)
     }
   }
 }
