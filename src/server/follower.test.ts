@@ -138,7 +138,11 @@ describe('an engine that follows', () => {
   })
 
   it('lets only the leader in whose certificate the database has, and shows its own where it is asked for', async () => {
-    const [leaders, others, own] = ['leader', 'other', 'south'].map(makeCertificate) as [Files, Files, Files]
+    const [leaders, others, own] = ['leader', 'other', 'south'].map((name) => makeCertificate(name)) as [
+      Files,
+      Files,
+      Files
+    ]
     const context = (files: Files) => ({ cert: readFileSync(files.certificate), key: readFileSync(files.key) })
     const statusOf = async (shown: Files, leaderCertificate: string | null, client: Files | null = null) => {
       const mutual = client === null ? {} : { ca: client.pem, requestCert: true, rejectUnauthorized: true }

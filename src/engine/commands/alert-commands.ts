@@ -112,8 +112,8 @@ export class AlertCommands {
 
   async removeRule(id: AlertRuleId): Promise<boolean> {
     const { store, alerts } = this.#parts
+    if (!alerts.rules().some((rule) => rule.id === id)) throw noAlertRule(id)
     const isRemoved = await store.deleteAlertRule(id)
-    if (!isRemoved) throw noAlertRule(id)
     await alerts.reload()
     return isRemoved
   }
@@ -148,9 +148,10 @@ export class AlertCommands {
 
   async endSilence(id: AlertSilenceId): Promise<boolean> {
     const { store, alerts } = this.#parts
-    if (!(await store.deleteSilence(id))) throw noSilence(id)
+    if (!alerts.silences().some((silence) => silence.id === id)) throw noSilence(id)
+    const isEnded = await store.deleteSilence(id)
     await alerts.reload()
-    return true
+    return isEnded
   }
 
   async listChannels(): Promise<AlertChannel[]> {
