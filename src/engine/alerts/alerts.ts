@@ -50,7 +50,7 @@ export class Alerts {
   readonly #book: AlertBook
   #rules: AlertRule[] = []
   #silences: AlertSilence[] = []
-  #cordoned = ''
+  #cordoned: ReadonlySet<NodeId> = new Set()
   #isReady = false
   #unwritten: AlertWrite = nothing()
   #writing: Promise<void> = Promise.resolve()
@@ -109,9 +109,9 @@ export class Alerts {
     })
   }
 
-  /** Call when the mode of a node may have changed. */
-  noticeCordons(): void {
-    if (!this.#isReady || [...this.#parts.cordonedNodes()].join() === this.#cordoned) return
+  /** Call with each change of a node: there are many, and a cordon is rare. */
+  noticeCordon(id: NodeId, isCordoned: boolean): void {
+    if (!this.#isReady || this.#cordoned.has(id) === isCordoned) return
     this.reload().catch((error: unknown) => {
       if (!this.#stopped) this.#parts.logger.error({ error }, 'cordoned nodes could not be considered for alerts')
     })
@@ -184,15 +184,14 @@ export class Alerts {
       store.listSilences(),
       store.listWebhooks()
     ])
-    const cordoned = cordonedNodes()
-    this.#cordoned = [...cordoned].join()
+    this.#cordoned = cordonedNodes()
     this.#rules = rules
     this.#silences = silences
     const channels = webhooks.filter(({ enabled, channel }) => enabled && channel != null)
     return {
       rules,
       channels: new Map(channels.map(({ id, channel }) => [id, { quiet: channel!.quiet }])),
-      muting: { silences, cordonedNodes: cordoned }
+      muting: { silences, cordonedNodes: this.#cordoned }
     }
   }
 

@@ -69,11 +69,11 @@ export function connectListeners(rooms: Rooms): void {
   fleet.events
     .on('changed', ({ stored, status }) => void (stored.id === LOCAL_NODE_ID && local.setSlots(status.capacity.slots)))
     .on('changed', ({ stored }) => feed.touch(`node:${stored.id}`))
-    .on('changed', () => {
+    .on('changed', ({ stored: { id, mode } }, healthWas) => {
       problems.scheduleCheck()
-      factWatch.lookSoon()
-      // A cordon mutes what is of the node.
-      alerts.noticeCordons()
+      // Figures change with each poll; alerts are about whether it responds, and a cordon mutes them.
+      if (healthWas !== undefined) factWatch.lookSoon()
+      alerts.noticeCordon(id, mode !== 'active')
     })
     .on('changed', cordonDrained)
     .on('changed', (node, healthWas) => inventories.followNode(node, healthWas))

@@ -4,7 +4,7 @@ import { seeAs } from '../../state/seen-as.ts'
 import { useMay, useMe } from '../../api/use-me.ts'
 import { ScreenHead } from '../../ui/panel.tsx'
 import { QueryState } from '../../ui/states.tsx'
-import classes from './access.module.css'
+import { PanelsScreen } from '../../ui/panels-screen.tsx'
 import { AccountPanel } from './account-panel.tsx'
 import { BrowsersPanel } from './browsers-panel.tsx'
 import { GroupsPanel } from './groups-panel.tsx'
@@ -40,7 +40,7 @@ export function AccessScreen() {
   const me = useMe()
   const isOwner = useMay('users.change', 'everywhere').may
   return (
-    <div className={classes.screen}>
+    <PanelsScreen isNarrow>
       <ScreenHead title="Users & access">{me.data !== undefined && isOwner && <SeeAs />}</ScreenHead>
       <QueryState query={me} what="your role" rows={3}>
         {(data) => (
@@ -55,6 +55,6 @@ export function AccessScreen() {
           </>
         )}
       </QueryState>
-    </div>
+    </PanelsScreen>
   )
 }

@@ -15,6 +15,7 @@ import { useFormOf } from '../../ui/fields/form-of-schema.ts'
 import { optionsOf } from '../../ui/fields/options.ts'
 import { SchemaForm } from '../../ui/fields/schema-form.tsx'
 import { EmptyState } from '../../ui/states.tsx'
+import { PanelsScreen } from '../../ui/panels-screen.tsx'
 import { type ApprovalTexts, APPROVAL_EXPIRIES, ApprovalForm, readAuthorize } from './authorize-form.ts'
 import classes from './access.module.css'
 import { RoleSelect } from './role-select.tsx'
@@ -48,7 +49,7 @@ export function AuthorizeScreen() {
   if (end !== null) return <Ended end={end} />
   if (me === undefined) return null
   return (
-    <div className={classes.screen}>
+    <PanelsScreen isNarrow>
       <div className={classes.consent}>
         {asked.is === 'redirect' ? (
           <Consent
@@ -69,7 +70,7 @@ export function AuthorizeScreen() {
           />
         )}
       </div>
-    </div>
+    </PanelsScreen>
   )
 }
 

@@ -1,8 +1,6 @@
 import { Button } from '@mantine/core'
 import type { Alert } from '../../../shared/contract/index.ts'
-import { Kbd } from '../../ui/kbd.tsx'
-import { plural } from '../../ui/numbers.ts'
-import classes from './alerts.module.css'
+import { MarksBar } from '../../ui/marks-bar.tsx'
 import { isOpen } from './use-alert-actions.ts'
 
 interface AlertsBarProps {
@@ -17,8 +15,7 @@ export function AlertsBar({ marked, onAcknowledge, onSilence, onClear }: AlertsB
   const open = marked.filter(isOpen)
   const firing = marked.filter(({ state }) => state === 'firing')
   return (
-    <div className={classes.bar} role="toolbar" aria-label="Selected alerts">
-      <strong>{plural(marked.length, 'alert')} selected</strong>
+    <MarksBar count={marked.length} noun="alert" onClear={onClear}>
       <Button
         disabled={open.length === 0}
         title={open.length === 0 ? 'All of them are acknowledged or have ended' : undefined}
@@ -33,9 +30,6 @@ export function AlertsBar({ marked, onAcknowledge, onSilence, onClear }: AlertsB
       >
         Silence {firing.length > 0 && firing.length}…
       </Button>
-      <Button variant="subtle" color="gray" onClick={onClear} rightSection={<Kbd>Esc</Kbd>}>
-        Clear selection
-      </Button>
-    </div>
+    </MarksBar>
   )
 }

@@ -1,12 +1,10 @@
 import { Button, Menu, Switch } from '@mantine/core'
 import {
-  IconAlertTriangle,
   IconBell,
   IconBrandDiscord,
   IconBrandSlack,
   IconBrandTeams,
   IconBrandTelegram,
-  IconCheck,
   IconMail,
   IconPencil,
   IconPuzzle,
@@ -14,8 +12,7 @@ import {
   IconTerminal2,
   IconTrash,
   IconUrgent,
-  IconWebhook,
-  IconX
+  IconWebhook
 } from '@tabler/icons-react'
 import { useMutation, useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
@@ -26,6 +23,7 @@ import { joinFacts } from '../../ui/join-facts.ts'
 import { MoreMenu } from '../../ui/more-menu.tsx'
 import { notifyError } from '../../ui/notify.tsx'
 import { formatCount, plural } from '../../ui/numbers.ts'
+import { OutcomeLine } from '../../ui/outcome-line.tsx'
 import { CodeBlock } from '../../ui/panel.tsx'
 import { RelativeTime } from '../../ui/time.tsx'
 import { CHANNEL_KINDS, digestWords, quietWords } from './alert-words.ts'
@@ -76,30 +74,22 @@ export function ChannelRow({ channel, onEdit }: { channel: AlertChannel; onEdit:
         {quiet !== null && <p>Quiet hours {quietWords(quiet)}</p>}
         {digest !== null && <p>Report {digestWords(digest)}</p>}
         {problem !== null && (
-          <p className={classes.problem} role="alert">
-            <IconAlertTriangle size={14} className="tone-wait" aria-hidden />
+          <OutcomeLine tone="wait" role="alert">
             {problem}
-          </p>
+          </OutcomeLine>
         )}
         {test.data !== undefined && !test.isPending && (
-          <div role="status">
-            <p className={classes.problem}>
-              {test.data.ok ? (
-                <IconCheck size={14} className="tone-ok" aria-hidden />
-              ) : (
-                <IconX size={14} className="tone-bad" aria-hidden />
-              )}
-              <span>
-                {test.data.ok ? 'Example sent: ' : 'Test failed: '}
-                {test.data.answer}
-              </span>
-            </p>
+          <>
+            <OutcomeLine tone={test.data.ok ? 'ok' : 'bad'} role="status">
+              {test.data.ok ? 'Example sent: ' : 'Test failed: '}
+              {test.data.answer}
+            </OutcomeLine>
             {test.data.conversation.length > 0 && (
               <div className={classes.conversation}>
                 <CodeBlock label={`Conversation with ${name}`}>{test.data.conversation.join('\n')}</CodeBlock>
               </div>
             )}
-          </div>
+          </>
         )}
       </div>
       <span className={classes.facts}>

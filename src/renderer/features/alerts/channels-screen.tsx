@@ -10,6 +10,7 @@ import type { AlertChannelsSearch } from '../../state/search.ts'
 import { plural } from '../../ui/numbers.ts'
 import { Panel, ScreenHead } from '../../ui/panel.tsx'
 import { EmptyState, QueryState } from '../../ui/states.tsx'
+import { PanelsScreen } from '../../ui/panels-screen.tsx'
 import { AlertsTabs } from './alerts-tabs.tsx'
 import classes from './alerts.module.css'
 import { ChannelDialog } from './channel-dialog.tsx'
@@ -22,12 +23,12 @@ export function ChannelsScreen() {
   const { may, why } = useMay('webhooks.change')
   if (!me.isPending && !may)
     return (
-      <div className={classes.screen}>
+      <PanelsScreen>
         <ScreenHead title="Alerts" views={<AlertsTabs />} />
         <EmptyState icon={<IconLock size={32} stroke={1.3} />} title="You may not see the channels">
           {why} Rules can use the channels that there are.
         </EmptyState>
-      </div>
+      </PanelsScreen>
     )
   return <Channels />
 }
@@ -47,7 +48,7 @@ function Channels() {
     </Button>
   )
   return (
-    <div className={classes.screen}>
+    <PanelsScreen>
       <ScreenHead
         title="Alerts"
         views={<AlertsTabs />}
@@ -82,6 +83,6 @@ function Channels() {
         />
       )}
       {made !== null && <ChannelSecretDialog {...made} onClose={() => setMade(null)} />}
-    </div>
+    </PanelsScreen>
   )
 }

@@ -13,6 +13,7 @@ import { SpiderName } from '../../ui/spider-name.tsx'
 import { QueryState } from '../../ui/states.tsx'
 import { formatInstant } from '../../ui/time.tsx'
 import { formatMoment } from '../../ui/waiting.tsx'
+import { PanelsScreen } from '../../ui/panels-screen.tsx'
 import { lengthWords } from './alert-words.ts'
 import classes from './report-screen.module.css'
 import { AlertsTabs } from './alerts-tabs.tsx'
@@ -38,7 +39,7 @@ export function ReportScreen() {
   })
   const fromMs = report.data?.fromMs
   return (
-    <div className={classes.screen}>
+    <PanelsScreen>
       <div className={classes.screenHead}>
         <ScreenHead
           title="Alerts"
@@ -64,7 +65,7 @@ export function ReportScreen() {
       <QueryState query={report} what="the report" rows={10}>
         {(data) => <Report report={data} isOld={report.isPlaceholderData} />}
       </QueryState>
-    </div>
+    </PanelsScreen>
   )
 }
 

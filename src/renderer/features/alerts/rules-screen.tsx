@@ -15,6 +15,7 @@ import { plural } from '../../ui/numbers.ts'
 import { Panel, ScreenHead } from '../../ui/panel.tsx'
 import { EmptyState, QueryState } from '../../ui/states.tsx'
 import { useTyped } from '../../ui/use-typed.ts'
+import { PanelsScreen } from '../../ui/panels-screen.tsx'
 import { AlertsTabs } from './alerts-tabs.tsx'
 import { conditionWords, type Names } from './alert-words.ts'
 import classes from './alerts.module.css'
@@ -50,7 +51,7 @@ export function RulesScreen() {
     setSearch({ text: undefined })
   }
   return (
-    <div className={classes.screen}>
+    <PanelsScreen>
       <ScreenHead title="Alerts" views={<AlertsTabs />} note={rules.data && countWords(all)}>
         {all.length > 0 && (
           <>
@@ -93,7 +94,7 @@ export function RulesScreen() {
         }
       </QueryState>
       {isAdding && <UsualRulesDialog onClose={() => setAdding(false)} />}
-    </div>
+    </PanelsScreen>
   )
 }
 

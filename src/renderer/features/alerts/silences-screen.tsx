@@ -13,6 +13,7 @@ import { Panel, ScreenHead } from '../../ui/panel.tsx'
 import { EmptyState, QueryState } from '../../ui/states.tsx'
 import { formatInstant } from '../../ui/time.tsx'
 import { formatMoment } from '../../ui/waiting.tsx'
+import { PanelsScreen } from '../../ui/panels-screen.tsx'
 import { placeOf } from './alert-detail.tsx'
 import { AlertsTabs } from './alerts-tabs.tsx'
 import { capitalised, scopeWords } from './alert-words.ts'
@@ -40,7 +41,7 @@ export function SilencesScreen() {
     </Button>
   )
   return (
-    <div className={classes.screen}>
+    <PanelsScreen>
       <ScreenHead title="Alerts" views={<AlertsTabs />} note={left && plural(left.length, 'silence')}>
         {add}
       </ScreenHead>
@@ -65,7 +66,7 @@ export function SilencesScreen() {
         }
       </QueryState>
       {isAdding && <SilenceDialog alerts={[]} onClose={() => setAdding(false)} />}
-    </div>
+    </PanelsScreen>
   )
 }
 

@@ -11,6 +11,7 @@ import { Panel, ScreenHead } from '../../ui/panel.tsx'
 import { EmptyState, QueryState } from '../../ui/states.tsx'
 import { RelativeTime } from '../../ui/time.tsx'
 import { useEnginesInUse } from '../../ui/use-engines-in-use.ts'
+import { PanelsScreen } from '../../ui/panels-screen.tsx'
 import { EngineRow } from './engine-row.tsx'
 import classes from './engines.module.css'
 import { HandOverDialog } from './hand-over-dialog.tsx'
@@ -26,7 +27,7 @@ export function EnginesScreen() {
   const inUse = useEnginesInUse()
   const { data, dataUpdatedAt, error } = engines
   return (
-    <div className={classes.screen}>
+    <PanelsScreen>
       <ScreenHead title="Engines" note={data?.shared && plural(data.engines.length, 'engine')} />
       {data !== undefined && error !== null && (
         <p className={classes.outdated} role="status">
@@ -45,7 +46,7 @@ export function EnginesScreen() {
           )
         }
       </QueryState>
-    </div>
+    </PanelsScreen>
   )
 }
 

@@ -2,6 +2,7 @@ import { useQuery } from '@tanstack/react-query'
 import { useApi } from '../../api/api.tsx'
 import { formatCount, plural } from '../../ui/numbers.ts'
 import { ScreenHead } from '../../ui/panel.tsx'
+import { PanelsScreen } from '../../ui/panels-screen.tsx'
 import { LimitsPanel } from './limits-panel.tsx'
 import { LanesPanel } from './lanes-panel.tsx'
 import { ProjectShares } from './project-shares.tsx'
@@ -12,7 +13,7 @@ export function QueueScreen() {
   const { query } = useApi()
   const figures = useQuery(query.system.status.queryOptions()).data?.figures
   return (
-    <div className={classes.screen}>
+    <PanelsScreen>
       <ScreenHead
         title="Queue"
         note={
@@ -34,6 +35,6 @@ export function QueueScreen() {
         </div>
         <ProjectShares />
       </div>
-    </div>
+    </PanelsScreen>
   )
 }

@@ -17,7 +17,7 @@ import { DetailPane, ScreenHead } from '../../ui/panel.tsx'
 import { EmptyState, QueryState } from '../../ui/states.tsx'
 import { VirtualTable } from '../../ui/table/virtual-table.tsx'
 import { ScheduleEditor } from './editor/schedule-editor.tsx'
-import { MarksBar } from './marks-bar.tsx'
+import { SchedulesBar } from './schedules-bar.tsx'
 import { scheduleColumns } from './schedule-columns.tsx'
 import { ScheduleDetail } from './detail/schedule-detail.tsx'
 import { missedLately } from './schedule-words.ts'
@@ -178,7 +178,7 @@ function ScheduleList() {
           </DetailPane>
         )}
       </ListAndPane>
-      {marked.length > 0 && <MarksBar marked={marked} actions={actions} onClear={() => setMarks(new Set())} />}
+      {marked.length > 0 && <SchedulesBar marked={marked} actions={actions} onClear={() => setMarks(new Set())} />}
     </>
   )
 }

@@ -1,5 +1,5 @@
 import { Button, Menu, Switch } from '@mantine/core'
-import { IconAlertTriangle, IconCheck, IconKey, IconPencil, IconSend, IconTrash, IconX } from '@tabler/icons-react'
+import { IconKey, IconPencil, IconSend, IconTrash } from '@tabler/icons-react'
 import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
 import type { Webhook } from '../../../shared/contract/index.ts'
@@ -8,6 +8,7 @@ import { ConfirmDialog } from '../../ui/confirm-dialog.tsx'
 import { MoreMenu } from '../../ui/more-menu.tsx'
 import { notifyError } from '../../ui/notify.tsx'
 import { formatCount } from '../../ui/numbers.ts'
+import { OutcomeLine } from '../../ui/outcome-line.tsx'
 import { RelativeTime } from '../../ui/time.tsx'
 import { eventWords, problemWords } from './webhook-form.ts'
 import classes from './webhooks.module.css'
@@ -87,23 +88,19 @@ export function WebhookRow({ webhook, onEdit, onDeliveries, onSecret }: WebhookR
         </span>
       </div>
       {problem !== null && (
-        <p className={classes.problem} role="alert">
-          <IconAlertTriangle size={15} className="tone-wait" aria-hidden />
-          {problemWords({ problem, enabled })}
-        </p>
+        <div className={classes.outcome}>
+          <OutcomeLine tone="wait" role="alert">
+            {problemWords({ problem, enabled })}
+          </OutcomeLine>
+        </div>
       )}
       {test.data !== undefined && !test.isPending && (
-        <p className={classes.answer} role="status">
-          {test.data.ok ? (
-            <IconCheck size={15} className="tone-ok" aria-hidden />
-          ) : (
-            <IconX size={15} className="tone-bad" aria-hidden />
-          )}
-          <span>
+        <div className={classes.outcome}>
+          <OutcomeLine tone={test.data.ok ? 'ok' : 'bad'} role="status">
             {test.data.ok ? 'Test delivered: ' : 'Test failed: '}
             {test.data.answer}
-          </span>
-        </p>
+          </OutcomeLine>
+        </div>
       )}
       {asking === 'remove' && <RemoveDialog webhook={webhook} onClose={() => setAsking(null)} />}
       {asking === 'rotate' && (

@@ -15,6 +15,7 @@ import { EmptyState, QueryState } from '../../../ui/states.tsx'
 import { useMay } from '../../../api/use-me.ts'
 import { RelativeTime } from '../../../ui/time.tsx'
 import { useNodeName } from '../../../ui/use-node-name.ts'
+import { PanelsScreen } from '../../../ui/panels-screen.tsx'
 import classes from './discovery.module.css'
 import { SourceDialog } from './source-dialog.tsx'
 import { sourceWords } from './source-form.ts'
@@ -33,7 +34,7 @@ export function SourcesScreen() {
     </Button>
   )
   return (
-    <div className={classes.screen}>
+    <PanelsScreen>
       <ScreenHead title="Discovery sources" note={sources.data && plural(sources.data.sources.length, 'source')}>
         <Button component={Link} to="/nodes">
           Nodes
@@ -65,7 +66,7 @@ export function SourcesScreen() {
         <SourceDialog source={editing === 'new' ? null : editing} onClose={() => setEditing(null)} />
       )}
       {removing !== null && <RemoveDialog source={removing} onClose={() => setRemoving(null)} />}
-    </div>
+    </PanelsScreen>
   )
 }
 

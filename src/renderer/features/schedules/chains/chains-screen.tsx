@@ -9,6 +9,7 @@ import { useKeys } from '../../../state/keys.ts'
 import { plural } from '../../../ui/numbers.ts'
 import { Panel, ScreenHead } from '../../../ui/panel.tsx'
 import { EmptyState, QueryState } from '../../../ui/states.tsx'
+import { PanelsScreen } from '../../../ui/panels-screen.tsx'
 import { SchedulesTabs } from '../schedules-tabs.tsx'
 import { ChainDialog } from './chain-dialog.tsx'
 import { ChainGraph } from './chain-graph-view.tsx'
@@ -32,7 +33,7 @@ export function ChainsScreen() {
     </Button>
   )
   return (
-    <div className={classes.screen}>
+    <PanelsScreen>
       <ScreenHead
         title="Schedules"
         views={<SchedulesTabs />}
@@ -74,6 +75,6 @@ export function ChainsScreen() {
       {(search.add === true || editing !== undefined) && (
         <ChainDialog key={editing?.id ?? 'new'} chain={editing ?? null} onClose={() => go({})} />
       )}
-    </div>
+    </PanelsScreen>
   )
 }

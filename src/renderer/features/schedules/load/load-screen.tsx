@@ -10,6 +10,7 @@ import { LinkButton } from '../../../ui/link-button.tsx'
 import { formatCount, plural } from '../../../ui/numbers.ts'
 import { Panel, ScreenHead } from '../../../ui/panel.tsx'
 import { EmptyState, QueryState } from '../../../ui/states.tsx'
+import { PanelsScreen } from '../../../ui/panels-screen.tsx'
 import { SchedulesTabs } from '../schedules-tabs.tsx'
 import { localZone } from '../zoned-time.ts'
 import { LoadChart } from './load-chart.tsx'
@@ -48,7 +49,7 @@ export function LoadScreen() {
   useKeys('Load', [{ key: 'Escape', label: 'Close minute', run: () => go({ at: undefined }) }])
   return (
     <div className={classes.layout}>
-      <div className={classes.screen}>
+      <PanelsScreen>
         <ScreenHead
           title="Schedules"
           views={<SchedulesTabs />}
@@ -96,7 +97,7 @@ export function LoadScreen() {
             )
           }
         </QueryState>
-      </div>
+      </PanelsScreen>
       {search.at !== undefined && load.data !== undefined && (
         <MinutePane
           key={search.at}

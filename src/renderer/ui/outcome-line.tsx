@@ -1,0 +1,23 @@
+import { IconAlertTriangle, IconCheck, IconX } from '@tabler/icons-react'
+import type { ReactNode } from 'react'
+import classes from './outcome-line.module.css'
+
+const ICONS = { ok: IconCheck, bad: IconX, wait: IconAlertTriangle }
+
+interface OutcomeLineProps {
+  tone: keyof typeof ICONS
+  /** `alert`: of something that is wrong now; `status`: of what was just tried. */
+  role: 'alert' | 'status'
+  children: ReactNode
+}
+
+/** How something went, in a row of a list: an icon, and words that wrap beside it. */
+export function OutcomeLine({ tone, role, children }: OutcomeLineProps) {
+  const Icon = ICONS[tone]
+  return (
+    <div className={classes.line} role={role}>
+      <Icon size={15} className={`tone-${tone}`} aria-hidden />
+      <span>{children}</span>
+    </div>
+  )
+}
