@@ -49,6 +49,8 @@ export class Alerts {
   readonly #parts: AlertsParts
   readonly #book: AlertBook
   #rules: AlertRule[] = []
+  /** Those that are on: asked with the end of each run. */
+  #byWatch: ReadonlyMap<AlertWatch, readonly AlertRule[]> = new Map()
   #silences: AlertSilence[] = []
   #cordoned: ReadonlySet<NodeId> = new Set()
   #isReady = false
@@ -91,11 +93,11 @@ export class Alerts {
 
   /** Whether a rule may be about such a fact. */
   isAbout(watch: AlertWatch, labels: AlertLabels): boolean {
-    return this.#rules.some((rule) => rule.enabled && rule.watch === watch && couldFit(rule, labels))
+    return this.#byWatch.get(watch)?.some((rule) => couldFit(rule, labels)) ?? false
   }
 
   isWatched(watch: AlertWatch): boolean {
-    return this.#rules.some((rule) => rule.enabled && rule.watch === watch)
+    return this.#byWatch.has(watch)
   }
 
   /** Call when rules, silences, channels or cordoned nodes have changed. */
@@ -141,11 +143,6 @@ export class Alerts {
     return count
   }
 
-  /** Those that fire, for whoever needs no history. */
-  firing(): Alert[] {
-    return [...this.#book.open()].filter(isFiring).map((one) => this.describe(one))
-  }
-
   counts(): AlertCounts {
     const none = () => ({ pending: 0, firing: 0 })
     const counts: AlertCounts = { info: none(), warning: none(), critical: none() }
@@ -153,8 +150,13 @@ export class Alerts {
     return counts
   }
 
-  firingOf(ruleId: AlertRuleId): number {
-    return [...this.#book.open()].filter((one) => one.ruleId === ruleId && isFiring(one)).length
+  /** How many fire of each rule that has any. */
+  firingByRule(): Map<AlertRuleId, number> {
+    const counts = new Map<AlertRuleId, number>()
+    for (const one of this.#book.open()) {
+      if (isFiring(one)) counts.set(one.ruleId, (counts.get(one.ruleId) ?? 0) + 1)
+    }
+    return counts
   }
 
   /** As the API shows it; of one that is in the book, as it is now. */
@@ -186,6 +188,10 @@ export class Alerts {
     ])
     this.#cordoned = cordonedNodes()
     this.#rules = rules
+    this.#byWatch = Map.groupBy(
+      rules.filter(({ enabled }) => enabled),
+      ({ watch }) => watch
+    )
     this.#silences = silences
     const channels = webhooks.filter(({ enabled, channel }) => enabled && channel != null)
     return {

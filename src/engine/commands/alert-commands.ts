@@ -65,9 +65,10 @@ export class AlertCommands {
   async listRules(): Promise<AlertRuleState[]> {
     const { store, alerts, clock } = this.#parts
     const figures = new Map((await store.sumAlerts(clock.nowMs() - JUDGED_MS)).map((one) => [one.ruleId, one]))
+    const firing = alerts.firingByRule()
     return alerts.rules().map((rule) => ({
       ...rule,
-      firing: alerts.firingOf(rule.id),
+      firing: firing.get(rule.id) ?? 0,
       fired: figures.get(rule.id)?.fired ?? 0,
       actedOn: figures.get(rule.id)?.actedOn ?? 0,
       lastFiredAtMs: figures.get(rule.id)?.lastFiredAtMs ?? null
