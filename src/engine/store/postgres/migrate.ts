@@ -17,12 +17,14 @@ import { secondFactors } from './migrations/0014-second-factors.ts'
 import { certificatesOfEngines } from './migrations/0015-certificates-of-engines.ts'
 import { alerts } from './migrations/0016-alerts.ts'
 import { factsOfThePast } from './migrations/0017-facts-of-the-past.ts'
+import { backfillsThatGoFirst } from './migrations/0018-backfills-that-go-first.ts'
 
 /** In order; never change a released one, append a new one. */
 export const MIGRATIONS: readonly string[] = [
   ...[allTables, engines, longLanes, nodesThatPull, kubernetesNodes],
   ...[localNodesOfEngines, placesOfBlobs, usersAndTokens, audit, rolesInProjects, usersFromElsewhere],
-  ...[customRoles, groupsOfUsers, secondFactors, certificatesOfEngines, alerts, factsOfThePast]
+  ...[customRoles, groupsOfUsers, secondFactors, certificatesOfEngines, alerts, factsOfThePast],
+  backfillsThatGoFirst
 ]
 
 /**

@@ -4,15 +4,9 @@ import { replaceRow } from './upsert.ts'
 import { requireNextRevision } from './revisions.ts'
 
 const COLUMNS = `id, schedule_id AS scheduleId, revision, from_ms AS fromMs, until_ms AS untilMs, direction AS "order",
-  concurrency, state, total, fired, failed`
+  concurrency, state, total, fired, failed, may_go_first AS mayGoFirst`
 
-/**
- * Follows the id of a backfill whose jobs may go before others. It needs no column of its own that way, and a backfill
- * that was begun before there was this mark goes on without the right.
- */
-const FIRST = ' first'
-
-type BackfillRow = Omit<StoredBackfill, 'mayGoFirst'>
+type BackfillRow = Omit<StoredBackfill, 'mayGoFirst'> & { mayGoFirst: number }
 
 /** The newest backfill of each schedule, deleted with its schedule. Writes run inside the caller's transaction. */
 export function createBackfills(database: Database) {
@@ -22,18 +16,16 @@ export function createBackfills(database: Database) {
     replaceRow('backfills', ['schedule_id'], {
       ...{ schedule_id: ':scheduleId', revision: ':revision', id: ':id', from_ms: ':fromMs', until_ms: ':untilMs' },
       ...{ direction: ':order', concurrency: ':concurrency', state: ':state' },
-      ...{ total: ':total', fired: ':fired', failed: ':failed' }
+      ...{ total: ':total', fired: ':fired', failed: ':failed', may_go_first: ':mayGoFirst' }
     })
   )
 
   return {
-    list: (): StoredBackfill[] =>
-      all.all().map((row) => ({ ...row, id: row.id.replace(FIRST, ''), mayGoFirst: row.id.endsWith(FIRST) })),
+    list: (): StoredBackfill[] => all.all().map((row) => ({ ...row, mayGoFirst: row.mayGoFirst === 1 })),
 
     put(backfill: StoredBackfill): void {
       requireNextRevision(backfill.revision, revision.get(backfill.scheduleId), 'backfill')
-      const { mayGoFirst, ...row } = backfill
-      put.run({ ...row, id: mayGoFirst ? `${row.id}${FIRST}` : row.id })
+      put.run({ ...backfill, mayGoFirst: backfill.mayGoFirst ? 1 : 0 })
     }
   }
 }

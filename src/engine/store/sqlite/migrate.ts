@@ -32,6 +32,7 @@ import { groupsOfUsers } from './migrations/0030-groups-of-users.ts'
 import { secondFactors } from './migrations/0031-second-factors.ts'
 import { alerts } from './migrations/0032-alerts.ts'
 import { factsOfThePast } from './migrations/0033-facts-of-the-past.ts'
+import { backfillsThatGoFirst } from './migrations/0034-backfills-that-go-first.ts'
 import { limitsAndSecrets } from './migrations/0002-limits-and-secrets.ts'
 
 /**
@@ -71,7 +72,8 @@ export const MIGRATIONS: readonly string[] = [
   groupsOfUsers,
   secondFactors,
   alerts,
-  factsOfThePast
+  factsOfThePast,
+  backfillsThatGoFirst
 ]
 
 /** Migrates to the newest schema in one transaction: if it fails, the older Scrapdeck can still open the database. */
