@@ -38,6 +38,11 @@ class App extends EventEmitter {
   }
   getAppPath = () => appPath
   getVersion = () => packageJson.version
+  badgeCount = 0
+  setBadgeCount(count: number): boolean {
+    this.badgeCount = count
+    return true
+  }
 
   /** The first process listens on a socket in its user data; a second one sends it its arguments and gets `false`. */
   requestSingleInstanceLock(): boolean {

@@ -16,5 +16,5 @@
 export { app } from './app.ts'
 export { BrowserWindow } from './browser-window.ts'
 export { ipcMain, MessageChannelMain } from './ipc.ts'
-export { dialog, Menu, nativeImage, safeStorage, screen, shell, Tray } from './system.ts'
+export { dialog, Menu, nativeImage, Notification, safeStorage, screen, shell, Tray } from './system.ts'
 export { protocol, session } from './session.ts'

@@ -57,12 +57,29 @@ export class Menu {
   }
 }
 
+export class Notification extends EventEmitter {
+  readonly title: string
+  readonly body: string
+  readonly actions: { type: string; text?: string }[]
+  constructor({ title = '', body = '', actions = [] }: Partial<Pick<Notification, 'title' | 'body' | 'actions'>> = {}) {
+    super()
+    ;[this.title, this.body, this.actions] = [title, body, actions]
+  }
+  show() {}
+  close() {}
+}
+
 export class Tray extends EventEmitter {
+  image: { path: string }
   toolTip = ''
   menu: Menu | null = null
   #isDestroyed = false
-  constructor(_image: { path: string }) {
+  constructor(image: { path: string }) {
     super()
+    this.image = image
+  }
+  setImage(image: { path: string }) {
+    this.image = image
   }
   setToolTip(text: string) {
     this.toolTip = text

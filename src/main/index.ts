@@ -2,6 +2,7 @@ import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { app, dialog } from 'electron'
 import pino from 'pino'
+import type { AlertNotice, Figures } from '../shared/contract/index.ts'
 import { SshTunnels } from '../engine/nodes/ssh/ssh-tunnels.ts'
 import { systemClock } from '../engine/runtime/clock.ts'
 import { openFileSecretBox } from '../engine/runtime/file-secret-box.ts'
@@ -9,8 +10,10 @@ import { systemRandom } from '../engine/runtime/random.ts'
 import { serveApp, registerAppScheme } from './app-protocol.ts'
 import { DEEP_LINK_SCHEME, findDeepLink, jobIdOfDeepLink } from './deep-link.ts'
 import { type EngineHost, startEngineHost } from './engine-host.ts'
-import { followFigures } from './follow-figures.ts'
+import { viewOfAlerts } from './alerts-view.ts'
+import { type EngineReads, followEngine } from './follow-engine.ts'
 import { installMenu } from './menu.ts'
+import { createNotifications, type NotifyingEngine } from './notifications.ts'
 import { installQuit } from './quit.ts'
 import { openRemoteEngines, type RemoteEngines } from './remote/remote-engines.ts'
 import { openSecretBox } from './secrets.ts'
@@ -39,6 +42,7 @@ function startDesktop(): void {
   let host: Promise<EngineHost> | null = null
   let remote: Promise<RemoteEngines> | null = null
   let tray: FleetTray | null = null
+  const notifications = createNotifications((view) => window.open(view))
 
   // Any of these can happen before windows can be opened.
   const show = (link: string | null) => void app.whenReady().then(() => window.open(viewOfLink(link)))
@@ -57,6 +61,7 @@ function startDesktop(): void {
     stopLocalSpiders: async () => (await host)?.stopLocalSpiders(),
     async stop() {
       stopping.abort()
+      notifications.close()
       tray?.close()
       await window.flush()
       await (await remote)?.stop()
@@ -83,9 +88,29 @@ function startDesktop(): void {
       secretBox,
       appVersion: app.getVersion(),
       openInBrowser,
+      whileLive: (engine, signal) => follow(engine, () => {}, signal),
       clock: systemClock,
       logger
     })
+  }
+
+  /** Shows in the tray and in notifications what an engine tells, until the signal aborts. */
+  function follow(
+    engine: NotifyingEngine & { client: EngineReads },
+    showFigures: (figures: Figures) => void,
+    signal: AbortSignal
+  ): void {
+    const { id, name, client } = engine
+    const showAlerts = (count: number) =>
+      tray?.showAlerts({ view: viewOfAlerts(id), name: id === null ? null : name, count })
+    signal.addEventListener('abort', () => showAlerts(0))
+    const shown = {
+      figures: showFigures,
+      alerts: showAlerts,
+      notices: (notices: AlertNotice[]) => notifications.show(engine, notices)
+    }
+    const onBroken = (error: unknown) => console.warn(`The tray does not follow ${name} at the moment:`, error)
+    void followEngine(client, shown, { clock: systemClock, signal, onBroken })
   }
 
   async function startEngine(): Promise<EngineHost> {
@@ -111,17 +136,20 @@ function startDesktop(): void {
     installMenu(() => window.open())
     // The window opens while the engine opens its store; first calls wait in the wire.
     window.open(viewOfLink(findDeepLink(process.argv)))
+    const icons = join(resourcesDirectory, 'icons')
+    tray = openTray(
+      { usual: join(icons, 'tray.png'), alert: join(icons, 'tray-alert.png') },
+      {
+        open: (view) => window.open(view),
+        setPaused: async (paused) => void (await (await host)?.client.system.setPaused({ paused })),
+        quit: () => app.quit()
+      }
+    )
+    const shown = tray
     try {
       const [{ client }] = await Promise.all([host, remote])
-      tray = openTray(join(resourcesDirectory, 'icons/tray.png'), {
-        open: () => window.open(),
-        setPaused: (paused) => void client.system.setPaused({ paused }),
-        quit: () => app.quit()
-      })
-      const shown = tray
-      followFigures(client, (figures) => shown.show(figures), stopping.signal).catch((error: unknown) =>
-        console.error('The tray no longer follows the fleet:', error)
-      )
+      const own = { id: null, name: 'Scrapdeck', isReadOnly: false, client }
+      follow(own, (figures) => shown.show(figures), stopping.signal)
     } catch (error) {
       // Never continue without the engine: an app that looks alive but records nothing would be worse.
       console.error(error)

@@ -1,41 +1,58 @@
-import { Menu, Tray, nativeImage } from 'electron'
+import { app, Menu, type MenuItemConstructorOptions, Tray, nativeImage } from 'electron'
 import type { Figures } from '../shared/contract/index.ts'
+import { ALERTS_MAX } from './follow-engine.ts'
 
 export interface TrayActions {
-  open(): void
-  setPaused(paused: boolean): void
+  open(view?: string): void
+  setPaused(paused: boolean): Promise<void>
   quit(): void
 }
 
 export interface FleetTray {
   show(figures: Figures): void
+  /** `view`: where the alerts of this engine are; `name`: null for the engine of this app. */
+  showAlerts(alerts: { view: string; name: string | null; count: number }): void
   close(): void
 }
 
-/** The fleet at a glance while the window is closed (running, free, failed), with three actions. */
-export function openTray(iconPath: string, actions: TrayActions): FleetTray {
-  const tray = new Tray(nativeImage.createFromPath(iconPath))
-  tray.on('click', actions.open)
+/** The fleet at a glance while the window is closed (running, free, failed, alerts), with a few actions. */
+export function openTray(icons: { usual: string; alert: string }, actions: TrayActions): FleetTray {
+  const usual = nativeImage.createFromPath(icons.usual)
+  const alert = nativeImage.createFromPath(icons.alert)
+  const tray = new Tray(usual)
+  tray.on('click', () => actions.open())
+  const alertsByView = new Map<string, { name: string | null; count: number }>()
+  let figures: Figures | null = null
   let shown = ''
 
-  function show(figures: Figures | null) {
-    const summary = figures ? describeFigures(figures) : 'starting'
-    const key = `${summary} ${figures?.paused}`
+  function update() {
+    const alerts = [...alertsByView].filter(([, { count }]) => count > 0)
+    const total = alerts.reduce((sum, [, { count }]) => sum + count, 0)
+    const fleet = figures ? describeFigures(figures) : 'starting'
+    const summary = total === 0 ? fleet : `${fleet}, ${describeAlerts(total)}`
+    const key = JSON.stringify([summary, figures?.paused, alerts])
     // An update rebuilds a native menu and would close it under the pointer, so update only if the text changed.
-    if (key === shown) return
+    if (key === shown || tray.isDestroyed()) return
     shown = key
+    tray.setImage(total === 0 ? usual : alert)
     tray.setToolTip(`Scrapdeck: ${summary}`)
+    // Only some systems show it, on the icon of the app.
+    app.setBadgeCount(total)
     tray.setContextMenu(
       Menu.buildFromTemplate([
-        { label: summary, enabled: false },
+        { label: fleet, enabled: false },
+        ...alerts.map(([view, { name, count }]): MenuItemConstructorOptions => {
+          const label = describeAlerts(count)
+          return { label: name === null ? label : `${name}: ${label}`, click: () => actions.open(view) }
+        }),
         { type: 'separator' },
-        { label: 'Open Scrapdeck', click: actions.open },
+        { label: 'Open Scrapdeck', click: () => actions.open() },
         {
           label: 'Pause queue',
           type: 'checkbox',
           checked: figures?.paused ?? false,
           enabled: figures !== null,
-          click: (item) => actions.setPaused(item.checked)
+          click: (item) => void actions.setPaused(item.checked)
         },
         { type: 'separator' },
         { label: 'Quit', click: actions.quit }
@@ -43,9 +60,16 @@ export function openTray(iconPath: string, actions: TrayActions): FleetTray {
     )
   }
 
-  show(null)
+  update()
   return {
-    show,
+    show(next) {
+      figures = next
+      update()
+    },
+    showAlerts({ view, name, count }) {
+      alertsByView.set(view, { name, count })
+      update()
+    },
     close: () => {
       if (!tray.isDestroyed()) tray.destroy()
     }
@@ -58,3 +82,6 @@ export function describeFigures(figures: Figures): string {
   const parts = [`${figures.running} running`, `${free} free`, `${figures.failedLastHour} failed in the last hour`]
   return figures.paused ? `paused, ${parts.join(', ')}` : parts.join(', ')
 }
+
+const describeAlerts = (count: number): string =>
+  count === 1 ? '1 alert' : `${count >= ALERTS_MAX ? `${ALERTS_MAX} or more` : count} alerts`

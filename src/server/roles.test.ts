@@ -30,7 +30,7 @@ const OPERATIONS: Record<Role, string> = {
     secondFactors.confirmAuthenticator secondFactors.removeAuthenticator secondFactors.renewRecoveryCodes secondFactors.beginPasskey secondFactors.addPasskey
     secondFactors.removePasskey
     sessions.list sessions.revoke signIns.get signIns.approve signIns.deny system.status system.history
-    alerts.list alerts.report alertRules.list alertSilences.list`,
+    alerts.list alerts.notices alerts.report alertRules.list alertSilences.list`,
   operator: `
     crawl crawlOrders.update crawlOrders.cancel jobs.run jobs.runMany jobs.setPriority jobs.reorder jobs.place
     jobs.runElsewhere jobs.cancel jobs.restore jobs.keep jobs.retry nodes.cancelExternal nodes.adoptExternal
@@ -98,7 +98,7 @@ const ABOUT = {
     engines.list
     schedules.list schedules.calendar schedules.load schedules.firings chains.list storage.usage storage.policy
     storage.preview environments.list logs.searchAll errors.list findings.list events.subscribe system.status
-    system.history alerts.list alerts.report alertRules.list alertSilences.list`,
+    system.history alerts.list alerts.notices alerts.report alertRules.list alertSilences.list`,
   service: `queue.setLimits discovery.put discovery.remove discovery.refresh webhooks.list webhooks.create
     webhooks.update webhooks.remove webhooks.rotate webhooks.test webhooks.deliveries webhooks.replay fleetFile.export
     alertChannels.list alertChannels.create alertChannels.update

@@ -143,6 +143,13 @@ export class Alerts {
     return count
   }
 
+  /** Records a message that follows from no alert, such as a test. A channel that is turned off is told nothing. */
+  async tell(message: AlertWrite['messages'][number]): Promise<void> {
+    await this.#parts.store.writeAlerts({ ...nothing(), messages: [message] })
+    this.events.emit('changed')
+    this.events.emit('recorded')
+  }
+
   counts(): AlertCounts {
     const none = () => ({ pending: 0, firing: 0 })
     const counts: AlertCounts = { info: none(), warning: none(), critical: none() }

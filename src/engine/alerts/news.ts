@@ -25,7 +25,8 @@ export function newsOf({ kind, ruleId, groupId, firing, resolved, stillFiring }:
 const worstOf = (alerts: readonly Episode[]): AlertSeverity =>
   alerts.map(({ severity }) => severity).reduce((one, other) => (RANK[one] >= RANK[other] ? one : other))
 
-function titleOf(alerts: readonly Episode[]): string {
+/** What is said of these in one line. */
+export function titleOf(alerts: readonly Pick<Episode, 'text'>[]): string {
   const [first] = alerts
   const text = alerts.length === 1 ? first!.text : `${alerts.length} alerts: ${first!.text}`
   return text.length > TITLE_MAX ? `${text.slice(0, TITLE_MAX - 1)}…` : text

@@ -3,6 +3,7 @@ import type {
   AlertChannelId,
   AlertChannelSettings,
   AlertId,
+  AlertNotice,
   AlertRule,
   AlertRuleId,
   AlertRuleSettings,
@@ -21,13 +22,15 @@ import type { Clock } from '../runtime/clock.ts'
 import type { Random } from '../runtime/random.ts'
 import type { SecretBox } from '../runtime/secret-box.ts'
 import type { NewWebhook, StoredWebhook } from '../store/records.ts'
-import type { AlertStore, WebhookStore } from '../store/store.ts'
+import type { AlertStore, DeliveryStore, WebhookStore } from '../store/store.ts'
 import type { Deliverer } from '../webhooks/deliverer.ts'
-import type { Channels } from '../webhooks/channels/channels.ts'
+import type { Channels, TestResult } from '../webhooks/channels/channels.ts'
+import { noticeOf } from '../webhooks/channels/desktop.ts'
+import { exampleNews } from '../webhooks/channels/message.ts'
 import { makeSecret } from '../webhooks/signature.ts'
 
 export interface AlertCommandsParts {
-  store: AlertStore & WebhookStore
+  store: AlertStore & WebhookStore & Pick<DeliveryStore, 'findNewestDelivery' | 'listDeliveriesAfter'>
   alerts: Alerts
   previews: RulePreviews
   deliverer: Deliverer
@@ -44,6 +47,8 @@ const SILENCES_MAX = 1_000
 /** The noise of a rule is judged by this time. */
 const JUDGED_MS = 30 * 86_400_000
 const SILENCE_MAX_MS = 366 * 86_400_000
+const NOTICES_MAX = 50
+const FROM_THE_FIRST = '0'
 
 /** Rules, silences and channels of alerts. */
 export class AlertCommands {
@@ -199,10 +204,43 @@ export class AlertCommands {
   }
 
   /** Sends an example now. Rejects with ALERT_CHANNEL_NOT_FOUND. */
-  async testChannel(id: AlertChannelId) {
-    const result = await this.#parts.channels.test(await this.#require(id))
+  async testChannel(id: AlertChannelId): Promise<TestResult> {
+    const channel = await this.#require(id)
+    if (channel.channel!.target.kind === 'desktop') return this.#testDesktop(channel)
+    const result = await this.#parts.channels.test(channel)
     if (result.ok) this.#parts.deliverer.forgetFailures(id)
     return result
+  }
+
+  /** Who shows it asks for it, so it goes the way of all messages. */
+  async #testDesktop({ id, enabled }: StoredWebhook): Promise<TestResult> {
+    const { alerts, clock } = this.#parts
+    if (!enabled)
+      return { ok: false, answer: 'The channel is turned off: turn it on, and test it again.', conversation: [] }
+    const atMs = clock.nowMs()
+    await alerts.tell({ channelId: id, atMs, data: exampleNews(atMs) })
+    return {
+      ok: true,
+      answer: 'Everybody who has the desktop app or a page of Scrapdeck open gets it now.',
+      conversation: []
+    }
+  }
+
+  /**
+   * What desktop channels were told after this message, oldest first, and where to go on. null: only where to begin.
+   * `isShown`: whether the caller may see what is of such a project.
+   */
+  async notices(
+    after: string | null,
+    isShown: (of: { project: string | null }) => boolean
+  ): Promise<{ notices: AlertNotice[]; after: string }> {
+    const { store } = this.#parts
+    const channels = (await this.#stored()).filter(({ channel }) => channel!.target.kind === 'desktop')
+    const ids = channels.map(({ id }) => id)
+    if (after === null) return { notices: [], after: (await store.findNewestDelivery(ids)) ?? FROM_THE_FIRST }
+    const rows = await store.listDeliveriesAfter(ids, after === FROM_THE_FIRST ? null : after, NOTICES_MAX)
+    const notices = rows.map((row) => noticeOf(row, isShown)).filter((notice) => notice !== null)
+    return { notices, after: rows.at(-1)?.id ?? after }
   }
 
   /** Throws BAD_INPUT for a rule that its watch cannot have. */

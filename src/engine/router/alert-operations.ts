@@ -37,6 +37,9 @@ export function alertOperations(
       acknowledge: os.alerts.acknowledge.handler(async ({ input }) => ({
         acknowledged: await alertCommands.acknowledge(input.ids)
       })),
+      notices: os.alerts.notices.handler(({ input, context }) =>
+        alertCommands.notices(input.after ?? null, isShown(seenBy(context)))
+      ),
       report: os.alerts.report.handler(({ input, context }) => reports.report(input.days, seenBy(context)))
     },
     alertRules: {

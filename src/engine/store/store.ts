@@ -541,6 +541,10 @@ export interface DeliveryStore extends DueDeliveryStore {
     webhookId: WebhookId,
     page: { state?: StoredDelivery['state'] | undefined; before: string | null; limit: number }
   ): Promise<StoredDelivery[]>
+  /** The id of the newest of all of these; null: there is none. */
+  findNewestDelivery(webhookIds: readonly WebhookId[]): Promise<string | null>
+  /** Of all of these, oldest first, those after the one with this id; null: from the first one on. */
+  listDeliveriesAfter(webhookIds: readonly WebhookId[], after: string | null, limit: number): Promise<StoredDelivery[]>
   /** Makes ended deliveries due again, as if never tried; without ids, all dead ones. Returns how many. */
   replayDeliveries(webhookId: WebhookId, ids: string[], nowMs: number): Promise<number>
 }

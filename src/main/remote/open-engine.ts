@@ -8,7 +8,7 @@ import { contract, listOperations } from '../../shared/contract/index.ts'
 import { EngineCredentials, type RemoteEngine } from '../../shared/desktop/contract.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { compareVersions } from './compare-versions.ts'
-import { connectRemote, type RemoteAddress, type RemoteConnection } from './connection.ts'
+import { connectRemote, type EngineClient, type RemoteAddress, type RemoteConnection } from './connection.ts'
 import type { StoredEngine } from './engine-file.ts'
 import { forwardingRouter } from './forward.ts'
 import { LastAnswers } from './last-answers.ts'
@@ -23,7 +23,14 @@ interface Parts {
   logger: Logger
   /** Its state has changed. */
   publish(): void
+  whileLive: WhileLive
 }
+
+/** What the shell does with an engine for as long as it responds. */
+export type WhileLive = (
+  engine: { id: string; name: string; isReadOnly: boolean; client: EngineClient },
+  signal: AbortSignal
+) => void
 
 /** How an engine is, as of the last contact. */
 type Contact = Pick<RemoteEngine, 'state' | 'sinceMs' | 'problem' | 'version' | 'age' | 'lacks'>
@@ -53,6 +60,7 @@ export class OpenEngine {
   #contact: Contact
   #connection: Promise<RemoteConnection> | null = null
   #next: Timer | null = null
+  #live: AbortController | null = null
   #isStopped = false
   /** Increases whenever a check begins or what it checks changes: an overtaken check says nothing any more. */
   #checks = 0
@@ -110,6 +118,8 @@ export class OpenEngine {
     const { url, sealed, certificate } = this.stored
     this.stored = stored
     const isSame = url === stored.url && sealed === stored.sealed && certificate === stored.certificate
+    // What follows it has its name, too.
+    this.#endLive()
     if (!isSame) await this.#disconnect()
     // It was shown to somebody else, or by another engine.
     if (url !== stored.url || sealed !== stored.sealed) await this.#kept.clear()
@@ -148,6 +158,7 @@ export class OpenEngine {
   async stop(): Promise<void> {
     this.#isStopped = true
     this.#next?.cancel()
+    this.#endLive()
     await this.#disconnect()
     await this.#kept.stop()
   }
@@ -204,6 +215,24 @@ export class OpenEngine {
     return lacks
   }
 
+  async #beginLive(): Promise<void> {
+    if (this.#live !== null || this.#contact.lacks.includes('alerts.notices')) return
+    const live = (this.#live = new AbortController())
+    const { id, name, readOnly } = this.stored
+    // Without a connection it is not live for long.
+    const client = await this.#connect().then(
+      (connection) => connection.client,
+      () => null
+    )
+    if (client === null) this.#endLive()
+    else if (!live.signal.aborted) this.#parts.whileLive({ id, name, isReadOnly: readOnly, client }, live.signal)
+  }
+
+  #endLive(): void {
+    this.#live?.abort()
+    this.#live = null
+  }
+
   #refreshSometimes(): void {
     const nowMs = this.#parts.clock.monotonicMs()
     if (nowMs - this.#refreshedAtMs < REFRESH_MS) return
@@ -216,7 +245,10 @@ export class OpenEngine {
     const before = this.#contact
     const sinceMs = before.state === contact.state ? before.sinceMs : this.#parts.clock.nowMs()
     this.#contact = { ...contact, sinceMs }
-    if (contact.state === 'live') this.#refreshSometimes()
+    if (contact.state === 'live') {
+      this.#refreshSometimes()
+      void this.#beginLive()
+    } else this.#endLive()
     if (JSON.stringify(before) !== JSON.stringify(this.#contact)) this.#parts.publish()
     if (contact.state === 'refused') return
     this.#next = this.#parts.clock.setTimer(CHECK_AGAIN_MS[contact.state], () => this.checkNow())

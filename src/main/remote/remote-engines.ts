@@ -20,7 +20,7 @@ import { createWireErrorInterceptor } from '../../shared/wire-errors.ts'
 import { BrowserSignIns } from './browser-sign-ins.ts'
 import { connectRemote, type RemoteAddress } from './connection.ts'
 import { openEngineFile, type StoredEngine, writeEngineFile } from './engine-file.ts'
-import { CHECK_MAX_MS, OpenEngine } from './open-engine.ts'
+import { CHECK_MAX_MS, OpenEngine, type WhileLive } from './open-engine.ts'
 
 interface RemoteEnginesOptions {
   /** The file with the list. */
@@ -32,6 +32,8 @@ interface RemoteEnginesOptions {
   appVersion: string
   /** Opens a web address in the user's browser. */
   openInBrowser(url: string): void
+  /** Called whenever an engine responds again; what it begins ends with the signal. */
+  whileLive: WhileLive
   clock: Clock
   logger: Logger
 }

@@ -1,14 +1,16 @@
-import { ActionIcon, Popover } from '@mantine/core'
+import { ActionIcon, Button, Popover } from '@mantine/core'
 import { IconBell } from '@tabler/icons-react'
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
+import { needsSomebody } from '../../shared/contract/index.ts'
 import { useApi } from '../api/api.tsx'
 import { useSeesNodesOnly } from '../api/use-me.ts'
 import { useHasOperation } from '../state/remote-engines.ts'
 import { plural } from '../ui/numbers.ts'
-import { needsSomebody, SEVERITY_LOOK, SeverityIcon, worstOf } from '../ui/severity.tsx'
+import { SEVERITY_LOOK, SeverityIcon, worstOf } from '../ui/severity.tsx'
 import { RelativeTime } from '../ui/time.tsx'
+import { notificationPermission } from './alert-notices.tsx'
 import classes from './alerts-bell.module.css'
 
 const ASKED_MAX = 100
@@ -25,6 +27,7 @@ function Bell() {
   const { query } = useApi()
   const { data } = useQuery(query.alerts.list.queryOptions({ input: { state: 'firing', limit: ASKED_MAX } }))
   const [isOpened, setOpened] = useState(false)
+  const [permission, setPermission] = useState(notificationPermission)
   const open = (data?.alerts ?? []).filter(needsSomebody)
   const others = (data?.alerts.length ?? 0) - open.length
   const worst = worstOf(open)
@@ -68,6 +71,13 @@ function Bell() {
               </li>
             ))}
           </ul>
+        )}
+        {permission === 'default' && window.scrapdeck === undefined && (
+          <p className={classes.ask}>
+            <Button onClick={() => void Notification.requestPermission().then(setPermission)}>
+              Notify me in this browser
+            </Button>
+          </p>
         )}
         <footer className={classes.foot}>
           <span className="faint">

@@ -6,6 +6,7 @@ import { Notices } from '../ui/notify.tsx'
 import { EVERYWHERE, useKeys } from '../state/keys.ts'
 import { useAlertRuleEditor } from '../state/open-alert-rule.ts'
 import { openRunDialog, useRunDialog } from '../state/open-run-dialog.ts'
+import { AlertNotices } from './alert-notices.tsx'
 import classes from './frame.module.css'
 import { KeysOverlay } from './keys-overlay.tsx'
 import { loadPatiently } from './load-patiently.ts'
@@ -70,6 +71,7 @@ export function Frame() {
         </div>
       </main>
       <Notices />
+      <AlertNotices />
       <StatusBar />
       <Palette onShowKeys={() => setKeysOpened(true)} />
       <KeysOverlay opened={keysOpened} onClose={() => setKeysOpened(false)} />

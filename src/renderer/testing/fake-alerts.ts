@@ -2,6 +2,7 @@ import { implement } from '@orpc/server'
 import {
   type Alert,
   type AlertChannel,
+  type AlertNotice,
   type AlertReport,
   type AlertLabels,
   type AlertRule,
@@ -32,7 +33,14 @@ export function createFakeAlerts(world: FakeWorld) {
   const alerts = new Map((firstRun ? [] : fakeAlerts(world, [...rules.values()], nowMs)).map((one) => [one.id, one]))
   const silences = new Map((firstRun ? [] : fakeSilences(nowMs)).map((silence) => [silence.id, silence]))
   const channels = new Map((firstRun ? [] : fakeChannels(nowMs)).map((channel) => [channel.id, channel]))
+  const notices: AlertNotice[] = []
   const changed = () => emit({ kind: 'alerts' })
+  const positionOf = (count: number) => (count === 0 ? '0' : `msg_0_${count.toString(36)}`)
+  /** As if a channel of the desktop had been told. */
+  const notify = (notice: Omit<AlertNotice, 'id' | 'atMs'>) => {
+    notices.push({ ...notice, id: positionOf(notices.length + 1), atMs: Date.now() })
+    changed()
+  }
 
   const ruleOf = (id: string): AlertRuleState =>
     rules.get(branded(id)) ??
@@ -88,6 +96,10 @@ export function createFakeAlerts(world: FakeWorld) {
         for (const one of open) alerts.set(one.id, { ...one, acknowledged: { by: me, atMs: Date.now() } })
         changed()
         return { acknowledged: open.length }
+      }),
+      notices: os.alerts.notices.handler(({ input: { after } }) => {
+        const begin = after === undefined ? notices.length : Number.parseInt(after.split('_')[2] ?? '0', 36)
+        return { notices: notices.slice(begin), after: positionOf(notices.length) }
       }),
       report: os.alerts.report.handler(({ input: { days } }) => aReport(Date.now(), days))
     },
@@ -173,7 +185,12 @@ export function createFakeAlerts(world: FakeWorld) {
         return { removed }
       }),
       test: os.alertChannels.test.handler(({ input }) => {
-        const { problem, target } = channelOf(input.id)
+        const { problem, target, enabled } = channelOf(input.id)
+        if (target.kind === 'desktop') {
+          const test = { groupId: 'test', severity: null, title: 'Test: Scrapdeck', alertIds: [], retryJobIds: [] }
+          if (enabled) notify({ ...test, body: 'This is a test message of Scrapdeck. Nothing is wrong.' })
+          return { ok: enabled, answer: enabled ? 'Everybody gets it now.' : 'It is turned off.', conversation: [] }
+        }
         if (target.kind !== 'email')
           return problem === null
             ? { ok: true, answer: '200 ok after 131 ms', conversation: ['> POST (the address is secret)', '< 200 ok'] }

@@ -29,10 +29,6 @@ export function SeverityText({ severity }: { severity: AlertSeverity }) {
   )
 }
 
-/** Firing alerts that somebody is told of and nobody has taken yet. */
-export const needsSomebody = ({ state, acknowledged, muted }: Alert): boolean =>
-  state === 'firing' && acknowledged === null && muted === null
-
 /** null: there is none. */
 export const worstOf = (alerts: readonly Pick<Alert, 'severity'>[]): AlertSeverity | null =>
   SEVERITIES.find((severity) => alerts.some((alert) => alert.severity === severity)) ?? null

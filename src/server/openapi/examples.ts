@@ -543,6 +543,19 @@ export const EXAMPLES: ExamplesOf<InferContractRouterInputs<Contract>, InferCont
       input: { ids: [ALERT_ID] },
       output: { acknowledged: 1 }
     },
+    notices: {
+      summary: 'What channels of the desktop were told after a position; without one, only where to begin',
+      input: { after: 'msg_mk2f8z00_1a' },
+      output: {
+        notices: [
+          {
+            ...{ id: 'msg_mk2f8z00_1b', atMs: NOON_MS, groupId: 'a group', severity: alert.severity, body: alert.text },
+            ...{ title: `Critical: ${alert.subject}`, alertIds: [ALERT_ID], retryJobIds: [] }
+          }
+        ],
+        after: 'msg_mk2f8z00_1b'
+      }
+    },
     report: {
       summary: 'What happened in the last days: runs, failures, new errors',
       input: { days: 7 },

@@ -114,6 +114,10 @@ export const Alert = z.object({
 })
 export type Alert = z.infer<typeof Alert>
 
+/** Firing alerts that somebody is told of and nobody has taken yet. */
+export const needsSomebody = ({ state, acknowledged, muted }: Alert): boolean =>
+  state === 'firing' && acknowledged === null && muted === null
+
 export const AlertSilence = AlertScope.extend({
   project: AnyProjectName.nullable(),
   id: AlertSilenceId,
@@ -223,6 +227,26 @@ export const AlertRuleState = AlertRule.extend({
 })
 export type AlertRuleState = z.infer<typeof AlertRuleState>
 
+/** A message of a channel of the desktop, ready to be shown. */
+export const AlertNotice = z.object({
+  id: z.string(),
+  atMs: z.number(),
+  /** One that is shown replaces an earlier one of the same group. */
+  groupId: z.string(),
+  /** null: it says that something is over, or is a test. */
+  severity: AlertSeverity.nullable(),
+  title: z.string(),
+  body: z.string(),
+  /** Those that fire, in the order of the text: the first one is what to open. */
+  alertIds: z.array(AlertId),
+  /** Runs that have ended and could be tried again. */
+  retryJobIds: z.array(JobId)
+})
+export type AlertNotice = z.infer<typeof AlertNotice>
+
+/** The id of a message; `0`: before all of them. */
+const NoticePosition = z.string().regex(/^(?:0|msg_[0-9a-z]{1,12}_[0-9a-z]{1,10})$/)
+
 export const alertsContract = {
   /** Firing ones first, the most severe first; then ended ones, newest first. Without those that only wait. */
   list: read('read', 'GET /alerts', 'seen', { answerBytes: () => 1_500_000 })
@@ -242,6 +266,13 @@ export const alertsContract = {
   acknowledge: write('alerts.answer', 'POST /alerts/acknowledge', { ids: 'alerts' })
     .input(z.object({ ids: z.array(AlertId).min(1).max(1_000) }))
     .output(z.object({ acknowledged: z.number().int() })),
+  /**
+   * What channels of the desktop were told after this position, oldest first; without `after`: only the position to
+   * begin with. A change of kind `alerts` says that there may be more.
+   */
+  notices: read('read', 'GET /alerts/notices', 'seen')
+    .input(z.object({ after: NoticePosition.optional() }))
+    .output(z.object({ notices: z.array(AlertNotice), after: NoticePosition })),
   /** Of the last days, as channels get it of a day or a week. */
   report: read('read', 'GET /alerts/report', 'seen')
     .input(z.object({ days: z.coerce.number().int().min(1).max(7).default(1) }))

@@ -37,7 +37,6 @@ const NOT_COVERED = [
   'items.diff',
   'items.export',
   'logs.tail',
-  'alertChannels.test',
   'system.runDemo',
   'system.createEnvironment',
   'webhooks.test'
@@ -460,6 +459,24 @@ export function describeContract(name: string, open: () => Promise<OpenedEngine>
       expect(await codeOf(client.alertRules.remove({ id: rule.id }))).toBe('ALERT_RULE_NOT_FOUND')
       expect(await client.alertChannels.remove({ id: channel.id })).toEqual({ removed: true })
       expect(await codeOf(client.alertChannels.remove({ id: channel.id }))).toBe('ALERT_CHANNEL_NOT_FOUND')
+    })
+
+    it('gives what desktop channels are told to those who show it, from where they began', async () => {
+      const client = await start()
+      const { channel } = await client.alertChannels.create({ name: 'desk', target: { kind: 'desktop' } })
+      const { after, notices: earlier } = await client.alerts.notices({})
+      expect(earlier).toEqual([])
+      expect(await client.alertChannels.test({ id: channel.id })).toMatchObject({ ok: true })
+      const told = await client.alerts.notices({ after })
+      const nothing = { severity: null, alertIds: [], retryJobIds: [] }
+      expect(told.notices).toMatchObject([{ ...nothing, title: 'Test: Scrapdeck', atMs: expect.any(Number) }])
+      expect(await client.alerts.notices({ after: told.after })).toEqual({ notices: [], after: told.after })
+      expect(await client.alerts.notices({})).toEqual({ notices: [], after: told.after })
+
+      const { id, name, target } = channel
+      await client.alertChannels.update({ id, name, target, enabled: false })
+      expect(await client.alertChannels.test({ id })).toMatchObject({ ok: false })
+      expect((await client.alerts.notices({ after: told.after })).notices).toEqual([])
     })
 
     it('lets only users with a password have second factors, which an owner resets', async () => {

@@ -15,6 +15,7 @@ export const OUTBOX_SQL = {
     ORDER BY next_try_at_ms, sequence LIMIT ?`,
   nextDue: `SELECT min(next_try_at_ms) FROM deliveries WHERE webhook_id = ? AND state = 'waiting' AND next_try_at_ms > ?`,
   page: `SELECT ${DELIVERY} FROM deliveries WHERE webhook_id = ? AND sequence < ? ORDER BY sequence DESC LIMIT ?`,
+  pageAfter: `SELECT ${DELIVERY} FROM deliveries WHERE webhook_id = ? AND sequence > ? ORDER BY sequence LIMIT ?`,
   pageOfState: `SELECT ${DELIVERY} FROM deliveries WHERE webhook_id = ? AND state = ? AND sequence < ?
     ORDER BY sequence DESC LIMIT ?`,
   prune: `DELETE FROM deliveries WHERE sequence IN (SELECT sequence FROM deliveries
@@ -80,6 +81,7 @@ export function createOutbox(database: Database) {
   const due = database.prepare<[string, number, number], DeliveryRow>(OUTBOX_SQL.due)
   const nextDue = database.prepare<[string, number], number | null>(OUTBOX_SQL.nextDue).pluck()
   const page = database.prepare<[string, number, number], DeliveryRow>(OUTBOX_SQL.page)
+  const pageAfter = database.prepare<[string, number, number], DeliveryRow>(OUTBOX_SQL.pageAfter)
   const pageOfState = database.prepare<[string, string, number, number], DeliveryRow>(OUTBOX_SQL.pageOfState)
   const one = database.prepare<[number], DeliveryRow>(`SELECT ${DELIVERY} FROM deliveries WHERE sequence = ?`)
   const conclude = database.prepare(
@@ -267,6 +269,23 @@ export function createOutbox(database: Database) {
       return rows.map(toDelivery)
     },
 
+    newestDelivery(webhookIds: readonly WebhookId[]): string | null {
+      const newest = webhookIds
+        .flatMap((id) => page.all(id, Number.MAX_SAFE_INTEGER, 1))
+        .toSorted(bySequence)
+        .at(-1)
+      return newest === undefined ? null : toDelivery(newest).id
+    },
+
+    deliveriesAfter(webhookIds: readonly WebhookId[], after: string | null, limit: number): StoredDelivery[] {
+      const above = after === null ? 0 : (sequenceOf(after) ?? 0)
+      return webhookIds
+        .flatMap((id) => pageAfter.all(id, above, limit))
+        .toSorted(bySequence)
+        .slice(0, limit)
+        .map(toDelivery)
+    },
+
     replay(webhookId: WebhookId, ids: string[], nowMs: number): number {
       const sequences = ids.length === 0 ? allDead.all(webhookId) : ids.map((id) => sequenceOf(id) ?? -1)
       const counted = countFor(webhookId)
@@ -301,6 +320,8 @@ export function createOutbox(database: Database) {
     }
   }
 }
+
+const bySequence = (one: DeliveryRow, other: DeliveryRow): number => one.sequence - other.sequence
 
 function toDelivery({ sequence, ...row }: DeliveryRow): StoredDelivery {
   return {

@@ -241,6 +241,8 @@ export function createSqlStore({ driver, clock, logger, scheduleFlush = setImmed
     listDueDeliveries: (nowMs, limitEach) => read(() => outbox.due(nowMs, limitEach)),
     concludeTries: (tries) => write(() => outbox.conclude(tries)),
     listDeliveries: (webhookId, page) => read(() => outbox.deliveries(webhookId, page)),
+    findNewestDelivery: (webhookIds) => read(() => outbox.newestDelivery(webhookIds)),
+    listDeliveriesAfter: (webhookIds, after, limit) => read(() => outbox.deliveriesAfter(webhookIds, after, limit)),
     replayDeliveries: (webhookId, ids, nowMs) => write(() => outbox.replay(webhookId, ids, nowMs)),
 
     claimAnswer: (claim) => write(() => answers.claim(claim)),

@@ -1,5 +1,12 @@
 import { describe, expect, test } from 'vitest'
-import type { AlertId, AlertRule, AlertRuleId, AlertSilence, AlertSilenceId } from '../../../shared/contract/index.ts'
+import type {
+  AlertId,
+  AlertRule,
+  AlertRuleId,
+  AlertSilence,
+  AlertSilenceId,
+  WebhookId
+} from '../../../shared/contract/index.ts'
 import { aProjectName, aWebhookId, branded, type Plain } from '../../../shared/testing/ids.ts'
 import type { AlertPage, AlertWrite, NewWebhook, StoredAlertGroup, StoredEpisode } from '../records.ts'
 import type { AlertStore } from '../store.ts'
@@ -145,6 +152,26 @@ export function describeAlerts(story: Story): void {
           ['other', 0]
         ]
       ])
+    })
+
+    test('what channels were told is found in its order, from any message of any of them on', async () => {
+      const [one, other] = [aWebhookId(CHANNEL), aWebhookId('d'.repeat(32))]
+      const after = async (ids: WebhookId[], id: string | null, limit = 10) =>
+        (await story.store.listDeliveriesAfter(ids, id, limit)).map(({ id: of }) => of)
+      expect(await story.store.findNewestDelivery([one])).toBeNull()
+      await putChannel()
+      await putChannel({ id: other, name: 'other' })
+      for (const channel of [CHANNEL, other, CHANNEL]) {
+        await story.store.writeAlerts(aWrite({ messages: [aMessage(channel)] }))
+      }
+      await story.reopen()
+      const [first, second, third] = await after([one, other], null)
+      expect(await story.store.findNewestDelivery([one, other])).toBe(third)
+      expect(await story.store.findNewestDelivery([other])).toBe(second)
+      expect(await after([one, other], first!)).toEqual([second, third])
+      expect(await after([one, other], first!, 1)).toEqual([second])
+      expect(await after([one], second!)).toEqual([third])
+      expect([await after([one], third!), await after([], null)]).toEqual([[], []])
     })
 
     test('a channel that is turned off or removed is told nothing, and the rest is written', async () => {

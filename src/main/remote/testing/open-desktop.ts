@@ -15,6 +15,7 @@ import { makeTestDirectory } from '../../../server/testing/test-directory.ts'
 import type { desktopContract, EngineSettings, RemoteEngine } from '../../../shared/desktop/contract.ts'
 import { fromWireError } from '../../../shared/wire-errors.ts'
 import type { EngineClient } from '../connection.ts'
+import type { WhileLive } from '../open-engine.ts'
 import { openRemoteEngines } from '../remote-engines.ts'
 
 /** Of the fake engine of the server's tests. */
@@ -36,7 +37,8 @@ export async function openDesktop({
   directory = makeTestDirectory(),
   appVersion = '0.1.0',
   sshProgram = 'ssh',
-  onBrowser = (_url: string) => {}
+  onBrowser = (_url: string) => {},
+  whileLive = (() => {}) as WhileLive
 } = {}) {
   const opened: string[] = []
   const seams = { clock: systemClock, random: systemRandom, logger: silentLogger }
@@ -50,7 +52,7 @@ export async function openDesktop({
       opened.push(url)
       onBrowser(url)
     },
-    ...seams
+    ...{ ...seams, whileLive }
   })
   onTestFinished(() => remote.stop())
   const { engines } = connectPort<ContractRouterClient<typeof desktopContract>>(remote.connectApp)

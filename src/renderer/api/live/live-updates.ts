@@ -30,7 +30,7 @@ export const LIVE_UPDATES = {
   storage: outdates(({ storage }) => refetch(storage.usage, storage.policy)),
   webhooks: outdates(({ webhooks, alertChannels }) => refetch(webhooks.list, webhooks.deliveries, alertChannels.list)),
   alerts: outdates(({ alerts, alertRules, alertSilences, alertChannels }) =>
-    refetch(alerts.list, alertRules.list, alertSilences.list, alertChannels.list, alertChannels.names)
+    refetch(alerts.list, alerts.notices, alertRules.list, alertSilences.list, alertChannels.list, alertChannels.names)
   )
 } as const satisfies LiveUpdates
 

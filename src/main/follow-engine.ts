@@ -1,0 +1,85 @@
+import type { AlertNotice, Change, Contract, Figures } from '../shared/contract/index.ts'
+import { needsSomebody } from '../shared/contract/index.ts'
+import type { ContractRouterClient } from '@orpc/contract'
+import { type Clock, sleep } from '../engine/runtime/clock.ts'
+
+/** What the shell shows of an engine while no window is open. */
+export interface Shown {
+  figures(figures: Figures): void
+  /** How many alerts nobody has taken yet; at most `ALERTS_MAX`, which then means at least. */
+  alerts(count: number): void
+  /** Oldest first; never empty. */
+  notices(notices: AlertNotice[]): void
+}
+
+export type EngineReads = Pick<ContractRouterClient<Contract>, 'alerts' | 'events' | 'system'>
+
+export const ALERTS_MAX = 100
+/** In a storm, what there is to show is read at most this often. */
+const READ_EVERY_MS = 1_000
+const AGAIN_MS = 5_000
+
+/**
+ * Calls `shown` with what there is and after each change, until the signal aborts. What channels of the desktop are told
+ * from now on is shown once, also if the connection breaks in between; what they were told before is not shown.
+ */
+export async function followEngine(
+  client: EngineReads,
+  shown: Shown,
+  { clock, signal, onBroken }: { clock: Clock; signal: AbortSignal; onBroken: (error: unknown) => void }
+): Promise<void> {
+  let after: string | undefined
+  let alertsOutdated = Promise.withResolvers<void>()
+  while (!signal.aborted) {
+    const broken = new AbortController()
+    const both = AbortSignal.any([signal, broken.signal])
+    try {
+      // Subscribed before the first read, so that no change is lost in between.
+      const batches = await client.events.subscribe({}, { signal: both })
+      await Promise.all([readFigures(both), readChanges(batches), readAlerts(both)])
+    } catch (error) {
+      if (!signal.aborted) onBroken(error)
+    }
+    broken.abort()
+    await sleep(clock, AGAIN_MS, signal)
+  }
+
+  async function readFigures(until: AbortSignal): Promise<void> {
+    shown.figures((await client.system.status(undefined, { signal: until })).figures)
+  }
+
+  async function readChanges(batches: AsyncIterable<{ reset: boolean; changes: Change[] }>): Promise<void> {
+    for await (const { reset, changes } of batches) {
+      for (const change of changes) if (change.kind === 'figures') shown.figures(change.figures)
+      if (reset || changes.some(({ kind }) => kind === 'alerts')) alertsOutdated.resolve()
+    }
+    throw new Error('The engine has ended the connection')
+  }
+
+  async function readAlerts(until: AbortSignal): Promise<void> {
+    while (!until.aborted) {
+      alertsOutdated = Promise.withResolvers()
+      await readNotices(until)
+      const { alerts } = await client.alerts.list({ state: 'firing', limit: ALERTS_MAX }, { signal: until })
+      shown.alerts(alerts.filter(needsSomebody).length)
+      await sleep(clock, READ_EVERY_MS, until)
+      await Promise.race([alertsOutdated.promise, aborted(until)])
+    }
+  }
+
+  async function readNotices(until: AbortSignal): Promise<void> {
+    const told: AlertNotice[] = []
+    for (let isMore = true; isMore; ) {
+      const found = await client.alerts.notices({ after }, { signal: until })
+      after = found.after
+      told.push(...found.notices)
+      isMore = found.notices.length > 0
+    }
+    if (told.length > 0) shown.notices(told)
+  }
+}
+
+const aborted = (signal: AbortSignal): Promise<void> =>
+  new Promise((resolve) =>
+    signal.aborted ? resolve() : signal.addEventListener('abort', () => resolve(), { once: true })
+  )

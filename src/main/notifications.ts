@@ -1,0 +1,86 @@
+import { Notification } from 'electron'
+import type { AlertNotice, Contract } from '../shared/contract/index.ts'
+import type { ContractRouterClient } from '@orpc/contract'
+import { viewOfAlerts } from './alerts-view.ts'
+import { noticesToShow } from '../shared/notices-to-show.ts'
+
+export interface NotifyingEngine {
+  /** null: the engine of this app. */
+  id: string | null
+  name: string
+  isReadOnly: boolean
+  client: Pick<ContractRouterClient<Contract>, 'alerts' | 'jobs'>
+}
+
+export interface Notifications {
+  show(engine: NotifyingEngine, notices: readonly AlertNotice[]): void
+  close(): void
+}
+
+/** The system may keep them for long; without a reference to it, a notification forgets what a click means. */
+const KEPT_MAX = 100
+
+/**
+ * Alerts as notifications of the operating system. A click opens the alert; buttons, where the system has them,
+ * acknowledge it and try its runs again.
+ */
+export function createNotifications(open: (view: string) => void): Notifications {
+  const kept = new Map<string, Notification>()
+
+  function keep(key: string, notification: Notification): void {
+    kept.get(key)?.close()
+    kept.delete(key)
+    kept.set(key, notification)
+    const [oldest] = kept.keys()
+    if (kept.size > KEPT_MAX && oldest !== undefined) kept.delete(oldest)
+  }
+
+  function showOne(engine: NotifyingEngine, notice: Omit<AlertNotice, 'id' | 'atMs'>): void {
+    const { groupId, severity, body, alertIds } = notice
+    const actions = engine.isReadOnly ? [] : actionsOf(engine.client, notice)
+    const notification = new Notification({
+      title: plain(engine.id === null ? notice.title : `${engine.name}: ${notice.title}`),
+      body: plain(body),
+      urgency: severity === 'critical' ? 'critical' : 'normal',
+      silent: severity === null,
+      actions: actions.map(({ text }) => ({ type: 'button', text }))
+    })
+    notification.on('click', () => open(viewOfAlerts(engine.id, alertIds[0])))
+    notification.on('action', ({ actionIndex }) => {
+      actions[actionIndex]?.run().catch((error: Error) =>
+        showOne(engine, {
+          ...{ ...notice, severity: null, retryJobIds: [] },
+          ...{ title: `${actions[actionIndex]!.text} failed`, body: error.message }
+        })
+      )
+    })
+    keep(`${engine.id} ${groupId}`, notification)
+    notification.show()
+  }
+
+  return {
+    show: (engine, notices) => noticesToShow(notices).forEach((notice) => showOne(engine, notice)),
+    close() {
+      for (const notification of kept.values()) notification.close()
+      kept.clear()
+    }
+  }
+}
+
+function actionsOf(
+  client: NotifyingEngine['client'],
+  { alertIds, retryJobIds }: Pick<AlertNotice, 'alertIds' | 'retryJobIds'>
+) {
+  const acknowledge = {
+    text: 'Acknowledge',
+    run: () => client.alerts.acknowledge({ ids: alertIds }) as Promise<unknown>
+  }
+  const retry = {
+    text: retryJobIds.length === 1 ? 'Retry' : `Retry ${retryJobIds.length} runs`,
+    run: () => client.jobs.retry({ ids: retryJobIds }) as Promise<unknown>
+  }
+  return [...(alertIds.length > 0 ? [acknowledge] : []), ...(retryJobIds.length > 0 ? [retry] : [])]
+}
+
+/** Linux shows markup and links in a notification, which texts of spiders and nodes must not become. */
+const plain = (text: string): string => text.replaceAll('<', '‹').replaceAll('>', '›')

@@ -1,0 +1,55 @@
+import { fireEvent, screen, waitFor } from '@testing-library/react'
+import { afterEach, beforeEach, expect, it, vi } from 'vitest'
+import { createFakeEngine, type FakeEngine } from '../testing/fake-engine.ts'
+import { renderApp } from '../testing/render-app.tsx'
+
+let engine: FakeEngine
+let app: ReturnType<typeof renderApp>
+let shown: { title: string; body: string | undefined }[]
+let answer: NotificationPermission
+
+beforeEach(() => {
+  shown = []
+  answer = 'default'
+  class FakeNotification {
+    static get permission() {
+      return answer
+    }
+    static requestPermission = async () => (answer = 'granted')
+    constructor(title: string, { body }: NotificationOptions = {}) {
+      shown.push({ title, body })
+    }
+  }
+  vi.stubGlobal('Notification', FakeNotification)
+  vi.stubGlobal('isSecureContext', true)
+  engine = createFakeEngine({ jobCount: 5 })
+  app = renderApp(engine)
+})
+afterEach(() => {
+  app.stop()
+  vi.unstubAllGlobals()
+  vi.restoreAllMocks()
+})
+
+async function tell() {
+  const { channel } = await engine.client.alertChannels.create({ name: 'desk', target: { kind: 'desktop' } })
+  await engine.client.alertChannels.test({ id: channel.id })
+}
+
+it('a page that somebody looks at shows what desktop channels are told, with a way to the alerts', async () => {
+  await screen.findByRole('heading', { name: 'Overview' })
+  await tell()
+  expect(await screen.findByText(/^Test: Scrapdeck\. This is a test message/)).toBeTruthy()
+  fireEvent.click(screen.getByRole('button', { name: 'Open' }))
+  await waitFor(() => expect(app.router.state.location.pathname).toBe('/alerts'))
+  expect(shown).toEqual([])
+})
+
+it('whoever has allowed it in the bell gets a notification while nobody looks at the page', async () => {
+  fireEvent.click(await screen.findByRole('button', { name: /^Alerts:/ }))
+  fireEvent.click(await screen.findByRole('button', { name: 'Notify me in this browser' }))
+  await waitFor(() => expect(screen.queryByRole('button', { name: 'Notify me in this browser' })).toBeNull())
+  vi.spyOn(document, 'visibilityState', 'get').mockReturnValue('hidden')
+  await tell()
+  await waitFor(() => expect(shown).toMatchObject([{ title: 'Test: Scrapdeck' }]))
+})

@@ -1,0 +1,48 @@
+import { useQuery } from '@tanstack/react-query'
+import { useNavigate } from '@tanstack/react-router'
+import { useEffect, useState } from 'react'
+import type { AlertNotice } from '../../shared/contract/index.ts'
+import { noticesToShow } from '../../shared/notices-to-show.ts'
+import { useApi } from '../api/api.tsx'
+import { useHasOperation } from '../state/remote-engines.ts'
+import { notifyLink } from '../ui/notify.tsx'
+
+/** Shows what desktop channels are told while a page is open in a browser. The desktop app does so by itself. */
+export function AlertNotices() {
+  const has = useHasOperation()
+  return has('alerts.notices') && window.scrapdeck === undefined ? <Shown /> : null
+}
+
+function Shown() {
+  const { query } = useApi()
+  const navigate = useNavigate()
+  const [after, setAfter] = useState<string>()
+  const { data } = useQuery(query.alerts.notices.queryOptions({ input: { after } }))
+  useEffect(() => {
+    if (data === undefined || data.after === after) return
+    setAfter(data.after)
+    for (const notice of noticesToShow(data.notices)) {
+      show(notice, () => void navigate({ to: '/alerts', search: { alert: notice.alertIds[0] } }))
+    }
+  }, [data, after, navigate])
+  return null
+}
+
+type ToShow = Pick<AlertNotice, 'title' | 'body' | 'groupId' | 'severity'>
+
+/** Outside the page only if nobody looks at it, and the user has allowed it. */
+function show({ title, body, groupId, severity }: ToShow, open: () => void): void {
+  if (document.visibilityState === 'visible' || notificationPermission() !== 'granted') {
+    return notifyLink(`${title}. ${body.replaceAll('\n', ' · ')}`, 'Open', open)
+  }
+  const notification = new Notification(title, { body, tag: groupId, silent: severity === null })
+  notification.onclick = () => {
+    window.focus()
+    notification.close()
+    open()
+  }
+}
+
+/** What the user has answered so far. Over plain HTTP beyond localhost, browsers show none. */
+export const notificationPermission = (): NotificationPermission =>
+  window.isSecureContext && 'Notification' in window ? Notification.permission : 'denied'
