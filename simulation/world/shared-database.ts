@@ -2,7 +2,7 @@ import { ScrapdeckError } from '../../src/shared/errors.ts'
 import { FakeDatabase } from '../../src/engine/leadership/testing/fake-database.ts'
 import { silentLogger } from '../../src/engine/runtime/logger.ts'
 import { createNextEntry } from '../../src/engine/store/audit/next-entry.ts'
-import type { NewAuditRecord } from '../../src/engine/store/records.ts'
+import type { NewAuditEntry } from '../../src/engine/store/records.ts'
 import type { Lease } from '../../src/engine/store/lease-table.ts'
 import { openSqliteStoreHere } from '../../src/engine/store/sqlite/sqlite-store.ts'
 import type { Store } from '../../src/engine/store/store.ts'
@@ -141,7 +141,7 @@ export class SharedDatabase {
     })
   }
 
-  async #carryOut(method: string, parameters: unknown[], entry: NewAuditRecord | null): Promise<unknown> {
+  async #carryOut(method: string, parameters: unknown[], entry: NewAuditEntry | null): Promise<unknown> {
     const { time, witness } = this.#parts
     time.busy += 1
     try {

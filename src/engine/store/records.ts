@@ -858,6 +858,13 @@ export interface StoredErrorGroupDetail {
 /** What somebody does or tried to do: an entry of the audit log without its place there. */
 export type NewAuditRecord = Omit<AuditRecord, 'seq' | 'changes'>
 
+/** The same as text, for the write that it belongs to: threads pass on a text much faster than an object. */
+export interface NewAuditEntry {
+  columns: Omit<StoredAuditEntry, 'seq' | 'record' | 'hash'>
+  /** As in the store, but for the place (store/audit/chain.ts). */
+  text: string
+}
+
 /** As it is in the store; the hash is over this very text and the hash before it. */
 export interface StoredAuditEntry {
   seq: number

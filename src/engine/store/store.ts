@@ -49,6 +49,7 @@ import type {
   LogPage,
   UnarchivedRun,
   UnindexedLog,
+  NewAuditEntry,
   NewAuditRecord,
   NewJob,
   StoredJob,
@@ -702,7 +703,7 @@ export interface AuditStore {
    * The write that `call` begins gets this entry, in the same transaction: neither is there without the other. `call`
    * must begin one at once, and only that one gets it. What it changes is added to the entry.
    */
-  withAudit<T>(record: NewAuditRecord, call: () => Promise<T>): Promise<T>
+  withAudit<T>(entry: NewAuditEntry, call: () => Promise<T>): Promise<T>
   /** An entry of its own, for what changed nothing here. */
   appendAudit(record: NewAuditRecord): Promise<void>
   /** Newest first, those before `before`. A page looks at so many entries: it may be empty and not the last. */

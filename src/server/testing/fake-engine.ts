@@ -35,7 +35,7 @@ import {
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { aJob } from '../../shared/testing/builders.ts'
 import { aProjectName, aVersionName } from '../../shared/testing/ids.ts'
-import type { NewAuditRecord } from '../../engine/store/records.ts'
+import type { NewAuditEntry, NewAuditRecord } from '../../engine/store/records.ts'
 import type { AuditStore, SecondFactorStore, Store } from '../../engine/store/store.ts'
 import { IncomingFiles } from '../../engine/blobs/incoming-files.ts'
 import { makeTestDirectory } from './test-directory.ts'
@@ -276,8 +276,8 @@ function createFakeAccess(ownerName: string, clock: FakeClock, audited: NewAudit
     deleteRole: async () => true,
     recordAccess: async () => {}
   }
-  const withAudit = <T>(record: NewAuditRecord, call: () => Promise<T>): Promise<T> => {
-    audited.push(record)
+  const withAudit = <T>({ text }: NewAuditEntry, call: () => Promise<T>): Promise<T> => {
+    audited.push(JSON.parse(text) as NewAuditRecord)
     return call()
   }
   const store = auditedStore({ ...users, ...createFakeSecondFactorStore(), withAudit } as Store, auditTicket)

@@ -1,5 +1,6 @@
 import type { NewAuditRecord } from '../records.ts'
 import type { Store } from '../store.ts'
+import { prepareEntry } from './chain.ts'
 
 /** The entry of an operation, until it is written. */
 export interface AuditTicket {
@@ -43,7 +44,7 @@ export function auditedStore<Kind extends Store>(store: Kind, ticketOf: () => Au
         const record = ticket?.take() ?? null
         if (record === null) return perform(...values)
         return store
-          .withAudit(record, () => perform(...values))
+          .withAudit(prepareEntry(record), () => perform(...values))
           .then((result) => {
             if (changedNothing(result)) ticket!.giveBack()
             return result

@@ -2,16 +2,17 @@ import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import type { AuditRecord } from '../../../shared/contract/index.ts'
 import { anAuditRecord } from '../testing/audit.ts'
-import { ChainCheck, columnsOf, hashOf, inOrder, NO_HASH, writeRecord } from './chain.ts'
+import { ChainCheck, columnsOf, hashOf, inOrder, NO_HASH, placeEntry, prepareEntry, RECORD_MAX_BYTES } from './chain.ts'
 
 const START = { seq: 0, hash: NO_HASH }
 
 function chainOf(names: readonly string[]) {
   let hash = NO_HASH
   return names.map((operation, at) => {
-    const { record, text } = writeRecord(at + 1, anAuditRecord({ operation, input: JSON.stringify(operation) }))
-    hash = hashOf(hash, text)
-    return { ...columnsOf(record), record: text, hash }
+    const given = prepareEntry(anAuditRecord({ operation, input: JSON.stringify(operation) }))
+    const entry = placeEntry(at + 1, given)
+    hash = hashOf(hash, entry.record)
+    return { ...entry, hash }
   })
 }
 
@@ -80,10 +81,39 @@ it('a hash that was kept elsewhere tells a chain that was written anew as a whol
 })
 
 it('an entry that was sent as JSON with its fields in another order has the same text', () => {
-  const { text } = writeRecord(1, anAuditRecord({ targets: [{ noun: 'node', name: 'a' }] }), [
+  const given = prepareEntry(anAuditRecord({ targets: [{ noun: 'node', name: 'a' }] }))
+  const { record: text } = placeEntry(1, given, [
     { noun: 'node', name: 'a', fields: [{ field: 'slots', before: '1', after: '2' }] }
   ])
   const parsed = JSON.parse(text) as AuditRecord
   const reversed = Object.fromEntries(Object.entries(parsed).toReversed()) as unknown as AuditRecord
   expect(inOrder(reversed)).toBe(text)
+})
+
+it('whatever is recorded, its text is in order, has its place and is not longer than allowed', () => {
+  const longer = fc.oneof(
+    fc.string({ unit: 'binary', maxLength: 50 }),
+    fc.constantFrom('x'.repeat(3_000), '😀'.repeat(900))
+  )
+  const targets = fc.array(fc.record({ noun: longer, name: longer }), { maxLength: 6 })
+  const fields = fc.record({ field: longer, before: longer, after: longer })
+  const changes = fc.array(fc.record({ noun: longer, name: longer, fields: fc.array(fields, { maxLength: 8 }) }), {
+    maxLength: 25
+  })
+  fc.assert(
+    fc.property(
+      ...([fc.integer({ min: 1, max: Number.MAX_SAFE_INTEGER }), longer, fc.option(longer), targets, changes] as const),
+      (seq, input, project, named, changed) => {
+        const given = anAuditRecord({ input, project, targets: named })
+        for (const some of [[], changed]) {
+          const { record, ...columns } = placeEntry(seq, prepareEntry(given), some)
+          const read = JSON.parse(record) as AuditRecord
+          expect(inOrder(read)).toBe(record)
+          expect(columns).toEqual(columnsOf(read))
+          expect(read.seq).toBe(seq)
+          expect(Buffer.byteLength(record)).toBeLessThanOrEqual(RECORD_MAX_BYTES)
+        }
+      }
+    )
+  )
 })

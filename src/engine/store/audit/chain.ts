@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import type { AuditChange, AuditCheck, AuditRecord } from '../../../shared/contract/index.ts'
-import type { AuditChain, NewAuditRecord, StoredAuditEntry } from '../records.ts'
+import type { AuditChain, NewAuditEntry, NewAuditRecord, StoredAuditEntry } from '../records.ts'
 
 /** Before the first entry. */
 export const NO_HASH = '0'.repeat(64)
@@ -10,30 +10,49 @@ export const RECORD_MAX_BYTES = 4_096
 /** SHA-256 over the hash of the entry before it and the text of this one. */
 export const hashOf = (previousHash: string, record: string): string => hash('sha256', `${previousHash}\n${record}`)
 
+/** Everything about an entry that does not depend on what was written before it. */
+export function prepareEntry(record: NewAuditRecord): NewAuditEntry {
+  // In a column of its own, where PostgreSQL takes no NUL.
+  const project = record.project?.toWellFormed().replaceAll('\0', '\uFFFD') ?? null
+  const { record: whole, text } = shorten({ ...record, project, seq: 0, changes: [] })
+  const { seq: _, ...columns } = columnsOf(whole)
+  return { columns, text }
+}
+
 /**
  * The text that is hashed: always in this order, so that an entry that was exported has it again. Of what does not fit,
  * changes go first, then the request, then what it names.
  */
-export function writeRecord(
+export function placeEntry(
   seq: number,
-  record: NewAuditRecord,
+  { columns, text }: NewAuditEntry,
   changes: readonly AuditChange[] = []
-): { record: AuditRecord; text: string } {
-  // In a column of its own, where PostgreSQL takes no NUL.
-  const project = record.project?.toWellFormed().replaceAll('\0', '\uFFFD') ?? null
-  let whole: AuditRecord = { ...record, project, seq, changes: changes.slice(0, CHANGES_MAX) }
-  if (changes.length > CHANGES_MAX) whole.isCut = true
+): Omit<StoredAuditEntry, 'hash'> {
+  if (changes.length === 0) return { ...columns, seq, record: `${PLACE}${seq}${text.slice(PLACE.length + 1)}` }
+  const record = JSON.parse(text) as AuditRecord
+  const isCut = record.isCut || changes.length > CHANGES_MAX
+  const { record: whole, text: written } = shorten({ ...record, seq, changes: changes.slice(0, CHANGES_MAX), isCut })
+  return { ...columnsOf(whole), record: written }
+}
+
+/** How each text begins; a digit of the place follows. */
+const PLACE = '{"seq":'
+
+function shorten(record: AuditRecord): { record: AuditRecord; text: string } {
+  let whole = record
   let text = inOrder(whole)
-  for (const shorten of SHORTER) {
+  for (const cut of SHORTER) {
     if (isShort(text)) break
-    whole = { ...shorten(whole), isCut: true }
+    whole = { ...cut(whole), isCut: true }
     text = inOrder(whole)
   }
   return { record: whole, text }
 }
 
 const CHANGES_MAX = 20
-const isShort = (text: string): boolean => Buffer.byteLength(text) <= RECORD_MAX_BYTES
+/** So that any place fits into the text of an entry that has none yet. */
+const PLACE_MAX_DIGITS = 16
+const isShort = (text: string): boolean => Buffer.byteLength(text) <= RECORD_MAX_BYTES - PLACE_MAX_DIGITS
 
 const SHORTER: ((record: AuditRecord) => AuditRecord)[] = [
   (record) => ({ ...record, changes: record.changes.map((one) => ({ ...one, fields: one.fields.slice(0, 5) })) }),

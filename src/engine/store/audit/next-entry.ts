@@ -1,11 +1,11 @@
-import type { NewAuditRecord } from '../records.ts'
+import type { NewAuditEntry } from '../records.ts'
 
 /** Hands the entry of an operation to the write that `withAudit` begins at once, for whatever stands before a store. */
 export function createNextEntry() {
-  let next: NewAuditRecord | null = null
+  let next: NewAuditEntry | null = null
   return {
-    withAudit<T>(record: NewAuditRecord, begin: () => T): T {
-      next = record
+    withAudit<T>(entry: NewAuditEntry, begin: () => T): T {
+      next = entry
       try {
         return begin()
       } finally {
@@ -14,10 +14,10 @@ export function createNextEntry() {
     },
 
     /** null: the write that begins now belongs to no operation. Whoever asks first gets it. */
-    take(): NewAuditRecord | null {
-      const record = next
+    take(): NewAuditEntry | null {
+      const entry = next
       next = null
-      return record
+      return entry
     }
   }
 }

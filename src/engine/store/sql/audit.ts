@@ -1,6 +1,6 @@
 import type { AuditChange, AuditFilter } from '../../../shared/contract/index.ts'
-import { columnsOf, EMPTY_CHAIN, hashOf, writeRecord } from '../audit/chain.ts'
-import type { AuditChain, NewAuditRecord, StoredAuditEntry } from '../records.ts'
+import { EMPTY_CHAIN, hashOf, placeEntry } from '../audit/chain.ts'
+import type { AuditChain, NewAuditEntry, StoredAuditEntry } from '../records.ts'
 import type { Database } from './database.ts'
 import type { Outbox } from './outbox.ts'
 import { replaceRow } from './upsert.ts'
@@ -100,17 +100,17 @@ export function createAudit({ database, outbox }: { database: Database; outbox: 
       known = null
     },
 
-    append(given: NewAuditRecord, changes: readonly AuditChange[] = []): void {
+    append(given: NewAuditEntry, changes: readonly AuditChange[] = []): void {
       const before = readChain()
       const seq = before.newest.seq + 1
-      const { record: written, text } = writeRecord(seq, given, changes)
+      const entry = placeEntry(seq, given, changes)
+      const { project, atMs, record: text } = entry
       const hash = hashOf(before.newest.hash, text)
-      const { project } = written
-      insert.run({ ...columnsOf(written), record: text, hash })
+      insert.run({ ...entry, hash })
       known = { ...before, newest: { seq, hash } }
       isRecorded = false
-      outbox.record('audit.recorded', project === null ? [] : [project], given.atMs, () => ({
-        entry: { ...written, previousHash: before.newest.hash, hash }
+      outbox.record('audit.recorded', project === null ? [] : [project], atMs, () => ({
+        entry: { ...JSON.parse(text), previousHash: before.newest.hash, hash }
       }))
     },
 

@@ -2,13 +2,14 @@ import { ScrapdeckError } from '../../../shared/errors.ts'
 import type { ScheduleId, UserId } from '../../../shared/contract/index.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
-import type { NewAuditRecord, NewEvent } from '../records.ts'
+import type { NewAuditEntry, NewEvent } from '../records.ts'
 import type { Store } from '../store.ts'
 import type { Driver } from './database.ts'
 import { differencesOf, type Watched } from '../audit/differences.ts'
 import { createAccess } from './access.ts'
 import { createAlertFacts } from './alert-facts.ts'
 import { createAlerts } from './alerts.ts'
+import { prepareEntry } from '../audit/chain.ts'
 import { createNextEntry } from '../audit/next-entry.ts'
 import { createAudit } from './audit.ts'
 import { createAnswers } from './remembered-answers.ts'
@@ -330,7 +331,7 @@ export function createSqlStore({ driver, clock, logger, scheduleFlush = setImmed
     deleteDigests: (channelIds) => write(() => alertFacts.deleteDigests(channelIds)),
 
     withAudit: entries.withAudit,
-    appendAudit: (record) => write(() => audit.append(record)),
+    appendAudit: (record) => write(() => audit.append(prepareEntry(record))),
     pageAudit: (filter, page) => read(() => audit.page(filter, page)),
     listAuditAfter: (seq, limit) => read(() => audit.after(seq, limit)),
     auditChain: () => read(() => audit.chain()),
@@ -415,19 +416,19 @@ export function createSqlStore({ driver, clock, logger, scheduleFlush = setImmed
     { watched, ...options }: Parameters<typeof commits.write>[1] & { watched?: Watched } = {}
   ): Promise<T> {
     refuseWhenClosing()
-    const record = entries.take()
+    const entry = entries.take()
     try {
-      return await commits.write(record === null ? work : () => recorded(record, work, watched), options)
+      return await commits.write(entry === null ? work : () => recorded(entry, work, watched), options)
     } catch (error) {
       throw driver.explain(error)
     }
   }
 
-  function recorded<T>(record: NewAuditRecord, work: () => T, watched: Watched | undefined): T {
+  function recorded<T>(entry: NewAuditEntry, work: () => T, watched: Watched | undefined): T {
     const before = watched?.read() ?? []
     const result = work()
     if (!changedNothing(result))
-      audit.append(record, watched === undefined ? [] : differencesOf(watched.noun, before, watched.read()))
+      audit.append(entry, watched === undefined ? [] : differencesOf(watched.noun, before, watched.read()))
     return result
   }
 

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import type { AuditRecord } from '../../../shared/contract/index.ts'
 import { aNodeId, aProjectName, aWebhookId } from '../../../shared/testing/ids.ts'
 import { aStoredNode } from '../../testing/builders.ts'
-import { ChainCheck, hashOf, NO_HASH, RECORD_MAX_BYTES } from '../audit/chain.ts'
+import { ChainCheck, hashOf, NO_HASH, prepareEntry, RECORD_MAX_BYTES } from '../audit/chain.ts'
 import type { NewAuditRecord } from '../records.ts'
 import type { Story } from './story.ts'
 
@@ -49,7 +49,7 @@ export function describeAudit(story: Story): void {
 
     test('gets the entry of a write in the same transaction, with what the write has changed', async () => {
       const node = aStoredNode({ id: aNodeId('n-1'), name: 'berlin', slots: 2 })
-      const withEntry = (call: () => Promise<unknown>) => story.store.withAudit(anAuditRecord(), call)
+      const withEntry = (call: () => Promise<unknown>) => story.store.withAudit(prepareEntry(anAuditRecord()), call)
       await withEntry(() => story.store.putNode(node))
       await withEntry(() => story.store.putNode({ ...node, slots: 8 }))
       await withEntry(() => story.store.deleteNode(node.id))
@@ -66,7 +66,7 @@ export function describeAudit(story: Story): void {
 
     test('has no entry of a write that failed, and no gap, whatever was written together with it', async () => {
       const withEntry = (operation: string, call: () => Promise<unknown>) =>
-        story.store.withAudit(anAuditRecord({ operation }), call)
+        story.store.withAudit(prepareEntry(anAuditRecord({ operation })), call)
       const limits = (revision: number) => story.store.putLimits({ revision, rules: [] })
       const written = await Promise.allSettled([
         append({ operation: 'before' }),

@@ -1,7 +1,7 @@
 import { type ErrorCode, isScrapdeckError, ScrapdeckError } from '../../../shared/errors.ts'
 import type { Logger } from '../../runtime/logger.ts'
 import type { PostgresAddress } from '../../runtime/postgres-address.ts'
-import type { NewAuditRecord } from '../records.ts'
+import type { NewAuditEntry } from '../records.ts'
 import type { Store } from '../store.ts'
 import type { SentRows } from './sent-rows.ts'
 
@@ -23,7 +23,7 @@ export interface ToOpen {
 }
 
 /** All calls of one turn of the event loop. `audit`: the entry written with it. */
-export type Calls = [id: number, verb: Verb, args: unknown[], audit?: NewAuditRecord][]
+export type Calls = [id: number, verb: Verb, args: unknown[], audit?: NewAuditEntry][]
 
 export type Answer = { id: number; value: unknown } | { id: number; error: SentError }
 
