@@ -6,7 +6,12 @@ import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { chromium, type Page } from '@playwright/test'
 import { chromiumLaunchOptions } from '../e2e/support/chromium.ts'
-import { historyOfDay, historyOfOutcomes, historyOfRuns, historyOfRunTime } from '../src/engine/alerts/evidence/histories.ts'
+import {
+  historyOfDay,
+  historyOfOutcomes,
+  historyOfRuns,
+  historyOfRunTime
+} from '../src/engine/alerts/evidence/histories.ts'
 import { lastLines } from '../src/engine/alerts/evidence/last-lines.ts'
 import type { PastRun } from '../src/engine/store/records.ts'
 import { anAlert, aRunAlert, NOW_MS, someNews } from '../src/engine/testing/alert-news.ts'
@@ -125,9 +130,19 @@ const EVIDENCE: Partial<Record<keyof typeof NEWS, Evidence>> = {
     history: historyOfRunTime(longJob, pastRuns, { ...now, subject: SUBJECT })
   },
   queue: { log: null, history: historyOfDay('queue_length', queue, { ...now, now: 1_310 }) },
-  disk: { log: null, history: historyOfDay('disk_free', day((share) => 62 - 50 * share ** 3), { ...now, now: 8.2 }) },
+  disk: {
+    log: null,
+    history: historyOfDay(
+      'disk_free',
+      day((share) => 62 - 50 * share ** 3),
+      { ...now, now: 8.2 }
+    )
+  },
   hostile: {
-    log: { ...log, lines: ['</div><script>alert(1)</script>', '\u001b[31mred\u001b[0m \u202egnp.exe', 'x'.repeat(900)] },
+    log: {
+      ...log,
+      lines: ['</div><script>alert(1)</script>', '\u001b[31mred\u001b[0m \u202egnp.exe', 'x'.repeat(900)]
+    },
     history: historyOfRuns('items', runs, { subject: '<img src=x>'.repeat(9), jobId: JOB })
   }
 }

@@ -15,7 +15,8 @@ const runsOf = (...items: (number | null)[]) =>
     ...{ id: idOf(items.length - at), outcome: 'succeeded' as Outcome | null, items: count, errors: 1 },
     ...{ queuedAtMs: 0, endedAtMs: NOW_MS - at * MINUTE_MS }
   }))
-const outcomes = (...all: Outcome[]) => runsOf(...all.map(() => 0)).map((run, at) => ({ ...run, outcome: all.at(-1 - at)! }))
+const outcomes = (...all: Outcome[]) =>
+  runsOf(...all.map(() => 0)).map((run, at) => ({ ...run, outcome: all.at(-1 - at)! }))
 const successes = (...seconds: number[]): PastRun[] =>
   seconds.toReversed().map((count, at) => ({
     ...{ jobId: idOf(seconds.length - at), pages: 200, items: 9, errors: 4, filledFields: null },
@@ -122,9 +123,9 @@ test('whatever runs there were, a chart has at most 30 bars, oldest first, and o
     fc.property(items, fc.nat(60), (all, own) => {
       const history = historyOfRuns('items', runsOf(...all), { subject, jobId: idOf(own) })
       const known = all.filter((count) => count !== null).slice(-30)
-      if (known.length < 2) return expect(history).toBeNull()
-      expect(history!.bars.map(({ value }) => value)).toEqual(known)
-      expect(history!.bars.filter(({ tone }) => tone === 'now')).toHaveLength(1)
+      const bars = history?.bars ?? []
+      expect(bars.map(({ value }) => value)).toEqual(known.length < 2 ? [] : known)
+      expect(bars.filter(({ tone }) => tone === 'now')).toHaveLength(known.length < 2 ? 0 : 1)
     })
   )
 })

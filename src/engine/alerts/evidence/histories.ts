@@ -125,8 +125,7 @@ export function historyOfOutcomes(runs: readonly Run[], subject: string): Figure
   const shown = runs.slice(0, RUNS_SHOWN).toReversed()
   if (shown.length < 2) return null
   const bars = shown.map(
-    ({ outcome }): Bar =>
-      outcome === 'succeeded' ? { value: 0, tone: 'succeeded' } : { value: 1, tone: 'failed' }
+    ({ outcome }): Bar => (outcome === 'succeeded' ? { value: 0, tone: 'succeeded' } : { value: 1, tone: 'failed' })
   )
   const failed = bars.filter(({ tone }) => tone === 'failed').length
   const inARow = bars.length - 1 - bars.findLastIndex(({ tone }) => tone === 'succeeded')

@@ -55,7 +55,10 @@ test('a log that takes longer than two seconds is given up, and its reading ende
 })
 
 test('of what has neither a run nor a figure, nothing is read', async () => {
-  expect(await readEvidence({} as EvidenceParts, someNews({ firing: [anAlert()] }))).toEqual({ log: null, history: null })
+  expect(await readEvidence({} as EvidenceParts, someNews({ firing: [anAlert()] }))).toEqual({
+    log: null,
+    history: null
+  })
 })
 
 test('the disk is drawn from what was recorded and what is so now', async () => {

@@ -6,7 +6,14 @@ import type { AlertFactStore, FindingStore, JobReader } from '../../store/store.
 import { type Evidence, type FigureHistory, type LogExcerpt, NO_EVIDENCE } from '../../webhooks/channels/evidence.ts'
 import { newestRuns } from '../facts/stored-facts.ts'
 import { readRecorded } from '../past/read-past.ts'
-import { historyOfDay, historyOfMetric, historyOfOutcomes, historyOfRuns, historyOfRunTime, RUNS_SHOWN } from './histories.ts'
+import {
+  historyOfDay,
+  historyOfMetric,
+  historyOfOutcomes,
+  historyOfRuns,
+  historyOfRunTime,
+  RUNS_SHOWN
+} from './histories.ts'
 import { lastLines } from './last-lines.ts'
 import { type RecordedFigure, wantedEvidence, type WantedHistory, type WantedLog } from './wanted.ts'
 

@@ -8,7 +8,12 @@ export interface WantedLog {
 
 /** Which figure is drawn, and of what. */
 export type WantedHistory =
-  | { kind: 'outcomes' | 'items' | 'errors' | 'unusual' | 'run_time'; project: ProjectName; spider: string; jobId: JobId }
+  | {
+      kind: 'outcomes' | 'items' | 'errors' | 'unusual' | 'run_time'
+      project: ProjectName
+      spider: string
+      jobId: JobId
+    }
   | { kind: 'day'; watch: RecordedFigure }
 
 export type RecordedFigure = 'queue_length' | 'disk_free'

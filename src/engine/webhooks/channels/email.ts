@@ -68,9 +68,7 @@ async function send(parts: MailParts, message: Message<'email'>, signal: AbortSi
     ...{ transactionLog: true, logger: conversationOf(message) }
   })
   const { subject, html, text } =
-    report === null
-      ? renderEmail(news, parts.links, await parts.readEvidence(news))
-      : renderReport(report, parts.links)
+    report === null ? renderEmail(news, parts.links, await parts.readEvidence(news)) : renderReport(report, parts.links)
   const ids = idsOf(message)
   const info = await transport.sendMail({
     ...{ from: target.from, to: target.to, subject, html, text, signal },

@@ -17,13 +17,18 @@ const skeleton = (html: string) => html.replaceAll(/>[^<]*</g, '><')
 
 test('whatever stands in alerts and logs, the markup is the same as of harmless words', () => {
   fc.assert(
-    fc.property(hostileNews(3), fc.array(hostileText(200), { maxLength: 3 }), hostileText(99), (news, lines, spider) => {
-      const { html, text, subject } = renderEmail(news, LINKS, someEvidence(lines, spider))
-      const calm = renderEmail(harmless(news), LINKS, someEvidence(lines.map(() => 'x')))
-      expect(skeleton(html)).toBe(skeleton(calm.html))
-      expect(subject.length).toBeLessThanOrEqual(200)
-      for (const each of [subject, html, text]) expect(each).not.toMatch(/[\0-\t\v-\u001f\u202e\u2028]/)
-    }),
+    fc.property(
+      hostileNews(3),
+      fc.array(hostileText(200), { maxLength: 3 }),
+      hostileText(99),
+      (news, lines, spider) => {
+        const { html, text, subject } = renderEmail(news, LINKS, someEvidence(lines, spider))
+        const calm = renderEmail(harmless(news), LINKS, someEvidence(lines.map(() => 'x')))
+        expect(skeleton(html)).toBe(skeleton(calm.html))
+        expect(subject.length).toBeLessThanOrEqual(200)
+        for (const each of [subject, html, text]) expect(each).not.toMatch(/[\0-\t\v-\u001f\u202e\u2028]/)
+      }
+    ),
     { numRuns: 60 }
   )
 })
@@ -54,7 +59,11 @@ test('a full message stays below what Gmail shows', () => {
 })
 
 test('the lines of a log keep their indentation, and nothing else that steers a display', () => {
-  const lines = ['Traceback (most recent call last):', '  File "shop.py", line 3, in parse', '\t\u001b[31mx\u001b[0m\u202e y ']
+  const lines = [
+    'Traceback (most recent call last):',
+    '  File "shop.py", line 3, in parse',
+    '\t\u001b[31mx\u001b[0m\u202e y '
+  ]
   const { html, text } = renderEmail(someNews(), LINKS, someEvidence(lines))
   const shown = 'Traceback (most recent call last):\n    File "shop.py", line 3, in parse\n      x⟨U+202E⟩ y\n'
   expect(text).toContain(shown)
