@@ -106,16 +106,16 @@ const ran = (items: number, index: number, all: readonly unknown[]) => {
   return { id: (age === 0 ? JOB : String(index)) as JobId, outcome, items, errors: 0, queuedAtMs: endedAtMs, endedAtMs }
 }
 const runs = ITEMS.map(ran).toReversed()
-const failing = [...ITEMS.slice(2), 0, 0, 0].map(ran).toReversed()
+const failing = [...ITEMS, 0, 0].map(ran).toReversed()
 const pastRuns = runs.map(({ id: jobId, items, endedAtMs }, at): PastRun => {
   const seconds = 1_500 + ((at * 211) % 600)
   const rest = { pages: items, items, errors: 0, filledFields: null }
   return { jobId, ...rest, startedAtMs: endedAtMs - seconds * 1_000, endedAtMs }
 })
 const day = (valueAt: (share: number) => number) =>
-  Array.from({ length: 280 }, (_, at) => ({
-    atMs: NOW_MS - (280 - at) * 5 * MINUTE_MS,
-    value: Math.round(valueAt(at / 280))
+  Array.from({ length: 289 }, (_, at) => ({
+    atMs: NOW_MS - (288 - at) * 5 * MINUTE_MS,
+    value: Math.round(valueAt(at / 288))
   }))
 const now = { nowMs: NOW_MS }
 const log = { subject: SUBJECT, jobId: JOB, lines: lastLines(RUN_LOG, true) }
@@ -123,7 +123,10 @@ const longJob = { id: JOB, startedAtMs: NOW_MS - 412 * MINUTE_MS, endedAtMs: nul
 const queue = day((share) => 40 + 30 * Math.sin(share * 40) + (share > 0.7 ? (share - 0.7) * 4_300 : 0))
 const EVIDENCE: Partial<Record<keyof typeof NEWS, Evidence>> = {
   items: { log, history: historyOfRuns('items', runs, { subject: SUBJECT, jobId: JOB }) },
-  back: { log: null, history: historyOfRuns('items', runs, { subject: SUBJECT, jobId: null }) },
+  back: {
+    log: null,
+    history: historyOfRuns('items', [...ITEMS, 1_198].map(ran).toReversed(), { subject: SUBJECT, jobId: null })
+  },
   fails: { log, history: historyOfOutcomes(failing, SUBJECT) },
   long: {
     log: { ...log, lines: log.lines.slice(0, 3) },

@@ -66,6 +66,7 @@ test('a run that goes on is beside the times of successful ones', () => {
   const long = { id: idOf(9), startedAtMs: NOW_MS - 7_200_000, endedAtMs: null }
   const history = historyOfRunTime(long, successes(60, 90), { subject, nowMs: NOW_MS })!
   expect(history.caption).toBe('This run: 2 h. 2 other runs: 1 min to 1 min 30 s.')
+  expect(history.title).toBe('Run time of this run and of the last 2 successful runs of shop/prices')
   expect(history.bars.at(-1)).toEqual({ value: 7_200, tone: 'now' })
   expect(historyOfRunTime({ ...long, startedAtMs: null }, successes(60, 90), { subject, nowMs: NOW_MS })).toBeNull()
   // One that has ended well is not there twice.

@@ -51,14 +51,14 @@ function rangeWords(values: readonly number[], unit: Unit): string {
 const runsWords = (count: number, words: string): string => `${count} ${words}${count === 1 ? 'run' : 'runs'}`
 
 /** The run of the alert stands out; if it is not among them, or the alert is over, the newest one does. */
-function historyOfPoints(points: readonly Point[], unit: Unit, what: string, subject: string): FigureHistory | null {
+function historyOfPoints(points: readonly Point[], unit: Unit, title: string): FigureHistory | null {
   if (points.length < 2) return null
   const found = points.findLastIndex(({ isOfAlert }) => isOfAlert)
   const at = found === -1 ? points.length - 1 : found
   const others = points.filter((_, index) => index !== at).map(({ value }) => value)
   const name = found === -1 ? 'The newest run' : 'This run'
   return {
-    title: `${what} of the last ${points.length} runs of ${subject}`,
+    title,
     bars: points.map(({ value }, index) => ({ value, tone: index === at ? 'now' : 'past' })),
     from: utcTime(points[0]!.atMs),
     to: utcTime(points.at(-1)!.atMs),
@@ -79,7 +79,8 @@ export function historyOfRuns(figure: 'items' | 'errors', runs: readonly Run[], 
     .slice(0, RUNS_SHOWN)
     .toReversed()
     .map((run) => ({ value: run[figure]!, atMs: run.endedAtMs ?? run.queuedAtMs, isOfAlert: run.id === jobId }))
-  return historyOfPoints(points, figure, { items: 'Items', errors: 'Logged errors' }[figure], subject)
+  const what = { items: 'Items', errors: 'Logged errors' }[figure]
+  return historyOfPoints(points, figure, `${what} of the last ${points.length} runs of ${subject}`)
 }
 
 const METRICS: Record<Exclude<RunMetric, 'field'>, { unit: Unit; what: string }> = {
@@ -104,7 +105,8 @@ export function historyOfMetric(metric: RunMetric, runs: readonly PastRun[], { s
   // The fields of items are a chart each.
   if (metric === 'field') return null
   const { unit, what } = METRICS[metric]
-  return historyOfPoints(pointsOf(metric, runs, jobId), unit, what, subject)
+  const points = pointsOf(metric, runs, jobId)
+  return historyOfPoints(points, unit, `${what} of the last ${points.length} successful runs of ${subject}`)
 }
 
 /** `job`: runs long, or has done so; `runs`: successful ones. */
@@ -115,9 +117,10 @@ export function historyOfRunTime(
 ) {
   if (job.startedAtMs === null) return null
   const atMs = job.endedAtMs ?? nowMs
-  const others = runs.filter(({ jobId }) => jobId !== job.id).slice(0, RUNS_SHOWN - 1)
+  const others = pointsOf('runtime', runs.filter(({ jobId }) => jobId !== job.id).slice(0, RUNS_SHOWN - 1), null)
   const own = { value: Math.max(0, atMs - job.startedAtMs) / 1_000, atMs, isOfAlert: true }
-  return historyOfPoints([...pointsOf('runtime', others, null), own], 'seconds', 'Run time', subject)
+  const title = `Run time of this run and of the last ${runsWords(others.length, 'successful ')} of ${subject}`
+  return historyOfPoints([...others, own], 'seconds', title)
 }
 
 /** Failed runs are tall, the others a line. */

@@ -10,7 +10,8 @@ import {
   logLines,
   note,
   paragraph,
-  pill
+  pill,
+  sourceLine
 } from './email-html.ts'
 import { type Evidence, type FigureHistory, type LogExcerpt, NO_EVIDENCE } from './evidence.ts'
 import {
@@ -35,7 +36,7 @@ const NAME_MAX = 200
 const TEXT_MAX = 600
 const LOG_LINES_MAX = 30
 const LOG_LINE_MAX = 300
-const BARS_MAX = 60
+const BARS_MAX = 48
 /** Gmail hides what is beyond 102 KB. The rest of the message has up to a quarter as much. */
 const ALERTS_MAX_BYTES = 50_000
 const LOG_MAX_BYTES = 24_000
@@ -52,7 +53,7 @@ export function renderEmail(
 }
 
 /** The last lines that fit; null: there are none. */
-function shownLog(log: LogExcerpt | null): Shown | null {
+function shownLog(log: LogExcerpt | null): LogExcerpt | null {
   const lines: string[] = []
   let bytes = 0
   for (const line of (log?.lines ?? []).slice(-LOG_LINES_MAX).toReversed()) {
@@ -62,7 +63,7 @@ function shownLog(log: LogExcerpt | null): Shown | null {
     lines.unshift(shown)
   }
   if (log === null || lines.length === 0) return null
-  return { title: `Last lines of the log of ${oneLine(log.subject, NAME_MAX)}, job ${log.jobId}`, lines }
+  return { ...log, subject: oneLine(log.subject, NAME_MAX), lines }
 }
 
 /** null: nothing can be drawn. */
@@ -71,17 +72,7 @@ function shownHistory(history: FigureHistory | null): FigureHistory | null {
   return history === null || bars.length < 2 ? null : { ...history, title: oneLine(history.title, NAME_MAX), bars }
 }
 
-interface Shown {
-  title: string
-  lines: string[]
-}
-
-interface ShownEvidence {
-  log: Shown | null
-  history: FigureHistory | null
-}
-
-function htmlOf(news: AlertNews, links: Links, subject: string, { log, history }: ShownEvidence): string {
+function htmlOf(news: AlertNews, links: Links, subject: string, { log, history }: Evidence): string {
   const mood = moodOf(news)
   const sections = sectionsOf(news)
   const link = alertsLink(links)
@@ -92,11 +83,20 @@ function htmlOf(news: AlertNews, links: Links, subject: string, { log, history }
     facts(factsOf(news)),
     ...sections.map((section) => sectionHtml(section, sections.length > 1, links, room)),
     ...(history === null ? [] : [paragraph(history.title), chart(history, mood)]),
-    ...(log === null ? [] : [paragraph(log.title), logLines(log.lines)]),
+    ...(log === null ? [] : [logHtml(log, links)]),
     ...(link === null ? [] : [button(link, 'Open in Scrapdeck')])
   ]
   return card({ subject, preview: preview(news), mood, parts })
 }
+
+/** Of several alerts, it must be clear whose log this is. */
+function logHtml({ subject, jobId, lines }: LogExcerpt, links: Links): string {
+  const url = jobLink(links, { labels: { jobId } })
+  const source = sourceLine(`Job ${jobId}`, url === null ? null : { url, text: 'Open job' })
+  return [paragraph(logTitle(subject)), logLines(lines), source].join('')
+}
+
+const logTitle = (subject: string): string => `Last lines of the log of ${subject}`
 
 /** What lists of messages show behind the subject. */
 const preview = (news: AlertNews): string =>
@@ -125,7 +125,7 @@ function sectionHtml(section: Section, isLabelled: boolean, links: Links, room: 
   return [title, ...rows, left > 0 ? note(`and ${left} more`) : ''].join('')
 }
 
-function textOf(news: AlertNews, links: Links, { log, history }: ShownEvidence): string {
+function textOf(news: AlertNews, links: Links, { log, history }: Evidence): string {
   const link = alertsLink(links)
   const facts = factsOf(news).map(([name, value]) => `${name}: ${value}`)
   const sections = sectionsOf(news).map(({ label, alerts, more, isFiring }) =>
@@ -140,7 +140,9 @@ function textOf(news: AlertNews, links: Links, { log, history }: ShownEvidence):
     facts.join('\n'),
     ...sections,
     ...(history === null ? [] : [`${history.title}:\n  ${history.caption}\n  ${history.from} to ${history.to}`]),
-    ...(log === null ? [] : [[`${log.title}:`, ...log.lines.map((line) => `  ${line}`)].join('\n')]),
+    ...(log === null
+      ? []
+      : [[`${logTitle(log.subject)}, job ${log.jobId}:`, ...log.lines.map((line) => `  ${line}`)].join('\n')]),
     ...(link === null ? [] : [link])
   ]
     .filter((part) => part !== '')

@@ -1,4 +1,4 @@
-import type { AlertNews, AlertSeverity, AlertView } from '../../../shared/contract/index.ts'
+import type { AlertLabels, AlertNews, AlertSeverity, AlertView } from '../../../shared/contract/index.ts'
 import { formatWait } from '../../../shared/time.ts'
 import { showUnseen } from '../../../shared/unseen.ts'
 
@@ -104,6 +104,6 @@ export function factsOf({ ruleName, owner, stillFiring, kind }: AlertNews): [nam
 export const alertsLink = ({ base }: Links): string | null => (base === null ? null : `${base}/#/alerts`)
 
 /** Of the job that an alert is about; null: there is none. */
-export function jobLink({ base }: Links, { labels }: AlertView): string | null {
+export function jobLink({ base }: Links, { labels }: { labels: Pick<AlertLabels, 'jobId'> }): string | null {
   return base === null || labels.jobId === null ? null : `${base}/#/job/${encodeURIComponent(labels.jobId)}`
 }
