@@ -18,7 +18,7 @@ export type WantedHistory =
 
 export type RecordedFigure = 'queue_length' | 'disk_free'
 
-/** Those whose job is the run that the alert is about. A job that waits has no log, and the last success says nothing. */
+/** Those whose job is the run that they are about: a job that waits has no log, and the last success says nothing. */
 const RUNS: Partial<Record<AlertWatch, Exclude<WantedHistory['kind'], 'day'>>> = {
   spider_fails: 'outcomes',
   spider_items: 'items',

@@ -1,6 +1,6 @@
 import type { AlertNews, JobId } from '../../../shared/contract/index.ts'
 
-/** What only an e-mail has room for, as of the moment when it is sent. null: there is none. Text of others is as it is. */
+/** What only an e-mail has room for, as of when it is sent. null: there is none. Text of others is as it was written. */
 export interface Evidence {
   log: LogExcerpt | null
   history: FigureHistory | null

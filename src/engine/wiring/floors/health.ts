@@ -55,6 +55,7 @@ export function openHealth(options: EngineOptions, below: WithOrders, opened: As
     ...base,
     waitingOf: (lane) => waiting.of(lane),
     alertRules: () => alerts.rules(),
+    alertPlugins: () => plugins.alertNames(),
     gather: () => ({
       nodes: fleet.list(),
       live: live.all(),
