@@ -1,6 +1,6 @@
 import type { AlertNews, JobId } from '../../../shared/contract/index.ts'
 
-/** What only an e-mail has room for, as of when it is sent. null: there is none. Text of others is as it was written. */
+/** What only an e-mail has room for, as of when it is sent. null: there is none. Text of others is as they wrote it. */
 export interface Evidence {
   log: LogExcerpt | null
   history: FigureHistory | null
