@@ -127,7 +127,7 @@ async function run(args: Record<string, string>) {
   const { id } = jobs[0]!
   const job = async () => (await service.client.jobs.get({ id })).job
   const become = (state: string) => until(`the run to be ${state}`, job, (now) => now.state === state, 60_000)
-  return { become }
+  return { id, become }
 }
 
 /** No more, no less, and no copy of what was taken: the last two are of the alert and of its end. */
@@ -155,6 +155,12 @@ test('a real spider that fails while the service is dead, and succeeds after it 
   await (await run({})).become('ended')
   await untilTold(2)
   await expectOnce(2, [/^(Warning|Firing): shop\/prices failed/, /^Resolved: shop\/prices/], before)
+  const [failed, over] = mail.received.map(({ text }) => text!)
+  expect(failed).toContain(`Last lines of the log of shop/prices, job ${failing.id}:`)
+  expect(failed).toMatch(/ {2}\S+ \S+ \[scrapy\.core\.engine\] INFO: Spider closed \(the shop is closed\)\n/)
+  expect(failed).toMatch(/INFO: Dumping Scrapy stats: \(\d+ lines left out\)\n/)
+  expect(over).toContain('Outcomes of the last 2 runs of shop/prices:\n  Tall bars are failed runs: 1 of 2.\n')
+  expect(over).not.toContain('Last lines of the log')
 }, 180_000)
 
 test('a real Scrapyd that is killed and started again, the service killed in between', async () => {

@@ -2,7 +2,8 @@ import { createHmac } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { text } from 'node:stream/consumers'
+import { buffer, text } from 'node:stream/consumers'
+import PostalMime from 'postal-mime'
 import { SMTPServer } from 'smtp-server'
 import type { AlertNews } from '../../src/shared/contract/index.ts'
 
@@ -11,6 +12,8 @@ export interface Received {
   /** The same for every copy of one message. */
   id: string
   title: string
+  /** Of an e-mail: its plain part. */
+  text?: string
   /** Whether it was accepted: what is held and cut off comes again. */
   isTaken: boolean
 }
@@ -30,9 +33,10 @@ export async function startMailServer(): Promise<Receiver> {
     // A held message is cut off by the client that dies.
     closeTimeout: 100,
     onData(stream, _session, callback) {
-      void text(stream).then((source) => {
+      void buffer(stream).then(async (source) => {
+        const { messageId: id = '', subject: title = '', text = '' } = await PostalMime.parse(source)
         const isTaken = !receiver.isHolding
-        receiver.received.push({ id: headerOf(source, 'Message-ID'), title: headerOf(source, 'Subject'), isTaken })
+        receiver.received.push({ id, title, text, isTaken })
         if (isTaken) callback(null, 'queued')
       })
     }
@@ -47,18 +51,6 @@ export async function startMailServer(): Promise<Receiver> {
     stop: () => new Promise((resolve) => server.close(() => resolve()))
   }
   return receiver
-}
-
-/** Long ones are folded, and what is not ASCII is encoded, by word. */
-function headerOf(source: string, name: string): string {
-  const head = source.slice(0, source.indexOf('\r\n\r\n')).replaceAll(/\r\n[ \t]/g, ' ')
-  const value = new RegExp(`^${name}: (.*)$`, 'im').exec(head)?.[1] ?? ''
-  return value
-    .replaceAll(/\?= =\?/g, '?==?')
-    .replaceAll(/=\?utf-8\?q\?([^?]*)\?=/gi, (_all, words: string) =>
-      decodeURIComponent(words.replaceAll('_', ' ').replaceAll('%', '%25').replaceAll('=', '%'))
-    )
-    .replaceAll(/=\?utf-8\?b\?([^?]*)\?=/gi, (_all, words: string) => Buffer.from(words, 'base64').toString('utf8'))
 }
 
 /** A program that takes signed messages; one that is not signed as it should be is answered 401, and is not counted. */

@@ -2,6 +2,7 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createRouterClient } from '@orpc/server'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { ALERT_WATCHES } from '../shared/alert-watches.ts'
 import { SECRET_MASK } from '../shared/contract/index.ts'
 import { createEngine, type Engine } from './index.ts'
 import { buildEgg } from './projects/egg-builder.ts'
@@ -324,6 +325,24 @@ describe('a plugin of the engine', () => {
     node.isDown = false
     await until(async () => (await said()).some((line) => line.startsWith('resolved')))
     expect((await said()).length).toBe(before.length + 1)
+  })
+
+  it('with the hook for alerts is told what rules send to a channel that names it, and is a problem without one', async () => {
+    await start(`{ alert({ data }) { say(data.firing.length + ' fire, ' + data.resolved.length + ' ended') } }`)
+    await client.nodes.add({ url: 'http://127.0.0.1:9/', name: 'eu-1', slots: 2 })
+    const isUntold = async () => (await client.system.status()).problems.some(({ id }) => id === 'alert-plugin:ours')
+    await until(isUntold)
+    const target = { kind: 'plugin' as const, plugin: 'ours' }
+    const { channel } = await client.alertChannels.create({ name: 'Ours', target })
+    await until(async () => !(await isUntold()))
+    const { usual } = ALERT_WATCHES.node_down
+    const rule = { ...usual, watch: 'node_down' as const, comparison: 'at_least' as const, forSeconds: 0 }
+    await client.alertRules.create({ ...rule, name: 'Nodes', channels: [channel.id], gatherSeconds: 0 })
+    node.isDown = true
+    await until(async () => (await said()).length === 1)
+    node.isDown = false
+    await until(async () => (await said()).length === 2)
+    expect(await said()).toEqual(['1 fire, 0 ended', '0 fire, 1 ended'])
   })
 
   it('that cannot be loaded keeps the engine from starting', async () => {

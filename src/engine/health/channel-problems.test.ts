@@ -1,6 +1,12 @@
 import { expect, test } from 'vitest'
 import type { WebhookId } from '../../shared/contract/index.ts'
-import { type ChannelTrouble, channelProblems, stateOf } from './channel-problems.ts'
+import {
+  type ChannelTrouble,
+  channelProblems,
+  stateOf,
+  untoldPluginProblems,
+  untoldPlugins
+} from './channel-problems.ts'
 
 const NOW_MS = 1_800_000_000_000
 const MINUTE_MS = 60_000
@@ -34,4 +40,18 @@ test('the problem says what to do, and whether anybody is told of it otherwise',
   expect(problem!.text).toMatch(/^nothing listens on mail:25\. Its messages wait .+ then test it$/)
   const [alone] = channelProblems([{ ...trouble, isToldElsewhere: false }])
   expect(alone!.text).toMatch(/No other channel is told: add a rule that watches the service itself/)
+})
+
+test('a plugin that no channel names is a problem, because nobody hears anything through it', () => {
+  const channel = (plugin: string, enabled: boolean) => ({
+    enabled,
+    channel: { target: { kind: 'plugin' as const, plugin }, quiet: null }
+  })
+  const untold = untoldPlugins(['chat', 'pager', 'sms'], [channel('chat', true), channel('sms', false)])
+  expect(untold).toEqual(['pager', 'sms'])
+  expect(untoldPluginProblems(untold)[0]).toMatchObject({
+    id: 'alert-plugin:pager',
+    severity: 'warning',
+    title: 'The plugin pager receives no alerts'
+  })
 })

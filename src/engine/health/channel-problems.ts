@@ -25,9 +25,8 @@ const WAITING_READ = 100
 /** Reads little: a channel whose last message arrived is not looked at. `mayFollow`: time alone can make another. */
 export async function readChannelTroubles(
   store: WebhookReader & Pick<DeliveryStore, 'listDeliveries'>,
-  rules: readonly AlertRule[],
-  nowMs: number
-): Promise<{ troubles: ChannelTrouble[]; mayFollow: boolean }> {
+  { rules, plugins, nowMs }: { rules: readonly AlertRule[]; plugins: readonly string[]; nowMs: number }
+): Promise<{ troubles: ChannelTrouble[]; untoldPlugins: string[]; mayFollow: boolean }> {
   const channels = (await store.listWebhooks()).filter(({ kind }) => kind === 'channel')
   const working = new Set(channels.filter(({ enabled, problem }) => enabled && problem === null).map(({ id }) => id))
   const told = rules.filter(({ enabled, watch }) => enabled && watch === 'service_problem').flatMap(channelsOf)
@@ -45,8 +44,21 @@ export async function readChannelTroubles(
     })
   )
   const troubles = found.filter((one) => one !== null)
-  return { troubles, mayFollow: failing.length > troubles.length }
+  return { troubles, untoldPlugins: untoldPlugins(plugins, channels), mayFollow: failing.length > troubles.length }
 }
+
+/** Of the plugins with the hook `alert`: those that no channel names, so that they are told of nothing. Pure. */
+export const untoldPlugins = (
+  plugins: readonly string[],
+  channels: readonly Pick<StoredWebhook, 'enabled' | 'channel'>[]
+): string[] =>
+  plugins.filter(
+    (name) =>
+      !channels.some(({ enabled, channel }) => {
+        const target = channel?.target
+        return enabled && target?.kind === 'plugin' && target.plugin === name
+      })
+  )
 
 const channelsOf = ({ channels, escalation }: AlertRule) => [...channels, ...(escalation?.channels ?? [])]
 
@@ -94,3 +106,14 @@ export function channelProblems(troubles: readonly ChannelTrouble[]): Problem[] 
     }
   })
 }
+
+/** Whoever configured such a plugin relies on it; until there were channels, they were told of problems without one. */
+export const untoldPluginProblems = (names: readonly string[]): Problem[] =>
+  names.map((name) => ({
+    ...UNRELATED,
+    id: `alert-plugin:${name}`,
+    severity: 'warning',
+    title: `The plugin ${name} receives no alerts`,
+    text: 'No alert channel that is turned on names it. Add a channel of the kind Plugin, and name the channel in a rule',
+    mend: null
+  }))

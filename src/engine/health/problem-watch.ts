@@ -18,6 +18,8 @@ import { findLongWaits, type LongWait } from './long-waits.ts'
 import { listProblems, type ProblemsInput } from './problems.ts'
 import { NO_SCHEDULE_TROUBLES, readScheduleTroubles, type ScheduleTroubles } from './schedule-problems.ts'
 
+type ReadHere = 'recentFailures' | 'longWaits' | 'schedules' | 'namesakes' | 'channels' | 'untoldPlugins'
+
 export interface ProblemWatchParts {
   store: JobReader &
     LaneReader &
@@ -31,8 +33,10 @@ export interface ProblemWatchParts {
   logger: Logger
   waitingOf: (lane: string) => Waiting
   alertRules: () => readonly AlertRule[]
+  /** Names of those with the hook `alert`. */
+  alertPlugins: () => readonly string[]
   /** What is known without reading the store. */
-  gather: () => Omit<ProblemsInput, 'nowMs' | 'recentFailures' | 'longWaits' | 'schedules' | 'namesakes' | 'channels'>
+  gather: () => Omit<ProblemsInput, 'nowMs' | ReadHere>
 }
 
 const CHECK_AFTER_MS = 500
@@ -56,6 +60,7 @@ export class ProblemWatch {
   #schedulesAreOld = true
   #namesakes: StoredSchedule[] = []
   #channels: ChannelTrouble[] = []
+  #untoldPlugins: string[] = []
   #channelsAreOld = true
   #channelsTimer: Timer | null = null
   #timer: Timer | null = null
@@ -75,7 +80,8 @@ export class ProblemWatch {
       longWaits: this.#longWaits,
       schedules: this.#schedules,
       namesakes: this.#namesakes,
-      channels: this.#channels
+      channels: this.#channels,
+      untoldPlugins: this.#untoldPlugins
     })
   }
 
@@ -143,8 +149,10 @@ export class ProblemWatch {
     if (this.#channelsAreOld) {
       this.#channelsAreOld = false
       const isRead = await this.#tryTo('read which alert channels fail', async () => {
-        const { troubles, mayFollow } = await readChannelTroubles(store, this.#parts.alertRules(), clock.nowMs())
+        const asked = { rules: this.#parts.alertRules(), plugins: this.#parts.alertPlugins(), nowMs: clock.nowMs() }
+        const { troubles, untoldPlugins, mayFollow } = await readChannelTroubles(store, asked)
         this.#channels = troubles
+        this.#untoldPlugins = untoldPlugins
         if (mayFollow) this.#refreshChannelsLater()
       })
       if (!isRead) this.#channelsAreOld = true

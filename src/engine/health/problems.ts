@@ -22,7 +22,7 @@ import { auditProblems } from './audit-problems.ts'
 import { blobProblems } from './blob-problems.ts'
 import type { BlobsState } from './blob-watch.ts'
 import { cacheProblems } from './cache-problems.ts'
-import { channelProblems, type ChannelTrouble } from './channel-problems.ts'
+import { channelProblems, type ChannelTrouble, untoldPluginProblems } from './channel-problems.ts'
 import {
   missingRoleProblems,
   type MissingRole,
@@ -75,6 +75,8 @@ export interface ProblemsInput {
   namesakes: readonly StoredSchedule[]
   /** Alert channels whose messages do not arrive. */
   channels: readonly ChannelTrouble[]
+  /** Plugins with the hook `alert` that no channel names. */
+  untoldPlugins: readonly string[]
 }
 
 const FAILING_SPIDERS_SHOWN = 20
@@ -101,6 +103,7 @@ export function listProblems(input: ProblemsInput): Problem[] {
     ...blobProblems(input.blobs),
     ...cacheProblems(input.cache),
     ...channelProblems(input.channels),
+    ...untoldPluginProblems(input.untoldPlugins),
     ...plainHttpProblems(input.plainHttpOn),
     ...auditProblems(input.syslogAway),
     ...missingRoleProblems(input.missingRoles),

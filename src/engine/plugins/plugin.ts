@@ -80,7 +80,7 @@ export interface Plugin {
   ): Answer<void>
   /** For channels of the kind `plugin` that name it: alerts fired or ended. It is tried for three days. */
   alert?(event: PluginEvent<'alert', AlertNews>): Answer<void>
-  /** For alert channels: a problem of the Overview was raised or resolved. */
+  /** A problem of the Overview was raised or resolved. From before there were alerts: new plugins use `alert`. */
   problemRaised?(event: PluginEvent<'problem.raised', { problem: Problem }>): Answer<void>
   problemResolved?(
     event: PluginEvent<'problem.resolved', { problem: Pick<Problem, 'id' | 'title' | 'severity'> }>

@@ -1,15 +1,15 @@
 import { execFile } from 'node:child_process'
-import { createServer } from 'node:http'
 import { readdir, writeFile } from 'node:fs/promises'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { promisify } from 'node:util'
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest'
-import { SECRET_MASK } from '../../shared/contract/index.ts'
+import { type AlertNews, SECRET_MASK } from '../../shared/contract/index.ts'
 import { type Clock, systemClock } from '../runtime/clock.ts'
 import { type Logger, silentLogger } from '../runtime/logger.ts'
 import type { StoredDelivery, StoredWebhook } from '../store/records.ts'
+import { anAlert, aRunAlert, deliveryOf, someNews } from '../testing/alert-news.ts'
+import { openChannelServer } from '../testing/channel-server.ts'
 import { makeTemporaryDirectory } from '../testing/temporary-directory.ts'
 import type { DispatchQuestion } from './plugin.ts'
 import { Plugins } from './plugins.ts'
@@ -228,25 +228,24 @@ describe('the examples of docs/plugins.md', () => {
     expect(await blobs.has('eggs/abc')).toBe(false)
   })
 
-  it('alerts-to-chat tells the chat of errors that come and go, and fails where the chat does', async () => {
-    const texts: string[] = []
+  it('alerts-to-chat tells the chat of alerts that fire and end, mentions nobody, and fails where the chat does', async () => {
     let status = 200
-    const server = createServer((request, response) => {
-      request.on('data', (piece: Buffer) => texts.push(JSON.parse(piece.toString('utf8')).text))
-      request.on('end', () => response.writeHead(status).end())
-    })
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-    onTestFinished(() => void server.close())
-    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
-    const plugins = await open({ module: join(EXAMPLES, 'alerts-to-chat.ts'), options: { url, severity: 'error' } })
-    expect(plugins.wantsAlerts).toBe(true)
-    const problem = { id: 'a', title: 'eu-1 is down', text: 'It does not answer', severity: 'error' }
-    await tell(plugins, 'problem.raised', { problem })
-    await tell(plugins, 'problem.raised', { problem: { ...problem, severity: 'warning' } })
-    await tell(plugins, 'problem.resolved', { problem })
-    expect(texts).toEqual(['🔴 eu-1 is down\nIt does not answer', '🟢 Over: eu-1 is down'])
+    await using chat = await openChannelServer(() => ({ status }))
+    const plugins = await open({ module: join(EXAMPLES, 'alerts-to-chat.ts'), options: { url: chat.url } })
+    expect(plugins.alertNames()).toEqual(['p0'])
+    const tellAlert = (news: AlertNews) => plugins.sendAlert('p0', deliveryOf(news))
+    await tellAlert(someNews({ firing: [anAlert({ text: 'eu-1 is down: <users/all> @all' })] }))
+    await tellAlert(someNews({ firing: [], resolved: [anAlert()] }))
+    const many = { firing: [anAlert(), aRunAlert({ text: 'shop/prices failed' })], moreFiring: 3, title: '5 alerts' }
+    await tellAlert(someNews({ ...many, kind: 'repeat' }))
+    expect(chat.seen.map(({ json }) => (json as { text: string }).text)).toEqual([
+      '🔴 eu-1 is down: <\u200busers/all> @\u200ball',
+      '🟢 Over: north is down: connection refused',
+      'Nobody has acknowledged this yet.\n5 alerts\n🔴 north is down: connection refused\n🟠 shop/prices failed\nand 3 more'
+    ])
     status = 500
-    expect(await tell(plugins, 'problem.raised', { problem })).toMatchObject({
+    expect(await tellAlert(someNews())).toMatchObject({
+      isGood: false,
       answer: expect.stringContaining('the chat answered 500')
     })
   })

@@ -40,7 +40,7 @@ const ANSWERS = `nothing, { args, settings } whose values are texts or null, { v
 export class Plugins {
   /** Those of the plugin that implements them. */
   readonly blobs: BlobStore | null
-  readonly wantsAlerts: boolean
+  readonly wantsProblems: boolean
   /** null: no plugin implements the hook. Never rejects. */
   readonly beforeDispatch: ((question: DispatchQuestion) => Promise<DispatchVerdict>) | null
   readonly #threads: readonly PluginThread[]
@@ -50,7 +50,7 @@ export class Plugins {
     const keeper = threads.find((thread) => thread.has('blobs'))
     const asked = threads.filter((thread) => thread.has('beforeDispatch'))
     this.blobs = keeper === undefined ? null : createPluginBlobs(keeper)
-    this.wantsAlerts = threads.some((thread) => thread.has('problemRaised') || thread.has('problemResolved'))
+    this.wantsProblems = threads.some((thread) => thread.has('problemRaised') || thread.has('problemResolved'))
     this.beforeDispatch = asked.length === 0 ? null : (question) => askAll(asked, question, logger)
     this.#threads = threads
     this.#clock = clock

@@ -16,7 +16,7 @@ export interface ProblemNewsParts {
 }
 
 /**
- * Writes raised and resolved problems to the outbox, once each, for plugins that are alert channels. The list of
+ * Writes raised and resolved problems to the outbox, once each, for plugins with the hooks of problems. The list of
  * reported problems survives restarts, so only differences to it are reported.
  */
 export class ProblemNews {

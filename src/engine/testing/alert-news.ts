@@ -9,6 +9,7 @@ import type {
   ProjectName
 } from '../../shared/contract/index.ts'
 import type { StoredDelivery } from '../store/records.ts'
+import type { Evidence } from '../webhooks/channels/evidence.ts'
 import { oneLine } from '../webhooks/channels/words.ts'
 
 export const NOW_MS = Date.UTC(2026, 10, 28, 10, 49)
@@ -45,6 +46,20 @@ export const someNews = (over: Partial<AlertNews> = {}): AlertNews => ({
   ...{ owner: 'crawl team', severity: 'critical', title: 'north is down: connection refused' },
   ...{ firing: [anAlert()], resolved: [], moreFiring: 0, moreResolved: 0, stillFiring: 0 },
   ...over
+})
+
+/** Of the run of `aRunAlert`. */
+export const someEvidence = (lines: readonly string[], subject = 'shop/prices'): Evidence => ({
+  log: { subject, jobId: 'd'.repeat(32) as JobId, lines },
+  history: {
+    title: `Items of the last 2 runs of ${subject}`,
+    bars: [
+      { value: 1_204, tone: 'past' },
+      { value: 3, tone: 'now' }
+    ],
+    ...{ from: '2026-11-27 10:49 UTC', to: '2026-11-28 10:49 UTC' },
+    caption: 'This run: 3 items. 1 other run: 1,204 items.'
+  }
 })
 
 /** As the outbox has it. */

@@ -35,7 +35,10 @@ export interface EngineWithFakeNode {
 export async function openEngineWithFakeNode({
   post,
   ...given
-}: Pick<EngineOptions, 'encryption' | 'lifeSignal' | 'clusterCredentialDirectories' | 'secretFiles'> & {
+}: Pick<
+  EngineOptions,
+  'encryption' | 'lifeSignal' | 'clusterCredentialDirectories' | 'secretFiles' | 'webhookNetworks'
+> & {
   post?: Post
 } = {}): Promise<EngineWithFakeNode> {
   const directory = await makeTemporaryDirectory()

@@ -21,6 +21,9 @@ export interface ClosingStats {
 /** Enough bytes of a log's end to hold its closing stats, even if a project adds hundreds of its own. */
 export const CLOSING_TAIL_BYTES = 131_072
 
+/** What Scrapy logs before its statistics. */
+export const STATS_HEADING = 'Dumping Scrapy stats:'
+
 const MAX_TEXT = 1_000_000
 const MAX_STATS = 1000
 const MAX_KEY = 200
@@ -53,10 +56,9 @@ export function parseClosingStats(tailText: string): ClosingStats {
 }
 
 function readStats(text: string): ScrapyStats | null {
-  const heading = 'Dumping Scrapy stats:'
-  const at = text.lastIndexOf(heading)
+  const at = text.lastIndexOf(STATS_HEADING)
   if (at < 0) return null
-  const start = skipSpace(text, at + heading.length)
+  const start = skipSpace(text, at + STATS_HEADING.length)
   if (text[start] === '{') return readDict(text, start + 1)
   return text[start] === '\\' ? readStats(unescapeJson(text, start)) : null
 }
@@ -67,7 +69,7 @@ function unescapeJson(text: string, start: number): string {
   while (end < text.length && text[end] !== '"' && text[end] !== '\n') end += text[end] === '\\' ? 2 : 1
   if (text[end] !== '"') return ''
   try {
-    return `Dumping Scrapy stats:${JSON.parse(`"${text.slice(start, end)}"`)}`
+    return `${STATS_HEADING}${JSON.parse(`"${text.slice(start, end)}"`)}`
   } catch {
     // An escape that JSON does not have: then it was not JSON.
     return ''

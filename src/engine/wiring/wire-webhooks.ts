@@ -3,6 +3,7 @@ import type { StoredDelivery, StoredWebhook } from '../store/records.ts'
 import { createAddressGuard } from '../webhooks/addresses.ts'
 import { type AlertPlugins, createChannels } from '../webhooks/channels/channels.ts'
 import type { AlertCommand } from '../webhooks/channels/command.ts'
+import type { ReadEvidence } from '../webhooks/channels/evidence.ts'
 import type { Links } from '../webhooks/channels/words.ts'
 import { Deliverer } from '../webhooks/deliverer.ts'
 import type { SendResult } from '../webhooks/plan-try.ts'
@@ -16,8 +17,9 @@ export function wireWebhooks(
     /** Private networks that webhooks may be sent to. */
     networks: readonly string[]
     post?: Post | undefined
-    /** For messages of alerts: where the app is, and programs that they may be given to. */
+    /** For messages of alerts: where the app is, what e-mails show besides, and programs that they may be given to. */
     links?: Links
+    readEvidence?: ReadEvidence
     commands?: readonly AlertCommand[] | undefined
     plugins: AlertPlugins
     sendToPlugin: (webhook: StoredWebhook, delivery: StoredDelivery) => Promise<SendResult>

@@ -17,16 +17,20 @@ interface Nodes {
   nodeOf: (id: NodeId) => FleetNode['stored'] | undefined
 }
 
-/** Of one spider, from its newest runs: those that were cancelled say nothing. */
-export async function spiderFacts(
-  store: JobReader,
-  { project, spider }: { project: ProjectName; spider: string },
-  nodes: Nodes
-): Promise<Fact[]> {
-  const filter = { project, spider, status: ['succeeded', 'failed', 'lost'] as ('succeeded' | 'failed' | 'lost')[] }
-  const runs = await store.listJobs(filter, { before: null, limit: RUNS_READ })
-  return factsOfRuns(runs, nodes)
+interface OneSpider {
+  project: ProjectName
+  spider: string
 }
+
+/** Newest first. Those that were cancelled say nothing. */
+export function newestRuns(store: JobReader, { project, spider }: OneSpider, limit: number): Promise<StoredJob[]> {
+  const status: ('succeeded' | 'failed' | 'lost')[] = ['succeeded', 'failed', 'lost']
+  return store.listJobs({ project, spider, status }, { before: null, limit })
+}
+
+/** Of one spider, from its newest runs. */
+export const spiderFacts = async (store: JobReader, spider: OneSpider, nodes: Nodes): Promise<Fact[]> =>
+  factsOfRuns(await newestRuns(store, spider, RUNS_READ), nodes)
 
 /** What a run says of its spider. */
 export type RunRow = Pick<

@@ -7,6 +7,7 @@ import type { SendResult } from '../plan-try.ts'
 import type { Post } from '../post.ts'
 import { checkTarget } from './check-target.ts'
 import type { AlertCommand } from './command.ts'
+import { NO_EVIDENCE, type ReadEvidence } from './evidence.ts'
 import { exampleNews, type Message, newsIn, type Sender } from './message.ts'
 import { newsOfReport, reportIn } from './report.ts'
 import type { Links } from './words.ts'
@@ -42,6 +43,8 @@ export interface ChannelsParts {
   post: Post
   /** Default: messages have no links. */
   links?: Links | undefined
+  /** Of what e-mails show besides. Default: nothing. */
+  readEvidence?: ReadEvidence | undefined
   /** Programs that the operator's configuration names. */
   commands?: readonly AlertCommand[] | undefined
   /** Modules that it names. Default: none. */
@@ -67,13 +70,14 @@ export function createChannels(parts: ChannelsParts): Channels {
     guard,
     post,
     links = { base: null },
+    readEvidence = async () => NO_EVIDENCE,
     commands = [],
     plugins = NO_PLUGINS,
     seams = {}
   } = parts
   const senders: Senders = {
     email: once(async () =>
-      (await import('./email.ts')).emailSender({ guard, clock, links, authorities: seams.authorities })
+      (await import('./email.ts')).emailSender({ guard, clock, links, readEvidence, authorities: seams.authorities })
     ),
     slack: once(async () => (await import('./slack.ts')).slackSender(post, links)),
     telegram: once(async () => {

@@ -1,3 +1,4 @@
+import type { Bar, FigureHistory } from './evidence.ts'
 import type { Mood } from './words.ts'
 
 /**
@@ -17,7 +18,7 @@ const SOFT: Record<Mood, string> = {
   ...{ critical: '#e5484d', warning: '#f08c00', info: '#339af0', resolved: '#40a35a', test: '#868e96' }
 }
 const CHART_HEIGHT = 48
-const BAR_MIN = 2
+const BAR_MIN = 3
 
 const DARK = `
 :root{color-scheme:light dark;supported-color-schemes:light dark}
@@ -122,33 +123,54 @@ export function listing(of: {
     text === ''
       ? ''
       : `<div class="text" style="${FONT};font-size:14px;line-height:21px;color:#343a40;word-break:break-word">${text}</div>\n`
-  const end = link === null ? '' : ` &middot; ${anchor(link.url, link.text)}`
   return `<table role="presentation" width="100%" cellpadding="0" cellspacing="0" border="0"><tr>
 <td class="line" valign="top" width="20" style="width:20px;padding:13px 0 12px;border-top:1px solid #e9ecef"><div style="width:10px;height:10px;margin-top:5px;border-radius:5px;background:${SOFT[mood]};font-size:0;line-height:0">&nbsp;</div></td>
 <td class="line" style="padding:10px 0 12px;border-top:1px solid #e9ecef">
 <div class="text" style="${FONT};font-size:15px;line-height:22px;font-weight:600;color:#212529;word-break:break-word">${name}</div>
-${details}<div class="quiet" style="${FONT};font-size:12px;line-height:19px;color:#6b7278">${escapeHtml(times)}${end}</div>
+${details}<div class="quiet" style="${FONT};font-size:12px;line-height:19px;color:#6b7278">${escapeHtml(times)}${linked(link)}</div>
 </td></tr></table>`
 }
 
-/** Bars as cells of a table: clients show neither SVG nor data URLs. Negative values have no height. */
-export function chart(values: readonly number[], mood: Mood, caption: string): string {
-  const most = Math.max(...values, 0)
-  const bars = values.map((value, at) => {
+/**
+ * Bars as cells of tables: clients show neither SVG nor data URLs, and Outlook gives a height to cells alone. Negative
+ * values have no height.
+ */
+export function chart({ bars, from, to, caption }: Omit<FigureHistory, 'title'>, mood: Mood): string {
+  const most = Math.max(...bars.map(({ value }) => value), 0)
+  const table = '<table role="presentation" width="100%" cellpadding="0" cellspacing="0" border="0"'
+  const cells = bars.map(({ value, tone }) => {
     const height = most === 0 ? BAR_MIN : Math.max(BAR_MIN, Math.round((Math.max(0, value) / most) * CHART_HEIGHT))
-    const isLast = at === values.length - 1
-    const color = isLast ? SOFT[mood] : '#adb5bd'
-    return `<td valign="bottom" height="${CHART_HEIGHT}" style="height:${CHART_HEIGHT}px;padding:0 1px;vertical-align:bottom"><div${isLast ? '' : ' class="past"'} style="height:${height}px;background:${color};border-radius:1px;font-size:0;line-height:0">&nbsp;</div></td>`
+    const color = colorOf(tone, mood)
+    const style = `height:${height}px;background:${color};border-radius:1px;font-size:0;line-height:0`
+    const bar = `<td${tone === 'past' ? ' class="past"' : ''} height="${height}" bgcolor="${color}" style="${style}">&nbsp;</td>`
+    return `<td valign="bottom" height="${CHART_HEIGHT}" style="padding:0 1px">${table}><tr>${bar}</tr></table></td>`
   })
-  const words = `<div class="quiet" style="padding-top:6px;${FONT};font-size:12px;line-height:18px;color:#6b7278">${escapeHtml(caption)}</div>`
+  const quiet = `${FONT};font-size:12px;line-height:18px;color:#6b7278`
+  const end = (text: string, align: string) =>
+    `<td class="quiet" align="${align}" style="${quiet}">${escapeHtml(text)}</td>`
+  // A screen reader reads the caption.
   return block(
-    `<table role="presentation" width="100%" cellpadding="0" cellspacing="0" border="0" style="table-layout:fixed"><tr>${bars.join('')}</tr></table>${words}`,
-    'padding:18px 0 4px'
+    `${table} aria-hidden="true" style="table-layout:fixed"><tr>${cells.join('')}</tr></table>
+${table} class="line" style="border-top:1px solid #e9ecef"><tr>${end(from, 'left')}${end(to, 'right')}</tr></table>
+<div class="text" style="padding-top:4px;${FONT};font-size:13px;line-height:20px;color:#343a40">${escapeHtml(caption)}</div>`,
+    'padding:6px 0 4px'
   )
+}
+
+function colorOf(tone: Bar['tone'], mood: Mood): string {
+  if (tone === 'past') return '#adb5bd'
+  return SOFT[tone === 'now' ? mood : tone === 'failed' ? 'critical' : 'resolved']
 }
 
 export const logLines = (lines: readonly string[]): string =>
   `<div class="log" style="padding:10px 12px;background:#f8f9fa;border:1px solid #e9ecef;border-radius:6px;${MONO};font-size:12px;line-height:18px;color:#343a40;white-space:pre-wrap;word-break:break-word">${lines.map(escapeHtml).join('<br>')}</div>`
+
+/** Below what it is about. */
+export const sourceLine = (text: string, link: { url: string; text: string } | null): string =>
+  `<div class="quiet" style="padding-top:6px;${FONT};font-size:12px;line-height:18px;color:#6b7278;word-break:break-word">${escapeHtml(text)}${linked(link)}</div>`
+
+const linked = (link: { url: string; text: string } | null): string =>
+  link === null ? '' : ` &middot; ${anchor(link.url, link.text)}`
 
 export const button = (url: string, text: string): string =>
   `<table role="presentation" cellpadding="0" cellspacing="0" border="0" style="margin-top:22px"><tr><td style="border-radius:6px;background:#1864ab"><a href="${escapeHtml(url)}" style="display:inline-block;padding:9px 18px;${FONT};font-size:14px;line-height:20px;font-weight:600;color:#ffffff;text-decoration:none">${escapeHtml(text)}</a></td></tr></table>`

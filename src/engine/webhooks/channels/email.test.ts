@@ -2,10 +2,12 @@ import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { createServer, type AddressInfo } from 'node:net'
 import { join } from 'node:path'
+import PostalMime from 'postal-mime'
 import { SMTPServer, type SMTPServerOptions } from 'smtp-server'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
-import type { AlertTarget } from '../../../shared/contract/index.ts'
-import { anAlert, deliveryOf, NOW_MS, someNews } from '../../testing/alert-news.ts'
+import type { AlertNews, AlertTarget } from '../../../shared/contract/index.ts'
+import { digestOf } from '../../alerts/report/digest.ts'
+import { anAlert, deliveryOf, NOW_MS, someEvidence, someNews } from '../../testing/alert-news.ts'
 import { aChannel, openChannels } from '../../testing/channel-server.ts'
 import { createFakeClock } from '../../testing/fake-clock.ts'
 import { createSeededRandom } from '../../testing/seeded-random.ts'
@@ -98,6 +100,42 @@ test.each(['tls', 'starttls'] as const)(
     expect(source.indexOf('text/plain')).toBeLessThan(source.indexOf('text/html'))
   }
 )
+
+test('the evidence of the moment is in both parts, and is read for each try', async () => {
+  const { port, mails } = await openMailServer()
+  const asked: string[] = []
+  const readEvidence = async ({ title }: AlertNews) => {
+    asked.push(title)
+    return someEvidence([`line ${asked.length}`, '  indented'])
+  }
+  const channels = openChannels({ seams: { authorities: [keys.cert] }, readEvidence })
+  const channel = aChannel(target(port), 'hunter2')
+  for (const id of ['msg_1_1', 'msg_1_1']) await channels.send(channel, deliveryOf(someNews(), { id }))
+  expect(asked).toEqual([someNews().title, someNews().title])
+  const { text, html } = await PostalMime.parse(mails[1]!.source)
+  for (const part of [text, html]) {
+    expect(part).toMatch(new RegExp(`Last lines of the log of shop/prices[^]+ob ${'d'.repeat(32)}`))
+    expect(part).toContain('This run: 3 items. 1 other run: 1,204 items.')
+  }
+  expect(text).toContain('  line 2\n    indented\n')
+  expect(html).toContain('>line 2<br>  indented</div>')
+})
+
+test('a report asks for no evidence', async () => {
+  const none = { succeeded: 0, failed: 0, cancelled: 0, lost: 0 }
+  const nothing = {
+    ...{ fromMs: NOW_MS - 1, untilMs: NOW_MS, jobs: [], errors: [], findings: [], service: null, isComplete: true },
+    ...{ ended: none, endedWithBefore: none }
+  }
+  const { port, mails } = await openMailServer()
+  const readEvidence = async () => expect.unreachable('nothing fires in a report')
+  const channels = openChannels({ seams: { authorities: [keys.cert] }, readEvidence })
+  const body = JSON.stringify({ type: 'digest', timestamp: new Date(NOW_MS).toISOString(), data: digestOf(nothing) })
+  expect(await channels.send(aChannel(target(port), 'hunter2'), deliveryOf(someNews(), { body }))).toMatchObject({
+    isGood: true
+  })
+  expect(mails).toHaveLength(1)
+})
 
 const headerOf = ({ source }: Mail, name: string) => new RegExp(`^${name}: (.+)$`, 'mi').exec(source)?.[1]?.trim()
 

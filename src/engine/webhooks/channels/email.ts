@@ -6,6 +6,7 @@ import { type AddressGuard, insideWords } from '../addresses.ts'
 import type { SendResult } from '../plan-try.ts'
 import { connectToMailServer } from './mail-socket.ts'
 import type { Message, Sender } from './message.ts'
+import type { ReadEvidence } from './evidence.ts'
 import { hide } from './post-json.ts'
 import { renderEmail } from './render-email.ts'
 import { renderReport } from './report.ts'
@@ -25,6 +26,7 @@ export interface MailParts {
   guard: AddressGuard
   clock: Clock
   links: Links
+  readEvidence: ReadEvidence
   /** Authorities of mail servers in tests. Default: those of Node. */
   authorities?: string[] | undefined
 }
@@ -65,7 +67,8 @@ async function send(parts: MailParts, message: Message<'email'>, signal: AbortSi
     ...{ disableFileAccess: true, disableUrlAccess: true },
     ...{ transactionLog: true, logger: conversationOf(message) }
   })
-  const { subject, html, text } = report === null ? renderEmail(news, parts.links) : renderReport(report, parts.links)
+  const { subject, html, text } =
+    report === null ? renderEmail(news, parts.links, await parts.readEvidence(news)) : renderReport(report, parts.links)
   const ids = idsOf(message)
   const info = await transport.sendMail({
     ...{ from: target.from, to: target.to, subject, html, text, signal },

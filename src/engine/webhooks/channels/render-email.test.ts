@@ -1,6 +1,15 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { anAlert, aRunAlert, harmless, hostileNews, hostileText, NOW_MS, someNews } from '../../testing/alert-news.ts'
+import {
+  anAlert,
+  aRunAlert,
+  harmless,
+  hostileNews,
+  hostileText,
+  NOW_MS,
+  someEvidence,
+  someNews
+} from '../../testing/alert-news.ts'
 import { LINKS } from '../../testing/channel-server.ts'
 import { renderEmail } from './render-email.ts'
 
@@ -8,13 +17,18 @@ const skeleton = (html: string) => html.replaceAll(/>[^<]*</g, '><')
 
 test('whatever stands in alerts and logs, the markup is the same as of harmless words', () => {
   fc.assert(
-    fc.property(hostileNews(3), fc.array(hostileText(200), { maxLength: 3 }), (news, logTail) => {
-      const { html, text, subject } = renderEmail(news, LINKS, { logTail, history: [1, 2] })
-      const calm = renderEmail(harmless(news), LINKS, { logTail: logTail.map(() => 'x'), history: [1, 2] })
-      expect(skeleton(html)).toBe(skeleton(calm.html))
-      expect(subject.length).toBeLessThanOrEqual(200)
-      for (const each of [subject, html, text]) expect(each).not.toMatch(/[\0-\t\v-\u001f\u202e\u2028]/)
-    }),
+    fc.property(
+      hostileNews(3),
+      fc.array(hostileText(200), { maxLength: 3 }),
+      hostileText(99),
+      (news, lines, spider) => {
+        const { html, text, subject } = renderEmail(news, LINKS, someEvidence(lines, spider))
+        const calm = renderEmail(harmless(news), LINKS, someEvidence(lines.map(() => 'x')))
+        expect(skeleton(html)).toBe(skeleton(calm.html))
+        expect(subject.length).toBeLessThanOrEqual(200)
+        for (const each of [subject, html, text]) expect(each).not.toMatch(/[\0-\t\v-\u001f\u202e\u2028]/)
+      }
+    ),
     { numRuns: 60 }
   )
 })
@@ -36,15 +50,40 @@ test('nothing is loaded from elsewhere, and links are left out while the address
 test('a full message stays below what Gmail shows', () => {
   const long = anAlert({ subject: '<&>"'.repeat(100), text: '&'.repeat(3_000) })
   const news = someNews({ firing: Array(20).fill(long), resolved: Array(20).fill({ ...long, resolvedAtMs: NOW_MS }) })
-  const { html } = renderEmail(news, LINKS, { logTail: Array(99).fill('<'.repeat(999)), history: Array(99).fill(7) })
+  const evidence = someEvidence(Array(99).fill('"'.repeat(999)), '<'.repeat(999))
+  const bars = Array(99).fill({ value: 7, tone: 'past' })
+  const { html } = renderEmail(news, LINKS, { ...evidence, history: { ...evidence.history!, bars } })
   expect(Buffer.byteLength(html)).toBeLessThan(102_000)
   expect(html).toMatch(/and \d+ more/)
+  expect(html).toContain('&quot;&quot;…')
+})
+
+test('the lines of a log keep their indentation, and nothing else that steers a display', () => {
+  const lines = [
+    'Traceback (most recent call last):',
+    '  File "shop.py", line 3, in parse',
+    '\t\u001b[31mx\u001b[0m\u202e y '
+  ]
+  const { html, text } = renderEmail(someNews(), LINKS, someEvidence(lines))
+  const shown = 'Traceback (most recent call last):\n    File "shop.py", line 3, in parse\n      x⟨U+202E⟩ y\n'
+  expect(text).toContain(shown)
+  expect(html).toContain('<br>  File &quot;shop.py&quot;, line 3, in parse<br>    x⟨U+202E⟩ y</div>')
+})
+
+test('a chart is cells of a table with its words below, and there is none of a single value', () => {
+  const { html } = renderEmail(someNews(), LINKS, someEvidence([]))
+  expect(html.match(/<td class="past" height="48"|<td height="3"/g)).toHaveLength(2)
+  expect(html).toContain('This run: 3 items. 1 other run: 1,204 items.')
+  expect(html).not.toContain('Last lines')
+  const { history } = someEvidence([])
+  const one = renderEmail(someNews(), LINKS, { log: null, history: { ...history!, bars: history!.bars.slice(1) } })
+  expect(one.html).toBe(renderEmail(someNews(), LINKS).html)
 })
 
 test('the text part says the same', () => {
   const resolved = aRunAlert({ resolvedAtMs: aRunAlert().firedAtMs + 720_000 })
   const news = someNews({ kind: 'repeat', resolved: [resolved], moreFiring: 4, stillFiring: 2 })
-  expect(renderEmail(news, LINKS, { logTail: ['[scrapy] ERROR: refused'], history: [12, 0, 1_204, 3] }).text).toBe(
+  expect(renderEmail(news, LINKS, someEvidence(['[scrapy] ERROR: refused'])).text).toBe(
     `Critical: north is down: connection refused
 
 Rule: Nodes are up
@@ -62,9 +101,11 @@ Resolved:
   shop/prices: 3 items, at least 1,000 were expected
   https://deck.example.org/#/job/${'d'.repeat(32)}
 
-Last 4 values: 0 to 1,204; now 3
+Items of the last 2 runs of shop/prices:
+  This run: 3 items. 1 other run: 1,204 items.
+  2026-11-27 10:49 UTC to 2026-11-28 10:49 UTC
 
-Last lines of the log:
+Last lines of the log of shop/prices, job ${'d'.repeat(32)}:
   [scrapy] ERROR: refused
 
 https://deck.example.org/#/alerts

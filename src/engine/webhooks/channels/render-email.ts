@@ -10,8 +10,10 @@ import {
   logLines,
   note,
   paragraph,
-  pill
+  pill,
+  sourceLine
 } from './email-html.ts'
+import { type Evidence, type FigureHistory, type LogExcerpt, NO_EVIDENCE } from './evidence.ts'
 import {
   alertsLink,
   cut,
@@ -19,6 +21,7 @@ import {
   headlineOf,
   jobLink,
   type Links,
+  logLine,
   moodOf,
   oneLine,
   type Section,
@@ -28,36 +31,48 @@ import {
   subjectOf
 } from './words.ts'
 
-/** What only an e-mail has room for. */
-export interface EmailExtra {
-  /** The last lines of the run's log. */
-  logTail: readonly string[]
-  /** The watched figure until now, oldest first. */
-  history: readonly number[]
-}
-
 const SUBJECT_MAX = 200
 const NAME_MAX = 200
 const TEXT_MAX = 600
 const LOG_LINES_MAX = 30
-const LOG_LINE_MAX = 200
-const HISTORY_MAX = 60
-/** Gmail hides what is beyond 102 KB. The rest of the message has up to half as much. */
+const LOG_LINE_MAX = 300
+const BARS_MAX = 48
+/** Gmail hides what is beyond 102 KB. The rest of the message has up to a quarter as much. */
 const ALERTS_MAX_BYTES = 50_000
+const LOG_MAX_BYTES = 24_000
 
 /** Both parts of an e-mail. Text of others is escaped, and nothing is loaded from elsewhere. */
 export function renderEmail(
   news: AlertNews,
   links: Links,
-  extra: EmailExtra = { logTail: [], history: [] }
+  evidence: Evidence = NO_EVIDENCE
 ): { subject: string; html: string; text: string } {
   const subject = cut(`[Scrapdeck] ${headlineOf(news)}`, SUBJECT_MAX)
-  const log = extra.logTail.slice(-LOG_LINES_MAX).map((line) => oneLine(line, LOG_LINE_MAX))
-  const history = extra.history.filter((value) => Number.isFinite(value)).slice(-HISTORY_MAX)
-  return { subject, html: htmlOf(news, links, subject, log, history), text: textOf(news, links, log, history) }
+  const shown = { log: shownLog(evidence.log), history: shownHistory(evidence.history) }
+  return { subject, html: htmlOf(news, links, subject, shown), text: textOf(news, links, shown) }
 }
 
-function htmlOf(news: AlertNews, links: Links, subject: string, log: string[], history: number[]): string {
+/** The last lines that fit; null: there are none. */
+function shownLog(log: LogExcerpt | null): LogExcerpt | null {
+  const lines: string[] = []
+  let bytes = 0
+  for (const line of (log?.lines ?? []).slice(-LOG_LINES_MAX).toReversed()) {
+    const shown = logLine(line, LOG_LINE_MAX)
+    bytes += Buffer.byteLength(escapeHtml(shown))
+    if (bytes > LOG_MAX_BYTES) break
+    lines.unshift(shown)
+  }
+  if (log === null || lines.length === 0) return null
+  return { ...log, subject: oneLine(log.subject, NAME_MAX), lines }
+}
+
+/** null: nothing can be drawn. */
+function shownHistory(history: FigureHistory | null): FigureHistory | null {
+  const bars = (history?.bars ?? []).filter(({ value }) => Number.isFinite(value)).slice(-BARS_MAX)
+  return history === null || bars.length < 2 ? null : { ...history, title: oneLine(history.title, NAME_MAX), bars }
+}
+
+function htmlOf(news: AlertNews, links: Links, subject: string, { log, history }: Evidence): string {
   const mood = moodOf(news)
   const sections = sectionsOf(news)
   const link = alertsLink(links)
@@ -67,12 +82,21 @@ function htmlOf(news: AlertNews, links: Links, subject: string, log: string[], h
     heading(oneLine(news.title, SUBJECT_MAX)),
     facts(factsOf(news)),
     ...sections.map((section) => sectionHtml(section, sections.length > 1, links, room)),
-    ...(history.length > 1 ? [chart(history, mood, rangeWords(history))] : []),
-    ...(log.length > 0 ? [paragraph('Last lines of the log'), logLines(log)] : []),
+    ...(history === null ? [] : [paragraph(history.title), chart(history, mood)]),
+    ...(log === null ? [] : [logHtml(log, links)]),
     ...(link === null ? [] : [button(link, 'Open in Scrapdeck')])
   ]
   return card({ subject, preview: preview(news), mood, parts })
 }
+
+/** Of several alerts, it must be clear whose log this is. */
+function logHtml({ subject, jobId, lines }: LogExcerpt, links: Links): string {
+  const url = jobLink(links, { labels: { jobId } })
+  const source = sourceLine(`Job ${jobId}`, url === null ? null : { url, text: 'Open job' })
+  return [paragraph(logTitle(subject)), logLines(lines), source].join('')
+}
+
+const logTitle = (subject: string): string => `Last lines of the log of ${subject}`
 
 /** What lists of messages show behind the subject. */
 const preview = (news: AlertNews): string =>
@@ -101,7 +125,7 @@ function sectionHtml(section: Section, isLabelled: boolean, links: Links, room: 
   return [title, ...rows, left > 0 ? note(`and ${left} more`) : ''].join('')
 }
 
-function textOf(news: AlertNews, links: Links, log: string[], history: number[]): string {
+function textOf(news: AlertNews, links: Links, { log, history }: Evidence): string {
   const link = alertsLink(links)
   const facts = factsOf(news).map(([name, value]) => `${name}: ${value}`)
   const sections = sectionsOf(news).map(({ label, alerts, more, isFiring }) =>
@@ -115,8 +139,10 @@ function textOf(news: AlertNews, links: Links, log: string[], history: number[])
     headlineOf(news),
     facts.join('\n'),
     ...sections,
-    ...(history.length > 1 ? [rangeWords(history)] : []),
-    ...(log.length > 0 ? [['Last lines of the log:', ...log.map((line) => `  ${line}`)].join('\n')] : []),
+    ...(history === null ? [] : [`${history.title}:\n  ${history.caption}\n  ${history.from} to ${history.to}`]),
+    ...(log === null
+      ? []
+      : [[`${logTitle(log.subject)}, job ${log.jobId}:`, ...log.lines.map((line) => `  ${line}`)].join('\n')]),
     ...(link === null ? [] : [link])
   ]
     .filter((part) => part !== '')
@@ -131,11 +157,4 @@ function lineOf(alert: AlertView, isFiring: boolean, links: Links): string {
   const name = subjectOf(alert, NAME_MAX)
   const lines = [`- ${name} (${severity}${timesOf(alert)})`, ...(text === '' ? [] : [`  ${text}`])]
   return [...lines, ...(link === null ? [] : [`  ${link}`])].join('\n')
-}
-
-/** `Last 24 values: 0 to 1,204; now 3` */
-function rangeWords(history: readonly number[]): string {
-  const words = (value: number) => value.toLocaleString('en-US', { maximumFractionDigits: 2 })
-  const range = `${words(Math.min(...history))} to ${words(Math.max(...history))}`
-  return `Last ${history.length} values: ${range}; now ${words(history.at(-1)!)}`
 }

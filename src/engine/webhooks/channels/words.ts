@@ -1,4 +1,4 @@
-import type { AlertNews, AlertSeverity, AlertView } from '../../../shared/contract/index.ts'
+import type { AlertLabels, AlertNews, AlertSeverity, AlertView } from '../../../shared/contract/index.ts'
 import { formatWait } from '../../../shared/time.ts'
 import { showUnseen } from '../../../shared/unseen.ts'
 
@@ -20,6 +20,7 @@ const MOOD_WORDS: Record<Mood, string> = {
 /** For places that know no colours. */
 const MOOD_SIGNS: Record<Mood, string> = { critical: '🔴', warning: '🟠', info: '🔵', resolved: '🟢', test: '⚪' }
 const TITLE_MAX = 200
+const INDENTATION_MAX = 24
 /** Colours of log lines. */
 const TERMINAL = /\u001b\[[0-9;?]*[ -/]*[@-~]/g
 
@@ -37,6 +38,14 @@ export function oneLine(text: string, most: number): string {
     .replaceAll(TERMINAL, '')
     .replaceAll(/\s+/g, ' ')
   return cut(showUnseen(shown.trim()), most)
+}
+
+/** As `oneLine`, with the indentation, without which nobody can read a traceback. */
+export function logLine(text: string, most: number): string {
+  const indentation = /^[ \t]*/.exec(text)![0]
+  const shown = indentation.replaceAll('\t', '    ').slice(0, INDENTATION_MAX)
+  const words = oneLine(text.slice(indentation.length), most - shown.length)
+  return words === '' ? '' : `${shown}${words}`
 }
 
 /** At most this many UTF-16 units, without half a character at the end. */
@@ -95,6 +104,6 @@ export function factsOf({ ruleName, owner, stillFiring, kind }: AlertNews): [nam
 export const alertsLink = ({ base }: Links): string | null => (base === null ? null : `${base}/#/alerts`)
 
 /** Of the job that an alert is about; null: there is none. */
-export function jobLink({ base }: Links, { labels }: AlertView): string | null {
+export function jobLink({ base }: Links, { labels }: { labels: Pick<AlertLabels, 'jobId'> }): string | null {
   return base === null || labels.jobId === null ? null : `${base}/#/job/${encodeURIComponent(labels.jobId)}`
 }

@@ -1,9 +1,7 @@
-import { type Attempt, DEFAULT_CRAWL_CACHE_SECONDS, type JobId, type NodeId } from '../../../shared/contract/index.ts'
+import { DEFAULT_CRAWL_CACHE_SECONDS, type JobId, type NodeId } from '../../../shared/contract/index.ts'
 import { RememberedAnswers } from '../../commands/remembered-answers.ts'
-import { JobFigures } from '../../collecting/job-figures.ts'
 import { ChangeFeed } from '../../events/change-feed.ts'
 import { engineAlone } from '../../leadership/engine-alone.ts'
-import { JobLogs } from '../../nodes/job-logs.ts'
 import { listRunning } from '../../router/list-running.ts'
 import { describeStored, describeTouched } from '../../router/describe-changes.ts'
 import type { EngineRouter } from '../../router/router.ts'
@@ -16,12 +14,9 @@ import type { WithHealth } from './health.ts'
 /** What src/server serves. */
 export function openDoors(options: EngineOptions, below: WithHealth, opened: AsyncDisposableStack) {
   const { base, incoming, layout, projects, local, fleet, waiting, describe, schedules, figures, problems } = below
-  const { jobCommands, projectCommands, systemCommands, stopping } = below
+  const { jobCommands, projectCommands, systemCommands, jobLogs, stopping } = below
   const { store, random, secretBox } = base
   const { environments } = local
-  const jobFigures = new JobFigures({ store, collector: below.collector })
-  const formatOf = (attempt: Attempt) => jobFigures.formatOf(attempt)
-  const jobLogs = new JobLogs({ ...base, archive: below.archive, scans: below.logScans, fleet, formatOf })
   const reads = {
     store,
     waiting,
@@ -58,7 +53,6 @@ export function openDoors(options: EngineOptions, below: WithHealth, opened: Asy
     hasEngines: below.engineNodes !== null,
     crawlCacheSeconds,
     chainCommands: below.chains.commands,
-    ...{ jobLogs, jobFigures },
     errorGroups: below.errorGroups,
     listRunning: (seen) =>
       listRunning({ store, waiting, newestUsage: (jobid) => local.node?.usage.newestUsage(jobid) ?? null }, seen),

@@ -55,6 +55,7 @@ export function openHealth(options: EngineOptions, below: WithOrders, opened: As
     ...base,
     waitingOf: (lane) => waiting.of(lane),
     alertRules: () => alerts.rules(),
+    alertPlugins: () => plugins.alertNames(),
     gather: () => ({
       nodes: fleet.list(),
       live: live.all(),
@@ -79,7 +80,7 @@ export function openHealth(options: EngineOptions, below: WithOrders, opened: As
     })
   })
   opened.adopt(problems, stop)
-  const problemNews = plugins.wantsAlerts ? new ProblemNews({ ...base, problems: () => problems.current() }) : null
+  const problemNews = plugins.wantsProblems ? new ProblemNews({ ...base, problems: () => problems.current() }) : null
   opened.adopt(problemNews, (one) => one?.stop())
   const isCordoned = ({ stored }: FleetNode) => stored.mode !== 'active'
   const cordonedNodes = () =>

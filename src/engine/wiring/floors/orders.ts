@@ -1,4 +1,7 @@
 import { join } from 'node:path'
+import type { EvidenceParts } from '../../alerts/evidence/read-evidence.ts'
+import type { RecordedFigure } from '../../alerts/evidence/wanted.ts'
+import { diskFact, queueFact } from '../../alerts/facts/state-facts.ts'
 import { JobCommands } from '../../commands/job-commands.ts'
 import { NodeCommands } from '../../commands/node-commands.ts'
 import { ProjectCommands } from '../../commands/project-commands.ts'
@@ -31,9 +34,21 @@ export function openOrders(options: EngineOptions, below: WithWork, opened: Asyn
   const { distribution, atOnce, loopDelay, wakeDispatcher } = below
   const links = { base: options.publicUrl ?? null }
   const sending = { networks: webhookNetworks, post: seams.post, links, commands: options.alertCommands }
+  const readLog: EvidenceParts['readLog'] = (jobId, wanted, signal) =>
+    below.jobLogs.readChunk(jobId, undefined, wanted, signal)
+  const figureOf = (watch: RecordedFigure): number | null => {
+    if (watch === 'queue_length') return queueFact(figures.current).value
+    const measured = retention.state().disk
+    return measured === null ? null : diskFact(measured).value
+  }
   const { deliverer, webhookCommands, channels, post } = wireWebhooks({
     ...base,
     ...{ ...sending, plugins },
+    // Loaded with the first e-mail.
+    async readEvidence(news) {
+      const { readEvidence } = await import('../../alerts/evidence/read-evidence.ts')
+      return readEvidence({ ...base, figureOf, readLog }, news)
+    },
     sendToPlugin: (webhook, delivery) => plugins.send(webhook, delivery)
   })
   opened.adopt(deliverer, stop)

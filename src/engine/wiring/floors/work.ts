@@ -1,11 +1,13 @@
-import type { NodeId } from '../../../shared/contract/index.ts'
+import type { Attempt, NodeId } from '../../../shared/contract/index.ts'
 import { effectiveLimits } from '../../../shared/run-limits.ts'
 import { describeNode } from '../../dispatch/describe-node.ts'
 import { ErrorGroups } from '../../collecting/error-groups.ts'
+import { JobFigures } from '../../collecting/job-figures.ts'
 import { LogCollector } from '../../collecting/log-collector.ts'
 import { Dispatch } from '../../dispatch/dispatch.ts'
 import { Metrics } from '../../health/metrics.ts'
 import { Fleet, type FleetNode } from '../../nodes/fleet.ts'
+import { JobLogs } from '../../nodes/job-logs.ts'
 import { importErrorOf } from '../../nodes/node-client.ts'
 import { AtOnce } from '../../projects/at-once.ts'
 import { Distribution } from '../../projects/distribution.ts'
@@ -41,6 +43,9 @@ export function openWork(options: EngineOptions, below: WithFleet, opened: Async
     loopShare: () => loopDelay.sampleShare()
   })
   opened.adopt(collector, (one) => one.stop())
+  const jobFigures = new JobFigures({ ...base, collector })
+  const formatOf = (attempt: Attempt) => jobFigures.formatOf(attempt)
+  const jobLogs = new JobLogs({ ...base, archive, scans: below.logScans, fleet, formatOf })
   const errorGroups = opened.adopt(new ErrorGroups(base), stop)
   const waiting = new WaitingReasons(
     (nodeId) => fleet.get(nodeId)?.status.unreachableSinceMs ?? null,
@@ -87,6 +92,8 @@ export function openWork(options: EngineOptions, below: WithFleet, opened: Async
     waiting,
     itemsArchive,
     collector,
+    jobFigures,
+    jobLogs,
     loopDelay,
     errorGroups,
     dispatch,
