@@ -15,6 +15,8 @@ const ROOMS = [
   'fleet-file',
   'scrapyd-commands',
   'commands',
+  'alerts',
+  'expectations',
   'schedules',
   'retention',
   'queue',

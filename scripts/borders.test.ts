@@ -25,6 +25,8 @@ const PLANTED: [file: string, imported: string, rule: string][] = [
   ['src/engine/fleet-file/a.ts', '../router/router.ts', 'engine-room-fleet-file'],
   ['src/engine/scrapyd-commands/a.ts', '../router/router.ts', 'engine-room-scrapyd-commands'],
   ['src/engine/commands/a.ts', '../router/router.ts', 'engine-room-commands'],
+  ['src/engine/alerts/a.ts', '../commands/order.ts', 'engine-room-alerts'],
+  ['src/engine/expectations/a.ts', '../commands/order.ts', 'engine-room-expectations'],
   ['src/engine/schedules/a.ts', '../commands/order.ts', 'engine-room-schedules'],
   ['src/engine/retention/a.ts', '../commands/order.ts', 'engine-room-retention'],
   ['src/engine/queue/a.ts', '../commands/order.ts', 'engine-room-queue'],

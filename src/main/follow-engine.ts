@@ -20,8 +20,8 @@ const READ_EVERY_MS = 1_000
 const AGAIN_MS = 5_000
 
 /**
- * Calls `shown` with what there is and after each change, until the signal aborts. What channels of the desktop are told
- * from now on is shown once, also if the connection breaks in between; what they were told before is not shown.
+ * Calls `shown` with what there is and after each change, until the signal aborts. What channels of the desktop are
+ * told from now on is shown once, also if the connection breaks in between; what they were told before is not shown.
  */
 export async function followEngine(
   client: EngineReads,

@@ -1,9 +1,9 @@
 import type { AlertNews, AlertSeverity, AlertView } from '../../shared/contract/index.ts'
+import { titleOf } from '../webhooks/channels/words.ts'
 import type { AlertMessage, Episode } from './episodes.ts'
 
 /** Of each kind, in one message: more is read in the app. */
 const LISTED_MAX = 20
-const TITLE_MAX = 200
 
 const RANK: Record<AlertSeverity, number> = { critical: 2, warning: 1, info: 0 }
 
@@ -24,13 +24,6 @@ export function newsOf({ kind, ruleId, groupId, firing, resolved, stillFiring }:
 
 const worstOf = (alerts: readonly Episode[]): AlertSeverity =>
   alerts.map(({ severity }) => severity).reduce((one, other) => (RANK[one] >= RANK[other] ? one : other))
-
-/** What is said of these in one line. */
-export function titleOf(alerts: readonly Pick<Episode, 'text'>[]): string {
-  const [first] = alerts
-  const text = alerts.length === 1 ? first!.text : `${alerts.length} alerts: ${first!.text}`
-  return text.length > TITLE_MAX ? `${text.slice(0, TITLE_MAX - 1)}…` : text
-}
 
 const viewOf = ({
   id,

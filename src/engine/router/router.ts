@@ -60,7 +60,7 @@ import type { Audit } from '../audit/audit.ts'
 import { implementWithRights } from './required-rights.ts'
 import * as only from './seen.ts'
 import type { AlertStore, AttemptReader, JobReader } from '../store/store.ts'
-import type { ExpectationWatch } from '../health/expectations/expectation-watch.ts'
+import type { ExpectationWatch } from '../expectations/expectation-watch.ts'
 import type { FiguresSampler } from '../health/figures.ts'
 
 export type { RouterContext, SessionsOfCaller } from './router-context.ts'

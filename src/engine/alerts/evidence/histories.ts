@@ -1,6 +1,6 @@
 import type { JobId, RunMetric } from '../../../shared/contract/index.ts'
 import { formatWait } from '../../../shared/time.ts'
-import { metricOf } from '../../health/expectations/expectations.ts'
+import { metricOf } from '../../expectations/expectations.ts'
 import type { PastRun, StoredAlertFact, StoredJob } from '../../store/records.ts'
 import type { Bar, FigureHistory } from '../../webhooks/channels/evidence.ts'
 import { utcTime } from '../../webhooks/channels/words.ts'

@@ -1,5 +1,5 @@
 import type { AlertNews, JobId } from '../../../shared/contract/index.ts'
-import { HISTORY_RUNS } from '../../health/expectations/expectations.ts'
+import { HISTORY_RUNS } from '../../expectations/expectations.ts'
 import type { LogBytes } from '../../logs/byte-window.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import type { AlertFactStore, FindingStore, JobReader } from '../../store/store.ts'

@@ -1,9 +1,8 @@
 import type { AlertNews, AlertNotice, AlertView } from '../../../shared/contract/index.ts'
 import { subjectOf as kindOfSubject } from '../../../shared/alert-watches.ts'
-import { titleOf } from '../../alerts/news.ts'
 import type { StoredDelivery } from '../../store/records.ts'
 import { newsIn } from './message.ts'
-import { moodOf, oneLine, subjectOf, wordOf } from './words.ts'
+import { moodOf, oneLine, subjectOf, titleOf, wordOf } from './words.ts'
 
 /** What systems show of a notification before they cut it off. */
 const TITLE_MAX = 100

@@ -58,6 +58,13 @@ export function cut(text: string, most: number): string {
 /** What an alert is of: never empty, which most services refuse. */
 export const subjectOf = ({ subject }: AlertView, most: number): string => oneLine(subject, most) || 'Scrapdeck'
 
+/** What is said of these in one line. */
+export function titleOf(alerts: readonly Pick<AlertView, 'text'>[]): string {
+  const [first] = alerts
+  const text = alerts.length === 1 ? first!.text : `${alerts.length} alerts: ${first!.text}`
+  return text.length > TITLE_MAX ? `${text.slice(0, TITLE_MAX - 1)}…` : text
+}
+
 /** `Critical: north is down: connection refused` */
 export function headlineOf(news: AlertNews): string {
   return `${wordOf(moodOf(news))}: ${oneLine(news.title, TITLE_MAX)}`

@@ -1,4 +1,4 @@
-/** What is unusual about the newest successful run of a spider (health/expectations). */
+/** What is unusual about the newest successful run of a spider (expectations). */
 export const unusualRuns = /* sql */ `
 CREATE TABLE spider_findings (
   project TEXT NOT NULL,

@@ -1,11 +1,11 @@
 import { EventEmitter } from 'node:events'
-import type { JobExpectations, JobId, ProjectName, SpiderFindings } from '../../../shared/contract/index.ts'
-import { isScrapdeckError } from '../../../shared/errors.ts'
-import { type Clock, sleep, type Timer } from '../../runtime/clock.ts'
-import type { Logger } from '../../runtime/logger.ts'
-import type { FilledFields, PastRun, StoredFindings } from '../../store/records.ts'
-import { requireJob } from '../../store/require-job.ts'
-import type { FindingStore, JobReader } from '../../store/store.ts'
+import type { JobExpectations, JobId, ProjectName, SpiderFindings } from '../../shared/contract/index.ts'
+import { isScrapdeckError } from '../../shared/errors.ts'
+import { type Clock, sleep, type Timer } from '../runtime/clock.ts'
+import type { Logger } from '../runtime/logger.ts'
+import type { FilledFields, PastRun, StoredFindings } from '../store/records.ts'
+import { requireJob } from '../store/require-job.ts'
+import type { FindingStore, JobReader } from '../store/store.ts'
 import {
   type ExpectedFields,
   expectationsOf,

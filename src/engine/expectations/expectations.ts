@@ -1,7 +1,7 @@
-import type { Finding, RunMetric, UsualRange } from '../../../shared/contract/index.ts'
-import { formatDuration } from '../../../shared/time.ts'
-import { showUnseen } from '../../../shared/unseen.ts'
-import type { PastRun } from '../../store/records.ts'
+import type { Finding, RunMetric, UsualRange } from '../../shared/contract/index.ts'
+import { formatDuration } from '../../shared/time.ts'
+import { showUnseen } from '../../shared/unseen.ts'
+import type { PastRun } from '../store/records.ts'
 
 /** What a run is judged by. */
 export type JudgedRun = Omit<PastRun, 'jobId'>
