@@ -166,6 +166,11 @@ export const ACCESS_SCREENS: Record<string, (page: Page) => Promise<void>> = {
     await page.getByRole('button', { name: 'Continue' }).click()
     await page.getByRole('img', { name: /^QR code/ }).waitFor()
   },
+  'access-viewer-menu': async (page) => {
+    await page.goto('#/nodes')
+    await page.getByRole('button', { name: /^Account of/ }).click()
+  },
+  'access-viewer-settings': (page) => page.goto('#/settings').then(() => {}),
   'access-code': async (page) => {
     await page.context().clearCookies()
     await page.goto('login')
@@ -175,12 +180,7 @@ export const ACCESS_SCREENS: Record<string, (page: Page) => Promise<void>> = {
     await page.getByLabel('Code').fill('123 456')
     await page.getByRole('button', { name: 'Log in' }).click()
     await page.getByRole('alert').waitFor()
-  },
-  'access-viewer-menu': async (page) => {
-    await page.goto('#/nodes')
-    await page.getByRole('button', { name: /^Account of/ }).click()
-  },
-  'access-viewer-settings': (page) => page.goto('#/settings').then(() => {})
+  }
 }
 
 /** Without users. */
