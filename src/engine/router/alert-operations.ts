@@ -37,6 +37,9 @@ export function alertOperations(
       acknowledge: os.alerts.acknowledge.handler(async ({ input }) => ({
         acknowledged: await alertCommands.acknowledge(input.ids)
       })),
+      unacknowledge: os.alerts.unacknowledge.handler(async ({ input }) => ({
+        unacknowledged: await alertCommands.unacknowledge(input.ids)
+      })),
       report: os.alerts.report.handler(({ input, context }) => reports.report(input.days, seenBy(context)))
     },
     alertRules: {

@@ -7,5 +7,6 @@ export { nextOccurrence, type OccurrenceRange, occurrencesOf, occurrencesToShow 
 export { problemOfCron, problemOfTiming } from './problems.ts'
 export { SearchBudget, TimingTooCostly } from './search-budget.ts'
 export { expandText, problemOfText, type TextValues } from './text.ts'
+export { areApart, describeWindows, type Windows, windowFrom } from './windows.ts'
 export { describeRule, describeTiming } from './words.ts'
 export { isZone, listZones, momentOfWall } from './zones.ts'

@@ -114,12 +114,24 @@ export const Alert = z.object({
 })
 export type Alert = z.infer<typeof Alert>
 
+/** Again each day or week, at the same times on the clocks of the zone: a maintenance window. */
+export const SilenceRepeat = z.object({
+  every: z.enum(['day', 'week']),
+  zone: TimeZone,
+  /** Nothing begins from then on; null: it goes on until somebody ends the silence. */
+  endsMs: z.number().nullable().default(null)
+})
+export type SilenceRepeat = z.infer<typeof SilenceRepeat>
+
 export const AlertSilence = AlertScope.extend({
   project: AnyProjectName.nullable(),
   id: AlertSilenceId,
   ruleId: AlertRuleId.nullable(),
+  /** With `untilMs`: of the first time. */
   fromMs: z.number(),
   untilMs: z.number(),
+  /** null: once. */
+  repeats: SilenceRepeat.nullable(),
   comment: z.string(),
   by: z.string()
 })
@@ -242,6 +254,10 @@ export const alertsContract = {
   acknowledge: write('alerts.answer', 'POST /alerts/acknowledge', { ids: 'alerts' })
     .input(z.object({ ids: z.array(AlertId).min(1).max(1_000) }))
     .output(z.object({ acknowledged: z.number().int() })),
+  /** Repeats and escalation go on as if nobody had: what was due meanwhile is told at once. */
+  unacknowledge: write('alerts.answer', 'POST /alerts/unacknowledge', { ids: 'alerts' })
+    .input(z.object({ ids: z.array(AlertId).min(1).max(1_000) }))
+    .output(z.object({ unacknowledged: z.number().int() })),
   /** Of the last days, as channels get it of a day or a week. */
   report: read('read', 'GET /alerts/report', 'seen')
     .input(z.object({ days: z.coerce.number().int().min(1).max(7).default(1) }))
@@ -271,8 +287,10 @@ export const alertSilencesContract = {
     .input(
       AlertScope.extend({
         ruleId: AlertRuleId.nullable().default(null),
+        /** null: now. Of one that repeats, it may be long ago. */
         fromMs: z.number().nullable().default(null),
         untilMs: z.number(),
+        repeats: SilenceRepeat.nullable().default(null),
         comment: z.string().max(500).default('')
       })
     )

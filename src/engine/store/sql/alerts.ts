@@ -61,6 +61,12 @@ interface Listing {
   limit: number
 }
 
+/** From when on it is surely over, whatever clocks do meanwhile; for one that has no end, the end of time. */
+function overMs({ fromMs, untilMs, repeats }: AlertSilence): number {
+  if (repeats === null) return untilMs
+  return repeats.endsMs === null ? Number.MAX_SAFE_INTEGER : repeats.endsMs + (untilMs - fromMs) + 86_400_000
+}
+
 /** Rules, silences and alerts. Writes run inside the caller's transaction. */
 export function createAlerts({ database, outbox }: { database: Database; outbox: Outbox }) {
   const rules = database.prepare<[], RuleRow>(
@@ -128,10 +134,12 @@ export function createAlerts({ database, outbox }: { database: Database; outbox:
 
     deleteRule: (id: AlertRuleId): boolean => deleteRule.run(id).changes > 0,
 
-    listSilences: (): AlertSilence[] => silences.all().map((text) => JSON.parse(text) as AlertSilence),
+    /** Those of before there were repeats have none. */
+    listSilences: (): AlertSilence[] =>
+      silences.all().map((text) => ({ repeats: null, ...(JSON.parse(text) as Omit<AlertSilence, 'repeats'>) })),
 
     putSilence: (silence: AlertSilence): void => {
-      putSilence.run({ id: silence.id, silence: JSON.stringify(silence), untilMs: silence.untilMs })
+      putSilence.run({ id: silence.id, silence: JSON.stringify(silence), untilMs: overMs(silence) })
     },
 
     deleteSilence: (id: AlertSilenceId): boolean => deleteSilence.run(id).changes > 0,

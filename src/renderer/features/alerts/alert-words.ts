@@ -7,7 +7,7 @@ import type {
   QuietHours
 } from '../../../shared/contract/index.ts'
 import { ALERT_WATCHES, type AlertSubject, type AlertUnit, type AlertWatch } from '../../../shared/alert-watches.ts'
-import { formatDuration } from '../../../shared/time.ts'
+import { formatDuration, WEEKDAYS } from '../../../shared/time.ts'
 import { formatCount, plural } from '../../ui/numbers.ts'
 
 export type ScopeField = keyof AlertScope
@@ -172,8 +172,7 @@ const DAYS = ['Sun', 'Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat']
 /** As weeks are written: Monday first. */
 export const WEEK = [1, 2, 3, 4, 5, 6, 0] as const
 export const dayWord = (day: number): string => DAYS[day] ?? ''
-const DAY_NAMES = ['Sunday', 'Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday']
-export const dayName = (day: number): string => DAY_NAMES[day] ?? ''
+export const dayName = (day: number): string => WEEKDAYS[day] ?? ''
 
 /** `each day at 08:00 (Europe/Berlin)`, `each Monday at 08:00 (UTC)` */
 export const digestWords = ({ every, at, zone, weekday }: AlertDigest): string =>

@@ -23,7 +23,7 @@ import { AlertsBar } from './alerts-bar.tsx'
 import { AlertsTabs } from './alerts-tabs.tsx'
 import { FirstRules } from './first-rules.tsx'
 import { SilenceDialog } from './silence-dialog.tsx'
-import { isOpen, useAcknowledge } from './use-alert-actions.ts'
+import { isOpen, useAlertActions } from './use-alert-actions.ts'
 
 const route = getRouteApi('/alerts')
 const PAGE_ROWS = 100
@@ -37,7 +37,7 @@ export function AlertsScreen() {
   const navigate = route.useNavigate()
   const [marks, setMarks] = useState<ReadonlySet<string>>(new Set())
   const [silencing, setSilencing] = useState<readonly Alert[] | null>(null)
-  const acknowledge = useAcknowledge()
+  const { acknowledge, takeBack } = useAlertActions()
   const mayAnswer = useMay('alerts.answer').may
   const mayChange = useMay('alerts.change').may
   const rules = useQuery(query.alertRules.list.queryOptions())
@@ -167,6 +167,7 @@ export function AlertsScreen() {
                 key={opened.id}
                 alert={opened}
                 onAcknowledge={() => void acknowledge([opened])}
+                onTakeBack={() => void takeBack(opened)}
                 onSilence={() => setSilencing([opened])}
                 onClose={() => setSearch({ alert: undefined })}
               />
