@@ -180,6 +180,20 @@ export function describeAlerts(story: Story): void {
       expect(groups).toEqual([aGroup('g2', { lastToldAtMs: null, flushAtMs: 90 })])
     })
 
+    test('of those that fire the most severe are first, whatever else their texts say', async () => {
+      const text = '"severity":"critical"'
+      await story.store.writeAlerts(
+        aWrite({
+          episodes: [
+            ...[anEpisode('1', { firedAtMs: 9, severity: 'info', text }), anEpisode('2', { firedAtMs: 3 })],
+            ...[anEpisode('3', { firedAtMs: 1, severity: 'critical' }), anEpisode('4', { firedAtMs: 5 })]
+          ]
+        })
+      )
+      const list = async (limit: number) => idsOf(await story.store.listAlerts({}, { before: null, limit })).join('')
+      expect([await list(9), await list(2)]).toEqual(['3421', '34'])
+    })
+
     test('those that fire are listed first, then ended ones by their end; pending ones never', async () => {
       const firing = [
         anEpisode('1', { firedAtMs: 5 }),

@@ -79,19 +79,20 @@ export function AlertDetail({ alert, onAcknowledge, onTakeBack, onSilence, onClo
           {alert.acknowledged === null ? (
             <span className="dim">by nobody</span>
           ) : (
-            <>
-              by {alert.acknowledged.by} <RelativeTime atMs={alert.acknowledged.atMs} suffix=" ago" />
+            <Group gap="2px 8px">
+              <span>
+                by {alert.acknowledged.by} <RelativeTime atMs={alert.acknowledged.atMs} suffix=" ago" />
+              </span>
               {may && alert.state === 'firing' && (
                 <Button
                   size="compact-xs"
-                  ml={8}
                   title="Nobody looks after it: repeats and escalation go on"
                   onClick={onTakeBack}
                 >
                   Take back
                 </Button>
               )}
-            </>
+            </Group>
           )}
         </FieldRow>
         {alert.muted !== null && <FieldRow label="Muted">{MUTED[alert.muted].text}</FieldRow>}

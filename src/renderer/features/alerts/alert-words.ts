@@ -88,14 +88,16 @@ export function conditionWords(rule: Condition, names: Names): string {
   const run = `a run of ${spider}${onNode}`
   const job = `a job of ${spider}${onNode}`
   const amount = `${COMPARISONS[comparison]} ${formatCount(threshold)}`
+  const amountOf = (noun: string) => `${COMPARISONS[comparison]} ${plural(threshold, noun)}`
   const lasting = forSeconds > 0 ? ` for ${formatDuration(forSeconds)}` : ''
   const words: Record<AlertWatch, () => string> = {
     spider_fails: () =>
       (threshold <= 1
         ? `${run} fails or is lost`
         : `the last ${threshold} runs of ${spider}${onNode} fail or are lost`) + lasting,
-    spider_items: () => `${run} has ${comparison === 'at_most' && threshold === 0 ? 'no' : amount} items${lasting}`,
-    spider_errors: () => `${run} logs ${amount} errors${lasting}`,
+    spider_items: () =>
+      `${run} has ${comparison === 'at_most' && threshold === 0 ? 'no items' : amountOf('item')}${lasting}`,
+    spider_errors: () => `${run} logs ${amountOf('error')}${lasting}`,
     spider_unusual: () => `${run} succeeds, but unlike the earlier ones${lasting}`,
     spider_overdue: () => `${spider} has not succeeded for ${formatDuration(threshold * 3_600)}${lasting}`,
     job_runs_long: () => `${job} runs${lasting === '' ? '' : lasting.replace('for', 'for longer than')}`,

@@ -96,7 +96,7 @@ export function AlertsScreen() {
         <ScreenHead
           title="Alerts"
           views={<AlertsTabs />}
-          note={list.data === undefined || isFirst ? undefined : countWords(rows)}
+          note={list.data === undefined || isFirst || state === 'resolved' ? undefined : countWords(rows)}
         >
           {mayChange && (
             <Button variant="filled" leftSection={<IconPlus size={14} />} onClick={() => newAlertRule()}>

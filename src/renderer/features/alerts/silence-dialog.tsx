@@ -94,7 +94,7 @@ export function SilenceDialog({ alerts, isMaintenance = false, onClose }: Silenc
           </DialogText>
         ) : (
           <>
-            <ScopeFields fields={asked} fits={fits} />
+            <ScopeFields fields={asked} fits={fits} isFocused={only === undefined} />
             <Select
               {...asked.input('ruleId')}
               label="Rule"
@@ -173,7 +173,7 @@ function WindowFields({ fields }: { fields: Fields<SilenceTexts> }) {
       </div>
       <div className={form.pair}>
         <Autocomplete {...fields.input('zone')} label="Time zone" data={zones} limit={50} />
-        <TextInput {...fields.input('lastDay')} type="date" label="Last day" description="Empty: no end" />
+        <TextInput {...fields.input('lastDay')} type="date" label="Last day, if any" />
       </div>
     </>
   )

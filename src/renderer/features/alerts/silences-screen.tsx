@@ -39,7 +39,7 @@ export function SilencesScreen() {
   const add = (
     <Group gap={8}>
       <Button {...common} leftSection={<IconRepeat size={14} />} onClick={() => go('window')}>
-        Add maintenance window
+        Add <span className={classes.wide}>maintenance </span>window
       </Button>
       <Button {...common} variant="filled" leftSection={<IconPlus size={14} />} onClick={() => go('silence')}>
         Add silence
@@ -48,7 +48,7 @@ export function SilencesScreen() {
   )
   return (
     <PanelsScreen>
-      <ScreenHead title="Alerts" views={<AlertsTabs />} note={left && plural(left.length, 'silence')}>
+      <ScreenHead title="Alerts" views={<AlertsTabs />} note={left && left.length > 0 && plural(left.length, 'silence')}>
         {add}
       </ScreenHead>
       <QueryState query={silences} what="the silences" rows={4}>
@@ -131,7 +131,7 @@ function SilenceRow({ silence, fromMs, untilMs, nowMs }: Windowed & { nowMs: num
         )}
         {comment !== '' && <p>{comment}</p>}
       </div>
-      <span className={classes.facts}>
+      <span className={`${classes.facts} ${classes.times}`}>
         <span title={formatInstant(hasBegun ? untilMs : fromMs)}>
           {hasBegun
             ? `until ${minuteOf(untilMs, nowMs)}, ${formatWait(untilMs - nowMs)} left`
