@@ -37,9 +37,17 @@ export async function fillAlerts({ client }: Service): Promise<void> {
   const weekly = { fromMs: sunday, untilMs: sunday + 2 * HOUR_MS, repeats: { ...repeats, every: 'week' as const } }
   await silence({ ...weekly, nodeTag: 'eu', comment: 'Backups and updates of the servers in Europe' })
   const daily = { ...weekly, untilMs: sunday + 23.75 * HOUR_MS, repeats: { ...repeats, every: 'day' as const } }
-  await silence({ ...daily, project: aProjectName('news'), spider: 'quotes', comment: 'The site is slow, except at night' })
+  await silence({
+    ...daily,
+    project: aProjectName('news'),
+    spider: 'quotes',
+    comment: 'The site is slow, except at night'
+  })
 
-  for (const [name, tag] of [['us-2', 'us'], ['lab-b', 'lab']] as const)
+  for (const [name, tag] of [
+    ['us-2', 'us'],
+    ['lab-b', 'lab']
+  ] as const)
     await client.nodes.add({ url: `${NOWHERE}/${name}`, name, slots: 2, tags: [tag] })
   const { nodes } = await client.nodes.list()
   await client.nodes.setMode({ id: nodes.find(({ name }) => name === 'lab-b')!.id, mode: 'cordoned' })
@@ -50,7 +58,12 @@ export async function fillAlerts({ client }: Service): Promise<void> {
   await run('shop', ['quotes'], { tags: ['gpu'] })
   const firing = async () => (await client.alerts.list({ state: 'firing' })).alerts
   const wanted = ['us-2', 'lab-b', 'shop/broken', 'news/broken', 'shop/prices', 'shop/quotes']
-  await until('the alerts to fire', firing, (all) => wanted.every((of) => all.some(({ subject }) => subject === of)), 120_000)
+  await until(
+    'the alerts to fire',
+    firing,
+    (all) => wanted.every((of) => all.some(({ subject }) => subject === of)),
+    120_000
+  )
   const failing = (await firing()).filter(({ ruleName }) => ruleName === 'A spider of shop fails')
   await client.alerts.acknowledge({ ids: failing.map(({ id }) => id) })
   // It ends with its rule.
@@ -115,7 +128,10 @@ export const ALERT_SCREENS: Record<string, (page: Page) => Promise<void>> = {
   'alerts-rule-preview': async (page) => {
     const dialog = await openRule(page)
     await dialog.getByRole('button', { name: 'Try it on the past' }).click()
-    await dialog.getByText(/Would have fired|would have fired/).first().waitFor()
+    await dialog
+      .getByText(/Would have fired|would have fired/)
+      .first()
+      .waitFor()
     await dialog.getByRole('region', { name: 'Try it on the past' }).scrollIntoViewIfNeeded()
   },
   'alerts-silences': (page) => page.goto('#/alerts/silences').then(() => {}),

@@ -268,7 +268,14 @@ async function fillAlerts(store: Store, nowMs: number): Promise<void> {
     ...{ untilMs: nowMs + DAY_MS, repeats: null, comment: 'new disks', by: 'anna' }
   })
   await store.putSilence({
-    ...{ ...anyScope, id: branded('4'.repeat(32)), ruleId: null, nodeTag: 'eu', fromMs: nowMs, untilMs: nowMs + 7_200_000 },
+    ...{
+      ...anyScope,
+      id: branded('4'.repeat(32)),
+      ruleId: null,
+      nodeTag: 'eu',
+      fromMs: nowMs,
+      untilMs: nowMs + 7_200_000
+    },
     ...{ repeats: { every: 'week', zone: 'Europe/Berlin', endsMs: null }, comment: 'backups', by: 'anna' }
   })
   const labels = { ...NO_LABELS, project: aProjectName('shop'), spider: 'prices', nodeTags: ['eu'] }

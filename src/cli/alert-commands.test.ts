@@ -82,7 +82,11 @@ it('alerts silence --every is a maintenance window, in its zone, from the time t
   expect(made.out).toBe(`Silent ${words}, ${next}; "scrapdeck alerts unsilence ${silence!.id}" ends it.\n`)
   expect((await run('alerts', 'silences')).out).toContain(words)
   const wrong = [
-    ...[['--every', 'month'], ['--every', 'week', '--zone', 'Berlin'], ['--ends', '2028-01-01']],
+    ...[
+      ['--every', 'month'],
+      ['--every', 'week', '--zone', 'Berlin'],
+      ['--ends', '2028-01-01']
+    ],
     ['--every', 'day', '--from', 'noon']
   ]
   for (const flags of wrong) expect((await window(...flags)).code).toBe(EXIT_CODES.usage)

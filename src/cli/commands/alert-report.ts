@@ -13,7 +13,11 @@ export function describeReport(report: AlertReport): string {
       'No run failed or was lost.'
     ),
     table(
-      [newErrors.count > newErrors.groups.length ? `new errors (${newErrors.count}) of` : 'new error of', 'runs', 'what'],
+      [
+        newErrors.count > newErrors.groups.length ? `new errors (${newErrors.count}) of` : 'new error of',
+        'runs',
+        'what'
+      ],
       newErrors.groups.map(({ project, runs: count, title }) => [project, count, title]),
       'No new errors.'
     ),

@@ -144,8 +144,11 @@ export function addAlertCommands({ group }: ClientCommands): void {
     print(terminal, flags, await client.alertRules.list(), ({ rules }) => listedRules(rules, terminal.nowMs()))
   })
 
-  add('report', 'Sum up the last day or week: runs, failures, new errors, unusual runs, the slowest, storage.', (command) =>
-    command.addOption(new Option('--days <number>', 'of the last day or week').choices(['1', '7']).default('1'))
+  add(
+    'report',
+    'Sum up the last day or week: runs, failures, new errors, unusual runs, the slowest, storage.',
+    (command) =>
+      command.addOption(new Option('--days <number>', 'of the last day or week').choices(['1', '7']).default('1'))
   )(async ({ client, flags, terminal }, _words, { days }: { days: '1' | '7' }) => {
     print(terminal, flags, await client.alerts.report({ days: Number(days) }), describeReport)
   })
@@ -169,7 +172,10 @@ function timesOf({ for: lastsMs, from, every, zone, ends }: SilenceFlags, nowMs:
   if (zone !== undefined && !isZone(zone))
     throw new CommandEnd(EXIT_CODES.usage, `There is no time zone ${zone}. Write one such as Europe/Berlin.`)
   if (ends !== undefined && every === undefined)
-    throw new CommandEnd(EXIT_CODES.usage, '--ends is only for a silence that repeats: add --every day or --every week.')
+    throw new CommandEnd(
+      EXIT_CODES.usage,
+      '--ends is only for a silence that repeats: add --every day or --every week.'
+    )
   const fromMs = from === undefined ? nowMs : momentIn(zone, from)
   const endsMs = ends === undefined ? null : momentIn(zone, ends)
   const ownZone = zone ?? Intl.DateTimeFormat().resolvedOptions().timeZone

@@ -143,7 +143,10 @@ export function createFakeAlerts(world: FakeWorld) {
         if (input.untilMs <= fromMs)
           fail('BAD_INPUT', 'A silence ends after it begins and within a year: choose another end.')
         const silence: AlertSilence = { ...input, fromMs, id: branded(idOf(nextNumber())), by: me }
-        if (input.repeats !== null && !(isZone(input.repeats.zone) && areApart(silence) && windowFrom(silence, Date.now())))
+        if (
+          input.repeats !== null &&
+          !(isZone(input.repeats.zone) && areApart(silence) && windowFrom(silence, Date.now()))
+        )
           fail('BAD_INPUT', 'This silence would never hold.')
         silences.set(silence.id, silence)
         mute()

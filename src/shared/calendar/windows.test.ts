@@ -87,7 +87,11 @@ describe('windows', () => {
       ),
       ({ zone: name, every }, fromQuarter, quarters, nowMs) => {
         const fromMs = momentOfWall(name, beginsMs + fromQuarter * 15 * MINUTE_MS)
-        const windows = { fromMs, untilMs: fromMs + quarters * 15 * MINUTE_MS, repeats: { every, zone: name, endsMs: null } }
+        const windows = {
+          fromMs,
+          untilMs: fromMs + quarters * 15 * MINUTE_MS,
+          repeats: { every, zone: name, endsMs: null }
+        }
         const size = every === 'day' ? 1_440 : 7 * 1_440
         const minuteOf = ({ day, minute }: ReturnType<typeof readWall>) => (day * 1_440 + minute) % size
         const sinceBegin = (minuteOf(readWall(name, nowMs)) - minuteOf(readWall(name, fromMs)) + size) % size

@@ -34,6 +34,7 @@ export function ScopeFields({ fields, fits, isFocused = false }: ScopeFieldsProp
           {...fields.input('project')}
           {...common}
           data-autofocus={isFocused || undefined}
+          openOnFocus={!isFocused}
           label="Project"
           placeholder="any"
           data={known(

@@ -32,7 +32,10 @@ it('holds for hours, until nine tomorrow, or between two times of which the last
   const untilMs = new Date(2026, 10, 30, 12).getTime()
   expect(times({ until: 'at', at })).toEqual({ ...once, untilMs })
   expect(times({ until: 'at', at, start })).toEqual({ ...once, untilMs, fromMs: untilMs - 2 * 3_600_000 })
-  expect(times({ until: 'at', at: start, start: at })).toMatchObject({ field: 'at', message: 'This is before it begins' })
+  expect(times({ until: 'at', at: start, start: at })).toMatchObject({
+    field: 'at',
+    message: 'This is before it begins'
+  })
   const form = { ...NOTHING, ...TIMES, ruleId: null, comment: '', until: 'at' as const }
   const problem = (typed: string) => problemsOf(SilenceForm.safeParse({ ...form, at: typed })).get('at')
   expect([problem(''), problem('2020-01-01T12:00')]).toEqual(['Enter a date and time', 'This time is in the past'])

@@ -96,8 +96,7 @@ function timesAgain(
     }))
   const first = windows.find(({ fromMs, untilMs }) => fromMs < untilMs && nowMs < untilMs)!
   const endsMs = lastDay === '' ? null : momentOfWall(zone, Date.parse(`${lastDay}T00:00Z`) + DAY_MS)
-  if (endsMs !== null && !(endsMs > first.fromMs))
-    return { field: 'lastDay', message: 'This is before the first time' }
+  if (endsMs !== null && !(endsMs > first.fromMs)) return { field: 'lastDay', message: 'This is before the first time' }
   return { ...first, repeats: { every, zone, endsMs } }
 }
 

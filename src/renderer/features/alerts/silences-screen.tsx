@@ -39,7 +39,9 @@ export function SilencesScreen() {
   const add = (
     <Group gap={8}>
       <Button {...common} leftSection={<IconRepeat size={14} />} onClick={() => go('window')}>
-        Add <span className={classes.wide}>maintenance </span>window
+        <span>
+          Add <span className={classes.wide}>maintenance </span>window
+        </span>
       </Button>
       <Button {...common} variant="filled" leftSection={<IconPlus size={14} />} onClick={() => go('silence')}>
         Add silence
@@ -48,7 +50,11 @@ export function SilencesScreen() {
   )
   return (
     <PanelsScreen>
-      <ScreenHead title="Alerts" views={<AlertsTabs />} note={left && left.length > 0 && plural(left.length, 'silence')}>
+      <ScreenHead
+        title="Alerts"
+        views={<AlertsTabs />}
+        note={left && left.length > 0 && plural(left.length, 'silence')}
+      >
         {add}
       </ScreenHead>
       <QueryState query={silences} what="the silences" rows={4}>
