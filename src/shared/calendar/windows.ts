@@ -42,7 +42,7 @@ export function areApart({ fromMs, untilMs, repeats }: Windows): boolean {
   return wallOf(repeats.zone, untilMs) - wallOf(repeats.zone, fromMs) <= PERIOD_MS[repeats.every]
 }
 
-/** `every Sunday 02:00–04:00 (Europe/Berlin)`, `every day 22:00–06:00 (UTC), last on 2026-12-31`; null: it is only one. */
+/** `every Sunday 02:00–04:00 (Europe/Berlin)`, `every day 22:00–06:00 (UTC), last on 2026-12-31`; null: only one. */
 export function describeWindows({ fromMs, untilMs, repeats }: Windows): string | null {
   if (repeats === null) return null
   const { every, zone, endsMs } = repeats
