@@ -43,6 +43,11 @@ test('a rule made from a job fires when its spider fails again; the alert is ack
   await alert.getByRole('button', { name: 'Acknowledge' }).click()
   await expect(alert.getByText('by nobody')).toBeHidden()
   await expect(page.getByRole('button', { name: 'Alerts: none to acknowledge' })).toBeVisible()
+  await page.getByRole('button', { name: 'Undo' }).click()
+  await expect(alert.getByText('by nobody')).toBeVisible()
+  await expect(bell).toBeVisible()
+  await alert.getByRole('button', { name: 'Acknowledge' }).click()
+  await expect(alert.getByRole('button', { name: 'Take back' })).toBeVisible()
 
   await alert.getByRole('button', { name: 'Silence…' }).click()
   const silence = page.getByRole('dialog', { name: 'Silence demo/broken' })
@@ -54,6 +59,21 @@ test('a rule made from a job fires when its spider fails again; the alert is ack
   const row = page.getByRole('listitem', { name: 'Silence of demo/broken' })
   await expect(row).toContainText('broken on purpose')
   await row.getByRole('button', { name: /^End the silence/ }).click()
+  await expect(page.getByText('No silences')).toBeVisible()
+
+  await page.getByRole('button', { name: 'Add maintenance window' }).first().click()
+  const window = page.getByRole('dialog', { name: 'Add maintenance window' })
+  await window.getByText('Every day', { exact: true }).click()
+  await window.getByRole('combobox', { name: 'Project' }).click()
+  await page.getByRole('option', { name: 'demo' }).click()
+  await window.getByRole('combobox', { name: 'Time zone' }).fill('Europe/Berlin')
+  await page.keyboard.press('Tab')
+  await window.getByRole('button', { name: 'Add maintenance window' }).click()
+  const repeating = page.getByRole('listitem', { name: 'Silence of project demo' })
+  await expect(repeating).toContainText('every day 02:00–04:00 (Europe/Berlin)')
+  const { silences } = await client.alertSilences.list()
+  expect(silences).toMatchObject([{ project: 'demo', repeats: { every: 'day', zone: 'Europe/Berlin', endsMs: null } }])
+  await repeating.getByRole('button', { name: /^Remove the silence/ }).click()
   await expect(page.getByText('No silences')).toBeVisible()
 
   // Without its rule nothing fires, and the alert stays as one that has ended.

@@ -8,6 +8,7 @@ import { type Scrapyd, startScrapydFleet } from '../support/scrapyd-fleet.ts'
 import { LOCAL_NODE_ID } from '../../src/shared/ids.ts'
 import { type Service, startService } from '../support/service.ts'
 import { until } from '../../src/engine/testing/until.ts'
+import { ALERT_FIRST_SCREENS, ALERT_SCREENS, fillAlerts } from './alerts.ts'
 import { AUDIT_SCREENS, fillAudit } from './audit.ts'
 import { ACCESS_ALONE_SCREENS, ACCESS_SCREENS, fillAccess } from './access.ts'
 import { ALONE_SCREENS, ENGINE_SCREENS, type PicturedEngines, startEngines } from './engines.ts'
@@ -54,6 +55,7 @@ test.beforeAll(async () => {
   if (wants(AUDIT_SCREENS)) await fillAudit(service)
   if (wants(ACCESS_SCREENS)) await fillAccess(service)
   if (wants(RESULT_SCREENS)) await fillResults(service)
+  if (wants(ALERT_SCREENS)) await fillAlerts(service)
   if (wants(SCREENS)) await fillFleet()
 })
 
@@ -316,9 +318,10 @@ for (const scheme of SCHEMES) {
         ...ITEM_SCREENS,
         ...SCHEDULE_SCREENS,
         ...AUDIT_SCREENS,
+        ...ALERT_SCREENS,
         ...ACCESS_SCREENS
       })
-      await take(fresh, { ...EMPTY_SCREENS, ...ALONE_SCREENS, ...ACCESS_ALONE_SCREENS })
+      await take(fresh, { ...EMPTY_SCREENS, ...ALERT_FIRST_SCREENS, ...ALONE_SCREENS, ...ACCESS_ALONE_SCREENS })
       if (engines !== null) await take(engines.shown, ENGINE_SCREENS)
     })
   }

@@ -265,7 +265,18 @@ async function fillAlerts(store: Store, nowMs: number): Promise<void> {
   await store.putAlertRule({ ...rules[1]!, enabled: false, owner: 'shop', revision: 2, createdAtMs: nowMs })
   await store.putSilence({
     ...{ ...anyScope, id: branded('3'.repeat(32)), ruleId: nodes, nodeTag: 'eu', fromMs: nowMs },
-    ...{ untilMs: nowMs + DAY_MS, comment: 'new disks', by: 'anna' }
+    ...{ untilMs: nowMs + DAY_MS, repeats: null, comment: 'new disks', by: 'anna' }
+  })
+  await store.putSilence({
+    ...{
+      ...anyScope,
+      id: branded('4'.repeat(32)),
+      ruleId: null,
+      nodeTag: 'eu',
+      fromMs: nowMs,
+      untilMs: nowMs + 7_200_000
+    },
+    ...{ repeats: { every: 'week', zone: 'Europe/Berlin', endsMs: null }, comment: 'backups', by: 'anna' }
   })
   const labels = { ...NO_LABELS, project: aProjectName('shop'), spider: 'prices', nodeTags: ['eu'] }
   const acknowledged = { by: 'anna', atMs: nowMs }

@@ -1,8 +1,9 @@
 import { expect, it } from 'vitest'
 import { ALERT_WATCHES, type AlertWatch } from '../shared/alert-watches.ts'
-import type { Alert, AlertRuleSettings } from '../shared/contract/index.ts'
+import type { Alert, AlertReport, AlertRuleSettings } from '../shared/contract/index.ts'
 import { EXAMPLES } from '../server/openapi/examples.ts'
 import { EXIT_CODES } from './client/exit-codes.ts'
+import { describeReport } from './commands/alert-report.ts'
 import { call, openEngine, startServer } from './testing/call.ts'
 
 /** An engine whose one node is down, and a rule that says so. */
@@ -38,6 +39,11 @@ it('alerts lists what fires, acknowledges it by the beginning of its id, and sho
   expect((await run('alerts', 'ack', alert.id)).out).toBe(
     '0 alerts acknowledged. 1 alert had ended or been acknowledged before.\n'
   )
+  expect((await run('alerts', 'ack', '--undo', start)).out).toBe('1 alert no longer acknowledged.\n')
+  expect((await run('alerts')).out).not.toMatch(/acknowledged/)
+  expect((await run('alerts', 'ack', '--undo', start)).out).toBe(
+    '0 alerts no longer acknowledged. 1 alert had ended or nobody had acknowledged them.\n'
+  )
   const wrong = await run('alerts', 'ack', 'abc')
   expect([wrong.code, wrong.error]).toEqual([EXIT_CODES.notFound, expect.stringContaining('No alert that fires has')])
   expect((await run('alerts', '--rule', 'x')).error).toBe('There is no alert rule x. There are Nodes.')
@@ -55,10 +61,62 @@ it('alerts silence names what is silent and for how long; unsilence ends it', as
   expect(made).toMatchObject({ code: 0, out: expect.stringContaining(`alerts unsilence ${silence!.id}" ends it`) })
   expect(silence).toMatchObject({ comment: 'moving', by: 'the owner', project: null })
   expect((await run('alerts')).out).toMatch(/firing, silenced/)
-  expect((await run('alerts', 'silences')).out).toMatch(/Nodes +- +- +berlin +the owner +moving/)
+  expect((await run('alerts', 'silences')).out).toMatch(/- +Nodes +- +- +berlin +the owner +moving/)
   expect((await run('alerts', 'unsilence', silence!.id)).out).toBe('The silence has ended.\n')
   expect((await run('alerts', 'silences')).out).toBe('No silences.\n')
   expect((await run('alerts', 'unsilence', silence!.id)).code).toBe(EXIT_CODES.notFound)
+})
+
+it('alerts silence --every is a maintenance window, in its zone, from the time that is given', async () => {
+  const { engine, run } = await openWithAlert()
+  const window = (...words: string[]) => run('alerts', 'silence', '--for', '2h', ...words)
+  const sundays = ['--every', 'week', '--from', '2027-01-17T02:00', '--zone', 'Asia/Tokyo', '--tag', 'eu']
+  const made = await window(...sundays, '--ends', '2028-01-01')
+  const [silence] = (await engine.client.alertSilences.list()).silences
+  expect(silence).toMatchObject({
+    ...{ fromMs: Date.UTC(2027, 0, 16, 17), untilMs: Date.UTC(2027, 0, 16, 19), nodeTag: 'eu' },
+    repeats: { every: 'week', zone: 'Asia/Tokyo', endsMs: Date.UTC(2027, 11, 31, 15) }
+  })
+  const words = 'every Sunday 02:00–04:00 (Asia/Tokyo), last on 2027-12-31'
+  const next = 'next from 2027-01-17 02:00:00 until 2027-01-17 04:00:00'
+  expect(made.out).toBe(`Silent ${words}, ${next}; "scrapdeck alerts unsilence ${silence!.id}" ends it.\n`)
+  expect((await run('alerts', 'silences')).out).toContain(words)
+  const wrong = [
+    ...[
+      ['--every', 'month'],
+      ['--every', 'week', '--zone', 'Berlin'],
+      ['--ends', '2028-01-01']
+    ],
+    ['--every', 'day', '--from', 'noon']
+  ]
+  for (const flags of wrong) expect((await window(...flags)).code).toBe(EXIT_CODES.usage)
+  expect((await run('alerts', 'silence', '--for', '2d', '--every', 'day')).error).toMatch(/lasts no longer than a day/)
+  expect((await engine.client.alertSilences.list()).silences).toHaveLength(1)
+})
+
+it('alerts report sums up the last day or week', async () => {
+  const { run } = await openWithAlert()
+  const shown = await run('alerts', 'report')
+  expect(shown.code).toBe(0)
+  expect(shown.out).toMatch(/^Report of [\d-]+ [\d:]+ to /)
+  expect(shown.out).toMatch(/^now +0 +0 +0 +0 +0$/m)
+  expect(shown.out).toContain('Alerts: 1 fired · nodes: 1, 1 down: berlin · queue: 0 jobs waiting')
+  const week = JSON.parse((await run('alerts', 'report', '--days', '7', '--json')).out) as AlertReport
+  expect(week.untilMs - week.fromMs).toBe(7 * 86_400_000)
+  expect((await run('alerts', 'report', '--days', '3')).code).toBe(EXIT_CODES.usage)
+})
+
+it('alerts report has a table of each thing that somebody should look at', () => {
+  const lines = describeReport(EXAMPLES.alerts.report.output).split('\n')
+  const { newErrors, slowest, unusual } = EXAMPLES.alerts.report.output
+  expect(lines).toContainEqual(expect.stringMatching(/^ +RUNS +SUCCEEDED +FAILED +LOST +CANCELLED$/))
+  expect(lines).toContainEqual(expect.stringMatching(/^shop\/prices +6 +28 +shutdown$/))
+  for (const text of [newErrors.groups[0]!.title, slowest[0]!.spider, unusual[0]!.text])
+    expect(lines).toContainEqual(expect.stringContaining(text))
+  expect(lines).toContainEqual(expect.stringMatching(/^Database: .+ · logs: .+ · disk: .+ % free$/))
+  expect(describeReport({ ...EXAMPLES.alerts.report.output, failing: [], isComplete: false })).toMatch(
+    /No run failed or was lost\.[^]+too many jobs/
+  )
 })
 
 it('alerts rules lists the rules with how they do', async () => {

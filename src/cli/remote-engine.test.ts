@@ -65,6 +65,7 @@ const COMMANDS: Record<string, string[]> = {
   'alerts silences': [],
   'alerts unsilence': ['0a1b2c3d'],
   'alerts rules': [],
+  'alerts report': [],
   'groups list': [],
   'groups add': ['Crawl team', '--role', 'viewer'],
   'groups set': ['Crawl team', '--role', 'viewer'],

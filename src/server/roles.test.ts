@@ -36,7 +36,7 @@ const OPERATIONS: Record<Role, string> = {
     jobs.runElsewhere jobs.cancel jobs.restore jobs.keep jobs.retry nodes.cancelExternal nodes.adoptExternal
     projects.setPaused schedules.create schedules.update schedules.remove schedules.setPaused schedules.runNow
     schedules.backfill schedules.cancelBackfill chains.create chains.update chains.remove errors.setState findings.dismiss
-    system.setPaused alerts.acknowledge alertSilences.create alertSilences.remove alertChannels.names alertRules.create
+    system.setPaused alerts.acknowledge alerts.unacknowledge alertSilences.create alertSilences.remove alertChannels.names alertRules.create
     alertRules.preview alertRules.update alertRules.remove`,
   deployer: `
     projects.upload projects.deploy projects.configure projects.changeSettings projects.pinVersion projects.deleteVersion
@@ -64,7 +64,7 @@ const PERMISSION_OF: Record<Exclude<Permission, 'read' | 'code.choose'>, string>
   'schedules.change': `
     crawlOrders.update schedules.create schedules.update schedules.remove schedules.setPaused chains.create
     chains.update chains.remove`,
-  'alerts.answer': 'alerts.acknowledge alertSilences.create alertSilences.remove',
+  'alerts.answer': 'alerts.acknowledge alerts.unacknowledge alertSilences.create alertSilences.remove',
   'alerts.change': `alertChannels.names alertRules.create alertRules.preview
     alertRules.update alertRules.remove`,
   'results.review': 'jobs.keep errors.setState findings.dismiss',

@@ -47,7 +47,7 @@ const TEXTS = {
   },
   'alerts.answer': {
     ...{ group: 'Jobs', scope: 'project', label: 'answer alerts' },
-    text: 'Acknowledge alerts, and silence them for a time.'
+    text: 'Acknowledge alerts, take that back, and silence them for a time.'
   },
   'alerts.change': {
     ...{ group: 'Jobs', scope: 'project', label: 'change alert rules' },

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { duration, moment, since } from './times.ts'
+import { duration, moment, momentIn, since } from './times.ts'
 
 const wall = (...parts: [number, number, number, number?, number?, number?]) => new Date(...parts).getTime()
 
@@ -12,6 +12,13 @@ it.each([
   ['2026-12-24T18:00:00.250Z', Date.UTC(2026, 11, 24, 18)]
 ])('%s is a time', (text, atMs) => {
   expect(moment(text)).toBe(atMs)
+})
+
+it('a time is of the zone that is given, unless it has an offset', () => {
+  expect(momentIn('Asia/Tokyo', '2026-12-24T18:00')).toBe(Date.UTC(2026, 11, 24, 9))
+  expect(momentIn('Asia/Tokyo', '2026-12-24T18:00Z')).toBe(Date.UTC(2026, 11, 24, 18))
+  expect(momentIn(undefined, '2026-12-24')).toBe(wall(2026, 11, 24, 0))
+  expect(() => momentIn('UTC', 'noon')).toThrow('noon is not a time')
 })
 
 // Each of these is a time for Date.parse.

@@ -1,4 +1,5 @@
 import { InvalidArgumentError } from 'commander'
+import { momentOfWall } from '../../shared/calendar/zones.ts'
 import { CommandEnd, EXIT_CODES } from './exit-codes.ts'
 import { localTime } from './output.ts'
 
@@ -21,14 +22,21 @@ export function moment(text: string): number {
   throw new InvalidArgumentError('Write a time such as 2026-12-24T18:00 or 2026-12-24T18:00:00+01:00.')
 }
 
+/** The same in this zone, unless it has an offset. */
+export function momentIn(zone: string | undefined, text: string): number {
+  const atMs = readMoment(text, zone)
+  if (atMs !== null) return atMs
+  throw new CommandEnd(EXIT_CODES.usage, `${text} is not a time. Write it as 2026-12-24T18:00.`)
+}
+
 /** Date.parse alone reads `5` as a day in 2001, and the 31st of February as the 3rd of March. */
-function readMoment(text: string): number | null {
+function readMoment(text: string, zone?: string): number | null {
   const [, year, month, day, hour = '00', minute = '00', second = '00', offset = ''] = MOMENT.exec(text) ?? []
   if (year === undefined) return null
   const meant = `${year}-${month}-${day}T${hour}:${minute}:${second}`
   const asUtcMs = Date.parse(`${meant}Z`)
   if (Number.isNaN(asUtcMs) || !new Date(asUtcMs).toISOString().startsWith(meant)) return null
-  const atMs = Date.parse(`${meant}${offset}`)
+  const atMs = zone === undefined || offset !== '' ? Date.parse(`${meant}${offset}`) : momentOfWall(zone, asUtcMs)
   return Number.isNaN(atMs) || atMs < 0 ? null : atMs
 }
 

@@ -1,6 +1,8 @@
-import { type Command, InvalidArgumentError } from 'commander'
-import type { Alert, AlertId, AlertRuleState, ProjectName } from '../../shared/contract/index.ts'
+import { type Command, InvalidArgumentError, Option } from 'commander'
+import type { Alert, AlertId, AlertRuleState, AlertSilence, ProjectName } from '../../shared/contract/index.ts'
 import { ALERT_WATCHES } from '../../shared/alert-watches.ts'
+import { describeWindows, windowFrom } from '../../shared/calendar/windows.ts'
+import { isZone } from '../../shared/calendar/zones.ts'
 import { formatAge, formatDuration } from '../../shared/time.ts'
 import { wholeNumber } from '../client/arguments.ts'
 import type { Client } from '../client/connect.ts'
@@ -8,7 +10,8 @@ import { CommandEnd, EXIT_CODES } from '../client/exit-codes.ts'
 import { findNodeId } from '../client/find.ts'
 import { localTime, plural, print, table } from '../client/output.ts'
 import type { ClientCommands } from '../client/session.ts'
-import { duration } from '../client/times.ts'
+import { duration, momentIn } from '../client/times.ts'
+import { describeReport } from './alert-report.ts'
 import { followAlerts } from './follow-alerts.ts'
 import { findIn } from './rights-flags.ts'
 
@@ -21,6 +24,10 @@ interface ListFlags {
 
 interface SilenceFlags {
   for: number
+  from?: string
+  every?: 'day' | 'week'
+  zone?: string
+  ends?: string
   node?: string
   tag?: string
   project?: ProjectName
@@ -35,7 +42,7 @@ const ID_START_MIN = 6
 const LISTED_MAX = 500
 
 export function addAlertCommands({ group }: ClientCommands): void {
-  const add = group('alerts', 'Alerts: list, follow, acknowledge, silence; the rules.')
+  const add = group('alerts', 'Alerts: list, follow, acknowledge, silence; the rules and the report.')
 
   add(
     'list',
@@ -58,9 +65,18 @@ export function addAlertCommands({ group }: ClientCommands): void {
 
   add(
     'ack <id...>',
-    'Acknowledge alerts: they are not repeated and not escalated. Their end is still told.'
-  )(async ({ client, flags, terminal }, names) => {
+    'Acknowledge alerts: they are not repeated and not escalated. Their end is still told.',
+    (command) => command.option('--undo', 'take that back: they are repeated and escalated again')
+  )(async ({ client, flags, terminal }, names, { undo = false }: { undo?: boolean }) => {
     const ids = await findAlerts(client, names)
+    if (undo) {
+      print(terminal, flags, await client.alerts.unacknowledge({ ids }), ({ unacknowledged }) => {
+        const others = ids.length - unacknowledged
+        const rest = others === 0 ? '' : ` ${plural(others, 'alert')} had ended or nobody had acknowledged them.`
+        return `${plural(unacknowledged, 'alert')} no longer acknowledged.${rest}`
+      })
+      return
+    }
     const answer = await client.alerts.acknowledge({ ids })
     print(terminal, flags, answer, ({ acknowledged }) => {
       const others = ids.length - acknowledged
@@ -69,24 +85,26 @@ export function addAlertCommands({ group }: ClientCommands): void {
     })
   })
 
-  add('silence', 'Send no messages about some alerts for a time. Without a scope: about any.', (command) =>
-    silenceOptions(command)
+  add(
+    'silence',
+    'Send no messages about some alerts for a time, or in a maintenance window of each day or week (--every). Without a scope: about any.',
+    (command) => silenceOptions(command)
   )(async ({ client, flags, terminal }, _words, given: SilenceFlags) => {
     const { node, tag, rule, project, spider, comment } = given
     const answer = await client.alertSilences.create({
-      ...{ project, spider, comment, nodeTag: tag, untilMs: terminal.nowMs() + given.for },
+      ...{ project, spider, comment, nodeTag: tag, ...timesOf(given, terminal.nowMs()) },
       nodeId: node === undefined ? undefined : await findNodeId(client, node),
       ruleId: rule === undefined ? undefined : (await findRule(client, rule)).id
     })
     print(terminal, flags, answer, ({ silence }) => {
       const end = `"scrapdeck alerts unsilence ${silence.id}" ends it`
-      return `Silent until ${localTime(silence.untilMs)}; ${end}.`
+      return `Silent ${whenSilent(silence, terminal.nowMs())}; ${end}.`
     })
   })
 
   add(
     'silences',
-    'List the silences that have not ended.'
+    'List the silences that have not ended, with the time that lasts now or is next.'
   )(async ({ client, flags, terminal }) => {
     const [answer, { nodes }, { rules }] = await Promise.all([
       client.alertSilences.list(),
@@ -97,11 +115,16 @@ export function addAlertCommands({ group }: ClientCommands): void {
       id === null ? null : (things.find((one) => one.id === id)?.name ?? id)
     print(terminal, flags, answer, ({ silences }) =>
       table(
-        ['id', 'from', 'until', 'rule', 'project', 'spider', 'node', 'by', 'comment'],
-        silences.map(({ id, fromMs, untilMs, ruleId, project, spider, nodeId, nodeTag, by, comment }) => [
-          ...[id, localTime(fromMs), localTime(untilMs), nameOf(rules, ruleId), project, spider],
-          ...[nameOf(nodes, nodeId) ?? (nodeTag === null ? null : `tag ${nodeTag}`), by, comment]
-        ]),
+        ['id', 'from', 'until', 'repeats', 'rule', 'project', 'spider', 'node', 'by', 'comment'],
+        silences.map((silence) => {
+          const { id, ruleId, project, spider, nodeId, nodeTag, by, comment } = silence
+          const { fromMs, untilMs } = windowFrom(silence, terminal.nowMs()) ?? silence
+          const node = nameOf(nodes, nodeId) ?? (nodeTag === null ? null : `tag ${nodeTag}`)
+          return [
+            ...[id, localTime(fromMs), localTime(untilMs), describeWindows(silence), nameOf(rules, ruleId)],
+            ...[project, spider, node, by, comment]
+          ]
+        }),
         'No silences.'
       )
     )
@@ -120,17 +143,57 @@ export function addAlertCommands({ group }: ClientCommands): void {
   )(async ({ client, flags, terminal }) => {
     print(terminal, flags, await client.alertRules.list(), ({ rules }) => listedRules(rules, terminal.nowMs()))
   })
+
+  add(
+    'report',
+    'Sum up the last day or week: runs, failures, new errors, unusual runs, the slowest, storage.',
+    (command) =>
+      command.addOption(new Option('--days <number>', 'of the last day or week').choices(['1', '7']).default('1'))
+  )(async ({ client, flags, terminal }, _words, { days }: { days: '1' | '7' }) => {
+    print(terminal, flags, await client.alerts.report({ days: Number(days) }), describeReport)
+  })
 }
 
 const silenceOptions = (command: Command) =>
   command
     .requiredOption('--for <duration>', 'how long, such as 30m, 2h or 7d', duration)
+    .option('--from <time>', 'when it begins, or began for the first time (default: now)')
+    .addOption(new Option('--every <period>', 'again each day or week, at the same time').choices(['day', 'week']))
+    .option('--zone <name>', "time zone of --every, --from and --ends (default: this machine's)")
+    .option('--ends <time>', 'with --every: nothing begins from then on (default: it goes on until you end it)')
     .option('--node <name>', 'alerts about this node and what runs on it')
     .option('--tag <tag>', 'alerts about the nodes with this tag and what runs on them')
     .option('--project <name>', 'alerts about this project')
     .option('--spider <name>', 'alerts about this spider')
     .option('--rule <name>', 'alerts of this rule')
     .option('--comment <text>', 'why, for everybody who sees it', '')
+
+function timesOf({ for: lastsMs, from, every, zone, ends }: SilenceFlags, nowMs: number) {
+  if (zone !== undefined && !isZone(zone))
+    throw new CommandEnd(EXIT_CODES.usage, `There is no time zone ${zone}. Write one such as Europe/Berlin.`)
+  if (ends !== undefined && every === undefined)
+    throw new CommandEnd(
+      EXIT_CODES.usage,
+      '--ends is only for a silence that repeats: add --every day or --every week.'
+    )
+  const fromMs = from === undefined ? nowMs : momentIn(zone, from)
+  const endsMs = ends === undefined ? null : momentIn(zone, ends)
+  const ownZone = zone ?? Intl.DateTimeFormat().resolvedOptions().timeZone
+  return {
+    ...{ fromMs: from === undefined && every === undefined ? null : fromMs, untilMs: fromMs + lastsMs },
+    repeats: every === undefined ? null : { every, zone: ownZone, endsMs }
+  }
+}
+
+/** `until 2026-11-28 15:00:00`, `every Sunday 02:00–04:00 (Europe/Berlin), next from 2026-11-29 02:00:00` */
+function whenSilent(silence: AlertSilence, nowMs: number): string {
+  const { fromMs, untilMs } = windowFrom(silence, nowMs) ?? silence
+  const zone = silence.repeats?.zone
+  const begins = fromMs > nowMs ? `from ${localTime(fromMs, zone)} ` : ''
+  const again = describeWindows(silence)
+  if (again === null) return `${begins}until ${localTime(untilMs)}`
+  return `${again}, ${fromMs > nowMs ? 'next' : 'now'} ${begins}until ${localTime(untilMs, zone)}`
+}
 
 function limit(text: string): number {
   const number = wholeNumber(text)

@@ -11,7 +11,7 @@ const south = aFact('south')
 const aSilence = (untilSeconds: number): AlertSilence =>
   branded({
     ...{ id: 's', ruleId: null, project: null, spider: null, scheduleId: null, nodeId: null, nodeTag: null },
-    ...{ fromMs: 0, untilMs: untilSeconds * 1_000, comment: '', by: 'ada' }
+    ...{ fromMs: 0, untilMs: untilSeconds * 1_000, repeats: null, comment: '', by: 'ada' }
   })
 
 test('a rule is about what is in its scope, at least at its threshold', () => {
@@ -55,6 +55,30 @@ test('those who were not told at first are told once nobody has acknowledged it 
   expect(time.until(1_000)).toEqual(['100 s, chat, firing south', '400 s, phone, firing south'])
 })
 
+test('an acknowledgement that is taken back holds nothing back: what was due meanwhile is told at once', () => {
+  const escalation = { afterSeconds: 300, channels: ['phone'] }
+  const time = new BookInTime(aSetup([aRule({ gatherSeconds: 0, repeatSeconds: 600, escalation })]))
+  time.is(north)
+  time.acknowledge()
+  expect(time.until(100)).toEqual(['0 s, chat, firing north'])
+  expect([time.unacknowledge(), time.unacknowledge()]).toEqual([1, 0])
+  expect(time.until(310)).toEqual(['300 s, phone, firing north'])
+  time.acknowledge()
+  expect(time.until(5_000)).toEqual([])
+  time.unacknowledge()
+  expect(time.until(5_000).toSorted()).toEqual(['5000 s, chat, again north', '5000 s, phone, again north'])
+})
+
+test('what is acknowledged past its time escalates when that is taken back', () => {
+  const rule = aRule({ gatherSeconds: 0, escalation: { afterSeconds: 300, channels: ['phone'] } })
+  const time = new BookInTime(aSetup([rule]))
+  time.is(north)
+  time.acknowledge()
+  expect(time.until(1_000)).toEqual(['0 s, chat, firing north'])
+  time.unacknowledge()
+  expect(time.until(1_001)).toEqual(['1000 s, phone, firing north'])
+})
+
 test('of a node that is down only that is told; what is left of the rest is told when it is up', () => {
   const time = new BookInTime(aSetup([aRule({ watch: 'node_down' }), aRule({ id: 'late', watch: 'job_runs_long' })]))
   const down = aFact('north', { watch: 'node_down' })
@@ -72,6 +96,20 @@ test('what began and ended under a silence is never told, what goes on is told w
   time.until(50)
   time.isNot(north)
   expect(time.until(1_000)).toEqual(['130 s, chat, firing south'])
+})
+
+test('a silence that repeats holds messages back each day, and tells in between', () => {
+  const DAY_S = 86_400
+  const daily = { ...aSilence(100), repeats: { every: 'day' as const, zone: 'UTC', endsMs: 2 * DAY_S * 1_000 } }
+  const time = new BookInTime(aSetup([aRule({ gatherSeconds: 0 })], { silences: [daily] }))
+  const firedAt = [0, DAY_S, 2 * DAY_S].map((day) => {
+    time.until(day + 50)
+    time.is(north)
+    const told = time.until(day + 1_000)
+    time.isNot(north)
+    return told
+  })
+  expect(firedAt).toEqual([100, DAY_S + 100, 2 * DAY_S + 50].map((at) => [`${at} s, chat, firing north`]))
 })
 
 test('what was told to fire is told resolved even under a silence', () => {

@@ -133,6 +133,23 @@ export class AlertBook {
     return count
   }
 
+  /** Takes that back; returns of how many that fire. What it held back and is due by now is due at once. */
+  unacknowledge(ids: readonly AlertId[], nowMs: number): number {
+    let count = 0
+    this.#step(nowMs, () => {
+      for (const id of ids) {
+        const one = this.#byId.get(id)
+        if (one === undefined || !isFiring(one) || one.acknowledged === null) continue
+        one.acknowledged = null
+        this.#record(one)
+        this.#telling.touch(one)
+        this.#planEscalation(one, nowMs)
+        count += 1
+      }
+    })
+    return count
+  }
+
   /** Does what is due, and tells what is due until now: only here, so all that is known of a moment is told at once. */
   advance(nowMs: number): void {
     this.#step(nowMs, () => undefined)

@@ -123,6 +123,43 @@ it('is silent of what somebody silenced, and of a node that is cordoned', async 
   await t.until(async () => told.length === 1)
 })
 
+it('is silent in each maintenance window, over a restart too, and tells what is left when it ends', async () => {
+  await aRule('node_down', { forSeconds: 0, repeatSeconds: null })
+  const nowMs = t.clock.nowMs()
+  const [DAY_MS, MINUTE_MS] = [86_400_000, 60_000]
+  // The first was yesterday.
+  const { silence } = await t.client.alertSilences.create({
+    ...{ fromMs: nowMs - DAY_MS + 5 * MINUTE_MS, untilMs: nowMs - DAY_MS + 30 * MINUTE_MS },
+    repeats: { every: 'day', zone: 'Europe/Berlin', endsMs: null }
+  })
+  await t.clock.advanceBy(6 * MINUTE_MS)
+  t.node.isDown = true
+  await t.until(async () => (await t.client.alerts.list({})).alerts[0]?.muted === 'silenced')
+  await t.restart(MINUTE_MS)
+  await t.clock.advanceBy(20 * MINUTE_MS)
+  expect(told).toEqual([])
+  expect((await t.client.alertSilences.list()).silences).toEqual([silence])
+  await t.clock.advanceBy(4 * MINUTE_MS)
+  await t.until(async () => told.length === 1)
+})
+
+it('goes on to escalate once an acknowledgement is taken back, and the audit log says who did', async () => {
+  const target = { kind: 'webhook' as const, url: OTHER }
+  const other = (await t.client.alertChannels.create({ name: 'Other', target })).channel.id
+  await aRule('node_down', { forSeconds: 0, escalation: { afterSeconds: 300, channels: [other] } })
+  t.node.isDown = true
+  await t.until(async () => told.length === 1)
+  const ids = (await t.client.alerts.list({})).alerts.map(({ id }) => id)
+  expect(await t.client.alerts.acknowledge({ ids })).toEqual({ acknowledged: 1 })
+  await t.clock.advanceBy(600_000)
+  expect(toldElsewhere).toEqual([])
+  expect(await t.client.alerts.unacknowledge({ ids })).toEqual({ unacknowledged: 1 })
+  expect((await t.client.alerts.list({})).alerts).toMatchObject([{ acknowledged: null }])
+  await t.until(async () => toldElsewhere.length === 1)
+  const { entries } = await t.client.audit.list({ operation: 'alerts.unacknowledge' })
+  expect(entries).toMatchObject([{ operation: 'alerts.unacknowledge' }])
+})
+
 it('refuses a rule whose channel is not there, and one that compares the wrong way', async () => {
   const { usual } = ALERT_WATCHES.node_down
   const rule = { ...usual, watch: 'node_down' as const, comparison: 'at_least' as const, name: 'x' }

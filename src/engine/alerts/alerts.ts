@@ -10,6 +10,7 @@ import type {
   NodeId
 } from '../../shared/contract/index.ts'
 import type { AlertWatch } from '../../shared/alert-watches.ts'
+import { windowFrom } from '../../shared/calendar/windows.ts'
 import type { Clock, Timer } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
 import type { Random } from '../runtime/random.ts'
@@ -87,8 +88,10 @@ export class Alerts {
     return this.#rules
   }
 
+  /** Those that are not over. */
   silences(): readonly AlertSilence[] {
-    return this.#silences
+    const nowMs = this.#parts.clock.nowMs()
+    return this.#silences.filter((silence) => windowFrom(silence, nowMs) !== null)
   }
 
   /** Whether a rule may be about such a fact. */
@@ -136,11 +139,13 @@ export class Alerts {
    * Resolves once it is on disk; to how many fired, and were not acknowledged before. Rejects if it cannot be written
    * now, but it counts and is written later.
    */
-  async acknowledge(ids: readonly AlertId[], by: string): Promise<number> {
-    const count = this.#book.acknowledge(ids, by, this.#parts.clock.nowMs())
-    // With the entry of the audit log, of which the next write of anything else knows nothing.
-    if (count > 0) await this.#write((write) => this.#parts.store.answerAlerts(write))
-    return count
+  acknowledge(ids: readonly AlertId[], by: string): Promise<number> {
+    return this.#answered(this.#book.acknowledge(ids, by, this.#parts.clock.nowMs()))
+  }
+
+  /** Takes that back, in the same way; resolves to how many fired and were acknowledged. */
+  unacknowledge(ids: readonly AlertId[]): Promise<number> {
+    return this.#answered(this.#book.unacknowledge(ids, this.#parts.clock.nowMs()))
   }
 
   /** Records a message that follows from no alert, such as a test. A channel that is turned off is told nothing. */
@@ -178,6 +183,12 @@ export class Alerts {
       muted: isOpen ? this.#book.mutedBecause(one, nowMs) : null,
       isFlapping: isOpen && this.#book.isFlapping(one, nowMs)
     }
+  }
+
+  async #answered(count: number): Promise<number> {
+    // With the entry of the audit log, of which the next write of anything else knows nothing.
+    if (count > 0) await this.#write((write) => this.#parts.store.answerAlerts(write))
+    return count
   }
 
   #inTurn(read: () => Promise<void>): Promise<void> {

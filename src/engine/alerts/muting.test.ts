@@ -1,8 +1,11 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import type { QuietHours } from '../../shared/contract/index.ts'
+import type { AlertRuleId, AlertSilence, QuietHours } from '../../shared/contract/index.ts'
+import { branded } from '../../shared/testing/ids.ts'
+import { readWall } from '../../shared/testing/wall.ts'
 import { pickLength } from '../../../scripts/test-length.mjs'
-import { quietUntilMs } from './muting.ts'
+import { NO_LABELS } from './fact.ts'
+import { mutedBecause, nextSilenceMs, quietUntilMs } from './muting.ts'
 
 const MINUTE_MS = 60_000
 const DAY_MS = 1_440 * MINUTE_MS
@@ -17,24 +20,48 @@ const endOf = (quiet: QuietHours, text: string): string | null => {
   return untilMs === null ? null : new Date(untilMs).toISOString().slice(0, 16)
 }
 
-/** What a clock on the wall shows: `3 22:15`, with the day of the week first. */
-function wallOf(zone: string, atMs: number): { day: number; minute: number } {
-  const format = new Intl.DateTimeFormat('en-US', {
-    ...{ timeZone: zone, weekday: 'short', hour: '2-digit', minute: '2-digit', hourCycle: 'h23' }
-  })
-  const parts = Object.fromEntries(format.formatToParts(atMs).map(({ type, value }) => [type, value]))
-  const day = ['Sun', 'Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat'].indexOf(parts['weekday']!)
-  return { day, minute: Number(parts['hour']) * 60 + Number(parts['minute']) }
-}
-
 /** By the clock on the wall alone. */
 function isQuietByWall({ zone, from, until, days }: QuietHours, atMs: number): boolean {
-  const { day, minute } = wallOf(zone, atMs)
+  const { day, minute } = readWall(zone, atMs)
   const [begins, ends] = [from, until].map((time) => Number(time.slice(0, 2)) * 60 + Number(time.slice(3)))
   const isToday = days.includes(day) && minute >= begins! && (minute < ends! || ends! <= begins!)
   const isOfYesterday = days.includes((day + 6) % 7) && ends! <= begins! && minute < ends!
   return isToday || isOfYesterday
 }
+
+test('between the moments at which silences begin or end, the same is muted', () => {
+  // The clocks of Berlin go back on the 25th.
+  const beginsMs = at('2026-10-20T00:00Z')
+  const minutes = (most: number, sinceMs = beginsMs) =>
+    fc.integer({ min: 0, max: most }).map((minute) => sinceMs + minute * MINUTE_MS)
+  const silence = fc
+    .record({
+      ...{ fromMs: minutes(4_000), lastingMs: minutes(1_439, 1), endsMs: minutes(20_000) },
+      ...{ every: fc.constantFrom('day', 'week', null), hasEnd: fc.boolean(), isOfOther: fc.boolean() }
+    })
+    .map(
+      ({ fromMs, lastingMs, endsMs, every, hasEnd, isOfOther }): AlertSilence =>
+        branded({
+          ...{ id: 's', ruleId: isOfOther ? 'other' : null, fromMs, untilMs: fromMs + lastingMs, comment: '', by: '' },
+          ...{ project: null, spider: null, scheduleId: null, nodeId: null, nodeTag: null },
+          repeats: every && { every, zone: 'Europe/Berlin', endsMs: hasEnd ? endsMs : null }
+        })
+    )
+  const property = fc.property(
+    fc.array(silence, { maxLength: 3 }),
+    minutes(30_000),
+    fc.double({ min: 0, max: 1, noNaN: true, maxExcluded: true }),
+    (silences, nowMs, part) => {
+      const alert = { ruleId: branded<AlertRuleId>('rule'), watch: 'node_stuck' as const, labels: NO_LABELS }
+      const isMuted = (atMs: number) =>
+        mutedBecause(alert, { silences, downNodes: new Set(), cordonedNodes: new Set() }, atMs) !== null
+      const nextMs = nextSilenceMs(silences, nowMs) ?? nowMs + 30 * DAY_MS
+      expect(nextMs).toBeGreaterThan(nowMs)
+      expect(isMuted(nowMs + Math.floor(part * (nextMs - nowMs)))).toBe(isMuted(nowMs))
+    }
+  )
+  fc.assert(property, { numRuns: pickLength(500, 10_000) })
+})
 
 describe('quiet hours', () => {
   test('over midnight belong to the day on which they begin', () => {

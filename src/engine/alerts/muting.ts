@@ -7,6 +7,7 @@ import type {
   QuietHours
 } from '../../shared/contract/index.ts'
 import { type AlertWatch, subjectOf } from '../../shared/alert-watches.ts'
+import { windowFrom } from '../../shared/calendar/windows.ts'
 import { momentOfWall, stretchAt } from '../../shared/calendar/zones.ts'
 import { isInScope } from './fact.ts'
 
@@ -34,17 +35,25 @@ export function mutedBecause(
   const { nodeId } = labels
   if (nodeId !== null && cordonedNodes.has(nodeId)) return 'node_cordoned'
   if (nodeId !== null && subjectOf(watch) !== 'node' && downNodes.has(nodeId)) return 'node_down'
-  for (const silence of silences) {
-    if (silence.fromMs > nowMs || silence.untilMs <= nowMs) continue
-    if ((silence.ruleId === null || silence.ruleId === ruleId) && isInScope(silence, labels)) return 'silenced'
-  }
-  return null
+  const isSilenced = silences.some(
+    (silence) =>
+      (silence.ruleId === null || silence.ruleId === ruleId) && isInScope(silence, labels) && lasts(silence, nowMs)
+  )
+  return isSilenced ? 'silenced' : null
 }
 
 /** The next moment at which a silence begins or ends; null: none does. Pure. */
 export function nextSilenceMs(silences: readonly AlertSilence[], nowMs: number): number | null {
-  const moments = silences.flatMap(({ fromMs, untilMs }) => [fromMs, untilMs]).filter((atMs) => atMs > nowMs)
+  const moments = silences.flatMap((silence) => {
+    const window = windowFrom(silence, nowMs)
+    return window === null ? [] : window.fromMs > nowMs ? window.fromMs : window.untilMs
+  })
   return moments.length === 0 ? null : Math.min(...moments)
+}
+
+const lasts = (silence: AlertSilence, nowMs: number): boolean => {
+  const window = windowFrom(silence, nowMs)
+  return window !== null && window.fromMs <= nowMs
 }
 
 /** What is critical is told at any time. */

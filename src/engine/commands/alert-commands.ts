@@ -9,11 +9,10 @@ import type {
   AlertRuleSettings,
   AlertRuleState,
   AlertSilence,
-  AlertSilenceId,
-  AlertScope
+  AlertSilenceId
 } from '../../shared/contract/index.ts'
 import { ALERT_WATCHES } from '../../shared/alert-watches.ts'
-import { isZone } from '../../shared/calendar/index.ts'
+import { areApart, isZone, windowFrom } from '../../shared/calendar/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { byWhomOr } from '../access/acting.ts'
 import type { Alerts } from '../alerts/alerts.ts'
@@ -128,25 +127,19 @@ export class AlertCommands {
     return this.#parts.alerts.acknowledge(ids, byWhomOr('the owner'))
   }
 
-  async silence({
-    fromMs,
-    untilMs,
-    ...of
-  }: AlertScope & {
-    ruleId: AlertRuleId | null
-    fromMs: number | null
-    untilMs: number
-    comment: string
-  }): Promise<AlertSilence> {
+  unacknowledge(ids: readonly AlertId[]): Promise<number> {
+    return this.#parts.alerts.unacknowledge(ids)
+  }
+
+  async silence({ fromMs, ...of }: NewSilence): Promise<AlertSilence> {
     const { store, alerts, clock, random } = this.#parts
     requireRoom(alerts.silences().length, SILENCES_MAX, 'silences')
     const nowMs = clock.nowMs()
-    const from = Math.max(fromMs ?? nowMs, nowMs)
-    if (untilMs <= from || untilMs - nowMs > SILENCE_MAX_MS) {
-      throw new ScrapdeckError('BAD_INPUT', 'A silence ends after it begins and within a year: choose another end.')
-    }
+    // One that repeats keeps its beginning: later times have that of the first.
+    const from = of.repeats === null ? Math.max(fromMs ?? nowMs, nowMs) : (fromMs ?? nowMs)
     const id = random.hex(16) as AlertSilenceId
-    const silence: AlertSilence = { ...of, id, fromMs: from, untilMs, by: byWhomOr('the owner') }
+    const silence: AlertSilence = { ...of, id, fromMs: from, by: byWhomOr('the owner') }
+    checkSilence(silence, nowMs)
     await store.putSilence(silence)
     await alerts.reload()
     return silence
@@ -262,8 +255,7 @@ export class AlertCommands {
 
   #checkChannel({ target, quiet, digest }: AlertChannelSettings, secret: string | null): void {
     const zone = [quiet?.zone, digest?.zone].find((one) => one !== undefined && !isZone(one))
-    if (zone !== undefined)
-      throw new ScrapdeckError('BAD_INPUT', `There is no time zone ${zone}: choose one such as Europe/Berlin.`)
+    if (zone !== undefined) throw noZone(zone)
     if (digest !== null && (target.kind === 'pagerduty' || target.kind === 'desktop'))
       throw new ScrapdeckError(
         'BAD_INPUT',
@@ -294,6 +286,25 @@ export class AlertCommands {
     return found
   }
 }
+
+type NewSilence = Omit<AlertSilence, 'id' | 'by' | 'fromMs'> & { fromMs: number | null }
+
+/** Throws BAD_INPUT for one that could never hold, or that has times which are not times. */
+function checkSilence(silence: AlertSilence, nowMs: number): void {
+  const { fromMs, untilMs, repeats } = silence
+  const bad = (text: string) => new ScrapdeckError('BAD_INPUT', text)
+  if (fromMs < 0 || untilMs <= fromMs || untilMs - nowMs > SILENCE_MAX_MS)
+    throw bad('A silence ends after it begins and within a year: choose another end.')
+  if (repeats === null) return
+  if (!isZone(repeats.zone)) throw noZone(repeats.zone)
+  if (!areApart(silence))
+    throw bad(`A silence that repeats every ${repeats.every} lasts no longer than a ${repeats.every}: shorten it.`)
+  if ((repeats.endsMs !== null && repeats.endsMs <= fromMs) || windowFrom(silence, nowMs) === null)
+    throw bad('This silence would never hold, because its last day has passed: choose a later one, or none.')
+}
+
+const noZone = (zone: string): ScrapdeckError =>
+  new ScrapdeckError('BAD_INPUT', `There is no time zone ${zone}: choose one such as Europe/Berlin.`)
 
 const rowOf = ({ name, enabled, target, quiet, digest }: AlertChannelSettings) => ({
   ...{ kind: 'channel' as const, name, enabled, url: '', events: [], project: null },

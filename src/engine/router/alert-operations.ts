@@ -40,6 +40,9 @@ export function alertOperations(
       notices: os.alerts.notices.handler(({ input, context }) =>
         alertCommands.notices(input.after ?? null, isShown(seenBy(context)))
       ),
+      unacknowledge: os.alerts.unacknowledge.handler(async ({ input }) => ({
+        unacknowledged: await alertCommands.unacknowledge(input.ids)
+      })),
       report: os.alerts.report.handler(({ input, context }) => reports.report(input.days, seenBy(context)))
     },
     alertRules: {

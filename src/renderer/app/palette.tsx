@@ -125,6 +125,7 @@ function useScreens(onShowKeys: () => void): Entry[] {
   const maySchedule = useMay('schedules.change').may
   const mayAudit = useMay('audit.read').may
   const mayAlert = useMay('alerts.change').may
+  const mayAnswer = useMay('alerts.answer').may
   const has = useHasOperation()
   const hasAlerts = has('alertRules.list')
   const hasReport = has('alerts.report')
@@ -167,10 +168,21 @@ function useScreens(onShowKeys: () => void): Entry[] {
     ...(hasAlerts && mayAlert
       ? [act('new-alert-rule', 'New alert rule…', IconBellPlus, () => newAlertRule(), 'tell notify when fails down')]
       : []),
+    ...(hasAlerts && mayAnswer
+      ? [
+          act(
+            'add-maintenance-window',
+            'Add maintenance window…',
+            IconBellOff,
+            () => void navigate({ to: '/alerts/silences', search: { add: 'window' } }),
+            'silence mute alerts downtime planned repeat weekly'
+          )
+        ]
+      : []),
     ...(hasAlerts
       ? [
           goTo('/alerts/rules', 'Alert rules', IconBell, 'alerts notify threshold noise'),
-          goTo('/alerts/silences', 'Alert silences', IconBellOff, 'alerts mute maintenance'),
+          goTo('/alerts/silences', 'Alert silences', IconBellOff, 'alerts mute maintenance windows downtime'),
           goTo('/alerts/channels', 'Alert channels', IconSend, 'alerts slack mail telegram pagerduty')
         ]
       : []),

@@ -11,6 +11,7 @@ import {
   parseAlertChannelsSearch,
   parseAlertReportSearch,
   parseAlertRulesSearch,
+  parseAlertSilencesSearch,
   parseAlertsSearch,
   parseAuditSearch,
   parseAuthorizeSearch,
@@ -100,7 +101,12 @@ const routeTree = root.addChildren([
   screenAt('/errors', () => import('../features/errors/errors-screen.tsx'), 'ErrorsScreen', parseErrorsSearch),
   screenAt('/alerts', () => import('../features/alerts/alerts-screen.tsx'), 'AlertsScreen', parseAlertsSearch),
   screenAt('/alerts/rules', () => import('../features/alerts/rules-screen.tsx'), 'RulesScreen', parseAlertRulesSearch),
-  screenAt('/alerts/silences', () => import('../features/alerts/silences-screen.tsx'), 'SilencesScreen'),
+  screenAt(
+    '/alerts/silences',
+    () => import('../features/alerts/silences-screen.tsx'),
+    'SilencesScreen',
+    parseAlertSilencesSearch
+  ),
   screenAt(
     '/alerts/channels',
     () => import('../features/alerts/channels-screen.tsx'),

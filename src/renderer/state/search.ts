@@ -121,6 +121,12 @@ export const parseAlertRulesSearch = (raw: Raw) => ({
   text: textOf(raw['text'])
 })
 
+export type AlertSilencesSearch = Partial<ReturnType<typeof parseAlertSilencesSearch>>
+export const parseAlertSilencesSearch = (raw: Raw) => ({
+  /** What is being added; a window is one that repeats. */
+  add: (['silence', 'window'] as const).find((add) => add === raw['add'])
+})
+
 export type AlertChannelsSearch = Partial<ReturnType<typeof parseAlertChannelsSearch>>
 export const parseAlertChannelsSearch = (raw: Raw) => ({
   /** The channel being edited. */

@@ -13,6 +13,7 @@ import {
   type Job
 } from '../../shared/contract/index.ts'
 import { ALERT_WATCHES, type AlertWatch } from '../../shared/alert-watches.ts'
+import { areApart, isZone, windowFrom } from '../../shared/calendar/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { aNodeId, aProjectName, aWebhookId, branded } from '../../shared/testing/ids.ts'
 import type { FakeWorld } from './fake-world.ts'
@@ -101,6 +102,13 @@ export function createFakeAlerts(world: FakeWorld) {
         const begin = after === undefined ? notices.length : Number.parseInt(after.split('_')[2] ?? '0', 36)
         return { notices: notices.slice(begin), after: positionOf(notices.length) }
       }),
+      unacknowledge: os.alerts.unacknowledge.handler(({ input: { ids } }) => {
+        const asked = ids.flatMap((id) => alerts.get(id) ?? [])
+        const taken = asked.filter(({ state, acknowledged }) => state === 'firing' && acknowledged !== null)
+        for (const one of taken) alerts.set(one.id, { ...one, acknowledged: null })
+        changed()
+        return { unacknowledged: taken.length }
+      }),
       report: os.alerts.report.handler(({ input: { days } }) => aReport(Date.now(), days))
     },
     alertRules: {
@@ -143,10 +151,15 @@ export function createFakeAlerts(world: FakeWorld) {
     alertSilences: {
       list: os.alertSilences.list.handler(() => ({ silences: [...silences.values()] })),
       create: os.alertSilences.create.handler(({ input }) => {
-        const fromMs = Math.max(input.fromMs ?? 0, Date.now())
+        const fromMs = input.repeats === null ? Math.max(input.fromMs ?? 0, Date.now()) : (input.fromMs ?? Date.now())
         if (input.untilMs <= fromMs)
           fail('BAD_INPUT', 'A silence ends after it begins and within a year: choose another end.')
         const silence: AlertSilence = { ...input, fromMs, id: branded(idOf(nextNumber())), by: me }
+        if (
+          input.repeats !== null &&
+          !(isZone(input.repeats.zone) && areApart(silence) && windowFrom(silence, Date.now()))
+        )
+          fail('BAD_INPUT', 'This silence would never hold.')
         silences.set(silence.id, silence)
         mute()
         return { silence }
@@ -238,8 +251,7 @@ function byUrgency(one: Alert, other: Alert): number {
 function isAbout(silence: AlertSilence, { ruleId, labels }: Alert): boolean {
   const nowMs = Date.now()
   return (
-    silence.fromMs <= nowMs &&
-    nowMs < silence.untilMs &&
+    (windowFrom(silence, nowMs)?.fromMs ?? Number.POSITIVE_INFINITY) <= nowMs &&
     (silence.ruleId ?? ruleId) === ruleId &&
     (silence.project ?? labels.project) === labels.project &&
     (silence.spider ?? labels.spider) === labels.spider &&
@@ -410,12 +422,12 @@ function fakeSilences(nowMs: number): AlertSilence[] {
   return [
     {
       ...{ ...anything, id: branded<AlertSilence['id']>(idOf(301)), ruleId: branded<AlertRule['id']>(idOf(4)) },
-      ...{ fromMs: nowMs - 2 * HOUR_MS, untilMs: nowMs + 3 * HOUR_MS, by: 'ben' },
+      ...{ fromMs: nowMs - 2 * HOUR_MS, untilMs: nowMs + 3 * HOUR_MS, repeats: null, by: 'ben' },
       comment: 'GPU nodes come back this afternoon'
     },
     {
       ...{ ...anything, id: branded<AlertSilence['id']>(idOf(302)), nodeTag: 'ap' },
-      ...{ fromMs: nowMs + 8 * HOUR_MS, untilMs: nowMs + 12 * HOUR_MS, by: 'anna' },
+      ...{ fromMs: nowMs + 8 * HOUR_MS, untilMs: nowMs + 12 * HOUR_MS, repeats: null, by: 'anna' },
       comment: 'Maintenance of the data centre'
     }
   ]

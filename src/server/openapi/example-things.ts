@@ -399,7 +399,7 @@ export const alert: Alert = {
 
 export const silence: AlertSilence = {
   ...{ ...ANY, id: SILENCE_ID, ruleId: null, nodeTag: 'eu', fromMs: NOON_MS, untilMs: NOON_MS + 7_200_000 },
-  ...{ comment: 'The rack moves', by: 'anna' }
+  ...{ repeats: null, comment: 'The rack moves', by: 'anna' }
 }
 
 export const alertChannel: AlertChannel = {

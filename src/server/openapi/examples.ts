@@ -556,6 +556,11 @@ export const EXAMPLES: ExamplesOf<InferContractRouterInputs<Contract>, InferCont
         after: 'msg_mk2f8z00_1b'
       }
     },
+    unacknowledge: {
+      summary: 'Take the acknowledgement of alerts back: they are repeated and escalated again',
+      input: { ids: [ALERT_ID] },
+      output: { unacknowledged: 1 }
+    },
     report: {
       summary: 'What happened in the last days: runs, failures, new errors',
       input: { days: 7 },
@@ -591,7 +596,7 @@ export const EXAMPLES: ExamplesOf<InferContractRouterInputs<Contract>, InferCont
   alertSilences: {
     list: { summary: 'Silences that have not ended', output: { silences: [silence] } },
     create: {
-      summary: 'Silence alerts for a time',
+      summary: 'Silence alerts for a time, once or as a maintenance window that repeats',
       input: { nodeTag: 'eu', untilMs: silence.untilMs, comment: silence.comment },
       output: { silence }
     },

@@ -1,11 +1,13 @@
 /**
- * When schedules fire: the only calendar in the product, shared by engine and UI. All functions are pure and use UTC
- * milliseconds. A timing must be valid (`problemOfTiming`) before it is passed to the other functions.
+ * When schedules fire, and when windows of time come again: the only calendar in the product, shared by engine and UI.
+ * All functions are pure and use UTC milliseconds. A timing must be valid (`problemOfTiming`) before it is passed to
+ * the other functions.
  */
 export { type Builder, readBuilder, writeBuilder } from './builder.ts'
 export { nextOccurrence, type OccurrenceRange, occurrencesOf, occurrencesToShow } from './occurrences.ts'
 export { problemOfCron, problemOfTiming } from './problems.ts'
 export { SearchBudget, TimingTooCostly } from './search-budget.ts'
 export { expandText, problemOfText, type TextValues } from './text.ts'
+export { areApart, describeWindows, type Windows, windowFrom } from './windows.ts'
 export { describeRule, describeTiming } from './words.ts'
 export { isZone, listZones, momentOfWall } from './zones.ts'

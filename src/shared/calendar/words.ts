@@ -3,7 +3,7 @@
  * rules with the same description have the same runs (a test checks this). Pure.
  */
 import type { ScheduleRule, ScheduleTiming } from '../contract/schedules.ts'
-import { formatDuration, twoDigits } from '../time.ts'
+import { formatDuration, twoDigits, WEEKDAYS } from '../time.ts'
 import { type CronFields, type DayFields, readCron } from './cron-fields.ts'
 import { problemOfCron } from './problems.ts'
 import { formatLocal, isZone, stretchAt } from './zones.ts'
@@ -103,7 +103,6 @@ function progressionOf(values: number[]): number | null {
     : null
 }
 
-const WEEKDAYS = ['Sunday', 'Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday']
 const MONTHS = 'January February March April May June July August September October November December'.split(' ')
 const ORDINALS = ['first', 'second', 'third', 'fourth', 'fifth']
 

@@ -54,10 +54,13 @@ export function stretchAt(name: string, atMs: number): Stretch {
   throw new RangeError(`${atMs} is not a time.`)
 }
 
-/** When clocks in the zone show this wall (read as UTC); one that they skip is moved past the gap. */
+/** When clocks in the zone show this wall (read as UTC); one that they skip is moved past the gap, by its length. */
 export function momentOfWall(name: string, wallMs: number): number {
   const guessMs = wallMs - stretchAt(name, wallMs).offsetMs
-  return wallMs - stretchAt(name, guessMs).offsetMs
+  const atMs = wallMs - stretchAt(name, guessMs).offsetMs
+  const { offsetMs, nextOffsetMs } = stretchAt(name, atMs)
+  // West of Greenwich the guess is behind the gap, and so this is before it.
+  return atMs + offsetMs < wallMs ? atMs + nextOffsetMs - offsetMs : atMs
 }
 
 /** `2026-03-29T03:00:00+02:00` */

@@ -20,6 +20,8 @@ import { TimeZone } from './schedules.ts'
 export const AlertWatch = z.enum(ALERT_WATCH_NAMES)
 export const AlertSeverity = z.enum(['info', 'warning', 'critical'])
 export type AlertSeverity = z.infer<typeof AlertSeverity>
+/** 0: the least severe. */
+export const rankOf = (severity: AlertSeverity): number => AlertSeverity.options.indexOf(severity)
 
 /** What rules and silences are about: all of it must fit; null: any. */
 export const AlertScope = z.object({
@@ -118,12 +120,24 @@ export type Alert = z.infer<typeof Alert>
 export const needsSomebody = ({ state, acknowledged, muted }: Alert): boolean =>
   state === 'firing' && acknowledged === null && muted === null
 
+/** Again each day or week, at the same times on the clocks of the zone: a maintenance window. */
+export const SilenceRepeat = z.object({
+  every: z.enum(['day', 'week']),
+  zone: TimeZone,
+  /** Nothing begins from then on; null: it goes on until somebody ends the silence. */
+  endsMs: z.number().nullable().default(null)
+})
+export type SilenceRepeat = z.infer<typeof SilenceRepeat>
+
 export const AlertSilence = AlertScope.extend({
   project: AnyProjectName.nullable(),
   id: AlertSilenceId,
   ruleId: AlertRuleId.nullable(),
+  /** With `untilMs`: of the first time. */
   fromMs: z.number(),
   untilMs: z.number(),
+  /** null: once. */
+  repeats: SilenceRepeat.nullable(),
   comment: z.string(),
   by: z.string()
 })
@@ -273,6 +287,10 @@ export const alertsContract = {
   notices: read('read', 'GET /alerts/notices', 'seen')
     .input(z.object({ after: NoticePosition.optional() }))
     .output(z.object({ notices: z.array(AlertNotice), after: NoticePosition })),
+  /** Repeats and escalation go on as if nobody had: what was due meanwhile is told at once. */
+  unacknowledge: write('alerts.answer', 'POST /alerts/unacknowledge', { ids: 'alerts' })
+    .input(z.object({ ids: z.array(AlertId).min(1).max(1_000) }))
+    .output(z.object({ unacknowledged: z.number().int() })),
   /** Of the last days, as channels get it of a day or a week. */
   report: read('read', 'GET /alerts/report', 'seen')
     .input(z.object({ days: z.coerce.number().int().min(1).max(7).default(1) }))
@@ -302,8 +320,10 @@ export const alertSilencesContract = {
     .input(
       AlertScope.extend({
         ruleId: AlertRuleId.nullable().default(null),
+        /** null: now. Of one that repeats, it may be long ago. */
         fromMs: z.number().nullable().default(null),
         untilMs: z.number(),
+        repeats: SilenceRepeat.nullable().default(null),
         comment: z.string().max(500).default('')
       })
     )

@@ -445,6 +445,7 @@ export function describeContract(name: string, open: () => Promise<OpenedEngine>
       expect(await codeOf(client.alertRules.create(overdue))).toBe('BAD_INPUT')
       expect(await client.alerts.list({ ruleId: rule.id })).toEqual({ alerts: [], nextBefore: null })
       expect(await client.alerts.acknowledge({ ids: [NOBODY] })).toEqual({ acknowledged: 0 })
+      expect(await client.alerts.unacknowledge({ ids: [NOBODY] })).toEqual({ unacknowledged: 0 })
 
       // As the engine's clock says, which is not ours.
       const untilMs = rule.createdAtMs + DAY_MS
@@ -452,7 +453,18 @@ export function describeContract(name: string, open: () => Promise<OpenedEngine>
       expect(silence).toMatchObject({ project: 'shop', spider: null, ruleId: null, untilMs, comment: 'a new shop' })
       expect((await client.alertSilences.list()).silences).toEqual([silence])
       expect(await codeOf(client.alertSilences.create({ untilMs: rule.createdAtMs - DAY_MS }))).toBe('BAD_INPUT')
-      expect(await client.alertSilences.remove({ id: silence.id })).toEqual({ removed: true })
+      const repeats = { every: 'day' as const, zone: 'Europe/Berlin', endsMs: null }
+      const nightly = { fromMs: rule.createdAtMs - 2 * DAY_MS, untilMs: rule.createdAtMs - 1.9 * DAY_MS, repeats }
+      const { silence: again } = await client.alertSilences.create(nightly)
+      expect((await client.alertSilences.list()).silences).toEqual(expect.arrayContaining([{ ...again, ...nightly }]))
+      for (const wrong of [
+        { ...nightly, repeats: { ...repeats, zone: 'Mars/North' } },
+        { ...nightly, repeats: { ...repeats, endsMs: rule.createdAtMs - DAY_MS } },
+        { ...nightly, untilMs: nightly.fromMs + 2 * DAY_MS }
+      ])
+        expect(await codeOf(client.alertSilences.create(wrong))).toBe('BAD_INPUT')
+      for (const { id } of [silence, again])
+        expect(await client.alertSilences.remove({ id })).toEqual({ removed: true })
       expect(await codeOf(client.alertSilences.remove({ id: silence.id }))).toBe('ALERT_SILENCE_NOT_FOUND')
 
       expect(await client.alertRules.remove({ id: rule.id })).toEqual({ removed: true })

@@ -67,14 +67,14 @@ export function factsOfRuns(runs: readonly RunRow[], { nodeOf }: Nodes): Fact[] 
       ...of,
       watch: 'spider_items',
       value: items,
-      text: `${subject} scraped ${items.toLocaleString('en-US')} items`
+      text: `${subject} scraped ${items.toLocaleString('en-US')} ${items === 1 ? 'item' : 'items'}`
     })
   if (errors !== null)
     facts.push({
       ...of,
       watch: 'spider_errors',
       value: errors,
-      text: `${subject} logged ${errors.toLocaleString('en-US')} errors`
+      text: `${subject} logged ${errors.toLocaleString('en-US')} ${errors === 1 ? 'error' : 'errors'}`
     })
   return facts
 }

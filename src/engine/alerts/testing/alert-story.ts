@@ -20,7 +20,7 @@ export type Step =
   | { do: 'flap'; of: number; times: number; everyMs: number }
   | { do: 'receiveAll'; watch: AlertWatch; facts: Told[]; unknown: string[] }
   | { do: 'forget'; of: number }
-  | { do: 'acknowledge'; which: number }
+  | { do: 'acknowledge'; which: number; isTakenBack: boolean }
   | { do: 'configure'; change: Change }
   | { do: 'wait'; ms: number; isCalled: boolean }
   | { do: 'write' }
@@ -75,10 +75,10 @@ export function factOf({ of: index, value, sinceAgoMs, isMoved }: Told, nowMs: n
 
 /** Mostly one thing of it: of two setups that have nothing in common, little is to be seen. */
 export function changed(before: AlertSetup, { setup: given, what }: Change, nowMs: number): AlertSetup {
+  const laterMs = nowMs - STORY_BEGINS_MS
   const silences = given.muting.silences.map((one) => ({
-    ...one,
-    fromMs: one.fromMs - STORY_BEGINS_MS + nowMs,
-    untilMs: one.untilMs - STORY_BEGINS_MS + nowMs
+    ...{ ...one, fromMs: one.fromMs + laterMs, untilMs: one.untilMs + laterMs },
+    repeats: one.repeats && { ...one.repeats, endsMs: one.repeats.endsMs && one.repeats.endsMs + laterMs }
   }))
   const setup = { ...given, muting: { ...given.muting, silences } }
   switch (what) {
@@ -146,7 +146,14 @@ const silence = fc
     ...scope,
     ruleId: oftenNull(fc.constantFrom('r1', 'r2')),
     fromMs: seconds(-60, 0, 30, 600).map((one) => STORY_BEGINS_MS + one * SECOND_MS),
-    lastingMs: seconds(30, 60, 300, 1_800, 40_000).map((one) => one * SECOND_MS)
+    lastingMs: seconds(30, 60, 300, 1_800, 40_000).map((one) => one * SECOND_MS),
+    repeats: oftenNull(
+      fc.record({
+        ...{ every: fc.constantFrom('day', 'day', 'week'), zone: fc.constantFrom('UTC', 'Europe/Berlin') },
+        endsMs: oftenNull(fc.constant(STORY_BEGINS_MS + 200_000 * SECOND_MS), 1)
+      }),
+      1
+    )
   })
   .map(
     ({ lastingMs, ...one }): AlertSilence =>
@@ -214,7 +221,13 @@ export const anAlertStory = (length: number) =>
           })
         },
         { weight: 2, arbitrary: fc.record({ do: fc.constant('forget' as const), of: fc.nat(THINGS.length - 1) }) },
-        { weight: 2, arbitrary: fc.record({ do: fc.constant('acknowledge' as const), which: fc.nat(9) }) },
+        {
+          weight: 3,
+          arbitrary: fc.record({
+            do: fc.constant('acknowledge' as const),
+            ...{ which: fc.nat(9), isTakenBack: fc.nat(2).map((number) => number === 0) }
+          })
+        },
         { weight: 2, arbitrary: fc.record({ do: fc.constant('configure' as const), change }) },
         { weight: 3, arbitrary: fc.record({ do: fc.constant('write' as const) }) },
         {

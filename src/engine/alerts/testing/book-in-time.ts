@@ -57,6 +57,11 @@ export class BookInTime {
     this.book.acknowledge(ids, 'ada', this.#nowMs)
   }
 
+  unacknowledge(): number {
+    const ids = [...this.book.open()].map(({ id }) => id)
+    return this.book.unacknowledge(ids, this.#nowMs)
+  }
+
   /** Returns what was told until then, and forgets it. */
   until(seconds: number): string[] {
     this.#nowMs = seconds * 1_000

@@ -84,7 +84,7 @@ export function liveThrough(story: { setup: AlertSetup; steps: readonly Step[] }
         return null
       }
       case 'acknowledge':
-        return acknowledge(step.which)
+        return acknowledge(step.which, step.isTakenBack)
       case 'configure':
         setup = changed(setup, step.change, nowMs)
         book.configure(setup, nowMs)
@@ -120,14 +120,14 @@ export function liveThrough(story: { setup: AlertSetup; steps: readonly Step[] }
     return null
   }
 
-  function acknowledge(which: number): string | null {
-    const firing = [...book.open()].filter(isFiring)
+  function acknowledge(which: number, isTakenBack: boolean): string | null {
+    const firing = [...book.open()].filter((one) => isFiring(one) && (one.acknowledged !== null || !isTakenBack))
     const chosen = firing[which % Math.max(1, firing.length)]
-    const same = model.episodes.filter((one) => chosen !== undefined && nameOf(one) === nameOfBooks(chosen))
-    const counts = [
-      book.acknowledge(chosen === undefined ? [] : [chosen.id], 'ada', nowMs),
-      model.acknowledge(same.slice(-1), nowMs)
-    ]
+    const ids = chosen === undefined ? [] : [chosen.id]
+    const same = model.episodes.filter((one) => chosen !== undefined && nameOf(one) === nameOfBooks(chosen)).slice(-1)
+    const counts = isTakenBack
+      ? [book.unacknowledge(ids, nowMs), model.unacknowledge(same, nowMs)]
+      : [book.acknowledge(ids, 'ada', nowMs), model.acknowledge(same, nowMs)]
     return counts[0] === counts[1] ? null : `acknowledged ${counts.join(', the model ')}`
   }
 

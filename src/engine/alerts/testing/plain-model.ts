@@ -1,5 +1,6 @@
 import type { AlertRule, AlertSilence, NodeId } from '../../../shared/contract/index.ts'
 import { ALERT_WATCHES, type AlertWatch } from '../../../shared/alert-watches.ts'
+import { windowFrom } from '../../../shared/calendar/windows.ts'
 import type { AlertSetup } from '../alert-book.ts'
 import type { Fact } from '../fact.ts'
 import { quietUntilMs } from '../muting.ts'
@@ -118,6 +119,17 @@ export class PlainModel {
     return answered.length
   }
 
+  unacknowledge(episodes: readonly PlainEpisode[], nowMs: number): number {
+    this.#passUntil(nowMs)
+    const takenBack = this.episodes.filter((one) => episodes.includes(one) && isFiring(one) && one.isAcknowledged)
+    for (const one of takenBack) {
+      one.isAcknowledged = false
+      if (isDue(this.#escalatesAt(one), nowMs)) this.#escalate(one)
+    }
+    this.#plan(nowMs)
+    return takenBack.length
+  }
+
   advance(nowMs: number): void {
     this.#passUntil(nowMs)
     this.#plan(nowMs)
@@ -148,7 +160,8 @@ export class PlainModel {
 
   #stepMoments(): number[] {
     const moments = this.episodes.flatMap((one) => [this.#firesAt(one), this.#escalatesAt(one), believedAt(one)])
-    const boundaries = this.#setup.muting.silences.flatMap(({ fromMs, untilMs }) => [fromMs, untilMs])
+    const windows = this.#setup.muting.silences.map((silence) => windowFrom(silence, this.#silencesUntilMs))
+    const boundaries = windows.flatMap((window) => (window === null ? [] : [window.fromMs, window.untilMs]))
     const all = [...moments, ...boundaries.filter((atMs) => atMs > this.#silencesUntilMs)]
     return all.filter((atMs) => atMs !== null).map((atMs) => Math.max(atMs, this.#startedMs))
   }
@@ -340,7 +353,8 @@ export class PlainModel {
   }
 
   #isSilencedBy(silence: AlertSilence, one: PlainEpisode, nowMs: number): boolean {
-    const isNow = silence.fromMs <= nowMs && nowMs < silence.untilMs
+    const window = windowFrom(silence, nowMs)
+    const isNow = window !== null && window.fromMs <= nowMs && nowMs < window.untilMs
     return isNow && (silence.ruleId === null || silence.ruleId === one.rule.id) && isInScope(silence, one.fact)
   }
 

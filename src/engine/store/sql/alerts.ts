@@ -1,11 +1,12 @@
-import type {
-  AlertId,
-  AlertRule,
-  AlertRuleId,
-  AlertRuleSettings,
-  AlertSilence,
-  AlertSilenceId,
-  ProjectName
+import {
+  type AlertId,
+  type AlertRule,
+  type AlertRuleId,
+  type AlertRuleSettings,
+  type AlertSilence,
+  type AlertSilenceId,
+  type ProjectName,
+  rankOf
 } from '../../../shared/contract/index.ts'
 import type {
   AlertFilter,
@@ -26,12 +27,13 @@ const OF_PROJECTS = `(:projects IS NULL OR project ${ofGiven(':projects')})`
 /** The first part alone finds them in an index. */
 const AFTER = 'ended_at_ms <= :beforeMs AND (ended_at_ms < :beforeMs OR id > :beforeId)'
 
-/** Firing ones are few and listed whole; ended ones by when they ended. */
+/** Firing ones are few and listed whole, the most severe first; ended ones by when they ended. */
 export const ALERTS_SQL = {
   unsettled: 'SELECT episode FROM alerts WHERE settled = 0 ORDER BY id',
   endedSince: 'SELECT episode FROM alerts WHERE ended_at_ms > ? AND settled = 1 ORDER BY ended_at_ms, id',
   firing: `SELECT episode FROM alerts WHERE settled = 0 AND state IN ('firing', 'calming')
-    AND (:ruleId IS NULL OR rule_id = :ruleId) AND ${OF_PROJECTS} ORDER BY fired_at_ms DESC, id LIMIT :limit`,
+    AND (:ruleId IS NULL OR rule_id = :ruleId) AND ${OF_PROJECTS}
+    ORDER BY severity DESC, fired_at_ms DESC, id LIMIT :limit`,
   ended: `SELECT episode FROM alerts WHERE state = 'resolved' AND ${AFTER} AND ${OF_PROJECTS}
     ORDER BY ended_at_ms DESC, id LIMIT :limit`,
   endedOfRule: `SELECT episode FROM alerts WHERE rule_id = :ruleId AND state = 'resolved' AND ${AFTER}
@@ -59,6 +61,12 @@ interface Listing {
   beforeMs?: number
   beforeId?: string
   limit: number
+}
+
+/** From when on it is surely over, whatever clocks do meanwhile; for one that has no end, the end of time. */
+function overMs({ fromMs, untilMs, repeats }: AlertSilence): number {
+  if (repeats === null) return untilMs
+  return repeats.endsMs === null ? Number.MAX_SAFE_INTEGER : repeats.endsMs + (untilMs - fromMs) + 86_400_000
 }
 
 /** Rules, silences and alerts. Writes run inside the caller's transaction. */
@@ -89,6 +97,7 @@ export function createAlerts({ database, outbox }: { database: Database; outbox:
   const put = database.prepare<Record<string, string | number | null>>(
     replaceRow('alerts', ['id'], {
       ...{ id: ':id', rule_id: ':ruleId', project: ':project', state: ':state', settled: ':settled' },
+      severity: ':severity',
       ...{ fired_at_ms: ':firedAtMs', ended_at_ms: ':endedAtMs', acknowledged: ':acknowledged', episode: ':episode' }
     })
   )
@@ -105,6 +114,7 @@ export function createAlerts({ database, outbox }: { database: Database; outbox:
       const isSettled = one.state === 'resolved' && Object.keys(one.channels).length === 0
       put.run({
         ...{ id: one.id, ruleId: one.ruleId, project: one.labels.project, state: one.state },
+        severity: rankOf(one.severity),
         ...{ settled: isSettled ? 1 : 0, firedAtMs: one.firedAtMs, endedAtMs: one.endedAtMs },
         ...{ acknowledged: one.acknowledged === null ? 0 : 1, episode: JSON.stringify(one) }
       })
@@ -128,10 +138,12 @@ export function createAlerts({ database, outbox }: { database: Database; outbox:
 
     deleteRule: (id: AlertRuleId): boolean => deleteRule.run(id).changes > 0,
 
-    listSilences: (): AlertSilence[] => silences.all().map((text) => JSON.parse(text) as AlertSilence),
+    /** Those of before there were repeats have none. */
+    listSilences: (): AlertSilence[] =>
+      silences.all().map((text) => ({ repeats: null, ...(JSON.parse(text) as Omit<AlertSilence, 'repeats'>) })),
 
     putSilence: (silence: AlertSilence): void => {
-      putSilence.run({ id: silence.id, silence: JSON.stringify(silence), untilMs: silence.untilMs })
+      putSilence.run({ id: silence.id, silence: JSON.stringify(silence), untilMs: overMs(silence) })
     },
 
     deleteSilence: (id: AlertSilenceId): boolean => deleteSilence.run(id).changes > 0,

@@ -25,10 +25,10 @@ const aRule = (id: string, over: Partial<Plain<AlertRule>> = {}): AlertRule =>
     ...over
   })
 
-const aSilence = (id: string, untilMs: number): AlertSilence =>
+const aSilence = (id: string, untilMs: number, repeats: AlertSilence['repeats'] = null): AlertSilence =>
   branded({
     ...{ id, ruleId: null, project: 'shop', spider: null, scheduleId: null, nodeId: null, nodeTag: null },
-    ...{ fromMs: 1, untilMs, comment: 'maintenance', by: 'ada' }
+    ...{ fromMs: 1, untilMs, repeats, comment: 'maintenance', by: 'ada' }
   })
 
 function anEpisode(
@@ -207,6 +207,20 @@ export function describeAlerts(story: Story): void {
       expect(groups).toEqual([aGroup('g2', { lastToldAtMs: null, flushAtMs: 90 })])
     })
 
+    test('of those that fire the most severe are first, whatever else their texts say', async () => {
+      const text = '"severity":"critical"'
+      await story.store.writeAlerts(
+        aWrite({
+          episodes: [
+            ...[anEpisode('1', { firedAtMs: 9, severity: 'info', text }), anEpisode('2', { firedAtMs: 3 })],
+            ...[anEpisode('3', { firedAtMs: 1, severity: 'critical' }), anEpisode('4', { firedAtMs: 5 })]
+          ]
+        })
+      )
+      const list = async (limit: number) => idsOf(await story.store.listAlerts({}, { before: null, limit })).join('')
+      expect([await list(9), await list(2)]).toEqual(['3421', '34'])
+    })
+
     test('those that fire are listed first, then ended ones by their end; pending ones never', async () => {
       const firing = [
         anEpisode('1', { firedAtMs: 5 }),
@@ -276,13 +290,17 @@ export function describeAlerts(story: Story): void {
       const unsettled = anEpisode('4', { state: 'resolved', endedAtMs: 1, resolvedAtMs: 1 })
       const episodes = [settled('1', 10), settled('2', 20), settled('3', 30), unsettled, anEpisode('5')]
       await story.store.writeAlerts(aWrite({ episodes }))
-      for (const silence of [aSilence('1', 29), aSilence('2', 30)]) await story.store.putSilence(silence)
+      const daily = (endsMs: number | null) => ({ every: 'day' as const, zone: 'UTC', endsMs })
+      const silences = [aSilence('1', 29), aSilence('2', 30), aSilence('3', 2, daily(null)), aSilence('4', 2, daily(9))]
+      for (const silence of silences) await story.store.putSilence(silence)
       expect([await story.store.pruneAlerts(30, 1), idsOf(await story.store.listAlerts({}, NEWEST)).join('')]).toEqual([
         ...[1, '5324']
       ])
       expect([await story.store.pruneAlerts(30, 9), await story.store.pruneAlerts(30, 9)]).toEqual([1, 0])
       expect(idsOf(await story.store.listAlerts({}, NEWEST)).join('')).toBe('534')
-      expect((await story.store.listSilences()).map(({ id }) => id)).toEqual(['2'])
+      expect((await story.store.listSilences()).map(({ id }) => id)).toEqual(['2', '4', '3'])
+      await story.store.pruneAlerts(LATER_MS, 9)
+      expect(await story.store.listSilences()).toEqual([silences[2]])
     })
   })
 }

@@ -30,7 +30,11 @@ export const alertColumns = (onAcknowledge: ((alert: Alert) => void) | null): re
     header: 'Severity',
     width: '98px',
     hideBelowPx: 420,
-    cell: (alert) => <AlertState alert={alert} />
+    cell: (alert) => (
+      <span className={classes.state}>
+        <AlertState alert={alert} />
+      </span>
+    )
   },
   {
     id: 'alert',

@@ -18,6 +18,7 @@ import { useNames } from './use-names.ts'
 interface AlertDetailProps {
   alert: Alert
   onAcknowledge: () => void
+  onTakeBack: () => void
   onSilence: () => void
   onClose: () => void
 }
@@ -25,7 +26,7 @@ interface AlertDetailProps {
 export const placeOf = ({ project }: { project: string | null }) => (project === null ? 'everywhere' : { project })
 
 /** One alert, to the right of the table. */
-export function AlertDetail({ alert, onAcknowledge, onSilence, onClose }: AlertDetailProps) {
+export function AlertDetail({ alert, onAcknowledge, onTakeBack, onSilence, onClose }: AlertDetailProps) {
   const { query } = useApi()
   const names = useNames()
   const { may } = useMay('alerts.answer', placeOf(alert.labels))
@@ -78,9 +79,20 @@ export function AlertDetail({ alert, onAcknowledge, onSilence, onClose }: AlertD
           {alert.acknowledged === null ? (
             <span className="dim">by nobody</span>
           ) : (
-            <>
-              by {alert.acknowledged.by} <RelativeTime atMs={alert.acknowledged.atMs} suffix=" ago" />
-            </>
+            <Group gap="2px 8px">
+              <span>
+                by {alert.acknowledged.by} <RelativeTime atMs={alert.acknowledged.atMs} suffix=" ago" />
+              </span>
+              {may && alert.state === 'firing' && (
+                <Button
+                  size="compact-xs"
+                  title="Nobody looks after it: repeats and escalation go on"
+                  onClick={onTakeBack}
+                >
+                  Take back
+                </Button>
+              )}
+            </Group>
           )}
         </FieldRow>
         {alert.muted !== null && <FieldRow label="Muted">{MUTED[alert.muted].text}</FieldRow>}

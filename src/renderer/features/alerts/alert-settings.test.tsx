@@ -103,6 +103,35 @@ it('opens the editor for the spider of a job and for a node, with two clicks', a
   expect(await (await dialog('New alert rule')).findByText('Tells when eu-1 does not respond for 2 min.')).toBeTruthy()
 })
 
+it('adds a maintenance window from the palette, shows when it is next, and removes it, with Undo', async () => {
+  const silences = async () => (await engine.client.alertSilences.list()).silences
+  open('/')
+  fireEvent.click(await screen.findByRole('button', { name: 'Search or run a command' }))
+  const search = await screen.findByRole('textbox', { name: 'Search or run a command' })
+  fireEvent.change(search, { target: { value: 'maintenance window' } })
+  fireEvent.click(await screen.findByText('Add maintenance window…'))
+  const form = await dialog('Add maintenance window')
+  await choose(form.getByRole('combobox', { name: 'Project' }), 'maps')
+  await choose(form.getByRole('combobox', { name: 'On' }), 'Saturday')
+  fireEvent.change(form.getByLabelText('From'), { target: { value: '22:00' } })
+  fireEvent.change(form.getByLabelText(/^Until/), { target: { value: '06:00' } })
+  expect(form.getByLabelText('Until, on the next day')).toBeTruthy()
+  fireEvent.change(form.getByRole('combobox', { name: 'Time zone' }), { target: { value: 'Asia/Tokyo' } })
+  fireEvent.click(form.getByRole('button', { name: 'Add maintenance window' }))
+  const words = 'every Saturday 22:00–06:00 (Asia/Tokyo)'
+  expect(await screen.findByText(`project maps silenced ${words}`)).toBeTruthy()
+  const shown = await row('Silence of project maps')
+  expect(shown.getByText(words)).toBeTruthy()
+  expect(shown.getByText(/^(next in|until) /)).toBeTruthy()
+  const made = (await silences()).at(-1)!
+  expect(made).toMatchObject({ project: 'maps', repeats: { every: 'week', zone: 'Asia/Tokyo', endsMs: null } })
+  expect(made.untilMs - made.fromMs).toBe(8 * 3_600_000)
+  fireEvent.click(shown.getByRole('button', { name: /^Remove the silence/ }))
+  await waitFor(async () => expect(await silences()).toHaveLength(2))
+  fireEvent.click(screen.getAllByRole('button', { name: 'Undo' })[0]!)
+  await waitFor(async () => expect((await silences()).at(-1)).toMatchObject({ fromMs: made.fromMs, project: 'maps' }))
+})
+
 it('ends a silence, with Undo, and adds one ahead of a maintenance', async () => {
   const silences = async () => (await engine.client.alertSilences.list()).silences
   open('/alerts/silences')

@@ -7,7 +7,7 @@ import type {
   QuietHours
 } from '../../../shared/contract/index.ts'
 import { ALERT_WATCHES, type AlertSubject, type AlertUnit, type AlertWatch } from '../../../shared/alert-watches.ts'
-import { formatDuration } from '../../../shared/time.ts'
+import { formatDuration, WEEKDAYS } from '../../../shared/time.ts'
 import { formatCount, plural } from '../../ui/numbers.ts'
 
 export type ScopeField = keyof AlertScope
@@ -88,14 +88,16 @@ export function conditionWords(rule: Condition, names: Names): string {
   const run = `a run of ${spider}${onNode}`
   const job = `a job of ${spider}${onNode}`
   const amount = `${COMPARISONS[comparison]} ${formatCount(threshold)}`
+  const amountOf = (noun: string) => `${COMPARISONS[comparison]} ${plural(threshold, noun)}`
   const lasting = forSeconds > 0 ? ` for ${formatDuration(forSeconds)}` : ''
   const words: Record<AlertWatch, () => string> = {
     spider_fails: () =>
       (threshold <= 1
         ? `${run} fails or is lost`
         : `the last ${threshold} runs of ${spider}${onNode} fail or are lost`) + lasting,
-    spider_items: () => `${run} has ${comparison === 'at_most' && threshold === 0 ? 'no' : amount} items${lasting}`,
-    spider_errors: () => `${run} logs ${amount} errors${lasting}`,
+    spider_items: () =>
+      `${run} has ${comparison === 'at_most' && threshold === 0 ? 'no items' : amountOf('item')}${lasting}`,
+    spider_errors: () => `${run} logs ${amountOf('error')}${lasting}`,
     spider_unusual: () => `${run} succeeds, but unlike the earlier ones${lasting}`,
     spider_overdue: () => `${spider} has not succeeded for ${formatDuration(threshold * 3_600)}${lasting}`,
     job_runs_long: () => `${job} runs${lasting === '' ? '' : lasting.replace('for', 'for longer than')}`,
@@ -172,8 +174,7 @@ const DAYS = ['Sun', 'Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat']
 /** As weeks are written: Monday first. */
 export const WEEK = [1, 2, 3, 4, 5, 6, 0] as const
 export const dayWord = (day: number): string => DAYS[day] ?? ''
-const DAY_NAMES = ['Sunday', 'Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday']
-export const dayName = (day: number): string => DAY_NAMES[day] ?? ''
+export const dayName = (day: number): string => WEEKDAYS[day] ?? ''
 
 /** `each day at 08:00 (Europe/Berlin)`, `each Monday at 08:00 (UTC)` */
 export const digestWords = ({ every, at, zone, weekday }: AlertDigest): string =>

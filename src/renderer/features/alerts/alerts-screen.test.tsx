@@ -47,6 +47,19 @@ it('acknowledges one in its row, and several that are marked', async () => {
   expect((await alerts()).every(({ state, acknowledged }) => state !== 'firing' || acknowledged !== null)).toBe(true)
 })
 
+it('takes an acknowledgement back, by Undo or in its details', async () => {
+  open()
+  fireEvent.click(await screen.findByRole('button', { name: 'Acknowledge us-2' }))
+  expect(await screen.findByText('us-2 acknowledged')).toBeTruthy()
+  fireEvent.click(screen.getByRole('button', { name: 'Undo' }))
+  await waitFor(async () => expect((await alertOf('us-2')).acknowledged).toBeNull())
+  const taken = (await alerts()).find(({ acknowledged }) => acknowledged?.by === 'ben')!
+  await app.router.navigate({ to: '/alerts', search: { alert: taken.id } })
+  fireEvent.click((await pane()).getByRole('button', { name: 'Take back' }))
+  expect(await (await pane()).findByText('by nobody')).toBeTruthy()
+  expect((await pane()).getByRole('button', { name: 'Acknowledge' })).toBeTruthy()
+})
+
 it('silences the node of an alert for a time, and Undo ends the silence', async () => {
   open()
   await openAlert('us-2')
@@ -119,6 +132,10 @@ it('a viewer reads alerts and rules, but neither answers nor changes them', asyn
   const shown = await pane()
   expect(shown.queryByRole('button', { name: 'Acknowledge' })).toBeNull()
   expect(shown.queryByRole('button', { name: 'Silence…' })).toBeNull()
+  const taken = (await alerts()).find(({ acknowledged }) => acknowledged?.by === 'ben')!
+  await app.router.navigate({ to: '/alerts', search: { alert: taken.id } })
+  expect((await pane()).queryByRole('button', { name: 'Take back' })).toBeNull()
+  await openAlert('us-2')
   expect(shown.getByRole('link', { name: 'Open node' })).toBeTruthy()
   expect((await table()).queryByRole('checkbox')).toBeNull()
   expect(screen.queryByRole('button', { name: 'New rule' })).toBeNull()

@@ -22,7 +22,7 @@ import { AlertsBar } from './alerts-bar.tsx'
 import { AlertsTabs } from './alerts-tabs.tsx'
 import { FirstRules } from './first-rules.tsx'
 import { SilenceDialog } from './silence-dialog.tsx'
-import { isOpen, useAcknowledge } from './use-alert-actions.ts'
+import { isOpen, useAlertActions } from './use-alert-actions.ts'
 
 const route = getRouteApi('/alerts')
 const PAGE_ROWS = 100
@@ -36,7 +36,7 @@ export function AlertsScreen() {
   const navigate = route.useNavigate()
   const [marks, setMarks] = useState<ReadonlySet<string>>(new Set())
   const [silencing, setSilencing] = useState<readonly Alert[] | null>(null)
-  const acknowledge = useAcknowledge()
+  const { acknowledge, takeBack } = useAlertActions()
   const mayAnswer = useMay('alerts.answer').may
   const mayChange = useMay('alerts.change').may
   const rules = useQuery(query.alertRules.list.queryOptions())
@@ -95,7 +95,7 @@ export function AlertsScreen() {
         <ScreenHead
           title="Alerts"
           views={<AlertsTabs />}
-          note={list.data === undefined || isFirst ? undefined : countWords(rows)}
+          note={list.data === undefined || isFirst || state === 'resolved' ? undefined : countWords(rows)}
         >
           {mayChange && (
             <Button variant="filled" leftSection={<IconPlus size={14} />} onClick={() => newAlertRule()}>
@@ -166,6 +166,7 @@ export function AlertsScreen() {
                 key={opened.id}
                 alert={opened}
                 onAcknowledge={() => void acknowledge([opened])}
+                onTakeBack={() => void takeBack(opened)}
                 onSilence={() => setSilencing([opened])}
                 onClose={() => setSearch({ alert: undefined })}
               />

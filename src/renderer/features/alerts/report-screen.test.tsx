@@ -1,5 +1,5 @@
 import { configure, fireEvent, screen, waitFor, within } from '@testing-library/react'
-import { afterEach, expect, it, vi } from 'vitest'
+import { afterEach, expect, it, onTestFinished, vi } from 'vitest'
 import { createFakeEngine } from '../../testing/fake-engine.ts'
 import { renderApp } from '../../testing/render-app.tsx'
 
@@ -31,4 +31,18 @@ it('shows the numbers of the last day or week against those before, leads to wha
   fireEvent.click(screen.getByRole('button', { name: 'Print' }))
   expect(print).toHaveBeenCalledOnce()
   print.mockRestore()
+})
+
+it('is read again each minute', async () => {
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
+  onTestFinished(() => void vi.useRealTimers())
+  const engine = createFakeEngine({ jobCount: 60 })
+  app = renderApp(engine, '/alerts/report')
+  await screen.findByRole('article', { name: 'Report' })
+  const reads = () => engine.calls.filter((name) => name === 'alerts.report').length
+  const before = reads()
+  vi.advanceTimersByTime(59_000)
+  expect(reads()).toBe(before)
+  vi.advanceTimersByTime(1_000)
+  await waitFor(() => expect(reads()).toBe(before + 1))
 })

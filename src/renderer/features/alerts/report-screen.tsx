@@ -19,7 +19,8 @@ import classes from './report-screen.module.css'
 import { AlertsTabs } from './alerts-tabs.tsx'
 
 const route = getRouteApi('/alerts/report')
-const FRESH_FOR_MS = 60_000
+/** Runs end all the time, and a report goes over all of them. */
+const EVERY_MS = 60_000
 const DAY_MS = 86_400_000
 const PERIODS = [
   { value: '1', label: 'Last day' },
@@ -35,7 +36,7 @@ export function ReportScreen() {
   const report = useQuery({
     ...query.alerts.report.queryOptions({ input: { days: days ?? 1 } }),
     placeholderData: keepPreviousData,
-    staleTime: FRESH_FOR_MS
+    ...{ staleTime: EVERY_MS, refetchInterval: EVERY_MS }
   })
   const fromMs = report.data?.fromMs
   return (

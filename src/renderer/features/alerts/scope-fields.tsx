@@ -12,10 +12,12 @@ interface ScopeFieldsProps {
   fields: Fields<ScopeTexts>
   /** Those that can be named. */
   fits: readonly ScopeField[]
+  /** The dialog begins here. */
+  isFocused?: boolean
 }
 
 /** What a rule or a silence is about: each empty field means any. */
-export function ScopeFields({ fields, fits }: ScopeFieldsProps) {
+export function ScopeFields({ fields, fits, isFocused = false }: ScopeFieldsProps) {
   const { query } = useApi()
   const projects = useQuery(query.projects.list.queryOptions()).data?.projects ?? []
   const nodes = useQuery(query.nodes.list.queryOptions()).data?.nodes ?? []
@@ -31,6 +33,8 @@ export function ScopeFields({ fields, fits }: ScopeFieldsProps) {
         <Select
           {...fields.input('project')}
           {...common}
+          data-autofocus={isFocused || undefined}
+          openOnFocus={!isFocused}
           label="Project"
           placeholder="any"
           data={known(

@@ -1,33 +1,46 @@
-import { Modal, Select, Textarea, TextInput } from '@mantine/core'
+import { Autocomplete, Modal, Select, Textarea, TextInput } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
+import { useMemo } from 'react'
+import { describeWindows, listZones } from '../../../shared/calendar/index.ts'
 import type { Alert, AlertSilence } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
 import { useMay } from '../../api/use-me.ts'
 import { DialogText } from '../../ui/dialog.tsx'
 import { ChoiceField } from '../../ui/fields/choice-field.tsx'
 import form from '../../ui/fields/form.module.css'
-import { useFormOf } from '../../ui/fields/form-of-schema.ts'
+import { type Fields, useFormOf } from '../../ui/fields/form-of-schema.ts'
 import { optionsOf } from '../../ui/fields/options.ts'
 import { FormFoot, SchemaForm } from '../../ui/fields/schema-form.tsx'
 import { notifyUndo } from '../../ui/notify.tsx'
 import { plural } from '../../ui/numbers.ts'
 import { formatInstant } from '../../ui/time.tsx'
 import { placeOf } from './alert-detail.tsx'
-import { type ScopeField, scopeWords } from './alert-words.ts'
+import { dayName, type ScopeField, scopeWords, WEEK } from './alert-words.ts'
 import { ScopeFields } from './scope-fields.tsx'
-import { endOf, scopeOfAlert, type Silence, SilenceForm, type SilenceTexts, UNTIL } from './silence-form.ts'
+import {
+  REPEATS,
+  scopeOfAlert,
+  type Silence,
+  SilenceForm,
+  type SilenceTexts,
+  startTimes,
+  timesOf,
+  UNTIL
+} from './silence-form.ts'
 import { useNames } from './use-names.ts'
 
 interface SilenceDialogProps {
   /** Those that it is for; none: a silence of anything. */
   alerts: readonly Alert[]
+  /** It begins as one that repeats. */
+  isMaintenance?: boolean
   onClose: () => void
 }
 
 const ALL_FIELDS: readonly ScopeField[] = ['project', 'spider', 'nodeId', 'nodeTag']
 
 /** Tells nobody of some alerts for a time; they are still listed. */
-export function SilenceDialog({ alerts, onClose }: SilenceDialogProps) {
+export function SilenceDialog({ alerts, isMaintenance = false, onClose }: SilenceDialogProps) {
   const { client, query } = useApi()
   const names = useNames()
   const rules = useQuery(query.alertRules.list.queryOptions()).data?.rules ?? []
@@ -40,29 +53,36 @@ export function SilenceDialog({ alerts, onClose }: SilenceDialogProps) {
       ...(only === undefined ? NOTHING : scopeOfAlert(only)),
       // What is of no spider and no node is only told apart by its rule.
       ruleId: only !== undefined && scopeWords(scopeOfAlert(only), names) === null ? only.ruleId : null,
-      ...{ until: 'hour', at: '', comment: '' }
+      ...startTimes(Intl.DateTimeFormat().resolvedOptions().timeZone),
+      ...{ repeat: isMaintenance ? 'week' : 'once', comment: '' }
     }),
-    save: async ({ until, at, ...silence }) => {
-      const untilMs = endOf({ until, at }, Date.now()) ?? Date.now()
+    save: async (silence) => {
+      const times = timesOf(silence, Date.now())
+      // Its last moment has passed since it was checked.
+      if ('field' in times) throw new Error(times.message)
       const made: AlertSilence[] = []
-      for (const scope of isOfMany ? scopes : [silence])
-        made.push((await client.alertSilences.create({ ...(silence as object), ...scope, untilMs } as never)).silence)
+      for (const scope of isOfMany ? scopes : [silence]) {
+        const { project, spider, scheduleId, nodeId, nodeTag } = scope
+        const { ruleId } = { ...silence, ...scope }
+        const asked = { project, spider, scheduleId, nodeId, nodeTag, ruleId, comment: silence.comment, ...times }
+        made.push((await client.alertSilences.create(asked)).silence)
+      }
       onClose()
       const undo = async () => {
         for (const { id } of made) await client.alertSilences.remove({ id })
       }
       const what = isOfMany ? plural(alerts.length, 'alert') : (scopeWords(silence, names) ?? 'Alerts of the rule')
-      notifyUndo(`${what} silenced until ${formatInstant(untilMs)}`, undo)
+      notifyUndo(`${what} silenced ${whenWords(made[0]!)}`, undo)
     }
   })
-  const { until, project, ruleId } = asked.values
+  const { repeat, project, ruleId } = asked.values
   const { may, why } = useMay('alerts.answer', isOfMany ? 'somewhere' : placeOf({ project: project || null }))
   const isOfEverything =
     !isOfMany && asked.output !== null && scopeWords(asked.output, names) === null && ruleId === null
   const fits =
     only === undefined ? ALL_FIELDS : only.labels.project === null ? ALL_FIELDS.slice(2) : ALL_FIELDS.slice(0, 2)
   return (
-    <Modal opened onClose={onClose} title={titleOf(alerts)} size={520}>
+    <Modal opened onClose={onClose} title={isMaintenance ? 'Add maintenance window' : titleOf(alerts)} size={520}>
       <SchemaForm form={asked} className={form.form}>
         {isOfMany ? (
           <DialogText>
@@ -74,7 +94,7 @@ export function SilenceDialog({ alerts, onClose }: SilenceDialogProps) {
           </DialogText>
         ) : (
           <>
-            <ScopeFields fields={asked} fits={fits} />
+            <ScopeFields fields={asked} fits={fits} isFocused={only === undefined} />
             <Select
               {...asked.input('ruleId')}
               label="Rule"
@@ -85,16 +105,8 @@ export function SilenceDialog({ alerts, onClose }: SilenceDialogProps) {
             />
           </>
         )}
-        <ChoiceField {...asked.input('until')} label="For" data={optionsOf(UNTIL)} fullWidth />
-        {until === 'at' && (
-          <TextInput
-            {...asked.input('at')}
-            type="datetime-local"
-            label="Until"
-            description="In your time zone"
-            autoFocus
-          />
-        )}
+        <ChoiceField {...asked.input('repeat')} label="Repeat" data={optionsOf(REPEATS)} fullWidth />
+        {repeat === 'once' ? <OnceFields fields={asked} /> : <WindowFields fields={asked} />}
         <Textarea
           {...asked.input('comment')}
           label="Comment"
@@ -105,7 +117,7 @@ export function SilenceDialog({ alerts, onClose }: SilenceDialogProps) {
         />
         <FormFoot
           form={asked}
-          submit="Silence"
+          submit={repeat === 'once' ? 'Silence' : 'Add maintenance window'}
           isDisabled={!may}
           says={
             why ??
@@ -118,6 +130,59 @@ export function SilenceDialog({ alerts, onClose }: SilenceDialogProps) {
       </SchemaForm>
     </Modal>
   )
+}
+
+function OnceFields({ fields }: { fields: Fields<SilenceTexts> }) {
+  return (
+    <>
+      <ChoiceField {...fields.input('until')} label="For" data={optionsOf(UNTIL)} fullWidth />
+      {fields.values.until === 'at' && (
+        <div className={form.pair}>
+          <TextInput {...fields.input('start')} type="datetime-local" label="From" description="Empty: from now on" />
+          <TextInput
+            {...fields.input('at')}
+            type="datetime-local"
+            label="Until"
+            description="In your time zone"
+            autoFocus
+          />
+        </div>
+      )}
+    </>
+  )
+}
+
+/** A maintenance window: of each day, or of one day of each week. */
+function WindowFields({ fields }: { fields: Fields<SilenceTexts> }) {
+  const zones = useMemo(listZones, [])
+  const { repeat, from, to } = fields.values
+  const isOvernight = from !== '' && to !== '' && to <= from
+  return (
+    <>
+      {repeat === 'week' && (
+        <Select
+          {...fields.input('weekday')}
+          label="On"
+          data={WEEK.map((day) => ({ value: String(day), label: dayName(day) }))}
+          allowDeselect={false}
+        />
+      )}
+      <div className={form.pair}>
+        <TextInput {...fields.input('from')} type="time" label="From" />
+        <TextInput {...fields.input('to')} type="time" label={isOvernight ? 'Until, on the next day' : 'Until'} />
+      </div>
+      <div className={form.pair}>
+        <Autocomplete {...fields.input('zone')} label="Time zone" data={zones} limit={50} />
+        <TextInput {...fields.input('lastDay')} type="date" label="Last day, if any" />
+      </div>
+    </>
+  )
+}
+
+/** `until 2026-11-28 15:00`, `every Sunday 02:00–04:00 (Europe/Berlin)` */
+function whenWords(silence: AlertSilence): string {
+  const from = silence.fromMs > Date.now() ? `from ${formatInstant(silence.fromMs)} ` : ''
+  return describeWindows(silence) ?? `${from}until ${formatInstant(silence.untilMs)}`
 }
 
 const NOTHING = { project: null, spider: null, scheduleId: null, nodeId: null, nodeTag: null }

@@ -1,14 +1,32 @@
 import { z } from 'zod'
-import type { Alert, AlertScope } from '../../../shared/contract/index.ts'
+import { isZone, momentOfWall } from '../../../shared/calendar/index.ts'
+import { stretchAt } from '../../../shared/calendar/zones.ts'
+import type { Alert, AlertScope, AlertSilence } from '../../../shared/contract/index.ts'
 import type { ScopeTexts } from './rule-form.ts'
+
+export const REPEATS = { once: 'Once', day: 'Every day', week: 'Every week' } as const
 
 export const UNTIL = { hour: '1 h', hours: '4 h', tomorrow: 'Tomorrow 9:00', at: 'At a time' } as const
 export type Until = keyof typeof UNTIL
 
-export interface SilenceTexts extends ScopeTexts {
+/** When it holds: what is entered for another choice of `repeat` is kept, and not sent. */
+export interface TimeTexts {
+  repeat: keyof typeof REPEATS
   until: Until
-  /** As `<input type="datetime-local">` writes it. */
+  /** As `<input type="datetime-local">` writes them; an empty `start`: now. */
+  start: string
   at: string
+  /** Of the select: `0` is Sunday. */
+  weekday: string
+  /** As `<input type="time">` writes them: `02:00`. `to` is of the next day if it is not later. */
+  from: string
+  to: string
+  zone: string
+  /** As `<input type="date">` writes it; empty: it goes on until somebody ends it. */
+  lastDay: string
+}
+
+export interface SilenceTexts extends ScopeTexts, TimeTexts {
   comment: string
   /** null: of any rule. */
   ruleId: string | null
@@ -25,18 +43,65 @@ export function scopeOfAlert({ labels }: Pick<Alert, 'labels'>): AlertScope {
   }
 }
 
-/** When a silence ends that begins now; null: no time was entered. */
-export function endOf({ until, at }: Pick<SilenceTexts, 'until' | 'at'>, nowMs: number): number | null {
-  if (until === 'hour') return nowMs + 3_600_000
-  if (until === 'hours') return nowMs + 4 * 3_600_000
-  if (until === 'at') return Number.isNaN(Date.parse(at)) ? null : Date.parse(at)
-  const tomorrow = new Date(nowMs)
-  tomorrow.setDate(tomorrow.getDate() + 1)
-  return tomorrow.setHours(9, 0, 0, 0)
+export const startTimes = (zone: string): TimeTexts => ({
+  ...{ repeat: 'once', until: 'hour', start: '', at: '' },
+  ...{ weekday: '0', from: '02:00', to: '04:00', zone, lastDay: '' }
+})
+
+type Times = Pick<AlertSilence, 'untilMs' | 'repeats'> & { fromMs: number | null }
+type Problem = { field: keyof TimeTexts; message: string }
+
+/** When a silence holds that is sent now, or what is wrong with what was entered. */
+export function timesOf(texts: TimeTexts, nowMs: number): Times | Problem {
+  return texts.repeat === 'once' ? timesOnce(texts, nowMs) : timesAgain(texts, texts.repeat, nowMs)
 }
 
-/** What is sent, but for the end: that is counted from the moment of sending. */
-export type Silence = AlertScope & Pick<SilenceTexts, 'until' | 'at'> & { ruleId: string | null; comment: string }
+function timesOnce({ until, start, at }: TimeTexts, nowMs: number): Times | Problem {
+  const tomorrow = new Date(nowMs)
+  tomorrow.setDate(tomorrow.getDate() + 1)
+  if (until !== 'at') {
+    const ends = { hour: nowMs + 3_600_000, hours: nowMs + 4 * 3_600_000, tomorrow: tomorrow.setHours(9, 0, 0, 0) }
+    return { fromMs: null, untilMs: ends[until], repeats: null }
+  }
+  const untilMs = Date.parse(at)
+  const fromMs = start === '' ? null : Date.parse(start)
+  if (Number.isNaN(untilMs)) return { field: 'at', message: 'Enter a date and time' }
+  if (untilMs <= nowMs) return { field: 'at', message: 'This time is in the past' }
+  if (Number.isNaN(fromMs)) return { field: 'start', message: 'Enter a date and time' }
+  if (fromMs !== null && untilMs <= fromMs) return { field: 'at', message: 'This is before it begins' }
+  return { fromMs, untilMs, repeats: null }
+}
+
+const DAY_MS = 86_400_000
+const MINUTE_MS = 60_000
+const minutesOf = (time: string): number => Number(time.slice(0, 2)) * 60 + Number(time.slice(3, 5))
+
+/** With the first window that is not over. */
+function timesAgain(
+  { weekday, from, to, zone, lastDay }: TimeTexts,
+  every: 'day' | 'week',
+  nowMs: number
+): Times | Problem {
+  if (from === '') return { field: 'from', message: 'Enter a time' }
+  if (to === '') return { field: 'to', message: 'Enter a time' }
+  if (!isZone(zone)) return { field: 'zone', message: 'Choose a time zone such as Europe/Berlin' }
+  const minutes = (minutesOf(to) - minutesOf(from) + 1_440) % 1_440 || 1_440
+  const today = Math.floor((nowMs + stretchAt(zone, nowMs).offsetMs) / DAY_MS)
+  const windows = Array.from({ length: 9 }, (_, index) => today - 1 + index)
+    // 1970-01-01 was a Thursday.
+    .filter((day) => every === 'day' || (day + 4) % 7 === Number(weekday))
+    .map((day) => ({
+      fromMs: momentOfWall(zone, day * DAY_MS + minutesOf(from) * MINUTE_MS),
+      untilMs: momentOfWall(zone, day * DAY_MS + (minutesOf(from) + minutes) * MINUTE_MS)
+    }))
+  const first = windows.find(({ fromMs, untilMs }) => fromMs < untilMs && nowMs < untilMs)!
+  const endsMs = lastDay === '' ? null : momentOfWall(zone, Date.parse(`${lastDay}T00:00Z`) + DAY_MS)
+  if (endsMs !== null && !(endsMs > first.fromMs)) return { field: 'lastDay', message: 'This is before the first time' }
+  return { ...first, repeats: { every, zone, endsMs } }
+}
+
+/** What is sent, but for the times: they are counted from the moment of sending. */
+export type Silence = AlertScope & TimeTexts & { ruleId: string | null; comment: string }
 
 const text = z
   .string()
@@ -45,8 +110,15 @@ const text = z
 
 export const SilenceForm = z
   .object({
+    repeat: z.enum(['once', 'day', 'week']),
     until: z.enum(['hour', 'hours', 'tomorrow', 'at']),
+    start: z.string(),
     at: z.string(),
+    weekday: z.string(),
+    from: z.string(),
+    to: z.string(),
+    zone: z.string().trim(),
+    lastDay: z.string(),
     comment: z.string().trim().max(500),
     ruleId: z.string().nullable(),
     project: text,
@@ -56,9 +128,6 @@ export const SilenceForm = z
     nodeTag: text
   })
   .check(({ value, issues }) => {
-    if (value.until !== 'at') return
-    const endMs = endOf(value, Date.now())
-    const message =
-      endMs === null ? 'Enter a date and time' : endMs <= Date.now() ? 'This time is in the past' : undefined
-    if (message !== undefined) issues.push({ code: 'custom', message, path: ['at'], input: value })
+    const times = timesOf(value, Date.now())
+    if ('field' in times) issues.push({ code: 'custom', message: times.message, path: [times.field], input: value })
   }) as never as z.ZodType<Silence, SilenceTexts>

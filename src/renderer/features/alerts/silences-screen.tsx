@@ -1,11 +1,13 @@
-import { Button } from '@mantine/core'
-import { IconBellOff, IconPlus } from '@tabler/icons-react'
+import { Button, Group } from '@mantine/core'
+import { IconBellOff, IconPlus, IconRepeat } from '@tabler/icons-react'
 import { useMutation, useQuery } from '@tanstack/react-query'
-import { useState } from 'react'
+import { getRouteApi } from '@tanstack/react-router'
+import { describeWindows, windowFrom } from '../../../shared/calendar/index.ts'
 import type { AlertSilence } from '../../../shared/contract/index.ts'
 import { formatWait } from '../../../shared/time.ts'
 import { useApi } from '../../api/api.tsx'
 import { useMay } from '../../api/use-me.ts'
+import type { AlertSilencesSearch } from '../../state/search.ts'
 import { useNow } from '../../ui/clock.ts'
 import { notifyError, notifyUndo } from '../../ui/notify.tsx'
 import { plural } from '../../ui/numbers.ts'
@@ -21,28 +23,38 @@ import classes from './alerts.module.css'
 import { SilenceDialog } from './silence-dialog.tsx'
 import { useNames } from './use-names.ts'
 
-/** What nobody is told of, until when, and why. */
+const route = getRouteApi('/alerts/silences')
+
+/** What nobody is told of, when, and why. */
 export function SilencesScreen() {
   const { query } = useApi()
+  const { add: adding }: AlertSilencesSearch = route.useSearch()
+  const navigate = route.useNavigate()
   const silences = useQuery(query.alertSilences.list.queryOptions())
   const { may, why } = useMay('alerts.answer')
-  const [isAdding, setAdding] = useState(false)
   const nowMs = useNow()
-  const left = silences.data?.silences.filter(({ untilMs }) => untilMs > nowMs)
+  const left = silences.data?.silences.flatMap((silence) => windowedAt(silence, nowMs)).toSorted(bySoonest(nowMs))
+  const go = (add: AlertSilencesSearch['add']) => void navigate({ search: { add } })
+  const common = { disabled: !may, title: why ?? undefined }
   const add = (
-    <Button
-      variant="filled"
-      leftSection={<IconPlus size={14} />}
-      disabled={!may}
-      title={why ?? undefined}
-      onClick={() => setAdding(true)}
-    >
-      Add silence
-    </Button>
+    <Group gap={8}>
+      <Button {...common} leftSection={<IconRepeat size={14} />} onClick={() => go('window')}>
+        <span>
+          Add <span className={classes.wide}>maintenance </span>window
+        </span>
+      </Button>
+      <Button {...common} variant="filled" leftSection={<IconPlus size={14} />} onClick={() => go('silence')}>
+        Add silence
+      </Button>
+    </Group>
   )
   return (
     <PanelsScreen>
-      <ScreenHead title="Alerts" views={<AlertsTabs />} note={left && plural(left.length, 'silence')}>
+      <ScreenHead
+        title="Alerts"
+        views={<AlertsTabs />}
+        note={left && left.length > 0 && plural(left.length, 'silence')}
+      >
         {add}
       </ScreenHead>
       <QueryState query={silences} what="the silences" rows={4}>
@@ -50,44 +62,64 @@ export function SilencesScreen() {
           left?.length === 0 ? (
             <EmptyState icon={<IconBellOff size={32} stroke={1.3} />} title="No silences" action={add}>
               While a silence lasts, nobody is told of the alerts that it fits. They are still listed. Silence an alert
-              from the list of alerts, or a project, a node or a rule before its maintenance begins.
+              from the list of alerts, or a project, a node or a rule during its maintenance: once, or in a window of
+              each day or week.
             </EmptyState>
           ) : (
             <Panel flush>
               <ul className={classes.rows}>
-                {left
-                  ?.toSorted((one, other) => one.untilMs - other.untilMs)
-                  .map((silence) => (
-                    <SilenceRow key={silence.id} silence={silence} nowMs={nowMs} />
-                  ))}
+                {left?.map((one) => (
+                  <SilenceRow key={one.silence.id} {...one} nowMs={nowMs} />
+                ))}
               </ul>
             </Panel>
           )
         }
       </QueryState>
-      {isAdding && <SilenceDialog alerts={[]} onClose={() => setAdding(false)} />}
+      {adding !== undefined && (
+        <SilenceDialog key={adding} alerts={[]} isMaintenance={adding === 'window'} onClose={() => go(undefined)} />
+      )}
     </PanelsScreen>
   )
 }
 
+/** With the time that lasts now or is next. */
+interface Windowed {
+  silence: AlertSilence
+  fromMs: number
+  untilMs: number
+}
+
+const windowedAt = (silence: AlertSilence, nowMs: number): Windowed[] => {
+  const window = windowFrom(silence, nowMs)
+  return window === null ? [] : [{ silence, ...window }]
+}
+
+/** Those that last are before all that do not. */
+const bySoonest =
+  (nowMs: number) =>
+  (one: Windowed, other: Windowed): number =>
+    Math.max(one.fromMs, nowMs) - Math.max(other.fromMs, nowMs) || one.untilMs - other.untilMs
+
 /** Seconds would only look exact. */
 const minuteOf = (atMs: number, nowMs: number) => formatMoment(atMs - (atMs % 60_000), nowMs)
 
-function SilenceRow({ silence, nowMs }: { silence: AlertSilence; nowMs: number }) {
+function SilenceRow({ silence, fromMs, untilMs, nowMs }: Windowed & { nowMs: number }) {
   const { client, query } = useApi()
   const names = useNames()
   const rules = useQuery(query.alertRules.list.queryOptions()).data?.rules
-  const { id, ruleId, fromMs, untilMs, by, comment } = silence
+  const { id, ruleId, repeats, by, comment } = silence
   const { may, why } = useMay('alerts.answer', placeOf(silence))
   const rule =
     ruleId === null ? null : `the rule ${rules?.find((one) => one.id === ruleId)?.name ?? 'that was removed'}`
   const what = [scopeWords(silence, names), rule].filter(Boolean).join(', ') || 'all alerts'
   const hasBegun = fromMs <= nowMs
+  // Of one that repeats, more than what lasts now is removed.
+  const isEnded = hasBegun && repeats === null
   const end = useMutation(
     query.alertSilences.remove.mutationOptions({
       onSuccess: () => {
-        const { project, spider, scheduleId, nodeId, nodeTag } = silence
-        const again = { project, spider, scheduleId, nodeId, nodeTag, ruleId, fromMs, untilMs, comment }
+        const { id: _id, by: _by, ...again } = silence
         notifyUndo(`Silence ended: ${what}`, () => client.alertSilences.create(again))
       },
       onError: (error) => notifyError('Could not end the silence', error)
@@ -97,13 +129,21 @@ function SilenceRow({ silence, nowMs }: { silence: AlertSilence; nowMs: number }
     <li className={classes.row} aria-label={`Silence of ${what}`} data-off={!hasBegun || undefined}>
       <div className={classes.words}>
         <strong>{capitalised(what)}</strong>
+        {repeats !== null && (
+          <p className={classes.repeats}>
+            <IconRepeat size={13} aria-hidden />
+            {describeWindows(silence)}
+          </p>
+        )}
         {comment !== '' && <p>{comment}</p>}
       </div>
-      <span className={classes.facts}>
-        <span title={formatInstant(untilMs)}>
+      <span className={`${classes.facts} ${classes.times}`}>
+        <span title={formatInstant(hasBegun ? untilMs : fromMs)}>
           {hasBegun
             ? `until ${minuteOf(untilMs, nowMs)}, ${formatWait(untilMs - nowMs)} left`
-            : `${minuteOf(fromMs, nowMs)} to ${minuteOf(untilMs, nowMs)}`}
+            : repeats === null
+              ? `${minuteOf(fromMs, nowMs)} to ${minuteOf(untilMs, nowMs)}`
+              : `next in ${formatWait(fromMs - nowMs)}`}
         </span>
         <span>by {by}</span>
       </span>
@@ -113,9 +153,9 @@ function SilenceRow({ silence, nowMs }: { silence: AlertSilence; nowMs: number }
           disabled={!may || end.isPending}
           title={why ?? undefined}
           onClick={() => end.mutate({ id })}
-          aria-label={`${hasBegun ? 'End' : 'Remove'} the silence of ${what}`}
+          aria-label={`${isEnded ? 'End' : 'Remove'} the silence of ${what}`}
         >
-          {hasBegun ? 'End now' : 'Remove'}
+          {isEnded ? 'End now' : 'Remove'}
         </Button>
       </span>
     </li>

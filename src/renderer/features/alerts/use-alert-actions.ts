@@ -1,23 +1,37 @@
 import { useMemo } from 'react'
 import type { Alert } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
-import { notifyDone, notifyError } from '../../ui/notify.tsx'
+import { notifyError, notifyUndo } from '../../ui/notify.tsx'
 import { plural } from '../../ui/numbers.ts'
 
-/** Whoever takes an alert says so: that ends its repeats and its escalation. */
-export function useAcknowledge() {
+/** Whoever takes an alert says so: that ends its repeats and its escalation, until it is taken back. */
+export function useAlertActions() {
   const { client } = useApi()
-  return useMemo(
-    () => async (alerts: readonly Alert[]) => {
-      try {
-        const { acknowledged } = await client.alerts.acknowledge({ ids: alerts.map(({ id }) => id) })
-        if (alerts.length > 1) notifyDone(`${plural(acknowledged, 'alert')} acknowledged`)
-      } catch (error) {
-        notifyError('Could not acknowledge', error)
+  return useMemo(() => {
+    const takeBack = async (ids: Alert['id'][]) => {
+      await client.alerts.unacknowledge({ ids })
+    }
+    return {
+      acknowledge: async (alerts: readonly Alert[]) => {
+        const ids = alerts.map(({ id }) => id)
+        try {
+          const { acknowledged } = await client.alerts.acknowledge({ ids })
+          const [only] = alerts
+          const what = alerts.length === 1 ? only!.subject : plural(acknowledged, 'alert')
+          notifyUndo(`${what} acknowledged`, () => takeBack(ids), ids.length === 1 ? `alert ${ids[0]}` : undefined)
+        } catch (error) {
+          notifyError('Could not acknowledge', error)
+        }
+      },
+      takeBack: async ({ id }: Alert) => {
+        try {
+          await takeBack([id])
+        } catch (error) {
+          notifyError('Could not take the acknowledgement back', error)
+        }
       }
-    },
-    [client]
-  )
+    }
+  }, [client])
 }
 
 /** Whether it makes sense to acknowledge it. */

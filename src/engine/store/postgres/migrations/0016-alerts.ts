@@ -18,6 +18,7 @@ CREATE TABLE alerts (
   rule_id ${TEXT} NOT NULL,
   project ${TEXT},
   state ${TEXT} NOT NULL,
+  severity bigint NOT NULL,
   settled bigint NOT NULL,
   fired_at_ms bigint,
   ended_at_ms bigint,

@@ -16,6 +16,7 @@ CREATE TABLE alerts (
   rule_id TEXT NOT NULL,
   project TEXT, -- null: of no project
   state TEXT NOT NULL, -- pending, firing, calming, resolved
+  severity INTEGER NOT NULL, -- 2: critical, 1: warning, 0: info
   settled INTEGER NOT NULL, -- 1: ended, and everybody has been told
   fired_at_ms INTEGER,
   ended_at_ms INTEGER,

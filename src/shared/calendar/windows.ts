@@ -1,0 +1,91 @@
+/** Spans of time that come again each day or week, such as maintenance. */
+import { WEEKDAYS } from '../time.ts'
+import { formatLocal, momentOfWall, stretchAt } from './zones.ts'
+
+/** `fromMs` and `untilMs` (excluded) are of the first window; null: it is the only one. */
+export interface Windows {
+  fromMs: number
+  untilMs: number
+  repeats: { every: 'day' | 'week'; zone: string; endsMs: number | null } | null
+}
+
+const DAY_MS = 86_400_000
+const PERIOD_MS = { day: DAY_MS, week: 7 * DAY_MS }
+
+/**
+ * The window that lasts at this moment, or else the next one; null: all are over. The later ones have the times of the
+ * first on the clocks of the zone: what clocks skip is not a part of a window, what they show twice belongs to it both
+ * times. Pure.
+ */
+export function windowFrom(
+  { fromMs, untilMs, repeats }: Windows,
+  nowMs: number
+): Pick<Windows, 'fromMs' | 'untilMs'> | null {
+  if (nowMs < untilMs) return { fromMs, untilMs }
+  if (repeats === null) return null
+  const { zone, endsMs } = repeats
+  const periodMs = PERIOD_MS[repeats.every]
+  const [fromWallMs, untilWallMs] = [wallOf(zone, fromMs), wallOf(zone, untilMs)]
+  // The last one that is over on the wall may go on: clocks may have shown its end for the first of two times.
+  const over = Math.floor((wallOf(zone, nowMs) - untilWallMs) / periodMs)
+  for (let number = Math.max(1, over); ; number += 1) {
+    const beginsMs = beginOf(zone, fromWallMs + number * periodMs)
+    if (endsMs !== null && beginsMs >= endsMs) return null
+    const endMs = endOf(zone, untilWallMs + number * periodMs)
+    if (beginsMs < endMs && nowMs < endMs) return { fromMs: beginsMs, untilMs: endMs }
+  }
+}
+
+/** Whether each window is over before the next one begins. Pure. */
+export function areApart({ fromMs, untilMs, repeats }: Windows): boolean {
+  if (repeats === null) return true
+  return wallOf(repeats.zone, untilMs) - wallOf(repeats.zone, fromMs) <= PERIOD_MS[repeats.every]
+}
+
+/** `every Sunday 02:00–04:00 (Europe/Berlin)`, `every day 22:00–06:00 (UTC), last on 2026-12-31`; null: only one. */
+export function describeWindows({ fromMs, untilMs, repeats }: Windows): string | null {
+  if (repeats === null) return null
+  const { every, zone, endsMs } = repeats
+  const [from, until] = [fromMs, untilMs].map((atMs) => readWall(zone, atMs)) as [Wall, Wall]
+  const lasts = endsMs === null ? '' : `, last on ${readWall(zone, endsMs - 1).date}`
+  const isOfDays = every === 'week' && untilMs - fromMs > DAY_MS
+  const times = isOfDays ? `${from.time} to ${until.weekday} ${until.time}` : `${from.time}–${until.time}`
+  return `every ${every === 'day' ? 'day' : from.weekday} ${times} (${zone})${lasts}`
+}
+
+interface Wall {
+  date: string
+  weekday: string
+  time: string
+}
+
+function readWall(zone: string, atMs: number): Wall {
+  const { offsetMs } = stretchAt(zone, atMs)
+  const local = formatLocal(atMs, offsetMs)
+  return {
+    date: local.slice(0, 10),
+    weekday: WEEKDAYS[new Date(atMs + offsetMs).getUTCDay()]!,
+    time: local.slice(11, 16)
+  }
+}
+
+const wallOf = (zone: string, atMs: number): number => atMs + stretchAt(zone, atMs).offsetMs
+
+/** The first moment at which clocks show this, or have skipped it. */
+function beginOf(zone: string, wallMs: number): number {
+  const atMs = momentOfWall(zone, wallMs)
+  const { startMs, offsetMs, previousOffsetMs } = stretchAt(zone, atMs)
+  if (atMs + offsetMs !== wallMs) return startMs
+  const backMs = Math.max(0, previousOffsetMs - offsetMs)
+  return atMs - startMs < backMs ? atMs - backMs : atMs
+}
+
+/** From when on clocks never show anything before this again. */
+function endOf(zone: string, wallMs: number): number {
+  const lastMs = wallMs - 1
+  const atMs = momentOfWall(zone, lastMs)
+  const { startMs, endMs, offsetMs, nextOffsetMs } = stretchAt(zone, atMs)
+  if (atMs + offsetMs !== lastMs) return startMs
+  const backMs = Math.max(0, offsetMs - nextOffsetMs)
+  return (endMs - atMs <= backMs ? atMs + backMs : atMs) + 1
+}
