@@ -8,7 +8,7 @@ const TITLE_MAX = 200
 const RANK: Record<AlertSeverity, number> = { critical: 2, warning: 1, info: 0 }
 
 /** What a message says, whatever the channel. Pure. */
-export function newsOf({ kind, ruleId, groupId, firing, resolved, stillFiring }: AlertMessage): AlertNews {
+export function newsOf({ kind, ruleId, groupId, firing, resolved, stillFiring, limit }: AlertMessage): AlertNews {
   const shown = firing.length > 0 ? firing : resolved
   const first = shown[0]!
   return {
@@ -18,7 +18,7 @@ export function newsOf({ kind, ruleId, groupId, firing, resolved, stillFiring }:
     resolved: resolved.slice(0, LISTED_MAX).map(viewOf),
     moreFiring: Math.max(0, firing.length - LISTED_MAX),
     moreResolved: Math.max(0, resolved.length - LISTED_MAX),
-    stillFiring
+    ...{ stillFiring, limit }
   }
 }
 

@@ -35,47 +35,56 @@ export interface PlainMessage {
   resolved: number[]
   stillFiring: number
   atMs: number
+  limit: { heldUntilMs: number; all: boolean } | null
 }
 
 const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS
 
-/** README.md, rules 1 to 10, as naively as possible: everything is gone over at each moment. */
+/** README.md, rules 1 to 11, as naively as possible: everything is gone over at each moment. */
 export class PlainModel {
   episodes: PlainEpisode[] = []
   messages: PlainMessage[] = []
   #groups: PlainGroup[] = []
+  /** All messages that there ever were. */
+  #told: { channel: string; atMs: number }[] = []
   #facts: Fact[] = []
   #setup: AlertSetup
   /** Boundaries of silences until then are over. */
   #silencesUntilMs: number
   /** Nothing happens before. */
   #startedMs: number
+  /** What was done last was as of then. */
+  #passedMs: number
   #serial = 0
-  #kept: { episodes: PlainEpisode[]; groups: PlainGroup[] } = { episodes: [], groups: [] }
+  #kept: { episodes: PlainEpisode[]; groups: PlainGroup[]; told: { channel: string; atMs: number }[] } = {
+    ...{ episodes: [], groups: [], told: [] }
+  }
 
   constructor(setup: AlertSetup, nowMs: number) {
     this.#setup = setup
     this.#silencesUntilMs = nowMs
     this.#startedMs = nowMs
+    this.#passedMs = nowMs
   }
 
   /** Everything until now is on disk. */
   keep(): void {
-    this.#kept = structuredClone({ episodes: this.episodes, groups: this.#groups })
+    this.#kept = structuredClone({ episodes: this.episodes, groups: this.#groups, told: this.#told })
     this.messages = []
   }
 
   /** Another engine goes on with what is on disk. */
   restart(setup: AlertSetup, nowMs: number): void {
-    const { episodes, groups } = structuredClone(this.#kept)
+    const { episodes, groups, told } = structuredClone(this.#kept)
     Object.assign(this, { episodes, messages: [] })
     this.#groups = groups
+    this.#told = told
     this.#facts = []
     this.#setup = setup
     this.#silencesUntilMs = nowMs
     this.#startedMs = nowMs
-    for (const group of groups) if (group.lookAtMs !== null) group.lookAtMs = Math.max(group.lookAtMs, nowMs)
+    this.#passedMs = nowMs
     this.#passUntil(nowMs)
     this.#applySetup(nowMs)
     this.#plan(nowMs)
@@ -121,9 +130,23 @@ export class PlainModel {
   advance(nowMs: number): void {
     this.#passUntil(nowMs)
     this.#plan(nowMs)
-    for (const group of [...this.#groups])
-      if (group.lookAtMs !== null && group.lookAtMs <= nowMs) this.#look(group, nowMs)
-    for (const group of [...this.#groups]) if (this.#isToBeRepeated(group, nowMs)) this.#look(group, nowMs)
+    this.#lookAt(nowMs)
+    for (;;) {
+      const [first] = this.#groups.filter((group) => this.#isToBeRepeated(group, nowMs)).sort(this.#byUrgency(nowMs))
+      if (first === undefined) return
+      this.#look(first, nowMs, 'repeat')
+    }
+  }
+
+  /** Rule 9: messages that are due and have no room, by channel. */
+  held(nowMs: number): string[] {
+    const isHeld = (group: PlainGroup) =>
+      group.lookAtMs !== null && group.lookAtMs <= nowMs && this.#roomAt(group, 'news', nowMs) > nowMs
+    return [...this.#setup.channels.keys()].flatMap((channel) => {
+      const held = this.#groups.filter((group) => group.channel === channel && isHeld(group))
+      const nextMs = Math.min(...held.map((group) => this.#roomAt(group, 'news', nowMs)))
+      return held.length === 0 ? [] : [`${channel}: ${held.length} until ${nextMs}`]
+    })
   }
 
   muted(one: PlainEpisode, nowMs: number): 'silenced' | 'node_down' | 'node_cordoned' | null {
@@ -134,15 +157,59 @@ export class PlainModel {
     return silences.some((silence) => this.#isSilencedBy(silence, one, nowMs)) ? 'silenced' : null
   }
 
-  /** Rule 9: all that is due before now, each as of its own moment; of this moment, only what happens to episodes. */
+  /** Rule 10: all that is due before now, each as of its own moment; of this moment, only what happens to episodes. */
   #passUntil(nowMs: number): void {
     for (;;) {
       const stepMs = Math.min(...this.#stepMoments())
-      const lookMs = Math.min(...this.#groups.flatMap(({ lookAtMs }) => lookAtMs ?? []))
+      const lookMs = Math.min(...this.#groups.map((group) => this.#looksAt(group)))
       if (stepMs <= nowMs && stepMs <= lookMs) this.#passMoment(stepMs)
-      else if (lookMs < nowMs)
-        for (const group of this.#groups.filter(({ lookAtMs }) => lookAtMs === lookMs)) this.#look(group, lookMs)
-      else return
+      else if (lookMs < nowMs) this.#lookAt(lookMs)
+      else break
+    }
+    this.#passedMs = nowMs
+  }
+
+  /** Rule 9: one after the other, as long as there is room. */
+  #lookAt(atMs: number): void {
+    this.#passedMs = atMs
+    for (;;) {
+      const [first] = this.#groups.filter((group) => this.#looksAt(group) <= atMs).sort(this.#byUrgency(atMs))
+      if (first === undefined) return
+      this.#look(first, atMs, 'news')
+    }
+  }
+
+  #looksAt(group: PlainGroup): number {
+    if (group.lookAtMs === null) return Infinity
+    return Math.max(group.lookAtMs, this.#roomAt(group, 'news', this.#passedMs), this.#passedMs)
+  }
+
+  #roomAt(group: PlainGroup, kind: 'news' | 'repeat', atMs: number): number {
+    const perHour = this.#channel(group.channel)?.messagesPerHour ?? null
+    const about = kind === 'news' ? this.#news(group, atMs) : this.#repeats(group, atMs)
+    if (perHour === null || about.length === 0) return -Infinity
+    const most = about.some(isCritical) ? 2 * perHour : perHour
+    return this.#roomBelow(group.channel, kind === 'news' ? most : Math.ceil(most / 2))
+  }
+
+  /** When fewer than `most` messages are of the last hour. */
+  #roomBelow(channel: string, most: number): number {
+    const times = this.#told.filter((one) => one.channel === channel).map(({ atMs }) => atMs)
+    const nth = times.sort((one, other) => other - one)[most - 1]
+    return nth === undefined ? -Infinity : nth + HOUR_MS
+  }
+
+  /** Which of two groups is told first: of news, or of what is repeated. */
+  #byUrgency(atMs: number): (one: PlainGroup, other: PlainGroup) => number {
+    const urgency = (group: PlainGroup) => {
+      const news = this.#news(group, atMs)
+      const about = news.length > 0 && this.#looksAt(group) <= atMs ? news : this.#repeats(group, atMs)
+      const sinceMs = about === news ? Math.min(...news.map((one) => one.firedAtMs!)) : group.lastToldMs!
+      return { rank: about.some(isCritical) ? 0 : 1, sinceMs }
+    }
+    return (one, other) => {
+      const [first, second] = [urgency(one), urgency(other)]
+      return first.rank - second.rank || first.sinceMs - second.sinceMs || (one.id < other.id ? -1 : 1)
     }
   }
 
@@ -154,6 +221,7 @@ export class PlainModel {
   }
 
   #passMoment(atMs: number): void {
+    this.#passedMs = atMs
     this.#silencesUntilMs = Math.max(this.#silencesUntilMs, atMs)
     for (const one of this.episodes) if (isDue(believedAt(one), atMs)) this.#resolve(one, atMs)
     for (const one of this.episodes) if (isDue(this.#firesAt(one), atMs)) this.#fire(one, atMs)
@@ -310,21 +378,24 @@ export class PlainModel {
   }
 
   #isToBeRepeated(group: PlainGroup, atMs: number): boolean {
-    return this.#channel(group.channel) !== undefined && this.#repeats(group, atMs).length > 0
+    const isOn = this.#channel(group.channel) !== undefined
+    return isOn && this.#repeats(group, atMs).length > 0 && this.#roomAt(group, 'repeat', atMs) <= atMs
   }
 
-  #look(group: PlainGroup, atMs: number): void {
+  #look(group: PlainGroup, atMs: number, what: 'news' | 'repeat'): void {
     group.lookAtMs = null
     this.#dismiss(group, atMs)
     const news = this.#news(group, atMs).filter((one) => this.#heldUntil(group, one, atMs) === null)
-    const repeats = this.#isToBeRepeated(group, atMs) ? this.#repeats(group, atMs) : []
-    if (news.length + repeats.length > 0) {
+    const repeats = this.#channel(group.channel) === undefined ? [] : this.#repeats(group, atMs)
+    if (news.length > 0 || (what === 'repeat' && repeats.length > 0)) {
       const known = this.#members(group).filter((one) => isFiring(one) && isTold(one, group))
+      this.#told.push({ channel: group.channel, atMs })
       this.messages.push({
         ...{ channel: group.channel, group: group.id, kind: news.length > 0 ? 'news' : 'repeat', atMs },
         firing: [...news.filter(isFiring), ...repeats].map(({ serial }) => serial),
         resolved: news.filter((one) => !isFiring(one)).map(({ serial }) => serial),
-        stillFiring: known.length - repeats.length
+        stillFiring: known.length - repeats.length,
+        limit: this.#limitAfter(group.channel, atMs)
       })
       group.lastToldMs = atMs
       for (const one of news) {
@@ -333,6 +404,13 @@ export class PlainModel {
       }
     }
     this.#plan(atMs)
+  }
+
+  #limitAfter(channel: string, atMs: number): PlainMessage['limit'] {
+    const perHour = this.#channel(channel)!.messagesPerHour
+    if (perHour === null) return null
+    const [all, others] = [this.#roomBelow(channel, 2 * perHour), this.#roomBelow(channel, perHour)]
+    return others <= atMs ? null : { heldUntilMs: all > atMs ? all : others, all: all > atMs }
   }
 
   #heldUntil({ channel }: PlainGroup, { rule }: PlainEpisode, atMs: number): number | null {
@@ -370,6 +448,8 @@ export class PlainModel {
     return [...this.#setup.channels].find(([each]) => each === id)?.[1]
   }
 }
+
+const isCritical = ({ rule }: PlainEpisode): boolean => rule.severity === 'critical'
 
 const isFiring = ({ state }: PlainEpisode): boolean => state === 'firing' || state === 'calming'
 
