@@ -197,3 +197,20 @@ test('a higher limit tells at once what was held, and another engine counts what
   time.book.restore({ ...structuredClone(taken), told: messages }, setup, 60_000)
   expect(time.until(60)).toEqual(['60 s, chat, firing b, others held until 3600 s'])
 })
+
+test('a repeat that waits has the room of what is left to repeat of it', () => {
+  const rule = { gatherSeconds: 0, repeatSeconds: 60 }
+  const limit = { messagesPerHour: 2 }
+  const time = new BookInTime(aSetup([aRule({ ...rule, severity: 'critical' })], {}, limit))
+  time.is(north)
+  expect(time.until(10)).toEqual(['0 s, chat, firing north'])
+  const critical = [...time.book.open()].map(({ id }) => id)
+  time.configure(aSetup([aRule({ ...rule, severity: 'warning' })], {}, limit))
+  time.is(south)
+  expect(time.until(100)).toEqual(['10 s, chat, firing south, 1 still firing, others held until 3600 s'])
+  time.book.acknowledge(critical, 'ada', 100_000)
+  expect([time.until(3_600), time.until(3_610)]).toEqual([
+    [],
+    ['3610 s, chat, again south, 1 still firing']
+  ])
+})

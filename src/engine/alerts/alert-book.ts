@@ -120,6 +120,7 @@ export class AlertBook {
         const one = this.#byId.get(id)
         if (one === undefined || !isFiring(one) || one.acknowledged !== null) continue
         one.acknowledged = { by, atMs: nowMs }
+        this.#telling.touch(one)
         this.#record(one)
         count += 1
       }

@@ -11,7 +11,7 @@ export function mostBefore(perHour: number | null, isCritical: boolean, kind: 'n
   return kind === 'news' ? most : Math.ceil(most / 2)
 }
 
-/** When the messages of the last hour were told, by channel: as many as any limit asks for. */
+/** When channels were told last: of each, as many times as any limit asks for. */
 export class RecentMessages {
   /** In the order of time. */
   readonly #told = new Map<AlertChannelId, number[]>()
@@ -22,7 +22,7 @@ export class RecentMessages {
     // After a restart, the clock may be behind.
     const index = times.findLastIndex((toldMs) => toldMs <= atMs) + 1
     times.splice(index, 0, atMs)
-    while (times.length > 2 * MAX_MESSAGES_PER_HOUR || times[0]! <= atMs - LIMIT_WINDOW_MS) times.shift()
+    if (times.length > 2 * MAX_MESSAGES_PER_HOUR) times.shift()
   }
 
   /** From when on there is room below `most`, if nothing is told before; it may be over. */

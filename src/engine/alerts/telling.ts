@@ -128,17 +128,17 @@ export class Telling {
   /** Repeats what has been due until now. What was missed in a long sleep is told once, as of now. */
   repeat(nowMs: number): void {
     const tell = (group: LiveGroup) => {
-      // All of it may have been acknowledged, muted or held since then.
+      // Quiet hours may have begun.
       this.#plan(group, nowMs)
-      if (!this.#isCurrent(group) || group.repeatAtMs === null || group.repeatAtMs > nowMs) return
-      const isCritical = this.#isCriticalRepeat(group, nowMs)
-      if (this.#roomAtMs(group.channelId, isCritical, 'repeat') <= nowMs) return this.#look(group, nowMs, 'repeat')
-      this.#holdRepeat(group, isCritical, nowMs)
+      if (this.#isCurrent(group) && group.repeatAtMs !== null && group.repeatAtMs <= nowMs)
+        this.#look(group, nowMs, 'repeat')
     }
     while (this.#firstRepeatMs() <= nowMs) {
       const { group } = this.#repeats.removeFirst()!
-      if (this.#isLimited(group)) this.#holdRepeat(group, this.#isCriticalRepeat(group, nowMs), nowMs)
-      else tell(group)
+      if (this.#isLimited(group)) {
+        group.repeatAtMs = null
+        this.#heldRepeats.add(group, this.#isCriticalRepeat(group, nowMs), nowMs)
+      } else tell(group)
     }
     this.#heldRepeats.release(nowMs, tell)
   }
@@ -228,11 +228,6 @@ export class Telling {
         one.channels[channelId]!.isTold &&
         this.#isRepeated(one, atMs)
     )
-  }
-
-  #holdRepeat(group: LiveGroup, isCritical: boolean, nowMs: number): void {
-    group.repeatAtMs = null
-    this.#heldRepeats.add(group, isCritical, nowMs)
   }
 
   #isLimited({ channelId }: LiveGroup): boolean {

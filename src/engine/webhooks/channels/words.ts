@@ -94,7 +94,7 @@ export function factsOf({ ruleName, owner, stillFiring, kind, limit }: AlertNews
 
 /** Without this, somebody takes the silence that follows for peace. */
 const limitWords = ({ heldUntilMs, all }: NonNullable<AlertNews['limit']>): string =>
-  `further messages${all ? '' : ' that are not critical'} are held until ${utcTime(heldUntilMs)}`
+  `${all ? 'all messages' : 'messages that are not critical'} are held until ${utcTime(heldUntilMs)}`
 
 /** Of the alerts; null: unknown. */
 export const alertsLink = ({ base }: Links): string | null => (base === null ? null : `${base}/#/alerts`)
