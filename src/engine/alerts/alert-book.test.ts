@@ -146,10 +146,7 @@ test('what comes beyond the limit of a channel is told when there is room, the o
   time.is(...stuck('c'))
   expect(time.until(30)).toEqual([])
   expect([...time.book.held(30_000)]).toEqual([['chat', { messages: 2, nextAtMs: 3_600_000 }]])
-  expect(time.until(4_000)).toEqual([
-    '3600 s, chat, firing z',
-    '3600 s, chat, firing c, others held until 7200 s'
-  ])
+  expect(time.until(4_000)).toEqual(['3600 s, chat, firing z', '3600 s, chat, firing c, others held until 7200 s'])
   expect([...time.book.held(4_000_000)]).toEqual([])
 })
 
@@ -209,8 +206,5 @@ test('a repeat that waits has the room of what is left to repeat of it', () => {
   time.is(south)
   expect(time.until(100)).toEqual(['10 s, chat, firing south, 1 still firing, others held until 3600 s'])
   time.book.acknowledge(critical, 'ada', 100_000)
-  expect([time.until(3_600), time.until(3_610)]).toEqual([
-    [],
-    ['3610 s, chat, again south, 1 still firing']
-  ])
+  expect([time.until(3_600), time.until(3_610)]).toEqual([[], ['3610 s, chat, again south, 1 still firing']])
 })

@@ -223,10 +223,7 @@ export class Telling {
   #isCriticalRepeat({ members, channelId }: LiveGroup, atMs: number): boolean {
     return [...members].some(
       (one) =>
-        one.severity === 'critical' &&
-        isFiring(one) &&
-        one.channels[channelId]!.isTold &&
-        this.#isRepeated(one, atMs)
+        one.severity === 'critical' && isFiring(one) && one.channels[channelId]!.isTold && this.#isRepeated(one, atMs)
     )
   }
 

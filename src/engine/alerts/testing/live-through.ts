@@ -166,7 +166,8 @@ export function liveThrough(story: { setup: AlertSetup; steps: readonly Step[] }
 }
 
 /** Time has gone on, and the book has not been told. */
-const isPassive = (step: Step): boolean => step.do === 'write' || step.do === 'flap' || (step.do === 'wait' && !step.isCalled)
+const isPassive = (step: Step): boolean =>
+  step.do === 'write' || step.do === 'flap' || (step.do === 'wait' && !step.isCalled)
 
 function same(what: string, book: string[], model: string[]): string | null {
   const missing = model.filter((one) => !book.includes(one))
@@ -178,7 +179,16 @@ function same(what: string, book: string[], model: string[]): string | null {
 const nameOfBooks = ({ ruleId, watch, key, firedAtMs }: Episode) => `${ruleId} ${watch} ${key} ${firedAtMs}`
 const nameOf = ({ rule, fact, firedAtMs }: PlainEpisode) => `${rule.id} ${fact.watch} ${fact.key} ${firedAtMs}`
 
-function messageOfBooks({ channelId, groupId, kind, atMs, firing, resolved, stillFiring, limit }: AlertMessage): string {
+function messageOfBooks({
+  channelId,
+  groupId,
+  kind,
+  atMs,
+  firing,
+  resolved,
+  stillFiring,
+  limit
+}: AlertMessage): string {
   const names = [firing, resolved].map((list) => list.map(nameOfBooks).sort().join(', ')).join(' | ')
   return `${atMs} ${groupId} ${channelId} ${kind} ${names} + ${stillFiring} ${JSON.stringify(limit)}`
 }

@@ -141,9 +141,7 @@ export function createAlerts({ database, outbox }: { database: Database; outbox:
     memory: (sinceMs: number): AlertMemory => ({
       episodes: [...unsettled.all(), ...endedSince.all(sinceMs)].map((text) => JSON.parse(text) as StoredEpisode),
       groups: groups.all().map((text) => JSON.parse(text) as StoredAlertGroup),
-      told: outbox
-        .told(EVENT, sinceMs, 2 * MAX_MESSAGES_PER_HOUR)
-        .map(({ id, atMs }) => ({ channelId: id, atMs }))
+      told: outbox.told(EVENT, sinceMs, 2 * MAX_MESSAGES_PER_HOUR).map(({ id, atMs }) => ({ channelId: id, atMs }))
     }),
 
     getMany: (ids: readonly AlertId[]): StoredEpisode[] =>

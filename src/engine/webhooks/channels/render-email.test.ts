@@ -43,7 +43,9 @@ test('a full message stays below what Gmail shows', () => {
 
 test('a message after which its channel is silent says until when', () => {
   const factsOf = (all: boolean) =>
-    renderEmail(someNews({ limit: { heldUntilMs: NOW_MS + 3_600_000, all } }), LINKS).text.match(/^Limit reached.*/m)?.[0]
+    renderEmail(someNews({ limit: { heldUntilMs: NOW_MS + 3_600_000, all } }), LINKS).text.match(
+      /^Limit reached.*/m
+    )?.[0]
   expect(factsOf(false)).toBe('Limit reached: messages that are not critical are held until 2026-11-28 11:49 UTC')
   expect(factsOf(true)).toBe('Limit reached: all messages are held until 2026-11-28 11:49 UTC')
 })
