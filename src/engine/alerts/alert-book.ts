@@ -69,7 +69,10 @@ export class AlertBook {
     this.#newId = newId
   }
 
-  /** Goes on where another one stopped, with what the last hour brought. What was due meanwhile is done now, and nothing ends before its facts come. */
+  /**
+   * Goes on where another one stopped, with what the last hour brought. What was due meanwhile is done now, and nothing
+   * ends before its facts come.
+   */
   restore({ episodes, groups, told }: AlertMemory, setup: AlertSetup, nowMs: number): void {
     this.#setUp(setup, nowMs)
     const live = episodes.filter((one) => one.state !== 'resolved' || Object.keys(one.channels).length > 0)

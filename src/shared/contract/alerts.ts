@@ -330,7 +330,7 @@ export interface AlertNews {
   moreResolved: number
   /** Were told before, and go on. */
   stillFiring: number
-  /** With this message, the channel has reached its limit: until when what is not critical (`all`: anything) is held. */
+  /** After this message, the channel is at its limit: until when what is not critical (`all`: anything) is held. */
   limit?: { heldUntilMs: number; all: boolean } | null
 }
 

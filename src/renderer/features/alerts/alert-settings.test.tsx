@@ -169,7 +169,7 @@ it('adds a channel with its secret, keeps it when edited, and removes it', async
 it('shows the limit of a channel and what it holds, and removes the limit', async () => {
   open('/alerts/channels')
   const slack = await row('Channel #crawl-alerts')
-  expect(slack.getByText('At most 60 messages an hour')).toBeTruthy()
+  expect(slack.getByText('Slack · at most 60 messages an hour')).toBeTruthy()
   expect(slack.getByRole('status').textContent).toMatch(
     /^12 messages are held by the limit, the next until \d\d:\d\d\. See all alerts$/
   )

@@ -191,6 +191,9 @@ export function quietWords({ from, until, days, zone }: QuietHours): string {
   return `${from} to ${until}, ${when} (${zone})`
 }
 
+export const limitWords = (messagesPerHour: number | null): string | null =>
+  messagesPerHour === null ? null : `at most ${plural(messagesPerHour, 'message')} an hour`
+
 /** `12 messages are held by the limit, the next until 14:05` */
 export const heldWords = ({ messages, nextAtMs }: NonNullable<AlertChannel['held']>): string =>
   messages === 1

@@ -173,7 +173,7 @@ export function ChannelDialog({ channel, onClose, onCreated }: ChannelDialogProp
         <NumberInput
           {...fields.input('messagesPerHour')}
           label="Messages per hour"
-          description="Further messages are held until there is room, the critical ones first. Critical ones may go up to twice as many."
+          description="Beyond this limit, messages are held until there is room. Critical ones have room for as many again. Empty: no limit."
           placeholder="no limit"
           min={1}
           max={MAX_MESSAGES_PER_HOUR}

@@ -27,7 +27,7 @@ import { formatCount, plural } from '../../ui/numbers.ts'
 import { OutcomeLine } from '../../ui/outcome-line.tsx'
 import { CodeBlock } from '../../ui/panel.tsx'
 import { RelativeTime } from '../../ui/time.tsx'
-import { CHANNEL_KINDS, digestWords, heldWords, quietWords } from './alert-words.ts'
+import { CHANNEL_KINDS, digestWords, heldWords, limitWords, quietWords } from './alert-words.ts'
 import classes from './alerts.module.css'
 
 const ICONS: Record<AlertTargetKind, typeof IconMail> = {
@@ -72,9 +72,8 @@ export function ChannelRow({ channel, onEdit }: { channel: AlertChannel; onEdit:
           <Icon size={15} stroke={1.7} aria-hidden />
           <strong>{name}</strong>
         </div>
-        <p>{joinFacts(CHANNEL_KINDS[target.kind], placeWords(channel))}</p>
+        <p>{joinFacts(CHANNEL_KINDS[target.kind], placeWords(channel), limitWords(messagesPerHour))}</p>
         {quiet !== null && <p>Quiet hours {quietWords(quiet)}</p>}
-        {messagesPerHour !== null && <p>At most {plural(messagesPerHour, 'message')} an hour</p>}
         {digest !== null && <p>Report {digestWords(digest)}</p>}
         {held !== null && (
           <OutcomeLine tone="wait" role="status">
