@@ -140,39 +140,45 @@ const each = aRule({ groupBy: 'each', gatherSeconds: 0 })
 test('what comes beyond the limit of a channel is told when there is room, the oldest first', () => {
   const time = new BookInTime(aSetup([each], {}, { messagesPerHour: 2 }))
   time.is(...stuck('a', 'b'))
-  expect(time.until(10)).toEqual(['0 s, chat, firing a', '0 s, chat, firing b, others held until 3600 s'])
+  expect(time.until(0)).toEqual(['0 s, chat, firing a', '0 s, chat, firing b, others held until 3600 s'])
   time.is(...stuck('z'))
   time.until(20)
   time.is(...stuck('c'))
-  expect(time.until(30)).toEqual([])
-  expect([...time.book.held(30_000)]).toEqual([['chat', { messages: 2, nextAtMs: 3_600_000 }]])
-  expect(time.until(4_000)).toEqual(['3600 s, chat, firing z', '3600 s, chat, firing c, others held until 7200 s'])
-  expect([...time.book.held(4_000_000)]).toEqual([])
+  expect(time.until(3_599)).toEqual([])
+  expect([...time.book.held(3_599_000)]).toEqual([['chat', { messages: 2, nextAtMs: 3_600_000 }]])
+  expect(time.book.nextAtMs()).toBe(3_600_000)
+  expect(time.until(3_600)).toEqual(['3600 s, chat, firing z', '3600 s, chat, firing c, others held until 7200 s'])
+  expect([...time.book.held(3_600_000)]).toEqual([])
+})
+
+test('after a long sleep no more is told at once than the limit allows', () => {
+  const time = new BookInTime(aSetup([each], {}, { messagesPerHour: 1 }))
+  time.is(...stuck('a', 'b', 'c', 'd'))
+  expect(time.until(0)).toHaveLength(1)
+  expect(time.until(36_000)).toEqual(['36000 s, chat, firing b, others held until 39600 s'])
 })
 
 test('what is held and ends meanwhile is told once, as over, and what was told to fire is told resolved', () => {
   const time = new BookInTime(aSetup([each], {}, { messagesPerHour: 1 }))
   time.is(north)
-  time.until(10)
+  time.until(0)
   time.is(south)
   time.until(20)
   time.isNot(north, south)
   expect(time.until(30)).toEqual([])
-  expect(time.until(10_000)).toEqual([
-    '3600 s, chat, resolved north, others held until 7200 s',
-    '7200 s, chat, resolved south, others held until 10800 s'
-  ])
+  expect(time.until(3_600)).toEqual(['3600 s, chat, resolved north, others held until 7200 s'])
+  expect(time.until(7_200)).toEqual(['7200 s, chat, resolved south, others held until 10800 s'])
 })
 
 test('what is critical has room of its own, and the message that fills it says so', () => {
   const critical = aRule({ id: 'worse', severity: 'critical', watch: 'node_down', groupBy: 'each', gatherSeconds: 0 })
   const time = new BookInTime(aSetup([each, critical], {}, { messagesPerHour: 1 }))
   time.is(...stuck('a', 'b'))
-  expect(time.until(10)).toEqual(['0 s, chat, firing a, others held until 3600 s'])
+  expect(time.until(0)).toEqual(['0 s, chat, firing a, others held until 3600 s'])
   time.is(aFact('north', { watch: 'node_down' }), aFact('south', { watch: 'node_down' }))
-  expect(time.until(3_599)).toEqual(['10 s, chat, firing north, all held until 3600 s'])
-  expect(time.until(7_199)).toEqual(['3600 s, chat, firing south, all held until 3610 s'])
-  expect(time.until(20_000)).toEqual(['7200 s, chat, firing b, others held until 10800 s'])
+  expect(time.until(10)).toEqual(['10 s, chat, firing north, all held until 3600 s'])
+  expect(time.until(3_600)).toEqual(['3600 s, chat, firing south, all held until 3610 s'])
+  expect([time.until(7_199), time.until(7_200)]).toEqual([[], ['7200 s, chat, firing b, others held until 10800 s']])
 })
 
 test('repeats have half of the room, so that they keep none from what is new', () => {
@@ -182,7 +188,7 @@ test('repeats have half of the room, so that they keep none from what is new', (
   time.until(0)
   expect([time.until(60), time.until(120), time.until(180)]).toEqual([['60 s, chat, again north'], [], []])
   time.is(...stuck('a', 'b', 'c'))
-  expect(time.until(200)).toEqual(['180 s, chat, firing a', '180 s, chat, firing b, others held until 3600 s'])
+  expect(time.until(180)).toEqual(['180 s, chat, firing a', '180 s, chat, firing b, others held until 3600 s'])
 })
 
 test('a higher limit tells at once what was held, and another engine counts what was told before', () => {
@@ -200,11 +206,12 @@ test('a repeat that waits has the room of what is left to repeat of it', () => {
   const limit = { messagesPerHour: 2 }
   const time = new BookInTime(aSetup([aRule({ ...rule, severity: 'critical' })], {}, limit))
   time.is(north)
-  expect(time.until(10)).toEqual(['0 s, chat, firing north'])
+  expect(time.until(0)).toEqual(['0 s, chat, firing north'])
   const critical = [...time.book.open()].map(({ id }) => id)
   time.configure(aSetup([aRule({ ...rule, severity: 'warning' })], {}, limit))
   time.is(south)
-  expect(time.until(100)).toEqual(['10 s, chat, firing south, 1 still firing, others held until 3600 s'])
+  expect(time.until(10)).toEqual(['10 s, chat, firing south, 1 still firing, others held until 3600 s'])
+  time.until(100)
   time.book.acknowledge(critical, 'ada', 100_000)
   expect([time.until(3_600), time.until(3_610)]).toEqual([[], ['3610 s, chat, again south, 1 still firing']])
 })

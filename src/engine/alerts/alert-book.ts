@@ -135,13 +135,14 @@ export class AlertBook {
   advance(nowMs: number): void {
     this.#step(nowMs, () => undefined)
     this.#telling.lookAt(nowMs)
+    this.#telling.lookAtLimited(nowMs)
     this.#telling.repeat(nowMs)
   }
 
   /** When something is due next; null: nothing is. */
   nextAtMs(): number | null {
     const dueMs = this.#due.first()?.atMs ?? Number.POSITIVE_INFINITY
-    const nextMs = Math.min(dueMs, this.#telling.nextLookMs(), this.#telling.nextRepeatMs())
+    const nextMs = Math.min(dueMs, this.#telling.nextMs())
     return Number.isFinite(nextMs) ? nextMs : null
   }
 

@@ -29,6 +29,8 @@ interface LiveGroup extends Group {
   members: Set<Episode>
   /** When the look at `flushAtMs` is done; null: not planned, or it is held. */
   lookAtMs: number | null
+  /** Its channel had a limit when that was planned. */
+  isLimited: boolean
   /** What it has to tell, unless it is quiet then; null: nothing. */
   news: { isCritical: boolean; oldestMs: number } | null
   /** When its known ones are told again if nothing changes; null: never. */
@@ -47,8 +49,9 @@ export class Telling {
   readonly #parts: TellingParts
   readonly #groups = new Map<string, LiveGroup>()
   readonly #touched = new Set<LiveGroup>()
-  /** Both may hold moments that have been given up: what the group says decides. */
+  /** They may hold moments that have been given up: what the group says decides. */
   readonly #looks = earliest()
+  readonly #limitedLooks = earliest()
   readonly #repeats = earliest()
   readonly #recent = new RecentMessages()
   readonly #heldNews = new Held<LiveGroup>({
@@ -106,23 +109,31 @@ export class Telling {
     this.#touched.clear()
   }
 
+  /** When anything is due. */
+  nextMs(): number {
+    const heldMs = Math.min(this.#heldNews.nextMs(), this.#heldRepeats.nextMs())
+    return Math.min(this.nextLookMs(), this.#firstLimitedMs(), this.#firstRepeatMs(), heldMs)
+  }
+
+  /** Of channels without a limit. */
   nextLookMs(): number {
-    return Math.min(this.#firstLookMs(), this.#heldNews.nextMs())
+    return firstOf(this.#looks, (group) => (this.#isCurrent(group) && !group.isLimited ? group.lookAtMs : null))
   }
 
-  nextRepeatMs(): number {
-    return Math.min(this.#firstRepeatMs(), this.#heldRepeats.nextMs())
-  }
-
-  /** Looks at all groups that are due at this moment, as of it, as far as their channels have room. */
+  /** Looks at all groups that are due at this moment, as of it, but for those of channels with a limit. */
   lookAt(atMs: number): void {
-    while (this.#firstLookMs() === atMs) {
-      const { group } = this.#looks.removeFirst()!
+    while (this.nextLookMs() === atMs) this.#look(this.#looks.removeFirst()!.group, atMs, 'news')
+  }
+
+  /** Looks at groups of channels with a limit that have been due until now, as of now, as far as there is room. */
+  lookAtLimited(nowMs: number): void {
+    while (this.#firstLimitedMs() <= nowMs) {
+      const { group } = this.#limitedLooks.removeFirst()!
       group.lookAtMs = null
-      if (group.news === null || !this.#isLimited(group)) this.#look(group, atMs, 'news')
-      else this.#heldNews.add(group, group.news.isCritical, atMs)
+      if (group.news === null) this.#look(group, nowMs, 'news')
+      else this.#heldNews.add(group, group.news.isCritical, nowMs)
     }
-    this.#heldNews.release(atMs, (group) => this.#look(group, atMs, 'news'))
+    this.#heldNews.release(nowMs, (group) => this.#look(group, nowMs, 'news'))
   }
 
   /** Repeats what has been due until now. What was missed in a long sleep is told once, as of now. */
@@ -196,9 +207,10 @@ export class Telling {
       this.#changed.add(group)
     }
     const lookAtMs = dueMs === null ? null : Math.max(dueMs, nowMs)
-    if (group.lookAtMs === lookAtMs) return
-    group.lookAtMs = lookAtMs
-    if (lookAtMs !== null) this.#looks.push({ atMs: lookAtMs, group })
+    const isLimited = this.#isLimited(group)
+    if (group.lookAtMs === lookAtMs && group.isLimited === isLimited) return
+    Object.assign(group, { lookAtMs, isLimited })
+    if (lookAtMs !== null) (isLimited ? this.#limitedLooks : this.#looks).push({ atMs: lookAtMs, group })
   }
 
   #planRepeat(
@@ -243,20 +255,12 @@ export class Telling {
     return ofOthersMs! > atMs ? { heldUntilMs: ofOthersMs!, all: false } : null
   }
 
-  #firstLookMs(): number {
-    for (let next = this.#looks.first(); next !== undefined; next = this.#looks.first()) {
-      if (this.#isCurrent(next.group) && next.group.lookAtMs === next.atMs) return next.atMs
-      this.#looks.removeFirst()
-    }
-    return Number.POSITIVE_INFINITY
+  #firstLimitedMs(): number {
+    return firstOf(this.#limitedLooks, (group) => (this.#isCurrent(group) && group.isLimited ? group.lookAtMs : null))
   }
 
   #firstRepeatMs(): number {
-    for (let next = this.#repeats.first(); next !== undefined; next = this.#repeats.first()) {
-      if (this.#isCurrent(next.group) && next.group.repeatAtMs === next.atMs) return next.atMs
-      this.#repeats.removeFirst()
-    }
-    return Number.POSITIVE_INFINITY
+    return firstOf(this.#repeats, (group) => (this.#isCurrent(group) ? group.repeatAtMs : null))
   }
 
   /**
@@ -343,8 +347,17 @@ export class Telling {
   }
 }
 
+/** The first moment that its group still has; infinity: there is none. Drops those before. */
+function firstOf(heap: Heap<Look>, momentOf: (group: LiveGroup) => number | null): number {
+  for (let next = heap.first(); next !== undefined; next = heap.first()) {
+    if (momentOf(next.group) === next.atMs) return next.atMs
+    heap.removeFirst()
+  }
+  return Number.POSITIVE_INFINITY
+}
+
 const liveOf = (group: Group): LiveGroup => ({
-  ...{ ...group, members: new Set(), lookAtMs: null, repeatAtMs: null, news: null }
+  ...{ ...group, members: new Set(), lookAtMs: null, isLimited: false, repeatAtMs: null, news: null }
 })
 
 const storedOf = ({ id, channelId, ruleId, lastToldAtMs, flushAtMs }: LiveGroup): Group => ({

@@ -55,8 +55,9 @@ export function liveThrough(story: { setup: AlertSetup; steps: readonly Step[] }
   const model = new PlainModel(setup, nowMs)
   const end: Step[] = [
     { do: 'wait', ms: 0, isCalled: true },
-    // Longer than all quiet hours, and than the lowest limit holds anything back.
-    { do: 'wait', ms: 600_000_000, isCalled: true },
+    { do: 'wait', ms: 200_000_000, isCalled: true },
+    // The lowest limit holds everything back for longer.
+    ...Array.from({ length: 40 }, (): Step => ({ do: 'wait', ms: 3_600_000, isCalled: true })),
     { do: 'write' }
   ]
   for (const [at, step] of [...story.steps, ...end].entries()) {

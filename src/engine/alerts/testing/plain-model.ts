@@ -54,8 +54,8 @@ export class PlainModel {
   #silencesUntilMs: number
   /** Nothing happens before. */
   #startedMs: number
-  /** What was done last was as of then. */
-  #passedMs: number
+  /** Nothing is told as of before, even if it has no limit any more. */
+  #setUpMs: number
   #serial = 0
   #kept: { episodes: PlainEpisode[]; groups: PlainGroup[]; told: { channel: string; atMs: number }[] } = {
     ...{ episodes: [], groups: [], told: [] }
@@ -65,7 +65,7 @@ export class PlainModel {
     this.#setup = setup
     this.#silencesUntilMs = nowMs
     this.#startedMs = nowMs
-    this.#passedMs = nowMs
+    this.#setUpMs = nowMs
   }
 
   /** Everything until now is on disk. */
@@ -81,10 +81,8 @@ export class PlainModel {
     this.#groups = groups
     this.#told = told
     this.#facts = []
-    this.#setup = setup
-    this.#silencesUntilMs = nowMs
     this.#startedMs = nowMs
-    this.#passedMs = nowMs
+    this.#setUp(setup, nowMs)
     this.#passUntil(nowMs)
     this.#applySetup(nowMs)
     this.#plan(nowMs)
@@ -92,8 +90,7 @@ export class PlainModel {
 
   configure(setup: AlertSetup, nowMs: number): void {
     this.#passUntil(nowMs)
-    this.#setup = setup
-    this.#silencesUntilMs = nowMs
+    this.#setUp(setup, nowMs)
     this.#applySetup(nowMs)
     this.#plan(nowMs)
   }
@@ -130,18 +127,13 @@ export class PlainModel {
   advance(nowMs: number): void {
     this.#passUntil(nowMs)
     this.#plan(nowMs)
-    this.#lookAt(nowMs)
-    for (;;) {
-      const [first] = this.#groups.filter((group) => this.#isToBeRepeated(group, nowMs)).sort(this.#byUrgency(nowMs))
-      if (first === undefined) return
-      this.#look(first, nowMs, 'repeat')
-    }
+    this.#tellByUrgency('news', nowMs)
+    this.#tellByUrgency('repeat', nowMs)
   }
 
   /** Rule 9: messages that are due and have no room, by channel. */
   held(nowMs: number): string[] {
-    const isHeld = (group: PlainGroup) =>
-      group.lookAtMs !== null && group.lookAtMs <= nowMs && this.#roomAt(group, 'news', nowMs) > nowMs
+    const isHeld = (group: PlainGroup) => this.#isDue(group, nowMs) && this.#roomAt(group, 'news', nowMs) > nowMs
     return [...this.#setup.channels.keys()].flatMap((channel) => {
       const held = this.#groups.filter((group) => group.channel === channel && isHeld(group))
       const nextMs = Math.min(...held.map((group) => this.#roomAt(group, 'news', nowMs)))
@@ -161,27 +153,36 @@ export class PlainModel {
   #passUntil(nowMs: number): void {
     for (;;) {
       const stepMs = Math.min(...this.#stepMoments())
-      const lookMs = Math.min(...this.#groups.map((group) => this.#looksAt(group)))
+      const free = this.#groups.filter((group) => !this.#isLimited(group))
+      const looksAt = ({ lookAtMs }: PlainGroup) => (lookAtMs === null ? Infinity : Math.max(lookAtMs, this.#setUpMs))
+      const lookMs = Math.min(...free.map(looksAt))
       if (stepMs <= nowMs && stepMs <= lookMs) this.#passMoment(stepMs)
-      else if (lookMs < nowMs) this.#lookAt(lookMs)
-      else break
+      else if (lookMs < nowMs)
+        for (const group of free.filter((group) => looksAt(group) === lookMs)) this.#look(group, lookMs, 'news')
+      else return
     }
-    this.#passedMs = nowMs
+  }
+
+  #isDue({ lookAtMs }: PlainGroup, atMs: number): boolean {
+    return lookAtMs !== null && lookAtMs <= atMs
+  }
+
+  #isLimited({ channel }: PlainGroup): boolean {
+    return this.#channel(channel)?.messagesPerHour != null
   }
 
   /** Rule 9: one after the other, as long as there is room. */
-  #lookAt(atMs: number): void {
-    this.#passedMs = atMs
+  #tellByUrgency(kind: 'news' | 'repeat', nowMs: number): void {
     for (;;) {
-      const [first] = this.#groups.filter((group) => this.#looksAt(group) <= atMs).sort(this.#byUrgency(atMs))
+      const due = this.#groups.filter((group) =>
+        kind === 'news' ? this.#isDue(group, nowMs) : this.#isToBeRepeated(group, nowMs)
+      )
+      const [first] = due
+        .filter((group) => this.#roomAt(group, kind, nowMs) <= nowMs)
+        .sort((one, other) => this.#compare(one, other, kind, nowMs))
       if (first === undefined) return
-      this.#look(first, atMs, 'news')
+      this.#look(first, nowMs, kind)
     }
-  }
-
-  #looksAt(group: PlainGroup): number {
-    if (group.lookAtMs === null) return Infinity
-    return Math.max(group.lookAtMs, this.#roomAt(group, 'news', this.#passedMs), this.#passedMs)
   }
 
   #roomAt(group: PlainGroup, kind: 'news' | 'repeat', atMs: number): number {
@@ -199,18 +200,17 @@ export class PlainModel {
     return nth === undefined ? -Infinity : nth + HOUR_MS
   }
 
-  /** Which of two groups is told first: of news, or of what is repeated. */
-  #byUrgency(atMs: number): (one: PlainGroup, other: PlainGroup) => number {
-    const urgency = (group: PlainGroup) => {
-      const news = this.#news(group, atMs)
-      const about = news.length > 0 && this.#looksAt(group) <= atMs ? news : this.#repeats(group, atMs)
-      const sinceMs = about === news ? Math.min(...news.map((one) => one.firedAtMs!)) : group.lastToldMs!
-      return { rank: about.some(isCritical) ? 0 : 1, sinceMs }
-    }
-    return (one, other) => {
-      const [first, second] = [urgency(one), urgency(other)]
-      return first.rank - second.rank || first.sinceMs - second.sinceMs || (one.id < other.id ? -1 : 1)
-    }
+  /** Which of two groups is told first. */
+  #compare(one: PlainGroup, other: PlainGroup, kind: 'news' | 'repeat', nowMs: number): number {
+    const about = [one, other].map((group) =>
+      kind === 'news' ? this.#news(group, nowMs) : this.#repeats(group, nowMs)
+    )
+    const [rank, otherRank] = about.map((some) => (some.some(isCritical) ? 0 : 1))
+    const [firstMs, otherMs] =
+      kind === 'news'
+        ? about.map((news) => Math.min(...news.map((each) => each.firedAtMs!)))
+        : [one.lastToldMs!, other.lastToldMs!]
+    return rank! - otherRank! || firstMs! - otherMs! || (one.id < other.id ? -1 : 1)
   }
 
   #stepMoments(): number[] {
@@ -221,7 +221,6 @@ export class PlainModel {
   }
 
   #passMoment(atMs: number): void {
-    this.#passedMs = atMs
     this.#silencesUntilMs = Math.max(this.#silencesUntilMs, atMs)
     for (const one of this.episodes) if (isDue(believedAt(one), atMs)) this.#resolve(one, atMs)
     for (const one of this.episodes) if (isDue(this.#firesAt(one), atMs)) this.#fire(one, atMs)
@@ -304,6 +303,12 @@ export class PlainModel {
     Object.assign(one, { state: 'resolved', endedAtMs: atMs })
   }
 
+  #setUp(setup: AlertSetup, nowMs: number): void {
+    this.#setup = setup
+    this.#silencesUntilMs = nowMs
+    this.#setUpMs = nowMs
+  }
+
   #applySetup(nowMs: number): void {
     for (const fact of this.#facts) this.#judge(fact, nowMs)
     for (const one of this.#open()) {
@@ -378,8 +383,7 @@ export class PlainModel {
   }
 
   #isToBeRepeated(group: PlainGroup, atMs: number): boolean {
-    const isOn = this.#channel(group.channel) !== undefined
-    return isOn && this.#repeats(group, atMs).length > 0 && this.#roomAt(group, 'repeat', atMs) <= atMs
+    return this.#channel(group.channel) !== undefined && this.#repeats(group, atMs).length > 0
   }
 
   #look(group: PlainGroup, atMs: number, what: 'news' | 'repeat'): void {
