@@ -2,7 +2,14 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { pickLength } from '../../../scripts/test-length.mjs'
 import { anAlertStory, type Step } from './testing/alert-story.ts'
-import { falseMessages, neverToldResolved, toldTooClose, toldTooOften, toldWhileMuted } from './testing/invariants.ts'
+import {
+  falseMessages,
+  neverToldResolved,
+  toldBeyondLimit,
+  toldTooClose,
+  toldTooOften,
+  toldWhileMuted
+} from './testing/invariants.ts'
 import { liveThrough } from './testing/live-through.ts'
 
 /** `SCRAPDECK_PROPERTY_RUNS=20000 SCRAPDECK_PROPERTY_SEED=7 npx vitest run …` lives through more stories, or others. */
@@ -52,10 +59,25 @@ test('who was told that an alert fires is told once that it ended, and nobody is
 
 test('a group is told of no more than once while it gathers', { timeout: 900_000 }, () => {
   const property = fc.property(anAlertStory(LENGTH), ({ setup, steps }) => {
-    const channels = new Map([...setup.channels.keys()].map((id) => [id, { quiet: null }]))
+    const channels = new Map([...setup.channels.keys()].map((id) => [id, { quiet: null, messagesPerHour: null }]))
     const quietly = steps.filter((step) => step.do !== 'configure' && step.do !== 'restart')
     const { told } = liveThrough({ setup: { ...setup, channels }, steps: quietly })
     expect(toldTooClose(told, setup)).toEqual([])
   })
   fc.assert(property, options)
 })
+
+test('no channel is told more often within any hour than its limit allows, over restarts too', {
+  timeout: 900_000
+}, () => {
+  const property = fc.property(anAlertStory(LENGTH), ({ setup, steps }) => {
+    const unchanged = steps.filter((step) => step.do !== 'configure').map(withoutChange)
+    const { told } = liveThrough({ setup, steps: unchanged })
+    const inOrder = told.toSorted((one, other) => one.atMs - other.atMs)
+    expect(toldBeyondLimit(inOrder, setup)).toEqual([])
+  })
+  fc.assert(property, options)
+})
+
+const withoutChange = (step: Step): Step =>
+  step.do === 'restart' ? { ...step, change: null, isWritten: true, behindMs: 0 } : step

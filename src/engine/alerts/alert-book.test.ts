@@ -133,7 +133,7 @@ test('what comes while a message gathers is in it, even what has ended before an
 test('quiet hours hold what is not critical until they end', () => {
   const quiet: QuietHours = { zone: 'UTC', from: '00:00', until: '01:00', days: [4] }
   const critical = aRule({ id: 'worse', severity: 'critical', watch: 'node_down' })
-  const time = new BookInTime(aSetup([aRule(), critical], {}, quiet))
+  const time = new BookInTime(aSetup([aRule(), critical], {}, { quiet }))
   time.is(north, aFact('south', { watch: 'node_down' }))
   expect(time.until(10_000)).toEqual(['30 s, chat, firing south', '3600 s, chat, firing north'])
 })
@@ -161,7 +161,8 @@ test('after a restart nothing pending fires and nothing ends before its facts co
   const time = new BookInTime(setup)
   time.is(north)
   time.book.advance(0)
-  const kept = JSON.parse(JSON.stringify(time.book.take()))
+  const { messages: told, ...taken } = time.book.take()
+  const kept = JSON.parse(JSON.stringify({ ...taken, told }))
   time.book = new AlertBook(() => 'new' as never)
   time.book.restore(kept, setup, 100_000)
   expect(time.until(200)).toEqual([])
@@ -169,4 +170,86 @@ test('after a restart nothing pending fires and nothing ends before its facts co
   expect(time.until(300)).toEqual(['230 s, chat, firing north'])
   time.isNot(north)
   expect(time.until(400)).toEqual(['300 s, chat, resolved north', '330 s, chat, resolved north'])
+})
+
+const stuck = (...keys: string[]) => keys.map((key) => aFact(key))
+const each = aRule({ groupBy: 'each', gatherSeconds: 0 })
+
+test('what comes beyond the limit of a channel is told when there is room, the oldest first', () => {
+  const time = new BookInTime(aSetup([each], {}, { messagesPerHour: 2 }))
+  time.is(...stuck('a', 'b'))
+  expect(time.until(0)).toEqual(['0 s, chat, firing a', '0 s, chat, firing b, others held until 3600 s'])
+  time.is(...stuck('z'))
+  time.until(20)
+  time.is(...stuck('c'))
+  expect(time.until(3_599)).toEqual([])
+  expect([...time.book.held(3_599_000)]).toEqual([['chat', { messages: 2, nextAtMs: 3_600_000 }]])
+  expect(time.book.nextAtMs()).toBe(3_600_000)
+  expect(time.until(3_600)).toEqual(['3600 s, chat, firing z', '3600 s, chat, firing c, others held until 7200 s'])
+  expect([...time.book.held(3_600_000)]).toEqual([])
+})
+
+test('after a long sleep no more is told at once than the limit allows', () => {
+  const time = new BookInTime(aSetup([each], {}, { messagesPerHour: 1 }))
+  time.is(...stuck('a', 'b', 'c', 'd'))
+  expect(time.until(0)).toHaveLength(1)
+  expect(time.until(36_000)).toEqual(['36000 s, chat, firing b, others held until 39600 s'])
+})
+
+test('what is held and ends meanwhile is told once, as over, and what was told to fire is told resolved', () => {
+  const time = new BookInTime(aSetup([each], {}, { messagesPerHour: 1 }))
+  time.is(north)
+  time.until(0)
+  time.is(south)
+  time.until(20)
+  time.isNot(north, south)
+  expect(time.until(30)).toEqual([])
+  expect(time.until(3_600)).toEqual(['3600 s, chat, resolved north, others held until 7200 s'])
+  expect(time.until(7_200)).toEqual(['7200 s, chat, resolved south, others held until 10800 s'])
+})
+
+test('what is critical has room of its own, and the message that fills it says so', () => {
+  const critical = aRule({ id: 'worse', severity: 'critical', watch: 'node_down', groupBy: 'each', gatherSeconds: 0 })
+  const time = new BookInTime(aSetup([each, critical], {}, { messagesPerHour: 1 }))
+  time.is(...stuck('a', 'b'))
+  expect(time.until(0)).toEqual(['0 s, chat, firing a, others held until 3600 s'])
+  time.is(aFact('north', { watch: 'node_down' }), aFact('south', { watch: 'node_down' }))
+  expect(time.until(10)).toEqual(['10 s, chat, firing north, all held until 3600 s'])
+  expect(time.until(3_600)).toEqual(['3600 s, chat, firing south, all held until 3610 s'])
+  expect([time.until(7_199), time.until(7_200)]).toEqual([[], ['7200 s, chat, firing b, others held until 10800 s']])
+})
+
+test('repeats have half of the room, so that they keep none from what is new', () => {
+  const again = aRule({ groupBy: 'each', gatherSeconds: 0, repeatSeconds: 60 })
+  const time = new BookInTime(aSetup([again], {}, { messagesPerHour: 4 }))
+  time.is(north)
+  time.until(0)
+  expect([time.until(60), time.until(120), time.until(180)]).toEqual([['60 s, chat, again north'], [], []])
+  time.is(...stuck('a', 'b', 'c'))
+  expect(time.until(180)).toEqual(['180 s, chat, firing a', '180 s, chat, firing b, others held until 3600 s'])
+})
+
+test('a higher limit tells at once what was held, and another engine counts what was told before', () => {
+  const time = new BookInTime(aSetup([each], {}, { messagesPerHour: 1 }))
+  time.is(...stuck('a', 'b', 'c'))
+  const { messages, ...taken } = (time.book.advance(0), time.book.take())
+  time.book = new AlertBook(() => 'new' as never)
+  const setup = aSetup([each], {}, { messagesPerHour: 2 })
+  time.book.restore({ ...structuredClone(taken), told: messages }, setup, 60_000)
+  expect(time.until(60)).toEqual(['60 s, chat, firing b, others held until 3600 s'])
+})
+
+test('a repeat that waits has the room of what is left to repeat of it', () => {
+  const rule = { gatherSeconds: 0, repeatSeconds: 60 }
+  const limit = { messagesPerHour: 2 }
+  const time = new BookInTime(aSetup([aRule({ ...rule, severity: 'critical' })], {}, limit))
+  time.is(north)
+  expect(time.until(0)).toEqual(['0 s, chat, firing north'])
+  const critical = [...time.book.open()].map(({ id }) => id)
+  time.configure(aSetup([aRule({ ...rule, severity: 'warning' })], {}, limit))
+  time.is(south)
+  expect(time.until(10)).toEqual(['10 s, chat, firing south, 1 still firing, others held until 3600 s'])
+  time.until(100)
+  time.book.acknowledge(critical, 'ada', 100_000)
+  expect([time.until(3_600), time.until(3_610)]).toEqual([[], ['3610 s, chat, again south, 1 still firing']])
 })

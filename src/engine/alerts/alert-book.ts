@@ -1,25 +1,19 @@
 import type { AlertChannelId, AlertId, AlertRule, AlertRuleId, NodeId } from '../../shared/contract/index.ts'
 import { ALERT_WATCHES, type AlertWatch, isBreach } from '../../shared/alert-watches.ts'
 import { Heap } from '../runtime/heap.ts'
+import type { AlertMemory } from '../store/records.ts'
 import { type AlertMessage, CALM_MS, copyOf, type Episode, type Group, isFiring } from './episodes.ts'
 import { areSameLabels, type Fact, RuleIndex } from './fact.ts'
 import { mutedBecause, type Muting, nextSilenceMs } from './muting.ts'
 import { Places } from './places.ts'
 import { RecentEnds } from './recent-ends.ts'
-import { type AlertChannelSetup, Telling } from './telling.ts'
+import { type AlertChannelSetup, type HeldMessages, Telling } from './telling.ts'
 
 export interface AlertSetup {
   rules: readonly AlertRule[]
   /** Those that are turned on. */
   channels: ReadonlyMap<AlertChannelId, AlertChannelSetup>
   muting: Omit<Muting, 'downNodes'>
-}
-
-/** What is kept over a restart. */
-export interface AlertMemory {
-  /** Those that are not settled, and those that ended within the last hour. */
-  episodes: readonly Episode[]
-  groups: readonly Group[]
 }
 
 /** What has changed since it was last taken. Copies: what happens later does not change them. */
@@ -75,8 +69,11 @@ export class AlertBook {
     this.#newId = newId
   }
 
-  /** Goes on where another one stopped. What was due meanwhile is done now, and nothing ends before its facts come. */
-  restore({ episodes, groups }: AlertMemory, setup: AlertSetup, nowMs: number): void {
+  /**
+   * Goes on where another one stopped, with what the last hour brought. What was due meanwhile is done now, and nothing
+   * ends before its facts come.
+   */
+  restore({ episodes, groups, told }: AlertMemory, setup: AlertSetup, nowMs: number): void {
     this.#setUp(setup, nowMs)
     const live = episodes.filter((one) => one.state !== 'resolved' || Object.keys(one.channels).length > 0)
     for (const one of episodes) if (one.state === 'resolved') this.#ends.add(one, one.endedAtMs!)
@@ -87,7 +84,7 @@ export class AlertBook {
       if (isFiring(one)) this.#countDown(one, 1)
       if (one.state === 'calming') this.#planBelief(one, nowMs)
     }
-    this.#telling.restore(groups, live, nowMs)
+    this.#telling.restore(groups, told, live)
     this.#step(nowMs, () => this.#applySetup(nowMs))
   }
 
@@ -126,6 +123,7 @@ export class AlertBook {
         const one = this.#byId.get(id)
         if (one === undefined || !isFiring(one) || one.acknowledged !== null) continue
         one.acknowledged = { by, atMs: nowMs }
+        this.#telling.touch(one)
         this.#record(one)
         count += 1
       }
@@ -154,13 +152,14 @@ export class AlertBook {
   advance(nowMs: number): void {
     this.#step(nowMs, () => undefined)
     this.#telling.lookAt(nowMs)
+    this.#telling.lookAtLimited(nowMs)
     this.#telling.repeat(nowMs)
   }
 
   /** When something is due next; null: nothing is. */
   nextAtMs(): number | null {
     const dueMs = this.#due.first()?.atMs ?? Number.POSITIVE_INFINITY
-    const nextMs = Math.min(dueMs, this.#telling.nextLookMs(), this.#telling.nextRepeatMs())
+    const nextMs = Math.min(dueMs, this.#telling.nextMs())
     return Number.isFinite(nextMs) ? nextMs : null
   }
 
@@ -186,6 +185,11 @@ export class AlertBook {
 
   mutedBecause(one: Episode, nowMs: number): ReturnType<typeof mutedBecause> {
     return mutedBecause(one, { ...this.#setup.muting, downNodes: this.#downNodes }, nowMs)
+  }
+
+  /** By the limits of channels, in the messages with news that are due. */
+  held(nowMs: number): Map<AlertChannelId, HeldMessages> {
+    return this.#telling.held(nowMs)
   }
 
   isFlapping(one: Episode, nowMs: number): boolean {

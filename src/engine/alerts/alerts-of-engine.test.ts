@@ -160,6 +160,26 @@ it('goes on to escalate once an acknowledgement is taken back, and the audit log
   expect(entries).toMatchObject([{ operation: 'alerts.unacknowledge' }])
 })
 
+it('holds what is beyond the limit of a channel, says so, and tells it once there is room', async () => {
+  const target = { kind: 'webhook' as const, url: 'https://hooks.example.org/alerts' }
+  const settings = { id: channelId as never, name: 'Team', target }
+  const { channel } = await t.client.alertChannels.update({ ...settings, messagesPerHour: 1 })
+  expect(channel).toMatchObject({ messagesPerHour: 1, held: null })
+  await aRule('node_down', { forSeconds: 0, severity: 'warning' })
+  await aRule('node_down', { forSeconds: 0, severity: 'warning', name: 'second' })
+  t.node.isDown = true
+  await t.until(async () => told.length === 1)
+  expect(told[0]!.limit).toMatchObject({ all: false })
+  const held = async () => (await t.client.alertChannels.list()).channels[0]!.held
+  expect(await held()).toEqual({ messages: 1, nextAtMs: told[0]!.limit!.heldUntilMs })
+  await t.restart(60_000)
+  await t.clock.advanceBy(300_000)
+  expect([told.length, (await held())?.messages]).toEqual([1, 1])
+  await t.clock.advanceBy(3_600_000)
+  await t.until(async () => told.length === 2)
+  expect([summary()[1], await held()]).toEqual([expect.stringContaining('(1 firing, 0 resolved)'), null])
+})
+
 it('refuses a rule whose channel is not there, and one that compares the wrong way', async () => {
   const { usual } = ALERT_WATCHES.node_down
   const rule = { ...usual, watch: 'node_down' as const, comparison: 'at_least' as const, name: 'x' }

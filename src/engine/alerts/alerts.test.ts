@@ -22,11 +22,8 @@ beforeEach(async () => {
   temporary = await openTemporaryStore({ clock, inMemory: true })
   isBroken = false
   const { store } = temporary
-  await store.putWebhook({
-    ...{ id: aWebhookId('chat'), kind: 'channel', name: 'chat', url: '', events: [], project: null, enabled: true },
-    ...{ createdAtMs: 1, sealedSecret: null, sealedOldSecret: null, oldSecretUntilMs: null },
-    channel: { target: { kind: 'slack' }, quiet: null }
-  })
+  // As one of before there were limits.
+  await putChat()
   await store.putAlertRule(aRule({ gatherSeconds: 0 }))
   alerts = open(1)
 })
@@ -35,6 +32,13 @@ afterEach(async () => {
   await alerts.stop()
   await temporary.remove()
 })
+
+const putChat = (limit: { messagesPerHour?: number } = {}) =>
+  temporary.store.putWebhook({
+    ...{ id: aWebhookId('chat'), kind: 'channel', name: 'chat', url: '', events: [], project: null, enabled: true },
+    ...{ createdAtMs: 1, sealedSecret: null, sealedOldSecret: null, oldSecretUntilMs: null },
+    channel: { target: { kind: 'slack' }, quiet: null, ...limit }
+  })
 
 function open(seed: number): Alerts {
   const store = new Proxy(temporary.store, {
@@ -105,6 +109,29 @@ test('another engine goes on where this one stopped', async () => {
   alerts.receive({ ...north, value: 0 })
   await clock.advanceBy(100)
   expect(await told()).toEqual(['firing: north is stuck', 'resolved: north is stuck'])
+})
+
+test('the limit of a channel holds over a restart, and what it holds is told in time', async () => {
+  await putChat({ messagesPerHour: 1 })
+  const each = aRule({ id: 'each', gatherSeconds: 0, groupBy: 'each', createdAtMs: 2 })
+  await temporary.store.deleteAlertRule('rule' as never)
+  await temporary.store.putAlertRule(each)
+  await alerts.start()
+  alerts.receive(north)
+  await clock.advanceBy(100)
+  const fullUntilMs = clock.nowMs() + 3_600_000
+  alerts.receive(aFact('south'))
+  await clock.advanceBy(100)
+  await alerts.stop()
+  alerts = open(2)
+  await alerts.start()
+  await clock.advanceBy(600_000)
+  expect(await told()).toEqual(['firing: north is stuck'])
+  const { messages, nextAtMs } = alerts.held().get(aWebhookId('chat'))!
+  expect([messages, Math.abs(nextAtMs - fullUntilMs) <= 100]).toEqual([1, true])
+  await clock.advanceBy(nextAtMs - clock.nowMs() + 100)
+  expect(await told()).toEqual(['firing: north is stuck', 'firing: south is stuck'])
+  expect(alerts.held().size).toBe(0)
 })
 
 test('a rule that comes while the engine starts is not missed', async () => {

@@ -1,6 +1,7 @@
 import { EventEmitter } from 'node:events'
 import type {
   Alert,
+  AlertChannelId,
   AlertId,
   AlertLabels,
   AlertRule,
@@ -20,7 +21,9 @@ import { AlertBook, type AlertChanges, type AlertSetup } from './alert-book.ts'
 import { type Episode, isFiring } from './episodes.ts'
 import type { Fact } from './fact.ts'
 import { newsOf } from './news.ts'
+import { LIMIT_WINDOW_MS } from './limits.ts'
 import { FLAP_WINDOW_MS } from './recent-ends.ts'
+import type { HeldMessages } from './telling.ts'
 
 export interface AlertsParts {
   store: AlertStore & WebhookReader
@@ -71,7 +74,7 @@ export class Alerts {
   start(): Promise<void> {
     return this.#inTurn(async () => {
       const { store, clock } = this.#parts
-      const memory = await store.readAlertMemory(clock.nowMs() - FLAP_WINDOW_MS)
+      const memory = await store.readAlertMemory(clock.nowMs() - Math.max(FLAP_WINDOW_MS, LIMIT_WINDOW_MS))
       this.#book.restore(memory, await this.#readSetup(), clock.nowMs())
       this.#isReady = true
       this.#writeSoon()
@@ -191,6 +194,11 @@ export class Alerts {
     return count
   }
 
+  /** Messages that wait because of the limits of their channels. */
+  held(): ReadonlyMap<AlertChannelId, HeldMessages> {
+    return this.#book.held(this.#parts.clock.nowMs())
+  }
+
   #inTurn(read: () => Promise<void>): Promise<void> {
     const reading = this.#reading.then(read)
     this.#reading = reading.catch(() => undefined)
@@ -214,7 +222,12 @@ export class Alerts {
     const channels = webhooks.filter(({ enabled, channel }) => enabled && channel != null)
     return {
       rules,
-      channels: new Map(channels.map(({ id, channel }) => [id, { quiet: channel!.quiet }])),
+      channels: new Map(
+        channels.map(({ id, channel }) => {
+          const { quiet, messagesPerHour = null } = channel!
+          return [id, { quiet, messagesPerHour }]
+        })
+      ),
       muting: { silences, cordonedNodes: this.#cordoned }
     }
   }

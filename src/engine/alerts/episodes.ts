@@ -22,6 +22,8 @@ export interface AlertMessage {
   resolved: Episode[]
   /** Which were told of before, and go on. */
   stillFiring: number
+  /** As AlertNews has it. */
+  limit: { heldUntilMs: number; all: boolean } | null
 }
 
 /** Of what one channel is told in one message. */

@@ -6,7 +6,7 @@ import type { AlertMessage, Episode } from './episodes.ts'
 const LISTED_MAX = 20
 
 /** What a message says, whatever the channel. Pure. */
-export function newsOf({ kind, ruleId, groupId, firing, resolved, stillFiring }: AlertMessage): AlertNews {
+export function newsOf({ kind, ruleId, groupId, firing, resolved, stillFiring, limit }: AlertMessage): AlertNews {
   const shown = firing.length > 0 ? firing : resolved
   const first = shown[0]!
   return {
@@ -16,7 +16,7 @@ export function newsOf({ kind, ruleId, groupId, firing, resolved, stillFiring }:
     resolved: resolved.slice(0, LISTED_MAX).map(viewOf),
     moreFiring: Math.max(0, firing.length - LISTED_MAX),
     moreResolved: Math.max(0, resolved.length - LISTED_MAX),
-    stillFiring
+    ...{ stillFiring, limit }
   }
 }
 

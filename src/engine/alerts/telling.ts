@@ -1,10 +1,19 @@
 import type { AlertChannelId, AlertRule, AlertRuleId, QuietHours } from '../../shared/contract/index.ts'
 import { Heap } from '../runtime/heap.ts'
+import type { AlertMemory } from '../store/records.ts'
 import { type AlertMessage, copyOf, type Episode, type Group, groupIdOf, isFiring } from './episodes.ts'
+import { Held, mostBefore, RecentMessages } from './limits.ts'
 import { quietUntilMs, waitsForQuietHours } from './muting.ts'
 
 export interface AlertChannelSetup {
   quiet: QuietHours | null
+  messagesPerHour: number | null
+}
+
+/** Of one channel. */
+export interface HeldMessages {
+  messages: number
+  nextAtMs: number
 }
 
 interface TellingParts {
@@ -18,6 +27,12 @@ interface TellingParts {
 
 interface LiveGroup extends Group {
   members: Set<Episode>
+  /** When the look at `flushAtMs` is done; null: not planned, or it is held. */
+  lookAtMs: number | null
+  /** Its channel had a limit when that was planned. */
+  isLimited: boolean
+  /** What it has to tell, unless it is quiet then; null: nothing. */
+  news: { isCritical: boolean; oldestMs: number } | null
   /** When its known ones are told again if nothing changes; null: never. */
   repeatAtMs: number | null
 }
@@ -29,14 +44,24 @@ interface Look {
 
 const earliest = (): Heap<Look> => new Heap<Look>([], (one, other) => one.atMs < other.atMs)
 
-/** The groups of alerts: who is told of what in one message, and when (README.md, rules 4 to 8). */
+/** The groups of alerts: who is told of what in one message, and when (README.md, rules 4 to 9). */
 export class Telling {
   readonly #parts: TellingParts
   readonly #groups = new Map<string, LiveGroup>()
   readonly #touched = new Set<LiveGroup>()
-  /** Both may hold moments that have been given up: what the group says decides. */
+  /** They may hold moments that have been given up: what the group says decides. */
   readonly #looks = earliest()
+  readonly #limitedLooks = earliest()
   readonly #repeats = earliest()
+  readonly #recent = new RecentMessages()
+  readonly #heldNews = new Held<LiveGroup>({
+    roomAtMs: (channelId, isCritical) => this.#roomAtMs(channelId, isCritical, 'news'),
+    compare: (one, other) => (one.news?.oldestMs ?? 0) - (other.news?.oldestMs ?? 0) || byId(one, other)
+  })
+  readonly #heldRepeats = new Held<LiveGroup>({
+    roomAtMs: (channelId, isCritical) => this.#roomAtMs(channelId, isCritical, 'repeat'),
+    compare: (one, other) => one.lastToldAtMs! - other.lastToldAtMs! || byId(one, other)
+  })
   #changed = new Set<LiveGroup>()
   #ended = new Set<string>()
   #messages: AlertMessage[] = []
@@ -45,12 +70,10 @@ export class Telling {
     this.#parts = parts
   }
 
-  restore(groups: readonly Group[], episodes: Iterable<Episode>, nowMs: number): void {
-    for (const group of groups) {
-      const live = { ...group, flushAtMs: null, members: new Set<Episode>(), repeatAtMs: null }
-      this.#groups.set(group.id, live)
-      if (group.flushAtMs !== null) this.#planLook(live, Math.max(nowMs, group.flushAtMs))
-    }
+  /** `told`: messages of the last hour. */
+  restore(groups: readonly Group[], told: AlertMemory['told'], episodes: Iterable<Episode>): void {
+    for (const { channelId, atMs } of told) this.#recent.add(channelId, atMs)
+    for (const group of groups) this.#groups.set(group.id, liveOf(group))
     for (const one of episodes) {
       for (const channelId of Object.keys(one.channels) as AlertChannelId[])
         this.#groupWith(one.channels[channelId]!.groupId, channelId, one).members.add(one)
@@ -86,41 +109,68 @@ export class Telling {
     this.#touched.clear()
   }
 
+  /** When anything is due. */
+  nextMs(): number {
+    const heldMs = Math.min(this.#heldNews.nextMs(), this.#heldRepeats.nextMs())
+    return Math.min(this.nextLookMs(), this.#firstLimitedMs(), this.#firstRepeatMs(), heldMs)
+  }
+
+  /** Of channels without a limit. */
   nextLookMs(): number {
-    for (let next = this.#looks.first(); next !== undefined; next = this.#looks.first()) {
-      if (this.#isCurrent(next.group) && next.group.flushAtMs === next.atMs) return next.atMs
-      this.#looks.removeFirst()
-    }
-    return Number.POSITIVE_INFINITY
+    return firstOf(this.#looks, (group) => (this.#isCurrent(group) && !group.isLimited ? group.lookAtMs : null))
   }
 
-  nextRepeatMs(): number {
-    for (let next = this.#repeats.first(); next !== undefined; next = this.#repeats.first()) {
-      if (this.#isCurrent(next.group) && next.group.repeatAtMs === next.atMs) return next.atMs
-      this.#repeats.removeFirst()
-    }
-    return Number.POSITIVE_INFINITY
-  }
-
-  /** Looks at all groups that are due at this moment, as of it. */
+  /** Looks at all groups that are due at this moment, as of it, but for those of channels with a limit. */
   lookAt(atMs: number): void {
-    while (this.nextLookMs() === atMs) this.#look(this.#looks.removeFirst()!.group, atMs)
+    while (this.nextLookMs() === atMs) this.#look(this.#looks.removeFirst()!.group, atMs, 'news')
+  }
+
+  /** Looks at groups of channels with a limit that have been due until now, as of now, as far as there is room. */
+  lookAtLimited(nowMs: number): void {
+    while (this.#firstLimitedMs() <= nowMs) {
+      const { group } = this.#limitedLooks.removeFirst()!
+      group.lookAtMs = null
+      if (group.news === null) this.#look(group, nowMs, 'news')
+      else this.#heldNews.add(group, group.news.isCritical, nowMs)
+    }
+    this.#heldNews.release(nowMs, (group) => this.#look(group, nowMs, 'news'))
   }
 
   /** Repeats what has been due until now. What was missed in a long sleep is told once, as of now. */
   repeat(nowMs: number): void {
-    while (this.nextRepeatMs() <= nowMs) {
-      const { group } = this.#repeats.removeFirst()!
-      // All of it may have been acknowledged, muted or held since then.
+    const tell = (group: LiveGroup) => {
+      // Quiet hours may have begun.
       this.#plan(group, nowMs)
-      if (this.#isCurrent(group) && group.repeatAtMs !== null && group.repeatAtMs <= nowMs) this.#look(group, nowMs)
+      if (this.#isCurrent(group) && group.repeatAtMs !== null && group.repeatAtMs <= nowMs)
+        this.#look(group, nowMs, 'repeat')
     }
+    while (this.#firstRepeatMs() <= nowMs) {
+      const { group } = this.#repeats.removeFirst()!
+      if (this.#isLimited(group)) {
+        group.repeatAtMs = null
+        this.#heldRepeats.add(group, this.#isCriticalRepeat(group, nowMs), nowMs)
+      } else tell(group)
+    }
+    this.#heldRepeats.release(nowMs, tell)
+  }
+
+  /** Messages with news that are due and wait for room, by channel. */
+  held(nowMs: number): Map<AlertChannelId, HeldMessages> {
+    const held = new Map<AlertChannelId, HeldMessages>()
+    for (const { channelId, flushAtMs, news } of this.#groups.values()) {
+      if (flushAtMs === null || flushAtMs > nowMs || news === null) continue
+      const roomAtMs = this.#roomAtMs(channelId, news.isCritical, 'news')
+      if (roomAtMs <= nowMs) continue
+      const { messages = 0, nextAtMs = roomAtMs } = held.get(channelId) ?? {}
+      held.set(channelId, { messages: messages + 1, nextAtMs: Math.min(nextAtMs, roomAtMs) })
+    }
+    return held
   }
 
   take() {
     const taken = {
       messages: this.#messages,
-      groups: [...this.#changed].map(({ members: _members, repeatAtMs: _repeat, ...group }) => group),
+      groups: [...this.#changed].map(storedOf),
       endedGroups: [...this.#ended]
     }
     this.#messages = []
@@ -133,9 +183,12 @@ export class Telling {
     const channel = this.#parts.channelOf(group.channelId)
     const rule = this.#parts.ruleOf(group.ruleId)
     const { news, told } = this.#sort(group, channel, atMs)
+    this.#heldNews.remove(group)
+    this.#heldRepeats.remove(group)
     if (group.members.size === 0) return this.#close(group)
+    group.news = summaryOf(news)
     if (channel === undefined) {
-      this.#planLook(group, null)
+      this.#planLook(group, null, atMs)
       group.repeatAtMs = null
       return
     }
@@ -143,15 +196,21 @@ export class Telling {
     const isHeld = (one: Episode) => quietMs !== null && waitsForQuietHours(one.severity)
     const moments = news.map((one) => (isHeld(one) ? quietMs! : atMs + (rule?.gatherSeconds ?? 0) * 1_000))
     if (group.flushAtMs !== null) moments.push(group.flushAtMs)
-    this.#planLook(group, moments.length === 0 ? null : Math.min(...moments))
+    this.#planLook(group, moments.length === 0 ? null : Math.min(...moments), atMs)
     this.#planRepeat(group, rule, told, atMs, (one) => (isHeld(one) ? quietMs! : atMs))
   }
 
-  #planLook(group: LiveGroup, atMs: number | null): void {
-    if (group.flushAtMs === atMs) return
-    group.flushAtMs = atMs
-    this.#changed.add(group)
-    if (atMs !== null) this.#looks.push({ atMs, group })
+  /** `dueMs` may be over: it was held, or nobody was there. */
+  #planLook(group: LiveGroup, dueMs: number | null, nowMs: number): void {
+    if (group.flushAtMs !== dueMs) {
+      group.flushAtMs = dueMs
+      this.#changed.add(group)
+    }
+    const lookAtMs = dueMs === null ? null : Math.max(dueMs, nowMs)
+    const isLimited = this.#isLimited(group)
+    if (group.lookAtMs === lookAtMs && group.isLimited === isLimited) return
+    Object.assign(group, { lookAtMs, isLimited })
+    if (lookAtMs !== null) (isLimited ? this.#limitedLooks : this.#looks).push({ atMs: lookAtMs, group })
   }
 
   #planRepeat(
@@ -173,6 +232,37 @@ export class Telling {
     return one.acknowledged === null && !this.#parts.isMuted(one, atMs)
   }
 
+  #isCriticalRepeat({ members, channelId }: LiveGroup, atMs: number): boolean {
+    return [...members].some(
+      (one) =>
+        one.severity === 'critical' && isFiring(one) && one.channels[channelId]!.isTold && this.#isRepeated(one, atMs)
+    )
+  }
+
+  #isLimited({ channelId }: LiveGroup): boolean {
+    return this.#parts.channelOf(channelId)?.messagesPerHour != null
+  }
+
+  #roomAtMs(channelId: AlertChannelId, isCritical: boolean, kind: AlertMessage['kind']): number {
+    const perHour = this.#parts.channelOf(channelId)?.messagesPerHour ?? null
+    return this.#recent.roomAtMs(channelId, mostBefore(perHour, isCritical, kind))
+  }
+
+  /** After a message: whether the next one is held. */
+  #limitOf(channelId: AlertChannelId, atMs: number): AlertMessage['limit'] {
+    const [ofAllMs, ofOthersMs] = [true, false].map((isCritical) => this.#roomAtMs(channelId, isCritical, 'news'))
+    if (ofAllMs! > atMs) return { heldUntilMs: ofAllMs!, all: true }
+    return ofOthersMs! > atMs ? { heldUntilMs: ofOthersMs!, all: false } : null
+  }
+
+  #firstLimitedMs(): number {
+    return firstOf(this.#limitedLooks, (group) => (this.#isCurrent(group) && group.isLimited ? group.lookAtMs : null))
+  }
+
+  #firstRepeatMs(): number {
+    return firstOf(this.#repeats, (group) => (this.#isCurrent(group) ? group.repeatAtMs : null))
+  }
+
   /**
    * `news`: what the channel does not know yet and may be told. `told`: what it knows to be firing, and still is. What
    * nobody will be told of leaves the group.
@@ -191,15 +281,15 @@ export class Telling {
     return { news, told }
   }
 
-  #look(group: LiveGroup, atMs: number): void {
-    this.#planLook(group, null)
+  #look(group: LiveGroup, atMs: number, what: AlertMessage['kind']): void {
+    this.#planLook(group, null, atMs)
     group.repeatAtMs = null
     const channel = this.#parts.channelOf(group.channelId)
-    if (channel !== undefined) this.#tell(group, channel, atMs)
+    if (channel !== undefined) this.#tell(group, channel, atMs, what)
     this.#plan(group, atMs)
   }
 
-  #tell(group: LiveGroup, channel: AlertChannelSetup, atMs: number): void {
+  #tell(group: LiveGroup, channel: AlertChannelSetup, atMs: number, what: AlertMessage['kind']): void {
     const { id: groupId, channelId, ruleId } = group
     const { news, told } = this.#sort(group, channel, atMs)
     const isQuiet = quietUntilMs(channel.quiet, atMs) !== null
@@ -208,13 +298,16 @@ export class Telling {
     const resolved = news.filter((one) => !isFiring(one) && !isHeld(one))
     const isDue = atMs >= dueOf(group, this.#parts.ruleOf(ruleId))
     const repeated = isDue ? told.filter((one) => this.#isRepeated(one, atMs) && !isHeld(one)) : []
-    if (firing.length + resolved.length + repeated.length === 0) return
+    const hasNews = firing.length + resolved.length > 0
+    if (!hasNews && (what === 'news' || repeated.length === 0)) return
+    this.#recent.add(channelId, atMs)
     this.#messages.push({
       ...{ channelId, groupId, ruleId, atMs },
-      kind: firing.length + resolved.length > 0 ? 'news' : 'repeat',
+      kind: hasNews ? 'news' : 'repeat',
       firing: [...firing, ...repeated].map(copyOf),
       resolved: resolved.map(copyOf),
-      stillFiring: told.length - repeated.length
+      stillFiring: told.length - repeated.length,
+      limit: this.#limitOf(channelId, atMs)
     })
     group.lastToldAtMs = atMs
     this.#changed.add(group)
@@ -244,13 +337,40 @@ export class Telling {
   #groupWith(id: string, channelId: AlertChannelId, { ruleId }: Episode): LiveGroup {
     let group = this.#groups.get(id)
     if (group === undefined) {
-      group = { id, channelId, ruleId, lastToldAtMs: null, flushAtMs: null, repeatAtMs: null, members: new Set() }
+      group = liveOf({ id, channelId, ruleId, lastToldAtMs: null, flushAtMs: null })
       this.#groups.set(id, group)
       this.#ended.delete(id)
       // Even while all of it is muted and nothing is planned, it must be there after a restart.
       this.#changed.add(group)
     }
     return group
+  }
+}
+
+/** The first moment that its group still has; infinity: there is none. Drops those before. */
+function firstOf(heap: Heap<Look>, momentOf: (group: LiveGroup) => number | null): number {
+  for (let next = heap.first(); next !== undefined; next = heap.first()) {
+    if (momentOf(next.group) === next.atMs) return next.atMs
+    heap.removeFirst()
+  }
+  return Number.POSITIVE_INFINITY
+}
+
+const liveOf = (group: Group): LiveGroup => ({
+  ...{ ...group, members: new Set(), lookAtMs: null, isLimited: false, repeatAtMs: null, news: null }
+})
+
+const storedOf = ({ id, channelId, ruleId, lastToldAtMs, flushAtMs }: LiveGroup): Group => ({
+  ...{ id, channelId, ruleId, lastToldAtMs, flushAtMs }
+})
+
+const byId = (one: Group, other: Group): number => (one.id < other.id ? -1 : 1)
+
+function summaryOf(news: readonly Episode[]): LiveGroup['news'] {
+  if (news.length === 0) return null
+  return {
+    isCritical: news.some(({ severity }) => severity === 'critical'),
+    oldestMs: Math.min(...news.map(({ firedAtMs }) => firedAtMs!))
   }
 }
 

@@ -154,7 +154,8 @@ export class AlertCommands {
   }
 
   async listChannels(): Promise<AlertChannel[]> {
-    return (await this.#stored()).map(describeChannel)
+    const held = this.#parts.alerts.held()
+    return (await this.#stored()).map((stored) => describeChannel(stored, held.get(stored.id)))
   }
 
   async createChannel({ secret, ...settings }: AlertChannelSettings & { secret?: string | undefined }) {
@@ -267,7 +268,7 @@ export class AlertCommands {
   async #put(row: NewWebhook): Promise<AlertChannel> {
     await this.#parts.store.putWebhook(row)
     await this.#publish()
-    return describeChannel(await this.#require(row.id))
+    return describeChannel(await this.#require(row.id), this.#parts.alerts.held().get(row.id))
   }
 
   async #publish(): Promise<void> {
@@ -306,9 +307,9 @@ function checkSilence(silence: AlertSilence, nowMs: number): void {
 const noZone = (zone: string): ScrapdeckError =>
   new ScrapdeckError('BAD_INPUT', `There is no time zone ${zone}: choose one such as Europe/Berlin.`)
 
-const rowOf = ({ name, enabled, target, quiet, digest }: AlertChannelSettings) => ({
+const rowOf = ({ name, enabled, target, quiet, digest, messagesPerHour }: AlertChannelSettings) => ({
   ...{ kind: 'channel' as const, name, enabled, url: '', events: [], project: null },
-  ...{ sealedOldSecret: null, oldSecretUntilMs: null, channel: { target, quiet, digest } }
+  ...{ sealedOldSecret: null, oldSecretUntilMs: null, channel: { target, quiet, digest, messagesPerHour } }
 })
 
 /** Who receives the secret of a channel. */
@@ -319,7 +320,7 @@ const placeOf = (target: AlertChannelSettings['target']): string =>
     'url' in target ? target.url : null
   ])
 
-function describeChannel(stored: StoredWebhook): AlertChannel {
+function describeChannel(stored: StoredWebhook, held: AlertChannel['held'] = null): AlertChannel {
   const { id, name, enabled, channel, createdAtMs, lastDeliveredAtMs, waiting, dead, dropped, sealedSecret } = stored
   const lost = dropped === 0 ? null : `${dropped} messages were dropped because too many were already waiting`
   const problems = [stored.problem, lost].filter((problem) => problem !== null)
@@ -331,10 +332,12 @@ function describeChannel(stored: StoredWebhook): AlertChannel {
       target: channel!.target,
       quiet: channel!.quiet,
       digest: channel!.digest ?? null,
+      messagesPerHour: channel!.messagesPerHour ?? null,
       createdAtMs,
       lastDeliveredAtMs,
       waiting,
-      dead
+      dead,
+      held
     },
     hasSecret: sealedSecret !== null,
     problem: problems.length === 0 ? null : problems.join('; ')

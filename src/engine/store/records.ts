@@ -422,8 +422,13 @@ export interface NewWebhook {
   sealedSecret: SealedText | null
   sealedOldSecret: SealedText | null
   oldSecretUntilMs: number | null
-  /** `digest` is absent in those of before there were reports. */
-  channel?: { target: AlertTarget; quiet: QuietHours | null; digest?: AlertDigest | null } | null
+  /** `digest` and `messagesPerHour` are absent in those of before there were reports and limits. */
+  channel?: {
+    target: AlertTarget
+    quiet: QuietHours | null
+    digest?: AlertDigest | null
+    messagesPerHour?: number | null
+  } | null
 }
 
 export interface StoredWebhook extends NewWebhook {
@@ -457,6 +462,15 @@ export interface StoredAlertGroup {
   lastToldAtMs: number | null
   /** When it is looked at next; null: there is nothing to tell. */
   flushAtMs: number | null
+}
+
+/** What the life of alerts goes on from. */
+export interface AlertMemory {
+  /** Those that are not settled, and those that ended lately. */
+  episodes: StoredEpisode[]
+  groups: StoredAlertGroup[]
+  /** When channels were told lately: of each, as many as the largest limit counts. */
+  told: { channelId: AlertChannelId; atMs: number }[]
 }
 
 /** Written as one: what has become of alerts, and the messages that say so. */

@@ -106,11 +106,11 @@ import type {
   ChangedThing,
   OnlyProjects,
   AlertFilter,
+  AlertMemory,
   AlertPage,
   AlertRuleFigures,
   AlertWrite,
   StoredAlertFact,
-  StoredAlertGroup,
   StoredDigest,
   StoredEpisode
 } from './records.ts'
@@ -612,8 +612,8 @@ export interface AlertStore {
   listSilences(): Promise<AlertSilence[]>
   putSilence(silence: AlertSilence): Promise<void>
   deleteSilence(id: AlertSilenceId): Promise<boolean>
-  /** Those that are not settled, and those that ended after `sinceMs`. */
-  readAlertMemory(sinceMs: number): Promise<{ episodes: StoredEpisode[]; groups: StoredAlertGroup[] }>
+  /** With what ended, and what channels were told, after `sinceMs`. */
+  readAlertMemory(sinceMs: number): Promise<AlertMemory>
   /** All of it or nothing: a message is never without the state that says that it was told, or the other way round. */
   writeAlerts(write: AlertWrite): Promise<void>
   /** The same for what somebody asked for. */

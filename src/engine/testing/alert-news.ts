@@ -104,7 +104,8 @@ export const hostileNews = (most: number): fc.Arbitrary<AlertNews> =>
       severity: fc.constantFrom('info' as const, 'warning' as const, 'critical' as const),
       firing: fc.array(hostileAlert(true), { minLength: 1, maxLength: most }),
       resolved: fc.array(hostileAlert(false), { maxLength: most }),
-      ...{ moreFiring: fc.nat(3), moreResolved: fc.nat(3), stillFiring: fc.nat(3) }
+      ...{ moreFiring: fc.nat(3), moreResolved: fc.nat(3), stillFiring: fc.nat(3) },
+      limit: fc.constantFrom(undefined, null, { heldUntilMs: NOW_MS, all: true })
     })
     .map((fields) => someNews(fields))
 

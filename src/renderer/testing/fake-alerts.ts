@@ -182,7 +182,7 @@ export function createFakeAlerts(world: FakeWorld) {
         const { channel } = saveChannel({
           ...settings,
           ...{ id: aWebhookId(idOf(nextNumber())), createdAtMs: Date.now(), lastDeliveredAtMs: null },
-          ...{ hasSecret: isWebhook || secret !== undefined, waiting: 0, dead: 0, problem: null }
+          ...{ hasSecret: isWebhook || secret !== undefined, waiting: 0, dead: 0, held: null, problem: null }
         })
         return { channel, ...(isWebhook && { secret: `whsec_${btoa(`not a real secret ${nextNumber()}`)}` }) }
       }),
@@ -455,7 +455,7 @@ function aReport(nowMs: number, days: number): AlertReport {
 function fakeChannels(nowMs: number): AlertChannel[] {
   const common = {
     ...{ enabled: true, quiet: null, digest: null, createdAtMs: nowMs - 90 * DAY_MS, hasSecret: true },
-    ...{ waiting: 0, dead: 0, problem: null }
+    ...{ messagesPerHour: null, waiting: 0, dead: 0, held: null, problem: null }
   }
   return [
     {
@@ -464,6 +464,7 @@ function fakeChannels(nowMs: number): AlertChannel[] {
     },
     {
       ...{ ...common, id: SLACK, name: '#crawl-alerts', lastDeliveredAtMs: nowMs - 5 * MINUTE_MS },
+      ...{ messagesPerHour: 60, held: { messages: 12, nextAtMs: nowMs + 14 * MINUTE_MS } },
       ...{
         target: { kind: 'slack' },
         quiet: { zone: 'Europe/Berlin', from: '22:00', until: '07:00', days: [0, 1, 2, 3, 4, 5, 6] }

@@ -410,7 +410,8 @@ export const alertChannel: AlertChannel = {
   },
   quiet: { zone: 'Europe/Berlin', from: '22:00', until: '07:00', days: [0, 1, 2, 3, 4, 5, 6] },
   digest: { every: 'week', at: '08:00', zone: 'Europe/Berlin', weekday: 1 },
-  ...{ lastDeliveredAtMs: NOON_MS - 170_000, waiting: 0, dead: 0, problem: null }
+  messagesPerHour: 60,
+  ...{ lastDeliveredAtMs: NOON_MS - 170_000, waiting: 0, dead: 0, held: null, problem: null }
 }
 
 export const alertReport: AlertReport = {

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { ALERT_WATCH_NAMES } from '../alert-watches.ts'
 import { AlertReport, AlertRulePreview } from './alert-reports.ts'
+import { MAX_MESSAGES_PER_HOUR } from './fixed-values.ts'
 import {
   WebhookId,
   AlertId,
@@ -206,6 +207,8 @@ export const AlertChannelSettings = z.object({
   enabled: z.boolean().default(true),
   target: AlertTarget,
   quiet: QuietHours.nullable().default(null),
+  /** Beyond it, messages are held; critical ones beyond twice as many. null: no limit. */
+  messagesPerHour: z.number().int().min(1).max(MAX_MESSAGES_PER_HOUR).nullable().default(null),
   digest: AlertDigest.nullable().default(null)
 })
 export type AlertChannelSettings = z.infer<typeof AlertChannelSettings>
@@ -218,6 +221,8 @@ export const AlertChannel = AlertChannelSettings.extend({
   lastDeliveredAtMs: z.number().nullable(),
   waiting: z.number().int(),
   dead: z.number().int(),
+  /** By its limit; null: nothing. */
+  held: z.object({ messages: z.number().int(), nextAtMs: z.number() }).nullable(),
   problem: z.string().nullable()
 })
 export type AlertChannel = z.infer<typeof AlertChannel>
@@ -376,6 +381,8 @@ export interface AlertNews {
   moreResolved: number
   /** Were told before, and go on. */
   stillFiring: number
+  /** After this message, the channel is at its limit: until when what is not critical (`all`: anything) is held. */
+  limit?: { heldUntilMs: number; all: boolean } | null
 }
 
 export interface AlertView {

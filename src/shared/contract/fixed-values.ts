@@ -12,6 +12,9 @@ export const MAX_ZIPPED_LOGS = 1_000
 /** What one answer about items has at most. */
 export const ITEMS_BOUNDS = { pageRows: 500, pageColumns: 100, exportPieceBytes: 4_194_304 } as const
 
+/** Of alerts, of one channel. */
+export const MAX_MESSAGES_PER_HOUR = 1_000
+
 /** How long an entry of the audit log is kept. */
 export const DEFAULT_AUDIT_DAYS = 400
 

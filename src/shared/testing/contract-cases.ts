@@ -418,8 +418,12 @@ export function describeContract(name: string, open: () => Promise<OpenedEngine>
       })
       expect(mail).toMatchObject({ channel: { hasSecret: false, target: { port: 587, security: 'starttls' } } })
       expect(mail.secret).toBeUndefined()
-      const renamed = await client.alertChannels.update({ ...settings, id: channel.id, name: 'theirs' })
-      expect(renamed.channel).toMatchObject({ name: 'theirs', hasSecret: true })
+      expect(channel).toMatchObject({ messagesPerHour: null, held: null })
+      const theirs = { ...settings, id: channel.id, name: 'theirs' }
+      const renamed = await client.alertChannels.update({ ...theirs, messagesPerHour: 1_000 })
+      expect(renamed.channel).toMatchObject({ name: 'theirs', hasSecret: true, messagesPerHour: 1_000 })
+      for (const messagesPerHour of [0, 1.5, 1_001])
+        expect(await codeOf(client.alertChannels.update({ ...theirs, messagesPerHour }))).toBe('BAD_REQUEST')
       const names = [
         { id: channel.id, name: 'theirs', kind: 'webhook' },
         { id: mail.channel.id, name: 'mail', kind: 'email' }

@@ -141,6 +141,9 @@ const quiet = fc.constantFrom(
   ].map((one) => QuietHours.nullable().parse(one))
 )
 
+/** So low that they matter. */
+const limit = fc.constantFrom(null, 1, 2, 3, 5)
+
 const silence = fc
   .record({
     ...scope,
@@ -164,13 +167,17 @@ const setup: fc.Arbitrary<AlertSetup> = fc
   .record({
     rules: fc.tuple(aRule('r1'), aRule('r2'), aRule('r3'), aRule('r4')),
     missing: fc.subarray(['r1', 'r2', 'r3', 'r4'], { maxLength: 1 }),
-    on: fc.tuple(...['c1', 'c2', 'c3'].map((id) => fc.tuple(fc.constant(id), fc.nat(7), quiet))),
+    on: fc.tuple(...['c1', 'c2', 'c3'].map((id) => fc.tuple(fc.constant(id), fc.nat(7), quiet, limit))),
     silences: fc.array(silence, { maxLength: 2 }),
     cordonedNodes: fc.oneof({ weight: 3, arbitrary: fc.constant([]) }, fc.subarray(['north', 'south']))
   })
   .map(({ rules, missing, on, silences, cordonedNodes }) => ({
     rules: rules.filter(({ id }) => !missing.includes(id as AlertRuleId)),
-    channels: new Map(on.filter(([, number]) => number > 0).map(([id, , hours]) => [id as never, { quiet: hours }])),
+    channels: new Map(
+      on
+        .filter(([, number]) => number > 0)
+        .map(([id, , hours, messagesPerHour]) => [id as never, { quiet: hours, messagesPerHour }])
+    ),
     muting: { silences, cordonedNodes: new Set(cordonedNodes as NodeId[]) }
   }))
 

@@ -1,8 +1,9 @@
-import type { AlertChannelId, AlertId, AlertRule, NodeId, QuietHours } from '../../../shared/contract/index.ts'
+import type { AlertChannelId, AlertId, AlertRule, NodeId } from '../../../shared/contract/index.ts'
 import { branded, type Plain } from '../../../shared/testing/ids.ts'
 import { AlertBook, type AlertSetup } from '../alert-book.ts'
 import type { AlertMessage } from '../episodes.ts'
 import { type Fact, NO_LABELS } from '../fact.ts'
+import type { AlertChannelSetup } from '../telling.ts'
 
 export const aRule = (over: Partial<Plain<AlertRule>> = {}): AlertRule =>
   branded({
@@ -22,10 +23,12 @@ export const aFact = (key: string, over: Partial<Plain<Fact>> = {}): Fact =>
 export const aSetup = (
   rules: AlertRule[],
   muting: Partial<AlertSetup['muting']> = {},
-  quiet: QuietHours | null = null
+  channel: Partial<AlertChannelSetup> = {}
 ): AlertSetup => ({
   rules,
-  channels: new Map(['chat', 'phone'].map((id) => [id as AlertChannelId, { quiet }])),
+  channels: new Map(
+    ['chat', 'phone'].map((id) => [id as AlertChannelId, { quiet: null, messagesPerHour: null, ...channel }])
+  ),
   muting: { silences: [], cordonedNodes: new Set(), ...muting }
 })
 
@@ -37,7 +40,7 @@ export class BookInTime {
   readonly #told: string[] = []
 
   constructor(setup: AlertSetup) {
-    this.book.restore({ episodes: [], groups: [] }, setup, 0)
+    this.book.restore({ episodes: [], groups: [], told: [] }, setup, 0)
   }
 
   is(...facts: Fact[]): void {
@@ -71,11 +74,12 @@ export class BookInTime {
   }
 }
 
-function wordsOf({ atMs, channelId, kind, firing, resolved, stillFiring }: AlertMessage): string {
+function wordsOf({ atMs, channelId, kind, firing, resolved, stillFiring, limit }: AlertMessage): string {
   const parts = [`${atMs / 1_000} s, ${channelId}`]
   if (firing.length > 0)
     parts.push(`${kind === 'repeat' ? 'again' : 'firing'} ${firing.map(({ key }) => key).join(' ')}`)
   if (resolved.length > 0) parts.push(`resolved ${resolved.map(({ key }) => key).join(' ')}`)
   if (stillFiring > 0) parts.push(`${stillFiring} still firing`)
+  if (limit !== null) parts.push(`${limit.all ? 'all' : 'others'} held until ${limit.heldUntilMs / 1_000} s`)
   return parts.join(', ')
 }

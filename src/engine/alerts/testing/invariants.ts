@@ -45,6 +45,19 @@ export function toldTooClose(told: readonly AlertMessage[], { rules }: AlertSetu
   return problems
 }
 
+/** Messages for which the limit of their channel had no room, if channels stay as they are. */
+export function toldBeyondLimit(told: readonly AlertMessage[], { channels }: AlertSetup): string[] {
+  return told.flatMap((message, index) => {
+    const { channelId, atMs, firing, resolved } = message
+    const perHour = channels.get(channelId)?.messagesPerHour ?? null
+    const isOfLastHour = (one: AlertMessage) => one.channelId === channelId && one.atMs > atMs - 3_600_000
+    const before = told.slice(0, index).filter(isOfLastHour).length
+    const isCritical = [...firing, ...resolved].some(({ severity }) => severity === 'critical')
+    const most = perHour === null ? Number.POSITIVE_INFINITY : isCritical ? 2 * perHour : perHour
+    return before < most ? [] : [`${channelId} is told at ${atMs} after ${before} messages`]
+  })
+}
+
 /** Messages that say of an alert what it is not, or say nothing. */
 export function falseMessages(told: readonly AlertMessage[]): string[] {
   return told

@@ -1,6 +1,8 @@
 import type { AlertId } from '../../../shared/contract/index.ts'
-import { AlertBook, type AlertChanges, type AlertMemory, type AlertSetup } from '../alert-book.ts'
+import { AlertBook, type AlertChanges, type AlertSetup } from '../alert-book.ts'
+import type { AlertMemory } from '../../store/records.ts'
 import { type AlertMessage, type Episode, type Group, isFiring } from '../episodes.ts'
+import { LIMIT_WINDOW_MS } from '../limits.ts'
 import { FLAP_WINDOW_MS } from '../recent-ends.ts'
 import { changed, factOf, type Step, STORY_BEGINS_MS, thingOf, type Told } from './alert-story.ts'
 import { type PlainEpisode, type PlainMessage, PlainModel } from './plain-model.ts'
@@ -9,8 +11,10 @@ import { type PlainEpisode, type PlainMessage, PlainModel } from './plain-model.
 class KeptRows {
   readonly #episodes = new Map<string, string>()
   readonly #groups = new Map<string, string>()
+  readonly #told: AlertMemory['told'] = []
 
-  write({ episodes, forgotten, groups, endedGroups }: AlertChanges): void {
+  write({ episodes, forgotten, groups, endedGroups, messages }: AlertChanges): void {
+    this.#told.push(...messages.map(({ channelId, atMs }) => ({ channelId, atMs })))
     for (const one of episodes) this.#episodes.set(one.id, JSON.stringify(one))
     for (const id of forgotten) this.#episodes.delete(id)
     for (const one of groups) this.#groups.set(one.id, JSON.stringify(one))
@@ -23,7 +27,8 @@ class KeptRows {
       state !== 'resolved' || Object.keys(channels).length > 0 || endedAtMs! > nowMs - FLAP_WINDOW_MS
     return {
       episodes: episodes.filter(isKept),
-      groups: [...this.#groups.values()].map((text) => JSON.parse(text) as Group)
+      groups: [...this.#groups.values()].map((text) => JSON.parse(text) as Group),
+      told: this.#told.filter(({ atMs }) => atMs > nowMs - LIMIT_WINDOW_MS)
     }
   }
 }
@@ -51,10 +56,12 @@ export function liveThrough(story: { setup: AlertSetup; steps: readonly Step[] }
   const end: Step[] = [
     { do: 'wait', ms: 0, isCalled: true },
     { do: 'wait', ms: 200_000_000, isCalled: true },
+    // Longer than any quiet hours, and often enough for the lowest limit.
+    ...Array.from({ length: 40 }, (): Step => ({ do: 'wait', ms: 18_000_000, isCalled: true })),
     { do: 'write' }
   ]
   for (const [at, step] of [...story.steps, ...end].entries()) {
-    const problem = doStep(step) ?? differenceOf()
+    const problem = doStep(step) ?? differenceOf() ?? (isPassive(step) ? null : differenceOfHeld())
     setups.push([nowMs, setup])
     if (problem !== null) return { told, problem: `after step ${at} (${step.do}), ${nowMs}: ${problem}` }
   }
@@ -152,7 +159,16 @@ export function liveThrough(story: { setup: AlertSetup; steps: readonly Step[] }
     const open = model.episodes.filter(({ state }) => state !== 'resolved' && state !== 'forgotten')
     return same('alerts', [...book.open()].map(stateOf).sort(), open.map(plainStateOf).sort())
   }
+
+  function differenceOfHeld(): string | null {
+    const held = [...book.held(nowMs)].map(([id, { messages, nextAtMs }]) => `${id}: ${messages} until ${nextAtMs}`)
+    return same('held messages', held, model.held(nowMs))
+  }
 }
+
+/** Time has gone on, and the book has not been told. */
+const isPassive = (step: Step): boolean =>
+  step.do === 'write' || step.do === 'flap' || (step.do === 'wait' && !step.isCalled)
 
 function same(what: string, book: string[], model: string[]): string | null {
   const missing = model.filter((one) => !book.includes(one))
@@ -164,13 +180,22 @@ function same(what: string, book: string[], model: string[]): string | null {
 const nameOfBooks = ({ ruleId, watch, key, firedAtMs }: Episode) => `${ruleId} ${watch} ${key} ${firedAtMs}`
 const nameOf = ({ rule, fact, firedAtMs }: PlainEpisode) => `${rule.id} ${fact.watch} ${fact.key} ${firedAtMs}`
 
-function messageOfBooks({ channelId, groupId, kind, atMs, firing, resolved, stillFiring }: AlertMessage): string {
+function messageOfBooks({
+  channelId,
+  groupId,
+  kind,
+  atMs,
+  firing,
+  resolved,
+  stillFiring,
+  limit
+}: AlertMessage): string {
   const names = [firing, resolved].map((list) => list.map(nameOfBooks).sort().join(', ')).join(' | ')
-  return `${atMs} ${groupId} ${channelId} ${kind} ${names} + ${stillFiring}`
+  return `${atMs} ${groupId} ${channelId} ${kind} ${names} + ${stillFiring} ${JSON.stringify(limit)}`
 }
 
 function messageOfModels(model: PlainModel, { channel, group, kind, atMs, ...message }: PlainMessage): string {
   const nameOfSerial = (serial: number) => nameOf(model.episodes.find((one) => one.serial === serial)!)
   const names = [message.firing, message.resolved].map((list) => list.map(nameOfSerial).sort().join(', ')).join(' | ')
-  return `${atMs} ${group} ${channel} ${kind} ${names} + ${message.stillFiring}`
+  return `${atMs} ${group} ${channel} ${kind} ${names} + ${message.stillFiring} ${JSON.stringify(message.limit)}`
 }

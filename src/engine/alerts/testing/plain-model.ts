@@ -36,47 +36,54 @@ export interface PlainMessage {
   resolved: number[]
   stillFiring: number
   atMs: number
+  limit: { heldUntilMs: number; all: boolean } | null
 }
 
 const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS
 
-/** README.md, rules 1 to 10, as naively as possible: everything is gone over at each moment. */
+/** README.md, rules 1 to 11, as naively as possible: everything is gone over at each moment. */
 export class PlainModel {
   episodes: PlainEpisode[] = []
   messages: PlainMessage[] = []
   #groups: PlainGroup[] = []
+  /** All messages that there ever were. */
+  #told: { channel: string; atMs: number }[] = []
   #facts: Fact[] = []
   #setup: AlertSetup
   /** Boundaries of silences until then are over. */
   #silencesUntilMs: number
   /** Nothing happens before. */
   #startedMs: number
+  /** Nothing is told as of before, even if it has no limit any more. */
+  #setUpMs: number
   #serial = 0
-  #kept: { episodes: PlainEpisode[]; groups: PlainGroup[] } = { episodes: [], groups: [] }
+  #kept: { episodes: PlainEpisode[]; groups: PlainGroup[]; told: { channel: string; atMs: number }[] } = {
+    ...{ episodes: [], groups: [], told: [] }
+  }
 
   constructor(setup: AlertSetup, nowMs: number) {
     this.#setup = setup
     this.#silencesUntilMs = nowMs
     this.#startedMs = nowMs
+    this.#setUpMs = nowMs
   }
 
   /** Everything until now is on disk. */
   keep(): void {
-    this.#kept = structuredClone({ episodes: this.episodes, groups: this.#groups })
+    this.#kept = structuredClone({ episodes: this.episodes, groups: this.#groups, told: this.#told })
     this.messages = []
   }
 
   /** Another engine goes on with what is on disk. */
   restart(setup: AlertSetup, nowMs: number): void {
-    const { episodes, groups } = structuredClone(this.#kept)
+    const { episodes, groups, told } = structuredClone(this.#kept)
     Object.assign(this, { episodes, messages: [] })
     this.#groups = groups
+    this.#told = told
     this.#facts = []
-    this.#setup = setup
-    this.#silencesUntilMs = nowMs
     this.#startedMs = nowMs
-    for (const group of groups) if (group.lookAtMs !== null) group.lookAtMs = Math.max(group.lookAtMs, nowMs)
+    this.#setUp(setup, nowMs)
     this.#passUntil(nowMs)
     this.#applySetup(nowMs)
     this.#plan(nowMs)
@@ -84,8 +91,7 @@ export class PlainModel {
 
   configure(setup: AlertSetup, nowMs: number): void {
     this.#passUntil(nowMs)
-    this.#setup = setup
-    this.#silencesUntilMs = nowMs
+    this.#setUp(setup, nowMs)
     this.#applySetup(nowMs)
     this.#plan(nowMs)
   }
@@ -133,9 +139,18 @@ export class PlainModel {
   advance(nowMs: number): void {
     this.#passUntil(nowMs)
     this.#plan(nowMs)
-    for (const group of [...this.#groups])
-      if (group.lookAtMs !== null && group.lookAtMs <= nowMs) this.#look(group, nowMs)
-    for (const group of [...this.#groups]) if (this.#isToBeRepeated(group, nowMs)) this.#look(group, nowMs)
+    this.#tellByUrgency('news', nowMs)
+    this.#tellByUrgency('repeat', nowMs)
+  }
+
+  /** Rule 9: messages that are due and have no room, by channel. */
+  held(nowMs: number): string[] {
+    const isHeld = (group: PlainGroup) => this.#isDue(group, nowMs) && this.#roomAt(group, 'news', nowMs) > nowMs
+    return [...this.#setup.channels.keys()].flatMap((channel) => {
+      const held = this.#groups.filter((group) => group.channel === channel && isHeld(group))
+      const nextMs = Math.min(...held.map((group) => this.#roomAt(group, 'news', nowMs)))
+      return held.length === 0 ? [] : [`${channel}: ${held.length} until ${nextMs}`]
+    })
   }
 
   muted(one: PlainEpisode, nowMs: number): 'silenced' | 'node_down' | 'node_cordoned' | null {
@@ -146,16 +161,68 @@ export class PlainModel {
     return silences.some((silence) => this.#isSilencedBy(silence, one, nowMs)) ? 'silenced' : null
   }
 
-  /** Rule 9: all that is due before now, each as of its own moment; of this moment, only what happens to episodes. */
+  /** Rule 10: all that is due before now, each as of its own moment; of this moment, only what happens to episodes. */
   #passUntil(nowMs: number): void {
     for (;;) {
       const stepMs = Math.min(...this.#stepMoments())
-      const lookMs = Math.min(...this.#groups.flatMap(({ lookAtMs }) => lookAtMs ?? []))
+      const free = this.#groups.filter((group) => !this.#isLimited(group))
+      const looksAt = ({ lookAtMs }: PlainGroup) => (lookAtMs === null ? Infinity : Math.max(lookAtMs, this.#setUpMs))
+      const lookMs = Math.min(...free.map(looksAt))
       if (stepMs <= nowMs && stepMs <= lookMs) this.#passMoment(stepMs)
       else if (lookMs < nowMs)
-        for (const group of this.#groups.filter(({ lookAtMs }) => lookAtMs === lookMs)) this.#look(group, lookMs)
+        for (const group of free.filter((group) => looksAt(group) === lookMs)) this.#look(group, lookMs, 'news')
       else return
     }
+  }
+
+  #isDue({ lookAtMs }: PlainGroup, atMs: number): boolean {
+    return lookAtMs !== null && lookAtMs <= atMs
+  }
+
+  #isLimited({ channel }: PlainGroup): boolean {
+    return this.#channel(channel)?.messagesPerHour != null
+  }
+
+  /** Rule 9: one after the other, as long as there is room. */
+  #tellByUrgency(kind: 'news' | 'repeat', nowMs: number): void {
+    for (;;) {
+      const due = this.#groups.filter((group) =>
+        kind === 'news' ? this.#isDue(group, nowMs) : this.#isToBeRepeated(group, nowMs)
+      )
+      const [first] = due
+        .filter((group) => this.#roomAt(group, kind, nowMs) <= nowMs)
+        .sort((one, other) => this.#compare(one, other, kind, nowMs))
+      if (first === undefined) return
+      this.#look(first, nowMs, kind)
+    }
+  }
+
+  #roomAt(group: PlainGroup, kind: 'news' | 'repeat', atMs: number): number {
+    const perHour = this.#channel(group.channel)?.messagesPerHour ?? null
+    const about = kind === 'news' ? this.#news(group, atMs) : this.#repeats(group, atMs)
+    if (perHour === null || about.length === 0) return -Infinity
+    const most = about.some(isCritical) ? 2 * perHour : perHour
+    return this.#roomBelow(group.channel, kind === 'news' ? most : Math.ceil(most / 2))
+  }
+
+  /** When fewer than `most` messages are of the last hour. */
+  #roomBelow(channel: string, most: number): number {
+    const times = this.#told.filter((one) => one.channel === channel).map(({ atMs }) => atMs)
+    const nth = times.sort((one, other) => other - one)[most - 1]
+    return nth === undefined ? -Infinity : nth + HOUR_MS
+  }
+
+  /** Which of two groups is told first. */
+  #compare(one: PlainGroup, other: PlainGroup, kind: 'news' | 'repeat', nowMs: number): number {
+    const about = [one, other].map((group) =>
+      kind === 'news' ? this.#news(group, nowMs) : this.#repeats(group, nowMs)
+    )
+    const [rank, otherRank] = about.map((some) => (some.some(isCritical) ? 0 : 1))
+    const [firstMs, otherMs] =
+      kind === 'news'
+        ? about.map((news) => Math.min(...news.map((each) => each.firedAtMs!)))
+        : [one.lastToldMs!, other.lastToldMs!]
+    return rank! - otherRank! || firstMs! - otherMs! || (one.id < other.id ? -1 : 1)
   }
 
   #stepMoments(): number[] {
@@ -249,6 +316,12 @@ export class PlainModel {
     Object.assign(one, { state: 'resolved', endedAtMs: atMs })
   }
 
+  #setUp(setup: AlertSetup, nowMs: number): void {
+    this.#setup = setup
+    this.#silencesUntilMs = nowMs
+    this.#setUpMs = nowMs
+  }
+
   #applySetup(nowMs: number): void {
     for (const fact of this.#facts) this.#judge(fact, nowMs)
     for (const one of this.#open()) {
@@ -326,18 +399,20 @@ export class PlainModel {
     return this.#channel(group.channel) !== undefined && this.#repeats(group, atMs).length > 0
   }
 
-  #look(group: PlainGroup, atMs: number): void {
+  #look(group: PlainGroup, atMs: number, what: 'news' | 'repeat'): void {
     group.lookAtMs = null
     this.#dismiss(group, atMs)
     const news = this.#news(group, atMs).filter((one) => this.#heldUntil(group, one, atMs) === null)
-    const repeats = this.#isToBeRepeated(group, atMs) ? this.#repeats(group, atMs) : []
-    if (news.length + repeats.length > 0) {
+    const repeats = this.#channel(group.channel) === undefined ? [] : this.#repeats(group, atMs)
+    if (news.length > 0 || (what === 'repeat' && repeats.length > 0)) {
       const known = this.#members(group).filter((one) => isFiring(one) && isTold(one, group))
+      this.#told.push({ channel: group.channel, atMs })
       this.messages.push({
         ...{ channel: group.channel, group: group.id, kind: news.length > 0 ? 'news' : 'repeat', atMs },
         firing: [...news.filter(isFiring), ...repeats].map(({ serial }) => serial),
         resolved: news.filter((one) => !isFiring(one)).map(({ serial }) => serial),
-        stillFiring: known.length - repeats.length
+        stillFiring: known.length - repeats.length,
+        limit: this.#limitAfter(group.channel, atMs)
       })
       group.lastToldMs = atMs
       for (const one of news) {
@@ -346,6 +421,13 @@ export class PlainModel {
       }
     }
     this.#plan(atMs)
+  }
+
+  #limitAfter(channel: string, atMs: number): PlainMessage['limit'] {
+    const perHour = this.#channel(channel)!.messagesPerHour
+    if (perHour === null) return null
+    const [all, others] = [this.#roomBelow(channel, 2 * perHour), this.#roomBelow(channel, perHour)]
+    return others <= atMs ? null : { heldUntilMs: all > atMs ? all : others, all: all > atMs }
   }
 
   #heldUntil({ channel }: PlainGroup, { rule }: PlainEpisode, atMs: number): number | null {
@@ -384,6 +466,8 @@ export class PlainModel {
     return [...this.#setup.channels].find(([each]) => each === id)?.[1]
   }
 }
+
+const isCritical = ({ rule }: PlainEpisode): boolean => rule.severity === 'critical'
 
 const isFiring = ({ state }: PlainEpisode): boolean => state === 'firing' || state === 'calming'
 

@@ -8,8 +8,10 @@ import {
   type ProjectName,
   rankOf
 } from '../../../shared/contract/index.ts'
+import { MAX_MESSAGES_PER_HOUR } from '../../../shared/contract/fixed-values.ts'
 import type {
   AlertFilter,
+  AlertMemory,
   AlertPage,
   AlertRuleFigures,
   AlertWrite,
@@ -148,9 +150,10 @@ export function createAlerts({ database, outbox }: { database: Database; outbox:
 
     deleteSilence: (id: AlertSilenceId): boolean => deleteSilence.run(id).changes > 0,
 
-    memory: (sinceMs: number) => ({
+    memory: (sinceMs: number): AlertMemory => ({
       episodes: [...unsettled.all(), ...endedSince.all(sinceMs)].map((text) => JSON.parse(text) as StoredEpisode),
-      groups: groups.all().map((text) => JSON.parse(text) as StoredAlertGroup)
+      groups: groups.all().map((text) => JSON.parse(text) as StoredAlertGroup),
+      told: outbox.told(EVENT, sinceMs, 2 * MAX_MESSAGES_PER_HOUR).map(({ id, atMs }) => ({ channelId: id, atMs }))
     }),
 
     getMany: (ids: readonly AlertId[]): StoredEpisode[] =>

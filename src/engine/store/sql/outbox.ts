@@ -6,6 +6,8 @@ import type { ProjectName, WebhookId } from '../../../shared/contract/index.ts'
 
 /** Per webhook. Further events are dropped and counted: a dead receiver must not fill the disk. */
 export const WAITING_MAX = 100_000
+/** Most channels were told less often lately. */
+const TIMES_AT_ONCE = 250
 
 const DELIVERY = `sequence, webhook_id AS webhookId, event, body, state, tries, made_at_ms AS madeAtMs,
   next_try_at_ms AS nextTryAtMs, ended_at_ms AS endedAtMs, answer`
@@ -16,6 +18,8 @@ export const OUTBOX_SQL = {
   nextDue: `SELECT min(next_try_at_ms) FROM deliveries WHERE webhook_id = ? AND state = 'waiting' AND next_try_at_ms > ?`,
   page: `SELECT ${DELIVERY} FROM deliveries WHERE webhook_id = ? AND sequence < ? ORDER BY sequence DESC LIMIT ?`,
   pageAfter: `SELECT ${DELIVERY} FROM deliveries WHERE webhook_id = ? AND sequence > ? ORDER BY sequence LIMIT ?`,
+  times: `SELECT sequence, event, made_at_ms AS madeAtMs FROM deliveries WHERE webhook_id = ? AND sequence < ?
+    ORDER BY sequence DESC LIMIT ?`,
   pageOfState: `SELECT ${DELIVERY} FROM deliveries WHERE webhook_id = ? AND state = ? AND sequence < ?
     ORDER BY sequence DESC LIMIT ?`,
   prune: `DELETE FROM deliveries WHERE sequence IN (SELECT sequence FROM deliveries
@@ -82,6 +86,9 @@ export function createOutbox(database: Database) {
   const nextDue = database.prepare<[string, number], number | null>(OUTBOX_SQL.nextDue).pluck()
   const page = database.prepare<[string, number, number], DeliveryRow>(OUTBOX_SQL.page)
   const pageAfter = database.prepare<[string, number, number], DeliveryRow>(OUTBOX_SQL.pageAfter)
+  const times = database.prepare<[string, number, number], Pick<DeliveryRow, 'sequence' | 'event' | 'madeAtMs'>>(
+    OUTBOX_SQL.times
+  )
   const pageOfState = database.prepare<[string, string, number, number], DeliveryRow>(OUTBOX_SQL.pageOfState)
   const one = database.prepare<[number], DeliveryRow>(`SELECT ${DELIVERY} FROM deliveries WHERE sequence = ?`)
   const conclude = database.prepare(
@@ -255,6 +262,22 @@ export function createOutbox(database: Database) {
         if (nextMs !== null && (nextDueMs === null || nextMs < nextDueMs)) nextDueMs = nextMs
       }
       return { deliveries, nextDueMs }
+    },
+
+    /** When channels were told of such an event after `sinceMs`: of each, the newest `most`. */
+    told(event: string, sinceMs: number, most: number): { id: WebhookId; atMs: number }[] {
+      const channels = webhooks.all().filter(({ channel }) => channel != null)
+      return channels.flatMap(({ id }) => {
+        const found: { id: WebhookId; atMs: number }[] = []
+        let below = Number.MAX_SAFE_INTEGER
+        for (;;) {
+          const rows = times.all(id, below, TIMES_AT_ONCE)
+          const fresh = rows.filter(({ madeAtMs }) => madeAtMs > sinceMs)
+          for (const row of fresh) if (row.event === event) found.push({ id, atMs: row.madeAtMs })
+          if (fresh.length < TIMES_AT_ONCE || found.length >= most) return found.slice(0, most)
+          below = rows.at(-1)!.sequence
+        }
+      })
     },
 
     conclude: (tries: DeliveryTry[]): void => tries.forEach(recordTry),

@@ -187,7 +187,7 @@ export function describeAlerts(story: Story): void {
       const write = aWrite({ groups: [aGroup('g1')], messages: [aMessage()] })
       await expect(story.store.writeAlerts({ ...write, episodes: [anEpisode('1'), broken] })).rejects.toThrow()
       await story.store.writeAlerts(aWrite({ episodes: [anEpisode('3')] }))
-      expect(await story.store.readAlertMemory(0)).toEqual({ episodes: [anEpisode('3')], groups: [] })
+      expect(await story.store.readAlertMemory(0)).toEqual({ episodes: [anEpisode('3')], groups: [], told: [] })
       expect([await due(), (await story.store.listWebhooks())[0]!.waiting]).toEqual([[], 0])
     })
 
@@ -219,6 +219,27 @@ export function describeAlerts(story: Story): void {
       )
       const list = async (limit: number) => idsOf(await story.store.listAlerts({}, { before: null, limit })).join('')
       expect([await list(9), await list(2)]).toEqual(['3421', '34'])
+    })
+
+    test('the memory has when each channel was told lately, whatever became of the messages', async () => {
+      const [other, hook] = ['d', 'e'].map((id) => aWebhookId(id.repeat(32))) as [never, never]
+      await putChannel()
+      await putChannel({ id: other, name: 'other' })
+      await putChannel({ id: hook, kind: 'webhook', events: ['alert'], channel: null })
+      const many = Array.from({ length: 600 }, (_, index) => aMessage(CHANNEL, 100 + index))
+      await story.store.writeAlerts(aWrite({ messages: [aMessage(CHANNEL, 50), aMessage(other, 51), ...many] }))
+      const [first] = (await due()).filter(({ madeAtMs }) => madeAtMs === 51)
+      await story.store.concludeTries([
+        { id: first!.id, state: 'delivered', atMs: 60, nextTryAtMs: null, answer: '204' }
+      ])
+      await story.store.tellDigest({ channelId: other, settings: 'a', toldMs: 700 }, { atMs: 700, data: {} })
+      await putChannel({ id: other, name: 'other', enabled: false })
+      await story.reopen()
+      const { told } = await story.store.readAlertMemory(50)
+      const timesOf = (id: string) => told.filter(({ channelId }) => channelId === id).map(({ atMs }) => atMs)
+      expect(timesOf(CHANNEL).toSorted((one, two) => one - two)).toEqual(many.map(({ atMs }) => atMs))
+      expect(timesOf(other)).toEqual([51])
+      expect(told).toHaveLength(601)
     })
 
     test('those that fire are listed first, then ended ones by their end; pending ones never', async () => {

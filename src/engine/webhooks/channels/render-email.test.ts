@@ -80,6 +80,15 @@ test('a chart is cells of a table with its words below, and there is none of a s
   expect(one.html).toBe(renderEmail(someNews(), LINKS).html)
 })
 
+test('a message after which its channel is silent says until when', () => {
+  const factsOf = (all: boolean) =>
+    renderEmail(someNews({ limit: { heldUntilMs: NOW_MS + 3_600_000, all } }), LINKS).text.match(
+      /^Limit reached.*/m
+    )?.[0]
+  expect(factsOf(false)).toBe('Limit reached: messages that are not critical are held until 2026-11-28 11:49 UTC')
+  expect(factsOf(true)).toBe('Limit reached: all messages are held until 2026-11-28 11:49 UTC')
+})
+
 test('the text part says the same', () => {
   const resolved = aRunAlert({ resolvedAtMs: aRunAlert().firedAtMs + 720_000 })
   const news = someNews({ kind: 'repeat', resolved: [resolved], moreFiring: 4, stillFiring: 2 })

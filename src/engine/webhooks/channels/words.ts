@@ -98,14 +98,19 @@ export function sectionsOf({ title, firing, resolved, moreFiring, moreResolved }
 }
 
 /** `Rule: Node down`, `Owner: crawl team`, `3 more alerts of before are still firing`. */
-export function factsOf({ ruleName, owner, stillFiring, kind }: AlertNews): [name: string, value: string][] {
+export function factsOf({ ruleName, owner, stillFiring, kind, limit }: AlertNews): [name: string, value: string][] {
   return [
     ['Rule', oneLine(ruleName, 200) || 'unnamed'],
     ['Owner', oneLine(owner, 200)],
     ['Reminder', kind === 'repeat' ? 'nobody has acknowledged this yet' : ''],
-    ['Still firing', stillFiring > 0 ? `${stillFiring} reported before` : '']
+    ['Still firing', stillFiring > 0 ? `${stillFiring} reported before` : ''],
+    ['Limit reached', limit ? limitWords(limit) : '']
   ].filter((fact): fact is [string, string] => fact[1] !== '')
 }
+
+/** Without this, somebody takes the silence that follows for peace. */
+const limitWords = ({ heldUntilMs, all }: NonNullable<AlertNews['limit']>): string =>
+  `${all ? 'all messages' : 'messages that are not critical'} are held until ${utcTime(heldUntilMs)}`
 
 /** Of the alerts; null: unknown. */
 export const alertsLink = ({ base }: Links): string | null => (base === null ? null : `${base}/#/alerts`)

@@ -164,7 +164,9 @@ it('adds a channel with its secret, keeps it when edited, and removes it', async
   fireEvent.change(form.getByLabelText('Bot token'), { target: { value: '123:ABC' } })
   fireEvent.click(form.getByRole('button', { name: 'Add channel' }))
   await waitFor(async () =>
-    expect((await channels()).at(-1)).toMatchObject({ name: '-100123', hasSecret: true, target: { kind: 'telegram' } })
+    expect((await channels()).at(-1)).toMatchObject({
+      ...{ name: '-100123', hasSecret: true, target: { kind: 'telegram' }, messagesPerHour: 60 }
+    })
   )
   fireEvent.click(await screen.findByRole('button', { name: 'More actions for -100123' }))
   fireEvent.click(await screen.findByRole('menuitem', { name: 'Edit…' }))
@@ -191,6 +193,27 @@ it('adds a channel with its secret, keeps it when edited, and removes it', async
   fireEvent.click(await screen.findByRole('menuitem', { name: 'Remove…' }))
   fireEvent.click((await dialog('Remove ops chat?')).getByRole('button', { name: 'Remove' }))
   await waitFor(async () => expect((await channels()).map(({ name }) => name)).not.toContain('ops chat'))
+})
+
+it('shows the limit of a channel and what it holds, and removes the limit', async () => {
+  open('/alerts/channels')
+  const slack = await row('Channel #crawl-alerts')
+  expect(slack.getByText('Slack · at most 60 messages an hour')).toBeTruthy()
+  expect(slack.getByRole('status').textContent).toMatch(
+    /^12 messages are held by the limit, the next until \d\d:\d\d\. See all alerts$/
+  )
+  fireEvent.click(slack.getByRole('button', { name: 'More actions for #crawl-alerts' }))
+  fireEvent.click(await screen.findByRole('menuitem', { name: 'Edit…' }))
+  const editor = await dialog('Edit #crawl-alerts')
+  const limit = editor.getByLabelText('Messages per hour')
+  fireEvent.change(limit, { target: { value: '0' } })
+  fireEvent.click(editor.getByRole('button', { name: 'Save channel' }))
+  expect(await editor.findByText('At least 1')).toBeTruthy()
+  fireEvent.change(limit, { target: { value: '' } })
+  fireEvent.click(editor.getByRole('button', { name: 'Save channel' }))
+  await waitFor(async () =>
+    expect((await channels()).find(({ name }) => name === '#crawl-alerts')?.messagesPerHour).toBeNull()
+  )
 })
 
 it('tests a channel and shows what was said on both sides; a webhook shows its secret once', async () => {

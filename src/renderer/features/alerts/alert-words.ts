@@ -1,5 +1,6 @@
 import type {
   Alert,
+  AlertChannel,
   AlertDigest,
   AlertRuleSettings,
   AlertScope,
@@ -190,6 +191,18 @@ export function quietWords({ from, until, days, zone }: QuietHours): string {
           .join(' ')
   return `${from} to ${until}, ${when} (${zone})`
 }
+
+export const limitWords = (messagesPerHour: number | null): string | null =>
+  messagesPerHour === null ? null : `at most ${plural(messagesPerHour, 'message')} an hour`
+
+/** `12 messages are held by the limit, the next until 14:05` */
+export const heldWords = ({ messages, nextAtMs }: NonNullable<AlertChannel['held']>): string =>
+  messages === 1
+    ? `1 message is held by the limit until ${timeOfDay(nextAtMs)}`
+    : `${formatCount(messages)} messages are held by the limit, the next until ${timeOfDay(nextAtMs)}`
+
+const timeOfDay = (atMs: number): string =>
+  new Date(atMs).toLocaleTimeString('en-GB', { hour: '2-digit', minute: '2-digit' })
 
 /** `45 s`, `2 h 5 min`: seconds only where there are no minutes. */
 export const lengthWords = (durationMs: number): string =>

@@ -1,6 +1,18 @@
-import { Autocomplete, Checkbox, Chip, Group, Modal, PasswordInput, Select, TagsInput, TextInput } from '@mantine/core'
+import {
+  Autocomplete,
+  Checkbox,
+  Chip,
+  Group,
+  Modal,
+  NumberInput,
+  PasswordInput,
+  Select,
+  TagsInput,
+  TextInput
+} from '@mantine/core'
 import { useMemo } from 'react'
 import { listZones } from '../../../shared/calendar/index.ts'
+import { MAX_MESSAGES_PER_HOUR } from '../../../shared/contract/fixed-values.ts'
 import type { AlertChannel } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
 import { ChoiceField } from '../../ui/fields/choice-field.tsx'
@@ -36,7 +48,7 @@ const SECURITY: Record<ChannelTexts['security'], string> = {
 const DIGESTS: Record<ChannelTexts['digestEvery'], string> = { off: 'off', day: 'each day', week: 'each week' }
 const PORTS = { starttls: 587, tls: 465, none: 25 } as const
 
-/** Where to send, with the secret that this needs, when to be quiet, and when to report. */
+/** Where to send, with the secret that this needs, when to be quiet, how much at most, and when to report. */
 export function ChannelDialog({ channel, onClose, onCreated }: ChannelDialogProps) {
   const { client } = useApi()
   const hasSecret = channel?.hasSecret === true
@@ -158,6 +170,15 @@ export function ChannelDialog({ channel, onClose, onCreated }: ChannelDialogProp
             <Autocomplete {...fields.input('quietZone')} label="Time zone" data={zones} limit={50} />
           </>
         )}
+        <NumberInput
+          {...fields.input('messagesPerHour')}
+          label="Messages per hour"
+          description="Beyond this limit, messages are held until there is room. Critical ones have room for as many again. Empty: no limit."
+          placeholder="no limit"
+          min={1}
+          max={MAX_MESSAGES_PER_HOUR}
+          allowDecimal={false}
+        />
         {takesReports(kind) && <DigestFields fields={fields} zones={zones} />}
         <FormFoot form={fields} submit={channel === null ? 'Add channel' : 'Save channel'} onCancel={onClose} />
       </SchemaForm>

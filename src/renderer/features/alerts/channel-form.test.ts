@@ -13,7 +13,7 @@ const mail = { to: ['ops@example.net'], from: 'deck@example.net', host: 'mail.ex
 it('has the fields of its kind, and a name without one being typed', () => {
   expect(read({ kind: 'email', ...mail, secret: ' pass ' }).data).toEqual({
     settings: {
-      ...{ name: 'ops@example.net', enabled: true, quiet: null, digest: null },
+      ...{ name: 'ops@example.net', enabled: true, quiet: null, digest: null, messagesPerHour: 60 },
       target: { kind: 'email', ...mail, port: 587, security: 'starttls', username: '' }
     },
     secret: 'pass'
@@ -48,12 +48,21 @@ it('has a report each day or week, of kinds that people read, with problems at i
   expect(problems({ kind: 'slack', ...digest, digestZone: '' }, true)).toHaveProperty('digestZone')
 })
 
+it('has a limit if it is new, none if the field is empty, and within its bounds', () => {
+  const limitOf = (messagesPerHour: ChannelTexts['messagesPerHour']) =>
+    read({ kind: 'desktop', messagesPerHour }).data?.settings.messagesPerHour
+  expect([limitOf('12'), limitOf(12), limitOf('')]).toEqual([12, 12, null])
+  expect(problems({ kind: 'desktop', messagesPerHour: 0 })).toEqual({ messagesPerHour: 'At least 1' })
+  expect(problems({ kind: 'desktop', messagesPerHour: '1.5' })).toHaveProperty('messagesPerHour')
+})
+
 it('a channel read into the form and back is the same, without its secret', () => {
   const channel: AlertChannel = {
     ...{ id: aWebhookId('a'), name: 'chat', enabled: false, target: { kind: 'telegram', chatId: '-100' } },
     quiet: { zone: 'Europe/Berlin', from: '22:00', until: '07:00', days: [1, 2] },
     digest: { every: 'week', at: '08:30', zone: 'Europe/Berlin', weekday: 5 },
-    ...{ createdAtMs: 0, hasSecret: true, lastDeliveredAtMs: null, waiting: 0, dead: 0, problem: null }
+    ...{ messagesPerHour: 5, createdAtMs: 0, hasSecret: true, lastDeliveredAtMs: null },
+    ...{ waiting: 0, dead: 0, held: null, problem: null }
   }
   const { settings, secret } = channelForm(true).parse(startChannel(channel, 'UTC'))
   expect(secret).toBeUndefined()

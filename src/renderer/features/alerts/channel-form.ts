@@ -31,6 +31,8 @@ export interface ChannelTexts {
   quietFrom: string
   quietUntil: string
   quietDays: number[]
+  /** Empty: no limit. */
+  messagesPerHour: string | number
   digestEvery: AlertDigest['every'] | 'off'
   digestAt: string
   digestZone: string
@@ -61,6 +63,9 @@ const NEEDS_SECRET: readonly AlertTargetKind[] = ['slack', 'telegram', 'discord'
 /** A report is for people to read, not for a pager or a notification that is gone in a moment. */
 export const takesReports = (kind: AlertTargetKind): boolean => kind !== 'pagerduty' && kind !== 'desktop'
 
+/** Of a new channel: more than anybody reads in an hour. */
+const USUAL_PER_HOUR = 60
+
 export const PAGERDUTY_URL = 'https://events.pagerduty.com/v2/enqueue'
 
 export function startChannel(channel: AlertChannel | null, zone: string): ChannelTexts {
@@ -82,6 +87,7 @@ export function startChannel(channel: AlertChannel | null, zone: string): Channe
     ...channel?.target,
     ...{ hasQuiet: quiet !== null, quietZone: quiet?.zone ?? zone, quietFrom: quiet?.from ?? '22:00' },
     ...{ quietUntil: quiet?.until ?? '07:00', quietDays: [...(quiet?.days ?? WEEK)] },
+    messagesPerHour: channel === null ? USUAL_PER_HOUR : (channel.messagesPerHour ?? ''),
     ...{ digestEvery: digest?.every ?? 'off', digestAt: digest?.at ?? '08:00', digestZone: digest?.zone ?? zone },
     digestWeekday: String(digest?.weekday ?? 1)
   }
@@ -101,7 +107,7 @@ export const channelForm = (hasSecret: boolean): z.ZodType<AskedChannel, Channel
     z.custom<ChannelTexts>().transform((_typed, context): AskedChannel => {
       const read = AlertChannelSettings.safeParse({
         ...{ name: texts.name.trim() || nameOf(texts), enabled: texts.enabled, target: targetOf(texts) },
-        ...{ quiet: quietOf(texts), digest: digestOf(texts) }
+        ...{ quiet: quietOf(texts), digest: digestOf(texts), messagesPerHour: limitOf(texts) }
       })
       const secret = texts.secret.trim() || undefined
       const add = (path: PropertyKey[], message: string) =>
@@ -118,6 +124,9 @@ const quietOf = (texts: ChannelTexts): QuietHours | null =>
   texts.hasQuiet
     ? { zone: texts.quietZone, from: texts.quietFrom, until: texts.quietUntil, days: texts.quietDays }
     : null
+
+const limitOf = ({ messagesPerHour }: ChannelTexts): number | null =>
+  String(messagesPerHour).trim() === '' ? null : Number(messagesPerHour)
 
 const digestOf = ({ kind, digestEvery: every, digestAt: at, digestZone: zone, digestWeekday }: ChannelTexts) =>
   every === 'off' || !takesReports(kind) ? null : { every, at, zone, weekday: Number(digestWeekday) }

@@ -15,6 +15,7 @@ import {
   IconWebhook
 } from '@tabler/icons-react'
 import { useMutation, useQuery } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
 import { type AlertChannel, AlertChannelSettings, type AlertTargetKind } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
@@ -26,7 +27,7 @@ import { formatCount, plural } from '../../ui/numbers.ts'
 import { OutcomeLine } from '../../ui/outcome-line.tsx'
 import { CodeBlock } from '../../ui/panel.tsx'
 import { RelativeTime } from '../../ui/time.tsx'
-import { CHANNEL_KINDS, digestWords, quietWords } from './alert-words.ts'
+import { CHANNEL_KINDS, digestWords, heldWords, limitWords, quietWords } from './alert-words.ts'
 import classes from './alerts.module.css'
 
 const ICONS: Record<AlertTargetKind, typeof IconMail> = {
@@ -46,7 +47,8 @@ const ICONS: Record<AlertTargetKind, typeof IconMail> = {
 export function ChannelRow({ channel, onEdit }: { channel: AlertChannel; onEdit: () => void }) {
   const { query } = useApi()
   const [isRemoving, setRemoving] = useState(false)
-  const { id, name, enabled, target, quiet, digest, problem, lastDeliveredAtMs, waiting, dead } = channel
+  const { id, name, enabled, target, quiet, digest, messagesPerHour, held, problem } = channel
+  const { lastDeliveredAtMs, waiting, dead } = channel
   const test = useMutation(
     query.alertChannels.test.mutationOptions({ onError: (error) => notifyError(`Could not test ${name}`, error) })
   )
@@ -70,9 +72,14 @@ export function ChannelRow({ channel, onEdit }: { channel: AlertChannel; onEdit:
           <Icon size={15} stroke={1.7} aria-hidden />
           <strong>{name}</strong>
         </div>
-        <p>{joinFacts(CHANNEL_KINDS[target.kind], placeWords(channel))}</p>
+        <p>{joinFacts(CHANNEL_KINDS[target.kind], placeWords(channel), limitWords(messagesPerHour))}</p>
         {quiet !== null && <p>Quiet hours {quietWords(quiet)}</p>}
         {digest !== null && <p>Report {digestWords(digest)}</p>}
+        {held !== null && (
+          <OutcomeLine tone="wait" role="status">
+            {heldWords(held)}. <Link to="/alerts">See all alerts</Link>
+          </OutcomeLine>
+        )}
         {problem !== null && (
           <OutcomeLine tone="wait" role="alert">
             {problem}
