@@ -179,16 +179,20 @@ export class AlertCommands {
     return { channel, ...(made !== null && { secret: made }) }
   }
 
-  /** Rejects with ALERT_CHANNEL_NOT_FOUND. */
+  /** Rejects with ALERT_CHANNEL_NOT_FOUND, and with BAD_INPUT for another kind. */
   async updateChannel({
     id,
     secret,
     ...settings
   }: AlertChannelSettings & { id: AlertChannelId; secret?: string | undefined }) {
     const before = await this.#require(id)
-    const isOtherPlace = placeOf(before.channel!.target) !== placeOf(settings.target)
+    const { target } = before.channel!
+    // A webhook signs with the secret: the password of a mail server could be guessed from what it signed.
+    if (target.kind !== settings.target.kind)
+      throw new ScrapdeckError('BAD_INPUT', `${before.name} keeps its kind (${target.kind}): add another channel.`)
+    const isOtherPlace = placeOf(target) !== placeOf(settings.target)
     // A secret stays where it was entered for: elsewhere, somebody else would receive it.
-    const kept = isOtherPlace && settings.target.kind !== 'webhook' ? null : before.sealedSecret
+    const kept = isOtherPlace && target.kind !== 'webhook' ? null : before.sealedSecret
     this.#checkChannel(settings, secret ?? kept)
     const sealedSecret = secret === undefined ? kept : await this.#parts.secretBox.seal(secret)
     const channel = await this.#put({ ...rowOf(settings), id, createdAtMs: before.createdAtMs, sealedSecret })
@@ -303,7 +307,6 @@ const rowOf = ({ name, enabled, target, quiet, digest }: AlertChannelSettings) =
 /** Who receives the secret of a channel. */
 const placeOf = (target: AlertChannelSettings['target']): string =>
   JSON.stringify([
-    target.kind,
     'host' in target ? [target.host, target.port, target.security] : null,
     'url' in target ? target.url : null
   ])
