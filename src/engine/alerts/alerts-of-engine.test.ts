@@ -157,3 +157,11 @@ it('lists alerts page by page, and loses none of those that ended in one moment'
   expect(await pages()).toEqual(['resolved Rule 0', 'resolved Rule 1', 'resolved Rule 2'])
   await expect(t.client.alerts.list({ before: '40' })).rejects.toMatchObject({ code: 'BAD_REQUEST' })
 })
+
+it('refuses a rule that names what no fact of its watch has, because it would never fire', async () => {
+  const refusal = { code: 'BAD_INPUT', message: expect.stringContaining('would never fire') }
+  await expect(aRule('node_down', { project: 'shop' as never })).rejects.toMatchObject(refusal)
+  await expect(aRule('queue_length', { nodeTag: 'eu' })).rejects.toMatchObject(refusal)
+  await expect(aRule('error_appears', { project: 'shop' as never, spider: 'prices' })).rejects.toMatchObject(refusal)
+  await aRule('node_down', { nodeTag: 'eu' })
+})

@@ -12,7 +12,7 @@ import type {
   AlertSilenceId,
   AlertScope
 } from '../../shared/contract/index.ts'
-import { ALERT_WATCHES } from '../../shared/alert-watches.ts'
+import { ALERT_WATCHES, SCOPE_OF, type ScopeField } from '../../shared/alert-watches.ts'
 import { isZone } from '../../shared/calendar/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { byWhomOr } from '../access/acting.ts'
@@ -47,6 +47,7 @@ const SILENCES_MAX = 1_000
 /** The noise of a rule is judged by this time. */
 const JUDGED_MS = 30 * 86_400_000
 const SILENCE_MAX_MS = 366 * 86_400_000
+const SCOPE_FIELDS: readonly ScopeField[] = ['project', 'spider', 'scheduleId', 'nodeId', 'nodeTag']
 const NOTICES_MAX = 50
 const FROM_THE_FIRST = '0'
 
@@ -247,12 +248,18 @@ export class AlertCommands {
     return { notices, after: rows.at(-1)?.id ?? after }
   }
 
-  /** Throws BAD_INPUT for a rule that its watch cannot have. */
-  checkFigures(settings: Pick<AlertRuleSettings, 'watch' | 'comparison' | 'project' | 'spider'>): void {
+  /** Throws BAD_INPUT for a rule that its watch cannot have, or that could never fire. */
+  checkFigures(settings: Pick<AlertRuleSettings, 'watch' | 'comparison'> & Record<ScopeField, string | null>): void {
     const watch = ALERT_WATCHES[settings.watch]
     const bad = (text: string) => new ScrapdeckError('BAD_INPUT', text)
     if (!(watch.compares as readonly string[]).includes(settings.comparison))
       throw bad(`A rule that tells when ${watch.label} compares with ${watch.compares.join(' or ')} only.`)
+    const fits = SCOPE_OF[settings.watch]
+    const named = SCOPE_FIELDS.find((field) => settings[field] !== null && !fits.includes(field))
+    if (named !== undefined)
+      throw bad(
+        `A rule that tells when ${watch.label} would never fire with ${named}. It can name ${fits.length === 0 ? 'nothing' : fits.join(', ')}.`
+      )
     if (settings.watch === 'spider_overdue' && (settings.project === null || settings.spider === null))
       throw bad('Name the project and the spider that must succeed: of all spiders, some are not meant to run.')
   }
