@@ -1,11 +1,9 @@
-import type { AlertNews, AlertSeverity, AlertView } from '../../shared/contract/index.ts'
-import { titleOf } from '../webhooks/channels/words.ts'
+import type { AlertNews, AlertView } from '../../shared/contract/index.ts'
+import { titleOf, worstOf } from '../webhooks/channels/words.ts'
 import type { AlertMessage, Episode } from './episodes.ts'
 
 /** Of each kind, in one message: more is read in the app. */
 const LISTED_MAX = 20
-
-const RANK: Record<AlertSeverity, number> = { critical: 2, warning: 1, info: 0 }
 
 /** What a message says, whatever the channel. Pure. */
 export function newsOf({ kind, ruleId, groupId, firing, resolved, stillFiring }: AlertMessage): AlertNews {
@@ -21,9 +19,6 @@ export function newsOf({ kind, ruleId, groupId, firing, resolved, stillFiring }:
     stillFiring
   }
 }
-
-const worstOf = (alerts: readonly Episode[]): AlertSeverity =>
-  alerts.map(({ severity }) => severity).reduce((one, other) => (RANK[one] >= RANK[other] ? one : other))
 
 const viewOf = ({
   id,
