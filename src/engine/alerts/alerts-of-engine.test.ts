@@ -165,3 +165,11 @@ it('refuses a rule that names what no fact of its watch has, because it would ne
   await expect(aRule('error_appears', { project: 'shop' as never, spider: 'prices' })).rejects.toMatchObject(refusal)
   await aRule('node_down', { nodeTag: 'eu' })
 })
+
+it('goes on telling a desktop whose last message was lost with a restored backup', async () => {
+  const { channel } = await t.client.alertChannels.create({ name: 'desk', target: { kind: 'desktop' } })
+  const lost = 'msg_zzzzzzzz_zzzz'
+  const { after } = await t.client.alerts.notices({ after: lost })
+  await t.client.alertChannels.test({ id: channel.id })
+  expect((await t.client.alerts.notices({ after })).notices).toMatchObject([{ title: 'Test: Scrapdeck' }])
+})

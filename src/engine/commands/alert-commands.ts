@@ -242,10 +242,12 @@ export class AlertCommands {
     const { store } = this.#parts
     const channels = (await this.#stored()).filter(({ channel }) => channel!.target.kind === 'desktop')
     const ids = channels.map(({ id }) => id)
-    if (after === null) return { notices: [], after: (await store.findNewestDelivery(ids)) ?? FROM_THE_FIRST }
+    const newest = (await store.findNewestDelivery(ids)) ?? FROM_THE_FIRST
+    if (after === null) return { notices: [], after: newest }
     const rows = await store.listDeliveriesAfter(ids, after === FROM_THE_FIRST ? null : after, NOTICES_MAX)
     const notices = rows.map((row) => noticeOf(row, isShown)).filter((notice) => notice !== null)
-    return { notices, after: rows.at(-1)?.id ?? after }
+    // A restored backup, or a removed channel, may have taken the message that the caller knows.
+    return { notices, after: rows.at(-1)?.id ?? newest }
   }
 
   /** Throws BAD_INPUT for a rule that its watch cannot have, or that could never fire. */
