@@ -89,7 +89,16 @@ test('a connection that breaks is opened again, and what was told meanwhile is s
 test('an engine that always has more to tell is read in bounded rounds, and stops nothing else', async () => {
   const { t, seen, follow } = await open()
   let asked = 0
-  const notice = { id: '1', atMs: 0, groupId: 'g', severity: null, title: 'spam', body: '', alertIds: [], retryJobIds: [] }
+  const notice = {
+    id: '1',
+    atMs: 0,
+    groupId: 'g',
+    severity: null,
+    title: 'spam',
+    body: '',
+    alertIds: [],
+    retryJobIds: []
+  }
   const client = {
     ...{ events: t.client.events, system: t.client.system },
     alerts: {

@@ -173,3 +173,25 @@ it('goes on telling a desktop whose last message was lost with a restored backup
   await t.client.alertChannels.test({ id: channel.id })
   expect((await t.client.alerts.notices({ after })).notices).toMatchObject([{ title: 'Test: Scrapdeck' }])
 })
+
+it('does not tell that something fires after its end was told, though the first message had to wait for its receiver', async () => {
+  await aRule('node_down', { forSeconds: 0 })
+  isReceiverDown = true
+  t.node.isDown = true
+  const waiting = async () => (await t.client.alertChannels.list({})).channels[0]!
+  await t.until(async () => (await waiting()).problem !== null)
+  await t.clock.advanceBy(600_000)
+  isReceiverDown = false
+  t.node.isDown = false
+  await t.until(async () => told.length === 1)
+  await t.clock.advanceBy(3_600_000)
+  await t.until(async () => (await waiting()).waiting === 0)
+  expect(told.map(({ firing, resolved }) => [firing.length, resolved.length])).toEqual([
+    [0, 1],
+    [0, 1]
+  ])
+  expect(told[1]).toMatchObject({
+    title: expect.stringContaining('berlin'),
+    resolved: [{ resolvedAtMs: expect.any(Number) }]
+  })
+})

@@ -1,11 +1,14 @@
 import { Modal, MultiSelect, Select, TextInput } from '@mantine/core'
 import { useMemo } from 'react'
 import type { AlertRuleSettings } from '../../../shared/contract/index.ts'
-import { ALERT_WATCH_NAMES,
+import {
+  ALERT_WATCH_NAMES,
   ALERT_WATCHES,
   type AlertSubject,
   type AlertWatch,
-  subjectOf, SCOPE_OF } from '../../../shared/alert-watches.ts'
+  subjectOf,
+  SCOPE_OF
+} from '../../../shared/alert-watches.ts'
 import { useApi } from '../../api/api.tsx'
 import { useMay } from '../../api/use-me.ts'
 import { type AskedRule, closeAlertRuleEditor, useAlertRuleEditor } from '../../state/open-alert-rule.ts'
