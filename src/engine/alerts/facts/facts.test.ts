@@ -49,6 +49,7 @@ it('tells problems of schedules and of the service itself apart from those that 
       scheduleId: 'a'.repeat(32) as ScheduleId,
       project: 'shop'
     },
+    { ...of, id: 'schedule-name:Prices', title: '2 schedules are called Prices', scheduleId: 'a'.repeat(32) },
     { ...of, id: 'plain-http', title: 'Plain HTTP' },
     { ...of, id: 'node:n1', title: 'north is down', nodeId: 'n1' },
     { ...of, id: 'spider:failed:shop/prices', title: 'shop/prices failed', project: 'shop', spider: 'prices' }
