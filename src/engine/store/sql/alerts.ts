@@ -3,6 +3,7 @@ import type {
   AlertRule,
   AlertRuleId,
   AlertRuleSettings,
+  AlertSeverity,
   AlertSilence,
   AlertSilenceId,
   ProjectName
@@ -26,12 +27,16 @@ const OF_PROJECTS = `(:projects IS NULL OR project ${ofGiven(':projects')})`
 /** The first part alone finds them in an index. */
 const AFTER = 'ended_at_ms <= :beforeMs AND (ended_at_ms < :beforeMs OR id > :beforeId)'
 
-/** Firing ones are few and listed whole; ended ones by when they ended. */
+/** Within JSON no text can look like this: its quotes are escaped. */
+const isOf = (severity: AlertSeverity) => `episode LIKE '%"severity":"${severity}"%'`
+const BY_SEVERITY = `CASE WHEN ${isOf('critical')} THEN 0 WHEN ${isOf('warning')} THEN 1 ELSE 2 END`
+
+/** Firing ones are few, the most severe first; ended ones by when they ended. */
 export const ALERTS_SQL = {
   unsettled: 'SELECT episode FROM alerts WHERE settled = 0 ORDER BY id',
   endedSince: 'SELECT episode FROM alerts WHERE ended_at_ms > ? AND settled = 1 ORDER BY ended_at_ms, id',
   firing: `SELECT episode FROM alerts WHERE settled = 0 AND state IN ('firing', 'calming')
-    AND (:ruleId IS NULL OR rule_id = :ruleId) AND ${OF_PROJECTS} ORDER BY fired_at_ms DESC, id LIMIT :limit`,
+    AND (:ruleId IS NULL OR rule_id = :ruleId) AND ${OF_PROJECTS} ORDER BY ${BY_SEVERITY}, fired_at_ms DESC, id LIMIT :limit`,
   ended: `SELECT episode FROM alerts WHERE state = 'resolved' AND ${AFTER} AND ${OF_PROJECTS}
     ORDER BY ended_at_ms DESC, id LIMIT :limit`,
   endedOfRule: `SELECT episode FROM alerts WHERE rule_id = :ruleId AND state = 'resolved' AND ${AFTER}
