@@ -5,8 +5,8 @@ import { titleOf, worstOf } from './words.ts'
 export type ReadEnds = (ids: AlertId[]) => Promise<ReadonlyMap<AlertId, number>>
 
 /**
- * A message that could not be sent at once, as it is true now: the end of an alert may have been told before it. Without
- * this, people were left with an alert that is over. Pure.
+ * A message that could not be sent at once, as it is true now: the end of an alert may have been told before it, and
+ * people would be left with an alert that is over. Pure.
  */
 export function asOfNow(news: AlertNews, ends: ReadonlyMap<AlertId, number>): AlertNews {
   const firing = news.firing.filter(({ id }) => !ends.has(id))
