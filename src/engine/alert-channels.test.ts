@@ -50,6 +50,21 @@ test('a channel is checked when it is made, tried at once, and never shows its s
   expect(JSON.stringify([made, tried, await alertChannels.list({})])).not.toContain('hunter2')
 })
 
+test('a channel keeps its kind: the password of a mail server never signs what goes to a webhook', async () => {
+  await using engine = await openEngine()
+  const { alertChannels } = engine.client
+  const mail = { ...{ to: ['team@example.org'], from: 'deck@example.org', host: 'mail.example.org' }, username: 'deck' }
+  const { channel } = await alertChannels.create({
+    ...{ name: 'Mail', target: { kind: 'email', ...mail } },
+    secret: 'hunter2'
+  })
+  const target = { kind: 'webhook' as const, url: 'https://evil.example/hook' }
+  await expect(alertChannels.update({ id: channel.id, name: 'Mail', target })).rejects.toMatchObject({
+    code: 'BAD_INPUT'
+  })
+  expect((await alertChannels.list({})).channels).toMatchObject([{ target: { kind: 'email' }, hasSecret: true }])
+})
+
 test('a command is one that the configuration names', async () => {
   await using engine = await openEngine()
   const { alertChannels } = engine.client

@@ -85,3 +85,54 @@ test('a connection that breaks is opened again, and what was told meanwhile is s
   await t.clock.advanceBy(20_000)
   expect(seen.notices).toHaveLength(1)
 })
+
+test('an engine that always has more to tell is read in bounded rounds, and stops nothing else', async () => {
+  const { t, seen, follow } = await open()
+  let asked = 0
+  const notice = {
+    id: '1',
+    atMs: 0,
+    groupId: 'g',
+    severity: null,
+    title: 'spam',
+    body: '',
+    alertIds: [],
+    retryJobIds: []
+  }
+  const client = {
+    ...{ events: t.client.events, system: t.client.system },
+    alerts: {
+      list: t.client.alerts.list,
+      notices: async () => {
+        asked += 1
+        if (asked > 1_000) throw new Error('asked without end')
+        return { notices: [notice], after: `msg_1_${asked}` }
+      }
+    }
+  } as unknown as EngineReads
+  void follow(client)
+  await t.until(async () => seen.alerts.length > 0)
+  expect(asked).toBeLessThanOrEqual(50)
+  expect(seen.broken).toBe(0)
+})
+
+test('what is told after many messages that may not be seen is shown without waiting for another change', async () => {
+  const { t, seen, follow } = await open()
+  const pages = [
+    { notices: [], after: '0' },
+    { notices: [], after: 'msg_1_1' },
+    {
+      notices: [
+        { id: '1', atMs: 0, groupId: 'g', severity: null, title: 'seen', body: '', alertIds: [], retryJobIds: [] }
+      ],
+      after: 'msg_1_2'
+    }
+  ]
+  const client = {
+    ...{ events: t.client.events, system: t.client.system },
+    alerts: { list: t.client.alerts.list, notices: async () => pages.shift() ?? { notices: [], after: 'msg_1_2' } }
+  } as unknown as EngineReads
+  void follow(client)
+  await t.until(async () => seen.alerts.length > 0)
+  expect(seen.notices).toEqual(['seen'])
+})

@@ -18,6 +18,8 @@ export const ALERTS_MAX = 100
 /** In a storm, what there is to show is read at most this often. */
 const READ_EVERY_MS = 1_000
 const AGAIN_MS = 5_000
+/** Pages of messages that are read at once: another engine may always claim to have more. */
+const PAGES_AT_ONCE = 20
 
 /**
  * Calls `shown` with what there is and after each change, until the signal aborts. What channels of the desktop are
@@ -59,23 +61,26 @@ export async function followEngine(
   async function readAlerts(until: AbortSignal): Promise<void> {
     while (!until.aborted) {
       alertsOutdated = Promise.withResolvers()
-      await readNotices(until)
+      const isMore = await readNotices(until)
       const { alerts } = await client.alerts.list({ state: 'firing', limit: ALERTS_MAX }, { signal: until })
       shown.alerts(alerts.filter(needsSomebody).length)
       await sleep(clock, READ_EVERY_MS, until)
-      await Promise.race([alertsOutdated.promise, aborted(until)])
+      if (!isMore) await Promise.race([alertsOutdated.promise, aborted(until)])
     }
   }
 
-  async function readNotices(until: AbortSignal): Promise<void> {
+  /** Returns whether there are more. A page may be empty, because all of it is of what the caller may not see. */
+  async function readNotices(until: AbortSignal): Promise<boolean> {
     const told: AlertNotice[] = []
-    for (let isMore = true; isMore; ) {
+    let isMore = true
+    for (let page = 0; isMore && page < PAGES_AT_ONCE; page += 1) {
       const found = await client.alerts.notices({ after }, { signal: until })
+      isMore = found.after !== after
       after = found.after
       told.push(...found.notices)
-      isMore = found.notices.length > 0
     }
     if (told.length > 0) shown.notices(told)
+    return isMore
   }
 }
 

@@ -92,3 +92,27 @@ export const isBreach = (
   { comparison, threshold }: { comparison: 'at_least' | 'at_most'; threshold: number },
   value: number
 ): boolean => (comparison === 'at_least' ? value >= threshold : value <= threshold)
+
+export type ScopeField = 'project' | 'spider' | 'scheduleId' | 'nodeId' | 'nodeTag'
+
+const OF_RUNS = ['project', 'spider', 'nodeId', 'nodeTag'] as const
+const OF_NODES = ['nodeId', 'nodeTag'] as const
+
+/** What a rule can name: only what the facts of its watch have. A rule that names anything else would never fire. */
+export const SCOPE_OF: Record<AlertWatch, readonly ScopeField[]> = {
+  spider_fails: OF_RUNS,
+  spider_items: OF_RUNS,
+  spider_errors: OF_RUNS,
+  spider_unusual: ['project', 'spider'],
+  spider_overdue: ['project', 'spider'],
+  job_runs_long: OF_RUNS,
+  job_waits_long: OF_RUNS,
+  error_appears: ['project'],
+  schedule_misses: ['project', 'scheduleId'],
+  node_down: OF_NODES,
+  node_stuck: OF_NODES,
+  queue_length: [],
+  disk_free: [],
+  certificate_days: [],
+  service_problem: []
+}

@@ -214,3 +214,41 @@ it('lists alerts page by page, and loses none of those that ended in one moment'
   expect(await pages()).toEqual(['resolved Rule 0', 'resolved Rule 1', 'resolved Rule 2'])
   await expect(t.client.alerts.list({ before: '40' })).rejects.toMatchObject({ code: 'BAD_REQUEST' })
 })
+
+it('refuses a rule that names what no fact of its watch has, because it would never fire', async () => {
+  const refusal = { code: 'BAD_INPUT', message: expect.stringContaining('would never fire') }
+  await expect(aRule('node_down', { project: 'shop' as never })).rejects.toMatchObject(refusal)
+  await expect(aRule('queue_length', { nodeTag: 'eu' })).rejects.toMatchObject(refusal)
+  await expect(aRule('error_appears', { project: 'shop' as never, spider: 'prices' })).rejects.toMatchObject(refusal)
+  await aRule('node_down', { nodeTag: 'eu' })
+})
+
+it('goes on telling a desktop whose last message was lost with a restored backup', async () => {
+  const { channel } = await t.client.alertChannels.create({ name: 'desk', target: { kind: 'desktop' } })
+  const lost = 'msg_zzzzzzzz_zzzz'
+  const { after } = await t.client.alerts.notices({ after: lost })
+  await t.client.alertChannels.test({ id: channel.id })
+  expect((await t.client.alerts.notices({ after })).notices).toMatchObject([{ title: 'Test: Scrapdeck' }])
+})
+
+it('does not tell that something fires after its end was told, though the first message had to wait for its receiver', async () => {
+  await aRule('node_down', { forSeconds: 0 })
+  isReceiverDown = true
+  t.node.isDown = true
+  const waiting = async () => (await t.client.alertChannels.list({})).channels[0]!
+  await t.until(async () => (await waiting()).problem !== null)
+  await t.clock.advanceBy(600_000)
+  isReceiverDown = false
+  t.node.isDown = false
+  await t.until(async () => told.length === 1)
+  await t.clock.advanceBy(3_600_000)
+  await t.until(async () => (await waiting()).waiting === 0)
+  expect(told.map(({ firing, resolved }) => [firing.length, resolved.length])).toEqual([
+    [0, 1],
+    [0, 1]
+  ])
+  expect(told[1]).toMatchObject({
+    title: expect.stringContaining('berlin'),
+    resolved: [{ resolvedAtMs: expect.any(Number) }]
+  })
+})

@@ -1,5 +1,5 @@
-import { type AlertNews, type AlertSeverity, type AlertView, rankOf } from '../../shared/contract/index.ts'
-import { titleOf } from '../webhooks/channels/words.ts'
+import type { AlertNews, AlertView } from '../../shared/contract/index.ts'
+import { titleOf, worstOf } from '../webhooks/channels/words.ts'
 import type { AlertMessage, Episode } from './episodes.ts'
 
 /** Of each kind, in one message: more is read in the app. */
@@ -19,9 +19,6 @@ export function newsOf({ kind, ruleId, groupId, firing, resolved, stillFiring, l
     ...{ stillFiring, limit }
   }
 }
-
-const worstOf = (alerts: readonly Episode[]): AlertSeverity =>
-  alerts.map(({ severity }) => severity).reduce((one, other) => (rankOf(one) >= rankOf(other) ? one : other))
 
 const viewOf = ({
   id,

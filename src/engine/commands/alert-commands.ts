@@ -11,7 +11,7 @@ import type {
   AlertSilence,
   AlertSilenceId
 } from '../../shared/contract/index.ts'
-import { ALERT_WATCHES } from '../../shared/alert-watches.ts'
+import { ALERT_WATCHES, SCOPE_OF, type ScopeField } from '../../shared/alert-watches.ts'
 import { areApart, isZone, windowFrom } from '../../shared/calendar/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { byWhomOr } from '../access/acting.ts'
@@ -46,6 +46,7 @@ const SILENCES_MAX = 1_000
 /** The noise of a rule is judged by this time. */
 const JUDGED_MS = 30 * 86_400_000
 const SILENCE_MAX_MS = 366 * 86_400_000
+const SCOPE_FIELDS: readonly ScopeField[] = ['project', 'spider', 'scheduleId', 'nodeId', 'nodeTag']
 const NOTICES_MAX = 50
 const FROM_THE_FIRST = '0'
 
@@ -173,16 +174,20 @@ export class AlertCommands {
     return { channel, ...(made !== null && { secret: made }) }
   }
 
-  /** Rejects with ALERT_CHANNEL_NOT_FOUND. */
+  /** Rejects with ALERT_CHANNEL_NOT_FOUND, and with BAD_INPUT for another kind. */
   async updateChannel({
     id,
     secret,
     ...settings
   }: AlertChannelSettings & { id: AlertChannelId; secret?: string | undefined }) {
     const before = await this.#require(id)
-    const isOtherPlace = placeOf(before.channel!.target) !== placeOf(settings.target)
+    const { target } = before.channel!
+    // A webhook signs with the secret: the password of a mail server could be guessed from what it signed.
+    if (target.kind !== settings.target.kind)
+      throw new ScrapdeckError('BAD_INPUT', `${before.name} keeps its kind (${target.kind}): add another channel.`)
+    const isOtherPlace = placeOf(target) !== placeOf(settings.target)
     // A secret stays where it was entered for: elsewhere, somebody else would receive it.
-    const kept = isOtherPlace && settings.target.kind !== 'webhook' ? null : before.sealedSecret
+    const kept = isOtherPlace && target.kind !== 'webhook' ? null : before.sealedSecret
     this.#checkChannel(settings, secret ?? kept)
     const sealedSecret = secret === undefined ? kept : await this.#parts.secretBox.seal(secret)
     const channel = await this.#put({ ...rowOf(settings), id, createdAtMs: before.createdAtMs, sealedSecret })
@@ -231,18 +236,26 @@ export class AlertCommands {
     const { store } = this.#parts
     const channels = (await this.#stored()).filter(({ channel }) => channel!.target.kind === 'desktop')
     const ids = channels.map(({ id }) => id)
-    if (after === null) return { notices: [], after: (await store.findNewestDelivery(ids)) ?? FROM_THE_FIRST }
+    const newest = (await store.findNewestDelivery(ids)) ?? FROM_THE_FIRST
+    if (after === null) return { notices: [], after: newest }
     const rows = await store.listDeliveriesAfter(ids, after === FROM_THE_FIRST ? null : after, NOTICES_MAX)
     const notices = rows.map((row) => noticeOf(row, isShown)).filter((notice) => notice !== null)
-    return { notices, after: rows.at(-1)?.id ?? after }
+    // A restored backup, or a removed channel, may have taken the message that the caller knows.
+    return { notices, after: rows.at(-1)?.id ?? newest }
   }
 
-  /** Throws BAD_INPUT for a rule that its watch cannot have. */
-  checkFigures(settings: Pick<AlertRuleSettings, 'watch' | 'comparison' | 'project' | 'spider'>): void {
+  /** Throws BAD_INPUT for a rule that its watch cannot have, or that could never fire. */
+  checkFigures(settings: Pick<AlertRuleSettings, 'watch' | 'comparison'> & Record<ScopeField, string | null>): void {
     const watch = ALERT_WATCHES[settings.watch]
     const bad = (text: string) => new ScrapdeckError('BAD_INPUT', text)
     if (!(watch.compares as readonly string[]).includes(settings.comparison))
       throw bad(`A rule that tells when ${watch.label} compares with ${watch.compares.join(' or ')} only.`)
+    const fits = SCOPE_OF[settings.watch]
+    const named = SCOPE_FIELDS.find((field) => settings[field] !== null && !fits.includes(field))
+    if (named !== undefined)
+      throw bad(
+        `A rule that tells when ${watch.label} would never fire with ${named}. It can name ${fits.length === 0 ? 'nothing' : fits.join(', ')}.`
+      )
     if (settings.watch === 'spider_overdue' && (settings.project === null || settings.spider === null))
       throw bad('Name the project and the spider that must succeed: of all spiders, some are not meant to run.')
   }
@@ -315,7 +328,6 @@ const rowOf = ({ name, enabled, target, quiet, digest, messagesPerHour }: AlertC
 /** Who receives the secret of a channel. */
 const placeOf = (target: AlertChannelSettings['target']): string =>
   JSON.stringify([
-    target.kind,
     'host' in target ? [target.host, target.port, target.security] : null,
     'url' in target ? target.url : null
   ])

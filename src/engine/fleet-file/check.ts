@@ -252,7 +252,7 @@ async function checkItem(step: Step, checks: FleetChecks): Promise<void> {
 }
 
 function checkAlert(item: FileAlert, known: Parameters<typeof missingNames>[1], { alerts }: FleetChecks): void {
-  alerts.checkFigures(withUsual(item))
+  alerts.checkFigures({ ...withUsual(item), nodeId: item.node, scheduleId: item.schedule })
   const missing = missingNames(item, known)
   if (missing !== null) throw new Error(missing)
 }

@@ -16,7 +16,12 @@ import type {
 import { type ChannelTrouble, readChannelTroubles } from './channel-problems.ts'
 import { findLongWaits, type LongWait } from './long-waits.ts'
 import { listProblems, type ProblemsInput } from './problems.ts'
-import { NO_SCHEDULE_TROUBLES, readScheduleTroubles, type ScheduleTroubles } from './schedule-problems.ts'
+import {
+  allScheduleProblems,
+  NO_SCHEDULE_TROUBLES,
+  readScheduleTroubles,
+  type ScheduleTroubles
+} from './schedule-problems.ts'
 
 type ReadHere = 'recentFailures' | 'longWaits' | 'schedules' | 'namesakes' | 'channels' | 'untoldPlugins'
 
@@ -83,6 +88,11 @@ export class ProblemWatch {
       channels: this.#channels,
       untoldPlugins: this.#untoldPlugins
     })
+  }
+
+  /** Also those that `current` has no room for. */
+  ofSchedules(): Problem[] {
+    return allScheduleProblems(this.#schedules)
   }
 
   /** Call when a problem's cause may have changed: checks soon, once for all calls until then. */

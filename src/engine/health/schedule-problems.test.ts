@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, it } from 'vitest'
 import type { NewFiring, StoredSchedule } from '../store/records.ts'
 import { aNewFiring, aNewJob, aStoredSchedule } from '../testing/builders.ts'
 import { openTemporaryStore, type TemporaryStore } from '../testing/temporary-store.ts'
-import { readScheduleTroubles, scheduleProblems } from './schedule-problems.ts'
+import { allScheduleProblems, readScheduleTroubles, scheduleProblems } from './schedule-problems.ts'
 
 const NOW_MS = 1_900_000_000_000
 let temporary: TemporaryStore
@@ -60,4 +60,26 @@ it('what the ticker paused because it fails is a problem; what is over, or was p
     'error: a was paused: its last 3 runs failed; fix the cause, then resume it',
     'error: b was paused: its rules can no longer be read; correct them, then resume it'
   ])
+})
+
+it('alerts hear of each schedule that missed its time, of which the overview shows twenty', async () => {
+  for (let at = 0; at < 30; at += 1) await fire(await put(), { state: 'missed', reason: 'out_of_window' })
+  const found = await readScheduleTroubles(temporary.store, NOW_MS)
+  expect(scheduleProblems(found, NOW_MS)).toHaveLength(20)
+  expect(allScheduleProblems(found)).toHaveLength(30)
+})
+
+it('a schedule that fails each minute does not hide that those of others were missed or failed', async () => {
+  const [missed, failed, noisy] = [await put(), await put(), await put()]
+  await fire(missed, { state: 'missed', reason: 'out_of_window' })
+  await fire(failed, { state: 'failed', reason: 'refused' })
+  const scheduleId = noisy.id
+  const failing = { scheduleId, atMs: NOW_MS - 50_000, state: 'failed', reason: 'refused' } as const
+  await temporary.store.fire(
+    Array.from({ length: 600 }, (_, at) => aNewFiring({ ...failing, nominalMs: NOW_MS - 60_000 + at }))
+  )
+  const ids = allScheduleProblems(await readScheduleTroubles(temporary.store, NOW_MS)).map(({ id }) => id)
+  expect(ids.toSorted()).toEqual(
+    [`schedule-missed:${missed.id}`, `schedule-refused:${failed.id}`, `schedule-refused:${noisy.id}`].toSorted()
+  )
 })

@@ -19,7 +19,10 @@ export interface ScheduleTroubles {
 export const NO_SCHEDULE_TROUBLES: ScheduleTroubles = { stopped: [], missed: [], refused: [], chains: [] }
 
 const DAY_MS = 86_400_000
-const FIRINGS_READ = 500
+const FIRINGS_AT_ONCE = 500
+/** Of each state. One schedule that fails each minute has 1,440 a day, which must not hide the others. */
+const FIRINGS_READ = 10_000
+const STOPPED_READ = 500
 const SHOWN_MAX = 20
 
 /** Reads a few pages by index, however many schedules and firings there are. */
@@ -27,16 +30,14 @@ export async function readScheduleTroubles(
   store: FiringReader & ScheduleReader & ChainStore,
   nowMs: number
 ): Promise<ScheduleTroubles> {
-  const [stopped, rows, all] = await Promise.all([
-    store.pageSchedules({ pausedBy: ['failures', 'invalid'] }, { after: null, limit: SHOWN_MAX }),
-    store.listFirings({ states: ['missed', 'failed'] }, { before: null, limit: FIRINGS_READ }),
+  const [stopped, missing, failed, all] = await Promise.all([
+    store.pageSchedules({ pausedBy: ['failures', 'invalid'] }, { after: null, limit: STOPPED_READ }),
+    readFirings(store, 'missed', nowMs - DAY_MS),
+    readFirings(store, 'failed', nowMs - DAY_MS),
     store.listChains()
   ])
   const chains = all.filter(({ settings, problem }) => settings.enabled && problem !== null)
-  const bySchedule = Map.groupBy(
-    rows.filter(({ atMs }) => nowMs - atMs < DAY_MS),
-    ({ scheduleId }) => scheduleId
-  )
+  const bySchedule = Map.groupBy([...missing, ...failed], ({ scheduleId }) => scheduleId)
   if (bySchedule.size === 0) return { ...NO_SCHEDULE_TROUBLES, stopped: stopped.schedules, chains }
   const schedules = await store.getSchedules([...bySchedule.keys()])
   const newest = await store.listRecentFirings([...bySchedule.keys()], 1)
@@ -51,19 +52,50 @@ export async function readScheduleTroubles(
   return { stopped: stopped.schedules, missed: missed.filter(({ firings }) => firings.length > 0), refused, chains }
 }
 
-export function scheduleProblems({ stopped, missed, refused, chains }: ScheduleTroubles, nowMs: number): Problem[] {
+/** Newest first. */
+async function readFirings(store: FiringReader, state: 'missed' | 'failed', afterMs: number): Promise<StoredFiring[]> {
+  const firings: StoredFiring[] = []
+  let before: number | null = null
+  for (let read = 0; read < FIRINGS_READ; read += FIRINGS_AT_ONCE) {
+    const page: StoredFiring[] = await store.listFirings({ states: [state] }, { before, limit: FIRINGS_AT_ONCE })
+    firings.push(...page.filter(({ atMs }) => atMs > afterMs))
+    const last = page.at(-1)
+    if (last === undefined || page.length < FIRINGS_AT_ONCE || last.atMs <= afterMs) break
+    before = last.id
+  }
+  return firings
+}
+
+/** As the overview shows them: the first of each kind, and how long ago. */
+export function scheduleProblems(troubles: ScheduleTroubles, nowMs: number): Problem[] {
+  const { stopped, missed, refused, chains } = troubles
+  const shown = {
+    ...{ stopped: stopped.slice(0, SHOWN_MAX), missed: missed.slice(0, SHOWN_MAX) },
+    ...{ refused: refused.slice(0, SHOWN_MAX), chains: chains.slice(0, SHOWN_MAX) }
+  }
+  const agesMs = new Map(refused.map(({ schedule, firing }) => [refusedId(schedule), nowMs - firing.atMs]))
+  return allScheduleProblems(shown).map((problem) => {
+    const ageMs = agesMs.get(problem.id)
+    return ageMs === undefined ? problem : { ...problem, text: `${problem.text}; ${formatAge(ageMs)} ago` }
+  })
+}
+
+const refusedId = ({ id }: StoredSchedule): string => `schedule-refused:${id}`
+
+/** All of them, with texts that do not change with time alone. */
+export function allScheduleProblems({ stopped, missed, refused, chains }: ScheduleTroubles): Problem[] {
   return [
-    ...refused.slice(0, SHOWN_MAX).map(
+    ...refused.map(
       ({ schedule, firing }): Problem => ({
         ...about(schedule),
-        id: `schedule-refused:${schedule.id}`,
+        id: refusedId(schedule),
         severity: 'error',
         title: `${schedule.settings.name} could not create jobs`,
-        text: `${firing.text.replace(/\.$/, '')}; ${formatAge(nowMs - firing.atMs)} ago`,
+        text: firing.text.replace(/\.$/, ''),
         sinceMs: firing.atMs
       })
     ),
-    ...chains.slice(0, SHOWN_MAX).map(
+    ...chains.map(
       ({ id, settings, problem }): Problem => ({
         ...{ nodeId: null, project: settings.run.project, spider: null, mend: 'open_schedules' },
         id: `chain-refused:${id}`,
@@ -87,7 +119,7 @@ export function scheduleProblems({ stopped, missed, refused, chains }: ScheduleT
         sinceMs: schedule.changedAtMs
       })
     ),
-    ...missed.slice(0, SHOWN_MAX).map(({ schedule, firings }): Problem => {
+    ...missed.map(({ schedule, firings }): Problem => {
       const count = firings.reduce((sum, firing) => sum + firing.count, 0)
       return {
         ...about(schedule),

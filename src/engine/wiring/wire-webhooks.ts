@@ -1,3 +1,4 @@
+import type { AlertId } from '../../shared/contract/index.ts'
 import { WebhookCommands } from '../commands/webhook-commands.ts'
 import type { StoredDelivery, StoredWebhook } from '../store/records.ts'
 import { createAddressGuard } from '../webhooks/addresses.ts'
@@ -31,7 +32,9 @@ export function wireWebhooks(
   // Loaded for the first delivery, with its HTTP client.
   const loadPost = async () => (await import('../webhooks/post.ts')).createPost({ guard, clock })
   const post: Post = parts.post ?? (async (request) => (await (loading ??= loadPost()))(request))
-  const channels = createChannels({ ...parts, guard, post })
+  const readEnds = async (ids: AlertId[]) =>
+    new Map((await parts.store.getAlerts(ids)).flatMap(({ id, resolvedAtMs: at }) => (at === null ? [] : [[id, at]])))
+  const channels = createChannels({ ...parts, guard, post, readEnds })
   const deliverer = new Deliverer({
     ...parts,
     send(webhook, delivery) {

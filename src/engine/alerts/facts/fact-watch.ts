@@ -39,6 +39,7 @@ export interface FactWatchParts {
   disk: () => DiskState | null
   /** null: the service has none. */
   certificateEndsMs: () => number | null
+  /** Of two with the same id, the later one counts. */
   problems: () => readonly Problem[]
   waitingOf: (lane: string) => Waiting
 }
@@ -191,7 +192,7 @@ export class FactWatch {
 
   /** Since when is known of some only: of the others since they were seen, as a later time would begin them anew. */
   #problemsAt(nowMs: number): SeenProblem[] {
-    const found = this.#parts.problems()
+    const found = [...new Map(this.#parts.problems().map((problem) => [problem.id, problem])).values()]
     const seenMs = new Map(found.map(({ id }) => [id, this.#problemsSeenMs.get(id) ?? nowMs]))
     this.#problemsSeenMs = seenMs
     return found.map((problem) => ({ ...problem, sinceMs: problem.sinceMs ?? seenMs.get(problem.id)! }))

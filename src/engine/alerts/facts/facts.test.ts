@@ -4,7 +4,7 @@ import { aNodeId } from '../../../shared/testing/ids.ts'
 import type { FleetNode } from '../../nodes/fleet.ts'
 import { aJob } from '../../../shared/testing/builders.ts'
 import { diskFact, nodeFacts, type SeenProblem, scheduleFacts, serviceFacts } from './state-facts.ts'
-import { factsOfRuns } from './stored-facts.ts'
+import { errorFacts, factsOfRuns, overdueFacts } from './stored-facts.ts'
 
 const nodes = { nodeOf: () => undefined }
 const aNode = (health: string, problem: string | null = null) =>
@@ -49,6 +49,7 @@ it('tells problems of schedules and of the service itself apart from those that 
       scheduleId: 'a'.repeat(32) as ScheduleId,
       project: 'shop'
     },
+    { ...of, id: 'schedule-name:Prices', title: '2 schedules are called Prices', scheduleId: 'a'.repeat(32) },
     { ...of, id: 'plain-http', title: 'Plain HTTP' },
     { ...of, id: 'node:n1', title: 'north is down', nodeId: 'n1' },
     { ...of, id: 'spider:failed:shop/prices', title: 'shop/prices failed', project: 'shop', spider: 'prices' }
@@ -59,4 +60,31 @@ it('tells problems of schedules and of the service itself apart from those that 
 
 it('says how much of the disk is free, in tenths of a percent', () => {
   expect(diskFact({ totalBytes: 1_000, freeBytes: 99, atMs: 1, fullAtMs: null })).toMatchObject({ value: 9.9 })
+})
+
+it('tells a new error although more than a page of older ones was logged after it', async () => {
+  const nowMs = 100 * 86_400_000
+  const group = { project: 'shop', title: 'KeyError', culprit: 'parse', jobCount: 1, reopenedAtMs: null }
+  const old = Array.from({ length: 600 }, (_, at) => ({
+    ...{ ...group, id: at + 2, firstSeenMs: 0, lastSeenMs: nowMs - at }
+  }))
+  const all = [...old, { ...group, id: 1, firstSeenMs: nowMs - 3_600_000, lastSeenMs: nowMs - 3_600_000 }]
+  const store = {
+    listErrorGroups: async (_filter: object, { before, limit }: { before: { id: number } | null; limit: number }) => {
+      const from = before === null ? 0 : all.findIndex(({ id }) => id === before.id) + 1
+      return all.slice(from, from + limit)
+    }
+  }
+  expect(await errorFacts(store as never, nowMs)).toMatchObject([{ key: '1' }])
+})
+
+it('counts a spider that never succeeded from the first rule that wants it to, whatever rules come later', async () => {
+  const rule = { enabled: true, watch: 'spider_overdue', project: 'shop', spider: 'prices' }
+  const hours = (count: number) => count * 3_600_000
+  const rules = [
+    { ...rule, createdAtMs: hours(0) },
+    { ...rule, createdAtMs: hours(30) }
+  ]
+  const store = { listSuccessfulRuns: async () => [] }
+  expect(await overdueFacts(store as never, rules as never, hours(31))).toMatchObject([{ value: 31 }])
 })

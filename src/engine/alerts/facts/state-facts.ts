@@ -97,7 +97,7 @@ export type SeenProblem = Problem & { sinceMs: number }
 /** Of schedules and chains that did not do what they should have done. */
 export const scheduleFacts = (problems: readonly SeenProblem[]): Fact[] =>
   problems
-    .filter(({ id }) => /^(schedule|chain)-/.test(id))
+    .filter(({ id }) => /^(schedule-(refused|paused|missed)|chain-refused):/.test(id))
     .map(({ id, title, text, sinceMs, project, scheduleId }) => ({
       ...{ watch: 'schedule_misses', key: id, value: 1, sinceMs, subject: title },
       ...{ text: `${title}: ${text}`, labels: { ...NO_LABELS, project, scheduleId: scheduleId ?? null } }

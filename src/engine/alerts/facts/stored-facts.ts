@@ -4,12 +4,14 @@ import type { FleetNode } from '../../nodes/fleet.ts'
 import type { NodeId } from '../../../shared/contract/index.ts'
 import { parseLane } from '../../store/lane.ts'
 import type { StoredErrorGroup, StoredJob } from '../../store/records.ts'
-import type { ErrorStore, FindingStore, JobReader, LaneReader } from '../../store/store.ts'
+import type { ErrorGroupPage, ErrorStore, FindingStore, JobReader, LaneReader } from '../../store/store.ts'
 import { type Fact, NO_LABELS } from '../fact.ts'
 
 export const RUNS_READ = 20
 const LANES_READ = 1_000
-const ERRORS_READ = 500
+const ERRORS_AT_ONCE = 500
+/** Of all that was logged within the last day, new or not. */
+const ERRORS_READ = 20_000
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
 
@@ -121,8 +123,16 @@ export async function waitingFacts(
 /** Open ones that appeared, or appeared again, within the last day. */
 export async function errorFacts(store: ErrorStore, nowMs: number): Promise<Fact[]> {
   const sinceMs = nowMs - DAY_MS
-  const groups = await store.listErrorGroups({ state: 'open' }, { before: null, limit: ERRORS_READ, sinceMs })
-  return groups.filter((group) => bornMs(group) >= sinceMs).map(errorFactOf)
+  const facts: Fact[] = []
+  let before: ErrorGroupPage['before'] = null
+  for (let read = 0; read < ERRORS_READ; read += ERRORS_AT_ONCE) {
+    const groups = await store.listErrorGroups({ state: 'open' }, { before, limit: ERRORS_AT_ONCE, sinceMs })
+    facts.push(...groups.filter((group) => bornMs(group) >= sinceMs).map(errorFactOf))
+    const last = groups.at(-1)
+    if (last === undefined || groups.length < ERRORS_AT_ONCE || last.lastSeenMs < sinceMs) break
+    before = { lastSeenMs: last.lastSeenMs, id: last.id }
+  }
+  return facts
 }
 
 export function errorFactOf(group: StoredErrorGroup): Fact {
@@ -138,10 +148,11 @@ export function errorFactOf(group: StoredErrorGroup): Fact {
 export const bornMs = ({ firstSeenMs, reopenedAtMs }: Pick<StoredErrorGroup, 'firstSeenMs' | 'reopenedAtMs'>): number =>
   Math.max(firstSeenMs, reopenedAtMs ?? 0)
 
-/** Of the spiders that rules want to see succeed; since the rule was made, if they never did. */
+/** Of the spiders that rules want to see succeed; since the first of these rules was made, if they never did. */
 export async function overdueFacts(store: FindingStore, rules: readonly AlertRule[], nowMs: number): Promise<Fact[]> {
   const wanted = rules.filter(({ enabled, watch }) => enabled && watch === 'spider_overdue')
-  const spiders = new Map(wanted.map((rule) => [`${rule.project}/${rule.spider}`, rule]))
+  const byAge = wanted.toSorted((one, other) => other.createdAtMs - one.createdAtMs)
+  const spiders = new Map(byAge.map((rule) => [`${rule.project}/${rule.spider}`, rule]))
   const facts: Fact[] = []
   for (const [subject, { project, spider, createdAtMs }] of spiders) {
     const [run] = await store.listSuccessfulRuns(project!, spider!, { upTo: null, limit: 1 })

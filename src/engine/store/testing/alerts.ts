@@ -258,6 +258,16 @@ export function describeAlerts(story: Story): void {
       expect(await list({}, { before: { endedAtMs: 40, id: '5' }, limit: 9 } as never)).toBe('43')
     })
 
+    test('of those that fire the most severe are listed first, whatever texts say: a storm hides none of them', async () => {
+      const storm = ['1', '2', '3'].map((id) =>
+        anEpisode(id, { severity: 'info', firedAtMs: 90, text: '"severity":"critical"' })
+      )
+      const old = [anEpisode('4', { firedAtMs: 5, severity: 'critical' }), anEpisode('5', { firedAtMs: 4 })]
+      await story.store.writeAlerts(aWrite({ episodes: [...storm, ...old] }))
+      const page = { before: null, limit: 2 } as never
+      expect(idsOf(await story.store.listAlerts({ state: 'firing' }, page))).toEqual(['4', '5'])
+    })
+
     test('those that ended in one moment are listed by their ids, and none is lost between two pages', async () => {
       const at = [settled('1', 30), ...['2', '3', '4', '5'].map((id) => settled(id, 20)), settled('6', 10)]
       await story.store.writeAlerts(aWrite({ episodes: at }))

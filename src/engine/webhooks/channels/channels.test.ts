@@ -3,6 +3,7 @@ import { expect, test } from 'vitest'
 import { deliveryOf, someNews } from '../../testing/alert-news.ts'
 import { aChannel, openBox, openChannels, openChannelServer } from '../../testing/channel-server.ts'
 import { newsIn } from './message.ts'
+import { titleOf } from './words.ts'
 
 test('a webhook gets what was recorded, of the type alert, signed', async () => {
   await using receiver = await openChannelServer([{ status: 204 }, { status: 410 }, { status: 204 }])
@@ -58,4 +59,8 @@ test('a secret that was sealed with another key, and a body that is none, are to
   expect(sealed).toEqual({ isGood: false, answer: expect.stringContaining('enter it again') })
   const broken = deliveryOf(someNews(), { body: '{"hunter2' })
   expect(await openChannels().send(channel, broken)).toEqual({ isGood: false, answer: 'sending failed (SyntaxError)' })
+})
+
+test('a long title is cut between characters: half a one is no text, and strict receivers refuse all of the JSON', () => {
+  expect(titleOf([{ text: '🕷'.repeat(150) }]).isWellFormed()).toBe(true)
 })

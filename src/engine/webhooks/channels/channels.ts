@@ -8,6 +8,7 @@ import type { Post } from '../post.ts'
 import { checkTarget } from './check-target.ts'
 import type { AlertCommand } from './command.ts'
 import { NO_EVIDENCE, type ReadEvidence } from './evidence.ts'
+import { asOfNow, type ReadEnds } from './late.ts'
 import { exampleNews, type Message, newsIn, type Sender } from './message.ts'
 import { newsOfReport, reportIn } from './report.ts'
 import type { Links } from './words.ts'
@@ -45,6 +46,8 @@ export interface ChannelsParts {
   links?: Links | undefined
   /** Of what e-mails show besides. Default: nothing. */
   readEvidence?: ReadEvidence | undefined
+  /** For messages that had to wait. Default: all that fired still does. */
+  readEnds?: ReadEnds | undefined
   /** Programs that the operator's configuration names. */
   commands?: readonly AlertCommand[] | undefined
   /** Modules that it names. Default: none. */
@@ -71,6 +74,7 @@ export function createChannels(parts: ChannelsParts): Channels {
     post,
     links = { base: null },
     readEvidence = async () => NO_EVIDENCE,
+    readEnds = async () => new Map(),
     commands = [],
     plugins = NO_PLUGINS,
     seams = {}
@@ -97,14 +101,23 @@ export function createChannels(parts: ChannelsParts): Channels {
     desktop: async () => async () => ({ isGood: true, answer: 'shown in the app' })
   }
 
-  async function deliver(channel: StoredWebhook, message: Pick<Message, 'id' | 'body' | 'madeAtMs' | 'say'>) {
+  async function deliver(
+    channel: StoredWebhook,
+    message: Pick<Message, 'id' | 'body' | 'madeAtMs' | 'say'>,
+    tries = 0
+  ) {
     try {
       const target = channel.channel!.target
       const secret = await openSecret(channel)
       const send = (await senders[target.kind]()) as Sender<AlertTargetKind>
       const report = reportIn(message.body)
-      const news = report === null ? newsIn(message.body) : newsOfReport(report)
-      return await send({ ...message, target, channel, secret, news, report })
+      if (report !== null)
+        return await send({ ...message, target, channel, secret, news: newsOfReport(report), report })
+      const recorded = newsIn(message.body)
+      const news = tries === 0 ? recorded : asOfNow(recorded, await readEnds(recorded.firing.map(({ id }) => id)))
+      const body =
+        news === recorded ? message.body : JSON.stringify({ ...(JSON.parse(message.body) as object), data: news })
+      return await send({ ...message, target, channel, secret, body, news, report })
     } catch (error) {
       // Its text could hold a secret, whoever wrote it: ours do not.
       const answer = error instanceof SealedElsewhere ? error.message : `sending failed (${(error as Error).name})`
@@ -126,8 +139,8 @@ export function createChannels(parts: ChannelsParts): Channels {
 
   return {
     check: (target, hasSecret) => checkTarget(target, hasSecret, { guard, commands, plugins: plugins.alertNames() }),
-    send: (channel, { id, body, madeAtMs }) =>
-      inOrder(channel.id, () => deliver(channel, { id, body, madeAtMs, say: () => {} })),
+    send: (channel, { id, body, madeAtMs, tries }) =>
+      inOrder(channel.id, () => deliver(channel, { id, body, madeAtMs, say: () => {} }, tries)),
     async test(channel) {
       const conversation: string[] = []
       const say = (line: string) => {
@@ -146,10 +159,7 @@ export function createChannels(parts: ChannelsParts): Channels {
   }
 }
 
-/**
- * One message of a channel at a time, in the order in which they came: an end that overtook its beginning would leave
- * people with an alert that is over.
- */
+/** One message of a channel at a time, in the order in which they came; one that failed comes later (late.ts). */
 function createQueues() {
   const last = new Map<string, Promise<SendResult>>()
   return (id: string, send: () => Promise<SendResult>): Promise<SendResult> => {

@@ -2,6 +2,7 @@ import { expect, test } from 'vitest'
 import type { AlertTarget } from '../../../shared/contract/index.ts'
 import { createAddressGuard } from '../addresses.ts'
 import { checkTarget } from './check-target.ts'
+import { problemOfAddress } from './post-json.ts'
 
 const MAIL: Extract<AlertTarget, { kind: 'email' }> = {
   kind: 'email',
@@ -94,4 +95,12 @@ test('those without a secret need none, and without any command in the configura
   const none = () =>
     checkTarget({ kind: 'command', command: 'a' }, false, { guard: createAddressGuard([]), commands: [], plugins: [] })
   expect(none).toThrow('add one to alert_commands first')
+})
+
+test('a secret goes without TLS to this machine and private networks only', () => {
+  expect(problemOfAddress('http://93.184.216.34/hook')).toMatch(/https/)
+  expect(problemOfAddress('http://[2606:4700::1111]/hook')).toMatch(/https/)
+  expect(problemOfAddress('http://chat.example.org/hook')).toMatch(/https/)
+  for (const host of ['127.0.0.1', 'localhost', '10.1.2.3', '[::1]'])
+    expect(problemOfAddress(`http://${host}/hook`)).toBeNull()
 })

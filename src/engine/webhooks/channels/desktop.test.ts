@@ -48,6 +48,12 @@ test('whoever sees one project gets what is of it, and not how much else there i
   expect(noticeOf(deliveryOf(someNews()), onlyShop)).toBeNull()
 })
 
+test('whoever sees one project learns nothing of the others from a message that lists only that project', () => {
+  const news = someNews({ severity: 'critical', firing: [aRunAlert()], moreFiring: 7, moreResolved: 3 })
+  const notice = noticeOf(deliveryOf(news), onlyShop)!
+  expect(notice).toMatchObject({ title: 'Warning: shop/prices', severity: 'warning', body: aRunAlert().text })
+})
+
 test('whatever texts say, a notice is short, is as the contract says, and steers no display', () => {
   fc.assert(
     fc.property(hostileNews(25), fc.constantFrom('shop' as ProjectName, null), (news, project) => {

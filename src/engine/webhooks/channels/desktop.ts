@@ -2,7 +2,7 @@ import type { AlertNews, AlertNotice, AlertView } from '../../../shared/contract
 import { subjectOf as kindOfSubject } from '../../../shared/alert-watches.ts'
 import type { StoredDelivery } from '../../store/records.ts'
 import { newsIn } from './message.ts'
-import { moodOf, oneLine, subjectOf, titleOf, wordOf } from './words.ts'
+import { moodOf, oneLine, subjectOf, titleOf, wordOf, worstOf } from './words.ts'
 
 /** What systems show of a notification before they cut it off. */
 const TITLE_MAX = 100
@@ -17,7 +17,8 @@ export function noticeOf(
   { id, body, madeAtMs }: Pick<StoredDelivery, 'id' | 'body' | 'madeAtMs'>,
   isShown: (of: { project: string | null }) => boolean
 ): AlertNotice | null {
-  const news = seenNews(newsIn(body), ({ labels }) => isShown(labels))
+  const all = newsIn(body)
+  const news = isShown({ project: null }) ? all : seenNews(all, ({ labels }) => isShown(labels))
   if (news === null) return null
   const { firing, resolved, moreFiring, moreResolved, groupId } = news
   const mood = moodOf(news)
@@ -45,13 +46,15 @@ function linesOf({ kind, firing, resolved, moreResolved }: AlertNews, count: num
   ]
 }
 
-/** How many there are beyond those listed is not told to whoever may not see some of them. */
+/** Whose those beyond the listed ones are is not recorded: how many there are is not told either. */
 function seenNews(news: AlertNews, isSeen: (alert: AlertView) => boolean): AlertNews | null {
   const [firing, resolved] = [news.firing.filter(isSeen), news.resolved.filter(isSeen)]
   if (firing.length + resolved.length === 0) return null
-  if (firing.length === news.firing.length && resolved.length === news.resolved.length) return news
-  const title = titleOf(firing.length > 0 ? firing : resolved)
-  return { ...news, title, firing, resolved, moreFiring: 0, moreResolved: 0 }
+  const shown = firing.length > 0 ? firing : resolved
+  return {
+    ...{ ...news, title: titleOf(shown), severity: worstOf(shown) },
+    ...{ firing, resolved, moreFiring: 0, moreResolved: 0 }
+  }
 }
 
 /** What was wrong with a run is known once it has ended. */

@@ -1,7 +1,8 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
-import { aRunAlert, deliveryOf, hostileNews, someNews } from '../../testing/alert-news.ts'
+import { stateOf } from '../../health/channel-problems.ts'
+import { aRunAlert, deliveryOf, hostileNews, NOW_MS, someNews } from '../../testing/alert-news.ts'
 import { aChannel, LINKS, openChannels, openChannelServer } from '../../testing/channel-server.ts'
 import { discordMessage } from './discord.ts'
 
@@ -80,6 +81,10 @@ test('Discord gets the message and has to confirm it; rate limits and deleted we
   expect(discord.seen[0]!.path).toBe('/api/webhooks/1/hunter2?thread_id=7&wait=true')
   Message.parse(discord.seen[0]!.json)
   expect(await send()).toMatchObject({ isGood: false, retryAfterSeconds: 65 })
-  expect(await send()).toMatchObject({ isGood: false, isGone: true, answer: '404: Unknown Webhook' })
+  const gone = await send()
+  expect(gone).toMatchObject({ isGood: false, isGone: true, answer: expect.stringContaining('Discord') })
+  // Otherwise it would be turned off without a word.
+  const stored = { enabled: false, problem: gone.answer, lastDeliveredAtMs: null }
+  expect(stateOf(stored, null, null, NOW_MS)).toMatchObject({ state: 'gone' })
   expect(await send()).toMatchObject({ isGood: false, isGone: false })
 })

@@ -29,6 +29,8 @@ const SUBJECT_MAX = 100
 const TEXT_MAX = 300
 /** `Unknown Webhook`: it was deleted. Discord blocks those that go on (topics/rate-limits, invalid requests). */
 const UNKNOWN_WEBHOOK = 10_015
+/** As of any receiver that wants no more (410): the overview tells of a channel that was turned off so. */
+const GONE = '410: Discord does not know this webhook any more'
 
 const COLORS: Record<Mood, number> = {
   ...{ critical: 0xe03131, warning: 0xf08c00, info: 0x1c7ed6, resolved: 0x2f9e44, test: 0x868e96 }
@@ -93,5 +95,6 @@ export const discordSender =
     url?.searchParams.set('wait', 'true')
     const request = { url: url?.href ?? secret, shown: `${url?.origin ?? ''}/…`, secret, say }
     const result = await postJson(post, { ...request, body: discordMessage(news, links) })
-    return { ...result, isGone: result.status === 404 && objectIn(result.text)?.['code'] === UNKNOWN_WEBHOOK }
+    const isGone = result.status === 404 && objectIn(result.text)?.['code'] === UNKNOWN_WEBHOOK
+    return isGone ? { ...result, isGone, answer: GONE } : result
   }

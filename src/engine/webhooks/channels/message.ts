@@ -15,7 +15,7 @@ export interface Message<Kind extends AlertTargetKind = AlertTargetKind> {
   channel: StoredWebhook
   /** The same for each try. */
   id: string
-  /** As it was recorded. */
+  /** As it was recorded, but for what has ended while it waited. */
   body: string
   madeAtMs: number
   /** Of a report: the same in a few words. */

@@ -72,16 +72,6 @@ test('a message that failed half-way is sent again with the same keys, so that n
   expect(pager.sent()).toEqual(['trigger aaa', 'trigger 999', 'trigger aaa', 'trigger 999'])
 })
 
-test('a trigger that was held up until its alert had ended opens no incident', async () => {
-  await using pager = await open([{ status: 500 }, ACCEPTED, ACCEPTED])
-  const held = deliveryOf(someNews())
-  await pager.channels.send(pager.channel, held)
-  const end = someNews({ firing: [], resolved: [anAlert({ resolvedAtMs: NOW_MS })], stillFiring: 1 })
-  await pager.channels.send(pager.channel, deliveryOf(end))
-  expect(await pager.channels.send(pager.channel, held)).toMatchObject({ isGood: true })
-  expect(pager.sent()).toEqual(['trigger aaa', 'resolve aaa'])
-})
-
 test('alerts beyond those listed share an incident until the group is quiet', () => {
   const more = pagerDutyEvents(someNews({ moreFiring: 7 }), LINKS)
   const quiet = pagerDutyEvents(someNews({ firing: [], resolved: [anAlert({ resolvedAtMs: NOW_MS })] }), LINKS)

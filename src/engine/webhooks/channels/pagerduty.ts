@@ -30,8 +30,6 @@ const SUMMARY_MAX = 1_024
 const SOURCE_MAX = 255
 /** All events of a message; what is left is sent with the next try. */
 const TIME_LIMIT_MS = 60_000
-/** Ids of alerts that have ended: a late trigger must not open them again. Some 400 KB. */
-const ENDED_MAX = 10_000
 
 /**
  * What a message means to PagerDuty, triggers first. Alerts beyond those listed share one there, which ends when
@@ -89,32 +87,21 @@ function clientOf(links: Links) {
 
 /**
  * Sends the events of a message one after another. A repeated message sends all of them again, which PagerDuty knows by
- * their keys; an alert that has ended meanwhile is not triggered again by a message that was held up.
+ * their keys.
  */
-export function pagerDutySender(post: Post, links: Links, clock: Clock): Sender<'pagerduty'> {
-  const ended = new Set<string>()
-  return async ({ target, channel, news, secret, say }) => {
-    const keyOf = (event: PagerDutyEvent) => `${channel.id} ${event.dedup_key}`
+export const pagerDutySender =
+  (post: Post, links: Links, clock: Clock): Sender<'pagerduty'> =>
+  async ({ target, news, secret, say }) => {
     const startedMs = clock.monotonicMs()
     const events = pagerDutyEvents(news, links)
     let last: SendResult = { isGood: true, answer: 'nothing to send' }
     for (const [at, event] of events.entries()) {
-      if (event.event_action === 'trigger' && ended.has(keyOf(event))) continue
       if (clock.monotonicMs() - startedMs > TIME_LIMIT_MS)
         return { isGood: false, answer: `${at} of ${events.length} events were sent; the rest follows` }
       const shown = URL.parse(target.url)?.origin ?? ''
       const body = { routing_key: secret, ...event }
       last = await postJson(post, { url: target.url, shown: `${shown}/…`, body, secret, say })
       if (!last.isGood) return last
-      // The rest of a group, and tests, begin again.
-      if (event.event_action === 'resolve' && news.resolved.some(({ id }) => id === event.dedup_key))
-        remember(ended, keyOf(event))
     }
     return last
   }
-}
-
-function remember(ended: Set<string>, key: string): void {
-  ended.add(key)
-  if (ended.size > ENDED_MAX) ended.delete(ended.values().next().value!)
-}

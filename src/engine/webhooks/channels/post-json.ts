@@ -1,5 +1,5 @@
 import { isIP } from 'node:net'
-import { hostOf } from '../addresses.ts'
+import { createAddressGuard, hostOf } from '../addresses.ts'
 import type { SendResult } from '../plan-try.ts'
 import type { Post } from '../post.ts'
 import { oneLine } from './words.ts'
@@ -64,13 +64,16 @@ function partsOf(text: string): string[] {
   return [text, pathname + search, pathname, search, ...parts]
 }
 
-/** Without TLS, everybody on the way could read the secret. Addresses without a name are of this machine or network. */
+/** What everybody can reach is on the way through networks of others. */
+const ofEverybody = createAddressGuard([])
+
+/** Without TLS, everybody on the way could read the secret. Only this machine and private networks may be without. */
 export function problemOfAddress(text: string): string | null {
   const url = URL.parse(text.trim())
   if (url === null) return 'The address of this channel is not valid: enter the whole address, such as https://…'
   const host = hostOf(url)
-  if (url.protocol === 'http:' && isIP(host) === 0 && host !== 'localhost')
-    return 'The address of this channel must start with https: it is a secret'
+  const isInside = host === 'localhost' || (isIP(host) !== 0 && !ofEverybody.isAllowed(host))
+  if (url.protocol === 'http:' && !isInside) return 'The address of this channel must start with https: it is a secret'
   return null
 }
 

@@ -61,9 +61,12 @@ export const subjectOf = ({ subject }: AlertView, most: number): string => oneLi
 /** What is said of these in one line. */
 export function titleOf(alerts: readonly Pick<AlertView, 'text'>[]): string {
   const [first] = alerts
-  const text = alerts.length === 1 ? first!.text : `${alerts.length} alerts: ${first!.text}`
-  return text.length > TITLE_MAX ? `${text.slice(0, TITLE_MAX - 1)}…` : text
+  return cut(alerts.length === 1 ? first!.text : `${alerts.length} alerts: ${first!.text}`, TITLE_MAX)
 }
+
+/** `alerts`: not empty. */
+export const worstOf = (alerts: readonly Pick<AlertView, 'severity'>[]): AlertSeverity =>
+  alerts.map(({ severity }) => severity).reduce((one, other) => (rankOf(one) >= rankOf(other) ? one : other))
 
 /** `Critical: north is down: connection refused` */
 export function headlineOf(news: AlertNews): string {

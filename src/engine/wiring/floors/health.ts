@@ -118,7 +118,7 @@ export function openHealth(options: EngineOptions, below: WithOrders, opened: As
       ...{ ...base, ...known, alerts, nodeOf, stuckSinceMs: (nodeId) => dispatch.stuckSinceMs(nodeId) },
       live: () => live.all(),
       certificateEndsMs: () => systemCommands.certificate?.endsAtMs ?? null,
-      problems: () => problems.current(),
+      problems: () => [...problems.current(), ...problems.ofSchedules()],
       waitingOf: (lane) => waiting.of(lane)
     }),
     stop

@@ -11,30 +11,6 @@ import { ALERT_WATCHES, type AlertSubject, type AlertUnit, type AlertWatch } fro
 import { formatDuration, WEEKDAYS } from '../../../shared/time.ts'
 import { formatCount, plural } from '../../ui/numbers.ts'
 
-export type ScopeField = keyof AlertScope
-
-const OF_RUNS = ['project', 'spider', 'nodeId', 'nodeTag'] as const
-const OF_NODES = ['nodeId', 'nodeTag'] as const
-
-/** What a rule can name: only what the facts of its watch have. */
-export const SCOPE_OF: Record<AlertWatch, readonly ScopeField[]> = {
-  spider_fails: OF_RUNS,
-  spider_items: OF_RUNS,
-  spider_errors: OF_RUNS,
-  spider_unusual: ['project', 'spider'],
-  spider_overdue: ['project', 'spider'],
-  job_runs_long: OF_RUNS,
-  job_waits_long: OF_RUNS,
-  error_appears: ['project'],
-  schedule_misses: ['project', 'scheduleId'],
-  node_down: OF_NODES,
-  node_stuck: OF_NODES,
-  queue_length: [],
-  disk_free: [],
-  certificate_days: [],
-  service_problem: []
-}
-
 export const SUBJECT_TITLES: Record<AlertSubject, string> = {
   spider: 'Spiders',
   job: 'Jobs',

@@ -6,7 +6,8 @@ import {
   ALERT_WATCHES,
   type AlertSubject,
   type AlertWatch,
-  subjectOf
+  subjectOf,
+  SCOPE_OF
 } from '../../../shared/alert-watches.ts'
 import { useApi } from '../../api/api.tsx'
 import { useMay } from '../../api/use-me.ts'
@@ -22,7 +23,7 @@ import { joinFacts } from '../../ui/join-facts.ts'
 import { notifyDone } from '../../ui/notify.tsx'
 import { SEVERITIES } from '../../ui/severity.tsx'
 import { placeOf } from './alert-detail.tsx'
-import { COMPARISONS, conditionWords, SCOPE_OF, SUBJECT_TITLES, UNIT_WORDS } from './alert-words.ts'
+import { COMPARISONS, conditionWords, SUBJECT_TITLES, UNIT_WORDS } from './alert-words.ts'
 import classes from './alerts.module.css'
 import { nameOf, ruleForm, type RuleTexts, startRule, usualOf } from './rule-form.ts'
 import { RulePreview } from './rule-preview.tsx'

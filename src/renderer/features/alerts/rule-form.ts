@@ -6,10 +6,10 @@ import {
   type AlertSeverity,
   type AlertGrouping
 } from '../../../shared/contract/index.ts'
-import { ALERT_WATCHES, type AlertWatch } from '../../../shared/alert-watches.ts'
+import { ALERT_WATCHES, type AlertWatch, SCOPE_OF, type ScopeField } from '../../../shared/alert-watches.ts'
 import { formatDuration } from '../../../shared/time.ts'
 import { formBy, durationText, numberText } from '../../ui/fields/texts.ts'
-import { capitalised, conditionWords, type Names, SCOPE_OF, type ScopeField } from './alert-words.ts'
+import { capitalised, conditionWords, type Names } from './alert-words.ts'
 
 /** Names as they are chosen; null: any. */
 export type ScopeTexts = Record<ScopeField, string | null>

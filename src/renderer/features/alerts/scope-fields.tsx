@@ -1,10 +1,10 @@
 import { Autocomplete, Select } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
+import type { ScopeField } from '../../../shared/alert-watches.ts'
 import { versionOf } from '../../../shared/version-of.ts'
 import { useApi } from '../../api/api.tsx'
 import form from '../../ui/fields/form.module.css'
 import type { Fields } from '../../ui/fields/form-of-schema.ts'
-import type { ScopeField } from './alert-words.ts'
 import type { ScopeTexts } from './rule-form.ts'
 import { useSchedules } from './use-names.ts'
 

@@ -1,5 +1,6 @@
 import { Autocomplete, Modal, Select, Textarea, TextInput } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
+import type { ScopeField } from '../../../shared/alert-watches.ts'
 import { useMemo } from 'react'
 import { describeWindows, listZones } from '../../../shared/calendar/index.ts'
 import type { Alert, AlertSilence } from '../../../shared/contract/index.ts'
@@ -15,7 +16,7 @@ import { notifyUndo } from '../../ui/notify.tsx'
 import { plural } from '../../ui/numbers.ts'
 import { formatInstant } from '../../ui/time.tsx'
 import { placeOf } from './alert-detail.tsx'
-import { dayName, type ScopeField, scopeWords, WEEK } from './alert-words.ts'
+import { dayName, scopeWords, WEEK } from './alert-words.ts'
 import { ScopeFields } from './scope-fields.tsx'
 import {
   REPEATS,
