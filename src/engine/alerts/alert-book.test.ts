@@ -253,3 +253,32 @@ test('a repeat that waits has the room of what is left to repeat of it', () => {
   time.book.acknowledge(critical, 'ada', 100_000)
   expect([time.until(3_600), time.until(3_610)]).toEqual([[], ['3610 s, chat, again south, 1 still firing']])
 })
+
+test('what was pending when a wrong clock was set back still fires in time', () => {
+  const book = new AlertBook(() => 'a' as never)
+  const wrongMs = 3_600_000
+  book.restore({ episodes: [], groups: [], told: [] }, aSetup([aRule({ forSeconds: 60, gatherSeconds: 0 })]), wrongMs)
+  book.receive(aFact('north', { sinceMs: wrongMs }), wrongMs)
+  for (const nowMs of [0, 30_000, 60_000]) {
+    book.receive(aFact('north', { sinceMs: 0 }), nowMs)
+    book.advance(nowMs)
+  }
+  expect(book.take().messages).toMatchObject([{ atMs: 60_000 }])
+})
+
+test('a node that is down mutes nothing while its own alert is told to nobody', () => {
+  const late = aRule({ id: 'late', watch: 'job_runs_long', gatherSeconds: 0 })
+  const down = aRule({ id: 'down', watch: 'node_down', gatherSeconds: 0, channels: [] })
+  const isDown = aFact('north', { watch: 'node_down' })
+  const job = aFact('job', { watch: 'job_runs_long', labels: isDown.labels })
+  const time = new BookInTime(aSetup([down, late]))
+  time.is(isDown, job)
+  expect(time.until(1)).toEqual(['0 s, chat, firing job'])
+
+  const escalated = { ...down, escalation: { afterSeconds: 60, channels: late.channels } }
+  const other = new BookInTime(aSetup([escalated, late]))
+  other.is(isDown)
+  expect(other.until(61)).toEqual(['60 s, chat, firing north'])
+  other.is(job)
+  expect(other.until(90)).toEqual([])
+})

@@ -47,7 +47,10 @@ export class AlertBook {
   readonly #places = new Places()
   readonly #byId = new Map<AlertId, Episode>()
   readonly #ends = new RecentEnds()
-  readonly #downNodes = new Map<NodeId, number>()
+  /** What fires of nodes that are down. */
+  readonly #downs = new Map<NodeId, Set<Episode>>()
+  /** Nodes of which somebody is told that they are down. */
+  readonly #downNodes = { has: (id: NodeId) => this.#downs.get(id)?.values().some((one) => this.#isTold(one)) === true }
   readonly #due = new Heap<Due>([], (one, other) =>
     one.atMs === other.atMs ? one.rank < other.rank : one.atMs < other.atMs
   )
@@ -311,9 +314,11 @@ export class AlertBook {
       this.#record(one)
     }
     if (one.state !== 'pending') return
-    // Between two facts it may have been otherwise.
-    if (ALERT_WATCHES[watch].unit === 'yes_no' && sinceMs > one.sinceMs) {
-      one.sinceMs = sinceMs
+    // The clock may have been set back; and between two facts it may have been otherwise.
+    const knownMs = Math.min(one.sinceMs, nowMs)
+    const beganMs = ALERT_WATCHES[watch].unit === 'yes_no' ? Math.max(knownMs, sinceMs) : knownMs
+    if (beganMs !== one.sinceMs) {
+      one.sinceMs = beganMs
       this.#record(one)
     }
     this.#planFiring(one, rule, nowMs)
@@ -357,6 +362,8 @@ export class AlertBook {
     one.isEscalated = true
     this.#record(one)
     this.#telling.join(one, rule, rule.escalation.channels)
+    // Of a node that is down, only now is anybody told.
+    if (one.watch === 'node_down') this.#telling.touchAll()
   }
 
   #end(one: Episode, nowMs: number, isCertain = false): void {
@@ -394,11 +401,18 @@ export class AlertBook {
   }
 
   /** An alert of a node that is down mutes what else is of that node. */
-  #countDown({ watch, labels: { nodeId } }: Episode, by: 1 | -1): void {
-    if (watch !== 'node_down' || nodeId === null) return
-    const count = (this.#downNodes.get(nodeId) ?? 0) + by
-    if (count > 0) this.#downNodes.set(nodeId, count)
-    else this.#downNodes.delete(nodeId)
+  #countDown(one: Episode, by: 1 | -1): void {
+    const { nodeId } = one.labels
+    if (one.watch !== 'node_down' || nodeId === null) return
+    const downs = this.#downs.get(nodeId) ?? new Set()
+    if (by === 1) downs.add(one)
+    else downs.delete(one)
+    if (downs.size > 0) this.#downs.set(nodeId, downs)
+    else this.#downs.delete(nodeId)
     this.#telling.touchAll()
+  }
+
+  #isTold({ channels }: Episode): boolean {
+    return Object.keys(channels).some((id) => this.#setup.channels.has(id as AlertChannelId))
   }
 }

@@ -283,6 +283,7 @@ export class PlainModel {
       one.fact = fact
       if (one.state === 'calming') Object.assign(one, { state: 'firing', endedAtMs: null })
       if (one.state !== 'pending') continue
+      one.sinceMs = Math.min(one.sinceMs, nowMs)
       if (ALERT_WATCHES[fact.watch].unit === 'yes_no') one.sinceMs = Math.max(one.sinceMs, fact.sinceMs)
       if (one.sinceMs + rule.forSeconds * 1_000 <= nowMs) this.#fire(one, nowMs)
     }
@@ -442,7 +443,11 @@ export class PlainModel {
 
   #isDown(nodeId: NodeId): boolean {
     return this.episodes.some(
-      (one) => isFiring(one) && one.fact.watch === 'node_down' && one.fact.labels.nodeId === nodeId
+      (one) =>
+        isFiring(one) &&
+        one.fact.watch === 'node_down' &&
+        one.fact.labels.nodeId === nodeId &&
+        one.groups.some(({ channel }) => this.#channel(channel) !== undefined)
     )
   }
 
