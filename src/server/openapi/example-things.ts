@@ -1,6 +1,7 @@
 import {
   type Alert,
   type AlertChannel,
+  type AlertEvidence,
   AlertId,
   type AlertReport,
   type AlertRule,
@@ -411,6 +412,19 @@ export const alertChannel: AlertChannel = {
   quiet: { zone: 'Europe/Berlin', from: '22:00', until: '07:00', days: [0, 1, 2, 3, 4, 5, 6] },
   digest: { every: 'week', at: '08:00', zone: 'Europe/Berlin', weekday: 1 },
   ...{ lastDeliveredAtMs: NOON_MS - 170_000, waiting: 0, dead: 0, problem: null }
+}
+
+export const alertEvidence: AlertEvidence = {
+  log: { subject: 'shop/prices', jobId: JOB_ID, lines: ["KeyError: 'price'", '[scrapy.core.engine] INFO: Spider closed'] },
+  history: {
+    title: 'Items of the last 2 runs of shop/prices',
+    bars: [
+      { value: 1_204, tone: 'past' },
+      { value: 3, tone: 'now' }
+    ],
+    ...{ fromMs: NOON_MS - 86_400_000, untilMs: NOON_MS },
+    caption: 'This run: 3 items. 1 other run: 1,204 items.'
+  }
 }
 
 export const alertReport: AlertReport = {

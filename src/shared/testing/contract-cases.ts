@@ -445,6 +445,7 @@ export function describeContract(name: string, open: () => Promise<OpenedEngine>
       expect(await codeOf(client.alertRules.create(overdue))).toBe('BAD_INPUT')
       expect(await client.alerts.list({ ruleId: rule.id })).toEqual({ alerts: [], nextBefore: null })
       expect(await client.alerts.acknowledge({ ids: [NOBODY] })).toEqual({ acknowledged: 0 })
+      expect(await codeOf(client.alerts.evidence({ id: NOBODY }))).toBe('ALERT_NOT_FOUND')
 
       // As the engine's clock says, which is not ours.
       const untilMs = rule.createdAtMs + DAY_MS
