@@ -125,7 +125,8 @@ const CHECKS: { [Noun in NamedThing]: (value: never, asking: Asking, reads: Subj
       noSilence,
       asking
     ),
-  alert: async (id: AlertId, asking, { store }) => oneOfScope(id, (await store.getAlerts([id]))[0]?.labels, noAlert, asking),
+  alert: async (id: AlertId, asking, { store }) =>
+    oneOfScope(id, (await store.getAlerts([id]))[0]?.labels, noAlert, asking),
   alerts: async (ids: AlertId[], asking, { store }) => {
     const named = (await store.getAlerts(ids)).filter(({ labels }) => isScopeSeen(labels, asking.principal))
     // What is of no project, such as a node, is of the whole service.

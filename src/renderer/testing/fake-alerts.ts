@@ -440,7 +440,10 @@ const FEW_ITEMS = [
   '2026-11-28 10:37:02 [scrapy.core.engine] INFO: Spider closed (finished)'
 ]
 const TRACEBACK = [
-  ...Array.from({ length: 12 }, (_, at) => `2026-11-28 10:36:${10 + at} [otto] DEBUG: Page ${at + 1} of the category read`),
+  ...Array.from(
+    { length: 12 },
+    (_, at) => `2026-11-28 10:36:${10 + at} [otto] DEBUG: Page ${at + 1} of the category read`
+  ),
   '2026-11-28 10:37:02 [scrapy.core.scraper] \u001b[31mERROR\u001b[0m: Spider error processing <GET https://otto.example/p/12?page=3&sort=price> (referer: None)',
   'Traceback (most recent call last):',
   '  File "/srv/prices/spiders/otto.py", line 41, in parse',

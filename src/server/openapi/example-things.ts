@@ -415,7 +415,11 @@ export const alertChannel: AlertChannel = {
 }
 
 export const alertEvidence: AlertEvidence = {
-  log: { subject: 'shop/prices', jobId: JOB_ID, lines: ["KeyError: 'price'", '[scrapy.core.engine] INFO: Spider closed'] },
+  log: {
+    subject: 'shop/prices',
+    jobId: JOB_ID,
+    lines: ["KeyError: 'price'", '[scrapy.core.engine] INFO: Spider closed']
+  },
   history: {
     title: 'Items of the last 2 runs of shop/prices',
     bars: [

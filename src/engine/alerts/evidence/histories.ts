@@ -125,8 +125,8 @@ export function historyOfRunTime(
 export function historyOfOutcomes(runs: readonly Run[], subject: string): AlertFigureHistory | null {
   const shown = runs.slice(0, RUNS_SHOWN).toReversed()
   if (shown.length < 2) return null
-  const bars = shown.map(
-    ({ outcome }): AlertFigureHistory['bars'][number] => (outcome === 'succeeded' ? { value: 0, tone: 'succeeded' } : { value: 1, tone: 'failed' })
+  const bars = shown.map(({ outcome }): AlertFigureHistory['bars'][number] =>
+    outcome === 'succeeded' ? { value: 0, tone: 'succeeded' } : { value: 1, tone: 'failed' }
   )
   const failed = bars.filter(({ tone }) => tone === 'failed').length
   const inARow = bars.length - 1 - bars.findLastIndex(({ tone }) => tone === 'succeeded')

@@ -57,7 +57,10 @@ it('a spider that failed: the end of its log, and how it went before', async () 
   expect(failed).toContain(`Last lines of the log of shop/prices, job ${jobId}:\n`)
   expect(failed).toMatch(/INFO: Spider closed \(shutdown\)\n/)
   const [alert] = (await t.client.alerts.list({})).alerts
-  const shown = { log: { subject: 'shop/prices', jobId }, history: { bars: [{ value: 0 }, { value: 1, tone: 'failed' }] } }
+  const shown = {
+    log: { subject: 'shop/prices', jobId },
+    history: { bars: [{ value: 0 }, { value: 1, tone: 'failed' }] }
+  }
   const evidence = await t.client.alerts.evidence({ id: alert!.id })
   expect(evidence).toMatchObject(shown)
   for (const line of evidence.log!.lines) expect(failed).toContain(`  ${line}`)
@@ -67,7 +70,10 @@ it('a spider that failed: the end of its log, and how it went before', async () 
   expect(over).toContain('Tall bars are failed runs: 1 of 3.')
   expect(over).not.toContain('Last lines')
   // Who looks at it later still wants to know why.
-  expect(await t.client.alerts.evidence({ id: alert!.id })).toMatchObject({ log: evidence.log, history: { bars: { length: 3 } } })
+  expect(await t.client.alerts.evidence({ id: alert!.id })).toMatchObject({
+    log: evidence.log,
+    history: { bars: { length: 3 } }
+  })
 })
 
 it('many readers of evidence wait for each other, and more than that are told to come again', async () => {
@@ -75,7 +81,7 @@ it('many readers of evidence wait for each other, and more than that are told to
   await watch('spider_fails', {})
   await runSpider('shutdown')
   await untilMailed(1)
-  const [{ id }] = (await t.client.alerts.list({})).alerts as [{ id: string }]
+  const { id } = (await t.client.alerts.list({})).alerts[0]!
   const asked = await Promise.allSettled(Array.from({ length: 60 }, () => t.client.alerts.evidence({ id })))
   const refused = asked.flatMap((one) => (one.status === 'rejected' ? [one.reason] : []))
   expect(refused.length).toBeGreaterThan(0)

@@ -32,7 +32,8 @@ test('whoever looks at an alert sees its own run even if it is over, but no day 
   const own = wantedForAlert(aRunAlert({ resolvedAtMs: NOW_MS - 9 * DAY_MS }), NOW_MS)
   expect(own).toMatchObject({ log: { subject: 'shop/prices' }, history: { kind: 'items', standsOut: true } })
   const ended = (agoMs: number | null) =>
-    wantedForAlert(anAlert({ watch: 'disk_free', resolvedAtMs: agoMs === null ? null : NOW_MS - agoMs }), NOW_MS).history
+    wantedForAlert(anAlert({ watch: 'disk_free', resolvedAtMs: agoMs === null ? null : NOW_MS - agoMs }), NOW_MS)
+      .history
   expect([ended(null), ended(3_600_000), ended(DAY_MS)]).toEqual([
     { kind: 'day', watch: 'disk_free' },
     { kind: 'day', watch: 'disk_free' },

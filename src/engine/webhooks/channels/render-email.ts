@@ -1,4 +1,10 @@
-import type { AlertEvidence, AlertFigureHistory, AlertLogExcerpt, AlertNews, AlertView } from '../../../shared/contract/index.ts'
+import type {
+  AlertEvidence,
+  AlertFigureHistory,
+  AlertLogExcerpt,
+  AlertNews,
+  AlertView
+} from '../../../shared/contract/index.ts'
 import {
   button,
   card,
@@ -140,7 +146,9 @@ function textOf(news: AlertNews, links: Links, { log, history }: AlertEvidence):
     headlineOf(news),
     facts.join('\n'),
     ...sections,
-    ...(history === null ? [] : [`${history.title}:\n  ${history.caption}\n  ${utcTime(history.fromMs)} to ${utcTime(history.untilMs)}`]),
+    ...(history === null
+      ? []
+      : [`${history.title}:\n  ${history.caption}\n  ${utcTime(history.fromMs)} to ${utcTime(history.untilMs)}`]),
     ...(log === null
       ? []
       : [[`${logTitle(log.subject)}, job ${log.jobId}:`, ...log.lines.map((line) => `  ${line}`)].join('\n')]),

@@ -1,9 +1,9 @@
 import { useQuery } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
 import type { Alert, AlertFigureHistory, AlertLogExcerpt } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
 import { useHasOperation } from '../../state/remote-engines.ts'
 import { BarChart } from '../../ui/charts/bar-chart.tsx'
-import { LinkButton } from '../../ui/link-button.tsx'
 import { LogLines } from '../../ui/log-lines.tsx'
 import { SEVERITY_LOOK } from '../../ui/severity.tsx'
 import { QueryState } from '../../ui/states.tsx'
@@ -42,9 +42,9 @@ function LastLines({ log: { subject, jobId, lines } }: { log: AlertLogExcerpt })
     <section className={classes.log}>
       <header>
         <h3>{title}</h3>
-        <LinkButton size="compact-xs" to="/logs" search={{ jobs: [jobId], job: jobId }}>
+        <Link to="/logs" search={{ jobs: [jobId], job: jobId }}>
           Open log
-        </LinkButton>
+        </Link>
       </header>
       <LogLines label={title} lines={lines} maxHeight={220} />
     </section>
