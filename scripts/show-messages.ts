@@ -16,11 +16,10 @@ import { lastLines } from '../src/engine/alerts/evidence/last-lines.ts'
 import type { PastRun } from '../src/engine/store/records.ts'
 import { anAlert, aRunAlert, NOW_MS, someNews } from '../src/engine/testing/alert-news.ts'
 import { escapeHtml } from '../src/engine/webhooks/channels/email-html.ts'
-import type { Evidence } from '../src/engine/webhooks/channels/evidence.ts'
 import { exampleNews } from '../src/engine/webhooks/channels/message.ts'
 import { renderEmail } from '../src/engine/webhooks/channels/render-email.ts'
 import { slackBlocks } from '../src/engine/webhooks/channels/slack.ts'
-import type { AlertView, JobId, Outcome } from '../src/shared/contract/index.ts'
+import type { AlertEvidence, AlertView, JobId, Outcome } from '../src/shared/contract/index.ts'
 
 const LINKS = { base: 'https://deck.example.org' }
 const resolved = { firedAtMs: NOW_MS - 5_400_000, resolvedAtMs: NOW_MS }
@@ -121,7 +120,7 @@ const now = { nowMs: NOW_MS }
 const log = { subject: SUBJECT, jobId: JOB, lines: lastLines(RUN_LOG, true) }
 const longJob = { id: JOB, startedAtMs: NOW_MS - 412 * MINUTE_MS, endedAtMs: null }
 const queue = day((share) => 40 + 30 * Math.sin(share * 40) + (share > 0.7 ? (share - 0.7) * 4_300 : 0))
-const EVIDENCE: Partial<Record<keyof typeof NEWS, Evidence>> = {
+const EVIDENCE: Partial<Record<keyof typeof NEWS, AlertEvidence>> = {
   items: { log, history: historyOfRuns('items', runs, { subject: SUBJECT, jobId: JOB }) },
   back: {
     log: null,

@@ -44,7 +44,8 @@ function inputWith(name: string, project: string, ids: Ids): unknown {
     ...{ project, run, job: ids.job, jobs: [ids.job, ids.queued], place: { before: ids.queued } },
     ...{ dependencies: undefined, schedule: ids.schedule, schedules: [ids.schedule], crawlOrder: ids.order },
     ...{ chain: ids.chain, errorGroup: Number(ids.errorGroup), errorGroups: [Number(ids.errorGroup)] },
-    ...{ maybeProject: project, alertRule: ids.alertRule, alertSilence: ids.alertSilence, alerts: [ids.alert] },
+    ...{ maybeProject: project, alertRule: ids.alertRule, alertSilence: ids.alertSilence, alert: ids.alert },
+    alerts: [ids.alert],
     ...{ environment: project, runs: [name === 'jobs.runMany' ? { project, spider: 'x' } : run] }
   }
   for (const [field, noun] of Object.entries(about))
@@ -113,6 +114,9 @@ it('an owner does see it: what is hidden above is there', async () => {
       `${name}: ${text}`
     ).toBe(true)
   }
+  // Of the log of the run, which nobody else may read.
+  const { log } = await client.alerts.evidence({ id: other.alert })
+  expect(log?.lines).toContain(`ValueError: ${SECRET}`)
 })
 
 /** What others are tried with, or a file. */

@@ -30,7 +30,7 @@ const OPERATIONS: Record<Role, string> = {
     secondFactors.confirmAuthenticator secondFactors.removeAuthenticator secondFactors.renewRecoveryCodes secondFactors.beginPasskey secondFactors.addPasskey
     secondFactors.removePasskey
     sessions.list sessions.revoke signIns.get signIns.approve signIns.deny system.status system.history
-    alerts.list alerts.notices alerts.report alertRules.list alertSilences.list`,
+    alerts.list alerts.evidence alerts.notices alerts.report alertRules.list alertSilences.list`,
   operator: `
     crawl crawlOrders.update crawlOrders.cancel jobs.run jobs.runMany jobs.setPriority jobs.reorder jobs.place
     jobs.runElsewhere jobs.cancel jobs.restore jobs.keep jobs.retry nodes.cancelExternal nodes.adoptExternal

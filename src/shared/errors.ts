@@ -61,6 +61,7 @@ export const ERROR_CODES = {
   GROUP_NAME_TAKEN: { status: 409, title: 'There is already a group of users with this name' },
   TOKEN_NOT_FOUND: { status: 404, title: 'There is no token with this id' },
   SESSION_NOT_FOUND: { status: 404, title: 'There is no session with this id' },
+  ALERT_NOT_FOUND: { status: 404, title: 'There is no alert with this id' },
   ALERT_RULE_NOT_FOUND: { status: 404, title: 'There is no alert rule with this id' },
   ALERT_SILENCE_NOT_FOUND: { status: 404, title: 'There is no silence with this id' },
   ALERT_CHANNEL_NOT_FOUND: { status: 404, title: 'There is no alert channel with this id' },

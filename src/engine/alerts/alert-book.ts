@@ -50,7 +50,13 @@ export class AlertBook {
   /** What fires of nodes that are down. */
   readonly #downs = new Map<NodeId, Set<Episode>>()
   /** Nodes of which somebody is told that they are down. */
-  readonly #downNodes = { has: (id: NodeId) => this.#downs.get(id)?.values().some((one) => this.#isTold(one)) === true }
+  readonly #downNodes = {
+    has: (id: NodeId) =>
+      this.#downs
+        .get(id)
+        ?.values()
+        .some((one) => this.#isTold(one)) === true
+  }
   readonly #due = new Heap<Due>([], (one, other) =>
     one.atMs === other.atMs ? one.rank < other.rank : one.atMs < other.atMs
   )

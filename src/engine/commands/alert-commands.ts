@@ -361,6 +361,8 @@ function requireRoom(count: number, most: number, what: string): void {
     throw new ScrapdeckError('BAD_INPUT', `There are already ${most} ${what}, the most there can be: remove some.`)
 }
 
+export const noAlert = (id: AlertId): ScrapdeckError =>
+  new ScrapdeckError('ALERT_NOT_FOUND', `There is no alert ${id}; it may have been deleted. Reload the list`)
 export const noAlertRule = (id: AlertRuleId): ScrapdeckError =>
   new ScrapdeckError('ALERT_RULE_NOT_FOUND', `There is no alert rule ${id}; it may have been removed. Reload the list`)
 export const noSilence = (id: AlertSilenceId): ScrapdeckError =>

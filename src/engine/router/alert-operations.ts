@@ -1,5 +1,6 @@
-import type { AlertCommands } from '../commands/alert-commands.ts'
+import { type AlertCommands, noAlert } from '../commands/alert-commands.ts'
 import type { Alerts } from '../alerts/alerts.ts'
+import type { Evidence } from '../alerts/evidence/evidence.ts'
 import type { Reports } from '../alerts/report/reports.ts'
 import { seenProjects } from '../access/rights.ts'
 import type { AlertId } from '../../shared/contract/index.ts'
@@ -16,8 +17,9 @@ export function alertOperations(
     store,
     alerts,
     alertCommands,
+    evidence,
     reports
-  }: { store: AlertStore; alerts: Alerts; alertCommands: AlertCommands; reports: Reports }
+  }: { store: AlertStore; alerts: Alerts; alertCommands: AlertCommands; evidence: Evidence; reports: Reports }
 ) {
   const seenBy = ({ principal }: RouterContext): Seen => seenProjects(principal.rights)
   const isShown =
@@ -33,6 +35,11 @@ export function alertOperations(
         const listed = rows.slice(0, limit)
         const nextBefore = rows.length > limit ? cursorAfter(listed.at(-1)) : null
         return { alerts: listed.map((one) => alerts.describe(one)), nextBefore }
+      }),
+      evidence: os.alerts.evidence.handler(async ({ input: { id } }) => {
+        const [stored] = await store.getAlerts([id])
+        if (stored === undefined) throw noAlert(id)
+        return evidence.forAlert(alerts.describe(stored))
       }),
       acknowledge: os.alerts.acknowledge.handler(async ({ input }) => ({
         acknowledged: await alertCommands.acknowledge(input.ids)

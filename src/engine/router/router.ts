@@ -51,6 +51,7 @@ import { seenNodeGroups, seenProjects } from '../access/rights.ts'
 import { projectsOfChain, type SubjectReads } from './subjects.ts'
 import type { RouterContext } from './router-context.ts'
 import type { Alerts } from '../alerts/alerts.ts'
+import type { Evidence } from '../alerts/evidence/evidence.ts'
 import type { Reports } from '../alerts/report/reports.ts'
 import type { AlertCommands } from '../commands/alert-commands.ts'
 import { alertOperations } from './alert-operations.ts'
@@ -85,6 +86,7 @@ export interface RouterParts {
   alerts: Alerts
   alertCommands: AlertCommands
   reports: Reports
+  evidence: Evidence
   retention: Retention
   engines: Pick<Leadership, 'list' | 'handOver' | 'setDrained'>
   jobLogs: JobLogs

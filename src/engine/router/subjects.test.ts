@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import type { UserId } from '../../shared/contract/index.ts'
+import type { NamedThing, UserId } from '../../shared/contract/index.ts'
 import { permissionsOf, READ } from '../../shared/permissions.ts'
 import type { Role } from '../../shared/roles.ts'
 import { aProjectName, branded } from '../../shared/testing/ids.ts'
@@ -13,10 +13,12 @@ const environments = [
   { id: 'of-shop', projects: [aProjectName('shop')] },
   { id: 'of-both', projects: [aProjectName('shop'), aProjectName('news')] }
 ]
-const reads = { store: {}, environments: { list: () => environments } } as unknown as SubjectReads
+const alertOf = (id: string) => ({ labels: { project: id === 'of-node' ? null : aProjectName(id) } })
+const store = { getAlerts: async ([id]: [string]) => (id === 'gone' ? [] : [alertOf(id)]) }
+const reads = { store, environments: { list: () => environments } } as unknown as SubjectReads
 
 /** What somebody gets to hear who has this role everywhere, and is a deployer of shop. */
-function ask(id: string, needed: Role, everywhere: Role | null = null) {
+function ask(id: string, needed: Role, everywhere: Role | null = null, noun: NamedThing = 'environment') {
   const rights = builtInRights(everywhere, { shop: 'deployer' })
   const principal = {
     ...OWNER,
@@ -30,7 +32,7 @@ function ask(id: string, needed: Role, everywhere: Role | null = null) {
     needs: needed === 'viewer' ? READ : permissionsOf(['environments.change']),
     what: 'environments.remove'
   }
-  return narrowToSeen({ id }, { id: 'environment' }, asking, reads).then(
+  return narrowToSeen({ id }, { id: noun }, asking, reads).then(
     () => 'allowed',
     (error: { code: string }) => error.code
   )
@@ -50,4 +52,12 @@ it('an environment of projects is for whoever has the role in each of them', asy
   expect(await ask('of-shop', 'deployer')).toBe('allowed')
   expect(await ask('of-both', 'deployer')).toBe('NOT_FOUND')
   expect(await ask('of-both', 'deployer', 'viewer')).toBe('ROLE_REQUIRED')
+})
+
+it('an alert is for whoever sees its project, and one of no project for whoever sees all', async () => {
+  const see = (id: string, everywhere: Role | null = null) => ask(id, 'viewer', everywhere, 'alert')
+  expect(await see('shop')).toBe('allowed')
+  for (const hidden of ['news', 'of-node', 'gone']) expect(await see(hidden), hidden).toBe('ALERT_NOT_FOUND')
+  for (const seen of ['news', 'of-node']) expect(await see(seen, 'viewer'), seen).toBe('allowed')
+  expect(await see('gone', 'viewer')).toBe('ALERT_NOT_FOUND')
 })

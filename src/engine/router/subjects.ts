@@ -26,7 +26,7 @@ import { notFound as noSchedule } from '../schedules/scheduler.ts'
 import { noJob } from '../store/require-job.ts'
 import type { AlertStore, ChainStore, ErrorStore, JobReader, ScheduleReader } from '../store/store.ts'
 import type { Alerts } from '../alerts/alerts.ts'
-import { noAlertRule, noSilence } from '../commands/alert-commands.ts'
+import { noAlert, noAlertRule, noSilence } from '../commands/alert-commands.ts'
 import { noChain } from '../commands/chain-commands.ts'
 import { noErrorGroup } from '../collecting/error-groups.ts'
 import { noEnvironment } from '../launcher/pythons/environments.ts'
@@ -125,6 +125,8 @@ const CHECKS: { [Noun in NamedThing]: (value: never, asking: Asking, reads: Subj
       noSilence,
       asking
     ),
+  alert: async (id: AlertId, asking, { store }) =>
+    oneOfScope(id, (await store.getAlerts([id]))[0]?.labels, noAlert, asking),
   alerts: async (ids: AlertId[], asking, { store }) => {
     const named = (await store.getAlerts(ids)).filter(({ labels }) => isScopeSeen(labels, asking.principal))
     // What is of no project, such as a node, is of the whole service.

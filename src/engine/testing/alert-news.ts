@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import type {
+  AlertEvidence,
   AlertId,
   AlertNews,
   AlertRuleId,
@@ -9,7 +10,6 @@ import type {
   ProjectName
 } from '../../shared/contract/index.ts'
 import type { StoredDelivery } from '../store/records.ts'
-import type { Evidence } from '../webhooks/channels/evidence.ts'
 import { oneLine } from '../webhooks/channels/words.ts'
 
 export const NOW_MS = Date.UTC(2026, 10, 28, 10, 49)
@@ -49,15 +49,15 @@ export const someNews = (over: Partial<AlertNews> = {}): AlertNews => ({
 })
 
 /** Of the run of `aRunAlert`. */
-export const someEvidence = (lines: readonly string[], subject = 'shop/prices'): Evidence => ({
-  log: { subject, jobId: 'd'.repeat(32) as JobId, lines },
+export const someEvidence = (lines: readonly string[], subject = 'shop/prices'): AlertEvidence => ({
+  log: { subject, jobId: 'd'.repeat(32) as JobId, lines: [...lines] },
   history: {
     title: `Items of the last 2 runs of ${subject}`,
     bars: [
       { value: 1_204, tone: 'past' },
       { value: 3, tone: 'now' }
     ],
-    ...{ from: '2026-11-27 10:49 UTC', to: '2026-11-28 10:49 UTC' },
+    ...{ fromMs: NOW_MS - 86_400_000, untilMs: NOW_MS },
     caption: 'This run: 3 items. 1 other run: 1,204 items.'
   }
 })

@@ -2,6 +2,7 @@ import { implement } from '@orpc/server'
 import {
   type Alert,
   type AlertChannel,
+  type AlertEvidence,
   type AlertNotice,
   type AlertReport,
   type AlertLabels,
@@ -90,6 +91,10 @@ export function createFakeAlerts(world: FakeWorld) {
         const start = before === undefined ? 0 : found.findIndex((one) => cursorOf(one) === before) + 1
         const page = found.slice(start, start + limit)
         return { alerts: page, nextBefore: found.length > start + limit ? cursorOf(page.at(-1)!) : null }
+      }),
+      evidence: os.alerts.evidence.handler(({ input: { id } }) => {
+        const alert = alerts.get(id) ?? fail('ALERT_NOT_FOUND', `There is no alert ${id}. Reload the list`)
+        return evidenceOf(alert)
       }),
       acknowledge: os.alerts.acknowledge.handler(({ input: { ids } }) => {
         const asked = ids.flatMap((id) => alerts.get(id) ?? [])
@@ -416,6 +421,49 @@ function fakeAlerts(world: FakeWorld, rules: readonly AlertRuleState[], nowMs: n
     })
   ]
 }
+
+/** Of runs that count their items, and of runs that fail. */
+function evidenceOf({ watch, subject, value, labels: { jobId }, sinceMs }: Alert): AlertEvidence {
+  if (watch !== 'spider_items' && watch !== 'spider_fails') return { log: null, history: null }
+  const isOfItems = watch === 'spider_items'
+  const items = [610, 622, 640, 618, 596, 631, 627, 640, 612, 604, 633, 95, 617, 628, 621, value]
+  const runs = [0, 0, 1, 0, 0, 0, 0, 0, 1, 0, 0, 0, 1, 1, 1, 1]
+  const last = runs.length - 1
+  return {
+    log: jobId === null ? null : { subject, jobId, lines: isOfItems ? FEW_ITEMS : TRACEBACK },
+    history: {
+      ...{ fromMs: sinceMs - last * 6 * HOUR_MS, untilMs: sinceMs },
+      title: `${isOfItems ? 'Items' : 'Outcomes'} of the last ${runs.length} runs of ${subject}`,
+      bars: isOfItems
+        ? items.map((count, at) => ({ value: count, tone: at === last ? 'now' : 'past' }))
+        : runs.map((failed) => ({ value: failed, tone: failed === 1 ? 'failed' : 'succeeded' })),
+      caption: isOfItems
+        ? `This run: ${value} items. ${last} other runs: 95 to 640 items.`
+        : 'Tall bars are failed runs: 6 of 16, the last 4 in a row.'
+    }
+  }
+}
+
+const FEW_ITEMS = [
+  '2026-11-28 10:36:58 [scrapy.core.engine] INFO: Spider opened',
+  '2026-11-28 10:37:01 [scrapy.downloadermiddlewares.retry] DEBUG: Retrying <GET https://news.example/p/12?page=3> (failed 1 times): 503 Service Unavailable',
+  '2026-11-28 10:37:02 [scrapy.core.engine] INFO: Closing spider (finished)',
+  '2026-11-28 10:37:02 [scrapy.statscollectors] INFO: Dumping Scrapy stats: (42 lines left out)',
+  '2026-11-28 10:37:02 [scrapy.core.engine] INFO: Spider closed (finished)'
+]
+const TRACEBACK = [
+  ...Array.from(
+    { length: 12 },
+    (_, at) => `2026-11-28 10:36:${10 + at} [otto] DEBUG: Page ${at + 1} of the category read`
+  ),
+  '2026-11-28 10:37:02 [scrapy.core.scraper] \u001b[31mERROR\u001b[0m: Spider error processing <GET https://otto.example/p/12?page=3&sort=price> (referer: None)',
+  'Traceback (most recent call last):',
+  '  File "/srv/prices/spiders/otto.py", line 41, in parse',
+  "    price = product['offerPrice']['amount']",
+  '            ~~~~~~~^^^^^^^^^^^^^^',
+  "KeyError: 'offerPrice'",
+  '2026-11-28 10:37:02 [scrapy.core.engine] INFO: Spider closed (shutdown)'
+]
 
 function fakeSilences(nowMs: number): AlertSilence[] {
   const anything = { project: null, spider: null, scheduleId: null, nodeId: null, nodeTag: null, ruleId: null }

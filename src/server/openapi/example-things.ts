@@ -1,6 +1,7 @@
 import {
   type Alert,
   type AlertChannel,
+  type AlertEvidence,
   AlertId,
   type AlertReport,
   type AlertRule,
@@ -412,6 +413,23 @@ export const alertChannel: AlertChannel = {
   digest: { every: 'week', at: '08:00', zone: 'Europe/Berlin', weekday: 1 },
   messagesPerHour: 60,
   ...{ lastDeliveredAtMs: NOON_MS - 170_000, waiting: 0, dead: 0, held: null, problem: null }
+}
+
+export const alertEvidence: AlertEvidence = {
+  log: {
+    subject: 'shop/prices',
+    jobId: JOB_ID,
+    lines: ["KeyError: 'price'", '[scrapy.core.engine] INFO: Spider closed']
+  },
+  history: {
+    title: 'Items of the last 2 runs of shop/prices',
+    bars: [
+      { value: 1_204, tone: 'past' },
+      { value: 3, tone: 'now' }
+    ],
+    ...{ fromMs: NOON_MS - 86_400_000, untilMs: NOON_MS },
+    caption: 'This run: 3 items. 1 other run: 1,204 items.'
+  }
 }
 
 export const alertReport: AlertReport = {

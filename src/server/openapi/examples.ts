@@ -59,6 +59,7 @@ import {
   alert,
   ALERT_ID,
   alertChannel,
+  alertEvidence,
   alertReport,
   alertRule,
   ALERT_RULE_ID,
@@ -537,6 +538,11 @@ export const EXAMPLES: ExamplesOf<InferContractRouterInputs<Contract>, InferCont
       summary: 'Alerts: firing ones first',
       input: { state: 'firing' },
       output: { alerts: [alert], nextBefore: null }
+    },
+    evidence: {
+      summary: 'What helps to judge an alert: the end of the log of its run, and how the figure has been',
+      input: { id: ALERT_ID },
+      output: alertEvidence
     },
     acknowledge: {
       summary: 'Acknowledge alerts: they are not repeated and not escalated',

@@ -69,6 +69,11 @@ export async function fillTwoProjects() {
     }
     const settings = { defaults, spiderDefaults: { [`${word}-spider`]: { tags: [`!${word}-tag`] } }, keepItems: true }
     await client.projects.changeSettings({ project, settings } as never)
+    const { rule } = await client.alertRules.create({
+      ...{ name: `${word}-rule`, project: branded(project), spider: `${word}-spider` },
+      ...{ watch: 'spider_items', comparison: 'at_least', threshold: 1 },
+      ...{ forSeconds: 0, severity: 'warning', owner: word, channels: [] }
+    })
     const { jobs } = await client.jobs.run({
       ...{ ...run, args: { [word]: word }, userId: word, settings: { LOG_LEVEL: word } },
       dedupe: { key: `${word}-key`, ttlSeconds: 1_000_000 }
@@ -97,16 +102,6 @@ export async function fillTwoProjects() {
       interval: 86_400
     } as never)
     const { groups } = await client.errors.list({ project })
-    const { rule } = await client.alertRules.create({
-      ...{
-        name: `${word}-rule`,
-        project: branded(project),
-        watch: 'error_appears',
-        comparison: 'at_least',
-        threshold: 1
-      },
-      ...{ forSeconds: 0, severity: 'warning', owner: word, channels: [] }
-    })
     const { silence } = await client.alertSilences.create({
       ...{ project: branded(project), untilMs: clock.nowMs() + 86_400_000, comment: word }
     })

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { ALERT_WATCH_NAMES } from '../alert-watches.ts'
+import { AlertEvidence } from './alert-evidence.ts'
 import { AlertReport, AlertRulePreview } from './alert-reports.ts'
 import { MAX_MESSAGES_PER_HOUR } from './fixed-values.ts'
 import {
@@ -281,6 +282,10 @@ export const alertsContract = {
       })
     )
     .output(z.object({ alerts: z.array(Alert), nextBefore: z.string().nullable() })),
+  /** Read anew each time: the end of the log of its run, and how the figure has been. */
+  evidence: read('read', 'GET /alerts/{id}/evidence', { id: 'alert' }, { answerBytes: () => 250_000 })
+    .input(z.object({ id: AlertId }))
+    .output(AlertEvidence),
   /** Ends repeats and escalation; the end is still told. */
   acknowledge: write('alerts.answer', 'POST /alerts/acknowledge', { ids: 'alerts' })
     .input(z.object({ ids: z.array(AlertId).min(1).max(1_000) }))

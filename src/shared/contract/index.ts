@@ -63,6 +63,7 @@ export const contract = {
 export type Contract = typeof contract
 export { SECRET_MASK } from '../secret-values.ts'
 export * from './access.ts'
+export * from './alert-evidence.ts'
 export * from './alert-reports.ts'
 export * from './alerts.ts'
 export * from './audit.ts'

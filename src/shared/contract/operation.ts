@@ -9,7 +9,7 @@ export type NamedThing =
   | ('project' | 'job' | 'jobs' | 'place' | 'dependencies' | 'run' | 'runs' | 'schedule' | 'schedules')
   | ('crawlOrder' | 'chain' | 'errorGroup' | 'errorGroups' | 'environment')
   /** `maybeProject`: null is the whole service. */
-  | ('maybeProject' | 'alertRule' | 'alerts' | 'alertSilence')
+  | ('maybeProject' | 'alertRule' | 'alert' | 'alerts' | 'alertSilence')
   /** `newNode`: the tags of a node that is added. */
   | ('node' | 'newNode')
 

@@ -450,6 +450,7 @@ export function describeContract(name: string, open: () => Promise<OpenedEngine>
       expect(await client.alerts.list({ ruleId: rule.id })).toEqual({ alerts: [], nextBefore: null })
       expect(await client.alerts.acknowledge({ ids: [NOBODY] })).toEqual({ acknowledged: 0 })
       expect(await client.alerts.unacknowledge({ ids: [NOBODY] })).toEqual({ unacknowledged: 0 })
+      expect(await codeOf(client.alerts.evidence({ id: NOBODY }))).toBe('ALERT_NOT_FOUND')
 
       // As the engine's clock says, which is not ours.
       const untilMs = rule.createdAtMs + DAY_MS

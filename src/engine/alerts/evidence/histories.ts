@@ -1,9 +1,7 @@
-import type { JobId, RunMetric } from '../../../shared/contract/index.ts'
+import type { AlertFigureHistory, JobId, RunMetric } from '../../../shared/contract/index.ts'
 import { formatWait } from '../../../shared/time.ts'
 import { metricOf } from '../../expectations/expectations.ts'
 import type { PastRun, StoredAlertFact, StoredJob } from '../../store/records.ts'
-import type { Bar, FigureHistory } from '../../webhooks/channels/evidence.ts'
-import { utcTime } from '../../webhooks/channels/words.ts'
 import type { RecordedFigure } from './wanted.ts'
 
 // What is drawn of a watched figure; null: a chart would say nothing. All pure. `runs`: of one spider, newest first.
@@ -51,7 +49,7 @@ function rangeWords(values: readonly number[], unit: Unit): string {
 const runsWords = (count: number, words: string): string => `${count} ${words}${count === 1 ? 'run' : 'runs'}`
 
 /** The run of the alert stands out; if it is not among them, or the alert is over, the newest one does. */
-function historyOfPoints(points: readonly Point[], unit: Unit, title: string): FigureHistory | null {
+function historyOfPoints(points: readonly Point[], unit: Unit, title: string): AlertFigureHistory | null {
   if (points.length < 2) return null
   const found = points.findLastIndex(({ isOfAlert }) => isOfAlert)
   const at = found === -1 ? points.length - 1 : found
@@ -60,8 +58,8 @@ function historyOfPoints(points: readonly Point[], unit: Unit, title: string): F
   return {
     title,
     bars: points.map(({ value }, index) => ({ value, tone: index === at ? 'now' : 'past' })),
-    from: utcTime(points[0]!.atMs),
-    to: utcTime(points.at(-1)!.atMs),
+    fromMs: points[0]!.atMs,
+    untilMs: points.at(-1)!.atMs,
     caption: `${name}: ${valueWords(points[at]!.value, unit)}. ${runsWords(others.length, 'other ')}: ${rangeWords(others, unit)}.`
   }
 }
@@ -124,11 +122,11 @@ export function historyOfRunTime(
 }
 
 /** Failed runs are tall, the others a line. */
-export function historyOfOutcomes(runs: readonly Run[], subject: string): FigureHistory | null {
+export function historyOfOutcomes(runs: readonly Run[], subject: string): AlertFigureHistory | null {
   const shown = runs.slice(0, RUNS_SHOWN).toReversed()
   if (shown.length < 2) return null
-  const bars = shown.map(
-    ({ outcome }): Bar => (outcome === 'succeeded' ? { value: 0, tone: 'succeeded' } : { value: 1, tone: 'failed' })
+  const bars = shown.map(({ outcome }): AlertFigureHistory['bars'][number] =>
+    outcome === 'succeeded' ? { value: 0, tone: 'succeeded' } : { value: 1, tone: 'failed' }
   )
   const failed = bars.filter(({ tone }) => tone === 'failed').length
   const inARow = bars.length - 1 - bars.findLastIndex(({ tone }) => tone === 'succeeded')
@@ -137,8 +135,8 @@ export function historyOfOutcomes(runs: readonly Run[], subject: string): Figure
   return {
     title: `Outcomes of the last ${shown.length} runs of ${subject}`,
     bars,
-    from: utcTime(first.endedAtMs ?? first.queuedAtMs),
-    to: utcTime(last.endedAtMs ?? last.queuedAtMs),
+    fromMs: first.endedAtMs ?? first.queuedAtMs,
+    untilMs: last.endedAtMs ?? last.queuedAtMs,
     caption: `Tall bars are failed runs: ${failed} of ${shown.length}${row}.`
   }
 }
@@ -153,7 +151,7 @@ export function historyOfDay(
   watch: RecordedFigure,
   recorded: readonly Pick<StoredAlertFact, 'atMs' | 'value'>[],
   { now, nowMs }: { now: number; nowMs: number }
-): FigureHistory | null {
+): AlertFigureHistory | null {
   const { unit, what, worst, worstWord } = FIGURES[watch]
   const facts = recorded.flatMap(({ atMs, value }) => (value === null || atMs > nowMs ? [] : [{ atMs, value }]))
   const values: number[] = []
@@ -171,8 +169,8 @@ export function historyOfDay(
   return {
     title: `${what} in the last ${hours === 1 ? 'hour' : `${hours} hours`}`,
     bars: values.map((value, at) => ({ value, tone: at === values.length - 1 ? 'now' : 'past' })),
-    from: utcTime(nowMs - values.length * BAR_MS),
-    to: utcTime(nowMs),
+    fromMs: nowMs - values.length * BAR_MS,
+    untilMs: nowMs,
     caption: `At the end: ${valueWords(now, unit)}. Before: ${rangeWords(values.slice(0, -1), unit)}. Each bar is the ${worstWord} value of 30 minutes.`
   }
 }

@@ -6,7 +6,7 @@ import type { AlertRuleSettings } from '../../../shared/contract/index.ts'
 import { type EngineWithFakeNode, openEngineWithFakeNode } from '../../testing/engine-with-fake-node.ts'
 import { until } from '../../testing/until.ts'
 
-/** A whole engine and a real mail server: what mails show of logs and figures. */
+/** A whole engine and a real mail server: what mails and the app show of logs and figures. */
 let t: EngineWithFakeNode
 let mail: Receiver
 
@@ -56,10 +56,39 @@ it('a spider that failed: the end of its log, and how it went before', async () 
   expect(failed).toContain('Tall bars are failed runs: 1 of 2, the last one.')
   expect(failed).toContain(`Last lines of the log of shop/prices, job ${jobId}:\n`)
   expect(failed).toMatch(/INFO: Spider closed \(shutdown\)\n/)
+  const [alert] = (await t.client.alerts.list({})).alerts
+  const shown = {
+    log: { subject: 'shop/prices', jobId },
+    history: { bars: [{ value: 0 }, { value: 1, tone: 'failed' }] }
+  }
+  const evidence = await t.client.alerts.evidence({ id: alert!.id })
+  expect(evidence).toMatchObject(shown)
+  for (const line of evidence.log!.lines) expect(failed).toContain(`  ${line}`)
+  expect(failed).toContain(evidence.history!.caption)
   await runSpider()
   const [, over] = await untilMailed(2)
   expect(over).toContain('Tall bars are failed runs: 1 of 3.')
   expect(over).not.toContain('Last lines')
+  // Who looks at it later still wants to know why.
+  expect(await t.client.alerts.evidence({ id: alert!.id })).toMatchObject({
+    log: evidence.log,
+    history: { bars: { length: 3 } }
+  })
+})
+
+it('many readers of evidence wait for each other, and more than that are told to come again', async () => {
+  await runSpider()
+  await watch('spider_fails', {})
+  await runSpider('shutdown')
+  await untilMailed(1)
+  const { id } = (await t.client.alerts.list({})).alerts[0]!
+  const asked = await Promise.allSettled(Array.from({ length: 60 }, () => t.client.alerts.evidence({ id })))
+  const refused = asked.flatMap((one) => (one.status === 'rejected' ? [one.reason] : []))
+  expect(refused.length).toBeGreaterThan(0)
+  for (const reason of refused) expect(reason).toMatchObject({ code: 'TOO_MANY_REQUESTS' })
+  const read = asked.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []))
+  expect(read.length).toBeGreaterThan(4)
+  for (const evidence of read) expect(evidence.log?.lines.at(-1)).toMatch(/Spider closed \(shutdown\)$/)
 })
 
 it('a queue that is long: how long it was, and is now', async () => {

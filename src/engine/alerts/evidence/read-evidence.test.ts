@@ -4,8 +4,9 @@ import type { StoredJob } from '../../store/records.ts'
 import { anAlert, aRunAlert, NOW_MS, someNews } from '../../testing/alert-news.ts'
 import { createFakeClock } from '../../testing/fake-clock.ts'
 import { type EvidenceParts, readEvidence } from './read-evidence.ts'
+import { wantedForNews } from './wanted.ts'
 
-const RUN = someNews({ firing: [aRunAlert()] })
+const RUN = wantedForNews(someNews({ firing: [aRunAlert()] }))
 const JOB = aRunAlert().labels.jobId!
 const runs = [3, 1_204].map((items, at) => ({
   ...{ id: at === 0 ? JOB : 'older', project: 'shop' as ProjectName, spider: 'prices', outcome: 'succeeded', items },
@@ -55,14 +56,14 @@ test('a log that takes longer than two seconds is given up, and its reading ende
 })
 
 test('of what has neither a run nor a figure, nothing is read', async () => {
-  expect(await readEvidence({} as EvidenceParts, someNews({ firing: [anAlert()] }))).toEqual({
+  expect(await readEvidence({} as EvidenceParts, wantedForNews(someNews({ firing: [anAlert()] })))).toEqual({
     log: null,
     history: null
   })
 })
 
 test('the disk is drawn from what was recorded and what is so now', async () => {
-  const news = someNews({ firing: [anAlert({ watch: 'disk_free', value: 8 })] })
+  const news = wantedForNews(someNews({ firing: [anAlert({ watch: 'disk_free', value: 8 })] }))
   const clock = createFakeClock()
   const row = { id: 1, atMs: clock.nowMs() - 3_600_000, value: 40 }
   const store = { listAlertFacts: async () => [row] as never }

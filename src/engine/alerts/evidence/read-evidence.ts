@@ -1,9 +1,9 @@
-import type { AlertNews, JobId } from '../../../shared/contract/index.ts'
+import type { AlertEvidence, AlertFigureHistory, AlertLogExcerpt, JobId } from '../../../shared/contract/index.ts'
 import { HISTORY_RUNS } from '../../expectations/expectations.ts'
 import type { LogBytes } from '../../logs/byte-window.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import type { AlertFactStore, FindingStore, JobReader } from '../../store/store.ts'
-import { type Evidence, type FigureHistory, type LogExcerpt, NO_EVIDENCE } from '../../webhooks/channels/evidence.ts'
+import { NO_EVIDENCE } from '../../webhooks/channels/evidence.ts'
 import { newestRuns } from '../facts/stored-facts.ts'
 import { readRecorded } from '../past/read-past.ts'
 import {
@@ -15,7 +15,7 @@ import {
   RUNS_SHOWN
 } from './histories.ts'
 import { lastLines } from './last-lines.ts'
-import { type RecordedFigure, wantedEvidence, type WantedHistory, type WantedLog } from './wanted.ts'
+import { DAY_MS, type RecordedFigure, type Wanted, type WantedHistory, type WantedLog } from './wanted.ts'
 
 export interface EvidenceParts {
   store: JobReader & FindingStore & AlertFactStore
@@ -32,11 +32,9 @@ type LogText = Pick<LogBytes, 'offset'> & { text: string }
 const TIME_LIMIT_MS = 2_000
 /** Closing statistics are a few of them. */
 const LOG_BYTES = 32_768
-const DAY_MS = 86_400_000
 
-/** What an e-mail shows besides the news, as far as it can be read in time. Never rejects. */
-export async function readEvidence(parts: EvidenceParts, news: AlertNews): Promise<Evidence> {
-  const { log, history } = wantedEvidence(news)
+/** As far as it can be read in time. Never rejects. */
+export async function readEvidence(parts: EvidenceParts, { log, history }: Wanted): Promise<AlertEvidence> {
   if (log === null && history === null) return NO_EVIDENCE
   const limit = new AbortController()
   const late = Promise.withResolvers<null>()
@@ -49,7 +47,7 @@ export async function readEvidence(parts: EvidenceParts, news: AlertNews): Promi
   try {
     const [excerpt, figure] = await Promise.all([
       log === null ? null : inTime(readExcerpt(parts, log, limit.signal)),
-      history === null ? null : inTime(readHistory(parts, history, news.firing.length > 0))
+      history === null ? null : inTime(readHistory(parts, history))
     ])
     return { log: excerpt, history: figure }
   } finally {
@@ -61,7 +59,7 @@ async function readExcerpt(
   { readLog }: EvidenceParts,
   { subject, jobId }: WantedLog,
   signal: AbortSignal
-): Promise<LogExcerpt | null> {
+): Promise<AlertLogExcerpt | null> {
   const { text, offset } = await readLog(jobId, { offset: -LOG_BYTES, limitBytes: LOG_BYTES }, signal)
   const lines = lastLines(text, offset > 0)
   return lines.length === 0 ? null : { subject, jobId, lines }
@@ -69,9 +67,8 @@ async function readExcerpt(
 
 async function readHistory(
   { store, clock, figureOf }: EvidenceParts,
-  wanted: WantedHistory,
-  isFiring: boolean
-): Promise<FigureHistory | null> {
+  wanted: WantedHistory
+): Promise<AlertFigureHistory | null> {
   const nowMs = clock.nowMs()
   if (wanted.kind === 'day') {
     const now = figureOf(wanted.watch)
@@ -81,7 +78,7 @@ async function readHistory(
   }
   const { kind, project, spider } = wanted
   const subject = `${project}/${spider}`
-  const of = { subject, jobId: isFiring ? wanted.jobId : null }
+  const of = { subject, jobId: wanted.standsOut ? wanted.jobId : null }
   const successes = () => store.listSuccessfulRuns(project, spider, { upTo: null, limit: HISTORY_RUNS })
   switch (kind) {
     case 'outcomes':

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
+import { ALERT_WATCH_NAMES } from '../../../shared/alert-watches.ts'
 import { stateOf } from '../../health/channel-problems.ts'
 import { aRunAlert, deliveryOf, hostileNews, NOW_MS, someNews } from '../../testing/alert-news.ts'
 import { aChannel, LINKS, openChannels, openChannelServer } from '../../testing/channel-server.ts'
@@ -48,6 +49,21 @@ test('whatever stands in alerts, a message keeps to the limits, pings nobody and
   )
 })
 
+test('a full message keeps to the limits of Discord', () => {
+  const signs = '*'.repeat(400)
+  const full = ALERT_WATCH_NAMES.map((watch) => {
+    const alert = aRunAlert({ watch, subject: signs, text: signs })
+    const alerts = { firing: Array(20).fill(alert), resolved: Array(20).fill({ ...alert, resolvedAtMs: NOW_MS }) }
+    const counts = { moreFiring: 999, moreResolved: 999, stillFiring: 9_999 }
+    const news = someNews({ ...alerts, ...counts, kind: 'repeat', ruleName: signs, owner: signs })
+    const { embeds } = Message.parse(discordMessage(news, LINKS))
+    const fields = embeds.flatMap((embed) => embed.fields ?? []).flatMap(({ name, value }) => [name, value])
+    return [...embeds.flatMap(({ title, description }) => [title, description]), ...fields].join('').length
+  })
+  expect(Math.max(...full)).toBeGreaterThan(5_000)
+  expect(Math.max(...full)).toBeLessThanOrEqual(6_000)
+})
+
 test('an alert has its subject, its text, how long ago it was, and its job', () => {
   const resolved = aRunAlert({ resolvedAtMs: aRunAlert().firedAtMs + 1_000 })
   const { content, embeds } = discordMessage(someNews({ resolved: [resolved], stillFiring: 2 }), LINKS)
@@ -57,7 +73,10 @@ test('an alert has its subject, its text, how long ago it was, and its job', () 
       title: 'Firing',
       description: String.raw`🔴 **north** · <t:1795862220:R>
 north is down\: connection refused`,
-      fields: [{ value: 'Nodes are up' }, { value: 'crawl team' }, { value: '2 reported before' }]
+      fields: [
+        ...[{ value: 'Nodes are up' }, { value: 'crawl team' }, { value: '2 reported before', inline: true }],
+        { name: 'What to do', value: expect.stringMatching(/^Check that the node runs/), inline: false }
+      ]
     },
     { title: 'Resolved', description: expect.stringContaining(`[Open job](<https://deck.example.org/#/job/ddd`) }
   ])

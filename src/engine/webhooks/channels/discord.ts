@@ -25,6 +25,7 @@ import {
 const CONTENT_MAX = 2_000
 const DESCRIPTION_MAX = 2_400
 const FIELD_MAX = 1_024
+const INLINE_MAX = 60
 const SUBJECT_MAX = 100
 const TEXT_MAX = 300
 /** `Unknown Webhook`: it was deleted. Discord blocks those that go on (topics/rate-limits, invalid requests). */
@@ -46,7 +47,11 @@ export function discordMessage(news: AlertNews, links: Links) {
     color: COLORS[section.isFiring ? mood : 'resolved'],
     description: describe(section, links)
   }))
-  const fields = factsOf(news).map(([name, value]) => ({ name, value: shown(value, FIELD_MAX), inline: true }))
+  const fields = factsOf(news).map(([name, value]) => ({
+    ...{ name, value: shown(value, FIELD_MAX) },
+    // Several in a line, if they are short.
+    inline: value.length <= INLINE_MAX
+  }))
   return {
     content: cut(`${signOf(mood)} ${escapeMarkdown(headlineOf(news))}`, CONTENT_MAX),
     embeds: [{ ...first, fields }, ...others],

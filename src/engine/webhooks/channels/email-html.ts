@@ -1,5 +1,5 @@
-import type { Bar, FigureHistory } from './evidence.ts'
-import type { Mood } from './words.ts'
+import type { AlertFigureHistory } from '../../../shared/contract/index.ts'
+import { type Mood, utcTime } from './words.ts'
 
 /**
  * Pieces of an HTML e-mail: tables and inline styles, because Outlook and Gmail know little else. Classes serve dark
@@ -135,7 +135,7 @@ ${details}<div class="quiet" style="${FONT};font-size:12px;line-height:19px;colo
  * Bars as cells of tables: clients show neither SVG nor data URLs, and Outlook gives a height to cells alone. Negative
  * values have no height.
  */
-export function chart({ bars, from, to, caption }: Omit<FigureHistory, 'title'>, mood: Mood): string {
+export function chart({ bars, fromMs, untilMs, caption }: Omit<AlertFigureHistory, 'title'>, mood: Mood): string {
   const most = Math.max(...bars.map(({ value }) => value), 0)
   const table = '<table role="presentation" width="100%" cellpadding="0" cellspacing="0" border="0"'
   const cells = bars.map(({ value, tone }) => {
@@ -151,13 +151,13 @@ export function chart({ bars, from, to, caption }: Omit<FigureHistory, 'title'>,
   // A screen reader reads the caption.
   return block(
     `${table} aria-hidden="true" style="table-layout:fixed"><tr>${cells.join('')}</tr></table>
-${table} class="line" style="border-top:1px solid #e9ecef"><tr>${end(from, 'left')}${end(to, 'right')}</tr></table>
+${table} class="line" style="border-top:1px solid #e9ecef"><tr>${end(utcTime(fromMs), 'left')}${end(utcTime(untilMs), 'right')}</tr></table>
 <div class="text" style="padding-top:4px;${FONT};font-size:13px;line-height:20px;color:#343a40">${escapeHtml(caption)}</div>`,
     'padding:6px 0 4px'
   )
 }
 
-function colorOf(tone: Bar['tone'], mood: Mood): string {
+function colorOf(tone: AlertFigureHistory['bars'][number]['tone'], mood: Mood): string {
   if (tone === 'past') return '#adb5bd'
   return SOFT[tone === 'now' ? mood : tone === 'failed' ? 'critical' : 'resolved']
 }

@@ -1,4 +1,10 @@
-import type { AlertNews, AlertView } from '../../../shared/contract/index.ts'
+import type {
+  AlertEvidence,
+  AlertFigureHistory,
+  AlertLogExcerpt,
+  AlertNews,
+  AlertView
+} from '../../../shared/contract/index.ts'
 import {
   button,
   card,
@@ -13,7 +19,7 @@ import {
   pill,
   sourceLine
 } from './email-html.ts'
-import { type Evidence, type FigureHistory, type LogExcerpt, NO_EVIDENCE } from './evidence.ts'
+import { NO_EVIDENCE } from './evidence.ts'
 import {
   alertsLink,
   cut,
@@ -27,6 +33,7 @@ import {
   type Section,
   sectionsOf,
   timesOf,
+  utcTime,
   wordOf,
   subjectOf
 } from './words.ts'
@@ -45,7 +52,7 @@ const LOG_MAX_BYTES = 24_000
 export function renderEmail(
   news: AlertNews,
   links: Links,
-  evidence: Evidence = NO_EVIDENCE
+  evidence: AlertEvidence = NO_EVIDENCE
 ): { subject: string; html: string; text: string } {
   const subject = cut(`[Scrapdeck] ${headlineOf(news)}`, SUBJECT_MAX)
   const shown = { log: shownLog(evidence.log), history: shownHistory(evidence.history) }
@@ -53,7 +60,7 @@ export function renderEmail(
 }
 
 /** The last lines that fit; null: there are none. */
-function shownLog(log: LogExcerpt | null): LogExcerpt | null {
+function shownLog(log: AlertLogExcerpt | null): AlertLogExcerpt | null {
   const lines: string[] = []
   let bytes = 0
   for (const line of (log?.lines ?? []).slice(-LOG_LINES_MAX).toReversed()) {
@@ -67,12 +74,12 @@ function shownLog(log: LogExcerpt | null): LogExcerpt | null {
 }
 
 /** null: nothing can be drawn. */
-function shownHistory(history: FigureHistory | null): FigureHistory | null {
+function shownHistory(history: AlertFigureHistory | null): AlertFigureHistory | null {
   const bars = (history?.bars ?? []).filter(({ value }) => Number.isFinite(value)).slice(-BARS_MAX)
   return history === null || bars.length < 2 ? null : { ...history, title: oneLine(history.title, NAME_MAX), bars }
 }
 
-function htmlOf(news: AlertNews, links: Links, subject: string, { log, history }: Evidence): string {
+function htmlOf(news: AlertNews, links: Links, subject: string, { log, history }: AlertEvidence): string {
   const mood = moodOf(news)
   const sections = sectionsOf(news)
   const link = alertsLink(links)
@@ -90,7 +97,7 @@ function htmlOf(news: AlertNews, links: Links, subject: string, { log, history }
 }
 
 /** Of several alerts, it must be clear whose log this is. */
-function logHtml({ subject, jobId, lines }: LogExcerpt, links: Links): string {
+function logHtml({ subject, jobId, lines }: AlertLogExcerpt, links: Links): string {
   const url = jobLink(links, { labels: { jobId } })
   const source = sourceLine(`Job ${jobId}`, url === null ? null : { url, text: 'Open job' })
   return [paragraph(logTitle(subject)), logLines(lines), source].join('')
@@ -125,7 +132,7 @@ function sectionHtml(section: Section, isLabelled: boolean, links: Links, room: 
   return [title, ...rows, left > 0 ? note(`and ${left} more`) : ''].join('')
 }
 
-function textOf(news: AlertNews, links: Links, { log, history }: Evidence): string {
+function textOf(news: AlertNews, links: Links, { log, history }: AlertEvidence): string {
   const link = alertsLink(links)
   const facts = factsOf(news).map(([name, value]) => `${name}: ${value}`)
   const sections = sectionsOf(news).map(({ label, alerts, more, isFiring }) =>
@@ -139,7 +146,9 @@ function textOf(news: AlertNews, links: Links, { log, history }: Evidence): stri
     headlineOf(news),
     facts.join('\n'),
     ...sections,
-    ...(history === null ? [] : [`${history.title}:\n  ${history.caption}\n  ${history.from} to ${history.to}`]),
+    ...(history === null
+      ? []
+      : [`${history.title}:\n  ${history.caption}\n  ${utcTime(history.fromMs)} to ${utcTime(history.untilMs)}`]),
     ...(log === null
       ? []
       : [[`${logTitle(log.subject)}, job ${log.jobId}:`, ...log.lines.map((line) => `  ${line}`)].join('\n')]),

@@ -57,11 +57,13 @@ test('whatever stands in alerts, a message keeps to the limits, and its text is 
   )
 })
 
+const TO_DO = expect.stringMatching(/^What to do: Open the job and compare its items with those of an earlier run\. /)
+
 test('an alert has its subject, its text, its time in the zone of the reader, and its job', () => {
   const news = someNews({ firing: [aRunAlert()], severity: 'warning', title: 'shop/prices: 3 items' })
   expect(slackBlocks(news, LINKS)).toMatchObject([
     { type: 'header', text: { text: '🟠 Warning: shop/prices: 3 items' } },
-    { type: 'context', elements: [{ text: 'Rule: Nodes are up' }, { text: 'Owner: crawl team' }] },
+    { type: 'context', elements: [{ text: 'Rule: Nodes are up' }, { text: 'Owner: crawl team' }, { text: TO_DO }] },
     {
       elements: [
         {

@@ -1,4 +1,5 @@
 import type { AlertLabels, AlertNews, AlertSeverity, AlertView } from '../../../shared/contract/index.ts'
+import { mendOf } from '../../../shared/alert-watches.ts'
 import { formatWait } from '../../../shared/time.ts'
 import { showUnseen } from '../../../shared/unseen.ts'
 
@@ -101,14 +102,29 @@ export function sectionsOf({ title, firing, resolved, moreFiring, moreResolved }
 }
 
 /** `Rule: Node down`, `Owner: crawl team`, `3 more alerts of before are still firing`. */
-export function factsOf({ ruleName, owner, stillFiring, kind, limit }: AlertNews): [name: string, value: string][] {
+export function factsOf({
+  ruleName,
+  owner,
+  stillFiring,
+  kind,
+  firing,
+  limit
+}: AlertNews): [name: string, value: string][] {
   return [
     ['Rule', oneLine(ruleName, 200) || 'unnamed'],
     ['Owner', oneLine(owner, 200)],
     ['Reminder', kind === 'repeat' ? 'nobody has acknowledged this yet' : ''],
     ['Still firing', stillFiring > 0 ? `${stillFiring} reported before` : ''],
-    ['Limit reached', limit ? limitWords(limit) : '']
+    ['Limit reached', limit ? limitWords(limit) : ''],
+    ['What to do', whatToDo(firing)]
   ].filter((fact): fact is [string, string] => fact[1] !== '')
+}
+
+/** Once for all that fire; empty where they are of different kinds. */
+function whatToDo(firing: readonly AlertView[]): string {
+  const watches = new Set(firing.map(({ watch }) => watch))
+  const [watch] = watches
+  return watch === undefined || watches.size > 1 ? '' : (mendOf(watch) ?? '')
 }
 
 /** Without this, somebody takes the silence that follows for peace. */

@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import { Evidence } from '../../alerts/evidence/evidence.ts'
 import type { EvidenceParts } from '../../alerts/evidence/read-evidence.ts'
 import type { RecordedFigure } from '../../alerts/evidence/wanted.ts'
 import { diskFact, queueFact } from '../../alerts/facts/state-facts.ts'
@@ -41,14 +42,11 @@ export function openOrders(options: EngineOptions, below: WithWork, opened: Asyn
     const measured = retention.state().disk
     return measured === null ? null : diskFact(measured).value
   }
+  const evidence = new Evidence({ ...base, figureOf, readLog })
   const { deliverer, webhookCommands, channels, post } = wireWebhooks({
     ...base,
     ...{ ...sending, plugins },
-    // Loaded with the first e-mail.
-    async readEvidence(news) {
-      const { readEvidence } = await import('../../alerts/evidence/read-evidence.ts')
-      return readEvidence({ ...base, figureOf, readLog }, news)
-    },
+    readEvidence: (news) => evidence.forNews(news),
     sendToPlugin: (webhook, delivery) => plugins.send(webhook, delivery)
   })
   opened.adopt(deliverer, stop)
@@ -138,6 +136,7 @@ export function openOrders(options: EngineOptions, below: WithWork, opened: Asyn
   return {
     ...{ disk, retention },
     ...{
+      evidence,
       deliverer,
       webhookCommands,
       channels,

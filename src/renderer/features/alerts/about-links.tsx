@@ -1,5 +1,4 @@
 import type { Alert } from '../../../shared/contract/index.ts'
-import { subjectOf } from '../../../shared/alert-watches.ts'
 import { LinkButton } from '../../ui/link-button.tsx'
 
 /** Leads to what an alert is about, the narrowest thing first. */
@@ -38,7 +37,8 @@ export function AboutLinks({ alert: { labels, watch } }: { alert: Alert }) {
         </LinkButton>
       )}
       {watch === 'queue_length' && <LinkButton to="/queue">Open queue</LinkButton>}
-      {subjectOf(watch) === 'service' && watch !== 'queue_length' && <LinkButton to="/">Open overview</LinkButton>}
+      {watch === 'disk_free' && <LinkButton to="/settings">Open storage</LinkButton>}
+      {(watch === 'service_problem' || watch === 'certificate_days') && <LinkButton to="/">Open overview</LinkButton>}
     </>
   )
 }

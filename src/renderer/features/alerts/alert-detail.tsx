@@ -1,6 +1,7 @@
 import { Button, Group } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import type { Alert } from '../../../shared/contract/index.ts'
+import { mendOf } from '../../../shared/alert-watches.ts'
 import { formatAge } from '../../../shared/time.ts'
 import { useApi } from '../../api/api.tsx'
 import { useMay } from '../../api/use-me.ts'
@@ -11,6 +12,7 @@ import { SeverityText } from '../../ui/severity.tsx'
 import { RelativeTime } from '../../ui/time.tsx'
 import { AboutLinks } from './about-links.tsx'
 import { AlertState, lastedMs } from './alert-columns.tsx'
+import { AlertEvidence } from './alert-evidence.tsx'
 import { conditionWords, FLAPPING_TEXT, MUTED, valueWords } from './alert-words.ts'
 import { isOpen } from './use-alert-actions.ts'
 import { useNames } from './use-names.ts'
@@ -34,14 +36,21 @@ export function AlertDetail({ alert, onAcknowledge, onTakeBack, onSilence, onClo
   const mayChange = useMay('alerts.change', placeOf(rule ?? alert.labels)).may
   const lasted = lastedMs(alert)
   const value = valueWords(alert)
+  const mend = alert.state === 'resolved' ? null : mendOf(alert.watch)
   return (
-    <DetailPane label="Alert">
+    <DetailPane label="Alert" isWide>
       <PaneHead what="alert" onClose={onClose}>
         <AlertState alert={alert} />
       </PaneHead>
       <PaneTitle title={alert.subject}>
         <p>{alert.text}</p>
       </PaneTitle>
+      {mend !== null && (
+        <section>
+          <h3>What to do</h3>
+          <p>{mend}</p>
+        </section>
+      )}
       <Group gap={8}>
         {may && isOpen(alert) && (
           <Button variant="filled" title="I look after it: ends repeats and escalation" onClick={onAcknowledge}>
@@ -112,6 +121,7 @@ export function AlertDetail({ alert, onAcknowledge, onTakeBack, onSilence, onClo
           <Button onClick={() => editAlertRule(rule)}>Edit rule…</Button>
         </Group>
       )}
+      <AlertEvidence alert={alert} />
     </DetailPane>
   )
 }

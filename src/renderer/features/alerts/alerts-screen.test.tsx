@@ -1,6 +1,7 @@
 import { configure, fireEvent, screen, waitFor, within } from '@testing-library/react'
-import { afterEach, expect, it } from 'vitest'
+import { afterEach, expect, it, onTestFinished } from 'vitest'
 import { ScrapdeckError } from '../../../shared/errors.ts'
+import { useRemoteEngines } from '../../state/remote-engines.ts'
 import { createFakeEngine, type FakeEngine } from '../../testing/fake-engine.ts'
 import { renderApp } from '../../testing/render-app.tsx'
 
@@ -86,6 +87,53 @@ it('leads to what it is about, says why nobody is told, and opens its rule', asy
   expect(shown.getByRole('link', { name: 'Open job' }).getAttribute('href')).toBe(`/jobs?job=${waits.labels.jobId}`)
   fireEvent.click(await shown.findByRole('button', { name: 'Edit rule…' }))
   expect(await screen.findByRole('dialog', { name: 'Edit A job waits longer than an hour' })).toBeTruthy()
+})
+
+it('shows what to do, how the figure has been and the end of the log, and leads to the log', async () => {
+  open('/alerts', { jobCount: 600 })
+  const failing = (await alerts()).find(({ watch }) => watch === 'spider_fails')!
+  await app.router.navigate({ to: '/alerts', search: { alert: failing.id } })
+  const shown = await pane()
+  expect(shown.getByText(/^Open the job: the end of its log usually says why it failed/)).toBeTruthy()
+  const chart = within(await shown.findByRole('figure'))
+  expect(chart.getByText(`Outcomes of the last 16 runs of ${failing.subject}`)).toBeTruthy()
+  expect(chart.getByText('Tall bars are failed runs: 6 of 16, the last 4 in a row.')).toBeTruthy()
+  const log = shown.getByLabelText(`Last lines of the log of ${failing.subject}`)
+  // Colours of a terminal are left out.
+  expect(log.textContent).toContain('] ERROR: Spider error processing <GET')
+  expect(log.textContent).toMatch(/INFO: Spider closed \(shutdown\)$/)
+  const { jobId } = failing.labels
+  expect(shown.getByRole('link', { name: 'Open log' }).getAttribute('href')).toContain(jobId)
+})
+
+it('shows no evidence where there is none, and says why it could not be loaded', async () => {
+  open()
+  await openAlert('us-2')
+  await waitFor(() => expect(engine.calls).toContain('alerts.evidence'))
+  const shown = await pane()
+  expect(shown.getByText(/^Check that the node runs/)).toBeTruthy()
+  expect(shown.queryByRole('figure')).toBeNull()
+  expect(shown.queryByRole('link', { name: 'Open log' })).toBeNull()
+  engine.failures.set('alerts.evidence', new ScrapdeckError('TOO_MANY_REQUESTS', 'Try again in a moment.'))
+  const failing = (await alerts()).find(({ watch }) => watch === 'spider_fails')!
+  await app.router.navigate({ to: '/alerts', search: { alert: failing.id } })
+  expect(await (await pane()).findByText(/Try again in a moment/)).toBeTruthy()
+  engine.failures.clear()
+  fireEvent.click((await pane()).getByRole('button', { name: 'Retry' }))
+  expect(await (await pane()).findByRole('figure')).toBeTruthy()
+})
+
+it('tells nobody what to do about what is over, and asks no engine that has no evidence', async () => {
+  engine = createFakeEngine({ jobCount: 60 })
+  useRemoteEngines.setState({ current: { lacks: ['alerts.evidence'] } as never })
+  onTestFinished(() => useRemoteEngines.setState({ current: null }))
+  app = renderApp(engine, '/alerts')
+  const over = (await alerts()).find(({ watch, state }) => watch === 'spider_items' && state === 'resolved')!
+  await table()
+  await app.router.navigate({ to: '/alerts', search: { alert: over.id } })
+  expect((await pane()).getByRole('heading', { name: over.subject })).toBeTruthy()
+  expect((await pane()).queryByText('What to do')).toBeNull()
+  expect(engine.calls).not.toContain('alerts.evidence')
 })
 
 it('keeps the filter in the address', async () => {
