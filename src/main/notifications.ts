@@ -31,8 +31,10 @@ export function createNotifications(open: (view: string) => void): Notifications
     kept.get(key)?.close()
     kept.delete(key)
     kept.set(key, notification)
-    const [oldest] = kept.keys()
-    if (kept.size > KEPT_MAX && oldest !== undefined) kept.delete(oldest)
+    const [oldest] = kept
+    if (kept.size <= KEPT_MAX || oldest === undefined) return
+    oldest[1].close()
+    kept.delete(oldest[0])
   }
 
   function showOne(engine: NotifyingEngine, notice: Omit<AlertNotice, 'id' | 'atMs'>): void {
@@ -82,5 +84,9 @@ function actionsOf(
   return [...(alertIds.length > 0 ? [acknowledge] : []), ...(retryJobIds.length > 0 ? [retry] : [])]
 }
 
-/** Linux shows markup and links in a notification, which texts of spiders and nodes must not become. */
-const plain = (text: string): string => text.replaceAll('<', '‹').replaceAll('>', '›')
+/** Linux shows markup, links and entities in a notification, which texts of spiders and nodes must not become. */
+const plain = (text: string): string =>
+  text
+    .replaceAll('<', '‹')
+    .replaceAll('>', '›')
+    .replaceAll(/&(?=#?\w+;)/g, '＆')

@@ -51,11 +51,7 @@ export class AlertBook {
   readonly #downs = new Map<NodeId, Set<Episode>>()
   /** Nodes of which somebody is told that they are down. */
   readonly #downNodes = {
-    has: (id: NodeId) =>
-      this.#downs
-        .get(id)
-        ?.values()
-        .some((one) => this.#isTold(one)) === true
+    has: (id: NodeId) => [...(this.#downs.get(id) ?? [])].some((one) => this.#isTold(one))
   }
   readonly #due = new Heap<Due>([], (one, other) =>
     one.atMs === other.atMs ? one.rank < other.rank : one.atMs < other.atMs

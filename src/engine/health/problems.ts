@@ -95,7 +95,7 @@ export function listProblems(input: ProblemsInput): Problem[] {
     ...environmentProblems(input),
     ...pausedQueue(input),
     ...scheduleProblems(input.schedules, input.nowMs),
-    ...lateProblems(input.schedulesLateSinceMs, input.nowMs),
+    ...lateProblems(input.schedulesLateSinceMs),
     ...namesakeProblems(input.namesakes),
     ...discoveryProblems(input.sources),
     ...versionOrderProblems(input.orderWarnings),

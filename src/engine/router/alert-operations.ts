@@ -3,7 +3,7 @@ import type { Alerts } from '../alerts/alerts.ts'
 import type { Evidence } from '../alerts/evidence/evidence.ts'
 import type { Reports } from '../alerts/report/reports.ts'
 import { seenProjects } from '../access/rights.ts'
-import type { AlertId } from '../../shared/contract/index.ts'
+import { type AlertId, rankOf } from '../../shared/contract/index.ts'
 import type { AlertPage, StoredEpisode } from '../store/records.ts'
 import type { AlertStore } from '../store/store.ts'
 import type { RouterContext } from './router-context.ts'
@@ -33,7 +33,7 @@ export function alertOperations(
         const page = { before: parseBefore(before), limit: limit + 1 }
         const rows = await store.listAlerts({ ...filter, ...onlySeen(seenBy(context)) }, page)
         const listed = rows.slice(0, limit)
-        const nextBefore = rows.length > limit ? cursorAfter(listed.at(-1)) : null
+        const nextBefore = rows.length > limit ? cursorAfter(listed.at(-1)!) : null
         return { alerts: listed.map((one) => alerts.describe(one)), nextBefore }
       }),
       evidence: os.alerts.evidence.handler(async ({ input: { id } }) => {
@@ -89,14 +89,14 @@ export function alertOperations(
   }
 }
 
-/** Of one that fires: before the newest that has ended. */
-const ALL_ENDED = `${Date.UTC(9999, 0)}-${'0'.repeat(32)}`
-
-const cursorAfter = (last: StoredEpisode | undefined): string =>
-  last?.state === 'resolved' ? `${last.endedAtMs}-${last.id}` : ALL_ENDED
+/** `f2-123-ID` of one that fires, the most severe first; `123-ID` of one that has ended. */
+const cursorAfter = ({ id, severity, firedAtMs, endedAtMs, state }: StoredEpisode): string =>
+  state === 'resolved' ? `${endedAtMs}-${id}` : `f${rankOf(severity)}-${firedAtMs}-${id}`
 
 function parseBefore(before: string | undefined): AlertPage['before'] {
   if (before === undefined) return null
-  const [endedAtMs, id] = before.split('-')
-  return { endedAtMs: Number(endedAtMs), id: id as AlertId }
+  const [id, atMs, rank] = before.split('-').toReversed() as [AlertId, string, string?]
+  return rank === undefined
+    ? { endedAtMs: Number(atMs), id }
+    : { rank: Number(rank.slice(1)), firedAtMs: Number(atMs), id }
 }

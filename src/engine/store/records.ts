@@ -509,8 +509,8 @@ export interface AlertFilter extends OnlyProjects {
 }
 
 export interface AlertPage {
-  /** Ended ones after this one of the list; null: the first page. */
-  before: { endedAtMs: number; id: AlertId } | null
+  /** Those after this one, which fires (with the rank of its severity) or has ended; null: the first page. */
+  before: { rank: number; firedAtMs: number; id: AlertId } | { endedAtMs: number; id: AlertId } | null
   limit: number
 }
 

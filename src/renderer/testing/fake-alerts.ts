@@ -156,6 +156,7 @@ export function createFakeAlerts(world: FakeWorld) {
     alertSilences: {
       list: os.alertSilences.list.handler(() => ({ silences: [...silences.values()] })),
       create: os.alertSilences.create.handler(({ input }) => {
+        if (input.ruleId !== null) ruleOf(input.ruleId)
         const fromMs = input.repeats === null ? Math.max(input.fromMs ?? 0, Date.now()) : (input.fromMs ?? Date.now())
         if (input.untilMs <= fromMs)
           fail('BAD_INPUT', 'A silence ends after it begins and within a year: choose another end.')

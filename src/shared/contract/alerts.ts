@@ -276,7 +276,7 @@ export const alertsContract = {
         ruleId: AlertRuleId.optional(),
         before: z
           .string()
-          .regex(/^\d{1,15}-[0-9a-f]{32}$/)
+          .regex(/^(?:f[0-2]-)?\d{1,15}-[0-9a-f]{32}$/)
           .optional(),
         limit: z.coerce.number().int().min(1).max(500).default(100)
       })

@@ -458,6 +458,7 @@ export function describeContract(name: string, open: () => Promise<OpenedEngine>
       expect(silence).toMatchObject({ project: 'shop', spider: null, ruleId: null, untilMs, comment: 'a new shop' })
       expect((await client.alertSilences.list()).silences).toEqual([silence])
       expect(await codeOf(client.alertSilences.create({ untilMs: rule.createdAtMs - DAY_MS }))).toBe('BAD_INPUT')
+      expect(await codeOf(client.alertSilences.create({ untilMs, ruleId: NOBODY }))).toBe('ALERT_RULE_NOT_FOUND')
       const repeats = { every: 'day' as const, zone: 'Europe/Berlin', endsMs: null }
       const nightly = { fromMs: rule.createdAtMs - 2 * DAY_MS, untilMs: rule.createdAtMs - 1.9 * DAY_MS, repeats }
       const { silence: again } = await client.alertSilences.create(nightly)

@@ -3,12 +3,14 @@ import type { AlertRule, ProjectName, Waiting } from '../../../shared/contract/i
 import type { FleetNode } from '../../nodes/fleet.ts'
 import type { NodeId } from '../../../shared/contract/index.ts'
 import { parseLane } from '../../store/lane.ts'
-import type { StoredErrorGroup, StoredJob } from '../../store/records.ts'
+import type { QueueHead, StoredErrorGroup, StoredJob } from '../../store/records.ts'
 import type { ErrorGroupPage, ErrorStore, FindingStore, JobReader, LaneReader } from '../../store/store.ts'
 import { type Fact, NO_LABELS } from '../fact.ts'
 
 export const RUNS_READ = 20
-const LANES_READ = 1_000
+/** What waits in further lanes is not known, and counts as over. */
+const LANES_READ = 20_000
+const LANES_AT_ONCE = 1_000
 const ERRORS_AT_ONCE = 500
 /** Of all that was logged within the last day, new or not. */
 const ERRORS_READ = 20_000
@@ -88,7 +90,11 @@ export async function waitingFacts(
   nodes: Nodes
 ): Promise<Fact[]> {
   const lanes = (await store.listLanes()).slice(0, LANES_READ)
-  const heads = await store.readHeads(lanes.map(({ lane }) => ({ lane, limit: 1 })))
+  const heads: QueueHead[][] = []
+  for (let at = 0; at < lanes.length; at += LANES_AT_ONCE) {
+    const some = lanes.slice(at, at + LANES_AT_ONCE)
+    heads.push(...(await store.readHeads(some.map(({ lane }) => ({ lane, limit: 1 })))))
+  }
   return lanes.flatMap(({ lane }, at): Fact[] => {
     const head = heads[at]![0]
     if (head === undefined) return []

@@ -3,6 +3,7 @@ import {
   type AlertRule,
   type AlertRuleId,
   type AlertRuleSettings,
+  AlertSeverity,
   type AlertSilence,
   type AlertSilenceId,
   type ProjectName,
@@ -35,6 +36,7 @@ export const ALERTS_SQL = {
   endedSince: 'SELECT episode FROM alerts WHERE ended_at_ms > ? AND settled = 1 ORDER BY ended_at_ms, id',
   firing: `SELECT episode FROM alerts WHERE settled = 0 AND state IN ('firing', 'calming')
     AND (:ruleId IS NULL OR rule_id = :ruleId) AND ${OF_PROJECTS}
+    AND severity <= :rank AND (severity < :rank OR fired_at_ms < :beforeMs OR (fired_at_ms = :beforeMs AND id > :beforeId))
     ORDER BY severity DESC, fired_at_ms DESC, id LIMIT :limit`,
   ended: `SELECT episode FROM alerts WHERE state = 'resolved' AND ${AFTER} AND ${OF_PROJECTS}
     ORDER BY ended_at_ms DESC, id LIMIT :limit`,
@@ -49,6 +51,8 @@ export const ALERTS_SQL = {
 }
 
 const EVENT = 'alert'
+/** More than there are. */
+const RANKS = AlertSeverity.options.length
 
 interface RuleRow {
   id: AlertRuleId
@@ -60,8 +64,8 @@ interface RuleRow {
 interface Listing {
   ruleId: AlertRuleId | null
   projects: string | null
-  beforeMs?: number
-  beforeId?: string
+  beforeMs: number
+  beforeId: string
   limit: number
 }
 
@@ -105,7 +109,7 @@ export function createAlerts({ database, outbox }: { database: Database; outbox:
   )
   const forget = database.prepare<[string]>('DELETE FROM alerts WHERE id = ?')
   const get = database.prepare<[string], string>('SELECT episode FROM alerts WHERE id = ?').pluck()
-  const firing = database.prepare<Listing, string>(ALERTS_SQL.firing).pluck()
+  const firing = database.prepare<Listing & { rank: number }, string>(ALERTS_SQL.firing).pluck()
   const ended = database.prepare<Omit<Listing, 'ruleId'>, string>(ALERTS_SQL.ended).pluck()
   const endedOfRule = database.prepare<Listing, string>(ALERTS_SQL.endedOfRule).pluck()
   const figures = database.prepare<[number], AlertRuleFigures>(ALERTS_SQL.figures)
@@ -164,13 +168,17 @@ export function createAlerts({ database, outbox }: { database: Database; outbox:
 
     list({ state, ruleId, onlyProjects }: AlertFilter, { before, limit }: AlertPage): StoredEpisode[] {
       const projects = onlyProjects === undefined ? null : givenProjects(onlyProjects as ProjectName[])
-      const page = { projects, limit }
-      const past = { ...page, beforeMs: before?.endedAtMs ?? Number.MAX_SAFE_INTEGER, beforeId: before?.id ?? '' }
-      const isPast = state === 'resolved' || before !== null
-      // Those that fire are on the first page, all of them that fit.
-      const found = isPast ? [] : firing.all({ ...page, ruleId: ruleId ?? null })
-      if (state !== 'firing')
+      const page = { projects, limit, beforeMs: Number.MAX_SAFE_INTEGER, beforeId: '' }
+      const isEnded = before !== null && 'endedAtMs' in before
+      const found: string[] = []
+      if (state !== 'resolved' && !isEnded) {
+        const after = before !== null && { rank: before.rank, beforeMs: before.firedAtMs, beforeId: before.id }
+        found.push(...firing.all({ ...page, ruleId: ruleId ?? null, rank: RANKS, ...after }))
+      }
+      if (state !== 'firing') {
+        const past = { ...page, ...(isEnded && { beforeMs: before.endedAtMs, beforeId: before.id }) }
         found.push(...(ruleId === undefined ? ended.all(past) : endedOfRule.all({ ...past, ruleId })))
+      }
       return found.slice(0, limit).map((text) => JSON.parse(text) as StoredEpisode)
     },
 

@@ -7,6 +7,7 @@ import type {
   AlertSilenceId,
   WebhookId
 } from '../../../shared/contract/index.ts'
+import { rankOf } from '../../../shared/contract/index.ts'
 import { aProjectName, aWebhookId, branded, type Plain } from '../../../shared/testing/ids.ts'
 import type { AlertPage, AlertWrite, NewWebhook, StoredAlertGroup, StoredEpisode } from '../records.ts'
 import type { AlertStore } from '../store.ts'
@@ -207,20 +208,6 @@ export function describeAlerts(story: Story): void {
       expect(groups).toEqual([aGroup('g2', { lastToldAtMs: null, flushAtMs: 90 })])
     })
 
-    test('of those that fire the most severe are first, whatever else their texts say', async () => {
-      const text = '"severity":"critical"'
-      await story.store.writeAlerts(
-        aWrite({
-          episodes: [
-            ...[anEpisode('1', { firedAtMs: 9, severity: 'info', text }), anEpisode('2', { firedAtMs: 3 })],
-            ...[anEpisode('3', { firedAtMs: 1, severity: 'critical' }), anEpisode('4', { firedAtMs: 5 })]
-          ]
-        })
-      )
-      const list = async (limit: number) => idsOf(await story.store.listAlerts({}, { before: null, limit })).join('')
-      expect([await list(9), await list(2)]).toEqual(['3421', '34'])
-    })
-
     test('the memory has when each channel was told lately, whatever became of the messages', async () => {
       const [other, hook] = ['d', 'e'].map((id) => aWebhookId(id.repeat(32))) as [never, never]
       await putChannel()
@@ -266,6 +253,29 @@ export function describeAlerts(story: Story): void {
       await story.store.writeAlerts(aWrite({ episodes: [...storm, ...old] }))
       const page = { before: null, limit: 2 } as never
       expect(idsOf(await story.store.listAlerts({ state: 'firing' }, page))).toEqual(['4', '5'])
+    })
+
+    test('the list goes on from any of those that fire, and with the ended ones after the last of them', async () => {
+      const severities = ['info', 'critical', 'warning', 'critical', 'warning', 'info', 'warning'] as const
+      const firing = severities.map((severity, at) => anEpisode(`${at}`, { severity, firedAtMs: at % 3 }))
+      const all = [...firing, settled('8', 30), settled('9', 20)]
+      await story.store.writeAlerts(aWrite({ episodes: all }))
+      const whole = idsOf(await story.store.listAlerts({}, NEWEST as never))
+      for (const limit of [1, 2, 3, 8]) {
+        const listed: StoredEpisode[] = []
+        for (let before: AlertPage['before'] = null; listed.length < all.length; ) {
+          listed.push(...(await story.store.listAlerts({}, { before, limit })))
+          const { id, state, severity, firedAtMs, endedAtMs } = listed.at(-1)!
+          before =
+            state === 'resolved' ? { endedAtMs: endedAtMs!, id } : { rank: rankOf(severity), firedAtMs: firedAtMs!, id }
+        }
+        expect(idsOf(listed)).toEqual(whole)
+      }
+      const [third] = await story.store
+        .listAlerts({ state: 'firing' }, { before: null, limit: 3 })
+        .then((page) => page.slice(2))
+      const before = { rank: rankOf(third!.severity), firedAtMs: third!.firedAtMs!, id: third!.id }
+      expect(idsOf(await story.store.listAlerts({ state: 'firing' }, { before, limit: 99 }))).toEqual(whole.slice(3, 7))
     })
 
     test('those that ended in one moment are listed by their ids, and none is lost between two pages', async () => {
