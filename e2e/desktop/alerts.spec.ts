@@ -68,7 +68,7 @@ async function fail(client: Client): Promise<void> {
 
 async function openAlert(window: Page): Promise<void> {
   const pane = window.getByRole('complementary', { name: 'Alert' })
-  await expect(pane.getByRole('heading', { name: 'demo/broken' })).toBeVisible()
+  await expect(pane.getByRole('heading', { name: 'demo/broken', exact: true })).toBeVisible()
 }
 
 sharedTest(
