@@ -41,6 +41,14 @@ test('whatever stands in alerts, the text keeps to the limit, and only our tags 
   )
 })
 
+// python-telegram-bot, telegram.constants.MAX_MESSAGE_ENTITIES: further ones are ignored.
+test('a message has no more markup than Telegram follows, so that nothing of others becomes a mention', () => {
+  const alerts = Array.from({ length: 20 }, () => aRunAlert({ subject: 's', text: 't' }))
+  const text = telegramText(someNews({ kind: 'repeat', firing: alerts, resolved: alerts, stillFiring: 3 }), LINKS)
+  expect(text.match(/<(?:b|code|a href[^>]*)>/g)!.length).toBeLessThanOrEqual(100)
+  expect(text).toMatch(/and 10 more/)
+})
+
 test('an alert has its subject, its text, its time and its job', () => {
   const resolved = aRunAlert({ resolvedAtMs: aRunAlert().firedAtMs + 720_000, text: 'a < b & c' })
   expect(telegramText(someNews({ resolved: [resolved], moreResolved: 2, owner: '' }), LINKS)).toBe(
