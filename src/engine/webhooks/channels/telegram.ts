@@ -20,11 +20,6 @@ import {
 export const TELEGRAM_API = 'https://api.telegram.org'
 /** core.telegram.org/bots/api#sendmessage: 4,096 after parsing; we count markup too. */
 const TEXT_MAX = 4_096
-/**
- * Of 100 pieces of markup, Telegram takes the others for plain text, and looks for mentions in it: an alert has up to
- * three, and all else up to ten.
- */
-const LISTED_MAX = 30
 const SUBJECT_MAX = 100
 const LINE_MAX = 300
 /** What a message has besides alerts, and the lines that say how many are left out. */
@@ -40,11 +35,9 @@ export function telegramText(news: AlertNews, links: Links): string {
   const link = alertsLink(links)
   const ends = [...facts, ...(link === null ? [] : [anchor(link, 'Open in Scrapdeck')])]
   let room = TEXT_MAX - [title, ...ends].join('\n').length - LEAST_LEFT
-  let most = LISTED_MAX
   const sections = sectionsOf(news).map((section) => {
-    const lines = linesOf(section, links, { room, most })
+    const lines = linesOf(section, links, room)
     room -= lines.join('\n').length
-    most -= lines.length
     return [`<b>${section.label}</b>`, ...lines].join('\n')
   })
   return [title, ...sections, ends.join('\n')].join('\n\n')
@@ -55,16 +48,12 @@ const escapeHtml = (text: string): string =>
 const code = (text: string): string => `<code>${escapeHtml(text)}</code>`
 const anchor = (url: string, text: string): string => `<a href="${escapeHtml(url)}">${text}</a>`
 
-function linesOf(
-  { isFiring, alerts, more }: Section,
-  links: Links,
-  { room, most }: { room: number; most: number }
-): string[] {
+function linesOf({ isFiring, alerts, more }: Section, links: Links, room: number): string[] {
   const lines: string[] = []
   let length = 0
   for (const alert of alerts) {
     const line = lineOf(alert, isFiring, links)
-    if (lines.length >= most || length + line.length + 1 > room) break
+    if (length + line.length + 1 > room) break
     lines.push(line)
     length += line.length + 1
   }
