@@ -12,7 +12,12 @@ import { FactWatch, type FactWatchParts } from './fact-watch.ts'
 /** Only what an engine knows, and what becomes of it: `all` lists what exists, whatever is not in it has ended. */
 function openWatch(watched: AlertWatch[]) {
   const clock = createFakeClock()
-  const known = { problems: [] as Problem[], disk: null as DiskState | null, certificateEndsMs: null as number | null }
+  const known = {
+    problems: [] as Problem[],
+    disk: null as DiskState | null,
+    certificateEndsMs: null as number | null,
+    others: [] as { engine: string; endsAtMs: number }[]
+  }
   const told: { watch: AlertWatch; keys: string[]; isAll: boolean }[] = []
   const facts: Fact[] = []
   const nodes: FleetNode[] = []
@@ -42,6 +47,7 @@ function openWatch(watched: AlertWatch[]) {
     ...{
       disk: () => known.disk,
       certificateEndsMs: () => known.certificateEndsMs,
+      otherCertificates: async () => known.others,
       problems: () => known.problems,
       waitingOf: () => ({})
     }
@@ -127,5 +133,8 @@ test('tells how many whole days the certificate lasts, and that there is none on
   known.certificateEndsMs = null
   await clock.advanceBy(15_000)
   expect(told.at(-1)).toEqual({ watch: 'certificate_days', keys: [], isAll: true })
+  known.others = [{ engine: 'two', endsAtMs: clock.nowMs() + 4.5 * 86_400_000 }]
+  await clock.advanceBy(75_000)
+  expect(facts.at(-1)).toMatchObject({ value: 4, key: 'engine two', subject: 'The certificate of the engine two' })
   await watch.stop()
 })

@@ -39,6 +39,7 @@ export interface FactWatchParts {
   disk: () => DiskState | null
   /** null: the service has none. */
   certificateEndsMs: () => number | null
+  otherCertificates: () => Promise<{ engine: string; endsAtMs: number }[]>
   /** Of two with the same id, the later one counts. */
   problems: () => readonly Problem[]
   waitingOf: (lane: string) => Waiting
@@ -72,6 +73,7 @@ export class FactWatch {
   /** When problems were seen first. */
   #problemsSeenMs = new Map<string, number>()
   #unwritten: StoredAlertFact[] = []
+  #otherCertificates: { engine: string; endsAtMs: number }[] = []
   #errorsAreOld = true
   #readAtMs = Number.NEGATIVE_INFINITY
   #timer: Timer | null = null
@@ -177,7 +179,10 @@ export class FactWatch {
     const stuck = stuckFacts(fleet, stuckSinceMs)
     this.#tell('node_stuck', () => stuck, new Set([...unknown, ...this.#notJudged(fleet, stuck)]))
     const endsMs = certificateEndsMs()
-    this.#tellOnceComplete('certificate_days', () => (endsMs === null ? [] : [certificateFact(endsMs, nowMs)]))
+    this.#tellOnceComplete('certificate_days', () => [
+      ...(endsMs === null ? [] : [certificateFact(endsMs, nowMs)]),
+      ...this.#otherCertificates.map(({ engine, endsAtMs }) => certificateFact(endsAtMs, nowMs, engine))
+    ])
     this.#tellOnceComplete('spider_unusual', () => unusualFacts(findings()))
     this.#tellOnceComplete('schedule_misses', () => scheduleFacts(problems))
     this.#tellOnceComplete('service_problem', () => serviceFacts(problems))
@@ -221,6 +226,11 @@ export class FactWatch {
         overdueFacts(store, alerts.rules(), clock.nowMs())
       )
       if (facts !== null) alerts.receiveAll('spider_overdue', facts)
+    }
+    if (isDue && alerts.isWatched('certificate_days')) {
+      const { otherCertificates } = this.#parts
+      const others = await this.#tryTo('read when the certificates of engines expire', otherCertificates)
+      if (others !== null) this.#otherCertificates = others
     }
     if ((isDue || this.#errorsAreOld) && alerts.isWatched('error_appears')) {
       this.#errorsAreOld = false

@@ -83,12 +83,14 @@ export const diskFact = ({ totalBytes, freeBytes, atMs }: DiskState): Fact => {
   }
 }
 
-export const certificateFact = (endsMs: number, nowMs: number): Fact => {
+/** `engine`: null for the one that tells. */
+export const certificateFact = (endsMs: number, nowMs: number, engine: string | null = null): Fact => {
   const day = new Date(endsMs).toISOString().slice(0, 10)
+  const subject = `The certificate of ${engine === null ? 'the service' : `the engine ${engine}`}`
   return {
-    ...{ watch: 'certificate_days', key: SERVICE, value: Math.floor((endsMs - nowMs) / DAY_MS), sinceMs: nowMs },
-    ...{ subject: 'The certificate of the service', labels: NO_LABELS },
-    text: `The certificate of the service ${endsMs > nowMs ? 'expires' : 'expired'} on ${day}`
+    ...{ watch: 'certificate_days', key: engine === null ? SERVICE : `engine ${engine}`, subject, labels: NO_LABELS },
+    ...{ value: Math.floor((endsMs - nowMs) / DAY_MS), sinceMs: nowMs },
+    text: `${subject} ${endsMs > nowMs ? 'expires' : 'expired'} on ${day}`
   }
 }
 

@@ -8,6 +8,7 @@ import { BlobWatch } from '../../health/blob-watch.ts'
 import { ExpectationWatch } from '../../expectations/expectation-watch.ts'
 import { HealthWatch } from '../../health/health-watch.ts'
 import { FactWatch } from '../../alerts/facts/fact-watch.ts'
+import { otherCertificates } from '../../leadership/other-certificates.ts'
 import { RulePreviews } from '../../alerts/past/preview.ts'
 import { Digests } from '../../alerts/report/digests.ts'
 import { Reports } from '../../alerts/report/reports.ts'
@@ -118,6 +119,7 @@ export function openHealth(options: EngineOptions, below: WithOrders, opened: As
       ...{ ...base, ...known, alerts, nodeOf, stuckSinceMs: (nodeId) => dispatch.stuckSinceMs(nodeId) },
       live: () => live.all(),
       certificateEndsMs: () => systemCommands.certificate?.endsAtMs ?? null,
+      otherCertificates: async () => (leadership === undefined ? [] : otherCertificates(leadership)),
       problems: () => [...problems.current(), ...problems.ofSchedules()],
       waitingOf: (lane) => waiting.of(lane)
     }),
