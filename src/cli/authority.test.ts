@@ -5,7 +5,7 @@ import { expect, it } from 'vitest'
 import { silentLogger } from '../engine/runtime/logger.ts'
 import { createFakeClock } from '../engine/testing/fake-clock.ts'
 import { authorityFile, ensureSelfMade } from '../server/self-made-certificate.ts'
-import { makeTestDirectory } from '../server/testing/test-directory.ts'
+import { makeTestDirectory } from '../engine/testing/test-directory.ts'
 import { describeAuthority, requireAuthority } from './authority.ts'
 
 it('shows the authority of a data directory, and says how to make one where there is none or a damaged one', async () => {

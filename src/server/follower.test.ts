@@ -13,7 +13,7 @@ import { createFakeClock } from '../engine/testing/fake-clock.ts'
 import { CertificateFiles } from './certificate-files.ts'
 import { createFollower } from './follower.ts'
 import { createTlsServer } from './http2-server.ts'
-import { makeCertificate } from './testing/make-certificate.ts'
+import { makeCertificate } from '../engine/testing/make-certificate.ts'
 
 type Files = ReturnType<typeof makeCertificate>
 

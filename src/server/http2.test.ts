@@ -8,7 +8,7 @@ import { silentLogger } from '../engine/runtime/logger.ts'
 import { createFakeClock } from '../engine/testing/fake-clock.ts'
 import { CertificateFiles } from './certificate-files.ts'
 import type { ListenOptions } from './listen.ts'
-import { makeCertificate } from './testing/make-certificate.ts'
+import { makeCertificate } from '../engine/testing/make-certificate.ts'
 import { openTestService, RIGHT } from './testing/test-app.ts'
 
 const HOST = 'deck.example.org'

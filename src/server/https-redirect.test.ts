@@ -6,7 +6,7 @@ import { silentLogger } from '../engine/runtime/logger.ts'
 import { createFakeClock } from '../engine/testing/fake-clock.ts'
 import { CertificateFiles } from './certificate-files.ts'
 import { createRedirect } from './https-redirect.ts'
-import { makeCertificate } from './testing/make-certificate.ts'
+import { makeCertificate } from '../engine/testing/make-certificate.ts'
 import { openTestService } from './testing/test-app.ts'
 
 const redirect = createRedirect({

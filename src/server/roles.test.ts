@@ -14,7 +14,7 @@ import { exampleOf } from './openapi/examples.ts'
 import { silentLogger } from '../engine/runtime/logger.ts'
 import { createFakeClock } from '../engine/testing/fake-clock.ts'
 import { CertificateFiles } from './certificate-files.ts'
-import { makeCertificate } from './testing/make-certificate.ts'
+import { makeCertificate } from '../engine/testing/make-certificate.ts'
 import { openTestApp, openTestService, RIGHT } from './testing/test-app.ts'
 
 /** The one table: who may call what. An operation that is missing here, or has another role, fails the first test. */

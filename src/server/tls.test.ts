@@ -7,7 +7,7 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { createFakeClock } from '../engine/testing/fake-clock.ts'
 import type { Logger } from '../engine/runtime/logger.ts'
 import { CertificateFiles } from './certificate-files.ts'
-import { makeCertificate } from './testing/make-certificate.ts'
+import { makeCertificate } from '../engine/testing/make-certificate.ts'
 import { makeTestDirectory, openTestService, RIGHT } from './testing/test-app.ts'
 
 async function openEncrypted(paths: ReturnType<typeof makeCertificate>) {

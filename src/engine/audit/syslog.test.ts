@@ -1,7 +1,5 @@
-import { execFileSync } from 'node:child_process'
 import { createSocket } from 'node:dgram'
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net'
-import { join } from 'node:path'
 import { createServer as createTlsServer } from 'node:tls'
 import { readFileSync } from 'node:fs'
 import { expect, it, onTestFinished } from 'vitest'
@@ -9,11 +7,11 @@ import type { AuditEntry } from '../../shared/contract/index.ts'
 import { silentLogger } from '../runtime/logger.ts'
 import type { SyslogAddress } from '../runtime/syslog-address.ts'
 import { hashOf, inOrder } from '../store/audit/chain.ts'
+import { makeCertificate } from '../testing/make-certificate.ts'
 import { anAuditRecord } from '../store/testing/audit.ts'
 import { createFakeClock } from '../testing/fake-clock.ts'
 import { openTemporaryStore } from '../testing/temporary-store.ts'
 import { advanceUntil } from '../testing/until.ts'
-import { makeTemporaryDirectory } from '../testing/temporary-directory.ts'
 import { auditProblems } from '../health/audit-problems.ts'
 import { SyslogStream } from './syslog.ts'
 import { formatSyslog } from './syslog-format.ts'
@@ -55,17 +53,6 @@ class Receiver {
   get seqs(): number[] {
     return this.messages.map((message) => entryIn(message).seq)
   }
-}
-
-/** Of localhost, made by the system's OpenSSL. */
-async function makeCertificate() {
-  const directory = await makeTemporaryDirectory()
-  onTestFinished(() => directory.remove())
-  const [path, key] = [join(directory.path, 'cert.pem'), join(directory.path, 'key.pem')]
-  const curve = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', '2']
-  const name = ['-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost']
-  execFileSync('openssl', ['req', '-x509', ...curve, ...name, '-keyout', key, '-out', path], { stdio: 'ignore' })
-  return { path, key }
 }
 
 const entryIn = (message: string) => JSON.parse(message.slice(message.indexOf(' - {') + 3)) as AuditEntry
@@ -154,9 +141,9 @@ it('sends more than fits into one batch', async () => {
 })
 
 it('speaks TLS with a server whose authority it is told, and with no other', async () => {
-  const certificate = await makeCertificate()
+  const certificate = makeCertificate('localhost')
   let refused = 0
-  const options = { cert: readFileSync(certificate.path), key: readFileSync(certificate.key) }
+  const options = { cert: certificate.pem, key: readFileSync(certificate.key) }
   const receiver = new Receiver((onSocket) =>
     createTlsServer(options, onSocket).on('tlsClientError', () => {
       refused += 1
@@ -167,7 +154,7 @@ it('speaks TLS with a server whose authority it is told, and with no other', asy
   const stranger = await open({ transport: 'tls', port, host: 'localhost' })
   await stranger.append('a')
   await stranger.until(() => refused > 0)
-  const known = await open({ transport: 'tls', port, host: 'localhost', caFile: certificate.path })
+  const known = await open({ transport: 'tls', port, host: 'localhost', caFile: certificate.certificate })
   await known.append('b')
   await known.until(() => receiver.messages.length === 1)
   expect(entryIn(receiver.messages[0]!).operation).toBe('b')

@@ -1,7 +1,7 @@
 import { X509Certificate } from 'node:crypto'
 import { expect, test } from 'vitest'
 import type { EngineInfo } from '../../shared/contract/index.ts'
-import { makeCertificate } from '../../server/testing/make-certificate.ts'
+import { makeCertificate } from '../testing/make-certificate.ts'
 import { otherCertificates } from './other-certificates.ts'
 
 test('each certificate of another engine is listed once, and neither ours nor none is', async () => {

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { expect, it, vi } from 'vitest'
 import { silentLogger } from '../../engine/runtime/logger.ts'
 import { createFakeClock } from '../../engine/testing/fake-clock.ts'
-import { makeTestDirectory } from '../../server/testing/test-directory.ts'
+import { makeTestDirectory } from '../../engine/testing/test-directory.ts'
 import { LastAnswers } from './last-answers.ts'
 
 /** As an engine sends it. */

@@ -7,7 +7,7 @@ import { expect, it, onTestFinished } from 'vitest'
 import { IncomingFiles } from '../../engine/blobs/incoming-files.ts'
 import { isScrapdeckError } from '../../shared/errors.ts'
 import { MAX_TEXT_BYTES, MAX_UPLOAD_BYTES } from '../limits.ts'
-import { makeTestDirectory } from '../testing/test-directory.ts'
+import { makeTestDirectory } from '../../engine/testing/test-directory.ts'
 import { parseContractForms } from './contract-form.ts'
 import { addForms, receiveForm } from './receive-form.ts'
 

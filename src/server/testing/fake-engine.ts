@@ -38,7 +38,7 @@ import { aProjectName, aVersionName } from '../../shared/testing/ids.ts'
 import type { NewAuditEntry, NewAuditRecord } from '../../engine/store/records.ts'
 import type { AuditStore, SecondFactorStore, Store } from '../../engine/store/store.ts'
 import { IncomingFiles } from '../../engine/blobs/incoming-files.ts'
-import { makeTestDirectory } from './test-directory.ts'
+import { makeTestDirectory } from '../../engine/testing/test-directory.ts'
 import { createFakeScrapyd, sha256 } from './fake-scrapyd.ts'
 
 const CREDENTIALS = { username: 'scrapdeck', password: 'correct horse: battery' }

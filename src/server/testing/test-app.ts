@@ -9,9 +9,9 @@ import type { RateLimits } from '../limits.ts'
 import { type ListenOptions, listen } from '../listen.ts'
 import type { ScrapydDoorSettings } from '../scrapyd/settings.ts'
 import { createFakeEngine, type FakeEngine } from './fake-engine.ts'
-import { makeTestDirectory } from './test-directory.ts'
+import { makeTestDirectory } from '../../engine/testing/test-directory.ts'
 
-export { makeTestDirectory } from './test-directory.ts'
+export { makeTestDirectory } from '../../engine/testing/test-directory.ts'
 
 export const RIGHT = basic('scrapdeck', 'correct horse: battery')
 
