@@ -23,7 +23,9 @@ const onlyRoutes: Plugin = {
   name: 'only-routes',
   load(id) {
     if (!id.endsWith('/src/cli/client/routes.ts')) return null
-    return `export const routes = ${JSON.stringify(minifyContractRouter(contract))}`
+    // What a server knows of each operation besides is as much again.
+    const text = JSON.stringify(minifyContractRouter(contract), (key, value) => (key === 'meta' ? {} : value))
+    return `export const routes = JSON.parse(${JSON.stringify(text)})`
   }
 }
 
