@@ -1,5 +1,5 @@
+import { needsSomebody } from '../shared/alert-watches.ts'
 import type { AlertNotice, Change, Contract, Figures } from '../shared/contract/index.ts'
-import { needsSomebody } from '../shared/contract/index.ts'
 import type { ContractRouterClient } from '@orpc/contract'
 import { type Clock, sleep } from '../engine/runtime/clock.ts'
 

@@ -136,3 +136,12 @@ export const SCOPE_OF: Record<AlertWatch, readonly ScopeField[]> = {
   certificate_days: [],
   service_problem: []
 }
+
+/** The least severe first. */
+export const ALERT_SEVERITIES = ['info', 'warning', 'critical'] as const
+/** 0: the least severe. */
+export const rankOf = (severity: (typeof ALERT_SEVERITIES)[number]): number => ALERT_SEVERITIES.indexOf(severity)
+
+/** Of a firing alert: somebody is told of it, and nobody has taken it yet. */
+export const needsSomebody = (alert: { state: string; acknowledged: unknown; muted: unknown }): boolean =>
+  alert.state === 'firing' && alert.acknowledged === null && alert.muted === null

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { ALERT_WATCH_NAMES } from '../alert-watches.ts'
+import { ALERT_SEVERITIES, ALERT_WATCH_NAMES } from '../alert-watches.ts'
 import { AlertEvidence } from './alert-evidence.ts'
 import { AlertReport, AlertRulePreview } from './alert-reports.ts'
 import { MAX_MESSAGES_PER_HOUR } from './fixed-values.ts'
@@ -20,10 +20,8 @@ import { ask, read, write } from './operation.ts'
 import { TimeZone } from './schedules.ts'
 
 export const AlertWatch = z.enum(ALERT_WATCH_NAMES)
-export const AlertSeverity = z.enum(['info', 'warning', 'critical'])
+export const AlertSeverity = z.enum(ALERT_SEVERITIES)
 export type AlertSeverity = z.infer<typeof AlertSeverity>
-/** 0: the least severe. */
-export const rankOf = (severity: AlertSeverity): number => AlertSeverity.options.indexOf(severity)
 
 /** What rules and silences are about: all of it must fit; null: any. */
 export const AlertScope = z.object({
@@ -117,10 +115,6 @@ export const Alert = z.object({
   isFlapping: z.boolean()
 })
 export type Alert = z.infer<typeof Alert>
-
-/** Firing alerts that somebody is told of and nobody has taken yet. */
-export const needsSomebody = ({ state, acknowledged, muted }: Alert): boolean =>
-  state === 'firing' && acknowledged === null && muted === null
 
 /** Again each day or week, at the same times on the clocks of the zone: a maintenance window. */
 export const SilenceRepeat = z.object({

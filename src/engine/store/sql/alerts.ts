@@ -1,13 +1,12 @@
-import {
-  type AlertId,
-  type AlertRule,
-  type AlertRuleId,
-  type AlertRuleSettings,
-  AlertSeverity,
-  type AlertSilence,
-  type AlertSilenceId,
-  type ProjectName,
-  rankOf
+import { ALERT_SEVERITIES, rankOf } from '../../../shared/alert-watches.ts'
+import type {
+  AlertId,
+  AlertRule,
+  AlertRuleId,
+  AlertRuleSettings,
+  AlertSilence,
+  AlertSilenceId,
+  ProjectName
 } from '../../../shared/contract/index.ts'
 import { MAX_MESSAGES_PER_HOUR } from '../../../shared/contract/fixed-values.ts'
 import type {
@@ -52,7 +51,7 @@ export const ALERTS_SQL = {
 
 const EVENT = 'alert'
 /** More than there are. */
-const RANKS = AlertSeverity.options.length
+const RANKS = ALERT_SEVERITIES.length
 
 interface RuleRow {
   id: AlertRuleId

@@ -1,3 +1,4 @@
+import { rankOf } from '../../../shared/alert-watches.ts'
 import { describe, expect, test } from 'vitest'
 import type {
   AlertId,
@@ -7,7 +8,6 @@ import type {
   AlertSilenceId,
   WebhookId
 } from '../../../shared/contract/index.ts'
-import { rankOf } from '../../../shared/contract/index.ts'
 import { aProjectName, aWebhookId, branded, type Plain } from '../../../shared/testing/ids.ts'
 import type { AlertPage, AlertWrite, NewWebhook, StoredAlertGroup, StoredEpisode } from '../records.ts'
 import type { AlertStore } from '../store.ts'

@@ -1,11 +1,5 @@
-import {
-  type AlertLabels,
-  type AlertNews,
-  type AlertSeverity,
-  type AlertView,
-  rankOf
-} from '../../../shared/contract/index.ts'
-import { mendOf } from '../../../shared/alert-watches.ts'
+import type { AlertLabels, AlertNews, AlertSeverity, AlertView } from '../../../shared/contract/index.ts'
+import { mendOf, rankOf } from '../../../shared/alert-watches.ts'
 import { formatWait } from '../../../shared/time.ts'
 import { showUnseen } from '../../../shared/unseen.ts'
 

@@ -1,6 +1,7 @@
+import { needsSomebody } from '../../../shared/alert-watches.ts'
 import { Button } from '@mantine/core'
 import { IconCheck } from '@tabler/icons-react'
-import { type Alert, needsSomebody } from '../../../shared/contract/index.ts'
+import type { Alert } from '../../../shared/contract/index.ts'
 import { formatAge } from '../../../shared/time.ts'
 import { SeverityIcon, SeverityText } from '../../ui/severity.tsx'
 import type { Column } from '../../ui/table/column.ts'
