@@ -404,3 +404,15 @@ it('jobs ID says what its node could not keep: variables, and secrets from the l
   const { out } = await run('jobs', id)
   for (const words of said) expect(out).toContain(String(words))
 })
+
+it('a count that the log does not tell is called unknown, and not 0', async () => {
+  const { engine, run } = await openEngine()
+  await engine.prepare('berlin')
+  const { jobs } = await engine.client.jobs.run({ project: 'shop', spiders: ['prices'] })
+  const { id } = jobs[0]!
+  await engine.until(async () => engine.node.running.length > 0)
+  engine.node.end(id)
+  engine.node.logs.set(id, engine.node.logs.get(id)!.replace("'item_scraped_count': 3", "'item_scraped_count': None"))
+  await engine.until(async () => (await engine.client.jobs.get({ id })).job.state === 'ended')
+  expect((await run('jobs', id)).out).toMatch(/^Counts {5}an unknown number of items, 0 pages, 0 errors$/m)
+})

@@ -82,3 +82,27 @@ test('a project whose runs are not compared has no such problem', async () => {
   expect(await house.client.findings.list()).toEqual({ spiders: [] })
   expect(await house.client.findings.ofJob({ id: id as never })).toMatchObject({ state: 'off' })
 })
+
+test.each([
+  [
+    'is not in the log',
+    (_end: string) => `${LOGSTATS.replace('10 pages', '0 pages').replace('3 items', '0 items')}`,
+    null
+  ],
+  ['counts nothing', (end: string) => end.replace(/\{'finish[^}]*/, "{'memusage/max': 1"), null],
+  ['has keys that are no text', (end: string) => end.replace("{'finish", "{None: 1,\n 200: 5,\n 'finish"), 3],
+  [
+    'is longer than what is read of the end of a log',
+    (end: string) => end.replace(" 'item", `${" 'domains/shop.example.com/pages': 1,\n".repeat(5_000)} 'item`),
+    3
+  ]
+])('a rule about items does not judge what it cannot know: the closing stats %s', async (_what, change, items) => {
+  await house.client.projects.changeSettings({ project: SHOP, settings: { outcome: { minItems: 1, minPages: 0 } } })
+  const { id } = await run()
+  house.node.end(id)
+  const end = house.node.logs.get(id)!
+  const closed = `${AT} [scrapy.core.engine] INFO: Spider closed (finished)\n`
+  house.node.logs.set(id, change(end).includes(closed) ? change(end) : change(end) + closed)
+  await house.until(async () => (await stateOf(id)).state === 'ended')
+  expect(await stateOf(id)).toMatchObject({ status: 'succeeded', reason: 'finished', items })
+})

@@ -278,9 +278,9 @@ function describeJob(
     ],
     [
       'Counts',
-      job.items === null
+      job.items === null && job.pages === null && job.errors === null
         ? ''
-        : [plural(job.items, 'item'), plural(job.pages ?? 0, 'page'), plural(job.errors ?? 0, 'error')].join(', ')
+        : [countOf(job.items, 'item'), countOf(job.pages, 'page'), countOf(job.errors, 'error')].join(', ')
     ],
     ['Last error', job.killingLine ?? ''],
     [
@@ -294,6 +294,9 @@ function describeJob(
   const steps = timeline.flatMap(({ atMs, text, evidence }) => [`${localTime(atMs)}  ${text}`, ...notesOf(evidence)])
   return [...lines, '', ...steps].join('\n')
 }
+
+const countOf = (count: number | null, what: string): string =>
+  count === null ? `an unknown number of ${what}s` : plural(count, what)
 
 /** `Asked the run to stop (INT); next INT at 14:10:00 (in 9 min): "scrapdeck cancel --force ID" sends it now`. */
 function describeStop({ sent, next }: Stops, id: JobId, nowMs: number): string {

@@ -77,6 +77,8 @@ export interface Count {
 const BATCH = 500
 /** The same limit as for uploads. */
 const LARGEST_EGG_BYTES = 200 * 1024 * 1024
+/** Nothing else reads these logs, so this is more than what the end of a run is judged by: it holds longer stats. */
+const IMPORTED_TAIL_BYTES = 8 * CLOSING_TAIL_BYTES
 const REPORT_EVERY_MS = 2_000
 
 /**
@@ -423,7 +425,7 @@ async function readEgg(path: string): Promise<Buffer | string> {
 }
 
 async function readTail(path: string): Promise<string | null> {
-  const range = { offset: -CLOSING_TAIL_BYTES, limitBytes: CLOSING_TAIL_BYTES }
+  const range = { offset: -IMPORTED_TAIL_BYTES, limitBytes: IMPORTED_TAIL_BYTES }
   const tail = await readFileRange(path, range).catch(() => null)
   return tail && Buffer.from(tail.bytes).toString()
 }

@@ -1,4 +1,4 @@
-import type { RunItem, RunTemplate } from '../../shared/contract/index.ts'
+import type { Attempt, RunItem, RunTemplate } from '../../shared/contract/index.ts'
 import { isScrapdeckError } from '../../shared/errors.ts'
 import type { Clock, Timer } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
@@ -18,7 +18,7 @@ export interface ChainFacts {
   chain: string
   /** The job that ended, and Scrapy's closing stats of its last run. */
   job: StoredJob
-  stats: Record<string, string | number>
+  stats: NonNullable<Attempt['stats']>
   nowMs: number
   /** Zone of the schedule that created the job; null: no schedule did. */
   zone: string | null

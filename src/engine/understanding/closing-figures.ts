@@ -1,14 +1,15 @@
 import { RECORD_LEVELS, type RecordLevel } from '../../shared/log-record.ts'
-import type { ScrapyStats } from './closing-stats.ts'
+import { countsOf, rankOf, type ScrapyStats } from './closing-stats.ts'
 import { errorsSoFar, itemsSoFar, type LogFigures, type NoteKind, pagesSoFar, type Tally } from './figures.ts'
 import { seriesSoFar } from './series.ts'
 
 const MAX_STATS_TEXT = 10_000
 
-/** Bounds closing stats, whose names and values a project chooses, for keeping. The first ones are kept. */
+/** Bounds closing stats, whose names and values a project chooses, for keeping. Scrapy's own ones are kept first. */
 export function boundedStats(stats: ScrapyStats): ScrapyStats {
   let room = MAX_STATS_TEXT
-  const kept = Object.entries(stats).filter(([key, value]) => {
+  const ranked = Object.entries(stats).toSorted(([one], [other]) => rankOf(one) - rankOf(other))
+  const kept = ranked.filter(([key, value]) => {
     room -= key.length + String(value).length + 6
     return room >= 0
   })
@@ -36,20 +37,27 @@ const STATUS = 'downloader/response_status_count/'
  */
 export function figuresOf(
   tally: Tally,
-  more: Pick<LogFigures, 'bytes' | 'skippedBytes' | 'format' | 'hasDate' | 'errorsDropped'>
+  {
+    isOver,
+    ...more
+  }: Pick<LogFigures, 'bytes' | 'skippedBytes' | 'format' | 'hasDate' | 'errorsDropped'> & { isOver: boolean }
 ): LogFigures {
   const { stats, records, firstAtMs, lastAtMs } = tally
   const isPartial = more.skippedBytes > 0
   const values = { pages: pagesSoFar(tally), items: itemsSoFar(tally), errors: errorsSoFar(tally) }
-  const closed = stats && {
-    pages: numberOf(stats.response_received_count),
-    items: numberOf(stats.item_scraped_count)
-  }
+  const closed = countsOf(stats)
   const elapsed = stats && elapsedSeconds(stats)
-  const perMinute = (count: number) => (elapsed ? round((count * 60) / elapsed) : null)
+  const perMinute = (count: number | null) => (elapsed && count !== null ? round((count * 60) / elapsed) : null)
   const isCounted = tally.loggedPages !== null || values.pages > 0 || values.items > 0
-  const pages = closed?.pages ?? (isCounted ? values.pages : null)
-  const items = closed?.items ?? (isCounted ? values.items : null)
+  /** Without closing stats. */
+  const counted = (count: number, hasLines: boolean) => {
+    if (!isOver) return isCounted ? count : null
+    // Only lines count each of them; Scrapy's progress is up to a minute old, and says how far a killed run was.
+    const isWhole = hasLines && !isPartial
+    return isWhole || (tally.finishReason === null && count > 0) ? count : null
+  }
+  const pages = closed.pages ?? counted(values.pages, Object.keys(tally.responses).length > 0)
+  const items = closed.items ?? counted(values.items, tally.latest.scrape !== null)
   return {
     ...more,
     isPartial,
@@ -66,8 +74,8 @@ export function figuresOf(
     zoneMinutes: tally.zoneMinutes,
     pages,
     items,
-    pagesPerMinute: (closed && perMinute(closed.pages)) ?? tally.pagesPerMinute,
-    itemsPerMinute: (closed && perMinute(closed.items)) ?? tally.itemsPerMinute,
+    pagesPerMinute: perMinute(closed.pages) ?? tally.pagesPerMinute,
+    itemsPerMinute: perMinute(closed.items) ?? tally.itemsPerMinute,
     lastPageAtMs: tally.lastPageAtMs,
     lastItemAtMs: tally.lastItemAtMs,
     responses: responsesOf(tally),
@@ -106,7 +114,7 @@ function notesOf({ stats, notes, retriedTimeouts, failedTimeouts }: Tally): Reco
   return counted
 }
 
-function numberOf(value: string | number | undefined): number {
+function numberOf(value: ScrapyStats[string] | undefined): number {
   return typeof value === 'number' && value > 0 ? value : 0
 }
 

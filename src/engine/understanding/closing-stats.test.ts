@@ -1,7 +1,9 @@
+import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { findTestPython } from '../testing/test-python.ts'
 import { parseClosingStats } from './closing-stats.ts'
 
 const sample = (name: string) =>
@@ -23,7 +25,7 @@ describe('closing stats', () => {
       start_time: expect.stringMatching(/^2026-11-21T01:25:25\.\d{3}Z$/),
       finish_time: expect.stringMatching(/^2026-11-21T01:25:2\d\.\d{3}Z$/),
       'downloader/response_status_count/200': 2,
-      items_per_minute: expect.anything(),
+      items_per_minute: null,
       elapsed_time_seconds: expect.any(Number)
     })
   })
@@ -70,14 +72,14 @@ describe('closing stats', () => {
  'local': datetime.datetime(2026, 1, 2, 3, 4, tzinfo=zoneinfo.ZoneInfo(key='Asia/Tokyo')),
  '__proto__': 1}`
     expect(statsOf(dict)).toEqual(
-      Object.fromEntries<string | number>([
+      Object.fromEntries<string | number | boolean | null>([
         ['plain', 12],
         ['negative', -1.5],
         ['exponent', 0.00001],
-        ['huge', 1.2345678901234568e29],
+        ['huge', '123456789012345678901234567890'],
         ['infinite', 'inf'],
-        ['none', 'None'],
-        ['true', 'True'],
+        ['none', null],
+        ['true', true],
         ["it's", "don't"],
         ['escaped', "a'b\\c\ndé€😀\\q"],
         ['long', 'one two three'],
@@ -100,7 +102,7 @@ describe('closing stats', () => {
     "{'a': 1,",
     "{'a': 'b",
     "{'a': [1, 2}",
-    '{1: 2}',
+    '{1 2}',
     "{'a' 1}",
     "{'a': }",
     'nothing'
@@ -122,6 +124,78 @@ describe('closing stats', () => {
     }
     const many = statsOf(`{${Array.from({ length: 5000 }, (_, index) => `'${index}': 1`).join(', ')}}`) ?? {}
     expect(Object.keys(many)).toHaveLength(1000)
+  })
+
+  test.each([
+    ['keys', { '200': 3, None: 1, "b'item_scraped_count'": 9 }],
+    ['objects', { item_scraped_count: 5 }],
+    ['values', { big: '9007199254740993', none: null, none_text: 'None', true: true, infinite: 'inf' }]
+  ])('of %s that a project adds, Scrapy’s own are read whatever the others are', (name, expected) => {
+    const text = readFileSync(join(import.meta.dirname, 'samples', 'uncounted', `${name}-info.log`), 'utf8')
+    const closing = parseClosingStats(text)
+    expect(closing).toMatchObject({ finishReason: 'finished', pages: 1, items: 5, errors: 0 })
+    expect(closing.stats).toMatchObject(expected)
+  })
+
+  test.each([1_500, 5_000])('with %i keys of a project have Scrapy’s own', (count) => {
+    const keys = Array.from({ length: count }, (_, index) => ` 'domains/shop-${index}.example/pages': 1,\n`).join('')
+    const text = `${HEADING}{'a': 1,\n${keys} 'finish_reason': 'finished',\n 'item_scraped_count': 5}\n`
+    expect(parseClosingStats(text)).toMatchObject({ finishReason: 'finished', items: 5, pages: 0 })
+  })
+
+  test('a count that nothing counted, or that is no count, is unknown and not 0', () => {
+    const counts = (dict: string) => {
+      const { pages, items, errors } = parseClosingStats(HEADING + dict)
+      return { pages, items, errors }
+    }
+    expect(counts('{}')).toEqual({ pages: null, items: null, errors: null })
+    expect(counts("{'log_count/INFO': 4}")).toEqual({ pages: null, items: null, errors: 0 })
+    expect(counts("{'start_time': 1, 'item_scraped_count': '5'}")).toEqual({ pages: 0, items: null, errors: null })
+    expect(counts("{'start_time': 1, 'item_scraped_count': None}").items).toBeNull()
+    expect(counts("{'start_time': 1, 'item_scraped_count': 9007199254740993}").items).toBeNull()
+  })
+
+  test('are read as Python’s pprint writes any dict of them', () => {
+    // Keys and values of every sort, and objects whose text is no Python.
+    const script = `
+import json, pprint, random
+class Odd:
+    def __init__(self, text): self.text = text
+    def __repr__(self): return self.text
+dice = random.Random(34)
+def text(): return ''.join(dice.choice('abz /_"\\'\\\\\\n{}[],:é😀') for _ in range(dice.choice([0, 3, 9, 120])))
+def odd(): return Odd('<' + ''.join(dice.choice('ab {}[]():,"\\'') for _ in range(9)) + '>')
+def value(depth=0):
+    kind = dice.randrange(9 if depth < 3 else 6)
+    if kind == 0: return dice.randint(-5, 5)
+    if kind == 1: return dice.choice([None, True, False, 1.5, float('inf'), 2 ** 70])
+    if kind == 2: return text()
+    if kind == 3: return text().encode()
+    if kind == 4: return odd()
+    if kind == 5: return dice.choice(['x' * 300, ()])
+    if kind == 6: return [value(depth + 1) for _ in range(dice.randrange(9))]
+    if kind == 7: return {text(): value(depth + 1) for _ in range(dice.randrange(9))}
+    return tuple(value(depth + 1) for _ in range(3))
+def key():
+    return dice.choice([text, text, lambda: dice.randint(0, 999), lambda: None, odd, lambda: (1, text())])()
+for _ in range(400):
+    # pprint writes one entry in a line if there are more than fit into one.
+    own = {'finish_reason': 'finished', 'item_scraped_count': dice.randint(0, 10 ** 6), 'response_received_count': 7,
+           'log_count/ERROR': dice.randint(0, 9), 'log_count/INFO': 9, 'start_time': 1}
+    stats = {**{key(): value() for _ in range(dice.randrange(12))}, **own}
+    print(json.dumps([pprint.pformat(stats), own]))
+`
+    const lines = execFileSync(findTestPython(), ['-c', script], { encoding: 'utf8', maxBuffer: 1e9 })
+      .trim()
+      .split('\n')
+    expect(lines).toHaveLength(400)
+    for (const line of lines) {
+      const [dict, own] = JSON.parse(line) as [string, Record<string, number>]
+      const closing = parseClosingStats(`${HEADING}${dict}\n2026-11-21 01:00:00 [x] INFO: Spider closed (finished)\n`)
+      const { item_scraped_count: items, response_received_count: pages } = own
+      expect(closing, dict).toMatchObject({ finishReason: 'finished', items, pages, errors: own['log_count/ERROR'] })
+      expect(closing.stats, dict).toMatchObject(own)
+    }
   })
 
   test('whatever Python can print as text comes back', () => {

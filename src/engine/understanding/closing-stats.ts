@@ -1,17 +1,24 @@
 import { formatOf, looksLikeError, parseRecordHead, showsInfo, TRACEBACK_HEADING } from '../../shared/log-record.ts'
 import { parseJsonRecord } from '../../shared/log-record/json-record.ts'
 
-export type ScrapyStats = Record<string, string | number>
+export type ScrapyStats = Record<string, string | number | boolean | null>
 
-/** What the end of a Scrapy log says. Every field is null if the log does not contain it. */
-export interface ClosingStats {
-  /** From the stats, else from `Spider closed (…)`. */
-  finishReason: string | null
-  /** Keys as in Scrapy. Times as ISO 8601 in UTC; other values except numbers and strings as Python wrote them. */
-  stats: ScrapyStats | null
+/** What Scrapy itself counted. null: unknown, because nothing that was read counts it. */
+export interface ClosingCounts {
   pages: number | null
   items: number | null
   errors: number | null
+}
+
+/** What the end of a Scrapy log says. Every field is null if the log does not contain it. */
+export interface ClosingStats extends ClosingCounts {
+  /** From the stats, else from `Spider closed (…)`. */
+  finishReason: string | null
+  /**
+   * Keys as in Scrapy; those that are no text, as Python wrote them. Times as ISO 8601 in UTC, integers above 2^53 as
+   * their digits, and values that JSON does not have as Python wrote them.
+   */
+  stats: ScrapyStats | null
   /** The log has INFO or DEBUG lines, so it would also have the closing lines if the spider had closed. */
   showsInfo: boolean
   /** The last error in the text, with the last line of its traceback. */
@@ -23,8 +30,11 @@ export const CLOSING_TAIL_BYTES = 131_072
 
 /** What Scrapy logs before its statistics. */
 export const STATS_HEADING = 'Dumping Scrapy stats:'
+/** What it logs after them. */
+export const CLOSED = 'Spider closed ('
 
 const MAX_TEXT = 1_000_000
+/** Of Scrapy's own, and of a project's. */
 const MAX_STATS = 1000
 const MAX_KEY = 200
 const MAX_VALUE = 500
@@ -37,14 +47,10 @@ const MAX_LINE = 300
 export function parseClosingStats(tailText: string): ClosingStats {
   const text = tailText.slice(-MAX_TEXT)
   const stats = readStats(text)
-  const count = (...keys: string[]) => stats && keys.reduce((sum, key) => sum + numberOf(stats[key]), 0)
   return {
     finishReason: textOf(stats?.finish_reason) ?? readReason(text),
     stats,
-    // Scrapy omits counters that are zero: if there are stats, a missing count is 0.
-    pages: count('response_received_count'),
-    items: count('item_scraped_count'),
-    errors: count('log_count/ERROR', 'log_count/CRITICAL'),
+    ...countsOf(stats),
     // Read line by line, and for most runs nobody asks.
     get showsInfo() {
       return showsInfo(text)
@@ -54,6 +60,35 @@ export function parseClosingStats(tailText: string): ClosingStats {
     }
   }
 }
+
+/**
+ * Scrapy omits counters that are zero, so a missing count is 0, but only if the extension that counts it was there:
+ * CoreStats also writes when and why the spider closed, and LogCount has counted at least one line.
+ */
+export function countsOf(stats: ScrapyStats | null): ClosingCounts {
+  const hasCoreStats = stats?.start_time !== undefined || stats?.finish_reason !== undefined
+  const hasLogCount = Object.keys(stats ?? {}).some((key) => key.startsWith('log_count/'))
+  const count = (key: string, isCounted: boolean) => {
+    const value = stats?.[key]
+    if (value === undefined) return isCounted ? 0 : null
+    return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : null
+  }
+  const errors = count('log_count/ERROR', hasLogCount)
+  const criticals = count('log_count/CRITICAL', hasLogCount)
+  return {
+    pages: count('response_received_count', hasCoreStats),
+    items: count('item_scraped_count', hasCoreStats),
+    errors: errors === null || criticals === null ? null : errors + criticals
+  }
+}
+
+const COUNTED =
+  /^(?:(?:start|finish)_time|finish_reason|elapsed_time_seconds|item_(?:scraped|dropped)_count|response_received_count|log_count\/(?:DEBUG|INFO|WARNING|ERROR|CRITICAL))$/
+const OF_SCRAPY =
+  /^(?:downloader|scheduler|dupefilter|retry|robotstxt|httperror|offsite|httpcache|spider_exceptions|memusage|feedexport|item_dropped_reasons_count|request_depth_)/
+
+/** What to keep first, because a project adds any number of keys: 0 what is counted, 1 what else is Scrapy's own. */
+export const rankOf = (key: string): 0 | 1 | 2 => (COUNTED.test(key) ? 0 : OF_SCRAPY.test(key) ? 1 : 2)
 
 function readStats(text: string): ScrapyStats | null {
   const at = text.lastIndexOf(STATS_HEADING)
@@ -69,31 +104,62 @@ function unescapeJson(text: string, start: number): string {
   while (end < text.length && text[end] !== '"' && text[end] !== '\n') end += text[end] === '\\' ? 2 : 1
   if (text[end] !== '"') return ''
   try {
-    return `${STATS_HEADING}${JSON.parse(`"${text.slice(start, end)}"`)}`
+    return `${STATS_HEADING}${JSON.parse(`"${text.slice(start, end)}"`)}\n${CLOSED}`
   } catch {
     // An escape that JSON does not have: then it was not JSON.
     return ''
   }
 }
 
-/** Reads `'key': value, …}`. Returns null for an incomplete dict (the process was killed while writing). */
+/** How pprint starts an entry: in a line of its own, indented by one space; what belongs to a value is deeper. */
+const ENTRY = /\n (?=\S)/g
+
+/**
+ * Reads `'key': value, …}`. An entry that cannot be read (a project may keep any object) costs only itself. Returns
+ * null for an incomplete dict: the process was killed while writing.
+ */
 function readDict(text: string, start: number): ScrapyStats | null {
-  const entries: [string, string | number][] = []
+  const entries: [string, ScrapyStats[string]][] = []
+  const room = [Number.POSITIVE_INFINITY, MAX_STATS, MAX_STATS] as [number, number, number]
   let at = skipSpace(text, start)
-  while (text[at] !== '}') {
-    const key = readString(text, at)
-    if (key === null) return null
-    at = skipSpace(text, key.end)
-    if (text[at] !== ':') return null
-    const value = readValue(text, skipSpace(text, at + 1))
-    if (value === null) return null
-    if (entries.length < MAX_STATS) entries.push([key.value.slice(0, MAX_KEY), value.value])
-    at = skipSpace(text, value.end)
-    if (text[at] === ',') at = skipSpace(text, at + 1)
-    else if (text[at] !== '}') return null
+  let next = start
+  while (!isEndOfDict(text, at)) {
+    if (next <= at) {
+      ENTRY.lastIndex = at
+      next = ENTRY.exec(text)?.index ?? text.length
+    }
+    const entry = readEntry(text, at, next)
+    if (entry === null) {
+      // Of the last one only the next record tells that it is whole.
+      if (next === text.length) return text.includes(CLOSED, at) ? Object.fromEntries(entries) : null
+      at = skipSpace(text, next)
+      continue
+    }
+    const { key, value } = entry
+    if (room[rankOf(key)]-- > 0) entries.push([key.slice(0, MAX_KEY), value])
+    at = text[entry.end] === ',' ? skipSpace(text, entry.end + 1) : entry.end
   }
   // Not a property assignment, because a stat may be called __proto__.
   return Object.fromEntries(entries)
+}
+
+/** The brace may also be one of a value that is no Python. */
+function isEndOfDict(text: string, at: number): boolean {
+  return text[at] === '}' && '\r\n'.includes(text[at + 1] ?? '\n')
+}
+
+/** `'key': value` from `start`, which the next entry at `limit` ends. null: neither it nor what follows it fits. */
+function readEntry(text: string, start: number, limit: number) {
+  const literal = readString(text, start)
+  const keyEnd = literal?.end ?? endOfExpression(text, start, limit, ':')
+  if (keyEnd === null) return null
+  const colon = skipSpace(text, keyEnd)
+  if (text[colon] !== ':') return null
+  const read = readValue(text, skipSpace(text, colon + 1), limit)
+  if (read === null) return null
+  const end = skipSpace(text, read.end)
+  if (text[end] !== ',' && !isEndOfDict(text, end)) return null
+  return { key: literal?.value ?? text.slice(start, keyEnd).trim(), value: read.value, end }
 }
 
 interface Read<T> {
@@ -101,7 +167,7 @@ interface Read<T> {
   end: number
 }
 
-function readValue(text: string, start: number): Read<string | number> | null {
+function readValue(text: string, start: number, limit: number): Read<ScrapyStats[string]> | null {
   const string = readString(text, start)
   if (string !== null) {
     // pprint breaks long text into several literals, one per line.
@@ -114,13 +180,16 @@ function readValue(text: string, start: number): Read<string | number> | null {
       end = next.end
     }
   }
-  const end = endOfExpression(text, start)
+  const end = endOfExpression(text, start, limit, ',')
   if (end === null) return null
   const source = text.slice(start, Math.min(end, start + MAX_VALUE)).trim()
   if (/^-?\d+(?:\.\d*)?(?:e[+-]?\d+)?$/i.test(source)) {
     const value = Number(source)
-    return { value: Number.isFinite(value) ? value : source, end }
+    // JavaScript would round it.
+    const isKept = Number.isFinite(value) && (!/^-?\d+$/.test(source) || Number.isSafeInteger(value))
+    return { value: isKept ? value : source, end }
   }
+  if (/^(?:None|True|False)$/.test(source)) return { value: source === 'None' ? null : source === 'True', end }
   return { value: readDateTime(source) ?? source, end }
 }
 
@@ -164,11 +233,11 @@ function readEscape(text: string, at: number): Read<string> {
   return { value: ESCAPES[character] ?? `\\${character}`, end: at + character.length }
 }
 
-/** The end of any other Python expression: the next `,` or `}` outside its brackets and strings. */
-function endOfExpression(text: string, start: number): number | null {
+/** The end of any other Python expression before `limit`: the next `stop` or `}` outside its brackets and strings. */
+function endOfExpression(text: string, start: number, limit: number, stop: ',' | ':'): number | null {
   let depth = 0
   let at = start
-  while (at < text.length) {
+  while (at < limit) {
     const character = text[at] as string
     if (character === "'" || character === '"') {
       const string = readString(text, at)
@@ -176,7 +245,7 @@ function endOfExpression(text: string, start: number): number | null {
       at = string.end
       continue
     }
-    if (depth === 0 && (character === ',' || character === '}')) return at > start ? at : null
+    if (depth === 0 && (character === stop || character === '}')) return at > start ? at : null
     if (character === '(' || character === '[' || character === '{') depth++
     if (character === ')' || character === ']' || character === '}') depth--
     at++
@@ -210,10 +279,9 @@ function skipSpace(text: string, start: number): number {
 
 /** `Closing spider (…)` does not count: the spider may not have finished closing. */
 function readReason(text: string): string | null {
-  const phrase = 'Spider closed ('
-  const at = text.lastIndexOf(phrase)
+  const at = text.lastIndexOf(CLOSED)
   if (at < 0) return null
-  const start = at + phrase.length
+  const start = at + CLOSED.length
   const end = text.indexOf(')', start)
   const reason = end < 0 ? '' : text.slice(start, Math.min(end, start + MAX_VALUE))
   return reason === '' || reason.includes('\n') ? null : reason
@@ -282,10 +350,6 @@ function joined(line: string, exception: string | null): string | null {
   return message === '' ? exception : `${message}: ${exception}`
 }
 
-function textOf(value: string | number | undefined): string | null {
-  return value === undefined ? null : String(value)
-}
-
-function numberOf(value: string | number | undefined): number {
-  return typeof value === 'number' && Number.isSafeInteger(value) && value > 0 ? value : 0
+function textOf(value: ScrapyStats[string] | undefined): string | null {
+  return value == null ? null : String(value)
 }

@@ -80,6 +80,9 @@ export interface Tally {
   firstAtMs: number | null
   lastAtMs: number | null
   zoneMinutes: number | null
+  /** false: the log says that this part of Scrapy is off. */
+  hasCoreStats: boolean
+  collectsStats: boolean
   /** From logstats lines; null: none so far. */
   loggedPages: number | null
   loggedItems: number | null
@@ -112,6 +115,7 @@ export interface Tally {
 export function emptyTally(): Tally {
   return {
     ...{ lines: 0, records: [0, 0, 0, 0, 0], firstAtMs: null, lastAtMs: null, zoneMinutes: null },
+    ...{ hasCoreStats: true, collectsStats: true },
     ...{ loggedPages: null, loggedItems: null, pagesPerMinute: null, itemsPerMinute: null },
     ...{ newPages: 0, newItems: 0, lastPageAtMs: null, lastItemAtMs: null, responses: {} },
     notes: Object.fromEntries(NOTE_KINDS.map((kind) => [kind, 0])) as Record<NoteKind, number>,

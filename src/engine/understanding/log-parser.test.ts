@@ -225,3 +225,58 @@ describe('a format', () => {
     expect(figures).toMatchObject({ records: { ERROR: 1 }, firstAtMs: Date.UTC(2026, 0, 2, 3, 4, 5, 678) })
   })
 })
+
+describe('pages and items that nothing counted', () => {
+  const uncounted = (name: string) => parse(sample(`uncounted/${name}`)).figures
+
+  it.each([
+    ['no-dump-info', null, null],
+    ['dummy-info', null, null],
+    ['no-corestats-info', null, null],
+    ['no-logcount-info', 1, 5],
+    // Each page and each item has a line.
+    ['no-dump-debug', 1, 5],
+    ['dummy-debug', 1, 5],
+    ['no-corestats-debug', 1, 5]
+  ])('are unknown in %s (%j pages, %j items), though Scrapy logs a progress of 0', (name, pages, items) => {
+    expect(sample(`uncounted/${name}`).toString()).toContain('Crawled 0 pages')
+    expect(uncounted(name)).toMatchObject({ pages, items, finishReason: 'finished' })
+  })
+
+  it('are no standstill of a running job', () => {
+    const parser = createLogParser()
+    for (const name of ['dummy-info', 'no-corestats-info'])
+      parser.push(sample(`uncounted/${name}`).subarray(0, sample(`uncounted/${name}`).indexOf('Closing spider')))
+    expect(parser.figures()).toMatchObject({ pages: null, items: null })
+  })
+
+  it('of a run that was killed are what its log said last; of one that closed, that says too little', () => {
+    const progress = at('10:00:00', 'INFO', 'Crawled 9 pages (at 9 pages/min), scraped 3 items (at 3 items/min)')
+    expect(parse(progress).figures).toMatchObject({ pages: 9, items: 3 })
+    const closed = at('10:00:09', 'INFO', 'Spider closed (finished)')
+    expect(parse(progress + closed).figures).toMatchObject({ pages: null, items: null })
+  })
+})
+
+describe('closing stats of a project that adds thousands', () => {
+  const stats = (key: string, count: number) => {
+    const keys = Array.from({ length: count }, (_, index) => ` '${key}/shop-${index}.example.com/pages': 1,\n`).join('')
+    const own = " 'finish_reason': 'finished',\n 'item_scraped_count': 5,\n"
+    const lines = key < 'f' ? `${keys}${own}` : `${own}${keys}`
+    return at('10:00:00', 'INFO', `Dumping Scrapy stats:\n{${lines.trim().slice(0, -1)}}`)
+  }
+
+  it.each([
+    ['domains', 1_500],
+    ['zones', 1_500],
+    ['domains', 5_000],
+    ['zones', 5_000],
+    // 4 MB of them.
+    ['domains', 100_000],
+    ['zones', 100_000]
+  ])('%s/…, %i of them, have what Scrapy counted', (key, count) => {
+    const { figures } = parse(stats(key, count) + at('10:00:00', 'INFO', 'Spider closed (finished)'))
+    expect(figures).toMatchObject({ finishReason: 'finished', items: 5, pages: 0 })
+    expect(JSON.stringify(figures.stats).length).toBeLessThan(12_000)
+  })
+})

@@ -38,6 +38,7 @@ export function createLogParser(): LogParser {
   let skippedBytes = 0
   /** The rest of a line is left out. */
   let isMidLine = false
+  let isOver = false
   /** Bytes pushed and skipped; those of an unfinished line wait in `pending`. */
   let offset = 0
   let pending: string[] = []
@@ -148,10 +149,11 @@ export function createLogParser(): LogParser {
         readPending()
       }
       records.end()
+      isOver = true
     },
     figures() {
       return figuresOf(tally, {
-        ...{ bytes: offset, skippedBytes, errorsDropped },
+        ...{ isOver, bytes: offset, skippedBytes, errorsDropped },
         ...{ format: heads.format, hasDate: heads.hasDate }
       })
     },

@@ -2,7 +2,7 @@ import { itemsSoFar, type LatestKind, pagesSoFar, type Tally } from './figures.t
 import { readable } from './log-text.ts'
 
 /** What the further lines of a record are, if they must be read. */
-export type Continued = 'nothing' | 'item' | 'stats' | 'versions' | 'settings'
+export type Continued = 'nothing' | 'item' | 'stats' | 'versions' | 'settings' | 'extensions'
 
 /** A line whose text may be kept: decoding it waits until the piece that it is in has been read. */
 export type KeepLatest = (kind: LatestKind, text: string, from: number, to: number) => void
@@ -87,7 +87,7 @@ export function readMessage(
       return text.startsWith('Dumping Scrapy stats:', at) ? 'stats' : 'nothing'
     case 69: // E
       if (text.startsWith('Error downloading <', at)) notes.downloadErrors++
-      return 'nothing'
+      return text.startsWith('Enabled extensions:', at) ? 'extensions' : 'nothing'
     case 84: // T
       if (text.startsWith('Telnet console listening on ', at)) {
         tally.telnetConsole = readable(text, at + 28, to, MAX_FACT)
@@ -110,9 +110,15 @@ export function readPythonVersion(tally: Tally, text: string, from: number, to: 
     /\bPython(?: |': ')(\d[\w.+]{0,20})/.exec(text.slice(from, Math.min(to, from + 2000)))?.[1] ?? null
 }
 
+/** What counts pages and items: without it, Scrapy logs a progress of 0 whatever it crawls. */
+export function readExtensions(tally: Tally, text: string, from: number, to: number): void {
+  if (text.slice(from, Math.min(to, from + 2000)).includes('CoreStats')) tally.hasCoreStats = true
+}
+
 /** `TELNETCONSOLE_USERNAME`; its password is no figure, and stays in the log. */
-export function readTelnetUsername(tally: Tally, text: string, from: number, to: number): void {
+export function readOverriddenSettings(tally: Tally, text: string, from: number, to: number): void {
   const line = readable(text, from, to, 10_000)
+  if (/'STATS_CLASS': u?'[^'\n]{0,200}\bDummyStatsCollector'/.test(line)) tally.collectsStats = false
   const name = /'TELNETCONSOLE_USERNAME': u?'([^'\n]{1,200})'/.exec(line)?.[1]
   if (name !== undefined) tally.telnetUsername = name
 }
@@ -129,6 +135,7 @@ function readLogStats(tally: Tally, atMs: number | null, text: string, at: numbe
   const match = LOG_STATS.exec(text.slice(at, Math.min(to, at + 200)))
   if (match === null) return false
   const [pages, pagesPerMinute, items, itemsPerMinute] = match.slice(1).map(Number) as [number, number, number, number]
+  if (pages === 0 && items === 0 && !(tally.hasCoreStats && tally.collectsStats)) return true
   if (pages > pagesSoFar(tally)) tally.lastPageAtMs = atMs
   if (items > itemsSoFar(tally)) tally.lastItemAtMs = atMs
   // Several spiders in one process log in turn: a smaller number is another one's, and takes nothing back.

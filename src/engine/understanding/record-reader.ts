@@ -2,7 +2,7 @@ import { TRACEBACK_HEADING } from '../../shared/log-record.ts'
 import type { HeadSpans } from '../../shared/log-record/head-spans.ts'
 import type { JsonRecord } from '../../shared/log-record/json-record.ts'
 import { boundedStats } from './closing-figures.ts'
-import { parseClosingStats } from './closing-stats.ts'
+import { CLOSED, parseClosingStats, rankOf } from './closing-stats.ts'
 import {
   addStructured,
   continueError,
@@ -17,7 +17,7 @@ import { errorsSoFar, itemsSoFar, NOTE_KINDS, pagesSoFar, type Tally } from './f
 import type { HeadLearner } from './head-learner.ts'
 import { createKeptTexts } from './kept-texts.ts'
 import { decodeRead, encodeAsRead, readable } from './log-text.ts'
-import { type Continued, readMessage, readPythonVersion, readTelnetUsername } from './messages.ts'
+import { type Continued, readExtensions, readMessage, readOverriddenSettings, readPythonVersion } from './messages.ts'
 import { advanceSeries, endOfPointMs, startSeries } from './series.ts'
 
 export interface RecordReader {
@@ -34,7 +34,7 @@ export interface RecordReader {
   end(): void
 }
 
-/** Enough for the stats of a project that adds thousands of its own. */
+/** Of longer closing stats, only Scrapy's own lines are kept from here on, at most as much again. */
 export const MAX_STATS = 262_144
 const DAY_MS = 86_400_000
 const UNHANDLED = 'Unhandled error in Deferred:'
@@ -70,7 +70,7 @@ export function createRecordReader({
     jsonLogger: string | null = null
   ): void {
     const { messageAt } = spans
-    if (kind !== 'nothing' && !isSecondHalf(text, to, spans)) close()
+    if (kind !== 'nothing' && !isSecondHalf(text, to, spans)) close({ isFollowed: true })
     level = spans.level
     ;(tally.records[level] as number)++
     const atMs = Number.isNaN(spans.atMs) ? null : readTime(spans)
@@ -122,12 +122,15 @@ export function createRecordReader({
       statsLength = 0
     } else if (kind === 'settings') {
       readSettings(text, at, to)
+    } else if (kind === 'extensions') {
+      tally.hasCoreStats = false
+      readExtensions(tally, text, at, to)
     }
   }
 
   function readSettings(text: string, at: number, to: number): void {
     heads.readDateFormat(text, at, to)
-    readTelnetUsername(tally, text, at, to)
+    readOverriddenSettings(tally, text, at, to)
   }
 
   function readTime(spans: HeadSpans): number {
@@ -158,15 +161,18 @@ export function createRecordReader({
         readErrorLine(draft as ErrorDraft, readable(text, at, to, MAX_ERROR_LINE))
         return
       case 'stats':
+        if (statsLength + to - at > MAX_STATS && (statsLength > 2 * MAX_STATS || !isOfScrapy(text, at, to))) return
         statsLength += to - at + 1
-        if (statsLength > MAX_STATS) kind = 'nothing'
-        else stats.push(decodeRead(text, at, to, to - at))
+        stats.push(decodeRead(text, at, to, to - at))
         return
       case 'versions':
         readPythonVersion(tally, text, at, to)
         break
       case 'settings':
         readSettings(text, at, to)
+        break
+      case 'extensions':
+        readExtensions(tally, text, at, to)
         break
       case 'nothing':
         break
@@ -180,11 +186,12 @@ export function createRecordReader({
     readErrorLine(draft, readable(text, at, to, MAX_ERROR_LINE))
   }
 
-  function close(): void {
+  /** `isFollowed`: by another record, so what is open is whole. */
+  function close({ isFollowed = false } = {}): void {
     if (kind === 'error') {
       closeError((draft as ErrorDraft).error)
     } else if (kind === 'stats') {
-      const closing = parseClosingStats(stats.join('\n'))
+      const closing = parseClosingStats(stats.join('\n') + (isFollowed ? `\n${CLOSED}` : ''))
       if (closing.stats !== null) tally.stats = boundedStats(closing.stats)
       tally.finishReason = closing.finishReason ?? tally.finishReason
       stats = []
@@ -216,7 +223,7 @@ export function createRecordReader({
       addStructured(draft as ErrorDraft, trouble)
     kept.decode()
     // The second half of an error may follow in its own record.
-    if (kind !== 'error') close()
+    if (kind !== 'error') close({ isFollowed: true })
   }
 
   function readTextLines(text: string, from: number, byteAt: number): void {
@@ -233,13 +240,19 @@ export function createRecordReader({
     continue: continueRecord,
     readJson,
     keepWhatIsRead: kept.decode,
-    close,
+    close: () => close(),
     end() {
       // A warning may have a traceback of its own, even if it is the last record.
       if (kind === 'uncaught' && level >= 0 && level < 2) emit((draft as ErrorDraft).error)
       close()
     }
   }
+}
+
+/** ` 'finish_reason': 'finished',`, in a line of its own. */
+function isOfScrapy(text: string, at: number, to: number): boolean {
+  const key = /^ ['"]([^'"\\]{1,200})['"]:/.exec(text.slice(at, Math.min(to, at + 210)))?.[1]
+  return key !== undefined && rankOf(key) < 2
 }
 
 function startsTraceback(text: string, at: number): boolean {

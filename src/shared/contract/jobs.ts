@@ -175,8 +175,11 @@ export const Attempt = z.object({
   pid: z.number().int().nullable(),
   exitCode: z.number().int().nullable(),
   signal: z.string().nullable(),
-  /** Scrapy's closing stats with Scrapy's keys; null until they have been read. */
-  stats: z.record(z.string(), z.union([z.string(), z.number()])).nullable(),
+  /**
+   * Scrapy's closing stats with Scrapy's keys; null until they have been read. Integers above 2^53 are texts, and null
+   * is Python's None.
+   */
+  stats: z.record(z.string(), z.union([z.string(), z.number(), z.boolean(), z.null()])).nullable(),
   /** The limit that ended it, as text. */
   limitHit: z.string().nullable(),
   /** Local node only: peak memory of all its processes together, and their CPU time. */

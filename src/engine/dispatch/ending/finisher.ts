@@ -272,13 +272,17 @@ export class Finisher {
   }
 }
 
-/** A run without closing stats was killed: what its log said until then counts. */
+/** What its end does not say, the whole log may: closing stats longer than the end, or lines that were counted. */
 function withCounts(judgement: Judgement, reading: LogReading | null): Judgement {
   if (reading === null) return judgement
-  const { pages, items, records } = reading.parser.figures()
+  const { pages, items, records, stats } = reading.parser.figures()
   const { counts } = judgement
   const errors = counts.errors ?? records.ERROR + records.CRITICAL
-  return { ...judgement, counts: { pages: counts.pages ?? pages, items: counts.items ?? items, errors } }
+  return {
+    ...judgement,
+    stats: judgement.stats ?? stats,
+    counts: { pages: counts.pages ?? pages, items: counts.items ?? items, errors }
+  }
 }
 
 const OUTCOME_WORDS = { succeeded: 'Succeeded', failed: 'Failed', cancelled: 'Cancelled', lost: 'Lost' } as const

@@ -1,6 +1,7 @@
 import { IconCopy } from '@tabler/icons-react'
 import type { Job } from '../../../shared/contract/index.ts'
-import { formatCount, plural } from '../../ui/numbers.ts'
+import { Count } from '../../ui/count.tsx'
+import { plural } from '../../ui/numbers.ts'
 import { SpiderName } from '../../ui/spider-name.tsx'
 import { StatusText, UnknownText } from '../../ui/status.tsx'
 import { RelativeTime, Runtime } from '../../ui/time.tsx'
@@ -91,7 +92,7 @@ export function jobColumns(
       width: '64px',
       align: 'end',
       hideBelowPx: 760,
-      cell: (job) => (job.items === null ? '' : formatCount(job.items))
+      cell: (job) => (hasCounts(job) ? <Count value={job.items} /> : '')
     },
     {
       id: 'errors',
@@ -99,7 +100,7 @@ export function jobColumns(
       width: '58px',
       align: 'end',
       hideBelowPx: 710,
-      cell: (job) => <Errors count={job.errors} />
+      cell: (job) => (hasCounts(job) ? <Count value={job.errors} tone={job.errors ? 'tone-bad' : 'faint'} /> : '')
     },
     {
       id: 'age',
@@ -181,10 +182,9 @@ function NodeOrWaiting({ job, nodeName, awayOf }: { job: Job; nodeName: (id: str
   )
 }
 
-function Errors({ count }: { count: number | null }) {
-  if (count === null) return null
-  return <span className={count > 0 ? 'tone-bad' : 'faint'}>{formatCount(count)}</span>
-}
+/** One that never ran has none, and the log of one that runs may not have been read yet. */
+const hasCounts = ({ state, startedAtMs, items, errors }: Job): boolean =>
+  (state === 'ended' && startedAtMs !== null) || items !== null || errors !== null
 
 /** What ran, or will: a job that names no version gets the active one when it is sent. */
 function versionWords({ version, sentVersion, state }: Job): string {

@@ -2,6 +2,7 @@ import type { JobDetail } from '../../../shared/contract/index.ts'
 import { formatRuntime } from '../../../shared/time.ts'
 import { useRunFigures } from '../../state/use-run-figures.ts'
 import { useNow } from '../../ui/clock.ts'
+import { Count } from '../../ui/count.tsx'
 import { formatBytes, formatCount } from '../../ui/numbers.ts'
 import { EmptyState } from '../../ui/states.tsx'
 import classes from './job-detail-pane.module.css'
@@ -43,7 +44,7 @@ export function JobStats({ detail }: { detail: JobDetail }) {
         {stats === null ? (
           <p className="dim">
             {job.state === 'ended'
-              ? 'The log has no closing stats: the run was interrupted.'
+              ? 'The log has no closing stats: the run was interrupted, or its settings hide them (STATS_DUMP, LOG_LEVEL).'
               : 'All other stats appear when the job ends.'}
           </p>
         ) : (
@@ -76,14 +77,17 @@ function Figure({ name, value, rate = null, tone }: FigureProps) {
   return (
     <div>
       <dt>{name}</dt>
-      <dd className={tone}>{value === null ? '–' : formatCount(value)}</dd>
+      <dd className={tone}>
+        <Count value={value} />
+      </dd>
       {rate !== null && <small>{formatCount(rate)}/min</small>}
     </div>
   )
 }
 
-function formatStat(key: string, value: string | number): string {
-  if (typeof value === 'string') return value
+function formatStat(key: string, value: string | number | boolean | null): string {
+  if (value === null) return '–'
+  if (typeof value !== 'number') return String(value)
   if (/_bytes$/.test(key)) return formatBytes(value)
   return Number.isInteger(value) ? formatCount(value) : String(Math.round(value * 1000) / 1000)
 }

@@ -73,3 +73,11 @@ it('says that figures from the log come with the end of the job, before it start
   const running = await openLocalJob({})
   expect(await running.findByText('All other stats appear when the job ends.')).toBeTruthy()
 })
+
+it('shows a dash that explains itself where the log does not tell how many items there are, and not 0', async () => {
+  const pane = await openLocalJob({ ...ended, pages: 12, items: null, errors: null })
+  const dash = (await pane.findAllByTitle(/^Unknown: the log does not say/)).map((one) => one.textContent)
+  expect(dash).toEqual(['–', '–'])
+  const figure = pane.getByText('Items', { selector: 'dt' }).nextElementSibling
+  expect(figure?.textContent).toBe('–')
+})
