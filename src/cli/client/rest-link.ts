@@ -8,6 +8,7 @@ import {
   StandardOpenAPISerializer,
   StandardOpenapiLinkCodec
 } from '@orpc/openapi-client/standard'
+import { PLAIN_BODIES, requirePlainBody } from '../../engine/runtime/plain-bodies.ts'
 import { onlyTrusting } from '../../shared/pinned-certificate.ts'
 import { routes } from './routes.ts'
 
@@ -90,6 +91,7 @@ interface Target {
 /** Sends to an `http:`, `https:` or `unix:PATH` address; never follows a redirect. Rejects with Node's own errors. */
 export async function sendOverHttp(target: Target, call: RestCall): Promise<Answer> {
   const message = await open(target, call)
+  requirePlainBody({ headers: message.headers, body: message }, 'The server')
   const status = message.statusCode ?? 502
   const type = message.headers['content-type'] ?? ''
   if (type.startsWith(EVENTS)) return { status, type, text: '', events: await readEvents(message) }
@@ -102,7 +104,7 @@ async function open({ url: address, certificate }: Target, { url, body, ...call 
   const send = url.protocol === 'https:' ? (await import('node:https')).request : sendHttp
   return new Promise((resolve, reject) => {
     const length = body === null ? {} : { 'content-length': String(Buffer.byteLength(body)) }
-    const headers = { ...call.headers, ...length }
+    const headers = { ...call.headers, ...PLAIN_BODIES, ...length }
     const where = socketPath === undefined ? {} : { socketPath }
     const sent = send(url, { ...call, headers, ...where, ...trusting }, resolve)
     sent.setTimeout(SILENT_MS, () => sent.destroy(Object.assign(new Error('No response'), { code: 'ETIMEDOUT' })))

@@ -2,6 +2,7 @@ import { lookup } from 'node:dns'
 import { isIP } from 'node:net'
 import { buildConnector, Client } from 'undici'
 import type { Clock } from '../runtime/clock.ts'
+import { encodingProblem, PLAIN_BODIES } from '../runtime/plain-bodies.ts'
 import { type AddressGuard, hostOf, insideWords } from './addresses.ts'
 import { guardedLookup } from './guarded-lookup.ts'
 
@@ -76,13 +77,20 @@ export function createPost(parts: { guard: AddressGuard; clock: Clock; resolve?:
           {
             method: 'POST',
             path: url.pathname + url.search,
-            headers: { ...headers, 'content-type': 'application/json', 'user-agent': 'Scrapdeck-Webhooks' },
+            headers: {
+              ...headers,
+              'content-type': 'application/json',
+              ...PLAIN_BODIES,
+              'user-agent': 'Scrapdeck-Webhooks'
+            },
             body
           },
           {
             onRequestStart() {},
             onResponseStart(_controller, code, answered) {
               if (code < 200) return
+              const problem = encodingProblem(answered['content-encoding'])
+              if (problem !== null) return finish(failed(`${url.host} ${problem}`))
               status = code
               retryAfterSeconds = secondsOf(answered['retry-after'])
             },

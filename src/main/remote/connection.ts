@@ -1,9 +1,12 @@
 import { createORPCClient } from '@orpc/client'
 import { RPCLink } from '@orpc/client/fetch'
 import type { ContractRouterClient } from '@orpc/contract'
-import { Agent, buildConnector, type Dispatcher, fetch, type RequestInit } from 'undici'
+import { Agent, buildConnector, type Dispatcher } from 'undici'
 import type { Socket } from 'node:net'
+import { Readable } from 'node:stream'
+import type { ReadableStream as WebStream } from 'node:stream/web'
 import type { Clock } from '../../engine/runtime/clock.ts'
+import { discard, encodingProblem, PLAIN_BODIES } from '../../engine/runtime/plain-bodies.ts'
 import { connectThrough } from '../../engine/nodes/ssh/connect-through.ts'
 import type { SshTunnels } from '../../engine/nodes/ssh/ssh-tunnels.ts'
 import { describeTlsProblem, isUntrusted, mayWantTls, networkCode } from '../../remote/network-words.ts'
@@ -55,7 +58,12 @@ export interface RemoteConnection {
   close(): Promise<void>
 }
 
-type Sent = Omit<RequestInit, 'headers'> & { headers?: [string, string][] }
+interface Sent {
+  method?: string
+  headers?: [string, string][]
+  body?: Uint8Array | Readable | null
+  signal?: AbortSignal
+}
 
 const CONNECT_MS = 10_000
 /** Streams have a comment every 15 s: one that is silent for longer is cut off, even if nobody closed it. */
@@ -84,17 +92,25 @@ export function connectRemote(
   const readCertificate = async () =>
     readPeerCertificate(new URL(url), CONNECT_MS, tunnel === null ? undefined : await openSocket())
 
-  async function send(address: string, { headers = [], ...init }: Sent): Promise<Response> {
-    const answer = await fetch(address, {
-      ...init,
-      headers: authorization === null ? headers : [...headers, ['authorization', authorization]],
-      // An address that leads elsewhere would be sent the credentials.
-      redirect: 'manual',
-      dispatcher: agent
+  // Without redirects: an address that leads elsewhere would be sent the credentials.
+  async function request(address: string, { method = 'GET', headers = [], body = null, signal }: Sent) {
+    const { origin, pathname, search } = new URL(address)
+    const answer = await agent.request({
+      ...{ origin, path: `${pathname}${search}`, method: method as 'GET', body, signal },
+      headers: { ...Object.fromEntries(headers), ...PLAIN_BODIES }
     })
-    const type = answer.headers.get('content-type') ?? ''
-    if (answer.status === 401) {
-      await answer.body?.cancel()
+    const problem = encodingProblem(answer.headers['content-encoding'])
+    if (problem === null) return answer
+    discard(answer.body)
+    throw new ScrapdeckError('ENGINE_UNREACHABLE', `${label} ${problem}. Check the proxy before it.`)
+  }
+
+  async function send(address: string, { headers = [], ...sent }: Sent): Promise<Response> {
+    const all: [string, string][] = authorization === null ? headers : [...headers, ['authorization', authorization]]
+    const { statusCode: status, headers: answered, body } = await request(address, { ...sent, headers: all })
+    const type = String(answered['content-type'] ?? '')
+    if (status === 401) {
+      discard(body)
       const what =
         credentials?.kind === 'password' ? `the user name "${credentials.username}" or its password` : 'the token'
       throw new ScrapdeckError(
@@ -103,21 +119,19 @@ export function connectRemote(
       )
     }
     // A login page, or another program.
-    if (type.includes('html') || (answer.status >= 300 && !type.includes('json'))) {
-      await answer.body?.cancel()
-      throw notScrapdeck(`${answer.status} (${type || 'no content'})`)
+    if (type.includes('html') || (status >= 300 && !type.includes('json'))) {
+      discard(body)
+      throw notScrapdeck(`${status} (${type || 'no content'})`)
     }
-    if (answer.status >= 400) {
-      const text = String(await readBounded(answer.body, ERROR_MAX_BYTES))
+    if (status >= 400) {
+      const text = String(await readBounded(body, ERROR_MAX_BYTES))
       const refusal = refusalOf(text)
       if (refusal !== null) throw refusal
-      return new Response(text, { status: answer.status, headers: { 'content-type': type } })
+      return new Response(text, { status, headers: { 'content-type': type } })
     }
-    // The client compares with the classes of the platform, which differ from those of the package.
-    return new Response(answer.body as ReadableStream | null, {
-      status: answer.status,
-      headers: [...answer.headers]
-    })
+    const received = new Headers(Object.entries(answered).map(([name, value]) => [name, String(value)]))
+    const isEmpty = status === 204 || status === 205
+    return new Response(isEmpty ? null : (Readable.toWeb(body) as ReadableStream), { status, headers: received })
   }
 
   const notScrapdeck = (what: string) =>
@@ -134,7 +148,7 @@ export function connectRemote(
         const init = { method, signal, headers: [...headers] }
         // A file is passed on as it is read; everything else is small.
         const isForm = headers.get('content-type')?.startsWith('multipart/') === true
-        if (isForm) return send(request.url, { ...init, body, duplex: 'half' })
+        if (isForm) return send(request.url, { ...init, body: body && Readable.fromWeb(body as WebStream) })
         const sent = body === null ? init : { ...init, body: new Uint8Array(await request.arrayBuffer()) }
         const answer = await send(request.url, sent)
         const isJson = answer.headers.get('content-type')?.startsWith('application/json') === true
@@ -162,10 +176,10 @@ export function connectRemote(
     async post(path, form, signal) {
       const headers: [string, string][] = [['content-type', 'application/x-www-form-urlencoded']]
       const body = new URLSearchParams(form).toString()
-      const request = { method: 'POST', body, headers, signal, redirect: 'manual', dispatcher: agent } as const
-      const answer = await fetch(`${url}${path}`, request)
-      return { status: answer.status, text: String(await readBounded(answer.body, ERROR_MAX_BYTES)) }
+      const answer = await request(`${url}${path}`, { method: 'POST', body: Buffer.from(body), headers, signal })
+      return { status: answer.statusCode, text: String(await readBounded(answer.body, ERROR_MAX_BYTES)) }
     },
+    // For the browser that signs in, which reads the body: nothing here decodes it.
     request: (to) => agent.request({ ...to, origin: new URL(url).origin }),
     readCertificate,
     retryNow: () => tunnel?.retryNow(),

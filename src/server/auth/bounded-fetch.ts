@@ -1,4 +1,6 @@
+import { request } from 'undici'
 import type { Clock } from '../../engine/runtime/clock.ts'
+import { PLAIN_BODIES, requirePlainBody } from '../../engine/runtime/plain-bodies.ts'
 
 /** Discovery documents, keys and answers with tokens have some kilobytes; one with many groups has a hundred. */
 const MAX_BYTES = 1024 * 1024
@@ -6,11 +8,16 @@ const MAX_WAIT_MS = 10_000
 /** After a failure, so that whoever sends requests here does not send as many there. */
 const PAUSE_MS = 5_000
 
-type Fetch = (url: string, options: object) => Promise<Response>
+interface FetchOptions {
+  method?: string
+  headers?: ConstructorParameters<typeof Headers>[0]
+  body?: unknown
+}
+type Fetch = (url: string, options: FetchOptions) => Promise<Response>
 
 /**
- * `fetch` for answers of an identity provider: of a bounded size, within a bounded time, never from where it redirects
- * to, and with a pause after a failure, per address. Rejects with the reason, for people.
+ * As `fetch`, for answers of an identity provider: of a bounded size, within a bounded time, never encoded, never from
+ * where it redirects to, and with a pause after a failure, per address. Rejects with the reason, for people.
  */
 export function createBoundedFetch(clock: Clock): Fetch {
   const pausedUntilMs = new Map<string, number>()
@@ -20,11 +27,22 @@ export function createBoundedFetch(clock: Clock): Fetch {
       throw new Error(`${new URL(url).host} did not respond a moment ago`)
     }
     try {
-      const response = await fetch(url, { ...options, redirect: 'manual', signal: AbortSignal.timeout(MAX_WAIT_MS) })
-      const body = await readBounded(response, url)
-      if (response.status >= 500) pausedUntilMs.set(place, clock.monotonicMs() + PAUSE_MS)
+      const { method = 'GET', headers: given, body: sent } = options
+      const {
+        statusCode: status,
+        headers: answered,
+        body: stream
+      } = await request(url, {
+        method: method as 'GET',
+        headers: { ...Object.fromEntries(new Headers(given)), ...PLAIN_BODIES },
+        body: sent == null ? null : String(sent),
+        signal: AbortSignal.timeout(MAX_WAIT_MS)
+      })
+      requirePlainBody({ headers: answered, body: stream }, new URL(url).host)
+      const body = await readBounded(stream, url)
+      if (status >= 500) pausedUntilMs.set(place, clock.monotonicMs() + PAUSE_MS)
       else pausedUntilMs.delete(place)
-      const { status, headers } = response
+      const headers = new Headers(Object.entries(answered).map(([name, value]) => [name, String(value)]))
       const mayHaveBody = status !== 204 && status !== 205 && status !== 304
       return Object.defineProperty(new Response(mayHaveBody ? body : null, { status, headers }), 'url', { value: url })
     } catch (error) {
@@ -34,10 +52,10 @@ export function createBoundedFetch(clock: Clock): Fetch {
   }
 }
 
-async function readBounded({ body }: Response, url: string): Promise<Buffer<ArrayBuffer>> {
+async function readBounded(body: AsyncIterable<Uint8Array>, url: string): Promise<Buffer<ArrayBuffer>> {
   const parts: Uint8Array[] = []
   let bytes = 0
-  for await (const part of (body ?? []) as AsyncIterable<Uint8Array>) {
+  for await (const part of body) {
     bytes += part.byteLength
     if (bytes > MAX_BYTES) throw new Error(`${new URL(url).host} sent more than ${MAX_BYTES} bytes`)
     parts.push(part)

@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { request } from 'undici'
 import type { Clock } from '../../runtime/clock.ts'
+import { PLAIN_BODIES, requirePlainBody } from '../../runtime/plain-bodies.ts'
 import { readProfile } from './shared-files.ts'
 import { S3Error } from './s3-failure.ts'
 import { textOf } from './s3-xml.ts'
@@ -247,7 +248,8 @@ async function ask(
   const limits = { headersTimeout: METADATA_LIMIT_MS, bodyTimeout: METADATA_LIMIT_MS }
   const signal = AbortSignal.timeout(2 * METADATA_LIMIT_MS)
   try {
-    const answer = await request(url, { method, headers, body, signal, ...limits })
+    const answer = await request(url, { method, headers: { ...headers, ...PLAIN_BODIES }, body, signal, ...limits })
+    requirePlainBody(answer, 'it')
     let text = ''
     for await (const piece of answer.body) {
       text += String(piece)

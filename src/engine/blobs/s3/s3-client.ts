@@ -3,6 +3,7 @@ import { AwsV4Signer } from 'aws4fetch'
 import { Agent, type Dispatcher } from 'undici'
 import type { ScrapdeckError } from '../../../shared/errors.ts'
 import { type Clock, sleep } from '../../runtime/clock.ts'
+import { encodingProblem, PLAIN_BODIES } from '../../runtime/plain-bodies.ts'
 import type { Random } from '../../runtime/random.ts'
 import { type S3Address, s3Url } from '../../runtime/s3-address.ts'
 import type { CredentialChain } from './credentials.ts'
@@ -179,11 +180,17 @@ export class S3Client {
         headers: answered,
         body: stream
       } = await this.#agent.request({
-        ...{ origin: url.origin, path: url.pathname + url.search, method: request.method, headers },
-        ...{ body, signal: anyOf(aborting.signal, signal) }
+        ...{ origin: url.origin, path: url.pathname + url.search, method: request.method },
+        ...{ headers: { ...headers, ...PLAIN_BODIES }, body, signal: anyOf(aborting.signal, signal) }
       })
       this.figures.sentBytes += body?.length ?? 0
       answer = { status: statusCode, headers: flatten(answered), body: stream }
+      const problem = encodingProblem(answered['content-encoding'])
+      if (problem !== null) {
+        const { operation } = request
+        const message = `it ${problem}`
+        throw new S3Error({ operation, status: statusCode, code: 'NOT_S3', message, region: null, clockOffsetMs: null })
+      }
       if (statusCode >= 300) throw new S3Error(this.#failureOf(request, answer, await this.#readText(stream)))
       const result = await read(answer)
       this.#count(request, 'answered', beganMs)

@@ -5,6 +5,7 @@ import type { Clock } from '../../runtime/clock.ts'
 import { isScrapdeckError } from '../../../shared/errors.ts'
 import { showUnseen } from '../../../shared/unseen.ts'
 import type { ChannelRefused } from '../ssh/channels.ts'
+import { encodingProblem, PLAIN_BODIES } from '../../runtime/plain-bodies.ts'
 import { NodeError, type NodeErrorKind } from '../node-client.ts'
 import { nameOfSshHost, type SshHost, splitAddress } from '../../../shared/ssh-address.ts'
 import type { SshTunnels, TunnelUse } from '../ssh/ssh-tunnels.ts'
@@ -67,7 +68,7 @@ export function createConnection(options: {
   const label = `${name} (${address.url.replace(/\/$/, '')})`
   const headers = {
     accept: '*/*',
-    'accept-encoding': 'identity',
+    ...PLAIN_BODIES,
     'user-agent': 'Scrapdeck',
     ...basicAuthorization(address),
     ...transport.headers
@@ -142,6 +143,8 @@ export function createConnection(options: {
         onResponseStart(_controller, status, headers) {
           if (status < 200) return
           hasAnswered = true
+          const problem = encodingProblem(headers['content-encoding'])
+          if (problem !== null) return giveUp(fail('not_scrapyd', `${problem}. Is this a Scrapyd?`, 'unknown'))
           head = { status, headers }
           receivePiece = request.receive(head)
         },

@@ -1,0 +1,32 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import type { Readable } from 'node:stream'
+
+/**
+ * Requests to other servers ask for bodies as they are, and a body that is encoded all the same is refused unread. So
+ * no decoder of ours reads bytes of strangers: Node's Brotli decoder wrote out of bounds (CVE-2026-111497), and
+ * `fetch`, which offers and decodes `br` by itself, is not used outside the browser (oxlint.config.ts).
+ */
+export const PLAIN_BODIES = { 'accept-encoding': 'identity' }
+
+/**
+ * What is wrong with a response of this `content-encoding`, to follow the name of its server; null: its body is plain.
+ */
+export function encodingProblem(encoding: string | string[] | undefined): string | null {
+  if (encoding === undefined) return null
+  const codings = String(encoding).trim().toLowerCase()
+  if (codings === '' || codings === 'identity') return null
+  return `sent a response with the encoding ${JSON.stringify(codings.slice(0, 40))}, which was not requested`
+}
+
+/** Discards a body that is encoded, and throws what is wrong with it. `server` begins the sentence. */
+export function requirePlainBody(answer: { headers: IncomingHttpHeaders; body: Readable }, server: string): void {
+  const problem = encodingProblem(answer.headers['content-encoding'])
+  if (problem === null) return
+  discard(answer.body)
+  throw new Error(`${server} ${problem}`)
+}
+
+/** Ends a body that is not wanted; its connection ends with it. */
+export function discard(body: Readable): void {
+  body.on('error', () => {}).destroy()
+}
