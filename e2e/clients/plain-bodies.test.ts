@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { brotliCompressSync } from 'node:zlib'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest'
 import { sendOverHttp } from '../../src/cli/client/rest-link.ts'
 import { CredentialChain } from '../../src/engine/blobs/s3/credentials.ts'
 import { S3Client } from '../../src/engine/blobs/s3/s3-client.ts'
@@ -45,12 +45,14 @@ const keys = { AWS_ACCESS_KEY_ID: 'k', AWS_SECRET_ACCESS_KEY: 's' }
 const CLIENTS: Record<string, () => Promise<unknown>> = {
   async 'a node'() {
     const client = createScrapydClient({ ...plain, url, name: 'a', clock, logger: silentLogger })
-    return client.daemonStatus().finally(() => client.close())
+    onTestFinished(() => client.close())
+    return client.daemonStatus()
   },
   async 'the API of Kubernetes'() {
     const address = { ...plain, url }
     const connection = createConnection({ address, name: 'k', clock, program: 'Kubernetes', environment: {} })
-    return new KubernetesApi(connection, async () => null).ask({ path: 'version' }).finally(() => connection.close())
+    onTestFinished(() => connection.close())
+    return new KubernetesApi(connection, async () => null).ask({ path: 'version' })
   },
   async 'an identity provider'() {
     return createBoundedFetch(clock)(`${url}/.well-known/openid-configuration`, {})
@@ -58,12 +60,15 @@ const CLIENTS: Record<string, () => Promise<unknown>> = {
   async 'a remote engine'() {
     const address = { name: 'EU', url, credentials: null, certificate: null }
     const { client, close, explain } = connectRemote(address, { tunnels, clock })
-    const asked = client.jobs.list({}).catch(async (error: unknown) => Promise.reject(await explain(error)))
-    return asked.finally(close)
+    onTestFinished(close)
+    return client.jobs.list({}).catch(async (error: unknown) => {
+      throw await explain(error)
+    })
   },
   async 'a remote engine, without the contract'() {
     const { post, close } = connectRemote({ name: 'EU', url, credentials: null, certificate: null }, { tunnels, clock })
-    return post('/oauth/token', {}, AbortSignal.timeout(5_000)).finally(close)
+    onTestFinished(close)
+    return post('/oauth/token', {}, AbortSignal.timeout(5_000))
   },
   async 'an engine, from the command line'() {
     return sendOverHttp({ url }, { method: 'GET', url: new URL(url), headers: {}, body: null, signal: undefined })
