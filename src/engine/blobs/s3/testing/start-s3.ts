@@ -1,4 +1,5 @@
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import { request } from 'undici'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { readTestEnvironment } from '../../../../../scripts/setup/test-environment.mjs'
@@ -35,7 +36,11 @@ export async function startS3(): Promise<S3Server> {
 
   async function start(): Promise<void> {
     server.start()
-    const isReady = () => fetch(endpoint).then(Boolean, () => false)
+    const isReady = () =>
+      request(endpoint).then(
+        ({ body }) => body.dump().then(() => true),
+        () => false
+      )
     await until('the S3 server', isReady, Boolean, 30_000)
   }
   await start()
