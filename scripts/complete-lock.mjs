@@ -3,9 +3,9 @@
  *
  * Behind a registry mirror that lacks the binaries of some platforms, `npm install` writes a lock without them; `npm
  * ci` then rejects that lock everywhere ("Missing: … from lock file"), and those platforms would get no binary. The
- * entries added here have the exact version, the platform and the integrity that the registry's metadata names, so that
- * npm compares what it installs with the lock on every platform. Run it (`npm run lock:complete`) after each change of a
- * dependency; a test finds entries without integrity.
+ * entries added here have the exact version, the platform and the integrity that the registry's metadata names, so
+ * that npm compares what it installs with the lock on every platform. Run it (`npm run lock:complete`) after each
+ * change of a dependency; a test finds entries without integrity.
  */
 import { spawnSync } from 'node:child_process'
 import fs from 'node:fs'
