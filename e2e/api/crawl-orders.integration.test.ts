@@ -106,12 +106,12 @@ test('an order runs with what it says, and its status and log have the names of 
   })
   const status = await ended(job_id)
   expect(status).toEqual({
-    ...{ job_id, status: 'finished', spider_job_id: job_id },
+    ...{ job_id, status: 'finished', reason: null, spider_job_id: job_id },
     started_at: expect.stringMatching(/Z$/),
     finished_at: expect.stringMatching(/Z$/)
   })
   expect(events.at(-1)).toEqual({
-    ...{ event: 'end', id: 'end', data: { status: 'finished', spider_job_id: status.spider_job_id } }
+    ...{ event: 'end', id: 'end', data: { status: 'finished', reason: null, spider_job_id: status.spider_job_id } }
   })
   const { job } = await service.client.jobs.get({ id: job_id })
   expect(job).toMatchObject({ userId: 'ann', settings: { DEPTH_LIMIT: '2' } })
@@ -129,15 +129,17 @@ test('the same order in another form gets the same job, unless the query says to
   await Promise.all([first, fresh].map(({ body }) => ended(body.job_id)))
 }, 60_000)
 
-test('a spider that fails is failed, and one that was cancelled before it ran is cancelled', async () => {
+test('a spider that fails is an error, and so is an order that was cancelled, with the reason', async () => {
   const { body } = await crawl({ params: { fail: 'yes' } })
-  const { status, spider_job_id } = await ended(body.job_id)
-  expect([status, spider_job_id]).toEqual(['failed', body.job_id])
-  expect((await logOf(body.logs_url)).at(-1)!.data).toEqual({ status: 'failed', spider_job_id })
+  const { status, reason, spider_job_id } = await ended(body.job_id)
+  expect([status, reason, spider_job_id]).toEqual(['error', expect.any(String), body.job_id])
+  expect((await logOf(body.logs_url)).at(-1)!.data).toEqual({ status: 'error', reason, spider_job_id })
   const later = await crawl({ schedule_at: '2100-01-01T00:00:00', zone: 'Europe/Berlin' })
   expect([later.status, later.body]).toMatchObject([202, { scheduled: true, next_run: '2099-12-31T23:00:00.000Z' }])
   expect((await ask('DELETE', `/crawl/${later.body.job_id}`)).body).toEqual({ cancelled: true })
-  expect(await ended(later.body.job_id)).toMatchObject({ status: 'cancelled', started_at: null, spider_job_id: null })
+  expect(await ended(later.body.job_id)).toMatchObject({
+    ...{ status: 'error', reason: 'cancelled', started_at: null, spider_job_id: null }
+  })
 }, 60_000)
 
 test('pages are fetched once with the HTTP cache, by several jobs, and again by an order that ignores it', async () => {

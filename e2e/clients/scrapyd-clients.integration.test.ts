@@ -91,7 +91,7 @@ describe('the real clients of Scrapyd, used with the fleet', () => {
     expect(await callClient(`client.status('${jobid}', 'demo')`)).toMatchObject({ currstate: 'finished' })
 
     const log = await fetch(`${service.address}${job?.log_url}`, { headers: { authorization } })
-    expect([log.status, log.headers.get('content-type')]).toEqual([200, 'text/plain'])
+    expect([log.status, log.headers.get('content-type')]).toEqual([200, 'text/plain; charset=utf-8'])
     const text = await log.text()
     expect(text).toContain("'finish_reason': 'finished'")
     const tail = await fetch(`${service.address}${job?.log_url}`, { headers: { authorization, range: 'bytes=-100' } })

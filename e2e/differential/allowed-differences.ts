@@ -243,6 +243,17 @@ export const ALLOWED_DIFFERENCES: readonly AllowedDifference[] = [
     expect: (_theirs, { ours }) => ours
   },
   {
+    id: 'charset-of-text',
+    reason: 'Without it, browsers show UTF-8 as if it were Latin-1.',
+    anchor: 'charset-of-text',
+    applies: ({ request, theirs }) =>
+      /^\/(logs|items)\//.test(request.path) && /^text\/[\w.+-]+$/.test(theirs.headers['content-type'] ?? ''),
+    expect: (theirs) => ({
+      ...theirs,
+      headers: { ...theirs.headers, 'content-type': `${theirs.headers['content-type']}; charset=utf-8` }
+    })
+  },
+  {
     id: 'files-of-poor-names',
     reason: 'The run has an id of ours; the job keeps its own.',
     anchor: 'unsafe-jobid',

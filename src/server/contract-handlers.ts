@@ -215,7 +215,7 @@ const credentialOf = (request: FastifyRequest): string =>
 
 type RootInterceptor = NonNullable<RPCHandlerOptions<DoorContext>['rootInterceptors']>[number]
 
-/** Flags that a client may send in the query instead of the body (OperationMeta.alsoInQuery). */
+/** Flags that a client may send in the query as well as in the body (OperationMeta.alsoInQuery): one `true` is enough. */
 const takeFromQuery: RootInterceptor = async ({ request, context, prefix, next }) => {
   const { searchParams } = request.url
   const names = (context.operation?.alsoInQuery ?? []).filter((name) => searchParams.has(name))
@@ -223,13 +223,10 @@ const takeFromQuery: RootInterceptor = async ({ request, context, prefix, next }
   const inBody = (await request.body()) as Record<string, unknown> | undefined
   const body = { ...inBody }
   for (const name of names) {
-    const said = body[name]
-    const [text = '', ...others] = searchParams.getAll(name)
-    const flag = readSwitch(text) ?? text
-    if (others.length > 0 || (said != null && said !== flag)) {
-      throw new ScrapdeckError('BAD_INPUT', `"${name}" is given twice, with different values. Give it once`)
-    }
-    body[name] = flag
+    const said = [...searchParams.getAll(name), body[name] ?? false]
+    const flags = said.map((flag) => (typeof flag === 'string' ? (readSwitch(flag) ?? flag) : flag))
+    // What is neither on nor off is refused with the rest of the body.
+    body[name] = flags.find((flag) => typeof flag !== 'boolean') ?? flags.includes(true)
   }
   return next({ context, prefix, request: { ...request, body: async () => body } })
 }

@@ -62,8 +62,12 @@ function askForLogin(path: string, request: FastifyRequest, reply: FastifyReply)
     const text = 'This page requires a login.'
     return sendNotice(reply, { title: 'Not logged in', text, link: { href: '/ui/login', label: 'Log in' } })
   }
+  if (request.routeOptions.url === '/metrics') return reply.type('text/plain; charset=utf-8').send(FOR_SCRAPERS)
   return reply.header('content-type', 'text/html').send(Buffer.from('Unauthorized'))
 }
+
+const FOR_SCRAPERS =
+  'Unauthorized. Send the API credentials (basic_auth), or add the address of the scraper to metrics_from in [scrapdeck] (variable SCRAPDECK_METRICS_FROM): it then needs none.\n'
 
 /** Probably a person with a browser, judging by the headers. */
 function isPerson(request: FastifyRequest): boolean {

@@ -90,6 +90,10 @@ describe('metrics', () => {
     expect(valueOf('scrapdeck_cache_misses_total{cache="logs"}')).toBe(0)
     expect(valueOf('scrapdeck_cache_bytes{cache="logs"}')).toBe(0)
     expect(valueOf('scrapdeck_cache_entries{cache="scrapyd_lists"}')).toBe(0)
+    for (const cache of ['scrapyd_lists', 'logs'])
+      expect(valueOf(`scrapdeck_cache_size{cache="${cache}"}`)).toBe(
+        valueOf(`scrapdeck_cache_entries{cache="${cache}"}`)
+      )
     // By route: all unknown paths together are one series.
     expect(text).toMatch(/^scrapdeck_http_requests_total\{method="GET",route="none",status="404"\} 1$/m)
     expect(valueOf('process_resident_memory_bytes')).toBeGreaterThan(0)
@@ -127,6 +131,16 @@ describe('metrics', () => {
     expect(await readFrom('10.2.0.1', '/metrics', { 'x-forwarded-for': '10.1.2.3' })).toBe(401)
     expect(await readFrom('10.1.2.3', '/daemonstatus.json')).toBe(401)
     expect(await readFrom('10.1.2.3', '//metrics')).toBe(200)
+  })
+
+  it('say in their 401 which option lets an address read them without a password', async () => {
+    const { askAnonymously } = openTestApp({ metrics: { isServed: true, prefix: 'scrapdeck', openTo: [] } })
+    const { statusCode, headers, body } = await askAnonymously({ url: '/metrics' })
+    expect([statusCode, headers['content-type'], headers['www-authenticate']]).toEqual([
+      ...[401, 'text/plain; charset=utf-8', 'basic realm="Scrapyd"']
+    ])
+    expect(body).toMatch(/metrics_from.+\[scrapdeck\]/)
+    expect((await askAnonymously({ url: '/daemonstatus.json' })).body).toBe('Unauthorized')
   })
 
   it('are not there when they are turned off', async () => {

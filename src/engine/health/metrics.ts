@@ -83,6 +83,8 @@ export class Metrics extends NamedMetrics {
   readonly #cacheHits = this.counter('cache_hits_total', 'Reads that a cache answered.', ['cache'])
   readonly #cacheMisses = this.counter('cache_misses_total', 'Reads that a cache could not answer.', ['cache'])
   readonly #cacheEntries = this.gauge('cache_entries', 'Entries of a cache.', ['cache'])
+  /** The same, as asynchronous Scrapyds name it. */
+  readonly #cacheSize = this.gauge('cache_size', 'Entries of a cache, as cache_entries.', ['cache'])
   readonly #cacheBytes = this.gauge('cache_bytes', 'Size of a cache on disk.', ['cache'])
   /** Only with a key. */
   #encryption: ReturnType<Metrics['makeEncryptionMetrics']> | null = null
@@ -323,7 +325,7 @@ export class Metrics extends NamedMetrics {
     for (const [cache, { hits, misses, entries, bytes }] of Object.entries(caches)) {
       this.#cacheHits.inc({ cache }, hits)
       this.#cacheMisses.inc({ cache }, misses)
-      this.#cacheEntries.set({ cache }, entries)
+      for (const gauge of [this.#cacheEntries, this.#cacheSize]) gauge.set({ cache }, entries)
       if (bytes !== null) this.#cacheBytes.set({ cache }, bytes)
     }
   }

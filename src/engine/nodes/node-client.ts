@@ -217,6 +217,12 @@ export function importErrorOf(error: unknown): string | null {
   return (error.nodeMessage ?? error.message).replace(/^RunnerError: /, '').trim()
 }
 
+/** Of an answer with which a proxy says that there is none behind it (those from 520 on: Cloudflare); null: another. */
+export function kindOfGateway(status: number): 'unreachable' | 'timeout' | null {
+  if ([504, 522, 524].includes(status)) return 'timeout'
+  return [502, 503, 520, 521, 523, 525, 526, 530].includes(status) ? 'unreachable' : null
+}
+
 /** What a failed request says about the health of its node. */
 export function healthOf(error: NodeError): NodeHealth {
   switch (error.kind) {

@@ -1,37 +1,44 @@
-import type { Job, JobDetail, JobId, ScheduleId } from '../../shared/contract/index.ts'
+import { statusOfJob } from '../../engine/commands/crawl-order.ts'
+import { noJob } from '../../engine/store/require-job.ts'
+import type { JobDetail, JobId, ScheduleId } from '../../shared/contract/index.ts'
+import { JOB_ID_PATTERN } from '../../shared/id-patterns.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import type { LogEvents } from './job-log.ts'
 import { type ApiClient, type FindJob, findJob, findJobOfSchedule, newestJobOf } from './serve-log.ts'
 
-/** An answer to an order: a repeated one is followed by the id of its schedule. */
-export function asSchedulerSays(body: unknown): unknown {
-  if (typeof body !== 'object' || body === null || !('logs_url' in body)) return body
-  const { job_id, schedule_id } = body as unknown as { job_id: string | null; schedule_id?: string | null }
-  const id = job_id ?? schedule_id
-  return { ...body, job_id: id, logs_url: `/jobs/${id}/logs` }
+interface SaidOfOrder {
+  job_id?: string | null
+  schedule_id?: string | null
+  status?: string
 }
 
-/** `failed`: the spider ran and failed. `error`: it was never seen to run to an end. */
-export const SCHEDULER_STATUSES = ['pending', 'running', 'finished', 'failed', 'error', 'cancelled'] as const
-type SchedulerStatus = (typeof SCHEDULER_STATUSES)[number]
-
-function statusOf({ status, startedAtMs }: Job): SchedulerStatus {
-  if (status === 'queued' || status === 'starting') return 'pending'
-  if (status === 'running' || status === 'cancelled') return status
-  if (status === 'succeeded') return 'finished'
-  return status === 'failed' && startedAtMs !== null ? 'failed' : 'error'
+/** An answer about orders: a repeated one has the id of its schedule, and one that is paused is pending. */
+export function asSchedulerSays(body: unknown): unknown {
+  if (typeof body !== 'object' || body === null) return body
+  if ('orders' in body) return { ...body, orders: (body.orders as unknown[]).map(asSchedulerSays) }
+  if (!('job_id' in body)) return body
+  const { job_id, schedule_id, status } = body as SaidOfOrder
+  const id = job_id ?? schedule_id
+  const log = 'logs_url' in body && { logs_url: `/jobs/${id}/logs` }
+  return { ...body, job_id: id, ...log, ...(status === 'paused' && { status: 'pending', reason: status }) }
 }
 
 function describe({ job, attempts }: JobDetail) {
   return {
-    status: statusOf(job),
+    ...statusOfJob(job),
     started_at: iso(job.startedAtMs),
     finished_at: iso(job.endedAtMs),
     spider_job_id: attempts.at(-1)?.jobid ?? null
   }
 }
 
-const NOTHING_YET = { status: 'pending', started_at: null, finished_at: null, spider_job_id: null } as const
+const NOTHING_YET = {
+  status: 'pending',
+  reason: null,
+  started_at: null,
+  finished_at: null,
+  spider_job_id: null
+} as const
 
 const iso = (atMs: number | null): string | null => (atMs === null ? null : new Date(atMs).toISOString())
 
@@ -48,8 +55,8 @@ export async function progressOf(client: ApiClient, id: string): Promise<ReturnT
 export const SCHEDULER_EVENTS: LogEvents = {
   log: ({ time, level, message }) => ({ ts: time, level, msg: message }),
   async end(client, id) {
-    const { status, spider_job_id } = describe(await client.jobs.get({ id }))
-    return { status, spider_job_id }
+    const { status, reason, spider_job_id } = describe(await client.jobs.get({ id }))
+    return { status, reason, spider_job_id }
   }
 }
 
@@ -60,7 +67,9 @@ export const findEither: FindJob = async (client, id, clock) => {
   return findJobOfSchedule(client, id, clock)
 }
 
+/** Rejects with JOB_NOT_FOUND for what is no id of ours: clients keep ids of the scheduler that they used before. */
 async function jobOf(client: ApiClient, id: string): Promise<JobDetail | null> {
+  if (!JOB_ID_PATTERN.test(id)) throw noJob(id as JobId)
   try {
     return await client.jobs.get({ id: id as JobId })
   } catch (error) {
@@ -75,6 +84,6 @@ async function requireSchedule(client: ApiClient, id: string): Promise<void> {
     await client.schedules.get({ id: id as ScheduleId })
   } catch (error) {
     if (!(error instanceof ScrapdeckError && error.code === 'SCHEDULE_NOT_FOUND')) throw error
-    throw new ScrapdeckError('JOB_NOT_FOUND', `There is no job ${id}; it may have been deleted`, { cause: error })
+    throw noJob(id as JobId)
   }
 }

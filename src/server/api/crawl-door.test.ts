@@ -2,6 +2,7 @@ import { implement } from '@orpc/server'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import type { LightMyRequestResponse } from 'fastify'
 import { describe, expect, it } from 'vitest'
+import { statusOfJob } from '../../engine/commands/crawl-order.ts'
 import { contract, type CrawlInput, type Job, type JobDetail } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { aJob } from '../../shared/testing/builders.ts'
@@ -136,24 +137,34 @@ describe('an order outside the API', () => {
     expect(inApi.json()).toMatchObject({ job_id: null, schedule_id: SCHEDULE })
   })
 
-  it.each(['/crawl', '/api/v1/crawl'])('to %s ignores the cache by body or by query', async (url) => {
-    const { ask, asked } = open()
-    const send = async (query: string, body: object = {}) =>
-      (await ask({ method: 'POST', url: `${url}${query}`, payload: { spider: 'prices', ...body } })).statusCode
-    expect(await send('?ignore_cache=true')).toBe(200)
-    expect(await send('', { ignore_cache: true })).toBe(200)
-    expect(await send('?ignore_cache=true', { ignore_cache: true })).toBe(200)
-    for (const text of ['1', 'yes', 'On']) expect(await send(`?ignore_cache=${text}`, { ignore_cache: true })).toBe(200)
-    expect(await send('?ignore_cache=false')).toBe(200)
-    expect(await send('?ignore_cache=0')).toBe(200)
-    expect(await send('')).toBe(200)
-    expect(asked.map(({ ignore_cache }) => ignore_cache)).toEqual([...Array(6).fill(true), false, false, false])
-    expect(await send('?ignore_cache=true', { ignore_cache: false })).toBe(400)
-    expect(await send('?ignore_cache=true&ignore_cache=false')).toBe(400)
-    expect(await send('?ignore_cache=perhaps')).toBe(400)
-    expect(await send('?depth=3')).toBe(400)
-    expect(asked).toHaveLength(9)
-  })
+  it.each(['/crawl', '/api/v1/crawl'])(
+    'to %s ignores the cache if body or query says so, whatever the other says',
+    async (url) => {
+      const { ask, asked } = open()
+      const send = async (query: string, body: object = {}) =>
+        (await ask({ method: 'POST', url: `${url}${query}`, payload: { spider: 'prices', ...body } })).statusCode
+      expect(await send('?ignore_cache=true')).toBe(200)
+      expect(await send('', { ignore_cache: true })).toBe(200)
+      expect(await send('?ignore_cache=true', { ignore_cache: true })).toBe(200)
+      for (const text of ['1', 'yes', 'On'])
+        expect(await send(`?ignore_cache=${text}`, { ignore_cache: true })).toBe(200)
+      expect(await send('?ignore_cache=false')).toBe(200)
+      expect(await send('?ignore_cache=0')).toBe(200)
+      expect(await send('')).toBe(200)
+      expect(asked.map(({ ignore_cache }) => ignore_cache)).toEqual([...Array(6).fill(true), false, false, false])
+      expect(await send('?ignore_cache=true', { ignore_cache: false })).toBe(200)
+      expect(await send('?ignore_cache=false', { ignore_cache: true })).toBe(200)
+      expect(await send('?ignore_cache=true', { ignore_cache: 'false' })).toBe(200)
+      expect(await send('?ignore_cache=false&ignore_cache=true', { ignore_cache: null })).toBe(200)
+      expect(await send('?ignore_cache=0', { ignore_cache: false })).toBe(200)
+      expect(asked.slice(9).map(({ ignore_cache }) => ignore_cache)).toEqual([true, true, true, true, false])
+      expect(await send('?ignore_cache=perhaps')).toBe(400)
+      expect(await send('?ignore_cache=true&ignore_cache=perhaps')).toBe(400)
+      expect(await send('?ignore_cache=true', { ignore_cache: 'perhaps' })).toBe(400)
+      expect(await send('?depth=3')).toBe(400)
+      expect(asked).toHaveLength(14)
+    }
+  )
 
   it('is performed once per Idempotency-Key', async () => {
     const { ask, asked } = open()
@@ -203,24 +214,33 @@ describe('the status of a job outside the API', () => {
   const ended = { state: 'ended', startedAtMs, endedAtMs } as const
 
   it.each([
-    ['pending', { state: 'queued', status: 'queued' }],
-    ['pending', { state: 'starting', status: 'starting' }],
-    ['running', { state: 'running', status: 'running', startedAtMs }],
-    ['finished', { ...ended, status: 'succeeded', outcome: 'succeeded' }],
-    ['failed', { ...ended, status: 'failed', outcome: 'failed' }],
-    ['error', { ...ended, startedAtMs: null, status: 'failed', outcome: 'failed' }],
-    ['error', { ...ended, status: 'lost', outcome: 'lost' }],
-    ['cancelled', { ...ended, status: 'cancelled', outcome: 'cancelled' }]
-  ] as [string, Partial<Job>][])('is %s for %o', async (status, over) => {
-    const answer = await open(over).ask({ url: `/jobs/${JOB}/status` })
-    const iso = (atMs: number | null | undefined) => (atMs == null ? null : new Date(atMs).toISOString())
-    expect([answer.statusCode, answer.json()]).toEqual([
-      200,
-      {
-        ...{ job_id: JOB, status, started_at: iso(over.startedAtMs), finished_at: iso(over.endedAtMs) },
-        spider_job_id: over.state === 'queued' ? null : 'run-2'
-      }
-    ])
+    ['pending', null, { state: 'queued', status: 'queued' }],
+    ['pending', null, { state: 'starting', status: 'starting' }],
+    ['running', null, { state: 'running', status: 'running', startedAtMs }],
+    ['finished', null, { ...ended, status: 'succeeded', outcome: 'succeeded', reason: 'finished' }],
+    ['error', 'exit code 1', { ...ended, status: 'failed', outcome: 'failed', reason: 'exit code 1' }],
+    ['error', 'failed', { ...ended, startedAtMs: null, status: 'failed', outcome: 'failed', reason: null }],
+    ['error', 'lost', { ...ended, status: 'lost', outcome: 'lost', reason: 'no log' }],
+    ['error', 'cancelled', { ...ended, status: 'cancelled', outcome: 'cancelled', reason: 'shutdown' }]
+  ] as [string, string | null, Partial<Job>][])(
+    'is %s, with the reason %o, for %o: the words of the source',
+    async (status, reason, over) => {
+      const answer = await open(over).ask({ url: `/jobs/${JOB}/status` })
+      const iso = (atMs: number | null | undefined) => (atMs == null ? null : new Date(atMs).toISOString())
+      expect([answer.statusCode, answer.json()]).toEqual([
+        200,
+        {
+          ...{ job_id: JOB, status, reason, started_at: iso(over.startedAtMs), finished_at: iso(over.endedAtMs) },
+          spider_job_id: over.state === 'queued' ? null : 'run-2'
+        }
+      ])
+    }
+  )
+
+  it('is finished for a run that ended without showing how', () => {
+    expect(statusOfJob({ status: 'ended somehow' as Job['status'], reason: 'x' })).toEqual({
+      ...{ status: 'finished', reason: null }
+    })
   })
 
   it('of a repeated order is that of its newest job, or pending before the first', async () => {
@@ -228,14 +248,15 @@ describe('the status of a job outside the API', () => {
     const ran = await open({ ...ended, status: 'succeeded' }).ask({ url })
     expect(ran.json()).toMatchObject({ job_id: SCHEDULE, status: 'finished', spider_job_id: 'run-2' })
     const waits = await open({}, { hasRun: false }).ask({ url })
-    const nothing = { started_at: null, finished_at: null, spider_job_id: null }
+    const nothing = { reason: null, started_at: null, finished_at: null, spider_job_id: null }
     expect(waits.json()).toEqual({ job_id: SCHEDULE, status: 'pending', ...nothing })
   })
 
   it.each(['status', 'logs'])('of nothing is a 404 in JSON (%s); /jobs is still the page of Scrapyd', async (what) => {
     const { ask } = open()
     expect((await ask({ url: `/jobs/${NOBODY}/${what}` })).json()).toMatchObject({ code: 'JOB_NOT_FOUND', status: 404 })
-    expect((await ask({ url: `/jobs/not-an-id/${what}` })).json()).toMatchObject({ code: 'BAD_INPUT' })
+    for (const id of ['not-an-id', '7', NOBODY.toUpperCase(), '019b2c3d-0000-7000-8000-000000000000', '%00', 'é'])
+      expect([id, (await ask({ url: `/jobs/${encodeURIComponent(id)}/${what}` })).statusCode]).toEqual([id, 404])
     expect((await ask({ url: '/jobs' })).body).toContain('<table id="jobs">')
     expect((await ask({ url: `/jobs/${JOB}` })).statusCode).toBe(404)
   })

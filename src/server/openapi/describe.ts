@@ -191,7 +191,7 @@ const FIELDS: OpenAPI.ParameterObject = {
   schema: { type: 'string', maxLength: 2_000 }
 }
 
-const ALSO_IN_QUERY = 'Instead of in the body'
+const ALSO_IN_QUERY = 'As well as in the body: it is on if either says so'
 
 const IDEMPOTENCY_KEY: OpenAPI.ParameterObject = {
   name: 'Idempotency-Key',

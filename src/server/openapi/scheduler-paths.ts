@@ -1,5 +1,5 @@
 import type { OpenAPI } from '@orpc/contract'
-import { SCHEDULER_STATUSES } from '../api/crawl-answers.ts'
+import { ORDER_STATUSES } from '../../engine/commands/crawl-order.ts'
 import { JOB_ID, NOON_MS } from './example-things.ts'
 
 type Operation = OpenAPI.OperationObject
@@ -20,7 +20,8 @@ const JOBID = {
   type: TEXT_OR_NULL,
   description: 'The jobid of the newest run on its node; null before it'
 }
-const STATUS = { type: 'string' as const, enum: [...SCHEDULER_STATUSES] }
+const REASON = { type: TEXT_OR_NULL, description: 'Of an error: cancelled, lost, or why the run failed; else null' }
+const STATUS = { type: 'string' as const, enum: [...ORDER_STATUSES] }
 
 /**
  * `/jobs/{id}/status` and `/jobs/{id}/logs` outside the API. A path is unique in a document, and the API has both:
@@ -46,14 +47,15 @@ export function schedulerPaths(
               properties: {
                 job_id: { type: 'string' },
                 status: STATUS,
+                reason: REASON,
                 started_at: moment('When its spider started'),
                 finished_at: moment('When it ended'),
                 spider_job_id: JOBID
               },
-              required: ['job_id', 'status', 'started_at', 'finished_at', 'spider_job_id']
+              required: ['job_id', 'status', 'reason', 'started_at', 'finished_at', 'spider_job_id']
             },
             example: {
-              ...{ job_id: JOB_ID, status: 'running', started_at: new Date(NOON_MS).toISOString() },
+              ...{ job_id: JOB_ID, status: 'running', reason: null, started_at: new Date(NOON_MS).toISOString() },
               ...{ finished_at: null, spider_job_id: JOB_ID }
             }
           }
@@ -67,7 +69,7 @@ export function schedulerPaths(
     operationId: 'scheduler.logs',
     summary: 'The log of a crawl, with the names of a crawl scheduler: GET /jobs/{id}/logs outside /api/v1',
     description:
-      'Events: `log` for each line (`ts`, `level`, `msg`), `attempt` when the job runs again, `problem` when its node stops responding, `end` with `status` and `spider_job_id`. Send the last id back as `Last-Event-ID` to resume.',
+      'Events: `log` for each line (`ts`, `level`, `msg`), `attempt` when the job runs again, `problem` when its node stops responding, `end` with `status`, `reason` and `spider_job_id`. Send the last id back as `Last-Event-ID` to resume.',
     responses: {
       ...stream.responses,
       200: {
@@ -75,7 +77,7 @@ export function schedulerPaths(
         content: {
           'text/event-stream': {
             schema: { type: 'string' },
-            example: `event: log\nid: 1:62\ndata: {"ts":"2026-11-02T12:00:02","level":"INFO","msg":"Spider opened"}\n\nevent: end\nid: end\ndata: {"status":"finished","spider_job_id":"${JOB_ID}"}\n\n`
+            example: `event: log\nid: 1:62\ndata: {"ts":"2026-11-02T12:00:02","level":"INFO","msg":"Spider opened"}\n\nevent: end\nid: end\ndata: {"status":"finished","reason":null,"spider_job_id":"${JOB_ID}"}\n\n`
           }
         }
       }

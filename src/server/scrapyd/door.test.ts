@@ -321,11 +321,11 @@ describe('/logs/', () => {
     return shop
   }
 
-  it('sends a whole log as plain text without a charset', async () => {
+  it('sends a whole log as plain text, in UTF-8', async () => {
     const response = await openLogs().get('/logs/shop/quotes/a-1.log')
     expect(response.body).toBe('0123456789')
     expect(response.headers).toMatchObject({
-      'content-type': 'text/plain',
+      'content-type': 'text/plain; charset=utf-8',
       'accept-ranges': 'bytes',
       'content-length': '10'
     })
@@ -426,14 +426,14 @@ describe('files', () => {
   })
 
   it.each([
-    ['a.jl', 'text/plain', undefined],
+    ['a.jl', 'text/plain; charset=utf-8', undefined],
     ['a.JSON', 'application/json', undefined],
-    ['a.log.gz', 'text/plain', 'gzip'],
+    ['a.log.gz', 'text/plain; charset=utf-8', 'gzip'],
     ['a.tar.gz', 'application/x-tar', 'gzip'],
-    ['a.bz2', 'text/plain', 'bzip2'],
+    ['a.bz2', 'text/plain; charset=utf-8', 'bzip2'],
     ['a.xml', 'application/xml', undefined],
-    ['.json', 'text/plain', undefined],
-    ['noext', 'text/plain', undefined]
+    ['.json', 'text/plain; charset=utf-8', undefined],
+    ['noext', 'text/plain; charset=utf-8', undefined]
   ])('%s has its type', async (name, type, encoding) => {
     const { ask, engine } = openFiles()
     engine.files.items.set(name, Buffer.from('x'))

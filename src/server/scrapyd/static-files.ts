@@ -63,7 +63,8 @@ function sendFile(file: ScrapydFile, name: string, request: FastifyRequest, repl
     if (modifiedAtMs <= since) return reply.code(304).header('content-length', 0).send()
   }
   const { type, encoding } = contentTypeOf(name)
-  reply.header('content-type', type)
+  // Scrapy writes UTF-8; without a word, browsers take text for Latin-1.
+  reply.header('content-type', type.startsWith('text/') ? `${type}; charset=utf-8` : type)
   if (encoding !== null) reply.header('content-encoding', encoding)
   if (request.method === 'HEAD') return reply.header('content-length', sizeBytes).send()
 

@@ -43,7 +43,7 @@ export interface OperationMeta {
    * IDEMPOTENCY_SECRET_NOT_KEPT.
    */
   tellsSecret?: 'again' | 'once'
-  /** Flags of its body that a REST client may send in the query instead, as `1`, `true`, `yes` or `on`. */
+  /** Flags of its body that a REST client may also send in the query, as `1`, `true`, `yes` or `on`: either counts. */
   alsoInQuery?: readonly string[]
 }
 

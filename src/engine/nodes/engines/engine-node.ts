@@ -23,6 +23,7 @@ import type { EggToSend } from '../../projects/projects.ts'
 import {
   type DaemonStatus,
   type EggTarget,
+  kindOfGateway,
   type LogRange,
   type NodeClient,
   NodeError,
@@ -325,7 +326,8 @@ export class EngineNode implements NodeClient {
       if (head.status === 421) return connection.fail('http', `is another engine's: ${ADVICE}`, 'no')
       const problem = `answered ${what} with status ${head.status}. See the log of that engine.`
       // Whoever has no such path, or is starting or stopping, has done nothing.
-      return connection.fail('http', problem, [401, 404, 503].includes(head.status) ? 'no' : 'unknown')
+      const isUndone = [401, 404, 503].includes(head.status)
+      return connection.fail(kindOfGateway(head.status) ?? 'http', problem, isUndone ? 'no' : 'unknown')
     }
     const { kind, delivered, nodeMessage, refusal } = failure
     const message = `Node ${connection.label} ${kind === 'refused' ? 'refused' : 'could not do'} ${what}: ${showUnseen(failure.message.slice(-500))}`

@@ -7,7 +7,7 @@ import { systemClock } from '../../runtime/clock.ts'
 import { silentLogger } from '../../runtime/logger.ts'
 import { createFakeClock } from '../../testing/fake-clock.ts'
 import { until } from '../../testing/until.ts'
-import type { LogRange } from '../node-client.ts'
+import { healthOf, type LogRange, type NodeError } from '../node-client.ts'
 import { toClientError } from '../node-failure.ts'
 import { CredentialFiles } from './credential-files.ts'
 import { EggLinks } from './egg-links.ts'
@@ -115,6 +115,15 @@ describe('the client of a cluster', () => {
       message: expect.stringMatching(/cannot create.*docs\/kubernetes\.md/)
     })
   })
+
+  it.each([502, 503, 504])(
+    'is down, not invalid, while a load balancer answers %s for its API server',
+    async (answer) => {
+      cluster.faults.push(...Array.from({ length: 9 }, () => ({ on: /^GET/, answer })))
+      const failure = await client.daemonStatus().catch((error: unknown) => error)
+      expect(healthOf(failure as NodeError)).toBe('down')
+    }
+  )
 
   it('lists in pages, and again from the start after a 410', async () => {
     for (const jobid of ['a', 'b', 'c', 'd', 'e']) await client.schedule({ ...REQUEST, jobid, secretNames: [] })

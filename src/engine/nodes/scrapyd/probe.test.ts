@@ -69,6 +69,17 @@ describe('a probe', () => {
       { health: 'unauthorized', reachable: true }
     ],
     ['of another web server', (_r, response) => void response.end('<html>'), { health: 'invalid', reachable: true }],
+    ...[502, 503, 504].map((status): [string, Script, object] => [
+      `of a stopped Scrapyd behind a proxy that answers ${status}`,
+      (_r, response) =>
+        void response.writeHead(status, { 'content-type': 'text/html' }).end('<html>Bad Gateway</html>'),
+      { health: 'down', reachable: false }
+    ]),
+    [
+      'of a path that a proxy lacks',
+      (_r, response) => void response.writeHead(404).end('<html>'),
+      { health: 'invalid' }
+    ],
     ['of a node that hangs', () => {}, { health: 'down', reachable: false }],
     ['of a node that hangs up', (_r, _response, socket) => void socket.destroy(), { health: 'down', reachable: false }]
   ])('%s says what is wrong', async (_name, script, expected) => {

@@ -67,6 +67,14 @@ describe('a schedule that fails', () => {
       delivered: 'unknown',
       says: /status 500/
     },
+    ...[502, 503, 504, 521].map((status) => ({
+      name: `of a proxy, with ${status}, may have been delivered: the node is down`,
+      script: ((_request, response) =>
+        void response.writeHead(status, { 'content-type': 'text/html' }).end('<html>Gone</html>')) as Script,
+      kind: status === 504 ? 'timeout' : 'unreachable',
+      delivered: 'unknown',
+      says: new RegExp(`^Node eu-1 \\(.*\\) is down \\(the proxy answers ${status}\\)\\. `)
+    })),
     {
       name: 'with a redirect is not sent again to where it points',
       script: (_request, response) => void response.writeHead(302, { location: '/elsewhere' }).end(),
