@@ -215,7 +215,7 @@ const credentialOf = (request: FastifyRequest): string =>
 
 type RootInterceptor = NonNullable<RPCHandlerOptions<DoorContext>['rootInterceptors']>[number]
 
-/** Flags that a client may send in the query as well as in the body (OperationMeta.alsoInQuery): one `true` is enough. */
+/** Flags that may be in the query, the body or both (OperationMeta.alsoInQuery): one `true` is enough. */
 const takeFromQuery: RootInterceptor = async ({ request, context, prefix, next }) => {
   const { searchParams } = request.url
   const names = (context.operation?.alsoInQuery ?? []).filter((name) => searchParams.has(name))

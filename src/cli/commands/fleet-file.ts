@@ -93,15 +93,15 @@ async function runImport(
   // Loaded only when needed, so that other commands do not wait for readers of databases and files.
   const { importSchedules } = await import('../../engine/import/import-schedules.ts')
   const isInput = path === undefined || path === '-'
-  const { yaml, imported } = importSchedules({
+  const options = {
     from,
     path: isInput ? 'standard input' : resolve(terminal.directory, path),
     ...(isInput ? { text: read(terminal, '-') } : {}),
     zone: flags.zone ?? null,
     project: flags.project ?? null,
-    anyNode: flags.anyNode === true,
     hasUsers: flags.system === true
-  })
+  }
+  const { yaml, imported } = importSchedules({ ...options, anyNode: flags.anyNode === true })
   const taken = imported.filter(({ schedule }) => schedule !== null).length
   const report = [
     ...imported.map(({ origin, schedule, notes }) => {
@@ -121,16 +121,21 @@ async function runImport(
     if (imported.length === 0) return
     throw new CommandEnd(EXIT_CODES.failed, 'Nothing can be imported; each entry says why.')
   }
-  const changes = await applyOrPlan(session, { yaml, prune: false }, flags.yes === true).catch((caught: unknown) => {
+  const isWanted = flags.yes === true
+  const show = (changes: FleetFileChange[], applied: boolean) =>
+    print(terminal, session.flags, { imported, changes, applied }, () => describeChanges(changes, applied))
+  const changes = await applyOrPlan(session, { yaml, prune: false }, isWanted).catch(async (caught: unknown) => {
     const error = toCommandError(caught)
     const isNode =
       isScrapdeckError(error, 'FLEET_FILE_INVALID') && /neither in the file nor in the fleet/.test(error.message)
     if (!isNode) throw error
+    // The times are what one wants to see first; which nodes they are for does not change them.
+    const onAnyNode = { yaml: importSchedules({ ...options, anyNode: true }).yaml, prune: false }
+    if (!isWanted) show(await applyOrPlan(session, onAnyNode, false), false)
     const what = 'Add the nodes first, or let the queue choose with --any-node.'
     throw new CommandEnd(EXIT_CODES.usage, `${error.message}. ${what}`, { cause: error })
   })
-  const answer = { imported, changes, applied: flags.yes === true }
-  print(terminal, session.flags, answer, () => describeChanges(changes, flags.yes === true))
+  show(changes, isWanted)
 }
 
 async function applyOrPlan(

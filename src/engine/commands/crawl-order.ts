@@ -5,7 +5,6 @@ import {
   type CrawlInput,
   type CrawlOrder,
   DEFAULT_CRAWL_CACHE_SECONDS,
-  type Job,
   type ProjectName,
   type Schedule,
   type ScheduleRule,
@@ -26,9 +25,6 @@ export interface Order
   /** When it is first to run; null: now. */
   atMs: number | null
 }
-
-/** The status words of a crawl scheduler. */
-export const ORDER_STATUSES = ['pending', 'running', 'finished', 'error'] as const
 
 /** What to run for an order. */
 export interface Work {
@@ -212,20 +208,6 @@ function addressesOf(text: string | undefined): string[] | null {
 function intervalOf(rule: ScheduleRule | undefined): number | string | undefined {
   if (rule?.kind === 'interval') return rule.everySeconds
   return rule?.kind === 'cron' ? rule.expression : undefined
-}
-
-/**
- * How far a job is, in the words of a crawl scheduler. `reason`: of an error, `cancelled`, `lost`, or why the run
- * failed. One that ended without a visible outcome is finished.
- */
-export function statusOfJob({ status, reason }: Pick<Job, 'status' | 'reason'>): {
-  status: (typeof ORDER_STATUSES)[number]
-  reason: string | null
-} {
-  if (status === 'queued' || status === 'starting') return { status: 'pending', reason: null }
-  if (status === 'failed') return { status: 'error', reason: reason ?? status }
-  if (status === 'cancelled' || status === 'lost') return { status: 'error', reason: status }
-  return { status: status === 'running' ? status : 'finished', reason: null }
 }
 
 /** As clients see it. */

@@ -258,6 +258,11 @@ CRON_TZ=America/New_York
       'several'
     ],
     ['0 3 * * * curl h/schedule.json -d @body', 'is a file'],
+    ['0 3 * * * http --form h/schedule.json project=p spider=s list=@urls', 'is a file'],
+    ['0 3 * * * flock -n /tmp/lock', 'starts no spider'],
+    ['0 3 * * * timeout -k', 'starts no spider'],
+    ['0 3 * * * flock -n /tmp/l flock /tmp/m', 'starts no spider'],
+    ['0 3 * * * sh -c', 'starts no spider'],
     [
       '0 3 * * * curl h/schedule.json -d project=p -d spider=a -d day=$(date +%F)',
       'cron ends the command at its first %'
@@ -267,6 +272,64 @@ CRON_TZ=America/New_York
     const { schedules, notes } = take(line)
     expect(schedules).toEqual([])
     expect(notes.flat().join()).toContain(words)
+  })
+
+  test.each([
+    ['curl http://h/schedule.json -d project=p -d spider=s -d a=1 -d a=2 -d spider=t', { a: '1' }],
+    ['curl "http://h/schedule.json?a=1&a=2" -d project=p -d spider=s -d a=3 -d a=4', { a: '3' }],
+    ['curl "http://h/schedule.json?b=1&b=2" -d project=p -d spider=s -d a=3', { a: '3', b: '1' }],
+    ['curl http://h/schedule.json -F project=p -F spider=s -F a=1 -F a=2', { a: '1' }],
+    ['wget --post-data="project=p&spider=s&a=1&a=2" http://h/schedule.json', { a: '1' }],
+    ['http --form POST http://h/schedule.json project=p spider=s a=1 a=2', { a: '1' }],
+    ['scrapyd-client schedule -t http://h -p p s --arg a=1 --arg a=2', { a: '1' }],
+    ['scrapy crawl s -a a=1 -a a=2', { a: '2' }],
+    ['curl http://h/schedule.json -d project=p -d spider=s -d setting=X=1 -d setting=Y=2 -d setting=X=3', {}]
+  ])('of a repeated name, the value counts that the called program takes: %s', (command, args) => {
+    const { schedules } = take(`0 3 * * * ${command}`, { project: 'p' })
+    expect(schedules).toMatchObject([{ jobs: [{ project: 'p', spiders: ['s'] }] }])
+    expect(schedules[0]!.jobs[0]).toMatchObject({
+      args,
+      settings: command.includes('setting') ? { X: '3', Y: '2' } : {}
+    })
+  })
+
+  test.each([
+    ['http --form POST http://h:6800/schedule.json project=p spider=s day= n=1', 'http://h:6800/', { day: '', n: '1' }],
+    ['http --form http://h:6800/schedule.json project=p spider=s', 'http://h:6800/', {}],
+    [
+      'http -f -a me:pw :6800/schedule.json project=p spider=s X-Header:1 deep==yes',
+      'http://localhost:6800/',
+      {
+        deep: 'yes'
+      }
+    ],
+    ['https --form --ignore-stdin POST h/schedule.json project=p spider=s', 'https://h/', {}]
+  ])('HTTPie sends forms: %s', (command, node, args) => {
+    const { schedules } = take(`0 3 * * * ${command}`)
+    expect(schedules).toMatchObject([{ jobs: [{ project: 'p', spiders: ['s'], node, args }] }])
+    expect(Object.keys(schedules[0]!.jobs[0]!.args ?? {}).sort()).toEqual(Object.keys(args).sort())
+  })
+
+  test.each([
+    'flock -n /tmp/s.lock CURL',
+    'flock --wait 10 -E 0 /tmp/s.lock CURL',
+    "flock /tmp/s.lock -c 'CURL'",
+    'timeout 600 CURL',
+    'timeout -k 5 --signal KILL 10m CURL',
+    'nice CURL',
+    'nice -n 10 CURL',
+    'nice -10 CURL',
+    'ionice -c 2 -n 7 CURL',
+    'env -i -u HOME TZ=UTC CURL',
+    'TZ=UTC LANG=C CURL',
+    '/usr/bin/sudo -u scrapy -E CURL',
+    "bash -lc 'cd /srv && CURL'",
+    "su - scrapy -c 'CURL'",
+    "/usr/bin/flock -n /tmp/l /usr/bin/timeout 1h nice -n 5 env A=b sh -c 'CURL' >/dev/null 2>&1"
+  ])('commands before the command do not hide it: %s', (line) => {
+    const curl = 'curl -c /tmp/jar http://h/schedule.json -d project=p -d spider=s -d a=1'
+    const { schedules } = take(`0 3 * * * ${line.replace('CURL', curl)}`)
+    expect(schedules).toMatchObject([{ jobs: [{ project: 'p', spiders: ['s'], args: { a: '1' }, node: 'http://h/' }] }])
   })
 
   test('of the system have a user, and nodes can be left to the queue', () => {

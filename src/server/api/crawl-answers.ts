@@ -1,8 +1,7 @@
-import { statusOfJob } from '../../engine/commands/crawl-order.ts'
-import { noJob } from '../../engine/store/require-job.ts'
 import type { JobDetail, JobId, ScheduleId } from '../../shared/contract/index.ts'
 import { JOB_ID_PATTERN } from '../../shared/id-patterns.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
+import { statusOfJob } from '../../shared/order-status.ts'
 import type { LogEvents } from './job-log.ts'
 import { type ApiClient, type FindJob, findJob, findJobOfSchedule, newestJobOf } from './serve-log.ts'
 
@@ -69,7 +68,7 @@ export const findEither: FindJob = async (client, id, clock) => {
 
 /** Rejects with JOB_NOT_FOUND for what is no id of ours: clients keep ids of the scheduler that they used before. */
 async function jobOf(client: ApiClient, id: string): Promise<JobDetail | null> {
-  if (!JOB_ID_PATTERN.test(id)) throw noJob(id as JobId)
+  if (!JOB_ID_PATTERN.test(id)) throw noJob(id)
   try {
     return await client.jobs.get({ id: id as JobId })
   } catch (error) {
@@ -84,6 +83,8 @@ async function requireSchedule(client: ApiClient, id: string): Promise<void> {
     await client.schedules.get({ id: id as ScheduleId })
   } catch (error) {
     if (!(error instanceof ScrapdeckError && error.code === 'SCHEDULE_NOT_FOUND')) throw error
-    throw noJob(id as JobId)
+    throw noJob(id)
   }
 }
+
+const noJob = (id: string) => new ScrapdeckError('JOB_NOT_FOUND', `There is no job ${id}; it may have been deleted`)

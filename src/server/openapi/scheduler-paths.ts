@@ -1,5 +1,5 @@
 import type { OpenAPI } from '@orpc/contract'
-import { ORDER_STATUSES } from '../../engine/commands/crawl-order.ts'
+import { ORDER_STATUSES } from '../../shared/order-status.ts'
 import { JOB_ID, NOON_MS } from './example-things.ts'
 
 type Operation = OpenAPI.OperationObject

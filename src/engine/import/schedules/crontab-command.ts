@@ -12,12 +12,28 @@ export interface StartedSpider {
 
 type Pair = [name: string, value: string]
 
-/** Commands that may precede the program and only affect how it runs. */
-const WRAPPERS = new Set(['env', 'nohup', 'nice', 'ionice', 'time', 'exec', 'sudo', 'chronic', 'setsid'])
+/**
+ * Commands that may precede the program and only affect how it runs: their options whose value is a word of its own,
+ * and how many words of theirs come before the program.
+ */
+const WRAPPERS = new Map<string, { values?: string[]; operands?: number }>([
+  ...['nohup', 'chronic', 'cronic', 'setsid', 'sh', 'bash', 'dash', 'zsh'].map((name) => [name, {}] as const),
+  ['env', { values: ['-u', '--unset', '-C', '--chdir'] }],
+  ['exec', { values: ['-a'] }],
+  ['flock', { values: ['-w', '--wait', '--timeout', '-E', '--conflict-exit-code'], operands: 1 }],
+  ['ionice', { values: ['-c', '--class', '-n', '--classdata'] }],
+  ['nice', { values: ['-n', '--adjustment'] }],
+  ['su', { values: ['-s', '--shell'], operands: 1 }],
+  ['sudo', { values: ['-u', '--user', '-g', '--group', '-h', '-p', '-C', '-D', '-T'] }],
+  ['time', { values: ['-f', '--format', '-o', '--output'] }],
+  ['timeout', { values: ['-k', '--kill-after', '-s', '--signal'], operands: 1 }]
+])
+/** `sh -c`, `bash -lc`, `flock FILE -c`, `su USER -c`: the next word is a command line. */
+const TAKES_LINE = /^(?:-[a-z]*c|--command)$/
 
 /** Finds the one command in a line that starts a spider; throws in words if there is none or no equivalent. */
 export function readCommand(line: string, project: string | null, notes: string[]): StartedSpider {
-  const commands = shellCommands(line).map(withoutWrappers)
+  const commands = shellCommands(line).flatMap(unwrap)
   const started = commands.flatMap((words) => {
     const one = readScheduleRequest(words) ?? readScrapydClient(words) ?? readScrapyCrawl(words, project)
     return one === null ? [] : [one]
@@ -36,16 +52,30 @@ export function readCommand(line: string, project: string | null, notes: string[
   return first
 }
 
-function withoutWrappers(words: string[]): string[] {
+/** The commands that are behind wrappers. */
+function unwrap(words: string[]): string[][] {
   let rest = words
   for (let first = rest[0]; first !== undefined; first = rest[0]) {
-    const isWrapper =
-      WRAPPERS.has(baseName(first)) || /^[A-Za-z_]\w*=/.test(first) || (rest !== words && first.startsWith('-'))
-    if (!isWrapper) break
-    // `-n 10`: the number also belongs to the wrapper.
-    rest = rest.slice(/^-[a-z]$/.test(first) && /^\d+$/.test(rest[1] ?? '') ? 2 : 1)
+    const wrapper = WRAPPERS.get(baseName(first))
+    if (wrapper === undefined && !/^[A-Za-z_]\w*=/.test(first)) break
+    const length = wrapper === undefined ? 1 : lengthOf(wrapper, rest)
+    const line = TAKES_LINE.test(rest[length - 1]!) ? rest[length] : undefined
+    if (line !== undefined) return shellCommands(line).flatMap(unwrap)
+    rest = rest.slice(length)
   }
-  return rest
+  return [rest]
+}
+
+/** Of a wrapper with its options and other words. */
+function lengthOf({ values = [], operands = 0 }: { values?: string[]; operands?: number }, words: string[]): number {
+  let left = operands
+  let length = 1
+  for (let word = words[length]; word !== undefined; word = words[length]) {
+    if (values.includes(word)) length += 2
+    else if (word.startsWith('-') || left-- > 0) length += 1
+    else break
+  }
+  return Math.min(length, words.length)
 }
 
 /** curl, wget or HTTPie with `schedule.json`. */
@@ -53,8 +83,16 @@ function readScheduleRequest(words: string[]): StartedSpider | null {
   const program = baseName(words[0] ?? '')
   const address = words.find((word) => /\/schedule\.json(\?|$)/.test(word))
   if (address === undefined || !['curl', 'wget', 'http', 'https'].includes(program)) return null
-  const pairs: Pair[] = [...queryPairs(address.split('?')[1] ?? '')]
+  const pairs: Pair[] = []
+  const query = queryPairs(address.split('?')[1] ?? '')
   for (const [index, word] of words.entries()) {
+    if (program.startsWith('http')) {
+      // HTTPie: `a=1` is of the body, `a==1` of the query; its options, such as --form, have no such word.
+      const [, name, sign, value = ''] = /^([A-Za-z_][\w-]*)(:?=@|@|==|=)(.*)$/s.exec(word) ?? []
+      if (sign?.endsWith('@')) throw new Error(`${word} is a file: write its content instead`)
+      if (name !== undefined) (sign === '==' ? query : pairs).push([name, value])
+      continue
+    }
     const [, flag, joined] =
       /^(-d|-F|--data(?:-urlencode|-raw|-binary|-ascii)?|--form|--post-data)(?:=?(.+))?$/s.exec(word) ?? []
     if (flag !== undefined) {
@@ -64,11 +102,14 @@ function readScheduleRequest(words: string[]): StartedSpider | null {
       pairs.push(
         ...(flag === '-F' || flag === '--form' || flag.endsWith('urlencode') ? [pairOf(text)] : queryPairs(text))
       )
-    } else if (program.startsWith('http') && /^[A-Za-z_]\w*={1,2}[^=]/.test(word))
-      pairs.push(pairOf(word.replace('==', '=')))
+    }
   }
-  const base = address.replace(/\/schedule\.json.*$/, '')
-  return fromPairs(pairs, `${base.replace(/^(https?:\/\/)?[^/@]*@/, '$1')}/`)
+  const base = address.replace(/\/schedule\.json.*$/s, '').replace(/^(https?:\/\/)?[^/@]*@/, '$1')
+  const scheme = /^https?:/.test(base) ? '' : program === 'https' ? 'https://' : 'http://'
+  // A body replaces what the query says (scrapyd-protocol.md, 1). HTTPie takes `:6800` for this machine.
+  const inBody = new Set(pairs.map(([name]) => name))
+  const all = [...pairs, ...query.filter(([name]) => !inBody.has(name))]
+  return fromPairs(all, `${scheme}${base.replace(/^:/, 'localhost:').replace(/:$/, '')}/`)
 }
 
 /** `scrapyd-client schedule -p PROJECT [-t URL] SPIDER [--arg NAME=VALUE]` */
@@ -89,7 +130,8 @@ function readScrapydClient(words: string[]): StartedSpider | null {
     index += 1
   }
   if (found.spider === '*') throw new Error('it starts all spiders of a project: list them')
-  return fromPairs([['project', found.project], ['spider', found.spider], ...pairs], found.node)
+  // In the order in which it sends them.
+  return fromPairs([...pairs, ['project', found.project], ['spider', found.spider]], found.node)
 }
 
 /** `scrapy crawl SPIDER -a NAME=VALUE -s NAME=VALUE`, also as `python -m scrapy`. */
@@ -98,38 +140,39 @@ function readScrapyCrawl(words: string[], project: string | null): StartedSpider
   if (at < 0) return null
   if (project === null) throw new Error('"scrapy crawl" does not say which project: name it with --project')
   const pairs: Pair[] = [['project', project]]
+  const args: Pair[] = []
   for (let index = at + 1; index < words.length; index += 1) {
     const word = words[index]!
     const [, flag, joined] = /^(-a|-s|--set)=?(.+)?$/s.exec(word) ?? []
     if (flag !== undefined) {
       const text = joined ?? words[(index += 1)] ?? ''
-      pairs.push(flag === '-a' ? pairOf(text) : ['setting', text])
+      // Of arguments with one name, Scrapy takes the last.
+      if (flag === '-a') args.unshift(pairOf(text))
+      else pairs.push(['setting', text])
     } else if (/^(-L|--loglevel)$/.test(word)) pairs.push(['setting', `LOG_LEVEL=${words[((index += 1))] ?? ''}`])
     else if (/^(-o|-O|-t|--output|--overwrite-output|--logfile|--pidfile|--profile)/.test(word)) {
       throw new Error(`${word} is not possible in a job: use FEEDS in the project's settings`)
     } else if (!word.startsWith('-')) pairs.push(['spider', word])
   }
-  return fromPairs(pairs, null)
+  return fromPairs([...pairs, ...args], null)
 }
 
+/** What is no argument of a spider. Scrapdeck generates the jobid; Scrapyd's priorities are on another scale. */
+const OWN_PARAMETERS = new Set(['project', 'spider', '_version', 'setting', 'jobid', 'priority'])
+
+/** As Scrapyd reads them: of a name that is repeated the first value counts, but all settings do. */
 function fromPairs(pairs: Pair[], node: string | null): StartedSpider {
-  const started: StartedSpider = { project: '', spider: '', version: null, settings: {}, args: {}, node }
-  const settings: Pair[] = []
-  const args: Pair[] = []
-  for (const [name, value] of pairs) {
-    if (name === 'project' || name === 'spider') started[name] = value
-    else if (name === '_version') started.version = value
-    else if (name === 'setting') settings.push(pairOf(value))
-    // Scrapdeck generates the jobid; Scrapyd's priorities are on another scale.
-    else if (name !== 'jobid' && name !== 'priority') args.push([name, templateText(value)])
-  }
-  if (started.project === '' || started.spider === '') throw new Error('it has no project or no spider')
-  if (/\u0000/.test(started.project + started.spider))
-    throw new Error('its project or spider comes from a shell expansion')
-  started.settings = Object.fromEntries(settings.map(([name, value]) => [name, templateText(value)]))
-  started.args = Object.fromEntries(args)
-  return started
+  const firsts = new Map(pairs.toReversed())
+  const [project = '', spider = '', version = null] = ['project', 'spider', '_version'].map((name) => firsts.get(name))
+  if (project === '' || spider === '') throw new Error('it has no project or no spider')
+  if (/\u0000/.test(project + spider)) throw new Error('its project or spider comes from a shell expansion')
+  const settings = pairs.filter(([name]) => name === 'setting').map(([, text]) => pairOf(text))
+  const args = [...firsts].filter(([name]) => !OWN_PARAMETERS.has(name)).toReversed()
+  return { project, spider, version, settings: templateMap(settings), args: templateMap(args), node }
 }
+
+const templateMap = (pairs: Pair[]): Record<string, string> =>
+  Object.fromEntries(pairs.map(([name, value]) => [name, templateText(value)]))
 
 function pairOf(text: string): Pair {
   const at = text.indexOf('=')

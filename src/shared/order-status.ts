@@ -1,0 +1,18 @@
+import type { Job } from './contract/index.ts'
+
+/** The status words of a crawl scheduler. */
+export const ORDER_STATUSES = ['pending', 'running', 'finished', 'error'] as const
+
+/**
+ * How far a job is, in the words of a crawl scheduler. `reason`: of an error, `cancelled`, `lost`, or why the run
+ * failed. One that ended without a visible outcome is finished.
+ */
+export function statusOfJob({ status, reason }: Pick<Job, 'status' | 'reason'>): {
+  status: (typeof ORDER_STATUSES)[number]
+  reason: string | null
+} {
+  if (status === 'queued' || status === 'starting') return { status: 'pending', reason: null }
+  if (status === 'failed') return { status: 'error', reason: reason ?? status }
+  if (status === 'cancelled' || status === 'lost') return { status: 'error', reason: status }
+  return { status: status === 'running' ? status : 'finished', reason: null }
+}
