@@ -88,7 +88,7 @@ function settingsOf(index: number): ScheduleSettings {
 
 function stored(index: number, settings: ScheduleSettings) {
   const nowMs = Date.now()
-  const times = { createdAtMs: nowMs, changedAtMs: nowMs, doneUntilMs: nowMs }
+  const times = { createdAtMs: nowMs, changedAtMs: nowMs, movedAtMs: 0, doneUntilMs: nowMs }
   const state = { paused: false, pauseNote: null, pausedBy: null, runCount: 0, failuresInARow: 0, crawl: null }
   return { id: aScheduleId(index.toString(16).padStart(32, '0')), revision: 1, settings, ...times, ...state }
 }

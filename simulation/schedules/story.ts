@@ -401,7 +401,7 @@ function toStored(schedule: PlannedSchedule, beginsAtMs: number) {
     ...{ overlap, catchUp, catchUpWindowSeconds, jitterSeconds, maxRuns, pauseAfterFailures },
     jobs: [{ project: projectOf(id), spiders: Array.from({ length: jobs }, (_, index) => `spider${index}`) }]
   })
-  const times = { createdAtMs: beginsAtMs, changedAtMs: beginsAtMs, doneUntilMs: beginsAtMs }
+  const times = { createdAtMs: beginsAtMs, changedAtMs: beginsAtMs, movedAtMs: 0, doneUntilMs: beginsAtMs }
   return {
     id: aScheduleId(id),
     revision: 1,

@@ -11,7 +11,7 @@ export interface ScheduleOutlook {
 
 /** A schedule as clients see it: secrets masked, with its next moment and its newest firings, newest first. Pure. */
 export function describeSchedule(
-  { settings, doneUntilMs: _doneUntilMs, crawl: _crawl, ...stored }: StoredSchedule,
+  { settings, doneUntilMs: _doneUntilMs, movedAtMs: _movedAtMs, crawl: _crawl, ...stored }: StoredSchedule,
   recent: readonly StoredFiring[],
   { next, backfill }: ScheduleOutlook
 ): Schedule {

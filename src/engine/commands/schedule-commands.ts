@@ -20,6 +20,7 @@ import type { SecretBox } from '../runtime/secret-box.ts'
 import type { BackfillOrder } from '../schedules/backfills.ts'
 import { notFound, type Scheduler } from '../schedules/scheduler.ts'
 import { checkTemplates } from '../schedules/template.ts'
+import { afterMove, projectsOfTemplates } from '../schedules/whose-past.ts'
 import type { CrawlOrigin, StoredSchedule } from '../store/records.ts'
 import type { FiringReader, ScheduleStore } from '../store/store.ts'
 import { checkTemplate } from './check-template.ts'
@@ -93,6 +94,7 @@ export class ScheduleCommands {
       pausedBy: null,
       createdAtMs: nowMs,
       changedAtMs: nowMs,
+      movedAtMs: 0,
       // Moments before its creation do not count as missed.
       doneUntilMs: nowMs,
       runCount: 0,
@@ -122,8 +124,15 @@ export class ScheduleCommands {
   async #update(id: ScheduleId, settings: ScheduleSettings, revision?: number, crawl?: CrawlOrigin): Promise<Schedule> {
     await this.#change(id, revision, async (before) => {
       const isOtherTiming = JSON.stringify(timingOf(before.settings)) !== JSON.stringify(timingOf(settings))
+      const [newest] = await this.#parts.store.listRecentFirings([id], 1)
+      // The clock may have been set back since that one.
+      const { movedAtMs, pauseNote } = afterMove(
+        before,
+        settings.jobs,
+        Math.max(this.#parts.clock.nowMs(), newest?.atMs ?? 0)
+      )
       return {
-        ...before,
+        ...{ ...before, movedAtMs, pauseNote },
         settings: await this.#seal(settings, before.settings),
         doneUntilMs: isOtherTiming ? this.#doneUntil(id, settings) : before.doneUntilMs,
         failuresInARow: 0,
@@ -287,7 +296,7 @@ function nameTaken(name: string, namesakes: readonly StoredSchedule[]): Scrapdec
   return new ScrapdeckError(code, `${what}; nothing was written. ${advice}`)
 }
 
-const projectsOf = ({ settings }: StoredSchedule): ProjectName[] => settings.jobs.map(({ project }) => project)
+const projectsOf = ({ settings }: StoredSchedule): ProjectName[] => projectsOfTemplates(settings.jobs)
 
 /**
  * The earlier template whose secrets are kept: the one for the same spiders, else the one at the same index. Only one

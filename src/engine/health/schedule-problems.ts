@@ -1,5 +1,6 @@
 import type { Problem } from '../../shared/contract/index.ts'
 import { formatAge } from '../../shared/time.ts'
+import { oneProject, projectsAt, projectsOfChain, projectsOfTemplates } from '../schedules/whose-past.ts'
 import type { StoredChain, StoredFiring, StoredSchedule } from '../store/records.ts'
 import type { ChainStore, FiringReader, ScheduleReader } from '../store/store.ts'
 import { UNRELATED } from './unrelated.ts'
@@ -87,7 +88,7 @@ export function allScheduleProblems({ stopped, missed, refused, chains }: Schedu
   return [
     ...refused.map(
       ({ schedule, firing }): Problem => ({
-        ...about(schedule),
+        ...about(schedule, firing.atMs),
         id: refusedId(schedule),
         severity: 'error',
         title: `${schedule.settings.name} could not create jobs`,
@@ -97,7 +98,7 @@ export function allScheduleProblems({ stopped, missed, refused, chains }: Schedu
     ),
     ...chains.map(
       ({ id, settings, problem }): Problem => ({
-        ...{ nodeId: null, project: settings.run.project, spider: null, mend: 'open_schedules' },
+        ...{ nodeId: null, project: oneProject(projectsOfChain(settings)), spider: null, mend: 'open_schedules' },
         id: `chain-refused:${id}`,
         severity: 'error',
         title: `The chain ${settings.name} could not create a job`,
@@ -107,23 +108,23 @@ export function allScheduleProblems({ stopped, missed, refused, chains }: Schedu
     ),
     ...stopped.map(
       (schedule): Problem => ({
-        ...about(schedule),
+        ...about(schedule, schedule.changedAtMs),
         id: `schedule-paused:${schedule.id}`,
         severity: 'error',
         title: `${schedule.settings.name} was paused`,
         text:
           schedule.pauseNote ??
           (schedule.pausedBy === 'failures'
-            ? `its last ${schedule.failuresInARow} runs failed; fix the cause, then resume it`
+            ? `${schedule.failuresInARow > 0 ? `its last ${schedule.failuresInARow}` : 'too many of its'} runs failed; fix the cause, then resume it`
             : 'its rules can no longer be read; correct them, then resume it'),
         sinceMs: schedule.changedAtMs
       })
     ),
-    ...missed.map(({ schedule, firings }): Problem => {
+    ...missed.flatMap(splitByMove).map(({ schedule, firings, isFormer }): Problem => {
       const count = firings.reduce((sum, firing) => sum + firing.count, 0)
       return {
-        ...about(schedule),
-        id: `schedule-missed:${schedule.id}`,
+        ...about(schedule, firings[0]!.atMs),
+        id: `schedule-missed:${schedule.id}${isFormer ? ':former' : ''}`,
         severity: 'warning',
         title: `${schedule.settings.name} missed ${count === 1 ? 'a run' : `${count.toLocaleString('en-US')} runs`}`,
         text: `in the last 24 hours; most recently: ${firings[0]!.text}`,
@@ -155,7 +156,8 @@ export function namesakeProblems(namesakes: readonly StoredSchedule[]): Problem[
   return [...byName].slice(0, SHOWN_MAX).map(([name, same]): Problem => {
     const [first] = same
     return {
-      ...about(first!),
+      ...about(first!, Number.POSITIVE_INFINITY),
+      project: oneProject(projectsOfTemplates(same.flatMap(({ settings }) => settings.jobs))),
       id: `schedule-name:${name}`,
       severity: 'warning',
       title: `${same.length} schedules are called ${name}`,
@@ -165,11 +167,17 @@ export function namesakeProblems(namesakes: readonly StoredSchedule[]): Problem[
   })
 }
 
-function about({
-  id,
-  settings: { jobs }
-}: StoredSchedule): Pick<Problem, 'nodeId' | 'project' | 'spider' | 'scheduleId' | 'mend'> {
-  const projects = new Set(jobs.map(({ project }) => project))
-  const project = projects.size === 1 ? [...projects][0]! : null
-  return { nodeId: null, project, spider: null, scheduleId: id, mend: 'open_schedules' }
+/** What it missed for its former projects is another problem, for others. */
+const splitByMove = ({ schedule, firings }: ScheduleTroubles['missed'][number]) =>
+  [...Map.groupBy(firings, ({ atMs }) => projectsAt(schedule, atMs) === null)].map(([isFormer, some]) => ({
+    ...{ schedule, firings: some, isFormer }
+  }))
+
+/** `atMs`: of what the problem tells. */
+function about(
+  schedule: StoredSchedule,
+  atMs: number
+): Pick<Problem, 'nodeId' | 'project' | 'spider' | 'scheduleId' | 'mend'> {
+  const project = oneProject(projectsAt(schedule, atMs))
+  return { nodeId: null, project, spider: null, scheduleId: schedule.id, mend: 'open_schedules' }
 }

@@ -48,7 +48,7 @@ import type { WaitingReasons } from '../queue/waiting-reasons.ts'
 import { largeBytesOf } from '../store/records.ts'
 import { requireJob } from '../store/require-job.ts'
 import { seenNodeGroups, seenProjects } from '../access/rights.ts'
-import { projectsOfChain, type SubjectReads } from './subjects.ts'
+import type { SubjectReads } from './subjects.ts'
 import type { RouterContext } from './router-context.ts'
 import type { Alerts } from '../alerts/alerts.ts'
 import type { Evidence } from '../alerts/evidence/evidence.ts'
@@ -357,11 +357,9 @@ export function createRouter(parts: RouterParts): EngineRouter {
       }))
     },
     chains: {
-      list: os.chains.list.handler(async ({ context }) => {
-        const chains = await chainCommands.list()
-        const areSeen = (projects: ProjectName[]) => projects.every((one) => only.isSeen(seenBy(context), one))
-        return { chains: chains.filter((chain) => areSeen(projectsOfChain(chain))) }
-      }),
+      list: os.chains.list.handler(async ({ context }) => ({
+        chains: await only.seenChains(await chainCommands.list(), seenBy(context), parts)
+      })),
       create: os.chains.create.handler(async ({ input }) => ({ chain: await chainCommands.create(input) })),
       update: os.chains.update.handler(async ({ input: { id, ...settings } }) => ({
         chain: await chainCommands.update(id, settings)

@@ -1,4 +1,5 @@
 import type {
+  Chain,
   Change,
   EngineList,
   Environment,
@@ -13,11 +14,13 @@ import type {
   ProjectName,
   PythonState,
   Schedule,
+  ScheduleId,
   StoragePolicy,
   StoragePreview,
   StorageUsage,
   Transition
 } from '../../shared/contract/index.ts'
+import { projectsAt, projectsOfChain, projectsOfTemplates } from '../schedules/whose-past.ts'
 import { parseLane } from '../store/lane.ts'
 import type { OnlyProjects } from '../store/records.ts'
 import type { JobReader, ScheduleReader } from '../store/store.ts'
@@ -118,7 +121,7 @@ export function seenPreview({ goes, ...preview }: StoragePreview, seen: Seen): S
 }
 
 export const isScheduleSeen = (seen: Seen, { jobs }: Pick<Schedule, 'jobs'>): boolean =>
-  jobs.every(({ project }) => isSeen(seen, project))
+  projectsOfTemplates(jobs).every((project) => isSeen(seen, project))
 
 interface JobReads {
   store: Pick<JobReader, 'getJobs'>
@@ -189,59 +192,74 @@ export async function seenTimeline(timeline: Transition[], seen: Seen, reads: Jo
   })
 }
 
+type ScheduleReads = JobReads & { store: Pick<ScheduleReader, 'getSchedules'> }
+
 /**
- * Firings of schedules that may be seen. Those from before its last change may be of other projects than it has now:
- * they are left out if one of their jobs is, and do not say why no job was created.
+ * What of the past of these schedules may be seen: a test for their firings, and whether they moved since a time. Of
+ * what was before their jobs moved to the projects that they have now, only runs whose jobs may be seen.
  */
-async function seenFirings(
-  firings: Firing[],
-  changedAtMs: (id: Firing['scheduleId']) => number | undefined,
+async function seenPast(
+  ids: Iterable<ScheduleId>,
+  firings: readonly Firing[],
   seen: ReadonlySet<ProjectName>,
-  reads: JobReads
-): Promise<Firing[]> {
-  const isOld = ({ scheduleId, atMs }: Firing) => atMs <= (changedAtMs(scheduleId) ?? Number.POSITIVE_INFINITY)
+  reads: ScheduleReads
+) {
+  const stored = new Map((await reads.store.getSchedules([...new Set(ids)])).map((one) => [one.id, one]))
+  const isFormer = (id: ScheduleId, atMs: number) => !stored.has(id) || projectsAt(stored.get(id)!, atMs) === null
+  const former = firings.filter(({ scheduleId, atMs }) => isFormer(scheduleId, atMs))
   const shown = await nameable(
-    firings.filter(isOld).flatMap(({ jobIds }) => jobIds),
+    former.flatMap(({ jobIds }) => jobIds),
     seen,
     reads
   )
-  return firings
-    .filter((firing) => !isOld(firing) || firing.jobIds.every((id) => shown.has(id)))
-    .map((firing) => (firing.state === 'failed' && isOld(firing) ? { ...firing, text: 'No job was created' } : firing))
+  const hidden = new Set(former.filter(({ jobIds }) => jobIds.length === 0 || !jobIds.every((id) => shown.has(id))))
+  return { isFormer, isShown: (firing: Firing) => !hidden.has(firing) }
 }
 
 /** A page of firings of schedules that may be seen. */
 export async function seenFiringsOf<Page extends { firings: Firing[] }>(
   page: Page,
   seen: Seen,
-  reads: JobReads & { store: Pick<ScheduleReader, 'getSchedules'> }
+  reads: ScheduleReads
 ): Promise<Page> {
   if (seen === null) return page
-  const ids = [...new Set(page.firings.map(({ scheduleId }) => scheduleId))]
-  const changed = new Map((await reads.store.getSchedules(ids)).map(({ id, changedAtMs }) => [id, changedAtMs]))
-  return { ...page, firings: await seenFirings(page.firings, (id) => changed.get(id), seen, reads) }
+  const ids = page.firings.map(({ scheduleId }) => scheduleId)
+  const { isShown } = await seenPast(ids, page.firings, seen, reads)
+  return { ...page, firings: page.firings.filter(isShown) }
 }
 
-/** Schedules that may be seen, with those of their newest firings that may be. */
-export async function seenSchedules(schedules: Schedule[], seen: Seen, reads: JobReads): Promise<Schedule[]> {
+/** Schedules that may be seen, with what may be of their past. */
+export async function seenSchedules(schedules: Schedule[], seen: Seen, reads: ScheduleReads): Promise<Schedule[]> {
   if (seen === null) return schedules
-  const changed = new Map(schedules.map(({ id, changedAtMs }) => [id, changedAtMs]))
-  const firings = await seenFirings(
-    schedules.flatMap(({ recent }) => recent),
-    (id) => changed.get(id),
-    seen,
-    reads
-  )
-  const bySchedule = Map.groupBy(firings, ({ scheduleId }) => scheduleId)
-  return schedules.map((schedule) => ({ ...schedule, recent: bySchedule.get(schedule.id) ?? [] }))
+  const ids = schedules.map(({ id }) => id)
+  const firings = schedules.flatMap(({ recent }) => recent)
+  const { isFormer, isShown } = await seenPast(ids, firings, seen, reads)
+  return schedules.map((schedule) => ({
+    ...schedule,
+    // Written before its last change, as far as is known.
+    pauseNote: isFormer(schedule.id, schedule.changedAtMs) ? null : schedule.pauseNote,
+    recent: schedule.recent.filter(isShown)
+  }))
 }
 
-export async function seenSchedule(schedule: Schedule, seen: Seen, reads: JobReads): Promise<Schedule> {
+export async function seenSchedule(schedule: Schedule, seen: Seen, reads: ScheduleReads): Promise<Schedule> {
   return (await seenSchedules([schedule], seen, reads))[0]!
 }
 
+/** Those that may be seen, without the names of jobs that may not: of ends from before a chain watched this project. */
+export async function seenChains(chains: Chain[], seen: Seen, reads: JobReads): Promise<Chain[]> {
+  if (seen === null) return chains
+  const all = chains.filter((chain) => projectsOfChain(chain).every((project) => seen.has(project)))
+  const shown = await nameable(
+    all.flatMap(({ problem }) => idsIn(problem ?? '')),
+    seen,
+    reads
+  )
+  return all.map((chain) => ({ ...chain, problem: chain.problem && withoutOthers(chain.problem, shown) }))
+}
+
 interface ChangeReads {
-  store: Pick<JobReader, 'getJobs'>
+  store: ScheduleReads['store']
   figuresOf: () => Promise<Figures>
 }
 

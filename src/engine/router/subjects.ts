@@ -31,6 +31,7 @@ import { noChain } from '../commands/chain-commands.ts'
 import { noErrorGroup } from '../collecting/error-groups.ts'
 import { noEnvironment } from '../launcher/pythons/environments.ts'
 import { noProject } from '../projects/catalog.ts'
+import { projectsOfChain, projectsOfTemplates } from '../schedules/whose-past.ts'
 
 export interface SubjectReads {
   store: Pick<JobReader, 'getJobs'> &
@@ -200,7 +201,7 @@ async function projectsOfSchedules<Id extends ScheduleId>(
   { store }: SubjectReads
 ): Promise<ProjectsById<Id>> {
   const schedules = await store.getSchedules(ids)
-  return new Map(schedules.map(({ id, settings }) => [id as Id, settings.jobs.map(({ project }) => project)]))
+  return new Map(schedules.map(({ id, settings }) => [id as Id, projectsOfTemplates(settings.jobs)]))
 }
 
 async function projectsOfGroups(
@@ -225,9 +226,3 @@ function oneOfScope<Id>(
   else requirePermissionIn(principal, found.project, needs, what)
   return id
 }
-
-/** Of a chain: that of the runs that it watches, and that of the runs that it starts. */
-export const projectsOfChain = (settings: { project: ProjectName; run: { project: ProjectName } }): ProjectName[] => [
-  settings.project,
-  settings.run.project
-]

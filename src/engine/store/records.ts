@@ -184,6 +184,8 @@ export interface StoredSchedule {
   pausedBy: Schedule['pausedBy']
   createdAtMs: number
   changedAtMs: number
+  /** When its jobs moved to other projects; 0: never. */
+  movedAtMs: number
   /** Every moment up to this time has its row, or was before the schedule began. */
   doneUntilMs: number
   /** Number of firings that created jobs. */

@@ -113,6 +113,7 @@ export function aStoredSchedule(
     pausedBy: null,
     createdAtMs: atMs,
     changedAtMs: atMs,
+    movedAtMs: 0,
     doneUntilMs: atMs,
     runCount: 0,
     failuresInARow: 0,

@@ -2,6 +2,7 @@ import type { ProjectName, ScheduleId } from '../../../shared/contract/index.ts'
 import type { AlertWatch } from '../../../shared/alert-watches.ts'
 import type { StoredAlertFact, StoredErrorGroup, StoredFiring, StoredSchedule } from '../../store/records.ts'
 import { type Fact, NO_LABELS } from '../fact.ts'
+import { oneProject, projectsAt } from '../../schedules/whose-past.ts'
 import { bornMs, errorFactOf } from '../facts/stored-facts.ts'
 import type { PastEvent } from './replay.ts'
 
@@ -66,9 +67,8 @@ export function eventsOfFirings(
     for (const [at, { scheduleId, state, atMs, nominalMs, text }] of ascending.entries()) {
       const schedule = schedules.get(scheduleId)
       if (schedule === undefined) continue
-      const { name, jobs } = schedule.settings
-      const projects = new Set(jobs.map(({ project }) => project))
-      const project = projects.size === 1 ? [...projects][0]! : null
+      const { name } = schedule.settings
+      const project = oneProject(projectsAt(schedule, atMs))
       const title = state === 'missed' ? `${name} missed a run` : `${name} could not create jobs`
       events.push({
         atMs,

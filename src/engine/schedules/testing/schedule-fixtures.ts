@@ -103,7 +103,7 @@ export const it = base.extend<{ world: ScheduleWorld }>({
       async add(settings, over = {}) {
         const nowMs = clock.nowMs()
         const stored = aStoredSchedule({
-          ...{ createdAtMs: nowMs, changedAtMs: nowMs, doneUntilMs: nowMs, ...over },
+          ...{ createdAtMs: nowMs, changedAtMs: nowMs, movedAtMs: 0, doneUntilMs: nowMs, ...over },
           settings: { zone: 'UTC', ...settings }
         })
         await store.putSchedule(stored)

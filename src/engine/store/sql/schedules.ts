@@ -71,8 +71,9 @@ export function createSchedules({ database, changes, enqueue, outbox }: Dependen
   const revision = database.prepare<[string], number>(SCHEDULES_SQL.revision).pluck()
   const insert = database.prepare(
     `INSERT INTO schedules (id, revision, name, settings, paused, pause_note, paused_by, created_at_ms, changed_at_ms,
-       crawl_key, crawl_order)
-     VALUES (:id, :revision, :name, :settings, :paused, :pauseNote, :pausedBy, :createdAtMs, :changedAtMs, :crawlKey, :crawlOrder)`
+       moved_at_ms, crawl_key, crawl_order)
+     VALUES (:id, :revision, :name, :settings, :paused, :pauseNote, :pausedBy, :createdAtMs, :changedAtMs,
+       :movedAtMs, :crawlKey, :crawlOrder)`
   )
   // An edit never resets the progress that the scheduler made meanwhile: a moment that is done stays done.
   const putProgress = database.prepare(
@@ -85,7 +86,7 @@ export function createSchedules({ database, changes, enqueue, outbox }: Dependen
   )
   const update = database.prepare(
     `UPDATE schedules SET revision = :revision, name = :name, settings = :settings, paused = :paused, pause_note = :pauseNote,
-       paused_by = :pausedBy, changed_at_ms = :changedAtMs, crawl_key = :crawlKey, crawl_order = :crawlOrder
+       paused_by = :pausedBy, changed_at_ms = :changedAtMs, moved_at_ms = :movedAtMs, crawl_key = :crawlKey, crawl_order = :crawlOrder
      WHERE id = :id`
   )
   const remove = database.prepare<[string]>('DELETE FROM schedules WHERE id = ?')

@@ -33,6 +33,7 @@ import { secondFactors } from './migrations/0031-second-factors.ts'
 import { alerts } from './migrations/0032-alerts.ts'
 import { factsOfThePast } from './migrations/0033-facts-of-the-past.ts'
 import { backfillsThatGoFirst } from './migrations/0034-backfills-that-go-first.ts'
+import { movedSchedules } from './migrations/0035-moved-schedules.ts'
 import { limitsAndSecrets } from './migrations/0002-limits-and-secrets.ts'
 
 /**
@@ -73,7 +74,8 @@ export const MIGRATIONS: readonly string[] = [
   secondFactors,
   alerts,
   factsOfThePast,
-  backfillsThatGoFirst
+  backfillsThatGoFirst,
+  movedSchedules
 ]
 
 /** Migrates to the newest schema in one transaction: if it fails, the older Scrapdeck can still open the database. */

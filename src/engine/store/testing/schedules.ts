@@ -29,6 +29,7 @@ export function describeSchedules(story: Story): void {
       const changed = {
         ...last,
         revision: 2,
+        movedAtMs: 77,
         paused: true,
         pauseNote: 'the shop is shut',
         pausedBy: 'operator' as const

@@ -132,7 +132,7 @@ export function describeWebhooks(story: Story): void {
       })
       const id = aScheduleId('5'.repeat(32))
       const schedule = {
-        ...{ id, settings, paused: false, pauseNote: null, pausedBy: null, createdAtMs: 1, changedAtMs: 1 },
+        ...{ id, settings, paused: false, pauseNote: null, pausedBy: null, createdAtMs: 1, changedAtMs: 1, movedAtMs: 0 },
         ...{ doneUntilMs: 1, runCount: 0, failuresInARow: 0, crawl: null }
       }
       await story.store.putSchedule({ ...schedule, revision: 1 })

@@ -1,0 +1,36 @@
+import type { ProjectName, RunTemplate } from '../../shared/contract/index.ts'
+import type { StoredSchedule } from '../store/records.ts'
+
+// What a schedule or a chain did, and what its texts say of that, is of projects: only who sees all of them may read it.
+
+type Projects = ProjectName[]
+
+/** Of a chain: that of the runs that it watches, and that of the runs that it starts. */
+export const projectsOfChain = ({ project, run }: { project: ProjectName; run: Pick<RunTemplate, 'project'> }) => [
+  ...new Set([project, run.project])
+]
+
+export const projectsOfTemplates = (jobs: readonly Pick<RunTemplate, 'project'>[]): Projects => [
+  ...new Set(jobs.map(({ project }) => project))
+]
+
+/** Of what a schedule did at that time; null: before its jobs moved here, so only who sees all projects may read it. */
+export const projectsAt = (
+  { settings, movedAtMs }: Pick<StoredSchedule, 'movedAtMs'> & { settings: Pick<StoredSchedule['settings'], 'jobs'> },
+  atMs: number
+): Projects | null => (atMs <= movedAtMs ? null : projectsOfTemplates(settings.jobs))
+
+/** For what names one project: null: only who sees all projects may read it. */
+export const oneProject = (projects: Projects | null): ProjectName | null =>
+  projects?.length === 1 ? projects[0]! : null
+
+/** What changes in a schedule whose jobs move to other projects: its note was written for those who see the former. */
+export function afterMove(
+  before: StoredSchedule,
+  jobs: readonly Pick<RunTemplate, 'project'>[],
+  atMs: number
+): Pick<StoredSchedule, 'movedAtMs' | 'pauseNote'> {
+  const [former, now] = [projectsOfTemplates(before.settings.jobs), projectsOfTemplates(jobs)]
+  const isSame = former.length === now.length && former.every((project) => now.includes(project))
+  return isSame ? before : { movedAtMs: atMs, pauseNote: null }
+}
