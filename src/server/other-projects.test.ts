@@ -12,6 +12,7 @@ import { branded } from '../shared/testing/ids.ts'
 import type { FakeEngine } from './testing/fake-engine.ts'
 import { readLongLists } from './api/long-lists.ts'
 import { exampleOf } from './openapi/examples.ts'
+import { inputWith, NOTHING } from './testing/inputs.ts'
 import { outcome } from './testing/outcome.ts'
 import { openTestApp } from './testing/test-app.ts'
 import { type Ids, OTHER, openTwoProjects, SECRET, stateOfOther } from './testing/two-projects.ts'
@@ -27,31 +28,6 @@ type Client = EngineWithFakeNode['client']
 const principalWith = (rights: Rights, role: Principal['role']): Principal => ({
   ...{ ...OWNER, userId: branded('a'.repeat(32)), name: 'anna', role, rights }
 })
-
-const NOTHING: Ids = {
-  ...{ job: 'f'.repeat(32), queued: 'e'.repeat(32), schedule: 'd'.repeat(32), chain: 'c'.repeat(32) },
-  ...{ order: 'b'.repeat(32), errorGroup: '999999' },
-  ...{ alertRule: '9'.repeat(32), alertSilence: '8'.repeat(32), alert: '7'.repeat(32) }
-}
-
-/** The example of an operation, with these things in the fields that name some. */
-function inputWith(name: string, project: string, ids: Ids): unknown {
-  const { about } = FOUND.get(name)!['~orpc'].meta
-  const input = { ...(exampleOf(name)?.input as Record<string, unknown>) }
-  if (typeof about === 'string') return input
-  const run = { project, spiders: ['x'] }
-  const values: Record<string, unknown> = {
-    ...{ project, run, job: ids.job, jobs: [ids.job, ids.queued], place: { before: ids.queued } },
-    ...{ dependencies: undefined, schedule: ids.schedule, schedules: [ids.schedule], crawlOrder: ids.order },
-    ...{ chain: ids.chain, errorGroup: Number(ids.errorGroup), errorGroups: [Number(ids.errorGroup)] },
-    ...{ maybeProject: project, alertRule: ids.alertRule, alertSilence: ids.alertSilence, alert: ids.alert },
-    alerts: [ids.alert],
-    ...{ environment: project, runs: [name === 'jobs.runMany' ? { project, spider: 'x' } : run] }
-  }
-  for (const [field, noun] of Object.entries(about))
-    if ((noun as string) in values) input[field] = values[noun as string]
-  return input
-}
 
 const isAbout = ({ '~orpc': { meta } }: Operation, what: string) => meta.about === what
 /** What names something of projects: node-groups.test.ts walks what names nodes. */

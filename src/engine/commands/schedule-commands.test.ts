@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { type Backfill, SECRET_MASK, ScheduleSettings } from '../../shared/contract/index.ts'
+import { type Backfill, RunTemplate, SECRET_MASK, ScheduleSettings } from '../../shared/contract/index.ts'
 import { anAttemptNumber, aScheduleId } from '../../shared/testing/ids.ts'
 import type { FleetNode } from '../nodes/fleet.ts'
 import { aNewFiring, aNewJob, aStoredNode, anAttemptStart, entry } from '../testing/builders.ts'
@@ -205,6 +205,19 @@ describe('a schedule', () => {
     expect((await stored(one.id)).paused).toBe(true)
     const [resumed] = await commands.setPaused([one.id], false, null)
     expect(resumed).toMatchObject({ paused: false, pauseNote: null, pausedBy: null, failuresInARow: 0 })
+  })
+
+  it('that moves to other projects forgets the note for the former ones, and since when it is of these', async () => {
+    const { id } = await commands.create(settings())
+    await commands.setPaused([id], true, 'a word for those of shop')
+    const before = await stored(id)
+    await commands.update(id, settings({ name: 'renamed' }))
+    expect(await stored(id)).toMatchObject({ movedAtMs: 0, pauseNote: before.pauseNote })
+    // The clock was set back after this one.
+    const laterMs = clock.nowMs() + HOUR_MS
+    await temporary.store.fire([aNewFiring({ scheduleId: id, atMs: laterMs, state: 'failed', reason: 'refused' })])
+    await commands.update(id, settings({ jobs: [RunTemplate.parse({ project: 'news', spiders: ['a'] })] }))
+    expect(await stored(id)).toMatchObject({ movedAtMs: laterMs, pauseNote: null, paused: true })
   })
 
   it('that is over cannot go on before it is given more runs, or a later end', async () => {

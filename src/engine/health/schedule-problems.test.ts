@@ -2,7 +2,8 @@ import { afterEach, beforeEach, expect, it } from 'vitest'
 import type { NewFiring, StoredSchedule } from '../store/records.ts'
 import { aNewFiring, aNewJob, aStoredSchedule } from '../testing/builders.ts'
 import { openTemporaryStore, type TemporaryStore } from '../testing/temporary-store.ts'
-import { allScheduleProblems, readScheduleTroubles, scheduleProblems } from './schedule-problems.ts'
+import { branded } from '../../shared/testing/ids.ts'
+import { allScheduleProblems, namesakeProblems, readScheduleTroubles, scheduleProblems } from './schedule-problems.ts'
 
 const NOW_MS = 1_900_000_000_000
 let temporary: TemporaryStore
@@ -82,4 +83,43 @@ it('a schedule that fails each minute does not hide that those of others were mi
   expect(ids.toSorted()).toEqual(
     [`schedule-missed:${missed.id}`, `schedule-refused:${failed.id}`, `schedule-refused:${noisy.id}`].toSorted()
   )
+})
+
+it('what a schedule did before its jobs moved, and what a chain of two projects did, is of no project', async () => {
+  const late = { state: 'missed', reason: 'out_of_window' } as const
+  const moved = await put({ movedAtMs: NOW_MS - 50_000 })
+  await fire(moved, { ...late, text: 'of the former project' })
+  await fire(moved, { ...late, text: 'of this project', atMs: NOW_MS - 40_000 })
+  const refused = { state: 'failed', reason: 'refused' } as const
+  const [former, failing] = [await put({ movedAtMs: NOW_MS }), await put({ movedAtMs: NOW_MS - 70_000 })]
+  for (const schedule of [former, failing]) await fire(schedule, refused)
+  const noted = { paused: true, pausedBy: 'failures', pauseNote: 'of the former project' } as const
+  const stopped = await put({ ...noted, changedAtMs: 7, movedAtMs: 7 })
+  const run = { ...aStoredSchedule().settings.jobs[0]!, spiders: ['b'] }
+  const chain = { enabled: true, spider: '*', on: 'ended' as const, run }
+  const chains = ['shop', 'news'].map((project) => ({
+    ...{ id: project, createdAtMs: 1, firedCount: 0, lastFiredAtMs: null, problem: 'of both' },
+    settings: { ...chain, name: project, project }
+  }))
+  const troubles = await readScheduleTroubles(temporary.store, NOW_MS)
+  const found = allScheduleProblems({ ...troubles, chains: branded(chains) })
+  expect(new Map(found.map(({ id, project }) => [id, project]))).toEqual(
+    new Map([
+      [`schedule-missed:${moved.id}:former`, null],
+      [`schedule-missed:${moved.id}`, 'shop'],
+      [`schedule-refused:${former.id}`, null],
+      [`schedule-refused:${failing.id}`, 'shop'],
+      [`schedule-paused:${stopped.id}`, null],
+      ['chain-refused:shop', 'shop'],
+      ['chain-refused:news', null]
+    ])
+  )
+})
+
+it('schedules of one name in two projects are a problem of neither', async () => {
+  const settings = aStoredSchedule().settings
+  const inNews = { ...settings, jobs: [{ ...settings.jobs[0]!, project: 'news' }] }
+  const same = [aStoredSchedule({ settings }), aStoredSchedule({ settings: inNews })]
+  expect(namesakeProblems(same).map(({ project }) => project)).toEqual([null])
+  expect(namesakeProblems([same[0]!, same[0]!]).map(({ project }) => project)).toEqual(['shop'])
 })

@@ -15,6 +15,7 @@ const LOG = (word: string) =>
 const ITEMS = (word: string) => `{"name": "${word}-item", "price": 3}\n{"name": "${word}-thing", "price": 4}\n`
 
 type Client = EngineWithFakeNode['client']
+export type TwoProjects = Awaited<ReturnType<typeof fillTwoProjects>>
 export type Ids = Record<
   'job' | 'queued' | 'schedule' | 'chain' | 'order' | 'errorGroup' | 'alertRule' | 'alertSilence' | 'alert',
   string
@@ -28,8 +29,11 @@ export async function openTwoProjects() {
 }
 
 /** The same for several tests, which remove it at their end. */
-export async function fillTwoProjects() {
-  const opened = await openEngineWithFakeNode()
+export async function fillTwoProjects(opened?: EngineWithFakeNode) {
+  return fillBoth(opened ?? (await openEngineWithFakeNode()))
+}
+
+async function fillBoth(opened: EngineWithFakeNode) {
   const { node, client, clock } = opened
   node.spiders = null
   await opened.prepare('berlin')

@@ -31,7 +31,10 @@ test('an error counts from when it appeared, or appeared again, for a day', () =
 })
 
 test('a missed run counts for a day after the last one; a refused one until its schedule fires', () => {
-  const schedule = { settings: { name: 'Nightly', jobs: [{ project: SHOP }] } } as unknown as StoredSchedule
+  const schedule = {
+    movedAtMs: HOUR_MS,
+    settings: { name: 'Nightly', jobs: [{ project: SHOP }] }
+  } as unknown as StoredSchedule
   const firing = (state: 'missed' | 'failed', atMs: number) =>
     ({ scheduleId: 's' as ScheduleId, state, atMs, nominalMs: atMs, text: 'it was late' }) as StoredFiring
   const schedules = new Map([['s' as ScheduleId, schedule]])
@@ -50,6 +53,14 @@ test('a missed run counts for a day after the last one; a refused one until its 
     [29 * HOUR_MS, 's failed']
   ])
   expect(shown(eventsOfFirings([firing('missed', 0)], new Map(), new Map()))).toEqual([])
+  // Its jobs moved here after the first two.
+  const projects = events.flatMap((event) => ('fact' in event ? [[event.atMs, event.fact.labels.project]] : []))
+  expect(projects).toEqual([
+    [0, null],
+    [HOUR_MS, null],
+    [2 * HOUR_MS, 'shop'],
+    [5 * HOUR_MS, 'shop']
+  ])
 })
 
 test('hours without a success are counted from the last one, and only in the time that is looked at', () => {
