@@ -132,8 +132,8 @@ export function describeWebhooks(story: Story): void {
       })
       const id = aScheduleId('5'.repeat(32))
       const schedule = {
-        ...{ id, settings, paused: false, pauseNote: null, pausedBy: null, createdAtMs: 1, changedAtMs: 1, movedAtMs: 0 },
-        ...{ doneUntilMs: 1, runCount: 0, failuresInARow: 0, crawl: null }
+        ...{ id, settings, paused: false, pauseNote: null, pausedBy: null, createdAtMs: 1, changedAtMs: 1 },
+        ...{ movedAtMs: 0, doneUntilMs: 1, runCount: 0, failuresInARow: 0, crawl: null }
       }
       await story.store.putSchedule({ ...schedule, revision: 1 })
       const firing: Omit<NewFiring, 'state' | 'nominalMs'> = {
