@@ -1,7 +1,7 @@
 import type { ProjectName, RunTemplate } from '../../shared/contract/index.ts'
 import type { StoredSchedule } from '../store/records.ts'
 
-// What a schedule or a chain did, and what its texts say of that, is of projects: only who sees all of them may read it.
+// What a schedule or a chain did, and what its texts say of that, is of projects: who reads it sees all of them.
 
 type Projects = ProjectName[]
 
