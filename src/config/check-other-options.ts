@@ -8,27 +8,21 @@ const KNOWN_SECTIONS = [...SECTIONS_OF_SCRAPYD, 'services', 'settings', 'scrapde
 
 /** What no reader takes: options that are only explained, classes that Scrapdeck replaces, unknown names. */
 export function checkOtherOptions(options: OptionReader): void {
-  // Options without effect for the same reason are told in one line.
-  const told = new Map<string, Set<string>>()
+  const told = new Map<string, Parameters<OptionReader['warnUseless']>[0]>()
   for (const row of OPTIONS) {
-    const { section, name, meaning, variables } = row
+    const { section, name, meaning } = row
     if (meaning.kind === 'honoured') continue
     const picked = options.pick(section, name)
     // Sections that only some Scrapyds have are shown if they are used.
     if (picked === null && section !== 'scrapyd') continue
     if (meaning.kind === 'class') checkClass(options, row, meaning, picked)
     else {
-      const text = picked?.text ?? ''
-      const isSo = meaning.kind === 'noted' && meaning.except?.includes(text.toLowerCase()) === true
-      options.list(section, name, isSo ? text : `${text} (without effect: ${meaning.why})`.trim(), picked)
-      if (picked === null || meaning.kind !== 'noted' || isSo) continue
-      // A variable can be that of two options.
-      const where = variables.includes(picked.from) ? picked.from : `${picked.from}: ${name}`
-      told.set(meaning.why, (told.get(meaning.why) ?? new Set()).add(where))
+      options.list(section, name, `${picked?.text ?? ''} (without effect: ${meaning.why})`.trim(), picked)
+      if (picked === null || meaning.kind !== 'noted') continue
+      told.set(meaning.why, [...(told.get(meaning.why) ?? []), { section, name, picked }])
     }
   }
-  for (const [why, places] of told)
-    options.warn(`${[...places].join('; ')} ${places.size === 1 ? 'has' : 'have'} no effect: ${why}.`)
+  for (const [why, unused] of told) options.warnUseless(unused, why)
   warnOfUnknown(options)
   warnOfVariables(options)
 }

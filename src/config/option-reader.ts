@@ -69,6 +69,15 @@ export class OptionReader {
     this.warnings.push(warning)
   }
 
+  /** Options without effect for the same reason are told in one line, a variable of two options once. */
+  warnUseless(unused: { section: OptionRow['section']; name: string; picked: ConfiguredValue }[], why: string): void {
+    const places = unused.map(({ section, name, picked: { from } }) =>
+      findOption(section, name)?.variables.includes(from) ? from : `${from}: ${name}`
+    )
+    const each = [...new Set(places)]
+    this.warn(`${each.join('; ')} ${each.length === 1 ? 'has' : 'have'} no effect: ${why}.`)
+  }
+
   /** An option that is read twice is refused once. */
   refuse(picked: ConfiguredValue, why: string): void {
     const problem = `${picked.from}: ${why}`

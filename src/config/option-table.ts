@@ -22,14 +22,14 @@ export type Meaning =
   | { kind: 'honoured' }
   /** Accepts any value; it has no effect here, and `scrapdeck config` says why. */
   | { kind: 'needless'; why: string }
-  /** Accepted, and explained in the log of each start: what it asks for is not here yet, or done otherwise. */
-  | { kind: 'noted'; why: string; except?: readonly string[] }
+  /** Accepted, and explained in the log of each start: what serves instead. */
+  | { kind: 'noted'; why: string }
   /** Names a Python class. Scrapdeck's own part serves instead: noted for a class that is known, refused for others. */
   | { kind: 'class'; standard: readonly string[]; known: RegExp; serves: string; why: string }
 
 const HONOURED: Meaning = { kind: 'honoured' }
 const needless = (why: string): Meaning => ({ kind: 'needless', why })
-const noted = (why: string, except: readonly string[] = []): Meaning => ({ kind: 'noted', why, except })
+const noted = (why: string): Meaning => ({ kind: 'noted', why })
 
 interface More {
   meaning?: Meaning
@@ -48,9 +48,9 @@ function row(section: 'scrapyd' | 'scrapdeck', name: string, more: More = {}): O
 }
 
 /** `host` of [cache]: SCRAPYD_CACHE_HOST. It is part of a scrapyd.conf. */
-function subsectionRow(section: 'cache' | 'metrics', name: string, meaning: Meaning, after: string[] = []): OptionRow {
-  const variables = [`SCRAPYD_${section}_${name}`.toUpperCase(), ...after]
-  return { section, name, variables, mayBeDiscovered: true, meaning }
+function subsectionRow(section: 'cache' | 'metrics', name: string, meaning: Meaning = HONOURED): OptionRow {
+  const mayBeDiscovered = section === 'metrics' || name !== 'host'
+  return { section, name, variables: [`SCRAPYD_${section}_${name}`.toUpperCase()], mayBeDiscovered, meaning }
 }
 
 const variableRow = (name: string, meaning: Meaning): OptionRow => ({
@@ -63,18 +63,21 @@ const NO_CLASSES =
   'Scrapdeck has no Python in the service that could load it. Remove the line, or keep Scrapyd for this and add it to Scrapdeck as a node.'
 /** Scrapyd's own modules, and those that asynchronous Scrapyds add beside them. */
 const OF_SCRAPYD = /^scrapyd\.[\w.]+$/
-const DATABASES = 'postgres|psycopg|mysql|mongo|redis|sqlalchemy'
-const SHARED = 'several Scrapdecks on one database come with a later version'
+const DATABASES = 'postgres|psycopg|mysql|mongo|redis|sqlalchemy|rabbitmq|amqp'
+const SHARED =
+  'is in a database in the data directory; several Scrapdecks share one in PostgreSQL: store = postgres://USER@HOST:5432/DATABASE in [scrapdeck]'
 
 function classRow(name: string, standard: string[], serves: string, { known = '', why = NO_CLASSES } = {}): OptionRow {
   const pattern = known === '' ? OF_SCRAPYD : new RegExp(`${OF_SCRAPYD.source}|${known}`, 'i')
   return row('scrapyd', name, { ...HARMLESS, meaning: { kind: 'class', standard, known: pattern, serves, why } })
 }
 
-const NO_REDIS =
-  'Scrapdeck takes the address of a shared cache only from cache in [scrapdeck], such as redis://HOST:6379/0'
+const ONE_CONNECTION = 'one connection to the shared cache carries all calls of an engine at once'
 const NO_CACHE_LIMIT =
   'spider lists and metadata are kept in the database, without a limit or an expiry, and renewed when they change'
+
+const CONNECTIONS =
+  'Scrapdeck keeps few connections to each node by itself; for clients, set max_connections and max_connections_per_address in [scrapdeck]'
 
 export const OPTIONS: readonly OptionRow[] = [
   row('scrapyd', 'bind_address', { before: ['SCRAPDECK_BIND'] }),
@@ -93,35 +96,36 @@ export const OPTIONS: readonly OptionRow[] = [
     meaning: needless('the queue and the history are in the data directory; import-scrapyd reads dbs_dir')
   }),
   row('scrapyd', 'execution_ref', {
-    meaning: noted('each Scrapdeck has a queue of its own in its data directory, so nothing must be kept apart'),
+    meaning: noted(
+      'several Scrapdecks are kept apart in one database by their namespace: store = postgres://USER@HOST:5432/DATABASE?namespace=NAME in [scrapdeck]'
+    ),
     ...HARMLESS
   }),
-  row('scrapyd', 'cache_backend', { meaning: noted(NO_REDIS, ['memory']), ...HARMLESS }),
-  ...['redis_url', 'redis_max_connections', 'redis_compression_threshold'].map((name) =>
-    row('scrapyd', name, { meaning: noted(NO_REDIS), ...HARMLESS })
+  row('scrapyd', 'redis_url'),
+  ...['cache_backend', 'cache_default_ttl', 'redis_compression_threshold'].map((name) =>
+    row('scrapyd', name, HARMLESS)
   ),
-  ...['cache_max_size', 'cache_default_ttl'].map((name) =>
-    row('scrapyd', name, { meaning: needless(NO_CACHE_LIMIT), ...HARMLESS })
+  row('scrapyd', 'redis_max_connections', { meaning: needless(ONE_CONNECTION), ...HARMLESS }),
+  row('scrapyd', 'cache_max_size', { meaning: needless(NO_CACHE_LIMIT), ...HARMLESS }),
+  ...['aiohttp_connector_limit', 'aiohttp_connector_limit_per_host'].map((name) =>
+    row('scrapyd', name, { meaning: noted(CONNECTIONS), ...HARMLESS })
   ),
   classRow('application', ['scrapyd.app.application'], 'Scrapdeck is an asynchronous service of its own', {
     known: `(${DATABASES})`
   }),
-  classRow(
-    'spiderqueue',
-    ['scrapyd.spiderqueue.SqliteSpiderQueue'],
-    `the queue is in the database in the data directory; ${SHARED}`,
-    { known: `(${DATABASES})` }
-  ),
+  classRow('spiderqueue', ['scrapyd.spiderqueue.SqliteSpiderQueue'], `the queue ${SHARED}`, {
+    known: `(${DATABASES})`
+  }),
   classRow(
     'jobstorage',
     ['scrapyd.jobstorage.MemoryJobStorage', 'scrapyd.jobstorage.SqliteJobStorage'],
-    `the history is in the database in the data directory; ${SHARED}`,
+    `the history ${SHARED}`,
     { known: `(${DATABASES})` }
   ),
   classRow(
     'eggstorage',
     ['scrapyd.eggstorage.FilesystemEggStorage'],
-    'eggs are kept in the data directory and eggs_dir, or on S3 with the option blobs of [scrapdeck]',
+    'eggs are kept in the data directory and eggs_dir, or on S3: blobs = s3://BUCKET/PREFIX?region=REGION in [scrapdeck]',
     { known: `(s3|gcs|azure|minio|${DATABASES})` }
   ),
   classRow('poller', ['scrapyd.poller.QueuePoller'], 'the dispatcher starts jobs as soon as a slot is free'),
@@ -197,23 +201,23 @@ export const OPTIONS: readonly OptionRow[] = [
   ),
   ...['max_connections', 'max_connections_per_address'].map((name) => row('scrapdeck', name, HARMLESS)),
 
-  subsectionRow('cache', 'backend', noted(NO_REDIS, ['memory'])),
-  subsectionRow('cache', 'host', noted(NO_REDIS)),
-  subsectionRow('cache', 'port', noted(NO_REDIS)),
-  subsectionRow('cache', 'db', noted(NO_REDIS)),
-  subsectionRow('cache', 'max_connections', noted(NO_REDIS)),
-  subsectionRow('cache', 'compression_threshold', noted(NO_REDIS)),
-  subsectionRow('cache', 'default_ttl', needless(NO_CACHE_LIMIT)),
-  subsectionRow('metrics', 'enabled', HONOURED),
-  subsectionRow('metrics', 'namespace', HONOURED),
+  ...['backend', 'host', 'port', 'db', 'compression_threshold', 'default_ttl'].map((name) =>
+    subsectionRow('cache', name)
+  ),
+  subsectionRow('cache', 'max_connections', needless(ONE_CONNECTION)),
+  ...['enabled', 'namespace'].map((name) => subsectionRow('metrics', name)),
   subsectionRow('metrics', 'registry', needless('there is one registry')),
   subsectionRow('metrics', 'export_interval', needless('figures are read at each scrape')),
 
   variableRow('SCRAPYD_URL', HONOURED),
   variableRow('LOG_LEVEL', HONOURED),
   ...['REDIS_HOST', 'REDIS_PORT', 'REDIS_DB'].map((name) =>
-    variableRow(name, noted('Scrapdeck needs no Redis: queue, schedules and history are in the data directory'))
-  )
+    variableRow(
+      name,
+      noted(`the queue ${SHARED}, and with them a Redis for what is short-lived: cache = redis://HOST:6379/0`)
+    )
+  ),
+  ...['MONGO_URI', 'RABBITMQ_URL'].map((name) => variableRow(name, noted(`the queue, with the history, ${SHARED}`)))
 ]
 
 const BY_NAME = new Map(OPTIONS.map((option) => [`${option.section}\n${option.name}`, option]))

@@ -1,5 +1,4 @@
 import { isAbsolute, resolve as resolvePath } from 'node:path'
-import { type AnswerLimits, DEFAULT_ANSWER_LIMITS, parseCacheAddress } from '../engine/runtime/cache-address.ts'
 import type { EncryptionOptions } from '../engine/runtime/encryption-keys.ts'
 import { parsePostgresAddress, type PostgresAddress } from '../engine/runtime/postgres-address.ts'
 import { parseBlobsDirectory } from '../engine/runtime/blobs-directory.ts'
@@ -13,6 +12,7 @@ import { CANCEL_WAITS_MS } from '../shared/run-limits.ts'
 import { readPasswordFile } from './password-file.ts'
 import { readAccessOptions } from './read-access-options.ts'
 import { readSignInOptions } from './read-sign-in-options.ts'
+import { readCacheOptions } from './read-cache-options.ts'
 import { readMetricsOptions } from './read-metrics-options.ts'
 import { type ConfiguredSource, nodesSource, readSources } from './discovery-options.ts'
 import { type AlertCommand, readCommandLines } from './alert-command-options.ts'
@@ -48,7 +48,7 @@ export function readOwnOptions(options: OptionReader) {
     dataDirectory,
     postgres: readStore(options),
     ...readBlobs(options),
-    cache: readCache(options),
+    cache: readCacheOptions(options),
     secretKeyFile: readSecretKeyFile(options),
     encryption: readEncryption(options),
     pythonPath: python?.text || null,
@@ -143,39 +143,6 @@ function readBlobs(options: OptionReader): Pick<ServeOptions, 's3' | 'blobsDirec
   if (address === null) return { s3: null, blobsDirectory: directory }
   const s3 = { address, credentialsFile: file?.text || null, cacheBytes: cacheMb * 1_000_000 }
   return { s3, blobsDirectory: null }
-}
-
-/** Absent or `memory`: this engine shares nothing. */
-function readCache(options: OptionReader): ServeOptions['cache'] {
-  const picked = options.pick('scrapdeck', 'cache', { name: '--cache', value: options.context.flags.cache })
-  const file = options.pick('scrapdeck', 'cache_password_file')
-  options.list('scrapdeck', 'cache', picked?.text ?? 'memory', picked)
-  options.list('scrapdeck', 'cache_password_file', file?.text ?? '', file)
-  const answers = readAnswerLimits(options)
-  if (picked === null || picked.text === '' || picked.text === 'memory') return null
-  try {
-    return { address: parseCacheAddress(picked.text, file === null ? null : readPasswordFile(file.text)), answers }
-  } catch (error) {
-    options.refuse(picked, (error as Error).message)
-    return null
-  }
-}
-
-function readAnswerLimits(options: OptionReader): AnswerLimits {
-  const { ttlMs, maxBytes, compressFromBytes } = DEFAULT_ANSWER_LIMITS
-  const whole = (name: string, byDefault: number, maximum: number) => {
-    const picked = options.pick('scrapdeck', name)
-    const value = picked === null ? byDefault : options.whole(picked, name, maximum)
-    options.list('scrapdeck', name, String(value ?? ''), picked)
-    return value ?? byDefault
-  }
-  const ttlSeconds = whole('cache_ttl', ttlMs / 1_000, 86_400)
-  if (ttlSeconds === 0) options.refuse(options.pick('scrapdeck', 'cache_ttl')!, 'cache_ttl must be at least 1 second.')
-  return {
-    ttlMs: ttlSeconds * 1_000,
-    maxBytes: whole('cache_max_size', maxBytes, 64_000_000),
-    compressFromBytes: whole('cache_compression_threshold', compressFromBytes, 64_000_000)
-  }
 }
 
 function readAddress(options: OptionReader, picked: ConfiguredValue): S3Address | null {

@@ -446,7 +446,8 @@ const OF_ASYNCHRONOUS = [
   ...['rate_limiting_enabled', 'rate_limit_max_requests', 'rate_limit_window'],
   ...['process_pool_enabled', 'process_pool_size', 'process_startup_timeout'],
   ...['cache_backend', 'redis_url', 'redis_max_connections', 'redis_compression_threshold'],
-  ...['cache_max_size', 'cache_default_ttl', 'execution_ref']
+  ...['cache_max_size', 'cache_default_ttl', 'execution_ref'],
+  ...['aiohttp_connector_limit', 'aiohttp_connector_limit_per_host']
 ]
 
 describe("Scrapyd's options", () => {
@@ -610,6 +611,8 @@ const VALUES: Record<string, string> = {
     blobs_cache_mb: '500',
     cache: 'redis://cache.example',
     cache_password_file: import.meta.filename,
+    ...{ redis_url: 'redis://r', cache_backend: 'redis', cache_default_ttl: '9', redis_compression_threshold: '9' },
+    ...{ backend: 'redis', host: 'r', port: '6380', db: '1', compression_threshold: '9', default_ttl: '9' },
     cache_ttl: '30',
     cache_max_size: '1000',
     cache_compression_threshold: '100'
@@ -689,7 +692,9 @@ describe('variables', () => {
     })
     expect(options.logLevel).toBe('info')
     expect(options.discovery).toMatchObject([{ source: { kind: 'list', nodes: 'http://scrapyd:6800/' } }])
-    expect(warnings).toEqual([expect.stringMatching(/^REDIS_HOST has no effect: Scrapdeck needs no Redis/)])
+    expect(warnings).toEqual([
+      expect.stringMatching(/^REDIS_HOST has no effect: .*store = postgres:.*cache = redis:\/\/HOST:6379\/0/)
+    ])
     expect(options.crawlCacheSeconds).toBe(60)
     const secret = resolve(null, { environment: { SCRAPYD_URL: 'https://me:geheim@scrapyd/base' } })
     expect(secret.options.discovery).toMatchObject([
@@ -725,18 +730,84 @@ describe('options and classes of other Scrapyds', () => {
 
   it.each([
     ['application = scrapyd.async_app.create_app', 'Scrapdeck is an asynchronous service of its own'],
-    ['spiderqueue = pgqueue.PostgresSpiderQueue', 'the queue is in the database in the data directory; several'],
-    ['jobstorage = pgqueue.PostgresJobStorage', 'the history is in the database in the data directory'],
-    ['eggstorage = scrapyd_s3.S3EggStorage', 'or on S3 with the option blobs of [scrapdeck]'],
+    ['spiderqueue = pgqueue.PostgresSpiderQueue', 'the queue is in a database in the data directory; several'],
+    ['spiderqueue = PostgresSpiderQueue', 'store = postgres://USER@HOST:5432/DATABASE in [scrapdeck]'],
+    ['spiderqueue = RedisSpiderQueue', 'store = postgres://USER@HOST:5432/DATABASE in [scrapdeck]'],
+    ['spiderqueue = queues.RabbitMQSpiderQueue', 'store = postgres://USER@HOST:5432/DATABASE in [scrapdeck]'],
+    ['jobstorage = pgqueue.PostgresJobStorage', 'the history is in a database in the data directory; several'],
+    ['jobstorage = PostgreSQLJobStorage', 'store = postgres://USER@HOST:5432/DATABASE in [scrapdeck]'],
+    ['eggstorage = scrapyd_s3.S3EggStorage', 'or on S3: blobs = s3://BUCKET/PREFIX?region=REGION in [scrapdeck]'],
     ['launcher = scrapyd.async_launcher.AsyncLauncher', 'the local node starts and watches spiders'],
-    ['cache_backend = redis', 'Scrapdeck takes the address of a shared cache only from cache in [scrapdeck]'],
-    [
-      'max_proc = 1\n[cache]\nhost = redis',
-      'host has no effect: Scrapdeck takes the address of a shared cache only from'
-    ]
+    ['execution_ref = blue', 'store = postgres://USER@HOST:5432/DATABASE?namespace=NAME in [scrapdeck]'],
+    ['aiohttp_connector_limit = 100\naiohttp_connector_limit_per_host = 30', 'for clients, set max_connections and'],
+    ['cache_backend = memcached', 'a cache is in memory or in a Redis, not "memcached": cache = redis://HOST:6379/0']
   ])('%j does not stop the start, and one line says what serves', (lines, words) => {
     const { warnings } = resolve(`[scrapyd]\n${lines}\n`)
     expect(warnings).toEqual([expect.stringContaining(words)])
+  })
+
+  it.each(['REDIS_PORT', 'MONGO_URI', 'RABBITMQ_URL'])('the variable %s is told what serves instead', (name) => {
+    const { warnings } = resolve(null, { environment: { [name]: 'x://geheim' } })
+    expect(warnings).toEqual([expect.stringMatching(new RegExp(`^${name} has no effect: .*store = postgres://`))])
+    expect(warnings[0]).not.toContain('geheim')
+  })
+
+  it('no answer puts off what is there to a later version', () => {
+    expect(JSON.stringify(OPTIONS)).not.toMatch(/later version|not yet/)
+  })
+
+  const cacheOf = (text: string, over?: Parameters<typeof resolve>[1]) => {
+    const { options, listed, warnings } = resolve(text, over)
+    return { cache: options.cache, warnings, of: listed.find(({ name }) => name === 'cache') }
+  }
+
+  it.each([
+    ['[scrapyd]\nredis_url = redis://r:6380/2', { host: 'r', port: 6380, database: 2 }],
+    ['[scrapyd]\ncache_backend = redis\nredis_url = rediss://u:p@r/1', { host: 'r', isTls: true, password: 'p' }],
+    ['[cache]\nbackend = Redis\nhost = r\nport = 6380\ndb = 2', { host: 'r', port: 6380, database: 2 }],
+    ['[cache]\nhost = ::1', { host: '::1', port: 6379, database: 0 }],
+    ['[scrapyd]\ncache_backend = redis', { host: 'localhost', port: 6379, database: 0 }],
+    ['[scrapyd]\nredis_url = redis://r\n[cache]\nhost = other', { host: 'r' }]
+  ])('the Redis of an asynchronous Scrapyd becomes the shared cache, with its origin: %j', (text, address) => {
+    const { cache, of, warnings } = cacheOf(text)
+    expect(cache?.address).toMatchObject(address)
+    expect([of?.value, of?.from]).toEqual([expect.stringMatching(/^rediss?:/), expect.stringMatching(/, line \d$/)])
+    expect(warnings).toEqual([])
+  })
+
+  it('its time to live and its compression are those of that cache, unless [scrapdeck] has its own', () => {
+    const other = '[scrapyd]\nredis_url = redis://r\n[cache]\ndefault_ttl = 300\ncompression_threshold = 1024\n'
+    expect(cacheOf(other).cache?.answers).toMatchObject({ ttlMs: 300_000, compressFromBytes: 1_024 })
+    const older = '[scrapyd]\nredis_url = redis://r\ncache_default_ttl = 30\nredis_compression_threshold = 9\n'
+    expect(cacheOf(older).cache?.answers).toMatchObject({ ttlMs: 30_000, compressFromBytes: 9 })
+    expect(cacheOf(`${other}[scrapdeck]\ncache_ttl = 5\n`).cache?.answers).toMatchObject({ ttlMs: 5_000 })
+    expect(() => cacheOf('[cache]\nhost = r\ndefault_ttl = 0\n')).toThrow('default_ttl must be at least 1')
+    expect(() => cacheOf('[scrapyd]\nredis_url = http://r\n')).toThrow('Write redis://HOST:6379/0')
+    const own = '[cache]\ndefault_ttl = 300\n[scrapdeck]\ncache = redis://own\n'
+    expect(cacheOf(own).cache?.answers).toMatchObject({ ttlMs: 300_000 })
+    // In memory, nothing expires: no value is wrong.
+    expect(cacheOf('[cache]\nbackend = memory\ndefault_ttl = 0\n')).toMatchObject({ cache: null, warnings: [] })
+  })
+
+  it('its Redis has no effect beside cache in [scrapdeck] or the backend memory, which one line says', () => {
+    const both = '[scrapyd]\ncache_backend = redis\nredis_url = redis://r\n[scrapdeck]\ncache = redis://own\n'
+    expect(cacheOf(both)).toMatchObject({
+      cache: { address: { host: 'own' } },
+      of: { value: 'redis://own' },
+      warnings: [expect.stringMatching(/cache_backend; .*redis_url have no effect: cache is set too \(.*line 5\)/)]
+    })
+    const memory = cacheOf('[cache]\nbackend = memory\nhost = r\nport = 1\n')
+    expect(memory).toMatchObject({
+      cache: null,
+      warnings: [expect.stringMatching(/host; .*port have no effect: the backend is memory/)]
+    })
+  })
+
+  it('its Redis is not taken from a file that was only found: sessions would go there', () => {
+    for (const text of ['[scrapyd]\nredis_url = redis://evil\n', '[cache]\nbackend = redis\nhost = evil\n']) {
+      const files = listScrapydFiles({ directory: aFolder({ 'scrapyd.conf': text }), homeDirectory: aFolder() })
+      expect(() => resolve(null, { files })).toThrow('which Scrapdeck takes only from a file that you name')
+    }
   })
 
   it('what already is so needs no words', () => {
@@ -745,16 +816,16 @@ describe('options and classes of other Scrapyds', () => {
   })
 
   it('several options with the same note are told in one line, and a variable of two options once', () => {
-    const { warnings, listed } = resolve('[scrapyd]\nredis_max_connections = 5\n', {
-      environment: { SCRAPYD_CACHE_BACKEND: 'memcached', SCRAPYD_REDIS_URL: 'redis://me:geheim@cache:6379/0' }
+    const { warnings, listed } = resolve('[scrapyd]\nredis_max_connections = 5\n[cache]\nport = 1\n', {
+      environment: { SCRAPYD_CACHE_BACKEND: 'redis', SCRAPYD_REDIS_URL: 'redis://me:geheim@cache:6379/0' },
+      flags: { cache: 'memory' }
     })
     expect(warnings).toEqual([
-      expect.stringMatching(
-        /^SCRAPYD_CACHE_BACKEND; SCRAPYD_REDIS_URL; .+ line 2: redis_max_connections have no effect: /
-      )
+      expect.stringMatching(/^SCRAPYD_CACHE_BACKEND; SCRAPYD_REDIS_URL; .+ line 4: port have no effect: cache is set/)
     ])
     const valueOf = (wanted: string) => listed.find(({ name }) => name === wanted)!.value
-    expect(valueOf('redis_url')).toContain('redis://***@cache:6379/0 (without effect')
+    expect(valueOf('redis_url')).toContain('redis://***@cache:6379/0 (cache is set too (--cache))')
+    expect(valueOf('redis_max_connections')).toContain('one connection')
     expect(JSON.stringify(listed)).not.toContain('geheim')
     const memory = resolve('[scrapyd]\ncache_backend = memory\n').listed
     expect(memory.find(({ name }) => name === 'cache_backend')!.value).toBe('memory')

@@ -1,0 +1,95 @@
+import { type AnswerLimits, DEFAULT_ANSWER_LIMITS, parseCacheAddress } from '../engine/runtime/cache-address.ts'
+import type { OptionReader } from './option-reader.ts'
+import { readPasswordFile } from './password-file.ts'
+import type { ConfiguredValue } from './read-files.ts'
+import type { ServeOptions } from './serve-options.ts'
+
+type Named = readonly [section: 'scrapyd' | 'cache', name: string]
+
+/** The limits of a shared cache under the names of asynchronous Scrapyds. */
+const OTHER_LIMITS: Record<string, Named[]> = {
+  cache_ttl: [
+    ['scrapyd', 'cache_default_ttl'],
+    ['cache', 'default_ttl']
+  ],
+  cache_compression_threshold: [
+    ['scrapyd', 'redis_compression_threshold'],
+    ['cache', 'compression_threshold']
+  ]
+}
+
+/** Absent or `memory`: this engine shares nothing. */
+export function readCacheOptions(options: OptionReader): ServeOptions['cache'] {
+  const own = options.pick('scrapdeck', 'cache', { name: '--cache', value: options.context.flags.cache })
+  const picked = readOtherCache(options, own) ?? own
+  const file = options.pick('scrapdeck', 'cache_password_file')
+  options.list('scrapdeck', 'cache', picked?.text ?? 'memory', picked)
+  options.list('scrapdeck', 'cache_password_file', file?.text ?? '', file)
+  const isShared = picked !== null && picked.text !== '' && picked.text !== 'memory'
+  const answers = readAnswerLimits(options, isShared)
+  if (!isShared) return null
+  try {
+    return { address: parseCacheAddress(picked.text, file === null ? null : readPasswordFile(file.text)), answers }
+  } catch (error) {
+    options.refuse(picked, (error as Error).message)
+    return null
+  }
+}
+
+/**
+ * The cache of an asynchronous Scrapyd, if it is a Redis: `redis_url`, or `host`, `port` and `db` of [cache]. Without a
+ * `backend`, the address of a Redis asks for it. `own`: what [scrapdeck] says, which overrides it.
+ */
+function readOtherCache(options: OptionReader, own: ConfiguredValue | null): ConfiguredValue | null {
+  const pick = (section: 'scrapyd' | 'cache') => (name: string) => ({
+    section,
+    name,
+    picked: options.pick(section, name)
+  })
+  const ofScrapyd = ['cache_backend', 'redis_url'].map(pick('scrapyd'))
+  const all = [...ofScrapyd, ...['backend', 'host', 'port', 'db'].map(pick('cache'))]
+  const [first, url, second, host, port, db] = all.map(({ picked }) => (picked?.text === '' ? null : picked))
+  const backend = first ?? second
+  const kind = backend?.text.toLowerCase() ?? ((url ?? host) ? 'redis' : 'memory')
+  if (kind !== 'redis' && kind !== 'memory') {
+    const what = `a cache is in memory or in a Redis, not "${kind}": cache = redis://HOST:6379/0 in [scrapdeck].`
+    options.warn(`${backend!.from}: ${what}`)
+  }
+  const why = own !== null ? `cache is set too (${own.from})` : kind === 'redis' ? null : `the backend is ${kind}`
+  const unused = []
+  for (const { section, name, picked } of all) {
+    const isUnused = picked !== null && why !== null && !(name.endsWith('backend') && kind !== 'redis')
+    if (isUnused) unused.push({ section, name, picked })
+    const text = picked === null ? 'see cache' : `${picked.text}${isUnused ? ` (${why})` : ''}`
+    if (picked !== null || section === 'scrapyd') options.list(section, name, text, picked)
+  }
+  if (unused.length > 0) options.warnUseless(unused, why!)
+  if (why !== null) return null
+  const at = host?.text.includes(':') ? `[${host.text}]` : (host?.text ?? 'localhost')
+  const text = url?.text ?? `redis://${at}:${port?.text ?? 6379}/${db?.text ?? 0}`
+  return { text, from: (url ?? host ?? backend)!.from }
+}
+
+function readAnswerLimits(options: OptionReader, isShared: boolean): AnswerLimits {
+  const { ttlMs, maxBytes, compressFromBytes } = DEFAULT_ANSWER_LIMITS
+  const whole = (name: string, byDefault: number, least: number, maximum: number) => {
+    let used = { name, picked: options.pick('scrapdeck', name) }
+    for (const [section, other] of OTHER_LIMITS[name] ?? []) {
+      const picked = options.pick(section, other)
+      const note = !isShared ? ' (nothing is shared)' : used.picked === null ? '' : ` (${used.name} is set)`
+      if (picked === null && section === 'cache') continue
+      options.list(section, other, picked === null ? `see ${name}` : `${picked.text}${note}`, picked)
+      if (picked !== null && note === '') used = { name: other, picked }
+    }
+    const { picked } = used
+    const value = picked === null ? byDefault : options.whole(picked, used.name, maximum)
+    if (value !== null && value < least) options.refuse(picked!, `${used.name} must be at least ${least}.`)
+    options.list('scrapdeck', name, String(value ?? ''), picked)
+    return value ?? byDefault
+  }
+  return {
+    ttlMs: whole('cache_ttl', ttlMs / 1_000, 1, 86_400) * 1_000,
+    maxBytes: whole('cache_max_size', maxBytes, 0, 64_000_000),
+    compressFromBytes: whole('cache_compression_threshold', compressFromBytes, 0, 64_000_000)
+  }
+}
