@@ -106,3 +106,33 @@ test.each([
   await house.until(async () => (await stateOf(id)).state === 'ended')
   expect(await stateOf(id)).toMatchObject({ status: 'succeeded', reason: 'finished', items })
 })
+
+const INTERRUPTED = `Traceback (most recent call last):
+  File "/opt/scrapdeck/resources/python/warm.py", line 318, in become_spider
+    run(launch)
+  File "/opt/scrapdeck/resources/python/crawl.py", line 210, in run
+    process.start()
+KeyboardInterrupt
+`
+const errorsOf = async (id: string) =>
+  (await house.client.errors.ofJob({ jobId: id as never })).errors.map(({ group }) => group)
+
+test.each(['a cancel', 'a limit'])('an interruption by %s of ours is no error of the spider', async (cause) => {
+  const { id } = await run(cause === 'a limit' ? { limits: { wallSeconds: 60 } } : {})
+  if (cause === 'a cancel') await house.client.jobs.cancel({ ids: [id] })
+  await house.until(async () => house.node.running[0]!.signals.length > 0)
+  house.node.end(id, 'shutdown')
+  house.node.logs.set(id, INTERRUPTED)
+  await house.until(async () => (await stateOf(id)).state === 'ended')
+  expect(await errorsOf(id)).toEqual([])
+})
+
+test('an interruption by someone else is an error, and no file of ours names it', async () => {
+  const { id } = await run()
+  house.node.end(id, 'shutdown')
+  house.node.logs.set(id, INTERRUPTED)
+  await house.until(async () => (await stateOf(id)).state === 'ended')
+  await house.until(async () => (await errorsOf(id)).length > 0)
+  expect(await errorsOf(id)).toMatchObject([{ title: 'KeyboardInterrupt', because: 'exception' }])
+  expect((await errorsOf(id))[0]!.culprit).not.toContain('.py')
+})

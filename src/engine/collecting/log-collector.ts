@@ -208,8 +208,9 @@ export class LogCollector {
     return tail === null && reading.parsedBytes === 0 ? null : reading
   }
 
-  /** Records what the log of a run that has ended says. */
-  async record(reading: LogReading, startedAtMs: number | null): Promise<void> {
+  /** Records what the log of a run that has ended says. `isStopped`: by us, so its interruption is no error. */
+  async record(reading: LogReading, startedAtMs: number | null, { isStopped }: { isStopped: boolean }): Promise<void> {
+    if (!isStopped) reading.errors.addInterruptions()
     // What was recorded of it while it ran must not arrive after this.
     await this.#recording
     const record = recordOf(reading, { startedAtMs, nowMs: this.#parts.clock.nowMs() })

@@ -18,12 +18,29 @@ export interface RunError {
 const MOST_KINDS = 100
 const MAX_MESSAGE_CHARS = 500
 
+/** What a signal raises in a spider, and what it was doing then. */
+const INTERRUPTION =
+  /^(?:KeyboardInterrupt|(?:asyncio|twisted|concurrent)\.[\w.]+\.CancelledError|scrapy\.exceptions\.DownloadCancelledError)$/
+const isInterruption = ({ exceptions }: LoggedError) => exceptions.some(({ type }) => INTERRUPTION.test(type))
+
 /** The errors that one run has logged so far, the same ones counted together. */
 export class RunErrors {
   readonly #kinds = new Map<string, RunError>()
   #changed = new Set<string>()
+  /** Only at its end is it known whether we stopped the run. */
+  #interruptions: LoggedError[] = []
 
   add(errors: readonly LoggedError[]): void {
+    this.#count(errors.filter((error) => !isInterruption(error)))
+    this.#interruptions.push(...errors.filter(isInterruption).slice(0, MOST_KINDS - this.#interruptions.length))
+  }
+
+  /** The run has ended, and we did not stop it. */
+  addInterruptions(): void {
+    this.#count(this.#interruptions.splice(0))
+  }
+
+  #count(errors: readonly LoggedError[]): void {
     for (const error of errors) {
       const fingerprint = fingerprintOf(error)
       const known = this.#kinds.get(fingerprint.id)

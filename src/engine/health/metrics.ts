@@ -257,7 +257,8 @@ export class Metrics extends NamedMetrics {
     for (const gauge of Object.values(this.#running)) gauge.reset()
     for (const { run, live } of this.#parts.collector.allLive()) {
       const of = this.#spiderOf(run)
-      for (const name of ['pages', 'items', 'errors'] as const) this.#running[name].inc(of, live[name] ?? 0)
+      for (const name of ['pages', 'items', 'errors'] as const)
+        if (live[name] !== null) this.#running[name].inc(of, live[name])
     }
   }
 

@@ -37,10 +37,7 @@ const STATUS = 'downloader/response_status_count/'
  */
 export function figuresOf(
   tally: Tally,
-  {
-    isOver,
-    ...more
-  }: Pick<LogFigures, 'bytes' | 'skippedBytes' | 'format' | 'hasDate' | 'errorsDropped'> & { isOver: boolean }
+  more: Pick<LogFigures, 'bytes' | 'skippedBytes' | 'format' | 'hasDate' | 'errorsDropped'>
 ): LogFigures {
   const { stats, records, firstAtMs, lastAtMs } = tally
   const isPartial = more.skippedBytes > 0
@@ -51,7 +48,7 @@ export function figuresOf(
   const isCounted = tally.loggedPages !== null || values.pages > 0 || values.items > 0
   /** Without closing stats. */
   const counted = (count: number, hasLines: boolean) => {
-    if (!isOver) return isCounted ? count : null
+    if (!tally.isOver) return isCounted ? count : null
     // Only lines count each of them; Scrapy's progress is up to a minute old, and says how far a killed run was.
     const isWhole = hasLines && !isPartial
     return isWhole || (tally.finishReason === null && count > 0) ? count : null
@@ -90,11 +87,8 @@ export function figuresOf(
 }
 
 /** Scrapy before 2.0 has the times only. */
-function elapsedSeconds({
-  elapsed_time_seconds: elapsed,
-  start_time: start,
-  finish_time: finish
-}: ScrapyStats): number {
+function elapsedSeconds(stats: ScrapyStats): number {
+  const { elapsed_time_seconds: elapsed, start_time: start, finish_time: finish } = stats
   return numberOf(elapsed) || numberOf((Date.parse(String(finish)) - Date.parse(String(start))) / 1000)
 }
 

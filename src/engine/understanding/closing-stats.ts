@@ -259,16 +259,10 @@ function endOfExpression(text: string, start: number, limit: number, stop: ',' |
  */
 function readDateTime(source: string): string | null {
   const match = /^datetime\.datetime\(([\d, \n]{5,80}?)(?:tzinfo=datetime\.timezone\.utc)?\)$/.exec(source)
-  if (!match) return null
-  const [year = 0, month = 1, day = 1, hour = 0, minute = 0, second = 0, microsecond = 0] = (match[1] as string)
-    .split(',')
-    .filter((part) => part.trim() !== '')
-    .map(Number)
-  const timeMs = Date.UTC(year, month - 1, day, hour, minute, second, Math.floor(microsecond / 1000))
-  const two = (value: number) => String(value).padStart(2, '0')
-  if (Number.isNaN(timeMs) || year < 1000 || year > 9999) return null
-  const time = `${two(hour)}:${two(minute)}:${two(second)}.${String(Math.floor(microsecond / 1000)).padStart(3, '0')}`
-  return `${year}-${two(month)}-${two(day)}T${time}Z`
+  const [year = 0, month = 1, day = 1, hour = 0, minute = 0, second = 0, microsecond = 0] =
+    match?.[1]?.split(',').map(Number) ?? []
+  const time = new Date(Date.UTC(year, month - 1, day, hour, minute, second, Math.floor(microsecond / 1000)))
+  return Number.isNaN(time.getTime()) || year < 1000 || year > 9999 ? null : time.toISOString()
 }
 
 function skipSpace(text: string, start: number): number {

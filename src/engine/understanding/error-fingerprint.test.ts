@@ -6,6 +6,7 @@ import { fingerprintOf } from './error-fingerprint.ts'
 import type { LoggedException, LoggedFrame } from './error-record.ts'
 import { isProjectFile, projectPath } from './frame-files.ts'
 import { createLogParser } from './log-parser.ts'
+import { parse, sample } from './testing/parsed-logs.ts'
 
 const exception = (type: string, value: string, frames: LoggedFrame[] = [], depth = 0): LoggedException => ({
   type,
@@ -30,7 +31,7 @@ describe('a group', () => {
       ])
     )
     expect(rest).toEqual({
-      ...{ version: 1, title: 'ValueError: bad <text>', culprit: 'shop/spiders/prices.py in parse' },
+      ...{ title: 'ValueError: bad <text>', culprit: 'shop/spiders/prices.py in parse' },
       ...{ exceptionType: 'ValueError', because: 'frames' }
     })
     expect(id).toMatch(/^[0-9a-f]{16}$/)
@@ -45,6 +46,15 @@ describe('a group', () => {
       'build/bdist.linux-x86_64/egg/shop/spiders/prices.py'
     ].map((file) => fingerprintOf(error('x', [exception('KeyError', 'x', [SCRAPY, frame(file, 'parse')])])).id)
     expect(new Set(ids).size).toBe(1)
+  })
+
+  it('keeps the id that it had, so that the groups of before the last change go on', () => {
+    const ids = [
+      error('Spider error', [exception('ValueError', "bad 'x'", [SCRAPY, PRICES])]),
+      error('Spider error', [exception('ValueError', "bad 'x'", [SCRAPY])]),
+      error('Login of user 12 failed', [], 'shop')
+    ].map((each) => fingerprintOf(each).id)
+    expect(ids).toEqual(['3f9aefe78acfba45', 'a3c442bc3bb8b1ca', '4b47781dae4e2e8c'])
   })
 
   it('does not depend on how deep a recursion was', () => {
@@ -104,6 +114,106 @@ describe('a group', () => {
     const of = (type: string) => fingerprintOf(error('x', [group, exception(type, 'x', [PRICES], 2)]))
     expect(of('KeyError').exceptionType).toBe('KeyError')
     expect(of('KeyError').id).not.toBe(of('TypeError').id)
+  })
+
+  const dns = 'DNS lookup failed: no results for hostname lookup: shop.invalid.'
+  const tls = "[<twisted.python.failure.Failure OpenSSL.SSL.Error: [('SSL routines', '', 'wrong version number')]>]"
+  const lost =
+    '[<twisted.python.failure.Failure twisted.internet.error.ConnectionLost: Connection to the other side was lost in a non-clean fashion: Connection lost.>]'
+  it.each([
+    [dns, 'DNSLookupError', 'CannotResolveHostError'],
+    [
+      "DNS lookup failed: address 'shop.invalid' not found: [Errno -2] Name or service not known.",
+      'DNSLookupError',
+      'CannotResolveHostError'
+    ],
+    [
+      'Connection was refused by other side: 111: Connection refused.',
+      'ConnectionRefusedError',
+      'DownloadConnectionRefusedError'
+    ],
+    ['Getting http://a.example/ took longer than 2.0 seconds.', 'TimeoutError', 'DownloadTimeoutError'],
+    [tls, '_newclient.ResponseNeverReceived', 'DownloadFailedError'],
+    [lost, '_newclient.ResponseNeverReceived', 'DownloadFailedError'],
+    ['An error occurred while connecting: 113: No route to host.', 'ConnectError', 'DownloadFailedError']
+  ])('of one failed download is one, whoever logs it and by whichever name: %s', (text, older, newer) => {
+    const twisted = exception(`twisted.internet.error.${older}`, text, [SCRAPY])
+    const records: [string, string, LoggedException[]][] = [
+      ['retry', `Gave up retrying <GET http://shop.invalid/robots.txt> (failed 2 times): ${text}`, []],
+      ['robotstxt', `Error downloading <GET http://shop.invalid/1>: ${text}`, [twisted]],
+      ['retry', `Gave up retrying <POST http://other.invalid/7> (failed 3 times): ${text}`, []],
+      ['scraper', 'Error downloading <GET http://shop.invalid/1>', [twisted]],
+      [
+        'scraper',
+        'Error downloading <GET http://shop.invalid/1>',
+        [twisted, exception(`scrapy.exceptions.${newer}`, text, [SCRAPY])]
+      ]
+    ]
+    const groups = records.map(([logger, message, exceptions]) => fingerprintOf(error(message, exceptions, logger)))
+    expect(new Set(groups.map(({ id }) => id)).size).toBe(1)
+  })
+
+  it('of another cause is another one', () => {
+    const causes = [
+      dns,
+      tls,
+      lost,
+      tls.replace('wrong version number', 'certificate verify failed'),
+      '503 Service Unavailable',
+      '429 Too Many Requests'
+    ]
+    const groups = causes.map((text) =>
+      fingerprintOf(error(`Gave up retrying <GET http://a.example/> (failed 3 times): ${text}`))
+    )
+    expect(new Set(groups.map(({ id }) => id)).size).toBe(causes.length)
+    expect(groups.map(({ title }) => title)).toEqual([
+      `twisted.internet.error.DNSLookupError: ${dns}`,
+      'OpenSSL.SSL.Error: wrong version number',
+      'twisted.internet.error.ConnectionLost: Connection to the other side was lost in a non-clean fashion: Connection lost.',
+      'OpenSSL.SSL.Error: certificate verify failed',
+      'Download failed: 503 Service Unavailable',
+      'Download failed: 429 Too Many Requests'
+    ])
+  })
+
+  it('of an exception that Scrapy has renamed is the one that it was', () => {
+    const of = (type: string) => fingerprintOf(error('Spider error', [exception(type, 'x', [PRICES])]))
+    expect(of('scrapy.exceptions.CannotResolveHostError')).toEqual(of('twisted.internet.error.DNSLookupError'))
+    expect(of('scrapy.exceptions.DownloadTimeoutError').id).not.toBe(of('TimeoutError').id)
+  })
+
+  it('of a real run with four failing sites, each logged four times, are four', () => {
+    const { errors } = parse(sample('failures/failed-downloads-2.19'))
+    const titles = errors.map((each) => fingerprintOf(each).title)
+    expect(titles).toHaveLength(16)
+    expect(new Set(errors.map((each) => fingerprintOf(each).id)).size).toBe(4)
+    expect(new Set(titles)).toEqual(
+      new Set([
+        `twisted.internet.error.DNSLookupError: ${dns}`,
+        'OpenSSL.SSL.Error: wrong version number',
+        'twisted.internet.error.ConnectionRefusedError: Connection was refused by other side: <id> Connection refused.',
+        'twisted.internet.error.TimeoutError: Getting <url> took longer than <id> seconds.'
+      ])
+    )
+  })
+
+  it.each([
+    ['ModuleNotFoundError', "No module named 'lxml2.etree'"],
+    ['ImportError', "cannot import name 'Shop' from 'shop.items'"],
+    ['NameError', "name 'prices' is not defined"],
+    ['AttributeError', "'NoneType' object has no attribute 'get'"],
+    ['TypeError', "parse() missing <id> required positional argument: 'response'"]
+  ])('of a %s has the name that is missing in its title, and another name is another group', (type, text) => {
+    const of = (value: string) => fingerprintOf(error('x', [exception(type, value.replace('<id>', '1'), [SCRAPY])]))
+    expect(of(text).title).toBe(`${type}: ${text}`)
+    expect(of(text).id).not.toBe(of(text.replace(/'[^']*'/, "'other'")).id)
+  })
+
+  it('of a missing key names the key where it is used, and a spider that is not there', () => {
+    expect(fingerprintOf(error('x', [exception('KeyError', "'price'", [PRICES])])).title).toBe("KeyError: 'price'")
+    expect(fingerprintOf(error('', [exception('KeyError', "'Spider not found: prices'", [SCRAPY])])).title).toBe(
+      'KeyError: Spider not found: prices'
+    )
   })
 
   it('is the same in the logs of every version of Scrapy for the errors of the project', () => {
@@ -206,6 +316,19 @@ describe('a file', () => {
     ['<frozen importlib._bootstrap>', false],
     ['<string>', false]
   ])('%s is of the project: %s', (path, expected) => expect(isProjectFile(path)).toBe(expected))
+
+  it('of ours, which starts spiders, is not of the project', () => {
+    const ours = readdirSync('resources/python').filter((name) => name.endsWith('.py'))
+    expect(ours.length).toBeGreaterThan(5)
+    for (const name of ours)
+      for (const folder of [
+        '/opt/scrapdeck/resources',
+        'C:\\Scrapdeck\\resources',
+        '/Applications/S.app/Contents/Resources'
+      ])
+        expect(isProjectFile(`${folder}/python/${name}`), name).toBe(false)
+    expect(isProjectFile('/srv/shop/resources/python/prices.py')).toBe(true)
+  })
 
   it('has a path that is the same everywhere', () => {
     expect(projectPath('/a/b/c/shop/spiders/x.py')).toBe('shop/spiders/x.py')

@@ -5,7 +5,6 @@ import { maskedText } from './masked-text.ts'
 
 /** Which errors are the same one. */
 export interface ErrorFingerprint {
-  version: number
   /** 16 hex digits; the same on every machine. */
   id: string
   /** What to call the group: `ValueError: could not convert <text>`. */
@@ -18,17 +17,16 @@ export interface ErrorFingerprint {
   because: 'frames' | 'exception' | 'message'
 }
 
-/** A change of any rule below is a new version: groups of two versions are not compared. */
-export const FINGERPRINT_VERSION = 1
-
 const MAX_TITLE = 200
 const MAX_CULPRIT = 200
 const FRAMES_THAT_COUNT = 3
 
 /**
  * Sentry's order: the innermost frames of the project, else the exception with its masked text, else the masked
- * message. Different from Sentry:
+ * message. An id is all that the store knows a group by: a rule that gives an error another id makes a new group of it,
+ * and the old one stays as it was. Different from Sentry:
  *
+ * - A download that failed is known by its cause alone: Scrapy logs one failure as up to four records.
  * - Three frames count, not all of the project's, and a recursion counts once: the same bug reached on another way
  *   stays one group, while two callers of one helper are still told apart.
  * - Source lines do not count. Scrapyd runs eggs, whose source Python often cannot find, so the same error would be
@@ -42,6 +40,14 @@ const FRAMES_THAT_COUNT = 3
  */
 export function fingerprintOf(error: Pick<LoggedError, 'logger' | 'message' | 'exceptions'>): ErrorFingerprint {
   const exception = mainException(error)
+  const frames = exception === null ? [] : projectFrames(exception, error.exceptions)
+  const download = failedDownload(error, exception)
+  if (download !== null && (download.isKnown || frames.length === 0)) {
+    const { type, text, cause } = download
+    const title = `${type ?? 'Download failed'}: ${text}`
+    const because = type === null ? 'message' : 'exception'
+    return { ...grouped('exception', ['download', '', cause], { title, culprit: error.logger, type }), because }
+  }
   if (exception === null) {
     // Further lines of a message are mostly data.
     const message = maskedText(firstLine(error.message.trimStart()))
@@ -52,11 +58,52 @@ export function fingerprintOf(error: Pick<LoggedError, 'logger' | 'message' | 'e
     })
   }
   const type = shortType(exception.type)
-  const frames = projectFrames(exception, error.exceptions)
-  const text = maskedText(firstLine(exception.value))
-  const title = text === '' ? type : `${type}: ${text}`
+  const value = firstLine(exception.value)
+  // What Python quotes here are names in the code. A key may be data, so it is no more than an example in a title.
+  const text = maskedText(type === 'KeyError' ? withoutQuotes(value) : value, { keepsNames: QUOTES_CODE.test(type) })
+  const shown = type === 'KeyError' && frames.length > 0 ? maskedText(value, { keepsNames: true }) : text
+  const title = text === '' ? type : `${type}: ${shown}`
   if (frames.length > 0) return grouped('frames', [type, ...frames], { title, culprit: frames[0] as string, type })
   return grouped('exception', [type, withoutHosts(text)], { title, culprit: error.logger, type })
+}
+
+const QUOTES_CODE = /^(?:ModuleNotFound|Import|Name|UnboundLocal|Attribute|Type)Error$/
+
+/** `'Spider not found: prices'`: a sentence, of which Python prints the quotes, too. */
+function withoutQuotes(value: string): string {
+  return /^(['"])([^'"]* [^'"]*)\1$/.exec(value)?.[2] ?? value
+}
+
+/** How the middlewares for retries and robots.txt and the scraper log a request without a response. */
+const FAILED_DOWNLOAD =
+  /^(?:Gave up retrying|Error downloading) <[A-Z]{1,20} [^\s>]{1,900}>(?: \(failed \d{1,9} times\))?(?:: (.+))?$/
+/** How Twisted shows what ended a connection. */
+const FAILURE = /<twisted\.python\.failure\.Failure ([\w.]{1,200})(?:: (.*?))?>\]?$/
+const CAUSES: [type: string, text: RegExp][] = [
+  ['twisted.internet.error.DNSLookupError', /^DNS lookup failed/],
+  ['twisted.internet.error.ConnectionRefusedError', /^Connection was refused by other side/],
+  ['twisted.internet.error.TimeoutError', /^User timeout caused connection failure|^Getting \S+ took longer than/]
+]
+
+/** The cause is the same whoever logged it. `isKnown`: it is one of the network. null: this is no such error. */
+function failedDownload({ message }: Pick<LoggedError, 'message'>, exception: LoggedException | null) {
+  const record = FAILED_DOWNLOAD.exec(firstLine(message))
+  if (record === null) return null
+  const given = record[1] ?? firstLine(exception?.value ?? '')
+  const inner = FAILURE.exec(given)
+  const reason = inner === null ? given : (inner[2] ?? '')
+  const known = CAUSES.find(([, text]) => text.test(reason))
+  // Whatever else raised it is no failure of the network.
+  if (known === undefined && exception !== null && !/^(?:twisted|scrapy|OpenSSL)\./.test(exception.type)) return null
+  const type = known?.[0] ?? inner?.[1] ?? (exception && shortType(exception.type))
+  // Of OpenSSL's texts the last is the reason; the functions before it change with its version.
+  const words = /'([^']{1,200})'\)\]$/.exec(reason)?.[1] ?? reason
+  // A status is no id.
+  const status = /^\d{3} (?=\D)/.exec(words)?.[0] ?? ''
+  const text = status + maskedText(words.slice(status.length))
+  if (text === '') return null
+  const cause = known?.[0] ?? [inner?.[1] ?? '', withoutHosts(text)].join(': ')
+  return { type, text, cause, isKnown: known !== undefined || inner !== null }
 }
 
 function grouped(
@@ -70,7 +117,6 @@ function grouped(
     .digest('hex')
     .slice(0, 16)
   return {
-    version: FINGERPRINT_VERSION,
     id,
     title: title.slice(0, MAX_TITLE) || 'An error without a message',
     culprit: culprit.slice(0, MAX_CULPRIT),
@@ -79,9 +125,20 @@ function grouped(
   }
 }
 
+/** What newer versions of Scrapy raise in place of Twisted's exceptions, and two names of one. */
+const OLDER_NAMES = new Map([
+  ['scrapy.exceptions.CannotResolveHostError', 'twisted.internet.error.DNSLookupError'],
+  ['scrapy.exceptions.DownloadConnectionRefusedError', 'twisted.internet.error.ConnectionRefusedError'],
+  ['scrapy.exceptions.DownloadTimeoutError', 'twisted.internet.error.TimeoutError'],
+  ['scrapy.exceptions.DownloadFailedError', 'twisted.web._newclient.ResponseFailed'],
+  ['twisted.web._newclient.ResponseNeverReceived', 'twisted.web._newclient.ResponseFailed'],
+  ['scrapy.exceptions.DownloadCancelledError', 'twisted.internet.defer.CancelledError'],
+  ['scrapy.exceptions.UnsupportedURLSchemeError', 'twisted.web.error.SchemeNotSupported']
+])
+
 /** Python 2 and Twisted name the module of built-in exceptions, Python 3 does not. */
 function shortType(type: string): string {
-  return type.replace(/^(?:builtins|exceptions)\./, '')
+  return OLDER_NAMES.get(type) ?? type.replace(/^(?:builtins|exceptions)\./, '')
 }
 
 /**

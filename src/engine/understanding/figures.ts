@@ -74,6 +74,8 @@ export type LatestKind = (typeof LATEST_KINDS)[number]
 
 /** What the parser counts; plain JSON. */
 export interface Tally {
+  /** The log has ended. */
+  isOver: boolean
   lines: number
   /** By index in RECORD_LEVELS. */
   records: number[]
@@ -114,6 +116,7 @@ export interface Tally {
 
 export function emptyTally(): Tally {
   return {
+    isOver: false,
     ...{ lines: 0, records: [0, 0, 0, 0, 0], firstAtMs: null, lastAtMs: null, zoneMinutes: null },
     ...{ hasCoreStats: true, collectsStats: true },
     ...{ loggedPages: null, loggedItems: null, pagesPerMinute: null, itemsPerMinute: null },

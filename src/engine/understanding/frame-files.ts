@@ -10,6 +10,8 @@ const FOREIGN = new RegExp(
   [
     // Installed packages, and what is run from nowhere: `<frozen importlib._bootstrap>`, `<string>`.
     String.raw`/(?:site|dist)-packages/|^<`,
+    // Ours, which start a spider.
+    String.raw`(?:^|/)[Rr]esources/python/(?:apart|crawl|hidden_values|parking|supervisor|warm)\.py$|(?:^|/)scrapdeck_node/`,
     // The standard library: `/usr/lib/python3.11/asyncio/…`, `C:/Python311/Lib/asyncio/…`.
     String.raw`/lib(?:64)?/(?:python|pypy)\d[\d.]*t?/|/[Pp]ython[\d.-]*/[Ll]ib/`,
     // Scrapy and Twisted also where they are not installed, such as in a checkout.

@@ -38,7 +38,6 @@ export function createLogParser(): LogParser {
   let skippedBytes = 0
   /** The rest of a line is left out. */
   let isMidLine = false
-  let isOver = false
   /** Bytes pushed and skipped; those of an unfinished line wait in `pending`. */
   let offset = 0
   let pending: string[] = []
@@ -149,11 +148,10 @@ export function createLogParser(): LogParser {
         readPending()
       }
       records.end()
-      isOver = true
     },
     figures() {
       return figuresOf(tally, {
-        ...{ isOver, bytes: offset, skippedBytes, errorsDropped },
+        ...{ bytes: offset, skippedBytes, errorsDropped },
         ...{ format: heads.format, hasDate: heads.hasDate }
       })
     },

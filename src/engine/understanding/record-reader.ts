@@ -245,6 +245,7 @@ export function createRecordReader({
       // A warning may have a traceback of its own, even if it is the last record.
       if (kind === 'uncaught' && level >= 0 && level < 2) emit((draft as ErrorDraft).error)
       close()
+      tally.isOver = true
     }
   }
 }

@@ -130,6 +130,7 @@ export class Finisher {
     return async () => {
       const { exit, cancelAskedAtMs, limitHit } = one
       const cancelAsked = cancelAskedAtMs !== null
+      const isStopped = cancelAsked || limitHit !== null || exit?.limit != null
       const judged = withCounts(judgeOutcome({ tail: tail?.text ?? null, exit, limitHit, cancelAsked }), reading)
       const rules = outcomeRulesOf(this.#context.projects.settingsOf(one.project), one.spider)
       const hasFailedExit = exit !== null && (exit.code !== 0 || exit.signal !== null)
@@ -137,7 +138,7 @@ export class Finisher {
       // Started together, so that without a retry policy to look up, both share one commit.
       await Promise.all([
         archived !== null && store.markLogArchived(one.jobId, one.number, archived),
-        reading !== null && collector.record(reading, one.startedAtMs),
+        reading !== null && collector.record(reading, one.startedAtMs, { isStopped }),
         this.#end(one, judgement, {
           logBytes: tail?.sizeBytes ?? null,
           ...(isCut ? { logKeptBytes: keptBytes } : {}),

@@ -46,7 +46,7 @@ export function JobErrors({ job }: { job: Job }) {
             </ul>
           ) : (
             <p className="dim">
-              {job.errors === null || job.errors === 0
+              {job.errors === 0
                 ? 'No errors were logged.'
                 : job.state === 'ended'
                   ? 'The errors of this run were not recorded. Its log may still have them.'
