@@ -30,6 +30,17 @@ it('jobs, logs and cancel find a job by the jobid that a client chose', async ()
   })
 })
 
+it('finds a job by its short id, and by more of its start or its end', async () => {
+  const { engine, run, post } = await openEngine()
+  await engine.prepare('berlin')
+  await post('schedule.json', { project: 'shop', spider: 'prices' })
+  const { jobs } = await engine.client.jobs.list({})
+  const { id } = jobs[0]!
+  for (const text of [id.slice(-8), id.slice(-20), id.slice(0, 18)])
+    expect((await run('jobs', text)).out, text).toContain(id)
+  expect((await run('jobs', id.slice(-7))).error).toContain('An id can be shortened to its last 8 digits.')
+})
+
 it('a jobid that several jobs have names their ids', async () => {
   const { engine, run, post } = await openEngine()
   await engine.prepare('berlin')

@@ -10,6 +10,7 @@ import { lockDirectory } from '../engine/store/sqlite/directory-lock.ts'
 import { asSealedText } from '../engine/runtime/secret-box.ts'
 import { makeTemporaryDirectory } from '../engine/testing/temporary-directory.ts'
 import type { Contract } from '../shared/contract/index.ts'
+import { APP_HEADER } from '../shared/wire.ts'
 import { startEngineHost } from './engine-host.ts'
 import { readDesktopSettings } from './settings.ts'
 
@@ -86,7 +87,8 @@ test('jobs from a page or the tray are recorded as queued from the app, those of
   onTestFinished(() => port1.close())
   host.connect(port1 as never)
   const page: Client = createORPCClient(new PortLink({ port: port2 }))
-  const browser: Client = createORPCClient(new HttpLink({ url: `${address}/api/rpc`, headers: { authorization } }))
+  const rpc = (headers: Record<string, string>): Client =>
+    createORPCClient(new HttpLink({ url: `${address}/api/rpc`, headers: { authorization, ...headers } }))
   await uploadShop(page)
   const asked = { project: 'shop', spiders: ['prices'] }
   const sourceOf = async ({ jobs }: Pick<Awaited<ReturnType<Client['jobs']['run']>>, 'jobs'>) => {
@@ -101,12 +103,16 @@ test('jobs from a page or the tray are recorded as queued from the app, those of
   expect({
     page: await sourceOf(await page.jobs.run(asked)),
     tray: await sourceOf(await host.client.jobs.run(asked)),
-    browser: await sourceOf(await browser.jobs.run(asked)),
+    browser: await sourceOf(await rpc({ origin: address }).jobs.run(asked)),
+    otherDesktop: await sourceOf(await rpc({ [APP_HEADER]: 'desktop' }).jobs.run(asked)),
+    script: await sourceOf(await rpc({}).jobs.run(asked)),
     program: await sourceOf((await rest.json()) as Awaited<ReturnType<Client['jobs']['run']>>)
   }).toEqual({
     page: 'ui',
     tray: 'ui',
     browser: 'ui',
+    otherDesktop: 'ui',
+    script: 'api',
     program: 'api'
   })
 })

@@ -5,6 +5,7 @@ import type { Actor, Audit, RequestOrigin } from '../engine/audit/audit.ts'
 import type { AuditDoor } from '../shared/contract/index.ts'
 import { isScrapdeckError } from '../shared/errors.ts'
 import { maskTokens } from '../shared/secret-values.ts'
+import { APP_HEADER } from '../shared/wire.ts'
 import { addressOf, clientOf } from './auth/client-address.ts'
 import { parseBasic } from './auth/basic.ts'
 import { isNodeRoute } from './nodes/node-door.ts'
@@ -70,8 +71,13 @@ export const recordVouching = <T>(
     work
   )
 
-function doorOf({ url }: FastifyRequest): AuditDoor {
-  if (url.startsWith('/api/')) return url.startsWith('/api/rpc/') ? 'ui' : 'api'
+/** Browsers send the origin of a page with what it writes; the desktop app sends its header to another engine. */
+export const isFromApp = ({ caller, headers }: FastifyRequest): boolean =>
+  caller?.kind === 'session' || headers.origin !== undefined || headers[APP_HEADER] !== undefined
+
+function doorOf(request: FastifyRequest): AuditDoor {
+  const { url } = request
+  if (url.startsWith('/api/')) return url.startsWith('/api/rpc/') && isFromApp(request) ? 'ui' : 'api'
   return url.startsWith('/ui/login') ? 'login' : url.startsWith('/ui') ? 'ui' : 'scrapyd'
 }
 

@@ -22,7 +22,7 @@ import { answerJsonRpc } from './api/json-rpc.ts'
 import { answerOnce, type KeyedResponse } from './api/once.ts'
 import { type RequestedOperation, RequestedOperations } from './api/requested-operations.ts'
 import { checkQuery, checkRestParts } from './api/unknown-parts.ts'
-import { originOf, tellRequestId } from './audit-origin.ts'
+import { isFromApp, originOf, tellRequestId } from './audit-origin.ts'
 import { principalOf } from './auth/authenticator.ts'
 
 // oxlint-disable-next-line typescript/no-explicit-any -- oRPC itself types a router of any contract like this.
@@ -107,7 +107,7 @@ export class ContractHandlers {
   }
 
   serveRpc(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
-    return this.#serve(this.#rpc, '/api/rpc', 'ui', request, reply)
+    return this.#serve(this.#rpc, '/api/rpc', isFromApp(request) ? 'ui' : 'api', request, reply)
   }
 
   serveRest(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {

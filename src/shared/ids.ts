@@ -11,6 +11,16 @@ export function nextAttempt(attemptCount: number): AttemptNumber {
   return (attemptCount + 1) as AttemptNumber
 }
 
+/** Ids begin with a time, so those of one minute look alike; the last 8 digits are random. */
+export const SHORT_ID_LENGTH = 8
+
+/** `1f3a2b9c`: the one short form of an id of 32 digits, which every search for ids accepts. */
+export const shortId = (id: string): string => id.slice(-SHORT_ID_LENGTH)
+
+/** The text is the id, its short form or more of its end, or at least `startMin` digits of its start. */
+export const isNamedBy = (id: string, text: string, startMin = 10): boolean =>
+  (text.length >= startMin && id.startsWith(text)) || (text.length >= SHORT_ID_LENGTH && id.endsWith(text))
+
 /** Creation time of a job, in milliseconds since 1970. */
 export function timeOfJobId(jobId: string): number {
   return Number.parseInt(jobId.slice(0, 12), 16)

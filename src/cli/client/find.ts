@@ -2,6 +2,7 @@ import type { JobId, Node, NodeId, ProjectName, Schedule } from '../../shared/co
 import { isScrapdeckError } from '../../shared/errors.ts'
 import { JOB_ID_PATTERN } from '../../shared/id-patterns.ts'
 import { matchesGlob } from '../../shared/glob.ts'
+import { isNamedBy } from '../../shared/ids.ts'
 import { suggestNear } from '../../shared/near-matches.ts'
 import { describeTags, meetsTags } from '../../shared/tag-terms.ts'
 import { type Client, toCommandError } from './connect.ts'
@@ -11,9 +12,10 @@ import type { Session } from './session.ts'
 /** Finds what an operator names on the command line; ends the command with `notFound` if there is no such thing. */
 
 /**
- * Acts on jobs that are named by their id, the first 10 or more digits of it, or the jobid that a client chose. 32
- * digits are an id; only if there is no such job, they are looked up as a jobid, which clients like to make the same
- * way. The act must do nothing if it fails with JOB_NOT_FOUND, because it is then tried again.
+ * Acts on jobs that are named by their id, its last 8 digits (its short form) or more, its first 10 or more, or the
+ * jobid that a client chose. 32 digits are an id; only if there is no such job, they are looked up as a jobid, which
+ * clients like to make the same way. The act must do nothing if it fails with JOB_NOT_FOUND, because it is then tried
+ * again.
  */
 export async function withJobs<Result>(
   client: Client,
@@ -38,14 +40,14 @@ export async function withJobs<Result>(
 async function findJobId(client: Client, text: string): Promise<JobId> {
   const named = await findByJobid(client, text)
   if (named !== null) return named
-  const isStart = /^[0-9a-f]{10,31}$/.test(text)
-  const { jobs } = isStart ? await client.jobs.list({ text, limit: 100 }) : { jobs: [] }
-  const [id, ...others] = jobs.map((job) => job.id).filter((one) => one.startsWith(text))
+  const isPart = /^[0-9a-f]{8,31}$/.test(text)
+  const { jobs } = isPart ? await client.jobs.list({ text, limit: 100 }) : { jobs: [] }
+  const [id, ...others] = jobs.map((job) => job.id).filter((one) => isNamedBy(one, text))
   if (id !== undefined && others.length === 0) return id
   const what =
     id === undefined
-      ? `There is no job with the id or jobid ${text}; "scrapdeck jobs" lists the newest jobs. An id can be shortened to its first 10 or more digits.`
-      : `Several job ids start with ${text}. Give more of the id.`
+      ? `There is no job with the id or jobid ${text}; "scrapdeck jobs" lists the newest jobs. An id can be shortened to its last 8 digits.`
+      : `Several job ids match ${text}. Give more of the id.`
   throw new CommandEnd(id === undefined ? EXIT_CODES.notFound : EXIT_CODES.usage, what)
 }
 

@@ -3,6 +3,7 @@ import type { Alert, AlertId, AlertRuleState, AlertSilence, ProjectName } from '
 import { ALERT_WATCHES } from '../../shared/alert-watches.ts'
 import { describeWindows, windowFrom } from '../../shared/calendar/windows.ts'
 import { isZone } from '../../shared/calendar/zones.ts'
+import { isNamedBy, shortId } from '../../shared/ids.ts'
 import { formatAge, formatDuration } from '../../shared/time.ts'
 import { wholeNumber } from '../client/arguments.ts'
 import type { Client } from '../client/connect.ts'
@@ -205,20 +206,20 @@ async function findRule(client: Client, text: string): Promise<AlertRuleState> {
   return findIn((await client.alertRules.list()).rules, text, 'alert rule')
 }
 
-/** Each by its id, or the first six or more of its characters. */
+/** Each by its id, the short form of it, or the first six or more of its digits. */
 async function findAlerts(client: Client, texts: readonly string[]): Promise<AlertId[]> {
   if (texts.every((text) => text.length === ID_LENGTH)) return texts as AlertId[]
   const { alerts } = await client.alerts.list({ state: 'firing', limit: LISTED_MAX })
   return texts.map((text) => {
     if (text.length === ID_LENGTH) return text as AlertId
-    const found = text.length < ID_START_MIN ? [] : alerts.filter(({ id }) => id.startsWith(text))
+    const found = alerts.filter(({ id }) => isNamedBy(id, text, ID_START_MIN))
     if (found.length === 1) return found[0]!.id
     if (found.length > 1) {
-      throw new CommandEnd(EXIT_CODES.usage, `Several alert ids start with ${text}. Give more of the id.`)
+      throw new CommandEnd(EXIT_CODES.usage, `Several alert ids match ${text}. Give more of the id.`)
     }
     throw new CommandEnd(
       EXIT_CODES.notFound,
-      `No alert that fires has the id ${text}; "scrapdeck alerts" lists them. An id can be shortened to its first ${ID_START_MIN} or more characters.`
+      `No alert that fires has the id ${text}; "scrapdeck alerts" lists them. An id can be shortened to its last 8 digits.`
     )
   })
 }
@@ -227,7 +228,7 @@ function listed(alerts: readonly Alert[], nowMs: number): string {
   return table(
     ['id', 'severity', 'state', 'age', 'rule', 'owner', 'what'],
     alerts.map((alert) => [
-      ...[alert.id.slice(0, 10), alert.severity, stateOf(alert), formatAge(nowMs - (alert.firedAtMs ?? alert.sinceMs))],
+      ...[shortId(alert.id), alert.severity, stateOf(alert), formatAge(nowMs - (alert.firedAtMs ?? alert.sinceMs))],
       ...[alert.ruleName, alert.owner, alert.text]
     ]),
     'No alerts.'

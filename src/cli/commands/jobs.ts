@@ -1,5 +1,5 @@
-import type { Job, JobDetail, JobFilter, JobId, JobStatus, ProjectName } from '../../shared/contract/index.ts'
-import { JOB_STATUSES } from '../../shared/choices.ts'
+import type { Job, JobDetail, JobFilter, JobId, ProjectName, ShownStatus } from '../../shared/contract/index.ts'
+import { SHOWN_STATUSES } from '../../shared/choices.ts'
 import { type Stops, type StopStep, stopsOf } from '../../shared/stop-ladder.ts'
 import { formatAge, formatDuration, formatWait } from '../../shared/time.ts'
 import { collect, wholeNumber } from '../client/arguments.ts'
@@ -16,7 +16,7 @@ const WATCH_EVERY_MS = 2_000
 const CLEAR_SCREEN = '\x1b[H\x1b[2J'
 
 interface ListFlags {
-  status?: JobStatus[]
+  status?: ShownStatus[]
   project?: ProjectName
   spider?: string
   node?: string
@@ -30,7 +30,7 @@ interface ListFlags {
 export function addJobCommands({ add }: ClientCommands): void {
   add('jobs [id]', 'List jobs, newest first, or show one with its attempts and its timeline.', (command) =>
     command
-      .option('--status <status>', `only these: ${JOB_STATUSES.join(', ')} (can be repeated)`, collect)
+      .option('--status <status>', `only these: ${SHOWN_STATUSES.join(', ')} (can be repeated)`, collect)
       .option('--project <name>', 'only of this project (* matches anything)')
       .option('--spider <name>', 'only of this spider (* matches anything)')
       .option('--node <name>', 'only on this node')
@@ -105,9 +105,9 @@ const SENT_WORDS: Record<StopStep, string> = {
 
 async function listJobs(session: Session, options: ListFlags): Promise<void> {
   const { client, terminal, flags } = session
-  const wrong = options.status?.find((status) => !JOB_STATUSES.includes(status))
+  const wrong = options.status?.find((status) => !SHOWN_STATUSES.includes(status))
   if (wrong !== undefined) {
-    throw new CommandEnd(EXIT_CODES.usage, `${wrong} is not a status. Known statuses: ${JOB_STATUSES.join(', ')}.`)
+    throw new CommandEnd(EXIT_CODES.usage, `${wrong} is not a status. Known statuses: ${SHOWN_STATUSES.join(', ')}.`)
   }
   if (options.limit < 1) throw new CommandEnd(EXIT_CODES.usage, '--limit takes a number from 1.')
   const filter: JobFilter = {

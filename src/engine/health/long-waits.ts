@@ -55,6 +55,7 @@ export function longWaitProblems(waits: readonly LongWait[], nowMs: number): Pro
     title: `${jobs.toLocaleString('en-US')} ${jobs === 1 ? 'job' : 'jobs'} of ${project} cannot be sent`,
     text: `${waiting.text}; queued ${formatAge(nowMs - sinceMs)} ago and needs attention`,
     ...{ sinceMs, nodeId: null, project, spider: null },
+    status: 'queued',
     mend: waiting.code === 'version_missing' || waiting.code === 'egg_refused' ? 'open_project' : 'open_jobs'
   }))
 }

@@ -132,6 +132,7 @@ describe('what an operator should act on', () => {
     expect(problems.map(({ title, text }) => [title, text])).toEqual([
       ['shop/prices failed', "3 times in the last 24 hours; last error: KeyError: 'price'"]
     ])
+    expect(problems[0]).toMatchObject({ mend: 'open_jobs', spider: 'prices', status: 'failed' })
   })
 
   it('a pause is a problem only while jobs wait for it to end', () => {

@@ -261,6 +261,7 @@ function failingSpiders({ recentFailures }: ProblemsInput): Problem[] {
       sinceMs: newest.endedAtMs,
       project: newest.project,
       spider: newest.spider,
+      status: isLost ? 'lost' : 'failed',
       mend: 'open_jobs'
     }
   })

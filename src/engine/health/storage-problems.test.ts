@@ -22,6 +22,12 @@ test('a disk is reported before it is full: when little is free, or when it fill
   expect(wordsOf({ disk: { ...disk, totalBytes: 4_000 * GB, freeBytes: 50 * GB } })).toEqual([])
 })
 
+test('when the disk will be full is said as roughly as it is known', () => {
+  const fullAtMs = 8 * HOUR_MS + 46 * 60_000 + 15_432
+  const [problem] = storageProblems({ ...state, disk: { ...disk, freeBytes: 61 * GB, fullAtMs } }, 0)
+  expect(problem?.text).toMatch(/^61 GB are free; at the current rate the disk is full in about 8 h\. /)
+})
+
 test('a budget is reported before it is used up', () => {
   expect(wordsOf({ budgetBytes: 10 * GB, totalBytes: 8 * GB })).toEqual([])
   expect(wordsOf({ budgetBytes: 10 * GB, totalBytes: 9.5 * GB })[0]?.slice(0, 2)).toEqual([

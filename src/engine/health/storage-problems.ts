@@ -1,5 +1,5 @@
 import type { Problem } from '../../shared/contract/index.ts'
-import { formatDuration } from '../../shared/time.ts'
+import { formatAge } from '../../shared/time.ts'
 import type { StorageState } from '../retention/retention.ts'
 import { UNRELATED } from './unrelated.ts'
 
@@ -24,8 +24,7 @@ export function storageProblems(
       const rest = `${gigabytes(disk.freeBytes)} of ${gigabytes(disk.totalBytes)} are free in the data directory`
       add('disk', low, 'The disk is almost full', `${rest}. ${advice}`)
     } else if (leftMs !== null && leftMs < DAY_MS) {
-      const when = formatDuration(Math.round(leftMs / 1_000))
-      const rest = `${gigabytes(disk.freeBytes)} are free; at the current rate the disk is full in ${when}`
+      const rest = `${gigabytes(disk.freeBytes)} are free; at the current rate the disk is full in about ${formatAge(leftMs)}`
       add('disk', 'warning', 'The disk will be full within a day', `${rest}. ${advice}`)
     }
   }

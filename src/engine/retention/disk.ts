@@ -8,7 +8,7 @@ export interface DiskSample {
 }
 
 export interface DiskState extends DiskSample {
-  /** When it is full at the current rate; null: not within a month, or not known yet. */
+  /** When it is full at the current rate; null: not within a month, no steady rate, or not known yet. */
   fullAtMs: number | null
 }
 
@@ -20,6 +20,9 @@ const SAMPLES_KEPT = 72
 /** A shorter observation says nothing about a rate. */
 const OBSERVED_MIN_MS = 1_800_000
 const FORECAST_MAX_MS = 30 * 86_400_000
+/** One build or upload is no trend: each of so many equal spans uses at least this share of the average. */
+const TREND_SPANS = 4
+const TREND_SHARE = 0.25
 
 /** `samples`: oldest first. Pure. */
 export function forecastDisk(samples: readonly DiskSample[]): DiskState | null {
@@ -27,6 +30,10 @@ export function forecastDisk(samples: readonly DiskSample[]): DiskState | null {
   if (first === undefined || last === undefined) return null
   const [tookMs, usedBytes] = [last.atMs - first.atMs, first.freeBytes - last.freeBytes]
   if (tookMs < OBSERVED_MIN_MS || usedBytes <= 0) return { ...last, fullAtMs: null }
+  const edges = Array.from({ length: TREND_SPANS + 1 }, (_, edge) => first.atMs + (tookMs * edge) / TREND_SPANS)
+  const free = edges.map((edgeMs) => samples.findLast(({ atMs }) => atMs <= edgeMs)!.freeBytes)
+  const leastBytes = (usedBytes / TREND_SPANS) * TREND_SHARE
+  if (free.slice(1).some((bytes, span) => free[span]! - bytes < leastBytes)) return { ...last, fullAtMs: null }
   const leftMs = (last.freeBytes / usedBytes) * tookMs
   return { ...last, fullAtMs: leftMs > FORECAST_MAX_MS ? null : Math.round(last.atMs + leftMs) }
 }

@@ -250,9 +250,16 @@ test('a disk that fills is forecast from half an hour on, and one that does not 
   const sample = (minutes: number, freeBytes: number) => ({ atMs: minutes * 60_000, totalBytes: 1_000, freeBytes })
   expect(forecastDisk([])).toBeNull()
   expect(forecastDisk([sample(0, 900), sample(20, 800)])?.fullAtMs).toBeNull()
-  expect(forecastDisk([sample(0, 900), sample(60, 800)])?.fullAtMs).toBe(9 * 3_600_000)
+  const steady = [900, 875, 850, 825, 800].map((free, at) => sample(15 * at, free))
+  expect(forecastDisk(steady)?.fullAtMs).toBe(9 * 3_600_000)
   expect(forecastDisk([sample(0, 800), sample(60, 900)])?.fullAtMs).toBeNull()
   expect(forecastDisk([sample(0, 9e9), sample(60, 9e9 - 1)])?.fullAtMs).toBeNull()
+})
+
+test('one build that fills a part of the disk is no trend', () => {
+  const free = [900, 899, 899, 700, 700, 700, 699]
+  const samples = free.map((freeBytes, at) => ({ atMs: at * 600_000, totalBytes: 1_000, freeBytes }))
+  expect(forecastDisk(samples)?.fullAtMs).toBeNull()
 })
 
 test('archived items go by the policy, with their jobs at the latest, and remember when', async () => {

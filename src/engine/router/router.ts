@@ -152,6 +152,8 @@ export function createRouter(parts: RouterParts): EngineRouter {
     return project
   }
 
+  const awayNodes = () =>
+    parts.listNodes().flatMap(({ id, unreachableSinceMs }) => (unreachableSinceMs === null ? [] : [id]))
   const tagsOf = (id: NodeId) => parts.fleet.get(id)?.stored.tags
   const viewOf = ({ principal: { rights } }: RouterContext): only.View => ({
     projects: seenProjects(rights),
@@ -186,7 +188,7 @@ export function createRouter(parts: RouterParts): EngineRouter {
       list: os.jobs.list.handler(async ({ input, context }) => {
         const { before, limit, ...filter } = input
         const rows = await store.listJobs(
-          { ...filter, ...onlyOf(context) },
+          { ...filter, ...onlyOf(context), awayNodes: awayNodes() },
           {
             before: before ?? null,
             limit: limit + 1,
@@ -204,7 +206,9 @@ export function createRouter(parts: RouterParts): EngineRouter {
           nextBefore: isCut ? page.at(-1)!.id : null
         }
       }),
-      facets: os.jobs.facets.handler(({ input, context }) => store.countFacets({ ...input, ...onlyOf(context) })),
+      facets: os.jobs.facets.handler(({ input, context }) =>
+        store.countFacets({ ...input, ...onlyOf(context), awayNodes: awayNodes() })
+      ),
       get: os.jobs.get.handler(async ({ input, context }) => {
         const seen = seenBy(context)
         const job = await requireJob(store, input.id)

@@ -644,6 +644,11 @@ export interface KeptItemsFile extends ItemsRecord {
 }
 
 /** Leaves out all other projects, wherever they would show: absent, nothing is. */
+export interface AwayNodes {
+  /** Nodes that do not respond: live jobs on them have the status `unknown` of a filter. Absent: none. */
+  awayNodes?: readonly NodeId[]
+}
+
 export interface OnlyProjects {
   onlyProjects?: readonly ProjectName[] | undefined
 }

@@ -104,6 +104,7 @@ import type {
   StoredUser,
   ToldProblem,
   ChangedThing,
+  AwayNodes,
   OnlyProjects,
   AlertFilter,
   AlertMemory,
@@ -125,11 +126,11 @@ export interface JobReader {
    * settings and arguments have `maxBytes` (records.ts, largeBytes), the first at the earliest.
    */
   listJobs(
-    filter: JobFilter & OnlyProjects,
+    filter: JobFilter & OnlyProjects & AwayNodes,
     page: { before: JobId | null; limit: number; maxBytes?: number }
   ): Promise<StoredJob[]>
   /** Each facet counts jobs that match the other filters, so it shows the effect of other values. Highest first. */
-  countFacets(filter: JobFilter & OnlyProjects): Promise<JobFacets>
+  countFacets(filter: JobFilter & OnlyProjects & AwayNodes): Promise<JobFacets>
   /** How many of these jobs have each status; unknown ids are not counted. */
   countStatuses(ids: JobId[]): Promise<Partial<Record<JobStatus, number>>>
   countByState(of?: OnlyProjects): Promise<{ queued: number; starting: number; running: number; ended: number }>

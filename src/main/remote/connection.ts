@@ -16,6 +16,7 @@ import type { EngineCredentials } from '../../shared/desktop/contract.ts'
 import { ERROR_CODES, type ErrorCode, ScrapdeckError } from '../../shared/errors.ts'
 import { splitAddress } from '../../shared/ssh-address.ts'
 import { fromWireError } from '../../shared/wire-errors.ts'
+import { APP_HEADER } from '../../shared/wire.ts'
 import { type PeerCertificate, readPeerCertificate } from './certificate.ts'
 
 /** `onBytes`: receives an answer that is no stream as it came, before it is decoded. */
@@ -89,6 +90,8 @@ export function connectRemote(
   })
   const label = `${name} (${address})`
   const authorization = credentials === null ? null : authorizationOf(credentials)
+  const ownHeaders: [string, string][] = [[APP_HEADER, 'desktop']]
+  if (authorization !== null) ownHeaders.push(['authorization', authorization])
   const readCertificate = async () =>
     readPeerCertificate(new URL(url), CONNECT_MS, tunnel === null ? undefined : await openSocket())
 
@@ -106,8 +109,8 @@ export function connectRemote(
   }
 
   async function send(address: string, { headers = [], ...sent }: Sent): Promise<Response> {
-    const all: [string, string][] = authorization === null ? headers : [...headers, ['authorization', authorization]]
-    const { statusCode: status, headers: answered, body } = await request(address, { ...sent, headers: all })
+    const own = { ...sent, headers: [...headers, ...ownHeaders] }
+    const { statusCode: status, headers: answered, body } = await request(address, own)
     const type = String(answered['content-type'] ?? '')
     if (status === 401) {
       discard(body)

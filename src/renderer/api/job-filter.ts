@@ -1,9 +1,12 @@
-import type { Job, JobFilter } from '../../shared/contract/index.ts'
+import type { Job, JobFilter, ShownStatus } from '../../shared/contract/index.ts'
+import { UNKNOWN_STATUS } from '../../shared/choices.ts'
 import { matchesGlob } from '../../shared/glob.ts'
 
 /** Whether a job belongs in a list with this filter. Must match the rules of the engine's `jobs.list`. */
 export function jobMatches(job: Job, filter: JobFilter): boolean {
-  if (filter.status !== undefined && filter.status.length > 0 && !filter.status.includes(job.status)) return false
+  const isStatus = (status: ShownStatus) =>
+    status === UNKNOWN_STATUS ? job.unknownSinceMs !== null : status === job.status
+  if (filter.status?.length && !filter.status.some(isStatus)) return false
   if (!matchesGlob(filter.project ?? null, job.project) || !matchesGlob(filter.spider ?? null, job.spider)) return false
   if (filter.nodeId !== undefined && job.nodeId !== filter.nodeId) return false
   if (filter.scheduleId !== undefined && job.scheduleId !== filter.scheduleId) return false

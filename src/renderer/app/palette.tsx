@@ -27,6 +27,7 @@ import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import { type ReactNode, useState } from 'react'
 import { LOCAL_ENGINE } from '../../shared/wire.ts'
+import { shortId } from '../../shared/ids.ts'
 import { versionOf } from '../../shared/version-of.ts'
 import { useApi } from '../api/api.tsx'
 import { useMay } from '../api/use-me.ts'
@@ -291,7 +292,7 @@ function useJobs(text: string): Entry[] {
     icon: <StatusIcon status={job.status} />,
     note: (
       <>
-        <span className="mono">{job.id.slice(-6)}</span> · <RelativeTime atMs={job.queuedAtMs} suffix=" ago" />
+        <span className="mono">{shortId(job.id)}</span> · <RelativeTime atMs={job.queuedAtMs} suffix=" ago" />
       </>
     ),
     run: () => void navigate({ to: '/jobs', search: { job: job.id } })

@@ -2,7 +2,7 @@
  * What each screen keeps in its address. An address may contain anything, so every value is checked and invalid ones
  * are dropped. Features read it with `getRouteApi('/jobs').useSearch()`.
  */
-import { JOB_STATUSES } from '../../shared/choices.ts'
+import { SHOWN_STATUSES } from '../../shared/choices.ts'
 import { RECORD_LEVELS } from '../../shared/log-record.ts'
 import { JOB_ID_PATTERN, NODE_ID_PATTERN, RANDOM_ID_PATTERN } from '../../shared/id-patterns.ts'
 import type {
@@ -13,10 +13,10 @@ import type {
   ChainId,
   ErrorGroupId,
   JobId,
-  JobStatus,
   NodeId,
   ProjectName,
   ScheduleId,
+  ShownStatus,
   VersionName
 } from '../../shared/contract/index.ts'
 
@@ -31,7 +31,7 @@ type Raw = Record<string, unknown>
 
 export type JobsSearch = Partial<ReturnType<typeof parseJobsSearch>>
 export const parseJobsSearch = (raw: Raw) => ({
-  status: listOf(raw['status'], (value): value is JobStatus => JOB_STATUSES.includes(value as JobStatus)),
+  status: listOf(raw['status'], (value): value is ShownStatus => SHOWN_STATUSES.includes(value as ShownStatus)),
   project: textOf<ProjectName>(raw['project']),
   spider: textOf(raw['spider']),
   node: textOf<NodeId>(raw['node'], NODE_ID_PATTERN),

@@ -31,9 +31,13 @@ const FIRST_BYTES = 131_072
 const MAX_LAG_BYTES = 1_048_576
 /** A log without lines does not keep the others waiting. */
 const BEGIN_WITHIN_MS = 1_500
-const NAME_CHARS = 14
+const NAME_CHARS = 24
 const NARROW_COLUMNS = 80
 const LAST_LINES_FOR_READERS = 120
+
+/** The ends of names tell them apart: the node, or the job. */
+const shortened = (name: string) =>
+  name.length <= NAME_CHARS ? name : `${name.slice(0, NAME_CHARS - 10)}…${name.slice(-9)}`
 
 /** Several live logs in one terminal, each line with the name of its log. */
 export class MergedView {
@@ -223,7 +227,7 @@ export class MergedView {
     await this.#screen.show(
       this.#viewport.rows().map((row) => {
         const source = this.#merged.sourceOf(row.line)
-        const name = this.#options.sources[source]!.name.slice(0, width - 1).padEnd(width)
+        const name = shortened(this.#options.sources[source]!.name).padEnd(width)
         const codes = row.index === this.#match ? ACTIVE_MATCH : MATCH
         const query = { text: this.#query, isRegex: false, matchesCase: false }
         const matches = highlightsIn(row.styled.text, query, undefined).map((match) => ({ ...match, codes }))

@@ -61,6 +61,7 @@ export function fakeProblems(world: Seen): Problem[] {
       text: "KeyError: 'offerPrice' – 14 of the last 14 runs, since version 20261119T181000",
       project: aProjectName('prices'),
       spider: 'amazon_de',
+      status: 'failed',
       mend: 'open_jobs'
     })
   }

@@ -33,7 +33,10 @@ export function createFakeJobs({ jobs, projects, jobOf, queueJob, saveAll, emit 
         return [...counts].map(([value, count]) => ({ value, count })).sort((left, right) => right.count - left.count)
       }
       return {
-        status: countBy({ status: undefined }, (job) => job.status),
+        status: [
+          ...countBy({ status: undefined }, (job) => job.status),
+          ...countBy({ status: ['unknown'] }, () => 'unknown')
+        ],
         project: countBy({ project: undefined }, (job) => job.project),
         nodeId: countBy({ nodeId: undefined }, (job) => job.nodeId)
       }

@@ -9,38 +9,39 @@ import {
   IconHelpHexagon,
   IconX
 } from '@tabler/icons-react'
-import type { JobStatus, Node, NodeHealth } from '../../shared/contract/index.ts'
+import type { Node, NodeHealth, ShownStatus } from '../../shared/contract/index.ts'
 import classes from './status.module.css'
 import { formatInstant } from './time.tsx'
 
 export type Tone = 'run' | 'ok' | 'bad' | 'wait' | 'lost' | 'off'
 
 /** Colour and shape of each status: the shape alone must be enough. */
-export const STATUS_LOOK: Record<JobStatus, { tone: Tone; Icon: typeof IconCheck }> = {
+export const STATUS_LOOK: Record<ShownStatus, { tone: Tone; Icon: typeof IconCheck }> = {
   queued: { tone: 'wait', Icon: IconClock },
   starting: { tone: 'run', Icon: IconCircleHalf2 },
   running: { tone: 'run', Icon: IconCircleFilled },
   succeeded: { tone: 'ok', Icon: IconCheck },
   failed: { tone: 'bad', Icon: IconX },
   cancelled: { tone: 'off', Icon: IconBan },
-  lost: { tone: 'lost', Icon: IconHelp }
+  lost: { tone: 'lost', Icon: IconHelp },
+  unknown: { tone: 'lost', Icon: IconHelpHexagon }
 }
 
 /** The dot of a running job is scaled to look as large as the other shapes. */
-const sizedAs = (status: JobStatus, size: number) =>
+const sizedAs = (status: ShownStatus, size: number) =>
   status === 'running' ? { size: size - 4, style: { margin: 2 }, stroke: 2.2 } : { size, stroke: 2.2 }
 
 /** The shape of a status, with its name for screen readers. */
-export function StatusIcon({ status, size = 14 }: { status: JobStatus; size?: number }) {
+export function StatusIcon({ status, size = 14 }: { status: ShownStatus; size?: number }) {
   const { tone, Icon } = STATUS_LOOK[status]
   return <Icon className={`tone-${tone}`} {...sizedAs(status, size)} role="img" aria-label={status} />
 }
 
 /** Shape and word. `word` replaces the status while a request is not confirmed: `cancelling…`. */
-export function StatusText({ status, word }: { status: JobStatus; word?: string }) {
+export function StatusText({ status, word, title }: { status: ShownStatus; word?: string; title?: string }) {
   const { tone, Icon } = STATUS_LOOK[status]
   return (
-    <span className={`${classes.status} tone-${tone}`}>
+    <span className={`${classes.status} tone-${tone}`} title={title}>
       <Icon {...sizedAs(status, 14)} aria-hidden />
       {word ?? status}
     </span>
@@ -49,15 +50,8 @@ export function StatusText({ status, word }: { status: JobStatus; word?: string 
 
 /** For a live job whose node is unreachable: its state is unknown. */
 export function UnknownText({ sinceMs }: { sinceMs: number }) {
-  return (
-    <span
-      className={`${classes.status} tone-lost`}
-      title={`State unknown: the node has been unreachable since ${formatInstant(sinceMs)}`}
-    >
-      <IconHelpHexagon size={14} stroke={2.2} aria-hidden />
-      unknown
-    </span>
-  )
+  const title = `State unknown: the node has been unreachable since ${formatInstant(sinceMs)}`
+  return <StatusText status="unknown" title={title} />
 }
 
 const HEALTH_LOOK: Record<NodeHealth, { tone: Tone; word: string }> = {

@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest'
-import { formatMoment, waitingWords } from './waiting.tsx'
+import { formatMoment } from './moment.ts'
+import { waitingWords } from './waiting.tsx'
 
 const nowMs = new Date(2026, 10, 21, 9, 0, 0).getTime()
 

@@ -13,7 +13,7 @@ import { ask, isSet, knownForMs, pageBytes, read, write } from './operation.ts'
 import { figuresOperation } from './figures.ts'
 import { MomentMs } from './moment.ts'
 import { CancelWaitSeconds, RetryPolicy, RunEnvironment, RunLimits, TagTerm } from './settings.ts'
-import { JOB_STATUSES } from '../choices.ts'
+import { JOB_STATUSES, SHOWN_STATUSES } from '../choices.ts'
 
 /** A job's state; it follows the state of its newest attempt (job-rules/transitions.ts). */
 export const JobState = z.enum(['queued', 'starting', 'running', 'ended'])
@@ -26,6 +26,9 @@ export type Outcome = z.infer<typeof Outcome>
 /** State and outcome combined: what lists show and filter by. */
 export const JobStatus = z.enum(JOB_STATUSES)
 export type JobStatus = z.infer<typeof JobStatus>
+/** What a list can be filtered by: a status, or `unknown`, as which jobs on a node that does not respond are shown. */
+export const ShownStatus = z.enum(SHOWN_STATUSES)
+export type ShownStatus = z.infer<typeof ShownStatus>
 
 /** Why a queued job has not been sent yet: a code for programs, with text for people. */
 export const WaitingCode = z.enum([
@@ -270,11 +273,11 @@ export type RunningJob = z.infer<typeof RunningJob>
 
 /**
  * `spider` and `project` accept `*`; `jobid` is the whole jobid that a client chose or was given; `text` matches in
- * project or spider, or the start of a jobid or an id (from 10 digits).
+ * project or spider, or the start of a jobid or an id (from 10 digits), or the end of an id (from 8 digits).
  */
 export const JobFilter = z.object({
   /** A single value is accepted too: `?status=queued`. */
-  status: z.union([z.array(JobStatus).max(7), JobStatus.transform((one) => [one])]).optional(),
+  status: z.union([z.array(ShownStatus).max(SHOWN_STATUSES.length), ShownStatus.transform((one) => [one])]).optional(),
   project: z.string().max(200).optional(),
   spider: z.string().max(200).optional(),
   nodeId: NodeId.optional(),

@@ -2,7 +2,7 @@ import { eventIterator } from '@orpc/contract'
 import { z } from 'zod'
 import { JobId, NodeId, AnyProjectName } from './ids.ts'
 import { read, write } from './operation.ts'
-import { Job } from './jobs.ts'
+import { Job, JobStatus } from './jobs.ts'
 import { StartMode } from './nodes.ts'
 
 /** The figures of the status bar and the overview, as of `sampledAtMs`. */
@@ -38,6 +38,8 @@ export const Problem = z.object({
   spider: z.string().nullable(),
   scheduleId: z.string().brand<'ScheduleId'>().optional(),
   jobId: JobId.optional(),
+  /** Of `open_jobs`: only the jobs with this status. */
+  status: JobStatus.optional(),
   mend: z
     .enum([
       'edit_node',

@@ -6,14 +6,15 @@ import type {
   NodeId,
   ProjectName
 } from '../../../shared/contract/index.ts'
-import type { OnlyProjects } from '../records.ts'
-import { JOB_STATUSES } from '../../../shared/choices.ts'
+import type { AwayNodes, OnlyProjects } from '../records.ts'
+import { JOB_STATUSES, UNKNOWN_STATUS } from '../../../shared/choices.ts'
 import { matchesGlob } from '../../../shared/glob.ts'
+import { SHORT_ID_LENGTH } from '../../../shared/ids.ts'
 import { LIVE_JOB_STATES, STRETCH_MS, stretchOf } from './counters.ts'
-import { givenProjects, ofGiven } from './only-projects.ts'
+import { givenNodes, givenProjects, ofGiven, ofGivenNodes } from './only-projects.ts'
 import { JOB, type JobRow, largeBytesOfRow } from './rows.ts'
 
-type JobFilter = AskedFilter & OnlyProjects
+type JobFilter = AskedFilter & OnlyProjects & AwayNodes
 
 /** A page is looked for among so many of the newest jobs per job of the page, before the kinds are merged. */
 const SCANNED_PER_WANTED = 4
@@ -33,6 +34,10 @@ const AFTER_EVERY_ID = 'g'
 const ID_PREFIX_MIN = 10
 /** Most jobs examined whose id begins with the text, and as many whose client jobid does. */
 const NAMED_MAX = 10_000
+/** No index leads from the end of an id to the job: of so many of the newest, which takes some 30 ms. */
+const ENDS_SEARCHED = 250_000
+/** On such nodes, live jobs are shown as `unknown`. */
+const ON_NODE_STATUSES: readonly string[] = ['starting', 'running']
 
 /** A kind of jobs: the key of job_counts. */
 interface Kind {
@@ -107,6 +112,9 @@ export const JOB_LIST_SQL = {
   endedKindsOfUser: kindsOfOwnerIn(`state = 'ended'`, 'user_id'),
   byIdPrefix: `SELECT id, jobid, project, spider, status, coalesce(node_id, '') AS nodeId, queued_at_ms FROM jobs
     WHERE id >= ? AND id < ? ORDER BY id DESC LIMIT ${NAMED_MAX}`,
+  byIdEnd: `SELECT id, jobid, project, spider, status, coalesce(node_id, '') AS nodeId, queued_at_ms FROM jobs
+    WHERE id IN (SELECT id FROM (SELECT id FROM jobs ORDER BY id DESC LIMIT ${ENDS_SEARCHED}) AS newest
+      WHERE id LIKE ?) ORDER BY id DESC LIMIT ${NAMED_MAX}`,
   byJobidPrefix: `SELECT id, jobid, project, spider, status, coalesce(node_id, '') AS nodeId, queued_at_ms FROM jobs
     WHERE jobid <> id AND jobid >= ? AND jobid < ? ORDER BY jobid DESC LIMIT ${NAMED_MAX}`,
   byId: `SELECT id, jobid, project, spider, status, coalesce(node_id, '') AS nodeId, queued_at_ms FROM jobs
@@ -143,6 +151,7 @@ export function createJobList(database: Database) {
   const ofKind = database.prepare<unknown[], string>(JOB_LIST_SQL.ofKind).pluck()
   const ofKindOnNode = database.prepare<unknown[], string>(JOB_LIST_SQL.ofKindOnNode).pluck()
   const byIdPrefix = database.prepare<[string, string], NamedRow>(JOB_LIST_SQL.byIdPrefix)
+  const byIdEnd = database.prepare<[string], NamedRow>(JOB_LIST_SQL.byIdEnd)
   const byJobidPrefix = database.prepare<[string, string], NamedRow>(JOB_LIST_SQL.byJobidPrefix)
   const byId = database.prepare<[string], NamedRow>(JOB_LIST_SQL.byId)
   const byJobid = database.prepare<[string], NamedRow>(JOB_LIST_SQL.byJobid)
@@ -196,11 +205,13 @@ export function createJobList(database: Database) {
     ).all(...values)
   }
 
-  /** Jobs whose id or client jobid begins with the text and that match the rest of the filter. */
+  /** Jobs that match the rest of the filter, and whose id or client jobid begins, or whose id ends with the text. */
   function namedBy(text: string, filter: JobFilter): NamedRow[] {
     const rows = byJobidPrefix.all(text, endOfPrefix(text))
     const digits = idPrefixOf(text)
     if (digits !== null) rows.push(...byIdPrefix.all(digits, endOfPrefix(digits)))
+    const end = idEndOf(text)
+    if (end !== null) rows.push(...byIdEnd.all(`%${end}`))
     const isLeft = fits(filter)
     return [...new Map(rows.map((row) => [row.id, row])).values()].filter(isLeft)
   }
@@ -241,7 +252,7 @@ export function createJobList(database: Database) {
     const { nodeId, text, sinceMs, status = [] } = filter
     const { project, spider, onlyProjects } = filter
     const hasNames = [project, spider, nodeId, text || undefined, onlyProjects].some((name) => name !== undefined)
-    if (!hasNames && status.length > 0 && status.every((one) => ENDED_BADLY.has(one))) {
+    if (!hasNames && status.length > 0 && status.every((one) => ENDED_BADLY.has(one as JobStatus))) {
       const walks = [...new Set(status)].map(
         (one): Walk =>
           (before, count) =>
@@ -249,13 +260,15 @@ export function createJobList(database: Database) {
       )
       return mergeNewestFirst(walks, below, limit, isSince(sinceMs))
     }
-    const kinds = kindsOf(filter, nodeId === undefined ? KIND : KIND_ON_NODE)
+    const isOfNode = nodeId !== undefined || isUnknownAsked(filter)
+    const kinds = kindsOf(filter, isOfNode ? KIND_ON_NODE : KIND)
     const walks = kinds.map((kind): Walk => {
       const key = [kind.project, kind.spider, ...columnsOf(kind.status)]
+      // Of jobs without a node there is no walk of their own: those with one match as well, and come only once.
       return (before, count) =>
-        nodeId === undefined
-          ? ofKind.all(...key, before, from, count)
-          : ofKindOnNode.all(nodeId, ...key, before, from, count)
+        isOfNode && kind.nodeId !== ''
+          ? ofKindOnNode.all(kind.nodeId, ...key, before, from, count)
+          : ofKind.all(...key, before, from, count)
     })
     if (text !== undefined && text !== '') {
       const ids = namedBy(text, filter).map(({ id }) => id)
@@ -278,7 +291,8 @@ export function createJobList(database: Database) {
   function pageIdsOfOwner(owner: Owner, filter: JobFilter, below: string, from: string, limit: number) {
     const { status = [], text } = filter
     const isLeft = fits(filter, conditionsOfName(text))
-    const statuses = status.length === 0 ? JOB_STATUSES : [...new Set(status)]
+    const wanted = new Set<string>([...status, ...(isUnknownAsked(filter) ? ON_NODE_STATUSES : [])])
+    const statuses = status.length === 0 ? JOB_STATUSES : JOB_STATUSES.filter((one) => wanted.has(one))
     const walks = walksOfOwner(owner, statuses, from).map(
       (rowsBefore): Walk =>
         (before, count) => {
@@ -390,15 +404,18 @@ export function createJobList(database: Database) {
     ),
 
     countFacets: inOneRead((filter: JobFilter): JobFacets => {
-      const { status, project, nodeId, ...others } = filter
+      const { status: _, project, nodeId, ...others } = filter
       const cube = countKinds(others)
-      const isStatus = (kind: Kind) =>
-        status === undefined || status.length === 0 || status.some((one) => one === kind.status)
+      const isStatus = hasStatus(filter)
       const isProject = (kind: Kind) => project === undefined || matchesGlob(project, kind.project)
       const isNode = (kind: Kind) => nodeId === undefined || nodeId === kind.nodeId
       const left = (...are: ((kind: Kind) => boolean)[]) => cube.filter((kind) => are.every((is) => is(kind)))
+      const unknown = left(isProject, isNode, isUnknownOn(filter)).reduce((sum, { count }) => sum + count, 0)
       return {
-        status: countBy('status', left(isProject, isNode)),
+        status: [
+          ...countBy('status', left(isProject, isNode)),
+          ...(unknown > 0 ? [{ value: UNKNOWN_STATUS, count: unknown }] : [])
+        ],
         project: countBy('project', left(isStatus, isNode)),
         nodeId: countBy('nodeId', left(isStatus, isProject))
       }
@@ -481,7 +498,10 @@ function conditionsOf(filter: JobFilter, of: 'kind' | 'job'): { sql: string; val
   if (of === 'kind') add('count > 0')
   else if (sinceMs !== undefined) add('queued_at_ms >= ?', sinceMs)
   if (status !== undefined && status.length > 0) {
-    add(`status IN (${status.map(() => '?').join(', ')})`, ...status)
+    const isOne = `status IN (${status.map(() => '?').join(', ')})`
+    const isUnknown = `(status IN ('${ON_NODE_STATUSES.join(`', '`)}') AND node_id ${ofGivenNodes})`
+    if (isUnknownAsked(filter)) add(`(${isOne} OR ${isUnknown})`, ...status, givenNodes(filter.awayNodes ?? []))
+    else add(isOne, ...status)
   }
   for (const [column, pattern] of [
     ['project', project],
@@ -505,11 +525,8 @@ function conditionsOf(filter: JobFilter, of: 'kind' | 'job'): { sql: string; val
     if (of === 'kind') add(`(${found})`, like, like)
     else
       add(
-        `(${found} OR (jobid <> id AND jobid >= ? AND jobid < ?) OR (id >= ? AND id < ?))`,
-        like,
-        like,
-        ...jobid,
-        ...id
+        `(${found} OR (jobid <> id AND jobid >= ? AND jobid < ?) OR (id >= ? AND id < ?) OR id LIKE ?)`,
+        ...[like, like, ...jobid, ...id, `%${idEndOf(text) ?? AFTER_EVERY_ID}`]
       )
   }
   return { sql: parts.join(' AND ') || 'true', values }
@@ -523,13 +540,15 @@ function conditionsOfText(text: string | undefined): (kind: Kind) => boolean {
   return ({ project, spider }) => foldCase(project).includes(wanted) || foldCase(spider).includes(wanted)
 }
 
-/** Returns a test of whether the text matches a job: its kind, or a prefix of its id or client jobid. */
+/** Returns a test of whether the text matches a job: its kind, its id at either end, or the start of its jobid. */
 function conditionsOfName(text: string | undefined): (row: NamedRow) => boolean {
   const isKind = conditionsOfText(text)
   if (text === undefined || text === '') return isKind
-  const digits = idPrefixOf(text)
+  const [digits, end] = [idPrefixOf(text), idEndOf(text)]
   const isNamed = ({ id, jobid }: NamedRow) =>
-    (jobid !== id && jobid.startsWith(text)) || (digits !== null && id.startsWith(digits))
+    (jobid !== id && jobid.startsWith(text)) ||
+    (digits !== null && id.startsWith(digits)) ||
+    (end !== null && id.endsWith(end))
   return (row) => isKind(row) || isNamed(row)
 }
 
@@ -539,21 +558,42 @@ function idPrefixOf(text: string): string | null {
   return digits.length >= ID_PREFIX_MIN && /^[0-9a-f]+$/.test(digits) ? digits : null
 }
 
+/** The text as the end of an id, if it can be one: its short form, or more. */
+function idEndOf(text: string): string | null {
+  const digits = text.toLowerCase()
+  return digits.length >= SHORT_ID_LENGTH && /^[0-9a-f]+$/.test(digits) ? digits : null
+}
+
 /** All texts that begin with this one are before it. */
 const endOfPrefix = (text: string) => `${text}\u{10ffff}`
 
 const foldCase = (text: string) => text.replace(/[A-Z]/g, (letter) => letter.toLowerCase())
 
 function fits(filter: JobFilter, more: (row: NamedRow) => boolean = () => true): (row: NamedRow) => boolean {
-  const { status, project, spider, nodeId, sinceMs, onlyProjects } = filter
+  const { project, spider, nodeId, sinceMs, onlyProjects } = filter
+  const isStatus = hasStatus(filter)
   return (row) =>
-    (status === undefined || status.length === 0 || status.some((one) => one === row.status)) &&
+    isStatus(row) &&
     matchesGlob(project ?? null, row.project) &&
     matchesGlob(spider ?? null, row.spider) &&
     (nodeId === undefined || nodeId === row.nodeId) &&
     (onlyProjects === undefined || onlyProjects.includes(row.project)) &&
     (sinceMs === undefined || row.queued_at_ms >= sinceMs) &&
     more(row)
+}
+
+const isUnknownAsked = ({ status }: JobFilter): boolean => status?.includes(UNKNOWN_STATUS) === true
+
+/** Returns a test of whether a live job is shown as `unknown`. */
+function isUnknownOn({ awayNodes }: JobFilter): (kind: Kind) => boolean {
+  const away = new Set(awayNodes)
+  return ({ status, nodeId }) => away.has(nodeId) && ON_NODE_STATUSES.includes(status)
+}
+
+function hasStatus(filter: JobFilter): (kind: Kind) => boolean {
+  const { status = [] } = filter
+  const isUnknown = isUnknownAsked(filter) ? isUnknownOn(filter) : () => false
+  return (kind) => status.length === 0 || status.some((one) => one === kind.status) || isUnknown(kind)
 }
 
 function literalsOf(statuses: Iterable<JobStatus>): string {

@@ -1,4 +1,4 @@
-import type { ProjectName } from '../../../shared/contract/index.ts'
+import type { NodeId, ProjectName } from '../../../shared/contract/index.ts'
 
 /**
  * SQL that a column is one of the given projects: `project ${ofGiven('?')}`, with a parameter of `givenProjects`.
@@ -9,3 +9,6 @@ export const ofGiven = (parameter: string): string =>
 
 export const givenProjects = (projects: readonly ProjectName[]): string =>
   JSON.stringify(projects.map((project) => ({ project })))
+
+export const ofGivenNodes = `IN (SELECT seen.value ->> '$.id' FROM json_each(?) AS seen)`
+export const givenNodes = (ids: readonly NodeId[]): string => JSON.stringify(ids.map((id) => ({ id })))

@@ -48,6 +48,8 @@ const PLAN_OF_LIST: Record<string, RegExp> = {
   liveKindsOfUser: /^SEARCH jobs USING INDEX jobs_of_user_live \(user_id=\?|^USE TEMP B-TREE FOR GROUP BY$/,
   endedKindsOfUser: /^SEARCH jobs USING INDEX jobs_of_user_ended \(user_id=\?|^USE TEMP B-TREE FOR GROUP BY$/,
   byIdPrefix: /^SEARCH jobs USING INDEX sqlite_autoindex_jobs_1 /,
+  byIdEnd:
+    /^SEARCH jobs USING INDEX sqlite_autoindex_jobs_1 \(id=\?\)$|^LIST SUBQUERY \d$|^CO-ROUTINE|^SCAN (jobs USING COVERING INDEX sqlite_autoindex_jobs_1|newest)$/,
   byJobidPrefix: /^SEARCH jobs USING INDEX jobs_by_own_jobid /,
   byId: /^SEARCH jobs USING INDEX sqlite_autoindex_jobs_1 /,
   byJobid: /^SEARCH jobs USING INDEX jobs_by_own_jobid /

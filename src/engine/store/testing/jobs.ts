@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { aJobId, aNodeId, aProjectName, aScheduleId, aVersionName, branded } from '../../../shared/testing/ids.ts'
 import { aNewJob, anAttemptStart, entry } from '../../testing/builders.ts'
 import type { JobId } from '../../../shared/contract/index.ts'
+import { shortId } from '../../../shared/ids.ts'
 import { largeBytesOf, type NewJob } from '../records.ts'
 import type { Story } from './story.ts'
 
@@ -214,16 +215,42 @@ export function describeJobs(story: Story): void {
       expect(await pageIds({ spider: '*y' })).toEqual([plain.id])
     })
 
-    test('text is looked for in project and spider and at the beginning of id and jobid, and its characters stand for themselves', async () => {
+    test('text is looked for in project and spider and at the beginning of id and jobid and the end of an id, and its characters stand for themselves', async () => {
       const odd = await enqueue({ project: aProjectName('100%_sure'), spider: 'one' })
-      const plain = await enqueue({ project: aProjectName('shop'), spider: 'Prices', jobid: 'mine\\1' })
+      const id = aJobId(`${odd.id.slice(0, 12)}0000010000001f3a2b9c`)
+      const plain = await enqueue({ id, project: aProjectName('shop'), spider: 'Prices', jobid: 'mine\\1' })
       expect(await pageIds({ text: '%' })).toEqual([odd.id])
       expect(await pageIds({ text: '_' })).toEqual([odd.id])
       expect(await pageIds({ text: 'price' })).toEqual([plain.id])
       expect(await pageIds({ text: 'mine\\' })).toEqual([plain.id])
-      expect(await pageIds({ text: plain.id.slice(0, 12).toUpperCase() })).toEqual([plain.id])
+      expect(await pageIds({ text: plain.id.slice(0, 18).toUpperCase() })).toEqual([plain.id])
+      expect(await pageIds({ text: shortId(plain.id) })).toEqual([plain.id])
+      expect(await pageIds({ text: odd.id.slice(4).toUpperCase(), project: '100*' })).toEqual([odd.id])
+      expect(await pageIds({ text: plain.id.slice(-7) })).toEqual([])
+      expect((await story.store.countFacets({ text: shortId(plain.id) })).status).toEqual([
+        { value: 'queued', count: 1 }
+      ])
       expect(await pageIds({ text: "'; DROP TABLE jobs" })).toEqual([])
       expect(await pageIds({ text: '' })).toEqual([plain.id, odd.id])
+    })
+
+    test('unknown means the live jobs on nodes that do not respond, beside other statuses, and is counted', async () => {
+      const [queued, lost, running, elsewhere] = [await enqueue(), await enqueue(), await enqueue(), await enqueue()]
+      await begin(lost, { nodeId: aNodeId('node-a') })
+      await end(lost)
+      await begin(running, { nodeId: aNodeId('node-a') })
+      await begin(elsewhere, { nodeId: aNodeId('node-b') })
+      const awayNodes = [aNodeId('node-a')]
+      const idsOf = async (filter: Parameters<typeof pageIds>[0]) =>
+        (await story.store.listJobs({ ...filter, awayNodes }, { before: null, limit: 10 })).map(({ id }) => id)
+      expect(await idsOf({ status: ['unknown'] })).toEqual([running.id])
+      expect(await pageIds({ status: ['unknown'] })).toEqual([])
+      expect(await idsOf({ status: ['unknown', 'queued'] })).toEqual([running.id, queued.id])
+      expect(await idsOf({ status: ['unknown'], nodeId: aNodeId('node-b') })).toEqual([])
+      const { status, nodeId } = await story.store.countFacets({ status: ['unknown'], awayNodes })
+      expect(status).toContainEqual({ value: 'unknown', count: 1 })
+      expect(nodeId).toEqual([{ value: 'node-a', count: 1 }])
+      expect((await story.store.countFacets({})).status.map(({ value }) => value)).not.toContain('unknown')
     })
 
     test('a jobid finds exactly the jobs that have it, whatever else has it as its id, and other filters still hold', async () => {

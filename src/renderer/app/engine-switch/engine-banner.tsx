@@ -8,7 +8,7 @@ import { openEngineDialog, useRemoteEngines } from '../../state/remote-engines.t
 import { Banner } from '../../ui/banner.tsx'
 import { useNow } from '../../ui/clock.ts'
 import { notifyError } from '../../ui/notify.tsx'
-import { formatMoment } from '../../ui/waiting.tsx'
+import { formatMoment } from '../../ui/moment.ts'
 
 /** Above every screen of a remote engine: that it does not respond or refuses, or that its version differs. */
 export function EngineBanner() {

@@ -17,6 +17,7 @@ import { ConfirmDialog } from '../../ui/confirm-dialog.tsx'
 import { type Fields, useFormOf } from '../../ui/fields/form-of-schema.ts'
 import { FormFoot, SchemaForm } from '../../ui/fields/schema-form.tsx'
 import { notifyDone } from '../../ui/notify.tsx'
+import { formatInstant } from '../../ui/time.tsx'
 import classes from './engine-switch.module.css'
 import { useSwitchEngine } from './use-switch-engine.ts'
 
@@ -312,7 +313,7 @@ function Certificate({ seen, pinned, isTrusted, onTrust }: CertificateProps) {
         )}
       </span>
       <span>
-        {seen.subject}, issued by {seen.issuer}, valid until {new Date(seen.validUntilMs).toLocaleDateString()}
+        {seen.subject}, issued by {seen.issuer}, valid until {formatInstant(seen.validUntilMs)}
       </span>
       <code className={classes.fingerprint}>{seen.fingerprint}</code>
       {isChanged && (

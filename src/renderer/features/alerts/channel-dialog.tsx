@@ -21,6 +21,7 @@ import form from '../../ui/fields/form.module.css'
 import { useFormOf } from '../../ui/fields/form-of-schema.ts'
 import { optionsOf } from '../../ui/fields/options.ts'
 import { FormFoot, SchemaForm } from '../../ui/fields/schema-form.tsx'
+import { localZone } from '../../ui/moment.ts'
 import { CHANNEL_KINDS, dayName, dayWord, WEEK } from './alert-words.ts'
 import {
   type AskedChannel,
@@ -56,7 +57,7 @@ export function ChannelDialog({ channel, onClose, onCreated }: ChannelDialogProp
   const zones = useMemo(listZones, [])
   const fields = useFormOf<ChannelTexts, AskedChannel>({
     schema,
-    start: () => startChannel(channel, Intl.DateTimeFormat().resolvedOptions().timeZone),
+    start: () => startChannel(channel, localZone()),
     save: async ({ settings, secret }) => {
       const given = { ...settings, ...(secret !== undefined && { secret }) }
       const created = channel === null ? await client.alertChannels.create(given) : null

@@ -9,7 +9,7 @@ import { explainError } from '../../api/explain-error.ts'
 import { useNow } from '../../ui/clock.ts'
 import { formatCount, plural } from '../../ui/numbers.ts'
 import { formatInstant } from '../../ui/time.tsx'
-import { formatMoment } from '../../ui/waiting.tsx'
+import { formatMoment } from '../../ui/moment.ts'
 import { lengthWords } from './alert-words.ts'
 import classes from './rule-preview.module.css'
 

@@ -15,6 +15,7 @@ import { FormFoot, SchemaForm } from '../../ui/fields/schema-form.tsx'
 import { notifyUndo } from '../../ui/notify.tsx'
 import { plural } from '../../ui/numbers.ts'
 import { formatInstant } from '../../ui/time.tsx'
+import { localZone } from '../../ui/moment.ts'
 import { placeOf } from './alert-detail.tsx'
 import { dayName, scopeWords, WEEK } from './alert-words.ts'
 import { ScopeFields } from './scope-fields.tsx'
@@ -54,7 +55,7 @@ export function SilenceDialog({ alerts, isMaintenance = false, onClose }: Silenc
       ...(only === undefined ? NOTHING : scopeOfAlert(only)),
       // What is of no spider and no node is only told apart by its rule.
       ruleId: only !== undefined && scopeWords(scopeOfAlert(only), names) === null ? only.ruleId : null,
-      ...startTimes(Intl.DateTimeFormat().resolvedOptions().timeZone),
+      ...startTimes(localZone()),
       ...{ repeat: isMaintenance ? 'week' : 'once', comment: '' }
     }),
     save: async (silence) => {

@@ -159,6 +159,17 @@ it('shows unknown for a run whose node does not respond, and requeues it after w
   expect(await pane.findByText('This job may have run more than once.')).toBeTruthy()
 })
 
+it('lists the runs that are shown as unknown when their status is chosen, with their number', async () => {
+  open('/jobs')
+  const unknown = [...engine.jobs.values()].filter(({ unknownSinceMs }) => unknownSinceMs !== null)
+  expect(unknown.length).toBeGreaterThan(0)
+  const [facet] = await screen.findAllByRole('button', { name: /unknown/, pressed: false })
+  expect(facet!.textContent).toBe(`unknown${unknown.length}`)
+  fireEvent.click(facet!)
+  await waitFor(async () => expect(await within(await grid()).findAllByText('unknown')).toHaveLength(unknown.length))
+  expect(app.router.state.location.search).toMatchObject({ status: 'unknown' })
+})
+
 it('shows the state again as soon as the node responds, before any job changes', async () => {
   open('/jobs?status=running&node=eu-4')
   expect((await within(await grid()).findAllByText('unknown')).length).toBeGreaterThan(0)

@@ -2,6 +2,7 @@ import { IconLock } from '@tabler/icons-react'
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { type Dependency, type Job, type JobId, SECRET_MASK } from '../../../shared/contract/index.ts'
+import { shortId } from '../../../shared/ids.ts'
 import { useApi } from '../../api/api.tsx'
 import { CopyText } from '../../ui/copy-button.tsx'
 import { describeLimits } from '../../ui/fields/limits.ts'
@@ -130,7 +131,7 @@ function DependencyLink({ dependency: { jobId, on }, onOpen }: DependencyLinkPro
   return (
     <span className={classes.dependency}>
       <button type="button" className={classes.link} onClick={() => onOpen(jobId)}>
-        {data === undefined ? `${jobId.slice(0, 12)}…` : `${data.job.project}/${data.job.spider}`}
+        {data === undefined ? shortId(jobId) : `${data.job.project}/${data.job.spider}`}
       </button>{' '}
       {ON_WORDS[on]}
       {data !== undefined && (

@@ -5,6 +5,7 @@ import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
 import type { Attempt, AttemptNumber, Job, JobDetail, JobId, WaitingCode } from '../../../shared/contract/index.ts'
 import { ownParts } from '../../../shared/job-defaults.ts'
+import { shortId } from '../../../shared/ids.ts'
 import { stopsOf } from '../../../shared/stop-ladder.ts'
 import { useApi } from '../../api/api.tsx'
 import { useKeys } from '../../state/keys.ts'
@@ -18,7 +19,8 @@ import { ReasonText } from '../../ui/reason-text.tsx'
 import { QueryState } from '../../ui/states.tsx'
 import { StatusText, UnknownText } from '../../ui/status.tsx'
 import { formatInstant, RelativeTime, Runtime } from '../../ui/time.tsx'
-import { formatMoment, WaitingText } from '../../ui/waiting.tsx'
+import { formatMoment } from '../../ui/moment.ts'
+import { WaitingText } from '../../ui/waiting.tsx'
 import { Dependencies, JobArguments } from './job-arguments.tsx'
 import { JobAttempts } from './job-attempts.tsx'
 import { isCancelling } from './cancel-cell.tsx'
@@ -396,8 +398,8 @@ function JobButtons({ detail, actions, onOpen }: JobButtonsProps) {
       )}
       <TellMe of={{ project: job.project, spider: job.spider }} variant="subtle" color="gray" />
       <span className={classes.id}>
-        <span className="mono" title={job.jobid}>
-          {job.jobid.length > 16 ? `${job.jobid.slice(0, 12)}…` : job.jobid}
+        <span className="mono ellipsis" title={job.jobid}>
+          {job.jobid === job.id ? shortId(job.id) : job.jobid}
         </span>
         <CopyButton value={job.jobid} what="the job ID" />
       </span>

@@ -1,5 +1,5 @@
 import type { JobFacets as Facets } from '../../../shared/contract/index.ts'
-import { JOB_STATUSES } from '../../../shared/choices.ts'
+import { SHOWN_STATUSES, UNKNOWN_STATUS } from '../../../shared/choices.ts'
 import { FacetGroup } from '../../ui/table/facets.tsx'
 import { StatusIcon } from '../../ui/status.tsx'
 import { type FilterSearch, toggleFacet } from './job-filter-query.ts'
@@ -14,11 +14,12 @@ interface JobFacetsProps {
 /** Statuses keep the order of a job's life; projects and nodes are sorted by count. */
 export function JobFacets({ facets, search, nodeName, onChange }: JobFacetsProps) {
   const statusCounts = new Map(facets?.status.map(({ value, count }) => [value, count]))
-  const statuses = JOB_STATUSES.map((status) => ({
+  const statuses = SHOWN_STATUSES.map((status) => ({
     value: status,
     icon: <StatusIcon status={status} size={13} />,
     count: facets === undefined ? null : (statusCounts.get(status) ?? 0)
-  }))
+    // A word for trouble is there while there is any, or while it is chosen.
+  })).filter(({ value, count }) => value !== UNKNOWN_STATUS || count || search.status?.includes(value))
   return (
     <>
       <FacetGroup

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { JobStatus } from '../../../shared/contract/index.ts'
+import { ShownStatus } from '../../../shared/contract/index.ts'
 import { aNodeId, aProjectName } from '../../../shared/testing/ids.ts'
 import {
   type FilterSearch,
@@ -64,6 +64,10 @@ describe('parseFilterText', () => {
     expect(parse(text).search.sinceHours).toBe(hours)
   })
 
+  it('takes every status that a row can show', () => {
+    expect(parse('status:unknown,running')).toEqual({ search: { status: ['unknown', 'running'] }, problems: [] })
+  })
+
   it.each([
     ['state:broken', 'Unknown status “broken”'],
     ['node:eu-9', 'Unknown node “eu-9”'],
@@ -93,7 +97,7 @@ describe('parseFilterText', () => {
     const value = fc.string({ minLength: 1, maxLength: 30 }).filter((text) => !text.includes('"') && text.trim() !== '')
     const anySearch: fc.Arbitrary<FilterSearch> = fc.record(
       {
-        status: fc.uniqueArray(fc.constantFrom(...JobStatus.options), { minLength: 1 }),
+        status: fc.uniqueArray(fc.constantFrom(...ShownStatus.options), { minLength: 1 }),
         project: value.map(aProjectName),
         spider: value,
         node: fc.constantFrom(...['n1', 'local'].map(aNodeId)),

@@ -1,10 +1,10 @@
 import { RANDOM_ID_PATTERN } from '../../../shared/id-patterns.ts'
 import {
   type JobFilter,
-  JobStatus,
   type NodeId,
   type ProjectName,
-  type ScheduleId
+  type ScheduleId,
+  ShownStatus
 } from '../../../shared/contract/index.ts'
 import type { JobsSearch } from '../../state/search.ts'
 
@@ -109,7 +109,7 @@ export function withoutTerm(search: FilterSearch, key: FilterKey): FilterSearch 
 export function toggleFacet(search: FilterSearch, key: 'status' | 'project' | 'node', value: string): FilterSearch {
   if (key !== 'status') return { ...search, [key]: search[key] === value ? undefined : value }
   const before = search.status ?? []
-  const status = value as JobStatus
+  const status = value as ShownStatus
   const next = before.includes(status) ? before.filter((each) => each !== status) : [...before, status]
   return { ...search, status: next.length > 0 ? next : undefined }
 }
@@ -154,8 +154,8 @@ function tokensOf(text: string): Array<{ key: string | null; value: string }> {
 
 function addStatuses(search: FilterSearch, value: string, problems: string[]): void {
   for (const word of value.split(',').filter((part) => part !== '')) {
-    const status = JobStatus.safeParse(word.toLowerCase())
-    if (!status.success) problems.push(`Unknown status “${word}”. Statuses: ${JobStatus.options.join(', ')}.`)
+    const status = ShownStatus.safeParse(word.toLowerCase())
+    if (!status.success) problems.push(`Unknown status “${word}”. Statuses: ${ShownStatus.options.join(', ')}.`)
     else if (!search.status?.includes(status.data)) search.status = [...(search.status ?? []), status.data]
   }
 }

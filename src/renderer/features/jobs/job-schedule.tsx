@@ -5,7 +5,7 @@ import { formatAge } from '../../../shared/time.ts'
 import { useApi } from '../../api/api.tsx'
 import { useNow } from '../../ui/clock.ts'
 import { formatInstant } from '../../ui/time.tsx'
-import { formatMoment } from '../../ui/waiting.tsx'
+import { formatMoment } from '../../ui/moment.ts'
 
 /** Only a longer delay is worth showing: normally a job is queued at its scheduled time. */
 const LATE_MS = 60_000

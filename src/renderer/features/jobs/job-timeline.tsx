@@ -5,6 +5,7 @@ import { STATUS_LOOK } from '../../ui/status.tsx'
 import { formatInstant } from '../../ui/time.tsx'
 import { WaitingText } from '../../ui/waiting.tsx'
 import { evidenceLine, keyWords, timeOfDayMs, valueWords } from './evidence-words.ts'
+import { formatDay, formatMoment, localZone } from '../../ui/moment.ts'
 import classes from './job-timeline.module.css'
 
 interface JobTimelineProps {
@@ -45,11 +46,11 @@ export function JobTimeline({ detail: { job, timeline }, nodeName, unknown }: Jo
               {job.nodeId === null ? 'The node' : nodeName(job.nodeId)} is unreachable: state unknown since then
             </span>
             <time dateTime={new Date(unknown.sinceMs).toISOString()} title={formatInstant(unknown.sinceMs)}>
-              {timeOfDayMs.format(unknown.sinceMs)}
+              {formatMoment(unknown.sinceMs, Date.now())}
             </time>
           </div>
           {unknown.lastSeenAtMs !== null && (
-            <p className={classes.more}>last response at {timeOfDayMs.format(unknown.lastSeenAtMs)}</p>
+            <p className={classes.more}>last response at {formatMoment(unknown.lastSeenAtMs, Date.now())}</p>
           )}
         </li>
       )}
@@ -143,10 +144,14 @@ function toneOf(step: Transition, job: JobDetail['job']): Tone | undefined {
   return KIND_TONE[step.kind]
 }
 
-/** `03:00:00.012`, or `+9 ms` and `+4.2 s` if the previous step was less than a minute ago. */
-export function formatStepTime(atMs: number, beforeMs: number | undefined): string {
+/**
+ * `03:00:00.012`, or `+9 ms` and `+4.2 s` if the previous step was less than a minute ago; with the day, if it is not
+ * that of the previous step, or of the first step, if it is not today.
+ */
+export function formatStepTime(atMs: number, beforeMs: number | undefined, nowMs = Date.now()): string {
   const sinceMs = beforeMs === undefined ? Number.POSITIVE_INFINITY : atMs - beforeMs
   if (sinceMs >= 0 && sinceMs < 1000) return `+${Math.round(sinceMs)} ms`
   if (sinceMs >= 0 && sinceMs < 60_000) return `+${(sinceMs / 1000).toFixed(1)} s`
-  return timeOfDayMs.format(atMs)
+  const [day, before] = [atMs, beforeMs ?? nowMs].map((oneMs) => formatDay(oneMs, nowMs, localZone()))
+  return day === before ? timeOfDayMs.format(atMs) : `${day}, ${timeOfDayMs.format(atMs)}`
 }

@@ -1,6 +1,7 @@
 import { act, configure, fireEvent, screen, waitFor, within } from '@testing-library/react'
 import { afterEach, expect, it } from 'vitest'
 import { type JobStatus, NO_DEFAULTS, SECRET_MASK } from '../../../shared/contract/index.ts'
+import { shortId } from '../../../shared/ids.ts'
 import { aNodeId, aProjectName } from '../../../shared/testing/ids.ts'
 import { useRunDialog } from '../../state/open-run-dialog.ts'
 import { createFakeEngine, type FakeEngine } from '../../testing/fake-engine.ts'
@@ -288,7 +289,7 @@ it('names the job that another one waits for, opens it, and says when the wait e
   const after = [{ jobId: running.id, on: 'succeeded' as const }]
   engine.jobs.set(first.id, { ...first, ...waits, after })
   act(() => engine.emit({ kind: 'job', job: { ...first, ...waits, after } }))
-  expect((await (await table()).findByText(`waits until job …${running.id.slice(-6)} has succeeded`)).title).toBe(text)
+  expect((await (await table()).findByText(`waits until job ${shortId(running.id)} has succeeded`)).title).toBe(text)
   act(() => void app.router.navigate({ to: '/jobs', search: { job: first.id } }))
   const pane = within(await screen.findByRole('complementary', { name: 'Job' }))
   expect(await pane.findByText(/cancelled if not sent by/)).toBeTruthy()

@@ -2,7 +2,8 @@ import { Button, Popover } from '@mantine/core'
 import { IconAdjustmentsHorizontal, IconListSearch, IconStack2 } from '@tabler/icons-react'
 import { keepPreviousData, useInfiniteQuery, useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link } from '@tanstack/react-router'
-import { useCallback, useMemo, useRef } from 'react'
+import { useCallback, useEffect, useMemo, useRef } from 'react'
+import { UNKNOWN_STATUS } from '../../../shared/choices.ts'
 import type { Job, NodeId } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
 import { useMay } from '../../api/use-me.ts'
@@ -75,7 +76,12 @@ export function JobsScreen() {
   const rows = useMemo(() => list.data?.pages.flatMap(({ jobs }) => jobs) ?? [], [list.data])
   const { marks, setMarks, marked, clear: clearMarks, markAll, read, hasAll } = useMarks(rows, filter)
   const isUnknown = useCallback((job: Job) => (awayOf(job)?.unknownSinceMs ?? null) !== null, [awayOf])
-  const { hasNextPage, isFetchingNextPage, fetchNextPage } = list
+  const { hasNextPage, isFetchingNextPage, fetchNextPage, refetch } = list
+  const isOfAway = search.status?.includes(UNKNOWN_STATUS) === true
+  useEffect(() => {
+    // A node goes away, or responds again, without a change of its jobs.
+    if (isOfAway) void refetch()
+  }, [isOfAway, awayOf, refetch])
   const loadMore = useCallback(() => {
     if (hasNextPage && !isFetchingNextPage) void fetchNextPage()
   }, [hasNextPage, isFetchingNextPage, fetchNextPage])
@@ -194,9 +200,10 @@ function matchingCount(
   counts: ReadonlyArray<{ value: string; count: number }> | undefined,
   status: JobsSearch['status']
 ): number | null {
-  if (counts === undefined) return null
+  // Jobs that are unknown are counted with what they were, too.
+  if (counts === undefined || (status?.includes(UNKNOWN_STATUS) && status.length > 1)) return null
   return counts
-    .filter(({ value }) => status === undefined || (status as readonly string[]).includes(value))
+    .filter(({ value }) => (status === undefined ? value !== UNKNOWN_STATUS : status.some((one) => one === value)))
     .reduce((sum, { count }) => sum + count, 0)
 }
 

@@ -7,6 +7,7 @@ import { useApi } from '../../api/api.tsx'
 import { explainError } from '../../api/explain-error.ts'
 import { StatusIcon } from '../../ui/status.tsx'
 import { RelativeTime } from '../../ui/time.tsx'
+import { useNodeName } from '../../ui/use-node-name.ts'
 import classes from './logs-screen.module.css'
 
 interface JobPickerProps {
@@ -58,6 +59,7 @@ export function JobPicker({ isOpen, onOpenChange, onPick, open }: JobPickerProps
 
 function Choices({ open, onPick }: { open: readonly JobId[]; onPick: (id: JobId) => void }) {
   const api = useApi()
+  const nodeName = useNodeName()
   const [text, setText] = useState('')
   const [at, setAt] = useState(0)
   const filter = text.trim() === '' ? {} : { text: text.trim().slice(0, 200) }
@@ -105,7 +107,13 @@ function Choices({ open, onPick }: { open: readonly JobId[]; onPick: (id: JobId)
       )}
       <div id="log-choices" role="listbox" aria-label="Jobs with a log" className={classes.choices}>
         {jobs.map((job, index) => (
-          <Choice key={job.id} job={job} isChosen={index === chosen} onPick={() => onPick(job.id)} />
+          <Choice
+            key={job.id}
+            job={job}
+            node={nodeName(job.nodeId!)}
+            isChosen={index === chosen}
+            onPick={() => onPick(job.id)}
+          />
         ))}
       </div>
       {jobs.length === 0 && !running.isPending && !ended.isPending && (
@@ -115,7 +123,14 @@ function Choices({ open, onPick }: { open: readonly JobId[]; onPick: (id: JobId)
   )
 }
 
-function Choice({ job, isChosen, onPick }: { job: Job; isChosen: boolean; onPick: () => void }) {
+interface ChoiceProps {
+  job: Job
+  node: string
+  isChosen: boolean
+  onPick: () => void
+}
+
+function Choice({ job, node, isChosen, onPick }: ChoiceProps) {
   return (
     <div
       id={`log-choice-${job.id}`}
@@ -131,7 +146,7 @@ function Choice({ job, isChosen, onPick }: { job: Job; isChosen: boolean; onPick
       <span className="ellipsis">
         {job.project}/{job.spider}
       </span>
-      <span className="faint">{job.nodeId}</span>
+      <span className="faint ellipsis">{node}</span>
       <span className={classes.choiceAge}>
         <RelativeTime atMs={job.startedAtMs ?? job.queuedAtMs} />
       </span>

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { shortId } from '../../../shared/ids.ts'
 import { aJobId } from '../../../shared/testing/ids.ts'
 import {
   closePane,
@@ -69,9 +70,11 @@ describe('closing a tab', () => {
   })
 })
 
-it('tells logs with one name apart by the ends of their ids', () => {
-  const logs = [a, b!, c!].map((id, at) => ({ id, name: at === 2 ? 'shop/stock' : 'shop/prices' }))
-  expect(distinctNames(logs)).toEqual([`shop/prices ${a.slice(-4)}`, `shop/prices ${b!.slice(-4)}`, 'shop/stock'])
+it('tells logs with one name apart by their nodes, or by their short ids on one node', () => {
+  const logs = [a, b!, c!].map((id, at) => ({ id, name: at === 2 ? 'stock' : 'prices', node: 'eu-1' }))
+  expect(distinctNames(logs)).toEqual([`prices ${shortId(a)}`, `prices ${shortId(b!)}`, 'stock'])
+  logs[1]!.node = 'eu-2'
+  expect(distinctNames(logs)).toEqual(['prices eu-1', 'prices eu-2', 'stock'])
 })
 
 it('reads and writes lines of the address', () => {

@@ -1,4 +1,5 @@
 import type { JobId } from '../../../shared/contract/index.ts'
+import { shortId } from '../../../shared/ids.ts'
 import type { LogsSearch } from '../../state/search.ts'
 import type { LineRange } from '../../terminal/log-view.ts'
 
@@ -35,11 +36,16 @@ export function searchOf({ open, front, beside, isMerged }: LogTabs): LogsSearch
   }
 }
 
-/** Several logs with one name get the end of their job's id behind it: a colour alone would not tell them apart. */
-export function distinctNames(logs: readonly { id: JobId; name: string }[]): string[] {
-  return logs.map(({ id, name }) => {
-    const isShared = logs.some((other) => other.id !== id && other.name === name)
-    return isShared ? `${name} ${id.slice(-4)}` : name
+/**
+ * Several logs with one name get their node behind it, or their job's short id if that does not tell them apart: a
+ * colour alone would not.
+ */
+export function distinctNames(logs: readonly { id: JobId; name: string; node?: string | null }[]): string[] {
+  return logs.map(({ id, name, node }) => {
+    const shared = logs.filter((other) => other.id !== id && other.name === name)
+    if (shared.length === 0) return name
+    const isOwnNode = node != null && shared.every((other) => other.node !== node)
+    return `${name} ${isOwnNode ? node : shortId(id)}`
   })
 }
 

@@ -1,9 +1,9 @@
 import { ActionIcon, Tooltip } from '@mantine/core'
 import { IconArrowMerge, IconColumns2, IconListDetails, IconSearch, IconTerminal2, IconX } from '@tabler/icons-react'
-import { useQueries } from '@tanstack/react-query'
+import { useQueries, useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link } from '@tanstack/react-router'
 import { useState } from 'react'
-import type { Job, JobDetail, JobId } from '../../../shared/contract/index.ts'
+import type { Job, JobDetail, JobId, NodeId } from '../../../shared/contract/index.ts'
 import { keptBytesOfCutLog } from '../../../shared/cut-log.ts'
 import { useApi } from '../../api/api.tsx'
 import { useKeys } from '../../state/keys.ts'
@@ -51,7 +51,8 @@ export function LogsScreen() {
   const isUnknown = (id: JobId) => details[tabs.open.indexOf(id)]?.isError === true
   const names = distinctNames(tabs.open.map((id) => ({ id, name: nameOf(detailOf(id)?.job) })))
   /** Or that it will not be. A log opened before its attempt and its name are known would have to be opened again. */
-  const isKnown = (id: JobId) => detailOf(id) !== undefined || isUnknown(id)
+  const { isPending: areNodesUnknown } = useQuery(api.query.nodes.list.queryOptions())
+  const isKnown = (id: JobId) => !areNodesUnknown && (detailOf(id) !== undefined || isUnknown(id))
   const titleOf = (id: JobId) => (isUnknown(id) ? 'unknown job' : names[tabs.open.indexOf(id)]!)
   const go = (next: LogTabs) => void navigate({ search: searchOf(next), replace: true })
   const step = (by: number) => {
@@ -147,7 +148,10 @@ export function LogsScreen() {
           <MergedTerminal
             key={shown.join(' ')}
             client={api.client}
-            sources={mergedSources(shown.map((id) => ({ id, job: detailOf(id)?.job })))}
+            sources={mergedSources(
+              shown.map((id) => ({ id, job: detailOf(id)?.job })),
+              nodeName
+            )}
             hasKeys
           />
         )}
@@ -173,8 +177,10 @@ export function LogsScreen() {
 }
 
 /** Of the merged view: spiders, told apart if one of them has several logs. */
-function mergedSources(logs: readonly { id: JobId; job: Job | undefined }[]) {
-  const names = distinctNames(logs.map(({ id, job }) => ({ id, name: job?.spider ?? 'unknown' })))
+function mergedSources(logs: readonly { id: JobId; job: Job | undefined }[], nodeName: (id: NodeId) => string) {
+  const names = distinctNames(
+    logs.map(({ id, job }) => ({ id, name: job?.spider ?? 'unknown', node: job?.nodeId && nodeName(job.nodeId) }))
+  )
   return logs.map(({ id }, index) => ({ jobId: id, name: names[index]! }))
 }
 

@@ -49,6 +49,15 @@ it('names errors that are new or back within a day, and leads to them', async ()
   expect(app.router.state.location.search).toEqual({ group: String(added[0]!.id) })
 })
 
+it('leads from a failing spider to its failed runs, not to all of its runs', async () => {
+  open()
+  await screen.findByText('us-2 is stuck')
+  const [link] = screen.getAllByRole('link', { name: 'Show jobs' })
+  fireEvent.click(link!)
+  await waitFor(() => expect(app.router.state.location.pathname).toBe('/jobs'))
+  expect(app.router.state.location.search).toMatchObject({ spider: 'amazon_de', status: 'failed' })
+})
+
 it('shows what is unusual about a run, until it is dismissed', async () => {
   open()
   const [unusual] = (await engine.client.findings.list()).spiders

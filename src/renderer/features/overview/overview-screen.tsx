@@ -2,6 +2,7 @@ import { useQuery } from '@tanstack/react-query'
 import { useApi } from '../../api/api.tsx'
 import { useConnection } from '../../state/connection.ts'
 import { useNow } from '../../ui/clock.ts'
+import { formatMoment } from '../../ui/moment.ts'
 import { ScreenHead } from '../../ui/panel.tsx'
 import { QueryState } from '../../ui/states.tsx'
 import { FigureCards } from './figure-cards.tsx'
@@ -43,10 +44,11 @@ export function OverviewScreen() {
 function AsOf() {
   const nowMs = useNow()
   const { state, sinceMs } = useConnection()
-  const atMs = state === 'live' ? nowMs : sinceMs
   return (
     <>
-      {state === 'live' ? 'live ·' : 'as of'} {new Date(atMs).toLocaleTimeString(undefined, { hour12: false })}
+      {state === 'live'
+        ? `live · ${new Date(nowMs).toLocaleTimeString('en-GB')}`
+        : `as of ${formatMoment(sinceMs, nowMs)}`}
     </>
   )
 }

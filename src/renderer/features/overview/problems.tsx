@@ -52,7 +52,7 @@ export function Problems({ problems }: { problems: readonly Problem[] }) {
   )
 }
 
-function Mend({ problem: { mend, nodeId, project, spider, scheduleId, jobId } }: { problem: Problem }) {
+function Mend({ problem: { mend, nodeId, project, spider, scheduleId, jobId, status } }: { problem: Problem }) {
   if (mend === 'open_findings' && project !== null && spider !== null && jobId !== undefined)
     return (
       <>
@@ -78,9 +78,9 @@ function Mend({ problem: { mend, nodeId, project, spider, scheduleId, jobId } }:
       </LinkButton>
     )
   if (mend === 'open_jobs') {
-    const search = { project: project ?? undefined, spider: spider ?? undefined, node: nodeId ?? undefined }
+    const about = { project: project ?? undefined, spider: spider ?? undefined, node: nodeId ?? undefined }
     return (
-      <LinkButton to="/jobs" search={search}>
+      <LinkButton to="/jobs" search={{ ...about, status: status && [status] }}>
         Show jobs
       </LinkButton>
     )

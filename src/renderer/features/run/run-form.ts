@@ -6,6 +6,7 @@ import type { RunPrefill } from '../../state/open-run-dialog.ts'
 import { type FormRow, rowsForm, rowsOf, secretNamesOf, valuesOf } from '../../ui/fields/form-rows.ts'
 import { jobForm, jobTexts, type JobTexts } from '../../ui/fields/job-form.ts'
 import { durationText, formBy } from '../../ui/fields/texts.ts'
+import { localZone } from '../../ui/moment.ts'
 import type { WhenTexts } from './run-when-form.ts'
 
 /** Times are in the format of `<input type="datetime-local">`. */
@@ -55,7 +56,7 @@ export function startForm(prefill: RunPrefill, last: RunPrefill | null): RunText
     when: {
       kind: notBeforeMs == null ? 'now' : 'at',
       expression: '0 3 * * *',
-      zone: Intl.DateTimeFormat().resolvedOptions().timeZone,
+      zone: localZone(),
       name: ''
     },
     // Times, dependencies and the dedupe key belong to one run: they are not taken over from the last one.

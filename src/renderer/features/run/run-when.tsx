@@ -1,5 +1,5 @@
 import { TextInput } from '@mantine/core'
-import { formatMoment } from '../../ui/waiting.tsx'
+import { formatMoment } from '../../ui/moment.ts'
 import form from '../../ui/fields/form.module.css'
 import { ChoiceField } from '../../ui/fields/choice-field.tsx'
 import type { Fields } from '../../ui/fields/form-of-schema.ts'

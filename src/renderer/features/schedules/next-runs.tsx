@@ -3,7 +3,8 @@ import { useNow } from '../../ui/clock.ts'
 import { formatInstant } from '../../ui/time.tsx'
 import type { ClockChange } from './clock-changes.ts'
 import classes from './next-runs.module.css'
-import { formatIn, formatMoment, formatTimeBeside, localZone } from './zoned-time.ts'
+import { localZone } from '../../ui/moment.ts'
+import { formatIn, formatMoment, formatTimeBeside } from './zoned-time.ts'
 
 const BADGES: Record<Exclude<Occurrence['kind'], 'normal'>, { word: string; text: string }> = {
   gap: { word: 'moved by clock change', text: 'A clock change skips this time: it runs at the change.' },

@@ -1,28 +1,14 @@
-/** Times of day in any zone, from the browser's calendar. Formatters are cached: creating one costs over 100 uses. */
-const formats = new Map<string, Intl.DateTimeFormat>()
-
-function format(kind: string, options: Intl.DateTimeFormatOptions): Intl.DateTimeFormat {
-  const key = `${kind} ${options.timeZone}`
-  const kept = formats.get(key) ?? new Intl.DateTimeFormat('en-GB', options)
-  formats.set(key, kept)
-  return kept
-}
-
-/** This machine's zone. */
-export const localZone = (): string => Intl.DateTimeFormat().resolvedOptions().timeZone
+import { formatTime, formatWeekday, zoneFormat } from '../../ui/moment.ts'
 
 /** `Mon 23 Nov 03:00`, with the year if it differs from that of `nowMs`, with seconds if they are not zero. */
 export function formatMoment(atMs: number, zone: string, nowMs: number): string {
-  const parts = partsOf(atMs, zone)
-  const year = parts['year'] === partsOf(nowMs, zone)['year'] ? '' : ` ${parts['year']}`
-  return `${parts['weekday']} ${parts['day']} ${parts['month']}${year} ${timeOf(parts)}`
+  return `${formatWeekday(atMs, nowMs, zone)} ${formatTime(atMs, zone)}`
 }
 
 /** `03:00` in `zone`, preceded by the day if it is another day in `besideZone`. */
 export function formatTimeBeside(atMs: number, zone: string, besideZone: string): string {
-  const parts = partsOf(atMs, zone)
-  const beside = partsOf(atMs, besideZone)
-  return parts['day'] === beside['day'] ? timeOf(parts) : `${parts['weekday']} ${timeOf(parts)}`
+  const [day = '', beside] = [zone, besideZone].map((one) => formatWeekday(atMs, atMs, one))
+  return day === beside ? formatTime(atMs, zone) : `${day.slice(0, 3)} ${formatTime(atMs, zone)}`
 }
 
 /** `in 2 d 17 h`, `in 5 min`, `now`: at most two units, rounded down. */
@@ -40,7 +26,7 @@ export function formatIn(waitMs: number): string {
 
 /** The value of `<input type="datetime-local">` for an instant, in a zone: `2026-11-23T03:00`. */
 export function toLocalInput(atMs: number, zone: string): string {
-  const parts = format('input', {
+  const parts = zoneFormat('input', {
     timeZone: zone,
     year: 'numeric',
     month: '2-digit',
@@ -68,22 +54,3 @@ export function fromLocalInput(text: string, zone: string): number | null {
 function offsetMs(atMs: number, zone: string): number {
   return Date.parse(`${toLocalInput(atMs, zone)}Z`) - Math.floor(atMs / 1000) * 1000
 }
-
-function partsOf(atMs: number, zone: string): Record<string, string> {
-  const parts = format('moment', {
-    timeZone: zone,
-    weekday: 'short',
-    day: 'numeric',
-    month: 'short',
-    year: 'numeric',
-    hour: '2-digit',
-    minute: '2-digit',
-    second: '2-digit',
-    hourCycle: 'h23'
-  }).formatToParts(atMs)
-  // British English abbreviates only September to four letters: Sept.
-  return Object.fromEntries(parts.map(({ type, value }) => [type, type === 'month' ? value.slice(0, 3) : value]))
-}
-
-const timeOf = (parts: Record<string, string>) =>
-  `${parts['hour']}:${parts['minute']}${parts['second'] === '00' ? '' : `:${parts['second']}`}`

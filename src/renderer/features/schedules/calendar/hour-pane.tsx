@@ -1,5 +1,6 @@
 import { Link } from '@tanstack/react-router'
 import type { Schedule } from '../../../../shared/contract/index.ts'
+import { shortId } from '../../../../shared/ids.ts'
 import { plural } from '../../../ui/numbers.ts'
 import { DetailPane } from '../../../ui/panel.tsx'
 import { formatAge, formatRuntime } from '../../../../shared/time.ts'
@@ -61,7 +62,7 @@ function PaneRun({ run, utc, schedule }: { run: Run; utc: boolean; schedule: Sch
         <p>
           <span className={classes.time}>{here}</span>{' '}
           <Link to="/schedules" search={{ schedule: scheduleId }}>
-            {schedule?.name ?? `schedule …${scheduleId.slice(-6)}`}
+            {schedule?.name ?? `schedule ${shortId(scheduleId)}`}
           </Link>
           {count > 1 && ` ×${count}`}
         </p>

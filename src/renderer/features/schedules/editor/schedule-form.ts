@@ -12,7 +12,8 @@ import { formatDuration } from '../../../../shared/time.ts'
 import { jobForm, jobTexts, type JobTexts } from '../../../ui/fields/job-form.ts'
 import { durationText, linesOf, numberText } from '../../../ui/fields/texts.ts'
 import { type FormRow, rowsForm, rowsOf } from '../../../ui/fields/form-rows.ts'
-import { fromLocalInput, localZone, toLocalInput } from '../zoned-time.ts'
+import { localZone } from '../../../ui/moment.ts'
+import { fromLocalInput, toLocalInput } from '../zoned-time.ts'
 
 /** A rule while it is edited, named as in the contract; times of day are in the schedule's zone. */
 export interface RuleTexts {

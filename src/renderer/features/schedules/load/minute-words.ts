@@ -1,5 +1,5 @@
-/** `Tue 24 Nov, 03:00` */
+import { formatTime, formatWeekday, localZone } from '../../../ui/moment.ts'
+
+/** `Tue 24 Nov, 03:00`, with the year if it is not this one. */
 export const minuteWords = (atMs: number): string =>
-  new Date(atMs)
-    .toLocaleString('en-GB', { weekday: 'short', day: 'numeric', month: 'short', hour: '2-digit', minute: '2-digit' })
-    .replace(/^(\w+),/, '$1')
+  `${formatWeekday(atMs, Date.now(), localZone())}, ${formatTime(atMs, localZone())}`

@@ -5,6 +5,7 @@ import { keepPreviousData, useInfiniteQuery, useQueries } from '@tanstack/react-
 import { Link, useNavigate } from '@tanstack/react-router'
 import { useMemo, useState } from 'react'
 import type { Firing } from '../../../../shared/contract/index.ts'
+import { shortId } from '../../../../shared/ids.ts'
 import { useApi } from '../../../api/api.tsx'
 import { plural } from '../../../ui/numbers.ts'
 import { ListAndPane, ListHead } from '../../../ui/list-screen.tsx'
@@ -18,7 +19,8 @@ import { lookOf } from '../run-outcome.ts'
 import { ZoneText } from '../schedule-columns.tsx'
 import { SchedulesTabs } from '../schedules-tabs.tsx'
 import classes from '../schedules-screen.module.css'
-import { formatMoment, localZone } from '../zoned-time.ts'
+import { localZone } from '../../../ui/moment.ts'
+import { formatMoment } from '../zoned-time.ts'
 
 const STATES = {
   'Missed or failed': ['missed', 'failed'],
@@ -53,7 +55,7 @@ export function MissedScreen() {
   const columns = useMemo(() => {
     const names = new Map((JSON.parse(namesText) as [string, string, string][]).map(([id, ...rest]) => [id, rest]))
     return (isNarrow ? narrowColumns : missedColumns)(
-      (id) => names.get(id)?.[0] ?? id.slice(0, 8),
+      (id) => names.get(id)?.[0] ?? shortId(id),
       (id) => names.get(id)?.[1] ?? localZone()
     )
   }, [namesText, isNarrow])
