@@ -6,6 +6,7 @@ Reads launch.json, starts the spider cold (crawl.py in a new Python) and waits. 
 a fork. The files in the run directory, in this order:
 
     started      the claim, created exactly once (a link that must not exist yet): without it nothing is started
+    begun        created exactly once: by the supervisor, which then lets the spider begin, or by an engine to prevent it
     child.json   {"pid", "startTime", "atMs"} of the spider, which leads its own session and process group
     output.txt   what the spider wrote to stdout and stderr, bounded; its end is added to the log of a run that failed
     exit.json    {"code", "signal", "atMs", "cpuSeconds", "maxRssBytes"}, written whole or not at all; the last two are
@@ -107,7 +108,7 @@ class Run:
 
     def stand_over(self, pid, popen=None, go=None):
         """Waits for the spider, kills what it left behind, records its exit. A line on `go` lets the spider begin: with
-        the process in whose namespaces it does, or 0."""
+        the process in whose namespaces it does, or 0. A run that was cancelled before is killed without having begun."""
         inner = 0
         if self.sandbox is not None:
             try:
@@ -118,18 +119,23 @@ class Run:
                 return self.fail(error)
         child = {"pid": pid, "startTime": start_time(pid), "atMs": now_ms()}
         try:
-            write_whole("child.json", child)
+            is_let = begin()
+            if is_let:
+                write_whole("child.json", child)
         except OSError:
             # For example, a full disk. A spider that no engine could find again must not run: its job would run twice.
             os.kill(pid, getattr(signal, "SIGKILL", signal.SIGTERM))
             raise
-        if go is not None:
+        if not is_let:
+            os.kill(pid, getattr(signal, "SIGKILL", signal.SIGTERM))
+        elif go is not None:
             try:
                 os.write(go, b"%d\n" % inner)
             except OSError:
                 pass  # It has already been killed.
             os.close(go)
-        self.tell("child", **child)
+        if is_let:
+            self.tell("child", **child)
         threading.Thread(target=bound_output, args=(self.output,), daemon=True).start()
         status = popen.wait() if os.name == "nt" else self.wait_for(pid)
         if popen:
@@ -264,6 +270,15 @@ def claim():
     finally:
         os.unlink(own)
     sync(".")
+    return True
+
+
+def begin():
+    """False: an engine has cancelled the run. Not synced: after a power loss there is no spider that could begin."""
+    try:
+        os.close(os.open("begun", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+    except FileExistsError:
+        return False
     return True
 
 

@@ -21,8 +21,9 @@ interface LiveBelief {
  * Replays what the engine recorded and checks, for each send, whether it violated what the engine knew at that moment
  * from its nodes (I2, I3, limits, paused nodes, overlap).
  *
- * I3 exactly: when an attempt begins on a node whose slots an operator set, all our live attempts there (including this
- * one, excluding those that the node has finished) plus all others in its newest lists are at most slots + queueAhead.
+ * I3 exactly: when an attempt begins on a node, all our live attempts there (including this one, excluding those that
+ * the node has finished) plus all others in its newest lists are at most slots + queueAhead. If no operator set its
+ * slots, they are its max_proc, and one job more may be sent to find out.
  */
 export function checkSends(history: History): Violation[] {
   const violations: Violation[] = []
@@ -102,8 +103,10 @@ export function checkSends(history: History): Violation[] {
     complain: (rule: string, text: string) => void
   ): void {
     const host = history.hosts.get(attempt.nodeId)!
-    if (node.now.slots === null || node.before.slots === null || shared.has(host)) return
-    const room = (one: NodeBelief) => one.slots! + one.queueAhead
+    if (shared.has(host)) return
+    const maxProc = history.scenario.nodes.find(({ name }) => name === host)?.maxProc ?? Number.POSITIVE_INFINITY
+    const room = ({ slots, queueAhead }: NodeBelief) =>
+      slots === null ? maxProc + Math.max(1, queueAhead) : slots + queueAhead
     const most = atMs - node.changedAtMs > GRACE_MS ? room(node.now) : Math.max(room(node.now), room(node.before))
     const ours = [...live.values()].filter((one) => one.attempt.nodeId === attempt.nodeId && !one.isFinishing)
     const jobids = new Set(ours.map((one) => one.attempt.jobid))

@@ -1,6 +1,6 @@
 import { describe, expect } from 'vitest'
 import { SECRET_MASK } from '../../shared/contract/index.ts'
-import { aJobId, aProjectName, aVersionName, branded } from '../../shared/testing/ids.ts'
+import { aJobId, aNodeId, aProjectName, aVersionName, branded } from '../../shared/testing/ids.ts'
 import { aNewJob } from '../testing/builders.ts'
 import { type DispatchFixtures, it } from '../testing/dispatch-fixtures.ts'
 import { FakeNode } from '../testing/fake-node.ts'
@@ -290,6 +290,23 @@ it('a node that was idle is looked at each second once it has jobs, also when se
   const [first] = await engine.enqueueMany(2)
   await clock.advanceBy(2_000)
   expect((await engine.job(first!)).state).toBe('running')
+})
+
+describe('a job that is cancelled while it is prepared for sending', () => {
+  it('is not sent', async ({ clock, store, node, engine }) => {
+    const opening = Promise.withResolvers<string>()
+    await engine.start({ n1: node }, { openSecret: () => opening.promise })
+    const id = await engine.enqueue({ args: { key: 'sealed:v1:abc' }, secretNames: ['key'] })
+    expect((await engine.job(id)).state).toBe('starting')
+    await engine.cancel([id])
+    opening.resolve('a secret')
+    await clock.advanceBy(100)
+    expect(node.executed).toEqual([])
+    expect(await engine.job(id)).toMatchObject({ status: 'cancelled', reason: 'cancelled before it started' })
+    expect(await engine.textOf(id, 'ended')).toBe('Cancelled before it was sent')
+    expect((await store.listTimeline(aJobId(id))).map(({ kind }) => kind)).not.toContain('cancel_sent')
+    expect(engine.live.slotsUsedOn(aNodeId('n1'))).toBe(0)
+  })
 })
 
 describe('what a job waits for', () => {

@@ -179,6 +179,24 @@ describe('one node', () => {
     expect(changes).toBe(before + 1)
   })
 
+  test('a cancel that comes before the spider has begun prevents it; a later one interrupts it', async () => {
+    const { finished } = await node.daemonStatus()
+    const cancel = (jobid: string) => node.cancel({ project: aProjectName('demo'), jobid, signal: 'INT' })
+    for (let index = 0; index < 5; index += 1) {
+      const jobid = `early-${index}`
+      await node.schedule(t.aRequest('slow', { jobid }))
+      // A warm start takes some milliseconds.
+      await new Promise((resolve) => void setTimeout(resolve, index * 3))
+      const { wasState } = await cancel(jobid)
+      if (index === 0) expect(wasState).toBe('pending')
+      if (wasState === 'running') await untilFinished(node, jobid)
+      else expect(await node.readLog(t.aRequest('slow', { jobid }), { offset: 0, limitBytes: 9 })).toBeNull()
+    }
+    const after = await node.daemonStatus()
+    expect(after).toMatchObject({ pending: 0, running: 0 })
+    expect(after.finished).toBeLessThan(finished + 5)
+  })
+
   test('an unknown version, a spider that is none, and names that lead elsewhere', async () => {
     const refused = (nodeMessage: string) => ({
       kind: 'refused',

@@ -181,7 +181,7 @@ export class LocalNode implements NodeClient {
     runs = list
     const watch = await RunWatch.open({
       runs: () => list.list(),
-      signal: (run, signal) => list.cancel(run.spec.project, run.spec.jobid, signal),
+      signal: (run, signal) => list.signal(run, signal),
       logFileOf: (run) => logFileOf(directories.logsDirectory, run.spec),
       processes: await openProcessTable(),
       limitWaitsMs: options.limitWaitsMs ?? limitWaitsOf(CANCEL_WAITS_MS),
@@ -345,7 +345,7 @@ export class LocalNode implements NodeClient {
     const { runs, watch } = this.#parts
     const live = liveRuns(runs)
     for (const run of live) watch.forgetLimits(run.spec.jobid)
-    await Promise.all(live.map((run) => runs.cancel(run.spec.project, run.spec.jobid, signal)))
+    await Promise.all(live.map((run) => runs.signal(run, signal)))
   }
 
   async #sourceOf({ project, version }: ScheduleRequest): Promise<RunSource> {

@@ -12,14 +12,26 @@ const slotsAfter = (looks: readonly CountersSeen[], before = NOTHING_LEARNED) =>
   planCapacity({ setSlots: null, belief: learn(looks, before), nowMs: looks.at(-1)?.atMs ?? 0 })
 
 describe('the slots of a node', () => {
-  test('are 4 while nothing is known', () => {
-    expect(slotsAfter([])).toMatchObject({ slots: 4, source: 'default', text: expect.stringMatching(/^estimated/) })
+  test('is one while nothing has run there, and no other is tried', () => {
+    const idle = { atMs: 0, running: 0, pending: 0, finished: 0 }
+    const one = { slots: 1, isTrying: false, source: 'default', text: expect.stringMatching(/^not known/) }
+    expect(slotsAfter([])).toEqual(one)
+    expect(slotsAfter([idle, { ...idle, pending: 1 }])).toEqual(one)
+  })
+
+  test.each([
+    [1, [{ ...full(0, 1), pending: 0 }], 'learned: one job ran; trying another'],
+    [1, [{ ...full(0, 0), pending: 0 }], 'learned: one job ran; trying another'],
+    [2, [{ ...full(0, 2), pending: 0 }, full(1_000, 1)], 'learned: 2 ran at once; trying another']
+  ])('are %i, as many as ran at once, and one more is tried as soon as they were seen', (slots, looks, text) => {
+    expect(slotsAfter(looks)).toEqual({ slots, isTrying: true, source: 'learned', text })
   })
 
   test('are what the operator set, whatever was seen', () => {
     const belief = learn([full(0), full(6000), full(12_000)])
     expect(planCapacity({ setSlots: 9, belief, nowMs: 12_000 })).toEqual({
       slots: 9,
+      isTrying: false,
       source: 'set',
       text: 'set by you'
     })
@@ -28,6 +40,7 @@ describe('the slots of a node', () => {
   test('are learned when nothing moves although jobs wait, and say how', () => {
     expect(slotsAfter([full(0), full(6000), full(12_001)])).toEqual({
       slots: 2,
+      isTrying: false,
       source: 'learned',
       text: 'learned: 2 ran while 3 waited, for 12 s'
     })
@@ -37,11 +50,12 @@ describe('the slots of a node', () => {
     ['two polls only', [full(0), full(20_000)]],
     ['10 s only', [full(0), full(5000), full(10_000)]],
     ['a poll without pending jobs', [full(0), { ...full(6000), pending: 0 }, full(12_000)]],
-    ['a start', [full(0, 1), full(6000), full(12_000)]],
+    ['a start', [full(0, 1), full(6000, 2), full(12_000, 2)]],
     ['an end whose slot was filled again', [full(0), { ...full(6000), finished: 8 }, { ...full(12_000), finished: 8 }]],
     ['nothing running at all', [full(0, 0), full(6000, 0), full(12_000, 0)]]
-  ])('are not learned from %s', (_name, polls) => {
-    expect(slotsAfter(polls)).toMatchObject({ slots: 4, source: 'default' })
+  ])('are not known to be all from %s', (_name, polls) => {
+    expect(slotsAfter(polls)).toMatchObject({ isTrying: true, text: expect.stringMatching(/; trying another$/) })
+    expect(learn(polls).limit).toBeNull()
   })
 
   test('are not thought fewer because a node that ran more has stopped starting, before that has lasted', () => {
@@ -62,8 +76,8 @@ function fill(capacity: number, forMs: number, before: { belief: SlotsBelief; ou
   let { belief, ours, atMs } = before
   let mostWaiting = 0
   for (const endMs = atMs + forMs; atMs < endMs; atMs += 1_000) {
-    const { slots } = planCapacity({ setSlots: null, belief, nowMs: atMs })
-    ours = Math.max(ours, slots)
+    const { slots, isTrying } = planCapacity({ setSlots: null, belief, nowMs: atMs })
+    ours = Math.max(ours, slots + Number(isTrying))
     const running = Math.min(ours, capacity)
     mostWaiting = Math.max(mostWaiting, ours - running)
     belief = learnFromCounters(belief, { atMs, running, pending: ours - running, finished: 0 })
@@ -76,15 +90,15 @@ describe('a node that is always given as many jobs as it is thought to run', () 
 
   test('is known whatever its size, and never has more than one job of ours waiting to find out', () => {
     fc.assert(
-      fc.property(fc.integer({ min: 4, max: 40 }), (capacity) => {
-        const { belief, mostWaiting } = fill(capacity, 900_000, fresh)
+      fc.property(fc.integer({ min: 1, max: 40 }), (capacity) => {
+        const { belief, mostWaiting } = fill(capacity, 60_000, fresh)
         expect([belief.limit, mostWaiting]).toEqual([capacity, 1])
       })
     )
   })
 
-  test('with fewer than the four that are assumed is known within a quarter of a minute', () => {
-    for (const capacity of [1, 2, 3]) expect(fill(capacity, 15_000, fresh).belief.limit).toBe(capacity)
+  test('is full as soon as it has shown each of its slots: one poll each', () => {
+    for (const capacity of [1, 4, 16]) expect(fill(capacity, capacity * 1_000, fresh).ours).toBe(capacity)
   })
 
   test('that was thought smaller than it is grows again, after a quarter of an hour at most', () => {

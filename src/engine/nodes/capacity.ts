@@ -17,21 +17,22 @@ export interface SlotsBelief {
   limit: number | null
   /** The newest proof: when, how many waited, for how long, and how many times in a row it proved the same limit. */
   proof: { atMs: number; waited: number; forMs: number; times: number } | null
-  /** Since when and for how many polls nothing has moved, while jobs waited or all believed slots were in use. */
+  /** Since when and for how many polls nothing has moved, while jobs waited or as many ran as its limit allows. */
   still: { sinceMs: number; looks: number; running: number; finished: number; isWaiting: boolean } | null
 }
 
 export const NOTHING_LEARNED: SlotsBelief = { mostRan: 0, limit: null, proof: null, still: null }
 
 export interface Capacity {
+  /** Those that it is known to have. */
   slots: number
+  /** One more job is sent to find out whether it has another slot. */
+  isTrying: boolean
   source: 'set' | 'learned' | 'default'
   /** How we know, in words. */
   text: string
 }
 
-/** Scrapyd's default is four per CPU, and every machine has at least one. */
-const DEFAULT_SLOTS = 4
 const MIN_LOOKS = 3
 /** Two of Scrapyd's 5 s poll intervals: a free slot would have been filled by then. */
 const MIN_SPAN_MS = 10_000
@@ -42,12 +43,13 @@ const FIRST_DOUBT_MS = 15 * 60_000
 const LONGEST_DOUBT_MS = 24 * 60 * 60_000
 
 /**
- * Learns from one more poll. Scrapyd does not report how many jobs it runs at once, so more are tried, one at a time:
+ * Learns from one more poll. Scrapyd does not report how many jobs it runs at once, so only what was seen counts:
  *
- *   all believed slots run, none waits, for more than 10 s  ->  one more is offered (planCapacity)
- *   it runs                                                 ->  at least that many: start over from there
- *   it waits, and nothing changes for more than 10 s        ->  that is the limit; after 15 min, then 30, … a day,
- *                                                               one more is offered, because limits can be raised
+ *   nothing has run there yet                         ->  one slot, as every node has
+ *   N ran at once                                     ->  N slots, and one more job is offered (planCapacity)
+ *   it waits, and nothing changes for more than 10 s  ->  N is the limit
+ *   as many as the limit run, none waits, for 10 s    ->  one more is offered again, because limits can be raised:
+ *                                                         15 min after the limit was proved, then 30, … a day
  *
  * So a number that is too low always grows, at the cost of one job that waits in the node's own queue.
  */
@@ -55,11 +57,11 @@ export function learnFromCounters(before: SlotsBelief, seen: CountersSeen): Slot
   const { atMs, running, pending, finished } = seen
   const isWaiting = pending > 0
   const isOverLimit = before.limit !== null && running > before.limit
-  const mostRan = Math.max(before.mostRan, running)
+  const mostRan = Math.max(before.mostRan, running, Math.min(finished, 1))
   const limit = isOverLimit ? null : before.limit
   const proof = isOverLimit ? null : before.proof
   // A node that runs nothing while jobs wait is stuck, not small.
-  const isFull = running > 0 && (isWaiting || running >= believedSlots({ limit, mostRan }))
+  const isFull = running > 0 && (isWaiting || (limit !== null && running >= limit))
   if (!isFull) {
     const isSame = before.still === null && mostRan === before.mostRan && limit === before.limit
     return isSame ? before : { mostRan, limit, proof, still: null }
@@ -84,8 +86,8 @@ export function learnFromCounters(before: SlotsBelief, seen: CountersSeen): Slot
 }
 
 /**
- * How many jobs a node runs at once: set, else as it reports, else learned, else Scrapyd's four; plus one if one more
- * is to be tried.
+ * How many jobs a node runs at once: set, else as it reports, else as many as it has shown, and whether another is to be
+ * tried.
  */
 export function planCapacity(evidence: {
   setSlots: number | null
@@ -95,40 +97,28 @@ export function planCapacity(evidence: {
   nowMs: number
 }): Capacity {
   const { setSlots, told, belief, nowMs } = evidence
-  if (setSlots !== null) return { slots: setSlots, source: 'set', text: 'set by you' }
-  if (told != null) return { slots: told.count, source: 'learned', text: told.text }
-  const known = believedSlots(belief)
-  const isTrying = isWorthTrying(belief, nowMs)
-  const slots = isTrying ? known + 1 : known
+  const known = { slots: belief.limit ?? Math.max(1, belief.mostRan), isTrying: false }
+  if (setSlots !== null) return { ...known, slots: setSlots, source: 'set', text: 'set by you' }
+  if (told != null) return { ...known, slots: told.count, source: 'learned', text: told.text }
   if (belief.limit !== null && belief.proof !== null) {
     const { waited, forMs } = belief.proof
     const proved = `learned: ${belief.limit} ran while ${waited} waited, for ${Math.round(forMs / 1000)} s`
-    return { slots, source: 'learned', text: isTrying ? `${proved}; trying another` : proved }
+    const isTrying = isDoubtful(belief.proof, belief.still, nowMs)
+    return { ...known, isTrying, source: 'learned', text: isTrying ? `${proved}; trying another` : proved }
   }
-  if (belief.mostRan > DEFAULT_SLOTS) {
-    return {
-      slots,
-      source: 'learned',
-      text: `learned: ${belief.mostRan} ran at once; another is tried when all are in use`
-    }
+  if (belief.mostRan === 0) {
+    return { ...known, source: 'default', text: 'not known, because Scrapyd does not report it; trying one job first' }
   }
-  const text = 'estimated, because Scrapyd does not report it; another is tried when all are in use'
-  // A slot that is only being tried is not known yet.
-  return {
-    slots,
-    source: isTrying ? 'learned' : 'default',
-    text: isTrying ? `learned: ${known} run at once; trying another` : text
-  }
+  const text = belief.mostRan === 1 ? 'learned: one job ran' : `learned: ${belief.mostRan} ran at once`
+  return { ...known, isTrying: true, source: 'learned', text: `${text}; trying another` }
 }
 
-function believedSlots({ limit, mostRan }: Pick<SlotsBelief, 'limit' | 'mostRan'>): number {
-  return limit ?? Math.max(DEFAULT_SLOTS, mostRan)
-}
-
-function isWorthTrying(belief: SlotsBelief, nowMs: number): boolean {
-  const { limit, proof, still } = belief
+function isDoubtful(
+  proof: NonNullable<SlotsBelief['proof']>,
+  still: SlotsBelief['still'],
+  nowMs: number
+): boolean {
   if (still === null || still.isWaiting || !isLongEnough(still, nowMs)) return false
-  if (limit === null || proof === null) return true
   return nowMs - proof.atMs > Math.min(FIRST_DOUBT_MS * 2 ** Math.min(proof.times - 1, 20), LONGEST_DOUBT_MS)
 }
 

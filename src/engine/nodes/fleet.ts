@@ -363,7 +363,13 @@ export class Fleet {
   #planSlots(node: FleetNode): boolean {
     const { capacity, slotsBelief, slotsTold } = node.status
     const next = capacityOf(node, { belief: slotsBelief, told: slotsTold }, this.#options.clock.monotonicMs())
-    if (next.slots === capacity.slots && next.source === capacity.source && next.text === capacity.text) return false
+    if (
+      next.slots === capacity.slots &&
+      next.isTrying === capacity.isTrying &&
+      next.source === capacity.source &&
+      next.text === capacity.text
+    )
+      return false
     node.status = { ...node.status, capacity: next }
     return true
   }
@@ -393,7 +399,12 @@ function capacityOf(
     return planCapacity({ setSlots: stored.slots, told: byItself, belief, nowMs })
   }
   // There is nothing to learn about our own computer.
-  return { slots: availableParallelism(), source: 'default', text: 'one for each CPU of this computer' }
+  return {
+    slots: availableParallelism(),
+    isTrying: false,
+    source: 'default',
+    text: 'one for each CPU of this computer'
+  }
 }
 
 function unknownStatus(capacity: Capacity): NodeStatus {

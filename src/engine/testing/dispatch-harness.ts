@@ -49,6 +49,8 @@ export async function startDispatch(parts: {
   isProjectPaused?: () => boolean
   /** Default: every node can import every egg. */
   distribution?: DispatchContext['distribution']
+  /** The operator set no slots: they are learned. */
+  learnsSlots?: boolean
   openSecret?: (sealed: string) => Promise<string>
   /** Default: the engine is alone. */
   mayAct?: DispatchContext['mayAct']
@@ -114,7 +116,7 @@ export async function startDispatch(parts: {
   if (parts.readsLogs === true) for (const one of live.all()) if (one.state === 'running') collector.follow(one)
   for (const [id, node] of Object.entries(nodes)) {
     const kind = node.traits.runsHere ? 'local' : 'scrapyd'
-    await fleet.add(aStoredNode({ id, name: id, slots: node.slots, kind }))
+    await fleet.add(aStoredNode({ id, name: id, slots: parts.learnsSlots === true ? null : node.slots, kind }))
   }
   dispatch.wake()
   await clock.advanceBy(0)

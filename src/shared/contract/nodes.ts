@@ -54,7 +54,7 @@ export const Node = z.object({
   username: z.string().nullable(),
   hasPassword: z.boolean(),
   hasCaCertificate: z.boolean(),
-  /** How many jobs it can run at once, and the source: set by the operator, our default, or learned by observation. */
+  /** How many jobs it is known to run at once, and the source: set by the operator, our default (1), or learned. */
   slots: z.number().int(),
   slotsSource: z.enum(['set', 'default', 'learned']),
   /** The source as text: `set by you`, `learned: 4 ran while 2 waited, for 12 s`. */

@@ -14,6 +14,8 @@ export interface PlaceableNode {
   slots: number
   /** How many jobs may wait in the node's own queue, in addition to its slots. */
   queueAhead: number
+  /** One more job may be sent to find out whether it has another slot. */
+  isTrying: boolean
   /** Slots in use or promised: live attempts of ours (uncertain ones too) and external jobs. */
   used: number
   /** A temporary upper bound on its room (requests in flight, a node on probation). */
@@ -48,7 +50,8 @@ const SUMMARIES_MAX = 20_000
 /** How many jobs a node may be given now (I3). */
 export function roomOn(node: PlaceableNode): number {
   if (node.unavailable !== null || node.mode !== 'active') return 0
-  return Math.max(0, Math.min(node.slots + node.queueAhead - node.used, node.roomMax))
+  const ahead = Math.max(node.queueAhead, Number(node.isTrying))
+  return Math.max(0, Math.min(node.slots + ahead - node.used, node.roomMax))
 }
 
 /**
@@ -81,12 +84,15 @@ export class NodeIndex {
     return this.#open.values()
   }
 
-  put(node: PlaceableNode): void {
+  /** Returns whether it differs from before in anything but its usage: then the reasons of waiting jobs may change. */
+  put(node: PlaceableNode): boolean {
     const before = this.#nodes.get(node.id)
     this.#nodes.set(node.id, node)
     if (roomOn(node) > 0) this.#open.set(node.id, node)
     else this.#open.delete(node.id)
-    if (before === undefined || differs(before, node)) this.#summaries.clear()
+    const isOther = before === undefined || differs(before, node)
+    if (isOther) this.#summaries.clear()
+    return isOther
   }
 
   remove(id: NodeId): void {

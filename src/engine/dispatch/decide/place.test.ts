@@ -17,6 +17,7 @@ function aNode(values: Plain<Partial<PlaceableNode>> = {}): PlaceableNode {
     id: 'n1',
     name: 'eu-1',
     slots: 2,
+    isTrying: false,
     queueAhead: 0,
     used: 0,
     roomMax: Number.POSITIVE_INFINITY,
@@ -28,6 +29,9 @@ function aNode(values: Plain<Partial<PlaceableNode>> = {}): PlaceableNode {
     ...values
   })
 }
+
+/** The most jobs that it may have. */
+const mostOn = ({ slots, queueAhead, isTrying }: PlaceableNode) => slots + Math.max(queueAhead, isTrying ? 1 : 0)
 
 /** Jobs of one spider. */
 function aLine(ids: string[], values: Plain<Partial<Parameters<typeof aQueueLine>[0]>> = {}): QueueLine {
@@ -209,6 +213,17 @@ describe('placing jobs on nodes', () => {
     expect(waits(plan)).toEqual([{ code: 'all_slots_busy', text: 'all 3 slots are busy' }])
   })
 
+  it('tries a slot that a node may have only when no known slot is free anywhere, and says so', () => {
+    const nodes = [aNode({ slots: 1, used: 1, isTrying: true }), aNode({ id: N2, slots: 4, used: 3 })]
+    const plan = planFor([aLine(['a', 'b', 'c'])], nodes)
+    expect(placed(plan)).toEqual([
+      ['a', 'n2'],
+      ['b', 'n1']
+    ])
+    expect(plan.assignments.at(-1)?.because).toBe('tried for another slot, has the egg')
+    expect(waits(plan)).toEqual([{ code: 'all_slots_busy', text: 'all 5 slots are busy' }])
+  })
+
   it('gives a node no more than it may have now', () => {
     const plan = planFor([aLine(['a', 'b', 'c'])], [aNode({ slots: 8, roomMax: 1 })])
     expect(placed(plan)).toEqual([['a', 'n1']])
@@ -300,6 +315,7 @@ describe('properties of place', () => {
         id: fc.constantFrom('n1', 'n2', 'n3', 'n4'),
         slots: fc.integer({ min: 1, max: 5 }),
         queueAhead: fc.nat(2),
+        isTrying: fc.boolean(),
         used: fc.nat(6),
         mode: fc.constantFrom('active' as const, 'cordoned' as const, 'draining' as const),
         unavailable: fc.constantFrom(null, 'does not answer'),
@@ -360,7 +376,7 @@ describe('properties of place', () => {
         expect(assigned.size).toBe(plan.assignments.length)
         for (const node of fleet) {
           const given = plan.assignments.filter(({ nodeId }) => nodeId === node.id)
-          expect(given.length).toBeLessThanOrEqual(Math.max(0, node.slots + node.queueAhead - node.used))
+          expect(given.length).toBeLessThanOrEqual(Math.max(0, mostOn(node) - node.used))
           expect(given.every(({ line }) => meetsTags(line.placement.tags, node.tags))).toBe(true)
           if (given.length > 0)
             expect([node.unavailable, node.mode, eggOf[node.id] ?? 'present']).toEqual([null, 'active', 'present'])
@@ -404,7 +420,7 @@ describe('properties of place', () => {
             (one) => one.unavailable === null && one.mode === 'active' && meetsTags(line.placement.tags, one.tags)
           )) {
             const given = plan.assignments.filter(({ nodeId }) => nodeId === node.id).length
-            expect(node.used + given).toBeGreaterThanOrEqual(node.slots + node.queueAhead)
+            expect(node.used + given).toBeGreaterThanOrEqual(mostOn(node))
           }
         }
       })
@@ -432,7 +448,7 @@ describe('properties of place', () => {
             node.unavailable === null &&
             node.mode === 'active' &&
             meetsTags(line.placement.tags, node.tags) &&
-            used.get(node.id)! < node.slots + node.queueAhead
+            used.get(node.id)! < mostOn(node)
         )
         const byShare = (one: PlaceableNode, other: PlaceableNode) =>
           used.get(one.id)! / one.slots - used.get(other.id)! / other.slots || (one.id < other.id ? -1 : 1)

@@ -267,10 +267,9 @@ class Placing {
   #assign(node: PlaceableNode, { line, lane, job }: Head, version: VersionName, rules: readonly CountedRule[]): void {
     const used = this.#usedOn(node)
     const free = node.slots - used
-    const because =
-      free > 0
-        ? `${free} of ${node.slots} slots free, has the egg`
-        : `place ${1 - free} of ${node.queueAhead} ahead in its queue, has the egg`
+    const isTried = free <= 0 && node.queueAhead === 0
+    const room = isTried ? 'tried for another slot' : `place ${1 - free} of ${node.queueAhead} ahead in its queue`
+    const because = `${free > 0 ? `${free} of ${node.slots} slots free` : room}, has the egg`
     this.#plan.assignments.push({ job, lane: lane.lane, line, nodeId: node.id, version, because })
     this.#given.set(node.id, (this.#given.get(node.id) ?? 0) + 1)
     if (node.logsKept !== null) {

@@ -56,13 +56,13 @@ export class NodeBoard {
     for (const { id } of [...this.index.all()]) if (!ids.has(id)) this.index.remove(id)
   }
 
-  /** Returns whether it has more room than at the last refresh. */
+  /** Returns whether it has more room than at the last refresh, or whether what waiting jobs say of it may change. */
   refreshOne(node: FleetNode): boolean {
     const { stored, status } = node
     const { live } = this.#context
     const { stuck, sender } = this.#parts
     const { id, name, tags, mode, queueAhead, logsKept } = stored
-    const { slots } = status.capacity
+    const { slots, isTrying } = status.capacity
     const used = slotsUsed(node, live.slotsUsedOn(id))
     const { client } = node
     const requestsMax = client.traits.answersAtOnce
@@ -75,6 +75,7 @@ export class NodeBoard {
       before !== undefined &&
       before.used === used &&
       before.slots === slots &&
+      before.isTrying === isTrying &&
       before.roomMax === roomMax &&
       before.unavailable === unavailable &&
       before.name === name &&
@@ -86,9 +87,8 @@ export class NodeBoard {
       return false
     }
     const isChoosy = client.whyNotReady !== undefined
-    const after = { id, name, slots, queueAhead, used, roomMax, tags, mode, unavailable, isChoosy, logsKept }
-    this.index.put(after)
-    return roomOn(after) > (before === undefined ? 0 : roomOn(before))
+    const after = { id, name, slots, isTrying, queueAhead, used, roomMax, tags, mode, unavailable, isChoosy, logsKept }
+    return this.index.put(after) || roomOn(after) > roomOn(before!)
   }
 
   #whyUnavailable(node: FleetNode): string | null {

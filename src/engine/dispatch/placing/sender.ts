@@ -124,6 +124,7 @@ export class Sender {
         limits: holdsLimits ? limits : null
       }
       // The last moment: from here on, nothing can take the request back.
+      if (one.cancelAskedAtMs !== null) return await this.#endCancelled(one)
       if (this.#context.mayAct?.() === false) return await this.#endUnsent(one)
       const sent = node.client.schedule(request, this.#givingUp.signal)
       await this.#counted(one.nodeId, node.observer.duringLongCall(sent))
@@ -172,6 +173,18 @@ export class Sender {
       atMs,
       text: `${isCancelled ? 'Cancelled' : 'Not sent'} by the plugin ${plugin}: ${words}`,
       evidence: isCancelled ? { plugin } : { plugin, seconds: verdict.seconds }
+    })
+  }
+
+  async #endCancelled(one: LiveAttempt): Promise<void> {
+    await this.#context.live.end(one, {
+      from: ['sending'],
+      kind: 'ended',
+      result: 'cancelled',
+      reason: 'cancelled before it started',
+      jobOutcome: 'cancelled',
+      text: 'Cancelled before it was sent',
+      evidence: {}
     })
   }
 

@@ -13,11 +13,12 @@ import { type ProcessIdentity, readStartTime } from '../../runtime/process-ident
  *   spec.json    the job was accepted; durable before schedule() resolves
  *   launch.json  the parameters of the next start; rewritten by every try
  *   started      the claim: made exactly once, by the supervisor, or by an engine to prevent a start
+ *   begun        made exactly once, by the supervisor just before the spider begins, or by an engine to prevent that
  *   child.json   the spider's process
  *   limit.json   the limit that it hit, written before the signal for it (run-watch.ts)
  *   exit.json    how it ended; `code` and `signal` both null: nobody saw it end
  *
- * resources/python/supervisor.py writes started, child.json and exit.json.
+ * resources/python/supervisor.py writes started, begun, child.json and exit.json.
  */
 export interface RunFiles {
   spec: RunSpec | null
@@ -126,6 +127,17 @@ export async function claimRun(directory: string): Promise<boolean> {
     return true
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false
+    throw error
+  }
+}
+
+/** Cancels a run whose spider has not begun: its supervisor will not let it. False: it has begun, or may have. */
+export async function preventSpider(directory: string): Promise<boolean> {
+  try {
+    await (await open(join(directory, 'begun'), 'wx', 0o600)).close()
+    return true
+  } catch (error) {
+    if (new Set(['EEXIST', 'ENOENT']).has((error as NodeJS.ErrnoException).code ?? '')) return false
     throw error
   }
 }

@@ -10,7 +10,7 @@ import { silentLogger } from '../../runtime/logger.ts'
 import { makeTemporaryDirectory, type TemporaryDirectory } from '../../testing/temporary-directory.ts'
 import { signalGroup } from '../processes/process-group.ts'
 import { isAlive } from '../../runtime/process-identity.ts'
-import { acceptRun, readRunFiles, type RunSpec, writeWhole } from './run-directory.ts'
+import { acceptRun, preventSpider, readRunFiles, type RunSpec, writeWhole } from './run-directory.ts'
 import { RunList, type RunListOptions } from './run-list.ts'
 
 const SHOP = aProjectName('shop')
@@ -280,12 +280,57 @@ test('an interrupted spider ends by the signal; a killed one takes its children 
   expect(await list.cancel(SHOP, 'parent', 'KILL')).toBeNull()
 })
 
-test('a cancel that meets a run before it has a process reaches it all the same', async () => {
+test('a signal that meets a run before it has a process reaches it all the same', async () => {
   const { open } = await aWorkplace()
   const list = await open()
   await list.accept(aSpec('a', 'waits'))
-  expect(await list.cancel(SHOP, 'a', 'KILL')).toBe('running')
+  await list.signal(list.list().pending[0]!, 'KILL')
   expect(await untilEnded(list, 'a')).toEqual({ code: null, signal: 'SIGKILL' })
+})
+
+test('a cancel that comes before the spider has begun prevents it: no code of the project runs, nothing is left', async () => {
+  const { open, touched, directory } = await aWorkplace()
+  const list = await open()
+  await list.accept(aSpec('a', 'waits'))
+  expect(idsIn(list)).toEqual({ pending: ['a'], running: [], finished: [] })
+  const again = list.cancel(SHOP, 'a', 'KILL')
+  expect(await list.cancel(SHOP, 'a', 'INT')).toBe('pending')
+  expect(await again).toBe('pending')
+  expect(idsIn(list)).toEqual({ pending: [], running: [], finished: [] })
+  expect(await touched()).toEqual([])
+  expect(existsSync(join(directory.path, 'data', 'logs', 'shop', 'waits', 'a.log'))).toBe(false)
+  await list.close()
+  const next = await open()
+  expect(idsIn(next)).toEqual({ pending: [], running: [], finished: [] })
+  expect(next.freeSlots()).toBe(2)
+})
+
+test('a run that was cancelled before its spider began does not begin after a crash either', async () => {
+  const { open, touched } = await aWorkplace()
+  const list = await open({ python: () => null })
+  await list.accept(aSpec('a', 'waits'))
+  expect(await preventSpider(list.list().pending[0]!.directory)).toBe(true)
+  await list.close()
+  const next = await open()
+  expect(await untilEnded(next, 'a')).toEqual({ code: null, signal: 'SIGKILL' })
+  expect(await touched()).toEqual([])
+})
+
+test('a cancel that comes when the spider has begun interrupts it: either prevents it or it ends by the signal', async () => {
+  const { open, touched } = await aWorkplace()
+  const list = await open({ slots: () => 8 })
+  const ids = Array.from({ length: 8 }, (_, index) => `run-${index}`)
+  const answers = await Promise.all(
+    ids.map(async (id, index) => {
+      await list.accept(aSpec(id, 'waits'))
+      await new Promise((resolve) => void setTimeout(resolve, index * 15))
+      return list.cancel(SHOP, id, 'KILL')
+    })
+  )
+  const prevented = ids.filter((_, index) => answers[index] === 'pending')
+  for (const id of ids.filter((one) => !prevented.includes(one)))
+    expect(await untilEnded(list, id)).toEqual({ code: null, signal: 'SIGKILL' })
+  expect((await touched()).filter((id) => prevented.includes(id))).toEqual([])
 })
 
 test('a pending run that is cancelled never starts, in this engine or the next', async () => {

@@ -1,7 +1,7 @@
 import { mkdir, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { ProjectName, VersionName } from '../../../shared/contract/index.ts'
-import type { NodeSignal } from '../../nodes/node-client.ts'
+import { ENDING_SIGNALS, type NodeSignal } from '../../nodes/node-client.ts'
 import { type Clock, sleep, type Timer } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
 import type { Apart } from '../apart/apart.ts'
@@ -13,6 +13,7 @@ import {
   acceptRun,
   claimRun,
   listRunDirectories,
+  preventSpider,
   type RunChild,
   type RunExit,
   type RunFiles,
@@ -40,6 +41,8 @@ export interface Run {
   supervised: boolean
   /** Why no process could be started for it. */
   problem: string | null
+  /** It was cancelled before its spider had begun, and is forgotten once its supervisor has ended. */
+  isPrevented: boolean
   checking: Promise<void> | null
   timer: Timer | null
 }
@@ -74,7 +77,7 @@ const POLL_MS = 250
 const UNSEEN_POLL_MS = 25
 /** Poll interval of a run whose supervisor reports to us. It may die, or an event may be lost. */
 const SUPERVISED_POLL_MS = 2_000
-/** How long a cancel waits for the process of a run that has none yet. */
+/** How long a cancel waits for the process of a run that has none yet, or for the end of one that may not begin. */
 const CHILD_WAIT_MS = 10_000
 
 /**
@@ -158,11 +161,21 @@ export class RunList {
       this.#options.onChange()
       return 'pending'
     }
-    const deadlineMs = this.#clock.monotonicMs() + CHILD_WAIT_MS
-    while (run.child === null && isLive(run) && this.#clock.monotonicMs() < deadlineMs)
-      await sleep(this.#clock, UNSEEN_POLL_MS)
+    if (run.child === null && ENDING_SIGNALS.has(signal) && (await preventSpider(run.directory))) run.isPrevented = true
+    if (run.isPrevented) await this.#waitWhile(() => isLive(run))
+    else await this.signal(run, signal)
+    return run.isPrevented && !isLive(run) ? 'pending' : 'running'
+  }
+
+  /** A run that has no process yet gets the signal when it has one. */
+  async signal(run: Run, signal: NodeSignal): Promise<void> {
+    await this.#waitWhile(() => run.child === null && isLive(run))
     if (run.child && isLive(run) && (await isAlive(run.child))) await signalGroup(run.child.pid, signal)
-    return 'running'
+  }
+
+  async #waitWhile(isSo: () => boolean): Promise<void> {
+    const deadlineMs = this.#clock.monotonicMs() + CHILD_WAIT_MS
+    while (isSo() && this.#clock.monotonicMs() < deadlineMs) await sleep(this.#clock, UNSEEN_POLL_MS)
   }
 
   isKnown(jobid: string): boolean {
@@ -360,6 +373,10 @@ export class RunList {
     run.timer?.cancel()
     run.state = 'finished'
     run.exit = exit
+    if (run.isPrevented) {
+      this.#runs.delete(run.spec.jobid)
+      void this.#track(removeRun(run.directory))
+    }
     this.#options.onChange()
     this.fillSlots()
     this.#forgetOldest()
@@ -394,7 +411,8 @@ function newRun(directory: string, spec: RunSpec): Run {
     python: null,
     exit: null,
     supervised: false,
-    problem: null
+    problem: null,
+    isPrevented: false
   }
   return { spec, directory, state: 'pending', ...empty, checking: null, timer: null }
 }

@@ -66,7 +66,7 @@ export function FleetMap({ nodes }: { nodes: readonly Node[] }) {
               ref={canvas}
               className={classes.canvas}
               role="img"
-              aria-label={`${formatCount(used)} of ${formatCount(slots)} slots in use on ${plural(nodes.length, 'node')}. ${troubled.length === 0 ? 'All nodes are healthy.' : `Nodes with problems: ${troubled.map(({ name }) => name).join(', ')}.`}`}
+              aria-label={`${formatCount(inUse)} of ${formatCount(slots)} slots in use on ${plural(nodes.length, 'node')}. ${troubled.length === 0 ? 'All nodes are healthy.' : `Nodes with problems: ${troubled.map(({ name }) => name).join(', ')}.`}`}
               data-point={hover ? true : undefined}
               onPointerMove={onMove}
               onPointerLeave={() => setHover(null)}

@@ -25,6 +25,15 @@ it('shows each limit with a sentence and its live runs, and says which are reach
   expect(screen.getByText(/at most 1 run of amazon\* on each node/).textContent).toContain('reached')
 })
 
+it('never says that more slots are in use than there are: what is beyond them waits on the nodes', async () => {
+  engine = createFakeEngine({ jobCount: 200 })
+  for (const node of engine.nodes.values()) engine.nodes.set(node.id, { ...node, slots: Math.min(node.slots, 1) })
+  app = renderApp(engine, '/queue')
+  const { slotsTotal, slotsUsed } = (await engine.client.system.status()).figures
+  const over = `+${slotsUsed - slotsTotal}`
+  await screen.findByText((text) => text.includes(`${slotsTotal} of ${slotsTotal} slots in use, ${over} queued on nodes`))
+})
+
 it('applies a changed limit only once it is saved, and Undo restores the previous ones', async () => {
   await open()
   fireEvent.click(await screen.findByRole('button', { name: 'Add limit' }))

@@ -3,6 +3,7 @@ import { useApi } from '../../api/api.tsx'
 import { formatCount, plural } from '../../ui/numbers.ts'
 import { ScreenHead } from '../../ui/panel.tsx'
 import { PanelsScreen } from '../../ui/panels-screen.tsx'
+import { splitSlots } from '../../ui/slots-in-use.ts'
 import { LimitsPanel } from './limits-panel.tsx'
 import { LanesPanel } from './lanes-panel.tsx'
 import { ProjectShares } from './project-shares.tsx'
@@ -12,17 +13,19 @@ import classes from './queue-screen.module.css'
 export function QueueScreen() {
   const { query } = useApi()
   const figures = useQuery(query.system.status.queryOptions()).data?.figures
+  const slots = figures && splitSlots(figures.slotsUsed, figures.slotsTotal)
   return (
     <PanelsScreen>
       <ScreenHead
         title="Queue"
         note={
-          figures && (
+          slots && (
             <>
               {figures.queued === 0
                 ? 'no queued jobs'
                 : `${plural(figures.queued, 'job')} wait${figures.queued === 1 ? 's' : ''}`}{' '}
-              · {formatCount(figures.slotsUsed)} of {formatCount(figures.slotsTotal)} slots in use
+              · {formatCount(slots.inUse)} of {formatCount(figures.slotsTotal)} slots in use
+              {slots.over !== null && `, ${slots.over} queued on nodes`}
               {figures.paused && ' · paused'}
             </>
           )
