@@ -5,7 +5,7 @@ import { trueTime } from '../nodes/clock-offset.ts'
 import type { Fleet, FleetNode } from '../nodes/fleet.ts'
 import { isShownAs } from '../nodes/list-limits.ts'
 import { toClientError } from '../nodes/node-failure.ts'
-import type { SeenJob } from '../nodes/node-client.ts'
+import { NodeError, type SeenJob } from '../nodes/node-client.ts'
 import { problemOfPathPart } from '../projects/names.ts'
 import type { Clock } from '../runtime/clock.ts'
 import { type NewJob, PLAIN_JOB, type RunOnNode, type StoredJob } from '../store/records.ts'
@@ -37,6 +37,7 @@ export async function cancelExternal(
     const { wasState } = await node.client.cancel({ project, jobid, signal: 'INT' })
     return wasState
   } catch (error) {
+    if (error instanceof NodeError && error.refusal === 'process_ended') return null
     throw toClientError(error)
   } finally {
     node.observer.poke()

@@ -28,7 +28,7 @@ export interface DispatchContext {
   archive: Pick<LogArchivePort, 'copy' | 'keepCopied' | 'copies' | 'pack'>
   itemsArchive: Pick<ItemsArchive, 'keep' | 'giveUp'>
   /** Has read the logs of the runs so far. */
-  collector: Pick<LogCollector, 'finish' | 'record' | 'writtenSinceMs' | 'progressOf' | 'events'>
+  collector: Pick<LogCollector, 'finish' | 'record' | 'writtenSinceMs' | 'figuresOf' | 'progressOf' | 'events'>
   fleet: Fleet
   live: LiveAttempts
   waiting: WaitingReasons

@@ -55,7 +55,8 @@ function runsOn(node: FleetNode, live: LiveAttempts, local: Pick<LocalNode, 'usa
       usage: local?.usage.newestUsage(one.jobid) ?? null
     }))
   const external = (job: SeenJob, state: NodeRun['state']): NodeRun => ({
-    jobId: null,
+    jobId: job.heldOf ?? null,
+    ...(job.heldOf !== undefined && { isHeldOpen: true }),
     jobid: job.jobid,
     project: job.project,
     spider: job.spider,

@@ -14,6 +14,7 @@ import { Follower } from './following/follower.ts'
 import { GiveUp } from './following/give-up.ts'
 import { LIVE_STATES } from '../job-rules/transitions.ts'
 import type { LiveAttempt } from './live-attempts.ts'
+import { EndedProcesses } from './following/ended-processes.ts'
 import { ReturnedRuns } from './following/returned-runs.ts'
 import { StuckNodes } from './following/stuck-nodes.ts'
 import { LimitEnforcer } from './ending/limit-enforcer.ts'
@@ -28,6 +29,7 @@ export class Dispatch implements FleetFollower {
   readonly #limits: LimitEnforcer
   readonly #finisher: Finisher
   readonly #stuck: StuckNodes
+  readonly #endedProcesses: EndedProcesses
   readonly #returned: ReturnedRuns
   readonly #follower: Follower
   readonly #dispatcher: Dispatcher
@@ -36,18 +38,20 @@ export class Dispatch implements FleetFollower {
   /** Follows the nodes of the fleet from now on. */
   constructor(context: DispatchContext) {
     this.#context = context
-    this.#ladder = new CancelLadder(context)
+    this.#endedProcesses = new EndedProcesses(context)
+    this.#ladder = new CancelLadder(context, this.#endedProcesses)
     this.#limits = new LimitEnforcer(context, this.#ladder)
     this.#finisher = new Finisher(context)
     this.#giveUp = new GiveUp(context)
     this.#stuck = new StuckNodes(context)
-    this.#returned = new ReturnedRuns(context, (one) => this.#resume(one))
+    this.#returned = new ReturnedRuns(context, this.#endedProcesses, (one) => this.#resume(one))
     const refusalBackoff = new RefusalBackoff(context.clock)
     const sender = new Sender(context, refusalBackoff)
     this.#follower = new Follower(context, {
       finisher: this.#finisher,
       returned: this.#returned,
       stuck: this.#stuck,
+      endedProcesses: this.#endedProcesses,
       sender
     })
     this.#dispatcher = new Dispatcher(context, { lists: this.#follower, stuck: this.#stuck, sender, refusalBackoff })
@@ -59,6 +63,7 @@ export class Dispatch implements FleetFollower {
     const { live, fleet, collector } = this.#context
     const dispatcher = this.#dispatcher
     collector.events.on('read', (jobId) => this.#limits.judge(jobId))
+    collector.events.on('read', (jobId) => this.#endedProcesses.noticeLog(jobId))
     live.events.on('moved', ({ one, to }) => {
       if (to === 'running') this.#limits.watch(one)
       if (to === 'finishing') this.#finisher.finish(one)
@@ -67,6 +72,7 @@ export class Dispatch implements FleetFollower {
     live.events.on('ended', ({ one }) => {
       this.#limits.forget(one)
       this.#ladder.forget(one)
+      this.#endedProcesses.forget(one)
       this.#returned.recordEnd(one)
     })
     this.#follower.events.on('listed', (node) => dispatcher.refreshNode(node))
@@ -108,7 +114,8 @@ export class Dispatch implements FleetFollower {
   }
 
   wantsSnapshot(nodeId: NodeId): boolean {
-    return this.#follower.wantsSnapshot(nodeId) || this.#returned.wantsSnapshot(nodeId)
+    const parts = [this.#follower, this.#returned, this.#endedProcesses]
+    return parts.some((part) => part.wantsSnapshot(nodeId))
   }
 
   isBusy(nodeId: NodeId): boolean {
@@ -202,6 +209,7 @@ export class Dispatch implements FleetFollower {
         this.#giveUp.checkPatience(node)
         this.#stuck.beginProbation(node)
       }
+      this.#endedProcesses.askDue()
       this.#watch()
     })
   }

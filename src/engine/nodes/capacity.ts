@@ -113,11 +113,7 @@ export function planCapacity(evidence: {
   return { ...known, isTrying: true, source: 'learned', text: `${text}; trying another` }
 }
 
-function isDoubtful(
-  proof: NonNullable<SlotsBelief['proof']>,
-  still: SlotsBelief['still'],
-  nowMs: number
-): boolean {
+function isDoubtful(proof: NonNullable<SlotsBelief['proof']>, still: SlotsBelief['still'], nowMs: number): boolean {
   if (still === null || still.isWaiting || !isLongEnough(still, nowMs)) return false
   return nowMs - proof.atMs > Math.min(FIRST_DOUBT_MS * 2 ** Math.min(proof.times - 1, 20), LONGEST_DOUBT_MS)
 }

@@ -1,4 +1,4 @@
-import type { NodeHealth, ProjectName, RunLimits, VersionName } from '../../shared/contract/index.ts'
+import type { JobId, NodeHealth, ProjectName, RunLimits, VersionName } from '../../shared/contract/index.ts'
 import type { EggToSend } from '../projects/projects.ts'
 import type { NodeTraits } from './node-traits.ts'
 import type { TunnelUse } from './ssh/ssh-tunnels.ts'
@@ -105,6 +105,8 @@ export interface SeenJob {
   endTime: string | null
   /** How the process ended. Only the local node knows. */
   exit: SeenExit | null
+  /** The job of ours that it was: its process has ended, and something that it started keeps the run listed. */
+  heldOf?: JobId | undefined
 }
 
 export interface SeenExit {
@@ -172,7 +174,7 @@ export type NodeErrorKind =
 
 /**
  * Why a node refused, as far as its message tells. `bad_egg`: no node will ever run it. `import_failed`: the project's
- * code cannot be imported with this node's Python.
+ * code cannot be imported with this node's Python. `process_ended`: a signal found no process, though it lists the run.
  */
 export type RefusalKind =
   | 'unknown_project'
@@ -180,6 +182,7 @@ export type RefusalKind =
   | 'unknown_spider'
   | 'bad_egg'
   | 'import_failed'
+  | 'process_ended'
   | 'other'
 
 /** A failed request to a node. `message` is a sentence for operators that names the node. */

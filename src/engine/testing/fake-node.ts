@@ -32,6 +32,7 @@ export class FakeNode implements NodeClient, EggTarget {
   readonly traits: NodeTraits
   readonly #clock: Clock
   readonly slots: number
+  readonly #withoutProcess = new Set<string>()
   pending: FakeRun[] = []
   running: FakeRun[] = []
   finished: FakeRun[] = []
@@ -68,11 +69,14 @@ export class FakeNode implements NodeClient, EggTarget {
     this.running = this.running.filter((candidate) => candidate !== run)
     run.endedAtMs = this.#clock.nowMs()
     this.finished.unshift(run)
-    this.logs.set(
-      jobid,
-      `2026-01-01 00:00:00 [scrapy.core.engine] INFO: Closing spider (${finishReason})\n2026-01-01 00:00:00 [scrapy.statscollectors] INFO: Dumping Scrapy stats:\n{'finish_reason': '${finishReason}',\n 'item_scraped_count': 3}\n2026-01-01 00:00:00 [scrapy.core.engine] INFO: Spider closed (${finishReason})\n`
-    )
+    this.#closeLog(jobid, finishReason)
     this.#startPending()
+  }
+
+  /** The spider ends as with `end`, but something that it started keeps its process open: until `end`, it is listed. */
+  endProcess(jobid: string, finishReason = 'finished'): void {
+    this.#closeLog(jobid, finishReason)
+    this.#withoutProcess.add(jobid)
   }
 
   endAll(): void {
@@ -138,6 +142,11 @@ export class FakeNode implements NodeClient, EggTarget {
     const wasPending = this.pending.some((run) => run.jobid === jobid)
     this.pending = this.pending.filter((run) => run.jobid !== jobid)
     const run = this.running.find((candidate) => candidate.jobid === jobid)
+    if (run !== undefined && this.#withoutProcess.has(jobid)) {
+      const nodeMessage = 'ProcessExitedAlready: '
+      const refusal = classifyRefusal(nodeMessage)
+      throw new NodeError('refused', 'fake refused', { delivered: 'no', nodeMessage, refusal })
+    }
     run?.signals.push(String(signal))
     return { wasState: run !== undefined ? ('running' as const) : wasPending ? ('pending' as const) : null }
   }
@@ -188,6 +197,13 @@ export class FakeNode implements NodeClient, EggTarget {
   }
 
   async close() {}
+
+  #closeLog(jobid: string, finishReason: string): void {
+    this.logs.set(
+      jobid,
+      `2026-01-01 00:00:00 [scrapy.core.engine] INFO: Closing spider (${finishReason})\n2026-01-01 00:00:00 [scrapy.statscollectors] INFO: Dumping Scrapy stats:\n{'finish_reason': '${finishReason}',\n 'item_scraped_count': 3}\n2026-01-01 00:00:00 [scrapy.core.engine] INFO: Spider closed (${finishReason})\n`
+    )
+  }
 
   #answer(): void {
     if (this.isDown) throw new NodeError('unreachable', 'fake is down', { delivered: 'no' })

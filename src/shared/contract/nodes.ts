@@ -23,6 +23,8 @@ export const NodeRun = z.object({
   project: AnyProjectName,
   spider: z.string(),
   state: z.enum(['starting', 'running']),
+  /** The spider of `jobId` has ended; something that it started keeps the node's process open. */
+  isHeldOpen: z.boolean().optional(),
   sinceMs: z.number().nullable(),
   /** As its node lists it; of our own jobs, `jobs.running` has it. */
   pid: z.number().int().nullable(),

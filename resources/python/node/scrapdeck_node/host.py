@@ -51,7 +51,7 @@ class ScrapydHost:
                         process.transport.signalProcess(int(name) if str(name).isdigit() else name)
                         result["found"] = True
             except ProcessExitedAlready:
-                pass
+                result["error"] = ProcessLookupError("it has ended")
             except Exception as error:  # noqa: BLE001
                 result["error"] = error
             done.set()
@@ -59,6 +59,8 @@ class ScrapydHost:
         reactor.callFromThread(send)
         if not done.wait(REACTOR_SECONDS):
             raise OSError("Scrapyd is too busy to send a signal")
+        if isinstance(result.get("error"), ProcessLookupError):
+            raise result["error"]
         if "error" in result:
             raise OSError(str(result["error"]))
         return result.get("found", False)

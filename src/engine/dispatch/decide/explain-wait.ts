@@ -38,7 +38,7 @@ export function explainLine(line: QueueLine, input: Asked, hasRoom: boolean): Wa
     return { code: 'python_not_ready', text: `${first!.name} ${input.whyNotReady(first!.id, line.project)}${others}` }
   }
   const slots = unready.reduce((left, node) => left - node.slots, summary.slots)
-  return (hasRoom ? explainEgg(line, input) : null) ?? busy(slots, where)
+  return (hasRoom ? explainEgg(line, input) : null) ?? busy(slots, summary.held, where)
 }
 
 function explainUnavailable(summary: PlacementSummary, where: string): Waiting {
@@ -104,9 +104,11 @@ function importErrorText(line: QueueLine, { nodes, versionOf, importErrors }: As
   )
 }
 
-function busy(slots: number, where: string): Waiting {
+function busy(slots: number, held: number, where: string): Waiting {
   const text = slots === 1 ? `the slot${suffix(where)} is busy` : `all ${slots} slots${suffix(where)} are busy`
-  return { code: 'all_slots_busy', text }
+  const inThem = slots === 1 ? 'in it' : `in ${held} of them`
+  const why = held === 0 ? '' : `; ${inThem}, a spider has ended, but something that it started keeps its process open`
+  return { code: 'all_slots_busy', text: `${text}${why}` }
 }
 
 function placeName({ placement }: QueueLine, summary: PlacementSummary): string {

@@ -18,6 +18,8 @@ export interface PlaceableNode {
   isTrying: boolean
   /** Slots in use or promised: live attempts of ours (uncertain ones too) and external jobs. */
   used: number
+  /** Of these, runs whose spider has ended while something that it started keeps them open. */
+  held: number
   /** A temporary upper bound on its room (requests in flight, a node on probation). */
   roomMax: number
   tags: readonly string[]
@@ -37,6 +39,7 @@ export interface PlacementSummary {
   able: ReadonlySet<NodeId>
   /** Of the nodes in `able`. */
   slots: number
+  held: number
   /** The nodes in `able` that must be asked about each project. */
   choosy: readonly PlaceableNode[]
   first: PlaceableNode | null
@@ -111,7 +114,7 @@ export class NodeIndex {
   #summarize(placement: Placement): PlacementSummary {
     const able = new Set<NodeId>()
     const choosy: PlaceableNode[] = []
-    const summary = { matching: 0, able, slots: 0, unavailable: 0, choosy }
+    const summary = { matching: 0, able, slots: 0, held: 0, unavailable: 0, choosy }
     let first: PlaceableNode | null = null
     let firstUnavailable: PlaceableNode | null = null
     const asked = placement.nodeId === null ? this.#nodes.values() : [this.#nodes.get(placement.nodeId)]
@@ -125,6 +128,7 @@ export class NodeIndex {
       } else if (node.mode === 'active') {
         able.add(node.id)
         summary.slots += node.slots
+        summary.held += node.held
         if (node.isChoosy) choosy.push(node)
       }
     }
@@ -132,11 +136,12 @@ export class NodeIndex {
   }
 }
 
-/** In anything but usage. */
+/** In anything that a summary says. */
 function differs(one: PlaceableNode, other: PlaceableNode): boolean {
   return (
     one.name !== other.name ||
     one.slots !== other.slots ||
+    one.held !== other.held ||
     one.mode !== other.mode ||
     one.unavailable !== other.unavailable ||
     one.isChoosy !== other.isChoosy ||

@@ -20,6 +20,7 @@ function aNode(values: Plain<Partial<PlaceableNode>> = {}): PlaceableNode {
     isTrying: false,
     queueAhead: 0,
     used: 0,
+    held: 0,
     roomMax: Number.POSITIVE_INFINITY,
     tags: [],
     mode: 'active',

@@ -5,6 +5,7 @@ import type { FleetNode } from '../../nodes/fleet.ts'
 import { NodeError, type NodeSignal } from '../../nodes/node-client.ts'
 import type { Timer } from '../../runtime/clock.ts'
 import type { DispatchContext } from '../context.ts'
+import type { EndedProcesses } from '../following/ended-processes.ts'
 import type { LiveAttempt } from '../live-attempts.ts'
 
 const NODE_MISSING_MS = 200
@@ -34,13 +35,15 @@ interface Climb {
  */
 export class CancelLadder {
   readonly #context: DispatchContext
+  readonly #endedProcesses: Pick<EndedProcesses, 'record'>
   readonly #climbing = new Map<string, Climb>()
   readonly #gateOfAll = pLimit(AT_ONCE_MAX)
   readonly #gateOfNode = new WeakMap<FleetNode, LimitFunction>()
   #stopped = false
 
-  constructor(context: DispatchContext) {
+  constructor(context: DispatchContext, endedProcesses: Pick<EndedProcesses, 'record'>) {
     this.#context = context
+    this.#endedProcesses = endedProcesses
   }
 
   /**
@@ -75,6 +78,7 @@ export class CancelLadder {
       if (wasState === 'pending') await this.#concludeRemoved(one)
       node.observer.poke()
     } catch (error) {
+      if (isProcessEnded(error)) return this.#recordEnded(one, signal)
       this.#context.logger.warn({ error, jobId: one.jobId, signal }, 'a signal did not reach its job')
     }
   }
@@ -213,6 +217,7 @@ export class CancelLadder {
       if (wasState === 'pending') await this.#concludeRemoved(one)
       node.observer.poke()
     } catch (error) {
+      if (isProcessEnded(error)) return this.#recordEnded(one, signal)
       const { logger } = this.#context
       if (!(error instanceof NodeError)) logger.error({ error, jobId: one.jobId }, 'a cancel step failed unexpectedly')
       else logger.warn({ jobId: one.jobId, error: error.message }, 'a cancel did not reach the node; retrying')
@@ -230,6 +235,15 @@ export class CancelLadder {
       text: step.text,
       evidence: { signal: step.signal, nodeSaid, ...step.planned }
     })
+  }
+
+  async #recordEnded(one: LiveAttempt, signal: NodeSignal): Promise<void> {
+    this.#endedProcesses.record(one)
+    this.#context.fleet.get(one.nodeId)?.observer.poke()
+    const text = `Not stopped (${signal}): the node says that the process of the run has already ended`
+    await this.#recordStep(one, { signal, text }, 'process ended').catch((error: unknown) =>
+      this.#context.logger.error({ error, jobId: one.jobId }, 'recording what a node said to a signal failed')
+    )
   }
 
   async #concludeRemoved(one: LiveAttempt): Promise<void> {
@@ -250,6 +264,8 @@ function beginAt(step: number, waitSeconds: number | null): Climb {
   const firstWaitMs = waitSeconds === null ? null : waitSeconds * 1000
   return { step, firstWaitMs, timer: null, isWaitingForTurn: false }
 }
+
+const isProcessEnded = (error: unknown) => error instanceof NodeError && error.refusal === 'process_ended'
 
 const isNumber = (value: unknown): value is number => typeof value === 'number'
 

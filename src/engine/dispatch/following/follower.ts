@@ -8,6 +8,7 @@ import { parseClosingStats } from '../../understanding/closing-stats.ts'
 import { endRun } from '../ending/end-run.ts'
 import type { DispatchContext } from '../context.ts'
 import type { Sender } from '../placing/sender.ts'
+import { type EndedProcesses, runKey } from './ended-processes.ts'
 import type { ReturnedRuns } from './returned-runs.ts'
 import type { StuckNodes } from './stuck-nodes.ts'
 import { type Finisher, isAnswer, type LogTail } from '../ending/finisher.ts'
@@ -31,6 +32,7 @@ interface FollowerParts {
   finisher: Finisher
   returned: Pick<ReturnedRuns, 'isExpecting'>
   stuck: Pick<StuckNodes, 'isTakenBackAfter'>
+  endedProcesses: Pick<EndedProcesses, 'heldIn'>
   /** Notes on how an attempt was sent, for whichever entry first shows that it arrived. */
   sender: Pick<Sender, 'sendNotesOf'>
 }
@@ -99,7 +101,9 @@ export class Follower {
     const nodeId = node.stored.id
     this.#newest.set(node, snapshot)
     const { answersAtOnce } = node.client.traits
-    const believed = live.ofNode(nodeId)
+    const held = this.#parts.endedProcesses.heldIn(nodeId, snapshot)
+    const ours = live.ofNode(nodeId)
+    const believed = held.size === 0 ? ours : ours.filter((one) => !held.has(runKey(one)))
     const result = reconcile(believed, snapshot, {
       absentSoFar: this.#absences,
       nodePollIntervalMs: answersAtOnce ? 0 : NODE_POLL_INTERVAL_MS,
@@ -110,18 +114,22 @@ export class Follower {
       if (absence !== undefined) this.#absences.set(one.key, absence)
       else if (this.#absences.delete(one.key)) this.#orphans.delete(one)
     }
-    fleet.setExternal(node, result.external)
+    const withJob = (job: SeenJob) => ({ ...job, heldOf: held.get(runKey(job)) })
+    const { pending, running } = result.external
+    fleet.setExternal(node, held.size === 0 ? result.external : { pending, running: running.map(withJob) })
     const twice = result.twice.map((key) => live.get(key)!)
     const seen = result.verdicts
       .filter((verdict) => verdict.kind !== 'missing')
       .filter(({ key, kind }) => kind !== 'accepted' || !this.#parts.stuck.isTakenBackAfter(live.get(key)!, snapshot))
-    const writing = live.moveAll(
-      seen.map((verdict) => {
+    const over = ours.filter((one) => held.has(runKey(one)) && one.state !== 'finishing')
+    const writing = live.moveAll([
+      ...over.map((one) => ({ one, ...HELD_OPEN })),
+      ...seen.map((verdict) => {
         const one = live.get(verdict.key)!
         const sendNotes = this.#parts.sender.sendNotesOf(one)
         return { one, ...moveFor(verdict, one, { sendNotes, atMs: clock.nowMs(), clock: node.status.clockEstimate }) }
       })
-    )
+    ])
     this.events.emit('listed', node)
     await writing
     for (const verdict of result.verdicts) {
@@ -319,6 +327,14 @@ export class Follower {
       evidence: { logBytes: sizeBytes, silentForMs: Math.round(nowMs - orphan.silentSinceMs) }
     })
   }
+}
+
+const HELD_OPEN: AttemptMove = {
+  from: UNFINISHED_STATES,
+  to: 'finishing',
+  kind: 'finishing',
+  text: 'The spider has ended; something that it started keeps the node’s process open. Reading its log',
+  evidence: { process: 'ended', listed: 'running' }
 }
 
 function moveFor(

@@ -7,6 +7,7 @@ import { mayRevive } from '../../job-rules/after-change.ts'
 import type { StoredJob } from '../../store/records.ts'
 import type { DispatchContext } from '../context.ts'
 import { textOfStep } from '../ending/cancel-ladder.ts'
+import type { EndedProcesses } from './ended-processes.ts'
 import type { LiveAttempt } from '../live-attempts.ts'
 
 type List = 'pending' | 'running' | 'finished'
@@ -43,6 +44,7 @@ const STATE_OF = { pending: 'accepted', running: 'running', finished: 'finishing
  */
 export class ReturnedRuns {
   readonly #context: DispatchContext
+  readonly #endedProcesses: Pick<EndedProcesses, 'hold'>
   readonly #follow: (one: LiveAttempt) => void
   /** Jobids that need no lookup, with their projects: external ones, and ours whose state is already known. */
   readonly #known = new WeakMap<FleetNode, Map<string, string>>()
@@ -54,8 +56,13 @@ export class ReturnedRuns {
   readonly #stopping = new Map<string, Map<string, Stopping>>()
 
   /** `follow` takes over an attempt that was found again. */
-  constructor(context: DispatchContext, follow: (one: LiveAttempt) => void) {
+  constructor(
+    context: DispatchContext,
+    endedProcesses: Pick<EndedProcesses, 'hold'>,
+    follow: (one: LiveAttempt) => void
+  ) {
     this.#context = context
+    this.#endedProcesses = endedProcesses
     this.#follow = follow
   }
 
@@ -90,7 +97,7 @@ export class ReturnedRuns {
       const attempts = await store.findAttemptsOnNode(node.stored.id, runs)
       for (const attempt of attempts) {
         const { job, list } = asked.get(attempt.jobid)!
-        if (isDoubtful(attempt, list)) await this.#judge(node, { attempt, job, list })
+        if (attempt.state === 'ended') await this.#judge(node, { attempt, job, list })
       }
       const ofThisNode = new Set(attempts.map(({ jobid }) => jobid))
       for (const seen of asked.values()) if (!ofThisNode.has(seen.job.jobid)) await this.#recordTaken(node, seen)
@@ -125,7 +132,10 @@ export class ReturnedRuns {
   async #judge(node: FleetNode, seen: Seen): Promise<void> {
     const { store } = this.#context
     const { attempt, list } = seen
-    const job = await store.getJob(attempt.jobId)
+    if (list === 'running' && (await this.#isHeldOpen(attempt))) {
+      return this.#endedProcesses.hold(node.stored.id, attempt, attempt.jobId)
+    }
+    const job = isDoubtful(attempt, list) ? await store.getJob(attempt.jobId) : null
     if (job === null) return
     const isProved = attempt.jobid.startsWith(attempt.jobId)
     if (isProved && (await this.#revive(node, seen, job))) return
@@ -216,10 +226,17 @@ export class ReturnedRuns {
         })
       } catch (error) {
         if (!(error instanceof NodeError)) throw error
+        if (error.refusal === 'process_ended') ofNode.delete(key)
         logger.warn({ jobId: stopping.attempt.jobId, error: error.message }, 'a returned run could not be stopped')
       }
     }
     if (ofNode.size === 0) this.#stopping.delete(node.stored.id)
+  }
+
+  /** Its process had ended when its end was recorded: there is nothing to stop. */
+  async #isHeldOpen({ jobId, number }: Attempt): Promise<boolean> {
+    const timeline = await this.#context.store.listTimeline(jobId)
+    return timeline.some(({ attemptNumber, evidence }) => attemptNumber === number && evidence['process'] === 'ended')
   }
 
   /** Whether this engine or an earlier one recorded that it was seen again. */

@@ -63,6 +63,7 @@ export class NodeBoard {
     const { stuck, sender } = this.#parts
     const { id, name, tags, mode, queueAhead, logsKept } = stored
     const { slots, isTrying } = status.capacity
+    const held = status.external.running.reduce((sum, { heldOf }) => sum + Number(heldOf !== undefined), 0)
     const used = slotsUsed(node, live.slotsUsedOn(id))
     const { client } = node
     const requestsMax = client.traits.answersAtOnce
@@ -76,6 +77,7 @@ export class NodeBoard {
       before.used === used &&
       before.slots === slots &&
       before.isTrying === isTrying &&
+      before.held === held &&
       before.roomMax === roomMax &&
       before.unavailable === unavailable &&
       before.name === name &&
@@ -87,7 +89,8 @@ export class NodeBoard {
       return false
     }
     const isChoosy = client.whyNotReady !== undefined
-    const after = { id, name, slots, isTrying, queueAhead, used, roomMax, tags, mode, unavailable, isChoosy, logsKept }
+    const room = { slots, isTrying, queueAhead, used, held, roomMax }
+    const after = { id, name, ...room, tags, mode, unavailable, isChoosy, logsKept }
     return this.index.put(after) || roomOn(after) > roomOn(before!)
   }
 

@@ -87,6 +87,7 @@ async function aRun(jobid: string, pid: number, limits: RunLimits | null = null)
     exit: null,
     supervised: true,
     problem: null,
+    isPrevented: false,
     checking: null,
     timer: null
   }

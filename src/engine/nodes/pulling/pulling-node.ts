@@ -20,6 +20,7 @@ import {
   type Snapshot
 } from '../node-client.ts'
 import { type NodeTraits, PULLING_TRAITS } from '../node-traits.ts'
+import { classifyRefusal } from '../scrapyd/refusals.ts'
 import { type ClaimFacts, type ClaimVerdict, isHeldByNode, judgeClaim } from './judge-claim.ts'
 import { type Command, Mailbox, type NumberedCommand, type Offer } from './mailbox.ts'
 import {
@@ -348,6 +349,7 @@ export class PullingNode implements NodeClient {
     const pending = this.#answers.get(id)
     this.#answers.delete(id)
     if (problem === undefined) pending?.resolve(answer)
+    else if (classifyRefusal(problem) === 'process_ended') pending?.reject(this.#refusal(problem, 'process_ended'))
     else pending?.reject(this.#error('http', `could not do it: ${showUnseen(problem)}`, 'unknown'))
   }
 

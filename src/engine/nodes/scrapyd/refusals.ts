@@ -9,6 +9,8 @@ const PARAMETERS = new Set(['project', 'spider', 'version', 'egg', 'job', 'jobid
  */
 export function classifyRefusal(message: string): RefusalKind {
   const text = message.trim()
+  // 1.5+, and our package: Twisted has reaped the process. ≤1.4 shows only the text of the exception, which has none.
+  if (text === '' || /^Process(ExitedAlready|LookupError):/.test(text)) return 'process_ended'
   // 1.5+
   if (isNamed(text, 'project ')) return 'unknown_project'
   if (isNamed(text, 'version ')) return 'unknown_version'

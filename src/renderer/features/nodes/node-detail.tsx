@@ -435,6 +435,9 @@ function LocalRuns({ runs }: Pick<Node, 'runs'>) {
   )
 }
 
+const HELD_OPEN =
+  'The spider has ended; something that it started keeps the node’s process open, and its slot taken. End it on the node.'
+
 function Runs({ node }: { node: Node }) {
   return (
     <section data-stale={isStale(node) || undefined} className={classes.runs}>
@@ -449,8 +452,10 @@ function Runs({ node }: { node: Node }) {
                 {run.project}/{run.spider}
               </Link>
             )}
-            <span className="dim">
-              {run.state === 'starting' ? (
+            <span className="dim" title={run.isHeldOpen ? HELD_OPEN : undefined}>
+              {run.isHeldOpen ? (
+                'ended, held open'
+              ) : run.state === 'starting' ? (
                 'starting'
               ) : (
                 // The node is silent: the clock stops at its last response.

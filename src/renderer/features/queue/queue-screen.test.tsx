@@ -31,7 +31,9 @@ it('never says that more slots are in use than there are: what is beyond them wa
   app = renderApp(engine, '/queue')
   const { slotsTotal, slotsUsed } = (await engine.client.system.status()).figures
   const over = `+${slotsUsed - slotsTotal}`
-  await screen.findByText((text) => text.includes(`${slotsTotal} of ${slotsTotal} slots in use, ${over} queued on nodes`))
+  await screen.findByText((text) =>
+    text.includes(`${slotsTotal} of ${slotsTotal} slots in use, ${over} queued on nodes`)
+  )
 })
 
 it('applies a changed limit only once it is saved, and Undo restores the previous ones', async () => {
