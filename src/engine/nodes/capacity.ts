@@ -86,8 +86,8 @@ export function learnFromCounters(before: SlotsBelief, seen: CountersSeen): Slot
 }
 
 /**
- * How many jobs a node runs at once: set, else as it reports, else as many as it has shown, and whether another is to be
- * tried.
+ * How many jobs a node runs at once: set, else as it reports, else as many as it has shown; and whether another is to
+ * be tried.
  */
 export function planCapacity(evidence: {
   setSlots: number | null
@@ -107,7 +107,8 @@ export function planCapacity(evidence: {
     return { ...known, isTrying, source: 'learned', text: isTrying ? `${proved}; trying another` : proved }
   }
   if (belief.mostRan === 0) {
-    return { ...known, source: 'default', text: 'not known, because Scrapyd does not report it; trying one job first' }
+    const text = 'not known, because Scrapyd does not report it; trying one job first'
+    return { ...known, source: 'default', text }
   }
   const text = belief.mostRan === 1 ? 'learned: one job ran' : `learned: ${belief.mostRan} ran at once`
   return { ...known, isTrying: true, source: 'learned', text: `${text}; trying another` }

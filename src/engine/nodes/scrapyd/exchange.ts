@@ -84,7 +84,7 @@ function refusal(connection: Connection, endpoint: string, message: unknown): No
   const nodeMessage = (typeof message === 'string' ? message : '').slice(-16_000)
   const lastLine = nodeMessage.trim().split('\n').at(-1) ?? ''
   const text = `Node ${connection.label} refused ${endpoint}: ${showUnseen(lastLine.slice(0, 500)) || 'no reason given'}`
-  const kind = typeof message === 'string' ? classifyRefusal(nodeMessage) : 'other'
+  const kind = typeof message === 'string' ? classifyRefusal(nodeMessage, endpoint) : 'other'
   return new NodeError('refused', text, { delivered: 'no', nodeMessage, refusal: kind })
 }
 

@@ -31,9 +31,15 @@ test.each([
   ["'project'", 'other'],
   ["b'egg'", 'other'],
   ['', 'other'],
-  ["priority is invalid: could not convert string to float: b'x'", 'other']
+  ["priority is invalid: could not convert string to float: b'x'", 'other'],
+  ['ProcessExitedAlready: ', 'process_ended'],
+  ['ProcessLookupError: it has ended', 'process_ended']
 ])('%j means %s', (message, kind) => {
   expect(classifyRefusal(message)).toBe(kind)
+})
+
+test('no words at all mean that there is no process only if they answer a signal', () => {
+  expect([classifyRefusal('', 'cancel.json'), classifyRefusal('', 'schedule.json')]).toEqual(['process_ended', 'other'])
 })
 
 test('any text is classified, long ones in little time', () => {

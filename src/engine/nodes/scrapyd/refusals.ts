@@ -5,12 +5,14 @@ const PARAMETERS = new Set(['project', 'spider', 'version', 'egg', 'job', 'jobid
 
 /**
  * Classifies a node's error message, for all versions. The only place that depends on the wording (scrapyd-protocol.md,
- * 3.2 and 3.3). `bad_egg`: no node will ever run it. `import_failed`: another node's Python may have what is missing.
+ * 3.2 and 3.3). `what`: what it refused. `bad_egg`: no node will ever run it. `import_failed`: another node's Python
+ * may have what is missing.
  */
-export function classifyRefusal(message: string): RefusalKind {
+export function classifyRefusal(message: string, what = ''): RefusalKind {
   const text = message.trim()
   // 1.5+, and our package: Twisted has reaped the process. ≤1.4 shows only the text of the exception, which has none.
-  if (text === '' || /^Process(ExitedAlready|LookupError):/.test(text)) return 'process_ended'
+  if (/^Process(ExitedAlready|LookupError):/.test(text) || (text === '' && what === 'cancel.json'))
+    return 'process_ended'
   // 1.5+
   if (isNamed(text, 'project ')) return 'unknown_project'
   if (isNamed(text, 'version ')) return 'unknown_version'
