@@ -66,11 +66,73 @@ def run(launch):
     # crawl SPIDER -s NAME=VALUE ... -a NAME=VALUE ...: every second word is a value.
     words = enumerate(launch["arguments"])
     sys.argv = ["scrapy"] + [Plain(word) if at % 2 and word.startswith("-") else word for at, word in words]
+    take_away(launch.get("isWithoutFiles", False))
+    if "feed" in launch:
+        add_feed(launch["feed"]["url"], launch["feed"]["asked"], launch["logFile"])
     if "HTTPCACHE_ENABLED=True" in launch["arguments"]:
         give_data_a_place()
     from scrapy.cmdline import execute
 
     execute()
+
+
+def take_away(are_files=False):
+    """What Scrapy has by default and a run has not: the server that executes the code of whoever reads its token, and, for
+    those who may not choose code, what reads the files of this machine, or elsewhere with its credentials."""
+    from scrapy.settings import default_settings
+
+    # A project that wants it names the extension and switches it on.
+    default_settings.REMOTE_CONTROL_ENABLED = False
+    default_settings.EXTENSIONS_BASE.pop("scrapy.extensions.remote_control.RemoteControl", None)
+    if are_files:
+        for scheme in ("file", "s3", "ftp"):
+            default_settings.DOWNLOAD_HANDLERS_BASE.pop(scheme, None)
+
+
+def add_feed(url, asked, log_file):
+    """Adds our feed to those of the project, or of the job (`asked`), where Scrapyd has only its own."""
+    from scrapy.extensions import feedexport
+    from scrapy.settings import default_settings
+
+    if not hasattr(default_settings, "FEEDS"):
+        return  # Scrapy before 2.1.
+    default_settings.FEEDS = {url: {"format": "jsonlines"}}
+    at = next(at for at, word in enumerate(sys.argv) if word.startswith("FEEDS={") and sys.argv[at - 1] == "-s")
+    sys.argv[at] = Shown(sys.argv[at])
+    # Without a setting of the job, the same as another word.
+    sys.argv[at].meant = ["LOG_FILE", log_file] if asked is None else ["FEEDS", asked]
+    begin = feedexport.FeedExporter.__init__
+
+    def begin_with_ours(self, crawler):
+        settings = crawler.settings
+        ours = {"format": "jsonlines"}
+        if settings.getint("FEED_EXPORT_BATCH_ITEM_COUNT"):
+            ours["batch_item_count"] = 0
+        own = settings.getdict("FEEDS")
+        own.pop(url, None)
+        # Ours first: Scrapy goes no further where one cannot be opened.
+        set_finally(settings, FEEDS={url: ours, **own})
+        try:
+            begin(self, crawler)
+        except Exception:
+            if not own and not settings["FEED_URI"]:
+                raise
+            import logging
+
+            text = "The project's own feeds cannot be used, see above: the items are stored by Scrapdeck alone."
+            logging.getLogger("scrapy.extensions.feedexport").error(text)
+            set_finally(settings, FEEDS={url: ours}, FEED_URI=None)
+            begin(self, crawler)
+
+    feedexport.FeedExporter.__init__ = begin_with_ours
+
+
+def set_finally(settings, **values):
+    """Sets them although the crawl has begun."""
+    settings.frozen, before = False, settings.frozen
+    for name, value in values.items():
+        settings.set(name, value, priority=max(40, settings.getpriority(name) or 0))
+    settings.frozen = before
 
 
 def give_data_a_place():
@@ -153,6 +215,13 @@ class Plain(str):
     def __getitem__(self, index):
         # argparse only looks at the first character.
         return "." if index == 0 else super().__getitem__(index)
+
+
+class Shown(str):
+    """A NAME=VALUE of the command line that is shown as with Scrapyd, and says something else to Scrapy."""
+
+    def split(self, *_):
+        return self.meant
 
 
 def hold_to(limits):

@@ -514,7 +514,7 @@ def read_modules(path, watched):
         with open(path, encoding="utf-8") as file:
             content = json.load(file)
         if content["watched"] == watched:
-            return content["modules"], content["excluded"]
+            return content["imported"], content["excluded"]
     except (OSError, ValueError, KeyError, TypeError):
         pass
     return None, []
@@ -524,7 +524,8 @@ def write_modules(path, watched, names, excluded):
     os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
     temporary = "%s.%d" % (path, os.getpid())
     with open(temporary, "w", encoding="utf-8") as file:
-        json.dump({"watched": watched, "modules": names, "excluded": excluded}, file)
+        # Earlier versions wrote "modules", with those of an extension that runs no longer have (crawl.take_away).
+        json.dump({"watched": watched, "imported": names, "excluded": excluded}, file)
     os.replace(temporary, path)
 
 
@@ -687,6 +688,7 @@ def dry_crawl(directory):
     sys.argv = ["scrapy", "crawl", "dry", "-s", "LOG_FILE=%s/log" % directory, "-s", "FEEDS=" + feeds, "-a", "_job=dry"]
     from scrapy.cmdline import execute
 
+    crawl.take_away()
     try:
         execute()
     except SystemExit as end:

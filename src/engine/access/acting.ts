@@ -10,7 +10,7 @@ import {
   requirePermissionOnNode
 } from './principal.ts'
 import { areSeen, permissionsIn, permissionsOnNode, type Rights } from './rights.ts'
-import { codeIn } from './run-rights.ts'
+import { codeIn, WITHOUT_FILES } from './run-rights.ts'
 
 interface Acting {
   principal: Principal | null
@@ -68,18 +68,20 @@ export function addToAudit(facts: Readonly<Record<string, unknown>>): void {
 }
 
 /**
- * Throws ROLE_REQUIRED if whoever acts may run spiders, but not other code on their nodes (run-rights.ts). Defaults of
- * a project need a permission of their own, and so are not asked about.
+ * The order, or the template of orders, as whoever acts may give it. For those who may run spiders, but not other code on
+ * their nodes (run-rights.ts): without the capability to read files there, which it is stored with, so that schedules,
+ * chains, retries and backfills keep to it; throws ROLE_REQUIRED if it names code. Defaults of a project need a
+ * permission of their own, and so are not asked about.
  */
-export function refuseCodeInRun(
-  given: Parameters<typeof codeIn>[0] & { project: ProjectName },
+export function asActorMayRun<Given extends Parameters<typeof codeIn>[0] & { project: ProjectName }>(
+  given: Given,
   options: { isCrawl?: boolean } = {}
-): void {
+): Given {
   const principal = acting.getStore()?.principal
-  if (principal == null) return
-  if (includes(permissionsIn(principal.rights, given.project) ?? NONE, CODE)) return
+  if (principal == null) return given
+  if (includes(permissionsIn(principal.rights, given.project) ?? NONE, CODE)) return given
   const code = codeIn(given, options)
-  if (code === null) return
+  if (code === null) return { ...given, settings: { ...given.settings, ...WITHOUT_FILES } }
   const { name } = principal
   throw new ScrapdeckError(
     'ROLE_REQUIRED',

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { Role } from '../../shared/roles.ts'
-import { actAs, byWhom, refuseCodeInRun } from './acting.ts'
+import { actAs, asActorMayRun, byWhom } from './acting.ts'
 import { OWNER } from './principal.ts'
 import type { ProjectName } from '../../shared/contract/index.ts'
 import { builtInRights } from '../testing/built-in-rights.ts'
@@ -13,7 +13,7 @@ const as = (role: Role) => ({
 const attempt = (role: Role, given: Parameters<typeof codeIn>[0]) =>
   actAs(as(role), () => {
     try {
-      refuseCodeInRun({ ...given, project })
+      asActorMayRun({ ...given, project })
       return null
     } catch (error) {
       return (error as { code: string; message: string }).message
@@ -55,7 +55,7 @@ describe('an operator', () => {
 })
 
 it('what nobody asks for is not refused, and not said to be by somebody', () => {
-  expect(() => refuseCodeInRun({ project, env: { A: '1' } })).not.toThrow()
+  expect(() => asActorMayRun({ project, env: { A: '1' } })).not.toThrow()
   expect([byWhom(), actAs(OWNER, byWhom), actAs(as('viewer'), byWhom)]).toEqual(['', '', ' by anna'])
   expect(actAs(as('viewer'), () => actAs(null, byWhom))).toBe('')
 })

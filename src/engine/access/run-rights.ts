@@ -25,18 +25,34 @@ const OF_CRAWLS = new Set(['HTTPCACHE_ENABLED', 'HTTPCACHE_EXPIRATION_SECS'])
 
 const RUNS_CODE = 'can make a run execute other code'
 
+/**
+ * A run without the capability to read what its node can: Scrapy has no handler for `file:`, `s3:` and `ftp:`, however an
+ * address is spelled. The project's own DOWNLOAD_HANDLERS go over these, and so stay.
+ */
+export const WITHOUT_FILES = {
+  DOWNLOAD_HANDLERS_BASE: JSON.stringify({
+    data: 'scrapy.core.downloader.handlers.datauri.DataURIDownloadHandler',
+    http: 'scrapy.core.downloader.handlers.http11.HTTP11DownloadHandler',
+    https: 'scrapy.core.downloader.handlers.http11.HTTP11DownloadHandler'
+  })
+}
+
+/** Whether these settings are of a run without that capability. */
+export const isWithoutFiles = (settings: Readonly<Record<string, string>>): boolean =>
+  settings.DOWNLOAD_HANDLERS_BASE === WITHOUT_FILES.DOWNLOAD_HANDLERS_BASE
+
 interface Given {
   settings?: Record<string, string> | undefined
+  secretNames?: readonly string[] | undefined
   env?: Record<string, string> | undefined
   args?: Record<string, string> | undefined
   argSets?: Record<string, string>[] | undefined
   matrix?: Record<string, string[]> | undefined
 }
 
-/** Scrapy reads `file:` addresses like pages, as the user that it runs as: on a local node, the data directory too. */
+/** Refused at once as a courtesy: what is spelled otherwise finds no handler in the run (WITHOUT_FILES). */
 const FILE_ADDRESS = /(?:^|[\s"'[(,;=|])file:/i
-/** What else Scrapy downloads (`s3:`, `data:`) it takes with credentials of its node, or from the address itself. */
-const CRAWLED = /^(?:https?|ftp):/i
+const CRAWLED = /^https?:/i
 const SCHEME = /^\s*[a-z][a-z0-9+.-]*:/i
 
 function isLocalAddress(name: string, value: string): boolean {
@@ -60,7 +76,7 @@ function fileIn({ args = {}, argSets = [], matrix = {} }: Given): string | null 
   for (const values of [args, ...argSets, matrix]) {
     for (const [name, value] of Object.entries(values)) {
       if ([value].flat().some((text) => isLocalAddress(name, text)))
-        return `The address in the argument ${name} can make a run read files of its node`
+        return `The address in the argument ${name}, which is not http: or https:, can make a run read files of its node`
     }
   }
   return null
@@ -71,9 +87,13 @@ function fileIn({ args = {}, argSets = [], matrix = {} }: Given): string | null 
  * and how, as the beginning of a sentence; null: nothing.
  */
 export function codeIn(given: Given, { isCrawl = false } = {}): string | null {
-  const { settings = {}, env = {} } = given
+  const { settings = {}, env = {}, secretNames = [] } = given
   const variable = Object.keys(env)[0]
   if (variable !== undefined) return `The environment variable ${variable} ${RUNS_CODE}`
-  const setting = Object.keys(settings).find((name) => !HARMLESS.has(name) && !(isCrawl && OF_CRAWLS.has(name)))
+  const isOurs = (name: string) =>
+    (name in WITHOUT_FILES && isWithoutFiles(settings)) || (isCrawl && OF_CRAWLS.has(name))
+  const setting =
+    Object.keys(settings).find((name) => !HARMLESS.has(name) && !isOurs(name)) ??
+    secretNames.find((name) => name in WITHOUT_FILES)
   return setting === undefined ? fileIn(given) : `The setting ${setting} ${RUNS_CODE}`
 }

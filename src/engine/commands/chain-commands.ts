@@ -13,8 +13,8 @@ export interface ChainCommandsParts {
   secretBox: Pick<SecretBox, 'seal'>
   clock: Clock
   random: Random
-  /** Checks a template independently of what is deployed; throws BAD_INPUT, ARGUMENT_RESERVED, NODE_NOT_FOUND. */
-  checkTemplate: (template: ChainSettings['run'], name: string) => Promise<void>
+  /** As checkTemplate; rejects with BAD_INPUT, ARGUMENT_RESERVED, NODE_NOT_FOUND. */
+  checkTemplate: (template: ChainSettings['run'], name: string) => Promise<ChainSettings['run']>
   onChange: () => Promise<void>
 }
 
@@ -51,10 +51,10 @@ export class ChainCommands {
   async #put(id: ChainId, settings: ChainSettings, before: StoredChain | null, createdAtMs: number): Promise<Chain> {
     const { store, secretBox, checkTemplate, onChange } = this.#parts
     const { name, enabled, project, spider, on } = settings
-    await checkTemplate(settings.run, name)
+    const allowed = await checkTemplate(settings.run, name)
     // Secrets stay in their project: whoever may run spiders of another is not to get them there.
     const kept = before?.settings.run.project === settings.run.project ? before.settings.run : null
-    const run = await sealTemplate(settings.run, kept, secretBox)
+    const run = await sealTemplate(allowed, kept, secretBox)
     await store.putChain({ id, settings: { name, enabled, project, spider, on, run }, createdAtMs })
     await onChange()
     const stored = await this.#find(id)

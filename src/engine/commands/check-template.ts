@@ -2,13 +2,13 @@ import { problemOfText } from '../../shared/calendar/index.ts'
 import type { RunTemplate } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { problemOfLimits } from '../../shared/run-limits.ts'
-import { refuseCodeInRun, refuseHighPriority } from '../access/acting.ts'
+import { asActorMayRun, refuseHighPriority } from '../access/acting.ts'
 import type { Fleet } from '../nodes/fleet.ts'
 import { problemOfShownName, showUnseen } from '../../shared/unseen.ts'
 import { checkArguments, checkNames, checkNode } from './prepare-jobs.ts'
 
 /**
- * Checks a template independently of what is deployed: throws BAD_INPUT, ARGUMENT_RESERVED, NODE_NOT_FOUND, or
+ * The template as whoever acts may give it, checked independently of what is deployed: throws BAD_INPUT, ARGUMENT_RESERVED, NODE_NOT_FOUND, or
  * ROLE_REQUIRED if whoever acts may not run other code, or before the jobs of others. Project
  * and spiders may be missing, because a fleet file is applied before the first egg is deployed.
  */
@@ -16,10 +16,10 @@ export function checkTemplate(
   template: RunTemplate,
   place: 'schedule' | 'chain' | 'crawl',
   fleet: Pick<Fleet, 'get'>
-): void {
-  refuseCodeInRun(template, { isCrawl: place === 'crawl' })
+): RunTemplate {
+  const allowed = asActorMayRun(template, { isCrawl: place === 'crawl' })
   refuseHighPriority(template.priority)
-  const { settings, args, argSets, matrix, secretNames, limits, nodeId } = template
+  const { settings, args, argSets, matrix, secretNames, limits, nodeId } = allowed
   for (const name of [template.project, ...template.spiders, ...(template.userId == null ? [] : [template.userId])]) {
     const problem = problemOfShownName(name)
     if (problem !== null) throw new ScrapdeckError('BAD_INPUT', `The name "${showUnseen(name)}" ${problem}`)
@@ -38,4 +38,5 @@ export function checkTemplate(
   const problem = problemOfLimits(limits)
   if (problem !== null) throw new ScrapdeckError('BAD_INPUT', problem)
   if (nodeId !== null) checkNode(nodeId, fleet)
+  return allowed
 }

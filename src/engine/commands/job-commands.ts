@@ -1,5 +1,5 @@
 import pLimit from 'p-limit'
-import { actorMayGoFirst, byWhom, refuseCodeInRun, refuseHighPriority } from '../access/acting.ts'
+import { actorMayGoFirst, asActorMayRun, byWhom, refuseHighPriority } from '../access/acting.ts'
 import type { Job, JobId, Placement, QueuePlace, RunInput, RunItem } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import type { Dispatch } from '../dispatch/dispatch.ts'
@@ -184,11 +184,11 @@ export class JobCommands {
     return this.#parts.dispatch.runElsewhere(ids)
   }
 
-  async #enqueue(items: RunItem[], origin: Origin): Promise<{ jobs: NewJob[]; ids: JobId[] }> {
-    for (const item of items) {
-      refuseCodeInRun(item, { isCrawl: origin.source === 'crawl' })
+  async #enqueue(ordered: RunItem[], origin: Origin): Promise<{ jobs: NewJob[]; ids: JobId[] }> {
+    const items = ordered.map((item) => {
       refuseHighPriority(item.priority)
-    }
+      return asActorMayRun(item, { isCrawl: origin.source === 'crawl' })
+    })
     const jobs = await prepareJobs(items, origin, this.#parts)
     const ids = await this.#parts.store.enqueueJobs(jobs)
     this.#parts.dispatch.wake()

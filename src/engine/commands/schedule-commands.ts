@@ -67,10 +67,10 @@ export class ScheduleCommands {
    * Rejects with BAD_INPUT, ARGUMENT_RESERVED, NODE_NOT_FOUND or SCHEDULE_NAME_TAKEN.
    */
   async create(
-    settings: ScheduleSettings,
+    given: ScheduleSettings,
     { crawl, namesake = 'refuse' }: { crawl?: CrawlOrigin; namesake?: 'refuse' | 'replace' | 'allow' } = {}
   ): Promise<Schedule> {
-    await this.#check(settings, crawl)
+    const settings = await this.#check(given, crawl)
     return this.#naming(async () => {
       const namesakes = namesake === 'allow' ? [] : await this.#namedAs(settings.name, null)
       const [first] = namesakes
@@ -110,8 +110,8 @@ export class ScheduleCommands {
    * Replaces all settings; secret values that are sent back masked are kept. Rejects as create, and with
    * SCHEDULE_NOT_FOUND, or CHANGED_MEANWHILE if its revision is no longer this one.
    */
-  async update(id: ScheduleId, settings: ScheduleSettings, revision?: number, crawl?: CrawlOrigin): Promise<Schedule> {
-    await this.#check(settings, crawl)
+  async update(id: ScheduleId, given: ScheduleSettings, revision?: number, crawl?: CrawlOrigin): Promise<Schedule> {
+    const settings = await this.#check(given, crawl)
     return this.#naming(async () => {
       const { name } = (await this.#parts.reads.require(id)).settings
       // Schedules that already share a name can be edited.
@@ -198,14 +198,18 @@ export class ScheduleCommands {
     return schedules.filter(({ id }) => id !== except)
   }
 
-  async #check(settings: ScheduleSettings, crawl: CrawlOrigin | undefined): Promise<void> {
-    checkTiming(settings)
+  /** The settings as whoever acts may store them. */
+  async #check(given: ScheduleSettings, crawl: CrawlOrigin | undefined): Promise<ScheduleSettings> {
+    checkTiming(given)
     const breathe = breather(this.#parts.clock)
-    for (const template of settings.jobs) {
-      checkTemplate(template, crawl === undefined ? 'schedule' : 'crawl', this.#parts.fleet)
+    const jobs: RunTemplate[] = []
+    for (const template of given.jobs) {
+      jobs.push(checkTemplate(template, crawl === undefined ? 'schedule' : 'crawl', this.#parts.fleet))
       await breathe()
     }
+    const settings = { ...given, jobs }
     await checkTemplates(settings, settings.zone, this.#parts.clock)
+    return settings
   }
 
   async #seal(settings: ScheduleSettings, before: ScheduleSettings | null): Promise<ScheduleSettings> {

@@ -2,6 +2,7 @@ import type { Attempt, RunItem, RunTemplate } from '../../shared/contract/index.
 import { isScrapdeckError } from '../../shared/errors.ts'
 import type { Clock, Timer } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
+import { isWithoutFiles, WITHOUT_FILES } from '../access/run-rights.ts'
 import type { ChainAnswer, DueChain, NewJob, StoredChain, StoredJob } from '../store/records.ts'
 import type {
   AttemptReader,
@@ -138,7 +139,11 @@ export class ChainRunner {
     const answer = { ...due, atMs: clock.nowMs() }
     try {
       requireSpiders(chain.settings.run)
-      const template = await openTemplate(chain.settings.run)
+      const opened = await openTemplate(chain.settings.run)
+      // Its statistics can become arguments: what they say, whoever ordered it chose.
+      const template = isWithoutFiles(job.settings)
+        ? { ...opened, settings: { ...opened.settings, ...WITHOUT_FILES } }
+        : opened
       const { items, bytes } = await expand(template, await this.#factsOf(chain, job, answer.atMs))
       const jobs = (await prepare(items)).map((made) => withReason(made, chain, job))
       return { answer: { ...answer, jobs, problem: null }, weight: weightOf({ jobs: jobs.length, bytes }) }

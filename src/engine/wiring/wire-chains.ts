@@ -25,8 +25,9 @@ export function wireChains(base: Base, preparing: PrepareJobsParts, wakeDispatch
   const commands = new ChainCommands({
     ...base,
     async checkTemplate(template, name) {
-      checkTemplate(template, 'chain', preparing.fleet)
-      await checkTemplates({ name, jobs: [template] }, 'UTC', base.clock)
+      const allowed = checkTemplate(template, 'chain', preparing.fleet)
+      await checkTemplates({ name, jobs: [allowed] }, 'UTC', base.clock)
+      return allowed
     },
     async onChange() {
       events.emit('changed')

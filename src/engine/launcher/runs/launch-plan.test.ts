@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { aProjectName, aVersionName } from '../../../shared/testing/ids.ts'
+import { WITHOUT_FILES } from '../../access/run-rights.ts'
 import { itemsFileOf, needsOwnPython, planLaunch, type RunDirectories } from './launch-plan.ts'
 import type { RunSpec } from './run-directory.ts'
 
@@ -45,6 +46,7 @@ test('a run is planned as Scrapyd 1.6 does: its own settings in the place of the
     logFile: '/data/logs/my shop/prices/j-1.log',
     directories: ['/data/logs/my shop/prices', '/data/items/my shop/prices', '/data/work/my shop'],
     secrets: ['hush'],
+    feed: { url: 'file:///data/items/my%20shop/prices/j-1.jl', asked: null },
     resourceLimits: null
   })
 })
@@ -72,6 +74,19 @@ test('no feed without an items directory; JOBDIR where there is one for it', () 
     ...['-s', 'LOG_FILE=/data/logs/my shop/prices/j-1.log', '-a', '_job=j-1', '-a', '_version=1.0']
   ])
   expect(plan.directories).toEqual(['/data/logs/my shop/prices', '/data/work/my shop'])
+})
+
+test("a job's own feeds go beside ours, which stands in the arguments as with Scrapyd", () => {
+  const plan = aPlan({ settings: { FEEDS: '{"own.json": {}}' }, args: {} })
+  expect(plan.feed).toEqual({ url: 'file:///data/items/my%20shop/prices/j-1.jl', asked: '{"own.json": {}}' })
+  expect(plan.arguments[3]).toMatch(/^FEEDS=\{"file:/)
+})
+
+test('a run without the capability to read files has it as a mark, and not in its arguments', () => {
+  const plan = aPlan({ settings: { ...WITHOUT_FILES }, args: {} })
+  expect([plan.isWithoutFiles, plan.arguments.join()]).toEqual([true, expect.not.stringContaining('HANDLERS')])
+  const chosen = aPlan({ settings: { DOWNLOAD_HANDLERS_BASE: '{}' }, args: {} })
+  expect([chosen.isWithoutFiles, chosen.arguments[3]]).toEqual([undefined, 'DOWNLOAD_HANDLERS_BASE={}'])
 })
 
 test.each([

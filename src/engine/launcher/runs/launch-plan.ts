@@ -2,6 +2,7 @@ import { dirname, join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { ProjectName } from '../../../shared/contract/index.ts'
 import { secretValues } from '../../../shared/secret-values.ts'
+import { isWithoutFiles } from '../../access/run-rights.ts'
 import { type ResourceLimits, resourceLimitsOf } from './limits.ts'
 import type { RunSpec } from './run-directory.ts'
 
@@ -48,6 +49,10 @@ export interface LaunchPlan {
   directories: string[]
   /** Values to mask in logs. */
   secrets: string[]
+  /** Our feed, which stands in the arguments as with Scrapyd, and the job's own setting FEEDS. */
+  feed?: { url: string; asked: string | null }
+  /** Scrapy gets no handlers for `file:`, `s3:` and `ftp:` (access/run-rights.ts). */
+  isWithoutFiles?: true
   resourceLimits: ResourceLimits | null
   /** How its spider is kept apart; absent: it runs as we do. */
   apart?: ApartPlan
@@ -67,6 +72,8 @@ export function planLaunch(
   const logFile = logFileOf(directories.logsDirectory, spec)
   const feed = feedOf(directories.itemsDirectory, spec)
   const settings: Record<string, string> = { ...spec.settings, LOG_FILE: logFile }
+  // As the flag, which leaves the handlers that this Scrapy has for http: in each kind of crawl.
+  if (isWithoutFiles(spec.settings)) delete settings.DOWNLOAD_HANDLERS_BASE
   if (feed !== null) settings.FEEDS = `{${asciiJson(feed.url)}: {"format": "jsonlines"}}`
   const jobs = jobDirectoryOf(directories.jobsDirectory, spec)
   if (jobs !== null) settings.JOBDIR = jobs
@@ -95,6 +102,8 @@ export function planLaunch(
     logFile,
     directories: [dirname(logFile), ...(feed?.file ? [dirname(feed.file)] : []), workingDirectory],
     secrets: secretValues(spec),
+    ...(feed !== null && { feed: { url: feed.url, asked: spec.settings.FEEDS ?? null } }),
+    ...(isWithoutFiles(spec.settings) && { isWithoutFiles: true as const }),
     resourceLimits: resourceLimitsOf(spec.limits)
   }
 }
