@@ -77,8 +77,8 @@ def run(launch):
 
 
 def take_away(are_files=False):
-    """What Scrapy has by default and a run has not: the server that executes the code of whoever reads its token, and, for
-    those who may not choose code, what reads the files of this machine, or elsewhere with its credentials."""
+    """Takes from Scrapy's defaults the server that executes the code of those who read its token, and, for orders of
+    users who may not choose code, what reads the files of this machine, or elsewhere with its credentials."""
     from scrapy.settings import default_settings
 
     # A project that wants it names the extension and switches it on.

@@ -1,4 +1,3 @@
-import { createRouterClient } from '@orpc/server'
 import { expect, it } from 'vitest'
 import { WITHOUT_FILES } from '../engine/access/run-rights.ts'
 import { branded } from '../shared/testing/ids.ts'
@@ -19,14 +18,12 @@ async function open() {
   return { ...opened, settingsOf, newest, later }
 }
 
-it('whatever an operator orders runs without the capability to read files, by whichever door', async () => {
-  const { engine, principal, limited, settingsOf, newest } = await open()
-  const scrapyd = createRouterClient(await engine.router(), { context: { principal, source: 'scrapyd' } })
+it('whatever an operator orders runs without the capability to read files, once or as an order of a crawl', async () => {
+  const { limited, settingsOf, newest } = await open()
   const { ids } = await limited.jobs.runMany({ jobs: [{ project: 'shop', spider: 'x', args: SPELLED }] })
   const urls = { project: 'shop', spider: 'x', start_urls: ['\u0001fi\nle:///etc/passwd'], params: { depth: 1 } }
   for (const id of [
     (await limited.jobs.run({ ...RUN, settings: { DOWNLOAD_DELAY: '1' } })).jobs[0]!.id,
-    (await scrapyd.jobs.run(RUN)).jobs[0]!.id,
     ids[0]!,
     String((await limited.crawl(urls)).body.job_id)
   ]) {
@@ -114,7 +111,7 @@ it('a retry keeps to it, whoever asked for it, and the node gets it with the job
   expect(await settingsOf(again!.id)).toEqual(WITHOUT_FILES)
 })
 
-it.each([
+it.each<{ settings?: Record<string, string>; secretNames?: string[] }>([
   { settings: { DOWNLOAD_HANDLERS_BASE: '{"file": "scrapy.core.downloader.handlers.file.FileDownloadHandler"}' } },
   { settings: { DOWNLOAD_HANDLERS: '{"file": "scrapy.core.downloader.handlers.file.FileDownloadHandler"}' } },
   { secretNames: ['DOWNLOAD_HANDLERS_BASE'] },

@@ -68,10 +68,10 @@ export function addToAudit(facts: Readonly<Record<string, unknown>>): void {
 }
 
 /**
- * The order, or the template of orders, as whoever acts may give it. For those who may run spiders, but not other code on
- * their nodes (run-rights.ts): without the capability to read files there, which it is stored with, so that schedules,
- * chains, retries and backfills keep to it; throws ROLE_REQUIRED if it names code. Defaults of a project need a
- * permission of their own, and so are not asked about.
+ * Returns the order, or the template of orders, as the actor may give it. Without the permission to choose code, it
+ * gets the setting that takes the files of its node from the run (run-rights.ts). It is stored with that, so
+ * schedules, chains, retries and backfills keep it. Throws ROLE_REQUIRED if it names code. Defaults of a project need a permission
+ * of their own, so this does not check them.
  */
 export function asActorMayRun<Given extends Parameters<typeof codeIn>[0] & { project: ProjectName }>(
   given: Given,

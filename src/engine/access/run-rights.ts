@@ -26,8 +26,8 @@ const OF_CRAWLS = new Set(['HTTPCACHE_ENABLED', 'HTTPCACHE_EXPIRATION_SECS'])
 const RUNS_CODE = 'can make a run execute other code'
 
 /**
- * A run without the capability to read what its node can: Scrapy has no handler for `file:`, `s3:` and `ftp:`, however an
- * address is spelled. The project's own DOWNLOAD_HANDLERS go over these, and so stay.
+ * Takes from a run the capability to read what its node can: Scrapy then has no handler for `file:`, `s3:` and `ftp:`,
+ * however an address is spelled. Scrapy merges the project's own DOWNLOAD_HANDLERS over these, so they stay.
  */
 export const WITHOUT_FILES = {
   DOWNLOAD_HANDLERS_BASE: JSON.stringify({
@@ -50,7 +50,7 @@ interface Given {
   matrix?: Record<string, string[]> | undefined
 }
 
-/** Refused at once as a courtesy: what is spelled otherwise finds no handler in the run (WITHOUT_FILES). */
+/** Refused at once as a courtesy: another spelling finds no handler in the run (WITHOUT_FILES). */
 const FILE_ADDRESS = /(?:^|[\s"'[(,;=|])file:/i
 const CRAWLED = /^https?:/i
 const SCHEME = /^\s*[a-z][a-z0-9+.-]*:/i

@@ -8,9 +8,9 @@ import { problemOfShownName, showUnseen } from '../../shared/unseen.ts'
 import { checkArguments, checkNames, checkNode } from './prepare-jobs.ts'
 
 /**
- * The template as whoever acts may give it, checked independently of what is deployed: throws BAD_INPUT, ARGUMENT_RESERVED, NODE_NOT_FOUND, or
- * ROLE_REQUIRED if whoever acts may not run other code, or before the jobs of others. Project
- * and spiders may be missing, because a fleet file is applied before the first egg is deployed.
+ * Returns the template as the actor may store it. Checks it independently of what is deployed: throws BAD_INPUT,
+ * ARGUMENT_RESERVED, NODE_NOT_FOUND, or ROLE_REQUIRED if the actor may not run other code, or before the jobs of
+ * others. Project and spiders may be missing, because a fleet file is applied before the first egg is deployed.
  */
 export function checkTemplate(
   template: RunTemplate,

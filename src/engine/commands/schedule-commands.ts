@@ -198,7 +198,7 @@ export class ScheduleCommands {
     return schedules.filter(({ id }) => id !== except)
   }
 
-  /** The settings as whoever acts may store them. */
+  /** Returns the settings as the actor may store them. */
   async #check(given: ScheduleSettings, crawl: CrawlOrigin | undefined): Promise<ScheduleSettings> {
     checkTiming(given)
     const breathe = breather(this.#parts.clock)

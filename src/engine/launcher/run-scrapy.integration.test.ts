@@ -179,7 +179,7 @@ describe('a run that somebody ordered who may not choose code', () => {
   test.each(['warm', 'cold'])('reads no file of its node, however its address is spelled (%s)', async (how) => {
     // Escaped throughout: `\\u0066ile` is as good as `file` in JSON.
     const escaped = (text: string) =>
-      [...text].map((one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}`).join('')
+      text.replace(/[^]/g, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}`)
     const urls = `[${spellings(secretFile).map((url) => `"${escaped(url)}"`)}]`
     const env = how === 'cold' ? COLD : {}
     const [free, limited] = await Promise.all([
@@ -231,26 +231,32 @@ describe("a project's own feeds", () => {
     expect(log).not.toContain('cannot be used')
   })
 
-  test.each(['lost', 'closed'])('that cannot be written do not take ours along, and the job says so: %s', async (spider) => {
-    const { items, log } = await run(spider)
-    expect(items).toEqual(FIVE)
-    expect(log).toMatch(spider === 'lost' ? /ERROR: The project's own feeds cannot be used/ : /ERROR.*\n.*Traceback/)
-  })
+  test.each(['lost', 'closed'])(
+    'that cannot be written do not take ours along, and the job says so: %s',
+    async (spider) => {
+      const { items, log } = await run(spider)
+      expect(items).toEqual(FIVE)
+      expect(log).toMatch(spider === 'lost' ? /ERROR: The project's own feeds cannot be used/ : /ERROR.*\n.*Traceback/)
+    }
+  )
 })
 
 describe('the server of Scrapy that executes code', () => {
-  test.each(['warm', 'cold'])('is in no run, nor loaded for it, so no spider reaches another by it (%s)', async (how) => {
-    const [begun, gate] = [join(place.path, `begun-${how}`), join(place.path, `gate-${how}`)]
-    const jobid = await start('watched', { args: { begun, gate }, env: how === 'cold' ? COLD : {} })
-    await vi.waitFor(() => readFile(begun), WAIT)
-    // The settings that turn it on need the permission to choose code; they find nothing to turn on.
-    const hostile = await run('hostile', { settings: { REMOTE_CONTROL_ENABLED: 'True' } })
-    await writeFile(gate, '')
-    const { log } = await ended('watched', jobid)
-    expect(hostile.items).toEqual([{ tokens: [] }])
-    expect(log).toContain('LOADED []')
-    expect(log).not.toContain('RemoteControl')
-  })
+  test.each(['warm', 'cold'])(
+    'is in no run, nor loaded for it, so no spider reaches another by it (%s)',
+    async (how) => {
+      const [begun, gate] = [join(place.path, `begun-${how}`), join(place.path, `gate-${how}`)]
+      const jobid = await start('watched', { args: { begun, gate }, env: how === 'cold' ? COLD : {} })
+      await vi.waitFor(() => readFile(begun), WAIT)
+      // The settings that turn it on need the permission to choose code; they find nothing to turn on.
+      const hostile = await run('hostile', { settings: { REMOTE_CONTROL_ENABLED: 'True' } })
+      await writeFile(gate, '')
+      const { log } = await ended('watched', jobid)
+      expect(hostile.items).toEqual([{ tokens: [] }])
+      expect(log).toContain('LOADED []')
+      expect(log).not.toContain('RemoteControl')
+    }
+  )
 
   test('is in a run of a project that names it', async () => {
     const [begun, gate] = [join(place.path, 'begun'), join(place.path, 'gate')]

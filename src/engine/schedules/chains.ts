@@ -140,7 +140,7 @@ export class ChainRunner {
     try {
       requireSpiders(chain.settings.run)
       const opened = await openTemplate(chain.settings.run)
-      // Its statistics can become arguments: what they say, whoever ordered it chose.
+      // Its statistics can become arguments, and an order can decide what they say.
       const template = isWithoutFiles(job.settings)
         ? { ...opened, settings: { ...opened.settings, ...WITHOUT_FILES } }
         : opened
