@@ -70,8 +70,8 @@ export function addToAudit(facts: Readonly<Record<string, unknown>>): void {
 /**
  * Returns the order, or the template of orders, as the actor may give it. Without the permission to choose code, it
  * gets the setting that takes the files of its node from the run (run-rights.ts). It is stored with that, so
- * schedules, chains, retries and backfills keep it. Throws ROLE_REQUIRED if it names code. Defaults of a project need a permission
- * of their own, so this does not check them.
+ * schedules, chains, retries and backfills keep it. Throws ROLE_REQUIRED if it names code. Defaults of a project need
+ * a permission of their own, so this does not check them.
  */
 export function asActorMayRun<Given extends Parameters<typeof codeIn>[0] & { project: ProjectName }>(
   given: Given,
