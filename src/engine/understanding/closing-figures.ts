@@ -82,7 +82,7 @@ export function figuresOf(
     ...{ telnetConsole: tally.telnetConsole, telnetUsername: tally.telnetUsername, resumedWith: tally.resumedWith },
     ...{ shutdownReason: tally.shutdownReason, closingReason: tally.closingReason, finishReason: tally.finishReason },
     stats: stats && { ...stats },
-    series: tally.series && seriesSoFar(tally.series, { ...values, pages: pages ?? 0, items: items ?? 0 })
+    series: tally.series && seriesSoFar(tally.series, { ...values, pages: pages ?? values.pages, items: items ?? values.items })
   }
 }
 

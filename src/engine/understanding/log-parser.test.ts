@@ -254,7 +254,9 @@ describe('pages and items that nothing counted', () => {
     const progress = at('10:00:00', 'INFO', 'Crawled 9 pages (at 9 pages/min), scraped 3 items (at 3 items/min)')
     expect(parse(progress).figures).toMatchObject({ pages: 9, items: 3 })
     const closed = at('10:00:09', 'INFO', 'Spider closed (finished)')
-    expect(parse(progress + closed).figures).toMatchObject({ pages: null, items: null })
+    const { figures } = parse(progress + closed)
+    expect(figures).toMatchObject({ pages: null, items: null })
+    expect(figures.series!.pages.at(-1)).toBe(9)
   })
 })
 

@@ -60,3 +60,10 @@ it('shows no rise or fall because the run did not fill an interval, or because i
     { atMs: 90_000, value: 60 }
   ])
 })
+
+it('draws no line at 0 for pages that the log does not count', async () => {
+  engine.jobs.set(running().id, { ...running(), pages: null })
+  const pane = await openStats()
+  expect(await pane.findByText('Errors per minute')).toBeTruthy()
+  expect(pane.queryByText('Pages per minute')).toBeNull()
+})

@@ -33,7 +33,7 @@ export function JobProgress({ job, figures }: { job: Job; figures: RunFigures })
   ].filter((words) => words !== null)
   return (
     <section aria-label="Progress" className={classes.usage}>
-      {series !== null && <SeriesCharts series={series} job={job} isLive={isLive} />}
+      {series !== null && <SeriesCharts series={series} job={job} figures={figures} />}
       {isPartial && <p className="tone-wait">Parts of the log could not be read: these figures may be too low.</p>}
       <div>
         <h3>From the log</h3>
@@ -76,7 +76,8 @@ function Row({ name, value, isBad = false }: { name: string; value: ReactNode; i
   )
 }
 
-function SeriesCharts({ series, job, isLive }: { series: RunSeries; job: Job; isLive: boolean }) {
+function SeriesCharts({ series, job, figures }: { series: RunSeries; job: Job; figures: RunFigures }) {
+  const { isLive, pages } = figures
   const [lookAtMs, setLookAtMs] = useState<number | null>(null)
   const shared = {
     startedAtMs: Math.max(series.startMs, job.startedAtMs ?? 0),
@@ -89,7 +90,9 @@ function SeriesCharts({ series, job, isLive }: { series: RunSeries; job: Job; is
   if (pointsOf('pages').length < 2) return null
   return (
     <>
-      <LineChart title="Pages per minute" tone={isLive ? 'run' : 'off'} points={pointsOf('pages')} {...shared} />
+      {(pages !== null || series.pages.at(-1) !== 0) && (
+        <LineChart title="Pages per minute" tone={isLive ? 'run' : 'off'} points={pointsOf('pages')} {...shared} />
+      )}
       {series.items.at(-1) !== 0 && (
         <LineChart title="Items per minute" tone={isLive ? 'run' : 'off'} points={pointsOf('items')} {...shared} />
       )}
