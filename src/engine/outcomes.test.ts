@@ -121,8 +121,9 @@ test.each(['a cancel', 'a limit'])('an interruption by %s of ours is no error of
   const { id } = await run(cause === 'a limit' ? { limits: { wallSeconds: 60 } } : {})
   if (cause === 'a cancel') await house.client.jobs.cancel({ ids: [id] })
   await house.until(async () => house.node.running[0]!.signals.length > 0)
+  const before = house.node.logs.get(id)!
   house.node.end(id, 'shutdown')
-  house.node.logs.set(id, INTERRUPTED)
+  house.node.logs.set(id, before + INTERRUPTED)
   await house.until(async () => (await stateOf(id)).state === 'ended')
   expect(await errorsOf(id)).toEqual([])
 })
