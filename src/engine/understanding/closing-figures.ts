@@ -82,7 +82,9 @@ export function figuresOf(
     ...{ telnetConsole: tally.telnetConsole, telnetUsername: tally.telnetUsername, resumedWith: tally.resumedWith },
     ...{ shutdownReason: tally.shutdownReason, closingReason: tally.closingReason, finishReason: tally.finishReason },
     stats: stats && { ...stats },
-    series: tally.series && seriesSoFar(tally.series, { ...values, pages: pages ?? values.pages, items: items ?? values.items })
+    series:
+      tally.series &&
+      seriesSoFar(tally.series, { ...values, pages: pages ?? values.pages, items: items ?? values.items })
   }
 }
 

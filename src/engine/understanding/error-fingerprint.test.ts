@@ -6,7 +6,7 @@ import { fingerprintOf } from './error-fingerprint.ts'
 import type { LoggedException, LoggedFrame } from './error-record.ts'
 import { isProjectFile, projectPath } from './frame-files.ts'
 import { createLogParser } from './log-parser.ts'
-import { parse, sample } from './testing/parsed-logs.ts'
+import { at, parse, sample } from './testing/parsed-logs.ts'
 
 const exception = (type: string, value: string, frames: LoggedFrame[] = [], depth = 0): LoggedException => ({
   type,
@@ -137,7 +137,7 @@ describe('a group', () => {
     [lost, '_newclient.ResponseNeverReceived', 'DownloadFailedError'],
     ['An error occurred while connecting: 113: No route to host.', 'ConnectError', 'DownloadFailedError']
   ])('of one failed download is one, whoever logs it and by whichever name: %s', (text, older, newer) => {
-    const twisted = exception(`twisted.internet.error.${older}`, text, [SCRAPY])
+    const twisted = exception(`twisted.internet.error.${older}`.replace('internet.error._', 'web._'), text, [SCRAPY])
     const records: [string, string, LoggedException[]][] = [
       ['retry', `Gave up retrying <GET http://shop.invalid/robots.txt> (failed 2 times): ${text}`, []],
       ['robotstxt', `Error downloading <GET http://shop.invalid/1>: ${text}`, [twisted]],
@@ -150,6 +150,9 @@ describe('a group', () => {
       ]
     ]
     const groups = records.map(([logger, message, exceptions]) => fingerprintOf(error(message, exceptions, logger)))
+    // An errback of the spider: self.logger.error(repr(failure)).
+    const said = at('10:00:00', 'ERROR', `<twisted.python.failure.Failure twisted.internet.error.${older}: ${text}>`)
+    groups.push(fingerprintOf(parse(said.replace('internet.error._', 'web._')).errors[0]!))
     expect(new Set(groups.map(({ id }) => id)).size).toBe(1)
   })
 

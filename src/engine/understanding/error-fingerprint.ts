@@ -77,19 +77,22 @@ function withoutQuotes(value: string): string {
 /** How the middlewares for retries and robots.txt and the scraper log a request without a response. */
 const FAILED_DOWNLOAD =
   /^(?:Gave up retrying|Error downloading) <[A-Z]{1,20} [^\s>]{1,900}>(?: \(failed \d{1,9} times\))?(?:: (.+))?$/
-/** How Twisted shows what ended a connection. */
-const FAILURE = /<twisted\.python\.failure\.Failure ([\w.]{1,200})(?:: (.*?))?>\]?$/
+/** How Twisted shows what ended a connection; its brackets may be cut. */
+const FAILURE = /<twisted\.python\.failure\.Failure ([\w.]{1,200})(?:: (.*?))?(?:>\]?)?$/
 const CAUSES: [type: string, text: RegExp][] = [
   ['twisted.internet.error.DNSLookupError', /^DNS lookup failed/],
   ['twisted.internet.error.ConnectionRefusedError', /^Connection was refused by other side/],
   ['twisted.internet.error.TimeoutError', /^User timeout caused connection failure|^Getting \S+ took longer than/]
 ]
 
+/** What an errback logs of the same failure. */
+const OF_NETWORK = /^twisted\.(?:internet\.error\.|web\._newclient\.ResponseFailed)/
+
 /** The cause is the same whoever logged it. `isKnown`: it is one of the network. null: this is no such error. */
 function failedDownload({ message }: Pick<LoggedError, 'message'>, exception: LoggedException | null) {
   const record = FAILED_DOWNLOAD.exec(firstLine(message))
-  if (record === null) return null
-  const given = record[1] ?? firstLine(exception?.value ?? '')
+  if (record === null && (exception === null || !OF_NETWORK.test(shortType(exception.type)))) return null
+  const given = record?.[1] ?? firstLine(exception?.value ?? '')
   const inner = FAILURE.exec(given)
   const reason = inner === null ? given : (inner[2] ?? '')
   const known = CAUSES.find(([, text]) => text.test(reason))
@@ -97,13 +100,13 @@ function failedDownload({ message }: Pick<LoggedError, 'message'>, exception: Lo
   if (known === undefined && exception !== null && !/^(?:twisted|scrapy|OpenSSL)\./.test(exception.type)) return null
   const type = known?.[0] ?? inner?.[1] ?? (exception && shortType(exception.type))
   // Of OpenSSL's texts the last is the reason; the functions before it change with its version.
-  const words = /'([^']{1,200})'\)\]$/.exec(reason)?.[1] ?? reason
+  const words = /'([^']{1,200})'\)\]?$/.exec(reason)?.[1] ?? reason
   // A status is no id.
   const status = /^\d{3} (?=\D)/.exec(words)?.[0] ?? ''
   const text = status + maskedText(words.slice(status.length))
   if (text === '') return null
   const cause = known?.[0] ?? [inner?.[1] ?? '', withoutHosts(text)].join(': ')
-  return { type, text, cause, isKnown: known !== undefined || inner !== null }
+  return { type, text, cause, isKnown: record !== null && (known ?? inner) != null }
 }
 
 function grouped(
