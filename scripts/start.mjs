@@ -52,6 +52,7 @@ function serve(args) {
     '--max-semi-space-size=16',
     inRoot('out', 'service', 'scrapdeck.js'),
     'serve',
+    '--readable-log',
     ...args
   ])
 }

@@ -66,6 +66,23 @@ it('serve prints only that it is ready and the link; SIGTERM ends it with exit c
   expect(printed.stdout.split('\n')).toHaveLength(3)
 })
 
+it('serve for people logs lines with time, level, words and client, and says where data is and how to stop', async () => {
+  const directory = makeDirectory()
+  const { printed, address } = await startServe(directory, '--readable-log')
+  await fetch(`${address}/daemonstatus.json`, { headers: { authorization: `Basic ${btoa('me:wrong')}` } })
+  await until(
+    'the log',
+    async () => printed.stderr,
+    (text) => text.includes('Login failed')
+  )
+  expect(printed.stderr).toMatch(
+    /^\[\d\d:\d\d:\d\d\] WARN: Login failed: wrong user name or password \{"address":"127.0.0.1","username":"me"\}$/m
+  )
+  expect(printed.stdout.split('\n').slice(2).join('\n')).toBe(
+    `Data: ${directory}. Press Ctrl-C to stop; running spiders continue.\n`
+  )
+})
+
 it('credentials and link find the running service', async () => {
   const dataDirectory = makeDirectory()
   const { address, port } = await startServe(dataDirectory)

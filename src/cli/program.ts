@@ -95,14 +95,15 @@ function serviceCommand(name: string, description: string): Command {
 
 serviceCommand('serve', 'Run the headless service: the queue, the API, the Scrapyd-compatible API and the web UI.')
   .option('--json', 'print the ready message as JSON, and log JSON lines')
-  .action(async (flags: Flags) => {
+  .option('--readable-log', 'log lines for people, also where standard error is no terminal')
+  .action(async (flags: Flags & { readableLog?: boolean }) => {
     const { startStoreThread } = await import('../engine/index.ts')
     // It takes as long to load as everything else until it is needed. Refused options end the process all the same.
     const storeThread = startStoreThread()
     storeThread.unref()
     const { serve } = await import('./serve.ts')
     const { options, warnings } = await resolve(flags)
-    await serve(options, { warnings, asJson: flags.json === true, storeThread })
+    await serve(options, { warnings, asJson: flags.json === true, forPeople: flags.readableLog === true, storeThread })
   })
 
 serviceCommand('config', 'Show the value of every option and where it comes from.')

@@ -12,17 +12,26 @@ import { packagePaths, readPackageVersion } from './package-paths.ts'
 import type { RunningService, ServiceParts } from './running-service.ts'
 import { takeSystemdSocket } from './tell-systemd.ts'
 
+interface ServeOutput {
+  warnings: string[]
+  asJson: boolean
+  forPeople: boolean
+  storeThread: Worker
+}
+
 /**
  * Runs until a signal. Standard output gets two lines, for people and start scripts: that it is ready, and the login
- * link. The log goes to standard error. `asJson`: both lines as one object, and the log as JSON lines.
- * `storeThread`: see startStoreThread; it loads meanwhile.
+ * link; for people also where the data is. The log goes to standard error: in lines for people if that is a terminal or `forPeople`, else
+ * as JSON lines. `asJson`: one object instead of these lines, and the log as JSON lines. `storeThread`: see
+ * startStoreThread; it loads meanwhile.
  */
 export async function serve(
   options: ServeOptions,
-  { warnings, asJson, storeThread }: { warnings: string[]; asJson: boolean; storeThread: Worker }
+  { warnings, asJson, forPeople, storeThread }: ServeOutput
 ): Promise<void> {
   const tellSystemd = takeSystemdSocket(process.env)
-  const destination = asJson || !process.stderr.isTTY ? pino.destination(2) : await openPrettyLog()
+  const isReadable = !asJson && (forPeople || process.stderr.isTTY)
+  const destination = isReadable ? await openReadableLog() : pino.destination(2)
   const logger = createLogger(options.logLevel ?? 'info', destination)
   for (const warning of warnings) logger.warn({}, warning)
   refusePlainHttp(options)
@@ -53,6 +62,8 @@ export async function serve(
   else if (port !== null) {
     process.stdout.write(`Open ${service.address}/ui/ in your browser and log in: another engine leads\n`)
   }
+  if (isReadable)
+    process.stdout.write(`Data: ${options.dataDirectory}. Press Ctrl-C to stop; running spiders continue.\n`)
 }
 
 /** Loaded only for a service that has one. */
@@ -134,8 +145,8 @@ function createLogger(level: string, destination: DestinationStream): Logger {
   return pino({ level, serializers: { error: pino.stdSerializers.err } }, destination)
 }
 
-/** For a terminal. In this thread: pino starts one by file name, and in the built service it has no file of its own. */
-async function openPrettyLog(): Promise<DestinationStream> {
+/** One line an entry: time, level, words, facts. In this thread: pino starts one by file name, and in the built service it has no file of its own. */
+async function openReadableLog(): Promise<DestinationStream> {
   const { default: pretty } = await import('pino-pretty')
-  return pretty({ destination: 2, sync: true })
+  return pretty({ destination: 2, sync: true, singleLine: true, ignore: 'pid,hostname', translateTime: 'SYS:HH:MM:ss' })
 }

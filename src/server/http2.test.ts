@@ -89,7 +89,8 @@ it('ends a connection that resets its requests faster than it can mean them, and
   await gone
   const other = connect(`https://127.0.0.1:${port}`, { ca: files.pem, servername: HOST })
   onTestFinished(() => other.destroy())
-  expect((await ask(other, { ':path': '/health/live' })).status).toBe(200)
+  // With credentials: what was reset may have used up what strangers at this address may ask.
+  expect((await ask(other, { ':path': '/daemonstatus.json', ...AS_US })).status).toBe(200)
 })
 
 it('refuses headers that are too long, and ends the connection of strangers who ask too much', async () => {
