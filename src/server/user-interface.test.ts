@@ -1,3 +1,5 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { createApp } from './app.ts'
 import { loginPage } from './auth/login-page.ts'
@@ -13,6 +15,25 @@ describe('/ui/', () => {
     const asset = await ask({ url: '/ui/assets/index-a1b2c3.js' })
     expect(asset.headers['cache-control']).toBe('public, max-age=31536000, immutable')
     expect(asset.headers['content-type']).toContain('javascript')
+  })
+
+  it('sends the compressed copy that the browser takes, and the file itself without one', async () => {
+    const { ask, uiDirectory } = openTestApp()
+    const file = join(uiDirectory, 'assets', 'index-a1b2c3.js')
+    writeFileSync(`${file}.br`, 'as br')
+    writeFileSync(`${file}.gz`, 'as gzip')
+    const fetched = async (accepted: string, url = '/ui/assets/index-a1b2c3.js') => {
+      const { body, headers } = await ask({ url, headers: { 'accept-encoding': accepted } })
+      return [body, headers['content-encoding'], headers['content-type'], headers['vary']]
+    }
+    const type = 'text/javascript; charset=utf-8'
+    expect(await fetched('gzip, deflate, br, zstd')).toEqual(['as br', 'br', type, 'accept-encoding'])
+    expect(await fetched('gzip;q=0.5, br;q=0')).toEqual(['as gzip', 'gzip', type, 'accept-encoding'])
+    for (const accepted of ['', 'identity', 'zstd'])
+      expect((await fetched(accepted)).slice(0, 2)).toEqual(['export {}', undefined])
+    writeFileSync(join(uiDirectory, 'assets', 'new-b1b2c3.js'), 'export {}')
+    expect((await fetched('br', '/ui/assets/new-b1b2c3.js')).slice(0, 2)).toEqual(['export {}', undefined])
+    expect((await fetched('br', '/ui/assets/..%2findex.html')).slice(1, 2)).toEqual([undefined])
   })
 
   it('mistyped paths redirect to the page; missing files are 404', async () => {

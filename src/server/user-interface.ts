@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs'
 import { join, sep } from 'node:path'
+import { negotiate } from '@fastify/accept-negotiator'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Audit } from '../engine/audit/audit.ts'
 import { OWNER } from '../engine/access/principal.ts'
@@ -18,6 +19,11 @@ import type { LoginDoor } from './login-door.ts'
 /** Inline styles because the component library inserts style elements; scripts only from our own files. */
 const UI_POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; font-src 'self' data:; connect-src 'self'; worker-src 'self' blob:; manifest-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+
+/** The build puts compressed copies beside these files (electron.vite.config.ts). */
+const COMPRESSED = /^\/assets\/[\w.-]+\.(js|css)$/
+const TYPES: Record<string, string> = { js: 'text/javascript; charset=utf-8', css: 'text/css; charset=utf-8' }
+const ENDINGS: Record<string, string> = { br: '.br', gzip: '.gz' }
 
 const YEAR_SECONDS = 365 * 24 * 3600
 
@@ -93,7 +99,14 @@ export async function userInterfaceDoor(app: FastifyInstance, options: UserInter
 async function sendFile(directory: string, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
   const { default: send } = await import('@fastify/send')
   const path = (request.raw.url ?? '').split('?', 1)[0]!.slice('/ui'.length)
-  const file = await send(request.raw, path, { root: directory, cacheControl: false })
+  const options = { root: directory, cacheControl: false }
+  const kind = COMPRESSED.exec(path)?.[1]
+  const coding = kind === undefined ? null : negotiate(request.headers['accept-encoding'] ?? '', ['br', 'gzip'])
+  let file = coding === null ? null : await send(request.raw, `${path}${ENDINGS[coding]}`, options)
+  if (kind !== undefined) reply.header('vary', 'accept-encoding')
+  if (file?.type === 'file')
+    file.headers = { ...file.headers, 'content-encoding': coding!, 'content-type': TYPES[kind!]! }
+  else file = await send(request.raw, path, options)
   if (file.type === 'directory' || file.statusCode === 404) {
     reply.callNotFound()
     return reply

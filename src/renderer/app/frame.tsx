@@ -6,12 +6,12 @@ import { Notices } from '../ui/notify.tsx'
 import { EVERYWHERE, useKeys } from '../state/keys.ts'
 import { useAlertRuleEditor } from '../state/open-alert-rule.ts'
 import { openRunDialog, useRunDialog } from '../state/open-run-dialog.ts'
+import { useRemoteEngines } from '../state/remote-engines.ts'
 import { AlertNotices } from './alert-notices.tsx'
 import classes from './frame.module.css'
 import { KeysOverlay } from './keys-overlay.tsx'
 import { loadPatiently } from './load-patiently.ts'
 import { EngineBanner, useIsOutdated } from './engine-switch/engine-banner.tsx'
-import { EngineDialogs } from './engine-switch/engine-dialog.tsx'
 import { EngineLine } from './engine-switch/engine-switch.tsx'
 import { Palette } from './palette.tsx'
 import { Rail, SCREENS } from './rail.tsx'
@@ -25,6 +25,9 @@ const RunDialog = lazy(
 const RuleDialog = lazy(
   loadPatiently(() => import('../features/alerts/rule-dialog.tsx').then((module) => ({ default: module.RuleDialog })))
 )
+const EngineDialogs = lazy(
+  loadPatiently(() => import('./engine-switch/engine-dialog.tsx').then((module) => ({ default: module.EngineDialogs })))
+)
 const WindowDropZone = lazy(
   loadPatiently(() => import('./window-drop-zone.tsx').then((module) => ({ default: module.WindowDropZone })))
 )
@@ -36,6 +39,7 @@ export function Frame() {
   const mayRun = useMay('jobs.run').may
   const [keysOpened, setKeysOpened] = useState(false)
   const ruleOpened = useAlertRuleEditor(({ asked }) => asked !== null)
+  const engineOpened = useRemoteEngines(({ dialog }) => dialog !== null)
   const runOpened = useRunDialog(({ prefill }) => prefill !== null)
   useKeys(EVERYWHERE, [
     { key: 'mod+k', label: 'Search or run a command', run: () => spotlight.toggle() },
@@ -79,7 +83,7 @@ export function Frame() {
         {runOpened && <RunDialog />}
         {ruleOpened && <RuleDialog />}
         <WindowDropZone />
-        <EngineDialogs />
+        {engineOpened && <EngineDialogs />}
       </Suspense>
     </div>
   )

@@ -16,3 +16,15 @@ it('preloads every part', async () => {
   await loadAhead()
   expect(load).toHaveBeenCalled()
 })
+
+it.each([
+  { saveData: true, effectiveType: '4g' },
+  { saveData: false, effectiveType: '3g' }
+])('preloads nothing over a connection that is costly or slow: %o', async (connection) => {
+  vi.stubGlobal('navigator', { connection })
+  const load = vi.fn(async () => 'dialog')
+  loadPatiently(load)
+  await loadAhead()
+  expect(load).not.toHaveBeenCalled()
+  vi.unstubAllGlobals()
+})

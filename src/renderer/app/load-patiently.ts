@@ -21,7 +21,15 @@ export function loadPatiently<Module>(load: Load<Module>, retryAfterMs = 1000): 
   return patient
 }
 
-/** Preloads every part while the service is up, so that each opens at once, even when the service is down later. */
+/**
+ * Preloads every part while the service is up, so that each opens at once, even when the service is down later. One at
+ * a time, each when the page has nothing else to do; none over a connection that its user pays for or that is slow.
+ */
 export async function loadAhead(): Promise<void> {
-  for (const load of loads) await load()
+  const { connection } = navigator as { connection?: { saveData: boolean; effectiveType: string } }
+  if (connection?.saveData === true || /2g|3g/.test(connection?.effectiveType ?? '')) return
+  for (const load of loads) {
+    await new Promise((idle) => (window.requestIdleCallback ?? setTimeout)(idle))
+    await load()
+  }
 }

@@ -3,7 +3,7 @@
  * are dropped. Features read it with `getRouteApi('/jobs').useSearch()`.
  */
 import { SHOWN_STATUSES } from '../../shared/choices.ts'
-import { RECORD_LEVELS } from '../../shared/log-record.ts'
+import { RECORD_LEVELS } from '../../shared/log-record/record-level.ts'
 import { JOB_ID_PATTERN, NODE_ID_PATTERN, RANDOM_ID_PATTERN } from '../../shared/id-patterns.ts'
 import type {
   WebhookId,

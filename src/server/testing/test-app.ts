@@ -61,6 +61,7 @@ export function openTestApp(
     engine,
     logged,
     dataDirectory,
+    uiDirectory,
     clock,
     /** With the right password, unless the request has other headers. */
     ask: (request: InjectOptions): Promise<LightMyRequestResponse> =>
