@@ -81,7 +81,7 @@ export default defineConfig({
       minify: true,
       rollupOptions: {
         input: { index: 'src/renderer/index.html' },
-        // By itself each part that two screens share is a file: 117 of them before the first screen, which compress badly.
+        // Otherwise each part that two screens share is a file: 117 of them before the first screen.
         output: {
           codeSplitting: {
             groups: [{ name: 'app', test: (id) => beforeScreens.has(id) && !id.includes('@mantine/core') }]

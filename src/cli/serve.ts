@@ -21,9 +21,9 @@ interface ServeOutput {
 
 /**
  * Runs until a signal. Standard output gets two lines, for people and start scripts: that it is ready, and the login
- * link; for people also where the data is. The log goes to standard error: in lines for people if that is a terminal or `forPeople`, else
- * as JSON lines. `asJson`: one object instead of these lines, and the log as JSON lines. `storeThread`: see
- * startStoreThread; it loads meanwhile.
+ * link; for people also where the data is. The log goes to standard error: in lines for people if that is a terminal or
+ * `forPeople`, else as JSON lines. `asJson`: one object instead of these lines, and the log as JSON lines.
+ * `storeThread`: see startStoreThread; it loads meanwhile.
  */
 export async function serve(
   options: ServeOptions,
@@ -145,7 +145,10 @@ function createLogger(level: string, destination: DestinationStream): Logger {
   return pino({ level, serializers: { error: pino.stdSerializers.err } }, destination)
 }
 
-/** One line an entry: time, level, words, facts. In this thread: pino starts one by file name, and in the built service it has no file of its own. */
+/**
+ * One line an entry: time, level, words, facts. In this thread: pino starts one by file name, and in the built service
+ * it has no file of its own.
+ */
 async function openReadableLog(): Promise<DestinationStream> {
   const { default: pretty } = await import('pino-pretty')
   return pretty({ destination: 2, sync: true, singleLine: true, ignore: 'pid,hostname', translateTime: 'SYS:HH:MM:ss' })
