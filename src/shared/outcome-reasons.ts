@@ -36,7 +36,7 @@ const REASONS: readonly Entry[] = [
     'The spider was told to stop by a signal: a cancel, or if nobody requested one, the machine or another user.'
   ],
   ['cancelled', 'Cancelled', 'cancelled', 'The spider was closed before its work was done.'],
-  ['cancelled before it started', 'Cancelled', 'cancelled', 'The job was removed from the queue of its node.'],
+  ['cancelled before it started', 'Cancelled', 'cancelled', 'The job was cancelled before its spider had begun.'],
   ['no_reason', 'No reason', 'no_reason', 'The spider closed without saying why.'],
   [/^(progress|silence) limit /, 'Stalled', 'cancelled (stalled)', 'The run stood still for too long and was stopped.'],
   [/^wall time limit /, 'Time exceeded', 'cancelled (24h limit)', 'The run took longer than it may and was stopped.'],

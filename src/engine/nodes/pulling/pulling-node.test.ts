@@ -205,6 +205,17 @@ test('a file is read in parts of a megabyte, and never mixed with another of its
   expect((await mixed)!.fileId).toBe('x')
 })
 
+test.each([
+  ['ProcessLookupError: it has ended', { kind: 'refused', refusal: 'process_ended' }],
+  ['OSError: Scrapyd is too busy to send a signal', { kind: 'http', refusal: 'other' }]
+])('a signal that finds no process is told from one that failed: %s', async (problem, failure) => {
+  const stamp = open()
+  const cancelled = node.cancel({ project: SHOP, jobid: 'a', signal: 'INT' }).catch((error: unknown) => error)
+  const [command] = await poll(stamp)
+  node.receiveAnswer({ ...stamp, id: (command as { id: number }).id, problem })
+  expect(await cancelled).toMatchObject(failure)
+})
+
 test('a revoked token ends what waits', async () => {
   const stamp = open()
   const cancelled = node.cancel({ project: SHOP, jobid: 'a', signal: 'INT' }).catch((error: unknown) => error)

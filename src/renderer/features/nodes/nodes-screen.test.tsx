@@ -259,6 +259,19 @@ it('narrows the table to a group, with the group in the address', async () => {
   expect(app.router.state.location.search).toMatchObject({ group: 'Asia' })
 })
 
+it('says of a run whose spider has ended, but which something keeps open, what holds its slot', async () => {
+  engine = createFakeEngine({ jobCount: 40 })
+  const [job] = engine.jobs.values()
+  const node = [...engine.nodes.values()].find(({ name }) => name === 'eu-1')!
+  const { id: jobId, jobid, project, spider } = job!
+  const held = { jobId, jobid, project, spider, state: 'running', isHeldOpen: true } as const
+  engine.nodes.set(node.id, { ...node, runs: [{ ...held, sinceMs: 0, pid: 1, usage: null }] })
+  app = renderApp(engine, '/nodes?node=eu-1')
+  const words = await screen.findByText('ended, held open')
+  expect(words.title).toContain('something that it started keeps the node’s process open')
+  expect(words.closest('li')!.querySelector('a')!.textContent).toBe(`${project}/${spider}`)
+})
+
 it('takes over an external job, and cancels one', async () => {
   open('/nodes?node=ap-1')
   const detail = within(await screen.findByRole('complementary', { name: 'Node ap-1' }))
