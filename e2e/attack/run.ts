@@ -5,6 +5,7 @@ import { createAttacker } from './attacker.ts'
 import { connectionAttacks } from './attacks/connections.ts'
 import { credentialAttacks } from './attacks/credentials.ts'
 import { documentAttacks } from './attacks/documents.ts'
+import { fileAttacks } from './attacks/files-of-nodes.ts'
 import { generateAttacks } from './attacks/generated.ts'
 import { hostileLogAttacks } from './attacks/hostile-logs.ts'
 import { hostileNodeAttacks } from './attacks/hostile-node.ts'
@@ -52,7 +53,7 @@ export async function runAttacks(options: AttackOptions): Promise<AttackResult> 
   const { seed, variants, scale, only = '', entry, onProgress = () => {} } = options
   const known = [
     ...[...nameAttacks, ...documentAttacks, ...scheduleAttacks],
-    ...[...credentialAttacks, ...connectionAttacks, ...hostileNodeAttacks, ...hostileLogAttacks]
+    ...[...fileAttacks, ...credentialAttacks, ...connectionAttacks, ...hostileNodeAttacks, ...hostileLogAttacks]
   ]
   const attacks = [...known, ...generateAttacks(variants, seed)].filter(
     ({ name, isLong = false }) => name.includes(only) && (!isLong || scale === 1)

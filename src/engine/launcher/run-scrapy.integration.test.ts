@@ -1,6 +1,8 @@
+import { execFile } from 'node:child_process'
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
+import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { aProjectName, aVersionName } from '../../shared/testing/ids.ts'
 import { WITHOUT_FILES } from '../access/run-rights.ts'
@@ -193,6 +195,21 @@ describe('a run that somebody ordered who may not choose code', () => {
     for (const scheme of ['file', 's3', 'ftp']) {
       expect(limited.log).toContain(`Unsupported URL scheme '${scheme}': no handler available for that scheme`)
     }
+  })
+
+  test('reads none on a remote node either, which gets the setting as Scrapyd passes it to Scrapy', async () => {
+    const spider = join(place.path, 'remote.py')
+    await writeFile(spider, SPIDERS.slice(0, SPIDERS.indexOf('class Own')))
+    const urls = JSON.stringify([`fi\tle://${secretFile}`, 'data:text/plain,mine'])
+    const itemsOf = async (...settings: string[]) => {
+      const file = join(place.path, `remote-${++runs}.jl`)
+      const words = ['-m', 'scrapy', 'runspider', spider, '-a', `urls=${urls}`, '-o', file]
+      await promisify(execFile)(findTestPython(), [...words, ...settings.flatMap((one) => ['-s', one])])
+      return (await readFile(file, 'utf8')).trim().split('\n').sort()
+    }
+    const mine = '{"at": 1, "text": "mine"}'
+    expect(await itemsOf()).toEqual(['{"at": 0, "text": "the secret of the node"}', mine])
+    expect(await itemsOf(...Object.entries(WITHOUT_FILES).map((one) => one.join('=')))).toEqual([mine])
   })
 
   test('fetches pages and data as any other, and by handlers that its project names itself', async () => {
