@@ -186,3 +186,19 @@ test('a repeated order is followed by its job_id, listed, changed and cancelled'
   const { jobs } = await service.client.jobs.list({ userId: 'bob' })
   expect(new Set(jobs.map(({ userId, source }) => `${userId} ${source}`))).toEqual(new Set(['bob schedule']))
 }, 90_000)
+
+test('a single order for later is listed, changed under its job_id, and then runs as changed', async () => {
+  const made = await crawl({ user_id: 'eve', params: { n: 1 }, schedule_at: '2100-01-01T00:00:00Z' })
+  const { job_id } = made.body
+  const read = await ask('GET', `/crawl/${job_id}`)
+  expect(read.body).toMatchObject({ job_id, user_id: 'eve', params: { n: 1 }, status: 'pending', interval: null })
+  expect((await ask('GET', '/crawl?user_id=eve')).body).toEqual({ orders: [read.body], next_after: null })
+  const changed = await ask('PATCH', `/crawl/${job_id}`, { params: { n: 2 }, schedule_at: 0 })
+  expect([changed.status, changed.body]).toMatchObject([200, { job_id, params: { n: 2 }, next_run: null }])
+  expect(argumentsIn(await logOf(`/jobs/${job_id}/logs`))).toEqual({ n: '2' })
+  expect(await ended(job_id)).toMatchObject({ status: 'finished' })
+  expect((await ask('PATCH', `/crawl/${job_id}`, { depth: 1 })).status).toBe(409)
+  expect((await ask('GET', `/crawl/${job_id}`)).body).toMatchObject({ job_id, status: 'finished', params: { n: 2 } })
+  for (const method of ['GET', 'PATCH', 'DELETE'])
+    expect((await ask(method, '/crawl/3f2b-11', method === 'PATCH' ? { depth: 1 } : undefined)).status).toBe(404)
+}, 60_000)

@@ -4,18 +4,10 @@ import { readPasswordFile } from './password-file.ts'
 import type { ConfiguredValue } from './read-files.ts'
 import type { ServeOptions } from './serve-options.ts'
 
-type Named = readonly [section: 'scrapyd' | 'cache', name: string]
-
-/** The limits of a shared cache under the names of asynchronous Scrapyds. */
-const OTHER_LIMITS: Record<string, Named[]> = {
-  cache_ttl: [
-    ['scrapyd', 'cache_default_ttl'],
-    ['cache', 'default_ttl']
-  ],
-  cache_compression_threshold: [
-    ['scrapyd', 'redis_compression_threshold'],
-    ['cache', 'compression_threshold']
-  ]
+/** The names that asynchronous Scrapyds have for limits of a shared cache: in [scrapyd] and in [cache]. */
+const OTHER_LIMITS: Record<string, readonly [string, string]> = {
+  cache_ttl: ['cache_default_ttl', 'default_ttl'],
+  cache_compression_threshold: ['redis_compression_threshold', 'compression_threshold']
 }
 
 /** Absent or `memory`: this engine shares nothing. */
@@ -74,7 +66,8 @@ function readAnswerLimits(options: OptionReader, isShared: boolean): AnswerLimit
   const { ttlMs, maxBytes, compressFromBytes } = DEFAULT_ANSWER_LIMITS
   const whole = (name: string, byDefault: number, least: number, maximum: number) => {
     let used = { name, picked: options.pick('scrapdeck', name) }
-    for (const [section, other] of OTHER_LIMITS[name] ?? []) {
+    for (const [index, other] of (OTHER_LIMITS[name] ?? []).entries()) {
+      const section = index === 0 ? 'scrapyd' : 'cache'
       const picked = options.pick(section, other)
       const note = !isShared ? ' (nothing is shared)' : used.picked === null ? '' : ` (${used.name} is set)`
       if (picked === null && section === 'cache') continue

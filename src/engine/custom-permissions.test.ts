@@ -70,6 +70,14 @@ it('whoever runs jobs but changes no schedules orders no repeated crawl, and can
   const { body } = await client.crawl(order)
   const id = (body as { schedule_id: string }).schedule_id
   expect(await outcomeOf(runner.crawlOrders.cancel({ id }))).toMatch(refused)
+  const later = await client.crawl({ project: 'shop', spider: 'prices', schedule_at: '2100-01-01T00:00:00Z' })
+  const single = { id: String(later.body.job_id), depth: 1 }
+  const changer = clientWith(['read', 'schedules.change'])
+  expect(await outcomeOf(changer.crawlOrders.update(single))).toMatch(
+    /^ROLE_REQUIRED: .* "run jobs" in the project shop/
+  )
+  const both = clientWith(['read', 'schedules.change', 'jobs.run'])
+  expect(await outcomeOf(both.crawlOrders.update(single))).toBe('done')
   expect((await client.schedules.list({})).schedules).toHaveLength(1)
   expect(await outcomeOf(runner.crawl({ project: 'shop', spider: 'prices' }))).toBe('done')
   expect(await outcomeOf(clientWith(['read', 'jobs.cancel', 'schedules.change']).crawlOrders.cancel({ id }))).toBe(

@@ -9,7 +9,7 @@ it('an operator orders crawls past the cache of pages, or with it, once and repe
     expect(await limited.crawl({ ...order, ...cache, interval: 3_600 })).toMatchObject({ status: 202 })
   }
   const [one] = (await limited.crawlOrders.list({})).orders
-  const id = one!.schedule_id
+  const id = one!.schedule_id!
   expect(await limited.crawlOrders.update({ id, http_cache: true })).toMatchObject({ http_cache: true })
   // By itself, the setting stays a deployer's.
   const settings = { HTTPCACHE_ENABLED: 'True' }

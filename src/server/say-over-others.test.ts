@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { WITHOUT_FILES } from '../engine/access/run-rights.ts'
 import { openWithLimitedUser } from './testing/limited-client.ts'
 
 const RUN = { project: 'shop', spiders: ['x'] }
@@ -92,8 +93,18 @@ describe('an operator', () => {
       })
     }
     await limited.crawl({ ...order, start_urls: ['https://shop.example/file:1', 'shop.example'], interval: 3_600 })
-    const id = (await client.crawlOrders.list({})).orders[0]!.schedule_id
-    await expect(limited.crawlOrders.update({ id, start_urls })).rejects.toMatchObject({ code: 'ROLE_REQUIRED' })
+    const id = (await client.crawlOrders.list({})).orders[0]!.schedule_id!
+    const single = await limited.crawl({ project: 'shop', spider: 'x', schedule_at: '2100-01-01T00:00:00Z' })
+    for (const one of [id, single.body.job_id!])
+      await expect(limited.crawlOrders.update({ id: one, start_urls })).rejects.toMatchObject({ code: 'ROLE_REQUIRED' })
+  })
+
+  it('orders nothing that reads files once somebody with more rights has changed another part of it', async () => {
+    const { client, limited } = await openWithLimitedUser({ shop: 'operator' })
+    const later = await limited.crawl({ project: 'shop', spider: 'x', schedule_at: '2100-01-01T00:00:00Z' })
+    const id = later.body.job_id!
+    expect(await client.crawlOrders.update({ id, depth: 1 })).toMatchObject({ job_id: id, depth: 1 })
+    expect((await client.jobs.get({ id })).job.settings).toEqual({ DEPTH_LIMIT: '1', ...WITHOUT_FILES })
   })
 
   it('names no file of a node in the arguments of a run either; a deployer does', async () => {

@@ -1,4 +1,4 @@
-import type { JobDefaults, JobDetail, ProjectSettings, RunItem, Transition } from './contract/index.ts'
+import type { Job, JobDefaults, ProjectSettings, RunItem, Transition } from './contract/index.ts'
 import { maskSecrets } from './secret-values.ts'
 
 const VALUES = ['args', 'settings', 'env'] as const
@@ -7,6 +7,7 @@ type OwnParts = Pick<
   RunItem,
   (typeof VALUES)[number] | 'secretNames' | 'priority' | 'nodeId' | 'tags' | 'withoutDefaults'
 >
+type JobParts = Pick<Job, (typeof VALUES)[number] | 'secretNames' | 'priority' | 'placement'>
 type Defaults = Pick<ProjectSettings, 'defaults' | 'spiderDefaults'>
 type WithSecrets = Pick<JobDefaults, 'args' | 'settings' | 'env' | 'secretNames'>
 
@@ -78,9 +79,9 @@ export function takenDefaults(order: RunItem, completed: RunItem): TakenDefaults
   return { ...(fromDefaults.length > 0 && { fromDefaults }), ...(left.length > 0 && { withoutDefaults: [...left] }) }
 }
 
-/** The same, as recorded with the first entry of a job's timeline, less what an operator changed since. */
+/** The same, as recorded when the job was ordered or its order changed, less what an operator changed since. */
 export function readTaken(timeline: readonly Transition[]): TakenDefaults {
-  const { fromDefaults, withoutDefaults } = timeline.find(({ kind }) => kind === 'queued')?.evidence ?? {}
+  const { fromDefaults, withoutDefaults } = orderEntry(timeline)?.evidence ?? {}
   const taken = new Set(Array.isArray(fromDefaults) ? fromDefaults.map(String) : [])
   for (const { kind, evidence } of timeline) {
     if (kind === 'changed' && 'priority' in evidence) taken.delete('priority')
@@ -92,8 +93,12 @@ export function readTaken(timeline: readonly Transition[]): TakenDefaults {
   }
 }
 
+/** The newest entry that says what was ordered: a crawl order can be changed before it runs. */
+export const orderEntry = (timeline: readonly Transition[]): Transition | undefined =>
+  timeline.findLast(({ kind, evidence }) => kind === 'queued' || 'jsonParams' in evidence)
+
 /** What the order of a job named itself, or an operator set since: ordered again, the rest follows the defaults. */
-export function ownParts({ job, timeline }: Pick<JobDetail, 'job' | 'timeline'>): OwnParts {
+export function ownParts({ job, timeline }: { job: JobParts; timeline: readonly Transition[] }): OwnParts {
   const { fromDefaults, withoutDefaults } = readTaken(timeline)
   const taken = new Set(fromDefaults)
   const [args, settings, env] = VALUES.map((kind) =>

@@ -1,12 +1,19 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { nextOccurrence } from '../../shared/calendar/index.ts'
-import { CrawlChange, CrawlInput, CrawlOutput, DEFAULT_PROJECT_SETTINGS } from '../../shared/contract/index.ts'
+import {
+  CrawlChange,
+  CrawlInput,
+  type CrawlOrder,
+  CrawlOutput,
+  DEFAULT_PROJECT_SETTINGS,
+  type OrderId
+} from '../../shared/contract/index.ts'
 import { aProjectName, aScheduleId } from '../../shared/testing/ids.ts'
 import type { Dispatch } from '../dispatch/dispatch.ts'
 import { WaitingReasons } from '../queue/waiting-reasons.ts'
 import { createJobIds } from '../runtime/ids.ts'
 import { asSealedText } from '../runtime/secret-box.ts'
-import { aStoredSchedule, aVersion } from '../testing/builders.ts'
+import { anAttemptStart, aStoredSchedule, aVersion } from '../testing/builders.ts'
 import { createFakeClock, type FakeClock } from '../testing/fake-clock.ts'
 import { createSeededRandom } from '../testing/seeded-random.ts'
 import { openTemporaryStore, type TemporaryStore } from '../testing/temporary-store.ts'
@@ -290,7 +297,7 @@ describe('a repeated order', () => {
     ...{ user_id: 'ann', spider: 'prices', start_urls: ['https://b.example/{x}', 'https://a.example/'], depth: 2 },
     ...{ params: { pages: 3, tags: ['a'], text: '7' }, interval: '0 9 * * *', http_cache: true }
   }
-  const make = async (order: object = daily) => ((await crawl(order)).body as CrawlLater).schedule_id!
+  const make = async (order: object = daily) => ((await crawl(order)).body as CrawlLater).schedule_id as OrderId
 
   it('is listed with all that was ordered, by user and by page', async () => {
     const id = await make()
@@ -299,7 +306,16 @@ describe('a repeated order', () => {
     const { interval: _interval, ...same } = daily
     expect(await orders({ user_id: 'ann' })).toEqual([
       {
-        ...{ ...same, schedule_id: id, project: 'shop', interval: '0 9 * * *', zone: 'UTC', status: 'pending' },
+        ...{
+          ...same,
+          job_id: null,
+          reason: null,
+          schedule_id: id,
+          project: 'shop',
+          interval: '0 9 * * *',
+          zone: 'UTC',
+          status: 'pending'
+        },
         ...{ scheduled_at: madeAt, created_at: madeAt, updated_at: madeAt },
         next_run: expect.stringMatching(/T09:00:00.000Z$/)
       }
@@ -390,19 +406,115 @@ describe('a repeated order', () => {
     await expect(commands.cancel(id)).rejects.toMatchObject({ code: 'SCHEDULE_NOT_FOUND' })
     expect(await make()).not.toBe(id)
     const later = await crawl({ spider: 'prices', schedule_at: '2100-01-01T00:00:00Z' })
-    await expect(commands.get(aScheduleId(later.body.job_id!))).rejects.toMatchObject({
-      code: 'SCHEDULE_NOT_FOUND',
-      message: `${later.body.job_id} is the job of a single crawl, not a repeated one: GET /api/v1/jobs/${later.body.job_id} shows it`
-    })
-    expect(await commands.cancel(later.body.job_id!)).toEqual({ cancelled: true })
-    expect(await commands.cancel(later.body.job_id!)).toEqual({ cancelled: false })
+    const single = later.body.job_id as OrderId
+    expect(await commands.cancel(single)).toEqual({ cancelled: true })
+    expect(await commands.get(single)).toMatchObject({ status: 'error', reason: 'cancelled', next_run: null })
+    expect(await commands.cancel(single)).toEqual({ cancelled: false })
   })
 
   it('is none if somebody made the schedule by hand', async () => {
-    const id = aScheduleId('a'.repeat(32))
+    const id = aScheduleId('a'.repeat(32)) as OrderId
     await temporary.store.putSchedule(aStoredSchedule({ id }))
     for (const asked of [commands.get(id), commands.cancel(id), change({ id, depth: 1 })])
       await expect(asked).rejects.toMatchObject({ code: 'SCHEDULE_NOT_FOUND' })
     expect(await orders()).toEqual([])
   })
+})
+
+describe('a single order for later', () => {
+  const AT = '2100-01-01T00:00:00.000Z'
+  const order = {
+    ...{ user_id: 'ann', spider: 'prices', start_urls: ['https://b.example/{x}', 'https://a.example/'], depth: 2 },
+    ...{ params: { text: '5', pages: 3, deep: { a: [null] }, on: true }, http_cache: true, schedule_at: AT }
+  }
+  const make = async (part: object = {}) => (await crawl({ ...order, ...part })).body.job_id as OrderId
+
+  it('is read as it was ordered, under the id of its job', async () => {
+    const id = await make()
+    const at = new Date(clock.nowMs()).toISOString()
+    expect(await commands.get(id)).toEqual({
+      ...{ job_id: id, schedule_id: null, user_id: 'ann', project: 'shop', spider: 'prices', depth: 2 },
+      ...{ start_urls: order.start_urls, params: order.params, interval: null, zone: 'UTC', http_cache: true },
+      ...{ status: 'pending', reason: null, scheduled_at: AT, next_run: AT, created_at: at, updated_at: at }
+    })
+  })
+
+  it('is changed in single parts under its id; orders like it are answered with it from then on', async () => {
+    const id = await make()
+    await clock.advanceBy(60_000)
+    const next = '2100-02-01T00:00:00.000Z'
+    const changed = await change({ id, depth: null, params: { text: 'x', n: [1] }, schedule_at: next })
+    expect(changed).toEqual(await commands.get(id))
+    expect(changed).toMatchObject({ job_id: id, depth: null, params: { text: 'x', n: [1] }, next_run: next })
+    expect(changed).toMatchObject({ start_urls: order.start_urls, user_id: 'ann', http_cache: true })
+    expect(Date.parse(changed.updated_at) - Date.parse(changed.created_at)).toBe(60_000)
+    expect(await temporary.store.getJob(id)).toMatchObject({
+      args: { text: 'x', n: '[1]', start_urls: JSON.stringify(order.start_urls) },
+      ...{ notBeforeMs: Date.parse(next), hold: 'not_before' }
+    })
+    const { depth: _depth, ...rest } = order
+    const same = await crawl({ ...rest, params: { text: 'x', n: [1] }, schedule_at: next })
+    expect(same.body).toMatchObject({ job_id: id, cached: true })
+    expect((await crawl(order)).body).toMatchObject({ cached: false })
+    expect(await queued()).toBe(2)
+    expect((await temporary.store.listTimeline(id)).map(({ text }) => text)).toEqual([
+      ...['Queued via the crawl API', 'Order changed']
+    ])
+  })
+
+  it('that is moved to now can run at once, and then no longer changes', async () => {
+    const id = await make()
+    expect(await change({ id, schedule_at: 5 })).toMatchObject({ status: 'pending', next_run: null })
+    const { lane } = (await temporary.store.getJob(id))!
+    expect(await temporary.store.readHeads([{ lane, limit: 5 }])).toMatchObject([[{ id }]])
+    await temporary.store.beginAttempts([anAttemptStart({ id })])
+    await expect(change({ id, depth: 1 })).rejects.toMatchObject({ code: 'CHANGED_MEANWHILE' })
+    expect((await temporary.store.getJob(id))!.settings['DEPTH_LIMIT']).toBe('2')
+  })
+
+  it.each([{ interval: '5m' }, { paused: true }])('cannot get %o: it is not repeated', async (part) => {
+    const id = await make()
+    await expect(change({ id, ...part })).rejects.toMatchObject({ code: 'BAD_INPUT' })
+    expect((await change({ id })).next_run).toBe(AT)
+  })
+
+  it('is not remembered after a change either, if it was not before', async () => {
+    const id = await make({ cache_seconds: 0 })
+    await change({ id, depth: 1 })
+    expect((await crawl({ ...order, depth: 1 })).body.cached).toBe(false)
+  })
+
+  it('is listed after repeated ones, by its time, a page at a time, until it begins', async () => {
+    const [late, early] = [await make(), await make({ schedule_at: '2099-01-01T00:00:00Z', user_id: 'bob' })]
+    const now = (await crawl({ spider: 'prices' })).body.job_id
+    const repeated = (await crawl({ spider: 'prices', interval: '1h' })).body as CrawlLater
+    const ids = ({ orders: some }: { orders: CrawlOrder[] }) => some.map((one) => one.job_id ?? one.schedule_id)
+    expect(ids(await commands.list({ limit: 9 }))).toEqual([repeated.schedule_id, early, late])
+    expect(now).not.toBeNull()
+    const paged: (string | null)[] = []
+    for (let after: string | null = ''; after !== null; ) {
+      const page: { orders: CrawlOrder[]; next_after: string | null } = await commands.list({
+        ...{ limit: 1, ...(after !== '' && { after }) }
+      })
+      paged.push(...ids(page))
+      after = page.next_after
+    }
+    expect(paged).toEqual([repeated.schedule_id, early, late])
+    expect(ids(await commands.list({ limit: 9, user_id: 'ann' }))).toEqual([late])
+    expect(ids(await commands.list({ limit: 9, project: aProjectName('news') }))).toEqual([])
+    expect(ids(await commands.list({ limit: 9, onlyProjects: [aProjectName('news')] }))).toEqual([])
+    expect(ids(await commands.list({ limit: 9, onlyProjects: [aProjectName('shop')] }))).toHaveLength(3)
+    await commands.cancel(early)
+    expect(ids(await commands.list({ limit: 9 }))).toEqual([repeated.schedule_id, late])
+    await expect(commands.list({ limit: 9, after: 'later:x' })).rejects.toMatchObject({ code: 'BAD_INPUT' })
+  })
+
+  it.each(['7', 'not-an-id', 'F'.repeat(32), '019b2c3d-0000-7000-8000-000000000000', '\u0000', 'f'.repeat(32)])(
+    'with the id %j is not found',
+    async (text) => {
+      const { id } = CrawlChange.parse({ id: text })
+      for (const asked of [commands.get(id), commands.cancel(id), change({ id, depth: 1 })])
+        await expect(asked).rejects.toMatchObject({ code: 'SCHEDULE_NOT_FOUND' })
+    }
+  )
 })

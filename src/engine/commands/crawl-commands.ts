@@ -1,22 +1,28 @@
-import {
-  type CrawlChange,
-  type CrawlInput,
-  type CrawlOrder,
-  type CrawlOutput,
-  type Job,
-  JobId,
-  type ProjectName,
-  type RunInput,
-  type Schedule,
-  type ScheduleId
+import type {
+  CrawlChange,
+  CrawlInput,
+  CrawlOrder,
+  CrawlOutput,
+  OrderId,
+  ProjectName,
+  RunInput,
+  Schedule
 } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
+import { JOB_ID_PATTERN } from '../../shared/id-patterns.ts'
 import { timeOfJobId } from '../../shared/ids.ts'
 import { requireOfActor } from '../access/acting.ts'
+import { isWithoutFiles, WITHOUT_FILES } from '../access/run-rights.ts'
 import type { Catalog } from '../projects/catalog.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Random } from '../runtime/random.ts'
-import type { CrawlOrigin, StoredSchedule, OnlyProjects } from '../store/records.ts'
+import {
+  type CrawlOrigin,
+  largeBytesOf,
+  type OnlyProjects,
+  type StoredJob,
+  type StoredSchedule
+} from '../store/records.ts'
 import type { JobReader, ScheduleReader } from '../store/store.ts'
 import * as orders from './crawl-order.ts'
 import type { JobCommands } from './job-commands.ts'
@@ -25,9 +31,10 @@ import type { ScheduleCommands } from './schedule-commands.ts'
 import type { ScheduleReads } from './schedule-reads.ts'
 
 export interface CrawlCommandsParts {
-  jobCommands: Pick<JobCommands, 'queue' | 'cancel'>
+  jobCommands: Pick<JobCommands, 'queue' | 'reorderAs' | 'cancel'>
   catalog: Pick<Catalog, 'names' | 'hasActiveSpider'>
-  store: Pick<JobReader, 'getJob'> & Pick<ScheduleReader, 'getSchedules' | 'pageSchedules'>
+  store: Pick<JobReader, 'getJob' | 'listLaterOrders' | 'listTimeline'> &
+    Pick<ScheduleReader, 'getSchedules' | 'pageSchedules'>
   scheduleCommands: Pick<ScheduleCommands, 'create' | 'update' | 'remove' | 'setPaused'>
   scheduleReads: Pick<ScheduleReads, 'get' | 'list'>
   /** How long an order that does not say it is remembered; 0: not at all. */
@@ -57,32 +64,54 @@ export class CrawlCommands {
     const { user_id = null, ignore_cache, cache_seconds = this.#parts.cacheSeconds } = input
     const project = input.project ?? this.#projectWith(input.spider)
     const order: orders.Order = { ...input, project, user_id, atMs: orders.timeOfOrder(input) }
-    const { args, settings: ordered } = orders.workOf(order)
-    const cache = orders.cacheSettings(order.http_cache, { isBypassed: ignore_cache, seconds: cache_seconds })
-    const work = { project, userId: user_id, settings: { ...ordered, ...cache } }
+    const run = this.#runOf(order, { ignore_cache, cache_seconds })
     if (order.interval !== undefined) {
       requireOfActor([project], 'schedules.change', 'A repeated crawl')
-      return this.#repeat(order, { ...work, args: orders.templateArgs(args) }, input)
+      const work = { project, userId: user_id, settings: run.settings, args: orders.templateArgs(run.args) }
+      return this.#repeat(order, work, input)
     }
-
-    const nowMs = this.#parts.clock.nowMs()
-    const atMs = order.atMs !== null && order.atMs > nowMs ? order.atMs : null
-    const key = `crawl:${orders.keyOf(order)}`
-    const dedupe = cache_seconds === 0 ? null : { key, ttlSeconds: cache_seconds, renew: ignore_cache }
-    const run: RunInput = { ...work, args, spiders: [order.spider], notBeforeMs: atMs, dedupe }
-    const origin: Origin = { source: 'crawl' satisfies Job['source'], onceKey }
-    const [made] = await this.#parts.jobCommands.queue(run, origin)
+    const json = orders.jsonParamsOf(order)
+    const evidence = json.length > 0 && { evidence: { jsonParams: json } }
+    const [made] = await this.#parts.jobCommands.queue(run, { ...CRAWL, onceKey, ...evidence })
     const { id, jobid } = made!
     // For a new job id and jobid are equal; otherwise an earlier job was returned.
     const cached = id !== jobid
     const cached_at = cached ? orders.iso(timeOfJobId(id)) : null
     const answer = { job_id: id, cached, cached_at, logs_url: `/api/v1/jobs/${id}/logs` }
+    const { notBeforeMs: atMs } = run
     if (atMs === null) return { status: 200, body: { ...answer, scheduled: false } }
     return { status: 202, body: { ...answer, scheduled: true, schedule_id: null, next_run: orders.iso(atMs) } }
   }
 
-  /** Repeated orders, a page by name. */
-  async list(filter: OnlyProjects & { user_id?: string; project?: ProjectName; after?: string; limit: number }) {
+  #runOf(order: orders.Order, { ignore_cache, cache_seconds }: { ignore_cache: boolean; cache_seconds: number }) {
+    const { project, user_id: userId, spider, atMs } = order
+    const { args, settings } = orders.workOf(order)
+    const cache = orders.cacheSettings(order.http_cache, { isBypassed: ignore_cache, seconds: cache_seconds })
+    const key = `crawl:${orders.keyOf(order)}`
+    const dedupe = cache_seconds === 0 ? null : { key, ttlSeconds: cache_seconds, renew: ignore_cache }
+    const notBeforeMs = atMs !== null && atMs > this.#parts.clock.nowMs() ? atMs : null
+    const run = { project, userId, settings: { ...settings, ...cache }, args, spiders: [spider], notBeforeMs, dedupe }
+    return run satisfies RunInput
+  }
+
+  /** A page: repeated orders by name, then single ones that wait for their time. */
+  async list({ limit, ...filter }: ListFilter) {
+    const [, atMs, id] = LATER.exec(filter.after ?? '') ?? []
+    const repeated = id === undefined ? await this.#listRepeated({ limit, ...filter }) : NO_ORDERS
+    if (repeated.next_after !== null) return repeated
+    const room = limit - repeated.orders.length
+    const after = { atMs: Number(atMs ?? 0), id: id ?? '' }
+    const page = { after, limit: room + 1, maxBytes: PAGE_MAX_BYTES }
+    const found = await this.#parts.store.listLaterOrders({ ...filter, userId: filter.user_id }, page)
+    const jobs = found.slice(0, room)
+    const last = jobs.at(-1) ?? { notBeforeMs: after.atMs, id: after.id }
+    const isCut = found.length > room || largeBytesOf(jobs) >= PAGE_MAX_BYTES
+    const next_after = isCut ? `later:${last.notBeforeMs}:${last.id}` : null
+    const later = await Promise.all(jobs.map((job) => this.#describe(job)))
+    return { orders: [...repeated.orders, ...later], next_after }
+  }
+
+  async #listRepeated(filter: ListFilter) {
     const { user_id, ...others } = filter
     const users = user_id === undefined ? {} : { userId: user_id }
     const page = await this.#parts.scheduleReads.list({ ...others, ...users, isCrawl: true, recent: 1 })
@@ -97,14 +126,29 @@ export class CrawlCommands {
   }
 
   /** Rejects with SCHEDULE_NOT_FOUND, also for schedules that no order created. */
-  async get(id: ScheduleId): Promise<CrawlOrder> {
+  async get(id: OrderId): Promise<CrawlOrder> {
+    const job = await this.#single(id)
+    if (job !== null) return this.#describe(job)
     const { crawl } = await this.#require(id)
     return orders.describeOrder(await this.#parts.scheduleReads.get(id), crawl)
   }
 
   /** Rejects as get and schedules.update do. */
   async update({ id, paused, ...change }: CrawlChange): Promise<CrawlOrder> {
-    const { scheduleCommands, cacheSeconds, clock } = this.#parts
+    const { jobCommands, scheduleCommands, cacheSeconds, clock } = this.#parts
+    const job = await this.#single(id)
+    if (job !== null) {
+      requireOfActor([job.project], 'jobs.run', 'Changing a single crawl')
+      if (paused !== undefined || change.interval !== undefined) throw new ScrapdeckError('BAD_INPUT', NOT_REPEATED)
+      const after = orders.changedOrder(orders.orderOfJob(job, await this.#parts.store.listTimeline(id)), change)
+      const cache_seconds = job.dedupeKey === null ? 0 : cacheSeconds
+      const origin = { ...CRAWL, evidence: { jsonParams: orders.jsonParamsOf(after) } }
+      const run = this.#runOf(after, { ignore_cache: false, cache_seconds })
+      // What its first client may not do stays so, whoever changes the rest.
+      const settings = { ...run.settings, ...(isWithoutFiles(job.settings) && WITHOUT_FILES) }
+      await jobCommands.reorderAs(id, { ...run, settings }, origin)
+      return this.get(id)
+    }
     const { settings, crawl, revision } = await this.#require(id)
     const before = orders.orderOf(settings, crawl)
     const after = orders.changedOrder(before, change)
@@ -117,23 +161,24 @@ export class CrawlCommands {
     return this.get(id)
   }
 
+  async #describe(job: StoredJob): Promise<CrawlOrder> {
+    return orders.describeJobOrder(job, await this.#parts.store.listTimeline(job.id))
+  }
+
   /** Removes a repeated order, or cancels a job that was ordered. Rejects with SCHEDULE_NOT_FOUND. */
-  async cancel(id: ScheduleId | JobId): Promise<{ cancelled: boolean }> {
-    const { store, jobCommands, scheduleCommands } = this.#parts
-    const jobId = JobId.parse(id)
-    const job = await store.getJob(jobId)
-    if (job?.source === 'crawl') {
-      const { asked } = await jobCommands.cancel([jobId], { force: false })
+  async cancel(id: OrderId): Promise<{ cancelled: boolean }> {
+    const { jobCommands, scheduleCommands } = this.#parts
+    if ((await this.#single(id)) !== null) {
+      const { asked } = await jobCommands.cancel([id], { force: false })
       return { cancelled: asked.length > 0 }
     }
-    const scheduleId = id as ScheduleId
-    const { settings } = await this.#require(scheduleId)
+    const { settings } = await this.#require(id)
     requireOfActor(
       settings.jobs.map(({ project }) => project),
       'schedules.change',
       'Removing a repeated crawl'
     )
-    await scheduleCommands.remove([scheduleId])
+    await scheduleCommands.remove([id])
     return { cancelled: true }
   }
 
@@ -204,16 +249,16 @@ export class CrawlCommands {
     return newest === null ? null : this.#parts.scheduleReads.get(newest.id)
   }
 
-  async #require(id: ScheduleId): Promise<StoredSchedule & { crawl: CrawlOrigin }> {
+  /** The job of a single order. Rejects with SCHEDULE_NOT_FOUND what can be no id of ours. */
+  async #single(id: OrderId): Promise<StoredJob | null> {
+    if (!JOB_ID_PATTERN.test(id)) throw noCrawl(id)
+    const job = await this.#parts.store.getJob(id)
+    return job?.source === 'crawl' ? job : null
+  }
+
+  async #require(id: OrderId): Promise<StoredSchedule & { crawl: CrawlOrigin }> {
     const [schedule] = await this.#parts.store.getSchedules([id])
-    if (schedule === undefined || schedule.crawl === null) {
-      const job = await this.#parts.store.getJob(JobId.parse(id))
-      const what =
-        job?.source === 'crawl'
-          ? `${id} is the job of a single crawl, not a repeated one: GET /api/v1/jobs/${id} shows it`
-          : `There is no crawl ${id}; it may have been cancelled`
-      throw new ScrapdeckError('SCHEDULE_NOT_FOUND', what)
-    }
+    if (schedule === undefined || schedule.crawl === null) throw noCrawl(id)
     return { ...schedule, crawl: schedule.crawl }
   }
 
@@ -234,6 +279,18 @@ export class CrawlCommands {
     )
   }
 }
+
+const noCrawl = (id: OrderId) =>
+  new ScrapdeckError('SCHEDULE_NOT_FOUND', `There is no crawl ${id.slice(0, 100)}; it may have been cancelled`)
+const NOT_REPEATED = 'A single crawl cannot be paused or repeated. Cancel it, and order it with an interval'
+
+type ListFilter = OnlyProjects & { user_id?: string; project?: ProjectName; after?: string; limit: number }
+const NO_ORDERS = { orders: [], next_after: null }
+/** `next_after` among single orders. */
+const LATER = /^later:(\d{1,16}):([0-9a-f]{32}|)$/
+/** Of large rows: an order may have megabytes of addresses. */
+const PAGE_MAX_BYTES = 4_000_000
+const CRAWL = { source: 'crawl' } satisfies Origin
 
 /** Each more is an order that ignored the ones before. */
 const SAME_KEY_MAX = 1_000

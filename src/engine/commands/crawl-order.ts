@@ -6,13 +6,18 @@ import {
   type CrawlOrder,
   DEFAULT_CRAWL_CACHE_SECONDS,
   type ProjectName,
+  type RunTemplate,
   type Schedule,
   type ScheduleRule,
   type ScheduleSettings,
-  type ScheduleTiming
+  type ScheduleTiming,
+  type Transition
 } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
-import type { CrawlOrigin } from '../store/records.ts'
+import { orderEntry, ownParts } from '../../shared/job-defaults.ts'
+import { statusOfJob } from '../../shared/order-status.ts'
+import { maskSecrets } from '../../shared/secret-values.ts'
+import type { CrawlOrigin, StoredJob } from '../store/records.ts'
 
 /** The translation between crawl orders and what the engine runs. Pure. */
 
@@ -168,7 +173,12 @@ export function changedSettings(
 const isSame = (one: unknown, other: unknown): boolean => JSON.stringify(one) === JSON.stringify(other)
 
 /** A schedule as the order that it would be now. */
-export function orderOf(schedule: Pick<ScheduleSettings, 'jobs' | 'zone' | 'rules'>, origin: CrawlOrigin): Order {
+export function orderOf(
+  schedule: Pick<ScheduleSettings, 'zone' | 'rules'> & {
+    jobs: Pick<RunTemplate, 'project' | 'spiders' | 'settings' | 'args' | 'userId'>[]
+  },
+  origin: CrawlOrigin
+): Order {
   const [template] = schedule.jobs
   const { project, spiders, settings, userId } = template!
   const { start_urls, ...args } = Object.fromEntries(
@@ -195,13 +205,16 @@ export function orderOf(schedule: Pick<ScheduleSettings, 'jobs' | 'zone' | 'rule
 }
 
 function addressesOf(text: string | undefined): string[] | null {
-  if (text === undefined || !text.startsWith('[')) return null
+  const urls = parsed(text)
+  return Array.isArray(urls) && urls.every((url) => typeof url === 'string') ? urls : null
+}
+
+/** Undefined: an operator wrote something else into the schedule, or it is secret, and so masked. */
+function parsed(text: string | undefined): unknown {
   try {
-    const urls: unknown = JSON.parse(text)
-    return Array.isArray(urls) && urls.every((url) => typeof url === 'string') ? urls : null
+    return JSON.parse(text ?? '')
   } catch {
-    // An operator wrote something else into the schedule.
-    return null
+    return undefined
   }
 }
 
@@ -210,21 +223,50 @@ function intervalOf(rule: ScheduleRule | undefined): number | string | undefined
   return rule?.kind === 'cron' ? rule.expression : undefined
 }
 
+function fieldsOf({ atMs: _atMs, ...order }: Order) {
+  const { start_urls = [], depth = null, http_cache = null, interval = null, params = {}, ...same } = order
+  return { ...same, start_urls, depth, params, interval, http_cache }
+}
+
 /** As clients see it. */
 export function describeOrder(schedule: Schedule, origin: CrawlOrigin): CrawlOrder {
-  const order = orderOf(schedule, origin)
   const { id, paused, nextAtMs, createdAtMs, changedAtMs, recent } = schedule
   const isRunning = recent[0]?.outcome === 'live'
-  const { start_urls = [], depth = null, http_cache = null, interval = null, params = {}, atMs: _atMs, ...same } = order
   return {
-    schedule_id: id,
-    ...same,
-    ...{ start_urls, depth, params, interval, http_cache },
+    ...{ job_id: null, schedule_id: id, reason: null },
+    ...fieldsOf(orderOf(schedule, origin)),
     status: isRunning ? 'running' : paused ? 'paused' : nextAtMs === null ? 'finished' : 'pending',
     scheduled_at: iso(schedule.startMs ?? createdAtMs),
     next_run: nextAtMs === null ? null : iso(nextAtMs),
     created_at: iso(createdAtMs),
     updated_at: iso(changedAtMs)
+  }
+}
+
+/** The names of parameters that are not text: as arguments, they are. */
+export const jsonParamsOf = ({ params = {} }: Order): string[] =>
+  Object.keys(params).filter((name) => typeof params[name] !== 'string')
+
+/** A single order as its job is now. Without a time zone: only its moment is kept. */
+export function orderOfJob(job: StoredJob, timeline: readonly Transition[]): Order {
+  const { args = {}, settings = {} } = ownParts({ job: maskSecrets(job), timeline })
+  const names = (orderEntry(timeline)?.evidence['jsonParams'] ?? []) as string[]
+  const params = Object.fromEntries(names.map((name) => [name, parsed(args[name])]))
+  const { project, spider, userId, notBeforeMs } = job
+  const template = { project, spiders: [spider], userId, settings, args: templateArgs(args) }
+  return orderOf({ jobs: [template], zone: 'UTC', rules: [] }, { key: '', params, atMs: notBeforeMs })
+}
+
+export function describeJobOrder(job: StoredJob, timeline: readonly Transition[]): CrawlOrder {
+  const { id, notBeforeMs, queuedAtMs, hold } = job
+  return {
+    ...{ job_id: id, schedule_id: null },
+    ...fieldsOf(orderOfJob(job, timeline)),
+    ...statusOfJob(job),
+    scheduled_at: iso(notBeforeMs ?? queuedAtMs),
+    next_run: hold === 'not_before' ? iso(notBeforeMs!) : null,
+    created_at: iso(queuedAtMs),
+    updated_at: iso(timeline.at(-1)?.atMs ?? queuedAtMs)
   }
 }
 

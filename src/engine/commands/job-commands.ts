@@ -58,6 +58,15 @@ export class JobCommands {
     return { ids, deduplicated: jobs.reduce((count, { id }, index) => count + Number(id !== ids[index]), 0) }
   }
 
+  /** Orders a queued job that never ran anew, under its id. Rejects as `run`, and with CHANGED_MEANWHILE. */
+  async reorderAs(id: JobId, { spiders, ...rest }: RunInput, origin: Origin): Promise<void> {
+    const { ids } = await this.#enqueue([{ ...rest, spider: spiders[0]! }], origin, ([job]) =>
+      this.#parts.store.changeQueued({ ...job!, id, entry: this.#entry('Order changed', job!.entry.evidence) })
+    )
+    const why = `The job ${id} has begun or ended: its order can no longer be changed`
+    if (ids.length === 0) throw new ScrapdeckError('CHANGED_MEANWHILE', why)
+  }
+
   /** Queued jobs end at once; live jobs get a cancel request and end when their node confirms it. */
   async cancel(
     ids: JobId[],
@@ -184,13 +193,17 @@ export class JobCommands {
     return this.#parts.dispatch.runElsewhere(ids)
   }
 
-  async #enqueue(ordered: RunItem[], origin: Origin): Promise<{ jobs: NewJob[]; ids: JobId[] }> {
+  async #enqueue(
+    ordered: RunItem[],
+    origin: Origin,
+    write = (jobs: NewJob[]): Promise<JobId[]> => this.#parts.store.enqueueJobs(jobs)
+  ): Promise<{ jobs: NewJob[]; ids: JobId[] }> {
     const items = ordered.map((item) => {
       refuseHighPriority(item.priority)
       return asActorMayRun(item, { isCrawl: origin.source === 'crawl' })
     })
     const jobs = await prepareJobs(items, origin, this.#parts)
-    const ids = await this.#parts.store.enqueueJobs(jobs)
+    const ids = await write(jobs)
     this.#parts.dispatch.wake()
     return { jobs, ids }
   }

@@ -22,6 +22,7 @@ import type { Projects } from '../projects/projects.ts'
 import { breather } from '../runtime/breather.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { SecretBox } from '../runtime/secret-box.ts'
+import type { TimelineEntry } from '../job-rules/attempt-change.ts'
 import { dedupeKeyOf } from '../store/dedupe-key.ts'
 import type { NewJob } from '../store/records.ts'
 import { checkSecretNames, openTemplate } from './template-secrets.ts'
@@ -36,6 +37,8 @@ export interface Origin {
   onceKey?: string | undefined
   /** The schedule and its moment that the jobs belong to. */
   scheduled?: { scheduleId: ScheduleId; nominalMs: number } | undefined
+  /** For the first entry of their timelines. */
+  evidence?: TimelineEntry['evidence']
 }
 
 export interface PrepareJobsParts {
@@ -77,7 +80,7 @@ export async function prepareJobs(
   const entry = {
     atMs: nowMs,
     text: `Queued ${SOURCE_WORDS[origin.source]}${BY_ITSELF.has(origin.source) ? '' : byWhom()}`,
-    evidence: {}
+    evidence: origin.evidence ?? {}
   }
   const jobs: NewJob[] = []
   for (const [index, item] of items.entries()) {
@@ -131,7 +134,10 @@ export async function prepareJobs(
       source: origin.source,
       scheduleId: origin.scheduled?.scheduleId ?? null,
       nominalMs: origin.scheduled?.nominalMs ?? null,
-      entry: items === ordered ? entry : { ...entry, evidence: { ...takenDefaults(ordered[index]!, item) } }
+      entry:
+        items === ordered
+          ? entry
+          : { ...entry, evidence: { ...entry.evidence, ...takenDefaults(ordered[index]!, item) } }
     }
     // From here on only the dispatcher sees the plain values, when it sends the job.
     return withSecrets(job, (value) => sealed.get(value)!)

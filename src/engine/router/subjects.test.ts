@@ -14,7 +14,13 @@ const environments = [
   { id: 'of-both', projects: [aProjectName('shop'), aProjectName('news')] }
 ]
 const alertOf = (id: string) => ({ labels: { project: id === 'of-node' ? null : aProjectName(id) } })
-const store = { getAlerts: async ([id]: [string]) => (id === 'gone' ? [] : [alertOf(id)]) }
+const askedFor: string[] = []
+const listed = async (ids: string[]) => (askedFor.push(...ids), [])
+const store = {
+  getJobs: listed,
+  getSchedules: listed,
+  getAlerts: async ([id]: [string]) => (id === 'gone' ? [] : [alertOf(id)])
+}
 const reads = { store, environments: { list: () => environments } } as unknown as SubjectReads
 
 /** What somebody gets to hear who has this role everywhere, and is a deployer of shop. */
@@ -60,4 +66,10 @@ it('an alert is for whoever sees its project, and one of no project for whoever 
   for (const hidden of ['news', 'of-node', 'gone']) expect(await see(hidden), hidden).toBe('ALERT_NOT_FOUND')
   for (const seen of ['news', 'of-node']) expect(await see(seen, 'viewer'), seen).toBe('allowed')
   expect(await see('gone', 'viewer')).toBe('ALERT_NOT_FOUND')
+})
+
+it('a crawl order with an id that can be none of ours is not found, and no database is asked for it', async () => {
+  for (const id of ['7', 'not-an-id', '\u0000', 'F'.repeat(32)])
+    expect(await ask(id, 'viewer', null, 'crawlOrder'), id).toBe('SCHEDULE_NOT_FOUND')
+  expect(askedFor).toEqual([])
 })

@@ -12,6 +12,7 @@ import type {
   ScheduleId
 } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
+import { JOB_ID_PATTERN } from '../../shared/id-patterns.ts'
 import { type Permissions, READ } from '../../shared/permissions.ts'
 import {
   type Principal,
@@ -101,7 +102,8 @@ const CHECKS: { [Noun in NamedThing]: (value: never, asking: Asking, reads: Subj
     one(id, await projectsOfSchedules([id], reads), noSchedule, asking),
   schedules: async (ids: ScheduleId[], asking, reads) => several(ids, await projectsOfSchedules(ids, reads), asking),
   crawlOrder: async (id: JobId & ScheduleId, asking, reads) => {
-    const found = new Map([...(await projectsOfSchedules([id], reads)), ...(await projectsOfJobs([id], reads))])
+    const ids = JOB_ID_PATTERN.test(id) ? [id] : []
+    const found = new Map([...(await projectsOfSchedules(ids, reads)), ...(await projectsOfJobs(ids, reads))])
     return one(id, found, noSchedule, asking)
   },
   chain: async (id: ChainId, asking, { store }) => {

@@ -129,6 +129,11 @@ export interface JobReader {
     filter: JobFilter & OnlyProjects & AwayNodes,
     page: { before: JobId | null; limit: number; maxBytes?: number }
   ): Promise<StoredJob[]>
+  /** Of crawl orders, those that wait for their time and never ran, in its order; ends as `listJobs` does. */
+  listLaterOrders(
+    filter: OnlyProjects & { userId?: string | undefined; project?: ProjectName | undefined },
+    page: { after: { atMs: number; id: string }; limit: number; maxBytes?: number }
+  ): Promise<StoredJob[]>
   /** Each facet counts jobs that match the other filters, so it shows the effect of other values. Highest first. */
   countFacets(filter: JobFilter & OnlyProjects & AwayNodes): Promise<JobFacets>
   /** How many of these jobs have each status; unknown ids are not counted. */
@@ -216,6 +221,11 @@ export interface QueueStore extends LaneReader, HoldStore, ClaimStore, QueueFail
   reorder(ids: JobId[], to: QueuePlace, entry: TimelineEntry): Promise<JobId[]>
   /** Queued jobs only. */
   placeQueued(ids: JobId[], placement: Placement, entry: TimelineEntry): Promise<JobId[]>
+  /**
+   * Gives a queued job that never ran the settings, arguments, variables, time and dedupe key of this one, which has
+   * its id. Returns the id, or nothing if it has begun or ended.
+   */
+  changeQueued(job: NewJob): Promise<JobId[]>
   /** Ends queued jobs as cancelled. Returns the ids that were queued; others are unchanged. */
   cancelQueued(ids: JobId[], entry: TimelineEntry): Promise<JobId[]>
   /** Undoes cancelQueued: the jobs return to the queue under their old id. Returns the restored ids. */

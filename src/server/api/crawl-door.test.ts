@@ -3,7 +3,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import type { LightMyRequestResponse } from 'fastify'
 import { describe, expect, it } from 'vitest'
 import { statusOfJob } from '../../shared/order-status.ts'
-import { contract, type CrawlInput, type Job, type JobDetail } from '../../shared/contract/index.ts'
+import { contract, type CrawlInput, type CrawlOrder, type Job, type JobDetail } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { aJob } from '../../shared/testing/builders.ts'
 import { aJobId, aScheduleId } from '../../shared/testing/ids.ts'
@@ -301,13 +301,28 @@ it('its paths are in the OpenAPI document, and answers are as they are described
   expect([serversOf('/{id}/status', 'get'), serversOf('/{id}/logs', 'get')]).toEqual([['/jobs'], ['/jobs']])
 })
 
-it('repeated orders are listed, read, changed and cancelled at /crawl as in the API', async () => {
+it('orders are listed, read, changed and cancelled at /crawl as in the API, and each has a job_id', async () => {
   const { ask } = openTestApp()
   const { crawlOrders } = EXAMPLES
   const url = `/crawl/${SCHEDULE}`
-  expect((await ask({ url: '/crawl?user_id=ann' })).json()).toEqual(crawlOrders.list.output)
-  expect((await ask({ url })).json()).toEqual(crawlOrders.get.output)
-  expect((await ask({ method: 'PATCH', url, payload: { depth: 3 } })).json()).toEqual(crawlOrders.update.output)
+  const withId = (order: CrawlOrder) => ({ ...order, job_id: order.job_id ?? order.schedule_id })
+  const { orders, next_after } = crawlOrders.list.output
+  expect((await ask({ url: '/crawl?user_id=ann' })).json()).toEqual({ orders: orders.map(withId), next_after })
+  expect((await ask({ url })).json()).toEqual(withId(crawlOrders.get.output))
+  expect((await ask({ url: `/api/v1${url}` })).json()).toEqual(crawlOrders.get.output)
+  const changed = await ask({ method: 'PATCH', url, payload: { depth: 3 } })
+  expect(changed.json()).toEqual(withId(crawlOrders.update.output))
   expect((await ask({ method: 'DELETE', url })).json()).toEqual(crawlOrders.cancel.output)
   expect((await ask({ url: '/crawl?usr_id=ann' })).json()).toMatchObject({ code: 'BAD_INPUT' })
+})
+
+it('a repeated order that is paused is pending at /crawl, which has four words, and paused in the API', async () => {
+  const paused = { ...EXAMPLES.crawlOrders.get.output, status: 'paused' as const }
+  const os = implement(contract).$context<object>()
+  const fake = createFakeEngine()
+  const crawlOrders = { ...(fake.parts.crawlOrders as object), get: os.crawlOrders.get.handler(() => paused) }
+  const engine = { ...fake, router: async () => ({ ...fake.parts, crawlOrders }) } as unknown as typeof fake
+  const { ask } = openTestApp({ engine })
+  expect((await ask({ url: `/crawl/${SCHEDULE}` })).json()).toMatchObject({ status: 'pending', reason: 'paused' })
+  expect((await ask({ url: `/api/v1/crawl/${SCHEDULE}` })).json()).toMatchObject({ status: 'paused', reason: null })
 })

@@ -278,7 +278,7 @@ export const backfill: Backfill = {
 }
 
 export const crawlOrder: CrawlOrder = {
-  schedule_id: SCHEDULE_ID,
+  ...{ job_id: null, schedule_id: SCHEDULE_ID, reason: null },
   ...{ user_id: 'ann', project: 'shop', spider: 'prices', start_urls: ['https://shop.example/shoes'], depth: 2 },
   params: { currency: 'EUR' },
   ...{ interval: '0 9 * * *', zone: 'Europe/Berlin', http_cache: true, status: 'pending' },

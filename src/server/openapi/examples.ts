@@ -135,18 +135,18 @@ export const EXAMPLES: ExamplesOf<InferContractRouterInputs<Contract>, InferCont
   },
   crawlOrders: {
     list: {
-      summary: 'Repeated crawls, by name, by keyset',
+      summary: 'Repeated crawls by name, then single ones for later by time, by keyset',
       input: { user_id: 'ann', limit: 50 },
       output: { orders: [crawlOrder], next_after: null }
     },
-    get: { summary: 'A repeated crawl', input: { id: SCHEDULE_ID }, output: crawlOrder },
+    get: { summary: 'A crawl as it was ordered', input: { id: SCHEDULE_ID }, output: crawlOrder },
     update: {
-      summary: 'Change a repeated crawl for its next runs, pause or resume it',
+      summary: 'Change a single crawl before it runs, or a repeated one for its next runs; pause or resume that',
       input: { id: SCHEDULE_ID, interval: '0 6 * * *', depth: 3 },
       output: { ...crawlOrder, interval: '0 6 * * *', depth: 3 }
     },
     cancel: {
-      summary: 'Remove a repeated crawl, or cancel the job of a crawl',
+      summary: 'Remove a repeated crawl, or cancel a single one',
       input: { id: SCHEDULE_ID },
       output: { cancelled: true }
     }

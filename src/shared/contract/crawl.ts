@@ -146,11 +146,14 @@ export const crawlContract = write(
   .output(CrawlOutput)
 
 /**
- * A repeated crawl, as it was ordered. It is a schedule: what was changed there shows here. `pending` waits for its
- * next run; `finished` never runs again.
+ * A crawl as it was ordered. A repeated one is a schedule, a single one a job: what was changed there shows here. A
+ * repeated one that is `pending` waits for its next run, and `finished` never runs again.
  */
 export const CrawlOrder = z.object({
-  schedule_id: ScheduleId,
+  /** Of a single crawl; null for a repeated one, whose jobs are created when they are due. */
+  job_id: JobId.nullable(),
+  /** Of a repeated crawl. */
+  schedule_id: ScheduleId.nullable(),
   user_id: z.string().nullable(),
   project: z.string(),
   spider: z.string(),
@@ -161,7 +164,9 @@ export const CrawlOrder = z.object({
   interval: z.union([z.number(), z.string()]).nullable(),
   zone: TimeZone,
   http_cache: z.boolean().nullable(),
-  status: z.enum(['pending', 'running', 'paused', 'finished']),
+  status: z.enum(['pending', 'running', 'paused', 'finished', 'error']),
+  /** Of a single crawl in error: `cancelled`, `lost`, or why its run failed. */
+  reason: z.string().nullable(),
   /** When it was first to run. */
   scheduled_at: IsoTime,
   next_run: IsoTime.nullable(),
@@ -170,7 +175,9 @@ export const CrawlOrder = z.object({
 })
 export type CrawlOrder = z.infer<typeof CrawlOrder>
 
-const OrderId = z.object({ id: ScheduleId })
+/** In any form: clients keep ids of the scheduler that they used before, which are not found. */
+const OrderId = z.object({ id: z.string().max(1_000).brand<'ScheduleId'>().brand<'JobId'>() })
+export type OrderId = z.infer<typeof OrderId>['id']
 
 /** Absent: unchanged; null: cleared. */
 export const CrawlChange = OrderId.extend({
@@ -186,8 +193,11 @@ export const CrawlChange = OrderId.extend({
 export type CrawlChange = z.infer<typeof CrawlChange>
 
 export const crawlOrdersContract = {
-  /** Sorted by name, by keyset: `after` is the `next_after` of the previous page. */
-  list: read('read', 'GET /crawl', 'seen', { answerBytes: pageBytes })
+  /**
+   * Repeated crawls by name, then single ones that wait for their time, by it; by keyset: `after` is the `next_after`
+   * of the previous page.
+   */
+  list: read('read', 'GET /crawl', 'seen', { answerBytes: (input) => 4_000_000 + pageBytes(input) })
     .input(
       z.object({
         user_id: z.string().max(200).optional(),
@@ -198,10 +208,13 @@ export const crawlOrdersContract = {
     )
     .output(z.object({ orders: z.array(CrawlOrder), next_after: z.string().nullable() })),
   get: read('read', 'GET /crawl/{id}', { id: 'crawlOrder' }).input(OrderId).output(CrawlOrder),
-  /** For the next runs. Orders like the changed one are answered with it from now on. */
+  /**
+   * For the next runs; a single crawl only before its first. Orders like the changed one are answered with it from now
+   * on. Changing a single one also needs `jobs.run`.
+   */
   update: write('schedules.change', 'PATCH /crawl/{id}', { id: 'crawlOrder' }).input(CrawlChange).output(CrawlOrder),
   /** Removes a repeated crawl (its jobs stay), or cancels the job of another. False: that job had ended. */
   cancel: write('jobs.cancel', 'DELETE /crawl/{id}', { id: 'crawlOrder' })
-    .input(z.object({ id: z.union([ScheduleId, JobId]) }))
+    .input(OrderId)
     .output(z.object({ cancelled: z.boolean() }))
 }

@@ -18,7 +18,7 @@ export interface AuditTicket {
  */
 export const AUDITED_VERBS = [
   ...(['enqueueJobs', 'recordRuns', 'setPriority', 'reorder', 'placeQueued', 'cancelQueued'] as const),
-  ...(['restoreCancelled', 'askCancel', 'keepJobs', 'setErrorState', 'dismissFindings'] as const),
+  ...(['changeQueued', 'restoreCancelled', 'askCancel', 'keepJobs', 'setErrorState', 'dismissFindings'] as const),
   ...(['putNode', 'deleteNode', 'putSource', 'deleteSource', 'putLimits', 'putSetting'] as const),
   ...(['putVersion', 'deleteVersion', 'changeVersions', 'putProjectSettings', 'putStoragePolicy'] as const),
   ...(['putSchedule', 'deleteSchedules', 'fire', 'putBackfill', 'putChain', 'deleteChain'] as const),

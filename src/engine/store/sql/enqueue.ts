@@ -7,7 +7,7 @@ import type { Holds } from './holds.ts'
 import type { JobWriting } from './job-writing.ts'
 import type { Cell, Columns } from './database.ts'
 import type { Order } from './order.ts'
-import { insertGiven, replaceRow } from './upsert.ts'
+import { insertGiven, PUT_DEDUPE_KEY } from './upsert.ts'
 import type { Outbox } from './outbox.ts'
 
 /** Inserting new dedupe keys deletes expired ones, at least two for each new one, so that they never accumulate. */
@@ -53,9 +53,7 @@ export function createEnqueue({ database, changes, counters, holds, order, outbo
   const jobWithKey = database
     .prepare<[string, number], JobId>('SELECT job_id FROM dedupe_keys WHERE key = ? AND expires_at_ms > ?')
     .pluck()
-  const putKey = database.prepare<[string, string, number]>(
-    replaceRow('dedupe_keys', ['key'], { key: '?', job_id: '?', expires_at_ms: '?' })
-  )
+  const putKey = database.prepare<[string, string, number]>(PUT_DEDUPE_KEY)
   const forgetKeys = database.prepare<[number, number]>(
     'DELETE FROM dedupe_keys WHERE key IN (SELECT key FROM dedupe_keys WHERE expires_at_ms <= ? LIMIT ?)'
   )

@@ -7,6 +7,7 @@ import type {
   ProjectName
 } from '../../../shared/contract/index.ts'
 import type { AwayNodes, OnlyProjects } from '../records.ts'
+import type { JobReader } from '../store.ts'
 import { JOB_STATUSES, UNKNOWN_STATUS } from '../../../shared/choices.ts'
 import { matchesGlob } from '../../../shared/glob.ts'
 import { SHORT_ID_LENGTH } from '../../../shared/ids.ts'
@@ -82,6 +83,11 @@ export const JOB_LIST_SQL = {
   newestThat: (condition: string) => `SELECT id FROM
     (SELECT id, jobid, project, spider, status, node_id, queued_at_ms FROM jobs
       WHERE id < ? AND id >= ? ORDER BY id DESC LIMIT ?) AS newest WHERE ${condition} LIMIT ?`,
+  /** Orders of POST /crawl that wait for their time. CASE: no index but that of the times serves the condition. */
+  later: (condition: string) => `SELECT ${JOB} FROM jobs WHERE state = 'queued' AND hold IN ('not_before', 'retry')
+    AND hold = 'not_before' AND source = 'crawl' AND (not_before_ms, id) > (?, ?)
+    AND CASE WHEN ${condition} THEN 1 ELSE 0 END = 1
+    ORDER BY not_before_ms, id LIMIT ?`,
   ofKind: `SELECT id FROM jobs WHERE project = ? AND spider = ? AND state = ? AND outcome IS ? AND id < ? AND id >= ?
     ORDER BY id DESC LIMIT ?`,
   ofKindOnNode: `SELECT id FROM jobs WHERE node_id = ? AND project = ? AND spider = ? AND state = ? AND outcome IS ?
@@ -402,6 +408,13 @@ export function createJobList(database: Database) {
         return rowsOf(pageIds(filter, below, from, page.limit), page.maxBytes)
       }
     ),
+
+    listLater: inOneRead((...[filter, page]: Parameters<JobReader['listLaterOrders']>): JobRow[] => {
+      const { sql, values } = conditionsOf(filter, 'job')
+      const users = filter.userId === undefined ? [] : [filter.userId]
+      const later = prepared<JobRow>(JOB_LIST_SQL.later(`${sql}${users.length === 0 ? '' : ' AND user_id = ?'}`)).raw()
+      return withinBytes(later, [page.after.atMs, page.after.id, ...values, ...users, page.limit], page.maxBytes)
+    }),
 
     countFacets: inOneRead((filter: JobFilter): JobFacets => {
       const { status: _, project, nodeId, ...others } = filter

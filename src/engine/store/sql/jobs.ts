@@ -82,6 +82,7 @@ export function createJobs(database: Database) {
     getMany: (ids: JobId[]): JobRow[] => many.all(JSON.stringify(ids)),
 
     list: jobList.list,
+    listLater: jobList.listLater,
     countFacets: jobList.countFacets,
 
     countStatuses(ids: JobId[]): Partial<Record<JobStatus, number>> {

@@ -1,10 +1,13 @@
 import type { JobId, Placement, QueuePlace, VersionName } from '../../../shared/contract/index.ts'
+import { holdOf, overlapKey } from '../../job-rules/holds.ts'
 import { nextAfterPlacement } from '../../job-rules/timeline.ts'
 import { laneText } from '../lane.ts'
 import type { TimelineEntry } from '../../job-rules/attempt-change.ts'
 import { COUNTED, type Holds } from './holds.ts'
 import type { CountedRow } from './counters.ts'
 import type { JobWriting } from './job-writing.ts'
+import type { NewJob } from '../records.ts'
+import { PUT_DEDUPE_KEY } from './upsert.ts'
 
 export const ORDER_SQL = {
   /** The previous rank within the priority: held jobs by their own index, the others lane by lane. */
@@ -21,12 +24,14 @@ interface QueuedRow extends CountedRow {
   priority: number
   rank: number
   overlap_key: string | null
+  dedupe_key: string | null
+  attempt_count: number
 }
 
 export type Order = ReturnType<typeof createOrder>
 
 interface Dependencies extends JobWriting {
-  holds: Pick<Holds, 'freeOverlap'>
+  holds: Pick<Holds, 'freeOverlap' | 'isOverlapLive'>
 }
 
 /**
@@ -35,7 +40,7 @@ interface Dependencies extends JobWriting {
  */
 export function createOrder({ database, changes, timeline, counters, holds }: Dependencies) {
   const queued = database.prepare<[string], QueuedRow>(
-    `SELECT version, priority, rank, overlap_key, ${COUNTED} FROM jobs WHERE id = ? AND state = 'queued'`
+    `SELECT version, priority, rank, overlap_key, dedupe_key, attempt_count, ${COUNTED} FROM jobs WHERE id = ? AND state = 'queued'`
   )
   const moveBack = database.prepare<[number], number>('UPDATE queue_ends SET back = back + ? RETURNING back').pluck()
   const moveFront = database
@@ -47,6 +52,12 @@ export function createOrder({ database, changes, timeline, counters, holds }: De
   const setPlacement = database.prepare<[string | null, string, string, string]>(
     'UPDATE jobs SET placement_node_id = ?, placement_tags = ?, lane = ? WHERE id = ?'
   )
+  const setContent = database.prepare<unknown[]>(
+    `UPDATE jobs SET settings = ?, args = ?, env = ?, secret_names = ?, not_before_ms = ?, overlap_key = ?,
+       dedupe_key = ?, hold = ? WHERE id = ?`
+  )
+  const forgetKey = database.prepare<[string | null, string]>('DELETE FROM dedupe_keys WHERE key = ? AND job_id = ?')
+  const putKey = database.prepare<[string, string, number]>(PUT_DEDUPE_KEY)
   const countOf = database.prepare<[number], number>(
     "SELECT count(*) FROM jobs WHERE state = 'queued' AND priority = ?"
   )
@@ -134,6 +145,23 @@ export function createOrder({ database, changes, timeline, counters, holds }: De
         }
       }
       return rows.map(({ id }) => id)
+    },
+
+    changeQueued(job: NewJob): JobId[] {
+      const [row] = queuedRows([job.id])
+      if (row === undefined || row.attempt_count > 0) return []
+      const { id, notBeforeMs, dedupe, entry } = job
+      const key = job.noOverlap ? overlapKey(job) : null
+      const hold = holdOf({ notBeforeMs, overlapKey: key, attemptCount: 0 }, 'met', entry.atMs, holds.isOverlapLive)
+      const texts = [job.settings, job.args, job.env, job.secretNames].map((value) => JSON.stringify(value))
+      setContent.run(...texts, notBeforeMs, key, dedupe?.key ?? null, hold, id)
+      forgetKey.run(row.dedupe_key, id)
+      if (dedupe !== null) putKey.run(dedupe.key, id, dedupe.expiresAtMs)
+      recordChange({ ...row, hold }, entry)
+      counters.moved(row, { ...row, hold })
+      if (row.overlap_key !== null && row.hold === null)
+        holds.freeOverlap(row.overlap_key, nextAfterPlacement(entry.atMs))
+      return [id]
     },
 
     placeQueued(ids: JobId[], placement: Placement, entry: TimelineEntry): JobId[] {

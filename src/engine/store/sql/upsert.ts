@@ -11,6 +11,8 @@ export function replaceRow(table: string, key: readonly string[], values: Readon
     ON CONFLICT (${key.join(', ')}) DO UPDATE SET ${others.map((column) => `${column} = excluded.${column}`).join(', ')}`
 }
 
+export const PUT_DEDUPE_KEY = replaceRow('dedupe_keys', ['key'], { key: '?', job_id: '?', expires_at_ms: '?' })
+
 /** Inserts the given rows, which have these columns. `table`: qualified, if it must be. */
 export function insertGiven(table: string, given: Columns): ManySql {
   const names = Object.keys(given).map((name) => `"${name}"`)

@@ -33,6 +33,8 @@ const PLAN_OF_LIST: Record<string, RegExp> = {
     /^SEARCH jobs USING COVERING INDEX jobs_listed \(project=\? AND spider=\? AND state=\? AND outcome=\? AND id/,
   byIds: /^SCAN wanted VIRTUAL TABLE|^SEARCH jobs USING INDEX sqlite_autoindex_jobs_1 \(id=\?\)$/,
   newestThat: /^SEARCH jobs USING INDEX sqlite_autoindex_jobs_1 |^CO-ROUTINE|^SCAN newest$/,
+  // Sorted by id only where several wait for the same moment.
+  later: /^SEARCH jobs USING INDEX jobs_not_before|^USE TEMP B-TREE FOR LAST TERM OF ORDER BY$/,
   countKindsOnNodes:
     /^SCAN kinds$|^CORRELATED SCALAR SUBQUERY 1$|^SEARCH jobs USING COVERING INDEX jobs_on_node \(node_id=\? AND project=\? AND spider=\? AND state=\? AND outcome=\? AND id/,
   endedBefore: /^SEARCH ended_counts USING PRIMARY KEY \(from_id<|^USE TEMP B-TREE FOR GROUP BY$/,

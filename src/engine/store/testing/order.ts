@@ -4,6 +4,9 @@ import { aJobId, aNodeId, aProjectName } from '../../../shared/testing/ids.ts'
 import { aNewJob, entry } from '../../testing/builders.ts'
 import type { Story } from './story.ts'
 
+const KEY = { key: 'old', expiresAtMs: 9_000_000_000_000 }
+const START = { atMs: 0, id: '' }
+
 export function describeOrder(story: Story): void {
   const { enqueue, begin, kindsOf } = story
   const order = async () => (await story.heads(1000)).flatMap(({ jobs }) => jobs.map(({ id }) => id))
@@ -63,6 +66,49 @@ export function describeOrder(story: Story): void {
       stop()
       expect(await rankOf()).not.toBe(rank)
       expect([...heard]).toContain(lane)
+    })
+
+    test('a queued job that never ran is ordered anew under its id; one that began is left alone', async () => {
+      const { store } = story
+      const [job, other] = [await enqueue({ args: { a: '1' }, dedupe: KEY }), await enqueue({ args: { a: '2' } })]
+      const at = 9_000_000_000_000
+      const changed = aNewJob({ id: job.id, args: { a: '3' }, settings: { B: 'x' }, notBeforeMs: at })
+      const again = { ...changed, dedupe: { ...KEY, key: 'new' }, entry: { ...entry(), text: 'Order changed' } }
+      expect(await store.changeQueued(again)).toEqual([job.id])
+      expect(await store.getJob(job.id)).toMatchObject({
+        ...{ args: { a: '3' }, settings: { B: 'x' }, notBeforeMs: at, hold: 'not_before', dedupeKey: 'new' }
+      })
+      expect((await order()).includes(job.id)).toBe(false)
+      expect(await kindsOf(job)).toEqual(['queued', 'changed'])
+      const [byOld, byNew] = [aNewJob({ dedupe: KEY }), aNewJob({ dedupe: { ...KEY, key: 'new' } })]
+      expect(await store.enqueueJobs([byOld, byNew])).toEqual([byOld.id, job.id])
+      // Back into its lane, where it stands as before.
+      expect(await store.changeQueued({ ...again, notBeforeMs: null, dedupe: null })).toEqual([job.id])
+      expect((await order()).slice(0, 2)).toEqual([job.id, other.id])
+      await begin(other)
+      expect(await store.changeQueued({ ...again, id: other.id })).toEqual([])
+      expect((await store.getJob(other.id))?.args).toEqual({ a: '2' })
+    })
+
+    test('orders for later are listed by their time, those of one user or project alone', async () => {
+      const { store } = story
+      const later = (notBeforeMs: number, over: Parameters<typeof enqueue>[0] = {}) =>
+        enqueue({ source: 'crawl', notBeforeMs, ...over })
+      const far = 9_000_000_000_000
+      const [third, first] = [await later(far + 2, { userId: 'ann' }), await later(far, { userId: 'bob' })]
+      const second = await later(far, { project: aProjectName('news'), userId: 'ann' })
+      await later(far, { source: 'api' })
+      await enqueue({ source: 'crawl' })
+      const list = async (filter: Parameters<typeof store.listLaterOrders>[0] = {}, limit = 9, after = START) =>
+        (await store.listLaterOrders(filter, { after, limit })).map(({ id }) => id)
+      expect(await list()).toEqual([...[first.id, second.id].sort(), third.id])
+      expect(await list({ userId: 'ann' })).toEqual([second.id, third.id])
+      expect(await list({ userId: 'ann', project: aProjectName('news') })).toEqual([second.id])
+      expect(await list({ onlyProjects: [aProjectName('news')] })).toEqual([second.id])
+      const [one] = await list({}, 1)
+      expect(await list({}, 9, { atMs: far, id: one! })).toHaveLength(2)
+      await store.cancelQueued([second.id], entry())
+      expect(await list({ userId: 'ann' })).toEqual([third.id])
     })
 
     test('a queued job is placed again and stands in another lane', async () => {
