@@ -8,6 +8,7 @@ import { readTestEnvironment } from '../../scripts/setup/test-environment.mjs'
 import { buildDemoEgg } from '../support/demo-egg.ts'
 import { type Scrapyd, startScrapyd } from '../support/scrapyd-fleet.ts'
 import { SERVICE_ENTRY, startService } from '../support/service.ts'
+import { asWheel } from '../../src/engine/testing/archives.ts'
 import { until } from '../../src/engine/testing/until.ts'
 
 const root = resolve(import.meta.dirname, '../..')
@@ -50,13 +51,15 @@ function fingerprint(directory: string): string[] {
   })
 }
 
-/** A Scrapyd with two versions, a finished job, an interrupted one and three pending ones. */
+/** A Scrapyd with two versions, one of which is a wheel, a finished job, an interrupted one and three pending ones. */
 async function leaveScrapyd(directory: string): Promise<Scrapyd> {
   const configuration = { jobstorage: 'scrapyd.jobstorage.SqliteJobStorage' }
   const scrapyd = await startScrapyd({ directory, maxProc: 1, configuration })
   onTestFinished(() => scrapyd.stop())
   const egg = new Blob([Buffer.from(await buildDemoEgg())])
-  for (const version of ['r9', 'r10']) await ask(scrapyd, 'addversion.json', { project: 'demo', version, egg })
+  const wheel = new Blob([Buffer.from(await asWheel(await buildDemoEgg()))])
+  await ask(scrapyd, 'addversion.json', { project: 'demo', version: 'r9', egg: wheel })
+  await ask(scrapyd, 'addversion.json', { project: 'demo', version: 'r10', egg })
   const schedule = (spider: string, jobid: string, more: Record<string, string> = {}) =>
     ask(scrapyd, 'schedule.json', { project: 'demo', spider, jobid, ...more })
   await schedule('quotes', 'done-1', { pages: '2', delay: '0' })

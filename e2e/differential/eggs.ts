@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { ZipFile } from 'yazl'
 import { aProjectName } from '../../src/shared/testing/ids.ts'
+import { asWheel } from '../../src/engine/testing/archives.ts'
 import { buildEgg } from '../../src/engine/projects/egg-builder.ts'
 
 /** The environment variable of the servers that tells these eggs' spiders where to write their reports. */
@@ -18,6 +19,26 @@ export async function reporterEgg(more: string[] = [], settings = ''): Promise<B
     'reporter/spiders/__init__.py': '',
     'reporter/spiders/spiders.py': spiders + added
   })
+}
+
+/** Archives that are no plain egg and that Scrapyd takes. */
+export async function oddEggs(): Promise<Record<string, Buffer>> {
+  const plain = await reporterEgg()
+  const entryPoints = '[scrapy]\nsettings = reporter.settings [redis]\n'
+  return {
+    wheel: Buffer.from(await asWheel(plain)),
+    extra: Buffer.from(await asWheel(plain, { entryPoints })),
+    'with-a-script-before': Buffer.concat([Buffer.from('#!/bin/sh\n'), plain]),
+    'with-nuls-behind': Buffer.concat([plain, Buffer.alloc(100)])
+  }
+}
+
+/** An egg of which the sum of one file is wrong. */
+export async function damagedEgg(name: string): Promise<Buffer> {
+  const egg = await reporterEgg()
+  const inList = egg.lastIndexOf(name)
+  for (const header of [egg.indexOf(name) - 30 + 14, inList - 46 + 16]) egg[header]! ^= 1
+  return egg
 }
 
 /** A project whose settings module fails on import. */

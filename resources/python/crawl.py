@@ -181,22 +181,42 @@ def activate(source):
         sys.path[:0] = source["path"]
         os.environ["SCRAPY_SETTINGS_MODULE"] = source["settingsModule"]
         return
-    import configparser
     import zipfile
 
     egg = source["egg"]
     sys.path.insert(0, egg)
     with zipfile.ZipFile(egg) as archive:
-        text = archive.read("EGG-INFO/entry_points.txt").decode("utf-8")
-        has_namespaces = "EGG-INFO/namespace_packages.txt" in archive.namelist()
+        names = archive.namelist()
+        metadata = metadata_folder(names)
+        text = archive.read(metadata + "/entry_points.txt").decode("utf-8")
+        has_namespaces = metadata + "/namespace_packages.txt" in names
     # Both pkg_resources and importlib.metadata find an egg through sys.path. Explicit activation is needed only if
     # pkg_resources was imported earlier (by a .pth file), or if the egg extends an existing namespace package.
     if has_namespaces or "pkg_resources" in sys.modules:
         activate_distribution(egg)
-    entry_points = configparser.ConfigParser(delimiters=("=",), interpolation=None, strict=False)
-    entry_points.optionxform = str
-    entry_points.read_string(text)
-    os.environ["SCRAPY_SETTINGS_MODULE"] = entry_points["scrapy"]["settings"].partition(":")[0].strip()
+    os.environ["SCRAPY_SETTINGS_MODULE"] = settings_module(text)
+
+
+def metadata_folder(names):
+    """Of an egg, else of the first distribution at the top, as in a wheel: as pkg_resources does."""
+    if "EGG-INFO/PKG-INFO" in names:
+        return "EGG-INFO"
+    tops = (name.partition("/") for name in names)
+    return next((top for top, slash, _ in tops if slash and top.lower().endswith((".dist-info", ".egg-info"))), "EGG-INFO")
+
+
+def settings_module(entry_points):
+    """Of `settings = shop.settings:object [extra]` in the section [scrapy]."""
+    import re
+
+    section = module = None
+    for line in map(str.strip, entry_points.splitlines()):
+        name, _, value = line.partition("=")
+        if line.startswith("["):
+            section = line[1:-1].strip()
+        elif section == "scrapy" and name.strip() == "settings":
+            module = re.split(r"[:\[]", value)[0].strip()
+    return module
 
 
 def activate_distribution(egg):

@@ -83,7 +83,7 @@ export const ERROR_CODES = {
   TOO_MANY_REQUESTS: { status: 429, title: 'Rate limit exceeded' },
   FLEET_FILE_INVALID: { status: 400, title: 'The fleet file cannot be applied' },
   EGG_NOT_A_ZIP: { status: 400, title: 'The file is not an egg: it is not a zip archive' },
-  EGG_NO_METADATA: { status: 400, title: 'The file is not an egg: it has no EGG-INFO/PKG-INFO' },
+  EGG_NO_METADATA: { status: 400, title: 'The file is neither an egg nor a wheel' },
   EGG_NO_SETTINGS: { status: 400, title: 'The egg does not name its Scrapy settings' },
   EGG_TOO_LARGE: { status: 413, title: 'The egg is larger than the limit' },
   EGG_UNSAFE: { status: 400, title: 'The archive has an unsafe file name, link or compression ratio' },

@@ -1,4 +1,4 @@
-import { archive, brokenEgg, reporterEgg, talkingEgg } from '../eggs.ts'
+import { archive, brokenEgg, damagedEgg, oddEggs, reporterEgg, talkingEgg } from '../eggs.ts'
 import { get, post, postForm, postMultipart, type Request } from '../http.ts'
 import type { Scenario } from './scenario.ts'
 
@@ -207,6 +207,34 @@ const shortOrder: Scenario = {
   }
 }
 
+const wheels: Scenario = {
+  name: 'wheels and eggs of uncommon forms',
+  isShort: true,
+  async run(pair) {
+    for (const [project, egg] of Object.entries(await oddEggs())) {
+      await pair.ask(addVersion(project, '1', egg))
+      await pair.ask(versionsOf(project))
+      await pair.ask(spidersOf(project))
+    }
+  }
+}
+
+const branchVersions: Scenario = {
+  name: 'versions that are named like branches and folders',
+  isShort: true,
+  async run(pair) {
+    const egg = await reporterEgg()
+    for (const version of ['r5-feature/x', 'a\\b', '..', '.']) {
+      await pair.ask(addVersion('branches', version, egg))
+      await pair.ask(versionsOf('branches'))
+      await pair.ask(spidersOf('branches', `&_version=${encodeURIComponent(version)}`))
+    }
+    await pair.ask(spidersOf('branches', '&_version=r5-feature_x'))
+    await pair.ask(post('delversion.json', { project: 'branches', version: 'r5-feature/x' }))
+    await pair.ask(versionsOf('branches'))
+  }
+}
+
 const badEggs: Scenario = {
   name: 'eggs that Scrapyd stores and cannot use',
   async run(pair) {
@@ -222,6 +250,7 @@ const badEggs: Scenario = {
       'no file at all': await archive({}),
       'text before the zip': Buffer.concat([Buffer.from('#!/bin/sh\n'), await reporterEgg()]),
       'text after the zip': Buffer.concat([await reporterEgg(), Buffer.from('trailing text')]),
+      'damaged metadata': await damagedEgg('EGG-INFO/PKG-INFO'),
       'half a zip': (await reporterEgg()).subarray(200),
       'only the end record': Buffer.concat([Buffer.from('PK\x05\x06'), Buffer.alloc(18)])
     }
@@ -274,6 +303,8 @@ export const projectScenarios: Scenario[] = [
   traversal,
   names,
   versionOrder,
+  wheels,
+  branchVersions,
   badEggs,
   emptyNames
 ]

@@ -42,7 +42,7 @@ const run = promisify(execFile)
 export function addDeployCommand({ add }: ClientCommands): void {
   add(
     'deploy [folder-or-egg]',
-    'Upload a project as a new version: a folder with scrapy.cfg (default: the nearest one) or an egg.',
+    'Upload a project as a new version: a folder with scrapy.cfg (default: the nearest one), an egg or a wheel.',
     (command) =>
       command
         .option('-t, --target <name>', 'a [deploy:NAME] of scrapy.cfg: its url, user, project and version')

@@ -61,6 +61,13 @@ describe('jobs that are asked for', () => {
     expect((await prepare([item({ nodeId: null })], parts))[0]!.placement.nodeId).toBe(null)
   })
 
+  it('are refused if no node of any kind could start them', async () => {
+    const refusal = (words: RegExp) => ({ code: 'BAD_INPUT', message: expect.stringMatching(words) })
+    await expect(prepare([item({ spider: 'a/b' })])).rejects.toMatchObject(refusal(/The spider "a\/b" contains a slash/))
+    const env = { TOKEN: 'x'.repeat(200_000) }
+    await expect(prepare([item({ env })])).rejects.toMatchObject(refusal(/"TOKEN" is too large/))
+  })
+
   it('what many of them share is looked up, or sealed, once', async () => {
     const parts = createParts()
     const secret = { args: { token: 'tulip' }, secretNames: ['token', 'token'] }

@@ -19,6 +19,7 @@ import { secretValues, withSecrets } from '../../shared/secret-values.ts'
 import type { Fleet } from '../nodes/fleet.ts'
 import type { Catalog } from '../projects/catalog.ts'
 import type { Projects } from '../projects/projects.ts'
+import { problemOfRun } from '../nodes/run-checks.ts'
 import { breather } from '../runtime/breather.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { SecretBox } from '../runtime/secret-box.ts'
@@ -94,6 +95,8 @@ export async function prepareJobs(
     checkNames(item.settings, 'settings')
     checkArguments(item.args, origin.source)
     checkNames(item.env, 'variables')
+    const why = problemOfRun({ project, spider, ...(item.env && { env: item.env }) }, null)
+    if (why !== null) throw new ScrapdeckError('BAD_INPUT', `No node can start such a job. ${why}`)
     if (nodeId !== null && nodeId !== named) checkDefaultNode(nodeId, project, parts.fleet)
     else if (nodeId !== null) checkNode(nodeId, parts.fleet)
     const problem = item.limits == null ? null : problemOfLimits(item.limits)

@@ -4,6 +4,7 @@ import { aJobId, aNodeId, aProjectName, aVersionName, branded } from '../../shar
 import { aNewJob } from '../testing/builders.ts'
 import { type DispatchFixtures, it } from '../testing/dispatch-fixtures.ts'
 import { FakeNode } from '../testing/fake-node.ts'
+import { NodeError } from '../nodes/node-client.ts'
 import { LOCAL_TRAITS } from '../nodes/node-traits.ts'
 
 const STRANGER = {
@@ -15,6 +16,9 @@ const STRANGER = {
   priority: 0
 }
 const EGGS = ['shop@1']
+const refuseAsUnrunnable = async (): Promise<never> => {
+  throw new NodeError('refused', 'n1 was not contacted: too large.', { delivered: 'no', refusal: 'unrunnable' })
+}
 
 describe('sending', () => {
   it('a job that arrives while a slot is free is on its way without waiting for any timer', async ({
@@ -173,6 +177,32 @@ describe('sending', () => {
       killingLine: node.refusal
     })
     expect(other.executed).toEqual([])
+  })
+
+  it('a job that no node of its kind can start fails at once, and says why', async ({ node, other, engine }) => {
+    node.schedule = refuseAsUnrunnable
+    await engine.start({ n1: node, n2: other })
+    const [id] = await engine.enqueueMany(1)
+    expect(await engine.job(id!)).toMatchObject({ status: 'failed', killingLine: 'n1 was not contacted: too large.' })
+    expect(await engine.kinds(id!)).toEqual(['queued', 'sending', 'ended'])
+    expect(other.executed).toEqual([])
+  })
+
+  it('arguments that a Scrapyd cannot take go to a node that can, however long it is busy', async ({
+    clock,
+    node,
+    engine
+  }) => {
+    node.schedule = refuseAsUnrunnable
+    const local = new FakeNode(clock, { slots: 1, eggs: EGGS, traits: LOCAL_TRAITS })
+    await local.schedule({ ...STRANGER, jobid: 'stranger' })
+    await engine.start({ n1: node, n2: local })
+    const [id] = await engine.enqueueMany(1)
+    await clock.advanceBy(2 * 3_600_000)
+    expect((await engine.job(id!)).status).toBe('queued')
+    local.endAll()
+    await clock.advanceBy(600_000)
+    expect(local.executed).toHaveLength(2)
   })
 
   it('a node that refuses the connection gets no more jobs until it answers again', async ({ clock, node, engine }) => {

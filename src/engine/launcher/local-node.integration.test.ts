@@ -7,6 +7,7 @@ import { createInterface } from 'node:readline'
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 import type { ScheduleRequest, SeenJob } from '../nodes/node-client.ts'
 import { buildEgg, buildEggFromFolder } from '../projects/egg-builder.ts'
+import { asWheel } from '../testing/archives.ts'
 import { systemClock } from '../runtime/clock.ts'
 import { silentLogger } from '../runtime/logger.ts'
 import { keepLearnedModules, lendLearnedModules } from '../testing/learned-modules.ts'
@@ -283,6 +284,33 @@ class Look(scrapy.Spider):
     await node.schedule(t.aRequest('look', { version: aVersionName('5'), env: { OF_THE_JOB: 'tulip' } }))
     await untilFinished(node, 'look')
     expect(await readWhole(node, 'look')).toContain('found data data data 5 5 demo 5 tulip')
+  })
+
+  test('a wheel runs as an egg does, with its metadata and with an extra in its entry point', async () => {
+    const spider = `
+import importlib.metadata, pkg_resources, scrapy
+
+class Look(scrapy.Spider):
+    name = "look"
+    def __init__(self, **kwargs):
+        super().__init__(**kwargs)
+        versions = importlib.metadata.version("demo"), pkg_resources.get_distribution("demo").version
+        self.logger.info("found %s %s" % versions)
+`
+    const files = {
+      'scrapy.cfg': '[settings]\ndefault = looks.settings\n',
+      'looks/__init__.py': '',
+      'looks/settings.py': 'SPIDER_MODULES = ["looks.spiders"]\n',
+      'looks/spiders.py': spider
+    }
+    const parts = Object.entries(files).map(([path, text]) => ({ path, bytes: Buffer.from(text) }))
+    const egg = await buildEgg(parts, { project: aProjectName('demo'), version: aVersionName('6') })
+    const entryPoints = '# ours\n[ scrapy ]\nsettings = looks.settings [redis]\n'
+    const path = await t.addEgg('6', await asWheel(egg, { entryPoints }))
+    expect(await node.listSpidersOfEgg(path, aProjectName('demo'))).toEqual(['look'])
+    await node.schedule(t.aRequest('look', { jobid: 'of-a-wheel', version: aVersionName('6') }))
+    await untilFinished(node, 'of-a-wheel')
+    expect(await readWhole(node, 'look', 'of-a-wheel')).toContain('found 6 6')
   })
 
   test('stopping all asks first; a closed node refuses', async () => {

@@ -17,6 +17,7 @@ import {
   type Snapshot
 } from '../nodes/node-client.ts'
 import { LOCAL_TRAITS } from '../nodes/node-traits.ts'
+import { problemOfRun } from '../nodes/run-checks.ts'
 import { problemOfPathPart } from '../projects/names.ts'
 import { type Clock, sleep } from '../runtime/clock.ts'
 import { type KeepApart, NOT_KEPT_APART } from '../runtime/keep-apart.ts'
@@ -257,6 +258,8 @@ export class LocalNode implements NodeClient {
 
   async schedule(request: ScheduleRequest): Promise<{ jobid: string }> {
     this.#refuseWhenClosed()
+    const problem = problemOfRun(request, this.traits)
+    if (problem !== null) throw refusal(problem, 'unrunnable')
     refuseBadNames(request)
     const found = await this.environments.checkedPythonOf(request.project)
     if (found.path === null) throw refusal(found.problem)
@@ -384,7 +387,7 @@ function pythonsInUse(runs: RunList): string[] | null {
 function refuseBadNames(run: RunNames): void {
   for (const [noun, name] of Object.entries({ project: run.project, spider: run.spider, jobid: run.jobid })) {
     const problem = problemOfPathPart(name)
-    if (problem) throw refusal(`the ${noun} ${JSON.stringify(name)} ${problem}`)
+    if (problem) throw refusal(`the ${noun} ${JSON.stringify(name)} ${problem}`, 'unrunnable')
   }
 }
 

@@ -175,6 +175,7 @@ export type NodeErrorKind =
 /**
  * Why a node refused, as far as its message tells. `bad_egg`: no node will ever run it. `import_failed`: the project's
  * code cannot be imported with this node's Python. `process_ended`: a signal found no process, though it lists the run.
+ * `unrunnable`: no node of its kind can start such a run (run-checks.ts).
  */
 export type RefusalKind =
   | 'unknown_project'
@@ -183,6 +184,7 @@ export type RefusalKind =
   | 'bad_egg'
   | 'import_failed'
   | 'process_ended'
+  | 'unrunnable'
   | 'other'
 
 /** A failed request to a node. `message` is a sentence for operators that names the node. */
@@ -214,9 +216,16 @@ export class NodeError extends Error {
   }
 }
 
+/** What a repeated request to a node of this kind would not change. */
+export function isFinal(refusal: RefusalKind): boolean {
+  return refusal === 'unknown_spider' || refusal === 'unrunnable'
+}
+
+const EGG_REFUSALS: ReadonlySet<RefusalKind> = new Set(['import_failed', 'bad_egg', 'unrunnable'])
+
 /** The node's own words if it refused an egg that it cannot import (often a traceback); null: it failed otherwise. */
 export function importErrorOf(error: unknown): string | null {
-  if (!(error instanceof NodeError) || (error.refusal !== 'import_failed' && error.refusal !== 'bad_egg')) return null
+  if (!(error instanceof NodeError) || !EGG_REFUSALS.has(error.refusal)) return null
   return (error.nodeMessage ?? error.message).replace(/^RunnerError: /, '').trim()
 }
 

@@ -14,6 +14,8 @@ export interface NodeTraits {
   hidesSecrets: boolean
   /** It can set environment variables for a run. */
   setsEnvironment: boolean
+  /** Settings and arguments are on the command line of its runs, which limits them; otherwise in a file. */
+  startsByCommand: boolean
   /** It fetches the egg of each run from us when the run starts. */
   fetchesEggs: boolean
   /** Why it would list a job of ours twice. */
@@ -30,6 +32,7 @@ export const SCRAPYD_TRAITS: NodeTraits = {
   keepsLogs: false,
   hidesSecrets: false,
   setsEnvironment: false,
+  startsByCommand: true,
   fetchesEggs: false,
   listedTwiceBecause: 'the request arrived twice (does a proxy repeat requests?)',
   runsHere: false
@@ -46,6 +49,7 @@ export const LOCAL_TRAITS: NodeTraits = {
   keepsLogs: true,
   hidesSecrets: true,
   setsEnvironment: true,
+  startsByCommand: false,
   fetchesEggs: false,
   listedTwiceBecause: 'the request arrived twice',
   runsHere: true

@@ -1,7 +1,10 @@
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import type { ErrorCode } from '../../shared/errors.ts'
 import { anArchive, anEgg } from '../testing/archives.ts'
-import { inspectEgg } from './egg-inspection.ts'
+import { makeTemporaryDirectory } from '../testing/temporary-directory.ts'
+import { inspectArchive, inspectEgg } from './egg-inspection.ts'
 import { EGG_LIMITS, openZipArchive } from './zip-archive.ts'
 
 function refusal(code: ErrorCode, words: RegExp) {
@@ -18,6 +21,86 @@ test('an empty PKG-INFO is enough, as for Scrapyd; a settings object after a col
     { name: 'EGG-INFO/entry_points.txt', content: '[console_scripts]\nsettings = no\n\n[scrapy]\nsettings = a.b:c\n' }
   ])
   expect(await inspectEgg(egg)).toEqual({ name: null, version: null, settingsModule: 'a.b' })
+})
+
+const FACTS = { name: 'shop', version: '2.0', settingsModule: 'shop.settings' }
+const ENTRY_POINTS = '[scrapy]\nsettings = shop.settings\n'
+const METADATA = 'Metadata-Version: 2.1\nName: shop\nVersion: 2.0\n'
+
+test.each([
+  ['a wheel', 'shop-2.0.dist-info', 'METADATA'],
+  ['what setuptools leaves beside the code', 'shop.egg-info', 'PKG-INFO']
+])('%s is an egg, as for Scrapyd', async (_what, folder, file) => {
+  const archive = await anArchive([
+    { name: 'shop/settings.py' },
+    { name: `${folder}/${file}`, content: METADATA },
+    { name: `${folder}/entry_points.txt`, content: ENTRY_POINTS },
+    // Scrapyd takes the first distribution.
+    { name: 'zlib-1.dist-info/METADATA', content: 'Name: zlib\nVersion: 1\n' }
+  ])
+  expect(await inspectEgg(archive)).toEqual(FACTS)
+})
+
+// What Scrapyd 1.6 said to each: e2e/differential.
+test.each([
+  [ENTRY_POINTS.replace('.settings', '.settings [redis]'), true],
+  [ENTRY_POINTS.replace('.settings', '.settings : a.b [redis, s3]'), true],
+  ['# a comment\n[ scrapy ]\n  settings=shop.settings\n', true],
+  [ENTRY_POINTS.replace('settings =', 'Settings ='), false],
+  [ENTRY_POINTS.replace('=', ':'), false],
+  [`; a comment\n${ENTRY_POINTS}`, false],
+  [`[console_scripts]\na broken line\n${ENTRY_POINTS}`, false],
+  [`${ENTRY_POINTS}settings = shop.others\n`, false],
+  [`${ENTRY_POINTS}[scrapy]\n`, false],
+  [`[scrapy]\nsettings =\n  shop.settings\n`, false],
+  [`[scrapy]\nsettings = a${' '.repeat(900_000)}!\n`, false]
+])('entry points %j: Scrapyd reads them: %s', async (content, isTaken) => {
+  const egg = anArchive([
+    { name: 'EGG-INFO/PKG-INFO', content: METADATA },
+    { name: 'EGG-INFO/entry_points.txt', content }
+  ])
+  if (isTaken) expect(await inspectEgg(await egg)).toEqual(FACTS)
+  else await expect(inspectEgg(await egg)).rejects.toMatchObject({ code: 'EGG_NO_SETTINGS' })
+})
+
+test.each([
+  ['a line before it', '#!/usr/bin/env python3\n', ''],
+  ['100 NULs behind it', '', '\0'.repeat(100)],
+  ['text on both sides', 'x'.repeat(70_000), 'x'.repeat(65_000)]
+])('an archive with %s is read where it is, from memory and from a file', async (_what, before, behind) => {
+  const bytes = Buffer.concat([Buffer.from(before), await anEgg(), Buffer.from(behind)])
+  await using directory = await makeTemporaryDirectory()
+  const path = join(directory.path, 'an.egg')
+  await writeFile(path, bytes)
+  for (const source of [bytes, path]) {
+    const archive = await openZipArchive(source)
+    expect(await inspectArchive(archive)).toEqual(FACTS)
+    archive.close()
+  }
+})
+
+test('what lies more than 64 KiB before the end is no archive, as for Scrapyd', async () => {
+  const egg = Buffer.concat([await anEgg(), Buffer.alloc(70_000)])
+  await expect(inspectEgg(egg)).rejects.toEqual(refusal('EGG_NOT_A_ZIP', /cannot be read as a zip/))
+})
+
+test('the directory that Python would read decides, wherever the end record says that it is', async () => {
+  const hidden = Buffer.from(await anEgg([{ name: '../evil.py' }]))
+  // An end record that points to the first archive for whoever ignores what lies before it.
+  const egg = Buffer.concat([Buffer.from(await anEgg()), hidden])
+  await expect(inspectEgg(egg)).rejects.toEqual(refusal('EGG_UNSAFE', /points outside/))
+})
+
+test.each(['EGG-INFO/PKG-INFO', 'EGG-INFO/entry_points.txt'])('a wrong checksum of %s is damage', async (name) => {
+  const egg = Buffer.from(await anEgg())
+  for (const [mark, at] of [
+    ['PK\x03\x04', 14],
+    ['PK\x01\x02', 16]
+  ] as const) {
+    const header = egg.lastIndexOf(mark, egg.indexOf(name, mark === 'PK\x01\x02' ? egg.indexOf(mark) : 0), 'latin1')
+    egg[header + at]! ^= 1
+  }
+  await expect(inspectEgg(egg)).rejects.toEqual(refusal('EGG_NOT_A_ZIP', /damaged: its checksum is wrong/))
 })
 
 test('text, nothing, and half an archive are not zips', async () => {

@@ -1,12 +1,12 @@
 import type { VersionName } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
-import { readIniValue } from '../../shared/ini.ts'
+import { showUnseen } from '../../shared/unseen.ts'
 import { isModuleName } from './names.ts'
 import { EGG_LIMITS, openZipArchive, type ZipArchive, type ZipLimits } from './zip-archive.ts'
 
 /** Metadata of an egg, read without running any of its code. */
 export interface EggFacts {
-  /** From PKG-INFO; null if it has none (Scrapyd accepts an empty PKG-INFO). */
+  /** From PKG-INFO, of a wheel METADATA; null if it has none (Scrapyd accepts an empty PKG-INFO). */
   name: string | null
   version: VersionName | null
   /** The module that `[scrapy] settings` in entry_points.txt names. */
@@ -23,30 +23,70 @@ export async function inspectEgg(bytes: Uint8Array, limits: ZipLimits = EGG_LIMI
   return inspectArchive(await openZipArchive(bytes, limits))
 }
 
+/**
+ * The metadata that pkg_resources, and so every Scrapyd, takes for that of the archive: of an egg, else of the first
+ * distribution at the top, as in a wheel. null: there is none.
+ */
+export function metadataFileOf(names: readonly string[]): string | null {
+  if (names.includes('EGG-INFO/PKG-INFO')) return 'EGG-INFO/PKG-INFO'
+  const folder = names.map((name) => /^[^/]+\.(?:dist|egg)-info(?=\/)/i.exec(name)?.[0]).find((one) => one !== undefined)
+  return folder === undefined ? null : `${folder}/${/\.dist-info$/i.test(folder) ? 'METADATA' : 'PKG-INFO'}`
+}
+
 /** Like inspectEgg, for an archive that is already open. */
 export async function inspectArchive(archive: ZipArchive): Promise<EggFacts> {
-  const packageInfo = await archive.read('EGG-INFO/PKG-INFO', METADATA_LIMIT_BYTES)
-  if (packageInfo === null) {
+  const file = metadataFileOf(archive.names)
+  const packageInfo = file === null ? null : await archive.read(file, METADATA_LIMIT_BYTES)
+  if (file === null || packageInfo === null) {
     throw new ScrapdeckError(
       'EGG_NO_METADATA',
-      'The archive has no EGG-INFO/PKG-INFO, so it is not an egg, and no scrapy.cfg, so it is not a Scrapy project ' +
-        'either. Build an egg with scrapyd-deploy --build-egg, or zip the folder that holds scrapy.cfg.'
+      'The archive has no EGG-INFO/PKG-INFO and no *.dist-info/METADATA, so it is neither an egg nor a wheel, and no ' +
+        'scrapy.cfg, so it is not a Scrapy project either. Build an egg with scrapyd-deploy --build-egg, or zip the ' +
+        'folder that holds scrapy.cfg.'
     )
   }
-  const entryPoints = (await archive.read('EGG-INFO/entry_points.txt', METADATA_LIMIT_BYTES))?.toString('utf8') ?? ''
-  const settingsModule = (readIniValue(entryPoints, 'scrapy', 'settings') ?? '').split(':')[0]!.trim()
-  if (!isModuleName(settingsModule)) {
-    throw new ScrapdeckError(
-      'EGG_NO_SETTINGS',
-      'The egg has no entry point "settings" in the group "scrapy", so Scrapy would find no project in it. Add ' +
-        "entry_points={'scrapy': ['settings = PROJECT.settings']} to its setup.py and build it again."
-    )
-  }
+  const entryPoints = await archive.read(`${file.split('/')[0]}/entry_points.txt`, METADATA_LIMIT_BYTES)
+  const settingsModule = settingsModuleOf(entryPoints?.toString('utf8') ?? '')
   const header = (name: string) => headerOf(packageInfo.toString('utf8'), name)
   return { name: header('Name'), version: header('Version') as VersionName | null, settingsModule }
 }
 
-/** PKG-INFO is a mail header: it ends at the first empty line, which is followed by free text. */
+const ENTRY_POINT = /^([\p{L}\p{N}_.]+)\s*(?::\s*[\p{L}\p{N}_.]+)?\s*(?:\[[^[\]]*\])?$/u
+/** The pattern would take long for the spaces of a longer line. */
+const LONGEST_LINE = 1_000
+
+/** Reads entry_points.txt as pkg_resources does, which takes none of a file with a line that it cannot read. */
+function settingsModuleOf(entryPoints: string): string {
+  const modules = new Map<string, string>()
+  const groups = new Set<string>()
+  let group = ''
+  for (const line of entryPoints.split(/\r\n|\n|\r/).map((one) => one.trim())) {
+    if (line === '' || line.startsWith('#')) continue
+    const header = /^\[(.*)\]$/.exec(line)?.[1]?.trim()
+    const [name, value] = [line.slice(0, line.indexOf('=')).trim(), line.slice(line.indexOf('=') + 1).trim()]
+    const found = line.length > LONGEST_LINE || !line.includes('=') ? null : ENTRY_POINT.exec(value)
+    const key = `${group}\n${name}`
+    const isUnreadable = group === '' || name === '' || found === null || modules.has(key)
+    if (header === undefined ? isUnreadable : header === '' || groups.has(header)) {
+      refuse(` (Scrapyd cannot read the line "${showUnseen(line.slice(0, 100))}" of its entry_points.txt)`)
+    }
+    if (header !== undefined) groups.add((group = header))
+    else modules.set(key, found![1]!)
+  }
+  const settingsModule = modules.get('scrapy\nsettings') ?? ''
+  if (isModuleName(settingsModule)) return settingsModule
+  return refuse('')
+}
+
+function refuse(why: string): never {
+  throw new ScrapdeckError(
+    'EGG_NO_SETTINGS',
+    `The egg has no entry point "settings" in the group "scrapy"${why}, so Scrapy would find no project in it. Add ` +
+      "entry_points={'scrapy': ['settings = PROJECT.settings']} to its setup.py and build it again."
+  )
+}
+
+/** A mail header: it ends at the first empty line, which is followed by free text. */
 function headerOf(packageInfo: string, name: string): string | null {
   for (const line of packageInfo.split(/\r\n|\n|\r/)) {
     if (line === '') return null

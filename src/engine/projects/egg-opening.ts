@@ -24,6 +24,7 @@ export type OpenEgg = typeof openEgg
 export async function openEgg(path: string, naming: EggNaming, builtPath: string): Promise<OpenedEgg> {
   try {
     return await withArchive(path, async (archive) => {
+      // A project's folder may hold the metadata that setuptools leaves there.
       const isEgg = archive.names.includes('EGG-INFO/PKG-INFO')
       const built = isEgg ? null : await buildEggFromArchive(archive, naming)
       if (built === null) return describe(path, archive)

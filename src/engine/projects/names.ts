@@ -10,15 +10,23 @@ const LONGEST_SPIDER = 200
  * accepts "" and "." as a project, which then means its whole eggs folder (scrapyd-protocol.md, 3.9).
  */
 export function problemOfPathPart(name: string): string | null {
-  if (name === '') return 'is empty'
-  if (name === '.' || name === '..') return 'is a folder reference'
-  if (/[/\\]/.test(name)) return 'contains a slash'
+  const problem = problemOfFolderName(name)
+  if (problem !== null) return problem
   const shown = problemOfShownName(name)
   if (shown !== null) return shown
   const onWindows = process.platform === 'win32' ? problemOfWindowsName(name) : null
   if (onWindows !== null) return onWindows
   if (Buffer.byteLength(name) > LONGEST_NAME_BYTES) return `is longer than ${LONGEST_NAME_BYTES} bytes`
   return null
+}
+
+/** The same, of what no system takes for a name. */
+export function problemOfFolderName(name: string): string | null {
+  if (name === '') return 'is empty'
+  if (name === '.' || name === '..') return 'is a folder reference'
+  if (/[/\\]/.test(name)) return 'contains a slash'
+  if (name.includes('\0')) return 'contains a control character'
+  return name.isWellFormed() ? null : 'contains half a character'
 }
 
 /** Names that Windows reads differently: a stream, a device (even with an extension), or a trailing dot or space. */

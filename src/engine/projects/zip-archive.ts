@@ -2,9 +2,11 @@ import { Buffer } from 'node:buffer'
 import { stat } from 'node:fs/promises'
 import { type Readable, Transform } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
+import { crc32 } from 'node:zlib'
 import yauzl from 'yauzl'
 import { type ErrorCode, ScrapdeckError } from '../../shared/errors.ts'
 import { problemOfEntryName } from './names.ts'
+import { openZipIn } from './zip-place.ts'
 
 export interface ZipLimits {
   archiveBytes: number
@@ -66,7 +68,8 @@ export async function openZipArchive(source: string | Uint8Array, limits: ZipLim
   let listBytes = 0
   let archive: yauzl.ZipFile | null = null
   try {
-    archive = await openIt(source)
+    // Names are checked from their raw bytes: yauzl would turn backslashes into slashes first.
+    archive = await openZipIn(source, { lazyEntries: true, decodeStrings: false, autoClose: false })
     if (archive.entryCount > limits.entries) {
       refuse('EGG_UNSAFE', `The archive has ${archive.entryCount} entries; the limit is ${limits.entries}.`)
     }
@@ -117,13 +120,6 @@ export async function openZipArchive(source: string | Uint8Array, limits: ZipLim
   }
 }
 
-/** Names are checked from their raw bytes: yauzl would turn backslashes into slashes first. */
-function openIt(source: string | Uint8Array): Promise<yauzl.ZipFile> {
-  const options = { lazyEntries: true, decodeStrings: false, autoClose: false } as const
-  if (typeof source === 'string') return yauzl.openPromise(source, options)
-  return yauzl.fromBufferPromise(Buffer.from(source.buffer, source.byteOffset, source.byteLength), options)
-}
-
 function checkEntry(entry: yauzl.Entry, name: string): void {
   const problem = problemOfEntryName(name)
   if (problem) refuse('EGG_UNSAFE', `The entry ${JSON.stringify(name)} of the archive ${problem}.`)
@@ -143,12 +139,19 @@ function decodeName(name: Buffer): string {
   }
 }
 
-/** yauzl fails the stream if an entry unpacks to more than it declared. */
+/** yauzl fails the stream if an entry unpacks to more than it declared; whether it is intact, only its sum tells. */
 async function openEntry(archive: yauzl.ZipFile, entry: yauzl.Entry, name: string): Promise<Readable> {
   const damaged = (cause: Error) =>
     new ScrapdeckError('EGG_NOT_A_ZIP', `${name} in the archive is damaged: ${cause.message}.`, { cause })
   const packed = await archive.openReadStreamPromise(entry).catch((error: Error) => Promise.reject(damaged(error)))
-  const content = new Transform({ transform: (piece, _encoding, done) => done(null, piece) })
+  let sum = 0
+  const content = new Transform({
+    transform(piece: Buffer, _encoding, done) {
+      sum = crc32(piece, sum)
+      done(null, piece)
+    },
+    flush: (done) => done(sum === entry.crc32 ? null : damaged(new Error('its checksum is wrong')))
+  })
   packed.on('error', (error) => content.destroy(damaged(error)))
   content.on('close', () => packed.destroy())
   return packed.pipe(content)

@@ -34,6 +34,20 @@ export async function anArchive(entries: ArchiveEntry[]): Promise<Uint8Array> {
   return bytes
 }
 
+/** The wheel of the project in an egg. */
+export async function asWheel(egg: Uint8Array, over: { entryPoints?: string } = {}): Promise<Uint8Array> {
+  const files = await readArchive(Buffer.from(egg))
+  const metadata = files.get('EGG-INFO/PKG-INFO')!.toString()
+  const [name, version] = ['Name', 'Version'].map((key) => new RegExp(`^${key}: (.+)$`, 'm').exec(metadata)![1])
+  const folder = `${name}-${version}.dist-info`
+  return anArchive([
+    ...[...files].filter(([path]) => !path.startsWith('EGG-INFO/')).map(([path, content]) => ({ name: path, content })),
+    { name: `${folder}/METADATA`, content: metadata },
+    { name: `${folder}/entry_points.txt`, content: over.entryPoints ?? files.get('EGG-INFO/entry_points.txt')! },
+    { name: `${folder}/WHEEL`, content: 'Wheel-Version: 1.0\n' }
+  ])
+}
+
 /** An egg that passes inspection, plus these entries. */
 export function anEgg(
   entries: ArchiveEntry[] = [],

@@ -2,9 +2,10 @@ import { EventEmitter } from 'node:events'
 import { SECRET_MASK, type Attempt, type JobId, type NodeId } from '../../../shared/contract/index.ts'
 import { LOST_ARGUMENTS } from '../../../shared/reserved-arguments.ts'
 import { effectiveLimits, hasLocalOnlyLimits } from '../../../shared/run-limits.ts'
+import { meetsTags } from '../../../shared/tag-terms.ts'
 import { maskSecrets, secretValues, withSecrets } from '../../../shared/secret-values.ts'
 import type { FleetNode } from '../../nodes/fleet.ts'
-import { NodeError } from '../../nodes/node-client.ts'
+import { isFinal, NodeError } from '../../nodes/node-client.ts'
 import { type DispatchVerdict, patched } from '../../plugins/plugins.ts'
 import type { BegunAttempt, StoredJob } from '../../store/records.ts'
 import type { DispatchContext } from '../context.ts'
@@ -23,7 +24,7 @@ const STOP_GRACE_MS = 2_000
  *
  *   sending --200 ok--> accepted --> (follower.ts)
  *      |--- refused, or no connection ---> refused: back to the queue, backoff for that node
- *      |--- can never work (unknown spider, unreadable secret) -> ended: failed
+ *      |--- can never work (unknown spider, no such name or argument, unreadable secret) -> ended: failed
  *      |--- another engine may lead ------> refused: back to the queue, if this one leads after all
  *      |--- vetoed by a plugin -----------> refused: back to the queue, held; or ended: cancelled
  *      +--- no response ------------------> uncertain --> (follower.ts resolves it from the lists)
@@ -133,7 +134,7 @@ export class Sender {
     } catch (error) {
       try {
         if (error instanceof UnreadableSecret) await this.#endUnreadable(one, error)
-        else if (error instanceof NodeError) await this.#recordFailedSend(one, scrubbed(error, secrets))
+        else if (error instanceof NodeError) await this.#recordFailedSend(one, job, scrubbed(error, secrets))
         else throw error
       } catch (unexpected) {
         // It stays `sending`. Since its POST is over, it is resolved like an uncertain one (follower.ts).
@@ -244,7 +245,7 @@ export class Sender {
     this.#refusals.delete(one.jobId)
   }
 
-  async #recordFailedSend(one: LiveAttempt, error: NodeError): Promise<void> {
+  async #recordFailedSend(one: LiveAttempt, job: StoredJob, error: NodeError): Promise<void> {
     if (error.delivered === 'unknown') return this.#recordUncertain(one, error)
     const { fleet, distribution, live } = this.#context
     if (error.kind === 'unreachable' || error.kind === 'unauthorized') fleet.reportUnreachable(one.nodeId, error)
@@ -255,9 +256,10 @@ export class Sender {
     } else {
       this.#refusalBackoff.add(one)
     }
-    const count = (this.#refusals.get(one.jobId) ?? 0) + (error.kind === 'refused' ? 1 : 0)
+    const isForOthers = refusal === 'unrunnable' && this.#othersTakeMore(one, job)
+    const count = (this.#refusals.get(one.jobId) ?? 0) + (error.kind === 'refused' && !isForOthers ? 1 : 0)
     if (count > 0) this.#rememberRefusals(one.jobId, count)
-    const isHopeless = refusal === 'unknown_spider' || count >= REFUSALS_UNTIL_FAILED
+    const isHopeless = (isFinal(refusal) && !isForOthers) || count >= REFUSALS_UNTIL_FAILED
     await live.end(one, {
       from: ['sending'],
       kind: isHopeless ? 'ended' : 'refused',
@@ -268,6 +270,21 @@ export class Sender {
       text: isHopeless ? `Failed: ${error.message}` : `Not accepted: ${error.message}`,
       evidence: { kind: error.kind, nodeMessage: error.nodeMessage }
     })
+  }
+
+  /** Whether a node that this job may run on takes arguments that the node which refused it does not. */
+  #othersTakeMore({ nodeId }: LiveAttempt, { placement }: StoredJob): boolean {
+    const { fleet } = this.#context
+    return (
+      fleet.get(nodeId)?.client.traits.startsByCommand === true &&
+      placement.nodeId === null &&
+      fleet
+        .list()
+        .some(
+          ({ stored, client }) =>
+            !client.traits.startsByCommand && stored.mode === 'active' && meetsTags(placement.tags, stored.tags)
+        )
+    )
   }
 
   /** Jobs cancelled or expired in the queue are never removed here, so the oldest entry goes when it is full. */

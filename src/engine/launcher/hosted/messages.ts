@@ -121,10 +121,12 @@ export const HostedFailure = z.object({
     message: z.string().max(WORDS_MAX),
     delivered: z.enum(['no', 'unknown']),
     nodeMessage: z.string().max(WORDS_MAX).nullable(),
-    refusal: z.enum([
-      ...(['unknown_project', 'unknown_version', 'unknown_spider', 'bad_egg', 'import_failed'] as const),
-      ...(['process_ended', 'other'] as const)
-    ])
+    refusal: z
+      .enum([
+        ...(['unknown_project', 'unknown_version', 'unknown_spider', 'bad_egg', 'import_failed'] as const),
+        ...(['process_ended', 'unrunnable', 'other'] as const)
+      ])
+      .catch('other')
   })
 })
 export type HostedFailure = z.infer<typeof HostedFailure>['failure']

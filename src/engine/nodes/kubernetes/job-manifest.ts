@@ -41,8 +41,8 @@ export function podSettingsOf({ pod, projects }: KubernetesSettings, project: st
   return { ...pod, ...(Object.hasOwn(projects, project) ? projects[project] : {}) }
 }
 
-/** The Job of a run, and the Secret with its secret values; null: it has none. */
-export function manifestsOf(parts: ManifestParts): { job: Manifest; secret: Manifest | null } {
+/** The Job of a run, and the Secret with its secret values; null: it has none. `longestBytes`: of their variables. */
+export function manifestsOf(parts: ManifestParts): { job: Manifest; secret: Manifest | null; longestBytes: number } {
   const { nodeId, settings, request, egg } = parts
   const { project, spider, jobid, version } = request
   const pod = podSettingsOf(settings, project)
@@ -59,7 +59,7 @@ export function manifestsOf(parts: ManifestParts): { job: Manifest; secret: Mani
     ...(pod.memory && { limits: { memory: pod.memory } })
   }
   const common = {
-    image: (pod.image ?? '').replaceAll('{version}', version),
+    image: (pod.image ?? '').replaceAll('{version}', version.replace(/[^\w.-]/g, '_')),
     securityContext: { allowPrivilegeEscalation: false },
     resources
   }
@@ -121,7 +121,8 @@ export function manifestsOf(parts: ManifestParts): { job: Manifest; secret: Mani
     immutable: true,
     stringData: { values: JSON.stringify(secrets) }
   }
-  return { job, secret: secrets === null ? null : secret }
+  const longestBytes = Math.max(...[run, secrets].map((values) => Buffer.byteLength(JSON.stringify(values))))
+  return { job, secret: secrets === null ? null : secret, longestBytes }
 }
 
 export interface Manifest {

@@ -102,6 +102,14 @@ describe('the client of a cluster', () => {
     expect([posts(), jobs()]).toEqual([2, [`jobs/${NAME}`]])
   })
 
+  it.each([
+    ['its argument', { args: { urls: 'x'.repeat(140_000) } }],
+    ['its arguments together', { args: { one: 'x'.repeat(70_000), two: 'x'.repeat(70_000) } }]
+  ])('refuses at once, and finally, a run of which no process takes %s', async (_what, over) => {
+    await expect(client.schedule({ ...REQUEST, ...over })).rejects.toMatchObject({ refusal: 'unrunnable' })
+    expect(posts()).toBe(0)
+  })
+
   it('refuses a Job of that name that is not of this run', async () => {
     await client.schedule(REQUEST)
     cluster.objects.get(`jobs/${NAME}`)!.metadata.annotations = {}

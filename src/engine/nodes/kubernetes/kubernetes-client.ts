@@ -202,7 +202,8 @@ export class KubernetesClient implements NodeClient {
     }
     const egg =
       linked === null ? null : { url: new URL(linked.path, withSlash(settings.engineUrl!)).href, sha256: linked.sha256 }
-    const { job, secret } = manifestsOf({ nodeId, settings, request, egg })
+    const { job, secret, longestBytes } = manifestsOf({ nodeId, settings, request, egg })
+    this.#checks.checkSize(longestBytes)
     if (secret !== null) await this.#create(`${this.#core}secrets`, secret, signal)
     const outcome = await this.#create(this.#jobs, job, signal)
     if (outcome === 'exists') await this.#checkOurs(job.metadata.name, request, signal)

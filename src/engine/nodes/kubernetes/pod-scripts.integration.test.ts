@@ -9,6 +9,7 @@ import { expect, it } from 'vitest'
 import { buildDemoEgg } from '../../../../e2e/support/demo-egg.ts'
 import { readTestEnvironment } from '../../../../scripts/setup/test-environment.mjs'
 import { KubernetesSettings, type ProjectName, type VersionName } from '../../../shared/contract/index.ts'
+import { asWheel } from '../../testing/archives.ts'
 import { manifestsOf } from './job-manifest.ts'
 
 interface Container {
@@ -37,8 +38,9 @@ async function run(
   return { code, log }
 }
 
-it('the containers of a pod fetch the egg, refuse another one, and run the spider with its secrets hidden', async () => {
-  const egg = Buffer.from(await buildDemoEgg())
+it.each(['egg', 'wheel'])('the containers of a pod fetch the %s, refuse another one, and run the spider with its secrets hidden', async (form) => {
+  const demo = await buildDemoEgg()
+  const egg = Buffer.from(form === 'egg' ? demo : await asWheel(demo))
   let failures = 1
   const server = createServer((_request, response) => {
     if (failures-- > 0) response.writeHead(503).end()

@@ -50,15 +50,20 @@ if run["settingsModule"]:
  sys.path.insert(0,os.getcwd())
  os.environ["SCRAPY_SETTINGS_MODULE"]=run["settingsModule"]
 else:
- import configparser,zipfile
+ import re,zipfile
  egg=os.path.join(directory,"project.egg")
  sys.path.insert(0,egg)
  with zipfile.ZipFile(egg) as archive:
-  text=archive.read("EGG-INFO/entry_points.txt").decode()
- points=configparser.ConfigParser(delimiters=("=",),interpolation=None,strict=False)
- points.optionxform=str
- points.read_string(text)
- os.environ["SCRAPY_SETTINGS_MODULE"]=points["scrapy"]["settings"].partition(":")[0].strip()
+  names=archive.namelist()
+  tops=[n.split("/")[0] for n in names if re.match(r"[^/]+\\.(dist|egg)-info/",n,re.I)]
+  top="EGG-INFO" if "EGG-INFO/PKG-INFO" in names else tops[0]
+  text=archive.read(top+"/entry_points.txt").decode()
+ section=None
+ for line in map(str.strip,text.splitlines()):
+  if line[:1]=="[":
+   section=line[1:-1].strip()
+  elif section=="scrapy" and line.split("=")[0].strip()=="settings":
+   os.environ["SCRAPY_SETTINGS_MODULE"]=re.split(r"[:\\[]",line.split("=",1)[1])[0].strip()
 class Plain(str):
  def __getitem__(self,index):
   return "." if index==0 else super().__getitem__(index)

@@ -55,11 +55,12 @@ const poll = (stamp: { session: string; epoch: number }, acked = 0, gone = NEVER
 const claim = (stamp: { session: string; epoch: number }, jobid: string, on = node) =>
   on.claim({ ...stamp, runs: [{ project: 'shop', jobid }] })[0]
 
-function schedule(jobid: string, signal?: AbortSignal) {
+function schedule(jobid: string, signal?: AbortSignal, over: Partial<ScheduleRequest> = {}) {
   states[jobid] = 'sending'
   const request: ScheduleRequest = {
     ...{ project: SHOP, version: '1' as VersionName, spider: 'prices', jobid, settings: {}, args: {}, priority: 0 },
-    ...{ isVersionAsked: false, secretNames: [], limits: null }
+    ...{ isVersionAsked: false, secretNames: [], limits: null },
+    ...over
   }
   return node.schedule(request, signal)
 }
@@ -85,6 +86,12 @@ test('an offer reaches a waiting poll at once, and is accepted when it is claime
   expect(await sent).toEqual({ jobid: 'a' })
   // The answer was lost.
   expect(claim(stamp, 'a')).toBe('granted')
+})
+
+test('a run that no process there could start is not offered', async () => {
+  open()
+  const args = { urls: 'x'.repeat(140_000) }
+  await expect(schedule('a', undefined, { args })).rejects.toMatchObject({ refusal: 'unrunnable', delivered: 'no' })
 })
 
 test('an offer that nobody claims is taken back, and proved not to have arrived', async () => {

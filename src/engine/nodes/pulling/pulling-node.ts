@@ -20,6 +20,7 @@ import {
   type Snapshot
 } from '../node-client.ts'
 import { type NodeTraits, PULLING_TRAITS } from '../node-traits.ts'
+import { problemOfRun } from '../run-checks.ts'
 import { classifyRefusal } from '../scrapyd/refusals.ts'
 import { type ClaimFacts, type ClaimVerdict, isHeldByNode, judgeClaim } from './judge-claim.ts'
 import { type Command, Mailbox, type NumberedCommand, type Offer } from './mailbox.ts'
@@ -180,6 +181,8 @@ export class PullingNode implements NodeClient {
   async schedule(request: ScheduleRequest, signal?: AbortSignal): Promise<{ jobid: string }> {
     const session = this.#requireSession()
     const { project, version, jobid, spider, settings, args, env = {}, priority, isVersionAsked } = request
+    const problem = problemOfRun(request, this.traits)
+    if (problem !== null) throw this.#refusal(problem, 'unrunnable')
     const egg = this.#options.eggOf(project, version)
     if (egg === null) throw this.#refusal(`there is no egg of ${project}, version ${version}`, 'other')
     const { sha256, sizeBytes } = egg

@@ -15,7 +15,7 @@ test.each([
   [`RunnerError: ${traceback("AttributeError: 'NoneType' object has no attribute 'module_name'")}`, 'bad_egg'],
   [`RunnerError: ${traceback("ModuleNotFoundError: No module named 'pandas'")}`, 'import_failed'],
   ["'project' parameter is required", 'other'],
-  ['DirectoryTraversalError: ../p', 'other'],
+  ['DirectoryTraversalError: ../p', 'unrunnable'],
   // ≤1.4
   [
     'Scrapy 2.7.1 - no active project\n\nUnknown command: list\n\nUse "scrapy" to see available commands\n',

@@ -27,6 +27,7 @@ export function classifyRefusal(message: string, what = ''): RefusalKind {
   if (/\[Errno 2\] No such file or directory: '[^\n]{1,2000}\.egg'$/.test(lastLine)) return 'unknown_version'
   if (/^\[Errno 2\] No such file or directory: '[^\n]{1,2000}'$/.test(text)) return 'unknown_project'
   if (isBadEgg(text, lastLine)) return 'bad_egg'
+  if (text.startsWith('DirectoryTraversalError: ')) return 'unrunnable'
   // The output of the process that listed the spiders: with this prefix from 1.5 on.
   if (text.startsWith('RunnerError: ') || /^Traceback \(most recent call last\):$/m.test(text)) return 'import_failed'
   return 'other'

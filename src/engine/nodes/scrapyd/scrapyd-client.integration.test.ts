@@ -16,6 +16,7 @@ import { CLOSING_TAIL_BYTES } from '../../understanding/closing-stats.ts'
 import { judgeOutcome } from '../../output/outcome.ts'
 import { systemClock } from '../../runtime/clock.ts'
 import { silentLogger } from '../../runtime/logger.ts'
+import { asWheel } from '../../testing/archives.ts'
 import { anEggToSend } from '../../testing/egg-to-send.ts'
 import { until } from '../../testing/until.ts'
 import type { SeenJob } from '../node-client.ts'
@@ -200,6 +201,29 @@ for (const { version, probedAs, password } of VERSIONS) {
       },
       60_000
     )
+
+    test('takes a version that is named like a branch, and runs it', async () => {
+      const project = aProjectName('branches')
+      const version = aVersionName('r5-feature/x')
+      expect(await client.addVersion(project, version, anEggToSend(egg))).toEqual({ spiders: 4 })
+      expect(await client.listVersions(project)).toEqual(['r5-feature_x'])
+      const run = { project, spider: 'quotes', jobid: 'of-a-branch' }
+      await client.schedule({ ...JOB, ...run, version, args: { pages: '1', delay: '0' } })
+      await untilFinished('of-a-branch')
+      expect(await logOf(run)).toContain('Spider closed (finished)')
+      for (const odd of ['.', '..', 'a\\b'].map((name) => aVersionName(name))) {
+        expect(await client.addVersion(project, odd, anEggToSend(egg))).toEqual({ spiders: 4 })
+        await client.deleteVersion(project, odd)
+      }
+      await client.deleteVersion(project, version)
+    })
+
+    test('takes and lists a wheel as it is', async () => {
+      const project = aProjectName('wheels')
+      expect(await client.addVersion(project, V1_0, anEggToSend(await asWheel(egg)))).toEqual({ spiders: 4 })
+      expect(await client.listSpiders(project, V1_0)).toContain('quotes')
+      await client.deleteVersion(project, V1_0)
+    })
 
     test('is recognised by a probe', async () => {
       const address = { url: scrapyd.url, username, password }

@@ -74,7 +74,7 @@ export function createScrapydClient(options: ScrapydClientOptions): ScrapydClien
   const limits = { ...DEFAULT_LIMITS, ...options.limits }
   const { connect = createConnection } = options
   const connection = connect({ address: options, name: options.name, clock, tunnels: options.tunnels })
-  const { checkName, checkSchedule } = createRequestChecks(connection)
+  const { checkName, checkVersion, checkSchedule } = createRequestChecks(connection)
   const seenJobs = new SeenJobs()
   const other = { timeoutMs: limits.otherMs, limitBytes: limits.otherBytes }
   const lists = { timeoutMs: limits.listJobsMs, limitBytes: limits.listJobsBytes }
@@ -209,19 +209,19 @@ export function createScrapydClient(options: ScrapydClientOptions): ScrapydClien
 
     async listSpiders(project, version, signal) {
       checkName('project', project)
-      checkName('version', version)
+      checkVersion(version)
       return (await get('listspiders.json', { project, _version: version }, SpidersAnswer, egg, signal)).spiders
     },
 
     async addVersion(project, version, content, signal) {
       checkName('project', project)
-      checkName('version', version)
+      checkVersion(version)
       return sendEgg({ connection, client, name: options.name, logger, limit: egg }, project, version, content, signal)
     },
 
     async deleteVersion(project, version, signal) {
       checkName('project', project)
-      checkName('version', version)
+      checkVersion(version)
       await post('delversion.json', { project, version }, DoneAnswer, other, signal)
     },
 

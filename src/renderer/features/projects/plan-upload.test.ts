@@ -10,6 +10,12 @@ function dropped(path: string, text = 'x'): File {
 }
 
 describe('planUploads', () => {
+  it('takes a wheel, which tells its project and version by its name', async () => {
+    const { plans, problems } = await planUploads([new File(['abc'], 'my_shop-1.4.0-py3-none-any.whl')])
+    expect(problems).toEqual([])
+    expect(plans).toMatchObject([{ guess: { project: 'my_shop', version: '1.4.0' } }])
+  })
+
   it('takes eggs and zips as they are and reads the names that setuptools gives', async () => {
     const egg = new File(['abc'], 'shop-1.4.0-py3.12.egg')
     const { plans, problems } = await planUploads([egg, new File(['z'], 'thing.zip')])

@@ -37,9 +37,9 @@ export async function planUploads(files: readonly File[]): Promise<UploadPlans> 
   const strangeFolders = new Set<string>()
   for (const { file, path } of dropped) {
     if (inFolders(path)) continue
-    if (/\.(egg|zip)$/i.test(file.name)) plans.push(planFile(file))
+    if (/\.(egg|whl|zip)$/i.test(file.name)) plans.push(planFile(file))
     else if (path.includes('/')) strangeFolders.add(path.slice(0, path.indexOf('/')))
-    else problems.push(`${file.name} is not an .egg or .zip file.`)
+    else problems.push(`${file.name} is not an .egg, .whl or .zip file.`)
   }
   for (const folder of strangeFolders) {
     problems.push(
@@ -106,8 +106,8 @@ export function projectOfConfig(text: string): string | null {
 }
 
 function planFile(file: File): UploadPlan {
-  // setuptools names eggs PROJECT-VERSION-pyX.Y.egg.
-  const named = /^(.+?)-(.+?)(?:-py[\d.]+)?\.egg$/i.exec(file.name)
+  // setuptools names eggs PROJECT-VERSION-pyX.Y.egg; a wheel is PROJECT-VERSION-PYTHON-ABI-PLATFORM.whl.
+  const named = /^(.+?)-(.+?)(?:-py[\d.]+)?\.egg$/i.exec(file.name) ?? /^([^-]+)-([^-]+)-.+\.whl$/i.exec(file.name)
   return {
     key: `file ${file.name} ${file.size} ${file.lastModified}`,
     name: file.name,

@@ -148,7 +148,7 @@ it('says what can be dropped when something else was', async () => {
   await screen.findByRole('grid', { name: 'Projects' })
   act(() => offerFiles([new File(['x'], 'notes.txt')]))
   const dialog = await dialogNamed('Deploy project')
-  expect(dialog.getByRole('alert').textContent).toContain('notes.txt is not an .egg or .zip file')
+  expect(dialog.getByRole('alert').textContent).toContain('notes.txt is not an .egg, .whl or .zip file')
 })
 
 it('offers the nodes without the version first when some are chosen', async () => {

@@ -82,7 +82,7 @@ export function ProjectsScreen() {
         </div>
         <FilePicker
           label="Egg or zip files to deploy"
-          accept=".egg,.zip"
+          accept=".egg,.whl,.zip"
           multiple
           onFiles={offerUploads}
           inputRef={picker}

@@ -1,0 +1,49 @@
+import { RESERVED_ARGUMENTS } from '../../shared/reserved-arguments.ts'
+import { showUnseen } from '../../shared/unseen.ts'
+import { problemOfFolderName } from '../projects/names.ts'
+import type { ScheduleRequest } from './node-client.ts'
+import type { NodeTraits } from './node-traits.ts'
+
+/** Linux starts no process with an argument or a variable of 128 KiB, and none with some megabytes of them. */
+export const ONE_MAX_BYTES = 131_000
+const ALL_MAX_BYTES = 1_000_000
+
+type Run = Pick<ScheduleRequest, 'project' | 'spider'> &
+  Partial<Pick<ScheduleRequest, 'version' | 'jobid' | 'settings' | 'args' | 'env'>>
+
+/**
+ * Why no node of this kind can ever start such a run, as a sentence; null: it can. The only place that says what nodes
+ * accept. `traits` null: what no node of any kind accepts.
+ */
+export function problemOfRun(run: Run, traits: Pick<NodeTraits, 'startsByCommand'> | null): string | null {
+  for (const noun of ['project', 'spider', 'jobid'] as const) {
+    const problem = run[noun] === undefined ? null : problemOfFolderName(run[noun])
+    // A name that is no file name costs a Scrapyd a slot forever (scrapyd-protocol.md, 6.4).
+    if (problem !== null) return `The ${noun} ${quote(run[noun]!)} ${problem}, and it names a folder or a file of logs.`
+  }
+  if (run.version !== undefined && !isVersion(run.version)) return `${quote(run.version)} is not a valid version name.`
+  const variable = Object.entries(run.env ?? {}).find((pair) => bytesOf(pair) > ONE_MAX_BYTES)
+  if (variable !== undefined) return `The variable ${quote(variable[0])} is too large to pass to a process.`
+  if (traits?.startsByCommand !== true) return null
+  let sizeBytes = 0
+  for (const pair of [...Object.entries(run.settings ?? {}), ...Object.entries(run.args ?? {})]) {
+    const [key, value] = pair
+    const name = `The setting or argument ${quote(key)}`
+    if (key === '' || /[=\0]/.test(key) || value.includes('\0') || !`${key}${value}`.isWellFormed()) {
+      return `${name} cannot be passed to a process.`
+    }
+    sizeBytes += bytesOf(pair)
+    if (bytesOf(pair) > ONE_MAX_BYTES || sizeBytes > ALL_MAX_BYTES) return `${name} is too large to pass to a process.`
+  }
+  const reserved = Object.keys(run.args ?? {}).find((key) => RESERVED_ARGUMENTS.has(key))
+  return reserved === undefined ? null : `Scrapyd uses the argument name ${reserved} itself. Rename the argument.`
+}
+
+/** Nodes store a version under a name without special characters (shared/ids.ts), so it may be the name of a branch. */
+export function isVersion(version: string): boolean {
+  return version !== '' && !version.includes('\0') && version.isWellFormed()
+}
+
+const bytesOf = ([key, value]: [string, string]) => Buffer.byteLength(key) + Buffer.byteLength(value) + 1
+
+const quote = (name: string) => showUnseen(JSON.stringify(name.slice(0, 100)))
