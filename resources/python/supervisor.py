@@ -9,6 +9,7 @@ a fork. The files in the run directory, in this order:
     begun        created exactly once: by the supervisor, which then lets the spider begin, or by an engine to prevent it
     child.json   {"pid", "startTime", "atMs"} of the spider, which leads its own session and process group
     output.txt   what the spider wrote to stdout and stderr, bounded; its end is added to the log of a run that failed
+    printed.txt  its end, without secret values, of a run that did not fail
     exit.json    {"code", "signal", "atMs", "cpuSeconds", "maxRssBytes"}, written whole or not at all; the last two are
                  totals over all processes of the run, null where the system does not report them
 
@@ -180,7 +181,9 @@ class Run:
             if self.sandbox is not None:
                 self.sandbox.close()
             apart_module().clear(self.apart)
-        if code != 0:
+        if code == 0:
+            self.keep_output()
+        else:
             self.keep_output_as_log()
         ending = {
             "code": code,
@@ -197,6 +200,16 @@ class Run:
         # After reporting: nobody waits for the disk. If power loss takes the file, the end was reported or is unknown.
         sync("exit.json")
         sync(".")
+
+    def keep_output(self):
+        """What a good run printed, for those who may read its log; output.txt is deleted."""
+        end = read_end("output.txt")
+        if not end.strip():
+            return
+        try:
+            write_bytes("printed.txt", self.without_secrets(end))
+        except OSError as error:
+            os.write(self.output, ("The output could not be kept: %s\n" % error).encode())
 
     def keep_output_as_log(self):
         """Gives a run that failed before or without Scrapy's log (an unknown spider) a log that says why."""
@@ -219,6 +232,9 @@ class Run:
         sys.path.insert(0, HERE)
         from hidden_values import hider_of
 
+        if len(text) == OUTPUT_KEPT:
+            # What is left of a value that was cut would not be recognised.
+            text = text.partition(b"\n")[2]
         hide = hider_of(self.launch["secrets"])
         return hide(text.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape") if hide else text
 
@@ -370,6 +386,10 @@ def read_json(path):
 
 
 def write_whole(name, content):
+    write_bytes(name, json.dumps(content).encode("utf-8"))
+
+
+def write_bytes(name, content):
     """Atomic for readers, but not synced: after power loss the file may be empty, which proves nothing."""
     temporary = name + ".part"
     # Never write to an existing file, which may be a spider's: a pipe, or a link to another file.
@@ -377,8 +397,8 @@ def write_whole(name, content):
         os.unlink(temporary)
     except FileNotFoundError:
         pass
-    with open(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
-        json.dump(content, file)
+    with open(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+        file.write(content)
     os.replace(temporary, name)
 
 

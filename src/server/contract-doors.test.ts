@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { openTestApp } from './testing/test-app.ts'
+import { request } from 'node:http'
+import { openTestApp, openTestService, RIGHT } from './testing/test-app.ts'
 
 const JSON_TYPE = { 'content-type': 'application/json' }
 
@@ -23,6 +24,21 @@ describe('the contract as REST', () => {
       { type: 'array', items: { enum: expect.arrayContaining(['queued']) } },
       { enum: expect.arrayContaining(['queued']) }
     ])
+  })
+
+  it('finds a version that is named like a branch, and never takes a step up for another operation', async () => {
+    const { port } = await openTestService()
+    const statusOf = (path: string) =>
+      new Promise<number | undefined>((resolve, reject) => {
+        const target = { host: '127.0.0.1', port, path: `/api/v1/projects/shop/versions/${path}` }
+        const options = { ...target, method: 'DELETE', headers: { authorization: RIGHT } }
+        request(options, (response) => resolve(response.resume().statusCode))
+          .on('error', reject)
+          .end()
+      })
+    expect(await statusOf('r5-feature%2Fx')).toBe(200)
+    for (const path of ['..', '%2E%2e', '.', '../', '../../news'])
+      expect([path, await statusOf(path)]).toEqual([path, 400])
   })
 
   it('accepts JSON bodies', async () => {

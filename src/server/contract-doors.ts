@@ -2,6 +2,7 @@ import type { OpenAPI } from '@orpc/contract'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Engine } from '../engine/index.ts'
 import { answerToUnusableBody, costOfCalls } from './api/json-rpc-answer.ts'
+import { ScrapdeckError } from '../shared/errors.ts'
 import { parseJsonBody } from './api/json-body.ts'
 import type { RequestedOperation } from './api/requested-operations.ts'
 import { crawlDoor } from './api/crawl-door.ts'
@@ -42,6 +43,7 @@ export async function contractDoors(app: FastifyInstance, options: DoorsOptions)
   app.decorateRequest('operation')
   // Before the body is read: parsing or storing one that is then refused, or that nobody can read, is work too.
   app.addHook('onRequest', async (request, reply) => {
+    refuseFolderSteps(request.raw.url!.split('?', 1)[0]!)
     if (isJsonRpc(request)) return
     await limits.chargeApi(request, reply, 1)
     request.operation = await (await handlers()).findOperation(request)
@@ -77,6 +79,12 @@ export async function contractDoors(app: FastifyInstance, options: DoorsOptions)
   app.all('/api/v1/*', BY_OPERATION, answerOf('serveRest'))
   let description: Promise<OpenAPI.Document> | null = null
   await apiPageDoor(app, { describe: () => (description ??= describe()) })
+}
+
+/** The operations are found by URL, which takes `/projects/shop/versions/..` for the project: it would be deleted. */
+function refuseFolderSteps(path: string): void {
+  if (!/\/(?:\.|%2e){1,2}(?:\/|$)/i.test(path)) return
+  throw new ScrapdeckError('BAD_INPUT', 'A path of the API cannot have a part that is "." or "..".')
 }
 
 /** Loaded with the first request for it. */

@@ -249,6 +249,19 @@ describe('one node', () => {
     })
     const noisy = await eggWith('3', 'import os\nprint("noise")\nos.write(1, b"more noise")\n')
     expect(await node.listSpidersOfEgg(noisy, aProjectName('demo'))).toEqual([])
+    for (const [version, code, words] of [
+      ['7', 'import sys\nsys.exit(3)\n', 'it ended the process with exit code 3.'],
+      ['8', 'import os\nos._exit(0)\n', 'it ended the process with exit code 0.'],
+      ['9', 'import os, signal\nos.kill(os.getpid(), signal.SIGSEGV)\n', 'the process was killed by SIGSEGV.']
+    ] as const) {
+      const sentence = `The code in the egg cannot be imported: ${words}`
+      const failure = await node
+        .listSpidersOfEgg(await eggWith(version, code), aProjectName('demo'))
+        .catch((one) => one)
+      expect(failure).toMatchObject({ code: 'EGG_IMPORT_FAILED', message: expect.stringContaining(sentence) })
+      // scrapyd-deploy shows this.
+      expect(failure.data.stderr.split('\n').at(-1)).toBe(sentence)
+    }
     const endless = await eggWith('4', 'import time\ntime.sleep(60)\n')
     const abort = AbortSignal.timeout(1500)
     await expect(node.listSpidersOfEgg(endless, aProjectName('demo'), abort)).rejects.toMatchObject({
@@ -284,6 +297,48 @@ class Look(scrapy.Spider):
     await node.schedule(t.aRequest('look', { version: aVersionName('5'), env: { OF_THE_JOB: 'tulip' } }))
     await untilFinished(node, 'look')
     expect(await readWhole(node, 'look')).toContain('found data data data 5 5 demo 5 tulip')
+  })
+
+  test('what a successful run printed is kept without its secrets, and goes with its log if it failed', async () => {
+    const spider = `
+import scrapy
+
+class Talk(scrapy.Spider):
+    name = "talk"
+    async def start(self):
+        print("printed", self.word, "x" * int(self.more))
+        if self.fails == "yes":
+            raise SystemExit(4)
+        return
+        yield
+`
+    const files = {
+      'scrapy.cfg': '[settings]\ndefault = talks.settings\n',
+      'talks/__init__.py': '',
+      'talks/settings.py': 'SPIDER_MODULES = ["talks.spiders"]\n',
+      'talks/spiders.py': spider
+    }
+    const parts = Object.entries(files).map(([path, text]) => ({ path, bytes: Buffer.from(text) }))
+    await t.addEgg('10', await buildEgg(parts, { project: aProjectName('demo'), version: aVersionName('10') }))
+    const printedBy = async (jobid: string, over: { args?: object; secretNames?: string[] }) => {
+      const args = { word: 'tulip', more: '0', fails: 'no', ...over.args }
+      const request = { ...over, args, jobid, version: aVersionName('10') }
+      await node.schedule(t.aRequest('talk', request))
+      await untilFinished(node, jobid)
+      const run = { project: aProjectName('demo'), spider: 'talk', jobid }
+      const range = await node.readPrinted(run, { offset: 0, limitBytes: 1_000_000 })
+      return range === null ? null : Buffer.from(range.bytes).toString()
+    }
+    expect(await printedBy('talks', {})).toContain('printed tulip')
+    const hidden = await printedBy('hides', { secretNames: ['word'] })
+    expect(hidden).toContain('printed')
+    expect(hidden).not.toContain('tulip')
+    const cut = await printedBy('cut', { args: { word: 'tulip'.repeat(30_000) }, secretNames: ['word'] })
+    expect(cut ?? '').not.toContain('tulip')
+    expect((await printedBy('long', { args: { more: '200000' } }))!.length).toBe(65_536)
+    expect(await printedBy('nothing-of-this', { args: { fails: 'yes' } })).toBeNull()
+    const other = { project: aProjectName('other'), spider: 'talk', jobid: 'talks' }
+    expect(await node.readPrinted(other, { offset: 0, limitBytes: 10 })).toBeNull()
   })
 
   test('a wheel runs as an egg does, with its metadata and with an extra in its entry point', async () => {

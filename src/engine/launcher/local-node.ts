@@ -312,6 +312,11 @@ export class LocalNode implements NodeClient {
     return logFileOf(this.#parts.directories.logsDirectory, run)
   }
 
+  async readPrinted(run: RunNames, range: { offset: number; limitBytes: number }): Promise<LogRange | null> {
+    const directory = this.#parts.runs.endedDirectoryOf(run)
+    return directory === null ? null : readFileRange(join(directory, 'printed.txt'), range)
+  }
+
   async readItems(run: RunNames, range: { offset: number; limitBytes: number }): Promise<LogRange | null> {
     refuseBadNames(run)
     const file = itemsFileOf(this.#parts.directories.itemsDirectory, run)

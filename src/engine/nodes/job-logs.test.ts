@@ -191,3 +191,22 @@ test('a log that retention deleted says so and when, although its node still has
   expect(await logs.read(ID, { offset: 0, limitBytes: 100 })).toBeNull()
   expect(asked).not.toHaveBeenCalled()
 })
+
+test('what a run printed is read from the node that keeps it, unless retention deleted its log', async () => {
+  const { node, logs, begin, end, deletedByRetention } = aWorld()
+  begin(1, 'first\n')
+  end(1)
+  const read = (offset: number) => logs.readPrinted(ID, undefined, { offset, limitBytes: 3 })
+  await expect(read(0)).rejects.toMatchObject({ code: 'LOG_NOT_FOUND' })
+  const printed = Buffer.from('tulip')
+  const readPrinted = vi.fn(async (_run: unknown, { offset, limitBytes }: { offset: number; limitBytes: number }) => ({
+    ...{ offset, sizeBytes: 5 },
+    bytes: printed.subarray(offset, offset + limitBytes)
+  }))
+  Object.assign(node, { readPrinted })
+  expect(await read(0)).toEqual({ offset: 0, nextOffset: 3, sizeBytes: 5, text: 'tul', complete: false })
+  expect(await read(3)).toMatchObject({ text: 'ip', complete: true })
+  deletedByRetention(1)
+  await expect(read(0)).rejects.toMatchObject({ message: expect.stringContaining('Retention deleted the log') })
+  expect(readPrinted).toHaveBeenCalledTimes(2)
+})

@@ -93,6 +93,29 @@ export class JobLogs {
     return { offset, nextOffset, sizeBytes, text, complete, ...(await this.#formatOf(attempt)) }
   }
 
+  /** The same of what the run printed. Rejects with LOG_NOT_FOUND if that is not kept, or nothing. */
+  async readPrinted(
+    jobId: JobId,
+    number: AttemptNumber | undefined,
+    range: WantedBytes,
+    signal?: AbortSignal
+  ): Promise<LogChunk> {
+    await requireJob(this.#parts.store, jobId)
+    const attempt = await this.#attemptOf(jobId, number)
+    if (attempt !== null) refuseDeleted(attempt)
+    const found = attempt === null ? null : await this.#readOnNode(attempt, range, signal, 'readPrinted')
+    if (found === null) throw new ScrapdeckError('LOG_NOT_FOUND', `What job ${jobId} printed is not kept, or nothing`)
+    const nextOffset = found.offset + found.bytes.length
+    const { offset, sizeBytes } = found
+    return {
+      offset,
+      nextOffset,
+      sizeBytes,
+      text: new TextDecoder().decode(found.bytes),
+      complete: nextOffset >= sizeBytes
+    }
+  }
+
   /** The same as bytes. */
   async readBytes(
     jobId: JobId,
@@ -318,11 +341,16 @@ export class JobLogs {
     }
   }
 
-  async #readOnNode(attempt: Attempt, range: WantedBytes, signal?: AbortSignal): Promise<LogRange | null> {
+  async #readOnNode(
+    attempt: Attempt,
+    range: WantedBytes,
+    signal?: AbortSignal,
+    what: 'readLog' | 'readPrinted' = 'readLog'
+  ): Promise<LogRange | null> {
     const node = this.#parts.fleet.get(attempt.nodeId)
     if (node === undefined) return null
     try {
-      return await node.client.readLog(attempt, range, signal)
+      return (await node.client[what]?.(attempt, range, signal)) ?? null
     } catch (error) {
       throw toClientError(error)
     }

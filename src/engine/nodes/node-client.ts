@@ -50,6 +50,8 @@ export interface NodeClient {
   watchLog?(run: RunNames, onChange: () => void): () => void
   /** Where the log is, on this machine. Absent: elsewhere. */
   logPath?(run: RunNames): string
+  /** Same for what the run printed, of one that did not fail. Absent: the node does not keep it. */
+  readPrinted?: NodeClient['readLog']
   /** Same for the items that the run left there. Few nodes keep them. */
   readItems: NodeClient['readLog']
   /** Closes its connections. Requests in flight end with an error. */
@@ -226,7 +228,8 @@ const EGG_REFUSALS: ReadonlySet<RefusalKind> = new Set(['import_failed', 'bad_eg
 /** The node's own words if it refused an egg that it cannot import (often a traceback); null: it failed otherwise. */
 export function importErrorOf(error: unknown): string | null {
   if (!(error instanceof NodeError) || !EGG_REFUSALS.has(error.refusal)) return null
-  return (error.nodeMessage ?? error.message).replace(/^RunnerError: /, '').trim()
+  const words = (error.nodeMessage ?? error.message).replace(/^RunnerError: ?/, '').trim()
+  return words || 'The process that imported it ended without a message: by a signal, or by an exit code of its own.'
 }
 
 /** Of an answer with which a proxy says that there is none behind it (those from 520 on: Cloudflare); null: another. */

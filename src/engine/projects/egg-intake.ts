@@ -5,7 +5,7 @@ import pLimit from 'p-limit'
 import type { Deployment, ProjectName, VersionName } from '../../shared/contract/index.ts'
 import { isScrapdeckError, ScrapdeckError } from '../../shared/errors.ts'
 import { showUnseen } from '../../shared/unseen.ts'
-import { LOCAL_NODE_ID } from '../../shared/ids.ts'
+import { LOCAL_NODE_ID, sanitiseVersion } from '../../shared/ids.ts'
 import type { BlobStore } from '../blobs/blob-store.ts'
 import type { IncomingFile, IncomingFiles } from '../blobs/incoming-files.ts'
 import type { Clock } from '../runtime/clock.ts'
@@ -19,7 +19,7 @@ import type { EggKeeping } from './egg-keeping.ts'
 import type { OpenEgg, OpenedEgg } from './egg-opening.ts'
 import type { EggTree } from './egg-tree.ts'
 import { refuseInUse } from './in-use.ts'
-import { problemOfPathPart, problemOfSpiderName, problemOfVersionName } from './names.ts'
+import { problemOfFolderName, problemOfPathPart, problemOfSpiderName, problemOfVersionName } from './names.ts'
 
 /** Default egg names of build tools. */
 const GENERIC_NAMES = new Set(['project', 'unknown', 'scrapy-project'])
@@ -84,8 +84,9 @@ export class EggIntake {
     const { blobs, files, catalog, keeping, clock, logger } = this.#parts
     const { facts, sha256, sizeBytes } = egg
     const project = projectNameFor(names.project, facts)
-    const before = names.version === undefined ? null : catalog.find(project, checkVersion(names.version))
-    const version = before?.version ?? names.version ?? this.#nextDefaultVersion(project)
+    const named = names.version === undefined ? null : checkVersion(names.version)
+    const before = named === null ? null : catalog.find(project, named)
+    const version = before?.version ?? named ?? this.#nextDefaultVersion(project)
     if (before?.sha256 === sha256) return before.spiders === null ? this.#listAnywhere(before) : before
     if (before && !mayReplaceInUse) {
       const advice = 'replace it, or upload under another version'
@@ -250,5 +251,6 @@ function checkVersion(version: VersionName): VersionName {
   if (problemOfVersionName(version) !== null) {
     throw new ScrapdeckError('BAD_INPUT', `${JSON.stringify(version)} is not a valid version name.`)
   }
-  return version
+  // In an address it would be the folder above. Scrapyd lists it under this name.
+  return problemOfFolderName(version) === 'is a folder reference' ? (sanitiseVersion(version) as VersionName) : version
 }

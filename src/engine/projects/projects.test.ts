@@ -98,6 +98,22 @@ test('an egg with a name that tools give, or none, asks for the project and prop
   })
 })
 
+test.each([
+  ['r5-feature/x', 'r5-feature/x'],
+  ['a\\b', 'a\\b'],
+  ['..', '__'],
+  ['.', '_']
+])('the version %j is kept as %j, and found as Scrapyd lists it', async (version, kept) => {
+  await using t = await openRoom()
+  const stored = await t.projects.upload(await anEgg(), { project: SHOP, version: aVersionName(version) })
+  expect(stored.version).toBe(kept)
+  const listed = aVersionName(version.replace(/\W/g, (one) => (one === '-' ? one : '_')))
+  for (const name of [aVersionName(version), listed]) expect(t.projects.catalog.find(SHOP, name)).toEqual(stored)
+  const again = await t.projects.upload(await anEgg([{ name: 'shop/b.py' }]), { project: SHOP, version: listed })
+  expect(again.version).toBe(kept)
+  expect(t.projects.catalog.versionNames(SHOP)).toEqual([kept])
+})
+
 test.each(['../up', 'a/b', '..', ''])('the project name %j is refused', async (project) => {
   await using t = await openRoom()
   await expect(t.projects.upload(await anEgg(), { project: aProjectName(project) })).rejects.toMatchObject({

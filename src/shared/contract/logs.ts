@@ -165,12 +165,16 @@ export const LogZipPiece = z.object({
 export type LogZipPiece = z.infer<typeof LogZipPiece>
 
 export const logsContract = {
-  /** A range of the log. A negative `offset` counts from the end, at most 4 MiB: one further away begins there. */
+  /**
+   * A range of the log. A negative `offset` counts from the end, at most 4 MiB: one further away begins there.
+   * `printed`: instead, the last 64 KiB of what a run that did not fail printed, while its local node keeps them.
+   */
   read: read('read', 'GET /jobs/{jobId}/log', { jobId: 'job' }, { answerBytes: ({ limitBytes }) => asJson(limitBytes) })
     .input(
       OfJob.extend({
         offset: z.coerce.number().int(),
-        limitBytes: z.coerce.number().int().min(1).max(MAX_LOG_CHUNK_BYTES).default(262_144)
+        limitBytes: z.coerce.number().int().min(1).max(MAX_LOG_CHUNK_BYTES).default(262_144),
+        printed: z.stringbool().or(z.boolean()).optional()
       })
     )
     .output(LogChunk),

@@ -77,9 +77,9 @@ export const projectsContract = {
     .input(z.object({ project: ProjectName }))
     .output(Project),
   /**
-   * Uploads an egg, a wheel, or a zip of a folder with scrapy.cfg (the egg is then built). `project` and `version` default to
-   * the archive's own metadata and to the current time (`20261119T181000`). `pinnedVersion`: the pin of the project,
-   * which an upload leaves alone; if set to another version, jobs that name none do not run the uploaded one.
+   * Uploads an egg, a wheel, or a zip of a folder with scrapy.cfg (the egg is then built). `project` and `version`
+   * default to the archive's own metadata and to the current time (`20261119T181000`). `pinnedVersion`: the pin of the
+   * project, which an upload leaves alone; if set to another version, jobs that name none do not run the uploaded one.
    */
   upload: write('eggs.deploy', 'POST /projects', { project: 'project' })
     .input(z.object({ file: z.file(), project: ProjectName.optional(), version: VersionName.optional() }))

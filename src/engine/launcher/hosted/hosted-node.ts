@@ -201,6 +201,7 @@ export class HostedNode implements HostedAnswers {
 
   readFile({ kind, offset, limitBytes, ...run }: RunFile): Promise<LogRange | null> {
     const range = { offset, limitBytes }
+    if (kind === 'printed') return this.#node.readPrinted(run, range)
     return kind === 'log' ? this.#node.readLog(run, range) : this.#node.readItems(run, range)
   }
 

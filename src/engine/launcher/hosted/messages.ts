@@ -42,7 +42,7 @@ const SeenJob = z.object({
 const Seen = z.array(SeenJob).max(RUNS_MAX)
 
 export const RunFile = z.object({
-  kind: z.enum(['log', 'items']),
+  kind: z.enum(['log', 'items', 'printed']),
   project: Project,
   spider: Name,
   jobid: Name,

@@ -25,6 +25,7 @@ const Spiders = z.array(z.string()).max(10_000)
 
 interface Listing {
   code: number | null
+  signal: string | null
   answer: string
   stderr: string
   stoppedFor: 'time' | 'output' | 'abort' | null
@@ -56,10 +57,11 @@ export async function listSpiders(options: ListingOptions): Promise<string[]> {
     ? (await listSupervised(options, join(options.workDirectory, options.project)))!
     : ((await listWarm(options, directory)) ?? (await listCold(options, directory)))
   options.signal?.throwIfAborted()
-  const { code, answer, stderr, stoppedFor } = listing
+  const { answer, stderr, stoppedFor } = listing
   if (stoppedFor === 'time') fail(`Importing the egg took more than ${LIMIT_MS / 1000} seconds.`, stderr)
   if (stoppedFor === 'output') fail('The egg lists implausibly many spiders.', stderr)
-  if (code !== 0) fail('The code in the egg cannot be imported. Its last output:', stderr)
+  const how = howItEnded(listing)
+  if (how !== null) fail(`The code in the egg cannot be imported${how}.`, stderr, how === '')
   try {
     return Spiders.parse(JSON.parse(answer))
   } catch (error) {
@@ -133,6 +135,7 @@ async function listSupervised(options: ListingOptions, workingDirectory: string)
     const answer = await readPart(join(directory, 'spiders.json'), STDOUT_LIMIT_BYTES)
     return {
       code: exit?.code ?? null,
+      signal: exit?.signal ?? null,
       answer,
       stderr: await readPart(join(directory, 'output.txt'), -STDERR_KEPT_BYTES),
       stoppedFor
@@ -144,6 +147,17 @@ async function listSupervised(options: ListingOptions, workingDirectory: string)
   }
 }
 
+/** How importing the code ended its process, worded to follow what was tried; null: it did not. */
+function howItEnded({ code, signal, answer }: Listing): string | null {
+  if (signal !== null) {
+    const advice = signal === 'SIGKILL' ? ', as by a system that is short of memory' : ''
+    return `: the process was killed by ${signal}${advice}`
+  }
+  // Python ends with 1 after an error, and the traceback says more.
+  if (code === 1) return ''
+  return code === 0 && answer.trim() !== '' ? null : `: it ended the process with exit code ${code ?? 'unknown'}`
+}
+
 /** The first bytes of a file, or the last if `count` is negative. The project's code may have written the file. */
 async function readPart(path: string, count: number): Promise<string> {
   const range = { offset: Math.min(0, count), limitBytes: Math.abs(count) }
@@ -151,7 +165,10 @@ async function readPart(path: string, count: number): Promise<string> {
   return part === null ? '' : Buffer.from(part.bytes).toString()
 }
 
-function fail(sentence: string, stderr: string): never {
-  const end = stderr.trimEnd().split('\n').slice(-SHOWN_LINES).join('\n')
-  throw new ScrapdeckError('EGG_IMPORT_FAILED', end ? `${sentence}\n${end}` : sentence, { data: { stderr: end } })
+/** `stderr` of the error ends with what was wrong: Scrapyd's clients are shown nothing else. */
+function fail(sentence: string, output: string, hasTraceback = false): never {
+  const end = output.trimEnd().split('\n').slice(-SHOWN_LINES).join('\n')
+  const text = end ? `${sentence} Its last output:\n${end}` : sentence
+  const stderr = hasTraceback && end ? end : `${end}\n${sentence}`.trim()
+  throw new ScrapdeckError('EGG_IMPORT_FAILED', text, { data: { stderr } })
 }

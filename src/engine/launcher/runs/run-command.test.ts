@@ -17,7 +17,7 @@ function run(script: string, over: Partial<Parameters<typeof runCommand>[0]> = {
 
 test('what a command says and how it ends is told', async () => {
   const result = await run("console.log('out'); console.error('err'); process.exitCode = 3")
-  expect(result).toEqual({ code: 3, stdout: 'out\n', stderr: 'err\n', stoppedFor: null })
+  expect(result).toEqual({ code: 3, signal: null, stdout: 'out\n', stderr: 'err\n', stoppedFor: null })
 })
 
 test('lines are told as they come', async () => {

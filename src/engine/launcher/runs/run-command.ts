@@ -5,6 +5,7 @@ import { signalGroup } from '../processes/process-group.ts'
 export interface CommandResult {
   /** null: ended by a signal, possibly ours. */
   code: number | null
+  signal: string | null
   stdout: string
   /** Only the last part. */
   stderr: string
@@ -86,10 +87,10 @@ export function runCommand(options: {
       release()
       reject(error)
     })
-    child.once('close', (code) => {
+    child.once('close', (code, signal) => {
       release()
       for (const stream of ['out', 'error'] as const) if (unfinished[stream] !== '') emitLines(stream, '\n')
-      resolve({ code, stdout, stderr, stoppedFor })
+      resolve({ code, signal, stdout, stderr, stoppedFor })
     })
   })
 }

@@ -16,6 +16,7 @@ import { type ProcessIdentity, readStartTime } from '../../runtime/process-ident
  *   begun        made exactly once, by the supervisor just before the spider begins, or by an engine to prevent that
  *   child.json   the spider's process
  *   limit.json   the limit that it hit, written before the signal for it (run-watch.ts)
+ *   printed.txt  what it printed, if it did not fail (local-node.ts reads it)
  *   exit.json    how it ended; `code` and `signal` both null: nobody saw it end
  *
  * resources/python/supervisor.py writes started, begun, child.json and exit.json.

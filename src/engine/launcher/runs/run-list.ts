@@ -5,7 +5,7 @@ import { ENDING_SIGNALS, type NodeSignal } from '../../nodes/node-client.ts'
 import { type Clock, sleep, type Timer } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
 import type { Apart } from '../apart/apart.ts'
-import { logFileOf, type RunDirectories, type RunSource } from './launch-plan.ts'
+import { logFileOf, type RunDirectories, type RunNames, type RunSource } from './launch-plan.ts'
 import { signalGroup } from '../processes/process-group.ts'
 import { makeDirectoryLikeAbove } from '../../runtime/private-directory.ts'
 import { isAlive, type ProcessIdentity } from '../../runtime/process-identity.ts'
@@ -132,6 +132,13 @@ export class RunList {
     run.source = null
     this.#options.onChange()
     return true
+  }
+
+  /** Of a run that has ended; null: there is no such run any more. */
+  endedDirectoryOf({ project, spider, jobid }: RunNames): string | null {
+    const run = this.#runs.get(jobid)
+    const isMeant = run?.state === 'finished' && run.spec.project === project && run.spec.spider === spider
+    return isMeant ? run.directory : null
   }
 
   /** Starts pending runs while slots are free. Runs when a run ends; call it when a Python becomes available. */

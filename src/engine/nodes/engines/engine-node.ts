@@ -203,6 +203,10 @@ export class EngineNode implements NodeClient {
     return this.#readFile('log', run, range, signal)
   }
 
+  readPrinted(run: RunNames, range: { offset: number; limitBytes: number }, signal?: AbortSignal) {
+    return this.#readFile('printed', run, range, signal)
+  }
+
   readItems(run: RunNames, range: { offset: number; limitBytes: number }, signal?: AbortSignal) {
     return this.#readFile('items', run, range, signal)
   }

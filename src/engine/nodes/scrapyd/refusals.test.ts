@@ -30,7 +30,9 @@ test.each([
   [traceback('ValueError: Unknown or corrupt egg'), 'bad_egg'],
   ["'project'", 'other'],
   ["b'egg'", 'other'],
-  ['', 'other'],
+  // A process that ended itself, or was killed, without output.
+  ['', 'import_failed'],
+  ['RunnerError: ', 'import_failed'],
   ["priority is invalid: could not convert string to float: b'x'", 'other'],
   ['ProcessExitedAlready: ', 'process_ended'],
   ['ProcessLookupError: it has ended', 'process_ended']

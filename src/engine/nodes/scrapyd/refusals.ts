@@ -28,8 +28,9 @@ export function classifyRefusal(message: string, what = ''): RefusalKind {
   if (/^\[Errno 2\] No such file or directory: '[^\n]{1,2000}'$/.test(text)) return 'unknown_project'
   if (isBadEgg(text, lastLine)) return 'bad_egg'
   if (text.startsWith('DirectoryTraversalError: ')) return 'unrunnable'
-  // The output of the process that listed the spiders: with this prefix from 1.5 on.
-  if (text.startsWith('RunnerError: ') || /^Traceback \(most recent call last\):$/m.test(text)) return 'import_failed'
+  // The output of the process that listed the spiders, which may be none: with this prefix from 1.5 on.
+  if (text === '' || text.startsWith('RunnerError:') || /^Traceback \(most recent call last\):$/m.test(text))
+    return 'import_failed'
   return 'other'
 }
 

@@ -1,3 +1,5 @@
+import type { VersionName } from '../../../shared/contract/index.ts'
+import { sanitiseVersion } from '../../../shared/ids.ts'
 import { problemOfFolderName } from '../../projects/names.ts'
 import { NodeError, type ScheduleRequest } from '../node-client.ts'
 import { SCRAPYD_TRAITS } from '../node-traits.ts'
@@ -6,7 +8,7 @@ import type { Connection } from './connection.ts'
 
 /** Rejects requests that would harm a Scrapyd. Throws a NodeError of kind `refused`; nothing was sent. */
 export function createRequestChecks(connection: Connection) {
-  return { checkName, checkVersion, checkSchedule, checkSize }
+  return { checkName, checkedVersion, checkSchedule, checkSize }
 
   function refuse(problem: string): NodeError {
     const { message } = connection.fail('refused', `was not contacted: ${problem}`, 'no')
@@ -19,8 +21,10 @@ export function createRequestChecks(connection: Connection) {
     if (problem !== null) throw refuse(`${JSON.stringify(value.slice(0, 100))} is not a valid ${noun} name.`)
   }
 
-  function checkVersion(version: string): void {
+  /** The version as it is sent. A Scrapyd before 1.4.3 fails to open a version with a slash that it has stored. */
+  function checkedVersion(version: VersionName): VersionName {
     if (!isVersion(version)) throw refuse(`${JSON.stringify(version.slice(0, 100))} is not a valid version name.`)
+    return version.includes('/') ? (sanitiseVersion(version) as VersionName) : version
   }
 
   /** Of one text that has all settings and arguments. */

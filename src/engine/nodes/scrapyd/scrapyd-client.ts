@@ -74,7 +74,7 @@ export function createScrapydClient(options: ScrapydClientOptions): ScrapydClien
   const limits = { ...DEFAULT_LIMITS, ...options.limits }
   const { connect = createConnection } = options
   const connection = connect({ address: options, name: options.name, clock, tunnels: options.tunnels })
-  const { checkName, checkVersion, checkSchedule } = createRequestChecks(connection)
+  const { checkName, checkedVersion, checkSchedule } = createRequestChecks(connection)
   const seenJobs = new SeenJobs()
   const other = { timeoutMs: limits.otherMs, limitBytes: limits.otherBytes }
   const lists = { timeoutMs: limits.listJobsMs, limitBytes: limits.listJobsBytes }
@@ -178,7 +178,7 @@ export function createScrapydClient(options: ScrapydClientOptions): ScrapydClien
       const form: [string, string][] = [
         ['project', request.project],
         ['spider', request.spider],
-        ['_version', request.version],
+        ['_version', checkedVersion(request.version)],
         ['jobid', request.jobid],
         ['priority', String(request.priority)],
         ...Object.entries(request.settings).map(([key, value]): [string, string] => ['setting', `${key}=${value}`]),
@@ -209,20 +209,20 @@ export function createScrapydClient(options: ScrapydClientOptions): ScrapydClien
 
     async listSpiders(project, version, signal) {
       checkName('project', project)
-      checkVersion(version)
-      return (await get('listspiders.json', { project, _version: version }, SpidersAnswer, egg, signal)).spiders
+      const query = { project, _version: checkedVersion(version) }
+      return (await get('listspiders.json', query, SpidersAnswer, egg, signal)).spiders
     },
 
     async addVersion(project, version, content, signal) {
       checkName('project', project)
-      checkVersion(version)
-      return sendEgg({ connection, client, name: options.name, logger, limit: egg }, project, version, content, signal)
+      const sent = checkedVersion(version)
+      return sendEgg({ connection, client, name: options.name, logger, limit: egg }, project, sent, content, signal)
     },
 
     async deleteVersion(project, version, signal) {
       checkName('project', project)
-      checkVersion(version)
-      await post('delversion.json', { project, version }, DoneAnswer, other, signal)
+      const form = { project, version: checkedVersion(version) }
+      await post('delversion.json', form, DoneAnswer, other, signal)
     },
 
     readLog: (run, range, signal) => readFile({ tree: 'logs', extension: 'log', noun: 'the log' }, run, range, signal),

@@ -7,6 +7,7 @@ import { useApi } from '../../api/api.tsx'
 import { useRunFigures } from '../../state/use-run-figures.ts'
 import { LogTerminal } from '../../terminal/log-terminal.tsx'
 import { AttemptSelect } from './attempt-select.tsx'
+import { PrintedOutput } from './printed-output.tsx'
 
 interface JobLogProps {
   detail: JobDetail
@@ -51,6 +52,7 @@ export function JobLog({ detail: { job, attempts, timeline }, attemptNumber, onA
           </Tooltip>
         }
       />
+      {attempt?.exitCode === 0 && <PrintedOutput key={`printed ${job.id} ${attempt.number}`} attempt={attempt} />}
     </>
   )
 }
