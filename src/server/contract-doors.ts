@@ -43,7 +43,10 @@ export async function contractDoors(app: FastifyInstance, options: DoorsOptions)
   app.decorateRequest('operation')
   // Before the body is read: parsing or storing one that is then refused, or that nobody can read, is work too.
   app.addHook('onRequest', async (request, reply) => {
-    refuseFolderSteps(request.raw.url!.split('?', 1)[0]!)
+    // A URL takes `/projects/shop/versions/..` for the project, which a DELETE would then remove.
+    if (/^[^?]*\/(?:\.|%2e){1,2}(?:[/?]|$)/i.test(request.raw.url!)) {
+      throw new ScrapdeckError('BAD_INPUT', 'A path of the API cannot have a part that is "." or "..".')
+    }
     if (isJsonRpc(request)) return
     await limits.chargeApi(request, reply, 1)
     request.operation = await (await handlers()).findOperation(request)
@@ -79,12 +82,6 @@ export async function contractDoors(app: FastifyInstance, options: DoorsOptions)
   app.all('/api/v1/*', BY_OPERATION, answerOf('serveRest'))
   let description: Promise<OpenAPI.Document> | null = null
   await apiPageDoor(app, { describe: () => (description ??= describe()) })
-}
-
-/** The operations are found by URL, which takes `/projects/shop/versions/..` for the project: it would be deleted. */
-function refuseFolderSteps(path: string): void {
-  if (!/\/(?:\.|%2e){1,2}(?:\/|$)/i.test(path)) return
-  throw new ScrapdeckError('BAD_INPUT', 'A path of the API cannot have a part that is "." or "..".')
 }
 
 /** Loaded with the first request for it. */

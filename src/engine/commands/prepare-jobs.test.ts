@@ -63,7 +63,9 @@ describe('jobs that are asked for', () => {
 
   it('are refused if no node of any kind could start them', async () => {
     const refusal = (words: RegExp) => ({ code: 'BAD_INPUT', message: expect.stringMatching(words) })
-    await expect(prepare([item({ spider: 'a/b' })])).rejects.toMatchObject(refusal(/The spider "a\/b" contains a slash/))
+    await expect(prepare([item({ spider: 'a/b' })])).rejects.toMatchObject(
+      refusal(/The spider "a\/b" contains a slash/)
+    )
     const env = { TOKEN: 'x'.repeat(200_000) }
     await expect(prepare([item({ env })])).rejects.toMatchObject(refusal(/"TOKEN" is too large/))
   })

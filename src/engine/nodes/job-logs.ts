@@ -78,42 +78,23 @@ export class JobLogs {
     return attempt === null || attempt.logDeletedAtMs !== null ? null : this.#readOf(attempt, range)
   }
 
-  /** Reads the log of attempt `number`, or of the last one. Rejects with LOG_NOT_FOUND if there is none (yet). */
+  /**
+   * Reads the log of attempt `number`, or of the last one; `what`: instead, what it printed. Rejects with LOG_NOT_FOUND
+   * if there is none (yet).
+   */
   async readChunk(
     jobId: JobId,
     number: AttemptNumber | undefined,
     wanted: WantedBytes,
-    signal?: AbortSignal
+    signal?: AbortSignal,
+    what?: 'readPrinted'
   ): Promise<LogChunk> {
     const bounded = { ...wanted, offset: Math.max(wanted.offset, -MAX_LOG_CHUNK_BYTES) }
-    const { attempt, mayGrow, offset, sizeBytes, bytes } = await this.readBytes(jobId, number, bounded, signal)
+    const { attempt, mayGrow, offset, sizeBytes, bytes } = await this.readBytes(jobId, number, bounded, signal, what)
     const nextOffset = offset + bytes.length
     const complete = !mayGrow && nextOffset >= sizeBytes
     const text = new TextDecoder().decode(bytes)
     return { offset, nextOffset, sizeBytes, text, complete, ...(await this.#formatOf(attempt)) }
-  }
-
-  /** The same of what the run printed. Rejects with LOG_NOT_FOUND if that is not kept, or nothing. */
-  async readPrinted(
-    jobId: JobId,
-    number: AttemptNumber | undefined,
-    range: WantedBytes,
-    signal?: AbortSignal
-  ): Promise<LogChunk> {
-    await requireJob(this.#parts.store, jobId)
-    const attempt = await this.#attemptOf(jobId, number)
-    if (attempt !== null) refuseDeleted(attempt)
-    const found = attempt === null ? null : await this.#readOnNode(attempt, range, signal, 'readPrinted')
-    if (found === null) throw new ScrapdeckError('LOG_NOT_FOUND', `What job ${jobId} printed is not kept, or nothing`)
-    const nextOffset = found.offset + found.bytes.length
-    const { offset, sizeBytes } = found
-    return {
-      offset,
-      nextOffset,
-      sizeBytes,
-      text: new TextDecoder().decode(found.bytes),
-      complete: nextOffset >= sizeBytes
-    }
   }
 
   /** The same as bytes. */
@@ -121,11 +102,12 @@ export class JobLogs {
     jobId: JobId,
     number: AttemptNumber | undefined,
     wanted: WantedBytes,
-    signal?: AbortSignal
+    signal?: AbortSignal,
+    what?: 'readPrinted'
   ): Promise<LogRange & { attempt: Attempt; mayGrow: boolean }> {
     await requireJob(this.#parts.store, jobId)
     const attempt = await this.#attemptOf(jobId, number)
-    const range = attempt === null ? null : await this.#readOf(attempt, wanted, signal)
+    const range = attempt === null ? null : await this.#readOf(attempt, wanted, signal, what)
     const mayGrow = attempt?.state !== 'ended'
     if (range !== null) return { ...range, attempt: attempt!, mayGrow }
     throw new ScrapdeckError('LOG_NOT_FOUND', `Job ${jobId} has no readable log${mayGrow ? ' yet' : ''}`)
@@ -323,9 +305,15 @@ export class JobLogs {
     )
   }
 
-  async #readOf(attempt: Attempt, range: WantedBytes, signal?: AbortSignal): Promise<LogRange | null> {
+  async #readOf(
+    attempt: Attempt,
+    range: WantedBytes,
+    signal?: AbortSignal,
+    what?: 'readPrinted'
+  ): Promise<LogRange | null> {
     const { store, archive } = this.#parts
     refuseDeleted(attempt)
+    if (what !== undefined) return this.#readOnNode(attempt, range, signal, what)
     if (isArchived(attempt)) {
       const log = await store.findArchivedLog(attempt.jobId, attempt.number)
       return log === null ? null : archive.read(attempt.jobId, attempt.number, log, range)

@@ -223,13 +223,11 @@ export function isFinal(refusal: RefusalKind): boolean {
   return refusal === 'unknown_spider' || refusal === 'unrunnable'
 }
 
-const EGG_REFUSALS: ReadonlySet<RefusalKind> = new Set(['import_failed', 'bad_egg', 'unrunnable'])
-
 /** The node's own words if it refused an egg that it cannot import (often a traceback); null: it failed otherwise. */
 export function importErrorOf(error: unknown): string | null {
-  if (!(error instanceof NodeError) || !EGG_REFUSALS.has(error.refusal)) return null
+  if (!(error instanceof NodeError) || !['import_failed', 'bad_egg', 'unrunnable'].includes(error.refusal)) return null
   const words = (error.nodeMessage ?? error.message).replace(/^RunnerError: ?/, '').trim()
-  return words || 'The process that imported it ended without a message: by a signal, or by an exit code of its own.'
+  return words || 'The process that imported it ended without output: by a signal, or by an exit of its own'
 }
 
 /** Of an answer with which a proxy says that there is none behind it (those from 520 on: Cloudflare); null: another. */

@@ -21,7 +21,10 @@ test.each([
 
 test.each([
   [{ args: { urls: LONG } }, /"urls" is too large/],
-  [{ settings: Object.fromEntries(Array.from({ length: 9 }, (_, at) => [`S${at}`, 'x'.repeat(120_000)])) }, /too large/],
+  [
+    { settings: Object.fromEntries(Array.from({ length: 9 }, (_, at) => [`S${at}`, 'x'.repeat(120_000)])) },
+    /too large/
+  ],
   [{ args: { a: 'x\0y' } }, /cannot be passed/],
   [{ args: { 'a=b': '' } }, /cannot be passed/],
   [{ args: { _job: '1' } }, /Rename the argument/]
@@ -30,6 +33,9 @@ test.each([
   expect(problemOfRun({ ...RUN, ...over }, LOCAL_TRAITS)).toBe(null)
 })
 
-test.each(['1.0', 'r5-feature/x', 'a\\b', '.', '..', 'магазин'])('every node stores version %j, sanitised', (version) => {
-  expect(problemOfRun({ ...RUN, version: aVersionName(version) }, SCRAPYD_TRAITS)).toBe(null)
-})
+test.each(['1.0', 'r5-feature/x', 'a\\b', '.', '..', 'магазин'])(
+  'every node stores version %j, sanitised',
+  (version) => {
+    expect(problemOfRun({ ...RUN, version: aVersionName(version) }, SCRAPYD_TRAITS)).toBe(null)
+  }
+)

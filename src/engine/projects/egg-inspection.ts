@@ -27,9 +27,9 @@ export async function inspectEgg(bytes: Uint8Array, limits: ZipLimits = EGG_LIMI
  * The metadata that pkg_resources, and so every Scrapyd, takes for that of the archive: of an egg, else of the first
  * distribution at the top, as in a wheel. null: there is none.
  */
-export function metadataFileOf(names: readonly string[]): string | null {
+function metadataFileOf(names: readonly string[]): string | null {
   if (names.includes('EGG-INFO/PKG-INFO')) return 'EGG-INFO/PKG-INFO'
-  const folder = names.map((name) => /^[^/]+\.(?:dist|egg)-info(?=\/)/i.exec(name)?.[0]).find((one) => one !== undefined)
+  const [folder] = names.flatMap((name) => /^[^/]+\.(?:dist|egg)-info(?=\/)/i.exec(name)?.[0] ?? [])
   return folder === undefined ? null : `${folder}/${/\.dist-info$/i.test(folder) ? 'METADATA' : 'PKG-INFO'}`
 }
 
@@ -51,31 +51,27 @@ export async function inspectArchive(archive: ZipArchive): Promise<EggFacts> {
   return { name: header('Name'), version: header('Version') as VersionName | null, settingsModule }
 }
 
-const ENTRY_POINT = /^([\p{L}\p{N}_.]+)\s*(?::\s*[\p{L}\p{N}_.]+)?\s*(?:\[[^[\]]*\])?$/u
+const ENTRY_POINT = /^([^=]+?)\s*=\s*([\p{L}\p{N}_.]+)\s*(?::\s*[\p{L}\p{N}_.]+)?\s*(?:\[[^[\]]*\])?$/u
 /** The pattern would take long for the spaces of a longer line. */
 const LONGEST_LINE = 1_000
 
 /** Reads entry_points.txt as pkg_resources does, which takes none of a file with a line that it cannot read. */
 function settingsModuleOf(entryPoints: string): string {
-  const modules = new Map<string, string>()
-  const groups = new Set<string>()
+  const seen = new Map<string, string>()
   let group = ''
-  for (const line of entryPoints.split(/\r\n|\n|\r/).map((one) => one.trim())) {
+  for (const line of entryPoints.split(/[\r\n]+/).map((one) => one.trim())) {
     if (line === '' || line.startsWith('#')) continue
     const header = /^\[(.*)\]$/.exec(line)?.[1]?.trim()
-    const [name, value] = [line.slice(0, line.indexOf('=')).trim(), line.slice(line.indexOf('=') + 1).trim()]
-    const found = line.length > LONGEST_LINE || !line.includes('=') ? null : ENTRY_POINT.exec(value)
-    const key = `${group}\n${name}`
-    const isUnreadable = group === '' || name === '' || found === null || modules.has(key)
-    if (header === undefined ? isUnreadable : header === '' || groups.has(header)) {
+    const [, name, module = ''] = (line.length <= LONGEST_LINE && ENTRY_POINT.exec(line)) || []
+    group = header ?? group
+    const key = header ?? (name && `${group}\n${name}`)
+    if (group === '' || key === undefined || seen.has(key)) {
       refuse(` (Scrapyd cannot read the line "${showUnseen(line.slice(0, 100))}" of its entry_points.txt)`)
     }
-    if (header !== undefined) groups.add((group = header))
-    else modules.set(key, found![1]!)
+    seen.set(key, module)
   }
-  const settingsModule = modules.get('scrapy\nsettings') ?? ''
-  if (isModuleName(settingsModule)) return settingsModule
-  return refuse('')
+  const settingsModule = seen.get('scrapy\nsettings') ?? ''
+  return isModuleName(settingsModule) ? settingsModule : refuse('')
 }
 
 function refuse(why: string): never {

@@ -476,8 +476,8 @@ export function createRouter(parts: RouterParts): EngineRouter {
     logs: {
       read: os.logs.read.handler(({ input, signal }) => {
         const { jobId, attemptNumber, offset, limitBytes, printed } = input
-        if (printed === true) return jobLogs.readPrinted(jobId, attemptNumber, { offset, limitBytes }, signal)
-        return jobLogs.readChunk(jobId, attemptNumber, { offset, limitBytes }, signal)
+        const what = printed === true ? 'readPrinted' : undefined
+        return jobLogs.readChunk(jobId, attemptNumber, { offset, limitBytes }, signal, what)
       }),
       tail: os.logs.tail.handler(({ input: { jobId, ...options }, signal }) =>
         jobLogs.tail(jobId, { ...options, signal })

@@ -27,7 +27,7 @@ export function WindowDropZone() {
       <div className={classes.drop}>
         <IconUpload size={36} stroke={1.4} aria-hidden />
         <strong>{target?.title ?? (may ? 'Drop to deploy' : 'You cannot deploy')}</strong>
-        <span className="dim">{target?.text ?? why ?? 'an .egg, a .whl, a .zip, or a project folder with scrapy.cfg'}</span>
+        <span className="dim">{target?.text ?? why ?? 'an .egg, .whl or .zip, or a folder with scrapy.cfg'}</span>
       </div>
     </Dropzone.FullScreen>
   )

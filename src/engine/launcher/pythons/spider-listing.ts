@@ -149,10 +149,7 @@ async function listSupervised(options: ListingOptions, workingDirectory: string)
 
 /** How importing the code ended its process, worded to follow what was tried; null: it did not. */
 function howItEnded({ code, signal, answer }: Listing): string | null {
-  if (signal !== null) {
-    const advice = signal === 'SIGKILL' ? ', as by a system that is short of memory' : ''
-    return `: the process was killed by ${signal}${advice}`
-  }
+  if (signal !== null) return `: the process was killed by ${signal}`
   // Python ends with 1 after an error, and the traceback says more.
   if (code === 1) return ''
   return code === 0 && answer.trim() !== '' ? null : `: it ended the process with exit code ${code ?? 'unknown'}`

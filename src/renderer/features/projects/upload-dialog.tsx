@@ -40,7 +40,7 @@ export function UploadDialog({ uploads, onClose, onUploaded }: UploadDialogProps
           </p>
         ))}
         {uploads.plans.length === 0 && (
-          <p className="dim">You can drop an .egg or .whl file, a .zip of a Scrapy project, or its folder with scrapy.cfg.</p>
+          <p className="dim">You can drop an .egg, .whl or .zip file, or the folder of a project with scrapy.cfg.</p>
         )}
       </div>
       {uploads.plans.length === 0 && (
