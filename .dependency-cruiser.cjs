@@ -47,7 +47,7 @@ const ROOMS = [
 const ALLOWED_UPWARDS = { dispatch: ['queue'] }
 
 /** The local node is a node: it fulfils the one interface of all nodes, and knows nothing else of that room. */
-const ALLOWED_FILES = { launcher: 'nodes/node-(client|traits)\\.ts$' }
+const ALLOWED_FILES = { launcher: 'nodes/node-(client|traits|checks)\\.ts$' }
 
 /** Tests, and what only tests load. */
 const TESTS = '\\.test\\.tsx?$|/testing/'

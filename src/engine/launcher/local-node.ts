@@ -17,7 +17,7 @@ import {
   type Snapshot
 } from '../nodes/node-client.ts'
 import { LOCAL_TRAITS } from '../nodes/node-traits.ts'
-import { problemOfRun } from '../nodes/run-checks.ts'
+import { problemOfRun } from '../nodes/node-checks.ts'
 import { problemOfPathPart } from '../projects/names.ts'
 import { type Clock, sleep } from '../runtime/clock.ts'
 import { type KeepApart, NOT_KEPT_APART } from '../runtime/keep-apart.ts'

@@ -177,7 +177,7 @@ export type NodeErrorKind =
 /**
  * Why a node refused, as far as its message tells. `bad_egg`: no node will ever run it. `import_failed`: the project's
  * code cannot be imported with this node's Python. `process_ended`: a signal found no process, though it lists the run.
- * `unrunnable`: no node of its kind can start such a run (run-checks.ts).
+ * `unrunnable`: no node of its kind can start such a run (node-checks.ts).
  */
 export type RefusalKind =
   | 'unknown_project'

@@ -20,7 +20,7 @@ import {
   type Snapshot
 } from '../node-client.ts'
 import { type NodeTraits, PULLING_TRAITS } from '../node-traits.ts'
-import { problemOfRun } from '../run-checks.ts'
+import { problemOfRun } from '../node-checks.ts'
 import { classifyRefusal } from '../scrapyd/refusals.ts'
 import { type ClaimFacts, type ClaimVerdict, isHeldByNode, judgeClaim } from './judge-claim.ts'
 import { type Command, Mailbox, type NumberedCommand, type Offer } from './mailbox.ts'

@@ -3,7 +3,7 @@ import { sanitiseVersion } from '../../../shared/ids.ts'
 import { problemOfFolderName } from '../../projects/names.ts'
 import { NodeError, type ScheduleRequest } from '../node-client.ts'
 import { SCRAPYD_TRAITS } from '../node-traits.ts'
-import { isVersion, ONE_MAX_BYTES, problemOfRun } from '../run-checks.ts'
+import { isVersion, ONE_MAX_BYTES, problemOfRun } from '../node-checks.ts'
 import type { Connection } from './connection.ts'
 
 /** Rejects requests that would harm a Scrapyd. Throws a NodeError of kind `refused`; nothing was sent. */

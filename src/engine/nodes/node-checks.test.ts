@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { aProjectName, aVersionName } from '../../shared/testing/ids.ts'
 import { LOCAL_TRAITS, SCRAPYD_TRAITS } from './node-traits.ts'
-import { problemOfRun } from './run-checks.ts'
+import { problemOfRun } from './node-checks.ts'
 
 const RUN = { project: aProjectName('shop'), spider: 'prices', jobid: 'a', version: aVersionName('1'), args: {} }
 const LONG = 'x'.repeat(200_000)
