@@ -5,7 +5,7 @@ import { problemOfLimits } from '../../shared/run-limits.ts'
 import { asActorMayRun, refuseHighPriority } from '../access/acting.ts'
 import type { Fleet } from '../nodes/fleet.ts'
 import { problemOfShownName, showUnseen } from '../../shared/unseen.ts'
-import { checkArguments, checkNames, checkNode } from './prepare-jobs.ts'
+import { checkArguments, checkNames, checkNode, refuseUnrunnable } from './prepare-jobs.ts'
 
 /**
  * Returns the template as the actor may store it. Checks it independently of what is deployed: throws BAD_INPUT,
@@ -24,6 +24,7 @@ export function checkTemplate(
     const problem = problemOfShownName(name)
     if (problem !== null) throw new ScrapdeckError('BAD_INPUT', `The name "${showUnseen(name)}" ${problem}`)
   }
+  for (const spider of template.spiders) refuseUnrunnable({ project: template.project, spider })
   const lists = [args, ...argSets, matrix]
   checkNames(settings, 'settings')
   for (const values of lists) checkArguments(values)

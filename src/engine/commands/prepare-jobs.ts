@@ -95,8 +95,7 @@ export async function prepareJobs(
     checkNames(item.settings, 'settings')
     checkArguments(item.args, origin.source)
     checkNames(item.env, 'variables')
-    const why = problemOfRun({ project, spider, ...(item.env && { env: item.env }) }, null)
-    if (why !== null) throw new ScrapdeckError('BAD_INPUT', `No node can start such a job. ${why}`)
+    refuseUnrunnable({ project, spider, ...(item.env && { env: item.env }) })
     if (nodeId !== null && nodeId !== named) checkDefaultNode(nodeId, project, parts.fleet)
     else if (nodeId !== null) checkNode(nodeId, parts.fleet)
     const problem = item.limits == null ? null : problemOfLimits(item.limits)
@@ -211,6 +210,12 @@ async function checkSize(items: readonly RunItem[], breathe: () => Promise<void>
     'REQUEST_TOO_LARGE',
     `These ${items.length} jobs have more than ${limit} of settings, arguments and names of left-out defaults together. Split the order.`
   )
+}
+
+/** Throws BAD_INPUT for what no node of any kind can start. */
+export function refuseUnrunnable(run: Parameters<typeof problemOfRun>[0]): void {
+  const why = problemOfRun(run, null)
+  if (why !== null) throw new ScrapdeckError('BAD_INPUT', `No node can start such a job. ${why}`)
 }
 
 /** Throws PROJECT_, VERSION_ or SPIDER_NOT_FOUND if a template cannot create jobs. */

@@ -157,6 +157,7 @@ describe('a schedule', () => {
     const of = (over: object) => commands.create(settings({ jobs: [template(over)] }))
     await expect(of({ args: { day: '{yesterday}' } })).rejects.toMatchObject({ code: 'BAD_INPUT' })
     await expect(of({ args: { _job: '1' } })).rejects.toMatchObject({ code: 'ARGUMENT_RESERVED' })
+    await expect(of({ spiders: ['a/b'] })).rejects.toMatchObject({ code: 'BAD_INPUT' })
     await expect(of({ nodeId: 'n-9' })).rejects.toMatchObject({ code: 'NODE_NOT_FOUND' })
     expect(await temporary.store.listSchedules()).toEqual([])
   })

@@ -41,7 +41,10 @@ test.each([
 })
 
 test('no words at all mean that there is no process only if they answer a signal', () => {
-  expect([classifyRefusal('', 'cancel.json'), classifyRefusal('', 'schedule.json')]).toEqual(['process_ended', 'other'])
+  expect([classifyRefusal('', 'cancel.json'), classifyRefusal('', 'schedule.json')]).toEqual([
+    'process_ended',
+    'import_failed'
+  ])
 })
 
 test('any text is classified, long ones in little time', () => {
