@@ -64,6 +64,10 @@ it('alerts silence names what is silent and for how long; unsilence ends it', as
   expect((await run('alerts', 'silences')).out).toMatch(/- +Nodes +- +- +berlin +the owner +moving/)
   expect((await run('alerts', 'unsilence', silence!.id)).out).toBe('The silence has ended.\n')
   expect((await run('alerts', 'silences')).out).toBe('No silences.\n')
+  const untilMs = nowMs + 86_400_000
+  const several = await Promise.all([1, 2].map(() => engine.client.alertSilences.create({ untilMs })))
+  const ids = several.map((one) => one.silence.id)
+  expect((await run('alerts', 'unsilence', ...ids, silence!.id)).out).toBe('2 silences ended. 1 had ended before.\n')
   expect((await run('alerts', 'unsilence', silence!.id)).code).toBe(EXIT_CODES.notFound)
 })
 

@@ -63,7 +63,7 @@ export function createFollower(options: FollowerOptions): Answerer & { stop(): P
     recognizePeer(request.raw, membership.secret)
     // Another follower believes that this engine still leads. It learns better within a moment, and so does its client.
     if (isFromPeer(request.raw)) throw noLeader(reply)
-    if (!fromSocket.has(request.raw)) requireOurHost(request.headers.host, isOurHost)
+    if (!fromSocket.has(request.raw)) requireOurHost(request.headers.host, request.raw, isOurHost)
   })
   answerHealth(fastify, membership)
   const vouching = new AddressList(options.vouchingProxies)

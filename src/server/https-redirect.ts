@@ -1,6 +1,7 @@
 import { createServer, type Server } from 'node:http'
 import { TIME_LIMITS } from './connections.ts'
 import { createHostRule } from './auth/host-rule.ts'
+import { hasSeveralHosts } from './auth/request-rule.ts'
 
 export interface RedirectOptions {
   bindAddress: string
@@ -48,7 +49,9 @@ export function createRedirectServer(options: RedirectOptions): Server {
   const redirect = createRedirect(options)
   return createServer(TIME_LIMITS, (request, response) => {
     const { method, url, headers } = request
-    const { status, location, text } = redirect({ method, url, host: headers.host })
+    const { status, location, text } = hasSeveralHosts(request.rawHeaders)
+      ? { status: 400, location: undefined, text: 'The request has more than one Host header.' }
+      : redirect({ method, url, host: headers.host })
     response.writeHead(status, {
       'content-type': 'text/plain; charset=utf-8',
       'x-content-type-options': 'nosniff',

@@ -132,10 +132,17 @@ export function addAlertCommands({ group }: ClientCommands): void {
   })
 
   add(
-    'unsilence <id>',
-    'End a silence now.'
-  )(async ({ client, flags, terminal }, [id = '']) => {
-    print(terminal, flags, await client.alertSilences.remove({ id: id as never }), () => 'The silence has ended.')
+    'unsilence <id...>',
+    'End silences now.'
+  )(async ({ client, flags, terminal }, ids) => {
+    const [id] = ids
+    if (ids.length === 1)
+      print(terminal, flags, await client.alertSilences.remove({ id: id as never }), () => 'The silence has ended.')
+    else
+      print(terminal, flags, await client.alertSilences.removeMany({ ids: ids as never }), ({ removed }) => {
+        const others = ids.length - removed.length
+        return `${plural(removed.length, 'silence')} ended.${others === 0 ? '' : ` ${others} had ended before.`}`
+      })
   })
 
   add(

@@ -90,11 +90,14 @@ export function asActorMayRun<Given extends Parameters<typeof codeIn>[0] & { pro
   )
 }
 
-/** Whether jobs of whoever acts may go before those of all projects. */
-export function actorMayGoFirst(): boolean {
+/** Whether whoever acts has this permission in all projects. */
+export function actorMayEverywhere(needed: Permission): boolean {
   const principal = acting.getStore()?.principal
-  return principal == null || includes(principal.rights.everywhere ?? NONE, ORDERS_QUEUE)
+  return principal == null || includes(principal.rights.everywhere ?? NONE, permissionsOf([needed]))
 }
+
+/** Whether jobs of whoever acts may go before those of all projects. */
+export const actorMayGoFirst = (): boolean => actorMayEverywhere('queue.order')
 
 /** For a run or a template: jobs of a priority above 0 go before those of all projects. */
 export function refuseHighPriority(priority: number | null | undefined): void {
@@ -116,7 +119,6 @@ export function requireOfActor(projects: readonly ProjectName[] | null, needed: 
   else for (const project of projects) requirePermissionIn(principal, project, set, what)
 }
 
-const ORDERS_QUEUE = permissionsOf(['queue.order'])
 const CHANGES_NODES = permissionsOf(['nodes.change'])
 
 /** Throws ROLE_REQUIRED unless whoever acts has this permission for a node with these tags. */

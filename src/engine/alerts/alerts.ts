@@ -224,8 +224,8 @@ export class Alerts {
       rules,
       channels: new Map(
         channels.map(({ id, channel }) => {
-          const { quiet, messagesPerHour = null } = channel!
-          return [id, { quiet, messagesPerHour }]
+          const { quiet, messagesPerHour = null, projects } = channel!
+          return [id, { quiet, messagesPerHour, projects }]
         })
       ),
       muting: { silences, cordonedNodes: this.#cordoned }

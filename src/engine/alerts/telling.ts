@@ -1,13 +1,15 @@
-import type { AlertChannelId, AlertRule, AlertRuleId, QuietHours } from '../../shared/contract/index.ts'
+import type { AlertChannelId, AlertRule, AlertRuleId, ProjectName, QuietHours } from '../../shared/contract/index.ts'
 import { Heap } from '../runtime/heap.ts'
 import type { AlertMemory } from '../store/records.ts'
 import { type AlertMessage, copyOf, type Episode, type Group, groupIdOf, isFiring } from './episodes.ts'
 import { Held, mostBefore, RecentMessages } from './limits.ts'
+import { mayTell } from '../webhooks/channels/seen-news.ts'
 import { quietUntilMs, waitsForQuietHours } from './muting.ts'
 
 export interface AlertChannelSetup {
   quiet: QuietHours | null
   messagesPerHour: number | null
+  projects?: readonly ProjectName[] | undefined
 }
 
 /** Of one channel. */
@@ -84,7 +86,9 @@ export class Telling {
   /** Puts it among those that these channels are told of. */
   join(one: Episode, rule: AlertRule, channels: readonly AlertChannelId[]): void {
     for (const channelId of channels) {
-      if (one.channels[channelId] !== undefined || this.#parts.channelOf(channelId) === undefined) continue
+      const channel = this.#parts.channelOf(channelId)
+      if (one.channels[channelId] !== undefined || channel === undefined) continue
+      if (!mayTell(channel, one.labels.project)) continue
       const group = this.#groupWith(groupIdOf(channelId, rule, one), channelId, one)
       one.channels[channelId] = { groupId: group.id, isTold: false }
       group.members.add(one)
@@ -273,7 +277,7 @@ export class Telling {
     for (const one of group.members) {
       const { isTold } = one.channels[group.channelId]!
       const isOver = !isFiring(one)
-      if (isOver && channel === undefined) this.#leave(one, group)
+      if (channel === undefined ? isOver : !mayTell(channel, one.labels.project)) this.#leave(one, group)
       else if (isTold && !isOver) told.push(one)
       else if (isTold || !this.#parts.isMuted(one, atMs)) news.push(one)
       else if (isOver) this.#leave(one, group)

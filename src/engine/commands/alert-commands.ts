@@ -1,3 +1,4 @@
+import pLimit from 'p-limit'
 import type {
   AlertChannel,
   AlertChannelId,
@@ -9,12 +10,14 @@ import type {
   AlertRuleSettings,
   AlertRuleState,
   AlertSilence,
-  AlertSilenceId
+  AlertSilenceId,
+  ProjectName
 } from '../../shared/contract/index.ts'
 import { ALERT_WATCHES, SCOPE_OF, type ScopeField } from '../../shared/alert-watches.ts'
 import { areApart, isZone, windowFrom } from '../../shared/calendar/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
-import { byWhomOr } from '../access/acting.ts'
+import type { Permission } from '../../shared/permissions.ts'
+import { actorMayEverywhere, actorSees, byWhomOr } from '../access/acting.ts'
 import type { Alerts } from '../alerts/alerts.ts'
 import type { RulePreview, RulePreviews } from '../alerts/past/preview.ts'
 import type { Clock } from '../runtime/clock.ts'
@@ -27,6 +30,8 @@ import type { Channels, TestResult } from '../webhooks/channels/channels.ts'
 import { noticeOf } from '../webhooks/channels/desktop.ts'
 import { exampleNews } from '../webhooks/channels/message.ts'
 import { makeSecret } from '../webhooks/signature.ts'
+import { mayTell } from '../webhooks/channels/seen-news.ts'
+import { type Countable, whyNoRoom } from './alert-shares.ts'
 
 export interface AlertCommandsParts {
   store: AlertStore & WebhookStore & Pick<DeliveryStore, 'findNewestDelivery' | 'listDeliveriesAfter'>
@@ -40,9 +45,15 @@ export interface AlertCommandsParts {
   onChange: () => void
 }
 
-const RULES_MAX = 5_000
-const CHANNELS_MAX = 200
-const SILENCES_MAX = 1_000
+const RULES: Countable = {
+  ...{ most: 5_000, what: 'alert rules' },
+  remedy: 'remove some, several at once under Alerts › Rules (filter them first)'
+}
+const CHANNELS: Countable = { most: 200, what: 'alert channels', remedy: 'remove some' }
+const SILENCES: Countable = {
+  ...{ most: 1_000, what: 'silences' },
+  remedy: 'end some, several at once under Alerts › Silences or with "scrapdeck alerts unsilence"'
+}
 /** The noise of a rule is judged by this time. */
 const JUDGED_MS = 30 * 86_400_000
 const SILENCE_MAX_MS = 366 * 86_400_000
@@ -53,6 +64,8 @@ const FROM_THE_FIRST = '0'
 /** Rules, silences and channels of alerts. */
 export class AlertCommands {
   readonly #parts: AlertCommandsParts
+  /** Between the count and the write, nobody adds another. */
+  readonly #oneAtATime = pLimit(1)
 
   constructor(parts: AlertCommandsParts) {
     this.#parts = parts
@@ -81,13 +94,18 @@ export class AlertCommands {
   }
 
   async createRule(settings: AlertRuleSettings): Promise<AlertRule> {
-    const { store, alerts, clock, random } = this.#parts
-    requireRoom(alerts.rules().length, RULES_MAX, 'alert rules')
+    const { alerts, clock, random } = this.#parts
     await this.#checkRule(settings)
     const id = random.hex(16) as AlertRuleId
-    const rule: AlertRule = { ...settings, id, revision: 1, createdAtMs: clock.nowMs() }
-    await store.putAlertRule(rule)
-    await alerts.reload()
+    return this.#oneAtATime(async () => {
+      requireRoom(alerts.rules(), settings.project, 'alerts.change', RULES)
+      return this.#putRule({ ...settings, id, revision: 1, createdAtMs: clock.nowMs() })
+    })
+  }
+
+  async #putRule(rule: AlertRule): Promise<AlertRule> {
+    await this.#parts.store.putAlertRule(rule)
+    await this.#parts.alerts.reload()
     return rule
   }
 
@@ -106,22 +124,36 @@ export class AlertCommands {
     revision,
     ...settings
   }: AlertRuleSettings & { id: AlertRuleId; revision: number }): Promise<AlertRule> {
-    const { store, alerts } = this.#parts
+    const { alerts } = this.#parts
     const before = alerts.rules().find((rule) => rule.id === id)
     if (before === undefined) throw noAlertRule(id)
     await this.#checkRule(settings)
-    const rule: AlertRule = { ...settings, id, revision: revision + 1, createdAtMs: before.createdAtMs }
-    await store.putAlertRule(rule)
-    await alerts.reload()
-    return rule
+    return this.#oneAtATime(async () => {
+      if (settings.project !== before.project)
+        requireRoom(
+          alerts.rules().filter((rule) => rule.id !== id),
+          settings.project,
+          'alerts.change',
+          RULES
+        )
+      return this.#putRule({ ...settings, id, revision: revision + 1, createdAtMs: before.createdAtMs })
+    })
   }
 
   async removeRule(id: AlertRuleId): Promise<boolean> {
-    const { store, alerts } = this.#parts
-    if (!alerts.rules().some((rule) => rule.id === id)) throw noAlertRule(id)
-    const isRemoved = await store.deleteAlertRule(id)
-    await alerts.reload()
-    return isRemoved
+    if (!this.#parts.alerts.rules().some((rule) => rule.id === id)) throw noAlertRule(id)
+    return (await this.removeRules([id])).length > 0
+  }
+
+  /** Returns those that there were. */
+  removeRules(ids: readonly AlertRuleId[]): Promise<AlertRuleId[]> {
+    return this.#removeEach(ids, this.#parts.store.deleteAlertRule)
+  }
+
+  async #removeEach<Id>(ids: readonly Id[], remove: (id: Id) => Promise<boolean>): Promise<Id[]> {
+    const areRemoved = await Promise.all([...new Set(ids)].map(async (id) => ((await remove(id)) ? [id] : [])))
+    await this.#parts.alerts.reload()
+    return areRemoved.flat()
   }
 
   acknowledge(ids: readonly AlertId[]): Promise<number> {
@@ -134,7 +166,6 @@ export class AlertCommands {
 
   async silence({ fromMs, ...of }: NewSilence): Promise<AlertSilence> {
     const { store, alerts, clock, random } = this.#parts
-    requireRoom(alerts.silences().length, SILENCES_MAX, 'silences')
     if (of.ruleId !== null && !alerts.rules().some(({ id }) => id === of.ruleId)) throw noAlertRule(of.ruleId)
     const nowMs = clock.nowMs()
     // One that repeats keeps its beginning: later times have that of the first.
@@ -142,17 +173,22 @@ export class AlertCommands {
     const id = random.hex(16) as AlertSilenceId
     const silence: AlertSilence = { ...of, id, fromMs: from, by: byWhomOr('the owner') }
     checkSilence(silence, nowMs)
-    await store.putSilence(silence)
-    await alerts.reload()
-    return silence
+    return this.#oneAtATime(async () => {
+      requireRoom(alerts.silences(), of.project, 'alerts.answer', SILENCES)
+      await store.putSilence(silence)
+      await alerts.reload()
+      return silence
+    })
   }
 
   async endSilence(id: AlertSilenceId): Promise<boolean> {
-    const { store, alerts } = this.#parts
-    if (!alerts.silences().some((silence) => silence.id === id)) throw noSilence(id)
-    const isEnded = await store.deleteSilence(id)
-    await alerts.reload()
-    return isEnded
+    if (!this.#parts.alerts.silences().some((silence) => silence.id === id)) throw noSilence(id)
+    return (await this.endSilences([id])).length > 0
+  }
+
+  /** Returns those that there were. */
+  endSilences(ids: readonly AlertSilenceId[]): Promise<AlertSilenceId[]> {
+    return this.#removeEach(ids, this.#parts.store.deleteSilence)
   }
 
   async listChannels(): Promise<AlertChannel[]> {
@@ -162,7 +198,12 @@ export class AlertCommands {
 
   async createChannel({ secret, ...settings }: AlertChannelSettings & { secret?: string | undefined }) {
     const { clock, random, secretBox } = this.#parts
-    requireRoom((await this.#stored()).length, CHANNELS_MAX, 'alert channels')
+    requireRoom(
+      (await this.#stored()).map(() => ({ project: null })),
+      null,
+      'webhooks.change',
+      CHANNELS
+    )
     this.#checkChannel(settings, secret ?? null)
     // As of any webhook, its secret is ours to make.
     const made = settings.target.kind === 'webhook' ? makeSecret(random) : null
@@ -263,9 +304,18 @@ export class AlertCommands {
 
   async #checkRule(settings: AlertRuleSettings): Promise<void> {
     this.checkFigures(settings)
-    const known = new Set((await this.#stored()).map(({ id }) => id))
-    const missing = [...settings.channels, ...(settings.escalation?.channels ?? [])].find((id) => !known.has(id))
-    if (missing !== undefined) throw noChannel(missing)
+    const known = new Map((await this.#stored()).map((one) => [one.id, one]))
+    for (const id of [...settings.channels, ...(settings.escalation?.channels ?? [])]) {
+      const stored = known.get(id)
+      const seen = projectsOf(stored).filter((project) => actorSees([project]))
+      // One of other projects alone is as if it were not there.
+      if (stored === undefined || (seen.length === 0 && projectsOf(stored).length > 0)) throw noChannel(id)
+      if (!mayTell(stored.channel!, settings.project))
+        throw new ScrapdeckError(
+          'BAD_INPUT',
+          `The channel ${stored.name} is for rules of ${seen.join(', ')}: choose another channel, or ask an admin to let this rule's project use it.`
+        )
+    }
   }
 
   #checkChannel({ target, quiet, digest }: AlertChannelSettings, secret: string | null): void {
@@ -321,9 +371,11 @@ function checkSilence(silence: AlertSilence, nowMs: number): void {
 const noZone = (zone: string): ScrapdeckError =>
   new ScrapdeckError('BAD_INPUT', `There is no time zone ${zone}: choose one such as Europe/Berlin.`)
 
-const rowOf = ({ name, enabled, target, quiet, digest, messagesPerHour }: AlertChannelSettings) => ({
+const projectsOf = (stored: StoredWebhook | undefined): readonly ProjectName[] => stored?.channel?.projects ?? []
+
+const rowOf = ({ name, enabled, target, quiet, digest, messagesPerHour, projects }: AlertChannelSettings) => ({
   ...{ kind: 'channel' as const, name, enabled, url: '', events: [], project: null },
-  ...{ sealedOldSecret: null, oldSecretUntilMs: null, channel: { target, quiet, digest, messagesPerHour } }
+  ...{ sealedOldSecret: null, oldSecretUntilMs: null, channel: { target, quiet, digest, messagesPerHour, projects } }
 })
 
 /** Who receives the secret of a channel. */
@@ -346,6 +398,7 @@ function describeChannel(stored: StoredWebhook, held: AlertChannel['held'] = nul
       quiet: channel!.quiet,
       digest: channel!.digest ?? null,
       messagesPerHour: channel!.messagesPerHour ?? null,
+      projects: [...projectsOf(stored)],
       createdAtMs,
       lastDeliveredAtMs,
       waiting,
@@ -357,9 +410,14 @@ function describeChannel(stored: StoredWebhook, held: AlertChannel['held'] = nul
   }
 }
 
-function requireRoom(count: number, most: number, what: string): void {
-  if (count >= most)
-    throw new ScrapdeckError('BAD_INPUT', `There are already ${most} ${what}, the most there can be: remove some.`)
+function requireRoom(
+  there: readonly { project: ProjectName | null }[],
+  project: ProjectName | null,
+  needed: Permission,
+  countable: Countable
+): void {
+  const why = whyNoRoom(there, { project, isOfAll: actorMayEverywhere(needed) }, countable)
+  if (why !== null) throw new ScrapdeckError('BAD_INPUT', why)
 }
 
 export const noAlert = (id: AlertId): ScrapdeckError =>

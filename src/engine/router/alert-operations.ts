@@ -9,7 +9,7 @@ import type { AlertPage, StoredEpisode } from '../store/records.ts'
 import type { AlertStore } from '../store/store.ts'
 import type { RouterContext } from './router-context.ts'
 import type { implementWithRights } from './required-rights.ts'
-import { onlySeen, type Seen } from './seen.ts'
+import { isSeen, onlySeen, type Seen } from './seen.ts'
 
 /** The operations of alerts. What is of no project, such as a node, is shown to whoever sees all projects. */
 export function alertOperations(
@@ -62,6 +62,9 @@ export function alertOperations(
       update: os.alertRules.update.handler(async ({ input }) => ({ rule: await alertCommands.updateRule(input) })),
       remove: os.alertRules.remove.handler(async ({ input }) => ({
         removed: await alertCommands.removeRule(input.id)
+      })),
+      removeMany: os.alertRules.removeMany.handler(async ({ input }) => ({
+        removed: await alertCommands.removeRules(input.ids)
       }))
     },
     alertSilences: {
@@ -73,11 +76,17 @@ export function alertOperations(
       })),
       remove: os.alertSilences.remove.handler(async ({ input }) => ({
         removed: await alertCommands.endSilence(input.id)
+      })),
+      removeMany: os.alertSilences.removeMany.handler(async ({ input }) => ({
+        removed: await alertCommands.endSilences(input.ids)
       }))
     },
     alertChannels: {
-      names: os.alertChannels.names.handler(async () => ({
-        channels: (await alertCommands.listChannels()).map(({ id, name, target }) => ({ id, name, kind: target.kind }))
+      names: os.alertChannels.names.handler(async ({ context }) => ({
+        channels: (await alertCommands.listChannels()).flatMap(({ id, name, target: { kind }, projects }) => {
+          const seen = projects.filter((project) => isSeen(seenBy(context), project))
+          return projects.length > 0 && seen.length === 0 ? [] : [{ id, name, kind, projects: seen }]
+        })
       })),
       list: os.alertChannels.list.handler(async () => ({ channels: await alertCommands.listChannels() })),
       create: os.alertChannels.create.handler(({ input }) => alertCommands.createChannel(input)),

@@ -533,6 +533,7 @@ export function createRouter(parts: RouterParts): EngineRouter {
     system: {
       status: os.system.status.handler(async ({ context }) => ({
         ...parts.status(),
+        secrets: only.seenSecrets(parts.status().secrets, seenBy(context)),
         ...(nodesSeenBy(context) === null ? {} : { python: only.HIDDEN_PYTHON }),
         figures: await figuresOf(context),
         problems: only.seenProblems(parts.problems(), viewOf(context))

@@ -18,6 +18,7 @@ import type {
   StoragePolicy,
   StoragePreview,
   StorageUsage,
+  SystemStatus,
   Transition
 } from '../../shared/contract/index.ts'
 import { projectsAt, projectsOfChain, projectsOfTemplates } from '../schedules/whose-past.ts'
@@ -76,6 +77,10 @@ export function seenProblems(problems: Problem[], { projects, ownNodes, tagsOf }
 /** For whoever sees only some nodes: where the others are, and how the local node is, is not told. */
 export const seenEngines = (list: EngineList, seen: SeenNodes): EngineList =>
   seen === null ? list : { ...list, engines: [], terms: [] }
+
+/** Where the key is tells where the data directory is. */
+export const seenSecrets = (secrets: SystemStatus['secrets'], seen: Seen): SystemStatus['secrets'] =>
+  seen === null ? secrets : { ...secrets, text: 'Encrypted' }
 
 export const HIDDEN_PYTHON: PythonState = {
   ...{ state: 'checking', path: null, version: null, scrapyVersion: null, problem: null },

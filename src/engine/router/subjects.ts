@@ -130,14 +130,12 @@ const CHECKS: { [Noun in NamedThing]: (value: never, asking: Asking, reads: Subj
     ),
   alert: async (id: AlertId, asking, { store }) =>
     oneOfScope(id, (await store.getAlerts([id]))[0]?.labels, noAlert, asking),
-  alerts: async (ids: AlertId[], asking, { store }) => {
-    const named = (await store.getAlerts(ids)).filter(({ labels }) => isScopeSeen(labels, asking.principal))
-    // What is of no project, such as a node, is of the whole service.
-    if (named.some(({ labels }) => labels.project === null))
-      requirePermissionEverywhere(asking.principal, asking.needs, asking.what)
-    const projects = named.map(({ id, labels }) => [id, labels.project === null ? [] : [labels.project]] as const)
-    return several(ids, new Map(projects), asking)
-  },
+  alerts: async (ids: AlertId[], asking, { store }) =>
+    severalOfScope(ids, new Map((await store.getAlerts(ids)).map(({ id, labels }) => [id, labels])), asking),
+  alertRules: (ids: AlertRuleId[], asking, { alerts }) =>
+    severalOfScope(ids, new Map(alerts.rules().map((rule) => [rule.id, rule])), asking),
+  alertSilences: (ids: AlertSilenceId[], asking, { alerts }) =>
+    severalOfScope(ids, new Map(alerts.silences().map((silence) => [silence.id, silence])), asking),
   environment: (id: string, asking, { environments }) =>
     one(id, new Map(environments.list().map(({ id: of, projects }) => [of, projects])), noEnvironment, asking),
   node: (id: NodeId, { principal, needs, what }, { fleet }) => {
@@ -227,4 +225,13 @@ function oneOfScope<Id>(
   if (found.project === null) requirePermissionEverywhere(principal, needs, what)
   else requirePermissionIn(principal, found.project, needs, what)
   return id
+}
+
+function severalOfScope<Id>(ids: Id[], found: ReadonlyMap<Id, { project: ProjectName | null }>, asking: Asking): Id[] {
+  const seen = ids.filter((id) => found.has(id) && isScopeSeen(found.get(id)!, asking.principal))
+  const projects = new Map(seen.map((id) => [id, [found.get(id)!.project].filter((one) => one !== null)]))
+  // What is of no project, such as a node, is of the whole service.
+  if ([...projects.values()].some((each) => each.length === 0))
+    requirePermissionEverywhere(asking.principal, asking.needs, asking.what)
+  return several(ids, projects, asking)
 }

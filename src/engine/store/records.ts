@@ -424,12 +424,13 @@ export interface NewWebhook {
   sealedSecret: SealedText | null
   sealedOldSecret: SealedText | null
   oldSecretUntilMs: number | null
-  /** `digest` and `messagesPerHour` are absent in those of before there were reports and limits. */
+  /** What is optional is absent in those of before there was such a thing. */
   channel?: {
     target: AlertTarget
     quiet: QuietHours | null
     digest?: AlertDigest | null
     messagesPerHour?: number | null
+    projects?: ProjectName[]
   } | null
 }
 

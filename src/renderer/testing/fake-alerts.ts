@@ -151,6 +151,11 @@ export function createFakeAlerts(world: FakeWorld) {
         const removed = rules.delete(input.id)
         changed()
         return { removed }
+      }),
+      removeMany: os.alertRules.removeMany.handler(({ input: { ids } }) => {
+        const removed = ids.filter((id) => rules.delete(id))
+        changed()
+        return { removed }
       })
     },
     alertSilences: {
@@ -175,11 +180,18 @@ export function createFakeAlerts(world: FakeWorld) {
           fail('ALERT_SILENCE_NOT_FOUND', `There is no silence ${input.id}; it may have ended. Reload the list`)
         mute()
         return { removed: true }
+      }),
+      removeMany: os.alertSilences.removeMany.handler(({ input: { ids } }) => {
+        const removed = ids.filter((id) => silences.delete(id))
+        mute()
+        return { removed }
       })
     },
     alertChannels: {
       names: os.alertChannels.names.handler(() => ({
-        channels: [...channels.values()].map(({ id, name, target }) => ({ id, name, kind: target.kind }))
+        channels: [...channels.values()].map(({ id, name, target: { kind }, projects }) => ({
+          ...{ id, name, kind, projects }
+        }))
       })),
       list: os.alertChannels.list.handler(() => ({ channels: [...channels.values()] })),
       create: os.alertChannels.create.handler(({ input: { secret, ...settings } }) => {
@@ -504,7 +516,7 @@ function aReport(nowMs: number, days: number): AlertReport {
 function fakeChannels(nowMs: number): AlertChannel[] {
   const common = {
     ...{ enabled: true, quiet: null, digest: null, createdAtMs: nowMs - 90 * DAY_MS, hasSecret: true },
-    ...{ messagesPerHour: null, waiting: 0, dead: 0, held: null, problem: null }
+    ...{ messagesPerHour: null, waiting: 0, dead: 0, held: null, problem: null, projects: [] }
   }
   return [
     {

@@ -8,10 +8,10 @@ import { ScrapdeckError } from '../../shared/errors.ts'
  * there passes if `changesNothing`: the other page does not see what it opens. Throws FORBIDDEN_ORIGIN.
  */
 export function checkRequestOrigin(
-  { method, headers }: { method: string; headers: IncomingHttpHeaders },
+  { method, headers, raw }: { method: string; headers: IncomingHttpHeaders; raw: { rawHeaders?: readonly string[] } },
   rule: { isOurHost: (host: string | undefined) => boolean; changesNothing: boolean }
 ): void {
-  requireOurHost(headers.host, rule.isOurHost)
+  requireOurHost(headers.host, raw, rule.isOurHost)
   if (headers.origin !== undefined && !isSameOrigin(headers.origin, headers.host as string)) {
     throw new ScrapdeckError(
       'FORBIDDEN_ORIGIN',
@@ -30,14 +30,30 @@ export function checkRequestOrigin(
   )
 }
 
-/** Rejects rebinding: a name of somebody else that leads here. Throws FORBIDDEN_ORIGIN. */
-export function requireOurHost(host: string | undefined, isOurHost: (host: string | undefined) => boolean): void {
+/**
+ * Rejects rebinding: a name of somebody else that leads here. Throws FORBIDDEN_ORIGIN, and BAD_INPUT for a second name:
+ * a proxy may have judged that one.
+ */
+export function requireOurHost(
+  host: string | undefined,
+  { rawHeaders }: { rawHeaders?: readonly string[] },
+  isOurHost: (host: string | undefined) => boolean
+): void {
+  if (hasSeveralHosts(rawHeaders)) throw new ScrapdeckError('BAD_INPUT', 'The request has more than one Host header.')
   if (isOurHost(host)) return
   throw new ScrapdeckError(
     'FORBIDDEN_ORIGIN',
     `Scrapdeck does not accept the host name "${host ?? ''}". If the name is right, start Scrapdeck with --allowed-host ${host ?? 'NAME'}.`,
     { data: { isUnknownHost: true } }
   )
+}
+
+/** Node.js keeps the first and drops others. Over HTTP/2, a Host that says the same as the authority is allowed. */
+export function hasSeveralHosts(rawHeaders: readonly string[] = []): boolean {
+  const valuesOf = (wanted: string) =>
+    rawHeaders.flatMap((name, at) => (at % 2 === 0 && name.toLowerCase() === wanted ? [rawHeaders[at + 1]] : []))
+  const hosts = valuesOf('host')
+  return hosts.length > 1 || new Set([...hosts, ...valuesOf(':authority')]).size > 1
 }
 
 /** The request fills a window of a browser, so a person reads the answer. */

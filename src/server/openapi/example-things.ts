@@ -412,6 +412,7 @@ export const alertChannel: AlertChannel = {
   quiet: { zone: 'Europe/Berlin', from: '22:00', until: '07:00', days: [0, 1, 2, 3, 4, 5, 6] },
   digest: { every: 'week', at: '08:00', zone: 'Europe/Berlin', weekday: 1 },
   messagesPerHour: 60,
+  projects: [],
   ...{ lastDeliveredAtMs: NOON_MS - 170_000, waiting: 0, dead: 0, held: null, problem: null }
 }
 

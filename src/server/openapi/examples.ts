@@ -597,7 +597,12 @@ export const EXAMPLES: ExamplesOf<InferContractRouterInputs<Contract>, InferCont
       input: { ...alertRuleSettings, id: ALERT_RULE_ID, revision: 1, enabled: false },
       output: { rule: { ...alertRule, revision: 2, enabled: false } }
     },
-    remove: { summary: 'Remove an alert rule', input: { id: ALERT_RULE_ID }, output: { removed: true } }
+    remove: { summary: 'Remove an alert rule', input: { id: ALERT_RULE_ID }, output: { removed: true } },
+    removeMany: {
+      summary: 'Remove several alert rules at once',
+      input: { ids: [ALERT_RULE_ID] },
+      output: { removed: [ALERT_RULE_ID] }
+    }
   },
   alertSilences: {
     list: { summary: 'Silences that have not ended', output: { silences: [silence] } },
@@ -606,12 +611,17 @@ export const EXAMPLES: ExamplesOf<InferContractRouterInputs<Contract>, InferCont
       input: { nodeTag: 'eu', untilMs: silence.untilMs, comment: silence.comment },
       output: { silence }
     },
-    remove: { summary: 'End a silence', input: { id: SILENCE_ID }, output: { removed: true } }
+    remove: { summary: 'End a silence', input: { id: SILENCE_ID }, output: { removed: true } },
+    removeMany: {
+      summary: 'End several silences at once',
+      input: { ids: [SILENCE_ID] },
+      output: { removed: [SILENCE_ID] }
+    }
   },
   alertChannels: {
     names: {
       summary: 'The names of the channels, for rules',
-      output: { channels: [{ id: WEBHOOK_ID, name: alertChannel.name, kind: 'email' }] }
+      output: { channels: [{ id: WEBHOOK_ID, name: alertChannel.name, kind: 'email', projects: [] }] }
     },
     list: { summary: 'All channels of alerts', output: { channels: [alertChannel] } },
     create: {

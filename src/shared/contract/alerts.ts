@@ -204,12 +204,15 @@ export const AlertChannelSettings = z.object({
   quiet: QuietHours.nullable().default(null),
   /** Beyond it, messages are held; critical ones beyond twice as many. null: no limit. */
   messagesPerHour: z.number().int().min(1).max(MAX_MESSAGES_PER_HOUR).nullable().default(null),
-  digest: AlertDigest.nullable().default(null)
+  digest: AlertDigest.nullable().default(null),
+  /** The only ones whose rules may name it, and of whose alerts it is told; empty: all, and what is of none. */
+  projects: z.array(ProjectName).max(100).default([])
 })
 export type AlertChannelSettings = z.infer<typeof AlertChannelSettings>
 
 export const AlertChannel = AlertChannelSettings.extend({
   name: z.string(),
+  projects: z.array(AnyProjectName),
   id: WebhookId,
   createdAtMs: z.number(),
   hasSecret: z.boolean(),
@@ -315,7 +318,11 @@ export const alertRulesContract = {
     .output(RuleResult),
   remove: write('alerts.change', 'DELETE /alerts/rules/{id}', { id: 'alertRule' })
     .input(z.object({ id: AlertRuleId }))
-    .output(z.object({ removed: z.boolean() }))
+    .output(z.object({ removed: z.boolean() })),
+  /** Those that there are. */
+  removeMany: write('alerts.change', 'POST /alerts/rules/remove', { ids: 'alertRules' })
+    .input(z.object({ ids: z.array(AlertRuleId).min(1).max(1_000) }))
+    .output(z.object({ removed: z.array(AlertRuleId) }))
 }
 
 export const alertSilencesContract = {
@@ -334,13 +341,21 @@ export const alertSilencesContract = {
     .output(z.object({ silence: AlertSilence })),
   remove: write('alerts.answer', 'DELETE /alerts/silences/{id}', { id: 'alertSilence' })
     .input(z.object({ id: AlertSilenceId }))
-    .output(z.object({ removed: z.boolean() }))
+    .output(z.object({ removed: z.boolean() })),
+  /** Those that there are. */
+  removeMany: write('alerts.answer', 'POST /alerts/silences/remove', { ids: 'alertSilences' })
+    .input(z.object({ ids: z.array(AlertSilenceId).min(1).max(1_000) }))
+    .output(z.object({ removed: z.array(AlertSilenceId) }))
 }
 
 export const alertChannelsContract = {
-  /** Names only, for those who may not change them. */
-  names: read('alerts.change', 'GET /alerts/channels/names', 'caller').output(
-    z.object({ channels: z.array(z.object({ id: WebhookId, name: z.string(), kind: z.string() })) })
+  /** Of those that the caller's rules may name; `projects`: which of the caller's projects, empty: all. */
+  names: read('alerts.change', 'GET /alerts/channels/names', 'seen').output(
+    z.object({
+      channels: z.array(
+        z.object({ id: WebhookId, name: z.string(), kind: z.string(), projects: z.array(AnyProjectName) })
+      )
+    })
   ),
   list: read('webhooks.change', 'GET /alerts/channels', 'service').output(
     z.object({ channels: z.array(AlertChannel) })

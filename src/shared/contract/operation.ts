@@ -9,7 +9,7 @@ export type NamedThing =
   | ('project' | 'job' | 'jobs' | 'place' | 'dependencies' | 'run' | 'runs' | 'schedule' | 'schedules')
   | ('crawlOrder' | 'chain' | 'errorGroup' | 'errorGroups' | 'environment')
   /** `maybeProject`: null is the whole service. */
-  | ('maybeProject' | 'alertRule' | 'alert' | 'alerts' | 'alertSilence')
+  | ('maybeProject' | 'alertRule' | 'alertRules' | 'alert' | 'alerts' | 'alertSilence' | 'alertSilences')
   /** `newNode`: the tags of a node that is added. */
   | ('node' | 'newNode')
 

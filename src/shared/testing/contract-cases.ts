@@ -425,8 +425,8 @@ export function describeContract(name: string, open: () => Promise<OpenedEngine>
       for (const messagesPerHour of [0, 1.5, 1_001])
         expect(await codeOf(client.alertChannels.update({ ...theirs, messagesPerHour }))).toBe('BAD_REQUEST')
       const names = [
-        { id: channel.id, name: 'theirs', kind: 'webhook' },
-        { id: mail.channel.id, name: 'mail', kind: 'email' }
+        { id: channel.id, name: 'theirs', kind: 'webhook', projects: [] },
+        { id: mail.channel.id, name: 'mail', kind: 'email', projects: [] }
       ]
       expect((await client.alertChannels.names()).channels).toEqual(expect.arrayContaining(names))
       expect((await client.alertChannels.list()).channels).toHaveLength(2)
@@ -469,12 +469,14 @@ export function describeContract(name: string, open: () => Promise<OpenedEngine>
         { ...nightly, untilMs: nightly.fromMs + 2 * DAY_MS }
       ])
         expect(await codeOf(client.alertSilences.create(wrong))).toBe('BAD_INPUT')
-      for (const { id } of [silence, again])
-        expect(await client.alertSilences.remove({ id })).toEqual({ removed: true })
+      expect(await client.alertSilences.remove({ id: silence.id })).toEqual({ removed: true })
+      const ids = [silence.id, again.id]
+      expect(await client.alertSilences.removeMany({ ids })).toEqual({ removed: [again.id] })
       expect(await codeOf(client.alertSilences.remove({ id: silence.id }))).toBe('ALERT_SILENCE_NOT_FOUND')
 
       expect(await client.alertRules.remove({ id: rule.id })).toEqual({ removed: true })
       expect(await codeOf(client.alertRules.remove({ id: rule.id }))).toBe('ALERT_RULE_NOT_FOUND')
+      expect(await client.alertRules.removeMany({ ids: [rule.id] })).toEqual({ removed: [] })
       expect(await client.alertChannels.remove({ id: channel.id })).toEqual({ removed: true })
       expect(await codeOf(client.alertChannels.remove({ id: channel.id }))).toBe('ALERT_CHANNEL_NOT_FOUND')
     })

@@ -1,5 +1,5 @@
 import { EventEmitter } from 'node:events'
-import type { AlertChannelId, AlertDigest } from '../../../shared/contract/index.ts'
+import type { AlertChannelId, AlertDigest, ProjectName } from '../../../shared/contract/index.ts'
 import type { Clock, Timer } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
 import type { StoredDigest } from '../../store/records.ts'
@@ -18,6 +18,8 @@ interface Due {
   id: AlertChannelId
   name: string
   digest: AlertDigest
+  /** Empty: all. */
+  projects: readonly ProjectName[]
 }
 
 /** The wall clock may be set: it is looked at this often. */
@@ -83,7 +85,7 @@ export class Digests {
     this.#isOld = false
     const [webhooks, told] = await Promise.all([store.listWebhooks(), store.listDigests()])
     this.#channels = webhooks.flatMap(({ id, name, enabled, channel }) =>
-      enabled && channel?.digest ? [{ id, name, digest: channel.digest }] : []
+      enabled && channel?.digest ? [{ id, name, digest: channel.digest, projects: channel.projects ?? [] }] : []
     )
     this.#told = new Map(told.map((one) => [one.channelId, one]))
     // One that is turned on again later begins anew.
@@ -92,7 +94,7 @@ export class Digests {
     if (left.length > 0) await store.deleteDigests(left)
   }
 
-  async #tell({ id, name, digest }: Due): Promise<void> {
+  async #tell({ id, name, digest, projects }: Due): Promise<void> {
     const { store, clock, reports } = this.#parts
     const settings = JSON.stringify(digest)
     const nowMs = clock.nowMs()
@@ -101,7 +103,9 @@ export class Digests {
     const dueMs = lastDueMs(digest, nowMs)
     if (!isNew && before.toldMs >= dueMs) return
     const told = { channelId: id, settings, toldMs: isNew ? nowMs : dueMs }
-    const data = isNew ? null : { ...(await reports.report(daysOf(digest), null)), channel: name }
+    const data = isNew
+      ? null
+      : { ...(await reports.report(daysOf(digest), projects.length === 0 ? null : new Set(projects))), channel: name }
     const isWritten = await store.tellDigest(told, data === null ? null : { atMs: nowMs, data })
     this.#told.set(id, told)
     if (isWritten && data !== null) this.events.emit('recorded')

@@ -11,6 +11,7 @@ import { NO_EVIDENCE, type ReadEvidence } from './evidence.ts'
 import { asOfNow, type ReadEnds } from './late.ts'
 import { exampleNews, type Message, newsIn, type Sender } from './message.ts'
 import { newsOfReport, reportIn } from './report.ts'
+import { isReportFor, newsFor } from './seen-news.ts'
 import type { Links } from './words.ts'
 
 /** What was said on both sides, for people, without secrets. */
@@ -65,6 +66,8 @@ const NO_PLUGINS: AlertPlugins = {
 }
 
 const CONVERSATION_MAX = 200
+/** The projects of the channel were changed since the message was recorded. */
+const NOT_ALLOWED: SendResult = { isGood: true, answer: 'not sent: it is of projects that may not use this channel' }
 
 export function createChannels(parts: ChannelsParts): Channels {
   const {
@@ -111,10 +114,13 @@ export function createChannels(parts: ChannelsParts): Channels {
       const secret = await openSecret(channel)
       const send = (await senders[target.kind]()) as Sender<AlertTargetKind>
       const report = reportIn(message.body)
+      if (report !== null && !isReportFor(channel.channel!, report)) return NOT_ALLOWED
       if (report !== null)
         return await send({ ...message, target, channel, secret, news: newsOfReport(report), report })
       const recorded = newsIn(message.body)
-      const news = tries === 0 ? recorded : asOfNow(recorded, await readEnds(recorded.firing.map(({ id }) => id)))
+      const allowed = newsFor(channel.channel!, recorded)
+      if (allowed === null) return NOT_ALLOWED
+      const news = tries === 0 ? allowed : asOfNow(allowed, await readEnds(allowed.firing.map(({ id }) => id)))
       const body =
         news === recorded ? message.body : JSON.stringify({ ...(JSON.parse(message.body) as object), data: news })
       return await send({ ...message, target, channel, secret, body, news, report })

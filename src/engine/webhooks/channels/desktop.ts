@@ -2,7 +2,8 @@ import type { AlertNews, AlertNotice, AlertView } from '../../../shared/contract
 import { subjectOf as kindOfSubject } from '../../../shared/alert-watches.ts'
 import type { StoredDelivery } from '../../store/records.ts'
 import { newsIn } from './message.ts'
-import { moodOf, oneLine, subjectOf, titleOf, wordOf, worstOf } from './words.ts'
+import { seenNews } from './seen-news.ts'
+import { moodOf, oneLine, subjectOf, wordOf } from './words.ts'
 
 /** What systems show of a notification before they cut it off. */
 const TITLE_MAX = 100
@@ -44,17 +45,6 @@ function linesOf({ kind, firing, resolved, moreResolved }: AlertNews, count: num
     ...(isFiring && over > 0 ? [`${over} resolved`] : []),
     ...(kind === 'repeat' ? ['Nobody has acknowledged this yet'] : [])
   ]
-}
-
-/** Whose those beyond the listed ones are is not recorded: how many there are is not told either. */
-function seenNews(news: AlertNews, isSeen: (alert: AlertView) => boolean): AlertNews | null {
-  const [firing, resolved] = [news.firing.filter(isSeen), news.resolved.filter(isSeen)]
-  if (firing.length + resolved.length === 0) return null
-  const shown = firing.length > 0 ? firing : resolved
-  return {
-    ...{ ...news, title: titleOf(shown), severity: worstOf(shown) },
-    ...{ firing, resolved, moreFiring: 0, moreResolved: 0 }
-  }
 }
 
 /** What was wrong with a run is known once it has ended. */

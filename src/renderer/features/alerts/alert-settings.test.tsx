@@ -234,3 +234,40 @@ it('tests a channel and shows what was said on both sides; a webhook shows its s
   const made = await dialog('in.example.net was added')
   expect(made.getByText(/^whsec_/)).toBeTruthy()
 })
+
+it('removes all rules, and ends all silences, that a filter shows', async () => {
+  open('/alerts/rules')
+  await row('Rule New errors')
+  const all = await rules()
+  fireEvent.change(screen.getByRole('textbox', { name: 'Filter rules' }), { target: { value: 'osm_poi' } })
+  fireEvent.click(await screen.findByRole('button', { name: 'Remove 1 rule…' }))
+  fireEvent.click((await dialog('Remove 1 rule?')).getByRole('button', { name: 'Remove' }))
+  await waitFor(async () => expect(await rules()).toHaveLength(all.length - 1))
+  app.stop()
+  open('/alerts/silences')
+  const { silences } = await engine.client.alertSilences.list()
+  const [first] = silences.filter(({ comment }) => comment !== '')
+  const fitting = silences.filter(({ comment }) => comment.includes(first!.comment))
+  fireEvent.change(await screen.findByRole('textbox', { name: 'Filter silences' }), {
+    target: { value: first!.comment }
+  })
+  fireEvent.click(await screen.findByRole('button', { name: new RegExp(`^End ${fitting.length} silence`) }))
+  fireEvent.click(within(await screen.findByRole('dialog')).getByRole('button', { name: 'End' }))
+  await waitFor(async () =>
+    expect((await engine.client.alertSilences.list()).silences).toHaveLength(silences.length - fitting.length)
+  )
+})
+
+it('lets only some projects use a channel', async () => {
+  open('/alerts/channels')
+  const slack = await row('Channel #crawl-alerts')
+  fireEvent.click(slack.getByRole('button', { name: 'More actions for #crawl-alerts' }))
+  fireEvent.click(await screen.findByRole('menuitem', { name: 'Edit…' }))
+  const editor = await dialog('Edit #crawl-alerts')
+  await choose(editor.getByRole('combobox', { name: 'Projects' }), 'prices')
+  fireEvent.click(editor.getByRole('button', { name: 'Save channel' }))
+  await waitFor(async () =>
+    expect((await channels()).find(({ name }) => name === '#crawl-alerts')).toMatchObject({ projects: ['prices'] })
+  )
+  expect(await slack.findByText('Only for prices')).toBeTruthy()
+})

@@ -4,12 +4,14 @@ import {
   Chip,
   Group,
   Modal,
+  MultiSelect,
   NumberInput,
   PasswordInput,
   Select,
   TagsInput,
   TextInput
 } from '@mantine/core'
+import { useQuery } from '@tanstack/react-query'
 import { useMemo } from 'react'
 import { listZones } from '../../../shared/calendar/index.ts'
 import { MAX_MESSAGES_PER_HOUR } from '../../../shared/contract/fixed-values.ts'
@@ -51,7 +53,8 @@ const PORTS = { starttls: 587, tls: 465, none: 25 } as const
 
 /** Where to send, with the secret that this needs, when to be quiet, how much at most, and when to report. */
 export function ChannelDialog({ channel, onClose, onCreated }: ChannelDialogProps) {
-  const { client } = useApi()
+  const { client, query } = useApi()
+  const projects = useQuery(query.projects.list.queryOptions()).data?.projects ?? []
   const hasSecret = channel?.hasSecret === true
   const schema = useMemo(() => channelForm(hasSecret), [hasSecret])
   const zones = useMemo(listZones, [])
@@ -179,6 +182,15 @@ export function ChannelDialog({ channel, onClose, onCreated }: ChannelDialogProp
           min={1}
           max={MAX_MESSAGES_PER_HOUR}
           allowDecimal={false}
+        />
+        <MultiSelect
+          {...fields.input('projects')}
+          label="Projects"
+          description="Only rules of these projects can use the channel, and its reports are about them."
+          placeholder={fields.values.projects.length === 0 ? 'all' : undefined}
+          searchable
+          nothingFoundMessage="No such project"
+          data={[...new Set([...fields.values.projects, ...projects.map(({ name }) => name)])]}
         />
         {takesReports(kind) && <DigestFields fields={fields} zones={zones} />}
         <FormFoot form={fields} submit={channel === null ? 'Add channel' : 'Save channel'} onCancel={onClose} />

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import type { AlertChannel } from '../../../shared/contract/index.ts'
-import { aWebhookId } from '../../../shared/testing/ids.ts'
+import { aWebhookId, branded } from '../../../shared/testing/ids.ts'
 import { problemsOf } from '../../ui/fields/form-of-schema.ts'
 import { channelForm, type ChannelTexts, PAGERDUTY_URL, startChannel } from './channel-form.ts'
 
@@ -13,7 +13,7 @@ const mail = { to: ['ops@example.net'], from: 'deck@example.net', host: 'mail.ex
 it('has the fields of its kind, and a name without one being typed', () => {
   expect(read({ kind: 'email', ...mail, secret: ' pass ' }).data).toEqual({
     settings: {
-      ...{ name: 'ops@example.net', enabled: true, quiet: null, digest: null, messagesPerHour: 60 },
+      ...{ name: 'ops@example.net', enabled: true, quiet: null, digest: null, messagesPerHour: 60, projects: [] },
       target: { kind: 'email', ...mail, port: 587, security: 'starttls', username: '' }
     },
     secret: 'pass'
@@ -62,7 +62,7 @@ it('a channel read into the form and back is the same, without its secret', () =
     quiet: { zone: 'Europe/Berlin', from: '22:00', until: '07:00', days: [1, 2] },
     digest: { every: 'week', at: '08:30', zone: 'Europe/Berlin', weekday: 5 },
     ...{ messagesPerHour: 5, createdAtMs: 0, hasSecret: true, lastDeliveredAtMs: null },
-    ...{ waiting: 0, dead: 0, held: null, problem: null }
+    ...{ waiting: 0, dead: 0, held: null, problem: null, projects: branded(['shop']) }
   }
   const { settings, secret } = channelForm(true).parse(startChannel(channel, 'UTC'))
   expect(secret).toBeUndefined()

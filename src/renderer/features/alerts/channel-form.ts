@@ -33,6 +33,8 @@ export interface ChannelTexts {
   quietDays: number[]
   /** Empty: no limit. */
   messagesPerHour: string | number
+  /** Empty: all. */
+  projects: string[]
   digestEvery: AlertDigest['every'] | 'off'
   digestAt: string
   digestZone: string
@@ -88,6 +90,7 @@ export function startChannel(channel: AlertChannel | null, zone: string): Channe
     ...{ hasQuiet: quiet !== null, quietZone: quiet?.zone ?? zone, quietFrom: quiet?.from ?? '22:00' },
     ...{ quietUntil: quiet?.until ?? '07:00', quietDays: [...(quiet?.days ?? WEEK)] },
     messagesPerHour: channel === null ? USUAL_PER_HOUR : (channel.messagesPerHour ?? ''),
+    projects: [...(channel?.projects ?? [])],
     ...{ digestEvery: digest?.every ?? 'off', digestAt: digest?.at ?? '08:00', digestZone: digest?.zone ?? zone },
     digestWeekday: String(digest?.weekday ?? 1)
   }
@@ -107,7 +110,8 @@ export const channelForm = (hasSecret: boolean): z.ZodType<AskedChannel, Channel
     z.custom<ChannelTexts>().transform((_typed, context): AskedChannel => {
       const read = AlertChannelSettings.safeParse({
         ...{ name: texts.name.trim() || nameOf(texts), enabled: texts.enabled, target: targetOf(texts) },
-        ...{ quiet: quietOf(texts), digest: digestOf(texts), messagesPerHour: limitOf(texts) }
+        ...{ quiet: quietOf(texts), digest: digestOf(texts), messagesPerHour: limitOf(texts) },
+        projects: texts.projects
       })
       const secret = texts.secret.trim() || undefined
       const add = (path: PropertyKey[], message: string) =>

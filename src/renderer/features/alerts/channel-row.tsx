@@ -47,7 +47,7 @@ const ICONS: Record<AlertTargetKind, typeof IconMail> = {
 export function ChannelRow({ channel, onEdit }: { channel: AlertChannel; onEdit: () => void }) {
   const { query } = useApi()
   const [isRemoving, setRemoving] = useState(false)
-  const { id, name, enabled, target, quiet, digest, messagesPerHour, held, problem } = channel
+  const { id, name, enabled, target, quiet, digest, messagesPerHour, held, problem, projects } = channel
   const { lastDeliveredAtMs, waiting, dead } = channel
   const test = useMutation(
     query.alertChannels.test.mutationOptions({ onError: (error) => notifyError(`Could not test ${name}`, error) })
@@ -73,6 +73,7 @@ export function ChannelRow({ channel, onEdit }: { channel: AlertChannel; onEdit:
           <strong>{name}</strong>
         </div>
         <p>{joinFacts(CHANNEL_KINDS[target.kind], placeWords(channel), limitWords(messagesPerHour))}</p>
+        {(projects?.length ?? 0) > 0 && <p>Only for {projects.join(', ')}</p>}
         {quiet !== null && <p>Quiet hours {quietWords(quiet)}</p>}
         {digest !== null && <p>Report {digestWords(digest)}</p>}
         {held !== null && (

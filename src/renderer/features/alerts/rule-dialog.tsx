@@ -75,7 +75,12 @@ function Editor({ asked }: { asked: AskedRule }) {
   const { unit, compares } = ALERT_WATCHES[watch]
   const { may, why } = useMay('alerts.change', placeOf({ project: project || null }))
   const channelData = (chosen: readonly string[]) => {
-    const known = (channels ?? []).map(({ id, name }) => ({ value: id as string, label: name }))
+    const known = (channels ?? [])
+      .filter(
+        ({ id, projects = [] }) =>
+          projects.length === 0 || projects.some((one) => one === project) || chosen.includes(id)
+      )
+      .map(({ id, name }) => ({ value: id as string, label: name }))
     const lost = chosen.filter((id) => !known.some(({ value }) => value === id))
     return [...known, ...lost.map((id) => ({ value: id, label: channels === undefined ? '…' : 'removed channel' }))]
   }

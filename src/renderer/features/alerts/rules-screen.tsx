@@ -5,6 +5,7 @@ import { getRouteApi } from '@tanstack/react-router'
 import { useRef, useState } from 'react'
 import type { AlertRuleState } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
+import { useHasOperation } from '../../state/remote-engines.ts'
 import { useMay } from '../../api/use-me.ts'
 import { useKeys } from '../../state/keys.ts'
 import { newAlertRule } from '../../state/open-alert-rule.ts'
@@ -21,6 +22,7 @@ import { conditionWords, type Names } from './alert-words.ts'
 import classes from './alerts.module.css'
 import { FirstRules, UsualRulesDialog } from './first-rules.tsx'
 import { isNoisy } from './noise.ts'
+import { REMOVED_AT_ONCE, RemoveShown } from './remove-shown.tsx'
 import { RuleRow } from './rule-row.tsx'
 import { useNames } from './use-names.ts'
 
@@ -28,7 +30,8 @@ const route = getRouteApi('/alerts/rules')
 
 /** All rules, with how noisy each is. */
 export function RulesScreen() {
-  const { query } = useApi()
+  const { client, query } = useApi()
+  const has = useHasOperation()
   const search: AlertRulesSearch = route.useSearch()
   const navigate = route.useNavigate()
   const setSearch = (patch: AlertRulesSearch) =>
@@ -63,6 +66,17 @@ export function RulesScreen() {
               onClear={clear}
               inputRef={filterBox}
             />
+            {may && has('alertRules.removeMany') && search.text !== undefined && shown.length > 0 && (
+              <RemoveShown
+                act="Remove"
+                noun="rule"
+                effect="What fires of them ends at once. Alerts that have ended stay in the list."
+                count={Math.min(shown.length, REMOVED_AT_ONCE)}
+                remove={() =>
+                  client.alertRules.removeMany({ ids: shown.slice(0, REMOVED_AT_ONCE).map(({ id }) => id) })
+                }
+              />
+            )}
             {mayEverywhere && <Button onClick={() => setAdding(true)}>Usual rules…</Button>}
           </>
         )}

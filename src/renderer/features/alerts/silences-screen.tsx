@@ -2,13 +2,16 @@ import { Button, Group } from '@mantine/core'
 import { IconBellOff, IconPlus, IconRepeat } from '@tabler/icons-react'
 import { useMutation, useQuery } from '@tanstack/react-query'
 import { getRouteApi } from '@tanstack/react-router'
+import { useRef, useState } from 'react'
 import { describeWindows, windowFrom } from '../../../shared/calendar/index.ts'
 import type { AlertSilence } from '../../../shared/contract/index.ts'
 import { formatWait } from '../../../shared/time.ts'
 import { useApi } from '../../api/api.tsx'
+import { useHasOperation } from '../../state/remote-engines.ts'
 import { useMay } from '../../api/use-me.ts'
 import type { AlertSilencesSearch } from '../../state/search.ts'
 import { useNow } from '../../ui/clock.ts'
+import { FilterBox } from '../../ui/filter-box.tsx'
 import { notifyError, notifyUndo } from '../../ui/notify.tsx'
 import { plural } from '../../ui/numbers.ts'
 import { Panel, ScreenHead } from '../../ui/panel.tsx'
@@ -20,6 +23,7 @@ import { placeOf } from './alert-detail.tsx'
 import { AlertsTabs } from './alerts-tabs.tsx'
 import { capitalised, scopeWords } from './alert-words.ts'
 import classes from './alerts.module.css'
+import { REMOVED_AT_ONCE, RemoveShown } from './remove-shown.tsx'
 import { SilenceDialog } from './silence-dialog.tsx'
 import { useNames } from './use-names.ts'
 
@@ -27,13 +31,20 @@ const route = getRouteApi('/alerts/silences')
 
 /** What nobody is told of, when, and why. */
 export function SilencesScreen() {
-  const { query } = useApi()
+  const { client, query } = useApi()
+  const has = useHasOperation()
   const { add: adding }: AlertSilencesSearch = route.useSearch()
   const navigate = route.useNavigate()
   const silences = useQuery(query.alertSilences.list.queryOptions())
   const { may, why } = useMay('alerts.answer')
   const nowMs = useNow()
+  const [typed, setTyped] = useState('')
+  const filterBox = useRef<HTMLInputElement>(null)
+  const names = useNames()
   const left = silences.data?.silences.flatMap((silence) => windowedAt(silence, nowMs)).toSorted(bySoonest(nowMs))
+  const shown = (left ?? []).filter(({ silence }) =>
+    [scopeWords(silence, names), silence.comment, silence.by].join(' ').toLowerCase().includes(typed.toLowerCase())
+  )
   const go = (add: AlertSilencesSearch['add']) => void navigate({ search: { add } })
   const common = { disabled: !may, title: why ?? undefined }
   const add = (
@@ -55,6 +66,29 @@ export function SilencesScreen() {
         views={<AlertsTabs />}
         note={left && left.length > 0 && plural(left.length, 'silence')}
       >
+        {left !== undefined && left.length > 0 && (
+          <FilterBox
+            label="Filter silences"
+            placeholder="Project, node, comment, name"
+            value={typed}
+            onChange={setTyped}
+            onClear={() => setTyped('')}
+            inputRef={filterBox}
+          />
+        )}
+        {may && has('alertSilences.removeMany') && typed !== '' && shown.length > 0 && (
+          <RemoveShown
+            act="End"
+            noun="silence"
+            effect="Their channels are told of what still fires. A maintenance window does not come again."
+            count={Math.min(shown.length, REMOVED_AT_ONCE)}
+            remove={() =>
+              client.alertSilences.removeMany({
+                ids: shown.slice(0, REMOVED_AT_ONCE).map(({ silence }) => silence.id)
+              })
+            }
+          />
+        )}
         {add}
       </ScreenHead>
       <QueryState query={silences} what="the silences" rows={4}>
@@ -68,7 +102,7 @@ export function SilencesScreen() {
           ) : (
             <Panel flush>
               <ul className={classes.rows}>
-                {left?.map((one) => (
+                {shown.map((one) => (
                   <SilenceRow key={one.silence.id} {...one} nowMs={nowMs} />
                 ))}
               </ul>
