@@ -19,6 +19,8 @@ export interface TailOptions {
    * Absent: every byte.
    */
   maxLagBytes?: number | undefined
+  /** Ends after the chunk with which it has sent so much. Absent: no limit. */
+  limitBytes?: number | undefined
   clock: Clock
   signal?: AbortSignal | undefined
 }
@@ -27,14 +29,15 @@ export interface TailOptions {
  * Streams the log of a run as it grows, from wherever it is (a file, a node, the archive), only while it is iterated.
  * Chunks end at line ends; an unfinished line is sent as it is when nothing follows. Waits for a log that does not
  * exist yet, and starts over with one that became shorter or was replaced. Ends after the chunk with `complete: true`,
- * or without one if `signal` aborts. Throws the error of the log if it persists for half a minute, or at once if the
+ * or without one at `limitBytes` or if `signal` aborts. Throws the error of the log if it persists for half a minute, or at once if the
  * run is over: nobody must wait to hear that a log is lost with its node.
  */
 export async function* tailLog(options: TailOptions): AsyncGenerator<LogChunk, void> {
-  const { log, mayGrow, from, maxLagBytes, clock, signal } = options
+  const { log, mayGrow, from, maxLagBytes, limitBytes = Number.POSITIVE_INFINITY, clock, signal } = options
   const { tailBytes = MAX_CHUNK_BYTES } = from
   let offset = from.offset ?? null
   let failures = 0
+  let sentBytes = 0
   let sizeBefore = -1
   let startsOver = false
   let live = true
@@ -70,8 +73,9 @@ export async function* tailLog(options: TailOptions): AsyncGenerator<LogChunk, v
       if (hasGrown || chunk.complete) {
         startsOver = false
         yield chunk
+        sentBytes += chunk.nextOffset - chunk.offset
       }
-      if (chunk.complete) return
+      if (chunk.complete || sentBytes >= limitBytes) return
       const wasBehind = isBehind
       isBehind = hasGrown && range !== null && !reachesEnd(range)
       if (isBehind || wasBehind) continue

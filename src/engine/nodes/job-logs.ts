@@ -124,6 +124,7 @@ export class JobLogs {
       offset?: number | undefined
       tailBytes: number
       maxLagBytes?: number | undefined
+      limitBytes?: number | undefined
       signal: AbortSignal | undefined
     }
   ): AsyncGenerator<LogChunk, void> {

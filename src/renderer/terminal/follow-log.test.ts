@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { LogChunk } from '../../shared/contract/index.ts'
 import { aJobId, anAttemptNumber } from '../../shared/testing/ids.ts'
-import { type FollowState, followLog, type LogsClient } from './follow-log.ts'
+import { type FollowState, followLog, LIMIT_BYTES, type LogsClient } from './follow-log.ts'
 
 const chunk = (offset: number, text: string, complete = false): LogChunk => ({
   offset,
@@ -46,8 +46,21 @@ describe('followLog', () => {
       signal: new AbortController().signal
     })
     expect(texts).toEqual(['a\n', 'b\n'])
-    expect(calls).toEqual([{ jobId, attemptNumber: undefined, tailBytes: 64 }])
+    expect(calls).toEqual([{ jobId, attemptNumber: undefined, tailBytes: 64, limitBytes: LIMIT_BYTES }])
     expect(states.map(({ kind }) => kind)).toEqual(['live', 'complete'])
+  })
+
+  it('requests the log again at once where a stream ended at the limit, and tells nothing of it', async () => {
+    const full = { ...chunk(0, 'a\n'), nextOffset: LIMIT_BYTES }
+    const { calls, logs } = clientPlaying([full], [chunk(LIMIT_BYTES, 'b\n', true)])
+    const kinds: string[] = []
+    await followLog({
+      ...{ logs, jobId: aJobId(jobId), tailBytes: 64, onChunk: () => {}, onState: ({ kind }) => void kinds.push(kind) },
+      waitMs: () => expect.fail('nothing failed'),
+      signal: new AbortController().signal
+    })
+    expect(calls[1]).toMatchObject({ offset: LIMIT_BYTES })
+    expect(kinds).toEqual(['live', 'complete'])
   })
 
   it('continues at the byte where the connection broke', async () => {
@@ -66,8 +79,8 @@ describe('followLog', () => {
     })
     expect(texts).toEqual(['a\n', 'b\n', 'c\n'])
     expect(calls.slice(1)).toEqual([
-      { jobId, attemptNumber: 2, offset: 2, tailBytes: 64 },
-      { jobId, attemptNumber: 2, offset: 4, tailBytes: 64 }
+      { jobId, attemptNumber: 2, offset: 2, tailBytes: 64, limitBytes: LIMIT_BYTES },
+      { jobId, attemptNumber: 2, offset: 4, tailBytes: 64, limitBytes: LIMIT_BYTES }
     ])
     expect(kinds).toEqual(['live', 'interrupted', 'live', 'live', 'complete'])
   })

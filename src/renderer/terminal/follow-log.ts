@@ -19,13 +19,16 @@ export interface FollowLogOptions {
   readonly fromOffset?: number | undefined
   /** See logs.tail. */
   readonly maxLagBytes?: number
-  /** Consumes a chunk; the next one is pulled when the promise resolves (flow control). */
+  /** Consumes a chunk. The engine sends LIMIT_BYTES at most beyond what these promises have consumed. */
   readonly onChunk: (chunk: LogChunk) => void | Promise<void>
   readonly onState: (state: FollowState) => void
   readonly signal: AbortSignal
   /** Delay between two attempts; by default 0.5 s, doubling up to 10 s. */
   readonly waitMs?: (failures: number) => number
 }
+
+/** Sent before the next request acknowledges it. */
+export const LIMIT_BYTES = 1_048_576
 
 /**
  * Follows a log until its run has ended or `signal` aborts. After a dropped connection it continues at the byte where
@@ -40,20 +43,23 @@ export async function followLog(options: FollowLogOptions): Promise<void> {
     try {
       const from = nextOffset === undefined ? { tailBytes } : { offset: nextOffset, tailBytes }
       const stream = await logs.tail(
-        { jobId, attemptNumber, ...(maxLagBytes !== undefined && { maxLagBytes }), ...from },
+        { jobId, attemptNumber, limitBytes: LIMIT_BYTES, ...(maxLagBytes !== undefined && { maxLagBytes }), ...from },
         { signal }
       )
-      onState({ kind: 'live' })
+      if (failures > 0 || nextOffset === options.fromOffset) onState({ kind: 'live' })
+      let receivedBytes = 0
       for await (const chunk of stream) {
         if (signal.aborted) return
         failures = 0
         nextOffset = chunk.nextOffset
+        receivedBytes += chunk.nextOffset - chunk.offset
         await onChunk(chunk)
         if (chunk.complete) {
           onState({ kind: 'complete' })
           return
         }
       }
+      if (receivedBytes >= LIMIT_BYTES) continue
       // The stream ended without marking the log as complete: the engine shut down in order. Retry.
       failures += 1
     } catch (error) {

@@ -188,7 +188,12 @@ export const logsContract = {
         offset: z.coerce.number().int().min(0).optional(),
         tailBytes: z.coerce.number().int().min(0).max(MAX_LOG_CHUNK_BYTES).default(262_144),
         /** If you are further behind than this, the last `tailBytes` follow. Default: you get every byte. */
-        maxLagBytes: z.coerce.number().int().min(65_536).optional()
+        maxLagBytes: z.coerce.number().int().min(65_536).optional(),
+        /**
+         * The stream ends after about this much. A request from where it ended says that all before was shown: between
+         * documents, where streams have no back-pressure, nothing else tells the engine how far a viewer is.
+         */
+        limitBytes: z.coerce.number().int().min(65_536).optional()
       })
     )
     .output(eventIterator(LogChunk)),
