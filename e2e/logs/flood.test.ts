@@ -13,9 +13,12 @@ import { aJobId } from '../../src/shared/testing/ids.ts'
 it('a viewer that stands still is sent no more of a flood than the limit over a MessagePort', async () => {
   const line = Buffer.from(`${'x'.repeat(999)}\n`)
   let readTo = 0
+  let shown = 0
   const log = {
     /** A log of 1 GB, which is read as fast as somebody asks. */
     read: async ({ offset, limitBytes }: { offset: number; limitBytes: number }) => {
+      if (readTo - shown > 16 * LIMIT_BYTES) throw new Error('A viewer that stands still is flooded')
+      await new Promise((wake) => setImmediate(wake))
       const bytes = new Uint8Array(Buffer.alloc(Math.floor(limitBytes / line.length) * line.length, line))
       readTo = Math.max(readTo, offset + bytes.length)
       return { offset, sizeBytes: 1_000_000_000, bytes }
@@ -35,7 +38,6 @@ it('a viewer that stands still is sent no more of a flood than the limit over a 
 
   const closing = new AbortController()
   const waiting: (() => void)[] = []
-  let shown = 0
   const following = followLog({
     ...{ logs, jobId: aJobId('0'.repeat(32)), tailBytes: 0, fromOffset: 0, signal: closing.signal },
     onChunk: ({ nextOffset }) => {
