@@ -29,8 +29,8 @@ export interface TailOptions {
  * Streams the log of a run as it grows, from wherever it is (a file, a node, the archive), only while it is iterated.
  * Chunks end at line ends; an unfinished line is sent as it is when nothing follows. Waits for a log that does not
  * exist yet, and starts over with one that became shorter or was replaced. Ends after the chunk with `complete: true`,
- * or without one at `limitBytes` or if `signal` aborts. Throws the error of the log if it persists for half a minute, or at once if the
- * run is over: nobody must wait to hear that a log is lost with its node.
+ * or without one at `limitBytes` or if `signal` aborts. Throws the error of the log if it persists for half a minute,
+ * or at once if the run is over, so that no viewer waits for a log that is lost with its node.
  */
 export async function* tailLog(options: TailOptions): AsyncGenerator<LogChunk, void> {
   const { log, mayGrow, from, maxLagBytes, limitBytes = Number.POSITIVE_INFINITY, clock, signal } = options
