@@ -1,40 +1,43 @@
 import { parseArgs } from 'node:util'
-import { type Figure, round } from './figure.ts'
+import type { Figure } from './figure.ts'
 import { BenchProblem } from './support/bench-problem.ts'
 import { machine } from './support/bench-engine.ts'
-import { ENDPOINTS, type Endpoint, generateLoad, type Server } from './support/generate-load.ts'
+import { ENDPOINTS, generateLoad, type Server } from './support/generate-load.ts'
+import { figuresOf, type Measured, REPORT, type ReportRow, rowOf, tableOf } from './support/http-report.ts'
 import { memoryOfListener } from './support/listening-process.ts'
-import type { LoadResult } from './support/load.ts'
 import { basicAuthorization } from '../e2e/support/basic-authorization.ts'
 
 export const about =
-  'requests to any Scrapyd, or to two side by side: --url URL --endpoint mixed --requests N --concurrency C'
+  'the report on any Scrapyd, or on two side by side: --url URL --requests N --concurrency C, or --compare'
 
-const USAGE = `npm run bench -- http --url URL [--username NAME --password PASSWORD]
-    [--endpoint ${ENDPOINTS.join('|')}] [--requests 1000] [--concurrency 50] [--project NAME --spider NAME]
-  npm run bench -- http --compare --sync-url URL --async-url URL …     two servers, every endpoint that only reads
+const USAGE = `npm run bench -- http [--url http://localhost:6800] [--username NAME --password PASSWORD]
+    [--requests 1000] [--concurrency 50] [--project NAME --spider NAME]
+    [--endpoint ${ENDPOINTS.join('|')}]     this one instead of the whole report
+  npm run bench -- http --compare [--sync-url http://localhost:6801] [--async-url http://localhost:6800] …
     [--sync-username NAME --sync-password PASSWORD --async-username NAME --async-password PASSWORD]
 Only "schedule" changes something: it queues that many jobs. Without --project, the server's first project is used.`
 
-/** Those of a comparison: what can be asked of a server in use. */
-const COMPARED: Endpoint[] = ['daemonstatus', 'listprojects', 'listspiders', 'listjobs', 'mixed']
-
-interface Measured extends LoadResult {
-  memoryMb: number | null
-}
+/** The port of every Scrapyd, and of what replaces it; the one that it is compared with has the next. */
+const DEFAULT_URL = 'http://localhost:6800'
+const DEFAULT_SYNC_URL = 'http://localhost:6801'
 
 function read(words: string[]) {
   try {
     return parseArgs({
       args: words,
       options: {
-        ...{ url: { type: 'string' }, username: { type: 'string' }, password: { type: 'string' } },
-        ...{ endpoint: { type: 'string', default: 'daemonstatus' } },
+        ...{
+          url: { type: 'string', default: DEFAULT_URL },
+          username: { type: 'string' },
+          password: { type: 'string' }
+        },
+        ...{ endpoint: { type: 'string' } },
         ...{ requests: { type: 'string', default: '1000' }, concurrency: { type: 'string', default: '50' } },
         ...{ project: { type: 'string' }, spider: { type: 'string' }, compare: { type: 'boolean', default: false } },
-        ...{ 'sync-url': { type: 'string' }, 'sync-username': { type: 'string' }, 'sync-password': { type: 'string' } },
+        ...{ 'sync-url': { type: 'string', default: DEFAULT_SYNC_URL } },
+        ...{ 'sync-username': { type: 'string' }, 'sync-password': { type: 'string' } },
         ...{
-          'async-url': { type: 'string' },
+          'async-url': { type: 'string', default: DEFAULT_URL },
           'async-username': { type: 'string' },
           'async-password': { type: 'string' }
         }
@@ -48,9 +51,7 @@ function read(words: string[]) {
 /** Sends requests to servers that run already, and prints what they took. */
 export async function run(words: string[]): Promise<Figure[]> {
   const { values } = read(words)
-  const endpoint = ENDPOINTS.find((one) => one === values.endpoint)
-  if (endpoint === undefined)
-    throw new BenchProblem(`There is no endpoint "${values.endpoint}". There are: ${ENDPOINTS.join(', ')}.`)
+  const reported = rowsOf(values.endpoint)
   const [requests, connections] = [Number(values.requests), Number(values.concurrency)]
   const { username, password, project, spider } = values
   const accounts = values.compare
@@ -59,79 +60,39 @@ export async function run(words: string[]): Promise<Figure[]> {
         { url: values['async-url'], username: values['async-username'], password: values['async-password'] }
       ]
     : [{ url: values.url, username, password }]
-  if (accounts.some(({ url }) => url === undefined) || !(requests >= 1) || !(connections >= 1))
-    throw new BenchProblem(`Usage: ${USAGE}`)
+  if (!(requests >= 1) || !(connections >= 1)) throw new BenchProblem(`Usage: ${USAGE}`)
   const servers = await Promise.all(
     accounts.map((own) => {
       const named = { username: own.username ?? username, password: own.password ?? password ?? '' }
       const credentials = named.username === undefined ? null : { ...named, username: named.username }
-      return openServer(own.url!, { credentials, project, spider })
+      return openServer(own.url, { credentials, project, spider })
     })
   )
   const conditions = { requests, concurrency: connections, ...machine() }
   const figures: Figure[] = []
-  const rows: [Endpoint, Measured[]][] = []
-  for (const one of values.compare ? COMPARED : [endpoint]) {
+  const rows: [ReportRow, Measured[]][] = []
+  for (const row of reported) {
     const measured: Measured[] = []
     for (const server of servers) {
-      const result = await generateLoad(server, one, { connections, until: { requests } })
-      measured.push({ ...result, memoryMb: memoryOfListener(Number(new URL(server.url).port || 80)) })
-      if (result.error !== null) process.stderr.write(`${one}: ${result.errors} errors; the first: ${result.error}\n`)
-      figures.push(...figuresOf(one, measured.at(-1)!, { url: server.url, ...conditions }))
+      const { url, missing } = server
+      const load = { connections: connections * row.concurrencyTimes, until: { requests } }
+      const result = await generateLoad(server, row.endpoint, load)
+      const needsProject = !['daemonstatus', 'listprojects'].includes(row.endpoint)
+      const memoryMb = memoryOfListener(Number(new URL(url).port || 80))
+      measured.push({ ...result, memoryMb, missing: (needsProject ? missing : null) ?? result.error })
+      figures.push(...figuresOf(row, measured.at(-1)!, { url, ...conditions, concurrency: load.connections }))
     }
-    rows.push([one, measured])
+    rows.push([row, measured])
   }
   process.stderr.write(`\n${tableOf(rows)}\n`)
   return figures
 }
 
-function figuresOf(endpoint: Endpoint, result: Measured, conditions: Figure['conditions']): Figure[] {
-  const { requests, seconds, averageMs, p50Ms, p95Ms, p99Ms, errors, memoryMb } = result
-  const figure = (name: string, value: number, unit: string) => ({
-    ...{ figure: `${endpoint}_${name}`, value: round(value), unit, conditions }
-  })
-  return [
-    figure('per_s', requests / seconds, 'requests/s'),
-    figure('average_ms', averageMs, 'ms'),
-    figure('p50_ms', p50Ms, 'ms'),
-    figure('p95_ms', p95Ms, 'ms'),
-    figure('p99_ms', p99Ms, 'ms'),
-    figure('errors', errors, 'requests'),
-    ...(memoryMb === null ? [] : [figure('memory_mb', memoryMb, 'MB')])
-  ]
-}
-
-/** For people: one row per endpoint and server; where two are compared, how many times as fast the second is. */
-function tableOf(rows: [Endpoint, Measured[]][]): string {
-  const lines = rows.flatMap(([endpoint, measured]) =>
-    measured.map((result, index) => {
-      const { requests, seconds, averageMs, p50Ms, p95Ms, p99Ms, errors, memoryMb } = result
-      const perSecond = requests / seconds
-      const first = measured[0]!
-      const rating = index === 0 ? '' : `${(perSecond / (first.requests / first.seconds)).toFixed(1)}×`
-      const times = [averageMs, p50Ms, p95Ms, p99Ms].map((ms) => ms.toFixed(1))
-      const cells = [perSecond.toFixed(0), ...times, String(errors)]
-      return [
-        `${endpoint}${index === 0 ? '' : ' (second)'}`,
-        ...cells,
-        memoryMb === null ? '?' : String(memoryMb),
-        rating
-      ]
-    })
-  )
-  const table = [
-    ['', 'RPS', 'Avg RT (ms)', 'P50 RT (ms)', 'P95 RT (ms)', 'P99 RT (ms)', 'Errors', 'Memory (MB)', ''],
-    ...lines
-  ]
-  const widths = table[0]!.map((_cell, column) => Math.max(...table.map((line) => line[column]!.length)))
-  return table
-    .map((line) =>
-      line
-        .map((cell, column) => cell.padEnd(widths[column]!))
-        .join('  ')
-        .trimEnd()
-    )
-    .join('\n')
+function rowsOf(name: string | undefined): ReportRow[] {
+  if (name === undefined) return REPORT
+  const endpoint = ENDPOINTS.find((one) => one === name)
+  if (endpoint !== undefined) return [rowOf(endpoint)]
+  throw new BenchProblem(`There is no endpoint "${name}". There are: ${ENDPOINTS.join(', ')}.`)
 }
 
 /** Names a project and a spider of the server, which some endpoints need. */
@@ -142,7 +103,7 @@ async function openServer(
     project,
     spider
   }: Pick<Server, 'credentials'> & { project: string | undefined; spider: string | undefined }
-): Promise<Server> {
+): Promise<Server & { missing: string | null }> {
   const url = given.endsWith('/') ? given : `${given}/`
   const headers: Record<string, string> = {}
   if (credentials !== null) {
@@ -155,10 +116,23 @@ async function openServer(
     })
     if (answer.status === 401) throw new BenchProblem(`${url} rejected the user name or the password.`)
     if (answer.status !== 200) throw new BenchProblem(`${url}${path} answered with ${answer.status}.`)
-    return (await answer.json()) as { projects?: string[]; spiders?: string[] }
+    return (await answer.json()) as { projects?: string[]; spiders?: string[]; message?: string }
   }
-  const name = project ?? (await ask('listprojects.json')).projects?.[0] ?? 'none'
-  const spiders =
-    spider === undefined ? (await ask(`listspiders.json?project=${encodeURIComponent(name)}`)).spiders : []
-  return { url, credentials, project: name, spider: spider ?? spiders?.[0] ?? 'none' }
+  const name = project ?? (await ask('listprojects.json')).projects?.[0]
+  if (name === undefined) {
+    const missing = 'the server has no project: deploy one'
+    return { url, credentials, project: 'none', spider: spider ?? 'none', missing }
+  }
+  const { spiders, message } =
+    spider === undefined ? await ask(`listspiders.json?project=${encodeURIComponent(name)}`) : { spiders: [spider] }
+  const missing =
+    spiders === undefined
+      ? `the server cannot list the spiders of ${name}${message === undefined ? '' : ` (${brief(message)})`}`
+      : spiders.length === 0
+        ? `the project ${name} has no spider: deploy one, or name another project with --project`
+        : null
+  return { url, credentials, project: name, spider: spiders?.[0] ?? 'none', missing }
 }
+
+/** Scrapyd answers with a whole traceback. */
+const brief = (message: string): string => (message.trim().split('\n').at(-1) ?? '').slice(0, 200)
