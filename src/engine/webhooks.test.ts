@@ -268,6 +268,24 @@ describe('a plugin of the engine', () => {
     expect((await changed(unanswered))[0]).toBe('uncertain')
   })
 
+  it('is told when a spider starts and completes, as a plugin of a Scrapyd, and nothing of one that never started', async () => {
+    await start(`{
+      on_spider_start: (...all) => say('start ' + all.join(' ')),
+      on_spider_complete: (...all) => say('complete ' + all.join(' ')),
+      beforeDispatch: ({ job }) => job.args.page === 'none' ? { cancel: 'no' } : undefined
+    }`)
+    await prepare()
+    const refused = await run({ args: { page: 'none' } })
+    await until(isInState(refused, 'ended'))
+    const id = await run()
+    await until(isInState(id, 'running'))
+    node.endAll()
+    await until(isInState(id, 'ended'))
+    const { project, spider } = await jobOf(id)
+    await until(async () => (await said()).length === 2)
+    expect(await said()).toEqual([`start ${project} ${spider} ${id}`, `complete ${project} ${spider} ${id} true`])
+  })
+
   it('holds a job back until it agrees, and the job says why', async () => {
     await start(
       `{ beforeDispatch: ({ attempt }) => attempt < 3 ? { veto: 'quota is used up', retryAfterSeconds: 30 } : undefined }`

@@ -1,5 +1,5 @@
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads'
-import { ALERT_HOOK, BLOB_CALLS, EVENT_HOOKS, type Plugin, type PluginFactory } from './plugin.ts'
+import { ALERT_HOOK, BLOB_CALLS, EVENT_HOOKS, type Plugin, type PluginFactory, SPIDER_HOOKS } from './plugin.ts'
 import type { FromPlugin, PluginCall } from './plugin-messages.ts'
 
 // The thread that runs one plugin. It may be terminated at any moment; plugin-thread.ts is the other end.
@@ -9,7 +9,7 @@ if (port === null) throw new Error('plugin-worker.ts is started by plugin-thread
 const post = (message: FromPlugin, transfer: readonly ReadableStream[] = []) =>
   port.postMessage(message, transfer as never)
 
-const KNOWN = [...Object.values(EVENT_HOOKS), ALERT_HOOK, 'beforeDispatch', 'blobs']
+const KNOWN = [...Object.values(EVENT_HOOKS), ...Object.values(SPIDER_HOOKS), ALERT_HOOK, 'beforeDispatch', 'blobs']
 
 void serve(port)
 
@@ -17,9 +17,11 @@ void serve(port)
 async function serve(port: MessagePort): Promise<void> {
   try {
     const { module, options } = workerData as { module: string; options: Record<string, string> }
-    const { default: make } = (await import(module)) as { default?: PluginFactory }
-    if (typeof make !== 'function') throw new Error('its default export is not a function that creates a plugin')
-    const plugin = await make(options)
+    const exported = (await import(module)) as Plugin & { default?: PluginFactory }
+    const isOfHooks = !('default' in exported) && Object.keys(exported).length > 0
+    if (!isOfHooks && typeof exported.default !== 'function')
+      throw new Error('its default export is not a function that creates a plugin')
+    const plugin = isOfHooks ? exported : await exported.default!(options)
     if (typeof plugin !== 'object' || plugin === null) throw new Error('its default export did not return an object')
     // A hook with a misspelled name would silently never be called.
     const unknown = Object.keys(plugin).filter((name) => !KNOWN.includes(name))

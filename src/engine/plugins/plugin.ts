@@ -65,6 +65,10 @@ export interface Plugin {
   beforeDispatch?(question: DispatchQuestion): Answer<DispatchAnswer>
   jobStarted?(event: JobEvent<'job.started'>): Answer<void>
   jobEnded?(event: JobEvent<'job.ended'>): Answer<void>
+  /** As plugins of a Scrapyd know them. `jobId` is the id that the client of Scrapyd's API has. */
+  on_spider_start?(project: string, spider: string, jobId: string): Answer<void>
+  /** Of jobs whose spider had started, with their end: after the last try. */
+  on_spider_complete?(project: string, spider: string, jobId: string, success: boolean): Answer<void>
   nodeUp?(event: NodeEvent<'node.up'>): Answer<void>
   nodeDown?(event: NodeEvent<'node.down'>): Answer<void>
   scheduleFired?(event: FiringEvent<'schedule.fired'>): Answer<void>
@@ -101,7 +105,10 @@ export interface PluginBlobs {
   list(prefix: string): Promise<{ name: string; sizeBytes: number }[]>
 }
 
-/** The default export. `options`: from the configuration, after the module. If it throws, the engine does not start. */
+/**
+ * The default export. `options`: from the configuration, after the module. If it throws, the engine does not start. A
+ * module without a default export exports its hooks by name.
+ */
 export type PluginFactory = (options: Readonly<Record<string, string>>) => Answer<Plugin>
 
 /** Called for channels, not for events that a plugin subscribes to. */
@@ -120,6 +127,12 @@ export const EVENT_HOOKS = {
   deploy: 'deployed',
   'problem.raised': 'problemRaised',
   'problem.resolved': 'problemResolved'
+} as const satisfies Record<string, keyof Plugin>
+
+/** Hooks for the same events, with words instead of an event. */
+export const SPIDER_HOOKS = {
+  'job.started': 'on_spider_start',
+  'job.ended': 'on_spider_complete'
 } as const satisfies Record<string, keyof Plugin>
 
 export const BLOB_CALLS = ['write', 'read', 'has', 'delete', 'list'] as const

@@ -88,6 +88,40 @@ describe('plugins', () => {
     await expect.poll(() => lines).toEqual(['hello {"id":"msg_1","type":"job.ended","timestamp":"t","data":{"job":5}}'])
   })
 
+  it('with the hooks of a Scrapyd are told of project, spider and job, and whether it succeeded', async () => {
+    const module = await write(
+      'named',
+      `export const on_spider_start = (...all) => console.log('start', JSON.stringify(all))
+       export const on_spider_complete = (...all) => console.log('complete', JSON.stringify(all))`
+    )
+    const plugins = await open({ module })
+    const job = { id: 'a'.repeat(32), project: 'shop', spider: 'prices', jobid: 'mine', startedAtMs: 5 }
+    const ends = [{ status: 'succeeded' }, { status: 'failed' }, { status: 'cancelled', startedAtMs: null }]
+    expect(await tell(plugins, 'job.started', { job })).toEqual({ isGood: true, answer: 'delivered' })
+    for (const end of ends)
+      expect(await tell(plugins, 'job.ended', { job: { ...job, ...end } })).toMatchObject({ isGood: true })
+    await expect
+      .poll(() => lines)
+      .toEqual([
+        'start ["shop","prices","mine"]',
+        'complete ["shop","prices","mine",true]',
+        'complete ["shop","prices","mine",false]'
+      ])
+    const wanted: string[][] = []
+    await plugins.subscribe({
+      listWebhooks: async () => [],
+      putWebhook: async ({ events }: { events: string[] }) => void wanted.push(events)
+    } as never)
+    expect(wanted).toEqual([['job.started', 'job.ended']])
+  })
+
+  it('with both kinds of hooks for an event get both calls', async () => {
+    const plugins = await openBody(`{ jobStarted({ type }) { console.log(type) }, on_spider_start: (...all) => {
+      console.log(String(all)) } }`)
+    await tell(plugins, 'job.started', { job: { project: 'shop', spider: 'prices', jobid: 'mine' } })
+    await expect.poll(() => lines).toEqual(['job.started', 'shop,prices,mine'])
+  })
+
   it('a hook that throws fails alone', async () => {
     const plugins = await openBody('{ jobEnded() { throw new Error("no room") }, jobStarted() {} }')
     expect(await tell(plugins, 'job.ended', {})).toEqual({ isGood: false, answer: 'The plugin p0 failed: no room' })

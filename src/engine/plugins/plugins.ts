@@ -8,7 +8,7 @@ import type { Logger } from '../runtime/logger.ts'
 import type { NewWebhook, StoredDelivery, StoredWebhook } from '../store/records.ts'
 import type { WebhookStore } from '../store/store.ts'
 import type { SendResult } from '../webhooks/plan-try.ts'
-import { ALERT_HOOK, type DispatchQuestion, EVENT_HOOKS } from './plugin.ts'
+import { ALERT_HOOK, type DispatchQuestion, EVENT_HOOKS, type PluginJob, SPIDER_HOOKS } from './plugin.ts'
 import { createPluginBlobs } from './plugin-blobs.ts'
 import { PluginError, type PluginSettings, PluginThread } from './plugin-thread.ts'
 
@@ -80,12 +80,16 @@ export class Plugins {
     await Promise.all(this.#threads.map((thread) => thread.stop()))
   }
 
-  /** Calls the hook for an event of the outbox. Never rejects. */
+  /** Calls the hooks for an event of the outbox. Never rejects. */
   async send({ id }: StoredWebhook, delivery: StoredDelivery): Promise<{ isGood: boolean; answer: string }> {
     const thread = this.#threads.find(({ settings }) => idOf(settings) === id)
-    const hook = (EVENT_HOOKS as Record<string, string>)[delivery.event]
-    if (thread === undefined || hook === undefined) return { isGood: false, answer: 'It is no longer configured' }
-    return callHook(thread, hook, delivery)
+    const hooks = thread === undefined ? [] : hooksOf(thread, delivery.event)
+    if (thread === undefined || hooks.length === 0) return { isGood: false, answer: 'It is no longer configured' }
+    for (const hook of hooks) {
+      const told = await callHook(thread, hook, delivery)
+      if (!told.isGood) return told
+    }
+    return { isGood: true, answer: 'delivered' }
   }
 
   /** Names of the plugins that channels may name. */
@@ -106,7 +110,7 @@ export class Plugins {
     const wanted = new Map<string, NewWebhook>()
     for (const thread of this.#threads) {
       const id = idOf(thread.settings)
-      const events = Object.entries(EVENT_HOOKS).flatMap(([event, hook]) => (thread.has(hook) ? [event] : []))
+      const events = Object.keys(EVENT_HOOKS).filter((event) => hooksOf(thread, event).length > 0)
       if (events.length === 0) continue
       wanted.set(id, {
         ...{ id, kind: 'plugin', name: thread.settings.name, url: '', events, project: null, enabled: true },
@@ -120,15 +124,31 @@ export class Plugins {
   }
 }
 
+function hooksOf(thread: PluginThread, event: string): string[] {
+  const hooks = [EVENT_HOOKS, SPIDER_HOOKS].map((all) => (all as Record<string, string>)[event])
+  return hooks.filter((hook) => hook !== undefined && thread.has(hook)) as string[]
+}
+
+/** null: the hook is not for this event. Of a job whose spider never started, no spider completes. */
+function argumentsOf(hook: string, { id, body }: Pick<StoredDelivery, 'id' | 'body'>): unknown[] | null {
+  const event = { id, ...JSON.parse(body) }
+  if (!(Object.values(SPIDER_HOOKS) as string[]).includes(hook)) return [event]
+  const { project, spider, jobid, startedAtMs, status }: PluginJob = event.data.job
+  if (hook === SPIDER_HOOKS['job.started']) return [project, spider, jobid]
+  return startedAtMs === null ? null : [project, spider, jobid, status === 'succeeded']
+}
+
 async function callHook(
   thread: PluginThread,
   hook: string,
-  { id, body }: Pick<StoredDelivery, 'id' | 'body'>
+  delivery: Pick<StoredDelivery, 'id' | 'body'>
 ): Promise<SendResult> {
   try {
+    const given = argumentsOf(hook, delivery)
+    if (given === null) return { isGood: true, answer: 'not needed' }
     // Wait until the thread can start, because a failed call would use up one of the delivery's tries.
     await thread.untilStartable()
-    await thread.call(hook, [{ id, ...JSON.parse(body) }])
+    await thread.call(hook, given)
     return { isGood: true, answer: 'delivered' }
   } catch (error) {
     return { isGood: false, answer: wordsOf(error) }
