@@ -98,7 +98,8 @@ it('an owner does see it: what is hidden above is there', async () => {
 /** What others are tried with, or a file. */
 const TAKES_AWAY = new Set([
   ...['projects.upload', 'projects.deleteProject', 'projects.deleteVersion', 'schedules.remove', 'chains.remove'],
-  ...['crawlOrders.cancel', 'alertRules.remove', 'alertSilences.remove']
+  ...['crawlOrders.cancel', 'alertRules.remove', 'alertSilences.remove'],
+  ...['alertRules.removeMany', 'alertSilences.removeMany']
 ])
 
 /** What takes slots from others is refused to roles in single projects: say-over-others.test.ts. */

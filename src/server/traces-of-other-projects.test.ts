@@ -32,7 +32,8 @@ afterAll(async () => {
 
 const FOUND = listOperations(contract)
 /** The walk keeps what it walks over. */
-const TAKES_AWAY = /\.(remove|cancel|deleteProject|deleteVersion|logOutEverywhere|revokeToken|upload|setPaused|update)$/
+const TAKES_AWAY =
+  /\.(remove|removeMany|cancel|deleteProject|deleteVersion|logOutEverywhere|revokeToken|upload|setPaused|update)$/
 const WATCHES = Object.keys(ALERT_WATCHES) as AlertWatch[]
 const OF_PROJECTS = WATCHES.filter((watch) => SCOPE_OF[watch].includes('project'))
 

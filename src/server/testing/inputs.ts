@@ -22,7 +22,7 @@ export function inputWith(name: string, project: string, ids: Ids): unknown {
     ...{ dependencies: undefined, schedule: ids.schedule, schedules: [ids.schedule], crawlOrder: ids.order },
     ...{ chain: ids.chain, errorGroup: Number(ids.errorGroup), errorGroups: [Number(ids.errorGroup)] },
     ...{ maybeProject: project, alertRule: ids.alertRule, alertSilence: ids.alertSilence, alert: ids.alert },
-    alerts: [ids.alert],
+    ...{ alerts: [ids.alert], alertRules: [ids.alertRule], alertSilences: [ids.alertSilence] },
     ...{ environment: project, runs: [name === 'jobs.runMany' ? { project, spider: 'x' } : run] }
   }
   for (const [field, noun] of Object.entries(about))
