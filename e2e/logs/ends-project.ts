@@ -99,6 +99,35 @@ class Imports(Base):
         return super().start_requests()
 
 
+class HidesEnd(Base):
+    """Its settings hide how it ends; what it logs itself is at level INFO."""
+
+    name = "hides-end"
+    custom_settings = {"LOG_LEVEL": "WARNING"}
+
+
+class Hush(Base):
+    name = "hushes-scrapy"
+
+    def __init__(self, **kwargs):
+        super().__init__(**kwargs)
+        logging.getLogger("scrapy").setLevel(logging.WARNING)
+
+    def parse(self, response, page):
+        self.logger.info("Spider opened: %s", self.name)
+        yield {"page": page}
+
+
+class NoDatabase:
+    def open_spider(self, *args):
+        raise RuntimeError("no database")
+
+
+class Pipeline(Base):
+    name = "pipeline"
+    custom_settings = {"ITEM_PIPELINES": {NoDatabase: 1}}
+
+
 class OtherFormat(Base):
     name = "other-format"
     custom_settings = {"LOG_FORMAT": "%(levelname)s | %(asctime)s | %(name)s | %(message)s"}

@@ -50,6 +50,28 @@ describe.concurrent.each(['a real Scrapyd', 'the local node'])('what a log on %s
     }
   }, 180_000)
 
+  test('of a run whose log hides how it ended is that, unless the exit code is known', async () => {
+    const ids = await Promise.all(['hides-end', 'hushes-scrapy'].map((spider) => world.runOn(nodeId(), spider)))
+    const local = { outcome: 'succeeded', reason: 'exit code 0' }
+    const unknown = { outcome: 'unclear', reason: 'end not visible in the log' }
+    for (const job of await Promise.all(ids.map(world.ended)))
+      expect(job).toMatchObject({
+        ...(where === 'the local node' ? local : unknown),
+        ...{ pages: null, items: null, errors: null, killingLine: null, attemptCount: 1 }
+      })
+  }, 120_000)
+
+  test('of a run whose pipeline cannot open has each error, and the worse of reason and exit code', async () => {
+    const job = await world.ended(await world.runOn(nodeId(), 'pipeline'))
+    const reason = where === 'the local node' ? 'exit code 1' : 'shutdown'
+    expect(job).toMatchObject({
+      outcome: 'failed',
+      reason,
+      errors: 2,
+      killingLine: expect.stringContaining('no database')
+    })
+  }, 120_000)
+
   test('of a run that was killed is what it had said until then', async () => {
     const job = await world.ended(await world.runOn(nodeId(), 'killed'))
     expect(job.outcome).toBe('failed')

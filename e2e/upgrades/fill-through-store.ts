@@ -111,7 +111,7 @@ export async function fillThroughStore(dataDirectory: string, clock: FakeClock):
   await change(finishing, { to: 'finishing' })
 
   // --- ended, with what they left behind ----------------------------------------------------------------------------
-  const outcomes: Outcome[] = ['succeeded', 'failed', 'cancelled', 'lost']
+  const outcomes: Outcome[] = ['succeeded', 'failed', 'cancelled', 'lost', 'unclear']
   for (const outcome of outcomes) {
     const job = await begin()
     const stats = { finish_reason: outcome, item_scraped_count: 3 }

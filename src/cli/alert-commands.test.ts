@@ -103,7 +103,7 @@ it('alerts report sums up the last day or week', async () => {
   const shown = await run('alerts', 'report')
   expect(shown.code).toBe(0)
   expect(shown.out).toMatch(/^Report of [\d-]+ [\d:]+ to /)
-  expect(shown.out).toMatch(/^now +0 +0 +0 +0 +0$/m)
+  expect(shown.out).toMatch(/^now +0 +0 +0 +0 +0 +0$/m)
   expect(shown.out).toContain('Alerts: 1 fired · nodes: 1, 1 down: berlin · queue: 0 jobs waiting')
   const week = JSON.parse((await run('alerts', 'report', '--days', '7', '--json')).out) as AlertReport
   expect(week.untilMs - week.fromMs).toBe(7 * 86_400_000)
@@ -113,7 +113,7 @@ it('alerts report sums up the last day or week', async () => {
 it('alerts report has a table of each thing that somebody should look at', () => {
   const lines = describeReport(EXAMPLES.alerts.report.output).split('\n')
   const { newErrors, slowest, unusual } = EXAMPLES.alerts.report.output
-  expect(lines).toContainEqual(expect.stringMatching(/^ +RUNS +SUCCEEDED +FAILED +LOST +CANCELLED$/))
+  expect(lines).toContainEqual(expect.stringMatching(/^ +RUNS +SUCCEEDED +FAILED +LOST +UNCLEAR +CANCELLED$/))
   expect(lines).toContainEqual(expect.stringMatching(/^shop\/prices +6 +28 +shutdown$/))
   for (const text of [newErrors.groups[0]!.title, slowest[0]!.spider, unusual[0]!.text])
     expect(lines).toContainEqual(expect.stringContaining(text))

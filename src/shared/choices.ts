@@ -1,5 +1,6 @@
 /** What some fields can be, for programs that do without the schemas: the command line loads none. */
-export const JOB_STATUSES = ['queued', 'starting', 'running', 'succeeded', 'failed', 'cancelled', 'lost'] as const
+export const OUTCOMES = ['succeeded', 'failed', 'cancelled', 'lost', 'unclear'] as const
+export const JOB_STATUSES = ['queued', 'starting', 'running', ...OUTCOMES] as const
 /** How a job is shown while it should be on a node that does not respond: a filter, not a state of its own. */
 export const UNKNOWN_STATUS = 'unknown'
 export const SHOWN_STATUSES = [...JOB_STATUSES, UNKNOWN_STATUS] as const

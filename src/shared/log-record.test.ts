@@ -2,9 +2,11 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { looksLikeError, parseRecordHead, RECORD_LEVELS, showsInfo, TRACEBACK_HEADING } from './log-record.ts'
+import { looksLikeError, parseRecordHead, RECORD_LEVELS, TRACEBACK_HEADING } from './log-record.ts'
 
 const SAMPLES = join(import.meta.dirname, '..', 'engine', 'output', 'samples')
+const logsIn = (directory: string) =>
+  readdirSync(directory, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.log'))
 const digits = (length: number) => fc.stringMatching(new RegExp(`^\\d{${length}}$`))
 const parts = fc.record({
   date: fc.tuple(digits(4), digits(2), digits(2)).map((all) => all.join('-')),
@@ -59,12 +61,12 @@ describe('the head of a record', () => {
     expect(performance.now() - begun).toBeLessThan(1_000)
   })
 
-  it.each(readdirSync(SAMPLES))('is found in every record of the real log %s', (name) => {
+  it.each(logsIn(SAMPLES))('is found in every record of the real log %s', (name) => {
     const text = readFileSync(join(SAMPLES, name), 'utf8')
     const lines = text.split('\n').filter((line) => line !== '')
     const dated = lines.filter((line) => /^\d{4}-/.test(line))
     expect(lines.filter((line) => parseRecordHead(line) !== null)).toEqual(dated)
-    expect([dated.length > 0, showsInfo(text)]).toEqual([true, true])
+    expect(dated.length).toBeGreaterThan(0)
   })
 })
 

@@ -1,5 +1,4 @@
 import type { HeadFormat } from './log-record/head-format.ts'
-import { parseRecordHead } from './log-record/record-head.ts'
 import { findHeadFormat } from './log-record/usual-formats.ts'
 
 export { errorQueryOf, isErrorLine } from './log-record/error-lines.ts'
@@ -17,17 +16,6 @@ export function looksLikeError(line: string): boolean {
   return ERROR_WORD.test(line.slice(0, 120))
 }
 const ERROR_WORD = /(?:^|[\s[|])(?:ERROR|CRITICAL)(?:[\s\]:|]|$)/
-
-/** The log has INFO or DEBUG records, in the format given. */
-export function showsInfo(log: string, format: HeadFormat = formatOf(log)): boolean {
-  if (/\] (?:INFO|DEBUG): /.test(log)) return true
-  if (format.kind === 'scrapy') return false
-  for (const line of linesOf(log)) {
-    const level = parseRecordHead(line, format)?.level
-    if (level === 'INFO' || level === 'DEBUG') return true
-  }
-  return false
-}
 
 const LINES_TO_LEARN_FROM = 500
 const MAX_LINE = 131_072

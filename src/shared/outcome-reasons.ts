@@ -49,6 +49,12 @@ const REASONS: readonly Entry[] = [
     'Too many responses were 403, 429 or 503: the website blocks the spider, so the run was stopped.'
   ],
   [/^(CPU time|log size) limit /, 'Limit exceeded', null, 'The run used more than it may and was stopped.'],
+  [
+    'no response at all',
+    'No response',
+    null,
+    'Every request failed before any response (DNS, connection refused, TLS), and nothing was scraped.'
+  ],
   [/^errors above /, 'Too many errors', null, 'The run finished, but with more errors than the project allows.'],
   [/^items below /, 'Few items', 'slybot_fewitems_scraped', 'The run finished, but with too few items.'],
   [/^pages below /, 'Few pages', null, 'The run finished, but with too few pages.'],
@@ -72,6 +78,12 @@ const REASONS: readonly Entry[] = [
     'Failed',
     'failed',
     'The log ends in the middle: the process was killed, or the spider failed to start.'
+  ],
+  [
+    'end not visible in the log',
+    'Quiet log',
+    null,
+    'The run ended. How is not visible in its log, because its log level hides it: with LOG_LEVEL=INFO, it is.'
   ],
   ['no log', 'No log', 'failed', 'The node has no log of the run: usually it failed before Scrapy started.'],
   ['expired', 'Expired', null, 'The job was not sent before its time ran out.']

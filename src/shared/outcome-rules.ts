@@ -9,14 +9,15 @@ export function outcomeRulesOf(
   const ofSpider = spiderOutcomes !== undefined && Object.hasOwn(spiderOutcomes, spider) ? spiderOutcomes[spider] : null
   const given = Object.entries(ofSpider ?? {}).filter(([, value]) => value !== undefined)
   const rules: OutcomeRules = { ...outcome, ...Object.fromEntries(given) }
-  return Object.values(rules).some((value) => value != null) ? rules : null
+  return Object.values(rules).some((value) => value != null && value !== false) ? rules : null
 }
 
 /** `more than 10 errors, fewer than 100 items`; null: no rule. */
 export function describeOutcomeRules(rules: OutcomeRules | null): string | null {
   if (rules === null) return null
-  const { maxErrors, minItems, minPages, finishReasons } = rules
+  const { requireResponse, maxErrors, minItems, minPages, finishReasons } = rules
   const words = [
+    ...(requireResponse === true ? ['no response at all'] : []),
     ...(maxErrors == null ? [] : [`errors above ${maxErrors}`]),
     ...(minItems == null ? [] : [`items below ${minItems}`]),
     ...(minPages == null ? [] : [`pages below ${minPages}`]),

@@ -41,7 +41,7 @@ export function describeReport(report: AlertReport): string {
   ].join('\n\n')
 }
 
-const OUTCOMES = ['succeeded', 'failed', 'lost', 'cancelled'] as const
+const OUTCOMES = ['succeeded', 'failed', 'lost', 'unclear', 'cancelled'] as const
 
 const nameOf = ({ project, spider }: { project: string; spider: string }): string => `${project}/${spider}`
 const lengthOf = (durationMs: number): string => formatDuration(Math.round(durationMs / 1_000))

@@ -40,4 +40,4 @@ function outcomeOf(statuses: StoredFiring['statuses']): Firing['outcome'] {
   return WORST_FIRST.find((outcome) => statuses.includes(outcome)) ?? 'succeeded'
 }
 
-const WORST_FIRST = ['failed', 'lost', 'cancelled'] as const
+const WORST_FIRST = ['failed', 'lost', 'unclear', 'cancelled'] as const

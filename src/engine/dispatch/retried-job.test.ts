@@ -1,5 +1,5 @@
 import { describe, expect } from 'vitest'
-import { aNodeId } from '../../shared/testing/ids.ts'
+import { aJobId, aNodeId } from '../../shared/testing/ids.ts'
 import type { NewJob } from '../store/records.ts'
 import { it, onlyOn } from '../testing/dispatch-fixtures.ts'
 
@@ -28,6 +28,31 @@ describe('a job that ended badly', () => {
       ['failed', 'memusage_exceeded'],
       ['failed', 'memusage_exceeded']
     ])
+  })
+
+  it('is not tried again where its log hides how it ended: nobody knows that it ended badly', async ({
+    clock,
+    node,
+    engine
+  }) => {
+    const id = await engine.startRunning({ n1: node }, { retry: retry(3) })
+    const [after, onSuccess] = [
+      await engine.enqueue({ after: [{ jobId: aJobId(id), on: 'ended' }] }),
+      await engine.enqueue({ after: [{ jobId: aJobId(id), on: 'succeeded' }] })
+    ]
+    node.end(id, null)
+    await clock.advanceBy(3_000)
+    expect(await engine.job(id)).toMatchObject({
+      ...{ status: 'unclear', reason: 'end not visible in the log', killingLine: null },
+      ...{ pages: null, items: null, errors: null }
+    })
+    expect(await engine.textOf(id, 'ended')).toBe('Unclear: end not visible in the log')
+    expect(await engine.resultsOf(id)).toEqual([['unclear', 'end not visible in the log']])
+    expect(await engine.job(onSuccess)).toMatchObject({
+      status: 'cancelled',
+      reason: `skipped: ${id} ended as unclear`
+    })
+    expect(await engine.job(after)).toMatchObject({ hold: null })
   })
 
   it('is flagged when it was lost before it is tried again: its node only forgot it', async ({

@@ -92,6 +92,14 @@ test('an overlap key is the same for the same arguments in any order, and does n
   )
 })
 
+test('a job whose outcome is unclear meets only the condition that it has ended', () => {
+  const jobId = aJobId('job')
+  const outcome = 'unclear' as const
+  expect(judgeDependencies([{ jobId, on: 'ended', outcome }])).toEqual({ kind: 'met' })
+  for (const on of ['succeeded', 'failed'] as const)
+    expect(judgeDependencies([{ jobId, on, outcome }])).toEqual({ kind: 'broken', by: { jobId, outcome } })
+})
+
 test('a chain answers a lost run as it answers a failed one', () => {
   expect(Outcome.options.map((outcome) => [outcome, chainConditionMetBy(outcome)])).toEqual(
     Outcome.options.map((outcome) => [outcome, outcome === 'lost' ? 'failed' : outcome])

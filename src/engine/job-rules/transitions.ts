@@ -1,3 +1,4 @@
+import { OUTCOMES } from '../../shared/choices.ts'
 import type { AttemptResult, AttemptState, Job, TransitionKind } from '../../shared/contract/index.ts'
 
 type JobState = Job['state']
@@ -61,7 +62,7 @@ export const ATTEMPT_TRANSITIONS = {
     from: LIVE_STATES,
     to: ['ended'],
     job: ENDS_OR_GOES_BACK,
-    results: ['succeeded', 'failed', 'cancelled', 'lost', 'refused']
+    results: [...OUTCOMES, 'refused']
   },
   found_again: {
     from: ['ended'],

@@ -1,15 +1,18 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import type { OutcomeRules } from '../../shared/contract/index.ts'
-import { outcomeRulesOf } from '../../shared/outcome-rules.ts'
+import { DEFAULT_PROJECT_SETTINGS, type OutcomeRules } from '../../shared/contract/index.ts'
+import { describeOutcomeRules, outcomeRulesOf } from '../../shared/outcome-rules.ts'
 import { applyOutcomeRules } from './outcome-rules.ts'
-import type { Judgement } from './outcome.ts'
+import { judgeOutcome, type Judgement } from './outcome.ts'
 
 const count = fc.nat({ max: 30 })
 const maybe = fc.option(count)
 const reasons = fc.constantFrom('finished', 'closespider_timeout', 'shutdown', 'catalogue_empty')
 const rules: fc.Arbitrary<OutcomeRules> = fc.record(
   {
+    requireResponse: fc.option(fc.boolean()),
     maxErrors: maybe,
     minItems: maybe,
     minPages: maybe,
@@ -18,7 +21,7 @@ const rules: fc.Arbitrary<OutcomeRules> = fc.record(
   { requiredKeys: [] }
 )
 const judgement: fc.Arbitrary<Judgement> = fc.record({
-  outcome: fc.constantFrom('succeeded', 'failed', 'cancelled', 'lost'),
+  outcome: fc.constantFrom('succeeded', 'failed', 'cancelled', 'lost', 'unclear'),
   reason: fc.oneof(reasons, fc.constantFrom('exit code 1', 'wall time limit of 2 min')),
   killingLine: fc.constant(null),
   stats: fc.option(reasons.map((reason) => ({ finish_reason: reason }))),
@@ -55,6 +58,58 @@ describe('the rules of a project', () => {
     expect(
       applyOutcomeRules({ ...own, counts: { ...own.counts, items: 0 } }, { finishReasons: ['done'], minItems: 1 }, OK)
     ).toMatchObject({ outcome: 'failed', reason: 'items below 1' })
+  })
+
+  describe('no response at all', () => {
+    const sample = readFileSync(join(import.meta.dirname, 'samples', 'more', 'no-response.log'), 'utf8')
+    const real = judgeOutcome({ tail: sample, exit: null, cancelAsked: false })
+    const judged = (stats: Record<string, number | undefined>, items: number | null = 0) => {
+      const given = Object.entries({ ...real.stats, ...stats }).filter(([, value]) => value !== undefined)
+      const judgement = {
+        ...real,
+        stats: Object.fromEntries(given) as Judgement['stats'],
+        counts: { ...real.counts, items }
+      }
+      return applyOutcomeRules(judgement, { requireResponse: true }, OK).outcome
+    }
+    const IGNORED = 'downloader/exception_type_count/scrapy.exceptions.IgnoreRequest'
+
+    test('fails a run of real Scrapy that reached no host, and says how many requests failed', () => {
+      expect(real).toMatchObject({ outcome: 'succeeded', reason: 'finished' })
+      expect(applyOutcomeRules(real, { requireResponse: true, maxErrors: 0, minItems: 1 }, OK)).toMatchObject({
+        outcome: 'failed',
+        reason: 'no response at all',
+        words: 'no response at all (4 failed requests)'
+      })
+      for (const off of [null, {}, { requireResponse: false }, { requireResponse: null }])
+        expect(applyOutcomeRules(real, off, OK)).toMatchObject({ outcome: 'succeeded', reason: 'finished' })
+    })
+
+    test.each([
+      ['had one response', judged({ 'downloader/response_count': 1 })],
+      ['had one response, by another count', judged({ response_received_count: 1 })],
+      ['scraped an item', judged({}, 1)],
+      ['has an unknown number of items', judged({}, null)],
+      ['sent no request', judged({ 'downloader/exception_count': undefined })],
+      ['was refused every request by Scrapy itself', judged({ 'downloader/exception_count': 2, [IGNORED]: 2 })]
+    ])('does not fail a run that %s', (_case, outcome) => {
+      expect(outcome).toBe('succeeded')
+    })
+
+    test('fails a run of which some requests were refused by Scrapy and the others failed', () => {
+      expect(judged({ 'downloader/exception_count': 3, [IGNORED]: 2 })).toBe('failed')
+    })
+  })
+
+  test('a run whose outcome is unclear fails if what its log shows breaks a rule, and stays unclear otherwise', () => {
+    const reason = 'end not visible in the log'
+    const unclear: Judgement = { ...succeeded({ errors: 4 }), outcome: 'unclear', reason, stats: null }
+    expect(applyOutcomeRules(unclear, { maxErrors: 3 }, OK)).toMatchObject({
+      outcome: 'failed',
+      reason: 'errors above 3'
+    })
+    const others = { maxErrors: 4, minItems: 1, minPages: 1, requireResponse: true, finishReasons: ['finished'] }
+    expect(applyOutcomeRules(unclear, others, OK)).toMatchObject({ outcome: 'unclear', reason })
   })
 
   test('what the log does not tell breaks no rule', () => {
@@ -107,4 +162,8 @@ test('a spider’s rules replace those of its project one by one; null removes o
   expect(outcomeRulesOf(settings, 'constructor')).toEqual(outcome)
   expect(outcomeRulesOf(settings, 'bare')).toBeNull()
   expect(outcomeRulesOf({}, 'prices')).toBeNull()
+  expect(outcomeRulesOf({ outcome: { requireResponse: false } }, 'prices')).toBeNull()
+  expect(describeOutcomeRules(outcomeRulesOf(DEFAULT_PROJECT_SETTINGS, 'prices'))).toBe('no response at all')
+  const off = { ...DEFAULT_PROJECT_SETTINGS, spiderOutcomes: { prices: { requireResponse: null } } }
+  expect(outcomeRulesOf(off, 'prices')).toBeNull()
 })

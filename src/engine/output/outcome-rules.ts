@@ -1,13 +1,14 @@
 import type { OutcomeRules } from '../../shared/contract/index.ts'
+import type { ScrapyStats } from '../understanding/closing-stats.ts'
 import type { Judgement } from './outcome.ts'
 
 /** `words`: the reason with what broke the rule, such as `errors above 10 (had 14)`. */
 export type RuledJudgement = Judgement & { words: string }
 
 /**
- * A judgement under the operator's rules. Those about counts only concern a run that would have succeeded.
- * `finishReasons` also turns a run into a success that failed for nothing but its finish_reason. What the log does not
- * tell breaks no rule. Pure.
+ * A judgement under the operator's rules. Those about counts only concern a run that would have succeeded, or whose
+ * outcome is unclear. `finishReasons` also turns a run into a success that failed for nothing but its finish_reason.
+ * What the log does not tell breaks no rule. Pure.
  */
 export function applyOutcomeRules(
   judgement: Judgement,
@@ -19,19 +20,27 @@ export function applyOutcomeRules(
   const isFinishReason = typeof finishReason === 'string' && judgement.reason === finishReason
   const isAccepted = isFinishReason && rules.finishReasons?.includes(finishReason) === true
   const isForgiven = judgement.outcome === 'failed' && isAccepted && !hasFailedExit
-  if (judgement.outcome !== 'succeeded' && !isForgiven) return { ...judgement, words: judgement.reason }
+  const { outcome } = judgement
+  if (outcome !== 'succeeded' && outcome !== 'unclear' && !isForgiven) return { ...judgement, words: judgement.reason }
   const broken = findBroken(judgement, rules, isFinishReason && !isAccepted ? finishReason : null)
   if (broken !== null) return { ...judgement, outcome: 'failed', ...broken }
-  return { ...judgement, outcome: 'succeeded', killingLine: null, words: judgement.reason }
+  return { ...judgement, outcome: isForgiven ? 'succeeded' : outcome, killingLine: null, words: judgement.reason }
 }
 
-/** The first rule that is broken; errors explain most about why the others are. */
+/** The first rule that is broken: without responses the others are, too; errors explain most about why they are. */
 function findBroken(
-  { counts: { errors, items, pages } }: Judgement,
-  { maxErrors, minItems, minPages, finishReasons }: OutcomeRules,
+  { counts: { errors, items, pages }, stats }: Judgement,
+  { requireResponse, maxErrors, minItems, minPages, finishReasons }: OutcomeRules,
   otherReason: string | null
 ): { reason: string; words: string } | null {
   const named = (reason: string, count: number) => ({ reason, words: `${reason} (had ${count})` })
+  const failed = requireResponse === true && items === 0 && stats !== null ? requestsInVain(stats) : 0
+  if (failed > 0) {
+    return {
+      reason: 'no response at all',
+      words: `no response at all (${failed} failed ${failed === 1 ? 'request' : 'requests'})`
+    }
+  }
   if (maxErrors != null && errors !== null && errors > maxErrors) return named(`errors above ${maxErrors}`, errors)
   if (minItems != null && items !== null && items < minItems) return named(`items below ${minItems}`, items)
   if (minPages != null && pages !== null && pages < minPages) return named(`pages below ${minPages}`, pages)
@@ -40,4 +49,12 @@ function findBroken(
     return { reason, words: `${reason} (expected ${finishReasons.join(' or ')})` }
   }
   return null
+}
+
+/** How many requests failed, if there was no response. Those that Scrapy refused to send (offsite, …) did not fail. */
+function requestsInVain(stats: ScrapyStats): number {
+  const count = (key: string) => (typeof stats[key] === 'number' ? stats[key] : 0)
+  if (count('downloader/response_count') > 0 || count('response_received_count') > 0) return 0
+  const ignored = count('downloader/exception_type_count/scrapy.exceptions.IgnoreRequest')
+  return count('downloader/exception_count') - ignored
 }

@@ -12,6 +12,12 @@ const stats = (reason: string) =>
 const MEMORY_LIMIT = 'memory limit of 512 MB (used 530 MB)'
 const MEMORY_ERROR =
   '2026-11-21 01:00:00 [scrapy.core.scraper] ERROR: Spider error\nTraceback (most recent call last):\n  File "a.py"\nMemoryError\n'
+const SPIDERS_OWN = `2026-11-21 01:00:00 [shop] INFO: Spider opened: shop
+2026-11-21 01:00:00 [shop.stats] INFO: Crawled 12 pages (at 3 pages/min), scraped 4 items (at 1 items/min)
+2026-11-21 01:00:00 [shop] INFO: Spider opened
+2026-11-21 01:00:00 [scrapy.core.engine] WARNING: Spider opened
+`
+const OPENED = '2026-11-21 01:00:00 [scrapy.core.engine] INFO: Spider opened\n'
 const HIDDEN = '2026-11-21 01:00:00 [shop] WARNING: A price is missing\n'
 
 describe('logs of real Scrapy', () => {
@@ -29,9 +35,56 @@ describe('logs of real Scrapy', () => {
     ['shutdown', code(0), false, 'failed', 'ended without closing stats'],
     ['killed', signal('SIGKILL'), true, 'cancelled', 'killed by SIGKILL'],
     ['killed', signal('SIGKILL'), false, 'failed', 'killed by SIGKILL'],
-    ['killed', null, false, 'failed', 'ended without closing stats']
+    ['killed', null, false, 'failed', 'ended without closing stats'],
+    ['more/pipeline-fails', null, false, 'failed', 'shutdown'],
+    ['more/pipeline-fails', code(1), false, 'failed', 'exit code 1'],
+    ['more/pipeline-fails', signal('SIGKILL'), false, 'failed', 'killed by SIGKILL'],
+    ['more/pipeline-fails-2-7', code(1), false, 'failed', 'exit code 1'],
+    ['more/pipeline-fails', code(1), true, 'cancelled', 'shutdown']
   ])('%s, exit %j, cancel asked %s: %s', (name, exit, cancelAsked, outcome, reason) => {
     expect(judgeOutcome({ tail: sample(name), exit, cancelAsked })).toMatchObject({ outcome, reason })
+  })
+
+  const QUIET = [
+    'more/quiet-settings',
+    'more/quiet-errors',
+    'more/quiet-critical',
+    'more/quiet-logger',
+    'more/quiet-logger-2-7'
+  ]
+  const CRASHED = ['more/quiet-crash', 'more/quiet-crash-2-7', 'more/quiet-pipeline-fails', 'broken']
+
+  describe.each(QUIET)('that hide the end of the run, as in %s', (name) => {
+    test.each([
+      [code(0), false, 'succeeded', 'exit code 0'],
+      [code(0), true, 'cancelled', 'ended without closing stats'],
+      [code(1), false, 'failed', 'exit code 1'],
+      [signal('SIGKILL'), false, 'failed', 'killed by SIGKILL'],
+      [null, true, 'cancelled', 'ended without closing stats'],
+      [null, false, 'unclear', 'end not visible in the log']
+    ])('with exit %j, cancel asked %s: %s', (exit, cancelAsked, outcome, reason) => {
+      const { counts, ...judged } = judgeOutcome({ tail: sample(name), exit, cancelAsked })
+      expect(judged).toMatchObject({ outcome, reason, stats: null })
+      // What the log hides is unknown, not zero.
+      expect(counts).toEqual({ pages: null, items: null, errors: name === 'more/quiet-errors' ? 1 : null })
+    })
+  })
+
+  test.each(CRASHED)('that hide the end of the run, but not that its crawl raised an exception: %s', (name) => {
+    for (const exit of [null, code(0)])
+      expect(judgeOutcome({ tail: sample(name), exit, cancelAsked: false })).toMatchObject({
+        ...{ outcome: 'failed', reason: 'ended without closing stats' },
+        killingLine: expect.stringMatching(/no credentials|no database|broken on purpose/)
+      })
+  })
+
+  test.each([
+    ['more/pipeline-fails', 2],
+    ['more/pipeline-fails-2-7', 3],
+    ['errors', 1],
+    ['killed', 0]
+  ])('count each error that is logged, before and after Scrapy counts: %s has %i', (name, errors) => {
+    expect(judgeOutcome({ tail: sample(name), exit: null, cancelAsked: false }).counts.errors).toBe(errors)
   })
 
   test('a run that finished with errors shows them, and no killing line', () => {
@@ -48,7 +101,7 @@ describe('logs of real Scrapy', () => {
       reason: 'ended without closing stats',
       killingLine: 'Task exception was never retrieved: RuntimeError: This spider is broken on purpose',
       stats: null,
-      counts: { pages: null, items: null, errors: null }
+      counts: { pages: null, items: null, errors: 1 }
     })
   })
 })
@@ -70,7 +123,14 @@ test.each([
   [HIDDEN, code(0), false, 'succeeded', 'exit code 0'],
   ['', code(0), false, 'succeeded', 'exit code 0'],
   [null, code(0), false, 'succeeded', 'exit code 0'],
-  [HIDDEN, null, false, 'failed', 'ended without closing stats'],
+  [HIDDEN, null, false, 'unclear', 'end not visible in the log'],
+  ['', null, false, 'unclear', 'end not visible in the log'],
+  [SPIDERS_OWN, code(0), false, 'succeeded', 'exit code 0'],
+  [SPIDERS_OWN, null, false, 'unclear', 'end not visible in the log'],
+  [OPENED, code(0), false, 'failed', 'ended without closing stats'],
+  [OPENED, null, false, 'failed', 'ended without closing stats'],
+  ['<<Spider opened>> at 12\n', null, false, 'unclear', 'end not visible in the log'],
+  ['<<i>> Spider opened\n', null, false, 'failed', 'ended without closing stats'],
   [null, null, false, 'failed', 'no log'],
   [null, null, true, 'cancelled', 'ended without closing stats'],
   [null, code(2), false, 'failed', 'exit code 2'],

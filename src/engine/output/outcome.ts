@@ -1,6 +1,13 @@
 import type { Outcome } from '../../shared/contract/index.ts'
 import { nameOfLimit } from '../../shared/run-limits.ts'
-import { parseClosingStats, type ScrapyStats } from '../understanding/closing-stats.ts'
+import {
+  CLOSING_TAIL_BYTES,
+  type ClosingStats,
+  parseClosingStats,
+  type ScrapyStats
+} from '../understanding/closing-stats.ts'
+import type { LogFigures } from '../understanding/figures.ts'
+import { createLogParser } from '../understanding/log-parser.ts'
 
 interface ProcessEnd {
   code: number | null
@@ -20,38 +27,47 @@ export interface Judgement {
 
 /** After a second INT, too, Scrapy writes none: only a signal that the process died of proves that it was killed. */
 const NO_CLOSING_STATS = 'ended without closing stats'
+const END_HIDDEN = 'end not visible in the log'
+const NO_RECORDS: LogFigures['records'] = { DEBUG: 0, INFO: 0, WARNING: 0, ERROR: 0, CRITICAL: 0 }
 
 // Limits that mean "enough": the spider did its work. The other closespider_… limits indicate a problem.
 const LIMITS_REACHED = new Set(['closespider_itemcount', 'closespider_pagecount', 'closespider_timeout'])
 
+/** What the log says besides its closing stats. */
+export type LoggedSoFar = Pick<LogFigures, 'pages' | 'items' | 'records' | 'stats' | 'showsEnd' | 'format'>
+
 /**
- * How a run ended, from the end of its log and, on the local node, from its process's exit. The first matching row:
+ * How a run ended, from its log and, on the local node, from its process's exit. The first matching row:
  *
  * | log says                        | process              | cancel asked | outcome   | reason                      |
  * | ------------------------------- | -------------------- | ------------ | --------- | --------------------------- |
  * | `finished`, or a limit reached  | 0 or unknown         | no matter    | succeeded | finish_reason               |
  * | any other                       | hit a limit          | no matter    | failed    | the limit                   |
  * | any                             | exit ≠ 0 or signal   | yes          | cancelled | finish_reason, else its end |
- * | `finished`, or a limit reached  | exit ≠ 0 or signal   | no           | failed    | exit code N / killed by S   |
+ * | as above, or `shutdown`         | exit ≠ 0 or signal   | no           | failed    | exit code N / killed by S   |
  * | `shutdown` or `cancelled`       | 0 or unknown         | yes          | cancelled | finish_reason               |
  * | any other finish_reason         | no matter            | no matter    | failed    | finish_reason               |
  * | nothing of its end              | 0 or unknown         | yes          | cancelled | ended without closing stats |
  * | nothing of its end              | exit ≠ 0 or signal   | no           | failed    | exit code N / killed by S   |
- * | nothing at all of level INFO    | 0                    | no           | succeeded | exit code 0                 |
- * | nothing of its end              | 0 or unknown         | no           | failed    | ended without closing stats |
+ * | nothing, and it hides its end   | 0                    | no           | succeeded | exit code 0                 |
  * | there is no log                 | unknown              | no           | failed    | no log                      |
+ * | nothing, and it hides its end   | unknown              | no           | unclear   | end not visible in the log  |
+ * | nothing of its end              | 0 or unknown         | no           | failed    | ended without closing stats |
  *
  * A process hit a limit (memory, time, …) if the local node, or we on a remote node, stopped it for that. It then
  * closes with `shutdown` or is killed. One that had `finished` before the signal arrived, with exit code 0, has still
  * succeeded. "exit code N" and "ended without closing stats" become "out of memory (MemoryError)" if the log ends with
  * that. Limits reached are CLOSESPIDER_ITEMCOUNT, _PAGECOUNT and _TIMEOUT. A `shutdown` that nobody requested is a
- * failure: the machine or another user stopped the spider. Exit code 0 with a log without INFO lines is a spider whose
- * LOG_LEVEL hides its end. Exit code 0 alone proves nothing, because Scrapy also returns it after a forced shutdown.
+ * failure: the machine or another user stopped the spider. A log hides the end if Scrapy itself says nothing at level
+ * INFO once it has applied the settings of the spider, and the crawl did not fail with an exception. Exit code 0 alone
+ * proves nothing, because Scrapy also returns it after a forced shutdown.
  * Logged errors are counted and shown, but do not make a run fail, unless a project says so (outcome-rules.ts).
  */
 export function judgeOutcome(evidence: {
   /** The last CLOSING_TAIL_BYTES of the log; null: there is no log. */
   tail: string | null
+  /** What the whole log says; absent: only the tail was read. */
+  logged?: LoggedSoFar | null
   /** null: the node does not report it (every remote Scrapyd). */
   exit: ProcessEnd | null
   /** The limit that we stopped a remote run for, in words. The local node reports its own in `exit`. */
@@ -61,6 +77,7 @@ export function judgeOutcome(evidence: {
   const { tail, exit, cancelAsked } = evidence
   const limit = exit?.limit ?? evidence.limitHit ?? null
   const closing = tail === null ? null : parseClosingStats(tail)
+  const logged = evidence.logged ?? readTail(tail ?? '')
   const finishReason = closing?.finishReason ?? null
   const exitFailure = exit === null || (exit.code === 0 && exit.signal === null) ? null : describeExit(exit)
   const isDone = finishReason !== null && (finishReason === 'finished' || LIMITS_REACHED.has(finishReason))
@@ -69,8 +86,8 @@ export function judgeOutcome(evidence: {
     outcome,
     reason,
     killingLine: outcome === 'failed' ? (closing?.killingLine ?? null) : null,
-    stats: closing?.stats ?? null,
-    counts: { pages: closing?.pages ?? null, items: closing?.items ?? null, errors: closing?.errors ?? null }
+    stats: closing?.stats ?? logged.stats,
+    counts: mergeCounts(closing, logged)
   }
 
   function decide(): { outcome: Outcome; reason: string } {
@@ -81,22 +98,57 @@ export function judgeOutcome(evidence: {
       return { outcome: 'cancelled', reason: finishReason ?? describeKill(exit) }
     }
     if (finishReason !== null) {
-      if (isDone) {
-        if (exitFailure !== null) return { outcome: 'failed', reason: exitFailure }
-        return { outcome: 'succeeded', reason: finishReason }
+      // Scrapy also says `shutdown` after an exception: what the process ended with tells more.
+      if (exitFailure !== null && (isDone || finishReason === 'shutdown')) {
+        return { outcome: 'failed', reason: exitFailure }
       }
+      if (isDone) return { outcome: 'succeeded', reason: finishReason }
       const asked = cancelAsked && (finishReason === 'shutdown' || finishReason === 'cancelled')
       return { outcome: asked ? 'cancelled' : 'failed', reason: finishReason }
     }
     if (cancelAsked) return { outcome: 'cancelled', reason: describeKill(exit) }
-    if (exitFailure === null && exit !== null && !closing?.showsInfo) {
-      return { outcome: 'succeeded', reason: 'exit code 0' }
+    if (exitFailure === null && hidesEnd()) {
+      if (exit !== null) return { outcome: 'succeeded', reason: 'exit code 0' }
+      return tail === null ? { outcome: 'failed', reason: 'no log' } : { outcome: 'unclear', reason: END_HIDDEN }
     }
     if (exit?.signal == null && /\bMemoryError\b/.test(closing?.killingLine ?? '')) {
       return { outcome: 'failed', reason: 'out of memory (MemoryError)' }
     }
-    if (exitFailure !== null) return { outcome: 'failed', reason: exitFailure }
-    return { outcome: 'failed', reason: tail === null ? 'no log' : NO_CLOSING_STATS }
+    return { outcome: 'failed', reason: exitFailure ?? NO_CLOSING_STATS }
+  }
+
+  function hidesEnd(): boolean {
+    return !showsEnd(tail ?? '', logged) && !CRAWL_RAISED.test(tail ?? '')
+  }
+}
+
+/** The crawl itself ended with an exception: Scrapy's own function is in its traceback (in JSON with escapes). */
+const CRAWL_RAISED = /scrapy[\\/]{1,4}crawler\.py\\?", line \d+, in (?:crawl|_crawl|crawl_async|_crawl_and_track)\b/
+
+/** In a format without heads that can be recognized, Scrapy's messages are known by their words. */
+function showsEnd(tail: string, { showsEnd: isShown, format }: LoggedSoFar): boolean {
+  return isShown || (format === null && /(?:Spider opened|(?:Closing spider|Spider closed) \(\w+\))\s*$/m.test(tail))
+}
+
+function readTail(tail: string): LoggedSoFar {
+  const parser = createLogParser()
+  parser.push(Buffer.from(tail))
+  parser.end()
+  const figures = parser.figures()
+  // A longer log has more than was read.
+  return tail.length < CLOSING_TAIL_BYTES ? figures : { ...figures, pages: null, items: null, records: NO_RECORDS }
+}
+
+/** Closing stats have the last word on pages and items. Errors may be logged before Scrapy counts, or after it. */
+function mergeCounts(closing: ClosingStats | null, { pages, items, records, showsEnd: isShown }: LoggedSoFar) {
+  const counted = closing?.errors ?? null
+  const logged = records.ERROR + records.CRITICAL
+  // A log that hides its end may also hide errors (LOG_LEVEL=CRITICAL).
+  const isKnown = counted !== null || isShown || logged > 0
+  return {
+    pages: closing?.pages ?? pages,
+    items: closing?.items ?? items,
+    errors: isKnown ? Math.max(counted ?? 0, logged) : null
   }
 }
 

@@ -62,14 +62,15 @@ export class FakeNode implements NodeClient, EggTarget {
     return this
   }
 
-  /** Ends a run as its spider would, with closing stats in its log. */
-  end(jobid: string, finishReason = 'finished'): void {
+  /** Ends a run as its spider would, with closing stats in its log; null: it logs nothing of its end. */
+  end(jobid: string, finishReason: string | null = 'finished'): void {
     const run = this.running.find((candidate) => candidate.jobid === jobid)
     if (run === undefined) throw new Error(`${jobid} is not running`)
     this.running = this.running.filter((candidate) => candidate !== run)
     run.endedAtMs = this.#clock.nowMs()
     this.finished.unshift(run)
-    this.#closeLog(jobid, finishReason)
+    if (finishReason === null) this.logs.set(jobid, '')
+    else this.#closeLog(jobid, finishReason)
     this.#startPending()
   }
 

@@ -81,6 +81,7 @@ export function figuresOf(
     ...{ scrapyVersion: tally.scrapyVersion, bot: tally.bot, pythonVersion: tally.pythonVersion },
     ...{ telnetConsole: tally.telnetConsole, telnetUsername: tally.telnetUsername, resumedWith: tally.resumedWith },
     ...{ shutdownReason: tally.shutdownReason, closingReason: tally.closingReason, finishReason: tally.finishReason },
+    showsEnd: tally.showsEnd,
     stats: stats && { ...stats },
     series:
       tally.series &&

@@ -1,4 +1,4 @@
-import { formatOf, looksLikeError, parseRecordHead, showsInfo, TRACEBACK_HEADING } from '../../shared/log-record.ts'
+import { formatOf, looksLikeError, parseRecordHead, TRACEBACK_HEADING } from '../../shared/log-record.ts'
 import { parseJsonRecord } from '../../shared/log-record/json-record.ts'
 
 export type ScrapyStats = Record<string, string | number | boolean | null>
@@ -19,8 +19,6 @@ export interface ClosingStats extends ClosingCounts {
    * their digits, and values that JSON does not have as Python wrote them.
    */
   stats: ScrapyStats | null
-  /** The log has INFO or DEBUG lines, so it would also have the closing lines if the spider had closed. */
-  showsInfo: boolean
   /** The last error in the text, with the last line of its traceback. */
   killingLine: string | null
 }
@@ -52,9 +50,6 @@ export function parseClosingStats(tailText: string): ClosingStats {
     stats,
     ...countsOf(stats),
     // Read line by line, and for most runs nobody asks.
-    get showsInfo() {
-      return showsInfo(text)
-    },
     get killingLine() {
       return readKillingLine(text)
     }

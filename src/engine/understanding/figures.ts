@@ -45,6 +45,8 @@ export interface LogFigures {
   /** The spider has begun to close. */
   closingReason: string | null
   finishReason: string | null
+  /** Scrapy's own messages of level INFO reach the log, so it would also have those of the spider's end. */
+  showsEnd: boolean
   /** At most MAX_STATS_TEXT characters of them. */
   stats: ScrapyStats | null
   series: LogSeries | null
@@ -110,6 +112,7 @@ export interface Tally {
   shutdownReason: string | null
   closingReason: string | null
   finishReason: string | null
+  showsEnd: boolean
   stats: ScrapyStats | null
   series: LogSeries | null
 }
@@ -125,7 +128,8 @@ export function emptyTally(): Tally {
     ...{ retriedTimeouts: 0, failedTimeouts: 0 },
     latest: Object.fromEntries(LATEST_KINDS.map((kind) => [kind, null])) as Record<LatestKind, null>,
     ...{ scrapyVersion: null, bot: null, pythonVersion: null, telnetConsole: null, telnetUsername: null },
-    ...{ resumedWith: null, shutdownReason: null, closingReason: null, finishReason: null, stats: null, series: null }
+    ...{ resumedWith: null, shutdownReason: null, closingReason: null, finishReason: null, showsEnd: false },
+    ...{ stats: null, series: null }
   }
 }
 

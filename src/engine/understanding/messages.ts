@@ -104,6 +104,18 @@ export function readMessage(
   }
 }
 
+/**
+ * A message that Scrapy logs once it has applied all settings and made the spider. Those before it (`Scrapy … started`,
+ * `Overridden settings:`, up to Scrapy 2.10 also `Enabled extensions:`) say nothing of the log level of the run itself.
+ */
+export function provesShownEnd(text: string, at: number, to: number): boolean {
+  const message = text.slice(at, Math.min(to, at + 40))
+  return SHOWN_WITH_END.test(message)
+}
+// Whole where it is short: the spiders of Scrapy's own template log `Spider opened: NAME`.
+const SHOWN_WITH_END =
+  /^(?:Spider opened$|Crawled \(?\d|Scraped from |Closing spider \(|Spider closed \(|Dumping Scrapy stats:|Enabled (?:downloader middlewares|spider middlewares|item pipelines):)/
+
 /** `Python 3.8.18 (default, …)` among others in one line, or `'Python': '3.11.7 (main, …)',` in its own. */
 export function readPythonVersion(tally: Tally, text: string, from: number, to: number): void {
   tally.pythonVersion ??=

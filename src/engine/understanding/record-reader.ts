@@ -17,7 +17,14 @@ import { errorsSoFar, itemsSoFar, NOTE_KINDS, pagesSoFar, type Tally } from './f
 import type { HeadLearner } from './head-learner.ts'
 import { createKeptTexts } from './kept-texts.ts'
 import { decodeRead, encodeAsRead, readable } from './log-text.ts'
-import { type Continued, readExtensions, readMessage, readOverriddenSettings, readPythonVersion } from './messages.ts'
+import {
+  type Continued,
+  provesShownEnd,
+  readExtensions,
+  readMessage,
+  readOverriddenSettings,
+  readPythonVersion
+} from './messages.ts'
 import { advanceSeries, endOfPointMs, startSeries } from './series.ts'
 
 export interface RecordReader {
@@ -74,6 +81,9 @@ export function createRecordReader({
     level = spans.level
     ;(tally.records[level] as number)++
     const atMs = Number.isNaN(spans.atMs) ? null : readTime(spans)
+    if (!tally.showsEnd && level < 2 && provesShownEnd(text, messageAt, to)) {
+      tally.showsEnd = /^(?:scrapy|$)/.test(jsonLogger ?? text.slice(spans.loggerFrom, spans.loggerTo))
+    }
     if (level === 2) return startWarning(text, messageAt, to, at, atMs)
     if (level < 3) {
       kind = readMessage(tally, text, messageAt, to, at, atMs, kept.keep)

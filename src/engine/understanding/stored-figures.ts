@@ -4,10 +4,10 @@ import type { LogFigures } from './figures.ts'
  * What is kept of a run's figures: the closing stats are kept with the attempt, and what is zero or unknown is left
  * out.
  */
-export type StoredFigures = Partial<Omit<LogFigures, 'stats' | 'errorsDropped'>>
+export type StoredFigures = Partial<Omit<LogFigures, 'stats' | 'errorsDropped' | 'showsEnd'>>
 
 export function toStoredFigures(figures: LogFigures): StoredFigures {
-  const { stats: _stats, errorsDropped: _dropped, format, series, ...rest } = figures
+  const { stats: _stats, errorsDropped: _dropped, showsEnd: _shows, format, series, ...rest } = figures
   const kept = Object.entries(rest).flatMap(([name, value]) => {
     const held = isFields(value) ? withoutNothing(value) : value
     // No pages and an unknown number of pages are not the same.

@@ -495,7 +495,7 @@ function fakeSilences(nowMs: number): AlertSilence[] {
 }
 
 function aReport(nowMs: number, days: number): AlertReport {
-  const counts = { succeeded: 412 * days, failed: 9 * days, lost: 1, cancelled: 3 }
+  const counts = { succeeded: 412 * days, failed: 9 * days, lost: 1, cancelled: 3, unclear: 0 }
   return {
     ...{ fromMs: nowMs - days * DAY_MS, untilMs: nowMs, runs: counts, runsBefore: { ...counts, failed: 5 * days } },
     failing: [{ project: branded('prices'), spider: 'otto', failed: 6, runs: 24, reason: 'KeyError: price' }],

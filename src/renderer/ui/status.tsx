@@ -5,6 +5,7 @@ import {
   IconCircleFilled,
   IconCircleHalf2,
   IconClock,
+  IconEyeOff,
   IconHelp,
   IconHelpHexagon,
   IconX
@@ -24,6 +25,7 @@ export const STATUS_LOOK: Record<ShownStatus, { tone: Tone; Icon: typeof IconChe
   failed: { tone: 'bad', Icon: IconX },
   cancelled: { tone: 'off', Icon: IconBan },
   lost: { tone: 'lost', Icon: IconHelp },
+  unclear: { tone: 'lost', Icon: IconEyeOff },
   unknown: { tone: 'lost', Icon: IconHelpHexagon }
 }
 

@@ -2,7 +2,6 @@ import { implement } from '@orpc/server'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import type { LightMyRequestResponse } from 'fastify'
 import { describe, expect, it } from 'vitest'
-import { statusOfJob } from '../../shared/order-status.ts'
 import { contract, type CrawlInput, type CrawlOrder, type Job, type JobDetail } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { aJob } from '../../shared/testing/builders.ts'
@@ -218,6 +217,7 @@ describe('the status of a job outside the API', () => {
     ['pending', null, { state: 'starting', status: 'starting' }],
     ['running', null, { state: 'running', status: 'running', startedAtMs }],
     ['finished', null, { ...ended, status: 'succeeded', outcome: 'succeeded', reason: 'finished' }],
+    ['finished', null, { ...ended, status: 'unclear', outcome: 'unclear', reason: 'end not visible in the log' }],
     ['error', 'exit code 1', { ...ended, status: 'failed', outcome: 'failed', reason: 'exit code 1' }],
     ['error', 'failed', { ...ended, startedAtMs: null, status: 'failed', outcome: 'failed', reason: null }],
     ['error', 'lost', { ...ended, status: 'lost', outcome: 'lost', reason: 'no log' }],
@@ -236,12 +236,6 @@ describe('the status of a job outside the API', () => {
       ])
     }
   )
-
-  it('is finished for a run that ended without showing how', () => {
-    expect(statusOfJob({ status: 'ended somehow' as Job['status'], reason: 'x' })).toEqual({
-      ...{ status: 'finished', reason: null }
-    })
-  })
 
   it('of a repeated order is that of its newest job, or pending before the first', async () => {
     const url = `/jobs/${SCHEDULE}/status`

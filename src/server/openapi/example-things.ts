@@ -231,7 +231,7 @@ export const project: Project = {
     pinnedVersion: null,
     defaults: { ...NO_DEFAULTS, settings: { LOG_LEVEL: 'INFO' }, tags: ['eu'] },
     spiderDefaults: { prices: { ...NO_DEFAULTS, args: { country: 'de' } } },
-    outcome: { maxErrors: 100, minItems: 1 },
+    outcome: { requireResponse: true, maxErrors: 100, minItems: 1 },
     spiderOutcomes: { prices: { minItems: 500 } },
     expectations: true,
     keepItems: false
@@ -435,8 +435,8 @@ export const alertEvidence: AlertEvidence = {
 
 export const alertReport: AlertReport = {
   ...{ fromMs: NOON_MS - 7 * 86_400_000, untilMs: NOON_MS },
-  runs: { succeeded: 412, failed: 6, lost: 1, cancelled: 2 },
-  runsBefore: { succeeded: 398, failed: 3, lost: 0, cancelled: 0 },
+  runs: { succeeded: 412, failed: 6, lost: 1, cancelled: 2, unclear: 0 },
+  runsBefore: { succeeded: 398, failed: 3, lost: 0, cancelled: 0, unclear: 0 },
   failing: [{ project: SHOP, spider: 'prices', failed: 6, runs: 28, reason: 'shutdown' }],
   newErrors: {
     count: 1,

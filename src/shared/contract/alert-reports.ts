@@ -21,7 +21,8 @@ const RunCounts = z.object({
   succeeded: z.number().int(),
   failed: z.number().int(),
   lost: z.number().int(),
-  cancelled: z.number().int()
+  cancelled: z.number().int(),
+  unclear: z.number().int()
 })
 const ofSpider = { project: AnyProjectName, spider: z.string() }
 

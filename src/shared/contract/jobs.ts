@@ -13,14 +13,14 @@ import { ask, isSet, knownForMs, pageBytes, read, write } from './operation.ts'
 import { figuresOperation } from './figures.ts'
 import { MomentMs } from './moment.ts'
 import { CancelWaitSeconds, RetryPolicy, RunEnvironment, RunLimits, TagTerm } from './settings.ts'
-import { JOB_STATUSES, SHOWN_STATUSES } from '../choices.ts'
+import { JOB_STATUSES, OUTCOMES, SHOWN_STATUSES } from '../choices.ts'
 
 /** A job's state; it follows the state of its newest attempt (job-rules/transitions.ts). */
 export const JobState = z.enum(['queued', 'starting', 'running', 'ended'])
 export type JobState = z.infer<typeof JobState>
 
-/** How a job ended. */
-export const Outcome = z.enum(['succeeded', 'failed', 'cancelled', 'lost'])
+/** How a job ended. `unclear`: its log hides that, and its node does not report how the process ended. */
+export const Outcome = z.enum(OUTCOMES)
 export type Outcome = z.infer<typeof Outcome>
 
 /** State and outcome combined: what lists show and filter by. */
@@ -155,7 +155,7 @@ export type Job = z.infer<typeof Job>
 export const AttemptState = z.enum(['sending', 'uncertain', 'accepted', 'running', 'finishing', 'ended'])
 export type AttemptState = z.infer<typeof AttemptState>
 /** `refused` and `absent` (proven never to have reached the node) put the job back in the queue. */
-export const AttemptResult = z.enum(['succeeded', 'failed', 'cancelled', 'lost', 'refused', 'absent'])
+export const AttemptResult = z.enum([...OUTCOMES, 'refused', 'absent'])
 export type AttemptResult = z.infer<typeof AttemptResult>
 
 export const Attempt = z.object({

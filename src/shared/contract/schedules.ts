@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { OVERLAP_POLICIES } from '../choices.ts'
+import { OUTCOMES, OVERLAP_POLICIES } from '../choices.ts'
 import { ChainId, JobId, NodeId, ProjectName, ScheduleId, AnyProjectName, VersionName, ShownName } from './ids.ts'
 import { ask, pageBytes, read, write } from './operation.ts'
 import { Dependency } from './jobs.ts'
@@ -123,7 +123,7 @@ export const Firing = z.object({
   count: z.number().int(),
   jobIds: z.array(JobId),
   /** Combined outcome of its jobs so far, for the run bars. */
-  outcome: z.enum(['live', 'succeeded', 'failed', 'cancelled', 'lost']).nullable(),
+  outcome: z.enum(['live', ...OUTCOMES]).nullable(),
   durationMs: z.number().nullable()
 })
 export type Firing = z.infer<typeof Firing>

@@ -144,6 +144,8 @@ const Count = z.number().int().min(0).max(1_000_000_000).nullable().optional()
  * What the log does not tell is not judged.
  */
 export const OutcomeRules = z.object({
+  /** Every request failed before any response (DNS, connection refused, TLS), and nothing was scraped. */
+  requireResponse: z.boolean().nullable().optional(),
   maxErrors: Count,
   minItems: Count,
   minPages: Count,
@@ -196,10 +198,11 @@ export const ProjectSettings = z.object({
   keepItems: z.boolean().default(false)
 })
 export type ProjectSettings = z.infer<typeof ProjectSettings>
-/** For projects without settings of their own. */
+/** For projects without settings of their own. Those from before `requireResponse` have settings without it. */
 export const DEFAULT_PROJECT_SETTINGS: ProjectSettings = ProjectSettings.parse({
   python: { kind: 'default' },
   limits: null,
+  outcome: { requireResponse: true },
   pinnedVersion: null
 })
 

@@ -26,7 +26,7 @@ interface OneSpider {
   spider: string
 }
 
-/** Newest first. Those that were cancelled say nothing. */
+/** Newest first. Those that were cancelled, or whose outcome is unclear, say nothing. */
 export function newestRuns(store: JobReader, { project, spider }: OneSpider, limit: number): Promise<StoredJob[]> {
   const status: ('succeeded' | 'failed' | 'lost')[] = ['succeeded', 'failed', 'lost']
   return store.listJobs({ project, spider, status }, { before: null, limit })

@@ -1,6 +1,6 @@
 import type { AlertWatch } from '../../../shared/alert-watches.ts'
 import { timeOfJobId } from '../../../shared/ids.ts'
-import type { NodeId } from '../../../shared/contract/index.ts'
+import type { NodeId, Outcome } from '../../../shared/contract/index.ts'
 import { Heap } from '../../runtime/heap.ts'
 import { parseLane } from '../../store/lane.ts'
 import type { StoredJob, StoredNode } from '../../store/records.ts'
@@ -30,11 +30,14 @@ interface Nodes {
 /** Of jobs in any order, fast for those that are nearly in order, as read. */
 const byTime = <One extends { atMs: number }>(moves: One[]): One[] => moves.sort((one, other) => one.atMs - other.atMs)
 
+/** As in the live facts (newestRuns). */
+const SAYS_NOTHING: ReadonlySet<string> = new Set<Outcome>(['cancelled', 'unclear'])
+
 /** The facts of spiders after each of their runs. `jobs`: newest first, as all that follow. */
 export function* eventsOfRuns(watch: AlertWatch, jobs: readonly PastJob[], nodes: Nodes): Generator<PastEvent> {
   const ends: { atMs: number; job: PastJob }[] = []
   for (const job of jobs.toReversed()) {
-    if (job.endedAtMs !== null && job.outcome !== null && job.outcome !== 'cancelled')
+    if (job.endedAtMs !== null && job.outcome !== null && !SAYS_NOTHING.has(job.outcome))
       ends.push({ atMs: job.endedAtMs, job })
   }
   const runs = new Map<string, PastJob[]>()

@@ -20,7 +20,7 @@ const settingsOf = (watch: AlertWatch, over: Partial<AlertRuleSettings> = {}) =>
 }
 const previewOf = (watch: AlertWatch, over: Partial<AlertRuleSettings> & { days?: number } = {}) =>
   t.client.alertRules.preview({ ...settingsOf(watch, over), ...over })
-const runSpider = async (finishReason?: string) => {
+const runSpider = async (finishReason?: string | null) => {
   const { jobs } = await t.client.jobs.run({ project: 'shop', spiders: ['prices'] })
   await t.until(async () => t.node.running.length === 1)
   t.node.end(t.node.running[0]!.jobid, finishReason)
@@ -44,6 +44,19 @@ it('finds failures of spiders in the history of jobs, and that they ended', asyn
   expect(await previewOf('spider_fails', { threshold: 2 })).toMatchObject({ fired: 1 })
   expect(await previewOf('spider_fails', { threshold: 3 })).toMatchObject({ fired: 0, alerts: [] })
   expect(await previewOf('spider_fails', { project: 'other' as never })).toMatchObject({ fired: 0 })
+})
+
+it('takes a run whose outcome is unclear neither for a failure nor for a success', async () => {
+  await runSpider('shutdown')
+  await runSpider(null)
+  await runSpider('shutdown')
+  expect((await t.client.jobs.list({ status: ['unclear'] })).jobs).toHaveLength(1)
+  expect(await previewOf('spider_fails', { threshold: 2 })).toMatchObject({ fired: 1 })
+  expect(await previewOf('spider_fails', { threshold: 3 })).toMatchObject({ fired: 0 })
+  await t.client.alertRules.create(settingsOf('spider_fails', { threshold: 2 }))
+  await runSpider(null)
+  await runSpider('shutdown')
+  await t.until(async () => (await t.client.alerts.list({ state: 'firing' })).alerts.length === 1)
 })
 
 it('fires what a rule that was there has fired', async () => {

@@ -21,8 +21,8 @@ const anError = (id: number, jobCount: number, title: string) =>
 
 const input = (over: Partial<DigestInput> = {}): DigestInput => ({
   ...{ fromMs: FROM_MS, untilMs: UNTIL_MS, jobs: [], errors: [], findings: [], service: null, isComplete: true },
-  ended: { succeeded: 3, failed: 2, cancelled: 0, lost: 1 },
-  endedWithBefore: { succeeded: 5, failed: 2, cancelled: 1, lost: 1 },
+  ended: { succeeded: 3, failed: 2, cancelled: 0, lost: 1, unclear: 2 },
+  endedWithBefore: { succeeded: 5, failed: 2, cancelled: 1, lost: 1, unclear: 3 },
   ...over
 })
 
@@ -39,8 +39,8 @@ test('it counts the runs of the time and of the time before, and lists the worst
       errors: [anError(1, 2, 'KeyError'), anError(2, 9, '<b>TypeError</b>')]
     })
   )
-  expect(report.runs).toEqual({ succeeded: 3, failed: 2, cancelled: 0, lost: 1 })
-  expect(report.runsBefore).toEqual({ succeeded: 2, failed: 0, cancelled: 1, lost: 0 })
+  expect(report.runs).toEqual({ succeeded: 3, failed: 2, cancelled: 0, lost: 1, unclear: 2 })
+  expect(report.runsBefore).toEqual({ succeeded: 2, failed: 0, cancelled: 1, lost: 0, unclear: 1 })
   expect(report.failing.map(({ spider, failed, runs }) => [spider, failed, runs])).toEqual([
     ['prices', 2, 3],
     ['stock', 1, 3]
@@ -70,11 +70,11 @@ test('an e-mail shows it as text and as HTML, in which text of others is escaped
     input({ jobs: [aJob('prices', 'failed', 1)], errors: [anError(2, 1, '<b>TypeError</b>\u001b[31m')] })
   )
   const { subject, html, text } = renderReport(report, { base: 'https://deck.example' })
-  expect(subject).toBe('[Scrapdeck] Daily report: 6 runs, 3 failed, 1 new error')
+  expect(subject).toBe('[Scrapdeck] Daily report: 8 runs, 3 failed, 1 new error')
   expect(html).toContain('&lt;b&gt;TypeError&lt;/b&gt;')
   expect(html).not.toContain('<b>TypeError')
   expect(html).not.toContain('\u001b')
-  expect(text).toContain('Before: 3 runs, 0 failed or lost')
+  expect(text).toContain('Before: 4 runs, 0 failed or lost')
   expect(text).toContain('- shop/prices: 1 of 1 run; last: exit code 1')
   expect(text).toContain('https://deck.example/#/alerts')
 })

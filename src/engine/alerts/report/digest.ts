@@ -66,7 +66,7 @@ function countsOf(all: Record<Outcome, number>, without?: Record<Outcome, number
   const count = (outcome: Outcome) => Math.max(0, all[outcome] - (without?.[outcome] ?? 0))
   return {
     ...{ succeeded: count('succeeded'), failed: count('failed') },
-    ...{ lost: count('lost'), cancelled: count('cancelled') }
+    ...{ lost: count('lost'), cancelled: count('cancelled'), unclear: count('unclear') }
   }
 }
 

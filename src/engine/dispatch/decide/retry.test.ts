@@ -17,7 +17,15 @@ const anyPolicy = fc.record({
   backoffMaxSeconds: fc.double({ min: 0, max: 604_800, noNaN: true }),
   on: fc.subarray<'failed' | 'lost'>(['failed', 'lost'], { minLength: 1 })
 })
-const anyResult = fc.constantFrom<AttemptResult>('failed', 'lost', 'refused', 'absent', 'succeeded', 'cancelled')
+const anyResult = fc.constantFrom<AttemptResult>(
+  'failed',
+  'lost',
+  'refused',
+  'absent',
+  'succeeded',
+  'cancelled',
+  'unclear'
+)
 
 it('tells when, and which run of how many it will be', () => {
   expect(planRetry(aPolicy(), 'failed', [], NOW_MS)).toEqual({

@@ -1,4 +1,5 @@
 import pLimit from 'p-limit'
+import type { Outcome } from '../../../shared/contract/index.ts'
 import { outcomeRulesOf } from '../../../shared/outcome-rules.ts'
 import type { FleetNode } from '../../nodes/fleet.ts'
 import { NodeError, type NodeErrorKind } from '../../nodes/node-client.ts'
@@ -7,7 +8,7 @@ import type { ReadLog } from '../../logs/archive/log-copies.ts'
 import { fromTail, type LogBytes } from '../../logs/byte-window.ts'
 import type { LogReading } from '../../collecting/log-reading.ts'
 import type { ArchivedLog } from '../../store/records.ts'
-import { judgeOutcome, type Judgement } from '../../output/outcome.ts'
+import { judgeOutcome } from '../../output/outcome.ts'
 import { applyOutcomeRules, type RuledJudgement } from '../../output/outcome-rules.ts'
 import { CLOSING_TAIL_BYTES } from '../../understanding/closing-stats.ts'
 import { isScrapdeckError } from '../../../shared/errors.ts'
@@ -131,7 +132,8 @@ export class Finisher {
       const { exit, cancelAskedAtMs, limitHit } = one
       const cancelAsked = cancelAskedAtMs !== null
       const isStopped = cancelAsked || limitHit !== null || exit?.limit != null
-      const judged = withCounts(judgeOutcome({ tail: tail?.text ?? null, exit, limitHit, cancelAsked }), reading)
+      const logged = reading?.parser.figures() ?? null
+      const judged = judgeOutcome({ tail: tail?.text ?? null, logged, exit, limitHit, cancelAsked })
       const rules = outcomeRulesOf(this.#context.projects.settingsOf(one.project), one.spider)
       const hasFailedExit = exit !== null && (exit.code !== 0 || exit.signal !== null)
       const judgement = applyOutcomeRules(judged, rules, { hasFailedExit })
@@ -273,17 +275,6 @@ export class Finisher {
   }
 }
 
-/** What its end does not say, the whole log may: closing stats longer than the end, or lines that were counted. */
-function withCounts(judgement: Judgement, reading: LogReading | null): Judgement {
-  if (reading === null) return judgement
-  const { pages, items, records, stats } = reading.parser.figures()
-  const { counts } = judgement
-  const errors = counts.errors ?? records.ERROR + records.CRITICAL
-  return {
-    ...judgement,
-    stats: judgement.stats ?? stats,
-    counts: { pages: counts.pages ?? pages, items: counts.items ?? items, errors }
-  }
+const OUTCOME_WORDS: Record<Outcome, string> = {
+  ...{ succeeded: 'Succeeded', failed: 'Failed', cancelled: 'Cancelled', lost: 'Lost', unclear: 'Unclear' }
 }
-
-const OUTCOME_WORDS = { succeeded: 'Succeeded', failed: 'Failed', cancelled: 'Cancelled', lost: 'Lost' } as const

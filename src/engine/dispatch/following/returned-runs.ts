@@ -261,7 +261,9 @@ function isOnlyHope(job: StoredJob): boolean {
 
 function whyUnwanted(job: StoredJob): string {
   if (job.state === 'ended')
-    return job.outcome === 'succeeded' ? 'the job has already succeeded' : 'the job was cancelled'
+    return job.outcome === 'cancelled'
+      ? 'the job was cancelled'
+      : `the job has already ${job.outcome === 'succeeded' ? 'succeeded' : 'ended'}`
   return job.state === 'queued' ? 'the job is queued again' : `run ${job.attemptCount} of the job continues`
 }
 

@@ -19,14 +19,14 @@ import { alerts } from './migrations/0016-alerts.ts'
 import { factsOfThePast } from './migrations/0017-facts-of-the-past.ts'
 import { backfillsThatGoFirst } from './migrations/0018-backfills-that-go-first.ts'
 import { movedSchedules } from './migrations/0019-moved-schedules.ts'
+import { truerOutcomes } from './migrations/0020-truer-outcomes.ts'
 
 /** In order; never change a released one, append a new one. */
 export const MIGRATIONS: readonly string[] = [
   ...[allTables, engines, longLanes, nodesThatPull, kubernetesNodes],
   ...[localNodesOfEngines, placesOfBlobs, usersAndTokens, audit, rolesInProjects, usersFromElsewhere],
   ...[customRoles, groupsOfUsers, secondFactors, certificatesOfEngines, alerts, factsOfThePast],
-  backfillsThatGoFirst,
-  movedSchedules
+  ...[backfillsThatGoFirst, movedSchedules, truerOutcomes]
 ]
 
 /**

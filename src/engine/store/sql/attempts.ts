@@ -41,7 +41,7 @@ export const ATTEMPTS_SQL = {
   endedBefore: `SELECT EXISTS (
     SELECT 1 FROM json_each(:runs) AS run CROSS JOIN attempts AS ended ON ended.node_id = :nodeId
       AND ended.project = run.value ->> 'project' AND ended.jobid = run.value ->> 'jobid'
-    WHERE ended.result IN ('succeeded', 'failed')
+    WHERE ended.result IN ('succeeded', 'failed', 'unclear')
       AND (SELECT max(sequence) FROM transitions
         WHERE job_id = ended.job_id AND attempt_number = ended.number AND kind = 'ended')
         < (SELECT min(sequence) FROM transitions WHERE job_id = :jobId AND attempt_number = :number))`

@@ -103,7 +103,7 @@ export function createJobs(database: Database) {
     },
 
     countEndedSince(sinceMs: number, { onlyProjects }: OnlyProjects = {}): Record<Outcome, number> {
-      const counts = { succeeded: 0, failed: 0, cancelled: 0, lost: 0 }
+      const counts = { succeeded: 0, failed: 0, cancelled: 0, lost: 0, unclear: 0 }
       const rows =
         onlyProjects === undefined ? endedSince.all(sinceMs) : endedSinceIn.all(sinceMs, givenProjects(onlyProjects))
       for (const { outcome, count } of rows) counts[outcome] = count

@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import DatabaseConstructor, { type Database } from 'better-sqlite3'
 import { afterEach, beforeEach, expect, test } from 'vitest'
+import { DEFAULT_PROJECT_SETTINGS, ProjectSettings } from '../../../shared/contract/index.ts'
 import { aJobId } from '../../../shared/testing/ids.ts'
 import { systemClock } from '../../runtime/clock.ts'
 import { silentLogger } from '../../runtime/logger.ts'
@@ -100,6 +101,44 @@ test('jobs queued before lanes of spiders, ranks and counters keep their order, 
   expect((await store.listTimeline(aJobId(ids[0]!))).map(({ kind, text }) => [kind, text])).toEqual([
     ['queued', 'asked']
   ])
+  await store.close()
+})
+
+test('jobs and attempts from before may end as unclear, and as nothing else that is new', () => {
+  migrate(database, MIGRATIONS.slice(0, 35))
+  database.exec(`
+    INSERT INTO jobs (id, jobid, project, spider, settings, args, priority, placement_tags, lane, source, state, queued_at_ms)
+      VALUES ('1', '1', 'p', 's', '{}', '{}', 0, '[]', 'l', 'ui', 'running', 1);
+    INSERT INTO attempts (job_id, number, jobid, node_id, project, version, spider, state, sent_at_ms)
+      VALUES ('1', 1, '1', 'n', 'p', 'v', 's', 'running', 1)`)
+  const end = (word: string) =>
+    database.exec(`UPDATE jobs SET state = 'ended', outcome = '${word}', ended_at_ms = 2;
+      UPDATE attempts SET state = 'ended', result = '${word}'`)
+  expect(() => end('unclear')).toThrow(/CHECK constraint failed/)
+  migrate(database)
+  expect(() => end('unknown')).toThrow(/CHECK constraint failed: outcome/)
+  end('unclear')
+  const read = (what: string) => database.prepare(`SELECT ${what}`).pluck().get()
+  expect([read('status FROM jobs'), read('result FROM attempts')]).toEqual(['unclear', 'unclear'])
+  expect(database.pragma('integrity_check', { simple: true })).toBe('ok')
+  expect(() => database.exec('DELETE FROM sqlite_schema')).toThrow(/may not be modified/)
+})
+
+test('projects from before the rule "no response at all" keep the rules that they have, new ones have it', async () => {
+  await using directory = await makeTemporaryDirectory()
+  const path = join(directory.path, 'scrapdeck.sqlite')
+  const old = new DatabaseConstructor(path)
+  migrate(old, MIGRATIONS.slice(0, 35))
+  old.exec(`
+    INSERT INTO versions (project, version, created_at_ms) VALUES ('plain', '1', 1), ('ruled', '1', 1);
+    INSERT INTO job_counts (project, spider, status, node_id, count) VALUES ('only-jobs', 's', 'failed', '', 1);
+    INSERT INTO project_settings VALUES ('ruled', '{"python":{"kind":"default"},"limits":null,"outcome":{"minItems":1}}')`)
+  old.close()
+  const store = await openSqliteStoreHere({ path, clock: systemClock, logger: silentLogger })
+  const settings = await store.listProjectSettings()
+  const rules = [...settings].map(([project, one]) => [project, ProjectSettings.parse(one).outcome])
+  expect(Object.fromEntries(rules)).toEqual({ plain: null, ruled: { minItems: 1 }, 'only-jobs': null })
+  expect(DEFAULT_PROJECT_SETTINGS.outcome).toEqual({ requireResponse: true })
   await store.close()
 })
 

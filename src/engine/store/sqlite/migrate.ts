@@ -34,6 +34,7 @@ import { alerts } from './migrations/0032-alerts.ts'
 import { factsOfThePast } from './migrations/0033-facts-of-the-past.ts'
 import { backfillsThatGoFirst } from './migrations/0034-backfills-that-go-first.ts'
 import { movedSchedules } from './migrations/0035-moved-schedules.ts'
+import { truerOutcomes } from './migrations/0036-truer-outcomes.ts'
 import { limitsAndSecrets } from './migrations/0002-limits-and-secrets.ts'
 
 /**
@@ -75,7 +76,8 @@ export const MIGRATIONS: readonly string[] = [
   alerts,
   factsOfThePast,
   backfillsThatGoFirst,
-  movedSchedules
+  movedSchedules,
+  truerOutcomes
 ]
 
 /** Migrates to the newest schema in one transaction: if it fails, the older Scrapdeck can still open the database. */
@@ -89,8 +91,14 @@ export function migrate(database: Database, migrations = MIGRATIONS): void {
     )
   }
   if (present === migrations.length) return
-  database.transaction(() => {
-    for (const sql of migrations.slice(present)) database.exec(sql)
-    database.pragma(`user_version = ${migrations.length}`)
-  })()
+  // Some change the text of a CHECK.
+  database.unsafeMode(true)
+  try {
+    database.transaction(() => {
+      for (const sql of migrations.slice(present)) database.exec(sql)
+      database.pragma(`user_version = ${migrations.length}`)
+    })()
+  } finally {
+    database.unsafeMode(false)
+  }
 }

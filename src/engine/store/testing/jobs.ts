@@ -4,6 +4,7 @@ import { aNewJob, anAttemptStart, entry } from '../../testing/builders.ts'
 import type { JobId } from '../../../shared/contract/index.ts'
 import { shortId } from '../../../shared/ids.ts'
 import { largeBytesOf, type NewJob } from '../records.ts'
+import { OUTCOMES } from '../../../shared/choices.ts'
 import type { Story } from './story.ts'
 
 export function describeJobs(story: Story): void {
@@ -343,8 +344,23 @@ export function describeJobs(story: Story): void {
       await end(jobs[0], { result: 'failed', entry: entry('', { atMs: 1000 }) })
       await end(jobs[1], { result: 'succeeded', entry: entry('', { atMs: 2000 }) })
       await end(jobs[2], { result: 'lost', entry: entry('', { atMs: 3000 }) })
-      expect(await story.store.countEndedSince(2000)).toEqual({ succeeded: 1, failed: 0, cancelled: 0, lost: 1 })
+      const none = { failed: 0, cancelled: 0, unclear: 0 }
+      expect(await story.store.countEndedSince(2000)).toEqual({ ...none, succeeded: 1, lost: 1 })
       expect(await story.store.countByState()).toEqual({ queued: 0, starting: 0, running: 0, ended: 3 })
+    })
+
+    test('a job ends with each outcome, and is listed and counted by it', async () => {
+      for (const outcome of OUTCOMES) {
+        const job = await enqueue()
+        await begin(job)
+        await end(job, { result: outcome })
+        expect(
+          (await story.store.listJobs({ status: [outcome] }, { before: null, limit: 9 })).map(({ id }) => id)
+        ).toEqual([job.id])
+        expect((await story.store.listAttempts(job.id)).map(({ result }) => result)).toEqual([outcome])
+      }
+      const { status } = await story.store.countFacets({})
+      expect(status).toEqual([...OUTCOMES].sort().map((value) => ({ value, count: 1 })))
     })
 
     test('what finished last comes first, without what never ran', async () => {

@@ -122,7 +122,7 @@ test('the evidence of the moment is in both parts, and is read for each try', as
 })
 
 test('a report asks for no evidence', async () => {
-  const none = { succeeded: 0, failed: 0, cancelled: 0, lost: 0 }
+  const none = { succeeded: 0, failed: 0, cancelled: 0, lost: 0, unclear: 0 }
   const nothing = {
     ...{ fromMs: NOW_MS - 1, untilMs: NOW_MS, jobs: [], errors: [], findings: [], service: null, isComplete: true },
     ...{ ended: none, endedWithBefore: none }

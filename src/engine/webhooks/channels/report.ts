@@ -18,7 +18,7 @@ export function reportIn(body: string): AlertReport | null {
 const number = (value: number): string => value.toLocaleString('en-US')
 const count = (value: number, one: string, many = `${one}s`): string => `${number(value)} ${value === 1 ? one : many}`
 const time = (durationMs: number): string => formatDuration(Math.round(durationMs / 1_000))
-const sumOf = (runs: AlertReport['runs']): number => runs.succeeded + runs.failed + runs.lost + runs.cancelled
+const sumOf = (runs: AlertReport['runs']): number => Object.values(runs).reduce((sum, ended) => sum + ended, 0)
 const badOf = ({ failed, lost }: AlertReport['runs']): number => failed + lost
 
 function titleOf(report: AlertReport): string {
@@ -71,9 +71,10 @@ function factsOfReport(report: AlertReport): [name: string, value: string][] {
   if (service !== null && service.diskFreePercent !== null)
     storage.push(`${service.diskFreePercent} % of the disk free`)
   const outcomes = [`${number(runs.succeeded)} succeeded`, `${number(runs.failed)} failed`, `${number(runs.lost)} lost`]
+  const unclear = runs.unclear > 0 ? `, ${number(runs.unclear)} unclear` : ''
   return [
     ['Time', `${utcTime(fromMs)} to ${utcTime(untilMs)}`],
-    ['Runs', `${outcomes.join(', ')}, ${number(runs.cancelled)} cancelled`],
+    ['Runs', `${outcomes.join(', ')}, ${number(runs.cancelled)} cancelled${unclear}`],
     ['Before', `${count(sumOf(runsBefore), 'run')}, ${number(badOf(runsBefore))} failed or lost`],
     ...(service === null
       ? []

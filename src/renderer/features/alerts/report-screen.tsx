@@ -80,6 +80,7 @@ function Report({ report, isOld }: { report: AlertReport; isOld: boolean }) {
     { word: 'Succeeded', count: runs.succeeded, was: runsBefore.succeeded, isBad: false },
     { word: 'Failed', count: runs.failed, was: runsBefore.failed, isBad: true },
     { word: 'Lost', count: runs.lost, was: runsBefore.lost, isBad: true },
+    { word: 'Unclear', count: runs.unclear, was: runsBefore.unclear, isBad: false },
     { word: 'Cancelled', count: runs.cancelled, was: runsBefore.cancelled, isBad: false }
   ]
   const sinceHours = days * 24
@@ -221,7 +222,7 @@ function Service({ service }: { service: NonNullable<AlertReport['service']> }) 
   )
 }
 
-const sumOf = ({ succeeded, failed, lost, cancelled }: AlertReport['runs']) => succeeded + failed + lost + cancelled
+const sumOf = (runs: AlertReport['runs']) => Object.values(runs).reduce((sum, count) => sum + count, 0)
 
 /** `4 more than the day before` */
 function againstWords(count: number, was: number, before: string): string {

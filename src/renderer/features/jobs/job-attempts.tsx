@@ -99,7 +99,7 @@ function meaningOf({ result, reason }: Attempt): string | null {
 function toneOf({ result, state }: Attempt): string {
   if (result === 'succeeded') return 'ok'
   if (result === 'failed' || result === 'refused') return 'bad'
-  if (result === 'lost') return 'lost'
+  if (result === 'lost' || result === 'unclear') return 'lost'
   if (result !== null) return 'off'
   return state === 'uncertain' ? 'wait' : 'run'
 }

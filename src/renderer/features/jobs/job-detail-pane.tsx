@@ -248,6 +248,14 @@ function JobHead({ job, attempt, nodeName, away, onElsewhere, onOpen }: JobHeadP
           </p>
         </div>
       )}
+      {job.outcome === 'unclear' && (
+        <div className={classes.unknown}>
+          <p>
+            <strong>The run ended. How is not visible in its log.</strong> The log level hides Scrapy’s closing
+            messages, and the node does not report the exit code. Set LOG_LEVEL=INFO for the spider to see its outcome.
+          </p>
+        </div>
+      )}
       {job.outcome === 'succeeded' && <JobFindings jobId={job.id} />}
       {job.killingLine !== null && <LastError job={job} line={job.killingLine} />}
       {job.state === 'queued' && job.waiting !== null && (

@@ -67,6 +67,21 @@ it('says of a job how it compares with earlier runs of its spider', async () => 
   expect(screen.getByText('Half of the last 30 successful runs were within the usual range.')).toBeTruthy()
 })
 
+it('finds jobs whose outcome is unclear by a status of their own, and says what makes it visible', async () => {
+  open('/jobs')
+  const [job] = jobsThatAre('succeeded')
+  const reason = 'end not visible in the log'
+  engine.jobs.set(job!.id, { ...job!, status: 'unclear', outcome: 'unclear', reason, killingLine: null })
+  const filters = within(await screen.findByRole('navigation', { name: 'Filters' }))
+  fireEvent.click(filters.getByRole('button', { name: /unclear/ }))
+  await waitFor(async () => expect(await rows()).toHaveLength(1))
+  fireEvent.click((await table()).getByText('unclear'))
+  const pane = within(await screen.findByRole('complementary', { name: 'Job' }))
+  expect(await pane.findByText('The run ended. How is not visible in its log.')).toBeTruthy()
+  expect(pane.getByText(/Set LOG_LEVEL=INFO for the spider/)).toBeTruthy()
+  expect(pane.getAllByText(reason).length).toBeGreaterThan(0)
+})
+
 it('says which filter leaves no jobs, and clears it', async () => {
   open('/jobs?text=nosuchspider&status=failed')
   expect(await screen.findByText('No matching jobs')).toBeTruthy()

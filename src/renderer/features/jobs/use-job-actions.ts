@@ -1,4 +1,5 @@
 import { useMemo } from 'react'
+import { OUTCOMES } from '../../../shared/choices.ts'
 import type { Job, JobId, Placement, QueuePlace } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
 import { useMay } from '../../api/use-me.ts'
@@ -15,8 +16,6 @@ export function useJobActions(): JobActions {
   const mayGoFirst = useMay('queue.order', 'everywhere').may
   return useMemo(() => jobActions(client, mayGoFirst), [client, mayGoFirst])
 }
-
-const ENDED = ['succeeded', 'failed', 'cancelled', 'lost'] as const
 
 const idsOf = (jobs: readonly Job[]) => jobs.map(({ id }) => id)
 const queuedOf = (jobs: readonly Job[]) => jobs.filter(({ state }) => state === 'queued')
@@ -65,7 +64,7 @@ function jobActions(client: Client, mayGoFirst: boolean) {
         rowWord: 'cancelling…',
         ids: idsOf(live),
         ask: async (ids) => (await client.jobs.cancel({ ids, force })).asked,
-        until: ENDED,
+        until: OUTCOMES,
         pendingWord: 'still stopping',
         skippedWord: 'had already ended',
         // Only jobs that never left the queue can be restored; a running spider gets its stop signal at once.

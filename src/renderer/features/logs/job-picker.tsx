@@ -2,6 +2,7 @@ import { Button, Loader, Popover, TextInput } from '@mantine/core'
 import { IconPlus } from '@tabler/icons-react'
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { type KeyboardEvent, useState } from 'react'
+import { OUTCOMES } from '../../../shared/choices.ts'
 import type { Job, JobId, JobStatus } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
 import { explainError } from '../../api/explain-error.ts'
@@ -66,7 +67,7 @@ function Choices({ open, onPick }: { open: readonly JobId[]; onPick: (id: JobId)
   const listed = (status: JobStatus[]) =>
     api.query.jobs.list.queryOptions({ input: { ...filter, status, limit: 40 }, placeholderData: keepPreviousData })
   const running = useQuery(listed(['running']))
-  const ended = useQuery(listed(['succeeded', 'failed', 'cancelled', 'lost']))
+  const ended = useQuery(listed([...OUTCOMES]))
   const jobs = [...(running.data?.jobs ?? []), ...(ended.data?.jobs ?? [])].filter(
     ({ id, nodeId }) => nodeId !== null && !open.includes(id)
   )

@@ -259,6 +259,26 @@ it('edits the defaults of a project and of a spider, keeps a secret that is not 
   })
 })
 
+it('shows the rule that new projects have, and turns it off for one spider and for all', async () => {
+  open('/projects?project=prices')
+  await engine.client.projects.changeSettings({ project: 'prices', settings: { outcome: { requireResponse: true } } })
+  const detail = within(await screen.findByRole('region', { name: 'Project prices' }))
+  expect(await detail.findByText('no response at all')).toBeTruthy()
+  fireEvent.click(detail.getByRole('button', { name: 'Edit rules for a spider…' }))
+  const rules = await dialogNamed('Outcome rules for individual spiders in prices')
+  fireEvent.click(rules.getByRole('combobox', { name: 'No response at all' }))
+  fireEvent.click(await screen.findByRole('option', { name: 'no rule', hidden: true }))
+  fireEvent.click(rules.getByRole('button', { name: 'Save rules' }))
+  await waitFor(() =>
+    expect(Object.values(engine.projects.get('prices')!.settings.spiderOutcomes)).toEqual([{ requireResponse: null }])
+  )
+  fireEvent.click(screen.getByRole('button', { name: 'Settings…' }))
+  const settings = await dialogNamed('Settings of prices')
+  fireEvent.click(settings.getByRole('checkbox', { name: 'No response at all' }))
+  fireEvent.click(settings.getByRole('button', { name: 'Save settings' }))
+  await waitFor(() => expect(engine.projects.get('prices')!.settings.outcome).toBeNull())
+})
+
 it('gives one spider outcome rules of its own, over those of its project', async () => {
   open('/projects?project=prices')
   await engine.client.projects.changeSettings({ project: 'prices', settings: { outcome: { minItems: 5 } } })

@@ -126,6 +126,11 @@ function OutcomeSettings({ fields }: { fields: Fields<SettingsTexts> }) {
         {field('minItems', 'Fewer items than')}
         {field('minPages', 'Fewer pages than')}
       </div>
+      <Checkbox
+        {...outcome.input('requireResponse', 'checkbox')}
+        label="No response at all"
+        description="Every request failed before any response (DNS, connection refused, TLS), and nothing was scraped."
+      />
       <TextInput
         {...outcome.input('finishReasons')}
         label="Successful finish reasons"

@@ -27,6 +27,8 @@ it.each<ProjectSettings>([
     outcome: { maxErrors: 0, minItems: 5, finishReasons: ['finished', 'catalogue_done'] },
     expectations: false
   },
+  { ...DEFAULT_PROJECT_SETTINGS, outcome: { requireResponse: true, minItems: 5 } },
+  { ...DEFAULT_PROJECT_SETTINGS, outcome: null },
   { ...DEFAULT_PROJECT_SETTINGS, python: { kind: 'requirements', text: 'scrapy==2.13.3\nlxml\n' }, limits }
 ])('returns what it started with: %j', (settings) => {
   const { defaults: _defaults, spiderDefaults: _spiders, spiderOutcomes: _rules, ...shown } = settings

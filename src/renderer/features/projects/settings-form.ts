@@ -12,6 +12,7 @@ const rules = OutcomeRules.shape
 /** null: no rule. */
 const OutcomeForm = z
   .object({
+    requireResponse: z.boolean(),
     maxErrors: numberText(rules.maxErrors, null),
     minItems: numberText(rules.minItems, null),
     minPages: numberText(rules.minPages, null),
@@ -21,7 +22,7 @@ const OutcomeForm = z
       .pipe(rules.finishReasons.unwrap())
   })
   .transform((texts): OutcomeRules | null => {
-    const set = Object.entries(texts).filter(([, value]) => value != null)
+    const set = Object.entries(texts).filter(([, value]) => value != null && value !== false)
     return set.length === 0 ? null : Object.fromEntries(set)
   })
 
@@ -62,7 +63,7 @@ export interface SettingsTexts
   cancelWaitSeconds: string
   retry: ReturnType<typeof retryTexts>
   /** Empty: no rule. */
-  outcome: { maxErrors: string; minItems: string; minPages: string; finishReasons: string }
+  outcome: { requireResponse: boolean; maxErrors: string; minItems: string; minPages: string; finishReasons: string }
 }
 
 export const startSettings = ({
@@ -83,6 +84,7 @@ export const startSettings = ({
   weight: String(weight),
   retry: retryTexts(retry),
   outcome: {
+    requireResponse: outcome?.requireResponse ?? false,
     maxErrors: String(outcome?.maxErrors ?? ''),
     minItems: String(outcome?.minItems ?? ''),
     minPages: String(outcome?.minPages ?? ''),

@@ -7,7 +7,7 @@ import { CODE_INPUT } from '../../ui/fields/code-input.ts'
 import { useFormOf } from '../../ui/fields/form-of-schema.ts'
 import { FormFoot, SchemaForm } from '../../ui/fields/schema-form.tsx'
 import classes from './projects.module.css'
-import { SpiderOutcomeForm, type SpiderOutcomeTexts, spiderOutcomeTexts } from './spider-outcomes-form.ts'
+import { NONE, ON, SpiderOutcomeForm, type SpiderOutcomeTexts, spiderOutcomeTexts } from './spider-outcomes-form.ts'
 
 const COUNTS = { maxErrors: 'More errors than', minItems: 'Fewer items than', minPages: 'Fewer pages than' } as const
 
@@ -56,6 +56,16 @@ export function SpiderOutcomesDialog({ project, onClose }: { project: Project; o
             />
           ))}
         </div>
+        <Select
+          {...form.input('requireResponse')}
+          label="No response at all"
+          data={[
+            { value: '', label: `as the project: ${outcome?.requireResponse === true ? 'fails' : 'no rule'}` },
+            { value: ON, label: 'fails' },
+            { value: NONE, label: 'no rule' }
+          ]}
+          allowDeselect={false}
+        />
         <TextInput
           {...form.input('finishReasons')}
           label="Successful finish reasons"

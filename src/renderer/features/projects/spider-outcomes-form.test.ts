@@ -3,7 +3,13 @@ import { expect, test } from 'vitest'
 import { SpiderOutcomeForm, spiderOutcomeTexts } from './spider-outcomes-form.ts'
 
 test('rules of a spider are its own, none, or those of the project', () => {
-  const texts = { maxErrors: '5', minItems: ' none', minPages: '', finishReasons: 'finished, done' }
+  const texts = {
+    requireResponse: '',
+    maxErrors: '5',
+    minItems: ' none',
+    minPages: '',
+    finishReasons: 'finished, done'
+  }
   expect(SpiderOutcomeForm.parse(texts)).toEqual({ maxErrors: 5, minItems: null, finishReasons: ['finished', 'done'] })
   expect(SpiderOutcomeForm.parse(spiderOutcomeTexts(undefined))).toBeNull()
   expect(SpiderOutcomeForm.safeParse({ ...texts, maxErrors: 'x' }).success).toBe(false)
@@ -14,7 +20,8 @@ test('what was read from rules says the same rules', () => {
   const finishReasons = fc
     .constantFrom(undefined, null, 'finished', 'a, b_c')
     .map((text) => text?.split(', ') ?? (text as null | undefined))
-  const rules = fc.record({ maxErrors: count, minItems: count, minPages: count, finishReasons })
+  const requireResponse = fc.constantFrom(undefined, null, true)
+  const rules = fc.record({ requireResponse, maxErrors: count, minItems: count, minPages: count, finishReasons })
   fc.assert(
     fc.property(rules, (own) => {
       const given = Object.fromEntries(Object.entries(own).filter(([, value]) => value !== undefined))

@@ -5,6 +5,7 @@ import { namesOf } from './settings-form.ts'
 
 /** Empty: as the project; `none`: no such rule, whatever the project has. */
 export interface SpiderOutcomeTexts {
+  requireResponse: string
   maxErrors: string
   minItems: string
   minPages: string
@@ -12,7 +13,8 @@ export interface SpiderOutcomeTexts {
 }
 
 const rules = OutcomeRules.shape
-const NONE = 'none'
+export const NONE = 'none'
+export const ON = 'on'
 
 function ownRule<Value>(of: z.ZodType<Value, never>) {
   return z.string().transform((text, context): Value | null | undefined => {
@@ -28,6 +30,7 @@ function ownRule<Value>(of: z.ZodType<Value, never>) {
 /** null: the spider has no rules of its own. */
 export const SpiderOutcomeForm = z
   .object({
+    requireResponse: ownRule(z.literal(ON).transform(() => true) as never),
     maxErrors: ownRule(numberText(rules.maxErrors) as never),
     minItems: ownRule(numberText(rules.minItems) as never),
     minPages: ownRule(numberText(rules.minPages) as never),
@@ -42,6 +45,7 @@ export function spiderOutcomeTexts(own: OutcomeRules | undefined): SpiderOutcome
   const textOf = (value: number | readonly string[] | null | undefined) =>
     value === undefined ? '' : value === null ? NONE : typeof value === 'number' ? String(value) : value.join(', ')
   return {
+    requireResponse: own?.requireResponse === undefined ? '' : own.requireResponse === true ? ON : NONE,
     ...{ maxErrors: textOf(own?.maxErrors), minItems: textOf(own?.minItems), minPages: textOf(own?.minPages) },
     finishReasons: textOf(own?.finishReasons)
   }

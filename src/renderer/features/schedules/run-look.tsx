@@ -5,6 +5,7 @@ import {
   IconCircleDashed,
   IconCircleFilled,
   IconClockX,
+  IconEyeOff,
   IconHelp,
   IconPlayerSkipForwardFilled,
   IconX
@@ -21,6 +22,7 @@ export const RUN_LOOKS: Record<RunLook, { tone: Tone; Icon: typeof IconCheck; wo
   failed: { tone: 'bad', Icon: IconX, word: 'failed' },
   cancelled: { tone: 'off', Icon: IconBan, word: 'cancelled' },
   lost: { tone: 'lost', Icon: IconHelp, word: 'lost' },
+  unclear: { tone: 'lost', Icon: IconEyeOff, word: 'unclear' },
   skipped: { tone: 'wait', Icon: IconPlayerSkipForwardFilled, word: 'skipped' },
   missed: { tone: 'bad', Icon: IconClockX, word: 'missed' },
   refused: { tone: 'bad', Icon: IconAlertTriangleFilled, word: 'could not run' }
