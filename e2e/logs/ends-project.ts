@@ -118,6 +118,21 @@ class Hush(Base):
         yield {"page": page}
 
 
+class Unreachable(Base):
+    """No request of it gets a response."""
+
+    name = "unreachable"
+    custom_settings = {"RETRY_ENABLED": False, "ROBOTSTXT_OBEY": False}
+
+    def start_requests(self):
+        yield scrapy.Request("http://127.0.0.1:1/")
+        yield scrapy.Request("http://no-such-host.invalid/")
+
+
+class UnreachableToo(Unreachable):
+    name = "unreachable-too"
+
+
 class NoDatabase:
     def open_spider(self, *args):
         raise RuntimeError("no database")

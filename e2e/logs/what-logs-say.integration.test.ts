@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { until } from '../../src/engine/testing/until.ts'
-import type { Job, NodeId } from '../../src/shared/contract/index.ts'
+import type { Job, NodeId, ProjectName } from '../../src/shared/contract/index.ts'
 import { LOCAL_NODE_ID } from '../../src/shared/ids.ts'
 import { type PruningNode, startPruningNode } from './pruning-node.ts'
 
@@ -59,6 +59,17 @@ describe.concurrent.each(['a real Scrapyd', 'the local node'])('what a log on %s
         ...(where === 'the local node' ? local : unknown),
         ...{ pages: null, items: null, errors: null, killingLine: null, attemptCount: 1 }
       })
+  }, 120_000)
+
+  test('of a run without any response is that it failed, unless the rule is off for its spider', async () => {
+    const job = await world.ended(await world.runOn(nodeId(), 'unreachable'))
+    expect(job).toMatchObject({ outcome: 'failed', reason: 'no response at all', pages: 0, items: 0 })
+    await service.client.projects.changeSettings({
+      project: job.project as ProjectName,
+      settings: { spiderOutcomes: { 'unreachable-too': { requireResponse: false } } }
+    })
+    const other = await world.ended(await world.runOn(nodeId(), 'unreachable-too'))
+    expect(other).toMatchObject({ outcome: 'succeeded', reason: 'finished' })
   }, 120_000)
 
   test('of a run whose pipeline cannot open has each error, and the worse of reason and exit code', async () => {
