@@ -104,6 +104,24 @@ describe('an engine that follows', () => {
     expect(answer.headers.getSetCookie()).toEqual(['a=1', 'b=2'])
   })
 
+  it.each(['//OTHER/x', 'http://OTHER/x', '/\\OTHER/x', '///OTHER/x', '@OTHER/x', 'x:@OTHER/x', '//x@OTHER/x'])(
+    'asks only the leader, whatever host the request line %s names: what it sends has the secret and cookies',
+    async (form) => {
+      const leader = await listen((request, response) => response.end(`the leader ${request.url}`))
+      const asked: unknown[] = []
+      const other = await listen((request, response) => {
+        asked.push(request.headers)
+        response.end()
+      })
+      const { port } = new URL(await openFollower(() => `http://127.0.0.1:${leader.port}`))
+      const path = form.replace('OTHER', `127.0.0.1:${other.port}`)
+      const [answer] = await once(http.get({ port, path, headers: { cookie: 'a=1' }, agent: false }), 'response')
+      const said = await text(answer as http.IncomingMessage)
+      expect(said).toMatch(/^(the leader \/.*x)?$/)
+      expect(asked).toEqual([])
+    }
+  )
+
   it('says which requests came from the proxy that may name users, whatever their clients say', async () => {
     const leader = await listen(echo)
     const headers = { 'x-forwarded-for': '127.0.0.1', 'x-scrapdeck-forwarded': `${SECRET}x 127.0.0.1 proxy` }

@@ -161,12 +161,18 @@ async function forward(
   if (leader === null) throw noLeader(reply)
   const isVouchedFor = vouching.has(plainAddress(request.raw.socket.remoteAddress ?? ''))
   const passed = peerHeaderOf(membership.secret, { address: addressOf(request), isVouchedFor })
-  return reply.from(new URL(request.raw.url ?? '/', leader).href, {
+  return reply.from(addressAt(leader, request.raw.url ?? '/'), {
     // Nobody knows whether the former leader had begun.
     retryDelay: () => null,
     rewriteRequestHeaders: (_request, headers) => ({ ...headers, host: request.headers.host, [PEER_HEADER]: passed }),
     onError: (failed) => void (failed as FastifyReply).send(noLeader(failed as FastifyReply))
   })
+}
+
+/** A request line may name another host (`//other/`, `http://other/`), which would get the secret and the cookies. */
+function addressAt(leader: string, asked: string): string {
+  const path = asked.replace(/^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/i, '')
+  return `${new URL(leader).origin}${path.startsWith('/') ? '' : '/'}${path}`
 }
 
 function noLeader(reply: FastifyReply): ScrapdeckError {
