@@ -1,5 +1,6 @@
 import type { Page } from '@playwright/test'
 import { leaderAmong, startSharedEngines } from '../support/engines.ts'
+import { until } from '../../src/engine/testing/until.ts'
 import type { Service } from '../support/service.ts'
 
 export interface PicturedEngines {
@@ -15,7 +16,14 @@ export async function startEngines(): Promise<PicturedEngines> {
   const [north, south, west] = engines as [Service, Service, Service]
   await north.kill()
   const leader = await leaderAmong(names.slice(1), south)
-  return { shown: leader === names[1] ? west : south, stop }
+  const shown = leader === names[1] ? west : south
+  await until(
+    'the node of the shown engine to be seen',
+    () => shown.client.nodes.list(),
+    ({ nodes }) => nodes.some(({ name, nodeName }) => name === 'south.example' && nodeName !== null),
+    60_000
+  )
+  return { shown, stop }
 }
 
 /** Once the killed one counts as silent. */

@@ -180,8 +180,9 @@ async function findLimitedJob(status: 'running' | 'failed'): Promise<string> {
 const SCREENS: Record<string, (page: Page) => Promise<void>> = {
   overview: (page) => page.goto('#/').then(() => {}),
   jobs: async (page) => {
-    await page.goto('#/jobs')
-    await page.getByRole('grid', { name: 'Jobs' }).getByRole('row').filter({ hasText: 'failed' }).first().click()
+    // By its id: at 720 px its row may be below what the table has rendered.
+    const { jobs } = await service.client.jobs.list({ status: ['failed'], project: 'shop', limit: 1 })
+    await page.goto(`#/jobs?job=${jobs[0]?.id}`)
   },
   'jobs-all': (page) => page.goto('#/jobs').then(() => {}),
   'job-log': async (page) => {
@@ -302,7 +303,7 @@ for (const scheme of SCHEMES) {
           await page.waitForTimeout(900)
           const file = `${screen}-${scheme}-${sizeName}`
           await page.screenshot({ path: join(pictures, `${file}.png`) })
-          if (process.env['SCRAPDECK_DOCS_IMAGES'] && FOR_README.includes(file)) copyToDocs(file)
+          if (process.env['SCRAPDECK_DOCS_IMAGES'] && FOR_README.includes(file)) await copyToDocs(page, file)
           // In a dialog with an open list, the first Escape only closes the list.
           for (let times = 0; times < 3; times += 1) await page.keyboard.press('Escape')
           // Unsaved changes would prompt before the next screen.
@@ -327,7 +328,11 @@ for (const scheme of SCHEMES) {
   }
 }
 
-function copyToDocs(file: string): void {
+/** With the entries of the rail, which `readme-pictures.test.ts` compares with those of today. */
+async function copyToDocs(page: Page, file: string): Promise<void> {
   mkdirSync(join(root, 'docs/images'), { recursive: true })
+  const rail = await page.getByRole('navigation', { name: 'Screens' }).getByRole('link').allInnerTexts()
+  const words = rail.map((text) => text.split('\n')[0]!.trim())
+  writeFileSync(join(root, 'docs/images/rail.json'), `${JSON.stringify(words)}\n`)
   copyFileSync(join(pictures, `${file}.png`), join(root, 'docs/images', `${file.replace('-1440', '')}.png`))
 }
