@@ -241,6 +241,24 @@ describe('opening', () => {
     expect(await codeOf(open(directory))).toBe('DATA_DIRECTORY_UNUSABLE')
   })
 
+  test.each(['settings', 'sqlite_sequence'])(
+    'damage of %s is said at the start, and the lock is free',
+    async (table) => {
+      const path = join(await temporaryPath(), 'scrapdeck.db')
+      await writeFile(path, (empty ??= await anEmptyDatabase()))
+      const database = new DatabaseConstructor(path)
+      const page = database.prepare('SELECT rootpage FROM sqlite_master WHERE name = ?').pluck().get(table) as number
+      const size = database.pragma('page_size', { simple: true }) as number
+      database.close()
+      await writeFile(path, (await readFile(path)).fill(0xa5, (page - 1) * size, page * size))
+      const again = () => openSqliteStoreHere({ path, clock: systemClock, logger: silentLogger })
+      expect([await codeOf(again()), await codeOf(again())]).toEqual([
+        'DATA_DIRECTORY_UNUSABLE',
+        'DATA_DIRECTORY_UNUSABLE'
+      ])
+    }
+  )
+
   test.skipIf(process.platform === 'win32')('a disk without room is refused at the start', async () => {
     const directory = await temporaryPath()
     await (await open(directory)).close()

@@ -19,5 +19,11 @@ export async function openSqliteStoreHere(
   const { path, clock, logger, scheduleFlush } = options
   // A clock other than the system's belongs to a test, where idle time has no meaning.
   const driver = openSqliteDriver({ path, logger, clock, isIdleUsed: clock === systemClock })
-  return createSqlStore({ driver, clock, logger, scheduleFlush })
+  try {
+    return createSqlStore({ driver, clock, logger, scheduleFlush })
+  } catch (error) {
+    // Damage that its first reads meet.
+    await driver.close()
+    throw driver.explain(error)
+  }
 }
