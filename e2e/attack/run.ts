@@ -5,6 +5,7 @@ import { createAttacker } from './attacker.ts'
 import { connectionAttacks } from './attacks/connections.ts'
 import { credentialAttacks } from './attacks/credentials.ts'
 import { documentAttacks } from './attacks/documents.ts'
+import { engineAttacks } from './attacks/engines.ts'
 import { fileAttacks } from './attacks/files-of-nodes.ts'
 import { generateAttacks } from './attacks/generated.ts'
 import { hostileLogAttacks } from './attacks/hostile-logs.ts'
@@ -52,7 +53,7 @@ const SETTLE_LIMIT_MS = 5_000
 export async function runAttacks(options: AttackOptions): Promise<AttackResult> {
   const { seed, variants, scale, only = '', entry, onProgress = () => {} } = options
   const known = [
-    ...[...nameAttacks, ...documentAttacks, ...scheduleAttacks],
+    ...[...nameAttacks, ...documentAttacks, ...scheduleAttacks, ...engineAttacks],
     ...[...fileAttacks, ...credentialAttacks, ...connectionAttacks, ...hostileNodeAttacks, ...hostileLogAttacks]
   ]
   const attacks = [...known, ...generateAttacks(variants, seed)].filter(
