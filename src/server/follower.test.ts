@@ -13,6 +13,7 @@ import { createFakeClock } from '../engine/testing/fake-clock.ts'
 import { CertificateFiles } from './certificate-files.ts'
 import { createFollower } from './follower.ts'
 import { createTlsServer } from './http2-server.ts'
+import { openEngineDoor } from './nodes/engine-door.ts'
 import { makeCertificate } from '../engine/testing/make-certificate.ts'
 
 type Files = ReturnType<typeof makeCertificate>
@@ -121,6 +122,28 @@ describe('an engine that follows', () => {
       expect(asked).toEqual([])
     }
   )
+
+  it('opens no door of engines to its own clients, who could run any egg behind it', async () => {
+    const node = {
+      messages: () => import('../engine/launcher/hosted/messages.ts'),
+      projects: async () => ({ projects: [] })
+    }
+    const door = await openEngineDoor({ node: node as never, name: 'north', secret: SECRET, logger: silentLogger })
+    onTestFinished(() => door.stop())
+    const leader = await listen((request, response) =>
+      door.isFor(request) ? door.answer(request, response) : response.writeHead(404).end()
+    )
+    const statusOf = async (address: string, path: string, peer: object) => {
+      const headers = { 'content-type': 'application/json', 'x-scrapdeck-node': 'north', ...peer }
+      return (await fetch(`${address}${path}`, { method: 'POST', body: '{}', headers })).status
+    }
+    const direct = `http://127.0.0.1:${leader.port}`
+    const address = await openFollower(() => direct)
+    const path = '/api/engine/v1/projects'
+    expect(await statusOf(direct, path, { 'x-scrapdeck-forwarded': `${SECRET} -` })).toBe(200)
+    expect(await statusOf(address, path, {})).toBe(404)
+    expect(await statusOf(address, path, { 'x-scrapdeck-forwarded': `${SECRET}x -`, 'x-forwarded-for': '-' })).toBe(404)
+  })
 
   it('says which requests came from the proxy that may name users, whatever their clients say', async () => {
     const leader = await listen(echo)

@@ -18,6 +18,9 @@ export function recognizePeer(request: IncomingMessage, secret: string): void {
   fromPeers.set(request, { address, isVouchedFor: proxy === FROM_PROXY })
 }
 
+/** Whether another engine asks itself, as engine-node.ts does: it names no client. */
+export const isOfPeerItself = (request: IncomingMessage): boolean => fromPeers.get(request)?.address === '-'
+
 export const isFromPeer = (request: IncomingMessage): boolean => fromPeers.has(request)
 
 /** null: no engine forwarded it. */

@@ -7,7 +7,7 @@ import type { Logger } from '../../engine/runtime/logger.ts'
 import { NODE_HEADER } from '../../engine/runtime/peer-header.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { parseJsonBody } from '../api/json-body.ts'
-import { isFromPeer, recognizePeer } from '../auth/peer-requests.ts'
+import { isOfPeerItself, recognizePeer } from '../auth/peer-requests.ts'
 import { createErrorAnswer } from '../error-answer.ts'
 import { MAX_TEXT_BYTES, MAX_UPLOAD_BYTES } from '../limits.ts'
 
@@ -67,7 +67,8 @@ export async function openEngineDoor(options: {
     isFor(request) {
       if (request.url?.startsWith(`${messages.HOSTED_PATH}/`) !== true) return false
       recognizePeer(request, secret)
-      return isFromPeer(request)
+      // An engine that follows forwards what anybody sends, and shows that it is an engine.
+      return isOfPeerItself(request)
     },
     answer: (request, response) => fastify.routing(request, response),
     async stop() {
