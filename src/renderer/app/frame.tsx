@@ -1,9 +1,9 @@
 import { spotlight } from '@mantine/spotlight'
-import { Outlet, useNavigate } from '@tanstack/react-router'
+import { Outlet, useNavigate, useRouterState } from '@tanstack/react-router'
 import { lazy, Suspense, useState } from 'react'
 import { useMay } from '../api/use-me.ts'
 import { Notices } from '../ui/notify.tsx'
-import { EVERYWHERE, useKeys } from '../state/keys.ts'
+import { EVERYWHERE, HoldKeys, useKeys } from '../state/keys.ts'
 import { useAlertRuleEditor } from '../state/open-alert-rule.ts'
 import { openRunDialog, useRunDialog } from '../state/open-run-dialog.ts'
 import { useRemoteEngines } from '../state/remote-engines.ts'
@@ -37,6 +37,7 @@ export function Frame() {
   const navigate = useNavigate()
   const isOutdated = useIsOutdated()
   const mayRun = useMay('jobs.run').may
+  const isGoing = useRouterState({ select: ({ status }) => status === 'pending' })
   const [keysOpened, setKeysOpened] = useState(false)
   const ruleOpened = useAlertRuleEditor(({ asked }) => asked !== null)
   const engineOpened = useRemoteEngines(({ dialog }) => dialog !== null)
@@ -79,7 +80,8 @@ export function Frame() {
       <StatusBar />
       <Palette onShowKeys={() => setKeysOpened(true)} />
       <KeysOverlay opened={keysOpened} onClose={() => setKeysOpened(false)} />
-      <Suspense fallback={null}>
+      {isGoing && <HoldKeys />}
+      <Suspense fallback={runOpened && <HoldKeys />}>
         {runOpened && <RunDialog />}
         {ruleOpened && <RuleDialog />}
         <WindowDropZone />

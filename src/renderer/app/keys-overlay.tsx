@@ -1,4 +1,4 @@
-import { Modal } from '@mantine/core'
+import { Dialog } from '../ui/dialog.tsx'
 import { EVERYWHERE, useKeyGroups } from '../state/keys.ts'
 import { Kbd, modKey } from '../ui/kbd.tsx'
 import classes from './frame.module.css'
@@ -6,9 +6,9 @@ import classes from './frame.module.css'
 /** All keys that are active on this screen. */
 export function KeysOverlay({ opened, onClose }: { opened: boolean; onClose: () => void }) {
   return (
-    <Modal opened={opened} onClose={onClose} title="Keyboard shortcuts" size="md">
+    <Dialog opened={opened} onClose={onClose} title="Keyboard shortcuts" size="md">
       <KeyList />
-    </Modal>
+    </Dialog>
   )
 }
 

@@ -1,6 +1,6 @@
 import { cleanup, renderHook } from '@testing-library/react'
 import { afterEach, expect, it, vi } from 'vitest'
-import { listenForKeys, useKeys } from './keys.ts'
+import { EVERYWHERE, HoldKeys, listenForKeys, useKeys } from './keys.ts'
 
 afterEach(cleanup)
 
@@ -20,6 +20,24 @@ it('ignores the Esc that closed a dialog, so that what is below it stays open', 
   press()
   expect(close).toHaveBeenCalledOnce()
   window.removeEventListener('keydown', closeDialog, true)
+  stop()
+})
+
+it('keeps keys that are typed while a screen loads for that screen, and types on where one of them leads', async () => {
+  const stop = listenForKeys()
+  const box = document.body.appendChild(document.createElement('input'))
+  const [early, own, typed] = [vi.fn(), vi.fn(() => box.focus()), vi.fn()]
+  box.addEventListener('input', typed)
+  renderHook(() => useKeys(EVERYWHERE, [{ key: '6', label: 'Projects', run: early }]))
+  const loading = renderHook(() => HoldKeys())
+  for (const key of ['/', 'a', ':', '6'])
+    document.body.dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true, cancelable: true }))
+  expect(early).not.toHaveBeenCalled()
+  renderHook(() => useKeys('Jobs', [{ key: '/', label: 'Filter', run: own }]))
+  loading.unmount()
+  await vi.waitFor(() => expect(box.value).toBe('a:6'))
+  expect([own, early, typed].map(({ mock }) => mock.calls.length)).toEqual([1, 0, 3])
+  box.remove()
   stop()
 })
 

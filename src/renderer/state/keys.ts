@@ -43,6 +43,50 @@ export function useKeys(title: string, bindings: readonly KeyBinding[], enabled 
 /** Dialogs and menus: they have their own keys, and Esc closes only them. */
 const OVER_THE_SCREEN = '[role="dialog"], [role="menu"]'
 
+/** Keys that were typed while the screen that they are for was loading. null: no screen is. */
+let held: { event: KeyboardEvent; atMs: number }[] | null = null
+let holders = 0
+/** A screen that takes longer comes after its keys were given up. */
+const HELD_MAX_MS = 5_000
+const HELD_MAX = 50
+
+/** While it is mounted, a screen or a dialog is loading: keys wait for it and do not reach what is there already. */
+export function HoldKeys(): null {
+  useEffect(() => {
+    holders += 1
+    held ??= []
+    return () => {
+      holders -= 1
+      // The effects of what has come run after those of what goes.
+      setTimeout(replayNext, 0)
+    }
+  }, [])
+  return null
+}
+
+/** One by one: each may lead to another screen, for which the rest waits. */
+function replayNext(): void {
+  if (holders > 0 || held === null) return
+  const next = held.shift()
+  if (next === undefined) held = null
+  else {
+    if (Date.now() - next.atMs < HELD_MAX_MS) replay(next.event)
+    setTimeout(replayNext, 0)
+  }
+}
+
+function replay(event: KeyboardEvent): void {
+  const at = document.activeElement
+  if (at instanceof HTMLInputElement && isTyping(at)) {
+    if (event.key.length > 1) at.dispatchEvent(new KeyboardEvent('keydown', { key: event.key, bubbles: true }))
+    else {
+      // React does not notice a value that is only assigned.
+      Object.getOwnPropertyDescriptor(HTMLInputElement.prototype, 'value')!.set!.call(at, at.value + event.key)
+      at.dispatchEvent(new Event('input', { bubbles: true }))
+    }
+  } else runBinding(event)
+}
+
 /** The only listener. Letters do nothing while a field has the focus, or a dialog or menu is open. */
 export function listenForKeys(): () => void {
   // Checked before any other handler runs: the Esc that closes a dialog or a menu must not also close what is below it.
@@ -55,18 +99,10 @@ export function listenForKeys(): () => void {
     const mod = event.ctrlKey || event.metaKey
     // On many keyboards both together type a character (AltGr).
     if (mod && event.altKey) return
-    const name = mod ? `mod+${event.key.toLowerCase()}` : event.altKey ? `Alt+${event.key}` : event.key
     if (!mod && (isDialogOpen || isTyping(event.target))) return
-    const { groups } = useKeyGroups.getState()
-    for (const group of [...groups].reverse()) {
-      const binding = group.bindings.find(({ key }) => key === name)
-      if (!binding) continue
-      // A focused button or link keeps its own Enter.
-      if (name === 'Enter' && event.target instanceof Element && event.target.closest('a, button, summary')) return
-      event.preventDefault()
-      binding.run(event)
-      return
-    }
+    if (held === null || mod || keepsEnter(event)) return runBinding(event)
+    event.preventDefault()
+    if (held.length < HELD_MAX) held.push({ event, atMs: Date.now() })
   }
   window.addEventListener('keydown', onKeyDownFirst, true)
   document.addEventListener('keydown', onKeyDown)
@@ -81,4 +117,21 @@ function isTyping(target: EventTarget | null): boolean {
     target instanceof Element &&
     target.closest('input:not([type=checkbox]), textarea, select, [contenteditable=true]') !== null
   )
+}
+
+/** A focused button or link keeps its own Enter. */
+const keepsEnter = ({ key, target }: KeyboardEvent) =>
+  key === 'Enter' && target instanceof Element && target.closest('a, button, summary') !== null
+
+function runBinding(event: KeyboardEvent): void {
+  const mod = event.ctrlKey || event.metaKey
+  const name = mod ? `mod+${event.key.toLowerCase()}` : event.altKey ? `Alt+${event.key}` : event.key
+  for (const { bindings } of useKeyGroups.getState().groups.toReversed()) {
+    const binding = bindings.find(({ key }) => key === name)
+    if (!binding) continue
+    if (!mod && keepsEnter(event)) return
+    event.preventDefault()
+    binding.run(event)
+    return
+  }
 }

@@ -1,4 +1,5 @@
-import { ActionIcon, Button, Modal, Tooltip } from '@mantine/core'
+import { Dialog } from './dialog.tsx'
+import { ActionIcon, Button, Tooltip } from '@mantine/core'
 import { IconArrowDown, IconCopy } from '@tabler/icons-react'
 import { useQuery } from '@tanstack/react-query'
 import { type UIEvent, useEffect, useLayoutEffect, useRef, useState } from 'react'
@@ -17,7 +18,7 @@ export function BuildLogDialog({ id, onClose }: { id: string; onClose: () => voi
   const { data } = useQuery(query.environments.list.queryOptions())
   const environment = data?.environments.find((each) => each.id === id)
   return (
-    <Modal
+    <Dialog
       opened
       onClose={onClose}
       size={860}
@@ -30,7 +31,7 @@ export function BuildLogDialog({ id, onClose }: { id: string; onClose: () => voi
           environment && <BuildLog environment={environment} />
         )}
       </div>
-    </Modal>
+    </Dialog>
   )
 }
 

@@ -1,6 +1,6 @@
-import { Button, Modal } from '@mantine/core'
+import { Button } from '@mantine/core'
 import type { ReactNode } from 'react'
-import { DialogFoot, DialogText } from './dialog.tsx'
+import { Dialog, DialogFoot, DialogText } from './dialog.tsx'
 import { FormFailure } from './fields/form-failure.tsx'
 
 interface ConfirmDialogProps {
@@ -29,7 +29,7 @@ interface ConfirmDialogProps {
 export function ConfirmDialog(props: ConfirmDialogProps) {
   const { title, children, act, onAct, isActing, error = null, keep = 'Cancel', instead, onClose } = props
   return (
-    <Modal opened onClose={onClose} title={title} size={460}>
+    <Dialog opened onClose={onClose} title={title} size={460}>
       <DialogText>{children}</DialogText>
       <FormFailure error={error} />
       <DialogFoot>
@@ -45,6 +45,6 @@ export function ConfirmDialog(props: ConfirmDialogProps) {
           {act}
         </Button>
       </DialogFoot>
-    </Modal>
+    </Dialog>
   )
 }

@@ -1,5 +1,76 @@
-import type { ReactNode } from 'react'
+import { Modal, type ModalProps } from '@mantine/core'
+import { type KeyboardEvent, type ReactNode, useEffect, useRef } from 'react'
 import classes from './dialog.module.css'
+import { Kbd, modKey } from './kbd.tsx'
+
+/**
+ * The one dialog. Its first field has the focus, even if it appears later; the focus never falls out of it; and
+ * Ctrl-Enter presses its main button, wherever the focus is.
+ */
+export function Dialog({ children, ...props }: ModalProps) {
+  return (
+    <Modal {...props} onKeyDown={pressMainButton}>
+      <HeldFocus />
+      {children}
+    </Modal>
+  )
+}
+
+function pressMainButton(event: KeyboardEvent<HTMLElement>): void {
+  if (event.defaultPrevented || event.key !== 'Enter' || !(event.ctrlKey || event.metaKey)) return
+  event.preventDefault()
+  const dialog = event.currentTarget.querySelector('[role=dialog]')
+  dialog?.querySelector<HTMLButtonElement>(`.${classes.foot} button[data-variant=filled]:not(:disabled)`)?.click()
+}
+
+const FIELDS = ['input', 'textarea', 'select'].map((tag) => `${tag}:not(:disabled, [type=hidden], [tabindex="-1"])`)
+const BUTTONS = ['button', '[href]'].map((tag) => `${tag}:not(:disabled, [tabindex="-1"], [class*=Modal-close])`)
+
+const firstIn = (place: Element) =>
+  place.querySelector<HTMLElement>(FIELDS.join()) ?? place.querySelector<HTMLElement>(BUTTONS.join())
+
+function HeldFocus() {
+  const anchor = useRef<HTMLSpanElement>(null)
+  useEffect(() => {
+    const dialog = anchor.current!.closest<HTMLElement>('[role=dialog]')!
+    const own = dialog.contains(document.activeElement) ? (document.activeElement as HTMLElement) : null
+    // Mantine focuses what is marked, and otherwise the button that closes the dialog.
+    if (dialog.querySelector('[data-autofocus]') === null) (own ?? firstIn(dialog))?.setAttribute('data-autofocus', '')
+    let isUsed = false
+    /** What has the focus, and what is around it: the nearest that is left gets it next. */
+    let path: Element[] = []
+    const follow = ({ target }: Event) => {
+      path = []
+      for (let at = target as Element | null; at !== null && at !== dialog; at = at.parentElement) path.push(at)
+    }
+    const use = () => (isUsed = true)
+    const hold = () => {
+      const at = document.activeElement
+      const isLost = at === null || at === document.body || (at as HTMLButtonElement).disabled === true
+      const isEarly = !isUsed && at?.matches('[class*=Modal-close]') === true && dialog.contains(at)
+      if (!isLost && !isEarly) return
+      const near = path.find((each) => dialog.contains(each) && firstIn(each) !== null)
+      ;(firstIn(near ?? dialog) ?? dialog).focus()
+    }
+    const observer = new MutationObserver(hold)
+    observer.observe(dialog, { childList: true, subtree: true, attributes: true, attributeFilter: ['disabled'] })
+    dialog.addEventListener('focusin', follow)
+    for (const event of ['keydown', 'pointerdown']) dialog.addEventListener(event, use)
+    return () => {
+      observer.disconnect()
+      dialog.removeEventListener('focusin', follow)
+      for (const event of ['keydown', 'pointerdown']) dialog.removeEventListener(event, use)
+    }
+  }, [])
+  return <span ref={anchor} hidden />
+}
+
+/** The key that presses the main button, on that button. */
+export const SubmitKey = () => (
+  <span aria-hidden>
+    <Kbd>{modKey('↵')}</Kbd>
+  </span>
+)
 
 interface DialogFootProps {
   /** Shown before the buttons: what is missing, or what will happen. */

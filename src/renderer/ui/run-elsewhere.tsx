@@ -1,4 +1,4 @@
-import { Button, Modal } from '@mantine/core'
+import { Button } from '@mantine/core'
 import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
 import type { NodeId } from '../../shared/contract/index.ts'
@@ -6,7 +6,7 @@ import { readJobs } from '../api/read-jobs.ts'
 import { useApi } from '../api/api.tsx'
 import { useMay } from '../api/use-me.ts'
 import { ConfirmDialog } from './confirm-dialog.tsx'
-import { DialogFoot, DialogText } from './dialog.tsx'
+import { Dialog, DialogFoot, DialogText } from './dialog.tsx'
 import { notifyDone, notifyError } from './notify.tsx'
 import { plural } from './numbers.ts'
 
@@ -41,12 +41,12 @@ export function RunElsewhereButton({ nodeId, nodeName }: { nodeId: NodeId; nodeN
         Run elsewhere
       </Button>
       {ids?.length === 0 && (
-        <Modal opened onClose={close} title={title}>
+        <Dialog opened onClose={close} title={title}>
           <DialogText>There are no live jobs on {nodeName}.</DialogText>
           <DialogFoot>
             <Button onClick={close}>Close</Button>
           </DialogFoot>
-        </Modal>
+        </Dialog>
       )}
       {ids !== null && ids.length > 0 && (
         <ConfirmDialog

@@ -10,7 +10,6 @@ import {
   Tabs,
   Tooltip
 } from '@mantine/core'
-import { chooseTyped } from './fields/choose-typed.ts'
 
 const indigo: MantineColorsTuple = [
   '#eceefc',
@@ -80,10 +79,14 @@ export const theme = createTheme({
         overlayProps: { backgroundOpacity: 0.35 },
         closeButtonProps: { size: 26, iconSize: 16, 'aria-label': 'Close' },
         styles: { title: { fontSize: 15, fontWeight: 600, color: 'var(--text)' } },
-        transitionProps: { duration: 100 }
+        // Keys typed after Esc are for the screen: nothing of it may still be there.
+        transitionProps: { duration: 100, exitDuration: 0 }
       }
     }),
-    Menu: Menu.extend({ defaultProps: { shadow: 'md', position: 'bottom-end', transitionProps: { duration: 80 } } }),
+    Menu: Menu.extend({
+      defaultProps: { shadow: 'md', position: 'bottom-end', transitionProps: { duration: 80, exitDuration: 0 } }
+    }),
+    Popover: { defaultProps: { transitionProps: { exitDuration: 0 } } },
     Tabs: Tabs.extend({ defaultProps: { keepMounted: false } }),
     // Mantine's default is 10 px.
     InputWrapper: InputWrapper.extend({
@@ -97,8 +100,8 @@ export const theme = createTheme({
     ...Object.fromEntries(
       [...TEXT_INPUTS, 'NativeSelect', 'Checkbox'].map((name) => [name, { defaultProps: { size: 'xs' } }])
     ),
-    Select: { defaultProps: { size: 'xs', checkIconPosition: 'right', onKeyDown: chooseTyped } },
-    MultiSelect: { defaultProps: { size: 'xs', onKeyDown: chooseTyped } },
+    Select: { defaultProps: { size: 'xs', checkIconPosition: 'right' } },
+    MultiSelect: { defaultProps: { size: 'xs' } },
     SegmentedControl: { defaultProps: { size: 'xs', styles: { label: { paddingInline: 10 } } } },
     Switch: { defaultProps: { size: 'xs', withThumbIndicator: false } },
     Progress: { defaultProps: { size: 6 } }

@@ -79,8 +79,7 @@ export function EngineBanner() {
 
 /** Whether what the screens show is the last known state of an engine that does not respond. */
 export function useIsOutdated(): boolean {
-  const isRemote = useRemoteEngines(({ current }) => current !== null)
   const isDown = useRemoteEngines(({ current }) => current?.state === 'offline' || current?.state === 'refused')
   const isReconnecting = useConnection(({ state }) => state === 'reconnecting')
-  return isRemote && (isDown || isReconnecting)
+  return isDown || isReconnecting
 }

@@ -1,4 +1,5 @@
-import { Button, Checkbox, Input, Modal, PasswordInput, SegmentedControl, TextInput } from '@mantine/core'
+import { Dialog } from '../../ui/dialog.tsx'
+import { Button, Checkbox, Input, PasswordInput, SegmentedControl, TextInput } from '@mantine/core'
 import { useMutation } from '@tanstack/react-query'
 import { useEffect, useRef, useState } from 'react'
 import { z } from 'zod'
@@ -124,7 +125,7 @@ function EngineDialog({ engine }: { engine: RemoteEngine | null }) {
   const signsIn = kind === 'browser' && (engine === null || form.values.again)
   const isPlain = /^http:/i.test(form.values.url) && !/^http:\/\/(localhost|127\.|\[::1\])/i.test(form.values.url)
   return (
-    <Modal opened onClose={close} title={engine === null ? 'Add engine' : `Edit ${engine.name}`} size={520}>
+    <Dialog opened onClose={close} title={engine === null ? 'Add engine' : `Edit ${engine.name}`} size={520}>
       <SchemaForm form={form} className={classes.form}>
         <TextInput {...form.input('name')} label="Name" placeholder="EU production" data-autofocus />
         <TextInput
@@ -212,7 +213,7 @@ function EngineDialog({ engine }: { engine: RemoteEngine | null }) {
           )}
         </FormFoot>
       </SchemaForm>
-    </Modal>
+    </Dialog>
   )
 }
 

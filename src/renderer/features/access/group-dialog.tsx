@@ -1,8 +1,10 @@
-import { Modal, MultiSelect, TextInput } from '@mantine/core'
+import { Dialog } from '../../ui/dialog.tsx'
+import { TextInput } from '@mantine/core'
 import type { Group, NewGroup, User, UserId } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
 import { useFormOf } from '../../ui/fields/form-of-schema.ts'
 import { FormFoot, SchemaForm } from '../../ui/fields/schema-form.tsx'
+import { MultiSelect } from '../../ui/fields/select.tsx'
 import { notifyDone } from '../../ui/notify.tsx'
 import { GroupForm, type GroupTexts, startGroup } from './access-forms.ts'
 import classes from './access.module.css'
@@ -32,7 +34,7 @@ export function GroupDialog({ group, users, onClose }: GroupDialogProps) {
     }
   })
   return (
-    <Modal opened onClose={onClose} title={group === null ? 'Add group' : `Edit ${group.name}`} size={520}>
+    <Dialog opened onClose={onClose} title={group === null ? 'Add group' : `Edit ${group.name}`} size={520}>
       <SchemaForm form={form} className={classes.form}>
         <TextInput {...form.input('name')} label="Name" placeholder="Crawl team" maxLength={64} data-autofocus />
         <TextInput {...form.input('description')} label="Description" maxLength={500} />
@@ -50,7 +52,7 @@ export function GroupDialog({ group, users, onClose }: GroupDialogProps) {
         <RightsFields form={form} label="In all projects" />
         <FormFoot form={form} submit={group === null ? 'Add group' : 'Save'} onCancel={onClose} />
       </SchemaForm>
-    </Modal>
+    </Dialog>
   )
 }
 

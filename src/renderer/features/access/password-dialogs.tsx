@@ -1,8 +1,8 @@
-import { Modal, PasswordInput } from '@mantine/core'
+import { PasswordInput } from '@mantine/core'
 import type { User } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
 import { hasBrowserSession, openLogin } from '../../api/browser-session.ts'
-import { DialogText } from '../../ui/dialog.tsx'
+import { Dialog, DialogText } from '../../ui/dialog.tsx'
 import { useFormOf } from '../../ui/fields/form-of-schema.ts'
 import { FormFoot, SchemaForm } from '../../ui/fields/schema-form.tsx'
 import { notifyDone } from '../../ui/notify.tsx'
@@ -23,7 +23,7 @@ export function ChangePasswordDialog({ onClose }: { onClose: () => void }) {
     }
   })
   return (
-    <Modal opened onClose={onClose} title="Change password" size={460}>
+    <Dialog opened onClose={onClose} title="Change password" size={460}>
       <SchemaForm form={form} className={classes.form}>
         <PasswordInput
           {...form.input('current')}
@@ -44,7 +44,7 @@ export function ChangePasswordDialog({ onClose }: { onClose: () => void }) {
           onCancel={onClose}
         />
       </SchemaForm>
-    </Modal>
+    </Dialog>
   )
 }
 
@@ -63,7 +63,7 @@ export function SetPasswordDialog({ user: { id, name }, onClose }: { user: User;
     }
   })
   return (
-    <Modal opened onClose={onClose} title={`Set a password for ${name}`} size={460}>
+    <Dialog opened onClose={onClose} title={`Set a password for ${name}`} size={460}>
       <SchemaForm form={form} className={classes.form}>
         <DialogText>
           All sessions of {name} end. Tokens and passkeys keep working. If somebody else may have them, revoke the
@@ -78,6 +78,6 @@ export function SetPasswordDialog({ user: { id, name }, onClose }: { user: User;
         />
         <FormFoot form={form} submit="Set password" onCancel={onClose} />
       </SchemaForm>
-    </Modal>
+    </Dialog>
   )
 }

@@ -1,4 +1,4 @@
-import { Modal } from '@mantine/core'
+import { Dialog } from '../../ui/dialog.tsx'
 import { useState } from 'react'
 import type { User, UserChanges } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
@@ -38,11 +38,11 @@ export function RightsDialog({ user, isInGroup, onClose }: RightsDialogProps) {
     }
   })
   return (
-    <Modal opened onClose={onClose} title={`Roles of ${user.name}`} size={480}>
+    <Dialog opened onClose={onClose} title={`Roles of ${user.name}`} size={480}>
       <SchemaForm form={form} className={classes.form}>
         <RightsFields form={form} label="In all projects" />
         <FormFoot form={form} submit="Save" onCancel={onClose} />
       </SchemaForm>
-    </Modal>
+    </Dialog>
   )
 }

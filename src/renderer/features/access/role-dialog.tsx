@@ -1,4 +1,5 @@
-import { Badge, Checkbox, Modal, TextInput } from '@mantine/core'
+import { Dialog } from '../../ui/dialog.tsx'
+import { Badge, Checkbox, TextInput } from '@mantine/core'
 import type { AccessRole, NewRole } from '../../../shared/contract/index.ts'
 import { type Permission, PERMISSION_TEXTS } from '../../../shared/permissions.ts'
 import { useApi } from '../../api/api.tsx'
@@ -37,15 +38,15 @@ export function RoleDialog({ role, isCopy = false, onClose }: RoleDialogProps) {
   })
   if (isFixed) {
     return (
-      <Modal opened onClose={onClose} title={`Role ${role.name}`} size={560}>
+      <Dialog opened onClose={onClose} title={`Role ${role.name}`} size={560}>
         <p className={classes.roleNote}>A built-in role stays as it is. Duplicate it to make one that differs.</p>
         <Permissions value={role.permissions} />
-      </Modal>
+      </Dialog>
     )
   }
   const { permissions } = form.values
   return (
-    <Modal opened onClose={onClose} title={isNew ? 'Add role' : `Role ${role.name}`} size={560}>
+    <Dialog opened onClose={onClose} title={isNew ? 'Add role' : `Role ${role.name}`} size={560}>
       <SchemaForm form={form} className={classes.form}>
         {isNew && (
           <TextInput
@@ -65,7 +66,7 @@ export function RoleDialog({ role, isCopy = false, onClose }: RoleDialogProps) {
         </p>
         <FormFoot form={form} submit={isNew ? 'Add role' : 'Save'} onCancel={onClose} />
       </SchemaForm>
-    </Modal>
+    </Dialog>
   )
 }
 

@@ -1,4 +1,5 @@
-import { Select, type SelectProps } from '@mantine/core'
+import { Select } from '../../ui/fields/select.tsx'
+import { type SelectProps } from '@mantine/core'
 import type { AccessRole } from '../../../shared/contract/index.ts'
 import classes from './access.module.css'
 import { describeRole } from './role-words.ts'

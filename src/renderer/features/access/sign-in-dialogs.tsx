@@ -1,8 +1,8 @@
-import { Button, Modal, PasswordInput, TextInput } from '@mantine/core'
+import { Button, PasswordInput, TextInput } from '@mantine/core'
 import { type ReactNode, useState } from 'react'
 import { useApi } from '../../api/api.tsx'
 import { CopyButton, CopyText } from '../../ui/copy-button.tsx'
-import { DialogFoot, DialogText } from '../../ui/dialog.tsx'
+import { Dialog, DialogFoot, DialogText } from '../../ui/dialog.tsx'
 import { CODE_INPUT } from '../../ui/fields/code-input.ts'
 import { useFormOf } from '../../ui/fields/form-of-schema.ts'
 import { FormFoot, SchemaForm } from '../../ui/fields/schema-form.tsx'
@@ -59,7 +59,7 @@ function ConfirmCodeDialog({
     }
   })
   return (
-    <Modal opened onClose={onClose} title="Set up an authenticator app" size={460} closeOnClickOutside={false}>
+    <Dialog opened onClose={onClose} title="Set up an authenticator app" size={460} closeOnClickOutside={false}>
       <SchemaForm form={form} className={classes.form}>
         <DialogText>Scan this with the app, or tap it on the phone itself. To type it, use the key below.</DialogText>
         <a href={uri} className={classes.qr}>
@@ -79,14 +79,14 @@ function ConfirmCodeDialog({
         />
         <FormFoot form={form} submit="Turn on" says="Your other sessions end." onCancel={onClose} />
       </SchemaForm>
-    </Modal>
+    </Dialog>
   )
 }
 
 /** Shown once: afterwards only their hashes exist. */
 export function RecoveryCodesDialog({ codes, onClose }: { codes: string[]; onClose: () => void }) {
   return (
-    <Modal
+    <Dialog
       opened
       onClose={onClose}
       title="Save your recovery codes"
@@ -111,7 +111,7 @@ export function RecoveryCodesDialog({ codes, onClose }: { codes: string[]; onClo
           I have saved them
         </Button>
       </DialogFoot>
-    </Modal>
+    </Dialog>
   )
 }
 
@@ -137,7 +137,7 @@ export function ConfirmPasswordDialog({
     save: ({ current }) => onAct(current)
   })
   return (
-    <Modal opened onClose={onClose} title={title} size={460}>
+    <Dialog opened onClose={onClose} title={title} size={460}>
       <SchemaForm form={form} className={classes.form}>
         <DialogText>{children}</DialogText>
         <PasswordInput
@@ -148,7 +148,7 @@ export function ConfirmPasswordDialog({
         />
         <FormFoot form={form} submit={act} {...(says !== undefined && { says })} onCancel={onClose} />
       </SchemaForm>
-    </Modal>
+    </Dialog>
   )
 }
 
@@ -168,7 +168,7 @@ export function AddPasskeyDialog({ onClose }: { onClose: () => void }) {
     }
   })
   return (
-    <Modal opened onClose={onClose} title="Add a passkey" size={460}>
+    <Dialog opened onClose={onClose} title="Add a passkey" size={460}>
       <SchemaForm form={form} className={classes.form}>
         <DialogText>
           The browser keeps it in this device, a security key or a password manager, and asks for your finger, face or
@@ -184,6 +184,6 @@ export function AddPasskeyDialog({ onClose }: { onClose: () => void }) {
         <PasswordInput {...form.input('current')} label="Current password" autoComplete="current-password" />
         <FormFoot form={form} submit="Add passkey" onCancel={onClose} />
       </SchemaForm>
-    </Modal>
+    </Dialog>
   )
 }

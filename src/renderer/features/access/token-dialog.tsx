@@ -1,9 +1,11 @@
+import { Dialog } from '../../ui/dialog.tsx'
 import { useQuery } from '@tanstack/react-query'
-import { Modal, Select, TagsInput, TextInput } from '@mantine/core'
+import { TagsInput, TextInput } from '@mantine/core'
 import type { AccessToken, Me, NewAccessToken, User } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
 import { useFormOf } from '../../ui/fields/form-of-schema.ts'
 import { optionsOf } from '../../ui/fields/options.ts'
+import { Select } from '../../ui/fields/select.tsx'
 import { FormFoot, SchemaForm } from '../../ui/fields/schema-form.tsx'
 import {
   EXPIRIES,
@@ -58,7 +60,7 @@ export function TokenDialog({ me, users, onClose, onCreated }: TokenDialogProps)
       of === undefined ? permissionsOfMe(me) : permissionsOfRoles([of, ...groupsOf(of, groups)], roles)
     )
   return (
-    <Modal opened onClose={onClose} title="Create token" size={460}>
+    <Dialog opened onClose={onClose} title="Create token" size={460}>
       <SchemaForm form={form} className={classes.form}>
         <TextInput
           {...form.input('name')}
@@ -111,6 +113,6 @@ export function TokenDialog({ me, users, onClose, onCreated }: TokenDialogProps)
         <Select {...form.input('expiry')} label="Expires after" allowDeselect={false} data={optionsOf(EXPIRIES)} />
         <FormFoot form={form} submit="Create token" onCancel={onClose} />
       </SchemaForm>
-    </Modal>
+    </Dialog>
   )
 }

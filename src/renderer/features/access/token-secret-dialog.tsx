@@ -1,10 +1,10 @@
-import { Button, Modal, Tabs } from '@mantine/core'
+import { Button, Tabs } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import type { AccessToken } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
 import { hasBrowserSession } from '../../api/browser-session.ts'
 import { CopyButton, CopyText } from '../../ui/copy-button.tsx'
-import { DialogFoot, DialogText } from '../../ui/dialog.tsx'
+import { Dialog, DialogFoot, DialogText } from '../../ui/dialog.tsx'
 import classes from './access.module.css'
 
 export interface CreatedToken {
@@ -21,7 +21,7 @@ export function TokenSecretDialog({ token, secret, userName, onClose }: CreatedT
     'scrapy.cfg': `[deploy:scrapdeck]\nurl = ${address}\nusername = ${userName}\npassword = ${secret}`
   }
   return (
-    <Modal opened onClose={onClose} title={`Token ${token.name} was created`} size={560} closeOnClickOutside={false}>
+    <Dialog opened onClose={onClose} title={`Token ${token.name} was created`} size={560} closeOnClickOutside={false}>
       <DialogText>Copy the token now: it is not shown again.</DialogText>
       <div className={classes.secret}>
         <CopyText value={secret} what="the token" />
@@ -46,7 +46,7 @@ export function TokenSecretDialog({ token, secret, userName, onClose }: CreatedT
           I have saved it
         </Button>
       </DialogFoot>
-    </Modal>
+    </Dialog>
   )
 }
 

@@ -1,4 +1,5 @@
-import { Modal, MultiSelect, PasswordInput, TextInput } from '@mantine/core'
+import { Dialog } from '../../ui/dialog.tsx'
+import { PasswordInput, TextInput } from '@mantine/core'
 import type { Group, GroupId, NewUser } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
 import { ChoiceField } from '../../ui/fields/choice-field.tsx'
@@ -6,6 +7,7 @@ import { CODE_INPUT } from '../../ui/fields/code-input.ts'
 import { useFormOf } from '../../ui/fields/form-of-schema.ts'
 import { optionsOf } from '../../ui/fields/options.ts'
 import { FormFoot, SchemaForm } from '../../ui/fields/schema-form.tsx'
+import { MultiSelect } from '../../ui/fields/select.tsx'
 import { notifyDone } from '../../ui/notify.tsx'
 import { PASSWORD_HELP, startUser, UserForm, type UserTexts } from './access-forms.ts'
 import classes from './access.module.css'
@@ -30,7 +32,7 @@ export function UserDialog({ groups, onClose }: { groups: readonly Group[]; onCl
   })
   const { kind } = form.values
   return (
-    <Modal opened onClose={onClose} title="Add user" size={460}>
+    <Dialog opened onClose={onClose} title="Add user" size={460}>
       <SchemaForm form={form} className={classes.form}>
         <TextInput {...form.input('name')} label="Name" maxLength={64} {...CODE_INPUT} data-autofocus />
         <ChoiceField
@@ -66,6 +68,6 @@ export function UserDialog({ groups, onClose }: { groups: readonly Group[]; onCl
         )}
         <FormFoot form={form} submit="Add user" onCancel={onClose} />
       </SchemaForm>
-    </Modal>
+    </Dialog>
   )
 }

@@ -1,28 +1,17 @@
-import {
-  Autocomplete,
-  Checkbox,
-  Chip,
-  Group,
-  Modal,
-  MultiSelect,
-  NumberInput,
-  PasswordInput,
-  Select,
-  TagsInput,
-  TextInput
-} from '@mantine/core'
+import { Checkbox, Chip, Group, NumberInput, PasswordInput, TagsInput, TextInput } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { useMemo } from 'react'
-import { listZones } from '../../../shared/calendar/index.ts'
 import { MAX_MESSAGES_PER_HOUR } from '../../../shared/contract/fixed-values.ts'
 import type { AlertChannel } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
+import { Dialog } from '../../ui/dialog.tsx'
 import { ChoiceField } from '../../ui/fields/choice-field.tsx'
 import { CODE_INPUT } from '../../ui/fields/code-input.ts'
 import form from '../../ui/fields/form.module.css'
 import { useFormOf } from '../../ui/fields/form-of-schema.ts'
 import { optionsOf } from '../../ui/fields/options.ts'
 import { FormFoot, SchemaForm } from '../../ui/fields/schema-form.tsx'
+import { MultiSelect, Select, ZoneSelect } from '../../ui/fields/select.tsx'
 import { localZone } from '../../ui/moment.ts'
 import { CHANNEL_KINDS, dayName, dayWord, WEEK } from './alert-words.ts'
 import {
@@ -57,7 +46,6 @@ export function ChannelDialog({ channel, onClose, onCreated }: ChannelDialogProp
   const projects = useQuery(query.projects.list.queryOptions()).data?.projects ?? []
   const hasSecret = channel?.hasSecret === true
   const schema = useMemo(() => channelForm(hasSecret), [hasSecret])
-  const zones = useMemo(listZones, [])
   const fields = useFormOf<ChannelTexts, AskedChannel>({
     schema,
     start: () => startChannel(channel, localZone()),
@@ -72,7 +60,7 @@ export function ChannelDialog({ channel, onClose, onCreated }: ChannelDialogProp
   const { kind, hasQuiet, quietDays } = fields.values
   const secret = SECRETS[kind]
   return (
-    <Modal opened onClose={onClose} title={channel === null ? 'Add channel' : `Edit ${channel.name}`} size={520}>
+    <Dialog opened onClose={onClose} title={channel === null ? 'Add channel' : `Edit ${channel.name}`} size={520}>
       <SchemaForm form={fields} className={form.form}>
         <div className={form.pair}>
           <Select
@@ -171,7 +159,7 @@ export function ChannelDialog({ channel, onClose, onCreated }: ChannelDialogProp
               </Chip.Group>
               {fields.error('quietDays') !== undefined && <p className="tone-bad">{fields.error('quietDays')}</p>}
             </div>
-            <Autocomplete {...fields.input('quietZone')} label="Time zone" data={zones} limit={50} />
+            <ZoneSelect {...fields.input('quietZone')} label="Time zone" />
           </>
         )}
         <NumberInput
@@ -192,16 +180,16 @@ export function ChannelDialog({ channel, onClose, onCreated }: ChannelDialogProp
           nothingFoundMessage="No such project"
           data={[...new Set([...fields.values.projects, ...projects.map(({ name }) => name)])]}
         />
-        {takesReports(kind) && <DigestFields fields={fields} zones={zones} />}
+        {takesReports(kind) && <DigestFields fields={fields} />}
         <FormFoot form={fields} submit={channel === null ? 'Add channel' : 'Save channel'} onCancel={onClose} />
       </SchemaForm>
-    </Modal>
+    </Dialog>
   )
 }
 
 type ChannelFields = ReturnType<typeof useFormOf<ChannelTexts, AskedChannel>>
 
-function DigestFields({ fields, zones }: { fields: ChannelFields; zones: readonly string[] }) {
+function DigestFields({ fields }: { fields: ChannelFields }) {
   const { digestEvery: every } = fields.values
   return (
     <>
@@ -223,17 +211,17 @@ function DigestFields({ fields, zones }: { fields: ChannelFields; zones: readonl
               />
             )}
             <TextInput {...fields.input('digestAt')} type="time" label="At" />
-            {every === 'day' && <ZoneField fields={fields} zones={zones} />}
+            {every === 'day' && <ZoneField fields={fields} />}
           </div>
-          {every === 'week' && <ZoneField fields={fields} zones={zones} />}
+          {every === 'week' && <ZoneField fields={fields} />}
         </>
       )}
     </>
   )
 }
 
-const ZoneField = ({ fields, zones }: { fields: ChannelFields; zones: readonly string[] }) => (
-  <Autocomplete {...fields.input('digestZone')} label="Time zone of the report" data={[...zones]} limit={50} />
+const ZoneField = ({ fields }: { fields: ChannelFields }) => (
+  <ZoneSelect {...fields.input('digestZone')} label="Time zone of the report" />
 )
 
 function MailFields({ fields }: { fields: ChannelFields }) {

@@ -1,13 +1,13 @@
-import { Button, Modal } from '@mantine/core'
+import { Button } from '@mantine/core'
 import type { AlertChannel } from '../../../shared/contract/index.ts'
 import { CopyText } from '../../ui/copy-button.tsx'
-import { DialogFoot, DialogText } from '../../ui/dialog.tsx'
+import { Dialog, DialogFoot, DialogText } from '../../ui/dialog.tsx'
 
 /** Shown once: afterwards only the engine knows it. */
 export function ChannelSecretDialog(props: { channel: AlertChannel; secret: string; onClose: () => void }) {
   const { channel, secret, onClose } = props
   return (
-    <Modal opened onClose={onClose} title={`${channel.name} was added`} size={520} closeOnClickOutside={false}>
+    <Dialog opened onClose={onClose} title={`${channel.name} was added`} size={520} closeOnClickOutside={false}>
       <DialogText>
         Requests are signed with this secret as defined by Standard Webhooks. Copy it to the receiver now: it is not
         shown again.
@@ -20,6 +20,6 @@ export function ChannelSecretDialog(props: { channel: AlertChannel; secret: stri
           I have saved it
         </Button>
       </DialogFoot>
-    </Modal>
+    </Dialog>
   )
 }

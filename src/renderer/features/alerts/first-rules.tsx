@@ -1,4 +1,4 @@
-import { Button, Checkbox, Group, Modal, MultiSelect } from '@mantine/core'
+import { Button, Checkbox, Group } from '@mantine/core'
 import { IconBell } from '@tabler/icons-react'
 import { useMutation } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
@@ -8,12 +8,13 @@ import { ALERT_WATCH_NAMES, ALERT_WATCHES, type AlertWatch } from '../../../shar
 import { useApi } from '../../api/api.tsx'
 import { useMay } from '../../api/use-me.ts'
 import { newAlertRule } from '../../state/open-alert-rule.ts'
-import { DialogFoot, DialogText } from '../../ui/dialog.tsx'
+import { Dialog, DialogFoot, DialogText } from '../../ui/dialog.tsx'
 import { FormFailure } from '../../ui/fields/form-failure.tsx'
 import form from '../../ui/fields/form.module.css'
 import { notifyDone } from '../../ui/notify.tsx'
 import { plural } from '../../ui/numbers.ts'
 import { SeverityIcon } from '../../ui/severity.tsx'
+import { MultiSelect } from '../../ui/fields/select.tsx'
 import { EmptyState } from '../../ui/states.tsx'
 import { capitalised, conditionWords } from './alert-words.ts'
 import classes from './alerts.module.css'
@@ -87,7 +88,7 @@ export function UsualRulesDialog({ onClose }: { onClose: () => void }) {
     setWanted(next)
   }
   return (
-    <Modal opened onClose={onClose} title="Add the usual rules" size={560}>
+    <Dialog opened onClose={onClose} title="Add the usual rules" size={560}>
       <div className={form.form}>
         {channels?.length === 0 ? (
           <DialogText>
@@ -136,6 +137,6 @@ export function UsualRulesDialog({ onClose }: { onClose: () => void }) {
           </Button>
         </DialogFoot>
       </div>
-    </Modal>
+    </Dialog>
   )
 }

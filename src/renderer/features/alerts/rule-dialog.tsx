@@ -1,4 +1,5 @@
-import { Modal, MultiSelect, Select, TextInput } from '@mantine/core'
+import { Dialog } from '../../ui/dialog.tsx'
+import { TextInput } from '@mantine/core'
 import { useMemo } from 'react'
 import type { AlertRuleSettings } from '../../../shared/contract/index.ts'
 import {
@@ -21,6 +22,7 @@ import { FormFoot, SchemaForm } from '../../ui/fields/schema-form.tsx'
 import { Fold } from '../../ui/fold.tsx'
 import { joinFacts } from '../../ui/join-facts.ts'
 import { notifyDone } from '../../ui/notify.tsx'
+import { MultiSelect, Select } from '../../ui/fields/select.tsx'
 import { SEVERITIES } from '../../ui/severity.tsx'
 import { placeOf } from './alert-detail.tsx'
 import { COMPARISONS, conditionWords, SUBJECT_TITLES, UNIT_WORDS } from './alert-words.ts'
@@ -86,7 +88,7 @@ function Editor({ asked }: { asked: AskedRule }) {
   }
   const chosen = fields.values.channels
   return (
-    <Modal
+    <Dialog
       opened
       onClose={closeAlertRuleEditor}
       title={rule === null ? 'New alert rule' : `Edit ${rule.name}`}
@@ -214,7 +216,7 @@ function Editor({ asked }: { asked: AskedRule }) {
           onCancel={closeAlertRuleEditor}
         />
       </SchemaForm>
-    </Modal>
+    </Dialog>
   )
 }
 

@@ -1,12 +1,11 @@
-import { Autocomplete, Modal, Select, Textarea, TextInput } from '@mantine/core'
+import { Textarea, TextInput } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import type { ScopeField } from '../../../shared/alert-watches.ts'
-import { useMemo } from 'react'
-import { describeWindows, listZones } from '../../../shared/calendar/index.ts'
+import { describeWindows } from '../../../shared/calendar/index.ts'
 import type { Alert, AlertSilence } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
 import { useMay } from '../../api/use-me.ts'
-import { DialogText } from '../../ui/dialog.tsx'
+import { Dialog, DialogText } from '../../ui/dialog.tsx'
 import { ChoiceField } from '../../ui/fields/choice-field.tsx'
 import form from '../../ui/fields/form.module.css'
 import { type Fields, useFormOf } from '../../ui/fields/form-of-schema.ts'
@@ -15,6 +14,7 @@ import { FormFoot, SchemaForm } from '../../ui/fields/schema-form.tsx'
 import { notifyUndo } from '../../ui/notify.tsx'
 import { plural } from '../../ui/numbers.ts'
 import { formatInstant } from '../../ui/time.tsx'
+import { Select, ZoneSelect } from '../../ui/fields/select.tsx'
 import { localZone } from '../../ui/moment.ts'
 import { placeOf } from './alert-detail.tsx'
 import { dayName, scopeWords, WEEK } from './alert-words.ts'
@@ -84,7 +84,7 @@ export function SilenceDialog({ alerts, isMaintenance = false, onClose }: Silenc
   const fits =
     only === undefined ? ALL_FIELDS : only.labels.project === null ? ALL_FIELDS.slice(2) : ALL_FIELDS.slice(0, 2)
   return (
-    <Modal opened onClose={onClose} title={isMaintenance ? 'Add maintenance window' : titleOf(alerts)} size={520}>
+    <Dialog opened onClose={onClose} title={isMaintenance ? 'Add maintenance window' : titleOf(alerts)} size={520}>
       <SchemaForm form={asked} className={form.form}>
         {isOfMany ? (
           <DialogText>
@@ -130,7 +130,7 @@ export function SilenceDialog({ alerts, isMaintenance = false, onClose }: Silenc
           onCancel={onClose}
         />
       </SchemaForm>
-    </Modal>
+    </Dialog>
   )
 }
 
@@ -156,7 +156,6 @@ function OnceFields({ fields }: { fields: Fields<SilenceTexts> }) {
 
 /** A maintenance window: of each day, or of one day of each week. */
 function WindowFields({ fields }: { fields: Fields<SilenceTexts> }) {
-  const zones = useMemo(listZones, [])
   const { repeat, from, to } = fields.values
   const isOvernight = from !== '' && to !== '' && to <= from
   return (
@@ -174,7 +173,7 @@ function WindowFields({ fields }: { fields: Fields<SilenceTexts> }) {
         <TextInput {...fields.input('to')} type="time" label={isOvernight ? 'Until, on the next day' : 'Until'} />
       </div>
       <div className={form.pair}>
-        <Autocomplete {...fields.input('zone')} label="Time zone" data={zones} limit={50} />
+        <ZoneSelect {...fields.input('zone')} label="Time zone" />
         <TextInput {...fields.input('lastDay')} type="date" label="Last day, if any" />
       </div>
     </>

@@ -1,4 +1,3 @@
-import { Select } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import type { ItemColumn, ItemsDiff, Job, JobId } from '../../../shared/contract/index.ts'
@@ -8,6 +7,7 @@ import { formatCount } from '../../ui/numbers.ts'
 import { PaneHead } from '../../ui/pane-head.tsx'
 import { DetailPane } from '../../ui/panel.tsx'
 import { EmptyState, QueryState, RowsSkeleton } from '../../ui/states.tsx'
+import { Select } from '../../ui/fields/select.tsx'
 import { formatInstant } from '../../ui/time.tsx'
 import classes from './items-screen.module.css'
 

@@ -1,4 +1,5 @@
-import { ActionIcon, Button, Popover, Select, TextInput } from '@mantine/core'
+import { Select } from '../../ui/fields/select.tsx'
+import { ActionIcon, Button, Popover, TextInput } from '@mantine/core'
 import { IconFilter, IconX } from '@tabler/icons-react'
 import { useState } from 'react'
 import type { ItemColumn, ItemCondition } from '../../../shared/contract/index.ts'

@@ -1,4 +1,4 @@
-import { Select } from '@mantine/core'
+import { Select } from '../../ui/fields/select.tsx'
 import type { Attempt, AttemptNumber } from '../../../shared/contract/index.ts'
 
 interface AttemptSelectProps {

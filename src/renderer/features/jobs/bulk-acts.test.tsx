@@ -5,6 +5,7 @@ import type { Job } from '../../../shared/contract/index.ts'
 import { outliveTerminals, stubCanvas } from '../../testing/stub-canvas.ts'
 import { createFakeEngine, type FakeEngine } from '../../testing/fake-engine.ts'
 import { renderApp } from '../../testing/render-app.tsx'
+import { sendPendingCancels } from '../../ui/cancel-grace.tsx'
 import { placesBetween } from './use-queue-order.ts'
 
 configure({ asyncUtilTimeout: 8000 })
@@ -39,7 +40,18 @@ it('marks all matching jobs, beyond the loaded rows, and cancels them with progr
   await bar.findByText('900 jobs selected')
   fireEvent.click(bar.getByRole('button', { name: `Cancel ${live}` }))
   fireEvent.click(await screen.findByRole('button', { name: 'Cancel jobs' }))
-  // Running spiders take time to stop; queued jobs are cancelled at once.
+  // Queued jobs leave the queue at once, running ones get their signal after the grace; one Undo is for all of them.
+  await waitFor(() => expect(those('queued')).toHaveLength(0))
+  fireEvent.click(await screen.findByRole('button', { name: 'Undo', description: /^Cancelling \d+ jobs in 5 s/ }))
+  await waitFor(() => expect(those('queued')).toHaveLength(waiting))
+  expect(those('running').every(({ cancelAskedAtMs }) => cancelAskedAtMs === null)).toBe(true)
+
+  const again = await markAllShown()
+  fireEvent.click(await again.findByRole('button', { name: 'Select all 900' }))
+  await again.findByText('900 jobs selected')
+  fireEvent.click(again.getByRole('button', { name: `Cancel ${live}` }))
+  fireEvent.click(await screen.findByRole('button', { name: 'Cancel jobs' }))
+  sendPendingCancels()
   expect(await screen.findByText(`Cancelled ${waiting} of ${live} jobs`)).toBeTruthy()
   expect(screen.getByText(`${live - waiting} still stopping`)).toBeTruthy()
   fireEvent.click(await screen.findByRole('button', { name: 'Undo' }))

@@ -1,5 +1,6 @@
 import { IconCopy } from '@tabler/icons-react'
 import type { Job } from '../../../shared/contract/index.ts'
+import { usePendingCancels } from '../../ui/cancel-grace.tsx'
 import { Count } from '../../ui/count.tsx'
 import { plural } from '../../ui/numbers.ts'
 import { SpiderName } from '../../ui/spider-name.tsx'
@@ -10,7 +11,6 @@ import { WaitingText } from '../../ui/waiting.tsx'
 import { useBulkActs } from './bulk-act-store.ts'
 import { CancelCell, type CancelTarget, isCancelling, PendingCancel } from './cancel-cell.tsx'
 import classes from './jobs-screen.module.css'
-import { usePendingCancels } from './pending-cancels.ts'
 import type { JobActions } from './use-job-actions.ts'
 
 /** What is wrong with the node of a live job, in a word (`down`), and when it last responded; null: nothing. */
@@ -118,7 +118,7 @@ export function jobColumns(
       header: <span className="visually-hidden">Cancel</span>,
       width: '40px',
       align: 'end',
-      cell: (job) => actions && <CancelCell job={job} cancelOne={actions.cancelOne} />
+      cell: (job) => actions && <CancelCell job={job} cancel={actions.cancelOne} />
     }
   ]
   // Columns for runs are empty for all waiting jobs: the waiting reasons get the space.
@@ -130,7 +130,7 @@ const RUN_COLUMNS: ReadonlySet<string> = new Set(['runtime', 'items', 'errors'])
 export function JobStatusCell({ job, away }: { job: CancelTarget; away: Away | null }) {
   // Only visible rows subscribe, each to its own job.
   const asked = useBulkActs((state) => state.asked.get(job.id))
-  const isPending = usePendingCancels(({ sentAtMs }) => sentAtMs.has(job.id))
+  const isPending = usePendingCancels(({ byId }) => byId.has(job.id))
   return (
     <span className={classes.status}>
       {asked !== undefined && job.state !== 'ended' ? (

@@ -12,12 +12,12 @@ import { useKeys } from '../../state/keys.ts'
 import { useMay } from '../../api/use-me.ts'
 import { openRunDialog } from '../../state/open-run-dialog.ts'
 import { useNow } from '../../ui/clock.ts'
+import { undoCancel, usePendingCancels } from '../../ui/cancel-grace.tsx'
 import { CopyButton } from '../../ui/copy-button.tsx'
 import { DetailPane } from '../../ui/panel.tsx'
 import { TellMe } from '../../ui/tell-me.tsx'
 import { ReasonText } from '../../ui/reason-text.tsx'
 import { QueryState } from '../../ui/states.tsx'
-import { StatusText, UnknownText } from '../../ui/status.tsx'
 import { formatInstant, RelativeTime, Runtime } from '../../ui/time.tsx'
 import { formatMoment } from '../../ui/moment.ts'
 import { WaitingText } from '../../ui/waiting.tsx'
@@ -25,7 +25,7 @@ import { Dependencies, JobArguments } from './job-arguments.tsx'
 import { JobAttempts } from './job-attempts.tsx'
 import { isCancelling } from './cancel-cell.tsx'
 import { CancelSteps } from './cancel-steps.tsx'
-import type { Away, AwayOf } from './job-columns.tsx'
+import { type Away, type AwayOf, JobStatusCell } from './job-columns.tsx'
 import classes from './job-detail-pane.module.css'
 import { JobFindings } from './job-findings.tsx'
 import { JobItems } from './job-items.tsx'
@@ -181,11 +181,7 @@ function JobHead({ job, attempt, nodeName, away, onElsewhere, onOpen }: JobHeadP
   return (
     <header className={classes.head}>
       <div className={classes.title}>
-        {unknownSinceMs === null ? (
-          <StatusText status={job.status} word={isCancelling(job) ? 'cancelling…' : undefined} />
-        ) : (
-          <UnknownText sinceMs={unknownSinceMs} />
-        )}
+        <JobStatusCell job={job} away={away} />
         <h2 className={classes.name} title={`${job.project}/${job.spider}`}>
           {job.project}/{job.spider}
         </h2>
@@ -325,6 +321,7 @@ function JobButtons({ detail, actions, onOpen }: JobButtonsProps) {
   const mayKeep = useMay('results.review', job).may
   const mayOrder = useMay('queue.order', job).may
   const [isBusy, setBusy] = useState(false)
+  const isPending = usePendingCancels(({ byId }) => byId.has(job.id))
   const act = (work: Promise<unknown>) => {
     setBusy(true)
     void work.finally(() => setBusy(false))
@@ -342,8 +339,8 @@ function JobButtons({ detail, actions, onOpen }: JobButtonsProps) {
   return (
     <div className={classes.buttons}>
       {mayCancel && job.state !== 'ended' && !isCancelling(job) && (
-        <Button disabled={isBusy} onClick={() => act(actions.cancelOne(job))}>
-          Cancel
+        <Button disabled={isBusy} onClick={() => (isPending ? undoCancel(job.id) : act(actions.cancelOne(job)))}>
+          {isPending ? 'Undo cancel' : 'Cancel'}
         </Button>
       )}
       {mayCancel && isCancelling(job) && (

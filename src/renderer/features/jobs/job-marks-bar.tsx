@@ -1,4 +1,4 @@
-import { ActionIcon, Button, Menu, MultiSelect, NumberInput, Popover, SegmentedControl, Select } from '@mantine/core'
+import { ActionIcon, Button, Menu, NumberInput, Popover, SegmentedControl } from '@mantine/core'
 import {
   IconArrowBarToDown,
   IconArrowBarToUp,
@@ -17,6 +17,7 @@ import { DownloadLogsButton } from './download-logs-button.tsx'
 import classes from './jobs-screen.module.css'
 import type { JobActions } from './use-job-actions.ts'
 import { optionsOf } from '../../ui/fields/options.ts'
+import { MultiSelect, Select } from '../../ui/fields/select.tsx'
 import { usePriorityLimit } from '../../ui/fields/priority-limit.ts'
 
 /** From this many running jobs on, a dialog first says what will happen. */
@@ -47,7 +48,7 @@ export const JobMarksBar = memo(function JobMarksBar(props: JobMarksBarProps) {
   const groups = useMemo(() => groupsOf(marked, isUnknown), [marked, isUnknown])
   const { live, queued, running, unknown, beingCancelled, ended } = groups
 
-  const start = (work: Promise<unknown>) => {
+  const start = (work: Promise<unknown> | void) => {
     setAsking(null)
     onClear()
     void work

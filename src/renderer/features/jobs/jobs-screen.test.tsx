@@ -6,6 +6,7 @@ import { aNodeId, aProjectName } from '../../../shared/testing/ids.ts'
 import { useRunDialog } from '../../state/open-run-dialog.ts'
 import { createFakeEngine, type FakeEngine } from '../../testing/fake-engine.ts'
 import { renderApp } from '../../testing/render-app.tsx'
+import { sendPendingCancels } from '../../ui/cancel-grace.tsx'
 
 // The first screen of each test file is imported only now, which may take a while on a busy machine.
 configure({ asyncUtilTimeout: 8000 })
@@ -141,6 +142,10 @@ it('asks before stopping many running jobs', async () => {
   const dialog = within(await screen.findByRole('dialog', { name: 'Cancel 7 jobs?' }))
   expect(engine.calls).not.toContain('jobs.cancel')
   fireEvent.click(dialog.getByRole('button', { name: 'Cancel jobs' }))
+  expect(await screen.findByText(/^Cancelling 7 jobs in 5 s\./)).toBeTruthy()
+  expect(screen.getAllByText('cancel in 5 s')).toHaveLength(7)
+  expect(engine.calls).not.toContain('jobs.cancel')
+  sendPendingCancels()
   await waitFor(() =>
     expect(jobsThatAre('running').filter(({ cancelAskedAtMs }) => cancelAskedAtMs !== null)).toHaveLength(7)
   )
@@ -179,6 +184,7 @@ it('distinguishes a requested cancel from a confirmed one, shows all its steps w
   fireEvent.click((await rows())[0] as HTMLElement)
   const pane = within(await screen.findByRole('complementary', { name: 'Job' }))
   fireEvent.click(await pane.findByRole('button', { name: 'Cancel' }))
+  sendPendingCancels()
   const steps = within(await pane.findByRole('list', { name: 'Steps of the cancel' })).getAllByRole('listitem')
   expect(steps.map(({ textContent }) => textContent)).toEqual([
     expect.stringMatching(/^Asked the run to stop \(INT\)\d\d:\d\d:\d\d$/),
@@ -206,6 +212,21 @@ it('cancels a running job from its row after a grace that can be undone, and at 
   fireEvent(window, new Event('pagehide'))
   await waitFor(() => expect(engine.calls).toContain('jobs.cancel'))
   await waitFor(() => expect(row.queryByRole('button')).toBeNull())
+})
+
+it('cancels from the pane with the grace and the Undo of the row', async () => {
+  open('/jobs?status=running')
+  const row = (await rows())[0] as HTMLElement
+  fireEvent.click(row)
+  const pane = within(await screen.findByRole('complementary', { name: 'Job' }))
+  fireEvent.click(await pane.findByRole('button', { name: 'Cancel' }))
+  expect(await pane.findByText('cancel in 5 s')).toBeTruthy()
+  expect(within(row).getByText('cancel in 5 s')).toBeTruthy()
+  fireEvent.click(pane.getByRole('button', { name: 'Undo cancel' }))
+  await waitFor(() => expect(pane.queryByText(/^cancel in/)).toBeNull())
+  expect(screen.queryByText(/^Cancelling /)).toBeNull()
+  sendPendingCancels()
+  expect(engine.calls).not.toContain('jobs.cancel')
 })
 
 it('cancels a queued job from its row at once, and returns it to its place', async () => {

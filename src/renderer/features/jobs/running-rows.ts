@@ -1,4 +1,5 @@
 import type { Node, NodeId, RunningJob } from '../../../shared/contract/index.ts'
+import { externalId } from '../../state/cancel-external.ts'
 
 /** A job that others started on a node: the columns of a job of ours, of which its node tells few. */
 export interface ExternalRow
@@ -40,7 +41,7 @@ export function externalRows(nodes: readonly Pick<Node, 'id' | 'runs'>[]): Exter
     runs.flatMap(({ jobId, jobid, project, spider, state, sinceMs, pid }) => {
       if (jobId !== null) return []
       const startedAtMs = state === 'running' ? sinceMs : null
-      const id = `${nodeId} ${project} ${jobid}`
+      const id = externalId(nodeId, { project, jobid })
       return [{ ...UNKNOWN, id, jobid, project, spider, nodeId, state, status: state, startedAtMs, pid }]
     })
   )

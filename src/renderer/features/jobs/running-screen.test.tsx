@@ -2,7 +2,7 @@ import { fireEvent, screen, waitFor, within } from '@testing-library/react'
 import { afterEach, expect, it } from 'vitest'
 import { createFakeEngine, type FakeEngine } from '../../testing/fake-engine.ts'
 import { renderApp } from '../../testing/render-app.tsx'
-import { sendPendingCancels } from './pending-cancels.ts'
+import { sendPendingCancels } from '../../ui/cancel-grace.tsx'
 
 let engine: FakeEngine
 let app: ReturnType<typeof renderApp>

@@ -154,7 +154,7 @@ function runningColumns(
   nodeName: (id: string | null) => string,
   awayOf: AwayOf,
   /** null: not allowed. */
-  cancel: ((row: RunningRow) => Promise<void>) | null
+  cancel: ((row: RunningRow) => unknown) | null
 ): Column<RunningRow>[] {
   return [
     {
@@ -242,7 +242,7 @@ function runningColumns(
       header: <span className="visually-hidden">Cancel</span>,
       width: '40px',
       align: 'end',
-      cell: (job) => cancel && <CancelCell job={job} cancelOne={cancel} />
+      cell: (job) => cancel && <CancelCell job={job} cancel={cancel} />
     }
   ]
 }

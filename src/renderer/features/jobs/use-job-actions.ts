@@ -5,6 +5,7 @@ import { useApi } from '../../api/api.tsx'
 import { useMay } from '../../api/use-me.ts'
 import { BULK_MAX } from '../../api/read-jobs.ts'
 import type { Client } from '../../api/wire.ts'
+import { cancelSoon } from '../../ui/cancel-grace.tsx'
 import { notifyDone, notifyError, notifyUndo } from '../../ui/notify.tsx'
 import { runBulkAct } from './run-bulk-act.tsx'
 
@@ -25,16 +26,22 @@ function jobActions(client: Client, mayGoFirst: boolean) {
   const mayGiveBack = (priority: number) => mayGoFirst || priority <= 0
   const restore = (all: readonly JobId[]) => inCalls(all, (ids) => client.jobs.restore({ ids }))
   return {
+    /** `force`: now, without the grace of a stop signal. A queued job can be restored: it needs none. */
     async cancelOne(job: Pick<Job, 'id' | 'project' | 'spider' | 'state'>, force = false): Promise<void> {
       const name = `${job.project}/${job.spider}`
-      try {
-        const { asked } = await client.jobs.cancel({ ids: [job.id], force })
-        if (asked.length === 0) notifyDone(`Nothing to cancel: ${name} has already ended.`)
-        else if (job.state === 'queued') notifyUndo(`Cancelled ${name}.`, () => client.jobs.restore({ ids: [job.id] }))
-        else notifyDone(`Cancel of ${name} requested.`)
-      } catch (error) {
-        notifyError(`Could not cancel ${name}`, error)
+      const send = async () => {
+        try {
+          const { asked } = await client.jobs.cancel({ ids: [job.id], force })
+          if (asked.length === 0) notifyDone(`Nothing to cancel: ${name} has already ended.`)
+          else if (job.state === 'queued')
+            notifyUndo(`Cancelled ${name}.`, () => client.jobs.restore({ ids: [job.id] }))
+          else notifyDone(`Cancel of ${name} requested.`)
+        } catch (error) {
+          notifyError(`Could not cancel ${name}`, error)
+        }
       }
+      if (force || job.state === 'queued') await send()
+      else cancelSoon({ ids: [job.id], name, send })
     },
     async keepOne(job: Job, keep: boolean): Promise<void> {
       try {
@@ -55,20 +62,39 @@ function jobActions(client: Client, mayGoFirst: boolean) {
         return null
       }
     },
-    cancel(jobs: readonly Job[], force = false): Promise<void> {
+    /** As `cancelOne`, for many: the queued ones leave the queue at once, the others after the grace. */
+    cancel(jobs: readonly Job[], force = false): void {
       const live = jobs.filter(({ state }) => state !== 'ended')
-      const queued = new Set(idsOf(queuedOf(live)))
-      return runBulkAct(client, {
-        doing: 'Cancelling',
-        done: 'Cancelled',
-        rowWord: 'cancelling…',
-        ids: idsOf(live),
-        ask: async (ids) => (await client.jobs.cancel({ ids, force })).asked,
-        until: OUTCOMES,
-        pendingWord: 'still stopping',
-        skippedWord: 'had already ended',
-        // Only jobs that never left the queue can be restored; a running spider gets its stop signal at once.
-        undo: queued.size === 0 ? undefined : (changed) => restore(changed.filter((id) => queued.has(id)))
+      const queued = idsOf(queuedOf(live))
+      const isQueued = new Set(queued)
+      const ask = async (ids: JobId[]) => (ids.length === 0 ? [] : (await client.jobs.cancel({ ids, force })).asked)
+      const send = (ids: JobId[], askAll = ask) =>
+        void runBulkAct(client, {
+          doing: 'Cancelling',
+          done: 'Cancelled',
+          rowWord: 'cancelling…',
+          ids,
+          ask: askAll,
+          until: OUTCOMES,
+          pendingWord: 'still stopping',
+          skippedWord: 'had already ended',
+          // Only jobs that never left the queue can be restored.
+          undo: queued.length === 0 ? undefined : (changed) => restore(changed.filter((id) => isQueued.has(id)))
+        })
+      if (force || queued.length === live.length) return send(idsOf(live))
+      const gone = askInCalls(queued, ask)
+      gone.catch(() => {})
+      cancelSoon({
+        ids: idsOf(live).filter((id) => !isQueued.has(id)),
+        others: queued.length,
+        // One that was not queued any more is running by now.
+        send: (ids) =>
+          send([...queued, ...ids], async (asked) => {
+            const isGone = new Set(await gone)
+            const rest = await ask(asked.filter((id) => !isGone.has(id)))
+            return [...asked.filter((id) => isGone.has(id)), ...rest]
+          }),
+        undo: async () => restore(await gone)
       })
     },
     retry(jobs: readonly Job[]): Promise<void> {
@@ -141,6 +167,12 @@ function jobActions(client: Client, mayGoFirst: boolean) {
       })
     }
   }
+}
+
+async function askInCalls(ids: readonly JobId[], call: (ids: JobId[]) => Promise<JobId[]>): Promise<JobId[]> {
+  const changed: JobId[] = []
+  await inCalls(ids, async (some) => changed.push(...(await call(some))))
+  return changed
 }
 
 async function inCalls(ids: readonly JobId[], call: (ids: JobId[]) => Promise<unknown>): Promise<void> {

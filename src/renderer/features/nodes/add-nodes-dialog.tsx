@@ -2,7 +2,6 @@ import {
   ActionIcon,
   Button,
   Loader,
-  Modal,
   NumberInput,
   Popover,
   SegmentedControl,
@@ -19,7 +18,7 @@ import { shortNameOf } from '../../../shared/ssh-address.ts'
 import { useApi } from '../../api/api.tsx'
 import { explainError } from '../../api/explain-error.ts'
 import { useOwnNodeGroups } from '../../api/use-me.ts'
-import { DialogFoot } from '../../ui/dialog.tsx'
+import { Dialog, DialogFoot, SubmitKey } from '../../ui/dialog.tsx'
 import { notifyDone } from '../../ui/notify.tsx'
 import { joinFacts } from '../../ui/join-facts.ts'
 import { plural } from '../../ui/numbers.ts'
@@ -48,7 +47,7 @@ export function AddNodesDialog({ onClose }: { onClose: () => void }) {
   const [kind, setKind] = useState<'reached' | 'pulling' | 'kubernetes'>('reached')
   const ownGroups = useOwnNodeGroups()
   return (
-    <Modal opened onClose={onClose} title="Add nodes" size={760}>
+    <Dialog opened onClose={onClose} title="Add nodes" size={760}>
       <SegmentedControl
         mb={12}
         aria-label="Kind of node"
@@ -64,7 +63,7 @@ export function AddNodesDialog({ onClose }: { onClose: () => void }) {
       {kind === 'reached' && <AddByAddress onClose={onClose} />}
       {kind === 'pulling' && <AddPullingNode onDone={onClose} />}
       {kind === 'kubernetes' && <AddClusterForm onClose={onClose} />}
-    </Modal>
+    </Dialog>
   )
 }
 
@@ -200,6 +199,7 @@ function AddByAddress({ onClose }: { onClose: () => void }) {
           variant="filled"
           disabled={good.length === 0}
           loading={saving}
+          rightSection={<SubmitKey />}
           onClick={() => void save()}
           title={
             good.length > 0 ? undefined : asking > 0 ? 'The addresses are being checked' : 'No address can be added yet'

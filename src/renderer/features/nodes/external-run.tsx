@@ -43,7 +43,7 @@ export function ExternalRun({ node, run }: { node: Node; run: NodeRun }) {
             <Menu.Item
               leftSection={<IconPlayerStop size={14} />}
               color="red"
-              onClick={() => void cancelExternal(client, node, run)}
+              onClick={() => cancelExternal(client, node, run)}
             >
               Cancel
             </Menu.Item>

@@ -1,4 +1,4 @@
-import { MultiSelect } from '@mantine/core'
+import { MultiSelect } from '../../ui/fields/select.tsx'
 import { useState } from 'react'
 import { useOwnNodeGroups } from '../../api/use-me.ts'
 

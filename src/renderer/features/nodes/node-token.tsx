@@ -1,4 +1,5 @@
-import { Button, Group, Modal } from '@mantine/core'
+import { Dialog } from '../../ui/dialog.tsx'
+import { Button, Group } from '@mantine/core'
 import { useMutation } from '@tanstack/react-query'
 import type { Node } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
@@ -41,9 +42,9 @@ export function NodeToken({ node }: { node: Node }) {
         )}
       </Group>
       {renew.data !== undefined && (
-        <Modal opened onClose={() => renew.reset()} title={`New token of ${node.name}`} size={760}>
+        <Dialog opened onClose={() => renew.reset()} title={`New token of ${node.name}`} size={760}>
           <PullingSetup name={node.name} token={renew.data.token} onDone={() => renew.reset()} />
-        </Modal>
+        </Dialog>
       )}
     </>
   )

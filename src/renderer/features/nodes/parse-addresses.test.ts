@@ -50,6 +50,21 @@ it('reads inventories: notes, list marks, commas, cfg lines, duplicate servers',
   ).toEqual(['http://one:6800/', 'http://two:6800/', 'http://three:6800/'])
 })
 
+it('takes words that are no addresses as one error, and a row of addresses as several', () => {
+  expect(parseAddresses('not a url')).toEqual([
+    {
+      ...{ key: 'not a url', url: 'not a url', username: null, password: null },
+      problem: 'This is not a valid address. Example: http://host:6800/'
+    }
+  ])
+  expect(parseAddresses('see http://u:secret@host/ there')[0]).toMatchObject({ url: 'see http://…@host/ there' })
+  expect(urls('10.0.0.1 10.0.0.2  host:6801')).toEqual([
+    'http://10.0.0.1:6800/',
+    'http://10.0.0.2:6800/',
+    'http://host:6801/'
+  ])
+})
+
 it('reports a line that is no address instead of trying it', () => {
   expect(parseAddresses('ftp://host\nht!tp://\nhttp://').map(({ problem }) => problem)).toEqual([
     'Use an http or https address.',

@@ -26,12 +26,25 @@ export function parseAddresses(text: string): PastedAddress[] {
       .replace(/(^|\s)#.*$/, '')
       .replace(/^\s*[-*•]\s+/, '')
       .replace(/^\s*url\s*=\s*/, '')
-    for (const word of bare.split(/[\s,;]+/).filter(Boolean)) {
-      const address = parseAddress(word.replace(/^["'<]+|["'>]+$/g, ''))
-      if (!found.has(address.key)) found.set(address.key, address)
+    for (const part of bare.split(/[,;]+/)) {
+      const words = part.split(/\s+/).filter(Boolean)
+      const addresses =
+        words.length < 2 || words.every(looksLikeAddress)
+          ? words.map((word) => parseAddress(word.replace(/^["'<]+|["'>]+$/g, '')))
+          : [notAnAddress(part.trim())]
+      for (const address of addresses) if (!found.has(address.key)) found.set(address.key, address)
     }
   }
   return [...found.values()]
+}
+
+/** Several words in a row are addresses only if each of them can be nothing else: other text is one error. */
+const looksLikeAddress = (word: string) => /[.:/\d]|^localhost$/i.test(word)
+
+function notAnAddress(text: string): PastedAddress {
+  // It may contain a password, which is not displayed.
+  const url = text.replace(/[^\s/@]*@/g, '…@')
+  return { key: text, url, username: null, password: null, problem: NOT_AN_ADDRESS }
 }
 
 function parseAddress(word: string): PastedAddress {

@@ -84,7 +84,7 @@ it('shows the latest failures with their last error, and runs one again', async 
   await screen.findByText(`${newest.project}/${newest.spider} is queued again`)
 })
 
-it('updates the figures live, and says so when it cannot', async () => {
+it('updates the figures live, and greys what is not live and says so when it cannot', async () => {
   open()
   const bar = within(await screen.findByRole('contentinfo', { name: 'Status' }))
   await bar.findByText('Live')
@@ -94,8 +94,11 @@ it('updates the figures live, and says so when it cannot', async () => {
   engine.failures.set('events.subscribe', new TypeError('network error'))
   engine.dropStreams()
   await bar.findByText(/Reconnecting/)
+  const screenOf = () => document.querySelector('main [class*=screen]')
+  await waitFor(() => expect(screenOf()?.hasAttribute('data-outdated')).toBe(true))
   engine.failures.clear()
   await bar.findByText('Live')
+  await waitFor(() => expect(screenOf()?.hasAttribute('data-outdated')).toBe(false))
 })
 
 it('pauses the queue with the switch in the top bar, once the engine has confirmed it', async () => {

@@ -1,4 +1,4 @@
-import { Modal, Select } from '@mantine/core'
+import { Dialog } from '../../ui/dialog.tsx'
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { type JobDefaults, NO_DEFAULTS, type Project } from '../../../shared/contract/index.ts'
@@ -12,6 +12,7 @@ import { InheritedRows } from '../../ui/fields/inherited-rows.tsx'
 import { useKnownNames } from '../../ui/fields/job-target.tsx'
 import { FormFoot, SchemaForm } from '../../ui/fields/schema-form.tsx'
 import { ValueRows } from '../../ui/fields/value-rows.tsx'
+import { Select } from '../../ui/fields/select.tsx'
 import { WhereFields } from '../../ui/fields/where-fields.tsx'
 import { changeOfDefaults, DefaultsForm, type DefaultsTexts, startDefaults } from './defaults-form.ts'
 
@@ -39,7 +40,7 @@ export function DefaultsDialog({ project, onClose }: { project: Project; onClose
   const inherited = inheritedBy(spider === null ? null : project.settings, [])
   const known = useKnownNames({ project: project.name, spiders: spider === null ? [] : [spider] })
   return (
-    <Modal opened onClose={onClose} title={`Defaults of ${project.name}`} size={640}>
+    <Dialog opened onClose={onClose} title={`Defaults of ${project.name}`} size={640}>
       <SchemaForm form={form} className={fields.form}>
         <Select
           label="For"
@@ -81,6 +82,6 @@ export function DefaultsDialog({ project, onClose }: { project: Project; onClose
           onCancel={onClose}
         />
       </SchemaForm>
-    </Modal>
+    </Dialog>
   )
 }

@@ -1,9 +1,9 @@
-import { Button, Modal } from '@mantine/core'
+import { Button } from '@mantine/core'
 import { useMutation } from '@tanstack/react-query'
 import type { Project, Version } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
 import { ConfirmDialog } from '../../ui/confirm-dialog.tsx'
-import { DialogFoot } from '../../ui/dialog.tsx'
+import { Dialog, DialogFoot } from '../../ui/dialog.tsx'
 import { notifyDone } from '../../ui/notify.tsx'
 import { plural } from '../../ui/numbers.ts'
 import { useNodeName } from '../../ui/use-node-name.ts'
@@ -43,7 +43,7 @@ export function DeleteDialog({ project, version, onClose, onProjectGone }: Delet
   )
   if (failedNodes.length > 0)
     return (
-      <Modal opened onClose={onClose} title={`Delete ${what}?`} size={460}>
+      <Dialog opened onClose={onClose} title={`Delete ${what}?`} size={460}>
         <div className={classes.failure} role="alert">
           <strong>
             {what} was deleted here, but is still on {plural(failedNodes.length, 'node')}
@@ -57,7 +57,7 @@ export function DeleteDialog({ project, version, onClose, onProjectGone }: Delet
         <DialogFoot>
           <Button onClick={onClose}>Close</Button>
         </DialogFoot>
-      </Modal>
+      </Dialog>
     )
   return (
     <ConfirmDialog

@@ -1,9 +1,9 @@
-import { Button, Checkbox, Modal } from '@mantine/core'
+import { Button, Checkbox } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import type { Node, Version } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
-import { DialogFoot } from '../../ui/dialog.tsx'
+import { Dialog, DialogFoot } from '../../ui/dialog.tsx'
 import { NodeHealthDot, nodeWord } from '../../ui/status.tsx'
 import { plural } from '../../ui/numbers.ts'
 import { DeployProgress } from './deploy-progress.tsx'
@@ -30,7 +30,7 @@ export function DeployDialog({ version, onClose }: { version: Version; onClose: 
     deploy.start(nodeIds)
   }
   return (
-    <Modal opened onClose={onClose} title={`Deploy ${version.project} ${version.version}`} size={520}>
+    <Dialog opened onClose={onClose} title={`Deploy ${version.project} ${version.version}`} size={520}>
       {sentCount !== null ? (
         <DeployProgress deploy={deploy} expected={sentCount} />
       ) : (
@@ -65,7 +65,7 @@ export function DeployDialog({ version, onClose }: { version: Version; onClose: 
           </Button>
         )}
       </DialogFoot>
-    </Modal>
+    </Dialog>
   )
 }
 

@@ -1,4 +1,5 @@
-import { Button, Checkbox, Modal, SegmentedControl, Select, Textarea, TextInput } from '@mantine/core'
+import { Dialog } from '../../ui/dialog.tsx'
+import { Button, Checkbox, SegmentedControl, Textarea, TextInput } from '@mantine/core'
 import { IconFile } from '@tabler/icons-react'
 import { useCallback, useRef, useState } from 'react'
 import type { Project } from '../../../shared/contract/index.ts'
@@ -22,6 +23,7 @@ import {
   startSettings
 } from './settings-form.ts'
 import { optionsOf } from '../../ui/fields/options.ts'
+import { Select } from '../../ui/fields/select.tsx'
 import { CODE_INPUT } from '../../ui/fields/code-input.ts'
 
 const REQUIREMENTS_MAX_BYTES = 200_000
@@ -43,7 +45,7 @@ export function SettingsDialog({ project, onClose }: { project: Project; onClose
   const asked = form.output?.python
   const isBuilt = asked?.kind === 'requirements' && JSON.stringify(asked) !== JSON.stringify(project.settings.python)
   return (
-    <Modal opened onClose={onClose} title={`Settings of ${project.name}`} size={640}>
+    <Dialog opened onClose={onClose} title={`Settings of ${project.name}`} size={640}>
       <SchemaForm form={form} className={classes.settings}>
         <VersionSetting fields={form} project={project} />
         <QueueSettings fields={form} />
@@ -102,7 +104,7 @@ export function SettingsDialog({ project, onClose }: { project: Project; onClose
           onCancel={onClose}
         />
       </SchemaForm>
-    </Modal>
+    </Dialog>
   )
 }
 

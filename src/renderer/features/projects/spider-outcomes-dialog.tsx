@@ -1,10 +1,12 @@
-import { Modal, Select, TextInput } from '@mantine/core'
+import { Dialog } from '../../ui/dialog.tsx'
+import { TextInput } from '@mantine/core'
 import { useState } from 'react'
 import type { OutcomeRules, Project } from '../../../shared/contract/index.ts'
 import { versionOf } from '../../../shared/version-of.ts'
 import { useApi } from '../../api/api.tsx'
 import { CODE_INPUT } from '../../ui/fields/code-input.ts'
 import { useFormOf } from '../../ui/fields/form-of-schema.ts'
+import { Select } from '../../ui/fields/select.tsx'
 import { FormFoot, SchemaForm } from '../../ui/fields/schema-form.tsx'
 import classes from './projects.module.css'
 import { NONE, ON, SpiderOutcomeForm, type SpiderOutcomeTexts, spiderOutcomeTexts } from './spider-outcomes-form.ts'
@@ -32,7 +34,7 @@ export function SpiderOutcomesDialog({ project, onClose }: { project: Project; o
     form.restart(ownOf(next ?? ''))
   }
   return (
-    <Modal opened onClose={onClose} title={`Outcome rules for individual spiders in ${project.name}`} size={640}>
+    <Dialog opened onClose={onClose} title={`Outcome rules for individual spiders in ${project.name}`} size={640}>
       <SchemaForm form={form} className={classes.settings}>
         <Select
           label="Spider"
@@ -78,6 +80,6 @@ export function SpiderOutcomesDialog({ project, onClose }: { project: Project; o
         </p>
         <FormFoot form={form} submit="Save rules" says="The rules apply when a run ends." onCancel={onClose} />
       </SchemaForm>
-    </Modal>
+    </Dialog>
   )
 }

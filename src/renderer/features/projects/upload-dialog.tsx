@@ -1,11 +1,11 @@
-import { Button, Modal, Progress, TextInput } from '@mantine/core'
+import { Button, Progress, TextInput } from '@mantine/core'
 import { IconAlertTriangle, IconFileZip, IconFolder, IconPin } from '@tabler/icons-react'
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import type { Project, Version } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
 import { openRunDialog } from '../../state/open-run-dialog.ts'
-import { DialogFoot } from '../../ui/dialog.tsx'
+import { Dialog, DialogFoot } from '../../ui/dialog.tsx'
 import { FormFailure } from '../../ui/fields/form-failure.tsx'
 import { formatBytes, plural } from '../../ui/numbers.ts'
 import { DeployProgress } from './deploy-progress.tsx'
@@ -24,7 +24,7 @@ interface UploadDialogProps {
 /** Shows what was dropped, uploads it, and offers the next step. */
 export function UploadDialog({ uploads, onClose, onUploaded }: UploadDialogProps) {
   return (
-    <Modal
+    <Dialog
       opened
       onClose={onClose}
       title={uploads.plans.length > 1 ? `Deploy ${uploads.plans.length} projects` : 'Deploy project'}
@@ -48,7 +48,7 @@ export function UploadDialog({ uploads, onClose, onUploaded }: UploadDialogProps
           <Button onClick={onClose}>Close</Button>
         </DialogFoot>
       )}
-    </Modal>
+    </Dialog>
   )
 }
 

@@ -1,4 +1,4 @@
-import { ActionIcon, Autocomplete, Button, NumberInput, Select } from '@mantine/core'
+import { ActionIcon, Autocomplete, Button, NumberInput } from '@mantine/core'
 import { IconArrowsSplit2, IconPlus, IconX } from '@tabler/icons-react'
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { useEffect, useEffectEvent, useId } from 'react'
@@ -14,6 +14,7 @@ import { Panel } from '../../ui/panel.tsx'
 import { EmptyState, QueryState } from '../../ui/states.tsx'
 import { LimitsForm, liveWords, newRule, RuleForm, ruleSentence, type RuleTexts, textsOfRule } from './limit-rules.ts'
 import classes from './queue-screen.module.css'
+import { Select } from '../../ui/fields/select.tsx'
 import { optionsOf } from '../../ui/fields/options.ts'
 
 type LiveRule = LimitRule & { live: number }

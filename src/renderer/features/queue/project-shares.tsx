@@ -123,7 +123,7 @@ function ShareRow({ project, waiting, live, share }: ShareRowProps) {
   return (
     <tr data-paused={paused || undefined}>
       <th scope="row">
-        <Link to="/projects" search={{ project: name }}>
+        <Link to="/projects" search={{ project: name }} title={name}>
           {name}
         </Link>
       </th>

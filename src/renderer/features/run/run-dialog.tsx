@@ -1,4 +1,5 @@
-import { Button, Modal } from '@mantine/core'
+import { Dialog } from '../../ui/dialog.tsx'
+import { Button } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
@@ -24,7 +25,6 @@ import { FormFoot, SchemaForm } from '../../ui/fields/schema-form.tsx'
 import { ValueRows } from '../../ui/fields/value-rows.tsx'
 import { WhereFields } from '../../ui/fields/where-fields.tsx'
 import { Fold } from '../../ui/fold.tsx'
-import { Kbd, modKey } from '../../ui/kbd.tsx'
 import { notifyLink } from '../../ui/notify.tsx'
 import { plural } from '../../ui/numbers.ts'
 import { EmptyState, QueryState } from '../../ui/states.tsx'
@@ -42,7 +42,7 @@ export function RunDialog() {
   const api = useApi()
   const projects = useQuery(api.query.projects.list.queryOptions())
   return (
-    <Modal opened={prefill !== null} onClose={closeRunDialog} title="Run spiders" size={640}>
+    <Dialog opened={prefill !== null} onClose={closeRunDialog} title="Run spiders" size={640}>
       {prefill !== null && (
         <QueryState query={projects} what="the projects" rows={6}>
           {(data) =>
@@ -56,7 +56,7 @@ export function RunDialog() {
           }
         </QueryState>
       )}
-    </Modal>
+    </Dialog>
   )
 }
 
@@ -128,7 +128,6 @@ function RunFields({ projects, prefill }: { projects: readonly Project[]; prefil
         }
         isDisabled={away !== null}
         says={away ?? ''}
-        hint={<Kbd>{modKey('↵')}</Kbd>}
         onCancel={closeRunDialog}
       >
         <Button

@@ -1,4 +1,4 @@
-import { Checkbox, MultiSelect, Select, TextInput } from '@mantine/core'
+import { Checkbox, TextInput } from '@mantine/core'
 import { useDebouncedValue } from '@mantine/hooks'
 import { useQueries, useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
@@ -15,6 +15,7 @@ import { plural } from '../../ui/numbers.ts'
 import { formatMoment } from '../../ui/moment.ts'
 import classes from './run-dialog.module.css'
 import { AFTER_MAX, type RunTexts } from './run-form.ts'
+import { MultiSelect, Select } from '../../ui/fields/select.tsx'
 import { CODE_INPUT } from '../../ui/fields/code-input.ts'
 
 interface RunMoreProps {

@@ -1,8 +1,8 @@
-import { Button, Modal } from '@mantine/core'
+import { Button } from '@mantine/core'
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import type { StoragePolicy, StoragePreview } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
-import { DialogFoot } from '../../ui/dialog.tsx'
+import { Dialog, DialogFoot } from '../../ui/dialog.tsx'
 import { FormFailure } from '../../ui/fields/form-failure.tsx'
 import { formatBytes, formatCount } from '../../ui/numbers.ts'
 import { notifyDone } from '../../ui/notify.tsx'
@@ -44,7 +44,7 @@ export function PreviewDialog({ policy, revision, saves, onClose }: PreviewDialo
     })
   )
   return (
-    <Modal opened onClose={onClose} title="Retention preview" size={720}>
+    <Dialog opened onClose={onClose} title="Retention preview" size={720}>
       <QueryState query={preview} what="the preview" rows={6}>
         {(data) => (
           <>
@@ -73,7 +73,7 @@ export function PreviewDialog({ policy, revision, saves, onClose }: PreviewDialo
           </Button>
         )}
       </DialogFoot>
-    </Modal>
+    </Dialog>
   )
 }
 

@@ -1,4 +1,5 @@
-import { Button, Modal, SegmentedControl } from '@mantine/core'
+import { Dialog } from '../../ui/dialog.tsx'
+import { Button, SegmentedControl } from '@mantine/core'
 import { IconCheck, IconClock, IconRefresh, IconX } from '@tabler/icons-react'
 import { keepPreviousData, useInfiniteQuery, useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
@@ -49,7 +50,7 @@ export function DeliveriesDialog({ webhook, onClose }: { webhook: Webhook; onClo
     })
   )
   return (
-    <Modal opened onClose={onClose} title={`Deliveries to ${webhook.name}`} size={760}>
+    <Dialog opened onClose={onClose} title={`Deliveries to ${webhook.name}`} size={760}>
       <div className={classes.deliveriesBar}>
         <SegmentedControl
           aria-label="Delivery filter"
@@ -104,7 +105,7 @@ export function DeliveriesDialog({ webhook, onClose }: { webhook: Webhook; onClo
           )
         }}
       </QueryState>
-    </Modal>
+    </Dialog>
   )
 }
 

@@ -1,6 +1,6 @@
-import { Button, Modal } from '@mantine/core'
+import { Button } from '@mantine/core'
 import type { Webhook } from '../../../shared/contract/index.ts'
-import { DialogFoot, DialogText } from '../../ui/dialog.tsx'
+import { Dialog, DialogFoot, DialogText } from '../../ui/dialog.tsx'
 import { CopyText } from '../../ui/copy-button.tsx'
 import classes from './webhooks.module.css'
 
@@ -8,7 +8,7 @@ import classes from './webhooks.module.css'
 export function SecretDialog(props: { webhook: Webhook; secret: string; isNew: boolean; onClose: () => void }) {
   const { webhook, secret, isNew, onClose } = props
   return (
-    <Modal
+    <Dialog
       opened
       onClose={onClose}
       title={isNew ? `${webhook.name} was added` : `New secret of ${webhook.name}`}
@@ -27,6 +27,6 @@ export function SecretDialog(props: { webhook: Webhook; secret: string; isNew: b
           I have saved it
         </Button>
       </DialogFoot>
-    </Modal>
+    </Dialog>
   )
 }

@@ -1,4 +1,5 @@
-import { Checkbox, Modal, Select, TextInput } from '@mantine/core'
+import { Dialog } from '../../ui/dialog.tsx'
+import { Checkbox, TextInput } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import type { Webhook, WebhookEvent, WebhookSettings } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
@@ -6,6 +7,7 @@ import { useFormOf } from '../../ui/fields/form-of-schema.ts'
 import { FormFoot, SchemaForm } from '../../ui/fields/schema-form.tsx'
 import { EVENT_GROUPS, startWebhook, WebhookForm, type WebhookTexts } from './webhook-form.ts'
 import classes from './webhooks.module.css'
+import { Select } from '../../ui/fields/select.tsx'
 import { CODE_INPUT } from '../../ui/fields/code-input.ts'
 
 interface WebhookDialogProps {
@@ -34,7 +36,7 @@ export function WebhookDialog({ webhook, onClose, onCreated }: WebhookDialogProp
     form.change({ events: events.includes(event) ? events.filter((each) => each !== event) : [...events, event] })
   const projectNames = [...new Set([...projects.map(({ name }) => name), ...(project ? [project] : [])])]
   return (
-    <Modal opened onClose={onClose} title={webhook === null ? 'Add webhook' : `Edit ${webhook.name}`} size={520}>
+    <Dialog opened onClose={onClose} title={webhook === null ? 'Add webhook' : `Edit ${webhook.name}`} size={520}>
       <SchemaForm form={form} className={classes.form}>
         <TextInput
           {...form.input('url')}
@@ -84,6 +86,6 @@ export function WebhookDialog({ webhook, onClose, onCreated }: WebhookDialogProp
         </fieldset>
         <FormFoot form={form} submit={webhook === null ? 'Add webhook' : 'Save webhook'} onCancel={onClose} />
       </SchemaForm>
-    </Modal>
+    </Dialog>
   )
 }

@@ -4,6 +4,7 @@ import type { z } from 'zod'
 import type { ErrorCode } from '../../../shared/errors.ts'
 import { explainError } from '../../api/explain-error.ts'
 import './issue-words.ts'
+import { NOT_AN_OPTION } from './select.tsx'
 
 /** A form, or one part of it. Its paths are those of the schema, which are the contract's where there is one. */
 export interface Fields<Values> {
@@ -141,7 +142,9 @@ export function useFormOf<Values extends object, Output>(options: FormOptions<Va
     clearFailure: () => setRefusal(null),
     submit: (event) => {
       event?.preventDefault()
-      if (!form.submitting) submit(event)
+      const unchosen = element.current?.querySelector<HTMLElement>(`[${NOT_AN_OPTION}]`)
+      if (unchosen != null) (unchosen.querySelector('input') ?? unchosen).focus()
+      else if (!form.submitting) submit(event)
     }
   }
 }

@@ -1,4 +1,5 @@
-import { type InputWrapperProps, MultiSelect, Select } from '@mantine/core'
+import { MultiSelect, Select } from './select.tsx'
+import { type InputWrapperProps } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import type { Job, Project } from '../../../shared/contract/index.ts'
 import { versionOf } from '../../../shared/version-of.ts'

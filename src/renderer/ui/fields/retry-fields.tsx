@@ -1,4 +1,5 @@
-import { Select, TextInput } from '@mantine/core'
+import { Select } from './select.tsx'
+import { TextInput } from '@mantine/core'
 import { useId } from 'react'
 import type { RetryPolicy } from '../../../shared/contract/index.ts'
 import type { Fields } from './form-of-schema.ts'

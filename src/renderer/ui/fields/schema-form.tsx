@@ -1,6 +1,6 @@
 import { Button } from '@mantine/core'
 import type { ReactNode } from 'react'
-import { DialogFoot } from '../dialog.tsx'
+import { DialogFoot, SubmitKey } from '../dialog.tsx'
 import { FormFailure } from './form-failure.tsx'
 import type { FormState } from './form-of-schema.ts'
 
@@ -40,21 +40,26 @@ interface FormFootProps {
   /** What saving leads to, shown while everything is valid. */
   says?: string
   isDisabled?: boolean
-  hint?: ReactNode
   onCancel: () => void
   /** Shown before the buttons. */
   children?: ReactNode
 }
 
 /** The end of a dialog with a form: why it was not saved, and the buttons. */
-export function FormFoot({ form, submit, says, isDisabled, hint, onCancel, children }: FormFootProps) {
+export function FormFoot({ form, submit, says, isDisabled, onCancel, children }: FormFootProps) {
   return (
     <>
       <FormFailure error={form.failure} />
       <DialogFoot says={form.isRefused ? 'Correct the marked fields.' : (says ?? '')}>
         {children}
         <Button onClick={onCancel}>Cancel</Button>
-        <Button type="submit" variant="filled" loading={form.isSaving} disabled={isDisabled} rightSection={hint}>
+        <Button
+          type="submit"
+          variant="filled"
+          loading={form.isSaving}
+          disabled={isDisabled}
+          rightSection={<SubmitKey />}
+        >
           {submit}
         </Button>
       </DialogFoot>

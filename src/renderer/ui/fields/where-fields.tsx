@@ -1,4 +1,5 @@
-import { NumberInput, Select, TextInput } from '@mantine/core'
+import { Select } from './select.tsx'
+import { NumberInput, TextInput } from '@mantine/core'
 import { useId } from 'react'
 import type { Node, Placement } from '../../../shared/contract/index.ts'
 import type { Fields } from './form-of-schema.ts'

@@ -1,4 +1,5 @@
-import { Modal, NumberInput, PasswordInput, SegmentedControl, TagsInput, Textarea, TextInput } from '@mantine/core'
+import { Dialog } from '../../../ui/dialog.tsx'
+import { NumberInput, PasswordInput, SegmentedControl, TagsInput, Textarea, TextInput } from '@mantine/core'
 import type { SourceState } from '../../../../shared/contract/index.ts'
 import { useApi } from '../../../api/api.tsx'
 import { useMay } from '../../../api/use-me.ts'
@@ -25,7 +26,7 @@ export function SourceDialog({ source, onClose }: { source: SourceState | null; 
   })
   const node = form.within('node')
   return (
-    <Modal
+    <Dialog
       opened
       onClose={onClose}
       title={source === null ? 'Add discovery source' : `Discovery source ${source.id}`}
@@ -86,7 +87,7 @@ export function SourceDialog({ source, onClose }: { source: SourceState | null; 
           onCancel={onClose}
         />
       </SchemaForm>
-    </Modal>
+    </Dialog>
   )
 }
 

@@ -1,4 +1,5 @@
-import { Autocomplete, Modal, SegmentedControl, TextInput } from '@mantine/core'
+import { Dialog } from '../../../ui/dialog.tsx'
+import { Autocomplete, SegmentedControl, TextInput } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import type { Chain, ChainSettings } from '../../../../shared/contract/index.ts'
 import { versionOf } from '../../../../shared/version-of.ts'
@@ -26,7 +27,7 @@ export function ChainDialog({ chain, onClose }: { chain: Chain | null; onClose: 
   const project = projects.find(({ name }) => name === form.values.project)
   const spiders = (project && versionOf(project)?.spiders) ?? []
   return (
-    <Modal opened onClose={onClose} title={chain === null ? 'Add chain' : `Edit ${chain.name}`} size={640}>
+    <Dialog opened onClose={onClose} title={chain === null ? 'Add chain' : `Edit ${chain.name}`} size={640}>
       <SchemaForm form={form} className={classes.form}>
         <fieldset className={classes.part}>
           <legend>When a job of</legend>
@@ -60,6 +61,6 @@ export function ChainDialog({ chain, onClose }: { chain: Chain | null; onClose: 
         <TextInput {...form.input('name')} label="Name" placeholder={form.output?.name} maxLength={200} />
         <FormFoot form={form} submit={chain === null ? 'Add chain' : 'Save chain'} onCancel={onClose} />
       </SchemaForm>
-    </Modal>
+    </Dialog>
   )
 }

@@ -1,4 +1,5 @@
-import { Button, Modal, NumberInput, TextInput } from '@mantine/core'
+import { Dialog } from '../../../ui/dialog.tsx'
+import { Button, NumberInput, TextInput } from '@mantine/core'
 import { useDebouncedValue } from '@mantine/hooks'
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
@@ -57,7 +58,7 @@ export function BackfillDialog({ schedule, onClose }: { schedule: Schedule; onCl
       untilMs: toLocalInput(nowMs, schedule.zone).slice(0, 16)
     })
   return (
-    <Modal opened onClose={onClose} title={`Backfill ${schedule.name}`} size={540}>
+    <Dialog opened onClose={onClose} title={`Backfill ${schedule.name}`} size={540}>
       <SchemaForm form={form} className={classes.form}>
         <div className={classes.pair}>
           <TextInput {...form.input('fromMs')} type="datetime-local" label="From" description={schedule.zone} />
@@ -96,7 +97,7 @@ export function BackfillDialog({ schedule, onClose }: { schedule: Schedule; onCl
           onCancel={onClose}
         />
       </SchemaForm>
-    </Modal>
+    </Dialog>
   )
 }
 

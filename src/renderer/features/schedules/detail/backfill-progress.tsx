@@ -4,6 +4,7 @@ import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
 import type { Backfill, Schedule } from '../../../../shared/contract/index.ts'
 import { useApi } from '../../../api/api.tsx'
+import { cancelSoon, undoCancel, usePendingCancels } from '../../../ui/cancel-grace.tsx'
 import { notifyDone, notifyError } from '../../../ui/notify.tsx'
 import { formatCount, plural } from '../../../ui/numbers.ts'
 import { formatMoment } from '../zoned-time.ts'
@@ -24,14 +25,20 @@ export function BackfillProgress({ schedule, backfill }: { schedule: Schedule; b
       onError: (error) => notifyError(`Could not cancel the backfill of ${schedule.name}`, error)
     })
   )
+  const [id, name] = [`backfill of ${schedule.id}`, `the backfill of ${schedule.name}`]
+  const send = () => cancel.mutate({ id: schedule.id, cancelJobs: alsoJobs })
+  const isPending = usePendingCancels(({ byId }) => byId.has(id))
   const word = { running: 'Backfill', done: 'Backfill done', cancelled: 'Backfill cancelled' }[state]
   return (
     <section className={classes.progress} aria-label="Backfill">
       <header>
         <strong>{word}</strong>
         {state === 'running' && (
-          <Button loading={cancel.isPending} onClick={() => cancel.mutate({ id: schedule.id, cancelJobs: alsoJobs })}>
-            Cancel
+          <Button
+            loading={cancel.isPending}
+            onClick={() => (isPending ? undoCancel(id) : cancelSoon({ ids: [id], name, send }))}
+          >
+            {isPending ? 'Undo cancel' : 'Cancel'}
           </Button>
         )}
       </header>

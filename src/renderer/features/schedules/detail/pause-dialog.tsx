@@ -1,7 +1,7 @@
-import { Button, Modal, TextInput } from '@mantine/core'
+import { Button, TextInput } from '@mantine/core'
 import { useState } from 'react'
 import type { Schedule } from '../../../../shared/contract/index.ts'
-import { DialogFoot } from '../../../ui/dialog.tsx'
+import { Dialog, DialogFoot } from '../../../ui/dialog.tsx'
 import type { useScheduleActions } from '../use-schedule-actions.tsx'
 import classes from './schedule-detail.module.css'
 
@@ -15,7 +15,7 @@ interface PauseDialogProps {
 export function PauseDialog({ schedule, actions, onClose }: PauseDialogProps) {
   const [note, setNote] = useState('')
   return (
-    <Modal opened onClose={onClose} title={`Pause ${schedule.name}`} size={420}>
+    <Dialog opened onClose={onClose} title={`Pause ${schedule.name}`} size={420}>
       <form
         className={classes.form}
         onSubmit={(event) => {
@@ -41,6 +41,6 @@ export function PauseDialog({ schedule, actions, onClose }: PauseDialogProps) {
           </Button>
         </DialogFoot>
       </form>
-    </Modal>
+    </Dialog>
   )
 }

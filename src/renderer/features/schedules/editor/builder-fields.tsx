@@ -1,8 +1,9 @@
-import { NumberInput, SegmentedControl, Select, TextInput } from '@mantine/core'
+import { NumberInput, SegmentedControl, TextInput } from '@mantine/core'
 import { useState } from 'react'
 import { type Builder, readBuilder, writeBuilder } from '../../../../shared/calendar/index.ts'
 import { type BuilderKind, EVERY_MINUTES, fieldsOf, KIND_WORDS, toggle, toKind } from './builder-kinds.ts'
 import classes from './editor.module.css'
+import { Select } from '../../../ui/fields/select.tsx'
 import { CODE_INPUT } from '../../../ui/fields/code-input.ts'
 
 const WEEKDAYS = ['Sun', 'Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat']

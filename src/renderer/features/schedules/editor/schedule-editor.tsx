@@ -1,8 +1,8 @@
-import { Button, Select, TextInput } from '@mantine/core'
+import { Button, TextInput } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi } from '@tanstack/react-router'
 import { useDeferredValue, useMemo, useRef, useState } from 'react'
-import { listZones, occurrencesToShow } from '../../../../shared/calendar/index.ts'
+import { occurrencesToShow } from '../../../../shared/calendar/index.ts'
 import type { Schedule, ScheduleSettings, ScheduleTiming } from '../../../../shared/contract/index.ts'
 import { useApi } from '../../../api/api.tsx'
 import { explainError } from '../../../api/explain-error.ts'
@@ -19,7 +19,7 @@ import { QueryState } from '../../../ui/states.tsx'
 import { clockChangesOf } from '../clock-changes.ts'
 import { NextRuns } from '../next-runs.tsx'
 import { jobsOf, timingWords } from '../schedule-words.ts'
-import { localZone } from '../../../ui/moment.ts'
+import { ZoneSelect } from '../../../ui/fields/select.tsx'
 import classes from './editor.module.css'
 import { LoadHint } from './load-hint.tsx'
 import { PolicyFields } from './policy-fields.tsx'
@@ -105,7 +105,6 @@ function EditorForm({ start, saved, onDone }: EditorFormProps) {
   const { values, isDirty } = form
   // The lists on the right may lag behind typing.
   const timing = useDeferredValue(useMemo(() => TimingForm.safeParse(values), [values]))
-  const zones = useMemo(() => zoneChoices(values.zone), [values.zone])
   const spread = (next: ScheduleTiming) =>
     form.change({
       rules: values.rules.map((rule, index) => {
@@ -168,15 +167,7 @@ function EditorForm({ start, saved, onDone }: EditorFormProps) {
                 maxLength={200}
                 autoFocus={saved === null}
               />
-              <Select
-                {...form.input('zone')}
-                label="Time zone"
-                data={zones}
-                searchable
-                allowDeselect={false}
-                limit={60}
-                nothingFoundMessage="No matching time zone"
-              />
+              <ZoneSelect {...form.input('zone')} label="Time zone" />
             </div>
             <RuleList fields={form} />
           </Panel>
@@ -249,10 +240,4 @@ function problemOf({ error }: ReturnType<typeof TimingForm.safeParse>, ruleCount
 
 function unsavedWords(saved: Schedule | null): string {
   return saved === null ? 'The new schedule is not saved.' : `Your changes to ${saved.name} are not saved.`
-}
-
-/** The chosen zone, this machine's and UTC first, then all others. */
-function zoneChoices(chosen: string): string[] {
-  const here = localZone()
-  return [...new Set([chosen, here, 'UTC', ...listZones()])]
 }

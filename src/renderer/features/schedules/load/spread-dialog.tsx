@@ -1,9 +1,9 @@
-import { Button, Modal, NumberInput } from '@mantine/core'
+import { Button, NumberInput } from '@mantine/core'
 import { useState } from 'react'
 import { type Schedule, ScheduleSettings } from '../../../../shared/contract/index.ts'
 import { explainError } from '../../../api/explain-error.ts'
 import { useApi } from '../../../api/api.tsx'
-import { DialogFoot } from '../../../ui/dialog.tsx'
+import { Dialog, DialogFoot } from '../../../ui/dialog.tsx'
 import { ChoiceField } from '../../../ui/fields/choice-field.tsx'
 import { notifyUndo } from '../../../ui/notify.tsx'
 import { plural } from '../../../ui/numbers.ts'
@@ -55,7 +55,7 @@ export function SpreadDialog({ crowd, load, atMs, onClose }: SpreadDialogProps) 
   }
 
   return (
-    <Modal opened onClose={onClose} title={`Spread ${minuteWords(atMs)}`} size={620}>
+    <Dialog opened onClose={onClose} title={`Spread ${minuteWords(atMs)}`} size={620}>
       <div className={classes.dialog}>
         <div className={classes.choices}>
           <NumberInput
@@ -101,7 +101,7 @@ export function SpreadDialog({ crowd, load, atMs, onClose }: SpreadDialogProps) 
           </Button>
         </DialogFoot>
       </div>
-    </Modal>
+    </Dialog>
   )
 }
 

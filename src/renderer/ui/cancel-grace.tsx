@@ -1,0 +1,121 @@
+import { Button, Group } from '@mantine/core'
+import { notifications } from '@mantine/notifications'
+import { create } from 'zustand'
+import { useNow } from './clock.ts'
+import { notifyError, showNotice } from './notify.tsx'
+import { plural } from './numbers.ts'
+
+export const GRACE_MS = 5_000
+
+export interface Grace<Id extends string = string> {
+  /** What is cancelled, by what names its row. */
+  ids: readonly Id[]
+  /** Absent: so many jobs. */
+  name?: string
+  /** Jobs that were cancelled with these, but needed no grace. */
+  others?: number
+  /** Sends the cancel of those that were not taken back. */
+  send: (ids: Id[]) => unknown
+  /** Brings the others back. */
+  undo?: () => Promise<unknown>
+}
+
+interface Pending extends Omit<Grace, 'ids'> {
+  notice: string
+  ids: ReadonlySet<string>
+  atMs: number
+}
+
+/**
+ * Cancels that can still be undone, wherever they were asked for. A stop signal cannot be taken back, so it is sent
+ * only when the grace is over, or at once when this page closes: the engine knows nothing of it before.
+ *
+ *   asked ──5 s, or the page closes──▶ sent
+ *     └──Undo──▶ dropped
+ */
+export const usePendingCancels = create<{ byId: ReadonlyMap<string, Pending> }>(() => ({ byId: new Map() }))
+
+let nextNumber = 1
+const all = new Map<string, Pending>()
+
+/** Calls `send` when the grace is over. A second request for the same job changes nothing. */
+export function cancelSoon<Id extends string>({ ids, send, ...grace }: Grace<Id>): void {
+  const { byId } = usePendingCancels.getState()
+  const fresh = new Set(ids.filter((id) => !byId.has(id)))
+  if (fresh.size === 0) return
+  const notice = `cancel-${nextNumber++}`
+  put({ ...grace, send: send as Pending['send'], notice, ids: fresh, atMs: Date.now() + GRACE_MS })
+  setTimeout(() => sendNow(notice), GRACE_MS)
+  showNotice({ id: notice, autoClose: false, withCloseButton: false, message: <GraceNotice notice={notice} /> })
+}
+
+/** Takes back the cancel of one; false: it was already sent. */
+export function undoCancel(id: string): boolean {
+  const one = usePendingCancels.getState().byId.get(id)
+  if (one === undefined) return false
+  const ids = new Set([...one.ids].filter((each) => each !== id))
+  if (ids.size > 0) put({ ...one, ids })
+  else undoAll(one)
+  return true
+}
+
+export function sendPendingCancels(): void {
+  for (const notice of [...all.keys()]) sendNow(notice)
+}
+
+window.addEventListener('pagehide', sendPendingCancels)
+
+function undoAll({ notice, undo }: Pending): void {
+  drop(notice)
+  undo?.().catch((error: unknown) => notifyError('Could not undo', error))
+}
+
+function sendNow(notice: string): void {
+  const one = all.get(notice)
+  drop(notice)
+  if (one !== undefined) void one.send([...one.ids])
+}
+
+function put(one: Pending): void {
+  all.set(one.notice, one)
+  publish()
+}
+
+function drop(notice: string): void {
+  notifications.hide(notice)
+  if (all.delete(notice)) publish()
+}
+
+const publish = () =>
+  usePendingCancels.setState({
+    byId: new Map([...all.values()].flatMap((one) => [...one.ids].map((id) => [id, one] as const)))
+  })
+
+/** Until the cancel is sent, its row says when that will be. */
+export function useCancelCountdown(id: string): string | null {
+  const atMs = usePendingCancels(({ byId }) => byId.get(id)?.atMs)
+  const nowMs = useNow()
+  return atMs === undefined ? null : `cancel in ${secondsLeft(atMs, nowMs)} s`
+}
+
+/** The shared clock may be a second behind. */
+const secondsLeft = (atMs: number, nowMs: number) =>
+  Math.min(GRACE_MS / 1000, Math.max(0, Math.ceil((atMs - nowMs) / 1000)))
+
+function GraceNotice({ notice }: { notice: string }) {
+  const nowMs = useNow()
+  usePendingCancels()
+  const one = all.get(notice)
+  if (one === undefined) return null
+  return (
+    <Group justify="space-between" wrap="nowrap">
+      <span id={notice} role="status">
+        Cancelling {one.name ?? plural(one.ids.size + (one.others ?? 0), 'job')} in {secondsLeft(one.atMs, nowMs)} s.{' '}
+        <span className="faint">Closing this page cancels immediately.</span>
+      </span>
+      <Button flex="none" aria-describedby={notice} onClick={() => undoAll(one)}>
+        Undo
+      </Button>
+    </Group>
+  )
+}

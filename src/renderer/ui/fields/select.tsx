@@ -1,0 +1,114 @@
+import {
+  getOptionsLockup,
+  getParsedComboboxData,
+  MultiSelect as BaseMultiSelect,
+  type MultiSelectProps,
+  Select as BaseSelect,
+  type SelectProps
+} from '@mantine/core'
+import { type FocusEvent, type KeyboardEvent, type MouseEvent, useMemo, useState } from 'react'
+import { listZones } from '../../../shared/calendar/index.ts'
+import { localZone } from '../moment.ts'
+import { chooseTyped, findTyped } from './choose-typed.ts'
+
+/** Marks a field whose text is none of its options. A form is not saved meanwhile: it has the value from before. */
+export const NOT_AN_OPTION = 'data-not-an-option'
+
+/** The first click selects the whole text, so that typing replaces it; a later one places the cursor. */
+const selectsOnClick = (input: HTMLInputElement, isFirst: boolean) => {
+  if (isFirst) input.dataset['untouched'] = ''
+  else if (input.dataset['untouched'] !== undefined) {
+    delete input.dataset['untouched']
+    input.select()
+  }
+}
+
+type Typed = Pick<
+  SelectProps & MultiSelectProps,
+  'data' | 'searchable' | 'error' | 'onFocus' | 'onClick' | 'onBlur' | 'onKeyDown' | 'onOptionSubmit'
+>
+
+/**
+ * What is typed into a searchable select is chosen as soon as it names an option and Enter is pressed or the field is
+ * left. A text that names none stays in the field with an error, until it is corrected or another option is chosen.
+ */
+function useTyped(props: Typed, chosen: string | undefined, choose: (value: string) => void) {
+  const [left, setLeft] = useState<string | null>(null)
+  /** False: the text of the field is not a choice. */
+  const settle = (input: HTMLInputElement): boolean => {
+    const text = input.value.trim()
+    const options = Object.values(getOptionsLockup(getParsedComboboxData(props.data)))
+    const isSettled = !props.searchable || text === '' || text === chosen?.trim()
+    const labels = options.map(({ label }) => label.trim())
+    const option = isSettled ? undefined : options[findTyped(labels, text)]
+    if (option !== undefined) choose(String(option.value))
+    setLeft(isSettled || option !== undefined ? null : text)
+    return isSettled || option !== undefined
+  }
+  return {
+    ...(left !== null && { searchValue: left, error: `“${left}” is not in the list`, [NOT_AN_OPTION]: '' }),
+    // It is asked for before the field is left, and its own answer would be the text from before.
+    onSearchChange: (text: string) => left !== null && setLeft(text),
+    onOptionSubmit: (value: string) => {
+      setLeft(null)
+      props.onOptionSubmit?.(value)
+    },
+    onFocus: (event: FocusEvent<HTMLInputElement>) => {
+      if (props.searchable) selectsOnClick(event.currentTarget, true)
+      props.onFocus?.(event)
+    },
+    onClick: (event: MouseEvent<HTMLInputElement>) => {
+      if (props.searchable) selectsOnClick(event.currentTarget, false)
+      props.onClick?.(event)
+    },
+    onBlur: (event: FocusEvent<HTMLInputElement>) => {
+      settle(event.currentTarget)
+      props.onBlur?.(event)
+    },
+    onKeyDown: (event: KeyboardEvent<HTMLInputElement>) => {
+      props.onKeyDown?.(event)
+      if (chooseTyped(event) || event.key !== 'Enter' || settle(event.currentTarget)) return
+      event.preventDefault()
+      // Ctrl-Enter would save the value from before.
+      event.stopPropagation()
+    }
+  }
+}
+
+/** The one select for one value. */
+export function Select<Value extends string = string>(props: SelectProps<Value>) {
+  const { value = null, onChange } = props
+  const options = getOptionsLockup(getParsedComboboxData(props.data))
+  const typed = useTyped(props as Typed, value === null ? undefined : options[value]?.label, (chosen) =>
+    onChange?.(chosen as never, options[chosen] as never)
+  )
+  return <BaseSelect<Value> {...props} {...(typed as object)} />
+}
+
+/** The one select for several values. */
+export function MultiSelect(props: MultiSelectProps) {
+  const { value = [], onChange } = props
+  const typed = useTyped(props as Typed, undefined, (chosen) => {
+    if (!value.includes(chosen)) onChange?.([...value, chosen])
+  })
+  return <BaseMultiSelect {...props} {...(typed as object)} />
+}
+
+/** The chosen time zone, this machine's and UTC first, then all others. */
+export function ZoneSelect(props: Omit<SelectProps, 'data'>) {
+  const { value = null } = props
+  const zones = useMemo(
+    () => [...new Set([...(value === null ? [] : [value]), localZone(), 'UTC', ...listZones()])],
+    [value]
+  )
+  return (
+    <Select
+      {...props}
+      data={zones}
+      searchable
+      allowDeselect={false}
+      limit={60}
+      nothingFoundMessage="No matching time zone"
+    />
+  )
+}
