@@ -7,6 +7,8 @@ import { type ImportCounts, importScrapyd } from '../engine/import/import-scrapy
 import { ScrapdeckError } from '../shared/errors.ts'
 import { listScrapydFiles, readConfiguration } from '../config/read-files.ts'
 import { isUrl, localPath } from '../config/local-path.ts'
+import { readPasswordFile } from '../config/password-file.ts'
+import { parsePostgresAddress } from '../engine/runtime/postgres-address.ts'
 import type { ServeOptions } from '../config/serve-options.ts'
 
 export interface ImportFlags {
@@ -16,6 +18,10 @@ export interface ImportFlags {
   serviceConfig?: string
   dryRun?: boolean
   evenIfRunning?: boolean
+  /** Address of the database with the table `spider_job` of a shared queue. */
+  sharedQueue?: string
+  passwordFile?: string
+  executionRef?: string
 }
 
 /** Where a Scrapyd started in a given directory keeps its data, and its address. */
@@ -37,8 +43,11 @@ export async function runImport(
 ): Promise<ImportCounts> {
   const root = resolve(directory)
   const scrapyd = findScrapyd(root, flags.config)
+  const { sharedQueue: url, passwordFile, executionRef = null } = flags
+  const password = passwordFile === undefined ? null : readPasswordFile(passwordFile)
+  const sharedQueue = url === undefined ? undefined : { address: parsePostgresAddress(url, password), executionRef }
   const places = [scrapyd.eggs, scrapyd.logs, scrapyd.items, scrapyd.databases].filter((place) => place !== null)
-  if (!places.some((place) => existsSync(place))) {
+  if (sharedQueue === undefined && !places.some((place) => existsSync(place))) {
     throw new ScrapdeckError(
       'BAD_INPUT',
       `No Scrapyd data found: none of ${places.join(', ')} exists. Give the directory Scrapyd was started in, or its configuration with --config.`
@@ -54,7 +63,7 @@ export async function runImport(
     print(`${noun.padEnd(9)} ${place ?? 'none'}`)
   }
   const counts = await importScrapyd({
-    source: scrapyd,
+    source: { ...scrapyd, sharedQueue },
     dataDirectory: options.dataDirectory,
     directories: localOnly(options.directories),
     encryption: options.encryption,
@@ -66,7 +75,8 @@ export async function runImport(
   if (flags.dryRun) print('Dry run: nothing was written. Run again without --dry-run to import.')
   else if (counts.pending.taken > 0) {
     print('Start the service: it runs the pending jobs.')
-    print(`They are still in ${scrapyd.databases}: a Scrapyd started there again would run them a second time.`)
+    const kept = sharedQueue === undefined ? scrapyd.databases : `the table spider_job of ${sharedQueue.address.name}`
+    print(`They are still in ${kept}: a Scrapyd started there again would run them a second time.`)
   }
   if (scrapyd.settingsProjects.length > 0) {
     print(

@@ -24,14 +24,17 @@ import { makePrivateDirectory, openDataDirectory } from '../runtime/private-dire
 import { systemRandom } from '../runtime/random.ts'
 import { openRegularFile } from '../runtime/regular-file.ts'
 import { recordKeys } from '../runtime/used-keys.ts'
+import type { PostgresAddress } from '../runtime/postgres-address.ts'
 import type { S3Address } from '../runtime/s3-address.ts'
 import { readScrapydDatabase } from '../store/scrapyd-databases.ts'
+import { readSharedQueueTable } from '../store/shared-queue-table.ts'
 import { openSqliteStore } from '../store/sqlite/open-sqlite-store.ts'
 import type { AttemptChange } from '../job-rules/attempt-change.ts'
 import { type AttemptStart, type NewJob, PLAIN_JOB } from '../store/records.ts'
 import type { AttemptReader, JobStore, ProjectSettingsStore, SettingStore, VersionStore } from '../store/store.ts'
 import { copyOnce, listFiles } from './copy-files.ts'
 import { parseScrapydTime, readPendingJob } from './pending-jobs.ts'
+import { projectsOfSharedQueue } from './shared-queue.ts'
 
 export interface ImportOptions {
   /** The directories of the stopped Scrapyd, only read. null: not on this disk. */
@@ -42,6 +45,8 @@ export interface ImportOptions {
     databases: string | null
     /** Projects in its `[settings]` section: they may have no egg. */
     settingsProjects: string[]
+    /** The table of a queue that it shared with others; absent: it had none. */
+    sharedQueue?: { address: PostgresAddress; executionRef: string | null } | undefined
   }
   dataDirectory: string
   /** See EngineOptions.directories. */
@@ -226,7 +231,11 @@ async function importInto(
         report(`skipped ${join(source.databases!, name)}: it cannot be read (${(error as Error).message})`)
       }
     }
-    return read
+    if (source.sharedQueue === undefined) return read
+    const { address, executionRef } = source.sharedQueue
+    const { rows, isCut } = readSharedQueueTable(address, executionRef)
+    if (isCut) report(`the shared queue has more jobs than ${rows.length}: the oldest are left out`)
+    return [...read, ...projectsOfSharedQueue(rows, clock.nowMs())]
   }
 
   async function importFiles(noun: string, from: string | null, to: string | null): Promise<Count> {
@@ -358,7 +367,7 @@ async function importInto(
       for (const row of database.pending) {
         const pending = readPendingJob(row)
         if (typeof pending === 'string') {
-          skipIn(count, `the pending job in row ${row.id} of ${project}.db: ${pending}`)
+          skipIn(count, `the pending job in row ${row.id} of ${project}: ${pending}`)
           continue
         }
         // Ascending ids keep the order of jobs of equal priority; the rest of the id is the same in later imports.

@@ -12,6 +12,7 @@ type PendingJob = Pick<NewJob, 'spider' | 'jobid' | 'version' | 'settings' | 'ar
  */
 export function readPendingJob(row: ScrapydDatabase['pending'][number]): PendingJob | string {
   let message: unknown
+  if (row.problem !== undefined) return row.problem
   // SQLite accepts any type in any column.
   if (typeof row.message !== 'string') return 'its message is not text'
   if (row.priority !== null && typeof row.priority !== 'number') return 'its priority is not a number'
@@ -62,9 +63,13 @@ function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** `2026-11-21 01:02:03.004000`, in the local time of this machine, which wrote it. null: invalid. */
+/**
+ * `2026-11-21 01:02:03.004000`, in the local time of this machine, which wrote it; or, as PostgreSQL has it in JSON,
+ * with a T, and with an offset if the column has a zone. null: invalid.
+ */
 export function parseScrapydTime(text: string): number | null {
-  const match = /^(\d{4})-(\d\d)-(\d\d) (\d\d):(\d\d):(\d\d)(?:\.(\d{1,6}))?$/.exec(text)
+  if (/^\d{4}-\d\d-\d\dT[\d:.]+(Z|[+-]\d\d:\d\d)$/.test(text)) return Date.parse(text) || null
+  const match = /^(\d{4})-(\d\d)-(\d\d)[ T](\d\d):(\d\d):(\d\d)(?:\.(\d{1,6}))?$/.exec(text)
   if (match === null) return null
   const [year, month, day, hour, minute, second] = match.slice(1, 7).map(Number) as [number, ...number[]]
   const milliseconds = Math.floor(Number(`0.${match[7] ?? 0}`) * 1000)

@@ -6,8 +6,8 @@ import DatabaseConstructor, { type Database } from 'better-sqlite3'
 
 /** One of Scrapyd's databases (scrapyd-protocol.md, 6.1 and 6.5). Rows are external input and not validated here. */
 export interface ScrapydDatabase {
-  /** `spider_queue`, in the order in which Scrapyd would start them. */
-  pending: { id: number; priority: number | null; message: string }[]
+  /** `spider_queue`, in the order in which Scrapyd would start them. `problem`: why one cannot be read. */
+  pending: { id: number; priority: number | null; message: string; problem?: string | undefined }[]
   /** `finished_jobs`, oldest first. Times are naive local text. */
   finished: { project: ProjectName; spider: string; job: string; startTime: string; endTime: string }[]
 }

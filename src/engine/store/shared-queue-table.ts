@@ -1,0 +1,47 @@
+import { ScrapdeckError } from '../../shared/errors.ts'
+import type { PostgresAddress } from '../runtime/postgres-address.ts'
+import { connectTo } from './postgres/postgres-driver.ts'
+import { explainPostgresError } from './postgres/postgres-error.ts'
+
+/** Columns by their names: input from outside, of types that are not known here. A bytea is text like `\x8004`. */
+export type SharedQueueRow = Record<string, unknown>
+
+/** Of more, the terminated ones are left out that ended first. */
+const ROWS_MAX = 100_000
+
+/**
+ * The table `spider_job` of Scrapyds that share a queue, as it is now; nothing is written. Jobs that Scrapyd would
+ * start first come first. Throws BAD_INPUT if there is not exactly one such table, or if it belongs to several
+ * deployments and none is named.
+ */
+export function readSharedQueueTable(
+  address: PostgresAddress,
+  executionRef: string | null
+): { rows: SharedQueueRow[]; isCut: boolean } {
+  const connection = connectTo({ ...address, lease: { holder: '', epoch: 0 } })
+  const ask = (text: string, values: string[] = []) => connection.send({ text, values }).result().rows
+  const refuse = (what: string) => new ScrapdeckError('BAD_INPUT', `${address.name} ${what}`)
+  try {
+    ask('SET default_transaction_read_only TO on')
+    const tables =
+      ask(`SELECT format('%I.spider_job', nspname) FROM pg_class JOIN pg_namespace n ON n.oid = relnamespace
+      WHERE relname = 'spider_job' AND relkind IN ('r', 'p', 'v')`)
+    if (tables.length !== 1) throw refuse(`has ${tables.length === 0 ? 'no table' : 'several tables'} spider_job.`)
+    const table = `(SELECT to_jsonb(t) AS job FROM ${String(tables[0]![0])} t) AS jobs`
+    const refs = ask(`SELECT DISTINCT coalesce(job->>'execution_ref', '') FROM ${table} LIMIT 20`).map(String)
+    if (executionRef === null && refs.length > 1)
+      throw refuse(`has the jobs of several deployments. Name one with --execution-ref: ${refs.join(', ')}`)
+    const read = ask(
+      `SELECT job::text FROM ${table} WHERE $1::text IS NULL OR job->>'execution_ref' = $1::text
+        ORDER BY job->>'status' = 'terminated', (job->>'priority')::float8 DESC, job->>'end_time' DESC,
+          length(job->>'id'), job->>'id' LIMIT ${ROWS_MAX + 1}`,
+      [executionRef as string]
+    )
+    const rows = read.slice(0, ROWS_MAX).map(([job]) => JSON.parse(String(job)) as SharedQueueRow)
+    return { rows, isCut: read.length > ROWS_MAX }
+  } catch (error) {
+    throw explainPostgresError(error, address.name)
+  } finally {
+    connection.end()
+  }
+}
