@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -154,6 +154,8 @@ test('pages are fetched once with the HTTP cache, by several jobs, and again by 
   expect(await run({ params: { run: 2 } })).toBe(0)
   expect(await run({ params: { run: 2 }, ignore_cache: true })).toBe(1)
   expect(await run({ params: { run: 3 }, http_cache: false })).toBe(1)
+  // One directory for all runs of the project.
+  expect(readdirSync(join(service.dataDirectory, 'local/work/orders/.scrapy/httpcache'))).toEqual(['echo'])
   const { jobs } = await service.client.jobs.list({ text: 'echo', limit: 4 })
   expect(jobs.map(({ settings }) => settings)).toEqual([
     { HTTPCACHE_ENABLED: 'False' },
