@@ -358,3 +358,21 @@ test('whatever is written in whatever pieces comes out once, in order and whole'
     { numRuns: 40 }
   )
 })
+
+test('a log that a node calls another one at each look is not read again without end', async () => {
+  const clock = createFakeClock()
+  const leaving = new AbortController()
+  let reads = 0
+  const read = async (): Promise<LogBytes> => {
+    if ((reads += 1) > 1_000) throw new Error('it never waits')
+    return { offset: 0, sizeBytes: 5, bytes: new Uint8Array(Buffer.from('line\n')), fileId: String(reads) }
+  }
+  const log = { read, waitForNews: async () => {} }
+  const tail = tailLog({ log, mayGrow: () => true, from: { offset: 0 }, clock, signal: leaving.signal })
+  await tail.next()
+  const next = tail.next()
+  await settle()
+  expect(reads).toBeLessThan(10)
+  leaving.abort()
+  await next
+})

@@ -55,6 +55,8 @@ export async function* tailLog(options: TailOptions): AsyncGenerator<LogChunk, v
         const isOther = fileId !== undefined && range.fileId !== undefined && range.fileId !== fileId
         fileId = range.fileId
         if (range.sizeBytes < offset || isOther) {
+          // A node that says so at each look must not keep us busy.
+          if (startsOver) await sleep(clock, RETRY_MS, signal)
           offset = 0
           startsOver = true
           continue
