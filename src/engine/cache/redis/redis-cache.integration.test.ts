@@ -132,6 +132,21 @@ describe.skipIf(whyNoRedis() !== null)('on a real Redis', () => {
     expect(keys + values).not.toMatch(/scrapdeck|horse/)
   })
 
+  test('whoever can write the cache, and not read the password, cannot make a session or a login link', async () => {
+    freshNamespace()
+    const cache = await openUp()
+    const [own, forged] = ['a', 'b'].map((digit) => digit.repeat(64)) as [string, string]
+    await cache.addSession(own, 60_000)
+    await cache.addLink(own, 60_000)
+    const inCache = (await redisCli(server.port, ['KEYS', `{test_${namespaces}}:*`])).split(/\s+/)
+    const sets = inCache.filter((key) => /:(?:sessions|links:.*)$/.test(key))
+    expect(sets).toHaveLength(2)
+    for (const key of sets) await redisCli(server.port, ['ZADD', key, '9999999999999', forged])
+    expect(await cache.haveSessions([own, forged])).toEqual([true, false])
+    expect([await cache.hasLink(own), await cache.hasLink(forged)]).toEqual([true, false])
+    expect([await cache.takeLink(forged), await cache.takeLink(own)]).toEqual([false, true])
+  })
+
   test('engines with other credentials neither see nor end the sessions; one that starts with new ones ends them', async () => {
     freshNamespace()
     const old = await openUp()

@@ -1,5 +1,5 @@
 import type { Redis } from 'ioredis'
-import { scrypt } from 'node:crypto'
+import { createHmac, scrypt } from 'node:crypto'
 import type { AnswerLimits, CacheAddress } from '../../runtime/cache-address.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
@@ -45,6 +45,8 @@ export class RedisCache implements SharedCache {
   /** Keys of one namespace are in the same slot of a cluster. */
   readonly #prefix: string
   #fingerprint: string | null = null
+  /** Never in the cache: only who knows the credentials can mark a session or a link. */
+  #markKey: Uint8Array = new Uint8Array()
   #hasAdoptedCredentials = false
   #identity: string | null = null
   #refused = 0
@@ -96,16 +98,16 @@ export class RedisCache implements SharedCache {
   }
 
   async addLink(hash: string, validMs: number): Promise<true | null> {
-    const reply = await this.#run('addLink', [this.#links], [hash, validMs, LINKS_MAX, this.#now()])
+    const reply = await this.#run('addLink', [this.#links], [this.#mark(hash), validMs, LINKS_MAX, this.#now()])
     return reply === 1 ? true : null
   }
 
   async hasLink(hash: string): Promise<boolean | null> {
-    return asBoolean(await this.#run('hasLink', [this.#links], [hash, this.#now()]))
+    return asBoolean(await this.#run('hasLink', [this.#links], [this.#mark(hash), this.#now()]))
   }
 
   async takeLink(hash: string): Promise<boolean | null> {
-    return asBoolean(await this.#run('takeLink', [this.#links], [hash, this.#now()]))
+    return asBoolean(await this.#run('takeLink', [this.#links], [this.#mark(hash), this.#now()]))
   }
 
   async dropLinks(): Promise<true | null> {
@@ -113,18 +115,18 @@ export class RedisCache implements SharedCache {
   }
 
   async addSession(hash: string, validMs: number): Promise<true | null> {
-    const values = [hash, validMs, SESSIONS_MAX, this.#now(), this.#fingerprint ?? '']
+    const values = [this.#mark(hash), validMs, SESSIONS_MAX, this.#now(), this.#fingerprint ?? '']
     return (await this.#run('addSession', this.#sessions, values)) === 1 ? true : null
   }
 
   async haveSessions(hashes: readonly string[]): Promise<boolean[] | null> {
-    const values = [this.#now(), this.#fingerprint ?? '', ...hashes]
+    const values = [this.#now(), this.#fingerprint ?? '', ...hashes.map((hash) => this.#mark(hash))]
     const reply = await this.#run('haveSessions', this.#sessions, values)
     return Array.isArray(reply) ? reply.map((one) => one === 1) : null
   }
 
   async endSession(hash: string): Promise<true | null> {
-    const reply = await this.#run('endSession', this.#sessions, [hash, this.#fingerprint ?? ''])
+    const reply = await this.#run('endSession', this.#sessions, [this.#mark(hash), this.#fingerprint ?? ''])
     return reply === 1 ? true : null
   }
 
@@ -157,7 +159,11 @@ export class RedisCache implements SharedCache {
 
   async #prepare(client: Redis): Promise<void> {
     const { origin, credentials, address } = this.#options
-    this.#fingerprint ??= await fingerprintOf(credentials, address.namespace)
+    if (this.#fingerprint === null) {
+      const derived = await derivedFrom(credentials, address.namespace)
+      this.#fingerprint = derived.toString('hex', 0, 32)
+      this.#markKey = derived.subarray(32)
+    }
     if (!this.#hasAdoptedCredentials) {
       const keys = [...this.#sessions, this.#links]
       await scriptOf(client, 'adoptCredentials')(...keys, this.#fingerprint)
@@ -179,6 +185,11 @@ export class RedisCache implements SharedCache {
 
   #key(...parts: string[]): string {
     return [this.#prefix, ...parts].join(':')
+  }
+
+  /** What stands for a token in the cache: whoever can write there could store the hash of a token of his own. */
+  #mark(hash: string): string {
+    return createHmac('sha256', this.#markKey).update(hash).digest('hex')
   }
 
   /** Apart by credentials: an engine with old ones must not create links that let people into the others. */
@@ -209,11 +220,14 @@ function scriptOf(client: Redis, name: ScriptName): Script {
   return method.bind(client)
 }
 
-/** Slow on purpose: it must not help to guess the password. The salt is the same for all engines. */
-function fingerprintOf({ username, password }: RedisCacheOptions['credentials'], namespace: string): Promise<string> {
+/**
+ * The fingerprint that the cache has, then a key that it has not. Slow on purpose: the fingerprint must not help to
+ * guess the password. The salt is the same for all engines.
+ */
+function derivedFrom({ username, password }: RedisCacheOptions['credentials'], namespace: string): Promise<Buffer> {
   return new Promise((resolve, reject) => {
-    scrypt(JSON.stringify([username, password]), `scrapdeck ${namespace}`, 32, { N: 16_384 }, (error, hash) => {
-      if (error === null) resolve(hash.toString('hex'))
+    scrypt(JSON.stringify([username, password]), `scrapdeck ${namespace}`, 64, { N: 16_384 }, (error, hash) => {
+      if (error === null) resolve(hash)
       else reject(error)
     })
   })
