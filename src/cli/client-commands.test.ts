@@ -195,7 +195,9 @@ it('a log on a terminal keeps only colours of its control characters; in a file 
     response.setHeader('content-type', 'application/json')
     response.end(JSON.stringify({ offset: 0, nextOffset: 9, sizeBytes: 9, text, complete: true }))
   })
-  expect((await call(['logs', JOB_ID], { url, isTerminal: true })).out).toBe('\u001b[31mred\u001b[0m [2J5n\tdone\n')
+  expect((await call(['logs', JOB_ID], { url, isTerminal: true })).out).toBe(
+    '\u001b[31mred\u001b[0m [2J5n\tdone\u001b[0m\n'
+  )
   expect((await call(['logs', JOB_ID], { url })).out).toBe(text)
 })
 

@@ -1,5 +1,5 @@
 import { stretchAt } from '../../shared/calendar/zones.ts'
-import { safeJson, type Terminal, withoutSteering } from './terminal.ts'
+import { safeJson, type Terminal, withoutControls } from './terminal.ts'
 
 /** Prints the response as JSON, or as text made by `describe`. */
 export function print<Answer>(
@@ -13,7 +13,7 @@ export function print<Answer>(
 }
 
 export function printLine(terminal: Terminal, text: string): void {
-  if (text !== '') terminal.out(`${withoutSteering(text)}\n`)
+  if (text !== '') terminal.out(`${withoutControls(text)}\n`)
 }
 
 /** Columns are as wide as their widest cell, headers in capitals, the last one unpadded. `empty`: text for no rows. */
@@ -32,7 +32,7 @@ export function table(headers: string[], rows: (string | number | null)[][], emp
 }
 
 function textOf(value: string | number | null): string {
-  return value === null || value === '' ? '-' : withoutSteering(String(value)).replaceAll(/\s+/g, ' ')
+  return value === null || value === '' ? '-' : withoutControls(String(value)).replaceAll(/\s+/g, ' ')
 }
 
 /** `2026-11-21 11:18:23`, in this zone, or the machine's. */

@@ -36,11 +36,14 @@ export interface LocalFlags {
 /** Control characters except line ends and tabs; colours match so that they can be kept. The text is untrusted. */
 const STEERING = /(\x1b\[[0-9;]*m)|[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g
 
+/** For logs, which are coloured: each line ends its colours, and conceals nothing. */
 export function withoutSteering(text: string): string {
-  return text.replace(STEERING, (_all, colour: string | undefined) => colour ?? '')
+  const isShown = (colour: string) => !/[[;]0*8[;m]/.test(colour.replace(/[34]8;(?:5|2;\d+;\d+);\d+/g, ''))
+  const clean = text.replace(STEERING, (_all, colour?: string) => (colour && isShown(colour) ? colour : ''))
+  return clean.replace(/^.*\x1b.*$/gm, '$&\x1b[0m')
 }
 
-/** For messages, which need no colours: they can hide what follows. */
+/** For all else, which needs no colours: they can hide what follows. */
 export function withoutControls(text: string): string {
   return text.replace(STEERING, '')
 }

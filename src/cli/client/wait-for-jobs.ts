@@ -3,7 +3,7 @@ import { formatAge, formatWait } from '../../shared/time.ts'
 import { CommandEnd, EXIT_CODES } from './exit-codes.ts'
 import { plural, printLine } from './output.ts'
 import type { Session } from './session.ts'
-import { safeJson, withoutSteering } from './terminal.ts'
+import { safeJson, withoutControls } from './terminal.ts'
 import { whyOf } from './why.ts'
 
 const WAIT_MS = 1_000
@@ -103,7 +103,7 @@ class Reasons {
     if (said === this.said && nowMs - this.saidAtMs < REPEAT_MS) return
     const why = whyOf(progress, nowMs)
     const age = ageOf(progress, nowMs)
-    terminal.error(withoutSteering(`${this.id}  ${progress.status}${age}${why === null ? '' : `: ${why}`}\n`))
+    terminal.error(withoutControls(`${this.id}  ${progress.status}${age}${why === null ? '' : `: ${why}`}\n`))
     this.said = said
     this.saidAtMs = nowMs
   }

@@ -6,7 +6,7 @@ import { wholeNumber } from '../client/arguments.ts'
 import { CommandEnd, EXIT_CODES } from '../client/exit-codes.ts'
 import { withJobs } from '../client/find.ts'
 import { print } from '../client/output.ts'
-import { withoutSteering } from '../client/terminal.ts'
+import { withoutControls } from '../client/terminal.ts'
 import type { ClientCommands, Session } from '../client/session.ts'
 
 interface ItemsFlags {
@@ -32,7 +32,7 @@ export function addItemsCommand({ add, terminal }: ClientCommands): void {
       const file = await writtenFile(await client.items.export(wanted, { signal: terminal.interrupted }))
       if (output === undefined) {
         const decoder = new TextDecoder()
-        const shown = (text: string) => (terminal.isTerminal ? withoutSteering(text) : text)
+        const shown = (text: string) => (terminal.isTerminal ? withoutControls(text) : text)
         for await (const piece of piecesOf(client, file.id))
           terminal.out(shown(decoder.decode(piece, { stream: true })))
         return

@@ -3,7 +3,7 @@ import { isScrapdeckError, ScrapdeckError } from '../../shared/errors.ts'
 import { wholeNumber } from '../client/arguments.ts'
 import { toCommandError } from '../client/connect.ts'
 import { CommandEnd, EXIT_CODES } from '../client/exit-codes.ts'
-import { safeJson, withoutSteering } from '../client/terminal.ts'
+import { safeJson, withoutControls, withoutSteering } from '../client/terminal.ts'
 import type { ClientCommands, Session } from '../client/session.ts'
 import { withJobs } from '../client/find.ts'
 import { whyOf } from '../client/why.ts'
@@ -40,7 +40,7 @@ async function tellQueued({ client, terminal, flags }: Session, id: JobId): Prom
   const progress = await client.jobs.status({ id })
   if (progress.state !== 'queued' || flags.json === true) return
   const why = `${id} is queued: ${whyOf(progress, terminal.nowMs())}. Its log starts when the job runs.`
-  terminal.error(withoutSteering(`${why}\n`))
+  terminal.error(withoutControls(`${why}\n`))
 }
 
 async function printLog(session: Session, jobId: JobId, flags: LogFlags): Promise<void> {
