@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto'
 import { join } from 'node:path'
-import { gunzipSync } from 'node:zlib'
 import { openFilesystemBlobStore } from '../../src/engine/blobs/filesystem/filesystem-blob-store.ts'
-import { gzippedName, LogArchive } from '../../src/engine/logs/archive/log-archive.ts'
+import { LogArchive } from '../../src/engine/logs/archive/log-archive.ts'
 import type { Clock } from '../../src/engine/runtime/clock.ts'
 import { openFileSecretBox } from '../../src/engine/runtime/file-secret-box.ts'
 import { silentLogger } from '../../src/engine/runtime/logger.ts'
@@ -69,10 +68,6 @@ export async function readEverything(dataDirectory: string, clock: Clock) {
           attempts.map(async ({ number, logArchived }) => {
             if (!logArchived) return null
             const log = (await store.findArchivedLog(job.id, number))!
-            // As an earlier version archived it.
-            if (log.packed === null && log.sizes === null) {
-              return digest(gunzipSync(await blobs.read(gzippedName(job.id, number))))
-            }
             const whole = { offset: 0, limitBytes: Number.MAX_SAFE_INTEGER }
             return digest((await archive.read(job.id, number, log, whole))!.bytes)
           })
@@ -99,54 +94,28 @@ async function rememberedAnswer(store: Store, key: string, clock: Clock) {
   return store.claimAnswer({ ...claim, expiresAtMs: clock.nowMs(), quota: { ofScope: PLENTY, ofAll: PLENTY } })
 }
 
-/**
- * In the format of the first data directory: what were JSON texts among the settings then are rows with revisions now.
- */
 async function readSettings(store: Store) {
-  const [groups, roles] = [await store.listGroups(), await store.listRoles()]
+  const page = { fromMs: 0, after: null, limit: ALL.limit }
   return {
     backfills: (await store.listBackfills()).sort((one, other) => one.fromMs - other.fromMs).reverse(),
     sources: await store.listSources(),
     vanishedNodes: Object.fromEntries((await store.listVanishedNodes()).map(({ nodeId, ...one }) => [nodeId, one])),
     limits: (await store.getLimits()).rules,
     toldProblems: await store.listToldProblems(),
-    users: (await store.listUsers()).map(({ passwordHash, subject, vouchedAtMs, nodeGroups, ...user }) => ({
+    users: (await store.listUsers()).map(({ passwordHash, ...user }) => ({
       ...user,
-      ...(Object.keys(nodeGroups).length === 0 ? {} : { nodeGroups }),
-      ...(subject === null ? {} : { subject, vouchedAtMs }),
       hasPassword: passwordHash !== null
     })),
-    accessTokens: (await store.listAccessTokens()).map(({ nodeGroups, ...token }) => ({
-      ...token,
-      ...(nodeGroups === null ? {} : { nodeGroups })
-    })),
-    ...(groups.length === 0 ? {} : { groups }),
-    ...(roles.length === 0 ? {} : { roles }),
-    ...(await readSecondFactors(store)),
-    ...(await readAlerts(store)),
-    ...(await readFactsAndDigests(store)),
+    accessTokens: await store.listAccessTokens(),
+    groups: await store.listGroups(),
+    roles: await store.listRoles(),
+    authenticators: await store.listAuthenticators(),
+    passkeys: await store.listPasskeys(),
+    alertRules: await store.listAlertRules(),
+    silences: await store.listSilences(),
+    alerts: { ...(await store.readAlertMemory(0)), past: await store.listAlerts({}, ALL) },
+    alertFacts: (await Promise.all(ALERT_WATCH_NAMES.map((watch) => store.listAlertFacts(watch, page)))).flat(),
+    digests: await store.listDigests(),
     isPaused: await store.getSetting('paused')
   }
-}
-
-/** Earlier data directories have none. */
-async function readSecondFactors(store: Store) {
-  const authenticators = await store.listAuthenticators()
-  const passkeys = await store.listPasskeys()
-  return authenticators.length + passkeys.length === 0 ? {} : { authenticators, passkeys }
-}
-
-/** Earlier data directories have none. */
-async function readAlerts(store: Store) {
-  const [alertRules, silences] = [await store.listAlertRules(), await store.listSilences()]
-  const alerts = { ...(await store.readAlertMemory(0)), past: await store.listAlerts({}, ALL) }
-  return alertRules.length + silences.length === 0 ? {} : { alertRules, silences, alerts }
-}
-
-/** Earlier data directories have none. */
-async function readFactsAndDigests(store: Store) {
-  const page = { fromMs: 0, after: null, limit: ALL.limit }
-  const alertFacts = (await Promise.all(ALERT_WATCH_NAMES.map((watch) => store.listAlertFacts(watch, page)))).flat()
-  const digests = await store.listDigests()
-  return alertFacts.length + digests.length === 0 ? {} : { alertFacts, digests }
 }

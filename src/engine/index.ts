@@ -13,8 +13,8 @@ export { startStoreThread } from './store/thread/store-thread.ts'
 
 /**
  * The engine's only entry point: opens the data directory, builds the rooms (see wiring/) and starts to work. Rejects
- * with DATA_DIRECTORY_UNUSABLE, DATA_DIRECTORY_IN_USE or DATA_FROM_NEWER_VERSION, having changed nothing, or with
- * PYTHON_MISSING. If it rejects for any reason, everything that was opened is closed again.
+ * with DATA_DIRECTORY_UNUSABLE, DATA_DIRECTORY_IN_USE, DATA_FROM_NEWER_VERSION or DATA_TOO_OLD, having changed
+ * nothing, or with PYTHON_MISSING. If it rejects for any reason, everything that was opened is closed again.
  */
 export async function createEngine(options: EngineOptions): Promise<Engine> {
   const { store, clock } = options.seams ?? {}
@@ -32,7 +32,7 @@ export async function preloadEngine(): Promise<void> {
 
 /**
  * Joins the engines on one PostgreSQL database, of which one leads: only that one has an Engine. Rejects with
- * DATABASE_UNUSABLE, DATA_FROM_NEWER_VERSION, DATA_DIRECTORY_UNUSABLE or ENGINES_DIFFER.
+ * DATABASE_UNUSABLE, DATA_FROM_NEWER_VERSION, DATA_TOO_OLD, DATA_DIRECTORY_UNUSABLE or ENGINES_DIFFER.
  */
 export async function joinEngines(options: JoinOptions): Promise<Membership> {
   const { join } = await import('./leadership/join-engines.ts')

@@ -112,6 +112,7 @@ export const ERROR_CODES = {
   ENGINE_READ_ONLY: { status: 403, title: 'This engine is open read-only' },
   ENGINE_LACKS_OPERATION: { status: 501, title: 'The remote engine is too old for this' },
   DATA_FROM_NEWER_VERSION: { status: 503, title: 'The data was written by a newer Scrapdeck' },
+  DATA_TOO_OLD: { status: 503, title: 'The data is older than this Scrapdeck can migrate' },
   STOPPING: { status: 503, title: 'Scrapdeck is stopping' },
   INTERNAL: { status: 500, title: 'Internal error' }
 } as const satisfies Record<string, { status: number; title: string }>

@@ -51,8 +51,8 @@ export interface EngineData {
 }
 
 /**
- * Closed with the stack. Throws DATA_DIRECTORY_UNUSABLE, DATA_DIRECTORY_IN_USE, DATA_FROM_NEWER_VERSION, or with
- * PostgreSQL DATABASE_UNUSABLE or DATABASE_IN_USE, with blobs elsewhere BLOBS_UNUSABLE, with encryption
+ * Closed with the stack. Throws DATA_DIRECTORY_UNUSABLE, DATA_DIRECTORY_IN_USE, DATA_FROM_NEWER_VERSION, DATA_TOO_OLD,
+ * or with PostgreSQL DATABASE_UNUSABLE or DATABASE_IN_USE, with blobs elsewhere BLOBS_UNUSABLE, with encryption
  * ENCRYPTION_KEYS_UNUSABLE or ENCRYPTION_KEY_MISSING.
  */
 export async function openData(

@@ -216,7 +216,7 @@ describe.skipIf(whyNoPostgres() !== null)('copying a store', () => {
     const database = new DatabaseConstructor(join(older, 'scrapdeck.sqlite'))
     database.pragma('user_version = 3')
     database.close()
-    await expect(copy({ directory: older }, { postgres })).rejects.toThrow(/schema version 3.*Start this Scrapdeck/)
+    await expect(copy({ directory: older }, { postgres })).rejects.toMatchObject({ code: 'DATA_TOO_OLD' })
   })
 
   test('texts that PostgreSQL cannot keep are counted', async () => {

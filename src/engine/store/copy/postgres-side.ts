@@ -12,7 +12,7 @@ import { explainPostgresError } from '../postgres/postgres-error.ts'
 import type { BatchLimits, ColumnKind, Counters, Shape, Side, Source, Table, Target } from './side.ts'
 import type { Cell } from '../sql/database.ts'
 import { COPY_OF, COPYING } from './side.ts'
-import { requireNewestSchema } from './schema-versions.ts'
+import { requireNewestSchema } from '../schema-versions.ts'
 
 /** Tables that SQLite needs none of. */
 const ENGINES = ['engine_lease', 'engine_terms', 'engines', 'engine_common']
@@ -41,7 +41,7 @@ export function openPostgresSource(address: PostgresAddress, isInUse = false): {
       throw new ScrapdeckError('BAD_INPUT', `${address.name} has no store: no Scrapdeck has used this namespace.`)
     }
     const [version] = ask(`SELECT version FROM "${schema}".schema_version`)[0]!
-    requireNewestSchema(address.name, version as number, MIGRATIONS.length)
+    requireNewestSchema(address.name, version as number, MIGRATIONS)
     const source: Source = {
       ...sideOf(session, schema),
       counters() {

@@ -9,7 +9,7 @@ import { explainSqliteError } from '../sqlite/sqlite-error.ts'
 import type { ColumnKind, Counters, Shape, Side, Source, Table, Target } from './side.ts'
 import type { Cell } from '../sql/database.ts'
 import { COPY_OF, COPYING } from './side.ts'
-import { requireNewestSchema } from './schema-versions.ts'
+import { requireNewestSchema } from '../schema-versions.ts'
 
 const FILE = 'scrapdeck.sqlite'
 
@@ -25,7 +25,7 @@ export function openSqliteSource(directory: string): { source: Source; shape: Sh
       lock.release()
     }
     try {
-      requireNewestSchema(directory, database.pragma('user_version', { simple: true }) as number, MIGRATIONS.length)
+      requireNewestSchema(directory, database.pragma('user_version', { simple: true }) as number, MIGRATIONS)
       return {
         source: { ...sideOf(database, directory, close), counters: () => countersOf(database) },
         shape: shapeOf(database)

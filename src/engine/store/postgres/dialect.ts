@@ -41,7 +41,7 @@ const FORMS: Form[] = [
   [/([\w.]+) = (\?|:\w+) COLLATE NOCASE/g, 'lower($1) = lower($2)'],
   [/([\w.]+) COLLATE NOCASE (>=|>|=) (\?|:\w+)/g, 'lower($1) $2 lower($3)'],
   [/([\w.]+) COLLATE NOCASE/g, 'lower($1)'],
-  // As the indexes have it (0001-all-tables.ts): IS NOT DISTINCT FROM uses none.
+  // As the indexes have it (0001-baseline.ts): IS NOT DISTINCT FROM uses none.
   [/\b((?:jobs\.)?outcome) IS (\?|CASE .*? END)/g, "coalesce($1, '') = coalesce($2, '')"],
   [/\b(max|min)\((?=[\w.]+(?:\([^()]*\))?,)/g, (_, name) => (name === 'max' ? 'greatest(' : 'least(')],
   // A parameter that is compared with nothing has no type.

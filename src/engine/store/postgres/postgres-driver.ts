@@ -47,8 +47,8 @@ export function connectTo({ url, schema, lease }: PostgresAddress): Connection {
 }
 
 /**
- * Checks the server and migrates. Throws DATABASE_UNUSABLE or DATA_FROM_NEWER_VERSION, having changed nothing.
- * `connection`: of a caller that goes on using it; absent: it makes one.
+ * Checks the server and migrates. Throws DATABASE_UNUSABLE, DATA_FROM_NEWER_VERSION or DATA_TOO_OLD, having changed
+ * nothing. `connection`: of a caller that goes on using it; absent: it makes one.
  */
 export function openPostgresDriver(
   options: PostgresAddress & { logger: Logger; connection?: Connection | undefined }
@@ -87,7 +87,7 @@ export function openPostgresDriver(
   }
 }
 
-/** Waits for the lock of writers, and fails if another engine leads by then (migrations/0002-engines.ts). */
+/** Waits for the lock of writers, and fails if another engine leads by then (migrations/0001-baseline.ts). */
 const beginAsLeader = (schema: string, { holder, epoch }: Lease): string =>
   `SELECT begin_write(${WRITE_LOCK}, hashtext('${schema}'), '${holder}', ${epoch})`
 

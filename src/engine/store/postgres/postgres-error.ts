@@ -17,7 +17,7 @@ export class PostgresError extends Error {
 /** Raised by our own statement (postgres-driver.ts): another engine has the namespace. */
 export const IN_USE = 'SD001'
 
-/** Raised by begin_write (migrations/0002-engines.ts): the transaction's lease is over. */
+/** Raised by begin_write (migrations/0001-baseline.ts): the transaction's lease is over. */
 const STALE = 'SD002'
 
 /** The connection ended during a COMMIT: what it wrote may be there. */

@@ -7,6 +7,7 @@ import { until } from '../../testing/until.ts'
 import { describeStore } from '../testing/conformance.ts'
 import { parsePostgresAddress, type PostgresAddress } from '../../runtime/postgres-address.ts'
 import type { Connection } from './connection.ts'
+import { migrate } from './migrate.ts'
 import { connectTo } from './postgres-driver.ts'
 import { PostgresDatabase } from './postgres-database.ts'
 import { openPostgresStoreHere } from './postgres-store.ts'
@@ -175,6 +176,27 @@ describe.skipIf(whyNoPostgres() !== null)('on a real PostgreSQL', () => {
       expect((await again!.getJob(job.id))?.id).toBe(job.id)
       await again!.close()
       for (const { schema } of [one!, other!]) ask(connection, `DROP SCHEMA "${schema}" CASCADE`)
+    })
+
+    test('gets each step once, from where it stands; one from before the first step is refused and left alone', () => {
+      const own = connectTo(parsePostgresAddress(url))
+      const schema = `migrated_${process.pid}`
+      ask(own, `SET search_path TO "${schema}"`)
+      const go = (...steps: string[]) =>
+        migrate(own, { schema, lockSql: 'SELECT 1', name: 'x' }, { baseline: 7, steps })
+      const first = 'CREATE TABLE a (x bigint);\nINSERT INTO a VALUES (1)'
+      const second = 'INSERT INTO a VALUES (2)'
+      const state = () => [ask(own, 'SELECT version FROM schema_version'), ask(own, 'SELECT x FROM a ORDER BY x')]
+      go(first)
+      expect(state()).toEqual([[[7]], [[1]]])
+      for (const _ of [1, 2]) go(first, second)
+      expect(state()).toEqual([[[8]], [[1], [2]]])
+      expect(() => go(first)).toThrow(/schema version 8.*newer Scrapdeck/)
+      ask(own, 'UPDATE schema_version SET version = 6')
+      expect(() => go(first, second)).toThrow(/schema version 6.*Open it once with.*another namespace/)
+      expect(state()).toEqual([[[6]], [[1], [2]]])
+      ask(own, `DROP SCHEMA "${schema}" CASCADE`)
+      own.end()
     })
   })
 

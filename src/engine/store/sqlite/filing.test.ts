@@ -9,7 +9,6 @@ import { aNewFiring, aRetention, aStoredSchedule } from '../../testing/builders.
 import { makeTemporaryDirectory, type TemporaryDirectory } from '../../testing/temporary-directory.ts'
 import type { NewFiring } from '../records.ts'
 import type { Store } from '../store.ts'
-import { MIGRATIONS, migrate } from './migrate.ts'
 import { openSqliteStore } from './open-sqlite-store.ts'
 
 const SCHEDULES = [aStoredSchedule(), aStoredSchedule()]
@@ -119,23 +118,4 @@ test('whichever of them are filed, every page is as if there were one list', asy
     })
   )
   writer.close()
-})
-
-test('firings from before are filed, as they were; and ids go on where they were, also where the newest are gone', () => {
-  const old = new DatabaseConstructor(':memory:')
-  old.pragma('foreign_keys = ON')
-  migrate(old, MIGRATIONS.slice(0, 7))
-  const insert = `INSERT INTO firings (schedule_id, nominal_ms, origin, backfill_id, at_ms, state, reason, text, count, job_ids)
-    VALUES ('s', 1, 'backfill', 'b', 2, 'fired', 'on_time', 'text', 3, '["j"]')`
-  old.exec(`INSERT INTO schedules VALUES ('s', 1, 'nightly', '{}', 0, NULL, NULL, 1, 1);
-    ${insert}; UPDATE firings SET nominal_ms = 9; ${insert}; DELETE FROM firings WHERE id = 2`)
-  const before = old.prepare('SELECT * FROM firings').all() as object[]
-  migrate(old, MIGRATIONS.slice(0, 8))
-  expect(old.prepare('SELECT * FROM firings').all()).toEqual(before.map((row) => ({ ...row, filed: 1 })))
-  old.exec(insert)
-  expect(old.prepare('SELECT id, filed FROM firings').raw().all()).toEqual([
-    [1, 1],
-    [3, 0]
-  ])
-  old.close()
 })

@@ -13,7 +13,7 @@ export function firingsOf(columns: string, states: readonly string[], and = ''):
   return [`SELECT ${columns} FROM firings WHERE filed = 0 AND schedule_id = :id ${and}`, ...filed].join(' UNION ALL ')
 }
 
-/** Moves firings from the short index to the long-term index (0008-filed-later.ts). Returns how many it moved. */
+/** Moves firings from the short index to the long-term index (0001-baseline.ts). Returns how many it moved. */
 export function createFiling(database: Database): (limit: number) => number {
   const file = database.prepare<[number]>(FILING_SQL.file)
   return (limit) => file.run(limit).changes

@@ -10,8 +10,8 @@ import { planOnce } from './plan-once.ts'
 import { explainSqliteError } from './sqlite-error.ts'
 
 /**
- * Locks the directory, opens the database and migrates it. Throws DATA_DIRECTORY_UNUSABLE, DATA_DIRECTORY_IN_USE or
- * DATA_FROM_NEWER_VERSION; never continues without a disk.
+ * Locks the directory, opens the database and migrates it. Throws DATA_DIRECTORY_UNUSABLE, DATA_DIRECTORY_IN_USE,
+ * DATA_FROM_NEWER_VERSION or DATA_TOO_OLD; never continues without a disk.
  */
 export function openDatabase(path: string): { database: Database; lock: DirectoryLock } {
   let lock: DirectoryLock | null = null

@@ -2,7 +2,7 @@ import { closeSync, openSync } from 'node:fs'
 import DatabaseConstructor, { type Database } from 'better-sqlite3'
 import { ScrapdeckError } from '../../../shared/errors.ts'
 import type { AttemptNumber, JobId } from '../../../shared/contract/ids.ts'
-import { requireNewestSchema } from '../copy/schema-versions.ts'
+import { missingSteps, requireNewestSchema } from '../schema-versions.ts'
 import { MIGRATIONS } from './migrate.ts'
 import { explainSqliteError } from './sqlite-error.ts'
 
@@ -21,7 +21,7 @@ export function snapshotSqlite(path: string, target: string): void {
     // SQLite fills an empty file, which then keeps its mode.
     closeSync(openSync(target, 'wx', 0o600))
     using database = opened(path)
-    requireNewestSchema(path, database.pragma('user_version', { simple: true }) as number, MIGRATIONS.length)
+    requireNewestSchema(path, database.pragma('user_version', { simple: true }) as number, MIGRATIONS)
     database.prepare('VACUUM INTO ?').run(target)
   } catch (error) {
     throw explainSqliteError(error, path)
@@ -40,13 +40,13 @@ export function filesOfRows(path: string): FileOfRow[] {
   return [eggs, logs, items].flatMap((sql) => database.prepare(sql).all() as FileOfRow[])
 }
 
-/** Throws BACKUP_DAMAGED, or DATA_FROM_NEWER_VERSION for what a newer Scrapdeck wrote. */
+/** Throws BACKUP_DAMAGED, or DATA_FROM_NEWER_VERSION or DATA_TOO_OLD for what another Scrapdeck wrote. */
 export function checkSnapshot(path: string): void {
   try {
     using database = opened(path)
     const version = database.pragma('user_version', { simple: true }) as number
-    // An older one is migrated at the start.
-    if (version > MIGRATIONS.length) requireNewestSchema(path, version, MIGRATIONS.length)
+    // An older one is migrated at the start, unless it is too old for that.
+    missingSteps(path, version, MIGRATIONS)
     const [first] = database.pragma('integrity_check(1)') as { integrity_check: string }[]
     if (first?.integrity_check !== 'ok') throw damaged(first?.integrity_check)
     const [orphan] = database.pragma('foreign_key_check') as { table: string }[]

@@ -202,13 +202,16 @@ describe('opening', () => {
     await store.close()
   })
 
-  test('data of a newer Scrapdeck is refused and left alone', async () => {
+  test.each([
+    ['of a newer Scrapdeck', 9999, 'DATA_FROM_NEWER_VERSION'],
+    ['from before the oldest migration', 1, 'DATA_TOO_OLD']
+  ])('data %s is refused and left alone', async (_, version, code) => {
     const directory = await temporaryPath()
     await (await open(directory)).close()
     const database = new DatabaseConstructor(join(directory, 'scrapdeck.db'))
-    database.pragma('user_version = 9999')
-    expect(await codeOf(open(directory))).toBe('DATA_FROM_NEWER_VERSION')
-    expect(database.pragma('user_version', { simple: true })).toBe(9999)
+    database.pragma(`user_version = ${version}`)
+    expect(await codeOf(open(directory))).toBe(code)
+    expect(database.pragma('user_version', { simple: true })).toBe(version)
     database.close()
   })
 

@@ -1,4 +1,0 @@
-/** Where each engine keeps eggs and logs: those of one database need the same place. */
-export const placesOfBlobs = `
-ALTER TABLE engines ADD COLUMN blobs text NOT NULL DEFAULT '';
-`

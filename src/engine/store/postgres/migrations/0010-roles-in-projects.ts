@@ -1,7 +1,0 @@
-import { TEXT } from './0001-all-tables.ts'
-
-/** Users with roles in some projects, and tokens for some projects. The `role` of a user without one is 'none'. */
-export const rolesInProjects = /* sql */ `
-ALTER TABLE users ADD COLUMN projects ${TEXT} NOT NULL DEFAULT '{}';
-ALTER TABLE access_tokens ADD COLUMN projects ${TEXT};
-`

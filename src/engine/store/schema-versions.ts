@@ -1,0 +1,38 @@
+import { ScrapdeckError } from '../../shared/errors.ts'
+
+/** The SQL of one database: all tables of version `baseline`, then what each later version changes. */
+export interface Migrations {
+  baseline: number
+  steps: readonly string[]
+}
+
+/** The last commit whose Scrapdeck migrates what is older than both baselines. */
+const MIGRATES_OLDER = 'f121a6ba'
+
+export const newestVersion = ({ baseline, steps }: Migrations): number => baseline + steps.length - 1
+
+/**
+ * What a database of version `present` (0: a new one) lacks. Throws DATA_FROM_NEWER_VERSION or DATA_TOO_OLD. `orElse`:
+ * what else operators can do.
+ */
+export function missingSteps(name: string, present: number, migrations: Migrations, orElse = ''): readonly string[] {
+  const { baseline, steps } = migrations
+  const has = `${name} has schema version ${present}; this Scrapdeck supports versions`
+  if (present > newestVersion(migrations)) {
+    const text = `${has} up to ${newestVersion(migrations)}. Use the newer Scrapdeck that wrote it${orElse}.`
+    throw new ScrapdeckError('DATA_FROM_NEWER_VERSION', text)
+  }
+  if (present === 0) return steps
+  if (present < baseline) {
+    const text = `${has} from ${baseline} on. Open it once with Scrapdeck's commit ${MIGRATES_OLDER}, which migrates it`
+    throw new ScrapdeckError('DATA_TOO_OLD', `${text}${orElse}.`)
+  }
+  return steps.slice(present - baseline + 1)
+}
+
+/** A copy has every column of this Scrapdeck and no other: stores of other versions are not read. */
+export function requireNewestSchema(name: string, version: number, migrations: Migrations): void {
+  if (missingSteps(name, version, migrations).length === 0) return
+  const text = `${name} has schema version ${version}, an older one than this Scrapdeck (${newestVersion(migrations)}).`
+  throw new ScrapdeckError('BAD_INPUT', `${text} Start this Scrapdeck with it once, which migrates it, and stop it.`)
+}

@@ -1,4 +1,0 @@
-/** Nodes that pull their jobs authenticate with a token of their own. */
-export const nodesThatPull = /* sql */ `
-ALTER TABLE nodes ADD COLUMN token_hash TEXT; -- SHA-256; null: none
-`
