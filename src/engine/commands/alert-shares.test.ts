@@ -25,7 +25,7 @@ test('however many projects fill it, one that has none still gets some, until on
   expect(counts.slice(0, 12)).toEqual([...Array(8).fill(100), 50, 25, 13, 6])
   expect(there).toHaveLength(900)
   expect(why(there, 'late')).toBe(
-    'All projects together have room for 0 more silences, of which late, with 0, gets none: end some.'
+    'Only 0 more silences fit into the share of all projects, and late already has 0: end some.'
   )
 })
 

@@ -13,7 +13,7 @@ const SHARES = 10
 
 /**
  * Why there is no room for one more of this project; null: there is. The fuller it is, the less one project may have,
- * so that room is left for those that have few. `isOfAll`: it is added by somebody who may do so in all projects. Pure.
+ * so that room is left for those that have few. `isOfAll`: who adds it has the right in all projects. Pure.
  */
 export function whyNoRoom(
   there: readonly { project: ProjectName | null }[],
@@ -27,5 +27,5 @@ export function whyNoRoom(
   if (own >= share) return `${project} already has ${own} ${what}, the most that one project can have: ${remedy}.`
   const left = Math.max(0, most - share - there.length)
   if (own < left) return null
-  return `All projects together have room for ${left} more ${what}, of which ${project}, with ${own}, gets none: ${remedy}.`
+  return `Only ${left} more ${what} fit into the share of all projects, and ${project} already has ${own}: ${remedy}.`
 }
