@@ -626,7 +626,9 @@ def dry_crawl_in_fork(closed, directory, watch):
         end_with_parent()
         # A process that was killed left its own.
         shutil.rmtree(directory, ignore_errors=True)
-        os.makedirs(directory, mode=0o700)
+        # One by one: `mode` holds only for the last.
+        os.makedirs(os.path.dirname(directory), mode=0o700, exist_ok=True)
+        os.mkdir(directory, 0o700)
         os.chdir(directory)
         report = watch()
         dry_crawl(directory)
