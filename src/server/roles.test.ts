@@ -37,7 +37,7 @@ const OPERATIONS: Record<Role, string> = {
     projects.setPaused schedules.create schedules.update schedules.remove schedules.setPaused schedules.runNow
     schedules.backfill schedules.cancelBackfill chains.create chains.update chains.remove errors.setState findings.dismiss
     system.setPaused alerts.acknowledge alerts.unacknowledge alertSilences.create alertSilences.remove alertChannels.names alertRules.create
-    alertRules.preview alertRules.update alertRules.remove`,
+    alertRules.preview alertRules.update alertRules.remove alertRules.removeMany alertSilences.removeMany`,
   deployer: `
     projects.upload projects.deploy projects.configure projects.changeSettings projects.pinVersion projects.deleteVersion
     projects.deleteProject environments.rebuild environments.remove system.runDemo system.createEnvironment`,
@@ -64,9 +64,10 @@ const PERMISSION_OF: Record<Exclude<Permission, 'read' | 'code.choose'>, string>
   'schedules.change': `
     crawlOrders.update schedules.create schedules.update schedules.remove schedules.setPaused chains.create
     chains.update chains.remove`,
-  'alerts.answer': 'alerts.acknowledge alerts.unacknowledge alertSilences.create alertSilences.remove',
+  'alerts.answer':
+    'alerts.acknowledge alerts.unacknowledge alertSilences.create alertSilences.remove alertSilences.removeMany',
   'alerts.change': `alertChannels.names alertRules.create alertRules.preview
-    alertRules.update alertRules.remove`,
+    alertRules.update alertRules.remove alertRules.removeMany`,
   'results.review': 'jobs.keep errors.setState findings.dismiss',
   'eggs.deploy': 'projects.upload projects.deploy projects.pinVersion system.runDemo',
   'projects.change': 'projects.configure projects.changeSettings',
@@ -93,12 +94,12 @@ const ABOUT = {
   caller: `users.me users.changePassword roles.list tokens.list tokens.create tokens.revoke sessions.list sessions.revoke
     schedules.preview items.readExport secondFactors.get secondFactors.beginAuthenticator secondFactors.confirmAuthenticator
     secondFactors.removeAuthenticator secondFactors.renewRecoveryCodes secondFactors.beginPasskey secondFactors.addPasskey secondFactors.removePasskey
-    signIns.get signIns.approve signIns.deny alertChannels.names`,
+    signIns.get signIns.approve signIns.deny`,
   seen: `crawlOrders.list jobs.list jobs.facets jobs.running queue.limits queue.lanes nodes.list projects.list discovery.list
     engines.list
     schedules.list schedules.calendar schedules.load schedules.firings chains.list storage.usage storage.policy
     storage.preview environments.list logs.searchAll errors.list findings.list events.subscribe system.status
-    system.history alerts.list alerts.notices alerts.report alertRules.list alertSilences.list`,
+    system.history alerts.list alerts.notices alerts.report alertRules.list alertSilences.list alertChannels.names`,
   service: `queue.setLimits discovery.put discovery.remove discovery.refresh webhooks.list webhooks.create
     webhooks.update webhooks.remove webhooks.rotate webhooks.test webhooks.deliveries webhooks.replay fleetFile.export
     alertChannels.list alertChannels.create alertChannels.update

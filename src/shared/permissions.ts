@@ -55,7 +55,7 @@ const TEXTS = {
   },
   'code.choose': {
     ...{ group: 'Jobs', scope: 'project', label: 'choose code in runs' },
-    text: 'Set environment variables and any Scrapy setting of a run, a schedule or a chain, which can make it execute other code than that of its egg.'
+    text: 'Set environment variables and any Scrapy setting of a run, a schedule or a chain, which can make it execute other code than that of its egg, and let it read files of nodes.'
   },
   'eggs.deploy': {
     ...{ group: 'Projects', scope: 'project', label: 'deploy eggs' },

@@ -24,9 +24,7 @@ test('however many projects fill it, one that has none still gets some, until on
   const counts = [...Map.groupBy(there, ({ project }) => project).values()].map(({ length }) => length)
   expect(counts.slice(0, 12)).toEqual([...Array(8).fill(100), 50, 25, 13, 6])
   expect(there).toHaveLength(900)
-  expect(why(there, 'late')).toBe(
-    'Only 0 more silences fit into the share of all projects, and late already has 0: end some.'
-  )
+  expect(why(there, 'late')).toBe('Projects can add only 0 more silences in all, and late already has 0: end some.')
 })
 
 test('those who may do so in all projects use the reserve, up to the most', () => {

@@ -27,5 +27,5 @@ export function whyNoRoom(
   if (own >= share) return `${project} already has ${own} ${what}, the most that one project can have: ${remedy}.`
   const left = Math.max(0, most - share - there.length)
   if (own < left) return null
-  return `Only ${left} more ${what} fit into the share of all projects, and ${project} already has ${own}: ${remedy}.`
+  return `Projects can add only ${left} more ${what} in all, and ${project} already has ${own}: ${remedy}.`
 }

@@ -140,8 +140,10 @@ export class CrawlCommands {
     if (job !== null) {
       requireOfActor([job.project], 'jobs.run', 'Changing a single crawl')
       if (paused !== undefined || change.interval !== undefined) throw new ScrapdeckError('BAD_INPUT', NOT_REPEATED)
+      if (Object.keys(change).length === 0) return this.get(id)
       const after = orders.changedOrder(orders.orderOfJob(job, await this.#parts.store.listTimeline(id)), change)
-      const cache_seconds = job.dedupeKey === null ? 0 : cacheSeconds
+      const ownSeconds = Number(job.settings['HTTPCACHE_EXPIRATION_SECS']) || cacheSeconds
+      const cache_seconds = job.dedupeKey === null ? 0 : ownSeconds
       const origin = { ...CRAWL, evidence: { jsonParams: orders.jsonParamsOf(after) } }
       const run = this.#runOf(after, { ignore_cache: false, cache_seconds })
       // What its first client may not do stays so, whoever changes the rest.

@@ -41,6 +41,25 @@ it('keeps keys that are typed while a screen loads for that screen, and types on
   stop()
 })
 
+it('runs no key that it kept for a screen below a dialog that opened meanwhile', async () => {
+  const stop = listenForKeys()
+  const pause = vi.fn()
+  renderHook(() => useKeys('Schedules', [{ key: 'p', label: 'Pause', run: pause }]))
+  const loading = renderHook(() => HoldKeys())
+  document.body.dispatchEvent(new KeyboardEvent('keydown', { key: 'p', bubbles: true, cancelable: true }))
+  const reload = new KeyboardEvent('keydown', { key: 'F5', bubbles: true, cancelable: true })
+  document.body.dispatchEvent(reload)
+  expect(reload.defaultPrevented).toBe(false)
+  const dialog = document.body.appendChild(document.createElement('div'))
+  dialog.setAttribute('role', 'dialog')
+  dialog.setAttribute('aria-modal', 'true')
+  loading.unmount()
+  await new Promise((wake) => setTimeout(wake, 20))
+  expect(pause).not.toHaveBeenCalled()
+  dialog.remove()
+  stop()
+})
+
 it('leaves all keys to an open menu', () => {
   const stop = listenForKeys()
   const run = vi.fn()

@@ -84,7 +84,7 @@ function replay(event: KeyboardEvent): void {
       Object.getOwnPropertyDescriptor(HTMLInputElement.prototype, 'value')!.set!.call(at, at.value + event.key)
       at.dispatchEvent(new Event('input', { bubbles: true }))
     }
-  } else runBinding(event)
+  } else if (document.querySelector(OVER_THE_SCREEN) === null) runBinding(event)
 }
 
 /** The only listener. Letters do nothing while a field has the focus, or a dialog or menu is open. */
@@ -100,7 +100,9 @@ export function listenForKeys(): () => void {
     // On many keyboards both together type a character (AltGr).
     if (mod && event.altKey) return
     if (!mod && (isDialogOpen || isTyping(event.target))) return
-    if (held === null || mod || keepsEnter(event)) return runBinding(event)
+    // Only what a screen binds waits for it: F5 and Tab go on working.
+    const isForScreen = event.key.length === 1 || /^(Enter|Escape|Backspace|Arrow)/.test(event.key)
+    if (held === null || mod || !isForScreen || keepsEnter(event)) return runBinding(event)
     event.preventDefault()
     if (held.length < HELD_MAX) held.push({ event, atMs: Date.now() })
   }

@@ -55,7 +55,12 @@ export function undoCancel(id: string): boolean {
   if (one === undefined) return false
   const ids = new Set([...one.ids].filter((each) => each !== id))
   if (ids.size > 0) put({ ...one, ids })
-  else undoAll(one)
+  else if (one.others === undefined || one.others === 0) undoAll(one)
+  else {
+    // The others stay cancelled: what is sent for them has an Undo of its own.
+    drop(one.notice)
+    void one.send([])
+  }
   return true
 }
 

@@ -50,7 +50,9 @@ function HeldFocus() {
       const isEarly = !isUsed && at?.matches('[class*=Modal-close]') === true && dialog.contains(at)
       if (!isLost && !isEarly) return
       const near = path.find((each) => dialog.contains(each) && firstIn(each) !== null)
-      ;(firstIn(near ?? dialog) ?? dialog).focus()
+      // A button that loads is disabled, and the next one would be Cancel.
+      const isSaving = dialog.querySelector('button[data-loading]') !== null
+      ;(isSaving ? dialog : (firstIn(near ?? dialog) ?? dialog)).focus()
     }
     const observer = new MutationObserver(hold)
     observer.observe(dialog, { childList: true, subtree: true, attributes: true, attributeFilter: ['disabled'] })

@@ -3,7 +3,7 @@ import { AwsV4Signer } from 'aws4fetch'
 import { Agent, type Dispatcher } from 'undici'
 import type { ScrapdeckError } from '../../../shared/errors.ts'
 import { type Clock, sleep } from '../../runtime/clock.ts'
-import { encodingProblem, PLAIN_BODIES } from '../../runtime/plain-bodies.ts'
+import { discard, encodingProblem, PLAIN_BODIES } from '../../runtime/plain-bodies.ts'
 import type { Random } from '../../runtime/random.ts'
 import { type S3Address, s3Url } from '../../runtime/s3-address.ts'
 import type { CredentialChain } from './credentials.ts'
@@ -196,7 +196,7 @@ export class S3Client {
       this.#count(request, 'answered', beganMs)
       return result
     } catch (error) {
-      answer?.body.destroy()
+      if (answer !== null) discard(answer.body)
       this.#count(request, error instanceof S3Error && error.failure.status !== null ? 'refused' : 'failed', beganMs)
       throw error instanceof S3Error ? error : this.#noAnswer(request, error, signal)
     } finally {

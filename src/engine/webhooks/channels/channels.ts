@@ -67,7 +67,7 @@ const NO_PLUGINS: AlertPlugins = {
 
 const CONVERSATION_MAX = 200
 /** The projects of the channel were changed since the message was recorded. */
-const NOT_ALLOWED: SendResult = { isGood: true, answer: 'not sent: it is of projects that may not use this channel' }
+const NOT_ALLOWED: SendResult = { isGood: true, answer: 'not sent: it is about projects that cannot use this channel' }
 
 export function createChannels(parts: ChannelsParts): Channels {
   const {

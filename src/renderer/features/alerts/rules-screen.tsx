@@ -70,7 +70,7 @@ export function RulesScreen() {
               <RemoveShown
                 act="Remove"
                 noun="rule"
-                effect="What fires of them ends at once. Alerts that have ended stay in the list."
+                effect="Their firing alerts end immediately. Alerts that have ended stay in the list."
                 count={Math.min(shown.length, REMOVED_AT_ONCE)}
                 remove={() =>
                   client.alertRules.removeMany({ ids: shown.slice(0, REMOVED_AT_ONCE).map(({ id }) => id) })

@@ -80,7 +80,7 @@ export function SilencesScreen() {
           <RemoveShown
             act="End"
             noun="silence"
-            effect="Their channels are told of what still fires. A maintenance window does not come again."
+            effect="Their channels are notified of alerts that still fire. A maintenance window does not repeat."
             count={Math.min(shown.length, REMOVED_AT_ONCE)}
             remove={() =>
               client.alertSilences.removeMany({

@@ -5,7 +5,7 @@ import { useApi } from '../../api/api.tsx'
 import { useMay } from '../../api/use-me.ts'
 import { BULK_MAX } from '../../api/read-jobs.ts'
 import type { Client } from '../../api/wire.ts'
-import { cancelSoon } from '../../ui/cancel-grace.tsx'
+import { cancelSoon, usePendingCancels } from '../../ui/cancel-grace.tsx'
 import { notifyDone, notifyError, notifyUndo } from '../../ui/notify.tsx'
 import { runBulkAct } from './run-bulk-act.tsx'
 
@@ -17,6 +17,9 @@ export function useJobActions(): JobActions {
   const mayGoFirst = useMay('queue.order', 'everywhere').may
   return useMemo(() => jobActions(client, mayGoFirst), [client, mayGoFirst])
 }
+
+/** A page that closes can still send 64 KiB. More is sent at once: a dialog has asked before. */
+const SENT_ON_CLOSE_MAX = 1_500
 
 const idsOf = (jobs: readonly Job[]) => jobs.map(({ id }) => id)
 const queuedOf = (jobs: readonly Job[]) => jobs.filter(({ state }) => state === 'queued')
@@ -81,11 +84,14 @@ function jobActions(client: Client, mayGoFirst: boolean) {
           // Only jobs that never left the queue can be restored.
           undo: queued.length === 0 ? undefined : (changed) => restore(changed.filter((id) => isQueued.has(id)))
         })
-      if (force || queued.length === live.length) return send(idsOf(live))
+      const { byId } = usePendingCancels.getState()
+      const running = idsOf(live).filter((id) => !isQueued.has(id) && !byId.has(id))
+      if (force || running.length > SENT_ON_CLOSE_MAX) return send(idsOf(live))
+      if (running.length === 0) return queued.length === 0 ? undefined : send(queued)
       const gone = askInCalls(queued, ask)
       gone.catch(() => {})
       cancelSoon({
-        ids: idsOf(live).filter((id) => !isQueued.has(id)),
+        ids: running,
         others: queued.length,
         // One that was not queued any more is running by now.
         send: (ids) =>

@@ -83,3 +83,34 @@ it('a select of several values takes what was typed when it is left, or says tha
   box().blur()
   expect(await screen.findByText('“asia” is not in the list')).toBeTruthy()
 })
+
+it('a field of several values is well again once a wrong text was corrected or cleared', async () => {
+  function Several() {
+    const [value, setValue] = useState<string[]>([])
+    return <MultiSelect label="Spiders" data={['alpha', 'beta']} searchable value={value} onChange={setValue} />
+  }
+  renderBare(<Several />)
+  for (const corrected of ['alpha', '']) {
+    box().focus()
+    type('asia')
+    box().blur()
+    expect(await screen.findByText('“asia” is not in the list')).toBeTruthy()
+    box().focus()
+    type(corrected)
+    box().blur()
+    await vi.waitFor(() => expect(screen.queryByText(/is not in the list/)).toBeNull())
+    expect(document.querySelector('[data-not-an-option]')).toBeNull()
+  }
+  expect(screen.getAllByText('alpha').length).toBeGreaterThan(0)
+})
+
+it('a field whose text its owner holds takes what is typed', () => {
+  function Held() {
+    const [text, setText] = useState('')
+    return <MultiSelect label="After" data={[]} searchable searchValue={text} onSearchChange={setText} />
+  }
+  renderBare(<Held />)
+  box().focus()
+  type('abc')
+  expect(box().value).toBe('abc')
+})

@@ -25,14 +25,14 @@ const selectsOnClick = (input: HTMLInputElement, isFirst: boolean) => {
 
 type Typed = Pick<
   SelectProps & MultiSelectProps,
-  'data' | 'searchable' | 'error' | 'onFocus' | 'onClick' | 'onBlur' | 'onKeyDown' | 'onOptionSubmit'
+  'data' | 'searchable' | 'error' | 'onFocus' | 'onClick' | 'onBlur' | 'onKeyDown' | 'onOptionSubmit' | 'onSearchChange'
 >
 
 /**
  * What is typed into a searchable select is chosen as soon as it names an option and Enter is pressed or the field is
  * left. A text that names none stays in the field with an error, until it is corrected or another option is chosen.
  */
-function useTyped(props: Typed, chosen: string | undefined, choose: (value: string) => void) {
+function useTyped(props: Typed, isMany: boolean, chosen: string | undefined, choose: (value: string) => void) {
   const [left, setLeft] = useState<string | null>(null)
   /** False: the text of the field is not a choice. */
   const settle = (input: HTMLInputElement): boolean => {
@@ -48,7 +48,11 @@ function useTyped(props: Typed, chosen: string | undefined, choose: (value: stri
   return {
     ...(left !== null && { searchValue: left, error: `“${left}” is not in the list`, [NOT_AN_OPTION]: '' }),
     // It is asked for before the field is left, and its own answer would be the text from before.
-    onSearchChange: (text: string) => left !== null && setLeft(text),
+    onSearchChange: (text: string) => {
+      props.onSearchChange?.(text)
+      // Mantine empties a select of several values itself, after each choice and when it is left.
+      if (left !== null) setLeft(isMany && text === '' ? null : text)
+    },
     onOptionSubmit: (value: string) => {
       setLeft(null)
       props.onOptionSubmit?.(value)
@@ -79,7 +83,7 @@ function useTyped(props: Typed, chosen: string | undefined, choose: (value: stri
 export function Select<Value extends string = string>(props: SelectProps<Value>) {
   const { value = null, onChange } = props
   const options = getOptionsLockup(getParsedComboboxData(props.data))
-  const typed = useTyped(props as Typed, value === null ? undefined : options[value]?.label, (chosen) =>
+  const typed = useTyped(props as Typed, false, value === null ? undefined : options[value]?.label, (chosen) =>
     onChange?.(chosen as never, options[chosen] as never)
   )
   return <BaseSelect<Value> {...props} {...(typed as object)} />
@@ -88,8 +92,9 @@ export function Select<Value extends string = string>(props: SelectProps<Value>)
 /** The one select for several values. */
 export function MultiSelect(props: MultiSelectProps) {
   const { value = [], onChange } = props
-  const typed = useTyped(props as Typed, undefined, (chosen) => {
-    if (!value.includes(chosen)) onChange?.([...value, chosen])
+  const typed = useTyped(props as Typed, true, undefined, (chosen) => {
+    const isRoom = value.length < (props.maxValues ?? Number.POSITIVE_INFINITY)
+    if (isRoom && !value.includes(chosen)) onChange?.([...value, chosen])
   })
   return <BaseMultiSelect {...props} {...(typed as object)} />
 }

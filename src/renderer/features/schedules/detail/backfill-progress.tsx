@@ -61,6 +61,7 @@ export function BackfillProgress({ schedule, backfill }: { schedule: Schedule; b
       {state === 'running' && (
         <Checkbox
           label="Also cancel live jobs"
+          disabled={isPending}
           checked={alsoJobs}
           onChange={(event) => setAlsoJobs(event.currentTarget.checked)}
         />
