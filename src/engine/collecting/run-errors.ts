@@ -28,32 +28,29 @@ export class RunErrors {
   readonly #kinds = new Map<string, RunError>()
   #changed = new Set<string>()
   /** Only at its end is it known whether we stopped the run. */
-  #interruptions: LoggedError[] = []
+  readonly #interruptions = new Map<string, RunError>()
 
   add(errors: readonly LoggedError[]): void {
-    this.#count(errors.filter((error) => !isInterruption(error)))
-    this.#interruptions.push(...errors.filter(isInterruption).slice(0, MOST_KINDS - this.#interruptions.length))
+    for (const error of errors) {
+      if (isInterruption(error)) count(error, this.#interruptions)
+      else this.#mark(count(error, this.#kinds))
+    }
   }
 
   /** The run has ended, and we did not stop it. */
   addInterruptions(): void {
-    this.#count(this.#interruptions.splice(0))
+    for (const [id, one] of this.#interruptions) {
+      const known = this.#kinds.get(id)
+      if (known !== undefined) known.count += one.count
+      else if (this.#kinds.size < MOST_KINDS) this.#kinds.set(id, one)
+      else continue
+      this.#mark(id)
+    }
+    this.#interruptions.clear()
   }
 
-  #count(errors: readonly LoggedError[]): void {
-    for (const error of errors) {
-      const fingerprint = fingerprintOf(error)
-      const known = this.#kinds.get(fingerprint.id)
-      if (known !== undefined) {
-        known.count += 1
-        known.lastAtMs = error.atMs ?? known.lastAtMs
-      } else if (this.#kinds.size < MOST_KINDS) {
-        const { atMs, offset, line, message } = error
-        const first = { fingerprint, count: 1, firstAtMs: atMs, lastAtMs: atMs, offset, line }
-        this.#kinds.set(fingerprint.id, { ...first, message: message.slice(0, MAX_MESSAGE_CHARS) })
-      } else continue
-      this.#changed.add(fingerprint.id)
-    }
+  #mark(fingerprintId: string | null): void {
+    if (fingerprintId !== null) this.#changed.add(fingerprintId)
   }
 
   get hasChanged(): boolean {
@@ -71,4 +68,20 @@ export class RunErrors {
     this.#changed = new Set()
     return changed
   }
+}
+
+/** Which kind it is; null: there are too many others. */
+function count(error: LoggedError, kinds: Map<string, RunError>): string | null {
+  const fingerprint = fingerprintOf(error)
+  const known = kinds.get(fingerprint.id)
+  if (known !== undefined) {
+    known.count += 1
+    known.lastAtMs = error.atMs ?? known.lastAtMs
+    return fingerprint.id
+  }
+  if (kinds.size >= MOST_KINDS) return null
+  const { atMs, offset, line, message } = error
+  const first = { fingerprint, count: 1, firstAtMs: atMs, lastAtMs: atMs, offset, line }
+  kinds.set(fingerprint.id, { ...first, message: message.slice(0, MAX_MESSAGE_CHARS) })
+  return fingerprint.id
 }

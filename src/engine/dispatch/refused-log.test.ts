@@ -1,7 +1,7 @@
 import { describe, expect } from 'vitest'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { aJobId, anAttemptNumber } from '../../shared/testing/ids.ts'
-import { NodeError } from '../nodes/node-client.ts'
+import { fromProxy, NodeError } from '../nodes/node-client.ts'
 import { it } from '../testing/dispatch-fixtures.ts'
 import { type FakeNode } from '../testing/fake-node.ts'
 import { advanceUntil } from '../testing/until.ts'
@@ -64,6 +64,21 @@ it('a run whose log a node never gives out ends without it, and says why', async
   expect(await engine.job(id!)).toMatchObject({ state: 'ended', reason: 'no log' })
   const last = (await store.listTimeline(aJobId(id!))).at(-1)!
   expect(last.evidence).toMatchObject({ logProblem: 'n1 answered the log with status 403' })
+})
+
+it('a proxy that answers for the log alone, while the node is up, does not delay the end for ever', async ({
+  clock,
+  node,
+  engine
+}) => {
+  await engine.start({ n1: node })
+  const [id] = await engine.enqueueMany(1)
+  await clock.advanceBy(2_000)
+  const answer = () => new NodeError('unreachable', 'n1 is down (the proxy answers 502)', { delivered: 'unknown' })
+  node.readLog = () => Promise.reject(fromProxy(answer()))
+  node.end(id!)
+  await clock.advanceBy(80_000)
+  expect(await engine.job(id!)).toMatchObject({ state: 'ended', reason: 'no log' })
 })
 
 it('tries that no node answered do not count: a log that is refused once after an outage is read', async ({

@@ -392,7 +392,7 @@ function pythonsInUse(runs: RunList): string[] | null {
 function refuseBadNames(run: RunNames): void {
   for (const [noun, name] of Object.entries({ project: run.project, spider: run.spider, jobid: run.jobid })) {
     const problem = problemOfPathPart(name)
-    if (problem) throw refusal(`the ${noun} ${JSON.stringify(name)} ${problem}`, 'unrunnable')
+    if (problem) throw refusal(`the ${noun} ${JSON.stringify(name)} ${problem}`)
   }
 }
 

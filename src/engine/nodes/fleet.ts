@@ -384,7 +384,9 @@ const NOBODY: FleetFollower = {
 
 function isSameRuns(left: readonly SeenJob[], right: readonly SeenJob[]): boolean {
   return (
-    left === right || (left.length === right.length && left.every((job, index) => job.jobid === right[index]?.jobid))
+    left === right ||
+    (left.length === right.length &&
+      left.every(({ jobid, heldOf }, index) => jobid === right[index]?.jobid && heldOf === right[index]?.heldOf))
   )
 }
 

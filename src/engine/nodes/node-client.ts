@@ -199,6 +199,8 @@ export class NodeError extends Error {
   readonly nodeMessage: string | null
   /** For `refused`: what that message means. */
   readonly refusal: RefusalKind
+  /** A proxy answered in place of what is behind it, which may be one path of the node only. */
+  isFromProxy = false
 
   constructor(
     kind: NodeErrorKind,
@@ -234,6 +236,12 @@ export function importErrorOf(error: unknown): string | null {
 export function kindOfGateway(status: number): 'unreachable' | 'timeout' | null {
   if ([504, 522, 524].includes(status)) return 'timeout'
   return [502, 503, 520, 521, 523, 525, 526, 530].includes(status) ? 'unreachable' : null
+}
+
+/** The error for such an answer. */
+export function fromProxy(error: NodeError): NodeError {
+  error.isFromProxy = true
+  return error
 }
 
 /** What a failed request says about the health of its node. */

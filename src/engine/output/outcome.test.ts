@@ -20,6 +20,30 @@ const SPIDERS_OWN = `2026-11-21 01:00:00 [shop] INFO: Spider opened: shop
 const OPENED = '2026-11-21 01:00:00 [scrapy.core.engine] INFO: Spider opened\n'
 const HIDDEN = '2026-11-21 01:00:00 [shop] WARNING: A price is missing\n'
 
+describe('a log that was copied before its node deleted it', () => {
+  const none = { DEBUG: 0, INFO: 0, WARNING: 0, ERROR: 0, CRITICAL: 0 }
+  const copied = { pages: 3, items: 2, stats: null, format: null, showsEnd: true, finishReason: 'finished' }
+
+  test.each([
+    [{ ...copied, records: { ...none, INFO: 9 } }, 'succeeded', 'finished'],
+    [
+      { ...copied, finishReason: null, showsEnd: false, records: { ...none, WARNING: 1 } },
+      'unclear',
+      'end not visible in the log'
+    ],
+    [{ ...copied, finishReason: null, showsEnd: false, records: none }, 'failed', 'no log']
+  ])('decides how its run ended: %j is %s', (logged, outcome, reason) => {
+    const { format: _, ...read } = logged
+    const judged = judgeOutcome({
+      tail: null,
+      logged: { ...read, format: 'none' as never },
+      exit: null,
+      cancelAsked: false
+    })
+    expect(judged).toMatchObject({ outcome, reason })
+  })
+})
+
 describe('logs of real Scrapy', () => {
   test.each([
     ['finished', null, false, 'succeeded', 'finished'],

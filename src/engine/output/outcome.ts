@@ -34,7 +34,10 @@ const NO_RECORDS: LogFigures['records'] = { DEBUG: 0, INFO: 0, WARNING: 0, ERROR
 const LIMITS_REACHED = new Set(['closespider_itemcount', 'closespider_pagecount', 'closespider_timeout'])
 
 /** What the log says besides its closing stats. */
-export type LoggedSoFar = Pick<LogFigures, 'pages' | 'items' | 'records' | 'stats' | 'showsEnd' | 'format'>
+export type LoggedSoFar = Pick<
+  LogFigures,
+  'pages' | 'items' | 'records' | 'stats' | 'showsEnd' | 'format' | 'finishReason'
+>
 
 /**
  * How a run ended, from its log and, on the local node, from its process's exit. The first matching row:
@@ -78,7 +81,8 @@ export function judgeOutcome(evidence: {
   const limit = exit?.limit ?? evidence.limitHit ?? null
   const closing = tail === null ? null : parseClosingStats(tail)
   const logged = evidence.logged ?? readTail(tail ?? '')
-  const finishReason = closing?.finishReason ?? null
+  // Of a log that its node has deleted, the copy may have the end.
+  const finishReason = closing === null ? logged.finishReason : closing.finishReason
   const exitFailure = exit === null || (exit.code === 0 && exit.signal === null) ? null : describeExit(exit)
   const isDone = finishReason !== null && (finishReason === 'finished' || LIMITS_REACHED.has(finishReason))
   const { outcome, reason } = decide()
@@ -109,7 +113,8 @@ export function judgeOutcome(evidence: {
     if (cancelAsked) return { outcome: 'cancelled', reason: describeKill(exit) }
     if (exitFailure === null && hidesEnd()) {
       if (exit !== null) return { outcome: 'succeeded', reason: 'exit code 0' }
-      return tail === null ? { outcome: 'failed', reason: 'no log' } : { outcome: 'unclear', reason: END_HIDDEN }
+      const isThere = tail !== null || Object.values(logged.records).some((count) => count > 0)
+      return isThere ? { outcome: 'unclear', reason: END_HIDDEN } : { outcome: 'failed', reason: 'no log' }
     }
     if (exit?.signal == null && /\bMemoryError\b/.test(closing?.killingLine ?? '')) {
       return { outcome: 'failed', reason: 'out of memory (MemoryError)' }
@@ -136,7 +141,9 @@ function readTail(tail: string): LoggedSoFar {
   parser.end()
   const figures = parser.figures()
   // A longer log has more than was read.
-  return tail.length < CLOSING_TAIL_BYTES ? figures : { ...figures, pages: null, items: null, records: NO_RECORDS }
+  return Buffer.byteLength(tail) < CLOSING_TAIL_BYTES
+    ? figures
+    : { ...figures, pages: null, items: null, records: NO_RECORDS }
 }
 
 /** Closing stats have the last word on pages and items. Errors may be logged before Scrapy counts, or after it. */

@@ -31,7 +31,8 @@ const NO_ANSWER = new Set<NodeErrorKind>(['unreachable', 'timeout', 'reset', 'ab
 
 /** The node answers, but not with what was requested. Retrying helps only for a while. */
 export function isAnswer(node: FleetNode, error: unknown): error is NodeError {
-  return error instanceof NodeError && !NO_ANSWER.has(error.kind) && node.status.health === 'up'
+  if (!(error instanceof NodeError) || node.status.health !== 'up') return false
+  return error.isFromProxy || !NO_ANSWER.has(error.kind)
 }
 
 /** A node, or the storage of the blobs, that does not respond is waited for. */

@@ -273,7 +273,7 @@ export class Sender {
   }
 
   /** Whether a node that this job may run on takes arguments that the node which refused it does not. */
-  #othersTakeMore({ nodeId }: LiveAttempt, { placement }: StoredJob): boolean {
+  #othersTakeMore({ nodeId, project }: LiveAttempt, { placement }: StoredJob): boolean {
     const { fleet } = this.#context
     return (
       fleet.get(nodeId)?.client.traits.startsByCommand === true &&
@@ -281,8 +281,12 @@ export class Sender {
       fleet
         .list()
         .some(
-          ({ stored, client }) =>
-            !client.traits.startsByCommand && stored.mode === 'active' && meetsTags(placement.tags, stored.tags)
+          ({ stored, client, status }) =>
+            !client.traits.startsByCommand &&
+            stored.mode === 'active' &&
+            status.health === 'up' &&
+            (client.whyNotReady?.(project) ?? null) === null &&
+            meetsTags(placement.tags, stored.tags)
         )
     )
   }

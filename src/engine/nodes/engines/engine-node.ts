@@ -23,6 +23,7 @@ import type { EggToSend } from '../../projects/projects.ts'
 import {
   type DaemonStatus,
   type EggTarget,
+  fromProxy,
   kindOfGateway,
   type LogRange,
   type NodeClient,
@@ -331,7 +332,9 @@ export class EngineNode implements NodeClient {
       const problem = `answered ${what} with status ${head.status}. See the log of that engine.`
       // Whoever has no such path, or is starting or stopping, has done nothing.
       const isUndone = [401, 404, 503].includes(head.status)
-      return connection.fail(kindOfGateway(head.status) ?? 'http', problem, isUndone ? 'no' : 'unknown')
+      const gateway = kindOfGateway(head.status)
+      const error = connection.fail(gateway ?? 'http', problem, isUndone ? 'no' : 'unknown')
+      return gateway === null ? error : fromProxy(error)
     }
     const { kind, delivered, nodeMessage, refusal } = failure
     const message = `Node ${connection.label} ${kind === 'refused' ? 'refused' : 'could not do'} ${what}: ${showUnseen(failure.message.slice(-500))}`

@@ -2,7 +2,7 @@ import type { z } from 'zod'
 import { problemOfJsonText } from '../../../shared/json-text.ts'
 import { showUnseen } from '../../../shared/unseen.ts'
 import { ScrapdeckError } from '../../../shared/errors.ts'
-import { kindOfGateway, NodeError } from '../node-client.ts'
+import { fromProxy, kindOfGateway, NodeError } from '../node-client.ts'
 import { LISTED_MAX } from '../list-limits.ts'
 import { type AnswerHead, type Connection, collectBody, type NodeRequest } from '../scrapyd/connection.ts'
 import type { CredentialFiles } from './credential-files.ts'
@@ -145,7 +145,9 @@ export class KubernetesApi {
     const delivered = parsed.success && status < 500 ? 'no' : 'unknown'
     const isRefusal = status === 422 || (status === 400 && parsed.success)
     const text = `answered ${path} with ${status}${reason ? ` ${reason}` : ''}${words ? `: ${words}` : ''}`
-    if (!isRefusal) return this.fail(kindOfGateway(status) ?? 'http', `${text}.`, delivered)
+    const gateway = kindOfGateway(status)
+    if (gateway !== null) return fromProxy(this.fail(gateway, `${text}.`, delivered))
+    if (!isRefusal) return this.fail('http', `${text}.`, delivered)
     return new NodeError('refused', `Node ${this.label} ${text}`, { delivered: 'no', nodeMessage: words })
   }
 

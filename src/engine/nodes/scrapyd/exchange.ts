@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream'
 import { problemOfJsonText } from '../../../shared/json-text.ts'
 import { showUnseen } from '../../../shared/unseen.ts'
-import { kindOfGateway, NodeError } from '../node-client.ts'
+import { fromProxy, kindOfGateway, NodeError } from '../node-client.ts'
 import { classifyRefusal } from './refusals.ts'
 import { type AnswerHead, type Connection, collectBody } from './connection.ts'
 
@@ -73,7 +73,7 @@ export function statusError({ fail }: Connection, head: AnswerHead, what: string
   const gateway = kindOfGateway(status)
   if (gateway !== null) {
     const advice = 'Check that Scrapyd runs there, or see the log of the proxy.'
-    return fail(gateway, `is down (the proxy answers ${status}). ${advice}`, 'unknown')
+    return fromProxy(fail(gateway, `is down (the proxy answers ${status}). ${advice}`, 'unknown'))
   }
   const hint = status === 400 ? ' nginx returns this when it requires a client certificate.' : ''
   return fail('http', `answered ${what} with status ${status}. See the log of the node or its proxy.${hint}`, 'unknown')
