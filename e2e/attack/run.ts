@@ -53,8 +53,9 @@ const SETTLE_LIMIT_MS = 5_000
 export async function runAttacks(options: AttackOptions): Promise<AttackResult> {
   const { seed, variants, scale, only = '', entry, onProgress = () => {} } = options
   const known = [
-    ...[...nameAttacks, ...documentAttacks, ...scheduleAttacks, ...engineAttacks],
-    ...[...fileAttacks, ...credentialAttacks, ...connectionAttacks, ...hostileNodeAttacks, ...hostileLogAttacks]
+    // The first needs the project, which one of the next deletes.
+    ...[...fileAttacks, ...nameAttacks, ...documentAttacks, ...scheduleAttacks, ...engineAttacks],
+    ...[...credentialAttacks, ...connectionAttacks, ...hostileNodeAttacks, ...hostileLogAttacks]
   ]
   const attacks = [...known, ...generateAttacks(variants, seed)].filter(
     ({ name, isLong = false }) => name.includes(only) && (!isLong || scale === 1)
