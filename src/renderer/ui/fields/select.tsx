@@ -23,10 +23,7 @@ const selectsOnClick = (input: HTMLInputElement, isFirst: boolean) => {
   }
 }
 
-type Typed = Pick<
-  SelectProps & MultiSelectProps,
-  'data' | 'searchable' | 'error' | 'onFocus' | 'onClick' | 'onBlur' | 'onKeyDown' | 'onOptionSubmit' | 'onSearchChange'
->
+type Typed = Omit<MultiSelectProps, 'value' | 'onChange'>
 
 /**
  * What is typed into a searchable select is chosen as soon as it names an option and Enter is pressed or the field is
