@@ -239,10 +239,7 @@ export function kindOfGateway(status: number): 'unreachable' | 'timeout' | null 
 }
 
 /** The error for such an answer. */
-export function fromProxy(error: NodeError): NodeError {
-  error.isFromProxy = true
-  return error
-}
+export const fromProxy = (error: NodeError): NodeError => Object.assign(error, { isFromProxy: true })
 
 /** What a failed request says about the health of its node. */
 export function healthOf(error: NodeError): NodeHealth {

@@ -90,8 +90,7 @@ export function Select<Value extends string = string>(props: SelectProps<Value>)
 export function MultiSelect(props: MultiSelectProps) {
   const { value = [], onChange } = props
   const typed = useTyped(props as Typed, true, undefined, (chosen) => {
-    const isRoom = value.length < (props.maxValues ?? Number.POSITIVE_INFINITY)
-    if (isRoom && !value.includes(chosen)) onChange?.([...value, chosen])
+    if (value.length < (props.maxValues ?? Infinity) && !value.includes(chosen)) onChange?.([...value, chosen])
   })
   return <BaseMultiSelect {...props} {...(typed as object)} />
 }
