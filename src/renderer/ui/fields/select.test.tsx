@@ -114,3 +114,11 @@ it('a field whose text its owner holds takes what is typed', () => {
   type('abc')
   expect(box().value).toBe('abc')
 })
+
+it('a field that gets the focus does not open its list over what is below it; typing and a click do', async () => {
+  renderBare(<Zoned />)
+  box().focus()
+  expect(box().getAttribute('aria-expanded')).not.toBe('true')
+  type('europe/ber')
+  await vi.waitFor(() => expect(box().getAttribute('aria-expanded')).toBe('true'))
+})

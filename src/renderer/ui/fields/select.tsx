@@ -76,14 +76,14 @@ function useTyped(props: Typed, isMany: boolean, chosen: string | undefined, cho
   }
 }
 
-/** The one select for one value. */
+/** The one select for one value. A dialog focuses its first field, whose list must not cover what is below it. */
 export function Select<Value extends string = string>(props: SelectProps<Value>) {
   const { value = null, onChange } = props
   const options = getOptionsLockup(getParsedComboboxData(props.data))
   const typed = useTyped(props as Typed, false, value === null ? undefined : options[value]?.label, (chosen) =>
     onChange?.(chosen as never, options[chosen] as never)
   )
-  return <BaseSelect<Value> {...props} {...(typed as object)} />
+  return <BaseSelect<Value> openOnFocus={false} {...props} {...(typed as object)} />
 }
 
 /** The one select for several values. */
@@ -92,7 +92,7 @@ export function MultiSelect(props: MultiSelectProps) {
   const typed = useTyped(props as Typed, true, undefined, (chosen) => {
     if (value.length < (props.maxValues ?? Infinity) && !value.includes(chosen)) onChange?.([...value, chosen])
   })
-  return <BaseMultiSelect {...props} {...(typed as object)} />
+  return <BaseMultiSelect openOnFocus={false} {...props} {...(typed as object)} />
 }
 
 /** The chosen time zone, this machine's and UTC first, then all others. */
