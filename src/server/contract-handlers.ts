@@ -1,5 +1,5 @@
 import { OpenAPIHandler } from '@orpc/openapi/fastify'
-import { createRouterClient, onError, ORPCError, type Router } from '@orpc/server'
+import { createRouterClient, onError, ORPCError, type Router, type AnyProcedure } from '@orpc/server'
 import { RPCHandler, type RPCHandlerOptions } from '@orpc/server/fastify'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Engine } from '../engine/index.ts'
@@ -12,18 +12,21 @@ import { readSwitch } from '../shared/switch-words.ts'
 import { ScrapdeckError } from '../shared/errors.ts'
 import { createWireErrorInterceptor } from '../shared/wire-errors.ts'
 import { asSchedulerSays, findEither, progressOf, SCHEDULER_EVENTS } from './api/crawl-answers.ts'
-import { coerceFor } from './api/coerce-input.ts'
 import { checkFields, parseFields, pickFields, type Wanted } from './api/fields.ts'
 import { serveLogZip } from './api/serve-log-zip.ts'
 import { serveItemsExport } from './api/serve-items-export.ts'
 import { API_EVENTS, findJob, findJobOfSchedule, type LogRoute, serveLog } from './api/serve-log.ts'
-import { longListsOf, readLongLists } from './api/long-lists.ts'
+import { longListsOf, readLongLists, type Coerce } from './api/long-lists.ts'
 import { answerJsonRpc } from './api/json-rpc.ts'
 import { answerOnce, type KeyedResponse } from './api/once.ts'
 import { type RequestedOperation, RequestedOperations } from './api/requested-operations.ts'
 import { checkQuery, checkRestParts } from './api/unknown-parts.ts'
 import { isFromApp, originOf, tellRequestId } from './audit-origin.ts'
 import { principalOf } from './auth/authenticator.ts'
+import { JsonSchemaCoercer } from '@orpc/json-schema'
+import type { JSONSchema } from '@orpc/openapi'
+import { ZodToJsonSchemaConverter } from '@orpc/zod/zod4'
+import type { z } from 'zod'
 
 // oxlint-disable-next-line typescript/no-explicit-any -- oRPC itself types a router of any contract like this.
 type AnyRouter = Router<any, RouterContext>
@@ -304,4 +307,26 @@ const queryOf = ({ url }: FastifyRequest): URLSearchParams => new URL(url, 'http
 function isJson(body: unknown): boolean {
   const isTree = body === undefined || Array.isArray(body) || Object.getPrototypeOf(Object(body)) === Object.prototype
   return isTree && !(typeof body === 'object' && body !== null && Symbol.asyncIterator in body)
+}
+
+const converter = new ZodToJsonSchemaConverter()
+const coercer = new JsonSchemaCoercer()
+const schemas = new WeakMap<object, Exclude<JSONSchema, boolean>>()
+
+/** For queries, forms and paths, where everything is text: `limit=5`. JSON is treated alike. */
+function coerceFor(procedure: AnyProcedure): Coerce {
+  const { inputSchema } = procedure['~orpc']
+  if (inputSchema === undefined) return (value) => value
+  let schema = schemas.get(inputSchema)
+  if (schema === undefined) {
+    schema = converter.convert(inputSchema as z.ZodType, { strategy: 'input' })[1]
+    schemas.set(inputSchema, schema)
+  }
+  const whole = schema
+  return (value, list) => coercer.coerce(list === undefined ? whole : itemsOf(whole, list), value)
+}
+
+function itemsOf({ properties }: Exclude<JSONSchema, boolean>, list: string): JSONSchema {
+  const schema = properties?.[list]
+  return (typeof schema === 'object' && (schema.items as JSONSchema | undefined)) || {}
 }

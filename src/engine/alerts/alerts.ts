@@ -8,7 +8,9 @@ import type {
   AlertRuleId,
   AlertSeverity,
   AlertSilence,
-  NodeId
+  NodeId,
+  AlertNews,
+  AlertView
 } from '../../shared/contract/index.ts'
 import type { AlertWatch } from '../../shared/alert-watches.ts'
 import { windowFrom } from '../../shared/calendar/windows.ts'
@@ -18,12 +20,12 @@ import type { Random } from '../runtime/random.ts'
 import type { AlertWrite } from '../store/records.ts'
 import type { AlertStore, WebhookReader } from '../store/store.ts'
 import { AlertBook, type AlertChanges, type AlertSetup } from './alert-book.ts'
-import { type Episode, isFiring } from './episodes.ts'
+import { type Episode, isFiring, type AlertMessage } from './episodes.ts'
 import type { Fact } from './fact.ts'
-import { newsOf } from './news.ts'
 import { LIMIT_WINDOW_MS } from './limits.ts'
 import { FLAP_WINDOW_MS } from './recent-ends.ts'
 import type { HeldMessages } from './telling.ts'
+import { titleOf, worstOf } from '../webhooks/channels/words.ts'
 
 export interface AlertsParts {
   store: AlertStore & WebhookReader
@@ -314,3 +316,36 @@ function joined(before: AlertWrite, after: AlertWrite | AlertChanges): AlertWrit
     ]
   }
 }
+
+/** Of each kind, in one message: more is read in the app. */
+const LISTED_MAX = 20
+
+/** What a message says, whatever the channel. Pure. */
+function newsOf({ kind, ruleId, groupId, firing, resolved, stillFiring, limit }: AlertMessage): AlertNews {
+  const shown = firing.length > 0 ? firing : resolved
+  const first = shown[0]!
+  return {
+    ...{ kind, ruleId, groupId },
+    ...{ ruleName: first.ruleName, owner: first.owner, severity: worstOf(shown), title: titleOf(shown) },
+    firing: firing.slice(0, LISTED_MAX).map(viewOf),
+    resolved: resolved.slice(0, LISTED_MAX).map(viewOf),
+    moreFiring: Math.max(0, firing.length - LISTED_MAX),
+    moreResolved: Math.max(0, resolved.length - LISTED_MAX),
+    ...{ stillFiring, limit }
+  }
+}
+
+const viewOf = ({
+  id,
+  severity,
+  watch,
+  subject,
+  text,
+  value,
+  labels,
+  firedAtMs,
+  resolvedAtMs
+}: Episode): AlertView => ({
+  ...{ id, severity, watch, subject, text, value, labels, resolvedAtMs },
+  firedAtMs: firedAtMs!
+})

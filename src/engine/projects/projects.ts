@@ -66,7 +66,7 @@ export interface ProjectsOptions {
   listSpidersOfEgg: ((eggPath: string, project: ProjectName) => Promise<string[]>) | null
   /** See egg-intake.ts. */
   listSpidersOnNodes?: (project: ProjectName, version: VersionName) => Promise<string[]>
-  /** What the probe of a node found (nodes/scrapyd/version.ts); null: not known. */
+  /** What the probe of a node found (nodes/scrapyd/scrapyd-client.ts); null: not known. */
   scrapydVersionOf?: (nodeId: NodeId) => string | null
   /** Nothing is recorded for a node that was removed. Default: none ever is. */
   hasNode?: (nodeId: NodeId) => boolean

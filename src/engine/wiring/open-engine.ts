@@ -1,6 +1,5 @@
 import type { Worker } from 'node:worker_threads'
 import type { CacheFigures } from '../runtime/cache-figures.ts'
-import { closeAll, joinErrors } from './close-all.ts'
 import type { Engine, EngineOptions } from './engine-options.ts'
 import { connectListeners } from './listeners.ts'
 import { openRooms, type Rooms } from './rooms.ts'
@@ -97,3 +96,22 @@ const cachesOf = ({ archive, scrapyd, sharedBlobs, sharedAnswers }: Rooms): Reco
 
 const ifKnown = (blobs: CacheFigures | null | undefined): Record<string, CacheFigures> =>
   blobs == null ? {} : { blobs }
+
+/** Closes everything on the stack even if parts fail, and returns the errors in the order in which they happened. */
+async function closeAll(opened: AsyncDisposableStack): Promise<unknown[]> {
+  try {
+    await opened.disposeAsync()
+    return []
+  } catch (error) {
+    return listErrors(error)
+  }
+}
+
+/** Returns a single error as it is, and several as one AggregateError. */
+function joinErrors(errors: readonly unknown[], text: string): unknown {
+  return errors.length === 1 ? errors[0] : new AggregateError(errors, text)
+}
+
+function listErrors(error: unknown): unknown[] {
+  return error instanceof SuppressedError ? [...listErrors(error.suppressed), error.error] : [error]
+}

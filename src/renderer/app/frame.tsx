@@ -15,9 +15,12 @@ import { EngineBanner, useIsOutdated } from './engine-switch/engine-banner.tsx'
 import { EngineLine } from './engine-switch/engine-switch.tsx'
 import { Palette } from './palette.tsx'
 import { Rail, SCREENS } from './rail.tsx'
-import { SeenAsBar } from './seen-as-bar.tsx'
 import { StatusBar } from './status-bar.tsx'
 import { TopBar } from './top-bar.tsx'
+import { Button } from '@mantine/core'
+import { IconEye } from '@tabler/icons-react'
+import { seeAs, useSeenAs } from '../state/seen-as.ts'
+import { Banner } from '../ui/banner.tsx'
 
 const RunDialog = lazy(
   loadPatiently(() => import('../features/run/run-dialog.tsx').then((module) => ({ default: module.RunDialog })))
@@ -88,5 +91,22 @@ export function Frame() {
         {engineOpened && <EngineDialogs />}
       </Suspense>
     </div>
+  )
+}
+
+/** Above every screen, while an owner looks at it with the eyes of another role. */
+function SeenAsBar() {
+  const role = useSeenAs((state) => state.role)
+  if (role === null) return null
+  return (
+    <Banner>
+      <IconEye size={14} aria-hidden />
+      <span>
+        You see what a user with the role <strong>{role.name}</strong> sees. Your own rights are unchanged.
+      </span>
+      <Button size="compact-xs" variant="default" onClick={() => seeAs(null)}>
+        Stop
+      </Button>
+    </Banner>
   )
 }

@@ -1,4 +1,3 @@
-import { escapeRegExp } from './escape-reg-exp.ts'
 import { MAX_HEAD, needsSpace, type PatternFormat } from './head-format.ts'
 import type { HeadSpans } from './head-spans.ts'
 import { levelIndexOf } from './record-level.ts'
@@ -94,4 +93,9 @@ function patternOf(format: PatternFormat, encode: (text: string) => string = (te
     }
   })
   return new RegExp(`^${source.join('')}`)
+}
+
+/** Also safe inside a character class. */
+function escapeRegExp(text: string): string {
+  return text.replace(/[\\^$.*+?()[\]{}|/-]/g, '\\$&')
 }

@@ -3,7 +3,6 @@ import { join } from 'node:path'
 import { request } from 'undici'
 import type { Clock } from '../../runtime/clock.ts'
 import { PLAIN_BODIES, requirePlainBody } from '../../runtime/plain-bodies.ts'
-import { readProfile } from './shared-files.ts'
 import { S3Error } from './s3-failure.ts'
 import { textOf } from './s3-xml.ts'
 
@@ -265,4 +264,22 @@ function missing(message: string, cause?: unknown): S3Error {
   const code = 'NO_CREDENTIALS'
   const where = { status: 400, region: null, clockOffsetMs: null }
   return new S3Error({ operation: 'reading credentials', code, message, ...where }, cause)
+}
+
+/** One section of an INI file of Amazon's tools: `[default]`, in the configuration also `[profile name]`. Pure. */
+function readProfile(text: string, profile: string): Map<string, string> | null {
+  let found: Map<string, string> | null = null
+  let isInside = false
+  for (const line of text.split(/\r?\n/)) {
+    const section = /^\s*\[\s*(?:profile\s+)?([^\]]*?)\s*\]/.exec(line)?.[1]
+    if (section !== undefined) {
+      isInside = section === profile
+      if (isInside) found ??= new Map()
+      continue
+    }
+    // Indented lines belong to nested settings, of which none is used here.
+    const [, key, value] = /^([A-Za-z0-9_]+)\s*=\s*(.*?)\s*$/.exec(line) ?? []
+    if (isInside && key !== undefined) found?.set(key.toLowerCase(), value!)
+  }
+  return found
 }

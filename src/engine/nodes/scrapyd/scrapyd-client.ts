@@ -17,11 +17,10 @@ import {
 import { LISTED_MAX } from '../list-limits.ts'
 import type { SshTunnels, TunnelUse } from '../ssh/ssh-tunnels.ts'
 import { SCRAPYD_TRAITS } from '../node-traits.ts'
-import { type AnswerHead, createConnection } from './connection.ts'
+import { type AnswerHead, createConnection, type Connection, collectBody } from './connection.ts'
 import { type AnswerSchema, askJson, type Limit, statusError } from './exchange.ts'
 import type { NodeAddressParts } from './transport.ts'
 import { type AskLog, fetchLogRange } from './fetch-log-range.ts'
-import { probeVersion } from './version.ts'
 import { needsProject } from './refusals.ts'
 import { createRequestChecks } from './request-checks.ts'
 import { SeenJobs } from './seen-jobs.ts'
@@ -260,4 +259,29 @@ export function dateOf(
   // The header is truncated to whole seconds, so the middle of that second is the best guess.
   const clockOffsetMs = Math.round(dateMs + 500 - (askedAtMs + arrivedAtMs) / 2)
   return { clockOffsetMs, dateSeen: { dateMs, askedAtMs, arrivedAtMs } }
+}
+
+/**
+ * Scrapyd does not report its version, but its behaviour shows it (scrapyd-protocol.md, 9). Over HTTP, 1.5 and 1.6
+ * differ only in what a numeric signal does to a running job, so telling them apart would affect somebody's job.
+ */
+async function probeVersion(
+  connection: Connection,
+  listJobsOfAll: () => Promise<ListJobsAnswer>,
+  signal?: AbortSignal
+): Promise<string> {
+  const ignored = collectBody(64_000)
+  const options = await connection.send(
+    { method: 'OPTIONS', path: 'daemonstatus.json', timeoutMs: 5000, receive: ignored.receive },
+    signal
+  )
+  if (options.status === 204) return '1.5+'
+  try {
+    const { finished } = await listJobsOfAll()
+    if (finished.length === 0) return '1.3 or 1.4'
+    return finished.some((job) => job.log_url !== undefined) ? '1.4' : '1.3'
+  } catch (error) {
+    if (error instanceof NodeError && needsProject(error.nodeMessage ?? '')) return '1.2'
+    throw error
+  }
 }

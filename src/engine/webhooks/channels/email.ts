@@ -1,16 +1,16 @@
 import { createHash } from 'node:crypto'
-import { isIP } from 'node:net'
+import { isIP, connect, type Socket } from 'node:net'
 import { format } from 'node:util'
 import type { Clock } from '../../runtime/clock.ts'
 import { type AddressGuard, insideWords } from '../addresses.ts'
 import type { SendResult } from '../plan-try.ts'
-import { connectToMailServer } from './mail-socket.ts'
 import type { Message, Sender } from './message.ts'
 import type { ReadEvidence } from './evidence.ts'
 import { hide } from './post-json.ts'
 import { renderEmail } from './render-email.ts'
 import { renderReport } from './report.ts'
 import { type Links, oneLine } from './words.ts'
+import { forbidden, guardedLookup } from '../guarded-lookup.ts'
 
 /** The whole conversation; its parts have shorter limits. */
 const TIME_LIMIT_MS = 60_000
@@ -145,4 +145,31 @@ interface MailError {
   responseCode?: number
   command?: string
   message?: string
+}
+
+const CONNECT_TIMEOUT_MS = 10_000
+
+/**
+ * Connects to a mail server whose address the guard allows. Fails with FORBIDDEN_ADDRESS, or as the
+ * connection does.
+ */
+function connectToMailServer(guard: AddressGuard, host: string, port: number): Promise<Socket> {
+  const { promise, resolve, reject } = Promise.withResolvers<Socket>()
+  // A written address is not looked up.
+  if (isIP(host) !== 0 && !guard.isAllowed(host)) {
+    reject(forbidden(host))
+    return promise
+  }
+  const socket = connect({ host, port, lookup: guardedLookup(guard), timeout: CONNECT_TIMEOUT_MS })
+  const fail = (error: Error) => {
+    socket.destroy()
+    reject(error)
+  }
+  const tooLate = () => fail(Object.assign(new Error('No connection in time'), { code: 'ETIMEDOUT' }))
+  socket.once('error', fail).once('timeout', tooLate)
+  socket.once('connect', () => {
+    socket.setTimeout(0).off('timeout', tooLate).off('error', fail)
+    resolve(socket)
+  })
+  return promise
 }

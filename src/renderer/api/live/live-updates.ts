@@ -1,12 +1,63 @@
-import type { Change } from '../../../shared/contract/index.ts'
+import type { Change, NodeId, Figures, SystemStatus } from '../../../shared/contract/index.ts'
 import type { Api } from '../api.tsx'
 import { NOUN_OF, type Noun } from './change-nouns.ts'
 import { jobs } from './jobs.ts'
-import { nodes } from './nodes.ts'
-import { projects } from './projects.ts'
-import { type NounUpdates, patch, type QueryUpdate, refetch } from './query-updates.ts'
+import { type NounUpdates, patch, type QueryUpdate, refetch, mergeList } from './query-updates.ts'
 import { schedules } from './schedules.ts'
-import { system } from './system.ts'
+import { LOCAL_NODE_ID } from '../../../shared/ids.ts'
+
+const SAMPLE_EVERY_MS = 10_000
+const SAMPLES_KEPT = 360
+
+const system: NounUpdates<'system'> = {
+  thingOf: ({ kind }) => kind,
+  updates: (changes, query) => {
+    const news: Partial<SystemStatus> = Object.assign({}, ...changes.map(({ kind: _kind, ...part }) => part))
+    const { figures } = news
+    const status = patch(query.system.status, (data) => ({ ...data, ...news }))
+    if (figures === undefined) return [status]
+    return [status, patch(query.system.history, (data) => ({ samples: addSample(data.samples, figures) }))]
+  }
+}
+
+/** The newest figures are always the last sample; a sample is added every 10 s. */
+function addSample(samples: readonly Figures[], figures: Figures): Figures[] {
+  const [before, last] = [samples.at(-2), samples.at(-1)]
+  if (last && figures.sampledAtMs < last.sampledAtMs) return [...samples]
+  const replaces = before !== undefined && last !== undefined && last.sampledAtMs - before.sampledAtMs < SAMPLE_EVERY_MS
+  return [...(replaces ? samples.slice(0, -1) : samples), figures].slice(-SAMPLES_KEPT)
+}
+
+const nodes: NounUpdates<'nodes'> = {
+  thingOf: (change) => (change.kind === 'node' ? change.node.id : change.id),
+  updates: (changes, query) => {
+    const byId = new Map(
+      changes.map((change) => (change.kind === 'node' ? [change.node.id, change.node] : [change.id, null]))
+    )
+    return [
+      patch(query.nodes.list, (data) => ({ ...data, nodes: mergeList(data.nodes, byId, ({ id }) => id) })),
+      patch(query.nodes.get, (data, { id }) => byId.get(id as NodeId) ?? data),
+      // The local node changes with each sample of what its runs use.
+      ...(byId.has(LOCAL_NODE_ID) ? refetch(query.jobs.running) : [])
+    ]
+  }
+}
+
+const projects: NounUpdates<'projects'> = {
+  thingOf: (change) => (change.kind === 'project' ? change.project.name : change.name),
+  updates: (changes, query) => {
+    const byName = new Map(
+      changes.map((change) => (change.kind === 'project' ? [change.project.name, change.project] : [change.name, null]))
+    )
+    return [
+      patch(query.projects.list, (data) => ({
+        ...data,
+        projects: mergeList(data.projects, byName, ({ name }) => name)
+      })),
+      patch(query.projects.get, (data, { project }) => byName.get(project) ?? data)
+    ]
+  }
+}
 
 export type LiveUpdates = { readonly [N in Noun]: NounUpdates<N> }
 

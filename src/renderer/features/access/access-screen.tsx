@@ -2,17 +2,20 @@ import { Button, Menu } from '@mantine/core'
 import { IconEye } from '@tabler/icons-react'
 import { seeAs } from '../../state/seen-as.ts'
 import { useMay, useMe } from '../../api/use-me.ts'
-import { ScreenHead } from '../../ui/panel.tsx'
+import { ScreenHead, FieldRow, Panel } from '../../ui/panel.tsx'
 import { QueryState } from '../../ui/states.tsx'
 import { PanelsScreen } from '../../ui/panels-screen.tsx'
-import { AccountPanel } from './account-panel.tsx'
 import { BrowsersPanel } from './browsers-panel.tsx'
 import { GroupsPanel } from './groups-panel.tsx'
 import { RolesPanel } from './roles-panel.tsx'
 import { SignInPanel } from './sign-in-panel.tsx'
 import { TokensPanel } from './tokens-panel.tsx'
-import { useRoles } from './use-access.ts'
+import { useRoles, READ_AGAIN } from './use-access.ts'
 import { UsersPanel } from './users-panel.tsx'
+import { useQuery } from '@tanstack/react-query'
+import type { Me } from '../../../shared/contract/index.ts'
+import { useApi } from '../../api/api.tsx'
+import { describePermissions } from './role-words.ts'
 
 /** What others see can only be told by looking: owners have every button. */
 function SeeAs() {
@@ -56,5 +59,39 @@ export function AccessScreen() {
         )}
       </QueryState>
     </PanelsScreen>
+  )
+}
+
+/** Of somebody who is logged in as a user, not with the service's own password. */
+function AccountPanel({ me: { name, role, permissions, nodeGroups, groups } }: { me: Me }) {
+  const { query } = useApi()
+  const sessions = useQuery(query.sessions.list.queryOptions(READ_AGAIN)).data?.sessions
+  const isFromProvider = sessions?.some(({ isCurrent, signedInWith }) => isCurrent && signedInWith === 'oidc') === true
+  return (
+    <Panel title="Your account">
+      <FieldRow label="Name">{name}</FieldRow>
+      <FieldRow label="Role">
+        {role}{' '}
+        <span className="dim">
+          · {permissions.everywhere === null ? 'only what is named here' : describePermissions(permissions.everywhere)}
+        </span>
+        {isFromProvider && <span className="dim"> · from your groups at the identity provider, at each login</span>}
+      </FieldRow>
+      {Object.entries(permissions.projects).map(([project, names]) => (
+        <FieldRow key={project} label={project}>
+          {describePermissions(names)}
+        </FieldRow>
+      ))}
+      {Object.entries(nodeGroups).map(([tag, one]) => (
+        <FieldRow key={tag} label={`Nodes ${tag}`}>
+          {one}
+        </FieldRow>
+      ))}
+      {groups.length > 0 && (
+        <FieldRow label="Groups">
+          {groups.join(', ')} <span className="dim">· whose roles are among yours</span>
+        </FieldRow>
+      )}
+    </Panel>
   )
 }

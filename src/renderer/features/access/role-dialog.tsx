@@ -1,16 +1,26 @@
 import { Dialog } from '../../ui/dialog.tsx'
 import { Badge, Checkbox, TextInput } from '@mantine/core'
-import type { AccessRole, NewRole } from '../../../shared/contract/index.ts'
-import { type Permission, PERMISSION_TEXTS } from '../../../shared/permissions.ts'
+import { type AccessRole, NewRole } from '../../../shared/contract/index.ts'
+import {
+  type Permission,
+  PERMISSION_TEXTS,
+  namesOf,
+  OWNER_PERMISSIONS,
+  type PermissionGroup,
+  PERMISSIONS,
+  permissionsOf,
+  PROJECT_PERMISSIONS,
+  subtract
+} from '../../../shared/permissions.ts'
 import { useApi } from '../../api/api.tsx'
 import { CODE_INPUT } from '../../ui/fields/code-input.ts'
 import { useFormOf } from '../../ui/fields/form-of-schema.ts'
 import { FormFoot, SchemaForm } from '../../ui/fields/schema-form.tsx'
 import { notifyDone } from '../../ui/notify.tsx'
 import classes from './access.module.css'
-import { fixedBecause, GROUPS, ofWholeService, RoleForm, type RoleTexts, startRole } from './role-form.ts'
 import { listPermissions } from './role-words.ts'
 import { useReadAccess } from './use-access.ts'
+import { z } from 'zod'
 
 interface RoleDialogProps {
   /** null: a new one. */
@@ -115,3 +125,31 @@ function Permissions({ value, onChange }: { value: readonly Permission[]; onChan
     </div>
   )
 }
+
+const RoleForm = z.object({
+  name: z.string().trim().min(1, 'Required').pipe(NewRole.shape.name),
+  description: z.string().trim().max(500),
+  permissions: NewRole.shape.permissions
+})
+type RoleTexts = z.input<typeof RoleForm>
+
+/** `of`: a role to begin with, changed under its own name or copied under another. */
+function startRole(of: AccessRole | null, isCopy: boolean): RoleTexts {
+  if (of === null) return { name: '', description: '', permissions: ['read'] }
+  const permissions = namesOf(subtract(permissionsOf(of.permissions), OWNER_PERMISSIONS))
+  return { name: isCopy ? '' : of.name, description: of.description, permissions }
+}
+
+/** Why a permission cannot be chosen or left out; null: it can. */
+function fixedBecause(name: Permission): string | null {
+  if (name === 'read') return 'Every role has it'
+  return namesOf(OWNER_PERMISSIONS).includes(name) ? 'Only the built-in role owner has it' : null
+}
+
+const GROUPS: { group: PermissionGroup; permissions: Permission[] }[] = (
+  ['Jobs', 'Projects', 'Nodes', 'Service'] as const
+).map((group) => ({ group, permissions: PERMISSIONS.filter((name) => PERMISSION_TEXTS[name].group === group) }))
+
+/** Those because of which a role can only be given in all projects. */
+const ofWholeService = (permissions: readonly Permission[]): Permission[] =>
+  namesOf(subtract(permissionsOf(permissions), PROJECT_PERMISSIONS))

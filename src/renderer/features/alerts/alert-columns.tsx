@@ -1,13 +1,13 @@
 import { needsSomebody } from '../../../shared/alert-watches.ts'
 import { Button } from '@mantine/core'
-import { IconCheck } from '@tabler/icons-react'
+import { IconCheck, IconArrowsLeftRight, IconBellOff, IconUserCheck } from '@tabler/icons-react'
 import type { Alert } from '../../../shared/contract/index.ts'
 import { formatAge } from '../../../shared/time.ts'
 import { SeverityIcon, SeverityText } from '../../ui/severity.tsx'
 import type { Column } from '../../ui/table/column.ts'
-import { RelativeTime } from '../../ui/time.tsx'
-import { AlertMarks } from './alert-marks.tsx'
+import { RelativeTime, formatInstant } from '../../ui/time.tsx'
 import classes from './alerts.module.css'
+import { FLAPPING_TEXT, MUTED } from './alert-words.ts'
 
 /** Severity while it fires; an ended one says so instead. */
 export function AlertState({ alert }: { alert: Alert }) {
@@ -127,3 +127,33 @@ export const alertColumns = (onAcknowledge: ((alert: Alert) => void) | null): re
         }
       ])
 ]
+
+/** Who took it, why nobody is told of it, and that it comes and goes. */
+function AlertMarks({ alert: { acknowledged, muted, isFlapping } }: { alert: Alert }) {
+  return (
+    <span className={classes.marksOfAlert}>
+      {acknowledged !== null && (
+        <span
+          className={classes.mark}
+          title={`Acknowledged by ${acknowledged.by} on ${formatInstant(acknowledged.atMs)}`}
+        >
+          <IconUserCheck size={13} aria-hidden />
+          <span className="visually-hidden">acknowledged by </span>
+          {acknowledged.by}
+        </span>
+      )}
+      {muted !== null && (
+        <span className={classes.mark} title={MUTED[muted].text}>
+          <IconBellOff size={13} aria-hidden />
+          {MUTED[muted].word}
+        </span>
+      )}
+      {isFlapping && (
+        <span className={classes.mark} title={FLAPPING_TEXT}>
+          <IconArrowsLeftRight size={13} aria-hidden />
+          flapping
+        </span>
+      )}
+    </span>
+  )
+}

@@ -10,12 +10,12 @@ import { PaneHead } from '../../ui/pane-head.tsx'
 import { DetailPane, FieldRow, PaneTitle } from '../../ui/panel.tsx'
 import { SeverityText } from '../../ui/severity.tsx'
 import { RelativeTime } from '../../ui/time.tsx'
-import { AboutLinks } from './about-links.tsx'
 import { AlertState, lastedMs } from './alert-columns.tsx'
 import { AlertEvidence } from './alert-evidence.tsx'
 import { conditionWords, FLAPPING_TEXT, MUTED, valueWords } from './alert-words.ts'
 import { isOpen } from './use-alert-actions.ts'
 import { useNames } from './use-names.ts'
+import { LinkButton } from '../../ui/link-button.tsx'
 
 interface AlertDetailProps {
   alert: Alert
@@ -123,5 +123,47 @@ export function AlertDetail({ alert, onAcknowledge, onTakeBack, onSilence, onClo
       )}
       <AlertEvidence alert={alert} />
     </DetailPane>
+  )
+}
+
+/** Leads to what an alert is about, the narrowest thing first. */
+function AboutLinks({ alert: { labels, watch } }: { alert: Alert }) {
+  const { project, spider, jobId, scheduleId, errorGroupId, nodeId } = labels
+  return (
+    <>
+      {errorGroupId !== null && (
+        <LinkButton to="/errors" search={{ group: errorGroupId }}>
+          Open error
+        </LinkButton>
+      )}
+      {jobId !== null && (
+        <LinkButton to="/jobs" search={{ job: jobId }}>
+          Open job
+        </LinkButton>
+      )}
+      {scheduleId !== null && (
+        <LinkButton to="/schedules" search={{ schedule: scheduleId }}>
+          Open schedule
+        </LinkButton>
+      )}
+      {nodeId !== null && (
+        <LinkButton to="/nodes" search={{ node: nodeId }}>
+          Open node
+        </LinkButton>
+      )}
+      {project !== null && spider !== null && (
+        <LinkButton to="/jobs" search={{ project, spider }}>
+          Jobs of the spider
+        </LinkButton>
+      )}
+      {project !== null && spider === null && (
+        <LinkButton to="/projects" search={{ project }}>
+          Open project
+        </LinkButton>
+      )}
+      {watch === 'queue_length' && <LinkButton to="/queue">Open queue</LinkButton>}
+      {watch === 'disk_free' && <LinkButton to="/settings">Open storage</LinkButton>}
+      {(watch === 'service_problem' || watch === 'certificate_days') && <LinkButton to="/">Open overview</LinkButton>}
+    </>
   )
 }

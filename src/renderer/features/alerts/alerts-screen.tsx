@@ -20,11 +20,11 @@ import { Select } from '../../ui/fields/select.tsx'
 import { VirtualTable } from '../../ui/table/virtual-table.tsx'
 import { alertColumns } from './alert-columns.tsx'
 import { AlertDetail } from './alert-detail.tsx'
-import { AlertsBar } from './alerts-bar.tsx'
 import { AlertsTabs } from './alerts-tabs.tsx'
 import { FirstRules } from './first-rules.tsx'
 import { SilenceDialog } from './silence-dialog.tsx'
 import { isOpen, useAlertActions } from './use-alert-actions.ts'
+import { MarksBar } from '../../ui/marks-bar.tsx'
 
 const route = getRouteApi('/alerts')
 const PAGE_ROWS = 100
@@ -214,5 +214,36 @@ function NoMatch({ state, onClear }: { state: AlertsSearch['state']; onClear: ()
   const title = state === 'firing' ? 'Nothing fires' : state === 'resolved' ? 'No ended alerts' : 'No matching alerts'
   return (
     <EmptyState icon={<IconBell size={28} />} title={title} action={<Button onClick={onClear}>Clear filter</Button>} />
+  )
+}
+
+interface AlertsBarProps {
+  marked: readonly Alert[]
+  onAcknowledge: (alerts: readonly Alert[]) => void
+  onSilence: (alerts: readonly Alert[]) => void
+  onClear: () => void
+}
+
+/** The actions on all marked alerts. */
+function AlertsBar({ marked, onAcknowledge, onSilence, onClear }: AlertsBarProps) {
+  const open = marked.filter(isOpen)
+  const firing = marked.filter(({ state }) => state === 'firing')
+  return (
+    <MarksBar count={marked.length} noun="alert" onClear={onClear}>
+      <Button
+        disabled={open.length === 0}
+        title={open.length === 0 ? 'All of them are acknowledged or have ended' : undefined}
+        onClick={() => onAcknowledge(open)}
+      >
+        Acknowledge {open.length > 0 && open.length}
+      </Button>
+      <Button
+        disabled={firing.length === 0}
+        title={firing.length === 0 ? 'All of them have ended' : undefined}
+        onClick={() => onSilence(firing)}
+      >
+        Silence {firing.length > 0 && firing.length}…
+      </Button>
+    </MarksBar>
   )
 }

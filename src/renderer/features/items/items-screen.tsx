@@ -13,8 +13,8 @@ import { describeFacts } from '../../ui/items/items-facts.ts'
 import { isCopying, ITEMS_AGAIN_MS, ItemsProblem, mayPass } from '../../ui/items/items-problem.tsx'
 import { LinkButton } from '../../ui/link-button.tsx'
 import { ListAndPane, ListHead } from '../../ui/list-screen.tsx'
-import { ScreenHead } from '../../ui/panel.tsx'
-import { EmptyState, RowsSkeleton } from '../../ui/states.tsx'
+import { ScreenHead, DetailPane } from '../../ui/panel.tsx'
+import { EmptyState, RowsSkeleton, QueryState } from '../../ui/states.tsx'
 import { VirtualTable } from '../../ui/table/virtual-table.tsx'
 import { formatInstant } from '../../ui/time.tsx'
 import { ColumnsMenu } from './columns-menu.tsx'
@@ -22,9 +22,11 @@ import { ComparePane } from './compare-pane.tsx'
 import { FieldHeader } from './field-header.tsx'
 import { FieldPane } from './field-pane.tsx'
 import { FilterRow } from './filter-row.tsx'
-import { ItemPane } from './item-pane.tsx'
 import { formatSort, formatWhere, type ItemsSort, MOST_CONDITIONS, parseSort, parseWhere } from './items-filter.ts'
 import classes from './items-screen.module.css'
+import { CopyButton } from '../../ui/copy-button.tsx'
+import { formatCount } from '../../ui/numbers.ts'
+import { PaneHead } from '../../ui/pane-head.tsx'
 
 const route = getRouteApi('/items')
 
@@ -246,4 +248,38 @@ const rowId = ({ index }: ItemRow) => String(index)
 function useStable(names: string[]): string[] {
   const key = JSON.stringify(names)
   return useMemo(() => JSON.parse(key) as string[], [key])
+}
+
+/** One whole item. */
+function ItemPane({ of, index, onClose }: { of: ItemsOf; index: number; onClose: () => void }) {
+  const { query } = useApi()
+  const item = useQuery(query.items.read.queryOptions({ input: { ...of, index } }))
+  return (
+    <DetailPane label="Item">
+      <PaneHead
+        what="item"
+        onClose={onClose}
+        menu={
+          item.data && (
+            <span className={classes.copy}>
+              <CopyButton value={item.data.text} what="the item" />
+            </span>
+          )
+        }
+      >
+        <h2>Item {formatCount(index + 1)}</h2>
+      </PaneHead>
+      <QueryState query={item} what="the item">
+        {({ text, isCut, isReadable }) => (
+          <>
+            {!isReadable && (
+              <p className="tone-bad">This line is not an item: it is not valid JSON, or it is too long.</p>
+            )}
+            <pre className={classes.whole}>{text}</pre>
+            {isCut && <p className={classes.note}>The item is truncated. Export the items to see all of it.</p>}
+          </>
+        )}
+      </QueryState>
+    </DetailPane>
+  )
 }

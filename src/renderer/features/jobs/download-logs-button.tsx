@@ -1,10 +1,12 @@
 import { ActionIcon, Button } from '@mantine/core'
 import { IconDownload, IconX } from '@tabler/icons-react'
-import { type Job, MAX_ZIPPED_LOGS } from '../../../shared/contract/index.ts'
+import { type Job, MAX_ZIPPED_LOGS, type JobId } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
 import { formatCount, plural } from '../../ui/numbers.ts'
 import { useDownload } from '../../ui/use-download.ts'
-import { downloadLogs } from './download-logs.ts'
+import type { Client } from '../../api/wire.ts'
+import { bytesOf } from '../../ui/base64.ts'
+import { saveFile } from '../../ui/save-file.ts'
 
 /** Downloads the logs of these jobs as one zip archive, and shows how far it is. */
 export function DownloadLogsButton({ jobs }: { jobs: readonly Job[] }) {
@@ -44,4 +46,22 @@ export function DownloadLogsButton({ jobs }: { jobs: readonly Job[] }) {
       Download {plural(begun.length, 'log')}
     </Button>
   )
+}
+
+interface DownloadLogsOptions {
+  readonly logs: Pick<Client['logs'], 'zip'>
+  readonly jobIds: JobId[]
+  readonly signal: AbortSignal
+  /** How many logs were added so far. */
+  readonly onProgress: (logs: number) => void
+}
+
+/** Hands the logs of these jobs to the browser as one zip archive. In pieces: the desktop's wire knows no downloads. */
+async function downloadLogs({ logs, jobIds, signal, onProgress }: DownloadLogsOptions): Promise<void> {
+  const parts: Uint8Array<ArrayBuffer>[] = []
+  for await (const piece of await logs.zip({ jobIds }, { signal })) {
+    parts.push(bytesOf(piece.base64))
+    onProgress(piece.logs)
+  }
+  saveFile('logs.zip', parts, 'application/zip')
 }

@@ -1,8 +1,10 @@
 import type { JobFacets as Facets } from '../../../shared/contract/index.ts'
 import { SHOWN_STATUSES, UNKNOWN_STATUS } from '../../../shared/choices.ts'
-import { FacetGroup } from '../../ui/table/facets.tsx'
 import { StatusIcon } from '../../ui/status.tsx'
 import { type FilterSearch, toggleFacet } from './job-filter-query.ts'
+import type { ReactNode } from 'react'
+import classes from '../../ui/table/facets.module.css'
+import { formatCount } from '../../ui/numbers.ts'
 
 interface JobFacetsProps {
   facets: Facets | undefined
@@ -48,3 +50,40 @@ export function JobFacets({ facets, search, nodeName, onChange }: JobFacetsProps
 
 /** Values beyond these are found by typing. */
 const MOST = 20
+
+interface FacetOption {
+  value: string
+  label?: ReactNode
+  icon?: ReactNode
+  count: number | null
+}
+
+interface FacetGroupProps {
+  title: string
+  options: readonly FacetOption[]
+  selected: readonly string[]
+  onToggle: (value: string) => void
+}
+
+/** One group of a list's filters, with counts. A click adds or removes the value. */
+function FacetGroup({ title, options, selected, onToggle }: FacetGroupProps) {
+  if (options.length === 0) return null
+  return (
+    <fieldset className={classes.group}>
+      <legend>{title}</legend>
+      {options.map(({ value, label = value, icon, count }) => (
+        <button
+          key={value}
+          type="button"
+          className={classes.option}
+          aria-pressed={selected.includes(value)}
+          onClick={() => onToggle(value)}
+        >
+          {icon}
+          <span className="ellipsis">{label}</span>
+          {count !== null && <b>{formatCount(count)}</b>}
+        </button>
+      ))}
+    </fieldset>
+  )
+}

@@ -1,13 +1,17 @@
-import { ActionIcon, Tooltip } from '@mantine/core'
+import { ActionIcon, Tooltip, Button } from '@mantine/core'
 import { IconExternalLink } from '@tabler/icons-react'
 import { Link } from '@tanstack/react-router'
-import type { AttemptNumber, Job, JobDetail } from '../../../shared/contract/index.ts'
+import type { AttemptNumber, Job, JobDetail, Attempt } from '../../../shared/contract/index.ts'
 import { keptBytesOfCutLog } from '../../../shared/cut-log.ts'
 import { useApi } from '../../api/api.tsx'
 import { useRunFigures } from '../../state/use-run-figures.ts'
 import { LogTerminal } from '../../terminal/log-terminal.tsx'
 import { AttemptSelect } from './attempt-select.tsx'
-import { PrintedOutput } from './printed-output.tsx'
+import { useQuery } from '@tanstack/react-query'
+import { useState } from 'react'
+import { plainText } from '../../terminal/sanitise.ts'
+import { CodeBlock } from '../../ui/panel.tsx'
+import { RowsSkeleton } from '../../ui/states.tsx'
 
 interface JobLogProps {
   detail: JobDetail
@@ -66,4 +70,26 @@ function waitingText(job: Job): string {
   if (job.state === 'queued')
     return `The log starts when the job runs. Waiting: ${job.waiting?.text ?? 'next in queue'}.`
   return job.state === 'starting' ? 'The node is starting the spider…' : 'The log is empty so far.'
+}
+
+const READ_BYTES = 65_536
+
+/** What a run printed beside its log, once somebody asks for it. What a failed run printed is in its log. */
+function PrintedOutput({ attempt: { jobId, number } }: { attempt: Attempt }) {
+  const { query } = useApi()
+  const [isOpen, setOpen] = useState(false)
+  const input = { jobId, attemptNumber: number, offset: -READ_BYTES, limitBytes: READ_BYTES, printed: true }
+  const printed = useQuery(query.logs.read.queryOptions({ input, enabled: isOpen, retry: false, staleTime: Infinity }))
+  return (
+    <div>
+      <Button variant="subtle" size="compact-sm" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
+        Printed output
+      </Button>
+      {isOpen && printed.isPending && <RowsSkeleton rows={2} />}
+      {isOpen && printed.isError && <p className="dim">The run printed nothing, or its output is not kept.</p>}
+      {isOpen && printed.data !== undefined && (
+        <CodeBlock label="Printed output">{printed.data.text.split('\n').map(plainText).join('\n')}</CodeBlock>
+      )}
+    </div>
+  )
 }

@@ -1,7 +1,7 @@
 import { Button } from '@mantine/core'
-import { IconPlus, IconServer2 } from '@tabler/icons-react'
+import { IconPlus, IconServer2, IconAlertTriangle, IconRadar2 } from '@tabler/icons-react'
 import { useQuery } from '@tanstack/react-query'
-import { getRouteApi } from '@tanstack/react-router'
+import { getRouteApi, Link } from '@tanstack/react-router'
 import { useMemo, useRef, useState } from 'react'
 import type { Node } from '../../../shared/contract/index.ts'
 import { useMay } from '../../api/use-me.ts'
@@ -18,7 +18,6 @@ import { VirtualTable } from '../../ui/table/virtual-table.tsx'
 import { AddNodesDialog } from './add-nodes-dialog.tsx'
 import { isStale, nodeColumns } from './node-columns.tsx'
 import { NodeDetail } from './node-detail.tsx'
-import { SourcesLink } from './discovery/sources-link.tsx'
 import classes from './nodes-screen.module.css'
 
 const route = getRouteApi('/nodes')
@@ -167,4 +166,26 @@ function fleetWords(nodes: readonly Node[]): string {
   const slots = nodes.reduce((sum, node) => sum + node.slots, 0)
   const troubled = nodes.filter(isTroubled).length
   return joinFacts(plural(nodes.length, 'node'), plural(slots, 'slot'), troubled > 0 && `${troubled} with problems`)
+}
+
+/** Links from the nodes to their sources, with an icon if a source has a problem. */
+function SourcesLink() {
+  const { query } = useApi()
+  const sources = useQuery(query.discovery.list.queryOptions()).data?.sources ?? []
+  const hasProblem = sources.some(({ problem }) => problem !== null)
+  return (
+    <Button
+      component={Link}
+      to="/nodes/sources"
+      leftSection={
+        hasProblem ? (
+          <IconAlertTriangle size={14} className="tone-wait" role="img" aria-label="A source has a problem" />
+        ) : (
+          <IconRadar2 size={14} aria-hidden />
+        )
+      }
+    >
+      Sources{sources.length > 0 && ` ${sources.length}`}
+    </Button>
+  )
 }

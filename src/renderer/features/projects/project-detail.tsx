@@ -14,19 +14,22 @@ import { formatDuration } from '../../../shared/time.ts'
 import { describeRetry } from '../../ui/fields/retry.ts'
 import { EmptyState, QueryState } from '../../ui/states.tsx'
 import { useProjectPause } from '../../ui/use-pause-switch.ts'
-import { DefaultsPanel } from './defaults-panel.tsx'
 import { DeleteDialog } from './delete-dialog.tsx'
 import { DeployDialog } from './deploy-dialog.tsx'
 import { newestBy } from './last-run.tsx'
 import classes from './projects.module.css'
 import { AFTER_FIRST_WAIT } from './cancel-waits.ts'
 import { LocalSettings } from './local-settings.tsx'
-import { OutcomesPanel } from './outcomes-panel.tsx'
 import { OrderWarning } from './order-warning.tsx'
 import { SettingsDialog } from './settings-dialog.tsx'
 import { SpiderRow } from './spider-row.tsx'
 import { usePin } from './use-pin.ts'
 import { VersionRows } from './version-rows.tsx'
+import { useNodeName } from '../../ui/use-node-name.ts'
+import { DefaultsDialog } from './defaults-dialog.tsx'
+import { describeDefaults } from './defaults-form.ts'
+import { describeOutcomeRules, outcomeRulesOf } from '../../../shared/outcome-rules.ts'
+import { SpiderOutcomesDialog } from './spider-outcomes-dialog.tsx'
 
 /** One project: its spiders, its versions and where they are. */
 export function ProjectDetail({ name, ...props }: { name: string } & Omit<ContentProps, 'project'>) {
@@ -233,6 +236,70 @@ function Spiders({ project, version }: { project: Project; version: Version | un
           ))}
         </ul>
       )}
+    </Panel>
+  )
+}
+
+/** What every order of the project and of single spiders starts from. */
+function DefaultsPanel({ project }: { project: Project }) {
+  const { may } = useMay('projects.change', { project: project.name })
+  const [isEditing, setEditing] = useState(false)
+  const { defaults, spiderDefaults } = project.settings
+  const nodeName = useNodeName()
+  const ofProject = describeDefaults(defaults, nodeName)
+  const ofSpiders = Object.entries(spiderDefaults)
+  return (
+    <Panel
+      title="Defaults"
+      note="for new jobs"
+      aside={
+        may && (
+          <Button variant="subtle" size="compact-xs" onClick={() => setEditing(true)}>
+            Edit defaults…
+          </Button>
+        )
+      }
+    >
+      <FieldRow label="All spiders">{ofProject ?? <span className="dim">none</span>}</FieldRow>
+      {ofSpiders.map(([spider, one]) => (
+        <FieldRow key={spider} label={spider}>
+          {describeDefaults(one, nodeName)}
+        </FieldRow>
+      ))}
+      {isEditing && <DefaultsDialog project={project} onClose={() => setEditing(false)} />}
+    </Panel>
+  )
+}
+
+/** When a run that closed well counts as failed: for all spiders, and for those with rules of their own. */
+function OutcomesPanel({ project }: { project: Project }) {
+  const { may } = useMay('projects.change', { project: project.name })
+  const [isEditing, setEditing] = useState(false)
+  const { settings } = project
+  const rulesOf = (spider: string) =>
+    describeOutcomeRules(outcomeRulesOf(settings, spider)) ?? <span className="dim">no rules</span>
+  return (
+    <Panel
+      title="Outcome rules"
+      note="when a run that closed normally counts as failed"
+      aside={
+        may && (
+          <Button variant="subtle" size="compact-xs" onClick={() => setEditing(true)}>
+            Edit rules for a spider…
+          </Button>
+        )
+      }
+    >
+      <FieldRow label="All spiders">
+        {describeOutcomeRules(settings.outcome) ?? <span className="dim">no rules</span>}
+      </FieldRow>
+      {Object.keys(settings.spiderOutcomes).map((spider) => (
+        <FieldRow key={spider} label={spider}>
+          {rulesOf(spider)}
+        </FieldRow>
+      ))}
+      {!settings.expectations && <FieldRow label="Expectations">off: runs are not compared with earlier ones</FieldRow>}
+      {isEditing && <SpiderOutcomesDialog project={project} onClose={() => setEditing(false)} />}
     </Panel>
   )
 }

@@ -17,12 +17,13 @@ import { DetailPane, ScreenHead } from '../../ui/panel.tsx'
 import { EmptyState, QueryState } from '../../ui/states.tsx'
 import { VirtualTable } from '../../ui/table/virtual-table.tsx'
 import { ScheduleEditor } from './editor/schedule-editor.tsx'
-import { SchedulesBar } from './schedules-bar.tsx'
 import { scheduleColumns } from './schedule-columns.tsx'
 import { ScheduleDetail } from './detail/schedule-detail.tsx'
-import { missedLately } from './schedule-words.ts'
+import { missedLately, jobsOf } from './schedule-words.ts'
 import { SchedulesTabs } from './schedules-tabs.tsx'
 import { useScheduleActions } from './use-schedule-actions.tsx'
+import { MarksBar } from '../../ui/marks-bar.tsx'
+import { RemoveDialog } from './remove-dialog.tsx'
 
 const route = getRouteApi('/schedules')
 const PAGE_ROWS = 100
@@ -223,5 +224,40 @@ function countWords(rows: readonly Schedule[], total: number): string {
     `${formatCount(total - paused)} on`,
     paused > 0 && `${formatCount(paused)} paused`,
     missed > 0 && `${formatCount(missed)} with missed runs`
+  )
+}
+
+interface SchedulesBarProps {
+  marked: readonly Schedule[]
+  actions: ReturnType<typeof useScheduleActions>
+  onClear: () => void
+}
+
+/** The actions on all marked schedules. */
+function SchedulesBar({ marked, actions, onClear }: SchedulesBarProps) {
+  const { may } = useMay('schedules.change')
+  const mayRun = useMay('jobs.run').may
+  const [removing, setRemoving] = useState(false)
+  const on = marked.filter(({ paused }) => !paused)
+  const paused = marked.filter((schedule) => schedule.paused)
+  const jobs = marked.reduce((sum, schedule) => sum + jobsOf(schedule.jobs), 0)
+  return (
+    <MarksBar count={marked.length} noun="schedule" onClear={onClear}>
+      {may && on.length > 0 && <Button onClick={() => void actions.setPaused(on, true)}>Pause {on.length}</Button>}
+      {may && paused.length > 0 && (
+        <Button onClick={() => void actions.setPaused(paused, false)}>Resume {paused.length}</Button>
+      )}
+      {mayRun && (
+        <Button loading={actions.isRunning} onClick={() => actions.runNow(marked)}>
+          Run now · {plural(jobs, 'job')}
+        </Button>
+      )}
+      {may && (
+        <Button color="red" variant="light" onClick={() => setRemoving(true)}>
+          Remove…
+        </Button>
+      )}
+      {removing && <RemoveDialog schedules={marked} actions={actions} onClose={() => setRemoving(false)} />}
+    </MarksBar>
   )
 }

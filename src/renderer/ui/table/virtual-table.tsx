@@ -7,14 +7,14 @@ import {
   useId,
   useMemo,
   useRef,
-  useState
+  useState,
+  type RefObject,
+  useLayoutEffect
 } from 'react'
 import { useKeys } from '../../state/keys.ts'
 import { type Column, type Sort, sortRows } from './column.ts'
-import { HeadCell } from './table-head.tsx'
 import { RowView, type RowViewProps } from './table-row.tsx'
 import { useReorder } from './use-reorder.ts'
-import { useWidth } from './use-width.ts'
 import classes from './virtual-table.module.css'
 
 interface VirtualTableProps<Row> {
@@ -224,4 +224,50 @@ export function VirtualTable<Row>(props: VirtualTableProps<Row>) {
       )}
     </div>
   )
+}
+
+interface HeadCellProps<Row> {
+  column: Column<Row>
+  sort: Sort
+  onSort: (sort: Sort) => void
+}
+
+/** A column's header; clicks sort ascending, then descending, then not at all. */
+function HeadCell<Row>({ column, sort, onSort }: HeadCellProps<Row>) {
+  const mine = sort?.id === column.id ? sort : null
+  if (!column.sortBy) {
+    return (
+      <span className={classes.cell} role="columnheader" data-align={column.align} aria-sort={column.sorted}>
+        {column.header}
+      </span>
+    )
+  }
+  const next: Sort =
+    mine === null ? { id: column.id, descending: false } : mine.descending ? null : { id: column.id, descending: true }
+  return (
+    <span
+      className={classes.cell}
+      role="columnheader"
+      data-align={column.align}
+      aria-sort={mine === null ? 'none' : mine.descending ? 'descending' : 'ascending'}
+    >
+      <button type="button" className={classes.sort} tabIndex={-1} onClick={() => onSort(next)}>
+        {column.header}
+        <i aria-hidden>{mine === null ? '' : mine.descending ? ' ↓' : ' ↑'}</i>
+      </button>
+    </span>
+  )
+}
+
+/** In pixels, known before the first paint and updated on resize; 0 where nothing is laid out. */
+function useWidth(element: RefObject<HTMLElement | null>): number {
+  const [widthPx, setWidthPx] = useState(0)
+  useLayoutEffect(() => {
+    if (!element.current || typeof ResizeObserver === 'undefined') return
+    setWidthPx(element.current.clientWidth)
+    const observer = new ResizeObserver(([entry]) => setWidthPx(Math.round(entry?.contentRect.width ?? 0)))
+    observer.observe(element.current)
+    return () => observer.disconnect()
+  }, [element])
+  return widthPx
 }

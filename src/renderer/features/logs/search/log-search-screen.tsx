@@ -15,7 +15,6 @@ import { formatBytes, formatCount, plural } from '../../../ui/numbers.ts'
 import { ScreenHead } from '../../../ui/panel.tsx'
 import { EmptyState } from '../../../ui/states.tsx'
 import { useNodeName } from '../../../ui/use-node-name.ts'
-import { groupHits, type HitsOfRun } from './group-hits.ts'
 import classes from './log-search.module.css'
 import { type FleetQuery, type FleetSearchState, useFleetSearch } from './use-fleet-search.ts'
 
@@ -293,4 +292,22 @@ function HitText({ hit: { text, matchAt, matchLength } }: { hit: FleetLogHit }) 
       {plainText(text.slice(matchAt + matchLength))}
     </code>
   )
+}
+
+interface HitsOfRun {
+  key: string
+  first: FleetLogHit
+  hits: FleetLogHit[]
+}
+
+/** Lines of one log are together already. */
+function groupHits(hits: readonly FleetLogHit[]): HitsOfRun[] {
+  const groups: HitsOfRun[] = []
+  for (const hit of hits) {
+    const key = `${hit.jobId} ${hit.attemptNumber}`
+    const last = groups.at(-1)
+    if (last?.key === key) last.hits.push(hit)
+    else groups.push({ key, first: hit, hits: [hit] })
+  }
+  return groups
 }
