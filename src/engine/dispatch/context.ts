@@ -51,4 +51,6 @@ export interface DispatchContext {
   mayAct?: (() => boolean) | undefined
   /** Asks plugins about a job before it is sent; null: no plugin has this hook. Never rejects. */
   beforeDispatch?: Plugins['beforeDispatch']
+  /** Asks a plugin which nodes get jobs; null: no plugin has this hook. Never rejects. */
+  chooseNodes?: Plugins['chooseNodes']
 }

@@ -1,7 +1,7 @@
 import type { AlertNews, Problem } from '../../shared/contract/index.ts'
 import type { StoredJob } from '../store/records.ts'
 
-// What a plugin is: a module whose default export creates one (docs/plugins.md; two examples in resources/plugins/).
+// What a plugin is: a module whose default export creates one (docs/plugins.md; examples in resources/plugins/).
 // Types only: a plugin runs in its own thread and gets copies.
 
 /** A job as in the API, with secret values masked. */
@@ -56,6 +56,16 @@ export type DispatchAnswer =
   /** Never: the job ends as cancelled. */
   | { cancel: string }
 
+/** A job that several nodes could run now. They have its egg, and room when the question was asked. */
+export interface NodeQuestion {
+  job: { id: string; project: string; spider: string; priority: number; version: string }
+  /** The least loaded first, at most 50. `free`: how many more jobs the node takes now. */
+  candidates: { id: string; name: string; tags: readonly string[]; slots: number; free: number }[]
+}
+
+/** By id of the job: the id of the node, and why. Without an answer, a job goes to the least loaded node. */
+export type NodeAnswer = undefined | null | Record<string, string | { node: string; why?: string } | null>
+
 type Answer<T> = T | Promise<T>
 
 /** Every member is optional. Event hooks and `beforeDispatch` must finish within the plugin's time limit. */
@@ -63,6 +73,8 @@ export interface Plugin {
   jobQueued?(event: JobEvent<'job.queued'>): Answer<void>
   /** Called for each job that is about to be sent, while its slot is reserved. */
   beforeDispatch?(question: DispatchQuestion): Answer<DispatchAnswer>
+  /** Asked about all jobs that are sent together. An answer that takes longer than 0.1 s is not used. */
+  chooseNode?(jobs: NodeQuestion[]): Answer<NodeAnswer>
   jobStarted?(event: JobEvent<'job.started'>): Answer<void>
   jobEnded?(event: JobEvent<'job.ended'>): Answer<void>
   /** As plugins of a Scrapyd know them. `jobId` is the id that the client of Scrapyd's API has. */

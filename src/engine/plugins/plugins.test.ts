@@ -11,7 +11,8 @@ import type { StoredDelivery, StoredWebhook } from '../store/records.ts'
 import { anAlert, aRunAlert, deliveryOf, someNews } from '../testing/alert-news.ts'
 import { openChannelServer } from '../testing/channel-server.ts'
 import { makeTemporaryDirectory } from '../testing/temporary-directory.ts'
-import type { DispatchQuestion } from './plugin.ts'
+import { createFakeClock, type FakeClock } from '../testing/fake-clock.ts'
+import type { DispatchQuestion, NodeQuestion } from './plugin.ts'
 import { Plugins } from './plugins.ts'
 import type { PluginSettings } from './plugin-thread.ts'
 
@@ -235,6 +236,87 @@ describe('plugins', () => {
   })
 })
 
+describe('a plugin that chooses nodes', () => {
+  const ask = (plugins: Plugins, ...ids: string[]) =>
+    plugins.chooseNodes!(ids.map((id) => ({ job: { id }, candidates: [{ id: 'n1' }, { id: 'n2' }] }) as NodeQuestion))
+  const asked = async (plugins: Plugins, ...ids: string[]) => {
+    const { byJob, problem } = await ask(plugins, ...ids)
+    return problem ?? Object.fromEntries(byJob)
+  }
+
+  it('is asked about the jobs, and its reasons are short and show what is invisible', async () => {
+    clock = createFakeClock()
+    const plugins = await openBody(`{ chooseNode: (jobs) => ({
+      [jobs[0].job.id]: jobs[0].candidates[1].id,
+      [jobs[1].job.id]: { node: 'n1', why: 'a\\u202e\\n' + 'x'.repeat(500) },
+      [jobs[2].job.id]: null
+    }) }`)
+    expect(await asked(plugins, 'a', 'b', 'c')).toEqual({
+      a: { nodeId: 'n2', why: 'it gave no reason' },
+      b: { nodeId: 'n1', why: `a⟨U+202E⟩⟨U+000A⟩${'x'.repeat(197)}` }
+    })
+    expect((await openBody('{ jobEnded() {} }')).chooseNodes).toBe(null)
+  })
+
+  it.each([
+    ['throws', 'throw new Error("no map")', 'The plugin p0 failed: no map'],
+    ['answers with a text', 'return "n1"', 'its answer is not'],
+    ['answers with a list', 'return ["n1"]', 'its answer is not'],
+    ['answers with a map', 'return new Map([["a", "n1"]])', 'its answer is not'],
+    ['answers with more than it may', 'return { a: { node: "n1", slots: 9 } }', 'its answer is not'],
+    ['answers with a number', 'return { a: 7 }', 'its answer is not'],
+    ['answers with what cannot be sent', 'return { a: () => 1 }', 'could not be cloned'],
+    ['exits', 'process.exit()', 'ended itself']
+  ])('that %s is not followed, and is asked again after a while', async (_what, body, words) => {
+    clock = createFakeClock()
+    const plugins = await openBody(
+      `{ chooseNode(jobs) { if (jobs[0].job.id === 'a') { ${body} } return { b: 'n2' } } }`
+    )
+    expect(await asked(plugins, 'a')).toContain(words)
+    expect(await asked(plugins, 'b')).toContain(words)
+    await (clock as FakeClock).advanceBy(1_000)
+    expect(await asked(plugins, 'b')).toEqual({ b: { nodeId: 'n2', why: 'it gave no reason' } })
+  })
+
+  it('that answers too late is not waited for, keeps its thread, and is not asked meanwhile', async () => {
+    const late = createFakeClock()
+    clock = late
+    const plugins = await openBody(`(() => {
+      let answer
+      return {
+        chooseNode: (jobs) => jobs[0].job.id === 'a' ? new Promise((resolve) => { answer = resolve }) : { b: 'n2' },
+        jobStarted() { answer({ a: 'n1' }) }
+      }
+    })()`)
+    const waiting = asked(plugins, 'a')
+    await late.advanceBy(100)
+    expect(await waiting).toBe('it did not answer within 0.1 s')
+    await late.advanceBy(2_000)
+    expect(await asked(plugins, 'b')).toBe('it did not answer within 0.1 s')
+    expect(await tell(plugins, 'job.started', {})).toMatchObject({ isGood: true })
+    expect(await asked(plugins, 'b')).toEqual({ b: { nodeId: 'n2', why: 'it gave no reason' } })
+  })
+
+  it('that loops for ever is stopped by its own time limit, and chooses again when it is back', async () => {
+    const late = createFakeClock()
+    clock = late
+    const plugins = await openBody(`{ chooseNode(jobs) { if (jobs[0].job.id === 'a') for (;;); return { b: 'n2' } } }`)
+    const waiting = asked(plugins, 'a')
+    await late.advanceBy(100)
+    expect(await waiting).toBe('it did not answer within 0.1 s')
+    await late.advanceBy(25_000)
+    expect(await asked(plugins, 'b')).toEqual({ b: { nodeId: 'n2', why: 'it gave no reason' } })
+  })
+
+  it('is the only one that does', async () => {
+    const module = await write('chooser', 'export const chooseNode = () => null')
+    await expect(open({ module }, { module })).rejects.toMatchObject({
+      message:
+        'The plugins p0 and p1 both have chooseNode, and only one may. Remove one of them from the configuration.'
+    })
+  })
+})
+
 describe('the examples of docs/plugins.md', () => {
   it('blobs-in-directory keeps blobs as every store of them must', async () => {
     const root = join(directory, 'share')
@@ -300,6 +382,23 @@ describe('the examples of docs/plugins.md', () => {
     const store = { listWebhooks: async () => [], putWebhook: async (one: unknown) => void put.push(one) }
     await plugins.subscribe(store as never)
     expect(put).toEqual([])
+  })
+
+  it('same-node sends a spider to the same node while that has room, and to its second then', async () => {
+    clock = createFakeClock()
+    const plugins = await open({ module: join(EXAMPLES, 'same-node.ts'), options: { tag: 'cache' } })
+    const nodeOf = (name: string, free: number, tags = ['cache']) => ({ id: `id-${name}`, name, tags, slots: 2, free })
+    const choose = async (...candidates: NodeQuestion['candidates']) => {
+      const job = { project: 'shop', spider: 'prices', priority: 0, version: '1' }
+      const { byJob } = await plugins.chooseNodes!(['a', 'b', 'c'].map((id) => ({ job: { ...job, id }, candidates })))
+      return [...byJob.values()].map(({ nodeId }) => String(nodeId))
+    }
+    const all = [nodeOf('eu-1', 2), nodeOf('eu-2', 2), nodeOf('us-1', 9, [])]
+    const [first, again, second] = await choose(...all)
+    expect([first, again, second].toSorted()).not.toContain('id-us-1')
+    expect([first === again, first === second]).toEqual([true, false])
+    expect(await choose(...all.toReversed())).toEqual([first, again, second])
+    expect(await choose(...all.map((one) => (one.id === first ? { ...one, free: 0 } : one)))).toEqual([second, second])
   })
 
   it('only one plugin can keep blobs', async () => {

@@ -8,7 +8,16 @@ import type { Logger } from '../runtime/logger.ts'
 import type { NewWebhook, StoredDelivery, StoredWebhook } from '../store/records.ts'
 import type { WebhookStore } from '../store/store.ts'
 import type { SendResult } from '../webhooks/plan-try.ts'
-import { ALERT_HOOK, type DispatchQuestion, EVENT_HOOKS, type PluginJob, SPIDER_HOOKS } from './plugin.ts'
+import { type NodeChoices, NodeChooser } from './node-chooser.ts'
+import {
+  ALERT_HOOK,
+  type DispatchQuestion,
+  EVENT_HOOKS,
+  type NodeQuestion,
+  type Plugin,
+  type PluginJob,
+  SPIDER_HOOKS
+} from './plugin.ts'
 import { createPluginBlobs } from './plugin-blobs.ts'
 import { PluginError, type PluginSettings, PluginThread } from './plugin-thread.ts'
 
@@ -21,6 +30,8 @@ export type DispatchVerdict =
 
 export type Patch = Record<string, string | null>
 
+/** At most one plugin may have each of these. */
+const ONLY_ONCE = ['blobs', 'chooseNode'] satisfies (keyof Plugin)[]
 const WAIT_DEFAULT_SECONDS = 60
 const WAIT_MAX_SECONDS = 86_400
 const WORDS_MAX = 500
@@ -43,15 +54,20 @@ export class Plugins {
   readonly wantsProblems: boolean
   /** null: no plugin implements the hook. Never rejects. */
   readonly beforeDispatch: ((question: DispatchQuestion) => Promise<DispatchVerdict>) | null
+  /** null: no plugin implements the hook. Never rejects. */
+  readonly chooseNodes: ((questions: NodeQuestion[]) => Promise<NodeChoices>) | null
   readonly #threads: readonly PluginThread[]
   readonly #clock: Clock
 
   private constructor(threads: PluginThread[], { clock, logger }: { clock: Clock; logger: Logger }) {
     const keeper = threads.find((thread) => thread.has('blobs'))
+    const chooser = threads.find((thread) => thread.has('chooseNode'))
     const asked = threads.filter((thread) => thread.has('beforeDispatch'))
     this.blobs = keeper === undefined ? null : createPluginBlobs(keeper)
     this.wantsProblems = threads.some((thread) => thread.has('problemRaised') || thread.has('problemResolved'))
     this.beforeDispatch = asked.length === 0 ? null : (question) => askAll(asked, question, logger)
+    const nodes = chooser === undefined ? null : new NodeChooser(chooser, { clock, logger })
+    this.chooseNodes = nodes && ((questions) => nodes.choose(questions))
     this.#threads = threads
     this.#clock = clock
   }
@@ -61,11 +77,11 @@ export class Plugins {
     const threads = settings.map((one) => new PluginThread(one, parts))
     try {
       for (const thread of threads) await thread.start()
-      const keepers = threads.filter((thread) => thread.has('blobs')).map((thread) => thread.settings.name)
-      if (keepers.length > 1) {
-        const names = keepers.join(' and ')
+      for (const hook of ONLY_ONCE) {
+        const names = threads.filter((thread) => thread.has(hook)).map((thread) => thread.settings.name)
+        if (names.length < 2) continue
         throw new PluginError(
-          `${names} both keep blobs: only one plugin can. Remove one of them from the configuration`
+          `The plugins ${names.join(' and ')} both have ${hook}, and only one may. Remove one of them from the configuration`
         )
       }
       return new Plugins(threads, parts)

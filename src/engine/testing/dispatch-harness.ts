@@ -54,6 +54,8 @@ export async function startDispatch(parts: {
   openSecret?: (sealed: string) => Promise<string>
   /** Default: the engine is alone. */
   mayAct?: DispatchContext['mayAct']
+  /** Default: no plugin chooses nodes. */
+  chooseNodes?: DispatchContext['chooseNodes']
 }): Promise<DispatchHarness> {
   const { store, clock, nodes, blobs } = parts
   const live = new LiveAttempts({ store, clock })
@@ -98,6 +100,7 @@ export async function startDispatch(parts: {
     },
     cancelWaitsMs: parts.cancelWaitsMs ?? CANCEL_WAITS_MS,
     mayAct: parts.mayAct,
+    chooseNodes: parts.chooseNodes ?? null,
     secrets: { open: parts.openSecret ?? (async (sealed) => sealed) },
     distribution: parts.distribution ?? {
       stateOf(nodeId, project, version): EggState {

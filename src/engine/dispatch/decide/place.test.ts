@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { LimitRule } from '../../../shared/contract/index.ts'
 import { meetsTags } from '../../../shared/tag-terms.ts'
-import { aNodeId, aProjectName, branded, type Plain } from '../../../shared/testing/ids.ts'
+import { aJobId, aNodeId, aProjectName, branded, type Plain } from '../../../shared/testing/ids.ts'
 import { LimitBook } from '../../queue/limits.ts'
 import type { QueueLine } from '../../queue/fair-order.ts'
 import { aQueueLine } from '../../testing/queue-builders.ts'
@@ -369,10 +369,20 @@ describe('properties of place', () => {
     fc.constantFrom<EggState>('present', 'sending', 'absent', 'never')
   )
 
+  /** What a plugin says: for each job any node, also one that may not run it, and one that there is not. */
+  const choices = fc.array(fc.constantFrom('n1', 'n2', 'n3', 'n4', 'gone'), { maxLength: 5 })
+  const chosenIn = (queue: QueueLine[], all: string[]) => {
+    const jobs = all.length === 0 ? [] : queue.flatMap(jobsOf)
+    return {
+      chosen: new Map(jobs.map(({ id }, index) => [id, { nodeId: aNodeId(all[index % all.length]!) }] as const))
+    }
+  }
+
   it('never over the room of a node, never a job twice, only where it may run, and every job left over says why', () => {
     fc.assert(
-      fc.property(lanes, nodes, eggs, rules, (queue, fleet, eggOf, list) => {
-        const plan = planFor(queue, fleet, { eggState: (nodeId) => eggOf[nodeId] ?? 'present', limits: bookOf(list) })
+      fc.property(lanes, nodes, eggs, rules, choices, (queue, fleet, eggOf, list, said) => {
+        const eggState = (nodeId: string) => eggOf[nodeId] ?? 'present'
+        const plan = planFor(queue, fleet, { eggState, limits: bookOf(list), ...chosenIn(queue, said) })
         const assigned = new Set(plan.assignments.map(({ job }) => job.id))
         expect(assigned.size).toBe(plan.assignments.length)
         for (const node of fleet) {
@@ -395,8 +405,8 @@ describe('properties of place', () => {
 
   it('no limit is ever passed', () => {
     fc.assert(
-      fc.property(lanes, nodes, rules, (queue, fleet, list) => {
-        const plan = planFor(queue, fleet, { limits: bookOf(list) })
+      fc.property(lanes, nodes, rules, choices, (queue, fleet, list, said) => {
+        const plan = planFor(queue, fleet, { limits: bookOf(list), ...chosenIn(queue, said) })
         const book = bookOf(list)
         for (const { lane, line, nodeId } of plan.assignments) {
           book.count({ project: line.project, spider: line.lanes.get(lane)!.spider, nodeId }, 1)
@@ -411,11 +421,15 @@ describe('properties of place', () => {
     )
   })
 
-  it('uses every slot that a waiting job could use', () => {
+  it('uses every slot that a waiting job could use, and no more, whatever a plugin chooses', () => {
     fc.assert(
-      fc.property(lanes, nodes, (queue, fleet) => {
-        const plan = planFor(queue, fleet)
+      fc.property(lanes, nodes, choices, (queue, fleet, said) => {
+        const plan = planFor(queue, fleet, chosenIn(queue, said))
         const assigned = new Set(plan.assignments.map(({ job }) => job.id))
+        for (const node of fleet) {
+          const given = plan.assignments.filter(({ nodeId }) => nodeId === node.id).length
+          expect(given).toBeLessThanOrEqual(Math.max(0, mostOn(node) - node.used))
+        }
         for (const line of queue.filter((one) => jobsOf(one).some(({ id }) => !assigned.has(id)))) {
           for (const node of fleet.filter(
             (one) => one.unavailable === null && one.mode === 'active' && meetsTags(line.placement.tags, one.tags)
@@ -432,6 +446,7 @@ describe('properties of place', () => {
     fc.assert(
       fc.property(lanes, nodes, (queue, fleet) => {
         expect(placed(planFor(queue, fleet))).toEqual(naively(queue, fleet))
+        expect(placed(planFor(queue, fleet, { chosen: new Map() }))).toEqual(naively(queue, fleet))
       })
     )
   })
@@ -480,6 +495,49 @@ describe('properties of place', () => {
         expect(plan()).toEqual(plan())
       })
     )
+  })
+})
+
+describe('a plugin that chooses nodes', () => {
+  const fleet = () => [
+    aNode({ slots: 1 }),
+    aNode({ id: N2, name: 'eu-2', slots: 2 }),
+    aNode({ id: 'n3', used: 2 }),
+    aNode({ id: 'n4', tags: ['big'] })
+  ]
+  const eggState = (nodeId: string): EggState => (nodeId === 'n4' ? 'absent' : 'present')
+  const say = (choices: Record<string, string>) => ({
+    ...{
+      eggState,
+      chosen: new Map(Object.entries(choices).map(([id, node]) => [aJobId(id), { nodeId: aNodeId(node) }]))
+    }
+  })
+
+  it('is shown the nodes that have room and the egg for each job, also those that the plan fills', () => {
+    const { assignments } = planFor([aLine(['a', 'b', 'c'])], fleet(), say({}))
+    expect(assignments.map(({ candidates }) => candidates.map(({ id }) => id))).toEqual(Array(3).fill(['n1', 'n2']))
+    const without = planFor([aLine(['a'])], fleet(), { eggState })
+    expect(without.assignments.map(({ candidates }) => candidates)).toEqual([[]])
+  })
+
+  it('decides among them, and a node that has no room, no egg or the wrong tags is not taken', () => {
+    const plan = planFor([aLine(['a', 'b', 'c'])], fleet(), say({ a: 'n2', b: 'n3', c: 'n4' }))
+    expect(placed(plan)).toEqual([
+      ['a', 'n2'],
+      ['b', 'n1'],
+      ['c', 'n2']
+    ])
+    const pinned = aLine(['d'], { placement: { nodeId: aNodeId('n1'), tags: [] } })
+    expect(placed(planFor([pinned], fleet(), say({ d: 'n2' })))).toEqual([['d', 'n1']])
+  })
+
+  it('is shown at most fifty of a large fleet, the least loaded ones', () => {
+    const many = Array.from({ length: 80 }, (_, at) =>
+      aNode({ id: `m${String(at).padStart(2, '0')}`, slots: 10, used: at < 40 ? 1 : 0 })
+    )
+    const [first] = planFor([aLine(['a'])], many, say({ a: 'm05' })).assignments
+    const ids = first!.candidates.map(({ id }) => String(id))
+    expect([ids.length, ids[0], ids.at(-1), String(first!.nodeId)]).toEqual([50, 'm40', 'm09', 'm05'])
   })
 })
 

@@ -28,6 +28,8 @@ export interface PlaceInput {
   /** How many logs of the spider may be newer there than the quietest live one (logs-at-risk.ts). */
   newerLogs: (nodeId: NodeId, project: ProjectName, spider: string) => number | null
   assignmentsMax: number
+  /** What a plugin chose, checked like any node; an empty map asks for candidates. Absent: no plugin chooses. */
+  chosen?: ReadonlyMap<JobId, { nodeId: NodeId }>
 }
 
 export interface Assignment {
@@ -38,6 +40,8 @@ export interface Assignment {
   version: VersionName
   /** For the timeline: `1 of 4 slots free, has the egg`. */
   because: string
+  /** The nodes that could take it if it went first, the least loaded before the others; empty if no plugin chooses. */
+  candidates: readonly PlaceableNode[]
 }
 
 export interface Plan {
@@ -66,9 +70,14 @@ export function place(input: PlaceInput): Plan {
   return new Placing(input).plan()
 }
 
+/** A plugin gets no more, whatever the size of the fleet. */
+const CANDIDATES_MAX = 50
+
 /** The nodes a line can choose from, computed when its first job is considered. */
 interface Choice {
   version: VersionName
+  /** All of `ready`, the least loaded first; empty if no plugin chooses. */
+  present: readonly PlaceableNode[]
   /** Have room and the egg. */
   ready: Heap<RankedNode>
   /** The egg is on its way there. Each will serve one of the waiting jobs. */
@@ -171,7 +180,9 @@ class Placing {
     const choice = this.#choiceFor(line)
     const found = this.#bestReady(choice, { line, lane, job }, rules)
     if (found.node !== null) {
-      this.#assign(found.node, { line, lane, job }, choice.version, rules)
+      const candidates = this.#candidatesFor(choice, { line, lane, job }, rules)
+      const node = this.#chosenFor(choice, { line, lane, job }, rules) ?? found.node
+      this.#assign(node, { line, lane, job }, { version: choice.version, candidates }, rules)
       return order.acceptJob()
     }
     // No node with room has the egg. Each egg in transit will serve one job; for the next job, send one more.
@@ -201,10 +212,29 @@ class Placing {
     order.skipLine()
   }
 
+  #candidatesFor({ present }: Choice, head: Head, rules: readonly CountedRule[]): PlaceableNode[] {
+    const candidates: PlaceableNode[] = []
+    for (const node of present) {
+      if (candidates.length === CANDIDATES_MAX) break
+      // Those that this plan has filled, too: a plugin may choose otherwise for the jobs that went there.
+      if (this.#mayTake(node, head, rules, nothingKept())) candidates.push(node)
+    }
+    return candidates
+  }
+
+  #chosenFor({ present }: Choice, head: Head, rules: readonly CountedRule[]): PlaceableNode | null {
+    const id = this.#input.chosen?.get(head.job.id)?.nodeId
+    return present.find((node) => node.id === id && this.#couldTake(node, head, rules)) ?? null
+  }
+
+  #couldTake(node: PlaceableNode, head: Head, rules: readonly CountedRule[], kept = nothingKept()): boolean {
+    return this.#roomLeft(node) > 0 && this.#mayTake(node, head, rules, kept)
+  }
+
   /** The least loaded node with the egg that may take this job; if none, what blocked the job. */
   #bestReady({ ready }: Choice, head: Head, rules: readonly CountedRule[]) {
     const passedOver: RankedNode[] = []
-    const kept: Kept = { refusedBy: null, limitedBy: null, logsKeptBy: null }
+    const kept = nothingKept()
     let best: PlaceableNode | null = null
     for (let ranked = this.#firstOf(ready); ranked !== undefined; ranked = this.#firstOf(ready)) {
       if (this.#mayTake(ranked.node, head, rules, kept)) {
@@ -254,7 +284,7 @@ class Placing {
   /** Adds to `found` what keeps this job, and perhaps no other, from the nodes without the egg. */
   #nodeToGetTheEgg(choice: Choice, head: Head, rules: readonly CountedRule[], found: Kept): PlaceableNode | null {
     const { line } = head
-    const couldTake = (node: PlaceableNode) => this.#roomLeft(node) > 0 && this.#mayTake(node, head, rules, found)
+    const couldTake = (node: PlaceableNode) => this.#couldTake(node, head, rules, found)
     const awaited = choice.sending.findIndex(couldTake)
     if (awaited >= 0) return choice.sending.splice(awaited, 1)[0]!
     const target = choice.absent.findLastIndex(couldTake)
@@ -264,13 +294,18 @@ class Placing {
     return node!
   }
 
-  #assign(node: PlaceableNode, { line, lane, job }: Head, version: VersionName, rules: readonly CountedRule[]): void {
+  #assign(
+    node: PlaceableNode,
+    { line, lane, job }: Head,
+    choice: Pick<Assignment, 'version' | 'candidates'>,
+    rules: readonly CountedRule[]
+  ): void {
     const used = this.#usedOn(node)
     const free = node.slots - used
     const isTried = free <= 0 && node.queueAhead === 0
     const room = isTried ? 'tried for another slot' : `place ${1 - free} of ${node.queueAhead} ahead in its queue`
     const because = `${free > 0 ? `${free} of ${node.slots} slots free` : room}, has the egg`
-    this.#plan.assignments.push({ job, lane: lane.lane, line, nodeId: node.id, version, because })
+    this.#plan.assignments.push({ job, lane: lane.lane, line, nodeId: node.id, because, ...choice })
     this.#given.set(node.id, (this.#given.get(node.id) ?? 0) + 1)
     if (node.logsKept !== null) {
       const key = `${node.id} ${line.project} ${lane.spider}`
@@ -287,13 +322,14 @@ class Placing {
   #choiceFor(line: QueueLine): Choice {
     let choice = this.#choices.get(line)
     if (choice !== undefined) return choice
-    const { eggState, whyNotReady, versionOf } = this.#input
+    const { eggState, whyNotReady, versionOf, chosen } = this.#input
     const version = versionOf(line)!
     const ready: RankedNode[] = []
     const sending: PlaceableNode[] = []
     const absent: PlaceableNode[] = []
     for (const node of this.#openNodes(line)) {
-      if (this.#roomLeft(node) <= 0 || (node.isChoosy && whyNotReady(node.id, line.project) !== null)) continue
+      if (this.#roomLeft(node) <= 0 && chosen === undefined) continue
+      if (node.isChoosy && whyNotReady(node.id, line.project) !== null) continue
       const egg = eggState(node.id, line.project, version)
       if (egg === 'present') ready.push({ node, share: this.#shareOf(node) })
       else if (egg === 'sending') sending.push(node)
@@ -301,7 +337,8 @@ class Placing {
     }
     const worstFirst = (one: PlaceableNode, other: PlaceableNode) =>
       this.#shareOf(other) - this.#shareOf(one) || (one.id < other.id ? 1 : -1)
-    choice = { version, ready: new Heap(ready, isLessLoaded), sending, absent: absent.sort(worstFirst) }
+    const present = chosen === undefined ? [] : ready.toSorted(leastLoadedFirst).map(({ node }) => node)
+    choice = { version, present, ready: new Heap(ready, isLessLoaded), sending, absent: absent.sort(worstFirst) }
     this.#choices.set(line, choice)
     return choice
   }
@@ -388,6 +425,10 @@ function appliesOn({ rule }: CountedRule, node: PlaceableNode): boolean {
 function isLessLoaded(one: RankedNode, other: RankedNode): boolean {
   return one.share === other.share ? one.node.id < other.node.id : one.share < other.share
 }
+
+const leastLoadedFirst = (one: RankedNode, other: RankedNode): number => (isLessLoaded(one, other) ? -1 : 1)
+
+const nothingKept = (): Kept => ({ refusedBy: null, limitedBy: null, logsKeptBy: null })
 
 function missingVersionText(line: QueueLine): string {
   if (line.version === null) return `${line.project} has no active version: upload one, or pin another`

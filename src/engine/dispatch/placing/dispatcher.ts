@@ -2,6 +2,7 @@ import { nextAttempt } from '../../../shared/ids.ts'
 import { EventEmitter } from 'node:events'
 import type { JobId, NodeId } from '../../../shared/contract/index.ts'
 import type { FleetNode } from '../../nodes/fleet.ts'
+import type { NodeChoices } from '../../plugins/node-chooser.ts'
 import { problemOfPathPart } from '../../projects/names.ts'
 import type { QueueLine } from '../../queue/fair-order.ts'
 import { DueTimer } from '../../queue/due-timer.ts'
@@ -16,6 +17,7 @@ import type { RefusalBackoff } from './refusal-backoff.ts'
 import { LogsAtRisk } from './logs-at-risk.ts'
 import { NodeBoard } from './node-board.ts'
 import { BrokenEggJobs, type EggUpload } from './broken-egg-jobs.ts'
+import { choiceNotes, nodeQuestions } from '../decide/choose-node.ts'
 import { type Assignment, place, type Plan } from '../decide/place.ts'
 import type { Sender } from './sender.ts'
 
@@ -181,13 +183,14 @@ export class Dispatcher {
   async #run(): Promise<void> {
     await this.#queue.refresh()
     this.#board.refresh()
-    const plan = this.#plan()
+    const { plan, choices } = await this.#choose(this.#plan(new Map()))
     this.#shares.raiseFloor(plan.passFloor)
     this.#publishReasons(plan)
     if (await this.#brokenEggJobs.failThose(plan.waiting, this.#queue.lines())) this.#lookAgain(EGG_AGAIN_MS)
     if (plan.awaitsLogs) this.#lookAgain(LOGS_AGAIN_MS)
     this.#sendEggs(plan.uploads)
-    const begun = plan.assignments.length === 0 || this.#isUncertain() ? 0 : await this.#begin(plan.assignments)
+    const begun =
+      plan.assignments.length === 0 || this.#isUncertain() ? 0 : await this.#begin(plan.assignments, choices)
     const hasMoreHeads = plan.endedAt !== null && this.#queue.readMore(plan.endedAt)
     const requests = this.#parts.sender.requestCount
     this.#againBelowRequests = this.#hasWaiting ? Math.floor(requests / 2) : -1
@@ -204,7 +207,18 @@ export class Dispatcher {
     return true
   }
 
-  #plan(): Plan {
+  /** Plans again with what a plugin chose: while it was asked, the queue and the nodes may have changed. */
+  async #choose(plan: Plan): Promise<{ plan: Plan; choices: NodeChoices | null }> {
+    const { chooseNodes = null } = this.#context
+    const questions = chooseNodes === null ? [] : nodeQuestions(plan.assignments)
+    if (questions.length === 0 || this.#isUncertain()) return { plan, choices: null }
+    const choices = await chooseNodes!(questions)
+    await this.#queue.refresh()
+    this.#board.refresh()
+    return { plan: this.#plan(choices.byJob), choices }
+  }
+
+  #plan(chosen: NodeChoices['byJob']): Plan {
     const { fleet, live, catalog, projects, distribution } = this.#context
     const { limits } = live
     return place({
@@ -225,7 +239,8 @@ export class Dispatcher {
       hasLimits: !limits.isEmpty,
       rulesFor: (project, spider) => limits.rulesFor(project, spider),
       newerLogs: (nodeId, project, spider) => this.#logsAtRisk.newerLogs(nodeId, project, spider),
-      assignmentsMax: Math.min(ASSIGNMENTS_MAX, REQUESTS_OUT_MAX - this.#parts.sender.requestCount)
+      assignmentsMax: Math.min(ASSIGNMENTS_MAX, REQUESTS_OUT_MAX - this.#parts.sender.requestCount),
+      ...(this.#context.chooseNodes != null && { chosen })
     })
   }
 
@@ -265,11 +280,11 @@ export class Dispatcher {
   }
 
   /** Returns how many were begun. The others had changed since they were read. */
-  async #begin(assignments: Assignment[]): Promise<number> {
+  async #begin(assignments: Assignment[], choices: NodeChoices | null): Promise<number> {
     const { live, projects, fleet } = this.#context
     const starts: AttemptStart[] = []
     for (const assignment of assignments) {
-      const start = this.#startOf(assignment)
+      const start = this.#startOf(assignment, choiceNotes(assignment, choices))
       starts.push(start instanceof Promise ? await start : start)
     }
     const begun = await live.begin(starts)
@@ -290,10 +305,14 @@ export class Dispatcher {
     return begun.size
   }
 
-  #startOf({ job, line, nodeId, version, because }: Assignment): AttemptStart | Promise<AttemptStart> {
+  #startOf(
+    { job, line, nodeId, version, because }: Assignment,
+    notes: Record<string, string>
+  ): AttemptStart | Promise<AttemptStart> {
     const number = nextAttempt(job.attemptCount)
     const name = this.#context.fleet.get(nodeId)?.stored.name ?? nodeId
-    const entry = { atMs: this.#context.clock.nowMs(), text: `Sent to ${name}`, evidence: { because, version } }
+    const evidence = { because, version, ...notes }
+    const entry = { atMs: this.#context.clock.nowMs(), text: `Sent to ${name}`, evidence }
     const startAs = (jobid: string): AttemptStart => ({ jobId: job.id, number, jobid, nodeId, version, entry })
     if (job.jobid === job.id) return startAs(withNumber(job.id, number))
     return this.#jobidForNode(job, line, number, nodeId).then(startAs)

@@ -57,7 +57,7 @@ export function openWork(options: EngineOptions, below: WithFleet, opened: Async
       return text === null ? null : `pending on ${node!.stored.name}: ${text}`
     }
   )
-  const { beforeDispatch } = plugins
+  const { beforeDispatch, chooseNodes } = plugins
   const dispatch = new Dispatch({
     ...base,
     ...{
@@ -70,7 +70,8 @@ export function openWork(options: EngineOptions, below: WithFleet, opened: Async
       projects,
       distribution,
       cancelWaitsMs,
-      beforeDispatch
+      beforeDispatch,
+      chooseNodes
     },
     catalog: projects.catalog,
     secrets: base.secretBox,
