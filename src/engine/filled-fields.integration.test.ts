@@ -1,9 +1,6 @@
-import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { type Scrapyd, startScrapyd } from '../../e2e/support/scrapyd-fleet.ts'
-import { type EngineWithPython, startEngineWithPython } from './testing/engine-with-python.ts'
-import { aSpiderEgg } from './testing/spider-egg.ts'
-import { makeTemporaryDirectory, type TemporaryDirectory } from './testing/temporary-directory.ts'
+import { type EngineWithPython, startEngineWithSpiders } from './testing/engine-with-python.ts'
 
 const WAIT = { timeout: 60_000, interval: 50 }
 const SPIDERS = `
@@ -20,25 +17,20 @@ class Offers(Prices):
     name = "offers"
 `
 
-let directory: TemporaryDirectory
 let own: EngineWithPython
 let scrapyd: Scrapyd
 let client: EngineWithPython['client']
 
 beforeAll(async () => {
-  directory = await makeTemporaryDirectory()
   scrapyd = await startScrapyd()
-  own = await startEngineWithPython(join(directory.path, 'data'), { localSlots: 1 })
+  own = await startEngineWithSpiders(SPIDERS, { localSlots: 1 })
   client = own.client
-  await vi.waitFor(async () => expect((await client.system.status()).python.state).toBe('ready'), WAIT)
-  await client.projects.upload({ file: await aSpiderEgg(SPIDERS), project: 'shop', version: '1' })
   await client.nodes.add({ url: scrapyd.url })
 })
 
 afterAll(async () => {
   await own.stop()
   await scrapyd.stop()
-  await directory.remove()
 })
 
 /** Runs it, and waits until its items have been counted. */

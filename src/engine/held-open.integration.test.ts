@@ -3,9 +3,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { type Scrapyd, scrapydProblem, startScrapyd } from '../../e2e/support/scrapyd-fleet.ts'
 import type { JobId } from '../shared/contract/index.ts'
-import { type EngineWithPython, startEngineWithPython } from './testing/engine-with-python.ts'
-import { aSpiderEgg } from './testing/spider-egg.ts'
-import { makeTemporaryDirectory, type TemporaryDirectory } from './testing/temporary-directory.ts'
+import { type EngineWithPython, startEngineWithSpiders } from './testing/engine-with-python.ts'
 
 const WAIT = { timeout: 60_000, interval: 100 }
 const SPIDERS = `
@@ -26,19 +24,15 @@ class Litter(Poor):
             file.write("%d\\n" % child.pid)
 `
 
-let directory: TemporaryDirectory
-let own: EngineWithPython
+let own: Awaited<ReturnType<typeof startEngineWithSpiders>>
 let client: EngineWithPython['client']
 const scrapyds: Scrapyd[] = []
-const pids = () => join(directory.path, 'pids')
+const pids = () => join(own.directory.path, 'pids')
 const leftOver = async () => (await readFile(pids(), 'utf8').catch(() => '')).split('\n').filter(Boolean).map(Number)
 
 beforeAll(async () => {
-  directory = await makeTemporaryDirectory()
-  own = await startEngineWithPython(join(directory.path, 'data'), { localSlots: 1 })
+  own = await startEngineWithSpiders(SPIDERS, { localSlots: 1 })
   client = own.client
-  await vi.waitFor(async () => expect((await client.system.status()).python.state).toBe('ready'), WAIT)
-  await client.projects.upload({ file: await aSpiderEgg(SPIDERS), project: 'shop', version: '1' })
 })
 
 afterAll(async () => {
@@ -51,7 +45,6 @@ afterAll(async () => {
   }
   await own.stop()
   for (const scrapyd of scrapyds) await scrapyd.stop()
-  await directory.remove()
 })
 
 async function run(nodeId: string, spider: string): Promise<JobId> {

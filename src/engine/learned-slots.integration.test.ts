@@ -1,9 +1,6 @@
-import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { type Scrapyd, startScrapyd } from '../../e2e/support/scrapyd-fleet.ts'
-import { type EngineWithPython, startEngineWithPython } from './testing/engine-with-python.ts'
-import { aSpiderEgg } from './testing/spider-egg.ts'
-import { makeTemporaryDirectory, type TemporaryDirectory } from './testing/temporary-directory.ts'
+import { type EngineWithPython, startEngineWithSpiders } from './testing/engine-with-python.ts'
 
 const WAIT = { timeout: 60_000, interval: 100 }
 const SPIDERS = `
@@ -18,22 +15,17 @@ class Still(scrapy.Spider):
         yield
 `
 
-let directory: TemporaryDirectory
 let own: EngineWithPython
 let scrapyd: Scrapyd
 
 beforeAll(async () => {
-  directory = await makeTemporaryDirectory()
   scrapyd = await startScrapyd({ maxProc: 3 })
-  own = await startEngineWithPython(join(directory.path, 'data'), { localSlots: 1 })
-  await vi.waitFor(async () => expect((await own.client.system.status()).python.state).toBe('ready'), WAIT)
-  await own.client.projects.upload({ file: await aSpiderEgg(SPIDERS), project: 'shop', version: '1' })
+  own = await startEngineWithSpiders(SPIDERS, { localSlots: 1 })
 })
 
 afterAll(async () => {
   await own.stop()
   await scrapyd.stop()
-  await directory.remove()
 })
 
 test('a real Scrapyd whose slots nobody set never has more than one job waiting, and is full within seconds', async () => {

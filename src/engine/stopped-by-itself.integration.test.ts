@@ -1,9 +1,6 @@
-import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { type Scrapyd, startScrapyd } from '../../e2e/support/scrapyd-fleet.ts'
-import { type EngineWithPython, startEngineWithPython } from './testing/engine-with-python.ts'
-import { aSpiderEgg } from './testing/spider-egg.ts'
-import { makeTemporaryDirectory, type TemporaryDirectory } from './testing/temporary-directory.ts'
+import { type EngineWithPython, startEngineWithSpiders } from './testing/engine-with-python.ts'
 
 const WAIT = { timeout: 60_000, interval: 50 }
 const SPIDERS = `
@@ -31,25 +28,20 @@ class Poor(scrapy.Spider):
         yield {"price": 1}
 `
 
-let directory: TemporaryDirectory
 let own: EngineWithPython
 let scrapyd: Scrapyd
 let client: EngineWithPython['client']
 
 beforeAll(async () => {
-  directory = await makeTemporaryDirectory()
   scrapyd = await startScrapyd()
-  own = await startEngineWithPython(join(directory.path, 'data'), { localSlots: 4, cancelWaitsSeconds: [1, 1, 1] })
+  own = await startEngineWithSpiders(SPIDERS, { localSlots: 4, cancelWaitsSeconds: [1, 1, 1] })
   client = own.client
-  await vi.waitFor(async () => expect((await client.system.status()).python.state).toBe('ready'), WAIT)
-  await client.projects.upload({ file: await aSpiderEgg(SPIDERS), project: 'shop', version: '1' })
   await client.nodes.add({ url: scrapyd.url })
 })
 
 afterAll(async () => {
   await own.stop()
   await scrapyd.stop()
-  await directory.remove()
 })
 
 async function runOn(kind: 'local' | 'scrapyd', spider: string, over: object = {}) {

@@ -1,8 +1,11 @@
 import { join, resolve } from 'node:path'
 import { createRouterClient } from '@orpc/server'
+import { vi } from 'vitest'
 import { createEngine, type EngineOptions } from '../index.ts'
 import { keepLearnedModules, lendLearnedModules } from './learned-modules.ts'
 import { OWNER } from '../access/principal.ts'
+import { aSpiderEgg } from './spider-egg.ts'
+import { makeTemporaryDirectory } from './temporary-directory.ts'
 import { findTestPython } from './test-python.ts'
 
 export type EngineWithPython = Awaited<ReturnType<typeof startEngineWithPython>>
@@ -23,4 +26,19 @@ export async function startEngineWithPython(dataDirectory: string, options: Part
     keepLearnedModules(join(dataDirectory, 'local'))
   }
   return { engine, client, stop }
+}
+
+/** The same in a directory of its own, with its Python ready and these spiders as version 1 of the project `shop`. */
+export async function startEngineWithSpiders(spiders: string, options: Partial<EngineOptions> = {}) {
+  const directory = await makeTemporaryDirectory()
+  const own = await startEngineWithPython(join(directory.path, 'data'), options)
+  const { client } = own
+  const isReady = async () => (await client.system.status()).python.state === 'ready'
+  await vi.waitUntil(isReady, { timeout: 60_000, interval: 50 })
+  await client.projects.upload({ file: await aSpiderEgg(spiders), project: 'shop', version: '1' })
+  const stop = async () => {
+    await own.stop()
+    await directory.remove()
+  }
+  return { ...own, directory, stop }
 }
