@@ -66,6 +66,7 @@ export class Dispatch implements FleetFollower {
     collector.events.on('read', (jobId) => this.#endedProcesses.noticeLog(jobId))
     live.events.on('moved', ({ one, to }) => {
       if (to === 'running') this.#limits.watch(one)
+      if (to === 'running') this.#endedProcesses.watch(one)
       if (to === 'finishing') this.#finisher.finish(one)
       this.#ladder.sendWaiting(one)
     })
@@ -197,6 +198,7 @@ export class Dispatch implements FleetFollower {
 
   /** Resumes an attempt from its current state. */
   #resume(one: LiveAttempt): void {
+    if (one.state === 'running') this.#endedProcesses.watch(one)
     if (one.state === 'finishing') this.#finisher.finish(one)
     else if (one.cancelAskedAtMs !== null || one.limitHit !== null) this.#ladder.resume(one)
     else if (one.state === 'running') this.#limits.watch(one)

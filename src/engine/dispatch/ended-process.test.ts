@@ -102,6 +102,64 @@ describe('a run whose process has ended while its node lists it as running', () 
     expect(node.running[0]!.signals.length).toBeLessThan(6)
   })
 
+  it('is found although its log never says so: ten minutes after the log stood still', async ({
+    clock,
+    node,
+    engine
+  }) => {
+    await engine.start({ n1: node }, { readsLogs: true })
+    const [killed, silent] = await engine.enqueueMany(2)
+    await clock.advanceBy(2_000)
+    for (const id of [killed!, silent!]) node.endProcess(id)
+    node.logs.set(killed!, '2026-01-01 00:00:00 [scrapy.core.engine] INFO: Spider opened\n')
+    node.logs.delete(silent!)
+    await clock.advanceBy(9 * MINUTE_MS)
+    expect((await engine.job(killed!)).status).toBe('running')
+    await clock.advanceBy(2 * MINUTE_MS)
+    expect(await engine.job(killed!)).toMatchObject({ status: 'failed', reason: 'ended without closing stats' })
+    expect(await engine.job(silent!)).toMatchObject({ status: 'failed', reason: 'no log' })
+    expect(await engine.textOf(killed!, 'finishing')).toBe(HELD)
+  })
+
+  it('is found by the next engine too, which has not seen it start', async ({ clock, node, engine }) => {
+    const id = await engine.startRunning({ n1: node }, {}, { readsLogs: true })
+    await engine.restart({ n1: node })
+    node.endProcess(id)
+    node.logs.set(id, '')
+    await clock.advanceBy(11 * MINUTE_MS)
+    expect(await engine.textOf(id, 'finishing')).toBe(HELD)
+  })
+
+  it('is looked for every ten minutes while the log stands still, and not while it grows', async ({
+    clock,
+    node,
+    engine
+  }) => {
+    await engine.start({ n1: node }, { readsLogs: true })
+    const [quiet, busy] = await engine.enqueueMany(2)
+    await clock.advanceBy(2_000)
+    for (let minute = 0; minute < 60; minute++) {
+      node.logs.set(busy!, `${node.logs.get(busy!)}2026-01-01 00:00:00 [shop] INFO: minute ${minute}\n`)
+      await clock.advanceBy(MINUTE_MS)
+    }
+    const signalsOf = (id: string) => node.running.find(({ jobid }) => jobid === id)!.signals
+    expect([quiet!, busy!].map(signalsOf)).toEqual([['0', '0', '0', '0', '0'], []])
+    expect((await engine.job(quiet!)).status).toBe('running')
+  })
+
+  it('is not looked for where its node runs it again: a cancel, whatever its signal, removes what waits', async ({
+    clock,
+    node,
+    engine
+  }) => {
+    const id = await engine.startRunning({ n1: node }, {}, { readsLogs: true })
+    // A Scrapdeck that retries a job lists it as pending again.
+    node.isWedged = true
+    node.pending = node.running.splice(0)
+    await clock.advanceBy(30 * MINUTE_MS)
+    expect(node.pending.map(({ jobid }) => jobid)).toEqual([id])
+  })
+
   it('ends as usual if its node lists it as finished a moment after it said so', async ({
     clock,
     node,

@@ -1,4 +1,5 @@
 import type { JobId, NodeId } from '../../../shared/contract/index.ts'
+import type { FleetNode } from '../../nodes/fleet.ts'
 import { NodeError, type SeenJob, type Snapshot } from '../../nodes/node-client.ts'
 import type { DispatchContext } from '../context.ts'
 import type { LiveAttempt } from '../live-attempts.ts'
@@ -7,6 +8,7 @@ import type { LiveAttempt } from '../live-attempts.ts'
 const CONFIRMED_AFTER_MS = 2_000
 /** How long a spider may take to end after its log is complete, before its node is asked. Doubled each time. */
 const QUIET_FIRST_MS = 30_000
+/** How long the log of a run may stand still before its node is asked, each time. */
 const QUIET_MAX_MS = 600_000
 /** Asks whether there is a process, and does nothing to it. Scrapyds that refuse it look for the process first. */
 const NO_SIGNAL = 0
@@ -14,6 +16,8 @@ const NO_SIGNAL = 0
 interface Asking {
   dueAtMs: number
   waitMs: number
+  isComplete: boolean
+  logBytes: number
 }
 
 /** Attempts and listed jobs are of the same run if project and jobid are. */
@@ -24,12 +28,13 @@ export const runKey = ({ project, jobid }: Pick<SeenJob, 'project' | 'jobid'>): 
  * are closed, and something that the spider started keeps them open. The proof is what the node says to a signal.
  *
  *   running --signal: "it has exited"--> said --still listed as running 2 s later--> finishing, judged by its log
- *      ^ the signal of a cancel; one without effect if the log is complete and the run has been listed for 30 s since
+ *      ^ the signal of a cancel; one without effect if its log has been complete for 30 s, or has not grown for 10 min
  *
  * It counts as an external run, which takes a slot, for as long as its node lists it as running.
  */
 export class EndedProcesses {
   readonly #context: Pick<DispatchContext, 'live' | 'fleet' | 'clock' | 'collector' | 'logger'>
+  readonly #newest = new WeakMap<FleetNode, Snapshot>()
   /** Monotonic: when the node said that the process has ended. */
   readonly #saidAtMs = new WeakMap<LiveAttempt, number>()
   readonly #asking = new Map<LiveAttempt, Asking>()
@@ -45,9 +50,18 @@ export class EndedProcesses {
     this.#asking.delete(one)
   }
 
-  /** Only the lists show whether a run goes whose process has ended. */
+  /** A run to ask for must be in its node's newest lists, and only they show whether one goes that has no process. */
   wantsSnapshot(nodeId: NodeId): boolean {
-    return this.#context.live.hasOnNode(nodeId, (one) => this.#saidAtMs.has(one) && one.state !== 'finishing')
+    const nowMs = this.#context.clock.monotonicMs()
+    const isWanted = (one: LiveAttempt) =>
+      this.#saidAtMs.has(one) || nowMs >= (this.#asking.get(one)?.dueAtMs ?? Number.POSITIVE_INFINITY)
+    return this.#context.live.hasOnNode(nodeId, (one) => one.state !== 'finishing' && isWanted(one))
+  }
+
+  /** Its spider runs. */
+  watch(one: LiveAttempt): void {
+    const dueAtMs = this.#context.clock.monotonicMs() + QUIET_MAX_MS
+    this.#asking.set(one, { dueAtMs, waitMs: QUIET_MAX_MS, isComplete: false, logBytes: 0 })
   }
 
   /** The node said that the process of this run has ended. */
@@ -62,7 +76,9 @@ export class EndedProcesses {
   }
 
   /** The runs without a process that these lists show as running, with their jobs. */
-  heldIn(nodeId: NodeId, snapshot: Snapshot): ReadonlyMap<string, JobId> {
+  heldIn(node: FleetNode, snapshot: Snapshot): ReadonlyMap<string, JobId> {
+    this.#newest.set(node, snapshot)
+    const nodeId = node.stored.id
     const known = new Map(this.#held.get(nodeId))
     for (const one of this.#context.live.ofNode(nodeId)) {
       const saidAtMs = this.#saidAtMs.get(one)
@@ -79,30 +95,43 @@ export class EndedProcesses {
 
   /** The log of a running job was read. */
   noticeLog(jobId: JobId): void {
-    const { live, fleet, clock, collector } = this.#context
+    const { live, clock, collector } = this.#context
     const one = live.ofJob(jobId)
-    if (one?.state !== 'running' || this.#asking.has(one) || this.#saidAtMs.has(one)) return
-    // A local node ends what a spider leaves behind.
-    if (fleet.get(one.nodeId)?.client.traits.holdsLimits !== false) return
-    if (collector.figuresOf(jobId)?.finishReason == null) return
-    this.#asking.set(one, { dueAtMs: clock.monotonicMs() + QUIET_FIRST_MS, waitMs: QUIET_FIRST_MS })
+    const asking = one && this.#asking.get(one)
+    const figures = collector.figuresOf(jobId)
+    if (asking === undefined || asking.isComplete || figures === null) return
+    asking.isComplete = figures.finishReason !== null
+    if (!asking.isComplete && figures.bytes === asking.logBytes) return
+    asking.logBytes = figures.bytes
+    asking.waitMs = asking.isComplete ? QUIET_FIRST_MS : QUIET_MAX_MS
+    asking.dueAtMs = clock.monotonicMs() + asking.waitMs
   }
 
   /** Called every second. */
   askDue(): void {
-    const nowMs = this.#context.clock.monotonicMs()
+    const { clock, fleet } = this.#context
+    const nowMs = clock.monotonicMs()
     for (const [one, asking] of this.#asking) {
       if (nowMs < asking.dueAtMs) continue
+      const node = fleet.get(one.nodeId)
+      // A local node ends what a spider leaves behind.
+      if (node?.client.traits.holdsLimits === true) {
+        this.#asking.delete(one)
+        continue
+      }
+      // Whatever its signal, a cancel removes what is pending under this name: a Scrapdeck may be about to retry it.
+      const lists = node && this.#newest.get(node)
+      if (node === undefined || lists === undefined || lists.begunAtMs < asking.dueAtMs) continue
       asking.waitMs = Math.min(QUIET_MAX_MS, 2 * asking.waitMs)
       asking.dueAtMs = nowMs + asking.waitMs
-      void this.#ask(one)
+      const isSame = (job: SeenJob) => runKey(job) === runKey(one)
+      if (lists.running.some(isSame) && !lists.pending.some(isSame)) void this.#ask(node, one)
     }
   }
 
-  async #ask(one: LiveAttempt): Promise<void> {
-    const { fleet, logger } = this.#context
-    const node = fleet.get(one.nodeId)
-    if (node?.status.health !== 'up' || one.state !== 'running') return
+  async #ask(node: FleetNode, one: LiveAttempt): Promise<void> {
+    const { logger } = this.#context
+    if (node.status.health !== 'up' || one.state !== 'running') return
     try {
       await node.client.cancel({ project: one.project, jobid: one.jobid, signal: NO_SIGNAL })
     } catch (error) {

@@ -101,7 +101,7 @@ export class Follower {
     const nodeId = node.stored.id
     this.#newest.set(node, snapshot)
     const { answersAtOnce } = node.client.traits
-    const held = this.#parts.endedProcesses.heldIn(nodeId, snapshot)
+    const held = this.#parts.endedProcesses.heldIn(node, snapshot)
     const ours = live.ofNode(nodeId)
     const believed = held.size === 0 ? ours : ours.filter((one) => !held.has(runKey(one)))
     const result = reconcile(believed, snapshot, {
