@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { connect } from 'node:net'
 import { homedir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
@@ -9,6 +9,7 @@ import { listScrapydFiles, readConfiguration } from '../config/read-files.ts'
 import { isUrl, localPath } from '../config/local-path.ts'
 import { readPasswordFile } from '../config/password-file.ts'
 import { parsePostgresAddress } from '../engine/runtime/postgres-address.ts'
+import { readSettingsFile } from '../engine/runtime/regular-file.ts'
 import type { ServeOptions } from '../config/serve-options.ts'
 
 export interface ImportFlags {
@@ -114,7 +115,7 @@ function findScrapyd(root: string, configFile: string | undefined): StoppedScrap
 /** A running Scrapyd would change the data while we read it, and would start the same pending jobs as we do. */
 async function refuseRunning(root: string, address: string | null): Promise<void> {
   const pidFile = join(root, 'twistd.pid')
-  const pid = existsSync(pidFile) ? Number(readFileSync(pidFile, 'utf8').trim()) : 0
+  const pid = Number(readSettingsFile(pidFile)?.trim() ?? 0)
   if (Number.isInteger(pid) && pid > 1 && isAlive(pid)) {
     refuse(`${pidFile} names the process ${pid}, which runs.`)
   }

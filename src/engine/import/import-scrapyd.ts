@@ -5,6 +5,7 @@ import { mkdtemp, readdir, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { LOCAL_NODE_ID, nextAttempt } from '../../shared/ids.ts'
+import { showUnseen } from '../../shared/unseen.ts'
 import { IncomingFiles } from '../blobs/incoming-files.ts'
 import { knownMarkOf } from '../blobs/blobs-place.ts'
 import { openFilesystemBlobStore } from '../blobs/filesystem/filesystem-blob-store.ts'
@@ -135,8 +136,8 @@ async function importInto(
   clock: Clock
 ): Promise<ImportCounts> {
   const { source } = options
-  // Names are untrusted: replace control characters, which could affect the terminal.
-  const report = (line: string) => options.report(line.replace(/\p{Cc}/gu, '\uFFFD'))
+  // Names are untrusted, and a terminal obeys some characters.
+  const report = (line: string) => options.report(showUnseen(line))
   const skipIn = (count: Count, words: string) => {
     count.skipped++
     report(`skipped ${words}`)

@@ -1,5 +1,5 @@
 import type { ProjectName } from '../../shared/contract/index.ts'
-import { copyFileSync, existsSync, mkdtempSync, rmSync } from 'node:fs'
+import { copyFileSync, mkdtempSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import DatabaseConstructor, { type Database } from 'better-sqlite3'
@@ -7,7 +7,7 @@ import DatabaseConstructor, { type Database } from 'better-sqlite3'
 /** One of Scrapyd's databases (scrapyd-protocol.md, 6.1 and 6.5). Rows are external input and not validated here. */
 export interface ScrapydDatabase {
   /** `spider_queue`, in the order in which Scrapyd would start them. `problem`: why one cannot be read. */
-  pending: { id: number; priority: number | null; message: string; problem?: string | undefined }[]
+  pending: { id: number; priority: number | null; message: string; problem?: string | null | undefined }[]
   /** `finished_jobs`, oldest first. Times are naive local text. */
   finished: { project: ProjectName; spider: string; job: string; startTime: string; endTime: string }[]
 }
@@ -20,19 +20,35 @@ export function readScrapydDatabase(path: string): ScrapydDatabase {
     return {
       pending: read<ScrapydDatabase['pending']>(
         'spider_queue',
-        'SELECT id, priority, CAST(message AS TEXT) AS message FROM spider_queue ORDER BY priority DESC, id'
+        `SELECT id, priority, iif(length(message) > ${LONGEST_MESSAGE}, '', CAST(message AS TEXT)) AS message,
+           iif(length(message) > ${LONGEST_MESSAGE}, 'its message is too long', NULL) AS problem
+         FROM spider_queue ORDER BY priority DESC, id`
       ),
       finished: read<ScrapydDatabase['finished']>(
         'finished_jobs',
-        `SELECT project, spider, job, start_time AS startTime, end_time AS endTime FROM finished_jobs
-         ORDER BY end_time, id`
+        `SELECT ${short('project')}, ${short('spider')}, ${short('job')}, ${short('start_time', 'startTime')},
+           ${short('end_time', 'endTime')} FROM finished_jobs ORDER BY end_time, id`
       )
     }
   })
 }
 
+const LONGEST_MESSAGE = 1_000_000
+const LONGEST_NAME = 1_000
+const short = (column: string, as = column) => `iif(length(${column}) > ${LONGEST_NAME}, NULL, ${column}) AS ${as}`
+
+/** Throws for what computes its rows, such as a view: it may do so without end. */
 export function hasTable(database: Database, table: string): boolean {
-  return database.prepare("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?").get(table) !== undefined
+  const isPlain = database
+    .prepare(
+      `SELECT type = 'table' AND sql NOT LIKE 'CREATE VIRTUAL%'
+         AND NOT EXISTS (SELECT 1 FROM pragma_table_xinfo(schema.name) WHERE hidden <> 0)
+       FROM sqlite_schema AS schema WHERE type IN ('table', 'view') AND name = ?`
+    )
+    .pluck()
+    .get(table)
+  if (isPlain === 0) throw new Error(`${table} is not a plain table`)
+  return isPlain === 1
 }
 
 /**
@@ -44,7 +60,10 @@ export function readCopy<T>(path: string, read: (database: Database) => T): T {
   try {
     const copy = join(folder, basename(path))
     for (const suffix of ['', '-journal', '-wal']) {
-      if (existsSync(path + suffix)) copyFileSync(path + suffix, copy + suffix)
+      // A pipe would never end.
+      if (statSync(path + suffix, { throwIfNoEntry: suffix === '' })?.isFile() === true)
+        copyFileSync(path + suffix, copy + suffix)
+      else if (suffix === '') throw new Error('it is not a regular file')
     }
     const database = new DatabaseConstructor(copy)
     try {

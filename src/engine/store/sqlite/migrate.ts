@@ -1,4 +1,5 @@
 import type { Database } from 'better-sqlite3'
+import { ScrapdeckError } from '../../../shared/errors.ts'
 import { type Migrations, missingSteps, newestVersion } from '../schema-versions.ts'
 import { baseline } from './migrations/0001-baseline.ts'
 
@@ -9,13 +10,33 @@ import { baseline } from './migrations/0001-baseline.ts'
 export const MIGRATIONS: Migrations = { baseline: 36, steps: [baseline] }
 
 /**
+ * What is in a database that Scrapdeck never makes: it would act, or answer, in the place of a table. null: nothing.
+ * A database without a version has no tables yet, or is another program's.
+ */
+export function findForeign(database: Database): string | null {
+  const isMade = database.pragma('user_version', { simple: true }) !== 0
+  const foreign = `SELECT type || ' ' || name FROM sqlite_schema
+    WHERE type IN ('trigger', 'view') OR sql LIKE 'CREATE VIRTUAL%' OR NOT ? LIMIT 1`
+  return database.prepare<[number], string>(foreign).pluck().get(Number(isMade)) ?? null
+}
+
+/** Throws DATA_DIRECTORY_UNUSABLE. */
+export function requireOwn(database: Database): void {
+  const foreign = findForeign(database)
+  if (foreign === null) return
+  const text = `${database.name}: it is damaged or not a Scrapdeck database: it has the ${foreign}. Restore a backup, DROP what is not Scrapdeck's, or choose another data directory.`
+  throw new ScrapdeckError('DATA_DIRECTORY_UNUSABLE', text)
+}
+
+/**
  * Migrates to the newest schema in one transaction: if it fails, the older Scrapdeck can still open the database.
- * Throws DATA_FROM_NEWER_VERSION or DATA_TOO_OLD, having changed nothing.
+ * Throws DATA_FROM_NEWER_VERSION, DATA_TOO_OLD or DATA_DIRECTORY_UNUSABLE, having changed nothing.
  */
 export function migrate(database: Database, migrations = MIGRATIONS): void {
   const present = database.pragma('user_version', { simple: true }) as number
   const name = `The database ${database.name}`
   const missing = missingSteps(name, present, migrations, ', or choose another data directory')
+  requireOwn(database)
   if (missing.length === 0) return
   database.transaction(() => {
     for (const sql of missing) database.exec(sql)

@@ -3,7 +3,7 @@ import DatabaseConstructor, { type Database } from 'better-sqlite3'
 import { ScrapdeckError } from '../../../shared/errors.ts'
 import type { AttemptNumber, JobId } from '../../../shared/contract/ids.ts'
 import { missingSteps, requireNewestSchema } from '../schema-versions.ts'
-import { MIGRATIONS } from './migrate.ts'
+import { findForeign, MIGRATIONS, requireOwn } from './migrate.ts'
 import { explainSqliteError } from './sqlite-error.ts'
 
 /** A file beside the database to which one of its rows refers. */
@@ -22,6 +22,7 @@ export function snapshotSqlite(path: string, target: string): void {
     closeSync(openSync(target, 'wx', 0o600))
     using database = opened(path)
     requireNewestSchema(path, database.pragma('user_version', { simple: true }) as number, MIGRATIONS)
+    requireOwn(database)
     database.prepare('VACUUM INTO ?').run(target)
   } catch (error) {
     throw explainSqliteError(error, path)
@@ -47,6 +48,8 @@ export function checkSnapshot(path: string): void {
     const version = database.pragma('user_version', { simple: true }) as number
     // An older one is migrated at the start, unless it is too old for that.
     missingSteps(path, version, MIGRATIONS)
+    const foreign = findForeign(database)
+    if (foreign !== null) throw damaged(`it has the ${foreign}`)
     const [first] = database.pragma('integrity_check(1)') as { integrity_check: string }[]
     if (first?.integrity_check !== 'ok') throw damaged(first?.integrity_check)
     const [orphan] = database.pragma('foreign_key_check') as { table: string }[]

@@ -15,7 +15,7 @@ export function explainSqliteError(error: unknown, path: string): unknown {
 
 function problemOf(error: unknown): string | null {
   const code = error instanceof Error && 'code' in error ? String(error.code) : ''
-  if (code === 'SQLITE_FULL' || code === 'ENOSPC') return 'the disk is full. Free some space and start again.'
+  if (code === 'SQLITE_FULL' || code === 'ENOSPC') return 'the disk is full. Free some space.'
   if (code.startsWith('SQLITE_READONLY') || ['EACCES', 'EPERM', 'EROFS'].includes(code)) {
     return 'it cannot be written. Give the user that runs Scrapdeck write permission there, or choose another data directory.'
   }
@@ -23,7 +23,8 @@ function problemOf(error: unknown): string | null {
     return 'it cannot be opened or created. Check that the data directory is a writable directory.'
   }
   if (code.startsWith('SQLITE_IOERR')) return 'a disk read or write failed. Check its space, quota and health.'
-  if (code.startsWith('SQLITE_CORRUPT') || code === 'SQLITE_NOTADB') {
+  const isOther = code === 'SQLITE_ERROR' && /^no such (table|column)/.test((error as Error).message)
+  if (code.startsWith('SQLITE_CORRUPT') || code === 'SQLITE_NOTADB' || isOther) {
     return 'it is damaged or not a Scrapdeck database. Restore a backup, or choose another data directory.'
   }
   if (code.startsWith('SQLITE_BUSY')) return 'another program holds a lock on it. Close that program and try again.'
