@@ -1,7 +1,7 @@
-import { randomBytes } from 'node:crypto'
 import { createReadStream, existsSync } from 'node:fs'
 import { open, rename, rm } from 'node:fs/promises'
-import { basename, dirname, join, resolve } from 'node:path'
+import { dirname, resolve } from 'node:path'
+import { draftBeside } from '../engine/runtime/left-by-killed.ts'
 import { type BackupProgress, type MadeBackup, makeBackup } from '../engine/backup/make-backup.ts'
 import { openBackupSource } from '../engine/backup/open-source.ts'
 import { type CheckedBackup, restoreBackup, verifyBackup } from '../engine/backup/read-backup.ts'
@@ -153,7 +153,7 @@ function openSource(file: string) {
 /** Under another name until its last byte is on the disk. */
 async function writeFile(path: string, bytes: AsyncIterable<Uint8Array>): Promise<void> {
   if (existsSync(path)) throw new ScrapdeckError('BAD_INPUT', `${path} is there already. Name another file.`)
-  const draft = join(dirname(path), `.${basename(path)}.part-${randomBytes(6).toString('hex')}`)
+  const draft = await draftBeside(path)
   try {
     {
       await using file = await open(draft, 'wx', 0o600)

@@ -1,12 +1,10 @@
 import { constants } from 'node:fs'
-import { copyFile, link, mkdir, opendir, readdir, rm, stat } from 'node:fs/promises'
-import { hostname } from 'node:os'
+import { copyFile, link, mkdir, opendir, rm, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { z } from 'zod'
 import type { Clock } from '../runtime/clock.ts'
+import { HOLDS, nameOfOwn, removeLeftHolds } from '../runtime/left-by-killed.ts'
 import type { Logger } from '../runtime/logger.ts'
 import { Sweep } from '../runtime/sweep.ts'
-import { isAlive, type ProcessIdentity, readStartTime } from '../runtime/process-identity.ts'
 
 /** Where files are held from: `folder` of the archive is this directory. */
 export interface HeldTree {
@@ -42,7 +40,7 @@ export class HeldFiles {
   /** In `parent`, on whose disk the trees should be. */
   static async open(parent: string, trees: readonly HeldTree[]): Promise<HeldFiles> {
     await removeLeftHolds(parent)
-    const directory = join(parent, await nameOfOwn())
+    const directory = join(parent, await nameOfOwn(HOLDS))
     await mkdir(directory, { mode: 0o700 })
     return new HeldFiles(directory, trees)
   }
@@ -100,21 +98,6 @@ export class HeldFiles {
 /** Of this disk, of this kind, or too many. */
 const NO_LINKS = new Set(['EXDEV', 'EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK', 'EACCES'])
 
-/**
- * What backups of this machine that were killed left: it keeps the space of what is deleted since. Resolves with
- * whether there was any.
- */
-export async function removeLeftHolds(parent: string): Promise<boolean> {
-  let removed = false
-  for (const name of await readdir(parent).catch(() => [])) {
-    const owner = ownerOf(name)
-    if (owner === null || owner.host !== hostname() || (await isAlive(owner))) continue
-    await rm(join(parent, name), { recursive: true, force: true })
-    removed = true
-  }
-  return removed
-}
-
 /** For housekeeping. */
 export function sweepLeftHolds({ directory, ...base }: { directory: string; clock: Clock; logger: Logger }) {
   return new Sweep({
@@ -125,29 +108,6 @@ export function sweepLeftHolds({ directory, ...base }: { directory: string; cloc
     words: 'what a backup that was killed left could not be removed'
   })
 }
-
-const PREFIX = 'backup-'
-
-interface Owner extends ProcessIdentity {
-  host: string
-}
-
-/** Says whose it is from the first moment on. */
-async function nameOfOwn(): Promise<string> {
-  const owner: Owner = { host: hostname(), pid: process.pid, startTime: (await readStartTime(process.pid)) ?? '' }
-  return PREFIX + Buffer.from(JSON.stringify(owner)).toString('base64url')
-}
-
-function ownerOf(name: string): Owner | null {
-  if (!name.startsWith(PREFIX)) return null
-  try {
-    return OwnerOfHold.parse(JSON.parse(Buffer.from(name.slice(PREFIX.length), 'base64url').toString()))
-  } catch {
-    return null
-  }
-}
-
-const OwnerOfHold = z.object({ host: z.string(), pid: z.number().int().positive(), startTime: z.string() })
 
 /** Names of the regular files below a directory; a link is none. */
 export async function* filesBelow(directory: string, within = ''): AsyncGenerator<string> {

@@ -1,7 +1,7 @@
 import { createWriteStream } from 'node:fs'
-import { chmod, mkdir, mkdtemp, open, readdir, rename, rm } from 'node:fs/promises'
+import { mkdir, mkdtemp, open, readdir, rename, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { basename, dirname, join, resolve } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { ScrapdeckError } from '../../shared/errors.ts'
@@ -9,6 +9,7 @@ import type { EncryptionKeys } from '../runtime/encryption-keys.ts'
 import { makePrivateDirectory } from '../runtime/private-directory.ts'
 import { checkSnapshot, filesOfRows, pauseDispatch } from '../store/sqlite/snapshot.ts'
 import { type BackupHead, type Contents, damaged, readArchive, type ReadingBackup } from './archive.ts'
+import { draftBeside } from '../runtime/left-by-killed.ts'
 import { nameOfRow } from './make-backup.ts'
 import { SEALED } from '../blobs/sealed/sealed-blob-store.ts'
 import { DATABASE } from './what-is-kept.ts'
@@ -61,9 +62,9 @@ export async function restoreBackup(
   await requireEmpty(target)
   try {
     makePrivateDirectory(dirname(target))
-    const draft = await mkdtemp(join(dirname(target), `.${basename(target)}-restoring-`))
+    const draft = await draftBeside(target)
+    await mkdir(draft, { mode: 0o700 })
     try {
-      await chmod(draft, 0o700)
       const made = new Set<string>()
       const result = await readWhole(
         reading,

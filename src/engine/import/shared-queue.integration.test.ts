@@ -133,10 +133,14 @@ describe.skipIf(whyNoPostgres() !== null)('the table spider_job of a shared queu
     await close()
   })
 
-  test('that does not exist is said', async () => {
-    await using directory = await makeTemporaryDirectory()
-    await expect(take(directory.path)).rejects.toMatchObject({
-      ...{ code: 'BAD_INPUT', message: expect.stringContaining('has no table spider_job') }
-    })
-  })
+  test.each(['is a view, which may run what another user wrote,', 'does not exist'])(
+    'that %s is said',
+    async (what) => {
+      await using directory = await makeTemporaryDirectory()
+      if (what.includes('view')) ask(`CREATE VIEW ${schema}.spider_job AS SELECT 'pending' AS status`)
+      await expect(take(directory.path)).rejects.toMatchObject({
+        ...{ code: 'BAD_INPUT', message: expect.stringContaining('has no table spider_job') }
+      })
+    }
+  )
 })

@@ -1,0 +1,15 @@
+/** Migrates a database by a step that takes long: `migrate-until-killed.ts PATH`. Says when it begins. */
+import DatabaseConstructor from 'better-sqlite3'
+import { MIGRATIONS, migrate } from '../../src/engine/store/sqlite/migrate.ts'
+
+const STEP = `CREATE TABLE added (x INTEGER PRIMARY KEY, y TEXT) STRICT;
+  WITH RECURSIVE r (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM r WHERE i < 150000)
+    INSERT INTO added SELECT i, hex(randomblob(60)) FROM r;
+  ALTER TABLE jobs ADD COLUMN added TEXT; UPDATE jobs SET added = 'x'; CREATE INDEX added_y ON added (y)`
+
+const database = new DatabaseConstructor(process.argv[2])
+database.pragma('journal_mode = WAL')
+database.pragma('synchronous = FULL')
+console.log('begins')
+migrate(database, { ...MIGRATIONS, steps: [...MIGRATIONS.steps, STEP] })
+database.close()

@@ -1,0 +1,56 @@
+import { lstat, readdir, rm } from 'node:fs/promises'
+import { hostname } from 'node:os'
+import { dirname, join } from 'node:path'
+import { z } from 'zod'
+import { isOthers } from './file-trust.ts'
+import { isAlive, type ProcessIdentity, readStartTime } from './process-identity.ts'
+
+export const HOLDS = 'backup-'
+const DRAFT = `.${HOLDS}`
+const EITHER = /^\.?backup-/
+
+interface Owner extends ProcessIdentity {
+  host: string
+}
+
+/** Says whose it is from the first moment on. */
+export async function nameOfOwn(prefix: string): Promise<string> {
+  const owner: Owner = { host: hostname(), pid: process.pid, startTime: (await readStartTime(process.pid)) ?? '' }
+  return prefix + Buffer.from(JSON.stringify(owner)).toString('base64url')
+}
+
+function ownerOf(name: string): Owner | null {
+  if (!EITHER.test(name)) return null
+  try {
+    return OwnerOfHold.parse(JSON.parse(Buffer.from(name.replace(EITHER, ''), 'base64url').toString()))
+  } catch {
+    return null
+  }
+}
+
+const OwnerOfHold = z.object({ host: z.string(), pid: z.number().int().positive(), startTime: z.string() })
+
+/**
+ * What backups and restores of this machine that were killed left: it keeps the space of what is deleted since, or of a
+ * draft. Resolves with whether there was any.
+ */
+export async function removeLeftHolds(parent: string): Promise<boolean> {
+  let removed = false
+  for (const name of await readdir(parent).catch(() => [])) {
+    const owner = ownerOf(name)
+    if (owner === null || owner.host !== hostname() || (await isAlive(owner))) continue
+    const path = join(parent, name)
+    // In a directory of all users, what another one named so is theirs.
+    if (isOthers(await lstat(path))) continue
+    await rm(path, { recursive: true, force: true })
+    removed = true
+  }
+  return removed
+}
+
+/** Where to write beside `path` until it is whole; first removes what killed ones left there. */
+export async function draftBeside(path: string): Promise<string> {
+  // What cannot be removed is in nobody's way.
+  await removeLeftHolds(dirname(path)).catch(() => {})
+  return join(dirname(path), await nameOfOwn(DRAFT))
+}
