@@ -166,7 +166,8 @@ export class AlertCommands {
 
   async silence({ fromMs, ...of }: NewSilence): Promise<AlertSilence> {
     const { store, alerts, clock, random } = this.#parts
-    if (of.ruleId !== null && !alerts.rules().some(({ id }) => id === of.ruleId)) throw noAlertRule(of.ruleId)
+    const isNamable = ({ id, project }: AlertRule) => id === of.ruleId && (project === null || actorSees([project]))
+    if (of.ruleId !== null && !alerts.rules().some(isNamable)) throw noAlertRule(of.ruleId)
     const nowMs = clock.nowMs()
     // One that repeats keeps its beginning: later times have that of the first.
     const from = of.repeats === null ? Math.max(fromMs ?? nowMs, nowMs) : (fromMs ?? nowMs)
