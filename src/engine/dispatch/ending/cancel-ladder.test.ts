@@ -83,6 +83,23 @@ describe('cancelling', () => {
     expect(await sentAfter(3_000)).toBe('INT INT KILL KILL KILL')
   })
 
+  it('a node that refuses at once is asked no more than once a second, though the wait is 0 s', async ({
+    clock,
+    node,
+    engine
+  }) => {
+    const id = await engine.startRunning({ n1: node }, {}, { cancelWaitsMs: [0, 0, 0] })
+    let asked = 0
+    node.cancel = async () => {
+      asked += 1
+      throw new NodeError('http', 'Internal Server Error', { delivered: 'unknown' })
+    }
+    await engine.cancel([id])
+    for (let passed = 0; passed < 10_000; passed += 100) await clock.advanceBy(100)
+    expect(asked).toBeGreaterThan(5)
+    expect(asked).toBeLessThan(12)
+  })
+
   it('force begins at the second step', async ({ clock, node, engine }) => {
     const id = await engine.startRunning({ n1: node })
     await engine.cancel([id], { force: true })

@@ -9,6 +9,8 @@ import type { EndedProcesses } from '../following/ended-processes.ts'
 import type { LiveAttempt } from '../live-attempts.ts'
 
 const NODE_MISSING_MS = 200
+/** A step that does not reach its node is repeated, though its wait may be 0 s: not faster than this. */
+const REPEAT_MS = 1_000
 /** Keeps one of a node's four connections free for polling. Nodes that do not answer must not block the others. */
 const AT_ONCE_ON_NODE = 3
 const AT_ONCE_MAX = 500
@@ -207,10 +209,15 @@ export class CancelLadder {
     const waitMs = waitAfterStep(step, waits)
     const nextAtMs = this.#context.clock.nowMs() + waitMs
     // Set before the request, so that a force during the request does not start a second climb.
-    climb.timer = this.#context.clock.setTimer(waitMs, () => void this.#step(one))
+    const wait = (ms: number) => {
+      climb.timer?.cancel()
+      climb.timer = this.#context.clock.setTimer(ms, () => void this.#step(one))
+    }
+    wait(Math.max(waitMs, REPEAT_MS))
     try {
       const { wasState } = await node.client.cancel({ project: one.project, jobid: one.jobid, signal })
       climb.step += 1
+      if (waitMs < REPEAT_MS) wait(waitMs)
       const next = signalOfStep(climb.step)
       const planned = { next, nextAtMs, ...(next === 'INT' && { killAtMs: nextAtMs + waitAfterStep(step + 1, waits) }) }
       await this.#recordStep(one, { signal, text: textOfStep(step, 'the run'), planned }, wasState)

@@ -39,7 +39,8 @@ export const OpenMessage = z.object({
 })
 export type OpenMessage = z.infer<typeof OpenMessage>
 
-const Status = z.object({ pending: Count, running: Count, timeMs: z.number() })
+/** As far as a Date goes: what is computed from it is shown to everybody. */
+const Status = z.object({ pending: Count, running: Count, timeMs: z.number().min(0).max(8.64e15) })
 export type PulledStatus = z.infer<typeof Status>
 
 export const PollMessage = Stamp.extend({ acked: Count, waitSeconds: z.number().min(0).max(60), status: Status })

@@ -3,7 +3,7 @@ import { beforeEach, expect, test } from 'vitest'
 import type { AttemptState, ProjectName, VersionName } from '../../../shared/contract/index.ts'
 import { createFakeClock, type FakeClock } from '../../testing/fake-clock.ts'
 import type { ScheduleRequest } from '../node-client.ts'
-import type { ListedRun, OpenMessage } from './messages.ts'
+import { type ListedRun, type OpenMessage, PollMessage } from './messages.ts'
 import { PullingNode } from './pulling-node.ts'
 
 const STATUS = { pending: 0, running: 0, timeMs: 1_800_000_000_400 }
@@ -239,4 +239,53 @@ test('a journal that is younger than a run proves nothing about it', () => {
   expect(node.traits.remembersAll).toBe(true)
   oldestSentAtMs = clock.nowMs() - 2_000_000
   expect(node.traits.remembersAll).toBe(false)
+})
+
+const bytesOf = (text: string) => new TextEncoder().encode(text)
+
+/** What the node is asked to read, once it polls. */
+async function readAsked(stamp: { session: string; epoch: number }, range = { offset: 4, limitBytes: 10 }) {
+  const reading = node.readLog({ project: SHOP, spider: 'prices', jobid: 'a' }, range)
+  reading.catch(() => {})
+  const [command] = await poll(stamp)
+  return { reading, id: (command as unknown as { id: number }).id }
+}
+
+test('the bytes of a file are no answer to a cancel, and an answer has no bytes', async () => {
+  const stamp = open()
+  const cancelling = node.cancel({ project: SHOP, jobid: 'a', signal: 'INT' })
+  const [command] = await poll(stamp)
+  const { id, n } = command as unknown as { id: number; n: number }
+  node.receiveData({ ...stamp, id, offset: 0, size: 0, none: '1' }, bytesOf(''))
+  await expect(cancelling).rejects.toMatchObject({ kind: 'not_scrapyd' })
+  const reading = node.readLog({ project: SHOP, spider: 'prices', jobid: 'a' }, { offset: 0, limitBytes: 10 })
+  const [read] = await poll(stamp, n)
+  node.receiveAnswer({ ...stamp, id: (read as unknown as { id: number }).id, wasState: 'running' } as never)
+  await expect(reading).rejects.toMatchObject({ kind: 'not_scrapyd' })
+})
+
+test.each([
+  ['another offset', { offset: 9, size: 100 }, 'abc'],
+  ['an offset as large as there is', { offset: Number.MAX_SAFE_INTEGER, size: 0 }, 'abc'],
+  ['more than the file has', { offset: 4, size: 5 }, 'abc'],
+  ['more than was asked for', { offset: 4, size: 100 }, 'abcdefghijk']
+])('a part of a file with %s is refused', async (_what, where, text) => {
+  const stamp = open()
+  const { reading, id } = await readAsked(stamp)
+  node.receiveData({ ...stamp, id, ...where }, bytesOf(text))
+  await expect(reading).rejects.toMatchObject({ kind: 'not_scrapyd' })
+})
+
+test('a node that sends a file byte by byte is not asked on', async () => {
+  const stamp = open()
+  const { reading, id } = await readAsked(stamp)
+  node.receiveData({ ...stamp, id, offset: 4, size: Number.MAX_SAFE_INTEGER, file: 'f' }, bytesOf('a'))
+  expect(await reading).toMatchObject({ offset: 4, bytes: bytesOf('a') })
+})
+
+test('a clock that no date can show is refused, so that the list of nodes stays readable', () => {
+  for (const timeMs of [1e308, -1e308, 8.64e15 + 2]) {
+    const message = { session: '1'.repeat(32), epoch: 1, acked: 0, waitSeconds: 1, status: { ...STATUS, timeMs } }
+    expect(PollMessage.safeParse(message).success).toBe(false)
+  }
 })

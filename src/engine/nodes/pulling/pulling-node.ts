@@ -100,6 +100,7 @@ interface Pending<T> {
   resolve: (value: T) => void
   reject: (error: NodeError) => void
 }
+type Asked = Pending<unknown> & { kind: Command['kind'] }
 
 /**
  * A node that cannot be reached, and asks instead (docs/pulling-nodes.md). A request to it is a command in the mailbox
@@ -114,7 +115,7 @@ export class PullingNode implements NodeClient {
   readonly #granted = new RecentKeys(REMEMBERED_MAX)
   readonly #withdrawn = new RecentKeys(REMEMBERED_MAX)
   readonly #superseded = new RecentKeys(100)
-  readonly #answers = new Map<number, Pending<unknown>>()
+  readonly #answers = new Map<number, Asked>()
   readonly #reads = pLimit(READS_AT_ONCE)
   readonly #downloads = new Map<string, number>()
   #listings: (Pending<PulledLists> & { n: number })[] = []
@@ -351,7 +352,7 @@ export class PullingNode implements NodeClient {
     this.#sessionOf(answer)
     const pending = this.#answers.get(id)
     this.#answers.delete(id)
-    if (problem === undefined) pending?.resolve(answer)
+    if (problem === undefined) this.#resolve(pending, 'cancel', answer)
     else if (classifyRefusal(problem) === 'process_ended') pending?.reject(this.#refusal(problem, 'process_ended'))
     else pending?.reject(this.#error('http', `could not do it: ${showUnseen(problem)}`, 'unknown'))
   }
@@ -360,7 +361,12 @@ export class PullingNode implements NodeClient {
     this.#sessionOf(stamp)
     const pending = this.#answers.get(id)
     this.#answers.delete(id)
-    pending?.resolve(none === undefined ? { offset, sizeBytes: size, bytes, fileId: file } : null)
+    this.#resolve(pending, 'read', none === undefined ? { offset, sizeBytes: size, bytes, fileId: file } : null)
+  }
+
+  #resolve(pending: Asked | undefined, kind: Command['kind'], answer: unknown): void {
+    if (pending?.kind === kind) pending.resolve(answer)
+    else pending?.reject(this.#error('not_scrapyd', 'answered something else than it was asked.', 'unknown'))
   }
 
   /** The egg of a run that is offered to this session, and of no other. */
@@ -439,14 +445,19 @@ export class PullingNode implements NodeClient {
       const ask = { kind: 'read' as const, file, project, spider, jobid, offset, limitBytes }
       const part = await this.#ask<LogRange | null>((id) => ({ ...ask, id }), READ_MS, signal)
       if (part === null) break
-      if (part.bytes.length > limitBytes) throw this.#error('not_scrapyd', 'sent more of a file than was asked for.')
+      const { sizeBytes, bytes } = part
+      const askedFrom = offset < 0 ? Math.max(0, sizeBytes + offset) : offset
+      const end = part.offset + bytes.length
+      if (part.offset !== askedFrom || bytes.length > limitBytes || (bytes.length > 0 && end > sizeBytes))
+        throw this.#error('not_scrapyd', 'sent another part of a file than was asked for.')
       // Another file of that name: what was read before is of a run that is gone.
       if (whole !== null && part.fileId !== whole.fileId) break
       whole ??= part
-      pieces.push(part.bytes)
-      offset = part.offset + part.bytes.length
-      left -= part.bytes.length
-      if (part.bytes.length === 0 || offset >= part.sizeBytes) break
+      pieces.push(bytes)
+      offset = end
+      left -= bytes.length
+      // Less than was asked for is all that there is: one that sends byte by byte is not read on.
+      if (bytes.length < limitBytes || end >= sizeBytes) break
     } while (left > 0)
     return whole === null ? null : { ...whole, bytes: pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces) }
   }
@@ -456,8 +467,9 @@ export class PullingNode implements NodeClient {
     const id = this.#nextId
     this.#nextId += 1
     const answer = Promise.withResolvers<unknown>()
-    this.#answers.set(id, answer)
-    const n = this.#push(session, make(id))
+    const command = make(id)
+    this.#answers.set(id, { ...answer, kind: command.kind })
+    const n = this.#push(session, command)
     const drop = () => {
       this.#answers.delete(id)
       session.mailbox.drop((command) => command.n === n)
