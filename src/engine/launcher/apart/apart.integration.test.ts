@@ -255,7 +255,7 @@ describe.each(WAYS)('a hostile egg, kept apart by %s', (way) => {
 })
 
 /** A package whose build tries to read what it should not, and says in the log what it got. */
-async function buildHostilePackage(way: Way): Promise<string> {
+async function buildHostilePackage(way: Way, atImport = ''): Promise<string> {
   const t = await aPlace(way, { warm: false })
   // Served over HTTP, as from an index: it works in a sandbox, too.
   const place = await mkdtemp(join(pythons.path, 'package-'))
@@ -266,6 +266,7 @@ async function buildHostilePackage(way: Way): Promise<string> {
   await writeFile(
     join(source, 'backend.py'),
     `import os
+${atImport}
 got = []
 for path in ${JSON.stringify([...t.secrets, t.eggs[OTHERS]])}:
     try:
@@ -298,6 +299,17 @@ test.each(WAYS)(
   'a package that is installed for a project gets at nothing (%s)',
   async (way) => {
     expect(await buildHostilePackage(way)).toBe('GOT 0 of its wishes')
+  },
+  90_000
+)
+
+test.each(WAYS)(
+  'what a package leaves running is ended before its files are removed, which it could exchange for links (%s)',
+  async (way) => {
+    const seconds = String(700_000 + Math.trunc(process.pid))
+    const leaves = `import subprocess; subprocess.Popen(["sleep", "${seconds}"], start_new_session=True, stdout=-3, stderr=-3)`
+    expect(await buildHostilePackage(way, leaves)).toBe('GOT 0 of its wishes')
+    expect(execFileSync('ps', ['-A', '-o', 'args='], { encoding: 'utf8' })).not.toContain(`sleep ${seconds}`)
   },
   90_000
 )

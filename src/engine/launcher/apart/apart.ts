@@ -216,14 +216,19 @@ async function giveAll(directory: string, user: number): Promise<void> {
  * a link to somebody else's file, and stays as it is.
  */
 async function takeAll(path: string, user: number, group: number): Promise<void> {
-  const info = await lstat(path)
-  if (info.uid !== user) return
+  const info = await lstat(path).catch(nullIfGone)
+  if (info?.uid !== user) return
   await lchown(path, process.geteuid!(), group)
   if (info.isSymbolicLink()) return
   const ofOwner = info.mode & 0o500
   await chmod(path, (info.mode & 0o700) | (ofOwner >> 3))
   if (!info.isDirectory()) return
   for (const name of await readdir(path)) await takeAll(join(path, name), user, group)
+}
+
+function nullIfGone(error: NodeJS.ErrnoException): null {
+  if (error.code === 'ENOENT') return null
+  throw error
 }
 
 /** Spiders run as we do. */

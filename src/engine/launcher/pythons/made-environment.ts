@@ -141,7 +141,7 @@ export class MadeEnvironment {
       this.#keptUntilMs = this.#clock.monotonicMs() + REPLACED_GRACE_MS
       ending = `Ready: Python ${this.#current!.version} with Scrapy ${this.#current!.scrapyVersion}`
     } catch (error) {
-      if (build !== null) await remove(build)
+      if (build !== null) await this.#remove(build)
       if (signal?.aborted) throw signal.reason
       this.#failure = maskCredentials((error as Error).message)
       ending = this.#failure
@@ -179,19 +179,29 @@ export class MadeEnvironment {
   /** Deletes leftovers unless `isInUse`. Waits a while after a build was replaced, because a start may still use it. */
   async tidy(isInUse: (build: string) => boolean): Promise<void> {
     if (this.#clock.monotonicMs() < this.#keptUntilMs) return
-    for (const build of await this.leftOvers()) if (!isInUse(build)) await remove(build)
+    for (const build of await this.leftOvers()) if (!isInUse(build)) await this.#remove(build)
   }
 
   async delete(): Promise<void> {
     // Remove `complete` first, so that a crash in between leaves nothing that looks complete.
     await rm(join(this.directory, 'complete'), { force: true })
     this.#current = null
+    for (const build of await this.leftOvers()) await this.#remove(build)
     await remove(this.directory)
   }
 
+  /** First ends what a build left running: it could exchange what we go into for a link to something else of ours. */
+  async #remove(build: string): Promise<void> {
+    await this.#apart.takeBack(this.#user, build)
+    await remove(build)
+  }
+
+  get #user(): string {
+    return `environment/${basename(this.directory)}`
+  }
+
   async #fill(build: string, base: { path: string }, requirements: string, run: BuildRun): Promise<MadePython> {
-    const name = `environment/${basename(this.directory)}`
-    const apart = this.#apart
+    const [name, apart] = [this.#user, this.#apart]
     const here = { directory: this.directory, clock: this.#clock, apart, name, build }
     // Packages may run code while they are installed, which sees the new environment alone.
     const file = join(build, 'requirements.txt')
