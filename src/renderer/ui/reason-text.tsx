@@ -11,7 +11,9 @@ export function ReasonText({ reason }: { reason: string }) {
     <Tooltip label={`${text}${alike}`} multiline maw={360}>
       <span tabIndex={0}>
         <strong>{reason}</strong>
-        {label.toLowerCase() !== reason.toLowerCase() && <span className="dim"> {label}</span>}
+        {label !== 'Failed' && !reason.toLowerCase().includes(label.toLowerCase()) && (
+          <span className="dim"> {label}</span>
+        )}
       </span>
     </Tooltip>
   )
