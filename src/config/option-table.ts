@@ -196,6 +196,7 @@ export const OPTIONS: readonly OptionRow[] = [
   ...['user_header', 'groups_header', 'groups_separator', 'addresses', 'roles'].map((name) =>
     row('scrapdeck', `proxy_${name}`)
   ),
+  row('scrapdeck', 'plugin_roles'),
   ...['api_rate_limit', 'rate_limit', 'open_rate_limit', 'api_requests_per_second'].map((name) =>
     row('scrapdeck', name, HARMLESS)
   ),

@@ -33,6 +33,7 @@ export function readSignInOptions(options: OptionReader): SignInOptions {
     oidc: readOidc(options),
     jwt: readJwt(options),
     proxy: readProxy(options),
+    pluginRoles: readRoles(options, 'plugin_roles'),
     publicUrl: readPublicUrl(options),
     requiresSecondFactor: readRequirement(options)
   }

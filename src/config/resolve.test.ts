@@ -80,7 +80,14 @@ describe('options of the service', () => {
       lifeSignal: null,
       secretFiles: [],
       trustedProxies: [],
-      signIn: { oidc: null, jwt: null, proxy: null, publicUrl: null, requiresSecondFactor: false },
+      signIn: {
+        oidc: null,
+        jwt: null,
+        proxy: null,
+        pluginRoles: new Map(),
+        publicUrl: null,
+        requiresSecondFactor: false
+      },
       trustedEngines: [],
       tls: null,
       redirectPort: null,
@@ -243,7 +250,7 @@ describe('options of the service', () => {
           ['eu ops', { role: null, projects: {}, nodeGroups: { eu: 'admin', us: 'operator' } }]
         ])
       },
-      ...{ jwt: null, proxy: null, publicUrl: 'https://deck.example.org' }
+      ...{ jwt: null, proxy: null, pluginRoles: new Map(), publicUrl: 'https://deck.example.org' }
     })
     expect(JSON.stringify(listed)).not.toContain('hush')
     expect(listed.find(({ name }) => name === 'oidc_roles')?.value).toContain('; eu ops = admin of nodes eu; ')
@@ -270,6 +277,7 @@ describe('options of the service', () => {
       [`${roles}\noidc_issuer = https://id.example.org`, 'needs oidc_client_id'],
       [`${jwt}\njwt_roles = a = viewer`, 'needs jwt_audience'],
       [`${jwt}\njwt_audience = deck`, 'jwt_roles says which groups'],
+      ['plugin_roles = staff', 'plugin_roles takes lines such as'],
       [proxy, 'needs proxy_addresses'],
       [`${proxy}\nproxy_addresses = 0.0.0.0/0`, 'can be any user'],
       [`${proxy}\nproxy_addresses = 10.0.0.7\nproxy_groups_separator = ,;`, 'takes one of'],
@@ -650,7 +658,7 @@ const VALUES: Record<string, string> = {
   ...{ jwt_issuer: 'https://ci.example.org', jwt_audience: 'scrapdeck', jwt_jwks_url: 'https://ci.example.org/keys' },
   ...{ jwt_name_claim: 'sub', jwt_groups_claim: 'project', jwt_roles: 'shop = deployer' },
   ...{ proxy_user_header: 'x-user', proxy_groups_header: 'x-groups', proxy_addresses: '10.0.0.1' },
-  ...{ proxy_groups_separator: ';', proxy_roles: 'team = operator' },
+  ...{ proxy_groups_separator: ';', proxy_roles: 'team = operator', plugin_roles: 'staff = viewer' },
   ...{ metrics_prefix: 'mine', metrics_from: '10.0.0.1', enabled: 'off', namespace: 'scrapyd' },
   ...{ SCRAPYD_URL: 'http://scrapyd:6800', LOG_LEVEL: 'WARNING' }
 }

@@ -53,6 +53,7 @@ export interface AppOptions {
     | 'secondFactors'
     | 'signIns'
     | 'audit'
+    | 'authenticate'
   > & { sharedAnswers: Pick<NonNullable<Engine['sharedAnswers']>, 'find'> | null }
   /** Where sessions are stored. */
   dataDirectory: string
@@ -140,6 +141,7 @@ export function createApp(options: AppOptions): App {
   const { engine, clock, logger, trustedProxies = [], metrics = DEFAULT_METRICS, signIn = NO_SIGN_IN } = options
   const authenticator = new Authenticator({
     credentials: engine.credentials,
+    authenticate: engine.authenticate,
     access: engine.access,
     secondFactors: engine.secondFactors,
     audit: engine.audit,

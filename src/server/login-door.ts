@@ -5,6 +5,7 @@ import type { Audit } from '../engine/audit/audit.ts'
 import type { Engine, NoPasskeySite, PasskeyAnswer, PasskeySite } from '../engine/index.ts'
 import type { Clock } from '../engine/runtime/clock.ts'
 import { ScrapdeckError } from '../shared/errors.ts'
+import { toWireError } from '../shared/wire-errors.ts'
 import { originOf } from './audit-origin.ts'
 import type { Authenticator } from './auth/authenticator.ts'
 import { BegunLogins } from './auth/begun-logins.ts'
@@ -93,7 +94,7 @@ export class LoginDoor {
     const { authenticator, limits } = this.#options
     // The gate charged everybody else.
     const isKnown = authenticator.knows(request)
-    const verdict = await authenticator.checkForm(request, { username, password })
+    const verdict = await authenticator.checkForm(request, { username, password }).catch(refusalIn)
     if (isKnown && verdict.is !== 'right') await limits.chargeOpen(request, reply)
     switch (verdict.is) {
       case 'right':
@@ -104,6 +105,11 @@ export class LoginDoor {
       case 'wrong':
         await this.refuse(username, 'UNAUTHORIZED', request)
         return this.sendPage(request, reply, { status: 401, problem: 'Wrong user name or password.' })
+      case 'refused': {
+        await this.refuse(username, verdict.error.code, request)
+        const { status, message: problem } = toWireError(verdict.error)
+        return this.sendPage(request, reply, { status, problem })
+      }
       case 'blocked': {
         await this.refuse(username, 'TOO_MANY_REQUESTS', request)
         const { retryAfterSeconds } = verdict
@@ -302,6 +308,12 @@ export class LoginDoor {
 /** Of this origin in any case: the browser adds the fragment, which no server sees. */
 const toWantedPage = (reply: FastifyReply): FastifyReply =>
   reply.header('cache-control', 'no-store').redirect('/ui/', 303)
+
+/** The password may be right, and whoever checks it cannot say so, or gives no role. */
+function refusalIn(error: unknown): { is: 'refused'; error: ScrapdeckError } {
+  if (!(error instanceof ScrapdeckError)) throw error
+  return { is: 'refused', error }
+}
 
 function sendStep(
   reply: FastifyReply,

@@ -9,7 +9,7 @@ import type { Random } from '../runtime/random.ts'
 import type { StoredAccessToken, StoredRole, StoredUser } from '../store/records.ts'
 import { actAs, addToAudit, refuseEndedActor } from './acting.ts'
 import { type Bearer, Bearers } from './bearers.ts'
-import { Directory, type DirectoryStore } from './directory.ts'
+import { Directory, type DirectoryStore, foldName } from './directory.ts'
 import { GroupCommands } from './group-commands.ts'
 import type { InTurn } from './in-turn.ts'
 import { LastSeen } from './last-seen.ts'
@@ -242,6 +242,12 @@ export class Access {
     if (now?.passwordHash !== user.passwordHash) return null
     this.#lastSeen.mark(user.id, null)
     return this.#principalOf(user.id, sinceMs)
+  }
+
+  /** Whether passwords of this name are checked here alone: the owner's, and those of users who were made here. */
+  isLocalName(name: string): boolean {
+    const user = this.#directory.userByName(name)
+    return user === undefined ? foldName(name) === foldName(this.#parts.ownerName) : user.subject === null
   }
 
   /** Of a session that began then; null: it has ended. `userId`: null is the owner. `isSeen`: its user is active. */

@@ -275,4 +275,4 @@ function describeUser({ passwordHash, sessionsSinceMs: _, subject, vouchedAtMs: 
 }
 
 const originOf = ({ subject }: Pick<StoredUser, 'subject'>): User['origin'] =>
-  subject === null ? 'local' : subject.startsWith('proxy ') ? 'proxy' : 'oidc'
+  subject === null ? 'local' : (subject.split(' ', 1)[0] as 'oidc' | 'proxy' | 'plugin')

@@ -9,7 +9,7 @@ if (port === null) throw new Error('plugin-worker.ts is started by plugin-thread
 const post = (message: FromPlugin, transfer: readonly ReadableStream[] = []) =>
   port.postMessage(message, transfer as never)
 
-const OTHER = ['beforeDispatch', 'chooseNode', 'blobs'] satisfies (keyof Plugin)[]
+const OTHER = ['beforeDispatch', 'chooseNode', 'authenticate', 'blobs'] satisfies (keyof Plugin)[]
 const KNOWN = [...Object.values(EVENT_HOOKS), ...Object.values(SPIDER_HOOKS), ALERT_HOOK, ...OTHER]
 
 void serve(port)

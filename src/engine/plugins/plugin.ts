@@ -66,6 +66,12 @@ export interface NodeQuestion {
 /** By id of the job: the id of the node, and why. Without an answer, a job goes to the least loaded node. */
 export type NodeAnswer = undefined | null | Record<string, string | { node: string; why?: string } | null>
 
+/** Somebody whose password is right. `name`: who it is there, the same each time. Roles come from `plugin_roles`. */
+export interface PluginUser {
+  name: string
+  groups?: string[]
+}
+
 type Answer<T> = T | Promise<T>
 
 /** Every member is optional. Event hooks and `beforeDispatch` must finish within the plugin's time limit. */
@@ -81,6 +87,8 @@ export interface Plugin {
   on_spider_start?(project: string, spider: string, jobId: string): Answer<void>
   /** Of jobs whose spider had started, with their end: after the last try. */
   on_spider_complete?(project: string, spider: string, jobId: string, success: boolean): Answer<void>
+  /** Asked about names and passwords that are not of this Scrapdeck. Nothing: they are wrong. Never print them. */
+  authenticate?(credentials: { username: string; password: string }): Answer<PluginUser | undefined | null>
   nodeUp?(event: NodeEvent<'node.up'>): Answer<void>
   nodeDown?(event: NodeEvent<'node.down'>): Answer<void>
   scheduleFired?(event: FiringEvent<'schedule.fired'>): Answer<void>

@@ -317,6 +317,51 @@ describe('a plugin that chooses nodes', () => {
   })
 })
 
+describe('a plugin that checks passwords', () => {
+  const GIVEN = { username: 'anna', password: 'violet anchor 12 kettles' }
+
+  it('gets the name and the password, and says who it is, or nothing', async () => {
+    const plugins = await openBody(`{ authenticate: ({ username, password }) =>
+      password === '${GIVEN.password}' ? { name: username + '@x', groups: ['staff'] } : undefined }`)
+    const anna = { subject: 'plugin p0 anna@x', name: 'anna@x', groups: ['staff'] }
+    expect(await plugins.authenticate!(GIVEN)).toEqual(anna)
+    expect(await plugins.authenticate!({ ...GIVEN, password: 'wrong' })).toBe(null)
+    expect((await openBody('{ jobEnded() {} }')).authenticate).toBe(null)
+  })
+
+  it.each([
+    ['throws the password', 'throw new Error(JSON.stringify(given))'],
+    ['waits for ever', 'return new Promise(() => {})'],
+    ['loops for ever', 'for (;;);'],
+    ['exits', 'process.exit()'],
+    ['says yes', 'return true'],
+    ['says who without saying it', 'return {}'],
+    ['gives a role', 'return { name: "anna", role: "owner" }'],
+    ['gives rights', 'return { name: "anna", groups: ["staff"], rights: { everywhere: "owner" } }'],
+    ['names nobody', 'return { name: "" }'],
+    ['hides in a name', 'return { name: "anna\\u202e" }'],
+    ['makes lines in a name', 'return { name: "anna\\nroot" }'],
+    ['has groups that are no texts', 'return { name: "anna", groups: [{ toString: 1 }] }'],
+    ['answers with its own question', 'return given']
+  ])('that %s lets nobody in, and no text of it is logged or told', async (_what, body) => {
+    const fake = createFakeClock()
+    clock = fake
+    const all: string[] = []
+    const keep = (facts: object, text: string) => void all.push(`${text} ${JSON.stringify(facts)}`)
+    logger = { debug: keep, info: keep, warn: keep, error: keep }
+    const plugins = await openBody(`{ authenticate(given) { ${body} } }`)
+    const refused = plugins.authenticate!(GIVEN).catch((error: unknown) => error)
+    // Passes only for those that never answer.
+    if (/ever/.test(_what)) await fake.advanceBy(20_000)
+    expect(await refused).toMatchObject({
+      code: 'SIGN_IN_UNAVAILABLE',
+      message: 'The plugin p0 could not check the password. Try again in a minute, or use a token.'
+    })
+    expect(all.join('\n')).toContain('a plugin could not check a password')
+    expect(all.join('\n')).not.toContain('violet')
+  })
+})
+
 describe('the examples of docs/plugins.md', () => {
   it('blobs-in-directory keeps blobs as every store of them must', async () => {
     const root = join(directory, 'share')
@@ -399,6 +444,26 @@ describe('the examples of docs/plugins.md', () => {
     expect([first === again, first === second]).toEqual([true, false])
     expect(await choose(...all.toReversed())).toEqual([first, again, second])
     expect(await choose(...all.map((one) => (one.id === first ? { ...one, free: 0 } : one)))).toEqual([second, second])
+  })
+
+  it('passwords-over-http asks the service, lets in whom it names, and nobody while it fails or is not safe', async () => {
+    await using service = await openChannelServer([
+      { status: 200, body: '{"name": "anna", "groups": ["staff"], "role": "owner"}' },
+      { status: 401 },
+      { status: 500, body: '{"name": "anna"}' },
+      { status: 302, headers: { location: '/elsewhere' } }
+    ])
+    const module = join(EXAMPLES, 'passwords-over-http.ts')
+    const plugins = await open({ module, options: { url: service.url } })
+    const ask = () => plugins.authenticate!({ username: 'anna', password: 'secret words' })
+    expect(await ask()).toEqual({ subject: 'plugin p0 anna', name: 'anna', groups: ['staff'] })
+    expect(await ask()).toBe(null)
+    await expect(ask()).rejects.toMatchObject({ code: 'SIGN_IN_UNAVAILABLE' })
+    await expect(ask()).rejects.toMatchObject({ code: 'SIGN_IN_UNAVAILABLE' })
+    expect(service.seen.map(({ json }) => json)).toEqual(Array(4).fill({ username: 'anna', password: 'secret words' }))
+    await expect.poll(() => lines).toContain('the service that checks passwords answered 500')
+    for (const url of ['', 'http://auth.example.org', 'http://localhost.example.org', 'http://127.0.0.1@example.org/'])
+      await expect(open({ module, options: { url } })).rejects.toMatchObject({ code: 'PLUGIN_UNUSABLE' })
   })
 
   it('only one plugin can keep blobs', async () => {

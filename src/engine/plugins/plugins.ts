@@ -30,8 +30,28 @@ export type DispatchVerdict =
 
 export type Patch = Record<string, string | null>
 
+interface Credentials {
+  username: string
+  password: string
+}
+
+/** Somebody whom a plugin vouches for. */
+export interface PluginPerson {
+  subject: string
+  name: string
+  groups: string[]
+}
+
+/** Nothing that a display obeys: the name is in the list of users. */
+const PersonSchema = z
+  .strictObject({
+    name: z.string().regex(/^\P{C}{1,200}$/u),
+    groups: z.array(z.string().max(1_000)).max(2_000).default([])
+  })
+  .nullish()
+
 /** At most one plugin may have each of these. */
-const ONLY_ONCE = ['blobs', 'chooseNode'] satisfies (keyof Plugin)[]
+const ONLY_ONCE = ['blobs', 'chooseNode', 'authenticate'] satisfies (keyof Plugin)[]
 const WAIT_DEFAULT_SECONDS = 60
 const WAIT_MAX_SECONDS = 86_400
 const WORDS_MAX = 500
@@ -56,6 +76,8 @@ export class Plugins {
   readonly beforeDispatch: ((question: DispatchQuestion) => Promise<DispatchVerdict>) | null
   /** null: no plugin implements the hook. Never rejects. */
   readonly chooseNodes: ((questions: NodeQuestion[]) => Promise<NodeChoices>) | null
+  /** null: no plugin implements the hook. `null`: nobody has this password. Rejects with SIGN_IN_UNAVAILABLE. */
+  readonly authenticate: ((given: Credentials) => Promise<PluginPerson | null>) | null
   readonly #threads: readonly PluginThread[]
   readonly #clock: Clock
 
@@ -68,6 +90,8 @@ export class Plugins {
     this.beforeDispatch = asked.length === 0 ? null : (question) => askAll(asked, question, logger)
     const nodes = chooser === undefined ? null : new NodeChooser(chooser, { clock, logger })
     this.chooseNodes = nodes && ((questions) => nodes.choose(questions))
+    const authority = threads.find((thread) => thread.has('authenticate'))
+    this.authenticate = authority === undefined ? null : (given) => authenticate(authority, given, logger)
     this.#threads = threads
     this.#clock = clock
   }
@@ -137,6 +161,25 @@ export class Plugins {
       if (kind === 'plugin' && !wanted.has(id)) await store.deleteWebhook(id)
     }
     for (const webhook of wanted.values()) await store.putWebhook(webhook)
+  }
+}
+
+async function authenticate(
+  thread: PluginThread,
+  { username, password }: Credentials,
+  logger: Logger
+): Promise<PluginPerson | null> {
+  const { name: plugin } = thread.settings
+  try {
+    const person = PersonSchema.parse(await thread.call('authenticate', [{ username, password }]))
+    return person == null ? null : { ...person, subject: `plugin ${plugin} ${person.name}` }
+  } catch {
+    // Neither its words nor its answer: the password may be among them.
+    logger.warn({ plugin }, 'a plugin could not check a password: it failed, or its answer is not { name, groups }')
+    throw new ScrapdeckError(
+      'SIGN_IN_UNAVAILABLE',
+      `The plugin ${plugin} could not check the password. Try again in a minute, or use a token.`
+    )
   }
 }
 

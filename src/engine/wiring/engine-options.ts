@@ -18,6 +18,7 @@ import type { SignIns } from '../access/sign-ins.ts'
 import type { Audit } from '../audit/audit.ts'
 import type { PullingNodes } from '../nodes/pulling/pulling-nodes.ts'
 import type { PluginSettings } from '../plugins/plugin-thread.ts'
+import type { Plugins } from '../plugins/plugins.ts'
 import type { EggToSend } from '../projects/projects.ts'
 import type { EggTree } from '../projects/egg-tree.ts'
 import type { SettingsSource } from '../projects/settings-projects.ts'
@@ -148,6 +149,8 @@ export interface Engine {
   /** For uploads that arrive in requests. */
   incoming: Pick<IncomingFiles, 'begin' | 'toFile'>
   credentials: { username: string; password: string }
+  /** Asks a plugin about a name and a password; null: no plugin checks them. */
+  authenticate: Plugins['authenticate']
   /** Users and tokens, for whoever asks who sent a request. */
   access: Pick<
     Access,
@@ -165,6 +168,8 @@ export interface Engine {
     | 'endOtherSessions'
     | 'endAllSessions'
     | 'looksLikeToken'
+    | 'isLocalName'
+    | 'getUser'
     | 'isCurrent'
     | 'isEmpty'
     | 'roles'

@@ -30,6 +30,7 @@ import { type Receiver, SessionResponses } from './session-responses.ts'
 import { type Browser, type Session, SESSION_MS, Sessions } from './sessions.ts'
 import type { SignInOptions } from './sign-in-options.ts'
 import { SharedSessions } from './shared-sessions.ts'
+import { PluginUsers } from './vouched-users.ts'
 
 /**
  * Whoever made this request has the password at hand. A browser that was once told the password repeats it with every
@@ -56,6 +57,7 @@ const UNAUTHORIZED_TEXTS = {
 
 export interface AuthenticatorOptions {
   credentials: BasicCredentials
+  authenticate: Engine['authenticate']
   access: Engine['access']
   secondFactors: Engine['secondFactors']
   audit: Engine['audit']
@@ -69,6 +71,8 @@ export interface AuthenticatorOptions {
 
 /** A client that is let in counts as known for a day from the last check. */
 const RIGHT_FOR_MS = 60_000
+/** Groups elsewhere are asked for at each login. */
+const OF_PLUGIN_MS = 12 * 3_600_000
 const EXPIRED_EVERY_MS = 30_000
 /** A browser has one session here, and pages on other ports of its host may have added some. */
 const SHARED_COOKIES_MAX = 10
@@ -105,13 +109,13 @@ export class Authenticator {
   readonly #rightOn = new WeakMap<Socket, { authorization: string; address: string; caller: Caller; untilMs: number }>()
 
   constructor(options: AuthenticatorOptions) {
-    const { credentials, access, clock, logger, cache } = options
+    const { credentials, authenticate, access, audit, clock, logger, cache } = options
     this.#access = access
     this.#secondFactors = options.secondFactors
     this.#requiresSecondFactor = options.signIn.requiresSecondFactor
     this.#clock = clock
     this.links = new OneTimeLinks({ clock, cache })
-    const { oidc, jwt, proxy } = options.signIn
+    const { oidc, jwt, proxy, pluginRoles: roles } = options.signIn
     access.roles.setConfigured(configuredRoles(options.signIn))
     this.oidc = oidc === null ? null : new OidcSignIn(oidc, { access, clock, logger })
     this.#jwts = jwt === null ? null : new BearerJwts(jwt, { access, clock })
@@ -132,6 +136,7 @@ export class Authenticator {
     const common = {
       credentials,
       access,
+      pluginUsers: authenticate && new PluginUsers(authenticate, { access, audit, roles, clock }),
       clock,
       cache,
       known: this.#known,
@@ -228,7 +233,7 @@ export class Authenticator {
       return found instanceof Promise ? found.then(callerOf) : callerOf(found)
     }
     const given = credentialsOf(authorization)
-    const verdict = given === null ? null : this.#basicCheck.check(addressOf(request), given)
+    const verdict = given === null ? null : this.#basicCheck.check(request, given)
     if (!(verdict instanceof Promise)) return this.#callerOf(verdict, request)
     return verdict.then((found) => this.#callerOf(found, request))
   }
@@ -267,7 +272,7 @@ export class Authenticator {
 
   /** Checks what was typed into the login form. */
   async checkForm(request: FastifyRequest, given: BasicCredentials): Promise<Verdict> {
-    return this.#formCheck.check(addressOf(request), given)
+    return this.#formCheck.check(request, given)
   }
 
   /** Whether this caller may still do what it might when its request began. */
@@ -287,7 +292,8 @@ export class Authenticator {
     { signedInWith, endsAtMs, request }: { signedInWith: SignedInWith; endsAtMs?: number; request: FastifyRequest }
   ): Promise<{ token: string; id: string; maxAgeSeconds: number }> {
     const nowMs = this.#clock.nowMs()
-    const ends = { endsAtMs: endsAtMs ?? nowMs + SESSION_MS }
+    const isOfPlugin = userId !== null && this.#access.getUser(userId)?.origin === 'plugin'
+    const ends = { endsAtMs: endsAtMs ?? nowMs + (isOfPlugin ? OF_PLUGIN_MS : SESSION_MS) }
     const token = createSessionToken({ userId, beganAtMs: this.#access.sessionStart(userId), ...ends, signedInWith })
     const read = readSessionToken(token)!
     await this.#sessions.add(read, browserOf(request))

@@ -29,9 +29,9 @@ const higherOf = (role: NodeGroupRole, other: NodeGroupRole = role): NodeGroupRo
   NODE_GROUP_ROLES.indexOf(role) < NODE_GROUP_ROLES.indexOf(other) ? other : role
 
 /** All roles that the options name, with the options that do. */
-export function configuredRoles({ oidc, jwt, proxy }: SignInOptions): Map<string, string[]> {
+export function configuredRoles({ oidc, jwt, proxy, pluginRoles }: SignInOptions): Map<string, string[]> {
   const found = new Map<string, string[]>()
-  const ways = { oidc_roles: oidc, jwt_roles: jwt, proxy_roles: proxy }
+  const ways = { oidc_roles: oidc, jwt_roles: jwt, proxy_roles: proxy, plugin_roles: { roles: pluginRoles } }
   for (const [option, way] of Object.entries(ways)) {
     const given = [...(way?.roles.values() ?? [])].flatMap(({ role, projects }) => [role, ...Object.values(projects)])
     for (const role of new Set(given)) if (role !== null) found.set(role, [...(found.get(role) ?? []), option])

@@ -1,4 +1,5 @@
 import { createHmac, randomBytes } from 'node:crypto'
+import type { FastifyRequest } from 'fastify'
 import type { Engine } from '../../engine/index.ts'
 import type { Principal } from '../../engine/access/principal.ts'
 import type { SharedCache } from '../../engine/cache/shared-cache.ts'
@@ -6,9 +7,11 @@ import type { Clock } from '../../engine/runtime/clock.ts'
 import type { AccountBackoff } from './account-backoff.ts'
 import { AttemptLimiter } from './attempt-limiter.ts'
 import { type BasicCredentials, createCredentialsCheck } from './basic.ts'
-import { clientOf } from './client-address.ts'
+import { ScrapdeckError } from '../../shared/errors.ts'
+import { addressOf, clientOf } from './client-address.ts'
 import type { FailureLog } from './failure-log.ts'
 import { isLoopback } from './host-rule.ts'
+import type { PluginUsers } from './vouched-users.ts'
 
 const KNOWN_FOR_MS = 24 * 3_600_000
 /** Of a client that sends the password with every request, only one in a minute is recorded. */
@@ -72,6 +75,7 @@ const BUSY_MS = 1_000
 export class PasswordCheck {
   readonly #isOwner: (given: BasicCredentials) => boolean
   readonly #access: Engine['access']
+  readonly #pluginUsers: PluginUsers | null
   readonly #takesTokens: boolean
   readonly #clock: Clock
   /** By a keyed hash of name and password. */
@@ -92,6 +96,8 @@ export class PasswordCheck {
     cache: SharedCache | null
     credentials: BasicCredentials
     access: Engine['access']
+    /** null: no plugin checks passwords. */
+    pluginUsers: PluginUsers | null
     clock: Clock
     maxFailuresPerMinute: number
     /** A token in place of the password. Never where a session begins: that would have all rights of its user. */
@@ -103,6 +109,7 @@ export class PasswordCheck {
   }) {
     this.#isOwner = createCredentialsCheck(options.credentials)
     this.#access = options.access
+    this.#pluginUsers = options.pluginUsers
     this.#takesTokens = options.takesTokens
     this.#clock = options.clock
     this.#limiter = new AttemptLimiter(options)
@@ -112,8 +119,12 @@ export class PasswordCheck {
     this.#failures = options.failures
   }
 
-  /** Waits only for the password of a user, which takes long to check. Rejects with TOO_MANY_REQUESTS. */
-  check(address: string, given: BasicCredentials): Verdict | Promise<Verdict> {
+  /**
+   * Waits only for the password of a user, which takes long to check. Rejects with TOO_MANY_REQUESTS, and as
+   * PluginUsers.find.
+   */
+  check(request: FastifyRequest, given: BasicCredentials): Verdict | Promise<Verdict> {
+    const address = addressOf(request)
     const client = clientOf(address)
     const isKnown = this.#known.has(client, given.username)
     const blockedForMs = this.#limiter.blockedForMs(client)
@@ -126,7 +137,7 @@ export class PasswordCheck {
     }
     const byToken = this.#isToken(given) ? this.#access.findByToken(given.password) : null
     if (byToken !== null) return { is: 'right', principal: byToken }
-    if (this.#access.isEmpty || this.#access.looksLikeToken(given.password)) {
+    if ((this.#access.isEmpty && this.#pluginUsers === null) || this.#access.looksLikeToken(given.password)) {
       // Of a known client, a wrong password is neither counted nor logged while others there are not even checked.
       if (blockedForMs > 0) return blocked(blockedForMs)
       return this.#wrong(address, given, this.#limiter.addFailure(client))
@@ -143,15 +154,15 @@ export class PasswordCheck {
       return this.#right(before.principal, client, given)
     }
     if (!isKnown && (this.#checking.get(client) ?? 0) >= CHECKED_AT_ONCE_MAX) return blocked(BUSY_MS)
-    return this.#checkUser(key, { address, client, given, blockedForMs })
+    return this.#checkUser(key, { request, address, client, given, blockedForMs })
   }
 
   /** Counted before it is tried, and taken back if it was right: many at once are no more than one after the other. */
-  async #checkUser(key: string, { address, client, given, blockedForMs }: Tried): Promise<Verdict> {
+  async #checkUser(key: string, { request, address, client, given, blockedForMs }: Tried): Promise<Verdict> {
     const blocks = blockedForMs === 0 && this.#limiter.begin(client)
     this.#checking.set(client, (this.#checking.get(client) ?? 0) + 1)
     try {
-      const principal = await this.#find(key, given)
+      const principal = await this.#find(key, given, request)
       if (principal === null) {
         if (blockedForMs > 0) return blocked(blockedForMs)
         this.#limiter.confirm(client)
@@ -160,7 +171,9 @@ export class PasswordCheck {
       if (blockedForMs === 0) this.#limiter.takeBack(client)
       return this.#right(principal, client, given)
     } catch (error) {
-      if (blockedForMs === 0) this.#limiter.takeBack(client)
+      // A plugin that does not answer counts as a failure: otherwise its silence would let anybody try on and on.
+      const isCounted = error instanceof ScrapdeckError && error.code === 'SIGN_IN_UNAVAILABLE'
+      if (blockedForMs === 0 && !isCounted) this.#limiter.takeBack(client)
       throw error
     } finally {
       const left = this.#checking.get(client)! - 1
@@ -170,11 +183,12 @@ export class PasswordCheck {
   }
 
   /** The same password that comes several times at once is checked once. */
-  #find(key: string, given: BasicCredentials): Promise<Principal | null> {
+  #find(key: string, given: BasicCredentials, request: FastifyRequest): Promise<Principal | null> {
     const running = this.#running.get(key)
     if (running !== undefined) return running
     const found = this.#access
       .findByPassword(given.username, given.password)
+      .then((principal) => principal ?? this.#pluginUsers?.find(request, given, key) ?? null)
       .then((principal) => {
         if (principal !== null) this.#keep(key, principal)
         return principal
@@ -212,6 +226,7 @@ export class PasswordCheck {
 }
 
 interface Tried {
+  request: FastifyRequest
   address: string
   client: string
   given: BasicCredentials

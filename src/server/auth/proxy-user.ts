@@ -3,11 +3,12 @@ import type { Engine } from '../../engine/index.ts'
 import type { Principal } from '../../engine/access/principal.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { AddressList } from '../address-list.ts'
-import { claimName, recordVouching } from '../audit-origin.ts'
+import { claimName } from '../audit-origin.ts'
 import { plainAddress } from './client-address.ts'
-import { groupsIn, noRoleText, rightsIn } from './group-roles.ts'
+import { groupsIn } from './group-roles.ts'
 import { wasVouchedFor } from './peer-requests.ts'
 import type { ProxyOptions } from './sign-in-options.ts'
+import { admitVouched } from './vouched-users.ts'
 
 const NAME_MAX = 200
 
@@ -17,14 +18,12 @@ const NAME_MAX = 200
  */
 export class ProxyUsers {
   readonly #options: ProxyOptions
-  readonly #access: Engine['access']
-  readonly #audit: Engine['audit']
+  readonly #parts: Pick<Engine, 'access' | 'audit'>
   readonly #from: AddressList
 
   constructor(options: ProxyOptions, { access, audit }: Pick<Engine, 'access' | 'audit'>) {
     this.#options = options
-    this.#access = access
-    this.#audit = audit
+    this.#parts = { access, audit }
     this.#from = new AddressList(options.from)
   }
 
@@ -47,20 +46,11 @@ export class ProxyUsers {
     }
     const listed = lists.flatMap((list) => list.split(groupsSeparator))
     const groups = groupsIn({ groups: listed.map((group) => group.trim()) }, 'groups')
-    const subject = `proxy ${name}`
-    const rights = rightsIn(groups, roles) ?? this.#access.noneOfItsOwn(subject)
-    if (rights === null) {
-      const refusal = new ScrapdeckError('ROLE_REQUIRED', noRoleText(name, 'proxy_roles'))
-      return this.#record(request, name, () => this.#access.disown(subject)).then(() => {
-        throw refusal
-      })
-    }
-    const vouched = { subject, name, ...rights }
-    return this.#access.findVouched(vouched) ?? this.#record(request, name, () => this.#access.signIn(vouched))
-  }
-
-  #record<T>(request: FastifyRequest, claimedName: string, work: () => Promise<T>): Promise<Awaited<Promise<T>>> {
-    return recordVouching(this.#audit, request, { operation: 'users.signIn', claimedName }, work)
+    return admitVouched(
+      request,
+      { subject: `proxy ${name}`, name, groups },
+      { ...this.#parts, roles, option: 'proxy_roles' }
+    )
   }
 
   #isFromProxy({ raw }: FastifyRequest): boolean {

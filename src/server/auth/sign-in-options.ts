@@ -54,6 +54,8 @@ export interface SignInOptions {
   oidc: OidcOptions | null
   jwt: JwtOptions | null
   proxy: ProxyOptions | null
+  /** Of those whose passwords a plugin checks. */
+  pluginRoles: GroupRoles
   /** Where browsers reach this Scrapdeck, without a path; null: at the host of their request. */
   publicUrl: string | null
   /** People with a password here set up an authenticator app at their next login, unless they have one. */
@@ -64,6 +66,7 @@ export const NO_SIGN_IN: SignInOptions = {
   oidc: null,
   jwt: null,
   proxy: null,
+  pluginRoles: new Map(),
   publicUrl: null,
   requiresSecondFactor: false
 }

@@ -223,6 +223,7 @@ export function createFakeEngine() {
     },
     incoming: createLazyIncoming(),
     credentials: { ...CREDENTIALS },
+    authenticate: null as Engine['authenticate'],
     access,
     secondFactors,
     signIns,

@@ -77,8 +77,8 @@ export const User = z.object({
   /** The password needs a code of an authenticator app beside it. */
   hasAuthenticator: z.boolean(),
   passkeyCount: z.number().int(),
-  /** Who knows the user: this Scrapdeck, the OIDC provider, or the proxy, whose groups say the user's own roles. */
-  origin: z.enum(['local', 'oidc', 'proxy']),
+  /** Who knows the user. Other than `local`, the groups there say the user's own roles. */
+  origin: z.enum(['local', 'oidc', 'proxy', 'plugin']),
   createdAtMs: z.number(),
   /** Last login or use of a token, to the minute; null: never. */
   lastSeenAtMs: z.number().nullable()

@@ -227,7 +227,8 @@ const GROUPS_SHOWN = 3
 
 const ORIGIN_WORDS = {
   oidc: 'Signs in at the identity provider (OIDC)',
-  proxy: 'Is named by the proxy'
+  proxy: 'Is named by the proxy',
+  plugin: 'A plugin checks the password'
 }
 
 function UserState({ user: { enabled, kind, origin, hasPassword } }: { user: User }) {
