@@ -7,7 +7,7 @@ import { FakeNode } from '../testing/fake-node.ts'
 
 const saying = (questions: NodeQuestion[], nodeId: string, why = 'it is near'): NodeChoices => ({
   plugin: 'near',
-  byJob: new Map(questions.map(({ job }) => [aJobId(job.id), { nodeId: aNodeId(nodeId), why }])),
+  byJob: new Map(questions.map(({ job }) => [job.id, { node: nodeId, why }])),
   problem: null
 })
 

@@ -30,25 +30,14 @@ export type DispatchVerdict =
 
 export type Patch = Record<string, string | null>
 
-interface Credentials {
-  username: string
-  password: string
-}
-
+/** The name is shown: nothing in it may steer a display. */
+const Person = z.strictObject({
+  name: z.string().regex(/^\P{C}{1,200}$/u),
+  groups: z.array(z.string().max(1_000)).max(2_000).default([])
+})
 /** Somebody whom a plugin vouches for. */
-export interface PluginPerson {
-  subject: string
-  name: string
-  groups: string[]
-}
-
-/** Nothing that a display obeys: the name is in the list of users. */
-const PersonSchema = z
-  .strictObject({
-    name: z.string().regex(/^\P{C}{1,200}$/u),
-    groups: z.array(z.string().max(1_000)).max(2_000).default([])
-  })
-  .nullish()
+type PluginPerson = z.output<typeof Person> & { subject: string }
+type Credentials = Parameters<NonNullable<Plugin['authenticate']>>[0]
 
 /** At most one plugin may have each of these. */
 const ONLY_ONCE = ['blobs', 'chooseNode', 'authenticate'] satisfies (keyof Plugin)[]
@@ -82,15 +71,13 @@ export class Plugins {
   readonly #clock: Clock
 
   private constructor(threads: PluginThread[], { clock, logger }: { clock: Clock; logger: Logger }) {
-    const keeper = threads.find((thread) => thread.has('blobs'))
-    const chooser = threads.find((thread) => thread.has('chooseNode'))
+    const [keeper, chooser, authority] = ONLY_ONCE.map((hook) => threads.find((thread) => thread.has(hook)))
     const asked = threads.filter((thread) => thread.has('beforeDispatch'))
     this.blobs = keeper === undefined ? null : createPluginBlobs(keeper)
     this.wantsProblems = threads.some((thread) => thread.has('problemRaised') || thread.has('problemResolved'))
     this.beforeDispatch = asked.length === 0 ? null : (question) => askAll(asked, question, logger)
     const nodes = chooser === undefined ? null : new NodeChooser(chooser, { clock, logger })
     this.chooseNodes = nodes && ((questions) => nodes.choose(questions))
-    const authority = threads.find((thread) => thread.has('authenticate'))
     this.authenticate = authority === undefined ? null : (given) => authenticate(authority, given, logger)
     this.#threads = threads
     this.#clock = clock
@@ -164,22 +151,17 @@ export class Plugins {
   }
 }
 
-async function authenticate(
-  thread: PluginThread,
-  { username, password }: Credentials,
-  logger: Logger
-): Promise<PluginPerson | null> {
+async function authenticate(thread: PluginThread, given: Credentials, logger: Logger): Promise<PluginPerson | null> {
   const { name: plugin } = thread.settings
+  const { username, password } = given
   try {
-    const person = PersonSchema.parse(await thread.call('authenticate', [{ username, password }]))
+    const person = Person.nullish().parse(await thread.call('authenticate', [{ username, password }]))
     return person == null ? null : { ...person, subject: `plugin ${plugin} ${person.name}` }
   } catch {
     // Neither its words nor its answer: the password may be among them.
     logger.warn({ plugin }, 'a plugin could not check a password: it failed, or its answer is not { name, groups }')
-    throw new ScrapdeckError(
-      'SIGN_IN_UNAVAILABLE',
-      `The plugin ${plugin} could not check the password. Try again in a minute, or use a token.`
-    )
+    const text = `The plugin ${plugin} could not check the password. Try again in a minute, or use a token.`
+    throw new ScrapdeckError('SIGN_IN_UNAVAILABLE', text)
   }
 }
 

@@ -119,13 +119,9 @@ export class PasswordCheck {
     this.#failures = options.failures
   }
 
-  /**
-   * Waits only for the password of a user, which takes long to check. Rejects with TOO_MANY_REQUESTS, and as
-   * PluginUsers.find.
-   */
+  /** Waits only for the password of a user, which takes long to check. Rejects as PluginUsers, or TOO_MANY_REQUESTS. */
   check(request: FastifyRequest, given: BasicCredentials): Verdict | Promise<Verdict> {
-    const address = addressOf(request)
-    const client = clientOf(address)
+    const client = clientOf(addressOf(request))
     const isKnown = this.#known.has(client, given.username)
     const blockedForMs = this.#limiter.blockedForMs(client)
     if (blockedForMs > 0 && !isKnown) return blocked(blockedForMs)
@@ -140,7 +136,7 @@ export class PasswordCheck {
     if ((this.#access.isEmpty && this.#pluginUsers === null) || this.#access.looksLikeToken(given.password)) {
       // Of a known client, a wrong password is neither counted nor logged while others there are not even checked.
       if (blockedForMs > 0) return blocked(blockedForMs)
-      return this.#wrong(address, given, this.#limiter.addFailure(client))
+      return this.#wrong(request, given, this.#limiter.addFailure(client))
     }
     const key = createHmac('sha256', this.#key)
       .update(JSON.stringify([given.username, given.password]))
@@ -154,11 +150,11 @@ export class PasswordCheck {
       return this.#right(before.principal, client, given)
     }
     if (!isKnown && (this.#checking.get(client) ?? 0) >= CHECKED_AT_ONCE_MAX) return blocked(BUSY_MS)
-    return this.#checkUser(key, { request, address, client, given, blockedForMs })
+    return this.#checkUser(key, { request, client, given, blockedForMs })
   }
 
   /** Counted before it is tried, and taken back if it was right: many at once are no more than one after the other. */
-  async #checkUser(key: string, { request, address, client, given, blockedForMs }: Tried): Promise<Verdict> {
+  async #checkUser(key: string, { request, client, given, blockedForMs }: Tried): Promise<Verdict> {
     const blocks = blockedForMs === 0 && this.#limiter.begin(client)
     this.#checking.set(client, (this.#checking.get(client) ?? 0) + 1)
     try {
@@ -166,7 +162,7 @@ export class PasswordCheck {
       if (principal === null) {
         if (blockedForMs > 0) return blocked(blockedForMs)
         this.#limiter.confirm(client)
-        return this.#wrong(address, given, blocks)
+        return this.#wrong(request, given, blocks)
       }
       if (blockedForMs === 0) this.#limiter.takeBack(client)
       return this.#right(principal, client, given)
@@ -210,8 +206,9 @@ export class PasswordCheck {
     return { is: 'right', principal }
   }
 
-  #wrong(address: string, given: BasicCredentials, blocks: boolean): Verdict {
+  #wrong(request: FastifyRequest, given: BasicCredentials, blocks: boolean): Verdict {
     const { username, password } = given
+    const address = addressOf(request)
     this.#failures.add(address, username)
     const client = clientOf(address)
     if (!isHere(client) && !this.#isToken(given)) this.#backoff.addFailure(username, { client, password })
@@ -227,7 +224,6 @@ export class PasswordCheck {
 
 interface Tried {
   request: FastifyRequest
-  address: string
   client: string
   given: BasicCredentials
   blockedForMs: number

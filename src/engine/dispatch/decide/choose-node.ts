@@ -5,17 +5,15 @@ import type { Assignment } from './place.ts'
 
 /** What a plugin is asked: about jobs that several nodes could run. */
 export function nodeQuestions(assignments: readonly Assignment[]): NodeQuestion[] {
-  // Each node once, because copies of the same object are made once for the plugin's thread.
+  // Each node once: then it is copied once for the plugin's thread.
   const shown = new Map<PlaceableNode, NodeQuestion['candidates'][number]>()
-  const show = (node: PlaceableNode) => {
+  for (const node of new Set(assignments.flatMap(({ candidates }) => candidates))) {
     const { id, name, tags, slots } = node
-    const before = shown.get(node)
-    if (before === undefined) shown.set(node, { id, name, tags, slots, free: roomOn(node) })
-    return shown.get(node)!
+    shown.set(node, { id, name, tags, slots, free: roomOn(node) })
   }
   return assignments.filter(isAChoice).map(({ job: { id, priority }, line, lane, version, candidates }) => ({
     job: { id, project: line.project, spider: line.lanes.get(lane)!.spider, priority, version },
-    candidates: candidates.map(show)
+    candidates: candidates.map((node) => shown.get(node)!)
   }))
 }
 
@@ -25,8 +23,8 @@ export function choiceNotes(assignment: Assignment, choices: NodeChoices | null)
   const { plugin, problem, byJob } = choices
   if (problem !== null) return { [`not asked of ${plugin}`]: problem }
   const choice = byJob.get(assignment.job.id)
-  if (choice === undefined) return {}
-  if (choice.nodeId === assignment.nodeId) return { [`chosen by ${plugin}`]: choice.why }
+  if (choice == null) return {}
+  if (choice.node === assignment.nodeId) return { [`chosen by ${plugin}`]: choice.why }
   return { [`not as ${plugin} chose`]: 'the node that it chose cannot take this job now' }
 }
 

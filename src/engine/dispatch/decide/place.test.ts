@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { LimitRule } from '../../../shared/contract/index.ts'
 import { meetsTags } from '../../../shared/tag-terms.ts'
-import { aJobId, aNodeId, aProjectName, branded, type Plain } from '../../../shared/testing/ids.ts'
+import { aNodeId, aProjectName, branded, type Plain } from '../../../shared/testing/ids.ts'
 import { LimitBook } from '../../queue/limits.ts'
 import type { QueueLine } from '../../queue/fair-order.ts'
 import { aQueueLine } from '../../testing/queue-builders.ts'
@@ -374,7 +374,7 @@ describe('properties of place', () => {
   const chosenIn = (queue: QueueLine[], all: string[]) => {
     const jobs = all.length === 0 ? [] : queue.flatMap(jobsOf)
     return {
-      chosen: new Map(jobs.map(({ id }, index) => [id, { nodeId: aNodeId(all[index % all.length]!) }] as const))
+      chosen: new Map(jobs.map(({ id }, index) => [id, { node: all[index % all.length]!, why: '' }] as const))
     }
   }
 
@@ -509,7 +509,7 @@ describe('a plugin that chooses nodes', () => {
   const say = (choices: Record<string, string>) => ({
     ...{
       eggState,
-      chosen: new Map(Object.entries(choices).map(([id, node]) => [aJobId(id), { nodeId: aNodeId(node) }]))
+      chosen: new Map(Object.entries(choices).map(([id, node]) => [id, { node, why: '' }]))
     }
   })
 
@@ -520,7 +520,7 @@ describe('a plugin that chooses nodes', () => {
     expect(without.assignments.map(({ candidates }) => candidates)).toEqual([[]])
   })
 
-  it('decides among them, and a node that has no room, no egg or the wrong tags is not taken', () => {
+  it('decides among them, and a node without room, without the egg or kept from the job is not taken', () => {
     const plan = planFor([aLine(['a', 'b', 'c'])], fleet(), say({ a: 'n2', b: 'n3', c: 'n4' }))
     expect(placed(plan)).toEqual([
       ['a', 'n2'],
@@ -529,6 +529,13 @@ describe('a plugin that chooses nodes', () => {
     ])
     const pinned = aLine(['d'], { placement: { nodeId: aNodeId('n1'), tags: [] } })
     expect(placed(planFor([pinned], fleet(), say({ d: 'n2' })))).toEqual([['d', 'n1']])
+    const oneEach = { ...say({ a: 'n2', b: 'n2' }), limits: withLimits(aRule({ perNode: true })) }
+    expect(placed(planFor([aLine(['a', 'b'])], fleet(), oneEach))).toEqual([
+      ['a', 'n2'],
+      ['b', 'n1']
+    ])
+    const refused = { ...say({ a: 'n2' }), isBackedOff: (nodeId: string) => nodeId === 'n2' }
+    expect(placed(planFor([aLine(['a'])], fleet(), refused))).toEqual([['a', 'n1']])
   })
 
   it('is shown at most fifty of a large fleet, the least loaded ones', () => {

@@ -1,4 +1,5 @@
 import type { JobId, NodeId, ProjectName, VersionName, Waiting } from '../../../shared/contract/index.ts'
+import type { NodeChoices } from '../../plugins/node-chooser.ts'
 import type { ImportError } from '../../projects/distribution.ts'
 import { FairOrder, type Head, type ProjectShare, type QueueLane, type QueueLine } from '../../queue/fair-order.ts'
 import { Heap } from '../../runtime/heap.ts'
@@ -29,7 +30,7 @@ export interface PlaceInput {
   newerLogs: (nodeId: NodeId, project: ProjectName, spider: string) => number | null
   assignmentsMax: number
   /** What a plugin chose, checked like any node; an empty map asks for candidates. Absent: no plugin chooses. */
-  chosen?: ReadonlyMap<JobId, { nodeId: NodeId }>
+  chosen?: NodeChoices['byJob']
 }
 
 export interface Assignment {
@@ -180,9 +181,7 @@ class Placing {
     const choice = this.#choiceFor(line)
     const found = this.#bestReady(choice, { line, lane, job }, rules)
     if (found.node !== null) {
-      const candidates = this.#candidatesFor(choice, { line, lane, job }, rules)
-      const node = this.#chosenFor(choice, { line, lane, job }, rules) ?? found.node
-      this.#assign(node, { line, lane, job }, { version: choice.version, candidates }, rules)
+      this.#assign(found.node, { line, lane, job }, choice, rules)
       return order.acceptJob()
     }
     // No node with room has the egg. Each egg in transit will serve one job; for the next job, send one more.
@@ -210,21 +209,6 @@ class Placing {
     const hasRoom = this.#openNodes(line).some((node) => this.#roomLeft(node) > 0)
     if (!this.#plan.waiting.lines.has(line.key)) this.#waits(line, explainLine(line, this.#input, hasRoom))
     order.skipLine()
-  }
-
-  #candidatesFor({ present }: Choice, head: Head, rules: readonly CountedRule[]): PlaceableNode[] {
-    const candidates: PlaceableNode[] = []
-    for (const node of present) {
-      if (candidates.length === CANDIDATES_MAX) break
-      // Those that this plan has filled, too: a plugin may choose otherwise for the jobs that went there.
-      if (this.#mayTake(node, head, rules, nothingKept())) candidates.push(node)
-    }
-    return candidates
-  }
-
-  #chosenFor({ present }: Choice, head: Head, rules: readonly CountedRule[]): PlaceableNode | null {
-    const id = this.#input.chosen?.get(head.job.id)?.nodeId
-    return present.find((node) => node.id === id && this.#couldTake(node, head, rules)) ?? null
   }
 
   #couldTake(node: PlaceableNode, head: Head, rules: readonly CountedRule[], kept = nothingKept()): boolean {
@@ -294,18 +278,18 @@ class Placing {
     return node!
   }
 
-  #assign(
-    node: PlaceableNode,
-    { line, lane, job }: Head,
-    choice: Pick<Assignment, 'version' | 'candidates'>,
-    rules: readonly CountedRule[]
-  ): void {
+  #assign(best: PlaceableNode, head: Head, { version, present }: Choice, rules: readonly CountedRule[]): void {
+    const { line, lane, job } = head
+    // Those that this plan has filled, too: a plugin may choose otherwise for the jobs that went there.
+    const candidates = present.filter((one) => this.#mayTake(one, head, rules, nothingKept())).slice(0, CANDIDATES_MAX)
+    const chosen = this.#input.chosen?.get(job.id)?.node
+    const node = present.find((one) => one.id === chosen && this.#couldTake(one, head, rules)) ?? best
     const used = this.#usedOn(node)
     const free = node.slots - used
     const isTried = free <= 0 && node.queueAhead === 0
     const room = isTried ? 'tried for another slot' : `place ${1 - free} of ${node.queueAhead} ahead in its queue`
     const because = `${free > 0 ? `${free} of ${node.slots} slots free` : room}, has the egg`
-    this.#plan.assignments.push({ job, lane: lane.lane, line, nodeId: node.id, because, ...choice })
+    this.#plan.assignments.push({ job, lane: lane.lane, line, nodeId: node.id, version, because, candidates })
     this.#given.set(node.id, (this.#given.get(node.id) ?? 0) + 1)
     if (node.logsKept !== null) {
       const key = `${node.id} ${line.project} ${lane.spider}`
@@ -337,7 +321,10 @@ class Placing {
     }
     const worstFirst = (one: PlaceableNode, other: PlaceableNode) =>
       this.#shareOf(other) - this.#shareOf(one) || (one.id < other.id ? 1 : -1)
-    const present = chosen === undefined ? [] : ready.toSorted(leastLoadedFirst).map(({ node }) => node)
+    const present =
+      chosen === undefined
+        ? []
+        : ready.toSorted((one, other) => (isLessLoaded(one, other) ? -1 : 1)).map(({ node }) => node)
     choice = { version, present, ready: new Heap(ready, isLessLoaded), sending, absent: absent.sort(worstFirst) }
     this.#choices.set(line, choice)
     return choice
@@ -425,8 +412,6 @@ function appliesOn({ rule }: CountedRule, node: PlaceableNode): boolean {
 function isLessLoaded(one: RankedNode, other: RankedNode): boolean {
   return one.share === other.share ? one.node.id < other.node.id : one.share < other.share
 }
-
-const leastLoadedFirst = (one: RankedNode, other: RankedNode): number => (isLessLoaded(one, other) ? -1 : 1)
 
 const nothingKept = (): Kept => ({ refusedBy: null, limitedBy: null, logsKeptBy: null })
 

@@ -189,8 +189,7 @@ export class Dispatcher {
     if (await this.#brokenEggJobs.failThose(plan.waiting, this.#queue.lines())) this.#lookAgain(EGG_AGAIN_MS)
     if (plan.awaitsLogs) this.#lookAgain(LOGS_AGAIN_MS)
     this.#sendEggs(plan.uploads)
-    const begun =
-      plan.assignments.length === 0 || this.#isUncertain() ? 0 : await this.#begin(plan.assignments, choices)
+    const begun = plan.assignments.length === 0 || this.#isUncertain() ? 0 : await this.#begin(plan, choices)
     const hasMoreHeads = plan.endedAt !== null && this.#queue.readMore(plan.endedAt)
     const requests = this.#parts.sender.requestCount
     this.#againBelowRequests = this.#hasWaiting ? Math.floor(requests / 2) : -1
@@ -280,11 +279,11 @@ export class Dispatcher {
   }
 
   /** Returns how many were begun. The others had changed since they were read. */
-  async #begin(assignments: Assignment[], choices: NodeChoices | null): Promise<number> {
+  async #begin({ assignments }: Plan, choices: NodeChoices | null): Promise<number> {
     const { live, projects, fleet } = this.#context
     const starts: AttemptStart[] = []
     for (const assignment of assignments) {
-      const start = this.#startOf(assignment, choiceNotes(assignment, choices))
+      const start = this.#startOf(assignment, choices)
       starts.push(start instanceof Promise ? await start : start)
     }
     const begun = await live.begin(starts)
@@ -305,13 +304,11 @@ export class Dispatcher {
     return begun.size
   }
 
-  #startOf(
-    { job, line, nodeId, version, because }: Assignment,
-    notes: Record<string, string>
-  ): AttemptStart | Promise<AttemptStart> {
+  #startOf(assignment: Assignment, choices: NodeChoices | null): AttemptStart | Promise<AttemptStart> {
+    const { job, line, nodeId, version, because } = assignment
     const number = nextAttempt(job.attemptCount)
     const name = this.#context.fleet.get(nodeId)?.stored.name ?? nodeId
-    const evidence = { because, version, ...notes }
+    const evidence = { because, version, ...choiceNotes(assignment, choices) }
     const entry = { atMs: this.#context.clock.nowMs(), text: `Sent to ${name}`, evidence }
     const startAs = (jobid: string): AttemptStart => ({ jobId: job.id, number, jobid, nodeId, version, entry })
     if (job.jobid === job.id) return startAs(withNumber(job.id, number))
