@@ -71,18 +71,18 @@ export function createAccess(database: Database, secondFactors: ReturnType<typeo
 
     deleteUser(id: UserId): boolean {
       deleteTokensOf.run(id)
-      secondFactors.deleteOf(id)
+      secondFactors.deleteSecondFactors(id)
       return deleteUser.run(id).changes > 0
     },
 
-    listTokens: (): StoredAccessToken[] =>
+    listAccessTokens: (): StoredAccessToken[] =>
       tokens.all().map((row) => ({
         ...row,
         projects: row.projects === null ? null : JSON.parse(row.projects),
         nodeGroups: row.nodeGroups === null ? null : JSON.parse(row.nodeGroups)
       })),
 
-    addToken(token: StoredAccessToken): void {
+    addAccessToken(token: StoredAccessToken): void {
       const { projects, nodeGroups } = token
       addToken.run({
         ...token,
@@ -91,7 +91,7 @@ export function createAccess(database: Database, secondFactors: ReturnType<typeo
       })
     },
 
-    deleteToken: (id: AccessTokenId): boolean => deleteToken.run(id).changes > 0,
+    deleteAccessToken: (id: AccessTokenId): boolean => deleteToken.run(id).changes > 0,
 
     listRoles: (): StoredRole[] =>
       roles.all().map((row) => ({ ...row, permissions: JSON.parse(row.permissions) as string[] })),
@@ -102,7 +102,7 @@ export function createAccess(database: Database, secondFactors: ReturnType<typeo
 
     deleteRole: (name: string): boolean => deleteRole.run(name).changes > 0,
 
-    recordUse(users: UserId[], tokens: AccessTokenId[], atMs: number): void {
+    recordAccess(users: UserId[], tokens: AccessTokenId[], atMs: number): void {
       for (const id of users) seen.run(atMs, id)
       for (const id of tokens) used.run(atMs, id)
     }

@@ -48,13 +48,13 @@ export function createAlertFacts({ database, outbox }: { database: Database; out
   const deleteDigest = database.prepare<[string]>('DELETE FROM alert_digests WHERE channel_id = ?')
 
   return {
-    record(facts: readonly StoredAlertFact[]): void {
+    recordAlertFacts(facts: readonly StoredAlertFact[]): void {
       for (const fact of facts) insert.run({ ...fact, labels: JSON.stringify(fact.labels) })
     },
 
-    newest: (): StoredAlertFact[] => newest.all().map(toFact),
+    listNewestAlertFacts: (): StoredAlertFact[] => newest.all().map(toFact),
 
-    page(
+    listAlertFacts(
       watch: AlertWatch,
       { fromMs, after, limit }: { fromMs: number; after: { atMs: number; id: number } | null; limit: number }
     ): (StoredAlertFact & { id: number })[] {
@@ -62,15 +62,15 @@ export function createAlertFacts({ database, outbox }: { database: Database; out
       return page.all({ watch, atMs, id, limit }).map((row) => ({ ...toFact(row), id: row.id }))
     },
 
-    prune(beforeMs: number, most: number, limit: number): number {
+    pruneAlertFacts(beforeMs: number, most: number, limit: number): number {
       const old = prune.run({ beforeMs, limit }).changes
       const excess = Math.min(limit - old, (count.get() ?? 0) - most)
       return excess > 0 ? old + pruneOldest.run(excess).changes : old
     },
 
-    digests: (): StoredDigest[] => digests.all(),
+    listDigests: (): StoredDigest[] => digests.all(),
 
-    tell(told: StoredDigest, message: { atMs: number; data: unknown } | null): boolean {
+    tellDigest(told: StoredDigest, message: { atMs: number; data: unknown } | null): boolean {
       const before = digest.get(told.channelId)
       if (before?.settings === told.settings && before.toldMs >= told.toldMs) return false
       putDigest.run(told)

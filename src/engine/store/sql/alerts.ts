@@ -133,15 +133,15 @@ export function createAlerts({ database, outbox }: { database: Database; outbox:
   return {
     write,
 
-    listRules: (): AlertRule[] =>
+    listAlertRules: (): AlertRule[] =>
       rules.all().map(({ settings, ...row }) => ({ ...(JSON.parse(settings) as AlertRuleSettings), ...row })),
 
-    putRule({ id, revision, createdAtMs, ...settings }: AlertRule): void {
+    putAlertRule({ id, revision, createdAtMs, ...settings }: AlertRule): void {
       requireNextRevision(revision, revisionOf.get(id), 'alert rule')
       putRule.run({ id, settings: JSON.stringify(settings), revision, createdAtMs })
     },
 
-    deleteRule: (id: AlertRuleId): boolean => deleteRule.run(id).changes > 0,
+    deleteAlertRule: (id: AlertRuleId): boolean => deleteRule.run(id).changes > 0,
 
     /** Those of before there were repeats have none. */
     listSilences: (): AlertSilence[] =>
@@ -153,19 +153,19 @@ export function createAlerts({ database, outbox }: { database: Database; outbox:
 
     deleteSilence: (id: AlertSilenceId): boolean => deleteSilence.run(id).changes > 0,
 
-    memory: (sinceMs: number): AlertMemory => ({
+    readAlertMemory: (sinceMs: number): AlertMemory => ({
       episodes: [...unsettled.all(), ...endedSince.all(sinceMs)].map((text) => JSON.parse(text) as StoredEpisode),
       groups: groups.all().map((text) => JSON.parse(text) as StoredAlertGroup),
       told: outbox.told(EVENT, sinceMs, 2 * MAX_MESSAGES_PER_HOUR).map(({ id, atMs }) => ({ channelId: id, atMs }))
     }),
 
-    getMany: (ids: readonly AlertId[]): StoredEpisode[] =>
+    getAlerts: (ids: readonly AlertId[]): StoredEpisode[] =>
       ids.flatMap((id) => {
         const text = get.get(id)
         return text === undefined ? [] : [JSON.parse(text) as StoredEpisode]
       }),
 
-    list({ state, ruleId, onlyProjects }: AlertFilter, { before, limit }: AlertPage): StoredEpisode[] {
+    listAlerts({ state, ruleId, onlyProjects }: AlertFilter, { before, limit }: AlertPage): StoredEpisode[] {
       const projects = onlyProjects === undefined ? null : givenProjects(onlyProjects as ProjectName[])
       const page = { projects, limit, beforeMs: Number.MAX_SAFE_INTEGER, beforeId: '' }
       const isEnded = before !== null && 'endedAtMs' in before
@@ -181,9 +181,9 @@ export function createAlerts({ database, outbox }: { database: Database; outbox:
       return found.slice(0, limit).map((text) => JSON.parse(text) as StoredEpisode)
     },
 
-    figures: (sinceMs: number): AlertRuleFigures[] => figures.all(sinceMs),
+    sumAlerts: (sinceMs: number): AlertRuleFigures[] => figures.all(sinceMs),
 
-    prune(beforeMs: number, limit: number): number {
+    pruneAlerts(beforeMs: number, limit: number): number {
       forgetSilences.run(beforeMs)
       return prune.run(beforeMs, limit).changes
     }

@@ -66,7 +66,7 @@ interface Dependencies extends JobWriting {
   holds: Holds
   chainEnds: ChainEnds
   outbox: Outbox
-  keptLogs: Pick<KeptLogs, 'forgetMany'>
+  keptLogs: Pick<KeptLogs, 'forgetLogBlocks'>
   logSums: LogSums
 }
 
@@ -303,9 +303,9 @@ export function createAttempts({
   }
 
   return {
-    listLive: (): Attempt[] => live.all().map(toAttempt),
-    list: (jobId: JobId): Attempt[] => ofJob.all(jobId).map(toAttempt),
-    findOnNode: (nodeId: NodeId, runs: RunOnNode[]): Attempt[] =>
+    listLiveAttempts: (): Attempt[] => live.all().map(toAttempt),
+    listAttempts: (jobId: JobId): Attempt[] => ofJob.all(jobId).map(toAttempt),
+    findAttemptsOnNode: (nodeId: NodeId, runs: RunOnNode[]): Attempt[] =>
       onNode.all({ nodeId, runs: JSON.stringify(runs) }).map(toAttempt),
     hasEndedBefore: (
       nodeId: NodeId,
@@ -339,7 +339,7 @@ export function createAttempts({
       if (packedBytes !== null) {
         logSums.add(project, -1, { count: 1, bytes: bytes!, packedBytes })
         // Its blocks describe what was archived before.
-        keptLogs.forgetMany([{ jobId, number: attemptNumber }])
+        keptLogs.forgetLogBlocks([{ jobId, number: attemptNumber }])
       }
       const storedBytes = packed === null ? (sizes?.storedBytes ?? null) : null
       const size = { bytes: storedBytes ?? packed?.length ?? 0, packedBytes: packed?.length ?? 0 }

@@ -87,7 +87,7 @@ export function createAudit({ database, outbox }: { database: Database; outbox: 
   }
 
   return {
-    chain: readChain,
+    auditChain: readChain,
 
     /** Before each commit: once for all entries of the transaction. */
     recordNewest(): void {
@@ -117,7 +117,7 @@ export function createAudit({ database, outbox }: { database: Database; outbox: 
     after: (seq: number, limit: number): StoredAuditEntry[] => after.all(seq, limit),
 
     /** Newest first. `nextBefore`: where to go on; null: that was all. */
-    page(
+    pageAudit(
       filter: AuditFilter,
       { before, limit }: { before: number | null; limit: number }
     ): { entries: (StoredAuditEntry & { previousHash: string })[]; nextBefore: number | null } {

@@ -37,24 +37,24 @@ export function createChains({
   const failed = database.prepare<[string, string]>('UPDATE chains SET problem = ? WHERE id = ?')
 
   return {
-    list: (): StoredChain[] => all.all().map((row) => ({ ...row, settings: JSON.parse(row.settings) })),
+    listChains: (): StoredChain[] => all.all().map((row) => ({ ...row, settings: JSON.parse(row.settings) })),
 
-    put({ id, settings, createdAtMs }: Pick<StoredChain, 'id' | 'settings' | 'createdAtMs'>): void {
+    putChain({ id, settings, createdAtMs }: Pick<StoredChain, 'id' | 'settings' | 'createdAtMs'>): void {
       const { enabled, project, spider, on } = settings
       const columns = { project, spider, condition: on, enabled: Number(enabled), createdAtMs }
       put.run({ id, settings: JSON.stringify(settings), ...columns })
     },
 
-    remove(id: ChainId): boolean {
+    deleteChain(id: ChainId): boolean {
       const jobIds = dueOfChain.all(id)
       const isThere = remove.run(id).changes > 0
       for (const jobId of jobIds) chainEnds.forgetUnneeded(jobId)
       return isThere
     },
 
-    listDue: (limit: number): DueChain[] => listDue.all(limit),
+    listDueChains: (limit: number): DueChain[] => listDue.all(limit),
 
-    answer(answers: ChainAnswer[]): boolean[] {
+    answerChains(answers: ChainAnswer[]): boolean[] {
       return answers.map(({ chainId, jobId, atMs, jobs, problem }) => {
         // This guard ensures exactly-once: a second answer finds the end already answered.
         if (answer.run(atMs, chainId, jobId).changes === 0) return false

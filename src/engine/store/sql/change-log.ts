@@ -82,7 +82,7 @@ export function createChangeLog(database: Database) {
       return taken
     },
 
-    list(position: number, limit: number): { changes: ChangedThing[]; cursor: number; reset: boolean } {
+    listChanges(position: number, limit: number): { changes: ChangedThing[]; cursor: number; reset: boolean } {
       const end = cursor()
       const firstKept = oldest.get() ?? end + 1
       // A position beyond the end comes from other data (a restored backup). Either way the reader has missed changes.

@@ -175,7 +175,7 @@ export function createErrorGroups({ database }: { database: Database }) {
   return {
     record,
 
-    page(filter: ErrorGroupFilter, { before, limit, sinceMs }: ErrorGroupPage): StoredErrorGroup[] {
+    listErrorGroups(filter: ErrorGroupFilter, { before, limit, sinceMs }: ErrorGroupPage): StoredErrorGroup[] {
       const { project = null, spider = null, version = null, nodeId = null } = filter
       const { state = null, firstVersion = null, text } = filter
       const like = text === undefined || text === '' ? null : `%${text.replace(/[\\%_]/g, '\\$&')}%`
@@ -192,9 +192,9 @@ export function createErrorGroups({ database }: { database: Database }) {
       }
     },
 
-    projectsOf: (ids: ErrorGroupId[]) => projects.all(JSON.stringify(ids)),
+    projectsOfErrorGroups: (ids: ErrorGroupId[]) => projects.all(JSON.stringify(ids)),
 
-    get(id: ErrorGroupId, sinceMs: number): StoredErrorGroupDetail | null {
+    getErrorGroup(id: ErrorGroupId, sinceMs: number): StoredErrorGroupDetail | null {
       const row = get.get(id)
       if (row === undefined) return null
       return {
@@ -206,7 +206,7 @@ export function createErrorGroups({ database }: { database: Database }) {
       }
     },
 
-    ofJob(jobId: JobId, attemptNumber: AttemptNumber | null, sinceMs: number) {
+    listErrorsOfJob(jobId: JobId, attemptNumber: AttemptNumber | null, sinceMs: number) {
       const [from, to] = attemptNumber === null ? [0, Number.MAX_SAFE_INTEGER] : [attemptNumber, attemptNumber]
       return ofJob.all({ jobId, from, to, limit: MOST_OF_JOB }).map(({ groupId, ...row }) => ({
         group: describe(get.get(groupId)!, sinceMs),

@@ -49,7 +49,7 @@ export function createGroups(database: Database) {
       }))
     },
 
-    put({ members: wanted, role, projects, nodeGroups, ...group }: StoredGroup): void {
+    putGroup({ members: wanted, role, projects, nodeGroups, ...group }: StoredGroup): void {
       const before = new Set(membersOf().get(group.id))
       putGroup.run({
         ...group,
@@ -62,7 +62,7 @@ export function createGroups(database: Database) {
       for (const id of after) if (!before.has(id)) addMember.run(group.id, id)
     },
 
-    remove(id: GroupId): boolean {
+    deleteGroup(id: GroupId): boolean {
       deleteMembers.run(id)
       return deleteGroup.run(id).changes > 0
     },

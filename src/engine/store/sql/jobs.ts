@@ -74,7 +74,7 @@ export function createJobs(database: Database) {
     .pluck()
 
   return {
-    get(id: JobId): StoredJob | null {
+    getJob(id: JobId): StoredJob | null {
       const row = one.get(id)
       return row === undefined ? null : toJob(row)
     },
@@ -110,7 +110,7 @@ export function createJobs(database: Database) {
       return counts
     },
 
-    findByJobid: (project: ProjectName | null, jobid: string): StoredJob[] =>
+    findJobsByJobid: (project: ProjectName | null, jobid: string): StoredJob[] =>
       byJobid.all({ jobid, project }).map(toJob),
 
     listSpidersElsewhere: (nodeId: NodeId) => spidersElsewhere.all(nodeId),
@@ -123,7 +123,7 @@ export function createJobs(database: Database) {
           run: { nodeId, jobid: runJobid, logArchived: logArchived === 1, itemsKept: itemsKept === 1 }
         })),
 
-    countNeeding(project: ProjectName, version: VersionName | null): number {
+    countJobsNeeding(project: ProjectName, version: VersionName | null): number {
       const count = version === null ? needingProject.get(project) : needingVersion.get({ project, version })
       return count ?? 0
     }

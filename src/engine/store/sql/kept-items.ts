@@ -34,7 +34,7 @@ export function createKeptItems(database: Database) {
   )
 
   return {
-    find(jobId: JobId, number: AttemptNumber): ItemsRecord | null {
+    findItems(jobId: JobId, number: AttemptNumber): ItemsRecord | null {
       const row = one.get(jobId, number)
       return row === undefined ? null : toRecord(row)
     },
@@ -45,7 +45,7 @@ export function createKeptItems(database: Database) {
       if (sizes === null) forgetGone.run(record)
     },
 
-    list: (after: LogKey | null, limit: number): KeptItemsFile[] =>
+    listKeptItems: (after: LogKey | null, limit: number): KeptItemsFile[] =>
       page.all({ jobId: after?.jobId ?? '', number: after?.number ?? 0, limit }).map((row) => {
         const { state, kept, mayHaveRunTwice, ...columns } = row
         const { sizes, ...record } = toRecord(columns)

@@ -168,7 +168,7 @@ export function createKeptLogs(database: Database) {
   }
 
   return {
-    page(
+    pageKeptLogs(
       filter: KeptLogFilter,
       { before, limit, candidates }: { before: LogKey | null; limit: number; candidates: Uint8Array | null }
     ): LogPage {
@@ -190,7 +190,7 @@ export function createKeptLogs(database: Database) {
       return page
     },
 
-    read: (keys: LogKey[]): KeptLog[] =>
+    readKeptLogs: (keys: LogKey[]): KeptLog[] =>
       keys
         .map(({ jobId, number }) => kept.ahead(jobId, number))
         .flatMap((read) => {
@@ -200,7 +200,7 @@ export function createKeptLogs(database: Database) {
           return [{ ...rest, log: toLog({ packed, rawBytes, storedBytes }) }]
         }),
 
-    listUnarchived(
+    listUnarchivedRuns(
       filter: KeptLogFilter,
       options: { endedSinceMs: number; copied: LogKey[]; limit: number }
     ): UnarchivedRun[] {
@@ -220,18 +220,18 @@ export function createKeptLogs(database: Database) {
       )
     },
 
-    listUnindexed(before: LogKey | null, limit: number): { logs: UnindexedLog[]; next: LogKey | null } {
+    listUnindexedLogs(before: LogKey | null, limit: number): { logs: UnindexedLog[]; next: LogKey | null } {
       const { rows, next } = rowsBefore({}, before, limit)
       return { logs: unindexed(rows), next }
     },
 
-    listAdded(sinceId: number | null, limit: number): { logs: UnindexedLog[]; lastId: number } {
+    listAddedLogs(sinceId: number | null, limit: number): { logs: UnindexedLog[]; lastId: number } {
       if (sinceId === null) return { logs: [], lastId: lastId.get() ?? 0 }
       const rows = added.all(sinceId, limit)
       return { logs: unindexed(rows), lastId: rows.at(-1)?.id ?? sinceId }
     },
 
-    record(list: (LogKey & { blocks: IndexedLogBlocks; log: { storedBytes: number | null } })[]): void {
+    recordLogBlocks(list: (LogKey & { blocks: IndexedLogBlocks; log: { storedBytes: number | null } })[]): void {
       const rows = sizes.all(JSON.stringify(list.map(({ jobId }) => jobId)))
       const now = new Map(rows.map((row) => [attemptKey(row.jobId, row.number), sizesOf(row)?.storedBytes ?? null]))
       // The others were archived again meanwhile, or deleted.
@@ -252,13 +252,13 @@ export function createKeptLogs(database: Database) {
       }
     },
 
-    forgetMany(logs: LogKey[] | null): void {
+    forgetLogBlocks(logs: LogKey[] | null): void {
       if (logs === null) forgetAll.run()
       else if (forgetGiven !== undefined) forgetGiven(logs.map(({ jobId, number }) => [jobId, number]))
       else for (const { jobId, number } of logs) forgetOne.run(jobId, number)
     },
 
-    endOfBlocks: (): number => end.get() ?? 0
+    endOfLogBlocks: (): number => end.get() ?? 0
   }
 }
 

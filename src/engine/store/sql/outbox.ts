@@ -220,7 +220,7 @@ export function createOutbox(database: Database) {
       forgetWanting()
     },
 
-    list: (): StoredWebhook[] =>
+    listWebhooks: (): StoredWebhook[] =>
       webhooks.all().map((row) => ({
         ...row,
         kind: row.channel == null ? row.kind : ('channel' as const),
@@ -229,7 +229,7 @@ export function createOutbox(database: Database) {
         channel: row.channel == null ? null : (JSON.parse(row.channel) as StoredWebhook['channel'])
       })),
 
-    put(webhook: NewWebhook): void {
+    putWebhook(webhook: NewWebhook): void {
       const { id, name, url, events, project, createdAtMs, sealedSecret, sealedOldSecret } = webhook
       const settings = [name, url, JSON.stringify(events), project, webhook.enabled ? 1 : 0]
       // The table knows two kinds; a channel is a webhook with a target of its own.
@@ -248,12 +248,12 @@ export function createOutbox(database: Database) {
     },
 
     /** Its waiting deliveries are deleted with it. */
-    remove(id: string): boolean {
+    deleteWebhook(id: string): boolean {
       forgetWanting()
       return remove.run(id).changes > 0
     },
 
-    due(nowMs: number, limitEach: number): { deliveries: StoredDelivery[]; nextDueMs: number | null } {
+    listDueDeliveries(nowMs: number, limitEach: number): { deliveries: StoredDelivery[]; nextDueMs: number | null } {
       const deliveries: StoredDelivery[] = []
       let nextDueMs: number | null = null
       for (const { id } of enabled.all()) {
@@ -280,9 +280,9 @@ export function createOutbox(database: Database) {
       })
     },
 
-    conclude: (tries: DeliveryTry[]): void => tries.forEach(recordTry),
+    concludeTries: (tries: DeliveryTry[]): void => tries.forEach(recordTry),
 
-    deliveries(
+    listDeliveries(
       webhookId: WebhookId,
       { state, before, limit }: { state?: StoredDelivery['state'] | undefined; before: string | null; limit: number }
     ): StoredDelivery[] {
@@ -292,7 +292,7 @@ export function createOutbox(database: Database) {
       return rows.map(toDelivery)
     },
 
-    newestDelivery(webhookIds: readonly WebhookId[]): string | null {
+    findNewestDelivery(webhookIds: readonly WebhookId[]): string | null {
       const newest = webhookIds
         .flatMap((id) => page.all(id, Number.MAX_SAFE_INTEGER, 1))
         .toSorted(bySequence)
@@ -300,7 +300,7 @@ export function createOutbox(database: Database) {
       return newest === undefined ? null : toDelivery(newest).id
     },
 
-    deliveriesAfter(webhookIds: readonly WebhookId[], after: string | null, limit: number): StoredDelivery[] {
+    listDeliveriesAfter(webhookIds: readonly WebhookId[], after: string | null, limit: number): StoredDelivery[] {
       const above = after === null ? 0 : (sequenceOf(after) ?? 0)
       return webhookIds
         .flatMap((id) => pageAfter.all(id, above, limit))
@@ -309,7 +309,7 @@ export function createOutbox(database: Database) {
         .map(toDelivery)
     },
 
-    replay(webhookId: WebhookId, ids: string[], nowMs: number): number {
+    replayDeliveries(webhookId: WebhookId, ids: string[], nowMs: number): number {
       const sequences = ids.length === 0 ? allDead.all(webhookId) : ids.map((id) => sequenceOf(id) ?? -1)
       const counted = countFor(webhookId)
       let replayed = 0

@@ -90,7 +90,7 @@ export function createAnswers(database: Database) {
   }
 
   return {
-    claim({ scope, key, fingerprint, begunBy, nowMs, expiresAtMs, quota }: AnswerClaim): RememberedAnswer | null {
+    claimAnswer({ scope, key, fingerprint, begunBy, nowMs, expiresAtMs, quota }: AnswerClaim): RememberedAnswer | null {
       const earlier = find.get(scope, key, nowMs)
       if (earlier !== undefined) return earlier
       makeRoom(scope, quota)
@@ -100,7 +100,7 @@ export function createAnswers(database: Database) {
       add(scope, 1, 0)
       return null
     },
-    keep(scope: string, key: string, answer: RememberedAnswer['answer']): void {
+    keepAnswer(scope: string, key: string, answer: RememberedAnswer['answer']): void {
       if (answer === null) return remove(scope, key)
       const { changes } = keep.run(answer, scope, key)
       if (changes > 0) add(scope, 0, Buffer.byteLength(answer))

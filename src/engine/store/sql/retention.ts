@@ -238,7 +238,7 @@ export function createRetention({
   }
 
   return {
-    preview(before: RetentionPass, bounds: RetentionBounds, rows: number): RetentionPreviewStep {
+    previewRetention(before: RetentionPass, bounds: RetentionBounds, rows: number): RetentionPreviewStep {
       const startedMs = clock.monotonicMs()
       const { judged, pass, isDone } = judgeNext(before, bounds, { rows, jobs: rows })
       const going = judged.filter(({ job }) => job === 'goes').map(({ row }) => row.id)
@@ -247,7 +247,7 @@ export function createRetention({
       return { pass: isDone ? null : pass, tookMs, counts: countAll(judged), withItems }
     },
 
-    apply(before: RetentionPass, bounds: RetentionBounds, limit: RetentionLimit): RetentionStep {
+    applyRetention(before: RetentionPass, bounds: RetentionBounds, limit: RetentionLimit): RetentionStep {
       const startedMs = clock.monotonicMs()
       const { judged, pass, isDone } = judgeNext(before, bounds, limit)
       const going = judged.filter(({ job, log }) => job === 'goes' || log === 'goes')
@@ -285,7 +285,7 @@ export function createRetention({
       return found
     },
 
-    getPolicy(): StoredStoragePolicy | null {
+    getStoragePolicy(): StoredStoragePolicy | null {
       const row = policy.get()
       return row === undefined ? null : { revision: row.revision, policy: JSON.parse(row.policy) }
     },

@@ -181,16 +181,16 @@ export function createSchedules({ database, changes, enqueue, outbox }: Dependen
   }
 
   return {
-    list: (): StoredSchedule[] => all.all().map(toSchedule),
+    listSchedules: (): StoredSchedule[] => all.all().map(toSchedule),
 
-    getMany(ids: ScheduleId[]): StoredSchedule[] {
+    getSchedules(ids: ScheduleId[]): StoredSchedule[] {
       const rows = new Map(many.all(JSON.stringify(ids)).map((row) => [row.id, row]))
       return ids.flatMap((id) => rows.get(id) ?? []).map(toSchedule)
     },
 
-    page: createScheduleList(database),
+    pageSchedules: createScheduleList(database),
 
-    put({ crawl, ...schedule }: StoredSchedule): void {
+    putSchedule({ crawl, ...schedule }: StoredSchedule): void {
       const { id, settings } = schedule
       const there = revision.get(id)
       if (there === undefined && schedule.revision !== 1) {
@@ -216,7 +216,7 @@ export function createSchedules({ database, changes, enqueue, outbox }: Dependen
       if (isNewlyPaused) recordPaused(schedule)
     },
 
-    remove(ids: ScheduleId[]): ScheduleId[] {
+    deleteSchedules(ids: ScheduleId[]): ScheduleId[] {
       const removed = [...new Set(ids)].filter((id) => remove.run(id).changes > 0)
       for (const id of removed) {
         removeNew.run(id)
@@ -226,7 +226,7 @@ export function createSchedules({ database, changes, enqueue, outbox }: Dependen
       return removed
     },
 
-    setFailures(id: ScheduleId, failuresInARow: number): void {
+    setFailuresInARow(id: ScheduleId, failuresInARow: number): void {
       if (setFailures.run(failuresInARow, id).changes > 0) changes.add('schedule', id)
     },
 
@@ -317,7 +317,7 @@ export function createSchedules({ database, changes, enqueue, outbox }: Dependen
       return pageOf(rows.sort((one, other) => other.id - one.id).slice(0, limit))
     },
 
-    listRecent: (scheduleIds: ScheduleId[], limit: number): StoredFiring[] =>
+    listRecentFirings: (scheduleIds: ScheduleId[], limit: number): StoredFiring[] =>
       scheduleIds.flatMap((id) => ofSchedule.all({ id, before: AFTER_EVERY_FIRING, limit }).map(complete)),
 
     findFired(id: ScheduleId, nominalMs: number[]): { fired: number[]; forgotten: number[] } {
@@ -327,7 +327,7 @@ export function createSchedules({ database, changes, enqueue, outbox }: Dependen
       return { fired: [...fired].sort(ascending), forgotten: forgotten.sort(ascending) }
     },
 
-    listLiveJobs: (scheduleId: ScheduleId): StoredJob[] =>
+    listLiveJobsOf: (scheduleId: ScheduleId): StoredJob[] =>
       liveJobs
         .all(scheduleId)
         .map(toJob)

@@ -73,7 +73,7 @@ export function createSecondFactors(database: Database) {
       putRecoveryCodes(row.userId, recoveryHashes)
     },
 
-    useStep: (userId: UserId, step: number): boolean => useStep.run(step, userId, step).changes > 0,
+    useAuthenticatorStep: (userId: UserId, step: number): boolean => useStep.run(step, userId, step).changes > 0,
 
     useRecoveryCode: (userId: UserId, hash: string): boolean => useCode.run(userId, hash).changes > 0,
 
@@ -88,7 +88,7 @@ export function createSecondFactors(database: Database) {
 
     deletePasskey: (userId: UserId, id: PasskeyId): boolean => deletePasskey.run(userId, id).changes > 0,
 
-    deleteOf(userId: UserId): boolean {
+    deleteSecondFactors(userId: UserId): boolean {
       const had = removeAuthenticator(userId)
       return deletePasskeys.run(userId).changes > 0 || had
     },

@@ -28,24 +28,24 @@ export function createSources(database: Database) {
   const removeVanished = database.prepare<[string]>('DELETE FROM vanished_nodes WHERE node_id = ?')
 
   return {
-    list: (): StoredSource[] =>
+    listSources: (): StoredSource[] =>
       all.all().map((row) => ({ ...row, settings: JSON.parse(row.settings) as SourceSettings })),
 
-    put(source: StoredSource): void {
+    putSource(source: StoredSource): void {
       const { id } = source.settings
       requireNextRevision(source.revision, revision.get(id), 'source of nodes')
       put.run({ ...source, id, settings: JSON.stringify(source.settings) })
     },
 
-    remove: (id: SourceId): boolean => remove.run(id).changes > 0,
+    deleteSource: (id: SourceId): boolean => remove.run(id).changes > 0,
 
-    listVanished: (): VanishedNode[] => vanished.all(),
+    listVanishedNodes: (): VanishedNode[] => vanished.all(),
 
-    putVanished(nodes: VanishedNode[]): void {
+    putVanishedNodes(nodes: VanishedNode[]): void {
       for (const node of nodes) putVanished.run(node)
     },
 
-    removeVanished(nodeIds: NodeId[]): void {
+    deleteVanishedNodes(nodeIds: NodeId[]): void {
       for (const nodeId of nodeIds) removeVanished.run(nodeId)
     }
   }

@@ -2,7 +2,7 @@ import { ScrapdeckError } from '../../../shared/errors.ts'
 import type { ScheduleId, UserId } from '../../../shared/contract/index.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
-import type { NewAuditEntry, NewEvent } from '../records.ts'
+import type { NewAuditEntry, NewEvent, StoredRole, StoredSource } from '../records.ts'
 import type { Store } from '../store.ts'
 import type { Driver } from './database.ts'
 import { differencesOf, type Watched } from '../audit/differences.ts'
@@ -114,6 +114,39 @@ export function createSqlStore({ driver, clock, logger, scheduleFlush = setImmed
     ...{ database, clock, record, ask, discard, scheduleFlush },
     ...{ settle: () => driver.settle(), beforeCommit, onRollback: () => audit.rollBack(), onCommit: afterCommit }
   })
+  const nodes = nounOf('node', () => fleet.listNodes())
+  const projects = nounOf('project', () =>
+    [...fleet.listProjectSettings()].map(([name, value]) => ({ ...value, id: name, name }))
+  )
+  const scheduled = nounOf('schedule', (ids) => schedules.getSchedules(ids as ScheduleId[]).map(named))
+  const chained = nounOf('chain', () => chains.listChains().map(named))
+  const webhooks = nounOf('webhook', () => outbox.listWebhooks())
+  const rules = nounOf('alert rule', () => alerts.listAlertRules())
+  const silences = nounOf('silence', () => alerts.listSilences().map((one) => ({ ...one, name: one.comment })))
+  const found = nounOf(
+    'source',
+    () => sources.listSources().map((one) => ({ ...one, id: one.settings.id, name: one.settings.id })),
+    ({ settings }: StoredSource) => settings.id
+  )
+  const users = nounOf('user', () => {
+    const isIn = (id: UserId) => groups.list().filter(({ members }) => members.includes(id))
+    return access.listUsers().map((user) => ({ ...user, groups: isIn(user.id).map(({ name }) => name) }))
+  })
+  const members = nounOf('group', () => {
+    const names = new Map(access.listUsers().map((user) => [user.id, user.name]))
+    return groups.list().map((group) => ({ ...group, members: group.members.map((id) => names.get(id) ?? id) }))
+  })
+  const roles = nounOf(
+    'role',
+    () => access.listRoles().map((one) => ({ ...one, id: one.name })),
+    ({ name }: StoredRole) => name
+  )
+  const factors = nounOf(
+    'second factor',
+    ([userId]) => secondFactors.factsOf(userId as UserId),
+    ({ userId }: { userId: UserId }) => userId
+  )
+  const tokens = nounOf('token', () => access.listAccessTokens())
   let announced = changes.cursor()
   let closing: Promise<void> | null = null
   const entries = createNextEntry()
@@ -121,39 +154,23 @@ export function createSqlStore({ driver, clock, logger, scheduleFlush = setImmed
   return {
     enqueueJobs: (list) => write(() => enqueue.enqueue(list)),
     recordRuns: (list) => write(() => list.forEach(recordRun)),
-    getJob: (id) => read(() => jobs.get(id)),
+    ...reads(jobs, 'getJob', 'countFacets', 'countStatuses', 'countByState', 'countEndedSince', 'findJobsByJobid'),
+    ...reads(jobs, 'listFinishedRuns', 'listSpidersElsewhere', 'countJobsNeeding'),
     getJobs: (ids) => read(() => jobs.getMany(ids).map(toJob)),
     getJobRows: (ids) => read(() => sendRows(jobs.getMany(ids))),
     listJobs: (filter, page) => read(() => jobs.list(filter, page).map(toJob)),
     listJobRows: (filter, page) => read(() => sendRows(jobs.list(filter, page))),
     listLaterOrders: (filter, page) => read(() => jobs.listLater(filter, page).map(toJob)),
-    countFacets: (filter) => read(() => jobs.countFacets(filter)),
-    countStatuses: (ids) => read(() => jobs.countStatuses(ids)),
-    countByState: (of) => read(() => jobs.countByState(of)),
-    countEndedSince: (sinceMs, of) => read(() => jobs.countEndedSince(sinceMs, of)),
-    findJobsByJobid: (project, jobid) => read(() => jobs.findByJobid(project, jobid)),
-    listFinishedRuns: (limit) => read(() => jobs.listFinishedRuns(limit)),
-    listSpidersElsewhere: (nodeId) => read(() => jobs.listSpidersElsewhere(nodeId)),
     listTimeline: (jobId) => read(() => timeline.list(jobId)),
 
-    listLanes: () => read(() => queue.listLanes()),
-    readHeads: (wanted) => read(() => queue.readHeads(wanted)),
+    ...reads(queue, 'listLanes', 'readHeads'),
     onQueueChange: (listener) => queueChanged.add(listener),
     releaseDue: (nowMs, limit) => write(() => holds.releaseDue(nowMs, limit)),
-    setPriority: (ids, priority, entry) => write(() => order.setPriority(ids, priority, entry)),
-    reorder: (ids, to, entry) => write(() => order.reorder(ids, to, entry)),
-    placeQueued: (ids, placement, entry) => write(() => order.placeQueued(ids, placement, entry)),
-    changeQueued: (job) => write(() => order.changeQueued(job)),
+    ...writes(order, 'setPriority', 'reorder', 'placeQueued', 'changeQueued'),
     beginAttempts: (starts) => writeJoined(() => afterAttempts(() => queue.beginAttempts(starts))),
-    cancelQueued: (ids, entry) => write(() => queue.cancelQueued(ids, entry)),
-    failQueued: (ids, error, sinceMs, entry) => write(() => queue.failQueued(ids, error, sinceMs, entry)),
-    restoreCancelled: (ids, entry) => write(() => queue.restoreCancelled(ids, entry)),
-    askCancel: (ids, entry) => write(() => queue.askCancel(ids, entry)),
+    ...writes(queue, 'cancelQueued', 'failQueued', 'restoreCancelled', 'askCancel'),
 
-    listLiveAttempts: () => read(() => attempts.listLive()),
-    listAttempts: (jobId) => read(() => attempts.list(jobId)),
-    findAttemptsOnNode: (nodeId, list) => read(() => attempts.findOnNode(nodeId, list)),
-    hasEndedBefore: (nodeId, list, attempt) => read(() => attempts.hasEndedBefore(nodeId, list, attempt)),
+    ...reads(attempts, 'listLiveAttempts', 'listAttempts', 'findAttemptsOnNode', 'hasEndedBefore', 'findArchivedLog'),
     applyChanges: (list) =>
       writeJoined(
         () => attempts.applyChanges(list),
@@ -164,7 +181,6 @@ export function createSqlStore({ driver, clock, logger, scheduleFlush = setImmed
         () => attempts.markLogArchived(jobId, attemptNumber, log),
         () => attempts.readLogAhead(jobId)
       ),
-    findArchivedLog: (jobId, attemptNumber) => read(() => attempts.findArchivedLog(jobId, attemptNumber)),
 
     recordReadings: (list) =>
       writeJoined(
@@ -173,99 +189,55 @@ export function createSqlStore({ driver, clock, logger, scheduleFlush = setImmed
       ),
     findFigures: (jobId, attemptNumber) => read(() => readings.findFigures(jobId, attemptNumber)),
 
-    listErrorGroups: (filter, page) => read(() => errorGroups.page(filter, page)),
-    getErrorGroup: (id, sinceMs) => read(() => errorGroups.get(id, sinceMs)),
-    projectsOfErrorGroups: (ids) => read(() => errorGroups.projectsOf(ids)),
-    listErrorsOfJob: (jobId, attemptNumber, sinceMs) => read(() => errorGroups.ofJob(jobId, attemptNumber, sinceMs)),
+    ...reads(errorGroups, 'listErrorGroups', 'getErrorGroup', 'projectsOfErrorGroups', 'listErrorsOfJob'),
     setErrorState: (ids, state, atMs) => write(() => errorGroups.setState(ids, state, atMs)),
-    findItems: (jobId, number) => read(() => keptItems.find(jobId, number)),
+    ...reads(keptItems, 'findItems', 'listKeptItems'),
     recordItems: (record) => write(() => keptItems.record(record)),
-    listKeptItems: (after, limit) => read(() => keptItems.list(after, limit)),
-    pageKeptLogs: (filter, page) => read(() => keptLogs.page(filter, page)),
-    readKeptLogs: (keys) => read(() => keptLogs.read(keys)),
-    listUnarchivedRuns: (filter, options) => read(() => keptLogs.listUnarchived(filter, options)),
-    listUnindexedLogs: (before, limit) => read(() => keptLogs.listUnindexed(before, limit)),
-    listAddedLogs: (sinceId, limit) => read(() => keptLogs.listAdded(sinceId, limit)),
-    recordLogBlocks: (list) => write(() => keptLogs.record(list)),
-    forgetLogBlocks: (logs) => write(() => keptLogs.forgetMany(logs)),
-    endOfLogBlocks: () => read(() => keptLogs.endOfBlocks()),
+    ...reads(keptLogs, 'pageKeptLogs', 'readKeptLogs', 'listUnarchivedRuns', 'listUnindexedLogs', 'listAddedLogs'),
+    ...reads(keptLogs, 'endOfLogBlocks'),
+    ...writes(keptLogs, 'recordLogBlocks', 'forgetLogBlocks'),
 
-    listNodes: () => read(() => fleet.listNodes()),
-    putNode: (node) => write(() => fleet.putNode(node), { watched: watchNode(node.id) }),
-    deleteNode: (id) => write(() => fleet.deleteNode(id), { watched: watchNode(id) }),
+    ...reads(fleet, 'listNodes', 'listVersions', 'listProjectSettings'),
+    ...changing(nodes, fleet, 'putNode', 'deleteNode'),
+    ...writes(fleet, 'putVersion', 'deleteVersion', 'putDeployment', 'deleteDeployment', 'changeVersions'),
 
-    listVersions: () => read(() => fleet.listVersions()),
-    putVersion: (version) => write(() => fleet.putVersion(version)),
-    deleteVersion: (project, version) => write(() => fleet.deleteVersion(project, version)),
-    putDeployment: (project, version, deployment) => write(() => fleet.putDeployment(project, version, deployment)),
-    deleteDeployment: (nodeId, project, version) => write(() => fleet.deleteDeployment(nodeId, project, version)),
-    changeVersions: (list) => write(() => fleet.changeVersions(list)),
-    countJobsNeeding: (project, version) => read(() => jobs.countNeeding(project, version)),
-
-    listProjectSettings: () => read(() => fleet.listProjectSettings()),
-    putProjectSettings: (project, settings) =>
-      write(() => fleet.putProjectSettings(project, settings), {
-        watched: watch('project', [project], () =>
-          [...fleet.listProjectSettings()].map(([name, value]) => ({ ...value, id: name, name }))
-        )
-      }),
+    ...changing(projects, fleet, 'putProjectSettings'),
 
     changeCursor: () => read(() => changes.cursor()),
-    listChanges: (after, limit) => read(() => changes.list(after, limit)),
+    ...reads(changes, 'listChanges'),
     onChange: (listener) => changed.add(listener),
 
-    listSchedules: () => read(() => schedules.list()),
-    getSchedules: (ids) => read(() => schedules.getMany(ids)),
-    pageSchedules: (filter, page) => read(() => schedules.page(filter, page)),
-    putSchedule: (schedule) => write(() => schedules.put(schedule), { watched: watchSchedules([schedule.id]) }),
-    deleteSchedules: (ids) => write(() => schedules.remove(ids), { watched: watchSchedules(ids) }),
-    fire: (firings) => write(() => schedules.fire(firings)),
+    ...reads(schedules, 'listSchedules', 'getSchedules', 'pageSchedules', 'listFirings', 'listRecentFirings'),
+    ...reads(schedules, 'findFired', 'listLiveJobsOf'),
+    ...changing(scheduled, schedules, 'putSchedule', 'deleteSchedules'),
+    ...writes(schedules, 'fire', 'setFailuresInARow'),
     // Nothing to send ahead: the rows are written in this thread.
     prepareFirings: () => undefined,
-    setFailuresInARow: (id, failures) => write(() => schedules.setFailures(id, failures)),
-    listFirings: (filter, page) => read(() => schedules.listFirings(filter, page)),
-    listRecentFirings: (ids, limit) => read(() => schedules.listRecent(ids, limit)),
-    findFired: (id, nominalMs) => read(() => schedules.findFired(id, nominalMs)),
-    listLiveJobsOf: (scheduleId) => read(() => schedules.listLiveJobs(scheduleId)),
 
     listBackfills: () => read(() => backfills.list()),
     putBackfill: (backfill) => write(() => backfills.put(backfill)),
 
-    listChains: () => read(() => chains.list()),
-    putChain: (chain) => write(() => chains.put(chain), { watched: watchChain(chain.id) }),
-    deleteChain: (id) => write(() => chains.remove(id), { watched: watchChain(id) }),
-    listDueChains: (limit) => read(() => chains.listDue(limit)),
-    answerChains: (answers) => write(() => chains.answer(answers)),
+    ...reads(chains, 'listChains', 'listDueChains'),
+    ...changing(chained, chains, 'putChain', 'deleteChain'),
+    ...writes(chains, 'answerChains'),
 
-    listWebhooks: () => read(() => outbox.list()),
-    putWebhook: (webhook) => write(() => outbox.put(webhook), { watched: watchWebhook(webhook.id) }),
-    deleteWebhook: (id) => write(() => outbox.remove(id), { watched: watchWebhook(id) }),
+    ...reads(outbox, 'listWebhooks', 'listDueDeliveries', 'listDeliveries', 'findNewestDelivery'),
+    ...reads(outbox, 'listDeliveriesAfter'),
+    ...changing(webhooks, outbox, 'putWebhook', 'deleteWebhook'),
     recordEvents: (events) => write(() => recordEvents(events)),
-    listDueDeliveries: (nowMs, limitEach) => read(() => outbox.due(nowMs, limitEach)),
-    concludeTries: (tries) => write(() => outbox.conclude(tries)),
-    listDeliveries: (webhookId, page) => read(() => outbox.deliveries(webhookId, page)),
-    findNewestDelivery: (webhookIds) => read(() => outbox.newestDelivery(webhookIds)),
-    listDeliveriesAfter: (webhookIds, after, limit) => read(() => outbox.deliveriesAfter(webhookIds, after, limit)),
-    replayDeliveries: (webhookId, ids, nowMs) => write(() => outbox.replay(webhookId, ids, nowMs)),
+    ...writes(outbox, 'concludeTries', 'replayDeliveries'),
 
-    claimAnswer: (claim) => write(() => answers.claim(claim)),
-    keepAnswer: (scope, key, answer) => write(() => answers.keep(scope, key, answer)),
+    ...writes(answers, 'claimAnswer', 'keepAnswer'),
 
-    listSources: () => read(() => sources.list()),
-    putSource: (source) => write(() => sources.put(source), { watched: watchSource(source.settings.id) }),
-    deleteSource: (id) => write(() => sources.remove(id), { watched: watchSource(id) }),
-    listVanishedNodes: () => read(() => sources.listVanished()),
-    putVanishedNodes: (nodes) => write(() => sources.putVanished(nodes)),
-    deleteVanishedNodes: (nodeIds) => write(() => sources.removeVanished(nodeIds)),
+    ...reads(sources, 'listSources', 'listVanishedNodes'),
+    ...changing(found, sources, 'putSource', 'deleteSource'),
+    ...writes(sources, 'putVanishedNodes', 'deleteVanishedNodes'),
 
     getLimits: () => read(() => limits.get()),
     putLimits: (wanted) => write(() => limits.replace(wanted), { watched: watchOne('limits', () => limits.get()) }),
 
-    listSuccessfulRuns: (project, spider, page) => read(() => findings.listSuccessfulRuns(project, spider, page)),
-    recordFilledFields: (jobId, filled) => write(() => findings.recordFilledFields(jobId, filled)),
-    listFindings: () => read(() => findings.listFindings()),
-    putFindings: (one) => write(() => findings.putFindings(one)),
-    dismissFindings: (project, spider, jobId) => write(() => findings.dismissFindings(project, spider, jobId)),
+    ...reads(findings, 'listSuccessfulRuns', 'listFindings'),
+    ...writes(findings, 'recordFilledFields', 'putFindings', 'dismissFindings'),
     listToldProblems: () => read(() => toldProblems.list()),
     putToldProblems: (problems, events) =>
       write(() => {
@@ -273,83 +245,48 @@ export function createSqlStore({ driver, clock, logger, scheduleFlush = setImmed
         recordEvents(events)
       }),
 
-    listUsers: () => read(() => access.listUsers()),
-    putUser: (user) => write(() => access.putUser(user), { watched: watchUser(user.id) }),
+    ...reads(access, 'listUsers', 'listAccessTokens', 'listRoles'),
+    ...changing(users, access, 'putUser'),
     deleteUser: (id) =>
       write(
         () => {
           groups.leaveAll(id)
           return access.deleteUser(id)
         },
-        { watched: watchUser(id) }
+        { watched: watch(users, id) }
       ),
     listGroups: () => read(() => groups.list()),
-    putGroup: (group) => write(() => groups.put(group), { watched: watchGroup(group.id) }),
-    deleteGroup: (id) => write(() => groups.remove(id), { watched: watchGroup(id) }),
-    listAccessTokens: () => read(() => access.listTokens()),
-    addAccessToken: (token) => write(() => access.addToken(token), { watched: watchToken(token.id) }),
-    deleteAccessToken: (id) => write(() => access.deleteToken(id), { watched: watchToken(id) }),
-    listRoles: () => read(() => access.listRoles()),
-    putRole: (role) => write(() => access.putRole(role), { watched: watchRole(role.name) }),
-    deleteRole: (name) => write(() => access.deleteRole(name), { watched: watchRole(name) }),
-    listAuthenticators: () => read(() => secondFactors.listAuthenticators()),
-    putAuthenticator: (one) =>
-      write(() => secondFactors.putAuthenticator(one), { watched: watchSecondFactors(one.userId) }),
-    putRecoveryCodes: (userId, hashes) =>
-      write(() => secondFactors.putRecoveryCodes(userId, hashes), { watched: watchSecondFactors(userId) }),
-    deleteAuthenticator: (userId) =>
-      write(() => secondFactors.deleteAuthenticator(userId), { watched: watchSecondFactors(userId) }),
-    useAuthenticatorStep: (userId, step) => write(() => secondFactors.useStep(userId, step)),
-    useRecoveryCode: (userId, hash) => write(() => secondFactors.useRecoveryCode(userId, hash)),
-    listPasskeys: () => read(() => secondFactors.listPasskeys()),
-    addPasskey: (passkey) =>
-      write(() => secondFactors.addPasskey(passkey), { watched: watchSecondFactors(passkey.userId) }),
-    usePasskey: (id, signCount, atMs) => write(() => secondFactors.usePasskey(id, signCount, atMs)),
-    deletePasskey: (userId, id) =>
-      write(() => secondFactors.deletePasskey(userId, id), { watched: watchSecondFactors(userId) }),
-    deleteSecondFactors: (userId) =>
-      write(() => secondFactors.deleteOf(userId), { watched: watchSecondFactors(userId) }),
-    recordAccess: (users, tokens, atMs) => write(() => access.recordUse(users, tokens, atMs)),
+    ...changing(members, groups, 'putGroup', 'deleteGroup'),
+    ...changing(tokens, access, 'addAccessToken', 'deleteAccessToken'),
+    ...changing(roles, access, 'putRole', 'deleteRole'),
+    ...reads(secondFactors, 'listAuthenticators', 'listPasskeys'),
+    ...changing(factors, secondFactors, 'putAuthenticator', 'putRecoveryCodes', 'deleteAuthenticator'),
+    ...changing(factors, secondFactors, 'addPasskey', 'deletePasskey', 'deleteSecondFactors'),
+    ...writes(secondFactors, 'useAuthenticatorStep', 'useRecoveryCode', 'usePasskey'),
+    ...writes(access, 'recordAccess'),
 
-    listAlertRules: () => read(() => alerts.listRules()),
-    putAlertRule: (rule) => write(() => alerts.putRule(rule), { watched: watchAlertRule(rule.id) }),
-    deleteAlertRule: (id) => write(() => alerts.deleteRule(id), { watched: watchAlertRule(id) }),
-    listSilences: () => read(() => alerts.listSilences()),
-    putSilence: (silence) => write(() => alerts.putSilence(silence), { watched: watchSilence(silence.id) }),
-    deleteSilence: (id) => write(() => alerts.deleteSilence(id), { watched: watchSilence(id) }),
-    readAlertMemory: (sinceMs) => read(() => alerts.memory(sinceMs)),
+    ...reads(alerts, 'listAlertRules', 'listSilences', 'readAlertMemory', 'getAlerts', 'listAlerts', 'sumAlerts'),
+    ...changing(rules, alerts, 'putAlertRule', 'deleteAlertRule'),
+    ...changing(silences, alerts, 'putSilence', 'deleteSilence'),
     writeAlerts: (changes) => write(() => alerts.write(changes)),
     answerAlerts: (changes) => write(() => alerts.write(changes)),
-    getAlerts: (ids) => read(() => alerts.getMany(ids)),
-    listAlerts: (filter, page) => read(() => alerts.list(filter, page)),
-    sumAlerts: (sinceMs) => read(() => alerts.figures(sinceMs)),
-    pruneAlerts: (beforeMs, limit) => write(() => alerts.prune(beforeMs, limit)),
-    recordAlertFacts: (facts) => write(() => alertFacts.record(facts)),
-    listNewestAlertFacts: () => read(() => alertFacts.newest()),
-    listAlertFacts: (watch, page) => read(() => alertFacts.page(watch, page)),
-    pruneAlertFacts: (beforeMs, most, limit) => write(() => alertFacts.prune(beforeMs, most, limit)),
-    listDigests: () => read(() => alertFacts.digests()),
-    tellDigest: (digest, message) => write(() => alertFacts.tell(digest, message)),
-    deleteDigests: (channelIds) => write(() => alertFacts.deleteDigests(channelIds)),
+    ...writes(alerts, 'pruneAlerts'),
+    ...writes(alertFacts, 'recordAlertFacts', 'pruneAlertFacts', 'tellDigest', 'deleteDigests'),
+    ...reads(alertFacts, 'listNewestAlertFacts', 'listAlertFacts', 'listDigests'),
 
     withAudit: entries.withAudit,
     appendAudit: (record) => write(() => audit.append(prepareEntry(record))),
-    pageAudit: (filter, page) => read(() => audit.page(filter, page)),
+    ...reads(audit, 'pageAudit', 'auditChain'),
     listAuditAfter: (seq, limit) => read(() => audit.after(seq, limit)),
-    auditChain: () => read(() => audit.chain()),
     forgetAudit: (beforeMs, limit) => write(() => audit.forget(beforeMs, limit)),
 
     prune: (retention, limit) => write(() => prune(retention, limit)),
 
-    applyRetention: (pass, bounds, limit) => write(() => retention.apply(pass, bounds, limit)),
-    previewRetention: (pass, bounds, rows) => read(() => retention.preview(pass, bounds, rows)),
-    listDeletedLogs: (limit) => read(() => retention.listDeletedLogs(limit)),
-    forgetDeletedLogs: (logs) => write(() => retention.forgetDeletedLogs(logs)),
-    keepJobs: (ids, isKept, entry) => write(() => retention.keepJobs(ids, isKept, entry)),
-    getStoragePolicy: () => read(() => retention.getPolicy()),
+    ...writes(retention, 'applyRetention', 'forgetDeletedLogs', 'keepJobs'),
+    ...reads(retention, 'previewRetention', 'listDeletedLogs', 'getStoragePolicy'),
     putStoragePolicy: (stored) =>
       write(() => retention.putPolicy(stored), {
-        watched: watchOne('storage policy', () => retention.getPolicy())
+        watched: watchOne('storage policy', () => retention.getStoragePolicy())
       }),
     storageSums: () => read(() => ({ ...retention.sums(), database: driver.size() })),
     shrink: (pages) => write(() => driver.shrink(pages)),
@@ -434,11 +371,27 @@ export function createSqlStore({ driver, clock, logger, scheduleFlush = setImmed
     return result
   }
 
-  function watch(noun: string, ids: readonly string[], list: () => ({ id: string; name: string } & object)[]): Watched {
+  /** The verbs of a part that only read. */
+  function reads<Part, Name extends keyof Part>(part: Part, ...names: Name[]) {
+    return verbsOf(part, names, (work) => read(work))
+  }
+
+  /** The verbs of a part that write, without what changes in the audit log. */
+  function writes<Part, Name extends keyof Part>(part: Part, ...names: Name[]) {
+    return verbsOf(part, names, (work) => write(work))
+  }
+
+  /** The verbs of a part that change things of a noun. Their first argument is a thing, its id or several ids. */
+  function changing<Part, Name extends keyof Part>(noun: Noun, part: Part, ...names: Name[]) {
+    return verbsOf(part, names, (work, [first]) => write(work, { watched: watch(noun, first) }))
+  }
+
+  function watch({ noun, list, idOf }: Noun, first: unknown): Watched {
+    const ids = Array.isArray(first) ? first : [typeof first === 'string' ? first : idOf(first)]
     return {
       noun,
       read: () =>
-        list()
+        list(ids)
           .filter(({ id }) => ids.includes(id))
           .map(({ id, name, ...value }) => ({ id, name, value: { name, ...value } }))
     }
@@ -446,64 +399,6 @@ export function createSqlStore({ driver, clock, logger, scheduleFlush = setImmed
 
   function watchOne(noun: string, get: () => object | null): Watched {
     return { noun, read: () => [{ id: '', name: noun, value: get() ?? {} }] }
-  }
-
-  function watchNode(id: string): Watched {
-    return watch('node', [id], () => fleet.listNodes())
-  }
-
-  function watchSchedules(ids: ScheduleId[]): Watched {
-    return watch('schedule', ids, () => schedules.getMany(ids).map((one) => ({ ...one, name: one.settings.name })))
-  }
-
-  function watchChain(id: string): Watched {
-    return watch('chain', [id], () => chains.list().map((one) => ({ ...one, name: one.settings.name })))
-  }
-
-  function watchWebhook(id: string): Watched {
-    return watch('webhook', [id], () => outbox.list())
-  }
-
-  function watchAlertRule(id: string): Watched {
-    return watch('alert rule', [id], () => alerts.listRules())
-  }
-
-  function watchSilence(id: string): Watched {
-    return watch('silence', [id], () => alerts.listSilences().map((one) => ({ ...one, name: one.comment })))
-  }
-
-  function watchSource(id: string): Watched {
-    return watch('source', [id], () =>
-      sources.list().map((one) => ({ ...one, id: one.settings.id, name: one.settings.id }))
-    )
-  }
-
-  function watchUser(id: string): Watched {
-    return watch('user', [id], () => {
-      const isIn = groups.list().filter(({ members }) => members.some((member) => member === id))
-      return access.listUsers().map((user) => ({ ...user, groups: isIn.map(({ name }) => name) }))
-    })
-  }
-
-  function watchGroup(id: string): Watched {
-    return watch('group', [id], () => {
-      const names = new Map(access.listUsers().map((user) => [user.id, user.name]))
-      return groups
-        .list()
-        .map((group) => ({ ...group, members: group.members.map((member) => names.get(member) ?? member) }))
-    })
-  }
-
-  function watchRole(name: string): Watched {
-    return watch('role', [name], () => access.listRoles().map((one) => ({ ...one, id: one.name })))
-  }
-
-  function watchSecondFactors(userId: UserId): Watched {
-    return watch('second factor', [userId], () => secondFactors.factsOf(userId))
-  }
-
-  function watchToken(id: string): Watched {
-    return watch('token', [id], () => access.listTokens())
   }
 
   /**
@@ -567,4 +462,39 @@ export function createSqlStore({ driver, clock, logger, scheduleFlush = setImmed
     announced = cursor
     changed.notify(cursor)
   }
+}
+
+/** What an entry of the audit log compares, before and after. */
+interface Noun {
+  noun: string
+  list(ids: readonly string[]): ({ id: string; name: string } & object)[]
+  idOf(thing: unknown): string
+}
+
+function nounOf<Thing = { id: string }>(
+  noun: string,
+  list: Noun['list'],
+  idOf: (thing: Thing) => string = (thing) => (thing as { id: string }).id
+): Noun {
+  return { noun, list, idOf: idOf as Noun['idOf'] }
+}
+
+const named = <Thing extends { settings: { name: string }; id: string }>(one: Thing) => ({
+  ...one,
+  name: one.settings.name
+})
+
+type Verbs<Part, Name extends keyof Part> = {
+  [Each in Name]: Part[Each] extends (...args: infer Args) => infer Result ? (...args: Args) => Promise<Result> : never
+}
+
+function verbsOf<Part, Name extends keyof Part>(
+  part: Part,
+  names: Name[],
+  run: (work: () => unknown, args: unknown[]) => Promise<unknown>
+): Verbs<Part, Name> {
+  const methods = part as Record<Name, (...args: unknown[]) => unknown>
+  return Object.fromEntries(
+    names.map((name) => [name, (...args: unknown[]) => run(() => methods[name](...args), args)])
+  ) as Verbs<Part, Name>
 }
