@@ -85,6 +85,18 @@ const REASONS: readonly Entry[] = [
     null,
     'The run ended. How is not visible in its log, because its log level hides it: with LOG_LEVEL=INFO, it is.'
   ],
+  [
+    'log refused',
+    'Log refused',
+    null,
+    'The run ended, but its node does not return its log; the timeline has the answer of the node.'
+  ],
+  [
+    'log not read whole',
+    'Log not read',
+    null,
+    'The run ended, but the part of its log that would say how was not read: its node deleted or refused it.'
+  ],
   ['no log', 'No log', 'failed', 'The node has no log of the run: usually it failed before Scrapy started.'],
   ['expired', 'Expired', null, 'The job was not sent before its time ran out.']
 ]

@@ -244,4 +244,20 @@ describe('the logs of running remote jobs', () => {
     await new LogReading(run(1), copies).finish(node, null, new AbortController().signal)
     expect(begun).toEqual([])
   })
+
+  it('of whose middle too much is unread at the end keep their head, which tells whether they show the end', async () => {
+    const head = Buffer.from('2026-11-02 12:00:00 [scrapy.core.engine] INFO: Spider opened\n')
+    const sizeBytes = 100_000_000
+    const bytesAt = (offset: number, length: number) => {
+      const bytes = Buffer.alloc(Math.max(0, Math.min(length, sizeBytes - offset)), `${'x'.repeat(65_535)}\n`)
+      if (offset === 0) head.copy(bytes)
+      return { offset, sizeBytes, bytes }
+    }
+    const { run } = collect()
+    const readLog: NodeClient['readLog'] = async (_run, { offset, limitBytes }) => bytesAt(offset, limitBytes)
+    const node = { client: { traits: { keepsLogs: true }, readLog } } as FleetNode
+    const reading = new LogReading(run(1), undefined as never)
+    await reading.finish(node, bytesAt(sizeBytes - 1_000, 1_000), new AbortController().signal)
+    expect(reading.parser.figures()).toMatchObject({ showsEnd: true, isPartial: true })
+  })
 })

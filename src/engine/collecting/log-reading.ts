@@ -106,22 +106,25 @@ export class LogReading {
       // Most runs: this is all that is left to read.
       this.#push(tail.bytes.subarray(this.#parsedBytes - tail.offset))
     } else if (node.client.traits.keepsLogs) {
-      this.#skipTo(tail.sizeBytes)
+      const read = (at: number) => this.#readFile(node, at, signal)
+      await this.#skipTo(tail.sizeBytes, read)
       // Not what a process that outlives the run writes meanwhile: it may be faster.
-      await this.#parse((at) => this.#readFile(node, at, signal), tail.sizeBytes - this.#parsedBytes)
+      await this.#parse(read, tail.sizeBytes - this.#parsedBytes)
     } else {
       const { jobId, number } = this.run
       const read = fromTail(tail, (range) => node.client.readLog(this.run, range, signal))
       const { copiedBytes } = await this.#copies.advance(jobId, number, read, { signal })
-      this.#skipTo(copiedBytes)
+      await this.#skipTo(copiedBytes, (at) => this.#readCopy(at))
       await this.#parse((at) => this.#readCopy(at), Number.POSITIVE_INFINITY)
     }
     this.#parser.end()
     this.errors.add(this.#parser.takeErrors())
   }
 
-  #skipTo(sizeBytes: number): void {
+  async #skipTo(sizeBytes: number, read: (offset: number) => Promise<LogBytes | null>): Promise<void> {
     if (sizeBytes - this.#parsedBytes <= MOST_AT_END_BYTES) return
+    // The head tells whether the log shows how the run ends.
+    if (this.#parsedBytes === 0) await this.#parse(read, PIECE_BYTES)
     const skipped = sizeBytes - KEPT_AT_END_BYTES - this.#parsedBytes
     this.#parser.skip(skipped)
     this.#parsedBytes += skipped

@@ -1,3 +1,4 @@
+import { INTERRUPTION } from '../understanding/closing-stats.ts'
 import { type ErrorFingerprint, fingerprintOf } from '../understanding/error-fingerprint.ts'
 import type { LoggedError } from '../understanding/error-record.ts'
 
@@ -18,9 +19,6 @@ export interface RunError {
 const MOST_KINDS = 100
 const MAX_MESSAGE_CHARS = 500
 
-/** What a signal raises in a spider, and what it was doing then. */
-const INTERRUPTION =
-  /^(?:KeyboardInterrupt|(?:asyncio|twisted|concurrent)\.[\w.]+\.CancelledError|scrapy\.exceptions\.DownloadCancelledError)$/
 const isInterruption = ({ exceptions }: LoggedError) => exceptions.some(({ type }) => INTERRUPTION.test(type))
 
 /** The errors that one run has logged so far, the same ones counted together. */

@@ -61,8 +61,9 @@ it('a run whose log a node never gives out ends without it, and says why', async
   await clock.advanceBy(20_000)
   expect((await engine.job(id!)).state).toBe('running')
   await clock.advanceBy(60_000)
-  expect(await engine.job(id!)).toMatchObject({ state: 'ended', reason: 'no log' })
+  expect(await engine.job(id!)).toMatchObject({ status: 'unclear', reason: 'log refused' })
   const last = (await store.listTimeline(aJobId(id!))).at(-1)!
+  expect(last.text).toBe('Unclear: log refused (n1 answered the log with status 403)')
   expect(last.evidence).toMatchObject({ logProblem: 'n1 answered the log with status 403' })
 })
 
@@ -78,7 +79,7 @@ it('a proxy that answers for the log alone, while the node is up, does not delay
   node.readLog = () => Promise.reject(fromProxy(answer()))
   node.end(id!)
   await clock.advanceBy(80_000)
-  expect(await engine.job(id!)).toMatchObject({ state: 'ended', reason: 'no log' })
+  expect(await engine.job(id!)).toMatchObject({ status: 'unclear', reason: 'log refused' })
 })
 
 it('tries that no node answered do not count: a log that is refused once after an outage is read', async ({

@@ -24,7 +24,8 @@ const judgement: fc.Arbitrary<Judgement> = fc.record({
   outcome: fc.constantFrom('succeeded', 'failed', 'cancelled', 'lost', 'unclear'),
   reason: fc.oneof(reasons, fc.constantFrom('exit code 1', 'wall time limit of 2 min')),
   killingLine: fc.constant(null),
-  stats: fc.option(reasons.map((reason) => ({ finish_reason: reason }))),
+  stats: fc.constant(null),
+  finishReason: fc.option(reasons),
   counts: fc.record({ pages: maybe, items: maybe, errors: maybe })
 })
 const OK = { hasFailedExit: false }
@@ -32,7 +33,14 @@ const OK = { hasFailedExit: false }
 function succeeded(counts: Partial<Judgement['counts']>, reason = 'finished'): Judgement {
   const unknown = { pages: null, items: null, errors: null }
   const stats = { finish_reason: reason }
-  return { outcome: 'succeeded', reason, killingLine: null, stats, counts: { ...unknown, ...counts } }
+  return {
+    outcome: 'succeeded',
+    reason,
+    killingLine: null,
+    stats,
+    finishReason: reason,
+    counts: { ...unknown, ...counts }
+  }
 }
 
 describe('the rules of a project', () => {
@@ -58,6 +66,16 @@ describe('the rules of a project', () => {
     expect(
       applyOutcomeRules({ ...own, counts: { ...own.counts, items: 0 } }, { finishReasons: ['done'], minItems: 1 }, OK)
     ).toMatchObject({ outcome: 'failed', reason: 'items below 1' })
+    // Without the dump of the stats, the log still says why the spider closed.
+    const tail = '2026-11-21 01:00:00 [scrapy.core.engine] INFO: Spider closed (done)\n'
+    const undumped = judgeOutcome({ tail, exit: null, cancelAsked: false })
+    expect(undumped).toMatchObject({ outcome: 'failed', reason: 'done', stats: null })
+    expect(applyOutcomeRules(undumped, { finishReasons: ['done'] }, OK).outcome).toBe('succeeded')
+    const finished = judgeOutcome({ tail: tail.replace('done', 'finished'), exit: null, cancelAsked: false })
+    expect(applyOutcomeRules(finished, { finishReasons: ['done'] }, OK)).toMatchObject({
+      outcome: 'failed',
+      reason: 'finish reason finished'
+    })
   })
 
   describe('no response at all', () => {
@@ -124,8 +142,7 @@ describe('the rules of a project', () => {
         const after = applyOutcomeRules(before, given, { hasFailedExit })
         expect(after.counts).toEqual(before.counts)
         const isSettled = before.outcome === 'cancelled' || before.outcome === 'lost'
-        const isFailure =
-          before.outcome === 'failed' && (hasFailedExit || before.reason !== before.stats?.finish_reason)
+        const isFailure = before.outcome === 'failed' && (hasFailedExit || before.reason !== before.finishReason)
         if (isSettled || isFailure) expect(after).toEqual({ ...before, words: before.reason })
       })
     )
@@ -136,7 +153,7 @@ describe('the rules of a project', () => {
       fc.property(judgement, rules, (some, given) => {
         const before: Judgement = { ...some, outcome: 'succeeded' }
         const { errors, items, pages } = before.counts
-        const finish = before.stats?.finish_reason === before.reason ? before.reason : null
+        const finish = before.finishReason === before.reason ? before.reason : null
         const breaks =
           (given.maxErrors ?? Infinity) < (errors ?? -1) ||
           (given.minItems ?? -1) > (items ?? Infinity) ||

@@ -16,8 +16,8 @@ export function applyOutcomeRules(
   { hasFailedExit }: { hasFailedExit: boolean }
 ): RuledJudgement {
   if (rules === null) return { ...judgement, words: judgement.reason }
-  const finishReason = judgement.stats?.['finish_reason'] ?? null
-  const isFinishReason = typeof finishReason === 'string' && judgement.reason === finishReason
+  const { finishReason } = judgement
+  const isFinishReason = finishReason !== null && judgement.reason === finishReason
   const isAccepted = isFinishReason && rules.finishReasons?.includes(finishReason) === true
   const isForgiven = judgement.outcome === 'failed' && isAccepted && !hasFailedExit
   const { outcome } = judgement

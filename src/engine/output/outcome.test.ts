@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { createLogParser } from '../understanding/log-parser.ts'
 import { judgeOutcome } from './outcome.ts'
 
 const sample = (name: string) => readFileSync(join(import.meta.dirname, 'samples', `${name}.log`), 'utf8')
@@ -29,8 +30,9 @@ describe('a log that was copied before its node deleted it', () => {
     [
       { ...copied, finishReason: null, showsEnd: false, records: { ...none, WARNING: 1 } },
       'unclear',
-      'end not visible in the log'
+      'log not read whole'
     ],
+    [{ ...copied, finishReason: null, showsEnd: true, records: { ...none, INFO: 1 } }, 'unclear', 'log not read whole'],
     [{ ...copied, finishReason: null, showsEnd: false, records: none }, 'failed', 'no log']
   ])('decides how its run ended: %j is %s', (logged, outcome, reason) => {
     const { format: _, ...read } = logged
@@ -125,6 +127,7 @@ describe('logs of real Scrapy', () => {
       reason: 'ended without closing stats',
       killingLine: 'Task exception was never retrieved: RuntimeError: This spider is broken on purpose',
       stats: null,
+      finishReason: null,
       counts: { pages: null, items: null, errors: 1 }
     })
   })
@@ -171,6 +174,61 @@ test.each([
   [MEMORY_ERROR + stats('finished'), code(0), false, 'succeeded', 'finished']
 ])('%j, exit %j, cancel asked %s: %s, %s', (tail, exit, cancelAsked, outcome, reason) => {
   expect(judgeOutcome({ tail, exit, cancelAsked })).toMatchObject({ outcome, reason })
+})
+
+describe('what was not read of a log is not claimed', () => {
+  const UNREAD = '2026-11-21 01:00:00 [shop] WARNING: A price is missing\n'.repeat(3_000).slice(-131_072)
+  const judge = (over: Partial<Parameters<typeof judgeOutcome>[0]>) => {
+    const { outcome, reason } = judgeOutcome({ tail: UNREAD, exit: null, cancelAsked: false, ...over })
+    return `${outcome}: ${reason}`
+  }
+
+  test('of only its tail', () => {
+    expect(judge({})).toBe('unclear: log not read whole')
+    expect(judge({ tail: UNREAD.slice(1) })).toBe('unclear: end not visible in the log')
+    expect(judge({ tail: OPENED + UNREAD.slice(OPENED.length) })).toBe('failed: ended without closing stats')
+    expect(judge({ tail: UNREAD.slice(0, -stats('finished').length) + stats('finished') })).toBe('succeeded: finished')
+    expect(judge({ cancelAsked: true })).toBe('cancelled: log not read whole')
+    expect(judge({ exit: code(1) })).toBe('failed: exit code 1')
+    expect(judge({ exit: code(0) })).toBe('succeeded: exit code 0')
+  })
+
+  test('of one that the node refuses', () => {
+    const refused = { tail: null, isRefused: true }
+    expect(judge(refused)).toBe('unclear: log refused')
+    expect(judge({ ...refused, logged: judgedHead() })).toBe('unclear: log refused')
+    expect(judge({ ...refused, logged: { ...judgedHead(), finishReason: 'finished' } })).toBe('succeeded: finished')
+    expect(judge({ ...refused, exit: code(1) })).toBe('failed: exit code 1')
+    expect(judge({ ...refused, limitHit: 'wall time limit of 2 min' })).toBe('failed: wall time limit of 2 min')
+  })
+
+  function judgedHead() {
+    const parser = createLogParser()
+    parser.push(Buffer.from(OPENED))
+    return parser.figures()
+  }
+})
+
+test.each([
+  ['KeyboardInterrupt', 'KeyboardInterrupt'],
+  ['asyncio.exceptions.CancelledError', 'Task failed: asyncio.exceptions.CancelledError']
+])('the last error of a run that we stopped is not our interruption: %s', (type, line) => {
+  const real = '2026-11-21 01:00:00 [shop] ERROR: The price is missing\n'
+  const heading = 'Traceback (most recent call last):\n  File "a.py", line 1, in a\n'
+  const record = '2026-11-21 01:00:00 [asyncio] ERROR: Task failed\n'
+  const interruption = (type === 'KeyboardInterrupt' ? '' : record) + heading + `${type}\n`
+  const json = (message: string, trouble?: string) =>
+    `${JSON.stringify({ levelname: 'ERROR', name: 'shop', message, ...(trouble && { exc_info: trouble }) })}\n`
+  const killingLineOf = (tail: string, limitHit: string | null) =>
+    judgeOutcome({ tail, exit: code(1), limitHit, cancelAsked: false }).killingLine
+  const limit = 'wall time limit of 2 min'
+  expect(killingLineOf(real + interruption, null)).toBe(line)
+  expect(killingLineOf(real + interruption, limit)).toBe('The price is missing')
+  expect(killingLineOf(interruption, limit)).toBeNull()
+  expect(killingLineOf(OPENED + interruption, limit)).toBeNull()
+  const logged = json('no price') + json('Task failed', `${heading}${type}`)
+  expect(killingLineOf(logged, null)).toBe(`Task failed: ${type}`)
+  expect(killingLineOf(logged, limit)).toBe('no price')
 })
 
 test('nothing is cancelled that nobody asked to cancel, nothing succeeds whose process failed', () => {

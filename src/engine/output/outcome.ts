@@ -3,6 +3,7 @@ import { nameOfLimit } from '../../shared/run-limits.ts'
 import {
   CLOSING_TAIL_BYTES,
   type ClosingStats,
+  killingLineOf,
   parseClosingStats,
   type ScrapyStats
 } from '../understanding/closing-stats.ts'
@@ -22,12 +23,15 @@ export interface Judgement {
   reason: string
   killingLine: string | null
   stats: ScrapyStats | null
+  /** Scrapy's; null: the log does not say it. */
+  finishReason: string | null
   counts: { pages: number | null; items: number | null; errors: number | null }
 }
 
 /** After a second INT, too, Scrapy writes none: only a signal that the process died of proves that it was killed. */
 const NO_CLOSING_STATS = 'ended without closing stats'
 const END_HIDDEN = 'end not visible in the log'
+const NOT_WHOLE = 'log not read whole'
 const NO_RECORDS: LogFigures['records'] = { DEBUG: 0, INFO: 0, WARNING: 0, ERROR: 0, CRITICAL: 0 }
 
 // Limits that mean "enough": the spider did its work. The other closespider_… limits indicate a problem.
@@ -54,6 +58,8 @@ export type LoggedSoFar = Pick<
  * | nothing of its end              | exit ≠ 0 or signal   | no           | failed    | exit code N / killed by S   |
  * | nothing, and it hides its end   | 0                    | no           | succeeded | exit code 0                 |
  * | there is no log                 | unknown              | no           | failed    | no log                      |
+ * | its head or end was not read    | unknown              | no           | unclear   | log not read whole          |
+ * | its node refuses it             | unknown              | no           | unclear   | log refused                 |
  * | nothing, and it hides its end   | unknown              | no           | unclear   | end not visible in the log  |
  * | nothing of its end              | 0 or unknown         | no           | failed    | ended without closing stats |
  *
@@ -76,6 +82,8 @@ export function judgeOutcome(evidence: {
   /** The limit that we stopped a remote run for, in words. The local node reports its own in `exit`. */
   limitHit?: string | null
   cancelAsked: boolean
+  /** The node has a log, perhaps, and does not return it: `tail` is null. */
+  isRefused?: boolean
 }): Judgement {
   const { tail, exit, cancelAsked } = evidence
   const limit = exit?.limit ?? evidence.limitHit ?? null
@@ -89,8 +97,9 @@ export function judgeOutcome(evidence: {
   return {
     outcome,
     reason,
-    killingLine: outcome === 'failed' ? (closing?.killingLine ?? null) : null,
+    killingLine: outcome !== 'failed' || tail === null ? null : killingLineOf(tail, { isStopped: limit !== null }),
     stats: closing?.stats ?? logged.stats,
+    finishReason,
     counts: mergeCounts(closing, logged)
   }
 
@@ -110,16 +119,27 @@ export function judgeOutcome(evidence: {
       const asked = cancelAsked && (finishReason === 'shutdown' || finishReason === 'cancelled')
       return { outcome: asked ? 'cancelled' : 'failed', reason: finishReason }
     }
-    if (cancelAsked) return { outcome: 'cancelled', reason: describeKill(exit) }
-    if (exitFailure === null && hidesEnd()) {
+    const unread = exit === null ? whyUnread() : null
+    if (cancelAsked) return { outcome: 'cancelled', reason: unread ?? describeKill(exit) }
+    if (exitFailure === null && (unread !== null || hidesEnd())) {
       if (exit !== null) return { outcome: 'succeeded', reason: 'exit code 0' }
-      const isThere = tail !== null || Object.values(logged.records).some((count) => count > 0)
-      return isThere ? { outcome: 'unclear', reason: END_HIDDEN } : { outcome: 'failed', reason: 'no log' }
+      if (tail === null && unread === null) return { outcome: 'failed', reason: 'no log' }
+      return { outcome: 'unclear', reason: unread ?? END_HIDDEN }
     }
     if (exit?.signal == null && /\bMemoryError\b/.test(closing?.killingLine ?? '')) {
       return { outcome: 'failed', reason: 'out of memory (MemoryError)' }
     }
     return { outcome: 'failed', reason: exitFailure ?? NO_CLOSING_STATS }
+  }
+
+  /** What decides was not read: the end of the log, or the head of one whose tail shows nothing. */
+  function whyUnread(): string | null {
+    if (evidence.isRefused === true) return 'log refused'
+    const isUnread =
+      tail === null
+        ? Object.values(logged.records).some((count) => count > 0)
+        : evidence.logged == null && Buffer.byteLength(tail) >= CLOSING_TAIL_BYTES && hidesEnd()
+    return isUnread ? NOT_WHOLE : null
   }
 
   function hidesEnd(): boolean {

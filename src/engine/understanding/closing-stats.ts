@@ -51,7 +51,7 @@ export function parseClosingStats(tailText: string): ClosingStats {
     ...countsOf(stats),
     // Read line by line, and for most runs nobody asks.
     get killingLine() {
-      return readKillingLine(text)
+      return killingLineOf(text, { isStopped: false })
     }
   }
 }
@@ -276,10 +276,19 @@ function readReason(text: string): string | null {
   return reason === '' || reason.includes('\n') ? null : reason
 }
 
-/** The last ERROR or CRITICAL line, without time and logger, followed by the exception at the end of its traceback. */
-function readKillingLine(text: string): string | null {
+/** What a signal raises in a spider, and what it was doing then. */
+export const INTERRUPTION =
+  /^(?:KeyboardInterrupt|(?:asyncio|twisted|concurrent)\.[\w.]+\.CancelledError|scrapy\.exceptions\.DownloadCancelledError)$/
+const isInterruption = (exception: string | null) => INTERRUPTION.test(exception?.split(':', 1)[0] ?? '')
+
+/**
+ * The last ERROR or CRITICAL line, without time and logger, followed by the exception at the end of its traceback.
+ * `isStopped`: by us, so its interruption is no error of the run.
+ */
+export function killingLineOf(log: string, { isStopped }: { isStopped: boolean }): string | null {
+  const text = log.slice(-MAX_TEXT)
   const format = formatOf(text)
-  if (format.kind === 'json') return readJsonKillingLine(text)
+  if (format.kind === 'json') return readJsonKillingLine(text, isStopped)
   // Goes backwards, one line at a time: cheap even if the log is one huge line, and the first match is the answer.
   let exception: string | null = null
   let tracebacksToRead = 20
@@ -293,30 +302,31 @@ function readKillingLine(text: string): string | null {
       exception = lastLineOfTraceback(text.slice(end, blockEnd))
     }
     const head = line === '' ? null : parseRecordHead(line, format)
+    const isOurs = isStopped && isInterruption(exception)
     if (head !== null) {
-      if (head.level === 'ERROR' || head.level === 'CRITICAL') return joined(line.slice(head.messageAt), exception)
+      const isError = head.level === 'ERROR' || head.level === 'CRITICAL'
+      if (isError && !isOurs) return joined(line.slice(head.messageAt), exception)
       // A traceback further up belongs to an earlier record.
       blockEnd = start
-      if (exception !== null) return exception
-    } else if (line !== '' && looksLikeError(line)) {
+      if (exception !== null && !isOurs) return exception
+      exception = null
+    } else if (line !== '' && looksLikeError(line) && !isOurs) {
       return joined(line, exception)
     }
     if (start === 0) break
     end = start - 1
   }
-  return exception
+  return isStopped && isInterruption(exception) ? null : exception
 }
 
 /** Lines are objects, with their traceback inside. What a run printed at its end is not in them. */
-function readJsonKillingLine(text: string): string | null {
+function readJsonKillingLine(text: string, isStopped: boolean): string | null {
   for (let end = text.length; end >= 0; ) {
     const start = end === 0 ? 0 : text.lastIndexOf('\n', end - 1) + 1
     const record = parseJsonRecord(text.slice(start, end).trimEnd())
-    if (record !== null && record.level >= 3) {
-      const { message, trouble } = record
-      const line = message.split('\n', 1)[0] as string
-      return joined(line.slice(0, MAX_LINE), typeof trouble === 'string' ? lastLineOfTraceback(trouble) : null)
-    }
+    const exception = typeof record?.trouble === 'string' ? lastLineOfTraceback(record.trouble) : null
+    if (record !== null && record.level >= 3 && !(isStopped && isInterruption(exception)))
+      return joined((record.message.split('\n', 1)[0] as string).slice(0, MAX_LINE), exception)
     end = start - 1
   }
   return null

@@ -134,7 +134,8 @@ export class Finisher {
       const cancelAsked = cancelAskedAtMs !== null
       const isStopped = cancelAsked || limitHit !== null || exit?.limit != null
       const logged = reading?.parser.figures() ?? null
-      const judged = judgeOutcome({ tail: tail?.text ?? null, logged, exit, limitHit, cancelAsked })
+      const isRefused = problem !== null
+      const judged = judgeOutcome({ tail: tail?.text ?? null, logged, exit, limitHit, cancelAsked, isRefused })
       const rules = outcomeRulesOf(this.#context.projects.settingsOf(one.project), one.spider)
       const hasFailedExit = exit !== null && (exit.code !== 0 || exit.signal !== null)
       const judgement = applyOutcomeRules(judged, rules, { hasFailedExit })
@@ -142,7 +143,7 @@ export class Finisher {
       await Promise.all([
         archived !== null && store.markLogArchived(one.jobId, one.number, archived),
         reading !== null && collector.record(reading, one.startedAtMs, { isStopped }),
-        this.#end(one, judgement, {
+        this.#end(one, judgement, problem, {
           logBytes: tail?.sizeBytes ?? null,
           ...(isCut ? { logKeptBytes: keptBytes } : {}),
           ...(problem === null ? {} : { logProblem: problem }),
@@ -254,7 +255,12 @@ export class Finisher {
     }
   }
 
-  async #end(one: LiveAttempt, judgement: RuledJudgement, log: Record<string, unknown>): Promise<void> {
+  async #end(
+    one: LiveAttempt,
+    judgement: RuledJudgement,
+    problem: string | null,
+    log: Record<string, unknown>
+  ): Promise<void> {
     const atMs = this.#context.clock.nowMs()
     const elapsedSeconds = judgement.stats?.['elapsed_time_seconds']
     await endRun(this.#context, one, {
@@ -262,7 +268,7 @@ export class Finisher {
       result: judgement.outcome,
       reason: judgement.reason,
       killingLine: judgement.killingLine,
-      text: `${OUTCOME_WORDS[judgement.outcome]}: ${judgement.words}`,
+      text: `${OUTCOME_WORDS[judgement.outcome]}: ${judgement.words}${judgement.reason === 'log refused' ? ` (${problem})` : ''}`,
       evidence: { ...(one.exit === null ? {} : { exit: one.exit }), ...log },
       details: {
         stats: judgement.stats,

@@ -125,13 +125,15 @@ describe('the limits that the log of a run shows', () => {
 
   it('never end a run whose log cannot be read, nor one whose log counts no pages', async ({ clock, node, engine }) => {
     const id = await engine.startRunning({ n1: node }, STILL, READING)
+    // Signal 0 only asks whether there is a process.
+    const signals = () => node.running[0]!.signals.filter((signal) => signal !== '0')
     await clock.advanceBy(600_000)
-    expect(node.running[0]!.signals).toEqual([])
+    expect(signals()).toEqual([])
     write(node, id, crawled(10, 3))
     await clock.advanceBy(30_000)
     node.logs.delete(id)
     await clock.advanceBy(600_000)
-    expect(node.running[0]!.signals).toEqual([])
+    expect(signals()).toEqual([])
   })
 
   it('end a run on the local node, too', async ({ clock, engine }) => {
