@@ -31,7 +31,7 @@ export async function serve(
 ): Promise<void> {
   const tellSystemd = takeSystemdSocket(process.env)
   const isReadable = !asJson && (forPeople || process.stderr.isTTY)
-  const destination = isReadable ? await openReadableLog() : pino.destination(2)
+  const destination = isReadable ? await (await import('./readable-log.ts')).openReadableLog() : pino.destination(2)
   const logger = createLogger(options.logLevel ?? 'info', destination)
   for (const warning of warnings) logger.warn({}, warning)
   refusePlainHttp(options)
@@ -143,13 +143,4 @@ function stopOnSignal(stop: () => Promise<void>, logger: Logger): void {
 function createLogger(level: string, destination: DestinationStream): Logger {
   // Without it an Error would be logged as {}.
   return pino({ level, serializers: { error: pino.stdSerializers.err } }, destination)
-}
-
-/**
- * One line an entry: time, level, words, facts. In this thread: pino starts one by file name, and in the built service
- * it has no file of its own.
- */
-async function openReadableLog(): Promise<DestinationStream> {
-  const { default: pretty } = await import('pino-pretty')
-  return pretty({ destination: 2, sync: true, singleLine: true, ignore: 'pid,hostname', translateTime: 'SYS:HH:MM:ss' })
 }
