@@ -94,7 +94,11 @@ export class LoginDoor {
     const { authenticator, limits } = this.#options
     // The gate charged everybody else.
     const isKnown = authenticator.knows(request)
-    const verdict = await authenticator.checkForm(request, { username, password }).catch(refusalIn)
+    const verdict = await authenticator.checkForm(request, { username, password }).catch((error: unknown) => {
+      // Whoever checks the password cannot say whether it is right, or gives no role.
+      if (error instanceof ScrapdeckError) return { is: 'refused' as const, error }
+      throw error
+    })
     if (isKnown && verdict.is !== 'right') await limits.chargeOpen(request, reply)
     switch (verdict.is) {
       case 'right':
@@ -308,12 +312,6 @@ export class LoginDoor {
 /** Of this origin in any case: the browser adds the fragment, which no server sees. */
 const toWantedPage = (reply: FastifyReply): FastifyReply =>
   reply.header('cache-control', 'no-store').redirect('/ui/', 303)
-
-/** The password may be right, and whoever checks it cannot say so, or gives no role. */
-function refusalIn(error: unknown): { is: 'refused'; error: ScrapdeckError } {
-  if (!(error instanceof ScrapdeckError)) throw error
-  return { is: 'refused', error }
-}
 
 function sendStep(
   reply: FastifyReply,

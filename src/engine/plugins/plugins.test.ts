@@ -207,6 +207,7 @@ describe('plugins', () => {
       [`({ veto: 'not now' })`, { kind: 'wait', plugin: 'p0', words: 'not now', seconds: 60 }],
       [`({ veto: 'later', retryAfterSeconds: 5 })`, { kind: 'wait', plugin: 'p0', words: 'later', seconds: 5 }],
       [`({ cancel: 'never' })`, { kind: 'cancel', plugin: 'p0', words: 'never' }],
+      ["({ cancel: 'a\\u202e\\x1b[2J' })", { kind: 'cancel', plugin: 'p0', words: 'a⟨U+202E⟩⟨U+001B⟩[2J' }],
       ['undefined', { kind: 'send', args: {}, settings: {}, notes: {} }]
     ])('answer %s', async (answer, verdict) => {
       const plugins = await openBody(`{ beforeDispatch: () => ${answer} }`)
@@ -248,12 +249,12 @@ describe('a plugin that chooses nodes', () => {
     clock = createFakeClock()
     const plugins = await openBody(`{ chooseNode: (jobs) => ({
       [jobs[0].job.id]: jobs[0].candidates[1].id,
-      [jobs[1].job.id]: { node: 'n1', why: 'a\\u202e\\n' + 'x'.repeat(500) },
+      [jobs[1].job.id]: { node: 'n1', why: 'a\\u202e\\n' + 'x'.repeat(900) },
       [jobs[2].job.id]: null
     }) }`)
     expect(await asked(plugins, 'a', 'b', 'c')).toEqual({
       a: { node: 'n2', why: 'it gave no reason' },
-      b: { node: 'n1', why: `a⟨U+202E⟩⟨U+000A⟩${'x'.repeat(197)}` },
+      b: { node: 'n1', why: `a⟨U+202E⟩⟨U+000A⟩${'x'.repeat(497)}` },
       c: null
     })
     expect((await openBody('{ jobEnded() {} }')).chooseNodes).toBe(null)

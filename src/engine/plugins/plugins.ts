@@ -8,7 +8,7 @@ import type { Logger } from '../runtime/logger.ts'
 import type { NewWebhook, StoredDelivery, StoredWebhook } from '../store/records.ts'
 import type { WebhookStore } from '../store/store.ts'
 import type { SendResult } from '../webhooks/plan-try.ts'
-import { type NodeChoices, NodeChooser } from './node-chooser.ts'
+import { createNodeChooser, type NodeChoices, Words } from './node-chooser.ts'
 import {
   ALERT_HOOK,
   type DispatchQuestion,
@@ -43,10 +43,8 @@ type Credentials = Parameters<NonNullable<Plugin['authenticate']>>[0]
 const ONLY_ONCE = ['blobs', 'chooseNode', 'authenticate'] satisfies (keyof Plugin)[]
 const WAIT_DEFAULT_SECONDS = 60
 const WAIT_MAX_SECONDS = 86_400
-const WORDS_MAX = 500
 
 const PatchSchema = z.record(z.string().min(1).max(200), z.string().max(100_000).nullable())
-const Words = z.string().transform((words) => words.slice(0, WORDS_MAX))
 const DispatchAnswerSchema = z.union([
   z
     .object({ veto: Words, retryAfterSeconds: z.number().min(1).max(WAIT_MAX_SECONDS).default(WAIT_DEFAULT_SECONDS) })
@@ -76,8 +74,7 @@ export class Plugins {
     this.blobs = keeper === undefined ? null : createPluginBlobs(keeper)
     this.wantsProblems = threads.some((thread) => thread.has('problemRaised') || thread.has('problemResolved'))
     this.beforeDispatch = asked.length === 0 ? null : (question) => askAll(asked, question, logger)
-    const nodes = chooser === undefined ? null : new NodeChooser(chooser, { clock, logger })
-    this.chooseNodes = nodes && ((questions) => nodes.choose(questions))
+    this.chooseNodes = chooser === undefined ? null : createNodeChooser(chooser, { clock, logger })
     this.authenticate = authority === undefined ? null : (given) => authenticate(authority, given, logger)
     this.#threads = threads
     this.#clock = clock
@@ -248,5 +245,5 @@ function idOf({ name }: PluginSettings): WebhookId {
 
 function wordsOf(error: unknown): string {
   if (error instanceof z.ZodError) return `its answer is not one of: ${ANSWERS}`
-  return (error instanceof Error ? error.message : String(error)).slice(0, WORDS_MAX)
+  return Words.parse(error instanceof Error ? error.message : String(error))
 }
