@@ -3,8 +3,10 @@ import { type OptionContext, OptionReader, refuseProblems } from './option-reade
 import { plainHttpOn } from './plain-http.ts'
 import { readOwnOptions } from './read-own-options.ts'
 import { readScrapydOptions } from './read-scrapyd-options.ts'
-import { listSecretFiles } from './secret-files.ts'
-import type { ResolvedOptions, ServeOptions } from './serve-options.ts'
+import type { ResolvedOptions, ServeOptions, ServeFlags } from './serve-options.ts'
+import { resolve as resolvePath } from 'node:path'
+import { OPTIONS, type OptionRow } from './option-table.ts'
+import type { Configuration } from './read-files.ts'
 
 /** Throws BAD_INPUT with every rejected option: its name, the reason and what to do. None is silently ignored. */
 export function resolveServeOptions(context: OptionContext): ResolvedOptions {
@@ -34,4 +36,38 @@ export function resolveServeOptions(context: OptionContext): ResolvedOptions {
   }
   refuseProblems(problems)
   return { options, listed, warnings }
+}
+
+/** Of S3 (engine/blobs/s3/credentials.ts). */
+const OTHER_VARIABLES = [
+  ...['AWS_SHARED_CREDENTIALS_FILE', 'AWS_CONFIG_FILE', 'AWS_WEB_IDENTITY_TOKEN_FILE'],
+  'AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE'
+]
+
+/**
+ * Every file with a secret of this service, wherever it is named: also where a flag or a variable overrides it, since
+ * it still holds that secret. Configuration files are among them because of the passwords that they may have.
+ */
+function listSecretFiles({ flags, environment, configuration, workingDirectory }: OptionContext): string[] {
+  const named = OPTIONS.filter(({ holdsSecret }) => holdsSecret).flatMap(({ section, name, variables }) => [
+    flags[flagOf(name)],
+    ...variables.map((variable) => environment[variable]),
+    readIfPossible(configuration, section, name)
+  ])
+  const paths = [...named, ...OTHER_VARIABLES.map((variable) => environment[variable]), ...configuration.files]
+  const given = paths.filter((path): path is string => typeof path === 'string' && path !== '')
+  return [...new Set(given.map((path) => resolvePath(workingDirectory, path)))]
+}
+
+/** `tls_key`: tlsKey. */
+const flagOf = (name: string) =>
+  name.replace(/_(\w)/g, (_all, letter: string) => letter.toUpperCase()) as keyof ServeFlags
+
+/** A value that cannot be resolved is refused where its option is read, unless it is overridden. */
+function readIfPossible(configuration: Configuration, section: OptionRow['section'], name: string): string | undefined {
+  try {
+    return configuration.get(section, name)?.text
+  } catch {
+    return undefined
+  }
 }

@@ -1,6 +1,15 @@
 import { homedir } from 'node:os'
 import { join } from 'node:path'
-import { app, dialog } from 'electron'
+import {
+  app,
+  dialog,
+  Menu,
+  type MenuItemConstructorOptions,
+  type IpcMainEvent,
+  MessageChannelMain,
+  type MessagePortMain,
+  ipcMain
+} from 'electron'
 import pino from 'pino'
 import type { AlertNotice, Figures } from '../shared/contract/index.ts'
 import { SshTunnels } from '../engine/nodes/ssh/ssh-tunnels.ts'
@@ -12,7 +21,6 @@ import { DEEP_LINK_SCHEME, findDeepLink, jobIdOfDeepLink } from './deep-link.ts'
 import { type EngineHost, startEngineHost } from './engine-host.ts'
 import { viewOfAlerts } from './alerts-view.ts'
 import { type EngineReads, followEngine } from './follow-engine.ts'
-import { installMenu } from './menu.ts'
 import { createNotifications, type NotifyingEngine } from './notifications.ts'
 import { installQuit } from './quit.ts'
 import { openRemoteEngines, type RemoteEngines } from './remote/remote-engines.ts'
@@ -20,7 +28,8 @@ import { openSecretBox } from './secrets.ts'
 import { readDesktopSettings } from './settings.ts'
 import { type FleetTray, openTray } from './tray.ts'
 import { createMainWindow, denyPermissions, lockDownPages, openInBrowser } from './window.ts'
-import { openWires } from './wire.ts'
+import { DESKTOP_APP, LOCAL_ENGINE, WIRE_CHANNEL } from '../shared/wire.ts'
+import { isAppUrl } from './app-url.ts'
 
 registerAppScheme()
 lockDownPages()
@@ -162,4 +171,58 @@ function startDesktop(): void {
 function viewOfLink(link: string | null): string {
   const jobId = link === null ? null : jobIdOfDeepLink(link)
   return jobId === null ? '' : `#/jobs?job=${jobId}`
+}
+
+/** The application menu. Its editing roles matter: without them, macOS has no copy and paste in text fields. */
+function installMenu(openWindow: () => void): void {
+  const first: MenuItemConstructorOptions = {
+    label: app.name,
+    submenu: [
+      { label: 'Open Scrapdeck', accelerator: 'CmdOrCtrl+O', click: openWindow },
+      { type: 'separator' },
+      ...(process.platform === 'darwin' ? [{ role: 'hide' } as const, { role: 'unhide' } as const] : []),
+      { role: 'quit' }
+    ]
+  }
+  const view: MenuItemConstructorOptions = {
+    label: 'View',
+    submenu: [
+      { role: 'reload' },
+      ...(app.isPackaged ? [] : [{ role: 'toggleDevTools' } as const]),
+      { type: 'separator' },
+      { role: 'resetZoom' },
+      { role: 'zoomIn' },
+      { role: 'zoomOut' },
+      { role: 'togglefullscreen' }
+    ]
+  }
+  Menu.setApplicationMenu(Menu.buildFromTemplate([first, { role: 'editMenu' }, view, { role: 'windowMenu' }]))
+}
+
+type Connect = (port: MessagePortMain) => void
+
+/**
+ * Gives a MessagePort to each of our documents that asks, and the other end to the engine that it names, or to the
+ * desktop app itself. Rejects other senders.
+ */
+function openWires(host: Promise<EngineHost>, remote: Promise<RemoteEngines>): void {
+  const whoServes = async (to: unknown): Promise<Connect | null> => {
+    if (to === LOCAL_ENGINE) return (await host).connect
+    const engines = await remote
+    return to === DESKTOP_APP ? engines.connectApp : engines.findConnect(String(to))
+  }
+  ipcMain.on(WIRE_CHANNEL, (event: IpcMainEvent, to: unknown) => {
+    const frame = event.senderFrame
+    if (!frame || frame.parent !== null || !isAppUrl(frame.url)) {
+      console.warn(`A connection was refused for ${frame?.url ?? 'a closed frame'}`)
+      return
+    }
+    const { port1, port2 } = new MessageChannelMain()
+    frame.postMessage(WIRE_CHANNEL, to, [port2])
+    // Until the engine is open, messages from the page wait in the channel.
+    whoServes(to).then(
+      (connect) => (connect === null ? port1.close() : connect(port1)),
+      () => port1.close()
+    )
+  })
 }

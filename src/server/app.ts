@@ -1,4 +1,4 @@
-import type { IncomingMessage } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import type { Engine } from '../engine/index.ts'
 import type { Clock } from '../engine/runtime/clock.ts'
@@ -18,7 +18,6 @@ import type { CertificateFiles } from './certificate-files.ts'
 import { type Connections, isEncrypted, openConnections } from './connections.ts'
 import { contractDoors } from './contract-doors.ts'
 import type { ContractHandlers, HandlersOptions } from './contract-handlers.ts'
-import { closeInOrder } from './orderly-close.ts'
 import { docsDoor } from './docs-door.ts'
 import { makeRequestId, recordRefusal } from './audit-origin.ts'
 import { createErrorAnswer } from './error-answer.ts'
@@ -34,6 +33,7 @@ import { scrapydDoor } from './scrapyd/door.ts'
 import type { ScrapydDoorSettings } from './scrapyd/settings.ts'
 import { NO_SUCH_FILE, NO_SUCH_PAGE, sendPage } from './scrapyd/twisted-pages.ts'
 import { userInterfaceDoor } from './user-interface.ts'
+import { closeAfter } from './http2-requests.ts'
 
 export interface AppOptions {
   engine: Pick<
@@ -286,4 +286,26 @@ function answerUnreadable(request: FastifyRequest, reply: FastifyReply): void {
   stayEncrypted(request, reply)
   const page = /^\/(logs|items)\//.test(path) ? NO_SUCH_FILE : NO_SUCH_PAGE
   reply.code(404).headers(SAFE_HEADERS).type('text/html; charset=utf-8').send(page)
+}
+
+/**
+ * Makes a close quick without cutting off responses. Event streams never end by themselves, so they are cut; clients
+ * resume by cursor. Open requests are completed, then their connections closed: keep-alive would delay the close.
+ */
+function closeInOrder(fastify: FastifyInstance): void {
+  const streams = new Set<ServerResponse>()
+  let isClosing = false
+  fastify.addHook('onSend', (request, reply, _payload, done) => {
+    if (isClosing) closeAfter(request, reply)
+    if (String(reply.getHeader('content-type')).startsWith('text/event-stream')) {
+      reply.header('x-accel-buffering', 'no').header('cache-control', 'no-store')
+      streams.add(reply.raw)
+      reply.raw.once('close', () => streams.delete(reply.raw))
+    }
+    done()
+  })
+  fastify.addHook('preClose', async () => {
+    isClosing = true
+    for (const stream of streams) stream.destroy()
+  })
 }

@@ -1,6 +1,6 @@
 import { statfs } from 'node:fs/promises'
 import { freemem, loadavg, totalmem } from 'node:os'
-import { collectDefaultMetrics, Registry } from 'prom-client'
+import { collectDefaultMetrics, Registry, Counter, Gauge, Histogram } from 'prom-client'
 import type { EncryptionState, Figures, Node, NodeId, ProjectName } from '../../shared/contract/index.ts'
 import { timeOfJobId } from '../../shared/ids.ts'
 import type { AlertCounts } from '../alerts/alerts.ts'
@@ -12,7 +12,32 @@ import type { Clock } from '../runtime/clock.ts'
 import type { BegunAttempt, StoredFiring } from '../store/records.ts'
 import type { JobReader, LaneReader } from '../store/store.ts'
 import type { Tried } from '../webhooks/deliverer.ts'
-import { NamedMetrics } from './named-metrics.ts'
+
+/** Makes metrics whose names begin with `prefix` and `_`, in a registry of their own. */
+class NamedMetrics {
+  protected readonly registry = new Registry()
+  readonly #prefix: string
+
+  constructor(prefix: string) {
+    this.#prefix = prefix
+  }
+
+  protected gauge<Label extends string = never>(name: string, help: string, labelNames: Label[] = []): Gauge<Label> {
+    return new Gauge({ name: this.#named(name), help, labelNames, registers: [this.registry] })
+  }
+
+  protected counter<Label extends string>(name: string, help: string, labelNames: Label[]): Counter<Label> {
+    return new Counter({ name: this.#named(name), help, labelNames, registers: [this.registry] })
+  }
+
+  protected histogram(name: string, help: string, buckets: number[]): Histogram {
+    return new Histogram({ name: this.#named(name), help, buckets, registers: [this.registry] })
+  }
+
+  #named(name: string): string {
+    return `${this.#prefix}_${name}`
+  }
+}
 
 export interface MetricsParts {
   store: JobReader & LaneReader

@@ -12,12 +12,12 @@ import type { SshTunnels } from '../../engine/nodes/ssh/ssh-tunnels.ts'
 import { describeTlsProblem, isUntrusted, mayWantTls, networkCode } from '../../remote/network-words.ts'
 import { onlyTrusting } from '../../shared/pinned-certificate.ts'
 import type { Contract } from '../../shared/contract/index.ts'
-import type { EngineCredentials } from '../../shared/desktop/contract.ts'
+import type { EngineCredentials, SeenCertificate } from '../../shared/desktop/contract.ts'
 import { ERROR_CODES, type ErrorCode, ScrapdeckError } from '../../shared/errors.ts'
 import { splitAddress } from '../../shared/ssh-address.ts'
 import { fromWireError } from '../../shared/wire-errors.ts'
 import { APP_HEADER } from '../../shared/wire.ts'
-import { type PeerCertificate, readPeerCertificate } from './certificate.ts'
+import { type DetailedPeerCertificate, connect } from 'node:tls'
 
 /** `onBytes`: receives an answer that is no stream as it came, before it is decoded. */
 export interface CallContext {
@@ -285,4 +285,51 @@ function refusalOf(text: string): ScrapdeckError | null {
   const { code, message } = Object(JSON.parse(text)) as { code?: unknown; message?: unknown }
   if (typeof code !== 'string' || !Object.hasOwn(ERROR_CODES, code)) return null
   return new ScrapdeckError(code as ErrorCode, String(message))
+}
+
+interface PeerCertificate extends SeenCertificate {
+  pem: string
+}
+
+const PEM_COLUMNS = /.{1,64}/g
+
+/**
+ * The certificate that a server shows. Nothing is sent over this connection; who trusts it is decided later. `through`:
+ * a connection to it, if it is not reached directly.
+ */
+function readPeerCertificate(url: URL, timeoutMs: number, through?: Socket): Promise<PeerCertificate> {
+  const host = url.hostname.replace(/^\[|\]$/g, '')
+  const servername = /^[\d.]+$|:/.test(host) ? '' : host
+  return new Promise((resolve, reject) => {
+    const to = through === undefined ? { host, port: Number(url.port || 443) } : { socket: through }
+    const socket = connect({ ...to, servername, rejectUnauthorized: false })
+    const fail = (error: Error) => {
+      socket.destroy()
+      reject(error)
+    }
+    socket.setTimeout(timeoutMs, () => fail(Object.assign(new Error('No TLS handshake'), { code: 'ETIMEDOUT' })))
+    socket.once('error', fail)
+    socket.once('secureConnect', () => {
+      const seen = socket.getPeerCertificate(true)
+      socket.destroy()
+      resolve(describe(seen))
+    })
+  })
+}
+
+function describe({ raw, fingerprint256, subject, issuer, valid_to: until }: DetailedPeerCertificate): PeerCertificate {
+  const lines = raw.toString('base64').match(PEM_COLUMNS) ?? []
+  return {
+    pem: `-----BEGIN CERTIFICATE-----\n${lines.join('\n')}\n-----END CERTIFICATE-----\n`,
+    fingerprint: fingerprint256,
+    subject: nameOf(subject),
+    issuer: nameOf(issuer),
+    validUntilMs: Date.parse(until)
+  }
+}
+
+/** Whoever made the certificate chose these names: short, and of one line. */
+function nameOf(name: Partial<Record<string, string | string[]>> | undefined): string {
+  const text = [name?.['CN'] ?? name?.['O'] ?? ''].flat().join(', ')
+  return text.replaceAll(/[^\P{C}]/gu, ' ').slice(0, 200) || 'without a name'
 }

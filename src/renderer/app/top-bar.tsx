@@ -1,10 +1,19 @@
-import { Button, Tooltip } from '@mantine/core'
+import { Button, Tooltip, Menu } from '@mantine/core'
 import { spotlight } from '@mantine/spotlight'
-import { IconPlayerPause, IconPlayerPlay, IconSearch } from '@tabler/icons-react'
-import { useQuery } from '@tanstack/react-query'
-import { Link } from '@tanstack/react-router'
+import {
+  IconPlayerPause,
+  IconPlayerPlay,
+  IconSearch,
+  IconChevronDown,
+  IconHistory,
+  IconLogout,
+  IconShieldLock,
+  IconUser
+} from '@tabler/icons-react'
+import { useQuery, useMutation } from '@tanstack/react-query'
+import { Link, useNavigate } from '@tanstack/react-router'
 import { useApi } from '../api/api.tsx'
-import { useMay } from '../api/use-me.ts'
+import { useMay, useMe } from '../api/use-me.ts'
 import { useConnection } from '../state/connection.ts'
 import { useEngineAway, useRemoteEngines } from '../state/remote-engines.ts'
 import { openRunDialog } from '../state/open-run-dialog.ts'
@@ -12,11 +21,12 @@ import { Kbd, modKey } from '../ui/kbd.tsx'
 import { plural } from '../ui/numbers.ts'
 import { EngineSwitch, TrustedEngines } from './engine-switch/engine-switch.tsx'
 import { AlertsBell } from './alerts-bell.tsx'
-import { AccountMenu } from './account-menu.tsx'
 import classes from './frame.module.css'
 import { Mark } from './mark.tsx'
 import { type EnginesInUse, useEnginesInUse } from '../ui/use-engines-in-use.ts'
 import { usePauseSwitch } from '../ui/use-pause-switch.ts'
+import { hasBrowserSession, logOut } from '../api/browser-session.ts'
+import { notifyError } from '../ui/notify.tsx'
 
 export function TopBar() {
   const { query } = useApi()
@@ -138,4 +148,49 @@ function engineName(host: 'desktop' | 'service' | undefined): string {
   if (host === 'desktop' || ['127.0.0.1', 'localhost', '[::1]'].includes(window.location.hostname))
     return 'This computer'
   return window.location.hostname
+}
+
+/** Who one is, once there are users; nothing for whoever has the service's own password. */
+function AccountMenu() {
+  const { data: me } = useMe()
+  const mayAudit = useMay('audit.read').may
+  const navigate = useNavigate()
+  const leave = useMutation({ mutationFn: logOut, onError: (error) => notifyError('Could not log out', error) })
+  if (me === undefined || me.userId === null) return null
+  return (
+    <Menu position="bottom-end">
+      <Menu.Target>
+        <Button
+          className={classes.account}
+          variant="subtle"
+          color="gray"
+          leftSection={<IconUser size={14} />}
+          rightSection={<IconChevronDown size={13} className={classes.accountWord} />}
+          aria-label={`Account of ${me.name}, ${me.role}`}
+        >
+          <span className={classes.accountWord}>
+            <span className="ellipsis">{me.name}</span> <small>{me.role}</small>
+          </span>
+        </Button>
+      </Menu.Target>
+      <Menu.Dropdown>
+        <Menu.Label>
+          {me.name} · {me.role}
+        </Menu.Label>
+        <Menu.Item leftSection={<IconShieldLock size={14} />} onClick={() => void navigate({ to: '/access' })}>
+          Users & access
+        </Menu.Item>
+        {mayAudit && (
+          <Menu.Item leftSection={<IconHistory size={14} />} onClick={() => void navigate({ to: '/audit' })}>
+            Audit log
+          </Menu.Item>
+        )}
+        {hasBrowserSession() && (
+          <Menu.Item leftSection={<IconLogout size={14} />} onClick={() => leave.mutate()}>
+            Log out
+          </Menu.Item>
+        )}
+      </Menu.Dropdown>
+    </Menu>
+  )
 }

@@ -1,7 +1,7 @@
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { useApi } from '../api/api.tsx'
-import { askEngineInUse } from '../api/engine-in-use.ts'
 import { useConnection } from '../state/connection.ts'
+import { hasBrowserSession } from '../api/browser-session.ts'
 
 export interface EnginesInUse {
   /** The name of the engine that answers this page; null: it does not say. */
@@ -30,4 +30,18 @@ export function useEnginesInUse(): EnginesInUse | null {
   if (!isShared) return null
   const leader = list.engines.find(({ state }) => state === 'leading')?.name ?? null
   return { own: own?.engine ?? null, isOwnLeading: own?.leads === true, leader }
+}
+
+/** The engine that answers this page, among several on one database. */
+interface EngineInUse {
+  engine: string
+  leads: boolean
+}
+
+/** Every engine answers this itself, also one that forwards all else. null: there is only one, or it does not say. */
+async function askEngineInUse(): Promise<EngineInUse | null> {
+  if (!hasBrowserSession()) return null
+  const response = await fetch(new URL('../health/live', document.baseURI).href)
+  const { engine, leads } = (await response.json()) as Partial<EngineInUse>
+  return typeof engine === 'string' && typeof leads === 'boolean' ? { engine, leads } : null
 }

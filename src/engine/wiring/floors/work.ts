@@ -14,10 +14,15 @@ import { Distribution } from '../../projects/distribution.ts'
 import { type ListingNode, SpiderLookup } from '../../projects/spider-lookup.ts'
 import { WaitingReasons } from '../../queue/waiting-reasons.ts'
 import { watchLoopDelay } from '../../runtime/loop-delay.ts'
-import { stop } from '../base.ts'
+import { stop, type Base } from '../base.ts'
 import type { EngineOptions } from '../engine-options.ts'
-import { wireItemsArchive } from '../wire-items-archive.ts'
 import type { WithFleet } from './fleet.ts'
+import { rm } from 'node:fs/promises'
+import { LOCAL_NODE_ID } from '../../../shared/ids.ts'
+import { ItemsArchive } from '../../collecting/items-archive.ts'
+import { itemsFileOf } from '../../launcher/runs/launch-plan.ts'
+import type { LogArchivePort } from '../../logs/archive/log-archive.ts'
+import type { LocalLayout } from '../wire-local-node.ts'
 
 export type WithWork = WithFleet & ReturnType<typeof openWork>
 
@@ -108,4 +113,19 @@ export function openWork(options: EngineOptions, below: WithFleet, opened: Async
 function listingNodes(fleet: Fleet): ListingNode[] {
   const up = fleet.list().filter(({ status }) => status.health === 'up')
   return up.map(({ stored: { id, name, mode }, client }) => ({ id, name, isActive: mode === 'active', client }))
+}
+
+/** The items files that are kept here. What a run on the local node left is deleted there, unless others look there. */
+function wireItemsArchive(
+  { directories }: EngineOptions,
+  { base, itemBlobs, layout }: { base: Base; itemBlobs: LogArchivePort; layout: LocalLayout }
+): ItemsArchive {
+  return new ItemsArchive({
+    ...base,
+    archive: itemBlobs,
+    async deleteLocal(run) {
+      const file = run.nodeId === LOCAL_NODE_ID ? itemsFileOf(layout.items, run) : null
+      if (file !== null && directories?.items === undefined) await rm(file, { force: true })
+    }
+  })
 }

@@ -24,10 +24,14 @@ import { ConfirmAccessChange } from './confirm-access-change.tsx'
 import classes from './access.module.css'
 import { fromGroups, givenWords, groupsOf } from './group-words.ts'
 import { SetPasswordDialog } from './password-dialogs.tsx'
-import { RightsDialog } from './rights-dialog.tsx'
 import { RoleSelect } from './role-select.tsx'
 import { READ_AGAIN, useReadAccess, useRoles } from './use-access.ts'
 import { UserDialog } from './user-dialog.tsx'
+import { Dialog } from '../../ui/dialog.tsx'
+import { useFormOf } from '../../ui/fields/form-of-schema.ts'
+import { FormFoot, SchemaForm } from '../../ui/fields/schema-form.tsx'
+import { type GivenRights, rightsForm, rightsIn, type RightsTexts } from './access-forms.ts'
+import { RightsFields } from './rights-fields.tsx'
 
 /** Everybody who can log in or has tokens, except whoever has the service's own password. For owners. */
 export function UsersPanel() {
@@ -292,5 +296,42 @@ function RemoveDialog({ user, groups, tokenCount, onClose }: UserRowProps & { on
       {whatEnds.length > 0 && `${whatEnds.join(', and ')}. `}
       {enabled && 'Disable the user instead to allow it again later.'}
     </ConfirmAccessChange>
+  )
+}
+
+interface RightsDialogProps {
+  user: User
+  /** The user is in a group that has a role, and so needs none of its own. */
+  isInGroup: boolean
+  onClose: () => void
+}
+
+/** The own roles of a user, in all projects, in single ones and in node groups. */
+function RightsDialog({ user, isInGroup, onClose }: RightsDialogProps) {
+  const { client } = useApi()
+  const readAgain = useReadAccess()
+  const change = async (changes: UserChanges) => {
+    await client.users.update({ ...changes, id: user.id })
+    await readAgain()
+  }
+  const [schema] = useState(() => rightsForm({ mayHaveNone: isInGroup }))
+  const form = useFormOf<RightsTexts, GivenRights>({
+    schema,
+    start: () => rightsIn(user),
+    save: async (rights) => {
+      await change(rights)
+      onClose()
+      const { role, projects, nodeGroups } = user
+      const back = () => change({ role, projects, nodeGroups })
+      notifyUndo(`The roles of ${user.name} were changed.`, back, `user ${user.id}`)
+    }
+  })
+  return (
+    <Dialog opened onClose={onClose} title={`Roles of ${user.name}`} size={480}>
+      <SchemaForm form={form} className={classes.form}>
+        <RightsFields form={form} label="In all projects" />
+        <FormFoot form={form} submit="Save" onCancel={onClose} />
+      </SchemaForm>
+    </Dialog>
   )
 }

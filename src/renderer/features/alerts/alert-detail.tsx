@@ -1,6 +1,6 @@
 import { Button, Group } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
-import type { Alert } from '../../../shared/contract/index.ts'
+import type { Alert, AlertFigureHistory, AlertLogExcerpt } from '../../../shared/contract/index.ts'
 import { mendOf } from '../../../shared/alert-watches.ts'
 import { formatAge } from '../../../shared/time.ts'
 import { useApi } from '../../api/api.tsx'
@@ -8,14 +8,19 @@ import { useMay } from '../../api/use-me.ts'
 import { editAlertRule } from '../../state/open-alert-rule.ts'
 import { PaneHead } from '../../ui/pane-head.tsx'
 import { DetailPane, FieldRow, PaneTitle } from '../../ui/panel.tsx'
-import { SeverityText } from '../../ui/severity.tsx'
+import { SeverityText, SEVERITY_LOOK } from '../../ui/severity.tsx'
 import { RelativeTime } from '../../ui/time.tsx'
 import { AlertState, lastedMs } from './alert-columns.tsx'
-import { AlertEvidence } from './alert-evidence.tsx'
 import { conditionWords, FLAPPING_TEXT, MUTED, valueWords } from './alert-words.ts'
 import { isOpen } from './use-alert-actions.ts'
 import { useNames } from './use-names.ts'
 import { LinkButton } from '../../ui/link-button.tsx'
+import { Link } from '@tanstack/react-router'
+import { useHasOperation } from '../../state/remote-engines.ts'
+import { BarChart } from '../../ui/charts/bar-chart.tsx'
+import { LogLines } from '../../ui/log-lines.tsx'
+import { QueryState } from '../../ui/states.tsx'
+import classes from './alerts.module.css'
 
 interface AlertDetailProps {
   alert: Alert
@@ -165,5 +170,47 @@ function AboutLinks({ alert: { labels, watch } }: { alert: Alert }) {
       {watch === 'disk_free' && <LinkButton to="/settings">Open storage</LinkButton>}
       {(watch === 'service_problem' || watch === 'certificate_days') && <LinkButton to="/">Open overview</LinkButton>}
     </>
+  )
+}
+
+/** How the figure of an alert has been, and the end of the log of its run; nothing if there is neither. */
+function AlertEvidence({ alert }: { alert: Alert }) {
+  const has = useHasOperation()
+  // An alert that goes on with the next run has other evidence then.
+  return has('alerts.evidence') ? <Shown key={`${alert.id} ${alert.labels.jobId}`} alert={alert} /> : null
+}
+
+function Shown({ alert: { id, severity } }: { alert: Alert }) {
+  const { query } = useApi()
+  const read = useQuery(query.alerts.evidence.queryOptions({ input: { id }, staleTime: 0 }))
+  return (
+    <QueryState query={read} what="what it is based on" rows={3}>
+      {({ log, history }) => (
+        <>
+          {history !== null && <History history={history} severity={severity} />}
+          {log !== null && <LastLines log={log} />}
+        </>
+      )}
+    </QueryState>
+  )
+}
+
+function History({ history: { bars, ...rest }, severity }: { history: AlertFigureHistory } & Pick<Alert, 'severity'>) {
+  const tones = { past: 'off', now: SEVERITY_LOOK[severity].tone, failed: 'bad', succeeded: 'ok' } as const
+  return <BarChart {...rest} bars={bars.map(({ value, tone }) => ({ value, tone: tones[tone] }))} />
+}
+
+function LastLines({ log: { subject, jobId, lines } }: { log: AlertLogExcerpt }) {
+  const title = `Last lines of the log of ${subject}`
+  return (
+    <section className={classes.log}>
+      <header>
+        <h3>{title}</h3>
+        <Link to="/logs" search={{ jobs: [jobId], job: jobId }}>
+          Open log
+        </Link>
+      </header>
+      <LogLines label={title} lines={lines} maxHeight={220} />
+    </section>
   )
 }

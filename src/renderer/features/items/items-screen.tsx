@@ -1,9 +1,16 @@
-import { Button } from '@mantine/core'
-import { IconArrowsDiff, IconTable } from '@tabler/icons-react'
+import { Button, Checkbox, Popover, TextInput } from '@mantine/core'
+import { IconArrowsDiff, IconTable, IconColumns } from '@tabler/icons-react'
 import { keepPreviousData, useInfiniteQuery, useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link } from '@tanstack/react-router'
 import { useMemo, useState } from 'react'
-import type { ItemCondition, ItemRow, ItemsFacts, Job } from '../../../shared/contract/index.ts'
+import {
+  type ItemCondition,
+  type ItemRow,
+  type ItemsFacts,
+  type Job,
+  type ItemColumn,
+  ITEMS_BOUNDS
+} from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
 import { useKeys } from '../../state/keys.ts'
 import { ExportMenu } from '../../ui/items/export-menu.tsx'
@@ -17,7 +24,6 @@ import { ScreenHead, DetailPane } from '../../ui/panel.tsx'
 import { EmptyState, RowsSkeleton, QueryState } from '../../ui/states.tsx'
 import { VirtualTable } from '../../ui/table/virtual-table.tsx'
 import { formatInstant } from '../../ui/time.tsx'
-import { ColumnsMenu } from './columns-menu.tsx'
 import { ComparePane } from './compare-pane.tsx'
 import { FieldHeader } from './field-header.tsx'
 import { FieldPane } from './field-pane.tsx'
@@ -281,5 +287,62 @@ function ItemPane({ of, index, onClose }: { of: ItemsOf; index: number; onClose:
         )}
       </QueryState>
     </DetailPane>
+  )
+}
+
+interface ColumnsMenuProps {
+  columns: readonly ItemColumn[]
+  hasMoreFields: boolean
+  shown: readonly string[]
+  onChange: (shown: string[]) => void
+}
+
+/** Which fields the table has. Their order stays that of the items. */
+function ColumnsMenu({ columns, hasMoreFields, shown, onChange }: ColumnsMenuProps) {
+  const [search, setSearch] = useState('')
+  const isShown = new Set(shown)
+  const found = columns.filter(({ name }) => name.toLowerCase().includes(search.toLowerCase()))
+  const toggle = (name: string) => {
+    const next = new Set(isShown)
+    if (!next.delete(name)) next.add(name)
+    onChange(columns.map((column) => column.name).filter((each) => next.has(each)))
+  }
+  return (
+    <Popover position="bottom-end" shadow="md" width={260} trapFocus>
+      <Popover.Target>
+        <Button leftSection={<IconColumns size={14} />}>
+          Columns{' '}
+          <span className="faint">
+            &nbsp;{shown.length}/{columns.length}
+          </span>
+        </Button>
+      </Popover.Target>
+      <Popover.Dropdown>
+        {columns.length > 12 && (
+          <TextInput
+            aria-label="Find a field"
+            placeholder="Find a field"
+            value={search}
+            onChange={(event) => setSearch(event.currentTarget.value)}
+          />
+        )}
+        <div className={classes.columns}>
+          {found.map(({ name, type }) => (
+            <Checkbox
+              key={name}
+              label={
+                <>
+                  {name === '' ? '(no name)' : name} <span className="faint">{type}</span>
+                </>
+              }
+              checked={isShown.has(name)}
+              disabled={!isShown.has(name) && shown.length >= ITEMS_BOUNDS.pageColumns}
+              onChange={() => toggle(name)}
+            />
+          ))}
+        </div>
+        {hasMoreFields && <p className={classes.note}>There are more fields. Open an item to see all of them.</p>}
+      </Popover.Dropdown>
+    </Popover>
   )
 }

@@ -2,9 +2,9 @@ import { Button, Popover } from '@mantine/core'
 import { IconAdjustmentsHorizontal, IconListSearch, IconStack2 } from '@tabler/icons-react'
 import { keepPreviousData, useInfiniteQuery, useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link } from '@tanstack/react-router'
-import { useCallback, useEffect, useMemo, useRef } from 'react'
+import { useCallback, useEffect, useMemo, useRef, useState } from 'react'
 import { UNKNOWN_STATUS } from '../../../shared/choices.ts'
-import type { Job, NodeId } from '../../../shared/contract/index.ts'
+import type { Job, NodeId, JobFilter } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
 import { useMay } from '../../api/use-me.ts'
 import { useKeys } from '../../state/keys.ts'
@@ -22,8 +22,9 @@ import { JobMarksBar } from './job-marks-bar.tsx'
 import classes from './jobs-screen.module.css'
 import { useAway } from './use-away.ts'
 import { useJobActions } from './use-job-actions.ts'
-import { useMarks } from './use-marks.ts'
 import { ORDERED_MAX, useQueueOrder } from './use-queue-order.ts'
+import { readJobs } from '../../api/read-jobs.ts'
+import { notifyError } from '../../ui/notify.tsx'
 
 const route = getRouteApi('/jobs')
 const PAGE_ROWS = 200
@@ -243,4 +244,53 @@ function NoJobs({ search, nodes, onClear }: NoJobsProps) {
       <span className="mono">{[...termsOfSearch(search, nodes).map(formatTerm), ...words].join('  ')}</span>
     </EmptyState>
   )
+}
+
+const NO_MARKS: ReadonlySet<string> = new Set()
+
+/** The marked jobs: rows of the list and, once they have been read, all other matches of the filter. */
+function useMarks(rows: readonly Job[], filter: JobFilter) {
+  const { client } = useApi()
+  const [marks, setMarks] = useState(NO_MARKS)
+  /** Marked jobs that are not among the rows, as they were when they were read. */
+  const [beyond, setBeyond] = useState<ReadonlyMap<string, Job>>(new Map())
+  const [read, setRead] = useState<number | null>(null)
+  const reading = useRef(0)
+
+  const clear = useCallback(() => {
+    reading.current++
+    setMarks(NO_MARKS)
+    setBeyond(new Map())
+    setRead(null)
+  }, [])
+
+  const marked = useMemo(() => {
+    if (marks.size === 0) return []
+    const here = rows.filter(({ id }) => marks.has(id))
+    if (beyond.size === 0) return here
+    const shown = new Set(here.map(({ id }) => id))
+    return [...here, ...[...beyond.values()].filter(({ id }) => marks.has(id) && !shown.has(id))]
+  }, [marks, rows, beyond])
+
+  /** Reads all matching jobs, page by page, and marks them; clearing the marks stops it. */
+  const markAll = useCallback(async () => {
+    const mine = ++reading.current
+    setRead(0)
+    try {
+      const found = await readJobs(client, filter, (count) => {
+        if (mine === reading.current) setRead(count)
+        return mine === reading.current
+      })
+      if (mine !== reading.current) return
+      const kept = new Map(found.map((job) => [job.id, job]))
+      setBeyond(kept)
+      setMarks(new Set(kept.keys()))
+    } catch (error) {
+      notifyError('Could not select all matches', error)
+    } finally {
+      if (mine === reading.current) setRead(null)
+    }
+  }, [client, filter])
+
+  return { marks, setMarks, marked, clear, markAll, read, hasAll: beyond.size > 0 }
 }

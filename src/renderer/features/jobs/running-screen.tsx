@@ -3,10 +3,10 @@ import { IconActivity } from '@tabler/icons-react'
 import { useQuery } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import { useCallback, useMemo, useRef, useState } from 'react'
-import type { RunningJob } from '../../../shared/contract/index.ts'
+import type { RunningJob, Node, NodeId } from '../../../shared/contract/index.ts'
 import { useMay } from '../../api/use-me.ts'
 import { useApi } from '../../api/api.tsx'
-import { cancelExternal } from '../../state/cancel-external.ts'
+import { cancelExternal, externalId } from '../../state/cancel-external.ts'
 import { useKeys } from '../../state/keys.ts'
 import { openRunDialog } from '../../state/open-run-dialog.ts'
 import { FilterBox } from '../../ui/filter-box.tsx'
@@ -23,7 +23,6 @@ import { CancelCell } from './cancel-cell.tsx'
 import { type AwayOf, JobStatusCell } from './job-columns.tsx'
 import classes from './running-screen.module.css'
 import { useAway } from './use-away.ts'
-import { type ExternalRow, externalRows, isExternal, type RunningRow } from './running-rows.ts'
 import { useJobActions } from './use-job-actions.ts'
 
 /** Everything that runs on the fleet, as processes. */
@@ -283,4 +282,50 @@ function Value({
 }) {
   if (value === null || value === undefined) return <span className="faint">–</span>
   return <span className={!isBad ? undefined : value > 0 ? 'tone-bad' : 'faint'}>{format(value)}</span>
+}
+
+/** A job that others started on a node: the columns of a job of ours, of which its node tells few. */
+interface ExternalRow
+  extends Pick<
+    RunningJob,
+    | 'project'
+    | 'spider'
+    | 'sentVersion'
+    | 'state'
+    | 'status'
+    | 'cancelAskedAtMs'
+    | 'unknownSinceMs'
+    | 'startedAtMs'
+    | 'pages'
+    | 'items'
+    | 'errors'
+    | 'pagesPerMinute'
+    | 'itemsPerMinute'
+    | 'pid'
+    | 'usage'
+  > {
+  id: string
+  jobid: string
+  nodeId: NodeId
+}
+
+type RunningRow = RunningJob | ExternalRow
+
+const isExternal = (row: RunningRow): row is ExternalRow => 'jobid' in row
+
+const UNKNOWN = {
+  ...{ sentVersion: null, cancelAskedAtMs: null, unknownSinceMs: null, usage: null },
+  ...{ pages: null, items: null, errors: null, pagesPerMinute: null, itemsPerMinute: null }
+} as const
+
+/** What others run on the nodes, as the nodes listed it last. */
+function externalRows(nodes: readonly Pick<Node, 'id' | 'runs'>[]): ExternalRow[] {
+  return nodes.flatMap(({ id: nodeId, runs }) =>
+    runs.flatMap(({ jobId, jobid, project, spider, state, sinceMs, pid }) => {
+      if (jobId !== null) return []
+      const startedAtMs = state === 'running' ? sinceMs : null
+      const id = externalId(nodeId, { project, jobid })
+      return [{ ...UNKNOWN, id, jobid, project, spider, nodeId, state, status: state, startedAtMs, pid }]
+    })
+  )
 }

@@ -1,4 +1,4 @@
-import { Button } from '@mantine/core'
+import { Button, Autocomplete, SegmentedControl, TextInput } from '@mantine/core'
 import { IconArrowsJoin2, IconPlus, IconRefreshAlert } from '@tabler/icons-react'
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, useNavigate } from '@tanstack/react-router'
@@ -11,11 +11,18 @@ import { Panel, ScreenHead } from '../../../ui/panel.tsx'
 import { EmptyState, QueryState } from '../../../ui/states.tsx'
 import { PanelsScreen } from '../../../ui/panels-screen.tsx'
 import { SchedulesTabs } from '../schedules-tabs.tsx'
-import { ChainDialog } from './chain-dialog.tsx'
 import { ChainGraph } from './chain-graph-view.tsx'
 import { layOutChains } from './chain-graph.ts'
 import { ChainRows } from './chain-rows.tsx'
 import classes from './chains.module.css'
+import { Dialog } from '../../../ui/dialog.tsx'
+import type { Chain, ChainSettings } from '../../../../shared/contract/index.ts'
+import { versionOf } from '../../../../shared/version-of.ts'
+import { useFormOf } from '../../../ui/fields/form-of-schema.ts'
+import { FormFoot, SchemaForm } from '../../../ui/fields/schema-form.tsx'
+import { TemplateFields } from '../editor/template-fields.tsx'
+import { ChainForm, type ChainTexts, startChain } from './chain-form.ts'
+import { ENDINGS } from './chain-words.tsx'
 
 /** Chains: as a graph, and as an editable list. */
 export function ChainsScreen() {
@@ -76,5 +83,59 @@ export function ChainsScreen() {
         <ChainDialog key={editing?.id ?? 'new'} chain={editing ?? null} onClose={() => go({})} />
       )}
     </PanelsScreen>
+  )
+}
+
+/** What to run, after which spider, on which outcome. */
+function ChainDialog({ chain, onClose }: { chain: Chain | null; onClose: () => void }) {
+  const { client, query } = useApi()
+  const projects = useQuery(query.projects.list.queryOptions()).data?.projects ?? []
+  const form = useFormOf<ChainTexts, Omit<ChainSettings, 'enabled'>>({
+    schema: ChainForm,
+    start: () => startChain(chain),
+    save: async (settings) => {
+      if (chain === null) await client.chains.create(settings)
+      else await client.chains.update({ ...settings, id: chain.id, enabled: chain.enabled })
+      onClose()
+    }
+  })
+  const project = projects.find(({ name }) => name === form.values.project)
+  const spiders = (project && versionOf(project)?.spiders) ?? []
+  return (
+    <Dialog opened onClose={onClose} title={chain === null ? 'Add chain' : `Edit ${chain.name}`} size={640}>
+      <SchemaForm form={form} className={classes.form}>
+        <fieldset className={classes.part}>
+          <legend>When a job of</legend>
+          <div className={classes.pair}>
+            <Autocomplete
+              {...form.input('project')}
+              label="Project"
+              placeholder="* for any"
+              data={projects.map(({ name }) => name)}
+              autoFocus={chain === null}
+              openOnFocus={false}
+            />
+            <Autocomplete
+              {...form.input('spider')}
+              label="Spider"
+              placeholder="* for any, price_* for a prefix"
+              data={['*', ...spiders]}
+            />
+          </div>
+          <SegmentedControl
+            {...form.input('on')}
+            aria-label="Outcome"
+            fullWidth
+            data={Object.entries(ENDINGS).map(([value, { sentence }]) => ({ value, label: sentence }))}
+          />
+        </fieldset>
+        <fieldset className={classes.part}>
+          <legend>Run</legend>
+          <TemplateFields fields={form.within('run')} place="chain" />
+        </fieldset>
+        <TextInput {...form.input('name')} label="Name" placeholder={form.output?.name} maxLength={200} />
+        <FormFoot form={form} submit={chain === null ? 'Add chain' : 'Save chain'} onCancel={onClose} />
+      </SchemaForm>
+    </Dialog>
   )
 }

@@ -1,7 +1,6 @@
 import { NumberInput, SegmentedControl, TextInput } from '@mantine/core'
 import { useState } from 'react'
 import { type Builder, readBuilder, writeBuilder } from '../../../../shared/calendar/index.ts'
-import { type BuilderKind, EVERY_MINUTES, fieldsOf, KIND_WORDS, toggle, toKind } from './builder-kinds.ts'
 import classes from './editor.module.css'
 import { Select } from '../../../ui/fields/select.tsx'
 import { CODE_INPUT } from '../../../ui/fields/code-input.ts'
@@ -169,4 +168,49 @@ function CronFieldBoxes({ expression, of, onChange }: BuilderFieldsProps) {
       ))}
     </div>
   )
+}
+
+type BuilderKind = Builder['kind'] | 'custom'
+
+const KIND_WORDS: Record<BuilderKind, string> = {
+  minutes: 'Minutes',
+  hourly: 'Hourly',
+  daily: 'Daily',
+  weekly: 'Weekly',
+  monthly: 'Monthly',
+  custom: 'Custom'
+}
+
+/** Divisors of 60: others would be uneven over the hour. */
+const EVERY_MINUTES = [1, 2, 3, 4, 5, 6, 10, 12, 15, 20, 30]
+
+/** The same times in another kind, as far as it can represent them. */
+function toKind(expression: string, kind: Builder['kind']): string {
+  const builder = readBuilder(expression)
+  const minute = builder !== null && 'minute' in builder ? builder.minute : 0
+  const hours = builder !== null && 'hours' in builder && builder.hours.length < 24 ? builder.hours : [3]
+  const shapes: Record<Builder['kind'], Builder> = {
+    minutes: { kind: 'minutes', every: 15 },
+    hourly: { kind: 'hourly', minute },
+    daily: { kind: 'daily', hours, minute },
+    weekly: { kind: 'weekly', days: [1, 2, 3, 4, 5], hours, minute },
+    monthly: { kind: 'monthly', days: [1], hours, minute }
+  }
+  return writeBuilder(shapes[kind])
+}
+
+/** Adds or removes a value; the last one stays, since an empty list would never run. */
+function toggle<Value>(list: readonly Value[], value: Value): Value[] {
+  if (!list.includes(value)) return [...list, value]
+  return list.length === 1 ? [...list] : list.filter((each) => each !== value)
+}
+
+const CRON_FIELDS = ['minute', 'hour', 'day', 'month', 'weekday'] as const
+
+/** The five (or six) fields as written; null if it is a nickname or has another number of fields. */
+function fieldsOf(expression: string): { name: string; value: string }[] | null {
+  const values = expression.trim().split(/\s+/)
+  if (values.length !== 5 && values.length !== 6) return null
+  const names = values.length === 6 ? ['second', ...CRON_FIELDS] : CRON_FIELDS
+  return values.map((value, index) => ({ name: names[index] as string, value }))
 }
