@@ -24,6 +24,27 @@ test('at 1280 px versions and their badges are whole, and no panel of the queue 
   }
   expect(await isCut(page.getByText('active', { exact: true }).first())).toBe(false)
 
+  // With the widest of what a spider's row shows beside its name, and the widest age.
+  const { jobs } = await service.client.jobs.run({
+    project: 'demo',
+    spiders: ['quotes', 'prices'],
+    args: { pages: '1' }
+  })
+  const states = () => Promise.all(jobs.map(async ({ id }) => (await service.client.jobs.get({ id })).job.status))
+  await expect.poll(states, { timeout: 60_000 }).toEqual(['succeeded', 'succeeded'])
+  await page.clock.setSystemTime(Date.now() + 55 * 60_000)
+  for (const width of [1280, 390]) {
+    await page.setViewportSize({ width, height: 720 })
+    await page.goto(`${page.url().split('#')[0]}#/projects?project=demo`)
+    await page.reload()
+    await expect(page.getByText('succeeded')).toHaveCount(2)
+    for (const spider of ['quotes', 'prices', 'broken', 'slow'])
+      expect(await isCut(page.getByTitle(spider, { exact: true }))).toBe(false)
+    const ages = page.getByText(/^55 min$/)
+    for (const age of await ages.all()) expect(await isCut(age.locator('xpath=..'))).toBe(false)
+    if (width === 1280) expect(await ages.count()).toBeGreaterThan(2)
+  }
+
   for (const width of [1280, 390]) {
     await page.setViewportSize({ width, height: 720 })
     await page.goto(`${page.url().split('#')[0]}#/queue`)

@@ -43,6 +43,7 @@ function asText(bytes: Buffer): string {
   return Buffer.from(text).equals(bytes) ? text : `<bytes ${bytes.toString('hex')}>`
 }
 
+/** The size of a log, which names paths and durations, may be on either side of a whole number of kB. */
 export function mask(text: string, { directory, address }: Surroundings): string {
   return text
     .replaceAll(directory, '<directory>')
@@ -50,6 +51,7 @@ export function mask(text: string, { directory, address }: Surroundings): string
     .replace(/\b[0-9a-f]{32}\b/g, '<id>')
     .replace(/\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d{6})?(?!\d)/g, '<time>')
     .replace(/\d{4}-\d\d-\d\d \d\d:\d\d(?=<\/td>)/g, '<minute>')
+    .replace(/(?<=\.log<\/a><\/td>\s*<td>)\d+[BK](?=<\/td>)/g, '<size>')
     .replace(/(?<=<td>)\d+(?=<\/td>\s*<td><time>)/g, '<pid>')
     .replace(/"pid": \d+/g, '"pid": <pid>')
     .replace(/(?<=<td>)\d:\d\d:\d\d(?=<\/td>)/g, '<runtime>')
