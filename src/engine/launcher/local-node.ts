@@ -299,7 +299,8 @@ export class LocalNode implements NodeClient {
 
   async readLog(run: RunNames, range: { offset: number; limitBytes: number }): Promise<LogRange | null> {
     refuseBadNames(run)
-    return readFileRange(logFileOf(this.#parts.directories.logsDirectory, run), range)
+    const { logsDirectory } = this.#parts.directories
+    return readFileRange(logFileOf(logsDirectory, run), range, logsDirectory)
   }
 
   watchLog(run: RunNames, onChange: () => void): () => void {
@@ -319,8 +320,9 @@ export class LocalNode implements NodeClient {
 
   async readItems(run: RunNames, range: { offset: number; limitBytes: number }): Promise<LogRange | null> {
     refuseBadNames(run)
-    const file = itemsFileOf(this.#parts.directories.itemsDirectory, run)
-    return file === null ? null : readFileRange(file, range)
+    const { itemsDirectory } = this.#parts.directories
+    const file = itemsFileOf(itemsDirectory, run)
+    return file === null ? null : readFileRange(file, range, itemsDirectory)
   }
 
   async close(): Promise<void> {

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { writeFile } from 'node:fs/promises'
+import { mkdir, rename, rm, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { makeTemporaryDirectory } from '../../testing/temporary-directory.ts'
@@ -28,4 +28,26 @@ test.skipIf(process.platform === 'win32')('a spider that makes its log a pipe ho
   // More than this process has threads for.
   const reads = Array.from({ length: 8 }, () => readFileRange(path, { offset: 0, limitBytes: 10 }))
   expect(await Promise.all(reads)).toEqual(Array(8).fill(null))
+})
+
+test.skipIf(process.platform === 'win32')('a spider that makes its log a link shows nobody another file', async () => {
+  await using directory = await makeTemporaryDirectory()
+  const at = (...names: string[]) => join(directory.path, ...names)
+  const log = at('logs/shop/prices/1.log')
+  await mkdir(at('logs/shop/prices'), { recursive: true })
+  await writeFile(log, 'a log')
+  await writeFile(at('1.log'), 'a secret')
+  const read = async () => {
+    const part = await readFileRange(log, { offset: 0, limitBytes: 10 }, at('logs'))
+    return part && Buffer.from(part.bytes).toString()
+  }
+  expect(await read()).toBe('a log')
+  for (const target of [at('1.log'), log]) {
+    await rm(log)
+    await symlink(target, log)
+    expect(await read()).toBeNull()
+  }
+  await rename(at('logs/shop/prices'), at('before'))
+  await symlink(directory.path, at('logs/shop/prices'))
+  expect(await read()).toBeNull()
 })
