@@ -4,7 +4,7 @@ import type { StoredAlertFact, StoredDigest } from '../records.ts'
 import type { Database } from './database.ts'
 import type { Outbox } from './outbox.ts'
 import type { NamedRow } from './rows.ts'
-import { replaceRow } from './upsert.ts'
+import { createTable } from './table.ts'
 
 const FACT = 'id, watch, key, value, since_ms AS sinceMs, at_ms AS atMs, subject, text, labels'
 
@@ -34,18 +34,13 @@ export function createAlertFacts({ database, outbox }: { database: Database; out
   const count = database.prepare<[], number>('SELECT count(*) FROM alert_facts').pluck()
   const prune = database.prepare<{ beforeMs: number; limit: number }>(ALERT_FACTS_SQL.prune)
   const pruneOldest = database.prepare<[number]>(ALERT_FACTS_SQL.pruneOldest)
-  const digests = database.prepare<[], StoredDigest>(
-    'SELECT channel_id AS channelId, settings, told_ms AS toldMs FROM alert_digests ORDER BY channel_id'
-  )
+  const digests = createTable<StoredDigest>(database, {
+    ...{ name: 'alert_digests', key: 'channel_id', order: 'channel_id' },
+    fields: 'channelId settings toldMs'
+  })
   const digest = database.prepare<[string], Omit<StoredDigest, 'channelId'>>(
     'SELECT settings, told_ms AS toldMs FROM alert_digests WHERE channel_id = ?'
   )
-  const putDigest = database.prepare<StoredDigest>(
-    replaceRow('alert_digests', ['channel_id'], {
-      ...{ channel_id: ':channelId', settings: ':settings', told_ms: ':toldMs' }
-    })
-  )
-  const deleteDigest = database.prepare<[string]>('DELETE FROM alert_digests WHERE channel_id = ?')
 
   return {
     recordAlertFacts(facts: readonly StoredAlertFact[]): void {
@@ -68,19 +63,17 @@ export function createAlertFacts({ database, outbox }: { database: Database; out
       return excess > 0 ? old + pruneOldest.run(excess).changes : old
     },
 
-    listDigests: (): StoredDigest[] => digests.all(),
+    listDigests: digests.all,
 
     tellDigest(told: StoredDigest, message: { atMs: number; data: unknown } | null): boolean {
       const before = digest.get(told.channelId)
       if (before?.settings === told.settings && before.toldMs >= told.toldMs) return false
-      putDigest.run(told)
+      digests.put(told)
       if (message !== null) outbox.tell(told.channelId, EVENT, message.atMs, message.data)
       return true
     },
 
-    deleteDigests(ids: readonly AlertChannelId[]): void {
-      for (const id of ids) deleteDigest.run(id)
-    }
+    deleteDigests: (ids: readonly AlertChannelId[]): void => ids.forEach(digests.remove)
   }
 }
 

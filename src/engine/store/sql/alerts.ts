@@ -22,6 +22,7 @@ import type { Database } from './database.ts'
 import { givenProjects, ofGiven } from './only-projects.ts'
 import type { Outbox } from './outbox.ts'
 import { requireNextRevision } from './revisions.ts'
+import { createTable } from './table.ts'
 import { replaceRow } from './upsert.ts'
 
 const OF_PROJECTS = `(:projects IS NULL OR project ${ofGiven(':projects')})`
@@ -53,11 +54,8 @@ const EVENT = 'alert'
 /** More than there are. */
 const RANKS = ALERT_SEVERITIES.length
 
-interface RuleRow {
-  id: AlertRuleId
-  settings: string
-  revision: number
-  createdAtMs: number
+interface RuleRow extends Pick<AlertRule, 'id' | 'revision' | 'createdAtMs'> {
+  settings: AlertRuleSettings
 }
 
 interface Listing {
@@ -76,29 +74,22 @@ function overMs({ fromMs, untilMs, repeats }: AlertSilence): number {
 
 /** Rules, silences and alerts. Writes run inside the caller's transaction. */
 export function createAlerts({ database, outbox }: { database: Database; outbox: Outbox }) {
-  const rules = database.prepare<[], RuleRow>(
-    'SELECT id, settings, revision, created_at_ms AS createdAtMs FROM alert_rules ORDER BY created_at_ms, id'
-  )
+  const rules = createTable<RuleRow>(database, {
+    ...{ name: 'alert_rules', order: 'created_at_ms, id' },
+    fields: 'id settings:json revision createdAtMs'
+  })
   const revisionOf = database.prepare<[string], number>('SELECT revision FROM alert_rules WHERE id = ?').pluck()
-  const putRule = database.prepare<RuleRow>(
-    replaceRow('alert_rules', ['id'], {
-      ...{ id: ':id', settings: ':settings', revision: ':revision', created_at_ms: ':createdAtMs' }
-    })
-  )
-  const deleteRule = database.prepare<[string]>('DELETE FROM alert_rules WHERE id = ?')
-  const silences = database.prepare<[], string>('SELECT silence FROM alert_silences ORDER BY until_ms, id').pluck()
-  const putSilence = database.prepare<{ id: string; silence: string; untilMs: number }>(
-    replaceRow('alert_silences', ['id'], { id: ':id', silence: ':silence', until_ms: ':untilMs' })
-  )
-  const deleteSilence = database.prepare<[string]>('DELETE FROM alert_silences WHERE id = ?')
+  const silences = createTable<{ id: AlertSilenceId; silence: AlertSilence; untilMs: number }>(database, {
+    ...{ name: 'alert_silences', order: 'until_ms, id' },
+    fields: 'id silence:json untilMs'
+  })
   const forgetSilences = database.prepare<[number]>('DELETE FROM alert_silences WHERE until_ms < ?')
   const unsettled = database.prepare<[], string>(ALERTS_SQL.unsettled).pluck()
   const endedSince = database.prepare<[number], string>(ALERTS_SQL.endedSince).pluck()
-  const groups = database.prepare<[], string>('SELECT alert_group FROM alert_groups ORDER BY id').pluck()
-  const putGroup = database.prepare<{ id: string; group: string }>(
-    replaceRow('alert_groups', ['id'], { id: ':id', alert_group: ':group' })
-  )
-  const deleteGroup = database.prepare<[string]>('DELETE FROM alert_groups WHERE id = ?')
+  const groups = createTable<{ id: string; group: StoredAlertGroup }>(database, {
+    ...{ name: 'alert_groups', order: 'id', columns: { group: 'alert_group' } },
+    fields: 'id group:json'
+  })
   const put = database.prepare<Record<string, string | number | null>>(
     replaceRow('alerts', ['id'], {
       ...{ id: ':id', rule_id: ':ruleId', project: ':project', state: ':state', settled: ':settled' },
@@ -125,37 +116,31 @@ export function createAlerts({ database, outbox }: { database: Database; outbox:
       })
     }
     for (const id of forgotten) forget.run(id)
-    for (const group of changed) putGroup.run({ id: group.id, group: JSON.stringify(group) })
-    for (const id of endedGroups) deleteGroup.run(id)
+    for (const group of changed) groups.put({ id: group.id, group })
+    endedGroups.forEach(groups.remove)
     for (const { channelId, atMs, data } of messages) outbox.tell(channelId, EVENT, atMs, data)
   }
 
   return {
     write,
 
-    listAlertRules: (): AlertRule[] =>
-      rules.all().map(({ settings, ...row }) => ({ ...(JSON.parse(settings) as AlertRuleSettings), ...row })),
+    listAlertRules: (): AlertRule[] => rules.all().map(({ settings, ...row }) => ({ ...settings, ...row })),
 
     putAlertRule({ id, revision, createdAtMs, ...settings }: AlertRule): void {
       requireNextRevision(revision, revisionOf.get(id), 'alert rule')
-      putRule.run({ id, settings: JSON.stringify(settings), revision, createdAtMs })
+      rules.put({ id, settings, revision, createdAtMs })
     },
 
-    deleteAlertRule: (id: AlertRuleId): boolean => deleteRule.run(id).changes > 0,
+    deleteAlertRule: (id: AlertRuleId): boolean => rules.remove(id),
 
     /** Those of before there were repeats have none. */
-    listSilences: (): AlertSilence[] =>
-      silences.all().map((text) => ({ repeats: null, ...(JSON.parse(text) as Omit<AlertSilence, 'repeats'>) })),
-
-    putSilence: (silence: AlertSilence): void => {
-      putSilence.run({ id: silence.id, silence: JSON.stringify(silence), untilMs: overMs(silence) })
-    },
-
-    deleteSilence: (id: AlertSilenceId): boolean => deleteSilence.run(id).changes > 0,
+    listSilences: (): AlertSilence[] => silences.all().map(({ silence }) => ({ ...{ repeats: null }, ...silence })),
+    putSilence: (silence: AlertSilence): void => silences.put({ id: silence.id, silence, untilMs: overMs(silence) }),
+    deleteSilence: (id: AlertSilenceId): boolean => silences.remove(id),
 
     readAlertMemory: (sinceMs: number): AlertMemory => ({
       episodes: [...unsettled.all(), ...endedSince.all(sinceMs)].map((text) => JSON.parse(text) as StoredEpisode),
-      groups: groups.all().map((text) => JSON.parse(text) as StoredAlertGroup),
+      groups: groups.all().map(({ group }) => group),
       told: outbox.told(EVENT, sinceMs, 2 * MAX_MESSAGES_PER_HOUR).map(({ id, atMs }) => ({ channelId: id, atMs }))
     }),
 

@@ -4,40 +4,22 @@ import { ScrapdeckError } from '../../../shared/errors.ts'
 import type { StoredNode, StoredVersion, VersionChange } from '../records.ts'
 import { checkSetting, type SettingKey, type SettingValue } from '../settings.ts'
 import type { ChangeLog } from './change-log.ts'
+import { createTable } from './table.ts'
 import { replaceRow } from './upsert.ts'
 import type { NamedRow } from './rows.ts'
 
-type NodeRow = NamedRow<StoredNode, 'tags' | 'kubernetes'>
 type VersionRow = NamedRow<Omit<StoredVersion, 'deployments'>, 'spiders'>
 type DeploymentRow = Deployment & Pick<StoredVersion, 'project' | 'version'>
 
 /** Nodes, versions, deployments and settings. */
 export function createFleet({ database, changes }: { database: Database; changes: ChangeLog }) {
-  const nodes = database.prepare<[], NodeRow>(
-    `SELECT id, name, kind, url, username, sealed_password AS sealedPassword, ca_certificate AS caCertificate, slots,
-       tags, mode, scrapyd_version AS scrapydVersion, added_at_ms AS addedAtMs, queue_ahead AS queueAhead,
-       give_up_after_seconds AS giveUpAfterSeconds, group_name AS "group", client_certificate AS clientCertificate,
-       sealed_client_key AS sealedClientKey, sealed_proxy_url AS sealedProxyUrl, source_id AS sourceId,
-       logs_kept AS logsKept, token_hash AS tokenHash, kubernetes
-     FROM nodes ORDER BY added_at_ms, id`
-  )
-  const putNode = database.prepare(
-    replaceRow('nodes', ['id'], {
-      ...{ id: ':id', name: ':name', kind: ':kind', url: ':url', username: ':username', slots: ':slots' },
-      ...{ sealed_password: ':sealedPassword', ca_certificate: ':caCertificate', tags: ':tags', mode: ':mode' },
-      ...{ scrapyd_version: ':scrapydVersion', added_at_ms: ':addedAtMs', queue_ahead: ':queueAhead' },
-      ...{ give_up_after_seconds: ':giveUpAfterSeconds', group_name: ':group' },
-      ...{ client_certificate: ':clientCertificate', sealed_client_key: ':sealedClientKey' },
-      ...{
-        sealed_proxy_url: ':sealedProxyUrl',
-        source_id: ':sourceId',
-        logs_kept: ':logsKept',
-        token_hash: ':tokenHash',
-        kubernetes: ':kubernetes'
-      }
-    })
-  )
-  const deleteNode = database.prepare<[string]>('DELETE FROM nodes WHERE id = ?')
+  const nodes = createTable<StoredNode>(database, {
+    name: 'nodes',
+    order: 'added_at_ms, id',
+    fields: `id name kind url username sealedPassword caCertificate slots tags:json mode scrapydVersion addedAtMs queueAhead
+      giveUpAfterSeconds group clientCertificate sealedClientKey sealedProxyUrl sourceId logsKept tokenHash kubernetes:json`,
+    columns: { group: 'group_name' }
+  })
   const forgetNode = database.prepare<[string], { project: ProjectName }>(
     'DELETE FROM deployments WHERE node_id = ? RETURNING project'
   )
@@ -83,26 +65,16 @@ export function createFleet({ database, changes }: { database: Database; changes
   }
 
   return {
-    listNodes: (): StoredNode[] =>
-      nodes.all().map((row) => ({
-        ...row,
-        tags: JSON.parse(row.tags),
-        kubernetes: row.kubernetes === null ? null : JSON.parse(row.kubernetes)
-      })),
+    listNodes: nodes.all,
 
     putNode(node: StoredNode): void {
-      const { tags, kubernetes } = node
-      putNode.run({
-        ...node,
-        tags: JSON.stringify(tags),
-        kubernetes: kubernetes === null ? null : JSON.stringify(kubernetes)
-      })
+      nodes.put(node)
       changes.add('node', node.id)
     },
 
     deleteNode(id: NodeId): void {
       for (const project of new Set(forgetNode.all(id).map((row) => row.project))) changes.add('project', project)
-      if (deleteNode.run(id).changes > 0) changes.add('node', id)
+      if (nodes.remove(id)) changes.add('node', id)
     },
 
     listVersions(): StoredVersion[] {

@@ -1,31 +1,18 @@
 import type { GroupId, UserId } from '../../../shared/contract/index.ts'
 import type { StoredGroup } from '../records.ts'
 import type { Database } from './database.ts'
-import { replaceRow } from './upsert.ts'
-
-interface GroupRow extends Omit<StoredGroup, 'role' | 'projects' | 'nodeGroups' | 'members'> {
-  role: string
-  projects: string
-  nodeGroups: string
-}
+import { createTable } from './table.ts'
 
 /** Groups of users and their members. Writes run inside the caller's transaction. */
 export function createGroups(database: Database) {
-  const groups = database.prepare<[], GroupRow>(
-    `SELECT id, name, description, role, projects, node_groups AS nodeGroups, created_at_ms AS createdAtMs
-       FROM user_groups ORDER BY name`
-  )
+  const groups = createTable<Omit<StoredGroup, 'role' | 'members'> & { role: string }>(database, {
+    ...{ name: 'user_groups', order: 'name' },
+    fields: 'id name description createdAtMs role projects:json nodeGroups:json'
+  })
   const members = database.prepare<[], { groupId: GroupId; userId: UserId }>(
     'SELECT group_id AS groupId, user_id AS userId FROM group_members ORDER BY group_id, user_id'
   )
-  const putGroup = database.prepare<GroupRow>(
-    replaceRow('user_groups', ['id'], {
-      ...{ id: ':id', name: ':name', description: ':description', role: ':role', projects: ':projects' },
-      ...{ node_groups: ':nodeGroups', created_at_ms: ':createdAtMs' }
-    })
-  )
   const addMember = database.prepare<[string, string]>('INSERT INTO group_members (group_id, user_id) VALUES (?, ?)')
-  const deleteGroup = database.prepare<[string]>('DELETE FROM user_groups WHERE id = ?')
   const deleteMembers = database.prepare<[string]>('DELETE FROM group_members WHERE group_id = ?')
   const deleteMember = database.prepare<[string, string]>(
     'DELETE FROM group_members WHERE group_id = ? AND user_id = ?'
@@ -40,23 +27,16 @@ export function createGroups(database: Database) {
   return {
     list(): StoredGroup[] {
       const byGroup = membersOf()
-      return groups.all().map(({ role, projects, nodeGroups, ...row }) => ({
-        ...row,
-        role: role === 'none' ? null : role,
-        projects: JSON.parse(projects),
-        nodeGroups: JSON.parse(nodeGroups),
-        members: byGroup.get(row.id) ?? []
+      return groups.all().map((group) => ({
+        ...group,
+        role: group.role === 'none' ? null : group.role,
+        members: byGroup.get(group.id) ?? []
       }))
     },
 
-    putGroup({ members: wanted, role, projects, nodeGroups, ...group }: StoredGroup): void {
+    putGroup({ members: wanted, ...group }: StoredGroup): void {
       const before = new Set(membersOf().get(group.id))
-      putGroup.run({
-        ...group,
-        role: role ?? 'none',
-        projects: JSON.stringify(projects),
-        nodeGroups: JSON.stringify(nodeGroups)
-      })
+      groups.put({ ...group, role: group.role ?? 'none' })
       const after = new Set(wanted)
       for (const id of before) if (!after.has(id)) deleteMember.run(group.id, id)
       for (const id of after) if (!before.has(id)) addMember.run(group.id, id)
@@ -64,7 +44,7 @@ export function createGroups(database: Database) {
 
     deleteGroup(id: GroupId): boolean {
       deleteMembers.run(id)
-      return deleteGroup.run(id).changes > 0
+      return groups.remove(id)
     },
 
     /** The user is in no group any more. */

@@ -1,41 +1,27 @@
 import type { PasskeyId, UserId } from '../../../shared/contract/index.ts'
 import type { StoredAuthenticator, StoredPasskey } from '../records.ts'
 import type { Database } from './database.ts'
-import { replaceRow } from './upsert.ts'
-
-type AuthenticatorRow = Omit<StoredAuthenticator, 'recoveryHashes'>
+import { createTable } from './table.ts'
 
 /** Authenticator apps, their recovery codes, and passkeys. Writes run inside the caller's transaction. */
 export function createSecondFactors(database: Database) {
-  const authenticators = database.prepare<[], AuthenticatorRow>(
-    `SELECT user_id AS userId, sealed_secret AS sealedSecret, created_at_ms AS createdAtMs, used_step AS usedStep
-     FROM authenticators ORDER BY user_id`
-  )
+  const authenticators = createTable<Omit<StoredAuthenticator, 'recoveryHashes'>>(database, {
+    ...{ name: 'authenticators', key: 'user_id', order: 'user_id' },
+    fields: 'userId sealedSecret createdAtMs usedStep'
+  })
   const recoveryCodes = database.prepare<[], { userId: UserId; hash: string }>(
     'SELECT user_id AS userId, hash FROM recovery_codes ORDER BY user_id, hash'
-  )
-  const putAuthenticator = database.prepare<AuthenticatorRow>(
-    replaceRow('authenticators', ['user_id'], {
-      ...{ user_id: ':userId', sealed_secret: ':sealedSecret' },
-      ...{ created_at_ms: ':createdAtMs', used_step: ':usedStep' }
-    })
   )
   const useStep = database.prepare<[number, string, number]>(
     'UPDATE authenticators SET used_step = ? WHERE user_id = ? AND used_step < ?'
   )
-  const deleteAuthenticator = database.prepare<[string]>('DELETE FROM authenticators WHERE user_id = ?')
   const addCode = database.prepare<[string, string]>('INSERT INTO recovery_codes VALUES (?, ?)')
   const useCode = database.prepare<[string, string]>('DELETE FROM recovery_codes WHERE user_id = ? AND hash = ?')
   const deleteCodes = database.prepare<[string]>('DELETE FROM recovery_codes WHERE user_id = ?')
-  const passkeys = database.prepare<[], StoredPasskey>(
-    `SELECT id, user_id AS userId, credential_id AS credentialId, name, host, public_key AS publicKey,
-       sign_count AS signCount, created_at_ms AS createdAtMs, last_used_at_ms AS lastUsedAtMs
-     FROM passkeys ORDER BY created_at_ms, id`
-  )
-  const addPasskey = database.prepare<StoredPasskey>(
-    `INSERT INTO passkeys VALUES
-       (:id, :userId, :credentialId, :name, :host, :publicKey, :signCount, :createdAtMs, :lastUsedAtMs)`
-  )
+  const passkeys = createTable<StoredPasskey>(database, {
+    ...{ name: 'passkeys', order: 'created_at_ms, id' },
+    fields: 'id userId credentialId name host publicKey signCount createdAtMs lastUsedAtMs'
+  })
   const usePasskey = database.prepare<{ id: string; signCount: number; atMs: number }>(
     `UPDATE passkeys SET sign_count = :signCount, last_used_at_ms = :atMs
      WHERE id = :id AND (sign_count < :signCount OR (sign_count = 0 AND :signCount = 0))`
@@ -54,7 +40,7 @@ export function createSecondFactors(database: Database) {
 
   function removeAuthenticator(userId: UserId): boolean {
     deleteCodes.run(userId)
-    return deleteAuthenticator.run(userId).changes > 0
+    return authenticators.remove(userId)
   }
 
   return {
@@ -69,7 +55,7 @@ export function createSecondFactors(database: Database) {
     },
 
     putAuthenticator({ recoveryHashes, ...row }: StoredAuthenticator): void {
-      putAuthenticator.run(row)
+      authenticators.put(row)
       putRecoveryCodes(row.userId, recoveryHashes)
     },
 
@@ -77,11 +63,8 @@ export function createSecondFactors(database: Database) {
 
     useRecoveryCode: (userId: UserId, hash: string): boolean => useCode.run(userId, hash).changes > 0,
 
-    listPasskeys: (): StoredPasskey[] => passkeys.all(),
-
-    addPasskey(passkey: StoredPasskey): void {
-      addPasskey.run(passkey)
-    },
+    listPasskeys: passkeys.all,
+    addPasskey: passkeys.put,
 
     usePasskey: (id: PasskeyId, signCount: number, atMs: number): boolean =>
       usePasskey.run({ id, signCount, atMs }).changes > 0,

@@ -2,7 +2,7 @@ import type { Database } from './database.ts'
 import type { NodeId, SourceId, SourceSettings } from '../../../shared/contract/index.ts'
 import type { StoredSource, VanishedNode } from '../records.ts'
 import { requireNextRevision } from './revisions.ts'
-import { replaceRow } from './upsert.ts'
+import { createTable } from './table.ts'
 
 interface SourceRow extends Omit<StoredSource, 'settings'> {
   settings: string
@@ -19,13 +19,10 @@ export function createSources(database: Database) {
      ON CONFLICT (id) DO UPDATE SET revision = :revision, settings = :settings, sealed_password = :sealedPassword`
   )
   const remove = database.prepare<[string]>('DELETE FROM discovery_sources WHERE id = ?')
-  const vanished = database.prepare<[], VanishedNode>(
-    'SELECT node_id AS nodeId, since_ms AS sinceMs, state FROM vanished_nodes ORDER BY node_id'
-  )
-  const putVanished = database.prepare<VanishedNode>(
-    replaceRow('vanished_nodes', ['node_id'], { node_id: ':nodeId', since_ms: ':sinceMs', state: ':state' })
-  )
-  const removeVanished = database.prepare<[string]>('DELETE FROM vanished_nodes WHERE node_id = ?')
+  const vanished = createTable<VanishedNode>(database, {
+    ...{ name: 'vanished_nodes', key: 'node_id', order: 'node_id' },
+    fields: 'nodeId sinceMs state'
+  })
 
   return {
     listSources: (): StoredSource[] =>
@@ -39,14 +36,8 @@ export function createSources(database: Database) {
 
     deleteSource: (id: SourceId): boolean => remove.run(id).changes > 0,
 
-    listVanishedNodes: (): VanishedNode[] => vanished.all(),
-
-    putVanishedNodes(nodes: VanishedNode[]): void {
-      for (const node of nodes) putVanished.run(node)
-    },
-
-    deleteVanishedNodes(nodeIds: NodeId[]): void {
-      for (const nodeId of nodeIds) removeVanished.run(nodeId)
-    }
+    listVanishedNodes: vanished.all,
+    putVanishedNodes: (nodes: VanishedNode[]): void => nodes.forEach(vanished.put),
+    deleteVanishedNodes: (nodeIds: NodeId[]): void => nodeIds.forEach(vanished.remove)
   }
 }

@@ -1,18 +1,21 @@
 import type { Database } from './database.ts'
 import type { ToldProblem } from '../records.ts'
+import { createTable } from './table.ts'
 
 /** The problems last reported to plugins. Writes run inside the caller's transaction. */
 export function createToldProblems(database: Database) {
-  const all = database.prepare<[], ToldProblem>('SELECT id, title, severity FROM told_problems ORDER BY id')
+  const problems = createTable<ToldProblem>(database, {
+    ...{ name: 'told_problems', order: 'id' },
+    fields: 'id title severity'
+  })
   const clear = database.prepare('DELETE FROM told_problems')
-  const insert = database.prepare<ToldProblem>('INSERT INTO told_problems VALUES (:id, :title, :severity)')
 
   return {
-    list: (): ToldProblem[] => all.all(),
+    list: problems.all,
 
-    replace(problems: ToldProblem[]): void {
+    replace(wanted: ToldProblem[]): void {
       clear.run()
-      for (const { id, title, severity } of problems) insert.run({ id, title, severity })
+      wanted.forEach(problems.put)
     }
   }
 }

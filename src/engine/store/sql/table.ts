@@ -1,0 +1,55 @@
+import type { Database } from './database.ts'
+import { replaceRow } from './upsert.ts'
+
+export interface Table<Thing> {
+  all(): Thing[]
+  /** Replaces the whole row, or adds it. */
+  put(thing: Thing): void
+  /** False: there was none with this key. */
+  remove(key: string): boolean
+}
+
+interface TableOptions {
+  name: string
+  /** The column that tells rows apart. */
+  key?: string
+  order: string
+  /** Names, in the order in which things have them; `:json` and `:flag` behind those that their column has as such. */
+  fields: string
+  /** Columns that are not named as their field is. */
+  columns?: Readonly<Record<string, string>>
+}
+
+/** A small table that is read whole: each row is a thing, with `createdAtMs` in the column `created_at_ms`. */
+export function createTable<Thing extends object>(database: Database, options: TableOptions): Table<Thing> {
+  const { name, key = 'id', order, columns = {} } = options
+  const fields = options.fields.split(/\s+/).map((field) => field.split(':') as [name: string, kind?: string])
+  const columnOf = (field: string) => columns[field] ?? field.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
+  const selected = fields.map(([field]) => `${columnOf(field)} AS "${field}"`).join(', ')
+  const select = database.prepare<[], Record<string, unknown>>(`SELECT ${selected} FROM ${name} ORDER BY ${order}`)
+  const values = Object.fromEntries(fields.map(([field]) => [columnOf(field), `:${field}`]))
+  const replace = database.prepare<Record<string, unknown>>(replaceRow(name, [key], values))
+  const remove = database.prepare<[string]>(`DELETE FROM ${name} WHERE ${key} = ?`)
+
+  function read(kind: string | undefined, value: unknown): unknown {
+    if (kind === 'flag') return value === 1
+    return kind === 'json' && value !== null ? JSON.parse(value as string) : value
+  }
+
+  function write(kind: string | undefined, value: unknown): unknown {
+    if (kind === 'flag') return value === true ? 1 : 0
+    return kind === 'json' && value !== null ? JSON.stringify(value) : value
+  }
+
+  return {
+    all: () =>
+      select
+        .all()
+        .map((row) => Object.fromEntries(fields.map(([field, kind]) => [field, read(kind, row[field])])) as Thing),
+    put(thing) {
+      const given = thing as Record<string, unknown>
+      replace.run(Object.fromEntries(fields.map(([field, kind]) => [field, write(kind, given[field])])))
+    },
+    remove: (id) => remove.run(id).changes > 0
+  }
+}
