@@ -136,3 +136,27 @@ it('one address has fewer connections than all, except this machine and trusted 
   const many = ['127.0.0.1', '::1', '10.1.2.3'].flatMap((address) => Array.from({ length: 5 }, () => from(address)))
   expect(closedOf(many)).not.toContain(true)
 })
+
+it('bodies that are never sent to their end have 256 MB together: the oldest one goes, others are served', async () => {
+  const { port, begin, request } = await open()
+  const head = (length: number) => [
+    'POST /api/v1/jsonrpc HTTP/1.1',
+    `Host: 127.0.0.1:${port}`,
+    `Authorization: ${RIGHT}`,
+    'Content-Type: application/json',
+    `Content-Length: ${length}`
+  ]
+  const whole = 4 * 1024 * 1024
+  const small = await begin(head(1_000))
+  const halves = []
+  for (let count = 0; count < 70; count += 1) halves.push(await begin(head(whole)))
+  await expect.poll(() => openOf(halves)).toBeLessThanOrEqual(64)
+  expect(openOf(halves)).toBeGreaterThanOrEqual(63)
+  expect(openOf(halves.slice(-60))).toBe(60)
+  expect(openOf([small])).toBe(0)
+  // One that came to its end makes room again.
+  halves.at(-1)!.socket.write(Buffer.alloc(whole, 0x20))
+  await expect.poll(() => halves.at(-1)!.seen.text).toContain('HTTP/1.1 ')
+  const served = await request()
+  await expect.poll(() => served.seen.text).toContain('200 OK')
+})

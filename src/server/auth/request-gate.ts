@@ -10,6 +10,7 @@ import { OWNER_PERMISSIONS } from '../../shared/permissions.ts'
 import { requirePermission, requirePermissionEverywhere } from '../../engine/access/principal.ts'
 import { type Authenticator } from './authenticator.ts'
 import { abandon, closeAfter } from '../http2-requests.ts'
+import { BodyRoom } from './body-room.ts'
 import { type Caller, NOBODY } from './caller.ts'
 import { EGG_ROUTE } from '../kubernetes-egg-door.ts'
 import { addressOf } from './client-address.ts'
@@ -39,6 +40,7 @@ export interface RequestGateOptions {
  */
 export class RequestGate {
   readonly #options: RequestGateOptions
+  readonly #bodies = new BodyRoom()
 
   constructor(options: RequestGateOptions) {
     this.#options = options
@@ -84,6 +86,7 @@ export class RequestGate {
       return
     }
     connections.trust(request.raw.socket)
+    if (hasUnreadBody(request)) this.#bodies.hold(request)
     if (caller.kind === 'node') return limits.chargeNode(request, reply)
     requireWhatRouteNeeds(request, caller)
     const renewed = authenticator.renew(caller, request)
@@ -133,13 +136,18 @@ export class RequestGate {
    * Gives the rest of the request's body a few seconds: a stranger gets no more, and after an answer it is only read so
    * that the client gets to see the answer.
    */
-  limitBody({ raw, headers }: FastifyRequest): void {
-    const hasBody = headers['content-length'] !== undefined || headers['transfer-encoding'] !== undefined
-    if (!hasBody || raw.complete || raw.readableEnded) return
+  limitBody(request: FastifyRequest): void {
+    if (!hasUnreadBody(request)) return
+    const { raw } = request
     const limit = this.#options.clock.setTimer(STRANGER_BODY_LIMIT_MS, () => abandon(raw))
     const cancel = () => limit.cancel()
     raw.once('end', cancel).once('close', cancel)
   }
+}
+
+function hasUnreadBody({ raw, headers }: FastifyRequest): boolean {
+  const hasBody = headers['content-length'] !== undefined || headers['transfer-encoding'] !== undefined
+  return hasBody && !raw.complete && !raw.readableEnded
 }
 
 /** Login, health checks and what a signed link opens. Compares the route: a raw path can be spelled in many ways. */
