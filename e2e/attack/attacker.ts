@@ -30,6 +30,8 @@ const ANSWER_LIMIT_MS = 30_000
 /** How an attack reaches the service. */
 export interface Attacker {
   address: string
+  /** What a request to it has as Host: another one is refused before anything else is looked at. */
+  host: string
   /** One request on a connection of its own. Rejects if there is no answer in half a minute. */
   send(sent: Sent): Promise<Got>
   /** `send` with a JSON body. */
@@ -45,7 +47,7 @@ const isCutOff = ({ code = '' }: NodeJS.ErrnoException) =>
   code === 'ECONNRESET' || code === 'EPIPE' || code.startsWith('HPE_')
 
 export function createAttacker(address: string): Attacker {
-  const { hostname, port } = new URL(address)
+  const { host, hostname, port } = new URL(address)
   const open = () =>
     new Promise<Socket>((resolve, reject) => {
       const socket = connect(Number(port), hostname)
@@ -92,6 +94,7 @@ export function createAttacker(address: string): Attacker {
     })
   return {
     address,
+    host,
     send,
     open,
     sendJson: (path, body, headers = {}) =>

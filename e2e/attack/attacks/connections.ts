@@ -9,8 +9,9 @@ const OTHERS_LIMIT_MS = 2_000
 const CLOSED_LIMIT_MS = 40_000
 
 /** Opens many connections, sends the beginning of a request on each, and asks as somebody else meanwhile. */
-async function holdOpen(target: Target, beginning: string, wanted: number): Promise<string[]> {
+async function holdOpen(target: Target, [line, rest]: [string, string], wanted: number): Promise<string[]> {
   const { attacker } = target
+  const beginning = `${line} HTTP/1.1\r\nHost: ${attacker.host}\r\n${rest}`
   const count = Math.ceil(wanted * target.scale)
   const sockets: Socket[] = []
   let closed = 0
@@ -54,14 +55,14 @@ const heldOpen: Attack[] = [
     run: (target) =>
       holdOpen(
         target,
-        'POST /ui/login HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: 100\r\n\r\nuser',
+        ['POST /ui/login', 'Content-Type: application/x-www-form-urlencoded\r\nContent-Length: 100\r\n\r\nuser'],
         20_000
       )
   },
   {
     name: '20,000 requests whose headers are never sent whole',
     door: 'http',
-    run: (target) => holdOpen(target, 'GET /daemonstatus.json HTTP/1.1\r\nHost: 127.0.0.1\r\nX-', 20_000)
+    run: (target) => holdOpen(target, ['GET /daemonstatus.json', 'X-'], 20_000)
   },
   {
     name: '2,000 uploads by strangers that never end',
@@ -69,7 +70,10 @@ const heldOpen: Attack[] = [
     run: (target) =>
       holdOpen(
         target,
-        'POST /addversion.json HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: multipart/form-data; boundary=x\r\nContent-Length: 200000000\r\n\r\n--x\r\n',
+        [
+          'POST /addversion.json',
+          'Content-Type: multipart/form-data; boundary=x\r\nContent-Length: 200000000\r\n\r\n--x\r\n'
+        ],
         2_000
       )
   }
@@ -93,7 +97,7 @@ export const connectionAttacks: Attack[] = [
       async run({ attacker, scale }) {
         // Two packets full of them, or all: Node emits what one packet contains at once.
         const count = Math.max(3_000, 60_000 * scale)
-        const ask = `GET /x HTTP/1.1\r\nHost: 127.0.0.1\r\n${authorization}\r\n`
+        const ask = `GET /x HTTP/1.1\r\nHost: ${attacker.host}\r\n${authorization}\r\n`
         const sent = attacker.sendRaw(ask.repeat(count), 5_000)
         await pause(20)
         const got = await attacker.send({ path: '/daemonstatus.json' })
@@ -110,7 +114,7 @@ export const connectionAttacks: Attack[] = [
     door: 'http',
     async run({ attacker, watched }) {
       const sockets: Socket[] = []
-      const ask = `GET /api/openapi.json HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: ${AUTHORIZATION}\r\n\r\n`
+      const ask = `GET /api/openapi.json HTTP/1.1\r\nHost: ${attacker.host}\r\nAuthorization: ${AUTHORIZATION}\r\n\r\n`
       for (let index = 0; index < 20; index += 1) {
         const socket = await attacker.open()
         socket.pause()
@@ -124,11 +128,55 @@ export const connectionAttacks: Attack[] = [
     }
   },
   {
+    name: 'requests whose end can be read in two ways',
+    door: 'http',
+    async run({ attacker }) {
+      const head = `POST /cancel.json HTTP/1.1\r\nHost: ${attacker.host}\r\nAuthorization: ${AUTHORIZATION}\r\n`
+      const hidden = `GET /daemonstatus.json HTTP/1.1\r\nHost: ${attacker.host}\r\nAuthorization: ${AUTHORIZATION}\r\n\r\n`
+      const chunked = `0\r\n\r\n${hidden}`
+      const long = `Content-Length: ${chunked.length}\r\n`
+      const complaints: string[] = []
+      const plain = await attacker.sendRaw(`${head}Content-Length: 0\r\n\r\n${hidden}`, 500)
+      if ((plain.match(/^HTTP\/1\.1 200/gm) ?? []).length !== 2) complaints.push(`what is clear: ${plain.slice(0, 80)}`)
+      for (const [lines, body] of [
+        [`${long}Transfer-Encoding: chunked\r\n`, chunked],
+        [`Transfer-Encoding: chunked\r\n${long}`, chunked],
+        ...['Transfer-Encoding : chunked', 'Transfer-Encoding:\r\n chunked', 'Transfer-Encoding: xchunked'],
+        ...['Transfer-Encoding: chunked, identity', 'Transfer-Encoding: \vchunked', 'Transfer-Encoding: "chunked"'],
+        ...['Transfer-Encoding: identity\r\nTransfer-Encoding: chunked', 'X: a\r\nTransfer-Encoding: chunked\r\n\tb'],
+        ...['Transfer-Encoding: chunked\n', 'X: a\nTransfer-Encoding: chunked', 'X: a\rTransfer-Encoding: chunked']
+      ].map((one) => (typeof one === 'string' ? [`${long}${one}\r\n`, chunked] : one)) as [string, string][]) {
+        await judge(`${lines}\r\n${body}`)
+      }
+      for (const length of [
+        '0\r\nContent-Length: 5',
+        '0, 5',
+        '+0',
+        '0x0',
+        '0 5',
+        '00\r\nContent-Length: 7',
+        '\v0',
+        '-0'
+      ])
+        await judge(`Content-Length: ${length}\r\n\r\n${hidden}`)
+      for (const size of ['0x0', '+0', '0 ;', '0;\n', '-0', ' 0'])
+        await judge(`Transfer-Encoding: chunked\r\n\r\n${size}\r\n\r\n${hidden}`)
+      return complaints
+
+      async function judge(rest: string): Promise<void> {
+        const got = await attacker.sendRaw(head + rest, 150)
+        const answers = got.match(/^HTTP\/1\.1 \d+/gm) ?? []
+        const isRefused = answers.length <= 1 && /^HTTP\/1\.1 4/.test(answers[0] ?? 'HTTP/1.1 4')
+        if (!isRefused) complaints.push(`${JSON.stringify(rest.slice(0, 80))}: ${answers.join(', ')}`)
+      }
+    }
+  },
+  {
     name: 'malformed HTTP',
     door: 'http',
     async run({ attacker }) {
       const complaints: string[] = []
-      const head = `Host: 127.0.0.1\r\nAuthorization: ${AUTHORIZATION}\r\n`
+      const head = `Host: ${attacker.host}\r\nAuthorization: ${AUTHORIZATION}\r\n`
       for (const bytes of [
         '\0'.repeat(100_000),
         `GET ${'/'.repeat(100_000)} HTTP/1.1\r\n${head}\r\n`,
