@@ -11,6 +11,7 @@ import { generateAttacks } from './attacks/generated.ts'
 import { hostileLogAttacks } from './attacks/hostile-logs.ts'
 import { hostileNodeAttacks } from './attacks/hostile-node.ts'
 import { nameAttacks } from './attacks/names.ts'
+import { pullingNodeAttacks } from './attacks/pulling-nodes.ts'
 import { scheduleAttacks } from './attacks/schedules.ts'
 import { startWatchedService, type WatchedService } from './watched-service.ts'
 
@@ -55,7 +56,7 @@ export async function runAttacks(options: AttackOptions): Promise<AttackResult> 
   const known = [
     // The first needs the project, which one of the next deletes.
     ...[...fileAttacks, ...nameAttacks, ...documentAttacks, ...scheduleAttacks, ...engineAttacks],
-    ...[...credentialAttacks, ...connectionAttacks, ...hostileNodeAttacks, ...hostileLogAttacks]
+    ...[...credentialAttacks, ...connectionAttacks, ...pullingNodeAttacks, ...hostileNodeAttacks, ...hostileLogAttacks]
   ]
   const attacks = [...known, ...generateAttacks(variants, seed)].filter(
     ({ name, isLong = false }) => name.includes(only) && (!isLong || scale === 1)

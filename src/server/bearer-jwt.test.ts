@@ -1,4 +1,4 @@
-import { SignJWT } from 'jose'
+import { exportJWK, generateKeyPair, SignJWT } from 'jose'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import type { GroupRights, JwtOptions } from './auth/sign-in-options.ts'
 import { NO_SIGN_IN } from './auth/sign-in-options.ts'
@@ -111,6 +111,29 @@ describe('a signed token of another issuer', () => {
     expect(await meWith(await symmetric.sign(new TextEncoder().encode(n)))).toMatch(/^401/)
     const whole = await sign(ROBOT)
     expect(await meWith(`${whole.slice(0, -4)}AAAA`)).toMatch(/^401/)
+  })
+
+  it('is not verified by a key that it brings along or points to', async () => {
+    const { issuer, nowSeconds, meWith } = await openWithIssuer()
+    const { privateKey, publicKey } = await generateKeyPair('RS256', { extractable: true })
+    const jwk = await exportJWK(publicKey)
+    const claims = { ...ROBOT, iss: issuer.issuer, aud: 'scrapdeck-api', exp: nowSeconds + 60 }
+    let asked = 0
+    issuer.intercept((request, response) => {
+      if (request.url !== '/stolen') return false
+      asked += 1
+      response.end(JSON.stringify({ keys: [jwk] }))
+      return true
+    })
+    const stolen = `${issuer.issuer}/stolen`
+    for (const header of [
+      ...[{ jwk }, { jku: stolen }, { x5u: stolen }, { jwk, kid: issuer.publicKey().kid }, { kid: '../../stolen' }],
+      ...[{ kid: stolen }, { kid: '' }, {}, { kid: issuer.publicKey().kid, jku: stolen }]
+    ]) {
+      const signed = new SignJWT(claims).setProtectedHeader({ alg: 'RS256', ...header })
+      expect(await meWith(await signed.sign(privateKey)), JSON.stringify(header)).toMatch(/^401/)
+    }
+    expect(asked).toBe(0)
   })
 
   it('by a key that nobody knows asks for keys once a minute, whoever sends how many', async () => {

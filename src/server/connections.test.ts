@@ -148,7 +148,7 @@ it('bodies that are never sent to their end have 256 MB together: the oldest one
   ]
   const whole = 4 * 1024 * 1024
   const small = await begin(head(1_000))
-  const halves = []
+  const halves: Awaited<ReturnType<typeof begin>>[] = []
   for (let count = 0; count < 70; count += 1) halves.push(await begin(head(whole)))
   await expect.poll(() => openOf(halves)).toBeLessThanOrEqual(64)
   expect(openOf(halves)).toBeGreaterThanOrEqual(63)

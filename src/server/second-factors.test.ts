@@ -128,6 +128,27 @@ describe('a login with an authenticator app', () => {
     expect([await logIn(recoveryCodes[0]!), await logIn(recoveryCodes[0]!)]).toEqual([303, 401])
   })
 
+  it('lets in one of several browsers that send the same code, or the same recovery code, at once', async () => {
+    const { browser, turnOn, codeNow } = await openWithAnna()
+    const { secret, recoveryCodes } = await turnOn()
+    for (const code of [codeNow(secret), recoveryCodes[0]!]) {
+      const pages = await Promise.all(
+        Array.from({ length: 4 }, async (_, at) => {
+          const page = browser(`192.0.2.${at}`)
+          return { page, asked: await page.password() }
+        })
+      )
+      const answers = await Promise.all(pages.map(({ page, asked }) => page.code(asked, code)))
+      expect(answers.map(({ statusCode }) => statusCode).sort()).toEqual([303, 401, 401, 401])
+      expect((await Promise.all(pages.map(({ page }) => page.me()))).filter((name) => name === 'anna')).toHaveLength(1)
+    }
+    // One browser, one page, twice at once: one session.
+    const page = browser()
+    const asked = await page.password()
+    const twice = await Promise.all([page.code(asked, recoveryCodes[1]!), page.code(asked, recoveryCodes[2]!)])
+    expect(twice.map(({ statusCode }) => statusCode).filter((status) => status === 303)).toHaveLength(1)
+  })
+
   it('is of one browser, one page and ten minutes, and of the password as it was', async () => {
     const { browser, turnOn, codeNow, advance, access, anna } = await openWithAnna()
     const { secret } = await turnOn()
