@@ -42,13 +42,28 @@ async function findJobId(client: Client, text: string): Promise<JobId> {
   if (named !== null) return named
   const isPart = /^[0-9a-f]{8,31}$/.test(text)
   const { jobs } = isPart ? await client.jobs.list({ text, limit: 100 }) : { jobs: [] }
-  const [id, ...others] = jobs.map((job) => job.id).filter((one) => isNamedBy(one, text))
-  if (id !== undefined && others.length === 0) return id
-  const what =
-    id === undefined
-      ? `There is no job with the id or jobid ${text}; "scrapdeck jobs" lists the newest jobs. An id can be shortened to its last 8 digits.`
-      : `Several job ids match ${text}. Give more of the id.`
-  throw new CommandEnd(id === undefined ? EXIT_CODES.notFound : EXIT_CODES.usage, what)
+  const job = pickById(jobs, text)
+  if (job !== null) return job.id
+  throw new CommandEnd(
+    EXIT_CODES.notFound,
+    `There is no job with the id or jobid ${text}; "scrapdeck jobs" lists the newest jobs. An id can be shortened to its last 8 digits.`
+  )
+}
+
+/** The one with this id, or a short form of it; null: there is none. Several end the command, which lists them. */
+export function pickById<Thing extends { id: string }>(
+  things: readonly Thing[],
+  text: string,
+  startMin?: number
+): Thing | null {
+  const whole = things.find(({ id }) => id === text)
+  const found = whole === undefined ? things.filter(({ id }) => isNamedBy(id, text, startMin)) : [whole]
+  if (found.length < 2) return found[0] ?? null
+  const matches = `${found.length} ids match ${text}: ${found
+    .slice(0, 5)
+    .map(({ id }) => id)
+    .join(', ')}`
+  throw new CommandEnd(EXIT_CODES.usage, `${matches}${found.length > 5 ? ', …' : ''}. Give more of the id.`)
 }
 
 /** The job that has this jobid; null if none has. */
@@ -67,11 +82,12 @@ export async function findNodeId(client: Client, text: string): Promise<NodeId> 
   return (await findNode(client, text)).id
 }
 
-/** By its id or name. */
+/** By its id, a short form of it, or its name. */
 export async function findNode(client: Client, text: string): Promise<Node> {
   const { nodes } = await client.nodes.list()
-  const node = nodes.find(({ id }) => id === text) ?? nodes.find(({ name }) => name === text)
-  if (node !== undefined) return node
+  const isId = nodes.some(({ id }) => id === text)
+  const node = (isId ? undefined : nodes.find(({ name }) => name === text)) ?? pickById(nodes, text)
+  if (node !== null) return node
   throw new CommandEnd(
     EXIT_CODES.notFound,
     `There is no node ${text}. There are ${nodes.map(({ name }) => name).join(', ') || 'none'}.`
@@ -83,12 +99,15 @@ export async function nodeNames(client: Client): Promise<Map<string, string>> {
   return new Map(nodes.map(({ id, name }) => [id, name]))
 }
 
-/** Accepts an id, or a whole name that only one schedule has. */
+/** Accepts an id, a short form of it, or a whole name that only one schedule has. */
 export async function findSchedule(client: Client, text: string): Promise<Schedule> {
   if (/^[0-9a-f]{32}$/.test(text)) return client.schedules.get({ id: text })
   const { schedules } = await client.schedules.list({ text, limit: 500, recent: 0 })
   const named = schedules.filter(({ name }) => name === text)
   if (named.length === 1) return named[0] as Schedule
+  const isPart = named.length === 0 && /^[0-9a-f]{8,31}$/.test(text)
+  const byId = isPart ? pickById(await listSchedules(client, {}), text) : null
+  if (byId !== null) return byId
   const what =
     named.length === 0
       ? `There is no schedule ${text}; "scrapdeck schedules list" shows all schedules.`

@@ -10,12 +10,12 @@ import type {
 import { ALERT_WATCHES } from '../../shared/alert-watches.ts'
 import { describeWindows, windowFrom } from '../../shared/calendar/windows.ts'
 import { isZone } from '../../shared/calendar/zones.ts'
-import { isNamedBy, shortId } from '../../shared/ids.ts'
+import { shortId } from '../../shared/ids.ts'
 import { formatAge, formatDuration } from '../../shared/time.ts'
 import { wholeNumber } from '../client/arguments.ts'
 import type { Client } from '../client/connect.ts'
 import { CommandEnd, EXIT_CODES } from '../client/exit-codes.ts'
-import { findNodeId } from '../client/find.ts'
+import { findNodeId, pickById } from '../client/find.ts'
 import { localTime, plural, print, table, printLine } from '../client/output.ts'
 import type { ClientCommands, Session } from '../client/session.ts'
 import { duration, momentIn } from '../client/times.ts'
@@ -141,7 +141,11 @@ export function addAlertCommands({ group }: ClientCommands): void {
   add(
     'unsilence <id...>',
     'End silences now.'
-  )(async ({ client, flags, terminal }, ids) => {
+  )(async ({ client, flags, terminal }, texts) => {
+    const isWhole = texts.every((text) => text.length === ID_LENGTH)
+    const silences = isWhole ? [] : (await client.alertSilences.list()).silences
+    // One that is not there may have ended before: the engine says so.
+    const ids = texts.map((text) => pickById(silences, text, ID_START_MIN)?.id ?? text)
     const [id] = ids
     if (ids.length === 1)
       print(terminal, flags, await client.alertSilences.remove({ id: id as never }), () => 'The silence has ended.')
@@ -226,11 +230,8 @@ async function findAlerts(client: Client, texts: readonly string[]): Promise<Ale
   const { alerts } = await client.alerts.list({ state: 'firing', limit: LISTED_MAX })
   return texts.map((text) => {
     if (text.length === ID_LENGTH) return text as AlertId
-    const found = alerts.filter(({ id }) => isNamedBy(id, text, ID_START_MIN))
-    if (found.length === 1) return found[0]!.id
-    if (found.length > 1) {
-      throw new CommandEnd(EXIT_CODES.usage, `Several alert ids match ${text}. Give more of the id.`)
-    }
+    const found = pickById(alerts, text, ID_START_MIN)
+    if (found !== null) return found.id
     throw new CommandEnd(
       EXIT_CODES.notFound,
       `No alert that fires has the id ${text}; "scrapdeck alerts" lists them. An id can be shortened to its last 8 digits.`

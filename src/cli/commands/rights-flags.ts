@@ -2,6 +2,7 @@ import { type Command, InvalidArgumentError } from 'commander'
 import type { User } from '../../shared/contract/index.ts'
 import { NODE_GROUP_ROLES, type NodeGroupRole } from '../../shared/roles.ts'
 import { CommandEnd, EXIT_CODES } from '../client/exit-codes.ts'
+import { pickById } from '../client/find.ts'
 
 /** What users and groups may do, as options. */
 export interface RightsFlags {
@@ -55,14 +56,15 @@ export function describeRights({ role, projects, nodeGroups }: Pick<User, 'role'
   return [...(role === null ? [] : [role]), ...inProjects, ...ofNodes].join(', ')
 }
 
-/** By id, or by name in any case. */
+/** By id, by name in any case, or by a short form of the id. */
 export function findIn<Thing extends { id: string; name: string }>(
   things: readonly Thing[],
   text: string,
   noun: string
 ): Thing {
-  const found = things.find(({ id, name }) => id === text || name.toLowerCase() === text.toLowerCase())
-  if (found !== undefined) return found
+  const named = things.find(({ id, name }) => id === text || name.toLowerCase() === text.toLowerCase())
+  const found = named ?? pickById(things, text)
+  if (found !== null) return found
   const names = things.map(({ name }) => name).join(', ')
   throw new CommandEnd(EXIT_CODES.notFound, `There is no ${noun} ${text}. There are ${names || 'none'}.`)
 }

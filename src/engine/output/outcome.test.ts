@@ -216,7 +216,7 @@ test.each([
   const real = '2026-11-21 01:00:00 [shop] ERROR: The price is missing\n'
   const heading = 'Traceback (most recent call last):\n  File "a.py", line 1, in a\n'
   const record = '2026-11-21 01:00:00 [asyncio] ERROR: Task failed\n'
-  const interruption = (type === 'KeyboardInterrupt' ? '' : record) + heading + `${type}\n`
+  const interruption = (type === 'KeyboardInterrupt' ? OPENED : record) + heading + `${type}\n`
   const json = (message: string, trouble?: string) =>
     `${JSON.stringify({ levelname: 'ERROR', name: 'shop', message, ...(trouble && { exc_info: trouble }) })}\n`
   const killingLineOf = (tail: string, limitHit: string | null) =>
