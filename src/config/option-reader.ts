@@ -46,17 +46,23 @@ export class OptionReader {
   configured(section: string, name: string): ConfiguredValue | null {
     try {
       const value = this.context.configuration.get(section, name)
-      if (value?.discoveredIn === undefined || value.text === '' || mayBeDiscovered(section, name)) return value
-      this.refuse(
-        value,
-        `${name} sets a path, code or access, which Scrapdeck takes only from a file that you name: ${this.context.configFlag ?? '--config'} ${value.discoveredIn}`
-      )
-      return null
+      if (value === null || mayBeDiscovered(section, name)) return value
+      return this.refuseFound(value, name) ? null : value
     } catch (error) {
       const { message } = error as Error
       if (!this.problems.includes(message)) this.problems.push(message)
       return null
     }
+  }
+
+  /** Whether it is from a file that was only found, not named; then it is refused. */
+  refuseFound(value: ConfiguredValue, name: string): boolean {
+    if (value.discoveredIn === undefined || value.text === '') return false
+    this.refuse(
+      value,
+      `${name} sets a path, code or access, which Scrapdeck takes only from a file that you name: ${this.context.configFlag ?? '--config'} ${value.discoveredIn}`
+    )
+    return true
   }
 
   /** For `scrapdeck config`: the value as text, without credentials in an address, and its origin. */

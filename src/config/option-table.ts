@@ -49,8 +49,8 @@ function row(section: 'scrapyd' | 'scrapdeck', name: string, more: More = {}): O
 
 /** `host` of [cache]: SCRAPYD_CACHE_HOST. It is part of a scrapyd.conf. */
 function subsectionRow(section: 'cache' | 'metrics', name: string, meaning: Meaning = HONOURED): OptionRow {
-  const mayBeDiscovered = section === 'metrics' || name !== 'host'
-  return { section, name, variables: [`SCRAPYD_${section}_${name}`.toUpperCase()], mayBeDiscovered, meaning }
+  const variables = [`SCRAPYD_${section}_${name}`.toUpperCase()]
+  return { section, name, variables, mayBeDiscovered: true, meaning }
 }
 
 const variableRow = (name: string, meaning: Meaning): OptionRow => ({
@@ -101,7 +101,8 @@ export const OPTIONS: readonly OptionRow[] = [
     ),
     ...HARMLESS
   }),
-  row('scrapyd', 'redis_url'),
+  // Where they have an effect, read-cache-options.ts refuses them in a file that was only found.
+  row('scrapyd', 'redis_url', HARMLESS),
   ...['cache_backend', 'cache_default_ttl', 'redis_compression_threshold'].map((name) =>
     row('scrapyd', name, HARMLESS)
   ),

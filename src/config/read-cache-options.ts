@@ -57,6 +57,8 @@ function readOtherCache(options: OptionReader, own: ConfiguredValue | null): Con
   }
   if (unused.length > 0) options.warnUseless(unused, why!)
   if (why !== null) return null
+  // A backend alone is the Redis of this machine.
+  if ((url ?? host) && options.refuseFound((url ?? host)!, url === null ? 'host' : 'redis_url')) return null
   const at = host?.text.includes(':') ? `[${host.text}]` : (host?.text ?? 'localhost')
   const text = url?.text ?? `redis://${at}:${port?.text ?? 6379}/${db?.text ?? 0}`
   return { text, from: (url ?? host ?? backend)!.from }
@@ -75,9 +77,13 @@ function readAnswerLimits(options: OptionReader, isShared: boolean): AnswerLimit
       if (picked !== null && note === '') used = { name: other, picked }
     }
     const { picked } = used
-    const value = picked === null ? byDefault : options.whole(picked, used.name, maximum)
+    const isOther = used.name !== name
+    const given = picked && options.whole(picked, used.name, isOther ? Number.MAX_SAFE_INTEGER : maximum)
+    const value = given === null || !isOther ? given : Math.min(maximum, Math.max(least, given))
+    if (value !== given)
+      options.warn(`${picked!.from}: ${used.name} is from ${least} to ${maximum} here, so ${given} becomes ${value}.`)
     if (value !== null && value < least) options.refuse(picked!, `${used.name} must be at least ${least}.`)
-    options.list('scrapdeck', name, String(value ?? ''), picked)
+    options.list('scrapdeck', name, String(value ?? (picked === null ? byDefault : '')), picked)
     return value ?? byDefault
   }
   return {

@@ -789,7 +789,17 @@ describe('options and classes of other Scrapyds', () => {
     const older = '[scrapyd]\nredis_url = redis://r\ncache_default_ttl = 30\nredis_compression_threshold = 9\n'
     expect(cacheOf(older).cache?.answers).toMatchObject({ ttlMs: 30_000, compressFromBytes: 9 })
     expect(cacheOf(`${other}[scrapdeck]\ncache_ttl = 5\n`).cache?.answers).toMatchObject({ ttlMs: 5_000 })
-    expect(() => cacheOf('[cache]\nhost = r\ndefault_ttl = 0\n')).toThrow('default_ttl must be at least 1')
+    for (const [given, used] of [
+      ['0', 1],
+      ['604800', 86_400]
+    ] as const) {
+      const { cache, warnings } = cacheOf(`[cache]\nhost = r\ndefault_ttl = ${given}\n`)
+      expect(cache?.answers.ttlMs).toBe(used * 1_000)
+      const bounds = 'default_ttl is from 1 to 86400 here'
+      expect(warnings).toEqual([expect.stringContaining(`${bounds}, so ${given} becomes ${used}`)])
+    }
+    expect(() => cacheOf('[cache]\nhost = r\ndefault_ttl = x\n')).toThrow('default_ttl must be a whole number')
+    expect(() => cacheOf('[scrapdeck]\ncache = redis://r\ncache_ttl = 604800\n')).toThrow('from 0 to 86400')
     expect(() => cacheOf('[scrapyd]\nredis_url = http://r\n')).toThrow('Write redis://HOST:6379/0')
     const own = '[cache]\ndefault_ttl = 300\n[scrapdeck]\ncache = redis://own\n'
     expect(cacheOf(own).cache?.answers).toMatchObject({ ttlMs: 300_000 })
@@ -815,7 +825,14 @@ describe('options and classes of other Scrapyds', () => {
     for (const text of ['[scrapyd]\nredis_url = redis://evil\n', '[cache]\nbackend = redis\nhost = evil\n']) {
       const files = listScrapydFiles({ directory: aFolder({ 'scrapyd.conf': text }), homeDirectory: aFolder() })
       expect(() => resolve(null, { files })).toThrow('which Scrapdeck takes only from a file that you name')
+      // Where it has no effect, nothing goes there.
+      const { options, warnings } = resolve(null, { files, flags: { cache: 'redis://own' } })
+      expect(options.cache?.address).toMatchObject({ host: 'own' })
+      expect(warnings.join()).toContain('no effect: cache is set too (--cache)')
     }
+    const unused = { 'scrapyd.conf': '[scrapyd]\ncache_backend = memory\nredis_url = redis://evil\n' }
+    const files = listScrapydFiles({ directory: aFolder(unused), homeDirectory: aFolder() })
+    expect(resolve(null, { files }).options.cache).toBeNull()
   })
 
   it('what already is so needs no words', () => {
