@@ -101,6 +101,27 @@ it("an operator's chain keeps to it, and so does an owner's after a run of an op
   expect(await madeAfter((await client.jobs.run(z)).jobs[0]!)).toEqual({})
 })
 
+it("an owner's chain into another project keeps to it if it passes on what the run says", async () => {
+  const { client, limited, settingsOf, node, until, later } = await open()
+  const values = { number: '{stats.item_scraped_count}' }
+  const chain = { ...CHAIN, project: 'news', spider: 'x' }
+  for (const [spider, args] of [
+    ['y', values],
+    ['z', {}]
+  ] as const)
+    await client.chains.create({ ...chain, name: spider, run: { project: 'shop', spiders: [spider], args } })
+  await client.chains.create({ ...chain, name: 'own', run: { project: 'news', spiders: ['v'], args: values } })
+  // A deployer of news decides what the code of news says, not what a run of shop may read.
+  await limited.jobs.run({ project: 'news', spiders: ['x'] })
+  await until(async () => node.running.length === 1)
+  await later()
+  node.end(node.running[0]!.jobid)
+  const made = async () => (await client.jobs.list({})).jobs.filter(({ source }) => source === 'chain')
+  await until(async () => (await made()).length === 3)
+  const settings = await Promise.all((await made()).map(async ({ id, spider }) => [spider, await settingsOf(id)]))
+  expect(Object.fromEntries(settings)).toEqual({ y: WITHOUT_FILES, z: {}, v: {} })
+})
+
 it('a retry keeps to it, whoever asked for it, and the node gets it with the job', async () => {
   const { client, limited, settingsOf, node, until } = await open()
   const { id } = (await limited.jobs.run(RUN)).jobs[0]!

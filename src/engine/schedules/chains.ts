@@ -45,6 +45,13 @@ export interface ChainRunnerParts {
 const ANSWERED_AT_ONCE = 100
 const AGAIN_AFTER_MS = 10_000
 
+/** An order can decide what the statistics of its run say, and so can those who choose the code of its project. */
+function mustBeWithoutFiles(template: RunTemplate, { project, settings }: StoredJob): boolean {
+  const { args, argSets, matrix, settings: ours } = template
+  const passesStats = JSON.stringify([args, argSets, matrix, ours]).includes('{stats.')
+  return isWithoutFiles(settings) || (project !== template.project && passesStats)
+}
+
 /**
  * Handles the ends of jobs that chains wait for. The store records each (chain, job) in the transaction that ends the
  * job, and accepts each answer once, together with its jobs: so every end creates its jobs exactly once, despite any
@@ -140,8 +147,7 @@ export class ChainRunner {
     try {
       requireSpiders(chain.settings.run)
       const opened = await openTemplate(chain.settings.run)
-      // Its statistics can become arguments, and an order can decide what they say.
-      const template = isWithoutFiles(job.settings)
+      const template = mustBeWithoutFiles(opened, job)
         ? { ...opened, settings: { ...opened.settings, ...WITHOUT_FILES } }
         : opened
       const { items, bytes } = await expand(template, await this.#factsOf(chain, job, answer.atMs))
