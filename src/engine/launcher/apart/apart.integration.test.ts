@@ -154,6 +154,14 @@ async function attack(way: Way, options: { warm: boolean }): Promise<Answers> {
     ['lists the eggs', 'list_directory', [join(t.directory, 'egg-files'), 'others.egg']],
     ['reads the environment of the engine', 'read_environment', [pid]],
     ['reads the open files of the engine', 'list_open_files', [pid]],
+    ['reads the key through the root of the engine', 'read_through', [pid, t.secrets[1]]],
+    [
+      "reads the log of another project's spider through its root",
+      'read_through',
+      [other, files["another project's log"]]
+    ],
+    ['reads a disk of the machine', 'read_disk', []],
+    ['types into the terminal', 'type_into_terminal', []],
     ['signals the engine', 'signal_process', [pid]],
     ['traces the engine', 'trace', [pid]],
     ["reads the environment of another project's spider", 'read_environment', [other]],
@@ -192,8 +200,12 @@ async function attack(way: Way, options: { warm: boolean }): Promise<Answers> {
   return JSON.parse(found![1]!) as Answers
 }
 
-/** Whether a parent still has it in memory, or left a file open, is chance. */
-const BY_CHANCE = ['finds the secret of another job in memory', 'has open files of Scrapdeck']
+/** Whether a parent still has it in memory, or left a file open, is chance; so is what this machine has. */
+const BY_CHANCE = [
+  ...['finds the secret of another job in memory', 'has open files of Scrapdeck'],
+  // It takes a terminal, and a system that allows it.
+  ...['types into the terminal', 'reads a disk of the machine']
+]
 
 const succeeded = (answers: Answers) => Object.keys(answers).filter((label) => answers[label] === true)
 

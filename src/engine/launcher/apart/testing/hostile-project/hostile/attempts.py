@@ -1,9 +1,12 @@
 """What a hostile project tries. Each function returns something only if it got what it should not."""
 
 import ctypes
+import fcntl
 import os
 import re
 import socket
+import stat
+import termios
 
 PTRACE_SEIZE, PTRACE_DETACH = 0x4206, 17
 
@@ -37,6 +40,33 @@ def read_environment(pid):
 
 def list_open_files(pid):
     return any(os.readlink("/proc/%s/fd/%s" % (pid, name)) for name in os.listdir("/proc/%s/fd" % pid))
+
+
+def read_through(pid, path="/etc/shadow"):
+    """By the root directory of another process."""
+    return pid > 0 and read("/proc/%s/root%s" % (pid, path))
+
+
+def read_disk():
+    """By a device of our own for each disk of the machine."""
+    with open("/proc/partitions", encoding="ascii") as file:
+        numbers = [line.split()[:2] for line in file.readlines()[2:]]
+    for major, minor in numbers:
+        path = os.path.join(os.environ.get("TMPDIR", "/tmp"), "disk-%s-%s-%d" % (major, minor, os.getpid()))
+        os.mknod(path, 0o600 | stat.S_IFBLK, os.makedev(int(major), int(minor)))
+        try:
+            if read(path):
+                return True
+        finally:
+            os.unlink(path)
+    return False
+
+
+def type_into_terminal():
+    """As if the operator had typed it."""
+    with open("/dev/tty", "w") as terminal:
+        fcntl.ioctl(terminal, termios.TIOCSTI, b"x")
+    return True
 
 
 def signal_process(pid):
