@@ -5,7 +5,7 @@ import type { KeyPlace } from './make-key.ts'
 import { findBrowser } from './client/browser.ts'
 import { EXIT_CODES, exitCodeOf } from './client/exit-codes.ts'
 import { textOfError } from './client/error-text.ts'
-import { type LocalFlags, type LocalService, type Terminal, withoutControls } from './client/terminal.ts'
+import { safeJson, type LocalFlags, type LocalService, type Terminal, withoutControls } from './client/terminal.ts'
 import { sayUsageErrors } from './client/usage-errors.ts'
 import type { OptionContext } from '../config/option-reader.ts'
 import {
@@ -341,7 +341,7 @@ async function askUser(question: string): Promise<string | null> {
 }
 
 function writeAnswer(flags: Flags, answer: object, text: string): void {
-  process.stdout.write(flags.json ? `${JSON.stringify(answer, null, 2)}\n` : text)
+  process.stdout.write(flags.json ? `${safeJson(answer, 2)}\n` : withoutControls(text))
 }
 
 function configurationOf(flags: Flags) {

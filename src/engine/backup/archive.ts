@@ -6,6 +6,7 @@ import { constants, createZstdCompress, createZstdDecompress } from 'node:zlib'
 import { extract, type Header, pack } from 'tar-stream'
 import { z } from 'zod'
 import { isScrapdeckError, ScrapdeckError } from '../../shared/errors.ts'
+import { showUnseen } from '../../shared/unseen.ts'
 import { isSealed } from '../blobs/sealed/sealed-format.ts'
 import { openSealedStream, sealing } from '../blobs/sealed/sealed-streams.ts'
 import type { EncryptionKeys } from '../runtime/encryption-keys.ts'
@@ -23,14 +24,17 @@ const MISSING_LISTED = 1_000
 /** Blobs are compressed already; more would cost time for little. */
 const LEVEL = 3
 
+/** For people, who may look at a backup because they do not trust it. */
+const shown = (most = Infinity) => z.string().max(most).transform(showUnseen)
+
 export const BackupHead = z.object({
   format: z.literal(1),
-  scrapdeckVersion: z.string().max(200),
+  scrapdeckVersion: shown(200),
   madeAtMs: z.number().int(),
-  hostname: z.string().max(300),
+  hostname: shown(300),
   database: z.enum(['sqlite', 'postgres']),
   /** null: they are in the archive; otherwise where they are. */
-  blobsAt: z.string().max(2_000).nullable(),
+  blobsAt: shown(2_000).nullable(),
   hasSecrets: z.boolean()
 })
 export type BackupHead = z.infer<typeof BackupHead>
@@ -40,7 +44,7 @@ const Contents = z.object({
   bytes: z.number().int(),
   sha256: z.string(),
   /** To which rows of the database refer, but which were not there. */
-  missing: z.array(z.string()),
+  missing: z.array(shown()),
   missingCount: z.number().int()
 })
 export type Contents = z.infer<typeof Contents>
