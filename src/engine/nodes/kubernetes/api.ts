@@ -28,6 +28,8 @@ const TIMEOUT_MS = 10_000
 const ANSWER_MAX_BYTES = 8_000_000
 /** Objects of one page: few enough that parsing them keeps the event loop free. */
 const PAGE = 100
+/** Twice as many as full ones are: a page may be empty, but one that always has a next is no end of a list. */
+const PAGES_MAX = (2 * LISTED_MAX.jobs) / PAGE
 const BOUNDS = { depth: 100, values: 1_000_000, fields: 100_000 }
 
 /**
@@ -100,7 +102,8 @@ export class KubernetesApi {
 
   async #listOnce<T>(path: string, labelSelector: string, schema: z.ZodType<T>, signal?: AbortSignal) {
     const items: T[] = []
-    for (let from: string | undefined; ; ) {
+    let from: string | undefined
+    for (let pages = 1; ; pages += 1) {
       const query = { labelSelector, limit: String(PAGE), ...(from !== undefined && { continue: from }) }
       const request = { path, query }
       const answer = await this.ask(request, signal)
@@ -113,7 +116,7 @@ export class KubernetesApi {
         if (!item.success) throw this.#notKubernetes(path, item.error)
         items.push(item.data)
       }
-      if (items.length > LISTED_MAX.jobs) {
+      if (items.length > LISTED_MAX.jobs || pages > PAGES_MAX) {
         const problem = `lists more than ${LISTED_MAX.jobs.toLocaleString('en-US')} objects, which Scrapdeck does not read.`
         throw this.fail('too_large', `${problem} Delete ended Jobs of this node.`, 'no')
       }

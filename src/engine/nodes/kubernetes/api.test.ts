@@ -1,0 +1,24 @@
+import { expect, it } from 'vitest'
+import { z } from 'zod'
+import { NodeError } from '../node-client.ts'
+import type { Connection } from '../scrapyd/connection.ts'
+import { KubernetesApi } from './api.ts'
+
+it('a list whose pages never end is given up, though they are empty', async () => {
+  let asked = 0
+  const connection = {
+    label: 'Node k',
+    fail: (kind: 'too_large', words: string, delivered: 'no') => new NodeError(kind, words, { delivered }),
+    async send(request: { receive: (head: object) => (piece: Buffer) => unknown }) {
+      asked += 1
+      if (asked > 5_000) throw new Error('asked for ever')
+      const head = { status: 200, headers: { 'content-type': 'application/json' } }
+      const metadata = { resourceVersion: '1', continue: String(asked) }
+      request.receive(head)(Buffer.from(JSON.stringify({ metadata, items: [] })))
+      return head
+    }
+  } as unknown as Connection
+  const listing = new KubernetesApi(connection, async () => null).list('apis/x', 'a=b', z.unknown())
+  await expect(listing).rejects.toMatchObject({ kind: 'too_large' })
+  expect(asked).toBe(1_001)
+})
