@@ -137,3 +137,17 @@ test('an interruption by someone else is an error, and no file of ours names it'
   expect(await errorsOf(id)).toMatchObject([{ title: 'KeyboardInterrupt', because: 'exception' }])
   expect((await errorsOf(id))[0]!.culprit).not.toContain('.py')
 })
+
+test('a run whose own feeds could not be used says so where it ended', async () => {
+  const text = "The project's own feeds cannot be used, see above: the items are stored by Scrapdeck alone."
+  const endOf = async (log: string) => {
+    const { id } = await run()
+    const before = house.node.logs.get(id)!
+    house.node.end(id)
+    house.node.logs.set(id, before + log + house.node.logs.get(id)!)
+    await house.until(async () => (await stateOf(id)).state === 'ended')
+    return (await house.client.jobs.get({ id })).timeline.at(-1)!.evidence
+  }
+  expect(await endOf(`${AT} [scrapy.extensions.feedexport] ERROR: ${text}\n`)).toHaveProperty('feeds')
+  expect(await endOf(`${AT} [shop] ERROR: no price\n`)).not.toHaveProperty('feeds')
+})

@@ -1,5 +1,8 @@
+import { createRouterClient } from '@orpc/server'
 import { expect, it } from 'vitest'
+import { givenRights } from '../engine/access/given-roles.ts'
 import { WITHOUT_FILES } from '../engine/access/run-rights.ts'
+import { permissionsOf } from '../shared/permissions.ts'
 import { branded } from '../shared/testing/ids.ts'
 import { openWithLimitedUser } from './testing/limited-client.ts'
 
@@ -120,6 +123,26 @@ it("an owner's chain into another project keeps to it if it passes on what the r
   await until(async () => (await made()).length === 3)
   const settings = await Promise.all((await made()).map(async ({ id, spider }) => [spider, await settingsOf(id)]))
   expect(Object.fromEntries(settings)).toEqual({ y: WITHOUT_FILES, z: {}, v: {} })
+})
+
+it('a fleet file of those who may not choose code changes nothing once it is applied', async () => {
+  const { client, engine, principal } = await open()
+  const permissions = permissionsOf(['read', 'jobs.run', 'schedules.change', 'fleet.apply'])
+  const rights = givenRights({ role: 'deck', projects: {} }, () => permissions)
+  const context = { principal: { ...principal, rights }, source: 'api' as const }
+  const deck = createRouterClient(await engine.router(), { context })
+  await client.schedules.create({ ...HOURLY, name: 'n', jobs: [{ ...RUN, args: {} }] })
+  await client.chains.create({ ...CHAIN, run: { project: 'shop', spiders: ['y'] } })
+  const { yaml } = await client.fleetFile.export()
+  const changed = yaml.replaceAll(/(spiders:\s*\[? ?-?\s*)[xy]\b/g, '$1v')
+  expect(changed).not.toBe(yaml)
+  const namesIn = async (by: typeof client) =>
+    (await by.fleetFile.plan({ yaml: changed })).changes.map(({ noun, name }) => `${noun} ${name}`)
+  expect(await namesIn(deck)).toEqual(['schedule n', 'chain c'])
+  await deck.fleetFile.apply({ yaml: changed })
+  expect(await namesIn(deck)).toEqual([])
+  // Those who may choose code take the setting back with the same file.
+  expect(await namesIn(client)).toEqual(['schedule n', 'chain c'])
 })
 
 it('a retry keeps to it, whoever asked for it, and the node gets it with the job', async () => {

@@ -67,6 +67,15 @@ export function addToAudit(facts: Readonly<Record<string, unknown>>): void {
   auditTicket()?.add(facts)
 }
 
+/** The same with the setting that takes the files of its node from the run, if the actor may not choose code. */
+export function asActorStores<Given extends { project: ProjectName; settings?: Record<string, string> | undefined }>(
+  given: Given
+): Given {
+  const principal = acting.getStore()?.principal
+  if (principal == null || includes(permissionsIn(principal.rights, given.project) ?? NONE, CODE)) return given
+  return { ...given, settings: { ...given.settings, ...WITHOUT_FILES } }
+}
+
 /**
  * Returns the order, or the template of orders, as the actor may give it. Without the permission to choose code, it
  * gets the setting that takes the files of its node from the run (run-rights.ts). It is stored with that, so
@@ -77,12 +86,10 @@ export function asActorMayRun<Given extends Parameters<typeof codeIn>[0] & { pro
   given: Given,
   options: { isCrawl?: boolean } = {}
 ): Given {
-  const principal = acting.getStore()?.principal
-  if (principal == null) return given
-  if (includes(permissionsIn(principal.rights, given.project) ?? NONE, CODE)) return given
-  const code = codeIn(given, options)
-  if (code === null) return { ...given, settings: { ...given.settings, ...WITHOUT_FILES } }
-  const { name } = principal
+  const stored = asActorStores(given)
+  const code = stored === given ? null : codeIn(given, options)
+  if (code === null) return stored
+  const { name } = acting.getStore()!.principal!
   throw new ScrapdeckError(
     'ROLE_REQUIRED',
     `${code}, so it needs the permission "choose code in runs" in ${given.project}, which the role deployer has and ${name} has not: ask a deployer to make it a default of the project.`,

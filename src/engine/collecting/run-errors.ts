@@ -35,6 +35,11 @@ export class RunErrors {
     }
   }
 
+  /** Whether an error that begins like this was logged. */
+  hasMessage(start: string): boolean {
+    return [...this.#kinds.values()].some(({ message }) => message.startsWith(start))
+  }
+
   /** The run has ended, and we did not stop it. */
   addInterruptions(): void {
     for (const [id, one] of this.#interruptions) {

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import type { FleetFileChange } from '../../shared/contract/index.ts'
 import { isScrapdeckError, ScrapdeckError } from '../../shared/errors.ts'
 import type { Permission } from '../../shared/permissions.ts'
-import { requireOfActor, requireOwnerForFile } from '../access/acting.ts'
+import { asActorStores, requireOfActor, requireOwnerForFile } from '../access/acting.ts'
 import { breather } from '../runtime/breather.ts'
 import { applyStep, type FleetFileParts } from './apply-step.ts'
 import { checkSteps, createNotes } from './check.ts'
@@ -37,9 +37,21 @@ export async function planChanges(
   const noted: Step[] = []
   for (const step of steps) {
     await breathe()
-    noted.push(await withNotes(step))
+    if (isChanged(step)) noted.push(await withNotes(step))
   }
   return noted
+}
+
+/** For an actor who may not choose code, what is stored has one setting more than the file, which is no change. */
+function isChanged({ item, before, change }: Step): boolean {
+  if (item === null || before === null) return true
+  if ('rules' in item && 'rules' in before)
+    return (
+      change.fields.some(({ name }) => name !== 'jobs') || !isDeepStrictEqual(item.jobs.map(asActorStores), before.jobs)
+    )
+  if ('run' in item && 'run' in before)
+    return change.fields.some(({ name }) => name !== 'run') || !isDeepStrictEqual(asActorStores(item.run), before.run)
+  return true
 }
 
 /** What the operations need that change the same: a file is no way around them. */

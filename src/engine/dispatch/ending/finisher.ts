@@ -27,6 +27,8 @@ const ITEMS_AT_ONCE = 4
 const FINAL_FOR_ITEMS = new Set<unknown>(['ITEMS_TOO_LARGE', 'ITEMS_NOT_FOUND'])
 // A node that answers but never returns the log (a proxy blocks /logs) must not delay the end forever: about 30 s.
 const READ_TRIES = 6
+/** resources/python/crawl.py logs it. */
+const FEEDS_UNUSABLE = "The project's own feeds cannot be used"
 const NO_ANSWER = new Set<NodeErrorKind>(['unreachable', 'timeout', 'reset', 'aborted'])
 
 /** The node answers, but not with what was requested. Retrying helps only for a while. */
@@ -147,6 +149,7 @@ export class Finisher {
           logBytes: tail?.sizeBytes ?? null,
           ...(isCut ? { logKeptBytes: keptBytes } : {}),
           ...(problem === null ? {} : { logProblem: problem }),
+          ...(reading?.errors.hasMessage(FEEDS_UNUSABLE) === true ? { feeds: FEEDS_UNUSABLE } : {}),
           ...(failures.itemsProblem === null ? {} : { itemsProblem: failures.itemsProblem })
         })
       ])

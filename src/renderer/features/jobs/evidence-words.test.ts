@@ -32,6 +32,12 @@ it('tells what a remote node cannot do for a run as whole sentences', () => {
   )
 })
 
+it('says that the feeds of the project could not be used', () => {
+  expect(lineOf({ kind: 'ended', evidence: { logBytes: 5, feeds: 'x' } })).toMatch(
+    /\. The feeds of the project or the job could not be opened: Scrapdeck alone stored the items, see the log\.$/
+  )
+})
+
 it('lists other facts, without what the text says already and without fractions of a second', () => {
   expect(lineOf({ text: 'Running, pid 5', evidence: { pid: 5, nodeStartTime: '2026-11-22 19:39:35.412000' } })).toBe(
     'node start time 2026-11-22 19:39:35'

@@ -12,7 +12,7 @@ export function evidenceLine(entry: Transition, nodeName: NodeName): string {
   const sentences = kind === 'cancel_sent' ? stopSentences(entry) : []
   const facts: string[] = []
   for (const [key, value] of Object.entries(evidence)) {
-    const note = typeof value === 'string' ? SEND_NOTES[key] : undefined
+    const note = typeof value === 'string' ? RUN_NOTES[key] : undefined
     if (note !== undefined) sentences.push(note)
     else if (kind !== 'cancel_sent' || !STOP_KEYS.has(key)) {
       facts.push(`${keyWords(key)} ${shorten(withoutFraction(valueWords(key, value, nodeName)))}`)
@@ -23,11 +23,12 @@ export function evidenceLine(entry: Transition, nodeName: NodeName): string {
   return [...(line === '' ? [] : [sentences.length > 0 ? `${line}.` : line]), ...sentences].join(' ')
 }
 
-/** What the sender notes about a run on a remote node (dispatch/placing/sender.ts). */
-const SEND_NOTES: Record<string, string> = {
+/** What is noted about a run (dispatch/placing/sender.ts, dispatch/ending/finisher.ts). */
+const RUN_NOTES: Record<string, string> = {
   env: 'The environment variables of the job were left out: remote nodes cannot set them.',
   secrets: 'Its secret values are visible in the process list and the logs of the node.',
-  limits: 'Limits of memory, CPU, silence, log size and files are enforced only on local nodes.'
+  limits: 'Limits of memory, CPU, silence, log size and files are enforced only on local nodes.',
+  feeds: 'The feeds of the project or the job could not be opened: Scrapdeck alone stored the items, see the log.'
 }
 
 const STOP_KEYS: ReadonlySet<string> = new Set(['signal', 'nodeSaid', 'next', 'nextAtMs', 'killAtMs'])
