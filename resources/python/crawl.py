@@ -18,6 +18,8 @@ LISTING_LIMIT_SECONDS = 60
 # Address space, which is far more than memory used: stops code that takes all it can get.
 LISTING_LIMIT_BYTES = 8 * 1024**3
 KNOWN_WITHIN_SECONDS = 60
+# Of a project. Scrapy deletes no page; one that is deleted is fetched again.
+HTTP_CACHE_BYTES = 2 * 1000**3
 HERE = os.path.dirname(os.path.abspath(__file__))
 OURS = ("apart", "crawl", "hidden_values", "parking", "supervisor", "warm")
 
@@ -149,9 +151,30 @@ def give_data_a_place():
             # Below the project's working directory: the same one for all of its runs.
             directory = os.path.abspath(".scrapy")
             os.makedirs(directory, mode=0o700, exist_ok=True)
+            try:
+                forget_pages(os.path.join(directory, "httpcache"))
+            except OSError:
+                pass  # Another run has deleted some of them meanwhile.
             return directory
 
     project.project_data_dir = find_or_make
+
+
+def forget_pages(cache, most_bytes=HTTP_CACHE_BYTES):
+    """Deletes the oldest pages beyond that. They are in SPIDER/FI/FINGERPRINT, and never behind links."""
+    import shutil
+
+    pages = []
+    for folder, _, files in os.walk(cache):
+        if "pickled_meta" in files:
+            found = [os.lstat(os.path.join(folder, name)) for name in files]
+            pages.append((max(one.st_mtime for one in found), sum(one.st_size for one in found), folder))
+    excess = sum(size for _, size, _ in pages) - most_bytes
+    for _, size, folder in sorted(pages):
+        if excess <= 0:
+            break
+        shutil.rmtree(folder, ignore_errors=True)
+        excess -= size
 
 
 def list_spiders(source, answer):
