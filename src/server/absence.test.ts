@@ -170,12 +170,24 @@ function formsOf({ project, word, ids }: Things): [string, Record<string, string
   ]
 }
 
+/** An upload, which has a form. */
+function uploadTo({ project, word }: Things): InjectOptions {
+  const field = (name: string, value: string, file = '') =>
+    `--x\r\nContent-Disposition: form-data; name="${name}"${file}\r\n\r\n${value}\r\n`
+  const egg = field('file', 'no egg', '; filename="a.egg"')
+  return {
+    ...{ method: 'POST', url: '/api/v1/projects', headers: { 'content-type': 'multipart/form-data; boundary=x' } },
+    payload: `${field('project', project)}${field('version', `${word}-1`)}${egg}--x--\r\n`
+  }
+}
+
 function requestsFor(things: Things): Asked[] {
   const named = [...FOUND].filter(([name, { '~orpc': of }]) => {
     return typeof of.meta.about === 'object' && name !== 'projects.upload'
   })
   return [
     ...named.flatMap(([name]) => callOf(name, inputWith(name, things.project, things.ids) as Record<string, unknown>)),
+    ['projects.upload as REST', uploadTo(things)],
     ...mixedCalls(things, t.own).flatMap(([name, input]) => callOf(name, input)),
     ...pagesOf(things).flatMap((url): Asked[] =>
       (['GET', 'HEAD', 'POST', 'OPTIONS', 'DELETE'] as const).map((method) => [`${method} ${url}`, { method, url }])
@@ -225,9 +237,9 @@ async function* pairs(ask: (request: InjectOptions) => Promise<LightMyRequestRes
 }
 
 it.each([
-  ...PROJECT_ROLES.map((role): [string, Record<string, string>] => [`a ${role} of one project`, { shop: role }]),
-  ['a deployer of a project that is not there yet', { zzthird: 'deployer' }]
-])('to %s, what is of another project is answered as what is not there', async (_who, projects) => {
+  ...PROJECT_ROLES.map((role): [string, Record<string, string>] => [`${role} of one project`, { shop: role }]),
+  ['deployer of a project that is not there yet', { zzthird: 'deployer' }]
+])('what is of another project is answered as what is not there, to a service account: %s', async (_who, projects) => {
   const { ask } = await openDoors({ projects })
   const different: string[] = []
   const statuses = new Set<number>()
