@@ -74,47 +74,29 @@ export type NoteKind = (typeof NOTE_KINDS)[number]
 export const LATEST_KINDS = ['crawl', 'scrape', 'item', 'offsite', 'duplicate', 'stat'] as const
 export type LatestKind = (typeof LATEST_KINDS)[number]
 
+/** What a figure says that the parser does not count as it is. */
+type Derived =
+  | ('bytes' | 'skippedBytes' | 'isPartial' | 'format' | 'hasDate' | 'errorsDropped')
+  | ('records' | 'runtimeMs' | 'pages' | 'items')
+
 /** What the parser counts; plain JSON. */
-export interface Tally {
+export interface Tally extends Omit<LogFigures, Derived> {
   /** The log has ended. */
   isOver: boolean
-  lines: number
   /** By index in RECORD_LEVELS. */
   records: number[]
-  firstAtMs: number | null
-  lastAtMs: number | null
-  zoneMinutes: number | null
   /** false: the log says that this part of Scrapy is off. */
   hasCoreStats: boolean
   collectsStats: boolean
   /** From logstats lines; null: none so far. */
   loggedPages: number | null
   loggedItems: number | null
-  pagesPerMinute: number | null
-  itemsPerMinute: number | null
   /** From lines at level DEBUG since the newest logstats line; what is skipped in between is in the next of those. */
   newPages: number
   newItems: number
-  lastPageAtMs: number | null
-  lastItemAtMs: number | null
-  responses: Record<string, number>
-  notes: Record<NoteKind, number>
   /** Timeouts that a retry told of, and those that failed a download: often the same. */
   retriedTimeouts: number
   failedTimeouts: number
-  latest: Record<LatestKind, string | null>
-  scrapyVersion: string | null
-  bot: string | null
-  pythonVersion: string | null
-  telnetConsole: string | null
-  telnetUsername: string | null
-  resumedWith: string | null
-  shutdownReason: string | null
-  closingReason: string | null
-  finishReason: string | null
-  showsEnd: boolean
-  stats: ScrapyStats | null
-  series: LogSeries | null
 }
 
 export function emptyTally(): Tally {

@@ -38,59 +38,41 @@ export const AnyVersionName = z.string().brand<'VersionName'>()
 export const AttemptNumber = z.number().int().positive().brand<'AttemptNumber'>()
 export type AttemptNumber = z.infer<typeof AttemptNumber>
 
-export const ScheduleId = z
-  .string()
-  .regex(RANDOM_ID_PATTERN, 'A schedule id has 32 hexadecimal digits')
-  .brand<'ScheduleId'>()
+/** `what`: for messages. */
+const randomId = (what: string) => z.string().regex(RANDOM_ID_PATTERN, `${what} has 32 hexadecimal digits`)
+
+export const ScheduleId = randomId('A schedule id').brand<'ScheduleId'>()
 export type ScheduleId = z.infer<typeof ScheduleId>
 
-export const ChainId = z.string().regex(RANDOM_ID_PATTERN, 'A chain id has 32 hexadecimal digits').brand<'ChainId'>()
+export const ChainId = randomId('A chain id').brand<'ChainId'>()
 export type ChainId = z.infer<typeof ChainId>
 
-export const WebhookId = z
-  .string()
-  .regex(RANDOM_ID_PATTERN, 'A webhook id has 32 hexadecimal digits')
-  .brand<'WebhookId'>()
+export const WebhookId = randomId('A webhook id').brand<'WebhookId'>()
 export type WebhookId = z.infer<typeof WebhookId>
 
-export const AlertRuleId = z
-  .string()
-  .regex(RANDOM_ID_PATTERN, 'The id of an alert rule has 32 hexadecimal digits')
-  .brand<'AlertRuleId'>()
+export const AlertRuleId = randomId('The id of an alert rule').brand<'AlertRuleId'>()
 export type AlertRuleId = z.infer<typeof AlertRuleId>
 
 /** A channel of alerts is stored and told as a webhook is: by deliveries from the outbox. */
 export type AlertChannelId = WebhookId
 
-export const AlertId = z
-  .string()
-  .regex(RANDOM_ID_PATTERN, 'The id of an alert has 32 hexadecimal digits')
-  .brand<'AlertId'>()
+export const AlertId = randomId('The id of an alert').brand<'AlertId'>()
 export type AlertId = z.infer<typeof AlertId>
 
-export const AlertSilenceId = z
-  .string()
-  .regex(RANDOM_ID_PATTERN, 'The id of a silence has 32 hexadecimal digits')
-  .brand<'AlertSilenceId'>()
+export const AlertSilenceId = randomId('The id of a silence').brand<'AlertSilenceId'>()
 export type AlertSilenceId = z.infer<typeof AlertSilenceId>
 
 /** A person or a service account that may log in. */
-export const UserId = z.string().regex(RANDOM_ID_PATTERN, 'A user id has 32 hexadecimal digits').brand<'UserId'>()
+export const UserId = randomId('A user id').brand<'UserId'>()
 export type UserId = z.infer<typeof UserId>
 
-export const GroupId = z.string().regex(RANDOM_ID_PATTERN, 'A group id has 32 hexadecimal digits').brand<'GroupId'>()
+export const GroupId = randomId('A group id').brand<'GroupId'>()
 export type GroupId = z.infer<typeof GroupId>
 
-export const AccessTokenId = z
-  .string()
-  .regex(RANDOM_ID_PATTERN, 'The id of a token has 32 hexadecimal digits')
-  .brand<'AccessTokenId'>()
+export const AccessTokenId = randomId('The id of a token').brand<'AccessTokenId'>()
 export type AccessTokenId = z.infer<typeof AccessTokenId>
 
-export const PasskeyId = z
-  .string()
-  .regex(RANDOM_ID_PATTERN, 'The id of a passkey has 32 hexadecimal digits')
-  .brand<'PasskeyId'>()
+export const PasskeyId = randomId('The id of a passkey').brand<'PasskeyId'>()
 export type PasskeyId = z.infer<typeof PasskeyId>
 
 export const ErrorGroupId = z.number().int().positive().brand<'ErrorGroupId'>()

@@ -9,13 +9,13 @@ import { useMay, useMe } from '../../api/use-me.ts'
 import type { AlertChannelsSearch } from '../../state/search.ts'
 import { plural } from '../../ui/numbers.ts'
 import { Panel, ScreenHead } from '../../ui/panel.tsx'
+import { SecretDialog } from '../../ui/secret-dialog.tsx'
 import { EmptyState, QueryState } from '../../ui/states.tsx'
 import { PanelsScreen } from '../../ui/panels-screen.tsx'
 import { AlertsTabs } from './alerts-tabs.tsx'
 import classes from './alerts.module.css'
 import { ChannelDialog } from './channel-dialog.tsx'
 import { ChannelRow } from './channel-row.tsx'
-import { ChannelSecretDialog } from './channel-secret-dialog.tsx'
 
 /** Where messages of alerts go. */
 export function ChannelsScreen() {
@@ -82,7 +82,9 @@ function Channels() {
           onCreated={({ channel, secret }) => secret !== undefined && setMade({ channel, secret })}
         />
       )}
-      {made !== null && <ChannelSecretDialog {...made} onClose={() => setMade(null)} />}
+      {made !== null && (
+        <SecretDialog title={`${made.channel.name} was added`} secret={made.secret} onClose={() => setMade(null)} />
+      )}
     </PanelsScreen>
   )
 }

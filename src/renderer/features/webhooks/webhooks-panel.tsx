@@ -5,9 +5,9 @@ import { useState } from 'react'
 import type { Webhook } from '../../../shared/contract/index.ts'
 import { useApi } from '../../api/api.tsx'
 import { Panel } from '../../ui/panel.tsx'
+import { SecretDialog } from '../../ui/secret-dialog.tsx'
 import { QueryState } from '../../ui/states.tsx'
 import { DeliveriesDialog } from './deliveries-dialog.tsx'
-import { SecretDialog } from './secret-dialog.tsx'
 import { WebhookDialog } from './webhook-dialog.tsx'
 import { WebhookRow } from './webhook-row.tsx'
 import classes from './webhooks.module.css'
@@ -18,7 +18,7 @@ export function WebhooksPanel() {
   const webhooks = useQuery(query.webhooks.list.queryOptions())
   const [editing, setEditing] = useState<Webhook | 'new' | null>(null)
   const [openId, setOpenId] = useState<string | null>(null)
-  const [secret, setSecret] = useState<{ webhook: Webhook; secret: string; isNew: boolean } | null>(null)
+  const [secret, setSecret] = useState<{ title: string; secret: string } | null>(null)
   const open = webhooks.data?.webhooks.find(({ id }) => id === openId)
   return (
     <Panel
@@ -46,7 +46,7 @@ export function WebhooksPanel() {
                   webhook={webhook}
                   onEdit={() => setEditing(webhook)}
                   onDeliveries={() => setOpenId(webhook.id)}
-                  onSecret={(rotated) => setSecret({ ...rotated, isNew: false })}
+                  onSecret={(rotated) => setSecret({ title: `New secret of ${webhook.name}`, secret: rotated.secret })}
                 />
               ))}
             </ul>
@@ -57,7 +57,7 @@ export function WebhooksPanel() {
         <WebhookDialog
           webhook={editing === 'new' ? null : editing}
           onClose={() => setEditing(null)}
-          onCreated={(created) => setSecret({ ...created, isNew: true })}
+          onCreated={(created) => setSecret({ title: `${created.webhook.name} was added`, secret: created.secret })}
         />
       )}
       {secret !== null && <SecretDialog {...secret} onClose={() => setSecret(null)} />}
