@@ -14,7 +14,7 @@ import type {
 } from '../../shared/contract/index.ts'
 import type { AlertWatch } from '../../shared/alert-watches.ts'
 import { windowFrom } from '../../shared/calendar/windows.ts'
-import type { Clock, Timer } from '../runtime/clock.ts'
+import { Alarm, type Clock } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
 import type { Random } from '../runtime/random.ts'
 import type { AlertWrite } from '../store/records.ts'
@@ -64,12 +64,14 @@ export class Alerts {
   #writing: Promise<void> = Promise.resolve()
   /** One after the other: what was read first must not be taken last. */
   #reading: Promise<void> = Promise.resolve()
-  #timer: Timer | null = null
-  #timerAtMs = Number.POSITIVE_INFINITY
+  readonly #alarm: Alarm
   #stopped = false
 
   constructor(parts: AlertsParts) {
     this.#parts = parts
+    // It is logged, and tried again.
+    const write = () => this.#write((written) => parts.store.writeAlerts(written)).catch(() => undefined)
+    this.#alarm = new Alarm(parts.clock, () => void write())
     this.#book = new AlertBook(() => parts.random.hex(16) as AlertId)
   }
 
@@ -85,7 +87,7 @@ export class Alerts {
 
   async stop(): Promise<void> {
     this.#stopped = true
-    this.#timer?.cancel()
+    this.#alarm.stop()
     await this.#writing
   }
 
@@ -236,20 +238,7 @@ export class Alerts {
 
   #writeSoon(): void {
     // A store that fails is not asked once more for each fact.
-    if (isEmpty(this.#unwritten)) this.#lookIn(WRITE_AFTER_MS)
-  }
-
-  #lookIn(delayMs: number): void {
-    const { clock } = this.#parts
-    const atMs = clock.monotonicMs() + delayMs
-    if (this.#stopped || atMs >= this.#timerAtMs) return
-    this.#timer?.cancel()
-    this.#timerAtMs = atMs
-    this.#timer = clock.setTimer(delayMs, () => {
-      this.#timerAtMs = Number.POSITIVE_INFINITY
-      // It is logged, and tried again.
-      this.#write((write) => this.#parts.store.writeAlerts(write)).catch(() => undefined)
-    })
+    if (isEmpty(this.#unwritten)) this.#alarm.set(WRITE_AFTER_MS)
   }
 
   #write(how: (write: AlertWrite) => Promise<void>): Promise<void> {
@@ -280,8 +269,8 @@ export class Alerts {
 
   #planNext(): void {
     const nextMs = this.#book.nextAtMs()
-    if (!isEmpty(this.#unwritten)) this.#lookIn(RETRY_AFTER_MS)
-    else if (nextMs !== null) this.#lookIn(Math.min(LOOK_EVERY_MS, Math.max(1, nextMs - this.#parts.clock.nowMs())))
+    if (!isEmpty(this.#unwritten)) this.#alarm.set(RETRY_AFTER_MS)
+    else if (nextMs !== null) this.#alarm.set(Math.min(LOOK_EVERY_MS, Math.max(1, nextMs - this.#parts.clock.nowMs())))
   }
 }
 

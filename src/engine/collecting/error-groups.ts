@@ -9,7 +9,7 @@ import type {
   JobId
 } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
-import type { Clock, Timer } from '../runtime/clock.ts'
+import { Alarm, type Clock } from '../runtime/clock.ts'
 import type { StoredErrorGroup, OnlyProjects } from '../store/records.ts'
 import { requireJob } from '../store/require-job.ts'
 import type { ErrorStore, JobReader } from '../store/store.ts'
@@ -24,11 +24,15 @@ export class ErrorGroups {
   /** `changed`: errors were recorded, or a state was set; at most every two seconds. */
   readonly events = new EventEmitter<{ changed: [] }>()
   readonly #parts: { store: ErrorStore & JobReader; clock: Clock }
-  #timer: Timer | null = null
+  readonly #alarm: Alarm
   #saidAtMs = Number.NEGATIVE_INFINITY
 
   constructor(parts: { store: ErrorStore & JobReader; clock: Clock }) {
     this.#parts = parts
+    this.#alarm = new Alarm(parts.clock, () => {
+      this.#saidAtMs = parts.clock.monotonicMs()
+      this.events.emit('changed')
+    })
   }
 
   async list({
@@ -75,18 +79,12 @@ export class ErrorGroups {
 
   /** Errors were recorded. Lists are read again with each change, so runs by the hundred share one. */
   noticeRecorded(): void {
-    if (this.#timer !== null) return
-    const { clock } = this.#parts
-    const waitMs = Math.max(0, this.#saidAtMs + CHANGED_EVERY_MS - clock.monotonicMs())
-    this.#timer = clock.setTimer(waitMs, () => {
-      this.#timer = null
-      this.#saidAtMs = clock.monotonicMs()
-      this.events.emit('changed')
-    })
+    if (this.#alarm.isSet) return
+    this.#alarm.set(Math.max(0, this.#saidAtMs + CHANGED_EVERY_MS - this.#parts.clock.monotonicMs()))
   }
 
   stop(): void {
-    this.#timer?.cancel()
+    this.#alarm.stop()
   }
 
   /** Of the series: whole points, the last of which is not over yet. */

@@ -1,7 +1,7 @@
 import { EventEmitter } from 'node:events'
 import type { JobExpectations, JobId, ProjectName, SpiderFindings } from '../../shared/contract/index.ts'
 import { isScrapdeckError } from '../../shared/errors.ts'
-import { type Clock, sleep, type Timer } from '../runtime/clock.ts'
+import { Alarm, type Clock, sleep } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
 import type { FilledFields, PastRun, StoredFindings } from '../store/records.ts'
 import { requireJob } from '../store/require-job.ts'
@@ -54,11 +54,12 @@ export class ExpectationWatch {
   readonly #due = new Map<string, Spider>()
   readonly #stopping = new AbortController()
   #current = new Map<string, StoredFindings>()
-  #timer: Timer | null = null
+  readonly #alarm: Alarm
   #isWorking = false
 
   constructor(parts: WatchParts) {
     this.#parts = parts
+    this.#alarm = new Alarm(parts.clock, () => void this.#judgeDue())
   }
 
   /** Reads what an earlier engine left; nothing waits for it. Never rejects. */
@@ -78,7 +79,7 @@ export class ExpectationWatch {
 
   stop(): void {
     this.#stopping.abort()
-    this.#timer?.cancel()
+    this.#alarm.stop()
   }
 
   /** A run of this spider has succeeded. */
@@ -133,11 +134,7 @@ export class ExpectationWatch {
   }
 
   #schedule(): void {
-    if (this.#isWorking || this.#stopping.signal.aborted) return
-    this.#timer ??= this.#parts.clock.setTimer(JUDGE_AFTER_MS, () => {
-      this.#timer = null
-      void this.#judgeDue()
-    })
+    if (!this.#isWorking) this.#alarm.set(JUDGE_AFTER_MS)
   }
 
   async #judgeDue(): Promise<void> {

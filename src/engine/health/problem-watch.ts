@@ -1,6 +1,6 @@
 import { EventEmitter } from 'node:events'
 import type { AlertRule, JobFilter, Problem, Waiting } from '../../shared/contract/index.ts'
-import type { Clock, Timer } from '../runtime/clock.ts'
+import { Alarm, type Clock } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
 import type { StoredJob, StoredSchedule } from '../store/records.ts'
 import type {
@@ -67,13 +67,16 @@ export class ProblemWatch {
   #channels: ChannelTrouble[] = []
   #untoldPlugins: string[] = []
   #channelsAreOld = true
-  #channelsTimer: Timer | null = null
-  #timer: Timer | null = null
+  /** Between two tries of a message, time passes without anything happening. */
+  readonly #channelsAlarm: Alarm
+  readonly #alarm: Alarm
   #announced = ''
   #stopped = false
 
   constructor(parts: ProblemWatchParts) {
     this.#parts = parts
+    this.#alarm = new Alarm(parts.clock, () => void this.#check())
+    this.#channelsAlarm = new Alarm(parts.clock, () => this.refreshChannels())
   }
 
   current(): Problem[] {
@@ -97,7 +100,7 @@ export class ProblemWatch {
 
   /** Call when a problem's cause may have changed: checks soon, once for all calls until then. */
   scheduleCheck(): void {
-    if (!this.#stopped) this.#timer ??= this.#parts.clock.setTimer(CHECK_AFTER_MS, () => void this.#check())
+    this.#alarm.set(CHECK_AFTER_MS)
   }
 
   /** Call when a job ended: failures are read again with the next check. */
@@ -120,22 +123,12 @@ export class ProblemWatch {
 
   stop(): void {
     this.#stopped = true
-    this.#timer?.cancel()
-    this.#channelsTimer?.cancel()
-  }
-
-  /** Between two tries of a message, time passes without anything happening. */
-  #refreshChannelsLater(): void {
-    if (this.#stopped) return
-    this.#channelsTimer ??= this.#parts.clock.setTimer(CHANNELS_EVERY_MS, () => {
-      this.#channelsTimer = null
-      this.refreshChannels()
-    })
+    this.#alarm.stop()
+    this.#channelsAlarm.stop()
   }
 
   async #check(): Promise<void> {
     const { store, clock, waitingOf } = this.#parts
-    this.#timer = null
     if (this.#failuresAreOld) {
       this.#failuresAreOld = false
       const asked: JobFilter = { status: ['failed', 'lost'], sinceMs: clock.nowMs() - DAY_MS }
@@ -163,7 +156,7 @@ export class ProblemWatch {
         const { troubles, untoldPlugins, mayFollow } = await readChannelTroubles(store, asked)
         this.#channels = troubles
         this.#untoldPlugins = untoldPlugins
-        if (mayFollow) this.#refreshChannelsLater()
+        if (mayFollow) this.#channelsAlarm.set(CHANNELS_EVERY_MS)
       })
       if (!isRead) this.#channelsAreOld = true
     }

@@ -1,6 +1,6 @@
 import pLimit from 'p-limit'
 import type { NodeId, ProjectName, VersionName } from '../../shared/contract/index.ts'
-import type { Clock, Timer } from '../runtime/clock.ts'
+import { Alarm, type Clock } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
 import type { Distribution } from './distribution.ts'
 import type { Projects } from './projects.ts'
@@ -30,26 +30,25 @@ interface Target {
 export class AtOnce {
   readonly #options: AtOnceOptions
   readonly #sending = pLimit(SENT_AT_ONCE)
-  #timer: Timer | null = null
+  readonly #alarm: Alarm
   #isStopped = false
 
   constructor(options: AtOnceOptions) {
     this.#options = options
-  }
-
-  /** Call after a new version, a node that joined or recovered, an expired backoff or a changed setting. Cheap. */
-  scanSoon(): void {
-    if (this.#isStopped || this.#timer !== null || this.#projects().length === 0) return
-    this.#timer = this.#options.clock.setTimer(SCAN_AFTER_MS, () => {
-      this.#timer = null
+    this.#alarm = new Alarm(options.clock, () => {
       this.#sending.clearQueue()
       for (const target of this.#findAbsent()) void this.#sending(() => this.#send(target))
     })
   }
 
+  /** Call after a new version, a node that joined or recovered, an expired backoff or a changed setting. Cheap. */
+  scanSoon(): void {
+    if (!this.#alarm.isSet && this.#projects().length > 0) this.#alarm.set(SCAN_AFTER_MS)
+  }
+
   stop(): void {
     this.#isStopped = true
-    this.#timer?.cancel()
+    this.#alarm.stop()
     this.#sending.clearQueue()
   }
 

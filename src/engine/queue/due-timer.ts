@@ -1,4 +1,4 @@
-import type { Clock, Timer } from '../runtime/clock.ts'
+import { Alarm, type Clock } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
 import type { HoldStore } from '../store/store.ts'
 
@@ -18,8 +18,7 @@ export class DueTimer {
   readonly #store: HoldStore
   readonly #clock: Clock
   readonly #logger: Logger
-  #timer: Timer | null = null
-  #timerAtMs = Number.POSITIVE_INFINITY
+  readonly #alarm: Alarm
   #scannedAtMs = Number.NEGATIVE_INFINITY
   #isScanning = false
   #mustRescan = false
@@ -29,36 +28,24 @@ export class DueTimer {
     this.#store = store
     this.#clock = clock
     this.#logger = logger
+    this.#alarm = new Alarm(clock, () => void this.#releaseNow())
   }
 
   scan({ isUrgent = false } = {}): void {
+    const waitMs = isUrgent ? 0 : this.#scannedAtMs + SCANS_APART_MS - this.#clock.monotonicMs()
     if (this.#isScanning) this.#mustRescan = true
-    else this.#releaseIn(isUrgent ? 0 : this.#scannedAtMs + SCANS_APART_MS - this.#clock.monotonicMs())
+    else if (waitMs <= 0) this.#alarm.ringNow()
+    else this.#alarm.set(waitMs)
   }
 
   stop(): void {
     this.#isStopped = true
-    this.#timer?.cancel()
-  }
-
-  /** Keeps an earlier scan that is already planned. */
-  #releaseIn(delayMs: number): void {
-    if (this.#isStopped) return
-    if (delayMs <= 0) {
-      this.#timer?.cancel()
-      return void this.#releaseNow()
-    }
-    const atMs = this.#clock.monotonicMs() + delayMs
-    if (this.#timerAtMs <= atMs) return
-    this.#timer?.cancel()
-    this.#timerAtMs = atMs
-    this.#timer = this.#clock.setTimer(delayMs, () => void this.#releaseNow())
+    this.#alarm.stop()
   }
 
   async #releaseNow(): Promise<void> {
     this.#isScanning = true
     this.#mustRescan = false
-    this.#timerAtMs = Number.POSITIVE_INFINITY
     let againInMs = Number.POSITIVE_INFINITY
     try {
       againInMs = await this.#releaseAll()
@@ -71,7 +58,7 @@ export class DueTimer {
     }
     this.#scannedAtMs = this.#clock.monotonicMs()
     if (this.#mustRescan) againInMs = Math.min(againInMs, SCANS_APART_MS)
-    if (againInMs < Number.POSITIVE_INFINITY) this.#releaseIn(Math.max(1, againInMs))
+    if (againInMs < Number.POSITIVE_INFINITY) this.#alarm.set(Math.max(1, againInMs))
   }
 
   /** Returns the time until the next one is due. */

@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { createFakeClock } from '../testing/fake-clock.ts'
-import { sleep, systemClock } from './clock.ts'
+import { Alarm, sleep, systemClock } from './clock.ts'
 
 test('a sleep ends when its time has come', async () => {
   const clock = createFakeClock()
@@ -22,6 +22,46 @@ test('an aborted sleep ends at once and leaves no timer', async () => {
   await sleeping
   await sleep(clock, 100, controller.signal)
   expect(clock.timerCount()).toBe(0)
+})
+
+function anAlarm() {
+  const clock = createFakeClock()
+  const rungAtMs: number[] = []
+  const startMs = clock.monotonicMs()
+  const alarm = new Alarm(clock, () => rungAtMs.push(clock.monotonicMs() - startMs))
+  return { clock, alarm, rungAtMs }
+}
+
+test('an alarm rings once, at the earliest time that it was set to, and can then be set again', async () => {
+  const { clock, alarm, rungAtMs } = anAlarm()
+  alarm.set(100)
+  alarm.set(40)
+  alarm.set(70)
+  expect(clock.timerCount()).toBe(1)
+  await clock.advanceBy(200)
+  expect([rungAtMs, alarm.isSet]).toEqual([[40], false])
+  alarm.set(30)
+  await clock.advanceBy(30)
+  expect(rungAtMs).toEqual([40, 230])
+})
+
+test('an alarm that rings at once does not ring again at the time that it was set to', async () => {
+  const { clock, alarm, rungAtMs } = anAlarm()
+  alarm.set(100)
+  alarm.ringNow()
+  expect([rungAtMs, alarm.isSet]).toEqual([[0], false])
+  await clock.advanceBy(200)
+  expect(rungAtMs).toEqual([0])
+})
+
+test('a stopped alarm does not ring, whatever it is set to afterwards', async () => {
+  const { clock, alarm, rungAtMs } = anAlarm()
+  alarm.set(100)
+  alarm.stop()
+  alarm.set(10)
+  alarm.ringNow()
+  await clock.advanceBy(200)
+  expect([rungAtMs, clock.timerCount()]).toEqual([[], 0])
 })
 
 test('the real clock calls a timer once, unless it was cancelled', async () => {

@@ -39,6 +39,48 @@ export class Timers {
   }
 }
 
+/** Rings at the earliest of the times that it was set to. Once stopped it can be set no more. */
+export class Alarm {
+  readonly #clock: Clock
+  readonly #ring: () => void
+  #timer: Timer | null = null
+  #atMs = Number.POSITIVE_INFINITY
+  #isStopped = false
+
+  constructor(clock: Clock, ring: () => void) {
+    this.#clock = clock
+    this.#ring = ring
+  }
+
+  get isSet(): boolean {
+    return this.#atMs < Number.POSITIVE_INFINITY
+  }
+
+  set(delayMs: number): void {
+    const atMs = this.#clock.monotonicMs() + delayMs
+    if (this.#isStopped || atMs >= this.#atMs) return
+    this.#timer?.cancel()
+    this.#atMs = atMs
+    this.#timer = this.#clock.setTimer(delayMs, () => {
+      this.#atMs = Number.POSITIVE_INFINITY
+      this.#ring()
+    })
+  }
+
+  /** In place of the time that it is set to. */
+  ringNow(): void {
+    if (this.#isStopped) return
+    this.#timer?.cancel()
+    this.#atMs = Number.POSITIVE_INFINITY
+    this.#ring()
+  }
+
+  stop(): void {
+    this.#isStopped = true
+    this.#timer?.cancel()
+  }
+}
+
 /** Resolves after `delayMs`, or at once when aborted: the caller checks its signal. */
 export function sleep(clock: Clock, delayMs: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve) => {

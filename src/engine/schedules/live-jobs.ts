@@ -1,5 +1,5 @@
 import type { JobId, ScheduleId } from '../../shared/contract/index.ts'
-import type { Clock, Timer } from '../runtime/clock.ts'
+import { Alarm, type Clock } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
 import type { ChangeLog, JobReader, ScheduleStore } from '../store/store.ts'
 import { isLive } from './failures.ts'
@@ -33,7 +33,7 @@ export class LiveJobs {
   #fresh: JobId[] = []
   /** null: changes were not followed (nothing was tracked, or a scan failed), so all tracked jobs are read. */
   #cursor: number | null = null
-  #timer: Timer | null = null
+  readonly #alarm: Alarm
   #isScanning = false
   /** A change came during a scan, whose reads may have been answered before it. */
   #hasChanged = false
@@ -42,6 +42,7 @@ export class LiveJobs {
 
   constructor(parts: LiveJobsParts) {
     this.#parts = parts
+    this.#alarm = new Alarm(parts.clock, () => void this.#scan())
   }
 
   /** `backfillOf` maps jobs to the backfill that created them. */
@@ -57,7 +58,7 @@ export class LiveJobs {
 
   stop(): void {
     this.#isStopped = true
-    this.#timer?.cancel()
+    this.#alarm.stop()
     this.#unsubscribe()
   }
 
@@ -119,11 +120,7 @@ export class LiveJobs {
 
   #scanSoon(): void {
     this.#hasChanged = true
-    if (this.#timer !== null || this.#isScanning || this.#isStopped || this.#scheduleOf.size === 0) return
-    this.#timer = this.#parts.clock.setTimer(SCAN_AFTER_MS, () => {
-      this.#timer = null
-      void this.#scan()
-    })
+    if (!this.#isScanning && this.#scheduleOf.size > 0) this.#alarm.set(SCAN_AFTER_MS)
   }
 
   async #scan(): Promise<void> {

@@ -5,7 +5,7 @@ import { isScrapdeckError } from '../../shared/errors.ts'
 import type { LogArchivePort } from '../logs/archive/log-archive.ts'
 import { FRAME_RAW_BYTES } from '../logs/archive/frames.ts'
 import type { LogFile } from '../logs/scan/log-file.ts'
-import { type Clock, sleep, type Timer } from '../runtime/clock.ts'
+import { Alarm, type Clock, sleep } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
 import type { ThreadPool } from '../runtime/thread-pool.ts'
 import type { Candidates } from '../store/log-blocks.ts'
@@ -64,7 +64,7 @@ export class LogIndex {
   readonly #stopping = new AbortController()
   #stopListening: (() => void) | null = null
   #running: Promise<void> | null = null
-  #timer: Timer | null = null
+  readonly #alarm: Alarm
   /** null: to be looked up. */
   #nextBlock: number | null = null
   /** Searches under way may still know blocks before it, though they are deleted. */
@@ -75,18 +75,23 @@ export class LogIndex {
 
   constructor(parts: LogIndexParts) {
     this.#parts = parts
+    this.#alarm = new Alarm(parts.clock, () => {
+      // A run that is under way will look once more: what it has listed last may be older.
+      if (this.#running === null) this.#startRun()
+      else this.#alarm.set(WAIT_MS)
+    })
     this.#directory = formatDirectory(parts.directory)
   }
 
   /** Begins soon: what an earlier engine left can wait until the start is over. */
   start(): void {
-    this.#stopListening = this.#parts.store.onChange(() => this.#wakeLater())
-    this.#wakeLater()
+    this.#stopListening = this.#parts.store.onChange(() => this.#alarm.set(WAIT_MS))
+    this.#alarm.set(WAIT_MS)
   }
 
   async stop(): Promise<void> {
     this.#stopListening?.()
-    this.#timer?.cancel()
+    this.#alarm.stop()
     this.#stopping.abort()
     await this.#running
   }
@@ -122,16 +127,6 @@ export class LogIndex {
     await this.#running
     this.#startRun()
     await this.#running
-  }
-
-  #wakeLater(): void {
-    if (this.#stopping.signal.aborted || this.#timer !== null) return
-    this.#timer = this.#parts.clock.setTimer(WAIT_MS, () => {
-      this.#timer = null
-      // A run that is under way will look once more: what it has listed last may be older.
-      if (this.#running === null) this.#startRun()
-      else this.#wakeLater()
-    })
   }
 
   #startRun(): void {
@@ -179,7 +174,7 @@ export class LogIndex {
     }
     // The next run finds them, like what an earlier engine left.
     this.#lastId = null
-    this.#wakeLater()
+    this.#alarm.set(WAIT_MS)
     return freedBytes
   }
 

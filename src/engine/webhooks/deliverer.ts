@@ -1,6 +1,6 @@
 import type { WebhookId } from '../../shared/contract/index.ts'
 import { EventEmitter } from 'node:events'
-import type { Clock, Timer } from '../runtime/clock.ts'
+import { Alarm, type Clock } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
 import type { Random } from '../runtime/random.ts'
 import type { DeliveryTry, StoredDelivery, StoredWebhook } from '../store/records.ts'
@@ -56,14 +56,14 @@ export class Deliverer {
   readonly #attemptedSince = new Set<string>()
   #webhooks = new Map<string, StoredWebhook>()
   #stopListening: (() => void) | null = null
-  #timer: Timer | null = null
-  #timerAtMs = Number.POSITIVE_INFINITY
+  readonly #alarm: Alarm
   #delivering: Promise<void> | null = null
   #again = false
   #stopped = false
 
   constructor(parts: DelivererParts) {
     this.#parts = parts
+    this.#alarm = new Alarm(parts.clock, () => this.#deliver())
   }
 
   async start(): Promise<void> {
@@ -89,30 +89,19 @@ export class Deliverer {
 
   /** Call when something may be due. */
   wake(): void {
-    if (this.#webhooks.size > 0) this.#deliverIn(DELIVER_AFTER_MS)
+    if (this.#webhooks.size > 0) this.#alarm.set(DELIVER_AFTER_MS)
   }
 
   /** Gives deliveries in flight a short grace period. */
   async stop(): Promise<void> {
     this.#stopped = true
     this.#stopListening?.()
-    this.#timer?.cancel()
+    this.#alarm.stop()
     await this.#delivering
     const { promise: isOver, resolve } = Promise.withResolvers<void>()
     const timer = this.#parts.clock.setTimer(STOP_GRACE_MS, resolve)
     await Promise.race([Promise.all(this.#sending), isOver])
     timer.cancel()
-  }
-
-  #deliverIn(delayMs: number): void {
-    const atMs = this.#parts.clock.monotonicMs() + delayMs
-    if (this.#stopped || atMs >= this.#timerAtMs) return
-    this.#timer?.cancel()
-    this.#timerAtMs = atMs
-    this.#timer = this.#parts.clock.setTimer(delayMs, () => {
-      this.#timerAtMs = Number.POSITIVE_INFINITY
-      this.#deliver()
-    })
   }
 
   #deliver(): void {
@@ -130,7 +119,7 @@ export class Deliverer {
         await this.#startDue()
       } catch (error) {
         if (!this.#stopped) this.#parts.logger.error({ error }, 'reading which deliveries are due failed')
-        this.#deliverIn(DELIVER_EVERY_MS)
+        this.#alarm.set(DELIVER_EVERY_MS)
         return
       }
     }
@@ -162,7 +151,7 @@ export class Deliverer {
       })
       this.#sending.add(sending)
     }
-    this.#deliverIn(nextMs)
+    this.#alarm.set(nextMs)
   }
 
   async #deliverOne(webhook: StoredWebhook, delivery: StoredDelivery, pace: Pace): Promise<void> {

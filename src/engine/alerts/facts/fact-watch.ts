@@ -4,7 +4,7 @@ import { PATIENCE_MAX_MS } from '../../dispatch/decide/watchdog.ts'
 import type { LiveAttempt } from '../../dispatch/live-attempts.ts'
 import type { FleetNode } from '../../nodes/fleet.ts'
 import type { DiskState } from '../../retention/disk.ts'
-import type { Clock, Timer } from '../../runtime/clock.ts'
+import { Alarm, type Clock } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
 import type { StoredAlertFact } from '../../store/records.ts'
 import type { AlertFactStore, ErrorStore, FindingStore, JobReader, LaneReader } from '../../store/store.ts'
@@ -76,8 +76,7 @@ export class FactWatch {
   #otherCertificates: { engine: string; endsAtMs: number }[] = []
   #errorsAreOld = true
   #readAtMs = Number.NEGATIVE_INFINITY
-  #timer: Timer | null = null
-  #timerAtMs = Number.POSITIVE_INFINITY
+  readonly #alarm: Alarm
   #completeAtMs = Number.POSITIVE_INFINITY
   #judgedAtMs = Number.POSITIVE_INFINITY
   /** Were stuck since the start: what the engine says of them from then on is so. */
@@ -87,6 +86,9 @@ export class FactWatch {
 
   constructor(parts: FactWatchParts) {
     this.#parts = parts
+    this.#alarm = new Alarm(parts.clock, () => {
+      this.#looking = this.#looking.then(() => this.#look())
+    })
   }
 
   /** Nothing waits for what it reads: a start is not longer for it. */
@@ -108,7 +110,7 @@ export class FactWatch {
     const { store, clock, alerts } = this.#parts
     this.#readAtMs = Number.NEGATIVE_INFINITY
     this.#errorsAreOld = true
-    this.#lookIn(LOOK_AFTER_MS)
+    this.#alarm.set(LOOK_AFTER_MS)
     if (!OF_RUNS.some((watch) => alerts.isWatched(watch))) return
     await this.#tryTo('read the newest runs', async () => {
       const filter = {
@@ -121,13 +123,13 @@ export class FactWatch {
 
   async stop(): Promise<void> {
     this.#stopped = true
-    this.#timer?.cancel()
+    this.#alarm.stop()
     await this.#looking
   }
 
   /** Call when something that is watched may have changed. */
   lookSoon(): void {
-    this.#lookIn(LOOK_AFTER_MS)
+    this.#alarm.set(LOOK_AFTER_MS)
   }
 
   /** A run of this spider has ended. */
@@ -135,25 +137,13 @@ export class FactWatch {
     const labels = { ...NO_LABELS, project, spider }
     if (!OF_RUNS.some((watch) => this.#parts.alerts.isAbout(watch, labels))) return
     this.#ended.set(`${project}/${spider}`, { project, spider })
-    this.#lookIn(LOOK_AFTER_MS)
+    this.#alarm.set(LOOK_AFTER_MS)
   }
 
   /** Errors were recorded, or their states set. */
   noteErrors(): void {
     this.#errorsAreOld = true
-    this.#lookIn(LOOK_AFTER_MS)
-  }
-
-  #lookIn(delayMs: number): void {
-    const { clock } = this.#parts
-    const atMs = clock.monotonicMs() + delayMs
-    if (this.#stopped || atMs >= this.#timerAtMs) return
-    this.#timer?.cancel()
-    this.#timerAtMs = atMs
-    this.#timer = clock.setTimer(delayMs, () => {
-      this.#timerAtMs = Number.POSITIVE_INFINITY
-      this.#looking = this.#looking.then(() => this.#look())
-    })
+    this.#alarm.set(LOOK_AFTER_MS)
   }
 
   async #look(): Promise<void> {
@@ -162,7 +152,7 @@ export class FactWatch {
     await this.#record()
     await this.#readEnds()
     await this.#readOthers()
-    this.#lookIn(this.#ended.size > 0 ? LOOK_AFTER_MS : LOOK_EVERY_MS)
+    this.#alarm.set(this.#ended.size > 0 ? LOOK_AFTER_MS : LOOK_EVERY_MS)
   }
 
   #lookAtState(): void {

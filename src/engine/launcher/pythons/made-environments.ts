@@ -2,7 +2,7 @@ import { mkdir, readdir } from 'node:fs/promises'
 import { join, sep } from 'node:path'
 import pLimit from 'p-limit'
 import { ScrapdeckError } from '../../../shared/errors.ts'
-import type { Clock, Timer } from '../../runtime/clock.ts'
+import { Alarm, type Clock } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
 import type { Apart } from '../apart/apart.ts'
 import { MadeEnvironment } from './made-environment.ts'
@@ -39,11 +39,20 @@ export class MadeEnvironments {
   readonly #byId = new Map<string, Made>()
   readonly #inTurn = pLimit(MADE_AT_ONCE)
   #isClosed = false
-  #progressTimer: Timer | null = null
-  #tidyTimer: Timer | null = null
+  /** Progress changes with every line of pip, so it is published at intervals. */
+  readonly #progressAlarm: Alarm
+  readonly #tidyAlarm: Alarm
 
   private constructor(options: MadeEnvironmentsOptions) {
     this.#options = options
+    this.#progressAlarm = new Alarm(options.clock, () => options.onChange())
+    this.#tidyAlarm = new Alarm(
+      options.clock,
+      () =>
+        void this.#tidy().catch((error: unknown) =>
+          options.logger.warn({ error }, 'deleting old Python environments failed')
+        )
+    )
   }
 
   /** Loads what earlier engines built. */
@@ -117,20 +126,15 @@ export class MadeEnvironments {
     await one.environment.delete()
   }
 
-  /** Progress changes with every line of pip, so it is published at intervals. */
   announceProgress(): void {
-    if (this.#isClosed) return
-    this.#progressTimer ??= this.#options.clock.setTimer(PROGRESS_EVERY_MS, () => {
-      this.#progressTimer = null
-      this.#options.onChange()
-    })
+    this.#progressAlarm.set(PROGRESS_EVERY_MS)
   }
 
   /** Stops running builds. The next engine starts them again. */
   async close(): Promise<void> {
     this.#isClosed = true
-    this.#progressTimer?.cancel()
-    this.#tidyTimer?.cancel()
+    this.#progressAlarm.stop()
+    this.#tidyAlarm.stop()
     const work = this.list().flatMap((one) => one.work ?? [])
     for (const { abort } of work) abort.abort(new Error('Scrapdeck is stopping'))
     await Promise.allSettled(work.map(({ done }) => done))
@@ -151,13 +155,7 @@ export class MadeEnvironments {
 
   /** Leftovers: unfinished builds of a killed engine, and builds that were replaced. */
   #tidyLater(): void {
-    if (this.#isClosed) return
-    this.#tidyTimer ??= this.#options.clock.setTimer(TIDY_EVERY_MS, () => {
-      this.#tidyTimer = null
-      this.#tidy().catch((error: unknown) =>
-        this.#options.logger.warn({ error }, 'deleting old Python environments failed')
-      )
-    })
+    this.#tidyAlarm.set(TIDY_EVERY_MS)
   }
 
   async #tidy(): Promise<void> {
