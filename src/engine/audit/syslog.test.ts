@@ -12,7 +12,7 @@ import { anAuditRecord } from '../store/testing/audit.ts'
 import { createFakeClock } from '../testing/fake-clock.ts'
 import { openTemporaryStore } from '../testing/temporary-store.ts'
 import { advanceUntil } from '../testing/until.ts'
-import { auditProblems } from '../health/audit-problems.ts'
+import { auditProblems } from '../health/engine-problems.ts'
 import { SyslogStream } from './syslog.ts'
 import { formatSyslog } from './syslog-format.ts'
 

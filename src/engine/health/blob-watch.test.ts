@@ -3,7 +3,7 @@ import { ScrapdeckError } from '../../shared/errors.ts'
 import type { SharedBlobsState } from '../blobs/shared-blobs.ts'
 import { silentLogger } from '../runtime/logger.ts'
 import { createFakeClock } from '../testing/fake-clock.ts'
-import { blobProblems } from './blob-problems.ts'
+import { blobProblems } from './engine-problems.ts'
 import { type BlobsState, BlobWatch } from './blob-watch.ts'
 
 const GB = 1_000_000_000

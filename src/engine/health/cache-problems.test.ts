@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { cacheProblems } from './cache-problems.ts'
+import { cacheProblems } from './engine-problems.ts'
 
 test('a shared cache that was lost is a problem, one that is not there or not tried yet is none', () => {
   const state = { name: 'cache:6379', isUp: true, reason: null, sinceMs: 1 }

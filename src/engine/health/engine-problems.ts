@@ -1,6 +1,10 @@
-import type { ProjectName, Problem } from '../../shared/contract/index.ts'
+import type { ProjectName, Problem, SourceState } from '../../shared/contract/index.ts'
 import type { FleetNode } from '../nodes/fleet.ts'
 import { UNRELATED } from './unrelated.ts'
+import type { SyslogAway } from '../audit/syslog.ts'
+import type { CacheState } from '../cache/shared-cache.ts'
+import type { BlobsState } from './blob-watch.ts'
+import { gigabytes, howLow } from './storage-problems.ts'
 
 /** Engines that have run under one name for so long that none of them is left from before a restart. */
 export interface NamesakeEngines {
@@ -90,5 +94,107 @@ export function unreadyEngineProblems(nodes: readonly FleetNode[]): Problem[] {
         mend: 'edit_node'
       }
     ]
+  })
+}
+
+/** Whoever relies on the copy elsewhere must know that it is behind. Pure. */
+export function auditProblems(away: SyslogAway | null): Problem[] {
+  if (away === null) return []
+  const { address, reason, sinceMs } = away
+  return [
+    {
+      ...UNRELATED,
+      id: 'syslog',
+      severity: 'warning',
+      title: 'The audit log cannot be sent to the syslog server',
+      text: `${address}: ${reason.replace(/\.$/, '')}. Entries are kept here and sent when the server is back. Check that it runs, and audit_syslog`,
+      sinceMs,
+      mend: null
+    }
+  ]
+}
+
+/** Nothing is wrong without the shared cache, but several engines no longer act as one. Pure. */
+export function cacheProblems(cache: CacheState | null): Problem[] {
+  if (cache === null || cache.isUp || cache.reason === null) return []
+  const effects =
+    'Until it serves again, this engine counts rate limits alone, accepts the sessions that it knows, and answers without the cache'
+  return [
+    {
+      ...UNRELATED,
+      id: 'cache',
+      severity: 'warning',
+      title: 'The shared cache is away',
+      text: `${cache.name}: ${cache.reason}. ${effects}`,
+      sinceMs: cache.sinceMs,
+      mend: null
+    }
+  ]
+}
+
+/** What is wrong with the storage of eggs, archived logs and items, wherever it is. Pure. */
+export function blobProblems({ problem, sinceMs, disk, engine, apart, name }: BlobsState): Problem[] {
+  const found: Problem[] = []
+  const add = (id: string, severity: Problem['severity'], title: string, text: string, sinceMs: number | null = null) =>
+    found.push({ ...UNRELATED, id, severity, title, text, sinceMs, mend: null })
+  if (problem !== null) {
+    const effects =
+      'Until then, uploads fail, ended runs wait for their logs to be archived, and archived logs cannot be read'
+    add('blobs', 'error', 'The storage of eggs and logs cannot be used', `${asSentence(problem)} ${effects}`, sinceMs)
+  }
+  const low = disk === null ? null : howLow(disk)
+  if (disk !== null && low !== null) {
+    const rest = `${gigabytes(disk.freeBytes)} of ${gigabytes(disk.totalBytes)} are free at ${name}`
+    const text = `${rest}. Free space there, or shorten the retention`
+    add('blobs:disk', low, 'The storage of eggs and logs is almost full', text)
+  }
+  if (apart.length > 0) {
+    // Shown by all engines, so it names the one that looks as well.
+    const places = [{ engine, place: name }, ...apart].map(({ engine, place }) => `${engine}: ${place}`).join('; ')
+    const text = `${places}. What one of them stored is missing while another leads. Give all engines the same blobs`
+    add('blobs:apart', 'error', 'Engines keep eggs and logs in different places', text)
+  }
+  return found
+}
+
+const asSentence = (text: string) => (text.endsWith('.') ? text : `${text}.`)
+
+/** Nodes order the versions of a project differently; `text` explains why. */
+export interface OrderWarning {
+  project: ProjectName
+  text: string
+}
+
+export function versionOrderProblems(warnings: readonly OrderWarning[]): Problem[] {
+  return warnings.map(({ project, text }) => ({
+    id: `version-order:${project}`,
+    severity: 'warning',
+    title: `Nodes disagree on the latest version of ${project}`,
+    text,
+    ...{ sinceMs: null, nodeId: null, project, spider: null },
+    mend: 'open_project'
+  }))
+}
+
+/** Node sources that fail, and nodes that are no longer listed: Scrapdeck cordoned them, not an operator. */
+export function discoveryProblems(sources: readonly SourceState[]): Problem[] {
+  return sources.flatMap(({ id, problem, vanishedNodes }) => {
+    const cordoned = vanishedNodes.filter(({ isCordonedForIt }) => isCordonedForIt)
+    const common = { severity: 'warning', nodeId: null, project: null, spider: null, mend: 'open_discovery' } as const
+    const problems: Problem[] = []
+    if (problem !== null) {
+      const title = `The node source ${id} has a problem`
+      problems.push({ ...common, id: `discovery:${id}`, title, text: problem, sinceMs: null })
+    }
+    if (cordoned.length > 0) {
+      const isOne = cordoned.length === 1
+      const title = `${id} no longer lists ${isOne ? 'a node' : `${cordoned.length} nodes`}`
+      const text = isOne
+        ? 'It is cordoned and gets jobs again once the source lists it. Remove it if it is gone for good.'
+        : 'They are cordoned and get jobs again once the source lists them. Remove them if they are gone for good.'
+      const sinceMs = Math.min(...cordoned.map((node) => node.sinceMs))
+      problems.push({ ...common, id: `vanished:${id}`, title, text, sinceMs })
+    }
+    return problems
   })
 }

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import type { SourceState } from '../../shared/contract/index.ts'
 import { aNodeId, aProjectName, aSourceId } from '../../shared/testing/ids.ts'
-import { discoveryProblems, versionOrderProblems } from './fleet-problems.ts'
+import { discoveryProblems, versionOrderProblems } from './engine-problems.ts'
 
 const source: SourceState = {
   id: aSourceId('k8s'),

@@ -14,24 +14,26 @@ import { LISTED_MAX } from '../nodes/list-limits.ts'
 import type { StorageState } from '../retention/retention.ts'
 import type { StoredJob, StoredSchedule } from '../store/records.ts'
 import { type LongWait, longWaitProblems } from './long-waits.ts'
-import { discoveryProblems, type OrderWarning, versionOrderProblems } from './fleet-problems.ts'
-import { lateProblems, namesakeProblems, scheduleProblems, type ScheduleTroubles } from './schedule-problems.ts'
-import type { CacheState } from '../cache/shared-cache.ts'
-import type { SyslogAway } from '../audit/syslog.ts'
-import { auditProblems } from './audit-problems.ts'
-import { blobProblems } from './blob-problems.ts'
-import type { BlobsState } from './blob-watch.ts'
-import { cacheProblems } from './cache-problems.ts'
-import { channelProblems, type ChannelTrouble, untoldPluginProblems } from './channel-problems.ts'
 import {
+  discoveryProblems,
+  type OrderWarning,
+  versionOrderProblems,
+  auditProblems,
   missingRoleProblems,
   type MissingRole,
   type NamesakeEngines,
   namesakeEngineProblems,
   notApartProblems,
   plainHttpProblems,
-  unreadyEngineProblems
+  unreadyEngineProblems,
+  cacheProblems,
+  blobProblems
 } from './engine-problems.ts'
+import { lateProblems, namesakeProblems, scheduleProblems, type ScheduleTroubles } from './schedule-problems.ts'
+import type { CacheState } from '../cache/shared-cache.ts'
+import type { SyslogAway } from '../audit/syslog.ts'
+import type { BlobsState } from './blob-watch.ts'
+import { channelProblems, type ChannelTrouble, untoldPluginProblems } from './channel-problems.ts'
 import { type LifeFailure, lifeProblems } from './life-signal.ts'
 import { storageProblems } from './storage-problems.ts'
 import { UNRELATED } from './unrelated.ts'

@@ -15,15 +15,27 @@ import { createNameResolver } from '../../nodes/discovery/name-resolver.ts'
 import { Inventories } from '../../nodes/inventories.ts'
 import { ScheduleWatchdog } from '../../schedules/watchdog.ts'
 import { createJobIds } from '../../runtime/ids.ts'
-import { stop } from '../base.ts'
+import { stop, type Base } from '../base.ts'
 import type { EngineOptions } from '../engine-options.ts'
-import { wireChains } from '../wire-chains.ts'
-import { wireDiscovery } from '../wire-discovery.ts'
 import { wireRetention } from '../wire-retention.ts'
-import { wireSchedules } from '../wire-schedules.ts'
 import { wireWebhooks } from '../wire-webhooks.ts'
 import { measureDiskOf } from '../../retention/disk.ts'
 import type { WithWork } from './work.ts'
+import { isScrapdeckError } from '../../../shared/errors.ts'
+import { Discovery, type DiscoveryOptions } from '../../nodes/discovery/discovery.ts'
+import type { Fleet } from '../../nodes/fleet.ts'
+import { EventEmitter } from 'node:events'
+import { actAs } from '../../access/acting.ts'
+import { prepareJobs, type PrepareJobsParts, requireSpiders } from '../../commands/prepare-jobs.ts'
+import { ScheduleCommands } from '../../commands/schedule-commands.ts'
+import { ScheduleReads } from '../../commands/schedule-reads.ts'
+import { openTemplate } from '../../commands/template-secrets.ts'
+import { Scheduler } from '../../schedules/scheduler.ts'
+import type { StoredFiring } from '../../store/records.ts'
+import { ChainCommands } from '../../commands/chain-commands.ts'
+import { checkTemplate } from '../../commands/check-template.ts'
+import { type ChainFacts, ChainRunner } from '../../schedules/chains.ts'
+import { checkTemplates, expandTemplates } from '../../schedules/template.ts'
 
 export type WithOrders = WithWork & ReturnType<typeof openOrders>
 
@@ -153,3 +165,105 @@ export function openOrders(options: EngineOptions, below: WithWork, opened: Asyn
 
 /** Where archived logs are not indexed. */
 const NO_INDEX = { sizeBytes: async () => 0, reclaim: async () => 0 }
+
+/** Connects discovery to the fleet: discovery decides, and the node commands carry it out. */
+function wireDiscovery(
+  parts: Omit<DiscoveryOptions, 'fleet'> & { fleet: Fleet; nodeCommands: NodeCommands }
+): Discovery {
+  const { fleet, nodeCommands } = parts
+  return new Discovery({
+    ...parts,
+    fleet: {
+      list: () =>
+        fleet
+          .list()
+          .filter(({ stored }) => stored.kind === 'scrapyd')
+          .map(({ stored: { id, url, mode, sourceId } }) => ({ id, url, mode, sourceId })),
+      // The Scrapyd version is detected when the node responds.
+      add: (nodes) => nodeCommands.addMany(nodes.map((node) => ({ ...node, scrapydVersion: null }))),
+      async setMode(nodeId, mode) {
+        try {
+          await nodeCommands.setMode(nodeId, mode)
+        } catch (error) {
+          // The node was removed in the meantime: there is nothing left to cordon.
+          if (!isScrapdeckError(error, 'NODE_NOT_FOUND')) throw error
+        }
+      },
+      releaseAllBut: (sourceIds) => nodeCommands.releaseAllBut(sourceIds)
+    }
+  })
+}
+
+/** Schedules: their commands, and the ticker that fires them. */
+function wireSchedules(
+  base: Base,
+  parts: {
+    preparing: PrepareJobsParts
+    jobCommands: Pick<JobCommands, 'cancel'>
+    wakeDispatcher: () => void
+    slots: () => number
+  }
+) {
+  const { secretBox } = base
+  const { preparing, jobCommands, wakeDispatcher, slots } = parts
+  /** `fired`: firings were recorded. `changed`: a schedule was changed, or it paused itself. */
+  const events = new EventEmitter<{ fired: [firings: StoredFiring[]]; changed: [] }>()
+  const scheduler = new Scheduler({
+    ...base,
+    prepare: (items, origin) => prepareJobs(items, origin, preparing),
+    requireSpiders: (template) => requireSpiders(template, preparing.projects.catalog),
+    openTemplate: (template) => openTemplate(template, secretBox),
+    onJobs: wakeDispatcher,
+    onFired: (firings) => events.emit('fired', firings),
+    onPaused: () => events.emit('changed'),
+    cancel: (jobIds) => actAs(null, () => jobCommands.cancel(jobIds, { force: false }))
+  })
+  const reads = new ScheduleReads({ ...base, scheduler, slots })
+  const onChange = () => events.emit('changed')
+  const commands = new ScheduleCommands({ ...base, scheduler, reads, fleet: preparing.fleet, onChange })
+  return { scheduler, commands, reads, events }
+}
+
+/** Chains: their commands, and the runner that reacts when jobs end. */
+function wireChains(base: Base, preparing: PrepareJobsParts, wakeDispatcher: () => void) {
+  const { secretBox } = base
+  /** `changed`: a chain was changed, or it reacted to the end of a job. */
+  const events = new EventEmitter<{ changed: [] }>()
+  const runner = new ChainRunner({
+    ...base,
+    openTemplate: (template) => openTemplate(template, secretBox),
+    requireSpiders: (template) => requireSpiders(template, preparing.projects.catalog),
+    expand: (template, facts) =>
+      expandTemplates({ name: facts.chain, jobs: [template] }, placeholdersOf(facts), base.clock),
+    prepare: (items) => prepareJobs(items, { source: 'chain' }, preparing),
+    onJobs: wakeDispatcher,
+    onAnswered: () => events.emit('changed')
+  })
+  const commands = new ChainCommands({
+    ...base,
+    async checkTemplate(template, name) {
+      const allowed = checkTemplate(template, 'chain', preparing.fleet)
+      await checkTemplates({ name, jobs: [allowed] }, 'UTC', base.clock)
+      return allowed
+    },
+    async onChange() {
+      events.emit('changed')
+      await runner.refresh()
+    }
+  })
+  return { runner, commands, events }
+}
+
+/** Chains have no nominal times: `{nominal}` is that of the previous job, or the time at which it ended. */
+function placeholdersOf({ chain, job, stats, nowMs, zone }: ChainFacts) {
+  return {
+    nominalMs: job.nominalMs ?? job.endedAtMs ?? nowMs,
+    previousMs: null,
+    nowMs,
+    zone: zone ?? Intl.DateTimeFormat().resolvedOptions().timeZone,
+    schedule: chain,
+    stats,
+    job: job.id,
+    outcome: job.outcome ?? ''
+  }
+}
