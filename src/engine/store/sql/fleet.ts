@@ -6,9 +6,7 @@ import { checkSetting, type SettingKey, type SettingValue } from '../settings.ts
 import type { ChangeLog } from './change-log.ts'
 import { createTable } from './table.ts'
 import { replaceRow } from './upsert.ts'
-import type { NamedRow } from './rows.ts'
 
-type VersionRow = NamedRow<Omit<StoredVersion, 'deployments'>, 'spiders'>
 type DeploymentRow = Deployment & Pick<StoredVersion, 'project' | 'version'>
 
 /** Nodes, versions, deployments and settings. */
@@ -23,35 +21,24 @@ export function createFleet({ database, changes }: { database: Database; changes
   const forgetNode = database.prepare<[string], { project: ProjectName }>(
     'DELETE FROM deployments WHERE node_id = ? RETURNING project'
   )
-  const versions = database.prepare<[], VersionRow>(
-    `SELECT project, version, sha256, size_bytes AS sizeBytes, spiders, created_at_ms AS createdAtMs FROM versions
-     ORDER BY project, created_at_ms DESC, version DESC`
-  )
+  const versions = createTable<Omit<StoredVersion, 'deployments'>>(database, {
+    ...{ name: 'versions', key: 'project version', order: 'project, created_at_ms DESC, version DESC' },
+    fields: 'project version sha256 sizeBytes spiders:json createdAtMs'
+  })
   const hasVersion = database.prepare<[string, string]>('SELECT 1 FROM versions WHERE project = ? AND version = ?')
-  const deployments = database.prepare<[], DeploymentRow>(
-    `SELECT project, version, node_id AS nodeId, state, error, changed_at_ms AS changedAtMs, sha256 FROM deployments
-     ORDER BY project, version, node_id`
-  )
+  const deployments = createTable<DeploymentRow>(database, {
+    ...{ name: 'deployments', key: 'project version node_id', order: 'project, version, node_id' },
+    fields: 'project version nodeId state error changedAtMs sha256'
+  })
   // Deleting first also removes the old deployments: a new egg under an old name is on no node yet.
   const deleteVersion = database.prepare<[string, string]>('DELETE FROM versions WHERE project = ? AND version = ?')
-  const insertVersion = database.prepare(
-    'INSERT INTO versions VALUES (:project, :version, :sha256, :sizeBytes, :spiders, :createdAtMs)'
-  )
-  const putDeployment = database.prepare(
-    replaceRow('deployments', ['project', 'version', 'node_id'], {
-      ...{ project: ':project', version: ':version', node_id: ':nodeId', state: ':state', error: ':error' },
-      ...{ changed_at_ms: ':changedAtMs', sha256: ':sha256' }
-    })
-  )
   const deleteDeployment = database.prepare<[string, string, string]>(
     'DELETE FROM deployments WHERE project = ? AND version = ? AND node_id = ?'
   )
-  const projectSettings = database.prepare<[], { project: ProjectName; settings: string }>(
-    'SELECT * FROM project_settings'
-  )
-  const putProjectSettings = database.prepare<[string, string]>(
-    replaceRow('project_settings', ['project'], { project: '?', settings: '?' })
-  )
+  const projectSettings = createTable<{ project: ProjectName; settings: ProjectSettings }>(database, {
+    ...{ name: 'project_settings', key: 'project', order: 'project' },
+    fields: 'project settings:json'
+  })
   const setting = database.prepare<[string], string>('SELECT value FROM settings WHERE key = ?').pluck()
   const putSetting = database.prepare<[string, string]>(replaceRow('settings', ['key'], { key: '?', value: '?' }))
 
@@ -82,7 +69,6 @@ export function createFleet({ database, changes }: { database: Database; changes
       const byVersion = Map.groupBy(deployments.all(), key)
       return versions.all().map((row) => ({
         ...row,
-        spiders: row.spiders === null ? null : JSON.parse(row.spiders),
         deployments: (byVersion.get(key(row)) ?? []).map(({ project: _p, version: _v, ...deployment }) => deployment)
       }))
     },
@@ -111,11 +97,11 @@ export function createFleet({ database, changes }: { database: Database; changes
     },
 
     listProjectSettings(): Map<ProjectName, ProjectSettings> {
-      return new Map(projectSettings.all().map(({ project, settings }) => [project, JSON.parse(settings)]))
+      return new Map(projectSettings.all().map(({ project, settings }) => [project, settings]))
     },
 
     putProjectSettings(project: ProjectName, settings: ProjectSettings): void {
-      putProjectSettings.run(project, JSON.stringify(settings))
+      projectSettings.put({ project, settings })
       changes.add('project', project)
     },
 
@@ -133,12 +119,10 @@ export function createFleet({ database, changes }: { database: Database; changes
   function changeVersion(change: VersionChange): boolean {
     switch (change.kind) {
       case 'put': {
-        const { deployments, ...version } = change.stored
+        const { deployments: made, ...version } = change.stored
         deleteVersion.run(version.project, version.version)
-        insertVersion.run({ ...version, spiders: version.spiders === null ? null : JSON.stringify(version.spiders) })
-        for (const deployment of deployments) {
-          putDeployment.run({ project: version.project, version: version.version, ...deployment })
-        }
+        versions.put(version)
+        for (const one of made) deployments.put({ project: version.project, version: version.version, ...one })
         return true
       }
       case 'delete':
@@ -151,7 +135,7 @@ export function createFleet({ database, changes }: { database: Database; changes
             `Project ${project} has no version ${version} that could be deployed. Upload it first.`
           )
         }
-        putDeployment.run({ project, version, ...deployment })
+        deployments.put({ project, version, ...deployment })
         return true
       }
       case 'undeploy':

@@ -2,6 +2,7 @@ import type { Database } from './database.ts'
 import { eventBody, isAbout, type JobEvent, jobEventData } from '../../job-rules/events.ts'
 import type { DeliveryTry, NewWebhook, Retention, StoredDelivery, StoredWebhook } from '../records.ts'
 import { JOB, type JobRow, type NamedRow, toJob } from './rows.ts'
+import { createTable } from './table.ts'
 import type { ProjectName, WebhookId } from '../../../shared/contract/index.ts'
 
 /** Per webhook. Further events are dropped and counted: a dead receiver must not fill the disk. */
@@ -52,12 +53,12 @@ export type Outbox = ReturnType<typeof createOutbox>
  *   waiting --no response, not 2xx--> waiting (later) ... --> dead --replayed--> waiting
  */
 export function createOutbox(database: Database) {
-  const webhooks = database.prepare<[], WebhookRow>(
-    `SELECT id, kind, name, url, events, project, enabled, created_at_ms AS createdAtMs, sealed_secret AS sealedSecret,
-       sealed_old_secret AS sealedOldSecret, old_secret_until_ms AS oldSecretUntilMs,
-       last_delivered_at_ms AS lastDeliveredAtMs, problem, waiting, dead, dropped, channel
-     FROM webhooks ORDER BY name, id`
-  )
+  const webhooks = createTable<StoredWebhook>(database, {
+    name: 'webhooks',
+    order: 'name, id',
+    fields: `id kind name url events:json project enabled:flag createdAtMs sealedSecret sealedOldSecret oldSecretUntilMs
+      lastDeliveredAtMs problem waiting dead dropped channel:json`
+  })
   const keptOf = database.prepare<[], { id: string; delivered: number; dead: number }>(
     'SELECT id, delivered, dead FROM webhooks ORDER BY name, id'
   )
@@ -72,7 +73,6 @@ export function createOutbox(database: Database) {
       project = excluded.project, enabled = excluded.enabled, sealed_secret = excluded.sealed_secret,
       sealed_old_secret = excluded.sealed_old_secret, old_secret_until_ms = excluded.old_secret_until_ms,
       channel = excluded.channel`)
-  const remove = database.prepare<[string]>('DELETE FROM webhooks WHERE id = ?')
   const job = database.prepare<[string], JobRow>(`SELECT ${JOB} FROM jobs WHERE id = ?`).raw()
   const insert = database.prepare<[string, string, string, number, number]>(
     `INSERT INTO deliveries (webhook_id, event, body, state, tries, made_at_ms, next_try_at_ms)
@@ -221,13 +221,7 @@ export function createOutbox(database: Database) {
     },
 
     listWebhooks: (): StoredWebhook[] =>
-      webhooks.all().map((row) => ({
-        ...row,
-        kind: row.channel == null ? row.kind : ('channel' as const),
-        events: JSON.parse(row.events) as string[],
-        enabled: row.enabled === 1,
-        channel: row.channel == null ? null : (JSON.parse(row.channel) as StoredWebhook['channel'])
-      })),
+      webhooks.all().map((row) => ({ ...row, kind: row.channel == null ? row.kind : ('channel' as const) })),
 
     putWebhook(webhook: NewWebhook): void {
       const { id, name, url, events, project, createdAtMs, sealedSecret, sealedOldSecret } = webhook
@@ -250,7 +244,7 @@ export function createOutbox(database: Database) {
     /** Its waiting deliveries are deleted with it. */
     deleteWebhook(id: string): boolean {
       forgetWanting()
-      return remove.run(id).changes > 0
+      return webhooks.remove(id)
     },
 
     listDueDeliveries(nowMs: number, limitEach: number): { deliveries: StoredDelivery[]; nextDueMs: number | null } {

@@ -5,13 +5,13 @@ export interface Table<Thing> {
   all(): Thing[]
   /** Replaces the whole row, or adds it. */
   put(thing: Thing): void
-  /** False: there was none with this key. */
+  /** False: there was none with this key, which is one column. */
   remove(key: string): boolean
 }
 
 interface TableOptions {
   name: string
-  /** The column that tells rows apart. */
+  /** The column that tells rows apart, or several. */
   key?: string
   order: string
   /** Names, in the order in which things have them; `:json` and `:flag` behind those that their column has as such. */
@@ -28,8 +28,8 @@ export function createTable<Thing extends object>(database: Database, options: T
   const selected = fields.map(([field]) => `${columnOf(field)} AS "${field}"`).join(', ')
   const select = database.prepare<[], Record<string, unknown>>(`SELECT ${selected} FROM ${name} ORDER BY ${order}`)
   const values = Object.fromEntries(fields.map(([field]) => [columnOf(field), `:${field}`]))
-  const replace = database.prepare<Record<string, unknown>>(replaceRow(name, [key], values))
-  const remove = database.prepare<[string]>(`DELETE FROM ${name} WHERE ${key} = ?`)
+  const replace = database.prepare<Record<string, unknown>>(replaceRow(name, key.split(' '), values))
+  const remove = database.prepare<[string]>(`DELETE FROM ${name} WHERE ${key.split(' ')[0]} = ?`)
 
   function read(kind: string | undefined, value: unknown): unknown {
     if (kind === 'flag') return value === 1
