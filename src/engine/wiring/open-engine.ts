@@ -17,60 +17,39 @@ export async function openEngine(options: EngineOptions, storeThread: Worker | n
     const rooms = await openRooms(options, storeThread, opened)
     connectListeners(rooms)
     for (const { start } of STARTS) await start(rooms)
-    const {
-      router,
-      scrapyd,
-      cache,
-      sharedAnswers,
-      answers,
-      crawlCacheSeconds,
-      incoming,
-      credentials,
-      healthWatch,
-      systemCommands,
-      metrics,
-      figures,
-      local,
-      pulling,
-      plugins,
-      access,
-      secondFactors,
-      signIns,
-      audit
-    } = rooms
     let stopped: Promise<void> | null = null
     return {
-      router,
-      scrapyd,
-      cache,
-      sharedAnswers,
-      answers,
-      crawlCacheSeconds,
-      incoming,
-      credentials,
-      pulling,
-      authenticate: plugins.authenticate,
-      access,
-      secondFactors,
-      signIns,
-      audit,
+      router: rooms.router,
+      scrapyd: rooms.scrapyd,
+      cache: rooms.cache,
+      sharedAnswers: rooms.sharedAnswers,
+      answers: rooms.answers,
+      crawlCacheSeconds: rooms.crawlCacheSeconds,
+      incoming: rooms.incoming,
+      credentials: rooms.credentials,
+      pulling: rooms.pulling,
+      authenticate: rooms.plugins.authenticate,
+      access: rooms.access,
+      secondFactors: rooms.secondFactors,
+      signIns: rooms.signIns,
+      audit: rooms.audit,
       setAddress(address, plainHttpOn = null) {
-        systemCommands.address = address
-        systemCommands.plainHttpOn = plainHttpOn
+        rooms.systemCommands.address = address
+        rooms.systemCommands.plainHttpOn = plainHttpOn
       },
       setCertificate(certificate) {
-        systemCommands.certificate = certificate
+        rooms.systemCommands.certificate = certificate
       },
       openEgg: (token) => rooms.eggLinks.openEgg(token),
-      health: healthWatch,
+      health: rooms.healthWatch,
       metrics: () =>
-        metrics.read({
-          ...{ nodes: rooms.listNodes(), figures: figures.current, caches: cachesOf(rooms) },
+        rooms.metrics.read({
+          ...{ nodes: rooms.listNodes(), figures: rooms.figures.current, caches: cachesOf(rooms) },
           alerts: rooms.alerts.counts(),
-          ...{ blobs: blobsOf(rooms), shared: cache, encryption: rooms.resealing?.state() ?? null }
+          ...{ blobs: blobsOf(rooms), shared: rooms.cache, encryption: rooms.resealing?.state() ?? null }
         }),
-      localRunningCount: () => local.node?.runningCount() ?? 0,
-      stopLocalSpiders: async () => local.node?.stopAll(),
+      localRunningCount: () => rooms.local.node?.runningCount() ?? 0,
+      stopLocalSpiders: async () => rooms.local.node?.stopAll(),
       stop: () => (stopped ??= stop(opened))
     }
   } catch (error) {
