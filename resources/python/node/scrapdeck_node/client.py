@@ -519,12 +519,10 @@ class Client:
                     time.sleep(delay)
 
     def _send_file(self, transport, session, command):
-        path = self._host.path_of(command["file"], command["project"], command["spider"], command["jobid"])
         where = f"data?session={session.id}&epoch={session.epoch}&id={command['id']}"
         try:
-            if path is None:
-                raise FileNotFoundError
-            with open(path, "rb") as file:
+            names = (command[name] for name in ("file", "project", "spider", "jobid"))
+            with self._host.open_file(*names) as file:
                 status = os.fstat(file.fileno())
                 size = status.st_size
                 offset = command["offset"]

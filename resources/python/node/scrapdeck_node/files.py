@@ -1,6 +1,10 @@
 """Logs and items of runs: where they are, and which may go."""
 
 import os
+import stat
+
+# Windows has neither links that need it nor pipes with names.
+READ_AT_ONCE = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 
 PARTS_FORBIDDEN = ("", ".", "..")
 
@@ -16,6 +20,20 @@ class RunFiles:
         if directory is None or any(not is_plain(part) for part in parts):
             return None
         return os.path.join(directory, project, spider, f"{jobid}.{extension}")
+
+    def open(self, kind, project, spider, jobid):
+        """Raises FileNotFoundError also for what a spider put in the place of its file: a link, or a pipe."""
+        path = self.path_of(kind, project, spider, jobid)
+        if path is None:
+            raise FileNotFoundError
+        top = os.path.realpath(self._directories[kind][0])
+        if os.path.realpath(path) != os.path.join(top, project, spider, os.path.basename(path)):
+            raise FileNotFoundError
+        descriptor = os.open(path, READ_AT_ONCE)
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            os.close(descriptor)
+            raise FileNotFoundError
+        return os.fdopen(descriptor, "rb")
 
     def prune(self, needed):
         """Keeps, of each spider, the newest files and those of runs in `needed` ((project, jobid))."""

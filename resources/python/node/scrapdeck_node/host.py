@@ -68,6 +68,9 @@ class ScrapydHost:
     def path_of(self, kind, project, spider, jobid):
         return self._files.path_of(kind, project, spider, jobid)
 
+    def open_file(self, kind, project, spider, jobid):
+        return self._files.open(kind, project, spider, jobid)
+
     def write_log(self, project, spider, jobid, text):
         """For a run that wrote none itself, so that the reason is where everybody looks."""
         path = self.path_of("log", project, spider, jobid)

@@ -61,6 +61,9 @@ class StandInHost:
     def path_of(self, kind, project, spider, jobid):
         return self.files.path_of(kind, project, spider, jobid)
 
+    def open_file(self, *names):
+        return self.files.open(*names)
+
     def write_log(self, project, spider, jobid, text):
         pass
 

@@ -81,6 +81,26 @@ class FilesTest(InDirectory):
             self.assertIsNone(files.path_of("log", "p", "s", part))
         self.assertIsNone(files.path_of("items", "p", "s", "j"))
 
+    @unittest.skipUnless(hasattr(os, "mkfifo"), "needs pipes with names")
+    def test_what_a_spider_put_in_the_place_of_a_log_is_not_read(self):
+        files, secret = RunFiles(os.path.join(self.directory, "logs"), None, 5), os.path.join(self.directory, "secret")
+        own = os.path.join(self.directory, "logs", "p", "s")
+        os.makedirs(own)
+        for path in (secret, os.path.join(own, "log.log")):
+            with open(path, "w") as file:
+                file.write("text")
+        with files.open("log", "p", "s", "log") as file:
+            self.assertEqual(file.read(), b"text")
+        os.symlink(secret, os.path.join(own, "link.log"))
+        os.mkfifo(os.path.join(own, "pipe.log"))
+        os.mkdir(os.path.join(own, "folder.log"))
+        os.mkdir(os.path.join(self.directory, "elsewhere"))
+        os.rename(secret, os.path.join(self.directory, "elsewhere", "secret.log"))
+        os.symlink(os.path.join(self.directory, "elsewhere"), os.path.join(self.directory, "logs", "p", "t"))
+        for spider, jobid in (("s", "link"), ("s", "pipe"), ("s", "folder"), ("t", "secret"), ("s", "..")):
+            with self.assertRaises(FileNotFoundError):
+                files.open("log", "p", spider, jobid)
+
     def test_the_oldest_logs_go_but_none_that_is_needed(self):
         parent = os.path.join(self.directory, "p", "s")
         os.makedirs(parent)
@@ -168,6 +188,9 @@ class RecordingHost:
 
     def path_of(self, *names):
         return self._files.path_of(*names)
+
+    def open_file(self, *names):
+        return self._files.open(*names)
 
     def start(self, started):
         self.started.append(started["jobid"])
