@@ -317,7 +317,13 @@ async function run(): Promise<void> {
     const { addClientCommands } = await import('./client-commands.ts')
     await addClientCommands(program, terminal, name)
   }
-  await program.parseAsync()
+  // Our timers do not hold the process: while a command only waits to try again, it would end as if it had succeeded.
+  const holding = setInterval(() => {}, 2 ** 30)
+  try {
+    await program.parseAsync()
+  } finally {
+    clearInterval(holding)
+  }
 }
 
 /** Prints the error and returns the exit code. */
