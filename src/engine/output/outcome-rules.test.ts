@@ -81,16 +81,19 @@ describe('the rules of a project', () => {
   describe('no response at all', () => {
     const sample = readFileSync(join(import.meta.dirname, 'samples', 'more', 'no-response.log'), 'utf8')
     const real = judgeOutcome({ tail: sample, exit: null, cancelAsked: false })
-    const judged = (stats: Record<string, number | undefined>, items: number | null = 0) => {
+    const judged = (stats: Record<string, number | undefined>, items: number | null = 0, errors = 1) => {
       const given = Object.entries({ ...real.stats, ...stats }).filter(([, value]) => value !== undefined)
       const judgement = {
         ...real,
         stats: Object.fromEntries(given) as Judgement['stats'],
-        counts: { ...real.counts, items }
+        counts: { ...real.counts, items, errors }
       }
       return applyOutcomeRules(judgement, { requireResponse: true }, OK).outcome
     }
-    const IGNORED = 'downloader/exception_type_count/scrapy.exceptions.IgnoreRequest'
+    const TYPE = 'downloader/exception_type_count/'
+    const IGNORED = `${TYPE}scrapy.exceptions.IgnoreRequest`
+    const types = Object.keys(real.stats!).filter((key) => key.startsWith(TYPE))
+    const none = { ...Object.fromEntries(types.map((key) => [key, undefined])), 'downloader/exception_count': 2 }
 
     test('fails a run of real Scrapy that reached no host, and says how many requests failed', () => {
       expect(real).toMatchObject({ outcome: 'succeeded', reason: 'finished' })
@@ -109,13 +112,17 @@ describe('the rules of a project', () => {
       ['scraped an item', judged({}, 1)],
       ['has an unknown number of items', judged({}, null)],
       ['sent no request', judged({ 'downloader/exception_count': undefined })],
-      ['was refused every request by Scrapy itself', judged({ 'downloader/exception_count': 2, [IGNORED]: 2 })]
+      ['was refused every request by Scrapy itself', judged({ 'downloader/exception_count': 2, [IGNORED]: 2 })],
+      ['dropped every request without an error', judged({ ...none, [`${TYPE}shop.middlewares.Seen`]: 2 }, 0, 0)],
+      ['had a response that was too large', judged({ [`${TYPE}scrapy.exceptions.DownloadCancelledError`]: 1 })],
+      ['had a response that was cut off', judged({ [`${TYPE}twisted.web._newclient.ResponseFailed`]: 1 })]
     ])('does not fail a run that %s', (_case, outcome) => {
       expect(outcome).toBe('succeeded')
     })
 
     test('fails a run of which some requests were refused by Scrapy and the others failed', () => {
       expect(judged({ 'downloader/exception_count': 3, [IGNORED]: 2 })).toBe('failed')
+      expect(judged({ ...none, [`${TYPE}shop.middlewares.NoProxy`]: 2 })).toBe('failed')
     })
   })
 

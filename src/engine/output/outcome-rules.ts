@@ -34,7 +34,7 @@ function findBroken(
   otherReason: string | null
 ): { reason: string; words: string } | null {
   const named = (reason: string, count: number) => ({ reason, words: `${reason} (had ${count})` })
-  const failed = requireResponse === true && items === 0 && stats !== null ? requestsInVain(stats) : 0
+  const failed = requireResponse === true && items === 0 && stats !== null ? requestsInVain(stats, errors) : 0
   if (failed > 0) {
     return {
       reason: 'no response at all',
@@ -51,10 +51,23 @@ function findBroken(
   return null
 }
 
-/** How many requests failed, if there was no response. Those that Scrapy refused to send (offsite, …) did not fail. */
-function requestsInVain(stats: ScrapyStats): number {
+/** Scrapy raises these while it reads a response. */
+const ANSWERED = /(?:CancelledError|StopDownload|_newclient\.ResponseFailed|ResponseDataLossError)$/
+
+/**
+ * How many requests failed, if there was no response. Those that Scrapy refused to send (offsite, …) did not fail, nor
+ * did those that the project's own code dropped without an error.
+ */
+function requestsInVain(stats: ScrapyStats, errors: number | null): number {
   const count = (key: string) => (typeof stats[key] === 'number' ? stats[key] : 0)
   if (count('downloader/response_count') > 0 || count('response_received_count') > 0) return 0
-  const ignored = count('downloader/exception_type_count/scrapy.exceptions.IgnoreRequest')
-  return count('downloader/exception_count') - ignored
+  let failed = count('downloader/exception_count')
+  for (const [key, value] of Object.entries(stats)) {
+    const type = /^downloader\/exception_type_count\/(.+)/.exec(key)?.[1]
+    if (type === undefined || typeof value !== 'number') continue
+    if (ANSWERED.test(type)) return 0
+    const isOwn = !/^(?:twisted|scrapy|OpenSSL|builtins)\./.test(type)
+    if (type === 'scrapy.exceptions.IgnoreRequest' || (isOwn && errors === 0)) failed -= value
+  }
+  return failed
 }

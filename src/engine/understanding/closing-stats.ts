@@ -58,10 +58,12 @@ export function parseClosingStats(tailText: string): ClosingStats {
 
 /**
  * Scrapy omits counters that are zero, so a missing count is 0, but only if the extension that counts it was there:
- * CoreStats also writes when and why the spider closed, and LogCount has counted at least one line.
+ * CoreStats also writes when and why the spider closed, and LogCount has counted at least one line. If CoreStats wrote
+ * only when it closed, the spider has cleared its stats.
  */
 export function countsOf(stats: ScrapyStats | null): ClosingCounts {
-  const hasCoreStats = stats?.start_time !== undefined || stats?.finish_reason !== undefined
+  const isCleared = stats?.finish_time !== undefined && stats.start_time === undefined
+  const hasCoreStats = !isCleared && (stats?.start_time !== undefined || stats?.finish_reason !== undefined)
   const hasLogCount = Object.keys(stats ?? {}).some((key) => key.startsWith('log_count/'))
   const count = (key: string, isCounted: boolean) => {
     const value = stats?.[key]

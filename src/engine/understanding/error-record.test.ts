@@ -145,6 +145,24 @@ KeyError: 1
     expect(parser.figures().records.CRITICAL).toBe(3)
   })
 
+  it('that Twisted logs as two records without a traceback has its exception', () => {
+    const log = `2026-11-02 12:00:00 [twisted] CRITICAL: Unhandled error in Deferred:
+2026-11-02 12:00:00 [twisted] CRITICAL:${' '}
+builtins.ValueError: no price
+2026-11-02 12:00:00 [twisted] CRITICAL: Unhandled error in Deferred:
+2026-11-02 12:00:00 [twisted] CRITICAL:${' '}
+
+KeyError
+`
+    const parser = createLogParser()
+    parser.push(new TextEncoder().encode(log))
+    parser.end()
+    expect(parser.takeErrors()).toMatchObject([
+      { line: 1, exceptions: [{ type: 'builtins.ValueError', value: 'no price' }] },
+      { line: 4, exceptions: [{ type: 'KeyError', value: '' }] }
+    ])
+  })
+
   it('is bounded, and keeps the frames of the project and the last exceptions', () => {
     const library = (index: number) =>
       `  File "/srv/lib/python3.11/site-packages/a/b.py", line ${index}, in library${index}\n`

@@ -90,7 +90,8 @@ export function readErrorLine(draft: ErrorDraft, whole: string): void {
     draft.reading = 'frames'
     const last = draft.error.exceptions.at(-1)
     // The heading of a group's part: its border has already started it.
-    if (last === undefined || last.type !== '' || last.frames.length > 0 || depth === 0) addException(draft, depth)
+    if (last === undefined || last.type !== '' || last.frames.length > 0 || depth < last.depth)
+      addException(draft, depth)
     return
   }
   if (draft.reading === 'message') return readMessageLine(draft, line)
@@ -156,7 +157,9 @@ const BRIEF_FRAME = /^([^\s:][^:\n]{0,300}\.py):\d{1,9}:([\w<>]{1,100})$/
 /** A second record that belongs to the same error follows, without a message of its own. */
 export function continueError(draft: ErrorDraft): void {
   draft.isContinued = true
-  draft.reading = draft.error.exceptions.length > 0 ? 'nothing' : 'message'
+  draft.reading = draft.error.exceptions.length > 0 ? 'nothing' : 'frames'
+  // Without a traceback, its first line names the exception.
+  if (draft.reading === 'frames') addException(draft, 0)
 }
 
 /** From a structured traceback of a JSON log. */
