@@ -14,7 +14,6 @@ import { LogArchive } from '../../src/engine/logs/archive/log-archive.ts'
 import { packSmallLog } from '../../src/engine/logs/archive/small-log.ts'
 import { cutBytes } from '../../src/engine/logs/byte-window.ts'
 import { openLogThreads } from '../../src/engine/logs/scan/log-threads.ts'
-import { ProblemNews } from '../../src/engine/plugins/problem-news.ts'
 import { systemClock } from '../../src/engine/runtime/clock.ts'
 import { systemRandom } from '../../src/engine/runtime/random.ts'
 import { asSealedText } from '../../src/engine/runtime/secret-box.ts'
@@ -32,7 +31,7 @@ const DAY_MS = 86_400_000
 
 /**
  * States that an engine passes through too quickly to be stopped in: of jobs and their attempts, chain ends,
- * deliveries, alerts, news of problems.
+ * deliveries, alerts.
  */
 export async function fillThroughStore(dataDirectory: string, clock: FakeClock): Promise<void> {
   const nowMs = clock.nowMs()
@@ -226,16 +225,6 @@ export async function fillThroughStore(dataDirectory: string, clock: FakeClock):
   await fillAlerts(store, nowMs)
   await fillFactsAndDigests(store, nowMs)
 
-  const problemNews = new ProblemNews({
-    ...{ store, clock, logger: silentLogger, onEvents: () => undefined },
-    problems: () => [
-      { id: 'disk', title: 'The disk is nearly full', severity: 'error', text: 'Make room', link: null } as never,
-      { id: 'nodes_down', title: '2 nodes are down', severity: 'warning', text: 'Look at them', link: null } as never
-    ]
-  })
-  problemNews.start()
-  await clock.advanceBy(60_000)
-  await problemNews.stop()
   await store.close()
 }
 

@@ -101,7 +101,6 @@ async function readSettings(store: Store) {
     sources: await store.listSources(),
     vanishedNodes: Object.fromEntries((await store.listVanishedNodes()).map(({ nodeId, ...one }) => [nodeId, one])),
     limits: (await store.getLimits()).rules,
-    toldProblems: await store.listToldProblems(),
     users: (await store.listUsers()).map(({ passwordHash, ...user }) => ({
       ...user,
       hasPassword: passwordHash !== null

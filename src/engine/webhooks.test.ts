@@ -325,26 +325,6 @@ describe('a plugin of the engine', () => {
     })
   })
 
-  it('is told of problems that come and go, and not again after a restart', async () => {
-    const plugin = `{
-      problemRaised({ data }) { say('raised ' + data.problem.title) },
-      problemResolved({ data }) { say('resolved ' + data.problem.title) }
-    }`
-    await start(plugin)
-    await client.nodes.add({ url: 'http://127.0.0.1:9/', name: 'eu-1', slots: 2 })
-    await clock.advanceBy(61_000)
-    node.isDown = true
-    await until(async () => (await said()).some((line) => line.startsWith('raised')))
-    const before = await said()
-    await engine.stop()
-    await start(plugin)
-    await clock.advanceBy(120_000)
-    expect(await said()).toEqual(before)
-    node.isDown = false
-    await until(async () => (await said()).some((line) => line.startsWith('resolved')))
-    expect((await said()).length).toBe(before.length + 1)
-  })
-
   it('with the hook for alerts is told what rules send to a channel that names it, and is a problem without one', async () => {
     await start(`{ alert({ data }) { say(data.firing.length + ' fire, ' + data.resolved.length + ' ended') } }`)
     await client.nodes.add({ url: 'http://127.0.0.1:9/', name: 'eu-1', slots: 2 })

@@ -1,4 +1,4 @@
-import type { AlertNews, Problem } from '../../shared/contract/index.ts'
+import type { AlertNews } from '../../shared/contract/index.ts'
 import type { StoredJob } from '../store/records.ts'
 
 // What a plugin is: a module whose default export creates one (docs/plugins.md; examples in resources/plugins/).
@@ -104,11 +104,6 @@ export interface Plugin {
   ): Answer<void>
   /** For channels of the kind `plugin` that name it: alerts fired or ended. It is tried for three days. */
   alert?(event: PluginEvent<'alert', AlertNews>): Answer<void>
-  /** A problem of the Overview was raised or resolved. From before there were alerts: new plugins use `alert`. */
-  problemRaised?(event: PluginEvent<'problem.raised', { problem: Problem }>): Answer<void>
-  problemResolved?(
-    event: PluginEvent<'problem.resolved', { problem: Pick<Problem, 'id' | 'title' | 'severity'> }>
-  ): Answer<void>
   /** Stores eggs and large logs instead of the data directory; at most one plugin may do so. */
   blobs?: PluginBlobs
 }
@@ -144,9 +139,7 @@ export const EVENT_HOOKS = {
   'schedule.fired': 'scheduleFired',
   'schedule.missed': 'scheduleMissed',
   'schedule.paused': 'schedulePaused',
-  deploy: 'deployed',
-  'problem.raised': 'problemRaised',
-  'problem.resolved': 'problemResolved'
+  deploy: 'deployed'
 } as const satisfies Record<string, keyof Plugin>
 
 /** Hooks for the same events, with words instead of an event. */

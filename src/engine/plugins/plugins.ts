@@ -58,7 +58,6 @@ const ANSWERS = `nothing, { args, settings } whose values are texts or null, { v
 export class Plugins {
   /** Those of the plugin that implements them. */
   readonly blobs: BlobStore | null
-  readonly wantsProblems: boolean
   /** null: no plugin implements the hook. Never rejects. */
   readonly beforeDispatch: ((question: DispatchQuestion) => Promise<DispatchVerdict>) | null
   /** null: no plugin implements the hook. Never rejects. */
@@ -72,7 +71,6 @@ export class Plugins {
     const [keeper, chooser, authority] = ONLY_ONCE.map((hook) => threads.find((thread) => thread.has(hook)))
     const asked = threads.filter((thread) => thread.has('beforeDispatch'))
     this.blobs = keeper === undefined ? null : createPluginBlobs(keeper)
-    this.wantsProblems = threads.some((thread) => thread.has('problemRaised') || thread.has('problemResolved'))
     this.beforeDispatch = asked.length === 0 ? null : (question) => askAll(asked, question, logger)
     this.chooseNodes = chooser === undefined ? null : createNodeChooser(chooser, { clock, logger })
     this.authenticate = authority === undefined ? null : (given) => authenticate(authority, given, logger)

@@ -34,7 +34,6 @@ import type {
   Outcome,
   PasskeyId,
   Placement,
-  Problem,
   ProjectName,
   RetryPolicy,
   RunLimits,
@@ -293,8 +292,6 @@ export interface FilledFields {
 export interface StoredFindings extends SpiderFindings {
   isDismissed: boolean
 }
-
-export type ToldProblem = Pick<Problem, 'id' | 'title' | 'severity'>
 
 /** A person or a program that may log in, or send tokens. */
 export interface StoredUser {

@@ -102,7 +102,6 @@ import type {
   StoredAuditEntry,
   StoredGroup,
   StoredUser,
-  ToldProblem,
   ChangedThing,
   AwayNodes,
   OnlyProjects,
@@ -605,13 +604,6 @@ export interface FindingStore {
   dismissFindings(project: ProjectName, spider: string, jobId: JobId): Promise<boolean>
 }
 
-/** The problems last reported to subscribers. */
-export interface ToldProblemStore {
-  listToldProblems(): Promise<ToldProblem[]>
-  /** Replaces the list, and writes the events that report the difference. */
-  putToldProblems(problems: ToldProblem[], events: NewEvent[]): Promise<void>
-}
-
 /** Rules of alerts, silences, and what has become of alerts (engine/alerts). */
 export interface AlertStore {
   /** In the order in which they were added. */
@@ -806,7 +798,6 @@ export interface Store
     AnswerStore,
     DiscoveryStore,
     LimitStore,
-    ToldProblemStore,
     FindingStore,
     AlertStore,
     AlertFactStore,

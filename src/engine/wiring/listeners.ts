@@ -37,7 +37,6 @@ export function connectListeners(rooms: Rooms): void {
     retention,
     problems,
     expectations,
-    problemNews,
     alerts,
     factWatch,
     digests,
@@ -158,9 +157,7 @@ export function connectListeners(rooms: Rooms): void {
     .on('tried', (one) => metrics.countTry(one))
 
   figures.events.on('changed', touch('figures'))
-  problems.events.on('changed', touch('problems')).on('changed', () => problemNews?.compareAgain())
-  problemNews?.events.on('recorded', deliver)
-  problems.events.on('changed', () => factWatch.lookSoon())
+  problems.events.on('changed', touch('problems')).on('changed', () => factWatch.lookSoon())
   errorGroups.events.on('changed', () => factWatch.noteErrors())
   alerts.events.on('configured', () => void factWatch.catchUp()).on('configured', () => problems.refreshChannels())
   alerts.events.on('changed', touch('alerts')).on('recorded', deliver)

@@ -42,7 +42,7 @@ function start(): Promise<Engine> {
 /** As in a service: the store and a plugin each have a thread. */
 async function startWithThreads(): Promise<Engine> {
   const module = join(directory.path, 'plugin.mjs')
-  await writeFile(module, 'export default () => ({ problemRaised() {} })')
+  await writeFile(module, 'export default () => ({ nodeDown() {} })')
   const plugin = { name: 'p', module, options: {}, timeoutMs: 5_000, memoryMb: 64, onFailure: 'send' as const }
   return createEngine({ ...optionsOf(directory), localSlots: 0, plugins: [plugin] })
 }

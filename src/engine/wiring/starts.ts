@@ -26,7 +26,6 @@ export const STARTS: readonly Start[] = [
   { room: 'figures', start: ({ figures }) => figures.start() },
   { room: 'webhooks', start: ({ deliverer }) => deliverer.start() },
   { room: 'audit log', start: ({ auditStream }) => auditStream?.start() },
-  { room: 'news of problems', start: ({ problemNews }) => problemNews?.start() },
   { room: 'alerts', start: ({ alerts }) => alerts.start() },
   { room: 'facts for alerts', start: ({ factWatch }) => factWatch.start() },
   { room: 'reports', start: ({ digests }) => digests.start() },

@@ -46,7 +46,6 @@ import { createSources } from './sources.ts'
 import { changedNothing } from '../audit/audited-store.ts'
 import type { RowStore } from '../thread/store-messages.ts'
 import { createTimeline } from './timeline.ts'
-import { createToldProblems } from './told-problems.ts'
 
 /** A commit that takes longer blocks the thread long enough to be logged. */
 const SLOW_COMMIT_MS = 250
@@ -96,7 +95,6 @@ export function createSqlStore({ driver, clock, logger, scheduleFlush = setImmed
   const backfills = createBackfills(database)
   const sources = createSources(database)
   const limits = createLimits(database)
-  const toldProblems = createToldProblems(database)
   const secondFactors = createSecondFactors(database)
   const access = createAccess(database, secondFactors)
   const groups = createGroups(database)
@@ -238,12 +236,6 @@ export function createSqlStore({ driver, clock, logger, scheduleFlush = setImmed
 
     ...reads(findings, 'listSuccessfulRuns', 'listFindings'),
     ...writes(findings, 'recordFilledFields', 'putFindings', 'dismissFindings'),
-    listToldProblems: () => read(() => toldProblems.list()),
-    putToldProblems: (problems, events) =>
-      write(() => {
-        toldProblems.replace(problems)
-        recordEvents(events)
-      }),
 
     ...reads(access, 'listUsers', 'listAccessTokens', 'listRoles'),
     ...changing(users, access, 'putUser'),

@@ -7,7 +7,7 @@ import { baseline } from './migrations/0001-baseline.ts'
  * In order; never change a released one, append a new one. They are modules and not `.sql` files so that the bundled
  * desktop app includes them without a copy step that could be forgotten.
  */
-export const MIGRATIONS: Migrations = { baseline: 36, steps: [baseline] }
+export const MIGRATIONS: Migrations = { baseline: 36, steps: [baseline, 'DROP TABLE told_problems'] }
 
 /**
  * What is in a database that Scrapdeck never makes: it would act, or answer, in the place of a table. null: nothing.

@@ -1,14 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { AccessTokenId, GroupId, LimitRule, SourceSettings, UserId } from '../../../shared/contract/index.ts'
-import {
-  aJobId,
-  anAttemptNumber,
-  aNodeId,
-  aProjectName,
-  aSourceId,
-  aWebhookId,
-  branded
-} from '../../../shared/testing/ids.ts'
+import { aJobId, anAttemptNumber, aNodeId, aProjectName, aSourceId, branded } from '../../../shared/testing/ids.ts'
 import { aStoredBackfill, aStoredSchedule } from '../../testing/builders.ts'
 import type {
   StoredAccessToken,
@@ -289,29 +281,6 @@ export function describeOperators(story: Story): void {
       // Nothing of it is left behind.
       await story.store.putGroup({ ...crawl, members: [] })
       expect(await story.store.listGroups()).toEqual([{ ...crawl, members: [] }])
-    })
-  })
-
-  describe('problems that were told', () => {
-    test('are written together with the events that tell them', async () => {
-      const webhook = {
-        id: aWebhookId('1'.repeat(32)),
-        kind: 'plugin' as const,
-        name: 'ours',
-        url: '',
-        project: null,
-        enabled: true
-      }
-      const secrets = { sealedSecret: null, sealedOldSecret: null, oldSecretUntilMs: null }
-      await story.store.putWebhook({ ...webhook, ...secrets, events: ['problem.raised'], createdAtMs: 1 })
-      const problem = { id: 'disk', title: 'The disk is full', severity: 'error' as const }
-      const event = { event: 'problem.raised', project: null, atMs: 5, data: { problem } }
-      await story.store.putToldProblems([problem], [event])
-      expect(await story.store.listToldProblems()).toEqual([problem])
-      const { deliveries } = await story.store.listDueDeliveries(10, 10)
-      expect(deliveries.map((delivery) => delivery.event)).toEqual(['problem.raised'])
-      await story.store.putToldProblems([], [])
-      expect(await story.store.listToldProblems()).toEqual([])
     })
   })
 }

@@ -17,7 +17,6 @@ import type { FleetNode } from '../../nodes/fleet.ts'
 import { ProblemWatch } from '../../health/problem-watch.ts'
 import type { JobItems } from '../../items/job-items.ts'
 import { Alerts } from '../../alerts/alerts.ts'
-import { ProblemNews } from '../../plugins/problem-news.ts'
 import { stop } from '../base.ts'
 import type { EngineOptions } from '../engine-options.ts'
 import { Housekeeping } from '../housekeeping.ts'
@@ -81,8 +80,6 @@ export function openHealth(options: EngineOptions, below: WithOrders, opened: As
     })
   })
   opened.adopt(problems, stop)
-  const problemNews = plugins.wantsProblems ? new ProblemNews({ ...base, problems: () => problems.current() }) : null
-  opened.adopt(problemNews, (one) => one?.stop())
   const isCordoned = ({ stored }: FleetNode) => stored.mode !== 'active'
   const cordonedNodes = () =>
     new Set(
@@ -151,7 +148,6 @@ export function openHealth(options: EngineOptions, below: WithOrders, opened: As
     openItems,
     problems,
     expectations,
-    problemNews,
     factWatch,
     alerts,
     alertCommands,

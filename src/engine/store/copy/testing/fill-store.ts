@@ -99,7 +99,6 @@ export async function fillStore(store: Store): Promise<void> {
   await store.putRole({ name: 'größer', description: '', permissions: ['read', 'jobs.run'], createdAtMs: 5 })
   await store.appendAudit(anAuditRecord({ input: '{"name":"größer"}' }))
   await store.appendAudit(anAuditRecord({ project: 'shop', result: 'failed', code: 'BAD_INPUT' }))
-  await store.putToldProblems([branded({ id: 'one', title: 'Something is wrong', severity: 'warning' })], [])
   await store.claimAnswer(
     branded({ scope: 's', key: 'k', fingerprint: 'f', begunBy: 'run', nowMs: 0, expiresAtMs: 9e12, quota: ROOMY_QUOTA })
   )
