@@ -91,7 +91,13 @@ test('on a full disk nothing is acknowledged that is lost, and with space again 
     async () => (await client.jobs.get({ id: last! as never })).job.outcome,
     (outcome) => outcome === 'succeeded'
   )
+  const uploads = async () => {
+    const { entries } = await client.audit.list({ operation: 'projects.upload', limit: 500 })
+    return entries.filter(({ result }) => result === 'done').length
+  }
   await service.kill()
   await service.start()
   expect(await missing()).toEqual([])
+  expect(await uploads()).toBe(acknowledged.versions.length)
+  expect((await client.audit.verify({})).broken).toBeNull()
 }, 120_000)
