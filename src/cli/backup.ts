@@ -10,6 +10,7 @@ import { type EncryptionOptions, openEncryptionKeys } from '../engine/runtime/en
 import type { ServeOptions } from '../config/serve-options.ts'
 import { ScrapdeckError } from '../shared/errors.ts'
 import { formatBytes } from '../shared/format-bytes.ts'
+import { showUnseen } from '../shared/unseen.ts'
 import { readPackageVersion } from './package-paths.ts'
 
 export interface BackupFlags {
@@ -68,7 +69,7 @@ export function describeBackup(
   { made, keyId }: { made: MadeBackup; keyId: string | null },
   { directories }: Pick<Options, 'directories'>
 ): string {
-  const { head, files, bytes, missing } = made
+  const { head, files, bytes, missing, leftOut } = made
   const how = keyId === null ? 'NOT encrypted: whoever has it can read it' : `encrypted with the key ${keyId}`
   const elsewhere = Object.values(directories).filter((path) => typeof path === 'string')
   return [
@@ -85,6 +86,11 @@ export function describeBackup(
       ? []
       : [`Not in it, because they are in directories of your own: ${elsewhere.join(', ')}.`]),
     ...(missing.length === 0 ? [] : [`${missing.length} files that the database names are missing: ${few(missing)}.`]),
+    ...(leftOut.length === 0
+      ? []
+      : [
+          `${leftOut.length} files or folders that spiders wrote are not in it, as they cannot be read or named: ${few(leftOut)}.`
+        ]),
     ''
   ].join('\n')
 }
@@ -143,7 +149,11 @@ function notesOn({ blobsAt }: CheckedBackup['head'], { missing, missingCount }: 
   ]
 }
 
-const few = (names: readonly string[]): string => names.slice(0, 3).join(', ') + (names.length > 3 ? ', …' : '')
+const few = (names: readonly string[]): string =>
+  names
+    .slice(0, 3)
+    .map((name) => showUnseen(name.slice(0, 200)))
+    .join(', ') + (names.length > 3 ? ', …' : '')
 
 function openSource(file: string) {
   if (file !== STANDARD && !existsSync(file)) throw new ScrapdeckError('BAD_INPUT', `There is no file ${file}.`)

@@ -1,6 +1,7 @@
 import { constants } from 'node:fs'
 import { copyFile, link, mkdir, opendir, rm, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { HELD_FOLDERS, isKeptName } from './what-is-kept.ts'
 import type { Clock } from '../runtime/clock.ts'
 import { HOLDS, nameOfOwn, removeLeftHolds } from '../runtime/left-by-killed.ts'
 import type { Logger } from '../runtime/logger.ts'
@@ -28,6 +29,8 @@ export class HeldFiles {
   /** Of this process alone, private, and removed with it. */
   readonly directory: string
   readonly #trees: readonly HeldTree[]
+  /** What spiders wrote and no backup can have. */
+  readonly leftOut = new Set<string>()
   /** By name; the newest last. */
   readonly #held = new Map<string, (HeldFile & { inode: bigint })[]>()
   #turn = 0
@@ -48,11 +51,16 @@ export class HeldFiles {
   /** Holds what is there now and was not, or was another file. */
   async take(signal: AbortSignal): Promise<void> {
     this.#turn += 1
-    for (const { folder, directory } of this.#trees)
-      for await (const name of filesBelow(directory)) {
+    for (const { folder, directory } of this.#trees) {
+      const leaveOut = folder.startsWith(OF_SPIDERS) ? (name: string) => this.leftOut.add(`${folder}/${name}`) : null
+      for await (const name of filesBelow(directory, leaveOut)) {
         signal.throwIfAborted()
-        await this.#hold(`${folder}/${name}`, join(directory, name))
+        await this.#hold(`${folder}/${name}`, join(directory, name)).catch((error: unknown) => {
+          if (leaveOut === null || !isInTheWay(error)) throw error
+          leaveOut(name)
+        })
       }
+    }
   }
 
   async #hold(name: string, source: string): Promise<void> {
@@ -109,17 +117,34 @@ export function sweepLeftHolds({ directory, ...base }: { directory: string; cloc
   })
 }
 
-/** Names of the regular files below a directory; a link is none. */
-export async function* filesBelow(directory: string, within = ''): AsyncGenerator<string> {
+const OF_SPIDERS = 'local/'
+const IN_THE_WAY = new Set(['EACCES', 'EPERM', 'ENAMETOOLONG', 'ELOOP'])
+
+/** What a spider can do to its files so that nobody reads them: no backup fails for it. */
+export const isInTheWay = (error: unknown): boolean => IN_THE_WAY.has((error as NodeJS.ErrnoException).code ?? '')
+
+/**
+ * Names of the regular files below a directory; a link is none. `leaveOut`: gets the directories that cannot be read,
+ * and the names that no backup may have; null: there are none.
+ */
+export async function* filesBelow(
+  directory: string,
+  leaveOut: ((name: string) => unknown) | null = null,
+  within = ''
+): AsyncGenerator<string> {
   const entries = await opendir(join(directory, within)).catch((error: NodeJS.ErrnoException) => {
     if (['ENOENT', 'ENOTDIR'].includes(error.code ?? '')) return null
-    throw error
+    if (leaveOut === null || !isInTheWay(error)) throw error
+    leaveOut(within)
+    return null
   })
   for await (const entry of entries ?? []) {
     const name = within === '' ? entry.name : `${within}/${entry.name}`
-    if (entry.isDirectory()) yield* filesBelow(directory, name)
+    if (entry.isDirectory()) yield* filesBelow(directory, leaveOut, name)
     // A draft is no file yet.
-    else if (entry.isFile() && !entry.name.startsWith('.draft-')) yield name
+    else if (!entry.isFile() || entry.name.startsWith('.draft-')) continue
+    else if (leaveOut !== null && !isKeptName(`${HELD_FOLDERS[0]}/${name}`)) leaveOut(name)
+    else yield name
   }
 }
 

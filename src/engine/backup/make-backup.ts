@@ -14,7 +14,7 @@ import type { PostgresAddress } from '../runtime/postgres-address.ts'
 import { copyStore } from '../store/copy/copy-store.ts'
 import { type FileOfRow, filesOfRows, snapshotSqlite } from '../store/sqlite/snapshot.ts'
 import { archiveOf, type BackupFile, type BackupHead, type SealWith } from './archive.ts'
-import { filesBelow, HeldFiles, type HeldFile } from './held-files.ts'
+import { filesBelow, isInTheWay, HeldFiles, type HeldFile } from './held-files.ts'
 import { openOwnFile } from '../runtime/open-own-file.ts'
 import { BLOB_FOLDERS, DATABASE, HELD_FOLDERS, OTHER_FILES, OTHER_FOLDERS, SECRET_FILES } from './what-is-kept.ts'
 
@@ -43,6 +43,8 @@ export interface MadeBackup {
   bytes: number
   /** To which rows refer, but which are not there. */
   missing: string[]
+  /** What spiders wrote and nobody can read, or has a name that no backup may have. */
+  leftOut: string[]
 }
 
 interface Making extends BackupSource {
@@ -105,7 +107,7 @@ export async function makeBackup(making: Making): Promise<MadeBackup> {
     report({ step: 'files', files, bytes })
   })
   await making.write(untilAborted(archive, signal))
-  return { head, files, bytes, missing }
+  return { head, files, bytes, missing, leftOut: [...holds.ofData.leftOut] }
 }
 
 /** As another user, SQLite would make files that the service cannot open. */
@@ -193,6 +195,7 @@ async function* filesOf(all: {
 }): AsyncGenerator<BackupFile> {
   const { making, holds, database, rows, missing } = all
   const { dataDirectory, blobs, withSecrets } = making
+  const { leftOut } = holds.ofData
   yield fileAt(DATABASE, database, (await stat(database)).size)
   if (blobs.kind === 'files') {
     for (const row of rows) {
@@ -203,9 +206,10 @@ async function* filesOf(all: {
   // Of what grows, its beginning; as long as it is now.
   for (const folder of HELD_FOLDERS) for (const { name, path } of holds.ofData.in(folder)) yield* fileNow(name, path)
   for (const folder of OTHER_FOLDERS)
-    for await (const name of filesBelow(join(dataDirectory, folder)))
-      yield* ownFileNow(dataDirectory, `${folder}/${name}`)
-  for (const name of [...OTHER_FILES, ...(withSecrets ? SECRET_FILES : [])]) yield* ownFileNow(dataDirectory, name)
+    for await (const name of filesBelow(join(dataDirectory, folder), (one) => leftOut.add(`${folder}/${one}`)))
+      yield* ownFileNow(dataDirectory, `${folder}/${name}`, leftOut)
+  for (const name of [...OTHER_FILES, ...(withSecrets ? SECRET_FILES : [])])
+    yield* ownFileNow(dataDirectory, name, null)
 }
 
 async function* filesOfStore(
@@ -235,8 +239,16 @@ async function* fileNow(name: string, path: string): AsyncGenerator<BackupFile> 
   if (info?.isFile() === true) yield fileAt(name, path, info.size)
 }
 
-async function* ownFileNow(dataDirectory: string, name: string): AsyncGenerator<BackupFile> {
-  const file = await openOwnFile(dataDirectory, name)
+async function* ownFileNow(
+  dataDirectory: string,
+  name: string,
+  leftOut: Set<string> | null
+): AsyncGenerator<BackupFile> {
+  const file = await openOwnFile(dataDirectory, name).catch((error: unknown) => {
+    if (leftOut === null || !isInTheWay(error)) throw error
+    leftOut.add(name)
+    return null
+  })
   if (file === null) return
   try {
     const { size } = await file.stat()

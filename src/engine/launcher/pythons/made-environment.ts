@@ -141,7 +141,8 @@ export class MadeEnvironment {
       this.#keptUntilMs = this.#clock.monotonicMs() + REPLACED_GRACE_MS
       ending = `Ready: Python ${this.#current!.version} with Scrapy ${this.#current!.scrapyVersion}`
     } catch (error) {
-      if (build !== null) await this.#remove(build)
+      // What cannot be removed stays for `tidy`.
+      if (build !== null) await this.#remove(build).catch(() => {})
       if (signal?.aborted) throw signal.reason
       this.#failure = maskCredentials((error as Error).message)
       ending = this.#failure
