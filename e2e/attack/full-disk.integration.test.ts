@@ -100,4 +100,4 @@ test('on a full disk nothing is acknowledged that is lost, and with space again 
   expect(await missing()).toEqual([])
   expect(await uploads()).toBe(acknowledged.versions.length)
   expect((await client.audit.verify({})).broken).toBeNull()
-}, 120_000)
+}, 300_000)

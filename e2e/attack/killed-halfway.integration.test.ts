@@ -19,8 +19,10 @@ const ROOT = resolve(import.meta.dirname, '../..')
 const FIXTURES = join(ROOT, 'e2e/upgrades/data-directories')
 const NEWEST = join(FIXTURES, readdirSync(FIXTURES).at(-1)!)
 const MIGRATING = fileURLToPath(new URL('./migrate-until-killed.ts', import.meta.url))
+/** Only for what never ends. */
+const LIMIT_MS = 300_000
 const KILLS = 8
-/** The moments of the kills are spread over this; which of them are too late is chance. */
+/** The moments of the kills are spread over this. */
 const SPREAD_MS = 600
 /** So large that a backup of it takes a while. */
 const LOG_BYTES = 400_000_000
@@ -47,77 +49,83 @@ async function killAndWait(child: ChildProcess): Promise<void> {
   await exited
 }
 
-test('a migration that is killed at any moment has happened, or has not; nothing is lost', async () => {
-  const { data } = await aDataDirectory()
-  const path = join(data, 'scrapdeck.sqlite')
-  const states = new Set<string>()
-  for (let turn = 0; turn < KILLS && !states.has('migrated'); turn += 1) {
-    const child = run(MIGRATING, path)
-    await once(child.stdout!, 'data')
-    await pause((turn * SPREAD_MS) / KILLS)
-    await killAndWait(child)
-    const database = new DatabaseConstructor(path)
-    const version = database.pragma('user_version', { simple: true })
-    const added = database.prepare("SELECT count(*) FROM sqlite_schema WHERE name LIKE 'added%'").pluck().get()
-    const column = database.prepare("SELECT count(*) FROM pragma_table_info('jobs') WHERE name = 'added'").pluck().get()
-    expect(database.pragma('integrity_check', { simple: true })).toBe('ok')
-    if (version === newestVersion(MIGRATIONS)) {
-      expect([added, column]).toEqual([0, 0])
-      states.add('as before')
-    } else {
-      expect([version, added, column]).toEqual([newestVersion(MIGRATIONS) + 1, 2, 1])
-      states.add('migrated')
-      // For those who read everything.
-      database.exec('DROP INDEX added_y; DROP TABLE added; ALTER TABLE jobs DROP COLUMN added')
-      database.pragma(`user_version = ${newestVersion(MIGRATIONS)}`)
+test(
+  'a migration that is killed at any moment has not happened, nothing is lost, and the next one happens',
+  async () => {
+    const { data } = await aDataDirectory()
+    const path = join(data, 'scrapdeck.sqlite')
+    const look = () => {
+      const database = new DatabaseConstructor(path)
+      const added = database.prepare("SELECT count(*) FROM sqlite_schema WHERE name LIKE 'added%'").pluck().get()
+      const column = database
+        .prepare("SELECT count(*) FROM pragma_table_info('jobs') WHERE name = 'added'")
+        .pluck()
+        .get()
+      const version = database.pragma('user_version', { simple: true })
+      const check = database.pragma('integrity_check', { simple: true })
+      database.close()
+      return { version, added, column, check }
     }
-    database.close()
-  }
-  expect(states).toContain('as before')
-  const { nowMs, ...before } = JSON.parse(await readFile(join(NEWEST, 'expected.json'), 'utf8'))
-  expect(await readEverything(data, createFakeClock(nowMs))).toMatchObject(before)
-}, 60_000)
+    const version = newestVersion(MIGRATIONS)
+    for (let turn = 0; turn < KILLS; turn += 1) {
+      const child = run(MIGRATING, path, 'endless')
+      await once(child.stdout!, 'data')
+      await pause((turn * SPREAD_MS) / KILLS)
+      await killAndWait(child)
+      expect(look()).toEqual({ version, added: 0, column: 0, check: 'ok' })
+    }
+    const { nowMs, ...before } = JSON.parse(await readFile(join(NEWEST, 'expected.json'), 'utf8'))
+    expect(await readEverything(data, createFakeClock(nowMs))).toMatchObject(before)
+    expect(await once(run(MIGRATING, path), 'exit')).toEqual([0, null])
+    expect(look()).toEqual({ version: version + 1, added: 2, column: 1, check: 'ok' })
+  },
+  LIMIT_MS
+)
 
-test('what a killed backup and a killed restore leave goes with the next; none is ever there in part', async () => {
-  const { place, data } = await aDataDirectory()
-  const log = join(data, 'local/logs/p/s/long.log')
-  await mkdir(join(log, '..'), { recursive: true })
-  const file = openSync(log, 'w')
-  ftruncateSync(file, LOG_BYTES)
-  closeSync(file)
-  const [backups, restored] = [join(place, 'backups'), join(place, 'restored')]
-  for (const path of [backups, restored]) await mkdir(path)
-  const backup = (name: string) =>
-    run(SERVICE_ENTRY, 'backup', join(backups, name), `--data=${data}`, '--not-encrypted')
-  const drafts = (folder: string) => readdirSync(folder).filter((name) => name.startsWith('.'))
-  // One that was done before the kill leaves nothing.
-  for (let turn = 0; turn < KILLS && drafts(backups).length === 0; turn += 1) {
-    const child = backup(`killed-${turn}`)
-    await until('the backup is being written', () => drafts(backups).length > 0 || child.exitCode !== null)
-    await killAndWait(child)
-    await rm(join(backups, `killed-${turn}`), { force: true })
-  }
-  expect(readdirSync(backups)).toHaveLength(1)
-  expect(drafts(backups)).toHaveLength(1)
-  expect(await once(backup('whole'), 'exit')).toEqual([0, null])
-  expect(readdirSync(backups)).toEqual(['whole'])
-  expect(readdirSync(data).filter((name) => name.startsWith('backup-'))).toEqual([])
+test(
+  'what a killed backup and a killed restore leave goes with the next; none is ever there in part',
+  async () => {
+    const { place, data } = await aDataDirectory()
+    const log = join(data, 'local/logs/p/s/long.log')
+    await mkdir(join(log, '..'), { recursive: true })
+    const file = openSync(log, 'w')
+    ftruncateSync(file, LOG_BYTES)
+    closeSync(file)
+    const [backups, restored] = [join(place, 'backups'), join(place, 'restored')]
+    for (const path of [backups, restored]) await mkdir(path)
+    const backup = (name: string) =>
+      run(SERVICE_ENTRY, 'backup', join(backups, name), `--data=${data}`, '--not-encrypted')
+    const drafts = (folder: string) => readdirSync(folder).filter((name) => name.startsWith('.'))
+    // One that was done before the kill leaves nothing.
+    for (let turn = 0; turn < KILLS && drafts(backups).length === 0; turn += 1) {
+      const child = backup(`killed-${turn}`)
+      await until('the backup is being written', () => drafts(backups).length > 0 || child.exitCode !== null)
+      await killAndWait(child)
+      await rm(join(backups, `killed-${turn}`), { force: true })
+    }
+    expect(readdirSync(backups)).toHaveLength(1)
+    expect(drafts(backups)).toHaveLength(1)
+    expect(await once(backup('whole'), 'exit')).toEqual([0, null])
+    expect(readdirSync(backups)).toEqual(['whole'])
+    expect(readdirSync(data).filter((name) => name.startsWith('backup-'))).toEqual([])
 
-  const target = join(restored, 'data')
-  const whole = join(backups, 'whole')
-  for (let turn = 0; turn < 2; turn += 1) {
-    const child = run(SERVICE_ENTRY, 'restore', '-', `--data=${target}`)
-    createReadStream(whole, { end: (await stat(whole)).size - 10 }).pipe(child.stdin!, { end: false })
-    await until('it is being restored', () => drafts(restored).length > 0)
-    await killAndWait(child)
-    expect(readdirSync(restored)).not.toContain('data')
-  }
-  expect(drafts(restored)).toHaveLength(1)
-  expect(await once(run(SERVICE_ENTRY, 'restore', whole, `--data=${target}`), 'exit')).toEqual([0, null])
-  expect(readdirSync(restored)).toEqual(['data'])
-  await rm(join(target, 'local'), { recursive: true })
-  await chmod(join(data, 'secret.key'), 0o600)
-  await cp(join(data, 'secret.key'), join(target, 'secret.key'))
-  const { nowMs, jobs } = JSON.parse(await readFile(join(NEWEST, 'expected.json'), 'utf8'))
-  expect((await readEverything(target, createFakeClock(nowMs))).jobs).toMatchObject(jobs)
-}, 90_000)
+    const target = join(restored, 'data')
+    const whole = join(backups, 'whole')
+    for (let turn = 0; turn < 2; turn += 1) {
+      const child = run(SERVICE_ENTRY, 'restore', '-', `--data=${target}`)
+      createReadStream(whole, { end: (await stat(whole)).size - 10 }).pipe(child.stdin!, { end: false })
+      await until('it is being restored', () => drafts(restored).length > 0)
+      await killAndWait(child)
+      expect(readdirSync(restored)).not.toContain('data')
+    }
+    expect(drafts(restored)).toHaveLength(1)
+    expect(await once(run(SERVICE_ENTRY, 'restore', whole, `--data=${target}`), 'exit')).toEqual([0, null])
+    expect(readdirSync(restored)).toEqual(['data'])
+    await rm(join(target, 'local'), { recursive: true })
+    await chmod(join(data, 'secret.key'), 0o600)
+    await cp(join(data, 'secret.key'), join(target, 'secret.key'))
+    const { nowMs, jobs } = JSON.parse(await readFile(join(NEWEST, 'expected.json'), 'utf8'))
+    expect((await readEverything(target, createFakeClock(nowMs))).jobs).toMatchObject(jobs)
+  },
+  LIMIT_MS
+)

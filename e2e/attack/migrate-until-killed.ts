@@ -1,4 +1,7 @@
-/** Migrates a database by a step that takes long: `migrate-until-killed.ts PATH`. Says when it begins. */
+/**
+ * Migrates a database by a step that takes long, or with `endless` never ends: `migrate-until-killed.ts PATH [endless]`.
+ * Says when it begins.
+ */
 import DatabaseConstructor from 'better-sqlite3'
 import { MIGRATIONS, migrate } from '../../src/engine/store/sqlite/migrate.ts'
 
@@ -7,9 +10,14 @@ const STEP = `CREATE TABLE added (x INTEGER PRIMARY KEY, y TEXT) STRICT;
     INSERT INTO added SELECT i, hex(randomblob(60)) FROM r;
   ALTER TABLE jobs ADD COLUMN added TEXT; UPDATE jobs SET added = 'x'; CREATE INDEX added_y ON added (y)`
 
+const ENDLESS = 'WITH RECURSIVE r (i) AS (SELECT 1 UNION ALL SELECT i FROM r) SELECT max(i) FROM r'
+
 const database = new DatabaseConstructor(process.argv[2])
 database.pragma('journal_mode = WAL')
 database.pragma('synchronous = FULL')
 console.log('begins')
-migrate(database, { ...MIGRATIONS, steps: [...MIGRATIONS.steps, STEP] })
+migrate(database, {
+  ...MIGRATIONS,
+  steps: [...MIGRATIONS.steps, process.argv[3] === 'endless' ? `${STEP}; ${ENDLESS}` : STEP]
+})
 database.close()
