@@ -1,5 +1,5 @@
 /**
- * Migrates a database by a step that takes long, or with `endless` never ends: `migrate-until-killed.ts PATH [endless]`.
+ * Migrates a database by a step that takes long, or with `endless` never ends: `… PATH [endless]`.
  * Says when it begins.
  */
 import DatabaseConstructor from 'better-sqlite3'
