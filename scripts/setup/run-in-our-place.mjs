@@ -16,12 +16,13 @@ const ORPHANED_CHECK_EVERY_MS = 250
  */
 export function runInOurPlace(command, args) {
   return new Promise((resolve, reject) => {
-    const child = spawn(command, args, { cwd: rootDirectory, stdio: 'inherit', env: childEnvironment() })
+    // Listening comes first: a signal that arrived between the two would end us and leave the program behind.
     for (const signal of PASSED_ON) {
       process.on(signal, () => {
         if (!process.stdin.isTTY || signal !== 'SIGINT') child.kill(signal)
       })
     }
+    const child = spawn(command, args, { cwd: rootDirectory, stdio: 'inherit', env: childEnvironment() })
     const parent = process.ppid
     const watch = setInterval(() => {
       if (process.env.npm_lifecycle_event && process.ppid !== parent) child.kill('SIGTERM')
