@@ -513,15 +513,17 @@ describe('a plugin that chooses nodes', () => {
     }
   })
 
-  it('is shown the nodes that have room and the egg for each job, also those that the plan fills', () => {
+  it('is shown the nodes that have room for each job, also those that the plan fills or that lack the egg', () => {
     const { assignments } = planFor([aLine(['a', 'b', 'c'])], fleet(), say({}))
-    expect(assignments.map(({ candidates }) => candidates.map(({ id }) => id))).toEqual(Array(3).fill(['n1', 'n2']))
+    expect(assignments.map(({ candidates }) => candidates.map(({ id }) => id))).toEqual(
+      Array(3).fill(['n1', 'n2', 'n4'])
+    )
     const without = planFor([aLine(['a'])], fleet(), { eggState })
     expect(without.assignments.map(({ candidates }) => candidates)).toEqual([[]])
   })
 
-  it('decides among them, and a node without room, without the egg or kept from the job is not taken', () => {
-    const plan = planFor([aLine(['a', 'b', 'c'])], fleet(), say({ a: 'n2', b: 'n3', c: 'n4' }))
+  it('decides among them, and a node without room or kept from the job is not taken', () => {
+    const plan = planFor([aLine(['a', 'b', 'c'])], fleet(), say({ a: 'n2', b: 'n3' }))
     expect(placed(plan)).toEqual([
       ['a', 'n2'],
       ['b', 'n1'],
@@ -535,6 +537,24 @@ describe('a plugin that chooses nodes', () => {
       ['b', 'n1']
     ])
     const refused = { ...say({ a: 'n2' }), isBackedOff: (nodeId: string) => nodeId === 'n2' }
+    expect(placed(planFor([aLine(['a'])], fleet(), refused))).toEqual([['a', 'n1']])
+  })
+
+  it('has the egg sent once to a node without it, and jobs wait for it that could go elsewhere', () => {
+    const plan = planFor([aLine(['a', 'b', 'c'])], fleet(), say({ a: 'n4', b: 'n4' }))
+    expect(plan.uploads.map(({ nodeId }) => nodeId)).toEqual(['n4'])
+    expect(placed(plan)).toEqual([['c', 'n1']])
+    expect(waits(plan)).toMatchObject([{ code: 'egg_on_its_way' }])
+    const sending = {
+      ...say({ a: 'n4' }),
+      eggState: (nodeId: string) => (nodeId === 'n4' ? 'sending' : 'present') as EggState
+    }
+    const next = planFor([aLine(['a'])], fleet(), sending)
+    expect([placed(next), next.uploads]).toEqual([[], []])
+    const refused = {
+      ...say({ a: 'n4' }),
+      eggState: (nodeId: string) => (nodeId === 'n4' ? 'never' : 'present') as EggState
+    }
     expect(placed(planFor([aLine(['a'])], fleet(), refused))).toEqual([['a', 'n1']])
   })
 

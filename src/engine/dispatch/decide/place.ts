@@ -77,8 +77,8 @@ const CANDIDATES_MAX = 50
 /** The nodes a line can choose from, computed when its first job is considered. */
 interface Choice {
   version: VersionName
-  /** All of `ready`, the least loaded first; empty if no plugin chooses. */
-  present: readonly PlaceableNode[]
+  /** All of `ready`, `sending` and `absent`, the least loaded first; empty if no plugin chooses. */
+  able: readonly PlaceableNode[]
   /** Have room and the egg. */
   ready: Heap<RankedNode>
   /** The egg is on its way there. Each will serve one of the waiting jobs. */
@@ -181,8 +181,15 @@ class Placing {
     const choice = this.#choiceFor(line)
     const found = this.#bestReady(choice, { line, lane, job }, rules)
     if (found.node !== null) {
-      this.#assign(found.node, { line, lane, job }, choice, rules)
-      return order.acceptJob()
+      const node = this.#chosenOf(choice, { line, lane, job }, rules) ?? found.node
+      if (this.#input.eggState(node.id, line.project, choice.version) === 'present') {
+        this.#assign(node, { line, lane, job }, choice, rules)
+        return order.acceptJob()
+      }
+      const absent = choice.absent.indexOf(node)
+      if (absent >= 0) this.#sendEgg(choice, absent, line)
+      this.#waits(line, eggOnItsWay(line, node.name, this.#input))
+      return order.skipJob()
     }
     // No node with room has the egg. Each egg in transit will serve one job; for the next job, send one more.
     const coming = this.#nodeToGetTheEgg(choice, { line, lane, job }, rules, found)
@@ -272,18 +279,24 @@ class Placing {
     const awaited = choice.sending.findIndex(couldTake)
     if (awaited >= 0) return choice.sending.splice(awaited, 1)[0]!
     const target = choice.absent.findLastIndex(couldTake)
-    if (target < 0) return null
-    const [node] = choice.absent.splice(target, 1)
-    this.#plan.uploads.push({ nodeId: node!.id, project: line.project, version: choice.version })
+    return target < 0 ? null : this.#sendEgg(choice, target, line)
+  }
+
+  #sendEgg(choice: Choice, at: number, { project }: QueueLine): PlaceableNode {
+    const [node] = choice.absent.splice(at, 1)
+    this.#plan.uploads.push({ nodeId: node!.id, project, version: choice.version })
     return node!
   }
 
-  #assign(best: PlaceableNode, head: Head, { version, present }: Choice, rules: readonly CountedRule[]): void {
+  #chosenOf({ able }: Choice, head: Head, rules: readonly CountedRule[]): PlaceableNode | undefined {
+    const chosen = this.#input.chosen?.get(head.job.id)?.node
+    return able.find((node) => node.id === chosen && this.#couldTake(node, head, rules))
+  }
+
+  #assign(node: PlaceableNode, head: Head, { version, able }: Choice, rules: readonly CountedRule[]): void {
     const { line, lane, job } = head
     // Those that this plan has filled, too: a plugin may choose otherwise for the jobs that went there.
-    const candidates = present.filter((one) => this.#mayTake(one, head, rules, nothingKept())).slice(0, CANDIDATES_MAX)
-    const chosen = this.#input.chosen?.get(job.id)?.node
-    const node = present.find((one) => one.id === chosen && this.#couldTake(one, head, rules)) ?? best
+    const candidates = able.filter((one) => this.#mayTake(one, head, rules, nothingKept())).slice(0, CANDIDATES_MAX)
     const used = this.#usedOn(node)
     const free = node.slots - used
     const isTried = free <= 0 && node.queueAhead === 0
@@ -321,11 +334,10 @@ class Placing {
     }
     const worstFirst = (one: PlaceableNode, other: PlaceableNode) =>
       this.#shareOf(other) - this.#shareOf(one) || (one.id < other.id ? 1 : -1)
-    const present =
-      chosen === undefined
-        ? []
-        : ready.toSorted((one, other) => (isLessLoaded(one, other) ? -1 : 1)).map(({ node }) => node)
-    choice = { version, present, ready: new Heap(ready, isLessLoaded), sending, absent: absent.sort(worstFirst) }
+    absent.sort(worstFirst)
+    const all = chosen === undefined ? [] : [...ready.map(({ node }) => node), ...sending, ...absent]
+    const able = all.sort((one, other) => worstFirst(other, one))
+    choice = { version, able, ready: new Heap(ready, isLessLoaded), sending, absent }
     this.#choices.set(line, choice)
     return choice
   }
