@@ -257,6 +257,10 @@ CRON_TZ=America/New_York
       '0 3 * * * curl h/schedule.json -d project=p -d spider=a; curl h/schedule.json -d project=p -d spider=b',
       'several'
     ],
+    ['0 3 * * * scrapyd-client schedule -p p *', 'list them'],
+    ['0 3 * * * scrapyd-client schedule -p p "price*"', 'list them'],
+    ['0 3 * * * scrapyd-client schedule -p "shop-[ab]" prices', 'list them'],
+    ['0 3 * * * curl -d project=p -d spider=s http://h1/schedule.json http://h2/schedule.json', 'several nodes'],
     ['0 3 * * * curl h/schedule.json -d @body', 'is a file'],
     ['0 3 * * * http --form h/schedule.json project=p spider=s list=@urls', 'is a file'],
     ['0 3 * * * flock -n /tmp/lock', 'starts no spider'],

@@ -49,6 +49,7 @@ test.each([
   [ENTRY_POINTS.replace('settings =', 'Settings ='), false],
   [ENTRY_POINTS.replace('=', ':'), false],
   [`; a comment\n${ENTRY_POINTS}`, false],
+  [`\ufeff${ENTRY_POINTS}`, false],
   [`[console_scripts]\na broken line\n${ENTRY_POINTS}`, false],
   [`${ENTRY_POINTS}settings = shop.others\n`, false],
   [`${ENTRY_POINTS}[scrapy]\n`, false],

@@ -59,6 +59,8 @@ const LONGEST_LINE = 1_000
 function settingsModuleOf(entryPoints: string): string {
   const seen = new Map<string, string>()
   let group = ''
+  // Python keeps a byte order mark, which trim() removes.
+  if (entryPoints.startsWith('\ufeff')) refuse(' (Scrapyd cannot read the byte order mark of its entry_points.txt)')
   for (const line of entryPoints.split(/[\r\n]+/).map((one) => one.trim())) {
     if (line === '' || line.startsWith('#')) continue
     const header = /^\[(.*)\]$/.exec(line)?.[1]?.trim()

@@ -81,8 +81,9 @@ function lengthOf({ values = [], operands = 0 }: { values?: string[]; operands?:
 /** curl, wget or HTTPie with `schedule.json`. */
 function readScheduleRequest(words: string[]): StartedSpider | null {
   const program = baseName(words[0] ?? '')
-  const address = words.find((word) => /\/schedule\.json(\?|$)/.test(word))
+  const [address, another] = words.filter((word) => /\/schedule\.json(\?|$)/.test(word))
   if (address === undefined || !['curl', 'wget', 'http', 'https'].includes(program)) return null
+  if (another !== undefined) throw new Error('it asks several nodes: write a line for each')
   const pairs: Pair[] = []
   const query = queryPairs(address.split('?')[1] ?? '')
   for (const [index, word] of words.entries()) {
@@ -129,7 +130,7 @@ function readScrapydClient(words: string[]): StartedSpider | null {
     }
     index += 1
   }
-  if (found.spider === '*') throw new Error('it starts all spiders of a project: list them')
+  if (/[*?[]/.test(found.project + found.spider)) throw new Error('it starts all spiders of a pattern: list them')
   // In the order in which it sends them.
   return fromPairs([...pairs, ['project', found.project], ['spider', found.spider]], found.node)
 }
