@@ -99,7 +99,7 @@ export class ContractHandlers {
     this.#rest = new OpenAPIHandler<DoorContext>(router, {
       ...ofRest,
       clientInterceptors: [...ofRest.clientInterceptors!, readRestInput],
-      rootInterceptors: [takeFromQuery, createOnceInterceptor(engine), pickPartsOfAnswer, nameAsScheduler, keepRequest]
+      rootInterceptors: [takeFlags, createOnceInterceptor(engine), pickPartsOfAnswer, nameAsScheduler, keepRequest]
     })
     this.#operations = new RequestedOperations(router)
   }
@@ -219,15 +219,16 @@ const credentialOf = (request: FastifyRequest): string =>
 type RootInterceptor = NonNullable<RPCHandlerOptions<DoorContext>['rootInterceptors']>[number]
 
 /** Flags that may be in the query, the body or both (OperationMeta.alsoInQuery): one `true` is enough. */
-const takeFromQuery: RootInterceptor = async ({ request, context, prefix, next }) => {
-  const { searchParams } = request.url
-  const names = (context.operation?.alsoInQuery ?? []).filter((name) => searchParams.has(name))
-  if (names.length === 0) return next()
-  const inBody = (await request.body()) as Record<string, unknown> | undefined
+const takeFlags: RootInterceptor = async ({ request, context, prefix, next }) => {
+  const names = context.operation?.alsoInQuery ?? []
+  const inBody = names.length === 0 ? undefined : ((await request.body()) as Record<string, unknown> | undefined)
+  const saidOf = (name: string) =>
+    [...request.url.searchParams.getAll(name), inBody?.[name]].filter((flag) => flag != null)
+  const said = names.filter((name) => saidOf(name).length > 0)
+  if (said.length === 0) return next()
   const body = { ...inBody }
-  for (const name of names) {
-    const said = [...searchParams.getAll(name), body[name] ?? false]
-    const flags = said.map((flag) => (typeof flag === 'string' ? (readSwitch(flag) ?? flag) : flag))
+  for (const name of said) {
+    const flags = saidOf(name).map((flag) => (typeof flag === 'object' ? flag : (readSwitch(`${flag}`) ?? flag)))
     // What is neither on nor off is refused with the rest of the body.
     body[name] = flags.find((flag) => typeof flag !== 'boolean') ?? flags.includes(true)
   }

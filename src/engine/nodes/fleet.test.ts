@@ -137,3 +137,28 @@ test('nodes behind an SSH host are asked as soon as it is connected, and its sta
   expect(listeners.size).toBe(1)
   await fleet.stop()
 })
+
+test('a Scrapyd that has restarted, perhaps with another max_proc, is learned afresh; one that was away is not', async () => {
+  const clock = createFakeClock()
+  let isAway = false
+  let counters = { running: 3, pending: 0, finished: 5 }
+  const fleet = openFleet(clock, async (_name, answer) => {
+    if (isAway) throw new NodeError('unreachable', 'nothing listens', { delivered: 'no' })
+    return { ...(await answer()), ...counters }
+  })
+  await fleet.add(aStoredNode({ id: 'n1', slots: null }))
+  const slotsAfter = async (seen: Partial<typeof counters>) => {
+    counters = { ...counters, ...seen }
+    await clock.advanceBy(10_000)
+    return fleet.list()[0]?.status.capacity
+  }
+  expect(await slotsAfter({})).toMatchObject({ slots: 3, isTrying: true })
+  isAway = true
+  expect(await slotsAfter({ running: 0, finished: 8 })).toMatchObject({ slots: 3 })
+  isAway = false
+  expect(await slotsAfter({})).toMatchObject({ slots: 3, isTrying: true })
+  // It keeps its queue, and lists only what it has run since.
+  expect(await slotsAfter({ pending: 1, finished: 0 })).toMatchObject({ slots: 1, isTrying: false, source: 'default' })
+  expect(await slotsAfter({ running: 1, pending: 0 })).toMatchObject({ slots: 1, isTrying: true })
+  await fleet.stop()
+})

@@ -247,7 +247,9 @@ export class Fleet {
     if (seen.dateSeen != null) status.clockEstimate = refineByDate(status.clockEstimate, seen.dateSeen)
     const { running, pending, finished, nodeName } = seen
     status.slotsTold = seen.slots ?? null
-    status.slotsBelief = learnFromCounters(status.slotsBelief, { atMs, running, pending, finished })
+    // Fewer than before: it has restarted, perhaps with another max_proc.
+    const known = finished < (status.finished ?? 0) ? NOTHING_LEARNED : status.slotsBelief
+    status.slotsBelief = learnFromCounters(known, { atMs, running, pending, finished })
     const hasNewSlots = this.#planSlots(node)
     const isSame =
       !hasNewSlots &&

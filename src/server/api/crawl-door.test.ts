@@ -162,6 +162,23 @@ describe('an order outside the API', () => {
       expect(await send('?ignore_cache=true', { ignore_cache: 'perhaps' })).toBe(400)
       expect(await send('?depth=3')).toBe(400)
       expect(asked).toHaveLength(14)
+      for (const flag of [1, '1', 'yes', 'On', 0, '0', 'no', 'OFF'])
+        expect(await send('', { ignore_cache: flag })).toBe(200)
+      expect(await send('?ignore_cache=false', { ignore_cache: 1 })).toBe(200)
+      expect(asked.slice(14).map(({ ignore_cache }) => ignore_cache)).toEqual([
+        true,
+        true,
+        true,
+        true,
+        false,
+        false,
+        false,
+        false,
+        true
+      ])
+      for (const flag of [2, 'perhaps', '', [1], {}]) expect(await send('', { ignore_cache: flag })).toBe(400)
+      expect(asked).toHaveLength(23)
+      expect((await ask({ method: 'POST', url, payload: [] })).json().message).toContain('is not an object')
     }
   )
 
