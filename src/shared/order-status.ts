@@ -5,7 +5,7 @@ export const ORDER_STATUSES = ['pending', 'running', 'finished', 'error'] as con
 
 /**
  * How far a job is, in the words of a crawl scheduler. `reason`: of an error, `cancelled`, `lost`, or why the run
- * failed. One that ended without a visible outcome is finished.
+ * failed. One that ended without a visible outcome is finished, with the reason `unclear`.
  */
 export function statusOfJob({ status, reason }: Pick<Job, 'status' | 'reason'>): {
   status: (typeof ORDER_STATUSES)[number]
@@ -14,5 +14,5 @@ export function statusOfJob({ status, reason }: Pick<Job, 'status' | 'reason'>):
   if (status === 'queued' || status === 'starting') return { status: 'pending', reason: null }
   if (status === 'failed') return { status: 'error', reason: reason ?? status }
   if (status === 'cancelled' || status === 'lost') return { status: 'error', reason: status }
-  return { status: status === 'running' ? status : 'finished', reason: null }
+  return { status: status === 'running' ? status : 'finished', reason: status === 'unclear' ? status : null }
 }

@@ -234,7 +234,7 @@ describe('the status of a job outside the API', () => {
     ['pending', null, { state: 'starting', status: 'starting' }],
     ['running', null, { state: 'running', status: 'running', startedAtMs }],
     ['finished', null, { ...ended, status: 'succeeded', outcome: 'succeeded', reason: 'finished' }],
-    ['finished', null, { ...ended, status: 'unclear', outcome: 'unclear', reason: 'end not visible in the log' }],
+    ['finished', 'unclear', { ...ended, status: 'unclear', outcome: 'unclear', reason: 'end not visible in the log' }],
     ['error', 'exit code 1', { ...ended, status: 'failed', outcome: 'failed', reason: 'exit code 1' }],
     ['error', 'failed', { ...ended, startedAtMs: null, status: 'failed', outcome: 'failed', reason: null }],
     ['error', 'lost', { ...ended, status: 'lost', outcome: 'lost', reason: 'no log' }],

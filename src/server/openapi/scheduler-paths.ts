@@ -20,7 +20,7 @@ const JOBID = {
   type: TEXT_OR_NULL,
   description: 'The jobid of the newest run on its node; null before it'
 }
-const REASON = { type: TEXT_OR_NULL, description: 'Of an error: cancelled, lost, or why the run failed; else null' }
+const REASON = { type: TEXT_OR_NULL, description: 'cancelled, lost, unclear, or why the run failed; else null' }
 const STATUS = { type: 'string' as const, enum: [...ORDER_STATUSES] }
 
 /**
