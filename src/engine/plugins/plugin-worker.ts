@@ -18,11 +18,11 @@ void serve(port)
 async function serve(port: MessagePort): Promise<void> {
   try {
     const { module, options } = workerData as { module: string; options: Record<string, string> }
-    const exported = (await import(module)) as Plugin & { default?: PluginFactory }
-    const isOfHooks = !('default' in exported) && Object.keys(exported).length > 0
-    if (!isOfHooks && typeof exported.default !== 'function')
-      throw new Error('its default export is not a function that creates a plugin')
-    const plugin = isOfHooks ? exported : await exported.default!(options)
+    const exported = (await import(module)) as Plugin & { default?: Plugin | PluginFactory }
+    const given = exported.default ?? exported
+    if (typeof given !== 'function' && Object.keys(given).length === 0)
+      throw new Error('it exports neither hooks nor a function that creates a plugin')
+    const plugin = typeof given === 'function' ? await given(options) : given
     if (typeof plugin !== 'object' || plugin === null) throw new Error('its default export did not return an object')
     // A hook with a misspelled name would silently never be called.
     const unknown = Object.keys(plugin).filter((name) => !KNOWN.includes(name))

@@ -121,8 +121,8 @@ export interface PluginBlobs {
 }
 
 /**
- * The default export. `options`: from the configuration, after the module. If it throws, the engine does not start. A
- * module without a default export exports its hooks by name.
+ * The default export, or what a CommonJS module exports; or it is the plugin itself. A module without one exports its
+ * hooks by name. `options`: from the configuration, after the module. If it throws, the engine does not start.
  */
 export type PluginFactory = (options: Readonly<Record<string, string>>) => Answer<Plugin>
 

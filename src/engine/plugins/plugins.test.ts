@@ -68,7 +68,9 @@ const tell = (plugins: Plugins, event: string, data: unknown, index = 0) =>
 describe('plugins', () => {
   it('tell what is wrong with a module that cannot be loaded, and nothing is started', async () => {
     const refusals: [string, string][] = [
-      ['export default 5', 'not a function that creates a plugin'],
+      ['export default 5', 'exports neither hooks nor a function that creates a plugin'],
+      ['5', 'exports neither hooks nor a function that creates a plugin'],
+      ['export default () => null', 'its default export did not return an object'],
       ['export default () => { throw new Error("say where to") }', 'say where to'],
       ['export default () => ({ jobEnd() {} })', 'unknown hook: jobEnd. The hooks are jobQueued'],
       ['export default () => ({ blobs: { read() {} } })', 'its blobs have no function write'],
@@ -87,6 +89,18 @@ describe('plugins', () => {
     })
     expect(await tell(plugins, 'job.ended', { job: 5 })).toEqual({ isGood: true, answer: 'delivered' })
     await expect.poll(() => lines).toEqual(['hello {"id":"msg_1","type":"job.ended","timestamp":"t","data":{"job":5}}'])
+  })
+
+  it.each([
+    ['cjs', 'module.exports = { jobEnded() { console.log("told") } }'],
+    ['cjs', 'exports.jobEnded = () => console.log("told")'],
+    ['cjs', 'module.exports = () => ({ jobEnded() { console.log("told") } })'],
+    ['mjs', 'export default { jobEnded() { console.log("told") } }']
+  ])('may be a %s module: %s', async (suffix, body) => {
+    const path = join(directory, `plugin.${suffix}`)
+    await writeFile(path, body)
+    expect(await tell(await open({ module: path }), 'job.ended', {})).toEqual({ isGood: true, answer: 'delivered' })
+    await expect.poll(() => lines).toEqual(['told'])
   })
 
   it('with the hooks of a Scrapyd are told of project, spider and job, and whether it succeeded', async () => {

@@ -44,7 +44,8 @@ export function explainLine(line: QueueLine, input: Asked, hasRoom: boolean): Wa
 function explainUnavailable(summary: PlacementSummary, where: string): Waiting {
   const { firstUnavailable: first, unavailable, matching } = summary
   if (first === null) {
-    return { code: 'nodes_cordoned', text: `every node${suffix(where)} that could run the job is cordoned` }
+    const which = matching === 1 ? summary.first!.name : `every node${suffix(where)} that could run the job`
+    return { code: 'nodes_cordoned', text: `${which} is cordoned` }
   }
   if (unavailable < matching) {
     return {

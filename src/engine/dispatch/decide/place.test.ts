@@ -178,6 +178,14 @@ describe('placing jobs on nodes', () => {
     expect(waits(plan)).toEqual([{ code, text: expect.stringMatching(/\w{3}/) }])
   })
 
+  it('names a node that is cordoned, if only that one could take the job', () => {
+    const nodes = [aNode({ mode: 'cordoned' }), aNode({ id: N2, name: 'us-1', mode: 'draining', tags: ['us'] })]
+    const waitOf = (placement: QueueLine['placement']) => waits(planFor([aLine(['a'], { placement })], nodes))[0]?.text
+    expect(waitOf({ nodeId: aNodeId('n1'), tags: [] })).toBe('eu-1 is cordoned')
+    expect(waitOf({ nodeId: null, tags: ['us'] })).toBe('us-1 is cordoned')
+    expect(waitOf({ nodeId: null, tags: [] })).toBe('every node that could run the job is cordoned')
+  })
+
   it('keeps to the node and the tags that a job asks for', () => {
     const nodes = [aNode({ tags: ['eu'] }), aNode({ id: N2, tags: ['eu', 'big'] })]
     const tagged = aLine(['a'], { placement: { nodeId: null, tags: ['eu', 'big'] } })
