@@ -1,5 +1,4 @@
 import type { LiveJobs } from './live-jobs.ts'
-import type { NewFiring } from '../store/records.ts'
 import { dueAt, type DecidedFirings, type ScheduleState } from './schedule-state.ts'
 
 /** How long before their time firings are prepared, so that a thousand due in one second only need to be written. */
@@ -12,23 +11,22 @@ type Live = Pick<LiveJobs, 'hasAny'>
 /**
  * Prepares the next firing of a schedule; `make` decides as of its due time. Handles the plain case only: whatever
  * depends on earlier runs, counts or several moments is decided at its time. Project data may be AHEAD_MS older than
- * the firing. Changing the schedule replaces its state and so drops the prepared firing. Returns what was prepared.
+ * the firing. Changing the schedule replaces its state and so drops the prepared firing.
  */
 export async function makeAhead(
   { state, dueMs }: { state: ScheduleState; dueMs: number },
   live: Live,
   make: () => Promise<DecidedFirings | null>
-): Promise<NewFiring[]> {
-  if (state.ahead?.dueMs === dueMs) return []
+): Promise<void> {
+  if (state.ahead?.dueMs === dueMs) return
   state.ahead = { dueMs, decided: null }
-  if (dueAt(state) !== dueMs || !isPlain(state, dueMs, live)) return []
+  if (dueAt(state) !== dueMs || !isPlain(state, dueMs, live)) return
   // An error is ignored here: it occurs again at the due time and is reported then.
   const decided = await make().catch(() => null)
-  if (decided === null || decided.firings.some((firing) => firing.state !== 'fired')) return []
+  if (decided === null || decided.firings.some((firing) => firing.state !== 'fired')) return
   // The jobs count as queued at their due time, not when they were prepared.
   for (const { jobs } of decided.firings) for (const job of jobs) job.entry.atMs = dueMs
   state.ahead = { dueMs, decided }
-  return decided.firings
 }
 
 /** Returns the prepared firing if it would still be decided the same way now. It can be claimed once. */

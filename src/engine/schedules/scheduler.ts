@@ -355,7 +355,6 @@ export class Scheduler {
   async #makeAhead(): Promise<void> {
     const coming = this.#places.removeDue(this.#parts.clock.nowMs() + AHEAD_MS)
     for (const { state, dueMs } of coming) this.#places.put(state, dueMs)
-    const made: NewFiring[] = []
     let weight = 0
     for (const [index, one] of coming.entries()) {
       if (index % SEARCHES_AT_ONCE === SEARCHES_AT_ONCE - 1) await this.#giveWay()
@@ -366,9 +365,8 @@ export class Scheduler {
         weight += decided.weight
         return decided
       }
-      made.push(...(await makeAhead(one, this.#live, make)))
+      await makeAhead(one, this.#live, make)
     }
-    if (made.length > 0) this.#parts.store.prepareFirings(made)
   }
 
   /** null: it failed for a reason outside the schedule, and is retried. */

@@ -487,11 +487,6 @@ export interface FiringStore extends FiringReader {
    * schedule was deleted is skipped as well.
    */
   fire(firings: NewFiring[]): Promise<(StoredFiring | null)[]>
-  /**
-   * Announces firings that will probably be fired soon: `fire` with these same objects is then cheaper. Changes no
-   * readable data; the caller must not modify the objects afterwards.
-   */
-  prepareFirings(firings: NewFiring[]): void
 }
 
 /** The newest backfill of each schedule. */

@@ -210,7 +210,6 @@ export function createSqlStore({ driver, clock, logger, scheduleFlush = setImmed
     ...changing(scheduled, schedules, 'putSchedule', 'deleteSchedules'),
     ...writes(schedules, 'fire', 'setFailuresInARow'),
     // Nothing to send ahead: the rows are written in this thread.
-    prepareFirings: () => undefined,
 
     listBackfills: () => read(() => backfills.list()),
     putBackfill: (backfill) => write(() => backfills.put(backfill)),

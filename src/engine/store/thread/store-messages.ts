@@ -13,7 +13,7 @@ export interface RowStore extends Store {
   listJobRows(...args: Parameters<Store['listJobs']>): Promise<SentRows>
 }
 
-/** `fire` and `prepareFirings` have their own argument format (prepared-firings.ts). `withAudit`: see Calls. */
+/** `withAudit`: see Calls. */
 export type Verb = Exclude<keyof RowStore, 'onChange' | 'onQueueChange' | 'withAudit'>
 
 /** The first message to a thread: the file of the database; or the database, and a file beside which it is locked. */

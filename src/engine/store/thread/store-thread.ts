@@ -7,7 +7,6 @@ import type { PostgresAddress } from '../../runtime/postgres-address.ts'
 import { createNextEntry } from '../audit/next-entry.ts'
 import type { Store } from '../store.ts'
 import { Listeners } from '../sql/listeners.ts'
-import { createPreparedFirings, type SentFired } from './prepared-firings.ts'
 import { type JobRow, toJob } from '../sql/rows.ts'
 import { receiveRows, type SentRows } from './sent-rows.ts'
 import { type Calls, type FromWorker, receiveError, type SentError, type ToOpen, type Verb } from './store-messages.ts'
@@ -79,15 +78,10 @@ export async function openStoreInWorker(options: {
   if (waiting.size === 0) worker.unref()
 
   const asked = verbs.map((verb) => [verb, (...args: unknown[]) => ask(verb, args)])
-  const prepared = createPreparedFirings()
   return {
     ...(Object.fromEntries(asked) as Store),
-    fire: async (firings) => prepared.receive(firings, (await ask('fire', [prepared.send(firings)])) as SentFired),
     getJobs: async (ids) => receiveJobs(await ask('getJobRows', [ids])),
     listJobs: async (filter, page) => receiveJobs(await ask('listJobRows', [filter, page])),
-    prepareFirings(firings) {
-      ask('prepareFirings', [prepared.prepare(firings)]).catch(() => prepared.forget(firings))
-    },
     withAudit: entries.withAudit,
     onChange: (listener) => changed.add(listener),
     onQueueChange: (listener) => queueChanged.add(listener),

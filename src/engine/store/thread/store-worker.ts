@@ -5,7 +5,6 @@ import type { Logger } from '../../runtime/logger.ts'
 import type { PostgresAddress } from '../../runtime/postgres-address.ts'
 import { lockDirectory } from '../sqlite/directory-lock.ts'
 import { openSqliteStoreHere } from '../sqlite/sqlite-store.ts'
-import { createPreparedFiringsOfThread, type SentFirings, type Preparation } from './prepared-firings.ts'
 import {
   type Answer,
   type Calls,
@@ -51,16 +50,10 @@ async function serve(port: MessagePort, { path, postgres }: ToOpen): Promise<voi
       cursor = newest
     })
 
-    const prepared = createPreparedFiringsOfThread()
     const audited = <T>(audit: Calls[number][3], call: () => Promise<T>): Promise<T> =>
       audit === undefined ? call() : store.withAudit(audit, call)
     const answer = async ([id, verb, args, audit]: Calls[number]): Promise<Answer> => {
       try {
-        if (verb === 'prepareFirings') return { id, value: prepared.prepare(args[0] as Preparation) }
-        if (verb === 'fire') {
-          const firings = prepared.receive(args[0] as SentFirings)
-          return { id, value: prepared.send(firings, await audited(audit, () => store.fire(firings))) }
-        }
         const run = store[verb] as unknown as (...args: unknown[]) => Promise<unknown>
         return { id, value: await audited(audit, () => run(...args)) }
       } catch (error) {
