@@ -95,7 +95,7 @@ export class LoginDoor {
     // The gate charged everybody else.
     const isKnown = authenticator.knows(request)
     const verdict = await authenticator.checkForm(request, { username, password }).catch((error: unknown) => {
-      // Whoever checks the password cannot say whether it is right, or gives no role.
+      // The plugin or the identity provider cannot check the password, or it is right and no role applies.
       if (error instanceof ScrapdeckError) return { is: 'refused' as const, error }
       throw error
     })

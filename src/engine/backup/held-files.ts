@@ -120,7 +120,7 @@ export function sweepLeftHolds({ directory, ...base }: { directory: string; cloc
 const OF_SPIDERS = 'local/'
 const IN_THE_WAY = new Set(['EACCES', 'EPERM', 'ENAMETOOLONG', 'ELOOP'])
 
-/** What a spider can do to its files so that nobody reads them: no backup fails for it. */
+/** A spider can make its own files unreadable. A backup leaves them out and does not fail. */
 export const isInTheWay = (error: unknown): boolean => IN_THE_WAY.has((error as NodeJS.ErrnoException).code ?? '')
 
 /**

@@ -43,7 +43,7 @@ export interface MadeBackup {
   bytes: number
   /** To which rows refer, but which are not there. */
   missing: string[]
-  /** What spiders wrote and nobody can read, or has a name that no backup may have. */
+  /** Files of spiders that cannot be read, or whose names a backup cannot hold. */
   leftOut: string[]
 }
 

@@ -66,7 +66,7 @@ export interface NodeQuestion {
 /** By id of the job: the id of the node, and why. Without an answer, a job goes to the least loaded node. */
 export type NodeAnswer = undefined | null | Record<string, string | { node: string; why?: string } | null>
 
-/** Somebody whose password is right. `name`: who it is there, the same each time. Roles come from `plugin_roles`. */
+/** A user whose password is right. `name` must be the same each time. Roles come from `plugin_roles`. */
 export interface PluginUser {
   name: string
   groups?: string[]

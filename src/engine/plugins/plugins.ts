@@ -35,7 +35,7 @@ const Person = z.strictObject({
   name: z.string().regex(/^\P{C}{1,200}$/u),
   groups: z.array(z.string().max(1_000)).max(2_000).default([])
 })
-/** Somebody whom a plugin vouches for. */
+/** A user whose password a plugin found to be right. */
 type PluginPerson = z.output<typeof Person> & { subject: string }
 type Credentials = Parameters<NonNullable<Plugin['authenticate']>>[0]
 
@@ -62,7 +62,7 @@ export class Plugins {
   readonly beforeDispatch: ((question: DispatchQuestion) => Promise<DispatchVerdict>) | null
   /** null: no plugin implements the hook. Never rejects. */
   readonly chooseNodes: ((questions: NodeQuestion[]) => Promise<NodeChoices>) | null
-  /** null: no plugin implements the hook. `null`: nobody has this password. Rejects with SIGN_IN_UNAVAILABLE. */
+  /** null: no plugin implements the hook. It answers null for a wrong password. Rejects with SIGN_IN_UNAVAILABLE. */
   readonly authenticate: ((given: Credentials) => Promise<PluginPerson | null>) | null
   readonly #threads: readonly PluginThread[]
   readonly #clock: Clock

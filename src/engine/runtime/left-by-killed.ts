@@ -50,7 +50,7 @@ export async function removeLeftHolds(parent: string): Promise<boolean> {
 
 /** Where to write beside `path` until it is whole; first removes what killed ones left there. */
 export async function draftBeside(path: string): Promise<string> {
-  // What cannot be removed is in nobody's way.
+  // A draft that cannot be removed does no harm.
   await removeLeftHolds(dirname(path)).catch(() => {})
   return join(dirname(path), await nameOfOwn(DRAFT))
 }

@@ -6,8 +6,8 @@ import { isNodeRoute } from '../nodes/node-door.ts'
 type Raw = FastifyRequest['raw']
 
 /**
- * A body stays in memory until it is whole, and whoever has credentials may take minutes for it: together, those that
- * are not whole have this much room. When it is full, the oldest one goes.
+ * A body stays in memory until it is complete, and a client with credentials may take minutes to send it. Incomplete
+ * bodies share this much memory. When it is full, the connection of the oldest one is closed.
  */
 const ROOM_BYTES = 256 * 1024 * 1024
 

@@ -47,7 +47,7 @@ export class PluginUsers {
     this.#parts = parts
   }
 
-  /** null: nobody. `key`: a keyed hash of what is given. Rejects as admitVouched, and with SIGN_IN_UNAVAILABLE. */
+  /** null: wrong password. `key`: a keyed hash of it. Rejects as admitVouched does, or with SIGN_IN_UNAVAILABLE. */
   async find(request: FastifyRequest, given: BasicCredentials, key: string): Promise<Principal | null> {
     const { access, clock } = this.#parts
     if (given.username === '' || access.isLocalName(given.username)) return null
