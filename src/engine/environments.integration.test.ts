@@ -12,17 +12,17 @@ import { makeTemporaryDirectory, type TemporaryDirectory } from './testing/tempo
 import { findTestPython } from './testing/test-python.ts'
 
 const WAIT = { timeout: 200_000, interval: 50 }
-/** Something small that nothing else needs. */
-const PACKAGE = 'iniconfig==2.1.0'
+/** Something small that nothing else in the Python of the tests needs. */
+const PACKAGE = 'tabulate==0.9.0'
 const PINNED = readFileSync(resolve('resources/python/requirements.in'), 'utf8')
 const SPIDERS = `
 import importlib.metadata, sys
-import iniconfig, scrapy
+import tabulate, scrapy
 
 class Reads(scrapy.Spider):
     name = "reads"
     async def start(self):
-        self.logger.info("iniconfig %s in %s", importlib.metadata.version("iniconfig"), sys.prefix)
+        self.logger.info("tabulate %s in %s", importlib.metadata.version("tabulate"), sys.prefix)
         return
         yield
 `
@@ -101,7 +101,7 @@ test('a project runs with what its requirements name; another, without them, can
   })()
   await expect(upload('other')).rejects.toMatchObject({
     code: 'EGG_IMPORT_FAILED',
-    message: expect.stringContaining("No module named 'iniconfig'")
+    message: expect.stringContaining("No module named 'tabulate'")
   })
 
   // Before its first egg: without it the egg would be refused as the other is.
@@ -124,7 +124,7 @@ test('a project runs with what its requirements name; another, without them, can
   let log = ''
   for await (const piece of await client.environments.log({ id: made.id })) log += piece.text
   expect(log).toMatch(
-    /^Building an environment with Python 3[^]*Collecting iniconfig==2\.1\.0[^]*\nReady: Python 3.* with Scrapy/
+    /^Building an environment with Python 3[^]*Collecting tabulate==0\.9\.0[^]*\nReady: Python 3.* with Scrapy/
   )
   const ended = await vi.waitFor(async () => {
     const detail = await client.jobs.get({ id: jobs[0]!.id })
@@ -133,7 +133,7 @@ test('a project runs with what its requirements name; another, without them, can
   }, WAIT)
   expect(ended.job.outcome).toBe('succeeded')
   const jobLog = await client.logs.read({ jobId: jobs[0]!.id, offset: 0, limitBytes: 100_000 })
-  expect(jobLog.text).toContain(`iniconfig 2.1.0 in ${join(directory.path, 'data/local/environments', made.id)}`)
+  expect(jobLog.text).toContain(`tabulate 0.9.0 in ${join(directory.path, 'data/local/environments', made.id)}`)
   await vi.waitFor(async () => {
     expect((await client.projects.get({ project: 'shop' })).versions).toMatchObject([{ spiders: ['reads'] }])
   }, WAIT)
