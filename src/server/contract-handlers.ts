@@ -223,7 +223,7 @@ const takeFlags: RootInterceptor = async ({ request, context, prefix, next }) =>
   const names = context.operation?.alsoInQuery ?? []
   const inBody = names.length === 0 ? undefined : ((await request.body()) as Record<string, unknown> | undefined)
   const saidOf = (name: string) =>
-    [...request.url.searchParams.getAll(name), inBody?.[name]].filter((flag) => flag != null)
+    [...request.url.searchParams.getAll(name), inBody?.[name]].filter((one) => one != null)
   const said = names.filter((name) => saidOf(name).length > 0)
   if (said.length === 0) return next()
   const body = { ...inBody }

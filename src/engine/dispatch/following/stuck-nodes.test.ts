@@ -14,11 +14,13 @@ const it = dispatchTest.extend('engine', async ({ node, engine }) => {
 
 describe('a node that accepts jobs but starts none', () => {
   it('has its jobs taken back and gets no more; they run elsewhere, each once', async ({ clock, node, engine }) => {
+    const beganMs = clock.nowMs()
     const ids = [await engine.enqueue(), await engine.enqueue()]
     await clock.advanceBy(10_000)
     expect(engine.dispatch.stuckSinceMs(N1)).toBeNull()
     await clock.advanceBy(12_000)
-    expect(engine.dispatch.stuckSinceMs(N1)).not.toBeNull()
+    // Since it could have started one, not since that was noticed.
+    expect(engine.dispatch.stuckSinceMs(N1)).toBeLessThan(beganMs + 5_000)
     expect(node.pending).toEqual([])
     for (const id of ids) {
       expect(await engine.job(id)).toMatchObject({ state: 'queued', mayHaveRunTwice: false })

@@ -98,7 +98,7 @@ export class StuckNodes {
       return
     }
     if (after.stuck !== before?.stuck) {
-      this.#sinceMs.set(id, this.#sinceMs.get(id) ?? clock.nowMs())
+      this.#sinceMs.set(id, this.#sinceMs.get(id) ?? clock.nowMs() - after.atMs + (before?.idleSinceMs ?? after.atMs))
       this.#onProbation.delete(id)
       logger.warn({ node: name, strikes: after.stuck.strikes }, 'a node accepts jobs but starts none')
       this.events.emit('changed', node)
