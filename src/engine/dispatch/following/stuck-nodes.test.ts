@@ -51,6 +51,21 @@ describe('a node that accepts jobs but starts none', () => {
     ])
   })
 
+  it('is none that uses all its slots, fewer since it has restarted than are set', async ({ clock, node, engine }) => {
+    node.isWedged = false
+    for (let count = 0; count < 2; count += 1) await engine.enqueue()
+    await clock.advanceBy(5_000)
+    node.endAll()
+    await clock.advanceBy(6_000)
+    expect(node.finished).toHaveLength(2)
+    Object.assign(node, { slots: 1 }).restart()
+    await clock.advanceBy(6_000)
+    for (let count = 0; count < 2; count += 1) await engine.enqueue()
+    await clock.advanceBy(40_000)
+    expect([node.running.length, node.pending.length]).toEqual([1, 1])
+    expect(engine.dispatch.stuckSinceMs(N1)).toBeNull()
+  })
+
   it('is tried ever more seldom while it starts nothing', async ({ clock, node, engine }) => {
     await engine.enqueue()
     await clock.advanceBy(60 * MINUTE_MS)

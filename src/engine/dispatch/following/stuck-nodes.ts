@@ -129,7 +129,8 @@ export class StuckNodes {
       atMs: this.#context.clock.monotonicMs(),
       running: running.map(({ jobid }) => jobid),
       pending: pending.map(({ jobid }) => jobid),
-      slots: node.status.capacity.slots
+      // Those that are set may be more than it has since it restarted.
+      slots: Math.min(node.status.capacity.slots, Math.max(1, node.status.slotsBelief.mostRan))
     }
   }
 
