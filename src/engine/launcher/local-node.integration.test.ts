@@ -183,6 +183,8 @@ describe('one node', () => {
   test('a cancel that comes before the spider has begun prevents it; a later one interrupts it', async () => {
     const { finished } = await node.daemonStatus()
     const cancel = (jobid: string) => node.cancel({ project: aProjectName('demo'), jobid, signal: 'INT' })
+    const runs = join(t.directory, 'local', 'runs')
+    const prevented: string[] = []
     let interrupted = 0
     for (let index = 0; index < 5; index += 1) {
       const jobid = `early-${index}`
@@ -191,14 +193,18 @@ describe('one node', () => {
       await new Promise((resolve) => void setTimeout(resolve, index * 3))
       const { wasState } = await cancel(jobid)
       const log = await node.readLog(t.aRequest('slow', { jobid }), { offset: 0, limitBytes: 9 })
-      if (wasState === 'pending') expect(log).toBeNull()
-      else {
+      if (wasState === 'pending') {
+        expect(log).toBeNull()
+        prevented.push(jobid)
+      } else {
         interrupted += 1
         await untilFinished(node, jobid)
       }
     }
     const after = await node.daemonStatus()
     expect(after).toMatchObject({ pending: 0, running: 0, finished: finished + interrupted })
+    const left = async () => (await readdir(runs)).filter((name) => prevented.includes(name))
+    await vi.waitFor(async () => expect(await left()).toEqual([]), WAIT)
   })
 
   test('an unknown version, a spider that is none, and names that lead elsewhere', async () => {
