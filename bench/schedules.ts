@@ -66,7 +66,7 @@ export async function* measure(load: Load): AsyncGenerator<Figure> {
     await store.close()
     const bound = percentile(await fireBare(directory, load), 0.99)
     const boundIs = 'the bare transaction with the same rows'
-    yield* compare('firing_p99', { ours: p99Ms, bound, unit: 'ms', boundIs, wanted: { atMost: 4 } }, burst)
+    yield* compare('firing_p99', { ours: p99Ms, bound, unit: 'ms', boundIs, wanted: { atMost: 2.5 } }, burst)
   } finally {
     rmSync(directory, { recursive: true, force: true })
   }

@@ -30,7 +30,7 @@ const ANSWER_LIMIT_MS = 30_000
 /** How an attack reaches the service. */
 export interface Attacker {
   address: string
-  /** What a request to it has as Host: another one is refused before anything else is looked at. */
+  /** The Host header that the service accepts. It refuses others before it reads the request. */
   host: string
   /** One request on a connection of its own. Rejects if there is no answer in half a minute. */
   send(sent: Sent): Promise<Got>

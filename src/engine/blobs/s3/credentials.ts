@@ -277,7 +277,7 @@ function readProfile(text: string, profile: string): Map<string, string> | null 
       if (isInside) found ??= new Map()
       continue
     }
-    // Indented lines belong to nested settings, of which none is used here.
+    // Indented lines belong to nested settings, which are not used here.
     const [, key, value] = /^([A-Za-z0-9_]+)\s*=\s*(.*?)\s*$/.exec(line) ?? []
     if (isInside && key !== undefined) found?.set(key.toLowerCase(), value!)
   }
