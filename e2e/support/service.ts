@@ -54,6 +54,9 @@ export const SERVICE_ENTRY = process.env['SERVICE_ENTRY'] ?? 'src/cli/bin.ts'
 
 export const TEST_CREDENTIALS = { username: 'tester', password: 'a password for tests' }
 
+/** As in `npm start`, `npm run serve`, the systemd unit and the image: V8's default depends on the machine's memory. */
+const SERVICE_FLAGS = ['--max-semi-space-size=16']
+
 const projectDirectory = resolve(import.meta.dirname, '../..')
 const START_LIMIT_MS = 60_000
 const STOP_LIMIT_MS = 10_000
@@ -75,6 +78,7 @@ export async function startService(options: ServiceOptions = {}): Promise<Servic
     const started = spawn(
       process.execPath,
       [
+        ...SERVICE_FLAGS,
         options.entry ?? SERVICE_ENTRY,
         'serve',
         `--port=${port}`,

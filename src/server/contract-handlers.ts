@@ -43,7 +43,7 @@ interface DoorContext extends RouterContext {
 }
 
 export interface HandlersOptions {
-  engine: Pick<Engine, 'answers' | 'crawlCacheSeconds'>
+  engine: Pick<Engine, 'answers' | 'incoming' | 'crawlCacheSeconds'>
   clock: Clock
   logger: Logger
   logOutEverywhere: () => Promise<number>
@@ -138,7 +138,7 @@ export class ContractHandlers {
     }
     const asked = { key, credential: credentialOf(request), method, path: url, body, repeatableForMs: 0 }
     const given =
-      key === undefined ? (await perform(null)).response : await answerOnce(engine.answers, { ...asked, key }, perform)
+      key === undefined ? (await perform(null)).response : await answerOnce(engine, { ...asked, key }, perform)
     return reply.code(given.status).headers(given.headers).header('cache-control', 'no-store').send(given.body)
   }
 
@@ -248,7 +248,7 @@ function createOnceInterceptor(engine: HandlersOptions['engine']): RootIntercept
     // A stream, or no response, goes to this client directly.
     const own: { result?: Awaited<ReturnType<typeof next>> } = {}
     const response = await answerOnce(
-      engine.answers,
+      engine,
       { key, credential: callerId, method, path, body, repeatableForMs },
       async (onceKey) => {
         own.result = await next({

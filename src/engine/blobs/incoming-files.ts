@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto'
+import { createHash, randomBytes } from 'node:crypto'
 import { mkdirSync, openAsBlob, rmSync } from 'node:fs'
 import { open, rm } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -19,12 +19,14 @@ export interface IncomingWriter {
 export class IncomingFile implements AsyncDisposable {
   readonly path: string
   readonly sizeBytes: number
+  readonly sha256: string
   readonly #remove: () => Promise<void>
   #holders = 1
 
-  constructor(path: string, sizeBytes: number, remove: () => Promise<void>) {
+  constructor(path: string, content: { sizeBytes: number; sha256: string }, remove: () => Promise<void>) {
     this.path = path
-    this.sizeBytes = sizeBytes
+    this.sizeBytes = content.sizeBytes
+    this.sha256 = content.sha256
     this.#remove = remove
   }
 
@@ -77,6 +79,7 @@ export class IncomingFiles {
     const path = this.draftPath()
     const file = await told(path, () => open(path, 'wx', 0o600))
     let sizeBytes = 0
+    const hash = createHash('sha256')
     const remove = async () => {
       this.#totalBytes -= sizeBytes
       sizeBytes = 0
@@ -87,11 +90,12 @@ export class IncomingFiles {
         if (this.#totalBytes + piece.length > this.#maxTotalBytes) throw tooMany()
         this.#totalBytes += piece.length
         sizeBytes += piece.length
+        hash.update(piece)
         await told(path, () => file.writeFile(piece))
       },
       end: async () => {
         await file.close()
-        return new IncomingFile(path, sizeBytes, remove)
+        return new IncomingFile(path, { sizeBytes, sha256: hash.digest('hex') }, remove)
       },
       abort: async () => {
         await file.close()

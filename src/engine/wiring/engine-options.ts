@@ -147,7 +147,7 @@ export interface Engine {
   /** For requests with an idempotency key (Idempotency-Key). */
   answers: Pick<RememberedAnswers, 'once'>
   /** For uploads that arrive in requests. */
-  incoming: Pick<IncomingFiles, 'begin' | 'toFile'>
+  incoming: Pick<IncomingFiles, 'begin' | 'toFile' | 'fromFile'>
   credentials: { username: string; password: string }
   /** Asks a plugin about a name and a password; null: no plugin checks them. */
   authenticate: Plugins['authenticate']

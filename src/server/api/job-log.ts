@@ -11,6 +11,8 @@ import { createLineReader, type LogLine } from './log-lines.ts'
 
 /** Comments at this interval keep proxies from closing a quiet stream; each time we also check for a newer attempt. */
 const HEARTBEAT_MS = 15_000
+/** Longer pieces of a stream take memory that the allocator keeps. */
+const WRITE_CHARACTERS = 32_768
 /** The last event's id. An EventSource that reconnects with it gets a 204, which tells it to stop. */
 export const END_ID = 'end'
 
@@ -130,11 +132,14 @@ async function follow(
   async function send(number: number, chunk: LogChunk): Promise<void> {
     if (number !== reader.number) reader = { number, read: createLineReader() }
     offset = chunk.nextOffset
-    const lines = reader.read(chunk)
-    if (lines.length > 0)
-      await write(
-        lines.map(({ nextOffset, ...line }) => eventText('log', `${number}:${nextOffset}`, events.log(line))).join('')
-      )
+    let text = ''
+    for (const { nextOffset, ...line } of reader.read(chunk)) {
+      text += eventText('log', `${number}:${nextOffset}`, events.log(line))
+      if (text.length < WRITE_CHARACTERS) continue
+      await write(text)
+      text = ''
+    }
+    if (text !== '') await write(text)
   }
 
   async function newestAttempt(): Promise<AttemptNumber | undefined> {

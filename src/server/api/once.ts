@@ -31,7 +31,7 @@ const NOT_KEPT = 'null'
  * was given is stored: a repeated request rejects with IDEMPOTENCY_SECRET_NOT_KEPT.
  */
 export async function answerOnce(
-  answers: Engine['answers'],
+  { answers, incoming }: Pick<Engine, 'answers' | 'incoming'>,
   request: OnceRequest,
   perform: (onceKey: string) => Promise<{ response: KeyedResponse; isFinal: boolean; isSecret?: boolean }>
 ): Promise<KeyedResponse> {
@@ -42,7 +42,7 @@ export async function answerOnce(
       'An Idempotency-Key must be 1 to 255 printable ASCII characters without spaces'
     )
   }
-  const fingerprint = await fingerprintOf(method, path, body)
+  const fingerprint = await fingerprintOf({ method, path, body }, incoming)
   const onceKey = `once:${hash([credential, key])}`
   let own: KeyedResponse | null = null
   const { text, isReplayed } = await answers.once(
@@ -64,24 +64,22 @@ export async function answerOnce(
   return { ...first, headers: { ...first.headers, 'idempotency-replayed': 'true' } }
 }
 
-async function fingerprintOf(method: string, path: string, body: unknown): Promise<string> {
-  return hash([method, path, body instanceof FormData ? await describeForm(body) : (body ?? null)])
+async function fingerprintOf(
+  { method, path, body }: Pick<OnceRequest, 'method' | 'path' | 'body'>,
+  incoming: Engine['incoming']
+): Promise<string> {
+  return hash([method, path, body instanceof FormData ? await describeForm(body, incoming) : (body ?? null)])
 }
 
 /** Compares the content: the form's boundary differs with each upload. */
-async function describeForm(form: FormData): Promise<unknown> {
+async function describeForm(form: FormData, incoming: Engine['incoming']): Promise<unknown> {
   return Promise.all(
-    [...form].map(async ([name, value]) =>
-      typeof value === 'string' ? [name, value] : [name, value.name, await hashFile(value)]
-    )
+    [...form].map(async ([name, value]) => {
+      if (typeof value === 'string') return [name, value]
+      await using file = await incoming.fromFile(value)
+      return [name, value.name, file.sha256]
+    })
   )
-}
-
-/** In pieces: the file is on disk. */
-async function hashFile(file: File): Promise<string> {
-  const hashed = createHash('sha256')
-  for await (const piece of file.stream()) hashed.update(piece)
-  return hashed.digest('hex')
 }
 
 function hash(value: unknown): string {

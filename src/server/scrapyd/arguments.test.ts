@@ -23,7 +23,7 @@ it('without a form, the query counts', () => {
 })
 
 it('the first of several files counts, and none in the query', () => {
-  const [one, two] = ['one', 'two'].map((path) => new IncomingFile(path, 1, async () => {}))
+  const [one, two] = ['one', 'two'].map((path) => new IncomingFile(path, { sizeBytes: 1, sha256: '' }, async () => {}))
   const { args, files } = readArguments('egg=query', [part('egg', one!), part('egg', two!)])
   expect([args.get('egg'), files.get('egg')]).toEqual([undefined, one])
 })

@@ -334,12 +334,13 @@ function createFakeAudit(clock: FakeClock) {
 }
 
 /** Real files, in a directory that the first upload of a test creates. */
-function createLazyIncoming(): Pick<IncomingFiles, 'begin' | 'toFile'> {
+function createLazyIncoming(): Pick<IncomingFiles, 'begin' | 'toFile' | 'fromFile'> {
   let opened: IncomingFiles | null = null
   const open = () => (opened ??= IncomingFiles.open(makeTestDirectory()))
   return {
     begin: async () => open().begin(),
-    toFile: async (...file) => open().toFile(...file)
+    toFile: async (...file) => open().toFile(...file),
+    fromFile: async (file) => open().fromFile(file)
   }
 }
 
