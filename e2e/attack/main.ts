@@ -8,7 +8,7 @@
  *   npm run attack -- --short               what `npm test` plays
  */
 import { parseArgs } from 'node:util'
-import { ensureServiceBuilt } from '../../scripts/setup/build.mjs'
+import { ensureBuilt } from '../../scripts/setup/build.mjs'
 import { judgeMemory, MEMORY_CASES, measureMemory, printFigures } from './memory.ts'
 import { describeResult, runAttacks, SHORT_RUN, WHOLE_RUN } from './run.ts'
 
@@ -22,7 +22,8 @@ const { values } = parseArgs({
 })
 
 const base = values.short ? SHORT_RUN : WHOLE_RUN
-await ensureServiceBuilt()
+// With the user interface, which attacks ask for.
+await ensureBuilt()
 const result = await runAttacks({
   ...base,
   seed: Number(values.seed ?? Math.floor(Math.random() * 1e9)),

@@ -118,6 +118,24 @@ class Hush(Base):
         yield {"page": page}
 
 
+class Disables(Base):
+    """No logger says anything once it has begun."""
+
+    name = "disables-logging"
+
+    def parse(self, response, page):
+        logging.disable(logging.CRITICAL)
+        yield {"page": page}
+
+
+class HidesLimit(Base):
+    name = "hides-limit"
+    custom_settings = {"LOG_LEVEL": "ERROR", "CLOSESPIDER_ERRORCOUNT": 1, "CONCURRENT_REQUESTS": 1}
+
+    def parse(self, response, page):
+        raise ValueError("on purpose")
+
+
 class Unreachable(Base):
     """No request of it gets a response."""
 

@@ -50,15 +50,28 @@ describe.concurrent.each(['a real Scrapyd', 'the local node'])('what a log on %s
     }
   }, 180_000)
 
-  test('of a run whose log hides how it ended is that, unless the exit code is known', async () => {
-    const ids = await Promise.all(['hides-end', 'hushes-scrapy'].map((spider) => world.runOn(nodeId(), spider)))
-    const local = { outcome: 'succeeded', reason: 'exit code 0' }
-    const unknown = { outcome: 'unclear', reason: 'end not visible in the log' }
-    for (const job of await Promise.all(ids.map(world.ended)))
-      expect(job).toMatchObject({
-        ...(where === 'the local node' ? local : unknown),
-        ...{ pages: null, items: null, errors: null, killingLine: null, attemptCount: 1 }
-      })
+  test('of a run whose log hides how it ended is that, unless the node is local', async () => {
+    const isLocal = where === 'the local node'
+    const unclear = { outcome: 'unclear', reason: 'end not visible in the log' }
+    const finished = isLocal ? { outcome: 'succeeded', reason: 'finished' } : unclear
+    const expected = {
+      'hides-end': { ...finished, errors: null },
+      'hushes-scrapy': { ...finished, errors: null },
+      // Its log looks as after a kill.
+      'disables-logging': isLocal ? finished : { outcome: 'failed', reason: 'ended without closing stats' },
+      'hides-limit': isLocal ? { outcome: 'failed', reason: 'closespider_errorcount' } : unclear
+    }
+    const ids = await Promise.all(Object.keys(expected).map((spider) => world.runOn(nodeId(), spider)))
+    const jobs = await Promise.all(ids.map(world.ended))
+    for (const [index, end] of Object.values(expected).entries()) {
+      expect(jobs[index]).toMatchObject({ ...end, attemptCount: 1 })
+      if (!isLocal) continue
+      // Not 0: the log does not show them.
+      expect([jobs[index]!.items, jobs[index]!.errors]).not.toContain(0)
+      // The line in which the spider's process reports its end is not output of the spider.
+      const printed = { jobId: jobs[index]!.id, offset: 0, printed: true }
+      await expect(service.client.logs.read(printed)).rejects.toMatchObject({ code: 'LOG_NOT_FOUND' })
+    }
   }, 120_000)
 
   test('of a run without any response is that it failed, unless the rule is off for its spider', async () => {

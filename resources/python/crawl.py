@@ -73,9 +73,28 @@ def run(launch):
         add_feed(launch["feed"]["url"], launch["feed"]["asked"], launch["logFile"])
     if "HTTPCACHE_ENABLED=True" in launch["arguments"]:
         give_data_a_place()
+    report_finish_reason()
     from scrapy.cmdline import execute
 
     execute()
+
+
+def report_finish_reason():
+    """Tells the supervisor why the spider closed, which its log does not say below level INFO: in a line of the output,
+    which it removes (supervisor.py: take_finish_reason)."""
+    from scrapy import signals
+    from scrapy.crawler import Crawler
+
+    def write_reason(reason):
+        os.write(2, b"\nScrapdeck: the spider closed: %s\n" % json.dumps(str(reason)[:200]).encode())
+
+    begin = Crawler.__init__
+
+    def begin_and_report(self, *args, **kwargs):
+        begin(self, *args, **kwargs)
+        self.signals.connect(write_reason, signals.spider_closed, weak=False)
+
+    Crawler.__init__ = begin_and_report
 
 
 def take_away(are_files=False):

@@ -29,6 +29,8 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 OUTPUT_LIMIT = 1024 * 1024
 OUTPUT_KEPT = 64 * 1024
+# At least as long as the line of crawl.py (report_finish_reason).
+REPORT_BYTES = 1400
 ALREADY_STARTED = 3
 # How long to wait for a spider's leftover processes after killing them.
 LEFTOVER_SECONDS = 5
@@ -181,13 +183,16 @@ class Run:
             if self.sandbox is not None:
                 self.sandbox.close()
             apart_module().clear(self.apart)
+        output, finish_reason = take_finish_reason(read_end("output.txt", OUTPUT_KEPT + REPORT_BYTES))
+        output = output[-OUTPUT_KEPT:]
         if code == 0:
-            self.keep_output()
+            self.keep_output(output)
         else:
-            self.keep_output_as_log()
+            self.keep_output_as_log(output)
         ending = {
             "code": code,
             "signal": ended_by,
+            "finishReason": finish_reason,
             "atMs": now_ms(),
             "cpuSeconds": round(self.cpu_seconds, 3) if self.max_rss_bytes else None,
             "maxRssBytes": self.max_rss_bytes or None,
@@ -201,9 +206,8 @@ class Run:
         sync("exit.json")
         sync(".")
 
-    def keep_output(self):
+    def keep_output(self, end):
         """What a good run printed, for those who may read its log; output.txt is deleted."""
-        end = read_end("output.txt")
         if not end.strip():
             return
         try:
@@ -211,10 +215,9 @@ class Run:
         except OSError as error:
             os.write(self.output, ("The output could not be kept: %s\n" % error).encode())
 
-    def keep_output_as_log(self):
+    def keep_output_as_log(self, end):
         """Gives a run that failed before or without Scrapy's log (an unknown spider) a log that says why."""
         log_file = self.launch["logFile"]
-        end = read_end("output.txt")
         if not log_file or not end.strip():
             return
         try:
@@ -335,7 +338,7 @@ def bound_output(output):
             os.write(output, b"(output was cut here)\n" + end)
 
 
-def read_end(path):
+def read_end(path, most_bytes=OUTPUT_KEPT):
     try:
         descriptor = os.open(path, os.O_RDONLY | PLAIN)
     except OSError:
@@ -344,8 +347,20 @@ def read_end(path):
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
             return b""
-        file.seek(max(0, status.st_size - OUTPUT_KEPT))
-        return file.read(OUTPUT_KEPT)
+        file.seek(max(0, status.st_size - most_bytes))
+        return file.read(most_bytes)
+
+
+def take_finish_reason(output):
+    """The output without the lines of crawl.py (report_finish_reason), and what the last one says."""
+    import re
+
+    line = rb'\nScrapdeck: the spider closed: ("[^\n]{0,1300}")\n'
+    said = re.findall(line, output)
+    try:
+        return re.sub(line, b"", output), str(json.loads(said[-1])) if said else None
+    except ValueError:
+        return output, None  # A spider printed something like it.
 
 
 def start_time(pid):

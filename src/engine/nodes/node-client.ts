@@ -114,6 +114,8 @@ export interface SeenJob {
 export interface SeenExit {
   code: number | null
   signal: string | null
+  /** Why the spider closed, whatever its log says; null: it did not; absent: unknown. */
+  finishReason?: string | null | undefined
   /** The limit that ended it, in words (`memory limit of 512 MB`); null: none. */
   limit: string | null
   peakMemoryBytes: number | null

@@ -96,6 +96,23 @@ describe('logs of real Scrapy', () => {
     })
   })
 
+  test.each([...QUIET, 'killed'])('that do not say why the spider closed give way to its process: %s', (name) => {
+    const judge = (finishReason: string, exitCode = 0) => {
+      const exit = { ...code(exitCode)!, finishReason }
+      const { outcome, reason, counts } = judgeOutcome({ tail: sample(name), exit, cancelAsked: false })
+      expect([counts.pages, counts.items]).toEqual([null, null])
+      return `${outcome}: ${reason}`
+    }
+    expect(judge('finished')).toBe('succeeded: finished')
+    expect(judge('closespider_errorcount')).toBe('failed: closespider_errorcount')
+    expect(judge('finished', 1)).toBe('failed: exit code 1')
+  })
+
+  test('that say why the spider closed need no word of its process', () => {
+    const exit = { ...code(0)!, finishReason: 'banned' }
+    expect(judgeOutcome({ tail: stats('finished'), exit, cancelAsked: false }).reason).toBe('finished')
+  })
+
   test.each(CRASHED)('that hide the end of the run, but not that its crawl raised an exception: %s', (name) => {
     for (const exit of [null, code(0)])
       expect(judgeOutcome({ tail: sample(name), exit, cancelAsked: false })).toMatchObject({

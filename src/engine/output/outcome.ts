@@ -13,6 +13,8 @@ import { createLogParser } from '../understanding/log-parser.ts'
 interface ProcessEnd {
   code: number | null
   signal: string | null
+  /** Why the spider closed, where the log does not say it. */
+  finishReason?: string | null | undefined
   /** The limit that the local node stopped it for, in words. */
   limit?: string | null
 }
@@ -63,13 +65,14 @@ export type LoggedSoFar = Pick<
  * | nothing, and it hides its end   | unknown              | no           | unclear   | end not visible in the log  |
  * | nothing of its end              | 0 or unknown         | no           | failed    | ended without closing stats |
  *
- * A process hit a limit (memory, time, …) if the local node, or we on a remote node, stopped it for that. It then
- * closes with `shutdown` or is killed. One that had `finished` before the signal arrived, with exit code 0, has still
- * succeeded. "exit code N" and "ended without closing stats" become "out of memory (MemoryError)" if the log ends with
- * that. Limits reached are CLOSESPIDER_ITEMCOUNT, _PAGECOUNT and _TIMEOUT. A `shutdown` that nobody requested is a
- * failure: the machine or another user stopped the spider. A log hides the end if Scrapy itself says nothing at level
- * INFO once it has applied the settings of the spider, and the crawl did not fail with an exception. Exit code 0 alone
- * proves nothing, because Scrapy also returns it after a forced shutdown.
+ * Where the log does not say why the spider closed, the process does, on the local node. A process hit a limit (memory,
+ * time, …) if the local node, or we on a remote node, stopped it for that. It then closes with `shutdown` or is killed.
+ * One that had `finished` before the signal arrived, with exit code 0, has still succeeded. "exit code N" and "ended
+ * without closing stats" become "out of memory (MemoryError)" if the log ends with that. Limits reached are
+ * CLOSESPIDER_ITEMCOUNT, _PAGECOUNT and _TIMEOUT. A `shutdown` that nobody requested is a failure: the machine or
+ * another user stopped the spider. A log hides the end if Scrapy itself says nothing at level INFO once it has applied
+ * the settings of the spider, and the crawl did not fail with an exception. Exit code 0 alone proves nothing, because
+ * Scrapy also returns it after a forced shutdown.
  * Logged errors are counted and shown, but do not make a run fail, unless a project says so (outcome-rules.ts).
  */
 export function judgeOutcome(evidence: {
@@ -90,7 +93,10 @@ export function judgeOutcome(evidence: {
   const closing = tail === null ? null : parseClosingStats(tail)
   const logged = evidence.logged ?? readTail(tail ?? '')
   // Of a log that its node has deleted, the copy may have the end.
-  const finishReason = closing === null ? logged.finishReason : closing.finishReason
+  const loggedReason = closing === null ? logged.finishReason : closing.finishReason
+  const finishReason = loggedReason ?? exit?.finishReason ?? null
+  // It closed, and its log has not said so: what it says ends somewhere before.
+  const counted = finishReason === loggedReason ? logged : { ...logged, pages: null, items: null, showsEnd: false }
   const exitFailure = exit === null || (exit.code === 0 && exit.signal === null) ? null : describeExit(exit)
   const isDone = finishReason !== null && (finishReason === 'finished' || LIMITS_REACHED.has(finishReason))
   const { outcome, reason } = decide()
@@ -100,7 +106,7 @@ export function judgeOutcome(evidence: {
     killingLine: outcome !== 'failed' || tail === null ? null : killingLineOf(tail, { isStopped: limit !== null }),
     stats: closing?.stats ?? logged.stats,
     finishReason,
-    counts: mergeCounts(closing, logged)
+    counts: mergeCounts(closing, counted)
   }
 
   function decide(): { outcome: Outcome; reason: string } {

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { closeSync, openSync } from 'node:fs'
 import { link, lstat, mkdir, open, readdir, rename, rm, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
@@ -59,6 +60,8 @@ const Time = z.number().int().min(0).max(LATEST_TIME_MS)
 export const RunExit = z.object({
   code: z.number().int().nullable(),
   signal: z.string().max(20).nullable(),
+  /** Why the spider closed, as Scrapy's signal says it; null: it did not close. */
+  finishReason: z.string().max(200).nullish(),
   atMs: Time,
   /** CPU time of all processes that were waited for; highest memory of any one of them. Absent: not measured. */
   cpuSeconds: z.number().min(0).nullish(),
@@ -132,10 +135,13 @@ export async function claimRun(directory: string): Promise<boolean> {
   }
 }
 
-/** Cancels a run whose spider has not begun: its supervisor will not let it. False: it has begun, or may have. */
-export async function preventSpider(directory: string): Promise<boolean> {
+/**
+ * Cancels a run whose spider has not begun: its supervisor will not let it. False: it has begun, or may have.
+ * Synchronous: the supervisor acts at once, and its end must not be seen before the caller knows what it means.
+ */
+export function preventSpider(directory: string): boolean {
   try {
-    await (await open(join(directory, 'begun'), 'wx', 0o600)).close()
+    closeSync(openSync(join(directory, 'begun'), 'wx', 0o600))
     return true
   } catch (error) {
     if (new Set(['EEXIST', 'ENOENT']).has((error as NodeJS.ErrnoException).code ?? '')) return false

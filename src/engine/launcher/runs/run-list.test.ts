@@ -309,7 +309,7 @@ test('a run that was cancelled before its spider began does not begin after a cr
   const { open, touched } = await aWorkplace()
   const list = await open({ python: () => null })
   await list.accept(aSpec('a', 'waits'))
-  expect(await preventSpider(list.list().pending[0]!.directory)).toBe(true)
+  expect(preventSpider(list.list().pending[0]!.directory)).toBe(true)
   await list.close()
   const next = await open()
   expect(await untilEnded(next, 'a')).toEqual({ code: null, signal: 'SIGKILL' })

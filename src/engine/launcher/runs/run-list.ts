@@ -168,7 +168,7 @@ export class RunList {
       this.#options.onChange()
       return 'pending'
     }
-    if (run.child === null && ENDING_SIGNALS.has(signal) && (await preventSpider(run.directory))) run.isPrevented = true
+    if (run.child === null && ENDING_SIGNALS.has(signal) && preventSpider(run.directory)) run.isPrevented = true
     if (run.isPrevented) await this.#waitWhile(() => isLive(run))
     else await this.signal(run, signal)
     return run.isPrevented && !isLive(run) ? 'pending' : 'running'

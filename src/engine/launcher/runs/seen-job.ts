@@ -10,7 +10,12 @@ export function toSeenJob(run: Run, watch: Pick<RunWatch, 'endOf'>): SeenJob {
     jobid: run.spec.jobid,
     pid: run.child?.pid ?? null,
     ...timesOf(run),
-    exit: run.exit && { code: run.exit.code, signal: run.exit.signal, ...watch.endOf(run) }
+    exit: run.exit && {
+      code: run.exit.code,
+      signal: run.exit.signal,
+      finishReason: run.exit.finishReason,
+      ...watch.endOf(run)
+    }
   }
 }
 
