@@ -40,7 +40,9 @@ const UNREAD = {
   extraFieldRaw: Buffer.alloc(0),
   extraFields: [],
   fileComment: '',
-  fileCommentRaw: Buffer.alloc(0)
+  fileCommentRaw: Buffer.alloc(0),
+  // The same bytes under their old name.
+  comment: ''
 }
 
 /** An archive with every entry checked and none unpacked. */
