@@ -56,7 +56,7 @@ const roomRules = ROOMS.slice(1).map((room, index) => {
   const earlier = ROOMS.slice(0, index + 1).filter((other) => !ALLOWED_UPWARDS[room]?.includes(other))
   return {
     name: `engine-room-${room}`,
-    comment: `src/engine/${room} comes after ${earlier.join(', ')} and imports none of them: results travel back as return values, rows and events. Move what is shared further down, or hand it in as an argument from engine/wiring/floors/.`,
+    comment: `src/engine/${room} comes after ${earlier.join(', ')} and imports none of them: results travel back as return values, rows and events. Move what is shared further down, or hand it in as an argument from engine/assembly/layers/.`,
     severity: 'error',
     from: { path: `^src/engine/${room}/`, pathNot: TESTS },
     to: {
@@ -122,9 +122,9 @@ module.exports = {
     },
     {
       name: 'only-store-knows-sql',
-      comment: 'Only src/engine/store speaks SQL and loads its drivers. Add a verb to Store instead.',
+      comment: 'Only src/engine/storage speaks SQL and loads its drivers. Add a verb to Store instead.',
       severity: 'error',
-      from: { path: '^src/', pathNot: '^src/engine/store/' },
+      from: { path: '^src/', pathNot: '^src/engine/storage/' },
       to: { path: '(^|node_modules/)(@types/)?(better-sqlite3|kysely|pg)(/|$)' }
     },
     {

@@ -45,15 +45,15 @@ export default defineConfig({
         // Threads are started by their file names, beside the chunk that starts them (runtime/thread-task.ts).
         input: {
           index: 'src/main/index.ts',
-          'store-worker': 'src/engine/store/thread/store-worker.ts',
-          'connection-thread': 'src/engine/store/postgres/connection-thread.ts',
-          'log-worker': 'src/engine/logs/scan/log-worker.ts',
-          'search-worker': 'src/engine/search/search-worker.ts',
-          'plugin-worker': 'src/engine/plugins/plugin-worker.ts',
-          'items-worker': 'src/engine/items/items-worker.ts',
+          'store-worker': 'src/engine/storage/thread/store-worker.ts',
+          'connection-thread': 'src/engine/storage/postgres/connection-thread.ts',
+          'log-worker': 'src/engine/runs/logs/scan/log-worker.ts',
+          'search-worker': 'src/engine/runs/search/search-worker.ts',
+          'plugin-worker': 'src/engine/notify/plugins/plugin-worker.ts',
+          'items-worker': 'src/engine/runs/items/items-worker.ts',
           'egg-worker': 'src/engine/projects/egg-worker.ts',
           'password-worker': 'src/engine/access/password-strength/password-worker.ts',
-          'plan-worker': 'src/engine/fleet-file/plan-worker.ts'
+          'plan-worker': 'src/engine/api/fleet-file/plan-worker.ts'
         },
         output: { format: 'es', chunkFileNames: '[name].js' }
       }
@@ -73,7 +73,7 @@ export default defineConfig({
   renderer: {
     root: 'src/renderer',
     // The same files are served by the app's own protocol and under /ui/.
-    base: './',
+    base: '.',
     plugins: [react(), findBeforeScreens, addCompressedCopies],
     build: {
       outDir: 'out/renderer',

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { whyNoPostgres } from '../src/engine/store/postgres/testing/start-postgres.ts'
+import { whyNoPostgres } from '../src/engine/storage/postgres/testing/start-postgres.ts'
 import { isLong } from '../scripts/test-length.mjs'
 import * as alerts from './alerts.ts'
 import * as api from './api.ts'

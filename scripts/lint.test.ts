@@ -6,7 +6,7 @@ import config from '../oxlint.config.ts'
 import { makeTemporaryDirectory } from '../src/engine/testing/temporary-directory.ts'
 import { inRoot, packageFile } from './setup/platform.mjs'
 
-const ENGINE = 'src/engine/dispatch/place.ts'
+const ENGINE = 'src/engine/jobs/dispatch/place.ts'
 const SCREEN = 'src/renderer/app/screen.tsx'
 const UNUSED_DIRECTIVE = 'Unused oxlint-disable directive (no problems were reported).'
 
@@ -68,7 +68,7 @@ const ALLOWED: [what: string, file: string, code: string][] = [
   ['Node in a test of a screen', 'src/renderer/app/screen.test.tsx', 'export const found = process.platform'],
   ['the time in the runtime room', 'src/engine/runtime/clock.ts', 'export const found = [Date.now(), new Date()]'],
   ['a timer in what tests use', 'src/engine/testing/wait.ts', 'setTimeout(() => {}, 1)'],
-  ['the time in a test of the engine', 'src/engine/queue/line.test.ts', 'export const found = Date.now()'],
+  ['the time in a test of the engine', 'src/engine/jobs/queue/line.test.ts', 'export const found = Date.now()'],
   ['the time outside the engine', 'src/server/app.ts', 'export const found = Date.now()'],
   ['undici without fetch', ENGINE, `export { request } from 'undici'`],
   ['fetch in a screen', SCREEN, 'export const ask = () => fetch("")'],

@@ -16,8 +16,8 @@ const LONGEST = [
   'e2e/logs/what-logs-say.integration.test.ts',
   'bench/benches.integration.test.ts',
   'src/engine/nodes/scrapyd/scrapyd-client.integration.test.ts',
-  'src/engine/launcher/local-node.integration.test.ts',
-  'src/engine/launcher/warm-start.integration.test.ts',
+  'src/engine/nodes/local/local-node.integration.test.ts',
+  'src/engine/nodes/local/warm-start.integration.test.ts',
   'simulation/simulation.integration.test.ts'
 ]
 

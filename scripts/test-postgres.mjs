@@ -15,7 +15,7 @@ try {
     await commandStep({
       title: version,
       command: nodeBinary,
-      args: [packageFile('vitest/vitest.mjs'), 'run', '--project', 'integration', 'src/engine/store/'],
+      args: [packageFile('vitest/vitest.mjs'), 'run', '--project', 'integration', 'src/engine/storage/'],
       env: { NO_COLOR: '1', TEST_LENGTH: 'long', POSTGRES_PROGRAMS: programs }
     })
   }

@@ -1,8 +1,8 @@
 import { aNodeId } from '../src/shared/testing/ids.ts'
-import type { JobCommandsParts } from '../src/engine/commands/job-commands.ts'
-import type { ElectionOptions } from '../src/engine/leadership/election.ts'
-import type { QueueHead } from '../src/engine/store/records.ts'
-import type { Store } from '../src/engine/store/store.ts'
+import type { JobCommandsParts } from '../src/engine/api/commands/job-commands.ts'
+import type { ElectionOptions } from '../src/engine/cluster/leadership/election.ts'
+import type { QueueHead } from '../src/engine/model/records.ts'
+import type { Store } from '../src/engine/storage/store.ts'
 import { type Mutation, mutation, overridden } from './world/mutations.ts'
 
 /** A bug that the simulation must find. */
@@ -23,7 +23,7 @@ const TWICE = ['exactly once', 'never ran', 'one run at a time']
 
 /** The engine's store with some verbs replaced. */
 function changedStore(change: (store: Store) => Partial<Store>): Mutation {
-  return mutation(() => import('../src/engine/store/sqlite/sqlite-store.ts'), {
+  return mutation(() => import('../src/engine/storage/sqlite/sqlite-store.ts'), {
     openSqliteStoreHere: (open) => async (options) => {
       const store = await open(options)
       return overridden<typeof store>(store, change(store))
@@ -32,7 +32,7 @@ function changedStore(change: (store: Store) => Partial<Store>): Mutation {
 }
 
 function changedElection(change: (options: ElectionOptions) => ElectionOptions): Mutation {
-  return mutation(() => import('../src/engine/leadership/election.ts'), {
+  return mutation(() => import('../src/engine/cluster/leadership/election.ts'), {
     Election: (Original) =>
       class extends Original {
         constructor(options: ElectionOptions) {
@@ -75,7 +75,7 @@ export const MUTANTS: Mutant[] = [
     // Runs believed lost too early are mostly seen again, and then followed or flagged: both must fail.
     name: 'absence is believed after one snapshot, and nobody looks for what comes back',
     mutations: [
-      mutation(() => import('../src/engine/dispatch/following/returned-runs.ts'), {
+      mutation(() => import('../src/engine/jobs/dispatch/following/returned-runs.ts'), {
         ReturnedRuns: (Original) =>
           class extends Original {
             override recognise(...[node, snapshot]: Parameters<InstanceType<typeof Original>['recognise']>) {
@@ -83,7 +83,7 @@ export const MUTANTS: Mutant[] = [
             }
           }
       }),
-      mutation(() => import('../src/engine/dispatch/decide/reconcile.ts'), {
+      mutation(() => import('../src/engine/jobs/dispatch/decide/reconcile.ts'), {
         reconcile:
           (reconcile) =>
           (...given) => {
@@ -99,7 +99,7 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'what was being sent when the engine died is taken for not sent',
     mutations: [
-      mutation(() => import('../src/engine/dispatch/live-attempts.ts'), {
+      mutation(() => import('../src/engine/jobs/dispatch/live-attempts.ts'), {
         LiveAttempts: (Original) =>
           class extends Original {
             readonly #takingOver: { isUnderWay: boolean }
@@ -134,7 +134,7 @@ export const MUTANTS: Mutant[] = [
     name: 'a slot counts only when its job was accepted',
     isQuick: true,
     mutations: [
-      mutation(() => import('../src/engine/dispatch/live-attempts.ts'), {
+      mutation(() => import('../src/engine/jobs/dispatch/live-attempts.ts'), {
         LiveAttempts: (Original) =>
           class extends Original {
             override slotsUsedOn(nodeId: string) {
@@ -152,7 +152,7 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'a lost run that is tried again is not flagged',
     mutations: [
-      mutation(() => import('../src/engine/dispatch/ending/end-run.ts'), {
+      mutation(() => import('../src/engine/jobs/dispatch/ending/end-run.ts'), {
         endRun: (endRun) => (context, one, end) => {
           const { live } = context
           const unflagged = overridden(live, {
@@ -169,7 +169,7 @@ export const MUTANTS: Mutant[] = [
     name: 'a job goes before the one that it waits for',
     isQuick: true,
     mutations: [
-      mutation(() => import('../src/engine/job-rules/dependencies.ts'), {
+      mutation(() => import('../src/engine/model/dependencies.ts'), {
         judgeDependencies: (judge) => (all) => {
           const verdict = judge(all)
           return verdict.kind === 'open' ? { kind: 'met' } : verdict
@@ -182,7 +182,7 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'an order is acknowledged before it is on the disk',
     mutations: [
-      mutation(() => import('../src/engine/commands/job-commands.ts'), {
+      mutation(() => import('../src/engine/api/commands/job-commands.ts'), {
         JobCommands: (Original) =>
           class extends Original {
             constructor(parts: JobCommandsParts) {
@@ -214,7 +214,7 @@ export const MUTANTS: Mutant[] = [
             }))
           )
       })),
-      mutation(() => import('../src/engine/job-rules/transitions.ts'), { assertTransition: () => () => undefined })
+      mutation(() => import('../src/engine/model/transitions.ts'), { assertTransition: () => () => undefined })
     ],
     breaks: ['timeline'],
     seeds: 100
@@ -222,7 +222,7 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'limits do not count what is being sent',
     mutations: [
-      mutation(() => import('../src/engine/queue/limits.ts'), {
+      mutation(() => import('../src/engine/jobs/queue/limits.ts'), {
         LimitBook: (Original) =>
           class extends Original {
             override count(...[counted, by]: Parameters<InstanceType<typeof Original>['count']>) {
@@ -265,7 +265,7 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'a pause of everything is written down and not obeyed',
     mutations: [
-      mutation(() => import('../src/engine/dispatch/decide/place.ts'), {
+      mutation(() => import('../src/engine/jobs/dispatch/decide/place.ts'), {
         place: (place) => (input) => place({ ...input, isPaused: false })
       })
     ],
@@ -275,7 +275,7 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'a paused project is sent all the same',
     mutations: [
-      mutation(() => import('../src/engine/dispatch/decide/place.ts'), {
+      mutation(() => import('../src/engine/jobs/dispatch/decide/place.ts'), {
         place: (place) => (input) => place({ ...input, isProjectPaused: () => false })
       })
     ],
@@ -297,7 +297,7 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'the project with most slots goes first',
     mutations: [
-      mutation(() => import('../src/engine/queue/fair-order.ts'), {
+      mutation(() => import('../src/engine/jobs/queue/fair-order.ts'), {
         FairOrder: (Original) =>
           class extends Original {
             constructor(...[lines, shareOf]: ConstructorParameters<typeof Original>) {
@@ -320,7 +320,7 @@ export const MUTANTS: Mutant[] = [
     name: 'nobody looks at the lease before a job is sent',
     isOfSeveral: true,
     mutations: [
-      mutation(() => import('../src/engine/dispatch/dispatch.ts'), {
+      mutation(() => import('../src/engine/jobs/dispatch/dispatch.ts'), {
         Dispatch: (Original) =>
           class extends Original {
             constructor(context: ConstructorParameters<typeof Original>[0]) {
@@ -336,7 +336,7 @@ export const MUTANTS: Mutant[] = [
     name: 'no patience for what the former leader was sending',
     isOfSeveral: true,
     mutations: [
-      mutation(() => import('../src/engine/dispatch/decide/reconcile.ts'), {
+      mutation(() => import('../src/engine/jobs/dispatch/decide/reconcile.ts'), {
         reconcile: (reconcile) => (believed, snapshot, options) =>
           reconcile(believed, snapshot, { ...options, takenOverApartMs: 0 })
       })

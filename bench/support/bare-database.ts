@@ -4,7 +4,7 @@ import { systemClock } from '../../src/engine/runtime/clock.ts'
 import { createJobIds } from '../../src/engine/runtime/ids.ts'
 import { silentLogger } from '../../src/engine/runtime/logger.ts'
 import { systemRandom } from '../../src/engine/runtime/random.ts'
-import { openSqliteStoreHere } from '../../src/engine/store/sqlite/sqlite-store.ts'
+import { openSqliteStoreHere } from '../../src/engine/storage/sqlite/sqlite-store.ts'
 
 export interface BareJob {
   id: string

@@ -1,4 +1,4 @@
-import { connectTo } from '../../src/engine/store/postgres/postgres-driver.ts'
+import { connectTo } from '../../src/engine/storage/postgres/postgres-driver.ts'
 import type { PostgresAddress } from '../../src/engine/runtime/postgres-address.ts'
 
 /** As many as the engine usually claims together. */

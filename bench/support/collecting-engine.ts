@@ -12,7 +12,7 @@ import { createScrapydClient, type ScrapydClient } from '../../src/engine/nodes/
 import { systemClock } from '../../src/engine/runtime/clock.ts'
 import { silentLogger } from '../../src/engine/runtime/logger.ts'
 import { OWNER } from '../../src/engine/access/principal.ts'
-import type { StoredNode } from '../../src/engine/store/records.ts'
+import type { StoredNode } from '../../src/engine/model/records.ts'
 
 export interface CollectingOrder {
   /** false: its nodes have no logs, so that nothing is read. */

@@ -2,8 +2,8 @@ import { join } from 'node:path'
 import { aNodeId, anAttemptNumber, aProjectName, aVersionName } from '../../src/shared/testing/ids.ts'
 import { systemClock } from '../../src/engine/runtime/clock.ts'
 import { silentLogger } from '../../src/engine/runtime/logger.ts'
-import { openSqliteStore } from '../../src/engine/store/sqlite/open-sqlite-store.ts'
-import type { Store } from '../../src/engine/store/store.ts'
+import { openSqliteStore } from '../../src/engine/storage/sqlite/open-sqlite-store.ts'
+import type { Store } from '../../src/engine/storage/store.ts'
 import { aNewJob, anAttemptStart, aStoredNode } from '../../src/engine/testing/builders.ts'
 
 const BATCH = 5_000

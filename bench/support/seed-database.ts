@@ -3,8 +3,8 @@ import { join } from 'node:path'
 import DatabaseConstructor from 'better-sqlite3'
 import { systemClock } from '../../src/engine/runtime/clock.ts'
 import { silentLogger } from '../../src/engine/runtime/logger.ts'
-import { stretchOf } from '../../src/engine/store/sql/counters.ts'
-import { openSqliteStoreHere } from '../../src/engine/store/sqlite/sqlite-store.ts'
+import { stretchOf } from '../../src/engine/storage/sql/counters.ts'
+import { openSqliteStoreHere } from '../../src/engine/storage/sqlite/sqlite-store.ts'
 
 /** How many jobs of each kind to write. `live`: sent, with an unknown result. */
 export interface Seed {

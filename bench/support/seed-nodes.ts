@@ -2,7 +2,7 @@ import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { systemClock } from '../../src/engine/runtime/clock.ts'
 import { silentLogger } from '../../src/engine/runtime/logger.ts'
-import { openSqliteStore } from '../../src/engine/store/sqlite/open-sqlite-store.ts'
+import { openSqliteStore } from '../../src/engine/storage/sqlite/open-sqlite-store.ts'
 import { aStoredNode } from '../../src/engine/testing/builders.ts'
 
 /**

@@ -3,7 +3,7 @@
  * Says when it begins.
  */
 import DatabaseConstructor from 'better-sqlite3'
-import { MIGRATIONS, migrate } from '../../src/engine/store/sqlite/migrate.ts'
+import { MIGRATIONS, migrate } from '../../src/engine/storage/sqlite/migrate.ts'
 
 const STEP = `CREATE TABLE added (x INTEGER PRIMARY KEY, y TEXT) STRICT;
   WITH RECURSIVE r (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM r WHERE i < 150000)

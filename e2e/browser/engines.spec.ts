@@ -1,4 +1,4 @@
-import { whyNoPostgres } from '../../src/engine/store/postgres/testing/start-postgres.ts'
+import { whyNoPostgres } from '../../src/engine/storage/postgres/testing/start-postgres.ts'
 import { leaderAmong, startSharedEngines } from '../support/engines.ts'
 import { makeLoginLink } from '../support/login-link.ts'
 import { expect, test } from './browser-test.ts'

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { isLong } from '../../scripts/test-length.mjs'
-import { whyNoPostgres } from '../../src/engine/store/postgres/testing/start-postgres.ts'
+import { whyNoPostgres } from '../../src/engine/storage/postgres/testing/start-postgres.ts'
 import { SHORT_TOGETHER } from './plan.ts'
 import { describeTogether } from './report.ts'
 import { runTogether } from './together.ts'

@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { startPostgres, type PostgresServer } from '../../src/engine/store/postgres/testing/start-postgres.ts'
+import { startPostgres, type PostgresServer } from '../../src/engine/storage/postgres/testing/start-postgres.ts'
 import { createSeededRandom } from '../../src/engine/testing/seeded-random.ts'
 import { type Firing, type ScheduleId, ScheduleSettings } from '../../src/shared/contract/index.ts'
 import { runInDirectory } from '../support/long-run.ts'

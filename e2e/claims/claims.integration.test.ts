@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { whyNoPostgres } from '../../src/engine/store/postgres/testing/start-postgres.ts'
+import { whyNoPostgres } from '../../src/engine/storage/postgres/testing/start-postgres.ts'
 import { SHORT } from './plan.ts'
 import { describeClaims } from './report.ts'
 import { runClaims } from './run.ts'

@@ -13,7 +13,7 @@
 import { mkdirSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { ensureServiceBuilt } from '../../scripts/setup/build.mjs'
-import { whyNoPostgres } from '../../src/engine/store/postgres/testing/start-postgres.ts'
+import { whyNoPostgres } from '../../src/engine/storage/postgres/testing/start-postgres.ts'
 import { runAsCommand } from '../support/long-run.ts'
 import { type ClaimsOptions, SHORT, type Strike, WHOLE } from './plan.ts'
 import { describeClaims } from './report.ts'

@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { type PostgresServer, startPostgres } from '../../src/engine/store/postgres/testing/start-postgres.ts'
+import { type PostgresServer, startPostgres } from '../../src/engine/storage/postgres/testing/start-postgres.ts'
 import { until } from '../../src/engine/testing/until.ts'
 import { type ScheduleId, ScheduleSettings } from '../../src/shared/contract/index.ts'
 import { Asker, tellAll } from '../chaos/asking.ts'

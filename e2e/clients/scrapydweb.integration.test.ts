@@ -7,7 +7,7 @@ import { until } from '../../src/engine/testing/until.ts'
 /**
  * What ScrapydWeb and Gerapy rely on (scrapyd-protocol.md, 7.4; my8100/scrapydweb, views/dashboard/jobs.py,
  * views/files/logs.py and log.py; Gerapy/Gerapy, server/core/views.py). Both pin Flask and Django of 2021, so their
- * rules are copied here; the samples of their stored schedules are genuine (src/engine/import/schedules/testing).
+ * rules are copied here; the samples of their stored schedules are genuine (src/engine/api/import/schedules/testing).
  */
 
 const authorization = basicAuthorization(TEST_CREDENTIALS)

@@ -8,7 +8,7 @@ import {
   type PostgresServer,
   startPostgres,
   whyNoPostgres
-} from '../../src/engine/store/postgres/testing/start-postgres.ts'
+} from '../../src/engine/storage/postgres/testing/start-postgres.ts'
 import { until } from '../../src/engine/testing/until.ts'
 import type { JobId } from '../../src/shared/contract/index.ts'
 import { aProjectName, aVersionName } from '../../src/shared/testing/ids.ts'

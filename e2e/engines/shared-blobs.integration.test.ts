@@ -9,7 +9,7 @@ import {
   type PostgresServer,
   startPostgres,
   whyNoPostgres
-} from '../../src/engine/store/postgres/testing/start-postgres.ts'
+} from '../../src/engine/storage/postgres/testing/start-postgres.ts'
 import { aSpiderEgg } from '../../src/engine/testing/spider-egg.ts'
 import { until } from '../../src/engine/testing/until.ts'
 import { aProjectName, aVersionName } from '../../src/shared/testing/ids.ts'

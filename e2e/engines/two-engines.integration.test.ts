@@ -7,7 +7,7 @@ import {
   type PostgresServer,
   startPostgres,
   whyNoPostgres
-} from '../../src/engine/store/postgres/testing/start-postgres.ts'
+} from '../../src/engine/storage/postgres/testing/start-postgres.ts'
 import { until } from '../../src/engine/testing/until.ts'
 import { type Service, startService, TEST_CREDENTIALS } from '../support/service.ts'
 import { basicAuthorization } from '../support/basic-authorization.ts'

@@ -4,7 +4,13 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { S3_BUCKET, S3_KEYS, type S3Server, startS3, whyNoS3 } from '../../src/engine/blobs/s3/testing/start-s3.ts'
+import {
+  S3_BUCKET,
+  S3_KEYS,
+  type S3Server,
+  startS3,
+  whyNoS3
+} from '../../src/engine/storage/blobs/s3/testing/start-s3.ts'
 import { aSpiderEgg } from '../../src/engine/testing/spider-egg.ts'
 import { until } from '../../src/engine/testing/until.ts'
 import { aProjectName, aVersionName } from '../../src/shared/testing/ids.ts'

@@ -1,7 +1,7 @@
 import { cpSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { startPostgres } from '../../src/engine/store/postgres/testing/start-postgres.ts'
+import { startPostgres } from '../../src/engine/storage/postgres/testing/start-postgres.ts'
 import { until } from '../../src/engine/testing/until.ts'
 import { type Service, startService } from './service.ts'
 

@@ -1,4 +1,4 @@
-import type { Plugin } from '../../src/engine/plugins/plugin.ts'
+import type { Plugin } from '../../src/engine/notify/plugins/plugin.ts'
 
 /**
  * Alerts go to a chat that takes `{"text": ...}` (Mattermost, Rocket.Chat, Google Chat; Slack has a channel of its own).

@@ -4,7 +4,7 @@ import { mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import type { Plugin } from '../../src/engine/plugins/plugin.ts'
+import type { Plugin } from '../../src/engine/notify/plugins/plugin.ts'
 
 /**
  * A blob store: eggs and large logs are kept in a directory of yours, such as a share or a larger disk.

@@ -1,4 +1,4 @@
-import type { Plugin, PluginUser } from '../../src/engine/plugins/plugin.ts'
+import type { Plugin, PluginUser } from '../../src/engine/notify/plugins/plugin.ts'
 
 /**
  * A service of yours checks names and passwords: it gets `{"username", "password"}`, and answers 200 with `{"name",

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { Plugin } from '../../src/engine/plugins/plugin.ts'
+import type { Plugin } from '../../src/engine/notify/plugins/plugin.ts'
 
 /**
  * Runs of a spider go to the same node while it has room: its HTTP cache is there. Different spiders spread over the

@@ -1,6 +1,6 @@
 """Keeps a spider apart from Scrapdeck and from other projects: as the Unix user of its project, in a sandbox, or both.
 
-launch.json has how, as "apart" (src/engine/launcher/runs/launch-plan.ts; apart-plan.ts fills it in); null: spiders run as Scrapdeck does.
+launch.json has how, as "apart" (src/engine/nodes/local/runs/launch-plan.ts; apart-plan.ts fills it in); null: spiders run as Scrapdeck does.
 
     user       the user and group id of the project; null: ours
     group      the only other group of the process: directories on the way to its files let it pass

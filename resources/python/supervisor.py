@@ -14,7 +14,7 @@ a fork. The files in the run directory, in this order:
                  totals over all processes of the run, null where the system does not report them
 
 Each is also reported immediately, as a line of JSON, to the engine that asked for the run (`tell`). Scrapdeck
-(src/engine/launcher/runs/run-directory.ts) reads the files. Uses only the standard library.
+(src/engine/nodes/local/runs/run-directory.ts) reads the files. Uses only the standard library.
 """
 
 import json

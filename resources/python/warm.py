@@ -2,7 +2,7 @@
 
     python warm.py MODULES_FILE
 
-Reads requests from stdin and reports on stdout, one JSON object per line (src/engine/launcher/warm/warm-pool.ts):
+Reads requests from stdin and reports on stdout, one JSON object per line (src/engine/nodes/local/warm/warm-pool.ts):
 
     {"event": "ready", "watched": {path: mtime in ns}}      or {"event": "failed", "reason": text}, then exit
     {"do": "start", "directory": run directory, "launch": as in launch.json}      -> the events of supervisor.py's Run

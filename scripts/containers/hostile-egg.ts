@@ -1,6 +1,6 @@
 /** The hostile egg of the launcher's tests against an installed service. */
 import type { Client } from '../../e2e/support/service.ts'
-import { buildHostileEgg } from '../../src/engine/launcher/apart/testing/hostile-egg.ts'
+import { buildHostileEgg } from '../../src/engine/nodes/local/isolation/testing/hostile-egg.ts'
 import { until } from '../../src/engine/testing/until.ts'
 import type { JobId } from '../../src/shared/contract/index.ts'
 

@@ -1,5 +1,5 @@
 import type { Attempt, LimitRule } from '../../src/shared/contract/index.ts'
-import type { StoredJob } from '../../src/engine/store/records.ts'
+import type { StoredJob } from '../../src/engine/model/records.ts'
 import type { Belief, History, Violation } from '../work/history.ts'
 
 /** A command takes effect a moment later: a plan made just before it is still carried out. */

@@ -1,6 +1,6 @@
 import { type Attempt, ATTEMPT_REASONS, type Transition, type TransitionKind } from '../../src/shared/contract/index.ts'
 import { aJobId } from '../../src/shared/testing/ids.ts'
-import type { StoredJob } from '../../src/engine/store/records.ts'
+import type { StoredJob } from '../../src/engine/model/records.ts'
 import type { FaultKind } from '../world/faults.ts'
 import type { Run } from '../scrapyd/run.ts'
 import type { History, Violation } from '../work/history.ts'

@@ -1,6 +1,6 @@
 import type { Attempt } from '../../src/shared/contract/index.ts'
 import { aJobId } from '../../src/shared/testing/ids.ts'
-import type { StoredJob } from '../../src/engine/store/records.ts'
+import type { StoredJob } from '../../src/engine/model/records.ts'
 import type { Belief, History, Violation } from '../work/history.ts'
 import { orderedJobs } from './orders.ts'
 

@@ -1,4 +1,4 @@
-import type { StoredJob, StoredNode } from '../../src/engine/store/records.ts'
+import type { StoredJob, StoredNode } from '../../src/engine/model/records.ts'
 import type { History, Violation } from '../work/history.ts'
 
 /** Of an engine that no longer leads, or lost its database. */

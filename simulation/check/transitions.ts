@@ -1,5 +1,5 @@
 import type { Attempt, AttemptState, Job, Transition, TransitionKind } from '../../src/shared/contract/index.ts'
-import { attemptStatesAfter, jobStatesAfter } from '../../src/engine/job-rules/transitions.ts'
+import { attemptStatesAfter, jobStatesAfter } from '../../src/engine/model/transitions.ts'
 
 /** May appear only once in each life of an attempt (one that is found again begins another). */
 const ONCE_A_LIFE: TransitionKind[] = ['vanished', 'limit_hit']

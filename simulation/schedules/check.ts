@@ -1,4 +1,4 @@
-import type { StoredFiring } from '../../src/engine/store/records.ts'
+import type { StoredFiring } from '../../src/engine/model/records.ts'
 import { expect, type Expectation } from './expected.ts'
 import { problemsOfFailures } from './failures.ts'
 import { isPausedAt, type Journal, livingSince } from './journal.ts'

@@ -1,6 +1,6 @@
 import { aJobId, anAttemptNumber, aScheduleId } from '../../src/shared/testing/ids.ts'
-import type { NewJob } from '../../src/engine/store/records.ts'
-import type { Store } from '../../src/engine/store/store.ts'
+import type { NewJob } from '../../src/engine/model/records.ts'
+import type { Store } from '../../src/engine/storage/store.ts'
 import { anAttemptStart, entry } from '../../src/engine/testing/builders.ts'
 import type { VirtualTime } from '../world/time.ts'
 import { CANCEL_TAKES_MS } from './plan.ts'

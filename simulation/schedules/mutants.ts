@@ -1,6 +1,6 @@
 import { aScheduleId } from '../../src/shared/testing/ids.ts'
 import type { SchedulerParts } from '../../src/engine/schedules/scheduler.ts'
-import type { StoredSchedule } from '../../src/engine/store/records.ts'
+import type { StoredSchedule } from '../../src/engine/model/records.ts'
 import { type Mutation, mutation, overridden } from '../world/mutations.ts'
 
 /** A bug that must be found within `STORIES_MAX` stories, unless it says otherwise. */
@@ -379,7 +379,7 @@ export const MUTANTS: ScheduleMutant[] = [
   {
     name: 'chains follow failures as well as successes',
     mutations: [
-      mutation(() => import('../../src/engine/job-rules/chain-answers.ts'), {
+      mutation(() => import('../../src/engine/model/chain-answers.ts'), {
         chainConditionMetBy: () => () => 'succeeded'
       })
     ]
@@ -387,7 +387,7 @@ export const MUTANTS: ScheduleMutant[] = [
   {
     name: 'a chain answers ends that came from itself',
     mutations: [
-      mutation(() => import('../../src/engine/store/sql/chain-ends.ts'), {
+      mutation(() => import('../../src/engine/storage/sql/chain-ends.ts'), {
         createChainEnds: (create) => (database) => ({ ...create(database), inherit: () => undefined })
       })
     ]

@@ -1,5 +1,5 @@
 import type { Attempt, Job, LimitRule, Transition } from '../../src/shared/contract/index.ts'
-import type { StoredJob, StoredNode } from '../../src/engine/store/records.ts'
+import type { StoredJob, StoredNode } from '../../src/engine/model/records.ts'
 import type { Run } from '../scrapyd/run.ts'
 import type { Fault } from '../world/faults.ts'
 import type { Scenario } from './scenario.ts'

@@ -1,4 +1,4 @@
-import type { Store } from '../../src/engine/store/store.ts'
+import type { Store } from '../../src/engine/storage/store.ts'
 import type { Chance } from './chance.ts'
 import { createChance } from './chance.ts'
 import { Disk, type StoreWitness } from './disk.ts'

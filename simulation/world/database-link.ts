@@ -1,6 +1,6 @@
 import { ScrapdeckError } from '../../src/shared/errors.ts'
-import type { FakeDatabase } from '../../src/engine/leadership/testing/fake-database.ts'
-import { FakeLeaseClient } from '../../src/engine/leadership/testing/fake-lease-client.ts'
+import type { FakeDatabase } from '../../src/engine/cluster/leadership/testing/fake-database.ts'
+import { FakeLeaseClient } from '../../src/engine/cluster/leadership/testing/fake-lease-client.ts'
 import type { Chance } from './chance.ts'
 import type { Life } from './life.ts'
 import type { VirtualTime } from './time.ts'

@@ -1,4 +1,4 @@
-import type { Lease } from '../../src/engine/store/lease-table.ts'
+import type { Lease } from '../../src/engine/storage/lease-table.ts'
 
 /** Of begin_write (postgres/migrations/0001-baseline.ts): a transaction of a leader carries its lease. */
 export function passesFence(carried: Lease, current: Lease): boolean {

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { type CopyCounts, copyBlobs } from '../engine/import/copy-blobs.ts'
+import { type CopyCounts, copyBlobs } from '../engine/api/import/copy-blobs.ts'
 import { isFileUrl, parseBlobsDirectory } from '../engine/runtime/blobs-directory.ts'
 import { isS3Address, parseS3Address } from '../engine/runtime/s3-address.ts'
 import { findRunningService } from '../server/service-file.ts'

@@ -1,5 +1,5 @@
 import { resolve } from 'node:path'
-import { type CopyProgress, type CopyResult, copyStore, type StorePlace } from '../engine/store/copy/copy-store.ts'
+import { type CopyProgress, type CopyResult, copyStore, type StorePlace } from '../engine/storage/copy/copy-store.ts'
 import { readPasswordFile } from '../config/password-file.ts'
 import { parsePostgresAddress } from '../engine/runtime/postgres-address.ts'
 

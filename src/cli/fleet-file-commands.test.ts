@@ -5,7 +5,7 @@ import { Command } from 'commander'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { aNodeId } from '../shared/testing/ids.ts'
 import { silentLogger } from '../engine/runtime/logger.ts'
-import { makeGerapyDatabase } from '../engine/store/testing/timer-databases.ts'
+import { makeGerapyDatabase } from '../engine/storage/testing/timer-databases.ts'
 import { type EngineWithFakeNode, openEngineWithFakeNode } from '../engine/testing/engine-with-fake-node.ts'
 import { listen } from '../server/listen.ts'
 import { exitCodeOf } from './client/exit-codes.ts'
@@ -169,7 +169,7 @@ test("ScrapydWeb's own data is first only shown, then created: nodes by address,
     `version: 1\nnodes:\n${urls.map((url, at) => `  - { name: n${at}, url: 'http://${url}' }\n`).join('')}`
   )
   expect((await call(['apply', 'nodes.yaml', '--yes'])).code).toBe(0)
-  const written = join(import.meta.dirname, '../engine/import/schedules/testing/scrapydweb-1.6.0')
+  const written = join(import.meta.dirname, '../engine/api/import/schedules/testing/scrapydweb-1.6.0')
   const words = ['import-schedules', 'scrapydweb', written, '--zone', 'Europe/Berlin']
   const planned = await call(words)
   expect(planned.code).toBe(0)

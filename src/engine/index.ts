@@ -1,15 +1,15 @@
-import type { HostedNode } from './launcher/hosted/hosted-node.ts'
-import type { JoinOptions, Membership } from './leadership/join-engines.ts'
-import type { Engine, EngineOptions } from './wiring/engine-options.ts'
-import { startStoreThread } from './store/thread/store-thread.ts'
+import type { HostedNode } from './nodes/peers/hosted-node.ts'
+import type { JoinOptions, Membership } from './cluster/leadership/join-engines.ts'
+import type { Engine, EngineOptions } from './assembly/engine-options.ts'
+import { startStoreThread } from './storage/thread/store-thread.ts'
 
-export type { Engine, EngineOptions } from './wiring/engine-options.ts'
-export type { HostedNode } from './launcher/hosted/hosted-node.ts'
+export type { Engine, EngineOptions } from './assembly/engine-options.ts'
+export type { HostedNode } from './nodes/peers/hosted-node.ts'
 export type { NoPasskeySite, PasskeyAnswer, PasskeySite } from './access/second-factor/webauthn.ts'
 export type { SecretForApp } from './access/second-factor/time-codes.ts'
-export type { Membership, Mandate } from './leadership/join-engines.ts'
-export type { EngineCertificate } from './leadership/leadership.ts'
-export { startStoreThread } from './store/thread/store-thread.ts'
+export type { Membership, Mandate } from './cluster/leadership/join-engines.ts'
+export type { EngineCertificate } from './cluster/leadership/leadership.ts'
+export { startStoreThread } from './storage/thread/store-thread.ts'
 
 /**
  * The engine's only entry point: opens the data directory, builds the rooms (see wiring/) and starts to work. Rejects
@@ -21,13 +21,13 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
   const start = () => options.storeThread ?? startStoreThread()
   // Loads SQLite while this thread loads the rooms: together that is half of the start.
   const storeThread = store === undefined && clock === undefined ? start() : null
-  const { openEngine } = await import('./wiring/open-engine.ts')
+  const { openEngine } = await import('./assembly/open-engine.ts')
   return openEngine(options, storeThread)
 }
 
 /** Loads what createEngine needs, for whoever may need an engine quickly. */
 export async function preloadEngine(): Promise<void> {
-  await import('./wiring/open-engine.ts')
+  await import('./assembly/open-engine.ts')
 }
 
 /**
@@ -35,7 +35,7 @@ export async function preloadEngine(): Promise<void> {
  * DATABASE_UNUSABLE, DATA_FROM_NEWER_VERSION, DATA_TOO_OLD, DATA_DIRECTORY_UNUSABLE or ENGINES_DIFFER.
  */
 export async function joinEngines(options: JoinOptions): Promise<Membership> {
-  const { join } = await import('./leadership/join-engines.ts')
+  const { join } = await import('./cluster/leadership/join-engines.ts')
   return join(options)
 }
 
@@ -44,6 +44,6 @@ export async function joinEngines(options: JoinOptions): Promise<Membership> {
  * Rejects with DATA_DIRECTORY_UNUSABLE or PYTHON_MISSING.
  */
 export async function openHostedNode(options: EngineOptions): Promise<HostedNode | null> {
-  const { openHosted } = await import('./wiring/open-hosted-node.ts')
+  const { openHosted } = await import('./assembly/open-hosted-node.ts')
   return openHosted(options)
 }

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
-import type { Actor, Audit, RequestOrigin } from '../engine/audit/audit.ts'
+import type { Actor, Audit, RequestOrigin } from '../engine/access/audit/audit.ts'
 import type { AuditDoor } from '../shared/contract/index.ts'
 import { isScrapdeckError } from '../shared/errors.ts'
 import { maskTokens } from '../shared/secret-values.ts'

@@ -3,7 +3,7 @@ import { createRouterClient, onError, ORPCError, type Router, type AnyProcedure 
 import { RPCHandler, type RPCHandlerOptions } from '@orpc/server/fastify'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Engine } from '../engine/index.ts'
-import type { EngineRouter, RouterContext, SessionsOfCaller } from '../engine/router/router.ts'
+import type { EngineRouter, RouterContext, SessionsOfCaller } from '../engine/api/router/router.ts'
 import { keyOfRights } from '../engine/access/rights.ts'
 import type { Clock } from '../engine/runtime/clock.ts'
 import type { Logger } from '../engine/runtime/logger.ts'

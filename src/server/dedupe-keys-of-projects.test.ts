@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { keyOf } from '../engine/commands/crawl-order.ts'
+import { keyOf } from '../engine/api/commands/crawl-order.ts'
 import { branded } from '../shared/testing/ids.ts'
 import { openWithLimitedUser } from './testing/limited-client.ts'
 

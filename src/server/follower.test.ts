@@ -125,7 +125,7 @@ describe('an engine that follows', () => {
 
   it('opens no door of engines to its own clients, who could run any egg behind it', async () => {
     const node = {
-      messages: () => import('../engine/launcher/hosted/messages.ts'),
+      messages: () => import('../engine/nodes/peers/messages.ts'),
       projects: async () => ({ projects: [] })
     }
     const door = await openEngineDoor({ node: node as never, name: 'north', secret: SECRET, logger: silentLogger })

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import type { Principal } from '../engine/access/principal.ts'
-import type { Audit } from '../engine/audit/audit.ts'
+import type { Audit } from '../engine/access/audit/audit.ts'
 import type { Engine, NoPasskeySite, PasskeyAnswer, PasskeySite } from '../engine/index.ts'
 import type { Clock } from '../engine/runtime/clock.ts'
 import { ScrapdeckError } from '../shared/errors.ts'

@@ -1,6 +1,6 @@
 import { Secret, TOTP } from 'otpauth'
 import { expect, it } from 'vitest'
-import { MemoryCache } from '../engine/cache/testing/memory-cache.ts'
+import { MemoryCache } from '../engine/cluster/cache/testing/memory-cache.ts'
 import { createFakeClock } from '../engine/testing/fake-clock.ts'
 import { createFakeEngine } from './testing/fake-engine.ts'
 import { cookieOf, openTestApp, RIGHT } from './testing/test-app.ts'

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
-import { openRedisCache, type RedisCache } from '../engine/cache/redis/redis-cache.ts'
-import { type RedisServer, startRedis, whyNoRedis } from '../engine/cache/testing/start-redis.ts'
+import { openRedisCache, type RedisCache } from '../engine/cluster/cache/redis/redis-cache.ts'
+import { type RedisServer, startRedis, whyNoRedis } from '../engine/cluster/cache/testing/start-redis.ts'
 import { createEngine } from '../engine/index.ts'
 import { DEFAULT_ANSWER_LIMITS, parseCacheAddress } from '../engine/runtime/cache-address.ts'
 import { systemClock } from '../engine/runtime/clock.ts'

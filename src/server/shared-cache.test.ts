@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { MemoryCache } from '../engine/cache/testing/memory-cache.ts'
+import { MemoryCache } from '../engine/cluster/cache/testing/memory-cache.ts'
 import { createFakeClock } from '../engine/testing/fake-clock.ts'
 import { perSecond } from './limits.ts'
 import { createFakeEngine } from './testing/fake-engine.ts'

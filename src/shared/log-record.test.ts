@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { looksLikeError, parseRecordHead, RECORD_LEVELS, TRACEBACK_HEADING } from './log-record.ts'
 
-const SAMPLES = join(import.meta.dirname, '..', 'engine', 'output', 'samples')
+const SAMPLES = join(import.meta.dirname, '..', 'engine', 'jobs', 'outcome', 'samples')
 const logsIn = (directory: string) =>
   readdirSync(directory, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.log'))
 const digits = (length: number) => fc.stringMatching(new RegExp(`^\\d{${length}}$`))

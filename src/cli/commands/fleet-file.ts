@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { resolve } from 'node:path'
-import type { ImportSource } from '../../engine/import/import-schedules.ts'
+import type { ImportSource } from '../../engine/api/import/import-schedules.ts'
 import type { FleetFileChange, ProjectName } from '../../shared/contract/index.ts'
 import { isScrapdeckError } from '../../shared/errors.ts'
 import { withConsent } from '../client/arguments.ts'
@@ -91,7 +91,7 @@ async function runImport(
 ): Promise<void> {
   const { terminal } = session
   // Loaded only when needed, so that other commands do not wait for readers of databases and files.
-  const { importSchedules } = await import('../../engine/import/import-schedules.ts')
+  const { importSchedules } = await import('../../engine/api/import/import-schedules.ts')
   const isInput = path === undefined || path === '-'
   const options = {
     from,

@@ -2,7 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { includes, NONE, type Permission, permissionsOf } from '../../shared/permissions.ts'
 import type { ProjectName } from '../../shared/contract/index.ts'
-import type { AuditTicket } from '../store/audit/audited-store.ts'
+import type { AuditTicket } from '../storage/audit/audited-store.ts'
 import {
   type Principal,
   requirePermissionEverywhere,

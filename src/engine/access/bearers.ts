@@ -4,7 +4,7 @@ import { NONE } from '../../shared/permissions.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Principal } from './principal.ts'
 import { givenRights, type SetOfRole, shownRole } from './given-roles.ts'
-import type { StoredUser } from '../store/records.ts'
+import type { StoredUser } from '../model/records.ts'
 
 /** More than an issuer's programs use at once; with more, the oldest are verified again. */
 const BEARERS_MAX = 2_000

@@ -1,8 +1,8 @@
 import { EventEmitter } from 'node:events'
 import type { AccessTokenId, GroupId, UserId } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
-import type { StoredAccessToken, StoredGroup, StoredUser } from '../store/records.ts'
-import type { AccessStore, SettingStore } from '../store/store.ts'
+import type { StoredAccessToken, StoredGroup, StoredUser } from '../model/records.ts'
+import type { AccessStore, SettingStore } from '../storage/store.ts'
 
 /** Users, groups and tokens, and what holds for the sessions of all of them. */
 export type DirectoryStore = AccessStore & Pick<SettingStore, 'getSetting' | 'putSetting'>

@@ -2,7 +2,7 @@ import type { Group, GroupChanges, GroupId, NewGroup, UserId } from '../../share
 import { ScrapdeckError } from '../../shared/errors.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Random } from '../runtime/random.ts'
-import type { StoredGroup } from '../store/records.ts'
+import type { StoredGroup } from '../model/records.ts'
 import { type Directory, foldName } from './directory.ts'
 import type { InTurn } from './in-turn.ts'
 import type { Roles } from './roles.ts'

@@ -16,8 +16,8 @@ import {
 } from '../../shared/permissions.ts'
 import { permissionsOfRole, ROLES, rolesIn } from '../../shared/roles.ts'
 import type { Clock } from '../runtime/clock.ts'
-import type { StoredRole } from '../store/records.ts'
-import type { AccessStore } from '../store/store.ts'
+import type { StoredRole } from '../model/records.ts'
+import type { AccessStore } from '../storage/store.ts'
 import type { GivenRoles } from './given-roles.ts'
 import type { InTurn } from './in-turn.ts'
 

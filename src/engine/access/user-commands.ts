@@ -3,7 +3,7 @@ import type { NewUser, User, UserChanges, UserId } from '../../shared/contract/i
 import { ScrapdeckError } from '../../shared/errors.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Random } from '../runtime/random.ts'
-import type { StoredUser } from '../store/records.ts'
+import type { StoredUser } from '../model/records.ts'
 import { endedMeanwhile } from './acting.ts'
 import { type Directory, foldName } from './directory.ts'
 import { type GivenRoles, hasRole } from './given-roles.ts'

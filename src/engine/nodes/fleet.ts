@@ -6,7 +6,7 @@ import { ScrapdeckError } from '../../shared/errors.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
 import type { Random } from '../runtime/random.ts'
-import type { StoredNode } from '../store/records.ts'
+import type { StoredNode } from '../model/records.ts'
 import { type Capacity, NOTHING_LEARNED, learnFromCounters, planCapacity, type SlotsBelief } from './capacity.ts'
 import { type ClockEstimate, ownClock, refineByDate, refineByStart, UNKNOWN_CLOCK } from './clock-offset.ts'
 import {

@@ -5,7 +5,7 @@ import { problemOfPathPart, problemOfSpiderName, problemOfVersionName } from '..
 import type { Projects } from '../projects/projects.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
-import type { StoredNode } from '../store/records.ts'
+import type { StoredNode } from '../model/records.ts'
 import type { Fleet, FleetNode } from './fleet.ts'
 import { InventoryQuota } from './list-limits.ts'
 import { type EggTarget, NodeError } from './node-client.ts'

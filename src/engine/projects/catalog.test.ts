@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { aProjectName, aVersionName } from '../../shared/testing/ids.ts'
-import type { StoredVersion } from '../store/records.ts'
+import type { StoredVersion } from '../model/records.ts'
 import { Catalog } from './catalog.ts'
 
 const SHOP = aProjectName('shop')

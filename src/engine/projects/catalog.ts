@@ -2,7 +2,7 @@ import type { Deployment, NodeId, ProjectName, VersionName } from '../../shared/
 import { isScrapdeckError, ScrapdeckError } from '../../shared/errors.ts'
 import { sanitiseVersion } from '../../shared/ids.ts'
 import { suggestNear } from '../../shared/near-matches.ts'
-import type { StoredVersion, VersionChange } from '../store/records.ts'
+import type { StoredVersion, VersionChange } from '../model/records.ts'
 import { versionOrder } from './version-order.ts'
 
 /** Version name of a project that runs without an egg. Never visible to Scrapyd clients. */

@@ -4,7 +4,7 @@ import type { Deployment, NodeId, ProjectName, VersionName } from '../../shared/
 import { LOCAL_NODE_ID } from '../../shared/ids.ts'
 import { type Clock, Timers } from '../runtime/clock.ts'
 import { reportsOf } from '../runtime/reports.ts'
-import type { StoredVersion } from '../store/records.ts'
+import type { StoredVersion } from '../model/records.ts'
 import { WITHOUT_EGG } from './catalog.ts'
 import type { EggToSend, Projects } from './projects.ts'
 

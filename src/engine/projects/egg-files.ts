@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import type { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import type { ProjectName, VersionName } from '../../shared/contract/index.ts'
-import type { BlobStore } from '../blobs/blob-store.ts'
+import type { BlobStore } from '../storage/blobs/blob-store.ts'
 
 export interface EggIdentity {
   sha256: string

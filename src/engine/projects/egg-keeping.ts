@@ -1,6 +1,6 @@
-import type { BlobStore } from '../blobs/blob-store.ts'
-import type { StoredVersion } from '../store/records.ts'
-import type { AttemptReader, VersionStore } from '../store/store.ts'
+import type { BlobStore } from '../storage/blobs/blob-store.ts'
+import type { StoredVersion } from '../model/records.ts'
+import type { AttemptReader, VersionStore } from '../storage/store.ts'
 import type { Catalog } from './catalog.ts'
 import type { EggFiles } from './egg-files.ts'
 

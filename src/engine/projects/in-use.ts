@@ -1,6 +1,6 @@
 import type { ProjectName, VersionName } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
-import type { VersionStore } from '../store/store.ts'
+import type { VersionStore } from '../storage/store.ts'
 
 /** Rejects with VERSION_IN_USE while jobs need this version (null: any version). `advice` completes the message. */
 export async function refuseInUse(

@@ -1,7 +1,7 @@
 import pLimit from 'p-limit'
 import { expect, test } from 'vitest'
 import { aNodeId, aProjectName, aVersionName } from '../../shared/testing/ids.ts'
-import type { VersionChange } from '../store/records.ts'
+import type { VersionChange } from '../model/records.ts'
 import { aVersion } from '../testing/builders.ts'
 import { createFakeClock } from '../testing/fake-clock.ts'
 import { Catalog } from './catalog.ts'

@@ -2,8 +2,8 @@ import type { Deployment, NodeId, ProjectName, VersionName } from '../../shared/
 import { sanitiseVersion } from '../../shared/ids.ts'
 import { breather } from '../runtime/breather.ts'
 import type { Clock } from '../runtime/clock.ts'
-import type { StoredVersion, VersionChange } from '../store/records.ts'
-import type { VersionStore } from '../store/store.ts'
+import type { StoredVersion, VersionChange } from '../model/records.ts'
+import type { VersionStore } from '../storage/store.ts'
 import type { Catalog } from './catalog.ts'
 import { problemOfVersionName } from './names.ts'
 

@@ -1,7 +1,7 @@
 import type { NodeId, ProjectName, VersionName } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import type { Clock } from '../runtime/clock.ts'
-import type { StoredVersion } from '../store/records.ts'
+import type { StoredVersion } from '../model/records.ts'
 import type { Distribution, EggReceiver } from './distribution.ts'
 import type { Projects } from './projects.ts'
 

@@ -3,7 +3,7 @@ import { isScrapdeckError } from '../../shared/errors.ts'
 import type { Clock, Timer } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
 import { isWithoutFiles, WITHOUT_FILES } from '../access/run-rights.ts'
-import type { ChainAnswer, DueChain, NewJob, StoredChain, StoredJob } from '../store/records.ts'
+import type { ChainAnswer, DueChain, NewJob, StoredChain, StoredJob } from '../model/records.ts'
 import type {
   AttemptReader,
   ChainEndStore,
@@ -11,7 +11,7 @@ import type {
   ChangeNotifier,
   JobReader,
   ScheduleReader
-} from '../store/store.ts'
+} from '../storage/store.ts'
 import { WEIGHT_AT_ONCE, weightOf } from './template.ts'
 
 /** Values for the placeholders of a chain's template. */

@@ -1,5 +1,5 @@
 import { isScrapdeckError } from '../../shared/errors.ts'
-import type { NewFiring } from '../store/records.ts'
+import type { NewFiring } from '../model/records.ts'
 import { type Cause, decideOverlap, type Fate, isoWords, type LiveFiring } from './fates.ts'
 import type { LiveJobs } from './live-jobs.ts'
 import { type JobMaker, makeFiring } from './make-firing.ts'

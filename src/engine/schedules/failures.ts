@@ -1,5 +1,5 @@
-import type { StoredFiring, StoredSchedule } from '../store/records.ts'
-import type { FiringReader } from '../store/store.ts'
+import type { StoredFiring, StoredSchedule } from '../model/records.ts'
+import type { FiringReader } from '../storage/store.ts'
 
 /** How many failures are counted for a schedule that never pauses itself. */
 const FAILURES_SHOWN = 20

@@ -1,7 +1,7 @@
 import type { JobId, ScheduleId } from '../../shared/contract/index.ts'
 import { Alarm, type Clock } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
-import type { ChangeLog, JobReader, ScheduleStore } from '../store/store.ts'
+import type { ChangeLog, JobReader, ScheduleStore } from '../storage/store.ts'
 import { isLive } from './failures.ts'
 import type { LiveFiring } from './fates.ts'
 

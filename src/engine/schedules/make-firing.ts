@@ -1,5 +1,5 @@
 import type { Firing, JobId, RunItem, RunTemplate, ScheduleId } from '../../shared/contract/index.ts'
-import type { NewFiring, NewJob, StoredSchedule } from '../store/records.ts'
+import type { NewFiring, NewJob, StoredSchedule } from '../model/records.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Moments } from './moments.ts'
 import { expandTemplates, needsPrevious, weightOf } from './template.ts'

@@ -1,8 +1,8 @@
 import type { ScheduleId } from '../../shared/contract/index.ts'
 import { isScrapdeckError } from '../../shared/errors.ts'
 import type { Clock } from '../runtime/clock.ts'
-import type { StoredSchedule } from '../store/records.ts'
-import type { ScheduleStore } from '../store/store.ts'
+import type { StoredSchedule } from '../model/records.ts'
+import type { ScheduleStore } from '../storage/store.ts'
 
 const PAUSE_TRIES = 5
 

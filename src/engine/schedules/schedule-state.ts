@@ -1,6 +1,6 @@
 import { TimingTooCostly } from '../../shared/calendar/index.ts'
 import type { JobId } from '../../shared/contract/index.ts'
-import type { NewFiring, StoredSchedule } from '../store/records.ts'
+import type { NewFiring, StoredSchedule } from '../model/records.ts'
 import { CLOCK_SET_BACK_MAX_MS } from './clock-watch.ts'
 import { type Cause, type Fate, isoWords, judgeMoments, pausedFates } from './fates.ts'
 import { jitterOf, type Moment, Moments } from './moments.ts'

@@ -1,6 +1,6 @@
 import { beforeEach, expect, test } from 'vitest'
 import { createFakeClock, type FakeClock } from '../testing/fake-clock.ts'
-import { lateProblems } from '../health/schedule-problems.ts'
+import { lateProblems } from '../monitoring/health/schedule-problems.ts'
 import { ScheduleWatchdog } from './watchdog.ts'
 
 let clock: FakeClock

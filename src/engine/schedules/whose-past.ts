@@ -1,5 +1,5 @@
 import type { ProjectName, RunTemplate } from '../../shared/contract/index.ts'
-import type { StoredSchedule } from '../store/records.ts'
+import type { StoredSchedule } from '../model/records.ts'
 
 // What a schedule or a chain did, and what its texts say of that, is of projects: who reads it sees all of them.
 

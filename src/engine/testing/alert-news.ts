@@ -9,8 +9,8 @@ import type {
   NodeId,
   ProjectName
 } from '../../shared/contract/index.ts'
-import type { StoredDelivery } from '../store/records.ts'
-import { oneLine } from '../webhooks/channels/words.ts'
+import type { StoredDelivery } from '../model/records.ts'
+import { oneLine } from '../notify/webhooks/channels/words.ts'
 
 export const NOW_MS = Date.UTC(2026, 10, 28, 10, 49)
 

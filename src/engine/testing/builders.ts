@@ -1,6 +1,6 @@
 import { branded, type Plain } from '../../shared/testing/ids.ts'
 import { ScheduleSettings } from '../../shared/contract/index.ts'
-import type { TimelineEntry } from '../job-rules/attempt-change.ts'
+import type { TimelineEntry } from '../model/attempt-change.ts'
 import {
   type AttemptStart,
   type NewFiring,
@@ -11,7 +11,7 @@ import {
   type StoredNode,
   type StoredSchedule,
   type StoredVersion
-} from '../store/records.ts'
+} from '../model/records.ts'
 
 /** Builders' timestamps start here; each thing is built one millisecond later than the one before. */
 const START_MS = 1_800_000_000_000

@@ -3,10 +3,10 @@ import type { AddressInfo } from 'node:net'
 import type { AlertChannelId, AlertTarget, SealedText } from '../../shared/contract/index.ts'
 import { systemClock } from '../runtime/clock.ts'
 import type { SecretBox } from '../runtime/secret-box.ts'
-import type { StoredWebhook } from '../store/records.ts'
-import { createAddressGuard } from '../webhooks/addresses.ts'
-import { createChannels, type ChannelsParts } from '../webhooks/channels/channels.ts'
-import { createPost } from '../webhooks/post.ts'
+import type { StoredWebhook } from '../model/records.ts'
+import { createAddressGuard } from '../notify/webhooks/addresses.ts'
+import { createChannels, type ChannelsParts } from '../notify/webhooks/channels/channels.ts'
+import { createPost } from '../notify/webhooks/post.ts'
 
 export interface SeenRequest {
   method: string

@@ -1,12 +1,12 @@
 import type { AttemptNumber, JobId } from '../../shared/contract/index.ts'
-import type { BlobStore } from '../blobs/blob-store.ts'
-import { LogArchive, archiveName } from '../logs/archive/log-archive.ts'
-import { LogCopies } from '../logs/archive/log-copies.ts'
-import type { SealedLog } from '../logs/archive/seal.ts'
-import type { SpoolPort } from '../logs/archive/spool.ts'
-import { cutBytes, type LogBytes, type WantedBytes } from '../logs/byte-window.ts'
+import type { BlobStore } from '../storage/blobs/blob-store.ts'
+import { LogArchive, archiveName } from '../runs/logs/archive/log-archive.ts'
+import { LogCopies } from '../runs/logs/archive/log-copies.ts'
+import type { SealedLog } from '../runs/logs/archive/seal.ts'
+import type { SpoolPort } from '../runs/logs/archive/spool.ts'
+import { cutBytes, type LogBytes, type WantedBytes } from '../runs/logs/byte-window.ts'
 import type { CacheFigures } from '../runtime/cache-figures.ts'
-import type { ArchivedLog } from '../store/records.ts'
+import type { ArchivedLog } from '../model/records.ts'
 
 /** The archive of logs without files and threads, whose time nobody here controls. */
 export const createMemoryArchive = (blobs: BlobStore, tree: 'logs' | 'items' = 'logs'): LogArchive =>

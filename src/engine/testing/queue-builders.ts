@@ -1,7 +1,7 @@
 import type { Placement } from '../../shared/contract/index.ts'
 import { aJobId, aProjectName, branded } from '../../shared/testing/ids.ts'
-import type { QueueLine } from '../queue/fair-order.ts'
-import { lineKey } from '../queue/queue-view.ts'
+import type { QueueLine } from '../jobs/queue/fair-order.ts'
+import { lineKey } from '../jobs/queue/queue-view.ts'
 
 /** A line of the queue: its lanes by spider, each with its job ids in order. */
 export function aQueueLine(values: {

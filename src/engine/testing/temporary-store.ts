@@ -1,8 +1,8 @@
 import { join } from 'node:path'
 import { type Clock, systemClock } from '../runtime/clock.ts'
 import { silentLogger } from '../runtime/logger.ts'
-import { openSqliteStoreHere } from '../store/sqlite/sqlite-store.ts'
-import type { Store } from '../store/store.ts'
+import { openSqliteStoreHere } from '../storage/sqlite/sqlite-store.ts'
+import type { Store } from '../storage/store.ts'
 import { makeTemporaryDirectory } from './temporary-directory.ts'
 
 export interface TemporaryStore {

@@ -1,6 +1,6 @@
 import { createRouterClient, implement } from '@orpc/server'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import type { EngineRouter } from '../../engine/router/router.ts'
+import type { EngineRouter } from '../../engine/api/router/router.ts'
 import { silentLogger } from '../../engine/runtime/logger.ts'
 import { createFakeClock } from '../../engine/testing/fake-clock.ts'
 import { OWNER } from '../../engine/access/principal.ts'

@@ -1,7 +1,7 @@
 import { nextAttempt } from '../../shared/ids.ts'
 import { PassThrough, type Readable } from 'node:stream'
 import type { RouterClient } from '@orpc/server'
-import type { EngineRouter } from '../../engine/router/router.ts'
+import type { EngineRouter } from '../../engine/api/router/router.ts'
 import type { Clock } from '../../engine/runtime/clock.ts'
 import type { Logger } from '../../engine/runtime/logger.ts'
 import { AttemptNumber, type JobId, type LogChunk } from '../../shared/contract/index.ts'

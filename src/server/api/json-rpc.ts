@@ -1,7 +1,7 @@
 import { getEventIteratorSchemaDetails } from '@orpc/contract'
 import { type AnyProcedure, call, isProcedure } from '@orpc/server'
 import { z } from 'zod'
-import type { RouterContext } from '../../engine/router/router.ts'
+import type { RouterContext } from '../../engine/api/router/router.ts'
 import type { Logger } from '../../engine/runtime/logger.ts'
 import { contract, listOperations } from '../../shared/contract/index.ts'
 import { ERROR_CODES } from '../../shared/errors.ts'

@@ -1,6 +1,6 @@
 import type { RouterClient } from '@orpc/server'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { EngineRouter } from '../../engine/router/router.ts'
+import type { EngineRouter } from '../../engine/api/router/router.ts'
 import type { Clock } from '../../engine/runtime/clock.ts'
 import type { Logger } from '../../engine/runtime/logger.ts'
 import type { JobId, ScheduleId } from '../../shared/contract/index.ts'

@@ -1,4 +1,4 @@
-import type { SharedCache } from '../../engine/cache/shared-cache.ts'
+import type { SharedCache } from '../../engine/cluster/cache/shared-cache.ts'
 import type { Clock } from '../../engine/runtime/clock.ts'
 
 const WINDOW_MS = 60_000

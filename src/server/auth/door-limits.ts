@@ -1,11 +1,11 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { SharedCache } from '../../engine/cache/shared-cache.ts'
+import type { SharedCache } from '../../engine/cluster/cache/shared-cache.ts'
 import type { Clock } from '../../engine/runtime/clock.ts'
 import { NODE_RATE_LIMIT, type RateLimit, type RateLimits } from '../limits.ts'
 import type { Caller } from './caller.ts'
 import { addressOf, clientOf } from './client-address.ts'
-import { type BucketRule, secondsUntil, type Taken } from '../../engine/cache/token-bucket.ts'
-import { TokenBuckets } from '../../engine/cache/token-buckets.ts'
+import { type BucketRule, secondsUntil, type Taken } from '../../engine/cluster/cache/token-bucket.ts'
+import { TokenBuckets } from '../../engine/cluster/cache/token-buckets.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 
 /** A limit that is shared is charged in the cache, which takes a moment; otherwise there is nothing to wait for. */

@@ -4,7 +4,7 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /**
      * What this route needs; `operation`: that of the operation which it turns out to be
-     * (engine/router/required-rights.ts). Absent: what only owners have, so that a route whose author forgot it is open
+     * (engine/api/router/required-rights.ts). Absent: what only owners have, so that a route whose author forgot it is open
      * to nobody else. It does not matter for what is open to all, and for the door of nodes (request-gate.ts).
      */
     needs?: Permissions | 'operation'

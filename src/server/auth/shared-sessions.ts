@@ -1,4 +1,4 @@
-import type { SharedCache } from '../../engine/cache/shared-cache.ts'
+import type { SharedCache } from '../../engine/cluster/cache/shared-cache.ts'
 import { type Clock, Timers } from '../../engine/runtime/clock.ts'
 import type { Logger } from '../../engine/runtime/logger.ts'
 import type { SessionToken } from './session-token.ts'

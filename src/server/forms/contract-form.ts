@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import type { IncomingFiles } from '../../engine/blobs/incoming-files.ts'
+import type { IncomingFiles } from '../../engine/storage/blobs/incoming-files.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { MAX_UPLOAD_BYTES } from '../limits.ts'
 import { type FormPart, type PartHead, releaseFiles } from './form-collector.ts'

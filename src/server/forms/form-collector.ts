@@ -1,4 +1,4 @@
-import type { IncomingFile, IncomingFiles, IncomingWriter } from '../../engine/blobs/incoming-files.ts'
+import type { IncomingFile, IncomingFiles, IncomingWriter } from '../../engine/storage/blobs/incoming-files.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { MAX_TEXT_BYTES } from '../limits.ts'
 

@@ -1,6 +1,6 @@
 import { finished, type Readable } from 'node:stream'
 import { errorCodes, type FastifyInstance, type FastifyRequest } from 'fastify'
-import type { IncomingFiles } from '../../engine/blobs/incoming-files.ts'
+import type { IncomingFiles } from '../../engine/storage/blobs/incoming-files.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { FormCollector, type FormPart, isFilePart, type PartHead, releaseFiles } from './form-collector.ts'
 import { readMultipart } from './multipart.ts'

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import type { FormPart } from '../forms/form-collector.ts'
-import { IncomingFile } from '../../engine/blobs/incoming-files.ts'
+import { IncomingFile } from '../../engine/storage/blobs/incoming-files.ts'
 import { readArguments } from './arguments.ts'
 
 const part = (name: string, value: string | IncomingFile): FormPart => ({

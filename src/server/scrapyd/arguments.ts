@@ -1,4 +1,4 @@
-import type { IncomingFile } from '../../engine/blobs/incoming-files.ts'
+import type { IncomingFile } from '../../engine/storage/blobs/incoming-files.ts'
 import type { FormPart } from '../forms/form-collector.ts'
 import { addValue, type FormValues } from '../forms/form-values.ts'
 import { parseUrlEncoded } from '../forms/urlencoded.ts'

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { pickLength } from '../../../scripts/test-length.mjs'
-import { MemoryCache } from '../../engine/cache/testing/memory-cache.ts'
+import { MemoryCache } from '../../engine/cluster/cache/testing/memory-cache.ts'
 import { createFakeClock } from '../../engine/testing/fake-clock.ts'
 import { findWrongAnswer } from './testing/cached-doors.ts'
 

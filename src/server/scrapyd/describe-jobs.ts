@@ -1,6 +1,6 @@
 import type { ProjectName } from '../../shared/contract/index.ts'
 import { twoDigits } from '../../shared/time.ts'
-import type { FileTree, ScrapydJobs, ScrapydRun } from '../../engine/scrapyd-commands/scrapyd-shapes.ts'
+import type { FileTree, ScrapydJobs, ScrapydRun } from '../../engine/api/scrapyd-commands/scrapyd-shapes.ts'
 import { keepText, type PythonJsonValue } from './python-json.ts'
 
 type Options = { hasLogs: boolean; hasItems: boolean }

@@ -1,4 +1,4 @@
-import type { ScrapydDirectory } from '../../engine/scrapyd-commands/scrapyd-shapes.ts'
+import type { ScrapydDirectory } from '../../engine/api/scrapyd-commands/scrapyd-shapes.ts'
 import { contentTypeOf } from './content-types.ts'
 import { formatLocalTime } from './describe-jobs.ts'
 import { escapeHtml } from '../html.ts'

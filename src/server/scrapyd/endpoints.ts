@@ -1,8 +1,8 @@
 import { posix } from 'node:path'
 import type { ProjectName, VersionName } from '../../shared/contract/index.ts'
 import type { Permission } from '../../shared/permissions.ts'
-import type { IncomingFile } from '../../engine/blobs/incoming-files.ts'
-import type { FleetAsScrapyd } from '../../engine/scrapyd-commands/scrapyd-commands.ts'
+import type { IncomingFile } from '../../engine/storage/blobs/incoming-files.ts'
+import type { FleetAsScrapyd } from '../../engine/api/scrapyd-commands/scrapyd-commands.ts'
 import { areOfStore, describeJobs } from './describe-jobs.ts'
 import type { FormValues } from '../forms/form-values.ts'
 import {
@@ -17,7 +17,7 @@ import {
 import type { PythonJsonValue } from './python-json.ts'
 import { decodeUtf8, parsePythonFloat } from './python-text.ts'
 import type { ScrapydDoorSettings } from './settings.ts'
-import type { ScrapydSignal } from '../../engine/scrapyd-commands/scrapyd-shapes.ts'
+import type { ScrapydSignal } from '../../engine/api/scrapyd-commands/scrapyd-shapes.ts'
 
 export interface Endpoint {
   method: 'GET' | 'POST'

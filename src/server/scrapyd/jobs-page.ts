@@ -1,6 +1,6 @@
 import type { ProjectName } from '../../shared/contract/index.ts'
 import { twoDigits } from '../../shared/time.ts'
-import type { ScrapydJobs, ScrapydRun } from '../../engine/scrapyd-commands/scrapyd-shapes.ts'
+import type { ScrapydJobs, ScrapydRun } from '../../engine/api/scrapyd-commands/scrapyd-shapes.ts'
 import { fileUrl, formatLocalTime } from './describe-jobs.ts'
 import { escapeHtml } from '../html.ts'
 
@@ -93,7 +93,7 @@ ${rows.map(row).join('\n')}
 </head>
 <body>
     <h1>Jobs</h1>
-    <p><a href="./">Go up</a></p>
+    <p><a href=".">Go up</a></p>
     <table id="jobs">
         <thead>
             <tr>

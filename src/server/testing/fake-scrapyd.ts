@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { Readable } from 'node:stream'
-import { IncomingFile } from '../../engine/blobs/incoming-files.ts'
-import type { FleetAsScrapyd } from '../../engine/scrapyd-commands/scrapyd-commands.ts'
-import type { ScrapydJobs, ScrapydScheduleRequest } from '../../engine/scrapyd-commands/scrapyd-shapes.ts'
+import { IncomingFile } from '../../engine/storage/blobs/incoming-files.ts'
+import type { FleetAsScrapyd } from '../../engine/api/scrapyd-commands/scrapyd-commands.ts'
+import type { ScrapydJobs, ScrapydScheduleRequest } from '../../engine/api/scrapyd-commands/scrapyd-shapes.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 
 /** 2026-01-02 03:04:05.9 UTC, for every file. */

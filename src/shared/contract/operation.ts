@@ -16,7 +16,7 @@ export type NamedThing =
 /**
  * What an operation is about. `caller`: only whoever calls it, or what everybody may know. `service`: all of it, so the
  * permissions must hold for all projects. `seen`: whatever the caller may see, which its handler selects. Otherwise
- * what these fields name (engine/router/subjects.ts): the permissions must hold in the projects of all of it, or for a
+ * what these fields name (engine/api/router/subjects.ts): the permissions must hold in the projects of all of it, or for a
  * node.
  */
 export type Subject = 'caller' | 'seen' | 'service' | { readonly [field: string]: NamedThing }
@@ -30,7 +30,7 @@ export interface OperationMeta {
   takesKey: boolean
   /** The most that an answer to this input may have, in bytes of JSON. Absent: little. */
   answerBytes?: (input: Record<string, unknown>) => number
-  /** What whoever calls it must have: refused to others before it is validated (engine/router/required-rights.ts). */
+  /** What whoever calls it must have: refused to others before it is validated (engine/api/router/required-rights.ts). */
   needs: Permissions
   /**
    * How long a request with this body can be repeated if its outcome is unknown: as long as the jobs it created can be

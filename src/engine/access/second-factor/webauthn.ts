@@ -1,7 +1,7 @@
 import type { NewCredential, UserId } from '../../../shared/contract/index.ts'
 import type { Logger } from '../../runtime/logger.ts'
 import { withReflection } from '../../runtime/with-reflection.ts'
-import type { StoredPasskey } from '../../store/records.ts'
+import type { StoredPasskey } from '../../model/records.ts'
 
 /** Where a browser shows Scrapdeck: `https://deck.example.org`, and its host, for which passkeys are made. */
 export interface PasskeySite {

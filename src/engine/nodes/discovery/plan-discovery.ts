@@ -1,5 +1,5 @@
 import type { NodeId, NodeMode, SourceId } from '../../../shared/contract/index.ts'
-import type { VanishedNode } from '../../store/records.ts'
+import type { VanishedNode } from '../../model/records.ts'
 import type { FoundNode } from './found-node.ts'
 
 /** The last good result of a source. */

@@ -1,6 +1,6 @@
 import { EventEmitter } from 'node:events'
 import type { NodeId } from '../../../shared/contract/index.ts'
-import type { StoredNode } from '../../store/records.ts'
+import type { StoredNode } from '../../model/records.ts'
 import { isTokenOf, nodeOfToken } from './node-token.ts'
 import type { PullingNode } from './pulling-node.ts'
 

@@ -12,8 +12,8 @@ import {
   scrapydProblem,
   startScrapyd
 } from '../../../../e2e/support/scrapyd-fleet.ts'
-import { CLOSING_TAIL_BYTES } from '../../understanding/closing-stats.ts'
-import { judgeOutcome } from '../../output/outcome.ts'
+import { CLOSING_TAIL_BYTES } from '../../runs/log-parser/closing-stats.ts'
+import { judgeOutcome } from '../../jobs/outcome/outcome.ts'
 import { systemClock } from '../../runtime/clock.ts'
 import { silentLogger } from '../../runtime/logger.ts'
 import { asWheel } from '../../testing/archives.ts'

@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn, type SpawnOptions } from 'node:child_process'
-import { childEnvironment } from '../../launcher/processes/child-environment.ts'
+import { childEnvironment } from '../local/processes/child-environment.ts'
 import { type Clock, sleep } from '../../runtime/clock.ts'
 import { EXIT_NOT_FOUND } from './ssh-problem.ts'
 

@@ -1,0 +1,283 @@
+import { EventEmitter } from 'node:events'
+import { writeMasked } from '../../../shared/audit-mask.ts'
+import type {
+  AccessTokenId,
+  AuditCheck,
+  AuditDoor,
+  AuditEntry,
+  AuditFilter,
+  AuditRecord
+} from '../../../shared/contract/index.ts'
+import { isScrapdeckError } from '../../../shared/errors.ts'
+import { readableName } from '../../../shared/readable-name.ts'
+import { actAs } from '../acting.ts'
+import type { Principal } from '../principal.ts'
+import type { Clock } from '../../runtime/clock.ts'
+import type { Logger } from '../../runtime/logger.ts'
+import type { Random } from '../../runtime/random.ts'
+import type { AuditTicket } from '../../storage/audit/audited-store.ts'
+import { ChainCheck } from '../../storage/audit/chain.ts'
+import type { NewAuditRecord, StoredAuditEntry } from '../../model/records.ts'
+import type { AuditStore } from '../../storage/store.ts'
+import { Repeats } from './repeats.ts'
+import { targetsOf } from './targets.ts'
+
+/** Where a request came from. */
+export interface RequestOrigin {
+  door: AuditDoor
+  /** null: this machine's own socket or window. */
+  address: string | null
+  /** Absent: it gets one. */
+  requestId?: string
+  /** Short, and useless for logging in. Absent: none. */
+  session?: string | null
+}
+
+export interface Actor {
+  /** null: nobody who is known. */
+  principal: Principal | null
+  /** What somebody who is not known calls himself. */
+  claimedName?: string
+  origin: RequestOrigin
+}
+
+export interface AuditedOperation {
+  operation: string
+  /** Whatever it is; a function gives it when it is needed. */
+  input: unknown
+  /** False: only failures for lack of a right are recorded. */
+  writes: boolean
+  /** No entry unless it changes something: whoever calls records failures. */
+  onlyChanges?: boolean
+  /** The answer in what the work returns. Absent: all of it. */
+  answerOf?: (result: unknown) => unknown
+}
+
+export interface AuditParts {
+  store: AuditStore
+  clock: Clock
+  random: Random
+  logger: Logger
+  tokenName: (id: AccessTokenId) => string | null
+}
+
+const INPUT_MAX = 1_000
+const ENTRIES_AT_ONCE = 1_000
+const REFUSALS: ReadonlySet<string> = new Set([
+  ...[
+    'ROLE_REQUIRED',
+    'PASSWORD_REQUIRED',
+    'SECOND_FACTOR_REQUIRED',
+    'UNAUTHORIZED',
+    'FORBIDDEN_ORIGIN',
+    'TOO_MANY_REQUESTS'
+  ]
+])
+/** After them, this engine may write nothing any more. */
+const RECORDED_FIRST: ReadonlySet<string> = new Set(['engines.handOver', 'engines.drain'])
+
+/**
+ * The audit log: what people and programs do or try, one entry each. The entry of an operation is written in the
+ * transaction of its first write (store/audit/audited-store.ts); of one that writes nothing here, when it has ended.
+ */
+export class Audit {
+  readonly #parts: AuditParts
+  readonly #repeats: Repeats
+  /** `recorded`: there may be new entries. */
+  readonly events = new EventEmitter<{ recorded: [] }>()
+
+  constructor(parts: AuditParts) {
+    this.#parts = parts
+    this.#repeats = new Repeats(parts.clock, (record) => this.#append(record))
+  }
+
+  stop(): Promise<void> {
+    return this.#repeats.stop()
+  }
+
+  /** Performs `work` as this actor. If it fails after it has changed something, a second entry says so. */
+  async perform<T>(actor: Actor, audited: AuditedOperation, work: () => T): Promise<Awaited<T>> {
+    const { operation, input, writes, onlyChanges = false, answerOf = (all) => all } = audited
+    const { principal } = actor
+    const origin = { ...actor.origin, requestId: actor.origin.requestId ?? this.newRequestId() }
+    const given = { ...actor, origin }
+    const ticket = new Ticket((facts) =>
+      this.#recordOf(given, operation, facts === null ? input : { ...(input as object), ...facts }, null)
+    )
+    if (writes && RECORDED_FIRST.has(operation)) await this.#append(ticket.take()!)
+    try {
+      const result = await actAs(principal, work, writes ? ticket : null)
+      const left = writes ? ticket.take() : null
+      if (left !== null && !onlyChanges) {
+        await (saysNothingChanged(answerOf(result)) ? this.#repeats.add(senderOf(given), left) : this.#append(left))
+      } else if (writes && left === null) this.events.emit('recorded')
+      return result
+    } catch (error) {
+      if (onlyChanges) throw error
+      const code = codeOf(error)
+      const wasWritten = ticket.take() === null
+      if (wasWritten) await this.#append(this.#recordOf(given, operation, input, code))
+      else if (writes || REFUSALS.has(code)) await this.refuse(given, { operation, input, code })
+      throw error
+    } finally {
+      ticket.end()
+    }
+  }
+
+  /**
+   * An attempt that failed. Equal ones of the same sender are counted (repeats.ts); `sender`: whom a stranger's count
+   * for. Absent: his address.
+   */
+  refuse(
+    actor: Actor,
+    { operation, input, code, sender }: { operation: string; input: unknown; code: string; sender?: string }
+  ): Promise<void> {
+    return this.#repeats.add(senderOf(actor, sender), this.#recordOf(actor, operation, input, code))
+  }
+
+  /** Something that was done without any operation, such as a login. */
+  record(actor: Actor, { operation, input }: { operation: string; input: unknown }): Promise<void> {
+    return this.#append(this.#recordOf(actor, operation, input, null))
+  }
+
+  newRequestId(): string {
+    return this.#parts.random.hex(8)
+  }
+
+  async list(
+    filter: AuditFilter,
+    page: { before: number | null; limit: number }
+  ): Promise<{ entries: AuditEntry[]; nextBefore: number | null }> {
+    const { entries, nextBefore } = await this.#parts.store.pageAudit(filter, page)
+    return { entries: entries.map((entry) => toEntry(entry, entry.previousHash)), nextBefore }
+  }
+
+  /** Oldest first, after this entry. `nextAfter` null: those were the newest. */
+  async export(after: number, limit: number): Promise<{ entries: AuditEntry[]; nextAfter: number | null }> {
+    const { store } = this.#parts
+    const { deleted } = await store.auditChain()
+    const from = Math.max(after, deleted.seq)
+    // One more before them: its hash is that before the first.
+    const listed = await store.listAuditAfter(Math.max(from - 1, deleted.seq), limit + 1)
+    const entries = listed.flatMap((entry, at) =>
+      entry.seq <= from ? [] : [toEntry(entry, at === 0 ? deleted.hash : listed[at - 1]!.hash)]
+    )
+    return { entries: entries.slice(0, limit), nextAfter: entries.length < limit ? null : entries[limit - 1]!.seq }
+  }
+
+  /** Computes all hashes anew, some at a time. `expect`: a hash that was kept somewhere else. */
+  async verify(expect: string | null, signal?: AbortSignal): Promise<AuditCheck> {
+    const { store } = this.#parts
+    const { deleted, newest } = await store.auditChain()
+    const check = new ChainCheck(deleted, expect)
+    for (;;) {
+      signal?.throwIfAborted()
+      const entries = await store.listAuditAfter(check.lastSeq, ENTRIES_AT_ONCE)
+      // Those that came meanwhile are checked the next time.
+      const wanted = entries.filter(({ seq }) => seq <= newest.seq)
+      const fits = wanted.every((entry) => check.add(entry))
+      if (!fits || wanted.length < ENTRIES_AT_ONCE) break
+    }
+    return { ...check.end(newest), head: { ...newest, deletedSeq: deleted.seq } }
+  }
+
+  #recordOf(
+    { principal, claimedName = 'unknown', origin }: Actor,
+    operation: string,
+    input: unknown,
+    code: string | null
+  ): NewAuditRecord {
+    const { tokenId = null } = principal ?? {}
+    const given: unknown = typeof input === 'function' ? input() : input
+    const { text, isCut } = writeMasked(given ?? null, INPUT_MAX)
+    return {
+      atMs: this.#parts.clock.nowMs(),
+      who: {
+        userId: principal?.userId ?? null,
+        name: principal?.name ?? readableName(claimedName),
+        role: principal?.role ?? null,
+        tokenId,
+        tokenName: tokenId === null ? null : this.#parts.tokenName(tokenId),
+        session: origin.session ?? null
+      },
+      address: origin.address,
+      door: origin.door,
+      requestId: origin.requestId ?? this.newRequestId(),
+      operation,
+      ...targetsOf(operation, given),
+      input: text,
+      result: code === null ? 'done' : REFUSALS.has(code) ? 'refused' : 'failed',
+      code,
+      count: 1,
+      isCut
+    }
+  }
+
+  /** What was done is done: it does not fail because it cannot be recorded any more, as while stopping. */
+  async #append(record: NewAuditRecord): Promise<void> {
+    try {
+      await this.#parts.store.appendAudit(record)
+      this.events.emit('recorded')
+    } catch (error) {
+      const { operation, who, result } = record
+      const what = { err: error, operation, who: who.name, result }
+      this.#parts.logger.error(what, 'An entry of the audit log could not be written')
+    }
+  }
+}
+
+/** The entry of one operation, for its first write. */
+class Ticket implements AuditTicket {
+  readonly #make: (facts: object | null) => NewAuditRecord
+  #facts: object | null = null
+  #isTaken = false
+  #hasEnded = false
+
+  constructor(make: (facts: object | null) => NewAuditRecord) {
+    this.#make = make
+  }
+
+  take(): NewAuditRecord | null {
+    if (this.#isTaken) return null
+    this.#isTaken = true
+    return this.#make(this.#facts)
+  }
+
+  giveBack(): void {
+    this.#isTaken = this.#hasEnded
+  }
+
+  add(facts: object): void {
+    this.#facts = { ...this.#facts, ...facts }
+  }
+
+  /** What the operation has started may go on: its writes are nobody's. */
+  end(): void {
+    this.#hasEnded = true
+    this.#isTaken = true
+  }
+}
+
+export const toEntry = ({ record, hash }: StoredAuditEntry, previousHash: string): AuditEntry => ({
+  ...(JSON.parse(record) as AuditRecord),
+  ...{ previousHash, hash }
+})
+
+/** Whose repetitions are counted together. */
+function senderOf({ principal, origin }: Actor, sender = origin.address): string {
+  return `${sender}${principal === null ? '' : ` ${principal.userId ?? principal.name} ${principal.tokenId}`}`
+}
+
+/** An answer such as `{ changed: [] }`. All others may be of operations that change something outside the store. */
+function saysNothingChanged(result: unknown): boolean {
+  if (typeof result !== 'object' || result === null || Object.getPrototypeOf(result) !== Object.prototype) return false
+  const values: unknown[] = Object.values(result)
+  return values.length > 0 && values.every((value) => value === 0 || (Array.isArray(value) && value.length === 0))
+}
+
+/** What oRPC refuses before our code has no code of ours. */
+function codeOf(error: unknown): string {
+  if (isScrapdeckError(error)) return error.code
+  const { code } = error as { code?: unknown }
+  return code === 'BAD_REQUEST' ? 'BAD_INPUT' : 'INTERNAL'
+}

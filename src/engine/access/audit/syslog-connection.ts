@@ -1,0 +1,94 @@
+import { createSocket } from 'node:dgram'
+import { readFile } from 'node:fs/promises'
+import { connect as connectTcp, type Socket } from 'node:net'
+import { connect as connectTls } from 'node:tls'
+import type { Clock } from '../../runtime/clock.ts'
+import type { SyslogAddress } from '../../runtime/syslog-address.ts'
+import { frame } from './syslog-format.ts'
+
+/** To connect, and to take what is sent. */
+const TIMEOUT_MS = 10_000
+const KEEP_ALIVE_MS = 30_000
+
+/** An open way to a syslog server. */
+export interface SyslogConnection {
+  /** Resolves when the network has all of it. Rejects if it is broken; then it is of no use any more. */
+  send(messages: readonly string[]): Promise<void>
+  readonly isOpen: boolean
+  close(): void
+}
+
+export function openSyslog(address: SyslogAddress, clock: Clock): Promise<SyslogConnection> {
+  return address.transport === 'udp' ? openUdp(address) : openStream(address, clock)
+}
+
+async function openUdp({ host, port }: SyslogAddress): Promise<SyslogConnection> {
+  const socket = createSocket(host.includes(':') ? 'udp6' : 'udp4')
+  let isOpen = true
+  const close = () => {
+    if (isOpen) socket.close()
+    isOpen = false
+  }
+  // A datagram that nobody takes may be reported later: there is nothing to be done about it.
+  socket.on('error', close).unref()
+  const sendOne = (message: string) =>
+    new Promise<void>((resolve, reject) => {
+      socket.send(message, port, host, (error) => (error === null ? resolve() : reject(error)))
+    })
+  return {
+    async send(messages) {
+      if (!isOpen) throw new Error('The socket is closed')
+      for (const message of messages) await sendOne(message)
+    },
+    get isOpen() {
+      return isOpen
+    },
+    close
+  }
+}
+
+async function openStream({ transport, host, port, caFile }: SyslogAddress, clock: Clock): Promise<SyslogConnection> {
+  const ca = caFile === null ? undefined : await readFile(caFile)
+  const socket: Socket =
+    transport === 'tcp'
+      ? connectTcp({ host, port })
+      : connectTls({ host, port, ...(ca && { ca }), ...(!isAddress(host) && { servername: host }) })
+  let failure: Error | null = null
+  const fail = (error: Error) => {
+    failure ??= error
+    socket.destroy()
+  }
+  socket.on('error', fail).on('close', () => fail(new Error('The server closed the connection')))
+  // A server sends nothing, and its end is seen only by whoever reads.
+  socket.on('end', () => fail(new Error('The server closed the connection'))).resume()
+  socket.setKeepAlive(true, KEEP_ALIVE_MS).unref()
+  const within = async <T>(what: string, done: Promise<T>): Promise<T> => {
+    const timer = clock.setTimer(TIMEOUT_MS, () => fail(new Error(`${what} took longer than ${TIMEOUT_MS / 1_000} s`)))
+    try {
+      return await done
+    } finally {
+      timer.cancel()
+    }
+  }
+  const closed = new Promise<never>((_resolve, reject) => socket.once('close', () => reject(failure)))
+  closed.catch(() => {})
+  const connected = new Promise<void>((resolve) => {
+    socket.once(transport === 'tcp' ? 'connect' : 'secureConnect', () => resolve())
+  })
+  await within('Connecting', Promise.race([connected, closed]))
+  return {
+    async send(messages) {
+      if (failure !== null) throw failure
+      const written = new Promise<void>((resolve, reject) => {
+        socket.write(messages.map(frame).join(''), (error) => (error == null ? resolve() : reject(error)))
+      })
+      await within('Sending', Promise.race([written, closed]))
+    },
+    get isOpen() {
+      return failure === null
+    },
+    close: () => fail(new Error('It was closed here'))
+  }
+}
+
+const isAddress = (host: string): boolean => /^[\d.]+$|:/.test(host)

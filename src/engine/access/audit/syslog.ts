@@ -1,0 +1,168 @@
+import { EventEmitter } from 'node:events'
+import { type Clock, Timers } from '../../runtime/clock.ts'
+import type { Logger } from '../../runtime/logger.ts'
+import type { SyslogAddress } from '../../runtime/syslog-address.ts'
+import type { AuditStore, SettingStore } from '../../storage/store.ts'
+import { toEntry } from './audit.ts'
+import { openSyslog, type SyslogConnection } from './syslog-connection.ts'
+import { formatSyslog } from './syslog-format.ts'
+
+export interface SyslogParts {
+  store: AuditStore & SettingStore
+  clock: Clock
+  logger: Logger
+  address: SyslogAddress
+  /** As the messages name it. */
+  hostName: string
+}
+
+/** The server takes nothing: entries wait in the log until it does, or are too old. */
+export interface SyslogAway {
+  address: string
+  reason: string
+  sinceMs: number
+}
+
+const CURSOR = 'audit.syslogSeq'
+const ENTRIES_AT_ONCE = 200
+const SEND_AFTER_MS = 100
+const LOOK_EVERY_MS = 30_000
+/**
+ * A syslog server acknowledges nothing. What it was sent counts as received if the connection is still open after this
+ * time; else it is sent again.
+ */
+const SETTLED_AFTER_MS = 1_000
+const RETRY_FIRST_MS = 1_000
+const RETRY_MAX_MS = 60_000
+
+/**
+ * Sends the audit log to a syslog server, in its order and from where it was, also after a restart: the server may have
+ * been away for as long as entries are kept. At least once: what may be lost with a connection is sent again.
+ */
+export class SyslogStream {
+  readonly #parts: SyslogParts
+  readonly #timers: Timers
+  #connection: SyslogConnection | null = null
+  /** Received: the next start goes on after it. null: not read yet. */
+  #settledSeq: number | null = null
+  #sentSeq = 0
+  #unsettled: { seq: number; sentAtMs: number }[] = []
+  #retryMs = RETRY_FIRST_MS
+  #away: SyslogAway | null = null
+  /** `changed`: the server is away, or back. */
+  readonly events = new EventEmitter<{ changed: [] }>()
+  #isDue = false
+  #running: Promise<void> | null = null
+  #isStopped = false
+
+  constructor(parts: SyslogParts) {
+    this.#parts = parts
+    this.#timers = new Timers(parts.clock)
+  }
+
+  start(): void {
+    this.wake()
+    this.#timers.set(LOOK_EVERY_MS, () => this.start())
+  }
+
+  /** null: the server takes what it is sent, or was not sent anything yet. */
+  away(): SyslogAway | null {
+    return this.#away
+  }
+
+  /** There may be new entries. */
+  wake(): void {
+    if (this.#isDue || this.#isStopped) return
+    this.#isDue = true
+    this.#timers.set(this.#away !== null ? this.#retryMs : SEND_AFTER_MS, () => {
+      this.#isDue = false
+      this.#running ??= this.#send().finally(() => {
+        this.#running = null
+      })
+    })
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopped = true
+    this.#timers.stop()
+    // It ends what waits for the network.
+    this.#connection?.close()
+    await this.#running
+    this.#connection?.close()
+  }
+
+  async #send(): Promise<void> {
+    const { logger, address, clock } = this.#parts
+    const where = `${address.transport}://${address.host}:${address.port}`
+    try {
+      this.#settledSeq ??= await this.#readCursor()
+      await this.#settle()
+      while (!this.#isStopped && (await this.#sendSome()));
+      if (this.#away !== null) logger.info({ address: where }, 'The syslog server takes the audit log again')
+      this.#setAway(null)
+      this.#retryMs = RETRY_FIRST_MS
+      if (this.#unsettled.length > 0) this.#timers.set(SETTLED_AFTER_MS, () => this.wake())
+    } catch (error) {
+      if (this.#isStopped) return
+      this.#connection?.close()
+      this.#connection = null
+      this.#unsettled = []
+      if (this.#away === null) {
+        const what = 'The audit log cannot be sent to the syslog server. Its entries are kept, and sent when it is back'
+        logger.warn({ err: error, address: where }, what)
+        this.#setAway({ address: where, reason: (error as Error).message, sinceMs: clock.nowMs() })
+      } else this.#retryMs = Math.min(this.#retryMs * 2, RETRY_MAX_MS)
+      this.wake()
+    }
+  }
+
+  #setAway(away: SyslogAway | null): void {
+    if (away === this.#away) return
+    this.#away = away
+    this.events.emit('changed')
+  }
+
+  /** False: there is nothing more to send now. */
+  async #sendSome(): Promise<boolean> {
+    const { store, clock, address, hostName } = this.#parts
+    if (this.#connection?.isOpen !== true) {
+      this.#unsettled = []
+      this.#sentSeq = this.#settledSeq!
+    }
+    const { deleted } = await store.auditChain()
+    const after = Math.max(this.#sentSeq, deleted.seq)
+    // One more before them: its hash is that before the first.
+    const listed = await store.listAuditAfter(Math.max(after - 1, deleted.seq), ENTRIES_AT_ONCE)
+    const messages = listed.flatMap((entry, at) => {
+      if (entry.seq <= after) return []
+      const previousHash = at === 0 ? deleted.hash : listed[at - 1]!.hash
+      return [formatSyslog(toEntry(entry, previousHash), hostName)]
+    })
+    if (messages.length === 0) return false
+    if (this.#connection?.isOpen !== true) this.#connection = await openSyslog(address, clock)
+    await this.#connection.send(messages)
+    this.#sentSeq = listed.at(-1)!.seq
+    this.#unsettled.push({ seq: this.#sentSeq, sentAtMs: clock.monotonicMs() })
+    return listed.length === ENTRIES_AT_ONCE
+  }
+
+  /** Throws if the connection is broken: what it had is sent again. */
+  async #settle(): Promise<void> {
+    if (this.#unsettled.length === 0) return
+    if (this.#connection?.isOpen !== true) throw new Error('The server closed the connection')
+    const untilMs = this.#parts.clock.monotonicMs() - SETTLED_AFTER_MS
+    const settled = this.#unsettled.filter(({ sentAtMs }) => sentAtMs <= untilMs)
+    const last = settled.at(-1)
+    if (last === undefined) return
+    this.#unsettled = this.#unsettled.slice(settled.length)
+    this.#settledSeq = last.seq
+    await this.#parts.store.putSetting(CURSOR, last.seq)
+  }
+
+  /** A database that was restored from a backup has fewer entries than were sent. */
+  async #readCursor(): Promise<number> {
+    const { store } = this.#parts
+    const [seq, { newest, deleted }] = await Promise.all([store.getSetting(CURSOR), store.auditChain()])
+    return seq === null || seq > newest.seq ? deleted.seq : seq
+  }
+}

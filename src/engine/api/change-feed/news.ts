@@ -1,0 +1,53 @@
+import { EventEmitter } from 'node:events'
+import type { NodeHealth, ProjectName } from '../../../shared/contract/index.ts'
+import type { Clock } from '../../runtime/clock.ts'
+import type { Logger } from '../../runtime/logger.ts'
+import type { NewEvent, StoredNode, StoredVersion } from '../../model/records.ts'
+import type { EventStore } from '../../storage/store.ts'
+
+interface SeenNode {
+  stored: Pick<StoredNode, 'id' | 'name' | 'url'>
+  status: { health: NodeHealth; problem: string | null }
+}
+
+/** Records events of the fleet in the outbox. The store itself records events of jobs and schedules. */
+export class News {
+  /** `recorded`: events were written to the outbox. */
+  readonly events = new EventEmitter<{ recorded: [] }>()
+  readonly #parts: { store: EventStore; clock: Clock; logger: Logger }
+  #isStopped = false
+
+  constructor(parts: { store: EventStore; clock: Clock; logger: Logger }) {
+    this.#parts = parts
+  }
+
+  /** A node's first response is not an event, unless the node is unusable. */
+  recordHealth({ stored, status }: SeenNode, healthWas: NodeHealth): void {
+    const isUp = status.health === 'up'
+    const wasUp = healthWas === 'up' || healthWas === 'unknown'
+    if (status.health === 'unknown' || isUp === wasUp) return
+    const { id, name, url } = stored
+    const node = { id, name, url, health: status.health, problem: status.problem }
+    this.#record(isUp ? 'node.up' : 'node.down', null, { node })
+  }
+
+  recordUpload({ project, version, sha256, spiders }: StoredVersion): void {
+    this.#record('deploy', project, { project, version, sha256, spiders })
+  }
+
+  /** After this, failures are expected because the store is closing. */
+  stop(): void {
+    this.#isStopped = true
+  }
+
+  #record(event: string, project: ProjectName | null, data: NewEvent['data']): void {
+    const { store, clock, logger } = this.#parts
+    store.recordEvents([{ event, project, atMs: clock.nowMs(), data }]).then(
+      () => this.events.emit('recorded'),
+      (error: unknown) => {
+        if (this.#isStopped) return
+        logger.error({ error, event, ...data }, 'an event could not be recorded and will not be delivered')
+      }
+    )
+  }
+}

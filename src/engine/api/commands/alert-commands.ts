@@ -1,0 +1,434 @@
+import pLimit from 'p-limit'
+import type {
+  AlertChannel,
+  AlertChannelId,
+  AlertChannelSettings,
+  AlertId,
+  AlertNotice,
+  AlertRule,
+  AlertRuleId,
+  AlertRuleSettings,
+  AlertRuleState,
+  AlertSilence,
+  AlertSilenceId,
+  ProjectName
+} from '../../../shared/contract/index.ts'
+import { ALERT_WATCHES, SCOPE_OF, type ScopeField } from '../../../shared/alert-watches.ts'
+import { areApart, isZone, windowFrom } from '../../../shared/calendar/index.ts'
+import { ScrapdeckError } from '../../../shared/errors.ts'
+import type { Permission } from '../../../shared/permissions.ts'
+import { actorMayEverywhere, actorSees, byWhomOr } from '../../access/acting.ts'
+import type { Alerts } from '../../monitoring/alerts/alerts.ts'
+import type { RulePreview, RulePreviews } from '../../monitoring/alerts/past/preview.ts'
+import type { Clock } from '../../runtime/clock.ts'
+import type { Random } from '../../runtime/random.ts'
+import type { SecretBox } from '../../runtime/secret-box.ts'
+import type { NewWebhook, StoredWebhook } from '../../model/records.ts'
+import type { AlertStore, DeliveryStore, WebhookStore } from '../../storage/store.ts'
+import type { Deliverer } from '../../notify/webhooks/deliverer.ts'
+import type { Channels, TestResult } from '../../notify/webhooks/channels/channels.ts'
+import { noticeOf } from '../../notify/webhooks/channels/desktop.ts'
+import { exampleNews } from '../../notify/webhooks/channels/message.ts'
+import { makeSecret } from '../../notify/webhooks/signature.ts'
+import { mayTell } from '../../notify/webhooks/channels/seen-news.ts'
+import { type Countable, whyNoRoom } from './alert-shares.ts'
+
+export interface AlertCommandsParts {
+  store: AlertStore & WebhookStore & Pick<DeliveryStore, 'findNewestDelivery' | 'listDeliveriesAfter'>
+  alerts: Alerts
+  previews: RulePreviews
+  deliverer: Deliverer
+  channels: Channels
+  secretBox: SecretBox
+  clock: Clock
+  random: Random
+  onChange: () => void
+}
+
+const RULES: Countable = {
+  ...{ most: 5_000, what: 'alert rules' },
+  remedy: 'remove some, several at once under Alerts › Rules (filter them first)'
+}
+const CHANNELS: Countable = { most: 200, what: 'alert channels', remedy: 'remove some' }
+const SILENCES: Countable = {
+  ...{ most: 1_000, what: 'silences' },
+  remedy: 'end some, several at once under Alerts › Silences or with "scrapdeck alerts unsilence"'
+}
+/** The noise of a rule is judged by this time. */
+const JUDGED_MS = 30 * 86_400_000
+const SILENCE_MAX_MS = 366 * 86_400_000
+const SCOPE_FIELDS: readonly ScopeField[] = ['project', 'spider', 'scheduleId', 'nodeId', 'nodeTag']
+const NOTICES_MAX = 50
+const FROM_THE_FIRST = '0'
+
+/** Rules, silences and channels of alerts. */
+export class AlertCommands {
+  readonly #parts: AlertCommandsParts
+  /** Between the count and the write, nobody adds another. */
+  readonly #oneAtATime = pLimit(1)
+
+  constructor(parts: AlertCommandsParts) {
+    this.#parts = parts
+  }
+
+  rules(): readonly AlertRule[] {
+    return this.#parts.alerts.rules()
+  }
+
+  async channelNames(): Promise<Map<AlertChannelId, string>> {
+    return new Map((await this.#stored()).map(({ id, name }) => [id, name]))
+  }
+
+  /** With how each does. */
+  async listRules(): Promise<AlertRuleState[]> {
+    const { store, alerts, clock } = this.#parts
+    const figures = new Map((await store.sumAlerts(clock.nowMs() - JUDGED_MS)).map((one) => [one.ruleId, one]))
+    const firing = alerts.firingByRule()
+    return alerts.rules().map((rule) => ({
+      ...rule,
+      firing: firing.get(rule.id) ?? 0,
+      fired: figures.get(rule.id)?.fired ?? 0,
+      actedOn: figures.get(rule.id)?.actedOn ?? 0,
+      lastFiredAtMs: figures.get(rule.id)?.lastFiredAtMs ?? null
+    }))
+  }
+
+  async createRule(settings: AlertRuleSettings): Promise<AlertRule> {
+    const { alerts, clock, random } = this.#parts
+    await this.#checkRule(settings)
+    const id = random.hex(16) as AlertRuleId
+    return this.#oneAtATime(async () => {
+      requireRoom(alerts.rules(), settings.project, 'alerts.change', RULES)
+      return this.#putRule({ ...settings, id, revision: 1, createdAtMs: clock.nowMs() })
+    })
+  }
+
+  async #putRule(rule: AlertRule): Promise<AlertRule> {
+    await this.#parts.store.putAlertRule(rule)
+    await this.#parts.alerts.reload()
+    return rule
+  }
+
+  /** What such a rule would have told in the last days. Rejects as createRule does. */
+  async previewRule({ days, ...settings }: AlertRuleSettings & { days: number }): Promise<RulePreview> {
+    const { previews } = this.#parts
+    await this.#checkRule(settings)
+    if (previews.isBusy)
+      throw new ScrapdeckError('TOO_MANY_REQUESTS', 'Other rules are being tried on the past: try again in a moment.')
+    return previews.preview(settings, days)
+  }
+
+  /** `revision`: of the rule that was edited. Rejects with ALERT_RULE_NOT_FOUND and CHANGED_MEANWHILE. */
+  async updateRule({
+    id,
+    revision,
+    ...settings
+  }: AlertRuleSettings & { id: AlertRuleId; revision: number }): Promise<AlertRule> {
+    const { alerts } = this.#parts
+    const before = alerts.rules().find((rule) => rule.id === id)
+    if (before === undefined) throw noAlertRule(id)
+    await this.#checkRule(settings)
+    return this.#oneAtATime(async () => {
+      if (settings.project !== before.project)
+        requireRoom(
+          alerts.rules().filter((rule) => rule.id !== id),
+          settings.project,
+          'alerts.change',
+          RULES
+        )
+      return this.#putRule({ ...settings, id, revision: revision + 1, createdAtMs: before.createdAtMs })
+    })
+  }
+
+  async removeRule(id: AlertRuleId): Promise<boolean> {
+    if (!this.#parts.alerts.rules().some((rule) => rule.id === id)) throw noAlertRule(id)
+    return (await this.removeRules([id])).length > 0
+  }
+
+  /** Returns those that there were. */
+  removeRules(ids: readonly AlertRuleId[]): Promise<AlertRuleId[]> {
+    return this.#removeEach(ids, this.#parts.store.deleteAlertRule)
+  }
+
+  async #removeEach<Id>(ids: readonly Id[], remove: (id: Id) => Promise<boolean>): Promise<Id[]> {
+    const areRemoved = await Promise.all([...new Set(ids)].map(async (id) => ((await remove(id)) ? [id] : [])))
+    await this.#parts.alerts.reload()
+    return areRemoved.flat()
+  }
+
+  acknowledge(ids: readonly AlertId[]): Promise<number> {
+    return this.#parts.alerts.acknowledge(ids, byWhomOr('the owner'))
+  }
+
+  unacknowledge(ids: readonly AlertId[]): Promise<number> {
+    return this.#parts.alerts.unacknowledge(ids)
+  }
+
+  async silence({ fromMs, ...of }: NewSilence): Promise<AlertSilence> {
+    const { store, alerts, clock, random } = this.#parts
+    const isNamable = ({ id, project }: AlertRule) => id === of.ruleId && (project === null || actorSees([project]))
+    if (of.ruleId !== null && !alerts.rules().some(isNamable)) throw noAlertRule(of.ruleId)
+    const nowMs = clock.nowMs()
+    // One that repeats keeps its beginning: later times have that of the first.
+    const from = of.repeats === null ? Math.max(fromMs ?? nowMs, nowMs) : (fromMs ?? nowMs)
+    const id = random.hex(16) as AlertSilenceId
+    const silence: AlertSilence = { ...of, id, fromMs: from, by: byWhomOr('the owner') }
+    checkSilence(silence, nowMs)
+    return this.#oneAtATime(async () => {
+      requireRoom(alerts.silences(), of.project, 'alerts.answer', SILENCES)
+      await store.putSilence(silence)
+      await alerts.reload()
+      return silence
+    })
+  }
+
+  async endSilence(id: AlertSilenceId): Promise<boolean> {
+    if (!this.#parts.alerts.silences().some((silence) => silence.id === id)) throw noSilence(id)
+    return (await this.endSilences([id])).length > 0
+  }
+
+  /** Returns those that there were. */
+  endSilences(ids: readonly AlertSilenceId[]): Promise<AlertSilenceId[]> {
+    return this.#removeEach(ids, this.#parts.store.deleteSilence)
+  }
+
+  async listChannels(): Promise<AlertChannel[]> {
+    const held = this.#parts.alerts.held()
+    return (await this.#stored()).map((stored) => describeChannel(stored, held.get(stored.id)))
+  }
+
+  async createChannel({ secret, ...settings }: AlertChannelSettings & { secret?: string | undefined }) {
+    const { clock, random, secretBox } = this.#parts
+    requireRoom(
+      (await this.#stored()).map(() => ({ project: null })),
+      null,
+      'webhooks.change',
+      CHANNELS
+    )
+    this.#checkChannel(settings, secret ?? null)
+    // As of any webhook, its secret is ours to make.
+    const made = settings.target.kind === 'webhook' ? makeSecret(random) : null
+    const sealedSecret = made ?? secret ?? null
+    const channel = await this.#put({
+      ...rowOf(settings),
+      ...{ id: random.hex(16) as AlertChannelId, createdAtMs: clock.nowMs() },
+      sealedSecret: sealedSecret === null ? null : await secretBox.seal(sealedSecret)
+    })
+    return { channel, ...(made !== null && { secret: made }) }
+  }
+
+  /** Rejects with ALERT_CHANNEL_NOT_FOUND, and with BAD_INPUT for another kind. */
+  async updateChannel({
+    id,
+    secret,
+    ...settings
+  }: AlertChannelSettings & { id: AlertChannelId; secret?: string | undefined }) {
+    const before = await this.#require(id)
+    const { target } = before.channel!
+    // A webhook signs with the secret: the password of a mail server could be guessed from what it signed.
+    if (target.kind !== settings.target.kind)
+      throw new ScrapdeckError('BAD_INPUT', `${before.name} keeps its kind (${target.kind}): add another channel.`)
+    const isOtherPlace = placeOf(target) !== placeOf(settings.target)
+    // A secret stays where it was entered for: elsewhere, somebody else would receive it.
+    const kept = isOtherPlace && target.kind !== 'webhook' ? null : before.sealedSecret
+    this.#checkChannel(settings, secret ?? kept)
+    const sealedSecret = secret === undefined ? kept : await this.#parts.secretBox.seal(secret)
+    const channel = await this.#put({ ...rowOf(settings), id, createdAtMs: before.createdAtMs, sealedSecret })
+    this.#parts.deliverer.forgetFailures(id)
+    return { channel }
+  }
+
+  async removeChannel(id: AlertChannelId): Promise<boolean> {
+    await this.#require(id)
+    const isRemoved = await this.#parts.store.deleteWebhook(id)
+    await this.#publish()
+    return isRemoved
+  }
+
+  /** Sends an example now. Rejects with ALERT_CHANNEL_NOT_FOUND. */
+  async testChannel(id: AlertChannelId): Promise<TestResult> {
+    const channel = await this.#require(id)
+    if (channel.channel!.target.kind === 'desktop') return this.#testDesktop(channel)
+    const result = await this.#parts.channels.test(channel)
+    if (result.ok) this.#parts.deliverer.forgetFailures(id)
+    return result
+  }
+
+  /** Who shows it asks for it, so it goes the way of all messages. */
+  async #testDesktop({ id, enabled }: StoredWebhook): Promise<TestResult> {
+    const { alerts, clock } = this.#parts
+    if (!enabled)
+      return { ok: false, answer: 'The channel is turned off: turn it on, and test it again.', conversation: [] }
+    const atMs = clock.nowMs()
+    await alerts.tell({ channelId: id, atMs, data: exampleNews(atMs) })
+    return {
+      ok: true,
+      answer: 'Everybody who has the desktop app or a page of Scrapdeck open gets it now.',
+      conversation: []
+    }
+  }
+
+  /**
+   * What desktop channels were told after this message, oldest first, and where to go on. null: only where to begin.
+   * `isShown`: whether the caller may see what is of such a project.
+   */
+  async notices(
+    after: string | null,
+    isShown: (of: { project: string | null }) => boolean
+  ): Promise<{ notices: AlertNotice[]; after: string }> {
+    const { store } = this.#parts
+    const channels = (await this.#stored()).filter(({ channel }) => channel!.target.kind === 'desktop')
+    const ids = channels.map(({ id }) => id)
+    const newest = (await store.findNewestDelivery(ids)) ?? FROM_THE_FIRST
+    if (after === null) return { notices: [], after: newest }
+    const rows = await store.listDeliveriesAfter(ids, after === FROM_THE_FIRST ? null : after, NOTICES_MAX)
+    const notices = rows.map((row) => noticeOf(row, isShown)).filter((notice) => notice !== null)
+    // A restored backup, or a removed channel, may have taken the message that the caller knows.
+    return { notices, after: rows.at(-1)?.id ?? newest }
+  }
+
+  /** Throws BAD_INPUT for a rule that its watch cannot have, or that could never fire. */
+  checkFigures(settings: Pick<AlertRuleSettings, 'watch' | 'comparison'> & Record<ScopeField, string | null>): void {
+    const watch = ALERT_WATCHES[settings.watch]
+    const bad = (text: string) => new ScrapdeckError('BAD_INPUT', text)
+    if (!(watch.compares as readonly string[]).includes(settings.comparison))
+      throw bad(`A rule that tells when ${watch.label} compares with ${watch.compares.join(' or ')} only.`)
+    const fits = SCOPE_OF[settings.watch]
+    const named = SCOPE_FIELDS.find((field) => settings[field] !== null && !fits.includes(field))
+    if (named !== undefined)
+      throw bad(
+        `A rule that tells when ${watch.label} would never fire with ${named}. It can name ${fits.length === 0 ? 'nothing' : fits.join(', ')}.`
+      )
+    if (settings.watch === 'spider_overdue' && (settings.project === null || settings.spider === null))
+      throw bad('Name the project and the spider that must succeed: of all spiders, some are not meant to run.')
+  }
+
+  async #checkRule(settings: AlertRuleSettings): Promise<void> {
+    this.checkFigures(settings)
+    const known = new Map((await this.#stored()).map((one) => [one.id, one]))
+    for (const id of [...settings.channels, ...(settings.escalation?.channels ?? [])]) {
+      const stored = known.get(id)
+      const seen = projectsOf(stored).filter((project) => actorSees([project]))
+      // One of other projects alone is as if it were not there.
+      if (stored === undefined || (seen.length === 0 && projectsOf(stored).length > 0)) throw noChannel(id)
+      if (!mayTell(stored.channel!, settings.project))
+        throw new ScrapdeckError(
+          'BAD_INPUT',
+          `The channel ${stored.name} is for rules of ${seen.join(', ')}: choose another channel, or ask an admin to let this rule's project use it.`
+        )
+    }
+  }
+
+  #checkChannel({ target, quiet, digest }: AlertChannelSettings, secret: string | null): void {
+    const zone = [quiet?.zone, digest?.zone].find((one) => one !== undefined && !isZone(one))
+    if (zone !== undefined) throw noZone(zone)
+    if (digest !== null && (target.kind === 'pagerduty' || target.kind === 'desktop'))
+      throw new ScrapdeckError(
+        'BAD_INPUT',
+        'Reports are for people who read them later: choose another kind of channel.'
+      )
+    this.#parts.channels.check(target, secret !== null)
+  }
+
+  async #put(row: NewWebhook): Promise<AlertChannel> {
+    await this.#parts.store.putWebhook(row)
+    await this.#publish()
+    return describeChannel(await this.#require(row.id), this.#parts.alerts.held().get(row.id))
+  }
+
+  async #publish(): Promise<void> {
+    await this.#parts.deliverer.refreshWebhooks()
+    await this.#parts.alerts.reload()
+    this.#parts.onChange()
+  }
+
+  async #stored(): Promise<StoredWebhook[]> {
+    return (await this.#parts.store.listWebhooks()).filter(({ kind }) => kind === 'channel')
+  }
+
+  async #require(id: AlertChannelId): Promise<StoredWebhook> {
+    const found = (await this.#stored()).find((one) => one.id === id)
+    if (found === undefined) throw noChannel(id)
+    return found
+  }
+}
+
+type NewSilence = Omit<AlertSilence, 'id' | 'by' | 'fromMs'> & { fromMs: number | null }
+
+/** Throws BAD_INPUT for one that could never hold, or that has times which are not times. */
+function checkSilence(silence: AlertSilence, nowMs: number): void {
+  const { fromMs, untilMs, repeats } = silence
+  const bad = (text: string) => new ScrapdeckError('BAD_INPUT', text)
+  if (fromMs < 0 || untilMs <= fromMs || untilMs - nowMs > SILENCE_MAX_MS)
+    throw bad('A silence ends after it begins and within a year: choose another end.')
+  if (repeats === null) return
+  if (!isZone(repeats.zone)) throw noZone(repeats.zone)
+  if (!areApart(silence))
+    throw bad(`A silence that repeats every ${repeats.every} lasts no longer than a ${repeats.every}: shorten it.`)
+  if ((repeats.endsMs !== null && repeats.endsMs <= fromMs) || windowFrom(silence, nowMs) === null)
+    throw bad('This silence would never hold, because its last day has passed: choose a later one, or none.')
+}
+
+const noZone = (zone: string): ScrapdeckError =>
+  new ScrapdeckError('BAD_INPUT', `There is no time zone ${zone}: choose one such as Europe/Berlin.`)
+
+const projectsOf = (stored: StoredWebhook | undefined): readonly ProjectName[] => stored?.channel?.projects ?? []
+
+const rowOf = ({ name, enabled, target, quiet, digest, messagesPerHour, projects }: AlertChannelSettings) => ({
+  ...{ kind: 'channel' as const, name, enabled, url: '', events: [], project: null },
+  ...{ sealedOldSecret: null, oldSecretUntilMs: null, channel: { target, quiet, digest, messagesPerHour, projects } }
+})
+
+/** Who receives the secret of a channel. */
+const placeOf = (target: AlertChannelSettings['target']): string =>
+  JSON.stringify([
+    'host' in target ? [target.host, target.port, target.security] : null,
+    'url' in target ? target.url : null
+  ])
+
+function describeChannel(stored: StoredWebhook, held: AlertChannel['held'] = null): AlertChannel {
+  const { id, name, enabled, channel, createdAtMs, lastDeliveredAtMs, waiting, dead, dropped, sealedSecret } = stored
+  const lost = dropped === 0 ? null : `${dropped} messages were dropped because too many were already waiting`
+  const problems = [stored.problem, lost].filter((problem) => problem !== null)
+  return {
+    ...{
+      id,
+      name,
+      enabled,
+      target: channel!.target,
+      quiet: channel!.quiet,
+      digest: channel!.digest ?? null,
+      messagesPerHour: channel!.messagesPerHour ?? null,
+      projects: [...projectsOf(stored)],
+      createdAtMs,
+      lastDeliveredAtMs,
+      waiting,
+      dead,
+      held
+    },
+    hasSecret: sealedSecret !== null,
+    problem: problems.length === 0 ? null : problems.join('; ')
+  }
+}
+
+function requireRoom(
+  there: readonly { project: ProjectName | null }[],
+  project: ProjectName | null,
+  needed: Permission,
+  countable: Countable
+): void {
+  const why = whyNoRoom(there, { project, isOfAll: actorMayEverywhere(needed) }, countable)
+  if (why !== null) throw new ScrapdeckError('BAD_INPUT', why)
+}
+
+export const noAlert = (id: AlertId): ScrapdeckError =>
+  new ScrapdeckError('ALERT_NOT_FOUND', `There is no alert ${id}; it may have been deleted. Reload the list`)
+export const noAlertRule = (id: AlertRuleId): ScrapdeckError =>
+  new ScrapdeckError('ALERT_RULE_NOT_FOUND', `There is no alert rule ${id}; it may have been removed. Reload the list`)
+export const noSilence = (id: AlertSilenceId): ScrapdeckError =>
+  new ScrapdeckError('ALERT_SILENCE_NOT_FOUND', `There is no silence ${id}; it may have ended. Reload the list`)
+const noChannel = (id: AlertChannelId): ScrapdeckError =>
+  new ScrapdeckError(
+    'ALERT_CHANNEL_NOT_FOUND',
+    `There is no alert channel ${id}; it may have been removed. Reload the list`
+  )

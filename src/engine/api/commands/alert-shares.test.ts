@@ -1,0 +1,33 @@
+import { expect, test } from 'vitest'
+import type { ProjectName } from '../../../shared/contract/index.ts'
+import { whyNoRoom } from './alert-shares.ts'
+
+const COUNTABLE = { most: 1_000, what: 'silences', remedy: 'end some' }
+const of = (project: string | null, count: number) =>
+  Array<{ project: ProjectName | null }>(count).fill({ project: project as ProjectName })
+const why = (there: { project: ProjectName | null }[], project: string, isOfAll = false) =>
+  whyNoRoom(there, { project: project as ProjectName, isOfAll }, COUNTABLE)
+
+test('a project has a tenth, and then is told what to remove', () => {
+  expect(why(of('shop', 99), 'shop')).toBeNull()
+  expect(why(of('shop', 100), 'shop')).toBe(
+    'shop already has 100 silences, the most that one project can have: end some.'
+  )
+  expect(why(of('shop', 100), 'news')).toBeNull()
+  // What is of no project counts for none.
+  expect(why(of(null, 500), 'shop')).toBeNull()
+})
+
+test('however many projects fill it, one that has none still gets some, until only the reserve is left', () => {
+  const there: { project: ProjectName | null }[] = []
+  for (let at = 0; at < 30; at += 1) while (why(there, `p${at}`) === null) there.push(...of(`p${at}`, 1))
+  const counts = [...Map.groupBy(there, ({ project }) => project).values()].map(({ length }) => length)
+  expect(counts.slice(0, 12)).toEqual([...Array(8).fill(100), 50, 25, 13, 6])
+  expect(there).toHaveLength(900)
+  expect(why(there, 'late')).toBe('Projects can add only 0 more silences in all, and late already has 0: end some.')
+})
+
+test('those who may do so in all projects use the reserve, up to the most', () => {
+  expect(why(of('shop', 999), 'shop', true)).toBeNull()
+  expect(why(of('shop', 1_000), 'shop', true)).toBe('There are already 1000 silences, the most there can be: end some.')
+})

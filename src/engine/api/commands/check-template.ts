@@ -1,0 +1,43 @@
+import { problemOfText } from '../../../shared/calendar/index.ts'
+import type { RunTemplate } from '../../../shared/contract/index.ts'
+import { ScrapdeckError } from '../../../shared/errors.ts'
+import { problemOfLimits } from '../../../shared/run-limits.ts'
+import { asActorMayRun, refuseHighPriority } from '../../access/acting.ts'
+import type { Fleet } from '../../nodes/fleet.ts'
+import { problemOfShownName, showUnseen } from '../../../shared/unseen.ts'
+import { checkArguments, checkNames, checkNode, refuseUnrunnable } from './prepare-jobs.ts'
+
+/**
+ * Returns the template as the actor may store it. Checks it independently of what is deployed: throws BAD_INPUT,
+ * ARGUMENT_RESERVED, NODE_NOT_FOUND, or ROLE_REQUIRED if the actor may not run other code, or before the jobs of
+ * others. Project and spiders may be missing, because a fleet file is applied before the first egg is deployed.
+ */
+export function checkTemplate(
+  template: RunTemplate,
+  place: 'schedule' | 'chain' | 'crawl',
+  fleet: Pick<Fleet, 'get'>
+): RunTemplate {
+  const allowed = asActorMayRun(template, { isCrawl: place === 'crawl' })
+  refuseHighPriority(template.priority)
+  const { settings, args, argSets, matrix, secretNames, limits, nodeId } = allowed
+  for (const name of [template.project, ...template.spiders, ...(template.userId == null ? [] : [template.userId])]) {
+    const problem = problemOfShownName(name)
+    if (problem !== null) throw new ScrapdeckError('BAD_INPUT', `The name "${showUnseen(name)}" ${problem}`)
+  }
+  for (const spider of template.spiders) refuseUnrunnable({ project: template.project, spider })
+  const lists = [args, ...argSets, matrix]
+  checkNames(settings, 'settings')
+  for (const values of lists) checkArguments(values)
+  for (const [name, value] of [settings, ...lists].flatMap((values) => Object.entries(values))) {
+    // Placeholders are not expanded in secret values.
+    if (secretNames.includes(name)) continue
+    for (const text of [value].flat()) {
+      const problem = problemOfText(text, place === 'chain' ? 'chain' : 'schedule')
+      if (problem !== null) throw new ScrapdeckError('BAD_INPUT', `${name}: ${problem}`)
+    }
+  }
+  const problem = problemOfLimits(limits)
+  if (problem !== null) throw new ScrapdeckError('BAD_INPUT', problem)
+  if (nodeId !== null) checkNode(nodeId, fleet)
+  return allowed
+}

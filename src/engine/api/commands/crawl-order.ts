@@ -1,0 +1,273 @@
+import { createHash } from 'node:crypto'
+import { isZone, momentOfWall } from '../../../shared/calendar/index.ts'
+import {
+  type CrawlChange,
+  type CrawlInput,
+  type CrawlOrder,
+  DEFAULT_CRAWL_CACHE_SECONDS,
+  type ProjectName,
+  type RunTemplate,
+  type Schedule,
+  type ScheduleRule,
+  type ScheduleSettings,
+  type ScheduleTiming,
+  type Transition
+} from '../../../shared/contract/index.ts'
+import { ScrapdeckError } from '../../../shared/errors.ts'
+import { orderEntry, ownParts } from '../../../shared/job-defaults.ts'
+import { statusOfJob } from '../../../shared/order-status.ts'
+import { maskSecrets } from '../../../shared/secret-values.ts'
+import type { CrawlOrigin, StoredJob } from '../../model/records.ts'
+
+/** The translation between crawl orders and what the engine runs. Pure. */
+
+/** An order whose project and times are known. */
+export interface Order
+  extends Pick<CrawlInput, 'spider' | 'start_urls' | 'depth' | 'params' | 'interval' | 'http_cache'> {
+  project: ProjectName
+  user_id: string | null
+  zone: string
+  /** When it is first to run; null: now. */
+  atMs: number | null
+}
+
+/** What to run for an order. */
+export interface Work {
+  args: Record<string, string>
+  settings: Record<string, string>
+}
+
+/** Throws BAD_INPUT for a zone that does not exist, or a time in a gap of centuries. */
+export function timeOfOrder({ schedule_at, zone }: { schedule_at?: number | string | undefined; zone: string }) {
+  if (!isZone(zone)) {
+    throw new ScrapdeckError('BAD_INPUT', `"${zone}" is not a time zone. Use a name such as Europe/Berlin or UTC`)
+  }
+  return typeof schedule_at === 'string' ? momentOfWall(zone, Date.parse(`${schedule_at}Z`)) : (schedule_at ?? null)
+}
+
+/** Throws BAD_INPUT if the addresses are given twice. */
+export function workOf({ start_urls, depth, params = {} }: Order): Work {
+  if (start_urls !== undefined && Object.hasOwn(params, 'start_urls')) {
+    throw new ScrapdeckError('BAD_INPUT', '"start_urls" is given twice, by itself and in "params". Give it once')
+  }
+  const args = Object.fromEntries(Object.entries(params).map(([name, value]) => [name, textOf(value)]))
+  if (start_urls !== undefined) args['start_urls'] = JSON.stringify(start_urls)
+  return { args, settings: depth === undefined ? {} : { DEPTH_LIMIT: String(depth) } }
+}
+
+/** Text as it is; all else as JSON. */
+function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : (JSON.stringify(value) ?? 'null')
+}
+
+/**
+ * Scrapy's own cache of pages. One that is bypassed is turned off in any case: the project's settings may turn it on.
+ * Scrapy takes an expiry of 0 for "never".
+ */
+export function cacheSettings(
+  http_cache: boolean | undefined,
+  { isBypassed, seconds }: { isBypassed: boolean; seconds: number }
+): Record<string, string> {
+  if (isBypassed || http_cache === false) return { HTTPCACHE_ENABLED: 'False' }
+  if (http_cache === undefined) return {}
+  const expiry = seconds === 0 ? DEFAULT_CRAWL_CACHE_SECONDS : seconds
+  return { HTTPCACHE_ENABLED: 'True', HTTPCACHE_EXPIRATION_SECS: String(expiry) }
+}
+
+/**
+ * Equal for equal orders of the same user: whatever the order of parameters, of their own fields and of addresses, and
+ * however long the order is remembered. Changing what is hashed makes repeated orders of before new ones.
+ */
+export function keyOf(order: Order): string {
+  const { user_id, project, spider, start_urls, params = {}, atMs, interval = null, zone, http_cache } = order
+  const { settings } = workOf(order)
+  const args = Object.entries(params).map(([name, value]) => [name, textOf(sorted(value))])
+  if (start_urls !== undefined) args.push(['start_urls', JSON.stringify([...new Set(start_urls)].sort())])
+  args.sort(([one], [other]) => (one! < other! ? -1 : 1))
+  const more = [...(zone === 'UTC' ? [] : [zone]), ...(http_cache === undefined ? [] : [http_cache])]
+  const what = [user_id, project, spider, args, settings, atMs, interval, ...more]
+  return createHash('sha256').update(JSON.stringify(what)).digest('hex')
+}
+
+/** The same JSON with the fields of all objects in one order. */
+function sorted(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sorted)
+  if (typeof value !== 'object' || value === null) return value
+  const fields = Object.entries(value).sort(([one], [other]) => (one < other ? -1 : 1))
+  return Object.fromEntries(fields.map(([name, field]) => [name, sorted(field)]))
+}
+
+/** By which a repeated order is found. */
+export function originOf(order: Order): CrawlOrigin {
+  return { key: keyOf(order).slice(-16), params: order.params ?? {}, atMs: order.atMs }
+}
+
+/** When a repeated order fires. `firstMs`: one in steps without a time starts then. */
+export function timingOf(
+  { interval, zone, atMs }: Order,
+  firstMs: number
+): Pick<ScheduleTiming, 'zone' | 'rules' | 'startMs'> {
+  if (typeof interval === 'string') return { zone, rules: [{ kind: 'cron', expression: interval }], startMs: atMs }
+  const startMs = atMs !== null && atMs > firstMs ? atMs : firstMs
+  return { zone, rules: [{ kind: 'interval', everySeconds: interval!, anchorMs: startMs }], startMs }
+}
+
+/**
+ * When a changed order fires: from its new time on, else in the steps that it has been in, else a whole interval after
+ * `nowMs`. Only a new order runs at once.
+ */
+function changedTiming(
+  { rules: [rule], startMs }: ScheduleSettings,
+  { before, after }: { before: Order; after: Order },
+  nowMs: number
+): Pick<ScheduleTiming, 'zone' | 'rules' | 'startMs'> {
+  const { interval, zone, atMs } = after
+  if (typeof interval !== 'number' || (atMs !== before.atMs && atMs !== null)) return timingOf(after, nowMs)
+  const isInSteps = rule?.kind === 'interval'
+  const anchorMs = isInSteps ? rule.anchorMs : Math.max(atMs ?? 0, nowMs + interval * 1_000)
+  return {
+    zone,
+    rules: [{ kind: 'interval', everySeconds: interval, anchorMs }],
+    startMs: isInSteps ? startMs : anchorMs
+  }
+}
+
+/** Braces are placeholders in templates but literal in orders. */
+export function templateArgs(args: Record<string, string>): Record<string, string> {
+  return Object.fromEntries(Object.entries(args).map(([name, value]) => [name, value.replace(/\{/g, '{{')]))
+}
+
+const plainText = (text: string): string => text.replace(/\{\{/g, '{')
+
+/** The order after a change. Throws BAD_INPUT as timeOfOrder. */
+export function changedOrder(before: Order, change: Omit<CrawlChange, 'id' | 'paused'>): Order {
+  const { schedule_at, ...fields } = change
+  const cleared = Object.entries(fields).map(([name, value]) => [name, value ?? undefined])
+  const after: Order = { ...before, ...Object.fromEntries(cleared) }
+  return schedule_at === undefined ? after : { ...after, atMs: timeOfOrder({ schedule_at, zone: after.zone }) }
+}
+
+/** The settings of a schedule whose order was changed; what is the same stays as an operator may have written it. */
+export function changedSettings(
+  schedule: ScheduleSettings,
+  { before, after }: { before: Order; after: Order },
+  { cacheSeconds, firstMs }: { cacheSeconds: number; firstMs: number }
+): ScheduleSettings {
+  const [template, ...others] = schedule.jobs
+  const changed = { ...template! }
+  const [old, work] = [workOf(before), workOf(after)]
+  if (!isSame(old.args, work.args)) changed.args = templateArgs(work.args)
+  if (!isSame(old.settings, work.settings)) {
+    const { DEPTH_LIMIT: _depth, ...rest } = changed.settings
+    changed.settings = { ...rest, ...work.settings }
+  }
+  if (before.http_cache !== after.http_cache) {
+    const { HTTPCACHE_ENABLED: _isOn, HTTPCACHE_EXPIRATION_SECS: _expiry, ...rest } = changed.settings
+    changed.settings = { ...rest, ...cacheSettings(after.http_cache, { isBypassed: false, seconds: cacheSeconds }) }
+  }
+  const timesOf = ({ interval, zone, atMs }: Order) => [interval, zone, atMs]
+  const timing = isSame(timesOf(before), timesOf(after)) ? {} : changedTiming(schedule, { before, after }, firstMs)
+  return { ...schedule, ...timing, jobs: [changed, ...others] }
+}
+
+const isSame = (one: unknown, other: unknown): boolean => JSON.stringify(one) === JSON.stringify(other)
+
+/** A schedule as the order that it would be now. */
+export function orderOf(
+  schedule: Pick<ScheduleSettings, 'zone' | 'rules'> & {
+    jobs: Pick<RunTemplate, 'project' | 'spiders' | 'settings' | 'args' | 'userId'>[]
+  },
+  origin: CrawlOrigin
+): Order {
+  const [template] = schedule.jobs
+  const { project, spiders, settings, userId } = template!
+  const { start_urls, ...args } = Object.fromEntries(
+    Object.entries(template!.args).map(([name, value]) => [name, plainText(value)])
+  )
+  const urls = addressesOf(start_urls)
+  if (start_urls !== undefined && urls === null) args['start_urls'] = start_urls
+  // Arguments are text: what was ordered as something else still is, unless it was changed since.
+  const params = Object.fromEntries(
+    Object.entries(args).map(([name, text]) => {
+      const ordered = Object.hasOwn(origin.params, name) ? origin.params[name] : text
+      return [name, textOf(ordered) === text ? ordered : text]
+    })
+  ) as NonNullable<Order['params']>
+  const { DEPTH_LIMIT, HTTPCACHE_ENABLED } = settings
+  return {
+    ...{ project, spider: spiders[0]!, user_id: userId ?? null, zone: schedule.zone, atMs: origin.atMs },
+    ...(urls !== null && { start_urls: urls }),
+    ...(/^\d{1,4}$/.test(DEPTH_LIMIT ?? '') && { depth: Number(DEPTH_LIMIT) }),
+    ...(HTTPCACHE_ENABLED !== undefined && { http_cache: /^(true|1)$/i.test(HTTPCACHE_ENABLED) }),
+    interval: intervalOf(schedule.rules[0]),
+    params
+  }
+}
+
+function addressesOf(text: string | undefined): string[] | null {
+  const urls = parsed(text)
+  return Array.isArray(urls) && urls.every((url) => typeof url === 'string') ? urls : null
+}
+
+/** Undefined: an operator wrote something else into the schedule, or it is secret, and so masked. */
+function parsed(text: string | undefined): unknown {
+  try {
+    return JSON.parse(text ?? '')
+  } catch {
+    return undefined
+  }
+}
+
+function intervalOf(rule: ScheduleRule | undefined): number | string | undefined {
+  if (rule?.kind === 'interval') return rule.everySeconds
+  return rule?.kind === 'cron' ? rule.expression : undefined
+}
+
+function fieldsOf({ atMs: _atMs, ...order }: Order) {
+  const { start_urls = [], depth = null, http_cache = null, interval = null, params = {}, ...same } = order
+  return { ...same, start_urls, depth, params, interval, http_cache }
+}
+
+/** As clients see it. */
+export function describeOrder(schedule: Schedule, origin: CrawlOrigin): CrawlOrder {
+  const { id, paused, nextAtMs, createdAtMs, changedAtMs, recent } = schedule
+  const isRunning = recent[0]?.outcome === 'live'
+  return {
+    ...{ job_id: null, schedule_id: id, reason: null },
+    ...fieldsOf(orderOf(schedule, origin)),
+    status: isRunning ? 'running' : paused ? 'paused' : nextAtMs === null ? 'finished' : 'pending',
+    scheduled_at: iso(schedule.startMs ?? createdAtMs),
+    next_run: nextAtMs === null ? null : iso(nextAtMs),
+    created_at: iso(createdAtMs),
+    updated_at: iso(changedAtMs)
+  }
+}
+
+/** The names of parameters that are not text: as arguments, they are. */
+export const jsonParamsOf = ({ params = {} }: Order): string[] =>
+  Object.keys(params).filter((name) => typeof params[name] !== 'string')
+
+/** A single order as its job is now. Without a time zone: only its moment is kept. */
+export function orderOfJob(job: StoredJob, timeline: readonly Transition[]): Order {
+  const { args = {}, settings = {} } = ownParts({ job: maskSecrets(job), timeline })
+  const names = (orderEntry(timeline)?.evidence['jsonParams'] ?? []) as string[]
+  const params = Object.fromEntries(names.map((name) => [name, parsed(args[name])]))
+  const { project, spider, userId, notBeforeMs } = job
+  const template = { project, spiders: [spider], userId, settings, args: templateArgs(args) }
+  return orderOf({ jobs: [template], zone: 'UTC', rules: [] }, { key: '', params, atMs: notBeforeMs })
+}
+
+export function describeJobOrder(job: StoredJob, timeline: readonly Transition[]): CrawlOrder {
+  const { id, notBeforeMs, queuedAtMs, hold } = job
+  return {
+    ...{ job_id: id, schedule_id: null },
+    ...fieldsOf(orderOfJob(job, timeline)),
+    ...statusOfJob(job),
+    scheduled_at: iso(notBeforeMs ?? queuedAtMs),
+    next_run: hold === 'not_before' ? iso(notBeforeMs!) : null,
+    created_at: iso(queuedAtMs),
+    updated_at: iso(timeline.at(-1)?.atMs ?? queuedAtMs)
+  }
+}
+
+export const iso = (atMs: number): string => new Date(atMs).toISOString()

@@ -1,0 +1,122 @@
+import type { AttemptNumber, JobId } from '../../../shared/contract/index.ts'
+import { ScrapdeckError } from '../../../shared/errors.ts'
+import type { LiveAttempts } from '../../jobs/dispatch/live-attempts.ts'
+import { trueTime } from '../../nodes/clock-offset.ts'
+import type { Fleet, FleetNode } from '../../nodes/fleet.ts'
+import { isShownAs } from '../../nodes/list-limits.ts'
+import { toClientError } from '../../nodes/node-failure.ts'
+import { NodeError, type SeenJob } from '../../nodes/node-client.ts'
+import { problemOfPathPart } from '../../projects/names.ts'
+import type { Clock } from '../../runtime/clock.ts'
+import { type NewJob, PLAIN_JOB, type RunOnNode, type StoredJob } from '../../model/records.ts'
+import type { AttemptReader, JobStore } from '../../storage/store.ts'
+
+export interface ExternalJobsParts {
+  store: JobStore & AttemptReader
+  fleet: Pick<Fleet, 'setExternal'>
+  live: LiveAttempts
+  clock: Clock
+  newJobId: () => JobId
+}
+
+/**
+ * Sends one signal to an external job, or removes it from the node's queue. One of our runs that was given up but is
+ * still on the node counts as external. Rejects with JOB_IS_OURS or NODE_….
+ */
+export async function cancelExternal(
+  node: FleetNode,
+  run: RunOnNode,
+  parts: Pick<ExternalJobsParts, 'live'>
+): Promise<'pending' | 'running' | null> {
+  const ours = parts.live
+    .ofNode(node.stored.id)
+    .find(({ project, jobid }) => project === run.project && jobid === run.jobid)
+  if (ours !== undefined) throw jobIsOurs(node, run, ours)
+  try {
+    const { project, jobid } = findExternal(node, run)?.job ?? run
+    const { wasState } = await node.client.cancel({ project, jobid, signal: 'INT' })
+    return wasState
+  } catch (error) {
+    if (error instanceof NodeError && error.refusal === 'process_ended') return null
+    throw toClientError(error)
+  } finally {
+    node.observer.poke()
+  }
+}
+
+/**
+ * Adopts an external job in the state that its node last reported; from then on it is followed, judged and archived
+ * like our own jobs. Its version stays unknown: Scrapyd does not report it. Rejects with JOB_IS_OURS, EXTERNAL_JOB_GONE
+ * or BAD_INPUT.
+ */
+export async function adoptExternal(node: FleetNode, run: RunOnNode, parts: ExternalJobsParts): Promise<StoredJob> {
+  const { store, fleet, live, clock, newJobId } = parts
+  const [ours] = await store.findAttemptsOnNode(node.stored.id, [{ project: run.project, jobid: run.jobid }])
+  if (ours !== undefined) throw jobIsOurs(node, run, ours)
+  const seen = findExternal(node, run)
+  if (seen === null) {
+    throw new ScrapdeckError(
+      'EXTERNAL_JOB_GONE',
+      `${node.stored.name} lists no live job ${run.jobid} of ${run.project} that somebody else started; it may have ended`
+    )
+  }
+  refuseUnusable(seen.job)
+  const { project, spider, jobid, pid } = seen.job
+  const nowMs = clock.nowMs()
+  const name = node.stored.name
+  const id = newJobId()
+  const evidence = {
+    node: name,
+    jobid,
+    ...(seen.job.startTime === null ? {} : { nodeStartTime: seen.job.startTime.slice(0, 100) })
+  }
+  const job: NewJob = {
+    ...PLAIN_JOB,
+    ...{ id, jobid, project, spider },
+    placement: { nodeId: node.stored.id, tags: [] },
+    source: 'adopted',
+    entry: { atMs: nowMs, text: `Adopted: somebody else started it on ${name}`, evidence }
+  }
+  const entry = { atMs: nowMs, text: `Seen ${seen.list} on ${name}`, evidence }
+  const startedAtMs = trueTime(seen.job.startTime, node.status.clockEstimate) ?? nowMs
+  const isRunning = seen.list === 'running'
+  await live.adopt({
+    job,
+    nodeId: node.stored.id,
+    accepted: isRunning ? { ...entry, text: `${name} had accepted it` } : entry,
+    running: isRunning ? { entry, startedAtMs, pid } : null
+  })
+  const isOther = (other: SeenJob) => other.project !== project || other.jobid !== jobid
+  const { external } = node.status
+  fleet.setExternal(node, { pending: external.pending.filter(isOther), running: external.running.filter(isOther) })
+  node.observer.poke()
+  return (await store.getJob(id))!
+}
+
+function findExternal(node: FleetNode, run: RunOnNode): { list: 'pending' | 'running'; job: SeenJob } | null {
+  for (const list of ['running', 'pending'] as const) {
+    const job = node.status.external[list].find((one) => isShownAs(one, run))
+    if (job !== undefined) return { list, job }
+  }
+  return null
+}
+
+/** A node may list arbitrary names, but those of our jobs become paths of logs and items, here and on the node. */
+function refuseUnusable({ project, spider, jobid }: SeenJob): void {
+  for (const [noun, name] of Object.entries({ project, spider, jobid })) {
+    const problem = problemOfPathPart(name)
+    if (problem === null) continue
+    throw new ScrapdeckError(
+      'BAD_INPUT',
+      `This job cannot be adopted: its ${noun} ${problem}, so Scrapdeck could not keep a log of it. Cancel it, or leave it as it is`
+    )
+  }
+}
+
+function jobIsOurs(node: FleetNode, run: RunOnNode, ours: { jobId: JobId; number: AttemptNumber }): ScrapdeckError {
+  return new ScrapdeckError(
+    'JOB_IS_OURS',
+    `${run.jobid} on ${node.stored.name} is attempt ${ours.number} of the Scrapdeck job ${ours.jobId}; use that job`,
+    { data: { jobId: ours.jobId } }
+  )
+}

@@ -1,0 +1,259 @@
+import pLimit from 'p-limit'
+import { actorMayGoFirst, asActorMayRun, byWhom, refuseHighPriority } from '../../access/acting.ts'
+import type { Job, JobId, Placement, QueuePlace, RunInput, RunItem } from '../../../shared/contract/index.ts'
+import { ScrapdeckError } from '../../../shared/errors.ts'
+import type { Dispatch } from '../../jobs/dispatch/dispatch.ts'
+import type { NodeSignal } from '../../nodes/node-client.ts'
+import type { WaitingReasons } from '../../jobs/queue/waiting-reasons.ts'
+import { defaultsOf, readTaken, type TakenDefaults } from '../../../shared/job-defaults.ts'
+import type { TimelineEntry } from '../../model/attempt-change.ts'
+import { type NewJob, PLAIN_JOB, type StoredJob } from '../../model/records.ts'
+import type { JobRetentionStore, JobStore, QueueStore } from '../../storage/store.ts'
+import { checkNode, prepareJobs, type Origin, type PrepareJobsParts } from './prepare-jobs.ts'
+
+/** A retry of ten thousand jobs reads as many timelines; one after the other, each would wait for the thread. */
+const TIMELINES_AT_ONCE = 64
+
+export interface JobCommandsParts extends PrepareJobsParts {
+  store: JobStore & QueueStore & Pick<JobRetentionStore, 'keepJobs'>
+  dispatch: Dispatch
+  waiting: WaitingReasons
+}
+
+/** Commands for jobs: each is fully validated, then written in one transaction, then acknowledged. */
+export class JobCommands {
+  readonly #parts: JobCommandsParts
+
+  constructor(parts: JobCommandsParts) {
+    this.#parts = parts
+  }
+
+  /**
+   * Queues one job per spider, all or none; a repeated order with the same dedupe key returns the existing job. Rejects
+   * as `prepareJobs`, and with JOB_NOT_FOUND if a dependency does not exist.
+   */
+  async run(input: RunInput, origin: Origin): Promise<Job[]> {
+    return this.#completed((await this.queue(input, origin)).map(({ id }) => id))
+  }
+
+  /** Like `run`, without reading the jobs back: a client that schedules thousands waits only for the disk. */
+  async queue(input: RunInput, origin: Origin): Promise<{ id: JobId; jobid: string }[]> {
+    const { spiders, ...rest } = input
+    if (rest.dedupe != null && spiders.length > 1) {
+      throw new ScrapdeckError(
+        'BAD_INPUT',
+        'A dedupe key identifies one job: run one spider per request, each with its own key'
+      )
+    }
+    const { jobs, ids } = await this.#enqueue(
+      spiders.map((spider) => ({ ...rest, spider })),
+      origin
+    )
+    return jobs.map(({ jobid }, index) => ({ id: ids[index]!, jobid }))
+  }
+
+  /** Queues many jobs in one transaction, all or none; ids are in the order of the items. Rejects as `run`. */
+  async runMany(items: RunItem[], origin: Origin): Promise<{ ids: JobId[]; deduplicated: number }> {
+    const { jobs, ids } = await this.#enqueue(items, origin)
+    return { ids, deduplicated: jobs.reduce((count, { id }, index) => count + Number(id !== ids[index]), 0) }
+  }
+
+  /** Orders a queued job that never ran anew, under its id. Rejects as `run`, and with CHANGED_MEANWHILE. */
+  async reorderAs(id: JobId, { spiders, ...rest }: RunInput, origin: Origin): Promise<void> {
+    const { ids } = await this.#enqueue([{ ...rest, spider: spiders[0]! }], origin, ([job]) =>
+      this.#parts.store.changeQueued({ ...job!, id, entry: this.#entry('Order changed', job!.entry.evidence) })
+    )
+    const why = `The job ${id} has begun or ended: its order can no longer be changed`
+    if (ids.length === 0) throw new ScrapdeckError('CHANGED_MEANWHILE', why)
+  }
+
+  /** Queued jobs end at once; live jobs get a cancel request and end when their node confirms it. */
+  async cancel(
+    ids: JobId[],
+    options: { force: boolean; waitSeconds?: number | undefined }
+  ): Promise<{ asked: JobId[]; alreadyEnded: JobId[] }> {
+    const { store, dispatch } = this.#parts
+    await this.#requireAll(ids)
+    const { force, waitSeconds } = options
+    const told = waitSeconds === undefined ? {} : { waitSeconds }
+    const done = new Set<JobId>()
+    // A job can go back to the queue (refused by its node) between the two calls: repeat until each job is handled.
+    for (let rest = ids; rest.length > 0; rest = await this.#notEnded(ids.filter((id) => !done.has(id)))) {
+      for (const id of await store.cancelQueued(rest, this.#entry('Cancelled while queued'))) done.add(id)
+      const asked = await store.askCancel(
+        rest.filter((id) => !done.has(id)),
+        force
+          ? this.#entry('Immediate stop requested', { ...told, force: true })
+          : this.#entry('Cancel requested', told)
+      )
+      dispatch.cancel(asked, options)
+      for (const id of asked) done.add(id)
+    }
+    dispatch.wake()
+    return { asked: [...done], alreadyEnded: ids.filter((id) => !done.has(id)) }
+  }
+
+  /** Sends one signal to running jobs. `isCancel`: the signal is meant to end them, so their outcome is cancelled. */
+  async signal(ids: JobId[], signal: NodeSignal, options: { isCancel: boolean }): Promise<void> {
+    const { store, dispatch } = this.#parts
+    if (options.isCancel) await store.askCancel(ids, this.#entry(`Cancel requested (${signal})`, { signal }))
+    dispatch.signal(ids, signal, options)
+  }
+
+  /** Undoes a cancel: the jobs return to their old position in the queue. */
+  async restore(ids: JobId[]): Promise<string[]> {
+    const { store, dispatch } = this.#parts
+    await this.#requireAll(ids)
+    const restored = await store.restoreCancelled(ids, this.#entry('Restored to the queue'))
+    dispatch.wake()
+    return restored
+  }
+
+  /** Queues copies of the jobs with the same retry and overlap policy, without start time or dependencies. */
+  async retry(ids: JobId[]): Promise<Job[]> {
+    const { store, projects, newJobId, dispatch } = this.#parts
+    const jobs = await this.#require(ids)
+    const resolved = new Set<string>()
+    for (const { project, version, spider } of jobs) {
+      const name = `${project}\n${version}\n${spider}`
+      if (!resolved.has(name)) projects.catalog.resolve(project, version, spider)
+      resolved.add(name)
+    }
+    const taken = await this.#takenDefaults(jobs)
+    const again = jobs.map((job): NewJob => {
+      const id = newJobId()
+      const {
+        project,
+        version,
+        spider,
+        settings,
+        args,
+        env,
+        secretNames,
+        limits,
+        retry,
+        noOverlap,
+        priority,
+        placement
+      } = job
+      const same = { project, version, spider, settings, args, env, secretNames, limits, retry, noOverlap }
+      const { userId } = job
+      // The priority may come from somebody with more say than whoever retries the job.
+      const own = { priority: actorMayGoFirst() ? priority : Math.min(priority, 0) }
+      const entry = this.#entry('Queued as a retry', { retryOf: job.id, ...taken.get(job.id) })
+      return { ...PLAIN_JOB, ...same, ...own, placement, userId, id, jobid: id, source: 'retry', entry }
+    })
+    await store.enqueueJobs(again)
+    dispatch.wake()
+    return this.#completed(again.map(({ id }) => id))
+  }
+
+  /** Returns the ids that exist. */
+  keep(ids: JobId[], isKept: boolean): Promise<JobId[]> {
+    const text = isKept ? 'Kept: retention does not delete it' : 'No longer kept'
+    return this.#parts.store.keepJobs(ids, isKept, this.#entry(text, { kept: isKept }))
+  }
+
+  /** Like the two methods below, affects queued jobs only and returns their ids. */
+  async setPriority(ids: JobId[], priority: number): Promise<string[]> {
+    refuseHighPriority(priority)
+    const entry = this.#entry(`Priority set to ${priority}`, { priority })
+    return this.#changed(await this.#parts.store.setPriority(ids, priority, entry))
+  }
+
+  async reorder(ids: JobId[], to: QueuePlace): Promise<string[]> {
+    const words = typeof to === 'string' ? PLACE_WORDS[to] : `Moved before ${to.before}`
+    // A job cannot be moved before itself.
+    const moved = typeof to === 'string' ? ids : ids.filter((id) => id !== to.before)
+    if (typeof to !== 'string') await this.#refuseHigherPlace(moved, to.before)
+    return this.#changed(await this.#parts.store.reorder(moved, to, this.#entry(words)))
+  }
+
+  /** A job that is placed before another one gets its priority. */
+  async #refuseHigherPlace(moved: readonly JobId[], before: JobId): Promise<void> {
+    if (actorMayGoFirst()) return
+    const jobs = await this.#parts.store.getJobs([...moved, before])
+    const priority = jobs.find(({ id }) => id === before)?.priority ?? 0
+    if (jobs.some((job) => job.id !== before && job.priority < priority)) refuseHighPriority(priority)
+  }
+
+  /** Rejects with NODE_NOT_FOUND. */
+  async place(ids: JobId[], placement: Placement): Promise<string[]> {
+    const { store, fleet } = this.#parts
+    const { nodeId } = placement
+    if (nodeId !== null) checkNode(nodeId, fleet)
+    const tags = [...new Set(placement.tags)].sort()
+    const where = [...(nodeId === null ? [] : [fleet.get(nodeId)!.stored.name]), ...tags]
+    const words = where.length === 0 ? 'May now run on any node' : `May now run only on ${where.join(', ')}`
+    return this.#changed(await store.placeQueued(ids, { nodeId, tags }, this.#entry(words, { nodeId, tags })))
+  }
+
+  /** Gives up live jobs whose node does not respond and queues them again; returns those jobs. */
+  async runElsewhere(ids: JobId[]): Promise<string[]> {
+    return this.#parts.dispatch.runElsewhere(ids)
+  }
+
+  async #enqueue(
+    ordered: RunItem[],
+    origin: Origin,
+    write = (jobs: NewJob[]): Promise<JobId[]> => this.#parts.store.enqueueJobs(jobs)
+  ): Promise<{ jobs: NewJob[]; ids: JobId[] }> {
+    const items = ordered.map((item) => {
+      refuseHighPriority(item.priority)
+      return asActorMayRun(item, { isCrawl: origin.source === 'crawl' })
+    })
+    const jobs = await prepareJobs(items, origin, this.#parts)
+    const ids = await write(jobs)
+    this.#parts.dispatch.wake()
+    return { jobs, ids }
+  }
+
+  /** A copy took from the defaults what its original did. Where nothing is a default now, all values are its own. */
+  async #takenDefaults(jobs: readonly StoredJob[]): Promise<Map<JobId, TakenDefaults>> {
+    const { store, projects } = this.#parts
+    const taken = new Map<JobId, TakenDefaults>()
+    const completed = jobs.filter(({ project, spider }) => defaultsOf(projects.settingsOf(project), spider) !== null)
+    await pLimit(TIMELINES_AT_ONCE).map(completed, async ({ id }) =>
+      taken.set(id, readTaken(await store.listTimeline(id)))
+    )
+    return taken
+  }
+
+  #changed(ids: JobId[]): string[] {
+    if (ids.length > 0) this.#parts.dispatch.wake()
+    return ids
+  }
+
+  #entry(text: string, evidence: TimelineEntry['evidence'] = {}): TimelineEntry {
+    return { atMs: this.#parts.clock.nowMs(), text: `${text}${byWhom()}`, evidence }
+  }
+
+  async #notEnded(ids: JobId[]): Promise<JobId[]> {
+    if (ids.length === 0) return []
+    return (await this.#parts.store.getJobs(ids)).filter(({ state }) => state !== 'ended').map(({ id }) => id)
+  }
+
+  async #completed(ids: JobId[]): Promise<Job[]> {
+    return (await this.#parts.store.getJobs(ids)).map((job) => this.#parts.waiting.describeJob(job))
+  }
+
+  /** Like #require, but only checks existence, by counting instead of reading. */
+  async #requireAll(ids: JobId[]): Promise<void> {
+    const each = [...new Set(ids)]
+    const counts = await this.#parts.store.countStatuses(each)
+    const known = Object.values(counts).reduce((sum, count) => sum + count, 0)
+    if (known < each.length) await this.#require(each)
+  }
+
+  async #require(ids: JobId[]): Promise<StoredJob[]> {
+    const jobs = await this.#parts.store.getJobs(ids)
+    const known = new Set(jobs.map(({ id }) => id))
+    const missing = ids.find((id) => !known.has(id))
+    if (missing !== undefined) {
+      throw new ScrapdeckError('JOB_NOT_FOUND', `There is no job ${missing}; nothing was changed. Reload the list`)
+    }
+    return jobs
+  }
+}
+
+const PLACE_WORDS = { front: 'Moved to the front', back: 'Moved to the back' }

@@ -1,0 +1,348 @@
+import {
+  type Job,
+  type JobDefaults,
+  type JobId,
+  type NodeId,
+  type RunItem,
+  type RunTemplate,
+  type ScheduleId,
+  SECRET_MASK
+} from '../../../shared/contract/index.ts'
+import { byWhom } from '../../access/acting.ts'
+import { ScrapdeckError } from '../../../shared/errors.ts'
+import { LOST_ARGUMENTS, RESERVED_ARGUMENTS, UNUSABLE_NAME } from '../../../shared/reserved-arguments.ts'
+import { MAX_ORDER_BYTES } from '../../../shared/order-size.ts'
+import { mergeDefaults, spiderDefaultsOf, takenDefaults, withDefaults } from '../../../shared/job-defaults.ts'
+import { suggestNear } from '../../../shared/near-matches.ts'
+import { problemOfLimits } from '../../../shared/run-limits.ts'
+import { secretValues, withSecrets } from '../../../shared/secret-values.ts'
+import type { Fleet } from '../../nodes/fleet.ts'
+import type { Catalog } from '../../projects/catalog.ts'
+import type { Projects } from '../../projects/projects.ts'
+import { problemOfRun } from '../../nodes/node-checks.ts'
+import { breather } from '../../runtime/breather.ts'
+import type { Clock } from '../../runtime/clock.ts'
+import type { SecretBox } from '../../runtime/secret-box.ts'
+import type { TimelineEntry } from '../../model/attempt-change.ts'
+import { dedupeKeyOf } from '../../storage/dedupe-key.ts'
+import type { NewJob } from '../../model/records.ts'
+import { checkSecretNames, openTemplate } from './template-secrets.ts'
+
+const ITEMS_AT_ONCE = 100
+
+/** Who requested the jobs, and the jobid that a Scrapyd client supplied. */
+export interface Origin {
+  source: Job['source']
+  jobid?: string | undefined
+  /** The client's idempotency key: a repeated order returns the jobs of the first. */
+  onceKey?: string | undefined
+  /** The schedule and its moment that the jobs belong to. */
+  scheduled?: { scheduleId: ScheduleId; nominalMs: number } | undefined
+  /** For the first entry of their timelines. */
+  evidence?: TimelineEntry['evidence']
+}
+
+export interface PrepareJobsParts {
+  fleet: Pick<Fleet, 'get'>
+  projects: Pick<Projects, 'settingsOf'> & { catalog: Pick<Catalog, 'resolve'> }
+  secretBox: Pick<SecretBox, 'seal' | 'open'>
+  clock: Clock
+  newJobId: () => JobId
+}
+
+/**
+ * Validates a whole order and builds its jobs; writes nothing. Work that items share (resolving a spider, sealing a
+ * secret) is done once. Rejects with PROJECT_, VERSION_, SPIDER_, NODE_NOT_FOUND, ARGUMENT_RESERVED, REQUEST_TOO_LARGE
+ * (arguments of all items together) or BAD_INPUT (secrets, limits, times, dependencies); with several items, the
+ * message names the one at fault.
+ */
+export async function prepareJobs(
+  ordered: readonly RunItem[],
+  origin: Origin,
+  parts: PrepareJobsParts
+): Promise<NewJob[]> {
+  const breathe = breather(parts.clock)
+  await checkSize(ordered, breathe)
+  const items = await startFromDefaults(ordered, parts, breathe)
+  if (items !== ordered) await checkSize(items, breathe)
+  const nowMs = parts.clock.nowMs()
+  const resolved = new Set<string>()
+  const secrets = new Set<string>()
+  for (const [index, item] of items.entries()) {
+    if (index % ITEMS_AT_ONCE === 0) await breathe()
+    try {
+      checkItem(item, ordered[index]!)
+    } catch (error) {
+      throw items.length > 1 && error instanceof ScrapdeckError ? named(error, index, items.length) : error
+    }
+  }
+  const sealed = new Map<string, string>()
+  for (const value of secrets) sealed.set(value, await parts.secretBox.seal(value))
+  const entry = {
+    atMs: nowMs,
+    text: `Queued ${SOURCE_WORDS[origin.source]}${BY_ITSELF.has(origin.source) ? '' : byWhom()}`,
+    evidence: origin.evidence ?? {}
+  }
+  const jobs: NewJob[] = []
+  for (const [index, item] of items.entries()) {
+    if (index % ITEMS_AT_ONCE === 0) await breathe()
+    jobs.push(newJob(item, index))
+  }
+  return jobs
+
+  function checkItem(item: RunItem, { nodeId: named }: RunItem): void {
+    const { project, version = null, spider, nodeId = null } = item
+    checkNames(item.settings, 'settings')
+    checkArguments(item.args, origin.source)
+    checkNames(item.env, 'variables')
+    refuseUnrunnable({ project, spider, ...(item.env && { env: item.env }) })
+    if (nodeId !== null && nodeId !== named) checkDefaultNode(nodeId, project, parts.fleet)
+    else if (nodeId !== null) checkNode(nodeId, parts.fleet)
+    const problem = item.limits == null ? null : problemOfLimits(item.limits)
+    if (problem !== null) throw new ScrapdeckError('BAD_INPUT', problem)
+    checkTimes(item, nowMs)
+    checkDependencies(item.after)
+    if (item.secretNames !== undefined) for (const value of secretsOf(item)) secrets.add(value)
+    const name = `${project}\n${version}\n${spider}`
+    if (resolved.has(name)) return
+    parts.projects.catalog.resolve(project, version, spider)
+    resolved.add(name)
+  }
+
+  function newJob(item: RunItem, index: number): NewJob {
+    const id = parts.newJobId()
+    const ofProject = parts.projects.settingsOf(item.project)
+    const { settings = {}, args = {}, env = {}, secretNames, dedupe, tags } = item
+    const job: NewJob = {
+      id,
+      jobid: origin.jobid ?? id,
+      project: item.project,
+      version: item.version ?? null,
+      spider: item.spider,
+      settings,
+      args,
+      env,
+      secretNames: secretNames === undefined ? [] : [...new Set(secretNames)],
+      limits: item.limits ?? null,
+      retry: item.retry === undefined ? ofProject.retry : item.retry,
+      notBeforeMs: item.notBeforeMs ?? null,
+      expiresAtMs: item.expiresAtMs ?? null,
+      noOverlap: item.noOverlap ?? ofProject.noOverlap,
+      after: item.after ?? [],
+      dedupe: dedupe == null ? onceOf(origin, index, item, nowMs) : dedupeUntil(dedupe, origin, item, nowMs),
+      priority: item.priority ?? 0,
+      placement: { nodeId: item.nodeId ?? null, tags: tags === undefined ? [] : [...new Set(tags)].sort() },
+      userId: item.userId ?? null,
+      source: origin.source,
+      scheduleId: origin.scheduled?.scheduleId ?? null,
+      nominalMs: origin.scheduled?.nominalMs ?? null,
+      entry:
+        items === ordered
+          ? entry
+          : { ...entry, evidence: { ...entry.evidence, ...takenDefaults(ordered[index]!, item) } }
+    }
+    // From here on only the dispatcher sees the plain values, when it sends the job.
+    return withSecrets(job, (value) => sealed.get(value)!)
+  }
+}
+
+/** Each order with the defaults of its project and spider, as if the client had sent them, with plain secrets. */
+async function startFromDefaults(
+  items: readonly RunItem[],
+  { projects, secretBox }: PrepareJobsParts,
+  breathe: () => Promise<void>
+): Promise<readonly RunItem[]> {
+  const known = new Map<string, JobDefaults | null>()
+  const keyOf = ({ project, spider }: RunItem) => `${project}\n${spider}`
+  const ofProjects = new Map<string, JobDefaults>()
+  for (const item of items) {
+    const key = keyOf(item)
+    if (known.has(key)) continue
+    const settings = projects.settingsOf(item.project)
+    const ofProject = ofProjects.get(item.project) ?? (await openTemplate(settings.defaults, secretBox))
+    ofProjects.set(item.project, ofProject)
+    const ofSpider = spiderDefaultsOf(settings, item.spider)
+    known.set(key, mergeDefaults(ofProject, ofSpider && (await openTemplate(ofSpider, secretBox))))
+  }
+  checkLeftOut(items, [...known.values()])
+  if ([...known.values()].every((defaults) => defaults === null)) return items
+  const completed: RunItem[] = []
+  for (const [index, item] of items.entries()) {
+    if (index % ITEMS_AT_ONCE === 0) await breathe()
+    completed.push(withDefaults(item, known.get(keyOf(item)) ?? null))
+  }
+  return completed
+}
+
+/** An order of several spiders may leave out what only one of them has. */
+function checkLeftOut(items: readonly RunItem[], all: readonly (JobDefaults | null)[]): void {
+  if (items.every(({ withoutDefaults }) => withoutDefaults === undefined)) return
+  const known = new Set(
+    all.flatMap((one) => (one === null ? [] : [one.args, one.settings, one.env].flatMap(Object.keys)))
+  )
+  for (const name of new Set(items.flatMap(({ withoutDefaults = [] }) => withoutDefaults))) {
+    if (name === '*' || known.has(name)) continue
+    const have = known.size === 0 ? 'There are none' : `There are ${[...known].slice(0, 20).join(', ')}`
+    const near = suggestNear(name, [...known])
+    throw new ScrapdeckError(
+      'BAD_INPUT',
+      `"withoutDefaults": no argument, setting or variable ${name} is a default of these jobs.${near} ${have}.`
+    )
+  }
+}
+
+async function checkSize(items: readonly RunItem[], breathe: () => Promise<void>): Promise<void> {
+  const known = new Map<object, number>()
+  const sizeOf = (values: object | undefined) => {
+    if (values === undefined) return 0
+    if (!known.has(values)) known.set(values, JSON.stringify(values).length)
+    return known.get(values)!
+  }
+  let bytes = 0
+  for (const { settings, args, env, withoutDefaults } of items) {
+    bytes += sizeOf(settings) + sizeOf(args) + sizeOf(env) + sizeOf(withoutDefaults)
+    if (bytes > MAX_ORDER_BYTES) break
+    await breathe()
+  }
+  if (bytes <= MAX_ORDER_BYTES) return
+  const limit = `${MAX_ORDER_BYTES / 1_000_000} MB`
+  throw new ScrapdeckError(
+    'REQUEST_TOO_LARGE',
+    `These ${items.length} jobs have more than ${limit} of settings, arguments and names of left-out defaults together. Split the order.`
+  )
+}
+
+/** Throws BAD_INPUT for what no node of any kind can start. */
+export function refuseUnrunnable(run: Parameters<typeof problemOfRun>[0]): void {
+  const why = problemOfRun(run, null)
+  if (why !== null) throw new ScrapdeckError('BAD_INPUT', `No node can start such a job. ${why}`)
+}
+
+/** Throws PROJECT_, VERSION_ or SPIDER_NOT_FOUND if a template cannot create jobs. */
+export function requireSpiders(
+  { project, version, spiders }: Pick<RunTemplate, 'project' | 'version' | 'spiders'>,
+  catalog: Pick<Catalog, 'resolve'>
+): void {
+  for (const spider of spiders) catalog.resolve(project, version, spider)
+}
+
+/** Equals the retention of remembered answers (remembered-answers.ts). */
+const ONCE_MS = 24 * 3_600_000
+
+function onceOf({ onceKey }: Origin, index: number, { project }: RunItem, nowMs: number): NewJob['dedupe'] {
+  if (onceKey === undefined) return null
+  return { key: dedupeKeyOf(project, 'own', `${onceKey}/${index}`), expiresAtMs: nowMs + ONCE_MS }
+}
+
+function dedupeUntil(
+  { key: given, ttlSeconds, renew }: NonNullable<RunItem['dedupe']>,
+  { source }: Origin,
+  { project }: RunItem,
+  nowMs: number
+): NewJob['dedupe'] {
+  const key = dedupeKeyOf(project, source === 'crawl' ? 'own' : 'client', given)
+  const expiresAtMs = nowMs + Math.round(ttlSeconds * 1000)
+  return renew === true ? { key, expiresAtMs, renew } : { key, expiresAtMs }
+}
+
+/** The same error, with the position of the job it is about. */
+function named(error: ScrapdeckError, index: number, count: number): ScrapdeckError {
+  const message = `Job ${index + 1} of ${count}: ${error.message.replace(/\.?$/, '.')} Nothing was queued`
+  return new ScrapdeckError(error.code, message, { cause: error, data: { ...error.data, index } })
+}
+
+/** Their values are limited by the size of a request. */
+const NAMES_MAX = 1_000
+const LONGEST_NAME = 200
+
+/** Throws BAD_INPUT for names that are too many or too long to be meant, or that JavaScript would lose. */
+export function checkNames(values: object | undefined, what: 'settings' | 'arguments' | 'variables'): void {
+  if (values === undefined) return
+  const names = Object.keys(values)
+  if (names.length > NAMES_MAX) {
+    throw new ScrapdeckError('BAD_INPUT', `A job can have at most ${NAMES_MAX} ${what}, not ${names.length}`)
+  }
+  for (const name of names) {
+    if (name.length <= LONGEST_NAME && name !== UNUSABLE_NAME) continue
+    const problem = name === UNUSABLE_NAME ? 'is not supported' : `is longer than ${LONGEST_NAME} characters`
+    throw new ScrapdeckError('BAD_INPUT', `The name "${shortened(name)}" in the ${what} ${problem}. Use another name`)
+  }
+}
+
+const shortened = (name: string) => (name.length > 60 ? `${name.slice(0, 60)}…` : name)
+
+/** As checkNames, and throws ARGUMENT_RESERVED; for Scrapyd clients, allows names that Scrapyd itself drops. */
+export function checkArguments(args: object | undefined, source?: Job['source']): void {
+  checkNames(args, 'arguments')
+  for (const name in args) {
+    if (!RESERVED_ARGUMENTS.has(name) || (source === 'scrapyd' && LOST_ARGUMENTS.has(name))) continue
+    throw new ScrapdeckError(
+      'ARGUMENT_RESERVED',
+      `A spider argument cannot be called "${name}": Scrapyd or Scrapy uses that name itself. Rename it in the spider`,
+      { data: { name } }
+    )
+  }
+}
+
+export function checkNode(nodeId: NodeId, fleet: Pick<Fleet, 'get'>): void {
+  if (fleet.get(nodeId) !== undefined) return
+  throw new ScrapdeckError('NODE_NOT_FOUND', `There is no node ${nodeId} to run on; choose another, or any`)
+}
+
+/** The node was removed after it became a default. */
+function checkDefaultNode(nodeId: NodeId, project: string, fleet: Pick<Fleet, 'get'>): void {
+  if (fleet.get(nodeId) !== undefined) return
+  throw new ScrapdeckError(
+    'NODE_NOT_FOUND',
+    `The defaults of ${project} name the node ${nodeId}, which was removed. Change the defaults, or name another node`
+  )
+}
+
+function checkTimes({ notBeforeMs, expiresAtMs }: RunItem, nowMs: number): void {
+  if (expiresAtMs == null) return
+  if (expiresAtMs <= nowMs) {
+    throw new ScrapdeckError('BAD_INPUT', 'Its expiry is in the past. Choose a later time')
+  }
+  if (notBeforeMs != null && expiresAtMs <= notBeforeMs) {
+    throw new ScrapdeckError(
+      'BAD_INPUT',
+      'It would expire before it may be sent. Choose a later expiry or an earlier start'
+    )
+  }
+}
+
+/** The store checks that the jobs exist, in the transaction that adds the new ones. */
+function checkDependencies(after: RunItem['after']): void {
+  if (after === undefined || after.length < 2) return
+  const ids = new Set(after.map(({ jobId }) => jobId))
+  if (ids.size === after.length) return
+  throw new ScrapdeckError('BAD_INPUT', 'A job appears twice in "after". List each job once, with one condition')
+}
+
+function secretsOf(item: RunItem): string[] {
+  const { settings = {}, args = {}, env = {}, secretNames = [] } = item
+  checkSecretNames(secretNames, (name) => [settings, args, env].some((values) => Object.hasOwn(values, name)))
+  const values = secretValues({ settings, args, env, secretNames })
+  if (values.includes(SECRET_MASK)) {
+    throw new ScrapdeckError(
+      'BAD_INPUT',
+      'A secret value consists only of the dots that are shown in its place. Enter the real value, or retry the old job'
+    )
+  }
+  return values
+}
+
+/** Not by whoever happened to start the timer. */
+const BY_ITSELF = new Set<Job['source']>(['schedule', 'chain'])
+
+const SOURCE_WORDS: Record<Job['source'], string> = {
+  ui: 'from the app',
+  api: 'via API',
+  scrapyd: 'via schedule.json',
+  demo: 'as the demo',
+  retry: 'as a retry',
+  adopted: 'on the node',
+  schedule: 'by its schedule',
+  chain: 'by its chain',
+  crawl: 'via the crawl API'
+}

@@ -1,0 +1,88 @@
+import { EventEmitter } from 'node:events'
+import pLimit from 'p-limit'
+import type { LaneSummary, LimitRule, NodeId } from '../../../shared/contract/index.ts'
+import { ScrapdeckError } from '../../../shared/errors.ts'
+import type { LiveAttempts } from '../../jobs/dispatch/live-attempts.ts'
+import type { Fleet } from '../../nodes/fleet.ts'
+import { describeLimit, liveOf } from '../../jobs/queue/limits.ts'
+import type { WaitingReasons } from '../../jobs/queue/waiting-reasons.ts'
+import { parseLane } from '../../model/lane.ts'
+import type { OnlyProjects } from '../../model/records.ts'
+import type { LaneReader, LimitStore } from '../../storage/store.ts'
+
+export interface QueueCommandsParts {
+  store: LaneReader & LimitStore
+  live: LiveAttempts
+  fleet: Pick<Fleet, 'get'>
+  waiting: WaitingReasons
+  wakeDispatcher: () => void
+}
+
+export type CountedLimit = LimitRule & { live: number }
+
+/** Commands for the queue as a whole: limits on live jobs, and the contents of the lanes. */
+export class QueueCommands {
+  readonly events = new EventEmitter<{ limitsChanged: [] }>()
+  readonly #parts: QueueCommandsParts
+  /** Revision of the current limits. */
+  #revision = 0
+  readonly #exclusively = pLimit(1)
+
+  constructor(parts: QueueCommandsParts) {
+    this.#parts = parts
+  }
+
+  /** Called at start, so that the stored limits apply from the dispatcher's first pass. */
+  async readLimits(): Promise<void> {
+    const { revision, rules } = await this.#parts.store.getLimits()
+    this.#revision = revision
+    if (revision > 0) this.#parts.live.replaceLimits(rules)
+  }
+
+  limits(): CountedLimit[] {
+    const { live, fleet } = this.#parts
+    const hasTag = (nodeId: NodeId, tag: string) => fleet.get(nodeId)?.stored.tags.includes(tag) === true
+    return live.limits.rules().map((counted) => ({ ...counted.rule, live: liveOf(counted, hasTag) }))
+  }
+
+  /** Replaces all limits; running jobs continue. Rejects with BAD_INPUT, without changes, if two rules share an id. */
+  setLimits(rules: LimitRule[]): Promise<CountedLimit[]> {
+    return this.#exclusively(async () => {
+      const { store, live, wakeDispatcher } = this.#parts
+      const seen = new Map<string, LimitRule>()
+      for (const rule of rules) {
+        const earlier = seen.get(rule.id)
+        if (earlier !== undefined) {
+          throw new ScrapdeckError(
+            'BAD_INPUT',
+            `"${describeLimit(earlier)}" and "${describeLimit(rule)}" have the same id ${rule.id}; give each its own id. Nothing was changed`
+          )
+        }
+        seen.set(rule.id, rule)
+      }
+      await store.putLimits({ revision: this.#revision + 1, rules })
+      this.#revision += 1
+      live.replaceLimits(rules)
+      this.events.emit('limitsChanged')
+      wakeDispatcher()
+      return this.limits()
+    })
+  }
+
+  /** Lanes with the most jobs first. */
+  async lanes(limit: number, { onlyProjects }: OnlyProjects = {}): Promise<{ lanes: LaneSummary[]; total: number }> {
+    const lanesOfAll = await this.#parts.store.listLanes()
+    const all =
+      onlyProjects === undefined
+        ? lanesOfAll
+        : lanesOfAll.filter(({ lane }) => onlyProjects.includes(parseLane(lane).project))
+    const deepest = all
+      .sort((one, other) => other.depth - one.depth || (one.lane < other.lane ? -1 : 1))
+      .slice(0, limit)
+    const lanes = deepest.map(({ lane, depth }) => {
+      const { project, spider } = parseLane(lane)
+      return { lane, project, spider, depth, waiting: this.#parts.waiting.of(lane) }
+    })
+    return { lanes, total: all.length }
+  }
+}

@@ -1,0 +1,151 @@
+import { ScrapdeckError } from '../../../shared/errors.ts'
+import type { Clock } from '../../runtime/clock.ts'
+import type { Logger } from '../../runtime/logger.ts'
+import type { SecretBox } from '../../runtime/secret-box.ts'
+import type { AnswerStore } from '../../storage/store.ts'
+
+/** A client without a response retries within minutes; a day also covers one that was off overnight. */
+const REMEMBERED_MS = 24 * 3_600_000
+/**
+ * Oldest answers beyond these are forgotten: jobs created with their keys are still found by them, other requests would
+ * be performed again.
+ */
+const QUOTA = {
+  ofScope: { count: 100_000, bytes: 64 * 1024 * 1024 },
+  ofAll: { count: 300_000, bytes: 256 * 1024 * 1024 }
+}
+/** Lists of ten thousand ids are much shorter. */
+const LONGEST_ANSWER = 8 * 1024 * 1024
+/** A full disk is noticed long before this many. */
+const MAX_UNWRITTEN = 1_000
+
+export interface KeyedRequest {
+  /** The credential that the key belongs to: the same key under two credentials is two keys. */
+  scope: string
+  key: string
+  fingerprint: string
+  /** How long after its start a request with unknown result may be repeated, as it is idempotent. 0: never. */
+  repeatableForMs: number
+}
+
+/** `isFinal`: remember the answer; otherwise the key becomes free again, as if there had been no request. */
+export interface KeyedAnswer {
+  text: string
+  isFinal: boolean
+}
+
+export interface RememberedAnswersParts {
+  store: AnswerStore
+  secretBox: Pick<SecretBox, 'seal' | 'open'>
+  /** Creates an id for this run of the engine, on first use. */
+  newRunId: () => string
+  clock: Clock
+  logger: Logger
+}
+
+/** Answers to requests with an idempotency key, sealed at rest because some contain secrets that are shown once. */
+export class RememberedAnswers {
+  readonly #parts: RememberedAnswersParts
+  #runId: string | null = null
+  readonly #underWay = new Map<string, { fingerprint: string; answer: Promise<KeyedAnswer> }>()
+  /** Answers of this run, by name, whose requests took effect but that could not be stored. */
+  readonly #unwritten = new Map<string, string>()
+
+  constructor(parts: RememberedAnswersParts) {
+    this.#parts = parts
+  }
+
+  /**
+   * Performs a request once per key: repeated requests get the first answer (`isReplayed`), also while the first is in
+   * progress, and after a restart. Rejects with IDEMPOTENCY_KEY_REUSED for a different request with the same key, and
+   * with IDEMPOTENCY_CUT_OFF if Scrapdeck stopped during the first one and it must not be performed twice.
+   */
+  async once(
+    request: KeyedRequest,
+    perform: () => Promise<KeyedAnswer>
+  ): Promise<{ text: string; isReplayed: boolean }> {
+    const name = `${request.scope}\n${request.key}`
+    for (;;) {
+      const other = this.#underWay.get(name)
+      if (other === undefined) break
+      refuseOther(request, other.fingerprint)
+      const answer = await other.answer.catch(() => null)
+      if (answer?.isFinal === true) return { text: answer.text, isReplayed: true }
+      // The first request failed; one of the waiting requests now becomes the first.
+    }
+    const answer = this.#performOnce(name, request, perform)
+    this.#underWay.set(name, { fingerprint: request.fingerprint, answer })
+    try {
+      const { text, isReplayed } = await answer
+      return { text, isReplayed }
+    } finally {
+      this.#underWay.delete(name)
+    }
+  }
+
+  async #performOnce(
+    name: string,
+    request: KeyedRequest,
+    perform: () => Promise<KeyedAnswer>
+  ): Promise<KeyedAnswer & { isReplayed: boolean }> {
+    const { store, secretBox, clock } = this.#parts
+    const { scope, key, fingerprint } = request
+    this.#runId ??= this.#parts.newRunId()
+    const nowMs = clock.nowMs()
+    const claim = {
+      scope,
+      key,
+      fingerprint,
+      begunBy: this.#runId,
+      nowMs,
+      expiresAtMs: nowMs + REMEMBERED_MS,
+      quota: QUOTA
+    }
+    const earlier = await store.claimAnswer(claim)
+    if (earlier !== null) {
+      refuseOther(request, earlier.fingerprint)
+      const unwritten = this.#unwritten.get(name)
+      const text = earlier.answer === null ? unwritten : await secretBox.open(earlier.answer)
+      if (earlier.answer === null && unwritten !== undefined) await this.#write(name, request, unwritten)
+      if (text !== undefined) return { text, isFinal: true, isReplayed: true }
+      // This run is not processing it. If this run began it, the missing answer means that it had no effect.
+      const begunMs = earlier.expiresAtMs - REMEMBERED_MS
+      if (earlier.begunBy !== this.#runId && !(nowMs - begunMs < request.repeatableForMs)) {
+        throw new ScrapdeckError(
+          'IDEMPOTENCY_CUT_OFF',
+          'Scrapdeck stopped while it processed the first request, which may or may not have taken effect. Check, and send it with a new key if it did not.'
+        )
+      }
+    }
+    let answer: KeyedAnswer
+    try {
+      answer = await perform()
+    } catch (error) {
+      await store.keepAnswer(scope, key, null)
+      throw error
+    }
+    const isKept = answer.isFinal && answer.text.length <= LONGEST_ANSWER
+    await this.#write(name, request, isKept ? answer.text : null)
+    return { ...answer, isReplayed: false }
+  }
+
+  /** `text` null: there is no answer, and the key is free. A failed write must not fail a request that took effect. */
+  async #write(name: string, { scope, key }: KeyedRequest, text: string | null): Promise<void> {
+    const { store, secretBox, logger } = this.#parts
+    try {
+      await store.keepAnswer(scope, key, text === null ? null : await secretBox.seal(text))
+      this.#unwritten.delete(name)
+    } catch (error) {
+      if (text !== null && this.#unwritten.size < MAX_UNWRITTEN) this.#unwritten.set(name, text)
+      logger.error({ error }, 'The response to a request with an idempotency key could not be stored')
+    }
+  }
+}
+
+function refuseOther(request: KeyedRequest, fingerprint: string): void {
+  if (fingerprint === request.fingerprint) return
+  throw new ScrapdeckError(
+    'IDEMPOTENCY_KEY_REUSED',
+    'This Idempotency-Key was already used for a different request; nothing was done. Use a new key for each new request.'
+  )
+}

@@ -1,0 +1,321 @@
+import pLimit from 'p-limit'
+import { occurrencesOf } from '../../../shared/calendar/index.ts'
+import type {
+  Backfill,
+  Firing,
+  ProjectName,
+  RunTemplate,
+  Schedule,
+  ScheduleId,
+  ScheduleSettings,
+  ScheduleTiming
+} from '../../../shared/contract/index.ts'
+import { ScrapdeckError } from '../../../shared/errors.ts'
+import { actorMayGoFirst, actorSees, requireOfActor } from '../../access/acting.ts'
+import type { Fleet } from '../../nodes/fleet.ts'
+import { breather } from '../../runtime/breather.ts'
+import type { Clock } from '../../runtime/clock.ts'
+import type { Random } from '../../runtime/random.ts'
+import type { SecretBox } from '../../runtime/secret-box.ts'
+import type { BackfillOrder } from '../../schedules/backfills.ts'
+import { notFound, type Scheduler } from '../../schedules/scheduler.ts'
+import { checkTemplates } from '../../schedules/template.ts'
+import { afterMove, projectsOfTemplates } from '../../schedules/whose-past.ts'
+import type { CrawlOrigin, StoredSchedule } from '../../model/records.ts'
+import type { FiringReader, ScheduleStore } from '../../storage/store.ts'
+import { checkTemplate } from './check-template.ts'
+import { describeFiring } from './describe-schedule.ts'
+import { checkRange, checkTiming, type ScheduleReads } from './schedule-reads.ts'
+import { sealTemplate } from './template-secrets.ts'
+
+/** The part of the scheduler that commands need. */
+export type SchedulerControl = Pick<
+  Scheduler,
+  'refresh' | 'writePaused' | 'nextOf' | 'runNow' | 'backfill' | 'cancelBackfill'
+>
+
+export interface ScheduleCommandsParts {
+  store: ScheduleStore & FiringReader
+  scheduler: SchedulerControl
+  fleet: Pick<Fleet, 'get'>
+  secretBox: Pick<SecretBox, 'seal'>
+  clock: Clock
+  random: Random
+  reads: ScheduleReads
+  /** Called after a client adds, changes or removes a schedule. */
+  onChange: () => void
+}
+
+/** Attempts at an update without a revision, when concurrent changes interfere. */
+const TRIES_MAX = 5
+/** Each may have thousands of history rows, so a few at a time already keep the store busy. */
+const DELETED_AT_ONCE = 5
+
+/** Commands for schedules. The scheduler (schedules/) fires them; schedule-reads.ts answers queries. */
+export class ScheduleCommands {
+  readonly #parts: ScheduleCommandsParts
+  /** Between the check of a name and the write, no other schedule may get it. */
+  readonly #naming = pLimit(1)
+
+  constructor(parts: ScheduleCommandsParts) {
+    this.#parts = parts
+  }
+
+  /**
+   * Its projects and spiders may be deployed later. `namesake`: what happens if there is a schedule of this name: it is
+   * refused (default), gets these settings instead, or (in a fleet file that was exported so) keeps its name beside it.
+   * Rejects with BAD_INPUT, ARGUMENT_RESERVED, NODE_NOT_FOUND or SCHEDULE_NAME_TAKEN.
+   */
+  async create(
+    given: ScheduleSettings,
+    { crawl, namesake = 'refuse' }: { crawl?: CrawlOrigin; namesake?: 'refuse' | 'replace' | 'allow' } = {}
+  ): Promise<Schedule> {
+    const settings = await this.#check(given, crawl)
+    return this.#naming(async () => {
+      const namesakes = namesake === 'allow' ? [] : await this.#namedAs(settings.name, null)
+      const [first] = namesakes
+      if (first === undefined) return this.#create(settings, crawl ?? null)
+      const isReplaceable = namesakes.length === 1 && actorSees(projectsOf(first))
+      if (namesake === 'refuse' || !isReplaceable) throw nameTaken(settings.name, namesakes)
+      requireOfActor(projectsOf(first), 'schedules.change', 'schedules.create')
+      return this.#update(first.id, settings)
+    })
+  }
+
+  async #create(settings: ScheduleSettings, crawl: CrawlOrigin | null): Promise<Schedule> {
+    const { store, clock, random } = this.#parts
+    const nowMs = clock.nowMs()
+    const schedule: StoredSchedule = {
+      id: random.hex(16) as ScheduleId,
+      revision: 1,
+      settings: await this.#seal(settings, null),
+      paused: false,
+      pauseNote: null,
+      pausedBy: null,
+      createdAtMs: nowMs,
+      changedAtMs: nowMs,
+      movedAtMs: 0,
+      // Moments before its creation do not count as missed.
+      doneUntilMs: nowMs,
+      runCount: 0,
+      failuresInARow: 0,
+      crawl
+    }
+    await store.putSchedule(schedule)
+    await this.#refresh([schedule.id])
+    return this.#parts.reads.get(schedule.id)
+  }
+
+  /**
+   * Replaces all settings; secret values that are sent back masked are kept. Rejects as create, and with
+   * SCHEDULE_NOT_FOUND, or CHANGED_MEANWHILE if its revision is no longer this one.
+   */
+  async update(id: ScheduleId, given: ScheduleSettings, revision?: number, crawl?: CrawlOrigin): Promise<Schedule> {
+    const settings = await this.#check(given, crawl)
+    return this.#naming(async () => {
+      const { name } = (await this.#parts.reads.require(id)).settings
+      // Schedules that already share a name can be edited.
+      const namesakes = name === settings.name ? [] : await this.#namedAs(settings.name, id)
+      if (namesakes.length > 0) throw nameTaken(settings.name, namesakes)
+      return this.#update(id, settings, revision, crawl)
+    })
+  }
+
+  async #update(id: ScheduleId, settings: ScheduleSettings, revision?: number, crawl?: CrawlOrigin): Promise<Schedule> {
+    await this.#change(id, revision, async (before) => {
+      const isOtherTiming = JSON.stringify(timingOf(before.settings)) !== JSON.stringify(timingOf(settings))
+      const [newest] = await this.#parts.store.listRecentFirings([id], 1)
+      // The clock may have been set back since that one.
+      const { movedAtMs, pauseNote } = afterMove(
+        before,
+        settings.jobs,
+        Math.max(this.#parts.clock.nowMs(), newest?.atMs ?? 0)
+      )
+      return {
+        ...{ ...before, movedAtMs, pauseNote },
+        settings: await this.#seal(settings, before.settings),
+        doneUntilMs: isOtherTiming ? this.#doneUntil(id, settings) : before.doneUntilMs,
+        failuresInARow: 0,
+        ...(crawl !== undefined && { crawl })
+      }
+    })
+    return this.#parts.reads.get(id)
+  }
+
+  /** Deletes their history as well, but keeps their jobs. Returns the ids that existed. */
+  async remove(ids: ScheduleId[]): Promise<string[]> {
+    const removed: string[] = []
+    for (let index = 0; index < ids.length; index += DELETED_AT_ONCE) {
+      const some = await this.#parts.store.deleteSchedules(ids.slice(index, index + DELETED_AT_ONCE))
+      await this.#refresh(some)
+      removed.push(...some)
+    }
+    return removed
+  }
+
+  /**
+   * Moments during a pause are skipped, each with a firing row. Rejects, before changing anything, with
+   * SCHEDULE_NOT_FOUND, and with BAD_INPUT if a schedule to resume has no moments left.
+   */
+  async setPaused(ids: ScheduleId[], paused: boolean, note: string | null): Promise<Schedule[]> {
+    const wanted = [...new Set(ids)]
+    const there = await this.#parts.store.getSchedules(wanted)
+    const missing = wanted.find((id) => !there.some((schedule) => schedule.id === id))
+    if (missing !== undefined) throw notFound(missing)
+    if (!paused) for (const schedule of there) this.#checkNotOver(schedule)
+    for (const { id } of there) {
+      await this.#change(id, undefined, async (before) => ({
+        ...before,
+        paused,
+        pauseNote: paused ? note : null,
+        pausedBy: paused ? 'operator' : null,
+        failuresInARow: paused ? before.failuresInARow : 0
+      }))
+    }
+    return this.#parts.reads.describeMany(wanted)
+  }
+
+  /** Rejects with SCHEDULE_NOT_FOUND, and as prepareJobs if something that its templates name is missing. */
+  async runNow(id: ScheduleId): Promise<Firing> {
+    await this.#parts.reads.require(id)
+    return describeFiring(await this.#parts.scheduler.runNow(id, { mayGoFirst: actorMayGoFirst() }))
+  }
+
+  /** Rejects with BACKFILL_RUNNING. */
+  async backfill(id: ScheduleId, order: BackfillOrder): Promise<Backfill> {
+    await this.#parts.reads.require(id)
+    checkRange(order)
+    return this.#parts.scheduler.backfill(id, order, { mayGoFirst: actorMayGoFirst() })
+  }
+
+  async cancelBackfill(id: ScheduleId, options: { cancelJobs: boolean }): Promise<Backfill> {
+    await this.#parts.reads.require(id)
+    return this.#parts.scheduler.cancelBackfill(id, options.cancelJobs)
+  }
+
+  async #namedAs(name: string, except: ScheduleId | null): Promise<StoredSchedule[]> {
+    const { schedules } = await this.#parts.store.pageSchedules({ name }, { after: null, limit: 3 })
+    return schedules.filter(({ id }) => id !== except)
+  }
+
+  /** Returns the settings as the actor may store them. */
+  async #check(given: ScheduleSettings, crawl: CrawlOrigin | undefined): Promise<ScheduleSettings> {
+    checkTiming(given)
+    const breathe = breather(this.#parts.clock)
+    const jobs: RunTemplate[] = []
+    for (const template of given.jobs) {
+      jobs.push(checkTemplate(template, crawl === undefined ? 'schedule' : 'crawl', this.#parts.fleet))
+      await breathe()
+    }
+    const settings = { ...given, jobs }
+    await checkTemplates(settings, settings.zone, this.#parts.clock)
+    return settings
+  }
+
+  async #seal(settings: ScheduleSettings, before: ScheduleSettings | null): Promise<ScheduleSettings> {
+    const { secretBox } = this.#parts
+    const jobs = await Promise.all(
+      settings.jobs.map((template, index) => sealTemplate(template, templateBefore(template, index, before), secretBox))
+    )
+    return { ...settings, jobs }
+  }
+
+  /**
+   * New rules count from now. A moment that is due but still delayed by jitter fires if the new rules include it too.
+   */
+  #doneUntil(id: ScheduleId, timing: ScheduleTiming): number {
+    const nowMs = this.#parts.clock.nowMs()
+    const pendingMs = this.#parts.scheduler.nextOf(id)?.nextNominalMs
+    if (pendingMs === undefined || pendingMs > nowMs) return nowMs
+    const [same] = occurrencesOf(timing, { afterMs: pendingMs - 1, untilMs: pendingMs, limit: 1 })
+    return same === undefined ? nowMs : pendingMs - 1
+  }
+
+  #checkNotOver({ settings, runCount }: StoredSchedule): void {
+    const { name, maxRuns, endMs } = settings
+    if (maxRuns !== null && runCount >= maxRuns) {
+      throw new ScrapdeckError(
+        'BAD_INPUT',
+        `${name} has reached its limit of ${maxRuns} runs. Raise the limit, then resume it`
+      )
+    }
+    if (endMs !== null && endMs < this.#parts.clock.nowMs()) {
+      throw new ScrapdeckError(
+        'BAD_INPUT',
+        `${name} has ended: its end date has passed. Set a later end date, then resume it`
+      )
+    }
+  }
+
+  async #change(
+    id: ScheduleId,
+    revision: number | undefined,
+    change: (before: StoredSchedule) => Promise<StoredSchedule>
+  ): Promise<void> {
+    const { store, clock, scheduler } = this.#parts
+    for (let tries = 1; ; tries += 1) {
+      let before = await this.#parts.reads.require(id)
+      if (before.paused) {
+        // Skipped moments are written hourly; write them before the pause ends, or a crash right after would lose them.
+        await scheduler.writePaused(id)
+        before = await this.#parts.reads.require(id)
+      }
+      if (revision !== undefined && revision !== before.revision) {
+        throw new ScrapdeckError(
+          'CHANGED_MEANWHILE',
+          `The schedule ${before.settings.name} has changed since you read it; nothing was written. Reload it and make your change again`
+        )
+      }
+      const changed = { ...(await change(before)), revision: before.revision + 1, changedAtMs: clock.nowMs() }
+      try {
+        await store.putSchedule(changed)
+        break
+      } catch (error) {
+        // Either the scheduler paused it or another client changed it first.
+        const isRace = error instanceof ScrapdeckError && error.code === 'CHANGED_MEANWHILE'
+        if (!isRace || revision !== undefined || tries === TRIES_MAX) throw error
+      }
+    }
+    await this.#refresh([id])
+  }
+
+  async #refresh(ids: ScheduleId[]): Promise<void> {
+    for (const id of ids) await this.#parts.scheduler.refresh(id)
+    this.#parts.onChange()
+  }
+}
+
+function nameTaken(name: string, namesakes: readonly StoredSchedule[]): ScrapdeckError {
+  const code = 'SCHEDULE_NAME_TAKEN'
+  if (!namesakes.every((one) => actorSees(projectsOf(one)))) {
+    // Says nothing of a schedule that whoever acts may not see.
+    return new ScrapdeckError(code, `The name "${name}" cannot be used; nothing was written. Choose another name`)
+  }
+  const count = namesakes.length
+  const what = count === 1 ? `There is already a schedule "${name}"` : `Several schedules are called "${name}"`
+  const advice =
+    count === 1
+      ? 'Choose another name, or replace it (--replace on the command line, "replace": true in the API)'
+      : 'Rename or remove all but one of them first'
+  return new ScrapdeckError(code, `${what}; nothing was written. ${advice}`)
+}
+
+const projectsOf = ({ settings }: StoredSchedule): ProjectName[] => projectsOfTemplates(settings.jobs)
+
+/**
+ * The earlier template whose secrets are kept: the one for the same spiders, else the one at the same index. Only one
+ * of the same project: whoever may run spiders of another is not to get its secrets there.
+ */
+function templateBefore(template: RunTemplate, index: number, before: ScheduleSettings | null): RunTemplate | null {
+  const isSame = (other: RunTemplate) =>
+    other.project === template.project && JSON.stringify(other.spiders) === JSON.stringify(template.spiders)
+  const there = before?.jobs ?? []
+  const inPlace = there[index]
+  if (inPlace !== undefined && isSame(inPlace)) return inPlace
+  return there.find(isSame) ?? (inPlace?.project === template.project ? inPlace : null)
+}
+
+function timingOf(settings: ScheduleSettings): ScheduleTiming {
+  const { zone, rules, excludedDates, excludedCrons, gap, doubled, startMs, endMs } = settings
+  return { zone, rules, excludedDates, excludedCrons, gap, doubled, startMs, endMs }
+}

@@ -1,0 +1,146 @@
+import { type OccurrenceRange, occurrencesOf, TimingTooCostly } from '../../../shared/calendar/index.ts'
+import type { Occurrence, ScheduleId, ScheduleTiming } from '../../../shared/contract/index.ts'
+import { ScrapdeckError } from '../../../shared/errors.ts'
+import { Heap } from '../../runtime/heap.ts'
+import { breather } from '../../runtime/breather.ts'
+import type { Clock } from '../../runtime/clock.ts'
+
+const MINUTE_MS = 60_000
+const READ_AHEAD_MAX = 64
+/** Moments of one schedule that are counted before yielding. */
+const COUNTED_AT_ONCE = 1_000
+
+interface Upcoming {
+  id: ScheduleId
+  timing: ScheduleTiming
+}
+
+interface Span {
+  fromMs: number
+  untilMs: number
+}
+
+/** The maximum number of moments, and the clock that decides when to yield. */
+interface Bounds {
+  limit: number
+  clock: Pick<Clock, 'monotonicMs'>
+}
+
+/**
+ * The moments of many schedules from `fromMs` to before `untilMs`, in order, at most `limit`; merged, so that one
+ * schedule that fires each second hides no other. `more`: there are others, or those of a schedule take too long to
+ * find. Yields to the event loop, as thousands of schedules take a while.
+ */
+export async function upcomingMoments(
+  schedules: readonly Upcoming[],
+  { fromMs, untilMs }: Span,
+  { limit, clock }: Bounds
+): Promise<{ moments: { scheduleId: ScheduleId; atMs: number }[]; more: boolean }> {
+  const breathe = breather(clock)
+  const streams: Stream[] = []
+  let isCut = false
+  for (const { id, timing } of schedules) {
+    const stream: Stream = { id, timing, moments: [], at: 0, ahead: 1, isCut: false }
+    if (readAhead(stream, fromMs - 1, untilMs)) streams.push(stream)
+    isCut ||= stream.isCut
+    await breathe()
+  }
+  const heap = new Heap<Stream>(streams, (one, other) => momentOf(one) < momentOf(other))
+  const moments: { scheduleId: ScheduleId; atMs: number }[] = []
+  for (let stream = heap.first(); stream !== undefined; stream = heap.first()) {
+    if (moments.length === limit) return { moments, more: true }
+    const atMs = momentOf(stream)
+    moments.push({ scheduleId: stream.id, atMs })
+    stream.at += 1
+    if (stream.at < stream.moments.length || readAhead(stream, atMs, untilMs)) heap.sinkFirst()
+    else heap.removeFirst()
+    isCut ||= stream.isCut
+    await breathe()
+  }
+  return { moments, more: isCut }
+}
+
+/** The computed moments of one schedule, and the index of the next one. */
+interface Stream extends Upcoming {
+  moments: number[]
+  at: number
+  ahead: number
+  /** The rest takes too long to find. */
+  isCut: boolean
+}
+
+const momentOf = (stream: Stream) => stream.moments[stream.at]!
+
+/** Returns false if there are no more moments. */
+function readAhead(stream: Stream, afterMs: number, untilMs: number): boolean {
+  const found = findAhead(stream, afterMs, untilMs)
+  stream.moments = found.map(({ nominalMs }) => nominalMs)
+  stream.at = 0
+  stream.ahead = Math.min(READ_AHEAD_MAX, stream.ahead * 4)
+  return found.length > 0
+}
+
+function findAhead(stream: Stream, afterMs: number, untilMs: number): Occurrence[] {
+  try {
+    return occurrencesOf(stream.timing, { afterMs, untilMs: untilMs - 1, limit: stream.ahead })
+  } catch (error) {
+    if (!(error instanceof TimingTooCostly)) throw error
+    stream.isCut = true
+    return []
+  }
+}
+
+export interface Loading extends Upcoming {
+  /** How much later than its moments it fires. */
+  offsetMs: number
+  /** Jobs per firing. */
+  jobs: number
+}
+
+/**
+ * Firings and jobs of each minute, jitter included; empty minutes are left out. Rejects with BAD_INPUT if there are
+ * more than `limit` firings, or if those of a schedule take too long to find.
+ */
+export async function loadByMinute(
+  schedules: readonly Loading[],
+  { fromMs, untilMs }: Span,
+  { limit, clock }: Bounds
+): Promise<{ atMs: number; firings: number; jobs: number }[]> {
+  const breathe = breather(clock)
+  const minutes = new Map<number, { atMs: number; firings: number; jobs: number }>()
+  let counted = 0
+  for (const { id, timing, offsetMs, jobs } of schedules) {
+    let afterMs: number | null = fromMs - offsetMs - 1
+    while (afterMs !== null) {
+      const range: OccurrenceRange = { afterMs, untilMs: untilMs - offsetMs - 1, limit: COUNTED_AT_ONCE }
+      const found: Occurrence[] = countable(id, () => occurrencesOf(timing, range))
+      for (const { nominalMs } of found) {
+        const atMs = Math.floor((nominalMs + offsetMs) / MINUTE_MS) * MINUTE_MS
+        const minute = minutes.get(atMs) ?? { atMs, firings: 0, jobs: 0 }
+        minute.firings += 1
+        minute.jobs += jobs
+        minutes.set(atMs, minute)
+      }
+      counted += found.length
+      if (counted > limit) throw tooMany(limit)
+      afterMs = found.length < COUNTED_AT_ONCE ? null : found.at(-1)!.nominalMs
+      await breathe()
+    }
+  }
+  return [...minutes.values()].sort((one, other) => one.atMs - other.atMs)
+}
+
+/** Names the schedule in the error: the request is about all of them. */
+function countable<Result>(id: ScheduleId, find: () => Result): Result {
+  try {
+    return find()
+  } catch (error) {
+    if (!(error instanceof TimingTooCostly)) throw error
+    throw new ScrapdeckError('BAD_INPUT', `Schedule ${id}: ${error.message}`)
+  }
+}
+
+function tooMany(limit: number): ScrapdeckError {
+  const count = limit.toLocaleString('en')
+  return new ScrapdeckError('BAD_INPUT', `Schedules fire more than ${count} times in this range. Request a shorter one`)
+}

@@ -1,0 +1,81 @@
+import { type Job, type Progress, ProjectName, VersionName } from '../../../shared/contract/index.ts'
+import { ScrapdeckError } from '../../../shared/errors.ts'
+import type { Dispatch } from '../../jobs/dispatch/dispatch.ts'
+import type { LocalNode } from '../../nodes/local/local-node.ts'
+import type { Projects } from '../../projects/projects.ts'
+import { reportsOf } from '../../runtime/reports.ts'
+import type { SettingStore } from '../../storage/store.ts'
+import type { JobCommands } from './job-commands.ts'
+import type { ProjectCommands } from './project-commands.ts'
+
+const DEMO = { project: ProjectName.parse('demo'), version: VersionName.parse('1'), spider: 'quotes' }
+
+export interface SystemCommandsParts {
+  store: SettingStore
+  dispatch: Dispatch
+  projects: Projects
+  jobCommands: JobCommands
+  projectCommands: ProjectCommands
+  localNode: LocalNode | null
+  /** Builds the bundled demo project's egg. */
+  buildDemoEgg: () => Promise<Uint8Array>
+}
+
+export class SystemCommands {
+  readonly #parts: SystemCommandsParts
+  #paused = false
+  /** Address of the HTTP server; null: none, or not listening yet. */
+  address: string | null = null
+  /** The address beyond this machine on which the service speaks plain HTTP, for the problems. */
+  plainHttpOn: string | null = null
+  /** Of the HTTP server; null: it speaks no TLS, or there is none yet. */
+  certificate: { readonly endsAtMs: number } | null = null
+
+  constructor(parts: SystemCommandsParts) {
+    this.#parts = parts
+  }
+
+  get isPaused(): boolean {
+    return this.#paused
+  }
+
+  /** Reads the stored pause, which survives a restart. */
+  async readPaused(): Promise<boolean> {
+    this.#paused = (await this.#parts.store.getSetting('paused')) ?? false
+    return this.#paused
+  }
+
+  async setPaused(paused: boolean): Promise<void> {
+    await this.#parts.store.putSetting('paused', paused)
+    this.#paused = paused
+    this.#parts.dispatch.setPaused(paused)
+  }
+
+  /** Deploys the bundled project unless it is already there, and runs its spider. */
+  async runDemo(): Promise<Job> {
+    const { projects, projectCommands, jobCommands } = this.#parts
+    if (projects.catalog.versionNames(DEMO.project)?.includes(DEMO.version) !== true) {
+      await projectCommands.upload(await this.#parts.buildDemoEgg(), { project: DEMO.project, version: DEMO.version })
+    }
+    const [job] = await jobCommands.run(
+      { project: DEMO.project, version: DEMO.version, spiders: [DEMO.spider] },
+      { source: 'demo' }
+    )
+    return job!
+  }
+
+  async *createEnvironment(signal: AbortSignal | undefined): AsyncGenerator<Progress, void> {
+    const { localNode, dispatch } = this.#parts
+    if (localNode === null) {
+      throw new ScrapdeckError(
+        'BAD_INPUT',
+        'The local node is turned off (--local-slots 0), so it needs no Python environment'
+      )
+    }
+    yield* reportsOf<Progress>((report) =>
+      localNode.python.create((text, share) => report({ text, share, done: false }), signal)
+    )
+    dispatch.wake()
+    yield { text: 'Python with Scrapy is ready', share: 1, done: true }
+  }
+}

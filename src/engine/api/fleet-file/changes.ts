@@ -1,0 +1,129 @@
+import { isDeepStrictEqual } from 'node:util'
+import type { FleetFileChange } from '../../../shared/contract/index.ts'
+import { isScrapdeckError, ScrapdeckError } from '../../../shared/errors.ts'
+import type { Permission } from '../../../shared/permissions.ts'
+import { asActorStores, requireOfActor, requireOwnerForFile } from '../../access/acting.ts'
+import { breather } from '../../runtime/breather.ts'
+import { applyStep, type FleetFileParts } from './apply-step.ts'
+import { checkSteps, createNotes } from './check.ts'
+import type { FleetForm, ItemOf, Part } from './form.ts'
+import { maskItem } from './item-secrets.ts'
+import type { CurrentFleet, CurrentItem, Step } from './plan.ts'
+import { planInThread } from './plan-in-thread.ts'
+import { readFleet } from './read-fleet.ts'
+import { writeFleetFile } from './yaml.ts'
+
+const HEADING = `Fleet file of Scrapdeck: what is set, without passwords, keys and other secrets (dots stand in their place,
+and an engine that has them keeps them). "scrapdeck apply FILE" shows what would change, and does it when told to.`
+
+/** Changes listed in the error's message; `data.done` has all of them. */
+const MADE_TOLD = 10
+
+export async function exportFleet(parts: FleetFileParts): Promise<string> {
+  return writeFleetFile(toShow(await readFleet(parts)), HEADING)
+}
+
+/** `inTurn`: waits until other files have been read. Rejects with FLEET_FILE_INVALID. */
+export async function planChanges(
+  { yaml, prune }: { yaml: string; prune: boolean },
+  parts: FleetFileParts,
+  inTurn: <T>(work: () => Promise<T>) => Promise<T>
+): Promise<Step[]> {
+  const current = await readFleet(parts)
+  const steps = await inTurn(() => planInThread({ yaml, current, prune }, parts.clock))
+  await checkSteps(steps, current, parts)
+  const breathe = breather(parts.clock)
+  const withNotes = createNotes(parts)
+  const noted: Step[] = []
+  for (const step of steps) {
+    await breathe()
+    if (isChanged(step)) noted.push(await withNotes(step))
+  }
+  return noted
+}
+
+/** For an actor who may not choose code, what is stored has one setting more than the file, which is no change. */
+function isChanged({ item, before, change }: Step): boolean {
+  if (item === null || before === null) return true
+  if ('rules' in item && 'rules' in before)
+    return (
+      change.fields.some(({ name }) => name !== 'jobs') || !isDeepStrictEqual(item.jobs.map(asActorStores), before.jobs)
+    )
+  if ('run' in item && 'run' in before)
+    return change.fields.some(({ name }) => name !== 'run') || !isDeepStrictEqual(asActorStores(item.run), before.run)
+  return true
+}
+
+/** What the operations need that change the same: a file is no way around them. */
+const NEEDED: Record<Part, readonly Permission[]> = {
+  nodes: ['nodes.change', 'nodes.operate'],
+  discovery: ['nodes.change'],
+  projects: ['projects.change'],
+  limits: ['limits.change'],
+  schedules: ['schedules.change'],
+  chains: ['schedules.change'],
+  webhooks: ['webhooks.change'],
+  alerts: ['alerts.change'],
+  retention: ['storage.change']
+}
+
+/** Throws ROLE_REQUIRED unless whoever acts may do all of it. */
+export function requireForSteps(steps: readonly Step[]): void {
+  for (const part of new Set(steps.map((step) => step.part)))
+    for (const needed of NEEDED[part]) requireOfActor(null, needed, `Applying a fleet file with changes of ${part}`)
+  const sources = steps.filter((step): step is Step<'discovery'> => step.part === 'discovery')
+  for (const { item, before } of sources) {
+    if (item !== null && !isDeepStrictEqual(item.source, before?.source)) requireOwnerForFile(item)
+  }
+}
+
+/** An error partway lists the changes that were made. Repeating is safe: matching items are left alone. */
+export async function makeChanges(steps: Step[], parts: FleetFileParts): Promise<FleetFileChange[]> {
+  const done: FleetFileChange[] = []
+  for (const step of steps) {
+    try {
+      await applyStep(step, parts)
+    } catch (error) {
+      throw done.length > 0 ? inTheMiddle(error, step, done, steps.length) : error
+    }
+    done.push(step.change)
+  }
+  return done
+}
+
+/** Failures that no check can foresee: a full disk, a node that somebody else removed in the meantime. */
+function inTheMiddle(error: unknown, step: Step, done: FleetFileChange[], count: number): ScrapdeckError {
+  const { noun, name } = step.change
+  const { code, message, data } = isScrapdeckError(error)
+    ? error
+    : { code: 'INTERNAL' as const, message: 'This failed; see the log', data: undefined }
+  const made = done.slice(0, MADE_TOLD).map(({ act, noun: what, name: which }) => `${act} ${what} ${which}`)
+  const more = done.length > made.length ? ` and ${done.length - made.length} more` : ''
+  return new ScrapdeckError(
+    code,
+    `${noun} ${name}: ${message.replace(/\.?$/, '.')} ${done.length} of ${count} changes were made before it (${made.join(', ')}${more}), the others were not. Apply the file again when this is mended: what is as it should be is left alone`,
+    { cause: error, data: { ...data, done } }
+  )
+}
+
+/** Without secrets and without items that others manage. */
+function toShow(current: CurrentFleet): FleetForm {
+  const ours = <P extends Part>(part: P): ItemOf<P>[] =>
+    (current[part] as CurrentItem<P>[]).filter(({ isOurs }) => isOurs).map(({ item }) => maskItem(part, item))
+  return {
+    version: 1,
+    // Absent, a password or key stays as it is; dots would become the new one.
+    nodes: ours('nodes').map(({ password: _password, clientKey: _clientKey, ...node }) => node),
+    discovery: ours('discovery').map(({ password: _password, ...source }) => source),
+    projects: ours('projects'),
+    limits: ours('limits'),
+    schedules: current.schedules.map(({ item, isPausedByOperator }) => {
+      const { paused, pauseNote, ...schedule } = maskItem('schedules', item)
+      return { ...schedule, ...(isPausedByOperator === true ? { paused, pauseNote } : {}) }
+    }),
+    chains: ours('chains'),
+    webhooks: ours('webhooks'),
+    alerts: ours('alerts'),
+    retention: current.retention.length === 0 ? undefined : ours('retention')
+  }
+}

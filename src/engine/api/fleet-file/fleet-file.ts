@@ -1,0 +1,59 @@
+import pLimit from 'p-limit'
+import type { FleetFileChange } from '../../../shared/contract/index.ts'
+import { ScrapdeckError } from '../../../shared/errors.ts'
+import { addToAudit } from '../../access/acting.ts'
+import type { FleetFileParts } from './apply-step.ts'
+import type { Step } from './plan.ts'
+
+/** Files that may wait for the thread that reads them. */
+const WAITING_MAX = 5
+const RETRY_AFTER_SECONDS = 10
+
+/** Loaded with the first file: YAML and its forms would be a twentieth of every start. */
+const changes = () => import('./changes.ts')
+
+/** Fleet as code: exports the settings as one YAML file and applies such files, one at a time. */
+export class FleetFiles {
+  readonly #parts: FleetFileParts
+  readonly #oneAtATime = pLimit(1)
+  readonly #oneThread = pLimit(1)
+
+  constructor(parts: FleetFileParts) {
+    this.#parts = parts
+  }
+
+  async export(): Promise<string> {
+    const { exportFleet } = await changes()
+    return exportFleet(this.#parts)
+  }
+
+  /** The changes that applying the file would make. Rejects with FLEET_FILE_INVALID. */
+  async plan(yaml: string, prune: boolean): Promise<FleetFileChange[]> {
+    return (await this.#plan(yaml, prune)).map(({ change }) => change)
+  }
+
+  /** An error partway lists the changes that were made. Repeating is safe: matching items are left alone. */
+  apply(yaml: string, prune: boolean): Promise<FleetFileChange[]> {
+    return this.#oneAtATime(async () => {
+      const { makeChanges, requireForSteps } = await changes()
+      const steps = await this.#plan(yaml, prune)
+      requireForSteps(steps)
+      addToAudit({ plan: steps.map(({ change: { act, noun, name } }) => `${act} ${noun} ${name}`) })
+      return makeChanges(steps, this.#parts)
+    })
+  }
+
+  async #plan(yaml: string, prune: boolean): Promise<Step[]> {
+    const { planChanges } = await changes()
+    return planChanges({ yaml, prune }, this.#parts, (work) => this.#inTurn(work))
+  }
+
+  async #inTurn<T>(work: () => Promise<T>): Promise<T> {
+    if (this.#oneThread.pendingCount >= WAITING_MAX) {
+      throw new ScrapdeckError('TOO_MANY_REQUESTS', 'Other fleet files are being read. Try again in a moment', {
+        data: { retryAfterSeconds: RETRY_AFTER_SECONDS }
+      })
+    }
+    return this.#oneThread(work)
+  }
+}

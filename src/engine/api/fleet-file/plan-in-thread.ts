@@ -1,0 +1,41 @@
+import { ScrapdeckError } from '../../../shared/errors.ts'
+import type { Clock } from '../../runtime/clock.ts'
+import { runInThread, threadFile } from '../../runtime/thread-task.ts'
+import { normalise } from './check.ts'
+import { type CurrentFleet, planFleetFile, type Step } from './plan.ts'
+import { readFleetFile } from './yaml.ts'
+
+/** Ten thousand schedules take 2 s on an idle machine; text that is made to hurt takes any time. */
+const TIMEOUT_MS = 30_000
+/** Enough for those; more would show in the memory of the service. */
+const MEMORY_MB = 160
+
+export interface PlanInput {
+  yaml: string
+  current: CurrentFleet
+  prune: boolean
+}
+
+/** Without an anchor there is no alias, and so little text is read before a thread has started. */
+const isSmall = (yaml: string) => yaml.length <= 16_000 && !yaml.includes('&')
+
+/** Reads the file and plans its changes, in a thread unless it is small. Rejects with FLEET_FILE_INVALID. */
+export async function planInThread(input: PlanInput, clock: Clock): Promise<Step[]> {
+  if (isSmall(input.yaml)) return planText(input)
+  return runInThread({
+    file: threadFile(import.meta.url, 'plan-worker'),
+    input,
+    timeoutMs: TIMEOUT_MS,
+    memoryMb: MEMORY_MB,
+    clock,
+    tooLarge: (what) =>
+      new ScrapdeckError(
+        'FLEET_FILE_INVALID',
+        `The fleet file cannot be applied: reading it ${what}. Nothing was changed`
+      )
+  })
+}
+
+export function planText({ yaml, current, prune }: PlanInput): Step[] {
+  return planFleetFile(current, normalise(readFleetFile(yaml), current), prune)
+}

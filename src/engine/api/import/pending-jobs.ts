@@ -1,0 +1,77 @@
+import type { VersionName } from '../../../shared/contract/index.ts'
+import { problemOfPathPart } from '../../projects/names.ts'
+import type { NewJob } from '../../model/records.ts'
+import type { ScrapydDatabase } from '../../storage/scrapyd-databases.ts'
+
+/** A message of Scrapyd's queue in Scrapdeck's terms. */
+type PendingJob = Pick<NewJob, 'spider' | 'jobid' | 'version' | 'settings' | 'args' | 'priority'>
+
+/**
+ * Reads one row of `spider_queue` (scrapyd-protocol.md, 6.1); a string says why it cannot be imported. Old Scrapyds and
+ * programs that write to the queue themselves left lists and numbers where Scrapyd has text.
+ */
+export function readPendingJob(row: ScrapydDatabase['pending'][number]): PendingJob | string {
+  let message: unknown
+  if (row.problem != null) return row.problem
+  // SQLite accepts any type in any column.
+  if (typeof row.message !== 'string') return 'its message is not text'
+  if (row.priority !== null && typeof row.priority !== 'number') return 'its priority is not a number'
+  try {
+    message = JSON.parse(row.message)
+  } catch {
+    return 'its message is not JSON'
+  }
+  if (!isRecord(message)) return 'its message is not an object'
+  const { name, _job, _version = null, settings = {}, ...args } = message
+  if (typeof name !== 'string' || typeof _job !== 'string') return 'its message has no spider or no job'
+  if (_version !== null && typeof _version !== 'string') return 'its version is not text'
+  if (!isRecord(settings)) return 'its settings are not an object'
+  for (const [noun, text] of [['spider', name] as const, ['jobid', _job] as const]) {
+    const problem = problemOfPathPart(text)
+    if (problem !== null) return `its ${noun} ${problem}: Scrapyd would have lost it, too`
+  }
+  const [settingTexts, argTexts] = [toTexts(settings), toTexts(args)]
+  if (typeof settingTexts === 'string') return `its setting ${settingTexts} is not text`
+  if (typeof argTexts === 'string') return `its argument ${argTexts} is not text`
+  return {
+    spider: name,
+    jobid: _job,
+    // Scrapyd accepts "" and then looks for an egg of that name, which is never intended.
+    version: _version === '' ? null : (_version as VersionName | null),
+    settings: settingTexts,
+    args: argTexts,
+    priority: finite(row.priority)
+  }
+}
+
+/** NULL was NaN, which Scrapyd starts last; infinities become the first and last finite priorities. */
+function finite(priority: number | null): number {
+  return Math.min(Math.max(priority ?? Number.NEGATIVE_INFINITY, -Number.MAX_VALUE), Number.MAX_VALUE)
+}
+
+/** Converts numbers to text; returns the name of a value that is neither text nor a number. */
+function toTexts(values: Record<string, unknown>): Record<string, string> | string {
+  const texts: [string, string][] = []
+  for (const [name, value] of Object.entries(values)) {
+    if (typeof value !== 'string' && typeof value !== 'number') return JSON.stringify(name)
+    texts.push([name, String(value)])
+  }
+  return Object.fromEntries(texts)
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/**
+ * `2026-11-21 01:02:03.004000`, in the local time of this machine, which wrote it; or, as PostgreSQL has it in JSON,
+ * with a T, and with an offset if the column has a zone. null: invalid.
+ */
+export function parseScrapydTime(text: string): number | null {
+  if (/^\d{4}-\d\d-\d\dT[\d:.]+(Z|[+-]\d\d:\d\d)$/.test(text)) return Date.parse(text) || null
+  const match = /^(\d{4})-(\d\d)-(\d\d)[ T](\d\d):(\d\d):(\d\d)(?:\.(\d{1,6}))?$/.exec(text)
+  if (match === null) return null
+  const [year, month, day, hour, minute, second] = match.slice(1, 7).map(Number) as [number, ...number[]]
+  const milliseconds = Math.floor(Number(`0.${match[7] ?? 0}`) * 1000)
+  return new Date(year, month! - 1, day, hour, minute, second, milliseconds).getTime()
+}

@@ -1,0 +1,142 @@
+import { textOfMoment } from '../../fleet-file/form.ts'
+import type { GerapyDatabase } from '../../../storage/timer-databases.ts'
+import { CRON_FIELDS, readCronTrigger } from './apscheduler.ts'
+import {
+  boundOf,
+  boundsOf,
+  type Draft,
+  finish,
+  type Imported,
+  importTasks,
+  readLocalTime,
+  refused,
+  type Row,
+  text,
+  zoneOr
+} from './draft.ts'
+
+const UNIT_SECONDS = { weeks: 604_800, days: 86_400, hours: 3_600, minutes: 60, seconds: 1 } as const
+
+/** Gerapy always uses this time zone, wherever its server is (TIME_ZONE in its settings). */
+const GERAPY_ZONE = 'Asia/Shanghai'
+
+/**
+ * Converts Gerapy's tasks into equivalent schedules: a job on each chosen client, even while the previous one runs.
+ * Gerapy passes no arguments to spiders. `zone`: for tasks without one. Gerapy keeps one job per client, project and
+ * spider, so of several such tasks only the last one runs.
+ */
+export function importGerapy(database: GerapyDatabase, zone: string | null, anyNode: boolean): Imported[] {
+  const clients = new Map(database.clients.map((client) => [String(client['id']), clientOf(client)]))
+  const runs = new Map<string, Row>()
+  for (const task of database.tasks) for (const job of jobNames(task, clients)) runs.set(job, task)
+  const there = { clients, runs, jobs: database.jobs }
+  return importTasks(database.tasks, (origin, task) => importTask(origin, task, there, zone, anyNode))
+}
+
+function importTask(
+  origin: string,
+  task: Row,
+  { clients, runs, jobs }: There,
+  standardZone: string | null,
+  anyNode: boolean
+): Imported {
+  const given = readConfiguration(text(task['configuration']))
+  const zone = zoneOr(given['timezone'], standardZone ?? GERAPY_ZONE)
+  if (zone === null) return refused(origin, `its time zone "${given['timezone']}" is unknown`)
+  const notes = given['timezone']
+    ? []
+    : [`it names no time zone: ${zone}${zone === GERAPY_ZONE ? ", which is Gerapy's own" : ''}`]
+  const names = jobNames(task, clients)
+  const nextMs = names.map((name) => (runs.get(name) === task ? Date.parse(`${jobs.get(name)}Z`) : Number.NaN))
+  const timing = timingOf(text(task['trigger']), given, zone, nextMs.find((atMs) => !Number.isNaN(atMs)) ?? null)
+  if (timing === null) return refused(origin, 'one of its dates is not a time', notes)
+  const template = { project: text(task['project']), spiders: [text(task['spider'])] }
+  const chosen = anyNode ? [null] : clientsOf(task, clients, notes)
+  const draft: Draft = {
+    name: text(task['name']) || `${template.project} ${template.spiders[0]}`,
+    zone,
+    ...timing,
+    jobs: chosen.map((node) => ({ ...template, node })),
+    overlap: 'allow',
+    catchUp: 'last',
+    // APScheduler's own grace period: it skips runs that are later than this.
+    catchUpWindowSeconds: 1
+  }
+  const later = names.map((name) => runs.get(name)!).filter((other) => other !== task)
+  if (later.length > 0) {
+    const which = [...new Set(later.map((other) => `task ${text(other['id'])}`))].join(', ')
+    notes.push(`Gerapy keeps one job for each client, project and spider, and ${which} has taken its place`)
+  }
+  if (later.length === names.length) {
+    notes.push('so it does not run there: paused here')
+    Object.assign(draft, { paused: true, pauseNote: 'It did not run in Gerapy' })
+  }
+  return finish(origin, draft, notes)
+}
+
+function timingOf(trigger: string, given: Record<string, string>, zone: string, nextMs: number | null): object | null {
+  const dates = { start: given['start_date'], end: given['end_date'] }
+  if (trigger === 'date') {
+    const once = boundOf(given['run_date'], zone)
+    return once ? { rules: [{ once }] } : null
+  }
+  if (trigger === 'interval') {
+    const every = Object.entries(UNIT_SECONDS).reduce((sum, [unit, size]) => sum + Number(given[unit] ?? 0) * size, 0)
+    const bounds = boundsOf(dates, null, zone)
+    if (bounds === null) return null
+    const startMs = given['start_date'] ? readLocalTime(given['start_date'], zone) : null
+    // Without a start, the interval counts from Gerapy's own start: continue in step from the next run.
+    const fromMs = startMs ?? nextMs
+    return { rules: [{ every, ...(fromMs === null ? {} : { from: textOfMoment(fromMs) }) }], ...bounds }
+  }
+  if (trigger !== 'cron') throw new Error(`its trigger is "${trigger}"`)
+  const fields = CRON_FIELDS.filter((field) => given[field])
+  const { expressions, years } = readCronTrigger(Object.fromEntries(fields.map((field) => [field, given[field]])))
+  const bounds = boundsOf(dates, years, zone)
+  return bounds === null ? null : { rules: expressions.map((cron) => ({ cron })), ...bounds }
+}
+
+/** Empty values count as unset, as in Gerapy. */
+function readConfiguration(json: string): Record<string, string> {
+  const parsed: unknown = json === '' ? {} : JSON.parse(json)
+  if (typeof parsed !== 'object' || parsed === null) throw new Error('its configuration cannot be read')
+  const set = Object.entries(parsed).filter(([, value]) => value !== null && value !== '' && value !== 0)
+  return Object.fromEntries(set.map(([name, value]) => [name, String(value)]))
+}
+
+interface Client {
+  name: string
+  url: string
+}
+
+/** The context of a task: clients, other tasks, and jobs. */
+interface There {
+  clients: Map<string, Client>
+  /** The task that each job finally belongs to. */
+  runs: Map<string, Row>
+  jobs: GerapyDatabase['jobs']
+}
+
+function clientOf({ name, ip, port }: Row): Client {
+  return { name: text(name), url: `http://${text(ip)}:${port === null ? 6800 : Number(port)}/` }
+}
+
+/** Gerapy's names for the jobs of a task. */
+function jobNames(task: Row, clients: Map<string, Client>): string[] {
+  const known = idsOf(task).flatMap((id) => clients.get(id) ?? [])
+  return known.map(({ name }) => `${name}-${text(task['project'])}-${text(task['spider'])}`)
+}
+
+/** `[1, 2]` */
+const idsOf = (task: Row): string[] => [...text(task['clients']).matchAll(/\d+/g)].map(([id]) => id)
+
+/** The addresses of the task's clients. null: any node. */
+function clientsOf(task: Row, clients: Map<string, Client>, notes: string[]): (string | null)[] {
+  const ids = idsOf(task)
+  const unknown = ids.filter((id) => !clients.has(id))
+  for (const id of unknown) notes.push(`its client ${id} is gone there: left out`)
+  const known = ids.filter((id) => clients.has(id)).map((id) => clients.get(id)!.url)
+  if (known.length > 0) return known
+  notes.push('it has no client there: any node')
+  return [null]
+}

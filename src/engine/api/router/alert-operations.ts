@@ -1,0 +1,112 @@
+import { rankOf } from '../../../shared/alert-watches.ts'
+import { type AlertCommands, noAlert } from '../commands/alert-commands.ts'
+import type { Alerts } from '../../monitoring/alerts/alerts.ts'
+import type { Evidence } from '../../monitoring/alerts/evidence/evidence.ts'
+import type { Reports } from '../../monitoring/alerts/report/reports.ts'
+import { seenProjects } from '../../access/rights.ts'
+import type { AlertId } from '../../../shared/contract/index.ts'
+import type { AlertPage, StoredEpisode } from '../../model/records.ts'
+import type { AlertStore } from '../../storage/store.ts'
+import type { RouterContext } from './router-context.ts'
+import type { implementWithRights } from './required-rights.ts'
+import { isSeen, onlySeen, type Seen } from './seen.ts'
+
+/** The operations of alerts. What is of no project, such as a node, is shown to whoever sees all projects. */
+export function alertOperations(
+  os: ReturnType<typeof implementWithRights>,
+  {
+    store,
+    alerts,
+    alertCommands,
+    evidence,
+    reports
+  }: { store: AlertStore; alerts: Alerts; alertCommands: AlertCommands; evidence: Evidence; reports: Reports }
+) {
+  const seenBy = ({ principal }: RouterContext): Seen => seenProjects(principal.rights)
+  const isShown =
+    (seen: Seen) =>
+    ({ project }: { project: string | null }): boolean =>
+      seen === null || (project !== null && [...seen].some((one) => one === project))
+
+  return {
+    alerts: {
+      list: os.alerts.list.handler(async ({ input: { before, limit, ...filter }, context }) => {
+        const page = { before: parseBefore(before), limit: limit + 1 }
+        const rows = await store.listAlerts({ ...filter, ...onlySeen(seenBy(context)) }, page)
+        const listed = rows.slice(0, limit)
+        const nextBefore = rows.length > limit ? cursorAfter(listed.at(-1)!) : null
+        return { alerts: listed.map((one) => alerts.describe(one)), nextBefore }
+      }),
+      evidence: os.alerts.evidence.handler(async ({ input: { id } }) => {
+        const [stored] = await store.getAlerts([id])
+        if (stored === undefined) throw noAlert(id)
+        return evidence.forAlert(alerts.describe(stored))
+      }),
+      acknowledge: os.alerts.acknowledge.handler(async ({ input }) => ({
+        acknowledged: await alertCommands.acknowledge(input.ids)
+      })),
+      notices: os.alerts.notices.handler(({ input, context }) =>
+        alertCommands.notices(input.after ?? null, isShown(seenBy(context)))
+      ),
+      unacknowledge: os.alerts.unacknowledge.handler(async ({ input }) => ({
+        unacknowledged: await alertCommands.unacknowledge(input.ids)
+      })),
+      report: os.alerts.report.handler(({ input, context }) => reports.report(input.days, seenBy(context)))
+    },
+    alertRules: {
+      list: os.alertRules.list.handler(async ({ context }) => ({
+        rules: (await alertCommands.listRules()).filter(isShown(seenBy(context)))
+      })),
+      preview: os.alertRules.preview.handler(({ input }) => alertCommands.previewRule(input)),
+      create: os.alertRules.create.handler(async ({ input }) => ({ rule: await alertCommands.createRule(input) })),
+      update: os.alertRules.update.handler(async ({ input }) => ({ rule: await alertCommands.updateRule(input) })),
+      remove: os.alertRules.remove.handler(async ({ input }) => ({
+        removed: await alertCommands.removeRule(input.id)
+      })),
+      removeMany: os.alertRules.removeMany.handler(async ({ input }) => ({
+        removed: await alertCommands.removeRules(input.ids)
+      }))
+    },
+    alertSilences: {
+      list: os.alertSilences.list.handler(({ context }) => ({
+        silences: alerts.silences().filter(isShown(seenBy(context)))
+      })),
+      create: os.alertSilences.create.handler(async ({ input }) => ({
+        silence: await alertCommands.silence(input)
+      })),
+      remove: os.alertSilences.remove.handler(async ({ input }) => ({
+        removed: await alertCommands.endSilence(input.id)
+      })),
+      removeMany: os.alertSilences.removeMany.handler(async ({ input }) => ({
+        removed: await alertCommands.endSilences(input.ids)
+      }))
+    },
+    alertChannels: {
+      names: os.alertChannels.names.handler(async ({ context }) => ({
+        channels: (await alertCommands.listChannels()).flatMap(({ id, name, target: { kind }, projects }) => {
+          const seen = projects.filter((project) => isSeen(seenBy(context), project))
+          return projects.length > 0 && seen.length === 0 ? [] : [{ id, name, kind, projects: seen }]
+        })
+      })),
+      list: os.alertChannels.list.handler(async () => ({ channels: await alertCommands.listChannels() })),
+      create: os.alertChannels.create.handler(({ input }) => alertCommands.createChannel(input)),
+      update: os.alertChannels.update.handler(({ input }) => alertCommands.updateChannel(input)),
+      remove: os.alertChannels.remove.handler(async ({ input }) => ({
+        removed: await alertCommands.removeChannel(input.id)
+      })),
+      test: os.alertChannels.test.handler(({ input }) => alertCommands.testChannel(input.id))
+    }
+  }
+}
+
+/** `f2-123-ID` of one that fires, the most severe first; `123-ID` of one that has ended. */
+const cursorAfter = ({ id, severity, firedAtMs, endedAtMs, state }: StoredEpisode): string =>
+  state === 'resolved' ? `${endedAtMs}-${id}` : `f${rankOf(severity)}-${firedAtMs}-${id}`
+
+function parseBefore(before: string | undefined): AlertPage['before'] {
+  if (before === undefined) return null
+  const [id, atMs, rank] = before.split('-').toReversed() as [AlertId, string, string?]
+  return rank === undefined
+    ? { endedAtMs: Number(atMs), id }
+    : { rank: Number(rank.slice(1)), firedAtMs: Number(atMs), id }
+}

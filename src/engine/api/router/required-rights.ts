@@ -1,0 +1,61 @@
+import { implement } from '@orpc/server'
+import { contract, type OperationMeta } from '../../../shared/contract/index.ts'
+import type { ProjectName } from '../../../shared/contract/index.ts'
+import { seenProjects } from '../../access/rights.ts'
+import { withoutSimilarNames } from '../../projects/catalog.ts'
+import { includes, NONE } from '../../../shared/permissions.ts'
+import { actAs, actWhile } from '../../access/acting.ts'
+import { requirePermission, requirePermissionEverywhere } from '../../access/principal.ts'
+import type { Audit } from '../../access/audit/audit.ts'
+import { narrowToSeen, type SubjectReads } from './subjects.ts'
+import type { RouterContext } from './router-context.ts'
+
+const metaOf = (procedure: { '~orpc': { meta: unknown } }) => procedure['~orpc'].meta as OperationMeta
+
+const answerOf = (result: unknown): unknown => (result as { output: unknown }).output
+
+/** Its fields stay as they were sent, though what may not be seen is taken out of the validated input later. */
+const asSent = (input: unknown): unknown =>
+  typeof input === 'object' && input !== null && Object.getPrototypeOf(input) === Object.prototype
+    ? { ...input }
+    : input
+
+/**
+ * The contract, to be implemented: each operation first refuses whoever lacks what its metadata names, whatever
+ * transport the call came over. The permission is asked before the input is validated; what the input is about, after
+ * that. The only place that does so, and that records in the audit log what is done or refused.
+ */
+export const implementWithRights = (reads: SubjectReads, audit: Pick<Audit, 'perform' | 'refuse'>) =>
+  // One of the two comes before the validation (https://orpc.dev/docs/advanced/validation).
+  implement(contract, { initialInputValidationIndex: -1 })
+    .$context<RouterContext>()
+    .use(async ({ context, procedure, path, next }, input) => {
+      const { needs, about, writes } = metaOf(procedure)
+      const { principal, source, sessions, origin = { door: source, address: null } } = context
+      const operation = path.join('.')
+      const require = about === 'service' ? requirePermissionEverywhere : requirePermission
+      const perform = () => {
+        require(principal, needs, operation)
+        return sessions === undefined || !writes ? next() : actWhile(sessions.ownIsOpen, next)
+      }
+      const { everywhere, anywhere } = principal.rights
+      const held = about === 'service' ? (everywhere ?? NONE) : anywhere
+      if (writes || !includes(held, needs)) {
+        return audit.perform({ principal, origin }, { operation, input: asSent(input), writes, answerOf }, perform)
+      }
+      return actAs(principal, perform)
+    })
+    .use(async ({ context: { principal }, procedure, path, next }, input) => {
+      const { needs, about } = metaOf(procedure)
+      const { everywhere } = principal.rights
+      if (typeof about === 'string' || (everywhere !== null && includes(everywhere, needs))) return next()
+      // Made for this call alone, by the validation or in slices (server/api/long-lists.ts): the audit log has a copy.
+      const fields = input as Record<string, unknown>
+      await narrowToSeen(fields, about, { principal, needs, what: path.join('.') }, reads)
+      if (seenProjects(principal.rights) === null) return next()
+      try {
+        return await next()
+      } catch (error) {
+        throw withoutSimilarNames(String(fields['project']) as ProjectName, error)
+      }
+    })

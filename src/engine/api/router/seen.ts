@@ -1,0 +1,348 @@
+import type {
+  Chain,
+  Change,
+  EngineList,
+  Environment,
+  Figures,
+  Firing,
+  Job,
+  JobId,
+  LimitRule,
+  Node,
+  NodeId,
+  Problem,
+  ProjectName,
+  PythonState,
+  Schedule,
+  ScheduleId,
+  StoragePolicy,
+  StoragePreview,
+  StorageUsage,
+  SystemStatus,
+  Transition
+} from '../../../shared/contract/index.ts'
+import { projectsAt, projectsOfChain, projectsOfTemplates } from '../../schedules/whose-past.ts'
+import { parseLane } from '../../model/lane.ts'
+import type { OnlyProjects } from '../../model/records.ts'
+import type { JobReader, ScheduleReader } from '../../storage/store.ts'
+
+/** The only projects that a caller may see; null: all. */
+export type Seen = ReadonlySet<ProjectName> | null
+
+/** For filters of the store. */
+export const onlySeen = (seen: Seen): OnlyProjects => (seen === null ? {} : { onlyProjects: [...seen] })
+
+export const isSeen = (seen: Seen, project: ProjectName): boolean => seen === null || seen.has(project)
+
+/** Tags of the only nodes that a caller may see; null: all nodes. */
+export type SeenNodes = ReadonlySet<string> | null
+
+export const isNodeSeen = (seen: SeenNodes, { tags }: { tags: readonly string[] }): boolean =>
+  seen === null || tags.some((tag) => seen.has(tag))
+
+/** What a caller may see. */
+export interface View {
+  projects: Seen
+  nodes: SeenNodes
+  /** Tags of nodes that the caller has a role for. */
+  ownNodes: ReadonlySet<string>
+  tagsOf: (id: NodeId) => readonly string[] | undefined
+}
+
+/** A node that may be seen, without what is of other projects there. */
+export function seenNode(node: Node, seen: Seen): Node {
+  if (seen === null) return node
+  const { runs, kubernetes } = node
+  return {
+    ...node,
+    runs: runs.filter(({ project }) => seen.has(project)),
+    kubernetes: kubernetes && {
+      ...kubernetes,
+      projects: Object.fromEntries(
+        Object.entries(kubernetes.projects).filter(([name]) => seen.has(name as ProjectName))
+      )
+    }
+  }
+}
+
+/** Those of no project may name some in their words, except those of a node. */
+export function seenProblems(problems: Problem[], { projects, ownNodes, tagsOf }: View): Problem[] {
+  if (projects === null) return problems
+  return problems.filter(({ project, nodeId }) => {
+    if (project !== null) return projects.has(project)
+    return nodeId !== null && tagsOf(nodeId)?.some((tag) => ownNodes.has(tag)) === true
+  })
+}
+
+/** For whoever sees only some nodes: where the others are, and how the local node is, is not told. */
+export const seenEngines = (list: EngineList, seen: SeenNodes): EngineList =>
+  seen === null ? list : { ...list, engines: [], terms: [] }
+
+/** Where the key is tells where the data directory is. */
+export const seenSecrets = (secrets: SystemStatus['secrets'], seen: Seen): SystemStatus['secrets'] =>
+  seen === null ? secrets : { ...secrets, text: 'Encrypted' }
+
+export const HIDDEN_PYTHON: PythonState = {
+  ...{ state: 'checking', path: null, version: null, scrapyVersion: null, problem: null },
+  start: { mode: 'cold', text: '' }
+}
+
+export function seenEnvironments(environments: Environment[], seen: Seen): Environment[] {
+  if (seen === null) return environments
+  return environments
+    .map((one) => ({ ...one, projects: one.projects.filter((project) => seen.has(project)) }))
+    .filter(({ kind, projects }) => kind === 'main' || projects.length > 0)
+}
+
+export function seenLimits<Rule extends LimitRule>(limits: Rule[], seen: Seen): Rule[] {
+  return limits.filter(({ project }) => project === null || isSeen(seen, project))
+}
+
+/** How much there is in total is no secret. */
+export function seenUsage(usage: StorageUsage, seen: Seen): StorageUsage {
+  const { encryption, projects } = usage
+  return {
+    ...usage,
+    projects: projects.filter(({ project }) => isSeen(seen, project)),
+    // Its text names a file, and that a job.
+    encryption: encryption && { ...encryption, problem: seen === null ? encryption.problem : null }
+  }
+}
+
+export function seenPolicy(policy: StoragePolicy, seen: Seen): StoragePolicy {
+  if (seen === null) return policy
+  const projects = Object.entries(policy.projects).filter(([project]) => seen.has(project as ProjectName))
+  return { ...policy, projects: Object.fromEntries(projects) }
+}
+
+export function seenPreview({ goes, ...preview }: StoragePreview, seen: Seen): StoragePreview {
+  const rows = goes.filter(({ project }) => isSeen(seen, project))
+  return {
+    ...preview,
+    goes: rows,
+    protected: preview.protected.filter(({ project }) => isSeen(seen, project)),
+    freesBytes: seen === null ? preview.freesBytes : rows.reduce((total, { bytes }) => total + bytes, 0)
+  }
+}
+
+export const isScheduleSeen = (seen: Seen, { jobs }: Pick<Schedule, 'jobs'>): boolean =>
+  projectsOfTemplates(jobs).every((project) => isSeen(seen, project))
+
+interface JobReads {
+  store: Pick<JobReader, 'getJobs'>
+}
+
+const JOB_IDS = /(?:\bjob )?\b([0-9a-f]{32})\b/g
+const idsIn = (text: string): JobId[] => [...text.matchAll(JOB_IDS)].map(([, id]) => id as JobId)
+const READ_AT_ONCE = 1_000
+
+/** Those of these jobs that may be named: of the others, and of those that are gone, nobody knows whose they were. */
+async function nameable(
+  ids: Iterable<JobId>,
+  seen: ReadonlySet<ProjectName>,
+  { store }: JobReads
+): Promise<Set<JobId>> {
+  const all = [...new Set(ids)]
+  const shown = new Set<JobId>()
+  for (let index = 0; index < all.length; index += READ_AT_ONCE) {
+    for (const { id, project } of await store.getJobs(all.slice(index, index + READ_AT_ONCE))) {
+      if (seen.has(project)) shown.add(id)
+    }
+  }
+  return shown
+}
+
+function withoutOthers(text: string, shown: ReadonlySet<JobId>): string {
+  return text.replace(JOB_IDS, (whole, id: JobId) => (shown.has(id) ? whole : 'another job'))
+}
+
+/** These jobs, which may be seen, without the names of others that they wait or waited for. */
+export async function seenJobs<One extends Job>(jobs: One[], seen: Seen, reads: JobReads): Promise<One[]> {
+  if (seen === null) return jobs
+  const namedBy = ({ after, waiting, reason }: Job) => [
+    ...after.map(({ jobId }) => jobId),
+    ...idsIn(`${waiting?.text ?? ''} ${reason ?? ''}`)
+  ]
+  const shown = await nameable(jobs.flatMap(namedBy), seen, reads)
+  return jobs.map((job) => {
+    if (namedBy(job).every((id) => shown.has(id))) return job
+    return {
+      ...job,
+      after: job.after.filter(({ jobId }) => shown.has(jobId)),
+      waiting: job.waiting && { ...job.waiting, text: withoutOthers(job.waiting.text, shown) },
+      reason: job.reason && withoutOthers(job.reason, shown)
+    }
+  })
+}
+
+export async function seenJob<One extends Job>(job: One, seen: Seen, reads: JobReads): Promise<One> {
+  return (await seenJobs([job], seen, reads))[0]!
+}
+
+/** The timeline of a job that may be seen. A chain is named only together with the job that it watched. */
+export async function seenTimeline(timeline: Transition[], seen: Seen, reads: JobReads): Promise<Transition[]> {
+  if (seen === null) return timeline
+  const inEvidence = ({ evidence }: Transition) =>
+    [evidence['jobId'], evidence['retryOf']].filter((id) => typeof id === 'string') as JobId[]
+  const shown = await nameable(
+    timeline.flatMap((entry) => [...inEvidence(entry), ...idsIn(entry.text)]),
+    seen,
+    reads
+  )
+  return timeline.map((entry) => {
+    const text = withoutOthers(entry.text, shown)
+    if (inEvidence(entry).every((id) => shown.has(id))) return text === entry.text ? entry : { ...entry, text }
+    const { jobId: _jobId, retryOf: _retryOf, chainId, ...evidence } = entry.evidence
+    return { ...entry, text: chainId === undefined ? text : 'Queued by a chain', evidence }
+  })
+}
+
+type ScheduleReads = JobReads & { store: Pick<ScheduleReader, 'getSchedules'> }
+
+/**
+ * What of the past of these schedules may be seen: a test for their firings, and whether they moved since a time. Of
+ * what was before their jobs moved to the projects that they have now, only runs whose jobs may be seen.
+ */
+async function seenPast(
+  ids: Iterable<ScheduleId>,
+  firings: readonly Firing[],
+  seen: ReadonlySet<ProjectName>,
+  reads: ScheduleReads
+) {
+  const stored = new Map((await reads.store.getSchedules([...new Set(ids)])).map((one) => [one.id, one]))
+  const isFormer = (id: ScheduleId, atMs: number) => !stored.has(id) || projectsAt(stored.get(id)!, atMs) === null
+  const former = firings.filter(({ scheduleId, atMs }) => isFormer(scheduleId, atMs))
+  const shown = await nameable(
+    former.flatMap(({ jobIds }) => jobIds),
+    seen,
+    reads
+  )
+  const hidden = new Set(former.filter(({ jobIds }) => jobIds.length === 0 || !jobIds.every((id) => shown.has(id))))
+  return { isFormer, isShown: (firing: Firing) => !hidden.has(firing) }
+}
+
+/** A page of firings of schedules that may be seen. */
+export async function seenFiringsOf<Page extends { firings: Firing[] }>(
+  page: Page,
+  seen: Seen,
+  reads: ScheduleReads
+): Promise<Page> {
+  if (seen === null) return page
+  const ids = page.firings.map(({ scheduleId }) => scheduleId)
+  const { isShown } = await seenPast(ids, page.firings, seen, reads)
+  return { ...page, firings: page.firings.filter(isShown) }
+}
+
+/** Schedules that may be seen, with what may be of their past. */
+export async function seenSchedules(schedules: Schedule[], seen: Seen, reads: ScheduleReads): Promise<Schedule[]> {
+  if (seen === null) return schedules
+  const ids = schedules.map(({ id }) => id)
+  const firings = schedules.flatMap(({ recent }) => recent)
+  const { isFormer, isShown } = await seenPast(ids, firings, seen, reads)
+  return schedules.map((schedule) => ({
+    ...schedule,
+    // Written before its last change, as far as is known.
+    pauseNote: isFormer(schedule.id, schedule.changedAtMs) ? null : schedule.pauseNote,
+    recent: schedule.recent.filter(isShown)
+  }))
+}
+
+export async function seenSchedule(schedule: Schedule, seen: Seen, reads: ScheduleReads): Promise<Schedule> {
+  return (await seenSchedules([schedule], seen, reads))[0]!
+}
+
+/** Those that may be seen, without the names of jobs that may not: of ends from before a chain watched this project. */
+export async function seenChains(chains: Chain[], seen: Seen, reads: JobReads): Promise<Chain[]> {
+  if (seen === null) return chains
+  const all = chains.filter((chain) => projectsOfChain(chain).every((project) => seen.has(project)))
+  const shown = await nameable(
+    all.flatMap(({ problem }) => idsIn(problem ?? '')),
+    seen,
+    reads
+  )
+  return all.map((chain) => ({ ...chain, problem: chain.problem && withoutOthers(chain.problem, shown) }))
+}
+
+interface ChangeReads {
+  store: ScheduleReads['store']
+  figuresOf: () => Promise<Figures>
+}
+
+/**
+ * What of the change feed is for this caller, who follows it from now on, with these nodes. Ids of schedules that are
+ * gone name nothing; a node that leaves what the caller may see is removed.
+ */
+export function seeChanges(
+  view: View,
+  nodes: readonly Node[],
+  reads: ChangeReads
+): (changes: Change[]) => Promise<Change[]> {
+  const { projects, nodes: seenTags } = view
+  if (projects === null) return async (changes) => changes
+  const shown = new Set(nodes.filter((node) => isNodeSeen(seenTags, node)).map(({ id }) => id))
+  const isOfNode = (change: Change): Change | null => {
+    if (change.kind === 'node' && isNodeSeen(seenTags, change.node)) {
+      shown.add(change.node.id)
+      return change
+    }
+    if (change.kind !== 'node' && change.kind !== 'node_removed') return change
+    const id = change.kind === 'node' ? change.node.id : change.id
+    return shown.delete(id) ? { kind: 'node_removed', id } : null
+  }
+  return (changes) =>
+    seenChanges(seenTags === null ? changes : changes.map(isOfNode).filter((one) => one !== null), view, reads)
+}
+
+async function seenChanges(changes: Change[], view: View, reads: ChangeReads): Promise<Change[]> {
+  const seen = view.projects!
+  const inProgress = changes.flatMap((change) => (change.kind === 'job_progress' ? [change.id] : []))
+  const jobs = inProgress.length === 0 ? [] : await reads.store.getJobs(inProgress)
+  const hidden = new Set<JobId>(jobs.filter(({ project }) => !seen.has(project)).map(({ id }) => id))
+  const shown = await Promise.all(
+    changes.map((change) => seenChange(change, { ...view, projects: seen }, hidden, reads))
+  )
+  return shown.filter((change) => change !== null)
+}
+
+async function seenChange(
+  change: Change,
+  view: View & { projects: ReadonlySet<ProjectName> },
+  hidden: ReadonlySet<JobId>,
+  reads: ChangeReads
+): Promise<Change | null> {
+  const { projects: seen, nodes } = view
+  const ifAllNodes = nodes === null ? change : null
+  const ifSeen = ({ project }: Pick<Job, 'project'>) => (seen.has(project) ? change : null)
+  switch (change.kind) {
+    case 'job':
+      return seen.has(change.job.project) ? { ...change, job: await seenJob(change.job, seen, reads) } : null
+    case 'job_removed':
+      // Nobody knows any more whose it was.
+      return { kind: 'jobs' }
+    case 'job_progress':
+      return hidden.has(change.id) ? null : change
+    case 'waiting':
+      return ifSeen(parseLane(change.lane))
+    case 'node':
+      return { ...change, node: seenNode(change.node, seen) }
+    case 'project':
+      return ifSeen({ project: change.project.name })
+    case 'project_removed':
+      return ifSeen({ project: change.name as ProjectName })
+    case 'schedule':
+      if (!isScheduleSeen(seen, change.schedule)) return null
+      return { ...change, schedule: await seenSchedule(change.schedule, seen, reads) }
+    case 'figures':
+      return { ...change, figures: await reads.figuresOf() }
+    case 'problems':
+      return { ...change, problems: seenProblems(change.problems, view) }
+    case 'environments':
+      return nodes === null ? { ...change, environments: seenEnvironments(change.environments, seen) } : null
+    case 'python':
+    case 'discovery':
+    case 'limits':
+      return ifAllNodes
+    default:
+      return change
+  }
+}

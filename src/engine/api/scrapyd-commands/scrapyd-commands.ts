@@ -1,0 +1,205 @@
+import { hostname } from 'node:os'
+import type { ProjectName, VersionName } from '../../../shared/contract/index.ts'
+import { ScrapdeckError } from '../../../shared/errors.ts'
+import { sanitiseVersion } from '../../../shared/ids.ts'
+import type { ItemsArchive } from '../../runs/log-collector/items-archive.ts'
+import type { Fleet } from '../../nodes/fleet.ts'
+import type { JobLogs } from '../../runs/logs/job-logs.ts'
+import { ENDING_SIGNALS } from '../../nodes/node-client.ts'
+import type { Archive } from '../../projects/egg-intake.ts'
+import type { Projects } from '../../projects/projects.ts'
+import type { CacheFigures } from '../../runtime/cache-figures.ts'
+import type { SpiderLookup } from '../../projects/spider-lookup.ts'
+import type { StorePosition } from '../../cluster/cache/store-position.ts'
+import type { Clock } from '../../runtime/clock.ts'
+import type { StoredJob } from '../../model/records.ts'
+import type { AttemptReader, ChangeNotifier, JobReader } from '../../storage/store.ts'
+import type {
+  FileTree,
+  ScrapydDirectory,
+  ScrapydFile,
+  ScrapydJobs,
+  ScrapydScheduleRequest,
+  ScrapydSignal,
+  ScrapydState
+} from './scrapyd-shapes.ts'
+import { ScrapydFiles } from './scrapyd-files.ts'
+import type { JobCommands } from '../commands/job-commands.ts'
+import type { ProjectCommands } from '../commands/project-commands.ts'
+import { ScrapydJobLists } from './scrapyd-jobs.ts'
+
+export interface ScrapydCommandsParts {
+  store: JobReader & AttemptReader & ChangeNotifier
+  fleet: Fleet
+  projects: Projects
+  spiderLookup: Pick<SpiderLookup, 'find'>
+  jobLogs: JobLogs
+  itemsArchive: Pick<ItemsArchive, 'sizeBytes' | 'read' | 'whyGone'>
+  jobCommands: JobCommands
+  projectCommands: ProjectCommands
+  /** Where local runs write their logs and items; null: nowhere. */
+  directories: Record<FileTree, string | null>
+  clock: Clock
+  position: StorePosition
+}
+
+/**
+ * Presents the whole fleet as one Scrapyd: its commands in terms of ours, plain data in and out. Rejects with
+ * PROJECT_NOT_FOUND, VERSION_NOT_FOUND, SPIDER_NOT_FOUND and EGG_…, which the server words as Scrapyd 1.6 does.
+ */
+export class ScrapydCommands {
+  /** The name of this host. */
+  readonly nodeName = hostname()
+  readonly #parts: ScrapydCommandsParts
+  readonly #files: ScrapydFiles
+  readonly #lists: ScrapydJobLists
+
+  constructor(parts: ScrapydCommandsParts) {
+    this.#parts = parts
+    this.#files = new ScrapydFiles(parts)
+    this.#lists = new ScrapydJobLists({ ...parts, files: this.#files })
+  }
+
+  /** Of the lists that polling clients ask for. */
+  cacheFigures(): CacheFigures {
+    return this.#lists.cacheFigures()
+  }
+
+  daemonStatus(finishedToKeep: number): Promise<{ pending: number; running: number; finished: number }> {
+    return this.#lists.count(finishedToKeep)
+  }
+
+  /**
+   * Validates and stores the egg, counts its spiders. Replaces even a version in use. An invalid egg is not kept; one
+   * whose spiders nobody can list is (SPIDERS_UNKNOWN). `pinned`: the other version that jobs without one still run.
+   */
+  async addVersion(
+    project: ProjectName,
+    version: VersionName,
+    egg: Archive
+  ): Promise<{ spiders: number; pinned: VersionName | null }> {
+    const { projects, projectCommands } = this.#parts
+    const stored = await projectCommands.upload(egg, { project, version }, { inUse: 'allow' })
+    if (stored.spiders === null) {
+      throw new ScrapdeckError(
+        'SPIDERS_UNKNOWN',
+        `Version ${stored.version} of ${stored.project} was added, but its spiders are not known: Scrapdeck runs no ` +
+          'project code here, and no node could list them now. They are listed as soon as a node has the version'
+      )
+    }
+    const { pinnedVersion = null } = projects.settingsOf(project)
+    return { spiders: stored.spiders.length, pinned: projects.isPinned(stored) ? null : pinnedVersion }
+  }
+
+  /** Throws PROJECT_NOT_FOUND. */
+  requireProject(project: ProjectName): void {
+    this.#parts.projects.catalog.requireProject(project)
+  }
+
+  /** Rejects as `schedule` would for these three: Scrapyd checks them before settings and arguments. */
+  async requireSpider(project: ProjectName, version: VersionName | null, spider: string): Promise<void> {
+    this.#parts.projects.catalog.resolve(project, version, spider)
+  }
+
+  /** Returns the jobid that the client will use: its own, which may be any text, or the job's id. */
+  async schedule(request: ScrapydScheduleRequest): Promise<{ jobid: string }> {
+    const { project, version, spider, settings, args, priority, jobid } = request
+    const [job] = await this.#parts.jobCommands.queue(
+      { project, version, spiders: [spider], settings, args, ...(priority !== null && { priority }) },
+      { source: 'scrapyd', jobid: jobid ?? undefined }
+    )
+    return { jobid: job!.jobid }
+  }
+
+  /**
+   * Removes pending jobs and signals running ones. With `signal: null`, each call takes one step of the cancel ladder,
+   * like Scrapy on INT: the first is graceful, the second forces. `refuse`: the message (BAD_INPUT) for an invalid
+   * signal, thrown only if a running job matches.
+   */
+  async cancel(request: {
+    project: ProjectName
+    jobid: string
+    signal: ScrapydSignal | null
+  }): Promise<{ prevstate: ScrapydState | null }> {
+    const { project, jobid, signal } = request
+    const { store, jobCommands } = this.#parts
+    this.#parts.projects.catalog.requireProject(project)
+    const live = (await store.findJobsByJobid(project, jobid)).filter((job) => job.state !== 'ended')
+    const running = live.filter((job) => job.state === 'running')
+    const pending = live.filter((job) => job.state !== 'running').map(({ id }) => id)
+    if (pending.length > 0) await jobCommands.cancel(pending, { force: false })
+    if (running.length === 0) return { prevstate: pending.length > 0 ? 'pending' : null }
+    if (signal === null) {
+      // Scrapy stops gracefully on the first signal and at once on the second, so a second call goes to the next step.
+      for (const job of running) await jobCommands.cancel([job.id], { force: job.cancelAskedAtMs !== null })
+    } else if ('refuse' in signal) {
+      throw new ScrapdeckError('BAD_INPUT', signal.refuse)
+    } else {
+      const ids = running.map(({ id }) => id)
+      await jobCommands.signal(ids, signal.send, { isCancel: ENDING_SIGNALS.has(signal.send) })
+    }
+    return { prevstate: 'running' }
+  }
+
+  /** Among jobs with the same jobid, a finished one takes precedence, then a running one, as in Scrapyd. */
+  async status({ jobid, project }: { jobid: string; project: ProjectName | null }): Promise<{
+    currstate: ScrapydState | 'finished' | null
+  }> {
+    if (project !== null) this.#parts.projects.catalog.requireProject(project)
+    const jobs = await this.#parts.store.findJobsByJobid(project, jobid)
+    if (jobs.some(hasFinished)) return { currstate: 'finished' }
+    const states = jobs.map(scrapydStateOf)
+    return { currstate: states.includes('running') ? 'running' : states.includes('pending') ? 'pending' : null }
+  }
+
+  async listProjects(): Promise<readonly string[]> {
+    return this.#parts.projects.catalog.names()
+  }
+
+  /** Sanitized, ascending, latest last; empty for an unknown project, as in Scrapyd. */
+  async listVersions(project: ProjectName): Promise<string[]> {
+    return (this.#parts.projects.catalog.versionNames(project) ?? []).map(sanitiseVersion)
+  }
+
+  /** Has a node list them if they are unknown. Rejects with EGG_IMPORT_FAILED, or SPIDERS_UNKNOWN if none can. */
+  async listSpiders(project: ProjectName, version: VersionName | null): Promise<readonly string[]> {
+    const stored = this.#parts.projects.catalog.requireVersion(project, version)
+    return stored.spiders ?? this.#parts.spiderLookup.find(project, stored.version)
+  }
+
+  /** Ended runs are the newest `finishedToKeep` of all projects, newest first, then filtered. Secrets are masked. */
+  async listJobs(project: ProjectName | null, finishedToKeep: number): Promise<ScrapydJobs> {
+    if (project !== null) this.#parts.projects.catalog.requireProject(project)
+    return this.#lists.list(project, finishedToKeep)
+  }
+
+  /** Allowed while jobs need the version: running ones keep their egg, queued ones wait for a new upload. */
+  async deleteVersion(project: ProjectName, version: VersionName): Promise<void> {
+    await this.#parts.projectCommands.deleteVersion(project, version, { inUse: 'allow' })
+  }
+
+  async deleteProject(project: ProjectName): Promise<void> {
+    await this.#parts.projectCommands.deleteProject(project, { inUse: 'allow' })
+  }
+
+  /**
+   * Opens a path under /logs/ or /items/: a local file, the log or items of a run on another node, or a directory; null
+   * if there is none. Segments are decoded and contain no slash. Never leaves the two directories.
+   */
+  openFile(tree: FileTree, segments: string[]): Promise<ScrapydFile | ScrapydDirectory | null> {
+    return this.#files.open(tree, segments)
+  }
+}
+
+/** What the Scrapyd-compatible API uses. */
+export type FleetAsScrapyd = Omit<Pick<ScrapydCommands, keyof ScrapydCommands>, 'cacheFigures'>
+
+function scrapydStateOf(job: Pick<StoredJob, 'state'>): ScrapydState | null {
+  if (job.state === 'ended') return null
+  return job.state === 'running' ? 'running' : 'pending'
+}
+
+/** In Scrapyd, a job that was cancelled before it started leaves no trace. */
+function hasFinished(job: StoredJob): boolean {
+  return job.state === 'ended' && job.attemptCount > 0 && (job.outcome !== 'cancelled' || job.startedAtMs !== null)
+}

@@ -1,0 +1,118 @@
+import type { ProjectName } from '../../../shared/contract/index.ts'
+import { type Permission, permissionsOf } from '../../../shared/permissions.ts'
+import { type Principal, requirePermissionIn } from '../../access/principal.ts'
+import { permissionsIn, seenProjects } from '../../access/rights.ts'
+import { noProject, withoutSimilarNames } from '../../projects/catalog.ts'
+import type { FleetAsScrapyd } from './scrapyd-commands.ts'
+
+/**
+ * The fleet as a Scrapyd that has only the projects that this principal may see. Rejects with ROLE_REQUIRED what it may
+ * only see; what it may not is answered like a project that is not there.
+ */
+export function scrapydFor(fleet: FleetAsScrapyd, principal: Principal): FleetAsScrapyd {
+  const { rights } = principal
+  if (rights.everywhere !== null && rights.inProjects.size === 0) return fleet
+  const seen = seenProjects(rights)
+  const isSeen = (project: string) => permissionsIn(rights, project as ProjectName) !== null
+  const see = (project: ProjectName) => {
+    if (!isSeen(project)) throw noProject(project)
+  }
+  const change = (project: ProjectName, needed: Permission, what: string) => {
+    see(project)
+    requirePermissionIn(principal, project, permissionsOf([needed]), what)
+  }
+  const ofSeen = <Thing extends { project: ProjectName }>(things: Thing[]) =>
+    seen === null ? things : things.filter(({ project }) => seen.has(project))
+
+  const limited: FleetAsScrapyd = {
+    nodeName: fleet.nodeName,
+    async daemonStatus(finishedToKeep) {
+      if (seen === null) return fleet.daemonStatus(finishedToKeep)
+      const { pending, running, finished } = await limited.listJobs(null, finishedToKeep)
+      return { pending: pending.length, running: running.length, finished: finished.length }
+    },
+    async addVersion(project, version, egg) {
+      change(project, 'eggs.deploy', 'addversion.json')
+      return fleet.addVersion(project, version, egg)
+    },
+    requireProject(project) {
+      see(project)
+      onlyHere(project, () => fleet.requireProject(project))
+    },
+    async requireSpider(project, version, spider) {
+      see(project)
+      await hideOthers(project, fleet.requireSpider(project, version, spider))
+    },
+    async schedule(request) {
+      change(request.project, 'jobs.run', 'schedule.json')
+      return hideOthers(request.project, fleet.schedule(request))
+    },
+    async cancel(request) {
+      change(request.project, 'jobs.cancel', 'cancel.json')
+      return hideOthers(request.project, fleet.cancel(request))
+    },
+    async status({ jobid, project }) {
+      if (project !== null) {
+        see(project)
+        return hideOthers(project, fleet.status({ jobid, project }))
+      }
+      if (seen === null) return fleet.status({ jobid, project })
+      const states = await Promise.all(
+        (await limited.listProjects()).map((name) => fleet.status({ jobid, project: name as ProjectName }))
+      )
+      const found = states.map(({ currstate }) => currstate)
+      return { currstate: (['finished', 'running', 'pending'] as const).find((state) => found.includes(state)) ?? null }
+    },
+    async listProjects() {
+      return (await fleet.listProjects()).filter(isSeen)
+    },
+    async listVersions(project) {
+      return isSeen(project) ? fleet.listVersions(project) : []
+    },
+    async listSpiders(project, version) {
+      see(project)
+      return hideOthers(project, fleet.listSpiders(project, version))
+    },
+    async listJobs(project, finishedToKeep) {
+      if (project !== null) see(project)
+      const jobs = await (project === null
+        ? fleet.listJobs(null, finishedToKeep)
+        : hideOthers(project, fleet.listJobs(project, finishedToKeep)))
+      if (project !== null || seen === null) return jobs
+      const { pending, running, finished, isOfStore } = jobs
+      return { pending: ofSeen(pending), running: ofSeen(running), finished: ofSeen(finished), isOfStore }
+    },
+    async deleteVersion(project, version) {
+      change(project, 'projects.delete', 'delversion.json')
+      await hideOthers(project, fleet.deleteVersion(project, version))
+    },
+    async deleteProject(project) {
+      change(project, 'projects.delete', 'delproject.json')
+      await hideOthers(project, fleet.deleteProject(project))
+    },
+    async openFile(tree, segments) {
+      const [project] = segments
+      if (project !== undefined && !isSeen(project)) return null
+      const found = await fleet.openFile(tree, segments)
+      if (project !== undefined || found?.kind !== 'directory') return found
+      return { ...found, entries: found.entries.filter(({ name, isDirectory }) => isDirectory && isSeen(name)) }
+    }
+  }
+  return limited
+}
+
+async function hideOthers<T>(project: ProjectName, answer: Promise<T>): Promise<T> {
+  try {
+    return await answer
+  } catch (error) {
+    throw withoutSimilarNames(project, error)
+  }
+}
+
+function onlyHere(project: ProjectName, ask: () => void): void {
+  try {
+    ask()
+  } catch (error) {
+    throw withoutSimilarNames(project, error)
+  }
+}

@@ -1,0 +1,61 @@
+import type { Readable } from 'node:stream'
+import type { ProjectName, VersionName } from '../../../shared/contract/index.ts'
+import type { NodeSignal } from '../../nodes/node-client.ts'
+
+export type ScrapydSignal = { send: NodeSignal } | { refuse: string }
+
+export type ScrapydState = 'pending' | 'running'
+
+export interface ScrapydScheduleRequest {
+  project: ProjectName
+  spider: string
+  /** null: the latest version when the job starts. */
+  version: VersionName | null
+  jobid: string | null
+  /** null: not given. */
+  priority: number | null
+  settings: Record<string, string>
+  args: Record<string, string>
+}
+
+/** The same object or arrays are returned until something changes, so callers can cache by identity. */
+export interface ScrapydJobs {
+  pending: {
+    jobid: string
+    project: ProjectName
+    spider: string
+    version: VersionName | null
+    settings: Record<string, string>
+    args: Record<string, string>
+  }[]
+  running: (ScrapydRun & { pid: number | null; startedAtMs: number | null })[]
+  finished: (ScrapydRun & { startedAtMs: number | null; endedAtMs: number })[]
+  /** It follows from the store alone, not from files on this machine: another engine would answer the same. */
+  isOfStore: boolean
+}
+
+export interface ScrapydRun {
+  jobid: string
+  project: ProjectName
+  spider: string
+  /** File names in the run's directories of logs and items; null if there is no file now. */
+  logFile: string | null
+  itemsFile: string | null
+}
+
+export type FileTree = 'logs' | 'items'
+
+export interface ScrapydFile {
+  kind: 'file'
+  sizeBytes: number
+  /** null: unknown. */
+  modifiedAtMs: number | null
+  /** The bytes from `start` up to but not including `stop`; fails if the file has shrunk. */
+  read(start: number, stop: number): Readable
+}
+
+export interface ScrapydDirectory {
+  kind: 'directory'
+  /** Sorted by name. */
+  entries: { name: string; isDirectory: boolean; sizeBytes: number | null; modifiedAtMs: number | null }[]
+}

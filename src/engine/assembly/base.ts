@@ -1,0 +1,17 @@
+import type { Clock } from '../runtime/clock.ts'
+import type { Logger } from '../runtime/logger.ts'
+import type { Random } from '../runtime/random.ts'
+import type { SecretBox } from '../runtime/secret-box.ts'
+import type { Store } from '../storage/store.ts'
+
+/** What nearly every room needs; each room's own parts name what it uses. */
+export interface Base {
+  store: Store
+  clock: Clock
+  random: Random
+  logger: Logger
+  secretBox: SecretBox
+}
+
+/** How a stack releases a room. */
+export const stop = (room: { stop(): Promise<void> | void }) => room.stop()

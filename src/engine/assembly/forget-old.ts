@@ -1,0 +1,94 @@
+import { type Clock, sleep } from '../runtime/clock.ts'
+import type { Logger } from '../runtime/logger.ts'
+import { listBackfilled } from '../schedules/backfills.ts'
+import type { AlertFactStore, AlertStore, AuditStore, BackfillStore, RetentionStore } from '../storage/store.ts'
+
+const DAY_MS = 86_400_000
+const CHANGES_KEPT = 100_000
+const DELIVERED_KEPT_MS = 3 * DAY_MS
+const DEAD_KEPT_MS = 30 * DAY_MS
+/** For each webhook, delivered and dead ones separately: about 50 MB. */
+const DELIVERIES_KEPT = 50_000
+/** For each schedule: a week of one that fires every minute. For all: a bit more than a year. */
+export const FIRINGS_KEPT = 10_000
+export const FIRINGS_KEPT_DAYS = 400
+/** How long the cancel of a queued job can be undone if chains have recorded the job. */
+const CANCELS_UNDONE_MS = FIRINGS_KEPT_DAYS * DAY_MS
+const ALERTS_KEPT_MS = 400 * DAY_MS
+/** As far as a rule can be tried on the past; about 100 MB at most. */
+const ALERT_FACTS_KEPT_MS = 30 * DAY_MS
+const ALERT_FACTS_KEPT = 200_000
+
+/** Rows per step: about 6 ms of the store's time. */
+const ROWS_AT_ONCE = 250
+/** Between steps, so that others can use the store. */
+const PAUSE_MS = 50
+
+interface ForgettingParts {
+  store: RetentionStore &
+    BackfillStore &
+    Pick<AuditStore, 'forgetAudit'> &
+    Pick<AlertStore, 'pruneAlerts'> &
+    Pick<AlertFactStore, 'pruneAlertFacts'>
+  /** How long entries of the audit log are kept; 0: for ever. */
+  auditDays: number
+  clock: Clock
+  logger: Logger
+}
+
+/**
+ * Deletes expired data in small steps: the change log, ended deliveries, remembered answers to requests with a key,
+ * what chains recorded of jobs, firings, alerts and their past, the oldest of the audit log. Failed steps are retried
+ * on the next run.
+ */
+export class Forgetting {
+  readonly #parts: ForgettingParts
+  readonly #stopping = new AbortController()
+  #running: Promise<void> | null = null
+
+  constructor(parts: ForgettingParts) {
+    this.#parts = parts
+  }
+
+  /** While a run is in progress, returns that one. */
+  run(): Promise<void> {
+    return (this.#running ??= this.#work())
+  }
+
+  stop(): void {
+    this.#stopping.abort()
+  }
+
+  async #work(): Promise<void> {
+    const { clock, logger } = this.#parts
+    const { signal } = this.#stopping
+    try {
+      while (!signal.aborted && (await this.#step()) >= ROWS_AT_ONCE) await sleep(clock, PAUSE_MS, signal)
+    } catch (error) {
+      if (!signal.aborted) logger.error({ error }, 'deleting old records failed; retrying later')
+    } finally {
+      this.#running = null
+    }
+  }
+
+  async #step(): Promise<number> {
+    const { store, clock, auditDays } = this.#parts
+    const nowMs = clock.nowMs()
+    const firings = {
+      newest: FIRINGS_KEPT,
+      sinceMs: nowMs - FIRINGS_KEPT_DAYS * DAY_MS,
+      except: await listBackfilled(store)
+    }
+    const deliveries = {
+      deliveredSinceMs: nowMs - DELIVERED_KEPT_MS,
+      deadSinceMs: nowMs - DEAD_KEPT_MS,
+      newest: DELIVERIES_KEPT
+    }
+    const chains = { cancelledSinceMs: nowMs - CANCELS_UNDONE_MS }
+    const audited = auditDays === 0 ? 0 : await store.forgetAudit(nowMs - auditDays * DAY_MS, ROWS_AT_ONCE)
+    const others = await store.prune({ nowMs, changes: CHANGES_KEPT, deliveries, firings, chains }, ROWS_AT_ONCE)
+    const alerts = await store.pruneAlerts(nowMs - ALERTS_KEPT_MS, ROWS_AT_ONCE)
+    const facts = await store.pruneAlertFacts(nowMs - ALERT_FACTS_KEPT_MS, ALERT_FACTS_KEPT, ROWS_AT_ONCE)
+    return Math.max(audited, others, alerts, facts)
+  }
+}

@@ -1,0 +1,167 @@
+import { LOCAL_NODE_ID } from '../../shared/ids.ts'
+import type { TouchedThing } from '../api/change-feed/change-feed.ts'
+import type { FleetNode } from '../nodes/fleet.ts'
+import type { Rooms } from './rooms.ts'
+
+/**
+ * Who listens to whom: the events of each room, and the rooms above or beside it that react. Calls between rooms are
+ * set up in floors/. No event is emitted before the engine starts.
+ */
+export function connectListeners(rooms: Rooms): void {
+  const {
+    base,
+    stopping,
+    projects,
+    local,
+    live,
+    fleet,
+    engineNodes,
+    pulling,
+    dispatch,
+    metrics,
+    deliverer,
+    news,
+    nodeCommands
+  } = rooms
+  const {
+    distribution,
+    atOnce,
+    inventories,
+    discovery,
+    queueCommands,
+    figures,
+    collector,
+    errorGroups,
+    chains,
+    schedules,
+    retention,
+    problems,
+    expectations,
+    alerts,
+    factWatch,
+    digests,
+    watchdog,
+    lifeSignal,
+    feed
+  } = rooms
+
+  const wake = () => dispatch.wake()
+  const deliver = () => deliverer.wake()
+  const spread = () => atOnce.scanSoon()
+  const checkProblems = () => problems.scheduleCheck()
+  const touch = (thing: TouchedThing) => () => feed.touch(thing)
+  const cordonDrained = ({ stored: { id, name, mode } }: FleetNode) => {
+    if (mode !== 'draining') return
+    nodeCommands.cordonDrained(id).catch((error: unknown) => {
+      if (!stopping.signal.aborted) base.logger.error({ error, node: name }, 'cordoning a drained node failed')
+    })
+  }
+  /** For eggs that were uploaded before there was a Python. */
+  const listMissingSpiders = () => {
+    projects.listMissingSpiders().catch((error: unknown) => base.logger.error({ error }, 'listing spiders failed'))
+  }
+
+  // A role that the configuration names was added.
+  rooms.access.events.on('changed', checkProblems)
+  rooms.cache?.events.on('changed', checkProblems)
+  rooms.blobWatch.events.on('changed', checkProblems)
+  fleet.events
+    .on('changed', ({ stored, status }) => void (stored.id === LOCAL_NODE_ID && local.setSlots(status.capacity.slots)))
+    .on('changed', ({ stored }) => feed.touch(`node:${stored.id}`))
+    .on('changed', ({ stored: { id, mode } }, healthWas) => {
+      problems.scheduleCheck()
+      // Figures change with each poll; alerts are about whether it responds, and a cordon mutes them.
+      if (healthWas !== undefined) factWatch.lookSoon()
+      alerts.noticeCordon(id, mode !== 'active')
+    })
+    .on('changed', cordonDrained)
+    .on('changed', (node, healthWas) => inventories.followNode(node, healthWas))
+    .on('changed', (node, healthWas) => void (healthWas !== undefined && news.recordHealth(node, healthWas)))
+    // Up or down: the waiting reasons of jobs change.
+    .on('changed', (_node, healthWas) => void (healthWas !== undefined && wake()))
+  inventories.events.on('recorded', wake).on('recorded', spread).on('available', spread)
+  distribution.events.on('changed', wake).on('changed', spread)
+
+  engineNodes?.events.on('found', (engine) => {
+    nodeCommands.addEngine(engine).catch((error: unknown) => {
+      if (!stopping.signal.aborted) base.logger.error({ error, engine }, 'adding the local node of an engine failed')
+    })
+  })
+  pulling.events
+    .on('news', (id) => fleet.get(id)?.observer.poke())
+    .on('opened', (id, scrapyd) => {
+      nodeCommands.recordReportedVersion(id, scrapyd).catch((error: unknown) => {
+        if (!stopping.signal.aborted) base.logger.error({ error, node: id }, 'recording the version of a node failed')
+      })
+    })
+
+  local.events
+    .on('changed', () => fleet.get(LOCAL_NODE_ID)?.observer.poke())
+    .on('changed', checkProblems)
+    .on('usage', touch(`node:${LOCAL_NODE_ID}`))
+    .on('pythons', (isNewReady) => void (isNewReady && listMissingSpiders()))
+    .on('pythons', wake)
+    .on('pythons', touch('python'))
+    .on('pythons', touch('environments'))
+    .on('pythons', touch(`node:${LOCAL_NODE_ID}`))
+    .on('pythons', checkProblems)
+
+  live.events
+    .on('begun', (attempts) => metrics.countBegun(attempts))
+    .on('moved', (move) => metrics.countMove(move))
+    .on('moved', ({ one, to }) => void (to === 'running' && collector.follow(one)))
+    .on('joined', (one) => void (one.state === 'running' && collector.follow(one)))
+    .on('ended', ({ one }) => {
+      collector.forget(one)
+      feed.forget(`progress:${one.jobId}`)
+    })
+    .on('ended', (end) => metrics.countEnd(end))
+    .on('ended', ({ one }) => {
+      const node = fleet.get(one.nodeId)
+      if (node !== undefined) cordonDrained(node)
+    })
+    .on('ended', ({ one, jobOutcome }) => {
+      if (jobOutcome === null) return problems.scheduleCheck()
+      problems.refreshFailures()
+      factWatch.noteEnd(one)
+    })
+    .on('ended', ({ one, jobOutcome }) => void (jobOutcome === 'succeeded' && expectations.refresh(one)))
+  dispatch.events
+    .on('waiting', (lanes) => {
+      for (const lane of lanes) feed.touch(`waiting:${lane}`)
+    })
+    .on('laneEmptied', (lane) => feed.forget(`waiting:${lane}`))
+  collector.events.on('progressed', (jobIds) => {
+    for (const id of jobIds) feed.touch(`progress:${id}`)
+  })
+  collector.events.on('recorded', () => errorGroups.noticeRecorded())
+  errorGroups.events.on('changed', touch('errors'))
+  expectations.events.on('changed', touch('findings')).on('changed', checkProblems)
+  queueCommands.events.on('limitsChanged', touch('limits'))
+
+  schedules.events
+    .on('fired', (firings) => metrics.countFirings(firings))
+    .on('fired', () => problems.refreshSchedules())
+    .on('changed', () => problems.refreshSchedules())
+  chains.events.on('changed', touch('chains')).on('changed', () => problems.refreshSchedules())
+  discovery.events.on('changed', touch('discovery')).on('changed', checkProblems)
+
+  retention.events.on('changed', touch('storage')).on('changed', checkProblems)
+
+  rooms.auditStream?.events.on('changed', checkProblems)
+  rooms.audit.events.on('recorded', deliver).on('recorded', () => rooms.auditStream?.wake())
+  news.events.on('recorded', deliver)
+  deliverer.events
+    .on('changed', touch('webhooks'))
+    .on('changed', () => problems.refreshChannels())
+    .on('tried', (one) => metrics.countTry(one))
+
+  figures.events.on('changed', touch('figures'))
+  problems.events.on('changed', touch('problems')).on('changed', () => factWatch.lookSoon())
+  errorGroups.events.on('changed', () => factWatch.noteErrors())
+  alerts.events.on('configured', () => void factWatch.catchUp()).on('configured', () => problems.refreshChannels())
+  alerts.events.on('changed', touch('alerts')).on('recorded', deliver)
+  digests.events.on('recorded', deliver)
+  watchdog.events.on('changed', checkProblems)
+  lifeSignal?.events.on('changed', checkProblems)
+}

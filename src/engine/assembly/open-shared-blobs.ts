@@ -1,0 +1,38 @@
+import { join } from 'node:path'
+import { knownMarkOf } from '../storage/blobs/blobs-place.ts'
+import { openDirectoryBlobs } from '../storage/blobs/directory/open-directory-blobs.ts'
+import type { SharedBlobs } from '../storage/blobs/shared-blobs.ts'
+import type { Base } from './base.ts'
+import { claimBlobs } from './claim-blobs.ts'
+import type { EngineOptions } from './engine-options.ts'
+
+/** Blobs outside the data directory, which this store has for its own from now on. Rejects with BLOBS_UNUSABLE. */
+export async function openSharedPlace(
+  { dataDirectory, s3 = null, blobsDirectory = null }: Pick<EngineOptions, 'dataDirectory' | 's3' | 'blobsDirectory'>,
+  base: Pick<Base, 'store' | 'clock' | 'random' | 'logger'>
+): Promise<SharedBlobs> {
+  if (s3 === null) return openDirectory(blobsDirectory!, base)
+  const { openS3Blobs } = await import('../storage/blobs/s3/open-s3-blobs.ts')
+  const blobs = await openS3Blobs({ ...s3, ...base, cacheDirectory: join(dataDirectory, 'blob-cache') })
+  try {
+    await claimBlobs(blobs, base.store, base.random)
+  } catch (error) {
+    await blobs.stop()
+    throw error
+  }
+  return blobs
+}
+
+/** A share that is not mounted must not be taken for a new directory, so the store knows the one that it had. */
+async function openDirectory(
+  path: string,
+  base: Pick<Base, 'store' | 'clock' | 'random' | 'logger'>
+): Promise<SharedBlobs> {
+  const { store, random } = base
+  const before = await store.getSetting('blobs.directory')
+  const blobs = await openDirectoryBlobs({ ...base, path, knownMark: knownMarkOf(before, path) })
+  await claimBlobs(blobs, store, random)
+  const now = `${blobs.mark} ${path}`
+  if (now !== before) await store.putSetting('blobs.directory', now)
+  return blobs
+}

@@ -1,0 +1,151 @@
+import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Base } from './base.ts'
+import type { EngineOptions } from './engine-options.ts'
+import type { LocalNode } from '../nodes/local/local-node.ts'
+import type { EngineCertificate } from '../cluster/leadership/leadership.ts'
+import type { CredentialFiles } from '../nodes/kubernetes/credential-files.ts'
+import type { EngineNodes } from '../nodes/peers/engine-nodes.ts'
+import type { NodeClient } from '../nodes/node-client.ts'
+import type { EggLinks } from '../nodes/kubernetes/egg-links.ts'
+import { LOCAL_NODE_ID } from '../../shared/ids.ts'
+import { engineOfAddress } from '../../shared/engine-address.ts'
+import type { SshTunnels } from '../nodes/ssh/ssh-tunnels.ts'
+import { DIRECT } from '../nodes/scrapyd/proxy.ts'
+import type { LiveAttempt, LiveAttempts } from '../jobs/dispatch/live-attempts.ts'
+import type { PullingNodes } from '../nodes/pulling/pulling-nodes.ts'
+import type { Projects } from '../projects/projects.ts'
+import type { WiredEggLinks } from './wire-egg-links.ts'
+import type { StoredNode } from '../model/records.ts'
+import type { NodeId, ProjectName, SealedText, VersionName } from '../../shared/contract/index.ts'
+
+/** Creates the client of each node; for a Scrapyd, with its secrets decrypted. */
+export function wireNodeClients(
+  parts: Base & {
+    localNode: LocalNode | null
+    /** Of several engines; null: this one is alone. */
+    engines: { nodes: Pick<EngineNodes, 'placeOf'>; secret: string; certificate: EngineCertificate | null } | null
+    /** The engine that had the local node before there were several. */
+    formerLocalEngine: string | null
+    slotsOf: (id: NodeId) => number | null
+    pulling: PullingNodes
+    live: Pick<LiveAttempts, 'ofNode'>
+    projects: Pick<Projects, 'eggToSend' | 'catalog' | 'settingsOf'>
+    dataDirectory: string
+    eggLinks: Pick<WiredEggLinks, 'load'>
+    /** The hash of our egg; null: there is none. */
+    eggOf: (project: ProjectName, version: VersionName) => string | null
+    tunnels: SshTunnels
+    credentialFiles: CredentialFiles
+    seams: Pick<NonNullable<EngineOptions['seams']>, 'createNodeClient' | 'connect'>
+  }
+) {
+  const { localNode, pulling, engines, live, projects, secretBox, clock, logger, seams } = parts
+  let copies: Promise<string> | null = null
+
+  return { createClient, proxyUrlOf }
+
+  async function createClient(node: StoredNode): Promise<NodeClient> {
+    if (node.kind === 'local')
+      return localNode ?? createEngineNode(node, parts.formerLocalEngine!, { takesJobs: false })
+    if (node.kind === 'engine') return createEngineNode(node, engineOfAddress(node.url)!, { takesJobs: true })
+    if (node.kind === 'pulling') return pulling.get(node.id) ?? createPullingNode(node)
+    const password = await openSecret(node, node.sealedPassword, 'password')
+    if (seams.createNodeClient !== undefined) return seams.createNodeClient(node, password)
+    if (node.kind === 'kubernetes') return createClusterClient(node, password)
+    const { name, url, username, caCertificate, clientCertificate } = node
+    const clientKey = await openSecret(node, node.sealedClientKey, 'client key')
+    const proxyUrl = await proxyUrlOf(node)
+    // Loaded for the first remote node, with its HTTP client.
+    const { createScrapydClient } = await import('../nodes/scrapyd/scrapyd-client.ts')
+    return createScrapydClient({
+      ...{ name, url, username, password, caCertificate, clientCertificate, clientKey, proxyUrl, clock, logger },
+      tunnels: parts.tunnels,
+      connect: seams.connect
+    })
+  }
+
+  async function createEngineNode(
+    { id, name }: StoredNode,
+    engine: string,
+    { takesJobs }: { takesJobs: boolean }
+  ): Promise<NodeClient> {
+    const [{ EngineNode }, { createConnection }] = await Promise.all([
+      import('../nodes/peers/engine-node.ts'),
+      import('../nodes/scrapyd/connection.ts')
+    ])
+    const pythonOf = (project: ProjectName) => projects.settingsOf(project).python
+    return new EngineNode({
+      ...{ name, takesJobs, pythonOf, clock, connect: seams.connect ?? createConnection },
+      place: () => engines!.nodes.placeOf(engine),
+      ...{ engine, secret: engines!.secret, certificate: engines!.certificate },
+      isListed: (jobid) => takesJobs !== parts.live.ofNode(LOCAL_NODE_ID).some((one) => one.jobid === jobid),
+      slots: () => parts.slotsOf(id),
+      projects: () => projects.catalog.names()
+    })
+  }
+
+  async function createPullingNode({ id }: StoredNode): Promise<NodeClient> {
+    const { PullingNode } = await import('../nodes/pulling/pulling-node.ts')
+    const node = new PullingNode({
+      name: () => pulling.nameOf(id),
+      belief: {
+        stateOf: ({ project, jobid }) =>
+          live.ofNode(id).find((one) => one.jobid === jobid && one.project === project)?.state ?? null,
+        oldestSentAtMs: () => live.ofNode(id).reduce<number | null>(older, null)
+      },
+      eggOf: (project, version) =>
+        projects.catalog.find(project, version)?.sha256 == null ? null : projects.eggToSend(project, version),
+      onNews: () => pulling.events.emit('news', id),
+      onOpened: ({ scrapyd }) => pulling.events.emit('opened', id, scrapyd),
+      onClosed: () => pulling.forget(id, node),
+      clock
+    })
+    return pulling.put(id, node)
+  }
+
+  async function createClusterClient(node: StoredNode, token: string | null): Promise<NodeClient> {
+    const { id, name, url, caCertificate, clientCertificate } = node
+    const { openCluster } = await import('../nodes/kubernetes/open-cluster.ts')
+    const links = await parts.eggLinks.load()
+    return openCluster({
+      ...{ nodeId: id, name, url, caCertificate, clientCertificate, token, clock, logger },
+      settings: node.kubernetes!,
+      files: parts.credentialFiles,
+      clientKey: await openSecret(node, node.sealedClientKey, 'client key'),
+      proxyUrl: await proxyUrlOf(node),
+      eggOf(run: Parameters<EggLinks['sign']>[0]) {
+        const sha256 = parts.eggOf(run.project, run.version)
+        return sha256 === null ? null : { path: `kubernetes/eggs/${links.sign(run)}`, sha256 }
+      },
+      directory: join(await (copies ??= emptyCopies()), parts.random.hex(8)),
+      connect: seams.connect
+    })
+  }
+
+  /** What an earlier engine copied of logs is fetched again. */
+  async function emptyCopies(): Promise<string> {
+    const directory = join(parts.dataDirectory, 'kubernetes')
+    await rm(directory, { recursive: true, force: true })
+    return directory
+  }
+
+  async function proxyUrlOf(node: StoredNode): Promise<string | null> {
+    const { sealedProxyUrl } = node
+    return sealedProxyUrl === DIRECT ? DIRECT : openSecret(node, sealedProxyUrl, 'proxy')
+  }
+
+  /** null if the secret was sealed elsewhere (another machine's keychain): the engine must start anyway. */
+  async function openSecret(node: StoredNode, sealed: SealedText | null, noun: string): Promise<string | null> {
+    if (sealed === null) return null
+    try {
+      return await secretBox.open(sealed)
+    } catch (error) {
+      logger.warn({ node: node.name, error }, `the ${noun} of a node cannot be read here; enter it again`)
+      return null
+    }
+  }
+}
+
+const older = (before: number | null, { sentAtMs }: LiveAttempt): number =>
+  before === null ? sentAtMs : Math.min(before, sentAtMs)

@@ -1,0 +1,58 @@
+import type { AlertId } from '../../shared/contract/index.ts'
+import { WebhookCommands } from '../api/commands/webhook-commands.ts'
+import type { StoredDelivery, StoredWebhook } from '../model/records.ts'
+import { createAddressGuard } from '../notify/webhooks/addresses.ts'
+import { type AlertPlugins, createChannels } from '../notify/webhooks/channels/channels.ts'
+import type { AlertCommand } from '../notify/webhooks/channels/command.ts'
+import type { ReadEvidence } from '../notify/webhooks/channels/evidence.ts'
+import type { Links } from '../notify/webhooks/channels/words.ts'
+import { Deliverer } from '../notify/webhooks/deliverer.ts'
+import type { SendResult } from '../notify/webhooks/plan-try.ts'
+import type { Post } from '../notify/webhooks/post.ts'
+import { sendToWebhook } from '../notify/webhooks/send-to-webhook.ts'
+import type { Base } from './base.ts'
+
+/** Delivers events from the outbox: to webhooks over HTTP, to plugins in their threads. */
+export function wireWebhooks(
+  parts: Base & {
+    /** Private networks that webhooks may be sent to. */
+    networks: readonly string[]
+    post?: Post | undefined
+    /** For messages of alerts: where the app is, what e-mails show besides, and programs that they may be given to. */
+    links?: Links
+    readEvidence?: ReadEvidence
+    commands?: readonly AlertCommand[] | undefined
+    plugins: AlertPlugins
+    sendToPlugin: (webhook: StoredWebhook, delivery: StoredDelivery) => Promise<SendResult>
+  }
+) {
+  const { clock } = parts
+  const guard = createAddressGuard(parts.networks)
+  let loading: Promise<Post> | null = null
+  // Loaded for the first delivery, with its HTTP client.
+  const loadPost = async () => (await import('../notify/webhooks/post.ts')).createPost({ guard, clock })
+  const post: Post = parts.post ?? (async (request) => (await (loading ??= loadPost()))(request))
+  const readEnds = async (ids: AlertId[]) =>
+    new Map((await parts.store.getAlerts(ids)).flatMap(({ id, resolvedAtMs: at }) => (at === null ? [] : [[id, at]])))
+  const channels = createChannels({ ...parts, guard, post, readEnds })
+  const deliverer = new Deliverer({
+    ...parts,
+    send(webhook, delivery) {
+      switch (webhook.kind) {
+        case 'plugin':
+          return parts.sendToPlugin(webhook, delivery)
+        case 'channel':
+          return channels.send(webhook, delivery)
+        case 'webhook':
+          return sendToWebhook({ ...parts, post }, webhook, delivery)
+      }
+    }
+  })
+  const onChange = () => deliverer.events.emit('changed')
+  return {
+    deliverer,
+    channels,
+    post,
+    webhookCommands: new WebhookCommands({ ...parts, guard, deliverer, post, onChange })
+  }
+}

@@ -1,0 +1,259 @@
+import { EventEmitter } from 'node:events'
+import type { Redis } from 'ioredis'
+import type { CacheAddress } from '../../../runtime/cache-address.ts'
+import type { Clock, Timer } from '../../../runtime/clock.ts'
+import type { Logger } from '../../../runtime/logger.ts'
+import { afterFailure, afterSuccess, type Breaker, CLOSED_BREAKER } from '../circuit-breaker.ts'
+import type { CacheCalls, CacheState } from '../shared-cache.ts'
+import { checkServer } from './check-server.ts'
+
+/** Waits that requests may have to pay for. A cache on the same network answers in a millisecond. */
+export interface LinkLimits {
+  /** No call takes longer. */
+  timeoutMs: number
+  /** Slower answers are used, but count as failures: several in a row, and the cache is left alone. */
+  slowMs: number
+  /** How often a connection that nobody uses is tried. */
+  heartbeatMs: number
+}
+
+const DEFAULT_LIMITS: LinkLimits = { timeoutMs: 100, slowMs: 50, heartbeatMs: 1_000 }
+const CONNECT_LIMIT_MS = 2_000
+const ALIVE_MS = 60_000
+/** Connecting anew, doubled up to this. */
+const LONGEST_RECONNECT_MS = 5_000
+
+export interface RedisLinkOptions {
+  address: CacheAddress
+  clock: Clock
+  logger: Logger
+  /** What must be done on a new connection before it is used. Rejects if it cannot serve. */
+  onConnected: (client: Redis) => Promise<void>
+  limits?: Partial<LinkLimits>
+}
+
+/**
+ * The connection to the cache: every wait is bounded, and while the cache does not serve, calls return at once. Each
+ * change between the two is logged once. Nothing is sent a second time: a call that failed may have had its effect.
+ */
+export class RedisLink {
+  /** `changed`: it became up or away. */
+  readonly events = new EventEmitter<{ changed: [] }>()
+  readonly #options: RedisLinkOptions
+  readonly #limits: LinkLimits
+  readonly #client: Redis
+  readonly #calls: CacheCalls = { ok: 0, failed: 0, timeout: 0, skipped: 0, seconds: 0 }
+  #breaker: Breaker = CLOSED_BREAKER
+  /** The connection was checked and prepared. */
+  #isPrepared = false
+  #isStopped = false
+  #timer: Timer | null = null
+  #state: CacheState
+  #warned = ''
+  #isPreparing = false
+
+  constructor(create: (options: object) => Redis, options: RedisLinkOptions) {
+    const { address, clock } = options
+    this.#options = options
+    this.#limits = { ...DEFAULT_LIMITS, ...options.limits }
+    this.#state = { name: address.name, isUp: false, reason: null, sinceMs: clock.nowMs() }
+    this.#client = create({
+      ...{ host: address.host, port: address.port, db: address.database },
+      ...(address.username !== null && { username: address.username }),
+      ...(address.password !== null && { password: address.password }),
+      ...(address.isTls && { tls: { servername: address.host } }),
+      connectionName: 'scrapdeck',
+      lazyConnect: true,
+      connectTimeout: CONNECT_LIMIT_MS,
+      // A call that finds no connection fails at once, and none is repeated on the next connection.
+      ...{ enableOfflineQueue: false, maxRetriesPerRequest: 0, autoResendUnfulfilledCommands: false },
+      ...{ enableReadyCheck: false, disableClientInfo: true },
+      retryStrategy: (times: number) => Math.min(100 * 2 ** Math.min(times, 10), LONGEST_RECONNECT_MS)
+    })
+    this.#client.on('ready', () => void this.#probe())
+    this.#client.on('close', () => this.#lose(CLOSED))
+    this.#client.on('error', (error) => this.#lose(describe(error)))
+  }
+
+  /** Does not wait for the connection: the engine starts without. */
+  start(): void {
+    // Failures are told by `error`.
+    this.#client.connect().catch(() => {})
+    this.#schedule(this.#limits.heartbeatMs)
+  }
+
+  get isAway(): boolean {
+    return !this.#isPrepared || this.#breaker.isOpen
+  }
+
+  state(): CacheState {
+    return this.#state
+  }
+
+  calls(): CacheCalls {
+    return { ...this.#calls }
+  }
+
+  /** null: no answer. */
+  async ask<T>(send: (client: Redis) => Promise<T>): Promise<T | null> {
+    if (this.isAway) {
+      this.#calls.skipped += 1
+      return null
+    }
+    return this.#send(send, { isProbe: false })
+  }
+
+  stop(): void {
+    this.#isStopped = true
+    this.#timer?.cancel()
+    this.#client.disconnect()
+  }
+
+  /** A probe that gets no answer leaves no doubt. */
+  async #send<T>(send: (client: Redis) => Promise<T>, { isProbe }: { isProbe: boolean }): Promise<T | null> {
+    const { clock } = this.#options
+    const beganAtMs = clock.monotonicMs()
+    const late = Promise.withResolvers<typeof LATE>()
+    // The answer may already be here, unread because the event loop was busy: one more turn reads it.
+    let timer = clock.setTimer(this.#limits.timeoutMs, () => {
+      timer = clock.setTimer(1, () => late.resolve(LATE))
+    })
+    try {
+      const result = await Promise.race([send(this.#client), late.promise])
+      const tookMs = clock.monotonicMs() - beganAtMs
+      if (result === LATE) {
+        this.#calls.timeout += 1
+        this.#fail(`it did not answer within ${this.#limits.timeoutMs} ms`, isProbe)
+        return null
+      }
+      this.#calls.ok += 1
+      this.#calls.seconds += tookMs / 1_000
+      // A probe of a cache that is left alone must be fast; of one in use, it counts as any call.
+      const isCertain = isProbe && this.#breaker.isOpen
+      if (tookMs > this.#limits.slowMs) this.#fail(`it answers slowly (${Math.round(tookMs)} ms)`, isCertain)
+      else if (isProbe || !this.#breaker.isOpen) this.#succeed()
+      return result
+    } catch (error) {
+      this.#calls.failed += 1
+      this.#fail(describe(error), isProbe)
+      return null
+    } finally {
+      timer.cancel()
+    }
+  }
+
+  #succeed(): void {
+    this.#breaker = afterSuccess(this.#breaker, this.#options.clock.monotonicMs())
+    this.#report(null)
+  }
+
+  #fail(reason: string, isCertain: boolean): void {
+    const wasOpen = this.#breaker.isOpen
+    this.#breaker = afterFailure(this.#breaker, { isCertain })
+    if (!this.#breaker.isOpen) return
+    this.#report(reason)
+    if (!wasOpen || isCertain) this.#schedule(this.#breaker.holdMs)
+  }
+
+  /** The client connects anew by itself. */
+  #lose(reason: string): void {
+    if (this.#isStopped) return
+    this.#isPrepared = false
+    this.#report(reason)
+  }
+
+  #schedule(afterMs: number): void {
+    this.#timer?.cancel()
+    if (!this.#isStopped) this.#timer = this.#options.clock.setTimer(afterMs, () => void this.#probe())
+  }
+
+  async #probe(): Promise<void> {
+    if (this.#isStopped) return
+    this.#schedule(this.#limits.heartbeatMs)
+    if (this.#client.status !== 'ready') return
+    if (!this.#isPrepared) return this.#prepare()
+    const before = this.#breaker.isOpen
+    // A write: a server that is full, or has become a replica, answers everything else.
+    const key = `{${this.#options.address.namespace}}:alive`
+    await this.#send((client) => client.set(key, '1', 'PX', ALIVE_MS), { isProbe: true })
+    // What waits on this connection is lost anyway, and a connection that is dead without knowing stays so for minutes.
+    if (before && this.#breaker.isOpen && !this.#isStopped) this.#client.disconnect(true)
+  }
+
+  async #prepare(): Promise<void> {
+    if (this.#isPreparing) return
+    this.#isPreparing = true
+    try {
+      const info = await this.#within(this.#client.info().catch(allowHidden))
+      const { problem, warnings } = checkServer(info)
+      if (problem !== null) return this.#report(problem)
+      this.#warn(warnings)
+      await this.#within(this.#options.onConnected(this.#client))
+      if (this.#isStopped || this.#client.status !== 'ready') return
+      this.#isPrepared = true
+      this.#succeed()
+    } catch (error) {
+      this.#report(describe(error))
+    } finally {
+      this.#isPreparing = false
+    }
+  }
+
+  /** Nobody waits for this, so it has more time. */
+  #within<T>(work: Promise<T>): Promise<T> {
+    const { promise, reject } = Promise.withResolvers<never>()
+    const timer = this.#options.clock.setTimer(CONNECT_LIMIT_MS, () => reject(new Error('it does not answer')))
+    return Promise.race([work, promise]).finally(() => timer.cancel())
+  }
+
+  #warn(warnings: readonly string[]): void {
+    const text = warnings.join('. ')
+    if (text !== '' && text !== this.#warned) this.#options.logger.warn({ cache: this.#state.name }, text)
+    this.#warned = text
+  }
+
+  /** null: it serves. Logged when that changes, not for each new reason. */
+  #report(reason: string | null): void {
+    const { isUp, reason: before, name, sinceMs } = this.#state
+    const isUpNow = reason === null
+    if (this.#isStopped || (isUpNow && isUp)) return
+    const { logger, clock } = this.#options
+    if (!isUpNow && !isUp && before !== null) {
+      // That a connection was closed says less than why it could not be opened.
+      if (reason !== CLOSED) this.#state = { name, isUp, reason, sinceMs }
+      return
+    }
+    this.#state = { name, isUp: isUpNow, reason, sinceMs: clock.nowMs() }
+    if (!isUpNow) logger.warn({ cache: name, reason }, 'The shared cache is away: this engine continues without it')
+    else logger.info({ cache: name }, 'The shared cache is in use')
+    this.events.emit('changed')
+  }
+}
+
+const LATE = Symbol('late')
+const CLOSED = 'its connection was closed'
+
+/** Some providers do not allow INFO. */
+function allowHidden(error: unknown): string {
+  if (/^NOPERM/.test((error as Error).message)) return ''
+  throw error
+}
+
+/** Without what a message of the client or the server may quote of a command. */
+function describe(error: unknown): string {
+  const { message, code, errors } = error as NodeJS.ErrnoException & { errors?: NodeJS.ErrnoException[] }
+  const network = code ?? errors?.[0]?.code
+  if (network === 'ECONNREFUSED') return 'nothing listens at its address'
+  if (network === 'ENOTFOUND' || network === 'EAI_AGAIN') return 'its host name is unknown'
+  if (network === 'ETIMEDOUT') return 'it cannot be reached'
+  if (/^(WRONGPASS|NOAUTH|ERR AUTH|ERR invalid password)/.test(message)) return 'it rejects the user name or password'
+  if (message.startsWith('OOM')) return 'its memory is full, and its policy does not allow it to drop anything'
+  if (message.startsWith('LOADING')) return 'it is still loading its data'
+  if (message.startsWith('READONLY')) return 'it is a replica, which accepts no writes: name the primary'
+  if (message.startsWith('NOPERM')) return 'its user lacks the rights for a command or key'
+  // https://nodejs.org/api/tls.html#x509-certificate-error-codes
+  if (/CERT|SIGNATURE|ISSUER/.test(network ?? ''))
+    return `its TLS certificate is not trusted (${network}): name its authority in NODE_EXTRA_CA_CERTS, or correct the host name`
+  if (network !== undefined) return `its connection failed (${network})`
+  return message.split('\n', 1)[0]!.slice(0, 200)
+}

@@ -1,0 +1,75 @@
+import type { CacheFigures } from '../../runtime/cache-figures.ts'
+import type { SharedCache } from './shared-cache.ts'
+import type { StorePosition } from './store-position.ts'
+
+/** In this engine's memory, of answers at the newest position. */
+const HELD_MAX_BYTES = 32_000_000
+
+export type FoundAnswer =
+  | { body: Buffer }
+  /** There is none. `keep`: the answer that was made instead. Nobody waits for it to arrive in the cache. */
+  | { body: null; keep(body: Buffer): void }
+
+/**
+ * Answers that follow from the store alone, made by one engine and given by all. An answer is right at the position of
+ * the change log that it was made at: the position is read *before* the answer is made, so it never claims to have a
+ * change that it lacks; and an answer is given only if its position is that of the store after the request came. So
+ * nothing must be deleted when something changes, and an engine that writes an old answer late does no harm: nobody
+ * takes it.
+ */
+export class SharedAnswers {
+  readonly #cache: Pick<SharedCache, 'readAnswer' | 'writeAnswer' | 'isAway'>
+  readonly #position: StorePosition
+  readonly #held = new Map<string, Buffer>()
+  readonly #figures = { hits: 0, misses: 0 }
+  #heldAt = -1
+  #heldBytes = 0
+
+  constructor(parts: { cache: Pick<SharedCache, 'readAnswer' | 'writeAnswer' | 'isAway'>; position: StorePosition }) {
+    this.#cache = parts.cache
+    this.#position = parts.position
+  }
+
+  figures(): CacheFigures {
+    return { ...this.#figures, entries: this.#held.size, bytes: this.#heldBytes }
+  }
+
+  async find(key: string): Promise<FoundAnswer> {
+    const asked = this.#position.current()
+    const position = typeof asked === 'number' ? asked : await asked
+    const held = position === this.#heldAt ? this.#held.get(key) : undefined
+    const body = held ?? (await this.#read(key, position))
+    this.#figures[body === null ? 'misses' : 'hits'] += 1
+    if (body !== null) return { body }
+    return {
+      body: null,
+      keep: (made) => {
+        this.#hold(key, position, made)
+        // Whatever goes wrong, the next engine makes it anew.
+        this.#cache.writeAnswer(key, { position, body: made }).catch(() => {})
+      }
+    }
+  }
+
+  async #read(key: string, position: number): Promise<Buffer | null> {
+    if (this.#cache.isAway) return null
+    const found = await this.#cache.readAnswer(key)
+    if (found?.position !== position) return null
+    this.#hold(key, position, found.body)
+    return found.body
+  }
+
+  #hold(key: string, position: number, body: Buffer): void {
+    if (position < this.#heldAt) return
+    if (position > this.#heldAt) this.#drop()
+    this.#heldAt = position
+    this.#heldBytes += body.length - (this.#held.get(key)?.length ?? 0)
+    this.#held.set(key, body)
+    if (this.#heldBytes > HELD_MAX_BYTES) this.#drop()
+  }
+
+  #drop(): void {
+    this.#held.clear()
+    this.#heldBytes = 0
+  }
+}

@@ -1,0 +1,52 @@
+import type { ChangeLog } from '../../storage/store.ts'
+
+/**
+ * How far the change log is: an answer that was made at this position, or later, is right. The position is at least as
+ * new as everything that was acknowledged to anybody before `current` was called.
+ */
+export interface StorePosition {
+  current(): number | Promise<number>
+  /** Before `current` is compared with the positions of other engines. */
+  catchUp(): Promise<void>
+}
+
+/** For a store that only this engine writes to: each commit is announced before its writer learns of it. */
+export function followOwnStore(store: ChangeLog): StorePosition {
+  let position = 0
+  const advance = (cursor: number) => {
+    position = Math.max(position, cursor)
+  }
+  store.onChange(advance)
+  return { current: () => position, catchUp: async () => advance(await store.changeCursor()) }
+}
+
+/**
+ * For a store that other engines may write to: it is asked each time. Callers that come while a query is under way
+ * share the next one, so there are never more than one query at a time, however many requests there are.
+ */
+export function askSharedStore(store: Pick<ChangeLog, 'changeCursor'>): StorePosition {
+  let asking: Promise<number> | null = null
+  let next: Promise<number> | null = null
+  async function ask(): Promise<number> {
+    try {
+      return await store.changeCursor()
+    } finally {
+      asking = null
+    }
+  }
+  return {
+    current() {
+      if (asking === null) return (asking = ask())
+      // What is under way may have been read before the caller's last write.
+      const current = asking
+      next ??= (async () => {
+        await current.catch(() => {})
+        next = null
+        // Somebody who came in between has already begun one, later than all who wait here.
+        return (asking ??= ask())
+      })()
+      return next
+    },
+    async catchUp() {}
+  }
+}

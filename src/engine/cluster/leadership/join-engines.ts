@@ -1,0 +1,246 @@
+import type { EngineInfo, EngineList } from '../../../shared/contract/index.ts'
+import { ScrapdeckError } from '../../../shared/errors.ts'
+import {
+  type BlobsOptions,
+  isOwnPlace,
+  isSamePlace,
+  nameOfPlace,
+  placeOfBlobs
+} from '../../storage/blobs/blobs-place.ts'
+import type { Clock } from '../../runtime/clock.ts'
+import { readOrCreateCredentials, type StoredCredentials } from '../../runtime/credentials-file.ts'
+import { type FileSecretBox, openSecretKey } from '../../runtime/file-secret-box.ts'
+import type { Logger } from '../../runtime/logger.ts'
+import type { PostgresAddress } from '../../runtime/postgres-address.ts'
+import { type EncryptionOptions, openEncryptionKeys } from '../../runtime/encryption-keys.ts'
+import { openDataDirectory } from '../../runtime/private-directory.ts'
+import type { Random } from '../../runtime/random.ts'
+import { asSealedText } from '../../runtime/secret-box.ts'
+import type { EngineSelf, LeaseTable } from '../../storage/lease-table.ts'
+import { explainClientError } from '../../storage/postgres/postgres-error.ts'
+import { openLeaseTable } from '../../storage/postgres/lease-table.ts'
+import { prepareDatabase } from '../../storage/postgres/postgres-driver.ts'
+import { Election } from './election.ts'
+import type { EngineCertificate, Leadership } from './leadership.ts'
+import { isBefore, listApart } from './engines-apart.ts'
+import { describeEngines } from './describe-engines.ts'
+
+/** What an engine is given to lead with. */
+export interface Mandate {
+  postgres: PostgresAddress
+  leadership: Leadership
+  secretBox: FileSecretBox
+  credentials: StoredCredentials
+}
+
+export interface JoinOptions {
+  postgres: PostgresAddress
+  dataDirectory: string
+  /** Default: the key is in the data directory. */
+  secretKeyFile?: string | null
+  encryption?: EncryptionOptions | null
+  scrapdeckVersion: string
+  /** Shown to people. */
+  name: string
+  /** It runs spiders itself, for whoever leads (openHostedNode). */
+  hasLocalNode: boolean
+  /** Where other engines reach this one; `seenAs`: the address under which the database sees this machine. */
+  addressOf: (seenAs: string | null) => string
+  /** Of this engine's address, if it speaks TLS. */
+  certificate: EngineCertificate | null
+  /** Where eggs and logs are: a directory, a bucket, or neither (in the data directory). null: a plugin may know. */
+  blobs: BlobsOptions | null
+  /** As configured; the others should have the same. Default: those of the engine that was first. */
+  credentials: StoredCredentials | null
+  clock: Clock
+  random: Random
+  logger: Logger
+  /** Opens the engine. Rejects: it cannot, and another engine may lead. */
+  lead(mandate: Mandate): Promise<void>
+  /** Closes it. Never rejects. */
+  follow(why: string): Promise<void>
+}
+
+export interface Membership {
+  /** What requests between engines carry: none but their owners know it. */
+  readonly secret: string
+  readonly name: string
+  readonly address: string
+  isLeading(): boolean
+  /** null: this engine leads, or nobody does for certain. */
+  leaderAddress(): string | null
+  /** PEM, by which it is recognized; null: it speaks plain HTTP, or is too old to say so. */
+  leaderCertificate(): string | null
+  /** The database answers. */
+  isConnected(): boolean
+  /** Resolves when the database was looked at again, or after `limitMs`. */
+  change(limitMs: number): Promise<void>
+  /** Resolves once somebody leads. Rejects if this engine should, and cannot. */
+  start(): Promise<void>
+  /** Stops the engine, if it leads, and gives the lease back: another one takes over at once. */
+  stop(): Promise<void>
+}
+
+/** See joinEngines (../index.ts). */
+export async function join(options: JoinOptions): Promise<Membership> {
+  const { postgres, dataDirectory, clock, random, logger, name } = options
+  openDataDirectory(dataDirectory)
+  const secretBox = await openSecretKey(dataDirectory, options.secretKeyFile)
+  const keyIds = (await openEncryptionKeys(options.encryption)).ids
+  prepareDatabase(postgres, logger)
+  let onLost = () => {}
+  const table = openLeaseTable(postgres, { onLost: () => onLost() })
+  try {
+    await agreeOnKey(table, secretBox, postgres.name)
+    const credentials = options.credentials ?? (await agreeOnCredentials(table, secretBox, { dataDirectory, random }))
+    const self = {
+      id: random.hex(16),
+      name,
+      address: options.addressOf(await table.clientAddress()),
+      version: options.scrapdeckVersion,
+      hasLocalNode: options.hasLocalNode,
+      get certificate() {
+        return options.certificate?.own ?? ''
+      },
+      blobs: options.blobs === null ? '' : await placeOfBlobs(options.blobs, dataDirectory, { random, logger, keyIds })
+    }
+    await agreeOnBlobs(table, self, { database: postgres.name, clock, logger })
+    const secret = secretBox.deriveSecret('requests between engines')
+    const election: Election = new Election({
+      ...{ self, clock, logger, follow: options.follow },
+      openTable(given) {
+        onLost = given.onLost
+        return table
+      },
+      lead: (lease) =>
+        options.lead({
+          postgres: { ...postgres, lease },
+          ...{ secretBox, credentials },
+          leadership: leadershipOf({ self, secret, certificate: options.certificate }, election, table)
+        })
+    })
+    return {
+      ...{ secret, name, address: self.address },
+      isLeading: () => election.lease !== null,
+      leaderAddress: () => election.leaderAddress(),
+      leaderCertificate: () => election.leaderCertificate(),
+      isConnected: () => election.isConnected,
+      change: (limitMs) => election.change(limitMs),
+      start: () => election.start(),
+      stop: () => election.stop()
+    }
+  } catch (error) {
+    await table.close().catch(() => {})
+    throw explainClientError(error, postgres.name)
+  }
+}
+
+async function agreeOnKey(table: LeaseTable, secretBox: FileSecretBox, database: string): Promise<void> {
+  const fingerprint = secretBox.deriveSecret('fingerprint')
+  if ((await table.common('key', fingerprint)) === fingerprint) return
+  throw new ScrapdeckError(
+    'ENGINES_DIFFER',
+    `The secret.key in the data directory is not the one that the other engines on ${database} have. Copy theirs.`
+  )
+}
+
+/**
+ * What one engine stores, the next leader must find. Each says where before it looks, so of two that start at the same
+ * moment the later one sees the other. A choice of all engines can be changed once none of them runs.
+ */
+async function agreeOnBlobs(
+  table: LeaseTable,
+  self: EngineSelf,
+  { database, clock, logger }: { database: string; clock: Clock; logger: Logger }
+): Promise<void> {
+  for (let lastSilentMs: number | null = null; ; ) {
+    await table.beat(self)
+    const rows = await table.list()
+    const first = listApart(rows, self).find((row) => isBefore(row, rows.find(({ id }) => id === self.id)!))
+    if (first === undefined) return
+    const where = `${first.name} keeps eggs and logs in ${nameOfPlace(first.blobs)}, this engine in ${nameOfPlace(self.blobs)}`
+    const isOtherPlace = !isSamePlace(first.blobs, self.blobs)
+    if (isOtherPlace && isOwnPlace(first.blobs) && isOwnPlace(self.blobs)) {
+      logger.warn({}, `${where}: what one of them stored is missing while the other leads (docs/scaling.md)`)
+      return
+    }
+    // One that was killed has said nothing more, and is silent in a few seconds.
+    if (lastSilentMs !== null && first.silentMs < lastSilentMs) {
+      await table.leave(self.id)
+      if (!isOtherPlace) throw otherKeys(first.name, database)
+      const next =
+        'To move the blobs, stop all engines, copy them (copy-blobs), and start all engines with the new option'
+      throw new ScrapdeckError('ENGINES_DIFFER', `The engines on ${database} need the same blobs: ${where}. ${next}.`)
+    }
+    lastSilentMs = first.silentMs
+    await new Promise<void>((resolve) => void clock.setTimer(LISTEN_MS, resolve))
+  }
+}
+
+function otherKeys(name: string, database: string): ScrapdeckError {
+  const text = `The engines on ${database} need the same encryption keys: this engine cannot read what ${name} stores, or ${name} not what this engine would store.`
+  const next =
+    'Give all engines the same encryption_key_file. A new key is added below the one in use on all of them, and only then moved to the first line. To begin with encryption, stop all engines first.'
+  return new ScrapdeckError('ENGINES_DIFFER', `${text} ${next}`)
+}
+
+/** Of all engines, so that a client's password goes on working when another one leads. */
+async function agreeOnCredentials(
+  table: LeaseTable,
+  secretBox: FileSecretBox,
+  { dataDirectory, random }: { dataDirectory: string; random: Random }
+): Promise<StoredCredentials> {
+  const own = readOrCreateCredentials(dataDirectory, random)
+  const sealed = await table.common('credentials', await secretBox.seal(JSON.stringify(own)))
+  return JSON.parse(await secretBox.open(asSealedText(sealed))) as StoredCredentials
+}
+
+/** Longer than the time between two signs of life, so that one falls into it. */
+const LISTEN_MS = 1_500
+const TERMS_SHOWN = 20
+
+function leadershipOf(
+  { self, secret, certificate }: { self: EngineSelf; secret: string; certificate: EngineCertificate | null },
+  election: Election,
+  table: LeaseTable
+): Leadership {
+  const list = async (): Promise<EngineList> => {
+    const [engines, terms] = [await table.list(), await table.terms(TERMS_SHOWN)]
+    return { shared: true, engines: describeEngines(engines, election.lease?.holder ?? null), terms: [...terms] }
+  }
+  const isAble = ({ state, drained }: EngineInfo) => state !== 'silent' && !drained
+  /** Rejects if no engine but this one could lead. */
+  const requireAnotherLeader = async (id: string) => {
+    if ((await list()).engines.some((engine) => engine.id !== id && isAble(engine))) return
+    const text = 'No other engine could lead: there must be one that lives and is not drained. Start one first.'
+    throw new ScrapdeckError('BAD_INPUT', text)
+  }
+  const missing = (id: string) => new ScrapdeckError('NOT_FOUND', `There is no engine ${id}. It may have restarted.`)
+  return {
+    ...{ name: self.name, secret },
+    mayAct: () => election.mayAct(),
+    list,
+    certificate,
+    certificates: async () =>
+      new Map((await table.list()).flatMap(({ id, certificate: of }) => (of === '' ? [] : [[id, of] as const]))),
+    listApart: async () =>
+      listApart(await table.list(), self).map(({ name, blobs }) => ({ engine: name, place: nameOfPlace(blobs) })),
+    async handOver(to) {
+      const { engines } = await list()
+      const able = engines.filter(({ state, drained }) => state === 'following' && !drained)
+      if (to !== null && !engines.some(({ id }) => id === to)) throw missing(to)
+      if (able.length === 0 || (to !== null && !able.some(({ id }) => id === to))) {
+        const text =
+          'No other engine can lead now: there must be one that follows, and is not drained. Start one first.'
+        throw new ScrapdeckError('BAD_INPUT', text)
+      }
+      election.handOver(to ?? able[0]!.id)
+    },
+    stepDown: () => election.handOver(null),
+    async setDrained(id, isDrained) {
+      // Without a leader, nobody could undo it.
+      if (isDrained) await requireAnotherLeader(id)
+      if (!(await table.setDrained(id, isDrained))) throw missing(id)
+    }
+  }
+}

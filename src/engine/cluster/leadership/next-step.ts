@@ -1,0 +1,40 @@
+import type { SeenLease } from '../../storage/lease-table.ts'
+
+/** Once it stops renewing, a leader has the lease for this long. */
+export const LEASE_MS = 5_000
+/** After a connection was new, a free lock may only mean that the database restarted and its leader is not back yet. */
+export const SETTLED_AFTER_MS = 3_000
+/** After a handover, the engine it is for may take the lease alone for this long. */
+export const HANDOVER_MS = 3_000
+
+export interface Follower {
+  id: string
+  isDrained: boolean
+  /** How long its connection to the database has stood. */
+  connectedMs: number
+  /** How long it has seen the lease as it is, by its own monotonic clock. */
+  unchangedMs: number
+}
+
+export type Step = { do: 'follow' } | { do: 'take'; reason: string }
+
+/**
+ * Whether a follower takes the lease. A free lock says within milliseconds that a leader is gone; where it says
+ * nothing (a leader that stands still, or never had it), the lease runs out: each follower has to see for itself that
+ * it was not renewed, as the database's clock may step.
+ */
+export function nextStep(lease: SeenLease, follower: Follower): Step {
+  if (follower.isDrained) return { do: 'follow' }
+  if (lease.next !== null && lease.next !== follower.id && follower.unchangedMs < HANDOVER_MS) return { do: 'follow' }
+  if (lease.holder === null) {
+    if (lease.epoch === 0) return { do: 'take', reason: 'the first engine' }
+    if (lease.next === follower.id) return { do: 'take', reason: 'the leadership was handed over' }
+    return { do: 'take', reason: 'the former leader stopped' }
+  }
+  const name = lease.leaderName ?? 'the former leader'
+  if (follower.unchangedMs >= LEASE_MS) return { do: 'take', reason: `${name} stopped renewing its lease` }
+  // A lease that has run out as well: it ended long before this engine came.
+  const isSettled = follower.connectedMs >= SETTLED_AFTER_MS || lease.isExpired
+  if (lease.gotLock && lease.hasLock && isSettled) return { do: 'take', reason: `${name} is gone` }
+  return { do: 'follow' }
+}

@@ -1,0 +1,56 @@
+import type { ProjectName, ProjectSettings } from '../../../shared/contract/index.ts'
+import type { CancelWaitsMs } from '../../../shared/run-limits.ts'
+import type { ItemsArchive } from '../../runs/log-collector/items-archive.ts'
+import type { LogCollector } from '../../runs/log-collector/log-collector.ts'
+import type { LogArchivePort } from '../../runs/logs/archive/log-archive.ts'
+import type { Fleet } from '../../nodes/fleet.ts'
+import type { WaitingReasons } from '../queue/waiting-reasons.ts'
+import type { Catalog } from '../../projects/catalog.ts'
+import type { Distribution } from '../../projects/distribution.ts'
+import type { Plugins } from '../../notify/plugins/plugins.ts'
+import type { Clock } from '../../runtime/clock.ts'
+import type { Logger } from '../../runtime/logger.ts'
+import type { SecretBox } from '../../runtime/secret-box.ts'
+import type {
+  AttemptReader,
+  AttemptStore,
+  HoldStore,
+  JobReader,
+  LaneReader,
+  QueueFailureStore
+} from '../../storage/store.ts'
+import type { LiveAttempts } from './live-attempts.ts'
+
+/** What dispatch needs from other rooms. Wired once, in wiring/floors/. */
+export interface DispatchContext {
+  /** Attempts are changed only through `live`. */
+  store: JobReader & LaneReader & HoldStore & QueueFailureStore & AttemptReader & Pick<AttemptStore, 'markLogArchived'>
+  archive: Pick<LogArchivePort, 'copy' | 'keepCopied' | 'copies' | 'pack'>
+  itemsArchive: Pick<ItemsArchive, 'keep' | 'giveUp'>
+  /** Has read the logs of the runs so far. */
+  collector: Pick<LogCollector, 'finish' | 'record' | 'writtenSinceMs' | 'figuresOf' | 'progressOf' | 'events'>
+  fleet: Fleet
+  live: LiveAttempts
+  waiting: WaitingReasons
+  clock: Clock
+  logger: Logger
+  cancelWaitsMs: CancelWaitsMs
+  /** Decrypts a job's secret values when it is sent. */
+  secrets: Pick<SecretBox, 'open'>
+  catalog: Pick<Catalog, 'versionToRun'>
+  projects: {
+    settingsOf(
+      project: ProjectName
+    ): Pick<ProjectSettings, 'limits'> &
+      Partial<
+        Pick<ProjectSettings, 'weight' | 'paused' | 'cancelWaitSeconds' | 'outcome' | 'spiderOutcomes' | 'keepItems'>
+      >
+  }
+  distribution: Pick<Distribution, 'stateOf' | 'ensure' | 'forget' | 'importErrors' | 'projectsWithImportErrors'>
+  /** Whether this engine certainly leads at this moment. Absent: there is no other. */
+  mayAct?: (() => boolean) | undefined
+  /** Asks plugins about a job before it is sent; null: no plugin has this hook. Never rejects. */
+  beforeDispatch?: Plugins['beforeDispatch']
+  /** Asks a plugin which nodes get jobs; null: no plugin has this hook. Never rejects. */
+  chooseNodes?: Plugins['chooseNodes']
+}

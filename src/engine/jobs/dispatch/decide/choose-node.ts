@@ -1,0 +1,31 @@
+import type { NodeChoices } from '../../../notify/plugins/node-chooser.ts'
+import type { NodeQuestion } from '../../../notify/plugins/plugin.ts'
+import { type PlaceableNode, roomOn } from './node-index.ts'
+import type { Assignment } from './place.ts'
+
+/** What a plugin is asked: about jobs that several nodes could run. */
+export function nodeQuestions(assignments: readonly Assignment[]): NodeQuestion[] {
+  // Each node once: then it is copied once for the plugin's thread.
+  const shown = new Map<PlaceableNode, NodeQuestion['candidates'][number]>()
+  for (const node of new Set(assignments.flatMap(({ candidates }) => candidates))) {
+    const { id, name, tags, slots } = node
+    shown.set(node, { id, name, tags, slots, free: roomOn(node) })
+  }
+  return assignments.filter(isAChoice).map(({ job: { id, priority }, line, lane, version, candidates }) => ({
+    job: { id, project: line.project, spider: line.lanes.get(lane)!.spider, priority, version },
+    candidates: candidates.map((node) => shown.get(node)!)
+  }))
+}
+
+/** For the timeline: what the plugin said about this job, and whether it counted. */
+export function choiceNotes(assignment: Assignment, choices: NodeChoices | null): Record<string, string> {
+  if (choices === null || !isAChoice(assignment)) return {}
+  const { plugin, problem, byJob } = choices
+  if (problem !== null) return { [`not asked of ${plugin}`]: problem }
+  const choice = byJob.get(assignment.job.id)
+  if (choice == null) return {}
+  if (choice.node === assignment.nodeId) return { [`chosen by ${plugin}`]: choice.why }
+  return { [`not as ${plugin} chose`]: 'the node that it chose cannot take this job now' }
+}
+
+const isAChoice = ({ candidates }: Assignment): boolean => candidates.length > 1

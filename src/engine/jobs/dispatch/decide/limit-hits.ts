@@ -1,0 +1,39 @@
+import type { RunLimits } from '../../../../shared/contract/index.ts'
+import { BAN_RESPONSES_MIN, wordsOfWallLimit } from '../../../../shared/run-limits.ts'
+import { formatDuration } from '../../../../shared/time.ts'
+import type { LogProgress } from '../../../runs/log-collector/log-collector.ts'
+
+/** The facts about a running run at one moment. */
+export interface LimitFacts {
+  ranMs: number
+  /** null: its log was not read yet, which no limit but the wall time minds. */
+  log: LogProgress | null
+}
+
+const BANS = ['403', '429', '503'] as const
+
+/**
+ * Which limit a run has hit, as in `error limit of 10 (logged 14)`: the limit, and in parentheses what exceeded it.
+ * null: none. Of several, the one that explains the others. Pure.
+ */
+export function findHeldLimitHit(limits: RunLimits, { ranMs, log }: LimitFacts): string | null {
+  const { wallSeconds, maxBanPercent, maxErrors, noProgressSeconds } = limits
+  if (wallSeconds != null && ranMs >= wallSeconds * 1000) {
+    return wordsOfWallLimit(wallSeconds, Math.floor(ranMs / 1000))
+  }
+  if (log === null) return null
+  const { responses, errors, stillMs } = log
+  const all = Object.values(responses).reduce((sum, count) => sum + count, 0)
+  const banned = BANS.reduce((sum, status) => sum + (responses[status] ?? 0), 0)
+  if (maxBanPercent != null && all >= BAN_RESPONSES_MIN && banned * 100 > maxBanPercent * all) {
+    // Rounded up: never the limit itself.
+    const percent = Math.ceil((banned * 100) / all)
+    return `ban limit of ${maxBanPercent} % (${percent} % of ${all} responses were 403, 429 or 503)`
+  }
+  if (maxErrors != null && errors > maxErrors) return `error limit of ${maxErrors} (logged ${errors})`
+  if (noProgressSeconds != null && stillMs !== null && stillMs >= noProgressSeconds * 1000) {
+    const still = formatDuration(Math.floor(stillMs / 1000))
+    return `progress limit of ${formatDuration(noProgressSeconds)} (no new page or item for ${still})`
+  }
+  return null
+}

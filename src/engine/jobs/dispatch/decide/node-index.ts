@@ -1,0 +1,150 @@
+import type { NodeId, NodeMode, Placement, ProjectName } from '../../../../shared/contract/index.ts'
+import { meetsTags } from '../../../../shared/tag-terms.ts'
+
+/** Why a reachable node cannot run a project now, worded to follow the node's name; null: it can. */
+export type WhyNotReady = (nodeId: NodeId, project: ProjectName) => string | null
+
+/** `absent`: we have the egg and may send it. `never`: we do not have it, or sending failed and is backing off. */
+export type EggState = 'present' | 'sending' | 'absent' | 'never'
+
+/** What placement knows about a node. */
+export interface PlaceableNode {
+  id: NodeId
+  name: string
+  slots: number
+  /** How many jobs may wait in the node's own queue, in addition to its slots. */
+  queueAhead: number
+  /** One more job may be sent to find out whether it has another slot. */
+  isTrying: boolean
+  /** Slots in use or promised: live attempts of ours (uncertain ones too) and external jobs. */
+  used: number
+  /** Of these, runs whose spider has ended while something that it started keeps them open. */
+  held: number
+  /** A temporary upper bound on its room (requests in flight, a node on probation). */
+  roomMax: number
+  tags: readonly string[]
+  mode: NodeMode
+  /** Why it cannot take jobs now, worded to follow its name (`does not answer`); null: it can. */
+  unavailable: string | null
+  /** How many logs of a spider it keeps when it starts a run of it; null: not known. */
+  logsKept: number | null
+  /** It may be able to run one project but not another (see `whyNotReady`). Only the local node. */
+  isChoosy: boolean
+}
+
+/** The nodes that match a placement, summarized independently of how busy they are. */
+export interface PlacementSummary {
+  matching: number
+  /** Those that could take a job if they had room. */
+  able: ReadonlySet<NodeId>
+  /** Of the nodes in `able`. */
+  slots: number
+  held: number
+  /** The nodes in `able` that must be asked about each project. */
+  choosy: readonly PlaceableNode[]
+  first: PlaceableNode | null
+  unavailable: number
+  firstUnavailable: PlaceableNode | null
+}
+
+/** Placements cached; the cache is cleared when it is full. */
+const SUMMARIES_MAX = 20_000
+
+/** How many jobs a node may be given now (I3). */
+export function roomOn(node: PlaceableNode): number {
+  if (node.unavailable !== null || node.mode !== 'active') return 0
+  const ahead = Math.max(node.queueAhead, Number(node.isTrying))
+  return Math.max(0, Math.min(node.slots + ahead - node.used, node.roomMax))
+}
+
+/**
+ * The nodes as `place` queries them, kept between runs. Nodes with room are indexed, and the summary of a placement is
+ * cached until a node is added, removed, or changes in anything but its usage.
+ */
+export class NodeIndex {
+  readonly #nodes = new Map<string, PlaceableNode>()
+  readonly #open = new Map<string, PlaceableNode>()
+  readonly #summaries = new Map<string, PlacementSummary>()
+
+  constructor(nodes: Iterable<PlaceableNode> = []) {
+    for (const node of nodes) this.put(node)
+  }
+
+  get size(): number {
+    return this.#nodes.size
+  }
+
+  get(id: NodeId): PlaceableNode | undefined {
+    return this.#nodes.get(id)
+  }
+
+  all(): IterableIterator<PlaceableNode> {
+    return this.#nodes.values()
+  }
+
+  /** Nodes that could take a job now. */
+  open(): IterableIterator<PlaceableNode> {
+    return this.#open.values()
+  }
+
+  /** Returns whether it differs from before in anything but its usage: then the reasons of waiting jobs may change. */
+  put(node: PlaceableNode): boolean {
+    const before = this.#nodes.get(node.id)
+    this.#nodes.set(node.id, node)
+    if (roomOn(node) > 0) this.#open.set(node.id, node)
+    else this.#open.delete(node.id)
+    const isOther = before === undefined || differs(before, node)
+    if (isOther) this.#summaries.clear()
+    return isOther
+  }
+
+  remove(id: NodeId): void {
+    if (!this.#nodes.delete(id)) return
+    this.#open.delete(id)
+    this.#summaries.clear()
+  }
+
+  summaryOf(placement: Placement, key: string): PlacementSummary {
+    let summary = this.#summaries.get(key)
+    if (summary === undefined && this.#summaries.size >= SUMMARIES_MAX) this.#summaries.clear()
+    if (summary === undefined) this.#summaries.set(key, (summary = this.#summarize(placement)))
+    return summary
+  }
+
+  #summarize(placement: Placement): PlacementSummary {
+    const able = new Set<NodeId>()
+    const choosy: PlaceableNode[] = []
+    const summary = { matching: 0, able, slots: 0, held: 0, unavailable: 0, choosy }
+    let first: PlaceableNode | null = null
+    let firstUnavailable: PlaceableNode | null = null
+    const asked = placement.nodeId === null ? this.#nodes.values() : [this.#nodes.get(placement.nodeId)]
+    for (const node of asked) {
+      if (node === undefined || !meetsTags(placement.tags, node.tags)) continue
+      summary.matching += 1
+      first ??= node
+      if (node.unavailable !== null) {
+        summary.unavailable += 1
+        firstUnavailable ??= node
+      } else if (node.mode === 'active') {
+        able.add(node.id)
+        summary.slots += node.slots
+        summary.held += node.held
+        if (node.isChoosy) choosy.push(node)
+      }
+    }
+    return { ...summary, first, firstUnavailable }
+  }
+}
+
+/** In anything that a summary says. */
+function differs(one: PlaceableNode, other: PlaceableNode): boolean {
+  return (
+    one.name !== other.name ||
+    one.slots !== other.slots ||
+    one.held !== other.held ||
+    one.mode !== other.mode ||
+    one.unavailable !== other.unavailable ||
+    one.isChoosy !== other.isChoosy ||
+    (one.tags !== other.tags && one.tags.join(' ') !== other.tags.join(' '))
+  )
+}

@@ -1,0 +1,433 @@
+import type { JobId, NodeId, ProjectName, VersionName, Waiting } from '../../../../shared/contract/index.ts'
+import type { NodeChoices } from '../../../notify/plugins/node-chooser.ts'
+import type { ImportError } from '../../../projects/distribution.ts'
+import { FairOrder, type Head, type ProjectShare, type QueueLane, type QueueLine } from '../../queue/fair-order.ts'
+import { Heap } from '../../../runtime/heap.ts'
+import { type CountedRule, describeReached, liveOf } from '../../queue/limits.ts'
+import type { WaitingPlan } from '../../queue/waiting-reasons.ts'
+import type { QueueHead } from '../../../model/records.ts'
+import { eggOnItsWay, explainLine } from './explain-wait.ts'
+import { type EggState, type NodeIndex, type PlaceableNode, roomOn, type WhyNotReady } from './node-index.ts'
+
+export interface PlaceInput {
+  lines: Iterable<QueueLine>
+  nodes: NodeIndex
+  shareOf: (project: ProjectName) => ProjectShare
+  isPaused: boolean
+  isProjectPaused: (project: ProjectName) => boolean
+  /** The version that a line's jobs would run with if sent now; null: none. */
+  versionOf: (line: QueueLine) => VersionName | null
+  eggState: (nodeId: NodeId, project: ProjectName, version: VersionName) => EggState
+  /** What nodes said that cannot import the egg of a version. */
+  importErrors: (project: ProjectName, version: VersionName) => ReadonlyMap<NodeId, ImportError>
+  whyNotReady: WhyNotReady
+  /** The node refused this job recently, and the backoff has not expired. */
+  isBackedOff: (nodeId: NodeId, jobId: JobId) => boolean
+  hasLimits: boolean
+  /** The limits that apply to a spider, with their current live counts. `place` does not change them. */
+  rulesFor: (project: ProjectName, spider: string) => readonly CountedRule[]
+  /** How many logs of the spider may be newer there than the quietest live one (logs-at-risk.ts). */
+  newerLogs: (nodeId: NodeId, project: ProjectName, spider: string) => number | null
+  assignmentsMax: number
+  /** What a plugin chose, checked like any node; an empty map asks for candidates. Absent: no plugin chooses. */
+  chosen?: NodeChoices['byJob']
+}
+
+export interface Assignment {
+  job: QueueHead
+  lane: string
+  line: QueueLine
+  nodeId: NodeId
+  version: VersionName
+  /** For the timeline: `1 of 4 slots free, has the egg`. */
+  because: string
+  /** The nodes that could take it if it went first, the least loaded before the others; empty if no plugin chooses. */
+  candidates: readonly PlaceableNode[]
+}
+
+export interface Plan {
+  assignments: Assignment[]
+  /** Eggs to send so that waiting jobs can go to these nodes. Never more nodes than jobs that would use them. */
+  uploads: { nodeId: NodeId; project: ProjectName; version: VersionName }[]
+  /** Why the remaining jobs wait. A line with jobs left has an entry, or each of its lanes that has jobs left. */
+  waiting: WaitingPlan
+  /** The maximum was placed, or heads ran out. More jobs could go, and those not considered have no waiting reason. */
+  isPartial: boolean
+  /** The lane whose heads ran out. */
+  endedAt: string | null
+  /** Jobs wait because a node would delete a log; nothing tells when it would not. */
+  awaitsLogs: boolean
+  /** No waiting project has a lower pass (fair-shares.ts). */
+  passFloor: number
+}
+
+/**
+ * Decides which queued jobs go where, now. Pure. Never exceeds a node's room (I3: its slots plus what may queue there)
+ * or a limit, and never gives one job to two nodes. Prefers nodes that have the egg, then the lowest share of used
+ * slots, then the lower id, so the same input gives the same plan. Skips lines whose nodes have no room: the cost is
+ * proportional to the jobs placed plus the lanes that could go.
+ */
+export function place(input: PlaceInput): Plan {
+  return new Placing(input).plan()
+}
+
+/** A plugin gets no more, whatever the size of the fleet. */
+const CANDIDATES_MAX = 50
+
+/** The nodes a line can choose from, computed when its first job is considered. */
+interface Choice {
+  version: VersionName
+  /** All of `ready`, `sending` and `absent`, the least loaded first; empty if no plugin chooses. */
+  able: readonly PlaceableNode[]
+  /** Have room and the egg. */
+  ready: Heap<RankedNode>
+  /** The egg is on its way there. Each will serve one of the waiting jobs. */
+  sending: PlaceableNode[]
+  /** Have room and may be sent the egg. Best last. */
+  absent: PlaceableNode[]
+}
+
+/** What kept a job from nodes with room: the first node that refused it, and the first limit reached. */
+interface Kept {
+  refusedBy: PlaceableNode | null
+  limitedBy: CountedRule | null
+  /** It would delete the log of a running job. */
+  logsKeptBy: PlaceableNode | null
+}
+
+/** `share` is as of the last heap ordering. It can be outdated, because other lines use the same nodes. */
+interface RankedNode {
+  node: PlaceableNode
+  share: number
+}
+
+/** `eu-1 keeps 1 log of a spider: another run of prices would delete that of a running one`. */
+function describeLogsKept({ name, logsKept }: PlaceableNode, spider: string): string {
+  const logs = logsKept === 1 ? '1 log' : `${logsKept} logs`
+  return `${name} keeps ${logs} of a spider: another run of ${spider} would delete that of a running one`
+}
+
+class Placing {
+  readonly #input: PlaceInput
+  /** How many jobs of this plan go to each node. */
+  readonly #given = new Map<string, number>()
+  /** The same per spider, on nodes that keep few logs. */
+  readonly #givenOfSpider = new Map<string, number>()
+  readonly #givenUnderRule = new Map<CountedRule, { total: number; byNode: Map<string, number> }>()
+  readonly #liveUnderTag = new Map<CountedRule, number>()
+  readonly #openFor = new Map<string, PlaceableNode[]>()
+  readonly #choices = new Map<QueueLine, Choice>()
+  /** By placement: the limits that are reached on every node with room. */
+  readonly #reachedOnAll = new Map<string, Set<CountedRule>>()
+  readonly #plan: Plan = {
+    assignments: [],
+    uploads: [],
+    waiting: { everything: null, lines: new Map(), lanes: new Map() },
+    isPartial: false,
+    endedAt: null,
+    awaitsLogs: false,
+    passFloor: 0
+  }
+
+  constructor(input: PlaceInput) {
+    this.#input = input
+  }
+
+  plan(): Plan {
+    const { lines, shareOf, isPaused, assignmentsMax } = this.#input
+    const plan = this.#plan
+    if (isPaused) {
+      plan.waiting.everything = { code: 'paused', text: 'the queue is paused' }
+      return plan
+    }
+    const order = new FairOrder(this.#linesThatMayGo(lines), shareOf)
+    plan.passFloor = order.passFloor
+    for (let head = order.current(); head !== null; head = order.current()) {
+      if (plan.assignments.length >= assignmentsMax) {
+        plan.isPartial = true
+        break
+      }
+      this.#placeOne(head, order)
+    }
+    if (order.endedAt !== null) {
+      plan.isPartial = true
+      plan.endedAt = order.endedAt.lane
+    }
+    return plan
+  }
+
+  *#linesThatMayGo(lines: Iterable<QueueLine>): Generator<QueueLine> {
+    const { isProjectPaused, versionOf, hasLimits } = this.#input
+    for (const line of lines) {
+      if (isProjectPaused(line.project)) {
+        this.#waits(line, { code: 'project_paused', text: `${line.project} is paused` })
+      } else if (versionOf(line) === null) {
+        this.#waits(line, { code: 'version_missing', text: missingVersionText(line) })
+      } else if (this.#openNodes(line).length === 0) {
+        this.#waits(line, explainLine(line, this.#input, false))
+        if (hasLimits) for (const lane of line.lanes.values()) this.#recordExhaustedLimit(line, lane)
+      } else yield line
+    }
+  }
+
+  #placeOne({ line, lane, job }: Head, order: FairOrder): void {
+    const rules = this.#input.rulesFor(line.project, lane.spider)
+    const reached = this.#reachedOnAll.get(line.placementKey)
+    const exhausted = rules.find((counted) => this.#isExhausted(counted) || reached?.has(counted) === true)
+    if (exhausted !== undefined) {
+      this.#laneWaits(lane, exhausted)
+      return order.skipLane()
+    }
+    const choice = this.#choiceFor(line)
+    const found = this.#bestReady(choice, { line, lane, job }, rules)
+    if (found.node !== null) {
+      const node = this.#chosenOf(choice, { line, lane, job }, rules) ?? found.node
+      if (this.#input.eggState(node.id, line.project, choice.version) === 'present') {
+        this.#assign(node, { line, lane, job }, choice, rules)
+        return order.acceptJob()
+      }
+      const absent = choice.absent.indexOf(node)
+      if (absent >= 0) this.#sendEgg(choice, absent, line)
+      this.#waits(line, eggOnItsWay(line, node.name, this.#input))
+      return order.skipJob()
+    }
+    // No node with room has the egg. Each egg in transit will serve one job; for the next job, send one more.
+    const coming = this.#nodeToGetTheEgg(choice, { line, lane, job }, rules, found)
+    if (coming !== null) {
+      if (!this.#plan.waiting.lines.has(line.key)) this.#waits(line, eggOnItsWay(line, coming.name, this.#input))
+      return order.skipJob()
+    }
+    // What blocks one job or one spider must not block the others.
+    if (found.refusedBy !== null) {
+      const waiting: Waiting = { code: 'node_refused', text: `${found.refusedBy.name} refused the job; retrying soon` }
+      if (!this.#plan.waiting.lanes.has(lane.lane)) this.#plan.waiting.lanes.set(lane.lane, waiting)
+      return order.skipJob()
+    }
+    if (found.limitedBy !== null) {
+      this.#laneWaits(lane, found.limitedBy)
+      this.#recordReached(line, found.limitedBy)
+      return order.skipLane()
+    }
+    if (found.logsKeptBy !== null) {
+      this.#plan.awaitsLogs = true
+      this.#plan.waiting.lanes.set(lane.lane, { code: 'limit', text: describeLogsKept(found.logsKeptBy, lane.spider) })
+      return order.skipLane()
+    }
+    const hasRoom = this.#openNodes(line).some((node) => this.#roomLeft(node) > 0)
+    if (!this.#plan.waiting.lines.has(line.key)) this.#waits(line, explainLine(line, this.#input, hasRoom))
+    order.skipLine()
+  }
+
+  #couldTake(node: PlaceableNode, head: Head, rules: readonly CountedRule[], kept = nothingKept()): boolean {
+    return this.#roomLeft(node) > 0 && this.#mayTake(node, head, rules, kept)
+  }
+
+  /** The least loaded node with the egg that may take this job; if none, what blocked the job. */
+  #bestReady({ ready }: Choice, head: Head, rules: readonly CountedRule[]) {
+    const passedOver: RankedNode[] = []
+    const kept = nothingKept()
+    let best: PlaceableNode | null = null
+    for (let ranked = this.#firstOf(ready); ranked !== undefined; ranked = this.#firstOf(ready)) {
+      if (this.#mayTake(ranked.node, head, rules, kept)) {
+        best = ranked.node
+        break
+      }
+      passedOver.push(ready.removeFirst()!)
+    }
+    for (const ranked of passedOver) ready.push(ranked)
+    return { node: best, ...kept }
+  }
+
+  /** Whether no limit and no earlier refusal keeps this job from the node. If one does, it is added to `kept`. */
+  #mayTake(node: PlaceableNode, { line, lane, job }: Head, rules: readonly CountedRule[], kept: Kept): boolean {
+    const rule = rules.find((counted) => this.#isExhaustedOn(counted, node))
+    if (rule !== undefined) kept.limitedBy ??= rule
+    else if (this.#wouldDeleteLog(node, line.project, lane.spider)) kept.logsKeptBy ??= node
+    else if (this.#input.isBackedOff(node.id, job.id)) kept.refusedBy ??= node
+    else return true
+    return false
+  }
+
+  /** Scrapyd keeps only so many logs of a spider when it starts a run of it, and deletes those of running jobs too. */
+  #wouldDeleteLog({ id, logsKept }: PlaceableNode, project: ProjectName, spider: string): boolean {
+    if (logsKept === null) return false
+    const given = this.#givenOfSpider.get(`${id} ${project} ${spider}`) ?? 0
+    // Without a live one, the first that is given is the one that must not be deleted.
+    const newer = (this.#input.newerLogs(id, project, spider) ?? -1) + given
+    return newer >= logsKept
+  }
+
+  /** Removes full nodes on the way, and re-sorts a node that other lines have used since. */
+  #firstOf(ready: Heap<RankedNode>): RankedNode | undefined {
+    for (let first = ready.first(); first !== undefined; first = ready.first()) {
+      if (this.#roomLeft(first.node) <= 0) {
+        ready.removeFirst()
+        continue
+      }
+      const share = this.#shareOf(first.node)
+      if (share === first.share) return first
+      first.share = share
+      ready.sinkFirst()
+    }
+    return undefined
+  }
+
+  /** Adds to `found` what keeps this job, and perhaps no other, from the nodes without the egg. */
+  #nodeToGetTheEgg(choice: Choice, head: Head, rules: readonly CountedRule[], found: Kept): PlaceableNode | null {
+    const { line } = head
+    const couldTake = (node: PlaceableNode) => this.#couldTake(node, head, rules, found)
+    const awaited = choice.sending.findIndex(couldTake)
+    if (awaited >= 0) return choice.sending.splice(awaited, 1)[0]!
+    const target = choice.absent.findLastIndex(couldTake)
+    return target < 0 ? null : this.#sendEgg(choice, target, line)
+  }
+
+  #sendEgg(choice: Choice, at: number, { project }: QueueLine): PlaceableNode {
+    const [node] = choice.absent.splice(at, 1)
+    this.#plan.uploads.push({ nodeId: node!.id, project, version: choice.version })
+    return node!
+  }
+
+  #chosenOf({ able }: Choice, head: Head, rules: readonly CountedRule[]): PlaceableNode | undefined {
+    const chosen = this.#input.chosen?.get(head.job.id)?.node
+    return able.find((node) => node.id === chosen && this.#couldTake(node, head, rules))
+  }
+
+  #assign(node: PlaceableNode, head: Head, { version, able }: Choice, rules: readonly CountedRule[]): void {
+    const { line, lane, job } = head
+    // Those that this plan has filled, too: a plugin may choose otherwise for the jobs that went there.
+    const candidates = able.filter((one) => this.#mayTake(one, head, rules, nothingKept())).slice(0, CANDIDATES_MAX)
+    const used = this.#usedOn(node)
+    const free = node.slots - used
+    const isTried = free <= 0 && node.queueAhead === 0
+    const room = isTried ? 'tried for another slot' : `place ${1 - free} of ${node.queueAhead} ahead in its queue`
+    const because = `${free > 0 ? `${free} of ${node.slots} slots free` : room}, has the egg`
+    this.#plan.assignments.push({ job, lane: lane.lane, line, nodeId: node.id, version, because, candidates })
+    this.#given.set(node.id, (this.#given.get(node.id) ?? 0) + 1)
+    if (node.logsKept !== null) {
+      const key = `${node.id} ${line.project} ${lane.spider}`
+      this.#givenOfSpider.set(key, (this.#givenOfSpider.get(key) ?? 0) + 1)
+    }
+    for (const counted of rules) {
+      let given = this.#givenUnderRule.get(counted)
+      if (given === undefined) this.#givenUnderRule.set(counted, (given = { total: 0, byNode: new Map() }))
+      given.byNode.set(node.id, (given.byNode.get(node.id) ?? 0) + 1)
+      if (appliesOn(counted, node)) given.total += 1
+    }
+  }
+
+  #choiceFor(line: QueueLine): Choice {
+    let choice = this.#choices.get(line)
+    if (choice !== undefined) return choice
+    const { eggState, whyNotReady, versionOf, chosen } = this.#input
+    const version = versionOf(line)!
+    const ready: RankedNode[] = []
+    const sending: PlaceableNode[] = []
+    const absent: PlaceableNode[] = []
+    for (const node of this.#openNodes(line)) {
+      if (this.#roomLeft(node) <= 0 && chosen === undefined) continue
+      if (node.isChoosy && whyNotReady(node.id, line.project) !== null) continue
+      const egg = eggState(node.id, line.project, version)
+      if (egg === 'present') ready.push({ node, share: this.#shareOf(node) })
+      else if (egg === 'sending') sending.push(node)
+      else if (egg === 'absent') absent.push(node)
+    }
+    const worstFirst = (one: PlaceableNode, other: PlaceableNode) =>
+      this.#shareOf(other) - this.#shareOf(one) || (one.id < other.id ? 1 : -1)
+    absent.sort(worstFirst)
+    const all = chosen === undefined ? [] : [...ready.map(({ node }) => node), ...sending, ...absent]
+    const able = all.sort((one, other) => worstFirst(other, one))
+    choice = { version, able, ready: new Heap(ready, isLessLoaded), sending, absent }
+    this.#choices.set(line, choice)
+    return choice
+  }
+
+  /** Nodes that match the line's placement and had room before this plan. */
+  #openNodes({ placement, placementKey }: QueueLine): PlaceableNode[] {
+    let open = this.#openFor.get(placementKey)
+    if (open !== undefined) return open
+    const { nodes } = this.#input
+    const { able } = nodes.summaryOf(placement, placementKey)
+    open = [...nodes.open()].filter(({ id }) => able.has(id))
+    this.#openFor.set(placementKey, open)
+    return open
+  }
+
+  #waits(line: QueueLine, waiting: Waiting): void {
+    this.#plan.waiting.lines.set(line.key, waiting)
+  }
+
+  /** Gives a limit as the reason. A limit per node is described without a live count, because nodes differ. */
+  #laneWaits({ lane }: QueueLane, counted: CountedRule): void {
+    const live = counted.rule.perNode ? 0 : this.#liveUnder(counted)
+    this.#plan.waiting.lanes.set(lane, { code: 'limit', text: describeReached(counted.rule, live) })
+  }
+
+  /** No node has room, and the limit would block these jobs even if one had. */
+  #recordExhaustedLimit(line: QueueLine, lane: QueueLane): void {
+    const exhausted = this.#input.rulesFor(line.project, lane.spider).find((counted) => this.#isExhausted(counted))
+    if (exhausted !== undefined) this.#laneWaits(lane, exhausted)
+  }
+
+  /** If this limit blocks every node with room, it will for the rest of this plan. Saves other lines the search. */
+  #recordReached(line: QueueLine, counted: CountedRule): void {
+    const isOpen = (node: PlaceableNode) => this.#roomLeft(node) > 0 && !this.#isExhaustedOn(counted, node)
+    if (this.#openNodes(line).some(isOpen)) return
+    const reached = this.#reachedOnAll.get(line.placementKey)
+    if (reached === undefined) this.#reachedOnAll.set(line.placementKey, new Set([counted]))
+    else reached.add(counted)
+  }
+
+  /** Reached on every node the job could go to. */
+  #isExhausted(counted: CountedRule): boolean {
+    const { tag, perNode, max } = counted.rule
+    if (max === 0 && tag === null) return true
+    if (perNode || tag !== null) return false
+    return counted.total + (this.#givenUnderRule.get(counted)?.total ?? 0) >= max
+  }
+
+  #isExhaustedOn(counted: CountedRule, node: PlaceableNode): boolean {
+    const { perNode, max } = counted.rule
+    if (!appliesOn(counted, node)) return false
+    const given = this.#givenUnderRule.get(counted)
+    if (perNode) return (counted.byNode.get(node.id) ?? 0) + (given?.byNode.get(node.id) ?? 0) >= max
+    return this.#liveUnder(counted) + (given?.total ?? 0) >= max
+  }
+
+  #liveUnder(counted: CountedRule): number {
+    if (counted.rule.tag === null) return counted.total
+    let live = this.#liveUnderTag.get(counted)
+    if (live === undefined) {
+      live = liveOf(counted, (nodeId, tag) => this.#input.nodes.get(nodeId)?.tags.includes(tag) === true)
+      this.#liveUnderTag.set(counted, live)
+    }
+    return live
+  }
+
+  #usedOn(node: PlaceableNode): number {
+    return node.used + (this.#given.get(node.id) ?? 0)
+  }
+
+  #shareOf(node: PlaceableNode): number {
+    return this.#usedOn(node) / node.slots
+  }
+
+  #roomLeft(node: PlaceableNode): number {
+    return roomOn(node) - (this.#given.get(node.id) ?? 0)
+  }
+}
+
+function appliesOn({ rule }: CountedRule, node: PlaceableNode): boolean {
+  return rule.tag === null || node.tags.includes(rule.tag)
+}
+
+function isLessLoaded(one: RankedNode, other: RankedNode): boolean {
+  return one.share === other.share ? one.node.id < other.node.id : one.share < other.share
+}
+
+const nothingKept = (): Kept => ({ refusedBy: null, limitedBy: null, logsKeptBy: null })
+
+function missingVersionText(line: QueueLine): string {
+  if (line.version === null) return `${line.project} has no active version: upload one, or pin another`
+  return `version ${line.version} of ${line.project} is gone; upload it again`
+}

@@ -1,0 +1,141 @@
+import type { AttemptState, ProjectName } from '../../../../shared/contract/index.ts'
+import type { SeenJob, Snapshot } from '../../../nodes/node-client.ts'
+
+/** What we believe about one live attempt on the snapshot's node. */
+export interface BelievedAttempt {
+  key: string
+  project: ProjectName
+  jobid: string
+  state: Exclude<AttemptState, 'ended'>
+  /**
+   * Clock.monotonicMs when the POST ended (with any result), or when this engine took over the attempt from an earlier
+   * one. Only a snapshot begun later can prove that the job is not there. null: the POST is still in flight.
+   */
+  sendEndedAtMs: number | null
+  /** It was unknown at takeover whether the POST had arrived: a slow network may still be delivering it. */
+  isTakenOverUnresolved: boolean
+}
+
+/** Since when, and for how many complete snapshots, an attempt has been in none of the node's lists. */
+export interface Absence {
+  firstBegunAtMs: number
+  snapshots: number
+}
+
+export type Verdict =
+  | { key: string; kind: 'accepted' | 'running' | 'finished'; seen: SeenJob }
+  /** Absent from two or more snapshots far enough apart to rule out a gap between lists. Its log decides now. */
+  | { key: string; kind: 'missing'; absence: Absence }
+
+export interface Reconciliation {
+  verdicts: Verdict[]
+  /** Updated absences, by key of the attempts that were not seen. */
+  absences: Map<string, Absence>
+  /** Keys of attempts that the node lists more than once: our request was delivered twice. */
+  twice: string[]
+  /** Pending and running jobs that are not ours. They use up slots. */
+  external: { pending: SeenJob[]; running: SeenJob[] }
+}
+
+export interface ReconcileOptions {
+  /** From the previous snapshots, by key. */
+  absentSoFar: ReadonlyMap<string, Absence>
+  nodePollIntervalMs: number
+  /** Minimum time between the snapshots for attempts taken over unresolved, if longer than the poll interval. */
+  takenOverApartMs: number
+}
+
+/**
+ * Compares belief with a snapshot (ARCHITECTURE.md, chapter 3, step 6). Pure.
+ *
+ *      belief \ snapshot   pending     running    finished    in no list
+ *      sending (POST out)  accepted    running    finished    -
+ *      sending (POST over) accepted    running    finished    absence counted, then missing
+ *      uncertain           accepted    running    finished    absence counted, then missing
+ *      accepted            -           running    finished    absence counted, then missing
+ *      running             -           -          finished    absence counted, then missing
+ *      finishing           -           -          -           -
+ *
+ * Presence always counts. Absence counts only in snapshots begun after the POST ended, and only when two of them are
+ * more than the node's poll interval apart: on its way from the queue to the process table, a job is in no list. If the
+ * engine that sent the POST died, nobody saw the POST end, so the two must be further apart.
+ */
+export function reconcile(
+  believed: readonly BelievedAttempt[],
+  snapshot: Snapshot,
+  options: ReconcileOptions
+): Reconciliation {
+  const seen = new Map<string, { list: 'pending' | 'running' | 'finished'; job: SeenJob }>()
+  // Every snapshot lists the node's last few hundred jobs. Few of them are live attempts of ours.
+  const jobids = new Set(believed.map(({ jobid }) => jobid))
+  const twice = new Set<string>()
+  // Later lists win. All three lists are of the same moment, so an id listed twice was accepted twice.
+  for (const list of ['pending', 'finished', 'running'] as const) {
+    for (const job of snapshot[list]) {
+      if (!jobids.has(job.jobid)) continue
+      if (seen.has(identity(job))) twice.add(identity(job))
+      seen.set(identity(job), { list, job })
+    }
+  }
+
+  const verdicts: Verdict[] = []
+  const absences = new Map<string, Absence>()
+  const ours = new Set<string>()
+  for (const attempt of believed) {
+    ours.add(identity(attempt))
+    const found = seen.get(identity(attempt))
+    if (found !== undefined) {
+      const kind = found.list === 'pending' ? 'accepted' : found.list
+      if (isNews(attempt.state, kind)) verdicts.push({ key: attempt.key, kind, seen: found.job })
+      continue
+    }
+    const absence = countAbsence(attempt, options.absentSoFar.get(attempt.key) ?? null, snapshot)
+    if (absence === null) continue
+    absences.set(attempt.key, absence)
+    if (isProved(absence, snapshot, nodePollIntervalOf(attempt, options))) {
+      verdicts.push({ key: attempt.key, kind: 'missing', absence })
+    }
+  }
+  return {
+    verdicts,
+    absences,
+    twice: twice.size === 0 ? [] : believed.filter((one) => twice.has(identity(one))).map(({ key }) => key),
+    external: {
+      pending: snapshot.pending.filter((job) => !ours.has(identity(job))),
+      running: snapshot.running.filter((job) => !ours.has(identity(job)))
+    }
+  }
+}
+
+const RANK = { sending: 0, uncertain: 0, accepted: 1, running: 2, finishing: 3 } as const
+
+function isNews(state: BelievedAttempt['state'], kind: 'accepted' | 'running' | 'finished'): boolean {
+  return RANK[state] < (kind === 'accepted' ? 1 : kind === 'running' ? 2 : 3)
+}
+
+function countAbsence(attempt: BelievedAttempt, before: Absence | null, snapshot: Snapshot): Absence | null {
+  if (attempt.state === 'finishing' || attempt.sendEndedAtMs === null) return null
+  if (snapshot.begunAtMs <= attempt.sendEndedAtMs) return before
+  if (before === null) return { firstBegunAtMs: snapshot.begunAtMs, snapshots: 1 }
+  return { ...before, snapshots: before.snapshots + 1 }
+}
+
+/** How long the node may take to poll its queue, plus the time for a POST that may still be in flight. */
+function nodePollIntervalOf(
+  attempt: BelievedAttempt,
+  { nodePollIntervalMs, takenOverApartMs }: ReconcileOptions
+): number {
+  const isUnresolved = attempt.state === 'sending' || attempt.state === 'uncertain'
+  return isUnresolved && attempt.isTakenOverUnresolved
+    ? Math.max(nodePollIntervalMs, takenOverApartMs)
+    : nodePollIntervalMs
+}
+
+function isProved(absence: Absence, snapshot: Snapshot, nodePollIntervalMs: number): boolean {
+  return absence.snapshots >= 2 && snapshot.begunAtMs - absence.firstBegunAtMs > nodePollIntervalMs
+}
+
+/** Scrapyd identifies a job by project and jobid. 1.2 omits the project; the client then adds it. */
+function identity(job: { project: ProjectName; jobid: string }): string {
+  return `${job.project}\n${job.jobid}`
+}

@@ -1,0 +1,40 @@
+import type { AttemptResult, RetryPolicy } from '../../../../shared/contract/index.ts'
+import { formatDuration } from '../../../../shared/time.ts'
+
+export interface PlannedRetry {
+  /** Wall time. */
+  atMs: number
+  /** `retrying in 30 s (run 2 of 3)` */
+  words: string
+}
+
+/**
+ * Whether and when to retry a job whose run ended badly; null: no retry. Pure. `earlier` are the results of the
+ * previous attempts; only failed and lost ones count as runs. There are never more runs than the policy's `attempts`.
+ * The delay grows with each run, up to the policy's maximum.
+ */
+export function planRetry(
+  policy: RetryPolicy | null,
+  result: AttemptResult,
+  earlier: readonly (AttemptResult | null)[],
+  nowMs: number
+): PlannedRetry | null {
+  if (!isCovered(policy, result)) return null
+  const runs = 1 + earlier.filter((one) => isRun(one)).length
+  if (runs >= policy.attempts) return null
+  const waitSeconds = Math.min(policy.backoffMaxSeconds, policy.backoffSeconds * policy.backoffFactor ** (runs - 1))
+  const when = waitSeconds < 1 ? 'at once' : `in ${formatDuration(Math.round(waitSeconds))}`
+  return {
+    atMs: nowMs + Math.ceil(waitSeconds * 1000),
+    words: `retrying ${when} (run ${runs + 1} of ${policy.attempts})`
+  }
+}
+
+/** Whether the policy retries this kind of result. */
+export function isCovered(policy: RetryPolicy | null, result: AttemptResult): policy is RetryPolicy {
+  return policy !== null && isRun(result) && policy.on.includes(result)
+}
+
+function isRun(result: AttemptResult | null): result is 'failed' | 'lost' {
+  return result === 'failed' || result === 'lost'
+}

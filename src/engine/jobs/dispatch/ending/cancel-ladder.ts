@@ -1,0 +1,281 @@
+import pLimit, { type LimitFunction } from 'p-limit'
+import { type CancelWaitsMs, limitWaitsOf } from '../../../../shared/run-limits.ts'
+import { LAST_STEP, signalOfStep, waitAfterStep } from '../../../../shared/stop-ladder.ts'
+import type { FleetNode } from '../../../nodes/fleet.ts'
+import { NodeError, type NodeSignal } from '../../../nodes/node-client.ts'
+import type { Timer } from '../../../runtime/clock.ts'
+import type { DispatchContext } from '../context.ts'
+import type { EndedProcesses } from '../following/ended-processes.ts'
+import type { LiveAttempt } from '../live-attempts.ts'
+
+const NODE_MISSING_MS = 200
+/** A step that does not reach its node is repeated, though its wait may be 0 s: not faster than this. */
+const REPEAT_MS = 1_000
+/** Keeps one of a node's four connections free for polling. Nodes that do not answer must not block the others. */
+const AT_ONCE_ON_NODE = 3
+const AT_ONCE_MAX = 500
+
+/** Timeline text of a step (shared/stop-ladder.ts). */
+export function textOfStep(step: number, run: 'the run' | 'the returned run'): string {
+  const texts = [`Asked ${run} to stop (INT)`, `Asked ${run} to stop immediately (second INT)`, `Killed ${run} (KILL)`]
+  return texts[Math.min(step, LAST_STEP)]!
+}
+
+interface Climb {
+  step: number
+  /** How long the run may take to finish after the first INT, if the request said so. */
+  firstWaitMs: number | null
+  timer: Timer | null
+  /** Its next step waits for its turn at the node. The delay to the step after it starts once this one is sent. */
+  isWaitingForTurn: boolean
+}
+
+/**
+ * Cancels live attempts by the stop ladder (shared/stop-ladder.ts) and records each step. With `force` it begins at the
+ * second step. An attempt counts as cancelled only when the node shows that it ended (follower.ts), or says that it was
+ * pending and has been removed.
+ */
+export class CancelLadder {
+  readonly #context: DispatchContext
+  readonly #endedProcesses: Pick<EndedProcesses, 'record'>
+  readonly #climbing = new Map<string, Climb>()
+  readonly #gateOfAll = pLimit(AT_ONCE_MAX)
+  readonly #gateOfNode = new WeakMap<FleetNode, LimitFunction>()
+  #stopped = false
+
+  constructor(context: DispatchContext, endedProcesses: Pick<EndedProcesses, 'record'>) {
+    this.#context = context
+    this.#endedProcesses = endedProcesses
+  }
+
+  /**
+   * Begins at the first step. With `force`, the next step is sent now, at least the second one. Waits for the result of
+   * the POST.
+   */
+  cancel(one: LiveAttempt, options: { force: boolean; waitSeconds?: number | undefined }): void {
+    // A run that has ended on its node needs no signal.
+    if (this.#stopped || one.state === 'finishing') return
+    const climb = this.#climbing.get(one.key)
+    if (climb === undefined) {
+      this.#climbing.set(one.key, beginAt(options.force ? 1 : 0, options.waitSeconds ?? null))
+      if (isSettled(one)) void this.#step(one)
+      return
+    }
+    if (!options.force) return
+    void this.#recordForce(one)
+    climb.step = Math.max(climb.step, 1)
+    climb.timer?.cancel()
+    if (isSettled(one)) void this.#step(one)
+  }
+
+  /** Sends a single signal chosen by the caller, without escalation. */
+  async signal(one: LiveAttempt, signal: NodeSignal): Promise<void> {
+    const node = this.#context.fleet.get(one.nodeId)
+    try {
+      if (node === undefined) throw new NodeError('unreachable', 'Its node is not in the fleet', { delivered: 'no' })
+      const { wasState } = await this.#inTurn(node, () =>
+        node.client.cancel({ project: one.project, jobid: one.jobid, signal })
+      )
+      await this.#recordStep(one, { signal, text: `Sent signal ${signal}` }, wasState)
+      if (wasState === 'pending') await this.#concludeRemoved(one)
+      node.observer.poke()
+    } catch (error) {
+      if (isProcessEnded(error)) return this.#recordEnded(one, signal)
+      this.#context.logger.warn({ error, jobId: one.jobId, signal }, 'a signal did not reach its job')
+    }
+  }
+
+  /** Its state has changed: a cancel or limit that waited for the POST's result goes out now. */
+  sendWaiting(one: LiveAttempt): void {
+    // Responses still arrive while the engine stops. The next engine resumes the cancel.
+    if (this.#stopped) return
+    const climb = this.#climbing.get(one.key)
+    if (
+      (one.cancelAskedAtMs !== null || one.limitHit !== null) &&
+      (climb === undefined || climb.timer === null) &&
+      isSettled(one)
+    ) {
+      if (climb === undefined) this.#climbing.set(one.key, beginAt(0, null))
+      void this.#step(one)
+    }
+  }
+
+  /** Resumes a cancel from an earlier engine. The steps already taken are in the timeline. */
+  resume(one: LiveAttempt): void {
+    const { store, logger } = this.#context
+    store.listTimeline(one.jobId).then(
+      (timeline) => {
+        const ofIt = timeline.filter((entry) => entry.kind === 'cancel_sent' && entry.attemptNumber === one.number)
+        const asked = timeline.filter(({ kind }) => kind === 'cancel_asked')
+        const isForced = asked.some(({ evidence }) => evidence['force'] === true)
+        const waitSeconds = asked.map(({ evidence }) => evidence['waitSeconds']).find(isNumber)
+        this.#continue(one, ofIt.length, ofIt.at(-1)?.atMs ?? null, { isForced, waitSeconds: waitSeconds ?? null })
+      },
+      (error: unknown) =>
+        logger.error({ error, jobId: one.jobId }, 'a cancel of an earlier engine could not be resumed')
+    )
+  }
+
+  /** `sent`: the steps that an earlier engine has sent, the last of them at `lastAtMs` of the wall clock. */
+  #continue(
+    one: LiveAttempt,
+    sent: number,
+    lastAtMs: number | null,
+    { isForced, waitSeconds }: { isForced: boolean; waitSeconds: number | null }
+  ): void {
+    const { clock } = this.#context
+    if (this.#stopped || one.state === 'finishing' || this.#climbing.has(one.key)) return
+    const climb = beginAt(Math.min(Math.max(sent, Number(isForced)), LAST_STEP), waitSeconds)
+    this.#climbing.set(one.key, climb)
+    const waitMs = lastAtMs === null ? 0 : waitAfterStep(sent - 1, this.#waitsFor(one, climb))
+    const leftMs = Math.min(waitMs, waitMs - (clock.nowMs() - (lastAtMs ?? 0)))
+    // What was forced after the last step is still due.
+    const isDue = leftMs <= 0 || (isForced && sent < 2)
+    if (!isDue) climb.timer = clock.setTimer(leftMs, () => void this.#step(one))
+    else if (isSettled(one)) void this.#step(one)
+  }
+
+  /** A run that exceeded a limit does not get the time of a cancelled one. */
+  #waitsFor(one: LiveAttempt, { firstWaitMs }: Climb): CancelWaitsMs {
+    const { cancelWaitsMs, projects } = this.#context
+    if (one.cancelAskedAtMs === null) return limitWaitsOf(cancelWaitsMs)
+    const ofProject = projects.settingsOf(one.project).cancelWaitSeconds
+    const [first, second, last] = cancelWaitsMs
+    return [firstWaitMs ?? (ofProject == null ? first : ofProject * 1000), second, last]
+  }
+
+  /** A crash must not lose the force. If the first request was forced, the job's own entry already says so. */
+  async #recordForce(one: LiveAttempt): Promise<void> {
+    const { live, logger } = this.#context
+    try {
+      await live.record(one, {
+        from: ['sending', 'accepted', 'uncertain', 'running'],
+        kind: 'cancel_asked',
+        text: 'Immediate stop requested',
+        evidence: { force: true }
+      })
+    } catch (error) {
+      logger.error({ error, jobId: one.jobId }, 'recording that a cancel was forced failed')
+    }
+  }
+
+  /** It has ended. If it is found again, its climb starts over. */
+  forget(one: LiveAttempt): void {
+    this.#climbing.get(one.key)?.timer?.cancel()
+    this.#climbing.delete(one.key)
+  }
+
+  stop(): void {
+    this.#stopped = true
+    for (const climb of this.#climbing.values()) climb.timer?.cancel()
+    this.#climbing.clear()
+  }
+
+  async #step(one: LiveAttempt): Promise<void> {
+    const climb = this.#climbingOf(one)
+    if (climb === undefined || climb.isWaitingForTurn) return
+    const node = this.#context.fleet.get(one.nodeId)
+    if (node === undefined) {
+      // At startup the attempts are loaded before the nodes: try again soon.
+      climb.timer = this.#context.clock.setTimer(NODE_MISSING_MS, () => void this.#step(one))
+      return
+    }
+    climb.isWaitingForTurn = true
+    await this.#inTurn(node, async () => {
+      climb.isWaitingForTurn = false
+      if (this.#climbingOf(one) === climb) await this.#send(node, one, climb)
+    })
+  }
+
+  /** undefined also if it has ended and needs no signal. */
+  #climbingOf(one: LiveAttempt): Climb | undefined {
+    // If the attempt was found again, a new object with its own climb has replaced this one.
+    if (this.#context.live.get(one.key) !== one) return undefined
+    if (one.state === 'finishing') this.#climbing.delete(one.key)
+    return this.#climbing.get(one.key)
+  }
+
+  /** Limits concurrent requests, per node and overall. */
+  #inTurn<T>(node: FleetNode, task: () => Promise<T>): Promise<T> {
+    let gate = this.#gateOfNode.get(node)
+    if (gate === undefined) this.#gateOfNode.set(node, (gate = pLimit(AT_ONCE_ON_NODE)))
+    return gate(() => this.#gateOfAll(task))
+  }
+
+  async #send(node: FleetNode, one: LiveAttempt, climb: Climb): Promise<void> {
+    const { step } = climb
+    const signal = signalOfStep(step)
+    const waits = this.#waitsFor(one, climb)
+    const waitMs = waitAfterStep(step, waits)
+    const nextAtMs = this.#context.clock.nowMs() + waitMs
+    // Set before the request, so that a force during the request does not start a second climb.
+    const wait = (ms: number) => {
+      climb.timer?.cancel()
+      climb.timer = this.#context.clock.setTimer(ms, () => void this.#step(one))
+    }
+    wait(Math.max(waitMs, REPEAT_MS))
+    try {
+      const { wasState } = await node.client.cancel({ project: one.project, jobid: one.jobid, signal })
+      climb.step += 1
+      if (waitMs < REPEAT_MS) wait(waitMs)
+      const next = signalOfStep(climb.step)
+      const planned = { next, nextAtMs, ...(next === 'INT' && { killAtMs: nextAtMs + waitAfterStep(step + 1, waits) }) }
+      await this.#recordStep(one, { signal, text: textOfStep(step, 'the run'), planned }, wasState)
+      if (wasState === 'pending') await this.#concludeRemoved(one)
+      node.observer.poke()
+    } catch (error) {
+      if (isProcessEnded(error)) return this.#recordEnded(one, signal)
+      const { logger } = this.#context
+      if (!(error instanceof NodeError)) logger.error({ error, jobId: one.jobId }, 'a cancel step failed unexpectedly')
+      else logger.warn({ jobId: one.jobId, error: error.message }, 'a cancel did not reach the node; retrying')
+    }
+  }
+
+  async #recordStep(
+    one: LiveAttempt,
+    step: { signal: NodeSignal; text: string; planned?: { next: string; nextAtMs: number; killAtMs?: number } },
+    nodeSaid: string | null
+  ) {
+    await this.#context.live.record(one, {
+      from: ['sending', 'accepted', 'uncertain', 'running'],
+      kind: 'cancel_sent',
+      text: step.text,
+      evidence: { signal: step.signal, nodeSaid, ...step.planned }
+    })
+  }
+
+  async #recordEnded(one: LiveAttempt, signal: NodeSignal): Promise<void> {
+    this.#endedProcesses.record(one)
+    this.#context.fleet.get(one.nodeId)?.observer.poke()
+    const text = `Not stopped (${signal}): the node says that the process of the run has already ended`
+    await this.#recordStep(one, { signal, text }, 'process ended').catch((error: unknown) =>
+      this.#context.logger.error({ error, jobId: one.jobId }, 'recording what a node said to a signal failed')
+    )
+  }
+
+  async #concludeRemoved(one: LiveAttempt): Promise<void> {
+    await this.#context.live.end(one, {
+      from: ['accepted', 'uncertain', 'sending'],
+      kind: 'ended',
+      result: 'cancelled',
+      reason: 'cancelled before it started',
+      jobOutcome: 'cancelled',
+      text: 'Cancelled: the node removed it from its queue',
+      evidence: { nodeSaid: 'pending' }
+    })
+  }
+}
+
+/** `waitSeconds` null: the request did not say. */
+function beginAt(step: number, waitSeconds: number | null): Climb {
+  const firstWaitMs = waitSeconds === null ? null : waitSeconds * 1000
+  return { step, firstWaitMs, timer: null, isWaitingForTurn: false }
+}
+
+const isProcessEnded = (error: unknown) => error instanceof NodeError && error.refusal === 'process_ended'
+
+const isNumber = (value: unknown): value is number => typeof value === 'number'
+
+function isSettled(one: LiveAttempt): boolean {
+  return one.state === 'accepted' || one.state === 'running'
+}

@@ -1,0 +1,42 @@
+import type { Outcome } from '../../../../shared/contract/index.ts'
+import type { DispatchContext } from '../context.ts'
+import type { AttemptEnd, LiveAttempt } from '../live-attempts.ts'
+import { isCovered, planRetry } from '../decide/retry.ts'
+
+/** How a run ended, and the evidence. */
+export interface RunEnd extends Pick<AttemptEnd, 'from' | 'killingLine' | 'details' | 'counts'> {
+  result: Outcome
+  reason: string
+  /** `Failed: exit code 1`. What happens to the job next is appended. */
+  text: string
+  evidence: Record<string, unknown>
+  /** Queue the job again regardless of its retry policy, because nobody knows whether it ran at all. */
+  isTriedAgain?: boolean
+}
+
+/**
+ * Ends an attempt that ran: its job ends with it, or is retried according to its retry policy. A lost run may still be
+ * running unseen, so a job retried after one is flagged. False: the attempt had already ended in another way.
+ */
+export async function endRun(
+  { store, live, clock }: Pick<DispatchContext, 'store' | 'live' | 'clock'>,
+  one: LiveAttempt,
+  { text, evidence, isTriedAgain = false, ...end }: RunEnd
+): Promise<boolean> {
+  const atMs = clock.nowMs()
+  const isWanted = one.cancelAskedAtMs === null && isCovered(one.retry, end.result)
+  const earlier = isWanted ? (await store.listAttempts(one.jobId)).filter(({ number }) => number < one.number) : []
+  const results = earlier.map(({ result }) => result)
+  const retry = isWanted ? planRetry(one.retry, end.result, results, atMs) : null
+  const isRequeued = retry !== null || isTriedAgain
+  return live.end(one, {
+    ...end,
+    kind: 'ended',
+    jobOutcome: isRequeued ? null : end.result,
+    ...(retry === null ? {} : { retryAtMs: retry.atMs }),
+    ...(isRequeued && end.result === 'lost' ? { mayHaveRunTwice: true as const } : {}),
+    atMs,
+    text: isRequeued ? `${text}; ${retry?.words ?? 'queued again and flagged'}` : text,
+    evidence: retry === null ? evidence : { ...evidence, retryAtMs: retry.atMs }
+  })
+}

@@ -1,0 +1,290 @@
+import pLimit from 'p-limit'
+import type { Outcome } from '../../../../shared/contract/index.ts'
+import { outcomeRulesOf } from '../../../../shared/outcome-rules.ts'
+import type { FleetNode } from '../../../nodes/fleet.ts'
+import { NodeError, type NodeErrorKind } from '../../../nodes/node-client.ts'
+import { Timers } from '../../../runtime/clock.ts'
+import type { ReadLog } from '../../../runs/logs/archive/log-copies.ts'
+import { fromTail, type LogBytes } from '../../../runs/logs/byte-window.ts'
+import type { LogReading } from '../../../runs/log-collector/log-reading.ts'
+import type { ArchivedLog } from '../../../model/records.ts'
+import { judgeOutcome } from '../../outcome/outcome.ts'
+import { applyOutcomeRules, type RuledJudgement } from '../../outcome/outcome-rules.ts'
+import { CLOSING_TAIL_BYTES } from '../../../runs/log-parser/closing-stats.ts'
+import { isScrapdeckError } from '../../../../shared/errors.ts'
+import { endRun } from './end-run.ts'
+import type { DispatchContext } from '../context.ts'
+import type { LiveAttempt } from '../live-attempts.ts'
+
+const AT_ONCE_MAX = 16
+const RETRY_FIRST_MS = 1_000
+const RETRY_MAX_MS = 30_000
+// After this many failures to archive, the job ends without an archived log, or without its items.
+const ARCHIVE_TRIES = 3
+// They may be large, and whatever ends meanwhile must not wait for them.
+const ITEMS_AT_ONCE = 4
+// Another try would fail too.
+const FINAL_FOR_ITEMS = new Set<unknown>(['ITEMS_TOO_LARGE', 'ITEMS_NOT_FOUND'])
+// A node that answers but never returns the log (a proxy blocks /logs) must not delay the end forever: about 30 s.
+const READ_TRIES = 6
+/** resources/python/crawl.py logs it. */
+const FEEDS_UNUSABLE = "The project's own feeds cannot be used"
+const NO_ANSWER = new Set<NodeErrorKind>(['unreachable', 'timeout', 'reset', 'aborted'])
+
+/** The node answers, but not with what was requested. Retrying helps only for a while. */
+export function isAnswer(node: FleetNode, error: unknown): error is NodeError {
+  if (!(error instanceof NodeError) || node.status.health !== 'up') return false
+  return error.isFromProxy || !NO_ANSWER.has(error.kind)
+}
+
+/** A node, or the storage of the blobs, that does not respond is waited for. */
+const isWaitedFor = (node: FleetNode, error: unknown): boolean =>
+  (error instanceof NodeError && !isAnswer(node, error)) || isScrapdeckError(error, 'BLOBS_UNUSABLE')
+
+/** Failures so far. An unreachable node is waited for; only refusals and local failures count towards giving up. */
+interface Failures {
+  all: number
+  reads: number
+  archives: number
+  items: number
+  itemsProblem: string | null
+  /** Writes the end once the log was read and archived: it is not fetched a second time because the items fail. */
+  end: (() => Promise<void>) | null
+}
+
+export interface LogTail extends LogBytes {
+  text: string
+}
+
+/**
+ * Ends attempts whose run is over: reads the end of the log, judges the outcome, archives the log (and the items, if
+ * the project asks) before the node prunes it, and writes the outcome. While the node is unreachable, the attempt stays
+ * `finishing` and is retried. It holds no slot meanwhile.
+ */
+export class Finisher {
+  readonly #context: DispatchContext
+  readonly #queued = new Set<LiveAttempt>()
+  readonly #atOnce = pLimit(AT_ONCE_MAX)
+  readonly #itemsAtOnce = pLimit(ITEMS_AT_ONCE)
+  readonly #retries: Timers
+  readonly #stopping = new AbortController()
+
+  constructor(context: DispatchContext) {
+    this.#context = context
+    this.#retries = new Timers(context.clock)
+  }
+
+  finish(one: LiveAttempt): void {
+    if (this.#queued.has(one)) return
+    this.#queued.add(one)
+    this.#enqueue(one, { all: 0, reads: 0, archives: 0, items: 0, itemsProblem: null, end: null })
+  }
+
+  stop(): void {
+    this.#stopping.abort()
+    this.#atOnce.clearQueue()
+    this.#itemsAtOnce.clearQueue()
+    this.#retries.stop()
+  }
+
+  /** The end of a run's log; null if there is no such file. Rejects with NodeError if the node does not return it. */
+  async readTail(node: FleetNode, one: LiveAttempt): Promise<LogTail | null> {
+    const wanted = { offset: -CLOSING_TAIL_BYTES, limitBytes: CLOSING_TAIL_BYTES }
+    const range = await node.client.readLog(one, wanted, this.#stopping.signal)
+    return range === null ? null : { ...range, text: new TextDecoder().decode(range.bytes) }
+  }
+
+  #enqueue(one: LiveAttempt, failures: Failures): void {
+    if (!this.#stopping.signal.aborted) void this.#atOnce(() => this.#finishOrRetry(one, failures))
+  }
+
+  async #finishOrRetry(one: LiveAttempt, failures: Failures): Promise<void> {
+    const { fleet, live, projects } = this.#context
+    // It has ended in another way (its node was removed, or given up).
+    if (live.get(one.key) !== one) return void this.#queued.delete(one)
+    const node = fleet.get(one.nodeId)
+    // At startup the attempts are loaded before the nodes.
+    if (node === undefined) return this.#retry(one, RETRY_FIRST_MS, failures)
+    try {
+      failures.end ??= await this.#prepareEnd(node, one, failures)
+      if (projects.settingsOf(one.project).keepItems === true) {
+        void this.#itemsAtOnce(() => this.#keepItemsAndEnd(node, one, failures))
+        return
+      }
+      await failures.end()
+      this.#queued.delete(one)
+    } catch (error) {
+      this.#retryAfter(error, one, failures)
+    }
+  }
+
+  /** Reads, judges and archives the log; returns what then writes the end. */
+  async #prepareEnd(node: FleetNode, one: LiveAttempt, failures: Failures): Promise<() => Promise<void>> {
+    const { archive, collector, store } = this.#context
+    const { tail, problem } = await this.#readTailOrGiveUp(node, one, failures)
+    const reading = await this.#read(node, one, tail, failures)
+    const { keepsLogs } = node.client.traits
+    const earlier = one.logArchived && !keepsLogs ? await store.findArchivedLog(one.jobId, one.number) : null
+    const archived = keepsLogs ? null : await this.#archive(node, one, { tail, earlier }, failures)
+    const keptBytes = (archived ?? earlier)?.sizes?.rawBytes ?? 0
+    // What stays as it was archived before was copied from a node that was away.
+    const isCut = archived === null ? earlier !== null : tail === null || keptBytes < tail.sizeBytes
+    // Most runs are over before anybody read their log: no copy was begun.
+    const isCopied = archived !== null && (isCut || archived.packed === null || reading?.isCopied !== false)
+    return async () => {
+      const { exit, cancelAskedAtMs, limitHit } = one
+      const cancelAsked = cancelAskedAtMs !== null
+      const isStopped = cancelAsked || limitHit !== null || exit?.limit != null
+      const logged = reading?.parser.figures() ?? null
+      const isRefused = problem !== null
+      const judged = judgeOutcome({ tail: tail?.text ?? null, logged, exit, limitHit, cancelAsked, isRefused })
+      const rules = outcomeRulesOf(this.#context.projects.settingsOf(one.project), one.spider)
+      const hasFailedExit = exit !== null && (exit.code !== 0 || exit.signal !== null)
+      const judgement = applyOutcomeRules(judged, rules, { hasFailedExit })
+      // Started together, so that without a retry policy to look up, both share one commit.
+      await Promise.all([
+        archived !== null && store.markLogArchived(one.jobId, one.number, archived),
+        reading !== null && collector.record(reading, one.startedAtMs, { isStopped }),
+        this.#end(one, judgement, problem, {
+          logBytes: tail?.sizeBytes ?? null,
+          ...(isCut ? { logKeptBytes: keptBytes } : {}),
+          ...(problem === null ? {} : { logProblem: problem }),
+          ...(reading?.errors.hasMessage(FEEDS_UNUSABLE) === true ? { feeds: FEEDS_UNUSABLE } : {}),
+          ...(failures.itemsProblem === null ? {} : { itemsProblem: failures.itemsProblem })
+        })
+      ])
+      if (isCopied) await archive.copies.remove(one.jobId, one.number)
+    }
+  }
+
+  async #keepItemsAndEnd(node: FleetNode, one: LiveAttempt, failures: Failures): Promise<void> {
+    try {
+      failures.itemsProblem ??= await this.#keepItems(node, one, failures)
+      await failures.end!()
+      this.#queued.delete(one)
+    } catch (error) {
+      this.#retryAfter(error, one, failures)
+    }
+  }
+
+  /** Why they could not be kept; null: they are, or there are none. Rejects while a later try may succeed. */
+  async #keepItems(node: FleetNode, one: LiveAttempt, failures: Failures): Promise<string | null> {
+    const { itemsArchive, logger } = this.#context
+    try {
+      await itemsArchive.keep(one, (range, signal) => node.client.readItems(one, range, signal), this.#stopping.signal)
+      return null
+    } catch (error) {
+      const isAway = isWaitedFor(node, error)
+      const isFinal = isScrapdeckError(error) && FINAL_FOR_ITEMS.has(error.code)
+      if (isAway || this.#stopping.signal.aborted || (!isFinal && ++failures.items < ARCHIVE_TRIES)) throw error
+      const problem = error instanceof Error ? error.message : String(error)
+      logger.warn({ error, jobId: one.jobId }, 'the items could not be kept')
+      await itemsArchive.giveUp(one, problem)
+      return problem
+    }
+  }
+
+  #retryAfter(error: unknown, one: LiveAttempt, failures: Failures): void {
+    if (this.#stopping.signal.aborted) return
+    const delayMs = Math.min(RETRY_MAX_MS, RETRY_FIRST_MS * 2 ** Math.min(failures.all, 20))
+    const facts = { error, jobId: one.jobId, delayMs }
+    this.#context.logger.warn(facts, 'what an ended run left could not be read yet; retrying')
+    failures.all += 1
+    this.#retry(one, delayMs, failures)
+  }
+
+  /** Re-enqueues it, because after a restart there may be thousands, each reading and writing a file. */
+  #retry(one: LiveAttempt, delayMs: number, failures: Failures): void {
+    this.#retries.set(delayMs, () => this.#enqueue(one, failures))
+  }
+
+  async #readTailOrGiveUp(
+    node: FleetNode,
+    one: LiveAttempt,
+    failures: Failures
+  ): Promise<{ tail: LogTail | null; problem: string | null }> {
+    try {
+      return { tail: await this.readTail(node, one), problem: null }
+    } catch (error) {
+      if (!isAnswer(node, error) || ++failures.reads < READ_TRIES) throw error
+      const facts = { error, jobId: one.jobId }
+      this.#context.logger.warn(facts, 'the log of an ended run cannot be read; deciding without it')
+      return { tail: null, problem: error.message }
+    }
+  }
+
+  /** What the log says; null: it could not be read whole. */
+  async #read(node: FleetNode, one: LiveAttempt, tail: LogTail | null, failures: Failures): Promise<LogReading | null> {
+    try {
+      return await this.#context.collector.finish(one, node, tail, this.#stopping.signal)
+    } catch (error) {
+      const isAway = error instanceof NodeError && !isAnswer(node, error)
+      if (isAway || ++failures.archives < ARCHIVE_TRIES) throw error
+      this.#context.logger.warn({ error, jobId: one.jobId }, 'the log could not be read whole; its end decides')
+      return null
+    }
+  }
+
+  /**
+   * Without `tail`, what was copied while it ran, before its node deleted it. null: it could not be archived, or more
+   * of it is already (`earlier`).
+   */
+  async #archive(
+    node: FleetNode,
+    one: LiveAttempt,
+    { tail, earlier }: { tail: LogTail | null; earlier: ArchivedLog | null },
+    failures: Failures
+  ): Promise<ArchivedLog | null> {
+    const { archive, logger } = this.#context
+    try {
+      const { jobId, number } = one
+      const { signal } = this.#stopping
+      if (tail === null) return await archive.keepCopied(jobId, number, earlier, signal)
+      const copied = await archive.copies.readIfAny(jobId, number, { offset: 0, limitBytes: 0 })
+      const copiedBytes = copied?.sizeBytes ?? 0
+      if ((earlier?.sizes?.rawBytes ?? 0) > Math.max(copiedBytes, tail.sizeBytes)) return null
+      // What was copied may be more: then the copy decides which is kept.
+      const packed = copiedBytes > tail.sizeBytes ? null : await archive.pack(jobId, number, tail)
+      if (packed !== null) return { packed, sizes: { rawBytes: tail.sizeBytes, storedBytes: packed.length } }
+      const read: ReadLog = fromTail(tail, (range) => node.client.readLog(one, range, signal))
+      const { rawBytes, packedBytes } = await archive.copy(jobId, number, read, signal)
+      return { packed: null, sizes: { rawBytes, storedBytes: packedBytes } }
+    } catch (error) {
+      const isAway = isWaitedFor(node, error)
+      if (isAway || ++failures.archives < ARCHIVE_TRIES) throw error
+      const facts = { error, jobId: one.jobId }
+      logger.warn(facts, 'the log could not be archived; it is read from the node while available')
+      return null
+    }
+  }
+
+  async #end(
+    one: LiveAttempt,
+    judgement: RuledJudgement,
+    problem: string | null,
+    log: Record<string, unknown>
+  ): Promise<void> {
+    const atMs = this.#context.clock.nowMs()
+    const elapsedSeconds = judgement.stats?.['elapsed_time_seconds']
+    await endRun(this.#context, one, {
+      from: ['finishing'],
+      result: judgement.outcome,
+      reason: judgement.reason,
+      killingLine: judgement.killingLine,
+      text: `${OUTCOME_WORDS[judgement.outcome]}: ${judgement.words}${judgement.reason === 'log refused' ? ` (${problem})` : ''}`,
+      evidence: { ...(one.exit === null ? {} : { exit: one.exit }), ...log },
+      details: {
+        stats: judgement.stats,
+        // A run shorter than the poll interval was never seen running. Its own stats tell how long it took.
+        ...(one.startedAtMs === null && typeof elapsedSeconds === 'number'
+          ? { startedAtMs: Math.round(atMs - elapsedSeconds * 1000) }
+          : {})
+      },
+      counts: judgement.counts
+    })
+  }
+}
+
+const OUTCOME_WORDS: Record<Outcome, string> = {
+  ...{ succeeded: 'Succeeded', failed: 'Failed', cancelled: 'Cancelled', lost: 'Lost', unclear: 'Unclear' }
+}

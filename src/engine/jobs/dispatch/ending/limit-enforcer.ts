@@ -1,0 +1,136 @@
+import type { JobId, RunLimits } from '../../../../shared/contract/index.ts'
+import { effectiveLimits, LOG_LIMITS, nameOfLimit } from '../../../../shared/run-limits.ts'
+import type { Timer } from '../../../runtime/clock.ts'
+import type { CancelLadder } from './cancel-ladder.ts'
+import type { DispatchContext } from '../context.ts'
+import { findHeldLimitHit } from '../decide/limit-hits.ts'
+import type { LiveAttempt } from '../live-attempts.ts'
+
+/** Delay after a failed write (a full disk), so that the engine does not retry in a tight loop. */
+const RETRY_MS = 1_000
+const NODE_MISSING_MS = 200
+
+interface Watched {
+  one: LiveAttempt
+  /** As they were when it started: later changes of its project do not concern it. */
+  limits: RunLimits
+  ranBeforeMs: number
+  /** From here on the monotonic clock counts, so that setting the wall clock does not end a run. */
+  watchedAtMs: number
+  timer: Timer | null
+  isStopping: boolean
+}
+
+/**
+ * Enforces the limits that a node does not enforce itself: everywhere those that the log shows, judged whenever the
+ * log was read, and on remote nodes the wall time, by a timer that counts from when any of our engines first saw the
+ * run. A run over a limit is recorded, then climbs the cancel ladder:
+ *
+ *   running --limit--> running, limit_hit recorded --INT, INT, KILL--> finishing -> ended: failed, the limit its reason
+ *
+ * A run whose cancel was requested before its limit was hit ends as cancelled.
+ */
+export class LimitEnforcer {
+  readonly #context: DispatchContext
+  readonly #ladder: Pick<CancelLadder, 'cancel'>
+  readonly #watched = new Map<string, Watched>()
+  #stopped = false
+
+  constructor(context: DispatchContext, ladder: Pick<CancelLadder, 'cancel'>) {
+    this.#context = context
+    this.#ladder = ladder
+  }
+
+  /** Watches a running attempt, based on `startedAtMs`. Can be called again. */
+  watch(one: LiveAttempt): void {
+    const { projects, clock } = this.#context
+    // A last snapshot may still arrive after everything else has stopped.
+    if (this.#stopped || one.startedAtMs === null || this.#watched.has(one.key)) return
+    // A run that its node forgot moves to running again. If its limit was hit before, the ladder is already climbing.
+    if (one.limitHit !== null) return
+    const limits = effectiveLimits(projects.settingsOf(one.project).limits, one.limits)
+    if (limits === null || ![limits.wallSeconds, ...LOG_LIMITS.map((name) => limits[name])].some(isSet)) return
+    const ranBeforeMs = Math.max(0, clock.nowMs() - one.startedAtMs)
+    const watchedAtMs = clock.monotonicMs()
+    const watched: Watched = { one, limits, ranBeforeMs, watchedAtMs, timer: null, isStopping: false }
+    this.#watched.set(one.key, watched)
+    this.#waitForWall(watched)
+  }
+
+  /** The log of its running attempt was read. */
+  judge(jobId: JobId): void {
+    const one = this.#context.live.ofJob(jobId)
+    const watched = one === undefined ? undefined : this.#watched.get(one.key)
+    if (watched !== undefined) this.#judge(watched)
+  }
+
+  /** It has ended. */
+  forget(one: LiveAttempt): void {
+    this.#watched.get(one.key)?.timer?.cancel()
+    this.#watched.delete(one.key)
+  }
+
+  stop(): void {
+    this.#stopped = true
+    for (const { timer } of this.#watched.values()) timer?.cancel()
+    this.#watched.clear()
+  }
+
+  #waitForWall(watched: Watched): void {
+    const { wallSeconds } = watched.limits
+    if (wallSeconds == null || this.#holdsWall(watched.one)) return
+    this.#judgeIn(watched, Math.max(0, wallSeconds * 1000 - this.#ranMs(watched)))
+  }
+
+  #judgeIn(watched: Watched, delayMs: number): void {
+    if (this.#stopped || this.#watched.get(watched.one.key) !== watched) return
+    watched.timer?.cancel()
+    watched.timer = this.#context.clock.setTimer(delayMs, () => {
+      watched.timer = null
+      this.#judge(watched)
+    })
+  }
+
+  #judge(watched: Watched): void {
+    const { live, fleet, collector, logger } = this.#context
+    const { one, limits, isStopping } = watched
+    if (this.#stopped || isStopping || one.limitHit !== null) return
+    if (live.get(one.key) !== one || one.state === 'finishing' || one.cancelAskedAtMs !== null) return
+    // At startup the attempts are loaded before the nodes.
+    if (fleet.get(one.nodeId) === undefined) return this.#judgeIn(watched, NODE_MISSING_MS)
+    const held = this.#holdsWall(one) ? { ...limits, wallSeconds: null } : limits
+    const limitHit = findHeldLimitHit(held, { ranMs: this.#ranMs(watched), log: collector.progressOf(one.jobId) })
+    if (limitHit === null) {
+      if (watched.timer === null) this.#waitForWall(watched)
+      return
+    }
+    watched.isStopping = true
+    this.#end(one, limitHit).catch((error: unknown) => {
+      logger.error({ error, jobId: one.jobId }, 'enforcing a limit failed; retrying')
+      watched.isStopping = false
+      this.#judgeIn(watched, RETRY_MS)
+    })
+  }
+
+  async #end(one: LiveAttempt, limitHit: string): Promise<void> {
+    const isApplied = await this.#context.live.record(one, {
+      from: ['running', 'uncertain', 'accepted'],
+      kind: 'limit_hit',
+      details: { limitHit },
+      text: `Exceeded its ${nameOfLimit(limitHit)}; stopping it`,
+      evidence: { limitHit }
+    })
+    // A cancel that was requested meanwhile is climbing the ladder already.
+    if (isApplied && one.cancelAskedAtMs === null) this.#ladder.cancel(one, { force: false })
+  }
+
+  #ranMs({ ranBeforeMs, watchedAtMs }: Watched): number {
+    return ranBeforeMs + this.#context.clock.monotonicMs() - watchedAtMs
+  }
+
+  #holdsWall({ nodeId }: LiveAttempt): boolean {
+    return this.#context.fleet.get(nodeId)?.client.traits.holdsLimits ?? false
+  }
+}
+
+const isSet = (value: unknown) => value != null

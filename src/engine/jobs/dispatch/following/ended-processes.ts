@@ -1,0 +1,144 @@
+import type { JobId, NodeId } from '../../../../shared/contract/index.ts'
+import type { FleetNode } from '../../../nodes/fleet.ts'
+import { NodeError, type SeenJob, type Snapshot } from '../../../nodes/node-client.ts'
+import type { DispatchContext } from '../context.ts'
+import type { LiveAttempt } from '../live-attempts.ts'
+
+/** A process that has just ended is still listed while its node reads the rest of its output. */
+const CONFIRMED_AFTER_MS = 2_000
+/** How long a spider may take to end after its log is complete, before its node is asked. Doubled each time. */
+const QUIET_FIRST_MS = 30_000
+/** How long the log of a run may stand still before its node is asked, each time. */
+const QUIET_MAX_MS = 600_000
+/** Asks whether there is a process, and does nothing to it. Scrapyds that refuse it look for the process first. */
+const NO_SIGNAL = 0
+
+interface Asking {
+  dueAtMs: number
+  waitMs: number
+  isComplete: boolean
+  logBytes: number
+}
+
+/** Attempts and listed jobs are of the same run if project and jobid are. */
+export const runKey = ({ project, jobid }: Pick<SeenJob, 'project' | 'jobid'>): string => `${project}\n${jobid}`
+
+/**
+ * Runs whose process has ended while their node lists them as running: a Scrapyd waits until the pipes of the process
+ * are closed, and something that the spider started keeps them open. The proof is what the node says to a signal.
+ *
+ *   running --signal: "it has exited"--> said --still listed as running 2 s later--> finishing, judged by its log
+ *      ^ the signal of a cancel; one without effect if its log has been complete for 30 s, or has not grown for 10 min
+ *
+ * It counts as an external run, which takes a slot, for as long as its node lists it as running.
+ */
+export class EndedProcesses {
+  readonly #context: Pick<DispatchContext, 'live' | 'fleet' | 'clock' | 'collector' | 'logger'>
+  readonly #newest = new WeakMap<FleetNode, Snapshot>()
+  /** Monotonic: when the node said that the process has ended. */
+  readonly #saidAtMs = new WeakMap<LiveAttempt, number>()
+  readonly #asking = new Map<LiveAttempt, Asking>()
+  /** The jobs of such runs that their node still listed in its newest lists, by run. */
+  readonly #held = new Map<NodeId, ReadonlyMap<string, JobId>>()
+
+  constructor(context: Pick<DispatchContext, 'live' | 'fleet' | 'clock' | 'collector' | 'logger'>) {
+    this.#context = context
+  }
+
+  /** It has ended. */
+  forget(one: LiveAttempt): void {
+    this.#asking.delete(one)
+  }
+
+  /** A run to ask for must be in its node's newest lists, and only they show whether one goes that has no process. */
+  wantsSnapshot(nodeId: NodeId): boolean {
+    const nowMs = this.#context.clock.monotonicMs()
+    const isWanted = (one: LiveAttempt) =>
+      this.#saidAtMs.has(one) || nowMs >= (this.#asking.get(one)?.dueAtMs ?? Number.POSITIVE_INFINITY)
+    return this.#context.live.hasOnNode(nodeId, (one) => one.state !== 'finishing' && isWanted(one))
+  }
+
+  /** Its spider runs. */
+  watch(one: LiveAttempt): void {
+    const dueAtMs = this.#context.clock.monotonicMs() + QUIET_MAX_MS
+    this.#asking.set(one, { dueAtMs, waitMs: QUIET_MAX_MS, isComplete: false, logBytes: 0 })
+  }
+
+  /** The node said that the process of this run has ended. */
+  record(one: LiveAttempt): void {
+    this.#asking.delete(one)
+    this.#saidAtMs.set(one, this.#saidAtMs.get(one) ?? this.#context.clock.monotonicMs())
+  }
+
+  /** An earlier engine has seen that the process of this run, which has ended, is only held open. */
+  hold(nodeId: NodeId, run: Pick<SeenJob, 'project' | 'jobid'>, jobId: JobId): void {
+    this.#held.set(nodeId, new Map([...(this.#held.get(nodeId) ?? []), [runKey(run), jobId]]))
+  }
+
+  /** The runs without a process that these lists show as running, with their jobs. */
+  heldIn(node: FleetNode, snapshot: Snapshot): ReadonlyMap<string, JobId> {
+    this.#newest.set(node, snapshot)
+    const nodeId = node.stored.id
+    const known = new Map(this.#held.get(nodeId))
+    for (const one of this.#context.live.ofNode(nodeId)) {
+      const saidAtMs = this.#saidAtMs.get(one)
+      if (saidAtMs !== undefined && snapshot.begunAtMs - saidAtMs > CONFIRMED_AFTER_MS)
+        known.set(runKey(one), one.jobId)
+    }
+    if (known.size === 0) return known
+    const running = new Set(snapshot.running.map(runKey))
+    const held = new Map([...known].filter(([key]) => running.has(key)))
+    if (held.size > 0) this.#held.set(nodeId, held)
+    else this.#held.delete(nodeId)
+    return held
+  }
+
+  /** The log of a running job was read. */
+  noticeLog(jobId: JobId): void {
+    const { live, clock, collector } = this.#context
+    const one = live.ofJob(jobId)
+    const asking = one && this.#asking.get(one)
+    const figures = collector.figuresOf(jobId)
+    if (asking === undefined || asking.isComplete || figures === null) return
+    asking.isComplete = figures.finishReason !== null
+    if (!asking.isComplete && figures.bytes === asking.logBytes) return
+    asking.logBytes = figures.bytes
+    asking.waitMs = asking.isComplete ? QUIET_FIRST_MS : QUIET_MAX_MS
+    asking.dueAtMs = clock.monotonicMs() + asking.waitMs
+  }
+
+  /** Called every second. */
+  askDue(): void {
+    const { clock, fleet } = this.#context
+    const nowMs = clock.monotonicMs()
+    for (const [one, asking] of this.#asking) {
+      if (nowMs < asking.dueAtMs) continue
+      const node = fleet.get(one.nodeId)
+      // A local node ends what a spider leaves behind.
+      if (node?.client.traits.holdsLimits === true) {
+        this.#asking.delete(one)
+        continue
+      }
+      // Whatever its signal, a cancel removes what is pending under this name: a Scrapdeck may be about to retry it.
+      const lists = node && this.#newest.get(node)
+      if (node === undefined || lists === undefined || lists.begunAtMs < asking.dueAtMs) continue
+      asking.waitMs = Math.min(QUIET_MAX_MS, 2 * asking.waitMs)
+      asking.dueAtMs = nowMs + asking.waitMs
+      const isSame = (job: SeenJob) => runKey(job) === runKey(one)
+      if (lists.running.some(isSame) && !lists.pending.some(isSame)) void this.#ask(node, one)
+    }
+  }
+
+  async #ask(node: FleetNode, one: LiveAttempt): Promise<void> {
+    const { logger } = this.#context
+    if (node.status.health !== 'up' || one.state !== 'running') return
+    try {
+      await node.client.cancel({ project: one.project, jobid: one.jobid, signal: NO_SIGNAL })
+    } catch (error) {
+      if (!(error instanceof NodeError)) return logger.error({ error, jobId: one.jobId }, 'asking for a process failed')
+      if (error.refusal !== 'process_ended') return
+      this.record(one)
+      node.observer.poke()
+    }
+  }
+}

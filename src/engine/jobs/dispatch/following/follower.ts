@@ -1,0 +1,402 @@
+import { EventEmitter } from 'node:events'
+import type { NodeId, ProjectName } from '../../../../shared/contract/index.ts'
+import { type ClockEstimate, trueTime, trueTimeBetween } from '../../../nodes/clock-offset.ts'
+import type { FleetNode } from '../../../nodes/fleet.ts'
+import { NodeError, type SeenJob, type Snapshot } from '../../../nodes/node-client.ts'
+import { LIVE_STATES, UNFINISHED_STATES } from '../../../model/transitions.ts'
+import { parseClosingStats } from '../../../runs/log-parser/closing-stats.ts'
+import { endRun } from '../ending/end-run.ts'
+import type { DispatchContext } from '../context.ts'
+import type { Sender } from '../placing/sender.ts'
+import { type EndedProcesses, runKey } from './ended-processes.ts'
+import type { ReturnedRuns } from './returned-runs.ts'
+import type { StuckNodes } from './stuck-nodes.ts'
+import { type Finisher, isAnswer, type LogTail } from '../ending/finisher.ts'
+import type { AttemptMove, LiveAttempt } from '../live-attempts.ts'
+import { type Absence, reconcile, type Verdict } from '../decide/reconcile.ts'
+
+/** Scrapyd's default poll interval. A longer one only delays proof of absence: jobs are listed as pending meanwhile. */
+export const NODE_POLL_INTERVAL_MS = 5_000
+/**
+ * A POST sent by an engine that has stopped may still be in flight, and nobody waits for its end. Covers the client's
+ * timeout (60 s for schedule.json) plus the usual interval.
+ */
+const TAKEN_OVER_APART_MS = 65_000
+// A run that its node forgot counts as alive while its log grows. After this long without a new byte, it is lost.
+const ORPHAN_SILENCE_MS = 60_000
+// A node that answers for this long, but neither lists the run nor returns its log, never will.
+const LOG_REFUSED_MS = 60_000
+const FINISHED_ASKED_MAX = 1_000
+
+interface FollowerParts {
+  finisher: Finisher
+  returned: Pick<ReturnedRuns, 'isExpecting'>
+  stuck: Pick<StuckNodes, 'isTakenBackAfter'>
+  endedProcesses: Pick<EndedProcesses, 'heldIn'>
+  /** Notes on how an attempt was sent, for whichever entry first shows that it arrived. */
+  sender: Pick<Sender, 'sendNotesOf'>
+}
+
+/**
+ * Follows attempts on their nodes: turns snapshots into transitions, and checks the log of a run that its node no
+ * longer lists.
+ *
+ *   accepted -> running -> finishing -> (finisher.ts reads the log) -> ended
+ *   no longer in any list, and the run's log ...
+ *     does not exist:            uncertain -> absent, back to the queue (flagged unless the node remembers);
+ *                                accepted, running -> lost
+ *     has its closing stats:     finishing
+ *     has no closing stats:      an orphan (running) while the log grows; silent for a minute -> lost
+ *     is refused for a minute:   lost; if it was uncertain, back to the queue, flagged: a refusal proves nothing
+ */
+export class Follower {
+  readonly #context: DispatchContext
+  readonly #parts: FollowerParts
+  /** Attempts missing from the newest lists of their node, by key. */
+  readonly #absences = new Map<string, Absence>()
+  /** The node forgot the run, but its log exists: the size of the log, and since when it has not grown. */
+  readonly #orphans = new WeakMap<LiveAttempt, { sizeBytes: number; silentSinceMs: number }>()
+  readonly #investigating = new Set<string>()
+  readonly #knownTwice = new WeakSet<LiveAttempt>()
+  readonly #newest = new WeakMap<FleetNode, Snapshot>()
+  /** Monotonic. Since when a node has refused the log of a run that it no longer lists. */
+  readonly #refusedSinceMs = new WeakMap<LiveAttempt, number>()
+
+  /** `listed`: a node's lists are applied in memory and being written. A claim in the same turn shares the commit. */
+  readonly events = new EventEmitter<{ listed: [node: FleetNode] }>()
+
+  constructor(context: DispatchContext, parts: FollowerParts) {
+    this.#context = context
+    this.#parts = parts
+    context.live.events.on('moved', ({ one, to }) => {
+      // For a job being withdrawn, absence is counted afresh; for a run that has ended, it no longer matters.
+      if (to === 'uncertain' || to === 'finishing') this.#absences.delete(one.key)
+    })
+    context.live.events.on('ended', ({ one }) => this.#absences.delete(one.key))
+  }
+
+  /** Only the lists (or a log) can resolve something there, so they are fetched at each poll. */
+  wantsSnapshot(nodeId: NodeId): boolean {
+    return this.#context.live.hasOnNode(nodeId, (one) => isUnresolved(one) || this.#absences.has(one.key))
+  }
+
+  /**
+   * Before a node's first lists, nobody knows what else runs there, and sending to it could overfill it (I3). The same
+   * holds for runs that were given up and may come back with the node.
+   */
+  knowsLists(node: FleetNode): boolean {
+    return this.#newest.has(node) && !this.#parts.returned.isExpecting(node.stored.id)
+  }
+
+  /** A job there already has this jobid, possibly an ended one. A second one would be indistinguishable from it. */
+  isListed(node: FleetNode, project: ProjectName, jobid: string): boolean {
+    const { pending, running, finished } = this.#newest.get(node) ?? { pending: [], running: [], finished: [] }
+    return [pending, running, finished].some((list) =>
+      list.some((job) => job.jobid === jobid && job.project === project)
+    )
+  }
+
+  async applySnapshot(node: FleetNode, snapshot: Snapshot): Promise<void> {
+    const { fleet, live, clock } = this.#context
+    const nodeId = node.stored.id
+    this.#newest.set(node, snapshot)
+    const { answersAtOnce } = node.client.traits
+    const held = this.#parts.endedProcesses.heldIn(node, snapshot)
+    const ours = live.ofNode(nodeId)
+    const believed = held.size === 0 ? ours : ours.filter((one) => !held.has(runKey(one)))
+    const result = reconcile(believed, snapshot, {
+      absentSoFar: this.#absences,
+      nodePollIntervalMs: answersAtOnce ? 0 : NODE_POLL_INTERVAL_MS,
+      takenOverApartMs: answersAtOnce ? 0 : TAKEN_OVER_APART_MS
+    })
+    for (const one of believed) {
+      const absence = result.absences.get(one.key)
+      if (absence !== undefined) this.#absences.set(one.key, absence)
+      else if (this.#absences.delete(one.key)) this.#orphans.delete(one)
+    }
+    const withJob = (job: SeenJob) => ({ ...job, heldOf: held.get(runKey(job)) })
+    const { pending, running } = result.external
+    fleet.setExternal(node, held.size === 0 ? result.external : { pending, running: running.map(withJob) })
+    const twice = result.twice.map((key) => live.get(key)!)
+    const seen = result.verdicts
+      .filter((verdict) => verdict.kind !== 'missing')
+      .filter(({ key, kind }) => kind !== 'accepted' || !this.#parts.stuck.isTakenBackAfter(live.get(key)!, snapshot))
+    const over = ours.filter((one) => held.has(runKey(one)) && one.state !== 'finishing')
+    const writing = live.moveAll([
+      ...over.map((one) => ({ one, ...HELD_OPEN })),
+      ...seen.map((verdict) => {
+        const one = live.get(verdict.key)!
+        const sendNotes = this.#parts.sender.sendNotesOf(one)
+        return { one, ...moveFor(verdict, one, { sendNotes, atMs: clock.nowMs(), clock: node.status.clockEstimate }) }
+      })
+    ])
+    this.events.emit('listed', node)
+    await writing
+    for (const verdict of result.verdicts) {
+      const one = live.get(verdict.key)
+      if (verdict.kind === 'missing' && one !== undefined) void this.#investigate(node, one)
+    }
+    for (const one of twice) await this.#flagTwice(node, one)
+    const needed = new Set(live.ofNode(nodeId).map(({ jobid }) => jobid))
+    node.client.release?.((jobid) => needed.has(jobid))
+  }
+
+  /**
+   * Scrapyd accepts the same jobid any number of times. A cancel would stop all of its runs, so they are left alone:
+   * the first one that the lists show as ended decides, and the job is flagged.
+   */
+  async #flagTwice(node: FleetNode, one: LiveAttempt): Promise<void> {
+    if (this.#knownTwice.has(one)) return
+    const { store, live } = this.#context
+    const timeline = await store.listTimeline(one.jobId)
+    const isOfThis = ({ attemptNumber, kind }: (typeof timeline)[number]) =>
+      attemptNumber === one.number && (kind === 'seen_again' || kind === 'found_again')
+    // Finding a run again cleared the flag, which an earlier engine may have set.
+    if (timeline.findLast(isOfThis)?.kind !== 'seen_again') {
+      await live.record(one, {
+        from: [...LIVE_STATES, 'ended'],
+        kind: 'seen_again',
+        mayHaveRunTwice: true,
+        text: `${node.stored.name} lists the job twice because ${node.client.traits.listedTwiceBecause}`,
+        evidence: { jobid: one.jobid }
+      })
+    }
+    this.#knownTwice.add(one)
+  }
+
+  /** The attempt is in no list: checks its log. */
+  async #investigate(node: FleetNode, one: LiveAttempt): Promise<void> {
+    if (this.#investigating.has(one.key)) return
+    this.#investigating.add(one.key)
+    try {
+      await this.#judgeByLog(node, one)
+    } catch (error) {
+      // Nothing is proved, or the write failed. The next snapshot tries again.
+      if (!(error instanceof NodeError))
+        this.#context.logger.error({ error, jobId: one.jobId }, 'checking a missing run failed')
+    } finally {
+      this.#investigating.delete(one.key)
+    }
+  }
+
+  async #judgeByLog(node: FleetNode, one: LiveAttempt): Promise<void> {
+    let log: LogTail | null
+    try {
+      log = await this.#parts.finisher.readTail(node, one)
+      this.#refusedSinceMs.delete(one)
+    } catch (error) {
+      if (!isAnswer(node, error)) throw error
+      return this.#concludeRefused(node, one, error.message)
+    }
+    if (this.#context.live.get(one.key) !== one || !this.#absences.has(one.key)) return
+    if (log === null) await this.#concludeWithoutLog(node, one)
+    else if (parseClosingStats(log.text).finishReason !== null) await this.#concludeFinished(node, one)
+    else await this.#followOrphan(node, one, log.sizeBytes)
+  }
+
+  async #concludeRefused(node: FleetNode, one: LiveAttempt, message: string): Promise<void> {
+    const nowMs = this.#context.clock.monotonicMs()
+    const sinceMs = this.#refusedSinceMs.get(one) ?? nowMs
+    this.#refusedSinceMs.set(one, sinceMs)
+    const absence = this.#absences.get(one.key)
+    if (absence === undefined || nowMs - sinceMs < LOG_REFUSED_MS) return
+    await endRun(this.#context, one, {
+      from: [one.state],
+      result: 'lost',
+      reason: 'log refused',
+      text: `Lost: ${node.stored.name} no longer lists the job and does not return its log (${message.replace(/\.$/, '')})`,
+      evidence: { inNoListOfSnapshots: absence.snapshots, log: message },
+      isTriedAgain: isUnresolved(one)
+    })
+  }
+
+  async #concludeWithoutLog(node: FleetNode, one: LiveAttempt): Promise<void> {
+    const evidence = { inNoListOfSnapshots: this.#absences.get(one.key)?.snapshots ?? 0, log: 'not there' }
+    const { name } = node.stored
+    if (isUnresolved(one)) return this.#concludeAbsent(node, one, evidence)
+    // A cancel removed it from the node's queue, but the response was lost.
+    const isCancelled = one.state === 'accepted' && one.cancelAskedAtMs !== null
+    await endRun(this.#context, one, {
+      from: [one.state],
+      result: isCancelled ? 'cancelled' : 'lost',
+      reason: isCancelled ? 'cancelled before it started' : 'node forgot',
+      text: isCancelled
+        ? `Cancelled: ${name} no longer knows the job and has no log of it`
+        : `Lost: ${name} accepted the job, but no longer knows it and has no log of it`,
+      evidence
+    })
+  }
+
+  /**
+   * The job never reached its node, or was withdrawn before it started: proved only if the node remembers all since.
+   * A node that may have forgotten (a restart, pruned logs) may have run it too: the job is queued again, flagged.
+   */
+  async #concludeAbsent(node: FleetNode, one: LiveAttempt, evidence: Record<string, unknown>): Promise<void> {
+    const { live } = this.#context
+    const { name } = node.stored
+    // The state that was judged: if the attempt is seen during the store lookup below, it is not absent.
+    const from = [one.state]
+    const holderId = await this.#listedElsewhere(node, one)
+    if (holderId !== null) {
+      const holder = this.#context.fleet.get(holderId)?.stored.name ?? holderId
+      const text = `Lost: it was sent to ${name}, and ${holder} has it. Do these two nodes share a queue? Give each its own dbs_dir`
+      await endRun(this.#context, one, {
+        from,
+        result: 'lost',
+        reason: 'taken by another node',
+        text,
+        evidence: { ...evidence, listedBy: holderId }
+      })
+      return
+    }
+    const remembers = await this.#remembersSince(node, one)
+    await live.end(one, {
+      from,
+      kind: 'absent',
+      result: 'absent',
+      reason: 'never arrived',
+      jobOutcome: null,
+      ...(remembers ? {} : { mayHaveRunTwice: true as const }),
+      text: remembers
+        ? `The job never reached ${name}; queued again`
+        : `The job is not on ${name}, which may have forgotten it; queued again and flagged`,
+      evidence: { ...evidence, remembers }
+    })
+  }
+
+  /** The other node that lists it, or that was seen listing it while it was unresolved (returned-runs.ts). */
+  async #listedElsewhere(node: FleetNode, one: LiveAttempt): Promise<NodeId | null> {
+    const { fleet, store } = this.#context
+    const holder = fleet.list().find((other) => other !== node && this.isListed(other, one.project, one.jobid))
+    if (holder !== undefined) return holder.stored.id
+    const seen = (await store.listTimeline(one.jobId)).find(
+      ({ kind, attemptNumber, evidence }) =>
+        kind === 'seen_again' && attemptNumber === one.number && typeof evidence['listedBy'] === 'string'
+    )
+    return (seen?.evidence['listedBy'] as NodeId | undefined) ?? null
+  }
+
+  /**
+   * Whether the node lists a run of ours that ended before this one was sent. A Scrapyd forgets everything at once
+   * (memory) or the oldest first (finished_to_keep), so it would still list anything that ended later.
+   */
+  async #remembersSince(node: FleetNode, one: LiveAttempt): Promise<boolean> {
+    const { id } = node.stored
+    if (node.client.traits.remembersAll) return true
+    const finished = this.#newest.get(node)?.finished.slice(0, FINISHED_ASKED_MAX) ?? []
+    return finished.length > 0 && this.#context.store.hasEndedBefore(id, finished, one)
+  }
+
+  async #concludeFinished(node: FleetNode, one: LiveAttempt): Promise<void> {
+    await this.#context.live.move(one, {
+      from: [one.state],
+      to: 'finishing',
+      kind: 'finishing',
+      text: `${node.stored.name} no longer lists the job; its log is complete`,
+      evidence: { inNoListOfSnapshots: this.#absences.get(one.key)?.snapshots ?? 0, log: 'complete' }
+    })
+  }
+
+  async #followOrphan(node: FleetNode, one: LiveAttempt, sizeBytes: number): Promise<void> {
+    const { store, live, clock } = this.#context
+    const nowMs = clock.monotonicMs()
+    const from = [one.state]
+    const orphan = this.#orphans.get(one)
+    if (orphan === undefined || sizeBytes !== orphan.sizeBytes) {
+      this.#orphans.set(one, { sizeBytes, silentSinceMs: nowMs })
+      if (orphan !== undefined) return
+      // An earlier engine may have recorded this already (I4). Only the silence timer starts again.
+      const timeline = await store.listTimeline(one.jobId)
+      if (timeline.some(({ kind, attemptNumber }) => kind === 'vanished' && attemptNumber === one.number)) return
+      await live.move(one, {
+        from,
+        to: 'running',
+        kind: 'vanished',
+        text: `${node.stored.name} no longer lists the job (did the node restart?); watching its log`,
+        evidence: { inNoListOfSnapshots: this.#absences.get(one.key)?.snapshots ?? 0, logBytes: sizeBytes },
+        details: { startedAtMs: one.startedAtMs ?? clock.nowMs() }
+      })
+      return
+    }
+    if (nowMs - orphan.silentSinceMs < ORPHAN_SILENCE_MS) return
+    await endRun(this.#context, one, {
+      from,
+      result: 'lost',
+      reason: 'node forgot',
+      text: `Lost: ${node.stored.name} forgot the job, and its log has not grown for a minute`,
+      evidence: { logBytes: sizeBytes, silentForMs: Math.round(nowMs - orphan.silentSinceMs) }
+    })
+  }
+}
+
+const HELD_OPEN: AttemptMove = {
+  from: UNFINISHED_STATES,
+  to: 'finishing',
+  kind: 'finishing',
+  text: 'The spider has ended; something that it started keeps the node’s process open. Reading its log',
+  evidence: { process: 'ended', listed: 'running' }
+}
+
+function moveFor(
+  verdict: Verdict & { seen: SeenJob },
+  one: LiveAttempt,
+  { sendNotes, atMs, clock }: { sendNotes: Record<string, unknown>; atMs: number; clock: ClockEstimate }
+): AttemptMove {
+  const { pid, startTime, endTime, exit } = verdict.seen
+  // The node's own times are more exact than our polling. Times that contradict what we know are ignored.
+  const startedAtMs = trueTimeBetween(startTime, clock, { afterMs: one.sentAtMs, beforeMs: atMs })
+  const evidence = {
+    ...(pid === null ? {} : { pid }),
+    ...(startTime === null ? {} : { nodeStartTime: startTime }),
+    ...(endTime === null ? {} : { nodeEndTime: endTime }),
+    ...(exit === null ? {} : { exit }),
+    // The node listed the job before it answered the POST, so the sender's own entry would come too late.
+    ...(one.state === 'sending' ? sendNotes : {}),
+    ...(one.state === 'uncertain' ? { resolved: 'the request had arrived' } : {})
+  }
+  if (verdict.kind === 'accepted') {
+    return {
+      from: ['sending', 'uncertain'],
+      to: 'accepted',
+      kind: 'accepted',
+      atMs,
+      text: 'Accepted: seen in its queue',
+      evidence,
+      details: { acceptedAtMs: atMs }
+    }
+  }
+  if (verdict.kind === 'running') {
+    return {
+      from: ['sending', 'uncertain', 'accepted'],
+      to: 'running',
+      kind: 'running',
+      atMs,
+      text: pid === null ? 'Running' : `Running, pid ${pid}`,
+      evidence,
+      details: { startedAtMs, pid }
+    }
+  }
+  return {
+    from: UNFINISHED_STATES,
+    to: 'finishing',
+    kind: 'finishing',
+    exit,
+    atMs,
+    text: 'Ended on the node; reading its log',
+    evidence,
+    details: {
+      // It ended before it was seen running. If the node gives no start time, the log tells how long it took.
+      ...(one.startedAtMs === null && trueTime(startTime, clock) !== null ? { startedAtMs } : {}),
+      exitCode: exit?.code ?? null,
+      signal: exit?.signal ?? null,
+      limitHit: exit?.limit ?? null,
+      peakMemoryBytes: exit?.peakMemoryBytes ?? null,
+      cpuSeconds: exit?.cpuSeconds ?? null
+    }
+  }
+}
+
+/** It is unknown whether the node has it. `sending` after the POST ended means that recording the answer failed. */
+function isUnresolved(one: LiveAttempt): boolean {
+  return one.state === 'uncertain' || (one.state === 'sending' && one.sendEndedAtMs !== null)
+}

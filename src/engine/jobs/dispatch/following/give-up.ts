@@ -1,0 +1,118 @@
+import { ATTEMPT_REASONS, type JobId, type NodeId } from '../../../../shared/contract/index.ts'
+import { formatDuration } from '../../../../shared/time.ts'
+import type { FleetNode } from '../../../nodes/fleet.ts'
+import { endRun } from '../ending/end-run.ts'
+import type { DispatchContext } from '../context.ts'
+import { LIVE_STATES } from '../../../model/transitions.ts'
+import type { LiveAttempt } from '../live-attempts.ts'
+
+/**
+ * Gives up attempts on unreachable nodes. The attempt ends as lost and its job is queued again, flagged, because the
+ * run may continue there (returned-runs.ts checks when the node is back).
+ *
+ *   live on an unreachable node --policy timeout, or an operator's request--> ended: lost (given up), requeued
+ *   finishing there             --policy timeout--> ended: lost; it ran, so the job's retry policy decides
+ */
+export class GiveUp {
+  readonly #context: DispatchContext
+  /** Monotonic; since when a node has been unreachable. Not persisted: a new engine checks for itself. */
+  readonly #awaySinceMs = new Map<string, number>()
+
+  constructor(context: DispatchContext) {
+    this.#context = context
+  }
+
+  /** Called every second for each node: gives up live attempts on a node that has been unreachable for too long. */
+  checkPatience(node: FleetNode): void {
+    const { clock, live, logger } = this.#context
+    const { id, giveUpAfterSeconds } = node.stored
+    if (!isAway(node)) {
+      if (this.#awaySinceMs.size > 0) this.#awaySinceMs.delete(id)
+      return
+    }
+    const nowMs = clock.monotonicMs()
+    const sinceMs = this.#awaySinceMs.get(id) ?? nowMs
+    this.#awaySinceMs.set(id, sinceMs)
+    if (giveUpAfterSeconds === null || node.client.traits.isNeverAway || nowMs - sinceMs < giveUpAfterSeconds * 1000)
+      return
+    const ours = live.ofNode(id)
+    if (ours.length === 0) return
+    const words = `has not answered for ${formatDuration(giveUpAfterSeconds)}`
+    this.#giveUpAfter(node, ours, words).catch((error: unknown) => {
+      logger.error({ error, node: node.stored.name }, 'giving up a node failed; retrying')
+    })
+  }
+
+  /** It has left the fleet. */
+  forget(nodeId: NodeId): void {
+    this.#awaySinceMs.delete(nodeId)
+  }
+
+  /** Requested by an operator. Returns the jobs that were live on unreachable nodes. */
+  giveUpJobs(jobIds: JobId[]): Promise<string[]> {
+    const { live, fleet } = this.#context
+    const ours = jobIds.map((jobId) => live.ofJob(jobId)).filter((one) => one !== undefined)
+    const isLost = (one: LiveAttempt) => {
+      const node = fleet.get(one.nodeId)
+      return node === undefined || isAway(node)
+    }
+    return this.#giveUp(ours.filter(isLost), (one) => `Given up by an operator: ${this.#nameOf(one)} does not answer`)
+  }
+
+  /** The node has a new address. What was sent to the old one can no longer be looked up there. */
+  giveUpUnresolved(nodeId: NodeId): Promise<string[]> {
+    const unresolved = this.#context.live
+      .ofNode(nodeId)
+      .filter(({ state }) => state === 'sending' || state === 'uncertain')
+    return this.#giveUp(
+      unresolved,
+      (one) => `Given up: the address of ${this.#nameOf(one)} was changed while it was being sent there`
+    )
+  }
+
+  async #giveUpAfter(node: FleetNode, ours: LiveAttempt[], words: string): Promise<void> {
+    const { name } = node.stored
+    await this.#giveUp(
+      ours.filter(({ state }) => state !== 'finishing'),
+      () => `Given up: ${name} ${words}`
+    )
+    const finishing = ours.filter(({ state }) => state === 'finishing')
+    await Promise.all(
+      finishing.map((one) =>
+        endRun(this.#context, one, {
+          from: ['finishing'],
+          result: 'lost',
+          reason: ATTEMPT_REASONS.givenUp,
+          text: `Lost: the run ended on ${name}, which ${words}, so its log could not be read`,
+          evidence: { nodeId: one.nodeId }
+        })
+      )
+    )
+  }
+
+  async #giveUp(ours: LiveAttempt[], words: (one: LiveAttempt) => string): Promise<string[]> {
+    const applied = await this.#context.live.endAll(
+      ours.map((one) => ({
+        one,
+        from: LIVE_STATES,
+        kind: 'given_up' as const,
+        result: 'lost' as const,
+        reason: ATTEMPT_REASONS.givenUp,
+        jobOutcome: null,
+        mayHaveRunTwice: true as const,
+        text: `${words(one)}; queued again and flagged, because it may still be running there`,
+        evidence: { nodeId: one.nodeId, state: one.state }
+      }))
+    )
+    return ours.filter((_one, index) => applied[index] === true).map(({ jobId }) => jobId)
+  }
+
+  #nameOf(one: LiveAttempt): string {
+    return this.#context.fleet.get(one.nodeId)?.stored.name ?? one.nodeId
+  }
+}
+
+/** An invalid response (a proxy's page) does not tell what runs there; `unauthorized` comes from the node. */
+function isAway({ status }: FleetNode): boolean {
+  return status.health === 'down' || status.health === 'invalid'
+}

@@ -1,0 +1,278 @@
+import { type Attempt, ATTEMPT_REASONS, type JobId, type NodeId } from '../../../../shared/contract/index.ts'
+import { limitWaitsOf } from '../../../../shared/run-limits.ts'
+import { signalOfStep, waitAfterStep } from '../../../../shared/stop-ladder.ts'
+import type { FleetNode } from '../../../nodes/fleet.ts'
+import { NodeError, type SeenJob, type Snapshot } from '../../../nodes/node-client.ts'
+import { mayRevive } from '../../../model/after-change.ts'
+import type { StoredJob } from '../../../model/records.ts'
+import type { DispatchContext } from '../context.ts'
+import { textOfStep } from '../ending/cancel-ladder.ts'
+import type { EndedProcesses } from './ended-processes.ts'
+import type { LiveAttempt } from '../live-attempts.ts'
+
+type List = 'pending' | 'running' | 'finished'
+interface Listed {
+  job: SeenJob
+  list: List
+}
+interface Seen extends Listed {
+  attempt: Attempt
+}
+/** How far the stop ladder has been climbed for a returned run. */
+interface Stopping {
+  attempt: Attempt
+  step: number
+  dueAtMs: number
+}
+
+/** A node may list tens of thousands of external jobs. At most this many are looked up per snapshot. */
+const ASKED_AT_ONCE = 1_000
+const ENDED_KEPT = 100_000
+/** The format of jobids that we derive from job ids. */
+const OUR_JOBID = /^([0-9a-f]{32})(?:-\d+)?$/
+const STATE_OF = { pending: 'accepted', running: 'running', finished: 'finishing' } as const
+
+/**
+ * Runs that we considered lost, given up or never delivered, and that their node lists after all:
+ *
+ *   the job still waits, this was its newest attempt   -> found again: followed, not started a second time
+ *   the job runs elsewhere, succeeded, was cancelled   -> seen again, and stopped there
+ *   the job ended otherwise, or the run there is over  -> seen again: recorded, the job flagged
+ *
+ * Only runs that are provably ours are followed or stopped: an attempt of ours on that very node, with a jobid derived
+ * from the job's id. A jobid chosen by a client may belong to anyone by now.
+ */
+export class ReturnedRuns {
+  readonly #context: DispatchContext
+  readonly #endedProcesses: Pick<EndedProcesses, 'hold'>
+  readonly #follow: (one: LiveAttempt) => void
+  /** Jobids that need no lookup, with their projects: external ones, and ours whose state is already known. */
+  readonly #known = new WeakMap<FleetNode, Map<string, string>>()
+  /** Monotonic, by jobid: when an attempt ended here. Lists requested earlier cannot tell what happened after it. */
+  readonly #endedAtMs = new Map<string, number>()
+  /** Since when each node awaits lists: it was unreachable when attempts on it ended, and they may still run. */
+  readonly #expecting = new Map<string, number>()
+  /** By node, then by attempt. */
+  readonly #stopping = new Map<string, Map<string, Stopping>>()
+
+  /** `follow` takes over an attempt that was found again. */
+  constructor(
+    context: DispatchContext,
+    endedProcesses: Pick<EndedProcesses, 'hold'>,
+    follow: (one: LiveAttempt) => void
+  ) {
+    this.#context = context
+    this.#endedProcesses = endedProcesses
+    this.#follow = follow
+  }
+
+  /** Only the lists show whether a run came back there, or whether a run being stopped has ended. */
+  wantsSnapshot(nodeId: NodeId): boolean {
+    return this.#expecting.has(nodeId) || this.#stopping.has(nodeId)
+  }
+
+  /** Runs that were given up may still be running there. Nothing is sent to the node until its lists show them. */
+  isExpecting(nodeId: NodeId): boolean {
+    return this.#expecting.has(nodeId)
+  }
+
+  /** An attempt ended. Unless its node had confirmed the end, listing it again is news. */
+  recordEnd(one: LiveAttempt): void {
+    const node = this.#context.fleet.get(one.nodeId)
+    if (node === undefined || (one.state === 'finishing' && node.status.health === 'up')) return
+    for (const other of this.#context.fleet.list()) this.#known.get(other)?.delete(one.jobid)
+    const nowMs = this.#context.clock.monotonicMs()
+    this.#endedAtMs.set(one.jobid, nowMs)
+    if (node.status.health !== 'up') this.#expecting.set(one.nodeId, nowMs)
+    if (this.#endedAtMs.size <= ENDED_KEPT) return
+    const [oldest] = this.#endedAtMs.keys()
+    this.#endedAtMs.delete(oldest!)
+  }
+
+  async recognise(node: FleetNode, snapshot: Snapshot): Promise<void> {
+    const asked = this.#unknownIn(node, snapshot)
+    if (asked.size > 0) {
+      const { store } = this.#context
+      const runs = [...asked].map(([jobid, { job }]) => ({ project: job.project, jobid }))
+      const attempts = await store.findAttemptsOnNode(node.stored.id, runs)
+      for (const attempt of attempts) {
+        const { job, list } = asked.get(attempt.jobid)!
+        if (attempt.state === 'ended') await this.#judge(node, { attempt, job, list })
+      }
+      const ofThisNode = new Set(attempts.map(({ jobid }) => jobid))
+      for (const seen of asked.values()) if (!ofThisNode.has(seen.job.jobid)) await this.#recordTaken(node, seen)
+      const known = this.#known.get(node)!
+      for (const { job } of asked.values()) known.set(job.jobid, job.project)
+    }
+    if ((this.#expecting.get(node.stored.id) ?? Number.POSITIVE_INFINITY) < snapshot.begunAtMs) {
+      this.#expecting.delete(node.stored.id)
+    }
+    await this.#stop(node, snapshot)
+  }
+
+  /** What the node lists and has not been looked up yet. */
+  #unknownIn(node: FleetNode, snapshot: Snapshot): Map<string, Listed> {
+    let known = this.#known.get(node)
+    const listed = snapshot.pending.length + snapshot.running.length + snapshot.finished.length
+    if (known === undefined || known.size > 2 * listed + ASKED_AT_ONCE) this.#known.set(node, (known = new Map()))
+    const unknown = new Map<string, Listed>()
+    // What we believe is live there needs no lookup.
+    for (const one of this.#context.live.ofNode(node.stored.id)) known.set(one.jobid, one.project)
+    for (const list of ['running', 'pending', 'finished'] as const) {
+      for (const job of snapshot[list]) {
+        if (known.get(job.jobid) === job.project || unknown.has(job.jobid)) continue
+        if ((this.#endedAtMs.get(job.jobid) ?? -1) >= snapshot.begunAtMs) continue
+        unknown.set(job.jobid, { job, list })
+        if (unknown.size === ASKED_AT_ONCE) return unknown
+      }
+    }
+    return unknown
+  }
+
+  async #judge(node: FleetNode, seen: Seen): Promise<void> {
+    const { store } = this.#context
+    const { attempt, list } = seen
+    if (list === 'running' && (await this.#isHeldOpen(attempt))) {
+      return this.#endedProcesses.hold(node.stored.id, attempt, attempt.jobId)
+    }
+    const job = isDoubtful(attempt, list) ? await store.getJob(attempt.jobId) : null
+    if (job === null) return
+    const isProved = attempt.jobid.startsWith(attempt.jobId)
+    if (isProved && (await this.#revive(node, seen, job))) return
+    const isUnwanted = isProved && list !== 'finished' && !isOnlyHope(job)
+    if (!(await this.#isRecorded(attempt))) await this.#record(node, seen, job, isUnwanted)
+    if (!isUnwanted) return
+    const { id } = node.stored
+    const ofNode = this.#stopping.get(id) ?? new Map<string, Stopping>()
+    this.#stopping.set(id, ofNode.set(`${attempt.jobId}/${attempt.number}`, { attempt, step: 0, dueAtMs: 0 }))
+  }
+
+  /** The job has not started again, so the run that was given up is its current run. False: it has, or has ended. */
+  async #revive(node: FleetNode, { attempt, job: seen, list }: Seen, job: StoredJob): Promise<boolean> {
+    // The store itself checks for another live run with the same overlap key.
+    if (!mayRevive(job, { attemptNumber: attempt.number, isOverlapLive: false })) return false
+    const one = await this.#context.live.revive(attempt, job, {
+      to: STATE_OF[list],
+      exit: seen.exit,
+      text: `Found again on ${node.stored.name} (${list}), where ${wasWhat(attempt)}: it continues there`,
+      evidence: { list, result: attempt.result, reason: attempt.reason }
+    })
+    if (one !== null) this.#follow(one)
+    return one !== null
+  }
+
+  /** A run of ours on a node it was never sent to: the two nodes share a queue. Left alone, since either may run it. */
+  async #recordTaken(node: FleetNode, { job: seen, list }: Listed): Promise<void> {
+    const { store, fleet, live } = this.#context
+    const jobId = OUR_JOBID.exec(seen.jobid)?.[1] as JobId | undefined
+    if (jobId === undefined) return
+    const attempts = await store.listAttempts(jobId)
+    const attempt = attempts.find(({ jobid, project }) => jobid === seen.jobid && project === seen.project)
+    // An unresolved attempt is looked for where it was sent. Its record must outlive this node's lists.
+    const isUnresolved = attempt?.state === 'sending' || attempt?.state === 'uncertain'
+    if (attempt === undefined || (!isUnresolved && !isDoubtful(attempt, list))) return
+    if (await this.#isRecorded(attempt)) return
+    const sentTo = fleet.get(attempt.nodeId)?.stored.name ?? attempt.nodeId
+    const { id, name } = node.stored
+    const { result, reason, jobid } = attempt
+    await live.record(attempt, {
+      ...(isUnresolved ? { from: ['sending', 'uncertain'] } : { from: ['ended'], mayHaveRunTwice: true }),
+      kind: 'seen_again',
+      text: `Seen on ${name} (${list}), though it was sent to ${sentTo}. Do these two nodes share a queue?`,
+      evidence: { list, listedBy: id, result, reason, jobid }
+    })
+  }
+
+  async #record(node: FleetNode, { attempt, list }: Seen, job: StoredJob, isUnwanted: boolean): Promise<void> {
+    const { result, reason, jobid } = attempt
+    const rest =
+      list === 'finished'
+        ? 'it had ended there'
+        : isUnwanted
+          ? `it is stopped there because ${whyUnwanted(job)}`
+          : 'it is left running there'
+    await this.#context.live.record(attempt, {
+      from: ['ended'],
+      kind: 'seen_again',
+      mayHaveRunTwice: true,
+      text: `Seen again on ${node.stored.name} (${list}), where ${wasWhat(attempt)}: ${rest}`,
+      evidence: { list, result, reason, jobid }
+    })
+  }
+
+  async #stop(node: FleetNode, snapshot: Snapshot): Promise<void> {
+    const ofNode = this.#stopping.get(node.stored.id)
+    if (ofNode === undefined) return
+    const { live, clock, cancelWaitsMs, logger } = this.#context
+    const listed = new Set([...snapshot.pending, ...snapshot.running].map((job) => `${job.project}\n${job.jobid}`))
+    for (const [key, stopping] of ofNode) {
+      const { project, jobid } = stopping.attempt
+      if (!listed.has(`${project}\n${jobid}`)) {
+        ofNode.delete(key)
+        continue
+      }
+      if (clock.monotonicMs() < stopping.dueAtMs) continue
+      const { step } = stopping
+      stopping.dueAtMs = clock.monotonicMs() + waitAfterStep(step, limitWaitsOf(cancelWaitsMs))
+      try {
+        const { wasState } = await node.client.cancel({ project, jobid, signal: signalOfStep(step) })
+        stopping.step += 1
+        const removed = 'Removed the returned run from the node’s queue'
+        await live.record(stopping.attempt, {
+          from: ['ended'],
+          kind: 'cancel_sent',
+          text: wasState === 'pending' ? removed : textOfStep(step, 'the returned run'),
+          evidence: { signal: signalOfStep(step), nodeSaid: wasState }
+        })
+      } catch (error) {
+        if (!(error instanceof NodeError)) throw error
+        if (error.refusal === 'process_ended') ofNode.delete(key)
+        logger.warn({ jobId: stopping.attempt.jobId, error: error.message }, 'a returned run could not be stopped')
+      }
+    }
+    if (ofNode.size === 0) this.#stopping.delete(node.stored.id)
+  }
+
+  /** Its process had ended when its end was recorded: there is nothing to stop. */
+  async #isHeldOpen({ jobId, number }: Attempt): Promise<boolean> {
+    const timeline = await this.#context.store.listTimeline(jobId)
+    return timeline.some(({ attemptNumber, evidence }) => attemptNumber === number && evidence['process'] === 'ended')
+  }
+
+  /** Whether this engine or an earlier one recorded that it was seen again. */
+  async #isRecorded({ jobId, number }: Attempt): Promise<boolean> {
+    const timeline = await this.#context.store.listTimeline(jobId)
+    return timeline.some(({ kind, attemptNumber }) => kind === 'seen_again' && attemptNumber === number)
+  }
+}
+
+/** Believed not to be running, though its end was not seen. A cancelled one may rightly be among the finished. */
+function isDoubtful({ state, result }: Attempt, list: List): boolean {
+  if (state !== 'ended') return false
+  return (
+    result === 'lost' || result === 'absent' || result === 'refused' || (result === 'cancelled' && list !== 'finished')
+  )
+}
+
+/** No other run of this job is live or has succeeded, and nobody cancelled it: stopping this one would lose the job. */
+function isOnlyHope(job: StoredJob): boolean {
+  return job.state === 'ended' && (job.outcome === 'lost' || job.outcome === 'failed')
+}
+
+function whyUnwanted(job: StoredJob): string {
+  if (job.state === 'ended')
+    return job.outcome === 'cancelled'
+      ? 'the job was cancelled'
+      : `the job has already ${job.outcome === 'succeeded' ? 'succeeded' : 'ended'}`
+  return job.state === 'queued' ? 'the job is queued again' : `run ${job.attemptCount} of the job continues`
+}
+
+function wasWhat({ result, reason }: Attempt): string {
+  if (result === 'lost') return reason === ATTEMPT_REASONS.givenUp ? 'it was given up' : 'it was lost'
+  if (result === 'cancelled') return 'it was cancelled'
+  return result === 'refused'
+    ? 'it was not accepted'
+    : reason === ATTEMPT_REASONS.takenBack
+      ? 'it was withdrawn'
+      : 'it had not arrived'
+}

@@ -1,0 +1,218 @@
+import { EventEmitter } from 'node:events'
+import pLimit from 'p-limit'
+import { ATTEMPT_REASONS, type NodeId } from '../../../../shared/contract/index.ts'
+import { formatDuration } from '../../../../shared/time.ts'
+import type { FleetNode } from '../../../nodes/fleet.ts'
+import { NodeError, type Snapshot } from '../../../nodes/node-client.ts'
+import type { DispatchContext } from '../context.ts'
+import type { LiveAttempt } from '../live-attempts.ts'
+import { isOnProbation, judgeLists, type StartWatch } from '../decide/watchdog.ts'
+
+/** Removes a pending job and leaves a running one alone: 1.6 only checks that the process exists, others refuse. */
+const NO_SIGNAL = 0
+const WITHDRAW_AT_ONCE = 8
+const WITHDRAW_AGAIN_FIRST_MS = 5_000
+const WITHDRAW_AGAIN_MAX_MS = 300_000
+
+/**
+ * Nodes that accept jobs but start none (watchdog.ts decides). They get no new jobs, and waiting ones are withdrawn:
+ *
+ *   accepted --recorded--> uncertain --cancel: "it was pending"--> ended: absent (taken back), the job queued again
+ *      ^                       |--- no response ----------------> follower.ts resolves it
+ *      +--- it was not pending +
+ *
+ * Recorded first, so that after a crash in between the job is not taken for one that its node lost.
+ */
+export class StuckNodes {
+  readonly #context: Pick<DispatchContext, 'live' | 'clock' | 'logger' | 'fleet'>
+  readonly #watches = new Map<string, StartWatch>()
+  /** Wall time since when a node has been stuck; shown to users. */
+  readonly #sinceMs = new Map<string, number>()
+  readonly #tries = new WeakMap<LiveAttempt, { count: number; againAtMs: number }>()
+  /** Monotonic. Lists begun before this time still show the job that is being withdrawn. */
+  readonly #takenBackAtMs = new WeakMap<LiveAttempt, number>()
+  /** Nodes whose probation has been announced to the dispatcher. */
+  readonly #onProbation = new Set<string>()
+  readonly #wasDown = new Set<string>()
+
+  /** `changed`: the result of `whyStuck` or `roomFor` has changed for a node. */
+  readonly events = new EventEmitter<{ changed: [node: FleetNode] }>()
+
+  constructor(context: Pick<DispatchContext, 'live' | 'clock' | 'logger' | 'fleet'>) {
+    this.#context = context
+  }
+
+  /** Why it gets no jobs now, worded to follow its name; null: it may get some (see `roomFor`). */
+  whyStuck(nodeId: NodeId): string | null {
+    const stuck = this.#watches.get(nodeId)?.stuck ?? null
+    if (stuck === null) return null
+    return this.roomFor(nodeId) > 0 ? null : 'accepts jobs but starts none'
+  }
+
+  /** How many more jobs it may get now. A node on probation gets one, and the next once that one has started. */
+  roomFor(nodeId: NodeId): number {
+    const stuck = this.#watches.get(nodeId)?.stuck ?? null
+    if (stuck === null) return Number.POSITIVE_INFINITY
+    if (!isOnProbation(stuck, this.#context.clock.monotonicMs())) return 0
+    const { live } = this.#context
+    return live.ofNode(nodeId).some(({ state }) => state !== 'running' && state !== 'finishing') ? 0 : 1
+  }
+
+  /** Wall time. */
+  stuckSinceMs(nodeId: NodeId): number | null {
+    return this.#sinceMs.get(nodeId) ?? null
+  }
+
+  /** A snapshot begun before the job was withdrawn, or during the withdrawal, still shows it in the queue. */
+  isTakenBackAfter(one: LiveAttempt, snapshot: Snapshot): boolean {
+    return (this.#takenBackAtMs.get(one) ?? Number.NEGATIVE_INFINITY) >= snapshot.begunAtMs
+  }
+
+  /** Judges from a node's newest lists whether it starts the jobs that it accepted. */
+  judge(node: FleetNode, snapshot: Snapshot): void {
+    const { live, clock, logger, fleet } = this.#context
+    const { id, name } = node.stored
+    // The last lists of a removed node may arrive after its removal.
+    if (node.client.traits.isNeverAway || fleet.get(id) === undefined) return
+    const before = this.#watches.get(id) ?? null
+    const unstarted = live.ofNode(id).filter(({ state }) => state === 'accepted')
+    const pending = unstarted.length === 0 ? null : new Set(snapshot.pending.map(({ jobid }) => jobid))
+    // A job in no list cannot be started by the node any more. The follower finds out what happened to it.
+    const accepted = unstarted.filter(({ jobid }) => pending?.has(jobid))
+    // The usual case: nothing to watch. Only the number of jobs it can run is remembered.
+    if (accepted.length === 0 && (before === null || before.stuck === null)) {
+      const running = snapshot.running.length
+      if (before !== null)
+        this.#watches.set(id, { ...before, ...NOTHING_SEEN, mostRunning: Math.max(before.mostRunning, running) })
+      else if (running > 1)
+        this.#watches.set(id, judgeLists(null, { ...this.#listsOf(node, snapshot), hasOurs: false }))
+      return
+    }
+    const after = judgeLists(before, { ...this.#listsOf(node, snapshot), hasOurs: accepted.length > 0 })
+    this.#watches.set(id, after)
+    if (after.stuck === null) {
+      if (!this.#sinceMs.delete(id)) return
+      this.#onProbation.delete(id)
+      logger.info({ node: name }, 'a node that was stuck starts jobs again')
+      this.events.emit('changed', node)
+      return
+    }
+    if (after.stuck !== before?.stuck) {
+      this.#sinceMs.set(id, this.#sinceMs.get(id) ?? clock.nowMs() - after.atMs + (before?.idleSinceMs ?? after.atMs))
+      this.#onProbation.delete(id)
+      logger.warn({ node: name, strikes: after.stuck.strikes }, 'a node accepts jobs but starts none')
+      this.events.emit('changed', node)
+    }
+    if (!isOnProbation(after.stuck, after.atMs)) void this.#withdrawAll(node, accepted)
+  }
+
+  /** Called every second. Begins probation when it is due, and at once for a node that was down and is up again. */
+  beginProbation(node: FleetNode): void {
+    const { id } = node.stored
+    const watch = this.#watches.get(id)
+    if (watch === undefined || watch.stuck === null) return
+    if (node.status.health !== 'up') return void this.#wasDown.add(id)
+    const nowMs = this.#context.clock.monotonicMs()
+    if (this.#wasDown.delete(id)) this.#watches.set(id, { ...watch, stuck: { ...watch.stuck, tryAgainAtMs: nowMs } })
+    if (this.#onProbation.has(id) || this.roomFor(id) === 0) return
+    this.#onProbation.add(id)
+    this.events.emit('changed', node)
+  }
+
+  /** It has left the fleet. */
+  forget(nodeId: NodeId): void {
+    for (const kept of [this.#watches, this.#sinceMs, this.#onProbation, this.#wasDown]) kept.delete(nodeId)
+  }
+
+  #listsOf(node: FleetNode, { running, pending }: Snapshot) {
+    return {
+      atMs: this.#context.clock.monotonicMs(),
+      running: running.map(({ jobid }) => jobid),
+      pending: pending.map(({ jobid }) => jobid),
+      // Those that are set may be more than it has since it restarted.
+      slots: Math.min(node.status.capacity.slots, Math.max(1, node.status.slotsBelief.mostRan))
+    }
+  }
+
+  async #withdrawAll(node: FleetNode, accepted: LiveAttempt[]): Promise<void> {
+    const { live, clock, logger } = this.#context
+    const nowMs = clock.monotonicMs()
+    // Skip jobs that are being cancelled or have hit a limit: they are on their way out already.
+    const ours = accepted.filter(
+      (one) => one.cancelAskedAtMs === null && one.limitHit === null && (this.#tries.get(one)?.againAtMs ?? 0) <= nowMs
+    )
+    if (ours.length === 0) return
+    const waited = (one: LiveAttempt) =>
+      `this one has waited there for ${formatDuration(Math.round((nowMs - (one.sendEndedAtMs ?? nowMs)) / 1000))}`
+    try {
+      const applied = await live.moveAll(
+        ours.map((one) => ({
+          one,
+          from: ['accepted' as const],
+          to: 'uncertain' as const,
+          kind: 'uncertain' as const,
+          text: `Withdrawing the job: ${node.stored.name} accepts jobs but starts none; ${waited(one)}`,
+          evidence: { running: node.status.running, slots: node.status.capacity.slots }
+        }))
+      )
+      const leaving = ours.filter((_one, index) => applied[index] === true)
+      for (const one of leaving) {
+        this.#takenBackAtMs.set(one, Number.POSITIVE_INFINITY)
+        const count = (this.#tries.get(one)?.count ?? 0) + 1
+        const delayMs = Math.min(WITHDRAW_AGAIN_MAX_MS, WITHDRAW_AGAIN_FIRST_MS * 2 ** (count - 1))
+        this.#tries.set(one, { count, againAtMs: nowMs + delayMs })
+      }
+      const atOnce = pLimit(WITHDRAW_AT_ONCE)
+      await Promise.all(leaving.map((one) => atOnce(() => this.#withdraw(node, one))))
+    } catch (error) {
+      logger.error({ error, node: node.stored.name }, 'withdrawing jobs from a stuck node failed; retrying')
+    } finally {
+      // After a failure, some were never tried. The next lists count for them again.
+      for (const one of ours) {
+        if (this.#takenBackAtMs.get(one) === Number.POSITIVE_INFINITY) this.#takenBackAtMs.set(one, clock.monotonicMs())
+      }
+    }
+    node.observer.poke()
+  }
+
+  async #withdraw(node: FleetNode, one: LiveAttempt): Promise<void> {
+    const { live, clock, logger } = this.#context
+    // It has ended in the meantime.
+    if (live.get(one.key) !== one) return
+    try {
+      const request = { project: one.project, jobid: one.jobid, signal: NO_SIGNAL }
+      const { wasState } = await node.client.cancel(request)
+      if (wasState !== 'pending') return await this.#leaveThere(node, one, wasState)
+    } catch (error) {
+      if (!(error instanceof NodeError)) throw error
+      // Older Scrapyds refuse this signal if the job is running.
+      if (error.kind === 'refused') return this.#leaveThere(node, one, error.nodeMessage)
+      logger.warn({ jobId: one.jobId, error: error.message }, 'it is unknown whether a job was withdrawn')
+      return
+    } finally {
+      this.#takenBackAtMs.set(one, clock.monotonicMs())
+    }
+    await live.end(one, {
+      from: ['uncertain'],
+      kind: 'taken_back',
+      result: 'absent',
+      reason: ATTEMPT_REASONS.takenBack,
+      jobOutcome: null,
+      text: `Withdrawn: ${node.stored.name} had not started the job; queued again`,
+      evidence: { nodeSaid: 'pending' }
+    })
+  }
+
+  /** It had already left the queue: accepted again, so that it is not taken for one that never arrived. */
+  async #leaveThere(node: FleetNode, one: LiveAttempt, nodeSaid: string | null): Promise<void> {
+    await this.#context.live.move(one, {
+      from: ['uncertain'],
+      to: 'accepted',
+      kind: 'accepted',
+      text: `Not withdrawn: the job is no longer in the queue of ${node.stored.name}`,
+      evidence: { nodeSaid }
+    })
+  }
+}
+
+const NOTHING_SEEN = { running: new Set<string>(), pending: new Set<string>(), idleSinceMs: null } as const

@@ -1,0 +1,114 @@
+import type { NodeId, ProjectName, VersionName } from '../../../../shared/contract/index.ts'
+import { meetsTags } from '../../../../shared/tag-terms.ts'
+import type { QueueLine } from '../../queue/fair-order.ts'
+import type { WaitingPlan } from '../../queue/waiting-reasons.ts'
+import type { QueueHead } from '../../../model/records.ts'
+import type { DispatchContext } from '../context.ts'
+import { type BrokenEgg, type EggCandidate, findBrokenEgg } from '../decide/broken-egg.ts'
+
+export interface EggUpload {
+  nodeId: NodeId
+  project: ProjectName
+  version: VersionName
+}
+
+type Context = Pick<DispatchContext, 'store' | 'fleet' | 'catalog' | 'distribution' | 'clock' | 'logger'>
+
+/** In the timeline of a job whose egg no node can import. */
+const NODES_NAMED_MAX = 20
+
+/**
+ * Ends the waiting jobs whose egg no node can import. A job that came into its lane after a node tried the egg, or
+ * whose project was resumed since, waits until the node has tried it again: what was missing may have been installed.
+ */
+export class BrokenEggJobs {
+  readonly #context: Context
+  readonly #sendEgg: (upload: EggUpload) => void
+  /** The heads that the store did not fail because they came after this time. */
+  readonly #cameAfterMs = new WeakMap<QueueHead, number>()
+  /** Wall clock, when projects with a broken egg were last seen paused: their nodes may have been mended until then. */
+  readonly #pausedAtMs = new Map<ProjectName, number>()
+
+  constructor(context: Context, sendEgg: (upload: EggUpload) => void) {
+    this.#context = context
+    this.#sendEgg = sendEgg
+  }
+
+  /**
+   * Judges the lines that wait, of those that are in the queue. Jobs behind the heads that were read end in the next
+   * runs. Returns whether any line waits whose egg some node refused.
+   */
+  async failThose({ everything, lines, lanes }: WaitingPlan, queue: ReadonlyMap<string, QueueLine>): Promise<boolean> {
+    const { catalog, distribution, clock } = this.#context
+    const projects = distribution.projectsWithImportErrors()
+    if (projects.size === 0) {
+      this.#pausedAtMs.clear()
+      return false
+    }
+    const nowMs = clock.nowMs()
+    if (everything !== null) for (const project of projects) this.#pausedAtMs.set(project, nowMs)
+    let isAnyWaiting = false
+    for (const [key, { code }] of lines) {
+      const line = queue.get(key)
+      if (line === undefined || !projects.has(line.project)) continue
+      if (code === 'project_paused') {
+        this.#pausedAtMs.set(line.project, nowMs)
+        continue
+      }
+      isAnyWaiting = true
+      const version = catalog.versionToRun(line.project, line.version)
+      const broken = version === null ? null : findBrokenEgg(this.#candidates(line, version), nowMs)
+      if (version === null || broken === null) continue
+      // A limit may be how an operator holds jobs back.
+      const heads = [...line.lanes.values()].flatMap(({ lane, jobs }) =>
+        lanes.get(lane)?.code === 'limit' ? [] : jobs
+      )
+      const isAnyLater = await this.#failThoseBefore(broken, line.project, version, heads)
+      if (!isAnyLater) continue
+      for (const nodeId of broken.askAgain) this.#sendEgg({ nodeId, project: line.project, version })
+    }
+    return isAnyWaiting
+  }
+
+  /** Returns whether jobs are left, which came after the nodes tried the egg. */
+  async #failThoseBefore(
+    { error, nodes, output, triedSinceMs }: BrokenEgg,
+    project: ProjectName,
+    version: VersionName,
+    heads: QueueHead[]
+  ): Promise<boolean> {
+    const { store, clock, logger } = this.#context
+    if (triedSinceMs <= (this.#pausedAtMs.get(project) ?? Number.NEGATIVE_INFINITY)) return heads.length > 0
+    const suspects = heads.filter((head) => this.#cameAfterMs.get(head) !== triedSinceMs)
+    if (suspects.length === 0) return heads.length > 0
+    const ids = suspects.map(({ id }) => id)
+    const failed = new Set(
+      await store.failQueued(ids, error, triedSinceMs, {
+        atMs: clock.nowMs(),
+        text: `Failed: no node can import version ${version}: ${error}`,
+        evidence: { version, nodes: nodes.slice(0, NODES_NAMED_MAX), output }
+      })
+    )
+    for (const head of suspects) if (!failed.has(head.id)) this.#cameAfterMs.set(head, triedSinceMs)
+    if (failed.size > 0) {
+      logger.warn({ project, version, error, jobs: failed.size }, 'no node can import an egg; its jobs fail')
+    }
+    return failed.size < heads.length
+  }
+
+  *#candidates(line: QueueLine, version: VersionName): Generator<EggCandidate> {
+    const { fleet, distribution } = this.#context
+    const errors = distribution.importErrors(line.project, version)
+    if (errors.size === 0) return
+    const { nodeId, tags } = line.placement
+    for (const { stored, status } of fleet.list()) {
+      if ((nodeId !== null && nodeId !== stored.id) || !meetsTags(tags, stored.tags)) continue
+      const { id, name, mode } = stored
+      yield {
+        ...{ id, name, mode, isUp: status.health === 'up', notUpSinceMs: status.notUpSinceMs },
+        egg: distribution.stateOf(id, line.project, version),
+        importError: errors.get(id) ?? null
+      }
+    }
+  }
+}

@@ -1,0 +1,55 @@
+import type { JobId, NodeId, ProjectName } from '../../../../shared/contract/index.ts'
+import type { Clock } from '../../../runtime/clock.ts'
+import type { LiveAttempt, LiveAttempts } from '../live-attempts.ts'
+
+interface RiskParts {
+  live: Pick<LiveAttempts, 'ofNode' | 'events'>
+  clock: Pick<Clock, 'monotonicMs'>
+  /** Monotonic: its log has been written to since then; null: nobody has seen that. */
+  writtenSinceMs: (jobId: JobId) => number | null
+}
+
+/**
+ * Which logs of running jobs a node would delete next. When Scrapyd starts a run, it keeps the newest logs of that
+ * spider by the time of their last write, and deletes the others, those of running jobs included (environ.py,
+ * jobs_to_keep).
+ */
+export class LogsAtRisk {
+  readonly #parts: RiskParts
+  /** When runs of a spider on a node ended, monotonic, while another one is live there. */
+  readonly #ends = new Map<string, number[]>()
+
+  constructor(parts: RiskParts) {
+    this.#parts = parts
+    parts.live.events.on('ended', ({ one }) => this.#recordEnd(one))
+  }
+
+  /**
+   * How many logs of this spider on the node may be newer than that of the live run that has been quiet for longest;
+   * null: none is live. With as many as the node keeps, the next start may delete that log.
+   */
+  newerLogs(nodeId: NodeId, project: ProjectName, spider: string): number | null {
+    const live = this.#parts.live.ofNode(nodeId).filter((one) => one.project === project && one.spider === spider)
+    if (live.length === 0) return null
+    const ends = this.#ends.get(keyOf({ nodeId, project, spider })) ?? []
+    const newerThan = ({ jobId, sendEndedAtMs }: LiveAttempt) => {
+      // A run that an earlier engine sent may have been quiet for longer than anything recorded here.
+      const sinceMs = this.#parts.writtenSinceMs(jobId) ?? sendEndedAtMs ?? Number.NEGATIVE_INFINITY
+      return live.length - 1 + ends.filter((atMs) => atMs > sinceMs).length
+    }
+    return Math.max(...live.map(newerThan))
+  }
+
+  #recordEnd(one: LiveAttempt): void {
+    const key = keyOf(one)
+    const others = this.#parts.live.ofNode(one.nodeId).some((other) => other !== one && keyOf(other) === key)
+    if (!others) this.#ends.delete(key)
+    else this.#ends.set(key, [...(this.#ends.get(key) ?? []), this.#parts.clock.monotonicMs()].slice(-MOST_ENDS))
+  }
+}
+
+/** More logs than any node that deletes some is said to keep. */
+const MOST_ENDS = 1_000
+
+const keyOf = ({ nodeId, project, spider }: Pick<LiveAttempt, 'nodeId' | 'project' | 'spider'>): string =>
+  `${nodeId} ${project} ${spider}`

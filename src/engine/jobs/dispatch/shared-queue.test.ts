@@ -1,0 +1,93 @@
+import { describe, expect } from 'vitest'
+import { aProjectName, aVersionName } from '../../../shared/testing/ids.ts'
+import { type DispatchFixtures, it } from '../../testing/dispatch-fixtures.ts'
+import { NodeError } from '../../nodes/node-client.ts'
+import { FakeNode } from '../../testing/fake-node.ts'
+
+/** Jobs are sent to the first: the second has no room for any but what it takes from the queue of both. */
+async function startBoth({ clock, engine }: Pick<DispatchFixtures, 'clock' | 'engine'>) {
+  const node = new FakeNode(clock, { slots: 1, eggs: ['shop@1'] })
+  const other = new FakeNode(clock, { slots: 1 })
+  await engine.start({ n1: node, n2: other })
+  return { node, other }
+}
+
+const REQUEST = {
+  project: aProjectName('shop'),
+  version: aVersionName('1'),
+  spider: 'prices',
+  settings: {},
+  args: {},
+  priority: 0
+}
+
+describe('of two nodes that share one queue, the one that a job was not sent to', () => {
+  it('has it when the answer of the other was lost: the job is not run a second time', async ({ clock, engine }) => {
+    const { node, other } = await startBoth({ clock, engine })
+    node.behaviours = ['lose_request']
+    const id = await engine.enqueue()
+    await other.schedule({ ...REQUEST, jobid: id })
+    await clock.advanceBy(30_000)
+    expect([...node.executed, ...other.executed]).toEqual([id])
+    expect(await engine.job(id)).toMatchObject({ status: 'lost', reason: 'taken by another node' })
+  })
+
+  it('had it, and has forgotten it when the other proves not to have it: the job is not run a second time', async ({
+    clock,
+    engine
+  }) => {
+    const { node, other } = await startBoth({ clock, engine })
+    node.behaviours = ['lose_request']
+    const id = await engine.enqueue()
+    await other.schedule({ ...REQUEST, jobid: id })
+    await clock.advanceBy(5_000)
+    other.end(id)
+    other.restart({ loseLogs: true })
+    await clock.advanceBy(30_000)
+    expect([...node.executed, ...other.executed]).toEqual([id])
+    expect(await engine.job(id)).toMatchObject({ status: 'lost', reason: 'taken by another node' })
+  })
+
+  it('had it, but the other is seen to run it while that is looked up: the run goes on', async ({
+    clock,
+    store,
+    engine
+  }) => {
+    const { node, other } = await startBoth({ clock, engine })
+    node.behaviours = ['lose_request']
+    const readLog = node.readLog.bind(node)
+    node.readLog = async () => {
+      throw new NodeError('timeout', 'fake is slow', { delivered: 'unknown' })
+    }
+    const id = await engine.enqueue()
+    await other.schedule({ ...REQUEST, jobid: id })
+    await clock.advanceBy(10_000)
+    other.restart({ loseLogs: true })
+    await clock.advanceBy(30_000)
+    node.readLog = readLog
+    const listTimeline = store.listTimeline.bind(store)
+    store.listTimeline = async (jobId) => {
+      store.listTimeline = listTimeline
+      await node.schedule({ ...REQUEST, jobid: id })
+      await new Promise<void>((resolve) => void clock.setTimer(5_000, resolve))
+      return listTimeline(jobId)
+    }
+    await clock.advanceBy(30_000)
+    expect(node.executed).toEqual([id])
+    expect(await engine.job(id)).toMatchObject({ state: 'running' })
+  })
+
+  it('is seen to have it when the job was sent again already: the job is flagged', async ({ clock, engine }) => {
+    const { node, other } = await startBoth({ clock, engine })
+    node.behaviours = ['lose_request']
+    const id = await engine.enqueue()
+    await clock.advanceBy(30_000)
+    expect(await engine.job(id)).toMatchObject({ attemptCount: 2 })
+    await other.schedule({ ...REQUEST, jobid: id })
+    await clock.advanceBy(10_000)
+    expect(await engine.job(id)).toMatchObject({ mayHaveRunTwice: true })
+    expect(await engine.textOf(id, 'seen_again')).toBe(
+      'Seen on n2 (running), though it was sent to n1. Do these two nodes share a queue?'
+    )
+  })
+})

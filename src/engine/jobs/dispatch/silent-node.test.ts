@@ -1,0 +1,35 @@
+import { expect } from 'vitest'
+import { aNodeId, branded } from '../../../shared/testing/ids.ts'
+import { NodeError } from '../../nodes/node-client.ts'
+import { it, MINUTE_MS } from '../../testing/dispatch-fixtures.ts'
+import type { FakeClock } from '../../testing/fake-clock.ts'
+import { FakeNode } from '../../testing/fake-node.ts'
+
+/** Its machine lost its power: connections are there, and nothing ever comes back. */
+function fallSilent(node: FakeNode, clock: FakeClock): void {
+  const timeout = (afterMs: number) =>
+    new Promise<never>((_resolve, reject) => {
+      clock.setTimer(afterMs, () => reject(new NodeError('timeout', 'n1 did not answer', { delivered: 'unknown' })))
+    })
+  node.daemonStatus = () => timeout(5_000)
+  node.listJobs = () => timeout(15_000)
+  node.schedule = () => timeout(60_000)
+}
+
+it('a node that falls silent gets the jobs of its first requests, and no more: its other slots are not filled with jobs that nobody can find', async ({
+  clock,
+  store,
+  engine
+}) => {
+  const node = new FakeNode(clock, { slots: 16, eggs: ['shop@1'] })
+  await engine.start({ n1: node })
+  // Only to a Scrapyd are a few requests sent at a time.
+  engine.fleet.update({ ...engine.fleet.get(aNodeId('n1'))!.stored, kind: 'scrapyd' })
+  fallSilent(node, clock)
+  const ids = await engine.enqueueMany(40)
+  await clock.advanceBy(10 * MINUTE_MS)
+  const jobs = await store.getJobs(branded(ids))
+  const there = jobs.filter(({ state }) => state !== 'queued')
+  expect(there.length).toBeLessThanOrEqual(4)
+  expect(engine.fleet.get(aNodeId('n1'))!.status.health).toBe('down')
+})

@@ -1,0 +1,73 @@
+import type { OutcomeRules } from '../../../shared/contract/index.ts'
+import type { ScrapyStats } from '../../runs/log-parser/closing-stats.ts'
+import type { Judgement } from './outcome.ts'
+
+/** `words`: the reason with what broke the rule, such as `errors above 10 (had 14)`. */
+export type RuledJudgement = Judgement & { words: string }
+
+/**
+ * A judgement under the operator's rules. Those about counts only concern a run that would have succeeded, or whose
+ * outcome is unclear. `finishReasons` also turns a run into a success that failed for nothing but its finish_reason.
+ * What the log does not tell breaks no rule. Pure.
+ */
+export function applyOutcomeRules(
+  judgement: Judgement,
+  rules: OutcomeRules | null,
+  { hasFailedExit }: { hasFailedExit: boolean }
+): RuledJudgement {
+  if (rules === null) return { ...judgement, words: judgement.reason }
+  const { finishReason } = judgement
+  const isFinishReason = finishReason !== null && judgement.reason === finishReason
+  const isAccepted = isFinishReason && rules.finishReasons?.includes(finishReason) === true
+  const isForgiven = judgement.outcome === 'failed' && isAccepted && !hasFailedExit
+  const { outcome } = judgement
+  if (outcome !== 'succeeded' && outcome !== 'unclear' && !isForgiven) return { ...judgement, words: judgement.reason }
+  const broken = findBroken(judgement, rules, isFinishReason && !isAccepted ? finishReason : null)
+  if (broken !== null) return { ...judgement, outcome: 'failed', ...broken }
+  return { ...judgement, outcome: isForgiven ? 'succeeded' : outcome, killingLine: null, words: judgement.reason }
+}
+
+/** The first rule that is broken: without responses the others are, too; errors explain most about why they are. */
+function findBroken(
+  { counts: { errors, items, pages }, stats }: Judgement,
+  { requireResponse, maxErrors, minItems, minPages, finishReasons }: OutcomeRules,
+  otherReason: string | null
+): { reason: string; words: string } | null {
+  const named = (reason: string, count: number) => ({ reason, words: `${reason} (had ${count})` })
+  const failed = requireResponse === true && items === 0 && stats !== null ? requestsInVain(stats, errors) : 0
+  if (failed > 0) {
+    return {
+      reason: 'no response at all',
+      words: `no response at all (${failed} failed ${failed === 1 ? 'request' : 'requests'})`
+    }
+  }
+  if (maxErrors != null && errors !== null && errors > maxErrors) return named(`errors above ${maxErrors}`, errors)
+  if (minItems != null && items !== null && items < minItems) return named(`items below ${minItems}`, items)
+  if (minPages != null && pages !== null && pages < minPages) return named(`pages below ${minPages}`, pages)
+  if (finishReasons != null && otherReason !== null) {
+    const reason = `finish reason ${otherReason}`
+    return { reason, words: `${reason} (expected ${finishReasons.join(' or ')})` }
+  }
+  return null
+}
+
+/** Scrapy raises these while it reads a response. */
+const ANSWERED = /(?:CancelledError|StopDownload|_newclient\.ResponseFailed|ResponseDataLossError)$/
+
+/**
+ * How many requests failed, if there was no response. Those that Scrapy refused to send (offsite, …) did not fail, nor
+ * did those that the project's own code dropped without an error.
+ */
+function requestsInVain(stats: ScrapyStats, errors: number | null): number {
+  const count = (key: string) => (typeof stats[key] === 'number' ? stats[key] : 0)
+  if (count('downloader/response_count') > 0 || count('response_received_count') > 0) return 0
+  let failed = count('downloader/exception_count')
+  for (const [key, value] of Object.entries(stats)) {
+    const type = /^downloader\/exception_type_count\/(.+)/.exec(key)?.[1]
+    if (type === undefined || typeof value !== 'number') continue
+    if (ANSWERED.test(type)) return 0
+    const isOwn = !/^(?:twisted|scrapy|OpenSSL|builtins)\./.test(type)
+    if (type === 'scrapy.exceptions.IgnoreRequest' || (isOwn && errors === 0)) failed -= value
+  }
+  return failed
+}

@@ -1,0 +1,195 @@
+import type { Outcome } from '../../../shared/contract/index.ts'
+import { nameOfLimit } from '../../../shared/run-limits.ts'
+import {
+  CLOSING_TAIL_BYTES,
+  type ClosingStats,
+  killingLineOf,
+  parseClosingStats,
+  type ScrapyStats
+} from '../../runs/log-parser/closing-stats.ts'
+import type { LogFigures } from '../../runs/log-parser/figures.ts'
+import { createLogParser } from '../../runs/log-parser/log-parser.ts'
+
+interface ProcessEnd {
+  code: number | null
+  signal: string | null
+  /** Why the spider closed, where the log does not say it. */
+  finishReason?: string | null | undefined
+  /** The limit that the local node stopped it for, in words. */
+  limit?: string | null
+}
+
+export interface Judgement {
+  outcome: Outcome
+  /** A few words: Scrapy's finish_reason, or a substitute for it. */
+  reason: string
+  killingLine: string | null
+  stats: ScrapyStats | null
+  /** Scrapy's; null: the log does not say it. */
+  finishReason: string | null
+  counts: { pages: number | null; items: number | null; errors: number | null }
+}
+
+/** After a second INT, too, Scrapy writes none: only a signal that the process died of proves that it was killed. */
+const NO_CLOSING_STATS = 'ended without closing stats'
+const END_HIDDEN = 'end not visible in the log'
+const NOT_WHOLE = 'log not read whole'
+const NO_RECORDS: LogFigures['records'] = { DEBUG: 0, INFO: 0, WARNING: 0, ERROR: 0, CRITICAL: 0 }
+
+// Limits that mean "enough": the spider did its work. The other closespider_… limits indicate a problem.
+const LIMITS_REACHED = new Set(['closespider_itemcount', 'closespider_pagecount', 'closespider_timeout'])
+
+/** What the log says besides its closing stats. */
+export type LoggedSoFar = Pick<
+  LogFigures,
+  'pages' | 'items' | 'records' | 'stats' | 'showsEnd' | 'format' | 'finishReason'
+>
+
+/**
+ * How a run ended, from its log and, on the local node, from its process's exit. The first matching row:
+ *
+ * | log says                        | process              | cancel asked | outcome   | reason                      |
+ * | ------------------------------- | -------------------- | ------------ | --------- | --------------------------- |
+ * | `finished`, or a limit reached  | 0 or unknown         | no matter    | succeeded | finish_reason               |
+ * | any other                       | hit a limit          | no matter    | failed    | the limit                   |
+ * | any                             | exit ≠ 0 or signal   | yes          | cancelled | finish_reason, else its end |
+ * | as above, or `shutdown`         | exit ≠ 0 or signal   | no           | failed    | exit code N / killed by S   |
+ * | `shutdown` or `cancelled`       | 0 or unknown         | yes          | cancelled | finish_reason               |
+ * | any other finish_reason         | no matter            | no matter    | failed    | finish_reason               |
+ * | nothing of its end              | 0 or unknown         | yes          | cancelled | ended without closing stats |
+ * | nothing of its end              | exit ≠ 0 or signal   | no           | failed    | exit code N / killed by S   |
+ * | nothing, and it hides its end   | 0                    | no           | succeeded | exit code 0                 |
+ * | there is no log                 | unknown              | no           | failed    | no log                      |
+ * | its head or end was not read    | unknown              | no           | unclear   | log not read whole          |
+ * | its node refuses it             | unknown              | no           | unclear   | log refused                 |
+ * | nothing, and it hides its end   | unknown              | no           | unclear   | end not visible in the log  |
+ * | nothing of its end              | 0 or unknown         | no           | failed    | ended without closing stats |
+ *
+ * Where the log does not say why the spider closed, the process does, on the local node. A process hit a limit (memory,
+ * time, …) if the local node, or we on a remote node, stopped it for that. It then closes with `shutdown` or is killed.
+ * One that had `finished` before the signal arrived, with exit code 0, has still succeeded. "exit code N" and "ended
+ * without closing stats" become "out of memory (MemoryError)" if the log ends with that. Limits reached are
+ * CLOSESPIDER_ITEMCOUNT, _PAGECOUNT and _TIMEOUT. A `shutdown` that nobody requested is a failure: the machine or
+ * another user stopped the spider. A log hides the end if Scrapy itself says nothing at level INFO once it has applied
+ * the settings of the spider, and the crawl did not fail with an exception. Exit code 0 alone proves nothing, because
+ * Scrapy also returns it after a forced shutdown.
+ * Logged errors are counted and shown, but do not make a run fail, unless a project says so (outcome-rules.ts).
+ */
+export function judgeOutcome(evidence: {
+  /** The last CLOSING_TAIL_BYTES of the log; null: there is no log. */
+  tail: string | null
+  /** What the whole log says; absent: only the tail was read. */
+  logged?: LoggedSoFar | null
+  /** null: the node does not report it (every remote Scrapyd). */
+  exit: ProcessEnd | null
+  /** The limit that we stopped a remote run for, in words. The local node reports its own in `exit`. */
+  limitHit?: string | null
+  cancelAsked: boolean
+  /** The node has a log, perhaps, and does not return it: `tail` is null. */
+  isRefused?: boolean
+}): Judgement {
+  const { tail, exit, cancelAsked } = evidence
+  const limit = exit?.limit ?? evidence.limitHit ?? null
+  const closing = tail === null ? null : parseClosingStats(tail)
+  const logged = evidence.logged ?? readTail(tail ?? '')
+  // Of a log that its node has deleted, the copy may have the end.
+  const loggedReason = closing === null ? logged.finishReason : closing.finishReason
+  const finishReason = loggedReason ?? exit?.finishReason ?? null
+  // It closed, and its log has not said so: what it says ends somewhere before.
+  const counted = finishReason === loggedReason ? logged : { ...logged, pages: null, items: null, showsEnd: false }
+  const exitFailure = exit === null || (exit.code === 0 && exit.signal === null) ? null : describeExit(exit)
+  const isDone = finishReason !== null && (finishReason === 'finished' || LIMITS_REACHED.has(finishReason))
+  const { outcome, reason } = decide()
+  return {
+    outcome,
+    reason,
+    killingLine: outcome !== 'failed' || tail === null ? null : killingLineOf(tail, { isStopped: limit !== null }),
+    stats: closing?.stats ?? logged.stats,
+    finishReason,
+    counts: mergeCounts(closing, counted)
+  }
+
+  function decide(): { outcome: Outcome; reason: string } {
+    if (limit !== null && !(isDone && exitFailure === null)) {
+      return { outcome: 'failed', reason: nameOfLimit(limit) }
+    }
+    if (exitFailure !== null && cancelAsked) {
+      return { outcome: 'cancelled', reason: finishReason ?? describeKill(exit) }
+    }
+    if (finishReason !== null) {
+      // Scrapy also says `shutdown` after an exception: what the process ended with tells more.
+      if (exitFailure !== null && (isDone || finishReason === 'shutdown')) {
+        return { outcome: 'failed', reason: exitFailure }
+      }
+      if (isDone) return { outcome: 'succeeded', reason: finishReason }
+      const asked = cancelAsked && (finishReason === 'shutdown' || finishReason === 'cancelled')
+      return { outcome: asked ? 'cancelled' : 'failed', reason: finishReason }
+    }
+    const unread = exit === null ? whyUnread() : null
+    if (cancelAsked) return { outcome: 'cancelled', reason: unread ?? describeKill(exit) }
+    if (exitFailure === null && (unread !== null || hidesEnd())) {
+      if (exit !== null) return { outcome: 'succeeded', reason: 'exit code 0' }
+      if (tail === null && unread === null) return { outcome: 'failed', reason: 'no log' }
+      return { outcome: 'unclear', reason: unread ?? END_HIDDEN }
+    }
+    if (exit?.signal == null && /\bMemoryError\b/.test(closing?.killingLine ?? '')) {
+      return { outcome: 'failed', reason: 'out of memory (MemoryError)' }
+    }
+    return { outcome: 'failed', reason: exitFailure ?? NO_CLOSING_STATS }
+  }
+
+  /** What decides was not read: the end of the log, or the head of one whose tail shows nothing. */
+  function whyUnread(): string | null {
+    if (evidence.isRefused === true) return 'log refused'
+    const isUnread =
+      tail === null
+        ? Object.values(logged.records).some((count) => count > 0)
+        : evidence.logged == null && Buffer.byteLength(tail) >= CLOSING_TAIL_BYTES && hidesEnd()
+    return isUnread ? NOT_WHOLE : null
+  }
+
+  function hidesEnd(): boolean {
+    return !showsEnd(tail ?? '', logged) && !CRAWL_RAISED.test(tail ?? '')
+  }
+}
+
+/** The crawl itself ended with an exception: Scrapy's own function is in its traceback (in JSON with escapes). */
+const CRAWL_RAISED = /scrapy[\\/]{1,4}crawler\.py\\?", line \d+, in (?:crawl|_crawl|crawl_async|_crawl_and_track)\b/
+
+/** In a format without heads that can be recognized, Scrapy's messages are known by their words. */
+function showsEnd(tail: string, { showsEnd: isShown, format }: LoggedSoFar): boolean {
+  return isShown || (format === null && /(?:Spider opened|(?:Closing spider|Spider closed) \(\w+\))\s*$/m.test(tail))
+}
+
+function readTail(tail: string): LoggedSoFar {
+  const parser = createLogParser()
+  parser.push(Buffer.from(tail))
+  parser.end()
+  const figures = parser.figures()
+  // A longer log has more than was read.
+  return Buffer.byteLength(tail) < CLOSING_TAIL_BYTES
+    ? figures
+    : { ...figures, pages: null, items: null, records: NO_RECORDS }
+}
+
+/** Closing stats have the last word on pages and items. Errors may be logged before Scrapy counts, or after it. */
+function mergeCounts(closing: ClosingStats | null, { pages, items, records, showsEnd: isShown }: LoggedSoFar) {
+  const counted = closing?.errors ?? null
+  const logged = records.ERROR + records.CRITICAL
+  // A log that hides its end may also hide errors (LOG_LEVEL=CRITICAL).
+  const isKnown = counted !== null || isShown || logged > 0
+  return {
+    pages: closing?.pages ?? pages,
+    items: closing?.items ?? items,
+    errors: isKnown ? Math.max(counted ?? 0, logged) : null
+  }
+}
+
+function describeExit(exit: ProcessEnd): string {
+  if (exit.signal !== null) return `killed by ${exit.signal}`
+  return exit.code === null ? 'ended for an unknown reason' : `exit code ${exit.code}`
+}
+
+function describeKill(exit: ProcessEnd | null): string {
+  return exit?.signal ? `killed by ${exit.signal}` : NO_CLOSING_STATS
+}

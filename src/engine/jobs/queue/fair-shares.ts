@@ -1,0 +1,33 @@
+import type { ProjectName } from '../../../shared/contract/index.ts'
+/** Passes kept before those of idle projects are dropped. */
+const REMEMBERED_MAX = 10_000
+
+/**
+ * Decides whose turn it is among projects with equal shares of the slots (stride scheduling). Each job sent advances
+ * its project's pass by 1 / weight, and the lowest pass goes first. With a single slot, where every share is zero
+ * whenever a job can go, this alone makes projects take turns by weight. A project that was idle starts at the pass of
+ * the others: idle time earns no credit.
+ */
+export class FairShares {
+  readonly #passes = new Map<string, number>()
+  #floor = 0
+
+  passOf(project: ProjectName): number {
+    return Math.max(this.#passes.get(project) ?? 0, this.#floor)
+  }
+
+  /** One of its jobs was sent. */
+  advance(project: ProjectName, weight: number): void {
+    this.#passes.set(project, this.passOf(project) + 1 / weight)
+    if (this.#passes.size > REMEMBERED_MAX) this.#forgetIdle()
+  }
+
+  /** No waiting project has a lower pass than this. */
+  raiseFloor(pass: number): void {
+    this.#floor = Math.max(this.#floor, pass)
+  }
+
+  #forgetIdle(): void {
+    for (const [project, pass] of this.#passes) if (pass <= this.#floor) this.#passes.delete(project)
+  }
+}

@@ -1,0 +1,105 @@
+import type { LimitRule, NodeId, ProjectName } from '../../../shared/contract/index.ts'
+import { matchesGlob } from '../../../shared/glob.ts'
+
+/** Cached rules per spider. The cache is cleared when it is full. */
+const REMEMBERED_MAX = 20_000
+
+/** A rule and the live attempts that count against it, by node. */
+export interface CountedRule {
+  rule: LimitRule
+  total: number
+  byNode: Map<NodeId, number>
+}
+
+/** What counts against limits: an attempt that has not ended, neither in our belief nor on its node. */
+export interface Counted {
+  project: ProjectName
+  spider: string
+  nodeId: NodeId
+}
+
+/** The limits that operators set, and the live attempts that count against each. */
+export class LimitBook {
+  #rules: CountedRule[] = []
+  readonly #matching = new Map<string, readonly CountedRule[]>()
+
+  get isEmpty(): boolean {
+    return this.#rules.length === 0
+  }
+
+  rules(): readonly CountedRule[] {
+    return this.#rules
+  }
+
+  /** Replaces the rules. `live` is everything that counts now. */
+  replace(rules: readonly LimitRule[], live: Iterable<Counted>): void {
+    this.#rules = rules.map((rule) => ({ rule, total: 0, byNode: new Map() }))
+    this.#matching.clear()
+    for (const one of live) this.count(one, 1)
+  }
+
+  count({ project, spider, nodeId }: Counted, by: 1 | -1): void {
+    if (this.#rules.length === 0) return
+    for (const counted of this.rulesFor(project, spider)) {
+      counted.total += by
+      const there = (counted.byNode.get(nodeId) ?? 0) + by
+      if (there === 0) counted.byNode.delete(nodeId)
+      else counted.byNode.set(nodeId, there)
+    }
+  }
+
+  rulesFor(project: ProjectName, spider: string): readonly CountedRule[] {
+    if (this.#rules.length === 0) return NO_RULES
+    const key = JSON.stringify([project, spider])
+    let matching = this.#matching.get(key)
+    if (matching === undefined) {
+      matching = this.#rules.filter(
+        ({ rule }) => matchesGlob(rule.project, project) && matchesGlob(rule.spider, spider)
+      )
+      if (this.#matching.size >= REMEMBERED_MAX) this.#matching.clear()
+      this.#matching.set(key, matching)
+    }
+    return matching
+  }
+}
+
+const NO_RULES: readonly CountedRule[] = []
+
+/** How many runs count against a limit now. For a limit per node: those on the node with the most. */
+export function liveOf({ rule, total, byNode }: CountedRule, hasTag: (nodeId: NodeId, tag: string) => boolean): number {
+  if (rule.tag === null && !rule.perNode) return total
+  const { tag } = rule
+  const counts = [...byNode].filter(([nodeId]) => tag === null || hasTag(nodeId, tag)).map(([, count]) => count)
+  return rule.perNode ? Math.max(0, ...counts) : counts.reduce((sum, count) => sum + count, 0)
+}
+
+/** Why a run must wait when `live` runs count against the limit: `2 of at most 2 runs of slow are live`. */
+export function describeReached(rule: LimitRule, live: number): string {
+  const { project, spider, tag, perNode, max } = rule
+  const whose =
+    spider === null
+      ? project === null
+        ? ''
+        : ` of project ${project}`
+      : ` of ${project === null ? '' : `${project}/`}${spider}`
+  const tagged = tag === null ? '' : ` tagged ${tag}`
+  if (max === 0) {
+    const where = tag === null ? '' : ` on nodes${tagged}`
+    return `no run${whose} may start${where}: the limit is 0`
+  }
+  // `live` is below `max` if this plan sends the last ones. They are live by the time anybody reads this.
+  const count = Math.max(live, max)
+  const where = perNode ? ` on each node${tagged} with a free slot` : tag === null ? '' : ` on nodes${tagged}`
+  return `${count} of at most ${max} ${max === 1 ? 'run' : 'runs'}${whose} ${count === 1 ? 'is' : 'are'} live${where}`
+}
+
+/** `limit 2 for project shop`, `limit 1 of price* on each node`. */
+export function describeLimit({ project, spider, tag, perNode, max }: LimitRule): string {
+  const where = perNode
+    ? ` on each node${tag === null ? '' : ` tagged ${tag}`}`
+    : tag === null
+      ? ''
+      : ` on nodes tagged ${tag}`
+  if (spider === null) return `limit ${max}${project === null ? '' : ` for project ${project}`}${where}`
+  return `limit ${max} of ${spider}${project === null ? '' : ` of ${project}`}${where}`
+}

@@ -1,0 +1,126 @@
+import type { Job, JobId, LiveFigures, NodeId, Waiting } from '../../../shared/contract/index.ts'
+import { maskSecrets } from '../../../shared/secret-values.ts'
+import { givenDedupeKey } from '../../storage/dedupe-key.ts'
+import { parseLane } from '../../model/lane.ts'
+import type { StoredJob } from '../../model/records.ts'
+import { lineKey } from './queue-view.ts'
+
+/** Why jobs that were not sent wait. `everything` overrides the rest; a lane's reason overrides its line's (by key). */
+export interface WaitingPlan {
+  everything: Waiting | null
+  lines: Map<string, Waiting>
+  lanes: Map<string, Waiting>
+}
+
+/**
+ * Why queued jobs wait. All jobs of a lane wait for the same thing, so the dispatcher's runs publish the reason by lane
+ * and by line, in memory. Reading it for a job takes two lookups, however long the queue is.
+ */
+export class WaitingReasons {
+  #plan: WaitingPlan = { everything: null, lines: new Map(), lanes: new Map() }
+  readonly #unknownSince: (nodeId: NodeId) => number | null
+  readonly #pendingOf: (job: StoredJob) => string | null
+  readonly #progressOf: (jobId: JobId) => LiveFigures | null
+
+  /**
+   * `unknownSince`: since when a node has been unreachable; null: it responds. `progressOf`: what the log of a running
+   * job says. `pendingOf`: why a job that a node accepted has not started there.
+   */
+  constructor(
+    unknownSince: (nodeId: NodeId) => number | null = () => null,
+    progressOf: (jobId: JobId) => LiveFigures | null = () => null,
+    pendingOf: (job: StoredJob) => string | null = () => null
+  ) {
+    this.#pendingOf = pendingOf
+    this.#unknownSince = unknownSince
+    this.#progressOf = progressOf
+  }
+
+  /** Replaces the reasons with the newest plan's. Returns the lanes whose reason changed or that no longer wait. */
+  replace(plan: WaitingPlan, lanesOfLine: (key: string) => Iterable<string>): string[] {
+    const before = this.#plan
+    this.#plan = plan
+    const suspects = new Set<string>()
+    const changed = (one: Waiting | null | undefined, other: Waiting | null | undefined) => one?.text !== other?.text
+    if (changed(before.everything, plan.everything)) {
+      for (const key of new Set([...before.lines.keys(), ...plan.lines.keys()]))
+        for (const lane of lanesOfLine(key)) suspects.add(lane)
+    }
+    for (const [key, waiting] of plan.lines) {
+      if (changed(before.lines.get(key), waiting)) for (const lane of lanesOfLine(key)) suspects.add(lane)
+    }
+    for (const key of before.lines.keys()) {
+      if (!plan.lines.has(key)) for (const lane of lanesOfLine(key)) suspects.add(lane)
+    }
+    for (const [lane, waiting] of plan.lanes) if (changed(before.lanes.get(lane), waiting)) suspects.add(lane)
+    for (const lane of before.lanes.keys()) if (!plan.lanes.has(lane)) suspects.add(lane)
+    return [...suspects]
+  }
+
+  /** For a run that considered only part of the queue: the reasons of other lines and lanes are kept. */
+  merge(plan: WaitingPlan, lanesOfLine: (key: string) => Iterable<string>): string[] {
+    return this.replace(
+      {
+        everything: plan.everything,
+        lines: new Map([...this.#plan.lines, ...plan.lines]),
+        lanes: new Map([...this.#plan.lanes, ...plan.lanes])
+      },
+      lanesOfLine
+    )
+  }
+
+  of(lane: string): Waiting {
+    const { everything, lines, lanes } = this.#plan
+    if (everything !== null) return everything
+    return lanes.get(lane) ?? (lines.size === 0 ? undefined : lines.get(lineKey(parseLane(lane)))) ?? NEXT_IN_LINE
+  }
+
+  #whyPending(job: StoredJob): Waiting | null {
+    const text = job.state === 'starting' ? this.#pendingOf(job) : null
+    return text === null ? null : { code: 'pending_on_node', text }
+  }
+
+  /** The job as clients see it: with its waiting reason and without its secrets. */
+  describeJob(job: StoredJob): Job {
+    const isLive = job.state === 'starting' || job.state === 'running'
+    return {
+      ...NO_RATES,
+      ...maskSecrets(job),
+      dedupeKey: givenDedupeKey(job.project, job.dedupeKey),
+      ...(isLive && this.#progressOf(job.id)),
+      waiting: job.state === 'queued' ? (whyHeld(job) ?? this.of(job.lane)) : this.#whyPending(job),
+      unknownSinceMs: isLive && job.nodeId !== null ? this.#unknownSince(job.nodeId) : null
+    }
+  }
+}
+
+const NO_RATES = { pagesPerMinute: null, itemsPerMinute: null }
+
+const NEXT_IN_LINE: Waiting = { code: 'next_in_line', text: 'next in queue' }
+
+/** Why a job itself is held, before it waits with its lane. */
+function whyHeld({ hold, notBeforeMs, after, spider }: StoredJob): Waiting | null {
+  if (hold === null) return null
+  if (hold === 'overlap') {
+    return { code: 'overlap', text: `waits until the run of ${spider} with the same arguments ends` }
+  }
+  if (hold === 'dependency') {
+    const [first, ...others] = after
+    if (first === undefined) return { code: 'dependency', text: 'waits for another job' }
+    const how = first.on === 'ended' ? 'has ended' : `has ${first.on}`
+    const more = others.length === 0 ? '' : `, and for ${others.length} more`
+    return { code: 'dependency', text: `waits until job ${first.jobId} ${how}${more}` }
+  }
+  const isRetry = hold === 'retry'
+  const words = isRetry ? 'retry' : 'not'
+  const text = notBeforeMs === null ? `${words} later` : `${words} ${isRetry ? 'at' : 'before'} ${inWords(notBeforeMs)}`
+  return {
+    code: isRetry ? 'retry_wait' : 'not_before',
+    text,
+    ...(notBeforeMs === null ? {} : { untilMs: notBeforeMs })
+  }
+}
+
+function inWords(atMs: number): string {
+  return `${new Date(atMs).toISOString().slice(0, 19).replace('T', ' ')} UTC`
+}

@@ -1,0 +1,158 @@
+import { constants } from 'node:fs'
+import { copyFile, link, mkdir, opendir, rm, stat } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { HELD_FOLDERS, isKeptName } from './what-is-kept.ts'
+import type { Clock } from '../../runtime/clock.ts'
+import { HOLDS, nameOfOwn, removeLeftHolds } from '../../runtime/left-by-killed.ts'
+import type { Logger } from '../../runtime/logger.ts'
+import { Sweep } from '../../runtime/sweep.ts'
+
+/** Where files are held from: `folder` of the archive is this directory. */
+export interface HeldTree {
+  folder: string
+  directory: string
+}
+
+export interface HeldFile {
+  /** In the archive. */
+  name: string
+  path: string
+  sizeBytes: number
+}
+
+/**
+ * Keeps files as they are while a backup reads them: each gets a second name in a folder of its own on the same disk,
+ * so what is deleted or replaced meanwhile stays. A file that grows still does. Where a disk knows no second names,
+ * files are copied.
+ */
+export class HeldFiles {
+  /** Of this process alone, private, and removed with it. */
+  readonly directory: string
+  readonly #trees: readonly HeldTree[]
+  /** What spiders wrote and no backup can have. */
+  readonly leftOut = new Set<string>()
+  /** By name; the newest last. */
+  readonly #held = new Map<string, (HeldFile & { inode: bigint })[]>()
+  #turn = 0
+
+  private constructor(directory: string, trees: readonly HeldTree[]) {
+    this.directory = directory
+    this.#trees = trees
+  }
+
+  /** In `parent`, on whose disk the trees should be. */
+  static async open(parent: string, trees: readonly HeldTree[]): Promise<HeldFiles> {
+    await removeLeftHolds(parent)
+    const directory = join(parent, await nameOfOwn(HOLDS))
+    await mkdir(directory, { mode: 0o700 })
+    return new HeldFiles(directory, trees)
+  }
+
+  /** Holds what is there now and was not, or was another file. */
+  async take(signal: AbortSignal): Promise<void> {
+    this.#turn += 1
+    for (const { folder, directory } of this.#trees) {
+      const leaveOut = folder.startsWith(OF_SPIDERS) ? (name: string) => this.leftOut.add(`${folder}/${name}`) : null
+      for await (const name of filesBelow(directory, leaveOut)) {
+        signal.throwIfAborted()
+        await this.#hold(`${folder}/${name}`, join(directory, name)).catch((error: unknown) => {
+          if (leaveOut === null || !isInTheWay(error)) throw error
+          leaveOut(name)
+        })
+      }
+    }
+  }
+
+  async #hold(name: string, source: string): Promise<void> {
+    const versions = this.#held.get(name) ?? []
+    const info = await statIfAny(source)
+    if (info === null || versions.at(-1)?.inode === info.ino) return
+    const path = join(this.directory, String(this.#turn), name)
+    const secondName = async () => {
+      await link(source, path).catch(async (error: NodeJS.ErrnoException) => {
+        if (!NO_LINKS.has(error.code ?? '')) throw error
+        await copyFile(source, path, constants.COPYFILE_FICLONE)
+      })
+    }
+    try {
+      await secondName().catch(async (error: NodeJS.ErrnoException) => {
+        if (error.code !== 'ENOENT') throw error
+        await mkdir(dirname(path), { recursive: true, mode: 0o700 })
+        await secondName()
+      })
+    } catch (error) {
+      // Deleted meanwhile.
+      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return
+      throw error
+    }
+    versions.push({ name, path, sizeBytes: Number(info.size), inode: info.ino })
+    this.#held.set(name, versions)
+  }
+
+  /** The newest with this name that `fits`. */
+  find(name: string, fits: (file: HeldFile) => boolean = () => true): HeldFile | null {
+    return this.#held.get(name)?.findLast(fits) ?? null
+  }
+
+  *in(folder: string): Generator<HeldFile> {
+    for (const [name, versions] of this.#held) if (name.startsWith(`${folder}/`)) yield versions.at(-1)!
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await rm(this.directory, { recursive: true, force: true })
+  }
+}
+
+/** Of this disk, of this kind, or too many. */
+const NO_LINKS = new Set(['EXDEV', 'EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK', 'EACCES'])
+
+/** For housekeeping. */
+export function sweepLeftHolds({ directory, ...base }: { directory: string; clock: Clock; logger: Logger }) {
+  return new Sweep({
+    ...base,
+    list: async () => [directory],
+    work: removeLeftHolds,
+    describe: () => ({}),
+    words: 'what a backup that was killed left could not be removed'
+  })
+}
+
+const OF_SPIDERS = 'local/'
+const IN_THE_WAY = new Set(['EACCES', 'EPERM', 'ENAMETOOLONG', 'ELOOP'])
+
+/** A spider can make its own files unreadable. A backup leaves them out and does not fail. */
+export const isInTheWay = (error: unknown): boolean => IN_THE_WAY.has((error as NodeJS.ErrnoException).code ?? '')
+
+/**
+ * Names of the regular files below a directory; a link is none. `leaveOut`: gets the directories that cannot be read,
+ * and the names that no backup may have; null: there are none.
+ */
+export async function* filesBelow(
+  directory: string,
+  leaveOut: ((name: string) => unknown) | null = null,
+  within = ''
+): AsyncGenerator<string> {
+  const entries = await opendir(join(directory, within)).catch((error: NodeJS.ErrnoException) => {
+    if (['ENOENT', 'ENOTDIR'].includes(error.code ?? '')) return null
+    if (leaveOut === null || !isInTheWay(error)) throw error
+    leaveOut(within)
+    return null
+  })
+  for await (const entry of entries ?? []) {
+    const name = within === '' ? entry.name : `${within}/${entry.name}`
+    if (entry.isDirectory()) yield* filesBelow(directory, leaveOut, name)
+    // A draft is no file yet.
+    else if (!entry.isFile() || entry.name.startsWith('.draft-')) continue
+    else if (leaveOut !== null && !isKeptName(`${HELD_FOLDERS[0]}/${name}`)) leaveOut(name)
+    else yield name
+  }
+}
+
+async function statIfAny(path: string) {
+  try {
+    return await stat(path, { bigint: true })
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null
+    throw error
+  }
+}

@@ -1,0 +1,296 @@
+import { createReadStream, statSync } from 'node:fs'
+import { type FileHandle, open, realpath, rm, stat, statfs } from 'node:fs/promises'
+import { hostname } from 'node:os'
+import { join } from 'node:path'
+import { isScrapdeckError, ScrapdeckError } from '../../../shared/errors.ts'
+import { formatBytes } from '../../../shared/format-bytes.ts'
+import type { BlobStore } from '../../storage/blobs/blob-store.ts'
+import { SEALED } from '../../storage/blobs/sealed/sealed-blob-store.ts'
+import { planFrames } from '../../storage/blobs/sealed/sealed-format.ts'
+import { archiveName, gzippedName } from '../../runs/logs/archive/log-archive.ts'
+import type { Clock } from '../../runtime/clock.ts'
+import { findOwner, isOthers } from '../../runtime/file-trust.ts'
+import type { PostgresAddress } from '../../runtime/postgres-address.ts'
+import { copyStore } from '../../storage/copy/copy-store.ts'
+import { type FileOfRow, filesOfRows, snapshotSqlite } from '../../storage/sqlite/snapshot.ts'
+import { archiveOf, type BackupFile, type BackupHead, type SealWith } from './archive.ts'
+import { filesBelow, isInTheWay, HeldFiles, type HeldFile } from './held-files.ts'
+import { openOwnFile } from '../../runtime/open-own-file.ts'
+import { BLOB_FOLDERS, DATABASE, HELD_FOLDERS, OTHER_FILES, OTHER_FOLDERS, SECRET_FILES } from './what-is-kept.ts'
+
+export interface BackupSource {
+  dataDirectory: string
+  /** null: SQLite, in the data directory. */
+  postgres: PostgresAddress | null
+  /** Where the blobs are. */
+  blobs:
+    | { kind: 'files'; directory: string }
+    /** Read one by one, such as from S3. */
+    | { kind: 'store'; store: Pick<BlobStore, 'list' | 'openRead'> }
+    /** Not in the backup; where they are, for people. */
+    | { kind: 'elsewhere'; place: string }
+}
+
+export interface BackupProgress {
+  step: 'holding' | 'database' | 'files'
+  files: number
+  bytes: number
+}
+
+export interface MadeBackup {
+  head: BackupHead
+  files: number
+  bytes: number
+  /** To which rows refer, but which are not there. */
+  missing: string[]
+  /** Files of spiders that cannot be read, or whose names a backup cannot hold. */
+  leftOut: string[]
+}
+
+interface Making extends BackupSource {
+  scrapdeckVersion: string
+  keys: SealWith
+  withSecrets: boolean
+  clock: Clock
+  signal: AbortSignal
+  report: (progress: BackupProgress) => void
+  /** Gets the bytes of the backup. */
+  write: (bytes: AsyncIterable<Uint8Array>) => Promise<void>
+}
+
+/** A row may refer to what was deleted between two looks; each new snapshot has fewer of those. */
+const SNAPSHOTS_MAX = 5
+/** What is written meanwhile: holds, and the engine's own work. */
+const SPARE_BYTES = 64_000_000
+
+/**
+ * Writes a backup of a state that was there at one moment, while an engine may be using it. Rejects with BAD_INPUT,
+ * DATA_DIRECTORY_UNUSABLE (a full disk among them), what the database says, and what `write` rejects with.
+ */
+export async function makeBackup(making: Making): Promise<MadeBackup> {
+  const { dataDirectory, blobs, postgres, clock, signal, report, keys } = making
+  requireOwn(dataDirectory)
+  if (making.withSecrets && keys === null)
+    throw new ScrapdeckError(
+      'BAD_INPUT',
+      'Secrets are only put into an encrypted backup. Configure encryption_key_file.'
+    )
+  await using opened = new AsyncDisposableStack()
+  const holds = await openHolds(making, opened)
+  const database = join(holds.ofData.directory, DATABASE)
+  let rows: FileOfRow[] = []
+  let missing: string[] = []
+  report({ step: 'holding', files: 0, bytes: 0 })
+  await holds.take(signal)
+  for (let turn = 1; turn <= SNAPSHOTS_MAX; turn += 1) {
+    signal.throwIfAborted()
+    report({ step: 'database', files: 0, bytes: 0 })
+    await takeSnapshot(making, holds.ofData.directory, database)
+    rows = filesOfRows(database)
+    await holds.take(signal)
+    const before = missing.join('\n')
+    missing = blobs.kind === 'files' ? rows.filter((row) => findHeld(holds.ofBlobs, row) === null).map(nameOfRow) : []
+    // What two snapshots name and nothing has is lost; it does not become less by looking again.
+    if (missing.length === 0 || missing.join('\n') === before) break
+  }
+  const head: BackupHead = {
+    ...{ format: 1, scrapdeckVersion: making.scrapdeckVersion, madeAtMs: clock.nowMs(), hostname: hostname() },
+    database: postgres === null ? 'sqlite' : 'postgres',
+    blobsAt: blobs.kind === 'elsewhere' ? blobs.place : null,
+    hasSecrets: making.withSecrets
+  }
+  let [files, bytes] = [0, 0]
+  const listed = filesOf({ making, holds, database, rows, missing })
+  const archive = archiveOf(head, { files: listed, missing: () => missing }, keys, ({ sizeBytes }) => {
+    files += 1
+    bytes += sizeBytes
+    report({ step: 'files', files, bytes })
+  })
+  await making.write(untilAborted(archive, signal))
+  return { head, files, bytes, missing, leftOut: [...holds.ofData.leftOut] }
+}
+
+/** As another user, SQLite would make files that the service cannot open. */
+function requireOwn(dataDirectory: string): void {
+  const info = statSync(dataDirectory, { throwIfNoEntry: false })
+  if (info === undefined)
+    throw new ScrapdeckError('BAD_INPUT', `There is no data directory ${dataDirectory}. Name it with --data.`)
+  if (!isOthers(info)) return
+  const text = `${dataDirectory} belongs to another user (${findOwner(info)}). Run this command as that user, for example with runuser -u USER.`
+  throw new ScrapdeckError('BAD_INPUT', text)
+}
+
+interface Holds {
+  ofData: HeldFiles
+  ofBlobs: HeldFiles
+  take(signal: AbortSignal): Promise<void>
+}
+
+/** Second names are only possible on the same disk: a directory of blobs may be on another one. */
+async function openHolds({ dataDirectory, blobs }: Making, opened: AsyncDisposableStack): Promise<Holds> {
+  const trees = HELD_FOLDERS.map((folder) => ({ folder, directory: join(dataDirectory, folder) }))
+  const root = blobs.kind === 'files' ? await realpath(blobs.directory).catch(() => null) : null
+  const ofBlobs = BLOB_FOLDERS.map((folder) => ({ folder: `blobs/${folder}`, directory: join(root ?? '', folder) }))
+  const isBeside = root === null || (await stat(root)).dev === (await stat(dataDirectory)).dev
+  const all = [...trees, ...(root === null ? [] : ofBlobs)]
+  const held = opened.use(await HeldFiles.open(dataDirectory, isBeside ? all : trees))
+  if (isBeside) return { ofData: held, ofBlobs: held, take: (signal) => held.take(signal) }
+  const apart = opened.use(await HeldFiles.open(root, ofBlobs))
+  return {
+    ...{ ofData: held, ofBlobs: apart },
+    async take(signal) {
+      await held.take(signal)
+      await apart.take(signal)
+    }
+  }
+}
+
+async function takeSnapshot({ dataDirectory, postgres }: Making, directory: string, target: string): Promise<void> {
+  await rm(target, { force: true })
+  if (postgres === null) {
+    const path = join(dataDirectory, DATABASE)
+    const { size } = await stat(path).catch(() => {
+      throw new ScrapdeckError('BAD_INPUT', `${dataDirectory} has no store: there is no ${DATABASE}.`)
+    })
+    await requireSpace(directory, size + SPARE_BYTES)
+    return snapshotSqlite(path, target)
+  }
+  const silent = () => {}
+  const logger = { debug: silent, info: silent, warn: silent, error: silent }
+  copyStore({ from: { postgres, whileInUse: true }, to: { directory }, logger, restart: true, report: silent })
+}
+
+/** A disk that this fills would stop the engine too. */
+async function requireSpace(directory: string, bytes: number): Promise<void> {
+  const { bavail, bsize } = await statfs(directory)
+  if (bavail * bsize >= bytes) return
+  const text = `A copy of the database needs ${formatBytes(bytes)} on the disk of ${directory}, which has ${formatBytes(bavail * bsize)} free. Free some space.`
+  throw new ScrapdeckError('DATA_DIRECTORY_UNUSABLE', text)
+}
+
+export const nameOfRow = (row: FileOfRow): string => {
+  if (row.kind === 'egg') return `eggs/${row.sha256}`
+  if (row.kind === 'items') return archiveName(row.jobId, row.number, 'items')
+  return row.sizeBytes === null ? gzippedName(row.jobId, row.number) : archiveName(row.jobId, row.number)
+}
+
+/**
+ * A log of a run that came back is replaced under its name: the version that the row describes is the one that fits.
+ */
+function findHeld(held: HeldFiles, row: FileOfRow): HeldFile | null {
+  const { sizeBytes } = row
+  const sealed = held.find(`blobs/${nameOfRow(row)}${SEALED}`, (file) => {
+    const plan = planFrames(file.sizeBytes)
+    return sizeBytes === null || plan?.plainBytes === sizeBytes
+  })
+  return sealed ?? held.find(`blobs/${nameOfRow(row)}`, (file) => sizeBytes === null || file.sizeBytes === sizeBytes)
+}
+
+async function* filesOf(all: {
+  making: Making
+  holds: Holds
+  database: string
+  rows: readonly FileOfRow[]
+  missing: string[]
+}): AsyncGenerator<BackupFile> {
+  const { making, holds, database, rows, missing } = all
+  const { dataDirectory, blobs, withSecrets } = making
+  const { leftOut } = holds.ofData
+  yield fileAt(DATABASE, database, (await stat(database)).size)
+  if (blobs.kind === 'files') {
+    for (const row of rows) {
+      const file = findHeld(holds.ofBlobs, row)
+      if (file !== null) yield fileAt(file.name, file.path, file.sizeBytes)
+    }
+  } else if (blobs.kind === 'store') yield* filesOfStore(blobs.store, rows, missing)
+  // Of what grows, its beginning; as long as it is now.
+  for (const folder of HELD_FOLDERS) for (const { name, path } of holds.ofData.in(folder)) yield* fileNow(name, path)
+  for (const folder of OTHER_FOLDERS)
+    for await (const name of filesBelow(join(dataDirectory, folder), (one) => leftOut.add(`${folder}/${one}`)))
+      yield* ownFileNow(dataDirectory, `${folder}/${name}`, leftOut)
+  for (const name of [...OTHER_FILES, ...(withSecrets ? SECRET_FILES : [])])
+    yield* ownFileNow(dataDirectory, name, null)
+}
+
+async function* filesOfStore(
+  store: Pick<BlobStore, 'list' | 'openRead'>,
+  rows: readonly FileOfRow[],
+  missing: string[]
+): AsyncGenerator<BackupFile> {
+  const there = new Map<string, number>()
+  for (const folder of BLOB_FOLDERS)
+    for (const { name, sizeBytes } of await store.list(`${folder}/`)) there.set(name, sizeBytes)
+  for (const row of rows) {
+    const name = [`${nameOfRow(row)}${SEALED}`, nameOfRow(row)].find((one) => there.has(one))
+    const content = name === undefined ? null : await store.openRead(name).catch(nullIfGone)
+    if (name === undefined || content === null) missing.push(nameOfRow(row))
+    else yield { name: `blobs/${name}`, sizeBytes: there.get(name)!, content: () => content }
+  }
+}
+
+/** What retention deletes from there meanwhile cannot be held. */
+function nullIfGone(error: unknown): null {
+  if (isScrapdeckError(error, 'NOT_FOUND')) return null
+  throw error
+}
+
+async function* fileNow(name: string, path: string): AsyncGenerator<BackupFile> {
+  const info = await stat(path).catch(() => null)
+  if (info?.isFile() === true) yield fileAt(name, path, info.size)
+}
+
+async function* ownFileNow(
+  dataDirectory: string,
+  name: string,
+  leftOut: Set<string> | null
+): AsyncGenerator<BackupFile> {
+  const file = await openOwnFile(dataDirectory, name).catch((error: unknown) => {
+    if (leftOut === null || !isInTheWay(error)) throw error
+    leftOut.add(name)
+    return null
+  })
+  if (file === null) return
+  try {
+    const { size } = await file.stat()
+    yield { name, sizeBytes: size, content: () => exactly(file, size) }
+  } finally {
+    await file.close()
+  }
+}
+
+const fileAt = (name: string, path: string, sizeBytes: number): BackupFile => ({
+  ...{ name, sizeBytes },
+  content: () => exactlyAt(path, sizeBytes)
+})
+
+async function* exactlyAt(path: string, sizeBytes: number): AsyncGenerator<Uint8Array> {
+  await using file = await open(path).catch(nullIfDeleted)
+  yield* exactly(file, sizeBytes)
+}
+
+function nullIfDeleted(error: NodeJS.ErrnoException): null {
+  if (error.code === 'ENOENT') return null
+  throw error
+}
+
+/**
+ * What grows is cut off there, and what was cut off meanwhile filled with zeros: an archive has said how long it is.
+ */
+async function* exactly(file: FileHandle | null, sizeBytes: number): AsyncGenerator<Uint8Array> {
+  let left = sizeBytes
+  if (file !== null && sizeBytes > 0)
+    for await (const piece of createReadStream('', { fd: file, autoClose: false, end: sizeBytes - 1, start: 0 })) {
+      left -= (piece as Buffer).length
+      yield piece as Buffer
+    }
+  for (; left > 0; left -= Math.min(left, ZEROS.length)) yield ZEROS.subarray(0, Math.min(left, ZEROS.length))
+}
+
+const ZEROS = new Uint8Array(65_536)
+
+async function* untilAborted(bytes: AsyncIterable<Uint8Array>, signal: AbortSignal): AsyncGenerator<Uint8Array> {
+  for await (const piece of bytes) {
+    signal.throwIfAborted()
+    yield piece
+  }
+}

@@ -1,0 +1,91 @@
+import { statfs } from 'node:fs/promises'
+import { type Clock, type Timer } from '../../runtime/clock.ts'
+
+export interface DiskSample {
+  atMs: number
+  totalBytes: number
+  freeBytes: number
+}
+
+export interface DiskState extends DiskSample {
+  /** When it is full at the current rate; null: not within a month, no steady rate, or not known yet. */
+  fullAtMs: number | null
+}
+
+/** Alerts are to come before a disk that fills fast is full. */
+const MEASURE_EVERY_MS = 15_000
+const SAMPLE_EVERY_MS = 300_000
+/** Six hours: shorter than a day's rhythm, longer than one large upload. */
+const SAMPLES_KEPT = 72
+/** A shorter observation says nothing about a rate. */
+const OBSERVED_MIN_MS = 1_800_000
+const FORECAST_MAX_MS = 30 * 86_400_000
+/** One build or upload is no trend: each of so many equal spans uses at least this share of the average. */
+const TREND_SPANS = 4
+const TREND_SHARE = 0.25
+
+/** `samples`: oldest first. Pure. */
+export function forecastDisk(samples: readonly DiskSample[]): DiskState | null {
+  const [first, last] = [samples[0], samples.at(-1)]
+  if (first === undefined || last === undefined) return null
+  const [tookMs, usedBytes] = [last.atMs - first.atMs, first.freeBytes - last.freeBytes]
+  if (tookMs < OBSERVED_MIN_MS || usedBytes <= 0) return { ...last, fullAtMs: null }
+  const edges = Array.from({ length: TREND_SPANS + 1 }, (_, edge) => first.atMs + (tookMs * edge) / TREND_SPANS)
+  const free = edges.map((edgeMs) => samples.findLast(({ atMs }) => atMs <= edgeMs)!.freeBytes)
+  const leastBytes = (usedBytes / TREND_SPANS) * TREND_SHARE
+  if (free.slice(1).some((bytes, span) => free[span]! - bytes < leastBytes)) return { ...last, fullAtMs: null }
+  const leftMs = (last.freeBytes / usedBytes) * tookMs
+  return { ...last, fullAtMs: leftMs > FORECAST_MAX_MS ? null : Math.round(last.atMs + leftMs) }
+}
+
+export type MeasureDisk = () => Promise<{ totalBytes: number; freeBytes: number }>
+
+/** What is free for this process, as `df` shows it. */
+export const measureDiskOf =
+  (directory: string): MeasureDisk =>
+  async () => {
+    const { bsize, blocks, bavail } = await statfs(directory)
+    return { totalBytes: bsize * blocks, freeBytes: bsize * bavail }
+  }
+
+/** Measures the free disk from time to time. */
+export class DiskWatch {
+  readonly #parts: { clock: Clock; measure: MeasureDisk; onSample: () => void }
+  /** For the forecast. */
+  #samples: DiskSample[] = []
+  #newest: DiskSample | null = null
+  #timer: Timer | null = null
+  #isStopped = false
+
+  constructor(parts: { clock: Clock; measure: MeasureDisk; onSample: () => void }) {
+    this.#parts = parts
+  }
+
+  state(): DiskState | null {
+    return forecastDisk(this.#newest === null ? [] : [...this.#samples, this.#newest])
+  }
+
+  start(): void {
+    void this.#measure()
+  }
+
+  stop(): void {
+    this.#isStopped = true
+    this.#timer?.cancel()
+  }
+
+  async #measure(): Promise<void> {
+    const { clock, measure, onSample } = this.#parts
+    const found = await measure().catch(() => null)
+    if (this.#isStopped) return
+    this.#timer = clock.setTimer(MEASURE_EVERY_MS, () => void this.#measure())
+    if (found === null) return
+    const before = this.#newest
+    this.#newest = { ...found, atMs: clock.nowMs() }
+    const last = this.#samples.at(-1)
+    if (last === undefined || this.#newest.atMs - last.atMs >= SAMPLE_EVERY_MS)
+      this.#samples = [...this.#samples, this.#newest].slice(-SAMPLES_KEPT)
+    const isSame = before?.freeBytes === found.freeBytes && before.totalBytes === found.totalBytes
+    if (!isSame) onSample()
+  }
+}

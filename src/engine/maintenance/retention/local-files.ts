@@ -1,0 +1,98 @@
+import { lstat, readdir, unlink } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Attempt, KeepPolicy, ProjectName } from '../../../shared/contract/index.ts'
+import { LOCAL_NODE_ID } from '../../../shared/ids.ts'
+import type { AttemptReader, JobReader } from '../../storage/store.ts'
+import { oldFiles, type RunFile } from './old-files.ts'
+import type { RunFiles } from './run-files.ts'
+
+/** Candidates whose jobs are read at once. */
+const CHECKED_AT_ONCE = 100
+
+export interface LocalFilesParts {
+  store: Pick<AttemptReader & JobReader, 'findAttemptsOnNode' | 'getJobs'>
+  /** Files are in PROJECT/SPIDER/ there; null: not written. */
+  directory: string | null
+  /** Whether a run with this jobid is live. */
+  isNeeded: (jobid: string) => boolean
+  /** Called for what is deleted. */
+  recordDeletion?: (attempt: Attempt) => Promise<void>
+}
+
+/** The logs or the items that runs on the local node wrote. */
+export class LocalFiles implements RunFiles {
+  readonly #parts: LocalFilesParts
+
+  constructor(parts: LocalFilesParts) {
+    this.#parts = parts
+  }
+
+  async list(): Promise<RunFile[]> {
+    const { directory } = this.#parts
+    if (directory === null) return []
+    const files: RunFile[] = []
+    for (const project of await namesIn(directory, 'folders')) {
+      for (const spider of await namesIn(join(directory, project), 'folders')) {
+        for (const name of await namesIn(join(directory, project, spider), 'files')) {
+          const found = await lstat(join(directory, project, spider, name)).catch(() => null)
+          if (found?.isFile() !== true) continue
+          files.push({ project, spider, name, sizeBytes: found.size, changedAtMs: found.mtimeMs })
+        }
+      }
+    }
+    return files
+  }
+
+  /** Those of one project that go: over the policy, not live, and of no job that is kept or flagged before its term. */
+  async listOld(files: readonly RunFile[], policy: KeepPolicy, nowMs: number): Promise<RunFile[]> {
+    const { store, isNeeded } = this.#parts
+    const old = oldFiles(files, policy, nowMs).filter(({ name }) => !jobidsOf(name).some(isNeeded))
+    const gone: RunFile[] = []
+    for (let at = 0; at < old.length; at += CHECKED_AT_ONCE) {
+      const some = old.slice(at, at + CHECKED_AT_ONCE)
+      const runs = some.flatMap(({ project, name }) =>
+        jobidsOf(name).map((jobid) => ({ project: project as ProjectName, jobid }))
+      )
+      const attempts = await store.findAttemptsOnNode(LOCAL_NODE_ID, runs)
+      const jobs = new Map((await store.getJobs(attempts.map(({ jobId }) => jobId))).map((job) => [job.id, job]))
+      const jobOf = new Map(attempts.map(({ project, jobid, jobId }) => [`${project}\0${jobid}`, jobs.get(jobId)]))
+      gone.push(
+        ...some.filter(({ project, name, isOverTerm }) =>
+          jobidsOf(name).every((jobid) => {
+            const job = jobOf.get(`${project}\0${jobid}`)
+            return job === undefined || (!job.kept && job.state === 'ended' && (isOverTerm || !job.mayHaveRunTwice))
+          })
+        )
+      )
+    }
+    return gone
+  }
+
+  async delete({ project, spider, name }: RunFile): Promise<void> {
+    const { directory, store, recordDeletion } = this.#parts
+    if (directory === null) return
+    if (recordDeletion !== undefined) {
+      const runs = jobidsOf(name).map((jobid) => ({ project: project as ProjectName, jobid }))
+      for (const attempt of await store.findAttemptsOnNode(LOCAL_NODE_ID, runs)) await recordDeletion(attempt)
+    }
+    await unlink(join(directory, project, spider, name)).catch((error: NodeJS.ErrnoException) => {
+      if (error.code !== 'ENOENT') throw error
+    })
+  }
+}
+
+/** Names are JOBID.log, JOBID.jl or longer, and a jobid may itself contain dots. */
+function jobidsOf(name: string): string[] {
+  const jobids = [name]
+  for (let at = name.lastIndexOf('.'); at > 0; at = name.lastIndexOf('.', at - 1)) jobids.push(name.slice(0, at))
+  return jobids
+}
+
+/** Not those behind links, which may lead to anybody's files. */
+async function namesIn(directory: string, wanted: 'folders' | 'files'): Promise<string[]> {
+  const entries = await readdir(directory, { withFileTypes: true }).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return []
+    throw error
+  })
+  return entries.filter((one) => (wanted === 'files' ? one.isFile() : one.isDirectory())).map(({ name }) => name)
+}

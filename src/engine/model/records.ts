@@ -1,0 +1,905 @@
+import type { TimelineEntry } from './attempt-change.ts'
+import type { ProjectBounds, Protection } from './retention.ts'
+import type {
+  Alert,
+  AlertChannelId,
+  AlertDigest,
+  AlertId,
+  AlertLabels,
+  AlertRuleId,
+  AlertTarget,
+  QuietHours,
+  AccessTokenId,
+  Attempt,
+  AttemptNumber,
+  AuditRecord,
+  AuditResult,
+  Backfill,
+  ChainId,
+  ChainSettings,
+  Delivery,
+  Dependency,
+  Deployment,
+  ErrorGroupId,
+  ErrorState,
+  Firing,
+  GroupId,
+  Job,
+  JobId,
+  JobStatus,
+  KubernetesSettings,
+  LimitRule,
+  NodeId,
+  NodeMode,
+  Outcome,
+  PasskeyId,
+  Placement,
+  ProjectName,
+  RetryPolicy,
+  RunLimits,
+  Schedule,
+  ScheduleId,
+  ScheduleSettings,
+  SealedText,
+  SourceId,
+  SourceSettings,
+  SpiderFindings,
+  StoragePolicy,
+  UserId,
+  VersionName,
+  WebhookId
+} from '../../shared/contract/index.ts'
+import type { AlertWatch } from '../../shared/alert-watches.ts'
+import type { NodeGroupRole } from '../../shared/roles.ts'
+import { PLAIN_ORDER } from '../../shared/plain-job.ts'
+
+/** Records that the Store (store.ts) accepts and returns: plain data, the same for every implementation. */
+
+export interface NewJob {
+  id: JobId
+  jobid: string
+  project: ProjectName
+  version: VersionName | null
+  spider: string
+  settings: Record<string, string>
+  args: Record<string, string>
+  env: Record<string, string>
+  /** Names whose values in `settings`, `args` and `env` are sealed (src/engine/runtime/secret-box.ts). */
+  secretNames: string[]
+  limits: RunLimits | null
+  retry: RetryPolicy | null
+  notBeforeMs: number | null
+  expiresAtMs: number | null
+  noOverlap: boolean
+  after: Dependency[]
+  /** `renew`: the key refers to this job from now on, even if it referred to another. */
+  dedupe: { key: string; expiresAtMs: number; renew?: true } | null
+  priority: number
+  placement: Placement
+  userId: string | null
+  source: Job['source']
+  scheduleId: ScheduleId | null
+  nominalMs: number | null
+  entry: TimelineEntry
+}
+
+/** Defaults of a new job: it runs at once, on any node, without limits. */
+export const PLAIN_JOB: Omit<NewJob, 'id' | 'jobid' | 'project' | 'spider' | 'source' | 'entry'> = {
+  ...PLAIN_ORDER,
+  dedupe: null
+}
+
+/** A job as stored: the contract's Job without the fields that only the live engine knows. */
+export type StoredJob = Omit<Job, 'waiting' | 'unknownSinceMs' | 'pagesPerMinute' | 'itemsPerMinute'>
+
+/** A job that ran and ended, as Scrapyd lists it. */
+export interface FinishedRun {
+  /** The job's id; `jobid` is the client's, `run` says on which node and under which jobid it ran. */
+  id: JobId
+  jobid: string
+  project: ProjectName
+  spider: string
+  startedAtMs: number | null
+  endedAtMs: number
+  run: { nodeId: NodeId; jobid: string; logArchived: boolean; itemsKept: boolean }
+}
+
+/** A lane and its number of jobs (store/lane.ts parses the text). */
+export interface LaneDepth {
+  lane: string
+  /** Held jobs are not counted. */
+  depth: number
+}
+
+/** A queued job as dispatch sees it. */
+export interface QueueHead {
+  id: JobId
+  jobid: string
+  priority: number
+  rank: number
+  /** Determines the number of the next attempt. */
+  attemptCount: number
+}
+
+/** A run as identified on its node. */
+export interface RunOnNode {
+  project: ProjectName
+  jobid: string
+}
+
+export interface AttemptStart {
+  jobId: JobId
+  number: AttemptNumber
+  jobid: string
+  nodeId: NodeId
+  version: VersionName
+  entry: TimelineEntry
+}
+
+/** An attempt with its job as of the claim. */
+export interface BegunAttempt extends Attempt {
+  job: StoredJob
+}
+
+export interface StoredNode {
+  id: NodeId
+  name: string
+  kind: 'local' | 'engine' | 'scrapyd' | 'pulling' | 'kubernetes'
+  /** `pull:ID` for a node that pulls, which has no address. */
+  url: string
+  username: string | null
+  sealedPassword: SealedText | null
+  caCertificate: string | null
+  /** null: our default, or a learned value. */
+  slots: number | null
+  tags: string[]
+  mode: NodeMode
+  scrapydVersion: string | null
+  addedAtMs: number
+  queueAhead: number
+  giveUpAfterSeconds: number | null
+  /** How many logs of a spider it keeps (Scrapyd's jobs_to_keep); null: not known. */
+  logsKept: number | null
+  group: string | null
+  clientCertificate: string | null
+  sealedClientKey: SealedText | null
+  /** Sealed because it may contain a password; `direct` is not sealed. */
+  sealedProxyUrl: SealedText | 'direct' | null
+  /** The discovery source that found it; null: added by hand. */
+  sourceId: SourceId | null
+  /** SHA-256 of the token with which a pulling node authenticates; null: none, or revoked. */
+  tokenHash: string | null
+  /** Set exactly for nodes of that kind. */
+  kubernetes: KubernetesSettings | null
+}
+
+export interface StoredSchedule {
+  id: ScheduleId
+  revision: number
+  /** Secret values of its templates are sealed. */
+  settings: ScheduleSettings
+  paused: boolean
+  pauseNote: string | null
+  pausedBy: Schedule['pausedBy']
+  createdAtMs: number
+  changedAtMs: number
+  /** When its jobs moved to other projects; 0: never. */
+  movedAtMs: number
+  /** Every moment up to this time has its row, or was before the schedule began. */
+  doneUntilMs: number
+  /** Number of firings that created jobs. */
+  runCount: number
+  failuresInARow: number
+  /** Set if a crawl order created it. */
+  crawl: CrawlOrigin | null
+}
+
+/** What a schedule remembers of the crawl order that created it; the rest of the order is read from its settings. */
+export interface CrawlOrigin {
+  /** Equal for orders that count as the same. */
+  key: string
+  /** As ordered: the spider gets them as text. */
+  params: Record<string, unknown>
+  /** Its `schedule_at`. */
+  atMs: number | null
+}
+
+/** The contract's Firing without the fields derived from its jobs for run bars. */
+export type StoredFiring = Omit<Firing, 'outcome' | 'durationMs'> & {
+  backfillId: string | null
+  /** Statuses of its jobs, when the first started and when the last ended; null: not yet. */
+  statuses: JobStatus[]
+  startedAtMs: number | null
+  endedAtMs: number | null
+}
+
+/** What is kept, and for how long. */
+export interface Retention {
+  nowMs: number
+  /** Number of positions of the change log to keep. */
+  changes: number
+  /** Keeps deliveries that ended since then, delivered or dead, and per webhook the newest of each. */
+  deliveries: { deliveredSinceMs: number; deadSinceMs: number; newest: number }
+  /** Keeps per schedule the newest rows written since then, and all rows of `except` (a backfill is running). */
+  firings: { newest: number; sinceMs: number; except: string[] }
+  /** Cancels of queued jobs that chains know of can be undone if they were requested since then. */
+  chains: { cancelledSinceMs: number }
+}
+
+/** What `maxBytes` of listFirings counts. */
+export const jobIdBytesOf = (firings: readonly Pick<Firing, 'jobIds'>[]): number =>
+  firings.reduce((sum, { jobIds }) => sum + JSON.stringify(jobIds).length, 0)
+
+export interface NewFiring extends Omit<Firing, 'id' | 'jobIds' | 'outcome' | 'durationMs'> {
+  backfillId: string | null
+  jobs: NewJob[]
+  /** The schedule's new `doneUntilMs`; null: unchanged. */
+  doneUntilMs: number | null
+}
+
+/**
+ * The newest backfill of a schedule. `fired` and `failed` are as of the last write: while it runs they are counted from
+ * its firings, which may be pruned afterwards.
+ */
+export interface StoredBackfill extends Omit<Backfill, 'ended'> {
+  revision: number
+  /** Whoever asked for it may put jobs before those of all projects: its later jobs are made without anybody. */
+  mayGoFirst: boolean
+}
+
+export interface StoredSource {
+  revision: number
+  /** As they were stored: those of an older version lack what has a default. */
+  settings: SourceSettings
+  sealedPassword: SealedText | null
+}
+
+/** A node that its source no longer lists. `cordoning`: it is about to be cordoned for that. */
+export interface VanishedNode {
+  nodeId: NodeId
+  sinceMs: number
+  state: 'cordoning' | 'cordoned' | 'left'
+}
+
+/** All limits together; revision 0: none were ever set. */
+export interface StoredLimits {
+  revision: number
+  rules: LimitRule[]
+}
+
+/** A run that succeeded, as later ones are compared with it. */
+export interface PastRun {
+  jobId: JobId
+  pages: number | null
+  items: number | null
+  errors: number | null
+  startedAtMs: number | null
+  endedAtMs: number | null
+  /** null: its items were not counted. */
+  filledFields: FilledFields | null
+}
+
+/** In how many of the items of a run each field is filled. */
+export interface FilledFields {
+  items: number
+  /** The most frequent first. */
+  fields: [name: string, filled: number][]
+  /** There are others, filled less often. */
+  hasMoreFields: boolean
+}
+
+/** What is unusual about the newest successful run of a spider. */
+export interface StoredFindings extends SpiderFindings {
+  isDismissed: boolean
+}
+
+/** A person or a program that may log in, or send tokens. */
+export interface StoredUser {
+  id: UserId
+  name: string
+  kind: 'person' | 'service'
+  /** In all projects; null: only in those named. */
+  role: string | null
+  projects: Record<ProjectName, string>
+  /** By tag of nodes. */
+  nodeGroups: Record<string, NodeGroupRole>
+  enabled: boolean
+  /** As access/passwords.ts writes it; null: cannot log in. */
+  passwordHash: string | null
+  createdAtMs: number
+  /** Sessions that began earlier have ended. */
+  sessionsSinceMs: number
+  lastSeenAtMs: number | null
+  /** Who it is for whoever vouches for it: `oidc ISSUER SUB`, `proxy NAME`. null: a user of this Scrapdeck itself. */
+  subject: string | null
+  /** When that was last done; null: never, or not any more. */
+  vouchedAtMs: number | null
+}
+
+/** Users who have these roles in addition to their own. */
+export interface StoredGroup {
+  id: GroupId
+  name: string
+  description: string
+  role: string | null
+  projects: Record<ProjectName, string>
+  nodeGroups: Record<string, NodeGroupRole>
+  /** Sorted. */
+  members: UserId[]
+  createdAtMs: number
+}
+
+/** A custom role, by its name. */
+export interface StoredRole {
+  name: string
+  description: string
+  /** By name: those that this version does not know allow nothing. */
+  permissions: readonly string[]
+  createdAtMs: number
+}
+
+export interface StoredAccessToken {
+  id: AccessTokenId
+  /** null: of whoever has the service's own password. */
+  userId: UserId | null
+  name: string
+  role: string
+  /** Names of the only ones that it is for; null: all. */
+  projects: ProjectName[] | null
+  /** Tags of the only nodes that it is for; null: all, unless it is for some projects. */
+  nodeGroups: string[] | null
+  /** SHA-256, in hexadecimal digits. */
+  hash: string
+  ending: string
+  createdAtMs: number
+  expiresAtMs: number | null
+  lastUsedAtMs: number | null
+}
+
+/** An authenticator app (RFC 6238) of a user. */
+export interface StoredAuthenticator {
+  userId: UserId
+  sealedSecret: SealedText
+  createdAtMs: number
+  /** Time step of the last code that counted: neither it nor an earlier one counts again. */
+  usedStep: number
+  /** Of its recovery codes that are not used yet. */
+  recoveryHashes: string[]
+}
+
+/** A passkey (WebAuthn) of a user. */
+export interface StoredPasskey {
+  id: PasskeyId
+  userId: UserId
+  /** As its authenticator calls it: base64url. */
+  credentialId: string
+  name: string
+  /** The only host at which it works (the relying party's id). */
+  host: string
+  /** COSE, base64url. */
+  publicKey: string
+  /** How often it has signed, as it says; 0: it does not count. */
+  signCount: number
+  createdAtMs: number
+  lastUsedAtMs: number | null
+}
+
+export interface StoredChain {
+  id: ChainId
+  /** Secret values of its template are sealed. */
+  settings: ChainSettings
+  createdAtMs: number
+  firedCount: number
+  lastFiredAtMs: number | null
+  problem: string | null
+}
+
+export interface DueChain {
+  chainId: ChainId
+  jobId: JobId
+}
+
+export interface ChainAnswer extends DueChain {
+  atMs: number
+  /** Empty if no job could be created; `problem` then says why. */
+  jobs: NewJob[]
+  problem: string | null
+}
+
+/** A subscriber to events: `kind` is a webhook or a plugin's hooks. */
+export interface NewWebhook {
+  id: WebhookId
+  /** `channel`: it is only told of alerts (`AlertWrite.messages`), as `channel` says. */
+  kind: 'webhook' | 'plugin' | 'channel'
+  name: string
+  url: string
+  events: string[]
+  project: ProjectName | null
+  enabled: boolean
+  createdAtMs: number
+  /** The old secret also signs until `oldSecretUntilMs`. */
+  sealedSecret: SealedText | null
+  sealedOldSecret: SealedText | null
+  oldSecretUntilMs: number | null
+  /** What is optional is absent in those of before there was such a thing. */
+  channel?: {
+    target: AlertTarget
+    quiet: QuietHours | null
+    digest?: AlertDigest | null
+    messagesPerHour?: number | null
+    projects?: ProjectName[]
+  } | null
+}
+
+export interface StoredWebhook extends NewWebhook {
+  lastDeliveredAtMs: number | null
+  /** Error of the last attempt; null: it was delivered. */
+  problem: string | null
+  waiting: number
+  dead: number
+  /** Events dropped since the last delivery because too many were waiting. */
+  dropped: number
+}
+
+/** One time that something was as a rule of alerts says (engine/monitoring/alerts), until everybody has been told of its end. */
+export interface StoredEpisode extends Omit<Alert, 'state' | 'muted' | 'isFlapping'> {
+  /** Of what it is, as in its facts. */
+  key: string
+  /** `calming`: it is not so any more, but was so too often lately to be believed: for everybody it still fires. */
+  state: 'pending' | 'firing' | 'calming' | 'resolved'
+  /** When it stopped being so; of one that is resolved, when that was believed. */
+  endedAtMs: number | null
+  isEscalated: boolean
+  /** Channels that are to be told of it, or know that it fires (`isTold`). None is left once all know its end. */
+  channels: Record<AlertChannelId, { groupId: string; isTold: boolean }>
+}
+
+/** Alerts that one channel is told of in one message. */
+export interface StoredAlertGroup {
+  id: string
+  channelId: AlertChannelId
+  ruleId: AlertRuleId
+  lastToldAtMs: number | null
+  /** When it is looked at next; null: there is nothing to tell. */
+  flushAtMs: number | null
+}
+
+/** What the life of alerts goes on from. */
+export interface AlertMemory {
+  /** Those that are not settled, and those that ended lately. */
+  episodes: StoredEpisode[]
+  groups: StoredAlertGroup[]
+  /** When channels were told lately: of each, as many as the largest limit counts. */
+  told: { channelId: AlertChannelId; atMs: number }[]
+}
+
+/** Written as one: what has become of alerts, and the messages that say so. */
+export interface AlertWrite {
+  episodes: StoredEpisode[]
+  /** Those that were never more than pending. */
+  forgotten: AlertId[]
+  groups: StoredAlertGroup[]
+  endedGroups: string[]
+  messages: { channelId: AlertChannelId; atMs: number; data: unknown }[]
+}
+
+/** What was so at one time, where nothing else says so (engine/monitoring/alerts/past). */
+export interface StoredAlertFact {
+  watch: AlertWatch
+  key: string
+  /** null: it is not there any more. */
+  value: number | null
+  sinceMs: number
+  atMs: number
+  subject: string
+  text: string
+  labels: AlertLabels
+}
+
+/** Which due time of its report a channel was told last; with other settings it begins anew. */
+export interface StoredDigest {
+  channelId: AlertChannelId
+  settings: string
+  toldMs: number
+}
+
+export interface AlertFilter extends OnlyProjects {
+  state?: 'firing' | 'resolved' | undefined
+  ruleId?: AlertRuleId | undefined
+}
+
+export interface AlertPage {
+  /** Those after this one, which fires (with the rank of its severity) or has ended; null: the first page. */
+  before: { rank: number; firedAtMs: number; id: AlertId } | { endedAtMs: number; id: AlertId } | null
+  limit: number
+}
+
+/** Of one rule. */
+export interface AlertRuleFigures {
+  ruleId: AlertRuleId
+  fired: number
+  actedOn: number
+  lastFiredAtMs: number
+}
+
+export interface NewEvent {
+  event: string
+  project: ProjectName | null
+  atMs: number
+  data: Record<string, unknown>
+}
+
+export interface StoredDelivery extends Omit<Delivery, 'event'> {
+  event: string
+  body: string
+}
+
+/** Result of a delivery attempt. `waiting`: retry at `nextTryAtMs`. */
+export interface DeliveryTry {
+  id: string
+  state: StoredDelivery['state']
+  atMs: number
+  nextTryAtMs: number | null
+  answer: string
+  /** The receiver refuses all further events, so its webhook is disabled. */
+  isGone?: boolean
+}
+
+/** `scope`: the credential that the key belongs to; `begunBy`: the run of the engine that claimed it. */
+export interface AnswerClaim {
+  scope: string
+  key: string
+  /** Hash of the request: a different request with the same key is rejected. */
+  fingerprint: string
+  begunBy: string
+  nowMs: number
+  expiresAtMs: number
+  /** Claiming deletes the oldest answers beyond it, those of this scope first. */
+  quota: { ofScope: AnswerQuota; ofAll: AnswerQuota }
+}
+
+/** For answers with their keys. `bytes`: of the sealed answers. */
+export interface AnswerQuota {
+  count: number
+  bytes: number
+}
+
+/** `answer` null: no answer (yet). */
+export interface RememberedAnswer extends Pick<AnswerClaim, 'fingerprint' | 'begunBy' | 'expiresAtMs'> {
+  answer: SealedText | null
+}
+
+export interface StoredVersion {
+  project: ProjectName
+  version: VersionName
+  sha256: string | null
+  sizeBytes: number | null
+  spiders: string[] | null
+  createdAtMs: number
+  deployments: Deployment[]
+}
+
+/** A change of what is known of one version. `deploy`: adds or replaces the deployment of its node. */
+export type VersionChange =
+  | { kind: 'put'; stored: StoredVersion }
+  | ({ kind: 'delete' } & Pick<StoredVersion, 'project' | 'version'>)
+  | ({ kind: 'deploy'; deployment: Deployment } & Pick<StoredVersion, 'project' | 'version'>)
+  | ({ kind: 'undeploy'; nodeId: NodeId } & Pick<StoredVersion, 'project' | 'version'>)
+
+/** The id of a change, by noun. `jobs`: too many changed jobs to list (bulk); its id has no meaning. */
+export interface ChangedIds {
+  job: JobId
+  jobs: string
+  node: NodeId
+  project: ProjectName
+  schedule: ScheduleId
+}
+
+export type ChangedThing<Noun extends keyof ChangedIds = keyof ChangedIds> = {
+  [One in Noun]: { noun: One; id: ChangedIds[One]; cursor: number }
+}[Noun]
+
+/** Settings, arguments and variables of at most this size do not count: a list of many ordinary jobs is not cut. */
+const SMALL_BYTES = 10_000
+
+/** How much of the limit of a list a job takes whose settings, arguments and variables have so many bytes of JSON. */
+export function largeBytes(bytes: number): number {
+  return bytes > SMALL_BYTES ? bytes : 0
+}
+
+/** The same of several jobs together. */
+export function largeBytesOf(jobs: Iterable<Pick<StoredJob, 'settings' | 'args' | 'env'>>): number {
+  let bytes = 0
+  for (const { settings, args, env } of jobs) {
+    bytes += largeBytes(JSON.stringify(settings).length + JSON.stringify(args).length + JSON.stringify(env).length)
+  }
+  return bytes
+}
+
+/** Names the log of an attempt. */
+export interface LogKey {
+  jobId: JobId
+  number: AttemptNumber
+}
+
+/** The items file of an attempt that is kept here, or why it is not. */
+export interface ItemsRecord extends LogKey {
+  project: ProjectName
+  spider: string
+  endedAtMs: number
+  /** Of the file and of its blob; null: there is none. */
+  sizes: { rawBytes: number; storedBytes: number } | null
+  /** Why it could not be kept. */
+  problem: string | null
+  /** By retention. */
+  deletedAtMs: number | null
+}
+
+/** `job`: null: retention has deleted it. */
+export interface KeptItemsFile extends ItemsRecord {
+  sizes: { rawBytes: number; storedBytes: number }
+  job: { hasEnded: boolean; kept: boolean; mayHaveRunTwice: boolean } | null
+}
+
+/** Leaves out all other projects, wherever they would show: absent, nothing is. */
+export interface AwayNodes {
+  /** Nodes that do not respond: live jobs on them have the status `unknown` of a filter. Absent: none. */
+  awayNodes?: readonly NodeId[]
+}
+
+export interface OnlyProjects {
+  onlyProjects?: readonly ProjectName[] | undefined
+}
+
+/** Which archived logs to look at; all that is given must hold. */
+export interface KeptLogFilter extends OnlyProjects {
+  /** As in JobFilter: `*` matches anything. */
+  project?: string | undefined
+  spider?: string | undefined
+  nodeId?: NodeId | undefined
+  outcome?: Outcome | undefined
+  /** Runs that were not over by then, or began by then. */
+  sinceMs?: number | undefined
+  untilMs?: number | undefined
+}
+
+/** Where the index of logs (engine/runs/search) has a log. */
+export interface IndexedLogBlocks {
+  rawBytes: number
+  /** Of its whole frames, one block each in order; null: it has none. */
+  firstBlock: number | null
+  wholeBlocks: number
+  /** Of what is after them; null: nothing is; `open`: a block that is not closed yet. */
+  tailBlock: number | 'open' | null
+}
+
+/** `blocks`: null where the log is not in the index yet. `next`: where the next page begins; null: there is none. */
+export interface LogPage {
+  logs: (LogKey & { blocks: IndexedLogBlocks | null })[]
+  next: LogKey | null
+  ruledOut: { logs: number; bytes: number }
+}
+
+/** An archived log and its run. */
+export interface KeptLog extends LogKey {
+  project: ProjectName
+  spider: string
+  nodeId: NodeId
+  startedAtMs: number | null
+  endedAtMs: number | null
+  log: ArchivedLog
+}
+
+/** A run whose log is not in the archive (yet), with its names on its node. */
+export interface UnarchivedRun extends Omit<KeptLog, 'log' | 'endedAtMs'> {
+  jobid: string
+}
+
+export interface UnindexedLog extends LogKey {
+  log: ArchivedLog
+  /** Its whole frames have their blocks. */
+  isTailOnly: boolean
+}
+
+/** What retention keeps (job-rules/retention.ts); `projects`: those with bounds of their own. */
+export interface RetentionBounds {
+  nowMs: number
+  defaults: ProjectBounds
+  projects: ReadonlyMap<ProjectName, ProjectBounds>
+}
+
+/**
+ * How far a pass over the ended jobs came, and how many of each it went over that are still there. Plain data: a pass
+ * that is lost is begun again.
+ */
+export interface RetentionPass {
+  after: { endedAtMs: number; id: string }
+  /** By project and spider, separated by a null character. */
+  spiders: Map<string, number>
+  jobs: Map<string, number>
+  logBytes: Map<string, number>
+  /** Jobs were deleted of which the change log does not tell yet. */
+  isUntold: boolean
+}
+export const newRetentionPass = (): RetentionPass => ({
+  after: { endedAtMs: Number.MIN_SAFE_INTEGER, id: '' },
+  spiders: new Map(),
+  jobs: new Map(),
+  logBytes: new Map(),
+  isUntold: false
+})
+
+/** `rows`: at most so many are looked at; `jobs`: at most so many are deleted, or their logs. */
+export interface RetentionLimit {
+  rows: number
+  jobs: number
+  /** Tells clients of what was deleted so far; the last step of a pass always does. */
+  isTold?: boolean
+}
+
+/** `protection` null: they go, or have gone. */
+export interface RetentionCounts {
+  project: ProjectName
+  kind: 'jobs' | 'logs'
+  protection: Protection | null
+  count: number
+  bytes: number
+  oldestMs: number
+  newestMs: number
+}
+
+/** `pass` null: the pass is over. `tookMs`: of the store's own time, without waiting for others or for the disk. */
+export interface RetentionStep {
+  pass: RetentionPass | null
+  tookMs: number
+  counts: RetentionCounts[]
+}
+
+/** `withItems`: of the jobs that would go, those with items files that are kept here and go with them. */
+export interface RetentionPreviewStep extends RetentionStep {
+  withItems: JobId[]
+}
+
+/** An archived log whose row is deleted and whose blob may still exist. */
+export interface DeletedLog {
+  jobId: JobId
+  attemptNumber: AttemptNumber
+}
+
+export interface StoredStoragePolicy {
+  revision: number
+  policy: StoragePolicy
+}
+
+/** `packed`: bytes of logs that are in the database itself. */
+export interface StorageSums {
+  jobs: { project: ProjectName; jobs: number }[]
+  logs: { project: ProjectName; logs: number; bytes: number; packed: number }[]
+  /** `canShrink` false: it is from an earlier version, and reuses free pages without giving them back. */
+  database: { bytes: number; freeBytes: number; canShrink: boolean }
+}
+
+/** Where the archive has the log of an attempt (logs/archive/log-archive.ts). */
+export interface ArchivedLog {
+  /** The log itself, packed, if it is small; null: it is a blob. */
+  packed: Uint8Array | null
+  /** Of the log and of what is stored of it. null: archived by an earlier version; a blob is then gzipped. */
+  sizes: { rawBytes: number; storedBytes: number } | null
+}
+
+/** An error that a run logged, as often as it did so far (understanding/error-fingerprint.ts). Times are ours. */
+export interface RunErrorRow {
+  fingerprint: string
+  title: string
+  culprit: string
+  exceptionType: string | null
+  because: 'frames' | 'exception' | 'message'
+  count: number
+  firstSeenMs: number
+  lastSeenMs: number
+  /** Of the first one. */
+  line: number
+  offset: number
+  message: string
+}
+
+/** What the log of one run says by now. */
+export interface RunReading {
+  jobId: JobId
+  attemptNumber: AttemptNumber
+  /** JSON (understanding/stored-figures.ts); null: not now. */
+  figures: string | null
+  /** Those that are new, or more than when they were recorded last. */
+  errors: RunErrorRow[]
+}
+
+/** The same error of all runs of a project. */
+export interface StoredErrorGroup {
+  id: ErrorGroupId
+  project: ProjectName
+  title: string
+  culprit: string
+  exceptionType: string | null
+  because: RunErrorRow['because']
+  state: ErrorState
+  /** When somebody set the state; null: nobody did. */
+  stateAtMs: number | null
+  /** It was resolved, and seen again then. */
+  reopenedAtMs: number | null
+  firstSeenMs: number
+  lastSeenMs: number
+  /** The version whose run logged it first. */
+  firstVersion: VersionName
+  count: number
+  jobCount: number
+  spiderCount: number
+  versionCount: number
+  nodeCount: number
+  /** Those that log it most. */
+  spiders: string[]
+  /** Counts of the hours (since 1970) that have any. */
+  hours: { hour: number; count: number }[]
+}
+
+/** How often one run logged an error; line and offset are those of the first one. */
+export interface StoredOccurrence {
+  jobId: JobId
+  attemptNumber: AttemptNumber
+  spider: string
+  version: VersionName
+  nodeId: NodeId
+  count: number
+  firstSeenMs: number
+  lastSeenMs: number
+  line: number
+  offset: number
+  message: string
+}
+
+/** How often a spider, a version or a node logged an error. */
+export interface ErrorSpreadRow {
+  value: string
+  count: number
+  runCount: number
+  firstSeenMs: number
+  lastSeenMs: number
+}
+
+export interface StoredErrorGroupDetail {
+  group: StoredErrorGroup
+  /** Newest first. */
+  occurrences: StoredOccurrence[]
+  spiders: ErrorSpreadRow[]
+  versions: ErrorSpreadRow[]
+  nodes: ErrorSpreadRow[]
+}
+
+/** What somebody does or tried to do: an entry of the audit log without its place there. */
+export type NewAuditRecord = Omit<AuditRecord, 'seq' | 'changes'>
+
+/** The same as text, for the write that it belongs to: threads pass on a text much faster than an object. */
+export interface NewAuditEntry {
+  columns: Omit<StoredAuditEntry, 'seq' | 'record' | 'hash'>
+  /** As in the store, but for the place (store/audit/chain.ts). */
+  text: string
+}
+
+/** As it is in the store; the hash is over this very text and the hash before it. */
+export interface StoredAuditEntry {
+  seq: number
+  atMs: number
+  operation: string
+  who: string
+  project: string | null
+  result: AuditResult
+  /** An AuditRecord as JSON. */
+  record: string
+  hash: string
+}
+
+/** The first and the last link of the chain; `seq` 0: none. */
+export interface AuditChain {
+  /** The last entry that was deleted because of its age. */
+  deleted: { seq: number; hash: string }
+  newest: { seq: number; hash: string }
+}

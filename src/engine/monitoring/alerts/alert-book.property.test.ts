@@ -1,0 +1,83 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { pickLength } from '../../../../scripts/test-length.mjs'
+import { anAlertStory, type Step } from './testing/alert-story.ts'
+import {
+  falseMessages,
+  neverToldResolved,
+  toldBeyondLimit,
+  toldTooClose,
+  toldTooOften,
+  toldWhileMuted
+} from './testing/invariants.ts'
+import { liveThrough } from './testing/live-through.ts'
+
+/** `SCRAPDECK_PROPERTY_RUNS=20000 SCRAPDECK_PROPERTY_SEED=7 npx vitest run …` lives through more stories, or others. */
+const RUNS = Number(process.env['SCRAPDECK_PROPERTY_RUNS'] || pickLength(500, 40_000))
+const SEED = process.env['SCRAPDECK_PROPERTY_SEED']
+const options = { numRuns: RUNS, ...(SEED !== undefined && { seed: Number(SEED) }) }
+const LENGTH = 80
+
+test('whatever happens, everybody is told what the rules in README.md say', { timeout: 900_000 }, () => {
+  const property = fc.property(anAlertStory(LENGTH), (story) => {
+    const { problem } = liveThrough(story)
+    if (problem !== null) throw new Error(problem)
+  })
+  fc.assert(property, options)
+})
+
+/** At the end all rules are gone, and all quiet hours are over. */
+const END: Step[] = [
+  { do: 'wait', ms: 0, isCalled: true },
+  { do: 'write' },
+  { do: 'configure', change: { what: 'rules', setup: { rules: [], channels: new Map(), muting: anyMuting() } } }
+]
+
+function anyMuting() {
+  return { silences: [], cordonedNodes: new Set<never>() }
+}
+
+test('who was told that an alert fires is told once that it ended, and nobody is told what is muted', {
+  timeout: 900_000
+}, () => {
+  const property = fc.property(anAlertStory(LENGTH), ({ setup, steps }) => {
+    // What is told at the very moment of a change is told before it.
+    const onTime = steps.flatMap((step) => [
+      { do: 'wait' as const, ms: 1, isCalled: false },
+      step.do === 'restart' ? { ...step, behindMs: 0 } : step
+    ])
+    const { told } = liveThrough({ setup, steps: [...onTime, ...END] })
+    const alwaysOn = steps
+      .flatMap((step) => ('change' in step && step.change !== null ? [step.change.setup] : []))
+      .reduce((on, { channels }) => on.filter((id) => channels.has(id)), [...setup.channels.keys()])
+    const muted = told.flatMap((one) => toldWhileMuted(one, one.setup))
+    const untold = neverToldResolved(told, new Set(alwaysOn))
+    expect([toldTooOften(told), falseMessages(told), muted, untold]).toEqual([[], [], [], []])
+  })
+  fc.assert(property, options)
+})
+
+test('a group is told of no more than once while it gathers', { timeout: 900_000 }, () => {
+  const property = fc.property(anAlertStory(LENGTH), ({ setup, steps }) => {
+    const channels = new Map([...setup.channels.keys()].map((id) => [id, { quiet: null, messagesPerHour: null }]))
+    const quietly = steps.filter((step) => step.do !== 'configure' && step.do !== 'restart')
+    const { told } = liveThrough({ setup: { ...setup, channels }, steps: quietly })
+    expect(toldTooClose(told, setup)).toEqual([])
+  })
+  fc.assert(property, options)
+})
+
+test('no channel is told more often within any hour than its limit allows, over restarts too', {
+  timeout: 900_000
+}, () => {
+  const property = fc.property(anAlertStory(LENGTH), ({ setup, steps }) => {
+    const unchanged = steps.filter((step) => step.do !== 'configure').map(withoutChange)
+    const { told } = liveThrough({ setup, steps: unchanged })
+    const inOrder = told.toSorted((one, other) => one.atMs - other.atMs)
+    expect(toldBeyondLimit(inOrder, setup)).toEqual([])
+  })
+  fc.assert(property, options)
+})
+
+const withoutChange = (step: Step): Step =>
+  step.do === 'restart' ? { ...step, change: null, isWritten: true, behindMs: 0 } : step

@@ -1,0 +1,284 @@
+import { expect, test } from 'vitest'
+import type { AlertSilence, QuietHours } from '../../../shared/contract/index.ts'
+import { branded } from '../../../shared/testing/ids.ts'
+import { AlertBook } from './alert-book.ts'
+import { NO_LABELS } from './fact.ts'
+import { aFact, aRule, aSetup, BookInTime } from './testing/book-in-time.ts'
+
+const north = aFact('north')
+const south = aFact('south')
+
+const aSilence = (untilSeconds: number): AlertSilence =>
+  branded({
+    ...{ id: 's', ruleId: null, project: null, spider: null, scheduleId: null, nodeId: null, nodeTag: null },
+    ...{ fromMs: 0, untilMs: untilSeconds * 1_000, repeats: null, comment: '', by: 'ada' }
+  })
+
+test('a rule is about what is in its scope, at least at its threshold', () => {
+  const items = aRule({ watch: 'spider_items', comparison: 'at_most', threshold: 5, project: 'shop', gatherSeconds: 0 })
+  const time = new BookInTime(aSetup([items]))
+  const run = (key: string, project: string, value: number) =>
+    aFact(key, { watch: 'spider_items', value, labels: { ...NO_LABELS, project } })
+  time.is(run('few', 'shop', 5), run('many', 'shop', 6), run('other', 'books', 5))
+  expect(time.until(1)).toEqual(['0 s, chat, firing few'])
+})
+
+test('nobody hears of what is over before it lasts long enough', () => {
+  const time = new BookInTime(aSetup([aRule({ forSeconds: 60 })]))
+  time.is(north, south)
+  expect(time.until(50)).toEqual([])
+  time.isNot(north)
+  expect(time.until(1_000)).toEqual(['90 s, chat, firing south'])
+})
+
+test('an alert that comes and goes ends only after ten quiet minutes, without a word in between', () => {
+  const time = new BookInTime(aSetup([aRule({ gatherSeconds: 0 })]))
+  for (let round = 0; round < 5; round += 1) {
+    time.is(north)
+    time.until(20 * round + 10)
+    time.isNot(north)
+    time.until(20 * round + 20)
+  }
+  time.is(north)
+  expect(time.until(1_000)).toEqual([])
+  time.isNot(north)
+  expect(time.until(2_000)).toEqual(['1600 s, chat, resolved north'])
+})
+
+test('those who were not told at first are told once nobody has acknowledged it for long enough', () => {
+  const rule = aRule({ gatherSeconds: 0, groupBy: 'each', escalation: { afterSeconds: 300, channels: ['phone'] } })
+  const time = new BookInTime(aSetup([rule]))
+  time.is(north)
+  expect(time.until(100)).toEqual(['0 s, chat, firing north'])
+  time.acknowledge()
+  time.is(south)
+  expect(time.until(1_000)).toEqual(['100 s, chat, firing south', '400 s, phone, firing south'])
+})
+
+test('an acknowledgement that is taken back holds nothing back: what was due meanwhile is told at once', () => {
+  const escalation = { afterSeconds: 300, channels: ['phone'] }
+  const time = new BookInTime(aSetup([aRule({ gatherSeconds: 0, repeatSeconds: 600, escalation })]))
+  time.is(north)
+  time.acknowledge()
+  expect(time.until(100)).toEqual(['0 s, chat, firing north'])
+  expect([time.unacknowledge(), time.unacknowledge()]).toEqual([1, 0])
+  expect(time.until(310)).toEqual(['300 s, phone, firing north'])
+  time.acknowledge()
+  expect(time.until(5_000)).toEqual([])
+  time.unacknowledge()
+  expect(time.until(5_000).toSorted()).toEqual(['5000 s, chat, again north', '5000 s, phone, again north'])
+})
+
+test('what is acknowledged past its time escalates when that is taken back', () => {
+  const rule = aRule({ gatherSeconds: 0, escalation: { afterSeconds: 300, channels: ['phone'] } })
+  const time = new BookInTime(aSetup([rule]))
+  time.is(north)
+  time.acknowledge()
+  expect(time.until(1_000)).toEqual(['0 s, chat, firing north'])
+  time.unacknowledge()
+  expect(time.until(1_001)).toEqual(['1000 s, phone, firing north'])
+})
+
+test('of a node that is down only that is told; what is left of the rest is told when it is up', () => {
+  const time = new BookInTime(aSetup([aRule({ watch: 'node_down' }), aRule({ id: 'late', watch: 'job_runs_long' })]))
+  const down = aFact('north', { watch: 'node_down' })
+  const job = (key: string) => aFact(key, { watch: 'job_runs_long', labels: north.labels as never })
+  time.is(down, job('one'), job('two'))
+  expect(time.until(100)).toEqual(['30 s, chat, firing north'])
+  time.isNot(job('one'), down)
+  expect(time.until(200)).toEqual(['130 s, chat, resolved north', '130 s, chat, firing two'])
+})
+
+test('what began and ended under a silence is never told, what goes on is told when it ends', () => {
+  const setup = aSetup([aRule()], { silences: [aSilence(100)] })
+  const time = new BookInTime(setup)
+  time.is(north, south)
+  time.until(50)
+  time.isNot(north)
+  expect(time.until(1_000)).toEqual(['130 s, chat, firing south'])
+})
+
+test('a silence that repeats holds messages back each day, and tells in between', () => {
+  const DAY_S = 86_400
+  const daily = { ...aSilence(100), repeats: { every: 'day' as const, zone: 'UTC', endsMs: 2 * DAY_S * 1_000 } }
+  const time = new BookInTime(aSetup([aRule({ gatherSeconds: 0 })], { silences: [daily] }))
+  const firedAt = [0, DAY_S, 2 * DAY_S].map((day) => {
+    time.until(day + 50)
+    time.is(north)
+    const told = time.until(day + 1_000)
+    time.isNot(north)
+    return told
+  })
+  expect(firedAt).toEqual([100, DAY_S + 100, 2 * DAY_S + 50].map((at) => [`${at} s, chat, firing north`]))
+})
+
+test('what was told to fire is told resolved even under a silence', () => {
+  const time = new BookInTime(aSetup([aRule()]))
+  time.is(north)
+  time.until(40)
+  time.configure(aSetup([aRule()], { silences: [aSilence(10_000)] }))
+  time.isNot(north)
+  expect(time.until(1_000)).toEqual(['70 s, chat, resolved north'])
+})
+
+test('what comes while a message gathers is in it, even what has ended before anybody was told', () => {
+  const time = new BookInTime(aSetup([aRule()]))
+  time.is(north)
+  time.until(20)
+  time.isNot(north)
+  time.is(south)
+  expect(time.until(100)).toEqual(['30 s, chat, firing south, resolved north'])
+})
+
+test('quiet hours hold what is not critical until they end', () => {
+  const quiet: QuietHours = { zone: 'UTC', from: '00:00', until: '01:00', days: [4] }
+  const critical = aRule({ id: 'worse', severity: 'critical', watch: 'node_down' })
+  const time = new BookInTime(aSetup([aRule(), critical], {}, { quiet }))
+  time.is(north, aFact('south', { watch: 'node_down' }))
+  expect(time.until(10_000)).toEqual(['30 s, chat, firing south', '3600 s, chat, firing north'])
+})
+
+test('it is told again until somebody acknowledges it, and once for all that a sleep missed', () => {
+  const time = new BookInTime(aSetup([aRule({ repeatSeconds: 600 })]))
+  time.is(north)
+  expect(time.until(40)).toEqual(['30 s, chat, firing north'])
+  expect([time.until(629), time.until(630)]).toEqual([[], ['630 s, chat, again north']])
+  expect(time.until(36_000)).toEqual(['36000 s, chat, again north'])
+  time.acknowledge()
+  expect(time.until(72_000)).toEqual([])
+})
+
+test('all that is known at one moment is told in one message, even if nothing is gathered', () => {
+  const time = new BookInTime(aSetup([aRule({ gatherSeconds: 0 })]))
+  time.book.receiveAll('node_stuck', [north, south], 0)
+  expect(time.until(0)).toEqual(['0 s, chat, firing north south'])
+  time.book.receiveAll('node_stuck', [], 5_000, new Set(['south']))
+  expect(time.until(5)).toEqual(['5 s, chat, resolved north, 1 still firing'])
+})
+
+test('after a restart nothing pending fires and nothing ends before its facts come', () => {
+  const setup = aSetup([aRule({ gatherSeconds: 0 }), aRule({ id: 'later', forSeconds: 60 })])
+  const time = new BookInTime(setup)
+  time.is(north)
+  time.book.advance(0)
+  const { messages: told, ...taken } = time.book.take()
+  const kept = JSON.parse(JSON.stringify({ ...taken, told }))
+  time.book = new AlertBook(() => 'new' as never)
+  time.book.restore(kept, setup, 100_000)
+  expect(time.until(200)).toEqual([])
+  time.book.receive(north, 200_000)
+  expect(time.until(300)).toEqual(['230 s, chat, firing north'])
+  time.isNot(north)
+  expect(time.until(400)).toEqual(['300 s, chat, resolved north', '330 s, chat, resolved north'])
+})
+
+const stuck = (...keys: string[]) => keys.map((key) => aFact(key))
+const each = aRule({ groupBy: 'each', gatherSeconds: 0 })
+
+test('what comes beyond the limit of a channel is told when there is room, the oldest first', () => {
+  const time = new BookInTime(aSetup([each], {}, { messagesPerHour: 2 }))
+  time.is(...stuck('a', 'b'))
+  expect(time.until(0)).toEqual(['0 s, chat, firing a', '0 s, chat, firing b, others held until 3600 s'])
+  time.is(...stuck('z'))
+  time.until(20)
+  time.is(...stuck('c'))
+  expect(time.until(3_599)).toEqual([])
+  expect([...time.book.held(3_599_000)]).toEqual([['chat', { messages: 2, nextAtMs: 3_600_000 }]])
+  expect(time.book.nextAtMs()).toBe(3_600_000)
+  expect(time.until(3_600)).toEqual(['3600 s, chat, firing z', '3600 s, chat, firing c, others held until 7200 s'])
+  expect([...time.book.held(3_600_000)]).toEqual([])
+})
+
+test('after a long sleep no more is told at once than the limit allows', () => {
+  const time = new BookInTime(aSetup([each], {}, { messagesPerHour: 1 }))
+  time.is(...stuck('a', 'b', 'c', 'd'))
+  expect(time.until(0)).toHaveLength(1)
+  expect(time.until(36_000)).toEqual(['36000 s, chat, firing b, others held until 39600 s'])
+})
+
+test('what is held and ends meanwhile is told once, as over, and what was told to fire is told resolved', () => {
+  const time = new BookInTime(aSetup([each], {}, { messagesPerHour: 1 }))
+  time.is(north)
+  time.until(0)
+  time.is(south)
+  time.until(20)
+  time.isNot(north, south)
+  expect(time.until(30)).toEqual([])
+  expect(time.until(3_600)).toEqual(['3600 s, chat, resolved north, others held until 7200 s'])
+  expect(time.until(7_200)).toEqual(['7200 s, chat, resolved south, others held until 10800 s'])
+})
+
+test('what is critical has room of its own, and the message that fills it says so', () => {
+  const critical = aRule({ id: 'worse', severity: 'critical', watch: 'node_down', groupBy: 'each', gatherSeconds: 0 })
+  const time = new BookInTime(aSetup([each, critical], {}, { messagesPerHour: 1 }))
+  time.is(...stuck('a', 'b'))
+  expect(time.until(0)).toEqual(['0 s, chat, firing a, others held until 3600 s'])
+  time.is(aFact('north', { watch: 'node_down' }), aFact('south', { watch: 'node_down' }))
+  expect(time.until(10)).toEqual(['10 s, chat, firing north, all held until 3600 s'])
+  expect(time.until(3_600)).toEqual(['3600 s, chat, firing south, all held until 3610 s'])
+  expect([time.until(7_199), time.until(7_200)]).toEqual([[], ['7200 s, chat, firing b, others held until 10800 s']])
+})
+
+test('repeats have half of the room, so that they keep none from what is new', () => {
+  const again = aRule({ groupBy: 'each', gatherSeconds: 0, repeatSeconds: 60 })
+  const time = new BookInTime(aSetup([again], {}, { messagesPerHour: 4 }))
+  time.is(north)
+  time.until(0)
+  expect([time.until(60), time.until(120), time.until(180)]).toEqual([['60 s, chat, again north'], [], []])
+  time.is(...stuck('a', 'b', 'c'))
+  expect(time.until(180)).toEqual(['180 s, chat, firing a', '180 s, chat, firing b, others held until 3600 s'])
+})
+
+test('a higher limit tells at once what was held, and another engine counts what was told before', () => {
+  const time = new BookInTime(aSetup([each], {}, { messagesPerHour: 1 }))
+  time.is(...stuck('a', 'b', 'c'))
+  const { messages, ...taken } = (time.book.advance(0), time.book.take())
+  time.book = new AlertBook(() => 'new' as never)
+  const setup = aSetup([each], {}, { messagesPerHour: 2 })
+  time.book.restore({ ...structuredClone(taken), told: messages }, setup, 60_000)
+  expect(time.until(60)).toEqual(['60 s, chat, firing b, others held until 3600 s'])
+})
+
+test('a repeat that waits has the room of what is left to repeat of it', () => {
+  const rule = { gatherSeconds: 0, repeatSeconds: 60 }
+  const limit = { messagesPerHour: 2 }
+  const time = new BookInTime(aSetup([aRule({ ...rule, severity: 'critical' })], {}, limit))
+  time.is(north)
+  expect(time.until(0)).toEqual(['0 s, chat, firing north'])
+  const critical = [...time.book.open()].map(({ id }) => id)
+  time.configure(aSetup([aRule({ ...rule, severity: 'warning' })], {}, limit))
+  time.is(south)
+  expect(time.until(10)).toEqual(['10 s, chat, firing south, 1 still firing, others held until 3600 s'])
+  time.until(100)
+  time.book.acknowledge(critical, 'ada', 100_000)
+  expect([time.until(3_600), time.until(3_610)]).toEqual([[], ['3610 s, chat, again south, 1 still firing']])
+})
+
+test('what was pending when a wrong clock was set back still fires in time', () => {
+  const book = new AlertBook(() => 'a' as never)
+  const wrongMs = 3_600_000
+  book.restore({ episodes: [], groups: [], told: [] }, aSetup([aRule({ forSeconds: 60, gatherSeconds: 0 })]), wrongMs)
+  book.receive(aFact('north', { sinceMs: wrongMs }), wrongMs)
+  for (const nowMs of [0, 30_000, 60_000]) {
+    book.receive(aFact('north', { sinceMs: 0 }), nowMs)
+    book.advance(nowMs)
+  }
+  expect(book.take().messages).toMatchObject([{ atMs: 60_000 }])
+})
+
+test('a node that is down mutes nothing while its own alert is told to nobody', () => {
+  const late = aRule({ id: 'late', watch: 'job_runs_long', gatherSeconds: 0 })
+  const down = aRule({ id: 'down', watch: 'node_down', gatherSeconds: 0, channels: [] })
+  const isDown = aFact('north', { watch: 'node_down' })
+  const job = aFact('job', { watch: 'job_runs_long', labels: isDown.labels })
+  const time = new BookInTime(aSetup([down, late]))
+  time.is(isDown, job)
+  expect(time.until(1)).toEqual(['0 s, chat, firing job'])
+
+  const escalated = { ...down, escalation: { afterSeconds: 60, channels: late.channels } }
+  const other = new BookInTime(aSetup([escalated, late]))
+  other.is(isDown)
+  expect(other.until(61)).toEqual(['60 s, chat, firing north'])
+  other.is(job)
+  expect(other.until(90)).toEqual([])
+})

@@ -1,0 +1,420 @@
+import type { AlertChannelId, AlertId, AlertRule, AlertRuleId, NodeId } from '../../../shared/contract/index.ts'
+import { ALERT_WATCHES, type AlertWatch, isBreach } from '../../../shared/alert-watches.ts'
+import { Heap } from '../../runtime/heap.ts'
+import type { AlertMemory } from '../../model/records.ts'
+import { type AlertMessage, CALM_MS, copyOf, type Episode, type Group, isFiring } from './episodes.ts'
+import { areSameLabels, type Fact, RuleIndex } from './fact.ts'
+import { mutedBecause, type Muting, nextSilenceMs } from './muting.ts'
+import { Places } from './places.ts'
+import { RecentEnds } from './recent-ends.ts'
+import { type AlertChannelSetup, type HeldMessages, Telling } from './telling.ts'
+
+export interface AlertSetup {
+  rules: readonly AlertRule[]
+  /** Those that are turned on. */
+  channels: ReadonlyMap<AlertChannelId, AlertChannelSetup>
+  muting: Omit<Muting, 'downNodes'>
+}
+
+/** What has changed since it was last taken. Copies: what happens later does not change them. */
+export interface AlertChanges {
+  messages: AlertMessage[]
+  episodes: Episode[]
+  /** Those that were never more than pending. */
+  forgotten: AlertId[]
+  groups: Group[]
+  endedGroups: string[]
+}
+
+interface Due {
+  atMs: number
+  /** At the same moment, what ends goes before what fires or escalates. */
+  rank: 0 | 1
+  act: (atMs: number) => void
+}
+
+/**
+ * The life of alerts, without clock, store or network: facts, settings and moments go in, messages and what must be
+ * kept come out. README.md has the rules; testing/plain-model.ts says the same without any index.
+ *
+ * Whatever is due is done in the order of time, as of its own moment: how often it is called makes no difference.
+ */
+export class AlertBook {
+  readonly #newId: () => AlertId
+  #setup: AlertSetup = { rules: [], channels: new Map(), muting: { silences: [], cordonedNodes: new Set() } }
+  #rules = new Map<AlertRuleId, AlertRule>()
+  #index = new RuleIndex([])
+  readonly #places = new Places()
+  readonly #byId = new Map<AlertId, Episode>()
+  readonly #ends = new RecentEnds()
+  /** What fires of nodes that are down. */
+  readonly #downs = new Map<NodeId, Set<Episode>>()
+  /** Nodes of which somebody is told that they are down. */
+  readonly #downNodes = {
+    has: (id: NodeId) => [...(this.#downs.get(id) ?? [])].some((one) => this.#isTold(one))
+  }
+  readonly #due = new Heap<Due>([], (one, other) =>
+    one.atMs === other.atMs ? one.rank < other.rank : one.atMs < other.atMs
+  )
+  /** What is in the heap already: a fact that comes again adds nothing to it. */
+  readonly #firesAt = new WeakMap<Episode, number>()
+  readonly #escalatesAt = new WeakMap<Episode, number>()
+  #silenceAtMs: number | null = null
+  readonly #telling = new Telling({
+    ruleOf: (id) => this.#rules.get(id),
+    channelOf: (id) => this.#setup.channels.get(id),
+    isMuted: (one, atMs) => this.mutedBecause(one, atMs) !== null,
+    onChange: (one) => this.#record(one)
+  })
+  #changed = new Set<Episode>()
+  #forgotten: AlertId[] = []
+
+  /** `newId`: of a new alert, random. */
+  constructor(newId: () => AlertId) {
+    this.#newId = newId
+  }
+
+  /**
+   * Goes on where another one stopped, with what the last hour brought. What was due meanwhile is done now, and nothing
+   * ends before its facts come.
+   */
+  restore({ episodes, groups, told }: AlertMemory, setup: AlertSetup, nowMs: number): void {
+    this.#setUp(setup, nowMs)
+    const live = episodes.filter((one) => one.state !== 'resolved' || Object.keys(one.channels).length > 0)
+    for (const one of episodes) if (one.state === 'resolved') this.#ends.add(one, one.endedAtMs!)
+    for (const one of live) {
+      this.#byId.set(one.id, one)
+      if (one.state === 'resolved') continue
+      this.#places.of(one).open.set(one.ruleId, one)
+      if (isFiring(one)) this.#countDown(one, 1)
+      if (one.state === 'calming') this.#planBelief(one, nowMs)
+    }
+    this.#telling.restore(groups, told, live)
+    this.#step(nowMs, () => this.#applySetup(nowMs))
+  }
+
+  /** Rules, channels, silences or cordoned nodes have changed. */
+  configure(setup: AlertSetup, nowMs: number): void {
+    this.#step(nowMs, () => {
+      this.#setUp(setup, nowMs)
+      this.#applySetup(nowMs)
+    })
+  }
+
+  receive(fact: Fact, nowMs: number): void {
+    this.#step(nowMs, () => this.#receive(fact, nowMs))
+  }
+
+  /** It is not there any more. */
+  forget(watch: AlertWatch, key: string, nowMs: number): void {
+    this.#step(nowMs, () => this.#forget(watch, key, nowMs))
+  }
+
+  /** All there is of this watch: what is missing is not there any more, but for what is `unknown` at the moment. */
+  receiveAll(watch: AlertWatch, facts: readonly Fact[], nowMs: number, unknown: ReadonlySet<string> = new Set()): void {
+    this.#step(nowMs, () => {
+      const keys = new Set(facts.map(({ key }) => key))
+      for (const key of this.#places.keysOf(watch))
+        if (!keys.has(key) && !unknown.has(key)) this.#forget(watch, key, nowMs)
+      for (const fact of facts) this.#receive(fact, nowMs)
+    })
+  }
+
+  /** Returns how many of them were firing, and not acknowledged before. */
+  acknowledge(ids: readonly AlertId[], by: string, nowMs: number): number {
+    let count = 0
+    this.#step(nowMs, () => {
+      for (const id of ids) {
+        const one = this.#byId.get(id)
+        if (one === undefined || !isFiring(one) || one.acknowledged !== null) continue
+        one.acknowledged = { by, atMs: nowMs }
+        this.#telling.touch(one)
+        this.#record(one)
+        count += 1
+      }
+    })
+    return count
+  }
+
+  /** Takes that back; returns of how many that fire. What it held back and is due by now is due at once. */
+  unacknowledge(ids: readonly AlertId[], nowMs: number): number {
+    let count = 0
+    this.#step(nowMs, () => {
+      for (const id of ids) {
+        const one = this.#byId.get(id)
+        if (one === undefined || !isFiring(one) || one.acknowledged === null) continue
+        one.acknowledged = null
+        this.#record(one)
+        this.#telling.touch(one)
+        this.#planEscalation(one, nowMs)
+        count += 1
+      }
+    })
+    return count
+  }
+
+  /** Does what is due, and tells what is due until now: only here, so all that is known of a moment is told at once. */
+  advance(nowMs: number): void {
+    this.#step(nowMs, () => undefined)
+    this.#telling.lookAt(nowMs)
+    this.#telling.lookAtLimited(nowMs)
+    this.#telling.repeat(nowMs)
+  }
+
+  /** When something is due next; null: nothing is. */
+  nextAtMs(): number | null {
+    const dueMs = this.#due.first()?.atMs ?? Number.POSITIVE_INFINITY
+    const nextMs = Math.min(dueMs, this.#telling.nextMs())
+    return Number.isFinite(nextMs) ? nextMs : null
+  }
+
+  take(): AlertChanges {
+    const changes = {
+      ...this.#telling.take(),
+      episodes: [...this.#changed].map(copyOf),
+      forgotten: this.#forgotten
+    }
+    this.#changed = new Set()
+    this.#forgotten = []
+    return changes
+  }
+
+  /** Pending and firing ones, in no order. */
+  open(): Iterable<Episode> {
+    return this.#places.open()
+  }
+
+  get(id: AlertId): Episode | undefined {
+    return this.#byId.get(id)
+  }
+
+  mutedBecause(one: Episode, nowMs: number): ReturnType<typeof mutedBecause> {
+    return mutedBecause(one, { ...this.#setup.muting, downNodes: this.#downNodes }, nowMs)
+  }
+
+  /** By the limits of channels, in the messages with news that are due. */
+  held(nowMs: number): Map<AlertChannelId, HeldMessages> {
+    return this.#telling.held(nowMs)
+  }
+
+  isFlapping(one: Episode, nowMs: number): boolean {
+    return one.state === 'calming' || this.#ends.isFlapping(one, nowMs)
+  }
+
+  /** Everything that was due goes first; what is to be told at this very moment waits for what else comes at it. */
+  #step(nowMs: number, act: () => void): void {
+    for (;;) {
+      const dueMs = this.#due.first()?.atMs ?? Number.POSITIVE_INFINITY
+      const lookMs = this.#telling.nextLookMs()
+      if (dueMs <= nowMs && dueMs <= lookMs) this.#doDue(dueMs)
+      else if (lookMs < nowMs) this.#telling.lookAt(lookMs)
+      else break
+    }
+    act()
+    this.#telling.plan(nowMs)
+  }
+
+  #doDue(atMs: number): void {
+    for (let next = this.#due.first(); next?.atMs === atMs; next = this.#due.first()) {
+      this.#due.removeFirst()
+      next.act(atMs)
+    }
+    this.#telling.plan(atMs)
+  }
+
+  #setUp(setup: AlertSetup, nowMs: number): void {
+    this.#setup = setup
+    this.#rules = new Map(setup.rules.map((rule) => [rule.id, rule]))
+    this.#index = new RuleIndex(setup.rules)
+    this.#planSilences(nowMs)
+  }
+
+  #applySetup(nowMs: number): void {
+    for (const { fact, open } of this.#places.all()) if (fact !== null) this.#judge(open, fact, nowMs)
+    for (const one of this.open()) {
+      const rule = this.#rules.get(one.ruleId)
+      if (rule?.enabled !== true) this.#end(one, nowMs, true)
+      else if (isFiring(one)) {
+        this.#telling.join(one, rule, rule.channels)
+        if (one.isEscalated) this.#telling.join(one, rule, rule.escalation?.channels ?? [])
+        this.#planEscalation(one, nowMs)
+      }
+    }
+    this.#telling.touchAll()
+  }
+
+  #planSilences(nowMs: number): void {
+    const nextMs = nextSilenceMs(this.#setup.muting.silences, nowMs)
+    if (nextMs === this.#silenceAtMs) return
+    this.#silenceAtMs = nextMs
+    if (nextMs === null) return
+    this.#at(nextMs, 1, (atMs) => {
+      if (this.#silenceAtMs !== atMs) return
+      this.#telling.touchAll()
+      this.#planSilences(atMs)
+    })
+  }
+
+  #at(atMs: number, rank: Due['rank'], act: Due['act']): void {
+    this.#due.push({ atMs, rank, act })
+  }
+
+  #receive(fact: Fact, nowMs: number): void {
+    const place = this.#places.of(fact)
+    place.fact = fact.sinceMs > nowMs ? { ...fact, sinceMs: nowMs } : fact
+    this.#judge(place.open, place.fact, nowMs)
+  }
+
+  #forget(watch: AlertWatch, key: string, nowMs: number): void {
+    const place = this.#places.get(watch, key)
+    if (place === undefined) return
+    place.fact = null
+    for (const one of place.open.values()) this.#end(one, nowMs)
+    this.#places.dropIfEmpty(watch, key)
+  }
+
+  #judge(open: ReadonlyMap<AlertRuleId, Episode>, fact: Fact, nowMs: number): void {
+    const rules = this.#index.of(fact)
+    for (const one of open.values()) if (!rules.some(({ id }) => id === one.ruleId)) this.#end(one, nowMs)
+    for (const rule of rules) {
+      const one = open.get(rule.id)
+      if (!isBreach(rule, fact.value)) {
+        if (one !== undefined) this.#end(one, nowMs)
+      } else if (one === undefined) this.#begin(rule, fact, nowMs)
+      else this.#goOn(one, rule, fact, nowMs)
+    }
+  }
+
+  #begin(rule: AlertRule, fact: Fact, nowMs: number): void {
+    const { id: ruleId, name: ruleName, severity, owner } = rule
+    const { watch, key, value, subject, text, labels, sinceMs } = fact
+    const one: Episode = {
+      ...{ id: this.#newId(), ruleId, ruleName, severity, owner, watch, key, value, subject, text, labels },
+      ...{ state: 'pending', sinceMs, firedAtMs: null, endedAtMs: null },
+      ...{ resolvedAtMs: null, acknowledged: null, isEscalated: false, channels: {} }
+    }
+    this.#byId.set(one.id, one)
+    this.#places.of(one).open.set(ruleId, one)
+    this.#record(one)
+    this.#planFiring(one, rule, nowMs)
+  }
+
+  #goOn(one: Episode, rule: AlertRule, { value, subject, text, labels, sinceMs, watch }: Fact, nowMs: number): void {
+    if (!areSameLabels(one.labels, labels)) {
+      if (isFiring(one)) this.#countDown(one, -1)
+      one.labels = labels
+      if (isFiring(one)) this.#countDown(one, 1)
+      this.#telling.touch(one)
+      this.#record(one)
+    }
+    if (one.value !== value || one.text !== text || one.subject !== subject) {
+      Object.assign(one, { value, text, subject })
+      this.#record(one)
+    }
+    if (one.state === 'calming') {
+      Object.assign(one, { state: 'firing', endedAtMs: null })
+      this.#record(one)
+    }
+    if (one.state !== 'pending') return
+    // The clock may have been set back; and between two facts it may have been otherwise.
+    const knownMs = Math.min(one.sinceMs, nowMs)
+    const beganMs = ALERT_WATCHES[watch].unit === 'yes_no' ? Math.max(knownMs, sinceMs) : knownMs
+    if (beganMs !== one.sinceMs) {
+      one.sinceMs = beganMs
+      this.#record(one)
+    }
+    this.#planFiring(one, rule, nowMs)
+  }
+
+  #planFiring(one: Episode, rule: AlertRule, nowMs: number): void {
+    const dueMs = one.sinceMs + rule.forSeconds * 1_000
+    if (dueMs <= nowMs) return this.#fire(one, rule, nowMs)
+    if (this.#firesAt.get(one) === dueMs) return
+    this.#firesAt.set(one, dueMs)
+    this.#at(dueMs, 1, (atMs) => {
+      const now = this.#rules.get(one.ruleId)
+      if (one.state === 'pending' && now !== undefined && this.#firesAt.get(one) === atMs) this.#fire(one, now, atMs)
+    })
+  }
+
+  #fire(one: Episode, rule: AlertRule, atMs: number): void {
+    Object.assign(one, { state: 'firing', firedAtMs: atMs })
+    this.#record(one)
+    this.#countDown(one, 1)
+    this.#telling.join(one, rule, rule.channels)
+    this.#planEscalation(one)
+  }
+
+  /** `nowMs`: does it at once if it is due, because the rule may have changed. */
+  #planEscalation(one: Episode, nowMs = Number.NEGATIVE_INFINITY): void {
+    const escalation = this.#rules.get(one.ruleId)?.escalation
+    if (escalation == null || one.firedAtMs === null || one.isEscalated || !isFiring(one)) return
+    const dueMs = one.firedAtMs + escalation.afterSeconds * 1_000
+    if (dueMs <= nowMs) return this.#escalate(one)
+    if (this.#escalatesAt.get(one) === dueMs) return
+    this.#escalatesAt.set(one, dueMs)
+    this.#at(dueMs, 1, (atMs) => {
+      if (this.#escalatesAt.get(one) === atMs) this.#escalate(one)
+    })
+  }
+
+  #escalate(one: Episode): void {
+    const rule = this.#rules.get(one.ruleId)
+    if (one.isEscalated || !isFiring(one) || one.acknowledged !== null || !rule?.escalation) return
+    one.isEscalated = true
+    this.#record(one)
+    this.#telling.join(one, rule, rule.escalation.channels)
+    // Of a node that is down, only now is anybody told.
+    if (one.watch === 'node_down') this.#telling.touchAll()
+  }
+
+  #end(one: Episode, nowMs: number, isCertain = false): void {
+    if (one.state === 'pending') {
+      this.#places.close(one)
+      this.#byId.delete(one.id)
+      this.#changed.delete(one)
+      this.#forgotten.push(one.id)
+      this.#firesAt.delete(one)
+    } else if (one.state === 'firing' && !isCertain && this.#ends.isFlapping(one, nowMs)) {
+      Object.assign(one, { state: 'calming', endedAtMs: nowMs })
+      this.#record(one)
+      this.#planBelief(one, nowMs)
+    } else if (one.state === 'firing' || isCertain) this.#resolve(one, nowMs)
+  }
+
+  #planBelief(one: Episode, nowMs: number): void {
+    this.#at(Math.max(nowMs, one.endedAtMs! + CALM_MS), 0, (atMs) => {
+      if (one.state === 'calming' && one.endedAtMs! + CALM_MS <= atMs) this.#resolve(one, atMs)
+    })
+  }
+
+  #resolve(one: Episode, atMs: number): void {
+    this.#countDown(one, -1)
+    Object.assign(one, { state: 'resolved', endedAtMs: atMs, resolvedAtMs: atMs })
+    this.#places.close(one)
+    this.#ends.add(one, atMs)
+    this.#telling.touch(one)
+    this.#record(one)
+  }
+
+  #record(one: Episode): void {
+    this.#changed.add(one)
+    if (one.state === 'resolved' && Object.keys(one.channels).length === 0) this.#byId.delete(one.id)
+  }
+
+  /** An alert of a node that is down mutes what else is of that node. */
+  #countDown(one: Episode, by: 1 | -1): void {
+    const { nodeId } = one.labels
+    if (one.watch !== 'node_down' || nodeId === null) return
+    const downs = this.#downs.get(nodeId) ?? new Set()
+    if (by === 1) downs.add(one)
+    else downs.delete(one)
+    if (downs.size > 0) this.#downs.set(nodeId, downs)
+    else this.#downs.delete(nodeId)
+    this.#telling.touchAll()
+  }
+
+  #isTold({ channels }: Episode): boolean {
+    return Object.keys(channels).some((id) => this.#setup.channels.has(id as AlertChannelId))
+  }
+}

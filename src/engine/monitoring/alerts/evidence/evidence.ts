@@ -1,0 +1,37 @@
+import pLimit from 'p-limit'
+import type { Alert, AlertEvidence, AlertNews } from '../../../../shared/contract/index.ts'
+import { ScrapdeckError } from '../../../../shared/errors.ts'
+import type { EvidenceParts } from './read-evidence.ts'
+import { type Wanted, wantedForAlert, wantedForNews } from './wanted.ts'
+
+const READ_AT_ONCE = 4
+const WAITING_AT_MOST = 20
+
+/** What an e-mail and the app show of alerts besides their words. Both read the same. */
+export class Evidence {
+  readonly #parts: EvidenceParts
+  /** Each may read a log of a node, for as long as the time limit. */
+  readonly #aFew = pLimit(READ_AT_ONCE)
+
+  constructor(parts: EvidenceParts) {
+    this.#parts = parts
+  }
+
+  /** For an e-mail: messages of a channel are sent one after another anyway. */
+  forNews(news: AlertNews): Promise<AlertEvidence> {
+    return this.#read(wantedForNews(news))
+  }
+
+  /** For whoever looks at it, and may see all of its project. */
+  async forAlert(alert: Alert): Promise<AlertEvidence> {
+    if (this.#aFew.pendingCount >= WAITING_AT_MOST)
+      throw new ScrapdeckError('TOO_MANY_REQUESTS', 'Others are reading the logs of alerts: try again in a moment.')
+    return this.#aFew(() => this.#read(wantedForAlert(alert, this.#parts.clock.nowMs())))
+  }
+
+  async #read(wanted: Wanted): Promise<AlertEvidence> {
+    // Most engines run for long before the first.
+    const { readEvidence } = await import('./read-evidence.ts')
+    return readEvidence(this.#parts, wanted)
+  }
+}

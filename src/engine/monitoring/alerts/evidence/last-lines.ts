@@ -1,0 +1,27 @@
+import { STATS_HEADING } from '../../../runs/log-parser/closing-stats.ts'
+
+const LINES_MAX = 30
+
+/**
+ * The last lines of a log. Scrapy's closing statistics are left out: they are as many lines as an e-mail shows, and
+ * what went wrong stands before them. `beginsInLine`: the first line may be only the end of one. Pure.
+ */
+export function lastLines(text: string, beginsInLine: boolean): string[] {
+  const lines = text.split('\n').map((line) => line.trimEnd())
+  if (beginsInLine && lines.length > 1) lines.shift()
+  return withoutStats(lines)
+    .filter((line) => line !== '')
+    .slice(-LINES_MAX)
+}
+
+function withoutStats(lines: readonly string[]): string[] {
+  const heading = lines.findLastIndex((line) => line.endsWith(STATS_HEADING))
+  if (heading === -1) return [...lines]
+  let end = heading + 1
+  // Dictionaries inside it end with a comma; a run that was killed did not write its end.
+  while (/^[{ ].*[^}]$/.test(lines[end] ?? '')) end += 1
+  if (!/^[{ ].*\}$/.test(lines[end] ?? '')) return [...lines]
+  const count = end - heading
+  const words = `${lines[heading]!} (${count} ${count === 1 ? 'line' : 'lines'} left out)`
+  return [...lines.slice(0, heading), words, ...lines.slice(end + 1)]
+}

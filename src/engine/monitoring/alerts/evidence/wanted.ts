@@ -1,0 +1,70 @@
+import type { Alert, AlertNews, AlertView, JobId, ProjectName } from '../../../../shared/contract/index.ts'
+import type { AlertWatch } from '../../../../shared/alert-watches.ts'
+
+export interface WantedLog {
+  subject: string
+  jobId: JobId
+}
+
+/** Which figure is drawn, and of what. */
+export type WantedHistory =
+  | {
+      kind: 'outcomes' | 'items' | 'errors' | 'unusual' | 'run_time'
+      project: ProjectName
+      spider: string
+      jobId: JobId
+      /** Whether this run stands out; otherwise the newest one does. */
+      standsOut: boolean
+    }
+  | { kind: 'day'; watch: RecordedFigure }
+
+export interface Wanted {
+  log: WantedLog | null
+  history: WantedHistory | null
+}
+
+export type RecordedFigure = 'queue_length' | 'disk_free'
+
+export const DAY_MS = 86_400_000
+
+/** Those whose job is the run that they are about: a job that waits has no log, and the last success says nothing. */
+const RUNS: Partial<Record<AlertWatch, Exclude<WantedHistory['kind'], 'day'>>> = {
+  spider_fails: 'outcomes',
+  spider_items: 'items',
+  spider_errors: 'errors',
+  spider_unusual: 'unusual',
+  job_runs_long: 'run_time'
+}
+
+type Watched = Pick<AlertView, 'watch' | 'subject' | 'labels'>
+
+/** What is worth reading for a message: the log of the first run that fires, and one figure. Pure. */
+export function wantedForNews({ firing, resolved }: Pick<AlertNews, 'firing' | 'resolved'>): Wanted {
+  const run = firing.find((alert) => logOf(alert) !== null)
+  const first = firing[0] ?? resolved[0]
+  return {
+    log: run === undefined ? null : logOf(run),
+    history: first === undefined ? null : historyOf(first, firing.length > 0)
+  }
+}
+
+/**
+ * What is worth reading for whoever looks at an alert: of its own run even if it is over, but nothing of the last day
+ * if it ended before that. Pure.
+ */
+export function wantedForAlert(alert: Watched & Pick<Alert, 'resolvedAtMs'>, nowMs: number): Wanted {
+  const history = historyOf(alert, true)
+  const isOfToday = alert.resolvedAtMs === null || alert.resolvedAtMs > nowMs - DAY_MS
+  return { log: logOf(alert), history: history?.kind === 'day' && !isOfToday ? null : history }
+}
+
+function logOf({ watch, subject, labels: { jobId } }: Watched): WantedLog | null {
+  return watch in RUNS && jobId !== null ? { subject, jobId } : null
+}
+
+function historyOf({ watch, labels: { project, spider, jobId } }: Watched, standsOut: boolean): WantedHistory | null {
+  if (watch === 'queue_length' || watch === 'disk_free') return { kind: 'day', watch }
+  const kind = RUNS[watch]
+  if (kind === undefined || project === null || spider === null || jobId === null) return null
+  return { kind, project, spider, jobId, standsOut }
+}

@@ -1,0 +1,92 @@
+import type { AlertLabels, AlertRule, AlertScope } from '../../../shared/contract/index.ts'
+import type { AlertWatch } from '../../../shared/alert-watches.ts'
+
+/** What the engine knows of one thing that can be watched. */
+export interface Fact {
+  watch: AlertWatch
+  /** Of what, unique for the watch: a node's id, `shop/prices`. */
+  key: string
+  /** A figure in the watch's unit; of what is so or not: 1 or 0. */
+  value: number
+  /** Since when it is so. Of a figure: when it was taken. */
+  sinceMs: number
+  subject: string
+  /** A sentence without its full stop, for whoever is told. */
+  text: string
+  labels: AlertLabels
+}
+
+export const NO_LABELS: AlertLabels = {
+  ...{ project: null, spider: null, jobId: null, scheduleId: null, errorGroupId: null, nodeId: null, nodeTags: [] }
+}
+
+export const areSameLabels = (one: AlertLabels, other: AlertLabels): boolean =>
+  one.project === other.project &&
+  one.spider === other.spider &&
+  one.jobId === other.jobId &&
+  one.scheduleId === other.scheduleId &&
+  one.errorGroupId === other.errorGroupId &&
+  one.nodeId === other.nodeId &&
+  one.nodeTags.length === other.nodeTags.length &&
+  one.nodeTags.every((tag, at) => tag === other.nodeTags[at])
+
+/** Whether all that is named fits. Pure. */
+export function isInScope(scope: AlertScope, labels: AlertLabels): boolean {
+  return (
+    (scope.project === null || scope.project === labels.project) &&
+    (scope.spider === null || scope.spider === labels.spider) &&
+    (scope.scheduleId === null || scope.scheduleId === labels.scheduleId) &&
+    (scope.nodeId === null || scope.nodeId === labels.nodeId) &&
+    (scope.nodeTag === null || labels.nodeTags.includes(scope.nodeTag))
+  )
+}
+
+/**
+ * Finds the rules that may be about a fact without looking at all of them: thousands of rules are usually each of one
+ * spider or node. Rules are filed under the narrowest thing that they name.
+ */
+export class RuleIndex {
+  readonly #places = new Map<string, AlertRule[]>()
+
+  constructor(rules: Iterable<AlertRule>) {
+    for (const rule of rules) {
+      if (!rule.enabled) continue
+      const place = `${rule.watch} ${narrowest(rule)}`
+      const there = this.#places.get(place)
+      if (there === undefined) this.#places.set(place, [rule])
+      else there.push(rule)
+    }
+  }
+
+  /** Those whose scope and watch fit, whether or not the value is a breach. */
+  of({ watch, labels }: Pick<Fact, 'watch' | 'labels'>): AlertRule[] {
+    const found: AlertRule[] = []
+    for (const place of placesOf(labels)) {
+      for (const rule of this.#places.get(`${watch} ${place}`) ?? []) if (isInScope(rule, labels)) found.push(rule)
+    }
+    return found
+  }
+}
+
+const narrowest = ({ project, spider, scheduleId, nodeId, nodeTag }: AlertScope): string =>
+  scheduleId !== null
+    ? `s ${scheduleId}`
+    : nodeId !== null
+      ? `n ${nodeId}`
+      : spider !== null
+        ? `r ${spider}`
+        : project !== null
+          ? `p ${project}`
+          : nodeTag !== null
+            ? `t ${nodeTag}`
+            : ''
+
+function placesOf({ project, spider, scheduleId, nodeId, nodeTags }: AlertLabels): string[] {
+  const places = ['']
+  if (scheduleId !== null) places.push(`s ${scheduleId}`)
+  if (nodeId !== null) places.push(`n ${nodeId}`)
+  if (spider !== null) places.push(`r ${spider}`)
+  if (project !== null) places.push(`p ${project}`)
+  for (const tag of new Set(nodeTags)) places.push(`t ${tag}`)
+  return places
+}

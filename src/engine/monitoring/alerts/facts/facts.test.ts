@@ -1,0 +1,90 @@
+import { expect, it } from 'vitest'
+import type { ScheduleId } from '../../../../shared/contract/index.ts'
+import { aNodeId } from '../../../../shared/testing/ids.ts'
+import type { FleetNode } from '../../../nodes/fleet.ts'
+import { aJob } from '../../../../shared/testing/builders.ts'
+import { diskFact, nodeFacts, type SeenProblem, scheduleFacts, serviceFacts } from './state-facts.ts'
+import { errorFacts, factsOfRuns, overdueFacts } from './stored-facts.ts'
+
+const nodes = { nodeOf: () => undefined }
+const aNode = (health: string, problem: string | null = null) =>
+  ({
+    stored: { id: aNodeId('n1'), name: 'north', tags: ['eu'] },
+    status: { health, problem, notUpSinceMs: 5_000, lastSeenAtMs: 1_000 }
+  }) as unknown as FleetNode
+
+it('of a node that has not been asked yet, nothing is known', () => {
+  expect(nodeFacts([aNode('unknown')])).toEqual({ facts: [], unknown: new Set([aNodeId('n1')]) })
+  expect(nodeFacts([aNode('down', 'connection refused.')]).facts).toMatchObject([
+    { value: 1, sinceMs: 5_000, text: 'north is down: connection refused', labels: { nodeTags: ['eu'] } }
+  ])
+  expect(nodeFacts([aNode('up')]).facts).toMatchObject([{ value: 0 }])
+})
+
+it('counts the bad runs since the last good one, and says why the newest failed', () => {
+  const failed = aJob({ state: 'ended', outcome: 'failed', killingLine: 'KeyError: price', items: 2, errors: 1 })
+  const good = aJob({ state: 'ended', outcome: 'succeeded', items: 600, errors: 0 })
+  expect(factsOfRuns([], nodes)).toEqual([])
+  expect(factsOfRuns([failed, failed, good, failed], nodes)).toMatchObject([
+    { watch: 'spider_fails', value: 2, text: expect.stringMatching(/failed 2 times in a row: KeyError: price$/) },
+    { watch: 'spider_items', value: 2 },
+    { watch: 'spider_errors', value: 1 }
+  ])
+  expect(factsOfRuns([good, failed], nodes)).toMatchObject([{ watch: 'spider_fails', value: 0 }, {}, {}])
+})
+
+it('of a lost run, nobody knows how many items it had', () => {
+  const lost = aJob({ state: 'ended', outcome: 'lost', items: 2, errors: 1 })
+  expect(factsOfRuns([lost], nodes)).toMatchObject([{ watch: 'spider_fails', value: 1 }])
+  expect(factsOfRuns([lost], nodes)).toHaveLength(1)
+})
+
+it('tells problems of schedules and of the service itself apart from those that have a watch of their own', () => {
+  const of = { severity: 'error', text: 'why', sinceMs: 7, nodeId: null, project: null, spider: null, mend: null }
+  const problems = [
+    {
+      ...of,
+      id: 'schedule-missed:1',
+      title: 'Prices missed',
+      scheduleId: 'a'.repeat(32) as ScheduleId,
+      project: 'shop'
+    },
+    { ...of, id: 'schedule-name:Prices', title: '2 schedules are called Prices', scheduleId: 'a'.repeat(32) },
+    { ...of, id: 'plain-http', title: 'Plain HTTP' },
+    { ...of, id: 'node:n1', title: 'north is down', nodeId: 'n1' },
+    { ...of, id: 'spider:failed:shop/prices', title: 'shop/prices failed', project: 'shop', spider: 'prices' }
+  ] as SeenProblem[]
+  expect(scheduleFacts(problems)).toMatchObject([{ key: 'schedule-missed:1', sinceMs: 7 }])
+  expect(serviceFacts(problems)).toMatchObject([{ key: 'plain-http', text: 'Plain HTTP: why' }])
+})
+
+it('says how much of the disk is free, in tenths of a percent', () => {
+  expect(diskFact({ totalBytes: 1_000, freeBytes: 99, atMs: 1, fullAtMs: null })).toMatchObject({ value: 9.9 })
+})
+
+it('tells a new error although more than a page of older ones was logged after it', async () => {
+  const nowMs = 100 * 86_400_000
+  const group = { project: 'shop', title: 'KeyError', culprit: 'parse', jobCount: 1, reopenedAtMs: null }
+  const old = Array.from({ length: 600 }, (_, at) => ({
+    ...{ ...group, id: at + 2, firstSeenMs: 0, lastSeenMs: nowMs - at }
+  }))
+  const all = [...old, { ...group, id: 1, firstSeenMs: nowMs - 3_600_000, lastSeenMs: nowMs - 3_600_000 }]
+  const store = {
+    listErrorGroups: async (_filter: object, { before, limit }: { before: { id: number } | null; limit: number }) => {
+      const from = before === null ? 0 : all.findIndex(({ id }) => id === before.id) + 1
+      return all.slice(from, from + limit)
+    }
+  }
+  expect(await errorFacts(store as never, nowMs)).toMatchObject([{ key: '1' }])
+})
+
+it('counts a spider that never succeeded from the first rule that wants it to, whatever rules come later', async () => {
+  const rule = { enabled: true, watch: 'spider_overdue', project: 'shop', spider: 'prices' }
+  const hours = (count: number) => count * 3_600_000
+  const rules = [
+    { ...rule, createdAtMs: hours(0) },
+    { ...rule, createdAtMs: hours(30) }
+  ]
+  const store = { listSuccessfulRuns: async () => [] }
+  expect(await overdueFacts(store as never, rules as never, hours(31))).toMatchObject([{ value: 31 }])
+})

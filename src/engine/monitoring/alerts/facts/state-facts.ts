@@ -1,0 +1,118 @@
+import type { Figures, NodeId, Problem, SpiderFindings } from '../../../../shared/contract/index.ts'
+import type { LiveAttempt } from '../../../jobs/dispatch/live-attempts.ts'
+import type { FleetNode } from '../../../nodes/fleet.ts'
+import type { DiskState } from '../../../maintenance/retention/disk.ts'
+import { type Fact, NO_LABELS } from '../fact.ts'
+
+// What the engine knows at one moment. All pure; texts have no ages, because a text that changes is written again.
+
+/** Of nodes that have not been asked yet nothing is known: `unknown` has their keys. */
+export function nodeFacts(nodes: readonly FleetNode[]): { facts: Fact[]; unknown: Set<string> } {
+  const unknown = nodes.filter(({ status }) => status.health === 'unknown').map(({ stored }) => stored.id)
+  const known = nodes.filter(({ status }) => status.health !== 'unknown')
+  return {
+    facts: known.map(({ stored, status }) => ({
+      ...{ watch: 'node_down', key: stored.id, value: status.health === 'up' ? 0 : 1 },
+      ...{ sinceMs: status.notUpSinceMs ?? status.lastSeenAtMs ?? 0, subject: stored.name },
+      text: status.health === 'up' ? `${stored.name} responds` : `${stored.name} ${wordsOf(status)}`,
+      labels: { ...NO_LABELS, nodeId: stored.id, nodeTags: stored.tags }
+    })),
+    unknown: new Set(unknown)
+  }
+}
+
+function wordsOf({ health, problem }: FleetNode['status']): string {
+  const words = {
+    down: 'is down',
+    unauthorized: 'rejects the credentials',
+    invalid: 'sends invalid responses',
+    ...{ unknown: '', up: '' }
+  }[health]
+  return problem === null ? words : `${words}: ${problem.replace(/\.$/, '')}`
+}
+
+export const stuckFacts = (nodes: readonly FleetNode[], stuckSinceMs: (id: NodeId) => number | null): Fact[] =>
+  nodes.flatMap(({ stored }): Fact[] => {
+    const sinceMs = stuckSinceMs(stored.id)
+    if (sinceMs === null) return []
+    return [
+      {
+        ...{ watch: 'node_stuck', key: stored.id, value: 1, sinceMs, subject: stored.name },
+        text: `${stored.name} accepts jobs but starts none`,
+        labels: { ...NO_LABELS, nodeId: stored.id, nodeTags: stored.tags }
+      }
+    ]
+  })
+
+export const runFacts = (
+  live: readonly LiveAttempt[],
+  nodeOf: (id: NodeId) => FleetNode['stored'] | undefined
+): Fact[] =>
+  live.flatMap(({ state, jobId, project, spider, nodeId, startedAtMs }): Fact[] => {
+    if (state !== 'running' || startedAtMs === null) return []
+    const node = nodeOf(nodeId)
+    return [
+      {
+        ...{ watch: 'job_runs_long', key: jobId, value: 1, sinceMs: startedAtMs, subject: `${project}/${spider}` },
+        text: `${project}/${spider} still runs on ${node?.name ?? nodeId}`,
+        labels: { ...NO_LABELS, project, spider, jobId, nodeId, nodeTags: node?.tags ?? [] }
+      }
+    ]
+  })
+
+export const unusualFacts = (findings: readonly SpiderFindings[]): Fact[] =>
+  findings.map(({ project, spider, jobId, endedAtMs, findings: found }) => ({
+    ...{ watch: 'spider_unusual', key: `${project}/${spider}`, value: 1, sinceMs: endedAtMs },
+    ...{ subject: `${project}/${spider}`, text: found.map(({ words }) => words).join('; ') },
+    labels: { ...NO_LABELS, project, spider, jobId }
+  }))
+
+const SERVICE = 'service'
+const DAY_MS = 86_400_000
+
+export const queueFact = ({ queued, sampledAtMs }: Figures): Fact => ({
+  ...{ watch: 'queue_length', key: SERVICE, value: queued, sinceMs: sampledAtMs, subject: 'The queue' },
+  ...{ text: `${queued.toLocaleString('en-US')} jobs wait`, labels: NO_LABELS }
+})
+
+export const diskFact = ({ totalBytes, freeBytes, atMs }: DiskState): Fact => {
+  const percent = totalBytes === 0 ? 100 : Math.floor((1_000 * freeBytes) / totalBytes) / 10
+  return {
+    ...{ watch: 'disk_free', key: SERVICE, value: percent, sinceMs: atMs, subject: 'The disk of the service' },
+    ...{ text: `${percent} % of the disk of the service are free`, labels: NO_LABELS }
+  }
+}
+
+/** `engine`: null for the one that tells. */
+export const certificateFact = (endsMs: number, nowMs: number, engine: string | null = null): Fact => {
+  const day = new Date(endsMs).toISOString().slice(0, 10)
+  const subject = `The certificate of ${engine === null ? 'the service' : `the engine ${engine}`}`
+  return {
+    ...{ watch: 'certificate_days', key: engine === null ? SERVICE : `engine ${engine}`, subject, labels: NO_LABELS },
+    ...{ value: Math.floor((endsMs - nowMs) / DAY_MS), sinceMs: nowMs },
+    text: `${subject} ${endsMs > nowMs ? 'expires' : 'expired'} on ${day}`
+  }
+}
+
+export type SeenProblem = Problem & { sinceMs: number }
+
+/** Of schedules and chains that did not do what they should have done. */
+export const scheduleFacts = (problems: readonly SeenProblem[]): Fact[] =>
+  problems
+    .filter(({ id }) => /^(schedule-(refused|paused|missed)|chain-refused):/.test(id))
+    .map(({ id, title, text, sinceMs, project, scheduleId }) => ({
+      ...{ watch: 'schedule_misses', key: id, value: 1, sinceMs, subject: title },
+      ...{ text: `${title}: ${text}`, labels: { ...NO_LABELS, project, scheduleId: scheduleId ?? null } }
+    }))
+
+/** What has no other watch: neither of a node, a project, a spider nor a schedule. */
+export const serviceFacts = (problems: readonly SeenProblem[]): Fact[] =>
+  problems
+    .filter(
+      ({ nodeId, project, spider, scheduleId }) =>
+        nodeId === null && project === null && spider === null && scheduleId === undefined
+    )
+    .map(({ id, title, text, sinceMs }) => ({
+      ...{ watch: 'service_problem', key: id, value: 1, sinceMs, subject: title },
+      ...{ text: `${title}: ${text}`, labels: NO_LABELS }
+    }))

@@ -1,0 +1,173 @@
+import { timeOfJobId } from '../../../../shared/ids.ts'
+import type { AlertRule, ProjectName, Waiting } from '../../../../shared/contract/index.ts'
+import type { FleetNode } from '../../../nodes/fleet.ts'
+import type { NodeId } from '../../../../shared/contract/index.ts'
+import { parseLane } from '../../../model/lane.ts'
+import type { QueueHead, StoredErrorGroup, StoredJob } from '../../../model/records.ts'
+import type { ErrorGroupPage, ErrorStore, FindingStore, JobReader, LaneReader } from '../../../storage/store.ts'
+import { type Fact, NO_LABELS } from '../fact.ts'
+
+export const RUNS_READ = 20
+/** What waits in further lanes is not known, and counts as over. */
+const LANES_READ = 20_000
+const LANES_AT_ONCE = 1_000
+const ERRORS_AT_ONCE = 500
+/** Of all that was logged within the last day, new or not. */
+const ERRORS_READ = 20_000
+const HOUR_MS = 3_600_000
+const DAY_MS = 24 * HOUR_MS
+
+interface Nodes {
+  nodeOf: (id: NodeId) => FleetNode['stored'] | undefined
+}
+
+interface OneSpider {
+  project: ProjectName
+  spider: string
+}
+
+/** Newest first. Those that were cancelled, or whose outcome is unclear, say nothing. */
+export function newestRuns(store: JobReader, { project, spider }: OneSpider, limit: number): Promise<StoredJob[]> {
+  const status: ('succeeded' | 'failed' | 'lost')[] = ['succeeded', 'failed', 'lost']
+  return store.listJobs({ project, spider, status }, { before: null, limit })
+}
+
+/** Of one spider, from its newest runs. */
+export const spiderFacts = async (store: JobReader, spider: OneSpider, nodes: Nodes): Promise<Fact[]> =>
+  factsOfRuns(await newestRuns(store, spider, RUNS_READ), nodes)
+
+/** What a run says of its spider. */
+export type RunRow = Pick<
+  StoredJob,
+  | ('id' | 'project' | 'spider' | 'nodeId' | 'outcome' | 'items' | 'errors')
+  | ('queuedAtMs' | 'endedAtMs' | 'killingLine' | 'reason')
+>
+
+/** `runs`: of one spider, newest first. Pure. */
+export function factsOfRuns(runs: readonly RunRow[], { nodeOf }: Nodes): Fact[] {
+  const [newest] = runs
+  if (newest === undefined) return []
+  const { project, spider, id, nodeId, outcome, items, errors, endedAtMs, queuedAtMs } = newest
+  const firstGood = runs.findIndex((run) => run.outcome === 'succeeded')
+  const inARow = firstGood === -1 ? runs.length : firstGood
+  const subject = `${project}/${spider}`
+  const labels = { ...NO_LABELS, project, spider, jobId: id, nodeId, nodeTags: nodeOf(nodeId as NodeId)?.tags ?? [] }
+  const of = { key: subject, sinceMs: endedAtMs ?? queuedAtMs, subject, labels }
+  const why = newest.killingLine ?? newest.reason ?? 'for an unknown reason'
+  const times = inARow > 1 ? ` ${inARow === RUNS_READ ? 'at least ' : ''}${inARow} times in a row` : ''
+  const facts: Fact[] = [
+    {
+      ...{ ...of, watch: 'spider_fails', value: inARow },
+      text:
+        inARow === 0
+          ? `${subject} succeeded`
+          : `${subject} ${outcome === 'lost' ? 'was lost' : 'failed'}${times}: ${why}`
+    }
+  ]
+  // Nobody knows what a lost run did.
+  if (outcome === 'lost') return facts
+  if (items !== null)
+    facts.push({
+      ...of,
+      watch: 'spider_items',
+      value: items,
+      text: `${subject} scraped ${items.toLocaleString('en-US')} ${items === 1 ? 'item' : 'items'}`
+    })
+  if (errors !== null)
+    facts.push({
+      ...of,
+      watch: 'spider_errors',
+      value: errors,
+      text: `${subject} logged ${errors.toLocaleString('en-US')} ${errors === 1 ? 'error' : 'errors'}`
+    })
+  return facts
+}
+
+/** One for each lane: the job that waits longest is its first, unless priorities say otherwise. */
+export async function waitingFacts(
+  store: LaneReader,
+  waitingOf: (lane: string) => Waiting,
+  nodes: Nodes
+): Promise<Fact[]> {
+  const lanes = (await store.listLanes()).slice(0, LANES_READ)
+  const heads: QueueHead[][] = []
+  for (let at = 0; at < lanes.length; at += LANES_AT_ONCE) {
+    const some = lanes.slice(at, at + LANES_AT_ONCE)
+    heads.push(...(await store.readHeads(some.map(({ lane }) => ({ lane, limit: 1 })))))
+  }
+  return lanes.flatMap(({ lane }, at): Fact[] => {
+    const head = heads[at]![0]
+    if (head === undefined) return []
+    const {
+      project,
+      spider,
+      placement: { nodeId }
+    } = parseLane(lane)
+    return [
+      {
+        ...{
+          watch: 'job_waits_long',
+          key: lane,
+          value: 1,
+          sinceMs: timeOfJobId(head.id),
+          subject: `${project}/${spider}`
+        },
+        text: `${project}/${spider} waits: ${waitingOf(lane).text}`,
+        labels: {
+          ...NO_LABELS,
+          project,
+          spider,
+          jobId: head.id,
+          nodeId,
+          nodeTags: (nodeId && nodes.nodeOf(nodeId)?.tags) || []
+        }
+      }
+    ]
+  })
+}
+
+/** Open ones that appeared, or appeared again, within the last day. */
+export async function errorFacts(store: ErrorStore, nowMs: number): Promise<Fact[]> {
+  const sinceMs = nowMs - DAY_MS
+  const facts: Fact[] = []
+  let before: ErrorGroupPage['before'] = null
+  for (let read = 0; read < ERRORS_READ; read += ERRORS_AT_ONCE) {
+    const groups = await store.listErrorGroups({ state: 'open' }, { before, limit: ERRORS_AT_ONCE, sinceMs })
+    facts.push(...groups.filter((group) => bornMs(group) >= sinceMs).map(errorFactOf))
+    const last = groups.at(-1)
+    if (last === undefined || groups.length < ERRORS_AT_ONCE || last.lastSeenMs < sinceMs) break
+    before = { lastSeenMs: last.lastSeenMs, id: last.id }
+  }
+  return facts
+}
+
+export function errorFactOf(group: StoredErrorGroup): Fact {
+  const { id, project, title, culprit, jobCount, reopenedAtMs } = group
+  return {
+    ...{ watch: 'error_appears', key: String(id), value: jobCount, sinceMs: bornMs(group) },
+    subject: `${project}: ${title}`,
+    text: `${reopenedAtMs === null ? 'New error' : 'A resolved error is back'} in ${project}: ${title} (${culprit})`,
+    labels: { ...NO_LABELS, project, errorGroupId: id }
+  }
+}
+
+export const bornMs = ({ firstSeenMs, reopenedAtMs }: Pick<StoredErrorGroup, 'firstSeenMs' | 'reopenedAtMs'>): number =>
+  Math.max(firstSeenMs, reopenedAtMs ?? 0)
+
+/** Of the spiders that rules want to see succeed; since the first of these rules was made, if they never did. */
+export async function overdueFacts(store: FindingStore, rules: readonly AlertRule[], nowMs: number): Promise<Fact[]> {
+  const wanted = rules.filter(({ enabled, watch }) => enabled && watch === 'spider_overdue')
+  const byAge = wanted.toSorted((one, other) => other.createdAtMs - one.createdAtMs)
+  const spiders = new Map(byAge.map((rule) => [`${rule.project}/${rule.spider}`, rule]))
+  const facts: Fact[] = []
+  for (const [subject, { project, spider, createdAtMs }] of spiders) {
+    const [run] = await store.listSuccessfulRuns(project!, spider!, { upTo: null, limit: 1 })
+    const sinceMs = run?.endedAtMs ?? createdAtMs
+    facts.push({
+      ...{ watch: 'spider_overdue', key: subject, value: Math.floor((nowMs - sinceMs) / HOUR_MS), sinceMs, subject },
+      text: `${subject} has not succeeded${run === undefined ? ' yet' : ' lately'}`,
+      labels: { ...NO_LABELS, project: project!, spider: spider!, jobId: run?.jobId ?? null }
+    })
+  }
+  return facts
+}

@@ -1,0 +1,115 @@
+import type { AlertChannelId } from '../../../shared/contract/index.ts'
+import { MAX_MESSAGES_PER_HOUR } from '../../../shared/contract/fixed-values.ts'
+import { Heap } from '../../runtime/heap.ts'
+
+export const LIMIT_WINDOW_MS = 3_600_000
+
+/** How many messages of the last hour there may be before one more is told; null: any number (README.md, rule 9). */
+export function mostBefore(perHour: number | null, isCritical: boolean, kind: 'news' | 'repeat'): number | null {
+  if (perHour === null) return null
+  const most = isCritical ? 2 * perHour : perHour
+  return kind === 'news' ? most : Math.ceil(most / 2)
+}
+
+/** When channels were told last: of each, as many times as any limit asks for. */
+export class RecentMessages {
+  /** In the order of time. */
+  readonly #told = new Map<AlertChannelId, number[]>()
+
+  add(channelId: AlertChannelId, atMs: number): void {
+    let times = this.#told.get(channelId)
+    if (times === undefined) this.#told.set(channelId, (times = []))
+    // After a restart, the clock may be behind.
+    const index = times.findLastIndex((toldMs) => toldMs <= atMs) + 1
+    times.splice(index, 0, atMs)
+    if (times.length > 2 * MAX_MESSAGES_PER_HOUR) times.shift()
+  }
+
+  /** From when on there is room below `most`, if nothing is told before; it may be over. */
+  roomAtMs(channelId: AlertChannelId, most: number | null): number {
+    const times = most === null ? undefined : this.#told.get(channelId)
+    const oldestMs = times?.[times.length - most!]
+    return oldestMs === undefined ? Number.NEGATIVE_INFINITY : oldestMs + LIMIT_WINDOW_MS
+  }
+}
+
+interface Queue<Item> {
+  channelId: AlertChannelId
+  critical: Set<Item>
+  other: Set<Item>
+  /** When one of them may have room; infinity: none waits. */
+  releaseAtMs: number
+}
+
+interface HeldParts<Item> {
+  roomAtMs: (channelId: AlertChannelId, isCritical: boolean) => number
+  /** In which order equally severe ones are told. */
+  compare: (one: Item, other: Item) => number
+}
+
+/** What waits until the limit of its channel has room. */
+export class Held<Item extends { channelId: AlertChannelId }> {
+  readonly #parts: HeldParts<Item>
+  readonly #queues = new Map<AlertChannelId, Queue<Item>>()
+  /** May hold moments that have been given up: what the queue says decides. */
+  readonly #moments = new Heap<{ atMs: number; queue: Queue<Item> }>([], (one, other) => one.atMs < other.atMs)
+
+  constructor(parts: HeldParts<Item>) {
+    this.#parts = parts
+  }
+
+  /** `atMs`: now. */
+  add(item: Item, isCritical: boolean, atMs: number): void {
+    const { channelId } = item
+    let queue = this.#queues.get(channelId)
+    if (queue === undefined) {
+      queue = { channelId, critical: new Set(), other: new Set(), releaseAtMs: Number.POSITIVE_INFINITY }
+      this.#queues.set(channelId, queue)
+    }
+    ;(isCritical ? queue.critical : queue.other).add(item)
+    this.#plan(queue, Math.max(atMs, this.#parts.roomAtMs(channelId, isCritical)))
+  }
+
+  remove(item: Item): void {
+    const queue = this.#queues.get(item.channelId)
+    queue?.critical.delete(item)
+    queue?.other.delete(item)
+  }
+
+  /** When something may have room. */
+  nextMs(): number {
+    for (let next = this.#moments.first(); next !== undefined; next = this.#moments.first()) {
+      if (next.queue.releaseAtMs === next.atMs) return next.atMs
+      this.#moments.removeFirst()
+    }
+    return Number.POSITIVE_INFINITY
+  }
+
+  /** Gives `tell` one after the other, as long as there is room at this moment. */
+  release(atMs: number, tell: (item: Item) => void): void {
+    while (this.nextMs() <= atMs) {
+      const { queue } = this.#moments.removeFirst()!
+      queue.releaseAtMs = Number.POSITIVE_INFINITY
+      for (const isCritical of [true, false]) this.#releaseOf(queue, isCritical, atMs, tell)
+    }
+  }
+
+  #releaseOf(queue: Queue<Item>, isCritical: boolean, atMs: number, tell: (item: Item) => void): void {
+    const items = isCritical ? queue.critical : queue.other
+    const roomAtMs = () => this.#parts.roomAtMs(queue.channelId, isCritical)
+    if (items.size > 0 && roomAtMs() <= atMs) {
+      for (const item of [...items].sort(this.#parts.compare)) {
+        if (roomAtMs() > atMs) break
+        items.delete(item)
+        tell(item)
+      }
+    }
+    if (items.size > 0) this.#plan(queue, roomAtMs())
+  }
+
+  #plan(queue: Queue<Item>, atMs: number): void {
+    if (atMs >= queue.releaseAtMs) return
+    queue.releaseAtMs = atMs
+    this.#moments.push({ atMs, queue })
+  }
+}

@@ -1,0 +1,83 @@
+import type {
+  AlertLabels,
+  AlertRuleId,
+  AlertSeverity,
+  AlertSilence,
+  NodeId,
+  QuietHours
+} from '../../../shared/contract/index.ts'
+import { type AlertWatch, subjectOf } from '../../../shared/alert-watches.ts'
+import { windowFrom } from '../../../shared/calendar/windows.ts'
+import { momentOfWall, stretchAt } from '../../../shared/calendar/zones.ts'
+import { isInScope } from './fact.ts'
+
+/** Why nobody is told of some alerts now. */
+export interface Muting {
+  silences: readonly AlertSilence[]
+  /** Of nodes that are down themselves, only that is told. */
+  downNodes: Pick<ReadonlySet<NodeId>, 'has'>
+  /** Cordoned: whoever did that works on them. */
+  cordonedNodes: ReadonlySet<NodeId>
+}
+
+interface Mutable {
+  ruleId: AlertRuleId
+  watch: AlertWatch
+  labels: AlertLabels
+}
+
+/** null: it is told. Pure. */
+export function mutedBecause(
+  { ruleId, watch, labels }: Mutable,
+  { silences, downNodes, cordonedNodes }: Muting,
+  nowMs: number
+): 'silenced' | 'node_down' | 'node_cordoned' | null {
+  const { nodeId } = labels
+  if (nodeId !== null && cordonedNodes.has(nodeId)) return 'node_cordoned'
+  if (nodeId !== null && subjectOf(watch) !== 'node' && downNodes.has(nodeId)) return 'node_down'
+  const isSilenced = silences.some(
+    (silence) =>
+      (silence.ruleId === null || silence.ruleId === ruleId) && isInScope(silence, labels) && lasts(silence, nowMs)
+  )
+  return isSilenced ? 'silenced' : null
+}
+
+/** The next moment at which a silence begins or ends; null: none does. Pure. */
+export function nextSilenceMs(silences: readonly AlertSilence[], nowMs: number): number | null {
+  const moments = silences.flatMap((silence) => {
+    const window = windowFrom(silence, nowMs)
+    return window === null ? [] : window.fromMs > nowMs ? window.fromMs : window.untilMs
+  })
+  return moments.length === 0 ? null : Math.min(...moments)
+}
+
+const lasts = (silence: AlertSilence, nowMs: number): boolean => {
+  const window = windowFrom(silence, nowMs)
+  return window !== null && window.fromMs <= nowMs
+}
+
+/** What is critical is told at any time. */
+export const waitsForQuietHours = (severity: AlertSeverity): boolean => severity !== 'critical'
+
+const DAY_MS = 86_400_000
+const MINUTE_MS = 60_000
+
+/** When the quiet hours that it is in end; null: it is in none. A clock change moves no end. Pure. */
+export function quietUntilMs(quiet: QuietHours | null, nowMs: number): number | null {
+  if (quiet === null) return null
+  const wallMs = nowMs + stretchAt(quiet.zone, nowMs).offsetMs
+  const today = Math.floor(wallMs / DAY_MS)
+  const [from, until] = [minutesOf(quiet.from), minutesOf(quiet.until)]
+  // Those that began yesterday may not be over.
+  for (const day of [today - 1, today]) {
+    // 1970-01-01 was a Thursday.
+    if (!quiet.days.includes((day + 4) % 7)) continue
+    const lasting = (until - from + 1_440) % 1_440 || 1_440
+    const fromMs = momentOfWall(quiet.zone, day * DAY_MS + from * MINUTE_MS)
+    const untilMs = momentOfWall(quiet.zone, day * DAY_MS + (from + lasting) * MINUTE_MS)
+    if (fromMs <= nowMs && nowMs < untilMs) return untilMs
+  }
+  return null
+}
+
+const minutesOf = (time: string): number => Number(time.slice(0, 2)) * 60 + Number(time.slice(3))

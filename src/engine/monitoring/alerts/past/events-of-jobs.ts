@@ -1,0 +1,150 @@
+import type { AlertWatch } from '../../../../shared/alert-watches.ts'
+import { timeOfJobId } from '../../../../shared/ids.ts'
+import type { NodeId, Outcome } from '../../../../shared/contract/index.ts'
+import { Heap } from '../../../runtime/heap.ts'
+import { parseLane } from '../../../model/lane.ts'
+import type { StoredJob, StoredNode } from '../../../model/records.ts'
+import { type Fact, NO_LABELS } from '../fact.ts'
+import { factsOfRuns, RUNS_READ, type RunRow } from '../facts/stored-facts.ts'
+import type { PastEvent } from './replay.ts'
+
+// What jobs of the past say, as it would have been said then. All pure.
+
+/** What is kept of a job while its past is looked at: 50,000 of them are in memory at once. */
+export type PastJob = RunRow &
+  Pick<StoredJob, 'lane' | 'priority' | 'startedAtMs' | 'notBeforeMs' | 'attemptCount'> & { isAfterOthers: boolean }
+
+export function pastJobOf(job: StoredJob): PastJob {
+  const { id, project, spider, nodeId, outcome, items, errors, queuedAtMs, startedAtMs, endedAtMs } = job
+  const { killingLine, reason, lane, priority, notBeforeMs, attemptCount, after } = job
+  return {
+    ...{ id, project, spider, nodeId, outcome, items, errors, queuedAtMs, startedAtMs, endedAtMs },
+    ...{ killingLine, reason, lane, priority, notBeforeMs, attemptCount, isAfterOthers: after.length > 0 }
+  }
+}
+
+interface Nodes {
+  nodeOf: (id: NodeId) => StoredNode | undefined
+}
+
+/** Of jobs in any order, fast for those that are nearly in order, as read. */
+const byTime = <One extends { atMs: number }>(moves: One[]): One[] => moves.sort((one, other) => one.atMs - other.atMs)
+
+/** As in the live facts (newestRuns). */
+const SAYS_NOTHING: ReadonlySet<string> = new Set<Outcome>(['cancelled', 'unclear'])
+
+/** The facts of spiders after each of their runs. `jobs`: newest first, as all that follow. */
+export function* eventsOfRuns(watch: AlertWatch, jobs: readonly PastJob[], nodes: Nodes): Generator<PastEvent> {
+  const ends: { atMs: number; job: PastJob }[] = []
+  for (const job of jobs.toReversed()) {
+    if (job.endedAtMs !== null && job.outcome !== null && !SAYS_NOTHING.has(job.outcome))
+      ends.push({ atMs: job.endedAtMs, job })
+  }
+  const runs = new Map<string, PastJob[]>()
+  for (const { job, atMs } of byTime(ends)) {
+    const subject = `${job.project}/${job.spider}`
+    const those = [job, ...(runs.get(subject) ?? [])]
+    // Newest are those that were queued last, as in the live facts.
+    if (those.length > 1 && those[1]!.id > job.id) those.sort((one, other) => (one.id < other.id ? 1 : -1))
+    const newest = those.slice(0, RUNS_READ)
+    runs.set(subject, newest)
+    for (const fact of factsOfRuns(newest, nodes)) if (fact.watch === watch) yield { atMs, fact }
+  }
+}
+
+interface Move {
+  atMs: number
+  job: PastJob
+  begins: boolean
+}
+
+/** Beginnings and ends, by time. `timesOf` null: not of this job. Ends are a list of their own, which sorts faster. */
+function movesOf(
+  jobs: readonly PastJob[],
+  timesOf: (job: PastJob) => { fromMs: number; untilMs: number | null } | null
+): Move[] {
+  const moves: Move[] = []
+  const ends: Move[] = []
+  for (const job of jobs.toReversed()) {
+    const times = timesOf(job)
+    if (times === null) continue
+    moves.push({ atMs: times.fromMs, job, begins: true })
+    if (times.untilMs !== null) ends.push({ atMs: times.untilMs, job, begins: false })
+  }
+  for (const end of ends) moves.push(end)
+  return byTime(moves)
+}
+
+/** That jobs run, from their start to their end. */
+export function* eventsOfRunning(jobs: readonly PastJob[], { nodeOf }: Nodes): Generator<PastEvent> {
+  const moves = movesOf(jobs, ({ startedAtMs, endedAtMs }) =>
+    startedAtMs === null ? null : { fromMs: startedAtMs, untilMs: endedAtMs }
+  )
+  for (const { atMs, job, begins } of moves) {
+    const { id, project, spider, nodeId } = job
+    const of: Pick<Fact, 'watch' | 'key'> = { watch: 'job_runs_long', key: id }
+    if (!begins) {
+      yield { atMs, gone: of }
+      continue
+    }
+    const node = nodeId === null ? undefined : nodeOf(nodeId)
+    yield {
+      atMs,
+      fact: {
+        ...{ ...of, value: 1, sinceMs: atMs, subject: `${project}/${spider}` },
+        text: `${project}/${spider} ran on ${node?.name ?? nodeId ?? 'a node'}`,
+        labels: { ...NO_LABELS, project, spider, jobId: id, nodeId, nodeTags: node?.tags ?? [] }
+      }
+    }
+  }
+}
+
+/** Whether it is known when a job began and stopped to wait. */
+const isWaitKnown = ({ isAfterOthers, attemptCount }: PastJob): boolean => !isAfterOthers && attemptCount <= 1
+
+/** That jobs wait: of each lane the first one, as in the live facts. */
+export function* eventsOfWaiting(jobs: readonly PastJob[], nodes: Nodes): Generator<PastEvent> {
+  const moves = movesOf(jobs, (job) => {
+    const fromMs = Math.max(job.queuedAtMs, job.notBeforeMs ?? 0)
+    const untilMs = job.startedAtMs ?? job.endedAtMs
+    return isWaitKnown(job) && (untilMs === null || untilMs > fromMs) ? { fromMs, untilMs } : null
+  })
+  const lanes = new Map<string, Heap<PastJob>>()
+  const left = new Set<string>()
+  const heads = new Map<string, string>()
+  for (const { atMs, job, begins } of moves) {
+    const lane = lanes.get(job.lane) ?? new Heap<PastJob>([], goesBefore)
+    lanes.set(job.lane, lane)
+    if (begins) lane.push(job)
+    else left.add(job.id)
+    for (let first = lane.first(); first !== undefined && left.has(first.id); first = lane.first()) {
+      lane.removeFirst()
+      left.delete(first.id)
+    }
+    const head = lane.first()
+    if (head?.id === heads.get(job.lane)) continue
+    if (head === undefined) {
+      heads.delete(job.lane)
+      lanes.delete(job.lane)
+      yield { atMs, gone: { watch: 'job_waits_long', key: job.lane } }
+    } else {
+      heads.set(job.lane, head.id)
+      yield { atMs, fact: waitOf(head, nodes) }
+    }
+  }
+}
+
+const goesBefore = (one: PastJob, other: PastJob): boolean =>
+  one.priority === other.priority ? one.id < other.id : one.priority > other.priority
+
+function waitOf({ id, lane, project, spider }: PastJob, { nodeOf }: Nodes): Fact {
+  const { nodeId } = parseLane(lane).placement
+  return {
+    ...{ watch: 'job_waits_long', key: lane, value: 1, sinceMs: timeOfJobId(id), subject: `${project}/${spider}` },
+    text: `${project}/${spider} waited`,
+    labels: {
+      ...{ ...NO_LABELS, project, spider, jobId: id, nodeId },
+      nodeTags: (nodeId && nodeOf(nodeId)?.tags) || []
+    }
+  }
+}

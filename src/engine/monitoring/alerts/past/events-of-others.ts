@@ -1,0 +1,87 @@
+import type { ProjectName, ScheduleId } from '../../../../shared/contract/index.ts'
+import type { AlertWatch } from '../../../../shared/alert-watches.ts'
+import type { StoredAlertFact, StoredErrorGroup, StoredFiring, StoredSchedule } from '../../../model/records.ts'
+import { type Fact, NO_LABELS } from '../fact.ts'
+import { oneProject, projectsAt } from '../../../schedules/whose-past.ts'
+import { bornMs, errorFactOf } from '../facts/stored-facts.ts'
+import type { PastEvent } from './replay.ts'
+
+// What errors, schedules and recorded facts say of the past. All pure.
+
+const HOUR_MS = 3_600_000
+export const DAY_MS = 24 * HOUR_MS
+
+const byTime = (events: PastEvent[]): PastEvent[] => events.sort((one, other) => one.atMs - other.atMs)
+
+export const eventOfRecorded = ({ atMs, value, ...fact }: StoredAlertFact): PastEvent =>
+  value === null ? { atMs, gone: { watch: fact.watch, key: fact.key } } : { atMs, fact: { ...fact, value } }
+
+/**
+ * Only how often an error was seen until now is known: it counts as one run first, and as all of them when it was seen
+ * last.
+ */
+export const eventsOfErrors = (groups: readonly StoredErrorGroup[]): PastEvent[] =>
+  byTime(
+    groups.flatMap((group): PastEvent[] => {
+      const born = bornMs(group)
+      const fact = errorFactOf(group)
+      const isRecent = group.lastSeenMs > born && group.lastSeenMs < born + DAY_MS
+      return [
+        { atMs: born, fact: { ...fact, value: Math.min(1, fact.value) } },
+        ...(isRecent ? [{ atMs: group.lastSeenMs, fact }] : []),
+        { atMs: born + DAY_MS, gone: { watch: fact.watch, key: fact.key } }
+      ]
+    })
+  )
+
+/** `endsMs`: of successful runs, ascending. Hours are counted from `fromMs` on. */
+export function* eventsOfSuccesses(
+  { project, spider }: { project: ProjectName; spider: string },
+  endsMs: readonly number[],
+  { fromMs, untilMs }: { fromMs: number; untilMs: number }
+): Generator<PastEvent> {
+  const subject = `${project}/${spider}`
+  const factAt = (sinceMs: number, hours: number): Fact => ({
+    ...{ watch: 'spider_overdue', key: subject, value: hours, sinceMs, subject },
+    ...{ text: `${subject} had not succeeded for ${hours} h`, labels: { ...NO_LABELS, project, spider } }
+  })
+  for (const [at, endMs] of endsMs.entries()) {
+    const nextMs = endsMs[at + 1] ?? untilMs + 1
+    const first = Math.max(0, Math.floor((fromMs - endMs) / HOUR_MS))
+    for (let hours = first; endMs + hours * HOUR_MS < nextMs; hours += 1) {
+      yield { atMs: endMs + hours * HOUR_MS, fact: factAt(endMs, hours) }
+    }
+  }
+}
+
+/** Firings that were missed or created no jobs, for a day as in the list of problems; the latter until one fires. */
+export function eventsOfFirings(
+  firings: readonly StoredFiring[],
+  firedMs: ReadonlyMap<ScheduleId, readonly number[]>,
+  schedules: ReadonlyMap<ScheduleId, StoredSchedule>
+): PastEvent[] {
+  const events: PastEvent[] = []
+  const watch: AlertWatch = 'schedule_misses'
+  for (const [place, those] of Map.groupBy(firings, (one) => `${one.scheduleId} ${one.state}`)) {
+    const ascending = those.toSorted((one, other) => one.atMs - other.atMs)
+    for (const [at, { scheduleId, state, atMs, nominalMs, text }] of ascending.entries()) {
+      const schedule = schedules.get(scheduleId)
+      if (schedule === undefined) continue
+      const { name } = schedule.settings
+      const project = oneProject(projectsAt(schedule, atMs))
+      const title = state === 'missed' ? `${name} missed a run` : `${name} could not create jobs`
+      events.push({
+        atMs,
+        fact: {
+          ...{ watch, key: place, value: 1, sinceMs: state === 'missed' ? nominalMs : atMs, subject: title },
+          ...{ text: `${title}: ${text}`, labels: { ...NO_LABELS, project, scheduleId } }
+        }
+      })
+      const nextMs = ascending[at + 1]?.atMs ?? Number.POSITIVE_INFINITY
+      const mendedMs = state === 'missed' ? undefined : firedMs.get(scheduleId)?.find((firedAtMs) => firedAtMs > atMs)
+      const overMs = Math.min(mendedMs ?? Number.POSITIVE_INFINITY, atMs + DAY_MS)
+      if (overMs < nextMs) events.push({ atMs: overMs, gone: { watch, key: place } })
+    }
+  }
+  return byTime(events)
+}

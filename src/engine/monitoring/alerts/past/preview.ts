@@ -1,0 +1,124 @@
+import pLimit from 'p-limit'
+import type { AlertRuleSettings, NodeId } from '../../../../shared/contract/index.ts'
+import type { Clock } from '../../../runtime/clock.ts'
+import type { StoredNode } from '../../../model/records.ts'
+import { eventsOfRunning, eventsOfRuns, eventsOfWaiting } from './events-of-jobs.ts'
+import { DAY_MS, eventOfRecorded, eventsOfErrors, eventsOfFirings, eventsOfSuccesses } from './events-of-others.ts'
+import { type PastStore, readErrors, readFirings, readJobs, readRecorded, readSuccesses } from './read-past.ts'
+import { type PastAlert, type PastEvent, replay } from './replay.ts'
+
+export interface RulePreviewsParts {
+  store: PastStore
+  clock: Clock
+  nodeOf: (id: NodeId) => StoredNode | undefined
+  /** Yields the event loop. */
+  giveWay?: () => Promise<void>
+}
+
+export interface RulePreview {
+  fired: number
+  /** The newest. */
+  alerts: PastAlert[]
+  fromMs: number
+  isComplete: boolean
+  note: string
+}
+
+interface Past {
+  events: Iterable<PastEvent>
+  isComplete: boolean
+  note: string
+}
+
+const LISTED_MAX = 50
+/** Runs before the time that is looked at: for what fails for the fifth time, or has waited since before. */
+const BEFORE_MS = 7 * DAY_MS
+const WAITING_AT_MOST = 10
+
+/** Tries rules on the past, before anybody is told of anything. One at a time: each reads much. */
+export class RulePreviews {
+  readonly #parts: RulePreviewsParts
+  readonly #giveWay: () => Promise<void>
+  readonly #oneAtATime = pLimit(1)
+
+  constructor(parts: RulePreviewsParts) {
+    this.#parts = parts
+    this.#giveWay = parts.giveWay ?? (() => new Promise((resolve) => setImmediate(resolve)))
+  }
+
+  /** Too many at once, and more would only wait. */
+  get isBusy(): boolean {
+    return this.#oneAtATime.pendingCount >= WAITING_AT_MOST
+  }
+
+  preview(settings: AlertRuleSettings, days: number): Promise<RulePreview> {
+    return this.#oneAtATime(async () => {
+      const untilMs = this.#parts.clock.nowMs()
+      const fromMs = untilMs - days * DAY_MS
+      const { events, isComplete, note } = await this.#read(settings, fromMs, untilMs)
+      const alerts = await replay(settings, events, { fromMs, untilMs, giveWay: this.#giveWay })
+      return { fired: alerts.length, alerts: alerts.slice(0, LISTED_MAX), fromMs, isComplete, note }
+    })
+  }
+
+  async #read(settings: AlertRuleSettings, fromMs: number, untilMs: number): Promise<Past> {
+    const { store } = this.#parts
+    const { watch, project, spider, scheduleId } = settings
+    switch (watch) {
+      case 'spider_fails':
+      case 'spider_items':
+      case 'spider_errors': {
+        const { rows, isComplete } = await this.#readJobs(settings, fromMs)
+        return { events: eventsOfRuns(watch, rows, this.#parts), isComplete, note: notes(isComplete, '') }
+      }
+      case 'job_runs_long': {
+        const { rows, isComplete } = await this.#readJobs(settings, fromMs)
+        const note = notes(isComplete, 'Of a job that ran several times, only its last run is known')
+        return { events: eventsOfRunning(rows, this.#parts), isComplete, note }
+      }
+      case 'job_waits_long': {
+        const { rows, isComplete } = await this.#readJobs(settings, fromMs)
+        const note = notes(isComplete, 'Jobs that waited for other jobs, or ran several times, are left out')
+        return { events: eventsOfWaiting(rows, this.#parts), isComplete, note }
+      }
+      case 'spider_overdue': {
+        const { rows, isComplete } = await readSuccesses(store, settings, fromMs)
+        const events = eventsOfSuccesses({ project: project!, spider: spider! }, rows, { fromMs, untilMs })
+        return { events, isComplete, note: notes(isComplete, rows.length === 0 ? 'It has never succeeded yet' : '') }
+      }
+      case 'error_appears': {
+        const { rows, isComplete } = await readErrors(store, { project: project ?? undefined }, fromMs - DAY_MS)
+        const note = notes(isComplete, 'When errors were resolved is not considered')
+        return { events: eventsOfErrors(rows), isComplete, note }
+      }
+      case 'schedule_misses': {
+        const { rows, schedules, fired, isComplete } = await readFirings(store, scheduleId, fromMs)
+        const note = notes(isComplete, 'Pauses of schedules and chains that failed are not known any more')
+        return { events: eventsOfFirings(rows, fired, schedules), isComplete, note }
+      }
+      default: {
+        const { rows, isComplete } = await readRecorded(store, watch, fromMs)
+        const first = rows[0]?.atMs
+        const isSince = first !== undefined && first <= fromMs
+        const since = first === undefined ? 'Nothing was recorded yet' : `Recorded since ${utcMinute(first)}`
+        return {
+          events: rows.map(eventOfRecorded),
+          isComplete: isComplete && isSince,
+          note: notes(isComplete, isSince ? '' : since)
+        }
+      }
+    }
+  }
+
+  #readJobs({ project, spider }: AlertRuleSettings, fromMs: number) {
+    const filter = { ...(project !== null && { project }), ...(spider !== null && { spider }) }
+    return readJobs(this.#parts.store, filter, { sinceMs: fromMs - BEFORE_MS, wantedMs: fromMs })
+  }
+}
+
+const notes = (isComplete: boolean, note: string): string =>
+  [isComplete ? '' : 'There is too much to look at all of it: the oldest is left out', note]
+    .filter((one) => one !== '')
+    .join('. ')
+
+const utcMinute = (atMs: number): string => `${new Date(atMs).toISOString().slice(0, 16).replace('T', ' ')} UTC`

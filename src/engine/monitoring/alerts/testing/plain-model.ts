@@ -1,0 +1,504 @@
+import type { AlertRule, AlertSilence, NodeId } from '../../../../shared/contract/index.ts'
+import { ALERT_WATCHES, type AlertWatch } from '../../../../shared/alert-watches.ts'
+import { windowFrom } from '../../../../shared/calendar/windows.ts'
+import type { AlertSetup } from '../alert-book.ts'
+import type { Fact } from '../fact.ts'
+import { quietUntilMs } from '../muting.ts'
+
+/** An alert as rule 2 of README.md has it. `serial`: the model's own number of it. */
+export interface PlainEpisode {
+  serial: number
+  rule: Pick<AlertRule, 'id' | 'severity'>
+  fact: Fact
+  sinceMs: number
+  state: 'pending' | 'firing' | 'calming' | 'resolved' | 'forgotten'
+  firedAtMs: number | null
+  endedAtMs: number | null
+  isAcknowledged: boolean
+  isEscalated: boolean
+  /** Its place in the group of each channel. */
+  groups: { channel: string; group: string; isTold: boolean }[]
+}
+
+interface PlainGroup {
+  id: string
+  channel: string
+  ruleId: string
+  lookAtMs: number | null
+  lastToldMs: number | null
+}
+
+export interface PlainMessage {
+  channel: string
+  group: string
+  kind: 'news' | 'repeat'
+  firing: number[]
+  resolved: number[]
+  stillFiring: number
+  atMs: number
+  limit: { heldUntilMs: number; all: boolean } | null
+}
+
+const MINUTE_MS = 60_000
+const HOUR_MS = 60 * MINUTE_MS
+
+/** README.md, rules 1 to 11, as naively as possible: everything is gone over at each moment. */
+export class PlainModel {
+  episodes: PlainEpisode[] = []
+  messages: PlainMessage[] = []
+  #groups: PlainGroup[] = []
+  /** All messages that there ever were. */
+  #told: { channel: string; atMs: number }[] = []
+  #facts: Fact[] = []
+  #setup: AlertSetup
+  /** Boundaries of silences until then are over. */
+  #silencesUntilMs: number
+  /** Nothing happens before. */
+  #startedMs: number
+  /** Nothing is told as of before, even if it has no limit any more. */
+  #setUpMs: number
+  #serial = 0
+  #kept: { episodes: PlainEpisode[]; groups: PlainGroup[]; told: { channel: string; atMs: number }[] } = {
+    ...{ episodes: [], groups: [], told: [] }
+  }
+
+  constructor(setup: AlertSetup, nowMs: number) {
+    this.#setup = setup
+    this.#silencesUntilMs = nowMs
+    this.#startedMs = nowMs
+    this.#setUpMs = nowMs
+  }
+
+  /** Everything until now is on disk. */
+  keep(): void {
+    this.#kept = structuredClone({ episodes: this.episodes, groups: this.#groups, told: this.#told })
+    this.messages = []
+  }
+
+  /** Another engine goes on with what is on disk. */
+  restart(setup: AlertSetup, nowMs: number): void {
+    const { episodes, groups, told } = structuredClone(this.#kept)
+    Object.assign(this, { episodes, messages: [] })
+    this.#groups = groups
+    this.#told = told
+    this.#facts = []
+    this.#startedMs = nowMs
+    this.#setUp(setup, nowMs)
+    this.#passUntil(nowMs)
+    this.#applySetup(nowMs)
+    this.#plan(nowMs)
+  }
+
+  configure(setup: AlertSetup, nowMs: number): void {
+    this.#passUntil(nowMs)
+    this.#setUp(setup, nowMs)
+    this.#applySetup(nowMs)
+    this.#plan(nowMs)
+  }
+
+  receive(fact: Fact, nowMs: number): void {
+    this.#passUntil(nowMs)
+    this.#receive(fact, nowMs)
+    this.#plan(nowMs)
+  }
+
+  forget(watch: AlertWatch, key: string, nowMs: number): void {
+    this.#passUntil(nowMs)
+    this.#forget(watch, key, nowMs)
+    this.#plan(nowMs)
+  }
+
+  receiveAll(watch: AlertWatch, facts: readonly Fact[], nowMs: number, unknown: ReadonlySet<string>): void {
+    this.#passUntil(nowMs)
+    const known = [...this.#facts, ...this.#open().map(({ fact }) => fact)].filter((fact) => fact.watch === watch)
+    for (const { key } of known)
+      if (!unknown.has(key) && !facts.some((fact) => fact.key === key)) this.#forget(watch, key, nowMs)
+    for (const fact of facts) this.#receive(fact, nowMs)
+    this.#plan(nowMs)
+  }
+
+  acknowledge(episodes: readonly PlainEpisode[], nowMs: number): number {
+    this.#passUntil(nowMs)
+    const answered = this.episodes.filter((one) => episodes.includes(one) && isFiring(one) && !one.isAcknowledged)
+    for (const one of answered) one.isAcknowledged = true
+    this.#plan(nowMs)
+    return answered.length
+  }
+
+  unacknowledge(episodes: readonly PlainEpisode[], nowMs: number): number {
+    this.#passUntil(nowMs)
+    const takenBack = this.episodes.filter((one) => episodes.includes(one) && isFiring(one) && one.isAcknowledged)
+    for (const one of takenBack) {
+      one.isAcknowledged = false
+      if (isDue(this.#escalatesAt(one), nowMs)) this.#escalate(one)
+    }
+    this.#plan(nowMs)
+    return takenBack.length
+  }
+
+  advance(nowMs: number): void {
+    this.#passUntil(nowMs)
+    this.#plan(nowMs)
+    this.#tellByUrgency('news', nowMs)
+    this.#tellByUrgency('repeat', nowMs)
+  }
+
+  /** Rule 9: messages that are due and have no room, by channel. */
+  held(nowMs: number): string[] {
+    const isHeld = (group: PlainGroup) => this.#isDue(group, nowMs) && this.#roomAt(group, 'news', nowMs) > nowMs
+    return [...this.#setup.channels.keys()].flatMap((channel) => {
+      const held = this.#groups.filter((group) => group.channel === channel && isHeld(group))
+      const nextMs = Math.min(...held.map((group) => this.#roomAt(group, 'news', nowMs)))
+      return held.length === 0 ? [] : [`${channel}: ${held.length} until ${nextMs}`]
+    })
+  }
+
+  muted(one: PlainEpisode, nowMs: number): 'silenced' | 'node_down' | 'node_cordoned' | null {
+    const { nodeId } = one.fact.labels
+    const { cordonedNodes, silences } = this.#setup.muting
+    if (nodeId !== null && cordonedNodes.has(nodeId)) return 'node_cordoned'
+    if (nodeId !== null && ALERT_WATCHES[one.fact.watch].of !== 'node' && this.#isDown(nodeId)) return 'node_down'
+    return silences.some((silence) => this.#isSilencedBy(silence, one, nowMs)) ? 'silenced' : null
+  }
+
+  /** Rule 10: all that is due before now, each as of its own moment; of this moment, only what happens to episodes. */
+  #passUntil(nowMs: number): void {
+    for (;;) {
+      const stepMs = Math.min(...this.#stepMoments())
+      const free = this.#groups.filter((group) => !this.#isLimited(group))
+      const looksAt = ({ lookAtMs }: PlainGroup) => (lookAtMs === null ? Infinity : Math.max(lookAtMs, this.#setUpMs))
+      const lookMs = Math.min(...free.map(looksAt))
+      if (stepMs <= nowMs && stepMs <= lookMs) this.#passMoment(stepMs)
+      else if (lookMs < nowMs)
+        for (const group of free.filter((group) => looksAt(group) === lookMs)) this.#look(group, lookMs, 'news')
+      else return
+    }
+  }
+
+  #isDue({ lookAtMs }: PlainGroup, atMs: number): boolean {
+    return lookAtMs !== null && lookAtMs <= atMs
+  }
+
+  #isLimited({ channel }: PlainGroup): boolean {
+    return this.#channel(channel)?.messagesPerHour != null
+  }
+
+  /** Rule 9: one after the other, as long as there is room. */
+  #tellByUrgency(kind: 'news' | 'repeat', nowMs: number): void {
+    for (;;) {
+      const due = this.#groups.filter((group) =>
+        kind === 'news' ? this.#isDue(group, nowMs) : this.#isToBeRepeated(group, nowMs)
+      )
+      const [first] = due
+        .filter((group) => this.#roomAt(group, kind, nowMs) <= nowMs)
+        .sort((one, other) => this.#compare(one, other, kind, nowMs))
+      if (first === undefined) return
+      this.#look(first, nowMs, kind)
+    }
+  }
+
+  #roomAt(group: PlainGroup, kind: 'news' | 'repeat', atMs: number): number {
+    const perHour = this.#channel(group.channel)?.messagesPerHour ?? null
+    const about = kind === 'news' ? this.#news(group, atMs) : this.#repeats(group, atMs)
+    if (perHour === null || about.length === 0) return -Infinity
+    const most = about.some(isCritical) ? 2 * perHour : perHour
+    return this.#roomBelow(group.channel, kind === 'news' ? most : Math.ceil(most / 2))
+  }
+
+  /** When fewer than `most` messages are of the last hour. */
+  #roomBelow(channel: string, most: number): number {
+    const times = this.#told.filter((one) => one.channel === channel).map(({ atMs }) => atMs)
+    const nth = times.sort((one, other) => other - one)[most - 1]
+    return nth === undefined ? -Infinity : nth + HOUR_MS
+  }
+
+  /** Which of two groups is told first. */
+  #compare(one: PlainGroup, other: PlainGroup, kind: 'news' | 'repeat', nowMs: number): number {
+    const about = [one, other].map((group) =>
+      kind === 'news' ? this.#news(group, nowMs) : this.#repeats(group, nowMs)
+    )
+    const [rank, otherRank] = about.map((some) => (some.some(isCritical) ? 0 : 1))
+    const [firstMs, otherMs] =
+      kind === 'news'
+        ? about.map((news) => Math.min(...news.map((each) => each.firedAtMs!)))
+        : [one.lastToldMs!, other.lastToldMs!]
+    return rank! - otherRank! || firstMs! - otherMs! || (one.id < other.id ? -1 : 1)
+  }
+
+  #stepMoments(): number[] {
+    const moments = this.episodes.flatMap((one) => [this.#firesAt(one), this.#escalatesAt(one), believedAt(one)])
+    const windows = this.#setup.muting.silences.map((silence) => windowFrom(silence, this.#silencesUntilMs))
+    const boundaries = windows.flatMap((window) => (window === null ? [] : [window.fromMs, window.untilMs]))
+    const all = [...moments, ...boundaries.filter((atMs) => atMs > this.#silencesUntilMs)]
+    return all.filter((atMs) => atMs !== null).map((atMs) => Math.max(atMs, this.#startedMs))
+  }
+
+  #passMoment(atMs: number): void {
+    this.#silencesUntilMs = Math.max(this.#silencesUntilMs, atMs)
+    for (const one of this.episodes) if (isDue(believedAt(one), atMs)) this.#resolve(one, atMs)
+    for (const one of this.episodes) if (isDue(this.#firesAt(one), atMs)) this.#fire(one, atMs)
+    for (const one of this.episodes) if (isDue(this.#escalatesAt(one), atMs)) this.#escalate(one)
+    this.#plan(atMs)
+  }
+
+  #firesAt(one: PlainEpisode): number | null {
+    const rule = this.#ruleOf(one)
+    const isKnown = this.#facts.some((fact) => isSame(fact, one.fact))
+    return one.state === 'pending' && isKnown && rule ? one.sinceMs + rule.forSeconds * 1_000 : null
+  }
+
+  #escalatesAt(one: PlainEpisode): number | null {
+    const { enabled, escalation } = this.#ruleOf(one) ?? {}
+    if (!enabled || !escalation || !isFiring(one) || one.isEscalated || one.isAcknowledged) return null
+    return one.firedAtMs! + escalation.afterSeconds * 1_000
+  }
+
+  #receive(given: Fact, nowMs: number): void {
+    const fact = { ...given, sinceMs: Math.min(given.sinceMs, nowMs) }
+    this.#facts = [...this.#facts.filter((one) => !isSame(one, fact)), fact]
+    this.#judge(fact, nowMs)
+  }
+
+  #forget(watch: AlertWatch, key: string, nowMs: number): void {
+    this.#facts = this.#facts.filter((one) => !isSame(one, { watch, key }))
+    for (const one of this.#open()) if (isSame(one.fact, { watch, key })) this.#end(one, nowMs)
+  }
+
+  /** Rules 1 to 3. */
+  #judge(fact: Fact, nowMs: number): void {
+    for (const one of this.#open()) {
+      const rule = this.#ruleOf(one)
+      if (isSame(one.fact, fact) && !(rule && isAbout(rule, fact) && isBreach(rule, fact))) this.#end(one, nowMs)
+    }
+    for (const rule of this.#setup.rules) {
+      if (!isAbout(rule, fact) || !isBreach(rule, fact)) continue
+      let one = this.#open().find((each) => each.rule.id === rule.id && isSame(each.fact, fact))
+      if (one === undefined) {
+        one = {
+          ...{ serial: (this.#serial += 1), rule, fact, sinceMs: fact.sinceMs, state: 'pending' },
+          ...{ firedAtMs: null, endedAtMs: null, isAcknowledged: false, isEscalated: false, groups: [] }
+        }
+        this.episodes.push(one)
+      }
+      one.fact = fact
+      if (one.state === 'calming') Object.assign(one, { state: 'firing', endedAtMs: null })
+      if (one.state !== 'pending') continue
+      one.sinceMs = Math.min(one.sinceMs, nowMs)
+      if (ALERT_WATCHES[fact.watch].unit === 'yes_no') one.sinceMs = Math.max(one.sinceMs, fact.sinceMs)
+      if (one.sinceMs + rule.forSeconds * 1_000 <= nowMs) this.#fire(one, nowMs)
+    }
+  }
+
+  #fire(one: PlainEpisode, atMs: number): void {
+    Object.assign(one, { state: 'firing', firedAtMs: atMs })
+    this.#join(one, this.#ruleOf(one)!.channels)
+  }
+
+  #escalate(one: PlainEpisode): void {
+    one.isEscalated = true
+    this.#join(one, this.#ruleOf(one)!.escalation!.channels)
+  }
+
+  #end(one: PlainEpisode, atMs: number): void {
+    const lately = this.episodes.filter(
+      (each) =>
+        each.state === 'resolved' &&
+        each.rule.id === one.rule.id &&
+        each.fact.key === one.fact.key &&
+        each.endedAtMs! > atMs - HOUR_MS
+    )
+    if (one.state === 'pending') one.state = 'forgotten'
+    else if (one.state === 'firing' && lately.length >= 3) Object.assign(one, { state: 'calming', endedAtMs: atMs })
+    else if (one.state === 'firing') this.#resolve(one, atMs)
+  }
+
+  /** What the channel knows or may be told stays in the group until it is told. */
+  #resolve(one: PlainEpisode, atMs: number): void {
+    Object.assign(one, { state: 'resolved', endedAtMs: atMs })
+  }
+
+  #setUp(setup: AlertSetup, nowMs: number): void {
+    this.#setup = setup
+    this.#silencesUntilMs = nowMs
+    this.#setUpMs = nowMs
+  }
+
+  #applySetup(nowMs: number): void {
+    for (const fact of this.#facts) this.#judge(fact, nowMs)
+    for (const one of this.#open()) {
+      const rule = this.#ruleOf(one)
+      if (!rule?.enabled) {
+        if (one.state === 'pending') one.state = 'forgotten'
+        else this.#resolve(one, nowMs)
+      } else if (isFiring(one)) {
+        this.#join(one, rule.channels)
+        if (isDue(this.#escalatesAt(one), nowMs)) this.#escalate(one)
+        if (one.isEscalated) this.#join(one, rule.escalation?.channels ?? [])
+      }
+    }
+  }
+
+  /** Rule 4. */
+  #join(one: PlainEpisode, channels: readonly string[]): void {
+    for (const channel of channels) {
+      if (this.#channel(channel) === undefined || one.groups.some((each) => each.channel === channel)) continue
+      const { id, groupBy } = this.#ruleOf(one)!
+      const { project, nodeId } = one.fact.labels
+      const part = { rule: '', project: project ?? '', node: nodeId ?? '', each: one.fact.key }[groupBy]
+      const group = `${channel} ${id} ${groupBy} ${part}`
+      one.groups.push({ channel, group, isTold: false })
+      if (!this.#groups.some((each) => each.id === group))
+        this.#groups.push({ id: group, channel, ruleId: id, lookAtMs: null, lastToldMs: null })
+    }
+  }
+
+  /** Rules 6 and 7, after each step. */
+  #plan(atMs: number): void {
+    for (const group of this.#groups) {
+      this.#dismiss(group, atMs)
+      if (this.#channel(group.channel) === undefined) group.lookAtMs = null
+      for (const one of this.#news(group, atMs)) {
+        const plannedMs = this.#heldUntil(group, one, atMs) ?? atMs + this.#gatherMs(group)
+        group.lookAtMs = Math.min(group.lookAtMs ?? Infinity, plannedMs)
+      }
+    }
+    this.#groups = this.#groups.filter((group) => this.#members(group).length > 0)
+  }
+
+  /** What began and ended, and nobody will be told of. */
+  #dismiss(group: PlainGroup, atMs: number): void {
+    const isOff = this.#channel(group.channel) === undefined
+    for (const one of this.#members(group)) {
+      const isUnknownAndMuted = !isTold(one, group) && this.muted(one, atMs) !== null
+      if (one.state === 'resolved' && (isOff || isUnknownAndMuted)) leave(one, group)
+    }
+  }
+
+  #news(group: PlainGroup, atMs: number): PlainEpisode[] {
+    if (this.#channel(group.channel) === undefined) return []
+    return this.#members(group).filter((one) =>
+      isTold(one, group) ? one.state === 'resolved' : this.muted(one, atMs) === null
+    )
+  }
+
+  /** Rule 8. */
+  #repeats(group: PlainGroup, atMs: number): PlainEpisode[] {
+    const repeatSeconds = this.#setup.rules.find(({ id }) => id === group.ruleId)?.repeatSeconds ?? null
+    if (repeatSeconds === null || group.lastToldMs === null || atMs < group.lastToldMs + repeatSeconds * 1_000)
+      return []
+    return this.#members(group).filter(
+      (one) =>
+        isFiring(one) &&
+        isTold(one, group) &&
+        !one.isAcknowledged &&
+        this.muted(one, atMs) === null &&
+        this.#heldUntil(group, one, atMs) === null
+    )
+  }
+
+  #isToBeRepeated(group: PlainGroup, atMs: number): boolean {
+    return this.#channel(group.channel) !== undefined && this.#repeats(group, atMs).length > 0
+  }
+
+  #look(group: PlainGroup, atMs: number, what: 'news' | 'repeat'): void {
+    group.lookAtMs = null
+    this.#dismiss(group, atMs)
+    const news = this.#news(group, atMs).filter((one) => this.#heldUntil(group, one, atMs) === null)
+    const repeats = this.#channel(group.channel) === undefined ? [] : this.#repeats(group, atMs)
+    if (news.length > 0 || (what === 'repeat' && repeats.length > 0)) {
+      const known = this.#members(group).filter((one) => isFiring(one) && isTold(one, group))
+      this.#told.push({ channel: group.channel, atMs })
+      this.messages.push({
+        ...{ channel: group.channel, group: group.id, kind: news.length > 0 ? 'news' : 'repeat', atMs },
+        firing: [...news.filter(isFiring), ...repeats].map(({ serial }) => serial),
+        resolved: news.filter((one) => !isFiring(one)).map(({ serial }) => serial),
+        stillFiring: known.length - repeats.length,
+        limit: this.#limitAfter(group.channel, atMs)
+      })
+      group.lastToldMs = atMs
+      for (const one of news) {
+        if (isFiring(one)) one.groups.find((each) => each.group === group.id)!.isTold = true
+        else leave(one, group)
+      }
+    }
+    this.#plan(atMs)
+  }
+
+  #limitAfter(channel: string, atMs: number): PlainMessage['limit'] {
+    const perHour = this.#channel(channel)!.messagesPerHour
+    if (perHour === null) return null
+    const [all, others] = [this.#roomBelow(channel, 2 * perHour), this.#roomBelow(channel, perHour)]
+    return others <= atMs ? null : { heldUntilMs: all > atMs ? all : others, all: all > atMs }
+  }
+
+  #heldUntil({ channel }: PlainGroup, { rule }: PlainEpisode, atMs: number): number | null {
+    return rule.severity === 'critical' ? null : quietUntilMs(this.#channel(channel)?.quiet ?? null, atMs)
+  }
+
+  #isSilencedBy(silence: AlertSilence, one: PlainEpisode, nowMs: number): boolean {
+    const window = windowFrom(silence, nowMs)
+    const isNow = window !== null && window.fromMs <= nowMs && nowMs < window.untilMs
+    return isNow && (silence.ruleId === null || silence.ruleId === one.rule.id) && isInScope(silence, one.fact)
+  }
+
+  #isDown(nodeId: NodeId): boolean {
+    return this.episodes.some(
+      (one) =>
+        isFiring(one) &&
+        one.fact.watch === 'node_down' &&
+        one.fact.labels.nodeId === nodeId &&
+        one.groups.some(({ channel }) => this.#channel(channel) !== undefined)
+    )
+  }
+
+  #open(): PlainEpisode[] {
+    return this.episodes.filter((one) => one.state === 'pending' || isFiring(one))
+  }
+
+  #members(group: PlainGroup): PlainEpisode[] {
+    return this.episodes.filter((one) => one.groups.some((each) => each.group === group.id))
+  }
+
+  #gatherMs({ ruleId }: PlainGroup): number {
+    return (this.#setup.rules.find(({ id }) => id === ruleId)?.gatherSeconds ?? 0) * 1_000
+  }
+
+  #ruleOf({ rule }: PlainEpisode): AlertRule | undefined {
+    return this.#setup.rules.find(({ id }) => id === rule.id)
+  }
+
+  #channel(id: string) {
+    return [...this.#setup.channels].find(([each]) => each === id)?.[1]
+  }
+}
+
+const isCritical = ({ rule }: PlainEpisode): boolean => rule.severity === 'critical'
+
+const isFiring = ({ state }: PlainEpisode): boolean => state === 'firing' || state === 'calming'
+
+const believedAt = ({ state, endedAtMs }: PlainEpisode): number | null =>
+  state === 'calming' ? endedAtMs! + 10 * MINUTE_MS : null
+
+const isDue = (dueMs: number | null, atMs: number): boolean => dueMs !== null && dueMs <= atMs
+
+const isTold = (one: PlainEpisode, group: PlainGroup): boolean =>
+  one.groups.some((each) => each.group === group.id && each.isTold)
+
+function leave(one: PlainEpisode, group: PlainGroup): void {
+  one.groups = one.groups.filter((each) => each.group !== group.id)
+}
+
+const isSame = (one: Pick<Fact, 'watch' | 'key'>, other: Pick<Fact, 'watch' | 'key'>): boolean =>
+  one.watch === other.watch && one.key === other.key
+
+const isBreach = ({ comparison, threshold }: AlertRule, { value }: Fact): boolean =>
+  comparison === 'at_least' ? value >= threshold : value <= threshold
+
+const isAbout = (rule: AlertRule, fact: Fact): boolean =>
+  rule.enabled && rule.watch === fact.watch && isInScope(rule, fact)
+
+function isInScope(scope: AlertRule | AlertSilence, { labels }: Fact): boolean {
+  const names = ['project', 'spider', 'scheduleId', 'nodeId'] as const
+  const isEachSo = names.every((name) => scope[name] === null || scope[name] === labels[name])
+  return isEachSo && (scope.nodeTag === null || labels.nodeTags.includes(scope.nodeTag))
+}

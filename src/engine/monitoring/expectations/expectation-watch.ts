@@ -1,0 +1,220 @@
+import { EventEmitter } from 'node:events'
+import type { JobExpectations, JobId, ProjectName, SpiderFindings } from '../../../shared/contract/index.ts'
+import { isScrapdeckError } from '../../../shared/errors.ts'
+import { Alarm, type Clock, sleep } from '../../runtime/clock.ts'
+import type { Logger } from '../../runtime/logger.ts'
+import type { FilledFields, PastRun, StoredFindings } from '../../model/records.ts'
+import { requireJob } from '../../storage/require-job.ts'
+import type { FindingStore, JobReader } from '../../storage/store.ts'
+import {
+  type ExpectedFields,
+  expectationsOf,
+  HISTORY_RUNS,
+  judgeRun,
+  metricOf,
+  sharesOf,
+  weekdayOf
+} from './expectations.ts'
+
+interface WatchParts {
+  store: FindingStore & JobReader
+  clock: Clock
+  logger: Logger
+  /** Whether runs of this project are compared with earlier ones. */
+  isOn: (project: ProjectName) => boolean
+  /** Reads its items. Rejects with an ITEMS_ or NODE_ code if they cannot be read. */
+  countFilled: ((jobId: JobId, signal: AbortSignal) => Promise<FilledFields>) | null
+}
+
+interface Spider {
+  project: ProjectName
+  spider: string
+}
+
+/** Ends come in bursts, and nobody waits for a judgement: dispatch goes first. */
+const JUDGE_AFTER_MS = 2_000
+const PAUSE_MS = 50
+/** A large file is still being copied from its node, or others are. */
+const COUNT_AGAIN_MS = 5_000
+const COUNT_TRIES = 5
+/** At a start, the runs that ended when the last engine did not get to them: each spider once. */
+const CATCH_UP_MS = 86_400_000
+const CATCH_UP_JOBS = 500
+/** Nobody reads more; they come back as the newest go. */
+const SHOWN_MAX = 1_000
+const FIELDS_SHOWN = 200
+
+/**
+ * Compares the newest successful run of each spider with its earlier ones, some time after it ended. What is unusual is
+ * kept until the next run is as expected, or somebody dismisses it.
+ */
+export class ExpectationWatch {
+  readonly events = new EventEmitter<{ changed: [] }>()
+  readonly #parts: WatchParts
+  readonly #due = new Map<string, Spider>()
+  readonly #stopping = new AbortController()
+  #current = new Map<string, StoredFindings>()
+  readonly #alarm: Alarm
+  #isWorking = false
+
+  constructor(parts: WatchParts) {
+    this.#parts = parts
+    this.#alarm = new Alarm(parts.clock, () => void this.#judgeDue())
+  }
+
+  /** Reads what an earlier engine left; nothing waits for it. Never rejects. */
+  async start(): Promise<void> {
+    const { store, clock, logger } = this.#parts
+    const filter = { status: ['succeeded' as const], sinceMs: clock.nowMs() - CATCH_UP_MS }
+    try {
+      const known = await store.listFindings()
+      // What was judged meanwhile is newer.
+      this.#current = new Map([...known.map((one) => [keyOf(one), one] as const), ...this.#current])
+      if (known.length > 0) this.events.emit('changed')
+      for (const job of await store.listJobs(filter, { before: null, limit: CATCH_UP_JOBS })) this.refresh(job)
+    } catch (error) {
+      if (!this.#stopping.signal.aborted) logger.error({ error }, 'what was unusual about runs could not be read')
+    }
+  }
+
+  stop(): void {
+    this.#stopping.abort()
+    this.#alarm.stop()
+  }
+
+  /** A run of this spider has succeeded. */
+  refresh({ project, spider }: Spider): void {
+    if (!this.#parts.isOn(project)) return
+    this.#due.set(keyOf({ project, spider }), { project, spider })
+    this.#schedule()
+  }
+
+  /** What is unusual now, newest first. */
+  current(): SpiderFindings[] {
+    const shown = [...this.#current.values()].filter(
+      ({ project, isDismissed }) => !isDismissed && this.#parts.isOn(project)
+    )
+    return shown
+      .sort((one, other) => other.endedAtMs - one.endedAtMs)
+      .slice(0, SHOWN_MAX)
+      .map(({ isDismissed: _isDismissed, ...findings }) => findings)
+  }
+
+  /** Rejects with JOB_NOT_FOUND. */
+  async ofJob(jobId: JobId): Promise<JobExpectations> {
+    const { store, isOn } = this.#parts
+    const job = await requireJob(store, jobId)
+    const nothing = { neededRuns: 0, comparedRuns: 0, weekday: null, metrics: [], fields: null, findings: [] }
+    const page = { upTo: jobId, limit: HISTORY_RUNS + 1 }
+    const [run, ...history] = await store.listSuccessfulRuns(job.project, job.spider, page)
+    if (run?.jobId !== jobId) return { state: 'not_succeeded', ...nothing }
+    if (!isOn(job.project)) return { state: 'off', ...nothing }
+    const expectations = expectationsOf(history, weekdayOf(run))
+    const { neededRuns, comparedRuns, weekday, of } = expectations
+    return {
+      state: neededRuns > 0 ? 'learning' : 'judged',
+      ...{ neededRuns, comparedRuns, weekday },
+      metrics: (['items', 'pages', 'runtime', 'errors'] as const).flatMap((metric) => {
+        const expected = of[metric]
+        return expected === undefined ? [] : [{ metric, value: metricOf(run, metric), usual: expected.usual }]
+      }),
+      fields: describeFields(run, expectations.fields),
+      findings: judgeRun(run, expectations)
+    }
+  }
+
+  /** Whether the findings were still those of this job. */
+  async dismiss({ project, spider, jobId }: Spider & { jobId: JobId }): Promise<boolean> {
+    const isDismissed = await this.#parts.store.dismissFindings(project, spider, jobId)
+    const known = this.#current.get(keyOf({ project, spider }))
+    if (!isDismissed || known?.jobId !== jobId) return isDismissed
+    this.#current.set(keyOf(known), { ...known, isDismissed })
+    this.events.emit('changed')
+    return true
+  }
+
+  #schedule(): void {
+    if (!this.#isWorking) this.#alarm.set(JUDGE_AFTER_MS)
+  }
+
+  async #judgeDue(): Promise<void> {
+    const { clock, logger } = this.#parts
+    const { signal } = this.#stopping
+    this.#isWorking = true
+    let isChanged = false
+    for (const [key, spider] of [...this.#due]) {
+      if (signal.aborted) break
+      this.#due.delete(key)
+      try {
+        isChanged = (await this.#judge(spider)) || isChanged
+        await sleep(clock, PAUSE_MS, signal)
+      } catch (error) {
+        // The next run of this spider is judged again, and so is this one after a restart.
+        if (!signal.aborted) logger.error({ error, ...spider }, 'a run could not be compared with earlier ones')
+      }
+    }
+    this.#isWorking = false
+    if (isChanged && !signal.aborted) this.events.emit('changed')
+    if (this.#due.size > 0) this.#schedule()
+  }
+
+  /** Whether what is known of the spider has changed. */
+  async #judge({ project, spider }: Spider): Promise<boolean> {
+    const { store } = this.#parts
+    const runs = await store.listSuccessfulRuns(project, spider, { upTo: null, limit: HISTORY_RUNS + 1 })
+    const [last, ...history] = runs
+    if (last === undefined) return false
+    const newest = last.filledFields === null ? await this.#count(last) : last
+    const key = keyOf({ project, spider })
+    const known = this.#current.get(key)
+    const findings = judgeRun(newest, expectationsOf(history, weekdayOf(newest)))
+    if (known === undefined ? findings.length === 0 : isSame(known, { jobId: newest.jobId, findings })) return false
+    const isDismissed = known?.jobId === newest.jobId && known.isDismissed
+    const next = { project, spider, jobId: newest.jobId, endedAtMs: newest.endedAtMs ?? 0, findings, isDismissed }
+    await store.putFindings(next)
+    if (findings.length === 0) this.#current.delete(key)
+    else this.#current.set(key, next)
+    return true
+  }
+
+  /** The run with its items counted, if they can be: of a spider that runs often, not of every run. */
+  async #count(run: PastRun): Promise<PastRun> {
+    const { store, clock, logger, countFilled } = this.#parts
+    // There is nothing to look for.
+    if (run.items === 0 || countFilled === null) return run
+    const { signal } = this.#stopping
+    for (let tries = 1; ; tries += 1) {
+      try {
+        const filledFields = await countFilled(run.jobId, signal)
+        await store.recordFilledFields(run.jobId, filledFields)
+        return { ...run, filledFields }
+      } catch (error) {
+        signal.throwIfAborted()
+        const isBusy = isScrapdeckError(error, 'ITEMS_COPYING') || isScrapdeckError(error, 'TOO_MANY_REQUESTS')
+        if (isBusy && tries < COUNT_TRIES) {
+          await sleep(clock, COUNT_AGAIN_MS, signal)
+          continue
+        }
+        const isUsual = isScrapdeckError(error) && error.code !== 'ITEMS_FAILED'
+        logger[isUsual ? 'debug' : 'warn']({ error, jobId: run.jobId }, 'the items of a run could not be counted')
+        return run
+      }
+    }
+  }
+}
+
+function describeFields(run: PastRun, { neededRuns, comparedRuns, of }: ExpectedFields): JobExpectations['fields'] {
+  const shares = sharesOf(run)
+  if (shares === null) return null
+  const names = new Set([...shares.of.keys(), ...of.keys()])
+  const shown = [...names].slice(0, FIELDS_SHOWN).map((field) => ({
+    ...{ field, value: shares.of.get(field) ?? shares.others, usual: of.get(field)?.usual ?? null }
+  }))
+  return { neededRuns, comparedRuns, shown }
+}
+
+const keyOf = ({ project, spider }: Spider) => `${project}/${spider}`
+
+function isSame(known: StoredFindings, { jobId, findings }: Pick<StoredFindings, 'jobId' | 'findings'>): boolean {
+  return known.jobId === jobId && JSON.stringify(known.findings) === JSON.stringify(findings)
+}

@@ -1,0 +1,223 @@
+import type { Finding, RunMetric, UsualRange } from '../../../shared/contract/index.ts'
+import { formatDuration } from '../../../shared/time.ts'
+import { showUnseen } from '../../../shared/unseen.ts'
+import type { PastRun } from '../../model/records.ts'
+
+/** What a run is judged by. */
+export type JudgedRun = Omit<PastRun, 'jobId'>
+
+/** What earlier runs had; `values` ascend. */
+interface Expected {
+  values: readonly number[]
+  median: number
+  /** Median absolute deviation: unlike a standard deviation, a few odd runs do not change it. */
+  deviation: number
+  usual: UsualRange
+}
+
+export interface Expectations {
+  /** How many runs are missing before anything is expected. */
+  neededRuns: number
+  comparedRuns: number
+  weekday: number | null
+  of: Partial<Record<CountedMetric, Expected>>
+  fields: ExpectedFields
+}
+
+/** By field: the percentage of items that have it. Only of runs whose items were counted. */
+export interface ExpectedFields {
+  neededRuns: number
+  comparedRuns: number
+  of: ReadonlyMap<string, Expected>
+}
+
+type CountedMetric = Exclude<RunMetric, 'field'>
+
+/** How many earlier runs are looked at. */
+export const HISTORY_RUNS = 30
+const RUNS_MIN = 5
+/** Of one weekday: 30 daily runs have at least four of each. */
+const WEEKDAY_RUNS_MIN = 4
+/** Of a normal distribution, the deviation times this is its standard deviation. */
+const DEVIATION_SCALE = 1.4826
+const Z_MIN = 3.5
+/** Runs that repeat themselves exactly have no deviation: so much is never unusual. */
+const SPREAD_MIN_SHARE = 0.05
+/** What one in five earlier runs had is usual, however far from the median. */
+const USUAL_SHARE = 0.2
+
+interface Rule {
+  /** Least change as a share of the median; null: it is not reported in this direction. */
+  fall: number | null
+  rise: number | null
+  /** Smaller changes are not worth anybody's time. */
+  leastChange: number
+}
+
+/** More items than usual are no problem, and a run with fewer errors, or that is faster, is none either. */
+const RULES: Record<CountedMetric, Rule> = {
+  items: { fall: 0.4, rise: null, leastChange: 20 },
+  pages: { fall: 0.4, rise: 2, leastChange: 20 },
+  runtime: { fall: null, rise: 1, leastChange: 300 },
+  errors: { fall: null, rise: 1, leastChange: 1 }
+}
+const METRICS = Object.keys(RULES) as CountedMetric[]
+/** Fewer errors than this are not many, whatever their share. */
+const ERRORS_MIN = 10
+const FIELD_RULE: Rule = { fall: 0.2, rise: null, leastChange: 20 }
+/** A share of fewer items says little. */
+const FIELD_ITEMS_MIN = 20
+/** An item that has become another one is one problem, not a hundred. */
+const FIELDS_REPORTED = 5
+const FIELD_NAME_CHARACTERS = 60
+
+/** A run as numbers: items, pages, seconds, errors per 100 pages. null: unknown. */
+export function metricOf(run: JudgedRun, metric: CountedMetric): number | null {
+  const { pages, errors, startedAtMs, endedAtMs } = run
+  if (metric === 'items' || metric === 'pages') return run[metric]
+  if (metric === 'errors') return errors === null || pages === null ? null : (errors * 100) / Math.max(1, pages)
+  return startedAtMs === null || endedAtMs === null ? null : Math.max(0, endedAtMs - startedAtMs) / 1000
+}
+
+/** 0: Sunday. In UTC, which needs no zone: what matters is that a weekly rhythm is one. */
+export const weekdayOf = ({ startedAtMs }: Pick<JudgedRun, 'startedAtMs'>): number | null =>
+  startedAtMs === null ? null : new Date(startedAtMs).getUTCDay()
+
+/** What a run that starts on this weekday is expected to be like, by the earlier ones of its spider. Pure. */
+export function expectationsOf(history: readonly JudgedRun[], weekday: number | null): Expectations {
+  const { compared, neededRuns, isByWeekday } = runsToCompare(history, weekday)
+  const runsMin = isByWeekday ? WEEKDAY_RUNS_MIN : RUNS_MIN
+  const of: Expectations['of'] = {}
+  for (const metric of METRICS) {
+    const values = compared.map((run) => metricOf(run, metric)).filter((value) => value !== null)
+    if (neededRuns === 0 && values.length >= runsMin) of[metric] = describeValues(values)
+  }
+  const fields = expectedFieldsOf(history, weekday)
+  return { neededRuns, comparedRuns: compared.length, weekday: isByWeekday ? weekday : null, of, fields }
+}
+
+function runsToCompare<Run extends JudgedRun>(history: readonly Run[], weekday: number | null) {
+  const neededRuns = Math.max(0, RUNS_MIN - history.length)
+  const ofWeekday = history.filter((run) => weekdayOf(run) === weekday)
+  // Only a spider with a history of other days, too, has a weekly rhythm.
+  const hasRhythm = ofWeekday.length >= WEEKDAY_RUNS_MIN && ofWeekday.length < history.length
+  const isByWeekday = neededRuns === 0 && weekday !== null && hasRhythm
+  return { compared: isByWeekday ? ofWeekday : history, neededRuns, isByWeekday }
+}
+
+/** Of fewer runs than the rest: items can be counted only where their files are kept. */
+function expectedFieldsOf(history: readonly JudgedRun[], weekday: number | null): ExpectedFields {
+  const { compared, neededRuns, isByWeekday } = runsToCompare(history.filter(isCounted), weekday)
+  const comparedRuns = compared.length
+  const of = new Map<string, Expected>()
+  if (neededRuns > 0) return { neededRuns, comparedRuns, of }
+  const shares = compared.map((run) => sharesOf(run)!)
+  const names = new Set(shares.flatMap(({ of: ofRun }) => [...ofRun.keys()]))
+  for (const name of names) {
+    const values = shares.flatMap((one) => one.of.get(name) ?? one.others ?? [])
+    if (values.length >= (isByWeekday ? WEEKDAY_RUNS_MIN : RUNS_MIN)) of.set(name, describeValues(values))
+  }
+  return { neededRuns, comparedRuns, of }
+}
+
+const isCounted = ({ filledFields }: JudgedRun): boolean => (filledFields?.items ?? 0) >= FIELD_ITEMS_MIN
+
+/**
+ * Which percentage of its items has each field; null: too few were counted. `others`: of the fields that are not among
+ * them; null: unknown, because not all were kept.
+ */
+export function sharesOf(run: JudgedRun): { of: ReadonlyMap<string, number>; others: 0 | null } | null {
+  if (run.filledFields === null || !isCounted(run)) return null
+  const { items, fields, hasMoreFields } = run.filledFields
+  const of = new Map(fields.map(([name, filled]) => [name, (filled * 100) / items]))
+  return { of, others: hasMoreFields ? null : 0 }
+}
+
+/** What is unusual about a run, the most telling first; nothing during a cold start. Pure. */
+export function judgeRun(run: JudgedRun, expectations: Expectations): Finding[] {
+  const ofMetrics = METRICS.flatMap((metric): Finding[] => {
+    const expected = expectations.of[metric]
+    const value = metricOf(run, metric)
+    if (expected === undefined || value === null || !isUnusual(value, expected, RULES[metric])) return []
+    if (metric === 'errors' && run.errors! < ERRORS_MIN) return []
+    return [{ metric, field: null, words: wordsOf(metric, value, expected), value, usual: expected.usual }]
+  })
+  return [...ofMetrics, ...judgeFields(run, expectations.fields)]
+}
+
+/** The fields that are missing most. */
+function judgeFields(run: JudgedRun, { of }: ExpectedFields): Finding[] {
+  const shares = sharesOf(run)
+  if (shares === null) return []
+  const unusual = [...of].flatMap(([name, expected]) => {
+    const value = shares.of.get(name) ?? shares.others
+    return value !== null && isUnusual(value, expected, FIELD_RULE) ? [{ name, value, expected }] : []
+  })
+  unusual.sort((one, other) => other.expected.median - other.value - (one.expected.median - one.value))
+  return unusual.slice(0, FIELDS_REPORTED).map(({ name, value, expected }, at) => {
+    const more = unusual.length - FIELDS_REPORTED
+    const others = more > 0 && at === FIELDS_REPORTED - 1 ? `, and ${more} more fields like it` : ''
+    const usually = `usually ${percentage(100 - expected.median)}`
+    const words = `${shownName(name)} is empty in ${percentage(100 - value)} of the items (${usually})${others}`
+    return { metric: 'field', field: name, words, value, usual: expected.usual }
+  })
+}
+
+const percentage = (value: number): string => `${Math.round(value)} %`
+
+/** A spider chooses the name. */
+function shownName(name: string): string {
+  const isCut = name.length > FIELD_NAME_CHARACTERS
+  return showUnseen(isCut ? `${name.slice(0, FIELD_NAME_CHARACTERS)}…` : name) || '""'
+}
+
+function isUnusual(value: number, { values, median, deviation }: Expected, { fall, rise, leastChange }: Rule): boolean {
+  const isFall = value < median
+  const share = isFall ? fall : rise
+  const change = Math.abs(value - median)
+  if (share === null || change < leastChange || change < share * median) return false
+  const spread = Math.max(deviation * DEVIATION_SCALE, median * SPREAD_MIN_SHARE)
+  if (change < Z_MIN * spread) return false
+  const asExtreme = values.filter((other) => (isFall ? other <= value : other >= value)).length
+  // Of a few runs, one may have been such a one.
+  return asExtreme <= Math.max(1, Math.floor(values.length * USUAL_SHARE))
+}
+
+function wordsOf(metric: CountedMetric, value: number, { median, usual }: Expected): string {
+  const show = (number: number) => formatMetric(metric, number)
+  const low = show(usual.low)
+  const high = show(usual.high)
+  const usually = `usually ${low === high ? low : `${low} to ${high}`}`
+  const what = LABELS[metric]
+  if (metric === 'errors') return `${what} rose to ${show(value)} per 100 pages, ${usually}`
+  const change =
+    value < median
+      ? `fell by ${Math.round((1 - value / median) * 100)} %`
+      : median === 0
+        ? 'rose'
+        : `rose to ${(value / median).toFixed(1)} times as much`
+  return `${what} ${change}: ${show(value)}, ${usually}`
+}
+
+const LABELS: Record<CountedMetric, string> = { items: 'Items', pages: 'Pages', runtime: 'Runtime', errors: 'Errors' }
+
+function formatMetric(metric: CountedMetric, value: number): string {
+  if (metric === 'runtime') return formatDuration(Math.round(value))
+  if (metric === 'errors') return String(Math.round(value * 10) / 10)
+  return Math.round(value).toLocaleString('en-US')
+}
+
+function describeValues(given: readonly number[]): Expected {
+  const values = given.toSorted((one, other) => one - other)
+  const median = quantile(values, 0.5)
+  const deviations = values.map((value) => Math.abs(value - median)).toSorted((one, other) => one - other)
+  const usual = { low: quantile(values, 0.25), high: quantile(values, 0.75) }
+  return { values, median, deviation: quantile(deviations, 0.5), usual }
+}
+
+/** `sorted` is not empty. Between two values it interpolates. */
+function quantile(sorted: readonly number[], share: number): number {
+  const place = (sorted.length - 1) * share
+  const below = sorted[Math.floor(place)]!
+  return below + (sorted[Math.ceil(place)]! - below) * (place % 1)
+}

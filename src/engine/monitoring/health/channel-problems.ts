@@ -1,0 +1,119 @@
+import type { AlertRule, Problem, WebhookId } from '../../../shared/contract/index.ts'
+import type { StoredWebhook } from '../../model/records.ts'
+import type { DeliveryStore, WebhookReader } from '../../storage/store.ts'
+import { UNRELATED } from './unrelated.ts'
+
+/** An alert channel whose messages do not arrive. */
+export interface ChannelTrouble {
+  id: WebhookId
+  name: string
+  /** What the last try said. */
+  answer: string
+  /** Of the oldest message that did not arrive. */
+  sinceMs: number
+  /** `failing`: messages wait; `given_up`: some are lost; `gone`: the receiver wants none. */
+  state: 'failing' | 'given_up' | 'gone'
+  /** Whether a rule tells another channel about it. */
+  isToldElsewhere: boolean
+}
+
+/** A receiver that restarts is no problem yet. */
+const FAILING_AFTER_MS = 600_000
+/** The age of the oldest message is that of the oldest of so many. */
+const WAITING_READ = 100
+
+/** Reads little: a channel whose last message arrived is not looked at. `mayFollow`: time alone can make another. */
+export async function readChannelTroubles(
+  store: WebhookReader & Pick<DeliveryStore, 'listDeliveries'>,
+  { rules, plugins, nowMs }: { rules: readonly AlertRule[]; plugins: readonly string[]; nowMs: number }
+): Promise<{ troubles: ChannelTrouble[]; untoldPlugins: string[]; mayFollow: boolean }> {
+  const channels = (await store.listWebhooks()).filter(({ kind }) => kind === 'channel')
+  const working = new Set(channels.filter(({ enabled, problem }) => enabled && problem === null).map(({ id }) => id))
+  const told = rules.filter(({ enabled, watch }) => enabled && watch === 'service_problem').flatMap(channelsOf)
+  const isToldElsewhere = told.some((id) => working.has(id))
+  const failing = channels.filter(({ problem }) => problem !== null)
+  const found = await Promise.all(
+    failing.map(async (channel): Promise<ChannelTrouble | null> => {
+      const { id, name, problem } = channel
+      const [waiting, [dead]] = await Promise.all([
+        store.listDeliveries(id, { state: 'waiting', before: null, limit: WAITING_READ }),
+        store.listDeliveries(id, { state: 'dead', before: null, limit: 1 })
+      ])
+      const trouble = stateOf(channel, waiting.at(-1)?.madeAtMs ?? null, dead ?? null, nowMs)
+      return trouble === null ? null : { id, name, answer: problem!, ...trouble, isToldElsewhere }
+    })
+  )
+  const troubles = found.filter((one) => one !== null)
+  return { troubles, untoldPlugins: untoldPlugins(plugins, channels), mayFollow: failing.length > troubles.length }
+}
+
+/** Of the plugins with the hook `alert`: those that no channel names, so that they are told of nothing. Pure. */
+export const untoldPlugins = (
+  plugins: readonly string[],
+  channels: readonly Pick<StoredWebhook, 'enabled' | 'channel'>[]
+): string[] =>
+  plugins.filter(
+    (name) =>
+      !channels.some(({ enabled, channel }) => {
+        const target = channel?.target
+        return enabled && target?.kind === 'plugin' && target.plugin === name
+      })
+  )
+
+const channelsOf = ({ channels, escalation }: AlertRule) => [...channels, ...(escalation?.channels ?? [])]
+
+/** `oldestMs`: of a message that waits; `dead`: the newest one that was given up. Pure. */
+export function stateOf(
+  { enabled, problem, lastDeliveredAtMs }: Pick<StoredWebhook, 'enabled' | 'problem' | 'lastDeliveredAtMs'>,
+  oldestMs: number | null,
+  dead: { madeAtMs: number; endedAtMs: number | null } | null,
+  nowMs: number
+): Pick<ChannelTrouble, 'state' | 'sinceMs'> | null {
+  // Somebody who turned it off knows; a receiver that answered 410 turned it off itself.
+  const isGone = !enabled && problem?.startsWith('410') === true
+  if (problem === null || (!enabled && !isGone)) return null
+  if (isGone) return { state: 'gone', sinceMs: dead?.endedAtMs ?? nowMs }
+  if (dead?.endedAtMs != null && dead.endedAtMs > (lastDeliveredAtMs ?? 0))
+    return { state: 'given_up', sinceMs: dead.madeAtMs }
+  if (oldestMs === null || nowMs - oldestMs < FAILING_AFTER_MS) return null
+  return { state: 'failing', sinceMs: oldestMs }
+}
+
+const TITLES = {
+  failing: 'cannot deliver its messages',
+  given_up: 'has given up messages',
+  gone: 'was turned off by its receiver'
+}
+const WORDS = {
+  failing: 'Its messages wait and are tried again for three days. Correct the channel or its receiver, then test it',
+  given_up: 'They will not be sent again. Correct the channel or its receiver, then test it',
+  gone: 'It gets no more messages. Enter its new address and turn it on, or take it out of the rules'
+}
+
+/** Whoever relies on an alert channel must hear that it is silent, and not through it. Pure. */
+export function channelProblems(troubles: readonly ChannelTrouble[]): Problem[] {
+  return troubles.map(({ id, name, answer, sinceMs, state, isToldElsewhere }) => {
+    const elsewhere = ' No other channel is told: add a rule that watches the service itself and names another channel'
+    const advice = `${WORDS[state]}${isToldElsewhere ? '' : `.${elsewhere}`}`
+    return {
+      ...UNRELATED,
+      id: `channel:${id}`,
+      severity: 'error',
+      title: `The alert channel ${name} ${TITLES[state]}`,
+      text: `${answer.replace(/\.$/, '')}. ${advice}`,
+      sinceMs,
+      mend: null
+    }
+  })
+}
+
+/** Whoever configured such a plugin relies on it; until there were channels, they were told of problems without one. */
+export const untoldPluginProblems = (names: readonly string[]): Problem[] =>
+  names.map((name) => ({
+    ...UNRELATED,
+    id: `alert-plugin:${name}`,
+    severity: 'warning',
+    title: `The plugin ${name} receives no alerts`,
+    text: 'No alert channel that is turned on names it. Add a channel of the kind Plugin, and name the channel in a rule',
+    mend: null
+  }))

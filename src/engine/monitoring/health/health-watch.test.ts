@@ -1,0 +1,137 @@
+import { existsSync } from 'node:fs'
+import { readdir, rm, symlink } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { HealthWatch } from './health-watch.ts'
+import { silentLogger } from '../../runtime/logger.ts'
+import { createFakeClock, type FakeClock } from '../../testing/fake-clock.ts'
+import { makeTemporaryDirectory, type TemporaryDirectory } from '../../testing/temporary-directory.ts'
+
+const WELL = { live: true, ready: true, reasons: [] }
+
+let directory: TemporaryDirectory
+let clock: FakeClock
+let state: { isStoreDead: boolean; isStopping: boolean; isDatabaseAway: boolean }
+beforeEach(async () => {
+  directory = await makeTemporaryDirectory()
+  clock = createFakeClock()
+  state = { isStoreDead: false, isStopping: false, isDatabaseAway: false }
+})
+afterEach(() => directory.remove())
+
+const open = (write?: (path: string) => Promise<void>, checkBlobs?: () => Promise<string | null>) =>
+  new HealthWatch({
+    dataDirectory: directory.path,
+    isStoreDead: () => state.isStoreDead,
+    isStopping: () => state.isStopping,
+    store: { changeCursor: async () => (state.isDatabaseAway ? Promise.reject(new Error('away')) : 1) },
+    clock,
+    logger: silentLogger,
+    ...(write === undefined ? {} : { write }),
+    ...(checkBlobs === undefined ? {} : { checkBlobs })
+  })
+
+describe('health', () => {
+  it('is well where the disk takes a write, and leaves nothing there', async () => {
+    const health = open()
+    expect([health.now(), await health.check()]).toEqual([WELL, WELL])
+    expect(await readdir(directory.path)).toEqual([])
+  })
+
+  it('names blobs that cannot be used, or that do not answer, and stays ready', async () => {
+    let answer: Promise<string | null> = Promise.resolve('The blobs refuse')
+    const health = open(
+      async () => {},
+      () => answer
+    )
+    expect(await health.check()).toEqual({ ...WELL, reasons: ['The blobs refuse'] })
+    answer = new Promise(() => {})
+    await clock.advanceBy(5_000)
+    const late = health.check()
+    await clock.advanceBy(2_000)
+    expect(await late).toEqual({ ...WELL, reasons: ['The blob storage does not respond'] })
+  })
+
+  it('is not ready while the database does not respond', async () => {
+    const health = open()
+    state.isDatabaseAway = true
+    const away = { live: true, ready: false, reasons: ['The database does not respond'] }
+    expect(await health.check()).toEqual(away)
+    state.isDatabaseAway = false
+    await clock.advanceBy(5_000)
+    expect(await health.check()).toEqual(WELL)
+  })
+
+  it.each([
+    ['ENOSPC', 'full: free some space'],
+    ['EDQUOT', 'full: free some space'],
+    ['EROFS', 'cannot be written: give the user'],
+    ['EACCES', 'cannot be written: give the user'],
+    ['EIO', 'cannot be written (EIO): check its disk']
+  ])('a disk that says %s is told in words, without its path, and known to who does not wait', async (code, words) => {
+    const health = open(() => Promise.reject(Object.assign(new Error(`${code}: ${directory.path}`), { code })))
+    const told = await health.check()
+    expect(told).toEqual({ live: true, ready: false, reasons: [expect.stringContaining(words)] })
+    expect(told.reasons.join()).not.toContain(directory.path)
+    expect(health.now()).toEqual(told)
+  })
+
+  it.runIf(existsSync('/dev/full'))(
+    'a disk that is really full is noticed, and noticed when it is not any more',
+    async () => {
+      const health = open()
+      // The write goes to a device that has no space, whatever is written.
+      await symlink('/dev/full', join(directory.path, 'health-probe'))
+      expect((await health.check()).reasons).toEqual([expect.stringContaining('is full')])
+      await clock.advanceBy(5_000)
+      expect(await health.check()).toEqual(WELL)
+    }
+  )
+
+  it('a data directory that is gone is noticed', async () => {
+    const health = open()
+    await rm(directory.path, { recursive: true })
+    expect((await health.check()).reasons).toEqual(['The data directory no longer exists'])
+  })
+
+  it('looks at the disk once in five seconds, whoever many ask', async () => {
+    let writes = 0
+    const health = open(async () => {
+      writes += 1
+    })
+    await Promise.all(Array.from({ length: 100 }, () => health.check()))
+    await clock.advanceBy(4_999)
+    await health.check()
+    expect(writes).toBe(1)
+    await clock.advanceBy(1)
+    await health.check()
+    expect(writes).toBe(2)
+  })
+
+  it('a disk that hangs is waited for two seconds, and asked for nothing more until it answers', async () => {
+    const hanging = Promise.withResolvers<void>()
+    let writes = 0
+    const health = open(() => {
+      writes += 1
+      return hanging.promise
+    })
+    for (const _time of [1, 2, 3]) {
+      const check = health.check()
+      expect(health.now().live).toBe(true)
+      await clock.advanceBy(2_000)
+      expect((await check).reasons).toEqual(['The disk of the data directory or the database does not respond'])
+      await clock.advanceBy(5_000)
+    }
+    expect(writes).toBe(1)
+    hanging.resolve()
+    expect(await health.check()).toEqual(WELL)
+  })
+
+  it('a dead database is not live, and what stops is not ready', async () => {
+    const health = open()
+    state.isStopping = true
+    expect(await health.check()).toEqual({ live: true, ready: false, reasons: ['Scrapdeck is stopping'] })
+    state.isStoreDead = true
+    expect(health.now()).toMatchObject({ live: false, ready: false })
+  })
+})

@@ -1,0 +1,129 @@
+import { open, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Clock } from '../../runtime/clock.ts'
+import type { Logger } from '../../runtime/logger.ts'
+import type { ChangeLog } from '../../storage/store.ts'
+
+export interface Health {
+  /** false: restart the process. */
+  live: boolean
+  /** false: do not send requests for now. */
+  ready: boolean
+  /** Visible without credentials: no paths, no names. */
+  reasons: string[]
+}
+
+const CHECK_EVERY_MS = 5_000
+/** Longer than a working disk needs, shorter than load balancers wait. */
+const CHECK_LIMIT_MS = 2_000
+/** More than file systems store inline in an inode, so that a full disk must refuse the write. */
+const PROBE_BYTES = 16_384
+const BLOBS_LATE = 'The blob storage does not respond'
+
+export interface HealthWatchParts {
+  dataDirectory: string
+  isStoreDead: () => boolean
+  isStopping: () => boolean
+  store: Pick<ChangeLog, 'changeCursor'>
+  /** Why the blobs cannot be used; null: they can. */
+  checkBlobs?: () => Promise<string | null>
+  clock: Clock
+  logger: Logger
+  /** Writes to the disk to check it; tests replace it. */
+  write?: (path: string) => Promise<void>
+}
+
+/** Health of the engine, for process supervisors and load balancers. */
+export class HealthWatch {
+  readonly #parts: HealthWatchParts
+  #problem: string | null = null
+  /** Named, but no reason to send requests elsewhere: other engines use the same storage, and most work needs none. */
+  #blobProblem: string | null = null
+  #checkedAtMs = Number.NEGATIVE_INFINITY
+  #checking: Promise<void> | null = null
+  #writing: Promise<string | null> | null = null
+  #asking: Promise<string | null> | null = null
+
+  constructor(parts: HealthWatchParts) {
+    this.#parts = parts
+  }
+
+  /** Health as currently known; never waits for the disk. */
+  now(): Health {
+    const { isStoreDead, isStopping } = this.#parts
+    // Nothing works any more: the process supervisor must restart it.
+    if (isStoreDead()) {
+      return { live: false, ready: false, reasons: ['The database is unusable. Restart Scrapdeck'] }
+    }
+    const reasons = [isStopping() ? 'Scrapdeck is stopping' : null, this.#problem].filter((reason) => reason !== null)
+    const ready = reasons.length === 0
+    return { live: true, ready, reasons: this.#blobProblem === null ? reasons : [...reasons, this.#blobProblem] }
+  }
+
+  /** Checks the disk first, at most once in five seconds however often it is called. */
+  async check(): Promise<Health> {
+    if (this.#parts.clock.monotonicMs() - this.#checkedAtMs >= CHECK_EVERY_MS) {
+      await (this.#checking ??= this.#checkDisk())
+    }
+    return this.now()
+  }
+
+  async #checkDisk(): Promise<void> {
+    const { dataDirectory, store, clock, logger, write = writeProbe, checkBlobs = async () => null } = this.#parts
+    // While one write hangs, no other is started.
+    this.#writing ??= Promise.all([
+      write(join(dataDirectory, 'health-probe')).then(() => null, describeProblem),
+      store.changeCursor().then(
+        () => null,
+        () => 'The database does not respond'
+      )
+    ])
+      .then(([disk, database]) => disk ?? database)
+      .finally(() => {
+        this.#writing = null
+      })
+    const { promise: isLate, resolve } = Promise.withResolvers<string>()
+    const timer = clock.setTimer(CHECK_LIMIT_MS, () =>
+      resolve('The disk of the data directory or the database does not respond')
+    )
+    const blobs = (this.#asking ??= checkBlobs().finally(() => {
+      this.#asking = null
+    }))
+    const [found, blobProblem] = await Promise.all([
+      Promise.race([this.#writing, isLate]),
+      Promise.race([blobs, isLate.then(() => BLOBS_LATE)])
+    ])
+    timer.cancel()
+    // Logged by whoever watches them (blob-watch.ts).
+    this.#blobProblem = blobProblem
+    if (found !== this.#problem)
+      logger.warn(
+        { problem: found },
+        found === null ? 'disk and database respond again' : 'disk or database do not respond'
+      )
+    this.#problem = found
+    this.#checkedAtMs = clock.monotonicMs()
+    this.#checking = null
+  }
+}
+
+/** A new file each time: overwriting an existing one would need no free space. */
+async function writeProbe(path: string): Promise<void> {
+  try {
+    // Closed before it returns: some file systems report a full disk only on close.
+    await using file = await open(path, 'w', 0o600)
+    await file.write(Buffer.alloc(PROBE_BYTES))
+  } finally {
+    await rm(path, { force: true })
+  }
+}
+
+function describeProblem(error: unknown): string {
+  const code = String((error as NodeJS.ErrnoException).code ?? 'unknown')
+  if (code === 'ENOSPC' || code === 'EDQUOT') return 'The disk of the data directory is full: free some space'
+  if (code === 'EROFS' || code === 'EACCES' || code === 'EPERM') {
+    return 'The data directory cannot be written: give the user that runs Scrapdeck write permission, or mount it for writing'
+  }
+  if (code === 'ENOENT' || code === 'ENOTDIR') return 'The data directory no longer exists'
+  return `The data directory cannot be written (${code}): check its disk`
+}

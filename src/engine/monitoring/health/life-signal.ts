@@ -1,0 +1,108 @@
+import { EventEmitter } from 'node:events'
+import type { Problem } from '../../../shared/contract/index.ts'
+import type { Clock, Timer } from '../../runtime/clock.ts'
+import type { Logger } from '../../runtime/logger.ts'
+import type { ChangeLog } from '../../storage/store.ts'
+import type { Post } from '../../notify/webhooks/post.ts'
+import { UNRELATED } from './unrelated.ts'
+
+export interface LifeSignalParts {
+  /** Like a password: whoever knows it can send the signal. Never logged. */
+  url: string
+  everySeconds: number
+  store: Pick<ChangeLog, 'changeCursor'>
+  post: Post
+  clock: Clock
+  logger: Logger
+}
+
+export interface LifeFailure {
+  sinceMs: number
+  words: string
+}
+
+const TOLD_AFTER_MS = 300_000
+
+/**
+ * Tells another service that this one lives: it raises the alarm when the signal stops. Only an engine that leads has
+ * one, and it is sent only after the store has answered.
+ */
+export class LifeSignal {
+  /** `changed`: whether it arrives may have changed. */
+  readonly events = new EventEmitter<{ changed: [] }>()
+  readonly #parts: LifeSignalParts
+  #failure: LifeFailure | null = null
+  #timer: Timer | null = null
+  #stopped = false
+
+  constructor(parts: LifeSignalParts) {
+    this.#parts = parts
+  }
+
+  start(): void {
+    this.#sendIn(0)
+  }
+
+  stop(): void {
+    this.#stopped = true
+    this.#timer?.cancel()
+  }
+
+  /** null: it arrives, or has not failed for long. */
+  failure(): LifeFailure | null {
+    const failure = this.#failure
+    return failure !== null && this.#parts.clock.nowMs() - failure.sinceMs >= TOLD_AFTER_MS ? failure : null
+  }
+
+  #sendIn(delayMs: number): void {
+    if (this.#stopped) return
+    this.#timer = this.#parts.clock.setTimer(delayMs, () => {
+      void this.#send().finally(() => this.#sendIn(this.#parts.everySeconds * 1_000))
+    })
+  }
+
+  async #send(): Promise<void> {
+    const problem = await this.#trySend()
+    if (this.#stopped) return
+    const { clock, logger } = this.#parts
+    const before = this.#failure
+    if (problem === null) {
+      this.#failure = null
+      if (before !== null) logger.info({}, 'the life signal arrives again')
+    } else {
+      this.#failure = { sinceMs: before?.sinceMs ?? clock.nowMs(), words: problem }
+      if (before === null) logger.warn({ problem }, 'the life signal (life_url) could not be sent; trying again')
+    }
+    if (before !== null || this.#failure !== null) this.events.emit('changed')
+  }
+
+  /** Returns why it did not arrive; null: it did. */
+  async #trySend(): Promise<string | null> {
+    const { url, store, post } = this.#parts
+    try {
+      await store.changeCursor()
+    } catch (error) {
+      return `the database does not answer (${(error as Error).name})`
+    }
+    // Stopping is no reason for an alarm, but the next engine says itself that it lives.
+    if (this.#stopped) return null
+    const answer = await post({ url, headers: {}, body: '{}' })
+    if (answer.kind !== 'status') return answer.problem.replace(/\.$/, '')
+    return answer.status >= 200 && answer.status < 300 ? null : `the receiver answered ${answer.status}`
+  }
+}
+
+export function lifeProblems(failure: LifeFailure | null): Problem[] {
+  if (failure === null) return []
+  return [
+    {
+      ...UNRELATED,
+      id: 'life-signal',
+      severity: 'warning',
+      title: 'The life signal does not arrive',
+      text: `${failure.words}. Correct life_url, or the receiver will report that Scrapdeck is down`,
+      sinceMs: failure.sinceMs,
+      mend: null
+    }
+  ]
+}

@@ -1,0 +1,183 @@
+import type { Problem } from '../../../shared/contract/index.ts'
+import { formatAge } from '../../../shared/time.ts'
+import { oneProject, projectsAt, projectsOfChain, projectsOfTemplates } from '../../schedules/whose-past.ts'
+import type { StoredChain, StoredFiring, StoredSchedule } from '../../model/records.ts'
+import type { ChainStore, FiringReader, ScheduleReader } from '../../storage/store.ts'
+import { UNRELATED } from './unrelated.ts'
+
+/** Schedules and chains that did not do what they should have done. */
+export interface ScheduleTroubles {
+  /** Paused by the ticker, and not because they have ended. */
+  stopped: readonly StoredSchedule[]
+  /** Firings of the last day that created no job, newest first, with their schedules. */
+  missed: readonly { schedule: StoredSchedule; firings: readonly StoredFiring[] }[]
+  /** The newest firing could not create jobs. */
+  refused: readonly { schedule: StoredSchedule; firing: StoredFiring }[]
+  /** Could not create a job after the last run that they should have followed. */
+  chains: readonly StoredChain[]
+}
+
+export const NO_SCHEDULE_TROUBLES: ScheduleTroubles = { stopped: [], missed: [], refused: [], chains: [] }
+
+const DAY_MS = 86_400_000
+const FIRINGS_AT_ONCE = 500
+/** Of each state. One schedule that fails each minute has 1,440 a day, which must not hide the others. */
+const FIRINGS_READ = 10_000
+const STOPPED_READ = 500
+const SHOWN_MAX = 20
+
+/** Reads a few pages by index, however many schedules and firings there are. */
+export async function readScheduleTroubles(
+  store: FiringReader & ScheduleReader & ChainStore,
+  nowMs: number
+): Promise<ScheduleTroubles> {
+  const [stopped, missing, failed, all] = await Promise.all([
+    store.pageSchedules({ pausedBy: ['failures', 'invalid'] }, { after: null, limit: STOPPED_READ }),
+    readFirings(store, 'missed', nowMs - DAY_MS),
+    readFirings(store, 'failed', nowMs - DAY_MS),
+    store.listChains()
+  ])
+  const chains = all.filter(({ settings, problem }) => settings.enabled && problem !== null)
+  const bySchedule = Map.groupBy([...missing, ...failed], ({ scheduleId }) => scheduleId)
+  if (bySchedule.size === 0) return { ...NO_SCHEDULE_TROUBLES, stopped: stopped.schedules, chains }
+  const schedules = await store.getSchedules([...bySchedule.keys()])
+  const newest = await store.listRecentFirings([...bySchedule.keys()], 1)
+  const missed = schedules.map((schedule) => ({
+    schedule,
+    firings: bySchedule.get(schedule.id)!.filter(({ state }) => state === 'missed')
+  }))
+  const refused = schedules.flatMap((schedule) => {
+    const firing = newest.find(({ scheduleId }) => scheduleId === schedule.id)
+    return firing?.state === 'failed' && !schedule.paused ? [{ schedule, firing }] : []
+  })
+  return { stopped: stopped.schedules, missed: missed.filter(({ firings }) => firings.length > 0), refused, chains }
+}
+
+/** Newest first. */
+async function readFirings(store: FiringReader, state: 'missed' | 'failed', afterMs: number): Promise<StoredFiring[]> {
+  const firings: StoredFiring[] = []
+  let before: number | null = null
+  for (let read = 0; read < FIRINGS_READ; read += FIRINGS_AT_ONCE) {
+    const page: StoredFiring[] = await store.listFirings({ states: [state] }, { before, limit: FIRINGS_AT_ONCE })
+    firings.push(...page.filter(({ atMs }) => atMs > afterMs))
+    const last = page.at(-1)
+    if (last === undefined || page.length < FIRINGS_AT_ONCE || last.atMs <= afterMs) break
+    before = last.id
+  }
+  return firings
+}
+
+/** As the overview shows them: the first of each kind, and how long ago. */
+export function scheduleProblems(troubles: ScheduleTroubles, nowMs: number): Problem[] {
+  const { stopped, missed, refused, chains } = troubles
+  const shown = {
+    ...{ stopped: stopped.slice(0, SHOWN_MAX), missed: missed.slice(0, SHOWN_MAX) },
+    ...{ refused: refused.slice(0, SHOWN_MAX), chains: chains.slice(0, SHOWN_MAX) }
+  }
+  const agesMs = new Map(refused.map(({ schedule, firing }) => [refusedId(schedule), nowMs - firing.atMs]))
+  return allScheduleProblems(shown).map((problem) => {
+    const ageMs = agesMs.get(problem.id)
+    return ageMs === undefined ? problem : { ...problem, text: `${problem.text}; ${formatAge(ageMs)} ago` }
+  })
+}
+
+const refusedId = ({ id }: StoredSchedule): string => `schedule-refused:${id}`
+
+/** All of them, with texts that do not change with time alone. */
+export function allScheduleProblems({ stopped, missed, refused, chains }: ScheduleTroubles): Problem[] {
+  return [
+    ...refused.map(
+      ({ schedule, firing }): Problem => ({
+        ...about(schedule, firing.atMs),
+        id: refusedId(schedule),
+        severity: 'error',
+        title: `${schedule.settings.name} could not create jobs`,
+        text: firing.text.replace(/\.$/, ''),
+        sinceMs: firing.atMs
+      })
+    ),
+    ...chains.map(
+      ({ id, settings, problem }): Problem => ({
+        ...{ nodeId: null, project: oneProject(projectsOfChain(settings)), spider: null, mend: 'open_schedules' },
+        id: `chain-refused:${id}`,
+        severity: 'error',
+        title: `The chain ${settings.name} could not create a job`,
+        text: problem ?? '',
+        sinceMs: null
+      })
+    ),
+    ...stopped.map(
+      (schedule): Problem => ({
+        ...about(schedule, schedule.changedAtMs),
+        id: `schedule-paused:${schedule.id}`,
+        severity: 'error',
+        title: `${schedule.settings.name} was paused`,
+        text:
+          schedule.pauseNote ??
+          (schedule.pausedBy === 'failures'
+            ? `${schedule.failuresInARow > 0 ? `its last ${schedule.failuresInARow}` : 'too many of its'} runs failed; fix the cause, then resume it`
+            : 'its rules can no longer be read; correct them, then resume it'),
+        sinceMs: schedule.changedAtMs
+      })
+    ),
+    ...missed.flatMap(splitByMove).map(({ schedule, firings, isFormer }): Problem => {
+      const count = firings.reduce((sum, firing) => sum + firing.count, 0)
+      return {
+        ...about(schedule, firings[0]!.atMs),
+        id: `schedule-missed:${schedule.id}${isFormer ? ':former' : ''}`,
+        severity: 'warning',
+        title: `${schedule.settings.name} missed ${count === 1 ? 'a run' : `${count.toLocaleString('en-US')} runs`}`,
+        text: `in the last 24 hours; most recently: ${firings[0]!.text}`,
+        sinceMs: firings[0]!.nominalMs
+      }
+    })
+  ]
+}
+
+/** `lateSinceMs`: since when one has been due (schedules/watchdog.ts); null: all fire in time. */
+export function lateProblems(lateSinceMs: number | null): Problem[] {
+  if (lateSinceMs === null) return []
+  return [
+    {
+      ...UNRELATED,
+      id: 'schedules-late',
+      severity: 'error',
+      title: 'Schedules do not fire',
+      text: 'a schedule has been due for minutes and has not fired; the log of the service says why',
+      sinceMs: lateSinceMs,
+      mend: 'open_schedules'
+    }
+  ]
+}
+
+/** They keep firing: which one is meant is the operator's decision. */
+export function namesakeProblems(namesakes: readonly StoredSchedule[]): Problem[] {
+  const byName = Map.groupBy(namesakes, ({ settings }) => settings.name)
+  return [...byName].slice(0, SHOWN_MAX).map(([name, same]): Problem => {
+    const [first] = same
+    return {
+      ...about(first!, Number.POSITIVE_INFINITY),
+      project: oneProject(projectsOfTemplates(same.flatMap(({ settings }) => settings.jobs))),
+      id: `schedule-name:${name}`,
+      severity: 'warning',
+      title: `${same.length} schedules are called ${name}`,
+      text: 'each of them creates its jobs. Names are unique now: rename or remove all but one',
+      sinceMs: null
+    }
+  })
+}
+
+/** What it missed for its former projects is another problem, for others. */
+const splitByMove = ({ schedule, firings }: ScheduleTroubles['missed'][number]) =>
+  [...Map.groupBy(firings, ({ atMs }) => projectsAt(schedule, atMs) === null)].map(([isFormer, some]) => ({
+    ...{ schedule, firings: some, isFormer }
+  }))
+
+/** `atMs`: of what the problem tells. */
+function about(
+  schedule: StoredSchedule,
+  atMs: number
+): Pick<Problem, 'nodeId' | 'project' | 'spider' | 'scheduleId' | 'mend'> {
+  const project = oneProject(projectsAt(schedule, atMs))
+  return { nodeId: null, project, spider: null, scheduleId: schedule.id, mend: 'open_schedules' }
+}

@@ -1,0 +1,75 @@
+import { expect, test } from 'vitest'
+import { aProjectName } from '../../../../shared/testing/ids.ts'
+import type { LaunchPlan } from '../runs/launch-plan.ts'
+import { keepApart, sandboxArguments, type Ways } from './apart-plan.ts'
+
+const DATA = '/srv/data'
+const LOCAL = `${DATA}/local`
+const launch: LaunchPlan = {
+  ...{ id: 'j1', python: '/opt/env/bin/python', project: aProjectName('shop'), spider: 'prices', arguments: [] },
+  ...{ source: { egg: `${LOCAL}/egg-files/x.egg` }, environment: { GIVEN: '1' }, secrets: [], resourceLimits: null },
+  workingDirectory: `${LOCAL}/work/shop`,
+  logFile: `${LOCAL}/logs/shop/prices/j1.log`,
+  directories: []
+}
+
+function plan(ways: Ways, user: number | null, over: Partial<LaunchPlan> = {}) {
+  return keepApart(
+    { ...launch, ...over },
+    {
+      ...{ ways, user, runDirectory: `${LOCAL}/runs/j1`, dataDirectory: DATA, readable: ['/opt/env'] },
+      directories: {
+        ...{ logsDirectory: `${LOCAL}/logs`, itemsDirectory: `${LOCAL}/items` },
+        ...{ jobsDirectory: null, workDirectory: `${LOCAL}/work` }
+      }
+    }
+  )
+}
+
+/** What bwrap mounts, in order. */
+function mountsOf(args: readonly string[]): string[] {
+  return args.flatMap((word, at) => (/^--(ro-bind|bind|tmpfs)$/.test(word) ? [`${word.slice(2)} ${args[at + 1]}`] : []))
+}
+
+test('a sandbox shows nothing of the data directory but the code of the run, its files and its folder', () => {
+  const { apart } = plan({ group: null, sandbox: { bwrap: '/usr/bin/bwrap', proc: ['--proc', '/proc'] } }, null)
+  const shown = mountsOf(apart!.sandbox!).filter((mount) => mount.includes(DATA))
+  expect(shown).toEqual([
+    `bind ${LOCAL}/runs/j1/tmp`,
+    `tmpfs ${DATA}`,
+    `ro-bind ${LOCAL}/egg-files/x.egg`,
+    `bind ${LOCAL}/work/shop`,
+    `bind ${LOCAL}/logs/shop/prices/j1.log`,
+    `bind ${LOCAL}/items/shop/prices/j1.jl`
+  ])
+})
+
+test('a Python above the data directory does not uncover it', () => {
+  const view = { hidden: DATA, readable: ['/srv'], writable: [], temporary: null }
+  const mounts = mountsOf(sandboxArguments([], view))
+  expect(mounts.indexOf('ro-bind /srv')).toBeGreaterThan(-1)
+  expect(mounts.indexOf(`tmpfs ${DATA}`)).toBeGreaterThan(mounts.indexOf('ro-bind /srv'))
+})
+
+test('a user owns its files and its folder, never a directory that leads to them, and reads a copy of its egg', () => {
+  const { apart, source } = plan({ group: 60_706, sandbox: null }, 60_707)
+  expect(apart).toMatchObject({ user: 60_707, group: 60_706, sandbox: null, temporary: null })
+  expect(apart!.private).toEqual([`${LOCAL}/work/shop`])
+  for (const file of apart!.files) expect(apart!.private.some((path) => file.startsWith(path))).toBe(false)
+  expect(apart!.passable).toContain(`${LOCAL}/logs/shop`)
+  expect(source).toEqual({ egg: `${LOCAL}/runs/j1/code.egg` })
+  expect(apart!.readable).toEqual({ [`${LOCAL}/egg-files/x.egg`]: `${LOCAL}/runs/j1/code.egg` })
+})
+
+test('its home is its folder, unless the run is given another one', () => {
+  const ways: Ways = { group: 60_706, sandbox: null }
+  expect(plan(ways, 60_707).environment).toEqual({ HOME: `${LOCAL}/work/shop`, GIVEN: '1' })
+  expect(plan(ways, 60_707, { environment: { HOME: '/h' } }).environment).toEqual({ HOME: '/h' })
+})
+
+test('a listing has no files', () => {
+  expect(plan({ group: 60_706, sandbox: null }, 60_707, { logFile: '' }).apart).toMatchObject({
+    files: [],
+    passable: []
+  })
+})

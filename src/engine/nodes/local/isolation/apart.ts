@@ -1,0 +1,300 @@
+import { accessSync, chmodSync, chownSync, constants, existsSync, readFileSync, realpathSync } from 'node:fs'
+import { chmod, chown, lchown, lstat, readdir } from 'node:fs/promises'
+import { delimiter, dirname, join } from 'node:path'
+import type { Clock } from '../../../runtime/clock.ts'
+import type { KeepApart, UserRange } from '../../../runtime/keep-apart.ts'
+import { makePrivateDirectory } from '../../../runtime/private-directory.ts'
+import { apartEnvironment, childEnvironment } from '../processes/child-environment.ts'
+import type { LaunchPlan, RunDirectories } from '../runs/launch-plan.ts'
+import { runCommand } from '../runs/run-command.ts'
+import { keepApart, sandboxArguments, type Ways } from './apart-plan.ts'
+import { findUserOfRange, ProjectUsers } from './project-users.ts'
+
+/** A command that does nothing, to try a way. */
+const NOTHING = ['/bin/sh', '-c', 'exit 0']
+const TRY_LIMIT_MS = 10_000
+/** In a container /proc is covered in parts, so that no new one can be mounted: then spiders have none. */
+const PROCS = [
+  ['--proc', '/proc'],
+  ['--dir', '/proc']
+] as const
+
+interface ApartOptions {
+  dataDirectory: string
+  /** The local node's own. */
+  directory: string
+  resourcesDirectory: string
+  directories: RunDirectories
+  clock: Clock
+}
+
+/**
+ * Keeps what runs code of projects apart from Scrapdeck and from other projects. With `problem`, this machine cannot do
+ * what was asked for, and nothing may be started.
+ */
+export class Apart {
+  readonly problem: string | null
+  /** Why spiders are not kept apart although it was wished. Without `problem`, they run all the same. */
+  readonly renounced: string | null
+  readonly #options: ApartOptions | null
+  readonly #ways: Ways | null
+  readonly #users: ProjectUsers | null
+  readonly #folders = new Map<string, string[]>()
+
+  /** Only for `open`, and for what is off. */
+  constructor(
+    options: ApartOptions | null,
+    ways: Ways | null,
+    users: ProjectUsers | null,
+    problem: string | null,
+    renounced: string | null = null
+  ) {
+    this.renounced = renounced
+    this.#options = options
+    this.#ways = ways
+    this.#users = users
+    this.problem = problem
+  }
+
+  /** Tries what was asked for. Falls back to less only if that was asked for. */
+  static async open({ way, users: range }: KeepApart, options: ApartOptions): Promise<Apart> {
+    if (way === 'off') return NOT_APART
+    if (way === 'if-possible') {
+      const tried = await Apart.open({ way: 'auto', users: range }, options)
+      return tried.problem === null ? tried : new Apart(null, null, null, null, tried.renounced)
+    }
+    const refuse = (why: string) =>
+      new Apart(
+        options,
+        null,
+        null,
+        `Spiders cannot be kept apart (keep_spiders_apart = ${way}): ${why}. Until then no spider runs here.`,
+        why
+      )
+    if (process.platform !== 'linux') {
+      return refuse('this needs Linux. Use nodes that run on Linux, or set keep_spiders_apart = off')
+    }
+    const isRoot = process.geteuid!() === 0
+    const wantsSandbox = way === 'sandbox' || (way === 'auto' && !isRoot)
+    if (way === 'users' && !isRoot) {
+      return refuse(
+        'only root can run spiders as other users. Use keep_spiders_apart = sandbox, or start Scrapdeck as root'
+      )
+    }
+    let users: ProjectUsers | null = null
+    if (isRoot) {
+      const taken = findUserOfRange(range)
+      if (taken !== null)
+        return refuse(`user ids of spider_users belong to ${taken}. Set spider_users to a range that nobody uses`)
+      try {
+        users = ProjectUsers.open(options.directory, range)
+      } catch (error) {
+        return refuse(
+          `which user each project has cannot be read from ${join(options.directory, 'users.json')} (${(error as Error).message})`
+        )
+      }
+      const failure = await findFailure([...asUser(range.first, range.first), ...NOTHING], options)
+      if (failure !== null)
+        return refuse(
+          `a process cannot be given another user (${failure}). It takes the capabilities SETUID, SETGID, SETPCAP, CHOWN, FOWNER, DAC_OVERRIDE and KILL`
+        )
+    }
+    const sandbox = wantsSandbox ? await findSandbox(range, options) : null
+    if (typeof sandbox === 'string') return refuse(sandbox)
+    const apart = new Apart(options, { group: users?.group ?? null, sandbox }, users, null)
+    apart.#letPass()
+    const closed = users === null ? null : await findClosed(users.group, range, options)
+    return closed === null ? apart : refuse(closed)
+  }
+
+  /** Spiders may be started, and are kept apart. */
+  get isOn(): boolean {
+    return this.#ways !== null
+  }
+
+  /** For all that runs, or will run, code of a project. */
+  environment(): Record<string, string> {
+    return this.isOn ? apartEnvironment(process.env) : childEnvironment(process.env)
+  }
+
+  /** What a run, or a listing, is started with. */
+  async plan(launch: LaunchPlan, runDirectory: string): Promise<LaunchPlan> {
+    if (this.#ways === null) return launch
+    const { dataDirectory, directories, resourcesDirectory } = this.#options!
+    return keepApart(launch, {
+      ...{ ways: this.#ways, user: await this.#userOf(launch.project), runDirectory, dataDirectory, directories },
+      readable: [...this.#foldersOf(launch.python), join(resourcesDirectory, 'python')]
+    })
+  }
+
+  /**
+   * A command that runs code from outside, such as the installation of packages, as `name`: it writes only to
+   * `directory`, which becomes its own until `takeBack`.
+   */
+  async command(
+    name: string,
+    directory: string | null,
+    command: string,
+    args: string[]
+  ): Promise<{ command: string; args: string[] }> {
+    if (this.#ways === null) return { command, args }
+    const user = await this.#userOf(name)
+    const { sandbox, group } = this.#ways
+    if (user !== null && directory !== null) {
+      await chown(dirname(directory), -1, group!)
+      await chmod(dirname(directory), 0o710)
+      await giveAll(directory, user)
+    }
+    const folders = this.#foldersOf(command)
+    const writable = directory === null ? [] : [directory]
+    const readable = folders.filter((folder) => folder !== directory)
+    const [first, ...rest] = [
+      ...(user === null ? [] : asUser(user, group!)),
+      ...(sandbox === null
+        ? []
+        : [
+            sandbox.bwrap,
+            ...sandboxArguments(sandbox.proc, {
+              ...{ hidden: this.#options!.dataDirectory, readable, writable, temporary: null }
+            }),
+            '--'
+          ]),
+      command,
+      ...args
+    ]
+    return { command: first!, args: rest }
+  }
+
+  /** What `command` made in `directory` is ours again, and all projects may read it. */
+  async takeBack(name: string, directory: string): Promise<void> {
+    const group = this.#ways?.group ?? null
+    const user = await this.#userOf(name)
+    if (group === null || user === null) return
+    // What it may have left running: as this user, it reaches nobody else.
+    await findFailure([...asUser(user, group), '/bin/sh', '-c', 'kill -KILL -1'], this.#options!)
+    await takeAll(directory, user, group)
+  }
+
+  async #userOf(name: string): Promise<number | null> {
+    return this.#users === null ? null : this.#users.of(name)
+  }
+
+  /** Users of projects get through to what is theirs, and see nothing on the way. */
+  #letPass(): void {
+    const group = this.#ways?.group ?? null
+    if (group === null) return
+    const { dataDirectory, directory, directories } = this.#options!
+    const { logsDirectory, itemsDirectory, jobsDirectory, workDirectory } = directories
+    const ours = [dataDirectory, directory, ...['runs', 'environments'].map((name) => join(directory, name))]
+    for (const path of [...ours, logsDirectory, itemsDirectory, jobsDirectory, workDirectory]) {
+      if (path === null || !path.startsWith(dataDirectory)) continue
+      makePrivateDirectory(path)
+      chownSync(path, -1, group)
+      chmodSync(path, 0o710)
+    }
+  }
+
+  /** What a Python loads itself from: its environment, and what that was made from. */
+  #foldersOf(python: string): string[] {
+    let folders = this.#folders.get(python)
+    if (folders === undefined) this.#folders.set(python, (folders = findFolders(python)))
+    return folders
+  }
+}
+
+/** Called again for what is given already, so that it ends at the first directory that is. */
+async function giveAll(directory: string, user: number): Promise<void> {
+  if ((await lstat(directory)).uid === user) return
+  for (const entry of await readdir(directory, { withFileTypes: true, recursive: true })) {
+    await lchown(join(entry.parentPath, entry.name), user, user)
+  }
+  await chown(directory, user, user)
+}
+
+/**
+ * From the top down: what is in a directory that is ours already can no longer be replaced. What is not the user's is
+ * a link to somebody else's file, and stays as it is.
+ */
+async function takeAll(path: string, user: number, group: number): Promise<void> {
+  const info = await lstat(path).catch(nullIfGone)
+  if (info?.uid !== user) return
+  await lchown(path, process.geteuid!(), group)
+  if (info.isSymbolicLink()) return
+  const ofOwner = info.mode & 0o500
+  await chmod(path, (info.mode & 0o700) | (ofOwner >> 3))
+  if (!info.isDirectory()) return
+  for (const name of await readdir(path)) await takeAll(join(path, name), user, group)
+}
+
+function nullIfGone(error: NodeJS.ErrnoException): null {
+  if (error.code === 'ENOENT') return null
+  throw error
+}
+
+/** Spiders run as we do. */
+export const NOT_APART = new Apart(null, null, null, null)
+
+function asUser(user: number, group: number): string[] {
+  const ids = [`--reuid=${user}`, `--regid=${user}`, `--groups=${group}`]
+  return ['setpriv', ...ids, '--no-new-privs', '--bounding-set=-all', '--inh-caps=-all']
+}
+
+/** Why bubblewrap cannot be used, or how it can. */
+async function findSandbox(range: UserRange, options: ApartOptions): Promise<NonNullable<Ways['sandbox']> | string> {
+  const bwrap = findProgram('bwrap')
+  if (bwrap === null) return 'bubblewrap is not installed. Install it (on Debian and Ubuntu: apt install bubblewrap)'
+  let failure: string | null = null
+  for (const proc of PROCS) {
+    const view = { hidden: options.dataDirectory, readable: [], writable: [], temporary: null }
+    const own = process.geteuid!() === 0 ? asUser(range.first, range.first) : []
+    failure = await findFailure([...own, bwrap, ...sandboxArguments(proc, view), '--', ...NOTHING], options)
+    if (failure === null) return { bwrap, proc }
+  }
+  return `bubblewrap does not work here (${failure}). It needs user namespaces, which the system or a container may forbid`
+}
+
+/** What a user of a project does not get to, for a directory above that lets nobody pass; null: all is well. */
+async function findClosed(group: number, range: UserRange, options: ApartOptions): Promise<string | null> {
+  const runner = join(options.resourcesDirectory, 'python', 'crawl.py')
+  const look = ['/bin/sh', '-c', 'cd "$0" && test -r "$1"', join(options.directory, 'work'), runner]
+  const failure = await findFailure([...asUser(range.first + 1, group), ...look], options)
+  if (failure === null) return null
+  return `users of projects do not get through to ${options.directory}, or cannot read ${runner} (${failure}). Let others pass through the directories above both (chmod o+x), and read the second`
+}
+
+async function findFailure([command, ...args]: string[], { clock }: ApartOptions): Promise<string | null> {
+  try {
+    const result = await runCommand({
+      ...{ command: command!, args, environment: apartEnvironment(process.env), directory: '/', clock },
+      ...{ timeLimitMs: TRY_LIMIT_MS, stdoutLimitBytes: 4096 }
+    })
+    if (result.code === 0) return null
+    return result.stderr.trim().slice(0, 500) || 'it failed without an error message'
+  } catch (error) {
+    return (error as Error).message
+  }
+}
+
+function findProgram(name: string): string | null {
+  for (const folder of (process.env.PATH ?? '').split(delimiter).filter((one) => one.startsWith('/'))) {
+    try {
+      accessSync(join(folder, name), constants.X_OK)
+      return join(folder, name)
+    } catch {
+      // Not in this one.
+    }
+  }
+  return null
+}
+
+const HOME_LINE = /^home\s*=\s*(.+)$/m
+
+function findFolders(python: string): string[] {
+  const environment = dirname(dirname(python))
+  const settings = join(environment, 'pyvenv.cfg')
+  const home = existsSync(settings) ? HOME_LINE.exec(readFileSync(settings, 'utf8'))?.[1]?.trim() : undefined
+  const bases = [dirname(dirname(realpathSync(python))), ...(home === undefined ? [] : [dirname(realpathSync(home))])]
+  const all = [...(home === undefined ? [] : [environment]), ...bases]
+  // The system's is there anyway; a program in /bin names no folder.
+  return [...new Set(all)].filter((folder) => folder !== '/' && folder !== '/usr')
+}

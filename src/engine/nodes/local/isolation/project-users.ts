@@ -1,0 +1,76 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { z } from 'zod'
+import { writeWhole } from '../runs/run-directory.ts'
+import type { UserRange } from '../../../runtime/keep-apart.ts'
+import { readSettingsFile } from '../../../runtime/regular-file.ts'
+
+const FILE = 'users.json'
+const Users = z.record(z.string(), z.number().int().positive())
+
+/**
+ * Which user id each project has. A given id is never given to another project, also after the project was deleted:
+ * files of its user may be left.
+ */
+export class ProjectUsers {
+  readonly #directory: string
+  readonly #range: UserRange
+  readonly #ids: Map<string, number>
+  #written: Promise<void> = Promise.resolve()
+
+  private constructor(directory: string, range: UserRange, ids: Map<string, number>) {
+    this.#directory = directory
+    this.#range = range
+    this.#ids = ids
+  }
+
+  /** Throws if the file cannot be read: without it, a project could get the id of another one. */
+  static open(directory: string, range: UserRange): ProjectUsers {
+    const text = readSettingsFile(join(directory, FILE))
+    return new ProjectUsers(
+      directory,
+      range,
+      new Map(Object.entries(text === null ? {} : Users.parse(JSON.parse(text))))
+    )
+  }
+
+  get group(): number {
+    return this.#range.first
+  }
+
+  /** The id of a project or, with another kind of name, of an environment's build. Durable once resolved. */
+  async of(name: string): Promise<number> {
+    const known = this.#ids.get(name)
+    if (known !== undefined) {
+      await this.#written
+      return known
+    }
+    const id = nextUser(this.#range, [...this.#ids.values()])
+    if (id === null) {
+      throw new Error(
+        `All user ids of spider_users (${this.#range.first}-${this.#range.last}) are given to projects. Make the range larger, and keep its start`
+      )
+    }
+    this.#ids.set(name, id)
+    this.#written = this.#written.then(() => writeWhole(this.#directory, FILE, Object.fromEntries(this.#ids)))
+    await this.#written
+    return id
+  }
+}
+
+/** The lowest id above all that were given; null: the range is used up. */
+export function nextUser({ first, last }: UserRange, given: readonly number[]): number | null {
+  const next = Math.max(first, ...given.filter((id) => id <= last)) + 1
+  return next > last ? null : next
+}
+
+/** The account or group that already has an id of the range; null: none. */
+export function findUserOfRange({ first, last }: UserRange): string | null {
+  for (const file of ['/etc/passwd', '/etc/group']) {
+    for (const line of readFileSync(file, 'utf8').split('\n')) {
+      const [name, , id] = line.split(':')
+      if (id !== undefined && Number(id) >= first && Number(id) <= last) return `${name} (${id} in ${file})`
+    }
+  }
+  return null
+}

@@ -1,0 +1,407 @@
+import { EventEmitter } from 'node:events'
+import { hostname } from 'node:os'
+import { join } from 'node:path'
+import type { ProjectName, ProjectPython, StartMode, VersionName } from '../../../shared/contract/index.ts'
+import { ScrapdeckError } from '../../../shared/errors.ts'
+import { CANCEL_WAITS_MS, type CancelWaitsMs, limitWaitsOf } from '../../../shared/run-limits.ts'
+import { LAST_STEP, signalOfStep, stepDue } from '../../../shared/stop-ladder.ts'
+import {
+  type DaemonStatus,
+  type LogRange,
+  type NodeClient,
+  NodeError,
+  ENDING_SIGNALS,
+  type NodeSignal,
+  type RefusalKind,
+  type ScheduleRequest,
+  type Snapshot
+} from '../node-client.ts'
+import { LOCAL_TRAITS } from '../node-traits.ts'
+import { problemOfRun } from '../node-checks.ts'
+import { problemOfPathPart } from '../../projects/names.ts'
+import { type Clock, sleep } from '../../runtime/clock.ts'
+import { type KeepApart, NOT_KEPT_APART } from '../../runtime/keep-apart.ts'
+import type { Logger } from '../../runtime/logger.ts'
+import { makePrivateDirectory } from '../../runtime/private-directory.ts'
+import { Apart } from './isolation/apart.ts'
+import { LocalEnvironments } from './pythons/environments.ts'
+import { itemsFileOf, logFileOf, type RunDirectories, type RunNames, type RunSource } from './runs/launch-plan.ts'
+import { watchFile } from './runs/watch-file.ts'
+import { readFileRange } from './runs/file-range.ts'
+import { openProcessTable } from './processes/process-table.ts'
+import { findPythons, PythonEnvironment } from './pythons/python-environment.ts'
+import type { Pruner } from './runs/prune-files.ts'
+import { type Run, RunList } from './runs/run-list.ts'
+import { RunWatch } from './runs/run-watch.ts'
+import { toSeenJob } from './runs/seen-job.ts'
+import { clearListings, listSpiders } from './pythons/spider-listing.ts'
+import { WarmPool, type WarmStarts } from './warm/warm-pool.ts'
+
+export interface LocalNodeOptions {
+  /** The data directory. logs/, items/, runs/, work/ and python/ are created in it. */
+  directory: string
+  resourcesDirectory: string
+  /** Maximum spiders at once; read at each start, because the operator may change it. */
+  slots: () => number
+  pythonPath?: string
+  warmStarts?: WarmStarts
+  /** The directory of Scrapdeck's own data; default: this one. */
+  dataDirectory?: string
+  /** Default: spiders run as we do. */
+  keepApart?: KeepApart
+  /** Projects that can be run, and the Python each is set to use; default: the main one for all. */
+  projectPythons?: { names: () => readonly ProjectName[]; of: (project: ProjectName) => ProjectPython }
+  /** Where the code of a project is; null if we have none. Eggs are stored in the projects room, not here. */
+  source: (project: ProjectName, version: VersionName) => Promise<RunSource | null>
+  /** Where runs write their files. What is not given is in the data directory, and there is no JOBDIR. */
+  directories?: Partial<RunDirectories>
+  /** Removes old files at each start; null: never. */
+  oldFiles?: Pick<Pruner, 'prune'> | null
+  /** Delays between INT, the second INT, KILL, and KILL again, for a run that hit a limit. */
+  limitWaitsMs?: CancelWaitsMs
+  clock: Clock
+  logger: Logger
+}
+
+const FINISHED_KEPT = 1000
+/** How long stopAll waits for spiders before it kills them. No second INT while the user quits. */
+const QUIT_WAITS_MS: CancelWaitsMs = [10_000, 0, 0]
+
+interface LocalNodeEvents {
+  /** A job started or ended, so no poll is needed. */
+  runs: []
+  /** The state of `python` or `environments` has changed. */
+  pythons: []
+  /** There are new samples: every 2 s while something runs. */
+  usage: []
+}
+
+interface LocalNodeParts extends Pick<LocalNodeOptions, 'resourcesDirectory' | 'source' | 'clock' | 'logger'> {
+  dataDirectory: string
+  directories: RunDirectories
+  pool: WarmPool
+  apart: Apart
+  python: PythonEnvironment
+  environments: LocalEnvironments
+  runs: RunList
+  watch: RunWatch
+  events: EventEmitter<LocalNodeEvents>
+}
+
+/**
+ * The node inside the engine: a NodeClient whose spiders are child processes. They outlive the engine. After a restart
+ * (even after kill -9) `open` finds them again by their run directories: still running, ended with their exit status,
+ * or accepted and not yet started (then it starts them). A jobid is accepted only once while its run is remembered (the
+ * newest 1,000 ended runs): a second schedule with it is refused. In a snapshot, an `exit` with code and signal both
+ * null means that nobody saw the run end: the machine went down, or its supervisor was killed.
+ */
+export class LocalNode implements NodeClient {
+  readonly traits = LOCAL_TRAITS
+  /** Every egg of the projects room is available here immediately. */
+  readonly eggTarget = null
+  readonly events: EventEmitter<LocalNodeEvents>
+  readonly python: PythonEnvironment
+  readonly environments: LocalEnvironments
+  readonly usage: Pick<RunWatch, 'usageOf' | 'newestUsage'>
+  readonly #parts: LocalNodeParts
+  readonly #closing = new AbortController()
+
+  private constructor(parts: LocalNodeParts) {
+    this.#parts = parts
+    this.events = parts.events
+    this.python = parts.python
+    this.environments = parts.environments
+    this.usage = parts.watch
+  }
+
+  /** Opens the local node of a data directory that no other engine uses. Continues the runs of earlier engines. */
+  static async open(options: LocalNodeOptions): Promise<LocalNode> {
+    const { directory, resourcesDirectory, slots, source, projectPythons, oldFiles, clock, logger } = options
+    // Logs and items are private to this user, even in a data directory that others may read.
+    makePrivateDirectory(directory)
+    await clearListings(directory)
+    const directories: RunDirectories = {
+      logsDirectory: join(directory, 'logs'),
+      itemsDirectory: join(directory, 'items'),
+      jobsDirectory: null,
+      workDirectory: join(directory, 'work'),
+      ...options.directories
+    }
+    const shared = { dataDirectory: directory, resourcesDirectory, clock, logger }
+    const apart = await Apart.open(options.keepApart ?? NOT_KEPT_APART, {
+      ...{ dataDirectory: options.dataDirectory ?? directory, directory, resourcesDirectory, directories, clock }
+    })
+    const events = new EventEmitter<LocalNodeEvents>()
+    // The parts call back before all of them are created.
+    let known: LocalEnvironments | null = null
+    let runs: RunList | null = null
+    const onPythons = () => void events.emit('pythons')
+    const freeSlots = () => runs?.freeSlots() ?? 0
+    if (apart.problem === null && apart.renounced !== null)
+      options.logger.warn({ why: apart.renounced }, 'spiders are not kept apart: this system does not allow it')
+    const environment = () => apart.environment()
+    const pool = new WarmPool({ ...shared, ...options.warmStarts, environment, freeSlots, onChange: onPythons })
+    const ownPython = () => python.path()
+    const startOf = (path: string) => (apart.isOn && path !== ownPython() ? COLD_APART : pool.mode(path))
+    const python = new PythonEnvironment({
+      ...shared,
+      pythonPath: options.pythonPath,
+      apart,
+      candidates: findPythons(resourcesDirectory),
+      startOf,
+      onChange() {
+        const { state, path } = python.state()
+        if (state === 'ready') pool.prepare(path!)
+        known?.refreshMain()
+      }
+    })
+    const environments = await LocalEnvironments.open({
+      ...shared,
+      main: python,
+      apart,
+      projects: () => projectPythons?.names() ?? [],
+      settingOf: (project) => projectPythons?.of(project) ?? { kind: 'default' },
+      pythonsInUse: () => runs && pythonsInUse(runs),
+      startOf,
+      onChange: onPythons
+    })
+    known = environments
+    const list = await RunList.open({
+      ...shared,
+      slots,
+      python: ({ project }) => environments.pythonOf(project).path,
+      source,
+      directories,
+      pool,
+      apart,
+      ownPython,
+      finishedKept: FINISHED_KEPT,
+      onChange: () => void events.emit('runs'),
+      onStart: ({ project, spider }) => oldFiles?.prune(project, spider)
+    })
+    runs = list
+    const watch = await RunWatch.open({
+      runs: () => list.list(),
+      signal: (run, signal) => list.signal(run, signal),
+      logFileOf: (run) => logFileOf(directories.logsDirectory, run.spec),
+      processes: await openProcessTable(),
+      limitWaitsMs: options.limitWaitsMs ?? limitWaitsOf(CANCEL_WAITS_MS),
+      clock,
+      logger,
+      onSample: () => void events.emit('usage')
+    })
+    events.on('runs', () => watch.wake()).on('runs', () => pool.slotsChanged())
+    events.on('pythons', () => list.fillSlots())
+    // Catches up on what the parts reported before the listeners were set.
+    watch.wake()
+    list.fillSlots()
+    const parts = { ...shared, source, directories, pool, apart, python, environments, watch, events }
+    return new LocalNode({ ...parts, runs: list })
+  }
+
+  /** Why spiders run with the rights of Scrapdeck, although they should not if possible; null: they do not. */
+  get notApart(): string | null {
+    const { apart } = this.#parts
+    return apart.problem === null ? apart.renounced : null
+  }
+
+  whyNotReady(project: ProjectName): string | null {
+    const found = this.environments.pythonOf(project)
+    return found.path === null ? found.waiting : null
+  }
+
+  /** The spiders of an egg, by importing it in its own process. Throws EGG_IMPORT_FAILED, PYTHON_MISSING. */
+  listSpidersOfEgg(egg: string, project: ProjectName, signal?: AbortSignal): Promise<string[]> {
+    return this.#listSpidersIn(project, { egg }, signal)
+  }
+
+  /** Jobs running now, which quitting must ask about. */
+  runningCount(): number {
+    return liveRuns(this.#parts.runs).length
+  }
+
+  /** Of the runs that are live, started or starting. */
+  liveDirectories(): string[] {
+    return liveRuns(this.#parts.runs).map(({ directory }) => directory)
+  }
+
+  /** Whether it still remembers this run. */
+  isKnown(jobid: string): boolean {
+    return this.#parts.runs.isKnown(jobid)
+  }
+
+  /** Sends INT to every running spider, and KILL after a wait. */
+  async stopAll(): Promise<void> {
+    const { clock } = this.#parts
+    const sinceMs = clock.monotonicMs()
+    const due = () => stepDue(clock.monotonicMs() - sinceMs, QUIT_WAITS_MS)
+    await this.#signalAll(signalOfStep(0))
+    while (this.runningCount() > 0 && due() < LAST_STEP) await sleep(clock, 50)
+    await this.#signalAll(signalOfStep(LAST_STEP))
+  }
+
+  async daemonStatus(): Promise<DaemonStatus> {
+    this.#refuseWhenClosed()
+    const { pending, running, finished } = this.#parts.runs.list()
+    const counts = { pending: pending.length, running: running.length, finished: finished.length }
+    return { ...counts, nodeName: hostname(), clockOffsetMs: 0 }
+  }
+
+  async listJobs(): Promise<Snapshot> {
+    this.#refuseWhenClosed()
+    const { runs, watch, clock } = this.#parts
+    const begunAtMs = clock.monotonicMs()
+    const { pending, running, finished } = runs.list()
+    const seen = (run: Run) => toSeenJob(run, watch)
+    return { begunAtMs, pending: pending.map(seen), running: running.map(seen), finished: finished.map(seen) }
+  }
+
+  async schedule(request: ScheduleRequest): Promise<{ jobid: string }> {
+    this.#refuseWhenClosed()
+    const problem = problemOfRun(request, this.traits)
+    if (problem !== null) throw refusal(problem, 'unrunnable')
+    refuseBadNames(request)
+    const found = await this.environments.checkedPythonOf(request.project)
+    if (found.path === null) throw refusal(found.problem)
+    const { runs, pool, clock } = this.#parts
+    if (!this.#parts.apart.isOn || found.path === this.python.path()) pool.expectStart(found.path)
+    const source = await this.#sourceOf(request)
+    this.#refuseWhenClosed()
+    let isAccepted: boolean
+    try {
+      isAccepted = await runs.accept({ ...request, acceptedAtMs: clock.nowMs() }, source)
+    } catch (error) {
+      // After such an error, only the next snapshot shows what was written.
+      const message = `The local node could not write the run to the data directory: ${(error as Error).message}`
+      throw new NodeError('reset', message, { delivered: 'unknown', cause: error })
+    }
+    if (!isAccepted) throw refusal(`job '${request.jobid}' was already accepted`)
+    return { jobid: request.jobid }
+  }
+
+  async cancel(request: {
+    project: ProjectName
+    jobid: string
+    signal: NodeSignal
+  }): Promise<{ wasState: 'pending' | 'running' | null }> {
+    this.#refuseWhenClosed()
+    const { runs, watch } = this.#parts
+    // Other signals do not end a run by themselves, so its limits still apply.
+    if (ENDING_SIGNALS.has(request.signal)) watch.forgetLimits(request.jobid)
+    return { wasState: await runs.cancel(request.project, request.jobid, request.signal) }
+  }
+
+  async listSpiders(project: ProjectName, version: VersionName, signal?: AbortSignal): Promise<string[]> {
+    const source = await this.#parts.source(project, version)
+    if (source === null) throw refusal(`version '${version}' not found`, 'unknown_version')
+    return this.#listSpidersIn(project, source, signal)
+  }
+
+  async readLog(run: RunNames, range: { offset: number; limitBytes: number }): Promise<LogRange | null> {
+    refuseBadNames(run)
+    const { logsDirectory } = this.#parts.directories
+    return readFileRange(logFileOf(logsDirectory, run), range, logsDirectory)
+  }
+
+  watchLog(run: RunNames, onChange: () => void): () => void {
+    refuseBadNames(run)
+    return watchFile(logFileOf(this.#parts.directories.logsDirectory, run), onChange)
+  }
+
+  logPath(run: RunNames): string {
+    refuseBadNames(run)
+    return logFileOf(this.#parts.directories.logsDirectory, run)
+  }
+
+  async readPrinted(run: RunNames, range: { offset: number; limitBytes: number }): Promise<LogRange | null> {
+    const directory = this.#parts.runs.endedDirectoryOf(run)
+    return directory === null ? null : readFileRange(join(directory, 'printed.txt'), range)
+  }
+
+  async readItems(run: RunNames, range: { offset: number; limitBytes: number }): Promise<LogRange | null> {
+    refuseBadNames(run)
+    const { itemsDirectory } = this.#parts.directories
+    const file = itemsFileOf(itemsDirectory, run)
+    return file === null ? null : readFileRange(file, range, itemsDirectory)
+  }
+
+  async close(): Promise<void> {
+    const { watch, runs, pool } = this.#parts
+    this.#closing.abort(new NodeError('aborted', 'The local node is closing.', { delivered: 'unknown' }))
+    this.events.removeAllListeners()
+    this.python.close()
+    await this.environments.close()
+    await watch.close()
+    await runs.close()
+    await pool.close()
+  }
+
+  async #listSpidersIn(project: ProjectName, source: RunSource, signal?: AbortSignal): Promise<string[]> {
+    const found = await this.environments.checkedPythonOf(project)
+    if (found.path === null) throw new ScrapdeckError('PYTHON_MISSING', found.problem)
+    const closing = this.#closing.signal
+    return listSpiders({
+      ...this.#parts,
+      ownPython: () => this.python.path(),
+      project,
+      workDirectory: this.#parts.directories.workDirectory,
+      python: found.path,
+      source,
+      signal: signal ? AbortSignal.any([closing, signal]) : closing
+    })
+  }
+
+  async #signalAll(signal: 'INT' | 'KILL'): Promise<void> {
+    const { runs, watch } = this.#parts
+    const live = liveRuns(runs)
+    for (const run of live) watch.forgetLimits(run.spec.jobid)
+    await Promise.all(live.map((run) => runs.signal(run, signal)))
+  }
+
+  async #sourceOf({ project, version }: ScheduleRequest): Promise<RunSource> {
+    let source: RunSource | null
+    try {
+      source = await this.#parts.source(project, version)
+    } catch (error) {
+      throw refusal(`the egg of ${project}, version ${version}, cannot be read: ${(error as Error).message}`)
+    }
+    if (source === null) throw refusal(`version '${version}' not found`, 'unknown_version')
+    return source
+  }
+
+  #refuseWhenClosed(): void {
+    if (this.#closing.signal.aborted) throw new NodeError('aborted', 'The local node is closed.', { delivered: 'no' })
+  }
+}
+
+const COLD_APART: StartMode = {
+  mode: 'cold',
+  text: 'Each spider starts its own Python process, because spiders are kept apart and only the main Python is loaded for all.'
+}
+
+/** Started runs, whether or not their processes have been seen. */
+function liveRuns(runs: RunList): Run[] {
+  const { pending, running } = runs.list()
+  return [...pending.filter((run) => run.state === 'starting'), ...running]
+}
+
+/** Null until the Python of every live run is known: an earlier engine may have started some. */
+function pythonsInUse(runs: RunList): string[] | null {
+  const pythons = liveRuns(runs).map((run) => run.python)
+  return pythons.includes(null) ? null : pythons.filter((path) => path !== null)
+}
+
+function refuseBadNames(run: RunNames): void {
+  for (const [noun, name] of Object.entries({ project: run.project, spider: run.spider, jobid: run.jobid })) {
+    const problem = problemOfPathPart(name)
+    if (problem) throw refusal(`the ${noun} ${JSON.stringify(name)} ${problem}`)
+  }
+}
+
+export function refusal(nodeMessage: string, refusal: RefusalKind = 'other'): NodeError {
+  return new NodeError('refused', `The local node rejected the request: ${nodeMessage}`, {
+    delivered: 'no',
+    nodeMessage,
+    refusal
+  })
+}

@@ -1,0 +1,136 @@
+import { join } from 'node:path'
+import { z } from 'zod'
+import { ScrapdeckError } from '../../../../shared/errors.ts'
+import type { Clock } from '../../../runtime/clock.ts'
+import type { Apart } from '../isolation/apart.ts'
+import { childEnvironment } from '../processes/child-environment.ts'
+import { runCommand } from '../runs/run-command.ts'
+
+const Finding = z.object({
+  path: z.string().min(1),
+  version: z.string().nullable(),
+  scrapyVersion: z.string().nullable(),
+  /** The last line of the error. */
+  failure: z.string().nullable().default(null)
+})
+
+/** What a program that should be a Python reports about itself; `version` null: it is not one. */
+export type Finding = z.infer<typeof Finding>
+
+export const OLDEST_PYTHON = '3.10'
+
+const LIMIT_MS = 30_000
+const OLDEST_MINOR = 10
+const CHECK = `
+import json, sys
+found = {"path": sys.executable, "version": "%d.%d.%d" % sys.version_info[:3], "scrapyVersion": None, "failure": None}
+try:
+    import scrapy
+    found["scrapyVersion"] = scrapy.__version__
+except ModuleNotFoundError as error:
+    found["failure"] = None if error.name == "scrapy" else str(error)
+except Exception as error:
+    found["failure"] = "%s: %s" % (type(error).__name__, error)
+print(json.dumps(found))
+`
+
+/** For a Python that a project chose: how it is kept apart, under which name. */
+export interface CheckedApart {
+  apart: Apart
+  name: string
+  /** What it may write to; default: nothing. */
+  directory?: string
+}
+
+/** Asks the program for its Python version and whether Scrapy imports. Never rejects. `directory` has no modules. */
+export async function checkPython(
+  command: string,
+  options: { directory: string; clock: Clock; signal?: AbortSignal; apart?: CheckedApart }
+): Promise<Finding> {
+  const none = (failure: string) => ({ path: command, version: null, scrapyVersion: null, failure })
+  try {
+    const { apart, ...shared } = options
+    const asked = { command, args: ['-c', CHECK] }
+    const result = await runCommand({
+      ...shared,
+      ...(apart === undefined
+        ? asked
+        : await apart.apart.command(apart.name, apart.directory ?? null, asked.command, asked.args)),
+      environment: apart?.apart.environment() ?? childEnvironment(process.env),
+      timeLimitMs: LIMIT_MS,
+      stdoutLimitBytes: 1_000_000
+    })
+    if (result.stoppedFor === 'time') return none(`it took more than ${LIMIT_MS / 1000} seconds to answer`)
+    if (result.code !== 0) return none(lastLine(result.stderr))
+    return Finding.parse(JSON.parse(lastLine(result.stdout)))
+  } catch (error) {
+    const isNonsense = error instanceof SyntaxError || error instanceof z.ZodError
+    return none(isNonsense ? 'its output is not that of a Python interpreter' : (error as Error).message)
+  }
+}
+
+/**
+ * Without json and importlib.util, whose import would take as long as the rest. Finders of the operator's packages may
+ * lack `find_spec`, or throw: Python then asks the others, or the import itself tells.
+ */
+const LOOK = `
+import sys
+def finds_scrapy(finder):
+    try:
+        return finder.find_spec("scrapy", None) is not None
+    except Exception:
+        return False
+has_scrapy = any(finds_scrapy(finder) for finder in sys.meta_path)
+print('{"version": "%d.%d.%d", "hasScrapy": %s}' % (*sys.version_info[:3], "true" if has_scrapy else "false"))
+`
+const Look = z.object({ version: z.string(), hasScrapy: z.boolean() })
+
+/**
+ * Throws PYTHON_MISSING with the reason if spiders cannot run with the Python that the operator named. Faster than
+ * `checkPython`, because Scrapy is not imported: the start of the service waits for this.
+ */
+export async function requirePython(command: string, options: { directory: string; clock: Clock }): Promise<void> {
+  const refuse = (why: string) =>
+    new ScrapdeckError(
+      'PYTHON_MISSING',
+      `The Python ${command} ${why}. Correct --python, SCRAPDECK_PYTHON or the option python, or remove it: Scrapdeck then looks for one.`
+    )
+  const result = await runCommand({
+    ...options,
+    command,
+    args: ['-c', LOOK],
+    environment: childEnvironment(process.env),
+    timeLimitMs: LIMIT_MS,
+    stdoutLimitBytes: 1_000_000
+  }).catch((error: NodeJS.ErrnoException) => {
+    throw refuse(error.code === 'ENOENT' ? 'does not exist' : `cannot be started (${error.message})`)
+  })
+  if (result.stoppedFor !== null) throw refuse('did not answer, so it may not be a Python')
+  let look: z.infer<typeof Look>
+  try {
+    look = Look.parse(JSON.parse(lastLine(result.stdout)))
+  } catch {
+    throw refuse(`is not a Python that can be used (${lastLine(result.stderr)})`)
+  }
+  if (!isNewEnoughVersion(look.version))
+    throw refuse(`is version ${look.version}; spiders need ${OLDEST_PYTHON} or newer`)
+  if (!look.hasScrapy) throw refuse(`has no Scrapy (${command} -m pip install scrapy adds it)`)
+}
+
+export function isNewEnough(finding: Finding): finding is Finding & { version: string } {
+  return finding.version !== null && isNewEnoughVersion(finding.version)
+}
+
+function isNewEnoughVersion(version: string): boolean {
+  const [major, minor] = version.split('.').map(Number) as [number, number]
+  return major > 3 || (major === 3 && minor >= OLDEST_MINOR)
+}
+
+/** Where an environment's interpreter is. */
+export function pythonIn(environment: string): string {
+  return join(environment, ...(process.platform === 'win32' ? ['Scripts', 'python.exe'] : ['bin', 'python']))
+}
+
+export function lastLine(text: string): string {
+  return text.trim().split('\n').at(-1)?.slice(0, 500) || 'it failed without an error message'
+}

@@ -1,0 +1,290 @@
+import { join } from 'node:path'
+import type { Environment, ProjectName, ProjectPython, StartMode } from '../../../../shared/contract/index.ts'
+import { ScrapdeckError } from '../../../../shared/errors.ts'
+import type { Clock } from '../../../runtime/clock.ts'
+import type { Logger } from '../../../runtime/logger.ts'
+import type { Apart } from '../isolation/apart.ts'
+import { describeInterpreter, describeMade, describeMain, progressOf } from './describe-environments.ts'
+import { type Made, MadeEnvironments } from './made-environments.ts'
+import { interpreterId, NamedInterpreters, problemOfInterpreter } from './named-interpreters.ts'
+import { COLD, type PythonEnvironment } from './python-environment.ts'
+import { environmentId, normaliseRequirements } from './requirements.ts'
+
+/** The Pythons that run projects: the main one, those that projects name, and those built from their requirements. */
+export interface Environments {
+  list(): Environment[]
+  /** The log of an environment's build from its start, followed as it grows. Throws NOT_FOUND. */
+  log(id: string, signal?: AbortSignal): AsyncGenerator<{ text: string }, void, void>
+  /** Starts a rebuild and resolves at once. Throws NOT_FOUND, or BAD_INPUT for a Python that we did not build. */
+  rebuild(id: string): Promise<Environment>
+  /** Throws NOT_FOUND, or BAD_INPUT if projects or running spiders use it. */
+  remove(id: string): Promise<void>
+  /** Throws BAD_INPUT with the reason if a project could not run with this. */
+  verify(python: ProjectPython): Promise<void>
+  /** Call when projects or their Pythons have changed. Starts to build what they or `project` lack. */
+  refresh(project?: ProjectName): void
+}
+
+/** The Python that a project's spiders start with now. `waiting` follows a node's name (`is building …`). */
+export type PythonOfProject = { path: string } | { path: null; problem: string; waiting: string }
+
+export interface EnvironmentsOptions {
+  dataDirectory: string
+  main: PythonEnvironment
+  /** Default: spiders run as we do. */
+  apart?: Apart
+  /** Projects that can be run. */
+  projects: () => readonly ProjectName[]
+  settingOf: (project: ProjectName) => ProjectPython
+  /** The interpreters of live runs; null if one is unknown: then nothing that could be in use is deleted. */
+  pythonsInUse: () => string[] | null
+  startOf?: (path: string) => StartMode
+  clock: Clock
+  logger: Logger
+  onChange: () => void
+}
+
+/** Without a local node there are no environments. */
+export const NO_ENVIRONMENTS: Environments = {
+  list: () => [],
+  log: () => notThere(),
+  rebuild: async () => notThere(),
+  remove: async () => notThere(),
+  verify: async (python) => refuseEmpty(python),
+  refresh() {}
+}
+
+/** The Pythons of the local node: which one each project runs with, and whether it is ready. */
+export class LocalEnvironments implements Environments {
+  readonly #options: EnvironmentsOptions
+  readonly #startOf: (path: string) => StartMode
+  readonly #interpreters: NamedInterpreters
+  readonly #made: MadeEnvironments
+  readonly #idsOfTexts = new Map<string, string>()
+
+  private constructor(options: EnvironmentsOptions, made: MadeEnvironments) {
+    const { dataDirectory, apart, clock, onChange, startOf = () => COLD } = options
+    this.#options = options
+    this.#startOf = startOf
+    this.#made = made
+    this.#interpreters = new NamedInterpreters({ directory: dataDirectory, apart, clock, onChange })
+  }
+
+  /** Loads what earlier engines built in `environments/`, and starts to build what projects lack. */
+  static async open(options: EnvironmentsOptions): Promise<LocalEnvironments> {
+    const { main, apart, pythonsInUse, clock, logger, onChange } = options
+    const directory = join(options.dataDirectory, 'environments')
+    const made = await MadeEnvironments.open({
+      directory,
+      main: main.own,
+      apart,
+      pythonsInUse,
+      clock,
+      logger,
+      onChange
+    })
+    const environments = new LocalEnvironments(options, made)
+    // The search may have ended while the directory was read.
+    environments.refresh()
+    return environments
+  }
+
+  list(): Environment[] {
+    const projects = this.#projectsById()
+    const named = this.#interpreters.list().filter(({ id }) => projects.has(id))
+    return [
+      describeMain(this.#options.main, projects.get('main') ?? []),
+      ...named.map((one) => describeInterpreter(one, projects.get(one.id)!, this.#startOf)),
+      ...this.#made.list().map((one) => describeMade(one, projects.get(one.id) ?? [], this.#startOf))
+    ]
+  }
+
+  log(id: string, signal?: AbortSignal): AsyncGenerator<{ text: string }, void, void> {
+    const environment = id === 'main' ? this.#options.main.own : this.#made.find(id)?.environment
+    if (!environment?.hasLog()) throw new ScrapdeckError('NOT_FOUND', `The environment ${id} has no log.`)
+    return environment.log(signal)
+  }
+
+  async rebuild(id: string): Promise<Environment> {
+    const interpreter = this.#interpreters.find(id)
+    if (id === 'main') this.#rebuildMain()
+    else if (interpreter !== undefined) this.#interpreters.check(interpreter.command)
+    else await this.#rebuildMade(id)
+    return this.#require(id)
+  }
+
+  async remove(id: string): Promise<void> {
+    const { kind, projects } = this.#require(id)
+    if (kind === 'main') throw new ScrapdeckError('BAD_INPUT', 'The main Python cannot be removed.')
+    if (projects.length > 0) {
+      const text = `${projects.join(', ')} uses it. Choose another Python for it first.`
+      throw new ScrapdeckError('BAD_INPUT', text)
+    }
+    const one = this.#made.find(id)
+    if (one !== undefined) await this.#made.remove(one)
+    this.#interpreters.forget(id)
+    this.#options.onChange()
+  }
+
+  async verify(python: ProjectPython): Promise<void> {
+    refuseEmpty(python)
+    if (python.kind !== 'interpreter') return
+    const { id, check } = this.#interpreters.check(python.path)
+    const problem = problemOfInterpreter(python.path, await check)
+    if (problem === null) return
+    // If another project names it, keep it with the new result.
+    if (!this.#projectsById().has(id)) this.#interpreters.forget(id)
+    throw new ScrapdeckError('BAD_INPUT', problem, { data: { field: 'python' } })
+  }
+
+  refresh(project?: ProjectName): void {
+    if (this.#made.isClosed) return
+    for (const name of project === undefined ? this.#options.projects() : [project]) this.pythonOf(name)
+    this.#options.onChange()
+  }
+
+  /** Starts to build it if it is missing. Cheap, because it is called for every job that could be placed. */
+  pythonOf(project: ProjectName): PythonOfProject {
+    const { main, apart, settingOf } = this.#options
+    if (apart?.problem) return missing(apart.problem, `cannot keep spiders apart: ${apart.problem}`)
+    const setting = settingOf(project)
+    const { state, path, problem } = main.state()
+    if (setting.kind === 'default') {
+      if (state === 'ready') return { path: path! }
+      return missing(problem ?? 'Python is not ready yet.', 'has no Python with Scrapy yet')
+    }
+    if (setting.kind === 'interpreter') return this.#pythonOfInterpreter(project, setting.path)
+    const one = this.#madeFor(setting.text)
+    if (one === null) return missing(problem ?? 'Python is not ready yet.', 'has no Python yet')
+    return this.#pythonOfMade(project, one, setting.text)
+  }
+
+  /** Same as pythonOf, after waiting for running checks of Pythons, but not for builds. */
+  async checkedPythonOf(project: ProjectName): Promise<PythonOfProject> {
+    await this.#options.main.settled()
+    const setting = this.#options.settingOf(project)
+    if (setting.kind === 'interpreter') await this.#interpreters.of(setting.path).check
+    return this.pythonOf(project)
+  }
+
+  /** The main Python or the progress of its build has changed. */
+  refreshMain(): void {
+    if (this.#options.main.own.progress() !== null) this.#made.announceProgress()
+    else this.refresh()
+  }
+
+  /** Stops running builds. The next engine starts them again. */
+  close(): Promise<void> {
+    return this.#made.close()
+  }
+
+  #pythonOfInterpreter(project: ProjectName, command: string): PythonOfProject {
+    const { finding } = this.#interpreters.of(command)
+    if (finding === null) return missing(`${command} is being checked.`, `is checking ${command}`)
+    const problem = problemOfInterpreter(command, finding)
+    return problem === null ? { path: finding.path } : missing(problem, `cannot run ${project}: ${problem}`)
+  }
+
+  #pythonOfMade(project: ProjectName, one: Made, requirements: string): PythonOfProject {
+    const { environment } = one
+    const current = environment.current()
+    if (current !== null) return { path: current.path }
+    if (one.work === null && environment.failure() === null) {
+      this.#made.begin(one, this.#options.main.base(), requirements)
+    }
+    if (one.work !== null) {
+      const { text } = progressOf(one)
+      return missing(
+        `The Python environment of ${project} is being built (${text}).`,
+        `is building the Python environment of ${project} (${text})`
+      )
+    }
+    const failure = environment.failure() ?? 'Scrapdeck is stopping'
+    return missing(
+      `The Python environment of ${project} could not be built. ${failure}`,
+      `could not build the Python environment of ${project} (${failure})`
+    )
+  }
+
+  /** Null while there is no Python to build one from. */
+  #madeFor(text: string): Made | null {
+    const id = this.#idOf(text)
+    return id === null ? null : this.#made.of(id)
+  }
+
+  #idOf(text: string): string | null {
+    const base = this.#options.main.base()
+    if (base === null) return null
+    const key = `${base.version} ${text}`
+    let id = this.#idsOfTexts.get(key)
+    if (id === undefined) {
+      if (this.#idsOfTexts.size > 1000) this.#idsOfTexts.clear()
+      this.#idsOfTexts.set(key, (id = environmentId(text, base.version)))
+    }
+    return id
+  }
+
+  #idOfSetting(setting: ProjectPython): string | null {
+    if (setting.kind === 'default') return 'main'
+    return setting.kind === 'interpreter' ? interpreterId(setting.path) : this.#idOf(setting.text)
+  }
+
+  /** Key null: there is no Python yet to build theirs from. */
+  #projectsById(): Map<string | null, ProjectName[]> {
+    const { projects, settingOf } = this.#options
+    return Map.groupBy(projects(), (project) => this.#idOfSetting(settingOf(project)))
+  }
+
+  async #rebuildMade(id: string): Promise<void> {
+    const { main } = this.#options
+    const one = this.#made.find(id)
+    const requirements = (await one?.environment.requirements()) ?? null
+    if (one === undefined || requirements === null) throw noEnvironment(id)
+    const base = main.base()
+    if (base === null) {
+      throw new ScrapdeckError('PYTHON_MISSING', main.state().problem ?? 'There is no Python to build it with.')
+    }
+    this.#made.begin(one, base, requirements)
+  }
+
+  #rebuildMain(): void {
+    const { main, logger } = this.#options
+    const { state, path } = main.state()
+    if (state === 'ready' && path !== main.own.current()?.path) {
+      const text = `The main Python is ${path}, which Scrapdeck did not build and cannot rebuild.`
+      throw new ScrapdeckError('BAD_INPUT', text)
+    }
+    if (main.own.progress() !== null) return
+    main.create(() => {}).catch((error: unknown) => logger.warn({ error }, 'the main environment could not be built'))
+  }
+
+  #require(id: string): Environment {
+    const environment = this.list().find((one) => one.id === id)
+    if (environment === undefined) throw noEnvironment(id)
+    return environment
+  }
+}
+
+function missing(problem: string, waiting: string): PythonOfProject {
+  return { path: null, problem, waiting }
+}
+
+function refuseEmpty(python: ProjectPython): void {
+  if (python.kind === 'interpreter' && python.path.includes('\0')) bad('A path has no NUL character.')
+  if (python.kind !== 'requirements') return
+  if (python.text.includes('\0')) bad('Requirements have no NUL character.')
+  if (normaliseRequirements(python.text) === '')
+    bad('The requirements name no package. Write one per line, as in a requirements file.')
+}
+
+function bad(message: string): never {
+  throw new ScrapdeckError('BAD_INPUT', message, { data: { field: 'python' } })
+}
+
+export function noEnvironment(id: string): ScrapdeckError {
+  return new ScrapdeckError('NOT_FOUND', `There is no environment ${id}; it may have been deleted.`)
+}
+
+function notThere(): never {
+  throw new ScrapdeckError('NOT_FOUND', 'The local node is turned off; it has no environments.')
+}

@@ -1,0 +1,307 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { basename, join, sep } from 'node:path'
+import { z } from 'zod'
+import { ScrapdeckError } from '../../../../shared/errors.ts'
+import type { Clock } from '../../../runtime/clock.ts'
+import { type Apart, NOT_APART } from '../isolation/apart.ts'
+import { BuildLog, readBuildLog } from './build-log.ts'
+import { checkPython, lastLine, pythonIn } from './check-python.ts'
+import { environmentOfBuild } from '../processes/child-environment.ts'
+import { maskCredentials } from '../../../../shared/secret-values.ts'
+import { addedRequirements, demandsHashes } from './requirements.ts'
+import { runCommand } from '../runs/run-command.ts'
+import { writeWhole } from '../runs/run-directory.ts'
+
+export interface MadePython {
+  path: string
+  version: string
+  scrapyVersion: string
+  madeAtMs: number
+}
+
+export interface Progress {
+  text: string
+  share: number | null
+}
+
+/** Calls the work when there is capacity for it. */
+export type Turn = (work: () => Promise<void>) => Promise<void>
+
+interface Building {
+  progress: Progress
+  /** Null until it is opened. */
+  log: BuildLog | null
+}
+
+const Complete = z.object({
+  build: z.string().regex(/^build-\w+$/),
+  version: z.string(),
+  scrapyVersion: z.string(),
+  madeAtMs: z.number()
+})
+
+/** How a build reports, and what aborts it. */
+interface BuildRun {
+  report: (text: string, share: number) => void
+  signal?: AbortSignal
+  log: (line: string) => void
+}
+
+const LIMIT_MS = 60 * 60_000
+const BUILD_PREFIX = 'build-'
+/** Longer than any listing of spiders takes. Started runs are checked separately. */
+const REPLACED_GRACE_MS = 120_000
+// FORCE_COLOR in the environment would put color codes before the word ERROR.
+const PIP = ['-m', 'pip', 'install', '--no-input', '--disable-pip-version-check', '--progress-bar', 'off', '--no-color']
+const PIP_WORDS =
+  /^\s*((?:Collecting|Downloading|Using cached|Building|Preparing|Installing|Successfully).*?)(?: \(from .*)?$/
+
+/**
+ * A virtual environment that we build, and can rebuild while spiders run in the previous one. Its directory:
+ *
+ *   requirements.txt   what is installed
+ *   build.log          the output of the last build
+ *   build-XXXXXX/      the environment itself, a new one for each build
+ *   complete           names the current build; written last. All other builds are leftovers
+ *
+ *   absent ──build──> building ──> built ──build──> building (the previous one stays in use) ──> built
+ *     ^                 │                                  └──> built (the previous one), failure reported
+ *     └─────failure─────┘
+ */
+export class MadeEnvironment {
+  readonly directory: string
+  readonly #apart: Apart
+  readonly #clock: Clock
+  readonly #onChange: () => void
+  readonly #logFile: string
+  readonly #requirementsFile: string
+  #current: MadePython | null
+  #keptUntilMs: number
+  #building: Building | null = null
+  #failure: string | null = null
+
+  /** `apart`: how the code of its packages is kept apart; default: not at all. */
+  constructor(options: { directory: string; apart?: Apart; clock: Clock; onChange: () => void }) {
+    const { directory, clock, onChange } = options
+    this.directory = directory
+    this.#apart = options.apart ?? NOT_APART
+    this.#clock = clock
+    this.#onChange = onChange
+    this.#logFile = join(directory, 'build.log')
+    this.#requirementsFile = join(directory, 'requirements.txt')
+    this.#current = readComplete(directory)
+    this.#keptUntilMs = clock.monotonicMs()
+  }
+
+  /** The current build; null: none was finished. */
+  current(): MadePython | null {
+    return this.#current
+  }
+
+  /** The progress of the running build; null: none is running. */
+  progress(): Progress | null {
+    return this.#building && this.#building.progress
+  }
+
+  /** Why the last build failed; null: it did not, or there was none. */
+  failure(): string | null {
+    return this.#failure
+  }
+
+  /** Builds within its `turn`. Rejects with PYTHON_MISSING and the text of `failure`, or with the signal's reason. */
+  async build(
+    base: { path: string; version: string },
+    requirements: string,
+    signal?: AbortSignal,
+    turn: Turn = (work) => work()
+  ): Promise<void> {
+    if (this.#building !== null) throw alreadyBuilt()
+    const now: Building = { progress: { text: 'waiting for other builds', share: null }, log: null }
+    this.#building = now
+    this.#failure = null
+    let build: string | null = null
+    let ending = 'Stopped'
+    const report = (text: string, share: number) => {
+      now.progress = { text: maskCredentials(text), share }
+      this.#onChange()
+    }
+    const run = { report, signal, log: (line: string) => now.log?.write(line) }
+    try {
+      await mkdir(this.directory, { recursive: true, mode: 0o700 })
+      await writeFile(this.#requirementsFile, requirements, { mode: 0o600 })
+      now.log = await BuildLog.open(this.#logFile)
+      await turn(async () => {
+        signal?.throwIfAborted()
+        build = await mkdtemp(join(this.directory, BUILD_PREFIX))
+        report(`Starting from Python ${base.version}`, 0.05)
+        run.log(`Building an environment with Python ${base.version} (${base.path})`)
+        this.#current = await this.#fill(build, base, requirements, run)
+      })
+      this.#keptUntilMs = this.#clock.monotonicMs() + REPLACED_GRACE_MS
+      ending = `Ready: Python ${this.#current!.version} with Scrapy ${this.#current!.scrapyVersion}`
+    } catch (error) {
+      // What cannot be removed stays for `tidy`.
+      if (build !== null) await this.#remove(build).catch(() => {})
+      if (signal?.aborted) throw signal.reason
+      this.#failure = maskCredentials((error as Error).message)
+      ending = this.#failure
+      throw new ScrapdeckError('PYTHON_MISSING', this.#failure, { cause: error })
+    } finally {
+      await now.log?.end(ending)
+      this.#building = null
+      this.#onChange()
+    }
+  }
+
+  /** The requirements of the newest build; null: there was none. */
+  requirements(): Promise<string | null> {
+    return readFile(this.#requirementsFile, 'utf8').catch(() => null)
+  }
+
+  hasLog(): boolean {
+    return existsSync(this.#logFile)
+  }
+
+  /** From its start; if a build is running, until it ends. */
+  log(signal?: AbortSignal): AsyncGenerator<{ text: string }, void, void> {
+    return readBuildLog(this.#logFile, this.#building?.log ?? null, signal)
+  }
+
+  /** Builds that are neither current nor running. */
+  async leftOvers(): Promise<string[]> {
+    const names = this.#building === null ? await readdir(this.directory).catch(() => []) : []
+    return names
+      .filter((name) => name.startsWith(BUILD_PREFIX))
+      .map((name) => join(this.directory, name))
+      .filter((build) => !this.#current?.path.startsWith(build + sep))
+  }
+
+  /** Deletes leftovers unless `isInUse`. Waits a while after a build was replaced, because a start may still use it. */
+  async tidy(isInUse: (build: string) => boolean): Promise<void> {
+    if (this.#clock.monotonicMs() < this.#keptUntilMs) return
+    for (const build of await this.leftOvers()) if (!isInUse(build)) await this.#remove(build)
+  }
+
+  async delete(): Promise<void> {
+    // Remove `complete` first, so that a crash in between leaves nothing that looks complete.
+    await rm(join(this.directory, 'complete'), { force: true })
+    this.#current = null
+    for (const build of await this.leftOvers()) await this.#remove(build)
+    await remove(this.directory)
+  }
+
+  /** First ends what a build left running: it could exchange what we go into for a link to something else of ours. */
+  async #remove(build: string): Promise<void> {
+    await this.#apart.takeBack(this.#user, build)
+    await remove(build)
+  }
+
+  get #user(): string {
+    return `environment/${basename(this.directory)}`
+  }
+
+  async #fill(build: string, base: { path: string }, requirements: string, run: BuildRun): Promise<MadePython> {
+    const [name, apart] = [this.#user, this.#apart]
+    const here = { directory: this.directory, clock: this.#clock, apart, name, build }
+    // Packages may run code while they are installed, which sees the new environment alone.
+    const file = join(build, 'requirements.txt')
+    await writeFile(file, requirements, { mode: 0o600, flag: 'wx' })
+    await runStep(base.path, ['-m', 'venv', build], 'The environment could not be built', { ...run, ...here })
+    const python = pythonIn(build)
+    // pip reports neither the number of packages in advance nor their size. Scrapy has about 35.
+    let lines = 0
+    const install = (packages: string[]) =>
+      runStep(python, [...PIP, ...packages], 'The packages could not be installed', { ...run, ...here }, (line) => {
+        const [, words] = PIP_WORDS.exec(line) ?? []
+        if (words) run.report(words, Math.min(95, 10 + ++lines) / 100)
+      })
+    const added = addedRequirements(requirements)
+    const together = demandsHashes(requirements) ? [] : added
+    await install(['-r', file, ...together])
+    if (together.length < added.length) await install(added)
+    const {
+      version,
+      scrapyVersion,
+      failure: why
+    } = await checkPython(python, {
+      ...{ directory: this.directory, clock: this.#clock, signal: run.signal },
+      apart: { apart, name, directory: build }
+    })
+    await apart.takeBack(name, build)
+    if (version === null || scrapyVersion === null) throw new Error(`Scrapy cannot be imported in it: ${why}`)
+    const facts = { version, scrapyVersion, madeAtMs: this.#clock.nowMs() }
+    run.signal?.throwIfAborted()
+    await writeWhole(this.directory, 'complete', { build: basename(build), ...facts })
+    return { path: python, ...facts }
+  }
+}
+
+/** The error for a second build at the same time. */
+export function alreadyBuilt(): ScrapdeckError {
+  return new ScrapdeckError('BAD_INPUT', 'The environment is already being built.')
+}
+
+async function runStep(
+  command: string,
+  args: string[],
+  failed: string,
+  run: {
+    directory: string
+    apart: Apart
+    name: string
+    build: string
+    clock: Clock
+    signal?: AbortSignal
+    log: (line: string) => void
+  },
+  onLine?: (line: string) => void
+): Promise<void> {
+  const said: string[] = []
+  const result = await runCommand({
+    ...(await run.apart.command(run.name, run.build, command, args)),
+    // `-m` imports from the working directory first, so it must be one of ours.
+    directory: run.directory,
+    environment: run.apart.isOn ? environmentOfBuild(process.env, run.build) : run.apart.environment(),
+    timeLimitMs: LIMIT_MS,
+    stdoutLimitBytes: 0,
+    clock: run.clock,
+    signal: run.signal,
+    onLine(line, isError) {
+      run.log(line)
+      if (!isError) onLine?.(line)
+      said.push(line)
+      if (said.length > 50) said.shift()
+    }
+  })
+  run.signal?.throwIfAborted()
+  if (result.code === 0) return
+  throw new Error(`${failed}: ${result.stoppedFor === 'time' ? 'it took more than an hour' : reasonOf(said)}`)
+}
+
+async function remove(path: string): Promise<void> {
+  // A killed pip may still write for a moment.
+  await rm(path, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 })
+}
+
+function readComplete(directory: string): MadePython | null {
+  try {
+    const { build, ...facts } = Complete.parse(JSON.parse(readFileSync(join(directory, 'complete'), 'utf8')))
+    const path = pythonIn(join(directory, build))
+    // The link may point to a Python that was uninstalled.
+    return existsSync(path) ? { path, ...facts } : null
+  } catch {
+    return null
+  }
+}
+
+const PIP_ERROR = /^\s*(ERROR|error): */
+
+/** pip's last lines are often advice. The actual error comes before them. */
+function reasonOf(lines: string[]): string {
+  const text = lines.join('\n')
+  if (/ensurepip is not\s+available/.test(text)) {
+    return 'this Python has no venv module. Install it (on Debian and Ubuntu: apt install python3-venv)'
+  }
+  return lastLine(lines.findLast((line) => PIP_ERROR.test(line)) ?? text).replace(PIP_ERROR, '')
+}

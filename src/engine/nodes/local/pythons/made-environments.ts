@@ -1,0 +1,170 @@
+import { mkdir, readdir } from 'node:fs/promises'
+import { join, sep } from 'node:path'
+import pLimit from 'p-limit'
+import { ScrapdeckError } from '../../../../shared/errors.ts'
+import { Alarm, type Clock } from '../../../runtime/clock.ts'
+import type { Logger } from '../../../runtime/logger.ts'
+import type { Apart } from '../isolation/apart.ts'
+import { MadeEnvironment } from './made-environment.ts'
+
+export interface Made {
+  id: string
+  environment: MadeEnvironment
+  /** Set while it is being built or queued. */
+  work: { done: Promise<void>; abort: AbortController } | null
+}
+
+interface MadeEnvironmentsOptions {
+  /** `environments/` of the data directory. */
+  directory: string
+  apart?: Apart
+  /** The main environment is cleaned up together with the others. */
+  main: MadeEnvironment
+  /** The interpreters of live runs; null if one is unknown: then nothing that could be in use is deleted. */
+  pythonsInUse: () => string[] | null
+  clock: Clock
+  logger: Logger
+  /** One was built, failed, or made progress. */
+  onChange: () => void
+}
+
+const MADE_AT_ONCE = 2
+const PROGRESS_EVERY_MS = 500
+const TIDY_EVERY_MS = 60_000
+const ID = /^[0-9a-f]{12}$/
+
+/** The environments that we build from requirements, one directory each. Two are built at a time. */
+export class MadeEnvironments {
+  readonly #options: MadeEnvironmentsOptions
+  readonly #byId = new Map<string, Made>()
+  readonly #inTurn = pLimit(MADE_AT_ONCE)
+  #isClosed = false
+  /** Progress changes with every line of pip, so it is published at intervals. */
+  readonly #progressAlarm: Alarm
+  readonly #tidyAlarm: Alarm
+
+  private constructor(options: MadeEnvironmentsOptions) {
+    this.#options = options
+    this.#progressAlarm = new Alarm(options.clock, () => options.onChange())
+    this.#tidyAlarm = new Alarm(
+      options.clock,
+      () =>
+        void this.#tidy().catch((error: unknown) =>
+          options.logger.warn({ error }, 'deleting old Python environments failed')
+        )
+    )
+  }
+
+  /** Loads what earlier engines built. */
+  static async open(options: MadeEnvironmentsOptions): Promise<MadeEnvironments> {
+    await mkdir(options.directory, { recursive: true, mode: 0o700 })
+    const environments = new MadeEnvironments(options)
+    for (const name of await readdir(options.directory)) if (ID.test(name)) environments.of(name)
+    environments.#tidyLater()
+    return environments
+  }
+
+  get isClosed(): boolean {
+    return this.#isClosed
+  }
+
+  find(id: string): Made | undefined {
+    return this.#byId.get(id)
+  }
+
+  list(): Made[] {
+    return [...this.#byId.values()]
+  }
+
+  /** Registers it if it is new; `begin` builds it. */
+  of(id: string): Made {
+    let one = this.#byId.get(id)
+    if (one === undefined) {
+      const { directory, apart, clock } = this.#options
+      const onChange = () => this.announceProgress()
+      const environment = new MadeEnvironment({ directory: join(directory, id), apart, clock, onChange })
+      one = { id, environment, work: null }
+      this.#byId.set(id, one)
+    }
+    return one
+  }
+
+  /** Does nothing if it is being built already, there is no Python to build with, or this is closed. */
+  begin(one: Made, base: { path: string; version: string } | null, requirements: string): void {
+    const { logger, onChange } = this.#options
+    if (one.work !== null || base === null || this.#isClosed) return
+    const abort = new AbortController()
+    const done = one.environment
+      .build(base, requirements, abort.signal, (work) => this.#buildInTurn(work, abort.signal))
+      .then(() => logger.info({ environment: one.id }, 'a Python environment was built'))
+      .catch((error: unknown) => {
+        if (!abort.signal.aborted)
+          logger.warn({ environment: one.id, error }, 'a Python environment could not be built')
+      })
+      .finally(() => {
+        one.work = null
+        if (this.#isClosed) return
+        this.#tidyLater()
+        onChange()
+      })
+    one.work = { done, abort }
+    onChange()
+  }
+
+  /** Throws BAD_INPUT if running spiders use it. */
+  async remove(one: Made): Promise<void> {
+    const inUse = this.#options.pythonsInUse()
+    if (inUse === null || inUse.some((path) => path.startsWith(one.environment.directory + sep))) {
+      throw new ScrapdeckError(
+        'BAD_INPUT',
+        `Spiders are still running in the environment ${one.id}. Wait until they end.`
+      )
+    }
+    one.work?.abort.abort(new Error('The environment was removed'))
+    await one.work?.done
+    this.#byId.delete(one.id)
+    await one.environment.delete()
+  }
+
+  announceProgress(): void {
+    this.#progressAlarm.set(PROGRESS_EVERY_MS)
+  }
+
+  /** Stops running builds. The next engine starts them again. */
+  async close(): Promise<void> {
+    this.#isClosed = true
+    this.#progressAlarm.stop()
+    this.#tidyAlarm.stop()
+    const work = this.list().flatMap((one) => one.work ?? [])
+    for (const { abort } of work) abort.abort(new Error('Scrapdeck is stopping'))
+    await Promise.allSettled(work.map(({ done }) => done))
+  }
+
+  /** If it is aborted while it is queued, this rejects at once. */
+  async #buildInTurn(work: () => Promise<void>, signal: AbortSignal): Promise<void> {
+    const begun = Promise.withResolvers<void>()
+    signal.addEventListener('abort', () => begun.reject(signal.reason), { once: true })
+    const worked = this.#inTurn(async () => {
+      if (signal.aborted) return
+      begun.resolve()
+      await work()
+    })
+    await begun.promise
+    await worked
+  }
+
+  /** Leftovers: unfinished builds of a killed engine, and builds that were replaced. */
+  #tidyLater(): void {
+    this.#tidyAlarm.set(TIDY_EVERY_MS)
+  }
+
+  async #tidy(): Promise<void> {
+    const environments = [this.#options.main, ...this.list().map((one) => one.environment)]
+    const leftOvers = await Promise.all(environments.map((environment) => environment.leftOvers()))
+    if (leftOvers.flat().length === 0) return
+    const inUse = this.#options.pythonsInUse()
+    const isInUse = (build: string) => inUse === null || inUse.some((path) => path.startsWith(build + sep))
+    for (const environment of environments) if (!this.#isClosed) await environment.tidy(isInUse)
+    this.#tidyLater()
+  }
+}

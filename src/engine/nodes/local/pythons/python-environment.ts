@@ -1,0 +1,199 @@
+import { existsSync } from 'node:fs'
+import { mkdir, readFile } from 'node:fs/promises'
+import { basename, join, resolve } from 'node:path'
+import type { PythonState, StartMode } from '../../../../shared/contract/index.ts'
+import { ScrapdeckError } from '../../../../shared/errors.ts'
+import { type Clock, sleep } from '../../../runtime/clock.ts'
+import type { Logger } from '../../../runtime/logger.ts'
+import type { Apart } from '../isolation/apart.ts'
+import { checkPython, type Finding, isNewEnough, OLDEST_PYTHON, pythonIn } from './check-python.ts'
+import { alreadyBuilt, MadeEnvironment } from './made-environment.ts'
+
+export const COLD: StartMode = { mode: 'cold', text: 'Each spider starts its own Python process' }
+
+export interface PythonEnvironmentOptions {
+  /** Pythons to try after our own environment, best first; `pythonPath` goes first if the operator set one. */
+  candidates: string[]
+  pythonPath?: string
+  dataDirectory: string
+  resourcesDirectory: string
+  clock: Clock
+  logger: Logger
+  /** Default: spiders run as we do. */
+  apart?: Apart
+  /** How spiders start with this interpreter. */
+  startOf?: (path: string) => StartMode
+  onChange: () => void
+}
+
+const UNKNOWN = { path: null, version: null, scrapyVersion: null, start: COLD }
+
+const AFTER_START_MS = 200
+
+/** The main Python: found, or built by us in the data directory. The default of every project. */
+export class PythonEnvironment {
+  /** The one that `create` builds. */
+  readonly own: MadeEnvironment
+  readonly #options: PythonEnvironmentOptions
+  readonly #pythonPath: string | undefined
+  #report: ((text: string, share: number | null) => void) | null = null
+  #state: PythonState = { ...UNKNOWN, state: 'checking', problem: 'Looking for Python and Scrapy.' }
+  #findings: Finding[] = []
+  #search: Promise<PythonState>
+  readonly #isAwaited = new AbortController()
+  #isClosed = false
+
+  /**
+   * The search starts after a moment, or when somebody waits for it: it takes a processor for a while, which the start
+   * of the service needs first.
+   */
+  constructor(options: PythonEnvironmentOptions) {
+    this.#options = options
+    this.#pythonPath = options.pythonPath && absoluteUnlessBare(options.pythonPath)
+    const directory = join(options.dataDirectory, 'environments', 'main')
+    this.own = new MadeEnvironment({ directory, clock: options.clock, onChange: () => this.#publishProgress() })
+    this.#search = this.#findAfterStart()
+  }
+
+  /** A search that has not begun does not. */
+  close(): void {
+    this.#isClosed = true
+    this.#isAwaited.abort()
+  }
+
+  /** The path of `state`. */
+  path(): string | null {
+    return this.#options.apart?.problem ? null : this.#state.path
+  }
+
+  state(): PythonState {
+    const { apart } = this.#options
+    if (apart?.problem) return { ...UNKNOWN, state: 'missing', problem: apart.problem }
+    const { path } = this.#state
+    return path === null ? this.#state : { ...this.#state, start: this.#options.startOf?.(path) ?? COLD }
+  }
+
+  /** The state once no search is running. */
+  settled(): Promise<PythonState> {
+    this.#isAwaited.abort()
+    return this.#search
+  }
+
+  /** The Python that environments are built from: the first one found that is new enough, with or without Scrapy. */
+  base(): { path: string; version: string } | null {
+    return this.#findings.find(isNewEnough) ?? null
+  }
+
+  async create(report: (text: string, share: number | null) => void, signal?: AbortSignal): Promise<void> {
+    if (this.#report !== null) throw alreadyBuilt()
+    this.#report = report
+    try {
+      report('Looking for a Python to build with', 0)
+      await this.settled()
+      await this.#build(signal)
+      report('Python with Scrapy is ready', 1)
+    } finally {
+      this.#report = null
+    }
+    // The search before this one has ended, or its result would replace this one's.
+    this.#search = this.#find()
+    await this.#search
+  }
+
+  #publishProgress(): void {
+    const progress = this.own.progress()
+    if (progress !== null) this.#report?.(progress.text, progress.share)
+    this.#options.onChange()
+  }
+
+  #set(next: PythonState): void {
+    this.#state = next
+    this.#options.onChange()
+  }
+
+  async #findAfterStart(): Promise<PythonState> {
+    await sleep(this.#options.clock, AFTER_START_MS, this.#isAwaited.signal)
+    return this.#isClosed ? this.#state : this.#find()
+  }
+
+  async #find(): Promise<PythonState> {
+    const { dataDirectory, clock, logger } = this.#options
+    await mkdir(dataDirectory, { recursive: true, mode: 0o700 })
+    const found: Finding[] = []
+    for (const path of this.#allCandidates()) {
+      const finding = await checkPython(path, { directory: dataDirectory, clock })
+      // A name that is not on the PATH is not reported, unless the operator set it.
+      if (finding.version === null && path !== this.#pythonPath) continue
+      found.push(finding)
+      if (hasScrapy(finding)) break
+    }
+    this.#findings = found
+    const last = found.at(-1)
+    if (last !== undefined && hasScrapy(last)) {
+      logger.info({ python: last.path, scrapy: last.scrapyVersion }, 'Python with Scrapy was found')
+      this.#set({ ...UNKNOWN, ...pick(last), scrapyVersion: last.scrapyVersion, state: 'ready', problem: null })
+    } else {
+      const best = found.find(isNewEnough) ?? found[0]
+      const problem = wordsFor(best)
+      logger.warn({}, `No spider can run on this machine. ${problem}`)
+      this.#set({ ...UNKNOWN, ...pick(best), state: 'missing', problem })
+    }
+    return this.#state
+  }
+
+  #allCandidates(): string[] {
+    const own = this.own.current()
+    return [...(this.#pythonPath ? [this.#pythonPath] : []), ...(own ? [own.path] : []), ...this.#options.candidates]
+  }
+
+  async #build(signal?: AbortSignal): Promise<void> {
+    const base = this.base()
+    if (base === null) throw new ScrapdeckError('PYTHON_MISSING', wordsFor(this.#findings[0]))
+    const requirements = await readFile(join(this.#options.resourcesDirectory, 'python', 'requirements.txt'), 'utf8')
+    const before = this.#state
+    // A Python that is ready stays in use.
+    if (before.state !== 'ready') {
+      this.#set({ ...UNKNOWN, state: 'creating', problem: 'The Python environment is being built.' })
+    }
+    try {
+      await this.own.build(base, requirements, signal)
+    } catch (error) {
+      this.#set(before)
+      throw error
+    }
+  }
+}
+
+/**
+ * Possible locations of Python: the environment that setup creates next to resources/, then the system's. Never the
+ * working directory, where it could be anybody's. Programs started from the macOS Dock do not have the shell's PATH.
+ */
+export function findPythons(resourcesDirectory: string): string[] {
+  const environments = [pythonIn(join(resourcesDirectory, '..', '.venv'))]
+  if (process.platform === 'win32') return [...environments.filter(existsSync), 'python', 'py']
+  const homebrew = process.platform === 'darwin' ? ['/opt/homebrew/bin/python3', '/usr/local/bin/python3'] : []
+  return [...environments.filter(existsSync), 'python3', 'python', ...homebrew]
+}
+
+/** A bare name is looked up on the PATH. */
+export function absoluteUnlessBare(command: string): string {
+  return basename(command) === command ? command : resolve(command)
+}
+
+const hasScrapy = (finding: Finding) => finding.scrapyVersion !== null && isNewEnough(finding)
+
+function pick(finding: Finding | undefined): { path: string | null; version: string | null } {
+  return { path: finding?.path ?? null, version: finding?.version ?? null }
+}
+
+function wordsFor(finding: Finding | undefined): string {
+  const install = `Install Python ${OLDEST_PYTHON} or newer, then press Create environment.`
+  if (!finding) return `No Python was found. ${install}`
+  if (finding.version === null) return `${finding.path} cannot be used as Python (${finding.failure}). ${install}`
+  if (!isNewEnough(finding)) return `Python ${finding.version} was found but is too old. ${install}`
+  const short = finding.version.split('.').slice(0, 2).join('.')
+  if (finding.failure === null) {
+    return `Python ${short} was found but Scrapy is not installed; press Create environment.`
+  }
+  return `Python ${short} was found but its Scrapy cannot be imported (${finding.failure}); press Create environment.`
+}

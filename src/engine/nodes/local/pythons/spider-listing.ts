@@ -1,0 +1,171 @@
+import type { ProjectName } from '../../../../shared/contract/index.ts'
+import { mkdir, mkdtemp, readdir, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { z } from 'zod'
+import { ScrapdeckError } from '../../../../shared/errors.ts'
+import { wordsOfZodError } from '../../../../shared/issue-words.ts'
+import type { Clock } from '../../../runtime/clock.ts'
+import { childEnvironment } from '../processes/child-environment.ts'
+import type { LaunchPlan, RunSource } from '../runs/launch-plan.ts'
+import { type Apart, NOT_APART } from '../isolation/apart.ts'
+import { startLaunch } from '../runs/start-run.ts'
+import { signalGroup } from '../processes/process-group.ts'
+import { readFileRange } from '../runs/file-range.ts'
+import { runCommand } from '../runs/run-command.ts'
+import type { RunEvents } from '../runs/run-events.ts'
+import type { RunExit } from '../runs/run-directory.ts'
+import type { WarmPool } from '../warm/warm-pool.ts'
+
+const LIMIT_MS = 60_000
+const FOLDER_PREFIX = 'listing-'
+const STDOUT_LIMIT_BYTES = 1024 * 1024
+const STDERR_KEPT_BYTES = 16_384
+const SHOWN_LINES = 20
+const Spiders = z.array(z.string()).max(10_000)
+
+interface Listing {
+  code: number | null
+  signal: string | null
+  answer: string
+  stderr: string
+  stoppedFor: 'time' | 'output' | 'abort' | null
+}
+
+interface ListingOptions {
+  project: ProjectName
+  /** Where spiders run. */
+  workDirectory: string
+  apart?: Apart
+  ownPython?: () => string | null
+  python: string
+  source: RunSource
+  dataDirectory: string
+  resourcesDirectory: string
+  pool: WarmPool | null
+  clock: Clock
+  signal?: AbortSignal
+}
+
+/**
+ * The spiders of a project, sorted by name, by importing its code in its own process (a fork if a warm parent is
+ * ready), with limits on time, memory and output. Throws EGG_IMPORT_FAILED with the end of the traceback.
+ */
+export async function listSpiders(options: ListingOptions): Promise<string[]> {
+  const directory = join(options.dataDirectory, 'work')
+  await mkdir(directory, { recursive: true, mode: 0o700 })
+  const listing = options.apart?.isOn
+    ? (await listSupervised(options, join(options.workDirectory, options.project)))!
+    : ((await listWarm(options, directory)) ?? (await listCold(options, directory)))
+  options.signal?.throwIfAborted()
+  const { answer, stderr, stoppedFor } = listing
+  if (stoppedFor === 'time') fail(`Importing the egg took more than ${LIMIT_MS / 1000} seconds.`, stderr)
+  if (stoppedFor === 'output') fail('The egg lists implausibly many spiders.', stderr)
+  const how = howItEnded(listing)
+  if (how !== null) fail(`The code in the egg cannot be imported${how}.`, stderr, how === '')
+  try {
+    return Spiders.parse(JSON.parse(answer))
+  } catch (error) {
+    const why = error instanceof z.ZodError ? wordsOfZodError(error) : (error as Error).message
+    return fail(`The list of spiders is not readable (${why.slice(0, 200)}).`, stderr)
+  }
+}
+
+/** Removes the folders of listings during which an engine was killed. */
+export async function clearListings(dataDirectory: string): Promise<void> {
+  const names = (await readdir(dataDirectory)).filter((name) => name.startsWith(FOLDER_PREFIX))
+  // One that a process still writes to may stay; the next engine removes it.
+  await Promise.allSettled(names.map((name) => rm(join(dataDirectory, name), { recursive: true, force: true })))
+}
+
+async function listCold(options: ListingOptions, directory: string): Promise<Listing> {
+  const result = await runCommand({
+    command: options.python,
+    args: [join(options.resourcesDirectory, 'python', 'crawl.py'), '--list', JSON.stringify(options.source)],
+    directory,
+    environment: childEnvironment(process.env),
+    timeLimitMs: LIMIT_MS,
+    stdoutLimitBytes: STDOUT_LIMIT_BYTES,
+    clock: options.clock,
+    signal: options.signal
+  })
+  return { ...result, answer: result.stdout }
+}
+
+/** null: no parent is ready to fork. */
+async function listWarm(options: ListingOptions, workingDirectory: string): Promise<Listing | null> {
+  const { pool, python } = options
+  if (pool?.mode(python).mode === 'warm') return listSupervised(options, workingDirectory)
+  pool?.prepare(python)
+  return null
+}
+
+/** By a supervisor, as a run: the only way to list what is kept apart. null: no parent is ready to fork one. */
+async function listSupervised(options: ListingOptions, workingDirectory: string): Promise<Listing | null> {
+  const { pool, apart = NOT_APART, clock, signal, python, project, source } = options
+  const directory = await mkdtemp(join(options.dataDirectory, FOLDER_PREFIX))
+  const launch: LaunchPlan = {
+    ...{ id: directory, python, project, spider: '', arguments: [], source, environment: {} },
+    ...{ workingDirectory, logFile: '', directories: [], secrets: [], resourceLimits: null }
+  }
+  let stoppedFor: Listing['stoppedFor'] = null
+  let stop: () => void = () => {}
+  const stopFor = (reason: NonNullable<Listing['stoppedFor']>) => {
+    stoppedFor ??= reason
+    stop()
+  }
+  const onAbort = () => stopFor('abort')
+  const timer = clock.setTimer(LIMIT_MS, () => stopFor('time'))
+  signal?.addEventListener('abort', onAbort, { once: true })
+  if (signal?.aborted) onAbort()
+  try {
+    const { promise: ended, resolve } = Promise.withResolvers<RunExit | null>()
+    const events: RunEvents = {
+      child({ pid }) {
+        stop = () => void signalGroup(pid, 'KILL').catch(() => resolve(null))
+        if (stoppedFor) stop()
+      },
+      exit: resolve,
+      supervisorEnded: () => resolve(null)
+    }
+    if (apart.isOn) {
+      const apartLaunch = await apart.plan({ ...launch, lists: true }, directory)
+      await startLaunch({ ...options, runDirectory: directory, mayStart: () => true }, 'list', apartLaunch, events)
+    } else if (!(await pool!.start({ do: 'list', directory, launch }, events))) return null
+    const exit = await ended
+    const answer = await readPart(join(directory, 'spiders.json'), STDOUT_LIMIT_BYTES)
+    return {
+      code: exit?.code ?? null,
+      signal: exit?.signal ?? null,
+      answer,
+      stderr: await readPart(join(directory, 'output.txt'), -STDERR_KEPT_BYTES),
+      stoppedFor
+    }
+  } finally {
+    timer.cancel()
+    signal?.removeEventListener('abort', onAbort)
+    await rm(directory, { recursive: true, force: true })
+  }
+}
+
+/** How importing the code ended its process, worded to follow what was tried; null: it did not. */
+function howItEnded({ code, signal, answer }: Listing): string | null {
+  if (signal !== null) return `: the process was killed by ${signal}`
+  // Python ends with 1 after an error, and the traceback says more.
+  if (code === 1) return ''
+  return code === 0 && answer.trim() !== '' ? null : `: it ended the process with exit code ${code ?? 'unknown'}`
+}
+
+/** The first bytes of a file, or the last if `count` is negative. The project's code may have written the file. */
+async function readPart(path: string, count: number): Promise<string> {
+  const range = { offset: Math.min(0, count), limitBytes: Math.abs(count) }
+  const part = await readFileRange(path, range).catch(() => null)
+  return part === null ? '' : Buffer.from(part.bytes).toString()
+}
+
+/** `stderr` of the error ends with what was wrong: Scrapyd's clients are shown nothing else. */
+function fail(sentence: string, output: string, hasTraceback = false): never {
+  const end = output.trimEnd().split('\n').slice(-SHOWN_LINES).join('\n')
+  const text = end ? `${sentence} Its last output:\n${end}` : sentence
+  const stderr = hasTraceback && end ? end : `${end}\n${sentence}`.trim()
+  throw new ScrapdeckError('EGG_IMPORT_FAILED', text, { data: { stderr } })
+}

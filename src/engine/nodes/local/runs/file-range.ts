@@ -1,0 +1,27 @@
+import { relative } from 'node:path'
+import type { LogRange } from '../../node-client.ts'
+import { openOwnFile } from '../../../runtime/open-own-file.ts'
+import { openRegularFile } from '../../../runtime/regular-file.ts'
+
+/**
+ * Bytes of a file, with the contract of NodeClient.readLog; null if there is no file. `root`: a directory in which
+ * spiders may put links, which are not followed.
+ */
+export async function readFileRange(
+  path: string,
+  range: { offset: number; limitBytes: number },
+  root: string | null = null
+): Promise<LogRange | null> {
+  await using file = await (root === null ? openRegularFile(path) : openOwnFile(root, relative(root, path))).catch(
+    (error: NodeJS.ErrnoException) => {
+      if (error.code === 'ENOENT') return null
+      throw error
+    }
+  )
+  if (file === null) return null
+  const { size: sizeBytes, dev, ino } = await file.stat()
+  const offset = range.offset < 0 ? Math.max(0, sizeBytes + range.offset) : range.offset
+  const bytes = new Uint8Array(Math.max(0, Math.min(range.limitBytes, sizeBytes - offset)))
+  const { bytesRead } = await file.read(bytes, 0, bytes.byteLength, offset)
+  return { offset, sizeBytes, bytes: bytes.subarray(0, bytesRead), fileId: `${dev} ${ino}` }
+}

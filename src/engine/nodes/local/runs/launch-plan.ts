@@ -1,0 +1,169 @@
+import { dirname, join, resolve } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import type { ProjectName } from '../../../../shared/contract/index.ts'
+import { secretValues } from '../../../../shared/secret-values.ts'
+import { isWithoutFiles } from '../../../access/run-rights.ts'
+import { type ResourceLimits, resourceLimitsOf } from './limits.ts'
+import type { RunSpec } from './run-directory.ts'
+
+/** Where a project's code is: in an egg, or importable by its settings module with some folders on the path. */
+export type RunSource = { egg: string } | { settingsModule: string; path: string[] }
+
+/** Where runs write their files, each in PROJECT/SPIDER/ below these. */
+export interface RunDirectories {
+  logsDirectory: string
+  /** A folder, a URL (`s3://bucket/prefix`), or null: no feed. */
+  itemsDirectory: string | null
+  /** For JOBDIR; null: not set. */
+  jobsDirectory: string | null
+  /** Spiders run in PROJECT/ below it. */
+  workDirectory: string
+}
+
+/** How the spider of a run is kept apart; resources/python/apart.py does it, and says what each field means. */
+export interface ApartPlan {
+  user: number | null
+  group: number | null
+  readable: Record<string, string>
+  passable: string[]
+  private: string[]
+  files: string[]
+  sandbox: string[] | null
+  temporary: string | null
+}
+
+/** What is needed to start a run: launch.json of a cold start, the request of a warm one. */
+export interface LaunchPlan {
+  id: string
+  python: string
+  project: ProjectName
+  spider: string
+  /** What the spider sees as sys.argv[1:]. */
+  arguments: string[]
+  source: RunSource
+  /** Added to the inherited environment. */
+  environment: Record<string, string>
+  workingDirectory: string
+  logFile: string
+  /** Created before the start. */
+  directories: string[]
+  /** Values to mask in logs. */
+  secrets: string[]
+  /** Our feed, which stands in the arguments as with Scrapyd, and the job's own setting FEEDS. */
+  feed?: { url: string; asked: string | null }
+  /** Scrapy gets no handlers for `file:`, `s3:` and `ftp:` (access/run-rights.ts). */
+  isWithoutFiles?: true
+  resourceLimits: ResourceLimits | null
+  /** How its spider is kept apart; absent: it runs as we do. */
+  apart?: ApartPlan
+  /** Lists the spiders instead of running one. */
+  lists?: true
+}
+
+/**
+ * The command, environment and files of a run, as in Scrapyd 1.6 (scrapyd-protocol.md, 6.4): the user's settings, then
+ * LOG_FILE, FEEDS and JOBDIR, which replace the user's own; then `_job`, the arguments, and `_version` if the client
+ * named one.
+ */
+export function planLaunch(
+  spec: RunSpec,
+  { python, source, directories }: { python: string; source: RunSource; directories: RunDirectories }
+): LaunchPlan {
+  const logFile = logFileOf(directories.logsDirectory, spec)
+  const feed = feedOf(directories.itemsDirectory, spec)
+  const settings: Record<string, string> = { ...spec.settings, LOG_FILE: logFile }
+  // As the flag, which leaves the handlers that this Scrapy has for http: in each kind of crawl.
+  if (isWithoutFiles(spec.settings)) delete settings.DOWNLOAD_HANDLERS_BASE
+  if (feed !== null) settings.FEEDS = `{${asciiJson(feed.url)}: {"format": "jsonlines"}}`
+  const jobs = jobDirectoryOf(directories.jobsDirectory, spec)
+  if (jobs !== null) settings.JOBDIR = jobs
+  const version: [string, string][] = spec.isVersionAsked ? [['_version', spec.version]] : []
+  const args = [['_job', spec.jobid], ...Object.entries(spec.args), ...version]
+  // As with Scrapyd, relative paths mean the same folder in every run of a project, but not one with our own data.
+  const workingDirectory = join(directories.workDirectory, spec.project)
+  return {
+    id: spec.jobid,
+    python,
+    project: spec.project,
+    spider: spec.spider,
+    arguments: [
+      'crawl',
+      spec.spider,
+      ...Object.entries(settings).flatMap(([name, value]) => ['-s', `${name}=${value}`]),
+      ...args.flatMap(([name, value]) => ['-a', `${name}=${value}`])
+    ],
+    source,
+    environment: {
+      ...spec.env,
+      SCRAPY_PROJECT: spec.project,
+      ...(spec.isVersionAsked && { SCRAPYD_EGG_VERSION: spec.version })
+    },
+    workingDirectory,
+    logFile,
+    directories: [dirname(logFile), ...(feed?.file ? [dirname(feed.file)] : []), workingDirectory],
+    secrets: secretValues(spec),
+    ...(feed !== null && { feed: { url: feed.url, asked: spec.settings.FEEDS ?? null } }),
+    ...(isWithoutFiles(spec.settings) && { isWithoutFiles: true as const }),
+    resourceLimits: resourceLimitsOf(spec.limits)
+  }
+}
+
+const READ_AT_START = /^(PYTHON|LD_|LC_|LANG$|MALLOC_|GLIBC_TUNABLES$|OPENSSL_CONF$)/
+
+/** Some variables only take effect when a Python starts: such a run cannot be a fork of one that runs already. */
+export function needsOwnPython({ environment }: Pick<LaunchPlan, 'environment'>): boolean {
+  return Object.keys(environment).some((name) => READ_AT_START.test(name))
+}
+
+/** What the names of a run's files are derived from. */
+export type RunNames = Pick<RunSpec, 'project' | 'spider' | 'jobid'>
+
+export function logFileOf(logsDirectory: string, run: RunNames): string {
+  return join(logsDirectory, run.project, run.spider, `${run.jobid}.log`)
+}
+
+/** JOBDIR; null: runs have none. */
+export function jobDirectoryOf(jobsDirectory: string | null, run: RunNames): string | null {
+  return jobsDirectory === null ? null : join(jobsDirectory, run.project, run.spider, run.jobid)
+}
+
+const FILE_URL = /^file:(?:\/\/[^/?#]*)?([^?#]*)/i
+const URL_PARTS = /^([a-z][a-z0-9+.-]+:)(\/\/[^/?#]*)?([^?#]*)(.*)$/is
+
+/** Null if items are not written to files. */
+export function itemsFileOf(itemsDirectory: string | null, run: RunNames): string | null {
+  return feedOf(itemsDirectory, run)?.file ?? null
+}
+
+/** Where the items of a run go, named as in Scrapyd: below a folder (`file` is the path), or below a URL's path. */
+function feedOf(
+  itemsDirectory: string | null,
+  { project, spider, jobid }: RunNames
+): { url: string; file: string | null } | null {
+  if (itemsDirectory === null) return null
+  const folder = FILE_URL.exec(itemsDirectory)?.[1] ?? itemsDirectory
+  const [, scheme, host = '', path = '', rest = ''] = URL_PARTS.exec(folder) ?? []
+  if (scheme === undefined) {
+    const file = resolve(folder, project, spider, `${jobid}.jl`)
+    return { url: fileUrlOf(file), file }
+  }
+  const start = path.endsWith('/') || (path === '' && host === '') ? path : `${path}/`
+  return { url: `${scheme.toLowerCase()}${host}${start}${project}/${spider}/${jobid}.jl${rest}`, file: null }
+}
+
+/** Python encodes more than JavaScript: everything except letters, digits and `_.-~/`. */
+function fileUrlOf(file: string): string {
+  if (process.platform === 'win32') return pathToFileURL(file).href
+  const quote = (part: string) =>
+    encodeURIComponent(part).replace(/[!*'()]/g, (one) => `%${hexOf(one, 2).toUpperCase()}`)
+  return `file://${file.split('/').map(quote).join('/')}`
+}
+
+/** JSON as Python writes it. */
+function asciiJson(text: string): string {
+  return JSON.stringify(text).replace(/[^ -~]/g, (one) => `\\u${hexOf(one, 4)}`)
+}
+
+function hexOf(character: string, digits: number): string {
+  return character.charCodeAt(0).toString(16).padStart(digits, '0')
+}

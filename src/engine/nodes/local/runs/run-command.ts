@@ -1,0 +1,96 @@
+import { spawn } from 'node:child_process'
+import type { Clock, Timer } from '../../../runtime/clock.ts'
+import { signalGroup } from '../processes/process-group.ts'
+
+export interface CommandResult {
+  /** null: ended by a signal, possibly ours. */
+  code: number | null
+  signal: string | null
+  stdout: string
+  /** Only the last part. */
+  stderr: string
+  /** Why we ended it; null if it ended by itself. */
+  stoppedFor: 'time' | 'output' | 'abort' | null
+}
+
+const STDERR_KEPT_CHARACTERS = 16_384
+const DRAIN_MS = 1000
+
+/**
+ * Runs a short command in its own process group, so that a time limit ends everything it started. Rejects only if it
+ * cannot be started.
+ */
+export function runCommand(options: {
+  command: string
+  args: string[]
+  directory?: string
+  environment: NodeJS.ProcessEnv
+  timeLimitMs: number
+  stdoutLimitBytes: number
+  clock: Clock
+  signal?: AbortSignal
+  /** Receives each line of both outputs as it arrives. stdout is then not kept. */
+  onLine?: (line: string, isError: boolean) => void
+}): Promise<CommandResult> {
+  return new Promise((resolve, reject) => {
+    const child = spawn(options.command, options.args, {
+      cwd: options.directory,
+      env: options.environment,
+      detached: process.platform !== 'win32',
+      windowsHide: true,
+      stdio: ['ignore', 'pipe', 'pipe']
+    })
+    let stdout = ''
+    let stderr = ''
+    const unfinished = { out: '', error: '' }
+    let stoppedFor: CommandResult['stoppedFor'] = null
+
+    const stop = (reason: NonNullable<CommandResult['stoppedFor']>) => {
+      stoppedFor ??= reason
+      if (child.pid !== undefined) signalGroup(child.pid, 'KILL').catch(reject)
+    }
+    let drain: Timer | null = null
+    const onAbort = () => stop('abort')
+    const timer = options.clock.setTimer(options.timeLimitMs, () => stop('time'))
+    options.signal?.addEventListener('abort', onAbort, { once: true })
+    if (options.signal?.aborted) onAbort()
+
+    const emitLines = (stream: 'out' | 'error', text: string) => {
+      if (!options.onLine) return
+      const lines = (unfinished[stream] + text).split(/\r?\n/)
+      unfinished[stream] = lines.pop()!.slice(-10_000)
+      for (const whole of lines) options.onLine(whole, stream === 'error')
+    }
+
+    child.stdout.setEncoding('utf8').on('data', (text: string) => {
+      if (options.onLine) return emitLines('out', text)
+      stdout += text
+      if (stdout.length > options.stdoutLimitBytes) stop('output')
+    })
+    child.stderr.setEncoding('utf8').on('data', (text: string) => {
+      stderr = (stderr + text).slice(-STDERR_KEPT_CHARACTERS)
+      emitLines('error', text)
+    })
+    const release = () => {
+      timer.cancel()
+      drain?.cancel()
+      options.signal?.removeEventListener('abort', onAbort)
+    }
+    // A process that left the group may keep our pipes open forever, so output after this delay is dropped.
+    child.once('exit', () => {
+      drain = options.clock.setTimer(DRAIN_MS, () => {
+        child.stdout.destroy()
+        child.stderr.destroy()
+      })
+    })
+    child.once('error', (error) => {
+      release()
+      reject(error)
+    })
+    child.once('close', (code, signal) => {
+      release()
+      for (const stream of ['out', 'error'] as const) if (unfinished[stream] !== '') emitLines(stream, '\n')
+      resolve({ code, signal, stdout, stderr, stoppedFor })
+    })
+  })
+}

@@ -1,0 +1,442 @@
+import { mkdir, rm, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import type { ProjectName, VersionName } from '../../../../shared/contract/index.ts'
+import { ENDING_SIGNALS, type NodeSignal } from '../../node-client.ts'
+import { type Clock, sleep, type Timer } from '../../../runtime/clock.ts'
+import type { Logger } from '../../../runtime/logger.ts'
+import type { Apart } from '../isolation/apart.ts'
+import { logFileOf, type RunDirectories, type RunNames, type RunSource } from './launch-plan.ts'
+import { signalGroup } from '../processes/process-group.ts'
+import { makeDirectoryLikeAbove } from '../../../runtime/private-directory.ts'
+import { isAlive, type ProcessIdentity } from '../../../runtime/process-identity.ts'
+import {
+  acceptRun,
+  claimRun,
+  listRunDirectories,
+  preventSpider,
+  type RunChild,
+  type RunExit,
+  type RunFiles,
+  type RunSpec,
+  readRunFiles,
+  removeRun,
+  runDirectoryName,
+  writeExit
+} from './run-directory.ts'
+import { startRun } from './start-run.ts'
+import type { WarmPool } from '../warm/warm-pool.ts'
+
+export interface Run {
+  spec: RunSpec
+  directory: string
+  state: 'pending' | 'starting' | 'running' | 'finished'
+  child: ProcessIdentity | null
+  startedAtMs: number | null
+  /** Where its code is, if that was found out only now; otherwise null. */
+  source: RunSource | null
+  /** The Python it was started with; null: not started, or started by an earlier engine. */
+  python: string | null
+  exit: RunExit | null
+  /** Its supervisor reports events, so it is polled slowly, in case one is lost. Otherwise it is polled fast. */
+  supervised: boolean
+  /** Why no process could be started for it. */
+  problem: string | null
+  /** It was cancelled before its spider had begun, and is forgotten once its supervisor has ended. */
+  isPrevented: boolean
+  checking: Promise<void> | null
+  timer: Timer | null
+}
+
+export interface RunListOptions {
+  dataDirectory: string
+  resourcesDirectory: string
+  /** Read at each start, because the operator may change it. */
+  slots: () => number
+  /** The Python to start a run with; null while there is none, and the run waits. */
+  python: (spec: RunSpec) => string | null
+  /** Where the code of a project is; null if it no longer exists. */
+  source: (project: ProjectName, version: VersionName) => Promise<RunSource | null>
+  directories: RunDirectories
+  /** null: every start is cold. */
+  pool: WarmPool | null
+  /** Default: spiders run as we do. */
+  apart?: Apart
+  ownPython?: () => string | null
+  /** How many ended runs are remembered. Their logs and items are kept longer. */
+  finishedKept: number
+  clock: Clock
+  logger: Logger
+  onChange: () => void
+  /** Called just before a run gets its process. A run that is refused, or cancelled while pending, never gets one. */
+  onStart: (spec: RunSpec) => void
+}
+
+/** Poll interval of a run whose supervisor does not report to us, because an earlier engine started it. */
+const POLL_MS = 250
+/** The same while its process has not been seen yet. */
+const UNSEEN_POLL_MS = 25
+/** Poll interval of a run whose supervisor reports to us. It may die, or an event may be lost. */
+const SUPERVISED_POLL_MS = 2_000
+/** How long a cancel waits for the process of a run that has none yet, or for the end of one that may not begin. */
+const CHILD_WAIT_MS = 10_000
+
+/**
+ * The runs of the local node, from acceptance to end.
+ *
+ *   accept ──> pending ──> starting ──> running ──> finished ──> forgotten (all but the newest)
+ *                 │            └───────────────────────^
+ *                 └──> removed (cancelled)
+ *
+ * The run directories are the source of truth: after a kill, the next engine reads them. `started` is created in a run
+ * directory only once, so a run starts at most once. An accepted run without it will be started.
+ */
+export class RunList {
+  readonly #options: RunListOptions
+  readonly #clock: Clock
+  readonly #logger: Logger
+  readonly #runsDirectory: string
+  readonly #runs = new Map<string, Run>()
+  readonly #underWay = new Set<Promise<unknown>>()
+  #isClosed = false
+  /** Slots are counted only once every live run of the last engine is known. */
+  #isRead = false
+
+  private constructor(options: RunListOptions) {
+    this.#options = options
+    this.#clock = options.clock
+    this.#logger = options.logger
+    this.#runsDirectory = join(options.dataDirectory, 'runs')
+  }
+
+  /** Reads what earlier engines left in `runs/` and continues it. */
+  static async open(options: RunListOptions): Promise<RunList> {
+    const list = new RunList(options)
+    await mkdir(list.#runsDirectory, { recursive: true, mode: 0o700 })
+    await list.#readRuns()
+    list.#isRead = true
+    list.fillSlots()
+    list.#forgetOldest()
+    return list
+  }
+
+  /** Resolves once the run is durable; false if a run with this jobid is known. `source`: if it has just been found. */
+  async accept(spec: RunSpec, source: RunSource | null = null): Promise<boolean> {
+    if (this.#runs.has(spec.jobid)) return false
+    const directory = join(this.#runsDirectory, runDirectoryName(spec.jobid))
+    if (!(await this.#track(this.#acceptDurably(directory, spec)))) return false
+    const run = newRun(directory, spec)
+    this.#runs.set(spec.jobid, run)
+    run.source = source
+    this.fillSlots()
+    // One that waits for a slot asks again: its version may be replaced or deleted.
+    run.source = null
+    this.#options.onChange()
+    return true
+  }
+
+  /** Of a run that has ended; null: there is no such run any more. */
+  endedDirectoryOf({ project, spider, jobid }: RunNames): string | null {
+    const run = this.#runs.get(jobid)
+    const isMeant = run?.state === 'finished' && run.spec.project === project && run.spec.spider === spider
+    return isMeant ? run.directory : null
+  }
+
+  /** Starts pending runs while slots are free. Runs when a run ends; call it when a Python becomes available. */
+  fillSlots(): void {
+    if (this.#isClosed || !this.#isRead) return
+    const free = this.freeSlots()
+    if (free === 0) return
+    const next = [...this.#runs.values()].filter(
+      (run) => run.state === 'pending' && this.#options.python(run.spec) !== null
+    )
+    for (const run of next.sort(byOrderOfStarting).slice(0, free)) {
+      void this.#track(this.#start(run, this.#options.python(run.spec)!))
+    }
+  }
+
+  freeSlots(): number {
+    return Math.max(0, this.#options.slots() - [...this.#runs.values()].filter(isLive).length)
+  }
+
+  async cancel(project: ProjectName, jobid: string, signal: NodeSignal): Promise<'pending' | 'running' | null> {
+    const run = this.#runs.get(jobid)
+    if (!run || run.spec.project !== project || run.state === 'finished') return null
+    if (run.state === 'pending') {
+      // Removed from the list first, so that a slot freed in the meantime does not start it.
+      this.#runs.delete(jobid)
+      await this.#track(removeRun(run.directory))
+      this.#options.onChange()
+      return 'pending'
+    }
+    if (run.child === null && ENDING_SIGNALS.has(signal) && preventSpider(run.directory)) run.isPrevented = true
+    if (run.isPrevented) await this.#waitWhile(() => isLive(run))
+    else await this.signal(run, signal)
+    return run.isPrevented && !isLive(run) ? 'pending' : 'running'
+  }
+
+  /** A run that has no process yet gets the signal when it has one. */
+  async signal(run: Run, signal: NodeSignal): Promise<void> {
+    await this.#waitWhile(() => run.child === null && isLive(run))
+    if (run.child && isLive(run) && (await isAlive(run.child))) await signalGroup(run.child.pid, signal)
+  }
+
+  async #waitWhile(isSo: () => boolean): Promise<void> {
+    const deadlineMs = this.#clock.monotonicMs() + CHILD_WAIT_MS
+    while (isSo() && this.#clock.monotonicMs() < deadlineMs) await sleep(this.#clock, UNSEEN_POLL_MS)
+  }
+
+  isKnown(jobid: string): boolean {
+    return this.#runs.has(jobid)
+  }
+
+  /** Pending in starting order, including those without a process yet; running oldest first; finished newest first. */
+  list(): { pending: Run[]; running: Run[]; finished: Run[] } {
+    const inState = (state: Run['state']) => [...this.#runs.values()].filter((run) => run.state === state)
+    return {
+      pending: [...inState('starting'), ...inState('pending').sort(byOrderOfStarting)],
+      running: inState('running').sort((one, other) => one.startedAtMs! - other.startedAtMs!),
+      finished: inState('finished').sort((one, other) => other.exit!.atMs - one.exit!.atMs)
+    }
+  }
+
+  /** Detaches from the runs, which continue. Resolves when no start and no write is in progress. */
+  async close(): Promise<void> {
+    this.#isClosed = true
+    for (const run of this.#runs.values()) run.timer?.cancel()
+    while (this.#underWay.size > 0) await Promise.allSettled(this.#underWay)
+  }
+
+  async #acceptDurably(directory: string, spec: RunSpec): Promise<boolean> {
+    try {
+      return await acceptRun(this.#runsDirectory, spec)
+    } catch (error) {
+      // Most likely a full disk. What was begun must not start after the next open.
+      await removeRun(directory)
+      throw error
+    }
+  }
+
+  async #readRuns(): Promise<void> {
+    const names = await listRunDirectories(this.#runsDirectory)
+    for (let at = 0; at < names.length; at += 64) {
+      await Promise.all(names.slice(at, at + 64).map((name) => this.#readOne(name)))
+    }
+  }
+
+  async #readOne(name: string): Promise<void> {
+    const directory = join(this.#runsDirectory, name)
+    const files = await readRunFiles(directory)
+    if (!files.spec || runDirectoryName(files.spec.jobid) !== name) {
+      // Never acknowledged: the engine died while it wrote the spec, or while it removed a cancelled run.
+      await rm(directory, { recursive: true, force: true }).catch((error: unknown) => {
+        this.#logger.warn({ directory, error: String(error) }, 'the files of a run cannot be removed')
+      })
+      return
+    }
+    const run = newRun(directory, files.spec)
+    this.#runs.set(files.spec.jobid, run)
+    if (files.exit && !(await isSurelyAlive(files.child))) {
+      run.state = 'finished'
+      run.startedAtMs = files.child?.atMs ?? files.exit.atMs
+      run.exit = files.exit
+    } else if (files.supervisor) {
+      run.state = 'starting'
+      run.startedAtMs = files.child?.atMs ?? this.#clock.nowMs()
+      await this.#applyFiles(run, files)
+      if (isLive(run)) {
+        this.#logger.info({ jobid: name, pid: run.child?.pid }, 'a spider outlived the engine and was adopted')
+        this.#checkIn(run, POLL_MS)
+      }
+    }
+  }
+
+  async #start(run: Run, python: string): Promise<void> {
+    run.state = 'starting'
+    run.python = python
+    run.startedAtMs = this.#clock.nowMs()
+    run.supervised = true
+    this.#options.onStart(run.spec)
+    try {
+      const { project, version } = run.spec
+      const source = run.source ?? (await this.#options.source(project, version))
+      if (source === null) throw new Error(`The egg of ${project}, version ${version}, no longer exists.`)
+      const events = {
+        child: (child: RunChild) => this.#recordChild(run, child),
+        exit: (exit: RunExit) => {
+          if (isLive(run)) this.#end(run, exit)
+        },
+        supervisorEnded: () => {
+          run.supervised = false
+          this.#check(run)
+        }
+      }
+      const { directory, spec } = run
+      await startRun({
+        ...this.#options,
+        runDirectory: directory,
+        spec,
+        python,
+        source,
+        events,
+        mayStart: () => !this.#isClosed
+      })
+      this.#checkIn(run, SUPERVISED_POLL_MS)
+    } catch (error) {
+      run.problem = (error as Error).message
+      run.supervised = false
+      this.#check(run)
+    }
+  }
+
+  #recordChild(run: Run, child: RunChild): void {
+    if (run.child !== null || run.state !== 'starting') return
+    run.child = { pid: child.pid, startTime: child.startTime }
+    run.startedAtMs = child.atMs
+    run.state = 'running'
+    this.#options.onChange()
+  }
+
+  #checkIn(run: Run, delayMs: number): void {
+    run.timer?.cancel()
+    if (!this.#isClosed && isLive(run)) run.timer = this.#clock.setTimer(delayMs, () => this.#check(run))
+  }
+
+  /** Reads the run's files and processes, one check at a time, and schedules the next. */
+  #check(run: Run): void {
+    if (this.#isClosed || !isLive(run)) return
+    const next = (run.checking ?? Promise.resolve())
+      .then(async () => {
+        if (!isLive(run)) return
+        await this.#applyFiles(run, await readRunFiles(run.directory))
+        this.#checkIn(run, run.supervised ? SUPERVISED_POLL_MS : run.child === null ? UNSEEN_POLL_MS : POLL_MS)
+      })
+      .catch((error: unknown) => {
+        // For example, too many open files. The run is still there, so check again.
+        this.#logger.error({ jobid: run.spec.jobid, error: String(error) }, 'checking a run failed; retrying')
+        this.#checkIn(run, POLL_MS)
+      })
+    run.checking = next
+    void this.#track(next)
+  }
+
+  async #applyFiles(run: Run, files: RunFiles): Promise<void> {
+    if (files.exit && !(await isSurelyAlive(run.child ?? files.child))) return this.#end(run, files.exit)
+    if (files.child) this.#recordChild(run, files.child)
+    if (!files.supervisor) {
+      if (!run.supervised) await this.#endUnstarted(run)
+      return
+    }
+    if ((await isAlive(files.supervisor)) || (files.child && (await isAlive(files.child)))) return
+    // The supervisor may have written the exit and ended since the first read.
+    const exit = (await readRunFiles(run.directory)).exit
+    if (exit) return this.#end(run, exit)
+    await this.#endUnseen(run)
+  }
+
+  async #endUnseen(run: Run): Promise<void> {
+    await this.#endWith(run, { code: null, signal: null, atMs: this.#clock.nowMs() })
+  }
+
+  /** Ends a run even if the exit cannot be recorded: a spider can remove the directory, but the slot must be freed. */
+  async #endWith(run: Run, exit: RunExit): Promise<void> {
+    await writeExit(run.directory, exit).catch((error: unknown) => {
+      this.#logger.error({ jobid: run.spec.jobid, error: String(error) }, 'the end of a run could not be recorded')
+    })
+    this.#end(run, exit)
+  }
+
+  /** Ends a run that has no process, with a log that says why. */
+  async #endUnstarted(run: Run): Promise<void> {
+    const reason = `The spider could not be started: ${run.problem ?? 'its supervisor failed'}`
+    let isOurs: boolean
+    try {
+      isOurs = await claimRun(run.directory)
+    } catch (error) {
+      // Without its directory, nothing can start it any more.
+      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return this.#endUnseen(run)
+      throw error
+    }
+    if (!isOurs) {
+      // A supervisor started by an earlier engine made the claim first, so there is a run to watch. If its claim cannot
+      // be read, nothing about this run can be known.
+      if ((await readRunFiles(run.directory)).supervisor === null) await this.#endUnseen(run)
+      return
+    }
+    this.#logger.error({ jobid: run.spec.jobid }, reason)
+    const exit = { code: 1, signal: null, atMs: this.#clock.nowMs() }
+    const logFile = logFileOf(this.#options.directories.logsDirectory, run.spec)
+    try {
+      makeDirectoryLikeAbove(dirname(logFile))
+      await writeFile(logFile, `${reason}\n`, { flag: 'a' })
+    } catch (error) {
+      // The claim is ours, and we are alive: unless the run ends here, it would look supervised forever.
+      this.#logger.error({ jobid: run.spec.jobid, error: String(error) }, 'the log of a run could not be written')
+    }
+    await this.#endWith(run, exit)
+  }
+
+  #end(run: Run, exit: RunExit): void {
+    if (run.state === 'finished') return
+    run.timer?.cancel()
+    run.state = 'finished'
+    run.exit = exit
+    if (run.isPrevented) {
+      this.#runs.delete(run.spec.jobid)
+      void this.#track(removeRun(run.directory))
+    }
+    this.#options.onChange()
+    this.fillSlots()
+    this.#forgetOldest()
+  }
+
+  #forgetOldest(): void {
+    const finished = [...this.#runs.values()].filter((run) => run.state === 'finished')
+    if (this.#isClosed || finished.length <= this.#options.finishedKept) return
+    finished.sort((one, other) => other.exit!.atMs - one.exit!.atMs)
+    for (const run of finished.slice(this.#options.finishedKept)) {
+      this.#runs.delete(run.spec.jobid)
+      void this.#track(removeRun(run.directory))
+    }
+  }
+
+  #track<T>(work: Promise<T>): Promise<T> {
+    const tracked: Promise<unknown> = work
+      .catch((error: unknown) =>
+        this.#logger.error({ error: String(error) }, 'the local node could not finish its work')
+      )
+      .finally(() => this.#underWay.delete(tracked))
+    this.#underWay.add(tracked)
+    return work
+  }
+}
+
+function newRun(directory: string, spec: RunSpec): Run {
+  const empty = {
+    child: null,
+    startedAtMs: null,
+    source: null,
+    python: null,
+    exit: null,
+    supervised: false,
+    problem: null,
+    isPrevented: false
+  }
+  return { spec, directory, state: 'pending', ...empty, checking: null, timer: null }
+}
+
+/** An exit is written after the process has ended. If the process is still alive, the spider wrote the exit. */
+async function isSurelyAlive(child: ProcessIdentity | null): Promise<boolean> {
+  return child !== null && child.startTime !== '' && (await isAlive(child))
+}
+
+function isLive(run: Run): boolean {
+  return run.state === 'starting' || run.state === 'running'
+}
+
+function byOrderOfStarting(one: Run, other: Run): number {
+  return (
+    other.spec.priority - one.spec.priority ||
+    one.spec.acceptedAtMs - other.spec.acceptedAtMs ||
+    (one.spec.jobid < other.spec.jobid ? -1 : 1)
+  )
+}

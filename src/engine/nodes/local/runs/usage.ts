@@ -1,0 +1,118 @@
+import type { UsageSample } from '../../../../shared/contract/index.ts'
+import type { ProcessIdentity } from '../../../runtime/process-identity.ts'
+import type { ProcessRow } from '../processes/process-table.ts'
+
+/** The processes of one run: its root, and which were seen so far. */
+export interface RunProcesses {
+  child: ProcessIdentity
+  /** Waits for the child and inherits its orphans; not counted itself. null: not exclusive to this run. */
+  supervisor: ProcessIdentity | null
+  /** pid -> start time, as of the last pass. Identifies a process that lost its parents and left its group. */
+  members: Map<number, string>
+}
+
+export interface RunUsage {
+  memoryBytes: number
+  /** Of all processes, including ended ones as far as somebody waited for them. */
+  cpuSeconds: number
+  processes: number
+}
+
+/**
+ * The usage of each run: the sum over its child, the child's session and group, all their descendants, the orphans that
+ * its supervisor inherited, and the members of the last pass. Pure, except that it updates `members`.
+ */
+export function sumUsage<T extends RunProcesses>(rows: readonly ProcessRow[], runs: readonly T[]): Map<T, RunUsage> {
+  const byPid = new Map(rows.map((row) => [row.pid, row]))
+  const ofLeader = new Map(runs.map((run) => [run.child.pid, run]))
+  const ofSupervisor = new Map(runs.flatMap((run) => (run.supervisor === null ? [] : [[run.supervisor.pid, run]])))
+  const ofMember = new Map(runs.flatMap((run) => [...run.members].map(([pid, time]) => [`${pid} ${time}`, run])))
+  const owners = new Map<number, T | null>()
+
+  function ownerOf(row: ProcessRow): T | null {
+    const known = owners.get(row.pid)
+    if (known !== undefined) return known
+    // Set before the parents are checked: a table read over some time can contain a cycle.
+    owners.set(row.pid, null)
+    const owner = findOwner(row)
+    owners.set(row.pid, owner)
+    return owner
+  }
+
+  function findOwner(row: ProcessRow): T | null {
+    if (ofSupervisor.has(row.pid)) return null
+    const own = ofLeader.get(row.pid)
+    if (own !== undefined) return isSame(row, own.child) ? own : null
+    const parent = byPid.get(row.parentPid)
+    return (
+      ofMember.get(`${row.pid} ${row.startTime}`) ??
+      ofLeader.get(row.sessionId) ??
+      ofLeader.get(row.groupId) ??
+      ofSupervisor.get(row.parentPid) ??
+      (parent === undefined ? null : ownerOf(parent))
+    )
+  }
+
+  const usage = new Map(runs.map((run) => [run, { memoryBytes: 0, cpuSeconds: 0, processes: 0 }]))
+  const members = new Map(runs.map((run) => [run, new Map<number, string>()]))
+  for (const row of rows) {
+    const reaper = ofSupervisor.get(row.pid)
+    if (reaper !== undefined) usage.get(reaper)!.cpuSeconds += row.childrenCpuSeconds
+    const run = ownerOf(row)
+    if (run === null) continue
+    const sum = usage.get(run)!
+    sum.memoryBytes += row.memoryBytes
+    sum.cpuSeconds += row.cpuSeconds + row.childrenCpuSeconds
+    sum.processes += 1
+    members.get(run)!.set(row.pid, row.startTime)
+  }
+  for (const [run, seen] of members) run.members = seen
+  return usage
+}
+
+/** An identity's start time is `boot:ticks` on Linux; a table row has only the ticks. */
+function isSame(row: ProcessRow, identity: ProcessIdentity): boolean {
+  if (row.startTime === '' || identity.startTime === '') return true
+  return identity.startTime.split(':').at(-1) === row.startTime
+}
+
+/** One hour at one sample per 2 s. */
+export const SAMPLES_KEPT = 1800
+
+/**
+ * A run's usage over its lifetime, in bounded space: when full, neighbours are merged (the larger memory, the mean CPU
+ * share), so a longer run has larger steps.
+ */
+export class UsageHistory {
+  #samples: UsageSample[] = []
+  /** How many incoming samples are merged into one that is kept. */
+  #stride = 1
+  #pending: UsageSample[] = []
+  newest: UsageSample | null = null
+
+  add(sample: UsageSample): void {
+    this.newest = sample
+    this.#pending.push(sample)
+    if (this.#pending.length < this.#stride) return
+    this.#samples.push(merged(this.#pending))
+    this.#pending = []
+    if (this.#samples.length < SAMPLES_KEPT) return
+    this.#samples = this.#samples.flatMap((one, index, all) => (index % 2 === 0 ? [] : merged([all[index - 1]!, one])))
+    this.#stride *= 2
+  }
+
+  /** Oldest first. Includes the newest pending sample, unmerged. */
+  list(): UsageSample[] {
+    return this.#pending.length === 0 ? [...this.#samples] : [...this.#samples, this.#pending.at(-1)!]
+  }
+}
+
+function merged(samples: UsageSample[]): UsageSample {
+  const last = samples.at(-1)!
+  return {
+    atMs: last.atMs,
+    memoryBytes: Math.max(...samples.map((one) => one.memoryBytes)),
+    cpuShare: samples.reduce((sum, one) => sum + one.cpuShare, 0) / samples.length,
+    processes: Math.max(...samples.map((one) => one.processes))
+  }
+}

@@ -1,0 +1,105 @@
+import type { Clock, Timer } from '../../../runtime/clock.ts'
+import type { FreeMemory } from '../../../runtime/free-memory.ts'
+
+/** A Python whose parent may keep parked children. */
+export interface ParkingParent {
+  /** When a run was last started with it (monotonic); null: never. */
+  lastStartMs: number | null
+  /** As many as were asked for, less the runs that were started since. */
+  parked: number
+  /** Asks for so many in all. Those that have died are replaced. */
+  park(count: number): void
+}
+
+const MIB = 1024 ** 2
+/** Private memory of a parked child with its supervisor: 22 MB with Scrapy 2.19, so that some more is no surprise. */
+export const PARKED_BYTES = 32 * MIB
+/** What must stay free, besides a tenth of all: room for a large spider. */
+const RESERVE_BYTES = 256 * MIB
+/** After that long without a start, a Python's children are not worth their memory. */
+export const PARKED_FOR_MS = 10 * 60_000
+/** Later than the start that uses up a child: it must not compete with it for a CPU. */
+const SETTLE_MS = 150
+const REVIEW_MS = 10_000
+
+/**
+ * How many children each parent should keep, most recently used parents first: never more than chosen, than slots are
+ * free for, or than memory allows; none for a Python that was not used lately.
+ */
+export function parkedWanted(
+  parents: readonly Pick<ParkingParent, 'lastStartMs' | 'parked'>[],
+  now: { monotonicMs: number; mostParked: number; freeSlots: number; memory: FreeMemory }
+): number[] {
+  const reserveBytes = Math.max(RESERVE_BYTES, now.memory.totalBytes / 10)
+  const parkedBytes = parents.reduce((sum, { parked }) => sum + parked * PARKED_BYTES, 0)
+  const affordable = Math.floor((now.memory.freeBytes + parkedBytes - reserveBytes) / PARKED_BYTES)
+  let left = Math.max(0, Math.min(now.freeSlots, affordable))
+  const wanted = parents.map(() => 0)
+  const byUse = [...parents.keys()].sort((one, other) => sinceStart(parents[one]!) - sinceStart(parents[other]!))
+  for (const at of byUse) {
+    if (sinceStart(parents[at]!) > PARKED_FOR_MS) break
+    wanted[at] = Math.min(now.mostParked, left)
+    left -= wanted[at]
+  }
+  return wanted
+
+  function sinceStart({ lastStartMs }: Pick<ParkingParent, 'lastStartMs'>): number {
+    return lastStartMs === null ? Number.POSITIVE_INFINITY : now.monotonicMs - lastStartMs
+  }
+}
+
+interface ParkedChildrenOptions {
+  mostParked: number
+  freeSlots: () => number
+  readFreeMemory: () => Promise<FreeMemory>
+  parents: () => ParkingParent[]
+  clock: Clock
+}
+
+/**
+ * Decides how many children each warm parent keeps parked: soon after a run has started or ended, and every ten seconds
+ * while there are any or may be, so that they go when memory gets low or nobody needs them.
+ */
+export class ParkedChildren {
+  readonly #options: ParkedChildrenOptions
+  #timer: Timer | null = null
+  #isSoon = false
+  #isClosed = false
+
+  constructor(options: ParkedChildrenOptions) {
+    this.#options = options
+  }
+
+  /** A run has started or ended. */
+  wake(): void {
+    if (this.#isSoon || this.#options.mostParked === 0) return
+    this.#isSoon = true
+    this.#decideIn(SETTLE_MS)
+  }
+
+  close(): void {
+    this.#isClosed = true
+    this.#timer?.cancel()
+  }
+
+  #decideIn(delayMs: number): void {
+    this.#timer?.cancel()
+    if (!this.#isClosed) this.#timer = this.#options.clock.setTimer(delayMs, () => void this.#decide())
+  }
+
+  async #decide(): Promise<void> {
+    this.#isSoon = false
+    const { clock, mostParked, freeSlots } = this.#options
+    const memory = await this.#options.readFreeMemory()
+    if (this.#isClosed) return
+    const parents = this.#options.parents()
+    const wanted = parkedWanted(parents, {
+      ...{ monotonicMs: clock.monotonicMs(), mostParked, freeSlots: freeSlots(), memory }
+    })
+    for (const [at, parent] of parents.entries()) if (wanted[at]! + parent.parked > 0) parent.park(wanted[at]!)
+    const isUsed = parents.some(
+      ({ lastStartMs }) => lastStartMs !== null && clock.monotonicMs() - lastStartMs <= PARKED_FOR_MS
+    )
+    if (isUsed && !this.#isSoon) this.#decideIn(REVIEW_MS)
+  }
+}

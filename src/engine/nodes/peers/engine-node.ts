@@ -1,0 +1,367 @@
+import { createHash } from 'node:crypto'
+import { isDeepStrictEqual } from 'node:util'
+import type { z } from 'zod'
+import type { ProjectName, ProjectPython, VersionName } from '../../../shared/contract/index.ts'
+import { problemOfJsonText } from '../../../shared/json-text.ts'
+import { showUnseen } from '../../../shared/unseen.ts'
+import {
+  EggAnswer,
+  FILE_RANGE_HEADER,
+  FileRange,
+  HOSTED_OPERATIONS,
+  HOSTED_PATH,
+  HostedFailure,
+  type HostedInput,
+  type HostedOperation,
+  type HostedOutput,
+  NO_FILE,
+  type RunFile
+} from './messages.ts'
+import { type Clock, sleep } from '../../runtime/clock.ts'
+import { NODE_HEADER, PEER_HEADER } from '../../runtime/peer-header.ts'
+import type { EggToSend } from '../../projects/projects.ts'
+import {
+  type DaemonStatus,
+  type EggTarget,
+  fromProxy,
+  kindOfGateway,
+  type LogRange,
+  type NodeClient,
+  NodeError,
+  type RunNames,
+  type ScheduleRequest,
+  type SeenJob,
+  type Snapshot
+} from '../node-client.ts'
+import { ENGINE_TRAITS } from '../node-traits.ts'
+import {
+  type AnswerHead,
+  type Connection,
+  collectBody,
+  type createConnection,
+  type NodeRequest
+} from '../scrapyd/connection.ts'
+import type { EngineCertificate } from '../../cluster/leadership/leadership.ts'
+import { DIRECT } from '../scrapyd/proxy.ts'
+import { dateOf } from '../scrapyd/scrapyd-client.ts'
+import type { EnginePlace } from './engine-nodes.ts'
+
+export interface EngineNodeOptions {
+  /** Of the node, for messages. */
+  name: string
+  /** Where its engine is now; null: it has not been heard of for a while. */
+  place: () => EnginePlace | null
+  /** Of the engine that leads, for one that asks its clients for a certificate. */
+  certificate: EngineCertificate | null
+  /** The engine's name, and what shows us to be one. */
+  engine: string
+  secret: string
+  /** As set by the operator; null: its own. */
+  slots: () => number | null
+  /** false: what ran there goes on, and can be read. */
+  takesJobs: boolean
+  /** Whether a run there is this node's: the former local node is in the same directory. */
+  isListed: (jobid: string) => boolean
+  projects: () => readonly ProjectName[]
+  pythonOf: (project: ProjectName) => ProjectPython
+  clock: Clock
+  connect: typeof createConnection
+}
+
+const STATUS_MS = 5_000
+const JOBS_MS = 15_000
+const OTHER_MS = 15_000
+const SCHEDULE_MS = 60_000
+const EGG_MS = 180_000
+/** Longer than the node holds the request. */
+const NEWS_MS = 30_000
+const NEWS_APART_MS = 100
+const NEWS_AFTER_FAILURE_MS = 5_000
+const ANSWER_MAX_BYTES = 8_000_000
+const FAILURE_MAX_BYTES = 200_000
+/** Of 4 MB that the other side takes, in which a character may be several bytes. */
+const PYTHONS_MAX_CHARACTERS = 1_000_000
+
+/**
+ * The local node of an engine (launcher/hosted), as the engine that leads uses it. Its engine may be another one after
+ * each restart, at another address; the node is the same.
+ */
+export class EngineNode implements NodeClient {
+  readonly traits = ENGINE_TRAITS
+  readonly #options: EngineNodeOptions
+  readonly #closing = new AbortController()
+  /** `news`: its requests are held, and must not hold up others. */
+  #connections: { place: EnginePlace; all: Connection; news: Connection } | null = null
+  #notReady = { others: null as string | null, projects: new Map<string, string>() }
+  /** `before`: of all projects, when they were read. */
+  #read: {
+    before: [ProjectName, ProjectPython][]
+    pythons: [ProjectName, ProjectPython][]
+    pythonsTag: string
+  } = { before: [], pythons: [], pythonsTag: NO_PYTHONS }
+  #toldTag = ''
+  #told: ReadonlyMap<ProjectName, ProjectPython> = new Map()
+  #released = ''
+  /** Of the newest snapshot. */
+  #ended: readonly string[] = []
+
+  constructor(options: EngineNodeOptions) {
+    this.#options = options
+  }
+
+  get eggTarget(): EggTarget | null {
+    return this.#options.takesJobs ? this : null
+  }
+
+  whyNotReady(project: ProjectName): string | null {
+    if (!this.#options.takesJobs) return 'is kept for its former runs; new ones go to the nodes of the engines'
+    const python = this.#options.pythonOf(project)
+    const told = this.#told.get(project)
+    if (!isDeepStrictEqual(python, told ?? DEFAULT_PYTHON)) return `has not been told yet which Python ${project} uses`
+    return told === undefined ? this.#notReady.others : (this.#notReady.projects.get(project) ?? null)
+  }
+
+  async daemonStatus(signal?: AbortSignal): Promise<DaemonStatus> {
+    const { clock, slots } = this.#options
+    const { pythons, pythonsTag } = this.#pythons()
+    const input = { slots: slots(), pythonsTag, ...(pythonsTag !== this.#toldTag && { pythons }) }
+    const askedAtMs = clock.nowMs()
+    const { output, head } = await this.#ask('status', input, STATUS_MS, signal)
+    // It may have restarted: then it is told next time.
+    this.#toldTag = output.hasPythons ? pythonsTag : ''
+    this.#told = new Map(output.hasPythons ? pythons : [])
+    this.#notReady = { ...output.notReady, projects: new Map(output.notReady.projects) }
+    if (!output.hasPythons) this.#released = ''
+    const { pending, running, finished, nodeName } = output
+    return {
+      ...{ pending, running, finished },
+      nodeName: nodeName === null ? null : showUnseen(nodeName),
+      slots: { count: output.slots, text: 'reported by its engine' },
+      ...dateOf(head, askedAtMs, clock.nowMs())
+    }
+  }
+
+  async listJobs(signal?: AbortSignal): Promise<Snapshot> {
+    const begunAtMs = this.#options.clock.monotonicMs()
+    const { output } = await this.#ask('jobs', {}, JOBS_MS, signal)
+    const [pending, running, finished] = [output.pending, output.running, output.finished].map((jobs) =>
+      jobs.filter(({ jobid }) => this.#options.isListed(jobid))
+    ) as [SeenJob[], SeenJob[], SeenJob[]]
+    this.#ended = finished.map(({ jobid }) => jobid)
+    return { begunAtMs, pending, running, finished }
+  }
+
+  release(isNeeded: (jobid: string) => boolean): void {
+    // Both nodes of a former local node are the same process: what one releases the other may need.
+    if (!this.#options.takesJobs) return
+    const jobids = this.#ended.filter((jobid) => !isNeeded(jobid))
+    const released = jobids.join('\n')
+    if (released === this.#released) return
+    this.#released = released
+    // Lost, it is told again with the next snapshot.
+    this.#ask('release', { jobids }, OTHER_MS).catch(() => (this.#released = ''))
+  }
+
+  async schedule(request: ScheduleRequest, signal?: AbortSignal): Promise<{ jobid: string }> {
+    return (await this.#ask('schedule', request, SCHEDULE_MS, signal)).output
+  }
+
+  async cancel(request: HostedInput<'cancel'>, signal?: AbortSignal): Promise<HostedOutput<'cancel'>> {
+    const { project, jobid } = request
+    return (await this.#ask('cancel', { project, jobid, signal: request.signal }, OTHER_MS, signal)).output
+  }
+
+  async listSpiders(project: ProjectName, version: VersionName, signal?: AbortSignal): Promise<string[]> {
+    return (await this.#ask('spiders', { project, version }, EGG_MS, signal)).output.spiders
+  }
+
+  async listProjects(signal?: AbortSignal): Promise<ProjectName[]> {
+    return (await this.#ask('projects', {}, OTHER_MS, signal)).output.projects
+  }
+
+  async listVersions(project: ProjectName, signal?: AbortSignal): Promise<VersionName[]> {
+    return (await this.#ask('versions', { project }, OTHER_MS, signal)).output.versions
+  }
+
+  async deleteVersion(project: ProjectName, version: VersionName, signal?: AbortSignal): Promise<void> {
+    await this.#ask('deleteVersion', { project, version }, OTHER_MS, signal)
+  }
+
+  async addVersion(
+    project: ProjectName,
+    version: VersionName,
+    { sha256, sizeBytes, open }: EggToSend,
+    signal?: AbortSignal
+  ): Promise<{ spiders: number }> {
+    const content = await open()
+    const headers = { 'content-type': 'application/octet-stream', 'content-length': String(sizeBytes) }
+    const path = `egg?${String(new URLSearchParams({ project, version, sha256 }))}`
+    const { bytes } = await this.#send({ path, headers, body: content, timeoutMs: EGG_MS }, signal)
+    return this.#parse(EggAnswer, bytes, 'egg')
+  }
+
+  readLog(run: RunNames, range: { offset: number; limitBytes: number }, signal?: AbortSignal) {
+    return this.#readFile('log', run, range, signal)
+  }
+
+  readPrinted(run: RunNames, range: { offset: number; limitBytes: number }, signal?: AbortSignal) {
+    return this.#readFile('printed', run, range, signal)
+  }
+
+  readItems(run: RunNames, range: { offset: number; limitBytes: number }, signal?: AbortSignal) {
+    return this.#readFile('items', run, range, signal)
+  }
+
+  watchJobs(onChange: () => void): void {
+    void this.#watch(onChange)
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort()
+    await this.#disconnect()
+  }
+
+  async #disconnect(): Promise<void> {
+    const connections = this.#connections
+    this.#connections = null
+    await Promise.all([connections?.all.close(), connections?.news.close()])
+  }
+
+  /**
+   * Of the projects whose Python is not the default, as far as a message has room; the others' jobs wait. Their texts
+   * may be long, and are asked for at each poll: only other ones are read.
+   */
+  #pythons(): { pythons: [ProjectName, ProjectPython][]; pythonsTag: string } {
+    const { projects, pythonOf } = this.#options
+    const all = projects().flatMap((project): [ProjectName, ProjectPython][] => {
+      const python = pythonOf(project)
+      return python.kind === 'default' ? [] : [[project, python]]
+    })
+    const { before } = this.#read
+    const isSame = all.length === before.length && all.every(([, python], index) => python === before[index]![1])
+    if (isSame && all.every(([project], index) => project === before[index]![0])) return this.#read
+    let room = PYTHONS_MAX_CHARACTERS
+    const pythons = all.filter(([, python]) => (room -= JSON.stringify(python).length) >= 0)
+    const pythonsTag = createHash('sha256').update(JSON.stringify(pythons)).digest('hex')
+    this.#read = { before: all, pythons, pythonsTag }
+    return this.#read
+  }
+
+  /** Each answer says that something may have changed there. */
+  async #watch(onChange: () => void): Promise<void> {
+    const { signal } = this.#closing
+    let changes = 0
+    while (!signal.aborted) {
+      const answer = await this.#ask('news', { changes }, NEWS_MS, signal).catch(() => null)
+      if (signal.aborted) return
+      if (answer !== null && answer.output.changes !== changes) {
+        changes = answer.output.changes
+        onChange()
+      }
+      await sleep(this.#options.clock, answer === null ? NEWS_AFTER_FAILURE_MS : NEWS_APART_MS, signal)
+    }
+  }
+
+  async #readFile(
+    kind: RunFile['kind'],
+    { project, spider, jobid }: RunNames,
+    { offset, limitBytes }: { offset: number; limitBytes: number },
+    signal?: AbortSignal
+  ): Promise<LogRange | null> {
+    const body = JSON.stringify({ kind, project, spider, jobid, offset, limitBytes } satisfies RunFile)
+    const request = { path: 'file', headers: JSON_TYPE, body, timeoutMs: OTHER_MS, limitBytes }
+    const { head, bytes } = await this.#send(request, signal, NO_FILE)
+    if (head.status === NO_FILE) return null
+    const range = this.#parse(FileRange, String(head.headers[FILE_RANGE_HEADER] ?? ''), 'file')
+    return { ...range, bytes }
+  }
+
+  async #ask<Name extends HostedOperation>(
+    name: Name,
+    input: HostedInput<Name>,
+    timeoutMs: number,
+    signal?: AbortSignal
+  ): Promise<{ output: HostedOutput<Name>; head: AnswerHead }> {
+    const request = { path: name, headers: JSON_TYPE, body: JSON.stringify(input), timeoutMs }
+    const { head, bytes } = await this.#send(request, signal)
+    return { output: this.#parse<HostedOutput<Name>>(HOSTED_OPERATIONS[name].output as never, bytes, name), head }
+  }
+
+  async #send(
+    { limitBytes = ANSWER_MAX_BYTES, ...request }: Omit<NodeRequest, 'method' | 'receive'> & { limitBytes?: number },
+    signal?: AbortSignal,
+    expected = 200
+  ): Promise<{ head: AnswerHead; bytes: Buffer }> {
+    const connection = this.#connect(request.path === 'news' ? 'news' : 'all')
+    const [answer, failure] = [collectBody(limitBytes), collectBody(FAILURE_MAX_BYTES)]
+    const { engine, secret } = this.#options
+    const peer = { [PEER_HEADER]: `${secret} -`, [NODE_HEADER]: encodeURIComponent(engine) }
+    const headers = { ...request.headers, ...peer }
+    const isFine = ({ status }: AnswerHead) => status === 200 || status === expected
+    const receive = (head: AnswerHead) => (isFine(head) ? answer : failure).receive(head)
+    const head = await connection.send({ ...request, method: 'POST', headers, receive }, signal)
+    if (isFine(head)) return { head, bytes: answer.body() }
+    throw this.#failureOf(connection, head, failure.body().toString('utf8'), request.path)
+  }
+
+  /** To where the engine is now. */
+  #connect(use: 'all' | 'news'): Connection {
+    const { place: find, certificate: own, connect, name, clock } = this.#options
+    const place = find()
+    if (place === null) {
+      const text = `Node ${name} cannot be reached: its engine has not said for some seconds that it lives. Start it.`
+      throw new NodeError('unreachable', text, { delivered: 'no' })
+    }
+    if (this.#connections === null || !isDeepStrictEqual(this.#connections.place, place)) {
+      void this.#disconnect()
+      const url = `${place.address}${HOSTED_PATH}/`
+      // The secret of the engines must not pass through a proxy.
+      const parts = { url, username: null, password: null, caCertificate: null, proxyUrl: DIRECT }
+      const tls = { onlyCertificate: place.certificate, own: place.certificate === null ? null : own }
+      const open = () => connect({ address: { ...parts, ...tls }, name, clock, program: 'its engine' })
+      this.#connections = { place, all: open(), news: open() }
+    }
+    return this.#connections[use]
+  }
+
+  #failureOf(connection: Connection, head: AnswerHead, text: string, path: string): NodeError {
+    const failure = parseJson(HostedFailure, text)?.failure
+    const what = path.split('?')[0]
+    if (failure === undefined) {
+      if (head.status === 421) return connection.fail('http', `is another engine's: ${ADVICE}`, 'no')
+      const problem = `answered ${what} with status ${head.status}. See the log of that engine.`
+      // Whoever has no such path, or is starting or stopping, has done nothing.
+      const isUndone = [401, 404, 503].includes(head.status)
+      const gateway = kindOfGateway(head.status)
+      const error = connection.fail(gateway ?? 'http', problem, isUndone ? 'no' : 'unknown')
+      return gateway === null ? error : fromProxy(error)
+    }
+    const { kind, delivered, nodeMessage, refusal } = failure
+    const message = `Node ${connection.label} ${kind === 'refused' ? 'refused' : 'could not do'} ${what}: ${showUnseen(failure.message.slice(-500))}`
+    return new NodeError(kind, message, { delivered, nodeMessage, refusal })
+  }
+
+  #parse<T>(schema: z.ZodType<T>, answer: Buffer | string, what: string): T {
+    const value = parseJson(schema, String(answer))
+    if (value !== null) return value
+    const problem = `answered ${what} as no engine does. Do all engines have the same version?`
+    throw this.#connect('all').fail('not_scrapyd', problem, 'unknown')
+  }
+}
+
+const ADVICE = 'two engines have one address, or one name. Correct engine_address and engine_name.'
+const NO_PYTHONS = createHash('sha256').update('[]').digest('hex')
+const DEFAULT_PYTHON: ProjectPython = { kind: 'default' }
+const JSON_TYPE = { 'content-type': 'application/json' }
+
+function parseJson<T>(schema: z.ZodType<T>, text: string): T | null {
+  if (text.length > HARMLESS_CHARACTERS && problemOfJsonText(text, ANSWER_BOUNDS) !== null) return null
+  try {
+    return schema.parse(JSON.parse(text))
+  } catch {
+    return null
+  }
+}
+
+const ANSWER_BOUNDS = { depth: 20, values: 1_000_000, fields: 10_000 }
+const HARMLESS_CHARACTERS = 10_000

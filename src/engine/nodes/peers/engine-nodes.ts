@@ -1,0 +1,99 @@
+import { EventEmitter } from 'node:events'
+import { addressOfEngine } from '../../../shared/engine-address.ts'
+import type { EngineInfo } from '../../../shared/contract/index.ts'
+import type { Leadership } from '../../cluster/leadership/leadership.ts'
+import { type Clock, Timers } from '../../runtime/clock.ts'
+import type { Logger } from '../../runtime/logger.ts'
+
+/** An engine that starts is a node within this. */
+const LOOK_EVERY_MS = 2_000
+/** Longer than a killed process still seems to live. */
+const NAMESAKES_FOR_MS = 30_000
+
+export interface EnginePlace {
+  address: string
+  /** PEM: the only one that is trusted there; null: it speaks plain HTTP, or is too old to say so. */
+  certificate: string | null
+}
+
+export interface EngineNodesParts {
+  engines: Pick<Leadership, 'list' | 'certificates'>
+  clock: Clock
+  logger: Logger
+}
+
+/**
+ * Which of several engines have a local node, and where they are. Each is a node of the fleet under the name of its
+ * engine, added when its engine first appears, and kept when it is away.
+ */
+export class EngineNodes {
+  /** There is one, each time that is looked. */
+  readonly events = new EventEmitter<{ found: [engine: string] }>()
+  readonly #parts: EngineNodesParts
+  readonly #timers: Timers
+  /** By the name of the engine. */
+  #places: ReadonlyMap<string, EnginePlace> = new Map()
+  /** Names that several engines have; when that was first seen. */
+  #shared: readonly { name: string; addresses: string[]; sinceMs: number }[] = []
+
+  constructor(parts: EngineNodesParts) {
+    this.#parts = parts
+    this.#timers = new Timers(parts.clock)
+  }
+
+  /** Where its engine is; null: it is away, or has no local node any more. */
+  placeOf(engine: string): EnginePlace | null {
+    return this.#places.get(engine) ?? null
+  }
+
+  /** Whether the node with this address would be added again. */
+  isThere(url: string): boolean {
+    return [...this.#places.keys()].some((engine) => addressOfEngine(engine) === url)
+  }
+
+  /** Engines that have shared a name for longer than a restart takes. */
+  namesakes(): { name: string; addresses: string[]; sinceMs: number }[] {
+    const untilMs = this.#parts.clock.nowMs() - NAMESAKES_FOR_MS
+    return this.#shared.filter(({ sinceMs }) => sinceMs <= untilMs)
+  }
+
+  async look(): Promise<void> {
+    try {
+      const [{ engines }, certificates] = await Promise.all([
+        this.#parts.engines.list(),
+        this.#parts.engines.certificates()
+      ])
+      // A killed process still seems to live for some seconds: of one name, the newest counts.
+      const living = engines.filter(({ state }) => state !== 'silent')
+      const newest = new Map(living.map((one) => [one.name, one]))
+      this.#noteShared(living)
+      const there = [...newest.values()].filter(({ hasLocalNode }) => hasLocalNode)
+      this.#places = new Map(
+        there.map(({ id, name, address }) => [name, { address, certificate: certificates.get(id) ?? null }])
+      )
+    } catch (error) {
+      // Where they were is the best guess: the next look follows.
+      this.#parts.logger.warn({ error }, 'the engines could not be listed')
+    }
+  }
+
+  #noteShared(living: readonly EngineInfo[]): void {
+    const before = new Map(this.#shared.map(({ name, sinceMs }) => [name, sinceMs]))
+    this.#shared = [...Map.groupBy(living, ({ name }) => name)]
+      .filter(([, engines]) => engines.length > 1)
+      .map(([name, engines]) => {
+        const addresses = engines.map(({ address }) => address)
+        return { name, addresses, sinceMs: before.get(name) ?? this.#parts.clock.nowMs() }
+      })
+  }
+
+  /** Tells what is found from now on, first what the last look found. */
+  start(): void {
+    for (const engine of this.#places.keys()) this.events.emit('found', engine)
+    this.#timers.set(LOOK_EVERY_MS, () => void this.look().then(() => this.start()))
+  }
+
+  stop(): void {
+    this.#timers.stop()
+  }
+}

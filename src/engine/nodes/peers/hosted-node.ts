@@ -1,0 +1,273 @@
+import { readFile, writeFile } from 'node:fs/promises'
+import { hostname } from 'node:os'
+import { join } from 'node:path'
+import { z } from 'zod'
+import type { Readable } from 'node:stream'
+import type { ProjectName, ProjectPython } from '../../../shared/contract/index.ts'
+import { isScrapdeckError } from '../../../shared/errors.ts'
+import type { LogRange } from '../node-client.ts'
+import type { Clock } from '../../runtime/clock.ts'
+import { makePrivateDirectory } from '../../runtime/private-directory.ts'
+import { LocalNode, type LocalNodeOptions, refusal } from '../local/local-node.ts'
+import { Pruner } from '../local/runs/prune-files.ts'
+import { HostedEggs } from './hosted-eggs.ts'
+import { lockHosted } from './hosted-lock.ts'
+import {
+  type EggUpload,
+  type HostedAnswers,
+  type HostedInput,
+  type HostedOutput,
+  ProjectPythons,
+  type RunFile
+} from './messages.ts'
+
+/** As in Scrapyd: what is needed for longer is in the archive. */
+const FILES_KEPT = 5
+/** A request for news is answered after this, whether or not there are any. */
+const NEWS_LIMIT_MS = 20_000
+const WORDS_MAX = 2_000
+const PYTHONS_FILE = 'hosted-pythons.json'
+const SavedPythons = z.object({ pythons: ProjectPythons, pythonsTag: z.string() })
+
+export interface HostedNodeOptions
+  extends Pick<
+    LocalNodeOptions,
+    | 'directory'
+    | 'resourcesDirectory'
+    | 'pythonPath'
+    | 'warmStarts'
+    | 'dataDirectory'
+    | 'keepApart'
+    | 'clock'
+    | 'logger'
+  > {
+  /** While the operator has set nothing else. */
+  slots: number
+  /** Logs and item files kept for each spider; null: Scrapyd's five. */
+  jobsToKeep: number | null
+  directories: { logsDirectory: string; itemsDirectory: string | null; jobsDirectory: string | null }
+  /** Of those, the ones that old files are deleted from. */
+  prunedDirectories: string[]
+}
+
+/**
+ * The local node of one of several engines. It lives as long as the process, whoever leads: the engine that leads uses
+ * it as it uses a Scrapyd, over HTTP (server/nodes/engine-door.ts), even if it is in the same process. It has eggs of
+ * its own, like a Scrapyd, and knows nothing of the database.
+ */
+export class HostedNode implements HostedAnswers {
+  readonly #node: LocalNode
+  readonly #eggs: HostedEggs
+  readonly #told: Told
+  readonly #clock: Clock
+  readonly #pythonsFile: string
+  readonly #unlock: () => Promise<void>
+  /** Since it was opened. */
+  #changes = 0
+  #waiting: (() => void)[] = []
+
+  private constructor(
+    node: LocalNode,
+    eggs: HostedEggs,
+    told: Told,
+    { clock, directory, unlock }: HostedNodeOptions & { unlock: () => Promise<void> }
+  ) {
+    this.#unlock = unlock
+    this.#clock = clock
+    this.#pythonsFile = join(directory, PYTHONS_FILE)
+    this.#node = node
+    this.#eggs = eggs
+    this.#told = told
+    node.events.on('runs', () => this.#tellNews())
+    node.events.on('pythons', () => this.#tellNews())
+  }
+
+  /** Continues the runs that an earlier process started. */
+  static async open(options: HostedNodeOptions): Promise<HostedNode> {
+    const { directory, prunedDirectories, jobsToKeep, logger } = options
+    makePrivateDirectory(directory)
+    await using stack = new AsyncDisposableStack()
+    const unlock = await lockHosted(directory, options.clock)
+    stack.defer(unlock)
+    const eggs = await HostedEggs.open(join(directory, 'hosted-eggs'))
+    const sinceMs = await readOrWriteSince(join(directory, 'hosted-since'), options.clock)
+    // Runs that were accepted before start with the Python that they were meant for.
+    const { pythons, pythonsTag } = await readPythons(join(directory, PYTHONS_FILE))
+    const told: Told = {
+      ...{ ownSlots: options.slots, slots: null, pythonsTag, released: new Set() },
+      pythons: new Map(pythons)
+    }
+    let opened: LocalNode | null = null
+    const isNeeded = (jobid: string) => (opened?.isKnown(jobid) ?? true) && !told.released.has(jobid)
+    opened = await LocalNode.open({
+      ...options,
+      slots: () => told.slots ?? told.ownSlots,
+      projectPythons: { names: () => eggs.projects(), of: (project) => told.pythons.get(project) ?? DEFAULT_PYTHON },
+      source: async (project, version) => sourceOf(eggs.pathOf(project, version)),
+      oldFiles: new Pruner({
+        ...{ directories: prunedDirectories, keep: jobsToKeep ?? FILES_KEPT, isNeeded, logger },
+        notBeforeMs: sinceMs
+      })
+    })
+    stack.move()
+    return new HostedNode(opened, eggs, told, { ...options, unlock })
+  }
+
+  /** The schemas of what is asked, loaded with the node. */
+  readonly messages = () => import('./messages.ts')
+
+  async status({ slots, pythonsTag, pythons }: HostedInput<'status'>): Promise<HostedOutput<'status'>> {
+    const told = this.#told
+    told.slots = slots
+    if (pythons !== undefined && told.pythonsTag !== pythonsTag) {
+      await writeFile(this.#pythonsFile, JSON.stringify({ pythons, pythonsTag }), { mode: 0o600 })
+      Object.assign(told, { pythons: new Map(pythons), pythonsTag })
+      this.#node.environments.refresh()
+    }
+    const { pending, running, finished } = await this.#node.daemonStatus()
+    const notReady = [...told.pythons.keys()].flatMap((project): [ProjectName, string][] => {
+      const why = this.#node.whyNotReady(project)
+      return why === null ? [] : [[project, why.slice(0, WORDS_MAX)]]
+    })
+    return {
+      ...{ pending, running, finished, nodeName: hostname(), slots: slots ?? told.ownSlots },
+      hasPythons: told.pythonsTag === pythonsTag,
+      notReady: {
+        others: this.#node.whyNotReady('' as ProjectName)?.slice(0, WORDS_MAX) ?? null,
+        projects: notReady
+      }
+    }
+  }
+
+  async jobs(): Promise<HostedOutput<'jobs'>> {
+    const { pending, running, finished } = await this.#node.listJobs()
+    return { pending, running, finished }
+  }
+
+  schedule(input: HostedInput<'schedule'>): Promise<HostedOutput<'schedule'>> {
+    const { env, ...request } = input
+    return this.#node.schedule(env === undefined ? request : { ...request, env })
+  }
+
+  cancel(input: HostedInput<'cancel'>): Promise<HostedOutput<'cancel'>> {
+    return this.#node.cancel(input)
+  }
+
+  async release({ jobids }: HostedInput<'release'>): Promise<HostedOutput<'release'>> {
+    this.#told.released = new Set(jobids)
+    return {}
+  }
+
+  /** Resolves once there were other than `changes` changes, after a while, or with `signal`. */
+  async news({ changes }: HostedInput<'news'>, signal: AbortSignal): Promise<HostedOutput<'news'>> {
+    if (changes !== this.#changes) return { changes: this.#changes }
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const timer = this.#clock.setTimer(NEWS_LIMIT_MS, resolve)
+    signal.addEventListener('abort', () => resolve(), { once: true })
+    this.#waiting.push(resolve)
+    await promise
+    timer.cancel()
+    this.#waiting = this.#waiting.filter((one) => one !== resolve)
+    return { changes: this.#changes }
+  }
+
+  async spiders({ project, version }: HostedInput<'spiders'>): Promise<HostedOutput<'spiders'>> {
+    return { spiders: await refusing(this.#node.listSpiders(project, version)) }
+  }
+
+  async projects(): Promise<HostedOutput<'projects'>> {
+    return { projects: this.#eggs.projects() }
+  }
+
+  async versions({ project }: HostedInput<'versions'>): Promise<HostedOutput<'versions'>> {
+    return { versions: this.#eggs.versions(project) }
+  }
+
+  /** Refuses, and keeps nothing, if the egg cannot be imported. Resolves to the number of its spiders. */
+  async addVersion(egg: EggUpload, content: Readable): Promise<{ spiders: number }> {
+    const list = (path: string) => this.#node.listSpidersOfEgg(path, egg.project)
+    const spiders = await refusing(this.#eggs.put(egg, content, list))
+    this.#sweepSoon()
+    return { spiders: spiders.length }
+  }
+
+  async deleteVersion({ project, version }: HostedInput<'deleteVersion'>): Promise<HostedOutput<'deleteVersion'>> {
+    if (!(await this.#eggs.remove(project, version))) {
+      throw refusal(`version '${version}' not found`, 'unknown_version')
+    }
+    this.#sweepSoon()
+    return {}
+  }
+
+  readFile({ kind, offset, limitBytes, ...run }: RunFile): Promise<LogRange | null> {
+    const range = { offset, limitBytes }
+    if (kind === 'printed') return this.#node.readPrinted(run, range)
+    return kind === 'log' ? this.#node.readLog(run, range) : this.#node.readItems(run, range)
+  }
+
+  /** Its spiders keep running. */
+  async close(): Promise<void> {
+    await this.#node.close()
+    this.#tellNews()
+    await this.#unlock()
+  }
+
+  #tellNews(): void {
+    this.#changes += 1
+    const waiting = this.#waiting
+    this.#waiting = []
+    for (const tell of waiting) tell()
+    this.#sweepSoon()
+  }
+
+  #sweepSoon(): void {
+    void this.#eggs.sweep(this.#node.liveDirectories()).catch(() => {})
+  }
+}
+
+/** What the engine that leads has said. */
+interface Told {
+  ownSlots: number
+  /** As set by the operator; null: nothing. */
+  slots: number | null
+  pythons: ReadonlyMap<ProjectName, ProjectPython>
+  pythonsTag: string
+  /** Ended runs that nobody needs any more. */
+  released: ReadonlySet<string>
+}
+
+/**
+ * When this directory was first hosted. The files of runs from before are in no archive: they were those of an engine
+ * that was alone (copy-store).
+ */
+async function readOrWriteSince(path: string, clock: Clock): Promise<number> {
+  try {
+    await writeFile(path, String(clock.nowMs()), { flag: 'wx', mode: 0o600 })
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+  }
+  return Number(await readFile(path, 'utf8'))
+}
+
+/** None, if they were never told, or are damaged: then they are told again. */
+async function readPythons(path: string): Promise<z.infer<typeof SavedPythons>> {
+  try {
+    return SavedPythons.parse(JSON.parse(await readFile(path, 'utf8')))
+  } catch {
+    return { pythons: [], pythonsTag: '' }
+  }
+}
+
+const DEFAULT_PYTHON: ProjectPython = { kind: 'default' }
+
+const sourceOf = (egg: string | null) => (egg === null ? null : { egg })
+
+/** An egg that cannot be imported is refused; everything else stays what it is. */
+async function refusing<T>(work: Promise<T>): Promise<T> {
+  try {
+    return await work
+  } catch (error) {
+    if (!isScrapdeckError(error)) throw error
+    throw refusal(error.message, error.code === 'EGG_IMPORT_FAILED' ? 'import_failed' : 'other')
+  }
+}

@@ -1,0 +1,148 @@
+import { z } from 'zod'
+import { ProjectPython, RunEnvironment, RunLimits } from '../../../shared/contract/settings.ts'
+import { ProjectName, VersionName } from '../../../shared/contract/ids.ts'
+import { NodeError } from '../node-client.ts'
+
+/**
+ * What the engine that leads asks the local node of each engine. Engines trust each other: these bound what a broken
+ * one can do. Both ignore fields that they do not know, because engines of two versions run beside each other.
+ */
+export const HOSTED_PATH = '/api/engine/v1'
+
+const NAME_MAX = 1_000
+/** The end of a traceback has the cause. */
+const WORDS_MAX = 20_000
+const RUNS_MAX = 5_000
+const FILE_BYTES_MAX = 64 * 1024 * 1024
+const Name = z.string().min(1).max(NAME_MAX)
+const Project = z.string().min(1).max(NAME_MAX).pipe(ProjectName)
+const Version = z.string().min(1).max(NAME_MAX).pipe(VersionName)
+const Count = z.number().int().min(0)
+const Texts = z.record(z.string(), z.string())
+const EggName = z.object({ project: Project, version: Version })
+const Nothing = z.object({})
+
+const SeenJob = z.object({
+  project: Project,
+  spider: Name,
+  jobid: Name,
+  pid: z.number().int().nullable(),
+  startTime: z.string().max(100).nullable(),
+  endTime: z.string().max(100).nullable(),
+  exit: z
+    .object({
+      code: z.number().int().nullable(),
+      signal: z.string().max(50).nullable(),
+      finishReason: z.string().max(200).nullish(),
+      limit: z.string().max(500).nullable(),
+      peakMemoryBytes: z.number().nullable(),
+      cpuSeconds: z.number().nullable()
+    })
+    .nullable()
+})
+const Seen = z.array(SeenJob).max(RUNS_MAX)
+
+export const RunFile = z.object({
+  kind: z.enum(['log', 'items', 'printed']),
+  project: Project,
+  spider: Name,
+  jobid: Name,
+  offset: z.number().int(),
+  limitBytes: Count.max(FILE_BYTES_MAX)
+})
+export type RunFile = z.infer<typeof RunFile>
+
+export const EggUpload = EggName.extend({ sha256: z.string().regex(/^[0-9a-f]{64}$/) })
+export type EggUpload = z.infer<typeof EggUpload>
+
+/** Those that are not the default. Pairs: a project may be called `constructor`. */
+export const ProjectPythons = z.array(z.tuple([Project, ProjectPython])).max(2_000)
+export type ProjectPythons = z.infer<typeof ProjectPythons>
+
+/** By name: what is sent, and what comes back. */
+export const HOSTED_OPERATIONS = {
+  /** `slots`: as set by the operator; null: its own. `pythons`: absent while it has those of `pythonsTag`. */
+  status: {
+    input: z.object({ slots: Count.max(10_000).nullable(), pythonsTag: Name, pythons: ProjectPythons.optional() }),
+    output: z.object({
+      ...{ pending: Count, running: Count, finished: Count, nodeName: z.string().max(500).nullable() },
+      ...{ slots: Count, hasPythons: z.boolean() },
+      /** Why runs cannot start there now, as NodeClient.whyNotReady; `projects`: those with a Python of their own. */
+      notReady: z.object({ others: z.string().max(2_000).nullable(), projects: z.array(z.tuple([Name, z.string()])) })
+    })
+  },
+  jobs: { input: Nothing, output: z.object({ pending: Seen, running: Seen, finished: Seen }) },
+  schedule: {
+    input: z.object({
+      ...{ project: Project, version: Version, spider: Name, jobid: Name },
+      ...{ settings: Texts, args: Texts, env: RunEnvironment.optional() },
+      ...{ priority: z.number(), isVersionAsked: z.boolean(), secretNames: z.array(z.string()) },
+      limits: RunLimits.nullable()
+    }),
+    output: z.object({ jobid: Name })
+  },
+  cancel: {
+    input: z.object({
+      ...{ project: Project, jobid: Name },
+      signal: z.union([z.enum(['HUP', 'INT', 'KILL', 'STOP', 'TERM']), z.number().int()])
+    }),
+    output: z.object({ wasState: z.enum(['pending', 'running']).nullable() })
+  },
+  /** The ended runs that nobody needs any more: all of them, each time. */
+  release: { input: z.object({ jobids: z.array(Name).max(RUNS_MAX) }), output: Nothing },
+  /** Answers when `changes` is another number there, or after a while. */
+  news: { input: z.object({ changes: Count }), output: z.object({ changes: Count }) },
+  spiders: { input: EggName, output: z.object({ spiders: z.array(z.string()).max(10_000) }) },
+  projects: { input: Nothing, output: z.object({ projects: z.array(Project).max(2_000) }) },
+  versions: { input: z.object({ project: Project }), output: z.object({ versions: z.array(Version).max(50_000) }) },
+  deleteVersion: { input: EggName, output: Nothing }
+} as const
+export type HostedOperation = keyof typeof HOSTED_OPERATIONS
+export const OPERATION_NAMES = Object.keys(HOSTED_OPERATIONS) as HostedOperation[]
+export type HostedInput<Name extends HostedOperation> = z.infer<(typeof HOSTED_OPERATIONS)[Name]['input']>
+export type HostedOutput<Name extends HostedOperation> = z.infer<(typeof HOSTED_OPERATIONS)[Name]['output']>
+
+/** `signal`: nobody waits for the answer any more. Reject with NodeErrors. */
+export type HostedAnswers = {
+  [Name in HostedOperation]: (input: HostedInput<Name>, signal: AbortSignal) => Promise<HostedOutput<Name>>
+}
+
+export const EggAnswer = z.object({ spiders: Count })
+
+/** Beside the bytes of a part of a file. */
+export const FILE_RANGE_HEADER = 'x-scrapdeck-range'
+export const FileRange = z.object({ offset: Count, sizeBytes: Count, fileId: z.string().max(200).optional() })
+/** Its status if there is no such file. */
+export const NO_FILE = 204
+
+/** A NodeError on its way; the engine that asks adds the name of the node. */
+export const HostedFailure = z.object({
+  failure: z.object({
+    kind: z.enum(['refused', 'reset', 'aborted']),
+    message: z.string().max(WORDS_MAX),
+    delivered: z.enum(['no', 'unknown']),
+    nodeMessage: z.string().max(WORDS_MAX).nullable(),
+    refusal: z
+      .enum([
+        ...(['unknown_project', 'unknown_version', 'unknown_spider', 'bad_egg', 'import_failed'] as const),
+        ...(['process_ended', 'unrunnable', 'other'] as const)
+      ])
+      .catch('other')
+  })
+})
+export type HostedFailure = z.infer<typeof HostedFailure>['failure']
+
+/** null: something else went wrong, which only this engine can explain. */
+export function failureOf(error: unknown): HostedFailure | null {
+  if (!(error instanceof NodeError)) return null
+  const { message, delivered, nodeMessage, refusal } = error
+  const kind = error.kind === 'refused' || error.kind === 'aborted' ? error.kind : 'reset'
+  const end = (text: string) => text.slice(-WORDS_MAX)
+  return {
+    kind,
+    message: end(message),
+    delivered,
+    nodeMessage: nodeMessage === null ? null : end(nodeMessage),
+    refusal
+  }
+}

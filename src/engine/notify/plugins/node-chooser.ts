@@ -1,0 +1,63 @@
+import { z } from 'zod'
+import { showUnseen } from '../../../shared/unseen.ts'
+import { type Clock, sleep } from '../../runtime/clock.ts'
+import type { Logger } from '../../runtime/logger.ts'
+import type { NodeQuestion } from './plugin.ts'
+import { PluginError, type PluginThread } from './plugin-thread.ts'
+
+const ANSWER_WITHIN_MS = 100
+const PAUSE_MS = 10_000
+
+/** What a plugin says, for people: short, and nothing in it steers a display. */
+export const Words = z.string().transform((text) => showUnseen(text.slice(0, 500).toWellFormed()))
+const Choice = z
+  .union([z.string().transform((node) => ({ node })), z.strictObject({ node: z.string(), why: Words.optional() })])
+  .transform(({ node, why = 'it gave no reason' }: { node: string; why?: string | undefined }) => ({ node, why }))
+const Choices = z.record(z.string(), Choice.nullish()).nullish()
+
+/** What a plugin said about jobs that are sent together. */
+export interface NodeChoices {
+  plugin: string
+  byJob: ReadonlyMap<string, z.output<typeof Choice> | null | undefined>
+  /** Why it was not asked, or what was wrong with its answer; null: nothing. */
+  problem: string | null
+}
+
+/**
+ * Asks a plugin which nodes get jobs. Never rejects. Jobs wait for it once and briefly: a late or unusable answer is
+ * not used, and the next question is asked after a pause. A late answer does not end the thread; the plugin's own
+ * timeout does.
+ */
+export function createNodeChooser(thread: PluginThread, { clock, logger }: { clock: Clock; logger: Logger }) {
+  const { name: plugin } = thread.settings
+  let isAsking = false
+  let notBeforeMs = 0
+  let problem = ''
+
+  async function ask(questions: NodeQuestion[]): Promise<unknown> {
+    isAsking = true
+    const answer = thread.call('chooseNode', [questions]).finally(() => {
+      isAsking = false
+    })
+    const answered = new AbortController()
+    const late = sleep(clock, ANSWER_WITHIN_MS, answered.signal).then(() => {
+      throw new PluginError(`it did not answer within ${ANSWER_WITHIN_MS / 1000} s`)
+    })
+    return Promise.race([answer, late]).finally(() => answered.abort())
+  }
+
+  return async (questions: NodeQuestion[]): Promise<NodeChoices> => {
+    if (!isAsking && clock.monotonicMs() >= notBeforeMs) {
+      try {
+        const answer = Choices.parse(await ask(questions)) ?? {}
+        return { plugin, byJob: new Map(Object.entries(answer)), problem: null }
+      } catch (error) {
+        const isOfPlugin = error instanceof PluginError
+        problem = Words.parse(isOfPlugin ? error.message : 'its answer is not { [job id]: node id or { node, why } }')
+        notBeforeMs = clock.monotonicMs() + PAUSE_MS
+        logger.warn({ plugin, problem }, 'a plugin could not choose nodes for jobs')
+      }
+    }
+    return { plugin, byJob: new Map(), problem }
+  }
+}

@@ -1,0 +1,215 @@
+import { createInterface } from 'node:readline'
+import { pathToFileURL } from 'node:url'
+import { Worker } from 'node:worker_threads'
+import { type Clock, sleep, type Timer } from '../../runtime/clock.ts'
+import type { Logger } from '../../runtime/logger.ts'
+import { threadFile } from '../../runtime/thread-task.ts'
+import type { FromPlugin, PluginCall } from './plugin-messages.ts'
+
+export interface PluginSettings {
+  /** Unique; used in messages and in the outbox. */
+  name: string
+  /** Absolute path of the module. */
+  module: string
+  options: Readonly<Record<string, string>>
+  timeoutMs: number
+  memoryMb: number
+  /** What happens to a job when `beforeDispatch` fails. */
+  onFailure: 'send' | 'hold'
+}
+
+/** A hook threw or timed out, or its thread died. The message is for people. */
+export class PluginError extends Error {}
+
+const START_TIMEOUT_MS = 30_000
+const RESTART_FIRST_MS = 1_000
+const RESTART_MAX_MS = 60_000
+const LOG_LINE_MAX_CHARACTERS = 2_000
+/** Credentials for Scrapdeck itself: plugins must not see them. */
+const KEPT_FROM_PLUGINS = ['SCRAPDECK_PASSWORD', 'SCRAPYD_PASSWORD', 'SCRAPDECK_USERNAME', 'SCRAPYD_USERNAME']
+
+interface Pending {
+  resolve: (value: unknown) => void
+  reject: (error: PluginError) => void
+  timer: Timer | null
+}
+
+/**
+ * Runs one plugin in its own thread, so that nothing it does blocks the engine: an endless loop, a memory leak, an
+ * exit.
+ *
+ *   starting --ready--> running --timeout, crash--> ended --next call, after a backoff--> starting
+ *
+ * A call that times out ends the thread, because nothing else can stop a loop; concurrent calls fail with it, and the
+ * plugin's memory is lost.
+ */
+export class PluginThread {
+  readonly settings: PluginSettings
+  readonly #clock: Clock
+  readonly #logger: Logger
+  readonly #pending = new Map<number, Pending>()
+  #worker: Worker | null = null
+  #starting: Promise<void> | null = null
+  #hooks = new Set<string>()
+  #lastId = 0
+  #failuresInARow = 0
+  #notBeforeMs = 0
+  #stopped = false
+
+  constructor(settings: PluginSettings, parts: { clock: Clock; logger: Logger }) {
+    this.settings = settings
+    this.#clock = parts.clock
+    this.#logger = parts.logger
+  }
+
+  has(hook: string): boolean {
+    return this.#hooks.has(hook)
+  }
+
+  /** Rejects with PluginError if the module cannot be loaded or creates no plugin. */
+  start(): Promise<void> {
+    this.#starting ??= this.#start().finally(() => {
+      this.#starting = null
+    })
+    return this.#starting
+  }
+
+  /** `timeoutMs: null`: no time limit. Rejects with PluginError. */
+  async call(call: string, args: unknown[], options: { timeoutMs?: number | null; transfer?: unknown[] } = {}) {
+    const { timeoutMs = this.settings.timeoutMs, transfer = [] } = options
+    if (this.#worker === null) await this.#restart()
+    const worker = this.#worker
+    if (worker === null) throw this.#error('is not running')
+    this.#lastId += 1
+    const id = this.#lastId
+    return new Promise<unknown>((resolve, reject) => {
+      const timer =
+        timeoutMs === null
+          ? null
+          : this.#clock.setTimer(timeoutMs, () =>
+              this.#end(worker, `took longer than ${timeoutMs / 1000} s for ${call} and was stopped`)
+            )
+      this.#pending.set(id, { resolve, reject, timer })
+      try {
+        worker.postMessage({ id, call, args } satisfies PluginCall, transfer as never)
+      } catch (error) {
+        this.#settle(id, (one) => one.reject(this.#error(`could not be called: ${(error as Error).message}`)))
+      }
+    })
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true
+    const worker = this.#worker
+    if (worker === null) return
+    this.#end(worker, 'was stopped')
+    await worker.terminate()
+  }
+
+  /** Resolves once an ended thread may be restarted; at once if none has ended. */
+  async untilStartable(): Promise<void> {
+    // A loop, because timers may fire slightly early.
+    while (this.#worker === null && !this.#stopped) {
+      const waitMs = this.#notBeforeMs - this.#clock.monotonicMs()
+      if (waitMs <= 0) return
+      await sleep(this.#clock, Math.ceil(waitMs))
+    }
+  }
+
+  async #restart(): Promise<void> {
+    const waitMs = this.#notBeforeMs - this.#clock.monotonicMs()
+    if (this.#stopped) throw this.#error('was stopped')
+    if (waitMs > 0 && this.#starting === null) {
+      throw this.#error(`failed and restarts in ${Math.ceil(waitMs / 1000)} s`)
+    }
+    await this.start()
+  }
+
+  async #start(): Promise<void> {
+    const { module, options, memoryMb } = this.settings
+    const environment = { ...process.env }
+    for (const name of KEPT_FROM_PLUGINS) delete environment[name]
+    const worker = new Worker(threadFile(import.meta.url, 'plugin-worker'), {
+      workerData: { module: pathToFileURL(module).href, options },
+      name: `scrapdeck-plugin-${this.settings.name}`,
+      env: environment,
+      resourceLimits: { maxOldGenerationSizeMb: memoryMb },
+      stdout: true,
+      stderr: true
+    })
+    this.#follow(worker)
+    const ready = Promise.withResolvers<void>()
+    const refuse = (problem: string) => {
+      ready.reject(this.#error(problem))
+      this.#end(worker, problem)
+    }
+    const timer = this.#clock.setTimer(START_TIMEOUT_MS, () =>
+      refuse(`was not ready within ${START_TIMEOUT_MS / 1000} s`)
+    )
+    worker.on('message', (message: FromPlugin) => {
+      if (message.kind === 'ready') {
+        this.#hooks = new Set(message.hooks)
+        this.#worker = worker
+        // Not earlier: while the engine starts, this thread may be all that keeps the process alive.
+        worker.unref()
+        ready.resolve()
+      } else if (message.kind === 'refused') refuse(`cannot be used: ${message.problem}`)
+      else if (message.kind === 'answer') {
+        this.#failuresInARow = 0
+        this.#settle(message.id, (one) => one.resolve(message.value))
+      } else this.#settle(message.id, (one) => one.reject(this.#error(`failed: ${message.problem}`)))
+    })
+    // An uncaught error in a callback of the plugin, or the memory limit.
+    worker.on('error', (error) => refuse(`died: ${error instanceof Error ? error.message : String(error)}`))
+    worker.on('exit', () =>
+      refuse(
+        this.#worker === worker
+          ? 'ended itself'
+          : 'ended before it created a plugin: it called exit, or its promise never resolves'
+      )
+    )
+    try {
+      await ready.promise
+    } finally {
+      timer.cancel()
+    }
+  }
+
+  /** Called once for each thread: fails its calls and stops using it. */
+  #end(worker: Worker, problem: string): void {
+    worker.removeAllListeners('exit').removeAllListeners('error').removeAllListeners('message')
+    // A thread may still throw while it is terminated; ignore that.
+    worker.on('error', () => undefined)
+    void worker.terminate()
+    if (!this.#stopped) {
+      this.#logger.error({ plugin: this.settings.name }, `A plugin ${problem}`)
+      const waitMs = Math.min(RESTART_MAX_MS, RESTART_FIRST_MS * 2 ** Math.min(10, this.#failuresInARow))
+      this.#failuresInARow += 1
+      this.#notBeforeMs = this.#clock.monotonicMs() + waitMs
+    }
+    if (this.#worker !== worker) return
+    this.#worker = null
+    for (const id of [...this.#pending.keys()]) this.#settle(id, (one) => one.reject(this.#error(problem)))
+  }
+
+  #settle(id: number, how: (one: Pending) => void): void {
+    const one = this.#pending.get(id)
+    if (one === undefined) return
+    this.#pending.delete(id)
+    one.timer?.cancel()
+    how(one)
+  }
+
+  /** Writes what a plugin prints to our log, line by line. */
+  #follow(worker: Worker): void {
+    for (const stream of [worker.stdout, worker.stderr]) {
+      createInterface({ input: stream }).on('line', (line) =>
+        this.#logger.info({ plugin: this.settings.name }, line.slice(0, LOG_LINE_MAX_CHARACTERS))
+      )
+    }
+  }
+
+  #error(problem: string): PluginError {
+    return new PluginError(`The plugin ${this.settings.name} ${problem}`)
+  }
+}

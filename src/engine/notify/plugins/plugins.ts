@@ -1,0 +1,247 @@
+import { z } from 'zod'
+import { SECRET_MASK, type WebhookId } from '../../../shared/contract/index.ts'
+import { ScrapdeckError } from '../../../shared/errors.ts'
+import { LOST_ARGUMENTS, RESERVED_ARGUMENTS } from '../../../shared/reserved-arguments.ts'
+import type { BlobStore } from '../../storage/blobs/blob-store.ts'
+import type { Clock } from '../../runtime/clock.ts'
+import type { Logger } from '../../runtime/logger.ts'
+import type { NewWebhook, StoredDelivery, StoredWebhook } from '../../model/records.ts'
+import type { WebhookStore } from '../../storage/store.ts'
+import type { SendResult } from '../webhooks/plan-try.ts'
+import { createNodeChooser, type NodeChoices, Words } from './node-chooser.ts'
+import {
+  ALERT_HOOK,
+  type DispatchQuestion,
+  EVENT_HOOKS,
+  type NodeQuestion,
+  type Plugin,
+  type PluginJob,
+  SPIDER_HOOKS
+} from './plugin.ts'
+import { createPluginBlobs } from './plugin-blobs.ts'
+import { PluginError, type PluginSettings, PluginThread } from './plugin-thread.ts'
+
+/** The plugins' verdict on a job that is about to be sent. */
+export type DispatchVerdict =
+  /** Patches to the job's arguments and settings. `notes`: for the job's timeline. */
+  | { kind: 'send'; args: Patch; settings: Patch; notes: Record<string, unknown> }
+  | { kind: 'wait'; plugin: string; words: string; seconds: number }
+  | { kind: 'cancel'; plugin: string; words: string }
+
+export type Patch = Record<string, string | null>
+
+/** The name is shown: nothing in it may steer a display. */
+const Person = z.strictObject({
+  name: z.string().regex(/^\P{C}{1,200}$/u),
+  groups: z.array(z.string().max(1_000)).max(2_000).default([])
+})
+/** A user whose password a plugin found to be right. */
+type PluginPerson = z.output<typeof Person> & { subject: string }
+type Credentials = Parameters<NonNullable<Plugin['authenticate']>>[0]
+
+/** At most one plugin may have each of these. */
+const ONLY_ONCE = ['blobs', 'chooseNode', 'authenticate'] satisfies (keyof Plugin)[]
+const WAIT_DEFAULT_SECONDS = 60
+const WAIT_MAX_SECONDS = 86_400
+
+const PatchSchema = z.record(z.string().min(1).max(200), z.string().max(100_000).nullable())
+const DispatchAnswerSchema = z.union([
+  z
+    .object({ veto: Words, retryAfterSeconds: z.number().min(1).max(WAIT_MAX_SECONDS).default(WAIT_DEFAULT_SECONDS) })
+    .strict(),
+  z.object({ cancel: Words }).strict(),
+  z.object({ args: PatchSchema.default({}), settings: PatchSchema.default({}) }).strict()
+])
+const ANSWERS = `nothing, { args, settings } whose values are texts or null, { veto: 'why', retryAfterSeconds: 1 to ${WAIT_MAX_SECONDS} } or { cancel: 'why' }`
+
+/** The configured plugins, in the order of the configuration; may be empty. */
+export class Plugins {
+  /** Those of the plugin that implements them. */
+  readonly blobs: BlobStore | null
+  /** null: no plugin implements the hook. Never rejects. */
+  readonly beforeDispatch: ((question: DispatchQuestion) => Promise<DispatchVerdict>) | null
+  /** null: no plugin implements the hook. Never rejects. */
+  readonly chooseNodes: ((questions: NodeQuestion[]) => Promise<NodeChoices>) | null
+  /** null: no plugin implements the hook. It answers null for a wrong password. Rejects with SIGN_IN_UNAVAILABLE. */
+  readonly authenticate: ((given: Credentials) => Promise<PluginPerson | null>) | null
+  readonly #threads: readonly PluginThread[]
+  readonly #clock: Clock
+
+  private constructor(threads: PluginThread[], { clock, logger }: { clock: Clock; logger: Logger }) {
+    const [keeper, chooser, authority] = ONLY_ONCE.map((hook) => threads.find((thread) => thread.has(hook)))
+    const asked = threads.filter((thread) => thread.has('beforeDispatch'))
+    this.blobs = keeper === undefined ? null : createPluginBlobs(keeper)
+    this.beforeDispatch = asked.length === 0 ? null : (question) => askAll(asked, question, logger)
+    this.chooseNodes = chooser === undefined ? null : createNodeChooser(chooser, { clock, logger })
+    this.authenticate = authority === undefined ? null : (given) => authenticate(authority, given, logger)
+    this.#threads = threads
+    this.#clock = clock
+  }
+
+  /** Starts all plugins. Rejects with PLUGIN_UNUSABLE, in words, if one cannot be loaded; all are stopped then. */
+  static async open(settings: readonly PluginSettings[], parts: { clock: Clock; logger: Logger }): Promise<Plugins> {
+    const threads = settings.map((one) => new PluginThread(one, parts))
+    try {
+      for (const thread of threads) await thread.start()
+      for (const hook of ONLY_ONCE) {
+        const names = threads.filter((thread) => thread.has(hook)).map((thread) => thread.settings.name)
+        if (names.length < 2) continue
+        throw new PluginError(
+          `The plugins ${names.join(' and ')} both have ${hook}, and only one may. Remove one of them from the configuration`
+        )
+      }
+      return new Plugins(threads, parts)
+    } catch (error) {
+      await Promise.all(threads.map((thread) => thread.stop()))
+      if (!(error instanceof PluginError)) throw error
+      throw new ScrapdeckError('PLUGIN_UNUSABLE', `${error.message}.`, { cause: error })
+    }
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all(this.#threads.map((thread) => thread.stop()))
+  }
+
+  /** Calls the hooks for an event of the outbox. Never rejects. */
+  async send({ id }: StoredWebhook, delivery: StoredDelivery): Promise<{ isGood: boolean; answer: string }> {
+    const thread = this.#threads.find(({ settings }) => idOf(settings) === id)
+    const hooks = thread === undefined ? [] : hooksOf(thread, delivery.event)
+    if (thread === undefined || hooks.length === 0) return { isGood: false, answer: 'It is no longer configured' }
+    for (const hook of hooks) {
+      const told = await callHook(thread, hook, delivery)
+      if (!told.isGood) return told
+    }
+    return { isGood: true, answer: 'delivered' }
+  }
+
+  /** Names of the plugins that channels may name. */
+  alertNames(): string[] {
+    return this.#threads.filter((thread) => thread.has(ALERT_HOOK)).map(({ settings }) => settings.name)
+  }
+
+  /** Tells a plugin what a channel has to tell. Never rejects. */
+  async sendAlert(name: string, message: Pick<StoredDelivery, 'id' | 'body'>): Promise<SendResult> {
+    const thread = this.#threads.find(({ settings }) => settings.name === name)
+    if (thread?.has(ALERT_HOOK) !== true)
+      return { isGood: false, answer: `the configuration has no plugin ${name} with the hook ${ALERT_HOOK} any more` }
+    return callHook(thread, ALERT_HOOK, message)
+  }
+
+  /** Subscribes the plugins' hooks to outbox events, and removes the subscriptions of plugins that are gone. */
+  async subscribe(store: WebhookStore): Promise<void> {
+    const wanted = new Map<string, NewWebhook>()
+    for (const thread of this.#threads) {
+      const id = idOf(thread.settings)
+      const events = Object.keys(EVENT_HOOKS).filter((event) => hooksOf(thread, event).length > 0)
+      if (events.length === 0) continue
+      wanted.set(id, {
+        ...{ id, kind: 'plugin', name: thread.settings.name, url: '', events, project: null, enabled: true },
+        ...{ createdAtMs: this.#clock.nowMs(), sealedSecret: null, sealedOldSecret: null, oldSecretUntilMs: null }
+      })
+    }
+    for (const { id, kind } of await store.listWebhooks()) {
+      if (kind === 'plugin' && !wanted.has(id)) await store.deleteWebhook(id)
+    }
+    for (const webhook of wanted.values()) await store.putWebhook(webhook)
+  }
+}
+
+async function authenticate(thread: PluginThread, given: Credentials, logger: Logger): Promise<PluginPerson | null> {
+  const { name: plugin } = thread.settings
+  const { username, password } = given
+  try {
+    const person = Person.nullish().parse(await thread.call('authenticate', [{ username, password }]))
+    return person == null ? null : { ...person, subject: `plugin ${plugin} ${person.name}` }
+  } catch {
+    // Neither its words nor its answer: the password may be among them.
+    logger.warn({ plugin }, 'a plugin could not check a password: it failed, or its answer is not { name, groups }')
+    const text = `The plugin ${plugin} could not check the password. Try again in a minute, or use a token.`
+    throw new ScrapdeckError('SIGN_IN_UNAVAILABLE', text)
+  }
+}
+
+function hooksOf(thread: PluginThread, event: string): string[] {
+  const hooks = [EVENT_HOOKS, SPIDER_HOOKS].map((all) => (all as Record<string, string>)[event])
+  return hooks.filter((hook) => hook !== undefined && thread.has(hook)) as string[]
+}
+
+/** null: the hook is not for this event. Of a job whose spider never started, no spider completes. */
+function argumentsOf(hook: string, { id, body }: Pick<StoredDelivery, 'id' | 'body'>): unknown[] | null {
+  const event = { id, ...JSON.parse(body) }
+  if (!(Object.values(SPIDER_HOOKS) as string[]).includes(hook)) return [event]
+  const { project, spider, jobid, startedAtMs, status }: PluginJob = event.data.job
+  if (hook === SPIDER_HOOKS['job.started']) return [project, spider, jobid]
+  return startedAtMs === null ? null : [project, spider, jobid, status === 'succeeded']
+}
+
+async function callHook(
+  thread: PluginThread,
+  hook: string,
+  delivery: Pick<StoredDelivery, 'id' | 'body'>
+): Promise<SendResult> {
+  try {
+    const given = argumentsOf(hook, delivery)
+    if (given === null) return { isGood: true, answer: 'not needed' }
+    // Wait until the thread can start, because a failed call would use up one of the delivery's tries.
+    await thread.untilStartable()
+    await thread.call(hook, given)
+    return { isGood: true, answer: 'delivered' }
+  } catch (error) {
+    return { isGood: false, answer: wordsOf(error) }
+  }
+}
+
+/** Asks the plugins in the order of the configuration; each sees the job as patched by those before it. */
+async function askAll(
+  threads: PluginThread[],
+  { job, ...question }: DispatchQuestion,
+  logger: Logger
+): Promise<DispatchVerdict> {
+  const args: Patch = {}
+  const settings: Patch = {}
+  const notes: Record<string, unknown> = {}
+  for (const thread of threads) {
+    const { name: plugin, onFailure } = thread.settings
+    try {
+      const seen = { ...job, args: patched(job.args, args), settings: patched(job.settings, settings) }
+      const given = await thread.call('beforeDispatch', [{ ...question, job: seen }])
+      if (given === undefined || given === null) continue
+      const answer = DispatchAnswerSchema.parse(given)
+      if ('veto' in answer) return { kind: 'wait', plugin, words: answer.veto, seconds: answer.retryAfterSeconds }
+      if ('cancel' in answer) return { kind: 'cancel', plugin, words: answer.cancel }
+      Object.assign(args, withoutMasks(answer.args, ARGUMENTS_KEPT))
+      Object.assign(settings, withoutMasks(answer.settings, NONE))
+      // Names only: the values may be secret.
+      notes[`changed by ${plugin}`] = [...Object.keys(answer.args), ...Object.keys(answer.settings)]
+    } catch (error) {
+      const words = wordsOf(error)
+      logger.warn({ plugin, jobId: job.id, problem: words }, 'a plugin could not say whether a job may be sent')
+      if (onFailure === 'hold') return { kind: 'wait', plugin, words, seconds: WAIT_DEFAULT_SECONDS }
+      notes[`not asked of ${plugin}`] = words
+    }
+  }
+  return { kind: 'send', args, settings, notes }
+}
+
+const NONE: ReadonlySet<string> = new Set()
+const ARGUMENTS_KEPT: ReadonlySet<string> = new Set([...RESERVED_ARGUMENTS, ...LOST_ARGUMENTS])
+
+/** Secret values are masked for plugins; a mask that comes back leaves the value unchanged. */
+function withoutMasks(patch: Patch, kept: ReadonlySet<string>): Patch {
+  return Object.fromEntries(Object.entries(patch).filter(([name, value]) => value !== SECRET_MASK && !kept.has(name)))
+}
+
+/** Returns the values with the patch applied; null removes a name. */
+export function patched(values: Record<string, string>, patch: Patch): Record<string, string> {
+  const all = { ...values, ...patch }
+  return Object.fromEntries(Object.entries(all).filter((entry): entry is [string, string] => entry[1] !== null))
+}
+
+function idOf({ name }: PluginSettings): WebhookId {
+  return `plugin:${name}` as WebhookId
+}
+
+function wordsOf(error: unknown): string {
+  if (error instanceof z.ZodError) return `its answer is not one of: ${ANSWERS}`
+  return Words.parse(error instanceof Error ? error.message : String(error))
+}

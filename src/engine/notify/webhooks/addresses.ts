@@ -1,0 +1,127 @@
+import { BlockList, isIP } from 'node:net'
+import { ScrapdeckError } from '../../../shared/errors.ts'
+import { isMetadataAddress } from '../../runtime/metadata-addresses.ts'
+
+/**
+ * Where webhooks may be sent. Without it, anyone who may add a webhook could make this machine send requests to its own
+ * services, its private network or a cloud metadata service. So only public addresses and the configured networks are
+ * allowed, and never cloud metadata. This applies to the address as written and to what its name resolves to when
+ * connecting.
+ */
+export interface AddressGuard {
+  /** Throws WEBHOOK_URL_FORBIDDEN. Checks a host name only as written; every delivery checks what it resolves to. */
+  checkUrl(text: string): URL
+  isAllowed(address: string): boolean
+}
+
+/** https://www.iana.org/assignments/iana-ipv4-special-registry: not globally reachable, and multicast. */
+const NOT_PUBLIC_V4 = [
+  '0.0.0.0/8',
+  '10.0.0.0/8',
+  '100.64.0.0/10',
+  '127.0.0.0/8',
+  '169.254.0.0/16',
+  '172.16.0.0/12',
+  '192.0.0.0/24',
+  '192.0.2.0/24',
+  '192.88.99.0/24',
+  '192.168.0.0/16',
+  '198.18.0.0/15',
+  '198.51.100.0/24',
+  '203.0.113.0/24',
+  '224.0.0.0/3'
+]
+/** Only 2000::/3 is allocated; these ranges in it are special or embed an unchecked IPv4 address (6to4, Teredo). */
+const NOT_PUBLIC_V6 = ['2001::/23', '2001:db8::/32', '2002::/16', '3fff::/20']
+
+/** `networks`: from parseNetworks. */
+export function createAddressGuard(networks: readonly string[]): AddressGuard {
+  // Made for the first address: most starts send no webhook.
+  let lists: { allowed: BlockList; notPublic: BlockList; givenOut: BlockList } | null = null
+
+  function isAllowed(address: string): boolean {
+    const family = isIP(address)
+    // Whatever the configuration says.
+    if (family === 0 || isMetadataAddress(address)) return false
+    lists ??= {
+      allowed: listOf(networks),
+      notPublic: listOf([...NOT_PUBLIC_V4, ...NOT_PUBLIC_V6]),
+      givenOut: listOf(['2000::/3'])
+    }
+    const { allowed, notPublic, givenOut } = lists
+    if (isIn(allowed, address)) return true
+    if (isIn(notPublic, address)) return false
+    return family === 4 || isIn(givenOut, address)
+  }
+
+  return {
+    isAllowed,
+    checkUrl(text) {
+      const url = parse(text)
+      if (url.protocol !== 'http:' && url.protocol !== 'https:') {
+        throw forbidden(`The address starts with ${url.protocol}//, but webhooks support only http and https`)
+      }
+      if (url.username !== '' || url.password !== '') {
+        throw forbidden(
+          'The address has a user name or password in it, which everybody who can list webhooks would see. Remove it: receivers verify the signature instead'
+        )
+      }
+      const host = hostOf(url)
+      const isLocalName = /(^|\.)localhost\.?$/i.test(host) && !isAllowed('127.0.0.1')
+      if (isLocalName || (isIP(host) !== 0 && !isAllowed(host))) throw forbidden(insideWords(host))
+      return url
+    }
+  }
+}
+
+export function hostOf(url: URL): string {
+  return url.hostname.replace(/^\[|\]$/g, '')
+}
+
+export function insideWords(host: string): string {
+  return `${host} is on this machine or its private network, where webhooks are not sent. To allow it, add its network to webhook_networks in the configuration`
+}
+
+/** Networks or addresses (`10.1.0.0/16`, `127.0.0.1`, `fd12::/16`), separated by spaces or commas. Throws BAD_INPUT. */
+export function parseNetworks(text: string): string[] {
+  const networks = text.split(/[\s,]+/).filter((part) => part !== '')
+  for (const network of networks) {
+    const [address, bits, ...rest] = network.split('/')
+    const family = isIP(address!)
+    const isBits = bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= (family === 4 ? 32 : 128))
+    if (family === 0 || !isBits || rest.length > 0) {
+      throw new ScrapdeckError(
+        'BAD_INPUT',
+        `webhook_networks: ${JSON.stringify(network)} is not a network. Use a form such as 10.1.0.0/16, fd12::/16 or 127.0.0.1`
+      )
+    }
+  }
+  return networks
+}
+
+function parse(text: string): URL {
+  try {
+    return new URL(text.trim())
+  } catch (error) {
+    throw forbidden('This is not a valid address. Use a form such as https://example.org/hooks/scrapdeck', error)
+  }
+}
+
+function listOf(networks: readonly string[]): BlockList {
+  const list = new BlockList()
+  for (const network of networks) {
+    const [address, bits] = network.split('/')
+    const family = isIP(address!) === 6 ? 'ipv6' : 'ipv4'
+    list.addSubnet(address!, bits === undefined ? (family === 'ipv4' ? 32 : 128) : Number(bits), family)
+  }
+  return list
+}
+
+/** IPv4 addresses written as IPv6 (`::ffff:10.0.0.1`) are checked as IPv4. */
+function isIn(list: BlockList, address: string): boolean {
+  return list.check(address, isIP(address) === 6 ? 'ipv6' : 'ipv4')
+}
+
+function forbidden(problem: string, cause?: unknown): ScrapdeckError {
+  return new ScrapdeckError('WEBHOOK_URL_FORBIDDEN', `${problem}.`, { cause })
+}

@@ -1,0 +1,51 @@
+import type { AlertNews, AlertNotice, AlertView } from '../../../../shared/contract/index.ts'
+import { subjectOf as kindOfSubject } from '../../../../shared/alert-watches.ts'
+import type { StoredDelivery } from '../../../model/records.ts'
+import { newsIn } from './message.ts'
+import { seenNews } from './seen-news.ts'
+import { moodOf, oneLine, subjectOf, wordOf } from './words.ts'
+
+/** What systems show of a notification before they cut it off. */
+const TITLE_MAX = 100
+const LINE_MAX = 200
+const LINES_MAX = 4
+
+/**
+ * A recorded message as a notification, for somebody who may see alerts of these projects only (null: of none, such as
+ * a node). null: nothing of it may be seen.
+ */
+export function noticeOf(
+  { id, body, madeAtMs }: Pick<StoredDelivery, 'id' | 'body' | 'madeAtMs'>,
+  isShown: (of: { project: string | null }) => boolean
+): AlertNotice | null {
+  const all = newsIn(body)
+  const news = isShown({ project: null }) ? all : seenNews(all, ({ labels }) => isShown(labels))
+  if (news === null) return null
+  const { firing, resolved, moreFiring, moreResolved, groupId } = news
+  const mood = moodOf(news)
+  const isFiring = firing.length > 0
+  const count = isFiring ? firing.length + moreFiring : resolved.length + moreResolved
+  const what = count === 1 ? subjectOf((firing[0] ?? resolved[0])!, TITLE_MAX) : `${count} alerts`
+  return {
+    ...{ id, atMs: madeAtMs, groupId, severity: isFiring && news.kind !== 'test' ? news.severity : null },
+    title: oneLine(`${wordOf(mood)}: ${what}`, TITLE_MAX),
+    body: linesOf(news, count).join('\n'),
+    alertIds: news.kind === 'test' ? [] : firing.map((alert) => alert.id),
+    retryJobIds: [...new Set(firing.flatMap((alert) => endedRunOf(alert) ?? []))]
+  }
+}
+
+function linesOf({ kind, firing, resolved, moreResolved }: AlertNews, count: number): string[] {
+  const isFiring = firing.length > 0
+  const listed = (isFiring ? firing : resolved).slice(0, LINES_MAX)
+  const over = resolved.length + moreResolved
+  return [
+    ...listed.map((alert) => oneLine(alert.text, LINE_MAX) || subjectOf(alert, LINE_MAX)),
+    ...(count > listed.length ? [`and ${count - listed.length} more`] : []),
+    ...(isFiring && over > 0 ? [`${over} resolved`] : []),
+    ...(kind === 'repeat' ? ['Nobody has acknowledged this yet'] : [])
+  ]
+}
+
+/** What was wrong with a run is known once it has ended. */
+const endedRunOf = ({ watch, labels }: AlertView) => (kindOfSubject(watch) === 'spider' ? labels.jobId : null)

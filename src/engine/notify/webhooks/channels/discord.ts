@@ -1,0 +1,105 @@
+import type { AlertNews, AlertView } from '../../../../shared/contract/index.ts'
+import type { Post } from '../post.ts'
+import type { Sender } from './message.ts'
+import { objectIn, postJson } from './post-json.ts'
+import {
+  alertsLink,
+  cut,
+  factsOf,
+  headlineOf,
+  jobLink,
+  type Links,
+  type Mood,
+  moodOf,
+  oneLine,
+  type Section,
+  sectionsOf,
+  signOf,
+  subjectOf
+} from './words.ts'
+
+/**
+ * discord.com/developers/docs/resources/message: `content` 2,000; of each embed title 256, description 4,096, field
+ * value 1,024; 6,000 in all embeds together, of which there are at most 10.
+ */
+const CONTENT_MAX = 2_000
+const DESCRIPTION_MAX = 2_400
+const FIELD_MAX = 1_024
+const INLINE_MAX = 60
+const SUBJECT_MAX = 100
+const TEXT_MAX = 300
+/** `Unknown Webhook`: it was deleted. Discord blocks those that go on (topics/rate-limits, invalid requests). */
+const UNKNOWN_WEBHOOK = 10_015
+/** As of any receiver that wants no more (410): the overview tells of a channel that was turned off so. */
+const GONE = '410: Discord does not know this webhook any more'
+
+const COLORS: Record<Mood, number> = {
+  ...{ critical: 0xe03131, warning: 0xf08c00, info: 0x1c7ed6, resolved: 0x2f9e44, test: 0x868e96 }
+}
+
+/** The request of a webhook. Nobody is pinged, whatever the text says, and Markdown of others is shown as written. */
+export function discordMessage(news: AlertNews, links: Links) {
+  const url = alertsLink(links)
+  const mood = moodOf(news)
+  const [first, ...others] = sectionsOf(news).map((section) => ({
+    title: section.label,
+    ...(url !== null && { url }),
+    color: COLORS[section.isFiring ? mood : 'resolved'],
+    description: describe(section, links)
+  }))
+  const fields = factsOf(news).map(([name, value]) => ({
+    ...{ name, value: shown(value, FIELD_MAX) },
+    // Several in a line, if they are short.
+    inline: value.length <= INLINE_MAX
+  }))
+  return {
+    content: cut(`${signOf(mood)} ${escapeMarkdown(headlineOf(news))}`, CONTENT_MAX),
+    embeds: [{ ...first, fields }, ...others],
+    allowed_mentions: { parse: [] }
+  }
+}
+
+/** A backslash before each sign of ASCII: also `<`, `@`, `#` and the `:` of addresses, which would become links. */
+const escapeMarkdown = (text: string): string => text.replaceAll(/[!-/:-@[-`{-~]/g, String.raw`\$&`)
+
+/** Escaped, and cut so that no escape is halved. */
+function shown(text: string, most: number): string {
+  const line = oneLine(text, most)
+  const escaped = escapeMarkdown(line)
+  return escaped.length <= most ? escaped : escapeMarkdown(oneLine(line, Math.floor(most / 2)))
+}
+
+function describe({ isFiring, alerts, more }: Section, links: Links): string {
+  const lines: string[] = []
+  let length = 0
+  for (const alert of alerts) {
+    const line = lineOf(alert, isFiring, links)
+    if (length + line.length + 1 > DESCRIPTION_MAX) break
+    lines.push(line)
+    length += line.length + 1
+  }
+  const left = more + alerts.length - lines.length
+  return [...lines, ...(left > 0 ? [`and ${left} more`] : [])].join('\n')
+}
+
+/** Discord shows `<t:…:R>` as the time that has passed, in the reader's language. */
+function lineOf(alert: AlertView, isFiring: boolean, links: Links): string {
+  const subject = shown(subjectOf(alert, SUBJECT_MAX), SUBJECT_MAX)
+  const at = Math.floor((alert.resolvedAtMs ?? alert.firedAtMs) / 1000)
+  const link = jobLink(links, alert)
+  const text = shown(alert.text, TEXT_MAX)
+  const sign = signOf(isFiring ? alert.severity : 'resolved')
+  return `${sign} **${subject}** · <t:${at}:R>${link === null ? '' : ` · [Open job](<${link}>)`}${text === '' ? '' : `\n${text}`}`
+}
+
+/** Posts to a webhook of Discord, and waits until the message is stored: otherwise an error would not be told. */
+export const discordSender =
+  (post: Post, links: Links): Sender<'discord'> =>
+  async ({ news, secret, say }) => {
+    const url = URL.parse(secret)
+    url?.searchParams.set('wait', 'true')
+    const request = { url: url?.href ?? secret, shown: `${url?.origin ?? ''}/…`, secret, say }
+    const result = await postJson(post, { ...request, body: discordMessage(news, links) })
+    const isGone = result.status === 404 && objectIn(result.text)?.['code'] === UNKNOWN_WEBHOOK
+    return isGone ? { ...result, isGone, answer: GONE } : result
+  }

@@ -1,0 +1,24 @@
+import type { AlertId, AlertNews } from '../../../../shared/contract/index.ts'
+import { titleOf, worstOf } from './words.ts'
+
+/** When each of these alerts ended; those that still fire are missing. */
+export type ReadEnds = (ids: AlertId[]) => Promise<ReadonlyMap<AlertId, number>>
+
+/**
+ * A message that could not be sent at once, as it is true now: the end of an alert may have been told before it, and
+ * people would be left with an alert that is over. Pure.
+ */
+export function asOfNow(news: AlertNews, ends: ReadonlyMap<AlertId, number>): AlertNews {
+  const firing = news.firing.filter(({ id }) => !ends.has(id))
+  if (firing.length === news.firing.length) return news
+  const over = news.firing.flatMap((alert) => {
+    const resolvedAtMs = ends.get(alert.id)
+    return resolvedAtMs === undefined ? [] : [{ ...alert, resolvedAtMs }]
+  })
+  const resolved = [...over, ...news.resolved]
+  const shown = firing.length > 0 ? firing : resolved
+  // Beyond the listed ones nobody knows which are over.
+  const title = news.moreFiring > 0 ? news.title : titleOf(shown)
+  const kind = firing.length > 0 ? news.kind : 'news'
+  return { ...news, kind, title, severity: worstOf(shown), firing, resolved }
+}

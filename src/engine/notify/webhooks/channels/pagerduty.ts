@@ -1,0 +1,107 @@
+import type { AlertNews, AlertSeverity } from '../../../../shared/contract/index.ts'
+import type { Clock } from '../../../runtime/clock.ts'
+import type { SendResult } from '../plan-try.ts'
+import type { Post } from '../post.ts'
+import type { Sender } from './message.ts'
+import { postJson } from './post-json.ts'
+import { alertsLink, jobLink, type Links, oneLine, subjectOf } from './words.ts'
+
+/** The Events API v2 (github.com/PagerDuty/api-schema, reference/events-v2). `summary` has at most 1,024 characters. */
+export interface PagerDutyEvent {
+  event_action: 'trigger' | 'resolve'
+  /** Events with the same key are one alert there, however often they are sent. */
+  dedup_key: string
+  payload?: {
+    summary: string
+    source: string
+    severity: AlertSeverity
+    timestamp?: string
+    component?: string
+    group?: string
+    class?: string
+    custom_details: Record<string, unknown>
+  }
+  client?: string
+  client_url?: string
+  links?: { href: string; text: string }[]
+}
+
+const SUMMARY_MAX = 1_024
+const SOURCE_MAX = 255
+/** All events of a message; what is left is sent with the next try. */
+const TIME_LIMIT_MS = 60_000
+
+/**
+ * What a message means to PagerDuty, triggers first. Alerts beyond those listed share one there, which ends when
+ * nothing of the group fires any more.
+ */
+export function pagerDutyEvents(news: AlertNews, links: Links): PagerDutyEvent[] {
+  const group = `${news.groupId} more`.slice(-SOURCE_MAX)
+  const rest = news.moreFiring > 0 ? [restEvent(news, group, links)] : []
+  const isQuiet = news.kind !== 'test' && news.firing.length + news.moreFiring + news.stillFiring === 0
+  return [
+    ...news.firing.map((alert) => triggerOf(news, alert, links)),
+    ...rest,
+    ...news.resolved.map(({ id }) => resolveOf(id)),
+    // An unknown key is accepted and changes nothing.
+    ...(isQuiet ? [resolveOf(group)] : []),
+    // A test must not wake anybody for longer than it lasts.
+    ...(news.kind === 'test' ? news.firing.map(({ id }) => resolveOf(id)) : [])
+  ]
+}
+
+const resolveOf = (dedup_key: string): PagerDutyEvent => ({ event_action: 'resolve', dedup_key })
+
+function triggerOf(news: AlertNews, alert: AlertNews['firing'][number], links: Links): PagerDutyEvent {
+  const { labels } = alert
+  const link = jobLink(links, alert)
+  return {
+    ...{ event_action: 'trigger', dedup_key: alert.id },
+    payload: {
+      summary: oneLine(alert.text, SUMMARY_MAX) || oneLine(`${news.ruleName}: ${alert.subject}`, SUMMARY_MAX),
+      source: subjectOf(alert, SOURCE_MAX),
+      ...{ severity: alert.severity, timestamp: new Date(alert.firedAtMs).toISOString(), class: alert.watch },
+      ...(labels.project !== null && { group: labels.project }),
+      ...(labels.spider !== null && { component: oneLine(labels.spider, SOURCE_MAX) }),
+      custom_details: { rule: oneLine(news.ruleName, 200), owner: oneLine(news.owner, 200), value: alert.value, labels }
+    },
+    ...clientOf(links),
+    ...(link !== null && { links: [{ href: link, text: 'Open job' }] })
+  }
+}
+
+const restEvent = (news: AlertNews, dedup_key: string, links: Links): PagerDutyEvent => ({
+  ...{ event_action: 'trigger', dedup_key },
+  payload: {
+    summary: oneLine(`${news.moreFiring} more alerts of ${news.ruleName}`, SUMMARY_MAX),
+    ...{ source: 'Scrapdeck', severity: news.severity },
+    custom_details: { rule: oneLine(news.ruleName, 200), owner: oneLine(news.owner, 200) }
+  },
+  ...clientOf(links)
+})
+
+function clientOf(links: Links) {
+  const url = alertsLink(links)
+  return { client: 'Scrapdeck', ...(url !== null && { client_url: url }) }
+}
+
+/**
+ * Sends the events of a message one after another. A repeated message sends all of them again, which PagerDuty knows by
+ * their keys.
+ */
+export const pagerDutySender =
+  (post: Post, links: Links, clock: Clock): Sender<'pagerduty'> =>
+  async ({ target, news, secret, say }) => {
+    const startedMs = clock.monotonicMs()
+    const events = pagerDutyEvents(news, links)
+    let last: SendResult = { isGood: true, answer: 'nothing to send' }
+    for (const [at, event] of events.entries()) {
+      if (clock.monotonicMs() - startedMs > TIME_LIMIT_MS)
+        return { isGood: false, answer: `${at} of ${events.length} events were sent; the rest follows` }
+      const shown = URL.parse(target.url)?.origin ?? ''
+      const body = { routing_key: secret, ...event }
+      last = await postJson(post, { url: target.url, shown: `${shown}/…`, body, secret, say })
+      if (!last.isGood) return last
+    }
+    return last
+  }

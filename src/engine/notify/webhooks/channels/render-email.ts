@@ -1,0 +1,169 @@
+import type {
+  AlertEvidence,
+  AlertFigureHistory,
+  AlertLogExcerpt,
+  AlertNews,
+  AlertView
+} from '../../../../shared/contract/index.ts'
+import {
+  button,
+  card,
+  chart,
+  escapeHtml,
+  facts,
+  heading,
+  listing,
+  logLines,
+  note,
+  paragraph,
+  pill,
+  sourceLine
+} from './email-html.ts'
+import { NO_EVIDENCE } from './evidence.ts'
+import {
+  alertsLink,
+  cut,
+  factsOf,
+  headlineOf,
+  jobLink,
+  type Links,
+  logLine,
+  moodOf,
+  oneLine,
+  type Section,
+  sectionsOf,
+  timesOf,
+  utcTime,
+  wordOf,
+  subjectOf
+} from './words.ts'
+
+const SUBJECT_MAX = 200
+const NAME_MAX = 200
+const TEXT_MAX = 600
+const LOG_LINES_MAX = 30
+const LOG_LINE_MAX = 300
+const BARS_MAX = 48
+/** Gmail hides what is beyond 102 KB. The rest of the message has up to a quarter as much. */
+const ALERTS_MAX_BYTES = 50_000
+const LOG_MAX_BYTES = 24_000
+
+/** Both parts of an e-mail. Text of others is escaped, and nothing is loaded from elsewhere. */
+export function renderEmail(
+  news: AlertNews,
+  links: Links,
+  evidence: AlertEvidence = NO_EVIDENCE
+): { subject: string; html: string; text: string } {
+  const subject = cut(`[Scrapdeck] ${headlineOf(news)}`, SUBJECT_MAX)
+  const shown = { log: shownLog(evidence.log), history: shownHistory(evidence.history) }
+  return { subject, html: htmlOf(news, links, subject, shown), text: textOf(news, links, shown) }
+}
+
+/** The last lines that fit; null: there are none. */
+function shownLog(log: AlertLogExcerpt | null): AlertLogExcerpt | null {
+  const lines: string[] = []
+  let bytes = 0
+  for (const line of (log?.lines ?? []).slice(-LOG_LINES_MAX).toReversed()) {
+    const shown = logLine(line, LOG_LINE_MAX)
+    bytes += Buffer.byteLength(escapeHtml(shown))
+    if (bytes > LOG_MAX_BYTES) break
+    lines.unshift(shown)
+  }
+  if (log === null || lines.length === 0) return null
+  return { ...log, subject: oneLine(log.subject, NAME_MAX), lines }
+}
+
+/** null: nothing can be drawn. */
+function shownHistory(history: AlertFigureHistory | null): AlertFigureHistory | null {
+  const bars = (history?.bars ?? []).filter(({ value }) => Number.isFinite(value)).slice(-BARS_MAX)
+  return history === null || bars.length < 2 ? null : { ...history, title: oneLine(history.title, NAME_MAX), bars }
+}
+
+function htmlOf(news: AlertNews, links: Links, subject: string, { log, history }: AlertEvidence): string {
+  const mood = moodOf(news)
+  const sections = sectionsOf(news)
+  const link = alertsLink(links)
+  const room = { bytes: ALERTS_MAX_BYTES }
+  const parts = [
+    pill(wordOf(mood), mood),
+    heading(oneLine(news.title, SUBJECT_MAX)),
+    facts(factsOf(news)),
+    ...sections.map((section) => sectionHtml(section, sections.length > 1, links, room)),
+    ...(history === null ? [] : [paragraph(history.title), chart(history, mood)]),
+    ...(log === null ? [] : [logHtml(log, links)]),
+    ...(link === null ? [] : [button(link, 'Open in Scrapdeck')])
+  ]
+  return card({ subject, preview: preview(news), mood, parts })
+}
+
+/** Of several alerts, it must be clear whose log this is. */
+function logHtml({ subject, jobId, lines }: AlertLogExcerpt, links: Links): string {
+  const url = jobLink(links, { labels: { jobId } })
+  const source = sourceLine(`Job ${jobId}`, url === null ? null : { url, text: 'Open job' })
+  return [paragraph(logTitle(subject)), logLines(lines), source].join('')
+}
+
+const logTitle = (subject: string): string => `Last lines of the log of ${subject}`
+
+/** What lists of messages show behind the subject. */
+const preview = (news: AlertNews): string =>
+  sectionsOf(news)
+    .map(({ label, alerts, more }) => `${alerts.length + more} ${label.toLowerCase()}`)
+    .join(', ')
+
+function sectionHtml(section: Section, isLabelled: boolean, links: Links, room: { bytes: number }): string {
+  const { label, isFiring, alerts, more } = section
+  const rows: string[] = []
+  for (const alert of alerts) {
+    const link = jobLink(links, alert)
+    const row = listing({
+      mood: isFiring ? alert.severity : 'resolved',
+      name: escapeHtml(subjectOf(alert, NAME_MAX)),
+      text: escapeHtml(oneLine(alert.text, TEXT_MAX)),
+      times: timesOf(alert),
+      link: link === null ? null : { url: link, text: 'Open job' }
+    })
+    room.bytes -= Buffer.byteLength(row)
+    if (room.bytes < 0) break
+    rows.push(row)
+  }
+  const left = more + alerts.length - rows.length
+  const title = isLabelled ? paragraph(label) : ''
+  return [title, ...rows, left > 0 ? note(`and ${left} more`) : ''].join('')
+}
+
+function textOf(news: AlertNews, links: Links, { log, history }: AlertEvidence): string {
+  const link = alertsLink(links)
+  const facts = factsOf(news).map(([name, value]) => `${name}: ${value}`)
+  const sections = sectionsOf(news).map(({ label, alerts, more, isFiring }) =>
+    [
+      `${label}:`,
+      ...alerts.map((alert) => lineOf(alert, isFiring, links)),
+      ...(more > 0 ? [`and ${more} more`] : [])
+    ].join('\n')
+  )
+  return [
+    headlineOf(news),
+    facts.join('\n'),
+    ...sections,
+    ...(history === null
+      ? []
+      : [`${history.title}:\n  ${history.caption}\n  ${utcTime(history.fromMs)} to ${utcTime(history.untilMs)}`]),
+    ...(log === null
+      ? []
+      : [[`${logTitle(log.subject)}, job ${log.jobId}:`, ...log.lines.map((line) => `  ${line}`)].join('\n')]),
+    ...(link === null ? [] : [link])
+  ]
+    .filter((part) => part !== '')
+    .join('\n\n')
+    .concat('\n')
+}
+
+function lineOf(alert: AlertView, isFiring: boolean, links: Links): string {
+  const link = jobLink(links, alert)
+  const text = oneLine(alert.text, TEXT_MAX)
+  const severity = isFiring ? `${wordOf(alert.severity)}, ` : ''
+  const name = subjectOf(alert, NAME_MAX)
+  const lines = [`- ${name} (${severity}${timesOf(alert)})`, ...(text === '' ? [] : [`  ${text}`])]
+  return [...lines, ...(link === null ? [] : [`  ${link}`])].join('\n')
+}

@@ -1,0 +1,140 @@
+import type { AlertLabels, AlertNews, AlertSeverity, AlertView } from '../../../../shared/contract/index.ts'
+import { mendOf, rankOf } from '../../../../shared/alert-watches.ts'
+import { formatWait } from '../../../../shared/time.ts'
+import { showUnseen } from '../../../../shared/unseen.ts'
+
+/** Where the app can be opened; null: unknown, so messages have no links. */
+export interface Links {
+  base: string | null
+}
+
+/** What a message says first: how bad it is, or that it is over. */
+export type Mood = AlertSeverity | 'resolved' | 'test'
+
+const MOOD_WORDS: Record<Mood, string> = {
+  critical: 'Critical',
+  warning: 'Warning',
+  info: 'Info',
+  resolved: 'Resolved',
+  test: 'Test'
+}
+/** For places that know no colours. */
+const MOOD_SIGNS: Record<Mood, string> = { critical: '🔴', warning: '🟠', info: '🔵', resolved: '🟢', test: '⚪' }
+const TITLE_MAX = 200
+const INDENTATION_MAX = 24
+/** Colours of log lines. */
+const TERMINAL = /\u001b\[[0-9;?]*[ -/]*[@-~]/g
+
+export const moodOf = ({ kind, firing, severity }: AlertNews): Mood =>
+  kind === 'test' ? 'test' : firing.length > 0 ? severity : 'resolved'
+
+export const wordOf = (mood: Mood): string => MOOD_WORDS[mood]
+export const signOf = (mood: Mood): string => MOOD_SIGNS[mood]
+
+/** One line for people: nothing in it steers a display, and it ends with `…` if it was longer. */
+export function oneLine(text: string, most: number): string {
+  // What follows is never shown, but could be long.
+  const shown = text
+    .slice(0, most * 4)
+    .replaceAll(TERMINAL, '')
+    .replaceAll(/\s+/g, ' ')
+  return cut(showUnseen(shown.trim()), most)
+}
+
+/** As `oneLine`, with the indentation, without which nobody can read a traceback. */
+export function logLine(text: string, most: number): string {
+  const indentation = /^[ \t]*/.exec(text)![0]
+  const shown = indentation.replaceAll('\t', '    ').slice(0, INDENTATION_MAX)
+  const words = oneLine(text.slice(indentation.length), most - shown.length)
+  return words === '' ? '' : `${shown}${words}`
+}
+
+/** At most this many UTF-16 units, without half a character at the end. */
+export function cut(text: string, most: number): string {
+  const whole = text.toWellFormed()
+  if (whole.length <= most) return whole
+  return `${whole.slice(0, most - 1).replace(/[\ud800-\udbff]$/, '')}…`
+}
+
+/** What an alert is of: never empty, which most services refuse. */
+export const subjectOf = ({ subject }: AlertView, most: number): string => oneLine(subject, most) || 'Scrapdeck'
+
+/** What is said of these in one line. */
+export function titleOf(alerts: readonly Pick<AlertView, 'text'>[]): string {
+  const [first] = alerts
+  return cut(alerts.length === 1 ? first!.text : `${alerts.length} alerts: ${first!.text}`, TITLE_MAX)
+}
+
+/** `alerts`: not empty. */
+export const worstOf = (alerts: readonly Pick<AlertView, 'severity'>[]): AlertSeverity =>
+  alerts.map(({ severity }) => severity).reduce((one, other) => (rankOf(one) >= rankOf(other) ? one : other))
+
+/** `Critical: north is down: connection refused` */
+export function headlineOf(news: AlertNews): string {
+  return `${wordOf(moodOf(news))}: ${oneLine(news.title, TITLE_MAX)}`
+}
+
+/** `2026-11-28 10:49 UTC`: most of these places cannot convert a time to that of their reader. */
+export const utcTime = (atMs: number): string => `${new Date(atMs).toISOString().slice(0, 16).replace('T', ' ')} UTC`
+
+/** `since 2026-11-28 10:49 UTC`, `resolved after 12 min`. */
+export const timesOf = ({ firedAtMs, resolvedAtMs }: AlertView): string =>
+  resolvedAtMs === null ? `since ${utcTime(firedAtMs)}` : `resolved after ${formatWait(resolvedAtMs - firedAtMs)}`
+
+export interface Section {
+  /** `Firing`, `Resolved`. */
+  label: string
+  isFiring: boolean
+  alerts: AlertView[]
+  /** Beyond those listed. */
+  more: number
+}
+
+/** What fires, and what has ended; none is empty. The only alert has no text if the title is that text. */
+export function sectionsOf({ title, firing, resolved, moreFiring, moreResolved }: AlertNews): Section[] {
+  const isOnly = firing.length + resolved.length + moreFiring + moreResolved === 1
+  const shown = (alerts: AlertView[]) =>
+    alerts.map((alert) => (isOnly && alert.text === title ? { ...alert, text: '' } : alert))
+  return [
+    { label: 'Firing', isFiring: true, alerts: shown(firing), more: moreFiring },
+    { label: 'Resolved', isFiring: false, alerts: shown(resolved), more: moreResolved }
+  ].filter(({ alerts, more }) => alerts.length + more > 0)
+}
+
+/** `Rule: Node down`, `Owner: crawl team`, `3 more alerts of before are still firing`. */
+export function factsOf({
+  ruleName,
+  owner,
+  stillFiring,
+  kind,
+  firing,
+  limit
+}: AlertNews): [name: string, value: string][] {
+  return [
+    ['Rule', oneLine(ruleName, 200) || 'unnamed'],
+    ['Owner', oneLine(owner, 200)],
+    ['Reminder', kind === 'repeat' ? 'nobody has acknowledged this yet' : ''],
+    ['Still firing', stillFiring > 0 ? `${stillFiring} reported before` : ''],
+    ['Limit reached', limit ? limitWords(limit) : ''],
+    ['What to do', whatToDo(firing)]
+  ].filter((fact): fact is [string, string] => fact[1] !== '')
+}
+
+/** Once for all that fire; empty where they are of different kinds. */
+function whatToDo(firing: readonly AlertView[]): string {
+  const watches = new Set(firing.map(({ watch }) => watch))
+  const [watch] = watches
+  return watch === undefined || watches.size > 1 ? '' : (mendOf(watch) ?? '')
+}
+
+/** Without this, somebody takes the silence that follows for peace. */
+const limitWords = ({ heldUntilMs, all }: NonNullable<AlertNews['limit']>): string =>
+  `${all ? 'all messages' : 'messages that are not critical'} are held until ${utcTime(heldUntilMs)}`
+
+/** Of the alerts; null: unknown. */
+export const alertsLink = ({ base }: Links): string | null => (base === null ? null : `${base}/#/alerts`)
+
+/** Of the job that an alert is about; null: there is none. */
+export function jobLink({ base }: Links, { labels }: { labels: Pick<AlertLabels, 'jobId'> }): string | null {
+  return base === null || labels.jobId === null ? null : `${base}/#/job/${encodeURIComponent(labels.jobId)}`
+}

@@ -1,0 +1,198 @@
+import type { WebhookId } from '../../../shared/contract/index.ts'
+import { EventEmitter } from 'node:events'
+import { Alarm, type Clock } from '../../runtime/clock.ts'
+import type { Logger } from '../../runtime/logger.ts'
+import type { Random } from '../../runtime/random.ts'
+import type { DeliveryTry, StoredDelivery, StoredWebhook } from '../../model/records.ts'
+import type { ChangeNotifier, DueDeliveryStore, WebhookReader } from '../../storage/store.ts'
+import { BACK_OFF_MS, planTry, type SendResult } from './plan-try.ts'
+
+export interface DelivererParts {
+  store: WebhookReader & DueDeliveryStore & ChangeNotifier
+  clock: Clock
+  random: Random
+  logger: Logger
+  /** Sends one event to one webhook. Never rejects, and enforces its own timeout. */
+  send: (webhook: StoredWebhook, delivery: StoredDelivery) => Promise<SendResult>
+}
+
+/** Concurrent deliveries per webhook; 1 while the webhook fails. A plugin gets its events one at a time. */
+const AT_ONCE_MAX = 4
+/** Debounce: changes come in bursts. */
+const DELIVER_AFTER_MS = 50
+/** Checked at least this often, because the wall clock may be set in the meantime. */
+const DELIVER_EVERY_MS = 60_000
+const PAUSE_FIRST_MS = 1_000
+const PAUSE_MAX_MS = 60_000
+const STOP_GRACE_MS = 2_000
+/** A hook that throws is more likely broken than temporarily down: retry soon, and give up soon. */
+const PLUGIN_BACK_OFF_MS = [1_000, 30_000, 300_000]
+
+/** `waiting`: it failed and is tried again; `dead`: it was given up. */
+export interface Tried {
+  webhook: StoredWebhook
+  state: DeliveryTry['state']
+}
+
+interface Pace {
+  inFlight: Set<string>
+  failuresInARow: number
+  pausedUntilMs: number
+}
+
+/**
+ * Delivers the outbox: sends what is due, records the result, and schedules retries. Delivery is at least once: if the
+ * engine dies before a result is on disk, the delivery is repeated under the same id. Webhooks never wait for one
+ * another. While a webhook fails, it is tried after growing pauses; the deliveries queued behind it lose none of their
+ * tries.
+ */
+export class Deliverer {
+  /** `changed`: the list of webhooks shows something new. `tried`: and this came of it. */
+  readonly events = new EventEmitter<{ changed: []; tried: [Tried] }>()
+  readonly #parts: DelivererParts
+  readonly #paces = new Map<string, Pace>()
+  readonly #sending = new Set<Promise<void>>()
+  /** Deliveries attempted since the last read started: that read may still list them in their old state. */
+  readonly #attemptedSince = new Set<string>()
+  #webhooks = new Map<string, StoredWebhook>()
+  #stopListening: (() => void) | null = null
+  readonly #alarm: Alarm
+  #delivering: Promise<void> | null = null
+  #again = false
+  #stopped = false
+
+  constructor(parts: DelivererParts) {
+    this.#parts = parts
+    this.#alarm = new Alarm(parts.clock, () => this.#deliver())
+  }
+
+  async start(): Promise<void> {
+    this.#stopListening = this.#parts.store.onChange(() => {
+      if (this.#webhooks.size > 0) this.wake()
+    })
+    await this.refreshWebhooks()
+  }
+
+  /** Call after webhooks were added, changed or removed. */
+  async refreshWebhooks(): Promise<void> {
+    this.#webhooks = new Map((await this.#parts.store.listWebhooks()).map((webhook) => [webhook.id, webhook]))
+    for (const id of this.#paces.keys()) if (!this.#webhooks.has(id)) this.#paces.delete(id)
+    this.wake()
+  }
+
+  /** The receiver may have been fixed: try it again at once. */
+  forgetFailures(id: WebhookId): void {
+    const pace = this.#paces.get(id)
+    if (pace !== undefined) Object.assign(pace, { failuresInARow: 0, pausedUntilMs: 0 })
+    this.wake()
+  }
+
+  /** Call when something may be due. */
+  wake(): void {
+    if (this.#webhooks.size > 0) this.#alarm.set(DELIVER_AFTER_MS)
+  }
+
+  /** Gives deliveries in flight a short grace period. */
+  async stop(): Promise<void> {
+    this.#stopped = true
+    this.#stopListening?.()
+    this.#alarm.stop()
+    await this.#delivering
+    const { promise: isOver, resolve } = Promise.withResolvers<void>()
+    const timer = this.#parts.clock.setTimer(STOP_GRACE_MS, resolve)
+    await Promise.race([Promise.all(this.#sending), isOver])
+    timer.cancel()
+  }
+
+  #deliver(): void {
+    this.#again = true
+    if (this.#delivering !== null || this.#stopped) return
+    this.#delivering = this.#deliverUntilQuiet().finally(() => {
+      this.#delivering = null
+    })
+  }
+
+  async #deliverUntilQuiet(): Promise<void> {
+    while (this.#again && !this.#stopped) {
+      this.#again = false
+      try {
+        await this.#startDue()
+      } catch (error) {
+        if (!this.#stopped) this.#parts.logger.error({ error }, 'reading which deliveries are due failed')
+        this.#alarm.set(DELIVER_EVERY_MS)
+        return
+      }
+    }
+  }
+
+  async #startDue(): Promise<void> {
+    if (this.#webhooks.size === 0) return
+    const { store, clock } = this.#parts
+    const nowMs = clock.nowMs()
+    this.#attemptedSince.clear()
+    // The result includes deliveries in flight: with twice the limit, enough others are sure to be in it.
+    const { deliveries, nextDueMs } = await store.listDueDeliveries(nowMs, 2 * AT_ONCE_MAX)
+    if (this.#stopped) return
+    let nextMs = DELIVER_EVERY_MS
+    if (nextDueMs !== null) nextMs = Math.min(nextMs, Math.max(1, nextDueMs - nowMs))
+    for (const delivery of deliveries) {
+      const webhook = this.#webhooks.get(delivery.webhookId)
+      if (webhook === undefined) continue
+      if (this.#attemptedSince.has(delivery.id)) continue
+      const pace = this.#paceOf(webhook.id)
+      const pauseMs = pace.pausedUntilMs - clock.monotonicMs()
+      if (pauseMs > 0) nextMs = Math.min(nextMs, pauseMs)
+      const atOnce = pace.failuresInARow > 0 || webhook.kind === 'plugin' ? 1 : AT_ONCE_MAX
+      if (pauseMs > 0 || pace.inFlight.size >= atOnce || pace.inFlight.has(delivery.id)) continue
+      pace.inFlight.add(delivery.id)
+      const sending = this.#deliverOne(webhook, delivery, pace).finally(() => {
+        this.#sending.delete(sending)
+        this.#deliver()
+      })
+      this.#sending.add(sending)
+    }
+    this.#alarm.set(nextMs)
+  }
+
+  async #deliverOne(webhook: StoredWebhook, delivery: StoredDelivery, pace: Pace): Promise<void> {
+    const { store, clock, random, logger, send } = this.#parts
+    try {
+      const answer = await send(webhook, delivery)
+      const backOffMs = webhook.kind === 'plugin' ? PLUGIN_BACK_OFF_MS : BACK_OFF_MS
+      const made = planTry(delivery, answer, { nowMs: clock.nowMs(), random, backOffMs })
+      await store.concludeTries([made])
+      if (made.state === 'dead') {
+        const facts = { webhook: webhook.name, event: delivery.event, delivery: delivery.id, answer: made.answer }
+        logger.warn(facts, 'an event could not be delivered; giving up')
+      }
+      if (made.isGone === true) await this.refreshWebhooks()
+      this.#setPause(pace, answer.isGood || webhook.kind === 'plugin')
+      this.events.emit('tried', { webhook, state: made.state })
+      this.events.emit('changed')
+    } catch (error) {
+      if (this.#stopped) return
+      logger.error({ error, delivery: delivery.id }, 'recording the result of a delivery failed; it will be repeated')
+      // Do not send the same event over and over while the disk fails.
+      Object.assign(pace, { failuresInARow: 1, pausedUntilMs: clock.monotonicMs() + PAUSE_MAX_MS })
+    } finally {
+      pace.inFlight.delete(delivery.id)
+      this.#attemptedSince.add(delivery.id)
+    }
+  }
+
+  /** One hook of a plugin may fail while the others work, so hooks never wait for one another. */
+  #setPause(pace: Pace, isGood: boolean): void {
+    if (isGood) return void Object.assign(pace, { failuresInARow: 0, pausedUntilMs: 0 })
+    pace.failuresInARow += 1
+    const pauseMs = Math.min(PAUSE_MAX_MS, PAUSE_FIRST_MS * 2 ** Math.min(10, pace.failuresInARow - 1))
+    pace.pausedUntilMs = this.#parts.clock.monotonicMs() + pauseMs
+  }
+
+  #paceOf(id: WebhookId): Pace {
+    const known = this.#paces.get(id)
+    if (known !== undefined) return known
+    const fresh: Pace = { inFlight: new Set(), failuresInARow: 0, pausedUntilMs: 0 }
+    this.#paces.set(id, fresh)
+    return fresh
+  }
+}

@@ -1,0 +1,36 @@
+import { createHmac } from 'node:crypto'
+import type { Random } from '../../runtime/random.ts'
+
+// Standard Webhooks (standardwebhooks.com)
+
+const SECRET_PREFIX = 'whsec_'
+/** The specification requires 24 to 64 bytes. */
+const SECRET_BYTES = 32
+
+/** `whsec_` and the key in base64. */
+export function makeSecret(random: Random): string {
+  return SECRET_PREFIX + Buffer.from(random.hex(SECRET_BYTES), 'hex').toString('base64')
+}
+
+/**
+ * The headers of one try. `id` is the same for every try of a delivery; the timestamp is that of the try. While a
+ * secret is rotated, there is a signature for each; receivers accept a message if any of them is valid.
+ */
+export function signedHeaders(message: {
+  id: string
+  atMs: number
+  body: string
+  secrets: readonly string[]
+}): Record<string, string> {
+  const timestamp = String(Math.floor(message.atMs / 1000))
+  const signed = `${message.id}.${timestamp}.${message.body}`
+  const signatures = message.secrets.map((secret) => {
+    const key = Buffer.from(secret.slice(SECRET_PREFIX.length), 'base64')
+    return `v1,${createHmac('sha256', key).update(signed, 'utf8').digest('base64')}`
+  })
+  return {
+    'webhook-id': message.id,
+    'webhook-timestamp': timestamp,
+    'webhook-signature': signatures.join(' ')
+  }
+}

@@ -1,0 +1,83 @@
+import { stat } from 'node:fs/promises'
+import type { ItemCondition } from '../../../../shared/contract/index.ts'
+import { ScrapdeckError } from '../../../../shared/errors.ts'
+import type { ExportedFile } from '../messages.ts'
+import type { LinesFile } from './duckdb-reader.ts'
+import { type LockedDuckdb, openLockedDuckdb } from './locked-duckdb.ts'
+import { asNumber, IS_ITEM, lines, Parameters, whereOf } from './queries.ts'
+import { pointerTo, quoteName, quoteText } from './quote.ts'
+
+const FIELDS_MAX = 1_000
+
+/**
+ * One column for each field that any item has. Numbers and booleans have their own type if all values of the field are
+ * of it; nested values are JSON in a text.
+ */
+export async function exportParquet(
+  file: LinesFile,
+  { filter, targetPath, maxBytes }: { filter: ItemCondition[]; targetPath: string; maxBytes: number },
+  signal: AbortSignal
+): Promise<ExportedFile> {
+  using database = await openLockedDuckdb([file.path, targetPath], file.spillDirectory, signal)
+  const parameters = new Parameters()
+  const names = new Set<string>()
+  const columns = (await listFields(database, file)).map(({ name, type }) => {
+    const text = parameters.field(name)
+    const value = type === 'number' ? asNumber(text) : type === 'boolean' ? `TRY_CAST(${text} AS BOOLEAN)` : text
+    return `${value} AS ${quoteName(freeName(name, names))}`
+  })
+  if (columns.length === 0) throw new ScrapdeckError('ITEMS_NOT_FOUND', 'There are no items to export.')
+  const from = `FROM ${lines(file.path)} WHERE ${IS_ITEM} ${whereOf(filter, parameters)}`
+  const target = `${quoteText(targetPath)} (FORMAT parquet, COMPRESSION zstd, USE_TMP_FILE false)`
+  const [row = []] = await database.query(`COPY (SELECT ${columns.join(', ')} ${from}) TO ${target}`, parameters.values)
+  const sizeBytes = (await stat(targetPath)).size
+  if (sizeBytes > maxBytes) throw new ScrapdeckError('ITEMS_TOO_LARGE', 'The exported file is larger than the limit.')
+  return { sizeBytes, items: Number(row[0]) }
+}
+
+interface Field {
+  name: string
+  type: 'number' | 'boolean' | 'text'
+}
+
+/** Reads the whole file: an export leaves no field out. */
+async function listFields(database: LockedDuckdb, file: LinesFile): Promise<Field[]> {
+  const from = `FROM ${lines(file.path)} WHERE ${IS_ITEM}`
+  const found = await database.query(
+    `SELECT key FROM (SELECT unnest(json_keys(json)) AS key ${from}) GROUP BY key ORDER BY key LIMIT ${FIELDS_MAX + 1}`,
+    []
+  )
+  if (found.length > FIELDS_MAX) {
+    const text = `The items have more than ${FIELDS_MAX} different fields, too many for columns. Export them as JSON lines.`
+    throw new ScrapdeckError('ITEMS_TOO_LARGE', text)
+  }
+  if (found.length === 0) return []
+  const names = found.map(([name]) => String(name))
+  const parameters = new Parameters()
+  // All types of a line at once: it is parsed once for them.
+  const pointers = names.map((name) => `${parameters.add(pointerTo(name))}::VARCHAR`).join(', ')
+  const isAll = (types: string) => names.map((_, at) => `bool_and(t[${at + 1}] IN (${types}))`).join(', ')
+  const [row = []] = await database.query(
+    `SELECT ${isAll(NUMBERS)}, ${isAll(BOOLEANS)} FROM (SELECT json_type(json, [${pointers}]) AS t ${from})`,
+    parameters.values
+  )
+  return names.map((name, at) => {
+    // A field that is always null is a text.
+    const [isNumber, isBoolean] = [row[at] === true, row[names.length + at] === true]
+    return { name, type: isNumber === isBoolean ? 'text' : isNumber ? 'number' : 'boolean' }
+  })
+}
+
+/** Absent is SQL's NULL, which bool_and skips. */
+const NUMBERS = "'BIGINT', 'UBIGINT', 'DOUBLE', 'HUGEINT', 'UHUGEINT', 'NULL'"
+const BOOLEANS = "'BOOLEAN', 'NULL'"
+
+/** DuckDB's names ignore case: `Price` beside `price` becomes `Price_2`. */
+function freeName(name: string, used: Set<string>): string {
+  for (let count = 1; ; count += 1) {
+    const candidate = count === 1 && name !== '' ? name : `${name}_${count}`
+    if (used.has(candidate.toLowerCase())) continue
+    used.add(candidate.toLowerCase())
+    return candidate
+  }
+}

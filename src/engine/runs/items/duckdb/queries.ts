@@ -1,0 +1,88 @@
+import type { DuckDBValue } from '@duckdb/node-api'
+import type { ItemCondition } from '../../../../shared/contract/index.ts'
+import { ITEM_MAX_BYTES } from '../reading/bounds.ts'
+import { numberOf } from '../reading/filter.ts'
+import { pointerTo, quoteText } from './quote.ts'
+
+/** Collects the values of a statement: `$1`, `$2`… in its text are what was added. */
+export class Parameters {
+  readonly values: DuckDBValue[] = []
+
+  add(value: DuckDBValue): string {
+    this.values.push(value)
+    return `$${this.values.length}`
+  }
+
+  /** A field of the item as text; SQL NULL if it is absent or null. */
+  field(name: string): string {
+    return `(json ->> ${this.add(pointerTo(name))})`
+  }
+}
+
+/**
+ * The lines of a file of JSON lines as `json`, with their number from 0 as `n`. `json` is NULL for a line that is not
+ * JSON; empty lines are skipped.
+ */
+export function numberedLines(path: string): string {
+  return `(SELECT row_number() OVER () - 1 AS n, json FROM ${lines(path)})`
+}
+
+/** The same without numbers, which cost as much as reading. */
+export function lines(path: string): string {
+  return `read_ndjson_objects(${quoteText(path)}, ignore_errors = true, compression = 'uncompressed', maximum_object_size = ${ITEM_MAX_BYTES})`
+}
+
+/** Whether a line is an item, as parseItem (reading/raw-item.ts) has it. Not NULL. What DuckDB read is valid JSON. */
+export const IS_ITEM = `(json IS NOT NULL AND strlen(json::VARCHAR) <= ${ITEM_MAX_BYTES} AND starts_with(json::VARCHAR, '{'))`
+
+/** The number that a text is, as numberOf (reading/filter.ts) has it: no `inf`, no `nan`, no spaces. */
+export function asNumber(text: string): string {
+  return `(CASE WHEN regexp_full_match(${text}, '[+-]?([0-9]+\\.?[0-9]*|\\.[0-9]+)([eE][+-]?[0-9]+)?') AND isfinite(TRY_CAST(${text} AS DOUBLE)) THEN TRY_CAST(${text} AS DOUBLE) END)`
+}
+
+/** Faster, where spaces around a number do not matter: to sort, and for statistics. */
+export function asLooseNumber(text: string): string {
+  return `(CASE WHEN isfinite(TRY_CAST(${text} AS DOUBLE)) THEN TRY_CAST(${text} AS DOUBLE) END)`
+}
+
+export function whereOf(filter: readonly ItemCondition[], parameters: Parameters): string {
+  return filter.map((condition) => `AND ${termOf(condition, parameters)}`).join(' ')
+}
+
+/** Decides as matches (reading/filter.ts) does. */
+function termOf({ field, operator, value }: ItemCondition, parameters: Parameters): string {
+  const text = parameters.field(field)
+  const asked = () => `${parameters.add(value)}::VARCHAR`
+  const number = numberOf(value)
+  const same = () => {
+    const isText = `${text} = ${asked()}`
+    return number === null ? isText : `(${isText} OR ${asNumber(text)} = ${parameters.add(number)}::DOUBLE)`
+  }
+  switch (operator) {
+    case 'empty':
+      return `coalesce(${text}, '') = ''`
+    case 'not empty':
+      return `coalesce(${text}, '') <> ''`
+    case 'is':
+      return `coalesce(${same()}, false)`
+    case 'is not':
+      return `NOT coalesce(${same()}, false)`
+    case 'contains':
+      return `contains(lower(${text}), lower(${asked()}))`
+    case 'starts with':
+      return `starts_with(lower(${text}), lower(${asked()}))`
+    case 'greater':
+    case 'less': {
+      const sign = operator === 'greater' ? '>' : '<'
+      if (number === null) return `${text} ${sign} ${asked()}`
+      return `${asNumber(text)} ${sign} ${parameters.add(number)}::DOUBLE`
+    }
+  }
+}
+
+/** Numbers before texts, items without the field last. */
+export function orderOf({ field, descending }: { field: string; descending: boolean }, parameters: Parameters): string {
+  const text = parameters.field(field)
+  const direction = descending ? 'DESC' : 'ASC'
+  return `ORDER BY (${text} IS NULL), ${asLooseNumber(text)} ${direction} NULLS LAST, ${text} ${direction}, n`
+}

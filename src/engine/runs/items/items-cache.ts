@@ -1,0 +1,108 @@
+import { mkdirSync, rmSync } from 'node:fs'
+import { readdir, rm, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { ScrapdeckError } from '../../../shared/errors.ts'
+
+export interface ItemsLimits {
+  /** Of one file that is copied from a node. */
+  copyBytes: number
+  /** Of copies and converted files together; what is in use stays. */
+  cacheBytes: number
+  exportBytes: number
+  exports: number
+}
+
+export const ITEMS_LIMITS: ItemsLimits = {
+  copyBytes: 4 * 1024 ** 3,
+  cacheBytes: 8 * 1024 ** 3,
+  exportBytes: 8 * 1024 ** 3,
+  exports: 8
+}
+
+/**
+ * The files of this room: copies from nodes, files converted for DuckDB, exports, and what DuckDB spills. Everything in
+ * it can be made again, so it is emptied at the start, and the longest unused is removed when there is too much.
+ */
+export class ItemsCache {
+  readonly limits: ItemsLimits
+  readonly exportDirectory: string
+  readonly spillDirectory: string
+  readonly #directory: string
+  /** Of files in use: by how many requests. */
+  readonly #users = new Map<string, number>()
+  /** By path, the longest unused first. */
+  readonly #used = new Set<string>()
+
+  private constructor(directory: string, limits: ItemsLimits) {
+    this.#directory = join(directory, 'files')
+    this.exportDirectory = join(directory, 'exports')
+    this.spillDirectory = join(directory, 'spill')
+    this.limits = limits
+  }
+
+  /** Throws DATA_DIRECTORY_UNUSABLE. */
+  static open(directory: string, limits = ITEMS_LIMITS): ItemsCache {
+    const cache = new ItemsCache(directory, limits)
+    try {
+      rmSync(directory, { recursive: true, force: true })
+      for (const each of [cache.#directory, cache.exportDirectory, cache.spillDirectory])
+        mkdirSync(each, { recursive: true, mode: 0o700 })
+    } catch (error) {
+      const text = `The directory ${directory} cannot be used (${(error as Error).message}). Correct its permissions`
+      throw new ScrapdeckError('DATA_DIRECTORY_UNUSABLE', text, { cause: error })
+    }
+    return cache
+  }
+
+  pathOf(name: string): string {
+    return join(this.#directory, name)
+  }
+
+  /** While `work` runs, these files are not evicted; afterwards there may be room to make. */
+  async using<Result>(paths: string[], work: () => Promise<Result>): Promise<Result> {
+    const held = paths.filter((path) => path.startsWith(this.#directory))
+    for (const path of held) {
+      this.#users.set(path, (this.#users.get(path) ?? 0) + 1)
+      this.#used.delete(path)
+      this.#used.add(path)
+    }
+    try {
+      return await work()
+    } finally {
+      for (const path of held) {
+        const left = this.#users.get(path)! - 1
+        if (left === 0) this.#users.delete(path)
+        else this.#users.set(path, left)
+      }
+      if (held.length > 0) await this.#evict()
+    }
+  }
+
+  /** At the end: what was copied out of the archive is not left as it is. */
+  async empty(): Promise<void> {
+    // A stop that has nothing to remove waits for no disk.
+    if (this.#used.size === 0) return
+    for (const each of [this.#directory, this.exportDirectory, this.spillDirectory])
+      await rm(each, { recursive: true, force: true })
+  }
+
+  async #evict(): Promise<void> {
+    const order = [...this.#used]
+    const files: { path: string; sizeBytes: number }[] = []
+    for (const name of await readdir(this.#directory)) {
+      const path = join(this.#directory, name)
+      const found = await stat(path).catch(() => null)
+      if (found !== null) files.push({ path, sizeBytes: found.size })
+    }
+    files.sort((one, other) => order.indexOf(one.path) - order.indexOf(other.path))
+    let bytes = files.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0)
+    for (const { path, sizeBytes } of files) {
+      if (bytes <= this.limits.cacheBytes) break
+      // A conversion is written as `PATH.part`.
+      if (this.#users.has(path) || this.#users.has(path.replace(/\.part$/, ''))) continue
+      this.#used.delete(path)
+      await rm(path, { force: true })
+      bytes -= sizeBytes
+    }
+  }
+}

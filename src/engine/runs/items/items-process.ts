@@ -1,0 +1,210 @@
+import { type ChildProcess, fork } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import { Worker } from 'node:worker_threads'
+import pLimit from 'p-limit'
+import { ScrapdeckError } from '../../../shared/errors.ts'
+import { type Clock, type Timer, Timers } from '../../runtime/clock.ts'
+import type { Logger } from '../../runtime/logger.ts'
+import { threadFile } from '../../runtime/thread-task.ts'
+import type { FromReader, ItemsCall, ItemsCalls, ToReader } from './messages.ts'
+
+const IDLE_MS = 60_000
+/** Longer than any abort takes that works. */
+const ABORT_MS = 2_000
+const JS_HEAP_MB = 512
+/** Each may use DuckDB's whole memory. */
+const HEAVY_AT_ONCE = 2
+const LIGHT_AT_ONCE = 4
+const WAITING_MAX = 40
+
+interface Running {
+  resolve: (value: unknown) => void
+  reject: (error: Error) => void
+  onProgress: (share: number) => void
+}
+
+/** A child process, or a thread where there can be none. */
+interface Reader {
+  send(message: ToReader): void
+  /** Whether it keeps this process alive: while it has calls. */
+  hold(isHeld: boolean): void
+  kill(): void
+}
+
+export interface CallOptions {
+  timeoutMs: number
+  isHeavy: boolean
+  signal?: AbortSignal | undefined
+  onProgress?: (share: number) => void
+}
+
+/**
+ * The process that reads items, so that neither a hostile file nor DuckDB can stop or crash the engine. It starts with
+ * the first call, ends when idle, and is replaced when it died: its calls fail, the next one starts another.
+ *
+ *   none --call--> running --idle, crash, an abort that does not work--> none
+ */
+export class ItemsProcess {
+  readonly #clock: Clock
+  readonly #logger: Logger
+  readonly #timers: Timers
+  readonly #whyNoProcess: string | null
+  readonly #heavy = pLimit(HEAVY_AT_ONCE)
+  readonly #light = pLimit(LIGHT_AT_ONCE)
+  readonly #running = new Map<number, Running>()
+  #reader: Reader | null = null
+  #idle: Timer | null = null
+  #lastId = 0
+  #isStopped = false
+
+  /** `whyNoProcess`: a thread without DuckDB is used instead, for this reason. */
+  constructor(parts: { clock: Clock; logger: Logger; whyNoProcess: string | null }) {
+    this.#clock = parts.clock
+    this.#logger = parts.logger
+    this.#whyNoProcess = parts.whyNoProcess
+    this.#timers = new Timers(parts.clock)
+  }
+
+  /** For tests and figures. */
+  get isRunning(): boolean {
+    return this.#reader !== null
+  }
+
+  /** Rejects with the ScrapdeckError of the reader, or ITEMS_FAILED if it took too long or died. */
+  call<Call extends ItemsCall>(
+    call: Call,
+    input: ItemsCalls[Call]['input'],
+    options: CallOptions
+  ): Promise<ItemsCalls[Call]['result']> {
+    const limit = options.isHeavy ? this.#heavy : this.#light
+    if (limit.pendingCount >= WAITING_MAX) {
+      const text = 'Too many requests for items are waiting. Repeat this one in a few seconds.'
+      return Promise.reject(new ScrapdeckError('TOO_MANY_REQUESTS', text))
+    }
+    return limit(() => this.#call(call, input, options)) as Promise<ItemsCalls[Call]['result']>
+  }
+
+  /** Calls that are running fail with STOPPING. */
+  stop(): void {
+    this.#isStopped = true
+    this.#end(new ScrapdeckError('STOPPING', 'Scrapdeck is stopping.'))
+    this.#timers.stop()
+  }
+
+  async #call(call: ItemsCall, input: unknown, options: CallOptions): Promise<unknown> {
+    const { signal, timeoutMs, onProgress = () => {} } = options
+    if (this.#isStopped) throw new ScrapdeckError('STOPPING', 'Scrapdeck is stopping.')
+    signal?.throwIfAborted()
+    this.#idle?.cancel()
+    const reader = (this.#reader ??= this.#start())
+    const id = ++this.#lastId
+    const { promise, resolve, reject } = Promise.withResolvers<unknown>()
+    this.#running.set(id, { resolve, reject, onProgress })
+    reader.hold(true)
+    const giveUp = (error: unknown): void => {
+      reject(error as Error)
+      if (this.#reader !== reader) return
+      reader.send({ abort: id })
+      this.#timers.set(ABORT_MS, () => {
+        if (this.#reader === reader && this.#running.has(id)) this.#end(failed('was ended, because it did not respond'))
+      })
+    }
+    const onAbort = () => giveUp(signal!.reason)
+    signal?.addEventListener('abort', onAbort, { once: true })
+    const timer = this.#clock.setTimer(timeoutMs, () =>
+      giveUp(
+        new ScrapdeckError(
+          'ITEMS_FAILED',
+          `Reading the items took longer than ${timeoutMs / 1000} s. Filter them first.`
+        )
+      )
+    )
+    reader.send({ id, call, input })
+    try {
+      return await promise
+    } finally {
+      timer.cancel()
+      signal?.removeEventListener('abort', onAbort)
+    }
+  }
+
+  #start(): Reader {
+    const file = threadFile(import.meta.url, 'items-worker')
+    return this.#whyNoProcess === null ? this.#startProcess(file) : this.#startThread(file, this.#whyNoProcess)
+  }
+
+  #startProcess(file: URL): Reader {
+    const child: ChildProcess = fork(fileURLToPath(file), [], {
+      // It reads text from outside and needs nothing of this; Windows cannot start a process without its root.
+      env: process.platform === 'win32' ? { SystemRoot: process.env['SystemRoot'] } : {},
+      execArgv: [`--max-old-space-size=${JS_HEAP_MB}`, '--disable-warning=ExperimentalWarning'],
+      serialization: 'advanced',
+      stdio: ['ignore', 'ignore', 'ignore', 'ipc']
+    })
+    child.unref()
+    const reader: Reader = {
+      // A child that has just died cannot be written to; its exit tells.
+      send: (message) => void child.send(message, () => {}),
+      hold: (isHeld) => (isHeld ? child.channel?.ref() : child.channel?.unref()),
+      kill: () => void child.kill('SIGKILL')
+    }
+    child.on('message', (message) => this.#receive(message as FromReader))
+    child.on('error', (error) => this.#lost(reader, error.message))
+    child.on('exit', (code, signal) => this.#lost(reader, signal ?? `exit code ${code}`))
+    return reader
+  }
+
+  #startThread(file: URL, whyNot: string): Reader {
+    const worker = new Worker(file, {
+      workerData: { whyNot },
+      name: 'scrapdeck-items',
+      env: {},
+      resourceLimits: { maxOldGenerationSizeMb: JS_HEAP_MB }
+    })
+    const reader: Reader = {
+      send: (message) => worker.postMessage(message),
+      hold: (isHeld) => (isHeld ? worker.ref() : worker.unref()),
+      kill: () => void worker.terminate()
+    }
+    worker.on('message', (message: FromReader) => this.#receive(message))
+    worker.on('error', (error) => this.#lost(reader, (error as Error).message))
+    worker.on('exit', (code) => this.#lost(reader, `exit code ${code}`))
+    return reader
+  }
+
+  #receive(message: FromReader): void {
+    const call = this.#running.get(message.id)
+    if (call === undefined) return
+    if ('share' in message) return call.onProgress(message.share)
+    this.#running.delete(message.id)
+    if ('value' in message) call.resolve(message.value)
+    else if ('error' in message) call.reject(new ScrapdeckError(message.error.code, message.error.message))
+    else call.reject(new Error(message.failure))
+    if (this.#running.size > 0) return
+    this.#reader?.hold(false)
+    this.#idle?.cancel()
+    this.#idle = this.#clock.setTimer(IDLE_MS, () => this.#end(failed('was ended')))
+  }
+
+  #lost(reader: Reader, how: string): void {
+    if (this.#reader !== reader) return
+    this.#logger.warn({ how }, 'The process that reads items has died; the next request starts another one')
+    this.#end(failed(`died (${how}), perhaps because the items need too much memory`))
+  }
+
+  #end(error: Error): void {
+    const reader = this.#reader
+    this.#reader = null
+    this.#idle?.cancel()
+    reader?.kill()
+    for (const { reject } of this.#running.values()) reject(error)
+    this.#running.clear()
+  }
+}
+
+function failed(what: string): ScrapdeckError {
+  return new ScrapdeckError(
+    'ITEMS_FAILED',
+    `The process that reads items ${what}. Repeat the request, or filter first.`
+  )
+}

@@ -1,0 +1,292 @@
+import { createHash } from 'node:crypto'
+import { lstat } from 'node:fs/promises'
+import type {
+  Attempt,
+  AttemptNumber,
+  ExportProgress,
+  FieldStatistics,
+  ItemCondition,
+  ItemsDiff,
+  ItemsFacts,
+  ItemsFormat,
+  ItemsPage,
+  JobId
+} from '../../../shared/contract/index.ts'
+import { ScrapdeckError } from '../../../shared/errors.ts'
+import { LOCAL_NODE_ID } from '../../../shared/ids.ts'
+import type { Clock } from '../../runtime/clock.ts'
+import type { Logger } from '../../runtime/logger.ts'
+import type { Random } from '../../runtime/random.ts'
+import type { FilledFields } from '../../model/records.ts'
+import { requireJob } from '../../storage/require-job.ts'
+import type { AttemptReader, JobReader } from '../../storage/store.ts'
+import { Exports } from './exports.ts'
+import type { ItemsCache } from './items-cache.ts'
+import { type CallOptions, ItemsProcess } from './items-process.ts'
+import type { ItemsSource, PageInput, WholeItem } from './messages.ts'
+import { type ReadRange, RemoteCopies } from './remote-copies.ts'
+
+/** Items that were copied before their node deleted them (collecting/items-archive.ts). */
+export interface KeptItems {
+  /** null: none are. */
+  sizeBytes(attempt: Attempt): Promise<number | null>
+  /** What became of them (`data`: `deletedAtMs`, of retention); null: nothing was recorded. */
+  whyGone(attempt: Attempt): Promise<ScrapdeckError | null>
+}
+
+export interface JobItemsParts {
+  store: JobReader & AttemptReader
+  cache: ItemsCache
+  clock: Clock
+  random: Random
+  logger: Logger
+  /** Where a run of the local node writes its items; null: not into files. */
+  localFileOf: (attempt: Attempt) => string | null
+  /** From the archive, or else from the node. */
+  readRange: ReadRange
+  archive: KeptItems
+  /** DuckDB may not be loaded here, for this reason; null: it may. */
+  whyNoDuckdb: string | null
+}
+
+/** Which attempt of a job; undefined: the last one. */
+interface Wanted {
+  jobId: JobId
+  attemptNumber?: AttemptNumber | undefined
+}
+
+interface Found {
+  source: ItemsSource
+  attempt: Attempt
+  from: ItemsFacts['from']
+  /** Of the whole file; the source has what is here. */
+  sizeBytes: number
+}
+
+/** What a page without a filter reads of a file on a node before more of it is copied. */
+const FIRST_BYTES = 8 * 1024 * 1024
+/** Of a file that nobody asked for: what is on a node is copied for this. */
+const COUNTED_MAX_BYTES = { local: 512 * 1024 * 1024, archive: 512 * 1024 * 1024, node: 64 * 1024 * 1024 }
+const TIME_LIMITS_MS = { quick: 30_000, query: 120_000, export: 30 * 60_000 }
+
+/** The items of a job, wherever they are: read on this machine, or copied from the archive or a node. */
+export class JobItems {
+  readonly #parts: JobItemsParts
+  readonly #process: ItemsProcess
+  readonly #copies: RemoteCopies
+  readonly #exports: Exports
+
+  constructor(parts: JobItemsParts) {
+    this.#parts = parts
+    this.#process = new ItemsProcess({ ...parts, whyNoProcess: parts.whyNoDuckdb })
+    this.#copies = new RemoteCopies(parts)
+    this.#exports = new Exports(parts)
+  }
+
+  async stop(): Promise<void> {
+    this.#copies.stop()
+    this.#process.stop()
+    await this.#exports.stop()
+    await this.#parts.cache.empty()
+  }
+
+  /** Like all reads here: rejects with an ITEMS_ code, or a NODE_ code if the node fails. */
+  async describe(wanted: Wanted, count: boolean, signal?: AbortSignal): Promise<ItemsFacts> {
+    const { source, attempt, from, sizeBytes } = await this.#find(wanted, count ? Infinity : FIRST_BYTES, signal)
+    const options: CallOptions = {
+      timeoutMs: count ? TIME_LIMITS_MS.query : TIME_LIMITS_MS.quick,
+      isHeavy: count,
+      signal
+    }
+    const described = await this.#using([source], () => this.#process.call('describe', { source, count }, options))
+    const isWhole = source.sizeBytes === sizeBytes
+    return {
+      attemptNumber: attempt.number,
+      from,
+      nodeId: attempt.nodeId,
+      sizeBytes,
+      copiedBytes: source.sizeBytes,
+      mayGrow: attempt.state !== 'ended',
+      ...described,
+      // Of the beginning, these would be wrong.
+      ...(isWhole ? {} : { items: null, unreadable: null, endsInside: false })
+    }
+  }
+
+  async page(wanted: Wanted, input: PageInput, signal?: AbortSignal): Promise<ItemsPage> {
+    const isHeavy = input.sort !== null || input.filter.length > 0
+    for (let wantedBytes = isHeavy ? Infinity : FIRST_BYTES; ; wantedBytes *= 8) {
+      const { source, sizeBytes } = await this.#find(wanted, wantedBytes, signal)
+      const options = { timeoutMs: TIME_LIMITS_MS.query, isHeavy, signal }
+      const page = await this.#using([source], () => this.#process.call('page', { source, ...input }, options))
+      // What is at the end of an incomplete copy may be half an item.
+      if (source.sizeBytes >= sizeBytes || page.nextOffset !== null) return page
+    }
+  }
+
+  async read(wanted: Wanted, index: number, signal?: AbortSignal): Promise<WholeItem> {
+    const { source } = await this.#find(wanted, Infinity, signal)
+    const options = { timeoutMs: TIME_LIMITS_MS.quick, isHeavy: false, signal }
+    const item = await this.#using([source], () => this.#process.call('read', { source, index }, options))
+    if (item !== null) return item
+    throw new ScrapdeckError('ITEMS_NOT_FOUND', `Job ${wanted.jobId} has no item ${index}; the first one is 0.`)
+  }
+
+  async fieldStatistics(wanted: Wanted, field: string, signal?: AbortSignal): Promise<FieldStatistics> {
+    const { source } = await this.#find(wanted, Infinity, signal)
+    const options = { timeoutMs: TIME_LIMITS_MS.query, isHeavy: true, signal }
+    return this.#using([source], () => this.#process.call('fieldStatistics', { source, field }, options))
+  }
+
+  /**
+   * In how many items each field is filled. Rejects with ITEMS_TOO_LARGE without reading a file of more than
+   * COUNTED_MAX_BYTES.
+   */
+  async countFilled(wanted: Wanted, signal?: AbortSignal): Promise<FilledFields> {
+    const { sizeBytes, from } = await this.#find(wanted, 1, signal)
+    if (sizeBytes > COUNTED_MAX_BYTES[from]) {
+      throw new ScrapdeckError('ITEMS_TOO_LARGE', `The items of job ${wanted.jobId} are too large to be counted.`)
+    }
+    const { source } = await this.#find(wanted, Infinity, signal)
+    const options = { timeoutMs: TIME_LIMITS_MS.query, isHeavy: true, signal }
+    return this.#using([source], () => this.#process.call('countFilled', { source }, options))
+  }
+
+  async diff(wanted: Wanted, before: JobId, key: string | null, signal?: AbortSignal): Promise<ItemsDiff> {
+    const [one, other] = await Promise.all([
+      this.#find({ jobId: before }, Infinity, signal),
+      this.#find(wanted, Infinity, signal)
+    ])
+    const sources = { before: one.source, after: other.source }
+    const options = { timeoutMs: TIME_LIMITS_MS.query, isHeavy: true, signal }
+    const diff = await this.#using([one.source, other.source], () =>
+      this.#process.call('diff', { ...sources, key }, options)
+    )
+    return { ...diff, before: { jobId: before, ...diff.before }, after: { jobId: wanted.jobId, ...diff.after } }
+  }
+
+  /** Yields progress until the file is complete, then the file. Ending the iteration ends the export. */
+  async *export(
+    wanted: Wanted,
+    { format, filter }: { format: ItemsFormat; filter: ItemCondition[] },
+    signal?: AbortSignal
+  ): AsyncGenerator<ExportProgress, void> {
+    const { source, attempt } = await this.#find(wanted, Infinity, signal)
+    const ended = new AbortController()
+    let share = 0
+    let wake = () => {}
+    const work = this.#exports.add((targetPath, maxBytes) =>
+      this.#using([source], () =>
+        this.#process.call(
+          'export',
+          { source, format, filter, targetPath, maxBytes },
+          {
+            timeoutMs: TIME_LIMITS_MS.export,
+            isHeavy: true,
+            signal: signal === undefined ? ended.signal : AbortSignal.any([ended.signal, signal]),
+            onProgress(now) {
+              share = now
+              wake()
+            }
+          }
+        )
+      )
+    )
+    const done = work.then(
+      () => true,
+      () => true
+    )
+    try {
+      for (let isDone = false; !isDone; ) {
+        yield { share, file: null }
+        const progress = new Promise<boolean>((resolve) => {
+          wake = () => resolve(false)
+        })
+        isDone = await Promise.race([done, progress])
+      }
+      const { id, sizeBytes, items } = await work
+      yield { share: 1, file: { id, name: fileNameOf(attempt, format), sizeBytes, items } }
+    } finally {
+      ended.abort()
+    }
+  }
+
+  readExport(id: string, offset: number) {
+    return this.#exports.read(id, offset)
+  }
+
+  removeExport(id: string): Promise<void> {
+    return this.#exports.remove(id)
+  }
+
+  #using<Result>(sources: ItemsSource[], work: () => Promise<Result>): Promise<Result> {
+    return this.#parts.cache.using(
+      sources.flatMap(({ path, convertedPath }) => [path, convertedPath]),
+      work
+    )
+  }
+
+  async #find(wanted: Wanted, wantedBytes: number, signal?: AbortSignal): Promise<Found> {
+    const attempt = await this.#attemptOf(wanted)
+    const local = await this.#findLocal(attempt)
+    if (local !== null) return local
+    const why = await this.#parts.archive.whyGone(attempt)
+    // Retention deleted them, though their node may still have them.
+    if (why !== null && why.data['deletedAtMs'] != null) throw why
+    const found = await this.#findCopied(attempt, wantedBytes, signal)
+    if (found !== null) return found
+    if (why !== null) throw why
+    const yet = attempt.state === 'ended' ? '' : ' yet'
+    const text = `Job ${wanted.jobId} has no items${yet} that can be read: its run wrote none, or its node keeps none.`
+    throw new ScrapdeckError('ITEMS_NOT_FOUND', text)
+  }
+
+  async #attemptOf({ jobId, attemptNumber }: Wanted): Promise<Attempt> {
+    await requireJob(this.#parts.store, jobId)
+    const attempts = await this.#parts.store.listAttempts(jobId)
+    const attempt = attemptNumber === undefined ? attempts.at(-1) : attempts.find((one) => one.number === attemptNumber)
+    if (attempt !== undefined) return attempt
+    const which = attemptNumber === undefined ? 'has not run yet' : `has no attempt ${attemptNumber}`
+    throw new ScrapdeckError('ITEMS_NOT_FOUND', `Job ${jobId} ${which}, so it has no items.`)
+  }
+
+  async #findLocal(attempt: Attempt): Promise<Found | null> {
+    const path = attempt.nodeId === LOCAL_NODE_ID ? this.#parts.localFileOf(attempt) : null
+    const source = path === null ? null : await this.#sourceOf(path)
+    return source && { source, attempt, from: 'local', sizeBytes: source.sizeBytes }
+  }
+
+  async #findCopied(attempt: Attempt, wantedBytes: number, signal?: AbortSignal): Promise<Found | null> {
+    const isKept = (await this.#parts.archive.sizeBytes(attempt)) !== null
+    if (!isKept && attempt.nodeId === LOCAL_NODE_ID) return null
+    const copy = await this.#copies.get(attempt, wantedBytes, signal)
+    if (copy === null) return null
+    const { path, copiedBytes, sizeBytes } = copy
+    const source = await this.#sourceOf(path, copiedBytes)
+    return source && { source, attempt, from: isKept ? 'archive' : 'node', sizeBytes }
+  }
+
+  /** null: there is no such file, or it is a link or a pipe that a spider put there. */
+  async #sourceOf(path: string, sizeBytes?: number): Promise<ItemsSource | null> {
+    const found = await lstat(path).catch(() => null)
+    if (found === null || !found.isFile()) return null
+    const size = Math.min(found.size, sizeBytes ?? found.size)
+    const fileId = `${found.dev}-${found.ino}`
+    const version = `${path} ${fileId} ${size} ${sizeBytes === undefined ? found.mtimeMs : ''}`
+    const { cache } = this.#parts
+    const convertedPath = cache.pathOf(`${createHash('sha256').update(version).digest('hex').slice(0, 32)}.lines`)
+    return {
+      path,
+      fileId,
+      sizeBytes: size,
+      convertedPath,
+      convertedMaxBytes: cache.limits.cacheBytes,
+      spillDirectory: cache.spillDirectory
+    }
+  }
+}
+
+/** As on the local node, and without what a file system could stumble over. */
+function fileNameOf({ jobId, number }: Attempt, format: ItemsFormat): string {
+  return `items-${jobId}${number === 1 ? '' : `-${number}`}.${format}`
+}

@@ -1,0 +1,192 @@
+import { open, rm, stat } from 'node:fs/promises'
+import type { Attempt } from '../../../shared/contract/index.ts'
+import { ScrapdeckError } from '../../../shared/errors.ts'
+import { type Clock, sleep } from '../../runtime/clock.ts'
+import type { ItemsCache } from './items-cache.ts'
+
+/** A piece of a file on a node; null: it has none. The same as NodeClient.readItems. */
+export type ReadRange = (
+  attempt: Attempt,
+  range: { offset: number; limitBytes: number },
+  signal: AbortSignal
+) => Promise<{ offset: number; sizeBytes: number; bytes: Uint8Array } | null>
+
+export interface Copy {
+  path: string
+  copiedBytes: number
+  /** On the node, when it was last asked. */
+  sizeBytes: number
+}
+
+interface State extends Copy {
+  /** Clock.nowMs when the size was last asked for. */
+  checkedAtMs: number
+  /** Clock.nowMs when somebody last wanted it. */
+  askedAtMs: number
+  /** Up to where somebody wants it. */
+  wantedBytes: number
+  loading: Promise<void> | null
+  /** The piece that is being read: two at a time would be appended twice. */
+  appending: Promise<boolean> | null
+}
+
+const PIECE_BYTES = 4 * 1024 * 1024
+/** The size of a file that grows is asked for again after this. */
+const CHECK_EVERY_MS = 2_000
+/** A request waits so long for a copy, and is then told how far it is. */
+const WAIT_MS = 20_000
+const COPYING_AT_ONCE = 4
+/** A copy that nobody asks after goes on for so long: a node may take days for it, and others wait for its place. */
+const ABANDONED_MS = 120_000
+/** Of which it is known how much was copied; the cache's limit of bytes ends most of them earlier. */
+const COPIES_MAX = 500
+
+/**
+ * Copies of items that are on remote nodes, or packed in the archive, made as far as somebody reads them; a file that
+ * grew is continued.
+ */
+export class RemoteCopies {
+  readonly #cache: ItemsCache
+  readonly #clock: Clock
+  readonly #readRange: ReadRange
+  readonly #copies = new Map<string, State>()
+  readonly #opening = new Map<string, Promise<State | null>>()
+  readonly #stopping = new AbortController()
+  #made = 0
+
+  constructor(parts: { cache: ItemsCache; clock: Clock; readRange: ReadRange }) {
+    this.#cache = parts.cache
+    this.#clock = parts.clock
+    this.#readRange = parts.readRange
+  }
+
+  stop(): void {
+    this.#stopping.abort(new ScrapdeckError('STOPPING', 'Scrapdeck is stopping.'))
+  }
+
+  /**
+   * At least the first `wantedBytes`, as far as there are so many; null: the node has no such file. Rejects with
+   * ITEMS_COPYING (`data`: copiedBytes, sizeBytes) if that takes longer than 20 s (copying continues), ITEMS_TOO_LARGE,
+   * or a NODE_ code.
+   */
+  async get(attempt: Attempt, wantedBytes: number, signal?: AbortSignal): Promise<Copy | null> {
+    const key = `${attempt.jobId} ${attempt.number}`
+    const state = await this.#current(key, attempt)
+    if (state === null) return null
+    const { copyBytes } = this.#cache.limits
+    if (Math.min(wantedBytes, state.sizeBytes) > copyBytes) {
+      const text = `The items have ${inGb(state.sizeBytes)} GB; at most ${inGb(copyBytes)} GB are copied from a node. Read them on the node.`
+      throw new ScrapdeckError('ITEMS_TOO_LARGE', text)
+    }
+    state.askedAtMs = this.#clock.nowMs()
+    state.wantedBytes = Math.max(state.wantedBytes, Math.min(wantedBytes, state.sizeBytes))
+    if (state.copiedBytes < state.wantedBytes) await this.#wait(key, attempt, state, signal)
+    return state
+  }
+
+  async #wait(key: string, attempt: Attempt, state: State, signal: AbortSignal | undefined): Promise<void> {
+    if (
+      state.loading === null &&
+      [...this.#copies.values()].filter(({ loading }) => loading !== null).length >= COPYING_AT_ONCE
+    ) {
+      throw new ScrapdeckError('TOO_MANY_REQUESTS', 'The items of several other runs are being copied. Try again soon.')
+    }
+    state.loading ??= this.#load(key, attempt, state).finally(() => {
+      state.loading = null
+    })
+    const { loading } = state
+    loading.catch(() => {})
+    const stop = new AbortController()
+    try {
+      await Promise.race([
+        loading,
+        sleep(this.#clock, WAIT_MS, signal === undefined ? stop.signal : AbortSignal.any([stop.signal, signal]))
+      ])
+    } finally {
+      stop.abort()
+    }
+    signal?.throwIfAborted()
+    if (state.copiedBytes >= state.wantedBytes) return
+    const { copiedBytes, sizeBytes } = state
+    const text = `${inGb(copiedBytes)} of ${inGb(sizeBytes)} GB of the items are copied from their node so far. Repeat the request in a few seconds.`
+    throw new ScrapdeckError('ITEMS_COPYING', text, { data: { copiedBytes, sizeBytes } })
+  }
+
+  /** Its first piece, or whether it grew. */
+  async #current(key: string, attempt: Attempt): Promise<State | null> {
+    const state = this.#copies.get(key)
+    // Evicted in the meantime: from the start again.
+    if (state === undefined || (await stat(state.path).catch(() => null)) === null) return this.#openOnce(key, attempt)
+    const mayHaveGrown = attempt.endedAtMs === null || state.checkedAtMs <= attempt.endedAtMs
+    const isDue = mayHaveGrown && this.#clock.nowMs() - state.checkedAtMs >= CHECK_EVERY_MS
+    if (!isDue || state.loading !== null) return state
+    // A shorter file is another one.
+    if (!(await this.#append(attempt, state)) || state.sizeBytes < state.copiedBytes)
+      return this.#openOnce(key, attempt)
+    return state
+  }
+
+  #openOnce(key: string, attempt: Attempt): Promise<State | null> {
+    const opening = this.#opening.get(key) ?? this.#open(key, attempt).finally(() => this.#opening.delete(key))
+    this.#opening.set(key, opening)
+    return opening
+  }
+
+  async #open(key: string, attempt: Attempt): Promise<State | null> {
+    this.#copies.delete(key)
+    const path = this.#cache.pathOf(`copy-${++this.#made}.jl`)
+    const state: State = {
+      path,
+      copiedBytes: 0,
+      sizeBytes: 0,
+      checkedAtMs: 0,
+      wantedBytes: 0,
+      askedAtMs: 0,
+      loading: null,
+      appending: null
+    }
+    if (!(await this.#append(attempt, state))) return null
+    this.#copies.set(key, state)
+    for (const oldest of [...this.#copies.keys()].slice(0, -COPIES_MAX)) this.#copies.delete(oldest)
+    return state
+  }
+
+  async #load(key: string, attempt: Attempt, state: State): Promise<void> {
+    await this.#cache.using([state.path], async () => {
+      while (state.copiedBytes < state.wantedBytes) {
+        if (this.#clock.nowMs() - state.askedAtMs > ABANDONED_MS) return
+        const before = state.copiedBytes
+        if ((await this.#append(attempt, state)) && state.copiedBytes > before) continue
+        // It was deleted or replaced on its node.
+        this.#copies.delete(key)
+        await rm(state.path, { force: true })
+        throw new ScrapdeckError('ITEMS_NOT_FOUND', 'The items changed on their node while they were copied. Reload.')
+      }
+    })
+  }
+
+  /** The next piece. False: the node has no such file any more. */
+  #append(attempt: Attempt, state: State): Promise<boolean> {
+    state.appending ??= this.#appendNext(attempt, state).finally(() => {
+      state.appending = null
+    })
+    return state.appending
+  }
+
+  async #appendNext(attempt: Attempt, state: State): Promise<boolean> {
+    const limitBytes = Math.min(PIECE_BYTES, this.#cache.limits.copyBytes)
+    const piece = await this.#readRange(attempt, { offset: state.copiedBytes, limitBytes }, this.#stopping.signal)
+    if (piece === null) return false
+    state.checkedAtMs = this.#clock.nowMs()
+    state.sizeBytes = piece.sizeBytes
+    if (piece.offset !== state.copiedBytes) return true
+    await using file = await open(state.path, 'a', 0o600)
+    await file.write(piece.bytes)
+    state.copiedBytes += piece.bytes.length
+    return true
+  }
+}
+
+function inGb(bytes: number): string {
+  return (bytes / 1e9).toFixed(bytes < 1e9 ? 2 : 1)
+}

@@ -1,0 +1,161 @@
+import type { Attempt } from '../../../shared/contract/index.ts'
+import { isScrapdeckError, ScrapdeckError } from '../../../shared/errors.ts'
+import { utcDay } from '../../../shared/time.ts'
+import type { LogArchivePort } from '../logs/archive/log-archive.ts'
+import type { ReadLog } from '../logs/archive/log-copies.ts'
+import type { LogBytes, WantedBytes } from '../logs/byte-window.ts'
+import type { Clock } from '../../runtime/clock.ts'
+import type { Logger } from '../../runtime/logger.ts'
+import { Sweep } from '../../runtime/sweep.ts'
+import type { LogKey } from '../../model/records.ts'
+import type { AttemptReader, ItemsStore } from '../../storage/store.ts'
+
+/** A larger file stays where it is. */
+export const KEPT_ITEMS_MAX_BYTES = 4 * 1024 ** 3
+
+type Run = Pick<Attempt, 'jobId' | 'number' | 'jobid' | 'nodeId' | 'project' | 'spider'>
+
+interface ItemsArchiveParts {
+  store: ItemsStore
+  /** Of items: the same frames as logs. */
+  archive: Pick<LogArchivePort, 'copy' | 'copies' | 'read' | 'delete'>
+  /** Deletes the file of a run on the local node, if its directory is ours alone. */
+  deleteLocal: (run: Run) => Promise<void>
+  clock: Pick<Clock, 'nowMs'>
+  maxBytes?: number
+}
+
+/** The items files that are kept here, whether or not their nodes still have them. */
+export class ItemsArchive {
+  readonly #parts: ItemsArchiveParts
+
+  constructor(parts: ItemsArchiveParts) {
+    this.#parts = parts
+  }
+
+  /**
+   * Copies the items of a run that has ended, if it wrote any. What was copied stays for the next try if it cannot be
+   * read to its end: rejects with the node's error, with ITEMS_NOT_FOUND if the node deleted the file meanwhile, or
+   * with ITEMS_TOO_LARGE.
+   */
+  async keep(run: Run, read: ReadLog, signal?: AbortSignal): Promise<void> {
+    const { archive, maxBytes = KEPT_ITEMS_MAX_BYTES } = this.#parts
+    const first = await read({ offset: 0, limitBytes: 1 }, signal)
+    if (first === null || first.sizeBytes === 0) return this.#endWithoutFile(run)
+    const readBounded: ReadLog = async (range, readSignal) => {
+      const piece = await read(range, readSignal)
+      if (piece === null) throw deletedMeanwhile()
+      if (piece.sizeBytes <= maxBytes) return piece
+      const text = `The items have ${inGb(piece.sizeBytes)} GB; at most ${inGb(maxBytes)} GB of a run are kept`
+      throw new ScrapdeckError('ITEMS_TOO_LARGE', text)
+    }
+    const { rawBytes, packedBytes } = await archive.copy(run.jobId, run.number, readBounded, signal)
+    await this.#record(run, { sizes: { rawBytes, storedBytes: packedBytes }, problem: null })
+    await archive.copies.remove(run.jobId, run.number)
+    await this.#parts.deleteLocal(run)
+  }
+
+  /** Records why the items of a run could not be kept, unless they were before a crash. */
+  async giveUp(run: Run, problem: string): Promise<void> {
+    const { archive } = this.#parts
+    await archive.copies.remove(run.jobId, run.number)
+    if ((await this.sizeBytes(run)) !== null) return
+    // They may have been archived before something else failed.
+    await archive.delete(run.jobId, run.number)
+    await this.#record(run, { sizes: null, problem })
+  }
+
+  /** Of the items that are kept of an attempt; null: none are. */
+  async sizeBytes({ jobId, number }: Pick<Run, 'jobId' | 'number'>): Promise<number | null> {
+    return (await this.#parts.store.findItems(jobId, number))?.sizes?.rawBytes ?? null
+  }
+
+  /** A range of the items of an attempt; null: they are not kept. Rejects with ITEMS_FAILED if they are damaged. */
+  async read({ jobId, number }: Pick<Run, 'jobId' | 'number'>, wanted: WantedBytes): Promise<LogBytes | null> {
+    const { store, archive } = this.#parts
+    const sizes = (await store.findItems(jobId, number))?.sizes ?? null
+    if (sizes === null) return null
+    try {
+      return await archive.read(jobId, number, { packed: null, sizes }, wanted)
+    } catch (error) {
+      if (!isScrapdeckError(error, 'LOG_DAMAGED')) throw error
+      const text = `The archived items of job ${jobId} are damaged and cannot be repaired.`
+      throw new ScrapdeckError('ITEMS_FAILED', text, { cause: error })
+    }
+  }
+
+  /** Why there are no items of this attempt any more; null: nothing was recorded. */
+  async whyGone({ jobId, number }: Pick<Run, 'jobId' | 'number'>): Promise<ScrapdeckError | null> {
+    const record = await this.#parts.store.findItems(jobId, number)
+    if (record === null) return null
+    const { deletedAtMs, problem } = record
+    const data = { deletedAtMs, problem }
+    if (deletedAtMs !== null) {
+      const text = `Retention deleted the items of job ${jobId} on ${utcDay(deletedAtMs)}.`
+      return new ScrapdeckError('ITEMS_NOT_FOUND', text, { data })
+    }
+    const why = problem ?? 'The archived file is missing'
+    return new ScrapdeckError('ITEMS_NOT_FOUND', `The items of job ${jobId} could not be kept: ${why}.`, { data })
+  }
+
+  /** There is no file. If an earlier try copied a part of one, the node has deleted it since. */
+  async #endWithoutFile(run: Run): Promise<void> {
+    const { store, archive } = this.#parts
+    const copied = await archive.copies.readIfAny(run.jobId, run.number, { offset: 0, limitBytes: 0 })
+    if (copied === null) return
+    const record = await store.findItems(run.jobId, run.number)
+    if (record === null || record.sizes === null) throw deletedMeanwhile()
+    // It was kept before a crash.
+    await archive.copies.remove(run.jobId, run.number)
+  }
+
+  #record(
+    run: Run,
+    { sizes, problem }: { sizes: { rawBytes: number; storedBytes: number } | null; problem: string | null }
+  ) {
+    const { jobId, number, project, spider } = run
+    const endedAtMs = this.#parts.clock.nowMs()
+    return this.#parts.store.recordItems({
+      jobId,
+      number,
+      project,
+      spider,
+      endedAtMs,
+      sizes,
+      problem,
+      deletedAtMs: null
+    })
+  }
+}
+
+/** A lost run may be found again, and go on where its copy ends. */
+const STAYS_MS = 600_000
+
+/** Gives up items whose runs ended before they were copied: their nodes went away. */
+export function sweepLeftItems(parts: {
+  store: Pick<AttemptReader, 'listAttempts'> & Pick<ItemsStore, 'findItems'>
+  archive: Pick<LogArchivePort, 'copies'>
+  items: Pick<ItemsArchive, 'giveUp'>
+  clock: Clock
+  logger: Logger
+}): Sweep<LogKey> {
+  const { store, archive, items, clock, logger } = parts
+  return new Sweep({
+    ...{ clock, logger, list: () => archive.copies.list(), describe: ({ jobId }) => ({ jobId }) },
+    words: 'what was copied of items could not be deleted yet',
+    async work({ jobId, number }) {
+      const attempt = (await store.listAttempts(jobId)).find((each) => each.number === number)
+      const isLeft = attempt?.state === 'ended' && clock.nowMs() - (attempt.endedAtMs ?? 0) >= STAYS_MS
+      if (attempt !== undefined && !isLeft) return false
+      const isKnown = attempt === undefined || (await store.findItems(jobId, number)) !== null
+      if (isKnown) await archive.copies.remove(jobId, number)
+      else await items.giveUp(attempt, 'The node went away before the items were copied')
+      return true
+    }
+  })
+}
+
+const deletedMeanwhile = (): ScrapdeckError =>
+  new ScrapdeckError('ITEMS_NOT_FOUND', 'The node deleted the items before they were copied')
+
+const inGb = (bytes: number): string => (bytes / 1e9).toFixed(1)

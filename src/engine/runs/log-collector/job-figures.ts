@@ -1,0 +1,83 @@
+import type { Attempt, AttemptNumber, JobId, RunFigures } from '../../../shared/contract/index.ts'
+import { ScrapdeckError } from '../../../shared/errors.ts'
+import type { HeadFormat } from '../../../shared/log-record.ts'
+import { requireJob } from '../../storage/require-job.ts'
+import type { AttemptReader, JobReader, ReadingStore } from '../../storage/store.ts'
+import { type StoredFigures, timesAheadMs } from '../log-parser/stored-figures.ts'
+import type { LogCollector } from './log-collector.ts'
+
+/** Each piece of a log that is shown has it. */
+const FORMATS_KEPT = 200
+
+/** What the log of a run says: of a live one by now, of others as it was recorded at their end. */
+export class JobFigures {
+  readonly #store: JobReader & AttemptReader & Pick<ReadingStore, 'findFigures'>
+  readonly #collector: Pick<LogCollector, 'figuresOf' | 'formatOf'>
+  /** Of ended attempts, the longest unused first. */
+  readonly #formats = new Map<string, HeadFormat>()
+
+  constructor(parts: {
+    store: JobReader & AttemptReader & Pick<ReadingStore, 'findFigures'>
+    collector: Pick<LogCollector, 'figuresOf' | 'formatOf'>
+  }) {
+    this.#store = parts.store
+    this.#collector = parts.collector
+  }
+
+  /** How the log of an attempt writes its records; null: not known (yet). */
+  async formatOf({ jobId, number, state }: Attempt): Promise<HeadFormat | null> {
+    if (state !== 'ended') return this.#collector.formatOf(jobId)
+    const key = `${jobId} ${number}`
+    let format = this.#formats.get(key)
+    if (format === undefined) {
+      const figures = JSON.parse((await this.#store.findFigures(jobId, number)) ?? '{}') as StoredFigures
+      if (figures.bytes === undefined) return null
+      format = figures.format ?? { kind: 'scrapy' }
+    }
+    this.#formats.delete(key)
+    this.#formats.set(key, format)
+    if (this.#formats.size > FORMATS_KEPT) this.#formats.delete(this.#formats.keys().next().value!)
+    return format
+  }
+
+  /** Of the newest attempt, or of this one. Rejects with JOB_NOT_FOUND, or LOG_NOT_FOUND if nothing was read. */
+  async of(jobId: JobId, wanted?: AttemptNumber): Promise<RunFigures> {
+    await requireJob(this.#store, jobId)
+    const attempts = await this.#store.listAttempts(jobId)
+    const attempt = wanted === undefined ? attempts.at(-1) : attempts.find(({ number }) => number === wanted)
+    if (attempt === undefined) throw new ScrapdeckError('LOG_NOT_FOUND', `Job ${jobId} has no such attempt`)
+    const { number, state, startedAtMs } = attempt
+    const live = state === 'ended' ? null : this.#collector.figuresOf(jobId)
+    if (live !== null) return describe(live, { jobId, number, isLive: true, aheadMs: timesAheadMs(live, startedAtMs) })
+    const stored = await this.#store.findFigures(jobId, number)
+    const { aheadMs = 0, ...figures } = JSON.parse(stored ?? '{}') as StoredFigures & { aheadMs?: number }
+    // The items of a run can have been counted without its log.
+    if (stored === null || figures.bytes === undefined) {
+      throw new ScrapdeckError('LOG_NOT_FOUND', `The log of job ${jobId} has not been read yet`)
+    }
+    return describe(figures, { jobId, number, isLive: false, aheadMs })
+  }
+}
+
+function describe(
+  figures: StoredFigures,
+  of: { jobId: JobId; number: AttemptNumber; isLive: boolean; aheadMs: number }
+): RunFigures {
+  const ours = (atMs: number | null | undefined) => (atMs == null ? null : atMs - of.aheadMs)
+  const { series, notes = {}, responses = {}, latest = {}, records = {} } = figures
+  return {
+    ...{ jobId: of.jobId, attemptNumber: of.number, isLive: of.isLive },
+    ...{ isPartial: figures.isPartial ?? false, bytes: figures.bytes ?? 0, lines: figures.lines ?? 0 },
+    ...{ pages: figures.pages ?? null, items: figures.items ?? null },
+    ...{ pagesPerMinute: figures.pagesPerMinute ?? null, itemsPerMinute: figures.itemsPerMinute ?? null },
+    ...{ lastPageAtMs: ours(figures.lastPageAtMs), lastItemAtMs: ours(figures.lastItemAtMs) },
+    ...{ firstAtMs: ours(figures.firstAtMs), lastAtMs: ours(figures.lastAtMs) },
+    ...{ records: { ...records }, responses: { ...responses }, notes: { ...notes } },
+    latest: Object.fromEntries(Object.entries(latest).filter(([, text]) => text !== null)) as Record<string, string>,
+    ...{ scrapyVersion: figures.scrapyVersion ?? null, pythonVersion: figures.pythonVersion ?? null },
+    ...{ bot: figures.bot ?? null, telnetConsole: figures.telnetConsole ?? null },
+    ...{ resumedWith: figures.resumedWith ?? null, shutdownReason: figures.shutdownReason ?? null },
+    finishReason: figures.finishReason ?? null,
+    series: series == null ? null : { ...series, startMs: series.startMs - of.aheadMs }
+  }
+}

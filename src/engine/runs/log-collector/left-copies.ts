@@ -1,0 +1,105 @@
+import type { Attempt, AttemptNumber, JobId } from '../../../shared/contract/index.ts'
+import { formatBytes } from '../../../shared/format-bytes.ts'
+import type { LogArchivePort } from '../logs/archive/log-archive.ts'
+import type { WantedBytes } from '../logs/byte-window.ts'
+import type { Fleet, FleetNode } from '../../nodes/fleet.ts'
+import type { Clock } from '../../runtime/clock.ts'
+import type { Logger } from '../../runtime/logger.ts'
+import { Sweep } from '../../runtime/sweep.ts'
+import type { AttemptReader, AttemptStore } from '../../storage/store.ts'
+
+interface LeftCopiesParts {
+  store: Pick<AttemptReader, 'listAttempts' | 'findArchivedLog'> & Pick<AttemptStore, 'markLogArchived'>
+  archive: Pick<LogArchivePort, 'copies' | 'keepCopied'>
+  fleet: Pick<Fleet, 'get'>
+  /** Writes an entry into the timeline of the attempt. */
+  record: (attempt: Attempt, entry: { text: string; evidence: Record<string, unknown> }) => Promise<unknown>
+  clock: Clock
+  logger: Logger
+  /** Of one log, in one sweep. */
+  mostBytes?: number
+}
+
+/** A lost run may be found again: until then its log is read from its copy. */
+const STAYS_MS = 600_000
+/** So long a silent node may come back with the rest. */
+const WAITS_MS = 86_400_000
+const MOST_BYTES = 256 * 1024 * 1024
+
+/** What there will be of a log besides its copy: nothing, nothing any more, or perhaps more. */
+type Rest = 'whole' | { cutBecause: string } | 'wait'
+
+/**
+ * Archives the copies of logs whose runs ended without them: of lost ones, whose nodes went away, what had been copied
+ * until then is all there is. Deletes those that nothing needs any more, such as what a crash left.
+ */
+export function sweepLeftCopies(parts: LeftCopiesParts): Sweep<{ jobId: JobId; number: AttemptNumber }> {
+  const { store, archive, fleet, record, clock, logger, mostBytes = MOST_BYTES } = parts
+  const beganAtMs = clock.nowMs()
+  const find = async (jobId: JobId, number: AttemptNumber) =>
+    (await store.listAttempts(jobId)).find((each) => each.number === number)
+  const copiedBytesOf = async (jobId: JobId, number: AttemptNumber) =>
+    (await archive.copies.readIfAny(jobId, number, { offset: 0, limitBytes: 0 }))?.sizeBytes ?? 0
+
+  /** A run that was found again may have been archived before, when less of its log was here. */
+  async function isNeeded({ jobId, number, logArchived, logDeletedAtMs }: Attempt): Promise<boolean> {
+    const archived = logArchived ? await store.findArchivedLog(jobId, number) : null
+    const copiedBytes = await copiedBytesOf(jobId, number)
+    return logDeletedAtMs === null && copiedBytes > (archived?.sizes?.rawBytes ?? 0)
+  }
+
+  async function keep(attempt: Attempt, signal: AbortSignal): Promise<boolean> {
+    const { jobId, number, endedAtMs } = attempt
+    const rest = await readRest(attempt, signal)
+    if (rest === 'wait') return false
+    const log = await archive.keepCopied(jobId, number, await store.findArchivedLog(jobId, number), signal)
+    const now = await find(jobId, number)
+    // It was found again meanwhile, and is copied on.
+    if (now?.state !== 'ended' || now.endedAtMs !== endedAtMs) return false
+    if (log !== null) {
+      await store.markLogArchived(jobId, number, log)
+      const keptBytes = log.sizes?.rawBytes ?? 0
+      if (rest !== 'whole') {
+        const text = `The log is kept as far as it was copied (${formatBytes(keptBytes)}): ${rest.cutBecause}`
+        await record(attempt, { text, evidence: { logKeptBytes: keptBytes } })
+      }
+    }
+    await archive.copies.remove(jobId, number)
+    return true
+  }
+
+  /** Copies what the node has more, of which the next sweep looks whether it grew: the run may still be there. */
+  async function readRest(attempt: Attempt, signal: AbortSignal): Promise<Rest> {
+    const { jobId, number } = attempt
+    const node = fleet.get(attempt.nodeId)
+    if (node === undefined) return { cutBecause: 'its node was removed' }
+    const { name } = node.stored
+    if (node.status.health !== 'up')
+      return isSilent(attempt, node) ? { cutBecause: `${name} does not respond` } : 'wait'
+    const read = (range: WantedBytes) => node.client.readLog(attempt, range, signal)
+    const before = await copiedBytesOf(jobId, number)
+    const next = await read({ offset: before, limitBytes: 1 })
+    if (next === null) return { cutBecause: `${name} no longer has it` }
+    if (next.sizeBytes < before) return { cutBecause: `${name} lost part of it` }
+    if (next.sizeBytes === before) return 'whole'
+    const { copiedBytes } = await archive.copies.advance(jobId, number, read, { signal, maxBytes: mostBytes })
+    return copiedBytes === before ? { cutBecause: 'no more is kept of one log' } : 'wait'
+  }
+
+  function isSilent({ endedAtMs }: Attempt, { status }: FleetNode): boolean {
+    // After a restart nobody knows when it responded last.
+    return clock.nowMs() - Math.max(endedAtMs ?? 0, status.lastSeenAtMs ?? beganAtMs) >= WAITS_MS
+  }
+
+  return new Sweep({
+    ...{ clock, logger, list: () => archive.copies.list(), describe: ({ jobId }) => ({ jobId }) },
+    words: 'what was copied of a log could not be archived yet',
+    async work({ jobId, number }, signal) {
+      const attempt = await find(jobId, number)
+      const isLeft = attempt?.state === 'ended' && clock.nowMs() - (attempt.endedAtMs ?? 0) >= STAYS_MS
+      if (isLeft && (await isNeeded(attempt))) return keep(attempt, signal)
+      if (isLeft || attempt === undefined) await archive.copies.remove(jobId, number)
+      return isLeft || attempt === undefined
+    }
+  })
+}

@@ -1,0 +1,387 @@
+import { EventEmitter } from 'node:events'
+import type { JobId, NodeId, RunLimits } from '../../../shared/contract/index.ts'
+import { isScrapdeckError } from '../../../shared/errors.ts'
+import type { HeadFormat } from '../../../shared/log-record.ts'
+import type { LogArchivePort } from '../logs/archive/log-archive.ts'
+import type { LogBytes } from '../logs/byte-window.ts'
+import type { Fleet, FleetNode } from '../../nodes/fleet.ts'
+import type { Clock, Timer } from '../../runtime/clock.ts'
+import type { Logger } from '../../runtime/logger.ts'
+import type { ReadingStore } from '../../storage/store.ts'
+import type { LogFigures } from '../log-parser/figures.ts'
+import { LogReading, type RunOfLog } from './log-reading.ts'
+import { errorsOf, recordOf } from './record-reading.ts'
+import { firstReadMs, mostMsFor, nextReadMs, readsPerSecond, THREATENED_FROM_RUNS } from './read-plan.ts'
+
+/** A run whose log grows. */
+export interface GrowingRun extends RunOfLog {
+  readonly nodeId: NodeId
+  readonly startedAtMs: number | null
+  /** The job's own. */
+  readonly limits: RunLimits | null
+}
+
+/** How far a running job is. */
+export interface LiveFigures {
+  pages: number | null
+  items: number | null
+  errors: number
+  pagesPerMinute: number | null
+  itemsPerMinute: number | null
+}
+
+/** What the limits of a running job are compared with. */
+export interface LogProgress {
+  pages: number | null
+  items: number | null
+  errors: number
+  responses: Readonly<Record<string, number>>
+  /**
+   * How long pages and items stood still when the log was last read to its end; null: it counts neither, or the spider
+   * is closing. A log that cannot be read does not grow older.
+   */
+  stillMs: number | null
+}
+
+interface CollectorParts {
+  store: Pick<ReadingStore, 'recordReadings'>
+  archive: Pick<LogArchivePort, 'copies'>
+  fleet: Fleet
+  clock: Clock
+  logger: Logger
+  /** The limits of a run, merged with its project's. */
+  limitsOf: (run: GrowingRun) => RunLimits | null
+  /** How busy the event loop was since the last call, 0 to 1. Absent: it has time. */
+  loopShare?: () => number
+}
+
+interface Followed {
+  run: GrowingRun
+  reading: LogReading
+  intervalMs: number
+  dueAtMs: number
+  isReading: boolean
+  live: LiveFigures | null
+  /** Monotonic: when pages or items last grew, or the run began. */
+  progressedAtMs: number
+  /** Monotonic: when the last read began that reached the end of the log; null: none did. */
+  readAtMs: number | null
+  /** Monotonic: its log was written to after that; null: not seen yet. */
+  writtenSinceMs: number | null
+  mostMs: number | null
+  /** The runs of its spider on its node, itself included. */
+  siblings: Set<Followed>
+}
+
+interface CollectorEvents {
+  /** These jobs are further than before. */
+  progressed: [jobIds: JobId[]]
+  /** Errors of runs were recorded. */
+  recorded: []
+  /** The log of this job was read, though it may not have grown. */
+  read: [jobId: JobId]
+}
+
+const TICK_MS = 250
+/** A thousand logs on nodes 300 ms away are read every ten seconds. */
+const READS_AT_ONCE = 32
+const READS_AT_ONCE_PER_NODE = 2
+const MOST_BYTES_AT_ONCE = 1_048_576
+/** Errors of running jobs are recorded in one write; what is logged in between is counted once more at the end. */
+const RECORD_EVERY_MS = 30_000
+/** Of all logs together; what is more is read later. */
+const BYTES_PER_SECOND = 20_000_000
+
+/**
+ * Reads the logs of running jobs as they grow, at a rate that is bounded however many run: for their figures and
+ * errors, and so that a remote one is here before its node deletes it. What is read is bounded in requests, in bytes,
+ * and in what one node is asked for; a log that nobody could read in time is read when its run has ended.
+ */
+export class LogCollector {
+  readonly events = new EventEmitter<CollectorEvents>()
+  readonly #parts: CollectorParts
+  /** By job: at most one of its attempts is live. */
+  readonly #followed = new Map<JobId, Followed>()
+  /** The same, by node, project and spider. */
+  readonly #siblings = new Map<string, Set<Followed>>()
+  readonly #stopping = new AbortController()
+  #timer: Timer | null = null
+  /** Those to be read as soon as the limits allow it, from `#dueAt` on, the one that has waited longest first. */
+  #due: Followed[] = []
+  #dueAt = 0
+  /** Of these, those that wait until their node has answered. */
+  readonly #heldOn = new Map<NodeId, Followed[]>()
+  #reads = 0
+  readonly #readsOn = new Map<NodeId, number>()
+  #readsLeft = 0
+  #bytesLeft = 0
+  #refilledAtMs = Number.NEGATIVE_INFINITY
+  #recordDueAtMs = 0
+  /** Those with errors that are not recorded yet. */
+  readonly #unrecorded = new Set<Followed>()
+  #recording: Promise<void> | null = null
+
+  constructor(parts: CollectorParts) {
+    this.#parts = parts
+  }
+
+  /** Its spider runs. May be called again. */
+  follow(run: GrowingRun): void {
+    if (this.#find(run) !== undefined || this.#stopping.signal.aborted) return
+    const earlier = this.#followed.get(run.jobId)
+    if (earlier !== undefined) this.forget(earlier.run)
+    const { clock, fleet, archive } = this.#parts
+    const nowMs = clock.monotonicMs()
+    const isLocal = fleet.get(run.nodeId)?.client.traits.keepsLogs ?? false
+    const intervalMs = firstReadMs({ isLocal })
+    const mostMs = mostMsFor(this.#parts.limitsOf(run))
+    const followed: Followed = {
+      ...{ run, intervalMs, dueAtMs: nowMs + intervalMs, isReading: false, live: null, progressedAtMs: nowMs },
+      ...{ readAtMs: null, writtenSinceMs: null, mostMs, siblings: this.#siblings.get(spiderKey(run)) ?? new Set() },
+      reading: new LogReading(run, archive.copies)
+    }
+    // The start of this run may delete the log of another one: those are read now.
+    if (!isLocal) for (const other of followed.siblings) other.dueAtMs = Math.min(other.dueAtMs, nowMs)
+    this.#followed.set(run.jobId, followed)
+    this.#siblings.set(spiderKey(run), followed.siblings.add(followed))
+    this.#schedule()
+  }
+
+  /** Its job is back in the queue, or its run is somebody else's. */
+  forget(run: RunOfLog): void {
+    const followed = this.#find(run)
+    if (followed === undefined) return
+    this.#followed.delete(run.jobId)
+    this.#unrecorded.delete(followed)
+    followed.siblings.delete(followed)
+    if (followed.siblings.size === 0) this.#siblings.delete(spiderKey(followed.run))
+  }
+
+  /** null: nothing is known (yet). */
+  liveOf(jobId: JobId): LiveFigures | null {
+    return this.#followed.get(jobId)?.live ?? null
+  }
+
+  /** All running jobs of which something is known. */
+  *allLive(): Generator<{ run: GrowingRun; live: LiveFigures }, void> {
+    for (const { run, live } of this.#followed.values()) if (live !== null) yield { run, live }
+  }
+
+  /** Monotonic: the log of a running job has been written to since then; null: nobody has seen that. */
+  writtenSinceMs(jobId: JobId): number | null {
+    return this.#followed.get(jobId)?.writtenSinceMs ?? null
+  }
+
+  /** null: its log was not read yet. */
+  progressOf(jobId: JobId): LogProgress | null {
+    const followed = this.#followed.get(jobId)
+    if (followed === undefined || followed.reading.parsedBytes === 0) return null
+    const { progressedAtMs, readAtMs } = followed
+    const { pages, items, records, responses, closingReason } = followed.reading.parser.figures()
+    const isCounted = (pages !== null || items !== null) && closingReason === null
+    const stillMs = isCounted && readAtMs !== null ? Math.max(0, readAtMs - progressedAtMs) : null
+    return { pages, items, errors: records.ERROR + records.CRITICAL, responses, stillMs }
+  }
+
+  /** How the log of a running job writes its records; null: not known yet. */
+  formatOf(jobId: JobId): HeadFormat | null {
+    return this.figuresOf(jobId)?.format ?? null
+  }
+
+  /** All that the log of a running job says so far; null: it was not read yet. */
+  figuresOf(jobId: JobId): LogFigures | null {
+    const followed = this.#followed.get(jobId)
+    return followed === undefined || followed.reading.parsedBytes === 0 ? null : followed.reading.parser.figures()
+  }
+
+  /**
+   * The run has ended, and `tail` is the end of its log (null: only what was copied is left of it): reads what is left,
+   * and forgets it. Resolves with null if there is nothing. Rejects as NodeClient.readLog does; then it is still
+   * followed.
+   */
+  async finish(run: GrowingRun, node: FleetNode, tail: LogBytes | null, signal: AbortSignal) {
+    const followed = this.#find(run)
+    if (followed !== undefined) followed.dueAtMs = Number.POSITIVE_INFINITY
+    const reading = followed?.reading ?? new LogReading(run, this.#parts.archive.copies)
+    await reading.finish(node, tail, signal)
+    this.forget(run)
+    return tail === null && reading.parsedBytes === 0 ? null : reading
+  }
+
+  /** Records what the log of a run that has ended says. `isStopped`: by us, so its interruption is no error. */
+  async record(reading: LogReading, startedAtMs: number | null, { isStopped }: { isStopped: boolean }): Promise<void> {
+    if (!isStopped) reading.errors.addInterruptions()
+    // What was recorded of it while it ran must not arrive after this.
+    await this.#recording
+    const record = recordOf(reading, { startedAtMs, nowMs: this.#parts.clock.nowMs() })
+    await this.#parts.store.recordReadings([record])
+    if (record.errors.length > 0) this.events.emit('recorded')
+  }
+
+  stop(): void {
+    this.#stopping.abort()
+    this.#timer?.cancel()
+  }
+
+  #find({ jobId, number }: RunOfLog): Followed | undefined {
+    const followed = this.#followed.get(jobId)
+    return followed?.run.number === number ? followed : undefined
+  }
+
+  #schedule(): void {
+    if (this.#followed.size === 0 || this.#timer !== null || this.#stopping.signal.aborted) return
+    this.#timer = this.#parts.clock.setTimer(TICK_MS, () => {
+      this.#timer = null
+      this.#readDue()
+      this.#recordDue()
+      this.#schedule()
+    })
+  }
+
+  #readDue(): void {
+    const nowMs = this.#parts.clock.monotonicMs()
+    const seconds = (nowMs - this.#refilledAtMs) / 1_000
+    // What was not used is left for a burst of two ticks, not saved for later.
+    const perSecond = readsPerSecond(this.#parts.loopShare?.() ?? 0)
+    this.#readsLeft = Math.min(perSecond / 2, this.#readsLeft + seconds * perSecond)
+    this.#bytesLeft = Math.min(BYTES_PER_SECOND, this.#bytesLeft + seconds * BYTES_PER_SECOND)
+    this.#refilledAtMs = nowMs
+    // With more to read than can be read, looking through all of them again would take longer than reading.
+    if (this.#due.length - this.#dueAt < perSecond) {
+      this.#due = [...this.#followed.values()].filter(({ isReading, dueAtMs }) => !isReading && dueAtMs <= nowMs)
+      this.#due.sort((one, other) => one.dueAtMs - other.dueAtMs)
+      this.#dueAt = 0
+      this.#heldOn.clear()
+    }
+    for (const nodeId of this.#heldOn.keys()) this.#readHeld(nodeId)
+    this.#readNext()
+  }
+
+  /** Begins as many reads as the limits allow: on each tick, and whenever one has ended. */
+  #readNext(): void {
+    if (this.#stopping.signal.aborted) return
+    while (this.#dueAt < this.#due.length && this.#mayRead()) this.#readOrHold(this.#due[this.#dueAt++]!)
+  }
+
+  #readOrHold(followed: Followed): void {
+    const { run, isReading, dueAtMs } = followed
+    // It was forgotten, or its run has ended.
+    if (this.#find(run) !== followed || isReading || dueAtMs === Number.POSITIVE_INFINITY) return
+    const node = this.#parts.fleet.get(run.nodeId)
+    if (node?.status.health !== 'up') return
+    if ((this.#readsOn.get(run.nodeId) ?? 0) < READS_AT_ONCE_PER_NODE) return this.#beginRead(followed, node)
+    const held = this.#heldOn.get(run.nodeId)
+    if (held === undefined) this.#heldOn.set(run.nodeId, [followed])
+    else held.push(followed)
+  }
+
+  /** A read on this node has ended. */
+  #readHeld(nodeId: NodeId): void {
+    const held = this.#heldOn.get(nodeId)
+    while (held !== undefined && held.length > 0 && this.#mayRead() && !this.#stopping.signal.aborted) {
+      if ((this.#readsOn.get(nodeId) ?? 0) >= READS_AT_ONCE_PER_NODE) return
+      this.#readOrHold(held.shift()!)
+    }
+    if (held?.length === 0) this.#heldOn.delete(nodeId)
+  }
+
+  #mayRead(): boolean {
+    return this.#reads < READS_AT_ONCE && this.#readsLeft >= 1 && this.#bytesLeft > 0
+  }
+
+  #beginRead(followed: Followed, node: FleetNode): void {
+    const { nodeId } = followed.run
+    this.#readsLeft -= 1
+    this.#countRead(nodeId, 1)
+    followed.isReading = true
+    void this.#read(followed, node).then(() => {
+      followed.isReading = false
+      this.#countRead(nodeId, -1)
+      this.#readHeld(nodeId)
+      this.#readNext()
+    })
+  }
+
+  #countRead(nodeId: NodeId, change: 1 | -1): void {
+    this.#reads += change
+    const onNode = (this.#readsOn.get(nodeId) ?? 0) + change
+    if (onNode === 0) this.#readsOn.delete(nodeId)
+    else this.#readsOn.set(nodeId, onNode)
+  }
+
+  #recordDue(): void {
+    const nowMs = this.#parts.clock.monotonicMs()
+    if (nowMs < this.#recordDueAtMs || this.#recording !== null || this.#unrecorded.size === 0) return
+    const changed = [...this.#unrecorded]
+    this.#unrecorded.clear()
+    this.#recordDueAtMs = nowMs + RECORD_EVERY_MS
+    this.#recording = this.#recordErrors(changed).finally(() => {
+      this.#recording = null
+    })
+  }
+
+  /** Never rejects. */
+  async #recordErrors(changed: readonly Followed[]): Promise<void> {
+    const nowMs = this.#parts.clock.nowMs()
+    const records = changed.map((followed) => ({
+      followed,
+      record: errorsOf(followed.reading, { startedAtMs: followed.run.startedAtMs, nowMs })
+    }))
+    try {
+      await this.#parts.store.recordReadings(records.map(({ record }) => record))
+      this.events.emit('recorded')
+    } catch (error) {
+      for (const { followed, record } of records) {
+        followed.reading.errors.giveBack(record.errors.map(({ fingerprint }) => fingerprint))
+        if (this.#find(followed.run) === followed) this.#unrecorded.add(followed)
+      }
+      if (this.#stopping.signal.aborted) return
+      this.#parts.logger.warn({ error }, 'the errors of running jobs could not be recorded; trying again')
+    }
+  }
+
+  /** Never rejects. */
+  async #read(followed: Followed, node: FleetNode): Promise<void> {
+    const { run, reading } = followed
+    const { clock, logger } = this.#parts
+    const begunAtMs = clock.monotonicMs()
+    let newBytes = 0
+    let isRead = false
+    try {
+      newBytes = await reading.readOn(node, MOST_BYTES_AT_ONCE, this.#stopping.signal)
+      this.#bytesLeft -= newBytes
+      // What is new was written after the read that last reached the end.
+      if (newBytes > 0) followed.writtenSinceMs = followed.readAtMs
+      if (newBytes > 0) this.#update(followed)
+      if (reading.errors.hasChanged && this.#find(run) === followed) this.#unrecorded.add(followed)
+      if (newBytes < MOST_BYTES_AT_ONCE && !reading.isCapped) followed.readAtMs = begunAtMs
+      isRead = true
+    } catch (error) {
+      // No log yet, or the node does not answer: the observer says so, and it is read again later.
+      if (!this.#stopping.signal.aborted && !isScrapdeckError(error, 'LOG_NOT_FOUND')) {
+        logger.debug({ error, jobId: run.jobId }, 'the log of a running job could not be read')
+      }
+    }
+    const isLocal = node.client.traits.keepsLogs
+    followed.intervalMs = nextReadMs({
+      ...{ isLocal, newBytes, intervalMs: followed.intervalMs, hasMore: newBytes >= MOST_BYTES_AT_ONCE },
+      mostMs: followed.mostMs,
+      isThreatened: !isLocal && followed.siblings.size >= THREATENED_FROM_RUNS
+    })
+    // From when it began: how long a read takes does not make the figures older.
+    const nextAtMs = Math.max(begunAtMs + followed.intervalMs, clock.monotonicMs() + TICK_MS)
+    if (followed.dueAtMs !== Number.POSITIVE_INFINITY) followed.dueAtMs = nextAtMs
+    if (isRead && this.#find(run) === followed) this.events.emit('read', run.jobId)
+  }
+
+  #update(followed: Followed): void {
+    const { pages, items, records, pagesPerMinute, itemsPerMinute } = followed.reading.parser.figures()
+    const live = { pages, items, errors: records.ERROR + records.CRITICAL, pagesPerMinute, itemsPerMinute }
+    const before = followed.live
+    if (before?.pages !== pages || before?.items !== items) followed.progressedAtMs = this.#parts.clock.monotonicMs()
+    followed.live = live
+    if (JSON.stringify(before) !== JSON.stringify(live)) this.events.emit('progressed', [followed.run.jobId])
+  }
+}
+
+const spiderKey = ({ nodeId, project, spider }: GrowingRun): string => `${nodeId}\n${project}\n${spider}`

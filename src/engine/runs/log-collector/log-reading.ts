@@ -1,0 +1,170 @@
+import type { AttemptNumber, JobId } from '../../../shared/contract/index.ts'
+import type { LogArchivePort } from '../logs/archive/log-archive.ts'
+import { fromTail, type LogBytes } from '../logs/byte-window.ts'
+import type { FleetNode } from '../../nodes/fleet.ts'
+import type { RunNames } from '../../nodes/node-client.ts'
+import { createLogParser, type LogParser } from '../log-parser/log-parser.ts'
+import { RunErrors } from './run-errors.ts'
+
+/** The run whose log is read. */
+export interface RunOfLog extends RunNames {
+  readonly jobId: JobId
+  readonly number: AttemptNumber
+}
+
+/** One turn of the event loop: about a millisecond of parsing. */
+const PIECE_BYTES = 262_144
+/** What is left to read of a run that has ended delays its end: of more than this, only the last part is read. */
+const MOST_AT_END_BYTES = 67_108_864
+const KEPT_AT_END_BYTES = 8_388_608
+
+/**
+ * Reads the log of one run, in order and once: a remote one is copied on the way, so that its node may delete it. After
+ * a restart of the engine it is read again from what has been copied.
+ */
+export class LogReading {
+  readonly run: RunOfLog
+  readonly errors = new RunErrors()
+  readonly #copies: LogArchivePort['copies']
+  /** null: nothing was read yet. Thousands of runs may wait for that. */
+  #parsing: LogParser | null = null
+  #parsedBytes = 0
+  #isCopied = false
+  #isCapped = false
+  #turn: Promise<unknown> = Promise.resolve()
+
+  constructor(run: RunOfLog, copies: LogArchivePort['copies']) {
+    this.run = run
+    this.#copies = copies
+  }
+
+  get parser(): Pick<LogParser, 'figures'> {
+    return this.#parser
+  }
+
+  get #parser(): LogParser {
+    return (this.#parsing ??= createLogParser())
+  }
+
+  get parsedBytes(): number {
+    return this.#parsedBytes
+  }
+
+  /** It has begun to copy the log. */
+  get isCopied(): boolean {
+    return this.#isCopied
+  }
+
+  /** As much of the log was read as is kept of one; what it says after that is not known. */
+  get isCapped(): boolean {
+    return this.#isCapped
+  }
+
+  /**
+   * Reads on, at most `maxBytes`; resolves with how many bytes were new. Rejects with NodeError, or LOG_NOT_FOUND while
+   * there is no log.
+   */
+  readOn(node: FleetNode, maxBytes: number, signal: AbortSignal): Promise<number> {
+    return this.#inTurn(() => this.#readOn(node, maxBytes, signal))
+  }
+
+  /** The run has ended, and `tail` is the end of its log: reads what is left. null: of the log only a copy is left. */
+  finish(node: FleetNode, tail: LogBytes | null, signal: AbortSignal): Promise<void> {
+    return this.#inTurn(() => this.#finish(node, tail, signal))
+  }
+
+  /** One after the other: each byte is parsed once. */
+  #inTurn<Result>(work: () => Promise<Result>): Promise<Result> {
+    const mine = this.#turn.then(work)
+    this.#turn = mine.catch(() => {})
+    return mine
+  }
+
+  async #readOn(node: FleetNode, maxBytes: number, signal: AbortSignal): Promise<number> {
+    if (node.client.traits.keepsLogs) return this.#parse((at) => this.#readFile(node, at, signal), maxBytes)
+    const { jobId, number } = this.run
+    const read = (range: { offset: number; limitBytes: number }) => node.client.readLog(this.run, range, signal)
+    this.#isCopied = true
+    let parsed = 0
+    const onProgress = (_progress: unknown, { offset, bytes }: LogBytes) => {
+      // Most reads: what came is parsed at once, and not read back from the disk.
+      if (offset !== this.#parsedBytes || bytes.length > PIECE_BYTES) return
+      this.#push(bytes)
+      parsed += bytes.length
+    }
+    const progress = await this.#copies.advance(jobId, number, read, { maxBytes, signal, onProgress })
+    const { copiedBytes } = progress
+    this.#isCapped = parsed === 0 && copiedBytes === this.#parsedBytes && copiedBytes < progress.sizeBytes
+    if (copiedBytes === this.#parsedBytes) return parsed
+    return parsed + (await this.#parse((at) => this.#readCopy(at), maxBytes))
+  }
+
+  async #finish(node: FleetNode, tail: LogBytes | null, signal: AbortSignal): Promise<void> {
+    if (tail === null) {
+      if (await this.#hasCopy(node)) await this.#parse((at) => this.#readCopy(at), Number.POSITIVE_INFINITY)
+    } else if (tail.offset <= this.#parsedBytes && this.#parsedBytes <= tail.offset + tail.bytes.length) {
+      // Most runs: this is all that is left to read.
+      this.#push(tail.bytes.subarray(this.#parsedBytes - tail.offset))
+    } else if (node.client.traits.keepsLogs) {
+      const read = (at: number) => this.#readFile(node, at, signal)
+      await this.#skipTo(tail.sizeBytes, read)
+      // Not what a process that outlives the run writes meanwhile: it may be faster.
+      await this.#parse(read, tail.sizeBytes - this.#parsedBytes)
+    } else {
+      const { jobId, number } = this.run
+      const read = fromTail(tail, (range) => node.client.readLog(this.run, range, signal))
+      const { copiedBytes } = await this.#copies.advance(jobId, number, read, { signal })
+      await this.#skipTo(copiedBytes, (at) => this.#readCopy(at))
+      await this.#parse((at) => this.#readCopy(at), Number.POSITIVE_INFINITY)
+    }
+    this.#parser.end()
+    this.errors.add(this.#parser.takeErrors())
+  }
+
+  async #skipTo(sizeBytes: number, read: (offset: number) => Promise<LogBytes | null>): Promise<void> {
+    if (sizeBytes - this.#parsedBytes <= MOST_AT_END_BYTES) return
+    // The head tells whether the log shows how the run ends.
+    if (this.#parsedBytes === 0) await this.#parse(read, PIECE_BYTES)
+    const skipped = sizeBytes - KEPT_AT_END_BYTES - this.#parsedBytes
+    this.#parser.skip(skipped)
+    this.#parsedBytes += skipped
+  }
+
+  #readFile(node: FleetNode, offset: number, signal: AbortSignal): Promise<LogBytes | null> {
+    return node.client.readLog(this.run, { offset, limitBytes: PIECE_BYTES }, signal)
+  }
+
+  async #hasCopy(node: FleetNode): Promise<boolean> {
+    if (node.client.traits.keepsLogs) return false
+    const { jobId, number } = this.run
+    return (await this.#copies.readIfAny(jobId, number, { offset: 0, limitBytes: 0 })) !== null
+  }
+
+  #readCopy(offset: number): Promise<LogBytes> {
+    return this.#copies.read(this.run.jobId, this.run.number, { offset, limitBytes: PIECE_BYTES })
+  }
+
+  async #parse(read: (offset: number) => Promise<LogBytes | null>, maxBytes: number): Promise<number> {
+    let parsed = 0
+    while (parsed < maxBytes) {
+      const piece = await read(this.#parsedBytes)
+      if (piece === null) break
+      // Another file under its name: what it said is not part of this one.
+      if (piece.sizeBytes < this.#parsedBytes) {
+        this.#parsing = null
+        this.#parsedBytes = 0
+        continue
+      }
+      if (piece.bytes.length === 0) break
+      this.#push(piece.bytes)
+      parsed += piece.bytes.length
+    }
+    return parsed
+  }
+
+  #push(bytes: Uint8Array): void {
+    this.#parser.push(bytes)
+    this.#parsedBytes += bytes.length
+    this.errors.add(this.#parser.takeErrors())
+  }
+}

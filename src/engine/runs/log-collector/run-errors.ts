@@ -1,0 +1,90 @@
+import { INTERRUPTION } from '../log-parser/closing-stats.ts'
+import { type ErrorFingerprint, fingerprintOf } from '../log-parser/error-fingerprint.ts'
+import type { LoggedError } from '../log-parser/error-record.ts'
+
+/** The same error, as often as one run logged it. */
+export interface RunError {
+  fingerprint: ErrorFingerprint
+  count: number
+  /** As the log's text says (see LogFigures); null: it says no time. */
+  firstAtMs: number | null
+  lastAtMs: number | null
+  /** Of the first one: where its line begins, in bytes, and which line it is. */
+  offset: number
+  line: number
+  message: string
+}
+
+/** A run with more kinds of errors than this has one problem, not hundreds: the rest is not grouped. */
+const MOST_KINDS = 100
+const MAX_MESSAGE_CHARS = 500
+
+const isInterruption = ({ exceptions }: LoggedError) => exceptions.some(({ type }) => INTERRUPTION.test(type))
+
+/** The errors that one run has logged so far, the same ones counted together. */
+export class RunErrors {
+  readonly #kinds = new Map<string, RunError>()
+  #changed = new Set<string>()
+  /** Only at its end is it known whether we stopped the run. */
+  readonly #interruptions = new Map<string, RunError>()
+
+  add(errors: readonly LoggedError[]): void {
+    for (const error of errors) {
+      if (isInterruption(error)) count(error, this.#interruptions)
+      else this.#mark(count(error, this.#kinds))
+    }
+  }
+
+  /** Whether an error that begins like this was logged. */
+  hasMessage(start: string): boolean {
+    return [...this.#kinds.values()].some(({ message }) => message.startsWith(start))
+  }
+
+  /** The run has ended, and we did not stop it. */
+  addInterruptions(): void {
+    for (const [id, one] of this.#interruptions) {
+      const known = this.#kinds.get(id)
+      if (known !== undefined) known.count += one.count
+      else if (this.#kinds.size < MOST_KINDS) this.#kinds.set(id, one)
+      else continue
+      this.#mark(id)
+    }
+    this.#interruptions.clear()
+  }
+
+  #mark(fingerprintId: string | null): void {
+    if (fingerprintId !== null) this.#changed.add(fingerprintId)
+  }
+
+  get hasChanged(): boolean {
+    return this.#changed.size > 0
+  }
+
+  /** These could not be recorded: they are taken again. */
+  giveBack(fingerprintIds: readonly string[]): void {
+    for (const id of fingerprintIds) this.#changed.add(id)
+  }
+
+  /** Those that are new or more than when this was called last. */
+  takeChanged(): RunError[] {
+    const changed = [...this.#changed].map((id) => ({ ...this.#kinds.get(id)! }))
+    this.#changed = new Set()
+    return changed
+  }
+}
+
+/** Which kind it is; null: there are too many others. */
+function count(error: LoggedError, kinds: Map<string, RunError>): string | null {
+  const fingerprint = fingerprintOf(error)
+  const known = kinds.get(fingerprint.id)
+  if (known !== undefined) {
+    known.count += 1
+    known.lastAtMs = error.atMs ?? known.lastAtMs
+    return fingerprint.id
+  }
+  if (kinds.size >= MOST_KINDS) return null
+  const { atMs, offset, line, message } = error
+  const first = { fingerprint, count: 1, firstAtMs: atMs, lastAtMs: atMs, offset, line }
+  kinds.set(fingerprint.id, { ...first, message: message.slice(0, MAX_MESSAGE_CHARS) })
+  return fingerprint.id
+}

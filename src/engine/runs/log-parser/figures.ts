@@ -1,0 +1,129 @@
+import type { HeadFormat, RecordLevel } from '../../../shared/log-record.ts'
+import type { ScrapyStats } from './closing-stats.ts'
+import type { LogSeries } from './series.ts'
+
+/**
+ * What a log says so far. Times (`…AtMs`) are what its text says, read as if it were UTC. `zoneMinutes` is the zone
+ * that the text states; without one the caller corrects them by the node's clock.
+ */
+export interface LogFigures {
+  bytes: number
+  /** Bytes that were left out; counts of lines and records are then too low. */
+  skippedBytes: number
+  isPartial: boolean
+  lines: number
+  /** null: no record was recognized yet. */
+  format: HeadFormat | null
+  records: Record<RecordLevel, number>
+  firstAtMs: number | null
+  lastAtMs: number | null
+  runtimeMs: number | null
+  zoneMinutes: number | null
+  /** false: the times have no date (or no year) and count from 1970. */
+  hasDate: boolean
+  /** null: the log says nothing of them (such as above level INFO). */
+  pages: number | null
+  items: number | null
+  /** As the newest logstats line has them; over the whole run once the closing stats are there. */
+  pagesPerMinute: number | null
+  itemsPerMinute: number | null
+  lastPageAtMs: number | null
+  lastItemAtMs: number | null
+  /** How many responses had each status. Before the closing stats only those that reached the spider. */
+  responses: Record<string, number>
+  notes: Record<NoteKind, number>
+  latest: Record<LatestKind, string | null>
+  scrapyVersion: string | null
+  bot: string | null
+  pythonVersion: string | null
+  telnetConsole: string | null
+  telnetUsername: string | null
+  /** `Resuming crawl (3 requests scheduled)`. */
+  resumedWith: string | null
+  /** `Received SIGTERM`, `Received SIGINT twice`: LogParser's shutdown_reason. */
+  shutdownReason: string | null
+  /** The spider has begun to close. */
+  closingReason: string | null
+  finishReason: string | null
+  /** Scrapy's own messages of level INFO reach the log, so it would also have those of the spider's end. */
+  showsEnd: boolean
+  /** At most MAX_STATS_TEXT characters of them. */
+  stats: ScrapyStats | null
+  series: LogSeries | null
+  /** Errors that were not kept, because nobody took those before them. */
+  errorsDropped: number
+}
+
+export const NOTE_KINDS = [
+  'retries',
+  'gaveUpRetries',
+  'robotsForbidden',
+  'duplicates',
+  'offsite',
+  'ignoredResponses',
+  'redirects',
+  'droppedItems',
+  'timeouts',
+  'downloadErrors',
+  'deprecations',
+  'otherWarnings'
+] as const
+export type NoteKind = (typeof NOTE_KINDS)[number]
+
+/** The newest line of each kind; `item` is the text of the newest item. */
+export const LATEST_KINDS = ['crawl', 'scrape', 'item', 'offsite', 'duplicate', 'stat'] as const
+export type LatestKind = (typeof LATEST_KINDS)[number]
+
+/** What a figure says that the parser does not count as it is. */
+type Derived =
+  | ('bytes' | 'skippedBytes' | 'isPartial' | 'format' | 'hasDate' | 'errorsDropped')
+  | ('records' | 'runtimeMs' | 'pages' | 'items')
+
+/** What the parser counts; plain JSON. */
+export interface Tally extends Omit<LogFigures, Derived> {
+  /** The log has ended. */
+  isOver: boolean
+  /** By index in RECORD_LEVELS. */
+  records: number[]
+  /** false: the log says that this part of Scrapy is off. */
+  hasCoreStats: boolean
+  collectsStats: boolean
+  /** From logstats lines; null: none so far. */
+  loggedPages: number | null
+  loggedItems: number | null
+  /** From lines at level DEBUG since the newest logstats line; what is skipped in between is in the next of those. */
+  newPages: number
+  newItems: number
+  /** Timeouts that a retry told of, and those that failed a download: often the same. */
+  retriedTimeouts: number
+  failedTimeouts: number
+}
+
+export function emptyTally(): Tally {
+  return {
+    isOver: false,
+    ...{ lines: 0, records: [0, 0, 0, 0, 0], firstAtMs: null, lastAtMs: null, zoneMinutes: null },
+    ...{ hasCoreStats: true, collectsStats: true },
+    ...{ loggedPages: null, loggedItems: null, pagesPerMinute: null, itemsPerMinute: null },
+    ...{ newPages: 0, newItems: 0, lastPageAtMs: null, lastItemAtMs: null, responses: {} },
+    notes: Object.fromEntries(NOTE_KINDS.map((kind) => [kind, 0])) as Record<NoteKind, number>,
+    ...{ retriedTimeouts: 0, failedTimeouts: 0 },
+    latest: Object.fromEntries(LATEST_KINDS.map((kind) => [kind, null])) as Record<LatestKind, null>,
+    ...{ scrapyVersion: null, bot: null, pythonVersion: null, telnetConsole: null, telnetUsername: null },
+    ...{ resumedWith: null, shutdownReason: null, closingReason: null, finishReason: null, showsEnd: false },
+    ...{ stats: null, series: null }
+  }
+}
+
+/** Pages so far, before the closing stats. */
+export function pagesSoFar({ loggedPages, newPages }: Tally): number {
+  return (loggedPages ?? 0) + newPages
+}
+
+export function itemsSoFar({ loggedItems, newItems }: Tally): number {
+  return (loggedItems ?? 0) + newItems
+}
+
+export function errorsSoFar({ records }: Tally): number {
+  return (records[3] as number) + (records[4] as number)
+}

@@ -1,0 +1,162 @@
+import { emptySpans, type HeadSpans, scanScrapyHead } from '../../../shared/log-record/head-spans.ts'
+import { figuresOf } from './closing-figures.ts'
+import type { LoggedError } from './error-record.ts'
+import { emptyTally, type LogFigures } from './figures.ts'
+import { createHeadLearner } from './head-learner.ts'
+import { latin1Of } from './log-text.ts'
+import { createRecordReader } from './record-reader.ts'
+
+/**
+ * Reads a log as it grows and says at any time what it tells. Whatever comes: it never throws, takes linear time, and
+ * keeps at most some 4 MB beside the piece that is being read (one unfinished line of MAX_LINE, closing stats of
+ * MAX_STATS, the errors that nobody took yet; the rest is below 100 kB).
+ */
+export interface LogParser {
+  /** The next bytes of the log, cut anywhere. */
+  push(bytes: Uint8Array): void
+  /** Leaves out the next bytes. Cumulative figures are right again with the next logstats line. */
+  skip(byteCount: number): void
+  /** There are no more bytes: reads an unfinished line, and a record that was still open. Nothing may follow. */
+  end(): void
+  figures(): LogFigures
+  /** The errors since the last call, oldest first. At most MAX_ERRORS_WAITING wait, later ones are only counted. */
+  takeErrors(): LoggedError[]
+}
+
+/** What is longer is read as a line of this length: the rest is a page that a spider printed. */
+export const MAX_LINE = 131_072
+export const MAX_ERRORS_WAITING = 100
+/** Decoding in pieces of this size keeps the memory for a huge chunk small. */
+const PIECE = 262_144
+
+export function createLogParser(): LogParser {
+  const tally = emptyTally()
+  const heads = createHeadLearner()
+  const spans: HeadSpans = emptySpans()
+  const errors: LoggedError[] = []
+  let errorsDropped = 0
+  let skippedBytes = 0
+  /** The rest of a line is left out. */
+  let isMidLine = false
+  /** Bytes pushed and skipped; those of an unfinished line wait in `pending`. */
+  let offset = 0
+  let pending: string[] = []
+  let pendingLength = 0
+  let pendingAt = 0
+
+  const records = createRecordReader({
+    tally,
+    heads,
+    emit(error) {
+      if (errors.length < MAX_ERRORS_WAITING) errors.push(error)
+      else errorsDropped++
+    }
+  })
+
+  /** `text` are the bytes from `base` on. */
+  function readPiece(text: string, base: number): void {
+    let from = 0
+    if (isMidLine || pendingLength > 0) {
+      const newlineAt = text.indexOf('\n')
+      if (isMidLine) {
+        if (newlineAt < 0) return
+        isMidLine = false
+      } else {
+        keepPending(newlineAt < 0 ? text : text.slice(0, newlineAt + 1), base)
+        if (newlineAt < 0) return
+        readPending()
+      }
+      from = newlineAt + 1
+    }
+    const end = text.lastIndexOf('\n') + 1
+    if (end > from) readLines(text, from, end, base)
+    const rest = Math.max(from, end)
+    if (rest < text.length) keepPending(text.slice(rest), base + rest)
+  }
+
+  function keepPending(text: string, at: number): void {
+    if (pendingLength === 0) pendingAt = at
+    pending.push(text)
+    pendingLength += text.length
+    if (pendingLength <= MAX_LINE || text.endsWith('\n')) return
+    // The line is read as it is so far, and its rest left out.
+    pending = [takePending().slice(0, MAX_LINE), '\n']
+    pendingLength = MAX_LINE + 1
+    readPending()
+    isMidLine = true
+  }
+
+  function takePending(): string {
+    const text = pending.join('')
+    pending = []
+    pendingLength = 0
+    return text
+  }
+
+  function readPending(): void {
+    const text = takePending()
+    readLines(text, 0, text.length, pendingAt)
+  }
+
+  /** `text` from `from` to `end` is whole lines; its character 0 is the byte at `base`. */
+  function readLines(text: string, from: number, end: number, base: number): void {
+    const mayHaveColours = text.includes('\u001b')
+    let at = from
+    while (at < end) {
+      const newlineAt = text.indexOf('\n', at)
+      let to = newlineAt - at > MAX_LINE ? at + MAX_LINE : newlineAt
+      // 13: a carriage return of Windows.
+      if (to > at && text.charCodeAt(to - 1) === 13) to--
+      tally.lines++
+      if (scanScrapyHead(text, at, to, spans)) {
+        heads.sawScrapyFormat()
+        records.start(text, at, to, spans, base + at)
+      } else {
+        readOtherLine(text, at, to, mayHaveColours, base + at)
+      }
+      at = newlineAt + 1
+    }
+    records.keepWhatIsRead()
+  }
+
+  function readOtherLine(text: string, at: number, to: number, mayHaveColours: boolean, byteAt: number): void {
+    const found = heads.find(text, at, to, mayHaveColours, spans)
+    if (found.kind === 'none') records.continue(text, at, to, byteAt)
+    else if (found.kind === 'plain') records.start(found.text, found.at, found.to, spans, byteAt)
+    else records.readJson(found.record, byteAt)
+  }
+
+  return {
+    push(bytes) {
+      for (let at = 0; at < bytes.length; at += PIECE) {
+        const end = Math.min(bytes.length, at + PIECE)
+        const text = latin1Of(bytes, at, end)
+        offset += text.length
+        readPiece(text, offset - text.length)
+      }
+    },
+    skip(byteCount) {
+      if (byteCount <= 0) return
+      records.close()
+      skippedBytes += byteCount + takePending().length
+      offset += byteCount
+      isMidLine = true
+    },
+    end() {
+      if (pendingLength > 0) {
+        pending.push('\n')
+        readPending()
+      }
+      records.end()
+    },
+    figures() {
+      return figuresOf(tally, {
+        ...{ bytes: offset, skippedBytes, errorsDropped },
+        ...{ format: heads.format, hasDate: heads.hasDate }
+      })
+    },
+    takeErrors() {
+      return errors.splice(0)
+    }
+  }
+}

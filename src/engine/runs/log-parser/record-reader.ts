@@ -1,0 +1,351 @@
+import { TRACEBACK_HEADING } from '../../../shared/log-record.ts'
+import type { HeadSpans } from '../../../shared/log-record/head-spans.ts'
+import type { JsonRecord } from '../../../shared/log-record/json-record.ts'
+import { boundedStats } from './closing-figures.ts'
+import { CLOSED, parseClosingStats, rankOf } from './closing-stats.ts'
+import {
+  addStructured,
+  continueError,
+  type ErrorDraft,
+  type LoggedError,
+  mainException,
+  MAX_ERROR_LINE,
+  readErrorLine,
+  startError
+} from './error-record.ts'
+import {
+  errorsSoFar,
+  itemsSoFar,
+  NOTE_KINDS,
+  pagesSoFar,
+  type Tally,
+  LATEST_KINDS,
+  type LatestKind
+} from './figures.ts'
+import type { HeadLearner } from './head-learner.ts'
+import { decodeRead, encodeAsRead, readable } from './log-text.ts'
+import {
+  type Continued,
+  provesShownEnd,
+  readExtensions,
+  readMessage,
+  readOverriddenSettings,
+  readPythonVersion
+} from './messages.ts'
+import { advanceSeries, endOfPointMs, startSeries } from './series.ts'
+
+export interface RecordReader {
+  /** A line with a head: `text` from `at` to `to`, the byte `byteAt` of the log. */
+  start(text: string, at: number, to: number, spans: HeadSpans, byteAt: number): void
+  /** A line without one. */
+  continue(text: string, at: number, to: number, byteAt: number): void
+  readJson(record: JsonRecord, byteAt: number): void
+  /** Texts given so far are about to go: decodes what is kept of them. */
+  keepWhatIsRead(): void
+  /** No more lines of the open record will follow. */
+  close(): void
+  /** The log has ended: a traceback at its end, without a record of its own, is what ended the run. */
+  end(): void
+}
+
+/** Of longer closing stats, only Scrapy's own lines are kept from here on, at most as much again. */
+export const MAX_STATS = 262_144
+const DAY_MS = 86_400_000
+const UNHANDLED = 'Unhandled error in Deferred:'
+
+/**
+ * Reads records: counts them, reads Scrapy's own messages, and collects the lines of items, errors and closing stats.
+ * Nothing is decoded or copied before it is known to be kept.
+ */
+export function createRecordReader({
+  tally,
+  heads,
+  emit
+}: {
+  tally: Tally
+  heads: HeadLearner
+  emit(error: LoggedError): void
+}): RecordReader {
+  /** Of the record whose further lines may follow. */
+  let kind: Continued | 'error' | 'uncaught' = 'nothing'
+  let level = -1
+  let draft: ErrorDraft | null = null
+  let stats: string[] = []
+  let statsLength = 0
+  const kept = createKeptTexts(tally)
+  let nextPointMs = Number.NEGATIVE_INFINITY
+
+  function start(
+    text: string,
+    at: number,
+    to: number,
+    spans: HeadSpans,
+    byteAt: number,
+    jsonLogger: string | null = null
+  ): void {
+    const { messageAt } = spans
+    if (kind !== 'nothing' && !isSecondHalf(text, to, spans)) close({ isFollowed: true })
+    level = spans.level
+    ;(tally.records[level] as number)++
+    const atMs = Number.isNaN(spans.atMs) ? null : readTime(spans)
+    if (!tally.showsEnd && level < 2 && provesShownEnd(text, messageAt, to)) {
+      tally.showsEnd = /^(?:scrapy|$)/.test(jsonLogger ?? text.slice(spans.loggerFrom, spans.loggerTo))
+    }
+    if (level === 2) return startWarning(text, messageAt, to, at, atMs)
+    if (level < 3) {
+      kind = readMessage(tally, text, messageAt, to, at, atMs, kept.keep)
+      if (kind !== 'nothing') startContinued(text, messageAt, to)
+      return
+    }
+    readMessage(tally, text, messageAt, to, at, atMs, kept.keep)
+    if (kind === 'error') return continueError(draft as ErrorDraft)
+    kind = 'error'
+    draft = startError(
+      {
+        ...{ offset: byteAt, line: tally.lines, atMs, level: level === 3 ? 'ERROR' : 'CRITICAL' },
+        logger: jsonLogger ?? readable(text, spans.loggerFrom, spans.loggerTo, 200)
+      },
+      readable(text, messageAt, to, MAX_ERROR_LINE)
+    )
+  }
+
+  /** Twisted logs an unhandled error as two records: a title, and one that has the traceback and no message. */
+  function isSecondHalf(text: string, to: number, spans: HeadSpans): boolean {
+    if (kind !== 'error' || spans.level !== 4 || draft === null || draft.isContinued) return false
+    if (draft.error.message !== UNHANDLED) return false
+    return text.slice(spans.messageAt, Math.min(to, spans.messageAt + 8)).trim() === ''
+  }
+
+  function startWarning(text: string, at: number, to: number, lineFrom: number, atMs: number | null): void {
+    const before = sumOfNotes()
+    kind = readMessage(tally, text, at, to, lineFrom, atMs, kept.keep)
+    if (kind !== 'nothing') startContinued(text, at, to)
+    if (sumOfNotes() !== before) return
+    const isDeprecation = text.slice(at, Math.min(to, at + 2000)).includes('DeprecationWarning')
+    tally.notes[isDeprecation ? 'deprecations' : 'otherWarnings']++
+  }
+
+  function sumOfNotes(): number {
+    let sum = 0
+    for (const each of NOTE_KINDS) sum += tally.notes[each]
+    return sum
+  }
+
+  function startContinued(text: string, at: number, to: number): void {
+    if (kind === 'item') {
+      kept.startItem()
+    } else if (kind === 'stats') {
+      stats = [decodeRead(text, at, to, to - at)]
+      statsLength = 0
+    } else if (kind === 'settings') {
+      readSettings(text, at, to)
+    } else if (kind === 'extensions') {
+      tally.hasCoreStats = false
+      readExtensions(tally, text, at, to)
+    }
+  }
+
+  function readSettings(text: string, at: number, to: number): void {
+    heads.readDateFormat(text, at, to)
+    readOverriddenSettings(tally, text, at, to)
+  }
+
+  function readTime(spans: HeadSpans): number {
+    let atMs = spans.atMs
+    // A clock without a date starts again every midnight.
+    if (!heads.hasDate && atMs < DAY_MS && tally.lastAtMs !== null) {
+      atMs += Math.floor(tally.lastAtMs / DAY_MS) * DAY_MS
+      if (atMs < tally.lastAtMs - DAY_MS / 2) atMs += DAY_MS
+    }
+    tally.lastAtMs = atMs
+    if (atMs < nextPointMs) return atMs
+    if (tally.firstAtMs === null) tally.firstAtMs = atMs
+    if (tally.zoneMinutes === null && !Number.isNaN(spans.zoneMinutes)) tally.zoneMinutes = spans.zoneMinutes
+    tally.series ??= startSeries(atMs)
+    const values = { pages: pagesSoFar(tally), items: itemsSoFar(tally), errors: errorsSoFar(tally) }
+    advanceSeries(tally.series, atMs, values)
+    nextPointMs = endOfPointMs(tally.series)
+    return atMs
+  }
+
+  function continueRecord(text: string, at: number, to: number, byteAt: number): void {
+    switch (kind) {
+      case 'item':
+        kept.addToItem(text, at, to)
+        break
+      case 'error':
+      case 'uncaught':
+        readErrorLine(draft as ErrorDraft, readable(text, at, to, MAX_ERROR_LINE))
+        return
+      case 'stats':
+        if (statsLength + to - at > MAX_STATS && (statsLength > 2 * MAX_STATS || !isOfScrapy(text, at, to))) return
+        statsLength += to - at + 1
+        stats.push(decodeRead(text, at, to, to - at))
+        return
+      case 'versions':
+        readPythonVersion(tally, text, at, to)
+        break
+      case 'settings':
+        readSettings(text, at, to)
+        break
+      case 'extensions':
+        readExtensions(tally, text, at, to)
+        break
+      case 'nothing':
+        break
+    }
+    if (!startsTraceback(text, at)) return
+    // Python prints an exception that ends it without a record; a record with a traceback of its own looks the same.
+    kept.decode()
+    kind = 'uncaught'
+    const place = { offset: byteAt, line: tally.lines, atMs: tally.lastAtMs, level: 'CRITICAL' as const, logger: '' }
+    draft = startError(place, '')
+    readErrorLine(draft, readable(text, at, to, MAX_ERROR_LINE))
+  }
+
+  /** `isFollowed`: by another record, so what is open is whole. */
+  function close({ isFollowed = false } = {}): void {
+    if (kind === 'error') {
+      closeError((draft as ErrorDraft).error)
+    } else if (kind === 'stats') {
+      const closing = parseClosingStats(stats.join('\n') + (isFollowed ? `\n${CLOSED}` : ''))
+      if (closing.stats !== null) tally.stats = boundedStats(closing.stats)
+      tally.finishReason = closing.finishReason ?? tally.finishReason
+      stats = []
+    } else if (kind === 'uncaught' && level < 0) {
+      // Before the first record: nothing else can have logged it.
+      emit((draft as ErrorDraft).error)
+    } else if (kind === 'item') {
+      kept.decode()
+    }
+    kind = 'nothing'
+    draft = null
+  }
+
+  function closeError(error: LoggedError): void {
+    const isTimeout = /Timed?_?[Oo]ut/.test(mainException(error)?.type ?? '')
+    if (isTimeout && error.message.startsWith('Error downloading <')) tally.failedTimeouts++
+    emit(error)
+  }
+
+  function readJson({ message, logger, trouble, ...head }: JsonRecord, byteAt: number): void {
+    kept.decode()
+    const text = encodeAsRead(message)
+    const spans = { ...head, timeFrom: 0, timeTo: 0, loggerFrom: 0, loggerTo: 0, messageAt: 0 }
+    const end = text.indexOf('\n')
+    start(text, 0, end < 0 ? text.length : end, spans, byteAt, logger)
+    if (end >= 0) readTextLines(text, end + 1, byteAt)
+    if (kind === 'error' && typeof trouble === 'string') readTextLines(encodeAsRead(trouble), 0, byteAt)
+    else if (kind === 'error' && typeof trouble === 'object' && trouble !== null)
+      addStructured(draft as ErrorDraft, trouble)
+    kept.decode()
+    // The second half of an error may follow in its own record.
+    if (kind !== 'error') close({ isFollowed: true })
+  }
+
+  function readTextLines(text: string, from: number, byteAt: number): void {
+    for (let at = from; at < text.length; ) {
+      const newlineAt = text.indexOf('\n', at)
+      const end = newlineAt < 0 ? text.length : newlineAt
+      continueRecord(text, at, end, byteAt)
+      at = end + 1
+    }
+  }
+
+  return {
+    start,
+    continue: continueRecord,
+    readJson,
+    keepWhatIsRead: kept.decode,
+    close: () => close(),
+    end() {
+      // A warning may have a traceback of its own, even if it is the last record.
+      if (kind === 'uncaught' && level >= 0 && level < 2) emit((draft as ErrorDraft).error)
+      close()
+      tally.isOver = true
+    }
+  }
+}
+
+/** ` 'finish_reason': 'finished',`, in a line of its own. */
+function isOfScrapy(text: string, at: number, to: number): boolean {
+  const key = /^ ['"]([^'"\\]{1,200})['"]:/.exec(text.slice(at, Math.min(to, at + 210)))?.[1]
+  return key !== undefined && rankOf(key) < 2
+}
+
+function startsTraceback(text: string, at: number): boolean {
+  // 84: a T; 32: a space.
+  const code = text.charCodeAt(at)
+  if (code === 84) return text.startsWith(TRACEBACK_HEADING, at)
+  return code === 32 && text.startsWith('  + Exception Group Traceback', at)
+}
+
+const MAX_LATEST = 400
+const MAX_ITEM = 1500
+/** A character has at most four bytes. */
+const MAX_ITEM_BYTES = 4 * MAX_ITEM
+
+interface KeptTexts {
+  keep(kind: LatestKind, text: string, from: number, to: number): void
+  startItem(): void
+  /** The next line of the item. */
+  addToItem(text: string, from: number, to: number): void
+  /** Decodes what is kept of the texts given so far, which are about to go. */
+  decode(): void
+}
+
+/**
+ * The newest line of each kind, and the newest item. Only where they are is noted for each line; decoding and copying
+ * happens once for each piece of the log.
+ */
+function createKeptTexts(tally: Tally): KeptTexts {
+  let item = ''
+  /** What belongs to the item in the text that is being read; from -1: nothing. */
+  let itemText = ''
+  let itemFrom = -1
+  let itemTo = -1
+  const places = LATEST_KINDS.map((kind) => ({ kind, text: '', from: 0, to: -1 }))
+  const placeOf = Object.fromEntries(places.map((place) => [place.kind, place])) as Record<
+    LatestKind,
+    (typeof places)[0]
+  >
+
+  function decodeItem(): void {
+    if (itemFrom < 0) return
+    // With its line ends: then it does not matter where the pieces of the log were cut.
+    const end = itemTo + (itemText.startsWith('\r\n', itemTo) ? 2 : itemText.startsWith('\n', itemTo) ? 1 : 0)
+    item = (item + itemText.slice(itemFrom, Math.min(end, itemFrom + MAX_ITEM_BYTES))).slice(0, MAX_ITEM_BYTES)
+    tally.latest.item = readable(item, 0, item.length - (item.endsWith('\n') ? 1 : 0), MAX_ITEM)
+    itemFrom = -1
+    itemText = ''
+  }
+
+  return {
+    keep(kind, text, from, to) {
+      const place = placeOf[kind]
+      place.text = text
+      place.from = from
+      place.to = to
+    },
+    startItem() {
+      item = ''
+      itemFrom = -1
+    },
+    addToItem(text, from, to) {
+      if (itemFrom < 0) {
+        itemText = text
+        itemFrom = from
+      }
+      itemTo = to
+    },
+    decode() {
+      decodeItem()
+      for (const place of places) {
+        if (place.to < 0) continue
+        tally.latest[place.kind] = readable(place.text, place.from, place.to, MAX_LATEST)
+        place.text = ''
+        place.to = -1
+      }
+    }
+  }
+}

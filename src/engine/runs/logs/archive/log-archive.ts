@@ -1,0 +1,217 @@
+import { mkdir, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { AttemptNumber, JobId } from '../../../../shared/contract/index.ts'
+import { isScrapdeckError } from '../../../../shared/errors.ts'
+import type { BlobReader, BlobStore, LocalFile } from '../../../storage/blobs/blob-store.ts'
+import { openFileReader } from '../../../storage/blobs/file-reader.ts'
+import { openSealedFile } from '../../../storage/blobs/sealed/sealed-reader.ts'
+import { isSealed, keyIdOf, openBytes, sealBytes } from '../../../storage/blobs/sealed/sealed-format.ts'
+import { type EncryptionKeys, NO_KEYS } from '../../../runtime/encryption-keys.ts'
+import type { CacheFigures } from '../../../runtime/cache-figures.ts'
+import type { Random } from '../../../runtime/random.ts'
+import type { ThreadPool } from '../../../runtime/thread-pool.ts'
+import type { ArchivedLog } from '../../../model/records.ts'
+import { cutBytes, type LogBytes, type WantedBytes } from '../byte-window.ts'
+import type { LogFile } from '../scan/log-file.ts'
+import { type FrameMap, mapFrames, type ReadAt, readFrames } from './frame-reader.ts'
+import { readEnd } from './frames.ts'
+import type { LogCache } from './gzip-cache.ts'
+import type { SealedLog, SealSource } from './seal.ts'
+import { packSmallLog, SMALL_LOG_MAX_BYTES, unpackSmallLog } from './small-log.ts'
+import { LogCopies, type ReadLog } from './log-copies.ts'
+import { spoolsIn } from './spool.ts'
+
+interface ArchiveParts {
+  blobs: BlobStore
+  /** Of scan/log-worker.ts. */
+  threads: ThreadPool
+  cache: LogCache
+  /** For spools and drafts; on the file system of the blobs if they are files. */
+  directory: string
+  random: Random
+  /** What it holds: items files are kept as logs are. */
+  tree?: Tree
+  /** By default in files. */
+  copies?: LogCopies
+  /** Small logs are encrypted with them; blobs are by themselves. Default: none. */
+  keys?: EncryptionKeys
+}
+
+type Tree = 'logs' | 'items'
+
+const MAPS_KEPT = 64
+
+/** The blob that holds the log, or the items, of one attempt. */
+export const archiveName = (jobId: JobId, number: AttemptNumber, tree: Tree = 'logs'): string =>
+  `${tree}/${jobId}-${number}.zst`
+/** As earlier versions archived it. */
+export const gzippedName = (jobId: JobId, number: AttemptNumber): string => `logs/${jobId}-${number}.gz`
+
+/** What the archive does for others. */
+export interface LogArchivePort extends Omit<Pick<LogArchive, keyof LogArchive>, 'copies'> {
+  readonly copies: Pick<LogCopies, keyof LogCopies>
+}
+
+/** The logs that are kept here, whether or not their nodes still have them. */
+export class LogArchive {
+  readonly #parts: ArchiveParts
+  /** Logs of runs that are still live, or that could not be copied to their end yet. */
+  readonly copies: LogCopies
+  /** Their directory is made once. */
+  #drafts: Promise<unknown> | null = null
+  /** What a crash left there is deleted; from then on, what is there is in progress. */
+  #areDraftsOurs = false
+  /** By blob, least recently used first. */
+  readonly #maps = new Map<string, Promise<FrameMap>>()
+
+  constructor(parts: ArchiveParts) {
+    this.#parts = parts
+    this.copies = parts.copies ?? new LogCopies(spoolsIn(join(parts.directory, 'spools')))
+  }
+
+  cacheFigures(): CacheFigures {
+    return this.#parts.cache.figures()
+  }
+
+  /**
+   * Writes the blob of a complete log, in a thread; `jobId` may have one already, which is replaced. Rejects with
+   * LOG_DAMAGED, or with what the disk or the blob store says; there is no new blob then.
+   */
+  async seal(jobId: JobId, number: AttemptNumber, source: SealSource, signal?: AbortSignal): Promise<SealedLog> {
+    const { blobs, threads, directory, random } = this.#parts
+    const drafts = join(directory, 'drafts')
+    const target = join(drafts, random.hex(8))
+    try {
+      await (this.#drafts ??= this.#makeDrafts(drafts))
+      const sealed = await threads.run<SealedLog>({ task: 'seal', input: { source, target }, signal })
+      await blobs.adopt(this.#nameOf(jobId, number), target)
+      return sealed
+    } catch (error) {
+      // The next one finds a directory that can be written to, or says why there is none.
+      this.#drafts = null
+      await rm(target, { force: true }).catch(() => {})
+      throw error
+    }
+  }
+
+  /**
+   * Copies the rest of a log from where it can be read, then seals it. If it cannot be read to its end, rejects, and
+   * what was copied stays for the next try; with LOG_NOT_FOUND if it is gone. The copy stays until the store knows the
+   * archive (`copies.remove`): a crash in between must not lose both.
+   */
+  async copy(jobId: JobId, number: AttemptNumber, read: ReadLog, signal?: AbortSignal): Promise<SealedLog> {
+    await this.copies.advance(jobId, number, read, { signal })
+    return this.#sealCopied(jobId, number, signal)
+  }
+
+  /**
+   * Archives what was copied of a log, of which there is no more, unless as much of it is archived already (`earlier`):
+   * null then. The copy stays, as above.
+   */
+  async keepCopied(
+    jobId: JobId,
+    number: AttemptNumber,
+    earlier: ArchivedLog | null,
+    signal?: AbortSignal
+  ): Promise<ArchivedLog | null> {
+    const head = await this.copies.readIfAny(jobId, number, { offset: 0, limitBytes: SMALL_LOG_MAX_BYTES })
+    if (head === null || head.sizeBytes <= (earlier?.sizes?.rawBytes ?? 0)) return null
+    const packed = await this.pack(jobId, number, head)
+    if (packed !== null) return { packed, sizes: { rawBytes: head.sizeBytes, storedBytes: packed.length } }
+    const { rawBytes, packedBytes } = await this.#sealCopied(jobId, number, signal)
+    return { packed: null, sizes: { rawBytes, storedBytes: packedBytes } }
+  }
+
+  /** A complete log as the store keeps it; null: it is so large that it needs a file. */
+  async pack(jobId: JobId, number: AttemptNumber, log: LogBytes): Promise<Uint8Array | null> {
+    const packed = await packSmallLog(log)
+    const { keys = NO_KEYS } = this.#parts
+    if (packed === null || keys.newest === null) return packed
+    return sealBytes(keys, this.#nameOf(jobId, number), packed)
+  }
+
+  /** What `pack` returned, sealed with the newest key; null: it is. Rejects as `read` does. */
+  reseal(jobId: JobId, number: AttemptNumber, packed: Uint8Array): Uint8Array | null {
+    const { keys = NO_KEYS } = this.#parts
+    const name = this.#nameOf(jobId, number)
+    if (keys.newest === null || (isSealed(packed) && keyIdOf(name, packed) === keys.newest.id)) return null
+    return sealBytes(keys, name, this.#open(jobId, number, packed))
+  }
+
+  /** A range of an archived log; null: it is no longer there. Rejects with LOG_DAMAGED. */
+  async read(jobId: JobId, number: AttemptNumber, log: ArchivedLog, wanted: WantedBytes): Promise<LogBytes | null> {
+    if (log.packed !== null) return cutBytes(unpackSmallLog(this.#open(jobId, number, log.packed)), wanted)
+    const { blobs, cache } = this.#parts
+    try {
+      if (log.sizes === null) {
+        const name = gzippedName(jobId, number)
+        return await cache.read(name, () => blobs.openRead(name), wanted)
+      }
+      const name = this.#nameOf(jobId, number)
+      await using blob = (await blobs.openAt(name)) ?? (await openLocal(await this.#fileOf(name)))
+      const readAt = (offset: number, length: number) => blob.read(offset, length)
+      return await readFrames(await this.#mapOf(name, log.sizes.storedBytes, readAt), readAt, wanted)
+    } catch (error) {
+      if (isScrapdeckError(error, 'NOT_FOUND') || (error as NodeJS.ErrnoException).code === 'ENOENT') return null
+      throw error
+    }
+  }
+
+  /** For a thread. Rejects with NOT_FOUND. */
+  async fileOf(jobId: JobId, number: AttemptNumber, log: ArchivedLog): Promise<LogFile> {
+    if (log.packed !== null) return { kind: 'packed', packed: this.#open(jobId, number, log.packed) }
+    const { blobs, cache } = this.#parts
+    if (log.sizes === null) {
+      const name = gzippedName(jobId, number)
+      return { kind: 'plain', ...(await cache.fileOf(name, () => blobs.openRead(name), 'gzip')) }
+    }
+    return { kind: 'frames', ...(await this.#fileOf(this.#nameOf(jobId, number))) }
+  }
+
+  async delete(jobId: JobId, number: AttemptNumber): Promise<void> {
+    const { blobs } = this.#parts
+    const names = [this.#nameOf(jobId, number), ...(this.#parts.tree === 'items' ? [] : [gzippedName(jobId, number)])]
+    await Promise.all(names.map((name) => blobs.delete(name)))
+  }
+
+  async #sealCopied(jobId: JobId, number: AttemptNumber, signal?: AbortSignal): Promise<SealedLog> {
+    return this.seal(jobId, number, await this.copies.fileOf(jobId, number), signal)
+  }
+
+  async #makeDrafts(directory: string): Promise<void> {
+    if (!this.#areDraftsOurs) await rm(directory, { recursive: true, force: true })
+    this.#areDraftsOurs = true
+    await mkdir(directory, { recursive: true, mode: 0o700 })
+  }
+
+  #nameOf(jobId: JobId, number: AttemptNumber): string {
+    return archiveName(jobId, number, this.#parts.tree)
+  }
+
+  /** A blob that cannot be a file by itself is read once, into one. */
+  async #fileOf(name: string): Promise<LocalFile> {
+    const { blobs, cache } = this.#parts
+    return (await blobs.localFile(name)) ?? cache.fileOf(name, () => blobs.openRead(name), 'as it is')
+  }
+
+  #open(jobId: JobId, number: AttemptNumber, packed: Uint8Array): Uint8Array {
+    return isSealed(packed) ? openBytes(this.#parts.keys ?? NO_KEYS, this.#nameOf(jobId, number), packed) : packed
+  }
+
+  #mapOf(name: string, storedBytes: number, readAt: ReadAt): Promise<FrameMap> {
+    // A run that came back is sealed again under its name.
+    const key = `${name} ${storedBytes}`
+    const known = this.#maps.get(key)
+    const map = known ?? readEnd(storedBytes, readAt).then(({ frames }) => mapFrames(frames))
+    this.#maps.delete(key)
+    this.#maps.set(key, map)
+    if (known === undefined) map.catch(() => this.#maps.delete(key))
+    if (this.#maps.size > MAPS_KEPT) this.#maps.delete(this.#maps.keys().next().value!)
+    return map
+  }
+}
+
+async function openLocal({ path, seal }: LocalFile): Promise<BlobReader> {
+  const file = await openFileReader(path)
+  return seal === null ? file : openSealedFile(seal, file)
+}

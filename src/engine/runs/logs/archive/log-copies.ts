@@ -1,0 +1,219 @@
+import type { AttemptNumber, JobId } from '../../../../shared/contract/index.ts'
+import { ScrapdeckError } from '../../../../shared/errors.ts'
+import type { LogBytes, WantedBytes } from '../byte-window.ts'
+import type { LogFile } from '../scan/log-file.ts'
+import type { SealSource } from './seal.ts'
+import type { SpoolPort, Spools } from './spool.ts'
+
+export type ReadLog = (range: WantedBytes, signal?: AbortSignal) => Promise<LogBytes | null>
+
+/** How far a copy is. */
+export interface CopyProgress {
+  copiedBytes: number
+  /** Of the log, when it was last read. */
+  sizeBytes: number
+}
+
+interface AdvanceOptions {
+  maxBytes?: number
+  signal?: AbortSignal | undefined
+  /** Called after each piece has been copied, with that piece. */
+  onProgress?: (progress: CopyProgress, piece: LogBytes) => void
+}
+
+interface Copy {
+  spool: SpoolPort
+  /** What was requested last: nothing is copied twice. */
+  turn: Promise<unknown>
+  /** Nothing is left of it, and another one may have been begun: whoever still holds it must not copy into it. */
+  isGone: boolean
+}
+
+const PIECE_BYTES = 1_048_576
+const COMPARED_BYTES = 1_024
+/** What is kept of one log at most: a node that serves one without end must not fill the disk. */
+export const KEPT_LOG_MAX_BYTES = 16 * 1024 ** 3
+
+/** The logs that are being copied from their nodes: each in one spool, whoever wants it. */
+export class LogCopies {
+  readonly #spools: Spools
+  readonly #mostBytes: number
+  readonly #copies = new Map<string, Promise<Copy>>()
+  /** What earlier engines left and nobody has opened yet; null: not looked up yet. */
+  #left: Promise<Set<string>> | null = null
+
+  constructor(spools: Spools, mostBytes = KEPT_LOG_MAX_BYTES) {
+    this.#spools = spools
+    this.#mostBytes = mostBytes
+  }
+
+  /**
+   * Copies what is missing of what the log has when this begins, at most `maxBytes`, and no more than
+   * KEPT_LOG_MAX_BYTES of one log (`sizeBytes` of the result is larger then). If it fails, what was copied stays
+   * for the next try; rejects with LOG_NOT_FOUND if the log is gone, or NODE_ANSWER_INVALID if its node contradicts
+   * itself.
+   */
+  async advance(
+    jobId: JobId,
+    number: AttemptNumber,
+    read: ReadLog,
+    options: AdvanceOptions = {}
+  ): Promise<CopyProgress> {
+    let copy = await this.#open(jobId, number)
+    while (copy.isGone) copy = await this.#open(jobId, number)
+    const mine = copy.turn.then(() => advance(copy.spool, jobId, read, { ...options, mostBytes: this.#mostBytes }))
+    const turn = (copy.turn = mine.catch(() => {}))
+    try {
+      return await mine
+    } finally {
+      // Of a log that never appeared, nothing stays.
+      if (copy.spool.sizeBytes === 0 && copy.turn === turn) this.#drop(jobId, number, copy)
+    }
+  }
+
+  /** Of which logs there are copies, also those of earlier engines. */
+  async list(): Promise<{ jobId: JobId; number: AttemptNumber }[]> {
+    const names = await this.#spools.list()
+    return names.flatMap((name) => {
+      const [, jobId, number] = NAME.exec(name) ?? []
+      return jobId === undefined ? [] : [{ jobId: jobId as JobId, number: Number(number) as AttemptNumber }]
+    })
+  }
+
+  /** A range of what has been copied, also by an earlier engine; null: nothing was, or it ends before the range. */
+  async readIfAny(jobId: JobId, number: AttemptNumber, range: WantedBytes): Promise<LogBytes | null> {
+    const spool = await this.#openIfAny(jobId, number)
+    return spool === null || spool.sizeBytes < range.offset ? null : spool.read(range)
+  }
+
+  /** A range of what has been copied. */
+  async read(jobId: JobId, number: AttemptNumber, range: WantedBytes): Promise<LogBytes> {
+    return (await this.#open(jobId, number)).spool.read(range)
+  }
+
+  async sizeBytes(jobId: JobId, number: AttemptNumber): Promise<number> {
+    return (await this.#open(jobId, number)).spool.sizeBytes
+  }
+
+  /** For a thread: what has been copied by now. */
+  async fileOf(jobId: JobId, number: AttemptNumber): Promise<LogFile & SealSource> {
+    return { kind: 'spool', ...(await this.#open(jobId, number)).spool.describe() }
+  }
+
+  /** What has been copied by now, also by an earlier engine; null: nothing was. */
+  async knownFileOf(jobId: JobId, number: AttemptNumber): Promise<{ file: LogFile; sizeBytes: number } | null> {
+    const spool = await this.#openIfAny(jobId, number)
+    return spool === null ? null : { file: { kind: 'spool', ...spool.describe() }, sizeBytes: spool.sizeBytes }
+  }
+
+  async remove(jobId: JobId, number: AttemptNumber): Promise<void> {
+    let copy = await this.#open(jobId, number)
+    while (copy.isGone) copy = await this.#open(jobId, number)
+    // After what is being copied; what is copied after this begins anew.
+    const mine = copy.turn.then(() => copy.spool.clear())
+    const turn = (copy.turn = mine.catch(() => {}))
+    await mine
+    if (copy.turn === turn) this.#drop(jobId, number, copy)
+  }
+
+  /** null: nothing was copied. Begins none. */
+  async #openIfAny(jobId: JobId, number: AttemptNumber): Promise<SpoolPort | null> {
+    const name = nameOf(jobId, number)
+    if (!this.#copies.has(name) && !(await this.#listLeft()).has(name)) return null
+    const { spool } = await this.#open(jobId, number)
+    return spool.sizeBytes === 0 ? null : spool
+  }
+
+  #drop(jobId: JobId, number: AttemptNumber, copy: Copy): void {
+    if (copy.isGone) return
+    copy.isGone = true
+    this.#copies.delete(nameOf(jobId, number))
+  }
+
+  #open(jobId: JobId, number: AttemptNumber): Promise<Copy> {
+    const name = nameOf(jobId, number)
+    const known = this.#copies.get(name)
+    if (known !== undefined) return known
+    const opening = this.#openSpool(name).then((spool) => ({ spool, turn: Promise.resolve(), isGone: false }))
+    this.#copies.set(name, opening)
+    opening.catch(() => this.#copies.delete(name))
+    return opening
+  }
+
+  async #openSpool(name: string): Promise<SpoolPort> {
+    const left = await this.#listLeft()
+    if (!left.has(name)) return this.#spools.begin(name)
+    const spool = await this.#spools.open(name)
+    left.delete(name)
+    return spool
+  }
+
+  #listLeft(): Promise<Set<string>> {
+    const listed = (this.#left ??= this.#spools.list().then((names) => new Set(names)))
+    listed.catch(() => {
+      this.#left = null
+    })
+    return listed
+  }
+}
+
+const NAME = /^([0-9a-f]{32})-(\d{1,9})$/
+const nameOf = (jobId: JobId, number: AttemptNumber): string => `${jobId}-${number}`
+
+async function advance(
+  spool: SpoolPort,
+  jobId: JobId,
+  read: ReadLog,
+  { maxBytes = Number.POSITIVE_INFINITY, mostBytes, signal, onProgress }: AdvanceOptions & { mostBytes: number }
+): Promise<CopyProgress> {
+  let isNew = false
+  let wantedBytes: number | null = null
+  for (let left = maxBytes; ; ) {
+    const limitBytes = Math.max(0, Math.min(PIECE_BYTES, left, mostBytes - spool.sizeBytes))
+    const piece = await read({ offset: spool.sizeBytes, limitBytes }, signal)
+    signal?.throwIfAborted()
+    if (piece === null) {
+      throw new ScrapdeckError('LOG_NOT_FOUND', `The log of job ${jobId} was deleted before it could be copied`)
+    }
+    // Another log under this name (a node that was set up anew): what was copied is not its beginning.
+    if (piece.sizeBytes < spool.sizeBytes) {
+      // Or the same, cut off when its machine lost power: what was copied is more.
+      if (await isBeginning(spool, piece.sizeBytes, (range) => read(range, signal)))
+        return { copiedBytes: spool.sizeBytes, sizeBytes: spool.sizeBytes }
+      if (isNew) throw contradicts(jobId)
+      isNew = true
+      wantedBytes = null
+      await spool.clear()
+      continue
+    }
+    if (piece.offset !== spool.sizeBytes) throw contradicts(jobId)
+    // What it grows by from now on is for the next time: a log may grow as fast as it is copied.
+    wantedBytes ??= piece.sizeBytes
+    if (piece.bytes.length > 0) await spool.append(piece.bytes)
+    left -= piece.bytes.length
+    const progress = { copiedBytes: spool.sizeBytes, sizeBytes: piece.sizeBytes }
+    onProgress?.(progress, piece)
+    if (piece.bytes.length === 0 || left <= 0 || progress.copiedBytes >= wantedBytes) return progress
+  }
+}
+
+/** Whether a log of this size ends as the copy does there. */
+async function isBeginning(
+  spool: SpoolPort,
+  sizeBytes: number,
+  read: (range: WantedBytes) => Promise<LogBytes | null>
+): Promise<boolean> {
+  if (sizeBytes === 0) return true
+  const offset = Math.max(0, sizeBytes - COMPARED_BYTES)
+  const range = { offset, limitBytes: sizeBytes - offset }
+  const theirs = await read(range)
+  // It was deleted or cut off once more: no reason to give up what is here.
+  if (theirs === null || theirs.sizeBytes < sizeBytes) return true
+  return Buffer.compare(theirs.bytes, (await spool.read(range)).bytes) === 0
+}
+
+const contradicts = (jobId: JobId): ScrapdeckError =>
+  new ScrapdeckError(
+    'NODE_ANSWER_INVALID',
+    `The node of job ${jobId} says something else about its log with each answer, so it could not be copied`
+  )

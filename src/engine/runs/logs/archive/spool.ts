@@ -1,0 +1,249 @@
+import { type FileHandle, mkdir, open, readdir, stat, truncate, unlink, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { type LogBytes, placeRange, type WantedBytes } from '../byte-window.ts'
+import { readFully } from '../read-file.ts'
+import { FRAME_RAW_BYTES, frameLength, isWholeFrame, packFrame, type FrameSizes } from './frames.ts'
+import { freeBuffer } from '../../../runtime/free-buffer.ts'
+import { type FrameMap, mapFrames, rawSizeOf, readFrames } from './frame-reader.ts'
+
+const FRAMES = '.frames'
+const REST = '.rest'
+/** Before the rest of a spool: the byte of the log at which it begins. */
+const REST_HEADER_BYTES = 8
+
+export interface SpoolFiles {
+  framesPath: string
+  frames: FrameSizes[]
+  restPath: string
+  restAt: number
+  restBytes: number
+}
+
+/**
+ * A log that is still being copied: whole frames in one file, and the bytes after them as they are in another, so that
+ * nothing is lost with the process, and nothing is packed twice. Only one spool of a name may be open.
+ *
+ * `NAME.rest` begins with its place in the log: after a crash between the frame that holds it and its removal, both
+ * have the same bytes, and the frames win.
+ */
+export class Spool {
+  readonly #framesPath: string
+  readonly #restPath: string
+  readonly #frames: FrameSizes[]
+  #map: FrameMap
+  #restBytes: number
+  /** It may have files: most are begun and removed without any. */
+  #hasFrames = false
+  #hasRest = false
+  #turn: Promise<unknown> = Promise.resolve()
+
+  /** A new one, in a directory that is there; no file of this name may be. */
+  constructor(directory: string, name: string, frames: FrameSizes[] = [], restBytes = 0) {
+    const path = join(directory, name)
+    this.#framesPath = path + FRAMES
+    this.#restPath = path + REST
+    this.#frames = frames
+    this.#map = mapFrames(frames)
+    this.#restBytes = restBytes
+  }
+
+  /** Opens a spool as an earlier process left it. Cuts off what that process was writing when it ended. */
+  static async open(directory: string, name: string): Promise<Spool> {
+    const path = join(directory, name)
+    const frames = await recoverFrames(path + FRAMES)
+    const restBytes = await recoverRest(path + REST, rawSizeOf(mapFrames(frames)))
+    const spool = new Spool(directory, name, frames, restBytes)
+    spool.#hasFrames = true
+    spool.#hasRest = true
+    return spool
+  }
+
+  /** The names of all spools in a directory, which is made. */
+  static async list(directory: string): Promise<string[]> {
+    await mkdir(directory, { recursive: true, mode: 0o700 })
+    const files = await readdir(directory)
+    const names = files.flatMap((file) => {
+      const ending = [FRAMES, REST].find((each) => file.endsWith(each))
+      return ending === undefined ? [] : [file.slice(0, -ending.length)]
+    })
+    return [...new Set(names)].sort()
+  }
+
+  get sizeBytes(): number {
+    return this.#restAt + this.#restBytes
+  }
+
+  get #restAt(): number {
+    return rawSizeOf(this.#map)
+  }
+
+  /** Adds bytes at the end of the log. Resolves when they survive the end of this process. */
+  append(bytes: Uint8Array): Promise<void> {
+    return this.#inTurn(async () => {
+      let left = bytes
+      while (left.length > 0) {
+        const piece = left.subarray(0, FRAME_RAW_BYTES - this.#restBytes)
+        left = left.subarray(piece.length)
+        const isFull = this.#restBytes + piece.length === FRAME_RAW_BYTES
+        if (isFull) await this.#addFrame(Buffer.concat([await this.#readRest(0, this.#restBytes), piece]))
+        else await this.#addToRest(piece)
+      }
+    })
+  }
+
+  async read(wanted: WantedBytes): Promise<LogBytes> {
+    return this.#inTurn(async () => {
+      const { sizeBytes } = this
+      const restAt = this.#restAt
+      const { start: offset, end } = placeRange(wanted, sizeBytes)
+      const pieces: Uint8Array[] = []
+      if (offset < restAt && end > offset) {
+        const limitBytes = Math.min(end, restAt) - offset
+        pieces.push((await this.#readFrames({ offset, limitBytes })).bytes)
+      }
+      if (end > restAt) pieces.push(await this.#readRest(Math.max(0, offset - restAt), end - restAt))
+      return { offset, sizeBytes, bytes: pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces) }
+    })
+  }
+
+  /** Where its bytes are, for a thread. If a frame is completed meanwhile, what follows the frames cannot be read. */
+  describe(): SpoolFiles {
+    const files = { framesPath: this.#framesPath, restPath: this.#restPath, restAt: REST_HEADER_BYTES }
+    return { ...files, frames: [...this.#frames], restBytes: this.#restBytes }
+  }
+
+  /** Deletes its files: the log is complete in the archive, or another one. Begins anew. */
+  clear(): Promise<void> {
+    return this.#inTurn(async () => {
+      if (this.#hasFrames) await removeFile(this.#framesPath)
+      this.#frames.length = 0
+      this.#map = mapFrames([])
+      this.#hasFrames = false
+      if (this.#hasRest) await removeFile(this.#restPath)
+      this.#restBytes = 0
+      this.#hasRest = false
+    })
+  }
+
+  /** One write or read after the other: a frame and the rest change together. */
+  #inTurn<Result>(work: () => Promise<Result>): Promise<Result> {
+    const mine = this.#turn.then(work)
+    this.#turn = mine.catch(() => {})
+    return mine
+  }
+
+  async #readFrames(wanted: WantedBytes): Promise<LogBytes> {
+    await using file = await open(this.#framesPath)
+    return readFrames(this.#map, (offset, length) => readFully(file, offset, length), wanted)
+  }
+
+  /** Not kept in memory: a thousand logs may be open. */
+  async #readRest(from: number, to: number): Promise<Buffer> {
+    if (to <= from) return Buffer.alloc(0)
+    await using file = await open(this.#restPath)
+    return readFully(file, REST_HEADER_BYTES + from, to - from)
+  }
+
+  async #addFrame(raw: Buffer): Promise<void> {
+    const packed = await packFrame(raw)
+    this.#hasFrames = true
+    await using file = await open(this.#framesPath, 'a', 0o600)
+    try {
+      await file.appendFile(packed)
+      await file.datasync()
+    } catch (error) {
+      // Half a frame would hide all that follow it.
+      await file.truncate(this.#map.packedAt.at(-1)!).catch(() => {})
+      throw error
+    }
+    this.#frames.push({ packedBytes: packed.length, rawBytes: raw.length })
+    freeBuffer(packed)
+    this.#map = mapFrames(this.#frames)
+    this.#restBytes = 0
+    await removeFile(this.#restPath)
+  }
+
+  async #addToRest(piece: Uint8Array): Promise<void> {
+    this.#hasRest = true
+    if (this.#restBytes === 0) {
+      const header = Buffer.alloc(REST_HEADER_BYTES)
+      header.writeBigUInt64LE(BigInt(this.#restAt))
+      await writeFile(this.#restPath, Buffer.concat([header, piece]), { mode: 0o600 })
+    } else {
+      await using file = await open(this.#restPath, 'r+')
+      await writeFully(file, piece, REST_HEADER_BYTES + this.#restBytes)
+    }
+    this.#restBytes += piece.length
+  }
+}
+
+/** A disk that is nearly full takes part of a write without an error, and refuses the next. */
+async function writeFully(file: FileHandle, bytes: Uint8Array, at: number): Promise<void> {
+  for (let written = 0; written < bytes.length; )
+    written += (await file.write(bytes, written, bytes.length - written, at + written)).bytesWritten
+}
+
+/** What a copy is kept in. */
+export type SpoolPort = Pick<Spool, 'sizeBytes' | 'append' | 'read' | 'describe' | 'clear'>
+
+/** Where spools are kept, by name. */
+export interface Spools {
+  /** Those that there are, also of earlier engines. */
+  list(): Promise<string[]>
+  /** A new one; there is none of this name. */
+  begin(name: string): SpoolPort
+  /** As an earlier engine left it. */
+  open(name: string): Promise<SpoolPort>
+}
+
+/** The spools in a directory. */
+export const spoolsIn = (directory: string): Spools => ({
+  list: () => Spool.list(directory),
+  begin: (name) => new Spool(directory, name),
+  open: (name) => Spool.open(directory, name)
+})
+
+/** The whole frames of a file; what follows them is cut off. */
+async function recoverFrames(path: string): Promise<FrameSizes[]> {
+  const size = await stat(path).then(({ size }) => size, orElse(0))
+  const frames: FrameSizes[] = []
+  if (size === 0) return frames
+  let at = 0
+  await using file = await open(path)
+  while (at < size) {
+    const bytes = await readFully(file, at, FRAME_RAW_BYTES * 2)
+    const length = frameLength(bytes)
+    if (length === null) break
+    // Each frame is synced before the next is written: only the last may have its length without its content.
+    if (at + length >= size && !(await isWholeFrame(bytes.subarray(0, length)))) break
+    frames.push({ packedBytes: length, rawBytes: FRAME_RAW_BYTES })
+    at += length
+  }
+  if (at < size) await truncate(path, at)
+  return frames
+}
+
+async function recoverRest(path: string, restAt: number): Promise<number> {
+  try {
+    await using file = await open(path)
+    const header = await readFully(file, 0, REST_HEADER_BYTES)
+    const { size } = await file.stat()
+    const fits = header.length === REST_HEADER_BYTES && Number(header.readBigUInt64LE(0)) === restAt
+    // The rest of a frame that is complete by now, or of one that was cut off.
+    if (!fits || size - REST_HEADER_BYTES >= FRAME_RAW_BYTES) await removeFile(path)
+    else return size - REST_HEADER_BYTES
+  } catch (error) {
+    return orElse(0)(error)
+  }
+  return 0
+}
+
+/** If it is there. Node's `rm` looks at it first, in this thread. */
+const removeFile = (path: string): Promise<void> => unlink(path).catch(orElse(undefined))
+
+const orElse =
+  <T>(value: T) =>
+  (error: unknown): T => {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return value
+    throw error
+  }

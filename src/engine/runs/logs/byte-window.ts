@@ -1,0 +1,101 @@
+import { MAX_LOG_CHUNK_BYTES } from '../../../shared/contract/index.ts'
+
+/** One more than a chunk: whether the tail begins at the start of a line shows in the byte before it. */
+export const MAX_TAIL_BYTES = MAX_LOG_CHUNK_BYTES + 1
+
+/** A range of a file. A negative `offset` counts from its end, at most MAX_TAIL_BYTES. */
+export interface WantedBytes {
+  offset: number
+  limitBytes: number
+}
+
+/** A piece of a log, and the size of the whole log at that moment. Same shape as the node client's LogRange. */
+export interface LogBytes {
+  offset: number
+  sizeBytes: number
+  bytes: Uint8Array
+  /** Tells one file from the next that has its name. */
+  fileId?: string | undefined
+}
+
+/** Receives a whole file piece by piece and keeps only one range of it. */
+export interface ByteWindow {
+  append(piece: Uint8Array): void
+  /** The range, as far as the file has been read. */
+  result(): LogBytes
+  /** Further pieces cannot change the bytes of the range. Only the size is still unknown. */
+  isFull(): boolean
+}
+
+export function createByteWindow(wanted: WantedBytes): ByteWindow {
+  return wanted.offset < 0
+    ? keepTail(Math.min(-wanted.offset, MAX_TAIL_BYTES), wanted.limitBytes)
+    : keepFrom(wanted.offset, wanted.limitBytes)
+}
+
+function keepFrom(offset: number, limitBytes: number): ByteWindow {
+  const pieces: Uint8Array[] = []
+  let keptBytes = 0
+  let seenBytes = 0
+  return {
+    append(piece) {
+      const from = Math.max(0, offset - seenBytes)
+      const kept = piece.subarray(from, from + limitBytes - keptBytes)
+      seenBytes += piece.length
+      // A copy: the piece may be a view of a larger buffer that would stay in memory.
+      if (kept.length > 0) pieces.push(new Uint8Array(kept))
+      keptBytes += kept.length
+    },
+    result: () => ({ offset: Math.min(offset, seenBytes), sizeBytes: seenBytes, bytes: concat(pieces) }),
+    isFull: () => keptBytes >= limitBytes
+  }
+}
+
+function keepTail(tailBytes: number, limitBytes: number): ByteWindow {
+  let pieces: Uint8Array[] = []
+  let keptBytes = 0
+  let seenBytes = 0
+  return {
+    append(piece) {
+      pieces.push(new Uint8Array(piece))
+      keptBytes += piece.length
+      seenBytes += piece.length
+      // Joined only once it has doubled, so that the work stays linear.
+      if (keptBytes < tailBytes * 2 + 65_536) return
+      const tail = new Uint8Array(concat(pieces).subarray(-tailBytes))
+      pieces = [tail]
+      keptBytes = tail.length
+    },
+    result: () => ({
+      offset: Math.max(0, seenBytes - tailBytes),
+      sizeBytes: seenBytes,
+      bytes: concat(pieces).subarray(-tailBytes).slice(0, limitBytes)
+    }),
+    isFull: () => false
+  }
+}
+
+function concat(pieces: Uint8Array[]): Uint8Array {
+  return new Uint8Array(Buffer.concat(pieces))
+}
+
+/** Where a range is in a file of this size: `end` is the byte after it. */
+export function placeRange({ offset, limitBytes }: WantedBytes, sizeBytes: number): { start: number; end: number } {
+  const start = offset < 0 ? Math.max(0, sizeBytes - Math.min(-offset, MAX_TAIL_BYTES)) : Math.min(offset, sizeBytes)
+  return { start, end: Math.min(sizeBytes, start + limitBytes) }
+}
+
+/** A range of a whole file in memory. */
+export function cutBytes(whole: Uint8Array, wanted: WantedBytes): LogBytes {
+  const { start, end } = placeRange(wanted, whole.length)
+  return { offset: start, sizeBytes: whole.length, bytes: whole.subarray(start, end) }
+}
+
+/** Reads of a log whose end was read already: that part is not requested again. */
+export const fromTail =
+  (tail: LogBytes, read: (range: WantedBytes) => Promise<LogBytes | null>) =>
+  async (range: WantedBytes): Promise<LogBytes | null> => {
+    const from = range.offset - tail.offset
+    if (from < 0 || from > tail.bytes.length) return read(range)
+    return { ...tail, offset: range.offset, bytes: tail.bytes.subarray(from, from + range.limitBytes) }
+  }

@@ -1,0 +1,195 @@
+import type { Clock, Timer } from '../../runtime/clock.ts'
+import type { LogBytes, WantedBytes } from './byte-window.ts'
+
+/** Where the log of an attempt is read while it may grow. */
+export interface LogSource {
+  /** Resolves null if there is no log (yet). */
+  read(range: WantedBytes, signal?: AbortSignal): Promise<LogBytes | null>
+  /** Calls back soon after something was written, until the returned function is called. Absent: nobody tells. */
+  watch?(onChange: () => void): () => void
+  /** Between reads while lines come, and the most when none do. */
+  pollMs: { busy: number; quiet: number }
+}
+
+/** A file on this machine. Events may be missing (network file systems), so it is also looked at. */
+export const LOCAL_POLL_MS = { busy: 100, quiet: 500 }
+/** Over HTTP. A line is then shown within half a second. */
+export const REMOTE_POLL_MS = { busy: 250, quiet: 400 }
+
+/** Of the newest bytes, for all who follow: whoever is further behind reads for himself. One read of new bytes. */
+const WINDOW_BYTES = 1_048_576
+/** Events of a file that is written to all the time are answered at most this often. */
+const EVENT_GAP_MS = 10
+/** Less than any poll. */
+const FRESH_MS = 5
+const NO_BYTES = Buffer.alloc(0)
+
+interface Waiter {
+  seenBytes: number
+  wake: (error?: unknown) => void
+}
+
+/**
+ * The end of a log, read once for all who follow it, and only while somebody waits at its end. `fileId` tells one file
+ * from the next that has its name.
+ */
+export class GrowingLog {
+  readonly #source: LogSource
+  readonly #clock: Clock
+  readonly #waiters = new Set<Waiter>()
+  #window: { offset: number; bytes: Buffer; fileId: string | undefined } | null = null
+  /** Up to where it was read; the log may be longer. */
+  #endBytes = 0
+  #sizeBytes = 0
+  #reading: Promise<void> | null = null
+  #lookedAtMs = Number.NEGATIVE_INFINITY
+  #pollMs: number
+  #timer: Timer | null = null
+  #unwatch: (() => void) | null = null
+  #hasNews = false
+
+  constructor(source: LogSource, clock: Clock) {
+    this.#source = source
+    this.#clock = clock
+    this.#pollMs = source.pollMs.busy
+  }
+
+  /** As LogSource.read. */
+  async read(range: WantedBytes, signal?: AbortSignal): Promise<LogBytes | null> {
+    const held = this.#fromWindow(range)
+    if (held !== null) return held
+    if (this.#window === null || range.offset !== this.#endBytes) return this.#source.read(range, signal)
+    await this.#readOn()
+    return this.#fromWindow(range) ?? this.#source.read(range, signal)
+  }
+
+  /**
+   * Resolves when the log no longer has the size that the caller saw, or after a poll of a quiet log, so that the
+   * caller can see whether it still grows. Rejects if it cannot be read.
+   */
+  waitForNews(seenBytes: number, signal?: AbortSignal): Promise<void> {
+    return new Promise((resolve, reject) => {
+      if (signal?.aborted || (this.#window !== null && seenBytes < this.#sizeBytes)) return resolve()
+      const waiter: Waiter = {
+        seenBytes,
+        wake: (error) => {
+          this.#waiters.delete(waiter)
+          signal?.removeEventListener('abort', stop)
+          if (this.#waiters.size === 0) this.#timer?.cancel()
+          if (error === undefined) resolve()
+          else reject(error)
+        }
+      }
+      const stop = () => waiter.wake()
+      signal?.addEventListener('abort', stop)
+      this.#waiters.add(waiter)
+      if (this.#waiters.size === 1) this.#begin(seenBytes)
+    })
+  }
+
+  /** Nobody follows it any more. */
+  close(): void {
+    this.#timer?.cancel()
+    this.#unwatch?.()
+    this.#unwatch = null
+  }
+
+  #fromWindow({ offset, limitBytes }: WantedBytes): LogBytes | null {
+    const window = this.#window
+    if (window === null || offset < window.offset || offset > this.#endBytes) return null
+    // Whoever was just woken by a look that found nothing need not look again.
+    if (offset === this.#endBytes && this.#clock.monotonicMs() - this.#lookedAtMs > FRESH_MS) return null
+    const bytes = window.bytes.subarray(offset - window.offset, offset - window.offset + limitBytes)
+    return { offset, sizeBytes: this.#sizeBytes, bytes, fileId: window.fileId }
+  }
+
+  #begin(seenBytes: number): void {
+    // Nobody followed for a while: what was read then may be far behind.
+    if (this.#window === null || seenBytes > this.#endBytes) {
+      this.#window = null
+      this.#endBytes = seenBytes
+    }
+    this.#unwatch ??= this.#source.watch?.(() => this.#onEvent()) ?? null
+    this.#schedule(this.#hasNews ? EVENT_GAP_MS : this.#pollMs)
+  }
+
+  #onEvent(): void {
+    // One look is due already: a file that is written to all the time must not put it off.
+    if (this.#hasNews) return
+    this.#hasNews = true
+    if (this.#waiters.size > 0 && this.#reading === null) this.#schedule(EVENT_GAP_MS)
+  }
+
+  #schedule(delayMs: number): void {
+    this.#timer?.cancel()
+    this.#timer = this.#clock.setTimer(delayMs, () => void this.#look())
+  }
+
+  async #look(): Promise<void> {
+    this.#timer = null
+    this.#hasNews = false
+    let error: unknown
+    await this.#readOn().catch((caught: unknown) => {
+      error = caught
+    })
+    // All of them: each also wants to know whether the run still lives.
+    for (const waiter of [...this.#waiters]) waiter.wake(error)
+  }
+
+  /** Whoever wants the next bytes meanwhile gets the same. */
+  #readOn(): Promise<void> {
+    return (this.#reading ??= this.#readNext().finally(() => {
+      this.#reading = null
+    }))
+  }
+
+  async #readNext(): Promise<void> {
+    const { busy, quiet } = this.#source.pollMs
+    const range = await this.#source.read({ offset: this.#endBytes, limitBytes: WINDOW_BYTES })
+    this.#lookedAtMs = this.#clock.monotonicMs()
+    this.#pollMs = range !== null && this.#take(range) ? busy : Math.min(quiet, this.#pollMs * 1.5)
+  }
+
+  /** True if the log has changed. */
+  #take(range: LogBytes): boolean {
+    const fileBefore = this.#window?.fileId
+    const isOther = fileBefore !== undefined && range.fileId !== undefined && fileBefore !== range.fileId
+    const sizeBefore = this.#sizeBytes
+    this.#sizeBytes = range.sizeBytes
+    if (isOther || range.offset !== this.#endBytes) {
+      this.#window = null
+      this.#endBytes = range.sizeBytes
+      return true
+    }
+    this.#endBytes += range.bytes.length
+    const keptBytes = Math.max(0, WINDOW_BYTES - range.bytes.length)
+    const before = this.#window?.bytes ?? NO_BYTES
+    const bytes = Buffer.concat([before.subarray(Math.max(0, before.length - keptBytes)), range.bytes])
+    this.#window = { offset: this.#endBytes - bytes.length, bytes, fileId: range.fileId }
+    return range.bytes.length > 0 || range.sizeBytes !== sizeBefore
+  }
+}
+
+/** The logs that are followed now: one reader each, however many follow. */
+export class GrowingLogs {
+  readonly #clock: Clock
+  readonly #logs = new Map<string, { log: GrowingLog; followers: number }>()
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+  }
+
+  /** Until `release`. */
+  use(key: string, source: LogSource): { log: GrowingLog; release: () => void } {
+    const entry = this.#logs.get(key) ?? { log: new GrowingLog(source, this.#clock), followers: 0 }
+    this.#logs.set(key, entry)
+    entry.followers += 1
+    const release = () => {
+      entry.followers -= 1
+      if (entry.followers > 0) return
+      this.#logs.delete(key)
+      entry.log.close()
+    }
+    return { log: entry.log, release }
+  }
+}

@@ -1,0 +1,110 @@
+import type { FoundLogLine, LogSearchProgress } from '../../../../shared/contract/index.ts'
+import { ScrapdeckError } from '../../../../shared/errors.ts'
+import type { ThreadPool } from '../../../runtime/thread-pool.ts'
+import { FRAME_RAW_BYTES } from '../archive/frames.ts'
+import { createMatcher, type LineQuery } from './line-matcher.ts'
+import type { LogFile } from './log-file.ts'
+import type { CountOrder, SearchedPart, SearchOrder } from './log-worker.ts'
+
+/** One task. Small enough that the first results come soon and a cancelled search ends soon. */
+const PART_BYTES = 16 * FRAME_RAW_BYTES
+/** Of one part: an expression that takes longer would go on for hours. */
+const PART_TIMEOUT_MS = 20_000
+/** Enough that no thread waits. The threads are for everybody: others wait for these, not for a whole log. */
+const PARTS_AT_ONCE = 4
+const INDEXES_KEPT = 64
+
+interface LineIndex {
+  /** Up to here, a multiple of FRAME_RAW_BYTES, except at the end of a log that has been counted whole. */
+  countedBytes: number
+  /** Newlines before each FRAME_RAW_BYTES, and before `countedBytes`. */
+  before: number[]
+}
+
+/** Searches whole logs and counts their lines, in threads. */
+export class LogScans {
+  readonly #threads: ThreadPool
+  /** By key, least recently used first. */
+  readonly #indexes = new Map<string, LineIndex>()
+
+  constructor(threads: ThreadPool) {
+    this.#threads = threads
+  }
+
+  /**
+   * Every line of the log with a match, in order, as they are found; all are counted, and the first `mostLines` given.
+   * Rejects with BAD_INPUT for an expression that is not valid or takes too long.
+   */
+  async *search(
+    file: LogFile,
+    sizeBytes: number,
+    query: LineQuery,
+    { mostLines, signal }: { mostLines: number; signal?: AbortSignal | undefined }
+  ): AsyncGenerator<LogSearchProgress, void> {
+    checkQuery(query)
+    const parts: Promise<SearchedPart>[] = []
+    const stopping = new AbortController()
+    const either = signal === undefined ? stopping.signal : AbortSignal.any([signal, stopping.signal])
+    let from = 0
+    const beginNext = (): void => {
+      const input: SearchOrder = { file, query, from, to: from + PART_BYTES, mostLines, countsLines: true }
+      const task = { task: 'search', input, signal: either, timeoutMs: PART_TIMEOUT_MS, tooSlow }
+      const part = this.#threads.run<SearchedPart>(task)
+      // Awaited in order: an earlier one may fail before.
+      part.catch(() => {})
+      parts.push(part)
+      from += PART_BYTES
+    }
+    try {
+      let line = 1
+      let matches = 0
+      let given = 0
+      for (let index = 0; index * PART_BYTES < sizeBytes; index += 1) {
+        while (parts.length < PARTS_AT_ONCE && from < sizeBytes) beginNext()
+        const part = await parts.shift()!
+        if (from < sizeBytes) beginNext()
+        const found: FoundLogLine[] = part.found
+          .slice(0, mostLines - given)
+          .map(({ linesBefore, ...each }) => ({ line: line + linesBefore, ...each }))
+        given += found.length
+        matches += part.matches
+        line += part.newlines
+        const searchedBytes = Math.min(sizeBytes, (index + 1) * PART_BYTES)
+        yield { state: 'searching', found, matches, searchedBytes, sizeBytes }
+      }
+      yield { state: 'complete', found: [], matches, searchedBytes: sizeBytes, sizeBytes }
+    } finally {
+      stopping.abort()
+    }
+  }
+
+  /** The newlines before each FRAME_RAW_BYTES of the log; `key` names it and changes with it, but not as it grows. */
+  async countLines(key: string, file: LogFile, sizeBytes: number, signal?: AbortSignal): Promise<LineIndex> {
+    const known = this.#indexes.get(key)
+    const isUsable = known !== undefined && known.countedBytes <= sizeBytes
+    const from = isUsable ? Math.floor(known.countedBytes / FRAME_RAW_BYTES) * FRAME_RAW_BYTES : 0
+    const before = isUsable ? known.before.slice(0, from / FRAME_RAW_BYTES + 1) : [0]
+    const parts: Promise<Uint32Array>[] = []
+    for (let at = from; at < sizeBytes; at += PART_BYTES) {
+      const input: CountOrder = { file, from: at, to: Math.min(sizeBytes, at + PART_BYTES) }
+      parts.push(this.#threads.run<Uint32Array>({ task: 'countNewlines', input, signal }))
+    }
+    for (const counts of await Promise.all(parts)) for (const count of counts) before.push(before.at(-1)! + count)
+    const index = { countedBytes: sizeBytes, before }
+    this.#indexes.delete(key)
+    this.#indexes.set(key, index)
+    if (this.#indexes.size > INDEXES_KEPT) this.#indexes.delete(this.#indexes.keys().next().value!)
+    return index
+  }
+}
+
+function checkQuery(query: LineQuery): void {
+  try {
+    createMatcher(query)
+  } catch (error) {
+    throw new ScrapdeckError('BAD_INPUT', `The regular expression is not valid: ${(error as Error).message}`)
+  }
+}
+
+const tooSlow = () =>
+  new ScrapdeckError('BAD_INPUT', 'The regular expression takes too long on this log. Make it simpler')

@@ -1,0 +1,428 @@
+import type { FleetLogHit, FleetLogSearchInput, FleetLogSearchProgress } from '../../../shared/contract/index.ts'
+import { isScrapdeckError, ScrapdeckError } from '../../../shared/errors.ts'
+import type { LogArchivePort } from '../logs/archive/log-archive.ts'
+import { FRAME_RAW_BYTES } from '../logs/archive/frames.ts'
+import { createMatcher } from '../logs/scan/line-matcher.ts'
+import type { LogFile } from '../logs/scan/log-file.ts'
+import type { Clock } from '../../runtime/clock.ts'
+import type { ThreadPool } from '../../runtime/thread-pool.ts'
+import type { Candidates } from '../../storage/log-blocks.ts'
+import type { KeptLog, KeptLogFilter, LogKey, LogPage, UnarchivedRun, OnlyProjects } from '../../model/records.ts'
+import type { KeptLogReader } from '../../storage/store.ts'
+import { decodeCursor, encodeCursor, type SearchPlace } from './cursor.ts'
+import type { LogIndex } from './log-index.ts'
+import { createQueryPlan, isEverything } from './query/query-plan.ts'
+import { bytesOf, piecesOf } from './scan/pieces.ts'
+import type { Piece, ScanOrder, ScannedLog } from './scan/scan-logs.ts'
+
+interface FleetSearchParts {
+  store: KeptLogReader
+  archive: Pick<LogArchivePort, 'fileOf'> & { copies: Pick<LogArchivePort['copies'], 'list'> }
+  /** The log of a run that is not archived, as far as it is on this machine; null: nothing of it is. */
+  liveFileOf: (run: UnarchivedRun) => Promise<{ file: LogFile; sizeBytes: number } | null>
+  index: Pick<LogIndex, 'probe'>
+  /** Of search-worker.ts. */
+  threads: Pick<ThreadPool, 'run'>
+  clock: Clock
+}
+
+/** Logs that the store looks at at once. */
+const PAGE = 2_000
+/** One task: the first are small, so that the first lines come soon. */
+const FIRST_TASK_BYTES = FRAME_RAW_BYTES
+const TASK_BYTES = 16 * FRAME_RAW_BYTES
+const TASK_LOGS = 64
+/** Enough that no thread waits, and little is lost when the search ends. */
+const TASKS_AT_ONCE = 6
+/** Of one task, and a second more for every 20 MB of it: an expression that takes longer would go on for hours. */
+const TASK_MS = 3_000
+const SLOWEST_BYTES_PER_MS = 20_000
+/** Logs on which an expression may take too long, such as one with a line of megabytes, before it is the expression. */
+const MOST_SLOW_LOGS = 2
+const REPORT_EVERY_MS = 200
+
+/** Local logs are archived within half an hour of their end, and a little later after a restart. */
+const UNARCHIVED_MS = 3_600_000
+/** Live logs, and others that are not archived. */
+const MOST_UNARCHIVED = 2_000
+
+type SearchedRun = Omit<KeptLog, 'log' | 'endedAtMs'>
+
+/** A log to be searched. */
+interface Target {
+  run: SearchedRun
+  isArchived: boolean
+  file: LogFile
+  pieces: Piece[] | null
+  bytes: number
+}
+
+/** Part of the logs, in order. `results` grows while it is searched. */
+interface Task {
+  targets: Target[]
+  /** Of the page before these, ruled out by the index. */
+  ruledOut: LogPage['ruledOut']
+  unreadable: number
+  results: ScannedLog[]
+  isDone: boolean
+}
+
+/**
+ * Searches the logs of all jobs: first those of runs that are live or ended lately and are not archived, then those in
+ * the archive; each the newest jobs first. The store narrows them by what is known of their runs, the index rules
+ * archived blocks out, and threads read the rest. Of logs on other machines, what has been copied by now is searched.
+ */
+export class FleetSearch {
+  readonly #parts: FleetSearchParts
+
+  constructor(parts: FleetSearchParts) {
+    this.#parts = parts
+  }
+
+  /** Rejects with BAD_INPUT for an expression that is not valid or takes too long. */
+  async *run(
+    input: FleetLogSearchInput & OnlyProjects,
+    signal?: AbortSignal
+  ): AsyncGenerator<FleetLogSearchProgress, void> {
+    checkQuery(input)
+    const place = input.cursor === undefined ? null : decodeCursor(input.cursor)
+    yield* new OneSearch(this.#parts, input, place).run(signal)
+  }
+}
+
+class OneSearch {
+  readonly #parts: FleetSearchParts
+  readonly #input: FleetLogSearchInput & OnlyProjects
+  readonly #stopping = new AbortController()
+  readonly #tasks: Task[] = []
+  #place: SearchPlace | null
+  #producing: 'on' | 'bytes' | 'end' = 'on'
+  #failure: { error: unknown } | null = null
+  #isOutOfTime = false
+  #wake: () => void = () => {}
+  readonly #onSlot: (() => void)[] = []
+  #scheduledBytes = 0
+  /** Searched before they were archived: not a second time. */
+  readonly #unarchived = new Set<string>()
+  #hits = 0
+  #slowLogs = 0
+  readonly #counts = { ruledOut: { logs: 0, bytes: 0 }, scanned: { logs: 0, bytes: 0 }, unreadable: 0 }
+
+  constructor(parts: FleetSearchParts, input: FleetLogSearchInput & OnlyProjects, place: SearchPlace | null) {
+    this.#parts = parts
+    this.#input = input
+    this.#place = place
+  }
+
+  async *run(signal?: AbortSignal): AsyncGenerator<FleetLogSearchProgress, void> {
+    const { clock } = this.#parts
+    signal?.throwIfAborted()
+    const timer = clock.setTimer(this.#input.maxSeconds * 1_000, () => {
+      this.#isOutOfTime = true
+      this.#wake()
+    })
+    const abort = () => this.#fail(signal?.reason)
+    signal?.addEventListener('abort', abort)
+    try {
+      this.#produce().catch((error: unknown) => this.#fail(error))
+      let found: FleetLogHit[] = []
+      let reportedAtMs = Number.NEGATIVE_INFINITY
+      for (;;) {
+        const changed = new Promise<void>((resolve) => (this.#wake = resolve))
+        found.push(...this.#takeResults())
+        if (this.#failure !== null) throw this.#failure.error
+        const stoppedBy = this.#whyStopped()
+        if (stoppedBy !== null) return yield this.#report(found, stoppedBy)
+        if (found.length > 0 || clock.monotonicMs() - reportedAtMs >= REPORT_EVERY_MS) {
+          reportedAtMs = clock.monotonicMs()
+          yield this.#report(found, null)
+          found = []
+          // More may have come meanwhile.
+          continue
+        }
+        await changed
+      }
+    } finally {
+      timer.cancel()
+      signal?.removeEventListener('abort', abort)
+      this.#stopping.abort()
+      this.#offerSlots()
+    }
+  }
+
+  #whyStopped(): FleetLogSearchProgress['stoppedBy'] {
+    if (this.#hits >= this.#input.mostHits) return 'hits'
+    if (this.#tasks.length === 0 && this.#producing !== 'on') return this.#producing
+    return this.#isOutOfTime ? 'time' : null
+  }
+
+  #report(hits: FleetLogHit[], stoppedBy: FleetLogSearchProgress['stoppedBy']): FleetLogSearchProgress {
+    const cursor = stoppedBy === null || stoppedBy === 'end' || this.#place === null ? null : encodeCursor(this.#place)
+    return { hits, ...structuredClone(this.#counts), stoppedBy, cursor }
+  }
+
+  /** What the first tasks have found by now, in order. */
+  #takeResults(): FleetLogHit[] {
+    const hits: FleetLogHit[] = []
+    for (let task = this.#tasks[0]; task !== undefined; task = this.#tasks[0]) {
+      for (const result of task.results.splice(0)) {
+        const { run, isArchived } = task.targets[result.index]!
+        const left = this.#input.mostHits - this.#hits
+        const taken = result.hits.slice(0, left)
+        hits.push(...taken.map((hit) => hitOf(run, hit)))
+        this.#hits += taken.length
+        this.#counts.scanned.logs += 1
+        this.#counts.scanned.bytes += result.scannedBytes
+        if (result.error !== null) this.#counts.unreadable += 1
+        const isCut = taken.length === left && (result.hits.length > left || result.endedAt !== null)
+        const offset = isCut ? taken.at(-1)!.offset + 1 : null
+        this.#place = { isArchived, jobId: run.jobId, number: run.number, offset }
+        if (taken.length === left) return hits
+      }
+      if (!task.isDone) return hits
+      this.#counts.ruledOut.logs += task.ruledOut.logs
+      this.#counts.ruledOut.bytes += task.ruledOut.bytes
+      this.#counts.unreadable += task.unreadable
+      this.#tasks.shift()
+      this.#offerSlots()
+    }
+    return hits
+  }
+
+  #fail(error: unknown): void {
+    this.#failure ??= { error }
+    this.#wake()
+  }
+
+  /** Creates tasks, as many as are worth having at once. */
+  async #produce(): Promise<void> {
+    const { store } = this.#parts
+    const { signal } = this.#stopping
+    const filter = filterOf(this.#input)
+    if (this.#place?.isArchived !== true && !(await this.#searchUnarchived(filter, this.#place))) {
+      this.#producing = 'bytes'
+      this.#wake()
+      return
+    }
+    const candidates = await this.#findCandidates()
+    const start = this.#place?.isArchived === true ? this.#place : null
+    // A log in which the search was cut is looked at once more.
+    let before: LogKey | null = null
+    if (start !== null) {
+      const { jobId, number, offset } = start
+      before = { jobId, number: offset === null ? number : ((number + 1) as typeof number) }
+    }
+    let reading = store.pageKeptLogs(filter, { before, limit: PAGE / 4, candidates })
+    while (!signal.aborted) {
+      const page = await reading
+      if (page.next !== null) {
+        reading = store.pageKeptLogs(filter, { before: page.next, limit: PAGE, candidates })
+        reading.catch(() => {})
+      }
+      if (!(await this.#search(page, candidates, start))) {
+        this.#producing = 'bytes'
+        break
+      }
+      if (page.next !== null) continue
+      this.#producing = 'end'
+      break
+    }
+    this.#wake()
+  }
+
+  /** False: so many bytes were not to be read. */
+  async #searchUnarchived(filter: KeptLogFilter, start: SearchPlace | null): Promise<boolean> {
+    const { store, archive, clock, liveFileOf } = this.#parts
+    const { signal } = this.#stopping
+    const endedSinceMs = clock.nowMs() - UNARCHIVED_MS
+    // What was copied of the log of a lost run is all there is of it, until its node is back.
+    const copied = await archive.copies.list()
+    const runs = await store.listUnarchivedRuns(filter, { endedSinceMs, copied, limit: MOST_UNARCHIVED })
+    const targets = async function* (): AsyncGenerator<Target> {
+      for (const run of runs) {
+        const isStart = start?.jobId === run.jobId && start.number === run.number
+        if (start !== null && (isStart ? start.offset === null : !isBefore(run, start))) continue
+        const found = await liveFileOf(run)
+        if (found === null) continue
+        const { file, sizeBytes } = found
+        const pieces = isStart ? piecesOf(null, null, start.offset) : null
+        yield { run, isArchived: false, file, pieces, bytes: pieces === null ? sizeBytes : bytesOf(pieces, sizeBytes) }
+      }
+    }
+    let task = newTask({ logs: 0, bytes: 0 })
+    let bytes = 0
+    for await (const target of targets()) {
+      if (signal.aborted) return true
+      if (this.#scheduledBytes >= this.#input.maxBytes) {
+        await this.#submit(task)
+        return false
+      }
+      this.#unarchived.add(keyOf(target.run))
+      task.targets.push(target)
+      bytes += target.bytes
+      this.#scheduledBytes += target.bytes
+      if (!this.#isFull(task, bytes)) continue
+      await this.#submit(task)
+      task = newTask({ logs: 0, bytes: 0 })
+      bytes = 0
+    }
+    await this.#submit(task)
+    return true
+  }
+
+  #isFull({ targets }: Task, bytes: number): boolean {
+    const isFirst = this.#scheduledBytes <= 4 * FIRST_TASK_BYTES
+    return bytes >= (isFirst ? FIRST_TASK_BYTES : TASK_BYTES) || targets.length >= TASK_LOGS
+  }
+
+  /** Waits until there is room for another one. */
+  async #submit(task: Task): Promise<void> {
+    this.#scan(task)
+    while (this.#tasks.length >= TASKS_AT_ONCE && !this.#stopping.signal.aborted) await this.#slot()
+  }
+
+  #findCandidates(): Promise<Candidates | null> {
+    const term = createQueryPlan(this.#input)
+    // Without the index everything is searched, which takes longer and finds the same.
+    return isEverything(term)
+      ? Promise.resolve(null)
+      : this.#parts.index.probe(term, this.#stopping.signal).catch((error: unknown) => {
+          if (this.#stopping.signal.aborted || isScrapdeckError(error, 'STOPPING')) throw error
+          return null
+        })
+  }
+
+  /** False: so many bytes were not to be read. */
+  async #search(
+    { logs, ruledOut }: LogPage,
+    candidates: Candidates | null,
+    start: SearchPlace | null
+  ): Promise<boolean> {
+    const { signal } = this.#stopping
+    let task = newTask(ruledOut)
+    let bytes = 0
+    const submit = async () => {
+      const full = task
+      task = newTask({ logs: 0, bytes: 0 })
+      bytes = 0
+      await this.#submit(full)
+    }
+    for (let at = 0; at < logs.length && !signal.aborted; at += TASK_LOGS) {
+      const some = logs.slice(at, at + TASK_LOGS)
+      const kept = new Map((await this.#parts.store.readKeptLogs(some)).map((log) => [keyOf(log), log]))
+      for (const log of some) {
+        const known = kept.get(keyOf(log))
+        if (known === undefined || this.#unarchived.has(keyOf(known))) continue
+        const offset = start?.jobId === log.jobId && start.number === log.number ? start.offset : null
+        const target = await this.#targetOf(known, piecesOf(log.blocks, candidates, offset), log.blocks?.rawBytes)
+        if (target === null) {
+          task.unreadable += 1
+          continue
+        }
+        if (this.#scheduledBytes >= this.#input.maxBytes) {
+          if (task.targets.length > 0) await submit()
+          return false
+        }
+        task.targets.push(target)
+        bytes += target.bytes
+        this.#scheduledBytes += target.bytes
+        if (this.#isFull(task, bytes)) await submit()
+        if (signal.aborted) return true
+      }
+    }
+    await submit()
+    return true
+  }
+
+  /** null: it cannot be read. */
+  async #targetOf(kept: KeptLog, pieces: Piece[] | null, rawBytes: number | undefined): Promise<Target | null> {
+    const size = rawBytes ?? kept.log.sizes?.rawBytes ?? FRAME_RAW_BYTES
+    try {
+      const file = await this.#parts.archive.fileOf(kept.jobId, kept.number, kept.log)
+      return { run: kept, isArchived: true, file, pieces, bytes: pieces === null ? size : bytesOf(pieces, size) }
+    } catch {
+      return null
+    }
+  }
+
+  /** Resolves when the first task is over and its lines are taken, or the search is. */
+  #slot(): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    this.#onSlot.push(resolve)
+    return promise
+  }
+
+  #offerSlots(): void {
+    for (const resolve of this.#onSlot.splice(0)) resolve()
+  }
+
+  #scan(task: Task): void {
+    this.#tasks.push(task)
+    this.#scanFrom(task, 0)
+  }
+
+  /** Its logs from `first` on. One that takes too long counts as unreadable, and keeps no other from being read. */
+  #scanFrom(task: Task, first: number): void {
+    const { threads } = this.#parts
+    const query = this.#input
+    const targets = task.targets.slice(first)
+    const finish = () => {
+      task.isDone = true
+      this.#wake()
+    }
+    if (targets.length === 0) return finish()
+    const { text, isRegex, matchesCase, minLevel, sinceMs, untilMs } = query
+    const input: ScanOrder = {
+      query: { text, isRegex, matchesCase },
+      records: { minLevel: minLevel ?? null, sinceMs: sinceMs ?? null, untilMs: untilMs ?? null },
+      mostHits: query.mostHits - this.#hits,
+      logs: targets.map(({ file, pieces, run: { startedAtMs } }) => ({ file, pieces, startedAtMs }))
+    }
+    let next = first
+    const onPart = (part: ScannedLog[]) => {
+      next = first + part.at(-1)!.index + 1
+      task.results.push(...part.map((log) => ({ ...log, index: first + log.index })))
+      this.#wake()
+    }
+    const bytes = targets.reduce((sum, target) => sum + target.bytes, 0)
+    const slow = tooSlow()
+    const options = { signal: this.#stopping.signal, timeoutMs: TASK_MS + bytes / SLOWEST_BYTES_PER_MS }
+    threads
+      .run<void, ScannedLog[]>({ task: 'scan', input, onPart, tooSlow: () => slow, ...options })
+      .then(finish, (error: unknown) => {
+        this.#slowLogs += 1
+        if (error !== slow || this.#slowLogs > MOST_SLOW_LOGS) return this.#fail(error)
+        task.results.push({ index: next, hits: [], scannedBytes: 0, endedAt: null, error: slow.message })
+        this.#scanFrom(task, next + 1)
+      })
+  }
+}
+
+const newTask = (ruledOut: LogPage['ruledOut']): Task => ({
+  ...{ targets: [], ruledOut, unreadable: 0, results: [], isDone: false }
+})
+
+const keyOf = ({ jobId, number }: LogKey): string => `${jobId} ${number}`
+
+const isBefore = (one: LogKey, other: LogKey): boolean =>
+  one.jobId === other.jobId ? one.number < other.number : one.jobId < other.jobId
+
+function hitOf({ jobId, number, project, spider, nodeId }: SearchedRun, hit: ScannedLog['hits'][number]): FleetLogHit {
+  return { ...hit, jobId, attemptNumber: number, project, spider, nodeId }
+}
+
+function filterOf(input: FleetLogSearchInput & OnlyProjects): KeptLogFilter {
+  const { project, spider, nodeId, outcome, sinceMs, untilMs, onlyProjects } = input
+  return { project, spider, nodeId, outcome, sinceMs, untilMs, onlyProjects }
+}
+
+function checkQuery(query: FleetLogSearchInput): void {
+  try {
+    createMatcher(query)
+  } catch (error) {
+    throw new ScrapdeckError('BAD_INPUT', `The regular expression is not valid: ${(error as Error).message}`)
+  }
+}
+
+const tooSlow = () =>
+  new ScrapdeckError('BAD_INPUT', 'The regular expression takes too long on these logs. Make it simpler')

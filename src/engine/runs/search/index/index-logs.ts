@@ -1,0 +1,128 @@
+import { FRAME_RAW_BYTES } from '../../logs/archive/frames.ts'
+import { type LogFile, openLogFile, type OpenLog, readBytes } from '../../logs/scan/log-file.ts'
+import type { IndexedLogBlocks } from '../../../model/records.ts'
+import { FilterBuilder } from './block-filter.ts'
+import { BlockWriter } from './index-files.ts'
+
+/** The block that ends of logs and small logs are collected in: about as large as a frame together. */
+export interface OpenBlock {
+  filter: Uint8Array
+  bytes: number
+}
+
+export interface IndexOrder {
+  directory: string
+  nextBlock: number
+  openBlock: OpenBlock | null
+  /** `isTailOnly`: its whole frames have their blocks. */
+  logs: { file: LogFile; isTailOnly: boolean }[]
+}
+
+export interface IndexResult {
+  /** Without the whole blocks of those that had them. null: it could not be read. */
+  logs: (IndexedLogBlocks | null)[]
+  nextBlock: number
+  openBlock: OpenBlock | null
+  /** The number that the open block of the order got; null: it is still open. */
+  closedBlock: number | null
+}
+
+const NEWLINE = 0x0a
+
+/** A block of several logs is closed before it has more. */
+const MAX_OPEN_BYTES = 1.5 * FRAME_RAW_BYTES
+
+/** Of this thread: each has a memory of its own, which costs more to get than a small log to index. */
+let builders: { whole: FilterBuilder; open: FilterBuilder } | null = null
+
+/**
+ * Writes the blocks of logs, which are on disk when it returns. A block describes the lines that start in its frame,
+ * with their ends in the next one: so that no match is between two blocks.
+ */
+export async function indexLogs(order: IndexOrder, isStopped: () => boolean): Promise<IndexResult> {
+  const writer = new BlockWriter(order.directory)
+  builders ??= { whole: new FilterBuilder(), open: new FilterBuilder() }
+  const { whole, open } = builders
+  // An order before may have failed.
+  for (const each of [whole, open]) each.clear()
+  let openBytes = order.openBlock?.bytes ?? 0
+  if (order.openBlock !== null) open.load(order.openBlock.filter)
+  let { nextBlock } = order
+  let closedBlock: number | null = null
+  const logs: (IndexedLogBlocks | null)[] = []
+  try {
+    for (const { file, isTailOnly } of order.logs) {
+      if (isStopped()) break
+      // A file that is gone or damaged is not searched either.
+      logs.push(await indexLog(file, isTailOnly).catch(dropLog))
+    }
+    writer.sync()
+  } finally {
+    writer.close()
+  }
+  return { logs, nextBlock, openBlock: openBytes > 0 ? { filter: open.take(), bytes: openBytes } : null, closedBlock }
+
+  /** What it has added rules nothing out; the next log must not continue it. */
+  function dropLog(): null {
+    for (const each of [whole, open]) each.end()
+    return null
+  }
+
+  async function indexLog(file: LogFile, isTailOnly: boolean): Promise<IndexedLogBlocks> {
+    const log = await openLogFile(file)
+    try {
+      const tailAt = log.sizeBytes - (log.sizeBytes % FRAME_RAW_BYTES)
+      const firstBlock = tailAt > 0 && !isTailOnly ? nextBlock : null
+      const endsInLine = firstBlock === null ? null : addWhole(log, tailAt)
+      const wholeBlocks = firstBlock === null ? 0 : tailAt / FRAME_RAW_BYTES
+      const blocks = { rawBytes: log.sizeBytes, firstBlock, wholeBlocks }
+      if (tailAt === log.sizeBytes) return { ...blocks, tailBlock: null }
+      if (openBytes > 0 && openBytes + log.sizeBytes - tailAt > MAX_OPEN_BYTES) closeOpenBlock()
+      let isInLine = endsInLine ?? (tailAt > 0 && readBytes(log, tailAt - 1, tailAt)[0] !== NEWLINE)
+      for (const { bytes } of log.blocks(tailAt, log.sizeBytes)) {
+        const newlineAt: number = isInLine ? bytes.indexOf(NEWLINE) : -1
+        if (!isInLine || newlineAt >= 0) open.add(bytes.subarray(newlineAt + 1))
+        isInLine = isInLine && newlineAt < 0
+      }
+      open.end()
+      openBytes += log.sizeBytes - tailAt
+      return { ...blocks, tailBlock: 'open' }
+    } finally {
+      log.close()
+    }
+  }
+
+  /** Of the whole frames, in order: of one in which no line starts, an empty one. Returns whether a line goes on. */
+  function addWhole(log: OpenLog, tailAt: number): boolean {
+    /** The frame whose lines are being added. */
+    let owner = 0
+    let isInLine = false
+    let endsInLine = false
+    const closeUntil = (end: number) => {
+      for (; owner < end; owner += FRAME_RAW_BYTES) writer.write(nextBlock++, whole.take())
+    }
+    for (const { offset, bytes } of log.blocks(0, log.sizeBytes)) {
+      if (offset >= tailAt && !isInLine) break
+      const newlineAt: number = isInLine ? bytes.indexOf(NEWLINE) : -1
+      const rest = !isInLine ? 0 : newlineAt < 0 ? bytes.length : newlineAt + 1
+      if (rest > 0) whole.add(bytes.subarray(0, rest))
+      isInLine = isInLine && newlineAt < 0
+      if (rest < bytes.length && offset < tailAt) {
+        closeUntil(offset - (offset % FRAME_RAW_BYTES))
+        whole.add(bytes.subarray(rest))
+        isInLine = bytes.at(-1) !== NEWLINE
+      }
+      if (offset < tailAt) endsInLine = isInLine
+    }
+    closeUntil(tailAt)
+    return endsInLine
+  }
+
+  function closeOpenBlock(): void {
+    const block = nextBlock++
+    writer.write(block, open.take())
+    for (const each of logs) if (each?.tailBlock === 'open') each.tailBlock = block
+    if (order.openBlock !== null && closedBlock === null) closedBlock = block
+    openBytes = 0
+  }
+}

@@ -1,0 +1,297 @@
+import { existsSync } from 'node:fs'
+import { mkdir, rm } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { isScrapdeckError } from '../../../shared/errors.ts'
+import type { LogArchivePort } from '../logs/archive/log-archive.ts'
+import { FRAME_RAW_BYTES } from '../logs/archive/frames.ts'
+import type { LogFile } from '../logs/scan/log-file.ts'
+import { Alarm, type Clock, sleep } from '../../runtime/clock.ts'
+import type { Logger } from '../../runtime/logger.ts'
+import type { ThreadPool } from '../../runtime/thread-pool.ts'
+import type { Candidates } from '../../storage/log-blocks.ts'
+import type { IndexedLogBlocks, LogKey, LogPage, UnindexedLog } from '../../model/records.ts'
+import type { ChangeNotifier, LogBlockStore } from '../../storage/store.ts'
+import {
+  type BitTerm,
+  formatDirectory,
+  hasBlockIn,
+  listSegments,
+  SEGMENT_BLOCKS,
+  UsedBlocks
+} from './index/index-files.ts'
+import type { IndexOrder, IndexResult, OpenBlock } from './index/index-logs.ts'
+
+interface LogIndexParts {
+  store: LogBlockStore & ChangeNotifier
+  archive: Pick<LogArchivePort, 'fileOf'>
+  /** Of search-worker.ts: one for the index, others for searches. */
+  indexing: ThreadPool
+  searching: ThreadPool
+  /** Its own; what is in it can be deleted at any time. */
+  directory: string
+  clock: Clock
+  logger: Logger
+}
+
+/** After a change: ends of runs come in bursts, and nobody searches for what is a second old. */
+const WAIT_MS = 2_000
+/** Of the store's list, per step. */
+const LISTED = 500
+/** Of one task: about 64 MB of text. */
+const MAX_TASK_BYTES = 64 * FRAME_RAW_BYTES
+const PAUSE_MS = 20
+/** Looked at per step, to see which blocks are in use. */
+const PAGED = 2_000
+/** A segment with fewer blocks in use is worth adding their logs again. */
+const SPARSE_BLOCKS = SEGMENT_BLOCKS / 4
+
+interface OpenMember extends LogKey {
+  blocks: IndexedLogBlocks
+  storedBytes: number | null
+}
+
+/**
+ * Keeps the index of archived logs complete: in steps, in a thread of its own, after the logs are archived, so that no
+ * run ends later because of it. A log that is not in the index yet is always searched.
+ *
+ *     archived ──(a step)──▶ in blocks, its end in the open block ──(the block is full)──▶ in the index
+ *
+ * The open block is only in memory: after a restart, its logs are indexed again.
+ */
+export class LogIndex {
+  readonly #parts: LogIndexParts
+  readonly #directory: string
+  readonly #stopping = new AbortController()
+  #stopListening: (() => void) | null = null
+  #running: Promise<void> | null = null
+  readonly #alarm: Alarm
+  /** null: to be looked up. */
+  #nextBlock: number | null = null
+  /** Searches under way may still know blocks before it, though they are deleted. */
+  #lowestBlock = 0
+  #openBlock: OpenBlock | null = null
+  #members: OpenMember[] = []
+  #lastId: number | null = null
+
+  constructor(parts: LogIndexParts) {
+    this.#parts = parts
+    this.#alarm = new Alarm(parts.clock, () => {
+      // A run that is under way will look once more: what it has listed last may be older.
+      if (this.#running === null) this.#startRun()
+      else this.#alarm.set(WAIT_MS)
+    })
+    this.#directory = formatDirectory(parts.directory)
+  }
+
+  /** Begins soon: what an earlier engine left can wait until the start is over. */
+  start(): void {
+    this.#stopListening = this.#parts.store.onChange(() => this.#alarm.set(WAIT_MS))
+    this.#alarm.set(WAIT_MS)
+  }
+
+  async stop(): Promise<void> {
+    this.#stopListening?.()
+    this.#alarm.stop()
+    this.#stopping.abort()
+    await this.#running
+  }
+
+  /** The blocks that may hold a match. */
+  probe(term: BitTerm, signal?: AbortSignal): Promise<Candidates> {
+    const input = { directory: this.#directory, term }
+    return this.#parts.searching.run<Candidates>({ task: 'probe', input, signal })
+  }
+
+  /** What the index takes on the disk. */
+  async sizeBytes(): Promise<number> {
+    return (await listSegments(this.#directory)).reduce((sum, { bytes }) => sum + bytes, 0)
+  }
+
+  /**
+   * Deletes the segments whose logs are deleted; those that few logs are left in are emptied, one per call, by adding
+   * these logs to the index again, and deleted by a later call. The newest segment always stays. Returns the bytes
+   * freed.
+   */
+  async reclaim(): Promise<number> {
+    while (this.#running !== null) await this.#running
+    if (this.#stopping.signal.aborted) return 0
+    let freedBytes = 0
+    await this.#runAlone(async () => {
+      freedBytes = await this.#reclaim()
+    })
+    return freedBytes
+  }
+
+  /** Resolves when all logs that were archived before are in the index, but for the open block. */
+  async whenCaughtUp(): Promise<void> {
+    await this.#running
+    this.#startRun()
+    await this.#running
+  }
+
+  #startRun(): void {
+    if (!this.#stopping.signal.aborted && this.#running === null) void this.#runAlone(() => this.#run())
+  }
+
+  #runAlone(work: () => Promise<void>): Promise<void> {
+    this.#running = work()
+      .catch((error: unknown) => {
+        if (this.#stopping.signal.aborted || isScrapdeckError(error, 'STOPPING')) return
+        this.#parts.logger.warn({ error }, 'the search index could not be updated; retrying later')
+      })
+      .finally(() => {
+        this.#running = null
+      })
+    return this.#running
+  }
+
+  async #reclaim(): Promise<number> {
+    const { store, clock } = this.#parts
+    const { signal } = this.#stopping
+    const segments = await listSegments(this.#directory)
+    // New blocks may be written to this one.
+    const newest = Math.max(...segments.map(({ segment }) => segment))
+    const older = segments.filter(({ segment }) => segment < newest)
+    if (older.length === 0) return 0
+    const used = new UsedBlocks()
+    for await (const { blocks } of this.#listLogs()) if (blocks !== null) used.add(blocks)
+    let freedBytes = 0
+    for (const { segment, path, bytes } of older) {
+      if (signal.aborted) return freedBytes
+      if (used.countIn(segment) > 0) continue
+      await rm(path, { force: true })
+      freedBytes += bytes
+    }
+    const sparse = older.map(({ segment }) => ({ segment, count: used.countIn(segment) }))
+    const emptied = sparse.find(({ count }) => count > 0 && count < SPARSE_BLOCKS)
+    if (emptied === undefined) return freedBytes
+    const moved: LogKey[] = []
+    for await (const { blocks, jobId, number } of this.#listLogs())
+      if (blocks !== null && hasBlockIn(blocks, emptied.segment)) moved.push({ jobId, number })
+    for (let at = 0; at < moved.length && !signal.aborted; at += LISTED) {
+      await store.forgetLogBlocks(moved.slice(at, at + LISTED))
+      await sleep(clock, PAUSE_MS, signal)
+    }
+    // The next run finds them, like what an earlier engine left.
+    this.#lastId = null
+    this.#alarm.set(WAIT_MS)
+    return freedBytes
+  }
+
+  /** All archived logs, in steps. */
+  async *#listLogs() {
+    const { store, clock } = this.#parts
+    const { signal } = this.#stopping
+    for (let before: LogKey | null = null; !signal.aborted; ) {
+      const page: LogPage = await store.pageKeptLogs({}, { before, limit: PAGED, candidates: null })
+      yield* page.logs
+      if (page.next === null) return
+      before = page.next
+      await sleep(clock, PAUSE_MS, signal)
+    }
+  }
+
+  async #run(): Promise<void> {
+    const { store } = this.#parts
+    const { signal } = this.#stopping
+    if (this.#lastId === null) await this.#catchUp()
+    while (!signal.aborted) {
+      const { logs, lastId } = await store.listAddedLogs(this.#lastId, LISTED)
+      if (lastId === this.#lastId || signal.aborted) return
+      await this.#add(logs)
+      this.#lastId = lastId
+    }
+  }
+
+  /** What an earlier engine left, the newest first. */
+  async #catchUp(): Promise<void> {
+    const { store, clock } = this.#parts
+    const { signal } = this.#stopping
+    const directory = this.#directory
+    if (!existsSync(directory)) {
+      // Also those of an older format.
+      await rm(dirname(directory), { recursive: true, force: true })
+      await store.forgetLogBlocks(null)
+      await mkdir(directory, { recursive: true, mode: 0o700 })
+    }
+    this.#openBlock = null
+    this.#members = []
+    const { lastId } = await store.listAddedLogs(null, 0)
+    for (let before: LogKey | null = null; ; ) {
+      const { logs, next } = await store.listUnindexedLogs(before, LISTED)
+      await this.#add(logs)
+      if (next === null || signal.aborted) break
+      before = next
+      await sleep(clock, PAUSE_MS, signal)
+    }
+    if (!signal.aborted) this.#lastId = lastId
+  }
+
+  /** After all that is written or referred to: either may be of an older backup. Starts a thread, so only if needed. */
+  async #findNextBlock(): Promise<number> {
+    const { store, indexing } = this.#parts
+    const input = { directory: this.#directory }
+    const written = await indexing.run<number>({ task: 'endOfBlocks', input, signal: this.#stopping.signal })
+    return Math.max(written, await store.endOfLogBlocks())
+  }
+
+  async #add(logs: UnindexedLog[]): Promise<void> {
+    let task: { log: UnindexedLog; file: LogFile }[] = []
+    let bytes = 0
+    for (const log of logs) {
+      const file = await this.#fileOf(log)
+      if (file === null) continue
+      task.push({ log, file })
+      bytes += log.log.sizes?.rawBytes ?? FRAME_RAW_BYTES
+      if (bytes < MAX_TASK_BYTES) continue
+      await this.#index(task)
+      task = []
+      bytes = 0
+    }
+    if (task.length > 0) await this.#index(task)
+  }
+
+  /** null: it is gone. */
+  async #fileOf({ jobId, number, log }: UnindexedLog): Promise<LogFile | null> {
+    try {
+      return await this.#parts.archive.fileOf(jobId, number, log)
+    } catch (error) {
+      this.#parts.logger.warn({ error, jobId }, 'an archived log could not be added to the search index')
+      return null
+    }
+  }
+
+  async #index(logs: { log: UnindexedLog; file: LogFile }[]): Promise<void> {
+    const { store, indexing } = this.#parts
+    const { signal } = this.#stopping
+    if (signal.aborted) return
+    this.#nextBlock ??= Math.max(this.#lowestBlock, await this.#findNextBlock())
+    const input: IndexOrder = {
+      directory: this.#directory,
+      nextBlock: this.#nextBlock,
+      openBlock: this.#openBlock,
+      logs: logs.map(({ file, log: { isTailOnly } }) => ({ file, isTailOnly }))
+    }
+    // If it fails, it may have written blocks: their numbers must not be used for others.
+    this.#lowestBlock = this.#nextBlock
+    this.#nextBlock = null
+    const result = await indexing.run<IndexResult>({ task: 'index', input, signal })
+    this.#nextBlock = result.nextBlock
+    this.#openBlock = result.openBlock
+    const done: OpenMember[] = []
+    if (result.closedBlock !== null) {
+      for (const member of this.#members)
+        done.push({ ...member, blocks: { ...member.blocks, tailBlock: result.closedBlock } })
+      this.#members = []
+    }
+    for (const [index, indexed] of result.logs.entries()) {
+      if (indexed === null) continue
+      const { jobId, number, log } = logs[index]!.log
+      const member = { jobId, number, blocks: indexed, storedBytes: log.sizes?.storedBytes ?? null }
+      if (indexed.tailBlock === 'open') this.#members.push(member)
+      // A large log whose end is in the open block is recorded without it: the rest can be ruled out.
+      if (indexed.tailBlock !== 'open' || indexed.wholeBlocks > 0) done.push(member)
+    }
+    await store.recordLogBlocks(done.map(({ storedBytes, ...each }) => ({ ...each, log: { storedBytes } })))
+  }
+}

@@ -1,0 +1,208 @@
+import { FRAME_RAW_BYTES } from '../../logs/archive/frames.ts'
+import { countNewlines } from '../../logs/scan/count-newlines.ts'
+import { createMatcher, type LineMatcher, type LineQuery } from '../../logs/scan/line-matcher.ts'
+import { type LogFile, openLogFile, type OpenLog, readBytes } from '../../logs/scan/log-file.ts'
+import type { RecordLevel } from '../../../../shared/log-record.ts'
+import { fitsRecord, type RecordFilter, RecordFinder } from './record-finder.ts'
+
+/** The lines that start in these bytes, from `from` on and before `to`; null: of the whole log. */
+export interface Piece {
+  from: number
+  to: number
+}
+
+export interface ScanOrder {
+  query: LineQuery
+  records: RecordFilter
+  /** Of all logs together; the scan ends with the one in which it is reached. */
+  mostHits: number
+  logs: { file: LogFile; pieces: Piece[] | null; startedAtMs: number | null }[]
+}
+
+/** A line with a match. `line` of the first is 1, `offset` is in bytes; `matchAt` counts characters of `text`. */
+export interface ScannedHit {
+  line: number
+  offset: number
+  text: string
+  matchAt: number
+  matchLength: number
+  level: RecordLevel | null
+  /** As the log has it. */
+  time: string | null
+}
+
+/** One log of the order. `error`: it could not be read. `endedAt`: it was not searched beyond this byte. */
+export interface ScannedLog {
+  index: number
+  hits: ScannedHit[]
+  scannedBytes: number
+  endedAt: number | null
+  error: string | null
+}
+
+const MAX_TEXT_CHARS = 500
+const CONTEXT_CHARS = 100
+/** A longer line is searched in parts of about this size. */
+const MAX_LINE_BYTES = 4 * FRAME_RAW_BYTES
+const STEP_BYTES = 65_536
+const NEWLINE = 0x0a
+
+export async function scanLogs(
+  { query, records, mostHits, logs }: ScanOrder,
+  { emit, isStopped }: { emit: (part: ScannedLog[]) => void; isStopped: () => boolean }
+): Promise<void> {
+  const matcher = createMatcher(query)
+  let left = mostHits
+  let told: ScannedLog[] = []
+  const tell = () => {
+    if (told.length > 0) emit(told)
+    told = []
+  }
+  for (const [index, { file, pieces, startedAtMs }] of logs.entries()) {
+    if (isStopped() || left <= 0) break
+    const result: ScannedLog = { index, hits: [], scannedBytes: 0, endedAt: null, error: null }
+    try {
+      const log = await openLogFile(file)
+      try {
+        const whole = [{ from: 0, to: log.sizeBytes }]
+        scanLog(log, {
+          pieces: pieces ?? whole,
+          matcher,
+          finder: new RecordFinder(log, records, startedAtMs),
+          left,
+          isStopped,
+          result
+        })
+      } finally {
+        log.close()
+      }
+    } catch (error) {
+      result.error = (error as Error).message
+    }
+    left -= result.hits.length
+    told.push(result)
+    // A log may keep an expression busy for ever: it is the one after the last that was told of.
+    if (query.isRegex || result.hits.length > 0) tell()
+  }
+  tell()
+}
+
+interface LogScan {
+  pieces: Piece[]
+  matcher: LineMatcher
+  finder: RecordFinder
+  left: number
+  isStopped: () => boolean
+  result: ScannedLog
+}
+
+function scanLog(log: OpenLog, { pieces, matcher, finder, left, isStopped, result }: LogScan): void {
+  const counter = new LineCounter(log)
+  for (const { from, to } of pieces) {
+    let carried: Buffer[] = []
+    let carriedAt = from
+    let carriedBytes = 0
+    let at = from
+    for (const { offset, bytes } of log.blocks(from, Math.min(to, log.sizeBytes))) {
+      if (isStopped()) return
+      at = offset + bytes.length
+      result.scannedBytes += bytes.length
+      let bodyAt = 0
+      if (carriedBytes > 0) {
+        const newlineAt = bytes.indexOf(NEWLINE)
+        bodyAt = newlineAt < 0 ? bytes.length : newlineAt + 1
+        carry(offset, bytes.subarray(0, bodyAt))
+        if (newlineAt < 0 && carriedBytes < MAX_LINE_BYTES) continue
+        if (!searchCarried()) return
+      }
+      const bodyEnd = Math.max(bodyAt, bytes.lastIndexOf(NEWLINE) + 1)
+      if (bodyEnd > bodyAt && !search(offset + bodyAt, bytes.subarray(bodyAt, bodyEnd))) return
+      if (bodyEnd < bytes.length) carry(offset + bodyEnd, bytes.subarray(bodyEnd))
+    }
+    // The last line may end in the next frame.
+    while (carriedBytes > 0 && carriedBytes < MAX_LINE_BYTES && at < log.sizeBytes) {
+      for (const { offset, bytes } of log.blocks(at, Math.min(at + STEP_BYTES, log.sizeBytes))) {
+        const newlineAt = bytes.indexOf(NEWLINE)
+        carry(offset, newlineAt < 0 ? bytes : bytes.subarray(0, newlineAt + 1))
+        at = newlineAt < 0 ? offset + bytes.length : log.sizeBytes
+        if (newlineAt >= 0) break
+      }
+    }
+    if (carriedBytes > 0 && !searchCarried()) return
+
+    function carry(offset: number, bytes: Buffer): void {
+      if (carriedBytes === 0) carriedAt = offset
+      // A copy: the block's memory is used again.
+      carried.push(Buffer.from(bytes))
+      carriedBytes += bytes.length
+    }
+
+    function searchCarried(): boolean {
+      const line = Buffer.concat(carried)
+      carried = []
+      carriedBytes = 0
+      return search(carriedAt, line)
+    }
+
+    /** Whole lines; except that the first of a piece may be the end of one that starts before it. */
+    function search(offset: number, bytes: Buffer): boolean {
+      finder.enter(offset, bytes)
+      return matcher.find(bytes, ({ lineStart, text, matchAt, matchLength }) => {
+        if (lineStart === 0 && offset === from && !isLineStart(log, from)) return true
+        const record = finder.recordOf(lineStart)
+        if (!fitsRecord(record, finder.filter)) return true
+        const textAt = matchAt > MAX_TEXT_CHARS - CONTEXT_CHARS ? matchAt - CONTEXT_CHARS : 0
+        result.hits.push({
+          line: counter.lineAt(offset, bytes, lineStart),
+          offset: offset + lineStart,
+          text: text.slice(textAt, textAt + MAX_TEXT_CHARS),
+          matchAt: matchAt - textAt,
+          matchLength,
+          level: record?.level ?? null,
+          time: record?.time ?? null
+        })
+        if (result.hits.length < left) return true
+        result.endedAt = offset + lineStart + 1
+        return false
+      })
+    }
+  }
+}
+
+/** Read only when it matters: it is in the frame before. */
+const isLineStart = (log: OpenLog, at: number): boolean => at === 0 || readBytes(log, at - 1, at)[0] === NEWLINE
+
+/** Numbers of lines, counted only where there are hits. */
+class LineCounter {
+  readonly #log: OpenLog
+  /** Newlines before this byte. */
+  #before = 0
+  #at = 0
+  #part = -1
+
+  constructor(log: OpenLog) {
+    this.#log = log
+  }
+
+  /** Of the line that starts at `lineStart` of the part; for ascending lines. */
+  lineAt(offset: number, bytes: Buffer, lineStart: number): number {
+    if (this.#part !== offset) this.#goTo(offset)
+    this.#before += countNewlines(bytes, this.#at - offset, lineStart)
+    this.#at = offset + lineStart
+    this.#part = offset
+    return this.#before + 1
+  }
+
+  /** The archive knows the newlines of each frame: at most one is read for the count. */
+  #goTo(offset: number): void {
+    const frame = Math.floor(offset / FRAME_RAW_BYTES)
+    const { newlines } = this.#log
+    if (newlines !== undefined && frame * FRAME_RAW_BYTES > this.#at) {
+      this.#before = 0
+      for (let index = 0; index < frame; index += 1) this.#before += newlines[index] ?? 0
+      this.#at = frame * FRAME_RAW_BYTES
+    }
+    for (const { bytes } of this.#log.blocks(this.#at, offset)) this.#before += countNewlines(bytes, 0, bytes.length)
+    this.#at = offset
+  }
+}

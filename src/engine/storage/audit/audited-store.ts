@@ -1,0 +1,60 @@
+import type { NewAuditRecord } from '../../model/records.ts'
+import type { Store } from '../store.ts'
+import { prepareEntry } from './chain.ts'
+
+/** The entry of an operation, until it is written. */
+export interface AuditTicket {
+  /** null: it is written already, or the operation has ended. Whoever takes it writes it. */
+  take(): NewAuditRecord | null
+  /** It was not written after all. */
+  giveBack(): void
+  /** Facts that the request does not have. */
+  add(facts: Readonly<Record<string, unknown>>): void
+}
+
+/**
+ * The verbs that carry out what somebody asked for. All others follow what happens, or tidy up: dispatch that wakes
+ * during an operation must not take its entry.
+ */
+export const AUDITED_VERBS = [
+  ...(['enqueueJobs', 'recordRuns', 'setPriority', 'reorder', 'placeQueued', 'cancelQueued'] as const),
+  ...(['changeQueued', 'restoreCancelled', 'askCancel', 'keepJobs', 'setErrorState', 'dismissFindings'] as const),
+  ...(['putNode', 'deleteNode', 'putSource', 'deleteSource', 'putLimits', 'putSetting'] as const),
+  ...(['putVersion', 'deleteVersion', 'changeVersions', 'putProjectSettings', 'putStoragePolicy'] as const),
+  ...(['putSchedule', 'deleteSchedules', 'fire', 'putBackfill', 'putChain', 'deleteChain'] as const),
+  ...(['putWebhook', 'deleteWebhook', 'replayDeliveries'] as const),
+  ...(['putAlertRule', 'deleteAlertRule', 'putSilence', 'deleteSilence', 'answerAlerts'] as const),
+  ...(['putUser', 'deleteUser', 'putGroup', 'deleteGroup', 'putRole', 'deleteRole'] as const),
+  ...(['addAccessToken', 'deleteAccessToken'] as const),
+  ...(['putAuthenticator', 'putRecoveryCodes', 'deleteAuthenticator'] as const),
+  ...(['addPasskey', 'deletePasskey', 'deleteSecondFactors'] as const)
+] satisfies (keyof Store)[]
+
+/** Of a verb that returns what it has changed: the store writes no entry then, and the ticket comes back. */
+export const changedNothing = (result: unknown): boolean => Array.isArray(result) && result.length === 0
+
+/** The first write of an operation takes its entry along; `ticketOf`: of the operation that is being performed. */
+export function auditedStore<Kind extends Store>(store: Kind, ticketOf: () => AuditTicket | null): Kind {
+  const audited = AUDITED_VERBS.map((verb) => {
+    const perform = store[verb] as unknown as (...values: unknown[]) => Promise<unknown>
+    return [
+      verb,
+      (...values: unknown[]) => {
+        const ticket = ticketOf()
+        const record = ticket?.take() ?? null
+        if (record === null) return perform(...values)
+        return store
+          .withAudit(prepareEntry(record), () => perform(...values))
+          .then((result) => {
+            if (changedNothing(result)) ticket!.giveBack()
+            return result
+          })
+          .catch((error: unknown) => {
+            ticket!.giveBack()
+            throw error
+          })
+      }
+    ]
+  })
+  return { ...store, ...(Object.fromEntries(audited) as Partial<Kind>) }
+}

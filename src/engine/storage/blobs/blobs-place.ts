@@ -1,0 +1,62 @@
+import { join } from 'node:path'
+import type { Logger } from '../../runtime/logger.ts'
+import type { Random } from '../../runtime/random.ts'
+import type { S3Address } from '../../runtime/s3-address.ts'
+import { takeDirectory } from './directory/shared-directory.ts'
+
+export interface BlobsOptions {
+  s3: { address: S3Address } | null
+  directory: string | null
+}
+
+const KEYS = '#keys='
+const OWN = 'the data directory'
+
+/**
+ * Tells one place for blobs from another: what it is, a space, and its name for people. A directory is known by its
+ * mark, because each machine may have it mounted somewhere else. Behind it, the ids of the keys that seal and open what
+ * is there. Rejects with BLOBS_UNUSABLE.
+ */
+export async function placeOfBlobs(
+  { s3, directory }: BlobsOptions,
+  dataDirectory: string,
+  parts: { random: Pick<Random, 'hex'>; logger: Logger; keyIds: readonly string[] }
+): Promise<string> {
+  const keys = parts.keyIds.length === 0 ? '' : `${KEYS}${parts.keyIds.join(',')}`
+  if (s3 !== null) {
+    const { bucket, prefix, endpoint } = s3.address
+    return `s3:${endpoint ?? ''}/${bucket}/${prefix}${keys} ${s3.address.name}`
+  }
+  // The data directory is private, and so is what is in it; only a link leads to other engines' blobs.
+  const path = directory ?? join(dataDirectory, 'blobs')
+  return `directory:${await takeDirectory(path, { ...parts, knownMark: null })}${keys} ${directory ?? OWN}`
+}
+
+/** Without a word from one of them, nothing is said against it. Pure. */
+export const isSamePlace = (one: string, other: string): boolean =>
+  one === '' || other === '' || partsOf(one).what === partsOf(other).what
+
+/** Each can open what the other seals. Pure. */
+export function canReadEachOther(one: string, other: string): boolean {
+  const [ours, theirs] = [partsOf(one).keyIds, partsOf(other).keyIds]
+  return one === '' || other === '' || (isIn(ours[0], theirs) && isIn(theirs[0], ours))
+}
+
+const isIn = (newest: string | undefined, keyIds: readonly string[]): boolean =>
+  newest === undefined ? keyIds.length === 0 : keyIds.includes(newest)
+
+function partsOf(place: string): { what: string; keyIds: string[] } {
+  const [what = '', keys] = place.split(' ', 1)[0]!.split(KEYS)
+  return { what, keyIds: keys === undefined ? [] : keys.split(',') }
+}
+
+export const nameOfPlace = (place: string): string => place.slice(place.indexOf(' ') + 1)
+
+/** In its data directory: nothing was chosen that another engine could have too. */
+export const isOwnPlace = (place: string): boolean => nameOfPlace(place) === OWN
+
+/** Of the setting blobs.directory (store/settings.ts): the mark of the directory that was at this path; null: none. */
+export function knownMarkOf(setting: string | null, path: string): string | null {
+  const [mark = '', ...rest] = (setting ?? '').split(' ')
+  return rest.join(' ') === path ? mark : null
+}

@@ -1,0 +1,66 @@
+import { statfs } from 'node:fs/promises'
+import type { Clock } from '../../../runtime/clock.ts'
+import type { Logger } from '../../../runtime/logger.ts'
+import type { Random } from '../../../runtime/random.ts'
+import type { SharedBlobs, SharedBlobsState } from '../shared-blobs.ts'
+import { DirectoryBlobStore } from './directory-blob-store.ts'
+import { describeFailure } from './directory-failure.ts'
+import { takeDirectory } from './shared-directory.ts'
+
+export interface DirectoryBlobsOptions {
+  path: string
+  /** Of the directory that was at this path before; null: none. */
+  knownMark: string | null
+  clock: Clock
+  random: Random
+  logger: Logger
+  /** Tests only. */
+  graceMs?: number
+  serverTimeMs?: () => Promise<number>
+}
+
+export interface DirectoryBlobs extends SharedBlobs {
+  store: DirectoryBlobStore
+  mark: string
+}
+
+const CHECKED_EVERY_MS = 30_000
+
+/** Blobs in a directory that several engines share. What an operator must mend is found now: BLOBS_UNUSABLE. */
+export async function openDirectoryBlobs(options: DirectoryBlobsOptions): Promise<DirectoryBlobs> {
+  const { path, clock, random, graceMs, serverTimeMs } = options
+  const mark = await takeDirectory(path, options)
+  const store = new DirectoryBlobStore({ path, mark, random, graceMs, serverTimeMs })
+  let disk: SharedBlobsState['disk'] = null
+  async function look(): Promise<void> {
+    await store.probe()
+    const { bsize, blocks, bavail } = await statfs(path)
+    // Some network file systems do not say.
+    disk = blocks === 0 ? null : { totalBytes: bsize * blocks, freeBytes: bsize * bavail }
+  }
+  await look()
+  let checkedAtMs = clock.monotonicMs()
+  let looking: Promise<void> | null = null
+  return {
+    name: path,
+    ifForeign: 'Name another directory. If that store no longer exists, delete the file owner/store in it.',
+    ...{ store, mark },
+    async check() {
+      if (clock.monotonicMs() - checkedAtMs >= CHECKED_EVERY_MS || store.problem !== null) {
+        checkedAtMs = clock.monotonicMs()
+        // A share that hangs holds one thread of Node's pool, not one for each who asks.
+        looking ??= look()
+          .catch(() => {})
+          .finally(() => {
+            looking = null
+          })
+        await looking
+      }
+      return describeFailure(store.problem)
+    },
+    state: () => ({ problem: store.problem, disk }),
+    figures: () => null,
+    cacheFigures: () => null,
+    async stop() {}
+  }
+}

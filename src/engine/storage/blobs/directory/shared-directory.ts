@@ -1,0 +1,120 @@
+import { link, mkdir, open, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { ScrapdeckError } from '../../../../shared/errors.ts'
+import { findWriters } from '../../../runtime/file-trust.ts'
+import type { Logger } from '../../../runtime/logger.ts'
+import type { Random } from '../../../runtime/random.ts'
+import { DRAFT, isMissing } from '../filesystem/filesystem-blob-store.ts'
+import { directoryError } from './directory-failure.ts'
+
+/** A directory says by it that it is the same one, wherever it is mounted. */
+export const MARK = 'owner/place'
+const OWNER = 'owner/store'
+/** What a data directory has; its blobs are one level below. */
+const OF_DATA_DIRECTORY = ['scrapdeck.sqlite', 'engine.lock', 'secret.key']
+/** More than file systems store inline in an inode, so that a full disk must refuse the write. */
+const PROBE_BYTES = 16_384
+const NO_LINKS = ['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK']
+
+/**
+ * Takes a directory for blobs, creates it if only itself is missing, and returns its mark. `knownMark`: of the one that
+ * was at this path before; null: none. Rejects with BLOBS_UNUSABLE.
+ */
+export async function takeDirectory(
+  path: string,
+  { knownMark, random, logger }: { knownMark: string | null; random: Pick<Random, 'hex'>; logger: Logger }
+): Promise<string> {
+  const refuse = (what: string, cause?: unknown) =>
+    new ScrapdeckError('BLOBS_UNUSABLE', `The blobs in ${path} cannot be used: ${what}`, { cause })
+  try {
+    const isNew = knownMark === null && (await makeFolder(path))
+    const info = await stat(path)
+    if (!info.isDirectory()) throw refuse('it is not a directory.')
+    const names = await readdir(path)
+    if (names.some((name) => OF_DATA_DIRECTORY.includes(name)))
+      throw refuse(
+        `it is a data directory, whose blobs are in ${join(path, 'blobs')}. Name that, or another directory.`
+      )
+    if (knownMark !== null && (await readMark(path)) !== knownMark)
+      throw refuse(
+        `it is not the directory that was there before. Mount that, or correct the path. If you put another one in its place, write ${knownMark} into its file ${MARK}.`
+      )
+    const writers = isNew ? null : findWriters(info)
+    if (writers !== null)
+      logger.warn({ directory: path, writers }, 'others can write to the directory of the blobs, and so replace eggs')
+    return await writeOnce(path, MARK, random.hex(16), random)
+  } catch (error) {
+    if (isMissing(error)) {
+      const what = knownMark === null ? `${dirname(path)} does not exist` : 'it does not exist'
+      throw refuse(`${what}. Mount or create it, or correct the path.`, error)
+    }
+    throw directoryError(error, path) ?? error
+  }
+}
+
+/** null: it has none. */
+export async function readMark(path: string): Promise<string | null> {
+  return readText(join(path, MARK))
+}
+
+/** Whose blobs are in it: `owner`, unless another was recorded before. */
+export const claimDirectory = (path: string, owner: string, random: Pick<Random, 'hex'>): Promise<string> =>
+  writeOnce(path, OWNER, owner, random)
+
+/** Whether it was missing. Never makes what is above it: below a mount point, that would be this machine's disk. */
+export async function makeFolder(path: string): Promise<boolean> {
+  try {
+    await mkdir(path, { mode: 0o700 })
+    return true
+  } catch (error) {
+    // Another engine may have been first.
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false
+    throw error
+  }
+}
+
+/** Returns what is in the file: `text`, or what another engine wrote there before. */
+async function writeOnce(root: string, name: string, text: string, random: Pick<Random, 'hex'>): Promise<string> {
+  const path = join(root, name)
+  const found = await readText(path)
+  if (found !== null) return found
+  await makeFolder(dirname(path))
+  const draft = join(dirname(path), DRAFT + random.hex(8))
+  try {
+    await writeFile(draft, text, { flag: 'wx', mode: 0o600, flush: true })
+    await link(draft, path).catch(async (error: NodeJS.ErrnoException) => {
+      if (error.code === 'EEXIST') return
+      if (!NO_LINKS.includes(error.code ?? '')) throw error
+      // Without links, two who come at the same moment may both be first; the last of them is read below.
+      if ((await readText(path)) === null) await rename(draft, path)
+    })
+  } finally {
+    await rm(draft, { force: true })
+  }
+  return (await readText(path)) ?? text
+}
+
+async function readText(path: string): Promise<string | null> {
+  try {
+    return (await readFile(path, 'utf8')).trim()
+  } catch (error) {
+    if (isMissing(error)) return null
+    throw error
+  }
+}
+
+/** Writes and removes a file. Resolves to the time that its file system gave it: that of the file server. */
+export async function probeDirectory(root: string, random: Pick<Random, 'hex'>): Promise<number> {
+  const path = join(root, dirname(MARK), DRAFT + random.hex(8))
+  try {
+    {
+      // Closed before it is looked at: some file systems report a full disk only on close.
+      await using file = await open(path, 'wx', 0o600)
+      await file.write(Buffer.alloc(PROBE_BYTES))
+      await file.sync()
+    }
+    return (await stat(path)).mtimeMs
+  } finally {
+    await rm(path, { force: true })
+  }
+}

@@ -1,0 +1,147 @@
+import { createHash, randomBytes } from 'node:crypto'
+import { mkdirSync, openAsBlob, rmSync } from 'node:fs'
+import { open, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { ScrapdeckError } from '../../../shared/errors.ts'
+
+/** Of all files together: without a limit, a few clients could fill the disk. */
+const MAX_TOTAL_BYTES = 4 * 1024 ** 3
+const RETRY_AFTER_SECONDS = 30
+
+/** Receives a file piece by piece. `abort` may be called at any time. */
+export interface IncomingWriter {
+  write(piece: Uint8Array): Promise<void>
+  end(): Promise<IncomingFile>
+  abort(): Promise<void>
+}
+
+/** A file that is removed once everybody who holds it has released it. Who made it holds it first. */
+export class IncomingFile implements AsyncDisposable {
+  readonly path: string
+  readonly sizeBytes: number
+  readonly sha256: string
+  readonly #remove: () => Promise<void>
+  #holders = 1
+
+  constructor(path: string, content: { sizeBytes: number; sha256: string }, remove: () => Promise<void>) {
+    this.path = path
+    this.sizeBytes = content.sizeBytes
+    this.sha256 = content.sha256
+    this.#remove = remove
+  }
+
+  /** Another holder, for `await using`: the end of the block releases it. */
+  hold(): this {
+    this.#holders++
+    return this
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (--this.#holders === 0) await this.#remove()
+  }
+}
+
+/**
+ * Uploads, written to disk as they arrive: an egg may have 200 MB, and memory is for jobs. The directory is private and
+ * emptied at the start; whatever is in it belongs to a request that is being served.
+ */
+export class IncomingFiles {
+  readonly #directory: string
+  readonly #maxTotalBytes: number
+  /** Files as the contract carries them (`z.file()`), with what is behind them. */
+  readonly #behind = new WeakMap<File, IncomingFile>()
+  #totalBytes = 0
+
+  private constructor(directory: string, maxTotalBytes: number) {
+    this.#directory = directory
+    this.#maxTotalBytes = maxTotalBytes
+  }
+
+  /** Throws DATA_DIRECTORY_UNUSABLE. */
+  static open(directory: string, maxTotalBytes = MAX_TOTAL_BYTES): IncomingFiles {
+    try {
+      rmSync(directory, { recursive: true, force: true })
+      mkdirSync(directory, { recursive: true, mode: 0o700 })
+    } catch (error) {
+      const text = `The directory for uploads ${directory} cannot be used (${(error as Error).message}). Correct its permissions`
+      throw new ScrapdeckError('DATA_DIRECTORY_UNUSABLE', text, { cause: error })
+    }
+    return new IncomingFiles(directory, maxTotalBytes)
+  }
+
+  /** A path for a file that the caller makes, and removes. */
+  draftPath(): string {
+    return join(this.#directory, randomBytes(8).toString('hex'))
+  }
+
+  /** Rejects with TOO_MANY_REQUESTS if all files together became too large, DATA_DIRECTORY_UNUSABLE for a full disk. */
+  async begin(): Promise<IncomingWriter> {
+    const path = this.draftPath()
+    const file = await told(path, () => open(path, 'wx', 0o600))
+    let sizeBytes = 0
+    const hash = createHash('sha256')
+    const remove = async () => {
+      this.#totalBytes -= sizeBytes
+      sizeBytes = 0
+      await rm(path, { force: true })
+    }
+    return {
+      write: async (piece) => {
+        if (this.#totalBytes + piece.length > this.#maxTotalBytes) throw tooMany()
+        this.#totalBytes += piece.length
+        sizeBytes += piece.length
+        hash.update(piece)
+        await told(path, () => file.writeFile(piece))
+      },
+      end: async () => {
+        await file.close()
+        return new IncomingFile(path, { sizeBytes, sha256: hash.digest('hex') }, remove)
+      },
+      abort: async () => {
+        await file.close()
+        await remove()
+      }
+    }
+  }
+
+  /** Writes all of `content`; leaves nothing if that fails. */
+  async receive(content: AsyncIterable<Uint8Array>): Promise<IncomingFile> {
+    const writer = await this.begin()
+    try {
+      for await (const piece of content) await writer.write(piece)
+      return await writer.end()
+    } catch (error) {
+      await writer.abort()
+      throw error
+    }
+  }
+
+  /** The file as operations of the contract take it; its content stays on disk until it is read. */
+  async toFile(incoming: IncomingFile, name: string, type: string): Promise<File> {
+    const file = new File([await openAsBlob(incoming.path)], name, { type })
+    this.#behind.set(file, incoming)
+    return file
+  }
+
+  /** What is behind a file of the contract; one that came over another wire is written to disk now. Held for you. */
+  async fromFile(file: File): Promise<IncomingFile> {
+    const known = this.#behind.get(file)
+    return known?.hold() ?? this.receive(file.stream() as AsyncIterable<Uint8Array>)
+  }
+}
+
+async function told<T>(path: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    if (code !== 'ENOSPC' && code !== 'EDQUOT') throw error
+    const text = `${path} cannot be written: the disk is full. Free some space.`
+    throw new ScrapdeckError('DATA_DIRECTORY_UNUSABLE', text, { cause: error })
+  }
+}
+
+function tooMany(): ScrapdeckError {
+  const text = 'Too many uploads arrive at the same time. Send it again when others have ended.'
+  return new ScrapdeckError('TOO_MANY_REQUESTS', text, { data: { retryAfterSeconds: RETRY_AFTER_SECONDS } })
+}

@@ -1,0 +1,143 @@
+import { createHash } from 'node:crypto'
+import { mkdirSync, readdirSync, rmSync, statSync } from 'node:fs'
+import { rename, rm, utimes } from 'node:fs/promises'
+import { join } from 'node:path'
+import { ScrapdeckError } from '../../../../shared/errors.ts'
+import type { CacheFigures } from '../../../runtime/cache-figures.ts'
+import type { Clock } from '../../../runtime/clock.ts'
+import type { Random } from '../../../runtime/random.ts'
+
+interface CachedFile {
+  path: string
+  sizeBytes: number
+  usedAtMs: number
+}
+
+/** The newest stay whatever their size: threads that were given their paths may not have opened them yet. */
+const NEWEST_KEPT = 8
+/** How exactly the order of use survives a restart. */
+const TOUCH_EVERY_MS = 60_000
+const FILE = /^[0-9a-f]{32}-[0-9a-f]{16}$/
+
+/**
+ * Blobs that are stored elsewhere, as files on this machine: within a size, least recently used out. A file has its
+ * name only once it is complete and on disk, so whatever a crash left under such a name is a blob; the rest is deleted
+ * at the start. Its name says which blob and which content of it (`tag`), so a replaced blob is never read from here.
+ */
+export class BlobFiles {
+  readonly #directory: string
+  readonly #limitBytes: number
+  readonly #parts: { clock: Pick<Clock, 'nowMs'>; random: Pick<Random, 'hex'> }
+  /** By blob, least recently used first. */
+  readonly #files = new Map<string, CachedFile>()
+  readonly #figures = { hits: 0, misses: 0 }
+  #bytes = 0
+
+  /** Throws DATA_DIRECTORY_UNUSABLE. */
+  constructor(
+    directory: string,
+    limitBytes: number,
+    parts: { clock: Pick<Clock, 'nowMs'>; random: Pick<Random, 'hex'> }
+  ) {
+    this.#directory = directory
+    this.#limitBytes = limitBytes
+    this.#parts = parts
+    try {
+      mkdirSync(directory, { recursive: true, mode: 0o700 })
+      this.#readLeft()
+    } catch (error) {
+      const text = `The directory ${directory} cannot be used (${(error as Error).message}). Correct its permissions`
+      throw new ScrapdeckError('DATA_DIRECTORY_UNUSABLE', text, { cause: error })
+    }
+    void this.#evict()
+  }
+
+  figures(): CacheFigures {
+    return { ...this.#figures, entries: this.#files.size, bytes: this.#bytes }
+  }
+
+  /** For a file that becomes one of these, or that the caller removes. */
+  draftPath(): string {
+    return join(this.#directory, `draft-${this.#parts.random.hex(8)}`)
+  }
+
+  /** Does not count as use. `tag`: of the wanted content; null: of any that is here. */
+  has(name: string, tag: string | null): boolean {
+    const file = this.#files.get(keyOf(name))
+    return file !== undefined && (tag === null || file.path.endsWith(tailOf(tag)))
+  }
+
+  find(name: string, tag: string | null): string | null {
+    const key = keyOf(name)
+    const file = this.#files.get(key)
+    if (file === undefined || !this.has(name, tag)) {
+      this.#figures.misses += 1
+      return null
+    }
+    this.#figures.hits += 1
+    this.#files.delete(key)
+    this.#files.set(key, file)
+    const nowMs = this.#parts.clock.nowMs()
+    if (nowMs - file.usedAtMs > TOUCH_EVERY_MS) {
+      file.usedAtMs = nowMs
+      utimes(file.path, nowMs / 1_000, nowMs / 1_000).catch(() => {})
+    }
+    return file.path
+  }
+
+  /** Takes over a draft that is complete and synced. */
+  async add(name: string, tag: string, draft: string, sizeBytes: number): Promise<string> {
+    const key = keyOf(name)
+    const path = join(this.#directory, key + tailOf(tag))
+    await rename(draft, path)
+    const before = this.#files.get(key)
+    if (before !== undefined && before.path !== path) await rm(before.path, { force: true })
+    this.#bytes += sizeBytes - (before?.sizeBytes ?? 0)
+    this.#files.delete(key)
+    this.#files.set(key, { path, sizeBytes, usedAtMs: this.#parts.clock.nowMs() })
+    await this.#evict()
+    return path
+  }
+
+  /** The file is gone, or must not be used any more. */
+  async remove(name: string): Promise<void> {
+    await this.#remove(keyOf(name))
+  }
+
+  async #remove(key: string): Promise<void> {
+    const file = this.#files.get(key)
+    if (file === undefined) return
+    this.#files.delete(key)
+    this.#bytes -= file.sizeBytes
+    await rm(file.path, { force: true })
+  }
+
+  async #evict(): Promise<void> {
+    for (const key of [...this.#files.keys()].slice(0, -NEWEST_KEPT)) {
+      if (this.#bytes <= this.#limitBytes) return
+      await this.#remove(key)
+    }
+  }
+
+  #readLeft(): void {
+    const found: [string, CachedFile][] = []
+    for (const name of readdirSync(this.#directory)) {
+      const path = join(this.#directory, name)
+      const info = statSync(path, { throwIfNoEntry: false })
+      if (FILE.test(name) && info?.isFile() === true)
+        found.push([name.slice(0, 32), { path, sizeBytes: info.size, usedAtMs: info.mtimeMs }])
+      else rmSync(path, { recursive: true, force: true })
+    }
+    for (const [key, file] of found.sort(([, one], [, other]) => one.usedAtMs - other.usedAtMs)) {
+      const before = this.#files.get(key)
+      // A crash between the new file's rename and the old one's removal.
+      if (before !== undefined) rmSync(before.path, { force: true })
+      this.#files.delete(key)
+      this.#files.set(key, file)
+      this.#bytes += file.sizeBytes - (before?.sizeBytes ?? 0)
+    }
+  }
+}
+
+const keyOf = (name: string): string => createHash('sha256').update(name).digest('hex').slice(0, 32)
+const tailOf = (tag: string): string => `-${createHash('sha256').update(tag).digest('hex').slice(0, 16)}`

@@ -1,0 +1,493 @@
+import { createReadStream } from 'node:fs'
+import { open, rm } from 'node:fs/promises'
+import { Readable } from 'node:stream'
+import pLimit from 'p-limit'
+import { isScrapdeckError, ScrapdeckError } from '../../../../shared/errors.ts'
+import type { Clock } from '../../../runtime/clock.ts'
+import type { Logger } from '../../../runtime/logger.ts'
+import { BLOB_NAME, BLOB_PREFIX, type BlobReader, type LocalFile } from '../blob-store.ts'
+import { readerOf } from '../file-reader.ts'
+import { encryptionHeaders } from '../../../runtime/s3-address.ts'
+import { GRACE_MS, type SharedBlobStore } from '../shared-blobs.ts'
+import type { BlobFiles } from './blob-files.ts'
+import { download, expectedSha256, isAnotherByNow, readRange, type S3Object } from './download.ts'
+import type { S3Client } from './s3-client.ts'
+import { hasStatus, isGone, isPassing, S3Error } from './s3-failure.ts'
+import { elementsOf, textOf } from './s3-xml.ts'
+import {
+  abortLeftUploads,
+  type Condition,
+  type Content,
+  contentOf,
+  contentOfFile,
+  isConditionFailed,
+  isConditionUnknown,
+  notS3,
+  PART_BYTES,
+  SHA256_HEADER,
+  upload
+} from './upload.ts'
+
+export interface S3BlobStoreParts {
+  client: S3Client
+  files: BlobFiles
+  clock: Clock
+  logger: Logger
+  /** The server honours conditional writes, as far as it was tried. */
+  isConditional: boolean
+  /** Tests only. */
+  graceMs?: number
+}
+
+/** A range of a blob up to this size is read from a whole copy: the next range is then on this machine. */
+const WHOLE_BYTES = PART_BYTES
+const DOWNLOADS_AT_ONCE = 4
+/** A log that is read page by page is not looked up for each. */
+const LOOKED_UP_MS = 2_000
+const LOOKED_UP_MAX = 256
+/** Others may be writing the same name; each try sees who was first. */
+const WRITE_TRIES = 4
+const READ_TRIES = 4
+/** Whose blobs these are, and who wants them. */
+const OWNER = 'owner/store'
+const WISH = 'owner/wish-'
+const NO_ROOM = new Set(['ENOSPC', 'EDQUOT', 'EROFS'])
+
+/**
+ * Blobs as objects of one bucket. Each is written under a condition: nothing overwrites an object that it has not seen,
+ * so a request that is repeated after a lost answer, or a second engine, changes nothing. Whole blobs are read through
+ * files on this machine, which are verified; ranges of large ones are requests of their own.
+ */
+export class S3BlobStore implements SharedBlobStore {
+  readonly #parts: S3BlobStoreParts
+  readonly #graceMs: number
+  readonly #downloads = pLimit(DOWNLOADS_AT_ONCE)
+  readonly #downloading = new Map<string, Promise<string>>()
+  readonly #lookedUp = new Map<string, { object: S3Object; atMs: number }>()
+  /** Conditional writes: until a server says that it does not know them. */
+  #isConditional: boolean
+
+  constructor(parts: S3BlobStoreParts) {
+    this.#parts = parts
+    this.#isConditional = parts.isConditional
+    this.#graceMs = parts.graceMs ?? GRACE_MS
+  }
+
+  write(name: string, content: Uint8Array | Readable): Promise<{ sizeBytes: number }> {
+    return this.#told(async () => {
+      checkName(name)
+      if (content instanceof Uint8Array) return this.#put(name, await contentOf(content))
+      const pieces = content[Symbol.asyncIterator]() as AsyncIterator<Uint8Array>
+      const head = await readHead(pieces)
+      if (head.isWhole) return this.#put(name, await contentOf(Buffer.concat(head.pieces)))
+      const draft = this.#parts.files.draftPath()
+      try {
+        await writeAll(draft, head.pieces, pieces)
+        const file = await contentOfFile(draft)
+        const written = await this.#put(name, file)
+        await this.#keep(name, file, draft)
+        return written
+      } finally {
+        await rm(draft, { force: true })
+      }
+    })
+  }
+
+  adopt(name: string, path: string): Promise<void> {
+    return this.#told(async () => {
+      checkName(name)
+      const content = await contentOfFile(path)
+      await this.#put(name, content)
+      await this.#keep(name, content, path)
+      await rm(path, { force: true })
+    })
+  }
+
+  async read(name: string): Promise<Uint8Array> {
+    await using file = await this.#openWhole(name)
+    return await file.readFile()
+  }
+
+  async openRead(name: string): Promise<Readable> {
+    return createReadStream('', { fd: await this.#openWhole(name), autoClose: true })
+  }
+
+  openAt(name: string): Promise<BlobReader> {
+    return this.#told(async () => {
+      checkName(name)
+      const { client, files } = this.#parts
+      const object = await this.#lookUpUnlessAway(name)
+      if (object === null || files.has(name, tagOf(name, object)) || object.sizeBytes <= WHOLE_BYTES) {
+        try {
+          return readerOf(await this.#openWhole(name))
+        } catch (error) {
+          // A full disk must not keep anybody from reading.
+          if (object === null || !NO_ROOM.has((error as NodeJS.ErrnoException).code ?? '')) throw error
+        }
+      }
+      const place = { key: this.#keyOf(name), name, object }
+      return {
+        sizeBytes: async () => place.object.sizeBytes,
+        read: (offset, length) =>
+          this.#told(async () => {
+            try {
+              return await readRange(client, place, offset, length)
+            } catch (error) {
+              if (!isAnotherByNow(error)) throw error
+              this.#lookedUp.delete(name)
+              throw busy(name, 'read')
+            }
+          }),
+        async [Symbol.asyncDispose]() {}
+      }
+    })
+  }
+
+  localFile(name: string): Promise<LocalFile> {
+    return this.#told(async () => {
+      checkName(name)
+      return { path: await this.#pathOf(name), seal: null }
+    })
+  }
+
+  has(name: string): Promise<boolean> {
+    return this.#told(async () => {
+      checkName(name)
+      return (await this.#head(name)) !== null
+    })
+  }
+
+  delete(name: string): Promise<void> {
+    return this.#told(async () => {
+      checkName(name)
+      this.#lookedUp.delete(name)
+      try {
+        await this.#parts.client.send({ operation: 'delete', method: 'DELETE', key: this.#keyOf(name) })
+      } catch (error) {
+        if (!isGone(error)) throw error
+      }
+      this.#lookedUp.delete(name)
+      await this.#parts.files.remove(name)
+    })
+  }
+
+  async deleteUnused(name: string): Promise<boolean> {
+    const object = await this.#told(async () => {
+      checkName(name)
+      return this.#head(name)
+    })
+    if (object === null) return true
+    // By the server's clock: that of another engine's machine may differ from ours.
+    if (object.ageMs < this.#graceMs) return false
+    await this.delete(name)
+    return true
+  }
+
+  list(prefix: string): Promise<{ name: string; sizeBytes: number }[]> {
+    return this.#told(async () => {
+      if (!BLOB_PREFIX.test(prefix))
+        throw new ScrapdeckError('BAD_INPUT', `${JSON.stringify(prefix)} is not a valid blob name prefix`)
+      const { client } = this.#parts
+      const found: { name: string; sizeBytes: number }[] = []
+      for (let token: string | null = null; ; ) {
+        const query: Record<string, string> = { 'list-type': '2', prefix: this.#keyOf(prefix) }
+        if (token !== null) query['continuation-token'] = token
+        const { text } = await client.send({ operation: 'list', method: 'GET', key: '', query })
+        if (!text.includes('<ListBucketResult')) throw notS3('list')
+        for (const each of elementsOf(text, 'Contents')) {
+          const name = textOf(each, 'Key')?.slice(client.address.prefix.length) ?? ''
+          const sizeBytes = Number(textOf(each, 'Size'))
+          if (BLOB_NAME.test(name) && name.startsWith(prefix) && Number.isSafeInteger(sizeBytes))
+            found.push({ name, sizeBytes })
+        }
+        const next = textOf(text, 'NextContinuationToken')
+        if (textOf(text, 'IsTruncated') !== 'true' || !next || next === token) return found
+        token = next
+      }
+    })
+  }
+
+  claim(owner: string): Promise<string> {
+    return this.#told(async () => {
+      const key = this.#keyOf(OWNER)
+      const recorded = await this.#readText(key)
+      if (recorded !== null) return recorded
+      if (!this.#isConditional) return this.#claimInSteps(owner)
+      try {
+        await this.#putText(key, owner, { 'if-none-match': '*' })
+      } catch (error) {
+        if (isConditionUnknown(error)) return this.#claimInSteps(owner)
+        // Another engine was first, or an earlier try whose answer was lost.
+        if (!isConditionFailed(error)) throw error
+      }
+      return (await this.#readText(key)) ?? owner
+    })
+  }
+
+  /**
+   * Where nothing can be written under a condition: each says first that it wants the blobs. Of those who do at the
+   * same moment, at least one sees another, and nobody takes them who has.
+   */
+  async #claimInSteps(owner: string): Promise<string> {
+    const { client } = this.#parts
+    const [key, wish] = [this.#keyOf(OWNER), `${WISH}${owner}`]
+    await this.#putText(this.#keyOf(wish), owner, {})
+    const others = (await this.list(WISH)).filter(({ name }) => name !== wish)
+    // Read after the list: whoever withdrew a wish before it had recorded its store.
+    const recorded = await this.#readText(key)
+    if (recorded === null && others.length === 0) await this.#putText(key, owner, {})
+    await client.send({ operation: 'delete', method: 'DELETE', key: this.#keyOf(wish) })
+    if (recorded !== null || others.length === 0) return recorded ?? owner
+    const text = `Another Scrapdeck takes the blobs at ${client.address.name} at this moment. Start again. If there is none, delete the object ${others[0]!.name} under the prefix.`
+    throw new ScrapdeckError('BLOBS_UNUSABLE', text)
+  }
+
+  async #putText(key: string, text: string, headers: Record<string, string>): Promise<void> {
+    const { client } = this.#parts
+    const all = { ...encryptionHeaders(client.address), ...headers }
+    await client.send({ operation: 'put', method: 'PUT', key, headers: all, body: Buffer.from(text) })
+  }
+
+  async #readText(key: string): Promise<string | null> {
+    try {
+      return (await this.#parts.client.send({ operation: 'get', method: 'GET', key })).text.trim()
+    } catch (error) {
+      if (isGone(error)) return null
+      throw error
+    }
+  }
+
+  abortLeftUploads(): Promise<number> {
+    return this.#told(() => abortLeftUploads(this.#parts.client, this.#parts.client.address.prefix))
+  }
+
+  /** Of a blob as it is stored, for comparisons; null: there is none, or it is not known. */
+  async sha256Of(name: string): Promise<string | null> {
+    const object = await this.#told(() => this.#head(name))
+    return object === null ? null : expectedSha256(name, object)
+  }
+
+  async #put(name: string, content: Content): Promise<{ sizeBytes: number }> {
+    const { client, clock, logger } = this.#parts
+    const key = this.#keyOf(name)
+    const written = { sizeBytes: content.sizeBytes }
+    const isSame = (object: S3Object) => object.sizeBytes === content.sizeBytes && object.sha256 === content.sha256
+    // Of what is large or may often be there already, nothing is sent in vain.
+    const looksFirst = isNamedByContent(name) || content.sizeBytes > PART_BYTES
+    let before = looksFirst ? await this.#head(name) : null
+    for (let count = 0; ; count += 1) {
+      if (before !== null && isSame(before) && (await this.#renewAge(name, before))) return written
+      const condition: Condition = !this.#isConditional
+        ? {}
+        : before === null
+          ? { 'if-none-match': '*' }
+          : { 'if-match': before.etag }
+      try {
+        await upload({ client, clock }, key, content, condition)
+        this.#lookedUp.delete(name)
+        return written
+      } catch (error) {
+        this.#lookedUp.delete(name)
+        if (this.#isConditional && isConditionUnknown(error)) {
+          logger.warn({}, 'the S3 server does not know conditional writes: two engines must not write at the same time')
+          this.#isConditional = false
+          continue
+        }
+        // 404: what was to be replaced is gone, or an upload was ended by a request whose answer was lost.
+        const isOthers = isConditionFailed(error) || isGone(error)
+        if (!isOthers) throw error
+        if (count + 1 >= WRITE_TRIES) throw busy(name, 'written')
+        before = await this.#head(name)
+      }
+    }
+  }
+
+  /**
+   * An old blob that is about to be referred to again must not look unused: its age begins anew. false: it is gone by
+   * now, or the server cannot do that.
+   */
+  async #renewAge(name: string, object: S3Object): Promise<boolean> {
+    if (object.ageMs < this.#graceMs / 2) return true
+    const { client } = this.#parts
+    const key = this.#keyOf(name)
+    const headers = {
+      ...encryptionHeaders(client.address),
+      'x-amz-copy-source': `/${client.address.bucket}/${key}`,
+      'x-amz-copy-source-if-match': object.etag,
+      'x-amz-metadata-directive': 'REPLACE',
+      ...(object.sha256 === null ? {} : { [SHA256_HEADER]: object.sha256 })
+    }
+    try {
+      await client.send({ operation: 'copy', method: 'PUT', key, headers })
+      this.#lookedUp.delete(name)
+      // Some servers keep the time of an object that is copied onto itself: then it is written again.
+      const renewed = await this.#head(name)
+      return renewed !== null && renewed.ageMs < this.#graceMs / 2
+    } catch (error) {
+      if (error instanceof S3Error && error.failure.status !== null && error.failure.status !== 403) return false
+      throw error
+    }
+  }
+
+  /** What was just written is often read next. */
+  async #keep(name: string, content: Content, path: string): Promise<void> {
+    try {
+      const object = await this.#head(name)
+      if (object === null || object.sizeBytes !== content.sizeBytes || object.sha256 !== content.sha256) return
+      await this.#parts.files.add(name, tagOf(name, object), path, content.sizeBytes)
+    } catch {
+      // Another file system, or a full disk: it is fetched when it is read.
+    }
+  }
+
+  async #openWhole(name: string) {
+    return this.#told(async () => {
+      checkName(name)
+      for (let count = 0; ; count += 1) {
+        try {
+          return await open(await this.#pathOf(name))
+        } catch (error) {
+          // Evicted between the two steps.
+          if ((error as NodeJS.ErrnoException).code !== 'ENOENT' || count + 1 >= READ_TRIES) throw error
+          await this.#parts.files.remove(name)
+        }
+      }
+    })
+  }
+
+  async #pathOf(name: string): Promise<string> {
+    const { files } = this.#parts
+    // Eggs never change.
+    if (isNamedByContent(name) && files.has(name, null)) return files.find(name, null)!
+    for (let count = 0; ; count += 1) {
+      const object = await this.#lookUpUnlessAway(name)
+      const found = files.find(name, object === null ? null : tagOf(name, object))
+      if (found !== null) return found
+      // Evicted meanwhile, while the storage does not respond.
+      if (object === null) throw this.#parts.client.problem ?? busy(name, 'read')
+      try {
+        return await this.#fetch(name, object)
+      } catch (error) {
+        if (!isAnotherByNow(error)) throw error
+        this.#lookedUp.delete(name)
+        if (count + 1 >= READ_TRIES) throw busy(name, 'read')
+      }
+    }
+  }
+
+  /** Once for all who want it. */
+  #fetch(name: string, object: S3Object): Promise<string> {
+    const { files, client } = this.#parts
+    const tag = tagOf(name, object)
+    const key = `${name} ${tag}`
+    const fetchNow = async () => {
+      const path = files.draftPath()
+      try {
+        await download(client, { key: this.#keyOf(name), name, path, object })
+        return await files.add(name, tag, path, object.sizeBytes)
+      } finally {
+        await rm(path, { force: true })
+      }
+    }
+    const fetching =
+      this.#downloading.get(key) ?? this.#downloads(fetchNow).finally(() => this.#downloading.delete(key))
+    this.#downloading.set(key, fetching)
+    return fetching
+  }
+
+  /** null: the storage does not respond, and what is on this machine is better than nothing. */
+  async #lookUpUnlessAway(name: string): Promise<S3Object | null> {
+    const isHere = this.#parts.files.has(name, null)
+    try {
+      return await this.#lookUp(name, isHere ? 1 : undefined)
+    } catch (error) {
+      if (isHere && error instanceof S3Error && isPassing(error.failure)) return null
+      throw error
+    }
+  }
+
+  /** As it was at most a few seconds ago. Rejects with NOT_FOUND. */
+  async #lookUp(name: string, tries?: number): Promise<S3Object> {
+    const { clock } = this.#parts
+    const known = this.#lookedUp.get(name)
+    if (known !== undefined && clock.monotonicMs() - known.atMs < LOOKED_UP_MS) return known.object
+    const object = await this.#head(name, tries)
+    if (object === null) {
+      await this.#parts.files.remove(name)
+      throw new ScrapdeckError('NOT_FOUND', `There is no file ${name} in the blob store`)
+    }
+    this.#lookedUp.delete(name)
+    this.#lookedUp.set(name, { object, atMs: clock.monotonicMs() })
+    if (this.#lookedUp.size > LOOKED_UP_MAX) this.#lookedUp.delete(this.#lookedUp.keys().next().value!)
+    return object
+  }
+
+  async #head(name: string, tries?: number): Promise<S3Object | null> {
+    try {
+      const { headers } = await this.#parts.client.send({
+        ...{ operation: 'head', method: 'HEAD', key: this.#keyOf(name) },
+        ...(tries === undefined ? {} : { tries })
+      })
+      const sizeBytes = Number(headers['content-length'])
+      if (headers['etag'] === undefined || !Number.isSafeInteger(sizeBytes)) throw notS3('head')
+      const ageMs = Date.parse(headers['date'] ?? '') - Date.parse(headers['last-modified'] ?? '')
+      return {
+        ...{ sizeBytes, etag: headers['etag'], sha256: headers[SHA256_HEADER] ?? null },
+        // Without a time, it counts as new: it is not deleted.
+        ageMs: Number.isNaN(ageMs) ? 0 : ageMs
+      }
+    } catch (error) {
+      if (hasStatus(error, 404)) return null
+      throw error
+    }
+  }
+
+  #keyOf(name: string): string {
+    return this.#parts.client.address.prefix + name
+  }
+
+  async #told<T>(work: () => Promise<T>): Promise<T> {
+    try {
+      return await work()
+    } catch (error) {
+      if (!isScrapdeckError(error)) this.#parts.logger.debug({ error }, 'a request to the blobs failed')
+      throw this.#parts.client.explain(error)
+    }
+  }
+}
+
+const isNamedByContent = (name: string): boolean => /^eggs\/[0-9a-f]{64}$/.test(name)
+const tagOf = (name: string, { etag }: S3Object): string => (isNamedByContent(name) ? 'content' : etag)
+
+function checkName(name: string): void {
+  if (!BLOB_NAME.test(name)) throw new ScrapdeckError('BAD_INPUT', `${JSON.stringify(name)} is not a valid blob name`)
+}
+
+function busy(name: string, what: 'written' | 'read'): ScrapdeckError {
+  const text = `The blob ${name} was replaced several times while it was ${what}. Repeat the request.`
+  return new ScrapdeckError('BLOBS_UNUSABLE', text, { data: { problem: 'REPLACED' } })
+}
+
+/** As much as one request takes; there is more unless `isWhole`. */
+async function readHead(content: AsyncIterator<Uint8Array>): Promise<{ pieces: Uint8Array[]; isWhole: boolean }> {
+  const pieces: Uint8Array[] = []
+  for (let bytes = 0; bytes <= PART_BYTES; ) {
+    const next = await content.next()
+    if (next.done === true) return { pieces, isWhole: true }
+    pieces.push(next.value)
+    bytes += next.value.length
+  }
+  return { pieces, isWhole: false }
+}
+
+async function writeAll(path: string, head: readonly Uint8Array[], rest: AsyncIterator<Uint8Array>): Promise<void> {
+  try {
+    await using file = await open(path, 'wx', 0o600)
+    for (const piece of head) await file.writeFile(piece)
+    for (let next = await rest.next(); next.done !== true; next = await rest.next()) await file.writeFile(next.value)
+    await file.sync()
+  } catch (error) {
+    await rest.return?.()
+    throw error
+  }
+}

@@ -1,0 +1,207 @@
+import { createReadStream } from 'node:fs'
+import { rm } from 'node:fs/promises'
+import { Readable } from 'node:stream'
+import { buffer } from 'node:stream/consumers'
+import { isScrapdeckError, ScrapdeckError } from '../../../../shared/errors.ts'
+import type { EncryptionKeys } from '../../../runtime/encryption-keys.ts'
+import { BLOB_NAME, type BlobReader, type BlobStore, type LocalFile } from '../blob-store.ts'
+import { HEADER_BYTES, keyIdOf, planFrames } from './sealed-format.ts'
+import { openSealedReader, readFileSeal } from './sealed-reader.ts'
+import { openSealedStream, sealing } from './sealed-streams.ts'
+
+/** What is sealed is stored under another name: whether it is, and its size, is known from a list. */
+export const SEALED = '.sealed'
+const NAME_MAX = 200
+const READ_BYTES = 262_144
+
+/**
+ * Encrypts what a store of blobs holds, whichever it is. What it held before stays readable, until it is sealed too
+ * (logs/archive/resealing.ts). Sizes are those of the content.
+ */
+export class SealedBlobStore implements BlobStore {
+  readonly #stored: BlobStore
+  readonly #keys: EncryptionKeys
+  /** By how many, by name. */
+  readonly #changing = new Map<string, number>()
+  readonly #resealing = new Map<string, { stopping: AbortController; ended: Promise<boolean> }>()
+
+  constructor(stored: BlobStore, keys: EncryptionKeys) {
+    this.#stored = stored
+    this.#keys = keys
+  }
+
+  async write(name: string, content: Uint8Array | Readable): Promise<{ sizeBytes: number }> {
+    requireName(name)
+    // What fails while this waits is found when it is read.
+    if (content instanceof Readable) content.on('error', () => {})
+    return this.#change(name, () => this.#writeSealed(name, content))
+  }
+
+  async #writeSealed(name: string, content: Uint8Array | AsyncIterable<Uint8Array>): Promise<{ sizeBytes: number }> {
+    let sizeBytes = 0
+    const pieces = content instanceof Uint8Array ? [content] : content
+    const sealed = sealing(this.#keys, name, pieces, (size) => {
+      sizeBytes = size
+    })
+    await this.#stored.write(name + SEALED, Readable.from(sealed, { objectMode: false }))
+    // As it was before anything was encrypted.
+    await this.#stored.delete(name)
+    return { sizeBytes }
+  }
+
+  /**
+   * Seals with the newest key what is not. false: somebody writes it, or has replaced or deleted it meanwhile. Rejects
+   * as reading it does.
+   */
+  async reseal(name: string): Promise<boolean> {
+    if ((await this.keyIdOf(name)) === this.#keys.newest?.id) return true
+    if (this.#changing.has(name) || this.#resealing.has(name)) return false
+    const stopping = new AbortController()
+    const work = async () => {
+      await this.#writeSealed(name, unlessAborted(await this.openRead(name), stopping.signal))
+      return true
+    }
+    const ended = work().finally(() => this.#resealing.delete(name))
+    this.#resealing.set(name, { stopping, ended })
+    return ended.catch((error: unknown) => {
+      if (stopping.signal.aborted) return false
+      throw error
+    })
+  }
+
+  /** What is read of a blob to seal it again must not replace what is written meanwhile, nor bring it back. */
+  async #change<T>(name: string, work: () => Promise<T>): Promise<T> {
+    this.#changing.set(name, (this.#changing.get(name) ?? 0) + 1)
+    try {
+      const resealing = this.#resealing.get(name)
+      resealing?.stopping.abort()
+      await resealing?.ended.catch(() => {})
+      return await work()
+    } finally {
+      const left = this.#changing.get(name)! - 1
+      if (left === 0) this.#changing.delete(name)
+      else this.#changing.set(name, left)
+    }
+  }
+
+  async read(name: string): Promise<Uint8Array> {
+    return buffer(await this.openRead(name))
+  }
+
+  openRead(name: string): Promise<Readable> {
+    return this.#find(
+      name,
+      async (sealedName) => openSealedStream(this.#keys, name, await this.#stored.openRead(sealedName)),
+      () => this.#stored.openRead(name)
+    )
+  }
+
+  openAt(name: string): Promise<BlobReader | null> {
+    return this.#find(
+      name,
+      async (sealedName) => {
+        const stored = await this.#stored.openAt(sealedName)
+        return stored === null ? null : openSealedReader(this.#keys, name, stored)
+      },
+      () => this.#stored.openAt(name)
+    )
+  }
+
+  async adopt(name: string, path: string): Promise<void> {
+    await this.write(name, createReadStream(path, { highWaterMark: READ_BYTES }))
+    await rm(path, { force: true })
+  }
+
+  localFile(name: string): Promise<LocalFile | null> {
+    return this.#find(
+      name,
+      async (sealedName) => {
+        const file = await this.#stored.localFile(sealedName)
+        return file === null ? null : { path: file.path, seal: await readFileSeal(this.#keys, name, file.path) }
+      },
+      () => this.#stored.localFile(name)
+    )
+  }
+
+  async has(name: string): Promise<boolean> {
+    const sealedName = sealedNameOf(name)
+    // In this order: whoever seals it removes the plain one last.
+    return (await this.#stored.has(name)) || (await this.#stored.has(sealedName))
+  }
+
+  async delete(name: string): Promise<void> {
+    const sealedName = sealedNameOf(name)
+    await this.#change(name, () => Promise.all([this.#stored.delete(sealedName), this.#stored.delete(name)]))
+  }
+
+  async deleteUnused(name: string): Promise<boolean> {
+    const sealedName = sealedNameOf(name)
+    const deleted = await this.#change(name, () =>
+      Promise.all([this.#stored.deleteUnused(sealedName), this.#stored.deleteUnused(name)])
+    )
+    return deleted.every(Boolean)
+  }
+
+  async list(prefix: string): Promise<{ name: string; sizeBytes: number }[]> {
+    const found = new Map<string, { name: string; sizeBytes: number }>()
+    for (const { name, sizeBytes } of await this.#stored.list(prefix)) {
+      const plainName = name.endsWith(SEALED) ? name.slice(0, -SEALED.length) : name
+      // Also under its old name, for the moment between its two states.
+      if (plainName === name && found.has(name)) continue
+      const plainBytes = plainName === name ? sizeBytes : (planFrames(sizeBytes)?.plainBytes ?? 0)
+      found.set(plainName, { name: plainName, sizeBytes: plainBytes })
+    }
+    return [...found.values()].sort((one, other) => (one.name < other.name ? -1 : 1))
+  }
+
+  /** Which key sealed a blob; null: none did. Rejects with NOT_FOUND. */
+  keyIdOf(name: string): Promise<string | null> {
+    return this.#find(
+      name,
+      async (sealedName) => keyIdOf(name, await this.#readHeader(sealedName)),
+      async () => {
+        if (await this.#stored.has(name)) return null
+        throw new ScrapdeckError('NOT_FOUND', `There is no file ${name} in the blob store`)
+      }
+    )
+  }
+
+  async #readHeader(sealedName: string): Promise<Uint8Array> {
+    const reader = await this.#stored.openAt(sealedName)
+    if (reader === null) return (await this.#stored.read(sealedName)).subarray(0, HEADER_BYTES)
+    await using _ = reader
+    return await reader.read(0, HEADER_BYTES)
+  }
+
+  /** It may be sealed between the first two looks. */
+  async #find<T>(name: string, sealed: (sealedName: string) => Promise<T>, plain: () => Promise<T>): Promise<T> {
+    const sealedName = sealedNameOf(name)
+    for (const look of [sealed, plain, sealed]) {
+      try {
+        return await look(sealedName)
+      } catch (error) {
+        if (!isScrapdeckError(error, 'NOT_FOUND')) throw error
+      }
+    }
+    throw new ScrapdeckError('NOT_FOUND', `There is no file ${name} in the blob store`)
+  }
+}
+
+/** A stream that is destroyed before it is read has nobody to tell its error: it is left at the next piece instead. */
+async function* unlessAborted(content: Readable, signal: AbortSignal): AsyncGenerator<Uint8Array> {
+  for await (const piece of content as AsyncIterable<Uint8Array>) {
+    signal.throwIfAborted()
+    yield piece
+  }
+  signal.throwIfAborted()
+}
+
+function sealedNameOf(name: string): string {
+  requireName(name)
+  return name + SEALED
+}
+
+function requireName(name: string): void {
+  const isValid = BLOB_NAME.test(name) && !name.endsWith(SEALED) && name.length + SEALED.length <= NAME_MAX
+  if (!isValid) throw new ScrapdeckError('BAD_INPUT', `${JSON.stringify(name)} is not a valid blob name`)
+}

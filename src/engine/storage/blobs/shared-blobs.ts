@@ -1,0 +1,42 @@
+import type { ScrapdeckError } from '../../../shared/errors.ts'
+import type { CacheFigures } from '../../runtime/cache-figures.ts'
+import type { BlobStore } from './blob-store.ts'
+import type { S3Figures } from './s3/s3-client.ts'
+
+/**
+ * What is younger is never deleted as unused, nor an unfinished upload as abandoned: longer than any upload, by far
+ * more than the wait for a row that refers to it.
+ */
+export const GRACE_MS = 24 * 3_600_000
+
+/** Blobs outside the data directory, where other engines may read and write them too. */
+export interface SharedBlobs {
+  /** For messages. */
+  name: string
+  /** What to do if they belong to another store. */
+  ifForeign: string
+  store: SharedBlobStore
+  /** Without names: why the storage cannot be used now. Asks it if the last answer is older than half a minute. */
+  check(): Promise<string | null>
+  /** As last known. */
+  state(): SharedBlobsState
+  /** null: it has no requests of its own. */
+  figures(): S3Figures | null
+  /** Of copies on this machine; null: there are none. */
+  cacheFigures(): CacheFigures | null
+  stop(): Promise<void>
+}
+
+export interface SharedBlobStore extends BlobStore {
+  /** Which store these blobs belong to: `owner`, unless another was recorded before. */
+  claim(owner: string): Promise<string>
+  /** Removes what engines that were killed left of unfinished uploads, once the grace is over; returns how many. */
+  abortLeftUploads(): Promise<number>
+}
+
+export interface SharedBlobsState {
+  /** Why the storage cannot be used now; null: it can. */
+  problem: ScrapdeckError | null
+  /** null: not known, or without a limit. */
+  disk: { totalBytes: number; freeBytes: number } | null
+}

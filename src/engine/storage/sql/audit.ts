@@ -1,0 +1,176 @@
+import type { AuditChange, AuditFilter } from '../../../shared/contract/index.ts'
+import { EMPTY_CHAIN, hashOf, placeEntry } from '../audit/chain.ts'
+import type { AuditChain, NewAuditEntry, StoredAuditEntry } from '../../model/records.ts'
+import type { Database } from './database.ts'
+import type { Outbox } from './outbox.ts'
+import { replaceRow } from './upsert.ts'
+
+const ENTRY = 'seq, at_ms AS atMs, operation, who, project, result, record, hash'
+
+export const AUDIT_SQL = {
+  after: `SELECT ${ENTRY} FROM audit WHERE seq > ? ORDER BY seq LIMIT ?`,
+  /** Looks at all between two places: only the place is in an index. */
+  between: `SELECT ${ENTRY}, (SELECT earlier.hash FROM audit AS earlier WHERE earlier.seq = audit.seq - 1) AS previousHash
+    FROM audit WHERE seq < :before AND seq >= :since
+    AND (CAST(:who AS TEXT) IS NULL OR who LIKE :who ESCAPE '\\')
+    AND (CAST(:operation AS TEXT) IS NULL OR operation LIKE :operation ESCAPE '\\')
+    AND (CAST(:project AS TEXT) IS NULL OR project = :project)
+    AND (CAST(:result AS TEXT) IS NULL OR result = :result)
+    AND (CAST(:text AS TEXT) IS NULL OR record LIKE :text ESCAPE '\\')
+    AND at_ms >= :fromMs AND at_ms < :untilMs
+    ORDER BY seq DESC LIMIT :limit`,
+  newest: 'SELECT seq, hash FROM audit ORDER BY seq DESC LIMIT 1',
+  timeOf: 'SELECT at_ms FROM audit WHERE seq = ?',
+  prune: 'DELETE FROM audit WHERE seq <= ?'
+}
+
+/** Entries that one page looks at. */
+const LOOKED_AT_MAX = 20_000
+const EVER_MS = Number.MAX_SAFE_INTEGER
+
+/**
+ * Who did or tried what, each entry chained to the one before it by its hash. A write that is rolled back leaves the
+ * chain as it was. Writes run inside the caller's transaction; no two are at the same time.
+ */
+export function createAudit({ database, outbox }: { database: Database; outbox: Pick<Outbox, 'record'> }) {
+  const chain = database.prepare<[], ChainRow>(
+    `SELECT deleted_seq AS deletedSeq, deleted_hash AS deletedHash, newest_seq AS newestSeq, newest_hash AS newestHash
+     FROM audit_chain WHERE id = 1`
+  )
+  const newestRow = database.prepare<[], AuditChain['newest']>(AUDIT_SQL.newest)
+  const putChain = database.prepare<[number, string, number, string]>(
+    replaceRow('audit_chain', ['id'], {
+      ...{ id: '1', deleted_seq: '?', deleted_hash: '?', newest_seq: '?', newest_hash: '?' }
+    })
+  )
+  const insert = database.prepare<[object]>(
+    'INSERT INTO audit VALUES (:seq, :atMs, :operation, :who, :project, :result, :record, :hash)'
+  )
+  const after = database.prepare<[number, number], StoredAuditEntry>(AUDIT_SQL.after)
+  const between = database.prepare<[object], StoredAuditEntry & { previousHash: string | null }>(AUDIT_SQL.between)
+  const timeOf = database.prepare<[number], number>(AUDIT_SQL.timeOf).pluck()
+  const prune = database.prepare<[number]>(AUDIT_SQL.prune)
+
+  /** As it is in this transaction; null: read it. Nobody else writes. */
+  let known: AuditChain | null = null
+  let isRecorded = true
+
+  /**
+   * After a part of a transaction was rolled back, entries before that part are in the table, but not in the chain's
+   * row, which is written with the commit.
+   */
+  function readChain(): AuditChain {
+    if (known !== null) return known
+    const row = chain.get()
+    const recorded = row === undefined ? EMPTY_CHAIN : toChain(row)
+    const last = newestRow.get()
+    isRecorded = last === undefined || last.seq <= recorded.newest.seq
+    known = isRecorded ? recorded : { ...recorded, newest: last! }
+    return known
+  }
+
+  function record({ deleted, newest }: AuditChain): void {
+    putChain.run(deleted.seq, deleted.hash, newest.seq, newest.hash)
+    isRecorded = true
+  }
+
+  /** The first entry from that time on. Where a clock was set back, it may be another one nearby. */
+  function firstAt(atMs: number): number {
+    const { deleted, newest } = readChain()
+    let [low, high] = [deleted.seq + 1, newest.seq + 1]
+    while (low < high) {
+      const middle = Math.floor((low + high) / 2)
+      if ((timeOf.get(middle) ?? 0) < atMs) low = middle + 1
+      else high = middle
+    }
+    return low
+  }
+
+  return {
+    auditChain: readChain,
+
+    /** Before each commit: once for all entries of the transaction. */
+    recordNewest(): void {
+      if (isRecorded) return
+      record(readChain())
+    },
+
+    /** The transaction, or a part of it. */
+    rollBack(): void {
+      known = null
+    },
+
+    append(given: NewAuditEntry, changes: readonly AuditChange[] = []): void {
+      const before = readChain()
+      const seq = before.newest.seq + 1
+      const entry = placeEntry(seq, given, changes)
+      const { project, atMs, record: text } = entry
+      const hash = hashOf(before.newest.hash, text)
+      insert.run({ ...entry, hash })
+      known = { ...before, newest: { seq, hash } }
+      isRecorded = false
+      outbox.record('audit.recorded', project === null ? [] : [project], atMs, () => ({
+        entry: { ...JSON.parse(text), previousHash: before.newest.hash, hash }
+      }))
+    },
+
+    after: (seq: number, limit: number): StoredAuditEntry[] => after.all(seq, limit),
+
+    /** Newest first. `nextBefore`: where to go on; null: that was all. */
+    pageAudit(
+      filter: AuditFilter,
+      { before, limit }: { before: number | null; limit: number }
+    ): { entries: (StoredAuditEntry & { previousHash: string })[]; nextBefore: number | null } {
+      const { deleted, newest } = readChain()
+      const { who, operation, project = null, result = null, text, fromMs = 0, untilMs = EVER_MS } = filter
+      const lastSeq = untilMs === EVER_MS ? newest.seq : firstAt(untilMs) - 1
+      const firstSeq = fromMs === 0 ? deleted.seq + 1 : firstAt(fromMs)
+      const from = Math.min(before ?? EVER_MS, lastSeq + 1)
+      const since = Math.max(from - LOOKED_AT_MAX, firstSeq)
+      const found = between.all({
+        ...{ before: from, since, project, result, fromMs, untilMs, limit },
+        who: likePart(who),
+        operation:
+          operation === undefined ? null : operation.includes('.') ? escape(operation) : `${escape(operation)}%`,
+        text: likePart(text)
+      })
+      const nextBefore = found.length === limit ? found.at(-1)!.seq : since
+      return {
+        entries: found.map((entry) => ({ ...entry, previousHash: entry.previousHash ?? deleted.hash })),
+        nextBefore: nextBefore > firstSeq ? nextBefore : null
+      }
+    },
+
+    /** Deletes the oldest entries, those before this time, but never the newest one. Returns how many. */
+    forget(beforeMs: number, limit: number): number {
+      const { deleted, newest } = readChain()
+      const old: StoredAuditEntry[] = []
+      for (const entry of after.all(deleted.seq, limit)) {
+        if (entry.atMs >= beforeMs || entry.seq === newest.seq) break
+        old.push(entry)
+      }
+      const last = old.at(-1)
+      if (last === undefined) return 0
+      prune.run(last.seq)
+      known = { deleted: { seq: last.seq, hash: last.hash }, newest }
+      // At once: if a later part of the transaction is rolled back, nothing else tells what was deleted.
+      record(known)
+      return old.length
+    }
+  }
+}
+
+interface ChainRow {
+  deletedSeq: number
+  deletedHash: string
+  newestSeq: number
+  newestHash: string
+}
+
+const toChain = ({ deletedSeq, deletedHash, newestSeq, newestHash }: ChainRow): AuditChain => ({
+  deleted: { seq: deletedSeq, hash: deletedHash },
+  newest: { seq: newestSeq, hash: newestHash }
+})
+
+const escape = (text: string): string => text.replace(/[\\%_]/g, '\\$&')
+const likePart = (text: string | undefined): string | null => (text === undefined ? null : `%${escape(text)}%`)

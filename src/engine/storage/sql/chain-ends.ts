@@ -1,0 +1,163 @@
+import type { Cell, Columns, Database, ManySql } from './database.ts'
+import type { ChainId, JobId, Outcome, ProjectName } from '../../../shared/contract/index.ts'
+import { chainConditionMetBy } from '../../model/chain-answers.ts'
+import type { Retention } from '../../model/records.ts'
+
+/** Rows of a table by job, oldest first, whose jobs were created and ended before a time. */
+const oldOf = (table: string, and = '') =>
+  `SELECT DISTINCT job_id FROM ${table} CROSS JOIN jobs ON jobs.id = job_id
+    WHERE job_id < :beforeId AND state = 'ended' AND jobs.ended_at_ms < :sinceMs ${and} ORDER BY job_id LIMIT :limit`
+
+/** SQL, of the job of a row: whether it may end, or end again. */
+const mayEnd = (jobId: string) =>
+  `EXISTS (SELECT 1 FROM jobs WHERE id = ${jobId} AND (state <> 'ended' OR cancelled_while_queued <> 0))`
+/** SQL, of a chain and an end: whether it answers it. Not the chains that the job came from. */
+const answers = (end: Record<'jobId' | 'project' | 'spider' | 'outcome' | 'atMs', string>) =>
+  `enabled = 1 AND chains.project IN (${end.project}, '*') AND chains.spider IN (${end.spider}, '*')
+      AND created_at_ms <= ${end.atMs} AND (condition = 'ended' OR condition = ${end.outcome})
+      AND NOT EXISTS (SELECT 1 FROM chain_lines WHERE job_id = ${end.jobId} AND chain_id = chains.id)`
+const ENDED: Columns = { ended_id: 'TEXT', project: 'TEXT', spider: 'TEXT', at_ms: 'INTEGER', outcome: 'TEXT' }
+const given = { jobId: 'given.ended_id', project: 'given.project', spider: 'given.spider' }
+
+/** For many ends at once. */
+export const CHAIN_ENDS_MANY = {
+  due: {
+    sql: `INSERT INTO chain_ends (chain_id, job_id, ended_at_ms) SELECT chains.id, given.ended_id, given.at_ms
+      FROM given JOIN chains ON ${answers({ ...given, outcome: 'given.outcome', atMs: 'given.at_ms' })}
+      ON CONFLICT DO NOTHING`,
+    given: ENDED
+  },
+  forgetAnswered: {
+    sql: `DELETE FROM chain_ends USING given WHERE job_id = given.ended_id AND answered_at_ms IS NOT NULL
+      AND NOT ${mayEnd('given.ended_id')}`,
+    given: { ended_id: 'TEXT' }
+  },
+  forgetLines: {
+    sql: `DELETE FROM chain_lines USING given WHERE job_id = given.ended_id
+      AND NOT EXISTS (SELECT 1 FROM chain_ends WHERE job_id = given.ended_id) AND NOT ${mayEnd('given.ended_id')}`,
+    given: { ended_id: 'TEXT' }
+  }
+} satisfies Record<string, ManySql>
+
+export const CHAIN_ENDS_SQL = {
+  due: `INSERT INTO chain_ends (chain_id, job_id, ended_at_ms)
+    SELECT id, :jobId, CAST(:atMs AS BIGINT) FROM chains
+    WHERE ${answers({ jobId: ':jobId', project: ':project', spider: ':spider', outcome: ':outcome', atMs: ':atMs' })}
+    ON CONFLICT DO NOTHING`,
+  dueOfChain: 'SELECT job_id FROM chain_ends WHERE chain_id = ? AND answered_at_ms IS NULL',
+  withdraw: 'DELETE FROM chain_ends WHERE job_id = ? AND answered_at_ms IS NULL',
+  listDue: `SELECT chain_id AS chainId, job_id AS jobId FROM chain_ends
+    WHERE answered_at_ms IS NULL ORDER BY ended_at_ms, chain_id, job_id LIMIT ?`,
+  inherit: `INSERT INTO chain_lines SELECT :jobId, chain_id FROM chain_lines WHERE job_id = :afterJobId
+    UNION SELECT :jobId, :chainId`,
+  isKnown: `SELECT 1 FROM chain_ends WHERE job_id = :jobId UNION ALL SELECT 1 FROM chain_lines WHERE job_id = :jobId LIMIT 1`,
+  mayEnd: `SELECT 1 WHERE ${mayEnd('?')}`,
+  forgetAnswered: 'DELETE FROM chain_ends WHERE job_id = ? AND answered_at_ms IS NOT NULL',
+  forgetLine: `DELETE FROM chain_lines WHERE job_id = :jobId AND NOT EXISTS (SELECT 1 FROM chain_ends WHERE job_id = :jobId)`,
+  oldEnds: oldOf('chain_ends', 'AND answered_at_ms IS NOT NULL'),
+  oldLines: oldOf('chain_lines', 'AND NOT EXISTS (SELECT 1 FROM chain_ends WHERE job_id = jobs.id)'),
+  stayCancelled: 'UPDATE jobs SET cancelled_while_queued = 0 WHERE id = ? AND cancelled_while_queued <> 0'
+}
+
+/** Leading digits of a job id, which encode its creation time (shared/ids.ts). */
+const TIME_DIGITS = 12
+
+export type ChainEnds = ReturnType<typeof createChainEnds>
+
+/**
+ * Records the ends that chains must answer, in the transactions that end the jobs, and the chains that a job came from
+ * (its line). These records are needed
+ *
+ *   - a due end: until it is answered;
+ *   - an answered end: while the job may end again, so that it is not answered twice. This applies only to a job that
+ *     was cancelled while queued: undoing the cancel withdraws its end;
+ *   - its line: until the job has ended for good and no end of it is due (jobs of the answer inherit it and add one).
+ *
+ * `forgetUnneeded` therefore deletes them when the last need ends: with the last answer to a run's end, or with the end
+ * itself if no chain answers it. Each job has its complete line, so no earlier jobs are needed. What remains belongs to
+ * jobs whose cancel can be undone, until `prune` rules that out after a long time.
+ */
+export function createChainEnds(database: Database) {
+  const due = database.prepare<{ jobId: JobId; project: ProjectName; spider: string; outcome: string; atMs: number }>(
+    CHAIN_ENDS_SQL.due
+  )
+  const withdraw = database.prepare<[string]>(CHAIN_ENDS_SQL.withdraw)
+  const inherit = database.prepare<{ jobId: JobId; chainId: ChainId; afterJobId: JobId }>(CHAIN_ENDS_SQL.inherit)
+  const isKnown = database.prepare<{ jobId: JobId }>(CHAIN_ENDS_SQL.isKnown)
+  const mayEnd = database.prepare<[string], number>(CHAIN_ENDS_SQL.mayEnd).pluck()
+  const forgetAnswered = database.prepare<[string]>(CHAIN_ENDS_SQL.forgetAnswered)
+  const forgetLine = database.prepare<{ jobId: JobId }>(CHAIN_ENDS_SQL.forgetLine)
+  type Old = { beforeId: string; sinceMs: number; limit: number }
+  const oldEnds = database.prepare<Old, JobId>(CHAIN_ENDS_SQL.oldEnds).pluck()
+  const oldLines = database.prepare<Old, JobId>(CHAIN_ENDS_SQL.oldLines).pluck()
+  const stayCancelled = database.prepare<[string]>(CHAIN_ENDS_SQL.stayCancelled)
+
+  const { due: dueOfMany, forgetAnswered: forgetAnsweredOfMany, forgetLines } = CHAIN_ENDS_MANY
+  const many = database.prepareMany && {
+    due: database.prepareMany(dueOfMany),
+    forgetAnswered: database.prepareMany(forgetAnsweredOfMany),
+    forgetLines: database.prepareMany(forgetLines)
+  }
+
+  /** The ends of this write. */
+  let ended: Cell[][] = []
+
+  /** Deletes the records of a job that nothing needs any more. */
+  function forgetUnneeded(jobId: JobId): void {
+    // Most jobs have no records, so this one query is all that their end costs.
+    if (isKnown.get({ jobId }) === undefined || mayEnd.get(jobId) !== undefined) return
+    forgetAnswered.run(jobId)
+    forgetLine.run({ jobId })
+  }
+
+  return {
+    recordEnd(job: { id: JobId; project: ProjectName; spider: string; outcome: Outcome; atMs: number }): void {
+      const { id, project, spider, atMs } = job
+      const outcome = chainConditionMetBy(job.outcome)
+      if (many === undefined) due.run({ jobId: id, project, spider, atMs, outcome })
+      ended.push([id, project, spider, atMs, outcome])
+    },
+
+    /** Ends the write: forgets what its ends have made unneeded. */
+    flush(): void {
+      const ends = ended
+      ended = []
+      const ids = ends.map(([id]) => [id!])
+      if (many === undefined) return ids.forEach(([id]) => forgetUnneeded(id as JobId))
+      many.due(ends)
+      many.forgetAnswered(ids)
+      many.forgetLines(ids)
+    },
+
+    discard(): void {
+      ended = []
+    },
+
+    /** The job has not ended after all: its cancel was undone. Answered ends stay answered. */
+    withdrawEnd(jobId: JobId): void {
+      withdraw.run(jobId)
+    },
+
+    /** Records that a chain creates a job in answer to an end. Call before the insert: the job may end at once. */
+    inherit(jobId: JobId, chainId: ChainId, afterJobId: JobId): void {
+      inherit.run({ jobId, chainId, afterJobId })
+    },
+
+    forgetUnneeded,
+
+    /** Jobs cancelled before that time can no longer be restored. Returns the number pruned; less than `limit`: all. */
+    prune({ cancelledSinceMs: sinceMs }: Retention['chains'], limit: number): number {
+      const beforeId = Math.max(0, sinceMs).toString(16).padStart(TIME_DIGITS, '0')
+      let left = limit
+      for (const old of [oldEnds, oldLines]) {
+        const jobIds = left > 0 ? old.all({ beforeId, sinceMs, limit: left }) : []
+        for (const jobId of jobIds) {
+          stayCancelled.run(jobId)
+          forgetUnneeded(jobId)
+        }
+        left -= jobIds.length
+      }
+      return limit - left
+    }
+  }
+}

@@ -1,0 +1,106 @@
+import type { Database } from './database.ts'
+import type { ChangedThing } from '../../model/records.ts'
+import { insertGiven } from './upsert.ts'
+
+export type ChangeLog = ReturnType<typeof createChangeLog>
+
+/** A write that touches more jobs than this is logged as one entry: nobody handles so many individually. */
+const JOBS_TOLD_ONE_BY_ONE_MAX = 200
+
+/**
+ * The change log: positions ascend, and each is written in the transaction of the change itself. Jobs and lanes are
+ * collected during a write; `flush` writes them, `discard` drops those of a failed write.
+ */
+export function createChangeLog(database: Database) {
+  const insert = database.prepare<[string, string]>('INSERT INTO changes (noun, id) VALUES (?, ?)')
+  const insertMany = database.prepareMany?.(insertGiven('changes', { noun: 'TEXT', id: 'TEXT' }))
+  const newest = database.prepare<[], number>("SELECT seq FROM sqlite_sequence WHERE name = 'changes'").pluck()
+  const oldest = database.prepare<[], number | null>('SELECT min(position) FROM changes').pluck()
+  const after = database.prepare<[number], ChangedThing>(
+    'SELECT position AS cursor, noun, id FROM changes WHERE position > ? ORDER BY position'
+  )
+  const prune = database.prepare<[number, number]>(
+    'DELETE FROM changes WHERE position IN (SELECT position FROM changes WHERE position <= ? ORDER BY position LIMIT ?)'
+  )
+  const jobs = new Set<string>()
+  const lanes = new Set<string>()
+  let lanesToAnnounce = new Set<string>()
+  let askedCursor: (() => number | undefined) | null = null
+
+  function cursor(): number {
+    return newest.get() ?? 0
+  }
+
+  return {
+    cursor,
+
+    add(noun: Exclude<ChangedThing['noun'], 'job' | 'jobs'>, id: string): void {
+      insert.run(noun, id)
+    },
+
+    job(id: string): void {
+      // One above the maximum is enough to know that there are too many.
+      if (jobs.size <= JOBS_TOLD_ONE_BY_ONE_MAX) jobs.add(id)
+    },
+
+    /** Records that jobs entered or left this lane, or changed their order in it. */
+    lane(lane: string): void {
+      lanes.add(lane)
+    },
+
+    allJobs(): void {
+      insert.run('jobs', '')
+    },
+
+    /** The lanes are announced once that has taken effect: what it returns says so. */
+    flush(): () => void {
+      if (jobs.size > JOBS_TOLD_ONE_BY_ONE_MAX) insert.run('jobs', '')
+      else if (insertMany === undefined) for (const id of jobs) insert.run('job', id)
+      else insertMany([...jobs].map((id) => ['job', id]))
+      jobs.clear()
+      return () => {
+        for (const lane of lanes) lanesToAnnounce.add(lane)
+        lanes.clear()
+      }
+    },
+
+    /** Asks for the position after this write, which `cursorAsked` gives: no round trip of its own. */
+    askCursor(): void {
+      askedCursor = newest.ahead()
+    },
+    cursorAsked: (): number => askedCursor?.() ?? 0,
+
+    discard(): void {
+      jobs.clear()
+      lanes.clear()
+    },
+
+    /** Returns the lanes of all flushed writes since the last call. */
+    drainLanes(): string[] {
+      const taken = [...lanesToAnnounce]
+      lanesToAnnounce = new Set()
+      return taken
+    },
+
+    listChanges(position: number, limit: number): { changes: ChangedThing[]; cursor: number; reset: boolean } {
+      const end = cursor()
+      const firstKept = oldest.get() ?? end + 1
+      // A position beyond the end comes from other data (a restored backup). Either way the reader has missed changes.
+      if (position > end || position < firstKept - 1) return { changes: [], cursor: end, reset: true }
+      const newestOf = new Map<string, ChangedThing>()
+      let reached = position
+      for (const change of after.iterate(position)) {
+        const key = `${change.noun} ${change.id}`
+        if (!newestOf.has(key) && newestOf.size === limit) break
+        // Delete and reinsert, so that the map stays in the order of positions.
+        newestOf.delete(key)
+        newestOf.set(key, change)
+        reached = change.cursor
+      }
+      return { changes: [...newestOf.values()], cursor: reached, reset: false }
+    },
+
+    /** Prunes the oldest first, so that the rest has no gap. */
+    prune: (keep: number, limit: number): number => prune.run(cursor() - keep, limit).changes
+  }
+}

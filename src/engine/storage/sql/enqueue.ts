@@ -1,0 +1,235 @@
+import type { Dependency, Hold, JobId } from '../../../shared/contract/index.ts'
+import { ScrapdeckError } from '../../../shared/errors.ts'
+import { holdOf, overlapKey } from '../../model/holds.ts'
+import { laneText } from '../../model/lane.ts'
+import type { NewJob } from '../../model/records.ts'
+import type { Holds } from './holds.ts'
+import type { JobWriting } from './job-writing.ts'
+import type { Cell, Columns } from './database.ts'
+import type { Order } from './order.ts'
+import { insertGiven, PUT_DEDUPE_KEY } from './upsert.ts'
+import type { Outbox } from './outbox.ts'
+
+/** Inserting new dedupe keys deletes expired ones, at least two for each new one, so that they never accumulate. */
+const KEYS_FORGOTTEN_AT_ONCE_MIN = 100
+
+export const ENQUEUE_SQL = {
+  /** For most jobs: columns without a value are literals, since each bound parameter takes time. */
+  insertPlain: `INSERT INTO jobs (id, jobid, project, version, spider, settings, args, rank, priority, lane, source, queued_at_ms, asked_text,
+      schedule_id, nominal_ms, state, secret_names, after, placement_tags)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'queued', '[]', '[]', '[]')`,
+  insert: `INSERT INTO jobs (id, jobid, project, version, spider, settings, args, env, secret_names, limits, retry,
+      not_before_ms, expires_at_ms, overlap_key, after, dedupe_key, hold, rank, priority,
+      placement_node_id, placement_tags, lane, source, state, queued_at_ms, asked_text, asked_evidence, schedule_id, nominal_ms,
+      user_id)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'queued', ?, ?, ?, ?, ?, ?)`
+}
+
+const PLAIN_COLUMNS: Columns = {
+  ...{ id: 'TEXT', jobid: 'TEXT', project: 'TEXT', version: 'TEXT', spider: 'TEXT', settings: 'TEXT', args: 'TEXT' },
+  ...{ rank: 'REAL', priority: 'REAL', lane: 'TEXT', source: 'TEXT', queued_at_ms: 'INTEGER', asked_text: 'TEXT' },
+  ...{ schedule_id: 'TEXT', nominal_ms: 'INTEGER', state: 'TEXT', secret_names: 'TEXT', after: 'TEXT' },
+  placement_tags: 'TEXT'
+}
+
+/** Some hundred kB of text: what all jobs of an order have in common is sent once. */
+const INSERTED_AT_ONCE_MAX = 2_000
+
+interface Dependencies extends Omit<JobWriting, 'timeline'> {
+  holds: Holds
+  order: Order
+  outbox: Outbox
+}
+
+/** Adds jobs to the queue. Every function runs inside the caller's transaction. */
+export function createEnqueue({ database, changes, counters, holds, order, outbox }: Dependencies) {
+  const insertPlainJob = database.prepare(ENQUEUE_SQL.insertPlain)
+  const insertPlainJobs = database.prepareMany?.({ ...insertGiven('jobs', PLAIN_COLUMNS), isAlike: true })
+  const insertJob = database.prepare(ENQUEUE_SQL.insert)
+  const exists = database.prepare<[string]>('SELECT 1 FROM jobs WHERE id = ?')
+  const insertDependency = database.prepare<[string, string, string]>(
+    'INSERT INTO job_dependencies (job_id, on_job_id, condition) VALUES (?, ?, ?) ON CONFLICT DO NOTHING'
+  )
+  const jobWithKey = database
+    .prepare<[string, number], JobId>('SELECT job_id FROM dedupe_keys WHERE key = ? AND expires_at_ms > ?')
+    .pluck()
+  const putKey = database.prepare<[string, string, number]>(PUT_DEDUPE_KEY)
+  const forgetKeys = database.prepare<[number, number]>(
+    'DELETE FROM dedupe_keys WHERE key IN (SELECT key FROM dedupe_keys WHERE expires_at_ms <= ? LIMIT ?)'
+  )
+
+  /** Not inserted yet: whatever else the same write inserts or reads comes after them. */
+  let plain: Cell[][] = []
+
+  function flush(): void {
+    if (plain.length === 0) return
+    const rows = plain
+    plain = []
+    insertPlainJobs!(rows)
+  }
+
+  function insert(job: NewJob, rank: number, hold: Hold | null): void {
+    const { id, jobid, project, version, spider, priority, placement, entry } = job
+    const lane = laneText(job)
+    const [settings, args] = [textOfMap(job.settings), textOfMap(job.args)]
+    counters.moved(null, { id, project, spider, status: 'queued', node_id: null, hold, lane })
+    changes.job(id)
+    if (insertPlainJobs !== undefined && isPlain(job, hold)) {
+      const { source, scheduleId, nominalMs } = job
+      const values = [id, jobid, project, version, spider, settings, args, rank, priority, lane, source]
+      plain.push([...values, entry.atMs, entry.text, scheduleId, nominalMs, 'queued', '[]', '[]', '[]'])
+      return
+    }
+    // Both calls pass each value as its own argument: passing a list costs more than plain jobs save (measured).
+    if (isPlain(job, hold)) {
+      const { source, scheduleId, nominalMs } = job
+      const { atMs, text } = entry
+      insertPlainJob.run(
+        id,
+        jobid,
+        project,
+        version,
+        spider,
+        settings,
+        args,
+        rank,
+        priority,
+        lane,
+        source,
+        atMs,
+        text,
+        scheduleId,
+        nominalMs
+      )
+      return
+    }
+    insertJob.run(
+      id,
+      jobid,
+      project,
+      version,
+      spider,
+      settings,
+      args,
+      textOfMap(job.env),
+      textOfList(job.secretNames),
+      job.limits === null ? null : JSON.stringify(job.limits),
+      job.retry === null ? null : JSON.stringify(job.retry),
+      job.notBeforeMs,
+      job.expiresAtMs,
+      job.noOverlap ? overlapKey(job) : null,
+      textOfList(job.after),
+      job.dedupe === null ? null : job.dedupe.key,
+      hold,
+      rank,
+      priority,
+      placement.nodeId,
+      textOfList(placement.tags),
+      lane,
+      job.source,
+      entry.atMs,
+      entry.text,
+      isEmpty(entry.evidence) ? null : JSON.stringify(entry.evidence),
+      job.scheduleId,
+      job.nominalMs,
+      job.userId
+    )
+  }
+
+  function recordDependencies(jobId: JobId, after: Dependency[]): void {
+    for (const { jobId: onJobId, on } of after) {
+      if (onJobId === jobId || exists.get(onJobId) === undefined) {
+        throw new ScrapdeckError('JOB_NOT_FOUND', `Job ${jobId} is to wait for ${onJobId}, which does not exist.`)
+      }
+      insertDependency.run(jobId, onJobId, on)
+    }
+  }
+
+  return {
+    enqueue(jobs: NewJob[]): JobId[] {
+      let rank = order.ranksAtBack(jobs.length)
+      let keys = 0
+      plain = []
+      const ids = jobs.map((job) => {
+        const nowMs = job.entry.atMs
+        rank += 1
+        if (plain.length >= INSERTED_AT_ONCE_MAX) flush()
+        if (job.dedupe !== null) {
+          const earlier = job.dedupe.renew === true ? undefined : jobWithKey.get(job.dedupe.key, nowMs)
+          if (earlier !== undefined) return earlier
+          putKey.run(job.dedupe.key, job.id, job.dedupe.expiresAtMs)
+          keys += 1
+        }
+        if (job.after.length > 0) {
+          flush()
+          insert(job, rank, 'dependency')
+          outbox.recordJob('job.queued', job.id, nowMs)
+          recordDependencies(job.id, job.after)
+          const verdict = holds.judge(job.id)
+          // Nothing can depend on a job that has just been inserted, so its end releases nothing.
+          if (verdict.kind === 'broken') holds.skip(job.id, verdict.by, nowMs)
+          else if (verdict.kind === 'met') holds.holdFurther(job.id, nowMs)
+        } else {
+          const key = job.noOverlap ? overlapKey(job) : null
+          const held = { notBeforeMs: job.notBeforeMs, overlapKey: key, attemptCount: 0 }
+          insert(job, rank, holdOf(held, 'met', nowMs, holds.isOverlapLive))
+          if (outbox.isWanted('job.queued')) flush()
+          outbox.recordJob('job.queued', job.id, nowMs)
+        }
+        return job.id
+      })
+      flush()
+      if (keys > 0) forgetKeys.run(jobs[0]!.entry.atMs, Math.max(KEYS_FORGOTTEN_AT_ONCE_MIN, 2 * keys))
+      return ids
+    },
+
+    /** Inserts a run that began before we knew of it, without a hold. */
+    insertUnheld(job: NewJob): void {
+      insert(job, order.ranksAtBack(1) + 1, null)
+      flush()
+    }
+  }
+}
+
+/** Whether insertPlain has columns for all of its values. */
+function isPlain(
+  {
+    env,
+    secretNames,
+    limits,
+    retry,
+    notBeforeMs,
+    expiresAtMs,
+    noOverlap,
+    after,
+    dedupe,
+    placement,
+    userId,
+    entry
+  }: NewJob,
+  hold: string | null
+) {
+  return (
+    hold === null &&
+    !noOverlap &&
+    limits === null &&
+    retry === null &&
+    notBeforeMs === null &&
+    expiresAtMs === null &&
+    dedupe === null &&
+    placement.nodeId === null &&
+    userId === null &&
+    secretNames.length + after.length + placement.tags.length === 0 &&
+    isEmpty(env) &&
+    isEmpty(entry.evidence)
+  )
+}
+
+function isEmpty(record: object): boolean {
+  for (const _ in record) return false
+  return true
+}
+
+/** Most jobs have none, and a million may be queued at once: avoids serializing empty values each time. */
+const textOfMap = (map: Record<string, string>): string => (isEmpty(map) ? '{}' : JSON.stringify(map))
+const textOfList = (list: readonly unknown[]): string => (list.length === 0 ? '[]' : JSON.stringify(list))

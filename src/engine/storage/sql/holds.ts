@@ -1,0 +1,209 @@
+import type { Hold, JobId, Outcome } from '../../../shared/contract/index.ts'
+import type { TimelineEntry } from '../../model/attempt-change.ts'
+import { type DependencyOutcome, type DependencyVerdict, judgeDependencies } from '../../model/dependencies.ts'
+import { type Holdable, holdOf, nextOfEachLane } from '../../model/holds.ts'
+import type { Restorable } from '../../model/restore.ts'
+import {
+  dependenciesMet,
+  type EndInQueue,
+  expired as expiredInQueue,
+  overlapEnded,
+  skipped,
+  timeReached
+} from '../../model/timeline.ts'
+import type { ChainEnds } from './chain-ends.ts'
+import type { CountedRow } from './counters.ts'
+import type { JobWriting } from './job-writing.ts'
+import type { Outbox } from './outbox.ts'
+
+/** The columns that determine how a job is counted. */
+export const COUNTED = 'id, project, spider, status, node_id, hold, lane'
+/** The columns that determine a job's hold. */
+export const HOLDABLE = 'not_before_ms AS notBeforeMs, overlap_key AS overlapKey, attempt_count AS attemptCount'
+
+/** Most jobs examined per overlap key: lanes that begin behind them wait for a later end. */
+const OVERLAPPING_LOOKED_AT_MAX = 100
+
+/** Found from the dependencies, never from all jobs that are held: no index has the state in this form. */
+const IS_DEPENDENT = "jobs.state || '' = 'queued' AND jobs.hold = 'dependency'"
+
+export const HOLDS_SQL = {
+  due: `SELECT ${HOLDABLE}, ${COUNTED} FROM jobs
+    WHERE state = 'queued' AND hold IN ('not_before', 'retry') AND not_before_ms <= ? ORDER BY not_before_ms LIMIT ?`,
+  expired: `SELECT id, expires_at_ms FROM jobs
+    WHERE state = 'queued' AND expires_at_ms <= ? ORDER BY expires_at_ms LIMIT ?`,
+  nextDue: `SELECT min(not_before_ms) FROM jobs WHERE state = 'queued' AND hold IN ('not_before', 'retry')`,
+  nextExpiry: `SELECT min(expires_at_ms) FROM jobs WHERE state = 'queued' AND expires_at_ms IS NOT NULL`,
+  dependents: `SELECT jobs.id FROM job_dependencies JOIN jobs ON jobs.id = job_dependencies.job_id
+    WHERE on_job_id = ? AND ${IS_DEPENDENT}`,
+  // Counted, and not a join with EXISTS, which PostgreSQL may begin with all jobs.
+  waitedFor: `SELECT value FROM json_each(?) WHERE (SELECT count(*) FROM job_dependencies
+      JOIN jobs ON jobs.id = job_dependencies.job_id WHERE on_job_id = json_each.value AND ${IS_DEPENDENT}) > 0`,
+  dependencies: `SELECT on_job_id AS jobId, condition AS "on", jobs.outcome
+    FROM job_dependencies JOIN jobs ON jobs.id = on_job_id WHERE job_id = ? ORDER BY on_job_id, condition`,
+  overlapLive: `SELECT 1 FROM jobs WHERE overlap_key = ? AND state IN ('starting', 'running')`,
+  overlapNext: `SELECT ${COUNTED} FROM jobs WHERE state = 'queued' AND hold = 'overlap' AND overlap_key = ?
+    ORDER BY priority DESC, rank LIMIT ${OVERLAPPING_LOOKED_AT_MAX}`
+}
+
+/** A job that ended, or is no longer live, and may release others. */
+export interface JobThatEnded {
+  id: JobId
+  outcome: Outcome
+  overlapKey: string | null
+}
+
+export type Holds = ReturnType<typeof createHolds>
+
+interface Dependencies extends JobWriting {
+  chainEnds: ChainEnds
+  outbox: Outbox
+}
+
+/**
+ * Finds the queued jobs whose hold changes; job-rules/holds.ts decides which hold a job has.
+ *
+ * `dependency` is lifted, or ends the job, when the dependency ends; `not_before` and `retry` by `releaseDue`;
+ * `overlap` when the live job of the same key ends or goes back to the queue. A job may return to `overlap` if another
+ * one was claimed first.
+ */
+export function createHolds({ database, changes, timeline, counters, chainEnds, outbox }: Dependencies) {
+  const due = database.prepare<[number, number], CountedRow & Holdable>(HOLDS_SQL.due)
+  const expired = database.prepare<[number, number], { id: JobId; expires_at_ms: number }>(HOLDS_SQL.expired)
+  const nextDue = database.prepare<[], number | null>(HOLDS_SQL.nextDue).pluck()
+  const nextExpiry = database.prepare<[], number | null>(HOLDS_SQL.nextExpiry).pluck()
+  const dependents = database.prepare<[string], JobId>(HOLDS_SQL.dependents).pluck()
+  const waitedFor = database.prepare<[string], JobId>(HOLDS_SQL.waitedFor).pluck()
+  const dependencies = database.prepare<[string], DependencyOutcome>(HOLDS_SQL.dependencies)
+  const overlapLive = database.prepare<[string]>(HOLDS_SQL.overlapLive)
+  const overlapNext = database.prepare<[string], CountedRow>(HOLDS_SQL.overlapNext)
+  const one = database.prepare<[string], CountedRow & Holdable>(`SELECT ${HOLDABLE}, ${COUNTED} FROM jobs WHERE id = ?`)
+  const queued = database.prepare<[string], CountedRow & { overlap_key: string | null }>(
+    `SELECT overlap_key, ${COUNTED} FROM jobs WHERE id = ? AND state = 'queued'`
+  )
+  const setHold = database.prepare<[Hold | null, string]>('UPDATE jobs SET hold = ? WHERE id = ?')
+  const end = database.prepare<{
+    id: JobId
+    outcome: Outcome
+    reason: string
+    killingLine: string | null
+    atMs: number
+    asked: number | null
+    restorable: number
+  }>(
+    `UPDATE jobs SET state = 'ended', outcome = :outcome, hold = NULL, reason = :reason, killing_line = :killingLine,
+       cancelled_while_queued = :restorable, cancel_asked_at_ms = :asked, ended_at_ms = :atMs
+     WHERE id = :id`
+  )
+
+  const isOverlapLive = (key: string): boolean => overlapLive.get(key) !== undefined
+  const judge = (jobId: JobId): DependencyVerdict => judgeDependencies(dependencies.all(jobId))
+
+  function changeHold(job: CountedRow, next: Hold | null): void {
+    setHold.run(next, job.id)
+    counters.moved(job, { ...job, hold: next })
+  }
+
+  function release(job: CountedRow, next: Hold | null, entry: TimelineEntry): void {
+    changeHold(job, next)
+    timeline.add(job.id, null, 'released', entry)
+    changes.job(job.id)
+  }
+
+  /** Ends a queued job; undefined if it is not queued. The caller must call `releaseAfter` for its dependents. */
+  function endQueued(
+    id: JobId,
+    { outcome = 'cancelled', reason, killingLine = null, entry }: EndInQueue,
+    { isAsked = false, restorable }: { isAsked?: boolean; restorable: Restorable }
+  ): JobThatEnded | undefined {
+    const row = queued.get(id)
+    if (row === undefined) return undefined
+    const { atMs } = entry
+    const asked = isAsked ? atMs : null
+    end.run({ id, outcome, reason, killingLine, atMs, asked, restorable: RESTORABLE.indexOf(restorable) })
+    counters.moved(row, { ...row, status: outcome, hold: null })
+    timeline.add(id, null, 'ended', entry)
+    chainEnds.recordEnd({ id, project: row.project, spider: row.spider, outcome, atMs })
+    changes.job(id)
+    outbox.recordJob('job.ended', id, atMs)
+    return { id, outcome, overlapKey: row.overlap_key }
+  }
+
+  function skip(id: JobId, because: { jobId: JobId; outcome: Outcome }, atMs: number): JobThatEnded | undefined {
+    return endQueued(id, skipped(because, atMs), { restorable: 'with_what_it_waited_for' })
+  }
+
+  /** Releases the next jobs held for this key, unless a run of it is live. */
+  function freeOverlap(key: string, entry: TimelineEntry): void {
+    if (isOverlapLive(key)) return
+    for (const next of nextOfEachLane(overlapNext.all(key))) release(next, null, entry)
+  }
+
+  /** Handles the jobs that waited for ended ones: releases or skips them; a skipped job may in turn affect others. */
+  function releaseAfter(ended: JobThatEnded[], atMs: number): void {
+    const keys = new Map<string, JobId>()
+    // The array grows during iteration: chains of any length need no recursion.
+    for (const job of ended) {
+      if (job.overlapKey !== null) keys.set(job.overlapKey, job.id)
+      // Two conditions on one job are two rows, but only one dependent.
+      for (const id of new Set(dependents.all(job.id))) {
+        const verdict = judge(id)
+        if (verdict.kind === 'open') continue
+        if (verdict.kind === 'met') {
+          const waiting = one.get(id)!
+          release(waiting, holdOf(waiting, 'met', atMs, isOverlapLive), dependenciesMet(job, atMs))
+          continue
+        }
+        const skippedJob = skip(id, verdict.by, atMs)
+        if (skippedJob !== undefined) ended.push(skippedJob)
+      }
+    }
+    for (const [key, jobId] of keys) freeOverlap(key, overlapEnded(jobId, atMs))
+  }
+
+  return {
+    isOverlapLive,
+
+    /** Asks for those of these jobs that others wait for. */
+    askWaitedFor(ids: JobId[]): () => Set<JobId> {
+      const asked = waitedFor.aheadAll(JSON.stringify(ids))
+      return () => new Set(asked())
+    },
+
+    /** For a job whose dependencies were met before it was queued: adds no timeline entry. */
+    holdFurther(jobId: JobId, nowMs: number): void {
+      const job = one.get(jobId)!
+      changeHold(job, holdOf(job, 'met', nowMs, isOverlapLive))
+    },
+
+    judge,
+    skip,
+    endQueued,
+    freeOverlap,
+    releaseAfter,
+
+    releaseDue(nowMs: number, limit: number): { released: number; expired: number; nextDueMs: number | null } {
+      const ended: JobThatEnded[] = []
+      for (const { id, expires_at_ms } of expired.all(nowMs, limit)) {
+        const job = endQueued(id, expiredInQueue(expires_at_ms, nowMs), { restorable: 'never' })
+        if (job !== undefined) ended.push(job)
+      }
+      const expiredCount = ended.length
+      releaseAfter(ended, nowMs)
+      const jobs = due.all(nowMs, limit)
+      for (const job of jobs) {
+        const next = holdOf(job, 'met', nowMs, isOverlapLive)
+        release(job, next, timeReached(job.hold as Hold, job.notBeforeMs, nowMs))
+      }
+      const times = [nextDue.get() ?? null, nextExpiry.get() ?? null].filter((time) => time !== null)
+      return {
+        released: jobs.length,
+        expired: expiredCount,
+        nextDueMs: times.length === 0 ? null : Math.min(...times)
+      }
+    }
+  }
+}
+
+/** Indexed by the column's value. */
+export const RESTORABLE: readonly Restorable[] = ['never', 'by_itself', 'with_what_it_waited_for']

@@ -1,0 +1,633 @@
+import type { Database, Statement } from './database.ts'
+import type {
+  JobFacets,
+  JobFilter as AskedFilter,
+  JobStatus,
+  NodeId,
+  ProjectName
+} from '../../../shared/contract/index.ts'
+import type { AwayNodes, OnlyProjects } from '../../model/records.ts'
+import type { JobReader } from '../store.ts'
+import { JOB_STATUSES, UNKNOWN_STATUS } from '../../../shared/choices.ts'
+import { matchesGlob } from '../../../shared/glob.ts'
+import { SHORT_ID_LENGTH } from '../../../shared/ids.ts'
+import { LIVE_JOB_STATES, STRETCH_MS, stretchOf } from './counters.ts'
+import { givenNodes, givenProjects, ofGiven, ofGivenNodes } from './only-projects.ts'
+import { JOB, type JobRow, largeBytesOfRow } from './rows.ts'
+
+type JobFilter = AskedFilter & OnlyProjects & AwayNodes
+
+/** A page is looked for among so many of the newest jobs per job of the page, before the kinds are merged. */
+const SCANNED_PER_WANTED = 4
+/** A walk that is asked again costs more than ids that the page does not need. */
+const FETCHED_PER_WANTED = 3
+/** As the index jobs_ended_badly names them: SQLite uses a partial index only for the same literals. */
+const ENDED_BADLY: ReadonlySet<JobStatus> = new Set(['failed', 'cancelled', 'lost'])
+const LIVE_STATUSES = JOB_STATUSES.filter((status) => LIVE_JOB_STATES.has(status))
+const ENDED_STATUSES = JOB_STATUSES.filter((status) => !LIVE_JOB_STATES.has(status))
+/** Facets are for selection, and nobody selects from more values than this. */
+const FACET_LIMIT = 500
+/** Upper bound of the time between a job's id and its entry into the queue. */
+const ID_TIME_MARGIN_MS = 60_000
+/** Greater than every job id, all of which are hexadecimal: the page before it is the newest. */
+const AFTER_EVERY_ID = 'g'
+/** Minimum length of an id prefix to search for: shorter ones would match all jobs of minutes or more. */
+const ID_PREFIX_MIN = 10
+/** Most jobs examined whose id begins with the text, and as many whose client jobid does. */
+const NAMED_MAX = 10_000
+/** No index leads from the end of an id to the job: of so many of the newest, which takes some 30 ms. */
+const ENDS_SEARCHED = 250_000
+/** On such nodes, live jobs are shown as `unknown`. */
+const ON_NODE_STATUSES: readonly string[] = ['starting', 'running']
+
+/** A kind of jobs: the key of job_counts. */
+interface Kind {
+  project: ProjectName
+  spider: string
+  status: string
+  nodeId: NodeId
+}
+
+interface CountedKind extends Kind {
+  count: number
+}
+
+/** What a job belongs to, besides its kind. Live and ended jobs are in two indexes each: one is written at the end. */
+type OwnerColumn = 'schedule_id' | 'user_id'
+
+/** A schedule may have jobs of several users. */
+const OF_OWNER: Record<OwnerColumn, string> = {
+  schedule_id: `schedule_id = :owner AND coalesce(user_id, '') = coalesce(:userId, user_id, '')`,
+  user_id: 'user_id = :owner'
+}
+
+function ofOwnerIn(half: string, column: OwnerColumn): string {
+  return `SELECT id, jobid, project, spider, status, coalesce(node_id, '') AS nodeId, queued_at_ms FROM jobs
+    WHERE ${half} AND ${OF_OWNER[column]} AND id < :before AND id >= :from ORDER BY id DESC`
+}
+
+function kindsOfOwnerIn(half: string, column: OwnerColumn): string {
+  return `SELECT project, spider, status, coalesce(node_id, '') AS nodeId, count(*) AS count FROM jobs
+    WHERE ${half} AND ${OF_OWNER[column]} AND id >= :from AND queued_at_ms >= :sinceMs GROUP BY 1, 2, 3, 4`
+}
+
+/** Not by status, which changes: live jobs of any status (null) take one walk instead of three. */
+const LIVE = `state <> 'ended' AND status = coalesce(:status, status)`
+const ENDED = `state = 'ended' AND status = :status`
+
+export const JOB_LIST_SQL = {
+  newest: `SELECT ${JOB} FROM jobs WHERE id < ? AND id >= ? ORDER BY id DESC LIMIT ?`,
+  /** CROSS JOIN keeps the order of the ids (https://sqlite.org/optoverview.html), without a sorter. */
+  byIds: `SELECT ${JOB} FROM json_each(?) AS wanted CROSS JOIN jobs ON jobs.id = wanted.value`,
+  /** The condition is of one filter. */
+  newestThat: (condition: string) => `SELECT id FROM
+    (SELECT id, jobid, project, spider, status, node_id, queued_at_ms FROM jobs
+      WHERE id < ? AND id >= ? ORDER BY id DESC LIMIT ?) AS newest WHERE ${condition} LIMIT ?`,
+  /** Orders of POST /crawl that wait for their time. CASE: no index but that of the times serves the condition. */
+  later: (condition: string) => `SELECT ${JOB} FROM jobs WHERE state = 'queued' AND hold IN ('not_before', 'retry')
+    AND hold = 'not_before' AND source = 'crawl' AND (not_before_ms, id) > (?, ?)
+    AND CASE WHEN ${condition} THEN 1 ELSE 0 END = 1
+    ORDER BY not_before_ms, id LIMIT ?`,
+  ofKind: `SELECT id FROM jobs WHERE project = ? AND spider = ? AND state = ? AND outcome IS ? AND id < ? AND id >= ?
+    ORDER BY id DESC LIMIT ?`,
+  ofKindOnNode: `SELECT id FROM jobs WHERE node_id = ? AND project = ? AND spider = ? AND state = ? AND outcome IS ?
+    AND id < ? AND id >= ? ORDER BY id DESC LIMIT ?`,
+  countOfKind: `SELECT count(*) FROM jobs
+    WHERE project = ? AND spider = ? AND state = ? AND outcome IS ? AND id >= ? AND id < ?`,
+  /** One statement for all kinds on nodes: thousands of calls would cost more than the counting. */
+  countKindsOnNodes: `SELECT project, spider, status, node_id AS nodeId, (SELECT count(*) FROM jobs
+      WHERE jobs.node_id = kinds.node_id AND jobs.project = kinds.project AND jobs.spider = kinds.spider
+        AND jobs.state = CASE WHEN kinds.status IN (${literalsOf(LIVE_STATUSES)}) THEN kinds.status ELSE 'ended' END
+        AND jobs.outcome IS CASE WHEN kinds.status IN (${literalsOf(LIVE_STATUSES)}) THEN NULL ELSE kinds.status END
+        AND id >= ? AND id < ?) AS count
+    FROM job_counts AS kinds WHERE node_id <> ''`,
+  endedBefore: `SELECT project, spider, status, node_id AS nodeId, sum(count) AS count FROM ended_counts
+    WHERE from_id < ? GROUP BY 1, 2, 3, 4`,
+  endedFrom: `SELECT project, spider, status, node_id AS nodeId, sum(count) AS count FROM ended_counts
+    WHERE from_id >= ? GROUP BY 1, 2, 3, 4`,
+  /** In an index of their own: few of many jobs, and what operators look for. */
+  endedBadly: `SELECT id FROM jobs WHERE outcome = ? AND outcome IN (${literalsOf(ENDED_BADLY)})
+    AND id < ? AND id >= ? ORDER BY id DESC LIMIT ?`,
+  liveOfSchedule: ofOwnerIn(LIVE, 'schedule_id'),
+  endedOfSchedule: ofOwnerIn(ENDED, 'schedule_id'),
+  liveKindsOfSchedule: kindsOfOwnerIn(`state <> 'ended'`, 'schedule_id'),
+  endedKindsOfSchedule: kindsOfOwnerIn(`state = 'ended'`, 'schedule_id'),
+  liveOfUser: ofOwnerIn(LIVE, 'user_id'),
+  endedOfUser: ofOwnerIn(ENDED, 'user_id'),
+  liveKindsOfUser: kindsOfOwnerIn(`state <> 'ended'`, 'user_id'),
+  endedKindsOfUser: kindsOfOwnerIn(`state = 'ended'`, 'user_id'),
+  byIdPrefix: `SELECT id, jobid, project, spider, status, coalesce(node_id, '') AS nodeId, queued_at_ms FROM jobs
+    WHERE id >= ? AND id < ? ORDER BY id DESC LIMIT ${NAMED_MAX}`,
+  byIdEnd: `SELECT id, jobid, project, spider, status, coalesce(node_id, '') AS nodeId, queued_at_ms FROM jobs
+    WHERE id IN (SELECT id FROM (SELECT id FROM jobs ORDER BY id DESC LIMIT ${ENDS_SEARCHED}) AS newest
+      WHERE id LIKE ?) ORDER BY id DESC LIMIT ${NAMED_MAX}`,
+  byJobidPrefix: `SELECT id, jobid, project, spider, status, coalesce(node_id, '') AS nodeId, queued_at_ms FROM jobs
+    WHERE jobid <> id AND jobid >= ? AND jobid < ? ORDER BY jobid DESC LIMIT ${NAMED_MAX}`,
+  byId: `SELECT id, jobid, project, spider, status, coalesce(node_id, '') AS nodeId, queued_at_ms FROM jobs
+    WHERE id = ? AND jobid = id`,
+  byJobid: `SELECT id, jobid, project, spider, status, coalesce(node_id, '') AS nodeId, queued_at_ms FROM jobs
+    WHERE jobid <> id AND jobid = ? ORDER BY rowid DESC LIMIT ${NAMED_MAX}`
+}
+
+/** Parameters of its statements. */
+interface Owner {
+  column: OwnerColumn
+  owner: string
+  userId: string | null
+}
+
+function ownerOf({ scheduleId, userId }: JobFilter): Owner | null {
+  if (scheduleId !== undefined) return { column: 'schedule_id', owner: scheduleId, userId: userId ?? null }
+  return userId === undefined ? null : { column: 'user_id', owner: userId, userId }
+}
+
+interface NamedRow extends Kind {
+  id: string
+  jobid: string
+  queued_at_ms: number
+}
+
+/**
+ * Pages of jobs and their facets. The counters tell which kinds of jobs match a filter (one row per kind, however many
+ * jobs); the page is merged from one index walk per kind, newest first. The cost of a page therefore depends on the
+ * number of kinds, never on the number of jobs.
+ */
+export function createJobList(database: Database) {
+  const newest = database.prepare<[string, string, number], JobRow>(JOB_LIST_SQL.newest).raw()
+  const ofKind = database.prepare<unknown[], string>(JOB_LIST_SQL.ofKind).pluck()
+  const ofKindOnNode = database.prepare<unknown[], string>(JOB_LIST_SQL.ofKindOnNode).pluck()
+  const byIdPrefix = database.prepare<[string, string], NamedRow>(JOB_LIST_SQL.byIdPrefix)
+  const byIdEnd = database.prepare<[string], NamedRow>(JOB_LIST_SQL.byIdEnd)
+  const byJobidPrefix = database.prepare<[string, string], NamedRow>(JOB_LIST_SQL.byJobidPrefix)
+  const byId = database.prepare<[string], NamedRow>(JOB_LIST_SQL.byId)
+  const byJobid = database.prepare<[string], NamedRow>(JOB_LIST_SQL.byJobid)
+  const ofOwner = {
+    schedule_id: prepareOwner('Schedule'),
+    user_id: prepareOwner('User')
+  }
+  const many = database.prepare<[string], JobRow>(JOB_LIST_SQL.byIds).raw()
+  const queuedAt = database.prepare<[string], number>('SELECT queued_at_ms FROM jobs WHERE id = ?').pluck()
+  const ownersOf = database.prepare<[string], { schedule_id: string | null; user_id: string | null }>(
+    'SELECT schedule_id, user_id FROM jobs WHERE id = ?'
+  )
+  const countOfKind = database.prepare<unknown[], number>(JOB_LIST_SQL.countOfKind).pluck()
+  const endedBefore = database.prepare<[string], CountedKind>(JOB_LIST_SQL.endedBefore)
+  const endedFrom = database.prepare<[string], CountedKind>(JOB_LIST_SQL.endedFrom)
+  const endedBadly = database.prepare<unknown[], string>(JOB_LIST_SQL.endedBadly).pluck()
+  const oldest = database.prepare<[], string | null>('SELECT min(id) FROM jobs').pluck()
+  const youngest = database.prepare<[], string | null>('SELECT max(id) FROM jobs').pluck()
+  const justBefore = database.prepare<[string, string, number], Kind>(
+    `SELECT project, spider, status, coalesce(node_id, '') AS nodeId FROM jobs
+     WHERE id >= ? AND id < ? AND queued_at_ms < ?`
+  )
+
+  const kept = new Map<string, Statement<unknown[], unknown>>()
+
+  /** A statement for one form of a filter: of these there are some hundreds, however many values they have. */
+  function prepared<Row>(sql: string): Statement<unknown[], Row> {
+    const statement = kept.get(sql) ?? database.prepare(sql)
+    kept.set(sql, statement)
+    return statement as Statement<unknown[], Row>
+  }
+
+  function prepareOwner(noun: 'Schedule' | 'User') {
+    const kinds = [JOB_LIST_SQL[`liveKindsOf${noun}`], JOB_LIST_SQL[`endedKindsOf${noun}`]]
+    return {
+      live: database.prepare<Record<string, unknown>, NamedRow>(JOB_LIST_SQL[`liveOf${noun}`]),
+      ended: database.prepare<Record<string, unknown>, NamedRow>(JOB_LIST_SQL[`endedOf${noun}`]),
+      kinds: kinds.map((sql) => database.prepare<Record<string, unknown>, CountedKind>(sql))
+    }
+  }
+
+  function isSince(sinceMs: number | undefined): (id: string) => boolean {
+    return (id) => sinceMs === undefined || (queuedAt.get(id) ?? 0) >= sinceMs
+  }
+
+  /** The kinds that match a filter, grouped by `columns`. */
+  function kindsOf(filter: JobFilter, columns: string): CountedKind[] {
+    const { sql, values } = conditionsOf(filter, 'kind')
+    return prepared<CountedKind>(
+      `SELECT ${columns}, sum(count) AS count FROM job_counts WHERE ${sql} GROUP BY ${GROUPS[columns]}`
+    ).all(...values)
+  }
+
+  /** Jobs that match the rest of the filter, and whose id or client jobid begins, or whose id ends with the text. */
+  function namedBy(text: string, filter: JobFilter): NamedRow[] {
+    const rows = byJobidPrefix.all(text, endOfPrefix(text))
+    const digits = idPrefixOf(text)
+    if (digits !== null) rows.push(...byIdPrefix.all(digits, endOfPrefix(digits)))
+    const end = idEndOf(text)
+    if (end !== null) rows.push(...byIdEnd.all(`%${end}`))
+    const isLeft = fits(filter)
+    return [...new Map(rows.map((row) => [row.id, row])).values()].filter(isLeft)
+  }
+
+  /** The newest jobs with this jobid that match the rest of the filter, newest first. */
+  function withJobid(jobid: string, filter: JobFilter): NamedRow[] {
+    const { scheduleId, userId, text } = filter
+    const isOfOwners = (id: string) => {
+      const owners = ownersOf.get(id)
+      return (
+        (scheduleId === undefined || owners?.schedule_id === scheduleId) &&
+        (userId === undefined || owners?.user_id === userId)
+      )
+    }
+    const rows = [...byId.all(jobid), ...byJobid.all(jobid)].sort((one, other) => (one.id < other.id ? 1 : -1))
+    return rows.filter(fits(filter, conditionsOfName(text))).filter(({ id }) => isOfOwners(id))
+  }
+
+  /**
+   * The newest jobs that match, found by looking at one after the other; null where they are not among the first ones.
+   * Most filters match much of the newest jobs.
+   */
+  function scanNewest(filter: JobFilter, below: string, from: string, limit: number): string[] | null {
+    const { sql, values } = conditionsOf(filter, 'job')
+    const scan = prepared<string>(JOB_LIST_SQL.newestThat(sql)).pluck()
+    const first = scan.all(below, from, limit, ...values, limit)
+    if (first.length === limit) return first
+    if (first.length * SCANNED_PER_WANTED < limit) return null
+    const ids = scan.all(below, from, limit * SCANNED_PER_WANTED, ...values, limit)
+    return ids.length === limit ? ids : null
+  }
+
+  function pageIds(filter: JobFilter, below: string, from: string, limit: number): string[] {
+    return scanNewest(filter, below, from, limit) ?? mergeIds(filter, below, from, limit)
+  }
+
+  function mergeIds(filter: JobFilter, below: string, from: string, limit: number): string[] {
+    const { nodeId, text, sinceMs, status = [] } = filter
+    const { project, spider, onlyProjects } = filter
+    const hasNames = [project, spider, nodeId, text || undefined, onlyProjects].some((name) => name !== undefined)
+    if (!hasNames && status.length > 0 && status.every((one) => ENDED_BADLY.has(one as JobStatus))) {
+      const walks = [...new Set(status)].map(
+        (one): Walk =>
+          (before, count) =>
+            endedBadly.all(one, before, from, count)
+      )
+      return mergeNewestFirst(walks, below, limit, isSince(sinceMs))
+    }
+    const isOfNode = nodeId !== undefined || isUnknownAsked(filter)
+    const kinds = kindsOf(filter, isOfNode ? KIND_ON_NODE : KIND)
+    const walks = kinds.map((kind): Walk => {
+      const key = [kind.project, kind.spider, ...columnsOf(kind.status)]
+      // Of jobs without a node there is no walk of their own: those with one match as well, and come only once.
+      return (before, count) =>
+        isOfNode && kind.nodeId !== ''
+          ? ofKindOnNode.all(kind.nodeId, ...key, before, from, count)
+          : ofKind.all(...key, before, from, count)
+    })
+    if (text !== undefined && text !== '') {
+      const ids = namedBy(text, filter).map(({ id }) => id)
+      const sorted = ids.filter((id) => id < below && id >= from).sort((one, other) => (one < other ? 1 : -1))
+      walks.push((before, count) => sorted.filter((id) => id < before).slice(0, count))
+    }
+    return mergeNewestFirst(walks, below, limit, isSince(sinceMs))
+  }
+
+  /** Index walks over the jobs of an owner with these statuses. */
+  function walksOfOwner({ column, ...values }: Owner, statuses: readonly JobStatus[], from: string) {
+    const [live, ended] = [true, false].map((isLive) => statuses.filter((one) => LIVE_JOB_STATES.has(one) === isLive))
+    const walk = (half: 'live' | 'ended') => (status: JobStatus | null) => (before: string) =>
+      ofOwner[column][half].iterate({ ...values, status, before, from })
+    const isAnyLive = live!.length === LIVE_JOB_STATES.size
+    return [...(isAnyLive ? [null] : live!).map(walk('live')), ...ended!.map(walk('ended'))]
+  }
+
+  /** For one schedule or user: one walk per status, filtered by the rest of the filter. */
+  function pageIdsOfOwner(owner: Owner, filter: JobFilter, below: string, from: string, limit: number) {
+    const { status = [], text } = filter
+    const isLeft = fits(filter, conditionsOfName(text))
+    const wanted = new Set<string>([...status, ...(isUnknownAsked(filter) ? ON_NODE_STATUSES : [])])
+    const statuses = status.length === 0 ? JOB_STATUSES : JOB_STATUSES.filter((one) => wanted.has(one))
+    const walks = walksOfOwner(owner, statuses, from).map(
+      (rowsBefore): Walk =>
+        (before, count) => {
+          // Skip rows that do not match, so that a page of them does not look like the end of the walk.
+          const ids: string[] = []
+          for (const row of rowsBefore(before)) {
+            if (isLeft(row)) ids.push(row.id)
+            if (ids.length === count) break
+          }
+          return ids
+        }
+    )
+    return mergeNewestFirst(walks, below, limit, () => true)
+  }
+
+  function countKinds(filter: JobFilter): CountedKind[] {
+    const { sinceMs, text, jobid } = filter
+    if (jobid !== undefined) return withJobid(jobid, filter).map((row) => ({ ...row, count: 1 }))
+    const owner = ownerOf(filter)
+    if (owner !== null) {
+      const from = sinceMs === undefined ? '' : idAt(sinceMs - ID_TIME_MARGIN_MS)
+      if (text === undefined || text === '') {
+        const isLeft = fits({ ...filter, sinceMs: undefined })
+        const { column, ...values } = owner
+        const kinds = ofOwner[column].kinds.flatMap((half) => half.all({ ...values, from, sinceMs: sinceMs ?? 0 }))
+        return kinds.filter((kind) => isLeft(kind as unknown as NamedRow))
+      }
+      // The text may match single jobs, so each is checked.
+      const rows = walksOfOwner(owner, JOB_STATUSES, from).flatMap((walk) => [...walk(AFTER_EVERY_ID)])
+      return rows.filter(fits(filter, conditionsOfName(text))).map((row) => ({ ...row, count: 1 }))
+    }
+    // Count jobs matched by id in addition to the kinds matched by text, but not twice.
+    const kinds = kindsOf(filter, KIND_ON_NODE)
+    const isKind = conditionsOfText(text)
+    const named = text === undefined || text === '' ? [] : namedBy(text, filter).filter((row) => !isKind(row))
+    const extra = named.map((row) => ({ ...row, count: 1 }))
+    return sinceMs === undefined ? [...kinds, ...extra] : [...kindsSince(kinds, filter, sinceMs), ...extra]
+  }
+
+  /** How many jobs of these kinds and statuses have ids in the range, counted in the indexes. */
+  function countInRange(kinds: CountedKind[], filter: JobFilter, status: JobStatus[], range: [string, string]) {
+    const { sql, values } = conditionsOf({ ...filter, status }, 'kind')
+    const counted = prepared<CountedKind>(`${JOB_LIST_SQL.countKindsOnNodes} AND ${sql}`).all(...range, ...values)
+    const onNodes = new Map<string, number>()
+    for (const kind of counted) onNodes.set(nameOf(kind), (onNodes.get(nameOf(kind)) ?? 0) + kind.count)
+    for (const kind of kinds) {
+      if (kind.nodeId !== '' || !status.some((one) => one === kind.status)) continue
+      const all = countOfKind.get(kind.project, kind.spider, ...columnsOf(kind.status), ...range) as number
+      counted.push({ ...kind, count: all - (onNodes.get(nameOf(kind)) ?? 0) })
+    }
+    return counted
+  }
+
+  /**
+   * Counts on the side of that time with fewer jobs: ended ones by whole stretches of time, and in the indexes what is
+   * between that time and the nearest edge of a stretch; live ones in the indexes.
+   */
+  function kindsSince(kinds: CountedKind[], filter: JobFilter, sinceMs: number): CountedKind[] {
+    const low = idAt(sinceMs - ID_TIME_MARGIN_MS)
+    const edge = edgeNear(low)
+    const isOlderLess = timeOf(low) - timeOf(oldest.get() ?? low) < timeOf(youngest.get() ?? low) - timeOf(low)
+    const counts = new Map<string, number>()
+    const add = (more: CountedKind[], sign: 1 | -1) => {
+      for (const kind of more) counts.set(keyOf(kind), (counts.get(keyOf(kind)) ?? 0) + sign * kind.count)
+    }
+    add((isOlderLess ? endedBefore : endedFrom).all(edge), 1)
+    // Not in those stretches, or too many in them.
+    const between: [string, string] = low < edge ? [low, edge] : [edge, low]
+    add(countInRange(kinds, filter, ENDED_STATUSES, between), low < edge === isOlderLess ? -1 : 1)
+    add(countInRange(kinds, filter, LIVE_STATUSES, isOlderLess ? ['', low] : [low, AFTER_EVERY_ID]), 1)
+    const counted = kinds.map((kind): CountedKind => {
+      const count = counts.get(keyOf(kind)) ?? 0
+      return { ...kind, count: isOlderLess ? kind.count - count : count }
+    })
+    // Subtract jobs queued before the time whose ids are within the margin.
+    const isKind = fits({ ...filter, sinceMs: undefined }, conditionsOfText(filter.text))
+    const early = justBefore.all(low, idAt(Math.ceil(sinceMs)), sinceMs)
+    for (const kind of early) if (isKind(kind as NamedRow)) counted.push({ ...kind, count: -1 })
+    return counted
+  }
+
+  const rowsOf = (ids: string[], maxBytes: number | undefined) => withinBytes(many, [JSON.stringify(ids)], maxBytes)
+
+  /** Outside of a transaction each statement takes and releases the locks of a read, which cost as much as it does. */
+  function inOneRead<Args extends unknown[], Result>(work: (...args: Args) => Result): (...args: Args) => Result {
+    return database.transaction(work)
+  }
+
+  return {
+    list: inOneRead(
+      (filter: JobFilter, page: { before: string | null; limit: number; maxBytes?: number }): JobRow[] => {
+        const below = page.before ?? AFTER_EVERY_ID
+        const from = filter.sinceMs === undefined ? '' : idAt(filter.sinceMs - ID_TIME_MARGIN_MS)
+        const { status = [], project, spider, nodeId, onlyProjects, text = '' } = filter
+        if (filter.jobid !== undefined) {
+          const named = withJobid(filter.jobid, filter).map(({ id }) => id)
+          return rowsOf(named.filter((id) => id < below).slice(0, page.limit), page.maxBytes)
+        }
+        const owner = ownerOf(filter)
+        if (owner !== null) {
+          return rowsOf(pageIdsOfOwner(owner, filter, below, from, page.limit), page.maxBytes)
+        }
+        const hasNames = [project, spider, nodeId, onlyProjects].some((name) => name !== undefined)
+        if (status.length === 0 && text === '' && from === '' && !hasNames) {
+          return withinBytes(newest, [below, from, page.limit], page.maxBytes)
+        }
+        return rowsOf(pageIds(filter, below, from, page.limit), page.maxBytes)
+      }
+    ),
+
+    listLater: inOneRead((...[filter, page]: Parameters<JobReader['listLaterOrders']>): JobRow[] => {
+      const { sql, values } = conditionsOf(filter, 'job')
+      const users = filter.userId === undefined ? [] : [filter.userId]
+      const later = prepared<JobRow>(JOB_LIST_SQL.later(`${sql}${users.length === 0 ? '' : ' AND user_id = ?'}`)).raw()
+      return withinBytes(later, [page.after.atMs, page.after.id, ...values, ...users, page.limit], page.maxBytes)
+    }),
+
+    countFacets: inOneRead((filter: JobFilter): JobFacets => {
+      const { status: _, project, nodeId, ...others } = filter
+      const cube = countKinds(others)
+      const isStatus = hasStatus(filter)
+      const isProject = (kind: Kind) => project === undefined || matchesGlob(project, kind.project)
+      const isNode = (kind: Kind) => nodeId === undefined || nodeId === kind.nodeId
+      const left = (...are: ((kind: Kind) => boolean)[]) => cube.filter((kind) => are.every((is) => is(kind)))
+      const unknown = left(isProject, isNode, isUnknownOn(filter)).reduce((sum, { count }) => sum + count, 0)
+      return {
+        status: [
+          ...countBy('status', left(isProject, isNode)),
+          ...(unknown > 0 ? [{ value: UNKNOWN_STATUS, count: unknown }] : [])
+        ],
+        project: countBy('project', left(isStatus, isNode)),
+        nodeId: countBy('nodeId', left(isStatus, isProject))
+      }
+    })
+  }
+}
+
+/** Ends after the row with which large settings, arguments and variables have `maxBytes`. */
+function withinBytes<Values extends unknown[]>(
+  statement: Statement<Values, JobRow>,
+  values: Values,
+  maxBytes: number | undefined
+): JobRow[] {
+  if (maxBytes === undefined) return statement.all(...values)
+  const taken: JobRow[] = []
+  let bytes = 0
+  for (const row of statement.iterate(...values)) {
+    taken.push(row)
+    bytes += largeBytesOfRow(row)
+    if (bytes >= maxBytes) break
+  }
+  return taken
+}
+
+const KIND = 'project, spider, status'
+const KIND_ON_NODE = 'project, spider, status, node_id AS nodeId'
+const GROUPS: Record<string, string> = { [KIND]: '1, 2, 3', [KIND_ON_NODE]: '1, 2, 3, 4' }
+
+/** Returns `count` ids below `before`, newest first. */
+type Walk = (before: string, count: number) => string[]
+
+/** Merges all walks, newest first; reads a few more ids from a walk whenever its own are used up. */
+function mergeNewestFirst(walks: Walk[], below: string, limit: number, isWanted: (id: string) => boolean): string[] {
+  // So much from each that few are asked twice, and of walks whose newest is older than `limit` others, nothing.
+  const step = Math.max(1, Math.ceil((FETCHED_PER_WANTED * limit) / Math.max(1, walks.length)))
+  const heads = walks
+    .map((walk) => ({ walk, ids: walk(below, step), at: 0, step: step * 4 }))
+    .filter(({ ids }) => ids.length > 0)
+    .sort((one, other) => (one.ids[0]! < other.ids[0]! ? 1 : -1))
+  const merged: string[] = []
+  const seen = new Set<string>()
+  while (heads.length > 0 && merged.length < limit) {
+    let best = 0
+    for (let index = 1; index < heads.length; index += 1) {
+      if (heads[index]!.ids[heads[index]!.at]! > heads[best]!.ids[heads[best]!.at]!) best = index
+    }
+    const head = heads[best]!
+    const id = head.ids[head.at]!
+    head.at += 1
+    if (!seen.has(id) && isWanted(id)) merged.push(id)
+    seen.add(id)
+    if (head.at < head.ids.length) continue
+    head.ids = head.walk(id, head.step)
+    head.at = 0
+    head.step = Math.min(limit, head.step * 4)
+    if (head.ids.length === 0) heads.splice(best, 1)
+  }
+  return merged
+}
+
+function countBy(name: 'status' | 'project' | 'nodeId', kinds: CountedKind[]) {
+  const counts = new Map<string, number>()
+  for (const kind of kinds) if (kind[name] !== '') counts.set(kind[name], (counts.get(kind[name]) ?? 0) + kind.count)
+  return [...counts]
+    .map(([value, count]) => ({ value, count }))
+    .filter(({ count }) => count > 0)
+    .sort((one, other) => other.count - one.count || (one.value < other.value ? -1 : 1))
+    .slice(0, FACET_LIMIT)
+}
+
+/** What the filter says of a row of job_counts, or of a job, which has more to say: a time and names of its own. */
+function conditionsOf(filter: JobFilter, of: 'kind' | 'job'): { sql: string; values: unknown[] } {
+  const { status, project, spider, nodeId, sinceMs, text, onlyProjects } = filter
+  const parts: string[] = []
+  const values: unknown[] = []
+  const add = (sql: string, ...more: unknown[]) => {
+    parts.push(sql)
+    values.push(...more)
+  }
+  if (of === 'kind') add('count > 0')
+  else if (sinceMs !== undefined) add('queued_at_ms >= ?', sinceMs)
+  if (status !== undefined && status.length > 0) {
+    const isOne = `status IN (${status.map(() => '?').join(', ')})`
+    const isUnknown = `(status IN ('${ON_NODE_STATUSES.join(`', '`)}') AND node_id ${ofGivenNodes})`
+    if (isUnknownAsked(filter)) add(`(${isOne} OR ${isUnknown})`, ...status, givenNodes(filter.awayNodes ?? []))
+    else add(isOne, ...status)
+  }
+  for (const [column, pattern] of [
+    ['project', project],
+    ['spider', spider]
+  ] as const) {
+    if (pattern === undefined) continue
+    // `*` matches anything; every other character is literal.
+    if (pattern.includes('*')) add(`${column} GLOB ?`, pattern.replace(/[[?]/g, '[$&]'))
+    else add(`${column} = ?`, pattern)
+  }
+  if (nodeId !== undefined) add('node_id = ?', nodeId)
+  if (onlyProjects !== undefined) {
+    add(`project ${ofGiven('?')}`, givenProjects(onlyProjects))
+  }
+  if (text !== undefined && text !== '') {
+    const like = `%${text.replace(/[\\%_]/g, '\\$&')}%`
+    const found = `project LIKE ? ESCAPE '\\' OR spider LIKE ? ESCAPE '\\'`
+    const jobid = [text, endOfPrefix(text)]
+    // Of no job, where the text cannot be the beginning of an id.
+    const id = [idPrefixOf(text) ?? AFTER_EVERY_ID, endOfPrefix(idPrefixOf(text) ?? AFTER_EVERY_ID)]
+    if (of === 'kind') add(`(${found})`, like, like)
+    else
+      add(
+        `(${found} OR (jobid <> id AND jobid >= ? AND jobid < ?) OR (id >= ? AND id < ?) OR id LIKE ?)`,
+        ...[like, like, ...jobid, ...id, `%${idEndOf(text) ?? AFTER_EVERY_ID}`]
+      )
+  }
+  return { sql: parts.join(' AND ') || 'true', values }
+}
+
+/** Returns a test of whether the text matches a kind. */
+function conditionsOfText(text: string | undefined): (kind: Kind) => boolean {
+  if (text === undefined || text === '') return () => true
+  // Like SQL's LIKE: case-insensitive for ASCII letters.
+  const wanted = foldCase(text)
+  return ({ project, spider }) => foldCase(project).includes(wanted) || foldCase(spider).includes(wanted)
+}
+
+/** Returns a test of whether the text matches a job: its kind, its id at either end, or the start of its jobid. */
+function conditionsOfName(text: string | undefined): (row: NamedRow) => boolean {
+  const isKind = conditionsOfText(text)
+  if (text === undefined || text === '') return isKind
+  const [digits, end] = [idPrefixOf(text), idEndOf(text)]
+  const isNamed = ({ id, jobid }: NamedRow) =>
+    (jobid !== id && jobid.startsWith(text)) ||
+    (digits !== null && id.startsWith(digits)) ||
+    (end !== null && id.endsWith(end))
+  return (row) => isKind(row) || isNamed(row)
+}
+
+/** The text as the beginning of an id, if it can be one and is long enough. */
+function idPrefixOf(text: string): string | null {
+  const digits = text.toLowerCase()
+  return digits.length >= ID_PREFIX_MIN && /^[0-9a-f]+$/.test(digits) ? digits : null
+}
+
+/** The text as the end of an id, if it can be one: its short form, or more. */
+function idEndOf(text: string): string | null {
+  const digits = text.toLowerCase()
+  return digits.length >= SHORT_ID_LENGTH && /^[0-9a-f]+$/.test(digits) ? digits : null
+}
+
+/** All texts that begin with this one are before it. */
+const endOfPrefix = (text: string) => `${text}\u{10ffff}`
+
+const foldCase = (text: string) => text.replace(/[A-Z]/g, (letter) => letter.toLowerCase())
+
+function fits(filter: JobFilter, more: (row: NamedRow) => boolean = () => true): (row: NamedRow) => boolean {
+  const { project, spider, nodeId, sinceMs, onlyProjects } = filter
+  const isStatus = hasStatus(filter)
+  return (row) =>
+    isStatus(row) &&
+    matchesGlob(project ?? null, row.project) &&
+    matchesGlob(spider ?? null, row.spider) &&
+    (nodeId === undefined || nodeId === row.nodeId) &&
+    (onlyProjects === undefined || onlyProjects.includes(row.project)) &&
+    (sinceMs === undefined || row.queued_at_ms >= sinceMs) &&
+    more(row)
+}
+
+const isUnknownAsked = ({ status }: JobFilter): boolean => status?.includes(UNKNOWN_STATUS) === true
+
+/** Returns a test of whether a live job is shown as `unknown`. */
+function isUnknownOn({ awayNodes }: JobFilter): (kind: Kind) => boolean {
+  const away = new Set(awayNodes)
+  return ({ status, nodeId }) => away.has(nodeId) && ON_NODE_STATUSES.includes(status)
+}
+
+function hasStatus(filter: JobFilter): (kind: Kind) => boolean {
+  const { status = [] } = filter
+  const isUnknown = isUnknownAsked(filter) ? isUnknownOn(filter) : () => false
+  return (kind) => status.length === 0 || status.some((one) => one === kind.status) || isUnknown(kind)
+}
+
+function literalsOf(statuses: Iterable<JobStatus>): string {
+  return [...statuses].map((status) => `'${status}'`).join(', ')
+}
+
+/** `status` is computed from these, and no index of a computed column is covering. countKindsOnNodes has it in SQL. */
+function columnsOf(status: string): [state: string, outcome: string | null] {
+  return LIVE_JOB_STATES.has(status) ? [status, null] : ['ended', status]
+}
+
+const nameOf = ({ project, spider, status }: Kind) => `${project}\0${spider}\0${status}`
+const keyOf = (kind: Kind) => `${nameOf(kind)}\0${kind.nodeId}`
+
+const timeOf = (id: string) => Number.parseInt(id.slice(0, 12), 16)
+
+/** The lowest id of a job created at this time or later. */
+function idAt(timeMs: number): string {
+  const whole = Math.min(Math.max(0, Math.floor(timeMs)), 2 ** 48 - 1)
+  return whole.toString(16).padStart(12, '0')
+}
+
+/** The first id of the stretch that begins nearest to this id. */
+const edgeNear = (id: string) => stretchOf(idAt(timeOf(id) + STRETCH_MS / 2))

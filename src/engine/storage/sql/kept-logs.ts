@@ -1,0 +1,298 @@
+import { givenProjects, ofGiven } from './only-projects.ts'
+import type { Columns, Database, ManySql, Statement } from './database.ts'
+import type { AttemptNumber, JobId } from '../../../shared/contract/index.ts'
+import { mayHoldMatch } from '../log-blocks.ts'
+import { attemptKey } from './rows.ts'
+import type {
+  IndexedLogBlocks,
+  KeptLog,
+  KeptLogFilter,
+  LogKey,
+  LogPage,
+  UnarchivedRun,
+  UnindexedLog
+} from '../../model/records.ts'
+
+/** In the table, for a block that is not closed yet. */
+const OPEN = -1
+/** Greater than every job id, all of which are hexadecimal. */
+const AFTER_EVERY_ID = 'g'
+
+interface BlocksRow {
+  jobId: JobId
+  number: AttemptNumber
+  firstBlock: number | null
+  wholeBlocks: number | null
+  tailBlock: number | null
+  rawBytes: number | null
+}
+
+interface KeptRow extends Omit<KeptLog, 'log'> {
+  packed: Uint8Array
+  rawBytes: number | null
+  storedBytes: number | null
+}
+
+interface SizesRow extends LogKey {
+  packedBytes: number
+  rawBytes: number | null
+  storedBytes: number | null
+}
+
+const KEPT = 'packed, archived_logs.raw_bytes AS rawBytes, archived_logs.stored_bytes AS storedBytes'
+
+const RUN = `attempts.job_id AS jobId, attempts.number, attempts.jobid, jobs.project, jobs.spider,
+  attempts.node_id AS nodeId, attempts.started_at_ms AS startedAtMs`
+
+/** SQL, of a log: a column of its blocks. */
+function ofBlocks(column: string): string {
+  return `(SELECT ${column} FROM log_blocks WHERE log_blocks.job_id = archived_logs.job_id
+    AND log_blocks.attempt_number = archived_logs.attempt_number)`
+}
+
+export const KEPT_LOGS_SQL = {
+  /** Where a page ends: in the index that has the keys alone, so that no packed log is read. */
+  pageEnd: `SELECT job_id AS jobId, attempt_number AS number FROM archived_logs
+    WHERE (job_id, attempt_number) < (:jobId, :number) ORDER BY job_id DESC, attempt_number DESC LIMIT 1 OFFSET :offset`,
+  /** CROSS JOIN keeps the order of the keys (https://sqlite.org/optoverview.html). */
+  page: (joins: string, condition: string) => `SELECT archived_logs.job_id AS jobId,
+      archived_logs.attempt_number AS number, first_block AS firstBlock, whole_blocks AS wholeBlocks,
+      tail_block AS tailBlock, log_blocks.raw_bytes AS rawBytes
+    FROM archived_logs LEFT JOIN log_blocks
+      ON log_blocks.job_id = archived_logs.job_id AND log_blocks.attempt_number = archived_logs.attempt_number ${joins}
+    WHERE (archived_logs.job_id, archived_logs.attempt_number) < (:jobId, :number)
+      AND (archived_logs.job_id, archived_logs.attempt_number) >= (:endJobId, :endNumber) AND ${condition}
+    ORDER BY archived_logs.job_id DESC, archived_logs.attempt_number DESC`,
+  kept: `SELECT archived_logs.job_id AS jobId, attempt_number AS number, ${KEPT}, jobs.project, jobs.spider,
+      attempts.node_id AS nodeId, attempts.started_at_ms AS startedAtMs, attempts.ended_at_ms AS endedAtMs
+    FROM archived_logs CROSS JOIN attempts ON attempts.job_id = archived_logs.job_id AND number = attempt_number
+      CROSS JOIN jobs ON jobs.id = archived_logs.job_id
+    WHERE archived_logs.job_id = ? AND attempt_number = ?`,
+  stored: `SELECT ${KEPT} FROM archived_logs WHERE job_id = ? AND attempt_number = ?`,
+  sizes: `SELECT job_id AS jobId, attempt_number AS number, length(packed) AS packedBytes, raw_bytes AS rawBytes,
+      stored_bytes AS storedBytes
+    FROM archived_logs WHERE job_id IN (SELECT value FROM json_each(?))`,
+  live: (condition: string) => `SELECT ${RUN} FROM attempts CROSS JOIN jobs ON jobs.id = attempts.job_id
+    WHERE attempts.state <> 'ended' AND ${condition} ORDER BY attempts.job_id DESC LIMIT :limit`,
+  ended: (condition: string) => `SELECT ${RUN} FROM jobs CROSS JOIN attempts ON attempts.job_id = jobs.id
+    WHERE jobs.state = 'ended' AND jobs.ended_at_ms >= :endedSinceMs AND attempts.log_archived = 0
+      AND attempts.result NOT IN ('refused', 'absent') AND ${condition} ORDER BY jobs.ended_at_ms DESC LIMIT :limit`,
+  copied: (condition: string) => `SELECT ${RUN} FROM json_each(:copied) AS wanted
+      CROSS JOIN attempts ON attempts.job_id = wanted.value ->> 'jobId'
+        AND attempts.number = CAST(wanted.value ->> 'number' AS BIGINT)
+      CROSS JOIN jobs ON jobs.id = attempts.job_id
+    WHERE attempts.state = 'ended' AND attempts.log_archived = 0
+      AND ${condition} ORDER BY attempts.job_id DESC LIMIT :limit`,
+  // Looked up one by one: PostgreSQL may compare the few new logs with all blocks, while it knows of few.
+  added: `SELECT id, job_id AS jobId, attempt_number AS number, ${ofBlocks('tail_block')} AS tailBlock,
+      ${ofBlocks('raw_bytes')} AS rawBytes
+    FROM archived_logs WHERE id > ? ORDER BY id LIMIT ?`
+}
+
+export const LOG_KEY: Columns = { job_id: 'TEXT', attempt_number: 'INTEGER' }
+
+const KEEP_BLOCKS = `ON CONFLICT (job_id, attempt_number) DO UPDATE SET tail_block = excluded.tail_block,
+  first_block = coalesce(excluded.first_block, log_blocks.first_block),
+  whole_blocks = max(excluded.whole_blocks, log_blocks.whole_blocks)`
+
+/** For many logs at once. */
+export const KEPT_LOGS_MANY = {
+  record: {
+    sql: `INSERT INTO log_blocks SELECT job_id, attempt_number, raw_bytes, first_block, whole_blocks, tail_block FROM given
+      ${KEEP_BLOCKS}`,
+    given: {
+      ...LOG_KEY,
+      ...{ raw_bytes: 'INTEGER', first_block: 'INTEGER', whole_blocks: 'INTEGER', tail_block: 'INTEGER' }
+    }
+  },
+  forget: {
+    sql: `DELETE FROM log_blocks USING given
+      WHERE log_blocks.job_id = given.job_id AND log_blocks.attempt_number = given.attempt_number`,
+    given: LOG_KEY
+  }
+} satisfies Record<string, ManySql>
+
+export const JOINS_OF_RUNS = `CROSS JOIN jobs ON jobs.id = archived_logs.job_id
+  CROSS JOIN attempts ON attempts.job_id = archived_logs.job_id AND attempts.number = archived_logs.attempt_number`
+
+export type KeptLogs = ReturnType<typeof createKeptLogs>
+
+/** The logs that are kept, and where in the index each is. Writes run inside the caller's transaction. */
+export function createKeptLogs(database: Database) {
+  const pageEnd = database.prepare<Record<string, unknown>, LogKey>(KEPT_LOGS_SQL.pageEnd)
+  const kept = database.prepare<[string, number], KeptRow>(KEPT_LOGS_SQL.kept)
+  const stored = database.prepare<[string, number], Pick<KeptRow, 'packed' | 'rawBytes' | 'storedBytes'>>(
+    KEPT_LOGS_SQL.stored
+  )
+  const added = database.prepare<[number, number], BlocksRow & { id: number }>(KEPT_LOGS_SQL.added)
+  const lastId = database.prepare<[], number | null>('SELECT max(id) FROM archived_logs').pluck()
+  const record = database.prepare(
+    `INSERT INTO log_blocks VALUES (:jobId, :number, :rawBytes, :firstBlock, :wholeBlocks, :tailBlock) ${KEEP_BLOCKS}`
+  )
+  const recordMany = database.prepareMany?.(KEPT_LOGS_MANY.record)
+  const forgetGiven = database.prepareMany?.(KEPT_LOGS_MANY.forget)
+  const sizes = database.prepare<[string], SizesRow>(KEPT_LOGS_SQL.sizes)
+  const forgetOne = database.prepare('DELETE FROM log_blocks WHERE job_id = ? AND attempt_number = ?')
+  const forgetAll = database.prepare('DELETE FROM log_blocks')
+  const end = database
+    .prepare<[], number | null>(
+      `SELECT max(CASE WHEN coalesce(first_block + whole_blocks, 0) > coalesce(tail_block + 1, 0)
+        THEN first_block + whole_blocks ELSE coalesce(tail_block + 1, 0) END) FROM log_blocks`
+    )
+    .pluck()
+  const pages = new Map<string, Statement<[Record<string, unknown>], BlocksRow>>()
+
+  function pageOf(filter: KeptLogFilter) {
+    const { sql, values } = conditionOf(filter)
+    const joins = sql === 'true' ? '' : JOINS_OF_RUNS
+    const statement = pages.get(sql) ?? database.prepare(KEPT_LOGS_SQL.page(joins, sql))
+    pages.set(sql, statement as Statement<[Record<string, unknown>], BlocksRow>)
+    return { statement: statement as Statement<[Record<string, unknown>], BlocksRow>, values }
+  }
+
+  function rowsBefore(filter: KeptLogFilter, before: LogKey | null, limit: number) {
+    const from = before ?? { jobId: AFTER_EVERY_ID, number: 0 }
+    const last = pageEnd.get({ ...from, offset: limit - 1 })
+    const { statement, values } = pageOf(filter)
+    const until = { endJobId: last?.jobId ?? '', endNumber: last?.number ?? 0 }
+    return { rows: statement.iterate({ ...from, ...until, ...values }), next: last ?? null }
+  }
+
+  function unindexed(rows: Iterable<Pick<BlocksRow, 'jobId' | 'number' | 'tailBlock' | 'rawBytes'>>): UnindexedLog[] {
+    const wanted = [...rows].filter(({ tailBlock, rawBytes }) => rawBytes === null || tailBlock === OPEN)
+    return wanted
+      .map((row) => ({ ...row, read: stored.ahead(row.jobId, row.number) }))
+      .map(({ jobId, number, rawBytes, read }) => {
+        return { jobId, number, isTailOnly: rawBytes !== null, log: toLog(read()!) }
+      })
+  }
+
+  return {
+    pageKeptLogs(
+      filter: KeptLogFilter,
+      { before, limit, candidates }: { before: LogKey | null; limit: number; candidates: Uint8Array | null }
+    ): LogPage {
+      const { rows, next } = rowsBefore(filter, before, limit)
+      const page: LogPage = { logs: [], next, ruledOut: { logs: 0, bytes: 0 } }
+      for (const row of rows) {
+        const { jobId, number, rawBytes, firstBlock, wholeBlocks, tailBlock } = row
+        const blocks =
+          rawBytes === null
+            ? null
+            : { rawBytes, firstBlock, wholeBlocks: wholeBlocks!, tailBlock: tailBlock === OPEN ? 'open' : tailBlock }
+        if (blocks === null || candidates === null || mayHoldMatch(blocks as IndexedLogBlocks, candidates)) {
+          page.logs.push({ jobId, number, blocks: blocks as IndexedLogBlocks | null })
+        } else {
+          page.ruledOut.logs += 1
+          page.ruledOut.bytes += blocks.rawBytes
+        }
+      }
+      return page
+    },
+
+    readKeptLogs: (keys: LogKey[]): KeptLog[] =>
+      keys
+        .map(({ jobId, number }) => kept.ahead(jobId, number))
+        .flatMap((read) => {
+          const row = read()
+          if (row === undefined) return []
+          const { packed, rawBytes, storedBytes, ...rest } = row
+          return [{ ...rest, log: toLog({ packed, rawBytes, storedBytes }) }]
+        }),
+
+    listUnarchivedRuns(
+      filter: KeptLogFilter,
+      options: { endedSinceMs: number; copied: LogKey[]; limit: number }
+    ): UnarchivedRun[] {
+      const { sql, values } = conditionOf(filter)
+      const { endedSinceMs, limit } = options
+      const copied = JSON.stringify(options.copied)
+      const live = database.prepare<Record<string, unknown>, UnarchivedRun>(KEPT_LOGS_SQL.live(sql))
+      const ended = database.prepare<Record<string, unknown>, UnarchivedRun>(KEPT_LOGS_SQL.ended(sql))
+      const left = database.prepare<Record<string, unknown>, UnarchivedRun>(KEPT_LOGS_SQL.copied(sql))
+      const runs = [
+        ...live.all({ ...values, limit }),
+        ...ended.all({ ...values, limit, endedSinceMs }),
+        ...left.all({ ...values, limit, copied })
+      ]
+      return [...new Map(runs.map((run) => [`${run.jobId} ${run.number}`, run])).values()].sort((one, other) =>
+        one.jobId < other.jobId ? 1 : one.jobId > other.jobId ? -1 : other.number - one.number
+      )
+    },
+
+    listUnindexedLogs(before: LogKey | null, limit: number): { logs: UnindexedLog[]; next: LogKey | null } {
+      const { rows, next } = rowsBefore({}, before, limit)
+      return { logs: unindexed(rows), next }
+    },
+
+    listAddedLogs(sinceId: number | null, limit: number): { logs: UnindexedLog[]; lastId: number } {
+      if (sinceId === null) return { logs: [], lastId: lastId.get() ?? 0 }
+      const rows = added.all(sinceId, limit)
+      return { logs: unindexed(rows), lastId: rows.at(-1)?.id ?? sinceId }
+    },
+
+    recordLogBlocks(list: (LogKey & { blocks: IndexedLogBlocks; log: { storedBytes: number | null } })[]): void {
+      const rows = sizes.all(JSON.stringify(list.map(({ jobId }) => jobId)))
+      const now = new Map(rows.map((row) => [attemptKey(row.jobId, row.number), sizesOf(row)?.storedBytes ?? null]))
+      // The others were archived again meanwhile, or deleted.
+      const still = list.filter(({ jobId, number, log }) => now.get(attemptKey(jobId, number)) === log.storedBytes)
+      const cells = still.map(({ jobId, number, blocks }) => {
+        const tailBlock = blocks.tailBlock === 'open' ? OPEN : blocks.tailBlock
+        return { jobId, number, ...blocks, tailBlock }
+      })
+      const isOnceEach = new Set(cells.map(({ jobId, number }) => attemptKey(jobId, number))).size === cells.length
+      if (recordMany === undefined || !isOnceEach) for (const one of cells) record.run(one)
+      else {
+        recordMany(
+          cells.map((one) => {
+            const { jobId, number, rawBytes, firstBlock, wholeBlocks, tailBlock } = one
+            return [jobId, number, rawBytes, firstBlock, wholeBlocks, tailBlock]
+          })
+        )
+      }
+    },
+
+    forgetLogBlocks(logs: LogKey[] | null): void {
+      if (logs === null) forgetAll.run()
+      else if (forgetGiven !== undefined) forgetGiven(logs.map(({ jobId, number }) => [jobId, number]))
+      else for (const { jobId, number } of logs) forgetOne.run(jobId, number)
+    },
+
+    endOfLogBlocks: (): number => end.get() ?? 0
+  }
+}
+
+export function toLog({ packed, rawBytes, storedBytes }: Pick<KeptRow, 'packed' | 'rawBytes' | 'storedBytes'>) {
+  const sizes = sizesOf({ packedBytes: packed.length, rawBytes, storedBytes })
+  return { packed: packed.length > 0 ? packed : null, sizes }
+}
+
+/** A log that is not in the table itself says how large it is elsewhere. */
+function sizesOf({ packedBytes, rawBytes, ...row }: Pick<SizesRow, 'packedBytes' | 'rawBytes' | 'storedBytes'>) {
+  const storedBytes = packedBytes > 0 ? packedBytes : row.storedBytes
+  return rawBytes === null || storedBytes === null ? null : { rawBytes, storedBytes }
+}
+
+function conditionOf(filter: KeptLogFilter): { sql: string; values: Record<string, unknown> } {
+  const parts: string[] = []
+  const values: Record<string, unknown> = {}
+  const add = (sql: string, more: Record<string, unknown>) => {
+    parts.push(sql)
+    Object.assign(values, more)
+  }
+  const { project, spider, nodeId, outcome, sinceMs, untilMs, onlyProjects } = filter
+  if (onlyProjects !== undefined) {
+    add(`jobs.project ${ofGiven(':onlyProjects')}`, { onlyProjects: givenProjects(onlyProjects) })
+  }
+  // As in the filter of jobs: `*` matches anything, every other character is literal.
+  for (const [name, pattern] of Object.entries({ project, spider })) {
+    if (pattern === undefined) continue
+    if (pattern.includes('*')) add(`jobs.${name} GLOB :${name}`, { [name]: pattern.replace(/[[?]/g, '[$&]') })
+    else add(`jobs.${name} = :${name}`, { [name]: pattern })
+  }
+  if (nodeId !== undefined) add('attempts.node_id = :nodeId', { nodeId })
+  if (outcome !== undefined) add('jobs.outcome = :outcome', { outcome })
+  if (sinceMs !== undefined) add('coalesce(attempts.ended_at_ms, :sinceMs) >= :sinceMs', { sinceMs })
+  if (untilMs !== undefined) add('coalesce(attempts.started_at_ms, attempts.sent_at_ms) <= :untilMs', { untilMs })
+  return { sql: parts.join(' AND ') || 'true', values }
+}

@@ -1,0 +1,87 @@
+import type { Cell, Database, ManySql } from './database.ts'
+import type { AttemptNumber, JobId } from '../../../shared/contract/index.ts'
+import type { RunReading } from '../../model/records.ts'
+import { attemptKey } from './rows.ts'
+import type { createErrorGroups } from './error-groups.ts'
+
+export const READINGS_SQL = {
+  keep: `INSERT INTO run_figures (job_id, attempt_number, figures) VALUES (?, ?, ?)
+    ON CONFLICT (job_id, attempt_number) DO UPDATE SET figures = excluded.figures`,
+  kept: 'SELECT figures FROM run_figures WHERE job_id = ? AND attempt_number = ?',
+  run: 'SELECT project, spider, version, node_id AS nodeId FROM attempts WHERE job_id = ? AND number = ?',
+  runsOf: `SELECT job_id AS jobId, number, project, spider, version, node_id AS nodeId FROM attempts
+    WHERE job_id IN (SELECT value FROM json_each(?))`
+}
+
+/** For many runs at once. */
+export const READINGS_MANY = {
+  keep: {
+    sql: `INSERT INTO run_figures (job_id, attempt_number, figures) SELECT job_id, attempt_number, figures FROM given
+      ON CONFLICT (job_id, attempt_number) DO UPDATE SET figures = excluded.figures`,
+    given: { job_id: 'TEXT', attempt_number: 'INTEGER', figures: 'TEXT' }
+  }
+} satisfies Record<string, ManySql>
+
+interface RunRow {
+  project: string
+  spider: string
+  version: string
+  nodeId: string
+}
+
+/** What the logs of runs said, and their errors by group. */
+export function createReadings({
+  database,
+  errorGroups
+}: {
+  database: Database
+  errorGroups: Pick<ReturnType<typeof createErrorGroups>, 'record'>
+}) {
+  const keep = database.prepare<[string, number, string]>(READINGS_SQL.keep)
+  const figuresOf = database.prepare<[string, number], string>(READINGS_SQL.kept).pluck()
+  const keepMany = database.prepareMany?.(READINGS_MANY.keep)
+  const run = database.prepare<[string, number], RunRow>(READINGS_SQL.run)
+  const runsOf = database.prepare<[string], RunRow & { jobId: JobId; number: AttemptNumber }>(READINGS_SQL.runsOf)
+
+  /** Runs about to be recorded, whose rows never change in this. */
+  const wanted = new Set<JobId>()
+  let asked: (() => Map<string, RunRow>) | null = null
+  /** The last figures of each attempt count. */
+  const kept = new Map<string, Cell[]>()
+
+  function ask(): void {
+    if (wanted.size === 0) return
+    const rows = runsOf.aheadAll(JSON.stringify([...wanted]))
+    let runs: Map<string, RunRow> | null = null
+    asked = () => (runs ??= new Map(rows().map((row) => [attemptKey(row.jobId, row.number), row])))
+    wanted.clear()
+  }
+
+  function record({ jobId, attemptNumber, figures, errors }: RunReading): void {
+    const of = asked?.().get(attemptKey(jobId, attemptNumber)) ?? run.get(jobId, attemptNumber)
+    if (of === undefined) return
+    if (figures !== null && keepMany === undefined) keep.run(jobId, attemptNumber, figures)
+    else if (figures !== null) kept.set(attemptKey(jobId, attemptNumber), [jobId, attemptNumber, figures])
+    for (const error of errors) errorGroups.record(jobId, attemptNumber, of, error)
+  }
+
+  return {
+    readAhead(readings: RunReading[]): void {
+      for (const { jobId } of readings) wanted.add(jobId)
+    },
+    /** Asks for all that they will read. */
+    ask,
+    flush(): void {
+      if (kept.size > 0) keepMany!([...kept.values()])
+      kept.clear()
+    },
+    discard(): void {
+      wanted.clear()
+      asked = null
+      kept.clear()
+    },
+    recordReadings: (readings: RunReading[]): void => readings.forEach(record),
+    findFigures: (jobId: JobId, attemptNumber: AttemptNumber): string | null =>
+      figuresOf.get(jobId, attemptNumber) ?? null
+  }
+}

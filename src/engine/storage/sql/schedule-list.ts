@@ -1,0 +1,82 @@
+import type { Database } from './database.ts'
+import { largeBytes, type StoredSchedule } from '../../model/records.ts'
+import { givenProjects, ofGiven } from './only-projects.ts'
+import type { ScheduleFilter, SchedulePage } from '../store.ts'
+import { SCHEDULE, type ScheduleRow, toSchedule } from './rows.ts'
+
+export const OF_ONLY_PROJECTS = `NOT EXISTS (SELECT 1 FROM json_each(settings, '$.jobs') AS planned
+    WHERE NOT planned.value ->> '$.project' ${ofGiven(':onlyProjects')})`
+
+/** The query contains only conditions that are used, so that SQLite picks the matching index. */
+const CONDITIONS: Record<keyof ScheduleFilter, string> = {
+  // The index on names is case-insensitive.
+  name: 'name = :name COLLATE NOCASE AND name = :name',
+  hasNamesake: 'name IN (SELECT name FROM schedules GROUP BY name HAVING count(*) > 1) AND :hasNamesake',
+  pausedBy: 'paused = 1 AND paused_by IN (SELECT value FROM json_each(:pausedBy))',
+  userId: `EXISTS (SELECT 1 FROM json_each(settings, '$.jobs') WHERE value ->> '$.userId' = :userId)`,
+  crawlKey: 'crawl_key = :crawlKey',
+  isCrawl: 'crawl_key IS NOT NULL AND :isCrawl',
+  project: `EXISTS (SELECT 1 FROM json_each(settings, '$.jobs') WHERE value ->> '$.project' = :project)`,
+  onlyProjects: OF_ONLY_PROJECTS,
+  text: `(name LIKE :text ESCAPE '\\' OR EXISTS (SELECT 1 FROM json_each(settings, '$.jobs')
+    WHERE value ->> '$.project' LIKE :text ESCAPE '\\' OR value ->> '$.spiders' LIKE :text ESCAPE '\\'))`
+}
+
+/** SQL of the page after a schedule, or of the first page, and of the total. `asked`: the filters used. */
+export function scheduleListSql(asked: (keyof ScheduleFilter)[], isNext: boolean): { page: string; count: string } {
+  const conditions = asked.map((key) => CONDITIONS[key])
+  // Compares the name twice, because SQLite cannot use the index for a comparison of whole rows.
+  const after = isNext
+    ? ['name COLLATE NOCASE >= :afterName AND (name COLLATE NOCASE > :afterName OR id > :afterId)']
+    : []
+  const where = (all: string[]) => (all.length === 0 ? '' : `WHERE ${all.join(' AND ')}`)
+  return {
+    page: `SELECT ${SCHEDULE} FROM schedules
+      CROSS JOIN schedule_progress ON schedule_progress.schedule_id = schedules.id ${where([...conditions, ...after])}
+      ORDER BY name COLLATE NOCASE, id LIMIT :limit`,
+    count: `SELECT count(*) FROM schedules ${where(conditions)}`
+  }
+}
+
+/** Pages of schedules by name. A page costs as much as its rows; text and project filters scan every schedule. */
+export function createScheduleList(database: Database) {
+  const statements = new Map<string, ReturnType<typeof prepare>>()
+
+  function prepare(asked: (keyof ScheduleFilter)[], isNext: boolean) {
+    const sql = scheduleListSql(asked, isNext)
+    return {
+      page: database.prepare<Record<string, unknown>, ScheduleRow>(sql.page),
+      count: database.prepare<Record<string, unknown>, number>(sql.count).pluck()
+    }
+  }
+
+  return function page(
+    { text = '', project, name, userId, crawlKey, isCrawl, pausedBy, hasNamesake, onlyProjects }: ScheduleFilter,
+    { after, limit, maxBytes = Number.POSITIVE_INFINITY }: SchedulePage
+  ): { schedules: StoredSchedule[]; total: number; isCut: boolean } {
+    const values: Record<string, unknown> = {
+      ...(text !== '' && { text: `%${text.replace(/[\\%_]/g, '\\$&')}%` }),
+      ...(project !== undefined && { project }),
+      ...(name !== undefined && { name }),
+      ...(userId !== undefined && { userId }),
+      ...(crawlKey !== undefined && { crawlKey }),
+      ...(isCrawl === true && { isCrawl: 1 }),
+      ...(hasNamesake === true && { hasNamesake: 1 }),
+      ...(onlyProjects !== undefined && { onlyProjects: givenProjects(onlyProjects) }),
+      ...(pausedBy !== undefined && { pausedBy: JSON.stringify(pausedBy) })
+    }
+    const asked = Object.keys(values) as (keyof ScheduleFilter)[]
+    const key = [...asked, after !== null].join()
+    const known = statements.get(key) ?? prepare(asked, after !== null)
+    statements.set(key, known)
+    const from = after === null ? {} : { afterName: after.name, afterId: after.id }
+    const schedules: StoredSchedule[] = []
+    let bytes = 0
+    for (const row of known.page.iterate({ ...values, ...from, limit })) {
+      schedules.push(toSchedule(row))
+      bytes += largeBytes(row.settings.length + (row.crawlOrder?.length ?? 0))
+      if (bytes >= maxBytes) break
+    }
+    return { schedules, total: known.count.get(values) ?? 0, isCut: bytes >= maxBytes }
+  }
+}

@@ -1,0 +1,491 @@
+import { ScrapdeckError } from '../../../shared/errors.ts'
+import type { ScheduleId, UserId } from '../../../shared/contract/index.ts'
+import type { Clock } from '../../runtime/clock.ts'
+import type { Logger } from '../../runtime/logger.ts'
+import type { NewAuditEntry, NewEvent, StoredRole, StoredSource } from '../../model/records.ts'
+import type { Store } from '../store.ts'
+import type { Driver } from './database.ts'
+import { differencesOf, type Watched } from '../audit/differences.ts'
+import { createAccess } from './access.ts'
+import { createAlertFacts } from './alert-facts.ts'
+import { createAlerts } from './alerts.ts'
+import { prepareEntry } from '../audit/chain.ts'
+import { createNextEntry } from '../audit/next-entry.ts'
+import { createAudit } from './audit.ts'
+import { createAnswers } from './remembered-answers.ts'
+import { createAttempts } from './attempts.ts'
+import { createReadings } from './readings.ts'
+import { createBackfills } from './backfills.ts'
+import { createChainEnds } from './chain-ends.ts'
+import { createChains } from './chains.ts'
+import { createChangeLog } from './change-log.ts'
+import { createCounters } from './counters.ts'
+import { createErrorGroups } from './error-groups.ts'
+import { createEnqueue } from './enqueue.ts'
+import { createFindings } from './findings.ts'
+import { createFleet } from './fleet.ts'
+import { createGroupCommit } from './group-commit.ts'
+import { createGroups } from './groups.ts'
+import { createHolds } from './holds.ts'
+import { createJobs } from './jobs.ts'
+import { createKeptItems } from './kept-items.ts'
+import { createKeptLogs } from './kept-logs.ts'
+import { createLimits } from './limits.ts'
+import { createLogSums } from './log-sums.ts'
+import { Listeners } from './listeners.ts'
+import { createOrder } from './order.ts'
+import { createOutbox } from './outbox.ts'
+import { createPruning } from './pruning.ts'
+import { createQueue } from './queue.ts'
+import { createRetention } from './retention.ts'
+import { toJob } from './rows.ts'
+import { sendRows } from '../thread/sent-rows.ts'
+import { createSecondFactors } from './second-factors.ts'
+import { createSchedules } from './schedules.ts'
+import { createSources } from './sources.ts'
+import { changedNothing } from '../audit/audited-store.ts'
+import type { RowStore } from '../thread/store-messages.ts'
+import { createTimeline } from './timeline.ts'
+
+/** A commit that takes longer blocks the thread long enough to be logged. */
+const SLOW_COMMIT_MS = 250
+
+export interface SqlStoreOptions {
+  driver: Driver
+  clock: Clock
+  logger: Logger
+  /** Decides when collected writes are committed together; a simulation passes its own. */
+  scheduleFlush?: ((flush: () => void) => void) | undefined
+}
+
+/**
+ * The Store over a database, in the caller's thread. The parts behind it are synchronous and know neither promises nor
+ * queues.
+ */
+export function createSqlStore({ driver, clock, logger, scheduleFlush = setImmediate }: SqlStoreOptions): RowStore {
+  const { database } = driver
+  const changes = createChangeLog(database)
+  const timeline = createTimeline(database)
+  const jobs = createJobs(database)
+  const counters = createCounters(database, changes)
+  const outbox = createOutbox(database)
+  const chainEnds = createChainEnds(database)
+  const holds = createHolds({ database, changes, timeline, counters, chainEnds, outbox })
+  const order = createOrder({ database, changes, timeline, counters, holds })
+  const enqueue = createEnqueue({ database, changes, counters, holds, order, outbox })
+  const queue = createQueue({ database, changes, timeline, counters, holds, chainEnds })
+  const errorGroups = createErrorGroups({ database })
+  const readings = createReadings({ database, errorGroups })
+  const keptLogs = createKeptLogs(database)
+  const keptItems = createKeptItems(database)
+  const logSums = createLogSums(database)
+  const attempts = createAttempts({
+    database,
+    changes,
+    timeline,
+    counters,
+    holds,
+    chainEnds,
+    outbox,
+    keptLogs,
+    logSums
+  })
+  const answers = createAnswers(database)
+  const fleet = createFleet({ database, changes })
+  const backfills = createBackfills(database)
+  const sources = createSources(database)
+  const limits = createLimits(database)
+  const secondFactors = createSecondFactors(database)
+  const access = createAccess(database, secondFactors)
+  const groups = createGroups(database)
+  const audit = createAudit({ database, outbox })
+  const findings = createFindings(database)
+  const alerts = createAlerts({ database, outbox })
+  const alertFacts = createAlertFacts({ database, outbox })
+  const chains = createChains({ database, enqueue, chainEnds })
+  const schedules = createSchedules({ database, changes, enqueue, outbox })
+  const prune = createPruning({ database, changes, outbox, answers, chainEnds })
+  const retention = createRetention({ database, changes, timeline, counters, logSums, clock })
+  const changed = new Listeners<number>(logger)
+  const queueChanged = new Listeners<string[]>(logger)
+  const commits = createGroupCommit({
+    ...{ database, clock, record, ask, discard, scheduleFlush },
+    ...{ settle: () => driver.settle(), beforeCommit, onRollback: () => audit.rollBack(), onCommit: afterCommit }
+  })
+  const nodes = nounOf('node', () => fleet.listNodes())
+  const projects = nounOf('project', () =>
+    [...fleet.listProjectSettings()].map(([name, value]) => ({ ...value, id: name, name }))
+  )
+  const scheduled = nounOf('schedule', (ids) => schedules.getSchedules(ids as ScheduleId[]).map(named))
+  const chained = nounOf('chain', () => chains.listChains().map(named))
+  const webhooks = nounOf('webhook', () => outbox.listWebhooks())
+  const rules = nounOf('alert rule', () => alerts.listAlertRules())
+  const silences = nounOf('silence', () => alerts.listSilences().map((one) => ({ ...one, name: one.comment })))
+  const found = nounOf(
+    'source',
+    () => sources.listSources().map((one) => ({ ...one, id: one.settings.id, name: one.settings.id })),
+    ({ settings }: StoredSource) => settings.id
+  )
+  const users = nounOf('user', () => {
+    const isIn = (id: UserId) => groups.list().filter(({ members }) => members.includes(id))
+    return access.listUsers().map((user) => ({ ...user, groups: isIn(user.id).map(({ name }) => name) }))
+  })
+  const members = nounOf('group', () => {
+    const names = new Map(access.listUsers().map((user) => [user.id, user.name]))
+    return groups.list().map((group) => ({ ...group, members: group.members.map((id) => names.get(id) ?? id) }))
+  })
+  const roles = nounOf(
+    'role',
+    () => access.listRoles().map((one) => ({ ...one, id: one.name })),
+    ({ name }: StoredRole) => name
+  )
+  const factors = nounOf(
+    'second factor',
+    ([userId]) => secondFactors.factsOf(userId as UserId),
+    ({ userId }: { userId: UserId }) => userId
+  )
+  const tokens = nounOf('token', () => access.listAccessTokens())
+  let announced = changes.cursor()
+  let closing: Promise<void> | null = null
+  const entries = createNextEntry()
+
+  return {
+    enqueueJobs: (list) => write(() => enqueue.enqueue(list)),
+    recordRuns: (list) => write(() => list.forEach(recordRun)),
+    ...reads(jobs, 'getJob', 'countFacets', 'countStatuses', 'countByState', 'countEndedSince', 'findJobsByJobid'),
+    ...reads(jobs, 'listFinishedRuns', 'listSpidersElsewhere', 'countJobsNeeding'),
+    getJobs: (ids) => read(() => jobs.getMany(ids).map(toJob)),
+    getJobRows: (ids) => read(() => sendRows(jobs.getMany(ids))),
+    listJobs: (filter, page) => read(() => jobs.list(filter, page).map(toJob)),
+    listJobRows: (filter, page) => read(() => sendRows(jobs.list(filter, page))),
+    listLaterOrders: (filter, page) => read(() => jobs.listLater(filter, page).map(toJob)),
+    listTimeline: (jobId) => read(() => timeline.list(jobId)),
+
+    ...reads(queue, 'listLanes', 'readHeads'),
+    onQueueChange: (listener) => queueChanged.add(listener),
+    releaseDue: (nowMs, limit) => write(() => holds.releaseDue(nowMs, limit)),
+    ...writes(order, 'setPriority', 'reorder', 'placeQueued', 'changeQueued'),
+    beginAttempts: (starts) => writeJoined(() => afterAttempts(() => queue.beginAttempts(starts))),
+    ...writes(queue, 'cancelQueued', 'failQueued', 'restoreCancelled', 'askCancel'),
+
+    ...reads(attempts, 'listLiveAttempts', 'listAttempts', 'findAttemptsOnNode', 'hasEndedBefore', 'findArchivedLog'),
+    applyChanges: (list) =>
+      writeJoined(
+        () => attempts.applyChanges(list),
+        () => attempts.readAhead(list)
+      ),
+    markLogArchived: (jobId, attemptNumber, log) =>
+      writeJoined(
+        () => attempts.markLogArchived(jobId, attemptNumber, log),
+        () => attempts.readLogAhead(jobId)
+      ),
+
+    recordReadings: (list) =>
+      writeJoined(
+        () => readings.recordReadings(list),
+        () => readings.readAhead(list)
+      ),
+    findFigures: (jobId, attemptNumber) => read(() => readings.findFigures(jobId, attemptNumber)),
+
+    ...reads(errorGroups, 'listErrorGroups', 'getErrorGroup', 'projectsOfErrorGroups', 'listErrorsOfJob'),
+    setErrorState: (ids, state, atMs) => write(() => errorGroups.setState(ids, state, atMs)),
+    ...reads(keptItems, 'findItems', 'listKeptItems'),
+    recordItems: (record) => write(() => keptItems.record(record)),
+    ...reads(keptLogs, 'pageKeptLogs', 'readKeptLogs', 'listUnarchivedRuns', 'listUnindexedLogs', 'listAddedLogs'),
+    ...reads(keptLogs, 'endOfLogBlocks'),
+    ...writes(keptLogs, 'recordLogBlocks', 'forgetLogBlocks'),
+
+    ...reads(fleet, 'listNodes', 'listVersions', 'listProjectSettings'),
+    ...changing(nodes, fleet, 'putNode', 'deleteNode'),
+    ...writes(fleet, 'putVersion', 'deleteVersion', 'putDeployment', 'deleteDeployment', 'changeVersions'),
+
+    ...changing(projects, fleet, 'putProjectSettings'),
+
+    changeCursor: () => read(() => changes.cursor()),
+    ...reads(changes, 'listChanges'),
+    onChange: (listener) => changed.add(listener),
+
+    ...reads(schedules, 'listSchedules', 'getSchedules', 'pageSchedules', 'listFirings', 'listRecentFirings'),
+    ...reads(schedules, 'findFired', 'listLiveJobsOf'),
+    ...changing(scheduled, schedules, 'putSchedule', 'deleteSchedules'),
+    ...writes(schedules, 'fire', 'setFailuresInARow'),
+    // Nothing to send ahead: the rows are written in this thread.
+
+    listBackfills: () => read(() => backfills.list()),
+    putBackfill: (backfill) => write(() => backfills.put(backfill)),
+
+    ...reads(chains, 'listChains', 'listDueChains'),
+    ...changing(chained, chains, 'putChain', 'deleteChain'),
+    ...writes(chains, 'answerChains'),
+
+    ...reads(outbox, 'listWebhooks', 'listDueDeliveries', 'listDeliveries', 'findNewestDelivery'),
+    ...reads(outbox, 'listDeliveriesAfter'),
+    ...changing(webhooks, outbox, 'putWebhook', 'deleteWebhook'),
+    recordEvents: (events) => write(() => recordEvents(events)),
+    ...writes(outbox, 'concludeTries', 'replayDeliveries'),
+
+    ...writes(answers, 'claimAnswer', 'keepAnswer'),
+
+    ...reads(sources, 'listSources', 'listVanishedNodes'),
+    ...changing(found, sources, 'putSource', 'deleteSource'),
+    ...writes(sources, 'putVanishedNodes', 'deleteVanishedNodes'),
+
+    getLimits: () => read(() => limits.get()),
+    putLimits: (wanted) => write(() => limits.replace(wanted), { watched: watchOne('limits', () => limits.get()) }),
+
+    ...reads(findings, 'listSuccessfulRuns', 'listFindings'),
+    ...writes(findings, 'recordFilledFields', 'putFindings', 'dismissFindings'),
+
+    ...reads(access, 'listUsers', 'listAccessTokens', 'listRoles'),
+    ...changing(users, access, 'putUser'),
+    deleteUser: (id) =>
+      write(
+        () => {
+          groups.leaveAll(id)
+          return access.deleteUser(id)
+        },
+        { watched: watch(users, id) }
+      ),
+    listGroups: () => read(() => groups.list()),
+    ...changing(members, groups, 'putGroup', 'deleteGroup'),
+    ...changing(tokens, access, 'addAccessToken', 'deleteAccessToken'),
+    ...changing(roles, access, 'putRole', 'deleteRole'),
+    ...reads(secondFactors, 'listAuthenticators', 'listPasskeys'),
+    ...changing(factors, secondFactors, 'putAuthenticator', 'putRecoveryCodes', 'deleteAuthenticator'),
+    ...changing(factors, secondFactors, 'addPasskey', 'deletePasskey', 'deleteSecondFactors'),
+    ...writes(secondFactors, 'useAuthenticatorStep', 'useRecoveryCode', 'usePasskey'),
+    ...writes(access, 'recordAccess'),
+
+    ...reads(alerts, 'listAlertRules', 'listSilences', 'readAlertMemory', 'getAlerts', 'listAlerts', 'sumAlerts'),
+    ...changing(rules, alerts, 'putAlertRule', 'deleteAlertRule'),
+    ...changing(silences, alerts, 'putSilence', 'deleteSilence'),
+    writeAlerts: (changes) => write(() => alerts.write(changes)),
+    answerAlerts: (changes) => write(() => alerts.write(changes)),
+    ...writes(alerts, 'pruneAlerts'),
+    ...writes(alertFacts, 'recordAlertFacts', 'pruneAlertFacts', 'tellDigest', 'deleteDigests'),
+    ...reads(alertFacts, 'listNewestAlertFacts', 'listAlertFacts', 'listDigests'),
+
+    withAudit: entries.withAudit,
+    appendAudit: (record) => write(() => audit.append(prepareEntry(record))),
+    ...reads(audit, 'pageAudit', 'auditChain'),
+    listAuditAfter: (seq, limit) => read(() => audit.after(seq, limit)),
+    forgetAudit: (beforeMs, limit) => write(() => audit.forget(beforeMs, limit)),
+
+    prune: (retention, limit) => write(() => prune(retention, limit)),
+
+    ...writes(retention, 'applyRetention', 'forgetDeletedLogs', 'keepJobs'),
+    ...reads(retention, 'previewRetention', 'listDeletedLogs', 'getStoragePolicy'),
+    putStoragePolicy: (stored) =>
+      write(() => retention.putPolicy(stored), {
+        watched: watchOne('storage policy', () => retention.getStoragePolicy())
+      }),
+    storageSums: () => read(() => ({ ...retention.sums(), database: driver.size() })),
+    shrink: (pages) => write(() => driver.shrink(pages)),
+    async compact() {
+      await commits.drain()
+      await read(() => driver.compact())
+    },
+
+    getSetting: (key) => read(() => fleet.getSetting(key)),
+    putSetting: (key, value) =>
+      write(() => fleet.putSetting(key, value), {
+        watched: watchOne('setting', () => ({ [key]: fleet.getSetting(key) }))
+      }),
+    keepSetting: (key, value) => write(() => fleet.keepSetting(key, value)),
+
+    close() {
+      closing ??= commits.drain().then(() => {
+        changed.clear()
+        queueChanged.clear()
+        driver.close()
+      })
+      return closing
+    }
+  }
+
+  /** Records a run that began before we knew of it. */
+  function recordRun({ job, start, changes: made }: Parameters<Store['recordRuns']>[0][number]): void {
+    enqueue.insertUnheld(job)
+    if (queue.beginAttempts([start]).length === 0) {
+      throw new Error(
+        `The run of ${job.id} cannot be recorded: another run of its overlap key is live, or it has expired`
+      )
+    }
+    // An imported history causes no events; a run that is still live does.
+    const apply = () => {
+      attempts.applyChanges(made)
+      attempts.flush()
+    }
+    if (made.some(({ to }) => to === 'ended')) outbox.silently(apply)
+    else apply()
+  }
+
+  function recordEvents(events: NewEvent[]): void {
+    for (const { event, project, atMs, data } of events) {
+      outbox.record(event, project === null ? [] : [project], atMs, () => data)
+    }
+  }
+
+  async function read<T>(work: () => T | Promise<T>): Promise<T> {
+    refuseWhenClosing()
+    try {
+      const changesBefore = driver.changeCount()
+      const result = work()
+      // Changes made outside `write` would not be announced until the next write.
+      if (driver.changeCount() !== changesBefore) throw new Error('A verb that only reads has written')
+      return await result
+    } catch (error) {
+      // The store may have closed during a longer read.
+      refuseWhenClosing()
+      throw driver.explain(error)
+    }
+  }
+
+  async function write<T>(
+    work: () => T,
+    { watched, ...options }: Parameters<typeof commits.write>[1] & { watched?: Watched } = {}
+  ): Promise<T> {
+    refuseWhenClosing()
+    const entry = entries.take()
+    try {
+      return await commits.write(entry === null ? work : () => recorded(entry, work, watched), options)
+    } catch (error) {
+      throw driver.explain(error)
+    }
+  }
+
+  function recorded<T>(entry: NewAuditEntry, work: () => T, watched: Watched | undefined): T {
+    const before = watched?.read() ?? []
+    const result = work()
+    if (!changedNothing(result))
+      audit.append(entry, watched === undefined ? [] : differencesOf(watched.noun, before, watched.read()))
+    return result
+  }
+
+  /** The verbs of a part that only read. */
+  function reads<Part, Name extends keyof Part>(part: Part, ...names: Name[]) {
+    return verbsOf(part, names, (work) => read(work))
+  }
+
+  /** The verbs of a part that write, without what changes in the audit log. */
+  function writes<Part, Name extends keyof Part>(part: Part, ...names: Name[]) {
+    return verbsOf(part, names, (work) => write(work))
+  }
+
+  /** The verbs of a part that change things of a noun. Their first argument is a thing, its id or several ids. */
+  function changing<Part, Name extends keyof Part>(noun: Noun, part: Part, ...names: Name[]) {
+    return verbsOf(part, names, (work, [first]) => write(work, { watched: watch(noun, first) }))
+  }
+
+  function watch({ noun, list, idOf }: Noun, first: unknown): Watched {
+    const ids = Array.isArray(first) ? first : [typeof first === 'string' ? first : idOf(first)]
+    return {
+      noun,
+      read: () =>
+        list(ids)
+          .filter(({ id }) => ids.includes(id))
+          .map(({ id, name, ...value }) => ({ id, name, value: { name, ...value } }))
+    }
+  }
+
+  function watchOne(noun: string, get: () => object | null): Watched {
+    return { noun, read: () => [{ id: '', name: noun, value: get() ?? {} }] }
+  }
+
+  /**
+   * For what follows the lives of attempts, by the thousand per second: it keeps nothing in memory, and reads none of
+   * the counters.
+   */
+  function writeJoined<T>(work: () => T, ahead?: () => void): Promise<T> {
+    return write(work, { isJoined: true, ahead })
+  }
+
+  /** Another verb of the same write may read what they wrote. */
+  function afterAttempts<T>(work: () => T): T {
+    attempts.flush()
+    return work()
+  }
+
+  function ask(): void {
+    attempts.ask()
+    readings.ask()
+  }
+
+  /** Writes the counters, events and entries of the change log that writes have collected. */
+  function record(): () => void {
+    attempts.flush()
+    readings.flush()
+    chainEnds.flush()
+    timeline.flush()
+    counters.flush()
+    logSums.flush()
+    outbox.flush()
+    return changes.flush()
+  }
+
+  function discard(): void {
+    attempts.discard()
+    readings.discard()
+    chainEnds.discard()
+    timeline.discard()
+    counters.discard()
+    logSums.discard()
+    outbox.discard()
+    changes.discard()
+  }
+
+  function refuseWhenClosing(): void {
+    if (closing !== null) throw new ScrapdeckError('STOPPING', 'Scrapdeck is stopping and accepts no more requests.')
+  }
+
+  function beforeCommit(): void {
+    audit.recordNewest()
+    changes.askCursor()
+  }
+
+  function afterCommit(commit: { writes: number; tookMs: number }): void {
+    if (commit.tookMs > SLOW_COMMIT_MS) logger.warn({ database: database.name, ...commit }, 'A database write was slow')
+    driver.committed()
+    const lanes = changes.drainLanes()
+    if (lanes.length > 0) queueChanged.notify(lanes)
+    const cursor = changes.cursorAsked()
+    if (cursor === announced) return
+    announced = cursor
+    changed.notify(cursor)
+  }
+}
+
+/** What an entry of the audit log compares, before and after. */
+interface Noun {
+  noun: string
+  list(ids: readonly string[]): ({ id: string; name: string } & object)[]
+  idOf(thing: unknown): string
+}
+
+function nounOf<Thing = { id: string }>(
+  noun: string,
+  list: Noun['list'],
+  idOf: (thing: Thing) => string = (thing) => (thing as { id: string }).id
+): Noun {
+  return { noun, list, idOf: idOf as Noun['idOf'] }
+}
+
+const named = <Thing extends { settings: { name: string }; id: string }>(one: Thing) => ({
+  ...one,
+  name: one.settings.name
+})
+
+type Verbs<Part, Name extends keyof Part> = {
+  [Each in Name]: Part[Each] extends (...args: infer Args) => infer Result ? (...args: Args) => Promise<Result> : never
+}
+
+function verbsOf<Part, Name extends keyof Part>(
+  part: Part,
+  names: Name[],
+  run: (work: () => unknown, args: unknown[]) => Promise<unknown>
+): Verbs<Part, Name> {
+  const methods = part as Record<Name, (...args: unknown[]) => unknown>
+  return Object.fromEntries(
+    names.map((name) => [name, (...args: unknown[]) => run(() => methods[name](...args), args)])
+  ) as Verbs<Part, Name>
+}

@@ -1,0 +1,51 @@
+import type { Cell, Database } from './database.ts'
+import type { AttemptNumber, JobId, Transition, TransitionKind } from '../../../shared/contract/index.ts'
+import type { TimelineEntry } from '../../model/attempt-change.ts'
+import type { NamedRow } from './rows.ts'
+import { insertGiven } from './upsert.ts'
+
+export type Timeline = ReturnType<typeof createTimeline>
+
+/** The timeline entries (transitions) of jobs (I4), append-only. */
+export function createTimeline(database: Database) {
+  const insert = database.prepare(
+    'INSERT INTO transitions (job_id, attempt_number, at_ms, kind, text, evidence) VALUES (?, ?, ?, ?, ?, ?)'
+  )
+  const insertMany = database.prepareMany?.(
+    insertGiven('transitions', {
+      ...{ job_id: 'TEXT', attempt_number: 'INTEGER', at_ms: 'INTEGER', kind: 'TEXT', text: 'TEXT', evidence: 'TEXT' }
+    })
+  )
+  let added: Cell[][] = []
+  // The first entry is in the job's own row and has sequence 0, which no other has.
+  const ofJob = database.prepare<{ jobId: JobId }, NamedRow<Transition, 'evidence'>>(
+    `SELECT 0 AS sequence, id AS jobId, NULL AS attemptNumber, queued_at_ms AS atMs, 'queued' AS kind, asked_text AS text,
+       coalesce(asked_evidence, '{}') AS evidence
+     FROM jobs WHERE id = :jobId AND asked_text IS NOT NULL
+     UNION ALL SELECT sequence, job_id, attempt_number, at_ms, kind, text, evidence
+     FROM transitions WHERE job_id = :jobId ORDER BY sequence`
+  )
+
+  return {
+    add(jobId: JobId, attemptNumber: AttemptNumber | null, kind: TransitionKind, entry: TimelineEntry): void {
+      const { atMs, text, evidence } = entry
+      if (insertMany === undefined) insert.run(jobId, attemptNumber, atMs, kind, text, JSON.stringify(evidence))
+      else added.push([jobId, attemptNumber, atMs, kind, text, JSON.stringify(evidence)])
+    },
+
+    /** Writes what a write has added so far; before whatever reads or deletes entries in it. */
+    flush(): void {
+      if (added.length === 0) return
+      insertMany!(added)
+      added = []
+    },
+
+    discard(): void {
+      added = []
+    },
+
+    list(jobId: JobId): Transition[] {
+      return ofJob.all({ jobId }).map((row) => ({ ...row, evidence: JSON.parse(row.evidence) }))
+    }
+  }
+}

@@ -1,0 +1,808 @@
+import type { AlertWatch } from '../../shared/alert-watches.ts'
+import type {
+  AlertChannelId,
+  AlertId,
+  AlertRule,
+  AlertRuleId,
+  AlertSilence,
+  AlertSilenceId,
+  AccessTokenId,
+  Attempt,
+  AttemptNumber,
+  AuditFilter,
+  ChainId,
+  Deployment,
+  ErrorGroupId,
+  ErrorState,
+  Firing,
+  GroupId,
+  JobFacets,
+  JobFilter,
+  JobId,
+  JobStatus,
+  NodeId,
+  Outcome,
+  PasskeyId,
+  Placement,
+  ProjectName,
+  ProjectSettings,
+  QueuePlace,
+  Schedule,
+  ScheduleId,
+  SealedText,
+  SourceId,
+  Transition,
+  UserId,
+  VersionName,
+  WebhookId
+} from '../../shared/contract/index.ts'
+import type { TimelineEntry, AttemptChange } from '../model/attempt-change.ts'
+import type {
+  ArchivedLog,
+  AuditChain,
+  IndexedLogBlocks,
+  KeptLog,
+  KeptLogFilter,
+  ItemsRecord,
+  KeptItemsFile,
+  LogKey,
+  LogPage,
+  UnarchivedRun,
+  UnindexedLog,
+  NewAuditEntry,
+  NewAuditRecord,
+  NewJob,
+  StoredJob,
+  FinishedRun,
+  LaneDepth,
+  QueueHead,
+  RunOnNode,
+  RunReading,
+  StoredErrorGroup,
+  StoredErrorGroupDetail,
+  StoredOccurrence,
+  AttemptStart,
+  BegunAttempt,
+  StoredNode,
+  StoredSchedule,
+  StoredFiring,
+  Retention,
+  NewFiring,
+  StoredChain,
+  DueChain,
+  ChainAnswer,
+  NewWebhook,
+  StoredWebhook,
+  NewEvent,
+  StoredDelivery,
+  DeliveryTry,
+  AnswerClaim,
+  RememberedAnswer,
+  StoredVersion,
+  VersionChange,
+  StoredBackfill,
+  StoredSource,
+  VanishedNode,
+  StoredLimits,
+  FilledFields,
+  PastRun,
+  StoredFindings,
+  StoredStoragePolicy,
+  StorageSums,
+  DeletedLog,
+  RetentionBounds,
+  RetentionLimit,
+  RetentionPass,
+  RetentionPreviewStep,
+  RetentionStep,
+  StoredAccessToken,
+  StoredRole,
+  StoredAuthenticator,
+  StoredPasskey,
+  StoredAuditEntry,
+  StoredGroup,
+  StoredUser,
+  ChangedThing,
+  AwayNodes,
+  OnlyProjects,
+  AlertFilter,
+  AlertMemory,
+  AlertPage,
+  AlertRuleFigures,
+  AlertWrite,
+  StoredAlertFact,
+  StoredDigest,
+  StoredEpisode
+} from '../model/records.ts'
+import type { SettingKey, SettingValue } from '../model/settings.ts'
+
+/** Jobs as they are now, and their timelines. */
+export interface JobReader {
+  getJob(id: JobId): Promise<StoredJob | null>
+  getJobs(ids: JobId[]): Promise<StoredJob[]>
+  /**
+   * Newest first, ids below `before`. `sinceMs` excludes jobs queued earlier. Ends after the job with which large
+   * settings and arguments have `maxBytes` (records.ts, largeBytes), the first at the earliest.
+   */
+  listJobs(
+    filter: JobFilter & OnlyProjects & AwayNodes,
+    page: { before: JobId | null; limit: number; maxBytes?: number }
+  ): Promise<StoredJob[]>
+  /** Of crawl orders, those that wait for their time and never ran, in its order; ends as `listJobs` does. */
+  listLaterOrders(
+    filter: OnlyProjects & { userId?: string | undefined; project?: ProjectName | undefined },
+    page: { after: { atMs: number; id: string }; limit: number; maxBytes?: number }
+  ): Promise<StoredJob[]>
+  /** Each facet counts jobs that match the other filters, so it shows the effect of other values. Highest first. */
+  countFacets(filter: JobFilter & OnlyProjects & AwayNodes): Promise<JobFacets>
+  /** How many of these jobs have each status; unknown ids are not counted. */
+  countStatuses(ids: JobId[]): Promise<Partial<Record<JobStatus, number>>>
+  countByState(of?: OnlyProjects): Promise<{ queued: number; starting: number; running: number; ended: number }>
+  /** Jobs that ended at or after this time, by outcome, for the overview. */
+  countEndedSince(sinceMs: number, of?: OnlyProjects): Promise<Record<Outcome, number>>
+  /** The newest live or ended jobs with this client jobid, newest first. */
+  findJobsByJobid(project: ProjectName | null, jobid: string): Promise<StoredJob[]>
+  /** The jobs that ended last, newest first, with the node of their newest attempt; excludes jobs that never ran. */
+  listFinishedRuns(limit: number): Promise<FinishedRun[]>
+  /** The spiders of jobs that run, or ended, on a node other than this; deleted projects included. */
+  listSpidersElsewhere(nodeId: NodeId): Promise<{ project: ProjectName; spider: string }[]>
+  listTimeline(jobId: JobId): Promise<Transition[]>
+}
+
+/** Jobs, and how they are created. */
+export interface JobStore extends JobReader {
+  /**
+   * Writes queued jobs with a `queued` timeline entry each, all or none. Returns an id for each: its own, or that of
+   * the earlier job with its dedupe key, in which case nothing was written for it. A job starts held (`dependency`,
+   * then `not_before`, then `overlap`) if something must happen first; a job whose dependency can no longer be met ends
+   * at once as cancelled. Rejects with JOB_NOT_FOUND if a dependency does not exist.
+   */
+  enqueueJobs(jobs: NewJob[]): Promise<JobId[]>
+  /**
+   * Writes runs that began before we knew of them, all or none: another server's history (ended), or an external job
+   * (adopted). They are never in the queue.
+   */
+  recordRuns(runs: { job: NewJob; start: AttemptStart; changes: AttemptChange[] }[]): Promise<void>
+}
+
+/** The queue as dispatch sees it. */
+export interface LaneReader {
+  /** Every lane with queued jobs that are not held, and their number. Cheap: one row per lane. */
+  listLanes(): Promise<LaneDepth[]>
+  /**
+   * The first jobs of lanes in queue order (priority descending, then rank, then id), up to `limit` each, without held
+   * ones. Results are in the order of `wanted`; a lane without jobs is empty.
+   */
+  readHeads(wanted: { lane: string; limit: number }[]): Promise<QueueHead[][]>
+  /**
+   * Called after each commit that added jobs to lanes, removed them, or changed their order; not for jobs claimed by
+   * beginAttempts, whose caller knows of them. Returns the function that unsubscribes.
+   */
+  onQueueChange(listener: (lanes: string[]) => void): () => void
+}
+
+/** Holds that end at a time. */
+export interface HoldStore {
+  /**
+   * Lifts holds that are due and ends expired jobs, at most `limit` of each. `nextDueMs`: when to call again; null:
+   * nothing waits for a time. Released jobs may immediately be held for another reason (overlap).
+   */
+  releaseDue(nowMs: number, limit: number): Promise<{ released: number; expired: number; nextDueMs: number | null }>
+}
+
+/** Claims of queued jobs. */
+export interface ClaimStore {
+  /**
+   * First half of sending: for each start whose job is still queued and whose number is the next, creates the attempt
+   * as `sending` and moves the job to `starting`. Returns the attempts created; the others lost a race (cancelled,
+   * held, expired at the entry's time, or another job with its overlap key is live: then the job is held from now on).
+   * Send the attempt's own `jobid`: it differs from the requested one if the node already had that in this project. The
+   * result has the jobs with all that sending needs: no call may fail between the claim and knowing them to be live.
+   */
+  beginAttempts(starts: AttemptStart[]): Promise<BegunAttempt[]>
+}
+
+/** Jobs that no node can run. */
+export interface QueueFailureStore {
+  /**
+   * Ends queued jobs as failed, because no node can import their egg; `error` becomes the killing line. Only those that
+   * were in their lane at `sinceMs`: not if ordered, released, queued again, restored or moved later. Returns the ids
+   * that failed; others are unchanged. Cannot be undone.
+   */
+  failQueued(ids: JobId[], error: string, sinceMs: number, entry: TimelineEntry): Promise<JobId[]>
+}
+
+/** Operations of operators and dispatch on waiting jobs. */
+export interface QueueStore extends LaneReader, HoldStore, ClaimStore, QueueFailureStore {
+  /** Queued jobs only, held ones included; returns the ids that were queued. */
+  setPriority(ids: JobId[], priority: number, entry: TimelineEntry): Promise<JobId[]>
+  /** Queued jobs only, which keep the given order. If `before` is not queued, nothing changes. */
+  reorder(ids: JobId[], to: QueuePlace, entry: TimelineEntry): Promise<JobId[]>
+  /** Queued jobs only. */
+  placeQueued(ids: JobId[], placement: Placement, entry: TimelineEntry): Promise<JobId[]>
+  /**
+   * Gives a queued job that never ran the settings, arguments, variables, time and dedupe key of this one, which has
+   * its id. Returns the id, or nothing if it has begun or ended.
+   */
+  changeQueued(job: NewJob): Promise<JobId[]>
+  /** Ends queued jobs as cancelled. Returns the ids that were queued; others are unchanged. */
+  cancelQueued(ids: JobId[], entry: TimelineEntry): Promise<JobId[]>
+  /** Undoes cancelQueued: the jobs return to the queue under their old id. Returns the restored ids. */
+  restoreCancelled(ids: JobId[], entry: TimelineEntry): Promise<JobId[]>
+  /** Records a cancel request for live jobs, with a `cancel_asked` entry the first time. Returns the live ids. */
+  askCancel(ids: JobId[], entry: TimelineEntry): Promise<JobId[]>
+}
+
+/** Attempts, live and ended. */
+export interface AttemptReader {
+  /** All attempts that have not ended. */
+  listLiveAttempts(): Promise<Attempt[]>
+  listAttempts(jobId: JobId): Promise<Attempt[]>
+  /** Attempts, including ended ones, that ran on a node under these jobids. */
+  findAttemptsOnNode(nodeId: NodeId, runs: RunOnNode[]): Promise<Attempt[]>
+  /** Whether one of these runs is ours and was recorded as succeeded or failed before that attempt began. */
+  hasEndedBefore(nodeId: NodeId, runs: RunOnNode[], attempt: Pick<Attempt, 'jobId' | 'number'>): Promise<boolean>
+  /** null: it has not been archived. */
+  findArchivedLog(jobId: JobId, attemptNumber: AttemptNumber): Promise<ArchivedLog | null>
+}
+
+/** The only way to change an attempt, and its job with it. */
+export interface AttemptWriter {
+  /**
+   * Applies changes to attempts and their jobs, with one timeline entry each. A change names its source states; if the
+   * attempt is in none of them, the change is skipped (I4: recorded once). Returns which were applied. The job follows
+   * its newest attempt: `running` and `finishing` make it running, `ended` ends it or requeues it under its id. A job
+   * that would be requeued but has a cancel request ends as cancelled, with a separate `ended` entry. A job that ends
+   * or is requeued frees its overlap key for the next job held for it; one that ends releases (or ends, as cancelled)
+   * its dependents. An ended attempt accepts details, counts and a killing line, but a new state only by `found_again`:
+   * while its job is queued, has no newer attempt and no cancel request, and no other job with its overlap key is live.
+   * This removes the job from the queue, lifts its hold and, if this is its only attempt, clears `mayHaveRunTwice`.
+   */
+  applyChanges(changes: AttemptChange[]): Promise<boolean[]>
+}
+
+export interface AttemptStore extends AttemptReader, AttemptWriter {
+  /** Replaces what was recorded before: a run that came back is archived again. */
+  markLogArchived(jobId: JobId, attemptNumber: AttemptNumber, log: ArchivedLog): Promise<void>
+}
+
+/** Items files that are kept here. */
+export interface ItemsStore {
+  /** null: nothing was recorded. */
+  findItems(jobId: JobId, number: AttemptNumber): Promise<ItemsRecord | null>
+  /** Replaces what was recorded before. */
+  recordItems(record: ItemsRecord): Promise<void>
+  /** Those with a blob, in order of their keys. */
+  listKeptItems(after: LogKey | null, limit: number): Promise<KeptItemsFile[]>
+}
+
+/** What the logs of runs say. */
+export interface ReadingStore {
+  /** Replaces earlier figures; errors are counted once per run however often they are recorded. */
+  recordReadings(readings: RunReading[]): Promise<void>
+  /** The figures as recorded; null: none. */
+  findFigures(jobId: JobId, attemptNumber: AttemptNumber): Promise<string | null>
+}
+
+/** `text` matches in title or culprit; everything else is compared whole. `firstVersion`: seen in it first. */
+export interface ErrorGroupFilter extends OnlyProjects {
+  project?: string | undefined
+  spider?: string | undefined
+  version?: string | undefined
+  firstVersion?: string | undefined
+  nodeId?: NodeId | undefined
+  state?: ErrorState | undefined
+  text?: string | undefined
+}
+
+/** `sinceMs`: how far back the counts per hour go. */
+export interface ErrorGroupPage {
+  before: { lastSeenMs: number; id: ErrorGroupId } | null
+  limit: number
+  sinceMs: number
+}
+
+/** The errors that runs logged, by group; `recordReadings` writes them. */
+export interface ErrorStore {
+  /** Last seen first. */
+  listErrorGroups(filter: ErrorGroupFilter, page: ErrorGroupPage): Promise<StoredErrorGroup[]>
+  /** With its newest occurrences, and the spiders, versions and nodes that log it most. */
+  getErrorGroup(id: ErrorGroupId, sinceMs: number): Promise<StoredErrorGroupDetail | null>
+  /** Of those that there are. */
+  projectsOfErrorGroups(ids: ErrorGroupId[]): Promise<{ id: ErrorGroupId; project: ProjectName }[]>
+  /** Of all attempts, or of this one. */
+  listErrorsOfJob(
+    jobId: JobId,
+    attemptNumber: AttemptNumber | null,
+    sinceMs: number
+  ): Promise<{ group: StoredErrorGroup; occurrence: StoredOccurrence }[]>
+  /** Resolves with those that had another state. A resolved one is open again once it is logged after `atMs`. */
+  setErrorState(ids: ErrorGroupId[], state: ErrorState, atMs: number): Promise<ErrorGroupId[]>
+}
+
+/** The logs in the archive, for searches over all of them. */
+export interface KeptLogReader {
+  /**
+   * The newest jobs first, their last attempts first. Looks at `limit` archived logs and lists those that match the
+   * filter; without those whose blocks all are ruled out by `candidates` (log-blocks.ts), which are only counted.
+   */
+  pageKeptLogs(
+    filter: KeptLogFilter,
+    page: { before: LogKey | null; limit: number; candidates: Uint8Array | null }
+  ): Promise<LogPage>
+  /** In the order of the keys, without those that are gone. */
+  readKeptLogs(keys: LogKey[]): Promise<KeptLog[]>
+  /**
+   * Live runs, last runs of jobs that ended since then, and ended runs of `copied`; the newest jobs first, at most
+   * `limit` of each.
+   */
+  listUnarchivedRuns(
+    filter: KeptLogFilter,
+    options: { endedSinceMs: number; copied: LogKey[]; limit: number }
+  ): Promise<UnarchivedRun[]>
+}
+
+export interface LogBlockStore extends KeptLogReader {
+  /** Of the `limit` newest archived logs before that one, those that are not in the index. */
+  listUnindexedLogs(before: LogKey | null, limit: number): Promise<{ logs: UnindexedLog[]; next: LogKey | null }>
+  /** The same for those archived first after a call that returned `lastId`; null: none, to begin with. */
+  listAddedLogs(sinceId: number | null, limit: number): Promise<{ logs: UnindexedLog[]; lastId: number }>
+  /** Skips logs that were archived again meanwhile: `storedBytes` is no longer theirs. */
+  recordLogBlocks(logs: (LogKey & { blocks: IndexedLogBlocks; log: { storedBytes: number | null } })[]): Promise<void>
+  /** These logs, or none at all (null), are not in the index any more. */
+  forgetLogBlocks(logs: LogKey[] | null): Promise<void>
+  /** The number after that of the last block that a log has. */
+  endOfLogBlocks(): Promise<number>
+}
+
+export interface NodeStore {
+  listNodes(): Promise<StoredNode[]>
+  putNode(node: StoredNode): Promise<void>
+  /** Deletes the node and its deployments; its attempts stay in the history. */
+  deleteNode(id: NodeId): Promise<void>
+}
+
+/** Versions of projects, and their deployments. */
+export interface VersionStore {
+  listVersions(): Promise<StoredVersion[]>
+  /** Upserts by (project, version) and clears deployments: a new egg under an old name is on no node yet. */
+  putVersion(version: StoredVersion): Promise<void>
+  deleteVersion(project: ProjectName, version: VersionName): Promise<void>
+  /** Upserts by (project, version, node). Rejects with VERSION_NOT_FOUND if there is no such version. */
+  putDeployment(project: ProjectName, version: VersionName, deployment: Deployment): Promise<void>
+  deleteDeployment(nodeId: NodeId, project: ProjectName, version: VersionName): Promise<void>
+  /** Like the four above, for many changes, all or none. Each project is one entry of the change log. */
+  changeVersions(changes: VersionChange[]): Promise<void>
+  /** Queued or live jobs that need this version (version null: any of the project). */
+  countJobsNeeding(project: ProjectName, version: VersionName | null): Promise<number>
+}
+
+export interface ProjectSettingsStore {
+  /** Project settings by project name. */
+  listProjectSettings(): Promise<Map<ProjectName, ProjectSettings>>
+  putProjectSettings(project: ProjectName, settings: ProjectSettings): Promise<void>
+}
+
+/** Notifies of changes immediately. */
+export interface ChangeNotifier {
+  /** Called after each commit that added to the change log. Returns the function that unsubscribes. */
+  onChange(listener: (cursor: number) => void): () => void
+}
+
+/** All changes, in order. */
+export interface ChangeLog extends ChangeNotifier {
+  /** The newest position. Positions ascend with each transaction. */
+  changeCursor(): Promise<number>
+  /**
+   * Changes after a position, each thing once, at most `limit`; `cursor` is where to continue. `reset`: positions that
+   * old are no longer kept, or the position is from other data (a restored backup).
+   */
+  listChanges(after: number, limit: number): Promise<{ changes: ChangedThing[]; cursor: number; reset: boolean }>
+}
+
+/** Schedules, with their settings and progress. */
+export interface ScheduleReader {
+  /** By name. */
+  listSchedules(): Promise<StoredSchedule[]>
+  getSchedules(ids: ScheduleId[]): Promise<StoredSchedule[]>
+  /**
+   * Sorted by name, those after this name and id, even if that schedule no longer exists; `total` counts all
+   * matches.
+   */
+  pageSchedules(
+    filter: ScheduleFilter,
+    page: SchedulePage
+  ): Promise<{ schedules: StoredSchedule[]; total: number; isCut: boolean }>
+}
+
+/** `maxBytes`: the page ends after the schedule with which large ones have as many (largeBytes); then `isCut`. */
+export interface SchedulePage {
+  after: { name: string; id: string } | null
+  limit: number
+  maxBytes?: number
+}
+
+/**
+ * `text` matches part of the name, or of a project or spider that it runs; `project`, `name`, `userId` (of its jobs)
+ * and `crawlKey` match exactly. `isCrawl`: created by a crawl order. `hasNamesake`: shares its name with another
+ * (reads all names). `onlyProjects` leaves out a schedule if any of its jobs is of another project.
+ */
+export interface ScheduleFilter extends OnlyProjects {
+  text?: string
+  project?: ProjectName
+  name?: string
+  userId?: string
+  crawlKey?: string
+  isCrawl?: true
+  hasNamesake?: true
+  pausedBy?: NonNullable<Schedule['pausedBy']>[]
+}
+
+/** Schedules, and their live jobs. */
+export interface ScheduleStore extends ScheduleReader {
+  /**
+   * Adds it with revision 1, or replaces it. Its revision must be one above the stored one (CHANGED_MEANWHILE, or
+   * SCHEDULE_NOT_FOUND if it was deleted). `doneUntilMs` and `runCount` never decrease: `fire` may have run in between.
+   */
+  putSchedule(schedule: StoredSchedule): Promise<void>
+  /** Deletes their firings too; their jobs stay. Returns the ids that existed. */
+  deleteSchedules(ids: ScheduleId[]): Promise<ScheduleId[]>
+  /** Keeps the revision, so that it does not conflict with edits. */
+  setFailuresInARow(scheduleId: ScheduleId, failuresInARow: number): Promise<void>
+  /** Jobs of a schedule that have not ended, oldest first. */
+  listLiveJobsOf(scheduleId: ScheduleId): Promise<StoredJob[]>
+}
+
+export interface FiringFilter extends OnlyProjects {
+  scheduleId?: ScheduleId | undefined
+  backfillId?: string | undefined
+  states?: Firing['state'][] | undefined
+  sinceChange?: boolean
+}
+
+/** Firings of the moments of schedules. */
+export interface FiringReader {
+  /**
+   * Newest first, ids below `before`; of one schedule, one backfill, or all. `sinceChange`: only those of one schedule
+   * written after its last `putSchedule`, regardless of clock changes.
+   */
+  listFirings(
+    filter: FiringFilter,
+    page: { before: number | null; limit: number; maxBytes?: number }
+  ): Promise<StoredFiring[]>
+  /** The newest `limit` of each schedule, in the order of the ids, newest first. */
+  listRecentFirings(scheduleIds: ScheduleId[], limit: number): Promise<StoredFiring[]>
+  /**
+   * `fired`: those of these moments that have fired, by the clock or a backfill. `forgotten`: those in the range of
+   * pruned rows, for which that is unknown. Both ascend.
+   */
+  findFired(scheduleId: ScheduleId, nominalMs: number[]): Promise<{ fired: number[]; forgotten: number[] }>
+}
+
+/** Turns moments of schedules into jobs. */
+export interface FiringStore extends FiringReader {
+  /**
+   * Writes firings and their jobs, all or none, and advances their schedules. A moment that has fired already (by the
+   * clock or a backfill) is skipped with its jobs: null in its place, but its schedule still advances. A firing whose
+   * schedule was deleted is skipped as well.
+   */
+  fire(firings: NewFiring[]): Promise<(StoredFiring | null)[]>
+}
+
+/** The newest backfill of each schedule. */
+export interface BackfillStore {
+  listBackfills(): Promise<StoredBackfill[]>
+  /** Adds or replaces that of its schedule. Its revision must be one above the stored one (or 1): CHANGED_MEANWHILE. */
+  putBackfill(backfill: StoredBackfill): Promise<void>
+}
+
+export interface ChainStore {
+  listChains(): Promise<StoredChain[]>
+  /** Adds it or replaces its settings; its counts stay. */
+  putChain(chain: Pick<StoredChain, 'id' | 'settings' | 'createdAtMs'>): Promise<void>
+  deleteChain(id: ChainId): Promise<boolean>
+}
+
+/** Ends of jobs that chains must answer. */
+export interface ChainEndStore {
+  /** Unanswered ends, oldest first; each is recorded in the transaction that ends the job, once per chain and job. */
+  listDueChains(limit: number): Promise<DueChain[]>
+  /** Writes answers with their jobs, all or none; false for one that was already answered or no longer exists. */
+  answerChains(answers: ChainAnswer[]): Promise<boolean[]>
+}
+
+export interface WebhookReader {
+  /** Sorted by name; includes plugins, which subscribe to events in the same way. */
+  listWebhooks(): Promise<StoredWebhook[]>
+}
+
+export interface WebhookStore extends WebhookReader {
+  /**
+   * Adds or replaces it. From then on its events (job.queued, job.started, job.ended, schedule.fired, schedule.missed,
+   * schedule.paused) are written as deliveries in the transaction in which they happen.
+   */
+  putWebhook(webhook: NewWebhook): Promise<void>
+  /** Deletes its deliveries too. False: it did not exist. */
+  deleteWebhook(id: WebhookId): Promise<boolean>
+}
+
+/** Events that do not come from the store itself. */
+export interface EventStore {
+  /** For things outside the store, such as nodes that become unreachable or recover. */
+  recordEvents(events: NewEvent[]): Promise<void>
+}
+
+export interface DueDeliveryStore {
+  /** Per enabled webhook, at most `limitEach` due deliveries, earliest first. `nextDueMs`: the earliest not yet due. */
+  listDueDeliveries(
+    nowMs: number,
+    limitEach: number
+  ): Promise<{ deliveries: StoredDelivery[]; nextDueMs: number | null }>
+  concludeTries(tries: DeliveryTry[]): Promise<void>
+}
+
+export interface DeliveryStore extends DueDeliveryStore {
+  /** Newest first, those before the one with id `before`. */
+  listDeliveries(
+    webhookId: WebhookId,
+    page: { state?: StoredDelivery['state'] | undefined; before: string | null; limit: number }
+  ): Promise<StoredDelivery[]>
+  /** The id of the newest of all of these; null: there is none. */
+  findNewestDelivery(webhookIds: readonly WebhookId[]): Promise<string | null>
+  /** Of all of these, oldest first, those after the one with this id; null: from the first one on. */
+  listDeliveriesAfter(webhookIds: readonly WebhookId[], after: string | null, limit: number): Promise<StoredDelivery[]>
+  /** Makes ended deliveries due again, as if never tried; without ids, all dead ones. Returns how many. */
+  replayDeliveries(webhookId: WebhookId, ids: string[], nowMs: number): Promise<number>
+}
+
+/** Answers to requests with an idempotency key. */
+export interface AnswerStore {
+  /** Claims the key for a request (null), or returns the claim that holds it and has not expired. */
+  claimAnswer(claim: AnswerClaim): Promise<RememberedAnswer | null>
+  /** null: releases the key. */
+  keepAnswer(scope: string, key: string, answer: SealedText | null): Promise<void>
+}
+
+/** Node sources, and the nodes that they no longer list. */
+export interface DiscoveryStore {
+  /** In the order in which they were added. */
+  listSources(): Promise<StoredSource[]>
+  /** Adds or replaces it. Its revision must be one above the stored one (or 1): CHANGED_MEANWHILE. */
+  putSource(source: StoredSource): Promise<void>
+  /** False: it did not exist. */
+  deleteSource(id: SourceId): Promise<boolean>
+  listVanishedNodes(): Promise<VanishedNode[]>
+  putVanishedNodes(nodes: VanishedNode[]): Promise<void>
+  deleteVanishedNodes(nodeIds: NodeId[]): Promise<void>
+}
+
+export interface LimitStore {
+  getLimits(): Promise<StoredLimits>
+  /** Replaces all limits. The revision must be one above the stored one: CHANGED_MEANWHILE. */
+  putLimits(limits: StoredLimits): Promise<void>
+}
+
+/** How successful runs of a spider went, and what is unusual about the newest. */
+export interface FindingStore {
+  /** Newest first; from this job on, itself included. */
+  listSuccessfulRuns(
+    project: ProjectName,
+    spider: string,
+    page: { upTo: JobId | null; limit: number }
+  ): Promise<PastRun[]>
+  /** Of the last attempt of this job; does nothing if the job is gone. */
+  recordFilledFields(jobId: JobId, filled: FilledFields): Promise<void>
+  listFindings(): Promise<StoredFindings[]>
+  /** Replaces those of the spider; without any, nothing is kept. A dismissal lasts as long as the job is the same. */
+  putFindings(findings: StoredFindings): Promise<void>
+  /** False: they are of another job by now. */
+  dismissFindings(project: ProjectName, spider: string, jobId: JobId): Promise<boolean>
+}
+
+/** Rules of alerts, silences, and what has become of alerts (engine/monitoring/alerts). */
+export interface AlertStore {
+  /** In the order in which they were added. */
+  listAlertRules(): Promise<AlertRule[]>
+  /** Its revision must be one above the stored one (or 1): CHANGED_MEANWHILE. */
+  putAlertRule(rule: AlertRule): Promise<void>
+  /** False: there is none. Its alerts stay. */
+  deleteAlertRule(id: AlertRuleId): Promise<boolean>
+  listSilences(): Promise<AlertSilence[]>
+  putSilence(silence: AlertSilence): Promise<void>
+  deleteSilence(id: AlertSilenceId): Promise<boolean>
+  /** With what ended, and what channels were told, after `sinceMs`. */
+  readAlertMemory(sinceMs: number): Promise<AlertMemory>
+  /** All of it or nothing: a message is never without the state that says that it was told, or the other way round. */
+  writeAlerts(write: AlertWrite): Promise<void>
+  /** The same for what somebody asked for. */
+  answerAlerts(write: AlertWrite): Promise<void>
+  getAlerts(ids: AlertId[]): Promise<StoredEpisode[]>
+  /** On the first page those that fire, then those that ended, the newest first; those of one moment by their ids. */
+  listAlerts(filter: AlertFilter, page: AlertPage): Promise<StoredEpisode[]>
+  /** Of alerts that fired after `sinceMs`, by rule. */
+  sumAlerts(sinceMs: number): Promise<AlertRuleFigures[]>
+  /** Of settled ones and silences that ended before; returns how many alerts. */
+  pruneAlerts(beforeMs: number, limit: number): Promise<number>
+}
+
+/** The past that rules of alerts are tried on, as far as nothing else keeps it. */
+export interface AlertFactStore {
+  /** In this order. */
+  recordAlertFacts(facts: StoredAlertFact[]): Promise<void>
+  /** The newest of each key of each watch, without those that are gone. */
+  listNewestAlertFacts(): Promise<StoredAlertFact[]>
+  /** Oldest first, from `fromMs` on and after the row `after`. */
+  listAlertFacts(
+    watch: AlertWatch,
+    page: { fromMs: number; after: { atMs: number; id: number } | null; limit: number }
+  ): Promise<(StoredAlertFact & { id: number })[]>
+  /** Deletes the oldest: those from before, and those beyond the newest `most`; at most `limit`. Returns how many. */
+  pruneAlertFacts(beforeMs: number, most: number, limit: number): Promise<number>
+}
+
+/** Reports that channels get from time to time. */
+export interface DigestStore {
+  listDigests(): Promise<StoredDigest[]>
+  /**
+   * Records that the channel was told of this due time, with the message that says so (null: none, it begins). False:
+   * it was told of it before, or of a later one with the same settings, and nothing is written.
+   */
+  tellDigest(digest: StoredDigest, message: { atMs: number; data: unknown } | null): Promise<boolean>
+  deleteDigests(channelIds: AlertChannelId[]): Promise<void>
+}
+
+/** Who may log in, and with which tokens. Few: all are kept in memory (engine/access). */
+export interface AccessStore {
+  listUsers(): Promise<StoredUser[]>
+  /** Creates it, or replaces all of it. */
+  putUser(user: StoredUser): Promise<void>
+  /** With all its tokens and second factors; it leaves its groups. False: there is none. */
+  deleteUser(id: UserId): Promise<boolean>
+  listGroups(): Promise<StoredGroup[]>
+  /** Creates it, or replaces all of it. */
+  putGroup(group: StoredGroup): Promise<void>
+  deleteGroup(id: GroupId): Promise<boolean>
+  listAccessTokens(): Promise<StoredAccessToken[]>
+  addAccessToken(token: StoredAccessToken): Promise<void>
+  deleteAccessToken(id: AccessTokenId): Promise<boolean>
+  listRoles(): Promise<StoredRole[]>
+  /** Creates it, or replaces all of it. */
+  putRole(role: StoredRole): Promise<void>
+  /** False: there is none. */
+  deleteRole(name: string): Promise<boolean>
+  /** When they were last seen. Those that are gone are left out. */
+  recordAccess(users: UserId[], tokens: AccessTokenId[], atMs: number): Promise<void>
+}
+
+/** What users have beside or in place of a password. Few, too: all are in memory (engine/access/second-factor). */
+export interface SecondFactorStore {
+  listAuthenticators(): Promise<StoredAuthenticator[]>
+  /** Replaces the user's, with all recovery codes. */
+  putAuthenticator(authenticator: StoredAuthenticator): Promise<void>
+  putRecoveryCodes(userId: UserId, hashes: string[]): Promise<void>
+  /** With its recovery codes. False: there is none. */
+  deleteAuthenticator(userId: UserId): Promise<boolean>
+  /** False, once it has been true for this step or a later one, whoever asked. */
+  useAuthenticatorStep(userId: UserId, step: number): Promise<boolean>
+  /** True once. */
+  useRecoveryCode(userId: UserId, hash: string): Promise<boolean>
+  listPasskeys(): Promise<StoredPasskey[]>
+  addPasskey(passkey: StoredPasskey): Promise<void>
+  /** False: it is gone, or has already counted as far. One that does not count (0) is used as often as one likes. */
+  usePasskey(id: PasskeyId, signCount: number, atMs: number): Promise<boolean>
+  deletePasskey(userId: UserId, id: PasskeyId): Promise<boolean>
+  /** All of the user's. False: there were none. */
+  deleteSecondFactors(userId: UserId): Promise<boolean>
+}
+
+/** Who did or tried what (audit/chain.ts: what ties the entries together). */
+export interface AuditStore {
+  /**
+   * The write that `call` begins gets this entry, in the same transaction: neither is there without the other. `call`
+   * must begin one at once, and only that one gets it. What it changes is added to the entry.
+   */
+  withAudit<T>(entry: NewAuditEntry, call: () => Promise<T>): Promise<T>
+  /** An entry of its own, for what changed nothing here. */
+  appendAudit(record: NewAuditRecord): Promise<void>
+  /** Newest first, those before `before`. A page looks at so many entries: it may be empty and not the last. */
+  pageAudit(
+    filter: AuditFilter,
+    page: { before: number | null; limit: number }
+  ): Promise<{ entries: (StoredAuditEntry & { previousHash: string })[]; nextBefore: number | null }>
+  /** Oldest first. */
+  listAuditAfter(seq: number, limit: number): Promise<StoredAuditEntry[]>
+  auditChain(): Promise<AuditChain>
+  /** Deletes the oldest entries, from before that time, at most `limit`, never the newest. Returns how many. */
+  forgetAudit(beforeMs: number, limit: number): Promise<number>
+}
+
+/** Deletion of expired data. */
+export interface RetentionStore {
+  /**
+   * Deletes the oldest data beyond its retention, expired answers included, at most `limit` rows, so that other calls
+   * are not delayed. Returns how many; fewer than `limit`: all are done. A job whose chain records are deleted can no
+   * longer be restored, since chains would answer its end twice. Firings of future moments are always kept.
+   */
+  prune(retention: Retention, limit: number): Promise<number>
+}
+
+/** Retention of ended jobs with their attempts, timelines and archived logs. */
+export interface JobRetentionStore {
+  /**
+   * One step of a pass over the ended jobs, oldest end first: deletes what goes (job-rules/retention.ts) with all that
+   * belongs to it, at most `limit`. Blobs of deleted logs are listed by `listDeletedLogs` from then on.
+   */
+  applyRetention(pass: RetentionPass, bounds: RetentionBounds, limit: RetentionLimit): Promise<RetentionStep>
+  /** The same step, without deleting anything. */
+  previewRetention(pass: RetentionPass, bounds: RetentionBounds, rows: number): Promise<RetentionPreviewStep>
+  listDeletedLogs(limit: number): Promise<DeletedLog[]>
+  /** Their blobs are deleted too. */
+  forgetDeletedLogs(logs: DeletedLog[]): Promise<void>
+  /** Marks jobs that retention never deletes, or unmarks them; a change is recorded as `entry`. Returns known ids. */
+  keepJobs(ids: JobId[], isKept: boolean, entry: TimelineEntry): Promise<JobId[]>
+  /** null: never set. */
+  getStoragePolicy(): Promise<StoredStoragePolicy | null>
+  /** The revision must be one above the stored one (or 1): CHANGED_MEANWHILE. */
+  putStoragePolicy(stored: StoredStoragePolicy): Promise<void>
+  /** Cheap: reads sums, not jobs. */
+  storageSums(): Promise<StorageSums>
+  /** Gives at most so many free pages back to the disk; returns how many are left, 0 if the database cannot shrink. */
+  shrink(pages: number): Promise<number>
+  /**
+   * Rewrites the whole database without free pages, so that it can shrink from then on. Blocks every other call for
+   * seconds per gigabyte, and needs as much free disk.
+   */
+  compact(): Promise<void>
+}
+
+/** Single values that belong to no noun: see settings.ts for keys and schemas. */
+export interface SettingStore {
+  /** null: never set. */
+  getSetting<Key extends SettingKey>(key: Key): Promise<SettingValue<Key> | null>
+  putSetting<Key extends SettingKey>(key: Key, value: SettingValue<Key>): Promise<void>
+  /** Records `value` unless the setting has one, in one transaction. Resolves to what is recorded. */
+  keepSetting<Key extends SettingKey>(key: Key, value: SettingValue<Key>): Promise<SettingValue<Key>>
+}
+
+/**
+ * The engine's database port: verbs of the domain, never tables. Each call that writes is one transaction: when its
+ * promise resolves, it is on disk (invariant I1), with its timeline entries and change log entries. Implementations
+ * group concurrent calls into one commit; a failing call does not affect the others. testing/conformance.ts verifies
+ * every implementation.
+ */
+export interface Store
+  extends JobStore,
+    QueueStore,
+    AttemptStore,
+    ItemsStore,
+    ReadingStore,
+    ErrorStore,
+    LogBlockStore,
+    NodeStore,
+    VersionStore,
+    ProjectSettingsStore,
+    ChangeLog,
+    ScheduleStore,
+    FiringStore,
+    BackfillStore,
+    ChainStore,
+    ChainEndStore,
+    WebhookStore,
+    EventStore,
+    DeliveryStore,
+    AnswerStore,
+    DiscoveryStore,
+    LimitStore,
+    FindingStore,
+    AlertStore,
+    AlertFactStore,
+    DigestStore,
+    AccessStore,
+    SecondFactorStore,
+    AuditStore,
+    RetentionStore,
+    JobRetentionStore,
+    SettingStore {
+  /** Resolves after the last write is on disk. May be called twice. */
+  close(): Promise<void>
+}

@@ -1,0 +1,62 @@
+import { type ErrorCode, isScrapdeckError, ScrapdeckError } from '../../../shared/errors.ts'
+import type { Logger } from '../../runtime/logger.ts'
+import type { PostgresAddress } from '../../runtime/postgres-address.ts'
+import type { NewAuditEntry } from '../../model/records.ts'
+import type { Store } from '../store.ts'
+import type { SentRows } from './sent-rows.ts'
+
+/** Messages between the engine's thread and the store's. */
+
+/** Lists of jobs are sent as rows, and become jobs in the engine's thread: that costs half as much there. */
+export interface RowStore extends Store {
+  getJobRows(...args: Parameters<Store['getJobs']>): Promise<SentRows>
+  listJobRows(...args: Parameters<Store['listJobs']>): Promise<SentRows>
+}
+
+/** `withAudit`: see Calls. */
+export type Verb = Exclude<keyof RowStore, 'onChange' | 'onQueueChange' | 'withAudit'>
+
+/** The first message to a thread: the file of the database; or the database, and a file beside which it is locked. */
+export interface ToOpen {
+  path: string
+  postgres: PostgresAddress | null
+}
+
+/** All calls of one turn of the event loop. `audit`: the entry written with it. */
+export type Calls = [id: number, verb: Verb, args: unknown[], audit?: NewAuditEntry][]
+
+export type Answer = { id: number; value: unknown } | { id: number; error: SentError }
+
+export type FromWorker =
+  /** Contains all verbs that can be called. */
+  | { kind: 'opened'; verbs: Verb[] }
+  | { kind: 'refused'; error: SentError }
+  /** News of the commit is delivered before the answers: listeners learn of it before writers. null: nothing new. */
+  | { kind: 'answers'; answers: Answer[]; lanes: string[]; cursor: number | null }
+  | { kind: 'log'; level: keyof Logger; facts: object; text: string }
+
+export interface SentError {
+  isOurs: boolean
+  code: string | undefined
+  message: string
+  stack: string | undefined
+  data: Readonly<Record<string, unknown>>
+}
+
+/** Converts an error for another thread, since its class is lost in transfer. */
+export function sendError(error: unknown): SentError {
+  if (isScrapdeckError(error)) {
+    const { code, message, stack, data } = error
+    return { isOurs: true, code, message, stack, data }
+  }
+  const { message, stack } = error instanceof Error ? error : new Error(String(error))
+  const code = error instanceof Error && 'code' in error ? String(error.code) : undefined
+  return { isOurs: false, code, message, stack, data: {} }
+}
+
+export function receiveError({ isOurs, code, message, stack, data }: SentError): Error {
+  const error = isOurs ? new ScrapdeckError(code as ErrorCode, message, { data }) : new Error(message)
+  if (!isOurs && code !== undefined) Object.assign(error, { code })
+  if (stack !== undefined) error.stack = stack
+  return error
+}
