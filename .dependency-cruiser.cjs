@@ -5,66 +5,99 @@ const path = require('node:path')
  * Types count as imports: a type is a dependency too.
  */
 
-/** The rooms of the engine, in the order in which work walks through them. A room imports only rooms further down. */
-const ROOMS = [
-  'wiring',
-  'import',
-  'backup',
-  'router',
-  'health',
-  'fleet-file',
-  'scrapyd-commands',
-  'commands',
-  'alerts',
-  'expectations',
+/** The wings of the engine, in the order in which work walks through them. A wing imports only wings further down. */
+const WINGS = [
+  'assembly',
+  'api',
+  'monitoring',
+  'maintenance',
+  'jobs',
+  'runs',
   'schedules',
-  'retention',
-  'queue',
-  'dispatch',
-  'collecting',
+  'notify',
   'nodes',
-  'launcher',
   'projects',
-  'search',
-  'logs',
-  'output',
-  'understanding',
-  'items',
-  'plugins',
-  'webhooks',
-  'events',
-  'leadership',
-  'cache',
-  'audit',
+  'cluster',
   'access',
-  'store',
-  'job-rules',
-  'blobs',
+  'storage',
+  'model',
   'runtime'
 ]
 
-/** The dispatcher is the one room that also drives an earlier one. */
-const ALLOWED_UPWARDS = { dispatch: ['queue'] }
-
-/** The local node is a node: it fulfils the one interface of all nodes, and knows nothing else of that room. */
-const ALLOWED_FILES = { launcher: 'nodes/node-(client|traits|checks)\\.ts$' }
+/**
+ * What a wing offers to the others; the rest of it is private. `runtime` and `model` are offered whole. Assembly opens
+ * the wings, so it may import anything.
+ */
+const FACES = {
+  monitoring: ['alerts/(alerts|past/preview|evidence/evidence|report/reports)', 'expectations/expectation-watch', 'health/figures'],
+  maintenance: ['backup/(make-backup|open-source|read-backup)', 'retention/(retention|disk)'],
+  jobs: ['dispatch/(dispatch|live-attempts|decide/watchdog)', 'queue/(limits|waiting-reasons)', 'outcome/outcome'],
+  runs: [
+    'items/job-items',
+    'log-collector/(error-groups|items-archive|job-figures|log-collector|log-reading)',
+    'log-parser/(closing-stats|figures|log-parser)',
+    'logs/(job-logs|log-zips|archive/(log-archive|log-copies))',
+    'search/(fleet-search|log-index)'
+  ],
+  schedules: ['failures', 'backfills', 'scheduler', 'template', 'whose-past', 'moments'],
+  notify: [
+    'webhooks/(addresses|deliverer|post|send-to-webhook|signature)',
+    'webhooks/channels/(channels|desktop|evidence|message|seen-news|words)',
+    'plugins/(node-chooser|plugin|plugins)'
+  ],
+  nodes: [
+    '(clock-offset|fleet|list-limits|node-checks|node-client|node-failure)',
+    'discovery/(check-source|discovery)',
+    'kubernetes/(cluster-address|cluster-url|credential-files)',
+    'local/(local-node|pythons/environments|runs/file-range)',
+    'peers/(engine-node-id|engine-nodes|hosted-node)',
+    'pulling/(node-token|pulling-nodes)',
+    'scrapyd/(certificates|node-url|probe|proxy)',
+    'ssh/(connect-through|ssh-tunnels)'
+  ],
+  projects: [
+    '(catalog|distribution|egg-builder|egg-files|egg-inspection|egg-intake|egg-tree|in-use|names|projects|seen-on-nodes|spider-lookup)'
+  ],
+  cluster: ['leadership/(leadership|join-engines)', 'cache/(shared-answers|shared-cache|store-position|token-buckets?)'],
+  access: [
+    '(access|acting|principal|rights|run-rights|sign-ins)',
+    'audit/(audit|syslog)',
+    'second-factor/(second-factors|time-codes|webauthn)'
+  ],
+  storage: [
+    '(dedupe-key|lease-table|log-blocks|require-job|scrapyd-databases|shared-queue-table|store|timer-databases)',
+    'audit/(audited-store|chain)',
+    'blobs/(blob-store|blobs-place|file-reader|incoming-files|shared-blobs)',
+    'blobs/(directory/(open-directory-blobs|shared-directory)|filesystem/filesystem-blob-store|s3/(open-s3-blobs|upload))',
+    'blobs/sealed/sealed-(blob-store|format|reader|streams)',
+    'copy/copy-store',
+    'postgres/(lease-table|postgres-driver|postgres-error)',
+    'sqlite/(directory-lock|open-sqlite-store|snapshot)',
+    'thread/store-thread'
+  ]
+}
 
 /** Tests, and what only tests load. */
 const TESTS = '\\.test\\.tsx?$|/testing/'
 
-const roomRules = ROOMS.slice(1).map((room, index) => {
-  const earlier = ROOMS.slice(0, index + 1).filter((other) => !ALLOWED_UPWARDS[room]?.includes(other))
+const orderRules = WINGS.slice(1).map((wing, index) => {
+  const earlier = WINGS.slice(0, index + 1)
   return {
-    name: `engine-room-${room}`,
-    comment: `src/engine/${room} comes after ${earlier.join(', ')} and imports none of them: results travel back as return values, rows and events. Move what is shared further down, or hand it in as an argument from engine/assembly/layers/.`,
+    name: `engine-order-${wing}`,
+    comment: `src/engine/${wing} comes after ${earlier.join(', ')} and imports none of them: results travel back as return values, rows and events. Move what is shared further down, or pass it as an argument from src/engine/assembly.`,
     severity: 'error',
-    from: { path: `^src/engine/${room}/`, pathNot: TESTS },
-    to: {
-      path: `^src/engine/(${earlier.join('|')})/`,
-      ...(ALLOWED_FILES[room] ? { pathNot: `^src/engine/${ALLOWED_FILES[room]}` } : {})
-    }
+    from: { path: `^src/engine/${wing}/`, pathNot: TESTS },
+    to: { path: `^src/engine/(${earlier.join('|')})/` }
   }
 })
+
+const faceRules = Object.entries(FACES).map(([wing, files]) => ({
+  name: `engine-face-${wing}`,
+  comment: `This file of src/engine/${wing} is private to its wing. Use what the wing offers, or add the file to FACES in .dependency-cruiser.cjs and to the README of the wing.`,
+  severity: 'error',
+  from: { path: '^src/engine/', pathNot: `^src/engine/(${wing}|assembly)/|^src/engine/[^/]+$|${TESTS}` },
+  to: { path: `^src/engine/${wing}/`, pathNot: `^src/engine/${wing}/(${files.join('|')})\\.ts$` }
+}))
 
 module.exports = {
   forbidden: [
@@ -117,7 +150,7 @@ module.exports = {
       from: { path: '^src/(server|config|remote|main|cli)/', pathNot: TESTS },
       to: {
         path: '^src/engine/',
-        pathNot: '^src/engine/(index\\.ts$|runtime/|cache/(shared-cache|shared-answers|token-buckets?)\\.ts$|blobs/incoming-files\\.ts$|access/(principal|acting|rights|sign-ins)\\.ts$|nodes/ssh/(ssh-tunnels|connect-through)\\.ts$|audit/audit\\.ts$|router/router\\.ts$|scrapyd-commands/scrapyd-(commands|shapes|for)\\.ts$|import/(?:import-(?:scrapyd|schedules)|copy-blobs)\\.ts$|backup/(?:(?:make|read)-backup|open-source)\\.ts$|projects/egg-builder\\.ts$|store/copy/copy-store\\.ts$|store/audit/chain\\.ts$)'
+        pathNot: '^src/engine/(index\\.ts$|runtime/|cluster/cache/(shared-cache|shared-answers|token-buckets?)\\.ts$|storage/blobs/incoming-files\\.ts$|access/(principal|acting|rights|sign-ins|audit/audit)\\.ts$|nodes/ssh/(ssh-tunnels|connect-through)\\.ts$|api/router/router\\.ts$|api/scrapyd-commands/scrapyd-(commands|shapes|for)\\.ts$|api/import/(?:import-(?:scrapyd|schedules)|copy-blobs)\\.ts$|maintenance/backup/(?:(?:make|read)-backup|open-source)\\.ts$|projects/egg-builder\\.ts$|storage/copy/copy-store\\.ts$|storage/audit/chain\\.ts$)'
       }
     },
     {
@@ -204,7 +237,8 @@ module.exports = {
       from: { path: '^src/preload/' },
       to: { path: '^src/(?!shared/|preload/)|node_modules/', pathNot: 'node_modules/electron/' }
     },
-    ...roomRules
+    ...orderRules,
+    ...faceRules
   ],
   options: {
     doNotFollow: { path: 'node_modules' },

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { openFilesystemBlobStore } from '../../src/engine/storage/blobs/filesystem/filesystem-blob-store.ts'
-import { cutBytes } from '../../src/engine/runs/logs/byte-window.ts'
+import { cutBytes } from '../../src/engine/runtime/byte-window.ts'
 import { LogArchive } from '../../src/engine/runs/logs/archive/log-archive.ts'
 import { packSmallLog } from '../../src/engine/runs/logs/archive/small-log.ts'
 import { openLogThreads } from '../../src/engine/runs/logs/scan/log-threads.ts'

@@ -12,7 +12,7 @@ import { openFilesystemBlobStore } from '../../src/engine/storage/blobs/filesyst
 import { ItemsArchive } from '../../src/engine/runs/log-collector/items-archive.ts'
 import { LogArchive } from '../../src/engine/runs/logs/archive/log-archive.ts'
 import { packSmallLog } from '../../src/engine/runs/logs/archive/small-log.ts'
-import { cutBytes } from '../../src/engine/runs/logs/byte-window.ts'
+import { cutBytes } from '../../src/engine/runtime/byte-window.ts'
 import { openLogThreads } from '../../src/engine/runs/logs/scan/log-threads.ts'
 import { systemClock } from '../../src/engine/runtime/clock.ts'
 import { systemRandom } from '../../src/engine/runtime/random.ts'

@@ -4,7 +4,7 @@ import { LogArchive, archiveName } from '../runs/logs/archive/log-archive.ts'
 import { LogCopies } from '../runs/logs/archive/log-copies.ts'
 import type { SealedLog } from '../runs/logs/archive/seal.ts'
 import type { SpoolPort } from '../runs/logs/archive/spool.ts'
-import { cutBytes, type LogBytes, type WantedBytes } from '../runs/logs/byte-window.ts'
+import { cutBytes, type LogBytes, type WantedBytes } from '../runtime/byte-window.ts'
 import type { CacheFigures } from '../runtime/cache-figures.ts'
 import type { ArchivedLog } from '../model/records.ts'
 

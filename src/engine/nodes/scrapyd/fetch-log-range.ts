@@ -1,4 +1,4 @@
-import { createByteWindow, type WantedBytes } from '../../runs/logs/byte-window.ts'
+import { createByteWindow, type WantedBytes } from '../../runtime/byte-window.ts'
 import type { LogRange } from '../node-client.ts'
 import type { AnswerHead, NodeRequest } from './connection.ts'
 

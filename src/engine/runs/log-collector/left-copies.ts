@@ -1,7 +1,7 @@
 import type { Attempt, AttemptNumber, JobId } from '../../../shared/contract/index.ts'
 import { formatBytes } from '../../../shared/format-bytes.ts'
 import type { LogArchivePort } from '../logs/archive/log-archive.ts'
-import type { WantedBytes } from '../logs/byte-window.ts'
+import type { WantedBytes } from '../../runtime/byte-window.ts'
 import type { Fleet, FleetNode } from '../../nodes/fleet.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'

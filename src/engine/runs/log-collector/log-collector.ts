@@ -3,7 +3,7 @@ import type { JobId, NodeId, RunLimits } from '../../../shared/contract/index.ts
 import { isScrapdeckError } from '../../../shared/errors.ts'
 import type { HeadFormat } from '../../../shared/log-record.ts'
 import type { LogArchivePort } from '../logs/archive/log-archive.ts'
-import type { LogBytes } from '../logs/byte-window.ts'
+import type { LogBytes } from '../../runtime/byte-window.ts'
 import type { Fleet, FleetNode } from '../../nodes/fleet.ts'
 import type { Clock, Timer } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'

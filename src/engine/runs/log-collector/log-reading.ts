@@ -1,6 +1,6 @@
 import type { AttemptNumber, JobId } from '../../../shared/contract/index.ts'
 import type { LogArchivePort } from '../logs/archive/log-archive.ts'
-import { fromTail, type LogBytes } from '../logs/byte-window.ts'
+import { fromTail, type LogBytes } from '../../runtime/byte-window.ts'
 import type { FleetNode } from '../../nodes/fleet.ts'
 import type { RunNames } from '../../nodes/node-client.ts'
 import { createLogParser, type LogParser } from '../log-parser/log-parser.ts'

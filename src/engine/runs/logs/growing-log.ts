@@ -1,5 +1,5 @@
 import type { Clock, Timer } from '../../runtime/clock.ts'
-import type { LogBytes, WantedBytes } from './byte-window.ts'
+import type { LogBytes, WantedBytes } from '../../runtime/byte-window.ts'
 
 /** Where the log of an attempt is read while it may grow. */
 export interface LogSource {

@@ -1,7 +1,7 @@
 import type { LogPlace } from '../../../shared/contract/index.ts'
 import { type HeadFormat, parseRecordHead } from '../../../shared/log-record.ts'
 import { FRAME_RAW_BYTES } from './archive/frames.ts'
-import type { LogBytes, WantedBytes } from './byte-window.ts'
+import type { LogBytes, WantedBytes } from '../../runtime/byte-window.ts'
 import { countNewlines } from './scan/count-newlines.ts'
 
 const NEWLINE = 0x0a

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { LogChunk } from '../../../shared/contract/index.ts'
 import { createFakeClock, settle } from '../../testing/fake-clock.ts'
-import { cutBytes, type LogBytes, type WantedBytes } from './byte-window.ts'
+import { cutBytes, type LogBytes, type WantedBytes } from '../../runtime/byte-window.ts'
 import { GrowingLog, LOCAL_POLL_MS, REMOTE_POLL_MS } from './growing-log.ts'
 import { tailLog } from './log-tail.ts'
 

@@ -1,6 +1,6 @@
 import type { LogChunk } from '../../../shared/contract/index.ts'
 import { type Clock, sleep } from '../../runtime/clock.ts'
-import type { LogBytes } from './byte-window.ts'
+import type { LogBytes } from '../../runtime/byte-window.ts'
 import type { GrowingLog } from './growing-log.ts'
 
 const MAX_CHUNK_BYTES = 262_144

@@ -1,6 +1,6 @@
 import type { AlertEvidence, AlertFigureHistory, AlertLogExcerpt, JobId } from '../../../../shared/contract/index.ts'
 import { HISTORY_RUNS } from '../../expectations/expectations.ts'
-import type { LogBytes } from '../../../runs/logs/byte-window.ts'
+import type { LogBytes } from '../../../runtime/byte-window.ts'
 import type { Clock } from '../../../runtime/clock.ts'
 import type { AlertFactStore, FindingStore, JobReader } from '../../../storage/store.ts'
 import { NO_EVIDENCE } from '../../../notify/webhooks/channels/evidence.ts'

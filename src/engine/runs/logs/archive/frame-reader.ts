@@ -1,4 +1,4 @@
-import { type LogBytes, placeRange, type WantedBytes } from '../byte-window.ts'
+import { type LogBytes, placeRange, type WantedBytes } from '../../../runtime/byte-window.ts'
 import { damaged, type FrameSizes, unpackFrame } from './frames.ts'
 
 /** Reads `length` bytes of a file of frames, fewer only at its end. */

@@ -12,7 +12,7 @@ import { openSealedFile, readFileSeal } from '../../../storage/blobs/sealed/seal
 import { sealing } from '../../../storage/blobs/sealed/sealed-streams.ts'
 import { type EncryptionKeys, keysOfThisProcess } from '../../../runtime/encryption-keys.ts'
 import type { CacheFigures } from '../../../runtime/cache-figures.ts'
-import { createByteWindow, type LogBytes, type WantedBytes } from '../byte-window.ts'
+import { createByteWindow, type LogBytes, type WantedBytes } from '../../../runtime/byte-window.ts'
 
 export interface LogCacheLimits {
   /** Of all files together; the newest stays even if it alone has more. */

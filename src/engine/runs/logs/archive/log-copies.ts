@@ -1,6 +1,6 @@
 import type { AttemptNumber, JobId } from '../../../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../../../shared/errors.ts'
-import type { LogBytes, WantedBytes } from '../byte-window.ts'
+import type { LogBytes, WantedBytes } from '../../../runtime/byte-window.ts'
 import type { LogFile } from '../scan/log-file.ts'
 import type { SealSource } from './seal.ts'
 import type { SpoolPort, Spools } from './spool.ts'

@@ -1,6 +1,6 @@
 import { gunzipSync, zstdCompress, zstdCompressSync } from 'node:zlib'
 import { promisify } from 'node:util'
-import type { LogBytes } from '../byte-window.ts'
+import type { LogBytes } from '../../../runtime/byte-window.ts'
 import { damaged, frameOptions, unpackFrameSync } from './frames.ts'
 
 export const SMALL_LOG_MAX_BYTES = 65_536

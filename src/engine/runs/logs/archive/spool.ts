@@ -1,6 +1,6 @@
 import { type FileHandle, mkdir, open, readdir, stat, truncate, unlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { type LogBytes, placeRange, type WantedBytes } from '../byte-window.ts'
+import { type LogBytes, placeRange, type WantedBytes } from '../../../runtime/byte-window.ts'
 import { readFully } from '../read-file.ts'
 import { FRAME_RAW_BYTES, frameLength, isWholeFrame, packFrame, type FrameSizes } from './frames.ts'
 import { freeBuffer } from '../../../runtime/free-buffer.ts'

@@ -7,7 +7,7 @@ import { openFilesystemBlobStore } from '../../../storage/blobs/filesystem/files
 import { LogCache } from '../../logs/archive/gzip-cache.ts'
 import { LogArchive } from '../../logs/archive/log-archive.ts'
 import { packSmallLog } from '../../logs/archive/small-log.ts'
-import { cutBytes } from '../../logs/byte-window.ts'
+import { cutBytes } from '../../../runtime/byte-window.ts'
 import { openLogThreads } from '../../logs/scan/log-threads.ts'
 import { systemClock } from '../../../runtime/clock.ts'
 import { silentLogger } from '../../../runtime/logger.ts'

@@ -1,4 +1,4 @@
-import { MAX_LOG_CHUNK_BYTES } from '../../../shared/contract/index.ts'
+import { MAX_LOG_CHUNK_BYTES } from '../../shared/contract/index.ts'
 
 /** One more than a chunk: whether the tail begins at the start of a line shows in the byte before it. */
 export const MAX_TAIL_BYTES = MAX_LOG_CHUNK_BYTES + 1
