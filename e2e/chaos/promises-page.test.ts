@@ -80,20 +80,23 @@ describe('docs/promises.md', () => {
     ],
     [
       'An uncertain job is proved absent',
-      ['dispatch/following/follower.ts NODE_POLL_INTERVAL_MS', 'dispatch/following/follower.ts TAKEN_OVER_APART_MS']
+      [
+        'jobs/dispatch/following/follower.ts NODE_POLL_INTERVAL_MS',
+        'jobs/dispatch/following/follower.ts TAKEN_OVER_APART_MS'
+      ]
     ],
-    ['An orphan whose log does not grow', ['dispatch/following/follower.ts ORPHAN_SILENCE_MS']],
+    ['An orphan whose log does not grow', ['jobs/dispatch/following/follower.ts ORPHAN_SILENCE_MS']],
     [
       'A node is stuck',
       [
-        'dispatch/decide/watchdog.ts PATIENCE_MS',
-        'dispatch/decide/watchdog.ts PROBATION_FIRST_MS',
-        'dispatch/decide/watchdog.ts PROBATION_MAX_MS'
+        'jobs/dispatch/decide/watchdog.ts PATIENCE_MS',
+        'jobs/dispatch/decide/watchdog.ts PROBATION_FIRST_MS',
+        'jobs/dispatch/decide/watchdog.ts PROBATION_MAX_MS'
       ]
     ],
     [
       'A job that a node refused',
-      ['dispatch/placing/refusal-backoff.ts FIRST_MS', 'dispatch/placing/refusal-backoff.ts MAX_MS']
+      ['jobs/dispatch/placing/refusal-backoff.ts FIRST_MS', 'jobs/dispatch/placing/refusal-backoff.ts MAX_MS']
     ]
   ])('states the time limits of the engine: %s', (words, constants) => {
     const told = [...row(words)[1]!.matchAll(/(\d+) (s|min)\b/g)].map(

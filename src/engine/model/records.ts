@@ -441,7 +441,7 @@ export interface StoredWebhook extends NewWebhook {
   dropped: number
 }
 
-/** One time that something was as a rule of alerts says (engine/monitoring/alerts), until everybody has been told of its end. */
+/** One alert (engine/monitoring/alerts) from its first sign until the notice of its end has been delivered. */
 export interface StoredEpisode extends Omit<Alert, 'state' | 'muted' | 'isFlapping'> {
   /** Of what it is, as in its facts. */
   key: string

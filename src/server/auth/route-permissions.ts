@@ -3,9 +3,9 @@ import { type Permission, type Permissions, permissionsOf } from '../../shared/p
 declare module 'fastify' {
   interface FastifyContextConfig {
     /**
-     * What this route needs; `operation`: that of the operation which it turns out to be
-     * (engine/api/router/required-rights.ts). Absent: what only owners have, so that a route whose author forgot it is open
-     * to nobody else. It does not matter for what is open to all, and for the door of nodes (request-gate.ts).
+     * The permissions that this route needs; `operation`: those of the operation that the request names
+     * (engine/api/router/required-rights.ts). Absent: what only owners have, so that a route whose author forgot it is
+     * open to owners alone. It does not matter for what is open to all, and for the door of nodes (request-gate.ts).
      */
     needs?: Permissions | 'operation'
     /** It answers with what is of all projects: the permission must hold in all. */

@@ -14,10 +14,10 @@ export type NamedThing =
   | ('node' | 'newNode')
 
 /**
- * What an operation is about. `caller`: only whoever calls it, or what everybody may know. `service`: all of it, so the
- * permissions must hold for all projects. `seen`: whatever the caller may see, which its handler selects. Otherwise
- * what these fields name (engine/api/router/subjects.ts): the permissions must hold in the projects of all of it, or for a
- * node.
+ * What an operation is about. `caller`: the caller alone, or public facts. `service`: the whole service, so the caller
+ * needs the permissions for all projects. `seen`: what the caller may see; the handler selects it. Otherwise: the things
+ * that these fields name (engine/api/router/subjects.ts); the caller needs the permissions in all of their projects, or
+ * for the node.
  */
 export type Subject = 'caller' | 'seen' | 'service' | { readonly [field: string]: NamedThing }
 
@@ -30,7 +30,7 @@ export interface OperationMeta {
   takesKey: boolean
   /** The most that an answer to this input may have, in bytes of JSON. Absent: little. */
   answerBytes?: (input: Record<string, unknown>) => number
-  /** What whoever calls it must have: refused to others before it is validated (engine/api/router/required-rights.ts). */
+  /** The permissions that a caller needs. Checked before the input is (engine/api/router/required-rights.ts). */
   needs: Permissions
   /**
    * How long a request with this body can be repeated if its outcome is unknown: as long as the jobs it created can be
