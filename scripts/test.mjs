@@ -70,6 +70,7 @@ const CHECKS = {
       ...['--output-type', 'err-long']
     ]
   }),
+  words: () => ({ title: 'Words', args: ['scripts/words.mjs'] }),
   types: () => ({
     title: 'Types',
     // One checker: each additional one checks shared imports again, and other checks run at the same time.

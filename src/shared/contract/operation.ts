@@ -15,9 +15,9 @@ export type NamedThing =
 
 /**
  * What an operation is about. `caller`: the caller alone, or public facts. `service`: the whole service, so the caller
- * needs the permissions for all projects. `seen`: what the caller may see; the handler selects it. Otherwise: the things
- * that these fields name (engine/api/router/subjects.ts); the caller needs the permissions in all of their projects, or
- * for the node.
+ * needs the permissions for all projects. `seen`: what the caller may see; the handler selects it. Otherwise: the
+ * things that these fields name (engine/api/router/subjects.ts); the caller needs the permissions in all of their
+ * projects, or for the node.
  */
 export type Subject = 'caller' | 'seen' | 'service' | { readonly [field: string]: NamedThing }
 
