@@ -20,6 +20,17 @@ test('every document that the code refers to exists', () => {
   expect(named.filter(({ file, document }) => !isThere(file, document as string))).toEqual([])
 })
 
+test('every file that a README or ARCHITECTURE.md names exists', () => {
+  const missing = files
+    .filter((file) => /^(?:ARCHITECTURE\.md|src\/.*README\.md)$/.test(file))
+    .flatMap((file) => {
+      const text = readFileSync(join(rootDirectory, file), 'utf8')
+      const named = [...text.matchAll(/`(?:\.\.\/)*([\w./-]+\.(?:ts|tsx|md|wat))`/g)].map(([, name]) => name as string)
+      return named.flatMap((name) => (files.some((one) => `/${one}`.endsWith(`/${name}`)) ? [] : [`${file}: ${name}`]))
+    })
+  expect(missing).toEqual([])
+})
+
 test('comments fit into 120 columns, like the code that the formatter breaks', () => {
   const long = files
     .filter((file) => /^(?:src|e2e|bench|simulation|scripts)\/.*\.(?:ts|tsx|mjs)$/.test(file))

@@ -10,7 +10,9 @@ const MOST_LINES = 1_300
 const folders = process.argv.slice(2)
 const lines = grep(folders.length > 0 ? folders : ['src', 'docs', 'README.md'])
 if (folders.length > 0) console.log(lines.join('\n'))
-console.log(`${lines.length} lines have a sign of unclear English (whoever, told, nobody, somebody, is looked, of which)`)
+console.log(
+  `${lines.length} lines have a sign of unclear English (whoever, told, nobody, somebody, is looked, of which)`
+)
 if (folders.length === 0 && lines.length > MOST_LINES) {
   console.log(`At most ${MOST_LINES} may: say it with a subject, a verb and the term of the field.`)
   process.exit(1)
@@ -18,6 +20,9 @@ if (folders.length === 0 && lines.length > MOST_LINES) {
 
 /** @param {string[]} paths */
 function grep(paths) {
-  const found = execFileSync('git', ['grep', '-nIiE', SIGNS, '--', ...paths], { encoding: 'utf8', maxBuffer: 20_000_000 })
+  const found = execFileSync('git', ['grep', '-nIiE', SIGNS, '--', ...paths], {
+    encoding: 'utf8',
+    maxBuffer: 20_000_000
+  })
   return found.split('\n').filter((line) => line !== '' && !/\.test\.tsx?:/.test(line))
 }
