@@ -42,7 +42,7 @@ it('alerts lists what fires, acknowledges it by its short id, and shows who did'
   expect((await run('alerts', 'ack', '--undo', start)).out).toBe('1 alert no longer acknowledged.\n')
   expect((await run('alerts')).out).not.toMatch(/acknowledged/)
   expect((await run('alerts', 'ack', '--undo', start)).out).toBe(
-    '0 alerts no longer acknowledged. 1 alert had ended or nobody had acknowledged them.\n'
+    '0 alerts no longer acknowledged. 1 alert had ended or not been acknowledged.\n'
   )
   const wrong = await run('alerts', 'ack', 'abc')
   expect([wrong.code, wrong.error]).toEqual([EXIT_CODES.notFound, expect.stringContaining('No alert that fires has')])

@@ -44,6 +44,6 @@ Save the text below as scrapdeck-ca.pem on each machine that uses this Scrapdeck
   Python requests    REQUESTS_CA_BUNDLE=scrapdeck-ca.pem   (scrapyd-client and python-scrapyd-api use requests)
   scrapdeck, Node    NODE_EXTRA_CA_CERTS=scrapdeck-ca.pem
 
-Whoever has the key beside it (ca-key.pem) can pose as any server to those machines: keep the data directory closed.
+Anyone with the key beside it (ca-key.pem) can pose as any server to those machines: keep the data directory closed.
 `
 }

@@ -48,7 +48,7 @@ export async function runBackup(
   if (keys !== null && keys.newest === null)
     throw new ScrapdeckError(
       'BAD_INPUT',
-      'No encryption key is configured. Make one (scrapdeck make-key FILE) and set encryption_key_file, or write a backup that whoever has it can read with --not-encrypted.'
+      'No encryption key is configured. Make one (scrapdeck make-key FILE) and set encryption_key_file, or write an unencrypted backup with --not-encrypted.'
     )
   if (file === STANDARD && process.stdout.isTTY)
     throw new ScrapdeckError('BAD_INPUT', 'A backup is not for a terminal. Name a file, or redirect standard output.')
@@ -70,7 +70,7 @@ export function describeBackup(
   { directories }: Pick<Options, 'directories'>
 ): string {
   const { head, files, bytes, missing, leftOut } = made
-  const how = keyId === null ? 'NOT encrypted: whoever has it can read it' : `encrypted with the key ${keyId}`
+  const how = keyId === null ? 'NOT encrypted: anyone with the file can read it' : `encrypted with the key ${keyId}`
   const elsewhere = Object.values(directories).filter((path) => typeof path === 'string')
   return [
     `${file === STANDARD ? 'The backup' : file} has ${files} files (${formatBytes(bytes)}) and is ${how}.`,

@@ -30,7 +30,7 @@ export function requireCredentials(
   try {
     const info = look(file)
     if (info !== undefined && mayBePlanted(info)) {
-      const why = 'whoever wrote it would choose where your commands go'
+      const why = 'that user would choose where your commands go'
       throw notThisUsers(`${file} belongs to another user (${findOwner(info)}), so it is not used: ${why}.`)
     }
     const credentials = readCredentials(dataDirectory)

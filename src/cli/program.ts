@@ -203,7 +203,7 @@ program
   .option('--verify', 'read a backup to its end: every frame, every file and the database in it')
   .option('--with-secrets', 'also secret.key, the password of the service and its own certificate; only if encrypted')
   .option('--with-blobs', 'also eggs, logs and items that are on S3 or in a shared directory')
-  .option('--not-encrypted', 'write it so that whoever has the file can read it')
+  .option('--not-encrypted', 'write it unencrypted: anyone with the file can read it')
   .option('--data <directory>', SERVICE_DATA_HELP)
   .option('--config <file>', CONFIG_HELP)
   .option('--json', JSON_HELP)

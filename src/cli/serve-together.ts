@@ -53,7 +53,7 @@ export async function serveTogether(
   const hasLocalNode = options.localSlots !== 0 && front.port !== 0
   const hosted = hasLocalNode ? await openHostedNode(engineOptions) : null
   let door: EngineDoor | null = null
-  // After whoever leads here, who asks it until then.
+  // After this engine has stopped leading: until then it uses the hosted node.
   starting.defer(async () => {
     await door?.stop()
     await hosted?.close()
@@ -145,8 +145,8 @@ export async function serveTogether(
 }
 
 /**
- * Work of a room that was under way when this engine lost its lease fails, as it should. Nobody may wait for it any
- * more, and it must not end the process, which goes on as a follower. Everything else does, as without this.
+ * When this engine loses its lease, work in progress fails, as it should. Its result may have no receiver any more, but
+ * that must not end the process, which continues as a follower. Every other uncaught error still ends it.
  */
 function surviveTheEndOfLeading(error: unknown, logger: Logger): void {
   const { code } = error as { code?: unknown }
@@ -154,7 +154,7 @@ function surviveTheEndOfLeading(error: unknown, logger: Logger): void {
   logger.warn({ error }, 'work was refused because this engine no longer leads')
 }
 
-/** Requests that come before it is known who leads. */
+/** Handles requests that arrive before the leader is known. */
 const refuse: Answerer['answer'] = (_request, response) => {
   response.writeHead(503, { 'content-type': 'text/plain; charset=utf-8', 'retry-after': '1' })
   response.end('Scrapdeck is starting.\n')

@@ -2,8 +2,8 @@ import { ScrapdeckError } from '../shared/errors.ts'
 import { maskCredentials } from '../shared/secret-values.ts'
 
 /**
- * Variables of the environment in the values of a scrapy.cfg. scrapyd-client replaces all of them, so a project that
- * somebody else wrote can have any secret sent to its own address. Here a value goes only to an address of the user.
+ * Variables of the environment in the values of a scrapy.cfg. scrapyd-client replaces all of them, so a
+ * foreign project can have any secret sent to its own address. Here a value goes only to an address of the user.
  */
 type Environment = Record<string, string | undefined>
 

@@ -6,8 +6,8 @@ const LIMIT_MS = 10_000
 
 /**
  * Takes the socket on which systemd waits (Type=notify) out of the environment, so that no spider finds it. The result
- * tells systemd that the service is ready; without systemd, it does nothing. Node has no sockets of this kind, so it is
- * systemd's own program that tells it.
+ * reports to systemd that the service is ready; without systemd, it does nothing. Node has no sockets of this kind, so
+ * systemd's own program sends the message.
  */
 export function takeSystemdSocket(environment: NodeJS.ProcessEnv): (logger: Logger) => Promise<void> {
   const { NOTIFY_SOCKET: socket } = environment
@@ -15,9 +15,9 @@ export function takeSystemdSocket(environment: NodeJS.ProcessEnv): (logger: Logg
   return async (logger) => {
     if (socket === undefined || socket === '') return
     const env = { ...environment, NOTIFY_SOCKET: socket }
-    const told = promisify(execFile)('systemd-notify', ['--ready'], { env, timeout: LIMIT_MS })
-    await told.catch((error: unknown) => {
-      logger.error({ error }, 'systemd could not be told that the service is ready: systemd-notify failed')
+    const notified = promisify(execFile)('systemd-notify', ['--ready'], { env, timeout: LIMIT_MS })
+    await notified.catch((error: unknown) => {
+      logger.error({ error }, 'could not report to systemd that the service is ready: systemd-notify failed')
     })
   }
 }

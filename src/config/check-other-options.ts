@@ -6,9 +6,9 @@ import type { ConfiguredValue } from './read-files.ts'
 const SECTIONS_OF_SCRAPYD = ['scrapyd', 'cache', 'metrics']
 const KNOWN_SECTIONS = [...SECTIONS_OF_SCRAPYD, 'services', 'settings', 'scrapdeck', 'DEFAULT']
 
-/** What no reader takes: options that are only explained, classes that Scrapdeck replaces, unknown names. */
+/** Checks what no reader uses: options that are only explained, classes that Scrapdeck replaces, unknown names. */
 export function checkOtherOptions(options: OptionReader): void {
-  const told = new Map<string, Parameters<OptionReader['warnUseless']>[0]>()
+  const byReason = new Map<string, Parameters<OptionReader['warnUseless']>[0]>()
   for (const row of OPTIONS) {
     const { section, name, meaning } = row
     if (meaning.kind === 'honoured') continue
@@ -19,10 +19,10 @@ export function checkOtherOptions(options: OptionReader): void {
     else {
       options.list(section, name, `${picked?.text ?? ''} (without effect: ${meaning.why})`.trim(), picked)
       if (picked === null || meaning.kind !== 'noted') continue
-      told.set(meaning.why, [...(told.get(meaning.why) ?? []), { section, name, picked }])
+      byReason.set(meaning.why, [...(byReason.get(meaning.why) ?? []), { section, name, picked }])
     }
   }
-  for (const [why, unused] of told) options.warnUseless(unused, why)
+  for (const [why, unused] of byReason) options.warnUseless(unused, why)
   warnOfUnknown(options)
   warnOfVariables(options)
 }

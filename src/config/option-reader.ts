@@ -75,7 +75,7 @@ export class OptionReader {
     this.warnings.push(warning)
   }
 
-  /** Options without effect for the same reason are told in one line, a variable of two options once. */
+  /** Reports options without effect for the same reason in one line, a variable of two options once. */
   warnUseless(unused: { section: OptionRow['section']; name: string; picked: ConfiguredValue }[], why: string): void {
     const places = unused.map(({ section, name, picked: { from } }) =>
       findOption(section, name)?.variables.includes(from) ? from : `${from}: ${name}`

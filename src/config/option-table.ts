@@ -10,7 +10,7 @@ export interface OptionRow {
   variables: readonly string[]
   /**
    * A file that was only found, not named, may set it. Never code, paths, nodes or who has access: the directory may be
-   * a copy of somebody else's project.
+   * a copy of a foreign project.
    */
   mayBeDiscovered: boolean
   /** It names a file with a secret of this service, which nothing else may send anywhere. */

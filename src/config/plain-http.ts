@@ -12,7 +12,7 @@ export function plainHttpOn({ bindAddress, port, tls, behindProxy }: Omit<Transp
   return port === null || tls !== null || behindProxy || isLoopback(bindAddress) ? null : bindAddress
 }
 
-/** Throws PLAIN_HTTP_REFUSED if passwords could be intercepted and nobody has accepted it. */
+/** Throws PLAIN_HTTP_REFUSED if passwords could be intercepted and no option accepts that. */
 export function refusePlainHttp(options: Transport): void {
   const address = plainHttpOn(options)
   if (address === null || options.allowPlainHttp) return

@@ -27,7 +27,7 @@ export interface ConfiguredValue {
 /** A file to read, and how it was found. */
 export interface ConfigurationFile {
   path: string
-  /** `discovered`: in the working directory or above it, which may be a project that somebody else wrote. */
+  /** `discovered`: in the working directory or above it, which may be a foreign project. */
   origin: 'named' | 'system' | 'user' | 'discovered'
 }
 

@@ -209,7 +209,7 @@ function readLifeSignal(options: OptionReader): ServeOptions['lifeSignal'] {
   const every = options.pick('scrapdeck', 'life_every')
   const seconds = (every === null ? null : options.whole(every, 'life_every', LIFE_MAX_SECONDS)) ?? LIFE_SECONDS
   const url = picked === null || picked.text === '' ? null : URL.parse(picked.text)
-  // Whoever knows the whole address can send the signal.
+  // The whole address is a secret: it is enough to send the signal.
   options.list('scrapdeck', 'life_url', url === null ? '' : `${url.origin}/…`, picked)
   options.list('scrapdeck', 'life_every', String(seconds), every)
   if (seconds < LIFE_MIN_SECONDS) options.refuse(every!, `life_every must be at least ${LIFE_MIN_SECONDS} seconds.`)

@@ -97,7 +97,7 @@ function readProxy(options: OptionReader): ProxyOptions | null {
     options,
     networks,
     'proxy_addresses takes addresses and networks, such as "127.0.0.1 10.1.0.7"',
-    'Whoever has such an address can be any user.'
+    'Anyone with such an address can be any user.'
   )
   const roles = readRoles(options, 'proxy_roles')
   if (userHeader === '') return null
@@ -263,7 +263,7 @@ function placeOf(given: GivenRole): string {
 
 function requireRoles(options: OptionReader, picked: ConfiguredValue, roles: GroupRoles, kind: string): void {
   if (roles.size > 0) return
-  options.refuse(picked, `${kind}_roles says which groups may do what: without it, nobody is let in.`)
+  options.refuse(picked, `${kind}_roles says which groups may do what: without it, no one can log in.`)
 }
 
 /** Of options that are any text. */

@@ -108,7 +108,7 @@ export interface ServeOptions {
   redirectPort: number | null
   /** A proxy in front of it speaks TLS with the clients. */
   behindProxy: boolean
-  /** Whoever runs it accepts that passwords travel unencrypted. */
+  /** The operator accepts that passwords travel unencrypted. */
   allowPlainHttp: boolean
   /** `isServed`: whether /metrics exists. `openTo`: who reads it without a password. */
   metrics: { isServed: boolean; prefix: string; openTo: string[] }

@@ -6,7 +6,7 @@ import { type Clock, sleep } from '../engine/runtime/clock.ts'
 /** What the shell shows of an engine while no window is open. */
 export interface Shown {
   figures(figures: Figures): void
-  /** How many alerts nobody has taken yet; at most `ALERTS_MAX`, which then means at least. */
+  /** How many alerts wait to be acknowledged; at most `ALERTS_MAX`, which then means at least. */
   alerts(count: number): void
   /** Oldest first; never empty. */
   notices(notices: AlertNotice[]): void
@@ -22,8 +22,8 @@ const AGAIN_MS = 5_000
 const PAGES_AT_ONCE = 20
 
 /**
- * Calls `shown` with what there is and after each change, until the signal aborts. What channels of the desktop are
- * told from now on is shown once, also if the connection breaks in between; what they were told before is not shown.
+ * Calls `shown` with the current state and after each change, until the signal aborts. Notices to desktop channels from
+ * now on are shown once, also if the connection breaks in between; earlier ones are not shown.
  */
 export async function followEngine(
   client: EngineReads,
@@ -69,17 +69,17 @@ export async function followEngine(
     }
   }
 
-  /** Returns whether there are more. A page may be empty, because all of it is of what the caller may not see. */
+  /** Returns whether there are more. A page is empty if the caller may see nothing on it. */
   async function readNotices(until: AbortSignal): Promise<boolean> {
-    const told: AlertNotice[] = []
+    const notices: AlertNotice[] = []
     let isMore = true
     for (let page = 0; isMore && page < PAGES_AT_ONCE; page += 1) {
       const found = await client.alerts.notices({ after }, { signal: until })
       isMore = found.after !== after
       after = found.after
-      told.push(...found.notices)
+      notices.push(...found.notices)
     }
-    if (told.length > 0) shown.notices(told)
+    if (notices.length > 0) shown.notices(notices)
     return isMore
   }
 }

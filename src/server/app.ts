@@ -71,7 +71,7 @@ export interface AppOptions {
   engineName?: string | undefined
   /** Addresses and networks of proxies that may name the client with X-Forwarded-For. Default: none. */
   trustedProxies?: readonly string[] | undefined
-  /** Who signs in elsewhere, and how. Default: nobody. */
+  /** Sign-in with an identity provider or a proxy. Default: none. */
   signIn?: SignInOptions | undefined
   /** Default: served with the password, names begin with `scrapdeck_`. */
   metrics?: { isServed: boolean; prefix: string; openTo: readonly string[] } | undefined
@@ -206,7 +206,7 @@ export function createApp(options: AppOptions): App {
     if (waiting === undefined) done()
     else waiting.then(() => done(), done)
   })
-  // A body may have taken minutes: whoever was let in then may have been removed since.
+  // A body may take minutes: its sender may have been removed since it was authenticated.
   fastify.addHook('preHandler', (request, _reply, done) => {
     if (authenticator.isCurrent(request.caller)) done()
     else done(new ScrapdeckError('UNAUTHORIZED', 'The session or the token of this request has ended.', ENDED))
@@ -279,7 +279,7 @@ function createContractHandlers(options: HandlersOptions & { engine: Pick<Engine
   }
 }
 
-/** Paths the router cannot parse never reach the hooks, so nobody is authenticated: the answer reveals nothing. */
+/** Paths the router cannot parse never reach the hooks, which authenticate: the response must reveal nothing. */
 function answerUnreadable(request: FastifyRequest, reply: FastifyReply): void {
   const path = request.raw.url ?? ''
   stayEncrypted(request, reply)

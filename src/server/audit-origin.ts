@@ -12,7 +12,7 @@ import { isNodeRoute } from './nodes/node-door.ts'
 
 export const REQUEST_ID_HEADER = 'x-request-id'
 
-/** Nobody may guess anything with them: that no two are the same is enough, and random bytes cost more than a job. */
+/** Request ids are no secret: being unique is enough, and random bytes cost more than a job. */
 const OF_THIS_RUN = randomBytes(5).toString('hex')
 let count = 0
 
@@ -45,19 +45,19 @@ export const actorOf = (request: FastifyRequest, door: AuditDoor): Actor => ({
   origin: originOf(request, door)
 })
 
-/** The answer says by which id the audit log has the request. */
+/** Returns the id of the request in the audit log as a header. */
 export function tellRequestId(request: FastifyRequest, reply: FastifyReply): void {
   reply.header(REQUEST_ID_HEADER, request.id)
 }
 
 const claimedNames = new WeakMap<IncomingMessage, string>()
 
-/** Whom a proxy names who was not let in, for the audit log. */
+/** The user that a proxy named and that was refused, for the audit log. */
 export const claimName = ({ raw }: FastifyRequest, name: string): void => void claimedNames.set(raw, name)
 
 /**
- * Performs what changes users by what somebody else says of them, with an entry if it does. Of a failure, whoever
- * answers the request makes one.
+ * Performs a change to users that an identity provider or a proxy asks for, with an audit entry if something changes.
+ * The handler of the request records failures.
  */
 export const recordVouching = <T>(
   audit: Pick<Audit, 'perform'>,
@@ -81,12 +81,12 @@ function doorOf(request: FastifyRequest): AuditDoor {
   return url.startsWith('/ui/login') ? 'login' : url.startsWith('/ui') ? 'ui' : 'scrapyd'
 }
 
-/** Whoever gets these has tried something that the credentials do not allow. */
+/** The caller has tried something that its credentials do not allow. */
 const RECORDED: ReadonlySet<string> = new Set(['ROLE_REQUIRED', 'PASSWORD_REQUIRED', 'SECOND_FACTOR_REQUIRED'])
 
 /**
- * Records what was refused before or outside of an operation: a wrong password or token, a role that does not suffice.
- * Whoever sent no credentials at all has not tried anything.
+ * Records refusals before or outside of an operation: a wrong password or token, a missing permission. A request
+ * without any credentials is not recorded: it has not tried anything.
  */
 export async function recordRefusal(
   audit: Pick<Audit, 'refuse'>,

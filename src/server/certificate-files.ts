@@ -21,7 +21,7 @@ interface Parts {
   renew?: () => Promise<void>
 }
 
-/** How often the files are looked at: whoever renews them writes one after the other. */
+/** How often the files are checked: they are renewed one after the other. */
 const LOOK_EVERY_MS = 10_000
 
 /** TLS 1.2 with forward secrecy and authenticated encryption, or 1.3: what Mozilla calls "intermediate". */
@@ -81,7 +81,7 @@ export class CertificateFiles {
     return new X509Certificate(this.own).validToDate.getTime()
   }
 
-  /** Whoever shows no certificate of the named authority gets no connection. */
+  /** Whether clients must show a certificate of the named authority to connect. */
   get asksClients(): boolean {
     return this.#pair.clientAuthority !== null
   }

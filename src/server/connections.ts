@@ -28,7 +28,7 @@ export const TIME_LIMITS = {
 
 /**
  * Limits connections in all and per address. If there are too many, the oldest one that has not sent valid credentials
- * makes room: whoever opens thousands only pushes out their own.
+ * is closed: a client that opens thousands only closes its own.
  */
 export class Connections {
   readonly #limits: ConnectionLimits

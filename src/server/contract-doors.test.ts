@@ -119,7 +119,7 @@ describe('the contract as REST', () => {
     const response = await ask({ method: 'POST', url: '/api/v1/jobs/retry', headers: JSON_TYPE, payload })
     expect([response.statusCode, response.json().code]).toEqual([500, 'INTERNAL'])
     expect(response.body).not.toContain('secret')
-    expect(logged.join()).toContain('secret detail in /home/somebody')
+    expect(logged.join()).toContain('secret detail in /home/anna')
   })
 
   it.each([

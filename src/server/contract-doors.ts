@@ -41,7 +41,7 @@ export async function contractDoors(app: FastifyInstance, options: DoorsOptions)
   const { incoming, limits, handlers } = options
   parseOnlyJsonAndForms(app, incoming)
   app.decorateRequest('operation')
-  // Before the body is read: parsing or storing one that is then refused, or that nobody can read, is work too.
+  // Before the body is read: parsing or storing one that is refused afterwards, or not readable, is work too.
   app.addHook('onRequest', async (request, reply) => {
     // A URL takes `/projects/shop/versions/..` for the project, which a DELETE would then remove.
     if (/^[^?]*\/(?:\.|%2e){1,2}(?:[/?]|$)/i.test(request.raw.url!)) {

@@ -179,7 +179,7 @@ export class ContractHandlers {
       logOutEverywhere: this.#options.logOutEverywhere,
       sessions: this.#options.sessionsOf(request),
       site: this.#options.siteOf(request),
-      // Without either, the proxy in front vouches for whoever is logged in there.
+      // Without either, the proxy in front vouches for the user that is logged in there.
       isFromPage: request.caller.kind === 'session' || request.headers.authorization === undefined
     }
   }

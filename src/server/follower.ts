@@ -16,7 +16,7 @@ import { requireOurHost } from './auth/request-rule.ts'
 import { createErrorAnswer } from './error-answer.ts'
 import type { Answerer } from './front.ts'
 
-/** A request waits so long for a new leader, before its client is told that there is none. */
+/** How long a request waits for a new leader before it is refused with NO_LEADER. */
 const LEADER_WAIT_MS = 900
 /** A leader that stands still accepts connections and never answers; a new one leads long before this. */
 const CONNECT_LIMIT_MS = 2_000
@@ -162,7 +162,7 @@ async function forward(
   const isVouchedFor = vouching.has(plainAddress(request.raw.socket.remoteAddress ?? ''))
   const passed = peerHeaderOf(membership.secret, { address: addressOf(request), isVouchedFor })
   return reply.from(addressAt(leader, request.raw.url ?? '/'), {
-    // Nobody knows whether the former leader had begun.
+    // No retry: the former leader may have begun.
     retryDelay: () => null,
     rewriteRequestHeaders: (_request, headers) => ({ ...headers, host: request.headers.host, [PEER_HEADER]: passed }),
     onError: (failed) => void (failed as FastifyReply).send(noLeader(failed as FastifyReply))

@@ -13,7 +13,7 @@ export interface Answerer {
   answerOnSocket: RequestListener
 }
 
-/** The sockets of a service. Who answers on them may change while clients stay connected. */
+/** The sockets of a service. Their request handler may change while clients stay connected. */
 export interface Front {
   /** 0: there is no TCP. */
   port: number
@@ -25,7 +25,7 @@ export interface Front {
   /** Where plain HTTP is redirected; null: nowhere. */
   redirectPort: number | null
   answerWith(answerer: Answerer): void
-  /** Some TCP requests have one answerer, whoever answers all others. */
+  /** Some TCP requests always have this handler; `handleWith` does not change it. */
   answerBefore(isFor: (request: IncomingMessage) => boolean, answer: RequestListener): void
   /** Accepts no more connections, and resolves when those that are open have been answered. */
   close(): Promise<void>
@@ -133,7 +133,7 @@ async function listenOnOtherAddresses(
 }
 
 /**
- * Open to its user and group (660), like Scrapyd's. A socket that nobody listens on was left by a killed server and is
+ * Open to its user and group (660), like Scrapyd's. A socket without a listener was left by a killed server and is
  * replaced. Anything else in its place is not ours to remove.
  */
 async function listenOnSocket(path: string, answer: RequestListener): Promise<ClosableServer> {

@@ -37,7 +37,7 @@ export function createTlsServer(certificate: CertificateFiles, answer: RequestLi
     session.once('close', () => sessions.delete(session))
     closeWhenIdle(session)
   })
-  // A session fails as a connection does: there is nobody to tell.
+  // A session fails as a connection does: there is no peer left to notify.
   server.on('sessionError', () => {})
   // Connections that are open keep the certificate that they began with.
   certificate.use(({ context }) => server.setSecureContext(context))

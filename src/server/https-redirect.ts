@@ -18,9 +18,9 @@ interface Answer {
 }
 
 /**
- * What plain HTTP is answered: where the same thing is under HTTPS. Never a name that is not the service's own, so that
- * no link leads through it to somebody else. What sends more than a question is refused, not redirected: a client that
- * followed would not notice that its password has travelled unencrypted. Pure.
+ * Redirects plain HTTP to the same resource under HTTPS. The target is always a name of this service, so this is no
+ * open redirect. Requests that carry more than a question are refused, not redirected: a client that followed would
+ * not notice that its password has travelled unencrypted. Pure.
  */
 export function createRedirect(
   options: RedirectOptions

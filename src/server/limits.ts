@@ -17,7 +17,7 @@ export const HEADERS_LIMIT_MS = 10_000
 /** For the next request on a connection: longer than the minute after which proxies close theirs. */
 export const KEEP_ALIVE_MS = 72_000
 
-/** For the body of a request without credentials, and for the rest of a body that nobody reads any more. */
+/** For the body of a request without credentials, and for the rest of a body that is no longer read. */
 export const STRANGER_BODY_LIMIT_MS = 10_000
 
 /** `requests` in `windowSeconds`, evenly distributed; up to `burst` of them at once. */

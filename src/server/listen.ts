@@ -32,7 +32,7 @@ export interface ListenOptions extends Omit<AppOptions, 'engine' | 'port' | 'clo
 /** Requests still open after this are cut off, so that a stop always ends. */
 const STOP_LIMIT_MS = 5_000
 
-/** Whoever waits for the first answer gets it before the contract is loaded, which keeps the thread busy. */
+/** The first requests are answered before the contract is loaded, which keeps the thread busy. */
 const LOAD_CONTRACT_AFTER_MS = 20
 
 /** Starts the HTTP server of an engine and tells the engine its address. Rejects if the port is not available. */
@@ -57,7 +57,7 @@ export async function listen(options: ListenOptions): Promise<Service> {
 
   const loaded = Promise.withResolvers<void>()
   const idle = setTimeout(() => loaded.resolve(loadContract()), LOAD_CONTRACT_AFTER_MS)
-  // Sockets of somebody else stay open: who answers next takes over.
+  // Sockets that the caller opened stay open: the next handler takes over.
   const { close, closeAllConnections } = options.front === undefined ? front : KEPT_OPEN
   let stopping: Promise<void> | null = null
   return {

@@ -134,7 +134,7 @@ export class LoginDoor {
     const user = userId!
     let app: HalfLogin['app'] = null
     if (next === 'setUp') {
-      // Otherwise whoever has stolen the password would make a second factor of his own.
+      // Otherwise a thief of the password could set up a second factor of his own.
       if (secondFactors.hasPasskey(user)) {
         const problem = 'This Scrapdeck asks everybody for a second factor: log in with your passkey.'
         return this.sendPage(request, reply, { status: 403, problem })
@@ -256,7 +256,7 @@ export class LoginDoor {
     }
   }
 
-  /** Somebody whose login is complete, and who goes on to the page that was wanted. */
+  /** Completes a login, and redirects to the requested page. */
   async logIn(
     principal: Principal,
     how: { signedInWith: SignedInWith },
@@ -300,7 +300,7 @@ export class LoginDoor {
     return sendSmallPage(reply, status, loginPage(page), loginPagePolicy(page))
   }
 
-  /** Whoever guesses is counted by address, whatever names he tries. */
+  /** Guesses are counted by address, over all names. */
   refuse(claimedName: string, code: string, request: FastifyRequest): Promise<void> {
     const sender = clientOf(addressOf(request))
     const origin = originOf(request, 'login')

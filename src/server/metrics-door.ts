@@ -12,7 +12,7 @@ const STREAM = /^text\/event-stream/
 export function countRequests(fastify: FastifyInstance, prefix: string): Registry {
   const registry = new Registry()
   const labelNames = ['method', 'route', 'status'] as const
-  // Counted here until somebody reads them: the registry's own count was a tenth of a short request.
+  // Counted here until the next scrape: the registry's own count was a tenth of a short request.
   const counts = new Map<string, { labels: Record<(typeof labelNames)[number], string>; count: number }>()
   const registers = [registry]
   new Counter({

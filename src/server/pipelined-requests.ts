@@ -75,7 +75,7 @@ export class PipelinedRequests {
   }
 
   #beginNext(connection: Connection, socket: Socket): void {
-    // Nobody gets an answer on a connection that the last one has closed.
+    // The last response has closed the connection: no further one can be sent.
     if (socket.destroyed || socket.writableEnded) {
       connection.waiting = []
       return
@@ -90,7 +90,7 @@ function refuseMore(connection: Connection, socket: Socket, response: ServerResp
   connection.isClosing = true
   response.writeHead(429, { 'content-type': 'text/plain; charset=utf-8', 'retry-after': '1', connection: 'close' })
   response.end(`Too many requests wait for an answer on this connection: send at most ${WAITING_MAX} ahead.\n`)
-  // After the ticks with which the parser resumes the connection, and before the next packet, of which Node reads many
-  // in one turn.
+  // After the ticks with which the parser resumes the connection, and before the next packet: Node reads many in one
+  // turn.
   queueMicrotask(() => socket.pause())
 }

@@ -2,7 +2,7 @@ const REMEMBERED_MAX = 1000
 /** An IPv6 address with a zone, or the query of a poller. */
 const LONGEST_TEXT = 100
 
-/** What `find` makes of a text, for texts of which most requests bring one of a few. The result must not be changed. */
+/** Caches the results of `find`, for texts with few distinct values. The result must not be changed. */
 export function remember<T>(find: (text: string) => T): (text: string) => T {
   const found = new Map<string, T>()
   return (text) => {

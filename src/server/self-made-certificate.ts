@@ -96,7 +96,7 @@ async function readAuthority(directory: string): Promise<Authority | null> {
     const authority = { certificate: new X509Certificate(certificate), key: createPrivateKey(key ?? '') }
     if (authority.certificate.checkPrivateKey(authority.key)) return authority
   } catch {
-    // Told below, as a key of another.
+    // Reported below, like the key of another authority.
   }
   throw new ScrapdeckError(
     'CERTIFICATE_UNUSABLE',
@@ -104,7 +104,7 @@ async function readAuthority(directory: string): Promise<Authority | null> {
   )
 }
 
-/** Whether the certificate in this text is still good for all names. What is damaged is made again. */
+/** Whether the certificate in this text is still valid for all names. A damaged one is created again. */
 function isGood(text: string | null, authority: X509Certificate, names: readonly string[], nowMs: number): boolean {
   try {
     const certificate = new X509Certificate(text ?? '')

@@ -54,11 +54,11 @@ export async function findRunning(
 ): Promise<{ address: string; certificate: string | null } | null> {
   try {
     const path = pathIn(dataDirectory)
-    // Whoever wrote it chooses where passwords go.
+    // Its writer chooses where passwords are sent.
     if (mayBePlanted(statSync(path))) return null
     const record = readRecord(readFileSync(path, 'utf8'))
     const [, socket] = /^unix:(.+)$/.exec(record.address) ?? []
-    // Somebody who may write to its directory could have put another socket in its place.
+    // Another user who may write to the directory could have replaced the socket.
     const isOurs = socket === undefined || lstatSync(socket).uid === statSync(path).uid
     const { address, certificate = null } = record
     return isOurs && (await isAlive(record)) ? { address, certificate } : null

@@ -130,7 +130,7 @@ async function answerLink(
   if (typeof token === 'string' && (await authenticator.links.isOpen(token))) {
     // Before the link is used up: after a 429 it still works.
     await options.limits.chargeLogin(request, reply)
-    // Somebody else may have been faster.
+    // Another request may have been faster.
     if (await authenticator.links.redeem(token))
       return options.login.logIn(OWNER, { signedInWith: 'link' }, request, reply)
   }
@@ -168,7 +168,7 @@ function serveSignIn(app: FastifyInstance, oidc: OidcSignIn, options: UserInterf
         ...([options.audit, request, { operation: 'users.signIn', claimedName: 'oidc' }] as const),
         () => oidc.finish(cookies.slice(0, COOKIES_MAX), query)
       )
-      // Another session than the browser may have had: nobody else knows this one.
+      // A new session: another one that the browser had may be known to others.
       await authenticator.logOut(request)
       const input = { signedInWith: 'oidc' }
       await options.audit.record({ principal, origin: originOf(request, 'login') }, { operation: 'login', input })

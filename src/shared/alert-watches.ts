@@ -70,7 +70,7 @@ export const ALERT_WATCHES = {
   node_down: {
     ...{ of: 'node', ...YES, label: 'a node does not respond' },
     usual: { threshold: 1, forSeconds: 120, severity: 'critical' },
-    mend: 'Check that the node runs and that this machine can reach it. Cordon it while you work on it: then nobody is told about its alerts.'
+    mend: 'Check that the node runs and that this machine can reach it. Cordon it while you work on it: then its alerts are not sent.'
   },
   node_stuck: {
     ...{ of: 'node', ...YES, label: 'a node accepts jobs but starts none' },
@@ -142,6 +142,6 @@ export const ALERT_SEVERITIES = ['info', 'warning', 'critical'] as const
 /** 0: the least severe. */
 export const rankOf = (severity: (typeof ALERT_SEVERITIES)[number]): number => ALERT_SEVERITIES.indexOf(severity)
 
-/** Of a firing alert: somebody is told of it, and nobody has taken it yet. */
+/** Whether an alert fires, is not muted, and waits for a user to acknowledge it. */
 export const needsSomebody = (alert: { state: string; acknowledged: unknown; muted: unknown }): boolean =>
   alert.state === 'firing' && alert.acknowledged === null && alert.muted === null

@@ -1,11 +1,11 @@
 import { maskCredentials, maskTokens, SECRET_MASK } from './secret-values.ts'
 
-/** Names of values that nobody may read in a log. */
+/** Names of values that must not appear in a log. */
 const SECRET_NAME =
   /pass(word|phrase)|pwd|secret|token|credential|cookie|authorization|sealed|hash|signature|dsn|^current$|key$/i
 /** All their values are secret: headers and environment variables are where programs expect passwords. */
 const SECRET_PLACES = /^env$|headers$/i
-/** What a job has by name, of which `secretNames` tells the secret ones. */
+/** Named values of a job; `secretNames` says which of them are secret. */
 const NAMED_PLACES = new Set(['settings', 'args', 'env', 'argSets', 'matrix'])
 /** Long texts with everything in them. */
 const WHOLE_FILES = new Set(['yaml', 'requirements', 'ca', 'certificate'])

@@ -55,7 +55,7 @@ export const ERROR_CODES = {
   USER_NOT_FOUND: { status: 404, title: 'There is no user with this id' },
   ROLE_NOT_FOUND: { status: 404, title: 'There is no custom role of this name' },
   ROLE_NAME_TAKEN: { status: 409, title: 'There is already a role with this name' },
-  ROLE_IN_USE: { status: 409, title: 'Somebody has this role' },
+  ROLE_IN_USE: { status: 409, title: 'This role is in use' },
   USER_NAME_TAKEN: { status: 409, title: 'There is already a user with this name' },
   GROUP_NOT_FOUND: { status: 404, title: 'There is no group of users with this id' },
   GROUP_NAME_TAKEN: { status: 409, title: 'There is already a group of users with this name' },

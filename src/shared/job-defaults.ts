@@ -123,7 +123,7 @@ export function mapDefaults<From, To>(
   return { defaults: change(defaults, null), spiderDefaults: Object.fromEntries(ofSpiders) }
 }
 
-/** The settings with the secret values of their defaults masked, for whoever reads them. */
+/** The settings with the secret values of their defaults masked. */
 export function maskDefaults<T extends { defaults: WithSecrets; spiderDefaults: Record<string, WithSecrets> }>(
   settings: T
 ): T {

@@ -1,5 +1,5 @@
 const SHOWN = 3
-/** Nobody makes a typo in a longer name, and names come from anybody. */
+/** Longer names are rarely mistyped, and the limit bounds the work for hostile names. */
 const LONGEST_NAME = 100
 const CANDIDATES_MAX = 1_000
 const EDITS_MAX = 5

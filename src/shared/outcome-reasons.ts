@@ -33,7 +33,7 @@ const REASONS: readonly Entry[] = [
     'shutdown',
     'Shut down',
     'shutdown',
-    'The spider was told to stop by a signal: a cancel, or if nobody requested one, the machine or another user.'
+    'A signal stopped the spider: a cancel, or if none was requested, the machine or another user.'
   ],
   ['cancelled', 'Cancelled', 'cancelled', 'The spider was closed before its work was done.'],
   ['cancelled before it started', 'Cancelled', 'cancelled', 'The job was cancelled before its spider had begun.'],

@@ -107,7 +107,7 @@ const TEXTS = {
   },
   'users.change': {
     ...{ group: 'Service', scope: 'service', label: 'manage users and roles' },
-    text: 'Manage users, roles, and the tokens and sessions of others. Only owners have it: whoever has it can become one.'
+    text: 'Manage users, roles, and the tokens and sessions of others. Only owners have it: its holder can become one.'
   }
 } as const satisfies Record<string, PermissionTexts>
 
@@ -140,7 +140,7 @@ export const ALL_PERMISSIONS = permissionsOf(PERMISSIONS)
 /** Those that can be given in single projects. */
 export const PROJECT_PERMISSIONS = permissionsOf(PERMISSIONS.filter((name) => TEXTS[name].scope === 'project'))
 
-/** Whoever has one of them can become an owner: no custom role has any. */
+/** A user with one of them can become an owner: no custom role has any. */
 export const OWNER_PERMISSIONS = permissionsOf(['users.change'] satisfies Permission[])
 
 /** Without it nothing is seen, so whatever is given at all includes it. */

@@ -1,5 +1,5 @@
 /**
- * The options of a TLS connection that trusts this certificate alone (PEM): only whoever has its key is let in, so that
+ * The options of a TLS connection that trusts this certificate alone (PEM): only the holder of its key is accepted, so
  * the names in it do not matter.
  */
 export const onlyTrusting = (certificate: string) => ({

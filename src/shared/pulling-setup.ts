@@ -28,7 +28,7 @@ export function pullingSetup({ address, token }: { address: string; token: strin
       '[scrapdeck]',
       `url = ${url}`,
       `token_file = ${TOKEN_FILE}`,
-      // Without TLS, whoever is on the way can read the token.
+      // Without TLS, the token can be intercepted.
       ...(isPlain ? ['allow_http = on'] : [])
     ].join('\n')
   }

@@ -5,8 +5,8 @@ const LENGTH_MAX = 64
 const LOOKED_AT_MAX = 1_000
 
 /**
- * What a stranger calls himself, for logs: no line breaks, terminal sequences or text direction marks, and no token
- * that somebody has sent or typed in place of a name.
+ * A user name that an unknown client sent, made safe for logs: no line breaks, terminal sequences or text direction
+ * marks, and no token that was sent or typed in place of a name.
  */
 export function readableName(name: string): string {
   const masked = maskTokens(name.slice(0, LOOKED_AT_MAX))

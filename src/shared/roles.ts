@@ -62,7 +62,7 @@ export type ProjectRole = (typeof PROJECT_ROLES)[number]
 
 const AND = ' + '
 
-/** Of somebody with the roles of several groups from elsewhere: `operator + shop keeper`. No name contains a `+`. */
+/** A user can have the roles of several outside groups: `operator + shop keeper`. No name contains a `+`. */
 export const rolesIn = (text: string): string[] => text.split(AND)
 
 /** The other way round: without built-in roles that another one includes, always in the same order. */

@@ -1,6 +1,6 @@
 /**
- * How a program on somebody's computer gets a token of its own, by whoever is logged in in the browser there: the
- * authorization code flow for native apps (RFC 8252, with PKCE, RFC 7636), or a code that the person types (RFC 8628).
+ * How a program on a user's computer gets its own token through the browser in which the user is logged in: the
+ * authorization code flow for native apps (RFC 8252, with PKCE, RFC 7636), or a code that the user types (RFC 8628).
  */
 
 /** What each of these programs is called, to people. */
@@ -27,7 +27,7 @@ export const VERIFIER = /^[\w.~-]{43,128}$/
 export const USER_CODE_LETTERS = 'BCDFGHJKLMNPQRSTVWXZ'
 const USER_CODE = new RegExp(`^[${USER_CODE_LETTERS}]{8}$`)
 
-/** What somebody typed, without what people add; null: it cannot be a code. */
+/** The code in what a user typed, without spaces and the like; null: it cannot be a code. */
 export function readUserCode(typed: string): string | null {
   const letters = typed.toUpperCase().replaceAll(/[\s-]/g, '')
   return USER_CODE.test(letters) ? letters : null

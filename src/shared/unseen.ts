@@ -5,7 +5,7 @@
 const DIRECTION = '\\u061c\\u200e\\u200f\\u202a-\\u202e\\u2066-\\u2069'
 const NO_ROOM =
   '\\u00ad\\u115f\\u1160\\u17b4\\u17b5\\u180b-\\u180f\\u200b\\u2028\\u2029\\u2060-\\u2065\\u206a-\\u206f\\u3164\\ufeff\\uffa0\\ufff9-\\ufffb\\u{e0000}-\\u{e0fff}'
-/** Joiners belong into words of some scripts and into emoji, but between other letters nobody sees them. */
+/** Joiners belong into words of some scripts and into emoji, but between other letters they are invisible. */
 const JOINERS = '(?<=[\\x00-\\x7f]|^)[\\u200c\\u200d]|[\\u200c\\u200d](?=[\\x00-\\x7f]|$)'
 const UNSEEN_SOURCE = `[\\x00-\\x1f\\x7f-\\x9f${DIRECTION}${NO_ROOM}]|${JOINERS}`
 const UNSEEN = new RegExp(UNSEEN_SOURCE, 'u')

@@ -256,7 +256,7 @@ export async function sendTo(there: Address, call: RestCall, terminal: Terminal)
   }
 }
 
-/** Posts a form without credentials. Rejects with what to do next if nobody answers. */
+/** Posts a form without credentials. If there is no response, rejects with what to do next. */
 export async function sendForm(
   there: Pick<Address, 'url' | 'certificate'>,
   path: string,
@@ -274,7 +274,7 @@ export async function sendForm(
   }
 }
 
-/** A stream whose connection breaks ends like any other request that found nobody. */
+/** A stream whose connection breaks ends like any other request without a response. */
 async function* explainBreaks(events: AsyncIterable<unknown>, there: Address): AsyncGenerator<unknown> {
   try {
     yield* events

@@ -13,7 +13,7 @@ import type { Session } from './session.ts'
 
 /**
  * Acts on jobs that are named by their id, its last 8 digits (its short form) or more, its first 10 or more, or the
- * jobid that a client chose. 32 digits are an id; only if there is no such job, they are looked up as a jobid, which
+ * jobid that a client chose. 32 digits are an id; only if there is no such job, they are searched as a jobid, which
  * clients like to make the same way. The act must do nothing if it fails with JOB_NOT_FOUND, because it is then tried
  * again.
  */

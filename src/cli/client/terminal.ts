@@ -13,7 +13,7 @@ export interface Terminal {
   interrupted: AbortSignal
   nowMs(): number
   sleep(ms: number): Promise<void>
-  /** The line that the user types after this question; null: nobody can be asked. */
+  /** The line that the user types after this question; null: the terminal is not interactive. */
   ask(question: string): Promise<string | null>
   /** null: no browser can be opened here. */
   openBrowser: OpenBrowser | null

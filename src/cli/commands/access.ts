@@ -94,7 +94,7 @@ function addUsers(add: ClientCommands['add'], nowMs: () => number): void {
       const reset = secondFactor ? null : await client.secondFactors.reset({ id })
       const changes = { ...rights, enabled, ...(password !== null && { password }) }
       const answer = isUnchanged ? (reset ?? { user: before }) : await client.users.update({ id, ...changes })
-      // After all else: whoever still had a session could have made another one.
+      // After all else: an open session could have created another one.
       const tokens = revokeTokens || password !== null ? await tokensOf(client, id) : []
       if (revokeTokens) for (const token of tokens) await client.tokens.revoke({ id: token.id })
       print(terminal, flags, answer, ({ user }) => {
@@ -215,7 +215,7 @@ function listedSessions(sessions: Session[], nowMs: number): string {
 const tokensOf = async (client: Client, id: User['id']): Promise<AccessToken[]> =>
   (await client.tokens.list()).tokens.filter(({ userId }) => userId === id)
 
-/** Besides the new password: somebody who had the former one may have made them. */
+/** Besides the new password: a user of the former one may have created them. */
 function whatStillWorks(tokens: number, passkeys: number): string {
   const line = (count: number, noun: string, act: string) =>
     count === 0

@@ -73,14 +73,14 @@ export function addAlertCommands({ group }: ClientCommands): void {
 
   add(
     'ack <id...>',
-    'Acknowledge alerts: they are not repeated and not escalated. Their end is still told.',
+    'Acknowledge alerts: they are not repeated and not escalated. Their end is still sent.',
     (command) => command.option('--undo', 'take that back: they are repeated and escalated again')
   )(async ({ client, flags, terminal }, names, { undo = false }: { undo?: boolean }) => {
     const ids = await findAlerts(client, names)
     if (undo) {
       print(terminal, flags, await client.alerts.unacknowledge({ ids }), ({ unacknowledged }) => {
         const others = ids.length - unacknowledged
-        const rest = others === 0 ? '' : ` ${plural(others, 'alert')} had ended or nobody had acknowledged them.`
+        const rest = others === 0 ? '' : ` ${plural(others, 'alert')} had ended or not been acknowledged.`
         return `${plural(unacknowledged, 'alert')} no longer acknowledged.${rest}`
       })
       return
@@ -294,8 +294,8 @@ async function followAlerts(session: Session, filter: { ruleId: AlertRuleId | un
     const { alerts } = await client.alerts.list({ ...filter, limit: READ_MAX })
     const news = alerts.filter(({ id, state }) => printed.get(id) !== state)
     // What ended before is history; it is listed with --all.
-    const told = isFirst ? news.filter(({ state }) => state === 'firing') : news
-    for (const alert of told.toSorted((one, other) => momentOf(one) - momentOf(other))) tellAlert(session, alert)
+    const shown = isFirst ? news.filter(({ state }) => state === 'firing') : news
+    for (const alert of shown.toSorted((one, other) => momentOf(one) - momentOf(other))) tellAlert(session, alert)
     for (const { id, state } of news) printed.set(id, state)
     for (const id of [...printed.keys()].slice(0, Math.max(0, printed.size - REMEMBERED_MAX))) printed.delete(id)
     isFirst = false

@@ -208,8 +208,8 @@ async function stateOf(url: string, terminal: Terminal): Promise<string> {
     const { role } = await askWho(addressWith(url, found!.userName, found!.token), terminal)
     return `valid, ${role}`
   } catch (error) {
-    const told = toCommandError(error)
-    if (told instanceof CommandEnd && told.exitCode === EXIT_CODES.unreachable) return 'unreachable'
+    const failure = toCommandError(error)
+    if (failure instanceof CommandEnd && failure.exitCode === EXIT_CODES.unreachable) return 'unreachable'
     return 'refused: log in again'
   }
 }

@@ -61,7 +61,7 @@ export function addRoleCommands({ group }: ClientCommands): void {
 
   add(
     'remove <name>',
-    'Remove a role that nobody has.'
+    'Remove an unused role.'
   )(async ({ client, flags, terminal }, [name = '']) => {
     print(terminal, flags, await client.roles.remove({ name }), () => `Removed ${name}`)
   })

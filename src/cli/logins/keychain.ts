@@ -9,7 +9,7 @@ export interface Keychain {
 }
 
 const SERVICE = 'scrapdeck'
-/** Long enough for somebody to unlock it. */
+/** Long enough for the user to unlock it. */
 const UNLOCK_MS = 60_000
 
 /** Loads what talks to it; null: there is none here, or it is not to be used. */

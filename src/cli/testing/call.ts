@@ -87,7 +87,7 @@ interface Call {
   isTerminal?: boolean
   /** The service on this machine; default: none has ever run. */
   service?: LocalService
-  /** What the user types when asked; default: nobody can be asked. */
+  /** What the user types when asked; default: the terminal is not interactive. */
   typed?: string
   openBrowser?: Terminal['openBrowser']
   /** What it prints on standard error, as it does. */
@@ -111,7 +111,7 @@ export async function call(words: string[], { url, password = 'correct horse: ba
       SCRAPDECK_URL: url,
       SCRAPDECK_USERNAME: 'scrapdeck',
       SCRAPDECK_PASSWORD: password,
-      // The keychain of whoever runs the tests is none of theirs.
+      // Tests must not use the keychain of the user who runs them.
       SCRAPDECK_KEYCHAIN: 'off',
       ...options.environment
     },

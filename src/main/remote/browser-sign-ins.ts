@@ -9,7 +9,7 @@ import { openSignInRelay } from './sign-in-relay.ts'
 /** Signed in, and not used for an engine of the list yet. */
 const TICKETS_MAX = 20
 
-/** The engine that somebody signs in to; `url`: without a trailing slash. */
+/** The engine that the user signs in to; `url`: without a trailing slash. */
 interface SignInTo {
   name: string
   url: string
@@ -27,8 +27,8 @@ export class BrowserSignIns {
   }
 
   /**
-   * Resolves when somebody has allowed it in the browser of this computer, which gets through an SSH host until then.
-   * Rejects with what is wrong, or when `signal` ends it.
+   * Resolves when the user has allowed it in the browser of this computer, which gets through an SSH host until then.
+   * Rejects with the problem, or when `signal` aborts.
    */
   async begin({ name, url }: SignInTo, connection: RemoteConnection, signal: AbortSignal) {
     const { ssh, inner } = splitAddress(url)
@@ -95,5 +95,5 @@ const serviceAt = (address: string, connection: RemoteConnection): SignInService
   }
 })
 
-/** Nobody waits for it, so it is no failure to log. */
+/** The caller has gone, so it is no failure to log. */
 const cancelled = (cause: unknown) => new ScrapdeckError('SIGN_IN_FAILED', 'The sign-in was cancelled.', { cause })

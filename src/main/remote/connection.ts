@@ -50,11 +50,11 @@ export interface RemoteConnection {
       signal: AbortSignal
     }
   ): Promise<Dispatcher.ResponseData>
-  /** What its server shows. Rejects if nobody answers. */
+  /** The certificate of its server. Rejects if there is no response. */
   readCertificate(): Promise<PeerCertificate>
   /** Any error of `client` as a ScrapdeckError. */
   explain(error: unknown): Promise<ScrapdeckError>
-  /** Somebody asks, so what waits for its next attempt tries now. */
+  /** The user asks: what waits for its next attempt tries now. */
   retryNow(): void
   close(): Promise<void>
 }
@@ -67,7 +67,7 @@ interface Sent {
 }
 
 const CONNECT_MS = 10_000
-/** Streams have a comment every 15 s: one that is silent for longer is cut off, even if nobody closed it. */
+/** Streams have a comment every 15 s: one that is silent for longer is cut off, even if it was not closed. */
 const SILENT_MS = 40_000
 /** Searches and compressed logs take their time. */
 const ANSWER_MS = 300_000
@@ -265,7 +265,7 @@ async function explainCertificate(
     const text = `The certificate of ${label} was not issued by an authority that this computer trusts. Compare its fingerprint with the one on that machine, then trust it, or use a certificate of an authority.`
     return new ScrapdeckError('ENGINE_CERTIFICATE_UNTRUSTED', text, { cause, data: { certificate } })
   }
-  const text = `${label} shows another certificate than the one that you trusted (now ${certificate.fingerprint}, trusted ${pinned.fingerprint}). Nothing was sent. If it was replaced on purpose, edit the engine and trust the new one; otherwise somebody may be intercepting the connection.`
+  const text = `${label} shows another certificate than the one that you trusted (now ${certificate.fingerprint}, trusted ${pinned.fingerprint}). Nothing was sent. If it was replaced on purpose, edit the engine and trust the new one; otherwise the connection may be intercepted.`
   return new ScrapdeckError('ENGINE_CERTIFICATE_CHANGED', text, { cause, data: { certificate } })
 }
 
@@ -328,7 +328,7 @@ function describe({ raw, fingerprint256, subject, issuer, valid_to: until }: Det
   }
 }
 
-/** Whoever made the certificate chose these names: short, and of one line. */
+/** The creator of the certificate chose these names, so they are shortened to one line. */
 function nameOf(name: Partial<Record<string, string | string[]>> | undefined): string {
   const text = [name?.['CN'] ?? name?.['O'] ?? ''].flat().join(', ')
   return text.replaceAll(/[^\P{C}]/gu, ' ').slice(0, 200) || 'without a name'

@@ -15,7 +15,7 @@ export interface ForwardTo {
   lacks(operation: string): boolean
   /** It did not respond a moment ago. */
   isOffline(): boolean
-  /** A call found nobody, or was refused as a whole: the state may have changed. */
+  /** A call got no response, or was refused as a whole: the state may have changed. */
   onTrouble(): void
 }
 
@@ -24,12 +24,12 @@ const OPERATIONS = listOperations(contract)
 type Call = (input: unknown, options: object) => Promise<unknown>
 
 /**
- * The contract again, each call forwarded to a remote engine as it is: that engine validates it, and decides by the
- * rights of its own user. While the engine cannot be reached, small reads are answered as they were last.
+ * Forwards each call of the contract unchanged to a remote engine: that engine validates it, and decides by the rights
+ * of its own user. While the engine cannot be reached, small reads return their last answer.
  */
 export function forwardingRouter(to: ForwardTo): { router: AnyRouter; refresh(): Promise<void> } {
   const { kept } = to
-  // Whoever looks hears of changes, and asks nothing again: what is kept would stay as it was first asked.
+  // Viewers subscribe; they do not poll. So stored answers are refreshed after changes while there are viewers.
   const looking = { count: 0, hasChanged: false }
   const router: Record<string, object> = {}
   for (const [name, operation] of OPERATIONS) {
@@ -38,7 +38,7 @@ export function forwardingRouter(to: ForwardTo): { router: AnyRouter; refresh():
     const handler = os.handler(async ({ input, signal, lastEventId }) => {
       refuse(name, meta, to)
       const key = isKept(meta) ? `${name} ${JSON.stringify(input ?? null)}` : null
-      // Nobody waits for a network that leads nowhere; the page asks again when the engine is back.
+      // No waiting for a dead network: the page asks again when the engine is back.
       const known = key !== null && to.isOffline() ? await kept.get(key) : undefined
       if (known !== undefined) return known
       const { client, explain } = await to.connect()
@@ -86,10 +86,10 @@ export function forwardingRouter(to: ForwardTo): { router: AnyRouter; refresh():
 
 const keepingIn = (answer: { bytes?: Uint8Array }): CallContext => ({ onBytes: (bytes) => (answer.bytes = bytes) })
 
-/** What a screen or two ask. */
+/** The requests of a screen or two. */
 const REFRESHED = 20
 
-/** Counts whoever looks, and notes changes. */
+/** Counts viewers, and notes changes. */
 async function* watched(
   stream: AsyncIterable<unknown>,
   looking: { count: number; hasChanged: boolean }
@@ -151,7 +151,7 @@ async function* explainBreaks(
   }
 }
 
-/** Nobody waits for this answer: it is neither logged nor a reason to doubt the connection. */
+/** The caller has gone: it is neither logged nor a reason to doubt the connection. */
 const cancelled = (name: string, cause: unknown) =>
   new ScrapdeckError('ENGINE_UNREACHABLE', `The call to ${name} was cancelled.`, { cause })
 

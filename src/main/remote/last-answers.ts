@@ -12,7 +12,7 @@ const MOST = 200
 const MOST_BYTES = 4_000_000
 const MOST_OF_ONE = MOST_BYTES / 4
 const LONGEST_KEY = 2_000
-/** Answers follow each other while somebody looks; the files follow them later. */
+/** Answers change often while a viewer is open; the files are written later. */
 const WRITE_AFTER_MS = 10_000
 
 const INDEX = 'index.json'
@@ -32,9 +32,9 @@ interface Kept {
 const serializer = new StandardRPCSerializer(new StandardRPCJsonSerializer())
 
 /**
- * What is shown of an engine that does not respond: its last answers, and as of when all of them were right. They are
+ * What is shown of an engine that does not respond: its last answers, and when all of them were last correct. They are
  * in a directory that only this user can read, for the next start of the app. Each is a file with the bytes that the
- * engine sent, written when they change and decoded when somebody asks, so nothing holds the loop of the app.
+ * engine sent, written when they change and decoded on request, so nothing blocks the event loop of the app.
  */
 export class LastAnswers {
   readonly #directory: string
@@ -85,7 +85,7 @@ export class LastAnswers {
     const kept = this.#answers.get(key)
     if (kept === undefined) return undefined
     const bytes = kept.pending ?? (await readFile(this.#fileOf(key)).catch((error: Error) => error))
-    // It was asked again meanwhile, or belongs to somebody else now.
+    // It was fetched again meanwhile, or belongs to another user now.
     if (this.#answers.get(key) !== kept) return this.get(key)
     try {
       if (bytes instanceof Error) throw bytes
@@ -109,7 +109,7 @@ export class LastAnswers {
     if (!isSame) this.#writeLater()
   }
 
-  /** Those of somebody else are not shown. */
+  /** Answers for another user must not be shown. */
   async clear(): Promise<void> {
     this.#timer?.cancel()
     this.#timer = null

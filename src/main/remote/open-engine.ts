@@ -113,7 +113,7 @@ export class OpenEngine {
     }
   }
 
-  /** Everything that it is receiving ends, and begins again with the new settings. */
+  /** Ends everything that it is receiving, and begins again with the new settings. */
   async replace(stored: StoredEngine): Promise<void> {
     const { url, sealed, certificate } = this.stored
     this.stored = stored
@@ -121,19 +121,19 @@ export class OpenEngine {
     // What follows it has its name, too.
     this.#endLive()
     if (!isSame) await this.#disconnect()
-    // It was shown to somebody else, or by another engine.
+    // The answers were for another user, or from another engine.
     if (url !== stored.url || sealed !== stored.sealed) await this.#kept.clear()
     this.checkNow()
   }
 
-  /** With its token, if somebody has signed in for this computer; null: it has another. */
+  /** With its token, if a user has signed in for this computer; null: it has other credentials. */
   ownToken(): Promise<RemoteAddress> | null {
     if (this.stored.signsInWith !== 'browser') return null
     const { name, url, certificate } = this.stored
     return this.openCredentials().then((credentials) => ({ name, url, certificate, credentials }))
   }
 
-  /** Somebody asks. */
+  /** The user asks. */
   retryNow(): void {
     this.#connection?.then(
       (open) => open.retryNow(),

@@ -76,7 +76,7 @@ export function openRemoteEngines(options: RemoteEnginesOptions): RemoteEngines 
     throw new ScrapdeckError('NOT_FOUND', `There is no engine ${id} in the list. It may have been removed.`)
   }
 
-  /** What is trusted there besides the system's authorities: the certificate that somebody has seen, if it still is. */
+  /** What is trusted there besides the system's authorities: the certificate that the user saw, if it is unchanged. */
   async function pinOf(address: Pick<RemoteAddress, 'name' | 'url'>, trusted: string | null) {
     if (trusted === null || !splitAddress(address.url).inner.startsWith('https:')) return null
     const connection = connectRemote({ ...address, credentials: null, certificate: null }, parts)
@@ -86,7 +86,7 @@ export function openRemoteEngines(options: RemoteEnginesOptions): RemoteEngines 
     return seen?.fingerprint === trusted ? { pem: seen.pem, fingerprint: seen.fingerprint } : null
   }
 
-  /** Without credentials: somebody is about to get some. */
+  /** Without credentials: the sign-in is about to get some. */
   async function connectToSignIn({ name, url: given }: Pick<EngineSettings, 'name' | 'url'>, trusted: string | null) {
     const to = { name, url: withoutSlash(given) }
     const certificate = await pinOf(to, trusted)
@@ -114,7 +114,7 @@ export function openRemoteEngines(options: RemoteEnginesOptions): RemoteEngines 
     return { url, certificate, sealed, signsInWith: entered.kind, username }
   }
 
-  /** The token of a sign-in that is not used any more. Whoever cannot be reached keeps it until it expires. */
+  /** Revokes the token of an unused sign-in. An engine that cannot be reached keeps it until it expires. */
   async function revoke(address: RemoteAddress): Promise<void> {
     const connection = connectRemote(address, parts)
     const signal = AbortSignal.timeout(REVOKE_MAX_MS)

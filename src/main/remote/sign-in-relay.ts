@@ -13,7 +13,7 @@ import { isOfThisUser, pickLoopbackAddress } from './private-loopback.ts'
 export interface SignInRelay extends AsyncDisposable {
   /** What the browser opens, once; it leads to this page of the engine, whatever its origin. */
   entranceTo(page: string): string
-  /** Aborted with SIGN_IN_FAILED when the address was opened twice: nobody gets through any more. */
+  /** Aborted with SIGN_IN_FAILED when the address was opened twice: the relay then refuses every request. */
   signal: AbortSignal
 }
 
@@ -34,7 +34,7 @@ const LOGOUT_MS = 5_000
 /** A sign-in takes no longer. */
 const PASS_SECONDS = 600
 
-/** They are about this connection and address, are kept in the jar, or vouch for somebody. */
+/** They are about this connection and address, are kept in the jar, or carry credentials. */
 const NOT_FOR_ENGINE =
   /^(connection|keep-alive|te|trailer|transfer-encoding|upgrade|expect|content-length|host|cookie|origin|referer|authorization|forwarded|x-forwarded-.*|x-real-ip|proxy-.*)$/
 /** What pages need. The others are about a site or let the browser keep something, and the engine owns no site here. */
@@ -166,7 +166,7 @@ export async function openSignInRelay({ name, inner, connection }: RelayOptions)
     openedTwice.abort(new ScrapdeckError('SIGN_IN_FAILED', OPENED_TWICE))
   }
 
-  /** Nobody has the cookie of this session any more. */
+  /** No client has the cookie of this session any more. */
   async function logOut(): Promise<void> {
     const path = `${inner.pathname.replace(/\/+$/, '')}/ui/logout`
     const headers = { origin: inner.origin, cookie: jar.toString() }
@@ -185,7 +185,7 @@ export async function openSignInRelay({ name, inner, connection }: RelayOptions)
       closing.abort()
       server.close()
       server.closeAllConnections()
-      // Whoever cannot be reached keeps the session until it expires.
+      // An engine that cannot be reached keeps the session until it expires.
       if (!jar.isEmpty) await logOut().catch(() => {})
     }
   }

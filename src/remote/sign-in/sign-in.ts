@@ -5,7 +5,7 @@ import { ERROR_CODES, type ErrorCode, ScrapdeckError } from '../../shared/errors
 import { CONSENT_PAGE, DEVICE_PATH, type SignInClient, TOKEN_PATH } from '../../shared/sign-in.ts'
 import { openLoopback } from './loopback.ts'
 
-/** The service that somebody signs in to. */
+/** The service that the user signs in to. */
 export interface SignInService {
   /** Where the browser finds its UI, without a trailing slash. */
   address: string
@@ -35,7 +35,7 @@ const BegunAnswer = z.object({
   intervalSeconds: z.number().min(1).max(60)
 })
 
-/** How long somebody may take in the browser: that of a login at an identity provider. */
+/** How long the user may take in the browser: as long as for a login at an identity provider. */
 const PERSON_MS = 10 * 60_000
 
 /**
@@ -65,7 +65,7 @@ export async function signInWithBrowser(
       signedIn(await send(service, TOKEN_PATH, { code, verifier, redirectUri: loopback.redirectUri }, signal))
     )
   } catch (error) {
-    if (signal.aborted && !options.signal.aborted) throw failed('Nobody allowed the sign-in within ten minutes')
+    if (signal.aborted && !options.signal.aborted) throw failed('The sign-in was not allowed within ten minutes')
     throw error
   }
 }
@@ -93,7 +93,7 @@ export async function signInWithCode(
     const answer = await send(service, TOKEN_PATH, { deviceCode }, signal)
     if (answer.status !== 202) return signedIn(answer)
   }
-  throw failed('Nobody allowed the sign-in in time')
+  throw failed('The sign-in was not allowed in time')
 }
 
 /** As the page shows it, and as the token is called. */

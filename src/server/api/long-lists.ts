@@ -6,7 +6,7 @@ import { type Clock, systemClock } from '../../engine/runtime/clock.ts'
 
 /** A list directly in an operation's input with more items than this is read in slices: jobs.runMany takes 10,000. */
 const LONG_LIST_ITEMS = 50
-/** Reading a list stops at so many: only the first few are told (wire-errors.ts). */
+/** Reading a list stops after this many issues: only the first few are reported (wire-errors.ts). */
 const ISSUES_MAX = 5
 
 interface Call {

@@ -21,7 +21,7 @@ export interface LogRoute {
 }
 
 interface LogSource {
-  /** Of whoever asked. */
+  /** Of the caller. */
   client: ApiClient
   clock: Clock
   logger: Logger

@@ -8,7 +8,7 @@ const MAX_WAIT_MS = 30_000
 /** After the last wrong one. */
 const FORGOTTEN_AFTER_MS = 15 * 60_000
 const MAX_ACCOUNTS = 1_000
-/** Of an account: the same wrong password again is a program that was not told of a new one, and no guess. */
+/** Per account: the same wrong password again comes from a program that does not know the new one, and is no guess. */
 const REMEMBERED = 128
 
 interface Account {
@@ -21,8 +21,8 @@ interface Account {
 
 /**
  * Slows down guesses at one account that come from many addresses: then each wrong password doubles the wait, up to
- * half a minute. Whoever asks leaves out those who must never wait (password-check.ts), so an account can be made slow
- * for strangers, and for nobody else.
+ * half a minute. The caller exempts clients that must never wait (password-check.ts), so an attacker can slow down
+ * an account only for strangers.
  */
 export class AccountBackoff {
   readonly #clock: Clock

@@ -33,17 +33,17 @@ import { SharedSessions } from './shared-sessions.ts'
 import { PluginUsers } from './vouched-users.ts'
 
 /**
- * Whoever made this request has the password at hand. A browser that was once told the password repeats it with every
- * request, so there it proves as little as a session.
+ * Whether the sender of this request knows the password. A browser that has received the password once repeats it with
+ * every request, so from a browser it proves as little as a session.
  */
 export function knowsPassword({ caller, headers }: FastifyRequest): boolean {
   return caller.kind === 'password' && isOwnerItself(caller) && headers['sec-fetch-site'] === undefined
 }
 
-/** Not a user with that role, and not a token: whoever has the service's own password. */
+/** The holder of the service's own password: not a user with that role, and not a token. */
 const isOwnerItself = ({ principal }: Caller): boolean => principal?.userId === null && principal.tokenId === null
 
-/** Whoever passed the gate; throws UNAUTHORIZED for nodes and for nobody. */
+/** Throws UNAUTHORIZED for nodes and for anonymous callers. */
 export function principalOf({ caller }: FastifyRequest): Principal {
   if (caller.principal !== null) return caller.principal
   throw new ScrapdeckError('UNAUTHORIZED', UNAUTHORIZED_TEXTS.missing, { data: { credentials: 'missing' } })
@@ -100,11 +100,11 @@ export class Authenticator {
   readonly #known: KnownClients
   readonly #basicCheck: PasswordCheck
   readonly #formCheck: PasswordCheck
-  /** Hashes of Basic credentials that came with a session, and are of nobody here. */
+  /** Hashes of Basic credentials that came with a session and match no user here. */
   readonly #ofOthers = new Map<string, number>()
   /**
-   * What a connection was let in with last. Whoever sends it again there knows it, so that comparing it takes no care;
-   * checking it anew took a tenth of a short request.
+   * The credentials that a connection last authenticated with. A sender who repeats them there knows them, so a plain
+   * comparison is safe; checking them anew took a tenth of a short request.
    */
   readonly #rightOn = new WeakMap<Socket, { authorization: string; address: string; caller: Caller; untilMs: number }>()
 
@@ -152,7 +152,7 @@ export class Authenticator {
     this.#timers = new Timers(clock)
   }
 
-  /** Somebody logged in from this address in the last day. */
+  /** Whether a user logged in from this address in the last day. */
   knows(request: FastifyRequest): boolean {
     return this.#known.has(clientOf(addressOf(request)))
   }
@@ -196,8 +196,8 @@ export class Authenticator {
   }
 
   /**
-   * Basic credentials of somebody else than the session's user. If they are right, the request is theirs: the cookie
-   * may have been set by a page on another port. If not, they are for a proxy before us, and are not tried with every
+   * Basic credentials of another user than the session's. If they are right, the request is that user's: a page on
+   * another port may have set the cookie. If not, they are for a proxy in front of us, and are not checked with every
    * request.
    */
   async #checkOther(caller: Caller, request: FastifyRequest): Promise<Caller> {
@@ -478,7 +478,7 @@ function browserOf(request: FastifyRequest): Browser {
   return { address: addressOf(request), userAgent: request.headers['user-agent'] ?? '' }
 }
 
-/** Of requests that bring their credentials along. Names of users can pass from one to another, ids cannot. */
+/** For requests with their own credentials. A user name can pass to another user, an id cannot. */
 function idOf({ tokenId, userId, name }: Principal): string {
   if (tokenId !== null) return `token:${tokenId}`
   return userId === null ? `user:${name}` : `user-id:${userId}`
@@ -486,7 +486,7 @@ function idOf({ tokenId, userId, name }: Principal): string {
 
 type FoundSession = Pick<Caller, 'id'> & { principal: Principal; token: string }
 
-/** Of Basic or Bearer; a bearer is a token, whoever it is of. */
+/** From Basic or Bearer; a bearer is a token without a user name. */
 function credentialsOf(authorization: string | undefined): BasicCredentials | null {
   const token = bearerToken(authorization)
   return token === null ? parseBasic(authorization) : { username: '', password: token }

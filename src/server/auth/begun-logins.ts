@@ -12,8 +12,8 @@ interface Kept<T> {
 }
 
 /**
- * Logins that have begun and are finished by another request of the same browser: it is known by a cookie with a random
- * token, of which only the hash is here. They are lost with the process; then a login starts again.
+ * Logins that another request of the same browser finishes. A cookie with a random token identifies the browser; only
+ * its hash is kept here. Logins are lost with the process and then start again.
  */
 export class BegunLogins<T> {
   readonly #clock: Clock

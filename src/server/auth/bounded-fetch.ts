@@ -5,7 +5,7 @@ import { PLAIN_BODIES, requirePlainBody } from '../../engine/runtime/plain-bodie
 /** Discovery documents, keys and answers with tokens have some kilobytes; one with many groups has a hundred. */
 const MAX_BYTES = 1024 * 1024
 const MAX_WAIT_MS = 10_000
-/** After a failure, so that whoever sends requests here does not send as many there. */
+/** After a failure, so that a flood of requests here does not become a flood there. */
 const PAUSE_MS = 5_000
 
 interface FetchOptions {

@@ -43,23 +43,23 @@ export class DoorLimits {
     return charge(this.#nodes, request.caller.id, { reply, cost: 1 })
   }
 
-  /** For a new session, whoever creates it: it does not begin with a new limit. */
+  /** For a new session of any user: it does not begin with a new limit. */
   async chargeLogin(request: FastifyRequest, reply: FastifyReply): Promise<void> {
     const bucket = bucketOf(A_BROWSER, request)
     await charge(this.#open, bucket, { reply, cost: 1 })
     await charge(this.#doors, bucket, { reply, cost: 1 })
   }
 
-  /** For requests of nobody in particular, before anything is done for them. */
+  /** For anonymous requests, before any work is done for them. */
   chargeOpen(request: FastifyRequest, reply: FastifyReply): Charging {
     return charge(this.#open, clientOf(addressOf(request)), { reply, cost: 1 })
   }
 }
 
 /**
- * Per user, whatever tokens it has, and address; of the service itself per credential: one program that runs wild must
- * not stop the others, nor the browsers. All sessions at one address count as one: whoever knows the password could
- * have a new one for each request.
+ * Per address and user, with all its tokens; for the service itself per credential: one runaway program must not stop
+ * the others, nor the browsers. All sessions at one address count as one: a client that knows the password could
+ * open a new one for each request.
  */
 const bucketOf = (caller: Pick<Caller, 'kind' | 'id' | 'principal'>, request: FastifyRequest): string =>
   `${caller.kind === 'session' ? 'sessions' : (caller.principal?.userId ?? caller.id)} ${clientOf(addressOf(request))}`

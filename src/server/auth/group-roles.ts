@@ -61,12 +61,12 @@ export function claimIn(claims: Readonly<Record<string, unknown>>, name: string)
   return value
 }
 
-/** What a person is called; the first of these that is a text. */
+/** The name of a person: the first of these claims that is a text. */
 export function nameIn(claims: Readonly<Record<string, unknown>>, nameClaim: string): string {
   const candidates = [claimIn(claims, nameClaim), claims['preferred_username'], claims['email'], claims['sub']]
   return candidates.find((value): value is string => typeof value === 'string' && value.trim() !== '') ?? ''
 }
 
-/** Read by whoever was refused: what was looked for, and whom to ask. */
+/** Shown to the refused user: what was missing, and whom to ask. */
 export const noRoleText = (name: string, option: string): string =>
   `None of the groups of ${name} has a role in this Scrapdeck. Ask its owner to add one of them to ${option}, or the administrator of your organization to add you to a group.`

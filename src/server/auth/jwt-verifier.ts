@@ -11,7 +11,7 @@ const ALGORITHMS = [
   ...['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512'],
   ...['ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519']
 ]
-/** A token of an unknown key makes us ask for keys at most once a minute, whoever sends it. */
+/** Tokens with an unknown key make us fetch the keys at most once a minute, over all senders. */
 const KEYS_COOLDOWN_MS = 60_000
 const KEYS_MAX_AGE_MS = 10 * 60_000
 const CLOCK_TOLERANCE_SECONDS = 5

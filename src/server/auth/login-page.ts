@@ -38,9 +38,9 @@ export interface LoginPage {
   problem: string | null
   /** The identity provider; null: there is none. */
   signInWith: string | null
-  /** `yes`: there is a button. Otherwise why not, in words; null: nobody has one. */
+  /** `yes`: there is a button. `problem`: why passkeys cannot be used; null: no user has one. */
   passkeys: 'yes' | { problem: string } | null
-  /** The page is at another address than the form's. */
+  /** The page has another address than the form. */
   isElsewhere?: boolean
 }
 

@@ -47,8 +47,8 @@ export interface SignedInUser {
 }
 
 /**
- * People who sign in at an OpenID Connect provider. What a login must come back with is kept here, for ten minutes and
- * one use, and found by a cookie of the browser that began it, so that nobody is logged in with somebody else's answer.
+ * Sign-in with an OpenID Connect provider. What the response must contain is kept here for ten minutes and one use. It
+ * is found by a cookie of the browser that began the login, so the response to another browser does not log it in.
  */
 export class OidcSignIn {
   readonly #options: OidcOptions
@@ -121,8 +121,8 @@ export class OidcSignIn {
   }
 
   /**
-   * The provider says that somebody has logged out there. Ends all sessions of that user, or returns those that it
-   * means. Rejects with BAD_INPUT unless the provider has signed that for us, and with SIGN_IN_UNAVAILABLE.
+   * The provider reports that a user has logged out there. Ends all sessions of that user, or returns those that it
+   * names. Rejects with BAD_INPUT unless the provider has signed that for us, and with SIGN_IN_UNAVAILABLE.
    */
   async endFromThere(logoutToken: string): Promise<string[]> {
     this.#logoutTokens ??= this.#loadVerifier()
@@ -165,7 +165,7 @@ export class OidcSignIn {
         ? failed(`The answer of ${this.label} is not accepted`)
         : new ScrapdeckError(
             'SIGN_IN_UNAVAILABLE',
-            `${this.label} does not respond, so nobody can sign in with it. Try again later; users with a password here can still log in.`
+            `${this.label} does not respond, so signing in with it is not possible. Try again later; users with a password here can still log in.`
           )
     }
   }

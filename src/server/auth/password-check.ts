@@ -125,7 +125,7 @@ export class PasswordCheck {
     const isKnown = this.#known.has(client, given.username)
     const blockedForMs = this.#limiter.blockedForMs(client)
     if (blockedForMs > 0 && !isKnown) return blocked(blockedForMs)
-    // Neither on this machine nor where the account's owner logged in before: guesses of others slow nobody down there.
+    // No wait on this machine, or where the account's owner logged in before: other clients' guesses must not slow those.
     const waitMs = isKnown || isHere(client) || this.#isToken(given) ? 0 : this.#backoff.waitMs(given.username)
     if (waitMs > 0) return blocked(waitMs)
     if (this.#isOwner(given)) {
@@ -199,7 +199,7 @@ export class PasswordCheck {
   }
 
   #right(principal: Principal, client: string, { username }: BasicCredentials): Verdict {
-    // Not known before all steps are done: whoever has stolen the password must not pass for its owner.
+    // A client is known only after all steps: a stolen password alone must not make it pass for the owner.
     const next = this.#nextStepOf(principal)
     if (next !== null) return { is: 'half', principal, next }
     this.#known.add(client, username)

@@ -6,8 +6,8 @@ import { PEER_HEADER } from '../../engine/runtime/peer-header.ts'
 const fromPeers = new WeakMap<IncomingMessage, { address: string; isVouchedFor: boolean }>()
 
 /**
- * Recognizes a request that another engine forwarded, before anybody reads its headers. Whoever does not know the
- * secret is a client like all others. Nobody behind this sees the secret.
+ * Recognizes a request that another engine forwarded, before its headers are read. A sender without the secret is an
+ * ordinary client. Later handlers never see the secret.
  */
 export function recognizePeer(request: IncomingMessage, secret: string): void {
   const header = request.headers[PEER_HEADER]

@@ -11,7 +11,7 @@ import { requirePermission, requirePermissionEverywhere } from '../../engine/acc
 import { type Authenticator } from './authenticator.ts'
 import { abandon, closeAfter } from '../http2-requests.ts'
 import { BodyRoom } from './body-room.ts'
-import { type Caller, NOBODY } from './caller.ts'
+import { ANONYMOUS, type Caller } from './caller.ts'
 import { EGG_ROUTE } from '../kubernetes-egg-door.ts'
 import { addressOf } from './client-address.ts'
 import { PASSKEY_OPTIONS_PATH } from './login-paths.ts'
@@ -56,7 +56,7 @@ export class RequestGate {
     { isFromSocket }: { isFromSocket: boolean }
   ): void | Promise<void> {
     const { authenticator, isOurHost } = this.#options
-    request.caller = NOBODY
+    request.caller = ANONYMOUS
     let caller: Caller | Promise<Caller>
     try {
       // The engine that forwarded a request has compared its host with its own names.
@@ -64,7 +64,7 @@ export class RequestGate {
       if (!isFromSocket)
         checkRequestOrigin(request, { isOurHost: isKnownHost, changesNothing: changesNothing(request) })
       if (isNodeRoute(request)) caller = this.#nodeThatSent(request)
-      else caller = isOpenToAll(request) || this.#isOpenToScraper(request) ? NOBODY : authenticator.check(request)
+      else caller = isOpenToAll(request) || this.#isOpenToScraper(request) ? ANONYMOUS : authenticator.check(request)
     } catch (error) {
       return this.#reject(request, reply, error)
     }
@@ -78,10 +78,10 @@ export class RequestGate {
   #letIn(caller: Caller, request: FastifyRequest, reply: FastifyReply): void | Promise<void> {
     const { authenticator, limits, connections } = this.#options
     request.caller = caller
-    if (caller.kind === 'nobody') {
+    if (caller.kind === 'anonymous') {
       this.limitBody(request)
-      // Whoever floods the login must not keep out those who logged in from the same address before: there, only what
-      // fails is charged, and each new session.
+      // A flood of logins must not lock out users who logged in from the same address before: from there, only failures
+      // and new sessions are charged.
       if (!isLogin(request) || !authenticator.knows(request)) return this.#chargeStranger(request, reply)
       return
     }
@@ -104,7 +104,7 @@ export class RequestGate {
     })
   }
 
-  /** Only the token of a node counts here, and it counts nowhere else. */
+  /** Node endpoints accept only the token of a node, and no other endpoint accepts it. */
   #nodeThatSent({ headers }: FastifyRequest): Caller {
     const token = bearerToken(headers.authorization)
     const id = token === null ? null : this.#options.nodeOfToken(token)
@@ -114,7 +114,7 @@ export class RequestGate {
     })
   }
 
-  /** Whoever is over the limit starts again with a new connection, which costs more than another request. */
+  /** A client over the limit must open a new connection, which costs it more than another request. */
   #chargeStranger(request: FastifyRequest, reply: FastifyReply): void | Promise<void> {
     const close = (error: unknown) => {
       closeAfter(request, reply)
@@ -163,7 +163,7 @@ function isOpenToAll(request: FastifyRequest): boolean {
   )
 }
 
-/** Whoever asks there has nothing to show yet but a code. */
+/** Callers of these have no credentials yet, at most a code. */
 const SIGN_IN_ROUTES: ReadonlySet<string> = new Set([
   ...[SIGN_IN_PATH, CALLBACK_PATH, BACK_CHANNEL_PATH, DEVICE_PATH, TOKEN_PATH]
 ])

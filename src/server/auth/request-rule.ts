@@ -31,8 +31,8 @@ export function checkRequestOrigin(
 }
 
 /**
- * Rejects rebinding: a name of somebody else that leads here. Throws FORBIDDEN_ORIGIN, and BAD_INPUT for a second name:
- * a proxy may have judged that one.
+ * Rejects DNS rebinding: a foreign host name that resolves to this service. Throws FORBIDDEN_ORIGIN, and BAD_INPUT for
+ * a second name: a proxy may have checked that one.
  */
 export function requireOurHost(
   host: string | undefined,

@@ -13,7 +13,7 @@ declare module 'fastify' {
   }
 }
 
-/** The options of a route: whoever has this permission may use it. */
+/** The options of a route that requires this permission. */
 export const forPermission = (name: Permission) => ({ config: { needs: permissionsOf([name]) } })
 
 /** The same, for what is of all projects. */

@@ -1,6 +1,6 @@
 /**
- * `login`: of one at an identity provider that has begun: the browser that comes back must be the one that left.
- * `step`: of a login of which one step is done: the password was right, or a passkey was asked for.
+ * `login`: a login at an identity provider has begun: the browser that returns must be the one that left. `step`: one
+ * step of a login is done: the password was right, or a passkey was requested.
  */
 export type CookieUse = 'session' | 'login' | 'step'
 
@@ -26,9 +26,9 @@ export function readCookies(name: string, cookieHeader = ''): string[] {
 /**
  * The value of `Set-Cookie`; `value`: of letters, digits, `_`, `-` and `.`; `maxAgeSeconds`: 0 deletes it.
  *
- * `Lax`: who follows a link from another site is still logged in, and whoever comes back from an identity provider has
- * the cookie. It protects as much as `Strict` here, because request-rule.ts refuses everything else from other sites,
- * even from other ports of localhost, where both are sent.
+ * `Lax`: a user who follows a link from another site, or returns from an identity provider, is still logged in. It
+ * protects as much as `Strict` here, because request-rule.ts refuses everything else from other sites, even from other
+ * ports of localhost, where both are sent.
  */
 export function setCookie(
   name: string,

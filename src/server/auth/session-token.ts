@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import type { UserId } from '../../shared/contract/index.ts'
 import { createToken, hashToken } from './secrets.ts'
 
-/** How somebody logged in, and its letter in the token. */
+/** The kinds of login, and their letters in the token. */
 const LETTERS = { password: 'p', link: 'l', oidc: 'o', passkey: 'k' } as const
 export type SignedInWith = keyof typeof LETTERS
 
@@ -24,8 +24,8 @@ export interface SessionToken {
 }
 
 /**
- * The token of a session says whose it is, how it began, and when it must end. Nobody can change that: sessions are
- * found by the hash of all of it but the last part.
+ * The token of a session contains its user, the kind of login, and when it must end. This cannot be forged: sessions
+ * are found by the hash of everything but the last part.
  */
 export function createSessionToken({
   userId,

@@ -12,7 +12,7 @@ export const SESSION_MS = 30 * DAY_MS
 /** Without use. */
 export const IDLE_MS = 7 * DAY_MS
 const MAX_SESSIONS = 1000
-/** Of a user: whoever logs in again and again ends only the own sessions. */
+/** Per user: one who logs in again and again ends only the own sessions. */
 const MAX_SESSIONS_OF_USER = 50
 /** How often a browser gets another cookie: one that leaked from a backup or a log is soon worth nothing. */
 const RENEW_EVERY_MS = 3_600_000
@@ -174,7 +174,7 @@ export class Sessions {
     return valid
   }
 
-  /** When sessions were used. A full disk does not refuse whoever has a valid one. */
+  /** Stores when sessions were used. A full disk must not refuse users with a valid session. */
   record(): void {
     if (!this.#isChanged) return
     try {
@@ -224,7 +224,7 @@ export class Sessions {
 const isAlive = ({ endsAtMs, lastSeenAtMs }: Session, nowMs: number): boolean =>
   nowMs < endsAtMs && nowMs - lastSeenAtMs < IDLE_MS
 
-/** Line breaks and signs that change the direction of text do not reach whoever reads it. */
+/** Removes line breaks and characters that change the direction of text. */
 const shorten = ({ address, userAgent }: Browser): Browser => ({
   address,
   userAgent: userAgent.slice(0, USER_AGENT_MAX).replaceAll(/[^\P{C}]|[\u2028\u2029]/gu, '?')

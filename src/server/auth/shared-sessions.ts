@@ -21,15 +21,15 @@ export interface SharedSessionsOptions {
 }
 
 /**
- * Sessions of all engines on a cache, which has the last word while it answers. While it does not, this engine goes by
- * its own record: sessions that were created or used here. What ends or begins meanwhile is told to the cache when it
- * is back.
+ * Sessions of all engines in a cache, which is authoritative while it responds. While it does not, this engine uses its
+ * own record: sessions that were created or used here. The cache receives what ended or began meanwhile when it is
+ * back.
  */
 export class SharedSessions {
   readonly #options: SharedSessionsOptions
   readonly #timers: Timers
   readonly #words = new Map<string, { isValid: boolean; untilMs: number }>()
-  /** When the cache was last told so, in wall time. */
+  /** When the cache last received an extension, in wall time. */
   readonly #extendedAtMs = new Map<string, number>()
   readonly #asking = new Map<string, Promise<boolean | null>>()
   /** Created while the cache was away. */
@@ -121,7 +121,7 @@ export class SharedSessions {
     return word === undefined || endedBefore !== this.#endedAllCount ? null : this.#learn(id, word)
   }
 
-  /** What the cache says of a session, corrected by what it has not been told yet. */
+  /** What the cache says of a session, corrected by changes that it has not received yet. */
   async #learn(id: string, word: boolean): Promise<boolean> {
     const { own, cache } = this.#options
     const isEnded = this.#ended.has(id) || this.#allToEnd

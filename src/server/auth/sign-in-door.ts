@@ -20,8 +20,8 @@ export interface SignInDoorOptions {
 const FIELD_MAX = 200
 
 /**
- * Where a program that somebody signs in begins, and gets its token (docs/http.md). Open to all: whoever asks has no
- * credentials yet. Below `/ui`, whose forms it reads.
+ * Where a program begins its sign-in and gets its token (docs/http.md). Public: the program has no credentials yet.
+ * Below `/ui`, because it reads the same forms.
  */
 export function signInDoor(app: FastifyInstance, options: SignInDoorOptions): void {
   const { signIns, audit } = options
@@ -63,7 +63,7 @@ export function signInDoor(app: FastifyInstance, options: SignInDoorOptions): vo
   )
 }
 
-/** The entry of the audit log is of whoever allowed it, from the address of the program. */
+/** The audit entry names the user who allowed it, and the address of the program. */
 async function tokenOf({ access, audit, signIns }: SignInDoorOptions, grant: Grant, request: FastifyRequest) {
   const { by, token: wanted } = grant
   const { secret, token } = await audit.perform(

@@ -9,7 +9,7 @@ export interface GroupRights {
   nodeGroups: Record<string, NodeGroupRole>
 }
 
-/** Whoever is in several groups has the roles of all; whoever is in none is refused. */
+/** A user in several groups has the roles of all of them; a user in none is refused. */
 export type GroupRoles = ReadonlyMap<string, GroupRights>
 
 /** An OpenID Connect provider at which people sign in. */

@@ -78,7 +78,7 @@ export async function openEngineDoor(options: {
   }
 }
 
-/** Aborted once nobody waits for the answer. */
+/** Aborted once no client waits for the response. */
 function endOf(request: FastifyRequest, reply: FastifyReply, stopping: AbortSignal): AbortSignal {
   const ended = new AbortController()
   reply.raw.once('close', () => ended.abort())

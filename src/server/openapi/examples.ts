@@ -550,7 +550,7 @@ export const EXAMPLES: ExamplesOf<InferContractRouterInputs<Contract>, InferCont
       output: { acknowledged: 1 }
     },
     notices: {
-      summary: 'What channels of the desktop were told after a position; without one, only where to begin',
+      summary: 'Notices sent to desktop channels after a position; without one, only the position to begin with',
       input: { after: 'msg_mk2f8z00_1a' },
       output: {
         notices: [
@@ -704,7 +704,7 @@ export const EXAMPLES: ExamplesOf<InferContractRouterInputs<Contract>, InferCont
       input: { name: 'shop keeper', permissions: ['read', 'jobs.run', 'jobs.cancel'] },
       output: { role: accessRole }
     },
-    remove: { summary: 'Remove a role that nobody has', input: { name: 'shop keeper' }, output: { removed: true } }
+    remove: { summary: 'Remove an unused role', input: { name: 'shop keeper' }, output: { removed: true } }
   },
   secondFactors: {
     get: {

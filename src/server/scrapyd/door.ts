@@ -115,7 +115,7 @@ export async function scrapydDoor(app: FastifyInstance, options: ScrapydDoorOpti
       serve(url, (request, reply) => answerFile(fleetOf(request), tree, request, reply))
     }
   }
-  // One route for the methods that nobody uses: one for each of them on each path took a twentieth of the start. It
+  // One route for all unused methods: one for each of them on each path took a twentieth of the start. It
   // names no permission, so only owners get Scrapyd's answer to them.
   app.route({
     method: unusual,
@@ -206,7 +206,7 @@ async function answerEndpoint(
   }
 }
 
-/** Whatever changes something is done by somebody, and recorded in the audit log. */
+/** Every change has an actor, and is recorded in the audit log. */
 function performAs<T>(
   request: FastifyRequest,
   reply: FastifyReply,
@@ -219,7 +219,7 @@ function performAs<T>(
 ): Promise<T> {
   principalOf(request)
   tellRequestId(request, reply)
-  // Whoever answers takes out what it has read.
+  // The handler removes the arguments that it reads.
   const given = new Map(args)
   const input = () => inputOf(given)
   return door.audit.perform(actorOf(request, 'scrapyd'), { operation: name, input, writes: true }, answer) as Promise<T>

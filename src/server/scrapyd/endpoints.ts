@@ -21,7 +21,7 @@ import type { ScrapydSignal } from '../../engine/api/scrapyd-commands/scrapyd-sh
 
 export interface Endpoint {
   method: 'GET' | 'POST'
-  /** What whoever uses it must have. */
+  /** Required of the caller. */
   permission: Permission
   /** Its class in Scrapyd, named in the response to HEAD on POST-only endpoints. */
   resource?: string

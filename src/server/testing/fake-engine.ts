@@ -43,7 +43,7 @@ import { createFakeScrapyd, sha256 } from './fake-scrapyd.ts'
 
 const CREDENTIALS = { username: 'scrapdeck', password: 'correct horse: battery' }
 
-/** Whoever may see only some projects sees none of its things: access.foreign.test.ts asks a real one. */
+/** Callers with only some projects see none of its data: access.foreign.test.ts uses a real engine. */
 const NOTHING: SubjectReads = {
   store: {
     getJobs: async () => [],
@@ -92,7 +92,7 @@ export function createFakeEngine() {
       cancel: server.jobs.cancel.handler(({ input }) => ({ asked: input.ids, alreadyEnded: [] })),
       // An unexpected error from the server's point of view: its text must not reach the client.
       retry: server.jobs.retry.handler(() => {
-        throw new Error('secret detail in /home/somebody')
+        throw new Error('secret detail in /home/anna')
       })
     },
     nodes: {

@@ -21,8 +21,8 @@ async function makeKey(kid: string): Promise<Key> {
 }
 
 /**
- * A real OpenID provider (oidc-provider) on a free port of this machine, whose people sign in by entering their id. It
- * has its keys from the outside, so that it can change them. Whoever opens it stops it.
+ * A real OpenID provider (oidc-provider) on a free port of this machine. Users sign in by entering their id. The caller
+ * passes its keys, so that tests can change them, and must stop it.
  */
 export async function openIdentityProvider({
   people,

@@ -21,7 +21,7 @@ export type Ids = Record<
   string
 >
 
-/** Two projects with one of everything each: what the second one has, nobody with rights in `shop` alone may notice. */
+/** Two projects with one of everything each: a user with rights in `shop` alone must not notice the second one. */
 export async function openTwoProjects() {
   const opened = await fillTwoProjects()
   onTestFinished(() => opened.remove())
@@ -140,9 +140,9 @@ export async function stateOfOther(of: Client) {
   const groups = errors.groups.map(({ id, state }) => ({ id, state }))
   const ordered = orders.orders.map(({ status: _status, ...order }) => order)
   const isHere = (one: { project: string | null }) => one.project === OTHER
-  const told = alerts.alerts
+  const fired = alerts.alerts
     .filter(({ labels }) => isHere(labels))
     .map(({ id, acknowledged }) => ({ id, acknowledged }))
   const ruled = rules.rules.filter(isHere).map(({ id, revision }) => ({ id, revision }))
-  return { listed, planned, here, groups, project, ordered, told, ruled, silenced: silences.silences.filter(isHere) }
+  return { listed, planned, here, groups, project, ordered, fired, ruled, silenced: silences.silences.filter(isHere) }
 }

@@ -3,7 +3,7 @@ import { ScrapdeckError } from '../errors.ts'
 
 /** Looks at days, hours, minutes and seconds: some 10 ms, fifty times what ordinary timings need. */
 const WORK_MAX = 100_000
-/** Of a zone, the clock changes of a year that nobody has asked for yet: half a millisecond. */
+/** The clock changes of a zone in a year that is not cached yet: half a millisecond. */
 const ZONE_YEAR_WORK = 5_000
 const YEAR_MS = 364 * 86_400_000
 const SHOWN = 3

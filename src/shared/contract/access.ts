@@ -7,7 +7,7 @@ import { NodeTag } from './settings.ts'
 
 /** The name of a built-in role or of one of `GET /roles`. */
 const GivenRole = z.string().min(1).max(64)
-/** Of somebody from elsewhere it can be several: `operator + shop keeper`. */
+/** A user from an identity provider can have several: `operator + shop keeper`. */
 const ShownRole = z.string()
 
 const KnownPermission = z.enum(PERMISSIONS)
@@ -39,10 +39,10 @@ const NewPassword = z
 
 /** Who sent a request. */
 export const Me = z.object({
-  /** null: whoever has the password of the service (`scrapdeck credentials`), its socket or its desktop. */
+  /** null: the owner, with the password of the service (`scrapdeck credentials`), its socket or its desktop. */
   userId: UserId.nullable(),
   name: z.string(),
-  /** How its roles are called, for people. */
+  /** The names of its roles, for display. */
   role: ShownRole,
   /** What it may do in all projects (null: only in those named), and all of it in each where that is more. */
   permissions: z.object({
@@ -208,7 +208,7 @@ export const GroupChanges = z.object({
   nodeGroups: NodeGroupRoles.optional(),
   /** Replaces all of them. */
   members: Members.optional(),
-  /** After `members`: two owners who add people at once lose nobody. */
+  /** Applied after `members`, so that two owners can add users at the same time. */
   addMembers: Members.optional(),
   removeMembers: Members.optional()
 })
@@ -263,7 +263,7 @@ export const tokensContract = {
   /** The caller's own; an owner sees those of everybody. */
   list: read('read', 'GET /tokens', 'caller').output(z.object({ tokens: z.array(AccessToken) })),
 
-  /** The token itself is in this answer and nowhere else. Refused to whoever is logged in with a token. */
+  /** The token itself is in this answer and nowhere else. Refused to callers with a token. */
   create: write('read', 'POST /tokens', 'caller', { tellsSecret: 'once' })
     .input(NewAccessToken)
     .output(z.object({ secret: z.string(), token: AccessToken })),

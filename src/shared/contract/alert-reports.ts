@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { AnyProjectName, ErrorGroupId } from './ids.ts'
 
-/** What a rule would have told of the past. */
+/** The alerts that a rule would have sent in the past. */
 export const AlertRulePreview = z.object({
   /** How often it would have fired, whatever is listed. */
   fired: z.number().int(),

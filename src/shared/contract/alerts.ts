@@ -45,19 +45,19 @@ export const AlertRuleSettings = AlertScope.extend({
   watch: AlertWatch,
   comparison: z.enum(['at_least', 'at_most']),
   threshold: z.number().finite(),
-  /** How long it must be so before it is told. */
+  /** How long the condition must hold before the alert fires. */
   forSeconds: z.number().int().min(0).max(31_622_400),
   severity: AlertSeverity,
-  /** Who looks after it, for the message: a name, a team. */
+  /** Who is responsible, for the message: a name, a team. */
   owner: z.string().max(200).default(''),
   channels: Channels,
-  /** Alerts that are told in one message: all of the rule, of a project, of a node, or each in its own. */
+  /** Alerts that share one message: all of the rule, of a project, of a node, or each in its own. */
   groupBy: AlertGrouping.default('rule'),
   /** How long a message waits for others of its group. */
   gatherSeconds: z.number().int().min(0).max(3_600).default(30),
-  /** Told again after this long while nobody acknowledges it; null: once. */
+  /** Sent again after this long until it is acknowledged; null: sent once. */
   repeatSeconds: z.number().int().min(60).max(31_622_400).nullable().default(14_400),
-  /** Told to these too when nobody has acknowledged it for this long. */
+  /** Sent to these channels too if it is not acknowledged for this long. */
   escalation: z
     .object({ afterSeconds: z.number().int().min(60).max(2_678_400), channels: Channels.min(1) })
     .nullable()
@@ -109,7 +109,7 @@ export const Alert = z.object({
   firedAtMs: z.number().nullable(),
   resolvedAtMs: z.number().nullable(),
   acknowledged: z.object({ by: z.string(), atMs: z.number() }).nullable(),
-  /** Nobody is told of it now, and why. */
+  /** Why it is not sent now; null: it is. */
   muted: z.enum(['silenced', 'node_down', 'node_cordoned']).nullable(),
   /** It stopped and began too often lately: it stays until it is quiet for a while. */
   isFlapping: z.boolean()
@@ -120,7 +120,7 @@ export type Alert = z.infer<typeof Alert>
 export const SilenceRepeat = z.object({
   every: z.enum(['day', 'week']),
   zone: TimeZone,
-  /** Nothing begins from then on; null: it goes on until somebody ends the silence. */
+  /** Nothing begins from then on; null: until the silence is ended. */
   endsMs: z.number().nullable().default(null)
 })
 export type SilenceRepeat = z.infer<typeof SilenceRepeat>
@@ -191,7 +191,7 @@ export const AlertTarget = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('command'), command: z.string().min(1).max(100) }),
   /** One of the configuration that has the hook `alert`. */
   z.object({ kind: z.literal('plugin'), plugin: z.string().min(1).max(100) }),
-  /** Of whoever has the desktop app or a page open. */
+  /** Shown by the desktop app and by open pages. */
   z.object({ kind: z.literal('desktop') })
 ])
 export type AlertTarget = z.infer<typeof AlertTarget>
@@ -205,7 +205,7 @@ export const AlertChannelSettings = z.object({
   /** Beyond it, messages are held; critical ones beyond twice as many. null: no limit. */
   messagesPerHour: z.number().int().min(1).max(MAX_MESSAGES_PER_HOUR).nullable().default(null),
   digest: AlertDigest.nullable().default(null),
-  /** The only ones whose rules may name it, and of whose alerts it is told; empty: all, and what is of none. */
+  /** Only rules and alerts of these projects may use it; empty: all, and those of no project. */
   projects: z.array(ProjectName).max(100).default([])
 })
 export type AlertChannelSettings = z.infer<typeof AlertChannelSettings>
@@ -233,12 +233,12 @@ const ChannelResult = z.object({
   secret: z.string().optional()
 })
 
-/** A rule with how it does: an alert that nobody acts on is noise. */
+/** A rule with its statistics: an alert that is never acknowledged is noise. */
 export const AlertRuleState = AlertRule.extend({
   firing: z.number().int(),
   /** In the last 30 days. */
   fired: z.number().int(),
-  /** How many of them somebody acknowledged. */
+  /** How many of them were acknowledged. */
   actedOn: z.number().int(),
   lastFiredAtMs: z.number().nullable()
 })
@@ -283,18 +283,18 @@ export const alertsContract = {
   evidence: read('read', 'GET /alerts/{id}/evidence', { id: 'alert' }, { answerBytes: () => 250_000 })
     .input(z.object({ id: AlertId }))
     .output(AlertEvidence),
-  /** Ends repeats and escalation; the end is still told. */
+  /** Ends repeats and escalation; the end of the alert is still sent. */
   acknowledge: write('alerts.answer', 'POST /alerts/acknowledge', { ids: 'alerts' })
     .input(z.object({ ids: z.array(AlertId).min(1).max(1_000) }))
     .output(z.object({ acknowledged: z.number().int() })),
   /**
-   * What channels of the desktop were told after this position, oldest first; without `after`: only the position to
-   * begin with. A change of kind `alerts` says that there may be more.
+   * Notices sent to desktop channels after this position, oldest first; without `after`: only the position to begin
+   * with. A change of kind `alerts` says that there may be more.
    */
   notices: read('read', 'GET /alerts/notices', 'seen')
     .input(z.object({ after: NoticePosition.optional() }))
     .output(z.object({ notices: z.array(AlertNotice), after: NoticePosition })),
-  /** Repeats and escalation go on as if nobody had: what was due meanwhile is told at once. */
+  /** Undoes `acknowledge`: repeats and escalation continue, and what was due meanwhile is sent at once. */
   unacknowledge: write('alerts.answer', 'POST /alerts/unacknowledge', { ids: 'alerts' })
     .input(z.object({ ids: z.array(AlertId).min(1).max(1_000) }))
     .output(z.object({ unacknowledged: z.number().int() })),
@@ -309,7 +309,7 @@ export const alertRulesContract = {
   create: write('alerts.change', 'POST /alerts/rules', { project: 'maybeProject' })
     .input(AlertRuleSettings)
     .output(RuleResult),
-  /** What such a rule would have told in the last days. Nobody is told, and nothing is kept. */
+  /** What such a rule would have sent in the last days. Nothing is sent or stored. */
   preview: ask('alerts.change', 'POST /alerts/rules/preview', { project: 'maybeProject' })
     .input(AlertRuleSettings.extend({ days: z.number().int().min(1).max(30).default(14) }))
     .output(AlertRulePreview),
@@ -376,7 +376,7 @@ export const alertChannelsContract = {
     .output(z.object({ ok: z.boolean(), answer: z.string(), conversation: z.array(z.string()) }))
 }
 
-/** What a channel is told, and a webhook of alerts receives as `data`. */
+/** What a channel receives, and a webhook of alerts gets as `data`. */
 export interface AlertNews {
   kind: 'news' | 'repeat' | 'test' | 'report'
   ruleId: AlertRuleId
@@ -393,7 +393,7 @@ export interface AlertNews {
   /** Beyond those listed. */
   moreFiring: number
   moreResolved: number
-  /** Were told before, and go on. */
+  /** Sent before, and still firing. */
   stillFiring: number
   /** After this message, the channel is at its limit: until when what is not critical (`all`: anything) is held. */
   limit?: { heldUntilMs: number; all: boolean } | null

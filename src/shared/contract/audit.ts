@@ -10,11 +10,11 @@ export const AuditDoor = z.enum(['ui', 'api', 'jsonrpc', 'scrapyd', 'socket', 'l
 export type AuditDoor = z.infer<typeof AuditDoor>
 
 export const AuditWho = z.object({
-  /** null: the owner of this machine, or nobody who is known. */
+  /** null: the owner of this machine, or an unknown caller. */
   userId: z.string().nullable(),
-  /** Of somebody who is not known: the user name that was sent. */
+  /** Of an unknown caller: the user name that was sent. */
   name: z.string(),
-  /** null: somebody who is not known. */
+  /** null: an unknown caller. */
   role: z.string().nullable(),
   /** The token that was sent; null: none. */
   tokenId: z.string().nullable(),
@@ -37,7 +37,7 @@ export const AuditChange = z.object({
 })
 export type AuditChange = z.infer<typeof AuditChange>
 
-/** One operation of somebody, or several equal refusals within a minute. Its hash is over all of this. */
+/** One operation of a caller, or several equal refusals within a minute. Its hash covers all of this. */
 export const AuditRecord = z.object({
   /** Without gaps. */
   seq: z.number().int(),

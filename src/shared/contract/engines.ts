@@ -32,7 +32,7 @@ const EngineId = z.string().min(1).max(100)
 
 export const enginesContract = {
   list: read('read', 'GET /engines', 'seen').output(EngineList),
-  /** Answers before it is done; requests may fail with NO_LEADER for a moment. Without `to`: whoever is first. */
+  /** Answers before it is done; requests may fail with NO_LEADER for a moment. Without `to`: the first one. */
   handOver: write('engines.operate', 'POST /engines/handover', 'service')
     .input(z.object({ to: EngineId.optional() }))
     .output(z.object({ handedOver: z.literal(true) })),

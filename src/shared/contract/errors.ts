@@ -20,7 +20,7 @@ export const ErrorGroup = z.object({
   /** What makes errors the same one: the project's frames, the exception's text, or the message. */
   because: z.enum(['frames', 'exception', 'message']),
   state: ErrorState,
-  /** When somebody set the state; null: nobody did. */
+  /** When a user set the state; null: never. */
   stateAtMs: z.number().nullable(),
   /** It was resolved, and logged again then. */
   reopenedAtMs: z.number().nullable(),

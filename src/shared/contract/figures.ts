@@ -17,7 +17,7 @@ export type RunSeries = z.infer<typeof RunSeries>
 
 /**
  * What the log of a run says: so far while it runs, and at its end. Times are ours, as far as the log's clock and zone
- * could be told. null: the log does not say.
+ * could be determined. null: the log does not say.
  */
 export const RunFigures = z.object({
   jobId: JobId,

@@ -62,7 +62,7 @@ export const JobExpectations = z.object({
 export type JobExpectations = z.infer<typeof JobExpectations>
 
 export const findingsContract = {
-  /** Spiders whose newest successful run was unlike their earlier ones, and that nobody dismissed; newest first. */
+  /** Spiders whose newest successful run was unlike their earlier ones, and that were not dismissed; newest first. */
   list: read('read', 'GET /findings', 'seen').output(z.object({ spiders: z.array(SpiderFindings) })),
   /** How a job compares with the earlier runs of its spider. */
   ofJob: read('read', 'GET /jobs/{id}/findings', { id: 'job' }, { answerBytes: () => 300_000 })

@@ -53,7 +53,7 @@ export type WebhookId = z.infer<typeof WebhookId>
 export const AlertRuleId = randomId('The id of an alert rule').brand<'AlertRuleId'>()
 export type AlertRuleId = z.infer<typeof AlertRuleId>
 
-/** A channel of alerts is stored and told as a webhook is: by deliveries from the outbox. */
+/** A channel of alerts is stored and delivered like a webhook: by deliveries from the outbox. */
 export type AlertChannelId = WebhookId
 
 export const AlertId = randomId('The id of an alert').brand<'AlertId'>()

@@ -38,7 +38,7 @@ export interface OperationMeta {
    */
   repeatableForMs?: (body: unknown, defaults?: { crawlCacheSeconds: number }) => number
   /**
-   * Its answer has a secret that nobody may keep. A repeated request with the same key is performed `again`, which
+   * Its answer has a secret that must not be kept. A repeated request with the same key is performed `again`, which
    * replaces what the first one made; or it is performed `once`, and the repeated one rejects with
    * IDEMPOTENCY_SECRET_NOT_KEPT.
    */

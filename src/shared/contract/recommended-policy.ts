@@ -1,8 +1,8 @@
 import type { StoragePolicy } from './storage.ts'
 
 /**
- * Proposed until a policy is set: nobody reads logs of last quarter, and years can be compared. Apart from the schemas,
- * and not parsed by them: every start of the engine needs it.
+ * Proposed until a policy is set: logs of last quarter are rarely read, and years can be compared. Kept apart from the
+ * schemas and not parsed by them, because every start of the engine needs it.
  */
 export const RECOMMENDED_POLICY: StoragePolicy = {
   paused: false,

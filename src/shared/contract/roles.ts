@@ -27,7 +27,7 @@ const GivenPermissions = z
   .array(KNOWN)
   .max(PERMISSIONS.length)
   .refine((names) => !names.some((name) => NOT_GIVEN.includes(name)), {
-    error: `Only owners can have ${NOT_GIVEN.join(', ')}: whoever has it can become one`
+    error: `Only owners can have ${NOT_GIVEN.join(', ')}: its holder can become one`
   })
 
 const Description = z.string().max(500).default('')
@@ -54,7 +54,7 @@ export const rolesContract = {
     .input(NewRole)
     .output(z.object({ role: AccessRole })),
 
-  /** Whoever has it may do so from the next request on. What is absent stays as it is. */
+  /** Takes effect with the next request of its users. Absent fields stay as they are. */
   update: write('users.change', 'PATCH /roles/{name}', 'service')
     .input(
       z.object({
@@ -65,7 +65,7 @@ export const rolesContract = {
     )
     .output(z.object({ role: AccessRole })),
 
-  /** Refused while somebody has it. */
+  /** Refused while the role is in use. */
   remove: write('users.change', 'DELETE /roles/{name}', 'service')
     .input(z.object({ name: z.string().max(64) }))
     .output(z.object({ removed: z.boolean() }))

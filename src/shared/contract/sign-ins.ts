@@ -17,7 +17,7 @@ export type SignInRequester = z.infer<typeof SignInRequester>
 /** As shown, or without its hyphen; in any case. */
 const UserCode = z.string().regex(/^[A-Za-z]{4}-?[A-Za-z]{4}$/, 'A code has eight letters, such as WDJB-MJHT')
 
-/** A sign-in that waits for somebody who types its code. */
+/** A sign-in that waits for a user to type its code. */
 export const WaitingSignIn = SignInRequester.extend({
   /** Where it was begun. */
   address: z.string(),

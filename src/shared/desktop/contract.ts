@@ -100,7 +100,7 @@ export const desktopContract = {
     /** The list now, and after each change of it or of a state. */
     watch: oc.output(eventIterator(z.object({ appVersion: z.string(), engines: z.array(RemoteEngine) }))),
     /**
-     * Signs in with the browser, and resolves when somebody has allowed it there; ends with the call. The ticket is
+     * Signs in with the browser, and resolves when the user has allowed it there; ends with the call. The ticket is
      * good for `add` and `update` with this address, once. Rejects as `add` does, and with SIGN_IN_FAILED.
      */
     signIn: oc.input(SignInTo).output(SignInTicket),

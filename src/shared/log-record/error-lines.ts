@@ -18,7 +18,7 @@ const JSON_ERROR = String.raw`^\{.*"(?:log\.?)?(?:level|levelname|severity|lvl|l
 /** `line` may be cut behind its head. */
 export function isErrorLine(line: string, format: HeadFormat | undefined): boolean {
   const level = parseRecordHead(line, format)?.level
-  // Of a log whose format nobody knows, each of them may be one.
+  // In a log of unknown format, every line may be one.
   if (level === undefined) return format === undefined || (format.kind === 'json' && line.startsWith('{'))
   return level === 'ERROR' || level === 'CRITICAL'
 }

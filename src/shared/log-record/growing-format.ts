@@ -1,7 +1,7 @@
 import type { HeadFormat } from './head-format.ts'
 import { learnedFormat } from './usual-formats.ts'
 
-/** Pieces that are learned from while nobody tells the format: it shows at the start of a log, or nowhere. */
+/** Pieces to learn from until the format is known: it shows at the start of a log, or nowhere. */
 const PIECES_TO_LEARN_FROM = 16
 const LINES_TO_LEARN_FROM = 500
 

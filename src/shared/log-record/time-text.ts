@@ -1,6 +1,6 @@
 /**
  * How logs write time. `atMs` is what the text says, read as if it were UTC: a log rarely says which zone it means, so
- * whoever knows the node's clock corrects it. Reading is by hand where every line of a log has one.
+ * the caller corrects it by the node's clock. Formats that occur in every line of a log are parsed by hand.
  */
 export interface ReadTime {
   /** NaN: there is no valid time. */

@@ -42,7 +42,7 @@ const NOT_COVERED = [
   'webhooks.test'
 ]
 
-const NOBODY = 'f'.repeat(32)
+const UNKNOWN = 'f'.repeat(32)
 /** src/shared knows neither Node nor the browser; both have File. */
 const FileOf = (globalThis as unknown as { File: new (parts: string[], name: string) => UploadedFile }).File
 const DAY_MS = 86_400_000
@@ -105,7 +105,7 @@ export function describeContract(name: string, open: () => Promise<OpenedEngine>
       const { status, project } = await client.jobs.facets({ status: ['queued'] })
       expect(status).toEqual(expect.arrayContaining(counts.status))
       expect(project).toEqual([{ value: 'shop', count: 2 }])
-      const counted = await client.jobs.count({ ids: [...ids, NOBODY] })
+      const counted = await client.jobs.count({ ids: [...ids, UNKNOWN] })
       expect(counted.status).toEqual(expect.arrayContaining(counts.status))
     })
 
@@ -127,8 +127,8 @@ export function describeContract(name: string, open: () => Promise<OpenedEngine>
       expect(detail).toMatchObject({ job: expected, attempts: [], timeline: [{ kind: 'queued', attemptNumber: null }] })
       expect(await client.jobs.status({ id })).toMatchObject({ id, status: 'queued' })
       expect(await client.jobs.usage({ id })).toEqual({ samples: [] })
-      expect(await codeOf(client.jobs.get({ id: NOBODY }))).toBe('JOB_NOT_FOUND')
-      expect(await codeOf(client.jobs.status({ id: NOBODY }))).toBe('JOB_NOT_FOUND')
+      expect(await codeOf(client.jobs.get({ id: UNKNOWN }))).toBe('JOB_NOT_FOUND')
+      expect(await codeOf(client.jobs.status({ id: UNKNOWN }))).toBe('JOB_NOT_FOUND')
     })
 
     it('cancels a queued job at once, restores it unchanged, and runs it again as a new job', async () => {
@@ -246,7 +246,7 @@ export function describeContract(name: string, open: () => Promise<OpenedEngine>
     it('keeps jobs that operators mark', async () => {
       const client = await start()
       const [id] = await queueThree(client)
-      expect(await client.jobs.keep({ ids: [id!, NOBODY] })).toEqual({ changed: [id] })
+      expect(await client.jobs.keep({ ids: [id!, UNKNOWN] })).toEqual({ changed: [id] })
       const { job, timeline } = await client.jobs.get({ id: id! })
       expect([job.kept, timeline.at(-1)?.kind]).toEqual([true, 'changed'])
       expect(await client.jobs.keep({ ids: [id!], keep: false })).toEqual({ changed: [id] })
@@ -275,7 +275,7 @@ export function describeContract(name: string, open: () => Promise<OpenedEngine>
       expect((await client.nodes.list()).nodes).toHaveLength(2)
       expect(await client.nodes.remove({ id: added.id })).toEqual({ removed: added.id })
       expect(await codeOf(client.nodes.get({ id: added.id }))).toBe('NODE_NOT_FOUND')
-      expect(await codeOf(client.nodes.setMode({ id: 'nobody', mode: 'active' }))).toBe('NODE_NOT_FOUND')
+      expect(await codeOf(client.nodes.setMode({ id: 'unknown', mode: 'active' }))).toBe('NODE_NOT_FOUND')
       const probe = await client.nodes.probe({ url: 'http://nowhere.invalid:6800/' })
       expect(probe).toMatchObject({ reachable: false, health: 'down', duplicateOf: null, projects: [] })
     })
@@ -324,7 +324,7 @@ export function describeContract(name: string, open: () => Promise<OpenedEngine>
       expect(await codeOf(client.schedules.update({ ...settingsOf('late'), id, revision }))).toBe('CHANGED_MEANWHILE')
       const { schedules } = await client.schedules.setPaused({ ids: [id], paused: true, note: 'holiday' })
       expect(schedules).toMatchObject([{ paused: true, pauseNote: 'holiday', pausedBy: 'operator', nextAtMs: null }])
-      expect(await client.schedules.remove({ ids: [id, NOBODY] })).toEqual({ removed: [id] })
+      expect(await client.schedules.remove({ ids: [id, UNKNOWN] })).toEqual({ removed: [id] })
       expect(await codeOf(client.schedules.get({ id }))).toBe('SCHEDULE_NOT_FOUND')
     })
 
@@ -387,7 +387,7 @@ export function describeContract(name: string, open: () => Promise<OpenedEngine>
       const { id } = made.chain
       expect((await client.chains.update({ ...chain, id, enabled: false })).chain.enabled).toBe(false)
       expect((await client.chains.list()).chains.map((each) => each.id)).toEqual([id])
-      expect(await codeOf(client.chains.update({ ...chain, id: NOBODY }))).toBe('CHAIN_NOT_FOUND')
+      expect(await codeOf(client.chains.update({ ...chain, id: UNKNOWN }))).toBe('CHAIN_NOT_FOUND')
       expect(await client.chains.remove({ id })).toEqual({ removed: true })
       expect(await client.chains.remove({ id })).toEqual({ removed: false })
 
@@ -406,7 +406,7 @@ export function describeContract(name: string, open: () => Promise<OpenedEngine>
       expect(await codeOf(client.webhooks.rotate({ id: webhook.id }))).toBe('WEBHOOK_NOT_FOUND')
     })
 
-    it('keeps channels of alerts, rules and silences; nobody acknowledges what never fired', async () => {
+    it('keeps channels of alerts, rules and silences; what never fired cannot be acknowledged', async () => {
       const client = await start()
       const settings = { name: 'ours', target: { kind: 'webhook' as const, url: 'https://93.184.215.14/in' } }
       const { channel, secret } = await client.alertChannels.create(settings)
@@ -430,7 +430,7 @@ export function describeContract(name: string, open: () => Promise<OpenedEngine>
       ]
       expect((await client.alertChannels.names()).channels).toEqual(expect.arrayContaining(names))
       expect((await client.alertChannels.list()).channels).toHaveLength(2)
-      expect(await codeOf(client.alertChannels.update({ ...settings, id: NOBODY }))).toBe('ALERT_CHANNEL_NOT_FOUND')
+      expect(await codeOf(client.alertChannels.update({ ...settings, id: UNKNOWN }))).toBe('ALERT_CHANNEL_NOT_FOUND')
 
       const wanted = {
         ...{ name: 'shop fails', watch: 'spider_fails' as const, comparison: 'at_least' as const, project: 'shop' },
@@ -443,14 +443,14 @@ export function describeContract(name: string, open: () => Promise<OpenedEngine>
       const change = { ...wanted, id: rule.id, revision: 1, threshold: 5 }
       expect((await client.alertRules.update(change)).rule).toMatchObject({ threshold: 5, revision: 2 })
       expect(await codeOf(client.alertRules.update(change))).toBe('CHANGED_MEANWHILE')
-      const unknown = { ...wanted, channels: [NOBODY] }
+      const unknown = { ...wanted, channels: [UNKNOWN] }
       expect(await codeOf(client.alertRules.create(unknown))).toBe('ALERT_CHANNEL_NOT_FOUND')
       const overdue = { ...wanted, watch: 'spider_overdue' as const, threshold: 1 }
       expect(await codeOf(client.alertRules.create(overdue))).toBe('BAD_INPUT')
       expect(await client.alerts.list({ ruleId: rule.id })).toEqual({ alerts: [], nextBefore: null })
-      expect(await client.alerts.acknowledge({ ids: [NOBODY] })).toEqual({ acknowledged: 0 })
-      expect(await client.alerts.unacknowledge({ ids: [NOBODY] })).toEqual({ unacknowledged: 0 })
-      expect(await codeOf(client.alerts.evidence({ id: NOBODY }))).toBe('ALERT_NOT_FOUND')
+      expect(await client.alerts.acknowledge({ ids: [UNKNOWN] })).toEqual({ acknowledged: 0 })
+      expect(await client.alerts.unacknowledge({ ids: [UNKNOWN] })).toEqual({ unacknowledged: 0 })
+      expect(await codeOf(client.alerts.evidence({ id: UNKNOWN }))).toBe('ALERT_NOT_FOUND')
 
       // As the engine's clock says, which is not ours.
       const untilMs = rule.createdAtMs + DAY_MS
@@ -458,7 +458,7 @@ export function describeContract(name: string, open: () => Promise<OpenedEngine>
       expect(silence).toMatchObject({ project: 'shop', spider: null, ruleId: null, untilMs, comment: 'a new shop' })
       expect((await client.alertSilences.list()).silences).toEqual([silence])
       expect(await codeOf(client.alertSilences.create({ untilMs: rule.createdAtMs - DAY_MS }))).toBe('BAD_INPUT')
-      expect(await codeOf(client.alertSilences.create({ untilMs, ruleId: NOBODY }))).toBe('ALERT_RULE_NOT_FOUND')
+      expect(await codeOf(client.alertSilences.create({ untilMs, ruleId: UNKNOWN }))).toBe('ALERT_RULE_NOT_FOUND')
       const repeats = { every: 'day' as const, zone: 'Europe/Berlin', endsMs: null }
       const nightly = { fromMs: rule.createdAtMs - 2 * DAY_MS, untilMs: rule.createdAtMs - 1.9 * DAY_MS, repeats }
       const { silence: again } = await client.alertSilences.create(nightly)
@@ -481,22 +481,22 @@ export function describeContract(name: string, open: () => Promise<OpenedEngine>
       expect(await codeOf(client.alertChannels.remove({ id: channel.id }))).toBe('ALERT_CHANNEL_NOT_FOUND')
     })
 
-    it('gives what desktop channels are told to those who show it, from where they began', async () => {
+    it('returns the notices of desktop channels from the position where a reader began', async () => {
       const client = await start()
       const { channel } = await client.alertChannels.create({ name: 'desk', target: { kind: 'desktop' } })
       const { after, notices: earlier } = await client.alerts.notices({})
       expect(earlier).toEqual([])
       expect(await client.alertChannels.test({ id: channel.id })).toMatchObject({ ok: true })
-      const told = await client.alerts.notices({ after })
+      const sent = await client.alerts.notices({ after })
       const nothing = { severity: null, alertIds: [], retryJobIds: [] }
-      expect(told.notices).toMatchObject([{ ...nothing, title: 'Test: Scrapdeck', atMs: expect.any(Number) }])
-      expect(await client.alerts.notices({ after: told.after })).toEqual({ notices: [], after: told.after })
-      expect(await client.alerts.notices({})).toEqual({ notices: [], after: told.after })
+      expect(sent.notices).toMatchObject([{ ...nothing, title: 'Test: Scrapdeck', atMs: expect.any(Number) }])
+      expect(await client.alerts.notices({ after: sent.after })).toEqual({ notices: [], after: sent.after })
+      expect(await client.alerts.notices({})).toEqual({ notices: [], after: sent.after })
 
       const { id, name, target } = channel
       await client.alertChannels.update({ id, name, target, enabled: false })
       expect(await client.alertChannels.test({ id })).toMatchObject({ ok: false })
-      expect((await client.alerts.notices({ after: told.after })).notices).toEqual([])
+      expect((await client.alerts.notices({ after: sent.after })).notices).toEqual([])
     })
 
     it('lets only users with a password have second factors, which an owner resets', async () => {
@@ -514,14 +514,14 @@ export function describeContract(name: string, open: () => Promise<OpenedEngine>
         client.secondFactors.renewRecoveryCodes({ current }),
         client.secondFactors.beginPasskey({ current }),
         client.secondFactors.addPasskey({ name: 'laptop', credential }),
-        client.secondFactors.removePasskey({ id: NOBODY, current })
+        client.secondFactors.removePasskey({ id: UNKNOWN, current })
       ]) {
         expect(await codeOf(refused)).toBe('BAD_INPUT')
       }
       const { user } = await client.users.create({ name: 'dora', role: 'viewer', password: current })
       expect(user).toMatchObject({ hasAuthenticator: false, passkeyCount: 0 })
       expect(await client.secondFactors.reset({ id: user.id })).toEqual({ user })
-      expect(await codeOf(client.secondFactors.reset({ id: NOBODY }))).toBe('USER_NOT_FOUND')
+      expect(await codeOf(client.secondFactors.reset({ id: UNKNOWN }))).toBe('USER_NOT_FOUND')
       await client.users.remove({ id: user.id })
     })
 
@@ -535,7 +535,7 @@ export function describeContract(name: string, open: () => Promise<OpenedEngine>
       const changed = await client.users.update({ id: anna.id, role: 'viewer', enabled: false })
       expect(changed.user).toEqual({ ...anna, role: 'viewer', enabled: false })
       expect((await client.users.list()).users).toContainEqual(changed.user)
-      expect(await codeOf(client.users.update({ id: NOBODY, enabled: true }))).toBe('USER_NOT_FOUND')
+      expect(await codeOf(client.users.update({ id: UNKNOWN, enabled: true }))).toBe('USER_NOT_FOUND')
       const { secret, token } = await client.tokens.create({ name: 'laptop', userId: anna.id, expiresInDays: null })
       expect([secret, token]).toEqual([
         expect.stringMatching(/^sdk_[\w-]{51}$/),
@@ -549,10 +549,10 @@ export function describeContract(name: string, open: () => Promise<OpenedEngine>
       ])
       expect((await client.tokens.list()).tokens).toContainEqual(token)
       expect(await client.tokens.revoke({ id: token.id })).toEqual({ revoked: true })
-      expect(await codeOf(client.tokens.revoke({ id: NOBODY }))).toBe('TOKEN_NOT_FOUND')
+      expect(await codeOf(client.tokens.revoke({ id: UNKNOWN }))).toBe('TOKEN_NOT_FOUND')
       expect((await client.sessions.list()).sessions).toEqual([])
-      expect(await codeOf(client.sessions.revoke({ id: NOBODY }))).toBe('SESSION_NOT_FOUND')
-      // Only somebody with a browser signs in programs.
+      expect(await codeOf(client.sessions.revoke({ id: UNKNOWN }))).toBe('SESSION_NOT_FOUND')
+      // Only a user with a browser signs in programs.
       const to = { kind: 'code' as const, userCode: 'WDJB-MJHT' }
       for (const call of [client.signIns.get(to), client.signIns.approve({ to }), client.signIns.deny(to)]) {
         expect(await codeOf(call)).toBe('BROWSER_REQUIRED')
@@ -591,7 +591,9 @@ export function describeContract(name: string, open: () => Promise<OpenedEngine>
       expect(changed.group).toEqual({ ...group, role: 'operator', members: [kim.id] })
       const both = await client.groups.update({ id: group.id, addMembers: [eva.id] })
       expect(new Set(both.group.members)).toEqual(new Set([eva.id, kim.id]))
-      expect(await codeOf(client.groups.update({ id: group.id, addMembers: [NOBODY as never] }))).toBe('USER_NOT_FOUND')
+      expect(await codeOf(client.groups.update({ id: group.id, addMembers: [UNKNOWN as never] }))).toBe(
+        'USER_NOT_FOUND'
+      )
       await client.users.remove({ id: kim.id })
       const { groups } = await client.groups.list()
       expect(groups.find(({ id }) => id === group.id)?.members).toEqual([eva.id])
@@ -630,15 +632,15 @@ export function describeContract(name: string, open: () => Promise<OpenedEngine>
       expect(await client.system.history()).toMatchObject({ samples: expect.any(Array) })
       expect(await client.system.logOutEverywhere()).toEqual({ ended: 0 })
       expect(await codeOf(client.logs.read({ jobId: id, offset: 0 }))).toBe('LOG_NOT_FOUND')
-      expect(await codeOf(client.logs.read({ jobId: NOBODY, offset: 0 }))).toBe('JOB_NOT_FOUND')
+      expect(await codeOf(client.logs.read({ jobId: UNKNOWN, offset: 0 }))).toBe('JOB_NOT_FOUND')
       expect(await codeOf(client.jobs.figures({ id }))).toBe('LOG_NOT_FOUND')
       expect(await codeOf(client.logs.locate({ jobId: id, line: 1 }))).toBe('LOG_NOT_FOUND')
       const search = client.logs.search({ jobId: id, text: 'error' }).then((stream) => stream.next())
       expect(await codeOf(search)).toBe('LOG_NOT_FOUND')
       expect(await codeOf(client.items.describe({ jobId: id }))).toBe('ITEMS_NOT_FOUND')
-      expect(await codeOf(client.items.describe({ jobId: NOBODY as JobId }))).toBe('JOB_NOT_FOUND')
+      expect(await codeOf(client.items.describe({ jobId: UNKNOWN as JobId }))).toBe('JOB_NOT_FOUND')
       expect(await codeOf(client.items.read({ jobId: id, index: 0 }))).toBe('ITEMS_NOT_FOUND')
-      expect(await codeOf(client.items.readExport({ id: NOBODY }))).toBe('NOT_FOUND')
+      expect(await codeOf(client.items.readExport({ id: UNKNOWN }))).toBe('NOT_FOUND')
     })
 
     it('lists the errors of runs and the processes of live jobs: none, before anything ran', async () => {
@@ -647,10 +649,10 @@ export function describeContract(name: string, open: () => Promise<OpenedEngine>
       expect(await client.jobs.running()).toEqual({ jobs: [], total: 0 })
       expect(await client.errors.list({ project: 'shop', state: 'open' })).toEqual({ groups: [], nextBefore: null })
       expect(await client.errors.ofJob({ jobId: id })).toEqual({ errors: [] })
-      expect(await codeOf(client.errors.ofJob({ jobId: NOBODY as JobId }))).toBe('JOB_NOT_FOUND')
-      const nobody = ErrorGroupId.parse(4_000_000)
-      expect(await codeOf(client.errors.get({ id: nobody }))).toBe('ERROR_GROUP_NOT_FOUND')
-      expect(await client.errors.setState({ ids: [nobody], state: 'resolved' })).toEqual({ changed: [] })
+      expect(await codeOf(client.errors.ofJob({ jobId: UNKNOWN as JobId }))).toBe('JOB_NOT_FOUND')
+      const unknown = ErrorGroupId.parse(4_000_000)
+      expect(await codeOf(client.errors.get({ id: unknown }))).toBe('ERROR_GROUP_NOT_FOUND')
+      expect(await client.errors.setState({ ids: [unknown], state: 'resolved' })).toEqual({ changed: [] })
       const lines = []
       let last = null
       for await (const progress of await client.logs.searchAll({ text: 'no log has this', project: 'nothing-*' })) {
@@ -660,7 +662,7 @@ export function describeContract(name: string, open: () => Promise<OpenedEngine>
       expect(lines).toEqual([])
       expect(last).toMatchObject({ stoppedBy: 'end', cursor: null, unreadable: 0, scanned: { logs: 0, bytes: 0 } })
       let zipped = 0
-      for await (const { logs } of await client.logs.zip({ jobIds: [id, NOBODY as JobId] })) zipped = logs
+      for await (const { logs } of await client.logs.zip({ jobIds: [id, UNKNOWN as JobId] })) zipped = logs
       expect(zipped).toBe(2)
     })
 
@@ -691,7 +693,7 @@ export function describeContract(name: string, open: () => Promise<OpenedEngine>
       expect((await client.findings.list()).spiders.map(({ jobId }) => jobId)).not.toContain(id)
       expect(await client.findings.ofJob({ id })).toMatchObject({ state: 'not_succeeded', findings: [] })
       expect(await client.findings.dismiss({ project, spider, jobId: id })).toEqual({ dismissed: false })
-      expect(await codeOf(client.findings.ofJob({ id: NOBODY as JobId }))).toBe('JOB_NOT_FOUND')
+      expect(await codeOf(client.findings.ofJob({ id: UNKNOWN as JobId }))).toBe('JOB_NOT_FOUND')
     })
 
     it('has a case for every operation', () => {

@@ -1,7 +1,7 @@
 import { Browser } from '../../../server/testing/identity-provider.ts'
 import { CREDENTIALS } from './open-desktop.ts'
 
-/** What somebody does in the browser who logs in as the owner there, and allows it. Resolves with that browser. */
+/** Logs in as the owner in a browser, and allows the sign-in there. Resolves with that browser. */
 export async function allowInBrowser(opened: string, { isAllowed = true } = {}): Promise<Browser> {
   const browser = new Browser()
   const { origin } = new URL(opened)

@@ -305,7 +305,7 @@ function Certificate({ seen, pinned, isTrusted, onTrust }: CertificateProps) {
       <strong>{isChanged ? 'The certificate has changed' : 'The certificate is not trusted yet'}</strong>
       <span>
         {isChanged ? (
-          'Trust the new one only if you know that it was replaced. Otherwise somebody may be intercepting the connection.'
+          'Trust the new one only if you know that it was replaced. Otherwise the connection may be intercepted.'
         ) : (
           <>
             No authority that this computer trusts has issued it. Compare its fingerprint with the one on that machine:{' '}

@@ -56,7 +56,7 @@ export async function findWrongAnswer(
     const app = Fastify()
     app.decorateRequest('caller')
     app.addHook('onRequest', (request, _reply, done) => {
-      request.caller = { kind: 'password', id: 'somebody', principal: OWNER }
+      request.caller = { kind: 'password', id: 'anna', principal: OWNER }
       done()
     })
     await app.register(scrapydDoor, {
@@ -77,7 +77,7 @@ export async function findWrongAnswer(
   }
   const doors = {
     one: await openDoor('one', slow, true, false),
-    // Another process is told nothing of the first one's changes.
+    // Another process does not receive the first one's changes.
     two: await openDoor('two', without(slow, 'onChange'), true, true)
   }
   const reference = await openDoor('plain', without(store, 'onChange'), false, true)

@@ -99,7 +99,7 @@ Rule: Nodes are up
 Owner: crawl team
 Reminder: nobody has acknowledged this yet
 Still firing: 2 reported before
-What to do: Check that the node runs and that this machine can reach it. Cordon it while you work on it: then nobody is told about its alerts.
+What to do: Check that the node runs and that this machine can reach it. Cordon it while you work on it: then its alerts are not sent.
 
 Firing:
 - north (Critical, since 2026-11-28 10:37 UTC)

@@ -65,7 +65,7 @@ test('an alert has its subject, its text, its time and its job', () => {
 and 2 more
 
 Rule: <code>Nodes are up</code>
-What to do: <code>Check that the node runs and that this machine can reach it. Cordon it while you work on it: then nobody is told about its alerts.</code>
+What to do: <code>Check that the node runs and that this machine can reach it. Cordon it while you work on it: then its alerts are not sent.</code>
 <a href="https://deck.example.org/#/alerts">Open in Scrapdeck</a>`
   )
 })
