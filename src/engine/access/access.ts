@@ -37,12 +37,12 @@ export interface AccessParts {
 }
 
 /**
- * Who left the provider does not log in again, so nobody says so here: tokens of its users count only this long after
- * their last login.
+ * A user who left the provider does not log in again, and no event reports it here: tokens of its users are valid only
+ * this long after their last login.
  */
 const VOUCHED_FOR_MS = 30 * DAY_MS
 
-/** Somebody whom an identity provider or a proxy vouches for. */
+/** A user whom an identity provider or a proxy vouches for. */
 export interface Vouched {
   /** Who it is there: `oidc ISSUER SUB`, `proxy NAME`. The only thing by which the user is found again. */
   subject: string
@@ -55,8 +55,8 @@ export interface Vouched {
 }
 
 /**
- * Whom a request is from, and what it may do, by what it sent. Whoever has the data directory is not among the users
- * (OWNER).
+ * Finds the user of a request and its rights by its credentials. The owner of the data directory is not one of the
+ * users (OWNER).
  */
 export class Access {
   readonly #parts: AccessParts
@@ -94,7 +94,7 @@ export class Access {
     return this.#lastSeen.stop()
   }
 
-  /** `changed`: somebody may do something else than before. */
+  /** `changed`: rights of users have changed. */
   get events(): EventEmitter<{ changed: [] }> {
     return this.#directory.events
   }
@@ -106,7 +106,7 @@ export class Access {
 
   /**
    * Performs `work` when all earlier changes are done. `check`: throws if it may not be done any more by then. Absent:
-   * rejects with UNAUTHORIZED if whoever acts has been logged out or changed while it waited.
+   * rejects with UNAUTHORIZED if the actor has been logged out or changed while it waited.
    */
   readonly inTurn: InTurn = (work, check = () => refuseEndedActor((principal) => this.isCurrent(principal))) =>
     this.#directory.inTurn(async () => {
@@ -179,9 +179,9 @@ export class Access {
   }
 
   /**
-   * The user of this subject, created at the first time, with this role from now on. Never one of the same name that
-   * somebody else vouches for. Rejects with UNAUTHORIZED if an owner disabled the user, ROLE_REQUIRED if none of these
-   * roles exists and no group here has one, and BAD_INPUT.
+   * The user of this subject, created the first time, with this role from now on. Never one of the same name that
+   * another service vouches for. Rejects with UNAUTHORIZED if an owner disabled the user, ROLE_REQUIRED if none of
+   * these roles exists and no group here has one, and BAD_INPUT.
    */
   async signIn(vouched: Vouched): Promise<Principal> {
     const { subject, name, role, projects, nodeGroups } = vouched
@@ -205,7 +205,7 @@ export class Access {
       const user: StoredUser = { ...before, role, projects, nodeGroups, vouchedAtMs: nowMs }
       const isNews = known === undefined || !areSameRoles(before, { role, projects, nodeGroups })
       if (isNews) addToAudit({ name: user.name, subject, role, projects, nodeGroups })
-      // That somebody is vouched for again is no change for the audit log.
+      // A repeated login is no change for the audit log.
       await (isNews ? this.#directory.putUser(user) : actAs(null, () => this.#directory.putUser(user)))
       this.#lastSeen.mark(user.id, null)
       const principal = this.#principalOf(user.id, this.sessionStart(user.id))
@@ -214,19 +214,19 @@ export class Access {
     })
   }
 
-  /** For whom groups elsewhere have no role: no role of its own, if groups of this Scrapdeck give it one; else null. */
+  /** For a user without a role by outside groups: no own role, if groups of this Scrapdeck give one; else null. */
   noneOfItsOwn(subject: string): Pick<Vouched, 'role' | 'projects' | 'nodeGroups'> | null {
     const user = this.#directory.userBySubject(subject)
     if (user === undefined || !this.#directory.groupsOf(user.id).some(hasRole)) return null
     return { role: null, projects: {}, nodeGroups: {} }
   }
 
-  /** Whoever vouches for this subject says that it has logged out. */
+  /** The service that vouches for this subject reports that it has logged out. */
   endSessions(subject: string): Promise<void> {
     return this.#changeSubject(subject, (user) => user)
   }
 
-  /** Nobody vouches for this subject any more: its sessions end, and its tokens until it logs in again. */
+  /** No service vouches for this subject any more: its sessions end, and its tokens until it logs in again. */
   disown(subject: string): Promise<void> {
     return this.#changeSubject(subject, (user) => (user.vouchedAtMs === null ? null : { ...user, vouchedAtMs: null }))
   }
@@ -327,7 +327,7 @@ export class Access {
     )
   }
 
-  /** Of somebody from elsewhere: whether the last login is not too long ago for tokens. */
+  /** Of a user from an outside service: whether the last login is recent enough for tokens. */
   #isVouchedFor(userId: UserId | null): boolean {
     const user = this.#directory.user(userId)
     if (user === undefined || user.subject === null) return true

@@ -24,8 +24,8 @@ const CODE = permissionsOf(['code.choose'])
 const acting = new AsyncLocalStorage<Acting>()
 
 /**
- * What `work` does is done by this principal; null: by nobody, such as a schedule. Whatever it starts inherits that, a
- * timer too: rooms that act on their own time say so.
+ * Runs `work` as this principal; null: without an actor, such as a schedule. Everything that it starts inherits that,
+ * timers too: rooms that act on their own time say so.
  */
 export const actAs = <T>(principal: Principal | null, work: () => T, ticket: AuditTicket | null = null): T =>
   acting.run({ principal, ticket }, work)
@@ -34,7 +34,7 @@ export const actAs = <T>(principal: Principal | null, work: () => T, ticket: Aud
 export const actWhile = <T>(isOpen: () => boolean, work: () => T): T =>
   acting.run({ ...acting.getStore()!, isOpen }, work)
 
-/** Throws UNAUTHORIZED if whoever acts has been logged out or changed since its request began. */
+/** Throws UNAUTHORIZED if the actor has been logged out or changed since its request began. */
 export function refuseEndedActor(isCurrent: (principal: Principal) => boolean): void {
   const { principal = null, isOpen = () => true } = acting.getStore() ?? {}
   if (principal !== null && !(isCurrent(principal) && isOpen())) throw endedMeanwhile()
@@ -50,13 +50,13 @@ export const endedMeanwhile = (): ScrapdeckError =>
 /** The entry in the audit log of what is being done; null: it has none. */
 export const auditTicket = (): AuditTicket | null => acting.getStore()?.ticket ?? null
 
-/** For the end of a sentence: ` by anna`. Empty: the owner of this machine, or nobody, such as a schedule. */
+/** For the end of a sentence: ` by anna`. Empty: the owner of this machine, or no actor, such as a schedule. */
 export function byWhom(): string {
   const principal = acting.getStore()?.principal
   return principal?.userId == null ? '' : ` by ${principal.name}`
 }
 
-/** The name of whoever acts; of nobody and of the owner of this machine, these words. */
+/** The name of the actor; `owner` for the owner of this machine and without an actor. */
 export function byWhomOr(owner: string): string {
   const principal = acting.getStore()?.principal
   return principal?.userId == null ? owner : principal.name
@@ -97,13 +97,13 @@ export function asActorMayRun<Given extends Parameters<typeof codeIn>[0] & { pro
   )
 }
 
-/** Whether whoever acts has this permission in all projects. */
+/** Whether the actor has this permission in all projects. */
 export function actorMayEverywhere(needed: Permission): boolean {
   const principal = acting.getStore()?.principal
   return principal == null || includes(principal.rights.everywhere ?? NONE, permissionsOf([needed]))
 }
 
-/** Whether jobs of whoever acts may go before those of all projects. */
+/** Whether jobs of the actor may go before those of all projects. */
 export const actorMayGoFirst = (): boolean => actorMayEverywhere('queue.order')
 
 /** For a run or a template: jobs of a priority above 0 go before those of all projects. */
@@ -111,13 +111,13 @@ export function refuseHighPriority(priority: number | null | undefined): void {
   if (priority != null && priority > 0) requireOfActor(null, 'queue.order', 'A priority above 0')
 }
 
-/** Whether whoever acts may see all of these: what is found by a name is checked like what is named by its id. */
+/** Whether the actor may see all of these: a lookup by name is checked like one by id. */
 export function actorSees(projects: readonly ProjectName[]): boolean {
   const principal = acting.getStore()?.principal
   return principal == null || areSeen(projects, principal.rights)
 }
 
-/** For projects that whoever acts may see; `null`: for all. Throws ROLE_REQUIRED. */
+/** For projects that the actor may see; `null`: for all. Throws ROLE_REQUIRED. */
 export function requireOfActor(projects: readonly ProjectName[] | null, needed: Permission, what: string): void {
   const principal = acting.getStore()?.principal
   if (principal == null) return
@@ -128,15 +128,15 @@ export function requireOfActor(projects: readonly ProjectName[] | null, needed: 
 
 const CHANGES_NODES = permissionsOf(['nodes.change'])
 
-/** Throws ROLE_REQUIRED unless whoever acts has this permission for a node with these tags. */
+/** Throws ROLE_REQUIRED unless the actor has this permission for a node with these tags. */
 export function requireOnNodeOfActor(tags: readonly string[], needed: Permission, what: string): void {
   const principal = acting.getStore()?.principal
   if (principal != null) requirePermissionOnNode(principal, tags, permissionsOf([needed]), what)
 }
 
 /**
- * Throws ROLE_REQUIRED if whoever acts takes a node into or out of a node group of others. `before`: its tags; null: it
- * is added. Called where nothing can change the tags between the check and the write.
+ * Throws ROLE_REQUIRED if the actor moves a node into or out of a foreign node group. `before`: its tags; null: it is
+ * added. Called where nothing can change the tags between the check and the write.
  */
 export function refuseForeignTags(before: readonly string[] | null, after: readonly string[], what: string): void {
   const principal = acting.getStore()?.principal
@@ -157,8 +157,8 @@ export function refuseForeignTags(before: readonly string[] | null, after: reado
 }
 
 /**
- * Throws ROLE_REQUIRED if whoever acts may change only some nodes: `use` is of the machine that Scrapdeck runs on, with
- * its keys and files, or of all projects.
+ * Throws ROLE_REQUIRED if the actor may change only some nodes: `use` affects the machine that Scrapdeck runs on, with
+ * its keys and files, or all projects.
  */
 export function requireAllNodesOfActor(use: string): void {
   const principal = acting.getStore()?.principal
@@ -178,7 +178,7 @@ export function requireOwnerForFile({ source }: { source: { kind: string } }): v
   if (source.kind === 'file') requireOfActor(null, 'users.change', 'Naming a file on the machine of Scrapdeck')
 }
 
-/** Whether whoever acts may see a node with these tags: one that is found by its address, not by its id. */
+/** Whether the actor may see a node with these tags, which was found by its address, not by its id. */
 export function actorSeesNode(tags: readonly string[]): boolean {
   const principal = acting.getStore()?.principal
   return principal == null || permissionsOnNode(principal.rights, tags) !== null

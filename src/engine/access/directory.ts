@@ -30,7 +30,7 @@ export class Directory {
   #allSessionsSinceMs: number
   /** Changes one after the other. */
   #turn: Promise<unknown> = Promise.resolve()
-  /** `changed`: somebody may do something else than before. */
+  /** `changed`: rights of users have changed. */
   readonly events = new EventEmitter<{ changed: [] }>()
 
   constructor(
@@ -192,7 +192,7 @@ export class Directory {
     return isDeleted
   }
 
-  /** Nobody may do anything else by this. Those that are gone are left out. */
+  /** Changes no rights. Skips users and tokens that are gone. */
   async recordSeen(users: readonly UserId[], tokens: readonly AccessTokenId[], atMs: number): Promise<void> {
     for (const id of users) {
       const user = this.#users.get(id)

@@ -4,7 +4,7 @@ import { includes, type Permissions } from '../../shared/permissions.ts'
 import { NODE_GROUP_PERMISSIONS, NODE_GROUP_ROLES, type NodeGroupRole, rolesIn } from '../../shared/roles.ts'
 import { type Rights, rightsOf } from './rights.ts'
 
-/** The roles of somebody. */
+/** The roles of a user. */
 export interface GivenRoles {
   /** In all projects; null: only in those named. */
   role: string | null

@@ -4,7 +4,7 @@ import type { Clock } from '../runtime/clock.ts'
 const WINDOW_MS = 60_000
 const PER_WINDOW = 10
 
-/** Limits how often somebody who is logged in may try the password of that very user, or other `what`. */
+/** Limits how often a logged-in user may try its own password, or other `what`. */
 export class Guesses {
   readonly #clock: Clock
   readonly #what: string
@@ -15,7 +15,7 @@ export class Guesses {
     this.#what = what
   }
 
-  /** Counts one before it is tried: many at once are no more than one after the other. Throws TOO_MANY_REQUESTS. */
+  /** Counts an attempt before it is made, so that parallel ones count too. Throws TOO_MANY_REQUESTS. */
   begin(user: string): void {
     const nowMs = this.#clock.monotonicMs()
     const before = this.#windows.get(user)

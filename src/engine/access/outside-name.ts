@@ -1,8 +1,8 @@
 const NAME_MAX = 56
 
 /**
- * The user name for somebody whom another service calls so: letters, digits and `. _ @ + -`, everything else as `-`.
- * Empty: nothing of it can be part of a name.
+ * The user name for this name at another service: letters, digits and `. _ @ + -`, everything else as `-`. Empty: no
+ * part of it can be in a name.
  */
 export function nameFrom(text: string): string {
   const plain = text
@@ -14,7 +14,7 @@ export function nameFrom(text: string): string {
   return short.replaceAll(/^-+|-+$/g, '')
 }
 
-/** The name, or the first of `name-2`, `name-3` … that is free: nobody gets the account of a namesake. */
+/** The name, or the first of `name-2`, `name-3` … that is free: namesakes get separate accounts. */
 export function freeName(name: string, isTaken: (name: string) => boolean): string {
   if (!isTaken(name)) return name
   let number = 2

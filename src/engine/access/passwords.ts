@@ -8,7 +8,7 @@ const ARGON2ID = { memory: 19_456, passes: 2, parallelism: 1 }
 const SCRYPT = { N: 2 ** 17, r: 8, p: 1 }
 const SALT_BYTES = 16
 const HASH_BYTES = 32
-/** Each takes a core and up to 128 MB for a moment: whoever guesses must not take the whole machine. */
+/** Each takes a core and up to 128 MB for a moment: guesses must not take the whole machine. */
 const AT_ONCE = 2
 /** More wait than people and their programs cause. */
 const WAITING_MAX = 50

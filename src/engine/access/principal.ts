@@ -28,7 +28,7 @@ export interface Principal {
   sinceMs: number
 }
 
-/** Whoever can read the data directory may do everything anyway. */
+/** A user who can read the data directory may do everything anyway. */
 export const OWNER: Principal = {
   ...{ userId: null, name: 'owner', role: 'owner', rights: rightsOf(ALL_PERMISSIONS), tokenId: null, sinceMs: 0 }
 }

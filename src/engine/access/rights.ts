@@ -11,7 +11,7 @@ import {
 } from '../../shared/permissions.ts'
 import { NODE_GROUP_PERMISSIONS, nodePermissionsIn } from '../../shared/roles.ts'
 
-/** What somebody may do: computed once, then each check is one operation on bits. */
+/** The rights of a user: computed once, then each check is one bit operation. */
 export interface Rights {
   /** In all projects, and so for the service as a whole; null: nothing is given but in those named. */
   readonly everywhere: Permissions | null

@@ -42,7 +42,7 @@ export class Roles {
   readonly #custom: Map<string, StoredRole>
   /** The options that give a role to groups from elsewhere, by the name of the role. */
   #configured: ReadonlyMap<string, readonly string[]> = new Map()
-  /** `changed`: what somebody may do may be different now. */
+  /** `changed`: rights of users may have changed. */
   readonly events = new EventEmitter<{ changed: [] }>()
 
   constructor(parts: RolesParts, roles: readonly StoredRole[]) {

@@ -1,7 +1,7 @@
 /**
  * Settings of Scrapy that change how much and how fast a spider crawls, and nothing else. Any other can name code,
- * files or ports (EXTENSIONS, TELNETCONSOLE_…, options of plugins): whoever may set it may run other code on the node,
- * which is what the permission `code.choose` is for. https://docs.scrapy.org/en/latest/topics/settings.html
+ * files or ports (EXTENSIONS, TELNETCONSOLE_…, options of plugins): a user who may set it can run other code on the
+ * node, which is what the permission `code.choose` is for. https://docs.scrapy.org/en/latest/topics/settings.html
  */
 const HARMLESS = new Set(
   `AJAXCRAWL_ENABLED AUTOTHROTTLE_DEBUG AUTOTHROTTLE_ENABLED AUTOTHROTTLE_MAX_DELAY AUTOTHROTTLE_START_DELAY

@@ -9,16 +9,16 @@ import type { Principal } from './principal.ts'
 
 /** A code in the address of the browser, until the program at that address has exchanged it. */
 const CODE_MS = 60_000
-/** Until somebody has typed the code that a program shows. */
+/** Until the user has typed the code that a program shows. */
 const DEVICE_MS = 10 * 60_000
-/** A program that asks much more often than it was told. */
+/** A program that polls more often than this ignores its interval. */
 const TOO_SOON_MS = 1_000
 const CODES_MAX = 1_000
 /** Begun by strangers: one of them must not displace those of others. */
 const DEVICES_MAX = 1_000
 const DEVICES_OF_ADDRESS_MAX = 10
 
-/** What somebody has allowed: a token of theirs. */
+/** What a user has allowed: a token of that user. */
 export interface Grant {
   by: Principal
   /** Whether the session that allowed it goes on: a token must not outlive it before anybody has the token. */
@@ -140,7 +140,7 @@ export class SignIns {
     return { is: 'granted', grant: device.answer }
   }
 
-  /** Throws SIGN_IN_NOT_FOUND, and TOO_MANY_REQUESTS for whoever tries codes. */
+  /** Throws SIGN_IN_NOT_FOUND, and TOO_MANY_REQUESTS for a user who tries codes. */
   get(by: Principal, userCode: string): WaitingSignIn {
     const { client, host, user, address, beganAtMs, endsAtMs } = this.#find(by, userCode)
     return { client, host, user, address, beganAtMs, endsAtMs }
@@ -157,7 +157,7 @@ export class SignIns {
     this.#guesses.begin(who)
     const code = readUserCode(typed)
     const found = [...this.#devices.values()].find(({ userCode, answer }) => userCode === code && answer === null)
-    // A hit is counted too: whoever knows one code could try others beside it.
+    // A hit is counted too: a user who knows one code could try others beside it.
     if (found !== undefined) return found
     throw new ScrapdeckError(
       'SIGN_IN_NOT_FOUND',
@@ -165,10 +165,10 @@ export class SignIns {
     )
   }
 
-  /** Whoever has allowed it may have been logged out or disabled since. Throws SIGN_IN_FAILED. */
+  /** Throws SIGN_IN_FAILED if the user who allowed it has been logged out or disabled since. */
   requireAllowed({ by, isSessionOpen }: Grant): void {
     if (this.#access.isCurrent(by) && isSessionOpen()) return
-    throw failed('Whoever allowed this sign-in has been logged out or changed since')
+    throw failed('The user who allowed this sign-in has been logged out or changed since')
   }
 
   #forgetExpired(): void {

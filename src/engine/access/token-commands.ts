@@ -20,7 +20,7 @@ export const DAY_MS = 86_400_000
 /** Without what has a default. */
 export type GivenToken = Pick<NewAccessToken, 'name' | 'userId' | 'role' | 'expiresInDays'> & Partial<NewAccessToken>
 
-/** What decides whether somebody may have such a token. */
+/** What decides whether a user may have such a token. */
 export type GrantedToken = Partial<Pick<NewAccessToken, 'userId' | 'role' | 'projects' | 'nodeGroups'>>
 
 export interface TokenCommandsParts {

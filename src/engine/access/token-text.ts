@@ -5,13 +5,13 @@ import { TOKEN_PREFIX } from '../../shared/secret-values.ts'
 const SECRET_BYTES = 32
 const FORM = /^sdk_([\w-]{43})([0-9a-f]{8})$/
 
-/** A new token: 256 random bits, and a checksum with which a mistyped one is told from a revoked one. */
+/** A new token: 256 random bits, and a checksum that distinguishes a mistyped one from a revoked one. */
 export function makeTokenText(): string {
   const secret = randomBytes(SECRET_BYTES).toString('base64url')
   return `${TOKEN_PREFIX}${secret}${checksum(secret)}`
 }
 
-/** Nobody's password begins like this. */
+/** No password begins like this. */
 export const looksLikeToken = (text: string): boolean => text.startsWith(TOKEN_PREFIX)
 
 /** Whether a text can be one of our tokens. */

@@ -215,7 +215,7 @@ export class UserCommands {
     return inTurn(async () => directory.deleteUser(directory.requireUser(id)))
   }
 
-  /** Somebody whom another service vouches for under this subject, and calls so. Throws BAD_INPUT. */
+  /** A user whom another service vouches for, with its subject and name there. Throws BAD_INPUT. */
   newFromElsewhere(subject: string, wanted: string): StoredUser {
     this.#refuseTooMany()
     const { clock, random } = this.#parts

@@ -34,20 +34,20 @@ export interface RequestOrigin {
 }
 
 export interface Actor {
-  /** null: nobody who is known. */
+  /** null: an unknown caller. */
   principal: Principal | null
-  /** What somebody who is not known calls himself. */
+  /** The name that an unknown caller sent. */
   claimedName?: string
   origin: RequestOrigin
 }
 
 export interface AuditedOperation {
   operation: string
-  /** Whatever it is; a function gives it when it is needed. */
+  /** Of any shape; a function returns it when it is needed. */
   input: unknown
   /** False: only failures for lack of a right are recorded. */
   writes: boolean
-  /** No entry unless it changes something: whoever calls records failures. */
+  /** No entry unless it changes something: the caller records failures. */
   onlyChanges?: boolean
   /** The answer in what the work returns. Absent: all of it. */
   answerOf?: (result: unknown) => unknown
@@ -251,7 +251,7 @@ class Ticket implements AuditTicket {
     this.#facts = { ...this.#facts, ...facts }
   }
 
-  /** What the operation has started may go on: its writes are nobody's. */
+  /** Work that the operation has started may go on: its writes have no actor. */
   end(): void {
     this.#hasEnded = true
     this.#isTaken = true

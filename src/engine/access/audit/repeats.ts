@@ -7,8 +7,8 @@ const KINDS_MAX = 300
 
 /**
  * Equal failures of the same sender within a minute, and equal operations that changed nothing, become two entries at
- * most: the first at once, and one that counts all that followed. So whoever guesses passwords, or repeats what is
- * refused or has no effect, cannot fill the disk.
+ * most: the first at once, and one that counts all that followed. So a client that guesses passwords, or repeats what
+ * is refused or has no effect, cannot fill the disk.
  */
 export class Repeats {
   readonly #write: (record: NewAuditRecord) => Promise<void>

@@ -29,7 +29,7 @@ async function openUdp({ host, port }: SyslogAddress): Promise<SyslogConnection>
     if (isOpen) socket.close()
     isOpen = false
   }
-  // A datagram that nobody takes may be reported later: there is nothing to be done about it.
+  // An undelivered datagram may be reported later: nothing can be done about it.
   socket.on('error', close).unref()
   const sendOne = (message: string) =>
     new Promise<void>((resolve, reject) => {
@@ -59,7 +59,7 @@ async function openStream({ transport, host, port, caFile }: SyslogAddress, cloc
     socket.destroy()
   }
   socket.on('error', fail).on('close', () => fail(new Error('The server closed the connection')))
-  // A server sends nothing, and its end is seen only by whoever reads.
+  // A server sends nothing, but its end is seen only by reading.
   socket.on('end', () => fail(new Error('The server closed the connection'))).resume()
   socket.setKeepAlive(true, KEEP_ALIVE_MS).unref()
   const within = async <T>(what: string, done: Promise<T>): Promise<T> => {

@@ -9,14 +9,14 @@ export interface JudgedPassword {
 
 /**
  * Guesses that a password must be worth, by the count of zxcvbn: two or three words of its list of 30,000 leaked
- * passwords are worth less, three words that nobody has in common more.
+ * passwords are worth less, three uncommon words more.
  */
 const GUESSES_MIN = 1e13
 /** Of a longer one, only the beginning is judged: the time grows with the square of the length. */
 const JUDGED_LENGTH = 100
 
 /**
- * Whether somebody who has the usual lists and rules guesses it soon: leaked passwords, alone or in a row, with digits
+ * Whether an attacker with the usual lists and rules guesses it soon: leaked passwords, alone or in a row, with digits
  * for letters; names; dates; keys beside each other; anything repeated. Takes up to half a second and 50 MB: see
  * password-thread.ts.
  */

@@ -6,8 +6,8 @@ import type { JudgedPassword } from './judge-password.ts'
 const LIMITS = { memoryMb: 150, timeoutMs: 20_000 }
 
 /**
- * Judges a password in a thread of its own: the lists of words are in memory only while somebody sets a password, and
- * the event loop goes on.
+ * Judges a password in its own thread: the word lists are in memory only while a user sets a password, and the event
+ * loop is not blocked.
  */
 export const judgeInThread =
   (clock: Clock) =>

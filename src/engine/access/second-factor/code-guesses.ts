@@ -8,11 +8,11 @@ const FORGOTTEN_AFTER_MS = 24 * 3_600_000
 const MAX_ACCOUNTS = 10_000
 
 /**
- * Limits guesses at six digits by somebody who knows the password: after five wrong codes, each doubles the wait, up to
- * a quarter of an hour. A guess is right three times in a million, so a day of them is worth nothing.
+ * Limits guesses at six digits by a client that knows the password: after five wrong codes, each doubles the wait, up
+ * to a quarter of an hour. A guess is right three times in a million, so a day of them is worth nothing.
  *
- * Whoever guesses makes the account slow for strangers only: a client from where its owner has logged in lately has a
- * count of its own (`client`), and neither recovery codes nor passkeys are counted here.
+ * Guesses slow the account down for strangers only: a client from where its owner has logged in lately has its own
+ * count (`client`), and neither recovery codes nor passkeys are counted here.
  */
 export class CodeGuesses {
   readonly #clock: Clock

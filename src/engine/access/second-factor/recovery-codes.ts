@@ -2,7 +2,7 @@ import { hash, randomBytes } from 'node:crypto'
 import type { UserId } from '../../../shared/contract/index.ts'
 
 const COUNT = 10
-/** 80 bits, so that nobody guesses one and a fast hash is enough. */
+/** 80 bits: too many to guess, so a fast hash is enough. */
 const BYTES = 10
 /** Crockford's: without letters that are taken for digits. */
 const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz'
@@ -18,7 +18,7 @@ function createCode(): string {
   return text.replaceAll(/(.{4})(?=.)/g, '$1-')
 }
 
-/** As somebody typed it; null: it cannot be one. */
+/** Normalizes what a user typed; null: it cannot be a recovery code. */
 export function readRecoveryCode(text: string): string | null {
   const plain = text.toLowerCase().replaceAll(/[\s-]/g, '').replaceAll('o', '0').replaceAll(/[il]/g, '1')
   return FORM.test(plain) ? plain : null

@@ -122,7 +122,7 @@ export class SecondFactors {
     return this.beginSetUp(id, host)
   }
 
-  /** Of somebody whose password was checked. */
+  /** For a user whose password was checked. */
   async beginSetUp(userId: UserId, host: string | null): Promise<SecretForApp> {
     const { name } = this.#requireUser(userId)
     const made = await createSecret(host === null ? name : `${name} (${host})`)

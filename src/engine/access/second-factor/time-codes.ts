@@ -1,4 +1,4 @@
-/** As authenticator apps assume when they are told nothing else (RFC 6238). */
+/** The default of authenticator apps (RFC 6238). */
 const PERIOD_SECONDS = 30
 const DIGITS = 6
 const SECRET_BYTES = 20

@@ -64,7 +64,7 @@ const FROM_THE_FIRST = '0'
 /** Rules, silences and channels of alerts. */
 export class AlertCommands {
   readonly #parts: AlertCommandsParts
-  /** Between the count and the write, nobody adds another. */
+  /** No other call may add one between the count and the write. */
   readonly #oneAtATime = pLimit(1)
 
   constructor(parts: AlertCommandsParts) {
@@ -109,7 +109,7 @@ export class AlertCommands {
     return rule
   }
 
-  /** What such a rule would have told in the last days. Rejects as createRule does. */
+  /** What such a rule would have sent in the last days. Rejects as createRule does. */
   async previewRule({ days, ...settings }: AlertRuleSettings & { days: number }): Promise<RulePreview> {
     const { previews } = this.#parts
     await this.#checkRule(settings)
@@ -229,7 +229,7 @@ export class AlertCommands {
     if (target.kind !== settings.target.kind)
       throw new ScrapdeckError('BAD_INPUT', `${before.name} keeps its kind (${target.kind}): add another channel.`)
     const isOtherPlace = placeOf(target) !== placeOf(settings.target)
-    // A secret stays where it was entered for: elsewhere, somebody else would receive it.
+    // A secret stays with the address it was entered for: another one would leak it.
     const kept = isOtherPlace && target.kind !== 'webhook' ? null : before.sealedSecret
     this.#checkChannel(settings, secret ?? kept)
     const sealedSecret = secret === undefined ? kept : await this.#parts.secretBox.seal(secret)
@@ -269,8 +269,8 @@ export class AlertCommands {
   }
 
   /**
-   * What desktop channels were told after this message, oldest first, and where to go on. null: only where to begin.
-   * `isShown`: whether the caller may see what is of such a project.
+   * Notices sent to desktop channels after this message, oldest first, and where to continue. null: only where to
+   * begin. `isShown`: whether the caller may see data of such a project.
    */
   async notices(
     after: string | null,

@@ -52,7 +52,7 @@ export class ChainCommands {
     const { store, secretBox, checkTemplate, onChange } = this.#parts
     const { name, enabled, project, spider, on } = settings
     const allowed = await checkTemplate(settings.run, name)
-    // Secrets stay in their project: whoever may run spiders of another is not to get them there.
+    // Secrets stay in their project: a user who may run spiders of another project must not get them there.
     const kept = before?.settings.run.project === settings.run.project ? before.settings.run : null
     const run = await sealTemplate(allowed, kept, secretBox)
     await store.putChain({ id, settings: { name, enabled, project, spider, on, run }, createdAtMs })

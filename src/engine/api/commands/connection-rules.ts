@@ -8,7 +8,7 @@ import type { StoredNode } from '../../model/records.ts'
 const CLUSTER_FIELDS = ['url', 'proxyUrl', 'kubernetes', 'kubeconfig', 'kubeconfigContext'] as const
 
 /**
- * Throws ROLE_REQUIRED if whoever acts may change only the nodes of some groups, and gives a node an address that uses
+ * Throws ROLE_REQUIRED if the actor may change only the nodes of some groups, and gives a node an address that uses
  * more than what is sent with it: the SSH keys of this machine, or what a cluster can name, which is files with
  * credentials here, the service account of the pod, and settings of all projects. `before`: the node that has it
  * already.

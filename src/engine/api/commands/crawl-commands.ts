@@ -146,7 +146,7 @@ export class CrawlCommands {
       const cache_seconds = job.dedupeKey === null ? 0 : ownSeconds
       const origin = { ...CRAWL, evidence: { jsonParams: orders.jsonParamsOf(after) } }
       const run = this.#runOf(after, { ignore_cache: false, cache_seconds })
-      // What its first client may not do stays so, whoever changes the rest.
+      // Limits of its first client remain, whichever user changes the rest.
       const settings = { ...run.settings, ...(isWithoutFiles(job.settings) && WITHOUT_FILES) }
       await jobCommands.reorderAs(id, { ...run, settings }, origin)
       return this.get(id)

@@ -57,7 +57,7 @@ export async function adoptExternal(node: FleetNode, run: RunOnNode, parts: Exte
   if (seen === null) {
     throw new ScrapdeckError(
       'EXTERNAL_JOB_GONE',
-      `${node.stored.name} lists no live job ${run.jobid} of ${run.project} that somebody else started; it may have ended`
+      `${node.stored.name} lists no live job ${run.jobid} of ${run.project} that was started outside Scrapdeck; it may have ended`
     )
   }
   refuseUnusable(seen.job)
@@ -75,7 +75,7 @@ export async function adoptExternal(node: FleetNode, run: RunOnNode, parts: Exte
     ...{ id, jobid, project, spider },
     placement: { nodeId: node.stored.id, tags: [] },
     source: 'adopted',
-    entry: { atMs: nowMs, text: `Adopted: somebody else started it on ${name}`, evidence }
+    entry: { atMs: nowMs, text: `Adopted: started outside Scrapdeck on ${name}`, evidence }
   }
   const entry = { atMs: nowMs, text: `Seen ${seen.list} on ${name}`, evidence }
   const startedAtMs = trueTime(seen.job.startTime, node.status.clockEstimate) ?? nowMs

@@ -75,7 +75,7 @@ export class JobCommands {
     const { store, dispatch } = this.#parts
     await this.#requireAll(ids)
     const { force, waitSeconds } = options
-    const told = waitSeconds === undefined ? {} : { waitSeconds }
+    const limit = waitSeconds === undefined ? {} : { waitSeconds }
     const done = new Set<JobId>()
     // A job can go back to the queue (refused by its node) between the two calls: repeat until each job is handled.
     for (let rest = ids; rest.length > 0; rest = await this.#notEnded(ids.filter((id) => !done.has(id)))) {
@@ -83,8 +83,8 @@ export class JobCommands {
       const asked = await store.askCancel(
         rest.filter((id) => !done.has(id)),
         force
-          ? this.#entry('Immediate stop requested', { ...told, force: true })
-          : this.#entry('Cancel requested', told)
+          ? this.#entry('Immediate stop requested', { ...limit, force: true })
+          : this.#entry('Cancel requested', limit)
       )
       dispatch.cancel(asked, options)
       for (const id of asked) done.add(id)
@@ -138,7 +138,7 @@ export class JobCommands {
       } = job
       const same = { project, version, spider, settings, args, env, secretNames, limits, retry, noOverlap }
       const { userId } = job
-      // The priority may come from somebody with more say than whoever retries the job.
+      // The priority may come from a user with more rights than the one who retries the job.
       const own = { priority: actorMayGoFirst() ? priority : Math.min(priority, 0) }
       const entry = this.#entry('Queued as a retry', { retryOf: job.id, ...taken.get(job.id) })
       return { ...PLAIN_JOB, ...same, ...own, placement, userId, id, jobid: id, source: 'retry', entry }

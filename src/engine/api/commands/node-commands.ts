@@ -189,7 +189,7 @@ export class NodeCommands {
     return node
   }
 
-  /** A new token; whoever uses the former one is disconnected. Rejects with NODE_DOES_NOT_PULL. */
+  /** A new token; clients with the former one are disconnected. Rejects with NODE_DOES_NOT_PULL. */
   renewToken(id: NodeId): Promise<{ node: FleetNode; token: string }> {
     return this.#exclusively(async () => {
       const { token, hash } = createNodeToken(id, this.#parts.random)
@@ -424,7 +424,7 @@ export class NodeCommands {
     if (unresolved === 0) return
     throw new ScrapdeckError(
       'NODE_BUSY',
-      `It is not known yet whether ${unresolved === 1 ? 'a job' : `${unresolved} jobs`} arrived at ${stored.name}, and at another address nobody could tell. Try again in a few seconds; if it does not answer, first run ${unresolved === 1 ? 'it' : 'them'} elsewhere`,
+      `It is not known yet whether ${unresolved === 1 ? 'a job' : `${unresolved} jobs`} arrived at ${stored.name}, and at another address this cannot be found out. Try again in a few seconds; if it does not answer, first run ${unresolved === 1 ? 'it' : 'them'} elsewhere`,
       { data: { unresolved } }
     )
   }

@@ -332,7 +332,7 @@ function secretsOf(item: RunItem): string[] {
   return values
 }
 
-/** Not by whoever happened to start the timer. */
+/** These have no actor, even if a user started the timer. */
 const BY_ITSELF = new Set<Job['source']>(['schedule', 'chain'])
 
 const SOURCE_WORDS: Record<Job['source'], string> = {

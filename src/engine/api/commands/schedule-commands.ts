@@ -288,7 +288,7 @@ export class ScheduleCommands {
 function nameTaken(name: string, namesakes: readonly StoredSchedule[]): ScrapdeckError {
   const code = 'SCHEDULE_NAME_TAKEN'
   if (!namesakes.every((one) => actorSees(projectsOf(one)))) {
-    // Says nothing of a schedule that whoever acts may not see.
+    // Reveals nothing of a schedule that the actor may not see.
     return new ScrapdeckError(code, `The name "${name}" cannot be used; nothing was written. Choose another name`)
   }
   const count = namesakes.length
@@ -304,7 +304,7 @@ const projectsOf = ({ settings }: StoredSchedule): ProjectName[] => projectsOfTe
 
 /**
  * The earlier template whose secrets are kept: the one for the same spiders, else the one at the same index. Only one
- * of the same project: whoever may run spiders of another is not to get its secrets there.
+ * of the same project: a user who may run spiders of another must not get its secrets there.
  */
 function templateBefore(template: RunTemplate, index: number, before: ScheduleSettings | null): RunTemplate | null {
   const isSame = (other: RunTemplate) =>

@@ -32,7 +32,7 @@ export function alertOfFile(
     channels: channelsOf(rule.channels),
     escalation: escalation === null ? null : { ...escalation, channels: channelsOf(escalation.channels) }
   }
-  // In one order, so that equal rules export equal text, whoever wrote them.
+  // In a fixed order, so that equal rules export equal text.
   const fields = Object.keys(PARTS.alerts.shape) as (keyof FileAlert)[]
   return Object.fromEntries(fields.map((field) => [field, item[field]])) as FileAlert
 }

@@ -47,7 +47,7 @@ const DOERS = {
     if (item === null) return nodes.remove(id!, { force: false })
     const { kind, mode, ...wanted } = item
     if (id === null) {
-      // Its token is shown to nobody: whoever sets up the node gets it one (renewToken).
+      // Its token is never shown: setting up the node renews it (renewToken).
       const added =
         kind === 'pulling'
           ? (await nodes.addPulling({ ...wanted, id: idOfPulling(wanted.url)! })).node
@@ -120,7 +120,7 @@ const DOERS = {
     if (item === null) return alerts.removeRule(id!)
     const settings = alertFromFile(item, await readAlertNames(parts))
     const revision = alerts.rules().find((rule) => rule.id === id)?.revision
-    // A rule that somebody has removed since the plan is made again.
+    // A rule that was removed since the plan is created again.
     return revision === undefined ? alerts.createRule(settings) : alerts.updateRule({ ...settings, id: id!, revision })
   },
 

@@ -14,7 +14,7 @@ import { readFleet } from './read-fleet.ts'
 import { writeFleetFile } from './yaml.ts'
 
 const HEADING = `Fleet file of Scrapdeck: what is set, without passwords, keys and other secrets (dots stand in their place,
-and an engine that has them keeps them). "scrapdeck apply FILE" shows what would change, and does it when told to.`
+and an engine that has them keeps them). "scrapdeck apply FILE" shows what would change, and applies it if confirmed.`
 
 /** Changes listed in the error's message; `data.done` has all of them. */
 const MADE_TOLD = 10
@@ -67,7 +67,7 @@ const NEEDED: Record<Part, readonly Permission[]> = {
   retention: ['storage.change']
 }
 
-/** Throws ROLE_REQUIRED unless whoever acts may do all of it. */
+/** Throws ROLE_REQUIRED unless the actor may do all of it. */
 export function requireForSteps(steps: readonly Step[]): void {
   for (const part of new Set(steps.map((step) => step.part)))
     for (const needed of NEEDED[part]) requireOfActor(null, needed, `Applying a fleet file with changes of ${part}`)
@@ -91,7 +91,7 @@ export async function makeChanges(steps: Step[], parts: FleetFileParts): Promise
   return done
 }
 
-/** Failures that no check can foresee: a full disk, a node that somebody else removed in the meantime. */
+/** Failures that no check can foresee: a full disk, a node that was removed in the meantime. */
 function inTheMiddle(error: unknown, step: Step, done: FleetFileChange[], count: number): ScrapdeckError {
   const { noun, name } = step.change
   const { code, message, data } = isScrapdeckError(error)

@@ -104,7 +104,7 @@ export async function readFleet(parts: FleetReads): Promise<CurrentFleet> {
   }
 
   async function opened<T extends RunTemplate | JobDefaults>(template: T) {
-    // Secrets sealed with another key stay sealed: nobody can see them, and entering one again changes the value.
+    // Secrets sealed with another key stay sealed: they cannot be read, and entering one again changes the value.
     const plain = await openTemplate(template, secretBox).catch(() => template)
     return templateOfFile(plain, (nodeId) => nameOf.get(nodeId) ?? nodeId)
   }

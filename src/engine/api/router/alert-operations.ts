@@ -11,7 +11,7 @@ import type { RouterContext } from './router-context.ts'
 import type { implementWithRights } from './required-rights.ts'
 import { isSeen, onlySeen, type Seen } from './seen.ts'
 
-/** The operations of alerts. What is of no project, such as a node, is shown to whoever sees all projects. */
+/** The operations of alerts. Data of no project, such as a node, is shown to users who see all projects. */
 export function alertOperations(
   os: ReturnType<typeof implementWithRights>,
   {

@@ -21,9 +21,9 @@ const asSent = (input: unknown): unknown =>
     : input
 
 /**
- * The contract, to be implemented: each operation first refuses whoever lacks what its metadata names, whatever
- * transport the call came over. The permission is asked before the input is validated; what the input is about, after
- * that. The only place that does so, and that records in the audit log what is done or refused.
+ * The contract, to be implemented: each operation first refuses callers without the rights that its metadata names, on
+ * every transport. The permission is checked before the input is validated, the subjects of the input after that. This
+ * is the only place that does so, and that records in the audit log what is done or refused.
  */
 export const implementWithRights = (reads: SubjectReads, audit: Pick<Audit, 'perform' | 'refuse'>) =>
   // One of the two comes before the validation (https://orpc.dev/docs/advanced/validation).

@@ -29,6 +29,6 @@ export interface RouterContext {
   sessions?: SessionsOfCaller
   /** Where the caller's browser shows this Scrapdeck. Absent: there is no HTTP server. */
   site?: PasskeySite | NoPasskeySite
-  /** It was sent by a page that somebody is logged in to, not by a program. Absent: no. */
+  /** It was sent by a page with a logged-in user, not by a program. Absent: no. */
   isFromPage?: boolean
 }

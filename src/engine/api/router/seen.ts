@@ -74,11 +74,11 @@ export function seenProblems(problems: Problem[], { projects, ownNodes, tagsOf }
   })
 }
 
-/** For whoever sees only some nodes: where the others are, and how the local node is, is not told. */
+/** Hides engines, and the state of the local node, from users who see only some nodes. */
 export const seenEngines = (list: EngineList, seen: SeenNodes): EngineList =>
   seen === null ? list : { ...list, engines: [], terms: [] }
 
-/** Where the key is tells where the data directory is. */
+/** The path of the key reveals the path of the data directory. */
 export const seenSecrets = (secrets: SystemStatus['secrets'], seen: Seen): SystemStatus['secrets'] =>
   seen === null ? secrets : { ...secrets, text: 'Encrypted' }
 
@@ -136,7 +136,7 @@ const JOB_IDS = /(?:\bjob )?\b([0-9a-f]{32})\b/g
 const idsIn = (text: string): JobId[] => [...text.matchAll(JOB_IDS)].map(([, id]) => id as JobId)
 const READ_AT_ONCE = 1_000
 
-/** Those of these jobs that may be named: of the others, and of those that are gone, nobody knows whose they were. */
+/** The jobs that may be named. Not those that are gone: their projects are unknown. */
 async function nameable(
   ids: Iterable<JobId>,
   seen: ReadonlySet<ProjectName>,
@@ -317,7 +317,7 @@ async function seenChange(
     case 'job':
       return seen.has(change.job.project) ? { ...change, job: await seenJob(change.job, seen, reads) } : null
     case 'job_removed':
-      // Nobody knows any more whose it was.
+      // Its project is no longer known.
       return { kind: 'jobs' }
     case 'job_progress':
       return hidden.has(change.id) ? null : change

@@ -21,11 +21,11 @@ export const signInOperations = (os: ReturnType<typeof implementWithRights>, sig
 /** The desktop's own window has no session that could end. */
 const ALWAYS = () => true
 
-/** Somebody who looks at a page. No program may sign in another one: a token could outlive itself that way. */
+/** The user of a page. No program may sign in another one: a token could outlive itself that way. */
 function personIn({ principal, isFromPage }: RouterContext): Principal {
   if (isFromPage === true && principal.tokenId === null) return principal
   throw new ScrapdeckError(
     'BROWSER_REQUIRED',
-    'A program is signed in on a page of the UI, by somebody who is logged in there. Open the address that it shows in a browser.'
+    'A program is signed in on a page of the UI, by a user who is logged in there. Open the address that it shows in a browser.'
   )
 }

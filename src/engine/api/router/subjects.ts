@@ -45,7 +45,7 @@ export interface SubjectReads {
   fleet: Pick<Fleet, 'get'>
 }
 
-/** Whoever calls `what`, which needs this in the projects of all that it names. */
+/** The caller of `what`, who needs these permissions in the projects of everything that it names. */
 interface Asking {
   principal: Principal
   needs: Permissions

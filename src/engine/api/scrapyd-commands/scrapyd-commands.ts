@@ -71,7 +71,7 @@ export class ScrapydCommands {
 
   /**
    * Validates and stores the egg, counts its spiders. Replaces even a version in use. An invalid egg is not kept; one
-   * whose spiders nobody can list is (SPIDERS_UNKNOWN). `pinned`: the other version that jobs without one still run.
+   * whose spiders cannot be listed is (SPIDERS_UNKNOWN). `pinned`: the other version that jobs without one still run.
    */
   async addVersion(
     project: ProjectName,
