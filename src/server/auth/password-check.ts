@@ -125,7 +125,7 @@ export class PasswordCheck {
     const isKnown = this.#known.has(client, given.username)
     const blockedForMs = this.#limiter.blockedForMs(client)
     if (blockedForMs > 0 && !isKnown) return blocked(blockedForMs)
-    // No wait on this machine, or where the account's owner logged in before: other clients' guesses must not slow those.
+    // No wait on this machine, or where the account's owner logged in before: others' guesses must not slow those.
     const waitMs = isKnown || isHere(client) || this.#isToken(given) ? 0 : this.#backoff.waitMs(given.username)
     if (waitMs > 0) return blocked(waitMs)
     if (this.#isOwner(given)) {

@@ -14,7 +14,7 @@ import { readFleet } from './read-fleet.ts'
 import { writeFleetFile } from './yaml.ts'
 
 const HEADING = `Fleet file of Scrapdeck: what is set, without passwords, keys and other secrets (dots stand in their place,
-and an engine that has them keeps them). "scrapdeck apply FILE" shows what would change, and applies it if confirmed.`
+and an engine that has them keeps them). "scrapdeck apply FILE" shows what would change; with --yes, it applies that.`
 
 /** Changes listed in the error's message; `data.done` has all of them. */
 const MADE_TOLD = 10
