@@ -469,8 +469,8 @@ export interface AlertMemory {
   /** Those that are not settled, and those that ended lately. */
   episodes: StoredEpisode[]
   groups: StoredAlertGroup[]
-  /** When channels were told lately: of each, as many as the largest limit counts. */
-  told: { channelId: AlertChannelId; atMs: number }[]
+  /** When channels last got messages: for each channel, as many as the largest limit counts. */
+  sent: { channelId: AlertChannelId; atMs: number }[]
 }
 
 /** Written as one: what has become of alerts, and the messages that say so. */

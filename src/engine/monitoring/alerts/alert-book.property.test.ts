@@ -4,11 +4,11 @@ import { pickLength } from '../../../../scripts/test-length.mjs'
 import { anAlertStory, type Step } from './testing/alert-story.ts'
 import {
   falseMessages,
-  neverToldResolved,
-  toldBeyondLimit,
-  toldTooClose,
-  toldTooOften,
-  toldWhileMuted
+  neverSentResolved,
+  sentBeyondLimit,
+  sentTooClose,
+  sentTooOften,
+  sentWhileMuted
 } from './testing/invariants.ts'
 import { liveThrough } from './testing/live-through.ts'
 
@@ -18,7 +18,7 @@ const SEED = process.env['SCRAPDECK_PROPERTY_SEED']
 const options = { numRuns: RUNS, ...(SEED !== undefined && { seed: Number(SEED) }) }
 const LENGTH = 80
 
-test('whatever happens, everybody is told what the rules in README.md say', { timeout: 900_000 }, () => {
+test('in any story, channels get the messages that README.md prescribes', { timeout: 900_000 }, () => {
   const property = fc.property(anAlertStory(LENGTH), (story) => {
     const { problem } = liveThrough(story)
     if (problem !== null) throw new Error(problem)
@@ -37,44 +37,44 @@ function anyMuting() {
   return { silences: [], cordonedNodes: new Set<never>() }
 }
 
-test('who was told that an alert fires is told once that it ended, and nobody is told what is muted', {
+test('a channel that got a firing alert gets its end once, and no channel gets a muted alert', {
   timeout: 900_000
 }, () => {
   const property = fc.property(anAlertStory(LENGTH), ({ setup, steps }) => {
-    // What is told at the very moment of a change is told before it.
+    // A message due at the very moment of a change is sent before it.
     const onTime = steps.flatMap((step) => [
       { do: 'wait' as const, ms: 1, isCalled: false },
       step.do === 'restart' ? { ...step, behindMs: 0 } : step
     ])
-    const { told } = liveThrough({ setup, steps: [...onTime, ...END] })
+    const { sent } = liveThrough({ setup, steps: [...onTime, ...END] })
     const alwaysOn = steps
       .flatMap((step) => ('change' in step && step.change !== null ? [step.change.setup] : []))
       .reduce((on, { channels }) => on.filter((id) => channels.has(id)), [...setup.channels.keys()])
-    const muted = told.flatMap((one) => toldWhileMuted(one, one.setup))
-    const untold = neverToldResolved(told, new Set(alwaysOn))
-    expect([toldTooOften(told), falseMessages(told), muted, untold]).toEqual([[], [], [], []])
+    const muted = sent.flatMap((one) => sentWhileMuted(one, one.setup))
+    const unsent = neverSentResolved(sent, new Set(alwaysOn))
+    expect([sentTooOften(sent), falseMessages(sent), muted, unsent]).toEqual([[], [], [], []])
   })
   fc.assert(property, options)
 })
 
-test('a group is told of no more than once while it gathers', { timeout: 900_000 }, () => {
+test('a group sends at most one message while it gathers', { timeout: 900_000 }, () => {
   const property = fc.property(anAlertStory(LENGTH), ({ setup, steps }) => {
     const channels = new Map([...setup.channels.keys()].map((id) => [id, { quiet: null, messagesPerHour: null }]))
     const quietly = steps.filter((step) => step.do !== 'configure' && step.do !== 'restart')
-    const { told } = liveThrough({ setup: { ...setup, channels }, steps: quietly })
-    expect(toldTooClose(told, setup)).toEqual([])
+    const { sent } = liveThrough({ setup: { ...setup, channels }, steps: quietly })
+    expect(sentTooClose(sent, setup)).toEqual([])
   })
   fc.assert(property, options)
 })
 
-test('no channel is told more often within any hour than its limit allows, over restarts too', {
+test('no channel gets more messages within any hour than its limit allows, even across restarts', {
   timeout: 900_000
 }, () => {
   const property = fc.property(anAlertStory(LENGTH), ({ setup, steps }) => {
     const unchanged = steps.filter((step) => step.do !== 'configure').map(withoutChange)
-    const { told } = liveThrough({ setup, steps: unchanged })
-    const inOrder = told.toSorted((one, other) => one.atMs - other.atMs)
-    expect(toldBeyondLimit(inOrder, setup)).toEqual([])
+    const { sent } = liveThrough({ setup, steps: unchanged })
+    const inOrder = sent.toSorted((one, other) => one.atMs - other.atMs)
+    expect(sentBeyondLimit(inOrder, setup)).toEqual([])
   })
   fc.assert(property, options)
 })

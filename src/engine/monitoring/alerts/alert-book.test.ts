@@ -161,8 +161,8 @@ test('after a restart nothing pending fires and nothing ends before its facts co
   const time = new BookInTime(setup)
   time.is(north)
   time.book.advance(0)
-  const { messages: told, ...taken } = time.book.take()
-  const kept = JSON.parse(JSON.stringify({ ...taken, told }))
+  const { messages: sent, ...taken } = time.book.take()
+  const kept = JSON.parse(JSON.stringify({ ...taken, sent }))
   time.book = new AlertBook(() => 'new' as never)
   time.book.restore(kept, setup, 100_000)
   expect(time.until(200)).toEqual([])
@@ -235,7 +235,7 @@ test('a higher limit tells at once what was held, and another engine counts what
   const { messages, ...taken } = (time.book.advance(0), time.book.take())
   time.book = new AlertBook(() => 'new' as never)
   const setup = aSetup([each], {}, { messagesPerHour: 2 })
-  time.book.restore({ ...structuredClone(taken), told: messages }, setup, 60_000)
+  time.book.restore({ ...structuredClone(taken), sent: messages }, setup, 60_000)
   expect(time.until(60)).toEqual(['60 s, chat, firing b, others held until 3600 s'])
 })
 
@@ -257,7 +257,7 @@ test('a repeat that waits has the room of what is left to repeat of it', () => {
 test('what was pending when a wrong clock was set back still fires in time', () => {
   const book = new AlertBook(() => 'a' as never)
   const wrongMs = 3_600_000
-  book.restore({ episodes: [], groups: [], told: [] }, aSetup([aRule({ forSeconds: 60, gatherSeconds: 0 })]), wrongMs)
+  book.restore({ episodes: [], groups: [], sent: [] }, aSetup([aRule({ forSeconds: 60, gatherSeconds: 0 })]), wrongMs)
   book.receive(aFact('north', { sinceMs: wrongMs }), wrongMs)
   for (const nowMs of [0, 30_000, 60_000]) {
     book.receive(aFact('north', { sinceMs: 0 }), nowMs)

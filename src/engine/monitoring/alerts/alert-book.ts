@@ -16,11 +16,11 @@ export interface AlertSetup {
   muting: Omit<Muting, 'downNodes'>
 }
 
-/** What has changed since it was last taken. Copies: what happens later does not change them. */
+/** Changes since the last `take`. Copies: later changes do not affect them. */
 export interface AlertChanges {
   messages: AlertMessage[]
   episodes: Episode[]
-  /** Those that were never more than pending. */
+  /** Alerts that ended while pending. */
   forgotten: AlertId[]
   groups: Group[]
   endedGroups: string[]
@@ -28,16 +28,16 @@ export interface AlertChanges {
 
 interface Due {
   atMs: number
-  /** At the same moment, what ends goes before what fires or escalates. */
+  /** At the same moment, ends go before firing and escalation. */
   rank: 0 | 1
   act: (atMs: number) => void
 }
 
 /**
- * The life of alerts, without clock, store or network: facts, settings and moments go in, messages and what must be
- * kept come out. README.md has the rules; testing/plain-model.ts says the same without any index.
+ * The life cycle of alerts, without clock, store or network: signals, settings and moments go in, messages and changes
+ * to store come out. README.md has the rules; testing/plain-model.ts implements them without any index.
  *
- * Whatever is due is done in the order of time, as of its own moment: how often it is called makes no difference.
+ * Whatever is due is done in chronological order, as of its own moment, so the frequency of calls does not matter.
  */
 export class AlertBook {
   readonly #newId: () => AlertId
@@ -47,16 +47,16 @@ export class AlertBook {
   readonly #places = new Places()
   readonly #byId = new Map<AlertId, Episode>()
   readonly #ends = new RecentEnds()
-  /** What fires of nodes that are down. */
+  /** Firing `node_down` alerts. */
   readonly #downs = new Map<NodeId, Set<Episode>>()
-  /** Nodes of which somebody is told that they are down. */
+  /** Nodes with a `node_down` alert in a group of an enabled channel. */
   readonly #downNodes = {
-    has: (id: NodeId) => [...(this.#downs.get(id) ?? [])].some((one) => this.#isTold(one))
+    has: (id: NodeId) => [...(this.#downs.get(id) ?? [])].some((one) => this.#isReported(one))
   }
   readonly #due = new Heap<Due>([], (one, other) =>
     one.atMs === other.atMs ? one.rank < other.rank : one.atMs < other.atMs
   )
-  /** What is in the heap already: a fact that comes again adds nothing to it. */
+  /** Entries that the heap already has: a repeated signal adds none. */
   readonly #firesAt = new WeakMap<Episode, number>()
   readonly #escalatesAt = new WeakMap<Episode, number>()
   #silenceAtMs: number | null = null
@@ -69,16 +69,16 @@ export class AlertBook {
   #changed = new Set<Episode>()
   #forgotten: AlertId[] = []
 
-  /** `newId`: of a new alert, random. */
+  /** `newId`: a random id for a new alert. */
   constructor(newId: () => AlertId) {
     this.#newId = newId
   }
 
   /**
-   * Goes on where another one stopped, with what the last hour brought. What was due meanwhile is done now, and nothing
-   * ends before its facts come.
+   * Continues where another book stopped, with the ends and messages of the last hour. What was due meanwhile is done
+   * now, and nothing ends before its signals arrive.
    */
-  restore({ episodes, groups, told }: AlertMemory, setup: AlertSetup, nowMs: number): void {
+  restore({ episodes, groups, sent }: AlertMemory, setup: AlertSetup, nowMs: number): void {
     this.#setUp(setup, nowMs)
     const live = episodes.filter((one) => one.state !== 'resolved' || Object.keys(one.channels).length > 0)
     for (const one of episodes) if (one.state === 'resolved') this.#ends.add(one, one.endedAtMs!)
@@ -89,7 +89,7 @@ export class AlertBook {
       if (isFiring(one)) this.#countDown(one, 1)
       if (one.state === 'calming') this.#planBelief(one, nowMs)
     }
-    this.#telling.restore(groups, told, live)
+    this.#telling.restore(groups, sent, live)
     this.#step(nowMs, () => this.#applySetup(nowMs))
   }
 
@@ -105,12 +105,12 @@ export class AlertBook {
     this.#step(nowMs, () => this.#receive(fact, nowMs))
   }
 
-  /** It is not there any more. */
+  /** The signal has disappeared. */
   forget(watch: AlertWatch, key: string, nowMs: number): void {
     this.#step(nowMs, () => this.#forget(watch, key, nowMs))
   }
 
-  /** All there is of this watch: what is missing is not there any more, but for what is `unknown` at the moment. */
+  /** All signals of this watch. Missing ones have disappeared, except those that are `unknown` at the moment. */
   receiveAll(watch: AlertWatch, facts: readonly Fact[], nowMs: number, unknown: ReadonlySet<string> = new Set()): void {
     this.#step(nowMs, () => {
       const keys = new Set(facts.map(({ key }) => key))
@@ -120,7 +120,7 @@ export class AlertBook {
     })
   }
 
-  /** Returns how many of them were firing, and not acknowledged before. */
+  /** Returns how many of them were firing and not yet acknowledged. */
   acknowledge(ids: readonly AlertId[], by: string, nowMs: number): number {
     let count = 0
     this.#step(nowMs, () => {
@@ -136,7 +136,7 @@ export class AlertBook {
     return count
   }
 
-  /** Takes that back; returns of how many that fire. What it held back and is due by now is due at once. */
+  /** Revokes it; returns for how many firing alerts. What it held back and is due by now is due at once. */
   unacknowledge(ids: readonly AlertId[], nowMs: number): number {
     let count = 0
     this.#step(nowMs, () => {
@@ -153,7 +153,7 @@ export class AlertBook {
     return count
   }
 
-  /** Does what is due, and tells what is due until now: only here, so all that is known of a moment is told at once. */
+  /** Does what is due and sends what is due now. Only this sends, so one message has all that is known at a moment. */
   advance(nowMs: number): void {
     this.#step(nowMs, () => undefined)
     this.#telling.lookAt(nowMs)
@@ -161,7 +161,7 @@ export class AlertBook {
     this.#telling.repeat(nowMs)
   }
 
-  /** When something is due next; null: nothing is. */
+  /** When something is due next; null: never. */
   nextAtMs(): number | null {
     const dueMs = this.#due.first()?.atMs ?? Number.POSITIVE_INFINITY
     const nextMs = Math.min(dueMs, this.#telling.nextMs())
@@ -192,7 +192,7 @@ export class AlertBook {
     return mutedBecause(one, { ...this.#setup.muting, downNodes: this.#downNodes }, nowMs)
   }
 
-  /** By the limits of channels, in the messages with news that are due. */
+  /** Messages with news that are due but held by the limits of their channels. */
   held(nowMs: number): Map<AlertChannelId, HeldMessages> {
     return this.#telling.held(nowMs)
   }
@@ -201,7 +201,7 @@ export class AlertBook {
     return one.state === 'calming' || this.#ends.isFlapping(one, nowMs)
   }
 
-  /** Everything that was due goes first; what is to be told at this very moment waits for what else comes at it. */
+  /** Everything that was due goes first; messages due at this very moment wait for what else arrives at it. */
   #step(nowMs: number, act: () => void): void {
     for (;;) {
       const dueMs = this.#due.first()?.atMs ?? Number.POSITIVE_INFINITY
@@ -316,7 +316,7 @@ export class AlertBook {
       this.#record(one)
     }
     if (one.state !== 'pending') return
-    // The clock may have been set back; and between two facts it may have been otherwise.
+    // The clock may have been set back; and the breach may have paused between two signals.
     const knownMs = Math.min(one.sinceMs, nowMs)
     const beganMs = ALERT_WATCHES[watch].unit === 'yes_no' ? Math.max(knownMs, sinceMs) : knownMs
     if (beganMs !== one.sinceMs) {
@@ -345,7 +345,7 @@ export class AlertBook {
     this.#planEscalation(one)
   }
 
-  /** `nowMs`: does it at once if it is due, because the rule may have changed. */
+  /** `nowMs`: escalates at once if due, because the rule may have changed. */
   #planEscalation(one: Episode, nowMs = Number.NEGATIVE_INFINITY): void {
     const escalation = this.#rules.get(one.ruleId)?.escalation
     if (escalation == null || one.firedAtMs === null || one.isEscalated || !isFiring(one)) return
@@ -364,7 +364,7 @@ export class AlertBook {
     one.isEscalated = true
     this.#record(one)
     this.#telling.join(one, rule, rule.escalation.channels)
-    // Of a node that is down, only now is anybody told.
+    // Only now may a channel report that the node is down, which mutes its other alerts.
     if (one.watch === 'node_down') this.#telling.touchAll()
   }
 
@@ -402,7 +402,7 @@ export class AlertBook {
     if (one.state === 'resolved' && Object.keys(one.channels).length === 0) this.#byId.delete(one.id)
   }
 
-  /** An alert of a node that is down mutes what else is of that node. */
+  /** A `node_down` alert mutes the other alerts of its node. */
   #countDown(one: Episode, by: 1 | -1): void {
     const { nodeId } = one.labels
     if (one.watch !== 'node_down' || nodeId === null) return
@@ -414,7 +414,7 @@ export class AlertBook {
     this.#telling.touchAll()
   }
 
-  #isTold({ channels }: Episode): boolean {
+  #isReported({ channels }: Episode): boolean {
     return Object.keys(channels).some((id) => this.#setup.channels.has(id as AlertChannelId))
   }
 }

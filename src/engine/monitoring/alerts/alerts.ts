@@ -32,44 +32,44 @@ export interface AlertsParts {
   clock: Clock
   random: Random
   logger: Logger
-  /** Whoever cordons a node works on it. */
+  /** An operator who cordons a node is working on it. */
   cordonedNodes: () => ReadonlySet<NodeId>
 }
 
-/** Of those that have not ended. `pending`: the rule wants them to last longer first. */
+/** Alerts that have not ended. `pending`: the rule waits for them to last longer. */
 export type AlertCounts = Record<AlertSeverity, Record<'pending' | 'firing', number>>
 
-/** Facts come in bursts: what follows from them is written at once. */
+/** Signals come in bursts: their consequences are written together. */
 const WRITE_AFTER_MS = 50
 const RETRY_AFTER_MS = 5_000
 /** Timers are no longer than this, because the wall clock may be set. */
 const LOOK_EVERY_MS = 60_000
 
 /**
- * Keeps the book of alerts: gives it facts and settings, and writes what follows (store.writeAlerts) before anybody is
- * told. Only the engine that leads has one, so no alert is told twice.
+ * Runs the alert book: gives it signals and settings, and writes the consequences (store.writeAlerts) before anything
+ * is sent. Only the leading engine has one, so no alert is sent twice.
  */
 export class Alerts {
-  /** `changed`: alerts, rules or silences; `configured`: rules, or what mutes. `recorded`: the outbox has messages. */
+  /** `changed`: alerts, rules or silences; `configured`: rules or muting. `recorded`: the outbox has messages. */
   readonly events = new EventEmitter<{ changed: []; recorded: []; configured: [] }>()
   readonly #parts: AlertsParts
   readonly #book: AlertBook
   #rules: AlertRule[] = []
-  /** Those that are on: asked with the end of each run. */
+  /** Enabled rules; read at the end of each run. */
   #byWatch: ReadonlyMap<AlertWatch, readonly AlertRule[]> = new Map()
   #silences: AlertSilence[] = []
   #cordoned: ReadonlySet<NodeId> = new Set()
   #isReady = false
   #unwritten: AlertWrite = nothing()
   #writing: Promise<void> = Promise.resolve()
-  /** One after the other: what was read first must not be taken last. */
+  /** One after the other: an earlier read must not replace a later one. */
   #reading: Promise<void> = Promise.resolve()
   readonly #alarm: Alarm
   #stopped = false
 
   constructor(parts: AlertsParts) {
     this.#parts = parts
-    // It is logged, and tried again.
+    // A failure is logged and retried.
     const write = () => this.#write((written) => parts.store.writeAlerts(written)).catch(() => undefined)
     this.#alarm = new Alarm(parts.clock, () => void write())
     this.#book = new AlertBook(() => parts.random.hex(16) as AlertId)
@@ -95,13 +95,13 @@ export class Alerts {
     return this.#rules
   }
 
-  /** Those that are not over. */
+  /** Silences that are not over. */
   silences(): readonly AlertSilence[] {
     const nowMs = this.#parts.clock.nowMs()
     return this.#silences.filter((silence) => windowFrom(silence, nowMs) !== null)
   }
 
-  /** Whether a rule may be about such a fact. */
+  /** Whether a rule may apply to such a signal. */
   isAbout(watch: AlertWatch, labels: AlertLabels): boolean {
     return this.#byWatch.get(watch)?.some((rule) => couldFit(rule, labels)) ?? false
   }
@@ -135,7 +135,7 @@ export class Alerts {
     this.#writeSoon()
   }
 
-  /** All there is of a watch, but for these, of which nothing is known at the moment. */
+  /** All signals of a watch, except those whose state is unknown at the moment. */
   receiveAll(watch: AlertWatch, facts: readonly Fact[], unknown: ReadonlySet<string> = new Set()): void {
     if (!this.#isReady) return
     this.#book.receiveAll(watch, facts, this.#parts.clock.nowMs(), unknown)
@@ -143,19 +143,19 @@ export class Alerts {
   }
 
   /**
-   * Resolves once it is on disk; to how many fired, and were not acknowledged before. Rejects if it cannot be written
-   * now, but it counts and is written later.
+   * Resolves once it is on disk, to the number of firing alerts that were not yet acknowledged. Rejects if it cannot be
+   * written now, but it counts and is written later.
    */
   acknowledge(ids: readonly AlertId[], by: string): Promise<number> {
     return this.#answered(this.#book.acknowledge(ids, by, this.#parts.clock.nowMs()))
   }
 
-  /** Takes that back, in the same way; resolves to how many fired and were acknowledged. */
+  /** Revokes it in the same way; resolves to the number of firing alerts that were acknowledged. */
   unacknowledge(ids: readonly AlertId[]): Promise<number> {
     return this.#answered(this.#book.unacknowledge(ids, this.#parts.clock.nowMs()))
   }
 
-  /** Records a message that follows from no alert, such as a test. A channel that is turned off is told nothing. */
+  /** Records a message that follows from no alert, such as a test. A disabled channel gets none. */
   async tell(message: AlertWrite['messages'][number]): Promise<void> {
     await this.#parts.store.writeAlerts({ ...nothing(), messages: [message] })
     this.events.emit('changed')
@@ -169,7 +169,7 @@ export class Alerts {
     return counts
   }
 
-  /** How many fire of each rule that has any. */
+  /** Firing alerts by rule, for rules that have any. */
   firingByRule(): Map<AlertRuleId, number> {
     const counts = new Map<AlertRuleId, number>()
     for (const one of this.#book.open()) {
@@ -178,7 +178,7 @@ export class Alerts {
     return counts
   }
 
-  /** As the API shows it; of one that is in the book, as it is now. */
+  /** The alert as the API shows it; the current state if the book has it. */
   describe(stored: Episode): Alert {
     const nowMs = this.#parts.clock.nowMs()
     const one = this.#book.get(stored.id) ?? stored
@@ -193,12 +193,12 @@ export class Alerts {
   }
 
   async #answered(count: number): Promise<number> {
-    // With the entry of the audit log, of which the next write of anything else knows nothing.
+    // Together with the audit log entry, which no later write would include.
     if (count > 0) await this.#write((write) => this.#parts.store.answerAlerts(write))
     return count
   }
 
-  /** Messages that wait because of the limits of their channels. */
+  /** Messages held by the limits of their channels. */
   held(): ReadonlyMap<AlertChannelId, HeldMessages> {
     return this.#book.held(this.#parts.clock.nowMs())
   }
@@ -237,7 +237,7 @@ export class Alerts {
   }
 
   #writeSoon(): void {
-    // A store that fails is not asked once more for each fact.
+    // A failing store is not retried for each signal.
     if (isEmpty(this.#unwritten)) this.#alarm.set(WRITE_AFTER_MS)
   }
 
@@ -260,7 +260,7 @@ export class Alerts {
       if (write.messages.length > 0) this.events.emit('recorded')
     } catch (error) {
       this.#unwritten = write
-      if (!this.#stopped) logger.error({ error }, 'alerts could not be written; they are told once they can')
+      if (!this.#stopped) logger.error({ error }, 'alerts could not be written; they are sent once they are')
       throw error
     } finally {
       this.#planNext()
@@ -274,7 +274,7 @@ export class Alerts {
   }
 }
 
-/** The node is known only later. */
+/** Ignores the node, which is known only later. */
 const couldFit = (rule: AlertRule, { project, spider }: AlertLabels): boolean =>
   (rule.project === null || rule.project === project) && (rule.spider === null || rule.spider === spider)
 
@@ -306,7 +306,7 @@ function joined(before: AlertWrite, after: AlertWrite | AlertChanges): AlertWrit
   }
 }
 
-/** Of each kind, in one message: more is read in the app. */
+/** Of each kind, per message: the app shows the rest. */
 const LISTED_MAX = 20
 
 /** What a message says, whatever the channel. Pure. */

@@ -6,27 +6,27 @@ export type Group = StoredAlertGroup
 
 export const isFiring = ({ state }: Episode): boolean => state === 'firing' || state === 'calming'
 
-/** As it is now: the book changes its own. */
+/** A snapshot: the book changes its own objects. */
 export const copyOf = (one: Episode): Episode => ({ ...one, channels: { ...one.channels } })
 
-/** What of a group is told of at one moment. */
+/** What a group sends at one moment. */
 export interface AlertMessage {
   channelId: AlertChannelId
   groupId: string
   ruleId: AlertRuleId
   atMs: number
-  /** `repeat`: nothing is new, but nobody has acknowledged it. */
+  /** `repeat`: nothing is new, but the alerts are not acknowledged. */
   kind: 'news' | 'repeat'
   firing: Episode[]
-  /** Also those that began and ended before anybody was told. */
+  /** Includes alerts that started and ended before any message. */
   resolved: Episode[]
-  /** Which were told of before, and go on. */
+  /** Reported before and still firing. */
   stillFiring: number
   /** As AlertNews has it. */
   limit: { heldUntilMs: number; all: boolean } | null
 }
 
-/** Of what one channel is told in one message. */
+/** Identifies the alerts that one channel gets in one message. */
 export const groupIdOf = (channelId: AlertChannelId, rule: Pick<AlertRule, 'id' | 'groupBy'>, one: Episode): string =>
   `${channelId} ${rule.id} ${rule.groupBy} ${partOf(rule.groupBy, one)}`
 
@@ -43,5 +43,5 @@ function partOf(groupBy: AlertGrouping, { key, labels }: Episode): string {
   }
 }
 
-/** How long what came too often must be quiet before its end is believed. */
+/** How long a flapping alert must be quiet before it is resolved. */
 export const CALM_MS = 600_000

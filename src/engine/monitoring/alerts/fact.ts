@@ -1,17 +1,17 @@
 import type { AlertLabels, AlertRule, AlertScope } from '../../../shared/contract/index.ts'
 import type { AlertWatch } from '../../../shared/alert-watches.ts'
 
-/** What the engine knows of one thing that can be watched. */
+/** What the engine knows about one thing that can be watched. */
 export interface Fact {
   watch: AlertWatch
-  /** Of what, unique for the watch: a node's id, `shop/prices`. */
+  /** Identifies the thing within the watch: a node's id, `shop/prices`. */
   key: string
-  /** A figure in the watch's unit; of what is so or not: 1 or 0. */
+  /** A figure in the watch's unit; 1 or 0 for a yes-or-no watch. */
   value: number
-  /** Since when it is so. Of a figure: when it was taken. */
+  /** Since when the value holds; for a figure, when it was taken. */
   sinceMs: number
   subject: string
-  /** A sentence without its full stop, for whoever is told. */
+  /** A sentence for the recipient, without its full stop. */
   text: string
   labels: AlertLabels
 }
@@ -30,7 +30,7 @@ export const areSameLabels = (one: AlertLabels, other: AlertLabels): boolean =>
   one.nodeTags.length === other.nodeTags.length &&
   one.nodeTags.every((tag, at) => tag === other.nodeTags[at])
 
-/** Whether all that is named fits. Pure. */
+/** Whether everything that the scope names matches. Pure. */
 export function isInScope(scope: AlertScope, labels: AlertLabels): boolean {
   return (
     (scope.project === null || scope.project === labels.project) &&
@@ -42,8 +42,8 @@ export function isInScope(scope: AlertScope, labels: AlertLabels): boolean {
 }
 
 /**
- * Finds the rules that may be about a fact without looking at all of them: thousands of rules are usually each of one
- * spider or node. Rules are filed under the narrowest thing that they name.
+ * Finds the rules that may apply to a signal without checking all of them: most of thousands of rules name one spider
+ * or node each. Rules are filed under the narrowest thing that they name.
  */
 export class RuleIndex {
   readonly #places = new Map<string, AlertRule[]>()
@@ -58,7 +58,7 @@ export class RuleIndex {
     }
   }
 
-  /** Those whose scope and watch fit, whether or not the value is a breach. */
+  /** Rules whose scope and watch match, whether or not the value is a breach. */
   of({ watch, labels }: Pick<Fact, 'watch' | 'labels'>): AlertRule[] {
     const found: AlertRule[] = []
     for (const place of placesOf(labels)) {

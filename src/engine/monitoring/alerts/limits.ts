@@ -4,30 +4,30 @@ import { Heap } from '../../runtime/heap.ts'
 
 export const LIMIT_WINDOW_MS = 3_600_000
 
-/** How many messages of the last hour there may be before one more is told; null: any number (README.md, rule 9). */
+/** How many messages the last hour may have before one more is sent; null: any number (README.md, rule 9). */
 export function mostBefore(perHour: number | null, isCritical: boolean, kind: 'news' | 'repeat'): number | null {
   if (perHour === null) return null
   const most = isCritical ? 2 * perHour : perHour
   return kind === 'news' ? most : Math.ceil(most / 2)
 }
 
-/** When channels were told last: of each, as many times as any limit asks for. */
+/** When channels last got messages: for each channel, as many times as any limit needs. */
 export class RecentMessages {
-  /** In the order of time. */
-  readonly #told = new Map<AlertChannelId, number[]>()
+  /** Chronological. */
+  readonly #sent = new Map<AlertChannelId, number[]>()
 
   add(channelId: AlertChannelId, atMs: number): void {
-    let times = this.#told.get(channelId)
-    if (times === undefined) this.#told.set(channelId, (times = []))
+    let times = this.#sent.get(channelId)
+    if (times === undefined) this.#sent.set(channelId, (times = []))
     // After a restart, the clock may be behind.
-    const index = times.findLastIndex((toldMs) => toldMs <= atMs) + 1
+    const index = times.findLastIndex((sentMs) => sentMs <= atMs) + 1
     times.splice(index, 0, atMs)
     if (times.length > 2 * MAX_MESSAGES_PER_HOUR) times.shift()
   }
 
-  /** From when on there is room below `most`, if nothing is told before; it may be over. */
+  /** From when there is room below `most`, if nothing is sent before; it may be in the past. */
   roomAtMs(channelId: AlertChannelId, most: number | null): number {
-    const times = most === null ? undefined : this.#told.get(channelId)
+    const times = most === null ? undefined : this.#sent.get(channelId)
     const oldestMs = times?.[times.length - most!]
     return oldestMs === undefined ? Number.NEGATIVE_INFINITY : oldestMs + LIMIT_WINDOW_MS
   }
@@ -43,15 +43,15 @@ interface Queue<Item> {
 
 interface HeldParts<Item> {
   roomAtMs: (channelId: AlertChannelId, isCritical: boolean) => number
-  /** In which order equally severe ones are told. */
+  /** The order of equally severe ones. */
   compare: (one: Item, other: Item) => number
 }
 
-/** What waits until the limit of its channel has room. */
+/** Items that wait until the limit of their channel has room. */
 export class Held<Item extends { channelId: AlertChannelId }> {
   readonly #parts: HeldParts<Item>
   readonly #queues = new Map<AlertChannelId, Queue<Item>>()
-  /** May hold moments that have been given up: what the queue says decides. */
+  /** May hold outdated moments: `releaseAtMs` of the queue decides. */
   readonly #moments = new Heap<{ atMs: number; queue: Queue<Item> }>([], (one, other) => one.atMs < other.atMs)
 
   constructor(parts: HeldParts<Item>) {
@@ -85,23 +85,23 @@ export class Held<Item extends { channelId: AlertChannelId }> {
     return Number.POSITIVE_INFINITY
   }
 
-  /** Gives `tell` one after the other, as long as there is room at this moment. */
-  release(atMs: number, tell: (item: Item) => void): void {
+  /** Passes items to `send` one after the other, as long as there is room at this moment. */
+  release(atMs: number, send: (item: Item) => void): void {
     while (this.nextMs() <= atMs) {
       const { queue } = this.#moments.removeFirst()!
       queue.releaseAtMs = Number.POSITIVE_INFINITY
-      for (const isCritical of [true, false]) this.#releaseOf(queue, isCritical, atMs, tell)
+      for (const isCritical of [true, false]) this.#releaseOf(queue, isCritical, atMs, send)
     }
   }
 
-  #releaseOf(queue: Queue<Item>, isCritical: boolean, atMs: number, tell: (item: Item) => void): void {
+  #releaseOf(queue: Queue<Item>, isCritical: boolean, atMs: number, send: (item: Item) => void): void {
     const items = isCritical ? queue.critical : queue.other
     const roomAtMs = () => this.#parts.roomAtMs(queue.channelId, isCritical)
     if (items.size > 0 && roomAtMs() <= atMs) {
       for (const item of [...items].sort(this.#parts.compare)) {
         if (roomAtMs() > atMs) break
         items.delete(item)
-        tell(item)
+        send(item)
       }
     }
     if (items.size > 0) this.#plan(queue, roomAtMs())

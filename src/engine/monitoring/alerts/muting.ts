@@ -11,12 +11,12 @@ import { windowFrom } from '../../../shared/calendar/windows.ts'
 import { momentOfWall, stretchAt } from '../../../shared/calendar/zones.ts'
 import { isInScope } from './fact.ts'
 
-/** Why nobody is told of some alerts now. */
+/** Why some alerts are not reported now. */
 export interface Muting {
   silences: readonly AlertSilence[]
-  /** Of nodes that are down themselves, only that is told. */
+  /** Nodes that are down: only that is reported about them. */
   downNodes: Pick<ReadonlySet<NodeId>, 'has'>
-  /** Cordoned: whoever did that works on them. */
+  /** An operator who cordons a node is working on it. */
   cordonedNodes: ReadonlySet<NodeId>
 }
 
@@ -26,7 +26,7 @@ interface Mutable {
   labels: AlertLabels
 }
 
-/** null: it is told. Pure. */
+/** null: not muted. Pure. */
 export function mutedBecause(
   { ruleId, watch, labels }: Mutable,
   { silences, downNodes, cordonedNodes }: Muting,
@@ -42,7 +42,7 @@ export function mutedBecause(
   return isSilenced ? 'silenced' : null
 }
 
-/** The next moment at which a silence begins or ends; null: none does. Pure. */
+/** The next moment at which a silence starts or ends; null: never. Pure. */
 export function nextSilenceMs(silences: readonly AlertSilence[], nowMs: number): number | null {
   const moments = silences.flatMap((silence) => {
     const window = windowFrom(silence, nowMs)
@@ -56,19 +56,19 @@ const lasts = (silence: AlertSilence, nowMs: number): boolean => {
   return window !== null && window.fromMs <= nowMs
 }
 
-/** What is critical is told at any time. */
+/** Critical alerts ignore quiet hours. */
 export const waitsForQuietHours = (severity: AlertSeverity): boolean => severity !== 'critical'
 
 const DAY_MS = 86_400_000
 const MINUTE_MS = 60_000
 
-/** When the quiet hours that it is in end; null: it is in none. A clock change moves no end. Pure. */
+/** When the current quiet hours end; null: there are none now. A clock change moves no end. Pure. */
 export function quietUntilMs(quiet: QuietHours | null, nowMs: number): number | null {
   if (quiet === null) return null
   const wallMs = nowMs + stretchAt(quiet.zone, nowMs).offsetMs
   const today = Math.floor(wallMs / DAY_MS)
   const [from, until] = [minutesOf(quiet.from), minutesOf(quiet.until)]
-  // Those that began yesterday may not be over.
+  // Quiet hours that began yesterday may not be over.
   for (const day of [today - 1, today]) {
     // 1970-01-01 was a Thursday.
     if (!quiet.days.includes((day + 4) % 7)) continue

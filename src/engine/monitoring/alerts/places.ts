@@ -3,18 +3,18 @@ import type { AlertWatch } from '../../../shared/alert-watches.ts'
 import type { Episode } from './episodes.ts'
 import type { Fact } from './fact.ts'
 
-/** What is known of one thing that is watched, and what comes of it by rule: pending and firing ones. */
+/** The last signal of one watched thing, and its pending and firing alerts by rule. */
 interface Place {
-  /** null: not there, or nothing has been heard of it since a restart. */
+  /** null: it disappeared, or has not arrived since a restart. */
   fact: Fact | null
   open: Map<AlertRuleId, Episode>
 }
 
-/** All that is watched, by watch and key. What is neither known nor alerted of takes no place. */
+/** All watched things, by watch and key. A thing without signal and alerts takes no place. */
 export class Places {
   readonly #places = new Map<AlertWatch, Map<string, Place>>()
 
-  /** Makes it if there is none. */
+  /** Creates it if missing. */
   of({ watch, key }: { watch: AlertWatch; key: string }): Place {
     let places = this.#places.get(watch)
     if (places === undefined) this.#places.set(watch, (places = new Map()))

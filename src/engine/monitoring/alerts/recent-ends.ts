@@ -1,14 +1,14 @@
 import type { Episode } from './episodes.ts'
 
-/** An alert that ended this often within the hour has to be quiet for a while before its end is believed. */
+/** An alert that ended this often within the hour must be quiet for a while before it is resolved. */
 const ENDS_OF_FLAPPING = 3
 export const FLAP_WINDOW_MS = 3_600_000
 
 type Of = Pick<Episode, 'ruleId' | 'key'>
 
-/** When alerts were resolved in the last hour, by rule and what they are of. */
+/** When alerts were resolved in the last hour, by rule and key. */
 export class RecentEnds {
-  /** Those that ended last come last. */
+  /** The latest ends come last. */
   readonly #ends = new Map<string, number[]>()
 
   add({ ruleId, key }: Of, atMs: number): void {

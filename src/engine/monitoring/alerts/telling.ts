@@ -20,22 +20,22 @@ export interface HeldMessages {
 
 interface TellingParts {
   ruleOf: (id: AlertRuleId) => AlertRule | undefined
-  /** Of one that is turned on. */
+  /** undefined: the channel is disabled. */
   channelOf: (id: AlertChannelId) => AlertChannelSetup | undefined
   isMuted: (one: Episode, atMs: number) => boolean
-  /** Call when it is to be told to others, or is known to others, than before. */
+  /** Call when the channels of the alert, or what they know about it, have changed. */
   onChange: (one: Episode) => void
 }
 
 interface LiveGroup extends Group {
   members: Set<Episode>
-  /** When the look at `flushAtMs` is done; null: not planned, or it is held. */
+  /** When the evaluation of `flushAtMs` happens; null: not planned, or held. */
   lookAtMs: number | null
-  /** Its channel had a limit when that was planned. */
+  /** Whether its channel had a limit when that was planned. */
   isLimited: boolean
-  /** What it has to tell, unless it is quiet then; null: nothing. */
+  /** The news to send, unless quiet hours hold them then; null: none. */
   news: { isCritical: boolean; oldestMs: number } | null
-  /** When its known ones are told again if nothing changes; null: never. */
+  /** When a reminder of its known alerts is due if nothing changes; null: never. */
   repeatAtMs: number | null
 }
 
@@ -46,12 +46,12 @@ interface Look {
 
 const earliest = (): Heap<Look> => new Heap<Look>([], (one, other) => one.atMs < other.atMs)
 
-/** The groups of alerts: who is told of what in one message, and when (README.md, rules 4 to 9). */
+/** The groups of alerts: which channel gets which alerts in one message, and when (README.md, rules 4 to 9). */
 export class Telling {
   readonly #parts: TellingParts
   readonly #groups = new Map<string, LiveGroup>()
   readonly #touched = new Set<LiveGroup>()
-  /** They may hold moments that have been given up: what the group says decides. */
+  /** They may hold outdated moments: the fields of the group decide. */
   readonly #looks = earliest()
   readonly #limitedLooks = earliest()
   readonly #repeats = earliest()
@@ -72,9 +72,9 @@ export class Telling {
     this.#parts = parts
   }
 
-  /** `told`: messages of the last hour. */
-  restore(groups: readonly Group[], told: AlertMemory['told'], episodes: Iterable<Episode>): void {
-    for (const { channelId, atMs } of told) this.#recent.add(channelId, atMs)
+  /** `sent`: messages of the last hour. */
+  restore(groups: readonly Group[], sent: AlertMemory['sent'], episodes: Iterable<Episode>): void {
+    for (const { channelId, atMs } of sent) this.#recent.add(channelId, atMs)
     for (const group of groups) this.#groups.set(group.id, liveOf(group))
     for (const one of episodes) {
       for (const channelId of Object.keys(one.channels) as AlertChannelId[])
@@ -83,7 +83,7 @@ export class Telling {
     this.touchAll()
   }
 
-  /** Puts it among those that these channels are told of. */
+  /** Adds the alert to the groups of these channels. */
   join(one: Episode, rule: AlertRule, channels: readonly AlertChannelId[]): void {
     for (const channelId of channels) {
       const channel = this.#parts.channelOf(channelId)
@@ -97,23 +97,23 @@ export class Telling {
     }
   }
 
-  /** Something about it has changed that may be told. */
+  /** The alert has changed in a way that may have to be sent. */
   touch(one: Episode): void {
     for (const { groupId } of Object.values(one.channels)) this.#touched.add(this.#groups.get(groupId)!)
   }
 
-  /** Anything may be muted, held or told otherwise than before. */
+  /** Muting, quiet hours or recipients may have changed for any alert. */
   touchAll(): void {
     for (const group of this.#groups.values()) this.#touched.add(group)
   }
 
-  /** Call after all that happens at one moment, or because of one call: decides when groups are looked at. */
+  /** Call after everything that happens at one moment or in one call: decides when groups are evaluated. */
   plan(atMs: number): void {
     for (const group of this.#touched) if (this.#isCurrent(group)) this.#plan(group, atMs)
     this.#touched.clear()
   }
 
-  /** When anything is due. */
+  /** When something is due next. */
   nextMs(): number {
     const heldMs = Math.min(this.#heldNews.nextMs(), this.#heldRepeats.nextMs())
     return Math.min(this.nextLookMs(), this.#firstLimitedMs(), this.#firstRepeatMs(), heldMs)
@@ -124,12 +124,12 @@ export class Telling {
     return firstOf(this.#looks, (group) => (this.#isCurrent(group) && !group.isLimited ? group.lookAtMs : null))
   }
 
-  /** Looks at all groups that are due at this moment, as of it, but for those of channels with a limit. */
+  /** Evaluates all groups that are due at this moment, as of it, except those of channels with a limit. */
   lookAt(atMs: number): void {
     while (this.nextLookMs() === atMs) this.#look(this.#looks.removeFirst()!.group, atMs, 'news')
   }
 
-  /** Looks at groups of channels with a limit that have been due until now, as of now, as far as there is room. */
+  /** Evaluates groups of channels with a limit that are due by now, as of now, as far as there is room. */
   lookAtLimited(nowMs: number): void {
     while (this.#firstLimitedMs() <= nowMs) {
       const { group } = this.#limitedLooks.removeFirst()!
@@ -140,9 +140,9 @@ export class Telling {
     this.#heldNews.release(nowMs, (group) => this.#look(group, nowMs, 'news'))
   }
 
-  /** Repeats what has been due until now. What was missed in a long sleep is told once, as of now. */
+  /** Sends the reminders that are due by now. Those missed in a long sleep are sent once, as of now. */
   repeat(nowMs: number): void {
-    const tell = (group: LiveGroup) => {
+    const send = (group: LiveGroup) => {
       // Quiet hours may have begun.
       this.#plan(group, nowMs)
       if (this.#isCurrent(group) && group.repeatAtMs !== null && group.repeatAtMs <= nowMs)
@@ -153,9 +153,9 @@ export class Telling {
       if (this.#isLimited(group)) {
         group.repeatAtMs = null
         this.#heldRepeats.add(group, this.#isCriticalRepeat(group, nowMs), nowMs)
-      } else tell(group)
+      } else send(group)
     }
-    this.#heldRepeats.release(nowMs, tell)
+    this.#heldRepeats.release(nowMs, send)
   }
 
   /** Messages with news that are due and wait for room, by channel. */
@@ -186,7 +186,7 @@ export class Telling {
   #plan(group: LiveGroup, atMs: number): void {
     const channel = this.#parts.channelOf(group.channelId)
     const rule = this.#parts.ruleOf(group.ruleId)
-    const { news, told } = this.#sort(group, channel, atMs)
+    const { news, known } = this.#sort(group, channel, atMs)
     this.#heldNews.remove(group)
     this.#heldRepeats.remove(group)
     if (group.members.size === 0) return this.#close(group)
@@ -201,10 +201,10 @@ export class Telling {
     const moments = news.map((one) => (isHeld(one) ? quietMs! : atMs + (rule?.gatherSeconds ?? 0) * 1_000))
     if (group.flushAtMs !== null) moments.push(group.flushAtMs)
     this.#planLook(group, moments.length === 0 ? null : Math.min(...moments), atMs)
-    this.#planRepeat(group, rule, told, atMs, (one) => (isHeld(one) ? quietMs! : atMs))
+    this.#planRepeat(group, rule, known, atMs, (one) => (isHeld(one) ? quietMs! : atMs))
   }
 
-  /** `dueMs` may be over: it was held, or nobody was there. */
+  /** `dueMs` may be in the past: the look was held, or no engine ran. */
   #planLook(group: LiveGroup, dueMs: number | null, nowMs: number): void {
     if (group.flushAtMs !== dueMs) {
       group.flushAtMs = dueMs
@@ -220,12 +220,12 @@ export class Telling {
   #planRepeat(
     group: LiveGroup,
     rule: AlertRule | undefined,
-    told: readonly Episode[],
+    known: readonly Episode[],
     atMs: number,
     freeAtMs: (one: Episode) => number
   ): void {
     const dueMs = dueOf(group, rule)
-    const moments = told.filter((one) => this.#isRepeated(one, atMs)).map((one) => Math.max(dueMs, freeAtMs(one)))
+    const moments = known.filter((one) => this.#isRepeated(one, atMs)).map((one) => Math.max(dueMs, freeAtMs(one)))
     const nextMs = Math.min(...moments)
     const before = group.repeatAtMs
     group.repeatAtMs = Number.isFinite(nextMs) ? nextMs : null
@@ -268,40 +268,40 @@ export class Telling {
   }
 
   /**
-   * `news`: what the channel does not know yet and may be told. `told`: what it knows to be firing, and still is. What
-   * nobody will be told of leaves the group.
+   * `news`: what the channel does not know yet and may be sent. `known`: what it knows as firing and still is. Alerts
+   * that will not be sent leave the group.
    */
   #sort(group: LiveGroup, channel: AlertChannelSetup | undefined, atMs: number) {
     const news: Episode[] = []
-    const told: Episode[] = []
+    const known: Episode[] = []
     for (const one of group.members) {
       const { isTold } = one.channels[group.channelId]!
       const isOver = !isFiring(one)
       if (channel === undefined ? isOver : !mayTell(channel, one.labels.project)) this.#leave(one, group)
-      else if (isTold && !isOver) told.push(one)
+      else if (isTold && !isOver) known.push(one)
       else if (isTold || !this.#parts.isMuted(one, atMs)) news.push(one)
       else if (isOver) this.#leave(one, group)
     }
-    return { news, told }
+    return { news, known }
   }
 
   #look(group: LiveGroup, atMs: number, what: AlertMessage['kind']): void {
     this.#planLook(group, null, atMs)
     group.repeatAtMs = null
     const channel = this.#parts.channelOf(group.channelId)
-    if (channel !== undefined) this.#tell(group, channel, atMs, what)
+    if (channel !== undefined) this.#send(group, channel, atMs, what)
     this.#plan(group, atMs)
   }
 
-  #tell(group: LiveGroup, channel: AlertChannelSetup, atMs: number, what: AlertMessage['kind']): void {
+  #send(group: LiveGroup, channel: AlertChannelSetup, atMs: number, what: AlertMessage['kind']): void {
     const { id: groupId, channelId, ruleId } = group
-    const { news, told } = this.#sort(group, channel, atMs)
+    const { news, known } = this.#sort(group, channel, atMs)
     const isQuiet = quietUntilMs(channel.quiet, atMs) !== null
     const isHeld = (one: Episode) => isQuiet && waitsForQuietHours(one.severity)
     const firing = news.filter((one) => isFiring(one) && !isHeld(one))
     const resolved = news.filter((one) => !isFiring(one) && !isHeld(one))
     const isDue = atMs >= dueOf(group, this.#parts.ruleOf(ruleId))
-    const repeated = isDue ? told.filter((one) => this.#isRepeated(one, atMs) && !isHeld(one)) : []
+    const repeated = isDue ? known.filter((one) => this.#isRepeated(one, atMs) && !isHeld(one)) : []
     const hasNews = firing.length + resolved.length > 0
     if (!hasNews && (what === 'news' || repeated.length === 0)) return
     this.#recent.add(channelId, atMs)
@@ -310,7 +310,7 @@ export class Telling {
       kind: hasNews ? 'news' : 'repeat',
       firing: [...firing, ...repeated].map(copyOf),
       resolved: resolved.map(copyOf),
-      stillFiring: told.length - repeated.length,
+      stillFiring: known.length - repeated.length,
       limit: this.#limitOf(channelId, atMs)
     })
     group.lastToldAtMs = atMs
@@ -344,14 +344,14 @@ export class Telling {
       group = liveOf({ id, channelId, ruleId, lastToldAtMs: null, flushAtMs: null })
       this.#groups.set(id, group)
       this.#ended.delete(id)
-      // Even while all of it is muted and nothing is planned, it must be there after a restart.
+      // Stored even while all of it is muted and nothing is planned: a restart needs it.
       this.#changed.add(group)
     }
     return group
   }
 }
 
-/** The first moment that its group still has; infinity: there is none. Drops those before. */
+/** The first moment that is still current for its group; infinity: none. Drops outdated ones. */
 function firstOf(heap: Heap<Look>, momentOf: (group: LiveGroup) => number | null): number {
   for (let next = heap.first(); next !== undefined; next = heap.first()) {
     if (momentOf(next.group) === next.atMs) return next.atMs
@@ -378,7 +378,7 @@ function summaryOf(news: readonly Episode[]): LiveGroup['news'] {
   }
 }
 
-/** When what is known is told once more; never: infinity. */
+/** When the next reminder is due; infinity: never. */
 const dueOf = ({ lastToldAtMs }: Group, rule: AlertRule | undefined): number =>
   rule?.repeatSeconds == null || lastToldAtMs === null
     ? Number.POSITIVE_INFINITY

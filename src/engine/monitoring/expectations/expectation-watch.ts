@@ -31,22 +31,22 @@ interface Spider {
   spider: string
 }
 
-/** Ends come in bursts, and nobody waits for a judgement: dispatch goes first. */
+/** Ends come in bursts and a judgement can wait: dispatch goes first. */
 const JUDGE_AFTER_MS = 2_000
 const PAUSE_MS = 50
-/** A large file is still being copied from its node, or others are. */
+/** Waits while this file, or others, are being copied from a node. */
 const COUNT_AGAIN_MS = 5_000
 const COUNT_TRIES = 5
-/** At a start, the runs that ended when the last engine did not get to them: each spider once. */
+/** At a start, judges runs that the last engine did not get to: each spider once. */
 const CATCH_UP_MS = 86_400_000
 const CATCH_UP_JOBS = 500
-/** Nobody reads more; they come back as the newest go. */
+/** No one reads more; older ones come back as the newest go. */
 const SHOWN_MAX = 1_000
 const FIELDS_SHOWN = 200
 
 /**
- * Compares the newest successful run of each spider with its earlier ones, some time after it ended. What is unusual is
- * kept until the next run is as expected, or somebody dismisses it.
+ * Compares the newest successful run of each spider with its earlier ones, some time after it ended. Findings are kept
+ * until the next run is as expected or a user dismisses them.
  */
 export class ExpectationWatch {
   readonly events = new EventEmitter<{ changed: [] }>()
@@ -62,13 +62,13 @@ export class ExpectationWatch {
     this.#alarm = new Alarm(parts.clock, () => void this.#judgeDue())
   }
 
-  /** Reads what an earlier engine left; nothing waits for it. Never rejects. */
+  /** Reads what an earlier engine left, in the background. Never rejects. */
   async start(): Promise<void> {
     const { store, clock, logger } = this.#parts
     const filter = { status: ['succeeded' as const], sinceMs: clock.nowMs() - CATCH_UP_MS }
     try {
       const known = await store.listFindings()
-      // What was judged meanwhile is newer.
+      // Judgements made meanwhile are newer.
       this.#current = new Map([...known.map((one) => [keyOf(one), one] as const), ...this.#current])
       if (known.length > 0) this.events.emit('changed')
       for (const job of await store.listJobs(filter, { before: null, limit: CATCH_UP_JOBS })) this.refresh(job)
@@ -89,7 +89,7 @@ export class ExpectationWatch {
     this.#schedule()
   }
 
-  /** What is unusual now, newest first. */
+  /** The current findings, newest first. */
   current(): SpiderFindings[] {
     const shown = [...this.#current.values()].filter(
       ({ project, isDismissed }) => !isDismissed && this.#parts.isOn(project)
@@ -123,7 +123,7 @@ export class ExpectationWatch {
     }
   }
 
-  /** Whether the findings were still those of this job. */
+  /** Returns whether the findings were still those of this job. */
   async dismiss({ project, spider, jobId }: Spider & { jobId: JobId }): Promise<boolean> {
     const isDismissed = await this.#parts.store.dismissFindings(project, spider, jobId)
     const known = this.#current.get(keyOf({ project, spider }))
@@ -158,7 +158,7 @@ export class ExpectationWatch {
     if (this.#due.size > 0) this.#schedule()
   }
 
-  /** Whether what is known of the spider has changed. */
+  /** Returns whether the findings of the spider have changed. */
   async #judge({ project, spider }: Spider): Promise<boolean> {
     const { store } = this.#parts
     const runs = await store.listSuccessfulRuns(project, spider, { upTo: null, limit: HISTORY_RUNS + 1 })

@@ -3,7 +3,7 @@ import { formatDuration } from '../../../shared/time.ts'
 import { showUnseen } from '../../../shared/unseen.ts'
 import type { PastRun } from '../../model/records.ts'
 
-/** What a run is judged by. */
+/** The part of a run that is judged. */
 export type JudgedRun = Omit<PastRun, 'jobId'>
 
 /** What earlier runs had; `values` ascend. */
@@ -16,7 +16,7 @@ interface Expected {
 }
 
 export interface Expectations {
-  /** How many runs are missing before anything is expected. */
+  /** How many runs are missing until there are expectations. */
   neededRuns: number
   comparedRuns: number
   weekday: number | null
@@ -33,28 +33,28 @@ export interface ExpectedFields {
 
 type CountedMetric = Exclude<RunMetric, 'field'>
 
-/** How many earlier runs are looked at. */
+/** How many earlier runs to compare with. */
 export const HISTORY_RUNS = 30
 const RUNS_MIN = 5
-/** Of one weekday: 30 daily runs have at least four of each. */
+/** Per weekday: 30 daily runs have at least four of each. */
 const WEEKDAY_RUNS_MIN = 4
-/** Of a normal distribution, the deviation times this is its standard deviation. */
+/** For a normal distribution, the deviation times this is the standard deviation. */
 const DEVIATION_SCALE = 1.4826
 const Z_MIN = 3.5
-/** Runs that repeat themselves exactly have no deviation: so much is never unusual. */
+/** Identical runs have no deviation: a change of this share is never unusual. */
 const SPREAD_MIN_SHARE = 0.05
-/** What one in five earlier runs had is usual, however far from the median. */
+/** A value that one in five earlier runs had is usual, however far from the median. */
 const USUAL_SHARE = 0.2
 
 interface Rule {
   /** Least change as a share of the median; null: it is not reported in this direction. */
   fall: number | null
   rise: number | null
-  /** Smaller changes are not worth anybody's time. */
+  /** Smaller changes are not worth reporting. */
   leastChange: number
 }
 
-/** More items than usual are no problem, and a run with fewer errors, or that is faster, is none either. */
+/** More items than usual, fewer errors or a faster run are not problems. */
 const RULES: Record<CountedMetric, Rule> = {
   items: { fall: 0.4, rise: null, leastChange: 20 },
   pages: { fall: 0.4, rise: 2, leastChange: 20 },
@@ -67,7 +67,7 @@ const ERRORS_MIN = 10
 const FIELD_RULE: Rule = { fall: 0.2, rise: null, leastChange: 20 }
 /** A share of fewer items says little. */
 const FIELD_ITEMS_MIN = 20
-/** An item that has become another one is one problem, not a hundred. */
+/** A changed item is one problem, not a hundred. */
 const FIELDS_REPORTED = 5
 const FIELD_NAME_CHARACTERS = 60
 
@@ -79,11 +79,11 @@ export function metricOf(run: JudgedRun, metric: CountedMetric): number | null {
   return startedAtMs === null || endedAtMs === null ? null : Math.max(0, endedAtMs - startedAtMs) / 1000
 }
 
-/** 0: Sunday. In UTC, which needs no zone: what matters is that a weekly rhythm is one. */
+/** 0: Sunday. In UTC, which needs no zone: only the weekly rhythm matters. */
 export const weekdayOf = ({ startedAtMs }: Pick<JudgedRun, 'startedAtMs'>): number | null =>
   startedAtMs === null ? null : new Date(startedAtMs).getUTCDay()
 
-/** What a run that starts on this weekday is expected to be like, by the earlier ones of its spider. Pure. */
+/** Expectations of a run that starts on this weekday, from the earlier runs of its spider. Pure. */
 export function expectationsOf(history: readonly JudgedRun[], weekday: number | null): Expectations {
   const { compared, neededRuns, isByWeekday } = runsToCompare(history, weekday)
   const runsMin = isByWeekday ? WEEKDAY_RUNS_MIN : RUNS_MIN
@@ -99,13 +99,13 @@ export function expectationsOf(history: readonly JudgedRun[], weekday: number | 
 function runsToCompare<Run extends JudgedRun>(history: readonly Run[], weekday: number | null) {
   const neededRuns = Math.max(0, RUNS_MIN - history.length)
   const ofWeekday = history.filter((run) => weekdayOf(run) === weekday)
-  // Only a spider with a history of other days, too, has a weekly rhythm.
+  // Only a spider that also ran on other days has a weekly rhythm.
   const hasRhythm = ofWeekday.length >= WEEKDAY_RUNS_MIN && ofWeekday.length < history.length
   const isByWeekday = neededRuns === 0 && weekday !== null && hasRhythm
   return { compared: isByWeekday ? ofWeekday : history, neededRuns, isByWeekday }
 }
 
-/** Of fewer runs than the rest: items can be counted only where their files are kept. */
+/** From fewer runs than the rest: items can be counted only where their files are kept. */
 function expectedFieldsOf(history: readonly JudgedRun[], weekday: number | null): ExpectedFields {
   const { compared, neededRuns, isByWeekday } = runsToCompare(history.filter(isCounted), weekday)
   const comparedRuns = compared.length
@@ -123,8 +123,8 @@ function expectedFieldsOf(history: readonly JudgedRun[], weekday: number | null)
 const isCounted = ({ filledFields }: JudgedRun): boolean => (filledFields?.items ?? 0) >= FIELD_ITEMS_MIN
 
 /**
- * Which percentage of its items has each field; null: too few were counted. `others`: of the fields that are not among
- * them; null: unknown, because not all were kept.
+ * The percentage of items that have each field; null: too few were counted. `others`: the percentage for other fields;
+ * null: unknown, because not all were kept.
  */
 export function sharesOf(run: JudgedRun): { of: ReadonlyMap<string, number>; others: 0 | null } | null {
   if (run.filledFields === null || !isCounted(run)) return null
@@ -145,7 +145,7 @@ export function judgeRun(run: JudgedRun, expectations: Expectations): Finding[] 
   return [...ofMetrics, ...judgeFields(run, expectations.fields)]
 }
 
-/** The fields that are missing most. */
+/** The fields with the largest drop. */
 function judgeFields(run: JudgedRun, { of }: ExpectedFields): Finding[] {
   const shares = sharesOf(run)
   if (shares === null) return []
@@ -165,7 +165,7 @@ function judgeFields(run: JudgedRun, { of }: ExpectedFields): Finding[] {
 
 const percentage = (value: number): string => `${Math.round(value)} %`
 
-/** A spider chooses the name. */
+/** The name comes from the spider and may be anything. */
 function shownName(name: string): string {
   const isCut = name.length > FIELD_NAME_CHARACTERS
   return showUnseen(isCut ? `${name.slice(0, FIELD_NAME_CHARACTERS)}…` : name) || '""'
@@ -179,7 +179,7 @@ function isUnusual(value: number, { values, median, deviation }: Expected, { fal
   const spread = Math.max(deviation * DEVIATION_SCALE, median * SPREAD_MIN_SHARE)
   if (change < Z_MIN * spread) return false
   const asExtreme = values.filter((other) => (isFall ? other <= value : other >= value)).length
-  // Of a few runs, one may have been such a one.
+  // Among few runs, one such value is enough to be usual.
   return asExtreme <= Math.max(1, Math.floor(values.length * USUAL_SHARE))
 }
 

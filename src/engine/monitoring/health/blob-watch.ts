@@ -5,7 +5,7 @@ import type { Clock, Timer } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
 import { howLow } from './storage-problems.ts'
 
-/** What is known of the storage of eggs, archived logs and items outside the data directory. */
+/** State of the storage of eggs, archived logs and items outside the data directory. */
 export interface BlobsState {
   /** For people: an address or a path, without secrets. */
   name: string
@@ -13,9 +13,9 @@ export interface BlobsState {
   problem: string | null
   sinceMs: number | null
   disk: { totalBytes: number; freeBytes: number } | null
-  /** Of the engine that looks; null: it is alone. */
+  /** The engine that checks; null: it is alone. */
   engine: string | null
-  /** Engines that live and keep theirs somewhere else. */
+  /** Live engines that keep theirs somewhere else. */
   apart: readonly { engine: string; place: string }[]
 }
 
@@ -32,7 +32,7 @@ const LIMIT_MS = 5_000
 /** They do not change while they run. */
 const APART_EVERY_MS = 30_000
 
-/** Looks at the storage of blobs whether or not anybody asks for it. */
+/** Checks the storage of blobs regularly, without being asked. */
 export class BlobWatch {
   /** `changed`: there is another problem, or none any more. */
   readonly events = new EventEmitter<{ changed: [] }>()
@@ -55,7 +55,7 @@ export class BlobWatch {
   }
 
   start(): void {
-    // Of files in the data directory, only whether other engines have theirs is worth a look.
+    // Files in the data directory need a check only if other engines may have theirs.
     if (this.#parts.blobs !== null || this.#parts.engines !== null) void this.#look()
   }
 
@@ -75,7 +75,7 @@ export class BlobWatch {
     this.#timer = clock.setTimer(blobs === null ? APART_EVERY_MS : EVERY_MS, () => void this.#look())
   }
 
-  /** A share that hangs answers nothing, not even an error. */
+  /** Has a time limit: a hanging share answers nothing, not even an error. */
   async #findProblem(): Promise<string | null> {
     const { blobs, clock } = this.#parts
     if (blobs === null) return null

@@ -4,8 +4,8 @@ import {
   type ChannelTrouble,
   channelProblems,
   stateOf,
-  untoldPluginProblems,
-  untoldPlugins
+  pluginWithoutChannelProblems,
+  pluginsWithoutChannel
 } from './channel-problems.ts'
 
 const NOW_MS = 1_800_000_000_000
@@ -32,14 +32,14 @@ test('a message that was given up is a problem at once, until another arrives', 
 test('the problem says what to do, and whether anybody is told of it otherwise', () => {
   const trouble: ChannelTrouble = {
     ...{ id: 'c1' as WebhookId, name: 'Ops', answer: 'nothing listens on mail:25', sinceMs: ago(12), state: 'failing' },
-    isToldElsewhere: true
+    isReportedElsewhere: true
   }
   const [problem] = channelProblems([trouble])
   expect(problem).toMatchObject({ id: 'channel:c1', severity: 'error', sinceMs: ago(12) })
   expect(problem!.title).toBe('The alert channel Ops cannot deliver its messages')
   expect(problem!.text).toMatch(/^nothing listens on mail:25\. Its messages wait .+ then test it$/)
-  const [alone] = channelProblems([{ ...trouble, isToldElsewhere: false }])
-  expect(alone!.text).toMatch(/No other channel is told: add a rule that watches the service itself/)
+  const [alone] = channelProblems([{ ...trouble, isReportedElsewhere: false }])
+  expect(alone!.text).toMatch(/No other channel reports this: add a rule that watches the service itself/)
 })
 
 test('a plugin that no channel names is a problem, because nobody hears anything through it', () => {
@@ -47,9 +47,9 @@ test('a plugin that no channel names is a problem, because nobody hears anything
     enabled,
     channel: { target: { kind: 'plugin' as const, plugin }, quiet: null }
   })
-  const untold = untoldPlugins(['chat', 'pager', 'sms'], [channel('chat', true), channel('sms', false)])
+  const untold = pluginsWithoutChannel(['chat', 'pager', 'sms'], [channel('chat', true), channel('sms', false)])
   expect(untold).toEqual(['pager', 'sms'])
-  expect(untoldPluginProblems(untold)[0]).toMatchObject({
+  expect(pluginWithoutChannelProblems(untold)[0]).toMatchObject({
     id: 'alert-plugin:pager',
     severity: 'warning',
     title: 'The plugin pager receives no alerts'

@@ -7,30 +7,30 @@ import { UNRELATED } from './unrelated.ts'
 export interface ChannelTrouble {
   id: WebhookId
   name: string
-  /** What the last try said. */
+  /** The answer to the last attempt. */
   answer: string
-  /** Of the oldest message that did not arrive. */
+  /** The time of the oldest message that did not arrive. */
   sinceMs: number
   /** `failing`: messages wait; `given_up`: some are lost; `gone`: the receiver wants none. */
   state: 'failing' | 'given_up' | 'gone'
-  /** Whether a rule tells another channel about it. */
-  isToldElsewhere: boolean
+  /** Whether a rule reports it to another channel. */
+  isReportedElsewhere: boolean
 }
 
 /** A receiver that restarts is no problem yet. */
 const FAILING_AFTER_MS = 600_000
-/** The age of the oldest message is that of the oldest of so many. */
+/** The oldest message is searched among this many. */
 const WAITING_READ = 100
 
-/** Reads little: a channel whose last message arrived is not looked at. `mayFollow`: time alone can make another. */
+/** Reads little: skips channels whose last message arrived. `mayFollow`: another can appear by time alone. */
 export async function readChannelTroubles(
   store: WebhookReader & Pick<DeliveryStore, 'listDeliveries'>,
   { rules, plugins, nowMs }: { rules: readonly AlertRule[]; plugins: readonly string[]; nowMs: number }
-): Promise<{ troubles: ChannelTrouble[]; untoldPlugins: string[]; mayFollow: boolean }> {
+): Promise<{ troubles: ChannelTrouble[]; pluginsWithoutChannel: string[]; mayFollow: boolean }> {
   const channels = (await store.listWebhooks()).filter(({ kind }) => kind === 'channel')
   const working = new Set(channels.filter(({ enabled, problem }) => enabled && problem === null).map(({ id }) => id))
-  const told = rules.filter(({ enabled, watch }) => enabled && watch === 'service_problem').flatMap(channelsOf)
-  const isToldElsewhere = told.some((id) => working.has(id))
+  const recipients = rules.filter(({ enabled, watch }) => enabled && watch === 'service_problem').flatMap(channelsOf)
+  const isReportedElsewhere = recipients.some((id) => working.has(id))
   const failing = channels.filter(({ problem }) => problem !== null)
   const found = await Promise.all(
     failing.map(async (channel): Promise<ChannelTrouble | null> => {
@@ -40,15 +40,19 @@ export async function readChannelTroubles(
         store.listDeliveries(id, { state: 'dead', before: null, limit: 1 })
       ])
       const trouble = stateOf(channel, waiting.at(-1)?.madeAtMs ?? null, dead ?? null, nowMs)
-      return trouble === null ? null : { id, name, answer: problem!, ...trouble, isToldElsewhere }
+      return trouble === null ? null : { id, name, answer: problem!, ...trouble, isReportedElsewhere }
     })
   )
   const troubles = found.filter((one) => one !== null)
-  return { troubles, untoldPlugins: untoldPlugins(plugins, channels), mayFollow: failing.length > troubles.length }
+  return {
+    troubles,
+    pluginsWithoutChannel: pluginsWithoutChannel(plugins, channels),
+    mayFollow: failing.length > troubles.length
+  }
 }
 
-/** Of the plugins with the hook `alert`: those that no channel names, so that they are told of nothing. Pure. */
-export const untoldPlugins = (
+/** The plugins with the hook `alert` that no channel names: they get no alerts. Pure. */
+export const pluginsWithoutChannel = (
   plugins: readonly string[],
   channels: readonly Pick<StoredWebhook, 'enabled' | 'channel'>[]
 ): string[] =>
@@ -69,7 +73,7 @@ export function stateOf(
   dead: { madeAtMs: number; endedAtMs: number | null } | null,
   nowMs: number
 ): Pick<ChannelTrouble, 'state' | 'sinceMs'> | null {
-  // Somebody who turned it off knows; a receiver that answered 410 turned it off itself.
+  // A user who turned it off knows; a receiver that answered 410 turned it off itself.
   const isGone = !enabled && problem?.startsWith('410') === true
   if (problem === null || (!enabled && !isGone)) return null
   if (isGone) return { state: 'gone', sinceMs: dead?.endedAtMs ?? nowMs }
@@ -90,11 +94,12 @@ const WORDS = {
   gone: 'It gets no more messages. Enter its new address and turn it on, or take it out of the rules'
 }
 
-/** Whoever relies on an alert channel must hear that it is silent, and not through it. Pure. */
+/** Users who rely on an alert channel must learn that it is silent, and not through it. Pure. */
 export function channelProblems(troubles: readonly ChannelTrouble[]): Problem[] {
-  return troubles.map(({ id, name, answer, sinceMs, state, isToldElsewhere }) => {
-    const elsewhere = ' No other channel is told: add a rule that watches the service itself and names another channel'
-    const advice = `${WORDS[state]}${isToldElsewhere ? '' : `.${elsewhere}`}`
+  return troubles.map(({ id, name, answer, sinceMs, state, isReportedElsewhere }) => {
+    const elsewhere =
+      ' No other channel reports this: add a rule that watches the service itself and names another channel'
+    const advice = `${WORDS[state]}${isReportedElsewhere ? '' : `.${elsewhere}`}`
     return {
       ...UNRELATED,
       id: `channel:${id}`,
@@ -107,8 +112,8 @@ export function channelProblems(troubles: readonly ChannelTrouble[]): Problem[] 
   })
 }
 
-/** Whoever configured such a plugin relies on it; until there were channels, they were told of problems without one. */
-export const untoldPluginProblems = (names: readonly string[]): Problem[] =>
+/** Users rely on such a plugin; before there were channels, it got problems without one. */
+export const pluginWithoutChannelProblems = (names: readonly string[]): Problem[] =>
   names.map((name) => ({
     ...UNRELATED,
     id: `alert-plugin:${name}`,

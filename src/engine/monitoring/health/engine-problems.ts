@@ -6,14 +6,14 @@ import type { CacheState } from '../../cluster/cache/shared-cache.ts'
 import type { BlobsState } from './blob-watch.ts'
 import { gigabytes, howLow } from './storage-problems.ts'
 
-/** Engines that have run under one name for so long that none of them is left from before a restart. */
+/** Engines that have shared a name for so long that none of them can be a leftover from before a restart. */
 export interface NamesakeEngines {
   name: string
   addresses: readonly string[]
   sinceMs: number
 }
 
-/** Runs would be looked for at the wrong one of them, and only one has its local node in the fleet. Pure. */
+/** Runs would be searched on the wrong engine, and only one has its local node in the fleet. Pure. */
 export function namesakeEngineProblems(namesakes: readonly NamesakeEngines[]): Problem[] {
   return namesakes.map(({ name, addresses, sinceMs }) => ({
     ...UNRELATED,
@@ -26,7 +26,7 @@ export function namesakeEngineProblems(namesakes: readonly NamesakeEngines[]): P
   }))
 }
 
-/** Whoever can listen on the network between can read passwords and sessions. Pure. */
+/** An eavesdropper on the network could read passwords and sessions. Pure. */
 export function plainHttpProblems(address: string | null): Problem[] {
   if (address === null) return []
   return [
@@ -41,13 +41,13 @@ export function plainHttpProblems(address: string | null): Problem[] {
   ]
 }
 
-/** A role that options of this engine give to groups from elsewhere. */
+/** A role that options of this engine grant to external groups. */
 export interface MissingRole {
   name: string
   options: readonly string[]
 }
 
-/** Members of the groups get nothing by them. Pure. */
+/** Members of the groups get no rights from them. Pure. */
 export function missingRoleProblems(roles: readonly MissingRole[]): Problem[] {
   return roles.map(({ name, options }) => ({
     ...UNRELATED,
@@ -59,7 +59,7 @@ export function missingRoleProblems(roles: readonly MissingRole[]): Problem[] {
   }))
 }
 
-/** Whoever can upload an egg has the rights of Scrapdeck. Pure. */
+/** A user who can upload an egg then has the rights of Scrapdeck. Pure. */
 export function notApartProblems(why: string | null): Problem[] {
   if (why === null) return []
   return [
@@ -74,10 +74,10 @@ export function notApartProblems(why: string | null): Problem[] {
   ]
 }
 
-/** A project that no one knows has no Python of its own. */
+/** An unknown project has no Python of its own. */
 const ANY_PROJECT = '' as ProjectName
 
-/** Local nodes of engines that can start nothing, because there is no Python with Scrapy on their machines. Pure. */
+/** Local nodes of engines that can start nothing, because their machines have no Python with Scrapy. Pure. */
 export function unreadyEngineProblems(nodes: readonly FleetNode[]): Problem[] {
   return nodes.flatMap(({ stored, status, client }): Problem[] => {
     const takesJobs = stored.kind === 'engine' && stored.mode === 'active' && status.health === 'up'
@@ -97,7 +97,7 @@ export function unreadyEngineProblems(nodes: readonly FleetNode[]): Problem[] {
   })
 }
 
-/** Whoever relies on the copy elsewhere must know that it is behind. Pure. */
+/** Users who rely on the external copy must know that it is behind. Pure. */
 export function auditProblems(away: SyslogAway | null): Problem[] {
   if (away === null) return []
   const { address, reason, sinceMs } = away
@@ -114,7 +114,7 @@ export function auditProblems(away: SyslogAway | null): Problem[] {
   ]
 }
 
-/** Nothing is wrong without the shared cache, but several engines no longer act as one. Pure. */
+/** Without the shared cache nothing is wrong, but several engines no longer act as one. Pure. */
 export function cacheProblems(cache: CacheState | null): Problem[] {
   if (cache === null || cache.isUp || cache.reason === null) return []
   const effects =
@@ -149,7 +149,7 @@ export function blobProblems({ problem, sinceMs, disk, engine, apart, name }: Bl
     add('blobs:disk', low, 'The storage of eggs and logs is almost full', text)
   }
   if (apart.length > 0) {
-    // Shown by all engines, so it names the one that looks as well.
+    // All engines show it, so it also names the one that checked.
     const places = [{ engine, place: name }, ...apart].map(({ engine, place }) => `${engine}: ${place}`).join('; ')
     const text = `${places}. What one of them stored is missing while another leads. Give all engines the same blobs`
     add('blobs:apart', 'error', 'Engines keep eggs and logs in different places', text)

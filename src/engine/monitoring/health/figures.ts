@@ -61,8 +61,8 @@ export class FiguresSampler {
   }
 
   /**
-   * With the jobs of these projects alone, and with the slots of the nodes that have one of these tags. null: of all;
-   * slots are everybody's who sees all nodes.
+   * With the jobs of these projects alone, and the slots of the nodes that have one of these tags. null: all; users who
+   * see all nodes see all slots.
    */
   async of(projects: ReadonlySet<ProjectName> | null, nodeTags: ReadonlySet<string> | null = null): Promise<Figures> {
     const figures = await this.#ofProjects(projects)

@@ -94,7 +94,7 @@ export class HealthWatch {
       Promise.race([blobs, isLate.then(() => BLOBS_LATE)])
     ])
     timer.cancel()
-    // Logged by whoever watches them (blob-watch.ts).
+    // blob-watch.ts logs it.
     this.#blobProblem = blobProblem
     if (found !== this.#problem)
       logger.warn(

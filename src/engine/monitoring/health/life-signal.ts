@@ -7,7 +7,7 @@ import type { Post } from '../../notify/webhooks/post.ts'
 import { UNRELATED } from './unrelated.ts'
 
 export interface LifeSignalParts {
-  /** Like a password: whoever knows it can send the signal. Never logged. */
+  /** Secret like a password: knowing it is enough to send the signal. Never logged. */
   url: string
   everySeconds: number
   store: Pick<ChangeLog, 'changeCursor'>
@@ -24,8 +24,8 @@ export interface LifeFailure {
 const TOLD_AFTER_MS = 300_000
 
 /**
- * Tells another service that this one lives: it raises the alarm when the signal stops. Only an engine that leads has
- * one, and it is sent only after the store has answered.
+ * Sends a heartbeat to another service, which raises the alarm when it stops. Only the leading engine has one, and
+ * sends it only after the store has answered.
  */
 export class LifeSignal {
   /** `changed`: whether it arrives may have changed. */
@@ -48,7 +48,7 @@ export class LifeSignal {
     this.#timer?.cancel()
   }
 
-  /** null: it arrives, or has not failed for long. */
+  /** null: it arrives, or has failed only briefly. */
   failure(): LifeFailure | null {
     const failure = this.#failure
     return failure !== null && this.#parts.clock.nowMs() - failure.sinceMs >= TOLD_AFTER_MS ? failure : null
@@ -84,7 +84,7 @@ export class LifeSignal {
     } catch (error) {
       return `the database does not answer (${(error as Error).name})`
     }
-    // Stopping is no reason for an alarm, but the next engine says itself that it lives.
+    // Stopping is no reason for an alarm; the next engine sends its own signal.
     if (this.#stopped) return null
     const answer = await post({ url, headers: {}, body: '{}' })
     if (answer.kind !== 'status') return answer.problem.replace(/\.$/, '')

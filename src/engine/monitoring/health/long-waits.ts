@@ -4,7 +4,7 @@ import { formatAge } from '../../../shared/time.ts'
 import { parseLane } from '../../model/lane.ts'
 import type { LaneReader } from '../../storage/store.ts'
 
-/** Jobs of one project that wait for something that will not happen without an operator. */
+/** Jobs of one project that wait for something only an operator can do. */
 export interface LongWait {
   project: ProjectName
   waiting: Waiting

@@ -51,7 +51,7 @@ export interface MetricsParts {
   collector: Pick<LogCollector, 'allLive'>
 }
 
-/** What was asked of a storage elsewhere since the start. */
+/** Requests to an external storage since the start. */
 export interface BlobFigures {
   isUsable: boolean
   /** null: it is a directory. */
@@ -65,7 +65,7 @@ interface RequestFigures {
   receivedBytes: number
 }
 
-/** Labels beyond these limits are summed up as `other`: each is a time series that Prometheus keeps. */
+/** Labels beyond these limits are summed as `other`: each is a time series that Prometheus keeps. */
 const SPIDERS_MAX = 1_000
 const NODES_MAX = 1_000
 const PROJECTS_MAX = 200
@@ -73,7 +73,7 @@ const CHANNELS_MAX = 200
 const OTHER = 'other'
 const LANES_READ = 1_000
 
-/** Of a try: `failed` is tried again. */
+/** Of an attempt: `failed` is retried. */
 const OUTCOMES = { delivered: 'delivered', waiting: 'failed', dead: 'given_up' } as const
 
 const WAIT_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 15, 60, 300, 900, 3_600, 14_400, 86_400]
@@ -108,7 +108,7 @@ export class Metrics extends NamedMetrics {
   readonly #cacheHits = this.counter('cache_hits_total', 'Reads that a cache answered.', ['cache'])
   readonly #cacheMisses = this.counter('cache_misses_total', 'Reads that a cache could not answer.', ['cache'])
   readonly #cacheEntries = this.gauge('cache_entries', 'Entries of a cache.', ['cache'])
-  /** The same, as asynchronous Scrapyds name it. */
+  /** The same under the name that asynchronous Scrapyds use. */
   readonly #cacheSize = this.gauge('cache_size', 'Entries of a cache, as cache_entries.', ['cache'])
   readonly #cacheBytes = this.gauge('cache_bytes', 'Size of a cache on disk.', ['cache'])
   /** Only with a key. */

@@ -23,7 +23,7 @@ import {
   type ScheduleTroubles
 } from './schedule-problems.ts'
 
-type ReadHere = 'recentFailures' | 'longWaits' | 'schedules' | 'namesakes' | 'channels' | 'untoldPlugins'
+type ReadHere = 'recentFailures' | 'longWaits' | 'schedules' | 'namesakes' | 'channels' | 'pluginsWithoutChannel'
 
 export interface ProblemWatchParts {
   store: JobReader &
@@ -40,7 +40,7 @@ export interface ProblemWatchParts {
   alertRules: () => readonly AlertRule[]
   /** Names of those with the hook `alert`. */
   alertPlugins: () => readonly string[]
-  /** What is known without reading the store. */
+  /** Input that needs no read of the store. */
   gather: () => Omit<ProblemsInput, 'nowMs' | ReadHere>
 }
 
@@ -48,7 +48,7 @@ const CHECK_AFTER_MS = 500
 const FAILURES_READ = 200
 const DAY_MS = 86_400_000
 const NAMESAKES_READ = 100
-/** After an hour of waiting, a report may be a minute late; so may that of schedules of the same name. */
+/** After an hour of waiting, a report may be a minute late; so may one about schedules of the same name. */
 const LONG_WAITS_EVERY_MS = 60_000
 const CHANNELS_EVERY_MS = 60_000
 
@@ -65,9 +65,9 @@ export class ProblemWatch {
   #schedulesAreOld = true
   #namesakes: StoredSchedule[] = []
   #channels: ChannelTrouble[] = []
-  #untoldPlugins: string[] = []
+  #pluginsWithoutChannel: string[] = []
   #channelsAreOld = true
-  /** Between two tries of a message, time passes without anything happening. */
+  /** Between two attempts of a message, no event triggers a check. */
   readonly #channelsAlarm: Alarm
   readonly #alarm: Alarm
   #announced = ''
@@ -89,11 +89,11 @@ export class ProblemWatch {
       schedules: this.#schedules,
       namesakes: this.#namesakes,
       channels: this.#channels,
-      untoldPlugins: this.#untoldPlugins
+      pluginsWithoutChannel: this.#pluginsWithoutChannel
     })
   }
 
-  /** Also those that `current` has no room for. */
+  /** Includes those that `current` has no room for. */
   ofSchedules(): Problem[] {
     return allScheduleProblems(this.#schedules)
   }
@@ -153,9 +153,9 @@ export class ProblemWatch {
       this.#channelsAreOld = false
       const isRead = await this.#tryTo('read which alert channels fail', async () => {
         const asked = { rules: this.#parts.alertRules(), plugins: this.#parts.alertPlugins(), nowMs: clock.nowMs() }
-        const { troubles, untoldPlugins, mayFollow } = await readChannelTroubles(store, asked)
+        const { troubles, pluginsWithoutChannel, mayFollow } = await readChannelTroubles(store, asked)
         this.#channels = troubles
-        this.#untoldPlugins = untoldPlugins
+        this.#pluginsWithoutChannel = pluginsWithoutChannel
         if (mayFollow) this.#channelsAlarm.set(CHANNELS_EVERY_MS)
       })
       if (!isRead) this.#channelsAreOld = true

@@ -57,7 +57,7 @@ const problemsOf = (input: Partial<ProblemsInput>) =>
     schedules: NO_SCHEDULE_TROUBLES,
     namesakes: [],
     channels: [],
-    untoldPlugins: [],
+    pluginsWithoutChannel: [],
     ...input
   })
 

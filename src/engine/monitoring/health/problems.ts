@@ -33,7 +33,7 @@ import { lateProblems, namesakeProblems, scheduleProblems, type ScheduleTroubles
 import type { CacheState } from '../../cluster/cache/shared-cache.ts'
 import type { SyslogAway } from '../../access/audit/syslog.ts'
 import type { BlobsState } from './blob-watch.ts'
-import { channelProblems, type ChannelTrouble, untoldPluginProblems } from './channel-problems.ts'
+import { channelProblems, type ChannelTrouble, pluginWithoutChannelProblems } from './channel-problems.ts'
 import { type LifeFailure, lifeProblems } from './life-signal.ts'
 import { storageProblems } from './storage-problems.ts'
 import { UNRELATED } from './unrelated.ts'
@@ -78,13 +78,13 @@ export interface ProblemsInput {
   /** Alert channels whose messages do not arrive. */
   channels: readonly ChannelTrouble[]
   /** Plugins with the hook `alert` that no channel names. */
-  untoldPlugins: readonly string[]
+  pluginsWithoutChannel: readonly string[]
 }
 
 const FAILING_SPIDERS_SHOWN = 20
 const UNUSUAL_RUNS_SHOWN = 20
 
-/** What an operator should act on, worst first. Pure. */
+/** Problems that need an operator, worst first. Pure. */
 export function listProblems(input: ProblemsInput): Problem[] {
   return [
     ...nodeProblems(input),
@@ -105,7 +105,7 @@ export function listProblems(input: ProblemsInput): Problem[] {
     ...blobProblems(input.blobs),
     ...cacheProblems(input.cache),
     ...channelProblems(input.channels),
-    ...untoldPluginProblems(input.untoldPlugins),
+    ...pluginWithoutChannelProblems(input.pluginsWithoutChannel),
     ...plainHttpProblems(input.plainHttpOn),
     ...auditProblems(input.syslogAway),
     ...missingRoleProblems(input.missingRoles),
@@ -176,7 +176,7 @@ function stuckNodes({ nodes, stuckSinceMs, nowMs }: ProblemsInput): Problem[] {
   })
 }
 
-/** Nodes that list more than is recorded or shown: nothing of that is left out silently. */
+/** Nodes that list more than is recorded or shown: no omission is silent. */
 function excessiveNodes({ nodes }: ProblemsInput): Problem[] {
   const strangersOn = ({ external }: FleetNode['status']) => external.running.length + external.pending.length
   const excessive = nodes.filter(
@@ -218,7 +218,7 @@ function pythonProblem({ python, nodes }: ProblemsInput): Problem[] {
   ]
 }
 
-/** The main Python has its own problem. */
+/** The main Python has a problem of its own kind. */
 function environmentProblems({ environments }: ProblemsInput): Problem[] {
   return environments
     .filter(({ kind, state }) => kind !== 'main' && state === 'failed')

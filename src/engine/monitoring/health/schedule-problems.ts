@@ -7,13 +7,13 @@ import { UNRELATED } from './unrelated.ts'
 
 /** Schedules and chains that did not do what they should have done. */
 export interface ScheduleTroubles {
-  /** Paused by the ticker, and not because they have ended. */
+  /** Paused by the ticker although they have not ended. */
   stopped: readonly StoredSchedule[]
   /** Firings of the last day that created no job, newest first, with their schedules. */
   missed: readonly { schedule: StoredSchedule; firings: readonly StoredFiring[] }[]
   /** The newest firing could not create jobs. */
   refused: readonly { schedule: StoredSchedule; firing: StoredFiring }[]
-  /** Could not create a job after the last run that they should have followed. */
+  /** Chains that could not create a job after the last run they should have followed. */
   chains: readonly StoredChain[]
 }
 
@@ -21,7 +21,7 @@ export const NO_SCHEDULE_TROUBLES: ScheduleTroubles = { stopped: [], missed: [],
 
 const DAY_MS = 86_400_000
 const FIRINGS_AT_ONCE = 500
-/** Of each state. One schedule that fails each minute has 1,440 a day, which must not hide the others. */
+/** Per state. One schedule that fails each minute has 1,440 a day, which must not hide the others. */
 const FIRINGS_READ = 10_000
 const STOPPED_READ = 500
 const SHOWN_MAX = 20
@@ -150,7 +150,7 @@ export function lateProblems(lateSinceMs: number | null): Problem[] {
   ]
 }
 
-/** They keep firing: which one is meant is the operator's decision. */
+/** They keep firing: the operator decides which one is meant. */
 export function namesakeProblems(namesakes: readonly StoredSchedule[]): Problem[] {
   const byName = Map.groupBy(namesakes, ({ settings }) => settings.name)
   return [...byName].slice(0, SHOWN_MAX).map(([name, same]): Problem => {
@@ -167,13 +167,13 @@ export function namesakeProblems(namesakes: readonly StoredSchedule[]): Problem[
   })
 }
 
-/** What it missed for its former projects is another problem, for others. */
+/** Firings missed for its former projects are separate problems, for other users. */
 const splitByMove = ({ schedule, firings }: ScheduleTroubles['missed'][number]) =>
   [...Map.groupBy(firings, ({ atMs }) => projectsAt(schedule, atMs) === null)].map(([isFormer, some]) => ({
     ...{ schedule, firings: some, isFormer }
   }))
 
-/** `atMs`: of what the problem tells. */
+/** `atMs`: the time of the event. */
 function about(
   schedule: StoredSchedule,
   atMs: number

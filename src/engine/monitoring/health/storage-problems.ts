@@ -5,10 +5,10 @@ import { UNRELATED } from './unrelated.ts'
 
 const GB = 1_000_000_000
 const DAY_MS = 86_400_000
-/** From here on, having no policy is worth a word. */
+/** From this size, a missing policy is reported. */
 const UNMANAGED_BYTES = 5 * GB
 
-/** Before the disk is full, and before the budget is used up: while there is still time to choose what goes. Pure. */
+/** Warns before the disk is full or the budget used up: while there is time to choose what to delete. Pure. */
 export function storageProblems(
   { disk, totalBytes, budgetBytes, isPolicySet, encryption }: StorageState,
   nowMs: number

@@ -188,7 +188,7 @@ export function describeAlerts(story: Story): void {
       const write = aWrite({ groups: [aGroup('g1')], messages: [aMessage()] })
       await expect(story.store.writeAlerts({ ...write, episodes: [anEpisode('1'), broken] })).rejects.toThrow()
       await story.store.writeAlerts(aWrite({ episodes: [anEpisode('3')] }))
-      expect(await story.store.readAlertMemory(0)).toEqual({ episodes: [anEpisode('3')], groups: [], told: [] })
+      expect(await story.store.readAlertMemory(0)).toEqual({ episodes: [anEpisode('3')], groups: [], sent: [] })
       expect([await due(), (await story.store.listWebhooks())[0]!.waiting]).toEqual([[], 0])
     })
 
@@ -222,11 +222,11 @@ export function describeAlerts(story: Story): void {
       await story.store.tellDigest({ channelId: other, settings: 'a', toldMs: 700 }, { atMs: 700, data: {} })
       await putChannel({ id: other, name: 'other', enabled: false })
       await story.reopen()
-      const { told } = await story.store.readAlertMemory(50)
-      const timesOf = (id: string) => told.filter(({ channelId }) => channelId === id).map(({ atMs }) => atMs)
+      const { sent } = await story.store.readAlertMemory(50)
+      const timesOf = (id: string) => sent.filter(({ channelId }) => channelId === id).map(({ atMs }) => atMs)
       expect(timesOf(CHANNEL).toSorted((one, two) => one - two)).toEqual(many.map(({ atMs }) => atMs))
       expect(timesOf(other)).toEqual([51])
-      expect(told).toHaveLength(601)
+      expect(sent).toHaveLength(601)
     })
 
     test('those that fire are listed first, then ended ones by their end; pending ones never', async () => {

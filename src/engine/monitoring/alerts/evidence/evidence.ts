@@ -7,10 +7,10 @@ import { type Wanted, wantedForAlert, wantedForNews } from './wanted.ts'
 const READ_AT_ONCE = 4
 const WAITING_AT_MOST = 20
 
-/** What an e-mail and the app show of alerts besides their words. Both read the same. */
+/** What an e-mail and the app show about alerts besides their text. Both read the same. */
 export class Evidence {
   readonly #parts: EvidenceParts
-  /** Each may read a log of a node, for as long as the time limit. */
+  /** Each may read a log from a node, up to the time limit. */
   readonly #aFew = pLimit(READ_AT_ONCE)
 
   constructor(parts: EvidenceParts) {
@@ -22,7 +22,7 @@ export class Evidence {
     return this.#read(wantedForNews(news))
   }
 
-  /** For whoever looks at it, and may see all of its project. */
+  /** For a user who opens the alert and may see all of its project. */
   async forAlert(alert: Alert): Promise<AlertEvidence> {
     if (this.#aFew.pendingCount >= WAITING_AT_MOST)
       throw new ScrapdeckError('TOO_MANY_REQUESTS', 'Others are reading the logs of alerts: try again in a moment.')
@@ -30,7 +30,7 @@ export class Evidence {
   }
 
   async #read(wanted: Wanted): Promise<AlertEvidence> {
-    // Most engines run for long before the first.
+    // Most engines run for a long time before the first alert.
     const { readEvidence } = await import('./read-evidence.ts')
     return readEvidence(this.#parts, wanted)
   }

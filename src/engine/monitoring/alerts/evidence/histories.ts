@@ -4,10 +4,10 @@ import { metricOf } from '../../expectations/expectations.ts'
 import type { PastRun, StoredAlertFact, StoredJob } from '../../../model/records.ts'
 import type { RecordedFigure } from './wanted.ts'
 
-// What is drawn of a watched figure; null: a chart would say nothing. All pure. `runs`: of one spider, newest first.
+// Charts of a watched figure; null: a chart would say nothing. All pure. `runs`: of one spider, newest first.
 
 export const RUNS_SHOWN = 30
-/** Of the last day: one each half an hour. */
+/** For the last day, one per half hour. */
 const DAY_BARS = 48
 const BAR_MS = 1_800_000
 const SHOWN_MS = DAY_BARS * BAR_MS
@@ -48,7 +48,7 @@ function rangeWords(values: readonly number[], unit: Unit): string {
 
 const runsWords = (count: number, words: string): string => `${count} ${words}${count === 1 ? 'run' : 'runs'}`
 
-/** The run of the alert stands out; if it is not among them, or the alert is over, the newest one does. */
+/** Highlights the run of the alert or, if it is not among them or the alert is over, the newest one. */
 function historyOfPoints(points: readonly Point[], unit: Unit, title: string): AlertFigureHistory | null {
   if (points.length < 2) return null
   const found = points.findLastIndex(({ isOfAlert }) => isOfAlert)
@@ -64,13 +64,13 @@ function historyOfPoints(points: readonly Point[], unit: Unit, title: string): A
   }
 }
 
-/** `jobId`: of the alert; null: it is over. */
+/** `jobId`: of the alert; null: the alert is over. */
 interface Of {
   subject: string
   jobId: JobId | null
 }
 
-/** Nobody knows what a lost run did. */
+/** Skips lost runs: what they did is unknown. */
 export function historyOfRuns(figure: 'items' | 'errors', runs: readonly Run[], { subject, jobId }: Of) {
   const known = runs.filter(({ outcome }) => outcome !== 'lost').filter((run) => run[figure] !== null)
   const points = known
@@ -98,16 +98,16 @@ const pointsOf = (metric: Exclude<RunMetric, 'field'>, runs: readonly PastRun[],
       return [{ value, atMs: run.endedAtMs, isOfAlert: run.jobId === jobId }]
     })
 
-/** The first that is unusual about a run; `runs`: successful ones. */
+/** The first unusual metric of a run; `runs`: successful ones. */
 export function historyOfMetric(metric: RunMetric, runs: readonly PastRun[], { subject, jobId }: Of) {
-  // The fields of items are a chart each.
+  // Each field of the items would need its own chart.
   if (metric === 'field') return null
   const { unit, what } = METRICS[metric]
   const points = pointsOf(metric, runs, jobId)
   return historyOfPoints(points, unit, `${what} of the last ${points.length} successful runs of ${subject}`)
 }
 
-/** `job`: runs long, or has done so; `runs`: successful ones. */
+/** `job`: runs or ran long; `runs`: successful ones. */
 export function historyOfRunTime(
   job: Pick<StoredJob, 'id' | 'startedAtMs' | 'endedAtMs'>,
   runs: readonly PastRun[],
@@ -146,7 +146,7 @@ const FIGURES: Record<RecordedFigure, { unit: Unit; what: string; worst: typeof 
   disk_free: { unit: 'percent', what: 'Free disk space of the service', worst: Math.min, worstWord: 'lowest' }
 }
 
-/** The last day, the worst of each half an hour. `recorded`: oldest first; each is so until the next. */
+/** The worst value of each half hour of the last day. `recorded`: oldest first; each holds until the next. */
 export function historyOfDay(
   watch: RecordedFigure,
   recorded: readonly Pick<StoredAlertFact, 'atMs' | 'value'>[],
@@ -159,10 +159,10 @@ export function historyOfDay(
     const before = facts.findLast(({ atMs }) => atMs <= beginMs)
     const during = facts.filter(({ atMs }) => atMs > beginMs && atMs <= beginMs + BAR_MS)
     const known = [...(before === undefined ? [] : [before]), ...during].map(({ value }) => value)
-    // Before the first one nothing was known.
+    // Before the first one, the value is unknown.
     if (known.length > 0) values.push(known.reduce((one, other) => worst(one, other)))
   }
-  // It is recorded now and then, and may have changed since.
+  // The last recorded value may be outdated.
   values.splice(-1, 1, now)
   if (values.length < 2) return null
   const hours = (values.length * BAR_MS) / 3_600_000

@@ -3,8 +3,8 @@ import { STATS_HEADING } from '../../../runs/log-parser/closing-stats.ts'
 const LINES_MAX = 30
 
 /**
- * The last lines of a log. Scrapy's closing statistics are left out: they are as many lines as an e-mail shows, and
- * what went wrong stands before them. `beginsInLine`: the first line may be only the end of one. Pure.
+ * The last lines of a log, without Scrapy's closing statistics: they would fill the e-mail, and the error stands
+ * before them. `beginsInLine`: the first line may be only the end of one. Pure.
  */
 export function lastLines(text: string, beginsInLine: boolean): string[] {
   const lines = text.split('\n').map((line) => line.trimEnd())

@@ -20,20 +20,20 @@ import { DAY_MS, type RecordedFigure, type Wanted, type WantedHistory, type Want
 export interface EvidenceParts {
   store: JobReader & FindingStore & AlertFactStore
   clock: Clock
-  /** As people see it. Rejects if there is none. */
+  /** The log as users see it. Rejects if there is none. */
   readLog: (jobId: JobId, wanted: { offset: number; limitBytes: number }, signal: AbortSignal) => Promise<LogText>
-  /** As of now; null: not known. */
+  /** The current value; null: unknown. */
   figureOf: (watch: RecordedFigure) => number | null
 }
 
 type LogText = Pick<LogBytes, 'offset'> & { text: string }
 
-/** A message that waits is worse than one without it. */
+/** A late message is worse than one without evidence. */
 const TIME_LIMIT_MS = 2_000
-/** Closing statistics are a few of them. */
+/** Closing statistics take a few of these bytes. */
 const LOG_BYTES = 32_768
 
-/** As far as it can be read in time. Never rejects. */
+/** Returns what can be read in time. Never rejects. */
 export async function readEvidence(parts: EvidenceParts, { log, history }: Wanted): Promise<AlertEvidence> {
   if (log === null && history === null) return NO_EVIDENCE
   const limit = new AbortController()
@@ -42,7 +42,7 @@ export async function readEvidence(parts: EvidenceParts, { log, history }: Wante
     limit.abort()
     late.resolve(null)
   })
-  // Where a log cannot be read, such as on a node that is down, the chart is still worth its place.
+  // The chart is still useful when the log cannot be read, such as on a node that is down.
   const inTime = <Value>(reading: Promise<Value>) => Promise.race([reading.catch(() => null), late.promise])
   try {
     const [excerpt, figure] = await Promise.all([

@@ -6,14 +6,14 @@ export interface WantedLog {
   jobId: JobId
 }
 
-/** Which figure is drawn, and of what. */
+/** Which figure to draw, and of what. */
 export type WantedHistory =
   | {
       kind: 'outcomes' | 'items' | 'errors' | 'unusual' | 'run_time'
       project: ProjectName
       spider: string
       jobId: JobId
-      /** Whether this run stands out; otherwise the newest one does. */
+      /** Whether this run is highlighted; otherwise the newest one is. */
       standsOut: boolean
     }
   | { kind: 'day'; watch: RecordedFigure }
@@ -27,7 +27,7 @@ export type RecordedFigure = 'queue_length' | 'disk_free'
 
 export const DAY_MS = 86_400_000
 
-/** Those whose job is the run that they are about: a job that waits has no log, and the last success says nothing. */
+/** Watches whose job is the run in question: a waiting job has no log, and the last success says nothing. */
 const RUNS: Partial<Record<AlertWatch, Exclude<WantedHistory['kind'], 'day'>>> = {
   spider_fails: 'outcomes',
   spider_items: 'items',
@@ -38,7 +38,7 @@ const RUNS: Partial<Record<AlertWatch, Exclude<WantedHistory['kind'], 'day'>>> =
 
 type Watched = Pick<AlertView, 'watch' | 'subject' | 'labels'>
 
-/** What is worth reading for a message: the log of the first run that fires, and one figure. Pure. */
+/** What to read for a message: the log of the first firing run, and one figure. Pure. */
 export function wantedForNews({ firing, resolved }: Pick<AlertNews, 'firing' | 'resolved'>): Wanted {
   const run = firing.find((alert) => logOf(alert) !== null)
   const first = firing[0] ?? resolved[0]
@@ -49,8 +49,8 @@ export function wantedForNews({ firing, resolved }: Pick<AlertNews, 'firing' | '
 }
 
 /**
- * What is worth reading for whoever looks at an alert: of its own run even if it is over, but nothing of the last day
- * if it ended before that. Pure.
+ * What to read for a user who opens an alert: its own run even if it is over, but nothing about the last day if it
+ * ended before that. Pure.
  */
 export function wantedForAlert(alert: Watched & Pick<Alert, 'resolvedAtMs'>, nowMs: number): Wanted {
   const history = historyOf(alert, true)

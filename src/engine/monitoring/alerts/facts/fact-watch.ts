@@ -47,7 +47,7 @@ export interface FactWatchParts {
   /** null: the service has none. */
   certificateEndsMs: () => number | null
   otherCertificates: () => Promise<{ engine: string; endsAtMs: number }[]>
-  /** Of two with the same id, the later one counts. */
+  /** If two have the same id, the later one counts. */
   problems: () => readonly Problem[]
   waitingOf: (lane: string) => Waiting
 }
@@ -59,10 +59,10 @@ interface Spider {
 
 /** Changes come in bursts. */
 const LOOK_AFTER_MS = 500
-/** What grows with time alone is looked at this often. */
+/** How often to check what grows with time alone. */
 const LOOK_EVERY_MS = 15_000
 const READ_EVERY_MS = 60_000
-/** After a start, some of what the engine knows is still missing: until then, nothing ends because it is not there. */
+/** After a start the engine's state is incomplete: until then, a missing signal ends nothing. */
 const COMPLETE_AFTER_MS = 60_000
 const SPIDERS_AT_ONCE = 50
 const CATCH_UP_MS = 86_400_000
@@ -70,14 +70,14 @@ const CATCH_UP_JOBS = 1_000
 const OF_RUNS: readonly AlertWatch[] = ['spider_fails', 'spider_items', 'spider_errors']
 
 /**
- * Gives alerts their facts: what changed soon after it has, the rest from time to time, and nothing that no rule
- * watches. What nothing else keeps is recorded, so that later rules can be tried on it.
+ * Gives alerts their signals: changes soon after they happen, the rest from time to time, and only what a rule watches.
+ * What no other table keeps is recorded, so that later rules can be tried on it.
  */
 export class FactWatch {
   readonly #parts: FactWatchParts
   readonly #ended = new Map<string, Spider>()
   readonly #history = new FactHistory()
-  /** When problems were seen first. */
+  /** When each problem was first seen. */
   #problemsSeenMs = new Map<string, number>()
   #unwritten: StoredAlertFact[] = []
   #otherCertificates: { engine: string; endsAtMs: number }[] = []
@@ -86,7 +86,7 @@ export class FactWatch {
   readonly #alarm: Alarm
   #completeAtMs = Number.POSITIVE_INFINITY
   #judgedAtMs = Number.POSITIVE_INFINITY
-  /** Were stuck since the start: what the engine says of them from then on is so. */
+  /** Nodes seen stuck since the start: the engine's later judgements of them are reliable. */
   readonly #wereStuck = new Set<string>()
   #looking: Promise<void> = Promise.resolve()
   #stopped = false
@@ -98,7 +98,7 @@ export class FactWatch {
     })
   }
 
-  /** Nothing waits for what it reads: a start is not longer for it. */
+  /** Does not delay the start: nothing waits for what it reads. */
   start(): void {
     this.#completeAtMs = this.#parts.clock.monotonicMs() + COMPLETE_AFTER_MS
     this.#judgedAtMs = this.#parts.clock.monotonicMs() + PATIENCE_MAX_MS
@@ -112,7 +112,7 @@ export class FactWatch {
     await this.catchUp()
   }
 
-  /** Reads which spiders ran lately: an earlier engine may not have told of them, or no rule was about them. */
+  /** Reads which spiders ran lately: an earlier engine may not have evaluated them, or no rule applied to them. */
   async catchUp(): Promise<void> {
     const { store, clock, alerts } = this.#parts
     this.#readAtMs = Number.NEGATIVE_INFINITY
@@ -134,7 +134,7 @@ export class FactWatch {
     await this.#looking
   }
 
-  /** Call when something that is watched may have changed. */
+  /** Call when a watched thing may have changed. */
   lookSoon(): void {
     this.#alarm.set(LOOK_AFTER_MS)
   }
@@ -147,7 +147,7 @@ export class FactWatch {
     this.#alarm.set(LOOK_AFTER_MS)
   }
 
-  /** Errors were recorded, or their states set. */
+  /** Errors were recorded or their states set. */
   noteErrors(): void {
     this.#errorsAreOld = true
     this.#alarm.set(LOOK_AFTER_MS)
@@ -168,31 +168,31 @@ export class FactWatch {
     const problems = this.#problemsAt(nowMs)
     const fleet = nodes()
     const { facts, unknown } = nodeFacts(fleet)
-    this.#tell('node_down', () => facts, unknown)
-    this.#tell('job_runs_long', () => runFacts(live(), nodeOf))
-    this.#tell('queue_length', () => [queueFact(figures())])
+    this.#report('node_down', () => facts, unknown)
+    this.#report('job_runs_long', () => runFacts(live(), nodeOf))
+    this.#report('queue_length', () => [queueFact(figures())])
     const measured = disk()
-    if (measured !== null) this.#tell('disk_free', () => [diskFact(measured)])
+    if (measured !== null) this.#report('disk_free', () => [diskFact(measured)])
     const stuck = stuckFacts(fleet, stuckSinceMs)
-    this.#tell('node_stuck', () => stuck, new Set([...unknown, ...this.#notJudged(fleet, stuck)]))
+    this.#report('node_stuck', () => stuck, new Set([...unknown, ...this.#notJudged(fleet, stuck)]))
     const endsMs = certificateEndsMs()
-    this.#tellOnceComplete('certificate_days', () => [
+    this.#reportOnceComplete('certificate_days', () => [
       ...(endsMs === null ? [] : [certificateFact(endsMs, nowMs)]),
       ...this.#otherCertificates.map(({ engine, endsAtMs }) => certificateFact(endsAtMs, nowMs, engine))
     ])
-    this.#tellOnceComplete('spider_unusual', () => unusualFacts(findings()))
-    this.#tellOnceComplete('schedule_misses', () => scheduleFacts(problems))
-    this.#tellOnceComplete('service_problem', () => serviceFacts(problems))
+    this.#reportOnceComplete('spider_unusual', () => unusualFacts(findings()))
+    this.#reportOnceComplete('schedule_misses', () => scheduleFacts(problems))
+    this.#reportOnceComplete('service_problem', () => serviceFacts(problems))
   }
 
-  /** Nodes that may be stuck, as an earlier engine knew: this one has to see that they start nothing. */
+  /** Nodes that an earlier engine may have seen stuck: this one has yet to observe that they start nothing. */
   #notJudged(fleet: readonly FleetNode[], stuck: readonly Fact[]): string[] {
     for (const { key } of stuck) this.#wereStuck.add(key)
     if (this.#parts.clock.monotonicMs() >= this.#judgedAtMs) return []
     return fleet.flatMap(({ stored }) => (this.#wereStuck.has(stored.id) ? [] : [stored.id]))
   }
 
-  /** Since when is known of some only: of the others since they were seen, as a later time would begin them anew. */
+  /** Problems without a start time get the time they were first seen: a later one would restart their alerts. */
   #problemsAt(nowMs: number): SeenProblem[] {
     const found = [...new Map(this.#parts.problems().map((problem) => [problem.id, problem])).values()]
     const seenMs = new Map(found.map(({ id }) => [id, this.#problemsSeenMs.get(id) ?? nowMs]))
@@ -236,7 +236,7 @@ export class FactWatch {
     }
   }
 
-  #tell(watch: AlertWatch, factsNow: () => Fact[], unknown: ReadonlySet<string> = new Set()): void {
+  #report(watch: AlertWatch, factsNow: () => Fact[], unknown: ReadonlySet<string> = new Set()): void {
     const { alerts, clock } = this.#parts
     const [isWatched, isRecorded] = [alerts.isWatched(watch), RECORDED_WATCHES.has(watch)]
     if (!isWatched && !isRecorded) return
@@ -245,7 +245,7 @@ export class FactWatch {
     if (isRecorded) this.#unwritten.push(...this.#history.changesOf(watch, facts, unknown, clock.nowMs()))
   }
 
-  /** What fails is decided anew with the next look. */
+  /** After a failure the next look decides again what to record. */
   async #record(): Promise<void> {
     const { store } = this.#parts
     const facts = this.#unwritten
@@ -257,14 +257,14 @@ export class FactWatch {
     })
   }
 
-  /** What is found out only some time after a start. */
-  #tellOnceComplete(watch: AlertWatch, facts: () => Fact[]): void {
+  /** For signals that are complete only some time after a start. */
+  #reportOnceComplete(watch: AlertWatch, facts: () => Fact[]): void {
     const { alerts, clock } = this.#parts
-    if (clock.monotonicMs() >= this.#completeAtMs) return this.#tell(watch, facts)
+    if (clock.monotonicMs() >= this.#completeAtMs) return this.#report(watch, facts)
     if (alerts.isWatched(watch)) for (const fact of facts()) alerts.receive(fact)
   }
 
-  /** null: it failed, which is logged. */
+  /** null: it failed, and the failure is logged. */
   async #tryTo<Result>(words: string, read: () => Promise<Result>): Promise<Result | null> {
     try {
       return await read()

@@ -4,9 +4,9 @@ import type { FleetNode } from '../../../nodes/fleet.ts'
 import type { DiskState } from '../../../maintenance/retention/disk.ts'
 import { type Fact, NO_LABELS } from '../fact.ts'
 
-// What the engine knows at one moment. All pure; texts have no ages, because a text that changes is written again.
+// Signals from the current state. All pure; texts contain no ages, because a changed text is written again.
 
-/** Of nodes that have not been asked yet nothing is known: `unknown` has their keys. */
+/** `unknown`: keys of nodes that have not been polled yet. */
 export function nodeFacts(nodes: readonly FleetNode[]): { facts: Fact[]; unknown: Set<string> } {
   const unknown = nodes.filter(({ status }) => status.health === 'unknown').map(({ stored }) => stored.id)
   const known = nodes.filter(({ status }) => status.health !== 'unknown')
@@ -83,7 +83,7 @@ export const diskFact = ({ totalBytes, freeBytes, atMs }: DiskState): Fact => {
   }
 }
 
-/** `engine`: null for the one that tells. */
+/** `engine`: null for this engine. */
 export const certificateFact = (endsMs: number, nowMs: number, engine: string | null = null): Fact => {
   const day = new Date(endsMs).toISOString().slice(0, 10)
   const subject = `The certificate of ${engine === null ? 'the service' : `the engine ${engine}`}`
@@ -96,7 +96,7 @@ export const certificateFact = (endsMs: number, nowMs: number, engine: string | 
 
 export type SeenProblem = Problem & { sinceMs: number }
 
-/** Of schedules and chains that did not do what they should have done. */
+/** For schedules and chains that did not do what they should have done. */
 export const scheduleFacts = (problems: readonly SeenProblem[]): Fact[] =>
   problems
     .filter(({ id }) => /^(schedule-(refused|paused|missed)|chain-refused):/.test(id))
@@ -105,7 +105,7 @@ export const scheduleFacts = (problems: readonly SeenProblem[]): Fact[] =>
       ...{ text: `${title}: ${text}`, labels: { ...NO_LABELS, project, scheduleId: scheduleId ?? null } }
     }))
 
-/** What has no other watch: neither of a node, a project, a spider nor a schedule. */
+/** For problems without another watch: not about a node, a project, a spider or a schedule. */
 export const serviceFacts = (problems: readonly SeenProblem[]): Fact[] =>
   problems
     .filter(

@@ -8,11 +8,11 @@ import type { ErrorGroupPage, ErrorStore, FindingStore, JobReader, LaneReader } 
 import { type Fact, NO_LABELS } from '../fact.ts'
 
 export const RUNS_READ = 20
-/** What waits in further lanes is not known, and counts as over. */
+/** Waits in further lanes are not known and count as over. */
 const LANES_READ = 20_000
 const LANES_AT_ONCE = 1_000
 const ERRORS_AT_ONCE = 500
-/** Of all that was logged within the last day, new or not. */
+/** Of all errors logged within the last day, new or not. */
 const ERRORS_READ = 20_000
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
@@ -26,17 +26,17 @@ interface OneSpider {
   spider: string
 }
 
-/** Newest first. Those that were cancelled, or whose outcome is unclear, say nothing. */
+/** Newest first, without cancelled runs and those with an unclear outcome. */
 export function newestRuns(store: JobReader, { project, spider }: OneSpider, limit: number): Promise<StoredJob[]> {
   const status: ('succeeded' | 'failed' | 'lost')[] = ['succeeded', 'failed', 'lost']
   return store.listJobs({ project, spider, status }, { before: null, limit })
 }
 
-/** Of one spider, from its newest runs. */
+/** The signals of one spider, from its newest runs. */
 export const spiderFacts = async (store: JobReader, spider: OneSpider, nodes: Nodes): Promise<Fact[]> =>
   factsOfRuns(await newestRuns(store, spider, RUNS_READ), nodes)
 
-/** What a run says of its spider. */
+/** What a run reveals about its spider. */
 export type RunRow = Pick<
   StoredJob,
   | ('id' | 'project' | 'spider' | 'nodeId' | 'outcome' | 'items' | 'errors')
@@ -64,7 +64,7 @@ export function factsOfRuns(runs: readonly RunRow[], { nodeOf }: Nodes): Fact[] 
           : `${subject} ${outcome === 'lost' ? 'was lost' : 'failed'}${times}: ${why}`
     }
   ]
-  // Nobody knows what a lost run did.
+  // What a lost run did is unknown.
   if (outcome === 'lost') return facts
   if (items !== null)
     facts.push({
@@ -126,7 +126,7 @@ export async function waitingFacts(
   })
 }
 
-/** Open ones that appeared, or appeared again, within the last day. */
+/** Open errors that appeared or reappeared within the last day. */
 export async function errorFacts(store: ErrorStore, nowMs: number): Promise<Fact[]> {
   const sinceMs = nowMs - DAY_MS
   const facts: Fact[] = []
@@ -154,7 +154,7 @@ export function errorFactOf(group: StoredErrorGroup): Fact {
 export const bornMs = ({ firstSeenMs, reopenedAtMs }: Pick<StoredErrorGroup, 'firstSeenMs' | 'reopenedAtMs'>): number =>
   Math.max(firstSeenMs, reopenedAtMs ?? 0)
 
-/** Of the spiders that rules want to see succeed; since the first of these rules was made, if they never did. */
+/** For the spiders that rules expect to succeed; if they never did, since the first of these rules was created. */
 export async function overdueFacts(store: FindingStore, rules: readonly AlertRule[], nowMs: number): Promise<Fact[]> {
   const wanted = rules.filter(({ enabled, watch }) => enabled && watch === 'spider_overdue')
   const byAge = wanted.toSorted((one, other) => other.createdAtMs - one.createdAtMs)

@@ -8,9 +8,9 @@ import { type Fact, NO_LABELS } from '../fact.ts'
 import { factsOfRuns, RUNS_READ, type RunRow } from '../facts/stored-facts.ts'
 import type { PastEvent } from './replay.ts'
 
-// What jobs of the past say, as it would have been said then. All pure.
+// Past events from jobs, as the engine would have seen them then. All pure.
 
-/** What is kept of a job while its past is looked at: 50,000 of them are in memory at once. */
+/** The fields of a job that a preview keeps: 50,000 of them are in memory at once. */
 export type PastJob = RunRow &
   Pick<StoredJob, 'lane' | 'priority' | 'startedAtMs' | 'notBeforeMs' | 'attemptCount'> & { isAfterOthers: boolean }
 
@@ -27,13 +27,13 @@ interface Nodes {
   nodeOf: (id: NodeId) => StoredNode | undefined
 }
 
-/** Of jobs in any order, fast for those that are nearly in order, as read. */
+/** Accepts jobs in any order; fast for nearly sorted ones, as read from the store. */
 const byTime = <One extends { atMs: number }>(moves: One[]): One[] => moves.sort((one, other) => one.atMs - other.atMs)
 
-/** As in the live facts (newestRuns). */
+/** As in the live signals (newestRuns). */
 const SAYS_NOTHING: ReadonlySet<string> = new Set<Outcome>(['cancelled', 'unclear'])
 
-/** The facts of spiders after each of their runs. `jobs`: newest first, as all that follow. */
+/** The signals of spiders after each of their runs. `jobs`: newest first, here and below. */
 export function* eventsOfRuns(watch: AlertWatch, jobs: readonly PastJob[], nodes: Nodes): Generator<PastEvent> {
   const ends: { atMs: number; job: PastJob }[] = []
   for (const job of jobs.toReversed()) {
@@ -44,7 +44,7 @@ export function* eventsOfRuns(watch: AlertWatch, jobs: readonly PastJob[], nodes
   for (const { job, atMs } of byTime(ends)) {
     const subject = `${job.project}/${job.spider}`
     const those = [job, ...(runs.get(subject) ?? [])]
-    // Newest are those that were queued last, as in the live facts.
+    // The newest are those queued last, as in the live signals.
     if (those.length > 1 && those[1]!.id > job.id) those.sort((one, other) => (one.id < other.id ? 1 : -1))
     const newest = those.slice(0, RUNS_READ)
     runs.set(subject, newest)
@@ -58,7 +58,7 @@ interface Move {
   begins: boolean
 }
 
-/** Beginnings and ends, by time. `timesOf` null: not of this job. Ends are a list of their own, which sorts faster. */
+/** Starts and ends, by time. `timesOf` null: skips the job. Ends are a list of their own, which sorts faster. */
 function movesOf(
   jobs: readonly PastJob[],
   timesOf: (job: PastJob) => { fromMs: number; untilMs: number | null } | null
@@ -75,7 +75,7 @@ function movesOf(
   return byTime(moves)
 }
 
-/** That jobs run, from their start to their end. */
+/** Running jobs, from their start to their end. */
 export function* eventsOfRunning(jobs: readonly PastJob[], { nodeOf }: Nodes): Generator<PastEvent> {
   const moves = movesOf(jobs, ({ startedAtMs, endedAtMs }) =>
     startedAtMs === null ? null : { fromMs: startedAtMs, untilMs: endedAtMs }
@@ -99,10 +99,10 @@ export function* eventsOfRunning(jobs: readonly PastJob[], { nodeOf }: Nodes): G
   }
 }
 
-/** Whether it is known when a job began and stopped to wait. */
+/** Whether it is known when a job began and stopped waiting. */
 const isWaitKnown = ({ isAfterOthers, attemptCount }: PastJob): boolean => !isAfterOthers && attemptCount <= 1
 
-/** That jobs wait: of each lane the first one, as in the live facts. */
+/** Waiting jobs: the first of each lane, as in the live signals. */
 export function* eventsOfWaiting(jobs: readonly PastJob[], nodes: Nodes): Generator<PastEvent> {
   const moves = movesOf(jobs, (job) => {
     const fromMs = Math.max(job.queuedAtMs, job.notBeforeMs ?? 0)

@@ -6,7 +6,7 @@ import { oneProject, projectsAt } from '../../../schedules/whose-past.ts'
 import { bornMs, errorFactOf } from '../facts/stored-facts.ts'
 import type { PastEvent } from './replay.ts'
 
-// What errors, schedules and recorded facts say of the past. All pure.
+// Past events from errors, schedules and recorded signals. All pure.
 
 const HOUR_MS = 3_600_000
 export const DAY_MS = 24 * HOUR_MS
@@ -17,8 +17,8 @@ export const eventOfRecorded = ({ atMs, value, ...fact }: StoredAlertFact): Past
   value === null ? { atMs, gone: { watch: fact.watch, key: fact.key } } : { atMs, fact: { ...fact, value } }
 
 /**
- * Only how often an error was seen until now is known: it counts as one run first, and as all of them when it was seen
- * last.
+ * Only the current count of an error is known: it counts as one run at first, and as all of them when it was last
+ * seen.
  */
 export const eventsOfErrors = (groups: readonly StoredErrorGroup[]): PastEvent[] =>
   byTime(
@@ -34,7 +34,7 @@ export const eventsOfErrors = (groups: readonly StoredErrorGroup[]): PastEvent[]
     })
   )
 
-/** `endsMs`: of successful runs, ascending. Hours are counted from `fromMs` on. */
+/** `endsMs`: ends of successful runs, ascending. Hours are counted from `fromMs`. */
 export function* eventsOfSuccesses(
   { project, spider }: { project: ProjectName; spider: string },
   endsMs: readonly number[],
@@ -54,7 +54,7 @@ export function* eventsOfSuccesses(
   }
 }
 
-/** Firings that were missed or created no jobs, for a day as in the list of problems; the latter until one fires. */
+/** Missed firings and those that created no jobs: for a day, as in the list of problems; the latter until one fires. */
 export function eventsOfFirings(
   firings: readonly StoredFiring[],
   firedMs: ReadonlyMap<ScheduleId, readonly number[]>,

@@ -2,7 +2,7 @@ import { ALERT_WATCHES, type AlertWatch } from '../../../../shared/alert-watches
 import type { StoredAlertFact } from '../../../model/records.ts'
 import { areSameLabels, type Fact } from '../fact.ts'
 
-/** What nothing else says of the past. Of runs, errors and schedules their own history does. */
+/** Watches without any other history; runs, errors and schedules have their own. */
 export const RECORDED_WATCHES: ReadonlySet<AlertWatch> = new Set<AlertWatch>([
   ...(['node_down', 'node_stuck', 'queue_length', 'disk_free'] as const),
   ...(['service_problem', 'spider_unusual', 'certificate_days'] as const)
@@ -10,20 +10,20 @@ export const RECORDED_WATCHES: ReadonlySet<AlertWatch> = new Set<AlertWatch>([
 
 /** Figures change all the time. */
 const FIGURE_EVERY_MS = 300_000
-/** What has not changed is written again, so that nothing has to be read from further back than a bit more. */
+/** Unchanged values are written again after this time, which limits how far back to read. */
 const AGAIN_AFTER_MS = 86_400_000
 export const FACTS_READ_BEFORE_MS = 90_000_000
 
-/** Decides which facts are worth writing down: those that say something new. Without clock and store. */
+/** Decides which signals to record: those that say something new. Without clock and store. */
 export class FactHistory {
   readonly #newest = new Map<string, StoredAlertFact>()
 
-  /** The newest that an earlier engine wrote. */
+  /** The newest signals that an earlier engine wrote. */
   restore(facts: readonly StoredAlertFact[]): void {
     this.written(facts)
   }
 
-  /** `facts`: all there are of this watch, but for `unknown`. Nothing is believed to be written before `written`. */
+  /** `facts`: all of this watch except `unknown`. They count as written only after `written`. */
   changesOf(watch: AlertWatch, facts: readonly Fact[], unknown: ReadonlySet<string>, nowMs: number): StoredAlertFact[] {
     const keys = new Set(facts.map(({ key }) => key))
     const gone = [...this.#newest.values()].filter(
@@ -47,7 +47,7 @@ export class FactHistory {
     const last = this.#newest.get(`${watch} ${key}`)
     if (last === undefined || nowMs - last.atMs >= AGAIN_AFTER_MS || !areSameLabels(last.labels, labels)) return true
     if (ALERT_WATCHES[watch].unit !== 'yes_no') return value !== last.value && nowMs - last.atMs >= FIGURE_EVERY_MS
-    // Since when it is not so decides nothing.
+    // `sinceMs` of a 0 does not matter.
     return value !== last.value || (value !== 0 && sinceMs !== last.sinceMs)
   }
 }

@@ -31,11 +31,11 @@ interface Past {
 }
 
 const LISTED_MAX = 50
-/** Runs before the time that is looked at: for what fails for the fifth time, or has waited since before. */
+/** Also reads runs before the previewed time: for a fifth failure in a row, or a wait that began earlier. */
 const BEFORE_MS = 7 * DAY_MS
 const WAITING_AT_MOST = 10
 
-/** Tries rules on the past, before anybody is told of anything. One at a time: each reads much. */
+/** Tries rules on the past without sending anything. One at a time: each reads much. */
 export class RulePreviews {
   readonly #parts: RulePreviewsParts
   readonly #giveWay: () => Promise<void>
@@ -46,7 +46,7 @@ export class RulePreviews {
     this.#giveWay = parts.giveWay ?? (() => new Promise((resolve) => setImmediate(resolve)))
   }
 
-  /** Too many at once, and more would only wait. */
+  /** Whether too many run at once: more would only wait. */
   get isBusy(): boolean {
     return this.#oneAtATime.pendingCount >= WAITING_AT_MOST
   }

@@ -16,7 +16,7 @@ import { FACTS_READ_BEFORE_MS } from './fact-history.ts'
 
 export type PastStore = JobReader & ErrorStore & FindingStore & FiringReader & ScheduleReader & AlertFactStore
 
-/** Of each kind, in slices: a preview must not fill the memory or occupy the store. */
+/** Per kind, read in slices: a preview must not fill the memory or occupy the store. */
 const ROWS_MAX = 50_000
 const ROWS_AT_ONCE = 1_000
 const SLICE_BYTES = 4_000_000
@@ -25,11 +25,11 @@ const SCHEDULES_MENDED_MAX = 50
 
 interface Read<Row> {
   rows: Row[]
-  /** Everything from the wanted time on was read. */
+  /** Whether everything since the wanted time was read. */
   isComplete: boolean
 }
 
-/** Jobs that were queued from `sinceMs` on, newest first. Complete once those from `wantedMs` on are there. */
+/** Jobs queued since `sinceMs`, newest first. Complete once those since `wantedMs` are there. */
 export async function readJobs(
   store: JobReader,
   filter: JobFilter & OnlyProjects,
@@ -67,7 +67,7 @@ export async function readRecorded(
   }
 }
 
-/** Those that appeared, or appeared again, since then. */
+/** Errors that appeared or reappeared since then. */
 export async function readErrors(
   store: ErrorStore,
   filter: { project?: string | undefined } & OnlyProjects,
@@ -90,7 +90,7 @@ export async function readErrors(
   return { rows, isComplete: false }
 }
 
-/** Ends of successful runs, ascending: those since then, and the last one before. */
+/** Ends of successful runs since then, and the last one before, ascending. */
 export async function readSuccesses(
   store: FindingStore,
   { project, spider }: Pick<AlertScope, 'project' | 'spider'>,
@@ -100,7 +100,7 @@ export async function readSuccesses(
   let upTo: JobId | null = null
   for (;;) {
     const slice: PastRun[] = await store.listSuccessfulRuns(project!, spider!, { upTo, limit: ROWS_AT_ONCE })
-    // The first of a slice is the last of the one before.
+    // A slice starts with the last row of the previous one.
     const fresh: PastRun[] = upTo === null ? slice : slice.slice(1)
     for (const { endedAtMs } of fresh) if (endedAtMs !== null) rows.push(endedAtMs)
     const last: PastRun | undefined = fresh.at(-1)
@@ -115,7 +115,7 @@ export async function readSuccesses(
   }
 }
 
-/** Firings that created no job since then; when schedules of refused ones fired after all; and the schedules. */
+/** Firings since then that created no job; when schedules with refused ones fired after all; and the schedules. */
 export async function readFirings(
   store: FiringReader & ScheduleReader,
   scheduleId: ScheduleId | null,

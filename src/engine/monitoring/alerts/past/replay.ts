@@ -4,10 +4,10 @@ import { AlertBook } from '../alert-book.ts'
 import type { Episode } from '../episodes.ts'
 import type { Fact } from '../fact.ts'
 
-/** What was so from a time on, or that it was not there any more. */
+/** A signal as of a moment, or its disappearance. */
 export type PastEvent = { atMs: number; fact: Fact } | { atMs: number; gone: { watch: AlertWatch; key: string } }
 
-/** One time that the rule would have fired. */
+/** One alert that the rule would have fired. */
 export interface PastAlert {
   subject: string
   text: string
@@ -18,8 +18,8 @@ export interface PastAlert {
 const EVENTS_AT_ONCE = 250
 
 /**
- * Gives events, oldest first, to a book with this one rule, and tells which alerts would have fired from `fromMs` on,
- * newest first. Nobody is told, so nothing is muted or held.
+ * Feeds events, oldest first, to a book with this one rule, and returns the alerts that would have fired from `fromMs`,
+ * newest first. It sends nothing, so nothing is muted or held.
  */
 export async function replay(
   settings: AlertRuleSettings,

@@ -7,14 +7,14 @@ import type { PastJob } from '../past/events-of-jobs.ts'
 export interface DigestInput {
   fromMs: number
   untilMs: number
-  /** Jobs that ended since `fromMs`, and since as long before. */
+  /** Jobs that ended since `fromMs`, and in the equally long period before. */
   ended: Record<Outcome, number>
   endedWithBefore: Record<Outcome, number>
   jobs: readonly PastJob[]
-  /** Those that appeared, or appeared again, since `fromMs`. */
+  /** Errors that appeared or reappeared since `fromMs`. */
   errors: readonly StoredErrorGroup[]
   findings: readonly SpiderFindings[]
-  /** null: whoever asks does not see all projects. */
+  /** null: the user does not see all projects. */
   service: {
     alertsFired: number
     nodes: readonly FleetNode[]
@@ -30,7 +30,7 @@ const SLOWEST_MAX = 10
 const DOWN_MAX = 100
 const TEXT_MAX = 300
 
-/** What people read once a day or week. Pure. */
+/** The daily or weekly report. Pure. */
 export function digestOf(input: DigestInput): AlertReport {
   const { fromMs, untilMs, ended, endedWithBefore, errors, findings, isComplete } = input
   const spiders = bySpider(input.jobs.filter((job) => isWithin(job.endedAtMs, input)))

@@ -22,18 +22,18 @@ interface Due {
   projects: readonly ProjectName[]
 }
 
-/** The wall clock may be set: it is looked at this often. */
+/** How often to check the wall clock, which may be set. */
 const LOOK_EVERY_MS = 60_000
 
 /**
- * Puts reports into the outbox when they are due, once for each due time: which one was told last is written in the
- * transaction of the message. After a pause of the service, one report tells of the last day or week.
+ * Puts reports into the outbox when they are due, once for each due time: the transaction of the message records the
+ * due time. After a pause of the service, one report covers the last day or week.
  */
 export class Digests {
   /** `recorded`: messages are in the outbox. */
   readonly events = new EventEmitter<{ recorded: [] }>()
   readonly #parts: DigestsParts
-  #told = new Map<AlertChannelId, StoredDigest>()
+  #sent = new Map<AlertChannelId, StoredDigest>()
   #channels: Due[] = []
   #isOld = true
   #timer: Timer | null = null
@@ -74,7 +74,7 @@ export class Digests {
       if (this.#isOld) await this.#read()
       for (const channel of this.#channels) await this.#tell(channel)
     } catch (error) {
-      if (!this.#stopped) this.#parts.logger.error({ error }, 'reports could not be told; trying again in a minute')
+      if (!this.#stopped) this.#parts.logger.error({ error }, 'reports could not be recorded; trying again in a minute')
       this.#isOld = true
     }
     this.#lookIn(LOOK_EVERY_MS)
@@ -83,14 +83,14 @@ export class Digests {
   async #read(): Promise<void> {
     const { store } = this.#parts
     this.#isOld = false
-    const [webhooks, told] = await Promise.all([store.listWebhooks(), store.listDigests()])
+    const [webhooks, sent] = await Promise.all([store.listWebhooks(), store.listDigests()])
     this.#channels = webhooks.flatMap(({ id, name, enabled, channel }) =>
       enabled && channel?.digest ? [{ id, name, digest: channel.digest, projects: channel.projects ?? [] }] : []
     )
-    this.#told = new Map(told.map((one) => [one.channelId, one]))
-    // One that is turned on again later begins anew.
+    this.#sent = new Map(sent.map((one) => [one.channelId, one]))
+    // A channel that is enabled again later starts afresh.
     const wanted = new Set(this.#channels.map(({ id }) => id))
-    const left = told.map(({ channelId }) => channelId).filter((id) => !wanted.has(id))
+    const left = sent.map(({ channelId }) => channelId).filter((id) => !wanted.has(id))
     if (left.length > 0) await store.deleteDigests(left)
   }
 
@@ -98,16 +98,16 @@ export class Digests {
     const { store, clock, reports } = this.#parts
     const settings = JSON.stringify(digest)
     const nowMs = clock.nowMs()
-    const before = this.#told.get(id)
+    const before = this.#sent.get(id)
     const isNew = before?.settings !== settings
     const dueMs = lastDueMs(digest, nowMs)
     if (!isNew && before.toldMs >= dueMs) return
-    const told = { channelId: id, settings, toldMs: isNew ? nowMs : dueMs }
+    const sent = { channelId: id, settings, toldMs: isNew ? nowMs : dueMs }
     const data = isNew
       ? null
       : { ...(await reports.report(daysOf(digest), projects.length === 0 ? null : new Set(projects))), channel: name }
-    const isWritten = await store.tellDigest(told, data === null ? null : { atMs: nowMs, data })
-    this.#told.set(id, told)
+    const isWritten = await store.tellDigest(sent, data === null ? null : { atMs: nowMs, data })
+    this.#sent.set(id, sent)
     if (isWritten && data !== null) this.events.emit('recorded')
   }
 }

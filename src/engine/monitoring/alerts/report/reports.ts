@@ -20,7 +20,7 @@ export interface ReportsParts {
 
 const WAITING_AT_MOST = 10
 
-/** Reads what a report says. One at a time: each reads much. */
+/** Reads the data of reports. One at a time: each reads much. */
 export class Reports {
   readonly #parts: ReportsParts
   readonly #oneAtATime = pLimit(1)
@@ -29,7 +29,7 @@ export class Reports {
     this.#parts = parts
   }
 
-  /** `seen`: the only projects that it is of; null: all. */
+  /** `seen`: the projects to include; null: all. */
   async report(days: number, seen: ReadonlySet<ProjectName> | null): Promise<AlertReport> {
     if (this.#oneAtATime.pendingCount >= WAITING_AT_MOST)
       throw new ScrapdeckError('TOO_MANY_REQUESTS', 'Other reports are being made: try again in a moment.')

@@ -14,11 +14,11 @@ import { type Fact, NO_LABELS } from '../fact.ts'
 /** A little before the clocks of Berlin go back, and before the quiet hours of two channels. */
 export const STORY_BEGINS_MS = Date.UTC(2026, 9, 24, 19, 50)
 
-/** What can happen to a book. Times are from the moment at which it happens. */
+/** What can happen to a book. Times are relative to the moment of the step. */
 export type Step =
-  | { do: 'receive'; fact: Told }
+  | { do: 'receive'; fact: StoryFact }
   | { do: 'flap'; of: number; times: number; everyMs: number }
-  | { do: 'receiveAll'; watch: AlertWatch; facts: Told[]; unknown: string[] }
+  | { do: 'receiveAll'; watch: AlertWatch; facts: StoryFact[]; unknown: string[] }
   | { do: 'forget'; of: number }
   | { do: 'acknowledge'; which: number; isTakenBack: boolean }
   | { do: 'configure'; change: Change }
@@ -31,8 +31,8 @@ interface Change {
   what: 'all' | 'rules' | 'rule' | 'channels' | 'muting'
 }
 
-export interface Told {
-  /** Of what, among THINGS. */
+export interface StoryFact {
+  /** An index into THINGS. */
   of: number
   value: number
   sinceAgoMs: number
@@ -43,7 +43,7 @@ const of = (watch: AlertWatch, key: string, labels: Partial<Record<'project' | '
   ...{ watch, key, labels }
 })
 
-/** Few, so that rules, groups and silences meet. Two of them have the same key. */
+/** Few, so that rules, groups and silences overlap. Two of them have the same key. */
 const THINGS = [
   ...[of('node_down', 'north', { nodeId: 'north' }), of('node_down', 'south', { nodeId: 'south' })],
   ...[of('node_stuck', 'north', { nodeId: 'north' })],
@@ -55,10 +55,10 @@ const THINGS = [
 ]
 const WATCHES = [...new Set(THINGS.map(({ watch }) => watch))]
 
-/** Jobs go from node to node; nodes get other tags. */
+/** Jobs move to another node; nodes get other tags. */
 const elsewhere = ({ spider }: { spider?: string }) => (spider === undefined ? {} : { nodeId: 'south' })
 
-export function factOf({ of: index, value, sinceAgoMs, isMoved }: Told, nowMs: number): Fact {
+export function factOf({ of: index, value, sinceAgoMs, isMoved }: StoryFact, nowMs: number): Fact {
   const { watch, key, labels } = THINGS[index % THINGS.length]!
   const isYesNo = ALERT_WATCHES[watch].unit === 'yes_no'
   return {
@@ -73,7 +73,7 @@ export function factOf({ of: index, value, sinceAgoMs, isMoved }: Told, nowMs: n
   }
 }
 
-/** Mostly one thing of it: of two setups that have nothing in common, little is to be seen. */
+/** Mostly changes one part: two unrelated setups would show little. */
 export function changed(before: AlertSetup, { setup: given, what }: Change, nowMs: number): AlertSetup {
   const laterMs = nowMs - STORY_BEGINS_MS
   const silences = given.muting.silences.map((one) => ({
@@ -141,7 +141,7 @@ const quiet = fc.constantFrom(
   ].map((one) => QuietHours.nullable().parse(one))
 )
 
-/** So low that they matter. */
+/** Low enough to matter. */
 const limit = fc.constantFrom(null, 1, 2, 3, 5)
 
 const silence = fc
@@ -186,7 +186,7 @@ const change: fc.Arbitrary<Change> = fc.record({
   what: fc.constantFrom('all', 'rule', 'rule', 'channels', 'muting', 'muting')
 })
 
-const told: fc.Arbitrary<Told> = fc.record({
+const storyFact: fc.Arbitrary<StoryFact> = fc.record({
   of: fc.nat(THINGS.length - 1),
   value: fc.constantFrom(0, 1, 1, 2, 2),
   sinceAgoMs: seconds(0, 0, -10, 10, 30, 600).map((one) => one * SECOND_MS),
@@ -208,7 +208,7 @@ export const anAlertStory = (length: number) =>
     setup,
     steps: fc.array(
       fc.oneof(
-        { weight: 12, arbitrary: fc.record({ do: fc.constant('receive' as const), fact: told }) },
+        { weight: 12, arbitrary: fc.record({ do: fc.constant('receive' as const), fact: storyFact }) },
         { weight: 10, arbitrary: wait },
         {
           weight: 1,
@@ -223,7 +223,7 @@ export const anAlertStory = (length: number) =>
           arbitrary: fc.record({
             do: fc.constant('receiveAll' as const),
             watch: fc.constantFrom(...WATCHES),
-            facts: fc.array(told, { maxLength: 4 }),
+            facts: fc.array(storyFact, { maxLength: 4 }),
             unknown: fc.subarray(['north', 'j2', 'j3'])
           })
         },

@@ -37,10 +37,10 @@ export class BookInTime {
   book = new AlertBook(() => String((this.#count += 1)) as AlertId)
   #count = 0
   #nowMs = 0
-  readonly #told: string[] = []
+  readonly #sent: string[] = []
 
   constructor(setup: AlertSetup) {
-    this.book.restore({ episodes: [], groups: [], told: [] }, setup, 0)
+    this.book.restore({ episodes: [], groups: [], sent: [] }, setup, 0)
   }
 
   is(...facts: Fact[]): void {
@@ -65,12 +65,12 @@ export class BookInTime {
     return this.book.unacknowledge(ids, this.#nowMs)
   }
 
-  /** Returns what was told until then, and forgets it. */
+  /** Returns and forgets what was sent until then. */
   until(seconds: number): string[] {
     this.#nowMs = seconds * 1_000
     this.book.advance(this.#nowMs)
-    this.#told.push(...this.book.take().messages.map(wordsOf))
-    return this.#told.splice(0)
+    this.#sent.push(...this.book.take().messages.map(wordsOf))
+    return this.#sent.splice(0)
   }
 }
 

@@ -4,17 +4,17 @@ import type { AlertMemory } from '../../../model/records.ts'
 import { type AlertMessage, type Episode, type Group, isFiring } from '../episodes.ts'
 import { LIMIT_WINDOW_MS } from '../limits.ts'
 import { FLAP_WINDOW_MS } from '../recent-ends.ts'
-import { changed, factOf, type Step, STORY_BEGINS_MS, thingOf, type Told } from './alert-story.ts'
+import { changed, factOf, type Step, STORY_BEGINS_MS, thingOf, type StoryFact } from './alert-story.ts'
 import { type PlainEpisode, type PlainMessage, PlainModel } from './plain-model.ts'
 
 /** What the store keeps of alerts, as JSON. */
 class KeptRows {
   readonly #episodes = new Map<string, string>()
   readonly #groups = new Map<string, string>()
-  readonly #told: AlertMemory['told'] = []
+  readonly #sent: AlertMemory['sent'] = []
 
   write({ episodes, forgotten, groups, endedGroups, messages }: AlertChanges): void {
-    this.#told.push(...messages.map(({ channelId, atMs }) => ({ channelId, atMs })))
+    this.#sent.push(...messages.map(({ channelId, atMs }) => ({ channelId, atMs })))
     for (const one of episodes) this.#episodes.set(one.id, JSON.stringify(one))
     for (const id of forgotten) this.#episodes.delete(id)
     for (const one of groups) this.#groups.set(one.id, JSON.stringify(one))
@@ -28,25 +28,25 @@ class KeptRows {
     return {
       episodes: episodes.filter(isKept),
       groups: [...this.#groups.values()].map((text) => JSON.parse(text) as Group),
-      told: this.#told.filter(({ atMs }) => atMs > nowMs - LIMIT_WINDOW_MS)
+      sent: this.#sent.filter(({ atMs }) => atMs > nowMs - LIMIT_WINDOW_MS)
     }
   }
 }
 
 export interface Lived {
-  /** With the setup as it was then. */
-  told: (AlertMessage & { setup: AlertSetup })[]
+  /** With the setup at that time. */
+  sent: (AlertMessage & { setup: AlertSetup })[]
   /** The first difference; null: none. */
   problem: string | null
 }
 
-/** Does the same to a book and to the plain model, and compares whatever can be seen of both. */
+/** Does the same to a book and to the plain model, and compares everything observable. */
 export function liveThrough(story: { setup: AlertSetup; steps: readonly Step[] }, Book = AlertBook): Lived {
   let count = 0
   const newId = () => String((count += 1)) as AlertId
   const rows = new KeptRows()
-  const told: Lived['told'] = []
-  /** Since when which setup holds. */
+  const sent: Lived['sent'] = []
+  /** Which setup holds since when. */
   const setups: [fromMs: number, setup: AlertSetup][] = []
   let nowMs = STORY_BEGINS_MS
   let { setup } = story
@@ -63,9 +63,9 @@ export function liveThrough(story: { setup: AlertSetup; steps: readonly Step[] }
   for (const [at, step] of [...story.steps, ...end].entries()) {
     const problem = doStep(step) ?? differenceOf() ?? (isPassive(step) ? null : differenceOfHeld())
     setups.push([nowMs, setup])
-    if (problem !== null) return { told, problem: `after step ${at} (${step.do}), ${nowMs}: ${problem}` }
+    if (problem !== null) return { sent, problem: `after step ${at} (${step.do}), ${nowMs}: ${problem}` }
   }
-  return { told, problem: null }
+  return { sent, problem: null }
 
   function doStep(step: Step): string | null {
     switch (step.do) {
@@ -111,7 +111,7 @@ export function liveThrough(story: { setup: AlertSetup; steps: readonly Step[] }
         // Another machine may have another clock.
         nowMs -= step.behindMs
         if (step.change !== null) setup = changed(setup, step.change, nowMs)
-        // The old one is not asked any more, but it is there: nothing of it may be shared with the new one.
+        // The old book still exists, unused: it must share nothing with the new one.
         book = new Book(newId)
         book.restore(rows.read(nowMs), setup, nowMs)
         model.restart(setup, nowMs)
@@ -120,8 +120,8 @@ export function liveThrough(story: { setup: AlertSetup; steps: readonly Step[] }
     }
   }
 
-  function receive(told: Told): null {
-    const fact = factOf(told, nowMs)
+  function receive(given: StoryFact): null {
+    const fact = factOf(given, nowMs)
     book.receive(fact, nowMs)
     model.receive(fact, nowMs)
     return null
@@ -146,7 +146,7 @@ export function liveThrough(story: { setup: AlertSetup; steps: readonly Step[] }
     model.keep()
     for (const one of taken.messages) {
       const [, then] = setups.findLast(([fromMs]) => fromMs <= one.atMs) ?? [0, setup]
-      told.push({ ...one, setup: then })
+      sent.push({ ...one, setup: then })
     }
     return same('messages', messages, expected)
   }
@@ -166,7 +166,7 @@ export function liveThrough(story: { setup: AlertSetup; steps: readonly Step[] }
   }
 }
 
-/** Time has gone on, and the book has not been told. */
+/** Time has passed without a call to the book. */
 const isPassive = (step: Step): boolean =>
   step.do === 'write' || step.do === 'flap' || (step.do === 'wait' && !step.isCalled)
 

@@ -5,7 +5,7 @@ import type { AlertSetup } from '../alert-book.ts'
 import type { Fact } from '../fact.ts'
 import { quietUntilMs } from '../muting.ts'
 
-/** An alert as rule 2 of README.md has it. `serial`: the model's own number of it. */
+/** An alert as in rule 2 of README.md. `serial`: the model's own number of it. */
 export interface PlainEpisode {
   serial: number
   rule: Pick<AlertRule, 'id' | 'severity'>
@@ -42,24 +42,24 @@ export interface PlainMessage {
 const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS
 
-/** README.md, rules 1 to 11, as naively as possible: everything is gone over at each moment. */
+/** README.md, rules 1 to 11, as naively as possible: it goes over everything at each moment. */
 export class PlainModel {
   episodes: PlainEpisode[] = []
   messages: PlainMessage[] = []
   #groups: PlainGroup[] = []
-  /** All messages that there ever were. */
-  #told: { channel: string; atMs: number }[] = []
+  /** All messages ever sent. */
+  #sent: { channel: string; atMs: number }[] = []
   #facts: Fact[] = []
   #setup: AlertSetup
   /** Boundaries of silences until then are over. */
   #silencesUntilMs: number
   /** Nothing happens before. */
   #startedMs: number
-  /** Nothing is told as of before, even if it has no limit any more. */
+  /** No message is sent as of an earlier time, even after a limit is removed. */
   #setUpMs: number
   #serial = 0
-  #kept: { episodes: PlainEpisode[]; groups: PlainGroup[]; told: { channel: string; atMs: number }[] } = {
-    ...{ episodes: [], groups: [], told: [] }
+  #kept: { episodes: PlainEpisode[]; groups: PlainGroup[]; sent: { channel: string; atMs: number }[] } = {
+    ...{ episodes: [], groups: [], sent: [] }
   }
 
   constructor(setup: AlertSetup, nowMs: number) {
@@ -71,16 +71,16 @@ export class PlainModel {
 
   /** Everything until now is on disk. */
   keep(): void {
-    this.#kept = structuredClone({ episodes: this.episodes, groups: this.#groups, told: this.#told })
+    this.#kept = structuredClone({ episodes: this.episodes, groups: this.#groups, sent: this.#sent })
     this.messages = []
   }
 
-  /** Another engine goes on with what is on disk. */
+  /** Another engine continues with what is on disk. */
   restart(setup: AlertSetup, nowMs: number): void {
-    const { episodes, groups, told } = structuredClone(this.#kept)
+    const { episodes, groups, sent } = structuredClone(this.#kept)
     Object.assign(this, { episodes, messages: [] })
     this.#groups = groups
-    this.#told = told
+    this.#sent = sent
     this.#facts = []
     this.#startedMs = nowMs
     this.#setUp(setup, nowMs)
@@ -161,7 +161,7 @@ export class PlainModel {
     return silences.some((silence) => this.#isSilencedBy(silence, one, nowMs)) ? 'silenced' : null
   }
 
-  /** Rule 10: all that is due before now, each as of its own moment; of this moment, only what happens to episodes. */
+  /** Rule 10: all that is due before now, as of its own moment; of this moment, only what happens to episodes. */
   #passUntil(nowMs: number): void {
     for (;;) {
       const stepMs = Math.min(...this.#stepMoments())
@@ -207,12 +207,12 @@ export class PlainModel {
 
   /** When fewer than `most` messages are of the last hour. */
   #roomBelow(channel: string, most: number): number {
-    const times = this.#told.filter((one) => one.channel === channel).map(({ atMs }) => atMs)
+    const times = this.#sent.filter((one) => one.channel === channel).map(({ atMs }) => atMs)
     const nth = times.sort((one, other) => other - one)[most - 1]
     return nth === undefined ? -Infinity : nth + HOUR_MS
   }
 
-  /** Which of two groups is told first. */
+  /** Which of two groups is sent first. */
   #compare(one: PlainGroup, other: PlainGroup, kind: 'news' | 'repeat', nowMs: number): number {
     const about = [one, other].map((group) =>
       kind === 'news' ? this.#news(group, nowMs) : this.#repeats(group, nowMs)
@@ -312,7 +312,7 @@ export class PlainModel {
     else if (one.state === 'firing') this.#resolve(one, atMs)
   }
 
-  /** What the channel knows or may be told stays in the group until it is told. */
+  /** What the channel knows or may be sent stays in the group until it is sent. */
   #resolve(one: PlainEpisode, atMs: number): void {
     Object.assign(one, { state: 'resolved', endedAtMs: atMs })
   }
@@ -365,7 +365,7 @@ export class PlainModel {
     this.#groups = this.#groups.filter((group) => this.#members(group).length > 0)
   }
 
-  /** What began and ended, and nobody will be told of. */
+  /** Drops what started and ended and will not be sent. */
   #dismiss(group: PlainGroup, atMs: number): void {
     const isOff = this.#channel(group.channel) === undefined
     for (const one of this.#members(group)) {
@@ -407,7 +407,7 @@ export class PlainModel {
     const repeats = this.#channel(group.channel) === undefined ? [] : this.#repeats(group, atMs)
     if (news.length > 0 || (what === 'repeat' && repeats.length > 0)) {
       const known = this.#members(group).filter((one) => isFiring(one) && isTold(one, group))
-      this.#told.push({ channel: group.channel, atMs })
+      this.#sent.push({ channel: group.channel, atMs })
       this.messages.push({
         ...{ channel: group.channel, group: group.id, kind: news.length > 0 ? 'news' : 'repeat', atMs },
         firing: [...news.filter(isFiring), ...repeats].map(({ serial }) => serial),
