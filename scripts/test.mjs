@@ -1,11 +1,13 @@
 /**
- * `npm test`: sets up its environment, then runs every check, two at a time; the first failure ends it with that
+ * `npm test`: sets up its environment, then runs its checks, two at a time; the first failure ends it with that
  * check's output. A table shows where the time went. The last line says `N passed, N failed`, summed over all tests.
+ * Test files with `.full.` in their name run only in `npm run test:full`.
  *
- *   npm test                    everything
- *   npm run check               the same without the setup
- *   npm run check -- unit       only these steps
- *   npm run setup               only the setup
+ *   npm test                    static checks and every test file without `.full.` in its name
+ *   npm run test:full           everything; a test that passes only when tried again fails it
+ *   npm run check               npm test without the setup
+ *   npm run check -- unit       only these steps; --full: with their `.full.` files
+ *   npm run setup               only the setup, of everything
  *   npm run test:long           everything, with tests in their long form (test-length.mjs)
  *
  * Runs on Node 20, before anything is installed.
@@ -19,7 +21,10 @@ import { cacheDirectory, nodeBinary, packageFile } from './setup/platform.mjs'
 import { ensurePythonEnvironment } from './setup/python-environment.mjs'
 import { commandStep, say, showFailure } from './setup/steps.mjs'
 import { ensureTestEnvironment, nameUntested, readTestEnvironment } from './setup/test-environment.mjs'
-import { readResults, sums, table, triedAgain } from './setup/test-results.mjs'
+import { readResults, skipped, sums, table, triedAgain, withRetriesFailed } from './setup/test-results.mjs'
+
+const given = process.argv.slice(2)
+const isFull = given.includes('--full')
 
 const resultDirectory = path.join(cacheDirectory, 'results')
 
@@ -33,6 +38,7 @@ const vitest = (title, name, projects) => ({
     packageFile('vitest/vitest.mjs'),
     'run',
     ...projects.flatMap((project) => ['--project', project]),
+    ...(isFull ? [] : ['--exclude', '**/*.full.*']),
     '--reporter=default',
     '--reporter=json',
     `--outputFile.json=${resultFile(name)}`
@@ -96,7 +102,9 @@ const CHECKS = {
       'test',
       '--config',
       'e2e/playwright.config.ts',
-      '--reporter=list,json'
+      '--reporter=list,json',
+      // A test's full title begins with its file.
+      ...(isFull ? [] : ['--grep-invert', String.raw`\.full\.spec\.ts`])
     ],
     env: {
       ...BUILT_SERVICE,
@@ -106,7 +114,6 @@ const CHECKS = {
   })
 }
 
-const given = process.argv.slice(2)
 const commonEnvironment = {
   NO_COLOR: '1',
   // Services, threads and tools start from our sources many hundred times; this compiles each file once.
@@ -129,8 +136,8 @@ try {
 }
 
 async function setUp() {
-  await Promise.all([ensureNodeModules(), ensurePythonEnvironment().then(() => {})])
-  await ensureTestEnvironment()
+  const nodeModules = ensureNodeModules()
+  await Promise.all([nodeModules, ensurePythonEnvironment(), ensureTestEnvironment({ isFull, nodeModules })])
 }
 
 async function runChecks() {
@@ -146,6 +153,9 @@ async function runChecks() {
   if (checks.some(({ name }) => name === 'integration')) nameUntested(readTestEnvironment())
   const results = readResults(resultDirectory)
   say(table(ran, results, performance.now() - beganAt))
+  if (isFull && skipped(results) !== '') say(skipped(results))
   if (triedAgain(results) !== '') say(triedAgain(results))
-  say(sums(results, 0))
+  const counted = isFull ? withRetriesFailed(results) : results
+  if (Object.values(counted).some(({ failed }) => failed > 0)) process.exitCode = 1
+  say(sums(counted, 0))
 }

@@ -7,7 +7,7 @@ const root = join(import.meta.dirname, '..', '..')
 /** Runs `npm run setup` unless it has run before. Its output goes to standard error: the benches' is for figures. */
 export function ensureSetUp(): void {
   if (existsSync(join(root, '.cache', 'test-environment.json'))) return
-  const { status } = spawnSync(process.execPath, [join(root, 'scripts', 'test.mjs'), '--setup-only'], {
+  const { status } = spawnSync(process.execPath, [join(root, 'scripts', 'test.mjs'), '--full', '--setup-only'], {
     cwd: root,
     stdio: ['ignore', 2, 2]
   })

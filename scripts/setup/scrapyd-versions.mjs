@@ -25,6 +25,8 @@ export const OLDER = {
   '1.5.0': []
 }
 
+const OLDEST = '1.2.1'
+
 /** Written by `npm run lock:python`. @param {string} version */
 export const requirementsOf = (version) => inRoot('resources', 'python', `requirements-scrapyd-${version}.txt`)
 
@@ -42,33 +44,34 @@ const NEWEST = '1.6.0'
  */
 
 /**
+ * The newest and the oldest, side by side; those between them are only for `npm run test:full`.
  * @param {string} python of the test environment
+ * @param {boolean} isFull
  * @returns {Promise<Record<string, ScrapydInstallation>>} by version
  */
-export async function ensureScrapydVersions(python) {
-  /** @type {Record<string, ScrapydInstallation>} */
-  const installations = newestScrapyd(python)
-  for (const version of Object.keys(OLDER)) {
-    const directory = path.join(cacheDirectory, `scrapyd-${version}`)
-    const stampName = `scrapyd-${version}`
-    const wanted = hashOf([requirementsOf(version)])
-    if (!fs.existsSync(directory) || !isStamped(stampName, wanted)) {
-      const problem = await install(python, version, directory).then(
-        () => null,
-        (error) => {
-          if (error instanceof StepFailed && NOT_FOR_THIS_PYTHON.test(error.output)) return lastLine(error.output)
-          throw error
-        }
-      )
-      if (problem !== null) {
-        installations[version] = { pythonPath: null, problem }
-        continue
-      }
-      stamp(stampName, wanted)
+export async function ensureScrapydVersions(python, isFull) {
+  const versions = Object.keys(OLDER).filter((version) => isFull || version === OLDEST)
+  const older = await Promise.all(
+    versions.map(async (version) => /** @type {const} */ ([version, await ensureOlder(python, version)]))
+  )
+  return { ...newestScrapyd(python), ...Object.fromEntries(older) }
+}
+
+/** @param {string} python @param {string} version @returns {Promise<ScrapydInstallation>} */
+async function ensureOlder(python, version) {
+  const directory = path.join(cacheDirectory, `scrapyd-${version}`)
+  const stampName = `scrapyd-${version}`
+  const wanted = hashOf([requirementsOf(version)])
+  if (!fs.existsSync(directory) || !isStamped(stampName, wanted)) {
+    try {
+      await install(python, version, directory)
+    } catch (error) {
+      if (!(error instanceof StepFailed && NOT_FOR_THIS_PYTHON.test(error.output))) throw error
+      return { pythonPath: null, problem: lastLine(error.output) }
     }
-    installations[version] = { pythonPath: directory, problem: findProblem(python, directory) }
+    stamp(stampName, wanted)
   }
-  return installations
+  return { pythonPath: directory, problem: findProblem(python, directory) }
 }
 
 /** In the environment itself. @param {string} python @returns {Record<string, ScrapydInstallation>} */

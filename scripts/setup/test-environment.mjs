@@ -1,4 +1,4 @@
-/** What the setup of `npm test` found and installed, written to a file for the tests. */
+/** What the setup of `npm test` and `npm run test:full` found and installed, written to a file for the tests. */
 import fs from 'node:fs'
 import { ensureBubblewrap } from './bubblewrap.mjs'
 import { ensureChromium } from './chromium.mjs'
@@ -19,18 +19,25 @@ const file = inRoot('.cache', 'test-environment.json')
  * @property {string | null} chromium null: only `npm run demo` has been set up so far
  * @property {Record<string, import('./scrapyd-versions.mjs').ScrapydInstallation>} scrapyd by version
  * @property {import('./postgres.mjs').PostgresInstallation | null} postgres null: only the demo has been set up so far
- * @property {import('./s3-server.mjs').S3Installation | null} [s3] null: only the demo has been set up so far
+ * @property {import('./s3-server.mjs').S3Installation | null} [s3] null: the full suite has not been set up so far
  * @property {import('./redis.mjs').RedisInstallation | null} redis likewise
  * @property {import('./openssh.mjs').OpenSshInstallation | null} [openssh] likewise
  * @property {import('./bubblewrap.mjs').BubblewrapInstallation | null} [bubblewrap] likewise
  */
 
-/** @returns {Promise<TestEnvironment>} */
-export async function ensureTestEnvironment() {
+/**
+ * What only the full suite uses (an S3 server, the Scrapyds between the oldest and the newest) is set up for it alone;
+ * otherwise what an earlier setup found stays.
+ * @param {{ isFull: boolean, nodeModules: Promise<void> }} options
+ * @returns {Promise<TestEnvironment>}
+ */
+export async function ensureTestEnvironment({ isFull, nodeModules }) {
+  const before = fs.existsSync(file) ? readTestEnvironment() : null
   const python = await ensureTestPythonEnvironment()
-  const scrapyd = await ensureScrapydVersions(python)
+  const scrapyd = { ...before?.scrapyd, ...(await ensureScrapydVersions(python, isFull)) }
+  await nodeModules
+  const s3 = isFull ? await ensureS3Server(python) : (before?.s3 ?? null)
   const postgres = await ensurePostgres()
-  const s3 = await ensureS3Server(python)
   const redis = await ensureRedis()
   const openssh = await ensureOpenSsh()
   const bubblewrap = await ensureBubblewrap()

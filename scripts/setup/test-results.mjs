@@ -7,8 +7,11 @@ import { rootDirectory } from './platform.mjs'
 const SLOWEST_SHOWN = 5
 
 /**
- * `triedAgain`: tests that failed, and then passed.
- * @typedef {{ passed: number, failed: number, files: { file: string, tookMs: number }[], triedAgain: string[] }} Result
+ * `triedAgain`: tests that failed, and then passed; `skipped`: of each file that has any, how many.
+ * @typedef {{
+ *   passed: number, failed: number, files: { file: string, tookMs: number }[], triedAgain: string[],
+ *   skipped: { file: string, count: number }[]
+ * }} Result
  */
 
 /** @param {string} directory of reports NAME.json @returns {Record<string, Result>} */
@@ -32,7 +35,10 @@ export function resultOf(report) {
         file: `e2e/${suite.file}`,
         tookMs: durationOf(suite)
       })),
-      triedAgain: report.suites.flatMap(flakyOf)
+      triedAgain: report.suites.flatMap(flakyOf),
+      skipped: report.suites
+        .map((/** @type {any} */ suite) => ({ file: `e2e/${suite.file}`, count: skippedOf(suite) }))
+        .filter((/** @type {any} */ { count }) => count > 0)
     }
   }
   return {
@@ -47,7 +53,13 @@ export function resultOf(report) {
       assertionResults
         .filter((/** @type {any} */ { status, failureMessages }) => status === 'passed' && failureMessages.length > 0)
         .map((/** @type {any} */ { fullName, failureMessages }) => `${fullName}: ${failureMessages[0].split('\n')[0]}`)
-    )
+    ),
+    skipped: report.testResults
+      .map((/** @type {any} */ { name, assertionResults }) => ({
+        file: path.relative(rootDirectory, name),
+        count: assertionResults.filter((/** @type {any} */ { status }) => !['passed', 'failed'].includes(status)).length
+      }))
+      .filter((/** @type {any} */ { count }) => count > 0)
   }
 }
 
@@ -62,6 +74,13 @@ function flakyOf({ suites = [], specs = [] }) {
       })
   )
   return [...suites.flatMap(flakyOf), ...flaky]
+}
+
+/** @param {any} suite of Playwright @returns {number} */
+function skippedOf({ suites = [], specs = [] }) {
+  const tests = specs.flatMap((/** @type {any} */ spec) => spec.tests)
+  const own = tests.filter((/** @type {any} */ { status }) => status === 'skipped').length
+  return suites.map(skippedOf).reduce((/** @type {number} */ sum, /** @type {number} */ one) => sum + one, own)
 }
 
 /** @param {any} suite of Playwright @returns {number} */
@@ -90,6 +109,23 @@ export function sums(results, brokenSteps) {
 export function triedAgain(results) {
   const names = Object.values(results).flatMap(({ triedAgain: each }) => each)
   return names.length === 0 ? '' : ['Passed only when tried again:', ...names.map((name) => `  ${name}`)].join('\n')
+}
+
+/** Counts tests that failed and then passed as failed. @param {Record<string, Result>} results */
+export const withRetriesFailed = (results) =>
+  Object.fromEntries(
+    Object.entries(results).map(([name, result]) => {
+      const { passed, failed, triedAgain: retried } = result
+      return [name, { ...result, passed: passed - retried.length, failed: failed + retried.length }]
+    })
+  )
+
+/** Files with skipped tests: '' or one line each. @param {Record<string, Result>} results */
+export function skipped(results) {
+  const files = Object.values(results).flatMap((result) => result.skipped)
+  return files.length === 0
+    ? ''
+    : ['Skipped here:', ...files.map(({ file, count }) => `  ${count} of ${file}`)].join('\n')
 }
 
 /**

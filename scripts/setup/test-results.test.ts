@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { inRoot } from './platform.mjs'
-import { resultOf, sums, table, triedAgain } from './test-results.mjs'
+import { resultOf, skipped, sums, table, triedAgain, withRetriesFailed } from './test-results.mjs'
 
 const ofVitest = resultOf({
   numPassedTests: 3,
@@ -16,6 +16,7 @@ const ofVitest = resultOf({
       ...{ name: inRoot('src', 'b.test.ts'), startTime: 1_000, endTime: 3_000 },
       assertionResults: [
         { fullName: 'a job is sent', status: 'passed', failureMessages: [] },
+        { fullName: 'a job is sent over SSH', status: 'skipped', failureMessages: [] },
         { fullName: 'a job is cancelled', status: 'failed', failureMessages: ['Error: no', 'Error: no'] }
       ]
     }
@@ -37,7 +38,10 @@ const ofPlaywright = resultOf({
           ]
         }
       ],
-      suites: [{ specs: [{ title: 'a row', tests: [{ status: 'expected', results: [{ duration: 2_000 }] }] }] }]
+      suites: [
+        { specs: [{ title: 'a row', tests: [{ status: 'expected', results: [{ duration: 2_000 }] }] }] },
+        { specs: [{ title: 'a column', tests: [{ status: 'skipped', results: [] }] }] }
+      ]
     }
   ]
 })
@@ -52,6 +56,17 @@ test('a test that passed only when it was tried again is named, with what it sai
     'Passed only when tried again:\n  a node is polled: Error: too slow\n  a queue: Error: no row Received: none'
   )
   expect(triedAgain({})).toBe('')
+})
+
+test('in the full suite, a test that passed only when it was tried again has failed', () => {
+  expect(sums(withRetriesFailed({ unit: ofVitest, browser: ofPlaywright }), 0)).toBe('6 passed, 3 failed')
+})
+
+test('files with skipped tests are named', () => {
+  expect(skipped({ unit: ofVitest, browser: ofPlaywright })).toBe(
+    'Skipped here:\n  1 of src/b.test.ts\n  1 of e2e/browser/queue.spec.ts'
+  )
+  expect(skipped({})).toBe('')
 })
 
 test('the table has a line for each part, its slowest files, and the total', () => {
