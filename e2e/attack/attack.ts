@@ -5,7 +5,7 @@ import type { WatchedService } from './watched-service.ts'
 export interface Target {
   watched: WatchedService
   attacker: Attacker
-  /** How much of the attack: 1 is the whole; the short form of `npm test` plays a tenth. */
+  /** How much of the attack: 1 is the whole; the short form of `npm run test:full` plays a tenth. */
   scale: number
 }
 

@@ -5,7 +5,7 @@
  *   npm run attack                          every known attack, 500 generated ones, the memory of large requests
  *   npm run attack -- --variants 5000 --seed 7
  *   npm run attack -- --only "fleet file"   attacks whose name contains this
- *   npm run attack -- --short               what `npm test` plays
+ *   npm run attack -- --short               what `npm run test:full` plays
  */
 import { parseArgs } from 'node:util'
 import { ensureBuilt } from '../../scripts/setup/build.mjs'

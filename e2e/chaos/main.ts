@@ -5,7 +5,7 @@
  *
  *   npm run chaos                                        2,000 jobs, 30 kills of the engine, 6 of nodes
  *   npm run chaos -- --jobs 300 --kills 5 --node-kills 2 --seed 7
- *   npm run chaos -- --short                             what `npm test` runs: 60 jobs, 3 kills, 1 of a node
+ *   npm run chaos -- --short                             as in `npm run test:full`: 60 jobs, 3 kills, 1 of a node
  *   npm run chaos -- --versions 1.6.0,1.3.0,1.2.1        other Scrapyds
  *   npm run chaos -- --engines 3                         three engines on one PostgreSQL, killed, stopped, restarted
  *   npm run chaos -- --engines 3 --stalls 2 --restarts 1 --kills 4 --jobs 300

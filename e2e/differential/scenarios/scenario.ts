@@ -3,7 +3,7 @@ import type { Pair } from '../pair.ts'
 /** A sequence of requests from an empty state; what it creates is removed afterwards. */
 export interface Scenario {
   name: string
-  /** Also part of the short form in `npm test`; `npm run test:long` runs all hand-written scenarios. */
+  /** Part of the short form in `npm run test:full`; `npm run test:long` runs all hand-written scenarios. */
   isShort?: boolean
   /** Damages or confuses its servers for later requests, so it gets its own pair. */
   needsOwnServers?: boolean
