@@ -2,11 +2,12 @@ import { availableParallelism } from 'node:os'
 import react from '@vitejs/plugin-react'
 import { defineConfig } from 'vitest/config'
 import { LongestFirst } from './scripts/longest-first.ts'
+import { leftOut } from './scripts/test-length.mjs'
 
 const INTEGRATION = '{src,e2e,scripts,bench,simulation}/**/*.integration.test.ts'
 /** These replace a module, which a worker that has loaded it for other files cannot do. */
 const MOCKS_A_MODULE = ['src/main/engine-host.test.ts', 'src/renderer/features/logs/logs-screen.test.tsx']
-const IGNORED = ['**/node_modules/**', 'out/**', '.cache/**']
+const IGNORED = ['**/node_modules/**', 'out/**', '.cache/**', ...leftOut]
 
 /**
  * In CI, one test of six thousand that a busy machine was too slow for must not refuse the work of days: it is tried

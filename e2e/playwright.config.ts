@@ -1,12 +1,14 @@
 import { defineConfig } from '@playwright/test'
+import { leftOut } from '../scripts/test-length.mjs'
 import { chromiumLaunchOptions } from './support/chromium.ts'
 
 const { args, executablePath } = chromiumLaunchOptions()
 
-const SCALE = 'browser/ui-scale.spec.ts'
+const SCALE = 'browser/ui-scale.full.spec.ts'
 
 export default defineConfig({
   testDir: '.',
+  testIgnore: leftOut,
   globalSetup: './support/require-build.ts',
   outputDir: '../.cache/playwright',
   // Limits, not measurements: a met condition continues at once, and a shared machine may be slow.
@@ -28,7 +30,7 @@ export default defineConfig({
     screenshot: 'only-on-failure'
   },
   projects: [
-    { name: 'browser', testMatch: 'browser/**/*.spec.ts', testIgnore: SCALE },
+    { name: 'browser', testMatch: 'browser/**/*.spec.ts', testIgnore: [SCALE, ...leftOut] },
     // Each desktop story is independent, or shares the app with others of its worker.
     { name: 'desktop', testMatch: 'desktop/**/*.spec.ts', fullyParallel: true },
     // Alone on the machine: it measures how long the page is blocked.

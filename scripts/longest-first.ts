@@ -6,18 +6,18 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node'
  */
 const LONGEST = [
   // Mostly waiting: what a dead engine may have sent stays in doubt for a minute.
-  'e2e/chaos/chaos.integration.test.ts',
+  'e2e/chaos/chaos.full.integration.test.ts',
   // Beside two that mostly wait, because it measures memory.
-  'e2e/attack/attack.integration.test.ts',
-  'e2e/claims/claims.integration.test.ts',
-  'src/engine/filled-fields.integration.test.ts',
+  'e2e/attack/attack.full.integration.test.ts',
+  'e2e/claims/claims.full.integration.test.ts',
+  'src/engine/filled-fields.full.integration.test.ts',
   'e2e/fleet/demo-fleet.integration.test.ts',
   'e2e/differential/differential.integration.test.ts',
-  'e2e/logs/what-logs-say.integration.test.ts',
-  'bench/benches.integration.test.ts',
+  'e2e/logs/what-logs-say.full.integration.test.ts',
+  'bench/benches.full.integration.test.ts',
   'src/engine/nodes/scrapyd/scrapyd-client.integration.test.ts',
   'src/engine/nodes/local/local-node.integration.test.ts',
-  'src/engine/nodes/local/warm-start.integration.test.ts',
+  'src/engine/nodes/local/warm-start.full.integration.test.ts',
   'simulation/simulation.integration.test.ts'
 ]
 

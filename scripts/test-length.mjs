@@ -6,3 +6,6 @@ export const isLong = process.env.TEST_LENGTH === 'long'
 
 /** @template Value @param {Value} short @param {Value} long @returns {Value} */
 export const pickLength = (short, long) => (isLong ? long : short)
+
+/** Of test files, what `npm test` leaves out: only `npm run test:full`, or its name, runs it. */
+export const leftOut = process.env.TEST_SUITE === 'core' ? ['**/*.full.*'] : []

@@ -38,7 +38,6 @@ const vitest = (title, name, projects) => ({
     packageFile('vitest/vitest.mjs'),
     'run',
     ...projects.flatMap((project) => ['--project', project]),
-    ...(isFull ? [] : ['--exclude', '**/*.full.*']),
     '--reporter=default',
     '--reporter=json',
     `--outputFile.json=${resultFile(name)}`
@@ -102,9 +101,7 @@ const CHECKS = {
       'test',
       '--config',
       'e2e/playwright.config.ts',
-      '--reporter=list,json',
-      // A test's full title begins with its file.
-      ...(isFull ? [] : ['--grep-invert', String.raw`\.full\.spec\.ts`])
+      '--reporter=list,json'
     ],
     env: {
       ...BUILT_SERVICE,
@@ -118,6 +115,7 @@ const commonEnvironment = {
   NO_COLOR: '1',
   // Services, threads and tools start from our sources many hundred times; this compiles each file once.
   NODE_COMPILE_CACHE: path.join(cacheDirectory, 'compiled'),
+  ...(!isFull && { TEST_SUITE: 'core' }),
   ...(given.includes('--long') && { TEST_LENGTH: 'long' })
 }
 const wanted = given.filter((word) => !word.startsWith('--'))

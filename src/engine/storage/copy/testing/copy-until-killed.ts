@@ -1,7 +1,7 @@
 import { silentLogger } from '../../../runtime/logger.ts'
 import { copyStore, type StorePlace } from '../copy-store.ts'
 
-// A process for copy-store.integration.test.ts: copies in small batches, prints a line for each, and is killed.
+// A process for copy-store.full.integration.test.ts: copies in small batches, prints a line for each, and is killed.
 const clock = new Int32Array(new SharedArrayBuffer(4))
 const [from, to] = JSON.parse(process.argv[2] ?? '') as [StorePlace, StorePlace]
 copyStore({
