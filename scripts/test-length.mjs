@@ -1,6 +1,6 @@
 /**
- * Long tests (random stories, many seeds, years of a calendar) have a short form for `npm test` and `npm run test:full`,
- * and a long one for `npm run test:long`: the same tests with more of each.
+ * Long tests (random stories, many seeds, years of a calendar) have a short form for `npm test` and
+ * `npm run test:full`, and a long one for `npm run test:long`: the same tests with more of each.
  */
 export const isLong = process.env.TEST_LENGTH === 'long'
 

@@ -21,7 +21,8 @@ import { fillTwoProjects, OTHER, SEALED, SECRET, stateOfOther } from './testing/
 /**
  * Requests generated from our own OpenAPI document, through every door and as every kind of caller, over two projects:
  * one is hidden from the caller, and everything in it has a name that is recognised. `SCRAPDECK_WALK_RUNS=50
- * SCRAPDECK_WALK_SEED=7 npx vitest run src/server/foreign-names.full.test.ts` sends more, or others. Failures name the seed.
+ * SCRAPDECK_WALK_SEED=7 npx vitest run src/server/foreign-names.full.test.ts` sends more, or others. Failures name
+ * the seed.
  */
 const RUNS = Number(process.env['SCRAPDECK_WALK_RUNS'] || pickLength(2, 25))
 const SEED = Number(process.env['SCRAPDECK_WALK_SEED'] || 1)
