@@ -5,6 +5,7 @@ import base from './playwright.config.ts'
 export default defineConfig({
   ...base,
   workers: 1,
-  timeout: 300_000,
+  // A set has about 150 pictures: three minutes on a free machine, three times that on a busy one.
+  timeout: 900_000,
   projects: [{ name: 'screenshots', testMatch: 'screenshots/**/*.shots.ts' }]
 })

@@ -60,6 +60,22 @@ it('runs no key that it kept for a screen below a dialog that opened meanwhile',
   stop()
 })
 
+it.each(['pointerdown', 'popstate'])('drops the keys that it kept at a %s, which leads elsewhere', async (type) => {
+  const stop = listenForKeys()
+  const close = vi.fn()
+  renderHook(() => useKeys('Projects', [{ key: 'Escape', label: 'Close project', run: close }]))
+  const loading = renderHook(() => HoldKeys())
+  const press = () => document.body.dispatchEvent(new KeyboardEvent('keydown', { key: 'Escape', bubbles: true }))
+  press()
+  window.dispatchEvent(new Event(type))
+  loading.unmount()
+  await new Promise((wake) => setTimeout(wake, 20))
+  expect(close).not.toHaveBeenCalled()
+  press()
+  expect(close).toHaveBeenCalledOnce()
+  stop()
+})
+
 it('leaves all keys to an open menu', () => {
   const stop = listenForKeys()
   const run = vi.fn()

@@ -106,10 +106,16 @@ export function listenForKeys(): () => void {
     event.preventDefault()
     if (held.length < HELD_MAX) held.push({ event, atMs: Date.now() })
   }
+  // A click or a new address comes after the held keys: a held Esc must not close what either of them opens.
+  const dropHeld = () => held?.splice(0)
   window.addEventListener('keydown', onKeyDownFirst, true)
+  window.addEventListener('pointerdown', dropHeld, true)
+  window.addEventListener('popstate', dropHeld)
   document.addEventListener('keydown', onKeyDown)
   return () => {
     window.removeEventListener('keydown', onKeyDownFirst, true)
+    window.removeEventListener('pointerdown', dropHeld, true)
+    window.removeEventListener('popstate', dropHeld)
     document.removeEventListener('keydown', onKeyDown)
   }
 }
