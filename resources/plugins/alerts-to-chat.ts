@@ -21,7 +21,7 @@ export default function alertsToChat({ url, severity }: Readonly<Record<string, 
       ]
       const more = moreFiring + moreResolved
       if (lines.length > 1) lines.unshift(shown(title))
-      if (kind === 'repeat') lines.unshift('Nobody has acknowledged this yet.')
+      if (kind === 'repeat') lines.unshift('Not acknowledged yet.')
       if (more > 0) lines.push(`and ${more} more`)
       await say(lines.join('\n'))
     }

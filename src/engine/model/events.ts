@@ -10,7 +10,7 @@ export function firingEvent(state: Firing['state']): 'schedule.fired' | 'schedul
   return state === 'fired' ? 'schedule.fired' : 'schedule.missed'
 }
 
-/** The body of a delivery, as its receiver reads it. */
+/** The body of a delivery, as the receiver gets it. */
 export function eventBody(type: string, atMs: number, data: unknown): string {
   return JSON.stringify({ type, timestamp: new Date(atMs).toISOString(), data })
 }

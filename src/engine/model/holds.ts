@@ -10,7 +10,7 @@ export interface Holdable {
 
 /**
  * The hold that keeps a queued job out of its lane: the first that applies, in this order. When one is lifted, the
- * next one is looked up.
+ * next one is checked.
  *
  *   dependency -> not_before (after a run: retry) -> overlap -> none: the job is in its lane
  *

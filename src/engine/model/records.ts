@@ -185,7 +185,7 @@ export interface StoredSchedule {
   changedAtMs: number
   /** When its jobs moved to other projects; 0: never. */
   movedAtMs: number
-  /** Every moment up to this time has its row, or was before the schedule began. */
+  /** Every moment up to this time has its row or precedes the schedule. */
   doneUntilMs: number
   /** Number of firings that created jobs. */
   runCount: number
@@ -243,13 +243,13 @@ export interface NewFiring extends Omit<Firing, 'id' | 'jobIds' | 'outcome' | 'd
  */
 export interface StoredBackfill extends Omit<Backfill, 'ended'> {
   revision: number
-  /** Whoever asked for it may put jobs before those of all projects: its later jobs are made without anybody. */
+  /** Whether its requester may put jobs before those of all projects; needed because its later jobs have no user. */
   mayGoFirst: boolean
 }
 
 export interface StoredSource {
   revision: number
-  /** As they were stored: those of an older version lack what has a default. */
+  /** As stored: settings of an older version lack fields that have a default. */
   settings: SourceSettings
   sealedPassword: SealedText | null
 }
@@ -267,7 +267,7 @@ export interface StoredLimits {
   rules: LimitRule[]
 }
 
-/** A run that succeeded, as later ones are compared with it. */
+/** A successful run with the figures that later runs are compared with. */
 export interface PastRun {
   jobId: JobId
   pages: number | null
@@ -284,7 +284,7 @@ export interface FilledFields {
   items: number
   /** The most frequent first. */
   fields: [name: string, filled: number][]
-  /** There are others, filled less often. */
+  /** Whether there are other, less frequent fields. */
   hasMoreFields: boolean
 }
 
@@ -301,7 +301,7 @@ export interface StoredUser {
   /** In all projects; null: only in those named. */
   role: string | null
   projects: Record<ProjectName, string>
-  /** By tag of nodes. */
+  /** By node tag. */
   nodeGroups: Record<string, NodeGroupRole>
   enabled: boolean
   /** As access/passwords.ts writes it; null: cannot log in. */
@@ -310,9 +310,9 @@ export interface StoredUser {
   /** Sessions that began earlier have ended. */
   sessionsSinceMs: number
   lastSeenAtMs: number | null
-  /** Who it is for whoever vouches for it: `oidc ISSUER SUB`, `proxy NAME`. null: a user of this Scrapdeck itself. */
+  /** The identity at an external provider: `oidc ISSUER SUB`, `proxy NAME`. null: a user of this Scrapdeck itself. */
   subject: string | null
-  /** When that was last done; null: never, or not any more. */
+  /** When the provider last confirmed it; null: never, or no longer. */
   vouchedAtMs: number | null
 }
 
@@ -333,20 +333,20 @@ export interface StoredGroup {
 export interface StoredRole {
   name: string
   description: string
-  /** By name: those that this version does not know allow nothing. */
+  /** By name: permissions unknown to this version allow nothing. */
   permissions: readonly string[]
   createdAtMs: number
 }
 
 export interface StoredAccessToken {
   id: AccessTokenId
-  /** null: of whoever has the service's own password. */
+  /** null: a token of the owner, who has the service's own password. */
   userId: UserId | null
   name: string
   role: string
-  /** Names of the only ones that it is for; null: all. */
+  /** Limits it to these projects; null: all. */
   projects: ProjectName[] | null
-  /** Tags of the only nodes that it is for; null: all, unless it is for some projects. */
+  /** Limits it to nodes with these tags; null: all, unless it is limited to projects. */
   nodeGroups: string[] | null
   /** SHA-256, in hexadecimal digits. */
   hash: string
@@ -361,9 +361,9 @@ export interface StoredAuthenticator {
   userId: UserId
   sealedSecret: SealedText
   createdAtMs: number
-  /** Time step of the last code that counted: neither it nor an earlier one counts again. */
+  /** Time step of the last accepted code: neither it nor an earlier one is accepted again. */
   usedStep: number
-  /** Of its recovery codes that are not used yet. */
+  /** Hashes of the unused recovery codes. */
   recoveryHashes: string[]
 }
 
@@ -371,14 +371,14 @@ export interface StoredAuthenticator {
 export interface StoredPasskey {
   id: PasskeyId
   userId: UserId
-  /** As its authenticator calls it: base64url. */
+  /** The authenticator's id of the passkey: base64url. */
   credentialId: string
   name: string
   /** The only host at which it works (the relying party's id). */
   host: string
   /** COSE, base64url. */
   publicKey: string
-  /** How often it has signed, as it says; 0: it does not count. */
+  /** Its own count of signatures; 0: it does not count. */
   signCount: number
   createdAtMs: number
   lastUsedAtMs: number | null
@@ -409,7 +409,7 @@ export interface ChainAnswer extends DueChain {
 /** A subscriber to events: `kind` is a webhook or a plugin's hooks. */
 export interface NewWebhook {
   id: WebhookId
-  /** `channel`: it is only told of alerts (`AlertWrite.messages`), as `channel` says. */
+  /** `channel`: it only gets alerts (`AlertWrite.messages`), as the field `channel` configures. */
   kind: 'webhook' | 'plugin' | 'channel'
   name: string
   url: string
@@ -421,7 +421,7 @@ export interface NewWebhook {
   sealedSecret: SealedText | null
   sealedOldSecret: SealedText | null
   oldSecretUntilMs: number | null
-  /** What is optional is absent in those of before there was such a thing. */
+  /** Optional fields are absent in channels from before they existed. */
   channel?: {
     target: AlertTarget
     quiet: QuietHours | null
@@ -443,51 +443,51 @@ export interface StoredWebhook extends NewWebhook {
 
 /** One alert (engine/monitoring/alerts) from its first sign until the notice of its end has been delivered. */
 export interface StoredEpisode extends Omit<Alert, 'state' | 'muted' | 'isFlapping'> {
-  /** Of what it is, as in its facts. */
+  /** Identifies the watched thing, as in its signals. */
   key: string
-  /** `calming`: it is not so any more, but was so too often lately to be believed: for everybody it still fires. */
+  /** `calming`: the breach is over but was too frequent lately: users still see the alert as firing. */
   state: 'pending' | 'firing' | 'calming' | 'resolved'
-  /** When it stopped being so; of one that is resolved, when that was believed. */
+  /** When the breach stopped; of a resolved alert, when it was resolved. */
   endedAtMs: number | null
   isEscalated: boolean
-  /** Channels that are to be told of it, or know that it fires (`isTold`). None is left once all know its end. */
+  /** Channels that have yet to report it, or reported it firing (`isTold`). Empty once all have reported its end. */
   channels: Record<AlertChannelId, { groupId: string; isTold: boolean }>
 }
 
-/** Alerts that one channel is told of in one message. */
+/** Alerts that one channel gets in one message. */
 export interface StoredAlertGroup {
   id: string
   channelId: AlertChannelId
   ruleId: AlertRuleId
   lastToldAtMs: number | null
-  /** When it is looked at next; null: there is nothing to tell. */
+  /** When it is evaluated next; null: there is nothing to send. */
   flushAtMs: number | null
 }
 
-/** What the life of alerts goes on from. */
+/** The state from which alerts continue after a restart. */
 export interface AlertMemory {
-  /** Those that are not settled, and those that ended lately. */
+  /** Unsettled alerts and recently ended ones. */
   episodes: StoredEpisode[]
   groups: StoredAlertGroup[]
   /** When channels last got messages: for each channel, as many as the largest limit counts. */
   sent: { channelId: AlertChannelId; atMs: number }[]
 }
 
-/** Written as one: what has become of alerts, and the messages that say so. */
+/** Changes of alerts and the messages about them, written in one transaction. */
 export interface AlertWrite {
   episodes: StoredEpisode[]
-  /** Those that were never more than pending. */
+  /** Alerts that ended while pending. */
   forgotten: AlertId[]
   groups: StoredAlertGroup[]
   endedGroups: string[]
   messages: { channelId: AlertChannelId; atMs: number; data: unknown }[]
 }
 
-/** What was so at one time, where nothing else says so (engine/monitoring/alerts/past). */
+/** A recorded signal that no other table keeps (engine/monitoring/alerts/past). */
 export interface StoredAlertFact {
   watch: AlertWatch
   key: string
-  /** null: it is not there any more. */
+  /** null: it disappeared. */
   value: number | null
   sinceMs: number
   atMs: number
@@ -496,7 +496,7 @@ export interface StoredAlertFact {
   labels: AlertLabels
 }
 
-/** Which due time of its report a channel was told last; with other settings it begins anew. */
+/** The due time of a channel's last report; changed settings start afresh. */
 export interface StoredDigest {
   channelId: AlertChannelId
   settings: string
@@ -509,7 +509,7 @@ export interface AlertFilter extends OnlyProjects {
 }
 
 export interface AlertPage {
-  /** Those after this one, which fires (with the rank of its severity) or has ended; null: the first page. */
+  /** Alerts after this one, which fires (with the rank of its severity) or has ended; null: the first page. */
   before: { rank: number; firedAtMs: number; id: AlertId } | { endedAtMs: number; id: AlertId } | null
   limit: number
 }
@@ -579,7 +579,7 @@ export interface StoredVersion {
   deployments: Deployment[]
 }
 
-/** A change of what is known of one version. `deploy`: adds or replaces the deployment of its node. */
+/** A change of the facts about one version. `deploy`: adds or replaces the deployment of its node. */
 export type VersionChange =
   | { kind: 'put'; stored: StoredVersion }
   | ({ kind: 'delete' } & Pick<StoredVersion, 'project' | 'version'>)
@@ -599,10 +599,10 @@ export type ChangedThing<Noun extends keyof ChangedIds = keyof ChangedIds> = {
   [One in Noun]: { noun: One; id: ChangedIds[One]; cursor: number }
 }[Noun]
 
-/** Settings, arguments and variables of at most this size do not count: a list of many ordinary jobs is not cut. */
+/** Settings, arguments and variables up to this size do not count, so a list of many ordinary jobs is not cut. */
 const SMALL_BYTES = 10_000
 
-/** How much of the limit of a list a job takes whose settings, arguments and variables have so many bytes of JSON. */
+/** How much of a list's limit a job takes whose settings, arguments and variables have this many bytes of JSON. */
 export function largeBytes(bytes: number): number {
   return bytes > SMALL_BYTES ? bytes : 0
 }
@@ -651,14 +651,14 @@ export interface OnlyProjects {
   onlyProjects?: readonly ProjectName[] | undefined
 }
 
-/** Which archived logs to look at; all that is given must hold. */
+/** Which archived logs to search; all given conditions must hold. */
 export interface KeptLogFilter extends OnlyProjects {
   /** As in JobFilter: `*` matches anything. */
   project?: string | undefined
   spider?: string | undefined
   nodeId?: NodeId | undefined
   outcome?: Outcome | undefined
-  /** Runs that were not over by then, or began by then. */
+  /** Runs that ended after, or began before, these times. */
   sinceMs?: number | undefined
   untilMs?: number | undefined
 }
@@ -666,10 +666,10 @@ export interface KeptLogFilter extends OnlyProjects {
 /** Where the index of logs (engine/runs/search) has a log. */
 export interface IndexedLogBlocks {
   rawBytes: number
-  /** Of its whole frames, one block each in order; null: it has none. */
+  /** First block of its whole frames, one block each in order; null: it has none. */
   firstBlock: number | null
   wholeBlocks: number
-  /** Of what is after them; null: nothing is; `open`: a block that is not closed yet. */
+  /** Block of the bytes after them; null: there are none; `open`: a block that is not closed yet. */
   tailBlock: number | 'open' | null
 }
 
@@ -701,7 +701,7 @@ export interface UnindexedLog extends LogKey {
   isTailOnly: boolean
 }
 
-/** What retention keeps (job-rules/retention.ts); `projects`: those with bounds of their own. */
+/** What retention keeps (model/retention.ts); `projects`: those with bounds of their own. */
 export interface RetentionBounds {
   nowMs: number
   defaults: ProjectBounds
@@ -709,8 +709,8 @@ export interface RetentionBounds {
 }
 
 /**
- * How far a pass over the ended jobs came, and how many of each it went over that are still there. Plain data: a pass
- * that is lost is begun again.
+ * How far a pass over the ended jobs got, and counts of the remaining jobs that it has passed. Plain data: a lost pass
+ * starts again.
  */
 export interface RetentionPass {
   after: { endedAtMs: number; id: string }
@@ -718,7 +718,7 @@ export interface RetentionPass {
   spiders: Map<string, number>
   jobs: Map<string, number>
   logBytes: Map<string, number>
-  /** Jobs were deleted of which the change log does not tell yet. */
+  /** Jobs were deleted that the change log does not list yet. */
   isUntold: boolean
 }
 export const newRetentionPass = (): RetentionPass => ({
@@ -729,15 +729,15 @@ export const newRetentionPass = (): RetentionPass => ({
   isUntold: false
 })
 
-/** `rows`: at most so many are looked at; `jobs`: at most so many are deleted, or their logs. */
+/** `rows`: the most rows to check; `jobs`: the most jobs (or their logs) to delete. */
 export interface RetentionLimit {
   rows: number
   jobs: number
-  /** Tells clients of what was deleted so far; the last step of a pass always does. */
+  /** Reports the deletions so far to clients; the last step of a pass always does. */
   isTold?: boolean
 }
 
-/** `protection` null: they go, or have gone. */
+/** `protection` null: they will be, or have been, deleted. */
 export interface RetentionCounts {
   project: ProjectName
   kind: 'jobs' | 'logs'
@@ -787,7 +787,7 @@ export interface ArchivedLog {
   sizes: { rawBytes: number; storedBytes: number } | null
 }
 
-/** An error that a run logged, as often as it did so far (understanding/error-fingerprint.ts). Times are ours. */
+/** An error of a run with its count so far (log-parser/error-fingerprint.ts). Times are by our clock. */
 export interface RunErrorRow {
   fingerprint: string
   title: string
@@ -797,19 +797,19 @@ export interface RunErrorRow {
   count: number
   firstSeenMs: number
   lastSeenMs: number
-  /** Of the first one. */
+  /** Line of the first one. */
   line: number
   offset: number
   message: string
 }
 
-/** What the log of one run says by now. */
+/** Figures and errors from the log of one run so far. */
 export interface RunReading {
   jobId: JobId
   attemptNumber: AttemptNumber
-  /** JSON (understanding/stored-figures.ts); null: not now. */
+  /** JSON (log-parser/stored-figures.ts); null: not now. */
   figures: string | null
-  /** Those that are new, or more than when they were recorded last. */
+  /** Errors that are new or more frequent than when last recorded. */
   errors: RunErrorRow[]
 }
 
@@ -822,9 +822,9 @@ export interface StoredErrorGroup {
   exceptionType: string | null
   because: RunErrorRow['because']
   state: ErrorState
-  /** When somebody set the state; null: nobody did. */
+  /** When a user set the state; null: never. */
   stateAtMs: number | null
-  /** It was resolved, and seen again then. */
+  /** When it was seen again after it was resolved. */
   reopenedAtMs: number | null
   firstSeenMs: number
   lastSeenMs: number
@@ -835,9 +835,9 @@ export interface StoredErrorGroup {
   spiderCount: number
   versionCount: number
   nodeCount: number
-  /** Those that log it most. */
+  /** The spiders that log it most. */
   spiders: string[]
-  /** Counts of the hours (since 1970) that have any. */
+  /** Counts by hour (since 1970), for hours that have any. */
   hours: { hour: number; count: number }[]
 }
 
@@ -874,17 +874,17 @@ export interface StoredErrorGroupDetail {
   nodes: ErrorSpreadRow[]
 }
 
-/** What somebody does or tried to do: an entry of the audit log without its place there. */
+/** An action or attempted action of a user: an entry of the audit log without its place there. */
 export type NewAuditRecord = Omit<AuditRecord, 'seq' | 'changes'>
 
-/** The same as text, for the write that it belongs to: threads pass on a text much faster than an object. */
+/** The same as text, for the write it belongs to: passing text between threads is much faster than an object. */
 export interface NewAuditEntry {
   columns: Omit<StoredAuditEntry, 'seq' | 'record' | 'hash'>
-  /** As in the store, but for the place (store/audit/chain.ts). */
+  /** As in the store, except the place (storage/audit/chain.ts). */
   text: string
 }
 
-/** As it is in the store; the hash is over this very text and the hash before it. */
+/** As in the store; the hash covers exactly this text and the hash before it. */
 export interface StoredAuditEntry {
   seq: number
   atMs: number

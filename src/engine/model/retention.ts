@@ -1,14 +1,14 @@
 /**
  * Which ended jobs and logs retention deletes. Pure, and the only place that decides: the store walks its jobs from the
- * oldest end on and asks for each. A job's verdict depends only on jobs that ended later, so it does not matter how far
- * a pass came or how often it is repeated.
+ * oldest end and asks about each. A verdict depends only on jobs that ended later, so it does not matter how far a pass
+ * got or how often it is repeated.
  */
 
-/** null: no bound. A job goes if any bound says so. */
+/** null: no bound. A job is deleted if any bound says so. */
 export interface KeepBounds {
-  /** Those that ended earlier are over their term. */
+  /** Jobs that ended earlier have expired. */
   endedSinceMs: number | null
-  /** Of each spider, by their end. */
+  /** Per spider, by the end of the job. */
   newestPerSpider: number | null
 }
 
@@ -20,23 +20,23 @@ export interface ProjectBounds {
 /** What protects a job that is over a bound. The first three protect its log too. */
 export type Protection = 'kept' | 'newest' | 'may_have_run_twice' | 'schedule' | 'dependency' | 'dedupe' | 'chain'
 
-/** Whatever the bounds say, nothing goes before: failures and returned runs of the last day are needed. */
+/** Nothing is deleted earlier, whatever the bounds: failures and returned runs of the last day are needed. */
 export const NEVER_BEFORE_MS = 86_400_000
 
 /** How an ended job compares with those that ended later. */
 export interface Standing {
   endedAtMs: number
-  /** 1: it ended last of its spider. */
+  /** 1: the last of its spider to end. */
   rankOfSpider: number
   rankOfProject: number
   hasLog: boolean
-  /** Of the logs of its project that are as new or newer, its own included. */
+  /** Bytes of its project's logs that are as new or newer, including its own. */
   logBytesSince: number
 }
 
 export type Verdict = 'stays' | 'goes' | Protection
 
-/** `protection`: asked only about jobs over a bound. Flagged jobs wait for their term, whatever their number. */
+/** `protection`: called only for jobs over a bound. Flagged jobs stay until they expire, whatever their number. */
 export function judgeRetention(
   { jobs, logs }: ProjectBounds,
   nowMs: number,
@@ -62,10 +62,10 @@ export function judgeRetention(
   return { job: by.job ?? (log === 'goes' || !hasLog ? 'goes' : log), log }
 }
 
-/** What is known of a job that is over a bound. */
+/** The facts that may protect a job over a bound. */
 export interface Shields {
   isKept: boolean
-  /** It ended last of its spider with this outcome. */
+  /** The last of its spider to end with this outcome. */
   isNewest: boolean
   mayHaveRunTwice: boolean
   /** In the last firings of a schedule that exists. */
@@ -95,7 +95,7 @@ export function protectionOf(
   return { job, log: always || flagged(overTerm.log) || null }
 }
 
-/** Ends from here on are not walked over: no bound reaches them. */
+/** A pass stops at this end time: no bound reaches later ends. */
 export function horizonOf(all: readonly ProjectBounds[], nowMs: number): number {
   const recentMs = nowMs - NEVER_BEFORE_MS
   const hasAmounts = ({ jobs, logs }: ProjectBounds) =>

@@ -6,19 +6,19 @@ const SETTINGS = {
   'local.configuredSlots': 'number',
   /** The name of the engine whose local node has, or had, the runs; among several engines on one database. */
   'local.engine': 'string',
-  /** Recorded beside shared blobs, so that no other store takes them for its own and deletes what it does not know. */
+  /** Also recorded beside shared blobs, so that no other store claims them and deletes blobs unknown to it. */
   'blobs.owner': 'string',
-  /** `MARK PATH` of the shared directory that had the blobs last: with another mark, it is another directory. */
+  /** `MARK PATH` of the last shared directory of the blobs: another mark means another directory. */
   'blobs.directory': 'string',
   /** Ids of the keys that seal stored files, newest first; `plain`: some may not be sealed (runtime/used-keys.ts). */
   'encryption.keys': 'string',
   /** When all stored files were sealed with the newest of these keys. */
   'encryption.sealedAtMs': 'number',
-  /** Tells this database's answers in a shared cache from those of others. Random. */
+  /** Distinguishes this database's answers in a shared cache from those of others. Random. */
   'cache.identity': 'number',
   /** The newest entry of the audit log that the syslog server has. */
   'audit.syslogSeq': 'number',
-  /** All sessions that began earlier, of users and the owner, have ended: on engines that have a list of them, too. */
+  /** All earlier sessions, of users and the owner, have ended, also on engines that list them. */
   'sessions.sinceMs': 'number',
   /** Sealed: signs the links with which pods fetch eggs. */
   'kubernetes.linkKey': 'string'

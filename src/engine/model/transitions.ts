@@ -37,7 +37,7 @@ const ENDS_OR_GOES_BACK: JobRule = { from: ['starting', 'running'], to: ['ended'
  *   sending --accepted--> accepted --running--> running --finishing--> finishing
  *      |                   ^     |              |     ^                  (states in between may be left out)
  *      |          accepted |     | uncertain    +-----+ vanished: in no list, but its log grows
- *      +- uncertain -> uncertain <+ (it is being taken back)
+ *      +- uncertain -> uncertain <+ (it is being withdrawn)
  *
  *   sending             --refused-->           ended
  *   sending, uncertain  --absent-->            ended
@@ -139,7 +139,7 @@ export function assertTransition(
     (rule.results === undefined ? result === undefined : result !== undefined && rule.results.includes(result))
   if (isLegal) return
   const how = result === undefined ? '' : ` (${result})`
-  throw new Error(`No attempt goes from ${from} to ${to}${how} by ${kind}: see job-rules/transitions.ts`)
+  throw new Error(`No attempt goes from ${from} to ${to}${how} by ${kind}: see model/transitions.ts`)
 }
 
 type RulesByKind<Rule> = Partial<Record<TransitionKind, Rule>>

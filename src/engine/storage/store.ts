@@ -729,7 +729,7 @@ export interface RetentionStore {
 /** Retention of ended jobs with their attempts, timelines and archived logs. */
 export interface JobRetentionStore {
   /**
-   * One step of a pass over the ended jobs, oldest end first: deletes what goes (job-rules/retention.ts) with all that
+   * One step of a pass over the ended jobs, oldest end first: deletes what goes (model/retention.ts) with all that
    * belongs to it, at most `limit`. Blobs of deleted logs are listed by `listDeletedLogs` from then on.
    */
   applyRetention(pass: RetentionPass, bounds: RetentionBounds, limit: RetentionLimit): Promise<RetentionStep>

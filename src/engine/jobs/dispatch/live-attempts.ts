@@ -44,7 +44,7 @@ export interface LiveAttempt {
   readonly state: LiveState
   /** Monotonic; null while its POST is in flight. Only later snapshots can prove its absence (reconcile.ts). */
   readonly sendEndedAtMs: number | null
-  /** An earlier engine sent it, so nobody saw its POST end. */
+  /** An earlier engine sent it, so the end of its POST is unknown. */
   readonly isTakenOverUnresolved: boolean
   readonly sentAtMs: number
   readonly startedAtMs: number | null
@@ -98,7 +98,7 @@ export interface AttemptEnd extends Omit<Change, 'to'> {
   jobOutcome: Outcome | null
 }
 
-/** A run that somebody else started, as its node showed it. `running`: null while it waits in the node's queue. */
+/** A run started outside Scrapdeck, as its node showed it. `running`: null while it waits in the node's queue. */
 export interface AdoptedRun {
   job: NewJob
   nodeId: NodeId
@@ -120,7 +120,7 @@ export interface BeliefEvents {
 
 /**
  * The attempts that have not ended, by node: the engine's belief, loaded from the store once. After that, only these
- * methods change it. `move` and `end` check the change against the table (job-rules/transitions.ts), write the row,
+ * methods change it. `move` and `end` check the change against the table (model/transitions.ts), write the row,
  * update memory if the row was as expected (I4), and emit an event. `record` writes without a transition.
  */
 export class LiveAttempts {

@@ -69,7 +69,7 @@ export type LoggedSoFar = Pick<
  * time, …) if the local node, or we on a remote node, stopped it for that. It then closes with `shutdown` or is killed.
  * One that had `finished` before the signal arrived, with exit code 0, has still succeeded. "exit code N" and "ended
  * without closing stats" become "out of memory (MemoryError)" if the log ends with that. Limits reached are
- * CLOSESPIDER_ITEMCOUNT, _PAGECOUNT and _TIMEOUT. A `shutdown` that nobody requested is a failure: the machine or
+ * CLOSESPIDER_ITEMCOUNT, _PAGECOUNT and _TIMEOUT. An unrequested `shutdown` is a failure: the machine or
  * another user stopped the spider. A log hides the end if Scrapy itself says nothing at level INFO once it has applied
  * the settings of the spider, and the crawl did not fail with an exception. Exit code 0 alone proves nothing, because
  * Scrapy also returns it after a forced shutdown.

@@ -87,7 +87,7 @@ export function describeReached(rule: LimitRule, live: number): string {
     const where = tag === null ? '' : ` on nodes${tagged}`
     return `no run${whose} may start${where}: the limit is 0`
   }
-  // `live` is below `max` if this plan sends the last ones. They are live by the time anybody reads this.
+  // `live` is below `max` if this plan sends the last ones. They are live by the time the text is read.
   const count = Math.max(live, max)
   const where = perNode ? ` on each node${tagged} with a free slot` : tag === null ? '' : ` on nodes${tagged}`
   return `${count} of at most ${max} ${max === 1 ? 'run' : 'runs'}${whose} ${count === 1 ? 'is' : 'are'} live${where}`

@@ -418,7 +418,7 @@ describe('the examples of docs/plugins.md', () => {
     expect(chat.seen.map(({ json }) => (json as { text: string }).text)).toEqual([
       '🔴 eu-1 is down: <\u200busers/all> @\u200ball',
       '🟢 Over: north is down: connection refused',
-      'Nobody has acknowledged this yet.\n5 alerts\n🔴 north is down: connection refused\n🟠 shop/prices failed\nand 3 more'
+      'Not acknowledged yet.\n5 alerts\n🔴 north is down: connection refused\n🟠 shop/prices failed\nand 3 more'
     ])
     status = 500
     expect(await tellAlert(someNews())).toMatchObject({

@@ -35,7 +35,7 @@ const Person = z.strictObject({
   name: z.string().regex(/^\P{C}{1,200}$/u),
   groups: z.array(z.string().max(1_000)).max(2_000).default([])
 })
-/** A user whose password a plugin found to be right. */
+/** A user whose password a plugin accepted. */
 type PluginPerson = z.output<typeof Person> & { subject: string }
 type Credentials = Parameters<NonNullable<Plugin['authenticate']>>[0]
 
@@ -56,7 +56,7 @@ const ANSWERS = `nothing, { args, settings } whose values are texts or null, { v
 
 /** The configured plugins, in the order of the configuration; may be empty. */
 export class Plugins {
-  /** Those of the plugin that implements them. */
+  /** The blobs of the plugin that implements them; null: none does. */
   readonly blobs: BlobStore | null
   /** null: no plugin implements the hook. Never rejects. */
   readonly beforeDispatch: ((question: DispatchQuestion) => Promise<DispatchVerdict>) | null
@@ -108,8 +108,8 @@ export class Plugins {
     const hooks = thread === undefined ? [] : hooksOf(thread, delivery.event)
     if (thread === undefined || hooks.length === 0) return { isGood: false, answer: 'It is no longer configured' }
     for (const hook of hooks) {
-      const told = await callHook(thread, hook, delivery)
-      if (!told.isGood) return told
+      const result = await callHook(thread, hook, delivery)
+      if (!result.isGood) return result
     }
     return { isGood: true, answer: 'delivered' }
   }
@@ -119,7 +119,7 @@ export class Plugins {
     return this.#threads.filter((thread) => thread.has(ALERT_HOOK)).map(({ settings }) => settings.name)
   }
 
-  /** Tells a plugin what a channel has to tell. Never rejects. */
+  /** Passes a message of a channel to a plugin. Never rejects. */
   async sendAlert(name: string, message: Pick<StoredDelivery, 'id' | 'body'>): Promise<SendResult> {
     const thread = this.#threads.find(({ settings }) => settings.name === name)
     if (thread?.has(ALERT_HOOK) !== true)
@@ -153,7 +153,7 @@ async function authenticate(thread: PluginThread, given: Credentials, logger: Lo
     const person = Person.nullish().parse(await thread.call('authenticate', [{ username, password }]))
     return person == null ? null : { ...person, subject: `plugin ${plugin} ${person.name}` }
   } catch {
-    // Neither its words nor its answer: the password may be among them.
+    // Logs neither its message nor its answer: the password may be in them.
     logger.warn({ plugin }, 'a plugin could not check a password: it failed, or its answer is not { name, groups }')
     const text = `The plugin ${plugin} could not check the password. Try again in a minute, or use a token.`
     throw new ScrapdeckError('SIGN_IN_UNAVAILABLE', text)

@@ -6,9 +6,9 @@ import { type Clock, type Timer } from '../../runtime/clock.ts'
 import type { Random } from '../../runtime/random.ts'
 import type { ItemsCache } from './items-cache.ts'
 
-/** After it was last read. */
+/** How long a file stays after it was last read. */
 const KEPT_MS = 10 * 60_000
-/** After its last piece was read, which may have got lost on its way. */
+/** How long it stays after its last piece was read, which may have been lost on the way. */
 const KEPT_AT_END_MS = 30_000
 
 interface Export {
@@ -17,7 +17,7 @@ interface Export {
   timer: Timer
 }
 
-/** Exported files until somebody has read them. */
+/** Exported files until they have been read. */
 export class Exports {
   readonly #cache: ItemsCache
   readonly #clock: Clock

@@ -4,9 +4,9 @@ import { join } from 'node:path'
 import { ScrapdeckError } from '../../../shared/errors.ts'
 
 export interface ItemsLimits {
-  /** Of one file that is copied from a node. */
+  /** For one file that is copied from a node. */
   copyBytes: number
-  /** Of copies and converted files together; what is in use stays. */
+  /** For copies and converted files together; files in use stay. */
   cacheBytes: number
   exportBytes: number
   exports: number
@@ -20,15 +20,15 @@ export const ITEMS_LIMITS: ItemsLimits = {
 }
 
 /**
- * The files of this room: copies from nodes, files converted for DuckDB, exports, and what DuckDB spills. Everything in
- * it can be made again, so it is emptied at the start, and the longest unused is removed when there is too much.
+ * The files of this room: copies from nodes, files converted for DuckDB, exports, and what DuckDB spills. All of them
+ * can be made again, so the start deletes them, and the longest unused files go when there are too many.
  */
 export class ItemsCache {
   readonly limits: ItemsLimits
   readonly exportDirectory: string
   readonly spillDirectory: string
   readonly #directory: string
-  /** Of files in use: by how many requests. */
+  /** Files in use, with their number of requests. */
   readonly #users = new Map<string, number>()
   /** By path, the longest unused first. */
   readonly #used = new Set<string>()
@@ -58,7 +58,7 @@ export class ItemsCache {
     return join(this.#directory, name)
   }
 
-  /** While `work` runs, these files are not evicted; afterwards there may be room to make. */
+  /** Keeps these files while `work` runs; afterwards it may have to evict some. */
   async using<Result>(paths: string[], work: () => Promise<Result>): Promise<Result> {
     const held = paths.filter((path) => path.startsWith(this.#directory))
     for (const path of held) {

@@ -9,7 +9,7 @@ import { threadFile } from '../../runtime/thread-task.ts'
 import type { FromReader, ItemsCall, ItemsCalls, ToReader } from './messages.ts'
 
 const IDLE_MS = 60_000
-/** Longer than any abort takes that works. */
+/** Longer than any successful abort takes. */
 const ABORT_MS = 2_000
 const JS_HEAP_MB = 512
 /** Each may use DuckDB's whole memory. */
@@ -40,9 +40,9 @@ export interface CallOptions {
 
 /**
  * The process that reads items, so that neither a hostile file nor DuckDB can stop or crash the engine. It starts with
- * the first call, ends when idle, and is replaced when it died: its calls fail, the next one starts another.
+ * the first call and ends when idle. If it dies, its calls fail and the next call starts another.
  *
- *   none --call--> running --idle, crash, an abort that does not work--> none
+ *   none --call--> running --idle, crash, failed abort--> none
  */
 export class ItemsProcess {
   readonly #clock: Clock
@@ -135,7 +135,7 @@ export class ItemsProcess {
 
   #startProcess(file: URL): Reader {
     const child: ChildProcess = fork(fileURLToPath(file), [], {
-      // It reads text from outside and needs nothing of this; Windows cannot start a process without its root.
+      // It reads foreign text and needs no variables; Windows cannot start a process without its root.
       env: process.platform === 'win32' ? { SystemRoot: process.env['SystemRoot'] } : {},
       execArgv: [`--max-old-space-size=${JS_HEAP_MB}`, '--disable-warning=ExperimentalWarning'],
       serialization: 'advanced',
@@ -143,7 +143,7 @@ export class ItemsProcess {
     })
     child.unref()
     const reader: Reader = {
-      // A child that has just died cannot be written to; its exit tells.
+      // Writing to a child that has just died fails; its exit event reports it.
       send: (message) => void child.send(message, () => {}),
       hold: (isHeld) => (isHeld ? child.channel?.ref() : child.channel?.unref()),
       kill: () => void child.kill('SIGKILL')

@@ -26,7 +26,7 @@ import { type CallOptions, ItemsProcess } from './items-process.ts'
 import type { ItemsSource, PageInput, WholeItem } from './messages.ts'
 import { type ReadRange, RemoteCopies } from './remote-copies.ts'
 
-/** Items that were copied before their node deleted them (collecting/items-archive.ts). */
+/** Items that were copied before their node deleted them (log-collector/items-archive.ts). */
 export interface KeptItems {
   /** null: none are. */
   sizeBytes(attempt: Attempt): Promise<number | null>
@@ -42,10 +42,10 @@ export interface JobItemsParts {
   logger: Logger
   /** Where a run of the local node writes its items; null: not into files. */
   localFileOf: (attempt: Attempt) => string | null
-  /** From the archive, or else from the node. */
+  /** Reads from the archive, or else from the node. */
   readRange: ReadRange
   archive: KeptItems
-  /** DuckDB may not be loaded here, for this reason; null: it may. */
+  /** Why DuckDB may not be loaded here; null: it may. */
   whyNoDuckdb: string | null
 }
 
@@ -63,9 +63,9 @@ interface Found {
   sizeBytes: number
 }
 
-/** What a page without a filter reads of a file on a node before more of it is copied. */
+/** What an unfiltered page reads of a file on a node before more of it is copied. */
 const FIRST_BYTES = 8 * 1024 * 1024
-/** Of a file that nobody asked for: what is on a node is copied for this. */
+/** For counting in the background, which copies a file from its node. */
 const COUNTED_MAX_BYTES = { local: 512 * 1024 * 1024, archive: 512 * 1024 * 1024, node: 64 * 1024 * 1024 }
 const TIME_LIMITS_MS = { quick: 30_000, query: 120_000, export: 30 * 60_000 }
 
@@ -108,7 +108,7 @@ export class JobItems {
       copiedBytes: source.sizeBytes,
       mayGrow: attempt.state !== 'ended',
       ...described,
-      // Of the beginning, these would be wrong.
+      // Counted from the beginning alone, these would be wrong.
       ...(isWhole ? {} : { items: null, unreadable: null, endsInside: false })
     }
   }
@@ -119,7 +119,7 @@ export class JobItems {
       const { source, sizeBytes } = await this.#find(wanted, wantedBytes, signal)
       const options = { timeoutMs: TIME_LIMITS_MS.query, isHeavy, signal }
       const page = await this.#using([source], () => this.#process.call('page', { source, ...input }, options))
-      // What is at the end of an incomplete copy may be half an item.
+      // An incomplete copy may end with half an item.
       if (source.sizeBytes >= sizeBytes || page.nextOffset !== null) return page
     }
   }
@@ -286,7 +286,7 @@ export class JobItems {
   }
 }
 
-/** As on the local node, and without what a file system could stumble over. */
+/** As on the local node, without characters that a file system may reject. */
 function fileNameOf({ jobId, number }: Attempt, format: ItemsFormat): string {
   return `items-${jobId}${number === 1 ? '' : `-${number}`}.${format}`
 }

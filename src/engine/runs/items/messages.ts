@@ -10,14 +10,14 @@ import type {
 import type { ErrorCode } from '../../../shared/errors.ts'
 import type { FilledFields } from '../../model/records.ts'
 
-/** A file of items on this machine, as the process that reads it gets it. */
+/** A file of items on this machine, as passed to the process that reads it. */
 export interface ItemsSource {
   path: string
   /** Differs for another file at the same path. */
   fileId: string
-  /** The bytes beyond were written later, or belong to somebody else's copy. */
+  /** Bytes beyond this were written later, or belong to another request's copy. */
   sizeBytes: number
-  /** Where the file may be put as JSON lines, for DuckDB. Changes with the content. */
+  /** Where to put the file as JSON lines for DuckDB. Changes with the content. */
   convertedPath: string
   convertedMaxBytes: number
   /** A directory for what does not fit in memory. */
@@ -55,7 +55,7 @@ export interface ExportedFile {
   items: number
 }
 
-/** What the process can be asked, with the result of each. */
+/** The calls of the process, with their results. */
 export interface ItemsCalls {
   describe: { input: { source: ItemsSource; count: boolean }; result: DescribedFile }
   page: { input: { source: ItemsSource } & PageInput; result: ItemsPage }

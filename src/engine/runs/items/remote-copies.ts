@@ -21,29 +21,29 @@ export interface Copy {
 interface State extends Copy {
   /** Clock.nowMs when the size was last asked for. */
   checkedAtMs: number
-  /** Clock.nowMs when somebody last wanted it. */
+  /** Clock.nowMs of the last request. */
   askedAtMs: number
-  /** Up to where somebody wants it. */
+  /** How many bytes are requested. */
   wantedBytes: number
   loading: Promise<void> | null
-  /** The piece that is being read: two at a time would be appended twice. */
+  /** The read in progress: two at a time would append a piece twice. */
   appending: Promise<boolean> | null
 }
 
 const PIECE_BYTES = 4 * 1024 * 1024
-/** The size of a file that grows is asked for again after this. */
+/** How often to ask for the size of a growing file. */
 const CHECK_EVERY_MS = 2_000
-/** A request waits so long for a copy, and is then told how far it is. */
+/** How long a request waits for a copy before it gets its progress instead. */
 const WAIT_MS = 20_000
 const COPYING_AT_ONCE = 4
-/** A copy that nobody asks after goes on for so long: a node may take days for it, and others wait for its place. */
+/** How long an unrequested copy continues: a node may take days for it, and others wait for its place. */
 const ABANDONED_MS = 120_000
-/** Of which it is known how much was copied; the cache's limit of bytes ends most of them earlier. */
+/** Copies whose progress is kept; the byte limit of the cache ends most of them earlier. */
 const COPIES_MAX = 500
 
 /**
- * Copies of items that are on remote nodes, or packed in the archive, made as far as somebody reads them; a file that
- * grew is continued.
+ * Copies of items that are on remote nodes or packed in the archive, made as far as readers need them; the copy of a
+ * file that grew is continued.
  */
 export class RemoteCopies {
   readonly #cache: ItemsCache
@@ -65,7 +65,7 @@ export class RemoteCopies {
   }
 
   /**
-   * At least the first `wantedBytes`, as far as there are so many; null: the node has no such file. Rejects with
+   * At least the first `wantedBytes`, if there are that many; null: the node has no such file. Rejects with
    * ITEMS_COPYING (`data`: copiedBytes, sizeBytes) if that takes longer than 20 s (copying continues), ITEMS_TOO_LARGE,
    * or a NODE_ code.
    */
@@ -112,7 +112,7 @@ export class RemoteCopies {
     throw new ScrapdeckError('ITEMS_COPYING', text, { data: { copiedBytes, sizeBytes } })
   }
 
-  /** Its first piece, or whether it grew. */
+  /** Copies its first piece, or checks whether it grew. */
   async #current(key: string, attempt: Attempt): Promise<State | null> {
     const state = this.#copies.get(key)
     // Evicted in the meantime: from the start again.

@@ -18,7 +18,7 @@ type Serve = {
 
 /** Others may wait for the same conversion. */
 const NEVER = new AbortController().signal
-/** Larger files are filtered by DuckDB: below, its start costs more than it saves. */
+/** DuckDB filters larger files: for smaller ones, its start costs more than it saves. */
 const FILTERED_PLAINLY_BYTES = 4 * 1024 * 1024
 
 /** Performs the calls of ItemsProcess: in a child process, or in a thread without DuckDB. `mayLoad` false: without. */
@@ -44,7 +44,7 @@ export function createItemsServer(mayLoad: boolean, whyNot: string | null): Serv
     if ((await duckdbProblem()) !== null) throw needsDuckdb(what)
   }
 
-  /** DuckDB reads JSON lines without a mark before them, from a path without patterns; all else is converted first. */
+  /** DuckDB reads JSON lines without a byte order mark, from a path without patterns; others are converted first. */
   const asLines = async (source: ItemsSource, head: Head, signal: AbortSignal): Promise<LinesFile> => {
     const { endsInside } = await plain.describe(source, false, signal)
     const fits = head.format === 'jsonl' && head.startOffset === 0 && !/[*?[\]]/.test(source.path)

@@ -87,7 +87,7 @@ export class ErrorGroups {
     this.#alarm.stop()
   }
 
-  /** Of the series: whole points, the last of which is not over yet. */
+  /** The start of the series: whole points, the last still open. */
   #startMs(): number {
     return (Math.floor(this.#parts.clock.nowMs() / WIDTH_MS) - POINTS + 1) * WIDTH_MS
   }

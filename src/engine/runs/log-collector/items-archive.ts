@@ -17,7 +17,7 @@ type Run = Pick<Attempt, 'jobId' | 'number' | 'jobid' | 'nodeId' | 'project' | '
 
 interface ItemsArchiveParts {
   store: ItemsStore
-  /** Of items: the same frames as logs. */
+  /** The archive of items, in the same frames as logs. */
   archive: Pick<LogArchivePort, 'copy' | 'copies' | 'read' | 'delete'>
   /** Deletes the file of a run on the local node, if its directory is ours alone. */
   deleteLocal: (run: Run) => Promise<void>
@@ -65,12 +65,12 @@ export class ItemsArchive {
     await this.#record(run, { sizes: null, problem })
   }
 
-  /** Of the items that are kept of an attempt; null: none are. */
+  /** The size of the kept items of an attempt; null: none. */
   async sizeBytes({ jobId, number }: Pick<Run, 'jobId' | 'number'>): Promise<number | null> {
     return (await this.#parts.store.findItems(jobId, number))?.sizes?.rawBytes ?? null
   }
 
-  /** A range of the items of an attempt; null: they are not kept. Rejects with ITEMS_FAILED if they are damaged. */
+  /** A range of the kept items of an attempt; null: none. Rejects with ITEMS_FAILED if they are damaged. */
   async read({ jobId, number }: Pick<Run, 'jobId' | 'number'>, wanted: WantedBytes): Promise<LogBytes | null> {
     const { store, archive } = this.#parts
     const sizes = (await store.findItems(jobId, number))?.sizes ?? null
@@ -128,7 +128,7 @@ export class ItemsArchive {
   }
 }
 
-/** A lost run may be found again, and go on where its copy ends. */
+/** A lost run may be found again and continue where its copy ends. */
 const STAYS_MS = 600_000
 
 /** Gives up items whose runs ended before they were copied: their nodes went away. */

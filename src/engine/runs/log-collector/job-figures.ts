@@ -6,14 +6,14 @@ import type { AttemptReader, JobReader, ReadingStore } from '../../storage/store
 import { type StoredFigures, timesAheadMs } from '../log-parser/stored-figures.ts'
 import type { LogCollector } from './log-collector.ts'
 
-/** Each piece of a log that is shown has it. */
+/** Needed for each piece of a log that is shown. */
 const FORMATS_KEPT = 200
 
-/** What the log of a run says: of a live one by now, of others as it was recorded at their end. */
+/** Figures from the log of a run: current ones of a live run, the recorded ones of an ended run. */
 export class JobFigures {
   readonly #store: JobReader & AttemptReader & Pick<ReadingStore, 'findFigures'>
   readonly #collector: Pick<LogCollector, 'figuresOf' | 'formatOf'>
-  /** Of ended attempts, the longest unused first. */
+  /** Formats of ended attempts, the longest unused first. */
   readonly #formats = new Map<string, HeadFormat>()
 
   constructor(parts: {

@@ -22,16 +22,16 @@ interface LeftCopiesParts {
 
 /** A lost run may be found again: until then its log is read from its copy. */
 const STAYS_MS = 600_000
-/** So long a silent node may come back with the rest. */
+/** How long a silent node may take to come back with the rest. */
 const WAITS_MS = 86_400_000
 const MOST_BYTES = 256 * 1024 * 1024
 
-/** What there will be of a log besides its copy: nothing, nothing any more, or perhaps more. */
+/** What exists of a log besides its copy: nothing, nothing any more, or perhaps more. */
 type Rest = 'whole' | { cutBecause: string } | 'wait'
 
 /**
- * Archives the copies of logs whose runs ended without them: of lost ones, whose nodes went away, what had been copied
- * until then is all there is. Deletes those that nothing needs any more, such as what a crash left.
+ * Archives the copies of logs whose runs ended without them: for lost runs, whose nodes went away, the copy is all
+ * there is. Deletes copies that nothing needs any more, such as leftovers of a crash.
  */
 export function sweepLeftCopies(parts: LeftCopiesParts): Sweep<{ jobId: JobId; number: AttemptNumber }> {
   const { store, archive, fleet, record, clock, logger, mostBytes = MOST_BYTES } = parts
@@ -54,7 +54,7 @@ export function sweepLeftCopies(parts: LeftCopiesParts): Sweep<{ jobId: JobId; n
     if (rest === 'wait') return false
     const log = await archive.keepCopied(jobId, number, await store.findArchivedLog(jobId, number), signal)
     const now = await find(jobId, number)
-    // It was found again meanwhile, and is copied on.
+    // It was found again meanwhile, and its copying continues.
     if (now?.state !== 'ended' || now.endedAtMs !== endedAtMs) return false
     if (log !== null) {
       await store.markLogArchived(jobId, number, log)
@@ -68,7 +68,7 @@ export function sweepLeftCopies(parts: LeftCopiesParts): Sweep<{ jobId: JobId; n
     return true
   }
 
-  /** Copies what the node has more, of which the next sweep looks whether it grew: the run may still be there. */
+  /** Copies what else the node has; the next sweep checks whether it grew, as the run may still be there. */
   async function readRest(attempt: Attempt, signal: AbortSignal): Promise<Rest> {
     const { jobId, number } = attempt
     const node = fleet.get(attempt.nodeId)
@@ -87,7 +87,7 @@ export function sweepLeftCopies(parts: LeftCopiesParts): Sweep<{ jobId: JobId; n
   }
 
   function isSilent({ endedAtMs }: Attempt, { status }: FleetNode): boolean {
-    // After a restart nobody knows when it responded last.
+    // After a restart it is unknown when it last responded.
     return clock.nowMs() - Math.max(endedAtMs ?? 0, status.lastSeenAtMs ?? beganAtMs) >= WAITS_MS
   }
 

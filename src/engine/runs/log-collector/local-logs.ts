@@ -16,14 +16,14 @@ interface LocalLogsParts {
   archive: Pick<LogArchivePort, 'seal' | 'pack'>
   /** PROJECT/SPIDER/JOBID.log */
   directory: string
-  /** The directory is ours alone: an archived log need not be there a second time. */
+  /** The directory is ours alone: an archived log need not stay there. */
   deletesFiles: boolean
   clock: Clock
   logger: Logger
 }
 
 const ENDING = '.log'
-/** So long a log stays where its spider wrote it, for whoever looks there. */
+/** How long a log stays where its spider wrote it, for users who look there. */
 const STAYS_MS = 600_000
 
 interface LocalLog {
@@ -35,7 +35,7 @@ interface LocalLog {
 /** Moves the logs of local runs into the archive some time after they have ended, one after the other. */
 export function sweepLocalLogs(parts: LocalLogsParts): Sweep<LocalLog> {
   const { store, directory, deletesFiles, clock, logger } = parts
-  /** Archived, and left in place because the directory is somebody else's. */
+  /** Archived, but left in place because the directory is not ours. */
   const done = new Set<string>()
   const pathOf = ({ project, spider, jobid }: LocalLog) => join(directory, project, spider, jobid + ENDING)
 
@@ -53,7 +53,7 @@ export function sweepLocalLogs(parts: LocalLogsParts): Sweep<LocalLog> {
     return isNew
   }
 
-  /** null: the file is of no run that has ended. */
+  /** null: the file belongs to no ended run. */
   async function attemptOf({ project, spider, jobid }: LocalLog): Promise<Attempt | null> {
     const attempts = await store.findAttemptsOnNode(LOCAL_NODE_ID, [{ project, jobid }])
     const attempt = attempts.find((each) => each.spider === spider)

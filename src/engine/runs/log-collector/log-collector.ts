@@ -21,7 +21,7 @@ export interface GrowingRun extends RunOfLog {
   readonly limits: RunLimits | null
 }
 
-/** How far a running job is. */
+/** The progress of a running job. */
 export interface LiveFigures {
   pages: number | null
   items: number | null
@@ -30,7 +30,7 @@ export interface LiveFigures {
   itemsPerMinute: number | null
 }
 
-/** What the limits of a running job are compared with. */
+/** The figures that limits of a running job are checked against. */
 export interface LogProgress {
   pages: number | null
   items: number | null
@@ -38,7 +38,7 @@ export interface LogProgress {
   responses: Readonly<Record<string, number>>
   /**
    * How long pages and items stood still when the log was last read to its end; null: it counts neither, or the spider
-   * is closing. A log that cannot be read does not grow older.
+   * is closing. Does not grow while the log cannot be read.
    */
   stillMs: number | null
 }
@@ -51,7 +51,7 @@ interface CollectorParts {
   logger: Logger
   /** The limits of a run, merged with its project's. */
   limitsOf: (run: GrowingRun) => RunLimits | null
-  /** How busy the event loop was since the last call, 0 to 1. Absent: it has time. */
+  /** How busy the event loop was since the last call, 0 to 1. Absent: idle. */
   loopShare?: () => number
 }
 
@@ -66,7 +66,7 @@ interface Followed {
   progressedAtMs: number
   /** Monotonic: when the last read began that reached the end of the log; null: none did. */
   readAtMs: number | null
-  /** Monotonic: its log was written to after that; null: not seen yet. */
+  /** Monotonic: its log was written to after this time; null: not seen yet. */
   writtenSinceMs: number | null
   mostMs: number | null
   /** The runs of its spider on its node, itself included. */
@@ -74,7 +74,7 @@ interface Followed {
 }
 
 interface CollectorEvents {
-  /** These jobs are further than before. */
+  /** These jobs have progressed. */
   progressed: [jobIds: JobId[]]
   /** Errors of runs were recorded. */
   recorded: []
@@ -89,13 +89,13 @@ const READS_AT_ONCE_PER_NODE = 2
 const MOST_BYTES_AT_ONCE = 1_048_576
 /** Errors of running jobs are recorded in one write; what is logged in between is counted once more at the end. */
 const RECORD_EVERY_MS = 30_000
-/** Of all logs together; what is more is read later. */
+/** For all logs together; the rest is read later. */
 const BYTES_PER_SECOND = 20_000_000
 
 /**
  * Reads the logs of running jobs as they grow, at a rate that is bounded however many run: for their figures and
- * errors, and so that a remote one is here before its node deletes it. What is read is bounded in requests, in bytes,
- * and in what one node is asked for; a log that nobody could read in time is read when its run has ended.
+ * errors, and to copy remote ones before their nodes delete them. Reading is bounded in requests, in bytes and per
+ * node; a log that could not be read in time is read when its run has ended.
  */
 export class LogCollector {
   readonly events = new EventEmitter<CollectorEvents>()
@@ -106,10 +106,10 @@ export class LogCollector {
   readonly #siblings = new Map<string, Set<Followed>>()
   readonly #stopping = new AbortController()
   #timer: Timer | null = null
-  /** Those to be read as soon as the limits allow it, from `#dueAt` on, the one that has waited longest first. */
+  /** Logs to read as soon as the limits allow, from `#dueAt` on, the longest waiting first. */
   #due: Followed[] = []
   #dueAt = 0
-  /** Of these, those that wait until their node has answered. */
+  /** Those of them that wait until their node has answered. */
   readonly #heldOn = new Map<NodeId, Followed[]>()
   #reads = 0
   readonly #readsOn = new Map<NodeId, number>()
@@ -147,7 +147,7 @@ export class LogCollector {
     this.#schedule()
   }
 
-  /** Its job is back in the queue, or its run is somebody else's. */
+  /** Its job is back in the queue, or its run is no longer ours. */
   forget(run: RunOfLog): void {
     const followed = this.#find(run)
     if (followed === undefined) return
@@ -162,12 +162,12 @@ export class LogCollector {
     return this.#followed.get(jobId)?.live ?? null
   }
 
-  /** All running jobs of which something is known. */
+  /** All running jobs with figures. */
   *allLive(): Generator<{ run: GrowingRun; live: LiveFigures }, void> {
     for (const { run, live } of this.#followed.values()) if (live !== null) yield { run, live }
   }
 
-  /** Monotonic: the log of a running job has been written to since then; null: nobody has seen that. */
+  /** Monotonic: the log of a running job has been written to since then; null: not seen. */
   writtenSinceMs(jobId: JobId): number | null {
     return this.#followed.get(jobId)?.writtenSinceMs ?? null
   }
@@ -188,7 +188,7 @@ export class LogCollector {
     return this.figuresOf(jobId)?.format ?? null
   }
 
-  /** All that the log of a running job says so far; null: it was not read yet. */
+  /** The figures of a running job's log so far; null: it was not read yet. */
   figuresOf(jobId: JobId): LogFigures | null {
     const followed = this.#followed.get(jobId)
     return followed === undefined || followed.reading.parsedBytes === 0 ? null : followed.reading.parser.figures()
@@ -208,10 +208,10 @@ export class LogCollector {
     return tail === null && reading.parsedBytes === 0 ? null : reading
   }
 
-  /** Records what the log of a run that has ended says. `isStopped`: by us, so its interruption is no error. */
+  /** Records the figures and errors of an ended run. `isStopped`: by us, so its interruption is no error. */
   async record(reading: LogReading, startedAtMs: number | null, { isStopped }: { isStopped: boolean }): Promise<void> {
     if (!isStopped) reading.errors.addInterruptions()
-    // What was recorded of it while it ran must not arrive after this.
+    // Records made while it ran must not arrive after this.
     await this.#recording
     const record = recordOf(reading, { startedAtMs, nowMs: this.#parts.clock.nowMs() })
     await this.#parts.store.recordReadings([record])
@@ -241,12 +241,12 @@ export class LogCollector {
   #readDue(): void {
     const nowMs = this.#parts.clock.monotonicMs()
     const seconds = (nowMs - this.#refilledAtMs) / 1_000
-    // What was not used is left for a burst of two ticks, not saved for later.
+    // Unused budget serves a burst of two ticks and is not saved for later.
     const perSecond = readsPerSecond(this.#parts.loopShare?.() ?? 0)
     this.#readsLeft = Math.min(perSecond / 2, this.#readsLeft + seconds * perSecond)
     this.#bytesLeft = Math.min(BYTES_PER_SECOND, this.#bytesLeft + seconds * BYTES_PER_SECOND)
     this.#refilledAtMs = nowMs
-    // With more to read than can be read, looking through all of them again would take longer than reading.
+    // If more is due than can be read, scanning all logs again would take longer than reading.
     if (this.#due.length - this.#dueAt < perSecond) {
       this.#due = [...this.#followed.values()].filter(({ isReading, dueAtMs }) => !isReading && dueAtMs <= nowMs)
       this.#due.sort((one, other) => one.dueAtMs - other.dueAtMs)
@@ -350,7 +350,7 @@ export class LogCollector {
     try {
       newBytes = await reading.readOn(node, MOST_BYTES_AT_ONCE, this.#stopping.signal)
       this.#bytesLeft -= newBytes
-      // What is new was written after the read that last reached the end.
+      // New bytes were written after the read that last reached the end.
       if (newBytes > 0) followed.writtenSinceMs = followed.readAtMs
       if (newBytes > 0) this.#update(followed)
       if (reading.errors.hasChanged && this.#find(run) === followed) this.#unrecorded.add(followed)
@@ -368,7 +368,7 @@ export class LogCollector {
       mostMs: followed.mostMs,
       isThreatened: !isLocal && followed.siblings.size >= THREATENED_FROM_RUNS
     })
-    // From when it began: how long a read takes does not make the figures older.
+    // Counted from the start of the read, so that its duration does not age the figures.
     const nextAtMs = Math.max(begunAtMs + followed.intervalMs, clock.monotonicMs() + TICK_MS)
     if (followed.dueAtMs !== Number.POSITIVE_INFINITY) followed.dueAtMs = nextAtMs
     if (isRead && this.#find(run) === followed) this.events.emit('read', run.jobId)

@@ -14,7 +14,7 @@ export interface RunOfLog extends RunNames {
 
 /** One turn of the event loop: about a millisecond of parsing. */
 const PIECE_BYTES = 262_144
-/** What is left to read of a run that has ended delays its end: of more than this, only the last part is read. */
+/** Reading the rest delays the end of a run: of more than this, only the last part is read. */
 const MOST_AT_END_BYTES = 67_108_864
 const KEPT_AT_END_BYTES = 8_388_608
 
@@ -50,12 +50,12 @@ export class LogReading {
     return this.#parsedBytes
   }
 
-  /** It has begun to copy the log. */
+  /** Whether it has begun to copy the log. */
   get isCopied(): boolean {
     return this.#isCopied
   }
 
-  /** As much of the log was read as is kept of one; what it says after that is not known. */
+  /** Whether it has read as much as is kept of one log; the content after that is unknown. */
   get isCapped(): boolean {
     return this.#isCapped
   }
@@ -87,7 +87,7 @@ export class LogReading {
     this.#isCopied = true
     let parsed = 0
     const onProgress = (_progress: unknown, { offset, bytes }: LogBytes) => {
-      // Most reads: what came is parsed at once, and not read back from the disk.
+      // Most reads: new bytes are parsed at once instead of read back from the disk.
       if (offset !== this.#parsedBytes || bytes.length > PIECE_BYTES) return
       this.#push(bytes)
       parsed += bytes.length
@@ -108,7 +108,7 @@ export class LogReading {
     } else if (node.client.traits.keepsLogs) {
       const read = (at: number) => this.#readFile(node, at, signal)
       await this.#skipTo(tail.sizeBytes, read)
-      // Not what a process that outlives the run writes meanwhile: it may be faster.
+      // Skips what a process that outlives the run writes meanwhile: it may be faster.
       await this.#parse(read, tail.sizeBytes - this.#parsedBytes)
     } else {
       const { jobId, number } = this.run
@@ -123,7 +123,7 @@ export class LogReading {
 
   async #skipTo(sizeBytes: number, read: (offset: number) => Promise<LogBytes | null>): Promise<void> {
     if (sizeBytes - this.#parsedBytes <= MOST_AT_END_BYTES) return
-    // The head tells whether the log shows how the run ends.
+    // The head shows whether the log will show how the run ends.
     if (this.#parsedBytes === 0) await this.#parse(read, PIECE_BYTES)
     const skipped = sizeBytes - KEPT_AT_END_BYTES - this.#parsedBytes
     this.#parser.skip(skipped)
@@ -149,7 +149,7 @@ export class LogReading {
     while (parsed < maxBytes) {
       const piece = await read(this.#parsedBytes)
       if (piece === null) break
-      // Another file under its name: what it said is not part of this one.
+      // Another file has its name: earlier figures are not from this one.
       if (piece.sizeBytes < this.#parsedBytes) {
         this.#parsing = null
         this.#parsedBytes = 0

@@ -10,14 +10,14 @@ export interface ReadFacts {
   /** Before this read. */
   intervalMs: number
   newBytes: number
-  /** The log is longer than what was read at once. */
+  /** The log is longer than the last read. */
   hasMore: boolean
   /** Its limits need it at least this often; null: they do not. */
   mostMs: number | null
 }
 
 const LOCAL_MS = 2_000
-/** With what it takes until its turn, figures are ten seconds old at most. */
+/** Including the wait for a turn, figures are at most ten seconds old. */
 const REMOTE_MS = 9_500
 const QUIET_MS = 30_000
 const THREATENED_MS = 1_000
@@ -25,7 +25,7 @@ const MORE_MS = 250
 
 export const firstReadMs = ({ isLocal }: Pick<ReadFacts, 'isLocal'>): number => (isLocal ? 1_000 : 3_000)
 
-/** When to read it again: less often while nothing comes, at once while there is more. */
+/** When to read it again: less often without new bytes, at once while there is more. */
 export function nextReadMs({ isLocal, isThreatened, intervalMs, newBytes, hasMore, mostMs }: ReadFacts): number {
   if (hasMore) return MORE_MS
   if (isThreatened) return THREATENED_MS
@@ -40,8 +40,8 @@ const BUSY_FROM = 0.7
 const BUSIEST = 0.95
 
 /**
- * Of all logs together: a tenth of a core or two, and less while the event loop has little time left, since jobs are
- * dispatched and nodes polled first. With more to read, each log is read less often. `loopShare`: how much of the time
+ * For all logs together: a tenth of a core or two, and less while the event loop is busy, because dispatching jobs and
+ * polling nodes come first. With more to read, each log is read less often. `loopShare`: how much of the time
  * it is busy, 0 to 1.
  */
 export function readsPerSecond(loopShare: number): number {
@@ -49,7 +49,7 @@ export function readsPerSecond(loopShare: number): number {
   return READS_PER_SECOND_WHEN_BUSY + spare * (READS_PER_SECOND - READS_PER_SECOND_WHEN_BUSY)
 }
 
-/** A quarter of the time that a run may stand still: a hit is then noticed at most that much late. */
+/** A quarter of the time that a run may stand still, which bounds how late a hit is noticed. */
 export function mostMsFor(limits: RunLimits | null): number | null {
   const seconds = limits?.noProgressSeconds
   return seconds == null ? null : Math.max(THREATENED_MS, seconds * 250)

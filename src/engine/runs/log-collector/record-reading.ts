@@ -2,13 +2,13 @@ import type { RunErrorRow, RunReading } from '../../model/records.ts'
 import { timesAheadMs, toStoredFigures } from '../log-parser/stored-figures.ts'
 import type { LogReading } from './log-reading.ts'
 
-/** `startedAtMs`: of the run, by our clock; null: nobody saw it start. */
+/** `startedAtMs`: start of the run by our clock; null: unknown. */
 interface Times {
   startedAtMs: number | null
   nowMs: number
 }
 
-/** What the log of a run says at its end, as the store keeps it. */
+/** The figures and errors of a run at its end, as the store keeps them. */
 export function recordOf(reading: LogReading, times: Times): RunReading {
   const { run, parser } = reading
   const figures = parser.figures()
@@ -19,7 +19,7 @@ export function recordOf(reading: LogReading, times: Times): RunReading {
   }
 }
 
-/** The errors of a run that still logs; its figures are in memory. */
+/** The errors of a running run; its figures are in memory. */
 export function errorsOf(reading: LogReading, times: Times): RunReading {
   const { jobId, number } = reading.run
   return { jobId, attemptNumber: number, figures: null, errors: takeErrors(reading, times) }

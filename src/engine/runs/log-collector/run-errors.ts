@@ -2,7 +2,7 @@ import { INTERRUPTION } from '../log-parser/closing-stats.ts'
 import { type ErrorFingerprint, fingerprintOf } from '../log-parser/error-fingerprint.ts'
 import type { LoggedError } from '../log-parser/error-record.ts'
 
-/** The same error, as often as one run logged it. */
+/** One kind of error of a run, with its count. */
 export interface RunError {
   fingerprint: ErrorFingerprint
   count: number
@@ -60,12 +60,12 @@ export class RunErrors {
     return this.#changed.size > 0
   }
 
-  /** These could not be recorded: they are taken again. */
+  /** Returns errors that could not be recorded: `takeChanged` takes them again. */
   giveBack(fingerprintIds: readonly string[]): void {
     for (const id of fingerprintIds) this.#changed.add(id)
   }
 
-  /** Those that are new or more than when this was called last. */
+  /** Errors that are new or more frequent since the last call. */
   takeChanged(): RunError[] {
     const changed = [...this.#changed].map((id) => ({ ...this.#kinds.get(id)! }))
     this.#changed = new Set()
@@ -73,7 +73,7 @@ export class RunErrors {
   }
 }
 
-/** Which kind it is; null: there are too many others. */
+/** Its kind; null: there are too many others. */
 function count(error: LoggedError, kinds: Map<string, RunError>): string | null {
   const fingerprint = fingerprintOf(error)
   const known = kinds.get(fingerprint.id)

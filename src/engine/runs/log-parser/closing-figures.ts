@@ -5,7 +5,7 @@ import { seriesSoFar } from './series.ts'
 
 const MAX_STATS_TEXT = 10_000
 
-/** Bounds closing stats, whose names and values a project chooses, for keeping. Scrapy's own ones are kept first. */
+/** Limits closing stats for storage: a project chooses their names and values. Keeps Scrapy's own ones first. */
 export function boundedStats(stats: ScrapyStats): ScrapyStats {
   let room = MAX_STATS_TEXT
   const ranked = Object.entries(stats).toSorted(([one], [other]) => rankOf(one) - rankOf(other))
@@ -49,7 +49,7 @@ export function figuresOf(
   /** Without closing stats. */
   const counted = (count: number, hasLines: boolean) => {
     if (!tally.isOver) return isCounted ? count : null
-    // Only lines count each of them; Scrapy's progress is up to a minute old, and says how far a killed run was.
+    // Only lines count each of them; Scrapy's progress is up to a minute old, but shows how far a killed run came.
     const isWhole = hasLines && !isPartial
     return isWhole || (tally.finishReason === null && count > 0) ? count : null
   }

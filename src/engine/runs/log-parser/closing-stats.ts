@@ -3,7 +3,7 @@ import { parseJsonRecord } from '../../../shared/log-record/json-record.ts'
 
 export type ScrapyStats = Record<string, string | number | boolean | null>
 
-/** What Scrapy itself counted. null: unknown, because nothing that was read counts it. */
+/** What Scrapy itself counted. null: unknown, because nothing in the text counts it. */
 export interface ClosingCounts {
   pages: number | null
   items: number | null
@@ -32,7 +32,7 @@ export const STATS_HEADING = 'Dumping Scrapy stats:'
 export const CLOSED = 'Spider closed ('
 
 const MAX_TEXT = 1_000_000
-/** Of Scrapy's own, and of a project's. */
+/** For Scrapy's own stats and a project's. */
 const MAX_STATS = 1000
 const MAX_KEY = 200
 const MAX_VALUE = 500
@@ -49,7 +49,7 @@ export function parseClosingStats(tailText: string): ClosingStats {
     finishReason: textOf(stats?.finish_reason) ?? readReason(text),
     stats,
     ...countsOf(stats),
-    // Read line by line, and for most runs nobody asks.
+    // Lazy: it reads line by line, and most runs do not need it.
     get killingLine() {
       return killingLineOf(text, { isStopped: false })
     }
@@ -84,7 +84,7 @@ const COUNTED =
 const OF_SCRAPY =
   /^(?:downloader|scheduler|dupefilter|retry|robotstxt|httperror|offsite|httpcache|spider_exceptions|memusage|feedexport|item_dropped_reasons_count|request_depth_)/
 
-/** What to keep first, because a project adds any number of keys: 0 what is counted, 1 what else is Scrapy's own. */
+/** What to keep first, because a project adds any number of keys: 0 counted keys, 1 other keys of Scrapy. */
 export const rankOf = (key: string): 0 | 1 | 2 => (COUNTED.test(key) ? 0 : OF_SCRAPY.test(key) ? 1 : 2)
 
 function readStats(text: string): ScrapyStats | null {
@@ -127,7 +127,7 @@ function readDict(text: string, start: number): ScrapyStats | null {
     }
     const entry = readEntry(text, at, next)
     if (entry === null) {
-      // Of the last one only the next record tells that it is whole.
+      // Only the next record shows that the last entry is complete.
       if (next === text.length) return text.includes(CLOSED, at) ? Object.fromEntries(entries) : null
       at = skipSpace(text, next)
       continue

@@ -3,7 +3,7 @@ import { type LoggedError, type LoggedException, mainException } from './error-r
 import { isProjectFile, projectPath } from './frame-files.ts'
 import { maskedText } from './masked-text.ts'
 
-/** Which errors are the same one. */
+/** Identifies errors that count as the same. */
 export interface ErrorFingerprint {
   /** 16 hex digits; the same on every machine. */
   id: string
@@ -23,12 +23,12 @@ const FRAMES_THAT_COUNT = 3
 
 /**
  * Sentry's order: the innermost frames of the project, else the exception with its masked text, else the masked
- * message. An id is all that the store knows a group by: a rule that gives an error another id makes a new group of it,
- * and the old one stays as it was. Different from Sentry:
+ * message. The store identifies a group by its id alone: a changed rule that yields another id starts a new group, and
+ * the old one stays as it was. Differences from Sentry:
  *
  * - A download that failed is known by its cause alone: Scrapy logs one failure as up to four records.
- * - Three frames count, not all of the project's, and a recursion counts once: the same bug reached on another way
- *   stays one group, while two callers of one helper are still told apart.
+ * - Three frames count, not all of the project's, and a recursion counts once: the same bug reached another way
+ *   stays one group, while two callers of one helper are still distinguished.
  * - Source lines do not count. Scrapyd runs eggs, whose source Python often cannot find, so the same error would be
  *   logged with and without them.
  * - The type of the exception always counts, so errors of different types never merge (getsentry/sentry#42006), and a
@@ -69,7 +69,7 @@ export function fingerprintOf(error: Pick<LoggedError, 'logger' | 'message' | 'e
 
 const QUOTES_CODE = /^(?:ModuleNotFound|Import|Name|UnboundLocal|Attribute|Type)Error$/
 
-/** `'Spider not found: prices'`: a sentence, of which Python prints the quotes, too. */
+/** `'Spider not found: prices'`: a sentence that Python prints with its quotes. */
 function withoutQuotes(value: string): string {
   return /^(['"])([^'"]* [^'"]*)\1$/.exec(value)?.[2] ?? value
 }
@@ -85,10 +85,10 @@ const CAUSES: [type: string, text: RegExp][] = [
   ['twisted.internet.error.TimeoutError', /^User timeout caused connection failure|^Getting \S+ took longer than/]
 ]
 
-/** What an errback logs of the same failure. */
+/** What an errback logs for the same failure. */
 const OF_NETWORK = /^twisted\.(?:internet\.error\.|web\._newclient\.ResponseFailed)/
 
-/** The cause is the same whoever logged it. `isKnown`: it is one of the network. null: this is no such error. */
+/** The cause is the same for every logger. `isKnown`: it is a network failure. null: no failed download. */
 function failedDownload({ message }: Pick<LoggedError, 'message'>, exception: LoggedException | null) {
   const record = FAILED_DOWNLOAD.exec(firstLine(message))
   if (record === null && (exception === null || !OF_NETWORK.test(shortType(exception.type)))) return null
@@ -96,10 +96,10 @@ function failedDownload({ message }: Pick<LoggedError, 'message'>, exception: Lo
   const inner = FAILURE.exec(given)
   const reason = inner === null ? given : (inner[2] ?? '')
   const known = CAUSES.find(([, text]) => text.test(reason))
-  // Whatever else raised it is no failure of the network.
+  // Other exceptions are not network failures.
   if (known === undefined && exception !== null && !/^(?:twisted|scrapy|OpenSSL)\./.test(exception.type)) return null
   const type = known?.[0] ?? inner?.[1] ?? (exception && shortType(exception.type))
-  // Of OpenSSL's texts the last is the reason; the functions before it change with its version.
+  // OpenSSL's last text is the reason; the functions before it change with its version.
   const words = /'([^']{1,200})'\)\]?$/.exec(reason)?.[1] ?? reason
   // A status is no id.
   const status = /^\d{3} (?=\D)/.exec(words)?.[0] ?? ''

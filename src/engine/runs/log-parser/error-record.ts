@@ -45,7 +45,7 @@ export interface ErrorDraft {
   isContinued: boolean
 }
 
-/** An error is bounded to some 8 kB, so that many can wait for their reader. */
+/** Limits an error to some 8 kB, so that many can wait for their reader. */
 export const MAX_ERROR_LINE = 1000
 const MAX_MESSAGE = 1000
 const MAX_VALUE = 500
@@ -181,7 +181,7 @@ function addException({ error }: ErrorDraft, depth: number): void {
   pushException(error, { type: '', value: '', frames: [], depth })
 }
 
-/** Kept are the first and the last ones of a chain, and the first ones of a group. */
+/** Keeps the first and the last exceptions of a chain, and the first ones of a group. */
 function pushException(error: LoggedError, exception: LoggedException): void {
   error.exceptions.push(exception)
   if (error.exceptions.length > MAX_EXCEPTIONS) error.exceptions.splice(exception.depth === 0 ? 1 : -2, 1)
@@ -189,7 +189,7 @@ function pushException(error: LoggedError, exception: LoggedException): void {
 
 /** Frames of the project are kept longest, because they tell errors apart. */
 function addFrame({ frames }: LoggedException, file: string, name: string): void {
-  // The end of a path says more than its start.
+  // The end of a path is more specific than its start.
   frames.push({ file: file.length > MAX_FILE ? `…${file.slice(1 - MAX_FILE)}` : file, name: cutText(name, MAX_NAME) })
   if (frames.length <= MAX_FRAMES) return
   const other = frames.findIndex((frame) => !isProjectFile(frame.file))

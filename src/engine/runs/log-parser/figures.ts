@@ -50,7 +50,7 @@ export interface LogFigures {
   /** At most MAX_STATS_TEXT characters of them. */
   stats: ScrapyStats | null
   series: LogSeries | null
-  /** Errors that were not kept, because nobody took those before them. */
+  /** Errors that were dropped because earlier ones had not been taken. */
   errorsDropped: number
 }
 
@@ -74,7 +74,7 @@ export type NoteKind = (typeof NOTE_KINDS)[number]
 export const LATEST_KINDS = ['crawl', 'scrape', 'item', 'offsite', 'duplicate', 'stat'] as const
 export type LatestKind = (typeof LATEST_KINDS)[number]
 
-/** What a figure says that the parser does not count as it is. */
+/** Figures that the parser derives instead of counting them. */
 type Derived =
   | ('bytes' | 'skippedBytes' | 'isPartial' | 'format' | 'hasDate' | 'errorsDropped')
   | ('records' | 'runtimeMs' | 'pages' | 'items')
@@ -94,7 +94,7 @@ export interface Tally extends Omit<LogFigures, Derived> {
   /** From lines at level DEBUG since the newest logstats line; what is skipped in between is in the next of those. */
   newPages: number
   newItems: number
-  /** Timeouts that a retry told of, and those that failed a download: often the same. */
+  /** Timeouts reported by a retry, and those that failed a download: often the same. */
   retriedTimeouts: number
   failedTimeouts: number
 }

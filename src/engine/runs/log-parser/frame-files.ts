@@ -1,6 +1,6 @@
 /**
- * Whose code a file of a traceback is. Known by where Python keeps what is not a project's: a log says neither which
- * packages a project has nor where it is deployed.
+ * Whether a file of a traceback belongs to the project. Decided by where Python keeps other code: a log states neither
+ * the packages of a project nor where it is deployed.
  */
 export function isProjectFile(file: string): boolean {
   return !FOREIGN.test(file.replaceAll('\\', '/'))

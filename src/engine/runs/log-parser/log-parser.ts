@@ -7,9 +7,9 @@ import { latin1Of } from './log-text.ts'
 import { createRecordReader } from './record-reader.ts'
 
 /**
- * Reads a log as it grows and says at any time what it tells. Whatever comes: it never throws, takes linear time, and
- * keeps at most some 4 MB beside the piece that is being read (one unfinished line of MAX_LINE, closing stats of
- * MAX_STATS, the errors that nobody took yet; the rest is below 100 kB).
+ * Parses a log as it grows; its figures are available at any time. On any input it never throws, takes linear time, and
+ * keeps at most some 4 MB besides the current piece (one unfinished line of MAX_LINE, closing stats of MAX_STATS, the
+ * errors not taken yet; the rest is below 100 kB).
  */
 export interface LogParser {
   /** The next bytes of the log, cut anywhere. */
@@ -23,7 +23,7 @@ export interface LogParser {
   takeErrors(): LoggedError[]
 }
 
-/** What is longer is read as a line of this length: the rest is a page that a spider printed. */
+/** Longer lines are cut to this length: the rest is a page that a spider printed. */
 export const MAX_LINE = 131_072
 export const MAX_ERRORS_WAITING = 100
 /** Decoding in pieces of this size keeps the memory for a huge chunk small. */

@@ -13,7 +13,7 @@ export function encodeAsRead(text: string): string {
   return NOT_ASCII.test(text) ? Buffer.from(text, 'utf8').toString('latin1') : text
 }
 
-/** A part of what was read, decoded, at most `atMost` characters. */
+/** Decodes a part of the text, at most `atMost` characters. */
 export function decodeRead(text: string, from: number, to: number, atMost: number): string {
   // A character has at most four bytes, and one may be cut at the end.
   const end = Math.min(to, from + 4 * atMost)
@@ -21,13 +21,13 @@ export function decodeRead(text: string, from: number, to: number, atMost: numbe
   return cutText(decoded, atMost)
 }
 
-/** Also decoded, without what would only confuse a reader: NUL bytes, colours and other control characters. */
+/** Decodes without NUL bytes, colours and other control characters, which would confuse a reader. */
 export function readable(text: string, from: number, to: number, atMost: number): string {
   const decoded = decodeRead(text, from, to, atMost)
   return CONTROL.test(decoded) ? decoded.replace(COLOURS, '').replace(CONTROLS, '') : decoded
 }
 
-/** Not between the two halves of a character. */
+/** Never cuts between the two halves of a character. */
 export function cutText(text: string, atMost: number): string {
   if (text.length <= atMost) return text
   const code = text.charCodeAt(atMost - 1)

@@ -1,8 +1,8 @@
 const MAX_TEXT = 1000
 
 /**
- * A message without what differs each time: URLs, quoted values, and every word with a digit in it (numbers, times,
- * ids, hex, addresses). What is left is what the programmer wrote. `keepsNames`: and quoted names.
+ * A message without its variable parts: URLs, quoted values, and every word with a digit (numbers, times, ids, hex,
+ * addresses). The rest is what the programmer wrote. `keepsNames`: keeps quoted names too.
  */
 export function maskedText(text: string, { keepsNames = false } = {}): string {
   const isName = (quoted: string) => keepsNames && NAME.test(quoted)
@@ -21,7 +21,7 @@ export function maskedText(text: string, { keepsNames = false } = {}): string {
   )
 }
 
-/** Brackets and punctuation at its end are of the sentence around it. */
+/** Brackets and punctuation at its end belong to the sentence around it. */
 const URL = /\b[a-zA-Z][a-zA-Z\d+.-]{1,20}:\/\/[^\s<>"'`]{0,1000}[^\s<>"'`)\]},.;:]/g
 /**
  * Not the apostrophe of `don't`: a quote opens and closes beside what is no letter. One that is still open at the end

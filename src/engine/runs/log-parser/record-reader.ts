@@ -40,11 +40,11 @@ export interface RecordReader {
   /** A line without one. */
   continue(text: string, at: number, to: number, byteAt: number): void
   readJson(record: JsonRecord, byteAt: number): void
-  /** Texts given so far are about to go: decodes what is kept of them. */
+  /** Decodes what is kept of the texts given so far, which become invalid. */
   keepWhatIsRead(): void
   /** No more lines of the open record will follow. */
   close(): void
-  /** The log has ended: a traceback at its end, without a record of its own, is what ended the run. */
+  /** The log has ended: a traceback at its end without its own record is what ended the run. */
   end(): void
 }
 
@@ -213,7 +213,7 @@ export function createRecordReader({
       tally.finishReason = closing.finishReason ?? tally.finishReason
       stats = []
     } else if (kind === 'uncaught' && level < 0) {
-      // Before the first record: nothing else can have logged it.
+      // Before the first record, no logger can have written it.
       emit((draft as ErrorDraft).error)
     } else if (kind === 'item') {
       kept.decode()
@@ -290,12 +290,12 @@ interface KeptTexts {
   startItem(): void
   /** The next line of the item. */
   addToItem(text: string, from: number, to: number): void
-  /** Decodes what is kept of the texts given so far, which are about to go. */
+  /** Decodes what is kept of the texts given so far, which become invalid. */
   decode(): void
 }
 
 /**
- * The newest line of each kind, and the newest item. Only where they are is noted for each line; decoding and copying
+ * The newest line of each kind, and the newest item. Only their places are noted for each line; decoding and copying
  * happens once for each piece of the log.
  */
 function createKeptTexts(tally: Tally): KeptTexts {

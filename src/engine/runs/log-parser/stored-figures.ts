@@ -1,7 +1,7 @@
 import type { LogFigures } from './figures.ts'
 
 /**
- * What is kept of a run's figures: the closing stats are kept with the attempt, and what is zero or unknown is left
+ * The stored part of a run's figures: the attempt keeps the closing stats, and zero or unknown figures are left
  * out.
  */
 export type StoredFigures = Partial<Omit<LogFigures, 'stats' | 'errorsDropped' | 'showsEnd'>>
@@ -38,8 +38,8 @@ const QUARTER_MS = 900_000
 
 /**
  * How far the times that a log states (read as if they were UTC) are ahead of ours: the zone that it names, otherwise
- * what lies between its first record and the start of the run, in quarters of an hour, of which all zones are
- * multiples.
+ * the difference between its first record and the start of the run, rounded to quarters of an hour, since all zones
+ * are multiples.
  */
 export function timesAheadMs(
   { firstAtMs, zoneMinutes }: Pick<LogFigures, 'firstAtMs' | 'zoneMinutes'>,

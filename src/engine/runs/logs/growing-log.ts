@@ -1,24 +1,24 @@
 import type { Clock, Timer } from '../../runtime/clock.ts'
 import type { LogBytes, WantedBytes } from '../../runtime/byte-window.ts'
 
-/** Where the log of an attempt is read while it may grow. */
+/** The source of an attempt's log while it may grow. */
 export interface LogSource {
   /** Resolves null if there is no log (yet). */
   read(range: WantedBytes, signal?: AbortSignal): Promise<LogBytes | null>
-  /** Calls back soon after something was written, until the returned function is called. Absent: nobody tells. */
+  /** Calls back soon after something was written, until the returned function is called. Absent: no notifications. */
   watch?(onChange: () => void): () => void
-  /** Between reads while lines come, and the most when none do. */
+  /** Interval of reads while lines arrive, and the longest one while none do. */
   pollMs: { busy: number; quiet: number }
 }
 
-/** A file on this machine. Events may be missing (network file systems), so it is also looked at. */
+/** A file on this machine. Events may be missing (network file systems), so it is also polled. */
 export const LOCAL_POLL_MS = { busy: 100, quiet: 500 }
 /** Over HTTP. A line is then shown within half a second. */
 export const REMOTE_POLL_MS = { busy: 250, quiet: 400 }
 
-/** Of the newest bytes, for all who follow: whoever is further behind reads for himself. One read of new bytes. */
+/** The newest bytes, shared by all followers: those further behind read on their own. One read of new bytes. */
 const WINDOW_BYTES = 1_048_576
-/** Events of a file that is written to all the time are answered at most this often. */
+/** Shortest interval of reads for a file that is written to all the time. */
 const EVENT_GAP_MS = 10
 /** Less than any poll. */
 const FRESH_MS = 5
@@ -30,8 +30,8 @@ interface Waiter {
 }
 
 /**
- * The end of a log, read once for all who follow it, and only while somebody waits at its end. `fileId` tells one file
- * from the next that has its name.
+ * The end of a log, read once for all followers, and only while one waits at its end. `fileId` distinguishes a file
+ * from a later one with the same name.
  */
 export class GrowingLog {
   readonly #source: LogSource
@@ -87,7 +87,7 @@ export class GrowingLog {
     })
   }
 
-  /** Nobody follows it any more. */
+  /** Call when it has no followers any more. */
   close(): void {
     this.#timer?.cancel()
     this.#unwatch?.()
@@ -97,14 +97,14 @@ export class GrowingLog {
   #fromWindow({ offset, limitBytes }: WantedBytes): LogBytes | null {
     const window = this.#window
     if (window === null || offset < window.offset || offset > this.#endBytes) return null
-    // Whoever was just woken by a look that found nothing need not look again.
+    // A waiter that was just woken by a read without news need not read again.
     if (offset === this.#endBytes && this.#clock.monotonicMs() - this.#lookedAtMs > FRESH_MS) return null
     const bytes = window.bytes.subarray(offset - window.offset, offset - window.offset + limitBytes)
     return { offset, sizeBytes: this.#sizeBytes, bytes, fileId: window.fileId }
   }
 
   #begin(seenBytes: number): void {
-    // Nobody followed for a while: what was read then may be far behind.
+    // Without followers for a while, the last read may be far behind.
     if (this.#window === null || seenBytes > this.#endBytes) {
       this.#window = null
       this.#endBytes = seenBytes
@@ -114,7 +114,7 @@ export class GrowingLog {
   }
 
   #onEvent(): void {
-    // One look is due already: a file that is written to all the time must not put it off.
+    // A read is due already: a file that is written to all the time must not postpone it.
     if (this.#hasNews) return
     this.#hasNews = true
     if (this.#waiters.size > 0 && this.#reading === null) this.#schedule(EVENT_GAP_MS)
@@ -132,11 +132,11 @@ export class GrowingLog {
     await this.#readOn().catch((caught: unknown) => {
       error = caught
     })
-    // All of them: each also wants to know whether the run still lives.
+    // Wakes all of them: each also checks whether the run still lives.
     for (const waiter of [...this.#waiters]) waiter.wake(error)
   }
 
-  /** Whoever wants the next bytes meanwhile gets the same. */
+  /** Concurrent requests for the next bytes share one read. */
   #readOn(): Promise<void> {
     return (this.#reading ??= this.#readNext().finally(() => {
       this.#reading = null
@@ -170,7 +170,7 @@ export class GrowingLog {
   }
 }
 
-/** The logs that are followed now: one reader each, however many follow. */
+/** The logs that are followed now: one reader each, however many followers. */
 export class GrowingLogs {
   readonly #clock: Clock
   readonly #logs = new Map<string, { log: GrowingLog; followers: number }>()

@@ -45,21 +45,21 @@ const FORMAT_EVERY_MS = 1_000
 /** Tolerates a node that does not respond for half a minute. */
 const MAX_FAILURES = 60
 
-/** Of the lines of a log: another file once it is archived. */
+/** The key of a line index: it changes when the log is archived. */
 const keyOf = ({ jobId, number, logArchived, endedAtMs }: Attempt): string =>
   `${jobId} ${number} ${logArchived ? endedAtMs : 'live'}`
 
 const noLog = ({ jobId }: Attempt): ScrapdeckError =>
   new ScrapdeckError('LOG_NOT_FOUND', `Job ${jobId} has no readable log`)
 
-/** Rejects for a log that retention deleted: its node is not asked, even if it still has the log. */
+/** Throws for a log that retention deleted, without asking its node, which may still have it. */
 function refuseDeleted({ jobId, logDeletedAtMs }: Attempt): void {
   if (logDeletedAtMs === null) return
   const text = `Retention deleted the log of job ${jobId} on ${utcDay(logDeletedAtMs)}`
   throw new ScrapdeckError('LOG_NOT_FOUND', text, { data: { deletedAtMs: logDeletedAtMs } })
 }
 
-/** The log of a job, wherever it is: in the archive once it was copied there, otherwise on its node. */
+/** The log of a job, wherever it is: in the archive once copied there, otherwise on its node. */
 export class JobLogs {
   readonly #parts: JobLogsParts
   readonly #growing: GrowingLogs
@@ -150,7 +150,7 @@ export class JobLogs {
       let format: Pick<LogChunk, 'format'> = {}
       let askedAtMs = Number.NEGATIVE_INFINITY
       for await (const chunk of chunks) {
-        // It is learned while the log grows; not more often than it can change anything.
+        // The format is learned while the log grows; checks are no more frequent than useful.
         if (format.format === undefined && clock.monotonicMs() - askedAtMs >= FORMAT_EVERY_MS) {
           askedAtMs = clock.monotonicMs()
           format = await this.#formatOf(await this.#attemptOf(jobId, number))
@@ -202,7 +202,7 @@ export class JobLogs {
     yield* this.#parts.scans.search(file, sizeBytes, query, { mostLines, signal })
   }
 
-  /** The log of a run that is not archived, as far as it is on this machine; null: nothing of it is. */
+  /** The part of an unarchived run's log that is on this machine; null: none. */
   async fileHere(run: RunNames & LogKey & { nodeId: NodeId }): Promise<{ file: LogFile; sizeBytes: number } | null> {
     const { archive, fleet } = this.#parts
     const path = fleet.get(run.nodeId)?.client.logPath?.(run)
@@ -216,7 +216,7 @@ export class JobLogs {
     return format === null ? {} : { format }
   }
 
-  /** The log as a file for threads; a log on another machine is copied first, or what is new of it. */
+  /** The log as a file for threads; copies new parts of a log on another machine first. */
   async #wholeLog(
     attempt: Attempt,
     signal?: AbortSignal,
@@ -245,7 +245,7 @@ export class JobLogs {
     try {
       await archive.copies.advance(jobId, number, read, { signal, onProgress: progressed })
     } catch (error) {
-      // Its node has nothing, or does not respond: what was copied before is all there is.
+      // Its node has nothing or does not respond: the earlier copy is all there is.
       const copied = isRead ? null : await archive.copies.readIfAny(jobId, number, { offset: 0, limitBytes: 0 })
       if (signal?.aborted === true || copied === null) throw error
     }
@@ -319,7 +319,7 @@ export class JobLogs {
       const log = await store.findArchivedLog(attempt.jobId, attempt.number)
       return log === null ? null : archive.read(attempt.jobId, attempt.number, log, range)
     }
-    // What was copied while it ran is here, though its node is gone, silent, or has deleted the log.
+    // The copy made while it ran is here, even if its node is gone, silent, or has deleted the log.
     const readCopied = () => archive.copies.readIfAny(attempt.jobId, attempt.number, range)
     try {
       return (await this.#readOnNode(attempt, range, signal)) ?? (await readCopied())
@@ -346,5 +346,5 @@ export class JobLogs {
   }
 }
 
-/** A lost run may be found again: what was archived of it before is not all of its log then. */
+/** A lost run may be found again: the earlier archive then lacks a part of its log. */
 const isArchived = ({ logArchived, state }: Attempt): boolean => logArchived && state === 'ended'

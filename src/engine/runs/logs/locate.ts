@@ -6,10 +6,10 @@ import { countNewlines } from './scan/count-newlines.ts'
 
 const NEWLINE = 0x0a
 const STEP_BYTES = 65_536
-/** How far the next record may be: a traceback or an item in between. */
+/** How far away the next record may be, with a traceback or an item in between. */
 const MAX_STEPS = 64
 
-/** `14:05`, `14:05:10`, `2026-11-02 14:05`; as the log writes times, whatever its zone. null: none of these. */
+/** `14:05`, `14:05:10`, `2026-11-02 14:05`; as the log writes times, whatever its zone. null: no such time. */
 export function parseLogTime(text: string): { date: string | null; time: string } | null {
   const match = /^(?:(\d{4}-\d\d-\d\d)[ T])?(\d\d?):(\d\d)(?::(\d\d))?$/.exec(text.trim())
   if (match === null) return null
@@ -26,7 +26,7 @@ export async function findTime(
   wanted: { date: string | null; time: string },
   format?: HeadFormat
 ): Promise<number | null> {
-  // Of JSON, the whole line is its head.
+  // In JSON, the whole line is the head.
   const headBytes = format?.kind === 'json' ? STEP_BYTES : 400
   const first = await recordFrom(0)
   if (first === null) return null
@@ -35,7 +35,7 @@ export async function findTime(
   let low = first.offset
   let high = (await read({ offset: 0, limitBytes: 1 }))?.sizeBytes ?? 0
   let found = high
-  // Until both are within one read: then the record is there, or at `high`.
+  // Until both are within one read: the record is then there or at `high`.
   while (high - low > 1) {
     const middle = Math.floor((low + high) / 2)
     const record = await recordFrom(middle)
@@ -70,7 +70,7 @@ export async function findTime(
         if (head !== null && head.time !== '') return { offset: offset + lineAt, at: `${head.date} ${head.time}` }
         lineAt = end + 1
       }
-      // An unfinished line: of a very long one only the start matters.
+      // An unfinished line: only the start of a very long one matters.
       carried = bytes.subarray(lineAt).length > STEP_BYTES ? Buffer.alloc(0) : Buffer.from(bytes.subarray(lineAt))
       isLineStart = carried.length > 0 || bytes.length === lineAt
       offset += bytes.length - carried.length
@@ -83,7 +83,7 @@ export async function findTime(
 function dateOf(first: string, time: string): string {
   const date = first.slice(0, 10)
   const dayMs = Date.parse(`${date}T00:00:00Z`)
-  // A log may say any date, such as one that is none.
+  // A log may state any date, even an invalid one.
   if (time >= first.slice(11) || Number.isNaN(dayMs)) return date
   return new Date(dayMs + 86_400_000).toISOString().slice(0, 10)
 }

@@ -15,11 +15,11 @@ export interface TailOptions {
   /** `offset`: where to start; absent: `tailBytes` before the end. */
   from: { offset?: number | undefined; tailBytes?: number }
   /**
-   * Whoever is further behind the end than this gets the last `tailBytes` next: chunks then have a gap between them.
+   * A reader that falls further behind the end than this gets the last `tailBytes` next, with a gap between chunks.
    * Absent: every byte.
    */
   maxLagBytes?: number | undefined
-  /** Ends after the chunk with which it has sent so much. Absent: no limit. */
+  /** Ends after the chunk that reaches this total. Absent: no limit. */
   limitBytes?: number | undefined
   clock: Clock
   signal?: AbortSignal | undefined
@@ -46,8 +46,8 @@ export async function* tailLog(options: TailOptions): AsyncGenerator<LogChunk, v
 
   while (!signal?.aborted) {
     try {
-      // Checked before reading, so that everything written before the end is included in the read. Of a reader who is
-      // behind it makes no difference yet, and in a flood it would cost as much as the read.
+      // Checked before reading, so that everything written before the end is included in the read. For a reader that
+      // is behind it makes no difference yet, and in a flood it would cost as much as the read.
       live = isBehind || (await mayGrow())
       const range = await readNext()
       failures = 0
@@ -55,7 +55,7 @@ export async function* tailLog(options: TailOptions): AsyncGenerator<LogChunk, v
         const isOther = fileId !== undefined && range.fileId !== undefined && range.fileId !== fileId
         fileId = range.fileId
         if (range.sizeBytes < offset || isOther) {
-          // A node that says so at each look must not keep us busy.
+          // A node that reports this at each check must not keep us busy.
           if (startsOver) await sleep(clock, RETRY_MS, signal)
           offset = 0
           startsOver = true

@@ -16,7 +16,7 @@ export const ZIP_INDEX = 'INDEX.txt'
 
 /** Each reads logs, from nodes too, for as long as its client takes. */
 const AT_ONCE = 4
-/** A client that has taken nothing for so long gives its place to the next one. */
+/** A client that takes nothing for this long loses its place to the next one. */
 const STALLED_MS = 60_000
 const READ_BYTES = 1024 * 1024
 const PIECE_BYTES = 512 * 1024
@@ -58,7 +58,7 @@ export class LogZips {
     const progress = { logs: 0 }
     const stop = signal === undefined ? ended.signal : AbortSignal.any([ended.signal, signal])
     const work = this.#fill(zip, jobIds, progress, stop)
-    // Otherwise whoever reads would wait for ever.
+    // Otherwise the reader would wait forever.
     work.catch((error: Error) => output.destroy(error))
     const end = (error: Error) => {
       output.destroy(error)
@@ -89,7 +89,7 @@ export class LogZips {
     oldest!.end(tooMany('Nothing of this archive was taken for a minute, and others were waiting'))
   }
 
-  /** One log after the other: the next is begun when the one before was taken. */
+  /** One log after the other: starts the next when the previous one has been read. */
   async #fill(zip: ZipFile, jobIds: readonly JobId[], progress: { logs: number }, signal: AbortSignal): Promise<void> {
     const jobs = new Map((await this.#parts.store.getJobs([...new Set(jobIds)])).map((job) => [job.id, job]))
     const names = new Set<string>()

@@ -3,8 +3,8 @@ import { ScrapdeckError } from '../../../shared/errors.ts'
 import type { LogKey } from '../../model/records.ts'
 
 /**
- * Before this log; with `offset`: at this byte of it, then before it. Logs that are not archived are searched first:
- * `isArchived`: all of them were.
+ * Continues before this log; with `offset`: at this byte of it, then before it. Unarchived logs are searched first;
+ * `isArchived`: that is done.
  */
 export interface SearchPlace extends LogKey {
   isArchived: boolean

@@ -18,7 +18,7 @@ import type { Piece, ScanOrder, ScannedLog } from './scan/scan-logs.ts'
 interface FleetSearchParts {
   store: KeptLogReader
   archive: Pick<LogArchivePort, 'fileOf'> & { copies: Pick<LogArchivePort['copies'], 'list'> }
-  /** The log of a run that is not archived, as far as it is on this machine; null: nothing of it is. */
+  /** The part of an unarchived run's log that is on this machine; null: none. */
   liveFileOf: (run: UnarchivedRun) => Promise<{ file: LogFile; sizeBytes: number } | null>
   index: Pick<LogIndex, 'probe'>
   /** Of search-worker.ts. */
@@ -26,7 +26,7 @@ interface FleetSearchParts {
   clock: Clock
 }
 
-/** Logs that the store looks at at once. */
+/** Logs that the store checks at once. */
 const PAGE = 2_000
 /** One task: the first are small, so that the first lines come soon. */
 const FIRST_TASK_BYTES = FRAME_RAW_BYTES
@@ -34,10 +34,10 @@ const TASK_BYTES = 16 * FRAME_RAW_BYTES
 const TASK_LOGS = 64
 /** Enough that no thread waits, and little is lost when the search ends. */
 const TASKS_AT_ONCE = 6
-/** Of one task, and a second more for every 20 MB of it: an expression that takes longer would go on for hours. */
+/** Limit of one task, plus a second for every 20 MB: a slower expression would take hours. */
 const TASK_MS = 3_000
 const SLOWEST_BYTES_PER_MS = 20_000
-/** Logs on which an expression may take too long, such as one with a line of megabytes, before it is the expression. */
+/** Logs on which an expression may time out (a line of megabytes) before the expression itself is to blame. */
 const MOST_SLOW_LOGS = 2
 const REPORT_EVERY_MS = 200
 
@@ -60,7 +60,7 @@ interface Target {
 /** Part of the logs, in order. `results` grows while it is searched. */
 interface Task {
   targets: Target[]
-  /** Of the page before these, ruled out by the index. */
+  /** The logs that the index ruled out on the page before these. */
   ruledOut: LogPage['ruledOut']
   unreadable: number
   results: ScannedLog[]
@@ -69,8 +69,8 @@ interface Task {
 
 /**
  * Searches the logs of all jobs: first those of runs that are live or ended lately and are not archived, then those in
- * the archive; each the newest jobs first. The store narrows them by what is known of their runs, the index rules
- * archived blocks out, and threads read the rest. Of logs on other machines, what has been copied by now is searched.
+ * the archive; each the newest jobs first. The store filters them by the facts about their runs, the index rules
+ * archived blocks out, and threads read the rest. For logs on other machines, it searches what has been copied by now.
  */
 export class FleetSearch {
   readonly #parts: FleetSearchParts
@@ -102,7 +102,7 @@ class OneSearch {
   #wake: () => void = () => {}
   readonly #onSlot: (() => void)[] = []
   #scheduledBytes = 0
-  /** Searched before they were archived: not a second time. */
+  /** Logs searched before they were archived: skipped the second time. */
   readonly #unarchived = new Set<string>()
   #hits = 0
   #slowLogs = 0
@@ -161,7 +161,7 @@ class OneSearch {
     return { hits, ...structuredClone(this.#counts), stoppedBy, cursor }
   }
 
-  /** What the first tasks have found by now, in order. */
+  /** The results of the first tasks so far, in order. */
   #takeResults(): FleetLogHit[] {
     const hits: FleetLogHit[] = []
     for (let task = this.#tasks[0]; task !== undefined; task = this.#tasks[0]) {
@@ -194,7 +194,7 @@ class OneSearch {
     this.#wake()
   }
 
-  /** Creates tasks, as many as are worth having at once. */
+  /** Creates tasks, as many as are useful at once. */
   async #produce(): Promise<void> {
     const { store } = this.#parts
     const { signal } = this.#stopping
@@ -206,7 +206,7 @@ class OneSearch {
     }
     const candidates = await this.#findCandidates()
     const start = this.#place?.isArchived === true ? this.#place : null
-    // A log in which the search was cut is looked at once more.
+    // A log in which the search was cut is searched again.
     let before: LogKey | null = null
     if (start !== null) {
       const { jobId, number, offset } = start
@@ -230,12 +230,12 @@ class OneSearch {
     this.#wake()
   }
 
-  /** False: so many bytes were not to be read. */
+  /** False: the limit of bytes was reached. */
   async #searchUnarchived(filter: KeptLogFilter, start: SearchPlace | null): Promise<boolean> {
     const { store, archive, clock, liveFileOf } = this.#parts
     const { signal } = this.#stopping
     const endedSinceMs = clock.nowMs() - UNARCHIVED_MS
-    // What was copied of the log of a lost run is all there is of it, until its node is back.
+    // Until its node is back, the copy is all there is of a lost run's log.
     const copied = await archive.copies.list()
     const runs = await store.listUnarchivedRuns(filter, { endedSinceMs, copied, limit: MOST_UNARCHIVED })
     const targets = async function* (): AsyncGenerator<Target> {
@@ -292,7 +292,7 @@ class OneSearch {
         })
   }
 
-  /** False: so many bytes were not to be read. */
+  /** False: the limit of bytes was reached. */
   async #search(
     { logs, ruledOut }: LogPage,
     candidates: Candidates | null,
@@ -345,7 +345,7 @@ class OneSearch {
     }
   }
 
-  /** Resolves when the first task is over and its lines are taken, or the search is. */
+  /** Resolves when the first task is over and its lines are taken, or when the search is over. */
   #slot(): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>()
     this.#onSlot.push(resolve)
@@ -361,7 +361,7 @@ class OneSearch {
     this.#scanFrom(task, 0)
   }
 
-  /** Its logs from `first` on. One that takes too long counts as unreadable, and keeps no other from being read. */
+  /** Scans its logs from `first`. A log that takes too long counts as unreadable and does not block the others. */
   #scanFrom(task: Task, first: number): void {
     const { threads } = this.#parts
     const query = this.#input

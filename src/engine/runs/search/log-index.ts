@@ -27,22 +27,22 @@ interface LogIndexParts {
   /** Of search-worker.ts: one for the index, others for searches. */
   indexing: ThreadPool
   searching: ThreadPool
-  /** Its own; what is in it can be deleted at any time. */
+  /** Its own; its content can be deleted at any time. */
   directory: string
   clock: Clock
   logger: Logger
 }
 
-/** After a change: ends of runs come in bursts, and nobody searches for what is a second old. */
+/** Delay after a change: ends of runs come in bursts, and the newest lines need not be indexed at once. */
 const WAIT_MS = 2_000
-/** Of the store's list, per step. */
+/** Entries of the store's list per step. */
 const LISTED = 500
-/** Of one task: about 64 MB of text. */
+/** Limit of one task: about 64 MB of text. */
 const MAX_TASK_BYTES = 64 * FRAME_RAW_BYTES
 const PAUSE_MS = 20
-/** Looked at per step, to see which blocks are in use. */
+/** Logs checked per step, to find the blocks in use. */
 const PAGED = 2_000
-/** A segment with fewer blocks in use is worth adding their logs again. */
+/** Below this number of used blocks, re-adding their logs pays off. */
 const SPARSE_BLOCKS = SEGMENT_BLOCKS / 4
 
 interface OpenMember extends LogKey {
@@ -51,8 +51,8 @@ interface OpenMember extends LogKey {
 }
 
 /**
- * Keeps the index of archived logs complete: in steps, in a thread of its own, after the logs are archived, so that no
- * run ends later because of it. A log that is not in the index yet is always searched.
+ * Keeps the index of archived logs complete: in steps, in its own thread, after the logs are archived, so that it
+ * delays the end of no run. A log that is not in the index yet is always searched.
  *
  *     archived ──(a step)──▶ in blocks, its end in the open block ──(the block is full)──▶ in the index
  *
@@ -65,9 +65,9 @@ export class LogIndex {
   #stopListening: (() => void) | null = null
   #running: Promise<void> | null = null
   readonly #alarm: Alarm
-  /** null: to be looked up. */
+  /** null: not looked up yet. */
   #nextBlock: number | null = null
-  /** Searches under way may still know blocks before it, though they are deleted. */
+  /** Searches in progress may still refer to deleted blocks before it. */
   #lowestBlock = 0
   #openBlock: OpenBlock | null = null
   #members: OpenMember[] = []
@@ -76,14 +76,14 @@ export class LogIndex {
   constructor(parts: LogIndexParts) {
     this.#parts = parts
     this.#alarm = new Alarm(parts.clock, () => {
-      // A run that is under way will look once more: what it has listed last may be older.
+      // A run in progress will check once more: its last list may be older.
       if (this.#running === null) this.#startRun()
       else this.#alarm.set(WAIT_MS)
     })
     this.#directory = formatDirectory(parts.directory)
   }
 
-  /** Begins soon: what an earlier engine left can wait until the start is over. */
+  /** Begins soon: leftovers of an earlier engine can wait until the start is over. */
   start(): void {
     this.#stopListening = this.#parts.store.onChange(() => this.#alarm.set(WAIT_MS))
     this.#alarm.set(WAIT_MS)
@@ -102,15 +102,14 @@ export class LogIndex {
     return this.#parts.searching.run<Candidates>({ task: 'probe', input, signal })
   }
 
-  /** What the index takes on the disk. */
+  /** The disk space of the index. */
   async sizeBytes(): Promise<number> {
     return (await listSegments(this.#directory)).reduce((sum, { bytes }) => sum + bytes, 0)
   }
 
   /**
-   * Deletes the segments whose logs are deleted; those that few logs are left in are emptied, one per call, by adding
-   * these logs to the index again, and deleted by a later call. The newest segment always stays. Returns the bytes
-   * freed.
+   * Deletes segments whose logs are deleted. A segment with few logs left is emptied, one per call, by adding these
+   * logs to the index again; a later call deletes it. The newest segment always stays. Returns the bytes freed.
    */
   async reclaim(): Promise<number> {
     while (this.#running !== null) await this.#running
@@ -122,7 +121,7 @@ export class LogIndex {
     return freedBytes
   }
 
-  /** Resolves when all logs that were archived before are in the index, but for the open block. */
+  /** Resolves when all logs archived so far are in the index, except the open block. */
   async whenCaughtUp(): Promise<void> {
     await this.#running
     this.#startRun()
@@ -172,7 +171,7 @@ export class LogIndex {
       await store.forgetLogBlocks(moved.slice(at, at + LISTED))
       await sleep(clock, PAUSE_MS, signal)
     }
-    // The next run finds them, like what an earlier engine left.
+    // The next run finds them, like leftovers of an earlier engine.
     this.#lastId = null
     this.#alarm.set(WAIT_MS)
     return freedBytes
@@ -203,13 +202,13 @@ export class LogIndex {
     }
   }
 
-  /** What an earlier engine left, the newest first. */
+  /** Indexes what an earlier engine left, newest first. */
   async #catchUp(): Promise<void> {
     const { store, clock } = this.#parts
     const { signal } = this.#stopping
     const directory = this.#directory
     if (!existsSync(directory)) {
-      // Also those of an older format.
+      // Includes those of an older format.
       await rm(dirname(directory), { recursive: true, force: true })
       await store.forgetLogBlocks(null)
       await mkdir(directory, { recursive: true, mode: 0o700 })
@@ -227,7 +226,7 @@ export class LogIndex {
     if (!signal.aborted) this.#lastId = lastId
   }
 
-  /** After all that is written or referred to: either may be of an older backup. Starts a thread, so only if needed. */
+  /** The number after all written or referenced blocks: either may be from an older backup. Starts a thread. */
   async #findNextBlock(): Promise<number> {
     const { store, indexing } = this.#parts
     const input = { directory: this.#directory }

@@ -61,7 +61,7 @@ interface Dependencies extends JobWriting {
 }
 
 /**
- * Finds the queued jobs whose hold changes; job-rules/holds.ts decides which hold a job has.
+ * Finds the queued jobs whose hold changes; model/holds.ts decides which hold a job has.
  *
  * `dependency` is lifted, or ends the job, when the dependency ends; `not_before` and `retry` by `releaseDue`;
  * `overlap` when the live job of the same key ends or goes back to the queue. A job may return to `overlap` if another

@@ -58,7 +58,7 @@ export interface ReconcileOptions {
  *
  * Presence always counts. Absence counts only in snapshots begun after the POST ended, and only when two of them are
  * more than the node's poll interval apart: on its way from the queue to the process table, a job is in no list. If the
- * engine that sent the POST died, nobody saw the POST end, so the two must be further apart.
+ * engine that sent the POST died, the end of the POST is unknown, so the two must be further apart.
  */
 export function reconcile(
   believed: readonly BelievedAttempt[],

@@ -10,7 +10,7 @@ export interface RunEnd extends Pick<AttemptEnd, 'from' | 'killingLine' | 'detai
   /** `Failed: exit code 1`. What happens to the job next is appended. */
   text: string
   evidence: Record<string, unknown>
-  /** Queue the job again regardless of its retry policy, because nobody knows whether it ran at all. */
+  /** Queue the job again regardless of its retry policy, because it is unknown whether it ran at all. */
   isTriedAgain?: boolean
 }
 

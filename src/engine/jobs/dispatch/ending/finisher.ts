@@ -21,7 +21,7 @@ const RETRY_FIRST_MS = 1_000
 const RETRY_MAX_MS = 30_000
 // After this many failures to archive, the job ends without an archived log, or without its items.
 const ARCHIVE_TRIES = 3
-// They may be large, and whatever ends meanwhile must not wait for them.
+// They may be large, and runs that end meanwhile must not wait for them.
 const ITEMS_AT_ONCE = 4
 // Another try would fail too.
 const FINAL_FOR_ITEMS = new Set<unknown>(['ITEMS_TOO_LARGE', 'ITEMS_NOT_FOUND'])
@@ -129,7 +129,7 @@ export class Finisher {
     const keptBytes = (archived ?? earlier)?.sizes?.rawBytes ?? 0
     // What stays as it was archived before was copied from a node that was away.
     const isCut = archived === null ? earlier !== null : tail === null || keptBytes < tail.sizeBytes
-    // Most runs are over before anybody read their log: no copy was begun.
+    // Most runs end before their log is read: no copy was begun.
     const isCopied = archived !== null && (isCut || archived.packed === null || reading?.isCopied !== false)
     return async () => {
       const { exit, cancelAskedAtMs, limitHit } = one

@@ -18,7 +18,7 @@ import { type Absence, reconcile, type Verdict } from '../decide/reconcile.ts'
 /** Scrapyd's default poll interval. A longer one only delays proof of absence: jobs are listed as pending meanwhile. */
 export const NODE_POLL_INTERVAL_MS = 5_000
 /**
- * A POST sent by an engine that has stopped may still be in flight, and nobody waits for its end. Covers the client's
+ * A POST sent by an engine that has stopped may still be in flight, and its end is not awaited. Covers the client's
  * timeout (60 s for schedule.json) plus the usual interval.
  */
 const TAKEN_OVER_APART_MS = 65_000
@@ -81,7 +81,7 @@ export class Follower {
   }
 
   /**
-   * Before a node's first lists, nobody knows what else runs there, and sending to it could overfill it (I3). The same
+   * Before a node's first lists, it is unknown what else runs there, and sending to it could overfill it (I3). The same
    * holds for runs that were given up and may come back with the node.
    */
   knowsLists(node: FleetNode): boolean {

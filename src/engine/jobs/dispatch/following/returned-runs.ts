@@ -25,7 +25,7 @@ interface Stopping {
   dueAtMs: number
 }
 
-/** A node may list tens of thousands of external jobs. At most this many are looked up per snapshot. */
+/** A node may list tens of thousands of external jobs. The limit of look-ups per snapshot. */
 const ASKED_AT_ONCE = 1_000
 const ENDED_KEPT = 100_000
 /** The format of jobids that we derive from job ids. */
@@ -168,7 +168,7 @@ export class ReturnedRuns {
     if (jobId === undefined) return
     const attempts = await store.listAttempts(jobId)
     const attempt = attempts.find(({ jobid, project }) => jobid === seen.jobid && project === seen.project)
-    // An unresolved attempt is looked for where it was sent. Its record must outlive this node's lists.
+    // An unresolved attempt is searched where it was sent. Its record must outlive this node's lists.
     const isUnresolved = attempt?.state === 'sending' || attempt?.state === 'uncertain'
     if (attempt === undefined || (!isUnresolved && !isDoubtful(attempt, list))) return
     if (await this.#isRecorded(attempt)) return
@@ -254,7 +254,7 @@ function isDoubtful({ state, result }: Attempt, list: List): boolean {
   )
 }
 
-/** No other run of this job is live or has succeeded, and nobody cancelled it: stopping this one would lose the job. */
+/** No other run of this job is live or has succeeded, and it is not cancelled: stopping this one would lose the job. */
 function isOnlyHope(job: StoredJob): boolean {
   return job.state === 'ended' && (job.outcome === 'lost' || job.outcome === 'failed')
 }

@@ -25,14 +25,14 @@ import type { Sender } from './sender.ts'
 const REQUESTS_OUT_MAX = 512
 const ASSIGNMENTS_MAX = 256
 /**
- * Room that appears on one node waits for that on others, whose jobs are claimed in one commit: as long as the last run
- * took, so that claims leave time for all else, and at most so long.
+ * Room that appears on one node waits for room on others, so that one commit claims their jobs: for as long as the last
+ * run took, so that claims leave time for other work, and at most this long.
  */
 const ROOM_GATHERED_MAX_MS = 60
-/** How often the jobs are looked at whose egg some node refused. */
+/** How often to re-check jobs whose egg some node refused. */
 const EGG_AGAIN_MS = 30_000
 const LOGS_AGAIN_MS = 2_000
-/** How often is looked whether this engine leads for certain again. */
+/** How often to re-check leadership. */
 const UNCERTAIN_AGAIN_MS = 200
 
 interface DispatcherParts {
@@ -243,7 +243,7 @@ export class Dispatcher {
     })
   }
 
-  /** No event says that a node has been awaited for long enough. */
+  /** No event signals that a node has been awaited for long enough. */
   #lookAgain(afterMs: number): void {
     if (this.#lookingAgain.has(afterMs)) return
     this.#lookingAgain.add(afterMs)

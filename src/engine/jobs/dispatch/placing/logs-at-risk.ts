@@ -5,7 +5,7 @@ import type { LiveAttempt, LiveAttempts } from '../live-attempts.ts'
 interface RiskParts {
   live: Pick<LiveAttempts, 'ofNode' | 'events'>
   clock: Pick<Clock, 'monotonicMs'>
-  /** Monotonic: its log has been written to since then; null: nobody has seen that. */
+  /** Monotonic: its log has been written to since then; null: not seen. */
   writtenSinceMs: (jobId: JobId) => number | null
 }
 
@@ -48,7 +48,7 @@ export class LogsAtRisk {
   }
 }
 
-/** More logs than any node that deletes some is said to keep. */
+/** More logs than any node that deletes logs keeps. */
 const MOST_ENDS = 1_000
 
 const keyOf = ({ nodeId, project, spider }: Pick<LiveAttempt, 'nodeId' | 'project' | 'spider'>): string =>

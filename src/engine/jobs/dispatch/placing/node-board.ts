@@ -56,7 +56,7 @@ export class NodeBoard {
     for (const { id } of [...this.index.all()]) if (!ids.has(id)) this.index.remove(id)
   }
 
-  /** Returns whether it has more room than at the last refresh, or whether what waiting jobs say of it may change. */
+  /** Returns whether it has more room than at the last refresh, or whether the waiting reasons about it may change. */
   refreshOne(node: FleetNode): boolean {
     const { stored, status } = node
     const { live } = this.#context

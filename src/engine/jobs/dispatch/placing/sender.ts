@@ -315,7 +315,7 @@ export class Sender {
   }
 
   async #recordUncertain(one: LiveAttempt, error: NodeError): Promise<void> {
-    // Failed polls during this call do not count (a Scrapyd that lists spiders answers nobody). Its own timeout does.
+    // Failed polls during this call do not count (Scrapyd answers none while it lists spiders). Its own timeout does.
     if (error.kind === 'timeout') this.#context.fleet.reportUnreachable(one.nodeId, error)
     await this.#context.live.move(one, {
       from: ['sending'],

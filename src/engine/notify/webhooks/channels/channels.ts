@@ -14,14 +14,14 @@ import { newsOfReport, reportIn } from './report.ts'
 import { isReportFor, newsFor } from './seen-news.ts'
 import type { Links } from './words.ts'
 
-/** What was said on both sides, for people, without secrets. */
+/** The conversation with the service, for users, without secrets. */
 export interface TestResult {
   ok: boolean
   answer: string
   conversation: string[]
 }
 
-/** Sends what alerts say to where people are. */
+/** Sends alert messages to people. */
 export interface Channels {
   /** Throws BAD_INPUT and WEBHOOK_URL_FORBIDDEN for a target that can never work. */
   check(target: AlertTarget, hasSecret: boolean): void
@@ -45,15 +45,15 @@ export interface ChannelsParts {
   post: Post
   /** Default: messages have no links. */
   links?: Links | undefined
-  /** Of what e-mails show besides. Default: nothing. */
+  /** Reads what e-mails show besides the alerts. Default: nothing. */
   readEvidence?: ReadEvidence | undefined
-  /** For messages that had to wait. Default: all that fired still does. */
+  /** For messages that had to wait. Default: every alert still fires. */
   readEnds?: ReadEnds | undefined
   /** Programs that the operator's configuration names. */
   commands?: readonly AlertCommand[] | undefined
-  /** Modules that it names. Default: none. */
+  /** Plugins that it names. Default: none. */
   plugins?: AlertPlugins | undefined
-  /** Tests only: where Telegram is, and who vouches for mail servers. */
+  /** Tests only: the address of Telegram, and the authorities of mail servers. */
   seams?: { telegramApi?: string; authorities?: string[] } | undefined
 }
 
@@ -125,13 +125,13 @@ export function createChannels(parts: ChannelsParts): Channels {
         news === recorded ? message.body : JSON.stringify({ ...(JSON.parse(message.body) as object), data: news })
       return await send({ ...message, target, channel, secret, body, news, report })
     } catch (error) {
-      // Its text could hold a secret, whoever wrote it: ours do not.
+      // The text of a foreign error could contain a secret; ours does not.
       const answer = error instanceof SealedElsewhere ? error.message : `sending failed (${(error as Error).name})`
       return { isGood: false, answer }
     }
   }
 
-  /** A webhook opens its own, of which it may have two. */
+  /** Not for webhooks: they open their own secrets, up to two. */
   async function openSecret({ sealedSecret, channel }: StoredWebhook): Promise<string> {
     if (sealedSecret === null || channel!.target.kind === 'webhook') return ''
     try {
@@ -165,7 +165,7 @@ export function createChannels(parts: ChannelsParts): Channels {
   }
 }
 
-/** One message of a channel at a time, in the order in which they came; one that failed comes later (late.ts). */
+/** One message of a channel at a time, in order of arrival; a failed one comes later (late.ts). */
 function createQueues() {
   const last = new Map<string, Promise<SendResult>>()
   return (id: string, send: () => Promise<SendResult>): Promise<SendResult> => {

@@ -7,7 +7,7 @@ import { problemOfAddress } from './post-json.ts'
 
 type Of<Kind extends AlertTarget['kind']> = Extract<AlertTarget, { kind: Kind }>
 
-/** A mail address, without comments and quotes, which nobody uses; domains may be in any script. */
+/** A mail address, without the rarely used comments and quotes; domains may be in any script. */
 const MAIL_ADDRESS = /^[^\s@<>()[\]\\,;:"]{1,64}@[\p{L}\p{N}](?:[\p{L}\p{N}.-]*[\p{L}\p{N}])?$/u
 /** `Scrapdeck <scrapdeck@example.org>` */
 const NAMED_ADDRESS = /^[^<>@,;:"\\]{1,200}<([^<>]+)>$/
@@ -25,7 +25,7 @@ const SECRETS: Partial<Record<AlertTarget['kind'], string>> = {
 }
 
 /**
- * Refuses what can never work. Secrets are checked when they are used: here we only know whether there is one. Throws
+ * Refuses targets that can never work. Secrets are checked on use: only their existence is known here. Throws
  * BAD_INPUT and WEBHOOK_URL_FORBIDDEN.
  */
 export function checkTarget(
@@ -68,8 +68,7 @@ function checkMail({ from, to, host, username, security }: Of<'email'>, hasSecre
   const own = NAMED_ADDRESS.exec(from)?.[1] ?? from
   if (!isMailAddress(own))
     throw bad(`${from} cannot be the sender: use a form such as Scrapdeck <scrapdeck@example.org>.`)
-  if (problemOfShownName(from + username) !== null)
-    throw bad('The sender or the user name has characters that nobody can see.')
+  if (problemOfShownName(from + username) !== null) throw bad('The sender or the user name has invisible characters.')
   const bare = host.replace(/^\[(.*)\]$/, '$1')
   if (bare !== host || (isIP(host) === 0 && !HOST_NAME.test(host)))
     throw bad(`${host} is not a mail server: enter its name, such as smtp.example.org, without a port.`)

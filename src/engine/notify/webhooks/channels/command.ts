@@ -12,12 +12,12 @@ export interface AlertCommand {
 }
 
 const TIME_LIMIT_MS = 10_000
-/** Of both outputs together. */
+/** For both outputs together. */
 const OUTPUT_MAX_BYTES = 65_536
 const KEPT_BYTES = 2_000
 /** A process that left the group may keep our pipes open. */
 const DRAIN_MS = 1_000
-/** All that a program gets of our environment: passwords of the service may stand in anything else. */
+/** The variables that a program inherits: any other may contain passwords of the service. */
 const PASSED_ON =
   /^(PATH|HOME|USER|LOGNAME|SHELL|LANG|LANGUAGE|LC_[A-Z]+|TZ|TMPDIR|TEMP|TMP|SYSTEMROOT|WINDIR|COMSPEC|PATHEXT|USERPROFILE|APPDATA|LOCALAPPDATA|(HTTP|HTTPS|ALL|NO)_PROXY|SSL_CERT_(FILE|DIR)|DBUS_SESSION_BUS_ADDRESS|XDG_RUNTIME_DIR|DISPLAY|WAYLAND_DISPLAY)$/i
 
@@ -58,7 +58,7 @@ function run({ program, args }: AlertCommand, input: string, clock: Clock): Prom
   child.stdout.on('data', receive)
   child.stderr.on('data', receive)
   child.stdin.on('error', () => {
-    // It may end without reading its input: its exit code says whether that was meant.
+    // It may end without reading its input: its exit code says whether that was intended.
   })
   child.stdin.end(input)
   let drain = { cancel() {} }

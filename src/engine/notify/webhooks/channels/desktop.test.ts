@@ -22,7 +22,7 @@ test('several are counted and the first are listed; ended ones beside them are c
   const news = someNews({ kind: 'repeat', firing, moreFiring: 10, resolved: [anAlert({ resolvedAtMs: NOW_MS })] })
   expect(noticeOf(deliveryOf(news), everything)).toMatchObject({
     title: 'Critical: 16 alerts',
-    body: 'n0 is down\nn1 is down\nn2 is down\nn3 is down\nand 12 more\n1 resolved\nNobody has acknowledged this yet'
+    body: 'n0 is down\nn1 is down\nn2 is down\nn3 is down\nand 12 more\n1 resolved\nNot acknowledged yet'
   })
 })
 

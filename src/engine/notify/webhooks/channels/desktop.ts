@@ -5,14 +5,14 @@ import { newsIn } from './message.ts'
 import { seenNews } from './seen-news.ts'
 import { moodOf, oneLine, subjectOf, wordOf } from './words.ts'
 
-/** What systems show of a notification before they cut it off. */
+/** Systems cut off longer titles. */
 const TITLE_MAX = 100
 const LINE_MAX = 200
 const LINES_MAX = 4
 
 /**
- * A recorded message as a notification, for somebody who may see alerts of these projects only (null: of none, such as
- * a node). null: nothing of it may be seen.
+ * A recorded message as a notification for a user who may only see alerts of these projects (null: alerts of no
+ * project, such as about a node). Returns null if the user may see nothing of it.
  */
 export function noticeOf(
   { id, body, madeAtMs }: Pick<StoredDelivery, 'id' | 'body' | 'madeAtMs'>,
@@ -43,7 +43,7 @@ function linesOf({ kind, firing, resolved, moreResolved }: AlertNews, count: num
     ...listed.map((alert) => oneLine(alert.text, LINE_MAX) || subjectOf(alert, LINE_MAX)),
     ...(count > listed.length ? [`and ${count - listed.length} more`] : []),
     ...(isFiring && over > 0 ? [`${over} resolved`] : []),
-    ...(kind === 'repeat' ? ['Nobody has acknowledged this yet'] : [])
+    ...(kind === 'repeat' ? ['Not acknowledged yet'] : [])
   ]
 }
 

@@ -20,7 +20,7 @@ import {
 
 /**
  * discord.com/developers/docs/resources/message: `content` 2,000; of each embed title 256, description 4,096, field
- * value 1,024; 6,000 in all embeds together, of which there are at most 10.
+ * value 1,024; at most 10 embeds, 6,000 together.
  */
 const CONTENT_MAX = 2_000
 const DESCRIPTION_MAX = 2_400
@@ -28,16 +28,16 @@ const FIELD_MAX = 1_024
 const INLINE_MAX = 60
 const SUBJECT_MAX = 100
 const TEXT_MAX = 300
-/** `Unknown Webhook`: it was deleted. Discord blocks those that go on (topics/rate-limits, invalid requests). */
+/** `Unknown Webhook`: it was deleted. Discord blocks clients that go on (topics/rate-limits, invalid requests). */
 const UNKNOWN_WEBHOOK = 10_015
-/** As of any receiver that wants no more (410): the overview tells of a channel that was turned off so. */
+/** Like any receiver that wants no more (410): the overview shows that the channel was turned off by it. */
 const GONE = '410: Discord does not know this webhook any more'
 
 const COLORS: Record<Mood, number> = {
   ...{ critical: 0xe03131, warning: 0xf08c00, info: 0x1c7ed6, resolved: 0x2f9e44, test: 0x868e96 }
 }
 
-/** The request of a webhook. Nobody is pinged, whatever the text says, and Markdown of others is shown as written. */
+/** The request of a webhook. It pings no one, whatever the text says, and shows foreign Markdown as written. */
 export function discordMessage(news: AlertNews, links: Links) {
   const url = alertsLink(links)
   const mood = moodOf(news)
@@ -49,7 +49,7 @@ export function discordMessage(news: AlertNews, links: Links) {
   }))
   const fields = factsOf(news).map(([name, value]) => ({
     ...{ name, value: shown(value, FIELD_MAX) },
-    // Several in a line, if they are short.
+    // Short fields share a line.
     inline: value.length <= INLINE_MAX
   }))
   return {
@@ -59,7 +59,7 @@ export function discordMessage(news: AlertNews, links: Links) {
   }
 }
 
-/** A backslash before each sign of ASCII: also `<`, `@`, `#` and the `:` of addresses, which would become links. */
+/** A backslash before each ASCII sign: also `<`, `@`, `#` and the `:` of addresses, which would become links. */
 const escapeMarkdown = (text: string): string => text.replaceAll(/[!-/:-@[-`{-~]/g, String.raw`\$&`)
 
 /** Escaped, and cut so that no escape is halved. */
@@ -92,7 +92,7 @@ function lineOf(alert: AlertView, isFiring: boolean, links: Links): string {
   return `${sign} **${subject}** · <t:${at}:R>${link === null ? '' : ` · [Open job](<${link}>)`}${text === '' ? '' : `\n${text}`}`
 }
 
-/** Posts to a webhook of Discord, and waits until the message is stored: otherwise an error would not be told. */
+/** Posts to a webhook of Discord, and waits until the message is stored: otherwise errors would not be reported. */
 export const discordSender =
   (post: Post, links: Links): Sender<'discord'> =>
   async ({ news, secret, say }) => {

@@ -2,8 +2,8 @@ import type { AlertFigureHistory } from '../../../../shared/contract/index.ts'
 import { type Mood, utcTime } from './words.ts'
 
 /**
- * Pieces of an HTML e-mail: tables and inline styles, because Outlook and Gmail know little else. Classes serve dark
- * clients alone, which need `!important` against the inline styles. caniemail.com says what works where.
+ * Pieces of an HTML e-mail: tables and inline styles, because Outlook and Gmail support little else. Classes only
+ * serve dark clients, which need `!important` against the inline styles. caniemail.com says what works where.
  */
 const FONT = "font-family:-apple-system,'Segoe UI',Roboto,Helvetica,Arial,sans-serif"
 const MONO = "font-family:ui-monospace,SFMono-Regular,Menlo,Consolas,'Liberation Mono',monospace"
@@ -13,7 +13,7 @@ const WIDTH = 600
 const STRONG: Record<Mood, string> = {
   ...{ critical: '#c92a2a', warning: '#b35300', info: '#1864ab', resolved: '#2b7a3b', test: '#495057' }
 }
-/** Of bars and dots, on light and on dark. */
+/** For bars and dots, on light and dark backgrounds. */
 const SOFT: Record<Mood, string> = {
   ...{ critical: '#e5484d', warning: '#f08c00', info: '#339af0', resolved: '#40a35a', test: '#868e96' }
 }
@@ -132,7 +132,7 @@ ${details}<div class="quiet" style="${FONT};font-size:12px;line-height:19px;colo
 }
 
 /**
- * Bars as cells of tables: clients show neither SVG nor data URLs, and Outlook gives a height to cells alone. Negative
+ * Bars as table cells: clients show neither SVG nor data URLs, and Outlook only applies heights to cells. Negative
  * values have no height.
  */
 export function chart({ bars, fromMs, untilMs, caption }: Omit<AlertFigureHistory, 'title'>, mood: Mood): string {
@@ -165,7 +165,7 @@ function colorOf(tone: AlertFigureHistory['bars'][number]['tone'], mood: Mood): 
 export const logLines = (lines: readonly string[]): string =>
   `<div class="log" style="padding:10px 12px;background:#f8f9fa;border:1px solid #e9ecef;border-radius:6px;${MONO};font-size:12px;line-height:18px;color:#343a40;white-space:pre-wrap;word-break:break-word">${lines.map(escapeHtml).join('<br>')}</div>`
 
-/** Below what it is about. */
+/** Placed below the block that it describes. */
 export const sourceLine = (text: string, link: { url: string; text: string } | null): string =>
   `<div class="quiet" style="padding-top:6px;${FONT};font-size:12px;line-height:18px;color:#6b7278;word-break:break-word">${escapeHtml(text)}${linked(link)}</div>`
 

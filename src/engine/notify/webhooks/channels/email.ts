@@ -19,7 +19,7 @@ const CONVERSATION_LINES_MAX = 100
 const ANSWER_MAX = 300
 /** Commands whose refusal is about the message. */
 const OF_MESSAGES = ['MAIL FROM', 'RCPT TO', 'DATA', 'API']
-/** RFC 4954, section 6: about the channel, which the operator can mend. */
+/** RFC 4954, section 6: about the channel, which the operator can fix. */
 const ABOUT_LOGINS = [530, 534, 535, 538]
 
 export interface MailParts {
@@ -56,7 +56,7 @@ async function send(parts: MailParts, message: Message<'email'>, signal: AbortSi
     ...{ host, port, secure: security === 'tls', requireTLS: security === 'starttls', ignoreTLS: security === 'none' },
     ...(username !== '' && { auth: { user: username, pass: secret }, forceAuth: true }),
     ...(parts.authorities !== undefined && { tls: { ca: parts.authorities } }),
-    // Its own look-up would not ask the guard.
+    // nodemailer's own look-up would bypass the guard.
     getSocket: (_options, callback) => {
       connectToMailServer(parts.guard, host, port).then(
         (connection) => callback(null, { connection }),
@@ -74,7 +74,7 @@ async function send(parts: MailParts, message: Message<'email'>, signal: AbortSi
     ...{ from: target.from, to: target.to, subject, html, text, signal },
     ...{ date: new Date(madeAtMs), messageId: ids.own, references: [ids.thread], inReplyTo: ids.thread },
     ...(news.severity === 'critical' && news.firing.length > 0 && { priority: 'high' as const }),
-    // RFC 3834: nobody's absence note answers.
+    // RFC 3834: suppresses automatic replies.
     headers: { 'Auto-Submitted': 'auto-generated', 'X-Auto-Response-Suppress': 'All' }
   })
   const answer = oneLine(hide(info.response, secretsOf(message)), ANSWER_MAX)
@@ -85,8 +85,8 @@ async function send(parts: MailParts, message: Message<'email'>, signal: AbortSi
 }
 
 /**
- * The same for each try of a message, so that mail systems which compare ids show a repeated one once. `thread`: a
- * message that nobody gets, under which programs gather those of a group (RFC 5256, REFERENCES).
+ * The same for each attempt, so that mail systems which compare ids show a repeated message once. `thread`: the id of
+ * a message that does not exist, under which mail programs thread a group (RFC 5256, REFERENCES).
  */
 function idsOf({ id, channel, news, target }: Message<'email'>): { own: string; thread: string } {
   const domain = /@([^\s@>]+)>?\s*$/.exec(target.from)?.[1] ?? 'scrapdeck.invalid'
@@ -97,13 +97,13 @@ function idsOf({ id, channel, news, target }: Message<'email'>): { own: string; 
   }
 }
 
-/** Login answers of SMTP are the password in base64. */
+/** SMTP logins contain the password in base64. */
 function secretsOf({ secret, target: { username } }: Message<'email'>): string[] {
   const base64 = (text: string) => Buffer.from(text, 'utf8').toString('base64')
   return [secret, base64(secret), base64(`\0${username}\0${secret}`)]
 }
 
-/** A logger for nodemailer that passes on the lines of SMTP, in which it replaces what logs in. */
+/** A logger for nodemailer that passes on the SMTP lines with their credentials replaced. */
 function conversationOf(message: Message<'email'>) {
   const secrets = secretsOf(message)
   let lines = 0
@@ -155,7 +155,7 @@ const CONNECT_TIMEOUT_MS = 10_000
  */
 function connectToMailServer(guard: AddressGuard, host: string, port: number): Promise<Socket> {
   const { promise, resolve, reject } = Promise.withResolvers<Socket>()
-  // A written address is not looked up.
+  // A literal address is not looked up.
   if (isIP(host) !== 0 && !guard.isAllowed(host)) {
     reject(forbidden(host))
     return promise

@@ -5,8 +5,8 @@ import { titleOf, worstOf } from './words.ts'
 export type ReadEnds = (ids: AlertId[]) => Promise<ReadonlyMap<AlertId, number>>
 
 /**
- * A message that could not be sent at once, as it is true now: the end of an alert may have been told before it, and
- * people would be left with an alert that is over. Pure.
+ * Updates a message that could not be sent at once: the end of an alert may have been reported before it, and the
+ * recipients would be left with an alert that is over. Pure.
  */
 export function asOfNow(news: AlertNews, ends: ReadonlyMap<AlertId, number>): AlertNews {
   const firing = news.firing.filter(({ id }) => !ends.has(id))
@@ -17,7 +17,7 @@ export function asOfNow(news: AlertNews, ends: ReadonlyMap<AlertId, number>): Al
   })
   const resolved = [...over, ...news.resolved]
   const shown = firing.length > 0 ? firing : resolved
-  // Beyond the listed ones nobody knows which are over.
+  // Which alerts beyond the listed ones are over is unknown.
   const title = news.moreFiring > 0 ? news.title : titleOf(shown)
   const kind = firing.length > 0 ? news.kind : 'news'
   return { ...news, kind, title, severity: worstOf(shown), firing, resolved }

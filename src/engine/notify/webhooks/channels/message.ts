@@ -9,28 +9,28 @@ import type {
 import type { StoredWebhook } from '../../../model/records.ts'
 import type { SendResult } from '../plan-try.ts'
 
-/** What a sender of one kind gets. */
+/** The input of a sender of one kind. */
 export interface Message<Kind extends AlertTargetKind = AlertTargetKind> {
   target: Extract<AlertTarget, { kind: Kind }>
   channel: StoredWebhook
-  /** The same for each try. */
+  /** The same for each attempt. */
   id: string
-  /** As it was recorded, but for what has ended while it waited. */
+  /** As recorded, except that alerts that ended while it waited are resolved. */
   body: string
   madeAtMs: number
-  /** Of a report: the same in a few words. */
+  /** For a report: its summary. */
   news: AlertNews
-  /** None: the message is about alerts. */
+  /** Absent or null: the message is about alerts. */
   report?: AlertReport | null
-  /** Empty: it has none. */
+  /** Empty: none. */
   secret: string
-  /** Records what was said, without secrets. */
+  /** Records a line of the conversation, without secrets. */
   say: (line: string) => void
 }
 
 export type Sender<Kind extends AlertTargetKind> = (message: Message<Kind>) => Promise<SendResult>
 
-/** Of a recorded message. Throws for anything else. */
+/** Reads a recorded message. Throws for anything else. */
 export function newsIn(body: string): AlertNews {
   const { data } = JSON.parse(body) as { data?: AlertNews }
   if (data === undefined || !Array.isArray(data.firing) || !Array.isArray(data.resolved)) {
@@ -39,7 +39,7 @@ export function newsIn(body: string): AlertNews {
   return data
 }
 
-/** For trying a channel. */
+/** An example for testing a channel. */
 export function exampleNews(nowMs: number): AlertNews {
   const id = 'test'.padEnd(32, '0')
   const text = 'This is a test message of Scrapdeck. Nothing is wrong.'

@@ -28,12 +28,12 @@ export interface PagerDutyEvent {
 
 const SUMMARY_MAX = 1_024
 const SOURCE_MAX = 255
-/** All events of a message; what is left is sent with the next try. */
+/** For all events of a message; the rest is sent with the next attempt. */
 const TIME_LIMIT_MS = 60_000
 
 /**
- * What a message means to PagerDuty, triggers first. Alerts beyond those listed share one there, which ends when
- * nothing of the group fires any more.
+ * The PagerDuty events of a message, triggers first. Alerts beyond the listed ones share one PagerDuty alert, which
+ * ends when no alert of the group fires.
  */
 export function pagerDutyEvents(news: AlertNews, links: Links): PagerDutyEvent[] {
   const group = `${news.groupId} more`.slice(-SOURCE_MAX)
@@ -45,7 +45,7 @@ export function pagerDutyEvents(news: AlertNews, links: Links): PagerDutyEvent[]
     ...news.resolved.map(({ id }) => resolveOf(id)),
     // An unknown key is accepted and changes nothing.
     ...(isQuiet ? [resolveOf(group)] : []),
-    // A test must not wake anybody for longer than it lasts.
+    // A test must not keep paging after it ends.
     ...(news.kind === 'test' ? news.firing.map(({ id }) => resolveOf(id)) : [])
   ]
 }
@@ -86,8 +86,8 @@ function clientOf(links: Links) {
 }
 
 /**
- * Sends the events of a message one after another. A repeated message sends all of them again, which PagerDuty knows by
- * their keys.
+ * Sends the events of a message one after another. A retry sends all of them again; PagerDuty recognises them by their
+ * keys.
  */
 export const pagerDutySender =
   (post: Post, links: Links, clock: Clock): Sender<'pagerduty'> =>

@@ -15,7 +15,7 @@ const REASON_MAX = 200
 /** Shorter parts of an address are words. */
 const PART_MIN = 7
 const RETRY_AFTER_MAX_SECONDS = 86_400
-/** Slack, Discord, PagerDuty and Teams answer so for a message that they cannot read or that is too large. */
+/** The answers of Slack, Discord, PagerDuty and Teams to a message that they cannot read or that is too large. */
 const FINAL_STATUSES = [400, 413]
 
 /**
@@ -35,9 +35,9 @@ export async function postJson(
   const answer = await post({ url, headers: {}, body, readsText: true })
   const withoutSecret = (text: string) => hide(text, [secret, ...partsOf(url)])
   if (answer.kind !== 'status') {
-    const told = withoutSecret(answer.problem)
-    say(`< ${told}`)
-    return { ...nothing, answer: told }
+    const shown = withoutSecret(answer.problem)
+    say(`< ${shown}`)
+    return { ...nothing, answer: shown }
   }
   const { status, retryAfterSeconds, text = '' } = answer
   const isGood = status >= 200 && status < 300
@@ -52,22 +52,22 @@ export async function postJson(
   }
 }
 
-/** Where a secret stands in a text that somebody else wrote, `…` stands afterwards. */
+/** Replaces secrets in a text from outside by `…`. */
 export function hide(text: string, secrets: readonly string[]): string {
   return secrets.filter((secret) => secret.length > 3).reduce((shown, secret) => shown.replaceAll(secret, '…'), text)
 }
 
-/** A service may repeat a part of the address: who knows the long ones of a secret address can use it. */
+/** The parts of a secret address to hide: a service may repeat one, and a long part is enough to use the address. */
 function partsOf(text: string): string[] {
   const { pathname, search, searchParams } = new URL(text.trim())
   const parts = [...pathname.split('/'), ...searchParams.values()].filter((part) => part.length >= PART_MIN)
   return [text, pathname + search, pathname, search, ...parts]
 }
 
-/** What everybody can reach is on the way through networks of others. */
+/** Public addresses are reached through networks of others. */
 const ofEverybody = createAddressGuard([])
 
-/** Without TLS, everybody on the way could read the secret. Only this machine and private networks may be without. */
+/** Without TLS, networks in between could read the secret. Only this machine and private networks may omit it. */
 export function problemOfAddress(text: string): string | null {
   const url = URL.parse(text.trim())
   if (url === null) return 'The address of this channel is not valid: enter the whole address, such as https://…'
@@ -82,7 +82,7 @@ function answerOf(status: number, reason: string): string {
   return reason === '' ? String(status) : `${status}: ${reason}`
 }
 
-/** What services write about an error. A page of a proxy says nothing to people. */
+/** The error text of a service; a proxy's page would not help users. */
 function reasonIn(text: string): string {
   const json = objectIn(text)
   if (json === null) return text.trimStart().startsWith('<') ? '' : text

@@ -97,7 +97,7 @@ test('the text part says the same', () => {
 
 Rule: Nodes are up
 Owner: crawl team
-Reminder: nobody has acknowledged this yet
+Reminder: not acknowledged yet
 Still firing: 2 reported before
 What to do: Check that the node runs and that this machine can reach it. Cordon it while you work on it: then its alerts are not sent.
 

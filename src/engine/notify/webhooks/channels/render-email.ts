@@ -44,11 +44,11 @@ const TEXT_MAX = 600
 const LOG_LINES_MAX = 30
 const LOG_LINE_MAX = 300
 const BARS_MAX = 48
-/** Gmail hides what is beyond 102 KB. The rest of the message has up to a quarter as much. */
+/** Gmail hides everything beyond 102 KB. The rest of the message has up to a quarter of that. */
 const ALERTS_MAX_BYTES = 50_000
 const LOG_MAX_BYTES = 24_000
 
-/** Both parts of an e-mail. Text of others is escaped, and nothing is loaded from elsewhere. */
+/** Both parts of an e-mail. Foreign text is escaped, and nothing is loaded from elsewhere. */
 export function renderEmail(
   news: AlertNews,
   links: Links,
@@ -96,7 +96,7 @@ function htmlOf(news: AlertNews, links: Links, subject: string, { log, history }
   return card({ subject, preview: preview(news), mood, parts })
 }
 
-/** Of several alerts, it must be clear whose log this is. */
+/** With several alerts, it must be clear whose log this is. */
 function logHtml({ subject, jobId, lines }: AlertLogExcerpt, links: Links): string {
   const url = jobLink(links, { labels: { jobId } })
   const source = sourceLine(`Job ${jobId}`, url === null ? null : { url, text: 'Open job' })
@@ -105,7 +105,7 @@ function logHtml({ subject, jobId, lines }: AlertLogExcerpt, links: Links): stri
 
 const logTitle = (subject: string): string => `Last lines of the log of ${subject}`
 
-/** What lists of messages show behind the subject. */
+/** The text that mail lists show after the subject. */
 const preview = (news: AlertNews): string =>
   sectionsOf(news)
     .map(({ label, alerts, more }) => `${alerts.length + more} ${label.toLowerCase()}`)

@@ -9,7 +9,7 @@ const SUBJECT_MAX = 200
 const NAME_MAX = 200
 const TEXT_MAX = 300
 
-/** The report that a recorded message has; null: it is about alerts. */
+/** The report in a recorded message; null: it is about alerts. */
 export function reportIn(body: string): AlertReport | null {
   const { type, data } = JSON.parse(body) as { type?: string; data?: AlertReport }
   return type === 'digest' && data !== undefined ? data : null
@@ -31,7 +31,7 @@ function titleOf(report: AlertReport): string {
 const moodOfReport = (report: AlertReport): Mood =>
   badOf(report.runs) > 0 || report.newErrors.count > 0 ? 'info' : 'resolved'
 
-/** For channels that know alerts alone: one line, and the worst of it. */
+/** For channels that only support alerts: a one-line summary with its worst severity. */
 export function newsOfReport(report: AlertReport): AlertNews {
   const worst = report.failing.slice(0, 3).map(({ project, spider, failed }) => `${project}/${spider} (${failed})`)
   const [slowest] = report.slowest
@@ -121,7 +121,7 @@ function partsOf({ failing, newErrors, unusual, slowest, service }: AlertReport)
   ].filter(({ rows }) => rows.length > 0)
 }
 
-/** Both parts of an e-mail. Text of others is escaped, and nothing is loaded from elsewhere. */
+/** Both parts of an e-mail. Foreign text is escaped, and nothing is loaded from elsewhere. */
 export function renderReport(report: AlertReport, links: Links): { subject: string; html: string; text: string } {
   const title = titleOf(report)
   const subject = cut(`[Scrapdeck] ${title}`, SUBJECT_MAX)

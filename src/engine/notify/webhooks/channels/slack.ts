@@ -30,12 +30,12 @@ const TEXT_MAX = 600
  * (github.com/slackapi/bolt-js/issues/2509).
  */
 const ALL_TEXT_MAX = 10_000
-/** Beyond the alerts: header, facts, two labels, two lines of what is left out, the button. */
+/** Besides the alerts: header, facts, two labels, two lines about omitted alerts, the button. */
 const OTHER_BLOCKS = 7
 
 /**
- * Blocks of a message. All text of others is in plain_text or rich_text elements, which Slack does not read for markup
- * or mentions (docs.slack.dev/reference/block-kit/blocks/rich-text-block).
+ * Blocks of a message. All foreign text is in plain_text or rich_text elements, where Slack reads no markup or mentions
+ * (docs.slack.dev/reference/block-kit/blocks/rich-text-block).
  */
 export function slackBlocks(news: AlertNews, links: Links): Block[] {
   const blocks: Block[] = [
@@ -63,7 +63,7 @@ export const slackMessage = (news: AlertNews, links: Links): Block => ({
   ...{ mrkdwn: false, link_names: false, unfurl_links: false, unfurl_media: false }
 })
 
-/** docs.slack.dev/messaging/formatting-message-text: these three alone begin mentions and links. */
+/** docs.slack.dev/messaging/formatting-message-text: only these three begin mentions and links. */
 const escapeSlack = (text: string): string =>
   text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;')
 
@@ -117,7 +117,7 @@ const dateOf = (atMs: number): Block => ({
   fallback: utcTime(atMs)
 })
 
-/** Posts to an incoming webhook of Slack, or of a service that understands the same. */
+/** Posts to an incoming webhook of Slack or of a compatible service. */
 export const slackSender =
   (post: Post, links: Links): Sender<'slack'> =>
   ({ news, secret, say }) => {

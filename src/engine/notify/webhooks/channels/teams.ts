@@ -24,15 +24,15 @@ type Element = Record<string, unknown>
 const MESSAGE_MAX_BYTES = 28_000
 const SUBJECT_MAX = 100
 const TEXT_MAX = 400
-/** Before a Workflow or a card, `{{` begins a date or a template. */
+/** In a Workflow or a card, `{{` starts a date or a template. */
 const JOINED = /\{(?=\{)|\$(?=\{)|@(?=\{)/g
 const COLORS: Record<Mood, string> = {
   ...{ critical: 'attention', warning: 'warning', info: 'accent', resolved: 'good', test: 'default' }
 }
 
 /**
- * A message with an Adaptive Card, as the Workflows webhooks of Teams take it. Text of others stands in TextRuns, which
- * know no Markdown (adaptivecards.io/explorer/TextRun.html).
+ * A message with an Adaptive Card, as the Workflows webhooks of Teams expect it. Foreign text is in TextRuns, which do
+ * not interpret Markdown (adaptivecards.io/explorer/TextRun.html).
  */
 export function teamsMessage(news: AlertNews, links: Links): Element {
   for (
@@ -104,7 +104,7 @@ function elementsOf({ label, isFiring, alerts, more }: Section, shown: AlertView
   ]
 }
 
-/** Posts to a webhook of Workflows. The connectors before them answer 200 and tell their errors in the body. */
+/** Posts to a Workflows webhook. The older connectors answer 200 and put errors into the body. */
 export const teamsSender =
   (post: Post, links: Links): Sender<'teams'> =>
   async ({ news, secret, say }) => {

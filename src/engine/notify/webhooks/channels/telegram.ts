@@ -22,12 +22,12 @@ export const TELEGRAM_API = 'https://api.telegram.org'
 const TEXT_MAX = 4_096
 const SUBJECT_MAX = 100
 const LINE_MAX = 300
-/** What a message has besides alerts, and the lines that say how many are left out. */
+/** Space for everything besides alerts, and for the lines that say how many are left out. */
 const LEAST_LEFT = 400
 
 /**
- * The text of a message in HTML (core.telegram.org/bots/api#html-style). Text of others stands in `code`, in which
- * Telegram looks for no mentions, commands or addresses.
+ * The text of a message in HTML (core.telegram.org/bots/api#html-style). Foreign text is in `code`, where Telegram
+ * finds no mentions, commands or addresses.
  */
 export function telegramText(news: AlertNews, links: Links): string {
   const title = `${signOf(moodOf(news))} ${code(headlineOf(news))}`
@@ -89,7 +89,7 @@ export const telegramSender =
     const moved = parameters?.migrate_to_chat_id
     return {
       ...result,
-      // Most errors are about the chat, which the operator can mend, or add the bot to.
+      // Most errors are about the chat: the operator can fix it or add the bot to it.
       isFinal: result.status === 400 && /can't parse|too long|text is empty/i.test(result.answer),
       isGone: false,
       answer: typeof moved === 'number' ? `${result.answer}. The chat now has the id ${moved}: enter it` : result.answer

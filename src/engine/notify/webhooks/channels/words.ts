@@ -8,7 +8,7 @@ export interface Links {
   base: string | null
 }
 
-/** What a message says first: how bad it is, or that it is over. */
+/** What a message conveys first: its severity, or that it is over. */
 export type Mood = AlertSeverity | 'resolved' | 'test'
 
 const MOOD_WORDS: Record<Mood, string> = {
@@ -18,7 +18,7 @@ const MOOD_WORDS: Record<Mood, string> = {
   resolved: 'Resolved',
   test: 'Test'
 }
-/** For places that know no colours. */
+/** For services without colours. */
 const MOOD_SIGNS: Record<Mood, string> = { critical: '🔴', warning: '🟠', info: '🔵', resolved: '🟢', test: '⚪' }
 const TITLE_MAX = 200
 const INDENTATION_MAX = 24
@@ -31,9 +31,9 @@ export const moodOf = ({ kind, firing, severity }: AlertNews): Mood =>
 export const wordOf = (mood: Mood): string => MOOD_WORDS[mood]
 export const signOf = (mood: Mood): string => MOOD_SIGNS[mood]
 
-/** One line for people: nothing in it steers a display, and it ends with `…` if it was longer. */
+/** One line for display: without control characters, and ending with `…` if it was longer. */
 export function oneLine(text: string, most: number): string {
-  // What follows is never shown, but could be long.
+  // The rest is never shown, but could be long.
   const shown = text
     .slice(0, most * 4)
     .replaceAll(TERMINAL, '')
@@ -41,7 +41,7 @@ export function oneLine(text: string, most: number): string {
   return cut(showUnseen(shown.trim()), most)
 }
 
-/** As `oneLine`, with the indentation, without which nobody can read a traceback. */
+/** Like `oneLine`, but keeps the indentation that makes a traceback readable. */
 export function logLine(text: string, most: number): string {
   const indentation = /^[ \t]*/.exec(text)![0]
   const shown = indentation.replaceAll('\t', '    ').slice(0, INDENTATION_MAX)
@@ -56,10 +56,10 @@ export function cut(text: string, most: number): string {
   return `${whole.slice(0, most - 1).replace(/[\ud800-\udbff]$/, '')}…`
 }
 
-/** What an alert is of: never empty, which most services refuse. */
+/** The subject of an alert: never empty, which most services refuse. */
 export const subjectOf = ({ subject }: AlertView, most: number): string => oneLine(subject, most) || 'Scrapdeck'
 
-/** What is said of these in one line. */
+/** A one-line summary of these alerts. */
 export function titleOf(alerts: readonly Pick<AlertView, 'text'>[]): string {
   const [first] = alerts
   return cut(alerts.length === 1 ? first!.text : `${alerts.length} alerts: ${first!.text}`, TITLE_MAX)
@@ -74,7 +74,7 @@ export function headlineOf(news: AlertNews): string {
   return `${wordOf(moodOf(news))}: ${oneLine(news.title, TITLE_MAX)}`
 }
 
-/** `2026-11-28 10:49 UTC`: most of these places cannot convert a time to that of their reader. */
+/** `2026-11-28 10:49 UTC`: most services cannot convert a time to the reader's zone. */
 export const utcTime = (atMs: number): string => `${new Date(atMs).toISOString().slice(0, 16).replace('T', ' ')} UTC`
 
 /** `since 2026-11-28 10:49 UTC`, `resolved after 12 min`. */
@@ -90,7 +90,7 @@ export interface Section {
   more: number
 }
 
-/** What fires, and what has ended; none is empty. The only alert has no text if the title is that text. */
+/** Firing and resolved alerts; no section is empty. A single alert has no text if the title is that text. */
 export function sectionsOf({ title, firing, resolved, moreFiring, moreResolved }: AlertNews): Section[] {
   const isOnly = firing.length + resolved.length + moreFiring + moreResolved === 1
   const shown = (alerts: AlertView[]) =>
@@ -113,28 +113,28 @@ export function factsOf({
   return [
     ['Rule', oneLine(ruleName, 200) || 'unnamed'],
     ['Owner', oneLine(owner, 200)],
-    ['Reminder', kind === 'repeat' ? 'nobody has acknowledged this yet' : ''],
+    ['Reminder', kind === 'repeat' ? 'not acknowledged yet' : ''],
     ['Still firing', stillFiring > 0 ? `${stillFiring} reported before` : ''],
     ['Limit reached', limit ? limitWords(limit) : ''],
     ['What to do', whatToDo(firing)]
   ].filter((fact): fact is [string, string] => fact[1] !== '')
 }
 
-/** Once for all that fire; empty where they are of different kinds. */
+/** The advice for all firing alerts; empty if their watches differ. */
 function whatToDo(firing: readonly AlertView[]): string {
   const watches = new Set(firing.map(({ watch }) => watch))
   const [watch] = watches
   return watch === undefined || watches.size > 1 ? '' : (mendOf(watch) ?? '')
 }
 
-/** Without this, somebody takes the silence that follows for peace. */
+/** Explains the silence that follows, which could otherwise be taken for a quiet system. */
 const limitWords = ({ heldUntilMs, all }: NonNullable<AlertNews['limit']>): string =>
   `${all ? 'all messages' : 'messages that are not critical'} are held until ${utcTime(heldUntilMs)}`
 
-/** Of the alerts; null: unknown. */
+/** A link to the alerts; null: unknown. */
 export const alertsLink = ({ base }: Links): string | null => (base === null ? null : `${base}/#/alerts`)
 
-/** Of the job that an alert is about; null: there is none. */
+/** A link to the job that an alert is about; null: there is none. */
 export function jobLink({ base }: Links, { labels }: { labels: Pick<AlertLabels, 'jobId'> }): string | null {
   return base === null || labels.jobId === null ? null : `${base}/#/job/${encodeURIComponent(labels.jobId)}`
 }

@@ -6,7 +6,7 @@ import { IS_ITEM, lines, Parameters } from './queries.ts'
 import { pointerTo } from './quote.ts'
 
 const EXAMPLES = 20
-/** Of both runs together; more than that nobody reads. */
+/** For both runs together; a longer list would not be useful. */
 export const DIFF_FIELDS_MAX = 200
 
 /** Compares the items of two files: `fields` of both, and the items by `key`, or as a whole. */
@@ -51,7 +51,7 @@ async function countFields(database: LockedDuckdb, file: LinesFile, names: strin
 type Compared = Pick<DiffOfFiles, 'added' | 'removed' | 'changed' | 'same' | 'repeatedKeys' | 'examples'>
 
 /**
- * Without a key, an item that occurs several times counts that often. Only hashes of keys and items are kept: the texts
+ * Without a key, an item that occurs several times counts that often. It keeps only hashes of keys and items: the texts
  * of a million items would not fit into memory.
  */
 async function compareItems(

@@ -13,7 +13,7 @@ const COUNTED_VALUES = 200_000
 /** Longer items of a page are read on their own, few at a time. */
 const LONG_ITEM_CHARACTERS = 100_000
 const LONG_ITEMS_AT_ONCE = 10
-/** So that what is set aside fits the disk that DuckDB may use (locked-duckdb.ts) several times. */
+/** Small enough to fit several times into the disk space that DuckDB may use (locked-duckdb.ts). */
 const SET_ASIDE_MAX_BYTES = 1_000_000_000
 
 /** A file of JSON lines that DuckDB can open: converted before if it is anything else. */
@@ -89,7 +89,7 @@ export async function statisticsWithDuckdb(
   }
 }
 
-/** Of such a field, no value is frequent; finding the few that are repeated would take longer than all the rest. */
+/** No value of such a field is frequent; finding the few repeated ones would take longer than all the rest. */
 const isNearlyUnique = (distinct: number, filled: number): boolean => filled > 10_000 && distinct > filled / 2
 
 interface Values {
@@ -98,10 +98,10 @@ interface Values {
   parameters: DuckDBValue[]
 }
 
-/** Of a file that is not too large, the values are set aside: reading and parsing it takes longer than all else. */
+/** Sets the values aside unless the file is too large: reading and parsing it takes longer than anything else. */
 async function valuesOf(database: LockedDuckdb, file: LinesFile, field: string): Promise<Values> {
   const parameters = new Parameters()
-  // The field is extracted in a query of its own: DuckDB would do it once for each place where it stands.
+  // Extracts the field in a query of its own: DuckDB would extract it once for each use.
   const read = `(SELECT ${IS_ITEM} AS is_item, ${parameters.field(field)} AS f FROM ${lines(file.path)})`
   const sql = `(SELECT is_item, CASE WHEN is_item AND f <> '' THEN f END AS x FROM ${read})`
   if ((await stat(file.path)).size > SET_ASIDE_MAX_BYTES) return { sql, parameters: parameters.values }

@@ -10,8 +10,8 @@ import { pointerTo, quoteName, quoteText } from './quote.ts'
 const FIELDS_MAX = 1_000
 
 /**
- * One column for each field that any item has. Numbers and booleans have their own type if all values of the field are
- * of it; nested values are JSON in a text.
+ * One column for each field that any item has. Numbers and booleans have their own type if all values of the field have
+ * it; nested values are JSON in a text.
  */
 export async function exportParquet(
   file: LinesFile,

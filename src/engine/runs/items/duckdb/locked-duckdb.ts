@@ -11,7 +11,7 @@ const SPILL_LIMIT = '4GB'
 
 let loading: Promise<Package> | null = null
 
-/** Whether the package and its binary for this machine are there. Loading them would take a tenth of a second. */
+/** Whether the package and its binary for this machine exist, without loading them, which takes 0.1 s. */
 export function isDuckdbInstalled(): boolean {
   const { resolve } = createRequire(import.meta.url)
   const binary = `@duckdb/node-bindings-${process.platform}-${process.arch}`
@@ -19,7 +19,7 @@ export function isDuckdbInstalled(): boolean {
     try {
       return resolve('@duckdb/node-api') !== '' && resolve(`${binary}${abi}/duckdb.node`) !== ''
     } catch {
-      // Not installed, like every optional package whose system is another one.
+      // Not installed, like every optional package for another system.
       return false
     }
   })

@@ -4,7 +4,7 @@ import { ITEM_MAX_BYTES } from '../reading/bounds.ts'
 import { numberOf } from '../reading/filter.ts'
 import { pointerTo, quoteText } from './quote.ts'
 
-/** Collects the values of a statement: `$1`, `$2`… in its text are what was added. */
+/** Collects the values of a statement, which its text refers to as `$1`, `$2`… */
 export class Parameters {
   readonly values: DuckDBValue[] = []
 

@@ -1,6 +1,6 @@
 /** The only two functions that put text into SQL; everything else that comes from outside is a bound parameter. */
 
-/** A name of a column. DuckDB's names end at no character but the quote. */
+/** A column name. In DuckDB only the quote ends a name. */
 export function quoteName(name: string): string {
   return `"${name.replaceAll('\0', '').replaceAll('"', '""')}"`
 }

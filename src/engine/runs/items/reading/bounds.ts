@@ -1,10 +1,10 @@
 /** A longer line is no item. DuckDB gets the same limit. */
 export const ITEM_MAX_BYTES = 16 * 1024 * 1024
-/** Of a value in a table. */
+/** Per value in a table. */
 export const CELL_MAX_CHARACTERS = 200
-/** A file of more fields shows the others only in whole items. */
+/** Further fields are only shown in whole items. */
 export const COLUMNS_MAX = 500
-/** What a page has if its columns are not named. */
+/** Columns of a page that names none. */
 export const COLUMNS_SHOWN = 50
 export const WHOLE_ITEM_MAX_CHARACTERS = 1_000_000
 /** Read at once. */

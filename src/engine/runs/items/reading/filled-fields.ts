@@ -3,14 +3,14 @@ import type { ItemsSource } from '../messages.ts'
 import { parseItem } from './raw-item.ts'
 import { readHead, readItems } from './read-items.ts'
 
-/** Items whose fields are named by their content have any number of them; these are told apart. */
+/** Items that name fields by their content have any number of them; this many are counted. */
 const FIELDS_COUNTED = 5_000
-/** Of those, the most frequent are returned. */
+/** The most frequent of those are returned. */
 const FIELDS_KEPT = 100
 const NAME_MAX_CHARACTERS = 200
 
 /**
- * In how many items each field is filled: neither absent nor null nor an empty text. Of CSV and JSON too, and without
+ * In how many items each field is filled: neither absent nor null nor an empty text. For CSV and JSON too, and without
  * DuckDB: parsing each item once takes no more processor time than its query, and most files are small.
  */
 export async function countFilled(source: ItemsSource, signal: AbortSignal): Promise<FilledFields> {

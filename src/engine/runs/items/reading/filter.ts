@@ -35,7 +35,7 @@ function isSame(text: string, value: string): boolean {
   return number !== null && numberOf(text) === number
 }
 
-/** As numbers if the value asked for is one: a text is then neither greater nor less. */
+/** Compares as numbers if the filter's value is one: a text is then neither greater nor less. */
 function compare(text: string, value: string): number {
   const wanted = numberOf(value)
   if (wanted === null) return Buffer.compare(Buffer.from(text), Buffer.from(value))

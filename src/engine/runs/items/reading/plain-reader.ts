@@ -7,7 +7,7 @@ import { matches } from './filter.ts'
 import { parseItem, type RawItem } from './raw-item.ts'
 import { type Head, type Place, readHead, readItems, readRange } from './read-items.ts'
 
-/** Every so many items, their place is remembered. */
+/** Items between remembered places. */
 const STEP = 1_000
 const FILES_REMEMBERED = 8
 /** Files up to this size are counted at once. */
@@ -146,7 +146,7 @@ function indented(item: object, raw: RawItem): string {
   }
 }
 
-/** Whether the file's last line is no item and has no end: somebody is writing it, or was stopped. */
+/** Whether the file's last line is incomplete: it is being written, or its writer was stopped. */
 async function endsInsideItem(source: ItemsSource, { format, startOffset }: Head): Promise<boolean> {
   if (source.sizeBytes <= startOffset || format === 'csv') return false
   const length = Math.min(64 * 1024, source.sizeBytes)

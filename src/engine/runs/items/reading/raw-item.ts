@@ -23,7 +23,7 @@ function parseJson(text: string, reviver?: Parameters<typeof JSON.parse>[1]): un
   try {
     return JSON.parse(text, reviver)
   } catch {
-    // Broken, or with a reviver also nested too deeply: what is no item is reported as a line that is none.
+    // Broken, or (with a reviver) nested too deeply: reported as a line without an item.
     return null
   }
 }
@@ -49,7 +49,7 @@ export function typeOf(value: unknown): ValueType {
   return typeof value === 'boolean' ? 'boolean' : 'nested'
 }
 
-/** A value as people and filters read it; null: it is absent or null. The SQL of `->>` gives the same. */
+/** A value as users and filters see it; null: absent or null. The SQL of `->>` gives the same. */
 export function textOf(value: unknown): string | null {
   if (value === undefined || value === null) return null
   if (typeof value === 'string') return value

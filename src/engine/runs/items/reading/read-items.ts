@@ -21,7 +21,7 @@ export interface Head {
   startOffset: number
 }
 
-/** What the file is, by its first bytes: its name says nothing (a node calls everything `.jl`). */
+/** The format of the file, from its first bytes: its name says nothing (a node calls everything `.jl`). */
 export async function readHead(source: Pick<ItemsSource, 'path' | 'sizeBytes'>): Promise<Head> {
   const bytes = await readRange(source.path, 0, Math.min(HEAD_BYTES, source.sizeBytes))
   const startOffset = bytes.subarray(0, 3).equals(BOM) ? 3 : 0
@@ -35,7 +35,7 @@ function formatOf(head: Buffer): Format {
   // A list's elements are objects; a line of JSON lines that is a list is none of an item.
   if (/^\[\s*(?:[{\]]|$)/.test(text)) return 'json'
   const [line = ''] = text.split(/\r?\n/, 1)
-  // A first line that is broken JSON, or of another type, still has items behind it more often than columns.
+  // A first line that is broken JSON or of another type is more often followed by items than a CSV header.
   const isText = !head.includes(0) && !/^["[\]]|^(?:-?\d|true$|false$|null$)/.test(line)
   if (isText && (line.includes(',') || /^[\w .-]{1,100}$/.test(line))) return 'csv'
   if (/\n\s*\{/.test(text)) return 'jsonl'
@@ -77,7 +77,7 @@ export interface Batch {
   readBytes: number
 }
 
-/** All items of a file, in order, some at a time: reading stops while nobody asks for more. */
+/** All items of a file, in order, in batches: reading pauses until the next batch is requested. */
 export async function* readItems(
   source: Pick<ItemsSource, 'path' | 'sizeBytes'>,
   { format, startOffset }: Head,
@@ -86,7 +86,7 @@ export async function* readItems(
 ): AsyncGenerator<Batch> {
   await using file = await openItems(source.path)
   if (source.sizeBytes <= from.offset) return
-  // A stream that begins aborted emits its error when nobody listens yet, which would end the process.
+  // A stream that begins aborted emits its error before it has a listener, which would end the process.
   signal.throwIfAborted()
   const range = { start: from.offset, end: source.sizeBytes - 1, highWaterMark: PIECE_BYTES, autoClose: false, signal }
   const stream = file.createReadStream(range)
@@ -210,7 +210,7 @@ function splitArray(): Splitter {
   }
 }
 
-/** Line breaks in JSON are only between its parts: as spaces, the element can be a line of JSON lines. */
+/** JSON has line breaks only between its parts: replaced by spaces, the element is a line of JSON lines. */
 function onOneLine(bytes: Buffer): Buffer {
   for (let at = 0; at < bytes.length; at += 1) if (bytes[at] === 0x0a || bytes[at] === 0x0d) bytes[at] = 0x20
   let start = 0

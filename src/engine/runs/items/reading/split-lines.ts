@@ -33,7 +33,7 @@ export function splitLines(start: { index: number; offset: number }): Splitter {
       offset += piece.length
       const rest = piece.subarray(from)
       keptBytes += rest.length
-      // Of a line that is too long, only its length matters.
+      // Only the length of an overlong line matters.
       if (keptBytes > ITEM_MAX_BYTES) kept = []
       else if (rest.length > 0) kept.push(Buffer.from(rest))
       return items

@@ -66,7 +66,7 @@ export async function writeItems(
   }
 }
 
-/** The file as JSON lines at `convertedPath`, for DuckDB; made once. Line by line, also what is no item. */
+/** Converts the file to JSON lines at `convertedPath` for DuckDB, once. Keeps lines that are no items. */
 export async function convertToLines(source: ItemsSource, head: Head, signal: AbortSignal): Promise<void> {
   const unfinished = `${source.convertedPath}.part`
   const target = createWriteStream(unfinished, { mode: 0o600, highWaterMark: BUFFER_BYTES })

@@ -12,7 +12,7 @@ export interface FrameSizes {
   rawBytes: number
 }
 
-/** What one frame holds at most: smaller frames pack worse, larger ones cost more to read a line from. */
+/** The most that a frame holds: smaller frames pack worse, larger ones make reading a line more expensive. */
 export const FRAME_RAW_BYTES = 1_048_576
 
 // Level 3 packs 1 % smaller and takes a quarter longer. The table of matches has 128 KiB instead of 512, which stay in
@@ -24,8 +24,8 @@ const PARAMETERS = {
 }
 
 /**
- * For what becomes one frame. Its buffer has room for whatever these bytes become (ZSTD_COMPRESSBOUND of zstd.h): only
- * then does zstd pack from where they are, instead of copying them into buffers of its own, which takes a third longer.
+ * For one frame. The buffer has room for any result (ZSTD_COMPRESSBOUND of zstd.h): only then does zstd pack the bytes
+ * in place, instead of copying them into its own buffers, which takes a third longer.
  */
 export const frameOptions = (rawBytes: number) => ({
   chunkSize: Math.max(64, rawBytes + (rawBytes >> 8) + Math.max(0, (131_072 - rawBytes) >> 11)),
@@ -93,7 +93,7 @@ function throwDamaged(error: unknown): never {
 }
 
 /**
- * What ends an archive: the newlines in each frame, in a frame that readers of zstd skip, and the table, in which that
+ * The end of an archive: the newlines in each frame, in a frame that zstd readers skip, and the table, in which that
  * frame holds no bytes of the log.
  */
 export function encodeEnd(frames: readonly FrameSizes[], newlines: readonly number[]): Buffer {

@@ -15,7 +15,7 @@ import type { CacheFigures } from '../../../runtime/cache-figures.ts'
 import { createByteWindow, type LogBytes, type WantedBytes } from '../../../runtime/byte-window.ts'
 
 export interface LogCacheLimits {
-  /** Of all files together; the newest stays even if it alone has more. */
+  /** For all files together; the newest stays even if it alone exceeds this. */
   bytes: number
   entries: number
 }
@@ -33,8 +33,8 @@ interface Unpacked extends LocalFile {
 }
 
 /**
- * Files for logs of the archive that were read lately: those that an earlier version gzipped, unpacked, as each range
- * of a large one would cost unpacking all before it; and those that the blob store has elsewhere. Unpacking is zlib's
+ * Files of recently read archived logs: logs that an earlier version gzipped, unpacked, because each range of a large
+ * one would cost unpacking all before it; and logs that the blob store has elsewhere. Unpacking is zlib's
  * work in other threads. The directory is emptied at the start, so what is encrypted here needs a key only until then.
  */
 export class LogCache {
@@ -157,7 +157,7 @@ async function readRange({ path, sizeBytes, seal }: Unpacked, { offset, limitByt
   return { offset: start, sizeBytes, bytes: await log.read(start, Math.min(limitBytes, sizeBytes - start)) }
 }
 
-/** Everything is unpacked, and only the range is kept. */
+/** Unpacks everything and keeps only the range. */
 async function readGzipped(packed: Readable, wanted: WantedBytes): Promise<LogBytes> {
   const window = createByteWindow(wanted)
   await pipeline(packed, createGunzip(), async (pieces: AsyncIterable<Uint8Array>) => {

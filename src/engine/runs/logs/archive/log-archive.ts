@@ -29,11 +29,11 @@ interface ArchiveParts {
   /** For spools and drafts; on the file system of the blobs if they are files. */
   directory: string
   random: Random
-  /** What it holds: items files are kept as logs are. */
+  /** What it holds: items files are kept like logs. */
   tree?: Tree
   /** By default in files. */
   copies?: LogCopies
-  /** Small logs are encrypted with them; blobs are by themselves. Default: none. */
+  /** Encrypts small logs; the blob store encrypts blobs. Default: none. */
   keys?: EncryptionKeys
 }
 
@@ -57,9 +57,9 @@ export class LogArchive {
   readonly #parts: ArchiveParts
   /** Logs of runs that are still live, or that could not be copied to their end yet. */
   readonly copies: LogCopies
-  /** Their directory is made once. */
+  /** The directory of drafts is created once. */
   #drafts: Promise<unknown> | null = null
-  /** What a crash left there is deleted; from then on, what is there is in progress. */
+  /** Leftovers of a crash are deleted first; from then on, all drafts are in progress. */
   #areDraftsOurs = false
   /** By blob, least recently used first. */
   readonly #maps = new Map<string, Promise<FrameMap>>()
@@ -87,7 +87,7 @@ export class LogArchive {
       await blobs.adopt(this.#nameOf(jobId, number), target)
       return sealed
     } catch (error) {
-      // The next one finds a directory that can be written to, or says why there is none.
+      // The next attempt finds a writable directory, or reports why there is none.
       this.#drafts = null
       await rm(target, { force: true }).catch(() => {})
       throw error
@@ -105,8 +105,8 @@ export class LogArchive {
   }
 
   /**
-   * Archives what was copied of a log, of which there is no more, unless as much of it is archived already (`earlier`):
-   * null then. The copy stays, as above.
+   * Archives the copy of a log that no longer exists elsewhere. Returns null if as much of it is archived already
+   * (`earlier`). The copy stays, as above.
    */
   async keepCopied(
     jobId: JobId,

@@ -7,7 +7,7 @@ import type { SpoolPort, Spools } from './spool.ts'
 
 export type ReadLog = (range: WantedBytes, signal?: AbortSignal) => Promise<LogBytes | null>
 
-/** How far a copy is. */
+/** The progress of a copy. */
 export interface CopyProgress {
   copiedBytes: number
   /** Of the log, when it was last read. */
@@ -23,23 +23,23 @@ interface AdvanceOptions {
 
 interface Copy {
   spool: SpoolPort
-  /** What was requested last: nothing is copied twice. */
+  /** The last request: nothing is copied twice. */
   turn: Promise<unknown>
-  /** Nothing is left of it, and another one may have been begun: whoever still holds it must not copy into it. */
+  /** It was removed, and another copy may have begun: remaining holders must not copy into this one. */
   isGone: boolean
 }
 
 const PIECE_BYTES = 1_048_576
 const COMPARED_BYTES = 1_024
-/** What is kept of one log at most: a node that serves one without end must not fill the disk. */
+/** The most that is kept of one log: a node that serves one without end must not fill the disk. */
 export const KEPT_LOG_MAX_BYTES = 16 * 1024 ** 3
 
-/** The logs that are being copied from their nodes: each in one spool, whoever wants it. */
+/** The logs that are being copied from their nodes: each in one spool, shared by all requests. */
 export class LogCopies {
   readonly #spools: Spools
   readonly #mostBytes: number
   readonly #copies = new Map<string, Promise<Copy>>()
-  /** What earlier engines left and nobody has opened yet; null: not looked up yet. */
+  /** Unopened copies that earlier engines left; null: not looked up yet. */
   #left: Promise<Set<string>> | null = null
 
   constructor(spools: Spools, mostBytes = KEPT_LOG_MAX_BYTES) {
@@ -66,12 +66,12 @@ export class LogCopies {
     try {
       return await mine
     } finally {
-      // Of a log that never appeared, nothing stays.
+      // Nothing stays of a log that never appeared.
       if (copy.spool.sizeBytes === 0 && copy.turn === turn) this.#drop(jobId, number, copy)
     }
   }
 
-  /** Of which logs there are copies, also those of earlier engines. */
+  /** The logs that have copies, including those of earlier engines. */
   async list(): Promise<{ jobId: JobId; number: AttemptNumber }[]> {
     const names = await this.#spools.list()
     return names.flatMap((name) => {
@@ -109,7 +109,7 @@ export class LogCopies {
   async remove(jobId: JobId, number: AttemptNumber): Promise<void> {
     let copy = await this.#open(jobId, number)
     while (copy.isGone) copy = await this.#open(jobId, number)
-    // After what is being copied; what is copied after this begins anew.
+    // After the copy in progress; later copies start afresh.
     const mine = copy.turn.then(() => copy.spool.clear())
     const turn = (copy.turn = mine.catch(() => {}))
     await mine
@@ -187,7 +187,7 @@ async function advance(
       continue
     }
     if (piece.offset !== spool.sizeBytes) throw contradicts(jobId)
-    // What it grows by from now on is for the next time: a log may grow as fast as it is copied.
+    // Later growth is left for the next call: a log may grow as fast as it is copied.
     wantedBytes ??= piece.sizeBytes
     if (piece.bytes.length > 0) await spool.append(piece.bytes)
     left -= piece.bytes.length
@@ -197,7 +197,7 @@ async function advance(
   }
 }
 
-/** Whether a log of this size ends as the copy does there. */
+/** Whether a log of this size ends like the copy at that place. */
 async function isBeginning(
   spool: SpoolPort,
   sizeBytes: number,

@@ -23,7 +23,7 @@ interface ResealingParts {
 
 const TREES = ['eggs/', 'logs/', 'items/']
 const PAGED = 200
-/** After each, so that others can use the disk and the store. */
+/** Pause after each, so that other work can use the disk and the store. */
 const PAUSE_MS = 20
 const REPORTED_EVERY_MS = 30_000
 /** A log of a run that ended lately may be archived once more, when the run comes back. */
@@ -31,8 +31,8 @@ const SETTLED_MS = 3_600_000
 const AGAIN_MS = 3_600_000
 
 /**
- * Seals with the newest key what an earlier key sealed, or none, in the background. It can be interrupted at any time:
- * each file and each small log says itself what it is sealed with. Once all are, the store records it, and the earlier
+ * Reseals with the newest key, in the background, what an earlier key or none has sealed. It can be interrupted at any
+ * time: each file and each small log states its key. Once all are, the store records it, and the earlier
  * keys are no longer needed.
  */
 export class Resealing {

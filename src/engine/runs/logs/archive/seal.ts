@@ -4,7 +4,7 @@ import { damaged, encodeEnd, FRAME_RAW_BYTES, type FrameSizes, packFrameSync, un
 import type { SpoolFiles } from './spool.ts'
 import { freeBuffer } from '../../../runtime/free-buffer.ts'
 
-/** What becomes an archive: a log as its spider wrote it, up to `sizeBytes`, or a spool. */
+/** The source of an archive: a log as its spider wrote it, up to `sizeBytes`, or a spool. */
 export type SealSource = { kind: 'plain'; path: string; sizeBytes: number } | ({ kind: 'spool' } & SpoolFiles)
 
 export interface SealedLog {
@@ -46,7 +46,7 @@ interface Frame {
   packed: Buffer
 }
 
-/** One for all logs of the thread: a new one for each keeps the garbage collector busy. */
+/** Shared by all logs of the thread: a new one for each would burden the garbage collector. */
 let frameBuffer: Buffer | null = null
 
 function* plainFrames({ path, sizeBytes }: { path: string; sizeBytes: number }): Generator<Frame> {

@@ -19,7 +19,7 @@ export async function packSmallLog({ offset, sizeBytes, bytes }: LogBytes): Prom
   if (offset !== 0 || bytes.length !== sizeBytes || sizeBytes > SMALL_LOG_MAX_BYTES) return null
   const options = frameOptions(bytes.length)
   const packed = bytes.length <= AT_ONCE_MAX_BYTES ? zstdCompressSync(bytes, options) : await compress(bytes, options)
-  // Into a buffer of its own: what is posted to the store's thread is copied with all of the buffer behind it.
+  // Into its own buffer: posting to the store's thread copies the whole underlying buffer.
   return new Uint8Array(packed)
 }
 

@@ -37,7 +37,7 @@ export class Spool {
   #hasRest = false
   #turn: Promise<unknown> = Promise.resolve()
 
-  /** A new one, in a directory that is there; no file of this name may be. */
+  /** A new spool in an existing directory; no file of this name may exist. */
   constructor(directory: string, name: string, frames: FrameSizes[] = [], restBytes = 0) {
     const path = join(directory, name)
     this.#framesPath = path + FRAMES
@@ -58,7 +58,7 @@ export class Spool {
     return spool
   }
 
-  /** The names of all spools in a directory, which is made. */
+  /** The names of all spools in a directory, which is created if missing. */
   static async list(directory: string): Promise<string[]> {
     await mkdir(directory, { recursive: true, mode: 0o700 })
     const files = await readdir(directory)
@@ -112,7 +112,7 @@ export class Spool {
     return { ...files, frames: [...this.#frames], restBytes: this.#restBytes }
   }
 
-  /** Deletes its files: the log is complete in the archive, or another one. Begins anew. */
+  /** Deletes its files and starts afresh: the log is complete in the archive, or was replaced. */
   clear(): Promise<void> {
     return this.#inTurn(async () => {
       if (this.#hasFrames) await removeFile(this.#framesPath)
@@ -183,14 +183,14 @@ async function writeFully(file: FileHandle, bytes: Uint8Array, at: number): Prom
     written += (await file.write(bytes, written, bytes.length - written, at + written)).bytesWritten
 }
 
-/** What a copy is kept in. */
+/** Where a copy is kept. */
 export type SpoolPort = Pick<Spool, 'sizeBytes' | 'append' | 'read' | 'describe' | 'clear'>
 
 /** Where spools are kept, by name. */
 export interface Spools {
-  /** Those that there are, also of earlier engines. */
+  /** All existing spools, including those of earlier engines. */
   list(): Promise<string[]>
-  /** A new one; there is none of this name. */
+  /** A new spool; none of this name exists. */
   begin(name: string): SpoolPort
   /** As an earlier engine left it. */
   open(name: string): Promise<SpoolPort>
@@ -203,7 +203,7 @@ export const spoolsIn = (directory: string): Spools => ({
   open: (name) => Spool.open(directory, name)
 })
 
-/** The whole frames of a file; what follows them is cut off. */
+/** The whole frames of a file; cuts off what follows them. */
 async function recoverFrames(path: string): Promise<FrameSizes[]> {
   const size = await stat(path).then(({ size }) => size, orElse(0))
   const frames: FrameSizes[] = []
@@ -229,7 +229,7 @@ async function recoverRest(path: string, restAt: number): Promise<number> {
     const header = await readFully(file, 0, REST_HEADER_BYTES)
     const { size } = await file.stat()
     const fits = header.length === REST_HEADER_BYTES && Number(header.readBigUInt64LE(0)) === restAt
-    // The rest of a frame that is complete by now, or of one that was cut off.
+    // The rest of a frame that is now complete, or of one that was cut off.
     if (!fits || size - REST_HEADER_BYTES >= FRAME_RAW_BYTES) await removeFile(path)
     else return size - REST_HEADER_BYTES
   } catch (error) {
@@ -238,7 +238,7 @@ async function recoverRest(path: string, restAt: number): Promise<number> {
   return 0
 }
 
-/** If it is there. Node's `rm` looks at it first, in this thread. */
+/** Ignores missing files. Node's `rm` would check the file first, in this thread. */
 const removeFile = (path: string): Promise<void> => unlink(path).catch(orElse(undefined))
 
 const orElse =

@@ -57,7 +57,7 @@ export function findLines(
 
   function carry(offset: number, bytes: Buffer): void {
     if (carriedBytes === 0) carriedAt = offset
-    // A copy: the block's memory is used again.
+    // A copy: the block's memory is reused.
     carried.push(Buffer.from(bytes))
     carriedBytes += bytes.length
   }

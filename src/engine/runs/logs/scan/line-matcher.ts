@@ -17,7 +17,7 @@ export interface LineMatch {
   matchLength: number
 }
 
-/** Looks through whole lines. */
+/** Searches whole lines. */
 export interface LineMatcher {
   /** Each line with a match once, at its first match. `onMatch` returns false to end. Returns false if it did. */
   find(bytes: Buffer, onMatch: (match: LineMatch) => boolean): boolean
@@ -28,7 +28,7 @@ const NEWLINE = 0x0a
 /** Throws SyntaxError for an expression that is not valid. */
 export function createMatcher({ text, isRegex, matchesCase }: LineQuery): LineMatcher {
   const ignoresCase = !matchesCase
-  // Letters of other alphabets have cases that only an expression knows.
+  // Only an expression knows the cases of letters in other alphabets.
   if (!isRegex && (matchesCase || isAscii(Buffer.from(text)) || !/\p{L}/u.test(text)))
     return textMatcher(new TextFinder(text, { ignoresCase }), text.length)
   const source = isRegex ? text : text.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&')
@@ -59,9 +59,9 @@ function textMatcher(finder: TextFinder, matchLength: number): LineMatcher {
 }
 
 /**
- * The expression is searched in all lines at once, which is many times faster than line by line. A match may then reach
- * beyond its line (`[^x]+`, `\s`): the line decides alone, and the search goes on behind it. Lines without the text
- * that every match contains are left out where there are few with it.
+ * Searches all lines at once, which is many times faster than line by line. A match may then reach beyond its line
+ * (`[^x]+`, `\s`): the line alone decides, and the search continues after it. Where few lines contain the text that
+ * every match contains, the others are skipped.
  */
 function expressionMatcher(
   { everywhere, inLine }: { everywhere: RegExp; inLine: RegExp },
@@ -121,9 +121,9 @@ function expressionMatcher(
   }
 }
 
-/** Small: its text is short-lived garbage then, which costs neither memory nor time. */
+/** Small, so that its text is short-lived garbage, which costs neither memory nor time. */
 const PIECE_BYTES = 65_536
-/** So many lines of a piece one by one take as long as all of it at once. */
+/** This many lines one by one take as long as the whole piece at once. */
 const MANY_LINES = 64
 
 const startOfLine = (bytes: Buffer, at: number): number => (at === 0 ? 0 : bytes.lastIndexOf(NEWLINE, at - 1) + 1)

@@ -17,7 +17,7 @@ export type LogFile =
   | { kind: 'packed'; packed: Uint8Array }
   | ({ kind: 'spool' } & SpoolFiles)
 
-/** Consecutive bytes of a log, whose memory is used again or freed when the next ones are asked for. */
+/** Consecutive bytes of a log, whose memory is reused or freed when the next block is requested. */
 export interface LogBlock {
   offset: number
   bytes: Buffer
@@ -33,7 +33,7 @@ export interface OpenLog {
   close(): void
 }
 
-/** A copy of these bytes, for more than a moment. */
+/** A copy of these bytes that may be kept. */
 export function readBytes(log: OpenLog, from: number, to: number): Buffer {
   const parts: Buffer[] = []
   for (const { bytes } of log.blocks(from, Math.min(to, log.sizeBytes))) parts.push(Buffer.from(bytes))
@@ -99,7 +99,7 @@ function inMemory(bytes: Buffer): OpenLog {
 }
 
 function* plainBlocks(bytes: FileBytes, from: number, to: number): Generator<LogBlock> {
-  // One buffer for all: a block is used up before the next is asked for.
+  // One buffer for all: a block is processed before the next is requested.
   const buffer = Buffer.allocUnsafe(Math.min(FRAME_RAW_BYTES, Math.max(1, to - from)))
   for (let offset = from; offset < to; ) {
     const length = bytes.read(buffer, offset, Math.min(buffer.length, to - offset))
@@ -122,7 +122,7 @@ function* frameBlocks(bytes: FileBytes, map: FrameMap, from: number, to: number)
   }
 }
 
-/** Of more than the end of a line: the rest of the frame would cost five times as much. */
+/** Holds more than the end of a line; the rest of the frame would cost five times as much. */
 const FRAME_START_BYTES = 65_536
 const PACKED_START_BYTES = 32_768
 

@@ -8,9 +8,9 @@ import type { CountOrder, SearchedPart, SearchOrder } from './log-worker.ts'
 
 /** One task. Small enough that the first results come soon and a cancelled search ends soon. */
 const PART_BYTES = 16 * FRAME_RAW_BYTES
-/** Of one part: an expression that takes longer would go on for hours. */
+/** Limit of one part: a slower expression would take hours. */
 const PART_TIMEOUT_MS = 20_000
-/** Enough that no thread waits. The threads are for everybody: others wait for these, not for a whole log. */
+/** Enough that no thread waits. Threads are shared: other requests wait for these parts, not for a whole log. */
 const PARTS_AT_ONCE = 4
 const INDEXES_KEPT = 64
 
@@ -32,7 +32,7 @@ export class LogScans {
   }
 
   /**
-   * Every line of the log with a match, in order, as they are found; all are counted, and the first `mostLines` given.
+   * Yields every matching line of the log in order, as found; counts all and gives the first `mostLines`.
    * Rejects with BAD_INPUT for an expression that is not valid or takes too long.
    */
   async *search(

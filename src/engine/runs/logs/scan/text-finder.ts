@@ -14,7 +14,7 @@ const instantiate = compileWasm<{
 
 const PAGE_AT = 4_096
 const PAGE_BYTES = 65_536
-/** What both cases of an ASCII letter differ in. */
+/** The bit in which the two cases of an ASCII letter differ. */
 const CASE_BIT = 0x20
 
 /** Finds one text in bytes: faster than `indexOf`, and ASCII letters also in the other case. */
@@ -41,7 +41,7 @@ export class TextFinder {
     this.#case = ignoresCase ? CASE_BIT : 0
   }
 
-  /** What is searched next; it must stay as it is meanwhile. */
+  /** Sets the bytes to search; they must not change meanwhile. */
   open(bytes: Uint8Array): void {
     this.#bytes = bytes
     this.#from = 0

@@ -10,10 +10,10 @@ interface Dialect {
 
 /** Whether a match has this character as it is; ASCII letters may differ in case. */
 function isCertain(char: string, { ignoresCase, isUnicode }: Dialect): boolean {
-  // No match has the end of a line. What is not UTF-8 is decoded to U+FFFD; surrogates are half a character.
+  // No match contains a line end. Invalid UTF-8 decodes to U+FFFD; surrogates are half a character.
   if (char.length === 1 && /[\n\r\ufffd\ud800-\udfff]/.test(char)) return false
   if (!ignoresCase) return true
-  // K and s also match the Kelvin sign and the long s then.
+  // K and s then also match the Kelvin sign and the long s.
   if (char <= '\u007f') return !(isUnicode && /[ks]/i.test(char))
   return char.toLowerCase() === char.toUpperCase()
 }
@@ -25,7 +25,7 @@ export function termOfText(text: string, dialect: Dialect): TextTerm {
   return { all: runs.end() }
 }
 
-/** The longest text that every match contains in one piece; null: there is none worth looking for. */
+/** The longest text that every match contains in one piece; null: none is worth searching for. */
 export function certainText(term: TextTerm): string | null {
   if ('any' in term) return null
   if ('text' in term) return term.text.length < MIN_CERTAIN_CHARS ? null : term.text
@@ -54,7 +54,7 @@ class Runs {
     if (this.#text !== '') {
       const last = this.#text
       this.#flush(true)
-      // What follows is not parted from it: both together are one text, too.
+      // No boundary separates the next text: both together are one text, too.
       this.#text = last
     }
     this.#isStart = this.#text === ''
@@ -78,8 +78,8 @@ class Runs {
 }
 
 /**
- * What every match of a valid regular expression contains. Reads only what it is sure of: whatever else there is
- * requires nothing.
+ * The text that every match of a valid regular expression contains. Interprets only what is certain: other parts
+ * require nothing.
  */
 export function termOfExpression(source: string, dialect: Dialect): TextTerm {
   const chars = Array.from(source)
@@ -147,7 +147,7 @@ export function termOfExpression(source: string, dialect: Dialect): TextTerm {
     at += 1
     if (isOtherDialect) return ANYTHING
     if (!looks) return inside
-    // What is looked at need not be in the line.
+    // The text of a lookaround need not be in the line.
     readQuantifier()
     return 'nothing'
   }

@@ -71,11 +71,11 @@ export class FilterBuilder {
     }
   }
 
-  /** A text ends here: what is added next is another one. */
+  /** Ends a text: the next bytes belong to another one. */
   end(): void {
     this.add(LINE_END)
     this.#memory.fill(0, BEFORE_AT, TEXT_AT)
-    // Of the zeros before a text: set by texts that are shorter than 16 bytes, so by all.
+    // From the zeros before a text: texts shorter than 16 bytes set it, so set it for all.
     this.#memory[0] = 1
   }
 
@@ -98,7 +98,7 @@ export class FilterBuilder {
   }
 }
 
-/** The bits that every block with this text has set. `isStart`, `isEnd`: no word's character is beyond that end. */
+/** The bits that every block with this text has. `isStart`, `isEnd`: no word character follows at that end. */
 export function bitsOf(text: Uint8Array, { isStart = false, isEnd = false } = {}): number[] {
   const folded = Array.from(text, (byte) => FOLDED[byte]!)
   const words: number[] = []

@@ -24,7 +24,7 @@ import { FILTER_BITS, FILTER_BYTES } from './block-filter.ts'
 /**
  * The filters of all blocks, in files of SEGMENT_BLOCKS blocks each. The newest segment has a row per block, to which
  * blocks are added (`12.rows`). A full one is turned into a row per bit (`12.bits`), so that a search reads as many
- * short rows as it has bits to look up, and not something of every block. For threads: what reads and writes
+ * short rows as it has bits to look up instead of a part of every block. For threads: reading and writing
  * blocks is synchronous.
  *
  * Nothing here is lost data: a block whose filter is missing or damaged is simply always searched.
@@ -36,9 +36,9 @@ const ROW_BYTES = FILTER_BYTES + 8
 const WRITTEN = 0x6b636f6c
 /** One more than the filter has bits: which blocks have a filter. */
 const SLICES = FILTER_BITS + 1
-/** Looked at when the index is measured. */
+/** Files measured at once. */
 const FILES_AT_ONCE = 16
-/** In the name of the directory, since filters of another kind cannot be probed. */
+/** Part of the directory's name: filters of another format cannot be probed. */
 const FORMAT = 2
 
 export const formatDirectory = (directory: string): string => join(directory, `format-${FORMAT}`)
@@ -53,7 +53,7 @@ export function endOfBlocks(directory: string): number {
     const [, number, kind] = /^(\d+)\.(rows|bits)$/.exec(name) ?? []
     if (number === undefined) continue
     const before = Number(number) * SEGMENT_BLOCKS
-    // A row that was written in part has a number that nothing refers to.
+    // Nothing refers to the number of a partly written row.
     const blocks = kind === 'bits' ? SEGMENT_BLOCKS : Math.ceil(sizeOf(rowsPath(directory, Number(number))) / ROW_BYTES)
     end = Math.max(end, before + blocks)
   }
@@ -220,7 +220,7 @@ export function probeBlocks(directory: string, term: BitTerm): Candidates {
   const candidates = new Uint8Array(Math.ceil(end / SEGMENT_BLOCKS) * SLICE_BYTES).fill(255)
   for (let segment = 0; segment * SEGMENT_BLOCKS < end; segment += 1) {
     const found = probeBits(directory, segment, term) ?? probeRows(directory, segment, term)
-    // It was turned in between; if there is neither file, all its blocks may.
+    // It was transposed meanwhile; if neither file exists, all its blocks may match.
     candidates.set(found ?? probeBits(directory, segment, term) ?? ALL, segment * SLICE_BYTES)
   }
   return candidates

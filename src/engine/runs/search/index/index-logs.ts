@@ -4,7 +4,7 @@ import type { IndexedLogBlocks } from '../../../model/records.ts'
 import { FilterBuilder } from './block-filter.ts'
 import { BlockWriter } from './index-files.ts'
 
-/** The block that ends of logs and small logs are collected in: about as large as a frame together. */
+/** The block that collects ends of logs and small logs, until they are about as large as a frame. */
 export interface OpenBlock {
   filter: Uint8Array
   bytes: number
@@ -19,7 +19,7 @@ export interface IndexOrder {
 }
 
 export interface IndexResult {
-  /** Without the whole blocks of those that had them. null: it could not be read. */
+  /** Without the whole blocks of logs that already had them. null: the log could not be read. */
   logs: (IndexedLogBlocks | null)[]
   nextBlock: number
   openBlock: OpenBlock | null
@@ -29,21 +29,21 @@ export interface IndexResult {
 
 const NEWLINE = 0x0a
 
-/** A block of several logs is closed before it has more. */
+/** A block of several logs is closed before it exceeds this. */
 const MAX_OPEN_BYTES = 1.5 * FRAME_RAW_BYTES
 
-/** Of this thread: each has a memory of its own, which costs more to get than a small log to index. */
+/** Per thread: each has its own memory, whose allocation costs more than indexing a small log. */
 let builders: { whole: FilterBuilder; open: FilterBuilder } | null = null
 
 /**
  * Writes the blocks of logs, which are on disk when it returns. A block describes the lines that start in its frame,
- * with their ends in the next one: so that no match is between two blocks.
+ * with their ends in the next one, so that no match falls between two blocks.
  */
 export async function indexLogs(order: IndexOrder, isStopped: () => boolean): Promise<IndexResult> {
   const writer = new BlockWriter(order.directory)
   builders ??= { whole: new FilterBuilder(), open: new FilterBuilder() }
   const { whole, open } = builders
-  // An order before may have failed.
+  // An earlier order may have failed.
   for (const each of [whole, open]) each.clear()
   let openBytes = order.openBlock?.bytes ?? 0
   if (order.openBlock !== null) open.load(order.openBlock.filter)
@@ -53,7 +53,7 @@ export async function indexLogs(order: IndexOrder, isStopped: () => boolean): Pr
   try {
     for (const { file, isTailOnly } of order.logs) {
       if (isStopped()) break
-      // A file that is gone or damaged is not searched either.
+      // A missing or damaged file is not searched either.
       logs.push(await indexLog(file, isTailOnly).catch(dropLog))
     }
     writer.sync()
@@ -62,7 +62,7 @@ export async function indexLogs(order: IndexOrder, isStopped: () => boolean): Pr
   }
   return { logs, nextBlock, openBlock: openBytes > 0 ? { filter: open.take(), bytes: openBytes } : null, closedBlock }
 
-  /** What it has added rules nothing out; the next log must not continue it. */
+  /** Its additions rule nothing out; the next log must not continue them. */
   function dropLog(): null {
     for (const each of [whole, open]) each.end()
     return null
@@ -92,7 +92,7 @@ export async function indexLogs(order: IndexOrder, isStopped: () => boolean): Pr
     }
   }
 
-  /** Of the whole frames, in order: of one in which no line starts, an empty one. Returns whether a line goes on. */
+  /** Adds whole frames; one in which no line starts gets an empty block. Returns whether a line goes on. */
   function addWhole(log: OpenLog, tailAt: number): boolean {
     /** The frame whose lines are being added. */
     let owner = 0

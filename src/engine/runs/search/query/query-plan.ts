@@ -3,7 +3,7 @@ import { bitsOf } from '../index/block-filter.ts'
 import type { BitTerm } from '../index/index-files.ts'
 import { type TextTerm, termOfExpression, termOfText } from '../../logs/scan/text-terms.ts'
 
-/** Of one text: more rule nothing out any more. */
+/** Per text: further bits would rule out nothing more. */
 const MAX_BITS = 40
 
 /** Which bits of its filter a block must have to hold a line that matches; `{ all: [] }`: every block may. */
@@ -18,7 +18,7 @@ function toBits(term: TextTerm): BitTerm {
   if ('all' in term) return { all: term.all.map(toBits) }
   if ('any' in term) return { any: term.any.map(toBits) }
   const { text, isStart, isEnd } = term
-  // A line is not known to end here: only what parts words inside the text is.
+  // The text need not end at a word boundary: only boundaries inside it are certain.
   return { bits: spread(bitsOf(Buffer.from(text), { isStart, isEnd })) }
 }
 

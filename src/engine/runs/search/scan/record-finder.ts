@@ -7,7 +7,7 @@ import {
 } from '../../../../shared/log-record.ts'
 import { type OpenLog, readBytes } from '../../logs/scan/log-file.ts'
 
-/** Which records to look at; times are of the run, whatever zone its log is written in. */
+/** Which records to include; times are independent of the zone in which the log is written. */
 export interface RecordFilter {
   /** This level or a worse one. */
   minLevel: RecordLevel | null
@@ -35,7 +35,7 @@ const LEARNED_BYTES = 65_536
 const MAX_HEAD_BYTES = 1_024
 const QUARTER_MS = 900_000
 
-/** The records of lines of one log: a line that has no head belongs to the record above it. */
+/** Maps lines of one log to records: a line without a head belongs to the record above it. */
 export class RecordFinder {
   /** With times as the log writes them. */
   readonly filter: RecordFilter
@@ -43,7 +43,7 @@ export class RecordFinder {
   #format: HeadFormat | null = null
   #offset = 0
   #bytes: Buffer = Buffer.alloc(0)
-  /** The line that was asked for last: what is above it is not read again, for a log may have no heads at all. */
+  /** The last requested line: lines above it are not read again, because a log may have no heads at all. */
   #last: { at: number; found: FoundHead | null } = { at: -1, found: null }
 
   constructor(log: OpenLog, filter: RecordFilter, startedAtMs: number | null) {
@@ -57,13 +57,13 @@ export class RecordFinder {
     }
   }
 
-  /** What follows is about this part of the log: whole lines. */
+  /** Selects the part of the log, whole lines, for the next calls. */
   enter(offset: number, bytes: Buffer): void {
     this.#offset = offset
     this.#bytes = bytes
   }
 
-  /** Of ascending lines. null: no head is near above it. */
+  /** Lines must ascend. null: no head is near above it. */
   recordOf(lineStart: number): LineRecord | null {
     const found = this.#headAbove(lineStart)
     this.#last = { at: this.#offset + lineStart, found }
@@ -82,7 +82,7 @@ export class RecordFinder {
     return found === 'further up' ? null : found
   }
 
-  /** Upwards from the line that starts there; `base` is the place of the bytes in the log. */
+  /** Searches upwards from the line that starts there; `base` is the place of the bytes in the log. */
   #lastHead(bytes: Buffer, base: number, lineStart: number, lowest: number): FoundHead | null | 'further up' {
     for (let start = lineStart; base + start >= lowest; start = startOfLine(bytes, start - 1)) {
       const { at, found } = this.#last
@@ -104,7 +104,7 @@ export class RecordFinder {
     return readBytes(this.#log, 0, length)
   }
 
-  /** How far its clock is ahead of UTC: the first record is of the start of the run. Zones differ by quarter hours. */
+  /** How far its clock is ahead of UTC, from the first record and the start of the run. Zones are quarter hours. */
   #zoneOf(startedAtMs: number | null): number {
     if (startedAtMs === null) return 0
     const lines = this.#start(LEARNED_BYTES).toString('utf8').split('\n', 50)

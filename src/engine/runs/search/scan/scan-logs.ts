@@ -14,7 +14,7 @@ export interface Piece {
 export interface ScanOrder {
   query: LineQuery
   records: RecordFilter
-  /** Of all logs together; the scan ends with the one in which it is reached. */
+  /** For all logs together; the scan ends with the log in which it is reached. */
   mostHits: number
   logs: { file: LogFile; pieces: Piece[] | null; startedAtMs: number | null }[]
 }
@@ -53,10 +53,10 @@ export async function scanLogs(
 ): Promise<void> {
   const matcher = createMatcher(query)
   let left = mostHits
-  let told: ScannedLog[] = []
-  const tell = () => {
-    if (told.length > 0) emit(told)
-    told = []
+  let unsent: ScannedLog[] = []
+  const send = () => {
+    if (unsent.length > 0) emit(unsent)
+    unsent = []
   }
   for (const [index, { file, pieces, startedAtMs }] of logs.entries()) {
     if (isStopped() || left <= 0) break
@@ -80,11 +80,11 @@ export async function scanLogs(
       result.error = (error as Error).message
     }
     left -= result.hits.length
-    told.push(result)
-    // A log may keep an expression busy for ever: it is the one after the last that was told of.
-    if (query.isRegex || result.hits.length > 0) tell()
+    unsent.push(result)
+    // An expression may hang on a log: the caller blames the one after the last result sent.
+    if (query.isRegex || result.hits.length > 0) send()
   }
-  tell()
+  send()
 }
 
 interface LogScan {
@@ -132,7 +132,7 @@ function scanLog(log: OpenLog, { pieces, matcher, finder, left, isStopped, resul
 
     function carry(offset: number, bytes: Buffer): void {
       if (carriedBytes === 0) carriedAt = offset
-      // A copy: the block's memory is used again.
+      // A copy: the block's memory is reused.
       carried.push(Buffer.from(bytes))
       carriedBytes += bytes.length
     }
@@ -169,7 +169,7 @@ function scanLog(log: OpenLog, { pieces, matcher, finder, left, isStopped, resul
   }
 }
 
-/** Read only when it matters: it is in the frame before. */
+/** Read only when it matters: the byte is in the frame before. */
 const isLineStart = (log: OpenLog, at: number): boolean => at === 0 || readBytes(log, at - 1, at)[0] === NEWLINE
 
 /** Numbers of lines, counted only where there are hits. */
@@ -184,7 +184,7 @@ class LineCounter {
     this.#log = log
   }
 
-  /** Of the line that starts at `lineStart` of the part; for ascending lines. */
+  /** The number of the line that starts at `lineStart` of the part; lines must ascend. */
   lineAt(offset: number, bytes: Buffer, lineStart: number): number {
     if (this.#part !== offset) this.#goTo(offset)
     this.#before += countNewlines(bytes, this.#at - offset, lineStart)

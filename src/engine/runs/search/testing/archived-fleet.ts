@@ -85,7 +85,7 @@ export async function openArchivedFleet() {
       return job.id
     },
 
-    /** Of a run that is live, or that has ended without being archived. */
+    /** Adds the log of a run that is live, or that ended without being archived. */
     async addUnarchived(
       text: string,
       { isOver = false, ...over }: Parameters<typeof aNewJob>[0] & { isOver?: boolean } = {}
@@ -106,7 +106,7 @@ export async function openArchivedFleet() {
       return job.id
     },
 
-    /** The next search finds it live, and has it in the archive a moment later. */
+    /** The next search finds it live; a moment later it is in the archive. */
     archiveWhenRead(jobId: JobId): void {
       movedWhenRead.set(jobId, async () => {
         const bytes = await readFile(liveFiles.get(jobId)!)
