@@ -25,13 +25,13 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
   return openEngine(options, storeThread)
 }
 
-/** Loads what createEngine needs, for whoever may need an engine quickly. */
+/** Loads what createEngine needs, for hosts that may need an engine quickly. */
 export async function preloadEngine(): Promise<void> {
   await import('./assembly/open-engine.ts')
 }
 
 /**
- * Joins the engines on one PostgreSQL database, of which one leads: only that one has an Engine. Rejects with
+ * Joins the engines on one PostgreSQL database. One of them leads, and only that one has an Engine. Rejects with
  * DATABASE_UNUSABLE, DATA_FROM_NEWER_VERSION, DATA_TOO_OLD, DATA_DIRECTORY_UNUSABLE or ENGINES_DIFFER.
  */
 export async function joinEngines(options: JoinOptions): Promise<Membership> {
@@ -40,7 +40,7 @@ export async function joinEngines(options: JoinOptions): Promise<Membership> {
 }
 
 /**
- * Opens the local node of one of several engines, which goes on whoever leads; null: it has none (`localSlots` 0).
+ * Opens the local node of one engine of a cluster; it runs whichever engine leads. null: it has none (`localSlots` 0).
  * Rejects with DATA_DIRECTORY_UNUSABLE or PYTHON_MISSING.
  */
 export async function openHostedNode(options: EngineOptions): Promise<HostedNode | null> {

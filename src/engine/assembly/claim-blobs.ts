@@ -13,7 +13,7 @@ export async function claimBlobs(
   store: Pick<Store, 'keepSetting'>,
   random: Pick<Random, 'hex'>
 ): Promise<void> {
-  // Another engine may start on this store at the same moment: whoever is first has chosen for both.
+  // Another engine may start on this store at the same moment: the first one chooses for both.
   const own = await store.keepSetting('blobs.owner', random.hex(16))
   if ((await blobs.claim(own)) === own) return
   throw new ScrapdeckError(

@@ -96,13 +96,13 @@ export interface EngineOptions {
   webhookNetworks?: string
   /** Programs that alert channels may run, by name. */
   alertCommands?: readonly { name: string; program: string; args: readonly string[] }[]
-  /** Where to tell that this engine lives, and how often; null: nowhere. */
+  /** Where to send life signals of this engine, and how often; null: nowhere. */
   lifeSignal?: { url: string; everySeconds: number } | null
   /** Where browsers reach the app, for links in messages; null: unknown. */
   publicUrl?: string | null
   /** Directories with files of credentials that addresses of clusters may name. */
   clusterCredentialDirectories?: readonly string[]
-  /** Files with secrets of whoever hosts the engine, which those addresses may not name. */
+  /** Secret files of the host application, which those addresses may not name. */
   secretFiles?: readonly string[]
   /** Names of metrics begin with it and `_`. Default: scrapdeck. */
   metricsPrefix?: string
@@ -151,7 +151,7 @@ export interface Engine {
   credentials: { username: string; password: string }
   /** Asks a plugin about a name and a password; null: no plugin checks them. */
   authenticate: Plugins['authenticate']
-  /** Users and tokens, for whoever asks who sent a request. */
+  /** Users and tokens, to identify the sender of a request. */
   access: Pick<
     Access,
     | 'findByPassword'
@@ -176,7 +176,7 @@ export interface Engine {
     | 'createToken'
     | 'events'
   >
-  /** What people have beside a password or in place of it, for whoever logs them in. */
+  /** Second factors and passkeys, for the login. */
   secondFactors: Pick<
     SecondFactors,
     | 'stepAfterPassword'

@@ -19,7 +19,7 @@ export type Rooms = Awaited<ReturnType<typeof openRooms>>
  * the stack closes in reverse order, including rooms that were never or only partly started.
  */
 export async function openRooms(given: EngineOptions, storeThread: Worker | null, opened: AsyncDisposableStack) {
-  // Each of several engines hosts its local node itself, whoever leads.
+  // In a cluster, each engine hosts its own local node, leader or not.
   const options = given.leadership === undefined ? given : { ...given, localSlots: 0 }
   const python = checkNamedPython(options)
   const ground = await openGround(given, storeThread, opened)

@@ -53,7 +53,7 @@ async function addNodes({ base, local, formerLocalEngine, engineNodes, fleet }: 
   await engineNodes?.look()
   for (const stored of await base.store.listNodes()) {
     if (stored.kind === 'local' && local.node === null && formerLocalEngine === null) continue
-    // Without other engines, nobody answers for them.
+    // Without other engines, these nodes have no host.
     if (stored.kind !== 'engine' || engineNodes !== null) await fleet.add(stored)
   }
   engineNodes?.start()

@@ -207,7 +207,7 @@ async function applyConfiguredSlots(store: SettingStore, slots: number | undefin
 
 const OF_DESKTOP = 'This computer'
 
-/** What nobody has named yet. A service is mostly looked at from another computer, which "this computer" would mean. */
+/** The default name. A service is mostly used from another computer, which "This computer" would seem to mean. */
 export function localNodeName(stored: string | undefined, host: EngineOptions['host']): string {
   if (host === 'desktop') return stored ?? OF_DESKTOP
   return stored === undefined || stored === OF_DESKTOP ? 'Local node' : stored

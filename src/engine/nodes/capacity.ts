@@ -91,15 +91,15 @@ export function learnFromCounters(before: SlotsBelief, seen: CountersSeen): Slot
  */
 export function planCapacity(evidence: {
   setSlots: number | null
-  /** What the node itself says, and where it has that from. */
-  told?: DaemonStatus['slots']
+  /** What the node itself reports, and from what source. */
+  reported?: DaemonStatus['slots']
   belief: SlotsBelief
   nowMs: number
 }): Capacity {
-  const { setSlots, told, belief, nowMs } = evidence
+  const { setSlots, reported, belief, nowMs } = evidence
   const known = { slots: belief.limit ?? Math.max(1, belief.mostRan), isTrying: false }
   if (setSlots !== null) return { ...known, slots: setSlots, source: 'set', text: 'set by you' }
-  if (told != null) return { ...known, slots: told.count, source: 'learned', text: told.text }
+  if (reported != null) return { ...known, slots: reported.count, source: 'learned', text: reported.text }
   if (belief.limit !== null && belief.proof !== null) {
     const { waited, forMs } = belief.proof
     const proved = `learned: ${belief.limit} ran while ${waited} waited, for ${Math.round(forMs / 1000)} s`

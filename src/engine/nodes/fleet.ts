@@ -117,7 +117,7 @@ export class Fleet {
   readonly #options: FleetOptions
   #list: readonly FleetNode[] | null = null
   #arrivals = { sinceMs: 0, count: 0 }
-  #follower: FleetFollower = NOBODY
+  #follower: FleetFollower = NO_FOLLOWER
   readonly #newInTurn = pLimit(ASKED_AT_ONCE)
   readonly #failedOnceInTurn = pLimit(ASKED_AT_ONCE)
   readonly #failedInTurn = pLimit(ASKED_AT_ONCE)
@@ -166,7 +166,7 @@ export class Fleet {
       runsSeen: new Set(),
       status:
         before ??
-        unknownStatus(capacityOf({ stored, client }, { belief: slotsBelief, told: null }, clock.monotonicMs())),
+        unknownStatus(capacityOf({ stored, client }, { belief: slotsBelief, slotsTold: null }, clock.monotonicMs())),
       observer: new Observer({
         client,
         clock,
@@ -364,7 +364,7 @@ export class Fleet {
   /** Returns whether the node's slots changed. */
   #planSlots(node: FleetNode): boolean {
     const { capacity, slotsBelief, slotsTold } = node.status
-    const next = capacityOf(node, { belief: slotsBelief, told: slotsTold }, this.#options.clock.monotonicMs())
+    const next = capacityOf(node, { belief: slotsBelief, slotsTold }, this.#options.clock.monotonicMs())
     if (
       next.slots === capacity.slots &&
       next.isTrying === capacity.isTrying &&
@@ -377,7 +377,7 @@ export class Fleet {
   }
 }
 
-const NOBODY: FleetFollower = {
+const NO_FOLLOWER: FleetFollower = {
   isBusy: () => false,
   slotsUsedOn: () => 0,
   wantsSnapshot: () => false,
@@ -394,13 +394,13 @@ function isSameRuns(left: readonly SeenJob[], right: readonly SeenJob[]): boolea
 
 function capacityOf(
   { stored, client }: Pick<FleetNode, 'stored' | 'client'>,
-  { belief, told }: { belief: SlotsBelief; told: NodeStatus['slotsTold'] },
+  { belief, slotsTold }: { belief: SlotsBelief } & Pick<NodeStatus, 'slotsTold'>,
   nowMs: number
 ): Capacity {
   if (!client.traits.runsHere || stored.slots !== null) {
-    const reported = client.reportedSlots?.() ?? null
-    const byItself = reported === null ? told : { count: reported, text: 'reported by the node (max_proc)' }
-    return planCapacity({ setSlots: stored.slots, told: byItself, belief, nowMs })
+    const count = client.reportedSlots?.() ?? null
+    const reported = count === null ? slotsTold : { count, text: 'reported by the node (max_proc)' }
+    return planCapacity({ setSlots: stored.slots, reported, belief, nowMs })
   }
   // There is nothing to learn about our own computer.
   return {

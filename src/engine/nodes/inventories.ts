@@ -102,7 +102,7 @@ export class Inventories {
     // First, so that what is new finds the room of what is gone, even if the node fails half-way.
     await projects.recordProjectsOnNode(stored.id, names, askedAtMs)
     for (const project of names) {
-      // Whoever removes a node waits for its open requests, not for all that it lists.
+      // Removing a node waits for its open requests, not for its whole inventory.
       if (this.#isStopped || fleet.get(stored.id) !== node) return
       if (quota.isFull('versions')) break
       const versions = quota.take(

@@ -14,7 +14,7 @@ export const WITHOUT_EGG = '(settings)' as VersionName
  */
 export class Catalog {
   readonly #known = new Map<ProjectName, Map<VersionName, StoredVersion>>()
-  /** Version names by project and spelling: a node may list ten thousand names, each of which is looked up. */
+  /** Version names by project and spelling: a node may list ten thousand names, and each is looked up. */
   readonly #spellings = new Map<ProjectName, Map<string, VersionName[]>>()
   /** Versions of projects that run without an egg, by project. */
   readonly #withoutEgg = new Map<ProjectName, StoredVersion>()
@@ -257,7 +257,7 @@ function listed(names: readonly string[]): string {
 export const noProject = (name: string, near = ' Deploy it first.'): ScrapdeckError =>
   new ScrapdeckError('PROJECT_NOT_FOUND', `No node and no upload has a project "${name}".${near}`)
 
-/** For whoever may not see all projects: without the similar names of others. */
+/** For users who may not see all projects: without the similar names of others. */
 export function withoutSimilarNames(project: ProjectName, error: unknown): unknown {
   return isScrapdeckError(error) && error.code === 'PROJECT_NOT_FOUND' ? noProject(project) : error
 }

@@ -99,7 +99,7 @@ export class SeenOnNodes {
     })
   }
 
-  /** Call once the node has left the fleet. Removes versions of which nothing else is known. */
+  /** Call once the node has left the fleet. Removes versions that have neither an egg nor another node. */
   async forgetNode(nodeId: NodeId): Promise<void> {
     // A piece that was being written when the node left is done after this.
     await this.#parts.exclusively(async () => {})

@@ -82,7 +82,7 @@ export class SpiderLookup {
         else refused ??= { name: node.name, output }
         continue
       }
-      // If the egg was replaced in the meantime, those of its successor are looked for.
+      // If the egg was replaced in the meantime, this looks for the spiders of its successor.
       return this.find(project, version)
     }
     if (refused === null || other !== null) {

@@ -131,7 +131,7 @@ function checkEntry(entry: yauzl.Entry, name: string): void {
   if (entry.isEncrypted()) refuse('EGG_UNSAFE', `The entry ${JSON.stringify(name)} of the archive is encrypted.`)
 }
 
-/** UTF-8, as Python writes it; older archivers use other code pages, of which only the ASCII part matters here. */
+/** UTF-8, as Python writes it; older archivers use other code pages, but only the ASCII part matters here. */
 function decodeName(name: Buffer): string {
   try {
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(name)

@@ -40,7 +40,7 @@ export interface EncryptionKeys {
 
 export const NO_KEYS: EncryptionKeys = keysOf([], [])
 
-/** With a key that nobody else has: for files that nobody reads after this process. */
+/** With a key that only this process has: for files that are not read after it ends. */
 export function keysOfThisProcess(): EncryptionKeys {
   const bytes = randomBytes(KEY_BYTES)
   return keysOf([{ id: idOfKey(bytes), bytes }], [])
@@ -122,7 +122,7 @@ async function readKeyFile(path: string): Promise<string> {
   }
 }
 
-/** Neither the output nor the command may be told: either may have secrets. */
+/** Errors must quote neither the output nor the command: either may contain secrets. */
 async function runKeyCommand(command: string): Promise<string> {
   try {
     const limits = { timeout: COMMAND_MAX_MS, maxBuffer: TEXT_MAX_BYTES, windowsHide: true }

@@ -12,13 +12,13 @@ const FORM = 'v1.'
 const KEY_TEXT = new RegExp(`^[0-9a-fA-F]{${KEY_BYTES * 2}}$`)
 
 export interface FileSecretBox extends SecretBox {
-  /** Another secret, the same for all who have this key; it does not tell the key. */
+  /** Another secret, the same for all who have this key; it does not reveal the key. */
   deriveSecret(purpose: string): string
 }
 
 /**
  * A SecretBox for hosts without a keychain: AES-256-GCM with a key file that only its owner can read. It protects
- * passwords in copies of the database, but not from somebody who can read the whole directory. Creates a missing key
+ * passwords in copies of the database, but not from a reader of the whole directory. Creates a missing key
  * file; rejects with DATA_DIRECTORY_UNUSABLE if it cannot be created or used.
  */
 export async function openFileSecretBox(keyPath: string): Promise<FileSecretBox> {
@@ -26,8 +26,8 @@ export async function openFileSecretBox(keyPath: string): Promise<FileSecretBox>
 }
 
 /**
- * The same, with a key file that the operator named, such as a container's secret: it is never created, and who else
- * may read it is for whoever mounts it to decide. Rejects with DATA_DIRECTORY_UNUSABLE.
+ * The same, with a key file that the operator named, such as a container's secret: it is never created, and its readers
+ * are up to the operator. Rejects with DATA_DIRECTORY_UNUSABLE.
  */
 export async function openNamedSecretBox(keyPath: string): Promise<FileSecretBox> {
   const text = await readFile(keyPath, 'utf8').catch((error: NodeJS.ErrnoException) => {

@@ -13,7 +13,7 @@ const WRITABLE_BY_ALL = 0o002
 const STICKY = 0o1000
 const LONGEST_LINK_CHAIN = 40
 
-/** Why a path is not trusted: the part of it that somebody else controls, and what would change that. */
+/** Why a path is not trusted: the part of it that another user controls, and the remedy. */
 export interface Distrust {
   path: string
   reason: string
@@ -28,7 +28,7 @@ export function isForeign({ uid }: Pick<Stats, 'uid'>): boolean {
   return HAS_OWNERS && uid !== ROOT && uid !== ownUserId()
 }
 
-/** Somebody else may have put it there for this user to find; root chooses among the files of all users. */
+/** Another user may have planted it for this user; root chooses among the files of all users. */
 export const mayBePlanted = (info: Pick<Stats, 'uid'>): boolean => isForeign(info) && ownUserId() !== ROOT
 
 /** Belongs to this user, who may therefore change its mode. */
@@ -51,7 +51,7 @@ export function othersMayRead({ mode }: Pick<Stats, 'mode'>): boolean {
 }
 
 /**
- * Null if nobody but this user and root can change the file: it, every directory above it and every link on the way
+ * Null if only this user and root can change the file: it, every directory above it and every link on the way
  * belong to one of them, and no one else may write there. In a sticky directory such as /tmp others can neither rename
  * nor replace it. A missing file is not distrusted.
  */
@@ -95,7 +95,7 @@ function foreignOwner(place: string, uid: number): Omit<Distrust, 'path'> {
   return { reason: `belongs to another user (${userName(uid)})`, remedy: `chown ${userName(ownUserId()!)} ${place}` }
 }
 
-/** Who besides the owner and root may write; null: nobody. */
+/** Who besides the owner and root may write; null: no one. */
 export function findWriters({ mode, gid }: Pick<Stats, 'mode' | 'gid'>): string | null {
   if (!HAS_OWNERS) return null
   if (mode & WRITABLE_BY_ALL) return 'every user'

@@ -1,5 +1,5 @@
 /**
- * Frees the memory of a buffer that nobody looks at any more. Otherwise it stays until the garbage collector runs, and
+ * Frees the memory of a buffer that is no longer used. Otherwise it stays until the garbage collector runs, and
  * buffers of a megabyte make it run so often that threads which read whole logs spend a third of their time in it. Does
  * nothing with one that may share its memory with others, as small ones do.
  */

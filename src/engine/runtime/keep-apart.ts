@@ -1,4 +1,4 @@
-/** User ids that nobody else uses, for the users of projects: the first is that of their common group. */
+/** Reserved user ids for the users of projects; the first is the id of their common group. */
 export interface UserRange {
   first: number
   last: number

@@ -5,7 +5,7 @@ import type { PoolOrder, PoolReply, PoolStart } from './thread-pool.ts'
 export interface TaskContext {
   /** Sends a part of the result. */
   emit: (part: unknown) => void
-  /** Nobody wants the result any more: end soon, with any result. */
+  /** The result is no longer needed: end soon, with any result. */
   isStopped: () => boolean
 }
 

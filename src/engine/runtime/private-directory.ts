@@ -84,7 +84,7 @@ function takeOver(directory: string, names: RegExp, isReachable: boolean): void 
     // A link to nothing, or removed meanwhile by the Scrapdeck that uses the directory.
     if (info === undefined) continue
     const writers = findWriters(info)
-    // Modes are without effect where nobody could reach the file.
+    // Modes have no effect where no other user could reach the file.
     if (isReachable && writers !== null) {
       throw new Error(
         `${path} can be written by ${writers}, who may have changed it. If you know its content, close it with chmod go-w ${path}; otherwise delete it`
@@ -97,7 +97,7 @@ function takeOver(directory: string, names: RegExp, isReachable: boolean): void 
   }
 }
 
-/** Throws if somebody else put it there, or can change where it leads. */
+/** Throws if another user put it there, or can change where it leads. */
 function isTrustedLink(path: string): boolean {
   const info = lstatSync(path, { throwIfNoEntry: false })
   if (info === undefined) return false

@@ -59,7 +59,7 @@ const STOP_WITHIN_MS = 150
 
 /**
  * A few threads that serve one module, started when there is work and ended when there has been none for a while. A
- * task that does not stop when it is told to is ended with its thread; no other task is in it.
+ * task that ignores a request to stop is ended with its thread, which runs no other task.
  */
 export class ThreadPool {
   readonly #options: PoolOptions
@@ -155,7 +155,7 @@ export class ThreadPool {
     thread.worker.unref()
   }
 
-  /** The caller hears of it at once; the thread is told to stop, and ended if it does not. */
+  /** Rejects at once; the thread is asked to stop, and ended if it does not. */
   #abort(job: Job, reason: unknown): void {
     const at = this.#waiting.indexOf(job)
     if (at >= 0) this.#waiting.splice(at, 1)

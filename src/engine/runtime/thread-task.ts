@@ -18,7 +18,7 @@ export interface ThreadTask {
 }
 
 /**
- * Runs one task in a thread of its own, which ends with it: for work on text from outside whose duration nobody knows,
+ * Runs one task in a thread of its own, which ends with it: for work of unknown duration on text from outside,
  * so that it stops neither the event loop nor the process. Rejects with the ScrapdeckError that the task threw.
  */
 export async function runInThread<Result>(task: ThreadTask): Promise<Result> {

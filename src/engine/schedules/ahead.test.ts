@@ -41,7 +41,7 @@ describe('a firing that is made ahead of its time', () => {
     await world.store.deleteSchedules([aScheduleId(removed)])
     await world.scheduler.refresh(aScheduleId(removed))
     await world.clock.advanceBy(2 * HOUR_MS)
-    expect(await world.told(paused)).toEqual(['14:00 skipped paused ×2'])
+    expect(await world.lines(paused)).toEqual(['14:00 skipped paused ×2'])
     expect(await world.rows(removed)).toEqual([])
     expect(await world.store.listLiveJobsOf(aScheduleId(removed))).toEqual([])
   })
@@ -51,7 +51,7 @@ describe('a firing that is made ahead of its time', () => {
     await world.clock.advanceBy(HOUR_MS - SHORTLY_MS)
     await world.scheduler.runNow(aScheduleId(id))
     await world.clock.advanceBy(SHORTLY_MS)
-    expect((await world.told(id)).at(-1)).toBe('13:00 skipped overlap')
+    expect((await world.lines(id)).at(-1)).toBe('13:00 skipped overlap')
   })
 
   it('is tried again at its time where it could not be made', async ({ world }) => {
@@ -60,7 +60,7 @@ describe('a firing that is made ahead of its time', () => {
     await world.clock.advanceBy(HOUR_MS - SHORTLY_MS)
     world.refusal = null
     await world.clock.advanceBy(SHORTLY_MS)
-    expect(await world.told(id)).toEqual(['13:00 fired on_time'])
+    expect(await world.lines(id)).toEqual(['13:00 fired on_time'])
   })
 
   it('is gone over anew where its time was slept through', async ({ world }) => {
@@ -69,6 +69,6 @@ describe('a firing that is made ahead of its time', () => {
     world.clock.jumpWallBy(3 * HOUR_MS)
     await world.clock.advanceBy(60_000)
     const missed = ['14:00 missed out_of_window ×2', '15:00 missed catch_up_none']
-    expect(await world.told(id)).toEqual([...missed, '16:00 fired on_time'])
+    expect(await world.lines(id)).toEqual([...missed, '16:00 fired on_time'])
   })
 })

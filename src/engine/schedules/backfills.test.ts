@@ -158,7 +158,7 @@ describe('a backfill', () => {
     await world.clock.advanceBy(HOUR_MS)
     const { firings } = aRetention()
     await world.store.prune(aRetention({ firings: { ...firings, newest: 2 } }), 100)
-    expect(await world.told(id)).toHaveLength(2)
+    expect(await world.lines(id)).toHaveLength(2)
     const plan = await world.scheduler.planBackfill(aScheduleId(id), {
       fromMs: START_MS - HOUR_MS,
       untilMs: START_MS + 9 * HOUR_MS

@@ -41,7 +41,7 @@ describe('a disk that is full', () => {
     expect((await world.store.getSchedules([aScheduleId(id)]))[0]).toMatchObject({ paused: true })
     await commands.setPaused([aScheduleId(id)], false, null)
     await world.clock.advanceBy(5 * MINUTE_MS)
-    expect(await world.told(id)).toEqual(['12:40 skipped paused ×4', '12:50 fired on_time'])
+    expect(await world.lines(id)).toEqual(['12:40 skipped paused ×4', '12:50 fired on_time'])
   })
 })
 
@@ -61,9 +61,9 @@ describe('an engine that dies', () => {
     await world.clock.advanceBy(45 * MINUTE_MS)
     await expect(dying.setPaused([aScheduleId(id)], false, null)).rejects.toThrow('killed')
     await world.restartAfter(0)
-    expect(await world.told(id)).toEqual(['12:40 skipped paused ×4'])
+    expect(await world.lines(id)).toEqual(['12:40 skipped paused ×4'])
     await world.clock.advanceBy(5 * MINUTE_MS)
-    expect(await world.told(id)).toEqual(['12:40 skipped paused ×4', '12:50 fired on_time'])
+    expect(await world.lines(id)).toEqual(['12:40 skipped paused ×4', '12:50 fired on_time'])
   })
 
   it('in the moment in which a paused schedule gets another rule has told what was paused by the old one', async ({
@@ -83,7 +83,7 @@ describe('an engine that dies', () => {
     const daily = [{ kind: 'interval' as const, everySeconds: 86_400, anchorMs: START_MS }]
     await expect(dying.update(aScheduleId(id), { ...settings!, name: 'daily', rules: daily })).rejects.toThrow('killed')
     await world.restartAfter(0)
-    expect(await world.told(id)).toEqual(['12:40 skipped paused ×4'])
+    expect(await world.lines(id)).toEqual(['12:40 skipped paused ×4'])
   })
 
   it('before it could cancel the run that a newer one takes the place of leaves that to the next engine', async ({

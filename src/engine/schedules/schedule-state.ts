@@ -136,7 +136,7 @@ export function judgeDue(
   const windowStartMs = untilMs - stored.settings.catchUpWindowSeconds * 1_000 - 1
   const last = fates.at(-1)
   if (!hasMore || last?.reason !== 'out_of_window' || windowStartMs <= newestMs) return { fates, doneUntilMs: newestMs }
-  // Years of missed seconds are not counted one by one: the exact number helps nobody.
+  // Years of missed seconds are not counted one by one: the exact number is of no use.
   const text = `${last.text}. Those after ${isoWords(newestMs)} were not counted`
   return { fates: [...fates.slice(0, -1), { ...last, text }], doneUntilMs: windowStartMs }
 }

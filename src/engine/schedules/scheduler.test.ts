@@ -29,7 +29,7 @@ describe('a schedule whose time comes', () => {
       ...{ project: 'shop', spider: 'prices', source: 'schedule', scheduleId: id, nominalMs: START_MS + 5 * MINUTE_MS }
     })
     await world.clock.advanceBy(HOUR_MS)
-    expect(await world.told(id)).toEqual(['12:05 fired on_time', '13:05 fired on_time'])
+    expect(await world.lines(id)).toEqual(['12:05 fired on_time', '13:05 fired on_time'])
   })
 
   it('fires later by its jitter, the same every time', async ({ world }) => {
@@ -91,7 +91,7 @@ describe('a schedule whose time comes', () => {
       ...{ rules, excludedCrons: ['1-59 * * 1-20,22-31 * *'], overlap: 'allow', startMs: START_MS + 11.9 * HOUR_MS }
     })
     await world.clock.advanceBy(13 * HOUR_MS)
-    expect(await world.told(id)).toHaveLength(6)
+    expect(await world.lines(id)).toHaveLength(6)
     expect(world.paused).toEqual([
       expect.objectContaining({ pausedBy: 'invalid', pauseNote: expect.stringContaining('"1-59 * * 1-20,22-31 * *"') })
     ])
@@ -119,7 +119,7 @@ describe('a schedule whose time comes', () => {
     await world.clock.advanceBy(HOUR_MS)
     world.refusal = null
     await world.clock.advanceBy(HOUR_MS)
-    expect(await world.told(id)).toEqual(['13:00 failed refused', '14:00 fired on_time'])
+    expect(await world.lines(id)).toEqual(['13:00 failed refused', '14:00 fired on_time'])
     expect((await world.rows(id))[0]!.text).toBe('No job was created: Version 2 of shop has no spider prices')
   })
 
@@ -134,7 +134,7 @@ describe('a schedule whose time comes', () => {
     const id = await world.add({ rules: every(3_600) })
     await expect(world.scheduler.runNow(aScheduleId(id))).rejects.toMatchObject({ code: 'PROJECT_NOT_FOUND' })
     await world.clock.advanceBy(HOUR_MS)
-    expect(await world.told(id)).toEqual(['13:00 failed refused'])
+    expect(await world.lines(id)).toEqual(['13:00 failed refused'])
   })
 
   it('writes 16 MB of jobs at a time, however many moments are due or in a backfill', async ({ world }) => {
@@ -174,12 +174,12 @@ describe('a schedule whose time comes', () => {
     expect(await world.rows(id)).toEqual([])
     world.refusal = null
     await world.clock.advanceBy(1_000)
-    expect(await world.told(id)).toEqual(['13:00 fired caught_up'])
+    expect(await world.lines(id)).toEqual(['13:00 fired caught_up'])
     world.refusal = new ScrapdeckError('PROJECT_NOT_FOUND', 'There is no project shop')
     await world.endAll(id)
     await world.restartAfter(HOUR_MS)
     await world.clock.advanceBy(60_000)
-    expect((await world.told(id)).at(-1)).toBe('14:00 failed refused')
+    expect((await world.lines(id)).at(-1)).toBe('14:00 failed refused')
   })
 
   it('is written again a second later where the disk refused it, once', async ({ world }) => {
@@ -200,7 +200,7 @@ describe('a schedule whose time comes', () => {
     expect(await world.rows(id)).toEqual([])
     isBroken = false
     await world.clock.advanceBy(1_000)
-    expect(await world.told(id)).toEqual(['13:00 fired on_time'])
+    expect(await world.lines(id)).toEqual(['13:00 fired on_time'])
     expect((await world.rows(id))[0]!.text).toMatch(/^1[01] s late/)
   })
 
@@ -210,7 +210,7 @@ describe('a schedule whose time comes', () => {
     const id = await world.add({ rules: every(60), overlap: 'allow' })
     await second.refresh(aScheduleId(id))
     await world.clock.advanceBy(10 * MINUTE_MS)
-    expect(await world.told(id)).toHaveLength(10)
+    expect(await world.lines(id)).toHaveLength(10)
     expect(await world.store.listLiveJobsOf(aScheduleId(id))).toHaveLength(10)
     expect((await world.store.getSchedules([aScheduleId(id)]))[0]!.runCount).toBe(10)
   })
@@ -225,23 +225,23 @@ describe('what was missed', () => {
     const last = await add('last')
     const all = await add('all')
     await world.restartAfter(3.25 * HOUR_MS)
-    expect(await world.told(none)).toEqual(['13:00 missed out_of_window ×2', '15:00 missed catch_up_none ×4'])
-    expect(await world.told(last)).toEqual([
+    expect(await world.lines(none)).toEqual(['13:00 missed out_of_window ×2', '15:00 missed catch_up_none ×4'])
+    expect(await world.lines(last)).toEqual([
       ...['13:00 missed out_of_window ×2', '14:30 missed superseded ×3', '15:00 fired caught_up']
     ])
-    expect(await world.told(all)).toEqual([
+    expect(await world.lines(all)).toEqual([
       ...['13:00 missed out_of_window ×2', '13:30 fired caught_up', '14:00 fired caught_up'],
       ...['14:30 fired caught_up', '15:00 fired caught_up']
     ])
     expect((await world.rows(last)).at(-1)!.text).toBe('Caught up, 15 min late: Scrapdeck was not running')
     await world.restartAfter(0)
-    expect(await world.told(last)).toHaveLength(3)
+    expect(await world.lines(last)).toHaveLength(3)
   })
 
   it('a moment noticed within a minute is on time, and takes the place of older ones', async ({ world }) => {
     const id = await world.add({ rules: every(1_800), catchUp: 'last', overlap: 'allow' })
     await world.restartAfter(HOUR_MS + 40_000)
-    expect(await world.told(id)).toEqual(['12:30 missed superseded', '13:00 fired on_time'])
+    expect(await world.lines(id)).toEqual(['12:30 missed superseded', '13:00 fired on_time'])
   })
 
   it('while the machine slept or its clock was set ahead is noticed within half a minute', async ({ world }) => {
@@ -249,7 +249,7 @@ describe('what was missed', () => {
     await world.clock.advanceBy(MINUTE_MS)
     world.clock.jumpWallBy(1.5 * HOUR_MS)
     await world.clock.advanceBy(30_000)
-    expect(await world.told(id)).toEqual(['13:00 fired caught_up'])
+    expect(await world.lines(id)).toEqual(['13:00 fired caught_up'])
     expect((await world.rows(id))[0]!.text).toMatch(/the machine slept or its clock was set ahead$/)
   })
 
@@ -258,7 +258,7 @@ describe('what was missed', () => {
     await world.clock.advanceBy(2 * HOUR_MS)
     world.clock.jumpWallBy(-1.5 * HOUR_MS)
     await world.clock.advanceBy(3 * HOUR_MS)
-    expect(await world.told(id)).toEqual(['13:00 fired on_time', '14:00 fired on_time', '15:00 fired on_time'])
+    expect(await world.lines(id)).toEqual(['13:00 fired on_time', '14:00 fired on_time', '15:00 fired on_time'])
   })
 
   it('in years of a wrong clock silences nothing once the clock is right', async ({ world }) => {
@@ -267,10 +267,10 @@ describe('what was missed', () => {
     await world.clock.advanceBy(MINUTE_MS)
     world.clock.jumpWallBy(-400 * 24 * HOUR_MS)
     await world.clock.advanceBy(HOUR_MS)
-    expect((await world.told(id)).at(-1)).toBe('13:00 fired on_time')
+    expect((await world.lines(id)).at(-1)).toBe('13:00 fired on_time')
     await world.restartAfter(HOUR_MS)
     await world.clock.advanceBy(HOUR_MS)
-    expect((await world.told(id)).at(-1)).toBe('15:00 fired on_time')
+    expect((await world.lines(id)).at(-1)).toBe('15:00 fired on_time')
   })
 
   it('is counted up to a limit: a year of seconds is a few rows', async ({ world }) => {
@@ -290,20 +290,20 @@ describe('a moment that comes while an earlier run is live', () => {
     await world.clock.advanceBy(2 * HOUR_MS)
     await world.endAll(id)
     await world.clock.advanceBy(HOUR_MS)
-    expect(await world.told(id)).toEqual(['13:00 fired on_time', '14:00 skipped overlap', '15:00 fired on_time'])
+    expect(await world.lines(id)).toEqual(['13:00 fired on_time', '14:00 skipped overlap', '15:00 fired on_time'])
     expect((await world.rows(id))[1]!.text).toBe('The run of 2026-11-21 13:00 UTC had not ended')
   })
 
   it('waits, one of them, until the run is over; later ones are skipped', async ({ world }) => {
     const id = await world.add({ rules: every(3_600), overlap: 'queue_one' })
     await world.clock.advanceBy(3 * HOUR_MS)
-    expect(await world.told(id)).toEqual(['13:00 fired on_time', '14:00 fired buffered', '15:00 skipped overlap'])
+    expect(await world.lines(id)).toEqual(['13:00 fired on_time', '14:00 fired buffered', '15:00 skipped overlap'])
     const [first, second] = await world.store.listLiveJobsOf(aScheduleId(id))
     expect([first!.hold, second!.hold]).toEqual([null, 'dependency'])
     await world.endJob(first!.id)
     expect((await world.store.getJob(second!.id))!.hold).toBe(null)
     await world.clock.advanceBy(HOUR_MS)
-    expect((await world.told(id)).at(-1)).toBe('16:00 fired buffered')
+    expect((await world.lines(id)).at(-1)).toBe('16:00 fired buffered')
   })
 
   it('waits in line behind all others, over a restart', async ({ world }) => {
@@ -324,7 +324,7 @@ describe('a moment that comes while an earlier run is live', () => {
     const [first] = await world.store.listLiveJobsOf(aScheduleId(id))
     await world.clock.advanceBy(HOUR_MS)
     expect(world.cancelled).toEqual([first!.id])
-    expect(await world.told(id)).toEqual(['13:00 fired on_time', '14:00 fired on_time'])
+    expect(await world.lines(id)).toEqual(['13:00 fired on_time', '14:00 fired on_time'])
     const live = await world.store.listLiveJobsOf(aScheduleId(id))
     expect(live.map(({ nominalMs, hold }) => [nominalMs, hold])).toEqual([[START_MS + 2 * HOUR_MS, null]])
   })
@@ -337,7 +337,7 @@ describe('a moment that comes while an earlier run is live', () => {
     expect(await world.store.listLiveJobsOf(aScheduleId(id))).toHaveLength(1)
     await world.restartAfter(0)
     await world.clock.advanceBy(HOUR_MS)
-    expect((await world.told(id)).at(-1)).toBe('13:00 fired on_time')
+    expect((await world.lines(id)).at(-1)).toBe('13:00 fired on_time')
   })
 })
 
@@ -345,7 +345,7 @@ describe('a schedule that ends', () => {
   it('is over after its runs', async ({ world }) => {
     const id = await world.add({ rules: every(60), maxRuns: 2, overlap: 'allow' })
     await world.clock.advanceBy(10 * MINUTE_MS)
-    expect(await world.told(id)).toEqual(['12:01 fired on_time', '12:02 fired on_time'])
+    expect(await world.lines(id)).toEqual(['12:01 fired on_time', '12:02 fired on_time'])
     const [stored] = await world.store.getSchedules([aScheduleId(id)])
     expect(stored).toMatchObject({ paused: true, pausedBy: 'max_runs', runCount: 2, revision: 2 })
     expect(world.scheduler.nextOf(aScheduleId(id))).toBe(null)
@@ -354,14 +354,14 @@ describe('a schedule that ends', () => {
   it('catches up no more than the runs it has left', async ({ world }) => {
     const id = await world.add({ rules: every(600), maxRuns: 2, catchUp: 'all', overlap: 'allow' })
     await world.restartAfter(35 * MINUTE_MS)
-    expect(await world.told(id)).toEqual(['12:10 fired caught_up', '12:20 fired caught_up', '12:30 skipped max_runs'])
+    expect(await world.lines(id)).toEqual(['12:10 fired caught_up', '12:20 fired caught_up', '12:30 skipped max_runs'])
     expect(world.paused.map(({ pausedBy }) => pausedBy)).toEqual(['max_runs'])
   })
 
   it('is over when no moment is to come', async ({ world }) => {
     const id = await world.add({ rules: [{ kind: 'once', atMs: START_MS + MINUTE_MS }] })
     await world.clock.advanceBy(2 * MINUTE_MS)
-    expect(await world.told(id)).toEqual(['12:01 fired on_time'])
+    expect(await world.lines(id)).toEqual(['12:01 fired on_time'])
     expect((await world.store.getSchedules([aScheduleId(id)]))[0]).toMatchObject({ paused: true, pausedBy: 'end' })
   })
 
@@ -431,7 +431,7 @@ describe('a schedule that ends', () => {
     const id = await world.add({ rules: every(3_600), pauseAfterFailures: 2 })
     world.refusal = new ScrapdeckError('SPIDER_NOT_FOUND', 'There is no spider prices')
     await world.clock.advanceBy(4 * HOUR_MS)
-    expect(await world.told(id)).toEqual([
+    expect(await world.lines(id)).toEqual([
       ...['13:00 failed refused', '14:00 failed refused', '16:00 skipped paused ×2']
     ])
     expect((await world.store.getSchedules([aScheduleId(id)]))[0]).toMatchObject({ paused: true, pausedBy: 'failures' })
@@ -445,7 +445,9 @@ describe('a schedule that somebody touches', () => {
     await world.clock.advanceBy(90 * MINUTE_MS)
     await world.change(id, (before) => ({ ...before, paused: false, pausedBy: null }))
     await world.clock.advanceBy(30 * MINUTE_MS)
-    expect(await world.told(id)).toEqual([...['13:20 skipped paused ×4', '13:40 fired on_time', '14:00 fired on_time']])
+    expect(await world.lines(id)).toEqual([
+      ...['13:20 skipped paused ×4', '13:40 fired on_time', '14:00 fired on_time']
+    ])
   })
 
   it('with another rule forgets the old one', async ({ world }) => {
@@ -456,7 +458,7 @@ describe('a schedule that somebody touches', () => {
       doneUntilMs: world.clock.nowMs()
     }))
     await world.clock.advanceBy(2 * HOUR_MS)
-    expect(await world.told(id)).toEqual(['13:30 fired on_time'])
+    expect(await world.lines(id)).toEqual(['13:30 fired on_time'])
   })
 
   it('and removed fires no more', async ({ world }) => {
@@ -493,6 +495,6 @@ describe('a schedule that somebody touches', () => {
     const id = await world.add({ zone: 'Europe/Berlin', rules, gap: 'skip', overlap: 'allow' })
     expect(world.scheduler.nextOf(aScheduleId(id))!.nextNominalMs).toBe(Date.parse('2027-03-29T00:30:00Z'))
     await world.clock.advanceBy(48 * HOUR_MS)
-    expect(await world.told(id)).toEqual(['01:00 skipped gap', '00:30 fired on_time'])
+    expect(await world.lines(id)).toEqual(['01:00 skipped gap', '00:30 fired on_time'])
   })
 })

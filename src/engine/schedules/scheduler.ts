@@ -177,7 +177,7 @@ export class Scheduler {
   }
 
   /**
-   * Fires now, also while the schedule is paused. `mayGoFirst`: whoever asks may put jobs before those of all projects.
+   * Fires now, also while the schedule is paused. `mayGoFirst`: the caller may put jobs before those of all projects.
    * Rejects as prepareJobs does.
    */
   runNow(scheduleId: ScheduleId, { mayGoFirst = false } = {}): Promise<StoredFiring> {
@@ -232,7 +232,7 @@ export class Scheduler {
     return { nextAtMs: state.nextRunMs + state.offsetMs, nextNominalMs: state.nextRunMs }
   }
 
-  /** When the schedule was due that is due longest; null: none is due. For whoever watches over this one. */
+  /** The due time of the most overdue schedule; null: none is due. For the watchdog. */
   dueSinceMs(): number | null {
     const nowMs = this.#parts.clock.nowMs()
     let first: number | null = null

@@ -15,7 +15,7 @@ const ITEMS_AT_ONCE = 50
 
 type Named = Pick<ScheduleSettings, 'name' | 'jobs'>
 
-/** For whoever may not put jobs before those of all projects: a priority above 0 came from somebody with more say. */
+/** For callers who may not put jobs before all projects: a priority above 0 was set by someone who may. */
 export function inTurn<Kind extends { settings: ScheduleSettings }>(schedule: Kind): Kind {
   const jobs = schedule.settings.jobs.map((job) => ({ ...job, priority: Math.min(job.priority, 0) }))
   return { ...schedule, settings: { ...schedule.settings, jobs } }

@@ -62,7 +62,7 @@ export interface EngineSelf {
   name: string
   address: string
   version: string
-  /** It runs spiders itself, for whoever leads. */
+  /** It runs spiders itself, for the leader. */
   hasLocalNode: boolean
   /** PEM: the one by which it is recognized, another one after a renewal; empty: it speaks plain HTTP. */
   readonly certificate: string

@@ -610,11 +610,11 @@ export interface AlertStore {
   listSilences(): Promise<AlertSilence[]>
   putSilence(silence: AlertSilence): Promise<void>
   deleteSilence(id: AlertSilenceId): Promise<boolean>
-  /** With what ended, and what channels were told, after `sinceMs`. */
+  /** Includes the episodes that ended, and the messages sent to channels, after `sinceMs`. */
   readAlertMemory(sinceMs: number): Promise<AlertMemory>
-  /** All of it or nothing: a message is never without the state that says that it was told, or the other way round. */
+  /** Atomic: a message is never stored without the state that records it as sent, nor the state without the message. */
   writeAlerts(write: AlertWrite): Promise<void>
-  /** The same for what somebody asked for. */
+  /** The same at the request of a user. */
   answerAlerts(write: AlertWrite): Promise<void>
   getAlerts(ids: AlertId[]): Promise<StoredEpisode[]>
   /** On the first page those that fire, then those that ended, the newest first; those of one moment by their ids. */
@@ -644,8 +644,8 @@ export interface AlertFactStore {
 export interface DigestStore {
   listDigests(): Promise<StoredDigest[]>
   /**
-   * Records that the channel was told of this due time, with the message that says so (null: none, it begins). False:
-   * it was told of it before, or of a later one with the same settings, and nothing is written.
+   * Records this due time as reported to the channel, with its message (null: none, the reports begin). False: it was
+   * reported before, or a later one with the same settings was, and nothing is written.
    */
   tellDigest(digest: StoredDigest, message: { atMs: number; data: unknown } | null): Promise<boolean>
   deleteDigests(channelIds: AlertChannelId[]): Promise<void>
@@ -682,7 +682,7 @@ export interface SecondFactorStore {
   putRecoveryCodes(userId: UserId, hashes: string[]): Promise<void>
   /** With its recovery codes. False: there is none. */
   deleteAuthenticator(userId: UserId): Promise<boolean>
-  /** False, once it has been true for this step or a later one, whoever asked. */
+  /** False, once it has been true for this step or a later one, for any caller. */
   useAuthenticatorStep(userId: UserId, step: number): Promise<boolean>
   /** True once. */
   useRecoveryCode(userId: UserId, hash: string): Promise<boolean>

@@ -2,6 +2,6 @@ import { permissionsOfRole, type ProjectRole, type Role } from '../../shared/rol
 import { givenRights } from '../access/given-roles.ts'
 import type { Rights } from '../access/rights.ts'
 
-/** Of somebody with a built-in role in all projects (null: in none but those), and these in single ones. */
+/** The rights of a built-in role in all projects (null: none), plus these roles in single projects. */
 export const builtInRights = (role: Role | null, projects: Readonly<Record<string, ProjectRole>> = {}): Rights =>
   givenRights({ role, projects }, permissionsOfRole)

@@ -23,7 +23,7 @@ export interface ScriptedAnswer {
   body?: string
 }
 
-/** A service that answers as it is told and records what it gets. */
+/** A service that gives scripted answers and records what it gets. */
 export async function openChannelServer(answers: ScriptedAnswer[] | ((request: SeenRequest) => ScriptedAnswer)) {
   const seen: SeenRequest[] = []
   const server = createServer((request, response) => {

@@ -131,8 +131,8 @@ export class TestedEngine {
 
   /** Requests a cancel, as JobCommands does. */
   async cancel(ids: string[], options: { force: boolean; waitSeconds?: number } = { force: false }): Promise<void> {
-    const { force, ...told } = options
-    const evidence = force ? { ...told, force } : told
+    const { force, ...rest } = options
+    const evidence = force ? { ...rest, force } : rest
     await this.#store.askCancel(branded(ids), { atMs: this.#clock.nowMs(), text: 'asked', evidence })
     this.dispatch.cancel(branded(ids), options)
   }

@@ -86,7 +86,7 @@ export async function startDispatch(parts: {
     live,
     waiting,
     clock,
-    // Bugs in our own code must not go unnoticed in a log that nobody reads.
+    // Bugs in our own code must not go unnoticed in a log without a reader.
     logger: { ...silentLogger, error: (facts, text) => console.error(text, facts) },
     catalog: { versionToRun: (_project, version) => aVersionName(version ?? '1') },
     projects: {

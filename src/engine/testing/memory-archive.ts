@@ -8,7 +8,7 @@ import { cutBytes, type LogBytes, type WantedBytes } from '../runtime/byte-windo
 import type { CacheFigures } from '../runtime/cache-figures.ts'
 import type { ArchivedLog } from '../model/records.ts'
 
-/** The archive of logs without files and threads, whose time nobody here controls. */
+/** The archive of logs without files and threads, whose timing tests cannot control. */
 export const createMemoryArchive = (blobs: BlobStore, tree: 'logs' | 'items' = 'logs'): LogArchive =>
   new MemoryArchive(blobs, tree)
 

@@ -172,7 +172,7 @@ test('a project with a Python of its own waits until the engine has it, and unti
     (why) => why === null
   )
   python = { kind: 'interpreter', path: '/no/such/python' }
-  expect(client.whyNotReady(DEMO)).toMatch(/has not been told/)
+  expect(client.whyNotReady(DEMO)).toMatch(/does not know yet/)
   await until(
     'it says why',
     async () => {
@@ -182,7 +182,7 @@ test('a project with a Python of its own waits until the engine has it, and unti
     (why) => why?.includes('cannot run demo') === true
   )
   python = { kind: 'default' }
-  expect(client.whyNotReady(DEMO)).toMatch(/has not been told/)
+  expect(client.whyNotReady(DEMO)).toMatch(/does not know yet/)
   await client.daemonStatus()
   expect(client.whyNotReady(DEMO)).toBeNull()
 }, 60_000)

@@ -106,7 +106,7 @@ export async function openFleet(
   }
 }
 
-/** What nobody may name as a credential: it holds those of everybody. */
+/** Paths that no address may name as a credential: they hold the secrets of all users. */
 function ownFiles({ dataDirectory, secretKeyFile, encryption, secretFiles = [] }: EngineOptions): string[] {
   return [dataDirectory, secretKeyFile, encryption?.keyFile, ...secretFiles].filter((path) => path != null)
 }

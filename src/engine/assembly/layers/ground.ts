@@ -67,7 +67,7 @@ async function wireCache(
   { store, clock, logger, random }: Base,
   credentials: { username: string; password: string }
 ): Promise<CacheRoom> {
-  // Other engines may write to a database; to a file of this one, nobody else does.
+  // Other engines may write to a shared database; only this one writes to its own file.
   const position = (options.postgres ?? null) === null ? followOwnStore(store) : askSharedStore(store)
   if ((options.cache ?? null) === null) return { position, cache: null, sharedAnswers: null }
   const [{ openRedisCache }, { SharedAnswers: Answers }] = await Promise.all([

@@ -7,15 +7,14 @@ const HELD_MAX_BYTES = 32_000_000
 
 export type FoundAnswer =
   | { body: Buffer }
-  /** There is none. `keep`: the answer that was made instead. Nobody waits for it to arrive in the cache. */
+  /** There is none. `keep` stores the answer made instead, without waiting for the cache. */
   | { body: null; keep(body: Buffer): void }
 
 /**
- * Answers that follow from the store alone, made by one engine and given by all. An answer is right at the position of
- * the change log that it was made at: the position is read *before* the answer is made, so it never claims to have a
- * change that it lacks; and an answer is given only if its position is that of the store after the request came. So
- * nothing must be deleted when something changes, and an engine that writes an old answer late does no harm: nobody
- * takes it.
+ * Answers that depend on the store alone, computed by one engine and served by all. An answer belongs to a position of
+ * the change log, read *before* the answer is computed: so it never claims a change that it lacks. It is served only if
+ * its position is that of the store after the request arrived. So a change needs no invalidation, and an engine that
+ * writes an old answer late does no harm: it is never served.
  */
 export class SharedAnswers {
   readonly #cache: Pick<SharedCache, 'readAnswer' | 'writeAnswer' | 'isAway'>

@@ -42,7 +42,7 @@ export function askSharedStore(store: Pick<ChangeLog, 'changeCursor'>): StorePos
       next ??= (async () => {
         await current.catch(() => {})
         next = null
-        // Somebody who came in between has already begun one, later than all who wait here.
+        // Another caller may have started a query in between; it is newer than all that wait here.
         return (asking ??= ask())
       })()
       return next

@@ -34,7 +34,7 @@ export class Election {
   readonly #options: ElectionOptions
   readonly #table: LeaseTable
   #lease: Lease | null = null
-  /** By the monotonic clock: until then nobody else can have the lease. */
+  /** By the monotonic clock: until then no other engine can have the lease. */
   #validUntilMs = 0
   #hasLock = false
   #isConnected = false
@@ -73,7 +73,7 @@ export class Election {
     )
   }
 
-  /** Resolves when somebody leads, whoever it is. Rejects if this one should have, and could not. */
+  /** Resolves when any engine leads. Rejects if this one should lead, and cannot. */
   async start(): Promise<void> {
     for (;;) {
       await this.#next()
@@ -83,7 +83,7 @@ export class Election {
     }
   }
 
-  /** null: nobody leads, or not for certain. */
+  /** null: no other engine leads for certain. */
   leaderAddress(): string | null {
     const seen = this.#seen
     if (this.#lease !== null || seen === null || seen.holder === null || this.#unchangedMs() >= LEASE_MS) return null
@@ -107,7 +107,7 @@ export class Election {
     })
   }
 
-  /** The lease goes to `next`, or to whoever is first. */
+  /** The lease goes to `next`, or to the first to take it. */
   handOver(next: string | null): void {
     if (this.#lease === null) return
     this.#handingTo = { next }

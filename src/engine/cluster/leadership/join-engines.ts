@@ -42,7 +42,7 @@ export interface JoinOptions {
   scrapdeckVersion: string
   /** Shown to people. */
   name: string
-  /** It runs spiders itself, for whoever leads (openHostedNode). */
+  /** It runs spiders itself, for the leader (openHostedNode). */
   hasLocalNode: boolean
   /** Where other engines reach this one; `seenAs`: the address under which the database sees this machine. */
   addressOf: (seenAs: string | null) => string
@@ -67,15 +67,15 @@ export interface Membership {
   readonly name: string
   readonly address: string
   isLeading(): boolean
-  /** null: this engine leads, or nobody does for certain. */
+  /** null: this engine leads, or none does for certain. */
   leaderAddress(): string | null
   /** PEM, by which it is recognized; null: it speaks plain HTTP, or is too old to say so. */
   leaderCertificate(): string | null
   /** The database answers. */
   isConnected(): boolean
-  /** Resolves when the database was looked at again, or after `limitMs`. */
+  /** Resolves after the next look at the database, or after `limitMs`. */
   change(limitMs: number): Promise<void>
-  /** Resolves once somebody leads. Rejects if this engine should, and cannot. */
+  /** Resolves when any engine leads. Rejects if this one should lead, and cannot. */
   start(): Promise<void>
   /** Stops the engine, if it leads, and gives the lease back: another one takes over at once. */
   stop(): Promise<void>
@@ -238,7 +238,7 @@ function leadershipOf(
     },
     stepDown: () => election.handOver(null),
     async setDrained(id, isDrained) {
-      // Without a leader, nobody could undo it.
+      // Undoing it needs a leader.
       if (isDrained) await requireAnotherLeader(id)
       if (!(await table.setDrained(id, isDrained))) throw missing(id)
     }

@@ -24,11 +24,11 @@ export interface Leadership {
   certificates(): Promise<ReadonlyMap<string, string>>
   /** Engines that live and keep eggs and logs somewhere else than this one. */
   listApart(): Promise<{ engine: string; place: string }[]>
-  /** null: whoever is first. Rejects with BAD_INPUT or NOT_FOUND. */
+  /** null: to the first to take it. Rejects with BAD_INPUT or NOT_FOUND. */
   handOver(to: string | null): Promise<void>
   /**
-   * What this engine has in memory may differ from the database: it gives the leadership back, and whoever leads next,
-   * perhaps itself, reads everything anew.
+   * The memory of this engine may differ from the database: it gives up the leadership, and the next leader (perhaps
+   * itself) reads everything anew.
    */
   stepDown(): void
   /** A drained engine never leads; one that leads hands over. Rejects with NOT_FOUND. */

@@ -181,7 +181,7 @@ type ArchivedFile = AsyncIterable<Uint8Array> & { header: Header }
 async function feed(tar: ReturnType<typeof extract>, bytes: AsyncIterable<Uint8Array>): Promise<void> {
   const closed = once(tar, 'close').catch(() => {})
   for await (const piece of bytes) {
-    // Whoever reads has given up, and says why.
+    // The reader has given up, and reports why.
     if (tar.destroying) return
     if (!tar.write(piece)) await Promise.race([once(tar, 'drain'), closed])
   }

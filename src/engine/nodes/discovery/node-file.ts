@@ -16,7 +16,7 @@ const FAILURES: Record<string, string> = {
 }
 
 /**
- * Reads a node file once nobody has written to it for a second: half a file would name half the nodes. Rejects with
+ * Reads a node file once it has not changed for a second: half a file would name half the nodes. Rejects with
  * BAD_INPUT, with the reason, if it cannot be read or keeps changing.
  */
 export async function readNodeFile(path: string, clock: Clock): Promise<string> {

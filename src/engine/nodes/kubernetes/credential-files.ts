@@ -7,7 +7,7 @@ import { ScrapdeckError } from '../../../shared/errors.ts'
 export const SERVICE_ACCOUNT = '/var/run/secrets/kubernetes.io/serviceaccount'
 
 const FILE_MAX_BYTES = 64 * 1_024
-/** Never waits for a pipe that nobody writes to. Windows has neither. */
+/** Never waits for a pipe without a writer. Windows has neither flag. */
 const READ_AT_ONCE = constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0)
 
 /** Which files of this machine addresses of nodes may name. */
@@ -53,7 +53,7 @@ export class CredentialFiles {
   /** Kubernetes projects tokens as links inside their directory, so what counts is where a link leads. */
   async #realPath(path: string): Promise<string> {
     const directories = [...this.#directories, ...(await realPaths(this.#directories))]
-    // Nothing is looked up elsewhere: the answer would tell which files there are.
+    // Paths elsewhere are not even resolved: the answer would reveal which files exist.
     if (!directories.some((directory) => isBelow(directory, resolve(path)))) throw this.#elsewhere(path)
     const real = await realpath(path)
     const never = [...this.#never, ...(await realPaths(this.#never))]

@@ -7,7 +7,7 @@ import { FETCH_EGG, RUN_SPIDER } from './pod-scripts.ts'
 export const NODE_LABEL = 'scrapdeck.dev/node'
 /** The project, spider and jobid of a run: any text, so no labels. */
 export const RUN_ANNOTATION = 'scrapdeck.dev/run'
-/** Keeps an ended pod, and with it its log, until the log is archived, whoever deletes the Job. */
+/** Keeps an ended pod, and with it its log, until the log is archived, even if the Job is deleted. */
 export const FINALIZER = 'scrapdeck.dev/archive'
 export const MAIN_CONTAINER = 'spider'
 export const INIT_CONTAINER = 'egg'

@@ -51,7 +51,7 @@ const WATCHED_LIST_AGE_MS = 5_000
 /** However many events a watch has. */
 const LISTS_APART_MS = 1_000
 const POST_WAITS_MS = [200, 500, 1_000, 2_000, 4_000]
-/** An ended run stays this long, for whoever looks at the cluster. */
+/** An ended run stays this long, visible to users of the cluster. */
 const KEPT_MS = 60_000
 const DELETED_AT_ONCE = 4
 const QUOTA_EVERY_MS = 60_000
@@ -86,7 +86,7 @@ export class KubernetesClient implements NodeClient {
   readonly #connections = new Set<{ close(): Promise<void> }>()
   readonly #deleting = new Map<string, Promise<void>>()
   readonly #atOnce = pLimit(DELETED_AT_ONCE)
-  /** By the name of the Job: since when the lists show a run as ended, and whether somebody still needs it. */
+  /** By the name of the Job: since when the lists show a run as ended, and whether it is still needed. */
   readonly #endedRuns = new Map<string, { sinceMs: number; isNeeded: boolean }>()
   /** Why a Job has no pod, from its events, and when they were read. */
   readonly #events = new Map<string, { text: string | null; atMs: number }>()
@@ -213,7 +213,7 @@ export class KubernetesClient implements NodeClient {
 
   /**
    * Repeats the POST while its outcome is unknown: the name makes that harmless. What was never sent is not repeated,
-   * so a cluster that is down keeps nobody waiting.
+   * so a cluster that is down does not block its callers.
    */
   async #create(path: string, manifest: Manifest, signal?: AbortSignal): Promise<'created' | 'exists'> {
     const request: ApiRequest = { method: 'POST', path, query: { fieldValidation: 'Strict' }, body: manifest }
@@ -247,11 +247,11 @@ export class KubernetesClient implements NodeClient {
     return withDelivery(failure, found?.status === 404 ? 'no' : 'unknown')
   }
 
-  /** A Job of this name exists: ours, unless somebody made one by hand. */
+  /** A Job of this name exists: ours, unless one was created by hand. */
   async #checkOurs(name: string, request: ScheduleRequest, signal?: AbortSignal): Promise<void> {
     const path = `${this.#jobs}/${name}`
     const answer = await this.#api.ask({ path }, signal)
-    // It was there a moment ago: it has run, and somebody deleted it.
+    // It was there a moment ago: it has run, and was deleted.
     if (answer.status === 404) return
     if (answer.status >= 300) throw withDelivery(this.#api.errorOf(answer, { path }), 'unknown')
     const parsed = JobObject.safeParse(answer.value)
@@ -294,7 +294,7 @@ export class KubernetesClient implements NodeClient {
     this.#deleteDue()
   }
 
-  /** Also between two releases: while nothing changes there, nobody asks for lists. */
+  /** Also between two releases: while nothing changes there, no lists are requested. */
   #deleteDue(): void {
     const nowMs = this.#options.clock.monotonicMs()
     for (const [name, run] of this.#listed?.runs ?? []) {

@@ -101,7 +101,7 @@ export function runOf({ metadata }: { metadata: z.infer<typeof Metadata> }): Run
   try {
     return RunNote.parse(JSON.parse(text))
   } catch {
-    // Somebody changed the annotation. The run then counts as missing, which is looked into.
+    // The annotation was edited. The run then counts as missing, and is investigated.
     return null
   }
 }

@@ -15,7 +15,7 @@ export async function openCluster(options: KubernetesClientOptions): Promise<Nod
 }
 
 /**
- * Nothing is sent without the CA of the cluster: its token would go to whoever answers there with a certificate of any
+ * Nothing is sent without the CA of the cluster: its token would go to any server that has a certificate from some
  * authority that this machine trusts. Each request tries the file again, which may be mounted later.
  */
 class UnopenedCluster implements NodeClient {

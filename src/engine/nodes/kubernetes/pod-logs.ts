@@ -37,7 +37,7 @@ interface Copy {
 
 /** Streams held open at once: each is a connection. */
 const FOLLOWED_MAX = 200
-/** Nobody reads it any more. */
+/** A log unread for this long gives up its stream when streams run short. */
 const UNREAD_MS = 30_000
 /** A stream whose connection died says nothing, as does a run without news: it is opened again now and then. */
 const SILENT_MS = 120_000
@@ -49,7 +49,7 @@ const ROTATED = '\n[scrapdeck] The kubelet rotated this log: lines may be missin
 
 /**
  * Copies of the logs of pods, as files: the API returns a log only from its beginning, but readers want ranges. While
- * somebody reads the log of a running pod, a stream follows it; when it has ended, what is missing is fetched once.
+ * the log of a running pod has readers, a stream follows it; when it has ended, what is missing is fetched once.
  */
 export class PodLogs {
   readonly #api: KubernetesApi
@@ -270,7 +270,7 @@ export class PodLogs {
       copy.sizeBytes += bytes.length
       copy.queuedBytes -= bytes.length
     })
-    // Whoever waits for the writes gets the error, and forgets the copy.
+    // Those who wait for the writes get the error; the copy is dropped.
     copy.writing.catch(() => this.#copies.delete(copy.jobName))
   }
 }

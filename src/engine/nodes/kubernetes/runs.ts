@@ -32,7 +32,7 @@ export interface ClusterRun extends RunNote {
 }
 
 /**
- * Joins Jobs and pods by run. Either may be missing: a Job has no pod yet, or was deleted by somebody while the
+ * Joins Jobs and pods by run. Either may be missing: a Job has no pod yet, or was deleted by a user while the
  * finalizer keeps its pod.
  *
  *   Job, no pod, not failed             pending; the condition or event of the Job says why

@@ -93,7 +93,7 @@ interface LocalNodeParts extends Pick<LocalNodeOptions, 'resourcesDirectory' | '
  * (even after kill -9) `open` finds them again by their run directories: still running, ended with their exit status,
  * or accepted and not yet started (then it starts them). A jobid is accepted only once while its run is remembered (the
  * newest 1,000 ended runs): a second schedule with it is refused. In a snapshot, an `exit` with code and signal both
- * null means that nobody saw the run end: the machine went down, or its supervisor was killed.
+ * null means that the end of the run was not seen: the machine went down, or its supervisor was killed.
  */
 export class LocalNode implements NodeClient {
   readonly traits = LOCAL_TRAITS

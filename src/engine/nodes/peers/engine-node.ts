@@ -99,8 +99,8 @@ export class EngineNode implements NodeClient {
     pythons: [ProjectName, ProjectPython][]
     pythonsTag: string
   } = { before: [], pythons: [], pythonsTag: NO_PYTHONS }
-  #toldTag = ''
-  #told: ReadonlyMap<ProjectName, ProjectPython> = new Map()
+  #sentTag = ''
+  #sent: ReadonlyMap<ProjectName, ProjectPython> = new Map()
   #released = ''
   /** Of the newest snapshot. */
   #ended: readonly string[] = []
@@ -116,20 +116,20 @@ export class EngineNode implements NodeClient {
   whyNotReady(project: ProjectName): string | null {
     if (!this.#options.takesJobs) return 'is kept for its former runs; new ones go to the nodes of the engines'
     const python = this.#options.pythonOf(project)
-    const told = this.#told.get(project)
-    if (!isDeepStrictEqual(python, told ?? DEFAULT_PYTHON)) return `has not been told yet which Python ${project} uses`
-    return told === undefined ? this.#notReady.others : (this.#notReady.projects.get(project) ?? null)
+    const sent = this.#sent.get(project)
+    if (!isDeepStrictEqual(python, sent ?? DEFAULT_PYTHON)) return `does not know yet which Python ${project} uses`
+    return sent === undefined ? this.#notReady.others : (this.#notReady.projects.get(project) ?? null)
   }
 
   async daemonStatus(signal?: AbortSignal): Promise<DaemonStatus> {
     const { clock, slots } = this.#options
     const { pythons, pythonsTag } = this.#pythons()
-    const input = { slots: slots(), pythonsTag, ...(pythonsTag !== this.#toldTag && { pythons }) }
+    const input = { slots: slots(), pythonsTag, ...(pythonsTag !== this.#sentTag && { pythons }) }
     const askedAtMs = clock.nowMs()
     const { output, head } = await this.#ask('status', input, STATUS_MS, signal)
-    // It may have restarted: then it is told next time.
-    this.#toldTag = output.hasPythons ? pythonsTag : ''
-    this.#told = new Map(output.hasPythons ? pythons : [])
+    // It may have restarted: then the next request sends them again.
+    this.#sentTag = output.hasPythons ? pythonsTag : ''
+    this.#sent = new Map(output.hasPythons ? pythons : [])
     this.#notReady = { ...output.notReady, projects: new Map(output.notReady.projects) }
     if (!output.hasPythons) this.#released = ''
     const { pending, running, finished, nodeName } = output
@@ -158,7 +158,7 @@ export class EngineNode implements NodeClient {
     const released = jobids.join('\n')
     if (released === this.#released) return
     this.#released = released
-    // Lost, it is told again with the next snapshot.
+    // If it is lost, the next snapshot sends it again.
     this.#ask('release', { jobids }, OTHER_MS).catch(() => (this.#released = ''))
   }
 
@@ -330,7 +330,7 @@ export class EngineNode implements NodeClient {
     if (failure === undefined) {
       if (head.status === 421) return connection.fail('http', `is another engine's: ${ADVICE}`, 'no')
       const problem = `answered ${what} with status ${head.status}. See the log of that engine.`
-      // Whoever has no such path, or is starting or stopping, has done nothing.
+      // An engine that lacks this path, or is starting or stopping, has done nothing.
       const isUndone = [401, 404, 503].includes(head.status)
       const gateway = kindOfGateway(head.status)
       const error = connection.fail(gateway ?? 'http', problem, isUndone ? 'no' : 'unknown')

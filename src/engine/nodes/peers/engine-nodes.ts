@@ -27,7 +27,7 @@ export interface EngineNodesParts {
  * engine, added when its engine first appears, and kept when it is away.
  */
 export class EngineNodes {
-  /** There is one, each time that is looked. */
+  /** Emitted for each engine at each look. */
   readonly events = new EventEmitter<{ found: [engine: string] }>()
   readonly #parts: EngineNodesParts
   readonly #timers: Timers
@@ -87,7 +87,7 @@ export class EngineNodes {
       })
   }
 
-  /** Tells what is found from now on, first what the last look found. */
+  /** Emits `found` from now on, first for the last look. */
   start(): void {
     for (const engine of this.#places.keys()) this.events.emit('found', engine)
     this.#timers.set(LOOK_EVERY_MS, () => void this.look().then(() => this.start()))

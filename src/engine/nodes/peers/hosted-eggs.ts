@@ -55,7 +55,7 @@ export class HostedEggs {
    * Rejects if the content does not have the hash.
    */
   async put<T>(egg: EggUpload, content: Readable, check: (path: string) => Promise<T>): Promise<T> {
-    // Nobody waits for the sender.
+    // Received outside the queue: a slow sender must not block others.
     const part = join(this.#directory, `${randomUUID()}${PART}`)
     try {
       await receive(part, egg.sha256, content)

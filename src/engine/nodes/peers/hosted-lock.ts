@@ -13,7 +13,7 @@ const Holder = z.object({ pid: z.number().int(), startTime: z.string() })
 
 /**
  * Lets one process at a time host the local node of a directory: two would start its runs twice. One that is killed
- * leaves a lock that nobody holds. Rejects with DATA_DIRECTORY_IN_USE. Resolves to the function that gives it back.
+ * leaves a stale lock, which is taken over. Rejects with DATA_DIRECTORY_IN_USE. Resolves to the function that unlocks.
  */
 export async function lockHosted(directory: string, clock: Clock): Promise<() => Promise<void>> {
   const path = join(directory, FILE)

@@ -51,14 +51,14 @@ export interface HostedNodeOptions
 }
 
 /**
- * The local node of one of several engines. It lives as long as the process, whoever leads: the engine that leads uses
- * it as it uses a Scrapyd, over HTTP (server/nodes/engine-door.ts), even if it is in the same process. It has eggs of
- * its own, like a Scrapyd, and knows nothing of the database.
+ * The local node of one engine of a cluster. It lives as long as the process: the leading engine uses it like a
+ * Scrapyd, over HTTP (server/nodes/engine-door.ts), even if it is in the same process. It has eggs of its own, like a
+ * Scrapyd, and knows nothing of the database.
  */
 export class HostedNode implements HostedAnswers {
   readonly #node: LocalNode
   readonly #eggs: HostedEggs
-  readonly #told: Told
+  readonly #orders: Orders
   readonly #clock: Clock
   readonly #pythonsFile: string
   readonly #unlock: () => Promise<void>
@@ -69,7 +69,7 @@ export class HostedNode implements HostedAnswers {
   private constructor(
     node: LocalNode,
     eggs: HostedEggs,
-    told: Told,
+    orders: Orders,
     { clock, directory, unlock }: HostedNodeOptions & { unlock: () => Promise<void> }
   ) {
     this.#unlock = unlock
@@ -77,7 +77,7 @@ export class HostedNode implements HostedAnswers {
     this.#pythonsFile = join(directory, PYTHONS_FILE)
     this.#node = node
     this.#eggs = eggs
-    this.#told = told
+    this.#orders = orders
     node.events.on('runs', () => this.#tellNews())
     node.events.on('pythons', () => this.#tellNews())
   }
@@ -93,16 +93,16 @@ export class HostedNode implements HostedAnswers {
     const sinceMs = await readOrWriteSince(join(directory, 'hosted-since'), options.clock)
     // Runs that were accepted before start with the Python that they were meant for.
     const { pythons, pythonsTag } = await readPythons(join(directory, PYTHONS_FILE))
-    const told: Told = {
+    const orders: Orders = {
       ...{ ownSlots: options.slots, slots: null, pythonsTag, released: new Set() },
       pythons: new Map(pythons)
     }
     let opened: LocalNode | null = null
-    const isNeeded = (jobid: string) => (opened?.isKnown(jobid) ?? true) && !told.released.has(jobid)
+    const isNeeded = (jobid: string) => (opened?.isKnown(jobid) ?? true) && !orders.released.has(jobid)
     opened = await LocalNode.open({
       ...options,
-      slots: () => told.slots ?? told.ownSlots,
-      projectPythons: { names: () => eggs.projects(), of: (project) => told.pythons.get(project) ?? DEFAULT_PYTHON },
+      slots: () => orders.slots ?? orders.ownSlots,
+      projectPythons: { names: () => eggs.projects(), of: (project) => orders.pythons.get(project) ?? DEFAULT_PYTHON },
       source: async (project, version) => sourceOf(eggs.pathOf(project, version)),
       oldFiles: new Pruner({
         ...{ directories: prunedDirectories, keep: jobsToKeep ?? FILES_KEPT, isNeeded, logger },
@@ -110,28 +110,28 @@ export class HostedNode implements HostedAnswers {
       })
     })
     stack.move()
-    return new HostedNode(opened, eggs, told, { ...options, unlock })
+    return new HostedNode(opened, eggs, orders, { ...options, unlock })
   }
 
   /** The schemas of what is asked, loaded with the node. */
   readonly messages = () => import('./messages.ts')
 
   async status({ slots, pythonsTag, pythons }: HostedInput<'status'>): Promise<HostedOutput<'status'>> {
-    const told = this.#told
-    told.slots = slots
-    if (pythons !== undefined && told.pythonsTag !== pythonsTag) {
+    const orders = this.#orders
+    orders.slots = slots
+    if (pythons !== undefined && orders.pythonsTag !== pythonsTag) {
       await writeFile(this.#pythonsFile, JSON.stringify({ pythons, pythonsTag }), { mode: 0o600 })
-      Object.assign(told, { pythons: new Map(pythons), pythonsTag })
+      Object.assign(orders, { pythons: new Map(pythons), pythonsTag })
       this.#node.environments.refresh()
     }
     const { pending, running, finished } = await this.#node.daemonStatus()
-    const notReady = [...told.pythons.keys()].flatMap((project): [ProjectName, string][] => {
+    const notReady = [...orders.pythons.keys()].flatMap((project): [ProjectName, string][] => {
       const why = this.#node.whyNotReady(project)
       return why === null ? [] : [[project, why.slice(0, WORDS_MAX)]]
     })
     return {
-      ...{ pending, running, finished, nodeName: hostname(), slots: slots ?? told.ownSlots },
-      hasPythons: told.pythonsTag === pythonsTag,
+      ...{ pending, running, finished, nodeName: hostname(), slots: slots ?? orders.ownSlots },
+      hasPythons: orders.pythonsTag === pythonsTag,
       notReady: {
         others: this.#node.whyNotReady('' as ProjectName)?.slice(0, WORDS_MAX) ?? null,
         projects: notReady
@@ -154,7 +154,7 @@ export class HostedNode implements HostedAnswers {
   }
 
   async release({ jobids }: HostedInput<'release'>): Promise<HostedOutput<'release'>> {
-    this.#told.released = new Set(jobids)
+    this.#orders.released = new Set(jobids)
     return {}
   }
 
@@ -225,14 +225,14 @@ export class HostedNode implements HostedAnswers {
   }
 }
 
-/** What the engine that leads has said. */
-interface Told {
+/** The orders of the leading engine. */
+interface Orders {
   ownSlots: number
   /** As set by the operator; null: nothing. */
   slots: number | null
   pythons: ReadonlyMap<ProjectName, ProjectPython>
   pythonsTag: string
-  /** Ended runs that nobody needs any more. */
+  /** Ended runs that are no longer needed. */
   released: ReadonlySet<string>
 }
 
@@ -249,7 +249,7 @@ async function readOrWriteSince(path: string, clock: Clock): Promise<number> {
   return Number(await readFile(path, 'utf8'))
 }
 
-/** None, if they were never told, or are damaged: then they are told again. */
+/** None, if they were never sent, or are damaged: then they are sent again. */
 async function readPythons(path: string): Promise<z.infer<typeof SavedPythons>> {
   try {
     return SavedPythons.parse(JSON.parse(await readFile(path, 'utf8')))

@@ -88,7 +88,7 @@ export const HOSTED_OPERATIONS = {
     }),
     output: z.object({ wasState: z.enum(['pending', 'running']).nullable() })
   },
-  /** The ended runs that nobody needs any more: all of them, each time. */
+  /** The ended runs that are no longer needed: all of them, each time. */
   release: { input: z.object({ jobids: z.array(Name).max(RUNS_MAX) }), output: Nothing },
   /** Answers when `changes` is another number there, or after a while. */
   news: { input: z.object({ changes: Count }), output: z.object({ changes: Count }) },
@@ -102,7 +102,7 @@ export const OPERATION_NAMES = Object.keys(HOSTED_OPERATIONS) as HostedOperation
 export type HostedInput<Name extends HostedOperation> = z.infer<(typeof HOSTED_OPERATIONS)[Name]['input']>
 export type HostedOutput<Name extends HostedOperation> = z.infer<(typeof HOSTED_OPERATIONS)[Name]['output']>
 
-/** `signal`: nobody waits for the answer any more. Reject with NodeErrors. */
+/** `signal`: the answer is no longer awaited. Reject with NodeErrors. */
 export type HostedAnswers = {
   [Name in HostedOperation]: (input: HostedInput<Name>, signal: AbortSignal) => Promise<HostedOutput<Name>>
 }

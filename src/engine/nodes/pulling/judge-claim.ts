@@ -2,11 +2,11 @@ import type { AttemptState } from '../../../shared/contract/index.ts'
 
 /** What decides about the claim of one run. */
 export interface ClaimFacts {
-  /** It is offered and nobody took it back. */
+  /** It is offered and was not withdrawn. */
   isOffered: boolean
   /** It was granted before, and its answer may have been lost. */
   wasGranted: boolean
-  /** It was taken back: its job may already be somewhere else. */
+  /** It was withdrawn: its job may already be somewhere else. */
   wasWithdrawn: boolean
   /** What the engine believes of the attempt; null: it is not live. */
   belief: AttemptState | null

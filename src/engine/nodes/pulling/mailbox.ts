@@ -16,7 +16,7 @@ export type Command =
       limitBytes: number
     }
 
-/** A run as the node is told of it. */
+/** A run as it is sent to the node. */
 export interface Offer {
   project: string
   jobid: string
@@ -36,8 +36,8 @@ export type NumberedCommand = Command & { n: number }
 const ANSWER_CHARACTERS_MAX = 4_000_000
 
 /**
- * What one session of a node is still to be told, in order. A command stays until the node has confirmed its number, so
- * one whose answer was lost is told again, and the node leaves out what it knows.
+ * The commands of one session of a node, in order. A command stays until the node has confirmed its number, so one
+ * whose answer was lost is sent again; the node skips what it already knows.
  */
 export class Mailbox {
   #commands: { command: NumberedCommand; characters: number }[] = []
@@ -57,7 +57,7 @@ export class Mailbox {
     this.#commands = first === -1 ? [] : this.#commands.slice(first)
   }
 
-  /** Removes commands that nobody waits for any more. The node may have them already. */
+  /** Removes commands whose results are no longer awaited. The node may have them already. */
   drop(isUnneeded: (command: NumberedCommand) => boolean): void {
     this.#commands = this.#commands.filter(({ command }) => !isUnneeded(command))
   }

@@ -131,7 +131,7 @@ export class PullingNode implements NodeClient {
     this.#options = options
   }
 
-  /** Read at each poll, so it is computed only when somebody asks. */
+  /** Computed on access only, since each poll reads the traits. */
   readonly traits: NodeTraits = Object.defineProperty({ ...PULLING_TRAITS }, 'remembersAll', {
     get: () => this.#remembersAll()
   })

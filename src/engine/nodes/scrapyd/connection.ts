@@ -227,7 +227,7 @@ const NO_PROXY = { proxyUrl: null, proxyProblem: null }
 function tunnelTo(ssh: SshHost, tunnels: Pick<SshTunnels, 'use'> | undefined): TunnelUse {
   if (tunnels === undefined) throw new Error(`${nameOfSshHost(ssh)} cannot be used here: SSH is not set up`)
   const tunnel = tunnels.use(ssh)
-  // Whoever adds or edits a node may have corrected what was wrong.
+  // Adding or editing a node may have corrected the problem.
   tunnel.retryNow()
   return tunnel
 }

@@ -88,7 +88,7 @@ function refusal(connection: Connection, endpoint: string, message: unknown): No
   return new NodeError('refused', text, { delivered: 'no', nodeMessage, refusal: kind })
 }
 
-/** Nodes list a few values for each job. Short answers, of which there are thousands per second, are harmless. */
+/** Nodes list a few values for each job. Short answers come by the thousand per second, and are harmless. */
 const ANSWER_BOUNDS = { depth: 100, values: 1_000_000, fields: 10_000 }
 const HARMLESS_CHARACTERS = 10_000
 

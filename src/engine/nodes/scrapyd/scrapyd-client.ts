@@ -263,7 +263,7 @@ export function dateOf(
 
 /**
  * Scrapyd does not report its version, but its behaviour shows it (scrapyd-protocol.md, 9). Over HTTP, 1.5 and 1.6
- * differ only in what a numeric signal does to a running job, so telling them apart would affect somebody's job.
+ * differ only in what a numeric signal does to a running job, so telling them apart would affect a running job.
  */
 async function probeVersion(
   connection: Connection,

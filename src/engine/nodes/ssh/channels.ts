@@ -133,7 +133,7 @@ interface Wire {
 
 /**
  * One TCP connection: opening → open → closed, with the flow control of SSH in both directions. The server's number
- * for it is known once it is open, so a channel that nobody wants any more is closed only then.
+ * for it is known once it is open, so an abandoned channel is closed only then.
  */
 class Channel extends Duplex {
   readonly #wire: Wire
@@ -152,7 +152,7 @@ class Channel extends Duplex {
     super({ allowHalfOpen: false, readableHighWaterMark: 65_536, writableHighWaterMark: 65_536 })
     this.#wire = wire
     this.#opening.promise.catch(() => {})
-    // Whoever uses it learns of errors by listeners of its own, which are not there from the first moment on.
+    // Users add error listeners of their own, but not from the first moment on.
     this.on('error', () => {})
   }
 

@@ -5,8 +5,8 @@ const ALIVE_INTERVAL_SECONDS = 5
 const CONNECT_TIMEOUT_SECONDS = 15
 
 /**
- * What must hold whatever ~/.ssh/config says for that host: nothing is asked (there is nobody), host keys are checked,
- * nothing else is forwarded or run, and errors are told. Everything else is the user's: keys, agents, jump hosts,
+ * What must hold whatever ~/.ssh/config says for that host: ssh never prompts (no user would answer), checks host keys,
+ * forwards and runs nothing else, and reports errors. Everything else is the user's: keys, agents, jump hosts,
  * known_hosts.
  */
 const OPTIONS = [

@@ -35,7 +35,7 @@ export type StartMaster = (options: {
   signal: AbortSignal
 }) => Promise<SshMaster>
 
-/** Long enough for somebody to touch a hardware key. */
+/** Long enough for a user to touch a hardware key. */
 export const READY_WITHIN_MS = 40_000
 const LOOK_EVERY_MS = 40
 
@@ -44,7 +44,7 @@ const PLAIN_PATH = /^\/[\w./+-]{0,50}$/
 
 /**
  * Starts an ssh and waits until connections can be opened through it. Its control socket is in a directory that only
- * this user can enter, and is removed as soon as we are connected to it: nobody else can use the tunnel.
+ * this user can enter, and is removed as soon as we are connected to it: no one else can use the tunnel.
  */
 export const startMaster: StartMaster = async ({ program, host, clock, signal }) => {
   const place = PLAIN_PATH.test(tmpdir()) ? tmpdir() : '/tmp'

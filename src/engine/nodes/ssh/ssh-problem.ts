@@ -3,7 +3,7 @@ import { showUnseen } from '../../../shared/unseen.ts'
 import { commandFor } from './ssh-arguments.ts'
 
 export interface SshProblem {
-  /** `by hand`: it stays as it is until somebody changes something. */
+  /** `by hand`: it stays until a user changes something. */
   ends: 'by hand' | 'by itself'
   /** What is wrong and what to do, worded to follow "cannot be reached: ". */
   text: string
@@ -41,7 +41,7 @@ const RULES: readonly Rule[] = [
     pattern: /Host key for (\S+) has changed and you have requested strict checking/,
     ends: 'by hand',
     text: ([, name]) =>
-      `the host key of SSH host ${name} has changed: it was set up again, or somebody is intercepting the connection. Ask its administrator; if the new key is right, remove the old one with ssh-keygen -R '${name}', then connect once by hand to confirm the new one.`
+      `the host key of SSH host ${name} has changed: it was set up again, or the connection is being intercepted. Ask its administrator; if the new key is right, remove the old one with ssh-keygen -R '${name}', then connect once by hand to confirm the new one.`
   },
   {
     pattern: /No \S+ host key is known for (\S+) and you have requested strict checking/,

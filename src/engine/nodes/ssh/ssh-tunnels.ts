@@ -40,7 +40,7 @@ export class SshTunnels {
     this.#startMaster = parts.startMaster ?? (process.platform === 'win32' ? startUnshared : startMaster)
   }
 
-  /** Connects, if nobody holds a connection to that host yet. */
+  /** Connects, unless there is a connection to that host already. */
   use(host: SshHost): TunnelUse {
     const key = nameOfSshHost(host)
     let entry = this.#entries.get(key)

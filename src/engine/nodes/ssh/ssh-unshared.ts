@@ -39,11 +39,11 @@ export const startUnshared: StartMaster = async ({ program, host, clock, signal 
     connections.add(process)
     void process.ended.then(() => connections.delete(process))
     const { child } = process
-    // Its output would be lost while nobody listens.
+    // Without a listener its output would be lost.
     child.stdout!.pause()
     if (await hasLogged(process, /open confirm rwindow/, { clock, signal: aborted })) {
       const stream = Duplex.from({ readable: child.stdout as Readable, writable: child.stdin! })
-      // Whoever uses it learns of errors by listeners of its own, which are not there from the first moment on.
+      // Users add error listeners of their own, but not from the first moment on.
       stream.on('error', () => {})
       stream.once('close', () => void process.stop())
       return stream

@@ -98,7 +98,7 @@ export class Tunnel {
     }
   }
 
-  /** Somebody has just changed something, or asks: the next attempt is now, and requests wait for it. */
+  /** After a change, or on request: the next attempt is now, and requests wait for it. */
   retryNow(): void {
     if (this.#state.name !== 'down') return
     this.#problem = null

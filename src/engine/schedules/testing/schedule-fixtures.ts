@@ -32,7 +32,7 @@ export interface ScheduleWorld {
   /** Rows, oldest first. */
   rows(id: string): Promise<StoredFiring[]>
   /** `12:05 fired on_time`, oldest first; rows that cover several moments include their number. */
-  told(id: string): Promise<string[]>
+  lines(id: string): Promise<string[]>
   endJob(id: string, result?: AttemptResult): Promise<void>
   endAll(id: string, result?: AttemptResult): Promise<void>
 }
@@ -118,7 +118,7 @@ export const it = base.extend<{ world: ScheduleWorld }>({
       async rows(id) {
         return (await store.listFirings({ scheduleId: aScheduleId(id) }, { before: null, limit: 10_000 })).reverse()
       },
-      async told(id) {
+      async lines(id) {
         return (await world.rows(id)).map(({ nominalMs, state, reason, count }) => {
           const time = new Date(nominalMs).toISOString().slice(11, nominalMs % 60_000 === 0 ? 16 : 19)
           return `${time} ${state} ${reason}${count > 1 ? ` ×${count}` : ''}`

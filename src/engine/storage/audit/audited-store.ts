@@ -4,7 +4,7 @@ import { prepareEntry } from './chain.ts'
 
 /** The entry of an operation, until it is written. */
 export interface AuditTicket {
-  /** null: it is written already, or the operation has ended. Whoever takes it writes it. */
+  /** null: it is written already, or the operation has ended. The taker must write it. */
   take(): NewAuditRecord | null
   /** It was not written after all. */
   giveBack(): void
@@ -13,8 +13,8 @@ export interface AuditTicket {
 }
 
 /**
- * The verbs that carry out what somebody asked for. All others follow what happens, or tidy up: dispatch that wakes
- * during an operation must not take its entry.
+ * The verbs that carry out a user's request. All others follow events, or tidy up: dispatch that wakes during an
+ * operation must not take its entry.
  */
 export const AUDITED_VERBS = [
   ...(['enqueueJobs', 'recordRuns', 'setPriority', 'reorder', 'placeQueued', 'cancelQueued'] as const),

@@ -4,7 +4,7 @@ import type { AuditChain, NewAuditEntry, NewAuditRecord, StoredAuditEntry } from
 
 /** Before the first entry. */
 export const NO_HASH = '0'.repeat(64)
-/** Of an entry as text. Whoever writes entries cannot fill the disk with a few of them. */
+/** Of an entry as text, so that a few entries cannot fill the disk. */
 export const RECORD_MAX_BYTES = 4_096
 
 /** SHA-256 over the hash of the entry before it and the text of this one. */
@@ -141,7 +141,7 @@ export class ChainCheck {
     if (hash === this.#expected) this.#hasExpected = true
   }
 
-  /** `newest`: where the chain should end; null: nobody knows. */
+  /** `newest`: where the chain should end; null: unknown. */
   end(newest: { seq: number; hash: string } | null): Pick<AuditCheck, 'checked' | 'broken' | 'hasExpected'> {
     const { seq, hash } = this.#last
     if (this.#broken === null && newest !== null && newest.seq !== seq) {

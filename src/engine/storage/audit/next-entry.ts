@@ -13,7 +13,7 @@ export function createNextEntry() {
       }
     },
 
-    /** null: the write that begins now belongs to no operation. Whoever asks first gets it. */
+    /** null: the write that begins now belongs to no operation. The first caller gets it. */
     take(): NewAuditEntry | null {
       const entry = next
       next = null

@@ -77,7 +77,7 @@ export class IncomingFiles {
   /** Rejects with TOO_MANY_REQUESTS if all files together became too large, DATA_DIRECTORY_UNUSABLE for a full disk. */
   async begin(): Promise<IncomingWriter> {
     const path = this.draftPath()
-    const file = await told(path, () => open(path, 'wx', 0o600))
+    const file = await explained(path, () => open(path, 'wx', 0o600))
     let sizeBytes = 0
     const hash = createHash('sha256')
     const remove = async () => {
@@ -91,7 +91,7 @@ export class IncomingFiles {
         this.#totalBytes += piece.length
         sizeBytes += piece.length
         hash.update(piece)
-        await told(path, () => file.writeFile(piece))
+        await explained(path, () => file.writeFile(piece))
       },
       end: async () => {
         await file.close()
@@ -130,7 +130,7 @@ export class IncomingFiles {
   }
 }
 
-async function told<T>(path: string, work: () => Promise<T>): Promise<T> {
+async function explained<T>(path: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work()
   } catch (error) {

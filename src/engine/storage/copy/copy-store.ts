@@ -11,7 +11,7 @@ import { openSqliteSource, openSqliteTarget } from './sqlite-side.ts'
 /** A store: of a data directory, or of a namespace of PostgreSQL. */
 export type StorePlace =
   | { directory: string }
-  /** `whileInUse`: as a source, it is read as it is at one moment, whoever uses it; otherwise nobody may. */
+  /** `whileInUse`: as a source, it is read as of one moment, even while in use; otherwise it must not be in use. */
   | { postgres: PostgresAddress; whileInUse?: boolean }
 
 export interface CopyProgress {

@@ -76,7 +76,7 @@ export function openPostgresTarget(
     }
     if (isRestarted) ask(`DROP SCHEMA IF EXISTS "${draft}" CASCADE`)
     ask(`SET search_path TO "${draft}"`)
-    // The lock of the namespace is held by this session: nobody else migrates.
+    // This session holds the lock of the namespace: no other one migrates.
     migrate(connection, { schema: draft, lockSql: 'SELECT 1', name: address.name })
     const begun = ask(`SELECT to_regclass('"${draft}".${COPY_OF}') IS NOT NULL`)[0]![0] === 1
     const shape = shapeOf(session, draft)
@@ -108,7 +108,7 @@ export function openPostgresTarget(
             values: [counters.get('changes') ?? 0]
           },
           { text: `DROP TABLE "${draft}".${COPY_OF}`, values: [] },
-          // Refused if somebody has put something there meanwhile.
+          // Refused if the schema has got content meanwhile.
           { text: `DROP SCHEMA IF EXISTS "${schema}"`, values: [] },
           { text: `ALTER SCHEMA "${draft}" RENAME TO "${schema}"`, values: [] }
         ])

@@ -24,7 +24,7 @@ export interface BatchLimits {
 /** Counters of a database that must not begin anew: the next position of the change log, the next sequence. */
 export type Counters = Map<string, number>
 
-/** A store that is read, or a new one that is written; nobody else uses it meanwhile. Closing it ends that. */
+/** A store that is read, or a new one that is written, for exclusive use until it is closed. */
 export interface Side {
   /** For messages: without a password. */
   readonly name: string

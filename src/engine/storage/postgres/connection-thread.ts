@@ -59,7 +59,7 @@ async function connect(): Promise<Session> {
   giveUp = reject
   const sql = client(() => {
     reject(Object.assign(new Error('it was closed'), { code: 'CONNECTION_CLOSED' }))
-    // While nobody asks anything: the next query finds another one.
+    // Lost while idle: the next query opens another one.
     if (last === sql) forgetSession()
   })
   last = sql
@@ -153,14 +153,14 @@ port.on('message', (message: ToConnection) => {
   turn = turn.then(async () => {
     if (message.kind === 'queries') return send(message.queries)
     if (message.kind === 'answer') return answer()
-    // A client waits for its reserved connection, which nobody else would give back.
+    // Ending a client waits for its reserved connection, so release it first.
     await session?.then(({ sql }) => sql.release()).catch(() => {})
     await last?.end({ timeout: 5 })
     port.close()
   })
 })
 
-// `postgres` writes to a socket that is gone by then, in a turn of its own, where nobody could catch it.
+// `postgres` writes to a socket that is gone by then, in a turn of its own, where no caller could catch the error.
 process.on('uncaughtException', (error) => {
   giveUp(Object.assign(new Error(error.message), { code: 'CONNECTION_CLOSED' }))
   forgetSession()

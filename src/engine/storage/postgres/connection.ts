@@ -22,7 +22,7 @@ export interface Sent {
 /**
  * A connection to PostgreSQL, called synchronously: the store's parts know no promises, as SQLite needs none. It
  * belongs to the store's thread, which waits for an answer as it waits for the disk with SQLite. Queries whose result
- * nobody looks at are pipelined, so that a write costs as many round trips as it reads.
+ * is not read are pipelined, so that a write costs as many round trips as it reads.
  */
 export class Connection {
   #worker: Worker
@@ -54,8 +54,8 @@ export class Connection {
   }
 
   /**
-   * Waits for all that was sent. Throws the first failure since the transaction began, whoever has seen it: PostgreSQL
-   * answers a COMMIT after it without an error, and rolls back.
+   * Waits for all that was sent. Throws the first failure since the transaction began, even one that was thrown before:
+   * PostgreSQL answers a COMMIT after it without an error, and rolls back.
    */
   settle(): void {
     this.receive()

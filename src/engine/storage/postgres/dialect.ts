@@ -24,10 +24,10 @@ export function toPostgres(sql: string): PostgresStatement {
 type Form = [pattern: RegExp, replacement: string | ((...parts: string[]) => string)]
 
 const FORMS: Form[] = [
-  // An order of joins, which SQLite is told and PostgreSQL finds.
+  // A join order: SQLite needs it, PostgreSQL finds it.
   [/\bCROSS JOIN ((?:\w+)(?: AS \w+)?|json_each\([^)]*\)(?: AS \w+)?)\s+ON\b/g, 'JOIN $1 ON'],
   [/ INDEXED BY \w+/g, ''],
-  // Of how many rows nobody knows when it is planned: as a list, they are found in the index all the same.
+  // The number of rows is unknown at planning time: as a list, they are found in the index all the same.
   [/\b(DELETE FROM \w+ WHERE \w+) IN \((SELECT [^()]* LIMIT (?:\?|:\w+))\)/g, '$1 = ANY (ARRAY($2))'],
   // As the indexes have it (0003-long-lanes.ts).
   [/\bqueue_lanes\.lane = (\?|given\.\w+)/g, 'scrapdeck_digest(queue_lanes.lane) = scrapdeck_digest($1)'],

@@ -3,7 +3,7 @@ import type { Cell, ManySql } from '../sql/database.ts'
 
 export const TYPES = { TEXT: 'text', INTEGER: 'bigint', REAL: 'double precision', BLOB: 'bytea' } as const
 
-/** True of each row, and taken for rare: each is looked up by its key, whatever else could be read whole instead. */
+/** True of each row, but estimated as rare: so the planner looks rows up by key instead of scanning a whole table. */
 const FEW = 'c0 IS NOT DISTINCT FROM c0'
 
 /**

@@ -5,9 +5,9 @@ import { ENGINE_LOCK, WRITE_LOCK } from './locks.ts'
 
 const CONNECT_SECONDS = 5
 const RECONNECT_SECONDS = 0.1
-/** Shorter than a lease: whoever waits longer for an answer has lost it. */
+/** Shorter than a lease: an engine that waits longer for an answer has lost it. */
 const STATEMENT_SECONDS = 4
-/** Rows of engines that nobody has heard of for so long are deleted. */
+/** Rows of engines without a heartbeat for so long are deleted. */
 const FORGOTTEN_AFTER = '1 day'
 const TERMS_KEPT = 100
 
@@ -137,7 +137,7 @@ export function openLeaseTable(address: PostgresAddress, options: { onLost: () =
 
   /**
    * A leader that stands still may be in the middle of a transaction, which has the lease's row. Not if the lease was
-   * renewed or taken in the meantime: whoever writes now leads.
+   * renewed or taken in the meantime: the writer is then the leader.
    */
   async function endWriters({ epoch, renewal }: { epoch: number; renewal: string }): Promise<void> {
     const [seen] = await sql`SELECT 1 FROM engine_lease WHERE epoch = ${epoch} AND expires_at::text = ${renewal}`

@@ -87,7 +87,7 @@ export class PostgresDatabase implements Database {
     }
   }
 
-  /** Waits for all statements whose result nobody has looked at. Throws the first failure. */
+  /** Waits for all statements whose result was not read. Throws the first failure. */
   settle(): void {
     this.#connection.settle()
   }
@@ -223,9 +223,9 @@ class PostgresStatement implements Statement {
   }
 
   /**
-   * In batches: memory does not depend on how many rows there are, and nobody reads a million to look at the first.
-   * Whoever stops early may leave a cursor behind: it ends with its transaction. Without one, each batch is a query of
-   * its own, and rows that another engine adds meanwhile may shift the next.
+   * In batches: memory does not depend on the number of rows, and reading the first row does not fetch a million.
+   * A loop that stops early may leave a cursor behind: it ends with its transaction. Outside of one, each batch is a
+   * query of its own, and rows that another engine adds meanwhile may shift the next.
    */
   *iterate(...values: unknown[]): IterableIterator<unknown> {
     const { text, parameters, isInTransaction } = this.#prepared

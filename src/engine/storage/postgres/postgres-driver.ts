@@ -93,6 +93,6 @@ const beginAsLeader = (schema: string, { holder, epoch }: Lease): string =>
 
 /** Before there is a leader: checks the server, and migrates. Throws as openPostgresDriver does. */
 export function prepareDatabase(address: PostgresAddress, logger: Logger): void {
-  const nobody = { holder: '', epoch: 0 }
-  openPostgresDriver({ ...address, lease: nobody, logger }).close()
+  const noLease = { holder: '', epoch: 0 }
+  openPostgresDriver({ ...address, lease: noLease, logger }).close()
 }

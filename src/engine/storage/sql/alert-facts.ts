@@ -65,11 +65,11 @@ export function createAlertFacts({ database, outbox }: { database: Database; out
 
     listDigests: digests.all,
 
-    tellDigest(told: StoredDigest, message: { atMs: number; data: unknown } | null): boolean {
-      const before = digest.get(told.channelId)
-      if (before?.settings === told.settings && before.toldMs >= told.toldMs) return false
-      digests.put(told)
-      if (message !== null) outbox.tell(told.channelId, EVENT, message.atMs, message.data)
+    tellDigest(sent: StoredDigest, message: { atMs: number; data: unknown } | null): boolean {
+      const before = digest.get(sent.channelId)
+      if (before?.settings === sent.settings && before.toldMs >= sent.toldMs) return false
+      digests.put(sent)
+      if (message !== null) outbox.tell(sent.channelId, EVENT, message.atMs, message.data)
       return true
     },
 

@@ -141,7 +141,7 @@ export function createAlerts({ database, outbox }: { database: Database; outbox:
     readAlertMemory: (sinceMs: number): AlertMemory => ({
       episodes: [...unsettled.all(), ...endedSince.all(sinceMs)].map((text) => JSON.parse(text) as StoredEpisode),
       groups: groups.all().map(({ group }) => group),
-      sent: outbox.told(EVENT, sinceMs, 2 * MAX_MESSAGES_PER_HOUR).map(({ id, atMs }) => ({ channelId: id, atMs }))
+      sent: outbox.sentTimes(EVENT, sinceMs, 2 * MAX_MESSAGES_PER_HOUR).map(({ id, atMs }) => ({ channelId: id, atMs }))
     }),
 
     getAlerts: (ids: readonly AlertId[]): StoredEpisode[] =>

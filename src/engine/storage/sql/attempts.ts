@@ -102,7 +102,7 @@ interface LoggedRow {
   packedBytes: number | null
 }
 
-const NOBODY: ReadonlySet<JobId> = new Set()
+const NO_JOBS: ReadonlySet<JobId> = new Set()
 
 interface ArchivedLogRow {
   packed: Uint8Array | null
@@ -279,7 +279,7 @@ export function createAttempts({
     const ended = jobs.filter(({ outcome }) => outcome !== null).map(({ id }) => id)
     const ahead = asked?.waitedFor ?? null
     const isAsked = ahead !== null && ended.every((id) => ahead.of.has(id))
-    const waitedFor = ended.length === 0 ? NOBODY : (isAsked ? ahead.ids : holds.askWaitedFor(ended))()
+    const waitedFor = ended.length === 0 ? NO_JOBS : (isAsked ? ahead.ids : holds.askWaitedFor(ended))()
     for (const { id, outcome, overlapKey, atMs } of jobs) {
       if (outcome === null) {
         if (overlapKey !== null) holds.freeOverlap(overlapKey, overlapEnded(id, atMs))

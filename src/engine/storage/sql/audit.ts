@@ -51,7 +51,7 @@ export function createAudit({ database, outbox }: { database: Database; outbox: 
   const timeOf = database.prepare<[number], number>(AUDIT_SQL.timeOf).pluck()
   const prune = database.prepare<[number]>(AUDIT_SQL.prune)
 
-  /** As it is in this transaction; null: read it. Nobody else writes. */
+  /** As it is in this transaction; null: read it. There is no other writer. */
   let known: AuditChain | null = null
   let isRecorded = true
 

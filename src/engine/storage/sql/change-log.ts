@@ -4,8 +4,8 @@ import { insertGiven } from './upsert.ts'
 
 export type ChangeLog = ReturnType<typeof createChangeLog>
 
-/** A write that touches more jobs than this is logged as one entry: nobody handles so many individually. */
-const JOBS_TOLD_ONE_BY_ONE_MAX = 200
+/** A write that touches more jobs than this is logged as one entry: no reader handles so many individually. */
+const JOBS_LOGGED_ONE_BY_ONE_MAX = 200
 
 /**
  * The change log: positions ascend, and each is written in the transaction of the change itself. Jobs and lanes are
@@ -40,7 +40,7 @@ export function createChangeLog(database: Database) {
 
     job(id: string): void {
       // One above the maximum is enough to know that there are too many.
-      if (jobs.size <= JOBS_TOLD_ONE_BY_ONE_MAX) jobs.add(id)
+      if (jobs.size <= JOBS_LOGGED_ONE_BY_ONE_MAX) jobs.add(id)
     },
 
     /** Records that jobs entered or left this lane, or changed their order in it. */
@@ -54,7 +54,7 @@ export function createChangeLog(database: Database) {
 
     /** The lanes are announced once that has taken effect: what it returns says so. */
     flush(): () => void {
-      if (jobs.size > JOBS_TOLD_ONE_BY_ONE_MAX) insert.run('jobs', '')
+      if (jobs.size > JOBS_LOGGED_ONE_BY_ONE_MAX) insert.run('jobs', '')
       else if (insertMany === undefined) for (const id of jobs) insert.run('job', id)
       else insertMany([...jobs].map((id) => ['job', id]))
       jobs.clear()

@@ -58,7 +58,7 @@ export interface Driver {
   changeCount(): number
   /** Turns errors that an operator can mend into a ScrapdeckError; returns others unchanged. */
   explain(error: unknown): unknown
-  /** Waits until the statements of a write have taken effect. Throws the first failure that nobody has seen. */
+  /** Waits until the statements of a write have taken effect. Throws the first failure. */
   settle(): void
   /** Called after each commit. */
   committed(): void

@@ -27,7 +27,7 @@ export const FINDINGS_SQL = {
   dismiss: 'UPDATE spider_findings SET dismissed = 1 WHERE project = ? AND spider = ? AND job_id = ?'
 }
 
-/** Greater than every job id, all of which are hexadecimal. */
+/** Greater than every job id: they are hexadecimal. */
 const AFTER_EVERY_ID = 'g'
 
 interface PastRunRow extends Omit<PastRun, 'filledFields'> {

@@ -17,19 +17,19 @@ import { JOB, type JobRow, largeBytesOfRow } from './rows.ts'
 
 type JobFilter = AskedFilter & OnlyProjects & AwayNodes
 
-/** A page is looked for among so many of the newest jobs per job of the page, before the kinds are merged. */
+/** Before the kinds are merged, a page is searched among so many of the newest jobs per job of the page. */
 const SCANNED_PER_WANTED = 4
-/** A walk that is asked again costs more than ids that the page does not need. */
+/** Repeating a walk costs more than fetching ids that the page does not need. */
 const FETCHED_PER_WANTED = 3
 /** As the index jobs_ended_badly names them: SQLite uses a partial index only for the same literals. */
 const ENDED_BADLY: ReadonlySet<JobStatus> = new Set(['failed', 'cancelled', 'lost'])
 const LIVE_STATUSES = JOB_STATUSES.filter((status) => LIVE_JOB_STATES.has(status))
 const ENDED_STATUSES = JOB_STATUSES.filter((status) => !LIVE_JOB_STATES.has(status))
-/** Facets are for selection, and nobody selects from more values than this. */
+/** Facets are for selection, and users do not select from more values than this. */
 const FACET_LIMIT = 500
 /** Upper bound of the time between a job's id and its entry into the queue. */
 const ID_TIME_MARGIN_MS = 60_000
-/** Greater than every job id, all of which are hexadecimal: the page before it is the newest. */
+/** Greater than every job id (they are hexadecimal): the page before it is the newest. */
 const AFTER_EVERY_ID = 'g'
 /** Minimum length of an id prefix to search for: shorter ones would match all jobs of minutes or more. */
 const ID_PREFIX_MIN = 10

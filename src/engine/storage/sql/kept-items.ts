@@ -41,7 +41,7 @@ export function createKeptItems(database: Database) {
 
     record({ sizes, ...record }: ItemsRecord): void {
       put.run({ ...record, rawBytes: sizes?.rawBytes ?? null, storedBytes: sizes?.storedBytes ?? null })
-      // Of a job that retention deleted, nobody can ask what became of its items.
+      // Once retention has deleted a job, the fate of its items can no longer be queried.
       if (sizes === null) forgetGone.run(record)
     },
 

@@ -15,7 +15,7 @@ import type {
 
 /** In the table, for a block that is not closed yet. */
 const OPEN = -1
-/** Greater than every job id, all of which are hexadecimal. */
+/** Greater than every job id: they are hexadecimal. */
 const AFTER_EVERY_ID = 'g'
 
 interface BlocksRow {

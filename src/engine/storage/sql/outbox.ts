@@ -7,7 +7,7 @@ import type { ProjectName, WebhookId } from '../../../shared/contract/index.ts'
 
 /** Per webhook. Further events are dropped and counted: a dead receiver must not fill the disk. */
 export const WAITING_MAX = 100_000
-/** Most channels were told less often lately. */
+/** Most channels got fewer messages lately. */
 const TIMES_AT_ONCE = 250
 
 const DELIVERY = `sequence, webhook_id AS webhookId, event, body, state, tries, made_at_ms AS madeAtMs,
@@ -150,7 +150,7 @@ export function createOutbox(database: Database) {
     }
   }
 
-  /** To one subscriber alone; a full one is told nothing, which is counted. */
+  /** To one subscriber alone; for a full one, it only counts the dropped event. */
   function tell(id: string, event: string, atMs: number, data: unknown): void {
     const subscriber = enabled.all().find((each) => each.id === id)
     if (subscriber === undefined) return
@@ -258,8 +258,8 @@ export function createOutbox(database: Database) {
       return { deliveries, nextDueMs }
     },
 
-    /** When channels were told of such an event after `sinceMs`: of each, the newest `most`. */
-    told(event: string, sinceMs: number, most: number): { id: WebhookId; atMs: number }[] {
+    /** When such events were sent to channels after `sinceMs`: for each channel, the newest `most`. */
+    sentTimes(event: string, sinceMs: number, most: number): { id: WebhookId; atMs: number }[] {
       const channels = webhooks.all().filter(({ channel }) => channel != null)
       return channels.flatMap(({ id }) => {
         const found: { id: WebhookId; atMs: number }[] = []

@@ -286,7 +286,7 @@ export function createSchedules({ database, changes, enqueue, outbox }: Dependen
         filter.states === undefined || filter.states.length === 0 ? ALL_STATES : [...new Set(filter.states)]
       const isAnyState = states.length === ALL_STATES.length
       if (backfillId !== undefined) {
-        // Rows of one backfill are limited by its moments, and nobody pages them by state, so filter in memory.
+        // Rows of one backfill are limited by its moments, and paging them by state is rare, so filter in memory.
         const rows = ofBackfill.all(backfillId, before, isAnyState ? limit : -1)
         const wanted = rows.filter(
           (row) => states.includes(row.state) && (scheduleId === undefined || row.scheduleId === scheduleId)

@@ -15,7 +15,7 @@ export interface DirectoryLock {
  */
 export function lockDirectory(directory: string): DirectoryLock {
   const file = join(directory, 'engine.lock')
-  // Whoever can open it can lock it, and keep this engine from starting.
+  // Owner only: a user who can open it can lock it, and keep this engine from starting.
   closeSync(openSync(file, 'a', 0o600))
   const database = new DatabaseConstructor(file, { timeout: 0 })
   try {

@@ -3,9 +3,9 @@ import type { Clock, Timer } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
 import { createFiling } from './filing.ts'
 
-/** Time without a commit after which nobody is likely to wait for idle work. */
+/** Time without a commit after which idle work is unlikely to delay anyone. */
 const IDLE_MS = 20
-/** Time without a commit after which more work is not about to come. */
+/** Time without a commit after which no more work is expected soon. */
 const QUIET_MS = 500
 /** Per step, which takes some milliseconds including the fsync. */
 const FIRINGS_FILED_AT_ONCE = 100

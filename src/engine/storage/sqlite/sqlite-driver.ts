@@ -9,10 +9,10 @@ import { explainSqliteError } from './sqlite-error.ts'
 /** Of `auto_vacuum` (https://sqlite.org/pragma.html#pragma_auto_vacuum). */
 export const INCREMENTAL = 2
 
-/** Its statements can do more, and their types say it in another way. */
+/** Its statements can do more, and their types differ in form only. */
 export const asDatabase = (database: SqliteDatabase): Database => database as unknown as Database
 
-/** SQLite's own ways. Throws as openDatabase does. `isIdleUsed`: deferrable work is done while nobody writes. */
+/** The driver of SQLite. Throws as openDatabase does. `isIdleUsed`: deferrable work is done between writes. */
 export function openSqliteDriver(options: { path: string; clock: Clock; logger: Logger; isIdleUsed: boolean }): Driver {
   const { path, clock, logger, isIdleUsed } = options
   const { database, lock } = openDatabase(path)

@@ -73,7 +73,7 @@ export function describeAlertFacts(story: Story): void {
     const bodies = async () =>
       (await story.store.listDueDeliveries(LATER_MS, 100)).deliveries.map(({ body }) => JSON.parse(body))
 
-    test('one due time is told once, with its message or not at all; other settings begin anew', async () => {
+    test('each due time is recorded once, together with its message or not at all; other settings begin anew', async () => {
       await putChannel()
       expect((await story.store.listWebhooks())[0]!.channel?.digest).toMatchObject({ at: '08:00' })
       expect(await tell(10, 'a', null)).toBe(true)

@@ -87,7 +87,7 @@ export async function fillAlerts(store: AlertStore): Promise<void> {
   )
 }
 
-/** Rules, silences, what has become of alerts, and who is told. */
+/** Rules, silences, the lifecycle of alerts, and their recipients. */
 export function describeAlerts(story: Story): void {
   const putChannel = (over: Partial<NewWebhook> = {}) =>
     story.store.putWebhook({
@@ -134,15 +134,15 @@ export function describeAlerts(story: Story): void {
       ])
     })
 
-    test('only the channel of a message is told, as one delivery', async () => {
+    test('a message goes only to its channel, as one delivery', async () => {
       await putChannel()
       await putChannel({ id: aWebhookId('d'.repeat(32)), name: 'other' })
       const hook = { kind: 'webhook' as const, name: 'hook', events: ['alert', 'job.queued'], channel: null }
       await putChannel({ id: aWebhookId('e'.repeat(32)), ...hook })
       await story.store.writeAlerts(aWrite({ messages: [aMessage(), aMessage(CHANNEL, 10)] }))
-      const told = (await due()).map(({ webhookId, body }) => [webhookId, JSON.parse(body)])
+      const sent = (await due()).map(({ webhookId, body }) => [webhookId, JSON.parse(body)])
       const body = (timestamp: string) => ({ type: 'alert', timestamp, data: aMessage().data })
-      expect(told).toEqual([
+      expect(sent).toEqual([
         [CHANNEL, body('1970-01-01T00:00:00.009Z')],
         [CHANNEL, body('1970-01-01T00:00:00.010Z')]
       ])
@@ -155,7 +155,7 @@ export function describeAlerts(story: Story): void {
       ])
     })
 
-    test('what channels were told is found in its order, from any message of any of them on', async () => {
+    test('the messages of channels are found in order, starting after any message of any channel', async () => {
       const [one, other] = [aWebhookId(CHANNEL), aWebhookId('d'.repeat(32))]
       const after = async (ids: WebhookId[], id: string | null, limit = 10) =>
         (await story.store.listDeliveriesAfter(ids, id, limit)).map(({ id: of }) => of)
@@ -175,7 +175,7 @@ export function describeAlerts(story: Story): void {
       expect([await after([one], third!), await after([], null)]).toEqual([[], []])
     })
 
-    test('a channel that is turned off or removed is told nothing, and the rest is written', async () => {
+    test('a channel that is turned off or removed gets no message, and the rest is written', async () => {
       await putChannel({ enabled: false })
       const write = aWrite({ episodes: [anEpisode('1')], messages: [aMessage(), aMessage('d'.repeat(32))] })
       await story.store.writeAlerts(write)
@@ -208,7 +208,7 @@ export function describeAlerts(story: Story): void {
       expect(groups).toEqual([aGroup('g2', { lastToldAtMs: null, flushAtMs: 90 })])
     })
 
-    test('the memory has when each channel was told lately, whatever became of the messages', async () => {
+    test('the memory has the recent message times of each channel, whatever the outcome of the messages', async () => {
       const [other, hook] = ['d', 'e'].map((id) => aWebhookId(id.repeat(32))) as [never, never]
       await putChannel()
       await putChannel({ id: other, name: 'other' })
@@ -309,7 +309,7 @@ export function describeAlerts(story: Story): void {
       expect(await list({ onlyProjects: [] })).toBe('')
     })
 
-    test('the figures of a rule count what fired lately, and what somebody acted on', async () => {
+    test('the figures of a rule count what fired lately, and what a user acted on', async () => {
       const acknowledged = { by: 'ada', atMs: 9 }
       await story.store.writeAlerts(
         aWrite({

@@ -251,7 +251,7 @@ export function describeAttempts(story: Story): void {
       expect(await story.store.findAttemptsOnNode(aNodeId('node-2'), runs)).toEqual([])
     })
 
-    test('whether a run of ours there ended before an attempt was begun is told by what was written first, not by clocks', async () => {
+    test('the order of writes, not clocks, decides whether a run of ours there ended before an attempt was begun', async () => {
       const [before, later, asked] = [await enqueue(), await enqueue(), await enqueue()]
       const runOf = ({ id }: NewJob) => [{ project: aProjectName('shop'), jobid: id }]
       const hasEndedBefore = (job: NewJob, nodeId = 'node-1') =>

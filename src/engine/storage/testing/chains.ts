@@ -97,7 +97,7 @@ export function describeChains(story: Story): void {
       expect(await due()).toEqual([])
     })
 
-    test('an end is answered once, with its jobs, by whoever comes first', async () => {
+    test('an end is answered once, with its jobs, by the first caller', async () => {
       const chainId = await putChain()
       const { id: jobId } = await ended({})
       const answer = () => ({

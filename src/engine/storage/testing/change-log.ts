@@ -6,7 +6,7 @@ import type { Story } from './story.ts'
 export function describeChangeLog(story: Story): void {
   const { enqueue, begin } = story
   describe('the change log', () => {
-    test('each changed thing is told once, with its newest position, in the order of positions', async () => {
+    test('each changed thing is listed once, with its newest position, in the order of positions', async () => {
       const start = await story.store.changeCursor()
       const [first, second] = [await enqueue(), await enqueue()]
       await story.store.putNode(aStoredNode({ id: 'n1' }))
@@ -22,7 +22,7 @@ export function describeChangeLog(story: Story): void {
       expect(await story.store.listChanges(cursor, 100)).toEqual({ changes: [], cursor, reset: false })
     })
 
-    test('a write that touches very many jobs is told as one change', async () => {
+    test('a write that touches very many jobs is logged as one change', async () => {
       const start = await story.store.changeCursor()
       await story.store.enqueueJobs(Array.from({ length: 201 }, () => aNewJob()))
       expect(await story.store.listChanges(start, 100)).toMatchObject({ changes: [{ noun: 'jobs' }], reset: false })
@@ -46,7 +46,7 @@ export function describeChangeLog(story: Story): void {
       expect(cursor).toBe(await story.store.changeCursor())
     })
 
-    test('a reader who was away too long is told to start over', async () => {
+    test('a reader who was away too long must start over', async () => {
       const start = await story.store.changeCursor()
       for (let count = 0; count < 5; count += 1) await enqueue()
       const end = await story.store.changeCursor()

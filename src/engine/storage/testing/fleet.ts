@@ -133,7 +133,7 @@ export function describeFleet(story: Story): void {
       await expect(story.store.putSetting('paused', 'yes' as never)).rejects.toThrow()
     })
 
-    test('keeps the first value of a setting that is to be chosen once, whoever asks at the same time', async () => {
+    test('keeps the first value of a setting that is chosen once, despite concurrent callers', async () => {
       const chosen = await Promise.all(['a', 'b', 'c'].map((value) => story.store.keepSetting('blobs.owner', value)))
       expect(new Set(chosen).size).toBe(1)
       expect(await story.store.getSetting('blobs.owner')).toBe(chosen[0])

@@ -182,7 +182,7 @@ export function describeJobs(story: Story): void {
           expect(await ids(null, 30_000)).toEqual(newestFirst.slice(0, 2))
           expect(await ids(newestFirst[1]!, 1)).toEqual(newestFirst.slice(2, 3))
           expect(await ids(null, 1_000_000)).toEqual(newestFirst)
-          // Whoever asked can tell that the page was cut.
+          // The caller can see that the page was cut.
           const cut = await story.store.listJobs(filter, { before: null, limit: 10, maxBytes: 30_000 })
           expect(largeBytesOf(cut)).toBeGreaterThanOrEqual(30_000)
         }
@@ -216,7 +216,7 @@ export function describeJobs(story: Story): void {
       expect(await pageIds({ spider: '*y' })).toEqual([plain.id])
     })
 
-    test('text is looked for in project and spider and at the beginning of id and jobid and the end of an id, and its characters stand for themselves', async () => {
+    test('text is searched in project and spider, at the beginning of id and jobid and at the end of an id, and its characters are literal', async () => {
       const odd = await enqueue({ project: aProjectName('100%_sure'), spider: 'one' })
       const id = aJobId(`${odd.id.slice(0, 12)}0000010000001f3a2b9c`)
       const plain = await enqueue({ id, project: aProjectName('shop'), spider: 'Prices', jobid: 'mine\\1' })

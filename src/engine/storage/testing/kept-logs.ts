@@ -26,7 +26,7 @@ export function describeKeptLogs(story: Story): void {
   const idsOf = (list: { jobId: string }[]) => list.map(({ jobId }) => jobId)
 
   describe('archived logs', () => {
-    test('are paged newest first, as many as are looked at', async () => {
+    test('are paged newest first, as many as are read', async () => {
       const jobs = [await archived(), await archived(), await archived()]
         .map(({ id }) => id)
         .sort()

@@ -106,7 +106,7 @@ export function describePruning(story: Story): void {
       expect(await left(one)).toEqual([5, 6])
     })
 
-    test('stays whole of a schedule of which a backfill is under way', async () => {
+    test('deletes no firings of a schedule with a backfill under way', async () => {
       const [filled, other] = [await put(), await put()]
       await fire(filled, [1, 2, 3])
       await fire(other, [1, 2, 3])
@@ -130,10 +130,10 @@ export function describePruning(story: Story): void {
       const asked = [30, 40, 50, 60, 70, 80, 85, 90]
       expect(await story.store.findFired(id, asked)).toEqual({ fired: [50, 70, 80, 90], forgotten: [] })
       await story.store.prune(firingsKept({ newest: 2 }), 100)
-      const told = { fired: [80, 90], forgotten: [50, 60, 70] }
-      expect(await story.store.findFired(id, asked)).toEqual(told)
+      const found = { fired: [80, 90], forgotten: [50, 60, 70] }
+      expect(await story.store.findFired(id, asked)).toEqual(found)
       await story.reopen()
-      expect(await story.store.findFired(id, asked)).toEqual(told)
+      expect(await story.store.findFired(id, asked)).toEqual(found)
 
       const job = aNewJob()
       const backfilled = {

@@ -100,7 +100,7 @@ export function describeSchedules(story: Story): void {
       expect(await rest()).toEqual(['c', 'd'])
     })
 
-    test('who changes what somebody else has changed meanwhile, or removed, is refused', async () => {
+    test('a change of what another user has changed or removed meanwhile is refused', async () => {
       const schedule = await put()
       await story.store.putSchedule({ ...schedule, revision: 2 })
       const again = { ...schedule, revision: 2, paused: true }
@@ -198,7 +198,7 @@ export function describeSchedules(story: Story): void {
       })
     })
 
-    test('firings since the last change are told by the order in which they were written, whatever clocks said', async () => {
+    test('the order of writes decides which firings came after the last change, whatever the clocks said', async () => {
       const schedule = await put()
       const fire = async (atMs: number) => {
         const [fired] = await story.store.fire([aFiringOf(schedule, { nominalMs: atMs, atMs }).firing])
@@ -229,11 +229,11 @@ export function describeSchedules(story: Story): void {
         story.change(job, { to: 'running', kind: 'running', details: { startedAtMs: 40 } })
       ])
       await end(job, { result: 'failed', jobOutcome: 'failed', entry: { atMs: 90, text: 'it broke', evidence: {} } })
-      const [told] = await story.store.listRecentFirings([schedule.id], 1)
-      expect(told).toMatchObject({ statuses: ['failed', 'queued'], startedAtMs: 40, endedAtMs: 90 })
+      const [recent] = await story.store.listRecentFirings([schedule.id], 1)
+      expect(recent).toMatchObject({ statuses: ['failed', 'queued'], startedAtMs: 40, endedAtMs: 90 })
     })
 
-    test('the live jobs of a schedule are told oldest first, its ended ones and those of others are not', async () => {
+    test('lists the live jobs of a schedule oldest first, without its ended ones and those of others', async () => {
       const schedule = await put()
       const other = await put()
       const jobs = []

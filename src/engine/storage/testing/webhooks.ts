@@ -32,7 +32,7 @@ export function describeWebhooks(story: Story): void {
 
   const due = async () => (await story.store.listDueDeliveries(LATER_MS, 100)).deliveries
   const events = (deliveries: StoredDelivery[]) => deliveries.map(({ event }) => event)
-  const told = (delivery: StoredDelivery | undefined) => JSON.parse(delivery!.body)
+  const bodyOf = (delivery: StoredDelivery | undefined) => JSON.parse(delivery!.body)
   const webhook = async (id = 'a'.repeat(32)) => (await story.store.listWebhooks()).find((one) => one.id === id)
   const tried = (delivery: StoredDelivery, state: StoredDelivery['state'], over = {}) =>
     story.store.concludeTries([
@@ -40,7 +40,7 @@ export function describeWebhooks(story: Story): void {
     ])
 
   describe('webhooks', () => {
-    test('a webhook is told of a job as it comes, starts and ends, each once and as the job was then', async () => {
+    test('a webhook gets an event when a job is queued, starts and ends, each once and with the job as it was then', async () => {
       await putWebhook()
       const job = await enqueue()
       await begin(job)
@@ -53,23 +53,25 @@ export function describeWebhooks(story: Story): void {
       const deliveries = await due()
       expect(events(deliveries)).toEqual(['job.queued', 'job.started', 'job.ended'])
       expect(new Set(deliveries.map(({ id }) => id)).size).toBe(3)
-      expect(deliveries.map((one) => [told(one).type, told(one).data.job.id, told(one).data.job.status])).toEqual([
-        ['job.queued', job.id, 'queued'],
-        ['job.started', job.id, 'running'],
-        ['job.ended', job.id, 'failed']
-      ])
-      expect(told(deliveries[0]).timestamp).toBe(new Date(job.entry.atMs).toISOString())
+      expect(deliveries.map((one) => [bodyOf(one).type, bodyOf(one).data.job.id, bodyOf(one).data.job.status])).toEqual(
+        [
+          ['job.queued', job.id, 'queued'],
+          ['job.started', job.id, 'running'],
+          ['job.ended', job.id, 'failed']
+        ]
+      )
+      expect(bodyOf(deliveries[0]).timestamp).toBe(new Date(job.entry.atMs).toISOString())
       expect(await webhook()).toMatchObject({ waiting: 3, dead: 0 })
     })
 
-    test('every way in which a job ends is told: cancelled while queued, skipped with what it waited for, expired', async () => {
+    test('every end of a job is sent: cancelled while queued, skipped with what it waited for, expired', async () => {
       await putWebhook({ events: ['job.ended'] })
       const first = await enqueue()
       const behind = await enqueue({ after: [{ jobId: first.id, on: 'succeeded' }] })
       const late = await enqueue({ expiresAtMs: 7 })
       await story.store.cancelQueued([first.id], entry())
       await story.store.releaseDue(LATER_MS, 100)
-      const ids = (await due()).map((one) => told(one).data.job.id)
+      const ids = (await due()).map((one) => bodyOf(one).data.job.id)
       expect(ids.sort()).toEqual([first.id, behind.id, late.id].sort())
     })
 
@@ -81,13 +83,13 @@ export function describeWebhooks(story: Story): void {
       expect(await due()).toEqual([])
     })
 
-    test('secret values are told to nobody', async () => {
+    test('secret values are never sent', async () => {
       await putWebhook()
       await enqueue({ args: { token: 'sealed-value', page: '1' }, secretNames: ['token'] })
-      expect(told((await due())[0]).data.job.args).toEqual({ token: SECRET_MASK, page: '1' })
+      expect(bodyOf((await due())[0]).data.job.args).toEqual({ token: SECRET_MASK, page: '1' })
     })
 
-    test('what failed is told to nobody: the write took its events along', async () => {
+    test('a failed write sends nothing: its events are rolled back with it', async () => {
       await putWebhook()
       const job = await enqueue()
       await expect(story.store.enqueueJobs([aNewJob(), job])).rejects.toThrow()
@@ -95,7 +97,7 @@ export function describeWebhooks(story: Story): void {
       expect(await webhook()).toMatchObject({ waiting: 1 })
     })
 
-    test('only those are told who asked: by event, by project, and turned on', async () => {
+    test('events go only to enabled webhooks that want the event and the project', async () => {
       await putWebhook({ id: aWebhookId('1'.repeat(32)), events: ['job.ended'] })
       await putWebhook({ id: aWebhookId('2'.repeat(32)), project: aProjectName('books') })
       await putWebhook({ id: aWebhookId('3'.repeat(32)), enabled: false })
@@ -119,7 +121,7 @@ export function describeWebhooks(story: Story): void {
       expect(events(await due())).toEqual(['job.started'])
     })
 
-    test('firings and pauses of schedules are told, those that a policy skips are not', async () => {
+    test('firings and pauses of schedules are sent, firings that a policy skips are not', async () => {
       await putWebhook({
         events: ['schedule.fired', 'schedule.missed', 'schedule.paused'],
         project: aProjectName('shop')
@@ -153,19 +155,19 @@ export function describeWebhooks(story: Story): void {
         'schedule.missed',
         'schedule.paused'
       ])
-      expect(told(deliveries.find(({ event }) => event === 'schedule.paused'))).toMatchObject({
+      expect(bodyOf(deliveries.find(({ event }) => event === 'schedule.paused'))).toMatchObject({
         data: { schedule: { id, name: 'daily' }, pausedBy: 'operator', note: 'why' }
       })
     })
 
-    test('what is not in the store is told when it is said so', async () => {
+    test('events about things outside the store are sent on request', async () => {
       await putWebhook({ events: ['node.down'] })
       const data = { node: { id: 'n1' } }
       await story.store.recordEvents([
         { event: 'node.down', project: null, atMs: 7, data },
         { event: 'node.up', project: null, atMs: 8, data }
       ])
-      expect(told((await due())[0])).toEqual({ type: 'node.down', timestamp: '1970-01-01T00:00:00.007Z', data })
+      expect(bodyOf((await due())[0])).toEqual({ type: 'node.down', timestamp: '1970-01-01T00:00:00.007Z', data })
     })
 
     test('a delivery that is to be tried later is due later, and keeps its id; one that is delivered is due no more', async () => {

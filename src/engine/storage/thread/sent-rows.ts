@@ -1,7 +1,7 @@
 /** Rows for another thread: what is the same in all of them is sent once. */
 export interface SentRows {
   same: unknown[]
-  /** The columns that differ, of which `rows` has the values. */
+  /** The columns that differ; `rows` has their values. */
   varying: number[]
   rows: unknown[][]
 }

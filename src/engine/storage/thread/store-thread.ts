@@ -12,8 +12,8 @@ import { receiveRows, type SentRows } from './sent-rows.ts'
 import { type Calls, type FromWorker, receiveError, type SentError, type ToOpen, type Verb } from './store-messages.ts'
 
 /**
- * Verbs that may be delayed: they follow attempts, by the hundred per second, nobody waits for them by the millisecond,
- * and a claim may have to wait for each of their commits. A claim takes the waiting ones along.
+ * Verbs that may be delayed: they follow attempts, by the hundred per second, their callers do not need the
+ * millisecond, and a claim may have to wait for each of their commits. A claim takes the waiting ones along.
  */
 const PATIENT = new Set<Verb>(['applyChanges', 'markLogArchived', 'recordReadings'])
 const PATIENCE_MS = 5
@@ -25,7 +25,7 @@ interface PendingCall {
   reject: (error: unknown) => void
 }
 
-/** A thread that loads SQLite and then waits to be told which database to open. `file`: a different one, for tests. */
+/** A thread that loads SQLite and then waits for the database to open. `file`: a different one, for tests. */
 export function startStoreThread(file: URL = threadFile(import.meta.url, 'store-worker')): Worker {
   return new Worker(file, { name: 'scrapdeck-store' })
 }

@@ -139,7 +139,7 @@ export class RedisCache implements SharedCache {
   async readAnswer(key: string): Promise<CachedAnswer | undefined | null> {
     const { answers } = this.#options
     const most = longestEntry(answers)
-    // One byte more shows that somebody put something larger there.
+    // One more byte than allowed shows that the entry is too large to be ours.
     const entry = await this.#link.ask((client) => client.getrangeBuffer(this.#answer(key), 0, most))
     if (entry === null) return null
     if (entry.length === 0 || entry.length > most) return undefined
@@ -188,7 +188,7 @@ export class RedisCache implements SharedCache {
     return [this.#prefix, ...parts].join(':')
   }
 
-  /** What stands for a token in the cache: whoever can write there could store the hash of a token of his own. */
+  /** The key of a token in the cache. Keyed, since a writer to the cache could store the hash of a token of his own. */
   #mark(hash: string): string {
     return createHmac('sha256', this.#markKey).update(hash).digest('hex')
   }

@@ -13,7 +13,7 @@ export interface LinkLimits {
   timeoutMs: number
   /** Slower answers are used, but count as failures: several in a row, and the cache is left alone. */
   slowMs: number
-  /** How often a connection that nobody uses is tried. */
+  /** How often an idle connection is checked. */
   heartbeatMs: number
 }
 
@@ -77,7 +77,7 @@ export class RedisLink {
 
   /** Does not wait for the connection: the engine starts without. */
   start(): void {
-    // Failures are told by `error`.
+    // The `error` event reports failures.
     this.#client.connect().catch(() => {})
     this.#schedule(this.#limits.heartbeatMs)
   }
@@ -199,7 +199,7 @@ export class RedisLink {
     }
   }
 
-  /** Nobody waits for this, so it has more time. */
+  /** No request waits for this, so it has more time. */
   #within<T>(work: Promise<T>): Promise<T> {
     const { promise, reject } = Promise.withResolvers<never>()
     const timer = this.#options.clock.setTimer(CONNECT_LIMIT_MS, () => reject(new Error('it does not answer')))

@@ -10,7 +10,7 @@ export const DISTURBANCES = [
   'kill',
   /** SIGSTOP: nothing of it runs; what was due happens when it goes on. */
   'stall',
-  /** Nothing reaches the other side, and nobody is told; what was on its way arrives when it is over. */
+  /** Nothing reaches the other side, and neither side notices; messages in flight arrive when it is over. */
   'cut',
   /** Both sides learn at once that the connection is closed. */
   'drop',
@@ -113,7 +113,7 @@ class World {
     const able = running.some(({ isDrained, client }) => !isDrained && !client.isCut)
     if (!able || !this.isDatabaseUp || leaders.length > 0) this.#calmSinceMs = this.nowMs
     if (this.nowMs - this.#calmSinceMs > LEADS_WITHIN_MS)
-      this.problem ??= `at ${this.nowMs} ms, nobody has led for ${LEADS_WITHIN_MS} ms`
+      this.problem ??= `at ${this.nowMs} ms, no engine has led for ${LEADS_WITHIN_MS} ms`
   }
 
   disturb({ kind, engine: index, forMs }: Disturbance): void {

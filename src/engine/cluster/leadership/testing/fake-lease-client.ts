@@ -63,7 +63,7 @@ export class FakeLeaseClient {
   openTable({ onLost }: { onLost: () => void }): LeaseTable {
     this.#onLost = onLost
     const { database } = this.#around
-    const nobodyAsks = () => Promise.reject(new Error('nobody asks this'))
+    const nobodyAsks = () => Promise.reject(new Error('not used in tests'))
     return {
       look: (options) => this.#ask((session) => database.look(session, options)),
       unlock: () => this.#ask((session) => database.unlock(session)),

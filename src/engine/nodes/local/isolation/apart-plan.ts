@@ -3,7 +3,7 @@ import { itemsFileOf, jobDirectoryOf, type LaunchPlan, type RunDirectories } fro
 
 /** What is used on this machine; at least one of both. */
 export interface Ways {
-  /** The group that may pass through our directories, of which each project's user is a member. null: no users. */
+  /** The group that may pass through our directories; each project's user is a member. null: no users. */
   group: number | null
   /** Absolute path of bwrap, and how /proc is mounted; null: no sandbox. */
   sandbox: { bwrap: string; proc: readonly string[] } | null
@@ -54,8 +54,8 @@ export function sandboxArguments(proc: readonly string[], view: SandboxView): st
 const WAITING = ['/bin/sh', '-c', 'echo; read wait']
 
 /**
- * The launch plan with what keeps it apart. In directories that lead to what a project wrote, only Scrapdeck itself
- * makes, renames and removes: so nobody but its files is ever at their paths.
+ * The launch plan with its isolation. In directories that lead to what a project wrote, only Scrapdeck itself creates,
+ * renames and removes: so their paths always lead to its own files.
  */
 export function keepApart(
   launch: LaunchPlan,

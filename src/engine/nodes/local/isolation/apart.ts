@@ -85,7 +85,7 @@ export class Apart {
     if (isRoot) {
       const taken = findUserOfRange(range)
       if (taken !== null)
-        return refuse(`user ids of spider_users belong to ${taken}. Set spider_users to a range that nobody uses`)
+        return refuse(`user ids of spider_users belong to ${taken}. Set spider_users to an unused range`)
       try {
         users = ProjectUsers.open(options.directory, range)
       } catch (error) {
@@ -170,7 +170,7 @@ export class Apart {
     const group = this.#ways?.group ?? null
     const user = await this.#userOf(name)
     if (group === null || user === null) return
-    // What it may have left running: as this user, it reaches nobody else.
+    // Processes that it may have left behind: as this user, the signal reaches no others.
     await findFailure([...asUser(user, group), '/bin/sh', '-c', 'kill -KILL -1'], this.#options!)
     await takeAll(directory, user, group)
   }
@@ -213,7 +213,7 @@ async function giveAll(directory: string, user: number): Promise<void> {
 
 /**
  * From the top down: what is in a directory that is ours already can no longer be replaced. What is not the user's is
- * a link to somebody else's file, and stays as it is.
+ * a link to another user's file, and stays as it is.
  */
 async function takeAll(path: string, user: number, group: number): Promise<void> {
   const info = await lstat(path).catch(nullIfGone)
@@ -253,7 +253,7 @@ async function findSandbox(range: UserRange, options: ApartOptions): Promise<Non
   return `bubblewrap does not work here (${failure}). It needs user namespaces, which the system or a container may forbid`
 }
 
-/** What a user of a project does not get to, for a directory above that lets nobody pass; null: all is well. */
+/** What the user of a project cannot reach, because a directory above denies access; null: all is well. */
 async function findClosed(group: number, range: UserRange, options: ApartOptions): Promise<string | null> {
   const runner = join(options.resourcesDirectory, 'python', 'crawl.py')
   const look = ['/bin/sh', '-c', 'cd "$0" && test -r "$1"', join(options.directory, 'work'), runner]

@@ -17,7 +17,7 @@ export function childEnvironment(own: NodeJS.ProcessEnv): Record<string, string>
 const FOR_APART =
   /^(PATH|LANG|LANGUAGE|LC_[A-Z]+|TZ|PYTHONHASHSEED|(HTTP|HTTPS|FTP|ALL|NO)_PROXY|SSL_CERT_(FILE|DIR)|REQUESTS_CA_BUNDLE|CURL_CA_BUNDLE)$/i
 
-/** The same for the installation of packages, which may need a package index that pip was told of. */
+/** The same for the installation of packages, with the variables of pip: they may name a package index. */
 export function environmentOfBuild(own: NodeJS.ProcessEnv, home: string): Record<string, string> {
   const ofPip = Object.entries(own).filter(
     (entry): entry is [string, string] => /^PIP_/i.test(entry[0]) && entry[1] !== undefined

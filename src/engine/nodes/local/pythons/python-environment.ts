@@ -44,8 +44,8 @@ export class PythonEnvironment {
   #isClosed = false
 
   /**
-   * The search starts after a moment, or when somebody waits for it: it takes a processor for a while, which the start
-   * of the service needs first.
+   * The search starts after a moment, or when a caller waits for it: it occupies a processor, which the start of the
+   * service needs first.
    */
   constructor(options: PythonEnvironmentOptions) {
     this.#options = options
@@ -175,7 +175,7 @@ export function findPythons(resourcesDirectory: string): string[] {
   return [...environments.filter(existsSync), 'python3', 'python', ...homebrew]
 }
 
-/** A bare name is looked up on the PATH. */
+/** The PATH resolves a bare name. */
 export function absoluteUnlessBare(command: string): string {
   return basename(command) === command ? command : resolve(command)
 }

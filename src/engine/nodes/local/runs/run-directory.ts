@@ -18,7 +18,7 @@ import { type ProcessIdentity, readStartTime } from '../../../runtime/process-id
  *   child.json   the spider's process
  *   limit.json   the limit that it hit, written before the signal for it (run-watch.ts)
  *   printed.txt  what it printed, if it did not fail (local-node.ts reads it)
- *   exit.json    how it ended; `code` and `signal` both null: nobody saw it end
+ *   exit.json    how it ended; `code` and `signal` both null: its end was not seen
  *
  * resources/python/supervisor.py writes started, begun, child.json and exit.json.
  */
@@ -88,7 +88,7 @@ export async function acceptRun(runsDirectory: string, spec: RunSpec): Promise<b
     if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false
     throw error
   }
-  // Not renamed into place: nobody else reads it yet, and one that is incomplete is no accepted job.
+  // Not renamed into place: it has no other reader yet, and an incomplete one is no accepted job.
   await using file = await open(join(directory, 'spec.json'), 'wx', 0o600)
   await file.writeFile(JSON.stringify(spec))
   // In parallel: all must be durable before the job is accepted, in any order.

@@ -225,7 +225,7 @@ export class RunWatch {
   #recordUsage(one: Watched, used: RunUsage): void {
     const nowMs = this.#clock.monotonicMs()
     const before = one.cpuSeconds ?? 0
-    // The CPU time of a process that nobody waited for disappears when it ends, so the sum must not decrease.
+    // The CPU time of a process that was not waited for disappears when it ends, so the sum must not decrease.
     one.cpuSeconds = Math.max(before, used.cpuSeconds)
     one.peakMemoryBytes = Math.max(one.peakMemoryBytes ?? 0, used.memoryBytes)
     const elapsedSeconds = (nowMs - one.sampledAtMs) / 1000
@@ -281,7 +281,7 @@ export class RunWatch {
     return ownMs > this.#ownTimeOf(one) + JUMP_MS ? one.jumpedAtMs : Math.max(ownMs, one.jumpedAtMs)
   }
 
-  /** Nobody needs the secrets of an ended run, so they are removed from disk and memory. */
+  /** An ended run no longer needs its secrets, so they are removed from disk and memory. */
   #hideSecrets(run: Run): void {
     if (this.#hidden.has(run)) return
     this.#hidden.add(run)

@@ -13,7 +13,7 @@ export interface RunProcesses {
 
 export interface RunUsage {
   memoryBytes: number
-  /** Of all processes, including ended ones as far as somebody waited for them. */
+  /** Of all processes, including ended ones that a parent waited for. */
   cpuSeconds: number
   processes: number
 }

@@ -58,7 +58,7 @@ interface ParkedChildrenOptions {
 
 /**
  * Decides how many children each warm parent keeps parked: soon after a run has started or ended, and every ten seconds
- * while there are any or may be, so that they go when memory gets low or nobody needs them.
+ * while there are any or may be, so that they go when memory gets low or they are not needed.
  */
 export class ParkedChildren {
   readonly #options: ParkedChildrenOptions

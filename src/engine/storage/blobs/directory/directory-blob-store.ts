@@ -49,7 +49,7 @@ export class DirectoryBlobStore implements SharedBlobStore {
 
   /** Rejects as everything here, with BLOBS_UNUSABLE. */
   probe(): Promise<void> {
-    return this.#told(async () => {
+    return this.#explained(async () => {
       await this.#requireMark()
       await probeDirectory(this.#parts.path, this.#parts.random)
       this.#problem = null
@@ -57,62 +57,62 @@ export class DirectoryBlobStore implements SharedBlobStore {
   }
 
   write(name: string, content: Uint8Array | Readable): Promise<{ sizeBytes: number }> {
-    return this.#told(() => this.#files.write(name, content))
+    return this.#explained(() => this.#files.write(name, content))
   }
 
   read(name: string): Promise<Uint8Array> {
-    return this.#told(() => this.#files.read(name))
+    return this.#explained(() => this.#files.read(name))
   }
 
   openRead(name: string): Promise<Readable> {
-    return this.#told(() => this.#files.openRead(name))
+    return this.#explained(() => this.#files.openRead(name))
   }
 
   openAt(name: string): Promise<BlobReader> {
-    return this.#told(async () => {
+    return this.#explained(async () => {
       const reader = (await this.#files.openAt(name))!
       return {
-        sizeBytes: () => this.#told(() => reader.sizeBytes()),
-        read: (offset, length) => this.#told(() => reader.read(offset, length)),
+        sizeBytes: () => this.#explained(() => reader.sizeBytes()),
+        read: (offset, length) => this.#explained(() => reader.read(offset, length)),
         [Symbol.asyncDispose]: () => reader[Symbol.asyncDispose]()
       }
     })
   }
 
   adopt(name: string, path: string): Promise<void> {
-    return this.#told(() => this.#files.adopt(name, path))
+    return this.#explained(() => this.#files.adopt(name, path))
   }
 
   localFile(name: string): Promise<LocalFile | null> {
-    return this.#told(() => this.#files.localFile(name))
+    return this.#explained(() => this.#files.localFile(name))
   }
 
   has(name: string): Promise<boolean> {
-    return this.#told(async () => (await this.#files.has(name)) || this.#whereMarked(false))
+    return this.#explained(async () => (await this.#files.has(name)) || this.#whereMarked(false))
   }
 
   delete(name: string): Promise<void> {
-    return this.#told(() => this.#files.delete(name))
+    return this.#explained(() => this.#files.delete(name))
   }
 
   deleteUnused(name: string): Promise<boolean> {
-    return this.#told(() => this.#files.deleteUnused(name))
+    return this.#explained(() => this.#files.deleteUnused(name))
   }
 
   list(prefix: string): Promise<{ name: string; sizeBytes: number }[]> {
-    return this.#told(async () => {
+    return this.#explained(async () => {
       const found = await this.#files.list(prefix)
       return found.length > 0 ? found : this.#whereMarked(found)
     })
   }
 
   claim(owner: string): Promise<string> {
-    return this.#told(() => claimDirectory(this.#parts.path, owner, this.#parts.random))
+    return this.#explained(() => claimDirectory(this.#parts.path, owner, this.#parts.random))
   }
 
   /** Drafts: a peer's may still grow, so the file server's time of their last byte counts. */
   abortLeftUploads(): Promise<number> {
-    return this.#told(async () => {
+    return this.#explained(async () => {
       const drafts = await listDrafts(this.#parts.path)
       if (drafts.length === 0) return 0
       const nowMs = await this.#serverTimeMs()
@@ -166,7 +166,7 @@ export class DirectoryBlobStore implements SharedBlobStore {
     if ((await readMark(path)) !== mark) throw Object.assign(new Error('no mark'), { code: 'NOT_MOUNTED' })
   }
 
-  async #told<T>(work: () => Promise<T>): Promise<T> {
+  async #explained<T>(work: () => Promise<T>): Promise<T> {
     try {
       return await work()
     } catch (error) {

@@ -108,7 +108,7 @@ export async function probeDirectory(root: string, random: Pick<Random, 'hex'>):
   const path = join(root, dirname(MARK), DRAFT + random.hex(8))
   try {
     {
-      // Closed before it is looked at: some file systems report a full disk only on close.
+      // Closed before its status is read: some file systems report a full disk only on close.
       await using file = await open(path, 'wx', 0o600)
       await file.write(Buffer.alloc(PROBE_BYTES))
       await file.sync()

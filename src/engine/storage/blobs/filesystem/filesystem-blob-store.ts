@@ -31,7 +31,7 @@ export async function openFilesystemBlobStore(root: string): Promise<BlobStore> 
     explain,
     makeFolder: async (folder) => void (await mkdir(folder, { recursive: true, mode: 0o700 })),
     async deleteUnused(path) {
-      // Nobody else is about to refer to a blob.
+      // No other engine is about to refer to a blob.
       await rm(path, { force: true })
       return true
     }

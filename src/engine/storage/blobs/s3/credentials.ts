@@ -17,9 +17,9 @@ export interface Credentials {
 }
 
 export interface CredentialSources {
-  /** A file of ours in the shared format (`blobs_credentials_file`): then no other place is looked at. */
+  /** A file of ours in the shared format (`blobs_credentials_file`); it excludes all other sources. */
   file: string | null
-  /** Of the address: then only the shared file is looked at. */
+  /** Of the address; it excludes all sources but the shared file. */
   profile: string | null
   environment: Readonly<Record<string, string | undefined>>
   homeDirectory: string

@@ -76,7 +76,7 @@ export async function openS3Blobs(options: S3BlobsOptions): Promise<S3Blobs> {
       }
       return describeProblem(client.problem)
     },
-    // How much room a bucket has, nobody says.
+    // The free space of a bucket is unknown.
     state: () => ({ problem: client.problem, disk: null }),
     figures: () => client.figures,
     cacheFigures: () => files.figures(),

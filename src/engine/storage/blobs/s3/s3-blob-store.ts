@@ -74,7 +74,7 @@ export class S3BlobStore implements SharedBlobStore {
   }
 
   write(name: string, content: Uint8Array | Readable): Promise<{ sizeBytes: number }> {
-    return this.#told(async () => {
+    return this.#explained(async () => {
       checkName(name)
       if (content instanceof Uint8Array) return this.#put(name, await contentOf(content))
       const pieces = content[Symbol.asyncIterator]() as AsyncIterator<Uint8Array>
@@ -94,7 +94,7 @@ export class S3BlobStore implements SharedBlobStore {
   }
 
   adopt(name: string, path: string): Promise<void> {
-    return this.#told(async () => {
+    return this.#explained(async () => {
       checkName(name)
       const content = await contentOfFile(path)
       await this.#put(name, content)
@@ -113,7 +113,7 @@ export class S3BlobStore implements SharedBlobStore {
   }
 
   openAt(name: string): Promise<BlobReader> {
-    return this.#told(async () => {
+    return this.#explained(async () => {
       checkName(name)
       const { client, files } = this.#parts
       const object = await this.#lookUpUnlessAway(name)
@@ -129,7 +129,7 @@ export class S3BlobStore implements SharedBlobStore {
       return {
         sizeBytes: async () => place.object.sizeBytes,
         read: (offset, length) =>
-          this.#told(async () => {
+          this.#explained(async () => {
             try {
               return await readRange(client, place, offset, length)
             } catch (error) {
@@ -144,21 +144,21 @@ export class S3BlobStore implements SharedBlobStore {
   }
 
   localFile(name: string): Promise<LocalFile> {
-    return this.#told(async () => {
+    return this.#explained(async () => {
       checkName(name)
       return { path: await this.#pathOf(name), seal: null }
     })
   }
 
   has(name: string): Promise<boolean> {
-    return this.#told(async () => {
+    return this.#explained(async () => {
       checkName(name)
       return (await this.#head(name)) !== null
     })
   }
 
   delete(name: string): Promise<void> {
-    return this.#told(async () => {
+    return this.#explained(async () => {
       checkName(name)
       this.#lookedUp.delete(name)
       try {
@@ -172,7 +172,7 @@ export class S3BlobStore implements SharedBlobStore {
   }
 
   async deleteUnused(name: string): Promise<boolean> {
-    const object = await this.#told(async () => {
+    const object = await this.#explained(async () => {
       checkName(name)
       return this.#head(name)
     })
@@ -184,7 +184,7 @@ export class S3BlobStore implements SharedBlobStore {
   }
 
   list(prefix: string): Promise<{ name: string; sizeBytes: number }[]> {
-    return this.#told(async () => {
+    return this.#explained(async () => {
       if (!BLOB_PREFIX.test(prefix))
         throw new ScrapdeckError('BAD_INPUT', `${JSON.stringify(prefix)} is not a valid blob name prefix`)
       const { client } = this.#parts
@@ -208,7 +208,7 @@ export class S3BlobStore implements SharedBlobStore {
   }
 
   claim(owner: string): Promise<string> {
-    return this.#told(async () => {
+    return this.#explained(async () => {
       const key = this.#keyOf(OWNER)
       const recorded = await this.#readText(key)
       if (recorded !== null) return recorded
@@ -225,15 +225,15 @@ export class S3BlobStore implements SharedBlobStore {
   }
 
   /**
-   * Where nothing can be written under a condition: each says first that it wants the blobs. Of those who do at the
-   * same moment, at least one sees another, and nobody takes them who has.
+   * Without conditional writes, each store first records a wish for the blobs. Of two at the same moment, at least one
+   * sees the other's wish, and gives up.
    */
   async #claimInSteps(owner: string): Promise<string> {
     const { client } = this.#parts
     const [key, wish] = [this.#keyOf(OWNER), `${WISH}${owner}`]
     await this.#putText(this.#keyOf(wish), owner, {})
     const others = (await this.list(WISH)).filter(({ name }) => name !== wish)
-    // Read after the list: whoever withdrew a wish before it had recorded its store.
+    // Read after the list: a store records itself before it withdraws its wish.
     const recorded = await this.#readText(key)
     if (recorded === null && others.length === 0) await this.#putText(key, owner, {})
     await client.send({ operation: 'delete', method: 'DELETE', key: this.#keyOf(wish) })
@@ -258,12 +258,12 @@ export class S3BlobStore implements SharedBlobStore {
   }
 
   abortLeftUploads(): Promise<number> {
-    return this.#told(() => abortLeftUploads(this.#parts.client, this.#parts.client.address.prefix))
+    return this.#explained(() => abortLeftUploads(this.#parts.client, this.#parts.client.address.prefix))
   }
 
   /** Of a blob as it is stored, for comparisons; null: there is none, or it is not known. */
   async sha256Of(name: string): Promise<string | null> {
-    const object = await this.#told(() => this.#head(name))
+    const object = await this.#explained(() => this.#head(name))
     return object === null ? null : expectedSha256(name, object)
   }
 
@@ -341,7 +341,7 @@ export class S3BlobStore implements SharedBlobStore {
   }
 
   async #openWhole(name: string) {
-    return this.#told(async () => {
+    return this.#explained(async () => {
       checkName(name)
       for (let count = 0; ; count += 1) {
         try {
@@ -446,7 +446,7 @@ export class S3BlobStore implements SharedBlobStore {
     return this.#parts.client.address.prefix + name
   }
 
-  async #told<T>(work: () => Promise<T>): Promise<T> {
+  async #explained<T>(work: () => Promise<T>): Promise<T> {
     try {
       return await work()
     } catch (error) {

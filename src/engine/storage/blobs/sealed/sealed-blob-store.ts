@@ -50,8 +50,8 @@ export class SealedBlobStore implements BlobStore {
   }
 
   /**
-   * Seals with the newest key what is not. false: somebody writes it, or has replaced or deleted it meanwhile. Rejects
-   * as reading it does.
+   * Seals the blob with the newest key, unless it is. false: it is being written, or was replaced or deleted meanwhile.
+   * Rejects as reading it does.
    */
   async reseal(name: string): Promise<boolean> {
     if ((await this.keyIdOf(name)) === this.#keys.newest?.id) return true
@@ -125,7 +125,7 @@ export class SealedBlobStore implements BlobStore {
 
   async has(name: string): Promise<boolean> {
     const sealedName = sealedNameOf(name)
-    // In this order: whoever seals it removes the plain one last.
+    // In this order: sealing removes the plain one last.
     return (await this.#stored.has(name)) || (await this.#stored.has(sealedName))
   }
 
@@ -187,7 +187,7 @@ export class SealedBlobStore implements BlobStore {
   }
 }
 
-/** A stream that is destroyed before it is read has nobody to tell its error: it is left at the next piece instead. */
+/** A stream destroyed before it is read has no reader for its error: it is abandoned at the next piece instead. */
 async function* unlessAborted(content: Readable, signal: AbortSignal): AsyncGenerator<Uint8Array> {
   for await (const piece of content as AsyncIterable<Uint8Array>) {
     signal.throwIfAborted()

@@ -14,7 +14,7 @@ import {
 /** What is encrypted in one turn of the event loop takes a fraction of a millisecond. */
 const TURN_BYTES = 4 * FRAME_BYTES
 
-/** The sealed file of this content, in pieces; `onSize`: told the plain size at the end. */
+/** The sealed file of this content, in pieces; `onSize` gets the plain size at the end. */
 export async function* sealing(
   keys: EncryptionKeys,
   name: string,

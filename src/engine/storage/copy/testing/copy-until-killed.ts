@@ -8,7 +8,7 @@ copyStore({
   ...{ from, to, logger: silentLogger, limits: { rows: 20, bytes: 100_000 } },
   report(progress) {
     process.stdout.write(`${JSON.stringify(progress)}\n`)
-    // Long enough for whoever kills it to have read that.
+    // Long enough for the killing test to have read that.
     Atomics.wait(clock, 0, 0, progress.table === 'jobs' ? 100 : 1)
   }
 })

@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path'
 import { findTestPython } from '../../../../testing/test-python.ts'
 
 /**
- * A Python with Scrapy that every user of the machine may run: that of the tests, or, where it is in somebody's home,
+ * A Python with Scrapy that every user of the machine may run: that of the tests, or, where it is in a home directory,
  * the system's with the same packages, made in `directory`.
  */
 export function findReachablePython(directory: string): string {

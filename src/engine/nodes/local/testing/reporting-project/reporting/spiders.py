@@ -111,7 +111,7 @@ class ReportSpider(scrapy.Spider):
     def __init__(self, report, **kwargs):
         super().__init__(**kwargs)
         self.report = report
-        # Also tells whether exit handlers run, and files that nobody closed are written.
+        # Also shows whether exit handlers run, and whether unclosed files are written.
         atexit.register(lambda: open(report + ".atexit", "w").close())
         self.unclosed = open(report + ".unclosed", "w")
         self.unclosed.write("written at exit")
