@@ -12,7 +12,7 @@ export type { EngineCertificate } from './cluster/leadership/leadership.ts'
 export { startStoreThread } from './storage/thread/store-thread.ts'
 
 /**
- * The engine's only entry point: opens the data directory, builds the rooms (see wiring/) and starts to work. Rejects
+ * The engine's only entry point: opens the data directory, builds the rooms (see assembly/) and starts to work. Rejects
  * with DATA_DIRECTORY_UNUSABLE, DATA_DIRECTORY_IN_USE, DATA_FROM_NEWER_VERSION or DATA_TOO_OLD, having changed
  * nothing, or with PYTHON_MISSING. If it rejects for any reason, everything that was opened is closed again.
  */

@@ -4,7 +4,7 @@ import type { Random } from '../runtime/random.ts'
 import type { SecretBox } from '../runtime/secret-box.ts'
 import type { Store } from '../storage/store.ts'
 
-/** What nearly every room needs; each room's own parts name what it uses. */
+/** What nearly every room needs; the type of each room's parts names the rest. */
 export interface Base {
   store: Store
   clock: Clock

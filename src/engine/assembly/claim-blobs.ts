@@ -3,7 +3,7 @@ import type { SharedBlobs } from '../storage/blobs/shared-blobs.ts'
 import type { Random } from '../runtime/random.ts'
 import type { Store } from '../storage/store.ts'
 
-/** Two stores must not share blobs: each would delete the eggs that only the other knows. */
+/** Two stores must not share blobs: each would delete the eggs known only to the other. */
 export async function claimBlobs(
   {
     store: blobs,

@@ -60,7 +60,7 @@ export interface EngineOptions {
   /** Shared with other engines: rate limits, sessions and answers. Default: none. */
   cache?: { address: CacheAddress; answers: AnswerLimits } | null
   secretBox?: SecretBox
-  /** The key of sealed secrets, if it is not to be made in the data directory: several engines share one. */
+  /** The key file for sealed secrets; several engines share one. Default: created in the data directory. */
   secretKeyFile?: string | null
   /** Seals eggs, archived logs, items and caches at rest. Default: not sealed. */
   encryption?: EncryptionOptions | null
@@ -86,7 +86,7 @@ export interface EngineOptions {
   sshProgram?: string
   /** Default: on, at most four parents with one parked child each, and no start waits for a parent. */
   warmStarts?: WarmStarts
-  /** Whether code of projects runs apart from Scrapdeck and from other projects. Default: it does not. */
+  /** Whether the code of projects is isolated from Scrapdeck and from other projects. Default: not isolated. */
   keepApart?: KeepApart
   /** Node sources from the configuration file. */
   discovery?: readonly ConfiguredSource[]
@@ -137,7 +137,7 @@ export interface EngineOptions {
 }
 
 export interface Engine {
-  /** The implemented contract (oRPC router), which every transport serves; loaded when the first one asks for it. */
+  /** The implemented contract (oRPC router), which every transport serves; loaded at first use. */
   router(): Promise<EngineRouter>
   scrapyd: FleetAsScrapyd
   /** Of several engines; null: this one is alone. */
@@ -189,11 +189,11 @@ export interface Engine {
     | 'finishLogin'
     | 'events'
   >
-  /** Programs that people sign in, for the doors at which those programs ask. */
+  /** Programs that people sign in, for the endpoints that those programs call. */
   signIns: Pick<SignIns, 'redeem' | 'begin' | 'poll' | 'requireAllowed'>
   /** What is done or refused outside the contract. */
   audit: Pick<Audit, 'perform' | 'refuse' | 'record' | 'newRequestId'>
-  /** Nodes that pull their jobs, for the server's door for them. */
+  /** Nodes that pull their jobs, for their endpoint of the server. */
   pulling: Pick<PullingNodes, 'authenticate' | 'get' | 'messages'>
   /** As configured (EngineOptions). */
   crawlCacheSeconds: number
@@ -202,7 +202,7 @@ export interface Engine {
    * it speaks plain HTTP, for the problems.
    */
   setAddress(address: string, plainHttpOn?: string | null): void
-  /** That of the HTTP server, which may be renewed: alerts tell when it ends soon. null: it speaks no TLS. */
+  /** Of the HTTP server, which may renew it; alerts report that it expires soon. null: no TLS. */
   setCertificate(certificate: { readonly endsAtMs: number } | null): void
   health: Pick<HealthWatch, 'now' | 'check'>
   /** The egg that a pod may fetch with this token. Rejects with EGG_LINK_INVALID. */

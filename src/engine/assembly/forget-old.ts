@@ -15,7 +15,7 @@ export const FIRINGS_KEPT_DAYS = 400
 /** How long the cancel of a queued job can be undone if chains have recorded the job. */
 const CANCELS_UNDONE_MS = FIRINGS_KEPT_DAYS * DAY_MS
 const ALERTS_KEPT_MS = 400 * DAY_MS
-/** As far as a rule can be tried on the past; about 100 MB at most. */
+/** How far back a rule can be tested on past facts; about 100 MB at most. */
 const ALERT_FACTS_KEPT_MS = 30 * DAY_MS
 const ALERT_FACTS_KEPT = 200_000
 

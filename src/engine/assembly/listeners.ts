@@ -4,8 +4,8 @@ import type { FleetNode } from '../nodes/fleet.ts'
 import type { Rooms } from './rooms.ts'
 
 /**
- * Who listens to whom: the events of each room, and the rooms above or beside it that react. Calls between rooms are
- * set up in floors/. No event is emitted before the engine starts.
+ * The events of each room, and the rooms above or beside it that react. Calls between rooms are set up in layers/. No
+ * event is emitted before the engine starts.
  */
 export function connectListeners(rooms: Rooms): void {
   const {
@@ -70,7 +70,7 @@ export function connectListeners(rooms: Rooms): void {
     .on('changed', ({ stored }) => feed.touch(`node:${stored.id}`))
     .on('changed', ({ stored: { id, mode } }, healthWas) => {
       problems.scheduleCheck()
-      // Figures change with each poll; alerts are about whether it responds, and a cordon mutes them.
+      // Figures change with each poll; alerts depend on whether the node responds, and a cordon mutes them.
       if (healthWas !== undefined) factWatch.lookSoon()
       alerts.noticeCordon(id, mode !== 'active')
     })

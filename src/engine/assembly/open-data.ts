@@ -80,7 +80,7 @@ export async function openData(
   const sealing = keys.newest === null ? null : await import('./open-sealing.ts')
   const sealedBlobs = sealing && new sealing.SealedBlobStore(stored, keys)
   const blobs = sealedBlobs ?? stored
-  // Apart: users' expressions may occupy the threads that search.
+  // A pool of its own: users' expressions may occupy the threads that search.
   const [archiving, searching] = [openLogThreads(parts.clock, 1), openLogThreads(parts.clock, 2)]
   for (const threads of [archiving, searching]) opened.adopt(threads, () => threads.close())
   const archives = { blobs, threads: archiving, random: parts.random, keys }
@@ -118,7 +118,7 @@ export async function openData(
   }
 }
 
-/** Those that were used before must be here: rejects with ENCRYPTION_KEY_MISSING. */
+/** Rejects with ENCRYPTION_KEY_MISSING if a key that was used before is missing. */
 async function openKeys({ encryption }: Pick<EngineOptions, 'encryption'>, store: Store): Promise<EncryptionKeys> {
   const keys = await openEncryptionKeys(encryption)
   const before = await store.getSetting('encryption.keys')
@@ -127,7 +127,7 @@ async function openKeys({ encryption }: Pick<EngineOptions, 'encryption'>, store
   return keys
 }
 
-/** Loaded only where it is used: the default start does not pay for it. */
+/** Loaded only when used: it must not slow the default start. */
 async function openSharedBlobs(
   dataDirectory: string,
   { s3 = null, blobsDirectory = null }: Pick<EngineOptions, 's3' | 'blobsDirectory'>,

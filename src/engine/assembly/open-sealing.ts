@@ -1,3 +1,3 @@
-/** Loaded only with a key: the default start does not pay for it. */
+/** Loaded only with a key: it must not slow the default start. */
 export { SealedBlobStore } from '../storage/blobs/sealed/sealed-blob-store.ts'
 export { Resealing } from '../runs/logs/archive/resealing.ts'

@@ -6,7 +6,7 @@ import type { Base } from './base.ts'
 import { claimBlobs } from './claim-blobs.ts'
 import type { EngineOptions } from './engine-options.ts'
 
-/** Blobs outside the data directory, which this store has for its own from now on. Rejects with BLOBS_UNUSABLE. */
+/** Blobs outside the data directory; this store claims them. Rejects with BLOBS_UNUSABLE. */
 export async function openSharedPlace(
   { dataDirectory, s3 = null, blobsDirectory = null }: Pick<EngineOptions, 'dataDirectory' | 's3' | 'blobsDirectory'>,
   base: Pick<Base, 'store' | 'clock' | 'random' | 'logger'>
@@ -23,7 +23,7 @@ export async function openSharedPlace(
   return blobs
 }
 
-/** A share that is not mounted must not be taken for a new directory, so the store knows the one that it had. */
+/** An unmounted share must not be taken for a new directory, so the store remembers its mark. */
 async function openDirectory(
   path: string,
   base: Pick<Base, 'store' | 'clock' | 'random' | 'logger'>

@@ -33,13 +33,13 @@ export async function openRooms(given: EngineOptions, storeThread: Worker | null
   return { ...ground, ...fleet, ...work, ...orders, ...health, ...doors }
 }
 
-/** Runs beside the opening of the rooms, and is awaited after it. Rejects with PYTHON_MISSING. */
+/** Runs while the rooms open, and is awaited after that. Rejects with PYTHON_MISSING. */
 function checkNamedPython(options: EngineOptions): Promise<void> | null {
   const { pythonPath, resourcesDirectory, seams } = options
   if (pythonPath === undefined || seams?.localNode !== undefined || !hasLocalNode(options)) return null
   const clock = seams?.clock ?? systemClock
   const check = requirePython(absoluteUnlessBare(pythonPath), { directory: resourcesDirectory, clock })
-  // If something else fails first, that is reported.
+  // An earlier failure takes precedence.
   check.catch(() => {})
   return check
 }

@@ -6,8 +6,8 @@ interface Start {
 }
 
 /**
- * The start sequence: what an earlier engine left, the nodes, the queue, then what gives commands on its own. Nothing
- * is undone here: the stack that the rooms were opened on closes them, started or not.
+ * The start sequence: leftovers of an earlier engine, the nodes, the queue, then the rooms that issue commands
+ * themselves. Nothing is undone here: the stack that the rooms were opened on closes them, started or not.
  */
 export const STARTS: readonly Start[] = [
   // Before any event that plugins must receive.
@@ -32,7 +32,7 @@ export const STARTS: readonly Start[] = [
   { room: 'chains', start: ({ chains }) => chains.runner.start() },
   { room: 'schedules', start: ({ schedules }) => schedules.scheduler.start() },
   { room: 'watchdog', start: ({ watchdog }) => watchdog.start() },
-  // After the others: it says that the engine works.
+  // Last: it signals that the engine works.
   { room: 'life signal', start: ({ lifeSignal }) => lifeSignal?.start() },
   { room: 'expectations', start: ({ expectations }) => void expectations.start() },
   {
@@ -60,8 +60,8 @@ async function addNodes({ base, local, formerLocalEngine, engineNodes, fleet }: 
 }
 
 /**
- * Runs that an earlier engine saw start: nothing says again that they run. After the nodes, which say whether a log is
- * on this machine.
+ * Runs that an earlier engine saw start: no event reports them again. After the nodes, which know whether a log is on
+ * this machine.
  */
 function followTakenOver({ live, collector }: Rooms): void {
   for (const one of live.all()) if (one.state === 'running') collector.follow(one)

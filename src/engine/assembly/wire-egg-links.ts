@@ -8,7 +8,7 @@ const KEY_BYTES = 32
 
 export type WiredEggLinks = ReturnType<typeof wireEggLinks>
 
-/** The links with which pods fetch eggs. Their key is made when the first one is needed, and kept, sealed. */
+/** The links with which pods fetch eggs. Their key is created for the first link, and stored sealed. */
 export function wireEggLinks(
   parts: Base & {
     isLive: (jobid: string) => boolean
@@ -20,7 +20,7 @@ export function wireEggLinks(
 
   return {
     load: (): Promise<EggLinks> => (opened ??= open().catch(forget)),
-    /** What a link stands for. Throws EGG_LINK_INVALID: not ours, expired, or of a run that has ended. */
+    /** The egg behind a link. Throws EGG_LINK_INVALID: not ours, expired, or of a run that has ended. */
     async openEgg(token: string): Promise<EggToSend> {
       const linked = (await this.load()).read(token)
       if (linked === null || !parts.isLive(linked.jobid)) {

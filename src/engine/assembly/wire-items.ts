@@ -12,7 +12,7 @@ import type { LocalLayout } from './wire-local-node.ts'
 const NOT_IN_THE_DESKTOP =
   'The desktop app does not load DuckDB. Sorting, statistics, differences and Parquet work in a browser with the service'
 
-/** The items of jobs. They know no nodes: what reads from one is given to them here. */
+/** The items of jobs. They do not depend on nodes: the reader for nodes is passed in here. */
 export function wireItems(
   { dataDirectory, host }: EngineOptions,
   {

@@ -51,8 +51,8 @@ export function hasLocalNode({ localSlots, seams }: EngineOptions): boolean {
 }
 
 /**
- * Of several engines, the one whose data directory has the runs and logs of the local node from before, when the store
- * was one engine's alone (copy-store): the first that leads. null: there was none.
+ * In a cluster, the engine whose data directory has the runs and logs of the local node from the time when the store
+ * belonged to a single engine (copy-store): the first leader. null: there was none.
  */
 export async function formerLocalEngine(
   { leadership }: Pick<EngineOptions, 'leadership'>,
@@ -69,7 +69,7 @@ interface LocalNodeEvents {
   changed: []
   /** There are new resource usage samples of runs. */
   usage: []
-  /** The state of a Python changed; `isNewReady`: one can be used that could not be used before. */
+  /** The state of a Python changed; `isNewReady`: one became usable. */
   pythons: [isNewReady: boolean]
 }
 

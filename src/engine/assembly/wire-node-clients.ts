@@ -25,7 +25,7 @@ export function wireNodeClients(
     localNode: LocalNode | null
     /** Of several engines; null: this one is alone. */
     engines: { nodes: Pick<EngineNodes, 'placeOf'>; secret: string; certificate: EngineCertificate | null } | null
-    /** The engine that had the local node before there were several. */
+    /** The engine that had the local node before there was a cluster. */
     formerLocalEngine: string | null
     slotsOf: (id: NodeId) => number | null
     pulling: PullingNodes
@@ -123,7 +123,7 @@ export function wireNodeClients(
     })
   }
 
-  /** What an earlier engine copied of logs is fetched again. */
+  /** Logs copied by an earlier engine are fetched again. */
   async function emptyCopies(): Promise<string> {
     const directory = join(parts.dataDirectory, 'kubernetes')
     await rm(directory, { recursive: true, force: true })
@@ -135,7 +135,7 @@ export function wireNodeClients(
     return sealedProxyUrl === DIRECT ? DIRECT : openSecret(node, sealedProxyUrl, 'proxy')
   }
 
-  /** null if the secret was sealed elsewhere (another machine's keychain): the engine must start anyway. */
+  /** null if the secret was sealed with another key (another machine's keychain): the engine must start anyway. */
   async function openSecret(node: StoredNode, sealed: SealedText | null, noun: string): Promise<string | null> {
     if (sealed === null) return null
     try {

@@ -30,7 +30,7 @@ export function wireRetention({
   itemBlobs: LogArchivePort
   projects: Projects
   projectCommands: Pick<ProjectCommands, 'deleteVersion'>
-  /** null: there are none of a local node here. */
+  /** null: no local node has files here. */
   layout: { writtenLogs: string | null; itemFiles: string | null }
   isNeeded: (jobid: string) => boolean
   measureDisk: MeasureDisk
@@ -41,7 +41,7 @@ export function wireRetention({
   const localItems = new LocalFiles({
     ...{ store, directory: layout.itemFiles, isNeeded },
     async recordDeletion({ jobId, number, project, spider, endedAtMs }) {
-      // Their copy in the archive has a term of its own.
+      // Their archived copy has a retention of its own.
       if ((await store.findItems(jobId, number)) !== null) return
       const nowMs = clock.nowMs()
       const record = { jobId, number, project, spider, endedAtMs: endedAtMs ?? nowMs, sizes: null, problem: null }

@@ -18,7 +18,7 @@ export function wireWebhooks(
     /** Private networks that webhooks may be sent to. */
     networks: readonly string[]
     post?: Post | undefined
-    /** For messages of alerts: where the app is, what e-mails show besides, and programs that they may be given to. */
+    /** For alert messages: the URL of the app, extra content of e-mails, and the programs that may receive messages. */
     links?: Links
     readEvidence?: ReadEvidence
     commands?: readonly AlertCommand[] | undefined

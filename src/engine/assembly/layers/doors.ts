@@ -77,7 +77,7 @@ export function openDoors(options: EngineOptions, below: WithHealth, opened: Asy
     })
   }
   let router: Promise<EngineRouter> | null = null
-  // The contract, items and the search are a fifth of what a start loads, and no other door needs them.
+  // The contract, items and the search are a fifth of what a start loads, and no other endpoint needs them.
   const loadRouter = async () => {
     const { wireRouter } = await import('../wire-router.ts')
     return wireRouter({ ...routerParts, jobItems: await below.openItems() })

@@ -56,7 +56,7 @@ export async function openGround(options: EngineOptions, storeThread: Worker | n
 
 interface CacheRoom {
   position: StorePosition
-  /** null: this engine is alone, and what it would share is in its memory. */
+  /** null: a single engine, which keeps in memory what it would share. */
   cache: RedisCache | null
   sharedAnswers: SharedAnswers | null
 }

@@ -160,7 +160,7 @@ export function openHealth(options: EngineOptions, below: WithOrders, opened: As
   }
 }
 
-/** None: there is no local node, or its logs go somewhere else. */
+/** None without a local node, or if its logs go elsewhere. */
 function openLocalLogs({ directories }: EngineOptions, { base, archive, layout, local }: WithOrders) {
   if (local.node === null || layout.logs === null) return []
   return [sweepLocalLogs({ ...base, archive, directory: layout.logs, deletesFiles: directories?.logs === undefined })]
@@ -176,7 +176,7 @@ function openLeftItems({ base, itemBlobs, itemsArchive }: WithOrders) {
   return sweepLeftItems({ ...base, archive: itemBlobs, items: itemsArchive })
 }
 
-/** None: what is in the data directory is one engine's alone, and goes at once. */
+/** None in the data directory: its blobs belong to one engine, and are deleted at once. */
 function openUnusedBlobs({ base, sharedBlobs, projects }: WithOrders) {
   return sharedBlobs === null ? [] : [sweepUnusedBlobs({ ...base, projects, blobs: sharedBlobs.store })]
 }

@@ -136,7 +136,7 @@ export function openOrders(options: EngineOptions, below: WithWork, opened: Asyn
       searchIndex: below.indexesLogs ? below.logIndex : NO_INDEX
     },
     ...{ projects, projectCommands },
-    // Of several engines, each keeps the files of its local node in order itself.
+    // In a cluster, each engine prunes the files of its own local node.
     layout: below.engineNodes === null ? below.layout : { writtenLogs: null, itemFiles: null },
     isNeeded: (jobid) => live.hasJobid(jobid),
     encryption: () => below.resealing?.state() ?? null,

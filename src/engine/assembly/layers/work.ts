@@ -26,7 +26,7 @@ import type { LocalLayout } from '../wire-local-node.ts'
 
 export type WithWork = WithFleet & ReturnType<typeof openWork>
 
-/** What makes jobs run: distribution of eggs to nodes, and dispatch. */
+/** The rooms that run jobs: distribution of eggs to nodes, and dispatch. */
 export function openWork(options: EngineOptions, below: WithFleet, opened: AsyncDisposableStack) {
   const { base, archive, plugins, cancelWaitsMs, projects, local, live, fleet } = below
   const clientOf = (nodeId: NodeId) => fleet.get(nodeId)?.client.eggTarget ?? null
@@ -115,7 +115,7 @@ function listingNodes(fleet: Fleet): ListingNode[] {
   return up.map(({ stored: { id, name, mode }, client }) => ({ id, name, isActive: mode === 'active', client }))
 }
 
-/** The items files that are kept here. What a run on the local node left is deleted there, unless others look there. */
+/** The items files kept here. The originals of runs on the local node are deleted, unless others read them there. */
 function wireItemsArchive(
   { directories }: EngineOptions,
   { base, itemBlobs, layout }: { base: Base; itemBlobs: LogArchivePort; layout: LocalLayout }

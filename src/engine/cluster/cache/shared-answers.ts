@@ -2,7 +2,7 @@ import type { CacheFigures } from '../../runtime/cache-figures.ts'
 import type { SharedCache } from './shared-cache.ts'
 import type { StorePosition } from './store-position.ts'
 
-/** In this engine's memory, of answers at the newest position. */
+/** Answers at the newest position that this engine keeps in memory. */
 const HELD_MAX_BYTES = 32_000_000
 
 export type FoundAnswer =
@@ -44,7 +44,7 @@ export class SharedAnswers {
       body: null,
       keep: (made) => {
         this.#hold(key, position, made)
-        // Whatever goes wrong, the next engine makes it anew.
+        // On any failure, the next engine computes it again.
         this.#cache.writeAnswer(key, { position, body: made }).catch(() => {})
       }
     }

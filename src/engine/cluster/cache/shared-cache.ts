@@ -7,17 +7,17 @@ export interface Failures {
 }
 
 export interface CachedAnswer {
-  /** Of the change log: the answer has all changes up to it. */
+  /** A position of the change log: the answer includes all changes up to it. */
   position: number
   body: Buffer
 }
 
 /**
- * What several engines share. Nothing in it is needed to work: each method resolves to null when the cache did not
- * answer in time, and the engine then goes on alone. Tokens of sessions and links are known to it by their hashes only.
+ * The cache that several engines share. No engine depends on it: each method resolves to null when the cache does not
+ * answer in time, and the engine then works alone. It stores only hashes of the tokens of sessions and links.
  */
 export interface SharedCache {
-  /** It would not be asked now: callers can save the turn of the event loop. */
+  /** It is bypassed at present: callers can save the turn of the event loop. */
   readonly isAway: boolean
   /** Charges a client's bucket of one limit, for all engines at once. */
   take(bucket: { limit: string; client: string }, rule: BucketRule, cost: number): Promise<Taken | null>
@@ -39,7 +39,7 @@ export interface SharedCache {
 
   /** `undefined`: there is none. */
   readAnswer(key: string): Promise<CachedAnswer | undefined | null>
-  /** Returns false if the answer is too large to be kept. Not awaited by those who answer. */
+  /** Returns false if the answer is too large to be kept. Requests do not wait for it. */
   writeAnswer(key: string, answer: CachedAnswer): Promise<boolean | null>
 }
 
@@ -51,7 +51,7 @@ export interface CacheState {
   /** Its address, without credentials. */
   name: string
   isUp: boolean
-  /** Why not; null: it has not been tried yet. */
+  /** Why it does not serve; null: it has not been tried yet. */
   reason: string | null
   sinceMs: number
 }
@@ -62,6 +62,6 @@ export interface CacheCalls {
   failed: number
   timeout: number
   skipped: number
-  /** Sum of the times of those that were answered. */
+  /** Total time of the answered calls. */
   seconds: number
 }

@@ -1,12 +1,12 @@
 import type { ChangeLog } from '../../storage/store.ts'
 
 /**
- * How far the change log is: an answer that was made at this position, or later, is right. The position is at least as
- * new as everything that was acknowledged to anybody before `current` was called.
+ * The position of the change log: an answer computed at this position, or later, is valid. The position is at least as
+ * new as every write that was acknowledged to any client before `current` was called.
  */
 export interface StorePosition {
   current(): number | Promise<number>
-  /** Before `current` is compared with the positions of other engines. */
+  /** To call before `current` is compared with the positions of other engines. */
   catchUp(): Promise<void>
 }
 
@@ -21,8 +21,8 @@ export function followOwnStore(store: ChangeLog): StorePosition {
 }
 
 /**
- * For a store that other engines may write to: it is asked each time. Callers that come while a query is under way
- * share the next one, so there are never more than one query at a time, however many requests there are.
+ * For a store that other engines may write to: it is queried each time. Callers that arrive during a query share the
+ * next one, so there is never more than one query at a time, however many requests there are.
  */
 export function askSharedStore(store: Pick<ChangeLog, 'changeCursor'>): StorePosition {
   let asking: Promise<number> | null = null
@@ -37,7 +37,7 @@ export function askSharedStore(store: Pick<ChangeLog, 'changeCursor'>): StorePos
   return {
     current() {
       if (asking === null) return (asking = ask())
-      // What is under way may have been read before the caller's last write.
+      // The current query may have read before the caller's last write.
       const current = asking
       next ??= (async () => {
         await current.catch(() => {})

@@ -1,7 +1,7 @@
 import type { Clock } from '../../runtime/clock.ts'
 import { type Bucket, type BucketRule, takeFrom, type Taken } from './token-bucket.ts'
 
-/** Bounds memory use: with more clients, those that have been quiet longest are forgotten. */
+/** Bounds memory use: with more clients, the longest idle ones are forgotten. */
 const MAX_BUCKETS = 10_000
 
 /** The buckets of one rule, in this engine's memory. */

@@ -3,15 +3,15 @@ import type { Logger } from '../../runtime/logger.ts'
 import type { EngineSelf, Lease, LeaseTable, SeenLease } from '../../storage/lease-table.ts'
 import { HANDOVER_MS, LEASE_MS, nextStep } from './next-step.ts'
 
-/** A leader renews, and a follower says that it lives. */
+/** How often a leader renews its lease, and a follower sends a heartbeat. */
 const BEAT_MS = 1_000
-/** A follower looks. */
+/** How often a follower checks the lease. */
 const LOOK_MS = 150
-/** Before the end of a lease, nothing more is sent: a request needs a moment on its way. */
+/** Shortly before the end of a lease, the leader sends nothing more: a request takes time to arrive. */
 const MARGIN_MS = 500
-/** The network is gone, or the server is, if it did not answer by then. Another connection may get through. */
+/** Without an answer by then, the network or the server is down. A new connection may get through. */
 const ANSWER_MS = 4_500
-/** An engine that could not start to lead lets others try for this long. */
+/** An engine that failed to start as leader lets others try for this long. */
 const UNABLE_MS = 10_000
 
 export interface ElectionOptions {
@@ -22,13 +22,13 @@ export interface ElectionOptions {
   logger: Logger
   /** Starts to lead. Rejects: it cannot, and another engine may. */
   lead: (lease: Lease) => Promise<void>
-  /** Stops to lead, because it was asked to or because another engine leads. Never rejects. */
+  /** Stops leading, on request or because another engine leads. Never rejects. */
   follow: (why: string) => Promise<void>
 }
 
 /**
- * Elects one leader among the engines of a database. Its lease ends by the database's time, and for itself earlier, by
- * its own monotonic clock: `mayAct` is asked before each request to a node.
+ * Elects one leader among the engines of a database. Its lease expires by the database's clock, and for the leader
+ * itself earlier, by its own monotonic clock: it checks `mayAct` before each request to a node.
  */
 export class Election {
   readonly #options: ElectionOptions
@@ -41,10 +41,10 @@ export class Election {
   #connectedAtMs = 0
   #beatAtMs = Number.NEGATIVE_INFINITY
   #isDrained = false
-  /** Who shall follow, once this engine was asked to hand over. */
+  /** The successor, once a handover was requested. */
   #handingTo: { next: string | null } | null = null
   #seen: SeenLease | null = null
-  /** Since when the lease has been as it is: by the monotonic clock, after the answer that said so first. */
+  /** Since when the lease is unchanged: by the monotonic clock, after the first answer that showed it. */
   #unchangedSince = { epoch: -1, renewal: '', atMs: 0 }
   /** Why it could not lead. */
   #failure: { error: unknown; atMs: number } | null = null
@@ -91,12 +91,12 @@ export class Election {
     return seen.leaderAddress === this.#options.self.address ? null : seen.leaderAddress
   }
 
-  /** PEM, by which the leader at `leaderAddress` is recognized; null: it speaks plain HTTP, or says nothing of it. */
+  /** PEM that identifies the leader at `leaderAddress`; null: it speaks plain HTTP, or does not publish one. */
   leaderCertificate(): string | null {
     return this.#seen?.leaderCertificate || null
   }
 
-  /** Resolves when something else was seen than before, or after `limitMs`. */
+  /** Resolves when the observed state changes, or after `limitMs`. */
   change(limitMs: number): Promise<void> {
     return new Promise((resolve) => {
       const timer = this.#options.clock.setTimer(limitMs, resolve)
@@ -132,7 +132,7 @@ export class Election {
     }
   }
 
-  /** One look after the other, and then a timer for the next. */
+  /** Looks run one after the other, each followed by a timer for the next. */
   #next(): Promise<void> {
     this.#turn = this.#turn.then(async () => {
       this.#timer?.cancel()
@@ -146,7 +146,7 @@ export class Election {
       const waiting = this.#waiting
       this.#waiting = []
       for (const wake of waiting) wake()
-      // A leader that lost its connection has to be back before another one takes its lock for a free one.
+      // A leader that lost its connection must reconnect before another engine takes its lock as free.
       const delayMs = this.#lease === null || !this.#isConnected ? LOOK_MS : BEAT_MS
       this.#timer = this.#options.clock.setTimer(delayMs, () => void this.#next())
     })
@@ -174,7 +174,7 @@ export class Election {
       await this.#ask(this.#table.release({ ...lease, next, graceMs: HANDOVER_MS }))
       return this.#dropLock()
     }
-    // By the former leader, or another connection of this one that the database still believes in.
+    // Held by the former leader, or by an older connection of this engine that the database has not given up.
     if (!this.#hasLock) this.#hasLock = (await this.#ask(this.#table.look({ wantsLock: true }))).gotLock
     const askedAtMs = clock.monotonicMs()
     if (await this.#ask(this.#table.renew({ ...lease, hasLock: this.#hasLock, leaseMs: LEASE_MS }))) {
@@ -282,7 +282,7 @@ export class Election {
     return this.#options.clock.monotonicMs() - this.#unchangedSince.atMs
   }
 
-  /** An answer that does not come in time never does: TCP would wait for a quarter of an hour. */
+  /** A late answer counts as none: TCP would wait for a quarter of an hour. */
   async #ask<Answer>(answer: Promise<Answer>): Promise<Answer> {
     const { promise: late, reject } = Promise.withResolvers<never>()
     const timer = this.#options.clock.setTimer(ANSWER_MS, () => {
@@ -296,7 +296,7 @@ export class Election {
     }
   }
 
-  /** Nothing is certain while the database does not answer. Its next answer says who leads. */
+  /** Nothing is certain while the database does not answer. Its next answer shows the leader. */
   #loseConnection(): void {
     this.#isConnected = false
     this.#hasLock = false

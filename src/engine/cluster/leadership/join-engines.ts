@@ -25,7 +25,7 @@ import type { EngineCertificate, Leadership } from './leadership.ts'
 import { isBefore, listApart } from './engines-apart.ts'
 import { describeEngines } from './describe-engines.ts'
 
-/** What an engine is given to lead with. */
+/** What an engine needs to lead. */
 export interface Mandate {
   postgres: PostgresAddress
   leadership: Leadership
@@ -36,7 +36,7 @@ export interface Mandate {
 export interface JoinOptions {
   postgres: PostgresAddress
   dataDirectory: string
-  /** Default: the key is in the data directory. */
+  /** Default: a key in the data directory. */
   secretKeyFile?: string | null
   encryption?: EncryptionOptions | null
   scrapdeckVersion: string
@@ -50,7 +50,7 @@ export interface JoinOptions {
   certificate: EngineCertificate | null
   /** Where eggs and logs are: a directory, a bucket, or neither (in the data directory). null: a plugin may know. */
   blobs: BlobsOptions | null
-  /** As configured; the others should have the same. Default: those of the engine that was first. */
+  /** As configured; all engines should have the same. Default: those of the first engine. */
   credentials: StoredCredentials | null
   clock: Clock
   random: Random
@@ -62,14 +62,14 @@ export interface JoinOptions {
 }
 
 export interface Membership {
-  /** What requests between engines carry: none but their owners know it. */
+  /** Authenticates requests between engines; known to the engines only. */
   readonly secret: string
   readonly name: string
   readonly address: string
   isLeading(): boolean
   /** null: this engine leads, or none does for certain. */
   leaderAddress(): string | null
-  /** PEM, by which it is recognized; null: it speaks plain HTTP, or is too old to say so. */
+  /** PEM that identifies the leader; null: it speaks plain HTTP, or is too old to publish one. */
   leaderCertificate(): string | null
   /** The database answers. */
   isConnected(): boolean
@@ -145,8 +145,8 @@ async function agreeOnKey(table: LeaseTable, secretBox: FileSecretBox, database:
 }
 
 /**
- * What one engine stores, the next leader must find. Each says where before it looks, so of two that start at the same
- * moment the later one sees the other. A choice of all engines can be changed once none of them runs.
+ * The next leader must find what one engine stores. Each engine publishes its place before it checks the others, so of
+ * two that start at the same moment the later one sees the other. The place can change while no engine runs.
  */
 async function agreeOnBlobs(
   table: LeaseTable,
@@ -164,7 +164,7 @@ async function agreeOnBlobs(
       logger.warn({}, `${where}: what one of them stored is missing while the other leads (docs/scaling.md)`)
       return
     }
-    // One that was killed has said nothing more, and is silent in a few seconds.
+    // A killed engine sends no more heartbeats, and counts as silent in a few seconds.
     if (lastSilentMs !== null && first.silentMs < lastSilentMs) {
       await table.leave(self.id)
       if (!isOtherPlace) throw otherKeys(first.name, database)
@@ -184,7 +184,7 @@ function otherKeys(name: string, database: string): ScrapdeckError {
   return new ScrapdeckError('ENGINES_DIFFER', `${text} ${next}`)
 }
 
-/** Of all engines, so that a client's password goes on working when another one leads. */
+/** Shared by all engines, so that a client's password keeps working under another leader. */
 async function agreeOnCredentials(
   table: LeaseTable,
   secretBox: FileSecretBox,
@@ -195,7 +195,7 @@ async function agreeOnCredentials(
   return JSON.parse(await secretBox.open(asSealedText(sealed))) as StoredCredentials
 }
 
-/** Longer than the time between two signs of life, so that one falls into it. */
+/** Longer than the interval between heartbeats, so that one falls into it. */
 const LISTEN_MS = 1_500
 const TERMS_SHOWN = 20
 

@@ -1,28 +1,28 @@
 import type { SecureContextOptions } from 'node:tls'
 import type { EngineList } from '../../../shared/contract/index.ts'
 
-/** The certificate of an engine as it is now: it is renewed while the engine runs. */
+/** The current certificate of an engine: it may be renewed while the engine runs. */
 export interface EngineCertificate {
-  /** PEM: the one that it shows, by which others recognize it. */
+  /** PEM: it shows this one, and others recognize it by it. */
   readonly own: string
-  /** With its key, for servers that ask their clients for one. */
+  /** With its key, for servers that request client certificates. */
   readonly context: Pick<SecureContextOptions, 'cert' | 'key'>
 }
 
-/** What an engine knows about those it shares a database with. */
+/** What an engine knows about the engines that share its database. */
 export interface Leadership {
   /** Of this engine, for people; the same after a restart. */
   readonly name: string
-  /** What requests between engines carry. */
+  /** Authenticates requests between engines. */
   readonly secret: string
   /** Whether this engine certainly leads at this moment. */
   mayAct(): boolean
   list(): Promise<EngineList>
   /** Of this engine; null: it speaks plain HTTP. */
   readonly certificate: EngineCertificate | null
-  /** By the id of the engine (PEM): of those that speak TLS. */
+  /** PEM by engine id, for the engines that speak TLS. */
   certificates(): Promise<ReadonlyMap<string, string>>
-  /** Engines that live and keep eggs and logs somewhere else than this one. */
+  /** Live engines that keep eggs and logs elsewhere than this one. */
   listApart(): Promise<{ engine: string; place: string }[]>
   /** null: to the first to take it. Rejects with BAD_INPUT or NOT_FOUND. */
   handOver(to: string | null): Promise<void>

@@ -1,27 +1,27 @@
 import type { SeenLease } from '../../storage/lease-table.ts'
 
-/** Once it stops renewing, a leader has the lease for this long. */
+/** A leader that stops renewing keeps the lease for this long. */
 export const LEASE_MS = 5_000
-/** After a connection was new, a free lock may only mean that the database restarted and its leader is not back yet. */
+/** On a new connection, a free lock may only mean that the database restarted and its leader is not back yet. */
 export const SETTLED_AFTER_MS = 3_000
-/** After a handover, the engine it is for may take the lease alone for this long. */
+/** After a handover, only the successor may take the lease for this long. */
 export const HANDOVER_MS = 3_000
 
 export interface Follower {
   id: string
   isDrained: boolean
-  /** How long its connection to the database has stood. */
+  /** The age of its connection to the database. */
   connectedMs: number
-  /** How long it has seen the lease as it is, by its own monotonic clock. */
+  /** How long it has seen the lease unchanged, by its own monotonic clock. */
   unchangedMs: number
 }
 
 export type Step = { do: 'follow' } | { do: 'take'; reason: string }
 
 /**
- * Whether a follower takes the lease. A free lock says within milliseconds that a leader is gone; where it says
- * nothing (a leader that stands still, or never had it), the lease runs out: each follower has to see for itself that
- * it was not renewed, as the database's clock may step.
+ * Whether a follower takes the lease. A free lock shows within milliseconds that a leader is gone. If it shows nothing
+ * (a stalled leader, or one that never had the lock), the lease expires: each follower must see for itself that it was
+ * not renewed, as the database's clock may step.
  */
 export function nextStep(lease: SeenLease, follower: Follower): Step {
   if (follower.isDrained) return { do: 'follow' }
@@ -33,7 +33,7 @@ export function nextStep(lease: SeenLease, follower: Follower): Step {
   }
   const name = lease.leaderName ?? 'the former leader'
   if (follower.unchangedMs >= LEASE_MS) return { do: 'take', reason: `${name} stopped renewing its lease` }
-  // A lease that has run out as well: it ended long before this engine came.
+  // The lease has expired as well: it ended long before this engine started.
   const isSettled = follower.connectedMs >= SETTLED_AFTER_MS || lease.isExpired
   if (lease.gotLock && lease.hasLock && isSettled) return { do: 'take', reason: `${name} is gone` }
   return { do: 'follow' }

@@ -1,7 +1,7 @@
 import { X509Certificate } from 'node:crypto'
 import type { Leadership } from './leadership.ts'
 
-/** When the certificates of the other engines end; one that several engines show is listed once, with the first. */
+/** Expiry of the other engines' certificates; one that several engines share is listed once, for the first. */
 export async function otherCertificates(
   leadership: Pick<Leadership, 'certificate' | 'certificates' | 'list'>
 ): Promise<{ engine: string; endsAtMs: number }[]> {

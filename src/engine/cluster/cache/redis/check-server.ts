@@ -1,4 +1,4 @@
-/** What an operator should know of a server that was just connected to. */
+/** What an operator should know about a newly connected server. */
 export interface ServerCheck {
   /** It cannot serve as the cache; null: it can. */
   problem: string | null
@@ -8,7 +8,7 @@ export interface ServerCheck {
 /** ZMSCORE, and scripts that may read the time before they write. */
 const OLDEST_VERSION = [6, 2]
 
-/** Reads the answer to INFO. What it does not say is fine: some providers hide parts of it. Pure. */
+/** Reads the answer to INFO. Missing fields are fine: some providers hide them. Pure. */
 export function checkServer(info: string): ServerCheck {
   const fields = new Map(
     info.split(/\r?\n/).flatMap((line): [string, string][] => {

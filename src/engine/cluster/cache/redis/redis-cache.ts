@@ -10,13 +10,13 @@ import { type ScriptName, SCRIPTS } from './scripts.ts'
 import { promisify } from 'node:util'
 import { deflateRaw, inflateRaw } from 'node:zlib'
 
-/** Which data the answers are about: two databases, or one before and after it was restored, have different ones. */
+/** Identifies the data behind the answers: it differs between two databases, and before and after a restore. */
 export interface AnswersOrigin {
-  /** How far the change log is now. */
+  /** The current position of the change log. */
   position(): Promise<number>
   /** The same for all engines on a database. */
   readIdentity(): Promise<string>
-  /** After this database was found to be older than the answers about it. */
+  /** Called when this database is older than the cached answers about it. */
   renewIdentity(): Promise<string>
 }
 
@@ -24,7 +24,7 @@ export interface RedisCacheOptions {
   address: CacheAddress
   answers: AnswerLimits
   origin: AnswersOrigin
-  /** Sessions are shared between engines with the same. */
+  /** Engines with the same credentials share sessions. */
   credentials: { username: string; password: string }
   clock: Clock
   logger: Logger
@@ -46,7 +46,7 @@ export class RedisCache implements SharedCache {
   /** Keys of one namespace are in the same slot of a cluster. */
   readonly #prefix: string
   #fingerprint: string | null = null
-  /** Never in the cache: only who knows the credentials can mark a session or a link. */
+  /** Never in the cache: only engines that know the credentials can mark a session or a link. */
   #markKey: Uint8Array = new Uint8Array()
   #hasAdoptedCredentials = false
   #identity: string | null = null
@@ -171,7 +171,7 @@ export class RedisCache implements SharedCache {
       this.#hasAdoptedCredentials = true
     }
     this.#identity = await origin.readIdentity()
-    // Read before the database: a position there that is still behind it is that of a restored one.
+    // Read before the database: if the database's position is still lower, it was restored.
     const newest = Number((await client.get(this.#newest)) ?? -1)
     if (newest > (await origin.position())) this.#identity = await origin.renewIdentity()
   }
@@ -193,7 +193,7 @@ export class RedisCache implements SharedCache {
     return createHmac('sha256', this.#markKey).update(hash).digest('hex')
   }
 
-  /** Apart by credentials: an engine with old ones must not create links that let people into the others. */
+  /** Separate per credentials: an engine with old ones must not create links that admit people to the others. */
   get #links(): string {
     return this.#key('links', (this.#fingerprint ?? '').slice(0, 16))
   }
@@ -222,8 +222,8 @@ function scriptOf(client: Redis, name: ScriptName): Script {
 }
 
 /**
- * The fingerprint that the cache has, then a key that it has not. Slow on purpose: the fingerprint must not help to
- * guess the password. The salt is the same for all engines.
+ * The fingerprint, which the cache stores, then a key, which it does not. Slow on purpose: the fingerprint must not
+ * help to guess the password. The salt is the same for all engines.
  */
 function derivedFrom({ username, password }: RedisCacheOptions['credentials'], namespace: string): Promise<Buffer> {
   return new Promise((resolve, reject) => {
@@ -242,7 +242,7 @@ const HEAD_BYTES = 13
 const PLAIN = 1
 const DEFLATED = 2
 
-/** No entry is longer: compression that gains nothing is not used. */
+/** The maximum: compression that gains nothing is not used. */
 const longestEntry = ({ maxBytes }: Pick<AnswerLimits, 'maxBytes'>): number => HEAD_BYTES + maxBytes
 
 /** null: too large to be kept. Long bodies are compressed in a thread, as fast as possible. */
@@ -257,7 +257,7 @@ async function packAnswer({ position, body }: CachedAnswer, limits: AnswerLimits
   return Buffer.concat([head, isShorter ? deflated : body])
 }
 
-/** null: not one of ours, damaged, or larger than allowed. What a cache holds is input like any other. */
+/** null: not one of ours, damaged, or larger than allowed. The content of a cache is untrusted input. */
 async function unpackAnswer(entry: Buffer, { maxBytes }: AnswerLimits): Promise<CachedAnswer | null> {
   if (entry.length < HEAD_BYTES) return null
   const format = entry.readUInt8(0)

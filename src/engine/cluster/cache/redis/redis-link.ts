@@ -7,11 +7,11 @@ import { afterFailure, afterSuccess, type Breaker, CLOSED_BREAKER } from '../cir
 import type { CacheCalls, CacheState } from '../shared-cache.ts'
 import { checkServer } from './check-server.ts'
 
-/** Waits that requests may have to pay for. A cache on the same network answers in a millisecond. */
+/** Limits of the waits that may delay requests. A cache on the same network answers in a millisecond. */
 export interface LinkLimits {
   /** No call takes longer. */
   timeoutMs: number
-  /** Slower answers are used, but count as failures: several in a row, and the cache is left alone. */
+  /** Slower answers are used, but count as failures: after several in a row, the cache is bypassed. */
   slowMs: number
   /** How often an idle connection is checked. */
   heartbeatMs: number
@@ -20,14 +20,14 @@ export interface LinkLimits {
 const DEFAULT_LIMITS: LinkLimits = { timeoutMs: 100, slowMs: 50, heartbeatMs: 1_000 }
 const CONNECT_LIMIT_MS = 2_000
 const ALIVE_MS = 60_000
-/** Connecting anew, doubled up to this. */
+/** The longest pause before reconnecting; pauses double up to it. */
 const LONGEST_RECONNECT_MS = 5_000
 
 export interface RedisLinkOptions {
   address: CacheAddress
   clock: Clock
   logger: Logger
-  /** What must be done on a new connection before it is used. Rejects if it cannot serve. */
+  /** Prepares a new connection before its use. Rejects if the server cannot serve. */
   onConnected: (client: Redis) => Promise<void>
   limits?: Partial<LinkLimits>
 }
@@ -37,7 +37,7 @@ export interface RedisLinkOptions {
  * change between the two is logged once. Nothing is sent a second time: a call that failed may have had its effect.
  */
 export class RedisLink {
-  /** `changed`: it became up or away. */
+  /** `changed`: it became available or unavailable. */
   readonly events = new EventEmitter<{ changed: [] }>()
   readonly #options: RedisLinkOptions
   readonly #limits: LinkLimits
@@ -109,7 +109,7 @@ export class RedisLink {
     this.#client.disconnect()
   }
 
-  /** A probe that gets no answer leaves no doubt. */
+  /** An unanswered probe is certain. */
   async #send<T>(send: (client: Redis) => Promise<T>, { isProbe }: { isProbe: boolean }): Promise<T | null> {
     const { clock } = this.#options
     const beganAtMs = clock.monotonicMs()
@@ -128,7 +128,7 @@ export class RedisLink {
       }
       this.#calls.ok += 1
       this.#calls.seconds += tookMs / 1_000
-      // A probe of a cache that is left alone must be fast; of one in use, it counts as any call.
+      // The probe of a bypassed cache must be fast; that of one in use counts like any call.
       const isCertain = isProbe && this.#breaker.isOpen
       if (tookMs > this.#limits.slowMs) this.#fail(`it answers slowly (${Math.round(tookMs)} ms)`, isCertain)
       else if (isProbe || !this.#breaker.isOpen) this.#succeed()
@@ -155,7 +155,7 @@ export class RedisLink {
     if (!wasOpen || isCertain) this.#schedule(this.#breaker.holdMs)
   }
 
-  /** The client connects anew by itself. */
+  /** The client reconnects by itself. */
   #lose(reason: string): void {
     if (this.#isStopped) return
     this.#isPrepared = false
@@ -173,10 +173,10 @@ export class RedisLink {
     if (this.#client.status !== 'ready') return
     if (!this.#isPrepared) return this.#prepare()
     const before = this.#breaker.isOpen
-    // A write: a server that is full, or has become a replica, answers everything else.
+    // A write: a full server, or one that became a replica, refuses only writes.
     const key = `{${this.#options.address.namespace}}:alive`
     await this.#send((client) => client.set(key, '1', 'PX', ALIVE_MS), { isProbe: true })
-    // What waits on this connection is lost anyway, and a connection that is dead without knowing stays so for minutes.
+    // Calls waiting on this connection are lost anyway, and a dead connection can go unnoticed for minutes.
     if (before && this.#breaker.isOpen && !this.#isStopped) this.#client.disconnect(true)
   }
 
@@ -219,7 +219,7 @@ export class RedisLink {
     if (this.#isStopped || (isUpNow && isUp)) return
     const { logger, clock } = this.#options
     if (!isUpNow && !isUp && before !== null) {
-      // That a connection was closed says less than why it could not be opened.
+      // Why a connection could not be opened matters more than that one was closed.
       if (reason !== CLOSED) this.#state = { name, isUp, reason, sinceMs }
       return
     }
@@ -239,7 +239,7 @@ function allowHidden(error: unknown): string {
   throw error
 }
 
-/** Without what a message of the client or the server may quote of a command. */
+/** Without the parts of commands that a message of the client or the server may quote. */
 function describe(error: unknown): string {
   const { message, code, errors } = error as NodeJS.ErrnoException & { errors?: NodeJS.ErrnoException[] }
   const network = code ?? errors?.[0]?.code

@@ -1,8 +1,8 @@
 import { MAX_DEBT_SECONDS } from '../token-bucket.ts'
 
 /**
- * What runs in the cache as one step each. Times are the cache's own, so that the clocks of engines do not matter, but
- * for tests, which pass theirs. Numbers are passed as text: Redis cuts off their fractions.
+ * Scripts that run atomically in the cache. Times are the cache's own, so that the clocks of engines do not matter;
+ * only tests pass theirs. Numbers are passed as text: Redis cuts off their fractions.
  */
 
 const NOW = `
@@ -69,7 +69,7 @@ return 0
 
 /**
  * Sessions belong to a user name and password, whose fingerprint is kept beside them: an engine with other credentials
- * neither sees nor ends them. Without a fingerprint (a cache that lost its data), the first session sets it.
+ * neither sees nor ends them. If there is no fingerprint (a cache that lost its data), the first session sets it.
  */
 const OURS = (fingerprint: string) => `
 local kept = redis.call('GET', KEYS[2])
@@ -119,8 +119,8 @@ return 1
 `
 
 /**
- * Beside the answers: the newest position that one of them has, which shows when a restored database is behind. It
- * outlives them all. KEYS: answer, newest. ARGV: entry, position, ms that the answer is kept.
+ * Also records the newest position of all answers, which shows when a restored database is behind. It outlives them
+ * all. KEYS: answer, newest. ARGV: entry, position, ms that the answer is kept.
  */
 const WRITE_ANSWER = `
 redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[3])

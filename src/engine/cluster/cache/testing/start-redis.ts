@@ -14,7 +14,7 @@ export const whyNoRedis = (): string | null =>
 export interface RedisServer {
   port: number
   url: string
-  /** As if its machine had failed: nothing of its data is kept. */
+  /** As if its machine had failed: its data is lost. */
   kill(): Promise<void>
   start(): Promise<void>
   /** It keeps its connections open and answers nothing. */
@@ -52,7 +52,7 @@ export async function startRedis(settings: readonly string[] = []): Promise<Redi
   }
 }
 
-/** A proxy in front of a server, that delays what the server answers. */
+/** A proxy that delays the answers of a server. */
 export async function startSlowProxy(port: number): Promise<{ port: number; delayMs: number; stop(): Promise<void> }> {
   const sockets = new Set<Socket>()
   const proxy = {

@@ -8,7 +8,7 @@ import { FakeLeaseClient } from './fake-lease-client.ts'
 export const DISTURBANCES = [
   /** kill -9; another process starts in its place. */
   'kill',
-  /** SIGSTOP: nothing of it runs; what was due happens when it goes on. */
+  /** SIGSTOP: the process is frozen; what was due happens when it resumes. */
   'stall',
   /** Nothing reaches the other side, and neither side notices; messages in flight arrive when it is over. */
   'cut',
@@ -29,16 +29,16 @@ export interface Disturbance {
   forMs: number
 }
 
-/** An engine that lives, is connected and not drained leads after this time without a disturbance. */
+/** After this time without a disturbance, a live, connected and undrained engine leads. */
 const LEADS_WITHIN_MS = 25_000
-/** On its way in each direction: mostly, and at times. */
+/** Latency in each direction: usual, and occasional. */
 const ON_ITS_WAY_MS = 40
 const LATE_MS = 900
 const STEP_MS = 3_600_000
 
 /**
  * Several elections on one database, through all these disturbances and some time after them. Resolves with the first
- * thing that went wrong; null: at no moment two engines were certain to lead, and one led whenever one could.
+ * problem; null: two engines were never certain to lead at once, and one led whenever one could.
  */
 export async function liveThrough(
   disturbances: readonly Disturbance[],
@@ -183,7 +183,7 @@ class SimulatedEngine {
   readonly election: Election
   readonly client: FakeLeaseClient
   readonly #world: World
-  /** What happens when it is stalled no more. */
+  /** What happens when it resumes. */
   #due: (() => void)[] = []
 
   constructor(world: World, Implementation: typeof Election, id: string) {

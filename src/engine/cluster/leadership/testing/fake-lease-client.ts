@@ -1,7 +1,7 @@
 import type { LeaseTable } from '../../../storage/lease-table.ts'
 import type { FakeDatabase, Session } from './fake-database.ts'
 
-/** What `postgres` waits for a connection. */
+/** How long `postgres` waits for a connection. */
 const CONNECT_MS = 5_000
 const REFUSED_MS = 40
 
@@ -9,7 +9,7 @@ const REFUSED_MS = 40
 interface Surroundings {
   database: FakeDatabase
   isDatabaseUp: () => boolean
-  /** In the engine's process: later while it stands still, never after its death. */
+  /** In the engine's process: delayed while it is stalled, never after its death. */
   run: (callback: () => void) => void
   after: (delayMs: number, callback: () => void) => void
   /** A request or an answer. */
@@ -20,7 +20,7 @@ interface Connection {
   session: Session
   /** Of the client. */
   isClosed: boolean
-  /** What is on its way while the network is cut. */
+  /** Messages in flight while the network is cut. */
   held: (() => void)[]
   pending: Set<(error: Error) => void>
 }
@@ -38,7 +38,7 @@ export class FakeLeaseClient {
     this.#around = around
   }
 
-  /** `resumes`: what was on its way arrives; otherwise the connections are gone. */
+  /** `resumes`: messages in flight arrive; otherwise the connections are gone. */
   heal({ resumes }: { resumes: boolean }): void {
     this.isCut = false
     const connections = [...this.#cutOff, ...(this.#connection === null ? [] : [this.#connection])]
@@ -107,7 +107,7 @@ export class FakeLeaseClient {
         const answer = statement(connection.session)
         send(() => connection.pending.delete(reject) && run(() => resolve(answer)))
       } else if (!connection.isClosed) {
-        // Ended by the server, as a new leader asks it to: the client learns it now.
+        // The server ended it at the request of a new leader: the client notices now.
         if (this.#connection === connection) this.#connection = null
         this.#close(connection)
       }
