@@ -61,7 +61,7 @@ export async function measure(load: Load): Promise<Figure[]> {
     ...machine()
   }
   const seconds = { ours: ours / 1_000, bound: theirs / 1_000, unit: 's' }
-  return compare('', { ...seconds, boundIs: 'given out in turn, as others do', wanted: { atMost: 0.8 } }, conditions)
+  return compare('', { ...seconds, boundIs: 'round-robin, as other tools do', wanted: { atMost: 0.8 } }, conditions)
 }
 
 async function withFleet(load: Load, measureOn: (fleet: SimulatedFleet) => Promise<number>): Promise<number> {
