@@ -1,4 +1,4 @@
-import { Forgetting } from './forget-old.ts'
+import { Forgetting } from '../maintenance/retention/forget-old.ts'
 import type { Fleet } from '../nodes/fleet.ts'
 import type { Inventories } from '../nodes/inventories.ts'
 import type { ProblemWatch } from '../monitoring/health/problem-watch.ts'

@@ -1,7 +1,7 @@
-import { ScrapdeckError } from '../../shared/errors.ts'
-import type { SharedBlobs } from '../storage/blobs/shared-blobs.ts'
-import type { Random } from '../runtime/random.ts'
-import type { Store } from '../storage/store.ts'
+import { ScrapdeckError } from '../../../shared/errors.ts'
+import type { SharedBlobs } from './shared-blobs.ts'
+import type { Random } from '../../runtime/random.ts'
+import type { Store } from '../store.ts'
 
 /** Two stores must not share blobs: each would delete the eggs known only to the other. */
 export async function claimBlobs(

@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest'
-import { systemRandom } from '../runtime/random.ts'
-import type { Store } from '../storage/store.ts'
-import { openTemporaryStore } from '../testing/temporary-store.ts'
+import { systemRandom } from '../../runtime/random.ts'
+import type { Store } from '../store.ts'
+import { openTemporaryStore } from '../../testing/temporary-store.ts'
 import { claimBlobs } from './claim-blobs.ts'
 
 async function aStore() {

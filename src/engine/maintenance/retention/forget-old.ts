@@ -1,7 +1,7 @@
-import { type Clock, sleep } from '../runtime/clock.ts'
-import type { Logger } from '../runtime/logger.ts'
-import { listBackfilled } from '../schedules/backfills.ts'
-import type { AlertFactStore, AlertStore, AuditStore, BackfillStore, RetentionStore } from '../storage/store.ts'
+import { type Clock, sleep } from '../../runtime/clock.ts'
+import type { Logger } from '../../runtime/logger.ts'
+import { listBackfilled } from '../../schedules/backfills.ts'
+import type { AlertFactStore, AlertStore, AuditStore, BackfillStore, RetentionStore } from '../../storage/store.ts'
 
 const DAY_MS = 86_400_000
 const CHANGES_KEPT = 100_000

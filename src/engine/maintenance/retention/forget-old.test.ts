@@ -1,10 +1,10 @@
 import { expect, it, vi } from 'vitest'
 import { FIRINGS_KEPT, Forgetting } from './forget-old.ts'
-import { Housekeeping } from './housekeeping.ts'
-import { silentLogger } from '../runtime/logger.ts'
-import { aNewFiring, aStoredBackfill, aStoredSchedule } from '../testing/builders.ts'
-import { createFakeClock } from '../testing/fake-clock.ts'
-import { openTemporaryStore } from '../testing/temporary-store.ts'
+import { Housekeeping } from '../../assembly/housekeeping.ts'
+import { silentLogger } from '../../runtime/logger.ts'
+import { aNewFiring, aStoredBackfill, aStoredSchedule } from '../../testing/builders.ts'
+import { createFakeClock } from '../../testing/fake-clock.ts'
+import { openTemporaryStore } from '../../testing/temporary-store.ts'
 
 const START_MS = Date.parse('2026-11-21T12:00:00Z')
 const DAY_MS = 86_400_000
