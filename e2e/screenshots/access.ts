@@ -104,7 +104,7 @@ export const ACCESS_SCREENS: Record<string, (page: Page) => Promise<void>> = {
     await page.getByRole('button', { name: 'More actions for the role shop keeper' }).click()
     await page.getByRole('menuitem', { name: 'Remove…' }).click()
     await page.getByRole('dialog').getByRole('button', { name: 'Remove' }).click()
-    await page.getByText('is in use').waitFor()
+    await page.getByText('The role shop keeper is in use').waitFor()
   },
   'access-view-as': async (page) => {
     await openAccess(page)
