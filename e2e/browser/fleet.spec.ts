@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { dropFile, jobRows, uploadFolder, workWithAFleet } from '../stories/fleet.ts'
+import { jobRows, workWithAFleet } from '../stories/fleet.ts'
 import { openScreen } from '../stories/first-run.ts'
 import { buildDemoEgg } from '../support/demo-egg.ts'
 import { type Scrapyd, startScrapydFleet } from '../support/scrapyd-fleet.ts'
@@ -58,26 +58,4 @@ test('the page survives a kill -9 of the service: it says so, reconnects by itse
   await expect(jobRows(page, 'quotes')).toHaveCount(1)
   await expect(jobRows(page, 'quotes')).toContainText('succeeded', { timeout: 30_000 })
   expect((await service.client.jobs.list({})).jobs.map(({ attemptCount }) => attemptCount)).toEqual([1])
-})
-
-test('a file that is not an egg is refused with its reason, and the next drop works', async ({ page, serve }) => {
-  const service = await serve({ localSlots: 0 })
-  await page.goto(service.loginLink())
-  await expect(page.getByRole('heading', { name: 'Overview' })).toBeVisible()
-  await dropFile(page, 'picture.egg', new TextEncoder().encode('not a zip at all'))
-  const dialog = page.getByRole('dialog', { name: 'Deploy project' })
-  await dialog.getByRole('button', { name: 'Upload' }).click()
-  await expect(dialog.getByRole('alert')).toContainText('EGG_NOT_A_ZIP')
-  await expect(dialog.getByRole('button', { name: 'Retry upload' })).toBeVisible()
-  expect((await service.client.projects.list()).projects).toEqual([])
-})
-
-test('a project’s folder is enough: the page packs it, the engine builds the egg and lists its spiders', async ({
-  page,
-  serve
-}) => {
-  const service = await serve()
-  await page.goto(service.loginLink())
-  await uploadFolder(page, directory)
-  expect((await service.client.projects.list()).projects.map(({ name }) => name)).toEqual(['demo'])
 })
