@@ -165,7 +165,7 @@ export const MUTANTS: ScheduleMutant[] = [
     name: 'a moment that clocks leave out has no row',
     mutations: [
       mutation(() => import('../../src/engine/schedules/moments.ts'), {
-        Moments: (Original) =>
+        FireTimes: (Original) =>
           class extends Original {
             override next(afterMs: number) {
               const nominalMs = this.nextRun(afterMs)

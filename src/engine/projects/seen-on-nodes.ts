@@ -1,6 +1,6 @@
 import type { Deployment, NodeId, ProjectName, VersionName } from '../../shared/contract/index.ts'
 import { sanitiseVersion } from '../../shared/ids.ts'
-import { breather } from '../runtime/breather.ts'
+import { yielder } from '../runtime/yielder.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { StoredVersion, VersionChange } from '../model/records.ts'
 import type { VersionStore } from '../storage/store.ts'
@@ -122,9 +122,9 @@ export class SeenOnNodes {
     isWanted = this.#parts.hasNode
   ): Promise<void> {
     const { store, catalog, clock, exclusively } = this.#parts
-    const breathe = breather(clock)
+    const yieldTurn = yielder(clock)
     for (let from = 0; from < items.length; from += CHANGED_AT_ONCE) {
-      await breathe()
+      await yieldTurn()
       await exclusively(async () => {
         if (!isWanted(nodeId)) return
         const room = { ...this.#roomOf(nodeId) }

@@ -45,7 +45,7 @@ export interface ChainRunnerParts {
 const ANSWERED_AT_ONCE = 100
 const AGAIN_AFTER_MS = 10_000
 
-/** An order can decide what the statistics of its run say, and so can those who choose the code of its project. */
+/** An order can determine the statistics of its run, and so can the authors of the project's code. */
 function mustBeWithoutFiles(template: RunTemplate, { project, settings }: StoredJob): boolean {
   const { args, argSets, matrix, settings: ours } = template
   const passesStats = JSON.stringify([args, argSets, matrix, ours]).includes('{stats.')

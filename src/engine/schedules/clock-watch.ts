@@ -24,7 +24,7 @@ export class ClockWatch {
     this.#startedAtMs = clock.nowMs()
   }
 
-  /** `back`: moments that are done lie in the future again. */
+  /** `back`: moments already handled lie in the future again. */
   check(): 'ahead' | 'back' | null {
     const now = { wallMs: this.#clock.nowMs(), monotonicMs: this.#clock.monotonicMs() }
     const before = this.#checked

@@ -1,7 +1,7 @@
 import type { Firing, JobId, RunItem, RunTemplate, ScheduleId } from '../../shared/contract/index.ts'
 import type { NewFiring, NewJob, StoredSchedule } from '../model/records.ts'
 import type { Clock } from '../runtime/clock.ts'
-import type { Moments } from './moments.ts'
+import type { FireTimes } from './moments.ts'
 import { expandTemplates, needsPrevious, weightOf } from './template.ts'
 
 /** Creates jobs for a schedule: injected from commands/prepare-jobs.ts, with the opening of secrets. */
@@ -33,7 +33,7 @@ const WAITS_MAX = 20_000
  */
 export async function makeFiring(
   schedule: Pick<StoredSchedule, 'id' | 'settings'>,
-  moments: Moments,
+  moments: FireTimes,
   asked: FiringRequest,
   { maker, nowMs }: { maker: JobMaker; nowMs: number }
 ): Promise<{ firing: NewFiring; weight: number }> {

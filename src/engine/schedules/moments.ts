@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { nextOccurrence, occurrencesOf, SearchBudget, TimingTooCostly } from '../../shared/calendar/index.ts'
 import type { Occurrence, ScheduleId, ScheduleTiming } from '../../shared/contract/index.ts'
-import { breather } from '../runtime/breather.ts'
+import { yielder } from '../runtime/yielder.ts'
 import type { Clock } from '../runtime/clock.ts'
 
 /** One moment of a schedule as the scheduler sees it. */
@@ -18,13 +18,13 @@ const SEARCH_BACK_MAX_MS = 10 * 366 * 86_400_000
 const LISTED_AT_ONCE = 50
 /** Of the search budgets of all pieces of a list: half a second, with pauses. */
 const LISTED_WORK_MAX = 5_000_000
-/** The same for what is only shown, to anybody: some 30 ms, enough for those of 50 years. */
+/** The same for lists that are only shown, to any user: some 30 ms, enough for those of 50 years. */
 const SHOWN_WORK_MAX = 300_000
 /** So that a piece of them stays short, too. */
 const SHOWN_AT_ONCE = 10
 
 /** The moments of one schedule, including those skipped by a clock change, which have a row like all others. */
-export class Moments {
+export class FireTimes {
   readonly #timing: ScheduleTiming
   /** The timing with skipped times shifted instead: moments found only here are the skipped ones. */
   readonly #withGaps: ScheduleTiming
@@ -96,7 +96,7 @@ export async function listOccurrences(
   return listed
 }
 
-/** The same for what is only shown: those that are found with little work. */
+/** The same for lists that are only shown: the moments that are found with little work. */
 export async function listOccurrencesToShow(
   timing: ScheduleTiming,
   range: ListRange,
@@ -111,7 +111,7 @@ async function listWithin(
   { atOnce, workMax }: { atOnce: number; workMax: number },
   clock: Pick<Clock, 'monotonicMs'>
 ): Promise<{ listed: Occurrence[]; isCut: boolean }> {
-  const breathe = breather(clock)
+  const yieldTurn = yielder(clock)
   const listed: Occurrence[] = []
   let budget: SearchBudget | null = null
   for (let spent = 0; ; ) {
@@ -127,7 +127,7 @@ async function listWithin(
     if (found.length < count || listed.length === limit) return { listed, isCut: false }
     spent += budget.spent
     if (spent > workMax) return { listed, isCut: true }
-    await breathe()
+    await yieldTurn()
   }
 }
 

@@ -3,12 +3,12 @@ import type { JobId } from '../../shared/contract/index.ts'
 import type { NewFiring, StoredSchedule } from '../model/records.ts'
 import { CLOCK_SET_BACK_MAX_MS } from './clock-watch.ts'
 import { type Cause, type Fate, isoWords, judgeMoments, pausedFates } from './fates.ts'
-import { jitterOf, type Moment, Moments } from './moments.ts'
+import { jitterOf, FireTimes, type Moment } from './moments.ts'
 
 /** A schedule as the scheduler holds it in memory. */
 export interface ScheduleState {
   stored: StoredSchedule
-  moments: Moments
+  moments: FireTimes
   /** Its jitter: the delay of every moment. */
   offsetMs: number
   /** Every nominal time up to this one has its row. */
@@ -49,7 +49,7 @@ const MOMENTS_AT_ONCE = 500
 export function createState(stored: StoredSchedule, nowMs: number): ScheduleState {
   const state: ScheduleState = {
     stored,
-    moments: new Moments(stored.settings),
+    moments: new FireTimes(stored.settings),
     offsetMs: jitterOf(stored.id, stored.settings.jitterSeconds),
     doneUntilMs: stored.doneUntilMs,
     next: null,
@@ -92,12 +92,12 @@ export function findNext(state: ScheduleState): void {
   try {
     if (state.next !== null) state.following = moments.next(state.next.nominalMs)
   } catch (error) {
-    // The next moment can fire; the search after it tells.
+    // The next moment can fire; the search after it reports the problem.
     problemIn(error)
   }
 }
 
-/** Rethrows what is no fault of the timing. */
+/** Rethrows errors not caused by the timing. */
 function problemIn(error: unknown): string {
   if (error instanceof TimingTooCostly) return error.message
   throw error
@@ -109,7 +109,7 @@ export function dueAt(state: ScheduleState): number | null {
   return state.next.nominalMs + state.offsetMs + (state.stored.paused ? PAUSED_ROWS_EVERY_MS : 0)
 }
 
-/** If they take too long to find, the next one alone: findNext then tells why. */
+/** If they take too long to find, only the next one: findNext then reports why. */
 function dueMoments({ moments, doneUntilMs }: ScheduleState, next: Moment, untilMs: number): Moment[] {
   try {
     return moments.between(doneUntilMs, untilMs, MOMENTS_AT_ONCE)

@@ -2,7 +2,7 @@ import { expandText, type TextValues } from '../../shared/calendar/index.ts'
 import type { RunItem, RunTemplate, ScheduleSettings } from '../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { MAX_ORDER_BYTES } from '../../shared/order-size.ts'
-import { breather } from '../runtime/breather.ts'
+import { yielder } from '../runtime/yielder.ts'
 import type { Clock } from '../runtime/clock.ts'
 
 /** Most jobs of one firing, all written in one transaction; more at one moment is a mistake. */
@@ -51,14 +51,14 @@ export async function expandTemplates(
   placeholders: TextValues,
   clock: Pick<Clock, 'monotonicMs'>
 ): Promise<{ items: RunItem[]; bytes: number }> {
-  const breathe = breather(clock)
+  const yieldTurn = yielder(clock)
   const texts = new Texts(placeholders)
-  const bytes = await measure(named, texts, breathe)
+  const bytes = await measure(named, texts, yieldTurn)
   const items: RunItem[] = []
   for (const template of named.jobs) {
     for (const item of itemsOf(template, texts)) {
       items.push(item)
-      if (items.length % ITEMS_AT_ONCE === 0) await breathe()
+      if (items.length % ITEMS_AT_ONCE === 0) await yieldTurn()
     }
   }
   return { items, bytes }
@@ -74,7 +74,7 @@ export async function checkTemplates(named: Named, zone: string, clock: Clock): 
   }
   const nowMs = clock.nowMs()
   const placeholders = { nominalMs: nowMs, previousMs: nowMs, nowMs, zone, schedule: named.name }
-  await measure(named, new Texts(placeholders), breather(clock))
+  await measure(named, new Texts(placeholders), yielder(clock))
 }
 
 function lengthOf(values: Record<string, string | string[]>): number {
@@ -116,7 +116,7 @@ class Texts {
 }
 
 /** Bytes of the settings and arguments of all jobs together, from the shape of the templates. */
-async function measure({ name, jobs }: Named, texts: Texts, breathe: () => Promise<void>): Promise<number> {
+async function measure({ name, jobs }: Named, texts: Texts, yieldTurn: () => Promise<void>): Promise<number> {
   const count = countJobs(jobs)
   if (count > JOBS_A_FIRING_MAX) {
     const limit = `the limit is ${JOBS_A_FIRING_MAX}. Split it into several schedules`
@@ -139,11 +139,11 @@ async function measure({ name, jobs }: Named, texts: Texts, breathe: () => Promi
     for (const [field, text] of Object.entries(settings)) add(jobCount, sizeOf(field, text))
     for (const [field, choices] of Object.entries(matrix)) {
       for (const text of choices) add(jobCount / choices.length, sizeOf(field, text))
-      await breathe()
+      await yieldTurn()
     }
     for (const [field, text] of Object.entries(args)) {
       if (!Object.hasOwn(matrix, field)) add(jobCount, sizeOf(field, text))
-      await breathe()
+      await yieldTurn()
     }
     for (const argSet of argSets) {
       for (const [field, text] of Object.entries(argSet)) {
@@ -151,7 +151,7 @@ async function measure({ name, jobs }: Named, texts: Texts, breathe: () => Promi
         add(jobCount / setCount, sizeOf(field, text))
         if (Object.hasOwn(args, field)) add(-jobCount / setCount, sizeOf(field, args[field]!))
       }
-      await breathe()
+      await yieldTurn()
     }
   }
   if (bytes > MAX_ORDER_BYTES) throw tooLarge(name)

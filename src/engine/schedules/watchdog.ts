@@ -3,7 +3,7 @@ import type { Clock, Timer } from '../runtime/clock.ts'
 
 export interface WatchdogParts {
   clock: Clock
-  /** When the schedule was due that is due longest and has not fired; null: none is due. */
+  /** The due time of the most overdue schedule; null: none is due. */
   dueSinceMs: () => number | null
 }
 
@@ -11,11 +11,11 @@ const LOOK_EVERY_MS = 60_000
 const LATE_AFTER_MS = 300_000
 
 /**
- * Notices that schedules do not fire although they are due. What was due while the machine slept or the engine did not
- * run is late only once it stays so for minutes.
+ * Detects schedules that are due but do not fire. What came due while the machine slept or the engine was off counts as
+ * late only after minutes.
  */
 export class ScheduleWatchdog {
-  /** `changed`: schedules are late, or not any more. */
+  /** `changed`: schedules became late, or are no longer late. */
   readonly events = new EventEmitter<{ changed: [] }>()
   readonly #parts: WatchdogParts
   #first: { dueMs: number; seenMonotonicMs: number } | null = null
@@ -37,7 +37,7 @@ export class ScheduleWatchdog {
     this.#timer?.cancel()
   }
 
-  /** null: all fire in time. */
+  /** null: all fire on time. */
   lateSinceMs(): number | null {
     return this.#lateSinceMs
   }

@@ -1,7 +1,7 @@
 import type { ProjectName, RunTemplate } from '../../shared/contract/index.ts'
 import type { StoredSchedule } from '../model/records.ts'
 
-// What a schedule or a chain did, and what its texts say of that, is of projects: who reads it sees all of them.
+// The history of a schedule or chain, with its texts, belongs to projects: only those who see all of them may read it.
 
 type Projects = ProjectName[]
 

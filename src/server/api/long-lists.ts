@@ -1,7 +1,7 @@
 import { ORPCError } from '@orpc/client'
 import { type AnyProcedure, Procedure } from '@orpc/server'
 import { z } from 'zod'
-import { breather, nextTurn } from '../../engine/runtime/breather.ts'
+import { yielder, nextTurn } from '../../engine/runtime/yielder.ts'
 import { type Clock, systemClock } from '../../engine/runtime/clock.ts'
 
 /** A list directly in an operation's input with more items than this is read in slices: jobs.runMany takes 10,000. */
@@ -50,10 +50,10 @@ export async function visitInSlices(
   clock: Pick<Clock, 'monotonicMs'> = systemClock
 ): Promise<void> {
   await giveWay()
-  const breathe = breather(clock, giveWay)
+  const yieldTurn = yielder(clock, giveWay)
   for (const [index, item] of items.entries()) {
     if (visit(item, index)) return
-    await breathe()
+    await yieldTurn()
   }
 }
 

@@ -20,7 +20,7 @@ import type { Fleet } from '../../nodes/fleet.ts'
 import type { Catalog } from '../../projects/catalog.ts'
 import type { Projects } from '../../projects/projects.ts'
 import { problemOfRun } from '../../nodes/node-checks.ts'
-import { breather } from '../../runtime/breather.ts'
+import { yielder } from '../../runtime/yielder.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import type { SecretBox } from '../../runtime/secret-box.ts'
 import type { TimelineEntry } from '../../model/attempt-change.ts'
@@ -61,15 +61,15 @@ export async function prepareJobs(
   origin: Origin,
   parts: PrepareJobsParts
 ): Promise<NewJob[]> {
-  const breathe = breather(parts.clock)
-  await checkSize(ordered, breathe)
-  const items = await startFromDefaults(ordered, parts, breathe)
-  if (items !== ordered) await checkSize(items, breathe)
+  const yieldTurn = yielder(parts.clock)
+  await checkSize(ordered, yieldTurn)
+  const items = await startFromDefaults(ordered, parts, yieldTurn)
+  if (items !== ordered) await checkSize(items, yieldTurn)
   const nowMs = parts.clock.nowMs()
   const resolved = new Set<string>()
   const secrets = new Set<string>()
   for (const [index, item] of items.entries()) {
-    if (index % ITEMS_AT_ONCE === 0) await breathe()
+    if (index % ITEMS_AT_ONCE === 0) await yieldTurn()
     try {
       checkItem(item, ordered[index]!)
     } catch (error) {
@@ -85,7 +85,7 @@ export async function prepareJobs(
   }
   const jobs: NewJob[] = []
   for (const [index, item] of items.entries()) {
-    if (index % ITEMS_AT_ONCE === 0) await breathe()
+    if (index % ITEMS_AT_ONCE === 0) await yieldTurn()
     jobs.push(newJob(item, index))
   }
   return jobs
@@ -150,7 +150,7 @@ export async function prepareJobs(
 async function startFromDefaults(
   items: readonly RunItem[],
   { projects, secretBox }: PrepareJobsParts,
-  breathe: () => Promise<void>
+  yieldTurn: () => Promise<void>
 ): Promise<readonly RunItem[]> {
   const known = new Map<string, JobDefaults | null>()
   const keyOf = ({ project, spider }: RunItem) => `${project}\n${spider}`
@@ -168,7 +168,7 @@ async function startFromDefaults(
   if ([...known.values()].every((defaults) => defaults === null)) return items
   const completed: RunItem[] = []
   for (const [index, item] of items.entries()) {
-    if (index % ITEMS_AT_ONCE === 0) await breathe()
+    if (index % ITEMS_AT_ONCE === 0) await yieldTurn()
     completed.push(withDefaults(item, known.get(keyOf(item)) ?? null))
   }
   return completed
@@ -191,7 +191,7 @@ function checkLeftOut(items: readonly RunItem[], all: readonly (JobDefaults | nu
   }
 }
 
-async function checkSize(items: readonly RunItem[], breathe: () => Promise<void>): Promise<void> {
+async function checkSize(items: readonly RunItem[], yieldTurn: () => Promise<void>): Promise<void> {
   const known = new Map<object, number>()
   const sizeOf = (values: object | undefined) => {
     if (values === undefined) return 0
@@ -202,7 +202,7 @@ async function checkSize(items: readonly RunItem[], breathe: () => Promise<void>
   for (const { settings, args, env, withoutDefaults } of items) {
     bytes += sizeOf(settings) + sizeOf(args) + sizeOf(env) + sizeOf(withoutDefaults)
     if (bytes > MAX_ORDER_BYTES) break
-    await breathe()
+    await yieldTurn()
   }
   if (bytes <= MAX_ORDER_BYTES) return
   const limit = `${MAX_ORDER_BYTES / 1_000_000} MB`

@@ -13,7 +13,7 @@ import type {
 import { ScrapdeckError } from '../../../shared/errors.ts'
 import { actorMayGoFirst, actorSees, requireOfActor } from '../../access/acting.ts'
 import type { Fleet } from '../../nodes/fleet.ts'
-import { breather } from '../../runtime/breather.ts'
+import { yielder } from '../../runtime/yielder.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import type { Random } from '../../runtime/random.ts'
 import type { SecretBox } from '../../runtime/secret-box.ts'
@@ -201,11 +201,11 @@ export class ScheduleCommands {
   /** Returns the settings as the actor may store them. */
   async #check(given: ScheduleSettings, crawl: CrawlOrigin | undefined): Promise<ScheduleSettings> {
     checkTiming(given)
-    const breathe = breather(this.#parts.clock)
+    const yieldTurn = yielder(this.#parts.clock)
     const jobs: RunTemplate[] = []
     for (const template of given.jobs) {
       jobs.push(checkTemplate(template, crawl === undefined ? 'schedule' : 'crawl', this.#parts.fleet))
-      await breathe()
+      await yieldTurn()
     }
     const settings = { ...given, jobs }
     await checkTemplates(settings, settings.zone, this.#parts.clock)

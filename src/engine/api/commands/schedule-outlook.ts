@@ -2,7 +2,7 @@ import { type OccurrenceRange, occurrencesOf, TimingTooCostly } from '../../../s
 import type { Occurrence, ScheduleId, ScheduleTiming } from '../../../shared/contract/index.ts'
 import { ScrapdeckError } from '../../../shared/errors.ts'
 import { Heap } from '../../runtime/heap.ts'
-import { breather } from '../../runtime/breather.ts'
+import { yielder } from '../../runtime/yielder.ts'
 import type { Clock } from '../../runtime/clock.ts'
 
 const MINUTE_MS = 60_000
@@ -36,14 +36,14 @@ export async function upcomingMoments(
   { fromMs, untilMs }: Span,
   { limit, clock }: Bounds
 ): Promise<{ moments: { scheduleId: ScheduleId; atMs: number }[]; more: boolean }> {
-  const breathe = breather(clock)
+  const yieldTurn = yielder(clock)
   const streams: Stream[] = []
   let isCut = false
   for (const { id, timing } of schedules) {
     const stream: Stream = { id, timing, moments: [], at: 0, ahead: 1, isCut: false }
     if (readAhead(stream, fromMs - 1, untilMs)) streams.push(stream)
     isCut ||= stream.isCut
-    await breathe()
+    await yieldTurn()
   }
   const heap = new Heap<Stream>(streams, (one, other) => momentOf(one) < momentOf(other))
   const moments: { scheduleId: ScheduleId; atMs: number }[] = []
@@ -55,7 +55,7 @@ export async function upcomingMoments(
     if (stream.at < stream.moments.length || readAhead(stream, atMs, untilMs)) heap.sinkFirst()
     else heap.removeFirst()
     isCut ||= stream.isCut
-    await breathe()
+    await yieldTurn()
   }
   return { moments, more: isCut }
 }
@@ -106,7 +106,7 @@ export async function loadByMinute(
   { fromMs, untilMs }: Span,
   { limit, clock }: Bounds
 ): Promise<{ atMs: number; firings: number; jobs: number }[]> {
-  const breathe = breather(clock)
+  const yieldTurn = yielder(clock)
   const minutes = new Map<number, { atMs: number; firings: number; jobs: number }>()
   let counted = 0
   for (const { id, timing, offsetMs, jobs } of schedules) {
@@ -124,7 +124,7 @@ export async function loadByMinute(
       counted += found.length
       if (counted > limit) throw tooMany(limit)
       afterMs = found.length < COUNTED_AT_ONCE ? null : found.at(-1)!.nominalMs
-      await breathe()
+      await yieldTurn()
     }
   }
   return [...minutes.values()].sort((one, other) => one.atMs - other.atMs)

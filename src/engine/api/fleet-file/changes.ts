@@ -3,7 +3,7 @@ import type { FleetFileChange } from '../../../shared/contract/index.ts'
 import { isScrapdeckError, ScrapdeckError } from '../../../shared/errors.ts'
 import type { Permission } from '../../../shared/permissions.ts'
 import { asActorStores, requireOfActor, requireOwnerForFile } from '../../access/acting.ts'
-import { breather } from '../../runtime/breather.ts'
+import { yielder } from '../../runtime/yielder.ts'
 import { applyStep, type FleetFileParts } from './apply-step.ts'
 import { checkSteps, createNotes } from './check.ts'
 import type { FleetForm, ItemOf, Part } from './form.ts'
@@ -32,11 +32,11 @@ export async function planChanges(
   const current = await readFleet(parts)
   const steps = await inTurn(() => planInThread({ yaml, current, prune }, parts.clock))
   await checkSteps(steps, current, parts)
-  const breathe = breather(parts.clock)
+  const yieldTurn = yielder(parts.clock)
   const withNotes = createNotes(parts)
   const noted: Step[] = []
   for (const step of steps) {
-    await breathe()
+    await yieldTurn()
     if (isChanged(step)) noted.push(await withNotes(step))
   }
   return noted

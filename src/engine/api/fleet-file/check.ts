@@ -17,7 +17,7 @@ import { parseClusterUrl } from '../../nodes/kubernetes/cluster-url.ts'
 import { checkCertificates } from '../../nodes/scrapyd/certificates.ts'
 import { parseNodeUrl } from '../../nodes/scrapyd/node-url.ts'
 import { parseProxyUrl, refuseProxyOverSsh } from '../../nodes/scrapyd/proxy.ts'
-import { breather } from '../../runtime/breather.ts'
+import { yielder } from '../../runtime/yielder.ts'
 import { checkTemplates } from '../../schedules/template.ts'
 import { missingNames, withUsual } from './alert-rules.ts'
 import type { FleetFileParts } from './apply-step.ts'
@@ -133,9 +133,9 @@ export async function checkSteps(steps: readonly Step[], current: CurrentFleet, 
     ...{ nodes: namesOf('nodes'), schedules: namesOf('schedules') },
     channels: new Set((await checks.alerts.channelNames()).values())
   }
-  const breathe = breather(checks.clock)
+  const yieldTurn = yielder(checks.clock)
   for (const step of steps) {
-    await breathe()
+    await yieldTurn()
     try {
       if (step.part === 'discovery' && fromConfiguration.has(step.id as SourceId)) {
         throw new Error('this source is in the configuration file. Change it there, or leave it out of this file')

@@ -6,7 +6,7 @@ const LONGEST_TURN_MS = 4
 export const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
 /** For loops over thousands of things: call the result between steps, so that other work runs in between. */
-export function breather(clock: Pick<Clock, 'monotonicMs'>, giveWay = nextTurn): () => Promise<void> {
+export function yielder(clock: Pick<Clock, 'monotonicMs'>, giveWay = nextTurn): () => Promise<void> {
   let beganMs = clock.monotonicMs()
   return async () => {
     if (clock.monotonicMs() - beganMs < LONGEST_TURN_MS) return
