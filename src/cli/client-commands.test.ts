@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { EXIT_CODES } from './client/exit-codes.ts'
 import { createFakeEngine } from '../server/testing/fake-engine.ts'
-import { call, makeDirectory, openDoors, startEngine, startServer } from './testing/call.ts'
+import { call, makeDirectory, openServer, startEngine, startServer } from './testing/call.ts'
 
 const JOB_ID = '019b0000000000000000000000000001'
 const page = readFileSync(new URL('../../docs/cli.md', import.meta.url), 'utf8')
@@ -114,13 +114,13 @@ it('link creates a login link at SCRAPDECK_URL, --url or the service on this mac
   const dataDirectory = makeDirectory({
     'credentials.json': JSON.stringify({ username: 'scrapdeck', password: 'correct horse: battery' })
   })
-  const address = await openDoors(createFakeEngine(), { dataDirectory })
+  const address = await openServer(createFakeEngine(), { dataDirectory })
   const local = { password: '', environment: { SCRAPDECK_USERNAME: '' }, service: { dataDirectory, port: null } }
   expect((await call(['link', '--json'], local)).out).toContain(`"url": "${address}/ui/login?token=`)
   const elsewhere = await call(['link'], { url: 'http://127.0.0.1:2' })
   expect([elsewhere.code, elsewhere.error]).toEqual([EXIT_CODES.unreachable, expect.stringContaining('127.0.0.1:2')])
   const socket = join(makeDirectory(), 's')
-  await openDoors(createFakeEngine(), { dataDirectory, socket })
+  await openServer(createFakeEngine(), { dataDirectory, socket })
   expect((await call(['link'], local)).error).toContain('Browsers cannot reach unix:')
 })
 

@@ -2,7 +2,7 @@ import { expect, it, onTestFinished } from 'vitest'
 import { openEngineWithFakeNode } from '../engine/testing/engine-with-fake-node.ts'
 import { EXAMPLES } from '../server/openapi/examples.ts'
 import { EXIT_CODES } from './client/exit-codes.ts'
-import { call, makeDirectory, openDoors, startServer } from './testing/call.ts'
+import { call, makeDirectory, openServer, startServer } from './testing/call.ts'
 
 it('a usage error is a JSON object for programs, and tells people where to look', async () => {
   for (const words of [['jobs', '--nope'], ['jobs', '--limit', 'x'], ['run', 'demo'], ['bogus']]) {
@@ -18,7 +18,7 @@ it('commands that preview by default accept --dry-run, but not together with --y
   const engine = await openEngineWithFakeNode()
   onTestFinished(() => engine.remove())
   const { username, password } = engine.engine.credentials
-  const url = await openDoors(engine.engine)
+  const url = await openServer(engine.engine)
   const directory = makeDirectory({ 'fleet.yaml': 'version: 1\nprojects: [{ name: shop, weight: 3 }]\n' })
   const run = (...words: string[]) =>
     call(words, { url, password, directory, environment: { SCRAPDECK_USERNAME: username } })

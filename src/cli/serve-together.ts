@@ -1,6 +1,6 @@
 import { hostname } from 'node:os'
 import type { Worker } from 'node:worker_threads'
-import { doorOptionsOf, engineOptionsOf } from '../config/host-options.ts'
+import { serverOptionsOf, engineOptionsOf } from '../config/host-options.ts'
 import type { ServeOptions } from '../config/serve-options.ts'
 import {
   createEngine,
@@ -14,11 +14,11 @@ import {
 import { systemClock } from '../engine/runtime/clock.ts'
 import type { Logger } from '../engine/runtime/logger.ts'
 import { systemRandom } from '../engine/runtime/random.ts'
-import { createFollower } from '../server/follower.ts'
-import { type Answerer, openFront } from '../server/front.ts'
+import { createLeaderProxy } from '../server/leader-proxy.ts'
+import { type RequestHandler, openFront } from '../server/front.ts'
 import { openConnections } from '../server/connections.ts'
 import { addressHere, listen, type Service } from '../server/listen.ts'
-import { type EngineDoor, openEngineDoor } from '../server/nodes/engine-door.ts'
+import { type EngineEndpoint, openEngineEndpoint } from '../server/nodes/engine-endpoint.ts'
 import { recordService } from '../server/service-file.ts'
 import { packagePaths, readPackageVersion } from './package-paths.ts'
 import type { RunningService, ServiceParts } from './running-service.ts'
@@ -37,7 +37,7 @@ export async function serveTogether(
   await using starting = new AsyncDisposableStack()
   process.on('unhandledRejection', (error) => surviveTheEndOfLeading(error, logger))
   const connections = openConnections(options)
-  const front = await openFront({ ...options, certificate }, { answer: refuse, answerOnSocket: refuse }, connections)
+  const front = await openFront({ ...options, certificate }, { handle: refuse, handleOnSocket: refuse }, connections)
   starting.defer(() => certificate?.stop())
   starting.defer(() => front.close())
   const engineOptions: EngineOptions = {
@@ -52,10 +52,10 @@ export async function serveTogether(
   // Other engines cannot reach a Unix socket.
   const hasLocalNode = options.localSlots !== 0 && front.port !== 0
   const hosted = hasLocalNode ? await openHostedNode(engineOptions) : null
-  let door: EngineDoor | null = null
+  let endpoint: EngineEndpoint | null = null
   // After this engine has stopped leading: until then it uses the hosted node.
   starting.defer(async () => {
-    await door?.stop()
+    await endpoint?.stop()
     await hosted?.close()
   })
   const membership = await joinEngines({
@@ -71,17 +71,17 @@ export async function serveTogether(
   })
   starting.defer(() => membership.stop())
   const { bindAddress, allowedHosts, trustedProxies } = options
-  const follower = createFollower({
+  const proxy = createLeaderProxy({
     ...{ membership, bindAddress, allowedHosts, trustedProxies, certificate, logger },
     vouchingProxies: options.signIn.proxy?.from ?? [],
     port: () => front.port
   })
-  starting.defer(() => follower.stop())
+  starting.defer(() => proxy.stop())
   if (hosted !== null) {
-    door = await openEngineDoor({ node: hosted, name, secret: membership.secret, logger })
-    front.answerBefore(door.isFor, door.answer)
+    endpoint = await openEngineEndpoint({ node: hosted, name, secret: membership.secret, logger })
+    front.handleBefore(endpoint.isFor, endpoint.handle)
   }
-  front.answerWith(follower)
+  front.handleWith(proxy)
   const forgetService = await recordService(
     options.dataDirectory,
     addressHere(front.address, { ...options, certificate }),
@@ -110,7 +110,7 @@ export async function serveTogether(
     })
     opening.defer(() => engine.stop())
     const service = await listen({
-      ...doorOptionsOf(options),
+      ...serverOptionsOf(options),
       ...{
         engine,
         certificate,
@@ -131,7 +131,7 @@ export async function serveTogether(
   async function follow(): Promise<void> {
     const former = leading
     leading = null
-    front.answerWith(follower)
+    front.handleWith(proxy)
     if (former === null) return
     const limit = systemClock.setTimer(CLOSE_LIMIT_MS, () => {
       logger.error({}, 'the engine that no longer leads could not be closed in time')
@@ -155,7 +155,7 @@ function surviveTheEndOfLeading(error: unknown, logger: Logger): void {
 }
 
 /** Handles requests that arrive before the leader is known. */
-const refuse: Answerer['answer'] = (_request, response) => {
+const refuse: RequestHandler['handle'] = (_request, response) => {
   response.writeHead(503, { 'content-type': 'text/plain; charset=utf-8', 'retry-after': '1' })
   response.end('Scrapdeck is starting.\n')
 }

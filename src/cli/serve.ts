@@ -5,7 +5,7 @@ import { createEngine } from '../engine/index.ts'
 import { systemClock } from '../engine/runtime/clock.ts'
 import type { Logger } from '../engine/runtime/logger.ts'
 import type { CertificateFiles } from '../server/certificate-files.ts'
-import { doorOptionsOf, engineOptionsOf } from '../config/host-options.ts'
+import { serverOptionsOf, engineOptionsOf } from '../config/host-options.ts'
 import { refusePlainHttp } from '../config/plain-http.ts'
 import type { ServeOptions } from '../config/serve-options.ts'
 import { packagePaths, readPackageVersion } from './package-paths.ts'
@@ -103,7 +103,7 @@ async function serveAlone(
   const [engine, { listen }] = await Promise.all([opening, import('../server/listen.ts')])
   starting.defer(() => engine.stop())
   const service = await listen({
-    ...doorOptionsOf(options),
+    ...serverOptionsOf(options),
     certificate,
     engine,
     uiDirectory: packagePaths.uiDirectory,

@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { openEngineWithFakeNode } from '../engine/testing/engine-with-fake-node.ts'
 import { RECOMMENDED_POLICY } from '../shared/contract/index.ts'
-import { call, openDoors } from './testing/call.ts'
+import { call, openServer } from './testing/call.ts'
 
 test('storage: what takes the disk, and what retention would delete and free, before it does', async () => {
   const engine = await openEngineWithFakeNode()
@@ -14,7 +14,7 @@ test('storage: what takes the disk, and what retention would delete and free, be
     await engine.until(async () => (await engine.client.jobs.get({ id: jobs[0]!.id })).job.state === 'ended')
   }
   await engine.restart(3 * 86_400_000)
-  const url = await openDoors(engine.engine)
+  const url = await openServer(engine.engine)
   const { username, password } = engine.engine.credentials
   const run = (...words: string[]) => call(words, { url, password, environment: { SCRAPDECK_USERNAME: username } })
   const usage = (await run('storage', 'usage')).out

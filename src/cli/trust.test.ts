@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { createFakeEngine } from '../server/testing/fake-engine.ts'
 import { EXIT_CODES } from './client/exit-codes.ts'
-import { call, makeDirectory, openDoors, startEngine, startServer } from './testing/call.ts'
+import { call, makeDirectory, openServer, startEngine, startServer } from './testing/call.ts'
 
 /** Which files the command line believes, and to whom it sends which password. */
 
@@ -22,7 +22,7 @@ async function startThief() {
 
 async function aRunningService(socket?: string) {
   const dataDirectory = makeDirectory({ 'credentials.json': CREDENTIALS })
-  const address = await openDoors(createFakeEngine(), { dataDirectory, ...(socket === undefined ? {} : { socket }) })
+  const address = await openServer(createFakeEngine(), { dataDirectory, ...(socket === undefined ? {} : { socket }) })
   return { dataDirectory, address }
 }
 

@@ -45,7 +45,7 @@ export function engineOptionsOf(options: ServeOptions, workingDirectory: string)
 }
 
 /** The HTTP server's options. */
-export function doorOptionsOf(options: ServeOptions) {
+export function serverOptionsOf(options: ServeOptions) {
   return {
     dataDirectory: options.dataDirectory,
     trustedProxies: options.trustedProxies,
@@ -59,6 +59,6 @@ export function doorOptionsOf(options: ServeOptions) {
     port: options.port,
     unixSocketPath: options.unixSocketPath,
     allowedHosts: options.allowedHosts,
-    scrapyd: options.door
+    scrapyd: options.scrapyd
   } satisfies Partial<ListenOptions>
 }

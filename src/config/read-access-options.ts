@@ -42,7 +42,7 @@ export function readAccessOptions(
     }),
     rateLimits: {
       api: readApiLimit(options),
-      doors: readDoorsLimit(options),
+      endpoints: readEndpointsLimit(options),
       open: readLimit(options, 'open_rate_limit', DEFAULT_RATE_LIMITS.open)
     },
     connectionLimits: {
@@ -195,7 +195,7 @@ function readApiLimit(options: OptionReader): RateLimit | null {
 }
 
 /** Our own option, or the three of [scrapyd] that mean the same. */
-function readDoorsLimit(options: OptionReader): RateLimit | null {
+function readEndpointsLimit(options: OptionReader): RateLimit | null {
   const enabled = options.pick('scrapyd', 'rate_limiting_enabled')
   const maximum = options.pick('scrapyd', 'rate_limit_max_requests')
   const window = options.pick('scrapyd', 'rate_limit_window')
@@ -209,7 +209,7 @@ function readDoorsLimit(options: OptionReader): RateLimit | null {
     for (const unused of [maximum, window].filter((one) => one !== null)) {
       options.warn(`${unused.from}: has no effect without rate_limiting_enabled = on.`)
     }
-    return readLimit(options, 'rate_limit', DEFAULT_RATE_LIMITS.doors)
+    return readLimit(options, 'rate_limit', DEFAULT_RATE_LIMITS.endpoints)
   }
   if (options.pick('scrapdeck', 'rate_limit') !== null) {
     options.refuse(

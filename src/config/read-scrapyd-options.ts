@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { resolve as resolvePath } from 'node:path'
-import type { ScrapydDoorSettings } from '../server/scrapyd/settings.ts'
+import type { ScrapydEndpointSettings } from '../server/scrapyd/settings.ts'
 import { isUrl, localPath } from './local-path.ts'
 import type { OptionReader } from './option-reader.ts'
 import type { ConfiguredValue } from './read-files.ts'
@@ -16,8 +16,8 @@ export function readScrapydOptions(options: OptionReader) {
   const settingsProjects = readSettingsProjects(options)
   // 0 deletes nothing, as in Scrapyd (scrapyd-protocol.md, 6.4).
   const jobsToKeep = readWhole(options, 'jobs_to_keep', 'all') || null
-  const door = readDoor(options, directories)
-  return { ...listening, credentials, ...slots, directories, settingsProjects, jobsToKeep, door }
+  const scrapyd = readScrapydEndpoints(options, directories)
+  return { ...listening, credentials, ...slots, directories, settingsProjects, jobsToKeep, scrapyd }
 }
 
 export function readListening(options: OptionReader) {
@@ -144,26 +144,29 @@ function readSettingsProjects(options: OptionReader): Record<string, string> {
   return projects
 }
 
-function readDoor(options: OptionReader, { logs, items }: ServeOptions['directories']): Partial<ScrapydDoorSettings> {
-  const door: Partial<ScrapydDoorSettings> = {}
+function readScrapydEndpoints(
+  options: OptionReader,
+  { logs, items }: ServeOptions['directories']
+): Partial<ScrapydEndpointSettings> {
+  const settings: Partial<ScrapydEndpointSettings> = {}
   const nodeName = options.pick('scrapyd', 'node_name')
-  if (nodeName !== null) door.nodeName = nodeName.text
+  if (nodeName !== null) settings.nodeName = nodeName.text
   options.list('scrapyd', 'node_name', nodeName?.text ?? 'the name of this host', nodeName)
   const debug = options.pick('scrapyd', 'debug')
-  if (debug !== null) door.debug = options.isOn(debug, 'debug')
-  options.list('scrapyd', 'debug', door.debug ? 'on' : 'off', debug)
+  if (debug !== null) settings.debug = options.isOn(debug, 'debug')
+  options.list('scrapyd', 'debug', settings.debug ? 'on' : 'off', debug)
   const prefixHeader = options.pick('scrapyd', 'prefix_header')
-  if (prefixHeader !== null) door.prefixHeader = prefixHeader.text
+  if (prefixHeader !== null) settings.prefixHeader = prefixHeader.text
   options.list('scrapyd', 'prefix_header', prefixHeader?.text ?? 'x-forwarded-prefix', prefixHeader)
   const finished = readWhole(options, 'finished_to_keep', '100')
   const isMemory = !options.pick('scrapyd', 'jobstorage')?.text.endsWith('.SqliteJobStorage')
   // Scrapyd's memory storage then keeps all of them, its SQLite storage none (scrapyd-protocol.md, 6.5).
-  if (finished !== null) door.finishedToKeep = finished === 0 && isMemory ? Number.POSITIVE_INFINITY : finished
-  if (logs === null) door.hasLogs = false
-  if (items === null || (items !== undefined && isUrl(items))) door.hasItems = false
+  if (finished !== null) settings.finishedToKeep = finished === 0 && isMemory ? Number.POSITIVE_INFINITY : finished
+  if (logs === null) settings.hasLogs = false
+  if (items === null || (items !== undefined && isUrl(items))) settings.hasItems = false
   const disabled = readServices(options)
-  if (disabled.size > 0) door.disabledServices = disabled
-  return door
+  if (disabled.size > 0) settings.disabledServices = disabled
+  return settings
 }
 
 function readServices(options: OptionReader): Set<string> {

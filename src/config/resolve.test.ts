@@ -71,7 +71,7 @@ describe('options of the service', () => {
       directories: {},
       jobsToKeep: null,
       settingsProjects: {},
-      door: {},
+      scrapyd: {},
       discovery: [],
       plugins: [],
       webhookNetworks: '',
@@ -143,22 +143,22 @@ describe('options of the service', () => {
       expect(() => resolve(`[scrapdeck]\napi_requests_per_second = ${text}\n`)).toThrow('whole number')
   })
 
-  it('limit the request rate of the other doors, under our name or with the three options of [scrapyd]', () => {
+  it('limit the request rate of the other endpoints, under our name or with the three options of [scrapyd]', () => {
     const limits = (text: string) => resolve(text).options.rateLimits
     expect(limits('[scrapdeck]\nrate_limit = 10 per 1\nopen_rate_limit = 0')).toMatchObject({
-      doors: { requests: 10, windowSeconds: 1, burst: 40 },
+      endpoints: { requests: 10, windowSeconds: 1, burst: 40 },
       open: null
     })
     const three = 'rate_limiting_enabled = true\nrate_limit_max_requests = 100\nrate_limit_window = 30'
-    expect(limits(`[scrapyd]\n${three}`).doors).toEqual({ requests: 100, windowSeconds: 30, burst: 100 })
-    expect(limits('[scrapyd]\nrate_limiting_enabled = on').doors).toEqual({
+    expect(limits(`[scrapyd]\n${three}`).endpoints).toEqual({ requests: 100, windowSeconds: 30, burst: 100 })
+    expect(limits('[scrapyd]\nrate_limiting_enabled = on').endpoints).toEqual({
       requests: 1000,
       windowSeconds: 60,
       burst: 1000
     })
-    expect(limits('[scrapyd]\nrate_limiting_enabled = off').doors).toBeNull()
+    expect(limits('[scrapyd]\nrate_limiting_enabled = off').endpoints).toBeNull()
     const idle = resolve('[scrapyd]\nrate_limit_max_requests = 100')
-    expect([idle.options.rateLimits.doors, idle.warnings]).toEqual([
+    expect([idle.options.rateLimits.endpoints, idle.warnings]).toEqual([
       null,
       [expect.stringContaining('has no effect without rate_limiting_enabled = on')]
     ])
@@ -474,7 +474,7 @@ describe("Scrapyd's options", () => {
       configuredSlots: 12,
       directories: { eggs: '/work/eggs', logs: '/work/logs', items: null, jobs: null },
       jobsToKeep: 5,
-      door: { debug: false, prefixHeader: 'x-forwarded-prefix', finishedToKeep: 100, hasItems: false }
+      scrapyd: { debug: false, prefixHeader: 'x-forwarded-prefix', finishedToKeep: 100, hasItems: false }
     })
   })
 
@@ -512,11 +512,11 @@ describe("Scrapyd's options", () => {
   it('directories are relative to where the service starts; empty ones are disabled; items can be a URL', () => {
     expect(scrapyd('logs_dir =\nitems_dir = out/items\njobs_dir = jobs\neggs_dir = /eggs')).toMatchObject({
       directories: { logs: null, items: '/work/out/items', jobs: '/work/jobs', eggs: '/eggs' },
-      door: { hasLogs: false }
+      scrapyd: { hasLogs: false }
     })
     expect(scrapyd('items_dir = s3://bucket/a?b=c')).toMatchObject({
       directories: { items: 's3://bucket/a?b=c' },
-      door: { hasItems: false }
+      scrapyd: { hasItems: false }
     })
     expect(scrapyd('items_dir = file:///srv/my%%20items').directories.items).toBe('/srv/my items')
     expect(() => scrapyd('eggs_dir =')).toThrow('eggs_dir is empty')
@@ -542,14 +542,14 @@ describe("Scrapyd's options", () => {
   })
 
   it("finished_to_keep = 0 is all or none, depending on Scrapyd's job storage", () => {
-    expect(scrapyd('finished_to_keep = 0').door.finishedToKeep).toBe(Number.POSITIVE_INFINITY)
+    expect(scrapyd('finished_to_keep = 0').scrapyd.finishedToKeep).toBe(Number.POSITIVE_INFINITY)
     const lines = 'finished_to_keep = 0\njobstorage = scrapyd.jobstorage.SqliteJobStorage'
-    expect(scrapyd(lines).door.finishedToKeep).toBe(0)
+    expect(scrapyd(lines).scrapyd.finishedToKeep).toBe(0)
   })
 
   it('options that Scrapyd clients see are passed to the Scrapyd API', () => {
     const lines = 'node_name = deck-1\nprefix_header = X-Base\ndebug = yes\nfinished_to_keep = 7'
-    expect(scrapyd(lines).door).toEqual({
+    expect(scrapyd(lines).scrapyd).toEqual({
       nodeName: 'deck-1',
       prefixHeader: 'X-Base',
       debug: true,
@@ -895,8 +895,8 @@ describe('options and classes of other Scrapyds', () => {
 describe('[services], [settings] and [scrapdeck]', () => {
   it('an empty service is disabled; the standard ones are accepted; others are rejected', () => {
     const standard = Object.entries(SCRAPYD_SERVICES).map(([name, value]) => `${name} = ${value}\n`)
-    expect(resolve(`[services]\n${standard.join('')}`).options.door).toEqual({})
-    expect(resolve('[services]\nDelProject.json =\ndelversion.json =\n').options.door.disabledServices).toEqual(
+    expect(resolve(`[services]\n${standard.join('')}`).options.scrapyd).toEqual({})
+    expect(resolve('[services]\nDelProject.json =\ndelversion.json =\n').options.scrapyd.disabledServices).toEqual(
       new Set(['delproject.json', 'delversion.json'])
     )
     expect(() => resolve('[services]\nextra.json = my.Service\n')).toThrow('line 2: extra.json = my.Service is not')
@@ -937,7 +937,7 @@ describe('configuration files', () => {
     })
     const inFolder = (name: string) => listScrapydFiles({ directory: join(project, name), homeDirectory: home })
     expect(resolve(null, { files: inFolder('a') })).toMatchObject({
-      options: { port: 2, configuredSlots: 3, door: { nodeName: 'a' } },
+      options: { port: 2, configuredSlots: 3, scrapyd: { nodeName: 'a' } },
       warnings: []
     })
     const configuration = readConfiguration(inFolder('b'))

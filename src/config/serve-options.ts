@@ -5,7 +5,7 @@ import type { SyslogAddress } from '../engine/runtime/syslog-address.ts'
 import type { S3Address } from '../engine/runtime/s3-address.ts'
 import type { SignInOptions } from '../server/auth/sign-in-options.ts'
 import type { ConnectionLimits, RateLimits } from '../server/limits.ts'
-import type { ScrapydDoorSettings } from '../server/scrapyd/settings.ts'
+import type { ScrapydEndpointSettings } from '../server/scrapyd/settings.ts'
 import type { ConfiguredSource } from './discovery-options.ts'
 import type { PluginSettings } from './plugin-options.ts'
 import type { EngineOptions } from '../engine/index.ts'
@@ -79,7 +79,7 @@ export interface ServeOptions {
   jobsToKeep: number | null
   /** Projects without an egg: their settings module by project name. */
   settingsProjects: Record<string, string>
-  door: Partial<ScrapydDoorSettings>
+  scrapyd: Partial<ScrapydEndpointSettings>
   /** Sources of nodes, in addition to those added in the UI. */
   discovery: ConfiguredSource[]
   plugins: PluginSettings[]

@@ -2,7 +2,7 @@ import { type RouterClient, createRouterClient } from '@orpc/server'
 import { RPCHandler } from '@orpc/server/message-port'
 import type { MessagePortMain } from 'electron'
 import pino from 'pino'
-import { doorOptionsOf, engineOptionsOf } from '../config/host-options.ts'
+import { serverOptionsOf, engineOptionsOf } from '../config/host-options.ts'
 import type { ResolvedOptions } from '../config/serve-options.ts'
 import { createEngine } from '../engine/index.ts'
 import type { EngineRouter, RouterContext } from '../engine/api/router/router.ts'
@@ -55,10 +55,10 @@ export async function startEngineHost(options: EngineHostOptions): Promise<Engin
     logger
   })
   starting.defer(() => engine.stop())
-  const door = { ...doorOptionsOf(settings.options), engine, uiDirectory, docsDirectory, logger }
-  const { port } = door
+  const server = { ...serverOptionsOf(settings.options), engine, uiDirectory, docsDirectory, logger }
+  const { port } = server
   const isExact = settings.options.isPortNamed || port === null
-  const service = await (isExact ? listen(door) : listenOnFreePort({ ...door, port }))
+  const service = await (isExact ? listen(server) : listenOnFreePort({ ...server, port }))
   starting.defer(() => service.stop())
   const router = await engine.router()
   await service.loaded

@@ -55,7 +55,7 @@ test("the user's configuration file and all variables apply as to the service, u
     port: 7003,
     isPortNamed: false,
     configuredSlots: 3,
-    door: { nodeName: 'own' },
+    scrapyd: { nodeName: 'own' },
     cancelWaitsSeconds: [5, 2, 1]
   })
   expect(read({ SCRAPDECK_PORT: '7004' }).options).toMatchObject({ port: 7004, isPortNamed: true })

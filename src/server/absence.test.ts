@@ -217,7 +217,7 @@ function whole({ statusCode, headers, body }: LightMyRequestResponse, { project,
 }
 
 async function openDoors(roles: { role: 'owner' } | { projects: Record<string, string> } | { groups: string[] }) {
-  const rateLimits = { api: null, doors: null, open: null }
+  const rateLimits = { api: null, endpoints: null, open: null }
   const app = openTestApp({ engine: t.engine as unknown as FakeEngine, rateLimits })
   const name = `robot-${(await t.client.users.list()).users.length}`
   const { user } = await t.client.users.create({ name, kind: 'service', role: null, ...roles } as never)

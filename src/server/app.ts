@@ -8,30 +8,30 @@ import { Authenticator } from './auth/authenticator.ts'
 import type { Caller } from './auth/caller.ts'
 import { addressInBrowser } from './auth/session-reply.ts'
 import { passkeySiteOf } from './auth/passkey-site.ts'
-import { LoginDoor } from './login-door.ts'
+import { LoginEndpoints } from './login-endpoints.ts'
 import { createHostRule, isLoopback } from './auth/host-rule.ts'
 import { NO_SIGN_IN, type SignInOptions } from './auth/sign-in-options.ts'
 import { RequestGate } from './auth/request-gate.ts'
-import { DoorLimits } from './auth/door-limits.ts'
+import { EndpointLimits } from './auth/endpoint-limits.ts'
 import { AddressList } from './address-list.ts'
 import type { CertificateFiles } from './certificate-files.ts'
 import { type Connections, isEncrypted, openConnections } from './connections.ts'
-import { contractDoors } from './contract-doors.ts'
+import { contractEndpoints } from './contract-endpoints.ts'
 import type { ContractHandlers, HandlersOptions } from './contract-handlers.ts'
-import { docsDoor } from './docs-door.ts'
+import { docsEndpoints } from './docs-endpoints.ts'
 import { makeRequestId, recordRefusal } from './audit-origin.ts'
 import { createErrorAnswer } from './error-answer.ts'
-import { kubernetesEggDoor } from './kubernetes-egg-door.ts'
-import { countRequests, metricsDoor } from './metrics-door.ts'
+import { kubernetesEggEndpoint } from './kubernetes-egg-endpoint.ts'
+import { countRequests, metricsEndpoint } from './metrics-endpoint.ts'
 import { type ConnectionLimits, DEFAULT_RATE_LIMITS, type RateLimits } from './limits.ts'
-import type { Answerer } from './front.ts'
+import type { RequestHandler } from './front.ts'
 import { recognizePeer } from './auth/peer-requests.ts'
 import { PipelinedRequests } from './pipelined-requests.ts'
-import { nodeDoor } from './nodes/node-door.ts'
-import { scrapydDoor } from './scrapyd/door.ts'
-import type { ScrapydDoorSettings } from './scrapyd/settings.ts'
+import { nodeEndpoints } from './nodes/node-endpoints.ts'
+import { scrapydEndpoints } from './scrapyd/routes.ts'
+import type { ScrapydEndpointSettings } from './scrapyd/settings.ts'
 import { NO_SUCH_FILE, NO_SUCH_PAGE, sendPage } from './scrapyd/twisted-pages.ts'
-import { userInterfaceDoor } from './user-interface.ts'
+import { userInterfaceEndpoints } from './user-interface.ts'
 import { closeAfter } from './http2-requests.ts'
 
 export interface AppOptions {
@@ -81,12 +81,12 @@ export interface AppOptions {
   port: () => number
   allowedHosts: string[]
   /** Overrides of the defaults (scrapyd/settings.ts). */
-  scrapyd?: Partial<ScrapydDoorSettings> | undefined
+  scrapyd?: Partial<ScrapydEndpointSettings> | undefined
   clock: Clock
   logger: Logger
 }
 
-export interface App extends Answerer {
+export interface App extends RequestHandler {
   fastify: FastifyInstance
   /** Path of a one-time login link to this engine, valid for ten minutes. */
   createLoginPath(): string
@@ -164,7 +164,7 @@ export function createApp(options: AppOptions): App {
     schemaController: NO_SCHEMAS,
     frameworkErrors: (_error, request, reply) => answerUnreadable(request, reply as unknown as FastifyReply)
   })
-  const limits = new DoorLimits({
+  const limits = new EndpointLimits({
     limits: { ...DEFAULT_RATE_LIMITS, ...options.rateLimits },
     clock,
     cache: engine.cache
@@ -219,21 +219,21 @@ export function createApp(options: AppOptions): App {
   fastify.setErrorHandler(answerRefusal)
   fastify.setNotFoundHandler((request, reply) => sendPage(request, reply, NO_SUCH_PAGE, 404))
   const logOutEverywhere = () => authenticator.logOutEverywhere()
-  fastify.register(healthDoor, { engine, engineName: options.engineName })
-  fastify.register(kubernetesEggDoor, { engine })
+  fastify.register(healthEndpoints, { engine, engineName: options.engineName })
+  fastify.register(kubernetesEggEndpoint, { engine })
   if (metrics.isServed) {
-    fastify.register(metricsDoor, { engine, requests: countRequests(fastify, metrics.prefix) })
+    fastify.register(metricsEndpoint, { engine, requests: countRequests(fastify, metrics.prefix) })
   }
-  // Before the Scrapyd door, which adds HTTP methods that only it answers.
+  // Before the Scrapyd endpoints, which add HTTP methods that only they handle.
   const siteOf = (request: FastifyRequest) => passkeySiteOf(addressInBrowser(request), signIn.publicUrl)
   const handlers = createContractHandlers({
     ...{ engine, clock, logger, logOutEverywhere },
     sessionsOf: (request) => authenticator.sessionsOf(request),
     siteOf
   })
-  fastify.register(contractDoors, { incoming: engine.incoming, limits, handlers })
-  fastify.register(nodeDoor, { pulling: engine.pulling })
-  fastify.register(scrapydDoor, {
+  fastify.register(contractEndpoints, { incoming: engine.incoming, limits, handlers })
+  fastify.register(nodeEndpoints, { pulling: engine.pulling })
+  fastify.register(scrapydEndpoints, {
     fleet: engine.scrapyd,
     incoming: engine.incoming,
     settings: options.scrapyd,
@@ -242,11 +242,11 @@ export function createApp(options: AppOptions): App {
     shared: engine.sharedAnswers,
     nowMs: () => clock.nowMs()
   })
-  fastify.register(docsDoor, { docsDirectory: options.docsDirectory })
+  fastify.register(docsEndpoints, { docsDirectory: options.docsDirectory })
   const { uiDirectory } = options
   const { access, secondFactors, audit } = engine
-  const login = new LoginDoor({ authenticator, access, secondFactors, audit, limits, clock, siteOf })
-  fastify.register(userInterfaceDoor, {
+  const login = new LoginEndpoints({ authenticator, access, secondFactors, audit, limits, clock, siteOf })
+  fastify.register(userInterfaceEndpoints, {
     prefix: '/ui',
     authenticator,
     limits,
@@ -262,8 +262,8 @@ export function createApp(options: AppOptions): App {
     logOutEverywhere,
     loadContract: async () => void (await handlers()),
     createLoginPath: () => `/ui/login?token=${authenticator.links.createHere()}`,
-    answer: (request, response) => requests.receive(request, response),
-    answerOnSocket: (request, response) => socketRequests.receive(request, response)
+    handle: (request, response) => requests.receive(request, response),
+    handleOnSocket: (request, response) => socketRequests.receive(request, response)
   }
 }
 
@@ -313,12 +313,12 @@ function closeInOrder(fastify: FastifyInstance): void {
  * For load balancers, containers and start scripts, without credentials. Not live: restart the service. Live but not
  * ready: it is stopping or cannot write to its disk, so send it no requests for now.
  */
-async function healthDoor(
+async function healthEndpoints(
   app: FastifyInstance,
   options: { engine: Pick<Engine, 'health'>; engineName?: string | undefined }
 ): Promise<void> {
   const { health } = options.engine
-  // Of several engines on one database, each says which it is (follower.ts does so for the others).
+  // Of several engines on one database, each says which it is (leader-proxy.ts does so for the others).
   const role = options.engineName === undefined ? {} : { engine: options.engineName, leads: true }
   app.get('/health', async (_request, reply) => sendReady(reply))
   app.get('/health/ready', async (_request, reply) => sendReady(reply))

@@ -32,7 +32,7 @@ import type { z } from 'zod'
 type AnyRouter = Router<any, RouterContext>
 
 /** What the HTTP layer knows about a request, in addition to what the engine gets. */
-interface DoorContext extends RouterContext {
+interface HandlerContext extends RouterContext {
   callerId?: string
   /** Metadata of the requested operation; absent: the contract has none for this request. */
   operation?: RequestedOperation | undefined
@@ -60,14 +60,14 @@ export type AnswerOf = (
   }[keyof ContractHandlers]
 ) => RouteHandler
 
-type Handler = Pick<RPCHandler<DoorContext>, 'handle'>
+type Handler = Pick<RPCHandler<HandlerContext>, 'handle'>
 
 /** Comments at this interval keep proxies from closing a quiet stream. */
 const KEEP_ALIVE_MS = 15_000
 
 /**
- * Answers what the routes of contract-doors.ts receive. This file is the only way to oRPC's handlers and to the schemas
- * of all operations: no other door needs them, and they are a fifth of the service's start.
+ * Handles the requests of the routes in contract-endpoints.ts. This file is the only way to oRPC's handlers and to the schemas
+ * of all operations: no other endpoint needs them, and they are a fifth of the service's start.
  */
 export class ContractHandlers {
   readonly #router: EngineRouter
@@ -82,7 +82,7 @@ export class ContractHandlers {
     this.#router = engineRouter
     this.#options = options
     // A function: the handlers' plugins modify the arrays they are given.
-    const common = (): RPCHandlerOptions<DoorContext> => ({
+    const common = (): RPCHandlerOptions<HandlerContext> => ({
       clientInterceptors: [
         createWireErrorInterceptor((error) => logger.error({ err: error }, 'A call of the contract failed'))
       ],
@@ -91,12 +91,12 @@ export class ContractHandlers {
       eventIteratorKeepAliveInterval: KEEP_ALIVE_MS
     })
     const ofRpc = common()
-    this.#rpc = new RPCHandler<DoorContext>(router, {
+    this.#rpc = new RPCHandler<HandlerContext>(router, {
       ...ofRpc,
       clientInterceptors: [...ofRpc.clientInterceptors!, readInSlices]
     })
     const ofRest = common()
-    this.#rest = new OpenAPIHandler<DoorContext>(router, {
+    this.#rest = new OpenAPIHandler<HandlerContext>(router, {
       ...ofRest,
       clientInterceptors: [...ofRest.clientInterceptors!, readRestInput],
       rootInterceptors: [takeFlags, createOnceInterceptor(engine), pickPartsOfAnswer, nameAsScheduler, keepRequest]
@@ -216,7 +216,7 @@ function reportOutside(error: unknown, logger: Logger): void {
 const credentialOf = (request: FastifyRequest): string =>
   `${request.caller.id} ${keyOfRights(principalOf(request).rights)}`
 
-type RootInterceptor = NonNullable<RPCHandlerOptions<DoorContext>['rootInterceptors']>[number]
+type RootInterceptor = NonNullable<RPCHandlerOptions<HandlerContext>['rootInterceptors']>[number]
 
 /** Flags that may be in the query, the body or both (OperationMeta.alsoInQuery): one `true` is enough. */
 const takeFlags: RootInterceptor = async ({ request, context, prefix, next }) => {
@@ -289,7 +289,7 @@ const nameAsScheduler: RootInterceptor = async ({ prefix, next }) => {
 const keepRequest: RootInterceptor = ({ request, context, prefix, next }) =>
   next({ request, prefix, context: { ...context, request } })
 
-type CallInterceptor = NonNullable<RPCHandlerOptions<DoorContext>['clientInterceptors']>[number]
+type CallInterceptor = NonNullable<RPCHandlerOptions<HandlerContext>['clientInterceptors']>[number]
 
 const readInSlices: CallInterceptor = async (options) => options.next({ ...options, ...(await readLongLists(options)) })
 

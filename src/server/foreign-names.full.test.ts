@@ -13,13 +13,13 @@ import { createApp } from './app.ts'
 import { NO_SIGN_IN } from './auth/sign-in-options.ts'
 import { describeApi } from './openapi/describe.ts'
 import type { Known } from './testing/arbitrary-of-schema.ts'
-import { DOORS, scrapydRequests, through } from './testing/generated-doors.ts'
+import { TRANSPORTS, scrapydRequests, through } from './testing/generated-transports.ts'
 import { createRequestGenerator } from './testing/generated-requests.ts'
 import { type Answer, type Ask, askInProcess, askOverSocket, readAnswer } from './testing/read-answer.ts'
 import { fillTwoProjects, OTHER, SEALED, SECRET, stateOfOther } from './testing/two-projects.ts'
 
 /**
- * Requests generated from our own OpenAPI document, through every door and as every kind of caller, over two projects:
+ * Requests generated from our own OpenAPI document, through every transport and as every kind of caller, over two projects:
  * one is hidden from the caller, and everything in it has a name that is recognised. `SCRAPDECK_WALK_RUNS=50
  * SCRAPDECK_WALK_SEED=7 npx vitest run src/server/foreign-names.full.test.ts` sends more, or others. Failures name
  * the seed.
@@ -143,7 +143,7 @@ async function openWorld() {
   const app = createApp({
     ...{ engine, clock, logger: silentLogger, bindAddress: '127.0.0.1', port: () => 6800, allowedHosts: [] },
     ...{ dataDirectory: directory, uiDirectory: directory, docsDirectory: directory },
-    rateLimits: { api: null, doors: null, open: null },
+    rateLimits: { api: null, endpoints: null, open: null },
     signIn: {
       ...NO_SIGN_IN,
       proxy: {
@@ -342,7 +342,7 @@ async function judge(asking: Asking, name: string, options: InjectOptions): Prom
 type Generated = readonly [name: string, options: InjectOptions]
 const generated = new Map<number, readonly Generated[]>()
 
-/** Of each operation, with generated inputs, through one door or through all: the same for every caller. */
+/** Of each operation, with generated inputs, through one transport or through all: the same for every caller. */
 function requestsOf(run: number): readonly Generated[] {
   const made = generated.get(run) ?? [...generate(run)]
   generated.set(run, made)
@@ -363,9 +363,9 @@ function* generate(run: number): Generator<Generated> {
       known.parts['ids'] = known.parts[`${name.split('.')[0]}.ids`] ?? []
       const request = sample(requestsFor(operation, run % 2 === 0 ? { only: [] } : {}))
       const isStream = [...operation.answers.values()].some(({ type }) => type.includes('event-stream'))
-      const doors = metas.has(name) ? DOORS.slice(0, isStream ? 2 : undefined) : DOORS.slice(0, 1)
-      const some = isLong ? doors : [doors[(index + run) % doors.length]!]
-      return some.map((door) => through(door, request))
+      const transports = metas.has(name) ? TRANSPORTS.slice(0, isStream ? 2 : undefined) : TRANSPORTS.slice(0, 1)
+      const some = isLong ? transports : [transports[(index + run) % transports.length]!]
+      return some.map((transport) => through(transport, request))
     }
     return [name, make] as const
   })
@@ -400,7 +400,7 @@ async function walk(caller: Caller, ask: Ask, runs = RUNS): Promise<string[]> {
 
 describe(`requests generated with the seed ${SEED}`, () => {
   it(
-    'name what is there: an owner is told of the other project by many operations, through every kind of door',
+    'name what is there: an owner is told of the other project by many operations, through every kind of transport',
     async () => {
       const owner: Caller = { name: 'owner', sees: 'shop', signIn: (all) => withToken(all, { name: 'own' }) }
       const asking = { caller: owner, ask: askInProcess(world.app.fastify), headers: await owner.signIn(world) }
@@ -429,7 +429,7 @@ describe(`requests generated with the seed ${SEED}`, () => {
   it(
     'tell an operator nothing over real connections either',
     async () => {
-      const server = createServer((request, response) => world.app.answer(request, response)).listen(0, '127.0.0.1')
+      const server = createServer((request, response) => world.app.handle(request, response)).listen(0, '127.0.0.1')
       onTestFinished(() => void server.close())
       await once(server, 'listening')
       const operator = CALLERS.find(({ name }) => name === 'an operator of one project')!

@@ -6,11 +6,11 @@ import type { CertificateFiles } from './certificate-files.ts'
 import { type ClosableServer, type Connections, TIME_LIMITS } from './connections.ts'
 import { createRedirectServer } from './https-redirect.ts'
 
-/** Who answers requests. */
-export interface Answerer {
-  answer: RequestListener
+/** Handles the requests of a service. */
+export interface RequestHandler {
+  handle: RequestListener
   /** On the Unix socket: file permissions decide who can connect, and no web page can. */
-  answerOnSocket: RequestListener
+  handleOnSocket: RequestListener
 }
 
 /** The sockets of a service. Their request handler may change while clients stay connected. */
@@ -24,9 +24,9 @@ export interface Front {
   address: string
   /** Where plain HTTP is redirected; null: nowhere. */
   redirectPort: number | null
-  answerWith(answerer: Answerer): void
+  handleWith(handler: RequestHandler): void
   /** Some TCP requests always have this handler; `handleWith` does not change it. */
-  answerBefore(isFor: (request: IncomingMessage) => boolean, answer: RequestListener): void
+  handleBefore(isFor: (request: IncomingMessage) => boolean, handle: RequestListener): void
   /** Accepts no more connections, and resolves when those that are open have been answered. */
   close(): Promise<void>
   closeAllConnections(): void
@@ -46,18 +46,22 @@ export interface FrontOptions {
 }
 
 /** Opens the sockets. Rejects, with all of them closed again, if one is not available. */
-export async function openFront(options: FrontOptions, first: Answerer, connections: Connections): Promise<Front> {
+export async function openFront(
+  options: FrontOptions,
+  first: RequestHandler,
+  connections: Connections
+): Promise<Front> {
   const { bindAddress, unixSocketPath = null, certificate = null } = options
   let current = first
-  let before: { isFor: (request: IncomingMessage) => boolean; answer: RequestListener } | null = null
+  let before: { isFor: (request: IncomingMessage) => boolean; handle: RequestListener } | null = null
   let port = options.port ?? 0
   const servers: ClosableServer[] = []
   // Loaded only for a service that speaks TLS.
   const createTlsServer = certificate === null ? null : (await import('./http2-server.ts')).createTlsServer
   const openServer = () => {
-    const answer: RequestListener = (request, response) =>
-      (before?.isFor(request) === true ? before : current).answer(request, response)
-    const server = createTlsServer === null ? createServer(TIME_LIMITS, answer) : createTlsServer(certificate!, answer)
+    const handle: RequestListener = (request, response) =>
+      (before?.isFor(request) === true ? before : current).handle(request, response)
+    const server = createTlsServer === null ? createServer(TIME_LIMITS, handle) : createTlsServer(certificate!, handle)
     connections.watch(server)
     servers.push(server)
     return server
@@ -84,8 +88,8 @@ export async function openFront(options: FrontOptions, first: Answerer, connecti
       }
     }
     if (unixSocketPath !== null) {
-      const answer: RequestListener = (request, response) => current.answerOnSocket(request, response)
-      servers.push(await listenOnSocket(unixSocketPath, answer))
+      const handle: RequestListener = (request, response) => current.handleOnSocket(request, response)
+      servers.push(await listenOnSocket(unixSocketPath, handle))
     }
   } catch (error) {
     await Promise.all(servers.map(closeServer))
@@ -100,11 +104,11 @@ export async function openFront(options: FrontOptions, first: Answerer, connecti
       options.port === null
         ? `unix:${unixSocketPath}`
         : `${certificate === null ? 'http' : 'https'}://${reachableHost(bindAddress)}:${port}`,
-    answerWith(answerer) {
-      current = answerer
+    handleWith(handler) {
+      current = handler
     },
-    answerBefore(isFor, answer) {
-      before = { isFor, answer }
+    handleBefore(isFor, handle) {
+      before = { isFor, handle }
     },
     close: async () => void (await Promise.all(servers.map(closeServer))),
     closeAllConnections() {
@@ -136,9 +140,9 @@ async function listenOnOtherAddresses(
  * Open to its user and group (660), like Scrapyd's. A socket without a listener was left by a killed server and is
  * replaced. Anything else in its place is not ours to remove.
  */
-async function listenOnSocket(path: string, answer: RequestListener): Promise<ClosableServer> {
+async function listenOnSocket(path: string, handle: RequestListener): Promise<ClosableServer> {
   if ((await isSocket(path)) && !(await isAnswered(path))) await unlink(path)
-  const server = createServer(TIME_LIMITS, answer)
+  const server = createServer(TIME_LIMITS, handle)
   await new Promise<void>((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) => {
       const why = error.code === 'EADDRINUSE' ? 'another program listens there' : error.message

@@ -27,12 +27,12 @@ export interface RateLimit {
   burst: number
 }
 
-/** The rate limits of the doors; null: none. */
+/** The rate limits of the endpoints; null: none. */
 export interface RateLimits {
   /** REST, JSON-RPC and the UI's API, for each credential at each address. */
   api: RateLimit | null
   /** Everything else that requires credentials (Scrapyd's endpoints, logs, items, metrics, pages), likewise. */
-  doors: RateLimit | null
+  endpoints: RateLimit | null
   /** What is open to all (health, login) and what is rejected for its credentials, for each address. */
   open: RateLimit | null
 }
@@ -47,7 +47,7 @@ export const perSecond = (requests: number): RateLimit | null =>
  * The API: far more than people and programs need, far less than a loop without pauses sends. Scrapyd has no limit, and
  * its clients poll as fast as they like.
  */
-export const DEFAULT_RATE_LIMITS: RateLimits = { api: perSecond(500), doors: null, open: perSecond(100) }
+export const DEFAULT_RATE_LIMITS: RateLimits = { api: perSecond(500), endpoints: null, open: perSecond(100) }
 
 /** For each pulling node: far more than one needs that starts and ends ten jobs per second. */
 export const NODE_RATE_LIMIT = perSecond(200)

@@ -14,7 +14,7 @@ export interface Service {
   createLoginLink(): string
   /** Ends all browser sessions with their streams, and unused login links. Returns the number of sessions. */
   logOutEverywhere(): Promise<number>
-  /** Resolves when all doors are loaded; until then a request to the contract waits. Rejects if that is impossible. */
+  /** Resolves when all endpoints are loaded; until then a request to the contract waits. Rejects if that is impossible. */
   loaded: Promise<void>
   /** Rejects new requests and waits for open ones except event streams. The engine continues. Can be called twice. */
   stop(): Promise<void>
@@ -49,7 +49,7 @@ export async function listen(options: ListenOptions): Promise<Service> {
     await fastify.close()
     throw error
   }
-  options.front?.answerWith(app)
+  options.front?.handleWith(app)
   const { address } = front
   options.engine.setAddress(address, options.plainHttpOn ?? null)
   options.engine.setCertificate(options.certificate ?? null)

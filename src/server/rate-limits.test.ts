@@ -28,7 +28,7 @@ describe('the rate limit of the doors', () => {
   it.each(['/daemonstatus.json', '/jobs', '/logs/', '/items/', '/metrics', '/docs', '/ui/', '/', '/nothing'])(
     'applies to %s: answers say what is left, a 429 how long to wait',
     async (url) => {
-      const { send, clock } = open({ doors: TWO })
+      const { send, clock } = open({ endpoints: TWO })
       expect((await send({ url })).slice(1)).toEqual(['2', '1', '5', undefined])
       expect((await send({ url })).slice(1)).toEqual(['2', '0', '10', undefined])
       expect(await send({ url })).toEqual([429, '2', '0', '10', '5'])
@@ -40,7 +40,7 @@ describe('the rate limit of the doors', () => {
   it('is off by default, and the API has its own', async () => {
     const { send } = open({})
     expect(await send({ url: '/daemonstatus.json' })).toEqual([200, undefined, undefined, undefined, undefined])
-    const limited = open({ doors: TWO })
+    const limited = open({ endpoints: TWO })
     for (let time = 0; time < 3; time++) await limited.send({ url: '/jobs' })
     expect((await limited.send({ url: '/api/v1/nodes' }))[0]).toBe(200)
   })
@@ -68,7 +68,7 @@ describe('the rate limit of the doors', () => {
   )
 
   it('counts all sessions of a credential at one address as one, and each login', async () => {
-    const { askAnonymously, clock } = open({ doors: { requests: 5, windowSeconds: 1, burst: 5 } })
+    const { askAnonymously, clock } = open({ endpoints: { requests: 5, windowSeconds: 1, burst: 5 } })
     const logIn = () =>
       askAnonymously({
         method: 'POST',
@@ -92,7 +92,7 @@ describe('the rate limit of the doors', () => {
   })
 
   it('leaves a login link as it is', async () => {
-    const { askAnonymously, createLoginPath, clock } = open({ doors: { ...TWO, burst: 1 } })
+    const { askAnonymously, createLoginPath, clock } = open({ endpoints: { ...TWO, burst: 1 } })
     const login = async (url: string) => (await askAnonymously({ url })).statusCode
     const [first, second] = [createLoginPath(), createLoginPath()]
     expect([await login(first), await login(second)]).toEqual([303, 429])
@@ -101,7 +101,7 @@ describe('the rate limit of the doors', () => {
   })
 
   it('answers a Scrapyd client as Scrapyd would say it', async () => {
-    const { ask } = open({ doors: { ...TWO, burst: 1 } })
+    const { ask } = open({ endpoints: { ...TWO, burst: 1 } })
     await ask({ url: '/daemonstatus.json' })
     const { statusCode, json } = await ask({ url: '/daemonstatus.json' })
     expect([statusCode, json()]).toEqual([
@@ -111,7 +111,7 @@ describe('the rate limit of the doors', () => {
   })
 
   it('counts each credential at each address on its own', async () => {
-    const { send, askAnonymously, createLoginPath } = open({ doors: TWO, api: TWO })
+    const { send, askAnonymously, createLoginPath } = open({ endpoints: TWO, api: TWO })
     const cookie = cookieOf(await askAnonymously({ url: createLoginPath() }))
     for (const url of ['/jobs', '/api/v1/nodes']) {
       for (let time = 0; time < 2; time++) await send({ url })

@@ -360,7 +360,7 @@ describe('every answer', () => {
     const certificate = await CertificateFiles.open(files, { clock: createFakeClock(), logger: silentLogger })
     onTestFinished(() => certificate.stop())
     const options = { certificate, allowedHosts: ['deck.example.org'] }
-    const { port } = await openTestService({ ...options, rateLimits: { open: null, doors: null, api: null } })
+    const { port } = await openTestService({ ...options, rateLimits: { open: null, endpoints: null, api: null } })
     const ask = (method: string, path: string, headers: Record<string, string>) =>
       new Promise<IncomingHttpHeaders>((resolve, reject) => {
         const where = { host: '127.0.0.1', port, method, path, ca: files.pem, servername: 'deck.example.org' }

@@ -150,7 +150,7 @@ describe('a login link on a shared cache', () => {
 
 describe('limits on a shared cache', () => {
   it('count the requests of all engines together, and of one while the cache is away', async () => {
-    const { cache, one, other } = openTwo({ rateLimits: { doors: perSecond(1) } })
+    const { cache, one, other } = openTwo({ rateLimits: { endpoints: perSecond(1) } })
     const ask = async (app: typeof one) => {
       const { statusCode, headers } = await app.ask({ url: '/daemonstatus.json' })
       return [statusCode, Number(headers['ratelimit-remaining'])]

@@ -9,12 +9,12 @@ import { addressOf, clientOf } from './auth/client-address.ts'
 import { FOR_READERS, forPermissionInAll } from './auth/route-permissions.ts'
 import { ERROR_CODES, ScrapdeckError } from '../shared/errors.ts'
 import { type Authenticator, knowsPassword } from './auth/authenticator.ts'
-import type { DoorLimits } from './auth/door-limits.ts'
+import type { EndpointLimits } from './auth/endpoint-limits.ts'
 import { BACK_CHANNEL_PATH, CALLBACK_PATH, LOGIN_MS, type OidcSignIn, SIGN_IN_PATH } from './auth/oidc-sign-in.ts'
 import { addressInBrowser, cookiesOf, sendCookie, setSessionCookie } from './auth/session-reply.ts'
-import { signInDoor, type SignInDoorOptions } from './auth/sign-in-door.ts'
+import { signInEndpoints, type SignInEndpointsOptions } from './auth/sign-in-endpoints.ts'
 import { fieldsOf } from './forms/form-fields.ts'
-import type { LoginDoor } from './login-door.ts'
+import type { LoginEndpoints } from './login-endpoints.ts'
 
 /** Inline styles because the component library inserts style elements; scripts only from our own files. */
 const UI_POLICY =
@@ -27,18 +27,18 @@ const ENDINGS: Record<string, string> = { br: '.br', gzip: '.gz' }
 
 const YEAR_SECONDS = 365 * 24 * 3600
 
-interface UserInterfaceOptions extends Pick<SignInDoorOptions, 'access' | 'signIns'> {
+interface UserInterfaceOptions extends Pick<SignInEndpointsOptions, 'access' | 'signIns'> {
   authenticator: Authenticator
   audit: Pick<Audit, 'perform' | 'record' | 'refuse'>
-  limits: DoorLimits
+  limits: EndpointLimits
   uiDirectory: string
   /** Where browsers reach us; null: at the host of their request. */
   publicUrl: string | null
-  login: LoginDoor
+  login: LoginEndpoints
 }
 
 /** `/ui/`: the built UI for browsers, with one-time links and a login form. */
-export async function userInterfaceDoor(app: FastifyInstance, options: UserInterfaceOptions): Promise<void> {
+export async function userInterfaceEndpoints(app: FastifyInstance, options: UserInterfaceOptions): Promise<void> {
   const { authenticator, uiDirectory } = options
   app.removeAllContentTypeParsers()
   app.addContentTypeParser(
@@ -71,7 +71,7 @@ export async function userInterfaceDoor(app: FastifyInstance, options: UserInter
     // Not a redirect: the page may not follow one to another host, so it opens this address.
     return reply.send({ continueAt: elsewhere })
   })
-  signInDoor(app, options)
+  signInEndpoints(app, options)
   if (authenticator.oidc !== null) serveSignIn(app, authenticator.oidc, options)
 
   if (!existsSync(join(uiDirectory, 'index.html'))) {

@@ -1,7 +1,7 @@
 import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { silentLogger } from '../../../src/engine/runtime/logger.ts'
-import { createFollower } from '../../../src/server/follower.ts'
+import { createLeaderProxy } from '../../../src/server/leader-proxy.ts'
 import type { Attack } from '../attack.ts'
 import { createAttacker } from '../attacker.ts'
 
@@ -32,7 +32,7 @@ export const engineAttacks: Attack[] = [
         response.end()
       })
       let port = 0
-      const follower = createFollower({
+      const proxy = createLeaderProxy({
         membership: {
           ...{ secret: SECRET, name: 'south', isConnected: () => true, isLeading: () => false },
           ...{ leaderAddress: () => attacker.address, leaderCertificate: () => null, change: async () => {} }
@@ -41,7 +41,7 @@ export const engineAttacks: Attack[] = [
         ...{ logger: silentLogger, port: () => port }
       })
       try {
-        await using front = await listen(follower.answer)
+        await using front = await listen(proxy.handle)
         ;({ port } = front)
         const { send } = createAttacker(`http://127.0.0.1:${port}`)
         const host = `127.0.0.1:${other.port}`
@@ -51,7 +51,7 @@ export const engineAttacks: Attack[] = [
         }
         return caught
       } finally {
-        await follower.stop()
+        await proxy.stop()
       }
     }
   }

@@ -27,11 +27,11 @@ export function makeDirectory(files: Record<string, string> = {}): string {
 /** Starts the HTTP server over an engine in memory; returns its address. */
 export async function startEngine(): Promise<{ url: string; engine: ReturnType<typeof createFakeEngine> }> {
   const engine = createFakeEngine()
-  return { url: await openDoors(engine), engine }
+  return { url: await openServer(engine), engine }
 }
 
 /** Starts the HTTP server over any engine, with TCP or on a socket; returns its address. */
-export async function openDoors(
+export async function openServer(
   engine: Parameters<typeof listen>[0]['engine'],
   { dataDirectory = makeDirectory(), ...options }: { dataDirectory?: string; socket?: string } = {}
 ): Promise<string> {
@@ -64,7 +64,7 @@ export async function startServer(answer: RequestListener): Promise<string> {
 export async function openEngine(files: Record<string, string> = {}) {
   const engine = await openEngineWithFakeNode()
   onTestFinished(() => engine.remove())
-  const url = await openDoors(engine.engine)
+  const url = await openServer(engine.engine)
   const { username, password } = engine.engine.credentials
   const directory = makeDirectory(files)
   const run = (...words: string[]) =>

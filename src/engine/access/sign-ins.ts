@@ -4,7 +4,7 @@ import { ScrapdeckError } from '../../shared/errors.ts'
 import { nameOfSignIn, POLL_SECONDS, readUserCode, USER_CODE_LETTERS, VERIFIER } from '../../shared/sign-in.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Access } from './access.ts'
-import { Guesses } from './guesses.ts'
+import { UserAttemptLimiter } from './user-attempt-limiter.ts'
 import type { Principal } from './principal.ts'
 
 /** A code in the address of the browser, until the program at that address has exchanged it. */
@@ -49,7 +49,7 @@ export type Poll = { is: 'pending' } | { is: 'granted'; grant: Grant }
 export class SignIns {
   readonly #access: Access
   readonly #clock: Clock
-  readonly #guesses: Guesses
+  readonly #guesses: UserAttemptLimiter
   readonly #codes = new Map<string, Code>()
   /** By the hash of the code that only the program knows. */
   readonly #devices = new Map<string, Device>()
@@ -57,7 +57,7 @@ export class SignIns {
   constructor({ access, clock }: { access: Access; clock: Clock }) {
     this.#access = access
     this.#clock = clock
-    this.#guesses = new Guesses(clock, 'codes')
+    this.#guesses = new UserAttemptLimiter(clock, 'codes')
   }
 
   /** Returns the code for the redirect address; null: the program asks. Throws ROLE_REQUIRED, SIGN_IN_NOT_FOUND. */

@@ -8,7 +8,7 @@ import { endedMeanwhile } from './acting.ts'
 import { type Directory, foldName } from './directory.ts'
 import { type GivenRoles, hasRole } from './given-roles.ts'
 import { refuseTooManyMembers, requireGroup } from './group-commands.ts'
-import { Guesses } from './guesses.ts'
+import { UserAttemptLimiter } from './user-attempt-limiter.ts'
 import type { InTurn } from './in-turn.ts'
 import { freeName, nameFrom } from './outside-name.ts'
 import type { JudgedPassword } from './password-strength/judge-password.ts'
@@ -42,11 +42,11 @@ export type GivenUser = Pick<NewUser, 'name' | 'kind' | 'role'> & Partial<NewUse
 /** What owners do with users, and users with their own password. */
 export class UserCommands {
   readonly #parts: UserCommandsParts
-  readonly #guesses: Guesses
+  readonly #guesses: UserAttemptLimiter
 
   constructor(parts: UserCommandsParts) {
     this.#parts = parts
-    this.#guesses = new Guesses(parts.clock)
+    this.#guesses = new UserAttemptLimiter(parts.clock)
   }
 
   /** undefined: there is none. */

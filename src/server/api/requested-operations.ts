@@ -10,24 +10,24 @@ export interface RequestedOperation extends OperationMeta {
 
 /** Finds the operation of a request before it is handled, with the same matchers as the handlers. */
 export class RequestedOperations {
-  private readonly doors: { prefix: string; matcher: StandardMatcher }[]
+  private readonly mounts: { prefix: string; matcher: StandardMatcher }[]
 
   constructor(router: AnyRouter) {
     const rest = new StandardOpenAPIMatcher()
-    this.doors = [
+    this.mounts = [
       { prefix: '/api/rpc/', matcher: new StandardRPCMatcher() },
       { prefix: '/api/v1/', matcher: rest },
-      // Crawl orders outside the API (crawl-door.ts).
+      // Crawl orders outside the API (crawl-endpoints.ts).
       { prefix: '/', matcher: rest }
     ]
-    for (const { matcher } of this.doors.slice(0, 2)) matcher.init(router)
+    for (const { matcher } of this.mounts.slice(0, 2)) matcher.init(router)
   }
 
   /** undefined: not in the contract. `path`: as received, with or without its query. */
   async find(method: string, path: string): Promise<RequestedOperation | undefined> {
     const { pathname } = new URL(`http://x${path}`)
-    const door = this.doors.find(({ prefix }) => pathname.startsWith(prefix))
-    const match = await door?.matcher.match(method, `/${pathname.slice(door.prefix.length).replace(/\/$/, '')}`)
+    const mount = this.mounts.find(({ prefix }) => pathname.startsWith(prefix))
+    const match = await mount?.matcher.match(method, `/${pathname.slice(mount.prefix.length).replace(/\/$/, '')}`)
     if (match === undefined) return undefined
     return { ...(match.procedure['~orpc'].meta as OperationMeta), name: match.path.join('.') }
   }

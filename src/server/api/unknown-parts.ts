@@ -60,7 +60,7 @@ export async function checkRestParts(request: RestRequest, asked: Asked): Promis
   if (isRead) {
     if (Number(request.headers['content-length'] ?? 0) > 0)
       throw new ScrapdeckError('BAD_INPUT', `${operation} takes no body: send its parameters in the query`)
-    const { [FIELDS]: _ofDoor, ...own } = input
+    const { [FIELDS]: _ofEndpoint, ...own } = input
     return await checkParts({ ...asked, input: own })
   }
   const body = await request.body()

@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import { abandon } from '../http2-requests.ts'
 import { MAX_TEXT_BYTES, NODE_MESSAGE_BYTES } from '../limits.ts'
-import { isNodeRoute } from '../nodes/node-door.ts'
+import { isNodeRoute } from '../nodes/node-endpoints.ts'
 
 type Raw = FastifyRequest['raw']
 

@@ -1,10 +1,10 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Clock } from '../../engine/runtime/clock.ts'
-import { isCrawlRoute } from '../api/crawl-door.ts'
+import { isCrawlRoute } from '../api/crawl-endpoints.ts'
 import type { AddressList } from '../address-list.ts'
 import type { Connections } from '../connections.ts'
 import { STRANGER_BODY_LIMIT_MS } from '../limits.ts'
-import { bearerToken, isNodeRoute } from '../nodes/node-door.ts'
+import { bearerToken, isNodeRoute } from '../nodes/node-endpoints.ts'
 import { ScrapdeckError } from '../../shared/errors.ts'
 import { OWNER_PERMISSIONS } from '../../shared/permissions.ts'
 import { requirePermission, requirePermissionEverywhere } from '../../engine/access/principal.ts'
@@ -12,19 +12,19 @@ import { type Authenticator } from './authenticator.ts'
 import { abandon, closeAfter } from '../http2-requests.ts'
 import { BodyRoom } from './body-room.ts'
 import { ANONYMOUS, type Caller } from './caller.ts'
-import { EGG_ROUTE } from '../kubernetes-egg-door.ts'
+import { EGG_ROUTE } from '../kubernetes-egg-endpoint.ts'
 import { addressOf } from './client-address.ts'
 import { PASSKEY_OPTIONS_PATH } from './login-paths.ts'
 import { isFromPeer } from './peer-requests.ts'
 import { DEVICE_PATH, TOKEN_PATH } from '../../shared/sign-in.ts'
 import { BACK_CHANNEL_PATH, CALLBACK_PATH, SIGN_IN_PATH } from './oidc-sign-in.ts'
-import type { DoorLimits } from './door-limits.ts'
+import type { EndpointLimits } from './endpoint-limits.ts'
 import { setSessionCookie } from './session-reply.ts'
 import { changesNothing, checkRequestOrigin } from './request-rule.ts'
 
 export interface RequestGateOptions {
   authenticator: Authenticator
-  limits: DoorLimits
+  limits: EndpointLimits
   connections: Connections
   isOurHost: (host: string | undefined) => boolean
   /** Who may read /metrics without a password. */
@@ -92,8 +92,8 @@ export class RequestGate {
     const renewed = authenticator.renew(caller, request)
     if (renewed !== null) setSessionCookie(request, reply, renewed)
     authenticator.bindResponse(caller, reply.raw)
-    // The API charges itself (contract-doors.ts).
-    if (!isApi(request)) return limits.chargeDoor(request, reply)
+    // The API charges itself (contract-endpoints.ts).
+    if (!isApi(request)) return limits.chargeEndpoint(request, reply)
   }
 
   #reject(request: FastifyRequest, reply: FastifyReply, error: unknown): Promise<void> {
@@ -182,7 +182,7 @@ function requireWhatRouteNeeds({ routeOptions, method }: FastifyRequest, { princ
   require(principal!, needs, `${method} ${url}`)
 }
 
-/** Served by contract-doors.ts. */
+/** Served by contract-endpoints.ts. */
 function isApi({ routeOptions: { url } }: FastifyRequest): boolean {
   return url !== undefined && (/^\/api(\/|$)/.test(url) || isCrawlRoute(url))
 }

@@ -5,7 +5,7 @@ declare module 'fastify' {
     /**
      * The permissions that this route needs; `operation`: those of the operation that the request names
      * (engine/api/router/required-rights.ts). Absent: what only owners have, so that a route whose author forgot it is
-     * open to owners alone. It does not matter for what is open to all, and for the door of nodes (request-gate.ts).
+     * open to owners alone. Ignored for public routes and for the endpoints of nodes (request-gate.ts).
      */
     needs?: Permissions | 'operation'
     /** It answers with what is of all projects: the permission must hold in all. */

@@ -47,7 +47,7 @@ noscript { display: block; padding: 20px }
 `
 
 /** `/api`: the document for people to read and try. Loads nothing from other hosts, so it works offline. */
-export async function apiPageDoor(
+export async function apiPageEndpoint(
   app: FastifyInstance,
   options: { describe: () => Promise<OpenAPI.Document> }
 ): Promise<void> {

@@ -4,7 +4,7 @@ import { JOB_ID, NOON_MS } from './example-things.ts'
 
 type Operation = OpenAPI.OperationObject
 
-/** Paths that are also served outside the API, with the same fields (api/crawl-door.ts). */
+/** Paths that are also served outside the API, with the same fields (api/crawl-endpoints.ts). */
 export const ALSO_AT_ROOT = ['/crawl', '/crawl/{id}']
 
 const API_SERVER = { url: '/api/v1' }

@@ -16,7 +16,7 @@ import {
 } from './parameters.ts'
 import type { PythonJsonValue } from './python-json.ts'
 import { decodeUtf8, parsePythonFloat } from './python-text.ts'
-import type { ScrapydDoorSettings } from './settings.ts'
+import type { ScrapydEndpointSettings } from './settings.ts'
 import type { ScrapydSignal } from '../../engine/api/scrapyd-commands/scrapyd-shapes.ts'
 
 export interface Endpoint {
@@ -37,7 +37,7 @@ export interface Endpoint {
   answer(
     fleet: FleetAsScrapyd,
     args: FormValues,
-    settings: ScrapydDoorSettings,
+    settings: ScrapydEndpointSettings,
     files: ReadonlyMap<string, IncomingFile>
   ): Promise<Record<string, PythonJsonValue>>
 }

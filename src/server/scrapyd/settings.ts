@@ -1,5 +1,5 @@
 /** The operator's settings of the Scrapyd API: the part of `scrapyd.conf` that clients see (scrapyd-protocol.md, 8). */
-export interface ScrapydDoorSettings {
+export interface ScrapydEndpointSettings {
   /** `node_name`; null: the name of this host. */
   nodeName: string | null
   /** `debug = on`: errors of the JSON endpoints are plain-text tracebacks, as in Scrapyd. */
@@ -16,7 +16,7 @@ export interface ScrapydDoorSettings {
   finishedToKeep: number
 }
 
-export const DEFAULT_DOOR_SETTINGS: ScrapydDoorSettings = {
+export const DEFAULT_ENDPOINT_SETTINGS: ScrapydEndpointSettings = {
   nodeName: null,
   debug: false,
   disabledServices: new Set(),

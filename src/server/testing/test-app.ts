@@ -7,7 +7,7 @@ import { createFakeClock } from '../../engine/testing/fake-clock.ts'
 import { createApp } from '../app.ts'
 import type { RateLimits } from '../limits.ts'
 import { type ListenOptions, listen } from '../listen.ts'
-import type { ScrapydDoorSettings } from '../scrapyd/settings.ts'
+import type { ScrapydEndpointSettings } from '../scrapyd/settings.ts'
 import { createFakeEngine, type FakeEngine } from './fake-engine.ts'
 import { makeTestDirectory } from '../../engine/testing/test-directory.ts'
 
@@ -21,7 +21,7 @@ export function openTestApp(
     allowedHosts?: string[]
     bindAddress?: string
     dataDirectory?: string
-    scrapyd?: Partial<ScrapydDoorSettings>
+    scrapyd?: Partial<ScrapydEndpointSettings>
     rateLimits?: Partial<RateLimits>
     trustedProxies?: string[]
     metrics?: Parameters<typeof createApp>[0]['metrics']

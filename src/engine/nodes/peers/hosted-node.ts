@@ -52,8 +52,8 @@ export interface HostedNodeOptions
 
 /**
  * The local node of one engine of a cluster. It lives as long as the process: the leading engine uses it like a
- * Scrapyd, over HTTP (server/nodes/engine-door.ts), even if it is in the same process. It has eggs of its own, like a
- * Scrapyd, and knows nothing of the database.
+ * Scrapyd, over HTTP (server/nodes/engine-endpoint.ts), even if it is in the same process. It has eggs of its own, like
+ * a Scrapyd, and knows nothing of the database.
  */
 export class HostedNode implements HostedAnswers {
   readonly #node: LocalNode

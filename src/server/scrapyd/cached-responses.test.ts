@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { pickLength } from '../../../scripts/test-length.mjs'
 import { MemoryCache } from '../../engine/cluster/cache/testing/memory-cache.ts'
 import { createFakeClock } from '../../engine/testing/fake-clock.ts'
-import { findWrongAnswer } from './testing/cached-doors.ts'
+import { findWrongAnswer } from './testing/cached-responses.ts'
 
 const stories = pickLength(5, 300)
 

@@ -23,16 +23,16 @@ import { ENDPOINTS, type Endpoint } from './endpoints.ts'
 import { homePage } from './home-page.ts'
 import { jobsPage } from './jobs-page.ts'
 import { type PythonJsonValue, toPythonJson } from './python-json.ts'
-import { DEFAULT_DOOR_SETTINGS, type ScrapydDoorSettings } from './settings.ts'
+import { DEFAULT_ENDPOINT_SETTINGS, type ScrapydEndpointSettings } from './settings.ts'
 import { answerFile } from './static-files.ts'
 import { refuseMethod, sendPage } from './twisted-pages.ts'
 import { ScrapydAnswerError } from './parameters.ts'
 
-export interface ScrapydDoorOptions {
+export interface ScrapydEndpointsOptions {
   fleet: FleetAsScrapyd
   incoming: Pick<IncomingFiles, 'begin'>
   /** Overrides of the defaults. */
-  settings?: Partial<ScrapydDoorSettings> | undefined
+  settings?: Partial<ScrapydEndpointSettings> | undefined
   logger: Logger
   audit: Pick<Audit, 'perform'>
   /** Answers of all engines on this store; null: this engine is alone. */
@@ -47,13 +47,13 @@ const PAGE_POLICY = `default-src 'none'; style-src 'unsafe-inline'; script-src '
 const USUAL_METHODS = ['GET', 'HEAD', 'POST', 'OPTIONS']
 
 /** The fleet as one Scrapyd 1.6 (scrapyd-protocol.md, 1 to 3, 7). Differences: docs/scrapyd-compatibility.md. */
-export async function scrapydDoor(app: FastifyInstance, options: ScrapydDoorOptions): Promise<void> {
+export async function scrapydEndpoints(app: FastifyInstance, options: ScrapydEndpointsOptions): Promise<void> {
   const fleetOf = (request: FastifyRequest) => scrapydFor(options.fleet, principalOf(request))
-  const settings = { ...DEFAULT_DOOR_SETTINGS, ...options.settings }
+  const settings = { ...DEFAULT_ENDPOINT_SETTINGS, ...options.settings }
   const nodeName = settings.nodeName ?? options.fleet.nodeName
   // To ask for the zone of the machine costs more than all else here.
   const keyPrefix = options.shared === null ? '' : keyPrefixOf(settings)
-  const door: Door = { ...options, settings, nodeName, bodies: new WeakMap(), keyPrefix }
+  const context: Context = { ...options, settings, nodeName, bodies: new WeakMap(), keyPrefix }
   // Scrapyd answers every method. Methods unknown to Node are rejected by Node itself.
   const unusual = METHODS.filter((method) => !USUAL_METHODS.includes(method) && method !== 'CONNECT')
   for (const method of unusual) if (!app.supportedMethods.includes(method)) app.addHttpMethod(method)
@@ -83,7 +83,7 @@ export async function scrapydDoor(app: FastifyInstance, options: ScrapydDoorOpti
   for (const [name, endpoint] of Object.entries(ENDPOINTS)) {
     const named = { ...endpoint, name }
     if (isOn(name))
-      serve(`/${name}`, (request, reply) => answerEndpoint(named, door, request, reply), endpoint.permission)
+      serve(`/${name}`, (request, reply) => answerEndpoint(named, context, request, reply), endpoint.permission)
   }
 
   const baseOf = (request: FastifyRequest) => basePathOf(request.headers[settings.prefixHeader.toLowerCase()])
@@ -136,7 +136,7 @@ function basePathOf(header: string | string[] | undefined): string {
 }
 
 /** Engines whose answers would differ in what is not of the store share none. */
-function keyPrefixOf({ finishedToKeep, hasLogs, hasItems }: ScrapydDoorSettings): string {
+function keyPrefixOf({ finishedToKeep, hasLogs, hasItems }: ScrapydEndpointSettings): string {
   // Times are written in the zone of the machine.
   const { timeZone } = Intl.DateTimeFormat().resolvedOptions()
   return `${ANSWERS_VERSION} ${finishedToKeep} ${Number(hasLogs)}${Number(hasItems)} ${timeZone}`
@@ -145,10 +145,10 @@ function keyPrefixOf({ finishedToKeep, hasLogs, hasItems }: ScrapydDoorSettings)
 /** Raised with each change of how a shared answer is worded: engines of two versions run side by side. */
 const ANSWERS_VERSION = 1
 
-interface Door extends Pick<ScrapydDoorOptions, 'fleet' | 'logger' | 'audit' | 'shared'> {
+interface Context extends Pick<ScrapydEndpointsOptions, 'fleet' | 'logger' | 'audit' | 'shared'> {
   /** Of shared answers; empty: none are shared. */
   keyPrefix: string
-  settings: ScrapydDoorSettings
+  settings: ScrapydEndpointSettings
   nodeName: string
   /** By the fields they were encoded from. */
   bodies: WeakMap<object, Body>
@@ -156,7 +156,7 @@ interface Door extends Pick<ScrapydDoorOptions, 'fleet' | 'logger' | 'audit' | '
 
 async function answerEndpoint(
   endpoint: Endpoint & { name: string },
-  door: Door,
+  context: Context,
   request: FastifyRequest,
   reply: FastifyReply
 ): Promise<FastifyReply> {
@@ -169,7 +169,7 @@ async function answerEndpoint(
       request.method === 'HEAD'
         ? `AttributeError: '${endpoint.resource}' object has no attribute 'render_GET'`
         : `UnsupportedMethod: Expected one of [b'HEAD', b'OPTIONS', b'${endpoint.method}']`
-    return sendFailure(door, request, reply, message)
+    return sendFailure(context, request, reply, message)
   }
   if (request.body instanceof MalformedMultipartError) {
     closeAfter(request, reply)
@@ -178,31 +178,32 @@ async function answerEndpoint(
   const { args, files } = readArguments(request.raw.url?.split('?').slice(1).join('?') ?? '', request.form)
   const asked = readAsked(args)
   try {
-    const fleet = scrapydFor(door.fleet, principalOf(request))
+    const fleet = scrapydFor(context.fleet, principalOf(request))
     // What some may not see is in the answers that all share.
-    const isShared = door.shared !== null && fleet === door.fleet
+    const isShared = context.shared !== null && fleet === context.fleet
     const key = isShared ? (endpoint.shared?.keyOf(args, fleet) ?? null) : null
-    const found = key === null ? null : await door.shared!.find(`${door.keyPrefix} ${endpoint.name} ${key}`)
-    if (found !== null && found.body !== null) return sendJson(request, reply, ofThisNode(door, found.body))
-    const answer = () => endpoint.answer(fleet, args, door.settings, files)
+    const found = key === null ? null : await context.shared!.find(`${context.keyPrefix} ${endpoint.name} ${key}`)
+    if (found !== null && found.body !== null) return sendJson(request, reply, ofThisNode(context, found.body))
+    const answer = () => endpoint.answer(fleet, args, context.settings, files)
     const fields = await (endpoint.method === 'GET'
       ? answer()
-      : performAs(request, reply, { endpoint, door, args, answer }))
-    const body = door.bodies.get(fields) ?? inBytesIfLong(encode({ ...fields, status: 'ok', node_name: door.nodeName }))
-    if (endpoint.isKept) door.bodies.set(fields, body)
-    if (found !== null && endpoint.shared!.isSame(fields)) found.keep(ofAnyNode(door, body))
+      : performAs(request, reply, { endpoint, context, args, answer }))
+    const body =
+      context.bodies.get(fields) ?? inBytesIfLong(encode({ ...fields, status: 'ok', node_name: context.nodeName }))
+    if (endpoint.isKept) context.bodies.set(fields, body)
+    if (found !== null && endpoint.shared!.isSame(fields)) found.keep(ofAnyNode(context, body))
     return sendJson(request, reply, body)
   } catch (error) {
     // As the gate refuses it, but recorded already.
     if (isScrapdeckError(error) && error.code === 'ROLE_REQUIRED') {
-      return sendFailure(door, request, reply.code(403), error.message)
+      return sendFailure(context, request, reply.code(403), error.message)
     }
     const message = wordFailure(error, asked)
     if (message === null) {
-      door.logger.error({ err: error, path: request.url.split('?', 1)[0] }, 'A request of the Scrapyd door failed')
+      context.logger.error({ err: error, path: request.url.split('?', 1)[0] }, 'A request of the Scrapyd API failed')
     }
     const said = message ?? 'InternalError: Internal error. The log of Scrapdeck has the details.'
-    return sendFailure(door, request, reply, said)
+    return sendFailure(context, request, reply, said)
   }
 }
 
@@ -212,17 +213,21 @@ function performAs<T>(
   reply: FastifyReply,
   {
     endpoint: { name },
-    door,
+    context,
     args,
     answer
-  }: { endpoint: { name: string }; door: Door; args: FormValues; answer: () => Promise<T> }
+  }: { endpoint: { name: string }; context: Context; args: FormValues; answer: () => Promise<T> }
 ): Promise<T> {
   principalOf(request)
   tellRequestId(request, reply)
   // The handler removes the arguments that it reads.
   const given = new Map(args)
   const input = () => inputOf(given)
-  return door.audit.perform(actorOf(request, 'scrapyd'), { operation: name, input, writes: true }, answer) as Promise<T>
+  return context.audit.perform(
+    actorOf(request, 'scrapyd'),
+    { operation: name, input, writes: true },
+    answer
+  ) as Promise<T>
 }
 
 const LISTED_MAX = 50
@@ -250,18 +255,19 @@ function nameAndValue(setting: string): [string, string] {
 }
 
 /** The envelope ends with the name of the engine that answers, which the others do not share. */
-const tailOf = ({ nodeName }: Door): string => `, "node_name": ${toPythonJson(nodeName)}}\n`
+const tailOf = ({ nodeName }: Context): string => `, "node_name": ${toPythonJson(nodeName)}}\n`
 
-function ofAnyNode(door: Door, body: Body): Buffer {
+function ofAnyNode(context: Context, body: Body): Buffer {
   const bytes = typeof body === 'string' ? Buffer.from(body, 'latin1') : body
-  return bytes.subarray(0, bytes.length - tailOf(door).length)
+  return bytes.subarray(0, bytes.length - tailOf(context).length)
 }
 
-const ofThisNode = (door: Door, body: Buffer): Body => Buffer.concat([body, Buffer.from(tailOf(door), 'latin1')])
+const ofThisNode = (context: Context, body: Buffer): Body =>
+  Buffer.concat([body, Buffer.from(tailOf(context), 'latin1')])
 
-function sendFailure(door: Door, request: FastifyRequest, reply: FastifyReply, message: string): FastifyReply {
-  if (!door.settings.debug) {
-    return sendJson(request, reply, encode({ status: 'error', message, node_name: door.nodeName }))
+function sendFailure(context: Context, request: FastifyRequest, reply: FastifyReply, message: string): FastifyReply {
+  if (!context.settings.debug) {
+    return sendJson(request, reply, encode({ status: 'error', message, node_name: context.nodeName }))
   }
   const traceback = Buffer.from(`Traceback (most recent call last):\ntwisted.web.error.Error: 200 ${message}\n`)
   reply.code(200).header('content-type', 'text/html').header('content-length', traceback.length)

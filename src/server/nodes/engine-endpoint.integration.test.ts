@@ -18,7 +18,7 @@ import { findTestPython } from '../../engine/testing/test-python.ts'
 import { until } from '../../engine/testing/until.ts'
 import type { ProjectPython } from '../../shared/contract/index.ts'
 import { aProjectName, aVersionName } from '../../shared/testing/ids.ts'
-import { openEngineDoor } from './engine-door.ts'
+import { openEngineEndpoint } from './engine-endpoint.ts'
 
 const SECRET = 'of-the-engines'
 /** No header can have it as it is. */
@@ -43,9 +43,9 @@ async function startEngine(): Promise<{ stop(): Promise<void> }> {
     directories: { logsDirectory: join(own, 'logs'), itemsDirectory: join(own, 'items'), jobsDirectory: null },
     prunedDirectories: [join(own, 'logs'), join(own, 'items')]
   })
-  const door = await openEngineDoor({ node, name: ENGINE, secret: SECRET, logger: silentLogger })
+  const endpoint = await openEngineEndpoint({ node, name: ENGINE, secret: SECRET, logger: silentLogger })
   const server = createServer((request, response) =>
-    door.isFor(request) ? door.answer(request, response) : response.writeHead(418).end()
+    endpoint.isFor(request) ? endpoint.handle(request, response) : response.writeHead(418).end()
   )
   address = await listening(server)
   return {
@@ -53,7 +53,7 @@ async function startEngine(): Promise<{ stop(): Promise<void> }> {
       address = null
       server.closeAllConnections()
       server.close()
-      await door.stop()
+      await endpoint.stop()
       await node.close()
       keepLearnedModules(own)
     }

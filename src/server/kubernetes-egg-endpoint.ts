@@ -4,7 +4,7 @@ import type { Engine } from '../engine/index.ts'
 export const EGG_ROUTE = '/kubernetes/eggs/:token'
 
 /** The eggs of runs on Kubernetes, for their pods: the signed link is all that they have, and all that they need. */
-export async function kubernetesEggDoor(app: FastifyInstance, options: { engine: Pick<Engine, 'openEgg'> }) {
+export async function kubernetesEggEndpoint(app: FastifyInstance, options: { engine: Pick<Engine, 'openEgg'> }) {
   app.get<{ Params: { token: string } }>(EGG_ROUTE, async ({ params }, reply) => {
     const egg = await options.engine.openEgg(params.token)
     return reply

@@ -10,7 +10,7 @@ import { originOf } from './audit-origin.ts'
 import type { Authenticator } from './auth/authenticator.ts'
 import { BegunLogins } from './auth/begun-logins.ts'
 import { addressOf, clientOf } from './auth/client-address.ts'
-import type { DoorLimits } from './auth/door-limits.ts'
+import type { EndpointLimits } from './auth/endpoint-limits.ts'
 import { codePage, loginPage, loginPagePolicy, recoveryCodesPage, setUpPage } from './auth/login-page.ts'
 import { PASSKEY_OPTIONS_PATH } from './auth/login-paths.ts'
 import type { NextStep } from './auth/password-check.ts'
@@ -21,12 +21,12 @@ import type { SignedInWith } from './auth/session-token.ts'
 import { fieldsOf } from './forms/form-fields.ts'
 import { SMALL_PAGE_POLICY } from './small-page.ts'
 
-export interface LoginDoorOptions {
+export interface LoginEndpointsOptions {
   authenticator: Authenticator
   access: Pick<Engine['access'], 'findBySession'>
   secondFactors: Engine['secondFactors']
   audit: Pick<Audit, 'perform' | 'record' | 'refuse'>
-  limits: DoorLimits
+  limits: EndpointLimits
   clock: Clock
   siteOf: (request: FastifyRequest) => PasskeySite | NoPasskeySite
 }
@@ -59,12 +59,12 @@ const Answer = z.object({
 }) satisfies z.ZodType<PasskeyAnswer>
 
 /** `/ui/login` for people: name and password, then a code if the account has one, or a passkey in place of both. */
-export class LoginDoor {
-  readonly #options: LoginDoorOptions
+export class LoginEndpoints {
+  readonly #options: LoginEndpointsOptions
   readonly #half: BegunLogins<HalfLogin>
   readonly #asked: BegunLogins<{ challenge: string; site: PasskeySite }>
 
-  constructor(options: LoginDoorOptions) {
+  constructor(options: LoginEndpointsOptions) {
     this.#options = options
     this.#half = new BegunLogins(options.clock, STEP_MS)
     this.#asked = new BegunLogins(options.clock, STEP_MS)

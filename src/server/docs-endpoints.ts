@@ -13,7 +13,7 @@ const IMAGE_NAME = /^[a-z0-9-]{1,100}\.png$/
 const markdown = () => import('./markdown.ts')
 
 /** `/docs`: the docs folder, rendered. Raw HTML is shown as text; links go to pages here or to the web. */
-export async function docsDoor(app: FastifyInstance, options: { docsDirectory: string }): Promise<void> {
+export async function docsEndpoints(app: FastifyInstance, options: { docsDirectory: string }): Promise<void> {
   const { docsDirectory } = options
   app.get('/docs/style.css', FOR_READERS, (_request, reply) => reply.type('text/css; charset=utf-8').send(PAGE_STYLE))
   app.get('/docs', FOR_READERS, async (_request, reply) => {

@@ -14,7 +14,7 @@ import { createSeededRandom } from '../../../engine/testing/seeded-random.ts'
 import { openTemporaryStore } from '../../../engine/testing/temporary-store.ts'
 import { LOCAL_NODE_ID } from '../../../shared/ids.ts'
 import { aNodeId, aProjectName } from '../../../shared/testing/ids.ts'
-import { scrapydDoor } from '../door.ts'
+import { scrapydEndpoints } from '../routes.ts'
 
 type Answers = Pick<SharedCache, 'readAnswer' | 'writeAnswer' | 'isAway'>
 
@@ -47,7 +47,7 @@ export async function findWrongAnswer(
   const slow = slowReads(store, pause)
   const late = lateWrites(spoil(cache, store), pause)
 
-  const openDoor = async (nodeName: string, seen: Store, hasCache: boolean, isOtherEngine: boolean) => {
+  const openEngine = async (nodeName: string, seen: Store, hasCache: boolean, isOtherEngine: boolean) => {
     const position = isOtherEngine ? askSharedStore(seen) : followOwnStore(seen)
     await position.catchUp()
     const parts = { store: seen, clock, position, projects: { catalog: { requireProject() {} } } }
@@ -59,7 +59,7 @@ export async function findWrongAnswer(
       request.caller = { kind: 'password', id: 'anna', principal: OWNER }
       done()
     })
-    await app.register(scrapydDoor, {
+    await app.register(scrapydEndpoints, {
       fleet,
       incoming: { begin: () => Promise.reject(new Error('no uploads')) },
       settings: { nodeName, finishedToKeep: 5 },
@@ -75,12 +75,12 @@ export async function findWrongAnswer(
       return body.replace(`"node_name": "${nodeName}"`, '"node_name": "…"')
     }
   }
-  const doors = {
-    one: await openDoor('one', slow, true, false),
+  const engines = {
+    one: await openEngine('one', slow, true, false),
     // Another process does not receive the first one's changes.
-    two: await openDoor('two', without(slow, 'onChange'), true, true)
+    two: await openEngine('two', without(slow, 'onChange'), true, true)
   }
-  const reference = await openDoor('plain', without(store, 'onChange'), false, true)
+  const reference = await openEngine('plain', without(store, 'onChange'), false, true)
   const jobs: { job: NewJob; state: 'queued' | 'begun' | 'running' | 'ended' }[] = []
   const inState = (state: (typeof jobs)[number]['state']) => jobs.filter((one) => one.state === state)
   const asked: Promise<unknown>[] = []
@@ -114,14 +114,14 @@ export async function findWrongAnswer(
   try {
     for (let step = 0; step < steps; step += 1) {
       await clock.advanceBy(Math.floor(random.next() * 50))
-      if (random.next() < 0.5) asked.push(doors[pick(ENGINES)](pick(QUESTIONS)))
+      if (random.next() < 0.5) asked.push(engines[pick(ENGINES)](pick(QUESTIONS)))
       const changing = pick(Object.values(changes))()
-      if (random.next() < 0.3) asked.push(doors[pick(ENGINES)](pick(QUESTIONS)))
+      if (random.next() < 0.3) asked.push(engines[pick(ENGINES)](pick(QUESTIONS)))
       await changing
       late.deliver(random.next())
       if (random.next() < 0.3) await Promise.all(asked.splice(0))
       const [engine, question] = [pick(ENGINES), pick(QUESTIONS)]
-      const [given, expected] = [await doors[engine](question), await reference(question)]
+      const [given, expected] = [await engines[engine](question), await reference(question)]
       if (given !== expected) return `step ${step}, engine ${engine}, ${question}:\n${given}${expected}`
     }
     return null

@@ -53,7 +53,7 @@ export function countRequests(fastify: FastifyInstance, prefix: string): Registr
 const KNOWN_METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'PATCH', 'OPTIONS'])
 
 /** For Prometheus: with the API's credentials (`basic_auth`), or from an address that needs none (`metrics_from`). */
-export async function metricsDoor(
+export async function metricsEndpoint(
   app: FastifyInstance,
   { engine, requests }: { engine: Pick<Engine, 'metrics'>; requests: Registry }
 ): Promise<void> {

@@ -12,12 +12,12 @@ import { ScrapdeckError } from '../../shared/errors.ts'
 type Charging = void | Promise<void>
 
 /**
- * Applies the rate limits of all doors. Each throws or rejects with TOO_MANY_REQUESTS; headers tell the client what is
+ * Applies the rate limits of all endpoints. Each throws or rejects with TOO_MANY_REQUESTS; headers tell the client what is
  * left.
  */
-export class DoorLimits {
+export class EndpointLimits {
   readonly #api: RequestLimiter | null
-  readonly #doors: RequestLimiter | null
+  readonly #endpoints: RequestLimiter | null
   readonly #open: RequestLimiter | null
   readonly #nodes: RequestLimiter | null
 
@@ -25,7 +25,7 @@ export class DoorLimits {
     const limiterOf = (name: string, limit: RateLimit | null, advice = '') =>
       limit === null ? null : new RequestLimiter({ name, clock, cache, limit, advice })
     this.#api = limiterOf('api', limits.api, ', and send many jobs in one request (POST /api/v1/jobs/bulk)')
-    this.#doors = limiterOf('doors', limits.doors)
+    this.#endpoints = limiterOf('doors', limits.endpoints)
     this.#open = limiterOf('open', limits.open)
     this.#nodes = limiterOf('nodes', NODE_RATE_LIMIT)
   }
@@ -34,8 +34,8 @@ export class DoorLimits {
     return charge(this.#api, bucketOf(request.caller, request), { reply, cost })
   }
 
-  chargeDoor(request: FastifyRequest, reply: FastifyReply): Charging {
-    return charge(this.#doors, bucketOf(request.caller, request), { reply, cost: 1 })
+  chargeEndpoint(request: FastifyRequest, reply: FastifyReply): Charging {
+    return charge(this.#endpoints, bucketOf(request.caller, request), { reply, cost: 1 })
   }
 
   /** For a node that pulls, wherever it is. */
@@ -47,7 +47,7 @@ export class DoorLimits {
   async chargeLogin(request: FastifyRequest, reply: FastifyReply): Promise<void> {
     const bucket = bucketOf(A_BROWSER, request)
     await charge(this.#open, bucket, { reply, cost: 1 })
-    await charge(this.#doors, bucket, { reply, cost: 1 })
+    await charge(this.#endpoints, bucket, { reply, cost: 1 })
   }
 
   /** For anonymous requests, before any work is done for them. */

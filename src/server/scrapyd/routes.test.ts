@@ -5,7 +5,7 @@ import { ScrapdeckError } from '../../shared/errors.ts'
 import { aProjectName, aVersionName } from '../../shared/testing/ids.ts'
 import { openTestApp } from '../testing/test-app.ts'
 import { formatLocalTime } from './describe-jobs.ts'
-import type { ScrapydDoorSettings } from './settings.ts'
+import type { ScrapydEndpointSettings } from './settings.ts'
 
 const SHOP = aProjectName('shop')
 
@@ -13,7 +13,7 @@ const EGG = Buffer.concat([Buffer.from('PK'), randomBytes(1000)])
 const FORM = 'application/x-www-form-urlencoded'
 
 /** A fleet with the project `shop`, version 1, spiders quotes and slow. */
-function openShop(scrapyd: Partial<ScrapydDoorSettings> = {}) {
+function openShop(scrapyd: Partial<ScrapydEndpointSettings> = {}) {
   const test = openTestApp({ scrapyd })
   test.engine.versions.set('shop', new Map([['1', ['quotes', 'slow']]]))
   const post = (name: string, payload: string, headers: Record<string, string> = {}) =>

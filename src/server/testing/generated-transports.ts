@@ -3,21 +3,21 @@ import type { InjectOptions } from 'fastify'
 import { ENDPOINTS } from '../scrapyd/endpoints.ts'
 import type { Request } from './generated-requests.ts'
 
-/** The doors of the contract through which one generated request can be sent. */
-export const DOORS = ['rest', 'rpc', 'json-rpc', 'batch'] as const
-export type Door = (typeof DOORS)[number]
+/** The transports of the contract through which one generated request can be sent. */
+export const TRANSPORTS = ['rest', 'rpc', 'json-rpc', 'batch'] as const
+export type Transport = (typeof TRANSPORTS)[number]
 
 const JSON_TYPE = { 'content-type': 'application/json' }
 
-/** The same request through another door; as it is, where that door cannot take it. */
-export function through(door: Door, { options, call }: Request): InjectOptions {
-  if (door === 'rest' || call === null) return options
+/** The same request over another transport; unchanged if that transport cannot send it. */
+export function through(transport: Transport, { options, call }: Request): InjectOptions {
+  if (transport === 'rest' || call === null) return options
   const headers = { ...options.headers, ...JSON_TYPE }
   const post = (url: string, payload: unknown): InjectOptions => ({
     ...{ method: 'POST', url, headers, payload: JSON.stringify(payload) }
   })
-  if (door === 'rpc') return post(`/api/rpc/${call.method.replace('.', '/')}`, { json: call.params })
-  return post('/api/v1/jsonrpc', door === 'json-rpc' ? call : [call, { ...call, id: 2 }])
+  if (transport === 'rpc') return post(`/api/rpc/${call.method.replace('.', '/')}`, { json: call.params })
+  return post('/api/v1/jsonrpc', transport === 'json-rpc' ? call : [call, { ...call, id: 2 }])
 }
 
 /** What requests to the Scrapyd API and for its files name. */

@@ -5,15 +5,15 @@ import { answerToUnusableBody, costOfCalls } from './api/json-rpc-answer.ts'
 import { ScrapdeckError } from '../shared/errors.ts'
 import { parseJsonBody } from './api/json-body.ts'
 import type { RequestedOperation } from './api/requested-operations.ts'
-import { crawlDoor } from './api/crawl-door.ts'
+import { crawlEndpoints } from './api/crawl-endpoints.ts'
 import { requirePermission } from '../engine/access/principal.ts'
 import { principalOf } from './auth/authenticator.ts'
 import { BY_OPERATION } from './auth/route-permissions.ts'
-import type { DoorLimits } from './auth/door-limits.ts'
+import type { EndpointLimits } from './auth/endpoint-limits.ts'
 import type { AnswerOf, ContractHandlers } from './contract-handlers.ts'
 import { parseContractForms } from './forms/contract-form.ts'
 import { MAX_TEXT_BYTES } from './limits.ts'
-import { apiPageDoor } from './openapi/page.ts'
+import { apiPageEndpoint } from './openapi/page.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -21,9 +21,9 @@ declare module 'fastify' {
   }
 }
 
-interface DoorsOptions {
+interface ContractEndpointsOptions {
   incoming: Engine['incoming']
-  limits: DoorLimits
+  limits: EndpointLimits
   /** A request that comes before they are loaded waits for them. */
   handlers: () => Promise<ContractHandlers>
 }
@@ -37,7 +37,7 @@ const isJsonRpc = ({ routeOptions }: FastifyRequest): boolean => routeOptions.ur
  * (fields, idempotency keys, logs as lines), the same operations as JSON-RPC, and their documentation. Here are the
  * routes and what their bodies may be; what knows the operations is loaded later (contract-handlers.ts).
  */
-export async function contractDoors(app: FastifyInstance, options: DoorsOptions): Promise<void> {
+export async function contractEndpoints(app: FastifyInstance, options: ContractEndpointsOptions): Promise<void> {
   const { incoming, limits, handlers } = options
   parseOnlyJsonAndForms(app, incoming)
   app.decorateRequest('operation')
@@ -78,10 +78,10 @@ export async function contractDoors(app: FastifyInstance, options: DoorsOptions)
   app.post('/api/v1/logs/zip', BY_OPERATION, answerOf('serveLogZip'))
   app.get('/api/v1/jobs/:id/items/export', BY_OPERATION, answerOf('serveItemsExport'))
   app.get('/api/v1/schedules/:id/logs', BY_OPERATION, answerOf('serveLogOfSchedule'))
-  crawlDoor(app, answerOf)
+  crawlEndpoints(app, answerOf)
   app.all('/api/v1/*', BY_OPERATION, answerOf('serveRest'))
   let description: Promise<OpenAPI.Document> | null = null
-  await apiPageDoor(app, { describe: () => (description ??= describe()) })
+  await apiPageEndpoint(app, { describe: () => (description ??= describe()) })
 }
 
 /** Loaded with the first request for it. */
@@ -94,7 +94,7 @@ async function describe(): Promise<OpenAPI.Document> {
  * Rejects body types that a form on any web page can send without a preflight (`text/plain`, urlencoded). Bodies are
  * parsed here, within Fastify's limits; oRPC uses the result in `request.body`.
  */
-function parseOnlyJsonAndForms(app: FastifyInstance, incoming: DoorsOptions['incoming']): void {
+function parseOnlyJsonAndForms(app: FastifyInstance, incoming: ContractEndpointsOptions['incoming']): void {
   app.removeAllContentTypeParsers()
   app.addContentTypeParser(
     'application/json',

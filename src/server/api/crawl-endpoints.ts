@@ -6,7 +6,7 @@ import type { AnswerOf } from '../contract-handlers.ts'
  * Crawl orders outside the API, with the paths and names of a crawl scheduler service that Scrapdeck replaces
  * (docs/api.md). The orders themselves are the API's; a job's status and log have other names here (crawl-answers.ts).
  */
-export function crawlDoor(app: FastifyInstance, answerOf: AnswerOf): void {
+export function crawlEndpoints(app: FastifyInstance, answerOf: AnswerOf): void {
   const serveOrder = answerOf('serveCrawl')
   app.all('/crawl', BY_OPERATION, serveOrder)
   app.all('/crawl/:id', BY_OPERATION, serveOrder)
@@ -14,6 +14,6 @@ export function crawlDoor(app: FastifyInstance, answerOf: AnswerOf): void {
   app.get('/jobs/:id/logs', BY_OPERATION, answerOf('serveLogOfCrawl'))
 }
 
-/** Routes of this door, as Fastify names them: they are limited and answered like the API. */
+/** These routes, as Fastify names them: they have the limits and error format of the API. */
 const ROUTES = new Set(['/crawl', '/crawl/:id', '/jobs/:id/status', '/jobs/:id/logs'])
 export const isCrawlRoute = (url: string | undefined): boolean => url !== undefined && ROUTES.has(url)

@@ -11,9 +11,9 @@ import type { EngineCertificate } from '../engine/index.ts'
 import { silentLogger } from '../engine/runtime/logger.ts'
 import { createFakeClock } from '../engine/testing/fake-clock.ts'
 import { CertificateFiles } from './certificate-files.ts'
-import { createFollower } from './follower.ts'
+import { createLeaderProxy } from './leader-proxy.ts'
 import { createTlsServer } from './http2-server.ts'
-import { openEngineDoor } from './nodes/engine-door.ts'
+import { openEngineEndpoint } from './nodes/engine-endpoint.ts'
 import { makeCertificate } from '../engine/testing/make-certificate.ts'
 
 type Files = ReturnType<typeof makeCertificate>
@@ -56,7 +56,7 @@ async function openFollower(
     },
     change: (limitMs: number) => new Promise<void>((resolve) => setTimeout(resolve, Math.min(20, limitMs)))
   }
-  const follower = createFollower({
+  const proxy = createLeaderProxy({
     ...{
       membership,
       certificate: own,
@@ -68,12 +68,12 @@ async function openFollower(
     },
     port: () => port
   })
-  onTestFinished(() => follower.stop())
+  onTestFinished(() => proxy.stop())
   if (certificate === null) {
-    ;({ port } = await listen(follower.answer))
+    ;({ port } = await listen(proxy.handle))
     return `http://127.0.0.1:${port}`
   }
-  const server = createTlsServer(certificate, follower.answer)
+  const server = createTlsServer(certificate, proxy.handle)
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   onTestFinished(() => server.closeAllConnections())
   onTestFinished(() => void server.close())
@@ -123,15 +123,20 @@ describe('an engine that follows', () => {
     }
   )
 
-  it('opens no door of engines to its own clients, who could run any egg behind it', async () => {
+  it('opens no endpoint of engines to its own clients, who could run any egg behind it', async () => {
     const node = {
       messages: () => import('../engine/nodes/peers/messages.ts'),
       projects: async () => ({ projects: [] })
     }
-    const door = await openEngineDoor({ node: node as never, name: 'north', secret: SECRET, logger: silentLogger })
-    onTestFinished(() => door.stop())
+    const endpoint = await openEngineEndpoint({
+      node: node as never,
+      name: 'north',
+      secret: SECRET,
+      logger: silentLogger
+    })
+    onTestFinished(() => endpoint.stop())
     const leader = await listen((request, response) =>
-      door.isFor(request) ? door.answer(request, response) : response.writeHead(404).end()
+      endpoint.isFor(request) ? endpoint.handle(request, response) : response.writeHead(404).end()
     )
     const statusOf = async (address: string, path: string, peer: object) => {
       const headers = { 'content-type': 'application/json', 'x-scrapdeck-node': 'north', ...peer }
@@ -219,13 +224,13 @@ describe('an engine that follows', () => {
     await closed.promise
   })
 
-  it('says within a second that nobody leads, in the form of each door', async () => {
+  it('says within a second that nobody leads, in the form of each endpoint', async () => {
     const address = await openFollower(() => null)
     const startedAtMs = performance.now()
-    const [door, api] = await Promise.all([fetch(`${address}/daemonstatus.json`), fetch(`${address}/api/v1/jobs`)])
+    const [endpoint, api] = await Promise.all([fetch(`${address}/daemonstatus.json`), fetch(`${address}/api/v1/jobs`)])
     expect(performance.now() - startedAtMs).toBeLessThan(3_000)
-    expect([door.status, door.headers.get('retry-after')]).toEqual([503, '1'])
-    expect(await door.json()).toMatchObject({ status: 'error' })
+    expect([endpoint.status, endpoint.headers.get('retry-after')]).toEqual([503, '1'])
+    expect(await endpoint.json()).toMatchObject({ status: 'error' })
     expect([api.status, await api.json()]).toMatchObject([503, { code: 'NO_LEADER' }])
   })
 

@@ -15,20 +15,20 @@ import { MAX_TEXT_BYTES, MAX_UPLOAD_BYTES } from '../limits.ts'
  * The local node of this engine, for the engine that leads (nodes/engines/engine-node.ts): requests that carry the
  * secret of the engines.
  */
-export interface EngineDoor {
+export interface EngineEndpoint {
   /** Whether the request is for the local node, from an engine. */
   isFor(request: IncomingMessage): boolean
-  answer: RequestListener
+  handle: RequestListener
   stop(): Promise<void>
 }
 
-export async function openEngineDoor(options: {
+export async function openEngineEndpoint(options: {
   node: HostedNode
   /** Of this engine. */
   name: string
   secret: string
   logger: Logger
-}): Promise<EngineDoor> {
+}): Promise<EngineEndpoint> {
   const { node, name: engine, secret, logger } = options
   const messages = await node.messages()
   const fastify = Fastify({ bodyLimit: MAX_UPLOAD_BYTES, exposeHeadRoutes: false })
@@ -70,7 +70,7 @@ export async function openEngineDoor(options: {
       // An engine that follows forwards what anybody sends, and shows that it is an engine.
       return isOfPeerItself(request)
     },
-    answer: (request, response) => fastify.routing(request, response),
+    handle: (request, response) => fastify.routing(request, response),
     async stop() {
       stopping.abort()
       await fastify.close()

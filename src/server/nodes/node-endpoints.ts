@@ -21,10 +21,10 @@ export function bearerToken(header: string | undefined): string | null {
 type PullingNode = NonNullable<ReturnType<Engine['pulling']['get']>>
 
 /**
- * The door for nodes that pull (docs/pulling-nodes.md). Nothing of it is loaded before such a node connects. The
+ * The endpoints for nodes that pull (docs/pulling-nodes.md). Nothing of it is loaded before such a node connects. The
  * request gate has checked the token: `caller.id` is the node's.
  */
-export async function nodeDoor(app: FastifyInstance, { pulling }: { pulling: Engine['pulling'] }): Promise<void> {
+export async function nodeEndpoints(app: FastifyInstance, { pulling }: { pulling: Engine['pulling'] }): Promise<void> {
   const { messages } = pulling
   const held = new Set<AbortController>()
   parseOnlyMessages(app)

@@ -5,7 +5,7 @@ const WINDOW_MS = 60_000
 const PER_WINDOW = 10
 
 /** Limits how often a logged-in user may try its own password, or other `what`. */
-export class Guesses {
+export class UserAttemptLimiter {
   readonly #clock: Clock
   readonly #what: string
   readonly #windows = new Map<string, { beganAtMs: number; count: number }>()

@@ -14,7 +14,7 @@ import { createHostRule } from './auth/host-rule.ts'
 import { isFromPeer, peerHeaderOf, recognizePeer } from './auth/peer-requests.ts'
 import { requireOurHost } from './auth/request-rule.ts'
 import { createErrorAnswer } from './error-answer.ts'
-import type { Answerer } from './front.ts'
+import type { RequestHandler } from './front.ts'
 
 /** How long a request waits for a new leader before it is refused with NO_LEADER. */
 const LEADER_WAIT_MS = 900
@@ -23,7 +23,7 @@ const CONNECT_LIMIT_MS = 2_000
 /** Connections to the leader: requests and event streams of all clients of this engine. */
 const CONNECTIONS_MAX = 1_000
 
-export interface FollowerOptions {
+export interface LeaderProxyOptions {
   membership: Pick<
     Membership,
     'secret' | 'name' | 'leaderAddress' | 'leaderCertificate' | 'isConnected' | 'change' | 'isLeading'
@@ -43,7 +43,7 @@ export interface FollowerOptions {
  * What an engine answers while another one leads: it forwards everything but questions about its own health. The leader
  * authenticates the client and charges its limits, as if it had come directly.
  */
-export function createFollower(options: FollowerOptions): Answerer & { stop(): Promise<void> } {
+export function createLeaderProxy(options: LeaderProxyOptions): RequestHandler & { stop(): Promise<void> } {
   const { membership, logger, trustedProxies } = options
   const isOurHost = createHostRule({ ...options, isEncrypted: options.certificate !== null })
   const fastify = Fastify({
@@ -70,8 +70,8 @@ export function createFollower(options: FollowerOptions): Answerer & { stop(): P
   fastify.all('/*', (request, reply) => forward(request, reply, { membership, vouching }))
   const ready = fastify.ready()
   return {
-    answer: (request, response) => void ready.then(() => fastify.routing(request, response)),
-    answerOnSocket(request, response) {
+    handle: (request, response) => void ready.then(() => fastify.routing(request, response)),
+    handleOnSocket(request, response) {
       fromSocket.add(request)
       void ready.then(() => fastify.routing(request, response))
     },
@@ -128,7 +128,7 @@ class LeaderConnections {
   }
 }
 
-function answerHealth(fastify: FastifyInstance, membership: FollowerOptions['membership']): void {
+function answerHealth(fastify: FastifyInstance, membership: LeaderProxyOptions['membership']): void {
   fastify.get('/health/live', async (_request, reply) =>
     reply.headers(SAFE_HEADERS).send({ status: 'ok', live: true, engine: membership.name, leads: false })
   )
@@ -146,7 +146,7 @@ function answerHealth(fastify: FastifyInstance, membership: FollowerOptions['mem
 }
 
 /** Waits for one, if there is none. */
-async function findLeader(membership: FollowerOptions['membership']): Promise<string | null> {
+async function findLeader(membership: LeaderProxyOptions['membership']): Promise<string | null> {
   const giveUp = AbortSignal.timeout(LEADER_WAIT_MS)
   while (membership.leaderAddress() === null && !giveUp.aborted) await membership.change(LEADER_WAIT_MS)
   return membership.leaderAddress()
@@ -155,7 +155,7 @@ async function findLeader(membership: FollowerOptions['membership']): Promise<st
 async function forward(
   request: FastifyRequest,
   reply: FastifyReply,
-  { membership, vouching }: { membership: FollowerOptions['membership']; vouching: AddressList }
+  { membership, vouching }: { membership: LeaderProxyOptions['membership']; vouching: AddressList }
 ): Promise<FastifyReply> {
   const leader = await findLeader(membership)
   if (leader === null) throw noLeader(reply)

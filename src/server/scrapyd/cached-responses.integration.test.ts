@@ -6,7 +6,7 @@ import { DEFAULT_ANSWER_LIMITS, parseCacheAddress } from '../../engine/runtime/c
 import { systemClock } from '../../engine/runtime/clock.ts'
 import { silentLogger } from '../../engine/runtime/logger.ts'
 import { until } from '../../engine/testing/until.ts'
-import { findWrongAnswer } from './testing/cached-doors.ts'
+import { findWrongAnswer } from './testing/cached-responses.ts'
 
 describe.skipIf(whyNoRedis() !== null)('on a real Redis', () => {
   let server: RedisServer

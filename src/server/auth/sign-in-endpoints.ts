@@ -10,7 +10,7 @@ import { fieldsOf } from '../forms/form-fields.ts'
 import { addressOf, clientOf } from './client-address.ts'
 import { FOR_READERS } from './route-permissions.ts'
 
-export interface SignInDoorOptions {
+export interface SignInEndpointsOptions {
   access: Pick<Engine['access'], 'createToken'>
   signIns: Engine['signIns']
   audit: Pick<Engine['audit'], 'perform' | 'refuse'>
@@ -23,7 +23,7 @@ const FIELD_MAX = 200
  * Where a program begins its sign-in and gets its token (docs/http.md). Public: the program has no credentials yet.
  * Below `/ui`, because it reads the same forms.
  */
-export function signInDoor(app: FastifyInstance, options: SignInDoorOptions): void {
+export function signInEndpoints(app: FastifyInstance, options: SignInEndpointsOptions): void {
   const { signIns, audit } = options
 
   app.post(DEVICE_PATH.slice('/ui'.length), FOR_READERS, (request, reply) =>
@@ -64,7 +64,7 @@ export function signInDoor(app: FastifyInstance, options: SignInDoorOptions): vo
 }
 
 /** The audit entry names the user who allowed it, and the address of the program. */
-async function tokenOf({ access, audit, signIns }: SignInDoorOptions, grant: Grant, request: FastifyRequest) {
+async function tokenOf({ access, audit, signIns }: SignInEndpointsOptions, grant: Grant, request: FastifyRequest) {
   const { by, token: wanted } = grant
   const { secret, token } = await audit.perform(
     { principal: by, origin: originOf(request, 'login') },
